@@ -1,0 +1,31 @@
+/* Writes JSON onto a buf: commas and escapes are its business, nesting is checked by assert.
+ *
+ * Invariant: what is in the buf after the last close is one valid JSON value, valid UTF-8 whatever
+ * strings came in (invalid bytes become U+FFFD). NaN and infinities become null. One thread. */
+#ifndef KPROF_BASE_JSON_H
+#define KPROF_BASE_JSON_H
+
+#include <kprof/base/buf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct json {
+    struct buf *out;
+    int depth;
+    bool first[16], after_key;
+};
+
+void json_init(struct json *j, struct buf *out);
+void json_obj(struct json *j);
+void json_obj_end(struct json *j);
+void json_arr(struct json *j);
+void json_arr_end(struct json *j);
+void json_key(struct json *j, const char *key);
+void json_str(struct json *j, const char *s); /* NULL writes null */
+void json_strn(struct json *j, const char *s, size_t n);
+void json_u64(struct json *j, uint64_t v);
+void json_f(struct json *j, double v, int decimals);
+void json_bool(struct json *j, bool v);
+void json_null(struct json *j);
+
+#endif

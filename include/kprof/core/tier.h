@@ -1,0 +1,35 @@
+/* The tiers of a session: names and numbers. A number is never used twice in a session, so events
+ * that are under way while a tier is removed or added cannot be taken for another's.
+ *
+ * Owned by the core thread; snapshots copy what they need. */
+#ifndef KPROF_CORE_TIER_H
+#define KPROF_CORE_TIER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TIER_MAX 64          /* tier numbers in a session */
+#define TIER_NONE UINT16_MAX
+#define TIER_TOTAL 0xfffeu   /* the `_total` rows */
+#define TIER_NAME_BYTES 64
+#define TIER_MFA_BYTES 300
+
+enum returns_mode { RETURNS_LEAN, RETURNS_FULL };
+
+struct tier {
+    char name[TIER_NAME_BYTES]; /* UTF-8, as the operator gave it */
+    char mfa[TIER_MFA_BYTES];   /* "mod:fun/2", or as Elixir writes it */
+    uint32_t fn;                /* interned M:F/A, the id events carry; 0: not known yet */
+    bool active;                /* false: removed (its number stays taken) */
+};
+
+struct tierset {
+    struct tier tier[TIER_MAX];
+    uint16_t n;     /* numbers given out so far */
+    uint16_t entry; /* TIER_NONE: every call counts on its own (--entry none) */
+    bool has_identity;
+    enum returns_mode returns;
+};
+
+#endif
