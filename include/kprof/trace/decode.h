@@ -1,0 +1,30 @@
+/* Decodes trace messages (the elements of a batch) into event records.
+ *
+ * Invariant: reads only inside the cursor; a message it does not know leaves the cursor after it and
+ * gives DECODE_SKIP; broken bytes give DECODE_BAD and the rest of the batch is lost. Names are interned by their encoded
+ * bytes, so a name is turned into text once. One thread. Hot path: allocates nothing once names are known. */
+#ifndef KPROF_TRACE_DECODE_H
+#define KPROF_TRACE_DECODE_H
+
+#include <kprof/base/intern.h>
+#include <kprof/core/event.h>
+#include <kprof/core/tier.h>
+#include <kprof/erl/etf.h>
+
+struct decoder {
+    struct intern *names;    /* text by id; borrowed */
+    struct intern *raw;      /* encoded bytes -> raw id */
+    uint32_t *text_of;       /* raw id -> name id */
+    uint32_t tier_fn[TIER_MAX];
+    int64_t start_native, units_per_s;
+};
+
+enum decode_result { DECODE_EVENT, DECODE_SKIP, DECODE_BAD };
+
+void decoder_init(struct decoder *d, struct intern *names);
+void decoder_release(struct decoder *d);
+/* Fills *ev but for weight and node. */
+enum decode_result decode_message(struct decoder *d, struct etf *c, struct event *ev);
+uint64_t decode_stamp(const struct decoder *d, int64_t native); /* ns since the VM started */
+
+#endif

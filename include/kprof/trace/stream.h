@@ -1,0 +1,59 @@
+/* The stream: what the agent sends, byte for byte, turned into event records and kept figures.
+ *
+ * Invariant: whatever the bytes are, stream_feed survives them; an event that cannot be read is counted
+ * in bad_events and no part of it is believed. Events are pushed in the order the target made them;
+ * what the ring refuses is counted by the ring. Every payload may be recorded and fed again later with the
+ * same result. stream_feed is for one thread (the reader, or whoever replays); the figures are atomics
+ * and may be read by any; stream_take_* by any thread.
+ * Forms: src/agent/PROTOCOL.md. Owns its tables, borrows ring and names. */
+#ifndef KPROF_TRACE_STREAM_H
+#define KPROF_TRACE_STREAM_H
+
+#include <kprof/base/intern.h>
+#include <kprof/base/ring.h>
+#include <kprof/erl/etf.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stream;
+
+struct heartbeat {
+    uint64_t ts_ns;       /* target time */
+    uint64_t received_ns; /* our monotonic clock */
+    uint32_t run_queue;
+    int32_t sched_permille; /* -1: not known */
+    uint64_t memory_bytes, processes, uptime_ms, relay_queue, relay_bytes, dropped;
+};
+
+struct stream_figures {
+    uint64_t events, bad_events, batches, missing_batches, target_dropped, bytes, last_event_ns;
+    uint64_t offs;       /* how often {kx,_} has come */
+    int64_t least_lag_ns; /* target clock minus ours, the greatest seen (least delay) */
+};
+
+struct stream_note { /* {ke,Tag,Text}: for the log pane */
+    char tag[32];
+    char text[400];
+};
+
+enum stream_kind { STREAM_BAD, STREAM_EVENTS, STREAM_HEARTBEAT, STREAM_NOTE, STREAM_OFF, STREAM_REPLY, STREAM_RPC };
+
+struct stream *stream_new(struct ring *ring, struct intern *names);
+void stream_free(struct stream *s);
+
+/* The target's clock: native units a second, and its value when the VM started. Before the first
+ * batch of a connection; also forgets what belongs to the last connection (sequence numbers). */
+void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s);
+/* Called between failed pushes while the ring is full: true to try again, false to drop. NULL: drop. */
+void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg);
+
+/* One message with its version byte. For STREAM_REPLY and STREAM_RPC, *rest is left at the answer
+ * and *ref is set (0 for rpc). */
+enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns, struct etf *rest, uint64_t *ref);
+
+void stream_figures(struct stream *s, struct stream_figures *out);
+bool stream_heartbeat(struct stream *s, struct heartbeat *out); /* false: none yet */
+bool stream_take_note(struct stream *s, struct stream_note *out);
+
+#endif

@@ -1,0 +1,198 @@
+#include <kprof/trace/decode.h>
+
+#include <kprof/base/buf.h>
+#include <kprof/erl/term.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RAW_MAX 65536u
+#define RAW_BYTES ((size_t)16 << 20)
+#define IDENT_BYTES 128
+#define LABEL_PID_BIT (UINT64_C(1) << 63)
+
+enum text_as { TEXT_MFA, TEXT_IDENT };
+
+void decoder_init(struct decoder *d, struct intern *names)
+{
+    memset(d, 0, sizeof *d);
+    d->names = names;
+    d->raw = intern_new(RAW_MAX, RAW_BYTES);
+    d->text_of = calloc(RAW_MAX + 1, sizeof *d->text_of);
+    if (!d->text_of)
+        abort();
+    d->units_per_s = 1000000000;
+}
+
+void decoder_release(struct decoder *d)
+{
+    intern_free(d->raw);
+    free(d->text_of);
+    memset(d, 0, sizeof *d);
+}
+
+uint64_t decode_stamp(const struct decoder *d, int64_t native)
+{
+    uint64_t since = (uint64_t)native - (uint64_t)d->start_native;
+    if (d->units_per_s == 1000000000)
+        return since;
+    uint64_t per = (uint64_t)d->units_per_s;
+    return since / per * 1000000000u + since % per * 1000000000u / per;
+}
+
+/* The text of encoded bytes seen for the first time. */
+static uint32_t name_new(struct decoder *d, const uint8_t *from, size_t n, enum text_as as)
+{
+    struct buf text;
+    struct etf c;
+    bool ok;
+    uint32_t id;
+
+    buf_init(&text, 1024);
+    etf_init(&c, from, n);
+    ok = as == TEXT_MFA ? term_mfa(&c, &text, 600) : term_identity(&c, &text, IDENT_BYTES);
+    id = ok ? intern_add(d->names, text.data, text.len) : INTERN_FULL;
+    buf_release(&text);
+    return id;
+}
+
+static uint32_t name_of(struct decoder *d, const uint8_t *from, size_t n, enum text_as as)
+{
+    uint32_t raw = intern_add(d->raw, from, n);
+    if (raw == INTERN_FULL)
+        return name_new(d, from, n, as); /* table full: slow, still right */
+    if (!d->text_of[raw])
+        d->text_of[raw] = name_new(d, from, n, as);
+    return d->text_of[raw];
+}
+
+/* A function: {M,F,A}, or an atom such as undefined (0). */
+static bool read_fn(struct decoder *d, struct etf *c, uint32_t *id)
+{
+    const uint8_t *from = c->p;
+    int tag = etf_peek(c);
+
+    if (!etf_skip(c))
+        return false;
+    *id = tag == 104 ? name_of(d, from, (size_t)(c->p - from), TEXT_MFA) : 0;
+    return true;
+}
+
+static bool read_ident(struct decoder *d, struct etf *c, uint32_t *id)
+{
+    const uint8_t *from = c->p;
+
+    if (etf_is_atom(c, "undefined") || etf_is_atom(c, "EXIT")) {
+        *id = 0;
+        return true;
+    }
+    if (!etf_skip(c))
+        return false;
+    *id = name_of(d, from, (size_t)(c->p - from), TEXT_IDENT);
+    return true;
+}
+
+/* A label is a small integer or a pid; an atom (false) is none. */
+static bool read_label(struct etf *c, uint64_t *label)
+{
+    int tag = etf_peek(c);
+
+    if (tag == 88 || tag == 103) {
+        if (!etf_pid(c, label))
+            return false;
+        *label |= LABEL_PID_BIT;
+        return true;
+    }
+    if (tag == 97 || tag == 98 || tag == 110) {
+        if (!etf_u64(c, label))
+            return false;
+        *label &= ~LABEL_PID_BIT;
+        return true;
+    }
+    *label = 0;
+    return etf_skip(c);
+}
+
+/* The match spec's own message: {Ix,Label,Caller[,Ident[,entry | Junk,Prev]]}. */
+static bool read_payload(struct decoder *d, struct etf *c, struct event *ev)
+{
+    uint32_t arity;
+    uint64_t tier;
+
+    if (!etf_tuple(c, &arity) || arity < 3 || arity > 6)
+        return false;
+    if (!etf_u64(c, &tier) || tier >= TIER_MAX)
+        return false;
+    ev->tier = (uint16_t)tier;
+    if (!read_label(c, &ev->label) || !read_fn(d, c, &ev->caller))
+        return false;
+    if (arity >= 4 && !read_ident(d, c, &ev->ident))
+        return false;
+    if (arity >= 5 && !etf_skip(c))
+        return false;
+    if (arity >= 6 && !read_label(c, &ev->prev))
+        return false;
+    ev->kind = arity >= 5 ? EVENT_ENTRY : EVENT_CALL;
+    return true;
+}
+
+static bool read_call(struct decoder *d, struct etf *c, struct event *ev)
+{
+    const uint8_t *from = c->p;
+    size_t n;
+
+    /* The function is that of the tier: its name is read once a tier. */
+    if (!etf_skip(c))
+        return false;
+    n = (size_t)(c->p - from);
+    if (!read_payload(d, c, ev))
+        return false;
+    if (!d->tier_fn[ev->tier])
+        d->tier_fn[ev->tier] = name_of(d, from, n, TEXT_MFA);
+    ev->fn = d->tier_fn[ev->tier];
+    return true;
+}
+
+static bool read_stamp(const struct decoder *d, struct etf *c, struct event *ev)
+{
+    int64_t native;
+
+    if (!etf_i64(c, &native))
+        return false;
+    ev->ts_ns = decode_stamp(d, native);
+    return true;
+}
+
+enum decode_result decode_message(struct decoder *d, struct etf *c, struct event *ev)
+{
+    uint32_t arity;
+    const char *what;
+    size_t n;
+    struct etf start = *c;
+
+    if (!etf_tuple(c, &arity) || arity < 5 || arity > 7 || !etf_is_atom(c, "trace_ts"))
+        goto unknown;
+    if (!etf_pid(c, &ev->pid) || !etf_atom(c, &what, &n))
+        goto unknown;
+    ev->kind = 0;
+    if (n == 4 && arity == 6 && memcmp(what, "call", 4) == 0) {
+        if (!read_call(d, c, ev))
+            goto unknown;
+    } else if (n == 9 && arity == 5 && memcmp(what, "return_to", 9) == 0) {
+        ev->kind = EVENT_RETURN_TO;
+        if (!read_fn(d, c, &ev->fn))
+            goto unknown;
+    } else if (n == 11 && arity == 6 && memcmp(what, "return_from", 11) == 0) {
+        ev->kind = EVENT_RETURN;
+        if (!read_fn(d, c, &ev->fn) || !etf_skip(c))
+            goto unknown;
+    } else if (n == 14 && arity == 6 && memcmp(what, "exception_from", 14) == 0) {
+        ev->kind = EVENT_EXCEPTION;
+        if (!read_fn(d, c, &ev->fn) || !etf_skip(c))
+            goto unknown;
+    }
+    if (ev->kind && read_stamp(d, c, ev) && ev->pid)
+        return DECODE_EVENT;
+unknown:
+    *c = start;
+    return etf_skip(c) ? DECODE_SKIP : DECODE_BAD;
+}

@@ -1,0 +1,295 @@
+#include <kprof/trace/stream.h>
+
+#include <kprof/trace/decode.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_MAX 65536u
+#define NOTES 64u
+
+struct stream {
+    struct ring *ring;
+    struct decoder dec;
+    struct event *batch; /* one batch, newest first as it came */
+    size_t batch_cap;
+    uint64_t next_seq, last_ts_ns;
+    bool (*full)(void *);
+    void *full_arg;
+    struct {
+        _Atomic uint64_t events, bad_events, batches, missing, dropped, bytes, last_ns, offs;
+        _Atomic int64_t offset;
+    } fig;
+    uint64_t dropped_before; /* of earlier connections */
+    pthread_mutex_t lock; /* heartbeat and notes */
+    struct heartbeat beat;
+    bool has_beat;
+    struct stream_note note[NOTES];
+    size_t note_first, notes;
+};
+
+#define LOAD(x) atomic_load_explicit(&s->fig.x, memory_order_relaxed)
+#define ADD(x, v) atomic_fetch_add_explicit(&s->fig.x, (v), memory_order_relaxed)
+#define STORE(x, v) atomic_store_explicit(&s->fig.x, (v), memory_order_relaxed)
+
+struct stream *stream_new(struct ring *ring, struct intern *names)
+{
+    struct stream *s = calloc(1, sizeof *s);
+    if (!s)
+        abort();
+    s->ring = ring;
+    decoder_init(&s->dec, names);
+    pthread_mutex_init(&s->lock, NULL);
+    STORE(offset, INT64_MIN);
+    return s;
+}
+
+void stream_free(struct stream *s)
+{
+    if (!s)
+        return;
+    decoder_release(&s->dec);
+    pthread_mutex_destroy(&s->lock);
+    free(s->batch);
+    free(s);
+}
+
+void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s)
+{
+    s->dec.start_native = start_native;
+    s->dec.units_per_s = units_per_s > 0 ? units_per_s : 1000000000;
+    s->next_seq = 0;
+    s->dropped_before = LOAD(dropped);
+    STORE(offset, INT64_MIN);
+}
+
+void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg)
+{
+    s->full = wait;
+    s->full_arg = arg;
+}
+
+static struct event *batch_slot(struct stream *s, size_t n)
+{
+    if (n == s->batch_cap) {
+        size_t cap = n ? n * 2 : 1024;
+        struct event *more = realloc(s->batch, cap * sizeof *more);
+        if (!more)
+            abort();
+        s->batch = more;
+        s->batch_cap = cap;
+    }
+    return &s->batch[n];
+}
+
+static void push_oldest_first(struct stream *s, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        struct event t = s->batch[i];
+        s->batch[i] = s->batch[n - 1 - i];
+        s->batch[n - 1 - i] = t;
+    }
+    for (size_t done = 0; done < n;) {
+        size_t room = ring_capacity(s->ring) - ring_fill(s->ring);
+        if (room == 0 && s->full && s->full(s->full_arg))
+            continue;
+        size_t take = n - done < room || room == 0 ? n - done : room;
+        ring_push_n(s->ring, s->batch + done, take); /* with no room: counted as lost there */
+        done += take;
+    }
+}
+
+/* {kb, Seq, Dropped, Weight, [Message]} */
+static enum stream_kind feed_batch(struct stream *s, struct etf *c)
+{
+    uint64_t seq, dropped, weight;
+    uint32_t n;
+    size_t got = 0;
+
+    if (!etf_u64(c, &seq) || !etf_u64(c, &dropped) || !etf_u64(c, &weight) || !etf_list(c, &n) || n > BATCH_MAX)
+        goto bad;
+    for (uint32_t i = 0; i < n; i++) {
+        struct event *ev = batch_slot(s, got);
+        memset(ev, 0, sizeof *ev);
+        enum decode_result r = decode_message(&s->dec, c, ev);
+        if (r == DECODE_EVENT) {
+            ev->weight = (uint32_t)weight;
+            got++;
+        } else {
+            ADD(bad_events, 1);
+            if (r == DECODE_BAD)
+                break;
+        }
+    }
+    if (got) {
+        s->last_ts_ns = s->batch[0].ts_ns;
+        STORE(last_ns, s->last_ts_ns);
+    }
+    push_oldest_first(s, got);
+    ADD(events, got);
+    ADD(batches, 1);
+    if (s->next_seq && seq > s->next_seq)
+        ADD(missing, seq - s->next_seq);
+    s->next_seq = seq + 1;
+    STORE(dropped, s->dropped_before + dropped);
+    return STREAM_EVENTS;
+bad:
+    ADD(bad_events, 1);
+    return STREAM_BAD;
+}
+
+static void beat_field(struct etf *c, struct heartbeat *b)
+{
+    const char *k;
+    size_t n;
+    int64_t v;
+
+    if (!etf_atom(c, &k, &n) || !etf_i64(c, &v))
+        return;
+#define IS(s) (n == sizeof s - 1 && memcmp(k, s, n) == 0)
+    uint64_t u = v > 0 ? (uint64_t)v : 0;
+    if (IS("run_queue"))
+        b->run_queue = (uint32_t)u;
+    else if (IS("sched"))
+        b->sched_permille = v < -1 || v > 1000 ? -1 : (int32_t)v;
+    else if (IS("memory"))
+        b->memory_bytes = u;
+    else if (IS("processes"))
+        b->processes = u;
+    else if (IS("uptime_ms"))
+        b->uptime_ms = u;
+    else if (IS("relay_queue"))
+        b->relay_queue = u;
+    else if (IS("relay_memory"))
+        b->relay_bytes = u;
+    else if (IS("dropped"))
+        b->dropped = u;
+#undef IS
+}
+
+/* {kh, MonotonicNative, #{...}} */
+static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t now_ns)
+{
+    struct heartbeat b = {.sched_permille = -1, .received_ns = now_ns};
+    int64_t native;
+    uint32_t pairs;
+
+    if (!etf_i64(c, &native) || !etf_map(c, &pairs) || pairs > 64)
+        return STREAM_BAD;
+    b.ts_ns = decode_stamp(&s->dec, native);
+    for (uint32_t i = 0; i < pairs && !c->bad; i++) {
+        struct etf at = *c;
+        beat_field(c, &b);
+        *c = at;
+        etf_skip(c);
+        etf_skip(c);
+    }
+    if (c->bad)
+        return STREAM_BAD;
+    int64_t offset = (int64_t)(b.ts_ns - now_ns);
+    if (offset > LOAD(offset))
+        STORE(offset, offset);
+    pthread_mutex_lock(&s->lock);
+    s->beat = b;
+    s->has_beat = true;
+    pthread_mutex_unlock(&s->lock);
+    return STREAM_HEARTBEAT;
+}
+
+static enum stream_kind feed_note(struct stream *s, struct etf *c)
+{
+    const char *tag;
+    const uint8_t *text;
+    size_t tag_n, n;
+    struct stream_note note = {{0}, {0}};
+
+    if (!etf_atom(c, &tag, &tag_n) || !etf_string(c, &text, &n))
+        return STREAM_BAD;
+    memcpy(note.tag, tag, tag_n < sizeof note.tag - 1 ? tag_n : sizeof note.tag - 1);
+    memcpy(note.text, text, n < sizeof note.text - 1 ? n : sizeof note.text - 1);
+    pthread_mutex_lock(&s->lock);
+    if (s->notes == NOTES) { /* the oldest goes */
+        s->note_first = (s->note_first + 1) % NOTES;
+        s->notes--;
+    }
+    s->note[(s->note_first + s->notes++) % NOTES] = note;
+    pthread_mutex_unlock(&s->lock);
+    return STREAM_NOTE;
+}
+
+static enum stream_kind feed_off(struct stream *s)
+{
+    struct event ev = {.ts_ns = s->last_ts_ns, .kind = EVENT_FLUSH, .pid = UINT64_MAX};
+
+    s->batch_cap ? (void)0 : (void)batch_slot(s, 0);
+    s->batch[0] = ev;
+    push_oldest_first(s, 1);
+    ADD(offs, 1);
+    return STREAM_OFF;
+}
+
+enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns, struct etf *rest, uint64_t *ref)
+{
+    struct etf c;
+    uint32_t arity;
+
+    etf_init(&c, bytes, n);
+    ADD(bytes, n);
+    *ref = 0;
+    if (!etf_version(&c) || !etf_tuple(&c, &arity))
+        goto bad;
+    if (arity == 5 && etf_is_atom(&c, "kb"))
+        return feed_batch(s, &c);
+    if (arity == 3 && etf_is_atom(&c, "kh"))
+        return feed_heartbeat(s, &c, now_ns);
+    if (arity == 3 && etf_is_atom(&c, "ke"))
+        return feed_note(s, &c);
+    if (arity == 2 && etf_is_atom(&c, "kx"))
+        return feed_off(s);
+    if (arity == 3 && etf_is_atom(&c, "kr") && etf_u64(&c, ref)) {
+        *rest = c;
+        return STREAM_REPLY;
+    }
+    if (arity == 2 && etf_is_atom(&c, "rex")) {
+        *rest = c;
+        return STREAM_RPC;
+    }
+bad:
+    ADD(bad_events, 1);
+    return STREAM_BAD;
+}
+
+void stream_figures(struct stream *s, struct stream_figures *out)
+{
+    out->events = LOAD(events);
+    out->bad_events = LOAD(bad_events);
+    out->batches = LOAD(batches);
+    out->missing_batches = LOAD(missing);
+    out->target_dropped = LOAD(dropped);
+    out->bytes = LOAD(bytes);
+    out->last_event_ns = LOAD(last_ns);
+    out->offs = LOAD(offs);
+    out->least_lag_ns = LOAD(offset);
+}
+
+bool stream_heartbeat(struct stream *s, struct heartbeat *out)
+{
+    pthread_mutex_lock(&s->lock);
+    bool has = s->has_beat;
+    *out = s->beat;
+    pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
+bool stream_take_note(struct stream *s, struct stream_note *out)
+{
+    pthread_mutex_lock(&s->lock);
+    bool has = s->notes > 0;
+    if (has) {
+        *out = s->note[s->note_first];
+        s->note_first = (s->note_first + 1) % NOTES;
+        s->notes--;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return has;
+}
