@@ -436,6 +436,7 @@ struct session *session_open(const struct session_opts *o, struct session_info *
     if (conn_open(&s->conn, &co, e) != CONN_OK)
         goto fail;
     snprintf(info->node, sizeof info->node, "%s", conn_node(s->conn));
+    stream_clock(o->stream, 0, 0);
     if (pthread_create(&s->reader, NULL, read_loop, s) != 0) {
         err_set(e, "cannot start a thread: %s", strerror(errno));
         goto fail;

@@ -21,7 +21,10 @@ struct stream {
         _Atomic int64_t offset;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
-    pthread_mutex_t lock; /* heartbeat and notes */
+    bool clock_known;        /* the reader's; before that no stamp can be read */
+    atomic_bool clock_new;   /* stream_clock was called: the reader takes it over */
+    pthread_mutex_t lock;    /* clock wish, heartbeat and notes */
+    int64_t wish_start, wish_units;
     struct heartbeat beat;
     bool has_beat;
     struct stream_note note[NOTES];
@@ -56,8 +59,23 @@ void stream_free(struct stream *s)
 
 void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s)
 {
-    s->dec.start_native = start_native;
-    s->dec.units_per_s = units_per_s > 0 ? units_per_s : 1000000000;
+    pthread_mutex_lock(&s->lock);
+    s->wish_start = start_native;
+    s->wish_units = units_per_s;
+    atomic_store(&s->clock_new, true);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Reader: a connection's clock takes effect between two messages, never within one. */
+static void take_clock(struct stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->clock_new, false);
+    s->clock_known = s->wish_units > 0;
+    s->dec.start_native = s->wish_start;
+    s->dec.units_per_s = s->clock_known ? s->wish_units : 1000000000;
+    s->has_beat = false;
+    pthread_mutex_unlock(&s->lock);
     s->next_seq = 0;
     s->dropped_before = LOAD(dropped);
     STORE(offset, INT64_MIN);
@@ -186,6 +204,8 @@ static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t
     }
     if (c->bad)
         return STREAM_BAD;
+    if (!s->clock_known)
+        return STREAM_HEARTBEAT;
     int64_t offset = (int64_t)(b.ts_ns - now_ns);
     if (offset > LOAD(offset))
         STORE(offset, offset);
@@ -236,6 +256,8 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
     etf_init(&c, bytes, n);
     ADD(bytes, n);
     *ref = 0;
+    if (atomic_load(&s->clock_new))
+        take_clock(s);
     if (!etf_version(&c) || !etf_tuple(&c, &arity))
         goto bad;
     if (arity == 5 && etf_is_atom(&c, "kb"))

@@ -42,8 +42,9 @@ enum stream_kind { STREAM_BAD, STREAM_EVENTS, STREAM_HEARTBEAT, STREAM_NOTE, STR
 struct stream *stream_new(struct ring *ring, struct intern *names);
 void stream_free(struct stream *s);
 
-/* The target's clock: native units a second, and its value when the VM started. Before the first
- * batch of a connection; also forgets what belongs to the last connection (sequence numbers). */
+/* The target's clock: its value when the VM started, native units a second (0: not known yet, heartbeats are
+ * passed over). Takes effect before the next message; forgets what belongs to the last connection (sequence
+ * numbers). Any thread. */
 void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s);
 /* Called between failed pushes while the ring is full: true to try again, false to drop. NULL: drop. */
 void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg);
