@@ -1,0 +1,290 @@
+#include "fake_snapshot.h"
+
+#include <kprof/core/tier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SLOW  64
+#define MAX_PARTS 8
+#define WALL_NS   1795230245678000000ull /* 2026-11-21T03:04:05.678Z */
+
+struct str {
+    struct str *next;
+    char bytes[];
+};
+
+struct fake {
+    struct snapshot snap;
+    struct snap_row *rows;
+    size_t n_rows, cap_rows;
+    struct snap_slow slow[MAX_SLOW];
+    struct snap_slow_tier parts[MAX_SLOW][MAX_PARTS];
+    size_t n_slow;
+    struct snap_log log[16];
+    size_t n_log;
+    struct str *strings;
+};
+
+static const char *const tiers[] = {"parsing", "handle", "formatter", "db", "accounting"};
+static const char *const idents[] = {"read", "create", "update", "delete"};
+static const double tier_us[] = {85, 2100, 320, 1650, 41};
+static const double ident_factor[] = {1.0, 2.5, 3.25, 1.75};
+static const uint64_t ident_count[] = {4210, 1204, 611, 87};
+
+const char *fake_str(struct fake *f, const char *s)
+{
+    size_t n = strlen(s) + 1;
+    struct str *p = malloc(sizeof *p + n);
+    if (!p) {
+        abort();
+    }
+    memcpy(p->bytes, s, n);
+    p->next = f->strings;
+    f->strings = p;
+    return p->bytes;
+}
+
+static void put(char *to, size_t cap, const char *s)
+{
+    snprintf(to, cap, "%s", s);
+}
+
+struct fake *fake_new(void)
+{
+    struct fake *f = calloc(1, sizeof *f);
+    if (!f) {
+        abort();
+    }
+    struct snapshot *s = &f->snap;
+    s->wall_ns = WALL_NS;
+    s->elapsed_s = 65.0;
+    s->window = WINDOW_10S;
+    s->window_s = 10.0;
+    put(s->node.name, sizeof s->node.name, "app@host");
+    put(s->node.otp, sizeof s->node.otp, "25");
+    put(s->node.transport, sizeof s->node.transport, "dist");
+    s->node.connected = s->node.tracing = true;
+    s->node.uptime_s = 3 * 86400 + 4 * 3600 + 12 * 60;
+    s->node.run_queue = 3;
+    s->node.scheduler_use = 0.42;
+    s->node.memory_bytes = 512ull << 20;
+    s->node.processes = 1834;
+    s->lean = true;
+    s->has_entry = s->has_identity = true;
+    s->sample = 1;
+    s->events_per_s = 12345.6;
+    s->lag_ms = 4.2;
+    s->ring_fill = 0.03;
+    return f;
+}
+
+void fake_free(struct fake *f)
+{
+    if (!f) {
+        return;
+    }
+    while (f->strings) {
+        struct str *next = f->strings->next;
+        free(f->strings);
+        f->strings = next;
+    }
+    free(f->rows);
+    free(f);
+}
+
+struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, const char *ident,
+                          uint64_t count, double base_us)
+{
+    if (f->n_rows == f->cap_rows) {
+        f->cap_rows = f->cap_rows ? 2 * f->cap_rows : 32;
+        f->rows = realloc(f->rows, f->cap_rows * sizeof *f->rows);
+        if (!f->rows) {
+            abort();
+        }
+    }
+    struct snap_row *r = &f->rows[f->n_rows++];
+    memset(r, 0, sizeof *r);
+    r->tier = (uint16_t)tier;
+    r->tier_name = fake_str(f, tier_name);
+    r->ident = ident ? fake_str(f, ident) : NULL;
+    r->count = r->est_count = count;
+    r->rate = (double)count / f->snap.window_s;
+    if (count == 0) {
+        return r;
+    }
+    r->errors = count / 400;
+    r->min_us = base_us * 0.25;
+    r->p25_us = base_us * 0.75;
+    r->p50_us = base_us;
+    r->p75_us = base_us * 1.5;
+    r->p90_us = base_us * 2.25;
+    r->p95_us = base_us * 3.0;
+    r->p99_us = base_us * 6.5;
+    r->p999_us = base_us * 20.0;
+    r->max_us = base_us * 31.0;
+    r->mean_us = base_us * 1.25;
+    r->sd_us = base_us * 0.875;
+    r->self_us = base_us * 0.625;
+    r->share = base_us / 8000.0;
+    return r;
+}
+
+static void fill_slow_parts(struct fake *f, struct snap_slow *s, size_t n)
+{
+    struct snap_slow_tier *p = f->parts[s - f->slow];
+    for (size_t i = 0; i < n; i++) {
+        p[i].tier = (uint16_t)i;
+        p[i].name = tiers[i];
+        p[i].start_us = 100 * i;
+        p[i].duration_us = (uint64_t)(s->duration_us / (double)(i + 1));
+        p[i].pid = s->pid;
+    }
+    s->tiers = p;
+    s->n_tiers = n;
+}
+
+struct snap_slow *fake_slow(struct fake *f, const char *tier_name, const char *ident,
+                            double duration_us, size_t n_tiers)
+{
+    if (f->n_slow == MAX_SLOW) {
+        return &f->slow[MAX_SLOW - 1];
+    }
+    size_t i = f->n_slow++;
+    struct snap_slow *s = &f->slow[i];
+    s->seq = 1000 - i;
+    s->wall_ns = WALL_NS - i * 1370000000ull;
+    s->pid = (uint64_t)(i % 3) << 32 | (123 + i);
+    s->tier_name = fake_str(f, tier_name);
+    s->ident = fake_str(f, ident);
+    s->who = i % 2 ? "kv_server" : NULL;
+    s->request = 7000 + i;
+    s->duration_us = duration_us;
+    s->request_us = i % 5 == 4 ? 0 : duration_us * 1.25;
+    s->error = i % 4 == 3;
+    size_t most = sizeof tiers / sizeof *tiers;
+    fill_slow_parts(f, s, n_tiers < most ? n_tiers : most);
+    return s;
+}
+
+void fake_log(struct fake *f, const char *text)
+{
+    size_t max = sizeof f->log / sizeof *f->log;
+    size_t keep = f->n_log < max ? f->n_log : max - 1;
+    memmove(f->log + 1, f->log, keep * sizeof *f->log);
+    f->n_log = keep + 1;
+    f->log[0].text = fake_str(f, text);
+    f->log[0].wall_ns = WALL_NS - 60000000000ull + f->n_log * 1000000000ull;
+}
+
+struct snapshot *fake_snap(struct fake *f)
+{
+    struct snapshot *s = &f->snap;
+    uint64_t aggregated = 0, finished = 0;
+    for (size_t i = 0; i < f->n_rows; i++) {
+        const struct snap_row *r = &f->rows[i];
+        if (!r->ident && r->tier != TIER_TOTAL) {
+            aggregated += r->count;
+        } else if (!r->ident) {
+            finished += r->count;
+        }
+    }
+    s->calls.aggregated = aggregated;
+    s->calls.received = aggregated + s->calls.open + s->calls.expired + s->calls.unattributed;
+    s->requests.finished = finished;
+    s->requests.started = finished + s->requests.open + s->requests.expired;
+    s->rows = f->rows;
+    s->n_rows = f->n_rows;
+    s->slow = f->slow;
+    s->n_slow = f->n_slow;
+    s->log = f->log;
+    s->n_log = f->n_log;
+    return s;
+}
+
+static void standard_tier(struct fake *f, unsigned tier, const char *name, double us)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < 4; i++) {
+        all += ident_count[i];
+    }
+    fake_row(f, tier, name, NULL, all, us * 1.5);
+    for (size_t i = 0; i < 4; i++) {
+        struct snap_row *r =
+            fake_row(f, tier, name, idents[i], ident_count[i], us * ident_factor[i]);
+        if (tier == 3 && i == 1) {
+            r->oldest_open_us = 2.5e6;
+        }
+    }
+}
+
+struct fake *fake_standard(size_t n_slow)
+{
+    struct fake *f = fake_new();
+    for (unsigned t = 0; t < 5; t++) {
+        standard_tier(f, t, tiers[t], tier_us[t]);
+    }
+    standard_tier(f, TIER_TOTAL, "_total", 4800);
+    f->snap.calls.open = 7;
+    f->snap.calls.unattributed = 12;
+    f->snap.requests.open = 2;
+    for (size_t i = 0; i < n_slow; i++) {
+        fake_slow(f, tiers[(i * 3 + 3) % 5], idents[i % 4], 123456.0 / (double)(i + 1), 1 + i % 5);
+    }
+    fake_log(f, "connected to app@host, OTP 25");
+    fake_log(f, "tracing on: 5 tiers, entry parsing");
+    fake_log(f, "module kv_db was loaded again: patterns set again after 0.2 s");
+    return f;
+}
+
+struct fake *fake_many(size_t n_rows)
+{
+    struct fake *f = fake_new();
+    char name[32], id[32];
+    for (size_t i = 0; i < n_rows; i++) {
+        snprintf(name, sizeof name, "tier_%zu", i / 50);
+        snprintf(id, sizeof id, "/path/%03zu", i % 50);
+        fake_row(f, (unsigned)(i / 50), name, i % 50 ? id : NULL, 100000 - 50 * (i % 50),
+                 10.0 + 37.0 * (double)(i * 7919 % 1000));
+    }
+    return f;
+}
+
+struct fake *fake_hostile(void)
+{
+    static const char *const bad[] = {
+        "\x1b[2J\x1b[31mred\x07\x1b]0;title\x07",
+        "tab\there\nnewline\rcr\x7f",
+        "bytes \xff\xfe\xc3\x28 \xe2\x82 \xf0\x9f\x98 end",
+        "rtl \xe2\x80\xae"
+        "gnp.exe \xe2\x81\xa6iso\xe2\x81\xa9",
+        "wide \xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e \xf0\x9f\x98\x80 end",
+        "combining e\xcc\x81\xcc\x82\xcc\x83\xcc\x84\xcc\x85\xcc\x86\xcc\x87\xcc\x88\xcc\x89 "
+        "zero\xe2\x80\x8bwidth",
+        "c1 \xc2\x9b"
+        "31m nel\xc2\x85 surrogate \xed\xa0\x80 over \xc0\xaf",
+        "",
+    };
+    char long_atom[256];
+    memset(long_atom, 'x', 255);
+    long_atom[255] = 0;
+    struct fake *f = fake_new();
+    for (unsigned t = 0; t < 2; t++) {
+        const char *name = t ? long_atom : bad[0];
+        fake_row(f, t, name, NULL, 9000, 1000);
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            fake_row(f, t, name, bad[i], 1000 - i, 500.0 * (double)(i + 1));
+        }
+        fake_row(f, t, name, long_atom, 17, 99);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct snap_slow *s = fake_slow(f, bad[i], bad[(i + 1) % 8], 5000, 2);
+        s->args = s->who = bad[(i + 2) % 8];
+        fake_log(f, bad[i]);
+    }
+    put(f->snap.node.name, sizeof f->snap.node.name, bad[0]);
+    put(f->snap.node.state, sizeof f->snap.node.state, bad[2]);
+    put(f->snap.breaker.reason, sizeof f->snap.breaker.reason, bad[6]);
+    f->snap.breaker.state = BREAKER_OPEN;
+    return f;
+}

@@ -1,0 +1,41 @@
+/* Snapshots made up for tests of screens and exports: fixed figures, no clock, no core.
+ *
+ * A struct fake owns everything its snapshot points at. fake_snap may be called again after more
+ * rows were added; the pointer stays the same and lives until fake_free. Names are copied as raw
+ * bytes, hostile or not. Figures depend only on the arguments, so goldens made from them never
+ * change by themselves. One thread. */
+#ifndef KPROF_TESTS_FAKE_SNAPSHOT_H
+#define KPROF_TESTS_FAKE_SNAPSHOT_H
+
+#include <kprof/core/snapshot.h>
+
+struct fake;
+
+struct fake *
+fake_new(void); /* a connected, tracing node with no rows: app@host, OTP 25, window 10s */
+void fake_free(struct fake *f);
+
+/* Appends a row: percentiles are fixed multiples of base_us (p50). ident NULL: the tier's total
+ * row. tier TIER_TOTAL goes with tier_name "_total". Returns the row for further changes, valid
+ * until the next fake_row. */
+struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, const char *ident,
+                          uint64_t count, double base_us);
+/* A slow call with one part for each of n_tiers tiers of the standard five. */
+struct snap_slow *fake_slow(struct fake *f, const char *tier_name, const char *ident,
+                            double duration_us, size_t n_tiers);
+void fake_log(struct fake *f, const char *text); /* the newest line comes first in the snapshot */
+const char *fake_str(struct fake *f, const char *s); /* a copy that lives as long as f */
+struct snapshot *
+fake_snap(struct fake *f); /* totals and conservation are filled in from the rows */
+
+/* The standard one: parsing, handle, formatter, db, accounting x create, read, update, delete, each
+ * with its total row, then _total; n_slow slow calls (up to 64) and three log lines. */
+struct fake *fake_standard(size_t n_slow);
+/* n_rows rows (total rows and identities counted) over tiers "tier_0", "tier_1", ... of 50 rows
+ * each. */
+struct fake *fake_many(size_t n_rows);
+/* Names with escape sequences, 255 bytes, invalid UTF-8, bidi overrides, wide and combining
+ * characters. */
+struct fake *fake_hostile(void);
+
+#endif
