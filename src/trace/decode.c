@@ -120,7 +120,7 @@ static bool read_payload(struct decoder *d, struct etf *c, struct event *ev)
 
     if (!etf_tuple(c, &arity) || arity < 3 || arity > 6)
         return false;
-    if (!etf_u64(c, &tier) || tier >= TIER_MAX)
+    if (!etf_u64(c, &tier) || tier >= EVENT_TIERS)
         return false;
     ev->tier = (uint16_t)tier;
     if (!read_label(c, &ev->label) || !read_fn(d, c, &ev->caller))

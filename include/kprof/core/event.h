@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#define EVENT_TIERS 64 /* tier numbers are below this */
+
 enum event_kind {
     EVENT_ENTRY = 1,  /* call of the entry tier: starts a request (or is nested in one) */
     EVENT_CALL,       /* call of any other tier */

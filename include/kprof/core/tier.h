@@ -5,11 +5,12 @@
 #ifndef KPROF_CORE_TIER_H
 #define KPROF_CORE_TIER_H
 
+#include <kprof/core/event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define TIER_MAX 64          /* tier numbers in a session */
+#define TIER_MAX EVENT_TIERS /* tier numbers in a session */
 #define TIER_NONE UINT16_MAX
 #define TIER_TOTAL 0xfffeu   /* the `_total` rows */
 #define TIER_NAME_BYTES 64

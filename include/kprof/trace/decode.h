@@ -8,14 +8,13 @@
 
 #include <kprof/base/intern.h>
 #include <kprof/core/event.h>
-#include <kprof/core/tier.h>
 #include <kprof/erl/etf.h>
 
 struct decoder {
     struct intern *names;    /* text by id; borrowed */
     struct intern *raw;      /* encoded bytes -> raw id */
     uint32_t *text_of;       /* raw id -> name id */
-    uint32_t tier_fn[TIER_MAX];
+    uint32_t tier_fn[EVENT_TIERS];
     int64_t start_native, units_per_s;
 };
 

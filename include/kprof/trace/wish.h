@@ -1,0 +1,28 @@
+/* A wish: all that shall be traced on a target, as one value. The agent is always sent the whole wish and changes only
+ * what differs, so a reconnect needs nothing but the last one. Plain data, copied. */
+#ifndef KPROF_TRACE_WISH_H
+#define KPROF_TRACE_WISH_H
+
+#include <kprof/core/event.h>
+#include <kprof/erl/term.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WISH_RULE_BYTES 4096
+#define WISH_NO_ENTRY UINT16_MAX
+
+struct wish_tier {
+    uint16_t ix;
+    struct mfa mfa;
+};
+
+struct wish {
+    struct wish_tier tier[EVENT_TIERS];
+    uint16_t n;
+    uint16_t entry; /* a tier's ix, or WISH_NO_ENTRY */
+    char identity[WISH_RULE_BYTES]; /* "" : none */
+    bool lean, tracing;
+    uint32_t sample; /* 1/sample */
+};
+
+#endif
