@@ -1,19 +1,32 @@
 # kprof-top: build, check, bench, install. `make help` lists the targets.
-# Flavours (plain, asan, tsan, fuzz) live in directories of their own and never mix.
+# Flavours (plain, asan, tsan, fuzz) live in directories of their own under build/ and never mix.
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
 BINDIR   = $(PREFIX)/bin
 MANDIR   = $(PREFIX)/share/man/man1
 
+VERSION := 0.1.0
+
 CC      ?= cc
 FLAVOUR ?= plain
 B       := build/$(FLAVOUR)
+A       := build/agent
 
-VERSION := 0.1.0
+# Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
+NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
+           check-format check-man check-node check-screen check-agent uninstall
+GOALS   := $(or $(MAKECMDGOALS),all)
 
-# libei is where this machine's Erlang says it is.
-ERL_EI  := $(shell erl -noinput -eval 'io:put_chars(code:lib_dir(erl_interface)), halt().' 2>/dev/null)
+# libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
+ifndef ERL_EI
+ifneq ($(filter-out $(NO_ERL),$(GOALS)),)
+ERL_EI  := $(shell erl -noinput -eval 'case code:lib_dir(erl_interface) of D when is_list(D) -> io:put_chars(D); _ -> ok end, halt().' 2>/dev/null)
+endif
+endif
+ifneq ($(ERL_EI),)
+export ERL_EI
+endif
 EI_INC  := $(if $(ERL_EI),-isystem $(ERL_EI)/include)
 EI_LIB  := $(if $(ERL_EI),$(ERL_EI)/lib/libei.a)
 
@@ -21,69 +34,194 @@ WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -W
 OPT_plain := -O2 -g
 OPT_asan  := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 OPT_tsan  := -O1 -g -fsanitize=thread
-OPT_fuzz  := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+OPT_fuzz  := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+ifeq ($(OPT_$(FLAVOUR)),)
+$(error FLAVOUR is plain, asan, tsan or fuzz, not "$(FLAVOUR)")
+endif
 ifeq ($(FLAVOUR),fuzz)
 CC := clang
 endif
 
-CPPFLAGS += -D_GNU_SOURCE -D_REENTRANT -DKPROF_VERSION='"$(VERSION)"' -Iinclude $(EI_INC)
-CFLAGS   += -std=c11 -pthread $(WARN) $(WERROR) $(OPT_$(FLAVOUR))
-LDFLAGS  += -pthread $(OPT_$(FLAVOUR))
-LIBS     := $(EI_LIB) -lncursesw -ltinfo -lm
+# CPPFLAGS, CFLAGS, LDFLAGS and WERROR are the user's; what the code needs is added to them.
+KP_CPPFLAGS := -D_GNU_SOURCE -D_REENTRANT -DKPROF_VERSION='"$(VERSION)"' -Iinclude $(EI_INC) $(CPPFLAGS)
+KP_CFLAGS   := -std=c11 -pthread $(WARN) $(WERROR) $(OPT_$(FLAVOUR)) $(CFLAGS)
+KP_LDFLAGS  := -pthread $(OPT_$(FLAVOUR)) $(LDFLAGS)
+LIBS        := $(EI_LIB) -lncursesw -ltinfo -lm
+TEST_CFLAGS := -Itests/lib -Wno-missing-prototypes
 
 ROOMS   := base erl trace core export ui app
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
-MAIN    := src/app/main.c
-OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out $(MAIN),$(SRC)))
-AGENT   := $(wildcard src/agent/*.erl)
-BEAMS   := $(patsubst src/agent/%.erl,build/agent/%.beam,$(AGENT))
+OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
+MAIN    := $(B)/obj/app/main.o
+BEAMS   := $(patsubst src/agent/%.erl,$(A)/%.beam,$(wildcard src/agent/*.erl))
+LIB     := $(B)/libkprof.a
 
 UNIT    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH   := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
+FUZZ    := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+TESTLIB := $(patsubst tests/lib/%.c,$(B)/testlib/%.o,$(wildcard tests/lib/*.c))
+TESTOBJ := $(addsuffix .o,$(UNIT) $(BENCH) $(FUZZ)) $(TESTLIB)
 
 .PHONY: all
 all: build/kprof-top
 
-build/kprof-top: $(B)/kprof-top
-	@cp $< $@
+# One name for the program people run, whatever was built beside it.
+build/kprof-top: build/plain/kprof-top
+	@cp -f $< $@.tmp && mv -f $@.tmp $@
 
-$(B)/kprof-top: $(B)/obj/app/main.o $(B)/libkprof.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/kprof-top: $(MAIN) $(LIB)
+	$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS)
+ifneq ($(FLAVOUR),plain)
+build/plain/kprof-top: FORCE
+	@$(MAKE) --no-print-directory FLAVOUR=plain $@
+endif
 
-$(B)/libkprof.a: $(OBJ) $(B)/obj/agent_blob.o
+$(LIB): $(OBJ) $(B)/objects
 	@rm -f $@
-	$(AR) rcs $@ $^
+	@$(AR) rcs $@ $(OBJ)
 
-$(B)/obj/%.o: src/%.c
+# Lists of what goes into a library or into the beams, and how: so that a removed file or another compiler rebuilds.
+$(B)/objects: FORCE
+	@mkdir -p $(@D); echo '$(OBJ)' | cmp -s - $@ || echo '$(OBJ)' > $@
+$(B)/how: FORCE
+	@mkdir -p $(@D); echo '$(CC) $(VERSION) $(EI_INC) $(OPT_$(FLAVOUR))' | cmp -s - $@ || echo '$(CC) $(VERSION) $(EI_INC) $(OPT_$(FLAVOUR))' > $@
+$(A)/list: FORCE
+	@mkdir -p $(@D); echo '$(BEAMS)' | cmp -s - $@ || echo '$(BEAMS)' > $@
+
+$(B)/obj/%.o: src/%.c $(B)/how | need-erl
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The agent: Erlang, compiled here, embedded as bytes.
-build/agent/%.beam: src/agent/%.erl
+$(A)/%.beam: src/agent/%.erl | need-erl
 	@mkdir -p $(@D)
 	erlc -Werror +deterministic +no_debug_info -o $(@D) $<
 
-build/agent_blob.c: $(BEAMS) src/agent/embed.sh
-	sh src/agent/embed.sh $(BEAMS) > $@.tmp && mv $@.tmp $@
+build/agent_blob.c: $(BEAMS) src/agent/embed.sh $(A)/list
+	@sh src/agent/embed.sh $(BEAMS) > $@.tmp && mv -f $@.tmp $@
 
-$(B)/obj/agent_blob.o: build/agent_blob.c
+$(B)/obj/agent_blob.o: build/agent_blob.c $(B)/how
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/unit/%: tests/unit/%.c $(B)/libkprof.a
+$(B)/testlib/%.o: tests/lib/%.c $(B)/how
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/lib $(CFLAGS) -Wno-missing-prototypes -o $@ $< $(wildcard tests/lib/*.c) $(B)/libkprof.a $(LIBS) -lcmocka
+	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) $(TEST_CFLAGS) -MMD -MP -c -o $@ $<
+define test_object
+$(B)/$(1)/%.o: tests/$(1)/%.c $(B)/how
+	@mkdir -p $$(@D)
+	$$(CC) $$(KP_CPPFLAGS) $$(KP_CFLAGS) $$(TEST_CFLAGS) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach kind,unit bench fuzz,$(eval $(call test_object,$(kind))))
 
-$(B)/bench/%: tests/bench/%.c $(B)/libkprof.a
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-missing-prototypes -o $@ $< $(B)/libkprof.a $(LIBS)
+$(B)/unit/%: $(B)/unit/%.o $(TESTLIB) $(LIB)
+	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+$(B)/bench/%: $(B)/bench/%.o $(TESTLIB) $(LIB)
+	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/fuzz/%: $(B)/fuzz/%.o $(LIB)
+	@$(CC) $(KP_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
--include $(OBJ:.o=.d) $(B)/obj/app/main.d
+.PRECIOUS: $(TESTOBJ)
+-include $(OBJ:.o=.d) $(MAIN:.o=.d) $(TESTOBJ:.o=.d)
 
-.PHONY: unit
+.PHONY: unit bench-programs fuzz-programs FORCE need-erl
 unit: $(UNIT)
-	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
+bench-programs: $(BENCH)
+fuzz-programs: $(FUZZ)
+FORCE:
+need-erl:
+	@$(if $(ERL_EI),:,echo "No Erlang with erl_interface found (erl in PATH; Debian: erlang-base, erlang-dev). make deps installs what is missing." >&2; exit 1)
 
-.PHONY: clean
+# ---- for people -----------------------------------------------------------------------------------------------
+
+SUB  = @$(MAKE) --no-print-directory
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+TOOLS := tests/tools
+
+.PHONY: help
+help:
+	@echo 'make             build/kprof-top'
+	@echo 'make deps        install what is missing to build and check (Debian, apt-get); deps-fuzz: also what fuzzing needs'
+	@echo 'make demo        a bundled Erlang node under load and kprof-top on it; without a terminal a few text tables'
+	@echo 'make check       every suite, closing with the counts; one suite: check-unit check-asan check-tsan check-includes'
+	@echo '                 check-format check-man check-agent check-node check-screen; apart: check-fuzz (60 s a target)'
+	@echo 'make bench       the numbers of DEVELOPERS, each with what it is measured against'
+	@echo 'make install     PREFIX=$(PREFIX), DESTDIR=$(DESTDIR); uninstall takes it away'
+	@echo 'make clean       removes build/ but for the OTP roots of the tests (build/otp); distclean removes these too'
+	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, ONLY=word (check-node, check-screen)'
+
+.PHONY: deps deps-fuzz
+deps:
+	@sh $(TOOLS)/deps.sh build check
+deps-fuzz:
+	@sh $(TOOLS)/deps.sh build fuzz
+
+# erl may be there only after deps: so a make of its own looks for it.
+.PHONY: demo
+demo:
+	@sh $(TOOLS)/deps.sh build
+	$(SUB) -s -j$(JOBS) all
+	@if [ -t 0 ] && [ -t 1 ]; then exec build/kprof-top --demo; \
+	else exec build/kprof-top --demo --batch -n 3 -d 2s --format text; fi
+
+.PHONY: check
+check:
+	@sh $(TOOLS)/deps.sh build check
+	@sh $(TOOLS)/check.sh includes format man unit asan tsan agent node screen
+
+.PHONY: check-unit check-asan check-tsan
+check-unit:
+	$(SUB) -s -j$(JOBS) WERROR=-Werror unit all
+	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/plain/%,$(UNIT))
+check-asan:
+	$(SUB) -s -j$(JOBS) FLAVOUR=asan WERROR=-Werror unit
+	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/asan/%,$(UNIT))
+check-tsan:
+	$(SUB) -s -j$(JOBS) FLAVOUR=tsan WERROR=-Werror unit
+	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/tsan/%,$(UNIT))
+
+.PHONY: check-includes check-format check-man
+check-includes:
+	@python3 $(TOOLS)/includes.py --self-test
+	@python3 $(TOOLS)/includes.py
+check-format:
+	@sh $(TOOLS)/format.sh
+check-man:
+	@sh $(TOOLS)/man.sh
+
+.PHONY: check-agent check-node check-screen check-fuzz
+check-agent:
+	$(SUB) -s -j$(JOBS) all
+	@python3 $(TOOLS)/agent.py
+check-node:
+	$(SUB) -s -j$(JOBS) all
+	@sh $(TOOLS)/otp-roots.sh
+	@python3 tests/lib/runner.py tests/node $(ONLY)
+check-screen:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/lib/runner.py tests/screen $(ONLY)
+check-fuzz:
+	@sh $(TOOLS)/deps.sh build fuzz
+	$(SUB) -s -j$(JOBS) FLAVOUR=fuzz fuzz-programs
+	@sh $(TOOLS)/fuzz.sh $(patsubst $(B)/%,build/fuzz/%,$(FUZZ))
+
+.PHONY: bench
+bench:
+	@sh $(TOOLS)/deps.sh build check
+	$(SUB) -s -j$(JOBS) all bench-programs
+	@sh $(TOOLS)/bench.sh $(patsubst $(B)/%,build/plain/%,$(BENCH))
+
+.PHONY: install uninstall
+install: build/kprof-top
+	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(MANDIR)"
+	install -m 755 build/kprof-top "$(DESTDIR)$(BINDIR)/kprof-top"
+	install -m 644 kprof.1 "$(DESTDIR)$(MANDIR)/kprof.1"
+	ln -sf kprof.1 "$(DESTDIR)$(MANDIR)/kprof-top.1"
+uninstall:
+	rm -f "$(DESTDIR)$(BINDIR)/kprof-top" "$(DESTDIR)$(MANDIR)/kprof.1" "$(DESTDIR)$(MANDIR)/kprof-top.1"
+
+.PHONY: clean distclean
 clean:
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name otp -exec rm -rf {} +; rmdir build 2>/dev/null || :; fi
+distclean:
 	rm -rf build

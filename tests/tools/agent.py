@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Runs the agent's own tests, tests/agent/test_*.{sh,py,escript}: each ends with 0 or not, and may close with counts."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
+
+
+def command(path):
+    ext = os.path.splitext(path)[1]
+    return {".py": ["python3", path], ".sh": ["sh", path], ".escript": ["escript", path]}[ext]
+
+
+def main():
+    passed = failed = skipped = 0
+    files = sorted(f for ext in ("sh", "py", "escript") for f in glob.glob("tests/agent/test_*." + ext))
+    for path in files:
+        try:
+            run = subprocess.run(command(path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 errors="replace", timeout=300)
+            rc, out = run.returncode, run.stdout
+        except subprocess.TimeoutExpired as e:
+            rc, out = 1, (e.stdout or b"").decode(errors="replace") + "\ntimed out after 300 s"
+        m = CLOSING.findall(out)
+        p, f, s = (int(x or 0) for x in m[-1]) if m else ((1, 0, 0) if rc == 0 else (0, 1, 0))
+        if rc != 0 and f == 0:
+            f = 1
+        print(("FAIL " if f else "ok   ") + path)
+        if f:
+            print(out[-8000:])
+        passed, failed, skipped = passed + p, failed + f, skipped + s
+    if not files:
+        print("no tests in tests/agent")
+        failed = 1
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

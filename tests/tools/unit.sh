@@ -1,0 +1,31 @@
+#!/bin/sh
+# Runs cmocka programs, goes on after a failing one, shows the output of those that fail, and closes with the counts.
+set -u
+passed=0 failed=0 skipped=0
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+number() { # cmocka's word -> sum over the groups of one program
+    sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) test.*/\1/p" "$out" | awk '{ n += $1 } END { print n + 0 }'
+}
+for program in "$@"; do
+    timeout -k 5 300 "$program" >"$out" 2>&1
+    rc=$?
+    # Where the kernel spreads mappings too widely for its shadow, ThreadSanitizer cannot start.
+    if [ $rc -ne 0 ] && grep -q 'unexpected memory mapping' "$out"; then
+        timeout -k 5 300 setarch "$(uname -m)" -R "$program" >"$out" 2>&1
+        rc=$?
+    fi
+    p=$(number PASSED) f=$(number FAILED) s=$(number SKIPPED)
+    [ $rc -eq 0 ] || [ "$f" -gt 0 ] || f=1
+    [ $((p + f + s)) -gt 0 ] || f=1
+    if [ "$f" -gt 0 ]; then
+        echo "FAIL $program (exit $rc)"
+        tail -n 120 "$out"
+    else
+        echo "ok   $program ($p)"
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+[ $# -gt 0 ] || { echo "no unit tests"; failed=1; }
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
