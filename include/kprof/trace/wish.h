@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WISH_RULE_BYTES 4096
+#define WISH_RULE_BYTES (16u << 10)
 #define WISH_NO_ENTRY UINT16_MAX
 
 struct wish_tier {

@@ -1,0 +1,244 @@
+#include <kprof/app/engine.h>
+
+#include "engine_impl.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <kprof/base/clock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RING_RECORDS ((size_t)1 << 17)
+#define NAMES_MAX 100000u
+#define NAMES_BYTES ((size_t)24 << 20)
+#define POLL_EVENTS 16384u
+#define SETTLE_LAG_NS 150000000u /* batches are at most 50 ms old; time is not pushed on before they can have come */
+#define DEAD_AFTER_NS 1000000000u
+#define FULL_WAIT_US 500
+#define FULL_WAITS 100
+
+static void wake(void *arg)
+{
+    struct engine *g = arg;
+    ssize_t ignored = write(g->pipe[1], "", 1); /* full: it is readable anyway */
+    (void)ignored;
+}
+
+/* Reader: the ring is full. Wait a little for the core, then drop: the target must not feel us. */
+static bool ring_wait(void *arg)
+{
+    struct engine *g = arg;
+
+    if (g->full_waits++ >= FULL_WAITS)
+        return false;
+    wake(g);
+    usleep(FULL_WAIT_US);
+    if (ring_fill(g->ring) < ring_capacity(g->ring))
+        g->full_waits = 0;
+    return true;
+}
+
+struct engine *engine_new(const struct options *o, const struct engine_hooks *hooks, struct err *e)
+{
+    struct engine *g = calloc(1, sizeof *g);
+    struct core_limits l;
+
+    if (!g)
+        abort();
+    g->o = o;
+    g->hooks = *hooks;
+    if (pipe2(g->pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
+        err_set(e, "cannot make a pipe: %s", strerror(errno));
+        free(g);
+        return NULL;
+    }
+    core_limits_default(&l);
+    g->names = intern_new(NAMES_MAX, NAMES_BYTES);
+    g->ring = ring_new(RING_RECORDS, sizeof(struct event));
+    g->core = core_new(&l, g->names);
+    g->stream = stream_new(g->ring, g->names);
+    core_set_slow(g->core, o->slow_ns);
+    core_set_returns(g->core, o->returns);
+    g->wish.lean = o->returns == RETURNS_LEAN;
+    g->wish.tracing = true;
+    g->wish.sample = o->sample;
+    g->wish.entry = WISH_NO_ENTRY;
+    g->begun_ns = clock_mono_ns();
+    if (o->record && !(g->recorder = recorder_open(o->record, e))) {
+        engine_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+void engine_free(struct engine *g)
+{
+    struct session_receipt ignored;
+    struct err e;
+
+    if (!g)
+        return;
+    engine_detach(g, &ignored);
+    if (g->recorder && recorder_close(g->recorder, &e) < 0)
+        fprintf(stderr, "kprof-top: %s\n", e.text);
+    replay_close(g->replay);
+    stream_free(g->stream);
+    core_free(g->core);
+    ring_free(g->ring);
+    intern_free(g->names);
+    close(g->pipe[0]);
+    close(g->pipe[1]);
+    free(g);
+}
+
+int engine_attach(struct engine *g, const char *node, const char *cookie, struct err *e)
+{
+    (void)e;
+    snprintf(g->node, sizeof g->node, "%s", node);
+    snprintf(g->cookie, sizeof g->cookie, "%s", cookie);
+    const char *user = getenv("SUDO_USER") ? getenv("SUDO_USER") : getenv("USER");
+    char host[128] = "";
+    gethostname(host, sizeof host - 1);
+    snprintf(g->who, sizeof g->who, "%.60s@%.100s, pid %ld", user ? user : "?", host, (long)getpid());
+    struct session_opts so = {.node = g->node, .cookie = g->cookie, .self_name = g->o->name, .timeout_ms = 5000,
+                              .force = g->o->force, .who = g->who, .stream = g->stream, .recorder = g->recorder,
+                              .wake = wake, .wake_arg = g};
+    stream_on_full(g->stream, ring_wait, g);
+    g->state = ENGINE_CONNECTING;
+    g->control = control_start(&so);
+    if (g->wish.n)
+        engine_push_wish(g);
+    return 0;
+}
+
+void engine_detach(struct engine *g, struct session_receipt *receipt)
+{
+    memset(receipt, 0, sizeof *receipt);
+    control_finish(g->control, receipt);
+    g->control = NULL;
+}
+
+int engine_wake_fd(const struct engine *g)
+{
+    return g->pipe[0];
+}
+
+/* Time goes on when nothing comes, but never past what may still be under way. */
+static void advance(struct engine *g)
+{
+    struct stream_figures f;
+    uint64_t now = clock_mono_ns();
+
+    stream_figures(g->stream, &f);
+    if (f.least_lag_ns == INT64_MIN || ring_fill(g->ring))
+        return;
+    uint64_t target = now + (uint64_t)f.least_lag_ns;
+    g->target_now_ns = target;
+    if (target > SETTLE_LAG_NS && target - SETTLE_LAG_NS > core_now(g->core))
+        core_advance(g->core, target - SETTLE_LAG_NS);
+}
+
+static void ask_dead_ones(struct engine *g)
+{
+    uint64_t now = clock_mono_ns(), pids[ASK_PIDS];
+
+    if (g->state != ENGINE_UP || now < g->dead_next_ns)
+        return;
+    g->dead_next_ns = now + DEAD_AFTER_NS;
+    size_t n = core_open_pids(g->core, DEAD_AFTER_NS, pids, ASK_PIDS);
+    if (n)
+        control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
+}
+
+static void take_notes(struct engine *g)
+{
+    struct stream_note n;
+
+    while (stream_take_note(g->stream, &n)) {
+        engine_log(g, n.text);
+        if (strcmp(n.tag, "overload") == 0) {
+            g->breaker.state = BREAKER_OPEN;
+            g->breaker.trips++;
+            snprintf(g->breaker.reason, sizeof g->breaker.reason, "%.110s", n.text);
+        } else if (strcmp(n.tag, "resumed") == 0) {
+            g->breaker.state = BREAKER_CLOSED;
+            g->breaker.reason[0] = 0;
+        }
+    }
+}
+
+bool engine_poll(struct engine *g)
+{
+    const void *ready;
+    char drain[64];
+    size_t n, left = POLL_EVENTS;
+    struct result *r;
+
+    while (read(g->pipe[0], drain, sizeof drain) > 0)
+        ;
+    if (g->replay)
+        replay_pump(g);
+    while (left && (n = ring_peek(g->ring, &ready)) > 0) {
+        n = n < left ? n : left;
+        core_feed(g->core, ready, n);
+        ring_consume(g->ring, n);
+        left -= n;
+    }
+    while (g->control && (r = control_take(g->control))) {
+        engine_result(g, r);
+        result_release(r);
+    }
+    take_notes(g);
+    if (g->control)
+        advance(g);
+    ask_dead_ones(g);
+    return ring_fill(g->ring) > 0 || (g->replay && g->state != ENGINE_REPLAYED);
+}
+
+void engine_settle(struct engine *g, int timeout_ms)
+{
+    struct stream_figures f;
+    uint64_t until = clock_mono_ns() + (uint64_t)timeout_ms * 1000000u;
+
+    stream_figures(g->stream, &f);
+    uint64_t offs = f.offs;
+    if (g->state != ENGINE_UP || !g->tracing)
+        return;
+    g->wish.tracing = false;
+    engine_push_wish(g);
+    while (f.offs == offs && clock_mono_ns() < until && g->state == ENGINE_UP) {
+        engine_poll(g);
+        usleep(2000);
+        stream_figures(g->stream, &f);
+    }
+    while (engine_poll(g))
+        ;
+    core_advance(g->core, core_now(g->core) + SETTLE_LAG_NS);
+}
+
+enum engine_state engine_state(const struct engine *g)
+{
+    return g->state;
+}
+
+const char *engine_trouble(const struct engine *g)
+{
+    return g->trouble;
+}
+
+bool engine_configured(const struct engine *g)
+{
+    return g->configured_gen == g->wish_gen && g->wish_gen > 0;
+}
+
+const char *engine_rule_error(const struct engine *g)
+{
+    return g->rule_error;
+}
+
+bool engine_tier_missing(const struct engine *g, const char **note)
+{
+    *note = g->missing;
+    return g->missing[0] != 0;
+}

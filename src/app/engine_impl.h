@@ -1,0 +1,53 @@
+/* The engine's inside, shared by engine.c, engine_wish.c, engine_view.c and replay.c only. */
+#ifndef KPROF_APP_ENGINE_IMPL_H
+#define KPROF_APP_ENGINE_IMPL_H
+
+#include <kprof/app/control.h>
+#include <kprof/app/engine.h>
+#include <kprof/app/meta.h>
+#include <kprof/base/intern.h>
+#include <kprof/base/ring.h>
+#include <kprof/trace/record.h>
+#include <kprof/trace/stream.h>
+
+#define ENGINE_LOG 100
+
+struct engine {
+    const struct options *o;
+    struct engine_hooks hooks;
+    struct intern *names;
+    struct ring *ring;
+    struct core *core;
+    struct stream *stream;
+    struct recorder *recorder;
+    struct control *control;
+    struct replay *replay;
+    int pipe[2];
+    unsigned full_waits; /* reader thread's */
+
+    char node[256], cookie[256], who[256];
+    enum engine_state state;
+    bool tracing; /* as the target confirmed */
+    struct session_info info;
+    struct meta meta; /* replay: what the recording said */
+    struct wish wish;
+    uint64_t wish_gen, configured_gen;
+    char trouble[600], rule_error[400], missing[400], state_line[200];
+
+    uint64_t begun_ns, target_now_ns, dead_next_ns, retry_at_ns;
+    uint64_t replay_first_ns, replay_begun_ns; /* stamps of the recording against our clock, for pace */
+    bool replay_paced;
+    uint64_t rate_ns, rate_events; /* of the last events/s */
+    double events_per_s;
+    struct snap_breaker breaker;
+    struct { uint64_t wall_ns; char text[400]; } log[ENGINE_LOG];
+    size_t log_n; /* written so far; newest is (log_n - 1) % ENGINE_LOG */
+};
+
+void engine_log(struct engine *g, const char *text);
+void engine_push_wish(struct engine *g); /* to control, and into the recording */
+void engine_result(struct engine *g, struct result *r);
+void engine_record_meta(struct engine *g);
+void replay_pump(struct engine *g); /* feeds the next frames of the recording */
+
+#endif

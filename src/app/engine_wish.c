@@ -1,0 +1,304 @@
+/* What the operator wants, and what the control thread answers. */
+#include "engine_impl.h"
+
+#include <kprof/base/clock.h>
+#include <kprof/erl/term.h>
+#include <stdio.h>
+#include <string.h>
+
+static void say(struct engine *g, const char *text, bool is_error)
+{
+    if (g->hooks.message)
+        g->hooks.message(g->hooks.arg, text, is_error);
+}
+
+void engine_log(struct engine *g, const char *text)
+{
+    size_t at = g->log_n++ % ENGINE_LOG;
+
+    g->log[at].wall_ns = clock_wall_ns();
+    snprintf(g->log[at].text, sizeof g->log[at].text, "%s", text);
+}
+
+void engine_record_meta(struct engine *g)
+{
+    struct meta m = {.start_native = g->info.start_native, .units_per_s = g->info.units_per_s, .wall_ns = clock_wall_ns(),
+                     .sample = g->wish.sample, .tiers = *core_tiers(g->core)};
+    struct buf b;
+
+    if (!g->recorder || g->state != ENGINE_UP)
+        return;
+    snprintf(m.node, sizeof m.node, "%s", g->info.node);
+    snprintf(m.otp, sizeof m.otp, "%s", g->info.otp);
+    buf_init(&b, 0);
+    meta_write(&m, &b);
+    recorder_write(g->recorder, RECORD_META, clock_mono_ns(), b.data, b.len);
+    buf_release(&b);
+}
+
+void engine_push_wish(struct engine *g)
+{
+    if (g->control)
+        g->wish_gen = control_wish(g->control, &g->wish);
+    engine_record_meta(g);
+}
+
+/* A name nobody has yet. */
+static void free_name(const struct tierset *t, char *name, size_t cap)
+{
+    char base[TIER_NAME_BYTES];
+
+    snprintf(base, sizeof base, "%.50s", name);
+    for (unsigned i = 2;; i++) {
+        bool taken = false;
+        for (uint16_t k = 0; k < t->n; k++)
+            taken = taken || (t->tier[k].active && strcmp(t->tier[k].name, name) == 0);
+        if (!taken)
+            return;
+        snprintf(name, cap, "%s_%u", base, i);
+    }
+}
+
+int engine_tier_add(struct engine *g, const char *text, struct err *e)
+{
+    const struct tierset *t = core_tiers(g->core);
+    struct option_tier ot;
+    struct mfa mfa;
+    size_t at;
+
+    memset(&mfa, 0, sizeof mfa);
+    if (options_tier_parse(text, &ot, e) < 0)
+        return -1;
+    if (!term_parse_mfa(ot.mfa, &mfa, &at))
+        return err_set(e, "cannot read \"%s\" at character %zu: write module:function/arity, or My.Module.function/arity", ot.mfa, at + 1);
+    for (uint16_t i = 0; i < g->wish.n; i++) {
+        const struct mfa *have = &g->wish.tier[i].mfa;
+        if (have->arity == mfa.arity && strcmp(have->module, mfa.module) == 0 && strcmp(have->function, mfa.function) == 0)
+            return err_set(e, "%s is traced already, as tier %s", ot.mfa, t->tier[g->wish.tier[i].ix].name);
+    }
+    if (!ot.name[0])
+        snprintf(ot.name, sizeof ot.name, "%.60s", mfa.function);
+    free_name(t, ot.name, sizeof ot.name);
+    uint16_t ix = core_tier_add(g->core, ot.name, ot.mfa);
+    if (ix == TIER_NONE)
+        return err_set(e, "cannot add %s: all %d tier numbers of this session are used; start kprof-top again", ot.name, TIER_MAX);
+    memset(&g->wish.tier[g->wish.n], 0, sizeof g->wish.tier[0]);
+    g->wish.tier[g->wish.n].ix = ix;
+    g->wish.tier[g->wish.n].mfa = mfa;
+    if (g->wish.n++ == 0 && !g->o->entry_none) { /* the first tier is the entry until another is chosen */
+        g->wish.entry = ix;
+        core_set_entry(g->core, ix);
+    }
+    engine_push_wish(g);
+    return 0;
+}
+
+int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e)
+{
+    for (uint16_t i = 0; i < g->wish.n; i++) {
+        if (g->wish.tier[i].ix != tier)
+            continue;
+        memmove(&g->wish.tier[i], &g->wish.tier[i + 1], (size_t)(g->wish.n - i - 1) * sizeof g->wish.tier[0]);
+        g->wish.n--;
+        core_tier_remove(g->core, tier);
+        if (g->wish.entry == tier) {
+            g->wish.entry = g->wish.n ? g->wish.tier[0].ix : WISH_NO_ENTRY;
+            core_set_entry(g->core, g->wish.n ? g->wish.entry : TIER_NONE);
+        }
+        engine_push_wish(g);
+        return 0;
+    }
+    return err_set(e, "this row is no tier that could be removed");
+}
+
+int engine_entry(struct engine *g, const char *name, struct err *e)
+{
+    const struct tierset *t = core_tiers(g->core);
+    uint16_t to = TIER_NONE;
+
+    for (uint16_t i = 0; i < t->n && strcmp(name, "none") != 0; i++) {
+        if (t->tier[i].active && strcmp(t->tier[i].name, name) == 0)
+            to = i;
+    }
+    if (to == TIER_NONE && strcmp(name, "none") != 0)
+        return err_set(e, "no tier is called \"%s\": the entry is one of the tiers, or none", name);
+    g->wish.entry = to == TIER_NONE ? WISH_NO_ENTRY : to;
+    core_set_entry(g->core, to);
+    engine_push_wish(g);
+    return 0;
+}
+
+int engine_identity(struct engine *g, const char *rule, struct err *e)
+{
+    if (strlen(rule) >= sizeof g->wish.identity)
+        return err_set(e, "the identity rule is longer than %zu bytes", sizeof g->wish.identity - 1);
+    snprintf(g->wish.identity, sizeof g->wish.identity, "%s", rule);
+    core_set_identity(g->core, rule[0] != 0);
+    engine_push_wish(g);
+    return 0;
+}
+
+void engine_toggle(struct engine *g)
+{
+    g->wish.tracing = !g->wish.tracing;
+    say(g, g->wish.tracing ? "tracing on" : "tracing off: flags and tokens are taken off the node", false);
+    engine_push_wish(g);
+}
+
+void engine_sample(struct engine *g, bool up)
+{
+    uint32_t n = g->wish.sample;
+
+    n = up ? (n < 100000 ? n * 2 : n) : (n > 1 ? n / 2 : 1);
+    g->wish.sample = n;
+    engine_push_wish(g);
+}
+
+void engine_zero(struct engine *g)
+{
+    core_zero(g->core);
+    engine_log(g, "figures zeroed");
+}
+
+void engine_why(struct engine *g, uint16_t tier)
+{
+    if (g->control && g->state == ENGINE_UP)
+        control_ask(g->control, CONTROL_WHY, tier, NULL, NULL, 0);
+}
+
+void engine_complete(struct engine *g, const char *typed)
+{
+    if (g->control && g->state == ENGINE_UP)
+        control_ask(g->control, CONTROL_COMPLETE, 0, typed, NULL, 0);
+}
+
+static void connected(struct engine *g, struct result *r)
+{
+    char line[600];
+
+    g->info = r->info;
+    g->state = ENGINE_UP;
+    g->state_line[0] = 0;
+    snprintf(line, sizeof line, "attached to %s, OTP %s%s%s", r->info.node, r->info.otp, r->info.others[0] ? "; also tracing there: " : "",
+             r->info.others);
+    engine_log(g, line);
+    say(g, line, false);
+    engine_record_meta(g);
+}
+
+static void configured(struct engine *g, struct result *r)
+{
+    const struct tierset *t = core_tiers(g->core);
+    char line[400];
+
+    g->configured_gen = r->gen;
+    g->missing[0] = 0;
+    snprintf(g->rule_error, sizeof g->rule_error, "%s", r->config.rule_error);
+    if (r->config.rule_refused) {
+        engine_log(g, r->config.rule_error);
+        if (g->hooks.rule_refused)
+            g->hooks.rule_refused(g->hooks.arg, g->wish.identity, r->config.rule_error);
+        return;
+    }
+    for (size_t i = 0; i < r->config.n; i++) {
+        const struct ask_tier *a = &r->config.tier[i];
+        if (a->ix >= t->n)
+            continue;
+        core_tier_note(g->core, a->ix, a->note[0] ? a->note : NULL);
+        if (a->matched || !a->note[0])
+            continue;
+        snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->tier[a->ix].name, t->tier[a->ix].mfa, a->note);
+        engine_log(g, line);
+        say(g, line, true);
+        if (!g->missing[0])
+            snprintf(g->missing, sizeof g->missing, "%s", line);
+    }
+}
+
+static void why(struct engine *g, const struct result *r)
+{
+    const struct tierset *t = core_tiers(g->core);
+    const struct ask_called *c = &r->called;
+    const char *name = r->ix < t->n ? t->tier[r->ix].name : "?";
+    char text[300];
+
+    if (c->no_function)
+        snprintf(text, sizeof text, "no such function is loaded on the node");
+    else if (c->called == 0)
+        snprintf(text, sizeof text, "not called: 0 calls in the second just counted");
+    else if (g->wish.entry != WISH_NO_ENTRY && c->in_request == 0 && c->outside > 0)
+        snprintf(text, sizeof text, "called %llu/s, but only outside requests (no call carries the token of an open request)",
+                 (unsigned long long)c->called);
+    else if (g->wish.entry != WISH_NO_ENTRY && c->outside > 0)
+        snprintf(text, sizeof text, "called %llu/s, %llu of them without the request's token (outside requests, or it was lost on the way)",
+                 (unsigned long long)c->called, (unsigned long long)c->outside);
+    else
+        snprintf(text, sizeof text, "called %llu/s, in requests: figures will come", (unsigned long long)c->called);
+    core_tier_note(g->core, r->ix, text);
+    char line[400];
+    snprintf(line, sizeof line, "%s: %s", name, text);
+    engine_log(g, line);
+    say(g, line, false);
+}
+
+static void dead(struct engine *g, const struct result *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct event ev = {.ts_ns = core_now(g->core), .pid = r->pids[i], .kind = EVENT_EXIT};
+        core_feed(g->core, &ev, 1);
+    }
+}
+
+static void lost(struct engine *g, const struct result *r)
+{
+    struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
+
+    if (g->state == ENGINE_UP) {
+        core_feed(g->core, &off, 1); /* what was open there will never end for us */
+        engine_log(g, r->text);
+    }
+    g->state = ENGINE_LOST;
+    g->tracing = false;
+    g->retry_at_ns = clock_mono_ns() + (uint64_t)r->delay_ms * 1000000u;
+    snprintf(g->trouble, sizeof g->trouble, "%s", r->text);
+    snprintf(g->state_line, sizeof g->state_line, "%.190s", r->text);
+}
+
+void engine_result(struct engine *g, struct result *r)
+{
+    switch (r->kind) {
+    case RESULT_NONE:
+        break;
+    case RESULT_FAILED:
+        g->state = ENGINE_FAILED;
+        snprintf(g->trouble, sizeof g->trouble, "%s", r->text);
+        break;
+    case RESULT_CONNECTED:
+        connected(g, r);
+        break;
+    case RESULT_CONFIGURED:
+        configured(g, r);
+        break;
+    case RESULT_TRACING:
+        g->tracing = r->on;
+        engine_log(g, r->on ? "tracing is on" : "tracing is off");
+        break;
+    case RESULT_LOST:
+        lost(g, r);
+        break;
+    case RESULT_TROUBLE:
+        engine_log(g, r->text);
+        say(g, r->text, true);
+        break;
+    case RESULT_COMPLETIONS:
+        if (g->hooks.completions)
+            g->hooks.completions(g->hooks.arg, r->typed, r->text);
+        break;
+    case RESULT_WHY:
+        why(g, r);
+        break;
+    case RESULT_DEAD:
+        dead(g, r);
+        break;
+    }
+}
