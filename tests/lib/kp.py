@@ -1,0 +1,504 @@
+"""What tests on real nodes and real terminals stand on: nodes, the program, tmux, and waiting with a deadline.
+
+Everything started here is ended at exit, by its pid. Nodes listen on 127.0.0.1 only. Python's own library only.
+"""
+import atexit
+import base64
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.environ.get("KPROF_TOP", os.path.join(ROOT, "build", "kprof-top"))
+OTP_ROOTS = os.environ.get("KPROF_OTP_ROOTS", os.path.join(ROOT, "build", "otp"))
+COOKIE = "kpcookie"
+# A machine that is busy elsewhere must not fail a test: deadlines are generous, and met early.
+PATIENCE = float(os.environ.get("KPROF_TEST_PATIENCE", "1"))
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; counted."""
+
+
+class Timeout(AssertionError):
+    pass
+
+
+def until(deadline_s, fn, every_s=0.02, what=None):
+    """Calls fn until it answers something true, which is returned. Never sleep and hope."""
+    end = time.monotonic() + deadline_s * PATIENCE
+    while True:
+        value = fn()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Timeout(f"not within {deadline_s} s: {what or fn}" if not callable(what) else what())
+        time.sleep(every_s)
+
+
+_cleanup = []
+_lock = threading.Lock()
+
+
+def at_end(fn):
+    with _lock:
+        _cleanup.append(fn)
+
+
+def clean_up():
+    """Ends everything that was started since the last clean-up, newest first."""
+    with _lock:
+        todo = _cleanup[:]
+        _cleanup.clear()
+    for fn in reversed(todo):
+        try:
+            fn()
+        except Exception as e:  # one that fails must not keep the others alive
+            print("clean-up:", e, file=sys.stderr)
+
+
+atexit.register(clean_up)
+for _sig in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(_sig, lambda n, _f: sys.exit(128 + n))
+
+
+def kill_pid(popen, sig=signal.SIGKILL):
+    if popen.poll() is None:
+        try:
+            popen.send_signal(signal.SIGCONT)
+            popen.send_signal(sig)
+            popen.wait(10)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            popen.kill()
+            popen.wait(10)
+
+
+# ---- one scratch directory a run, with the beams of the nodes ------------------------------------------------
+
+_scratch = None
+
+
+def scratch():
+    global _scratch
+    if _scratch is None:
+        _scratch = tempfile.mkdtemp(prefix="kprof-test-")
+        atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
+    return _scratch
+
+
+_beams = None
+
+
+def beams():
+    """The test modules compiled by the host's erlc (and elixirc); a beam of OTP 25 runs on all later ones."""
+    global _beams
+    if _beams is None:
+        _beams = os.path.join(scratch(), "beams")
+        os.mkdir(_beams)
+        node_dir = os.path.join(ROOT, "tests", "node")
+        src = [os.path.join(ROOT, "tests", "lib", "kp_target.erl")]
+        src += sorted(os.path.join(node_dir, f) for f in os.listdir(node_dir) if f.endswith(".erl"))
+        subprocess.run(["erlc", "+debug_info", "-o", _beams] + src, check=True)
+    return _beams
+
+
+_root_beams = {}
+
+
+def _beams_in_root(root):
+    if root not in _root_beams:
+        name = "kprof-test-%d" % os.getpid()
+        path = os.path.join(root, "tmp", name)
+        shutil.copytree(beams(), path, dirs_exist_ok=True)
+        atexit.register(shutil.rmtree, path, ignore_errors=True)
+        _root_beams[root] = "/tmp/" + name
+    return _root_beams[root]
+
+
+def epmd():
+    """epmd must be there before nodes; one that is started here stays (others may use it by then)."""
+    if subprocess.run(["epmd", "-names"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+        subprocess.run(["epmd", "-daemon"], check=True, env=dict(os.environ, ERL_EPMD_ADDRESS="127.0.0.1"))
+        until(10, lambda: subprocess.run(["epmd", "-names"], stdout=subprocess.DEVNULL,
+                                         stderr=subprocess.DEVNULL).returncode == 0, what="epmd answers")
+
+
+def otp_versions():
+    """Those that can be started here: 25 is the host's (whatever it is)."""
+    found = [25]
+    if os.geteuid() == 0:
+        for otp, suite in ((27, "trixie"), (29, "sid")):
+            if os.access(os.path.join(OTP_ROOTS, suite, "usr/bin/erl"), os.X_OK):
+                found.append(otp)
+    return found
+
+
+class Node:
+    """A node on 127.0.0.1 with kp_target at its stdin: `eval` does not use distribution."""
+
+    _count = 0
+
+    def __init__(self, otp=25, cookie=COOKIE, short=False, name=None, args=(), wait=True):
+        epmd()
+        Node._count += 1
+        base = name or "kpt%d_%d" % (os.getpid(), Node._count)
+        self.otp, self.cookie = otp, cookie
+        self.host = os.uname().nodename.split(".")[0] if short else "127.0.0.1"
+        self.name = base + "@" + self.host
+        flags = ["-sname" if short else "-name", base if short else self.name, "-setcookie", cookie,
+                 "-kernel", "inet_dist_use_interface", "{127,0,0,1}", "-connect_all", "false"]
+        root = {27: "trixie", 29: "sid"}.get(otp)
+        env = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LC_ALL")}
+        env["ERL_CRASH_DUMP"] = "/dev/null"
+        if root:
+            root = os.path.join(OTP_ROOTS, root)
+            if otp not in otp_versions():
+                raise Skip("OTP %s: no root in %s" % (otp, OTP_ROOTS))
+            argv = ["chroot", root, "env", "-i", "HOME=/tmp", "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8",
+                    "ERL_CRASH_DUMP=/dev/null", "erl", "-noshell", "-pa", _beams_in_root(root)]
+            argv += flags + list(args) + ["-s", "kp_target"]
+        elif otp == "elixir":
+            if not shutil.which("elixir"):
+                raise Skip("no elixir here")
+            argv = ["elixir", "--no-halt", "-pa", elixir_beams(), "-pa", beams(), "--erl",
+                    " ".join(shlex.quote(a) if not a.startswith("{") else a for a in flags) + " " + " ".join(args),
+                    "-e", ":kp_target.start()"]
+        else:
+            argv = ["erl", "-noshell", "-pa", beams()] + flags + list(args) + ["-s", "kp_target"]
+        self.output = []
+        self._answers = []
+        self._news = threading.Condition()
+        self.proc = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, env=env, cwd=scratch(), start_new_session=True)
+        at_end(self.kill)
+        threading.Thread(target=self._read, daemon=True).start()
+        if wait:
+            self._take(30)
+            until(20, self.registered, what=lambda: "node %s in epmd; it said: %s" % (self.name, self.said()))
+
+    def _read(self):
+        for raw in self.proc.stdout:
+            with self._news:
+                if raw.startswith(b"\001KP "):
+                    self._answers.append(base64.b64decode(raw[4:].strip()))
+                else:
+                    self.output.append(raw.decode(errors="replace"))
+                self._news.notify_all()
+        with self._news:
+            self._answers.append(None)
+            self._news.notify_all()
+
+    def _take(self, deadline_s):
+        with self._news:
+            if not self._news.wait_for(lambda: self._answers, deadline_s * PATIENCE):
+                raise Timeout("node %s gave no answer in %s s; it said: %s" % (self.name, deadline_s, self.said()))
+            answer = self._answers[0]
+            if answer is None:
+                raise AssertionError("node %s is gone; it said: %s" % (self.name, self.said()))
+            self._answers.pop(0)
+        answer = json.loads(answer)
+        if "error" in answer:
+            raise AssertionError("node %s: %s" % (self.name, answer["error"]))
+        return answer["ok"]
+
+    def said(self):
+        return "".join(self.output)[-4000:]
+
+    def registered(self):
+        out = subprocess.run(["epmd", "-names"], stdout=subprocess.PIPE, text=True).stdout
+        return ("name %s at port" % self.name.split("@")[0]) in out
+
+    def port(self):
+        out = subprocess.run(["epmd", "-names"], stdout=subprocess.PIPE, text=True).stdout
+        return int(re.search(r"name %s at port (\d+)" % re.escape(self.name.split("@")[0]), out).group(1))
+
+    def eval(self, source, deadline_s=30):
+        """Evaluates Erlang on the node; the value comes as JSON (atoms and binaries as strings, tuples as lists)."""
+        self.send(source)
+        return self._take(deadline_s)
+
+    def send(self, source):
+        """Starts an eval; `take` waits for its value."""
+        self.proc.stdin.write(base64.b64encode(source.encode()) + b"\n")
+        self.proc.stdin.flush()
+
+    def take(self, deadline_s=30):
+        return self._take(deadline_s)
+
+    def ours(self):
+        """What of a profiler is on this node, by the VM's own word; all empty when there is nothing."""
+        return self.eval("kp_target:ours()")
+
+    def left_behind(self):
+        """As text, '' when nothing is."""
+        o = self.ours()
+        return ", ".join("%s: %s" % (k, v) for k, v in sorted(o.items())
+                         if v not in ([], None, False)) + self._hidden_peers()
+
+    def _hidden_peers(self):
+        peers = self.eval("[N || N <- nodes(hidden)]")
+        return (", connected: %s" % peers) if peers else ""
+
+    def pause(self):
+        self.proc.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.proc.send_signal(signal.SIGCONT)
+
+    def stop(self):
+        try:
+            self.send("init:stop()")
+            self.proc.stdin.close()
+            self.proc.wait(10)
+        except (OSError, subprocess.TimeoutExpired):
+            self.kill()
+
+    def kill(self):
+        kill_pid(self.proc)
+        until(5, lambda: not self.registered(), what="%s leaves epmd" % self.name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+
+_elixir_beams = None
+
+
+def elixir_beams():
+    global _elixir_beams
+    if _elixir_beams is None:
+        _elixir_beams = os.path.join(scratch(), "elixir")
+        os.mkdir(_elixir_beams)
+        src = os.path.join(ROOT, "tests", "node", "sample.ex")
+        subprocess.run(["elixirc", "-o", _elixir_beams, src], check=True, stdout=subprocess.DEVNULL,
+                       env=dict(os.environ, LC_ALL="C.UTF-8"))
+    return _elixir_beams
+
+
+# ---- the program ----------------------------------------------------------------------------------------------
+
+class Kp:
+    """A run of kprof-top. stdout lines are read as they come (JSON where they are JSON), stderr is kept."""
+
+    def __init__(self, *args, env=None, cookie=COOKIE, program=None, stdin=None):
+        self.argv = [program or PROGRAM] + [str(a) for a in args]
+        e = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LC_ALL", "ASAN_OPTIONS", "TSAN_OPTIONS")}
+        e["HOME"] = scratch()
+        e.setdefault("LC_ALL", "C.UTF-8")
+        if cookie is not None:
+            e["KPROF_COOKIE"] = cookie
+        e.update(env or {})
+        self.lines, self.rows = [], []
+        self._err = []
+        self._news = threading.Condition()
+        self.proc = subprocess.Popen(self.argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, env=e, cwd=scratch())
+        at_end(lambda: kill_pid(self.proc))
+        self._threads = [threading.Thread(target=self._read, args=a, daemon=True)
+                         for a in ((self.proc.stdout, self._on_out), (self.proc.stderr, self._err.append))]
+        for t in self._threads:
+            t.start()
+
+    def _read(self, stream, on_line):
+        for raw in stream:
+            with self._news:
+                on_line(raw.decode(errors="replace"))
+                self._news.notify_all()
+        with self._news:
+            self._news.notify_all()
+
+    def _on_out(self, line):
+        self.lines.append(line)
+        if line.startswith("{"):
+            self.rows.append(json.loads(line))
+
+    @property
+    def stderr(self):
+        return "".join(self._err)
+
+    @property
+    def stdout(self):
+        return "".join(self.lines)
+
+    def saw(self):
+        return "%s\nexit: %s\nstdout: %s\nstderr: %s" % (
+            shlex.join(self.argv), self.proc.poll(), self.stdout[-6000:], self.stderr[-4000:])
+
+    def wait_json(self, deadline_s, test=lambda row: True):
+        """The first JSON object that passes the test."""
+        end = time.monotonic() + deadline_s * PATIENCE
+        seen = 0
+        with self._news:
+            while True:
+                while seen < len(self.rows):
+                    if test(self.rows[seen]):
+                        return self.rows[seen]
+                    seen += 1
+                left = end - time.monotonic()
+                if left <= 0 or (self.proc.poll() is not None and not any(t.is_alive() for t in self._threads)):
+                    raise Timeout("no such JSON line in %s s: %s" % (deadline_s, self.saw()))
+                self._news.wait(min(left, 0.1))
+
+    def wait(self, deadline_s=30):
+        """Waits for its end; the exit status."""
+        try:
+            self.proc.wait(deadline_s * PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise Timeout("still running after %s s: %s" % (deadline_s, self.saw())) from None
+        for t in self._threads:
+            t.join(5)
+        return self.proc.returncode
+
+    def tracing(self, deadline_s=20):
+        """Waits until it says that it traces."""
+        return self.wait_json(deadline_s, lambda r: r["tracing"])
+
+    def interrupt(self, deadline_s=20):
+        """As a person ends it; the exit status."""
+        self.proc.send_signal(signal.SIGINT)
+        return self.wait(deadline_s)
+
+    def final(self):
+        finals = [r for r in self.rows if r.get("final")]
+        assert len(finals) == 1, "one final object, not %d: %s" % (len(finals), self.saw())
+        assert self.rows[-1] is finals[0], "the final object is the last: " + self.saw()
+        return finals[0]
+
+
+def run(*args, deadline_s=30, **kw):
+    """Runs it to its end."""
+    k = Kp(*args, **kw)
+    k.wait(deadline_s)
+    return k
+
+
+def row(obj, tier, identity=None):
+    """The row of a tier and identity, or None."""
+    for r in obj["rows"]:
+        if r["tier"] == tier and r["identity"] == identity:
+            return r
+    return None
+
+
+def count(obj, tier, identity=None):
+    r = row(obj, tier, identity)
+    return r["count"] if r else 0
+
+
+def conserves(obj):
+    c = obj["calls"]
+    assert c["received"] == c["aggregated"] + c["open"] + c["expired"] + c["unattributed"], \
+        "conservation: %s" % c
+
+
+def nothing_lost(obj):
+    assert obj["lost"] == {"target": 0, "ring": 0}, "lost: %s" % obj["lost"]
+
+
+# ---- terminals ------------------------------------------------------------------------------------------------
+
+class Tmux:
+    """A private tmux server with one window; by default a bare sh, or the program given."""
+
+    _count = 0
+
+    def __init__(self, cols=80, rows=24, command=None, term="xterm-256color", locale="C.UTF-8", env=None):
+        if not shutil.which("tmux"):
+            raise Skip("no tmux here")
+        Tmux._count += 1
+        self.socket = "kpt%d_%d" % (os.getpid(), Tmux._count)
+        e = {"PATH": os.environ["PATH"], "HOME": scratch(), "LC_ALL": "C.UTF-8", "SHELL": "/bin/sh",
+             "TERM": "xterm-256color"}
+        inner = {"TERM": term, "LC_ALL": locale, "HOME": scratch(), "PS1": "sh> ", "KPROF_COOKIE": COOKIE,
+                 "PATH": os.environ["PATH"]}
+        inner.update(env or {})
+        words = ["env", "-i"] + ["%s=%s" % kv for kv in inner.items()] + (list(command) if command else ["sh"])
+        self._env = e
+        conf = os.path.join(scratch(), "tmux.conf")
+        with open(conf, "w") as f:
+            f.write("set -g remain-on-exit on\nset -g status off\nset -s escape-time 0\nset -g history-limit 2000\n")
+        subprocess.run(["tmux", "-u", "-L", self.socket, "-f", conf, "new-session", "-d", "-x", str(cols),
+                        "-y", str(rows), shlex.join(words)], check=True, env=e, cwd=ROOT)
+        at_end(self.close)
+
+    def _tmux(self, *args):
+        return subprocess.run(["tmux", "-L", self.socket] + list(args), env=self._env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT).stdout.decode(errors="replace")
+
+    def keys(self, *keys):
+        """tmux's names: Enter, Up, PageUp, C-c, ...; others are typed as they are."""
+        for k in keys:
+            named = re.fullmatch(r"(Enter|Escape|Space|Tab|BTab|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|"
+                                 r"NPage|PPage|DC|F\d+|C-.)", k)
+            self._tmux("send-keys", *([] if named else ["-l"]), k)
+
+    def screen(self):
+        return self._tmux("capture-pane", "-p")
+
+    def styled(self):
+        """With the colour and attribute sequences."""
+        return self._tmux("capture-pane", "-p", "-e")
+
+    def get(self, format_):
+        """A tmux format: cursor_flag, alternate_on, pane_dead, pane_pid, pane_dead_status, ..."""
+        return self._tmux("display-message", "-p", "#{%s}" % format_).strip()
+
+    def resize(self, cols, rows):
+        self._tmux("resize-window", "-x", str(cols), "-y", str(rows))
+
+    def wait_for(self, what, deadline_s=15, gone=False):
+        """Until the screen shows the text (or matches the compiled pattern; or does no longer). The screen."""
+        test = what.search if hasattr(what, "search") else lambda s: what in s
+        last = [""]
+
+        def look():
+            last[0] = self.screen()
+            return bool(test(last[0])) != gone
+        until(deadline_s, look, 0.03, what=lambda: "%s %r within %s s; the screen:\n%s" % (
+            "no more" if gone else "screen shows", getattr(what, "pattern", what), deadline_s, last[0]))
+        return last[0]
+
+    def pid_of(self, program="kprof-top"):
+        """The pid of the program in the window (the pane's process itself, or a child of its shell)."""
+        def find():
+            todo = [int(self.get("pane_pid") or 0)]
+            while todo:
+                p = todo.pop()
+                try:
+                    with open("/proc/%d/comm" % p) as f:
+                        if f.read().strip() == program[:15]:
+                            return p
+                    with open("/proc/%d/task/%d/children" % (p, p)) as f:
+                        todo += [int(c) for c in f.read().split()]
+                except OSError:
+                    pass
+            return None
+        return until(10, find, what="%s runs in the window" % program)
+
+    def close(self):
+        self._tmux("kill-server")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def each(*values):
+    """Decorator: the test runs once for each value (tuples are spread over its arguments)."""
+    def mark(fn):
+        fn.each = [v if isinstance(v, tuple) else (v,) for v in values]
+        return fn
+    return mark

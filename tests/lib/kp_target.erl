@@ -1,0 +1,115 @@
+%% Runs on the nodes that tests start: takes Erlang expressions from stdin, answers on stdout. No distribution is used, so
+%% that a test can ask a node about itself whatever state its connections are in.
+%% A line in is base64 of an expression; a line out is the mark, then base64 of {"ok":Term} or {"error":Text} as JSON.
+-module(kp_target).
+-export([start/0, serve/0, traced/0, ours/0]).
+
+start() -> spawn(fun serve/0).
+
+serve() ->
+    io:setopts(standard_io, [{encoding, latin1}]),
+    reply({ok, ready}),
+    loop(erl_eval:new_bindings()).
+
+loop(Bindings) ->
+    case io:get_line(standard_io, "") of
+        eof -> halt(0);
+        {error, _} -> halt(0);
+        Line ->
+            {Result, Next} = eval(base64:decode(string:trim(Line)), Bindings),
+            reply(Result),
+            loop(Next)
+    end.
+
+eval(Source, Bindings) ->
+    try
+        {ok, Tokens, _} = erl_scan:string(unicode:characters_to_list(Source) ++ " ."),
+        {ok, Exprs} = erl_parse:parse_exprs(Tokens),
+        {value, Value, New} = erl_eval:exprs(Exprs, Bindings),
+        {{ok, Value}, New}
+    catch
+        C:R:S -> {{error, iolist_to_binary(io_lib:format("~0p:~0tp ~0tp", [C, R, S]))}, Bindings}
+    end.
+
+reply({Tag, Term}) ->
+    Text = iolist_to_binary([$", atom_to_list(Tag), "\":", json(Term)]),
+    io:put_chars(standard_io, ["\n\001KP ", base64:encode(<<"{", Text/binary, "}">>), "\n"]).
+
+json(true) -> "true";
+json(false) -> "false";
+json(undefined) -> "null";
+json(nil) -> "null";
+json(A) when is_atom(A) -> string(atom_to_binary(A, utf8));
+json(I) when is_integer(I) -> integer_to_list(I);
+json(F) when is_float(F) -> io_lib:format("~.9g", [F]);
+json(B) when is_binary(B) -> string(B);
+json(T) when is_tuple(T) -> json(tuple_to_list(T));
+json(L) when is_list(L), length(L) >= 0 -> [$[, lists:join($,, [json(X) || X <- L]), $]];
+json(M) when is_map(M) ->
+    [${, lists:join($,, [[key(K), $:, json(V)] || {K, V} <- maps:to_list(M)]), $}];
+json(Other) -> string(iolist_to_binary(io_lib:format("~0p", [Other]))).
+
+key(K) when is_atom(K); is_binary(K) -> json_key(json(K), K);
+key(K) -> string(iolist_to_binary(io_lib:format("~0p", [K]))).
+
+json_key(_, K) when K =:= true; K =:= false; K =:= undefined; K =:= nil -> string(atom_to_binary(K, utf8));
+json_key(Text, _) -> Text.
+
+string(B) ->
+    Chars = case unicode:characters_to_list(B) of
+        L when is_list(L) -> L;
+        _ -> binary_to_list(B)
+    end,
+    [$", [char(C) || C <- Chars], $"].
+
+char($") -> "\\\"";
+char($\\) -> "\\\\";
+char(C) when C >= 32, C < 127 -> C;
+char(C) when C < 16#10000 -> io_lib:format("\\u~4.16.0b", [C]);
+char(C) ->
+    D = C - 16#10000,
+    io_lib:format("\\u~4.16.0b\\u~4.16.0b", [16#d800 + (D bsr 10), 16#dc00 + (D band 16#3ff)]).
+
+%% Everything a profiler may have left on this node, asked of the VM itself.
+ours() ->
+    #{patterns => traced(),
+      flags => [P || P <- processes(), flags(P) =/= []] ++ [new || flags(new) =/= []],
+      processes => [N || N <- registered(), kprof(N)],
+      modules => [M || {M, _} <- code:all_loaded(), kprof(M)],
+      old_modules => [M || M <- erlang:pre_loaded(), kprof(M)],
+      sessions => sessions(),
+      system_tracer => seq_trace:get_system_tracer()}.
+
+kprof(A) -> lists:prefix("kprof_", atom_to_list(A)).
+
+flags(P) ->
+    case catch erlang:trace_info(P, flags) of
+        {flags, L} when is_list(L) -> L;
+        _ -> []
+    end.
+
+%% Functions with a trace pattern (legacy session; those of other sessions die with them).
+traced() ->
+    [{M, F, A} || {M, _} <- code:all_loaded(), M =/= erlang, {F, A} <- functions(M), patterned({M, F, A})].
+
+functions(M) -> try M:module_info(functions) catch _:_ -> [] end.
+
+patterned(MFA) ->
+    case erlang:trace_info(MFA, traced) of
+        {traced, T} when T =:= local; T =:= global -> true;
+        _ -> false
+    end.
+
+sessions() ->
+    _ = code:ensure_loaded(trace),
+    case erlang:function_exported(trace, session_info, 1) of
+        true ->
+            case trace:session_info(all) of
+                L when is_list(L) -> [N || S <- L, N <- [session_name(S)], N =/= legacy];
+                _ -> []
+            end;
+        false -> []
+    end.
+
+session_name(S) when is_tuple(S), is_atom(element(1, S)) -> element(1, S);
+session_name(S) -> iolist_to_binary(io_lib:format("~0p", [S])).

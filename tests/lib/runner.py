@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""runner.py DIR [WORD ...]: runs every test_* function of DIR/test_*.py, one by one, and closes with the counts.
+
+With words: only tests whose file:function contains one of them. A test with the attribute `each` (see `each`) runs once
+for every value and is counted for each."""
+import importlib.util
+import os
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import kp  # noqa: E402
+
+
+def load(path):
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, os.path.dirname(path))
+    spec.loader.exec_module(module)
+    return name, module
+
+
+def cases(directory, words):
+    for file in sorted(os.listdir(directory)):
+        if not (file.startswith("test_") and file.endswith(".py")):
+            continue
+        name, module = load(os.path.join(directory, file))
+        for fn_name, fn in list(vars(module).items()):
+            if not fn_name.startswith("test_") or not callable(fn):
+                continue
+            for args in getattr(fn, "each", [()]):
+                label = "%s:%s%s" % (name, fn_name, "(%s)" % ", ".join(map(str, args)) if args else "")
+                if not words or any(w in label for w in words):
+                    yield label, fn, args
+
+
+def main():
+    directory, words = sys.argv[1], sys.argv[2:]
+    passed = failed = skipped = 0
+    for label, fn, args in cases(directory, words):
+        began = time.monotonic()
+        try:
+            fn(*args)
+            passed += 1
+            print("ok   %s (%.1f s)" % (label, time.monotonic() - began), flush=True)
+        except kp.Skip as e:
+            skipped += 1
+            print("skip %s: %s" % (label, e), flush=True)
+        except Exception:
+            failed += 1
+            print("FAIL %s (%.1f s)" % (label, time.monotonic() - began), flush=True)
+            traceback.print_exc(limit=-6, file=sys.stdout)
+            sys.stdout.flush()
+        finally:
+            kp.clean_up()
+    if passed + failed + skipped == 0:
+        print("no tests in %s" % directory)
+        failed = 1
+    print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
