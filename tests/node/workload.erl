@@ -1,0 +1,304 @@
+%% A workload of known counts. Each scenario runs to its end and returns what a profiler must have seen:
+%%   #{requests => N, rows => #{Tier => #{Identity => Count}}, errors => ..., late => ..., expired => ...}
+%% Tiers are named by their functions. The entry is request/1 or request/2, its first argument is the identity.
+-module(workload).
+-behaviour(gen_server).
+-compile({no_auto_import, [get/1]}).
+-export([start/0, stop/0, counts/3, again/2, recursion/3, tail/2, exceptions/2, dying/2, nested/2, late/2, hostile/1,
+         sleeping/2, big_state/2, tokens/0, sitters/1, load/2, load_done/0, no_request/1, undefined_identity/1,
+         reload/0, hostile_names/0, reductions_per_call/2]).
+-export([request/1, request/2, parse/1, db/1, format/1, account/1, cache/1, recurse/1, tail_a/1, tail_b/1, catcher/1,
+         middle/1, thrower/1, hang/1, late_work/1, sleeper/1, never/1, 'we\e[2Jird'/1]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
+
+-define(POOL, [workload_pool_1, workload_pool_2, workload_pool_3]).
+
+%% ---- processes
+
+start() ->
+    Self = self(),
+    Owner = spawn(fun() -> own(Self) end),
+    receive {Owner, ready} -> ok end.
+
+own(Starter) ->
+    register(workload_owner, self()),
+    ets:new(workload_tokens, [named_table, public]),
+    {ok, _} = gen_server:start_link({local, workload_db}, ?MODULE, small, []),
+    {ok, _} = gen_server:start_link({local, workload_big}, ?MODULE, big, []),
+    [register(N, spawn_link(fun pool_loop/0)) || N <- ?POOL],
+    Starter ! {self(), ready},
+    receive stop -> exit(shutdown) end.
+
+stop() ->
+    Ref = monitor(process, workload_owner),
+    workload_owner ! stop,
+    receive {'DOWN', Ref, _, _, _} -> ok end.
+
+pool_loop() ->
+    receive
+        {From, Ref, Op} ->
+            R = ?MODULE:account(Op),
+            From ! {Ref, R},
+            pool_loop()
+    end.
+
+init(small) -> {ok, 0};
+init(big) -> {ok, lists:seq(1, 12500)}. % two words a cell: 25,000 words
+
+handle_call({db, Op}, _, S) -> R = ?MODULE:db(Op), {reply, R, S};
+handle_call(big, _, S) -> {reply, ok, S}.
+
+handle_cast({late, Op, From}, S) ->
+    receive after 80 -> ok end,
+    R = ?MODULE:late_work(Op),
+    From ! {late_done, R},
+    {noreply, S};
+handle_cast(_, S) -> {noreply, S}.
+
+handle_info(_, S) -> {noreply, S}.
+
+%% ---- the tiers
+
+request(Op) ->
+    P = ?MODULE:parse(Op),
+    D = gen_server:call(workload_db, {db, P}),
+    F = in_process(fun() -> ?MODULE:format(D) end),
+    A = in_pool(F),
+    C = case Op of
+        read -> [?MODULE:cache(Op), ?MODULE:cache(Op), ?MODULE:cache(Op)];
+        _ -> []
+    end,
+    {ok, A, C}.
+
+request(Op, Fun) -> R = Fun(Op), {ok, R}.
+
+parse(Op) -> element(1, {Op}).
+db(Op) -> hd([Op]).
+format(Op) -> element(1, {Op}).
+account(Op) -> hd([Op]).
+cache(Op) -> [Op].
+late_work(Op) -> [Op].
+never(Op) -> Op.
+'we\e[2Jird'(Op) -> [Op].
+
+recurse(0) -> 0;
+recurse(N) -> 1 + recurse(N - 1).
+
+tail_a(Op) -> ?MODULE:tail_b(Op).
+tail_b(Op) -> [Op].
+
+catcher(Op) ->
+    R = try ?MODULE:middle(Op) catch error:{thrown, _} -> caught end,
+    [R].
+middle(Op) -> [?MODULE:thrower(Op)].
+thrower(Op) -> error({thrown, Op}).
+
+hang(Op) -> receive {never, Op} -> ok end.
+
+sleeper(short) -> receive after 5 -> short end;
+sleeper(middle) -> receive after 20 -> middle end;
+sleeper(long) -> receive after 100 -> long end.
+
+in_process(Fun) ->
+    {Pid, Ref} = spawn_monitor(fun() -> exit({done, Fun()}) end),
+    receive {'DOWN', Ref, process, Pid, {done, R}} -> R end.
+
+in_pool(Op) ->
+    Ref = make_ref(),
+    Worker = lists:nth(1 + erlang:phash2(Ref, length(?POOL)), ?POOL),
+    Worker ! {self(), Ref, Op},
+    receive {Ref, R} -> R end.
+
+%% ---- scenarios
+
+%% K requests of each operation, from four processes, at Rate requests a second in all.
+counts(K, Ops, Rate) ->
+    Todo = lists:append([Ops || _ <- lists:seq(1, K)]),
+    clients(4, Todo, Rate, fun(Op) -> {ok, _, _} = ?MODULE:request(Op) end),
+    Each = maps:from_list([{Op, K} || Op <- Ops]),
+    Cache = case lists:member(read, Ops) of true -> #{read => 3 * K}; false -> #{} end,
+    #{requests => length(Todo),
+      rows => #{request => Each, parse => Each, db => Each, format => Each, account => Each, cache => Cache}}.
+
+%% The same tier many times in one request: N calls of cache/1 in each of K requests.
+again(K, N) ->
+    one_by_one(K, fun(Op) -> [?MODULE:cache(Op) || _ <- lists:seq(1, N)] end),
+    #{requests => K, rows => #{request => #{x => K}, cache => #{x => K * N}}}.
+
+%% full: every call; lean: the outermost only (an inner return cannot be told from another).
+recursion(K, Depth, _Returns) ->
+    one_by_one(K, fun(_) -> ?MODULE:recurse(Depth) end),
+    #{requests => K, rows => #{request => #{x => K}, recurse => #{x => K * (Depth + 1)}}, outermost => K}.
+
+tail(K, _) ->
+    one_by_one(K, fun(Op) -> [?MODULE:tail_a(Op)] end),
+    #{requests => K, rows => #{request => #{x => K}, tail_a => #{x => K}, tail_b => #{x => K}}}.
+
+exceptions(K, _) ->
+    one_by_one(K, fun(Op) -> ?MODULE:catcher(Op) end),
+    #{requests => K, rows => #{request => #{x => K}, catcher => #{x => K}, middle => #{x => K}, thrower => #{x => K}},
+      errors => #{request => 0, catcher => 0, middle => K, thrower => K}}.
+
+%% A process of the request is killed inside a call of hang/1: that call never ends.
+dying(K, _) ->
+    one_by_one(K, fun(Op) ->
+        {Pid, Ref} = spawn_monitor(fun() -> [?MODULE:hang(Op)] end),
+        wait_in(Pid, hang),
+        exit(Pid, kill),
+        receive {'DOWN', Ref, _, _, killed} -> ok end
+    end),
+    #{requests => K, rows => #{request => #{x => K}, hang => #{}}, expired => K}.
+
+%% An entry inside an open request belongs to it: one request, two calls of the entry.
+nested(K, _) ->
+    one_by_one(K, fun(_) -> [?MODULE:request(inner, fun(Op) -> ?MODULE:cache(Op) end)] end),
+    #{requests => K, rows => #{request => #{x => 2 * K}, cache => #{x => K}}}.
+
+%% Work that begins when its request has long returned.
+late(K, _) ->
+    Self = self(),
+    one_by_one(K, fun(Op) -> gen_server:cast(workload_db, {late, Op, Self}) end),
+    [receive {late_done, _} -> ok after 10000 -> error(late) end || _ <- lists:seq(1, K)],
+    #{requests => K, rows => #{request => #{x => K}, late_work => #{x => K}}, late => #{late_work => K}}.
+
+%% Calls of a tier outside any request.
+no_request(K) ->
+    [?MODULE:cache(x) || _ <- lists:seq(1, K)],
+    K.
+
+undefined_identity(K) ->
+    [?MODULE:request(undefined, fun(Op) -> ?MODULE:cache(Op) end) || _ <- lists:seq(1, K)],
+    K.
+
+%% Each hostile identity K times.
+hostile(K) ->
+    [?MODULE:request(Name, fun(Op) -> ?MODULE:cache(Op) end) || Name <- hostile_names(), _ <- lists:seq(1, K)],
+    #{requests => K * length(hostile_names()), identities => length(hostile_names())}.
+
+hostile_names() ->
+    ['\e[31m\e]0;owned\a\e[2J', list_to_atom(lists:duplicate(255, $n)), binary:copy(<<"m">>, 1000000),
+     <<255, 254, 0, 128, 192, 27, "[2J">>, 'line\nbreak\ttab', <<"\x{202e}rtl"/utf8>>,
+     list_to_atom(lists:duplicate(255, 16#1F600)), <<>>, '', {<<"GET">>, <<"/\e[H">>}, <<"=cmd|'/c calc'!A1,\"x\"">>].
+
+%% N calls of sleeper/1 of each kind, with a recorder of its own: nearest-rank percentiles in microseconds.
+sleeping(N, _) ->
+    Self = self(),
+    Kinds = [short, middle, long],
+    Pids = [spawn_link(fun() ->
+        Times = [begin
+            T0 = erlang:monotonic_time(),
+            {ok, _} = ?MODULE:request(Kind, fun timed/1),
+            [{inner, T1, T2}] = [get_inner()],
+            _ = T0,
+            T2 - T1
+        end || _ <- lists:seq(1, N)],
+        Self ! {self(), Kind, Times}
+    end) || Kind <- Kinds, _ <- lists:seq(1, 4)],
+    All = [receive {P, Kind, Times} -> {Kind, Times} end || P <- Pids],
+    maps:from_list([{Kind, percentiles(lists:append([Ts || {K, Ts} <- All, K =:= Kind]))} || Kind <- Kinds]).
+
+timed(Kind) ->
+    T1 = erlang:monotonic_time(),
+    R = ?MODULE:sleeper(Kind),
+    T2 = erlang:monotonic_time(),
+    erlang:put(inner, {inner, T1, T2}),
+    [R].
+
+get_inner() -> erlang:get(inner).
+
+percentiles(Times) ->
+    S = list_to_tuple(lists:sort(Times)),
+    N = size(S),
+    Us = fun(T) -> erlang:convert_time_unit(T, native, nanosecond) / 1000 end,
+    At = fun(P) -> Us(element(max(1, ceil(P * N)), S)) end,
+    #{count => N, min => Us(element(1, S)), p50 => At(0.5), p90 => At(0.9), p99 => At(0.99), max => Us(element(N, S))}.
+
+%% K calls of a server whose callback returns 25,000 words, at Rate a second.
+big_state(K, Rate) ->
+    clients(1, lists:duplicate(K, big), Rate,
+            fun(Op) -> {ok, _} = ?MODULE:request(Op, fun(_) -> gen_server:call(workload_big, big) end) end),
+    #{requests => K, rows => #{request => #{big => K}, handle_call => #{big => K}}}.
+
+reductions_per_call(K, _) ->
+    {reductions, R0} = process_info(self(), reductions),
+    [?MODULE:cache(x) || _ <- lists:seq(1, K)],
+    {reductions, R1} = process_info(self(), reductions),
+    (R1 - R0) / K.
+
+reload() ->
+    {?MODULE, Beam, File} = code:get_object_code(?MODULE),
+    code:purge(?MODULE),
+    {module, ?MODULE} = code:load_binary(?MODULE, File, Beam),
+    true.
+
+%% ---- load that goes on, and tokens
+
+%% Processes that took part in a request and then hear from timers only: they keep what token they have, and report
+%% it themselves (to ask them by message would take it away).
+sitters(N) ->
+    [spawn(fun() ->
+        ?MODULE:request(sit, fun(Op) -> ?MODULE:cache(Op) end),
+        sit()
+    end) || _ <- lists:seq(1, N)],
+    N.
+
+sit() ->
+    report(),
+    receive stop -> ok after 40 -> sit() end.
+
+report() ->
+    catch ets:insert(workload_tokens, {self(), seq_trace:get_token()}).
+
+%% How many of our processes carry a token by their latest word (dead ones are forgotten).
+tokens() ->
+    All = [{P, T} || {P, T} <- ets:tab2list(workload_tokens), is_process_alive(P)],
+    #{asked => length(All), carrying => length([P || {P, T} <- All, T =/= []])}.
+
+%% Clients that go on until load_done/0, which returns how many requests they made.
+load(Clients, PauseMs) ->
+    Pids = [spawn(fun() -> client_loop(PauseMs, 0) end) || _ <- lists:seq(1, Clients)],
+    persistent_term:put(workload_load, Pids),
+    Clients.
+
+client_loop(PauseMs, N) ->
+    ?MODULE:request(lists:nth(1 + N rem 4, [create, read, update, delete])),
+    report(),
+    receive
+        {stop, From} -> From ! {stopped, N + 1}
+    after PauseMs -> client_loop(PauseMs, N + 1)
+    end.
+
+load_done() ->
+    lists:sum([begin P ! {stop, self()}, receive {stopped, N} -> N after 20000 -> error(stuck) end end
+               || P <- persistent_term:get(workload_load)]).
+
+%% ---- helpers
+
+one_by_one(K, Fun) ->
+    [{ok, _} = ?MODULE:request(x, Fun) || _ <- lists:seq(1, K)].
+
+wait_in(Pid, Fun) ->
+    case process_info(Pid, [current_function, status]) of
+        [{current_function, {?MODULE, Fun, _}}, {status, waiting}] -> ok;
+        _ -> erlang:yield(), wait_in(Pid, Fun)
+    end.
+
+%% Splits the list over N processes that keep to the rate together: each makes a burst every 10 ms.
+clients(N, Todo, Rate, Fun) ->
+    Self = self(),
+    Burst = max(1, Rate div (100 * N)),
+    Pids = [spawn_link(fun() -> burst(Part, Burst, Fun, erlang:monotonic_time(millisecond)), Self ! {self(), done} end)
+            || Part <- deal(Todo, N)],
+    [receive {P, done} -> ok end || P <- Pids].
+
+burst([], _, _, _) -> ok;
+burst(Todo, Burst, Fun, At) ->
+    {Now, Later} = lists:split(min(Burst, length(Todo)), Todo),
+    [Fun(Op) || Op <- Now],
+    Next = At + 10,
+    receive after max(0, Next - erlang:monotonic_time(millisecond)) -> ok end,
+    burst(Later, Burst, Fun, Next).
+
+deal(List, N) ->
+    Numbered = lists:zip(lists:seq(0, length(List) - 1), List),
+    [[X || {I, X} <- Numbered, (I div 4) rem N =:= R] || R <- lists:seq(0, N - 1)].
