@@ -131,9 +131,9 @@ static void advance(struct engine *g)
     uint64_t now = clock_mono_ns();
 
     stream_figures(g->stream, &f);
-    if (f.least_lag_ns == INT64_MIN || ring_fill(g->ring))
+    if (f.offset_ns == INT64_MIN || ring_fill(g->ring))
         return;
-    uint64_t target = now + (uint64_t)f.least_lag_ns;
+    uint64_t target = now + (uint64_t)f.offset_ns;
     g->target_now_ns = target;
     if (target > SETTLE_LAG_NS && target - SETTLE_LAG_NS > core_now(g->core))
         core_advance(g->core, target - SETTLE_LAG_NS);
@@ -143,7 +143,7 @@ static void ask_dead_ones(struct engine *g)
 {
     uint64_t now = clock_mono_ns(), pids[ASK_PIDS];
 
-    if (g->state != ENGINE_UP || now < g->dead_next_ns)
+    if (g->state != ENGINE_UP || now < g->dead_next_ns || g->dead_n)
         return;
     g->dead_next_ns = now + DEAD_AFTER_NS;
     size_t n = core_open_pids(g->core, DEAD_AFTER_NS, pids, ASK_PIDS);
@@ -166,6 +166,25 @@ static void take_notes(struct engine *g)
             g->breaker.reason[0] = 0;
         }
     }
+}
+
+/* The dead were asked after while their last events may still have been under way: only when those must have come are
+ * calls that are still open ended. */
+static void bury(struct engine *g)
+{
+    struct buf b;
+
+    if (!g->dead_n || clock_mono_ns() < g->dead_due_ns || ring_fill(g->ring))
+        return;
+    buf_init(&b, 0);
+    for (size_t i = 0; i < g->dead_n; i++) {
+        struct event ev = {.ts_ns = core_now(g->core), .pid = g->dead_pid[i], .kind = EVENT_EXIT};
+        core_feed(g->core, &ev, 1);
+        buf_add(&b, &ev, sizeof ev);
+    }
+    recorder_write(g->recorder, RECORD_EXITS, clock_mono_ns(), b.data, b.len);
+    buf_release(&b);
+    g->dead_n = 0;
 }
 
 bool engine_poll(struct engine *g)
@@ -192,6 +211,7 @@ bool engine_poll(struct engine *g)
     take_notes(g);
     if (g->control)
         advance(g);
+    bury(g);
     ask_dead_ones(g);
     return ring_fill(g->ring) > 0 || (g->replay && g->state != ENGINE_REPLAYED);
 }

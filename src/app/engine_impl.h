@@ -1,4 +1,4 @@
-/* The engine's inside, shared by engine.c, engine_wish.c, engine_view.c and replay.c only. */
+/* The engine's inside, shared by engine.c, engine_wish.c, engine_view.c and engine_replay.c only. */
 #ifndef KPROF_APP_ENGINE_IMPL_H
 #define KPROF_APP_ENGINE_IMPL_H
 
@@ -34,9 +34,14 @@ struct engine {
     uint64_t wish_gen, configured_gen;
     char trouble[600], rule_error[400], missing[400], state_line[200];
 
+    uint64_t dead_pid[ASK_PIDS], dead_due_ns; /* known dead, not yet told to core */
+    size_t dead_n;
+
     uint64_t begun_ns, target_now_ns, dead_next_ns, retry_at_ns;
     uint64_t replay_first_ns, replay_begun_ns; /* stamps of the recording against our clock, for pace */
+    uint64_t replay_core_ns; /* target time of the recording's first event */
     bool replay_paced;
+    struct { char kind; bool waiting; uint64_t stamp_ns; const uint8_t *bytes; size_t n; } frame; /* the one being replayed */
     uint64_t rate_ns, rate_events; /* of the last events/s */
     double events_per_s;
     struct snap_breaker breaker;

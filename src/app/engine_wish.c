@@ -17,7 +17,7 @@ void engine_log(struct engine *g, const char *text)
     size_t at = g->log_n++ % ENGINE_LOG;
 
     g->log[at].wall_ns = clock_wall_ns();
-    snprintf(g->log[at].text, sizeof g->log[at].text, "%s", text);
+    err_copy(g->log[at].text, sizeof g->log[at].text, text);
 }
 
 void engine_record_meta(struct engine *g)
@@ -46,16 +46,16 @@ void engine_push_wish(struct engine *g)
 /* A name nobody has yet. */
 static void free_name(const struct tierset *t, char *name, size_t cap)
 {
-    char base[TIER_NAME_BYTES];
+    char base[52];
 
-    snprintf(base, sizeof base, "%.50s", name);
-    for (unsigned i = 2;; i++) {
+    err_copy(base, sizeof base, name);
+    for (unsigned i = 2; i < 1000; i++) {
         bool taken = false;
         for (uint16_t k = 0; k < t->n; k++)
             taken = taken || (t->tier[k].active && strcmp(t->tier[k].name, name) == 0);
         if (!taken)
             return;
-        snprintf(name, cap, "%s_%u", base, i);
+        snprintf(name, cap, "%.50s_%u", base, i);
     }
 }
 
@@ -174,12 +174,12 @@ void engine_complete(struct engine *g, const char *typed)
 
 static void connected(struct engine *g, struct result *r)
 {
-    char line[600];
+    char line[700];
 
     g->info = r->info;
     g->state = ENGINE_UP;
     g->state_line[0] = 0;
-    snprintf(line, sizeof line, "attached to %s, OTP %s%s%s", r->info.node, r->info.otp, r->info.others[0] ? "; also tracing there: " : "",
+    snprintf(line, sizeof line, "attached to %.255s, OTP %.15s%s%.250s", r->info.node, r->info.otp, r->info.others[0] ? "; also tracing there: " : "",
              r->info.others);
     engine_log(g, line);
     say(g, line, false);
@@ -193,7 +193,7 @@ static void configured(struct engine *g, struct result *r)
 
     g->configured_gen = r->gen;
     g->missing[0] = 0;
-    snprintf(g->rule_error, sizeof g->rule_error, "%s", r->config.rule_error);
+    err_copy(g->rule_error, sizeof g->rule_error, r->config.rule_error);
     if (r->config.rule_refused) {
         engine_log(g, r->config.rule_error);
         if (g->hooks.rule_refused)
@@ -211,7 +211,7 @@ static void configured(struct engine *g, struct result *r)
         engine_log(g, line);
         say(g, line, true);
         if (!g->missing[0])
-            snprintf(g->missing, sizeof g->missing, "%s", line);
+            err_copy(g->missing, sizeof g->missing, line);
     }
 }
 
@@ -236,17 +236,20 @@ static void why(struct engine *g, const struct result *r)
         snprintf(text, sizeof text, "called %llu/s, in requests: figures will come", (unsigned long long)c->called);
     core_tier_note(g->core, r->ix, text);
     char line[400];
-    snprintf(line, sizeof line, "%s: %s", name, text);
+    snprintf(line, sizeof line, "%.63s: %.299s", name, text);
     engine_log(g, line);
     say(g, line, false);
 }
 
+#define BURY_AFTER_NS 300000000u
+
 static void dead(struct engine *g, const struct result *r)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        struct event ev = {.ts_ns = core_now(g->core), .pid = r->pids[i], .kind = EVENT_EXIT};
-        core_feed(g->core, &ev, 1);
-    }
+    if (g->dead_n || r->n > ASK_PIDS)
+        return;
+    memcpy(g->dead_pid, r->pids, r->n * sizeof r->pids[0]);
+    g->dead_n = r->n;
+    g->dead_due_ns = clock_mono_ns() + BURY_AFTER_NS;
 }
 
 static void lost(struct engine *g, const struct result *r)
@@ -260,7 +263,7 @@ static void lost(struct engine *g, const struct result *r)
     g->state = ENGINE_LOST;
     g->tracing = false;
     g->retry_at_ns = clock_mono_ns() + (uint64_t)r->delay_ms * 1000000u;
-    snprintf(g->trouble, sizeof g->trouble, "%s", r->text);
+    err_copy(g->trouble, sizeof g->trouble, r->text);
     snprintf(g->state_line, sizeof g->state_line, "%.190s", r->text);
 }
 
@@ -271,7 +274,7 @@ void engine_result(struct engine *g, struct result *r)
         break;
     case RESULT_FAILED:
         g->state = ENGINE_FAILED;
-        snprintf(g->trouble, sizeof g->trouble, "%s", r->text);
+        err_copy(g->trouble, sizeof g->trouble, r->text);
         break;
     case RESULT_CONNECTED:
         connected(g, r);

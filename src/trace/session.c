@@ -7,6 +7,7 @@
 #include <kprof/erl/term.h>
 #include <kprof/trace/agent.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -18,7 +18,7 @@ struct stream {
     void *full_arg;
     struct {
         _Atomic uint64_t events, bad_events, batches, missing, dropped, bytes, last_ns, offs;
-        _Atomic int64_t offset;
+        _Atomic int64_t offset, lag;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
     bool clock_known;        /* the reader's; before that no stamp can be read */
@@ -118,7 +118,7 @@ static void push_oldest_first(struct stream *s, size_t n)
 }
 
 /* {kb, Seq, Dropped, Weight, [Message]} */
-static enum stream_kind feed_batch(struct stream *s, struct etf *c)
+static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now_ns)
 {
     uint64_t seq, dropped, weight;
     uint32_t n;
@@ -142,6 +142,8 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c)
     if (got) {
         s->last_ts_ns = s->batch[0].ts_ns;
         STORE(last_ns, s->last_ts_ns);
+        if (LOAD(offset) != INT64_MIN)
+            STORE(lag, (int64_t)(now_ns + (uint64_t)LOAD(offset) - s->last_ts_ns));
     }
     push_oldest_first(s, got);
     ADD(events, got);
@@ -261,7 +263,7 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
     if (!etf_version(&c) || !etf_tuple(&c, &arity))
         goto bad;
     if (arity == 5 && etf_is_atom(&c, "kb"))
-        return feed_batch(s, &c);
+        return feed_batch(s, &c, now_ns);
     if (arity == 3 && etf_is_atom(&c, "kh"))
         return feed_heartbeat(s, &c, now_ns);
     if (arity == 3 && etf_is_atom(&c, "ke"))
@@ -291,7 +293,8 @@ void stream_figures(struct stream *s, struct stream_figures *out)
     out->bytes = LOAD(bytes);
     out->last_event_ns = LOAD(last_ns);
     out->offs = LOAD(offs);
-    out->least_lag_ns = LOAD(offset);
+    out->offset_ns = LOAD(offset);
+    out->lag_ns = LOAD(lag);
 }
 
 bool stream_heartbeat(struct stream *s, struct heartbeat *out)

@@ -110,6 +110,8 @@ struct snapshot {
 };
 
 void snapshot_free(struct snapshot *s); /* NULL is fine */
+/* Copies the lines (newest first) into the snapshot; for whoever made it, once, before it is handed on. */
+void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n);
 bool snapshot_conserves(const struct snapshot *s); /* calls.received == aggregated + open + expired + unattributed */
 
 #endif

@@ -1,7 +1,7 @@
 /* Recordings: the stream as it came, so that it can be fed again (bug report, fixture, benchmark).
  *
  * Format: "KPROFREC" 0x01 0 0 0, then frames: kind (1 byte), stamp_ns, length (u64, u32, big endian), bytes.
- * Kind 'E': one message of the agent; kind 'M': what app needs to know of the session (its own form).
+ * Kind 'X': event records of processes found dead (struct event as it stands; same machine, same build). Kind 'E': one message of the agent; kind 'M': what app needs to know of the session (its own form).
  * Invariant: a reader survives any bytes: a broken or cut frame ends the replay with a count, never more than
  * RECORD_MAX_FRAME is believed. Files are created 0600 and never overwritten. recorder_write may be called by any
  * thread; the replay side is for one. */
@@ -15,6 +15,7 @@
 #define RECORD_MAX_FRAME (64u << 20)
 #define RECORD_EVENTS 'E'
 #define RECORD_META 'M'
+#define RECORD_EXITS 'X'
 
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */

@@ -29,7 +29,8 @@ struct heartbeat {
 struct stream_figures {
     uint64_t events, bad_events, batches, missing_batches, target_dropped, bytes, last_event_ns;
     uint64_t offs;       /* how often {kx,_} has come */
-    int64_t least_lag_ns; /* target clock minus ours, the greatest seen (least delay) */
+    int64_t offset_ns; /* target clock minus ours, by the message with the least delay; INT64_MIN: not known */
+    int64_t lag_ns;    /* age of the newest event of the last batch when it came */
 };
 
 struct stream_note { /* {ke,Tag,Text}: for the log pane */

@@ -1,0 +1,27 @@
+/* The two ways to run: a screen, or batch. Both attach, run until told to stop, detach and print the receipt.
+ *
+ * Return the exit status: 0 done, 1 a run-time failure (said on stderr), 2 wrong usage found late (a rule that does not
+ * parse). Main thread. */
+#ifndef KPROF_APP_RUN_H
+#define KPROF_APP_RUN_H
+
+#include <kprof/app/engine.h>
+#include <stdbool.h>
+
+struct target { /* what to attach to */
+    const char *node, *cookie; /* NULL node: replay of options' file */
+};
+
+int run_batch(const struct options *o, const struct target *t);
+int run_live(const struct options *o, const struct target *t);
+
+/* Shared: tiers, entry and rule of the options into the engine; -1 with err. */
+int run_setup(struct engine *g, const struct options *o, struct err *e);
+int run_begin(struct engine *g, const struct options *o, const struct target *t, struct err *e);
+void run_receipt(const struct target *t, const struct session_receipt *r);
+
+/* SIGINT, SIGTERM, SIGHUP ask to stop; SIGPIPE is ignored. */
+void run_signals(void);
+bool run_stopping(void);
+
+#endif

@@ -1,0 +1,90 @@
+/* What the engine adds to core's snapshot: node, breaker, loss, lag, log. */
+#include "engine_impl.h"
+
+#include <kprof/base/clock.h>
+#include <stdio.h>
+#include <string.h>
+
+static void fill_rate(struct engine *g, const struct stream_figures *f)
+{
+    uint64_t now = clock_mono_ns();
+
+    if (g->rate_ns && now - g->rate_ns < 1000000000u)
+        return;
+    if (g->rate_ns)
+        g->events_per_s = (double)(f->events - g->rate_events) * 1e9 / (double)(now - g->rate_ns);
+    g->rate_ns = now;
+    g->rate_events = f->events;
+}
+
+static void fill_node(struct engine *g, struct snap_node *n)
+{
+    struct heartbeat b;
+    const char *name = g->replay ? g->meta.node : g->info.node[0] ? g->info.node : g->node;
+
+    snprintf(n->name, sizeof n->name, "%s", name);
+    snprintf(n->otp, sizeof n->otp, "%s", g->replay ? g->meta.otp : g->info.otp);
+    snprintf(n->transport, sizeof n->transport, "%s", g->replay ? "replay" : "dist");
+    n->connected = g->state == ENGINE_UP;
+    n->tracing = g->tracing;
+    n->scheduler_use = -1;
+    if (stream_heartbeat(g->stream, &b)) {
+        n->uptime_s = b.uptime_ms / 1000;
+        n->run_queue = b.run_queue;
+        n->scheduler_use = b.sched_permille < 0 ? -1.0 : b.sched_permille / 1000.0;
+        n->memory_bytes = b.memory_bytes;
+        n->processes = b.processes;
+        n->relay_queue = b.relay_queue;
+        n->relay_bytes = b.relay_bytes;
+    }
+    if (g->state == ENGINE_LOST) {
+        uint64_t now = clock_mono_ns();
+        double in_s = g->retry_at_ns > now ? (double)(g->retry_at_ns - now) / 1e9 : 0;
+        snprintf(n->state, sizeof n->state, "NODE LOST, next try in %.0f s: %.140s", in_s, g->state_line);
+    } else if (g->state == ENGINE_CONNECTING) {
+        snprintf(n->state, sizeof n->state, "connecting to %.150s ...", g->node);
+    }
+}
+
+static size_t fill_log(struct engine *g, struct snap_log *to, size_t max)
+{
+    size_t n = g->log_n < max ? g->log_n : max;
+
+    if (n > ENGINE_LOG)
+        n = ENGINE_LOG;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (g->log_n - 1 - i) % ENGINE_LOG;
+        to[i] = (struct snap_log){.wall_ns = g->log[at].wall_ns, .text = g->log[at].text};
+    }
+    return n;
+}
+
+struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
+{
+    struct stream_figures f;
+    struct snap_log lines[ENGINE_LOG];
+    uint64_t wall = clock_wall_ns(), behind = 0;
+
+    stream_figures(g->stream, &f);
+    if (g->replay)
+        wall = g->meta.wall_ns + (core_now(g->core) - g->replay_core_ns);
+    else if (g->target_now_ns > core_now(g->core))
+        behind = g->target_now_ns - core_now(g->core);
+    struct snapshot *s = core_snapshot(g->core, w, wall - behind);
+    s->wall_ns = wall;
+    s->final = final;
+    s->elapsed_s = g->replay ? (double)(core_now(g->core) - g->replay_core_ns) / 1e9 : (double)(clock_mono_ns() - g->begun_ns) / 1e9;
+    fill_rate(g, &f);
+    fill_node(g, &s->node);
+    s->breaker = g->breaker;
+    s->lean = g->wish.lean;
+    s->sample = g->wish.sample ? g->wish.sample : 1;
+    s->events_per_s = g->events_per_s;
+    s->lag_ms = f.lag_ns > 0 ? (double)f.lag_ns / 1e6 : 0;
+    s->ring_fill = (double)ring_fill(g->ring) / (double)ring_capacity(g->ring);
+    s->lost.target = f.target_dropped + f.missing_batches;
+    s->lost.ring = ring_lost(g->ring);
+    s->odd.bad_events = f.bad_events;
+    snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));
+    return s;
+}

@@ -1,0 +1,70 @@
+#include <kprof/app/run.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static volatile sig_atomic_t stopping; /* the one thing a signal handler may touch */
+
+static void on_stop(int sig)
+{
+    (void)sig;
+    stopping = 1;
+}
+
+void run_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_stop}; /* no SA_RESTART: poll() must wake */
+
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
+    sa.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &sa, NULL);
+}
+
+bool run_stopping(void)
+{
+    return stopping != 0;
+}
+
+int run_setup(struct engine *g, const struct options *o, struct err *e)
+{
+    char text[TIER_NAME_BYTES + TIER_MFA_BYTES + 2];
+
+    for (size_t i = 0; i < o->n_tiers; i++) {
+        snprintf(text, sizeof text, "%s=%s", o->tier[i].name, o->tier[i].mfa);
+        if (engine_tier_add(g, text, e) < 0)
+            return -1;
+    }
+    if (o->entry && engine_entry(g, o->entry, e) < 0)
+        return -1;
+    if (o->entry_none && engine_entry(g, "none", e) < 0)
+        return -1;
+    if (o->identity && engine_identity(g, o->identity, e) < 0)
+        return -1;
+    return 0;
+}
+
+int run_begin(struct engine *g, const struct options *o, const struct target *t, struct err *e)
+{
+    if (!t->node)
+        return engine_replay(g, o->replay, e);
+    if (run_setup(g, o, e) < 0)
+        return -1;
+    return engine_attach(g, t->node, t->cookie, e);
+}
+
+void run_receipt(const struct target *t, const struct session_receipt *r)
+{
+    if (!t->node)
+        return;
+    if (!r->asked) {
+        fprintf(stderr, "kprof-top: %s could not be asked for a receipt; its agent takes everything off within 2 s of losing us\n", t->node);
+        return;
+    }
+    fprintf(stderr, "kprof-top: detached from %s; left there: %llu patterns, %llu flags, %llu processes, %llu modules; tokens %s\n", t->node,
+            (unsigned long long)r->patterns, (unsigned long long)r->flags, (unsigned long long)r->processes,
+            (unsigned long long)r->modules, r->tokens[0] ? r->tokens : "none");
+}
