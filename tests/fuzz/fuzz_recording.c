@@ -1,0 +1,33 @@
+/* A recording file: any bytes as frames, and as a meta frame. */
+#include <kprof/app/meta.h>
+#include <kprof/base/ring.h>
+#include <kprof/core/event.h>
+#include <kprof/trace/record.h>
+#include <kprof/trace/stream.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct meta m;
+    struct err e;
+    struct replay *r = replay_memory(data, n);
+    struct intern *names = intern_new(1000, 1 << 16);
+    struct ring *ring = ring_new(256, sizeof(struct event));
+    struct stream *s = stream_new(ring, names);
+    const uint8_t *bytes;
+    uint64_t stamp, ref;
+    size_t len;
+    char kind;
+    struct etf rest;
+
+    while (replay_next(r, &kind, &stamp, &bytes, &len, &e) == 1) {
+        meta_read(&m, bytes, len);
+        stream_feed(s, bytes, len, stamp, &rest, &ref);
+    }
+    replay_close(r);
+    stream_free(s);
+    ring_free(ring);
+    intern_free(names);
+    return 0;
+}

@@ -1,0 +1,58 @@
+/* The event stream: any bytes as messages of an agent, then through core. */
+#include <kprof/base/ring.h>
+#include <kprof/core/core.h>
+#include <kprof/trace/stream.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void feed(struct stream *s, struct core *c, struct ring *r, const uint8_t *p, size_t n)
+{
+    struct etf rest;
+    uint64_t ref;
+    const void *ev;
+    size_t got;
+
+    stream_feed(s, p, n, 1000, &rest, &ref);
+    while ((got = ring_peek(r, &ev)) > 0) {
+        core_feed(c, ev, got);
+        ring_consume(r, got);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct core_limits l;
+    struct intern *names = intern_new(1000, 1 << 16);
+    struct ring *r = ring_new(256, sizeof(struct event));
+    struct stream *s = stream_new(r, names);
+
+    core_limits_default(&l);
+    l.open_requests = 64;
+    l.processes = 64;
+    l.slow_entries = 16;
+    struct core *c = core_new(&l, names);
+    core_tier_add(c, "a", "m:a/1");
+    core_tier_add(c, "b", "m:b/1");
+    core_set_entry(c, 0);
+    core_set_identity(c, true);
+    core_set_slow(c, 1);
+    stream_clock(s, 0, 1000000000);
+    /* messages are cut at 0x83, the version byte, so that one input holds several */
+    for (size_t from = 0, at = 1; at <= n; at++) {
+        if (at == n || data[at] == 0x83) {
+            feed(s, c, r, data + from, at - from);
+            from = at;
+        }
+    }
+    core_advance(c, core_now(c) + 1000000);
+    struct snapshot *snap = core_snapshot(c, WINDOW_10S, 0);
+    if (!snapshot_conserves(snap))
+        abort();
+    snapshot_free(snap);
+    core_free(c);
+    stream_free(s);
+    ring_free(r);
+    intern_free(names);
+    return 0;
+}

@@ -1,0 +1,190 @@
+/* trace/record and app/meta: what was written is read again; broken files end with a sentence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kprof/app/meta.h>
+#include <kprof/trace/agent.h>
+#include <kprof/trace/record.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char path[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/kprof-test-record-%ld", (long)getpid());
+    unlink(path);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+static void write_three(void)
+{
+    struct err e;
+    struct recorder *r = recorder_open(path, &e);
+
+    assert_non_null(r);
+    recorder_write(r, RECORD_META, 10, "meta", 4);
+    recorder_write(r, RECORD_EVENTS, 20, "\x83h\x01", 3);
+    recorder_write(r, RECORD_EVENTS, 30, "", 0);
+    assert_int_equal(recorder_close(r, &e), 0);
+}
+
+static void test_round_trip(void **state)
+{
+    struct err e;
+    const uint8_t *bytes;
+    uint64_t stamp;
+    size_t n;
+    char kind;
+    struct stat st;
+    (void)state;
+
+    write_three();
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    struct replay *r = replay_open(path, &e);
+    assert_non_null(r);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    assert_int_equal(kind, RECORD_META);
+    assert_int_equal(stamp, 10);
+    assert_int_equal(n, 4);
+    assert_memory_equal(bytes, "meta", 4);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    assert_int_equal(n, 0);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 0);
+    replay_close(r);
+}
+
+static void test_never_overwrites(void **state)
+{
+    struct err e;
+    (void)state;
+
+    write_three();
+    assert_null(recorder_open(path, &e));
+    assert_non_null(strstr(e.text, path));
+}
+
+static void test_a_cut_file(void **state)
+{
+    struct err e;
+    const uint8_t *bytes;
+    uint64_t stamp;
+    size_t n, frames = 0;
+    char kind;
+    int rc;
+    (void)state;
+
+    write_three();
+    assert_int_equal(truncate(path, 12 + 13 + 4 + 13 + 1), 0);
+    struct replay *r = replay_open(path, &e);
+    while ((rc = replay_next(r, &kind, &stamp, &bytes, &n, &e)) == 1)
+        frames++;
+    assert_int_equal(rc, -1);
+    assert_int_equal(frames, 1);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 0);
+    replay_close(r);
+}
+
+static void test_no_recording(void **state)
+{
+    struct err e;
+    (void)state;
+
+    assert_null(replay_open("/nonexistent/x", &e));
+    assert_null(replay_open("/etc/passwd", &e));
+    assert_non_null(strstr(e.text, "not a recording"));
+}
+
+static void test_meta(void **state)
+{
+    struct meta m, back;
+    struct buf b;
+    (void)state;
+
+    memset(&m, 0, sizeof m);
+    strcpy(m.node, "app@host");
+    strcpy(m.otp, "27");
+    m.start_native = -576460752303423488;
+    m.units_per_s = 1000000000;
+    m.wall_ns = 1234567890123456789;
+    m.sample = 10;
+    m.tiers.n = 2;
+    m.tiers.entry = 1;
+    m.tiers.has_identity = true;
+    m.tiers.returns = RETURNS_FULL;
+    strcpy(m.tiers.tier[0].name, "db");
+    strcpy(m.tiers.tier[0].mfa, "db:q/2");
+    m.tiers.tier[0].active = true;
+    strcpy(m.tiers.tier[1].name, "web");
+    strcpy(m.tiers.tier[1].mfa, "My.Web.call/2");
+    buf_init(&b, 0);
+    meta_write(&m, &b);
+    assert_true(meta_read(&back, b.data, b.len));
+    assert_memory_equal(&m, &back, sizeof m);
+    for (size_t n = 0; n < b.len; n++) {
+        char *exact = malloc(n ? n : 1);
+        memcpy(exact, b.data, n);
+        meta_read(&back, exact, n); /* survived; whether it is taken does not matter at the last nil byte */
+        free(exact);
+    }
+    assert_false(meta_read(&back, b.data, b.len / 2));
+    buf_release(&b);
+}
+
+static size_t count(const uint8_t *hay, size_t n, const char *needle)
+{
+    size_t found = 0, len = strlen(needle);
+    for (size_t i = 0; i + len <= n; i++)
+        found += memcmp(hay + i, needle, len) == 0;
+    return found;
+}
+
+static void test_agent_slots(void **state)
+{
+    struct agent_module a[AGENT_MODULES_MAX], b[AGENT_MODULES_MAX];
+    (void)state;
+
+    size_t n = agent_modules(0, a);
+    assert_int_equal(n, 3);
+    assert_int_equal(agent_modules(42, b), n);
+    for (size_t i = 0; i < n; i++) {
+        size_t differ = 0;
+        assert_int_equal(a[i].len, b[i].len);
+        for (size_t k = 0; k < a[i].len; k++)
+            differ += a[i].bytes[k] != b[i].bytes[k];
+        assert_non_null(strstr(b[i].name, "_42"));
+        assert_true(count(b[i].bytes, b[i].len, b[i].name) >= 1);
+        assert_true(differ >= 2 && differ % 2 == 0 && differ <= 6); /* at most the three names */
+    }
+    agent_modules_release(a, n);
+    agent_modules_release(b, n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_never_overwrites, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_cut_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_recording, setup, teardown),
+        cmocka_unit_test(test_meta),
+        cmocka_unit_test(test_agent_slots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,346 @@
+/* trace/decode and trace/stream: messages of the agent, whole, cut and odd. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kprof/base/intern.h>
+#include <kprof/base/ring.h>
+#include <kprof/core/event.h>
+#include <kprof/erl/enc.h>
+#include <kprof/trace/stream.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fixture {
+    struct intern *names;
+    struct ring *ring;
+    struct stream *s;
+    struct buf m;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    f->names = intern_new(1000, 1 << 16);
+    f->ring = ring_new(64, sizeof(struct event));
+    f->s = stream_new(f->ring, f->names);
+    stream_clock(f->s, -576460752303423488, 1000000000);
+    buf_init(&f->m, 0);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    stream_free(f->s);
+    ring_free(f->ring);
+    intern_free(f->names);
+    buf_release(&f->m);
+    free(f);
+    return 0;
+}
+
+static void pid(struct buf *b, uint32_t id, uint32_t serial)
+{
+    const uint8_t tail[12] = {(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id, 0, 0, 0, (uint8_t)serial, 0, 0, 0, 9};
+    buf_addch(b, 88);
+    enc_atom(b, "app@host");
+    buf_add(b, tail, sizeof tail);
+}
+
+static void mfa(struct buf *b, const char *m, const char *f, int a)
+{
+    enc_tuple(b, 3);
+    enc_atom(b, m);
+    enc_atom(b, f);
+    enc_i64(b, a);
+}
+
+static void head(struct buf *b, uint32_t arity, uint32_t id, const char *kind)
+{
+    enc_tuple(b, arity);
+    enc_atom(b, "trace_ts");
+    pid(b, id, 3);
+    enc_atom(b, kind);
+}
+
+static void stamp(struct buf *b, int64_t ns)
+{
+    enc_i64(b, -576460752303423488 + ns);
+}
+
+static void batch(struct buf *b, uint64_t seq, uint32_t n)
+{
+    buf_clear(b);
+    enc_version(b);
+    enc_tuple(b, 5);
+    enc_atom(b, "kb");
+    enc_u64(b, seq);
+    enc_u64(b, 7);  /* dropped */
+    enc_u64(b, 10); /* weight */
+    enc_list(b, n);
+}
+
+/* Newest first: the entry's return, a tier's call, the entry's call. */
+static void request(struct buf *b)
+{
+    batch(b, 1, 3);
+    head(b, 5, 42, "return_to");
+    mfa(b, "caller", "f", 0);
+    stamp(b, 3000);
+
+    head(b, 6, 43, "call");
+    mfa(b, "db", "q", 2);
+    enc_tuple(b, 4);
+    enc_u64(b, 1);
+    enc_u64(b, UINT64_C(5) << 32 | 77);
+    enc_atom(b, "undefined");
+    enc_str(b, "read");
+    stamp(b, 2000);
+
+    head(b, 6, 42, "call");
+    mfa(b, "web", "handle", 1);
+    enc_tuple(b, 6);
+    enc_u64(b, 0);
+    enc_u64(b, UINT64_C(5) << 32 | 77);
+    mfa(b, "caller", "f", 0);
+    enc_atom(b, "undefined");
+    enc_atom(b, "true");
+    pid(b, 42, 3);
+    stamp(b, 1000);
+    enc_nil(b);
+}
+
+static enum stream_kind feed(struct fixture *f, const struct buf *b)
+{
+    struct etf rest;
+    uint64_t ref;
+    return stream_feed(f->s, b->data, b->len, 500, &rest, &ref);
+}
+
+static void test_a_request_in_order(void **state)
+{
+    struct fixture *f = *state;
+    const void *p;
+
+    request(&f->m);
+    assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+    assert_int_equal(ring_peek(f->ring, &p), 3);
+    const struct event *ev = p;
+    assert_int_equal(ev[0].kind, EVENT_ENTRY);
+    assert_int_equal(ev[0].ts_ns, 1000);
+    assert_int_equal(ev[0].pid, UINT64_C(3) << 32 | 42);
+    assert_int_equal(ev[0].label, UINT64_C(5) << 32 | 77);
+    assert_int_equal(ev[0].prev, UINT64_C(1) << 63 | UINT64_C(3) << 32 | 42);
+    assert_int_equal(ev[0].weight, 10);
+    assert_int_equal(ev[0].ident, 0);
+    assert_string_equal(intern_str(f->names, ev[0].fn), "web:handle/1");
+    assert_string_equal(intern_str(f->names, ev[0].caller), "caller:f/0");
+    assert_int_equal(ev[1].kind, EVENT_CALL);
+    assert_int_equal(ev[1].tier, 1);
+    assert_string_equal(intern_str(f->names, ev[1].ident), "read");
+    assert_string_equal(intern_str(f->names, ev[1].fn), "db:q/2");
+    assert_int_equal(ev[1].caller, 0);
+    assert_int_equal(ev[2].kind, EVENT_RETURN_TO);
+    assert_int_equal(ev[2].fn, ev[0].caller);
+    assert_int_equal(ev[2].ts_ns, 3000);
+}
+
+static void test_returns_of_full_mode(void **state)
+{
+    struct fixture *f = *state;
+    const void *p;
+
+    batch(&f->m, 1, 2);
+    head(&f->m, 6, 42, "exception_from");
+    mfa(&f->m, "db", "q", 2);
+    enc_tuple(&f->m, 2);
+    enc_atom(&f->m, "error");
+    enc_u64(&f->m, 0);
+    stamp(&f->m, 20);
+    head(&f->m, 6, 42, "return_from");
+    mfa(&f->m, "db", "q", 2);
+    enc_u64(&f->m, 0);
+    stamp(&f->m, 10);
+    enc_nil(&f->m);
+    assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+    assert_int_equal(ring_peek(f->ring, &p), 2);
+    const struct event *ev = p;
+    assert_int_equal(ev[0].kind, EVENT_RETURN);
+    assert_int_equal(ev[1].kind, EVENT_EXCEPTION);
+    assert_int_equal(ev[0].fn, ev[1].fn);
+}
+
+static void test_every_truncation(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_figures fig;
+    const void *p;
+
+    request(&f->m);
+    for (size_t n = 0; n < f->m.len; n++) {
+        char *exact = malloc(n ? n : 1); /* so that the sanitizer sees a byte too far */
+        struct etf rest;
+        uint64_t ref;
+        memcpy(exact, f->m.data, n);
+        stream_feed(f->s, exact, n, 0, &rest, &ref);
+        free(exact);
+        ring_consume(f->ring, ring_peek(f->ring, &p));
+    }
+    stream_figures(f->s, &fig);
+    assert_true(fig.bad_events > 0);
+}
+
+static void test_unknown_messages_are_passed_over(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_figures fig;
+    const void *p;
+
+    batch(&f->m, 1, 2);
+    enc_atom(&f->m, "what");
+    head(&f->m, 5, 42, "return_to");
+    mfa(&f->m, "a", "b", 0);
+    stamp(&f->m, 10);
+    enc_nil(&f->m);
+    assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+    assert_int_equal(ring_peek(f->ring, &p), 1);
+    stream_figures(f->s, &fig);
+    assert_int_equal(fig.bad_events, 1);
+    assert_int_equal(fig.target_dropped, 7);
+}
+
+static void test_missing_batches_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_figures fig;
+
+    batch(&f->m, 1, 1);
+    enc_atom(&f->m, "x");
+    enc_nil(&f->m);
+    feed(f, &f->m);
+    batch(&f->m, 4, 1);
+    enc_atom(&f->m, "x");
+    enc_nil(&f->m);
+    feed(f, &f->m);
+    stream_figures(f->s, &fig);
+    assert_int_equal(fig.missing_batches, 2);
+}
+
+static void test_a_full_ring_counts_what_it_loses(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_figures fig;
+
+    for (int i = 0; i < 40; i++) {
+        request(&f->m);
+        feed(f, &f->m);
+    }
+    stream_figures(f->s, &fig);
+    assert_int_equal(fig.events, 120);
+    assert_int_equal(ring_fill(f->ring) + ring_lost(f->ring), 120);
+}
+
+static void test_off_becomes_a_flush(void **state)
+{
+    struct fixture *f = *state;
+    const void *p;
+
+    request(&f->m);
+    feed(f, &f->m);
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 2);
+    enc_atom(&f->m, "kx");
+    enc_u64(&f->m, 1);
+    assert_int_equal(feed(f, &f->m), STREAM_OFF);
+    assert_int_equal(ring_peek(f->ring, &p), 4);
+    const struct event *ev = p;
+    assert_int_equal(ev[3].kind, EVENT_FLUSH);
+    assert_int_equal(ev[3].ts_ns, 3000);
+}
+
+static void test_heartbeat_and_note(void **state)
+{
+    struct fixture *f = *state;
+    struct heartbeat b;
+    struct stream_note n;
+
+    assert_false(stream_heartbeat(f->s, &b));
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "kh");
+    stamp(&f->m, 5000);
+    enc_map(&f->m, 3);
+    enc_atom(&f->m, "run_queue");
+    enc_u64(&f->m, 4);
+    enc_atom(&f->m, "new");
+    enc_str(&f->m, "unknown keys are fine");
+    enc_atom(&f->m, "memory");
+    enc_u64(&f->m, 123456);
+    assert_int_equal(feed(f, &f->m), STREAM_HEARTBEAT);
+    assert_true(stream_heartbeat(f->s, &b));
+    assert_int_equal(b.run_queue, 4);
+    assert_int_equal(b.memory_bytes, 123456);
+    assert_int_equal(b.sched_permille, -1);
+    assert_int_equal(b.ts_ns, 5000);
+
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "ke");
+    enc_atom(&f->m, "reload");
+    enc_str(&f->m, "db was loaded again");
+    assert_int_equal(feed(f, &f->m), STREAM_NOTE);
+    assert_true(stream_take_note(f->s, &n));
+    assert_string_equal(n.tag, "reload");
+    assert_string_equal(n.text, "db was loaded again");
+    assert_false(stream_take_note(f->s, &n));
+}
+
+static void test_random_bytes(void **state)
+{
+    struct fixture *f = *state;
+    unsigned seed = (unsigned)(uintptr_t)f ^ 20261121u;
+    uint8_t junk[200];
+
+    print_message("seed %u\n", seed);
+    request(&f->m);
+    for (int i = 0; i < 20000; i++) {
+        size_t n = (size_t)rand_r(&seed) % sizeof junk;
+        struct etf rest;
+        uint64_t ref;
+        const void *p;
+        if (i % 2) {
+            n = f->m.len < sizeof junk ? f->m.len : sizeof junk;
+            memcpy(junk, f->m.data, n);
+            for (int k = 0; k < 3; k++)
+                junk[(size_t)rand_r(&seed) % n] = (uint8_t)rand_r(&seed);
+        } else {
+            for (size_t k = 0; k < n; k++)
+                junk[k] = (uint8_t)rand_r(&seed);
+        }
+        stream_feed(f->s, junk, n, 0, &rest, &ref);
+        ring_consume(f->ring, ring_peek(f->ring, &p));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_request_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_returns_of_full_mode, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_every_truncation, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unknown_messages_are_passed_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_missing_batches_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_full_ring_counts_what_it_loses, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_off_becomes_a_flush, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_heartbeat_and_note, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_random_bytes, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
