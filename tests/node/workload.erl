@@ -237,7 +237,7 @@ reload() ->
 %% it themselves (to ask them by message would take it away).
 sitters(N) ->
     [spawn(fun() ->
-        ?MODULE:request(sit, fun(Op) -> ?MODULE:cache(Op) end),
+        ?MODULE:request(sit),
         sit()
     end) || _ <- lists:seq(1, N)],
     N.

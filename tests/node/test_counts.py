@@ -1,0 +1,172 @@
+"""Known workloads: exact counts, in both return modes, on every OTP; conservation; nothing lost."""
+import kp
+from common import OTPS, RULE, attach, check_rows, clean, profile, tiers, workload_node
+
+ALL = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
+BOTH = [(o, r) for o in OTPS for r in ("lean", "full")]
+
+
+@kp.each(*BOTH)
+def test_exact_counts(otp, returns):
+    with workload_node(otp) as n:
+        want, final, k = profile(n, "counts(500,[create,read,update,delete],2000)", ALL, "--returns", returns,
+                                 rule=RULE)
+        check_rows(want, final)
+        assert final["returns"] == returns and final["otp"] == str(otp), final
+        assert final["final"] is True and final["schema"] == 1
+        calls = final["calls"]
+        assert calls["received"] == calls["aggregated"], calls
+        for op in ("create", "read", "update", "delete"):
+            total, request = kp.row(final, "_total", op), kp.row(final, "request", op)
+            assert total["count"] == request["count"] == 500, (total, request)
+            shares = sum(r["share"] for r in final["rows"] if r["identity"] == op and r["tier"] != "_total")
+            assert 0.0 < shares <= 1.01, "shares of %s sum up to %s" % (op, shares)
+        for r in final["rows"]:
+            if r["count"]:
+                q = [r[x] for x in ("min_us", "p25_us", "p50_us", "p75_us", "p90_us", "p95_us", "p99_us",
+                                    "p999_us", "max_us")]
+                assert q == sorted(q), "quantiles rise: %s" % r
+        clean(n)
+
+
+@kp.each("again(200,5)", "tail(200,x)", "exceptions(200,x)", "nested(200,x)", "late(10,x)")
+def test_shapes(scenario):
+    names = {"again": ["cache/1"], "tail": ["tail_a/1", "tail_b/1"], "exceptions": ["catcher/1", "middle/1", "thrower/1"],
+             "nested": ["cache/1"], "late": ["late_work/1"]}[scenario.split("(")[0]]
+    for otp in (25, 29) if 29 in kp.otp_versions() else (25,):
+        with workload_node(otp) as n:
+            for returns in ("lean", "full"):
+                want, final, _ = profile(n, scenario, ["request/2"] + names, "--returns", returns)
+                check_rows(want, final)
+                for tier, errors in want.get("errors", {}).items():
+                    assert kp.row(final, tier)["errors"] == errors, (returns, tier, errors, kp.row(final, tier))
+                for tier, late in want.get("late", {}).items():
+                    assert kp.row(final, tier)["late"] == late, (returns, tier, kp.row(final, tier))
+                    assert kp.count(final, "_total") == want["requests"], kp.row(final, "_total")
+                clean(n)
+
+
+def test_recursion():
+    with workload_node(25) as n:
+        want, final, _ = profile(n, "recursion(100,7,full)", ["request/2", "recurse/1"], "--returns", "full")
+        check_rows(want, final)
+        want, final, _ = profile(n, "recursion(100,7,lean)", ["request/2", "recurse/1"], "--returns", "lean")
+        assert kp.count(final, "recurse", "x") == want["outermost"], kp.row(final, "recurse", "x")
+        assert kp.count(final, "request", "x") == want["requests"]
+
+
+@kp.each("lean", "full")
+def test_dying_in_a_call(returns):
+    with workload_node(25) as n:
+        k = attach(n, *tiers("request/2", "hang/1"), "-i", "workload:request/2 arg(1)", "--returns", returns)
+        k.tracing()
+        want = n.eval("workload:dying(20,x)")
+        k.wait_json(20, lambda r: r["calls"]["expired"] == want["expired"] and r["calls"]["open"] == 0)
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        kp.conserves(final)
+        kp.nothing_lost(final)
+        check_rows(want, final)
+        assert final["calls"]["expired"] == want["expired"], final["calls"]
+
+
+def test_no_entry_counts_every_call():
+    with workload_node(25) as n:
+        k = attach(n, *tiers("cache/1"), "--entry", "none", "-i", "workload:cache/1 arg(1)")
+        k.tracing()
+        made = n.eval("workload:no_request(300)")
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        kp.conserves(final)
+        assert kp.count(final, "cache", "x") == made == 300, kp.row(final, "cache")
+
+
+def test_calls_outside_requests_are_not_counted():
+    with workload_node(25) as n:
+        k = attach(n, *tiers("request/2", "cache/1"), "-i", "workload:request/2 arg(1)")
+        k.tracing()
+        n.eval("workload:no_request(300)")
+        n.eval("workload:again(10,1)")
+        assert k.interrupt() == 0, k.saw()
+        assert kp.count(k.final(), "cache") == 10, k.final()
+
+
+def test_undefined_identity():
+    with workload_node(25) as n:
+        k = attach(n, *tiers("request/2", "cache/1"), "-i",
+                   "fun ({workload,request,[undefined,_]}) -> undefined; ({workload,request,[X,_]}) -> X end")
+        k.tracing()
+        n.eval("workload:undefined_identity(10)")
+        n.eval("workload:again(20,1)")
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        kp.conserves(final)
+        assert kp.count(final, "cache", "x") == 20 and kp.count(final, "cache") == 30, final["rows"]
+
+
+def test_identity_of_another_tier():
+    """The rule may name any tier: the first defined identity names the whole request."""
+    with workload_node(25) as n:
+        want, final, _ = profile(n, "counts(50,[create,read],1000)", ALL, rule="workload:db/1 arg(1)")
+        check_rows(want, final)
+
+
+def test_fun_rule_with_tuple():
+    with workload_node(25) as n:
+        k = attach(n, *tiers(*ALL), "-i", 'fun ({workload,request,[Op]}) when Op =:= read -> {"GET", Op};'
+                                         ' ({workload,request,[Op]}) -> <<"other">> end')
+        k.tracing()
+        n.eval("workload:counts(20,[create,read],1000)")
+        assert k.interrupt() == 0, k.saw()
+        names = sorted({r["identity"] for r in k.final()["rows"] if r["identity"] is not None and r["count"]})
+        assert len(names) == 2 and "other" in names, names
+
+
+def test_sampling():
+    """1/4: whole requests or nothing; est_count is near the truth and never silent about it."""
+    with workload_node(25) as n:
+        want, final, _ = profile(n, "counts(1000,[create,read,update,delete],4000)", ALL, "--sample", "1/4", rule=RULE)
+        assert final["sample"] == 4
+        seen = kp.row(final, "request")
+        assert 700 < seen["count"] < 1300, seen
+        assert seen["est_count"] == 4 * seen["count"], seen
+        for op in ("create", "read", "update", "delete"):
+            request = kp.row(final, "request", op)["count"]
+            for tier in ("parse", "db", "format", "account"):
+                assert kp.row(final, tier, op)["count"] == request, (tier, op)
+
+
+def test_big_state_under_lean():
+    """A callback that returns 25,000 words: the relay holds nothing of it."""
+    with workload_node(25) as n:
+        before = n.eval("erlang:memory(total)")
+        k = attach(n, *tiers("request/2", "handle_call/3"), "-i", "workload:request/2 arg(1)")
+        k.tracing()
+        n.send("workload:big_state(2000,1000)")
+        rows = []
+        kp.until(10, lambda: rows.append(None) or any(kp.count(r, "handle_call") > 500 for r in k.rows))
+        want = n.take(60)
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        kp.conserves(final)
+        kp.nothing_lost(final)
+        check_rows(want, final)
+        after = n.eval("begin [garbage_collect(P) || P <- processes()], erlang:memory(total) end")
+        assert after < before + 20_000_000, (before, after)
+
+
+def test_reloaded_module_goes_on():
+    with workload_node(25) as n:
+        k = attach(n, *tiers("request/2", "cache/1"), "-i", "workload:request/2 arg(1)")
+        k.tracing()
+        n.eval("workload:again(10,1)")
+        k.wait_json(10, lambda r: kp.count(r, "cache") >= 0 and r["calls"]["received"] >= 20)
+        n.eval("workload:reload()")
+        # The pattern is gone with the old code until it is seen; then calls count again.
+        def more():
+            n.eval("workload:again(1,1)")
+            return k.rows[-1]["calls"]["received"] > 25
+        kp.until(15, more, 0.2, what=lambda: "calls count again after a reload: " + k.saw())
+        assert k.interrupt() == 0, k.saw()
+        kp.conserves(k.final())
+        clean(n)

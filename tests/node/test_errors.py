@@ -1,0 +1,217 @@
+"""What goes wrong: an exit status, one sentence on stderr, nothing left behind."""
+import os
+import socket
+import time
+
+import kp
+from common import OTPS, RULE, attach, clean, one_sentence, tiers, workload_node
+
+TIER = ["--batch", "-n", "1", "-d", "200ms", "-t", "workload:request/1"]
+
+
+@kp.each(*OTPS)
+def test_cookie_refused(otp):
+    with workload_node(otp) as n:
+        k = kp.run(*TIER, n.name, cookie="wrong")
+        one_sentence(k, 1, n.name, "cookie")
+        clean(n)
+
+
+def test_node_not_registered():
+    with workload_node(25) as n:
+        k = kp.run(*TIER, "kp_no_such_node@127.0.0.1")
+        one_sentence(k, 1, "kp_no_such_node", n.name.split("@")[0])  # and says which are there
+        clean(n)
+
+
+def test_epmd_absent():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    k = kp.run(*TIER, "app@127.0.0.1", env={"ERL_EPMD_PORT": str(port)})
+    one_sentence(k, 1, "epmd", str(port))
+
+
+def test_host_unknown():
+    k = kp.run(*TIER, "app@no-such-host.invalid")
+    one_sentence(k, 1, "no-such-host.invalid")
+
+
+def test_port_without_epmd():
+    with workload_node(25) as n:
+        k = kp.run("--batch", "--format", "json", "-n", "1", "-d", "200ms", "-t", "workload:request/1",
+                   "%s:%d" % (n.name, n.port()), env={"ERL_EPMD_PORT": "1"})
+        assert k.proc.returncode == 0, k.saw()
+        clean(n)
+
+
+def test_port_nobody_listens():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    k = kp.run(*TIER, "app@127.0.0.1:%d" % port)
+    one_sentence(k, 1, str(port))
+
+
+def test_port_is_not_a_node():
+    """Something listens and says nothing of use."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen(4)
+        k = kp.Kp(*TIER, "app@127.0.0.1:%d" % s.getsockname()[1])
+        c, _ = s.accept()
+        with c:
+            c.sendall(b"SSH-2.0-nonsense\r\n")
+            k.wait(30)
+        one_sentence(k, 1, "127.0.0.1")
+
+
+def test_short_name():
+    with workload_node(25, short=True) as n:
+        k = attach(n, "-n", "1", "-t", "workload:request/1")
+        k.wait(30)
+        assert k.proc.returncode == 0, k.saw()
+        clean(n)
+
+
+def test_stopped_node():
+    """A node that is there but answers nothing."""
+    with workload_node(25) as n:
+        n.pause()
+        t0 = time.monotonic()
+        k = kp.run(*TIER, n.name, deadline_s=60)
+        n.resume()
+        one_sentence(k, 1, n.name)
+        assert time.monotonic() - t0 < 45
+        clean(n, 10)
+
+
+def test_no_such_function():
+    """Said with near names; the run goes on."""
+    with workload_node(25) as n:
+        k = kp.run("--batch", "--format", "json", "-n", "2", "-d", "300ms", "-t", "workload:requst/1", "-t",
+                   "workload:parse/1", n.name)
+        said = [x for x in k.stderr.splitlines() if "requst" in x]
+        assert said and "request/1" in said[0], k.saw()
+        assert k.proc.returncode == 0, k.saw()
+        clean(n)
+
+
+def test_no_such_module():
+    with workload_node(25) as n:
+        k = kp.run("--batch", "-n", "1", "-d", "200ms", "-t", "worklaod:request/1", n.name)
+        assert any("worklaod" in x for x in k.stderr.splitlines()), k.saw()
+        clean(n)
+
+
+@kp.each("fun ({workload,request,[Op]}) -> Op", "fun ({workload,request,[Op]}) -> lists:reverse(Op) end",
+         "workload:request/1 arg(", "nonsense", "fun (X) -> Y end")
+def test_rule_that_does_not_parse(rule):
+    with workload_node(25) as n:
+        k = kp.run("--batch", "-n", "1", "-d", "200ms", "-t", "workload:request/1", "-i", rule, n.name)
+        said = [x for x in k.stderr.splitlines() if "detached" not in x]
+        assert k.proc.returncode == 2, k.saw()
+        assert len(said) == 1 and "rule" in said[0], k.saw()
+        clean(n)
+
+
+def test_two_at_once():
+    """Below OTP 27 tracing is one for all: the second is told who and leaves. From 27 both work."""
+    for otp in OTPS:
+        if otp not in kp.otp_versions():
+            continue
+        with workload_node(otp) as n:
+            first = attach(n, *tiers("request/1", "parse/1"), "-i", RULE)
+            first.tracing()
+            second = attach(n, *tiers("request/1", "cache/1"), "-i", RULE)
+            if otp < 27:
+                second.wait(20)
+                one_sentence(second, 1, n.name)
+                assert "kprof-top" in second.stderr.split(":", 1)[1], second.saw()
+            else:
+                second.tracing()
+            n.eval("workload:counts(50,[create,read],1000)")
+            if otp >= 27:
+                assert second.interrupt() == 0, second.saw()
+                assert kp.count(second.final(), "cache", "read") == 150, second.final()
+                assert kp.count(second.final(), "request", "create") == 50
+                n.eval("workload:counts(50,[create,read],1000)")
+            assert first.interrupt() == 0, first.saw()
+            final = first.final()
+            kp.conserves(final)
+            assert kp.count(final, "parse", "create") == (100 if otp >= 27 else 50), final["rows"]
+            clean(n)
+
+
+def test_wrong_usage():
+    for args, words in (([], ["node"]), (["--no-such-option", "a@b"], ["no-such-option"]),
+                        (["--sample", "7", "a@b"], ["sample"]), (["-d", "fast", "a@b"], ["delay"]),
+                        (["--batch", "-t", "nonsense", "a@b"], ["nonsense"]), (["--format", "xml", "-b", "a@b"], ["xml"]),
+                        (["--replay", "x", "--demo"], ["--demo"]), (["no-at-sign"], ["no-at-sign"])):
+        one_sentence(kp.run(*args), 2, *words)
+
+
+def test_help_and_version():
+    k = kp.run("--help")
+    assert k.proc.returncode == 0 and "--tier" in k.stdout and not k.stderr, k.saw()
+    k = kp.run("--version")
+    assert k.proc.returncode == 0 and "kprof-top" in k.stdout, k.saw()
+
+
+def test_cookie_sources():
+    with workload_node(25, cookie="kpother") as n:
+        good = os.path.join(kp.scratch(), "good.cookie")
+        with open(good, "w") as f:
+            f.write("kpother\n")
+        os.chmod(good, 0o400)
+        for args, env in ((["--setcookie", "kpother"], {}), (["--cookie-file", good], {}), ([], {"KPROF_COOKIE": "kpother"})):
+            k = kp.run(*TIER, *args, n.name, cookie="wrong", env=env)
+            assert k.proc.returncode == 0, k.saw()
+        home = os.path.join(kp.scratch(), "home")
+        os.makedirs(home, exist_ok=True)
+        with open(os.path.join(home, ".erlang.cookie"), "w") as f:
+            f.write("kpother")
+        os.chmod(os.path.join(home, ".erlang.cookie"), 0o400)
+        k = kp.run(*TIER, n.name, cookie=None, env={"HOME": home})
+        assert k.proc.returncode == 0, k.saw()
+        # The cookie is not for the process table.
+        k = attach(n, "-t", "workload:request/1", "--setcookie", "kpother")
+        k.tracing()
+        with open("/proc/%d/cmdline" % k.proc.pid, "rb") as f:
+            shown = f.read()
+        k.interrupt()
+        assert b"kpother" not in shown, shown
+        clean(n)
+
+
+@kp.each(*OTPS)
+def test_dbg_is_left_as_it_was(otp):
+    """Another tracer: below 27 we say so and leave it alone, from 27 both work side by side."""
+    with workload_node(otp) as n:
+        n.eval("begin {ok, _} = dbg:tracer(process, {fun(_, X) -> X + 1 end, 0}), {ok, _} = dbg:p(all, c),"
+               " {ok, _} = dbg:tpl(workload, cache, '_', []), ok end")
+        shape = ("#{pattern => erlang:trace_info({workload, cache, 1}, match_spec),"
+                 " traced => erlang:trace_info({workload, cache, 1}, traced), new => erlang:trace_info(new, flags),"
+                 " tracer => is_pid(element(2, dbg:get_tracer()))}")
+        before = n.eval(shape)
+        k = attach(n, *tiers("request/1", "cache/1"), "-i", RULE, "-n", "3")
+        kp.until(20, lambda: k.rows or k.proc.poll() is not None, what=lambda: k.saw())
+        n.eval("workload:counts(5,[read],1000)")
+        k.wait(30)
+        if otp < 27:
+            one_sentence(k, 1, n.name, "trac")
+        else:
+            assert k.proc.returncode == 0, k.saw()
+            assert kp.count(k.final(), "request", "read") == 5, k.final()
+        assert n.eval(shape) == before
+        n.eval("dbg:stop()" if otp >= 27 else "dbg:stop_clear()")
+
+
+def test_tier_that_is_never_called_is_there_with_zero():
+    with workload_node(25) as n:
+        k = attach(n, *tiers("request/1", "never/1"), "-i", RULE)
+        k.tracing()
+        n.eval("workload:counts(5,[read],1000)")
+        assert k.interrupt() == 0
+        assert kp.row(k.final(), "never")["count"] == 0
+        clean(n)

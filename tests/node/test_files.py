@@ -1,0 +1,183 @@
+"""Formats, recordings, outputs, the demo."""
+import csv
+import io
+import json
+import os
+
+import kp
+from common import RULE, RULE2, attach, check_rows, clean, tiers, workload_node
+
+ALL = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
+KEYS = {"schema", "final", "node", "otp", "elapsed_s", "window_s", "tracing", "transport", "returns", "sample", "breaker",
+        "calls", "lost", "requests", "rows", "slow"}
+ROW = {"tier", "identity", "count", "est_count", "late", "rate", "errors", "min_us", "mean_us", "sd_us", "p25_us", "p50_us",
+       "p75_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us", "self_us", "share", "oldest_open_us"}
+
+
+def test_json_contract():
+    with workload_node(25) as n:
+        k = attach(n, *tiers(*ALL), "-i", RULE, "-n", "4", "--slow", "1us")
+        k.tracing()
+        n.eval("workload:counts(20,[create,read],1000)")
+        assert k.wait(30) == 0, k.saw()
+        assert len(k.rows) == 5 and [r["final"] for r in k.rows] == [False] * 4 + [True], k.saw()
+        assert all(len(x.splitlines()) == 1 for x in k.lines)
+        for obj in k.rows:
+            assert KEYS <= set(obj), KEYS - set(obj)
+            kp.conserves(obj)
+            assert obj["node"] == n.name and obj["transport"] == "dist" and obj["breaker"]["state"] == "closed"
+            for r in obj["rows"]:
+                assert ROW <= set(r), ROW - set(r)
+        slow = k.final()["slow"]
+        assert slow and {"at", "tier", "identity", "pid", "duration_us", "request"} <= set(slow[0]), slow[:1]
+        assert slow[0]["pid"].startswith("<"), slow[0]
+
+
+def test_text_and_csv():
+    with workload_node(25) as n:
+        n.eval("workload:load(2,5)")
+        k = kp.run("--batch", "--format", "text", "-n", "2", "-d", "500ms", *tiers(*ALL), "-i", RULE, n.name)
+        assert k.proc.returncode == 0 and "\x1b" not in k.stdout, k.saw()
+        for word in ("request", "parse", "create", "delete", "p50", "p99.9", n.name):
+            assert word in k.stdout, "no %r in: %s" % (word, k.stdout)
+        k = kp.run("--batch", "--format", "csv", "-n", "2", "-d", "500ms", *tiers(*ALL), "-i", RULE, n.name)
+        rows = list(csv.reader(io.StringIO(k.stdout)))
+        assert k.proc.returncode == 0 and len({len(r) for r in rows}) == 1, k.saw()
+        assert sum("tier" in r for r in rows) == 1, "one header: %s" % rows[:3]
+        n.eval("workload:load_done()", 30)
+
+
+def test_record_then_replay_gives_the_same_rows():
+    rec = os.path.join(kp.scratch(), "run.rec")
+    with workload_node(25) as n:
+        k = attach(n, *tiers(*ALL), "-i", RULE, "--record", rec)
+        k.tracing()
+        want = n.eval("workload:counts(200,[create,read,update,delete],2000)")
+        assert k.interrupt() == 0, k.saw()
+        check_rows(want, k.final())
+        clean(n)
+    assert os.stat(rec).st_mode & 0o077 == 0, "a recording is for its owner only"
+    again = kp.run("--replay", rec, "--batch", "--format", "json")
+    assert again.proc.returncode == 0, again.saw()
+    a, b = k.final(), again.final()
+
+    def essence(obj):
+        return sorted((json.dumps({x: v for x, v in r.items() if x not in ("rate", "oldest_open_us")}, sort_keys=True)
+                       for r in obj["rows"]))
+    assert essence(a) == essence(b), "rows differ:\n%s\n%s" % (a["rows"], b["rows"])
+    assert a["calls"] == b["calls"] and a["requests"] == b["requests"], (a["calls"], b["calls"])
+    # a recording is never overwritten
+    with workload_node(25) as n:
+        k = kp.run("--batch", "-n", "1", "-d", "200ms", "-t", "workload:request/1", "--record", rec, n.name)
+        assert k.proc.returncode != 0 and rec in k.stderr, k.saw()
+
+
+def test_broken_recordings():
+    good = os.path.join(kp.scratch(), "small.rec")
+    with workload_node(25) as n:
+        k = attach(n, *tiers(*ALL), "-i", RULE, "--record", good)
+        k.tracing()
+        n.eval("workload:counts(20,[create,read],1000)")
+        assert k.interrupt() == 0, k.saw()
+    with open(good, "rb") as f:
+        data = f.read()
+    for name, bytes_ in (("cut", data[:len(data) // 2]), ("empty", b""), ("noise", b"\xff" * 4096),
+                         ("flip", data[:200] + bytes(b ^ 0x55 for b in data[200:260]) + data[260:])):
+        path = os.path.join(kp.scratch(), name + ".rec")
+        with open(path, "wb") as f:
+            f.write(bytes_)
+        k = kp.run("--replay", path, "--batch", "--format", "json")
+        assert k.proc.returncode in (0, 1), k.saw()
+        if k.proc.returncode == 1:
+            assert path in k.stderr, k.saw()
+        for obj in k.rows:
+            kp.conserves(obj)
+
+
+def test_output_file():
+    path = os.path.join(kp.scratch(), "out.json")
+    with workload_node(25) as n:
+        k = kp.run("--batch", "--format", "json", "-n", "2", "-d", "200ms", "-o", path, "-t", "workload:request/1", n.name)
+        assert k.proc.returncode == 0 and k.stdout == "", k.saw()
+        with open(path) as f:
+            assert [json.loads(x)["final"] for x in f] == [False, False, True]
+
+
+def test_config_file():
+    path = os.path.join(kp.scratch(), "kprof.config")
+    with open(path, "w") as f:
+        f.write("%% as kprof writes it\n{tier_config, [{entry, {workload,request,1}}, {store, {workload,db,1}}]}.\n"
+                "{identity_f, fun ({workload,request,[Op]}) -> Op; (_) -> undefined end}.\n")
+    with workload_node(25) as n:
+        k = attach(n, "-f", path)
+        k.tracing()
+        n.eval("workload:counts(30,[create,read],1000)")
+        assert k.interrupt() == 0, k.saw()
+        assert kp.count(k.final(), "store", "create") == 30, k.final()["rows"]
+        assert kp.count(k.final(), "entry", "read") == 30
+
+
+def test_demo_in_batch():
+    """Five tiers by four operations; the sample node is gone afterwards."""
+    k = kp.run("--demo", "--batch", "--format", "json", "-n", "3", "-d", "1s", deadline_s=60)
+    assert k.proc.returncode == 0, k.saw()
+    final = k.final()
+    kp.conserves(final)
+    kp.nothing_lost(final)
+    tiers_seen = {r["tier"] for r in final["rows"] if r["count"]}
+    assert {"handle", "parsing", "db", "accounting", "formatter", "_total"} <= tiers_seen, tiers_seen
+    for op in ("create", "read", "update", "delete"):
+        assert kp.count(final, "db", op) > 0, final["rows"]
+    node = final["node"].split("@")[0]
+    names = kp.subprocess.run(["epmd", "-names"], stdout=kp.subprocess.PIPE, text=True).stdout
+    assert node not in names, names
+
+
+def test_killed_demo_takes_its_node_along():
+    k = kp.Kp("--demo", "--batch", "--format", "json", "-d", "200ms")
+    node = k.wait_json(30)["node"].split("@")[0]
+    k.proc.kill()
+    k.proc.wait()
+    kp.until(10, lambda: node not in kp.subprocess.run(["epmd", "-names"], stdout=kp.subprocess.PIPE, text=True).stdout,
+             what="the sample node ends when kprof-top was killed")
+
+
+def test_hostile_identities():
+    """Escape sequences, 255-byte atoms, a megabyte, invalid UTF-8: names like others, in every format, harmless."""
+    with workload_node(25) as n:
+        out = {}
+        for fmt in ("json", "text", "csv"):
+            k = kp.Kp("--batch", "--format", fmt, "-d", "300ms", "-n", "8", *tiers("request/2", "cache/1"),
+                      "-t", "weird=workload:'we\\e[2Jird'/1", "-i", RULE2, n.name)
+            if fmt == "json":
+                k.tracing()
+            else:
+                kp.until(20, lambda: k.lines)
+            want = n.eval("workload:hostile(3)", 60)
+            assert k.wait(30) == 0, k.saw()
+            out[fmt] = k
+            bad = [c for c in k.stdout if (ord(c) < 32 and c not in "\n\r\t") or 0x7f <= ord(c) < 0xa0]
+            assert not bad, "control characters in %s: %r" % (fmt, bad[:5])
+            assert "\x1b" not in k.stderr
+        final = out["json"].final()
+        kp.conserves(final)
+        kp.nothing_lost(final)
+        assert final["requests"]["started"] == want["requests"], final["requests"]
+        assert max(len(r["identity"] or "") for r in final["rows"]) < 2000
+        assert kp.count(final, "cache") == want["requests"]
+        for r in csv.reader(io.StringIO(out["csv"].stdout)):
+            assert not any(f[:1] in "=@" and f for f in r), "a spreadsheet would take it for a formula: %s" % r
+        clean(n)
+
+
+def test_many_identities_are_folded():
+    with workload_node(25) as n:
+        k = attach(n, *tiers("request/2", "cache/1"), "-i", RULE2)
+        k.tracing()
+        n.eval("[workload:request(I, fun(Op) -> workload:cache(Op) end) || I <- lists:seq(1, 500)]")
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        kp.conserves(final)
+        names = {r["identity"] for r in final["rows"] if r["tier"] == "cache" and r["identity"] is not None}
+        assert len(names) <= 65 and "<other>" in names, sorted(names)
+        assert kp.count(final, "cache") == 500

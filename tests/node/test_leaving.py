@@ -1,0 +1,114 @@
+"""How it leaves: whatever ends it, the target has nothing of ours afterwards, by its own word."""
+import os
+import signal
+import subprocess
+
+import kp
+from common import OTPS, RULE, attach, clean, tiers, workload_node
+
+ALL = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
+
+
+def under_load(n, *args):
+    n.eval("workload:sitters(20)")
+    n.eval("workload:load(8,2)")
+    k = attach(n, *tiers(*ALL), "-i", RULE, *args)
+    k.tracing()
+    k.wait_json(20, lambda r: r["calls"]["aggregated"] > 1000)
+    n.eval("workload:sitters(20)")  # those that get a token now, and keep it
+    kp.until(10, lambda: n.eval("workload:tokens()")["carrying"] >= 1, what="sitters carry tokens while we trace")
+    return k
+
+
+def no_token(n):
+    last = []
+
+    def look():
+        last[:] = [n.eval("workload:tokens()")]
+        return last[0]["asked"] >= 20 and last[0]["carrying"] == 0
+    kp.until(2, look, 0.1, what=lambda: "no process carries a token: %s" % last)
+
+
+@kp.each(*OTPS)
+def test_kill_9_under_load(otp):
+    with workload_node(otp) as n:
+        k = under_load(n)
+        k.proc.send_signal(signal.SIGKILL)
+        k.proc.wait()
+        clean(n, 2)
+        no_token(n)
+        assert n.eval("workload:load_done()", 30) > 1000
+
+
+@kp.each(*OTPS)
+def test_interrupt_leaves_nothing_and_prints_a_receipt(otp):
+    with workload_node(otp) as n:
+        k = under_load(n)
+        assert k.interrupt() == 0, k.saw()
+        receipt = [x for x in k.stderr.splitlines() if "detached" in x]
+        assert len(receipt) == 1, k.saw()
+        for what in ("0 patterns", "0 flags", "0 processes", "0 modules"):
+            assert what in receipt[0], receipt
+        clean(n, 1)
+        no_token(n)
+        n.eval("workload:load_done()", 30)
+
+
+@kp.each("SIGTERM", "SIGHUP")
+def test_signals(name):
+    with workload_node(25) as n:
+        k = under_load(n)
+        k.proc.send_signal(getattr(signal, name))
+        k.wait(15)
+        clean(n, 2)
+        no_token(n)
+
+
+def test_node_dies_in_batch():
+    with workload_node(25) as n:
+        k = under_load(n)
+        n.kill()
+        k.wait(30)
+        assert k.proc.returncode == 1, k.saw()
+        kp.conserves(k.final())
+        said = [x for x in k.stderr.splitlines() if x.strip()]
+        assert said and n.name in said[0], k.saw()
+
+
+def test_stopped_process_lets_go():
+    """SIGSTOP: alive but silent. Its lease ends tracing after 10 s; on SIGCONT it goes on."""
+    with workload_node(25) as n:
+        k = under_load(n)
+        k.proc.send_signal(signal.SIGSTOP)
+        kp.until(20, lambda: "new" not in str(n.ours()["flags"]) and n.ours()["flags"] == [], 0.2,
+                 what=lambda: "flags off after the lease: %s" % n.ours())
+        k.proc.send_signal(signal.SIGCONT)
+        k.interrupt(30)
+        clean(n, 5)
+        kp.conserves(k.final())
+
+
+def test_two_in_a_row_leave_no_atoms_behind():
+    """Each run uses a slot's names again: a hundred runs must not fill the atom table."""
+    with workload_node(25) as n:
+        counts = []
+        for _ in range(4):
+            k = attach(n, *tiers("request/1"))
+            k.tracing()
+            assert k.interrupt() == 0, k.saw()
+            clean(n)
+            counts.append(n.eval("erlang:system_info(atom_count)"))
+        assert counts[-1] - counts[1] < 20, counts
+
+
+def test_output_closed_early():
+    """A reader that goes away (| head -1) ends it, and the target is clean."""
+    with workload_node(25) as n:
+        n.eval("workload:load(2,5)")
+        command = "%s --batch --format json -d 100ms %s -i '%s' %s | head -n 1 >/dev/null" % (
+            kp.PROGRAM, " ".join(tiers(*ALL)), RULE, n.name)
+        run = subprocess.run(["sh", "-c", command], env=dict(os.environ, KPROF_COOKIE=kp.COOKIE), timeout=30,
+                             stderr=subprocess.PIPE, text=True)
+        assert run.returncode == 0, run.stderr
+        clean(n)
+        n.eval("workload:load_done()", 30)

@@ -1,0 +1,20 @@
+"""A tier that sleeps: percentiles against a recorder inside the workload."""
+import kp
+from common import OTPS, RULE2, profile, workload_node
+
+
+@kp.each(*[(o, r) for o in OTPS for r in ("lean", "full")])
+def test_sleeping_tier_agrees_with_recorder(otp, returns):
+    with workload_node(otp) as n:
+        recorded, final, _ = profile(n, "sleeping(25,x)", ["request/2", "sleeper/1"], "--returns", returns, rule=RULE2)
+        for kind, least in (("short", 5000), ("middle", 20000), ("long", 100000)):
+            r, want = kp.row(final, "sleeper", kind), recorded[kind]
+            assert r["count"] == want["count"], (r, want)
+            for q in ("p50", "p90", "p99"):
+                off = abs(r[q + "_us"] - want[q]) / want[q]
+                assert off <= 0.02, "%s %s: %s us, recorder %s us, %.1f %% off" % (
+                    kind, q, r[q + "_us"], want[q], 100 * off)
+            assert r["min_us"] >= least * 0.99, r
+            request = kp.row(final, "request", kind)
+            assert request["p50_us"] >= r["p50_us"] * 0.98, (request, r)
+            assert request["self_us"] < 0.5 * least, "the request's own time is what is left: %s" % request
