@@ -1,0 +1,79 @@
+"""Shared by the screen tests: a node under load, and kprof-top in a terminal of its own."""
+import re
+
+import kp
+
+SMALL, LARGE = (80, 24), (132, 43)
+TIERS = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
+
+
+def options():
+    args = []
+    for f in TIERS:
+        args += ["-t", "%s=workload:%s" % (f.split("/")[0], f)]
+    return args + ["-i", "workload:request/1 arg(1)"]
+
+
+class Top:
+    """kprof-top under a bare shell in a window, on a node with load. `with` ends everything."""
+
+    def __init__(self, size=SMALL, term="xterm-256color", locale="C.UTF-8", args=None, node=True, load=True, env=None):
+        self.node = kp.Node(25) if node else None
+        if node:
+            self.node.eval("workload:start()")
+            if load:
+                self.node.eval("workload:load(4,5)")
+        self.t = kp.Tmux(size[0], size[1], term=term, locale=locale, env=env)
+        self.t.wait_for("sh>")
+        self.before = self.stty("before")
+        words = [kp.PROGRAM] + (options() if args is None else args) + ([self.node.name] if node else [])
+        # A row of its own says how it ended; the shell's own screen is where we come back to.
+        self.t.keys(kp.shlex.join(words) + "; echo status=$?", "Enter")
+
+    def stty(self, name):
+        path = kp.os.path.join(kp.scratch(), "stty." + name)
+        self.t.keys("stty -a > %s; echo done-%s" % (path, name), "Enter")
+        self.t.wait_for(re.compile(r"^done-" + name, re.M))
+        with open(path) as f:
+            text = f.read()
+        self.t.keys("clear", "Enter")
+        return re.sub(r"rows \d+; columns \d+;", "", text)
+
+    def ready(self):
+        """The table has rows of the load."""
+        return self.t.wait_for(re.compile(r"^\W*request\b.*\d", re.M), 30)
+
+    def keys(self, *keys):
+        self.t.keys(*keys)
+
+    def see(self, what, deadline_s=10, gone=False):
+        return self.t.wait_for(what, deadline_s, gone)
+
+    def ended(self, deadline_s=20):
+        """Waits for the shell; its terminal is as it was. The exit status."""
+        s = self.t.wait_for(re.compile(r"^status=\d+", re.M), deadline_s)
+        self.sane()
+        return int(re.search(r"^status=(\d+)", s, re.M).group(1))
+
+    def sane(self):
+        assert self.t.get("alternate_on") == "0", "still on the alternate screen"
+        assert self.t.get("cursor_flag") == "1", "the cursor is hidden"
+        assert self.t.get("keypad_flag") == "0", "keypad mode is still on"
+        assert self.t.get("mouse_any_flag") == "0", "mouse reporting is still on"
+        after = self.stty("after")
+        assert after == self.before, "stty differs:\n%s\n%s" % (self.before, after)
+
+    def quit(self):
+        self.keys("q")
+        assert self.ended() == 0, self.t.screen()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        kp.clean_up()
+
+
+def rows(screen):
+    """The words of each line that has any."""
+    return [line.split() for line in screen.splitlines() if line.strip()]

@@ -1,0 +1,99 @@
+"""The terminal afterwards: whatever ends the program, it is as it was."""
+import signal
+
+import kp
+from common import LARGE, SMALL, Top
+
+TERMS = ("xterm-256color", "screen", "vt100")
+
+
+@kp.each(*[(t, l, s) for t in TERMS for l, s in (("C.UTF-8", SMALL), ("C", LARGE))])
+def test_draws_and_quits(term, locale, size):
+    with Top(size, term, locale) as top:
+        screen = top.ready()
+        assert top.node.name in screen, screen
+        lines = screen.split("\n")
+        assert len(lines) <= size[1] + 1 and max(map(len, lines)) <= size[0], "%dx%d" % (
+            max(map(len, lines)), len(lines))
+        if locale == "C":
+            assert all(ord(c) < 127 for c in screen), [c for c in screen if ord(c) > 126]
+        assert top.t.get("alternate_on") == ("0" if term == "vt100" else "1")
+        top.quit()
+        kp.until(3, lambda: top.node.left_behind() == "", what=lambda: top.node.left_behind())
+
+
+@kp.each("SIGTERM", "SIGHUP", "SIGINT")
+def test_signal_leaves_a_sane_terminal(name):
+    with Top() as top:
+        top.ready()
+        kp.os.kill(top.t.pid_of(), getattr(signal, name))
+        top.ended()
+        kp.until(3, lambda: top.node.left_behind() == "", what=lambda: top.node.left_behind())
+
+
+@kp.each("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE")
+def test_crash_leaves_a_sane_terminal(name):
+    with Top() as top:
+        top.ready()
+        kp.os.kill(top.t.pid_of(), getattr(signal, name))
+        assert top.ended() != 0
+        kp.until(3, lambda: top.node.left_behind() == "", what=lambda: top.node.left_behind())
+
+
+def test_stop_and_continue():
+    """^Z and fg: the shell's screen in between, ours again afterwards."""
+    with Top() as top:
+        top.ready()
+        pid = top.t.pid_of()
+        kp.os.kill(pid, signal.SIGSTOP)
+        kp.os.kill(pid, signal.SIGCONT)
+        top.ready()
+        top.quit()
+
+
+def test_control_c():
+    with Top() as top:
+        top.ready()
+        top.keys("C-c")
+        top.ended()
+
+
+def test_no_colour():
+    with Top(args=None, env={"NO_COLOR": "1"}) as top:
+        top.ready()
+        styled = top.t.styled()
+        assert "\x1b[3" not in styled.replace("\x1b[39m", ""), "colours despite NO_COLOR"
+        top.quit()
+
+
+def test_resize():
+    with Top(SMALL) as top:
+        top.ready()
+        for cols, rows in ((132, 43), (60, 20), (20, 5), (3, 2), (200, 60), (80, 24)):
+            top.t.resize(cols, rows)
+            kp.until(5, lambda: top.t.get("pane_width") == str(cols))
+        top.ready()
+        top.quit()
+
+
+def test_unknown_term():
+    with Top(term="no-such-term") as top:
+        screen = top.t.wait_for("status=")
+        assert "status=1" in screen and "no-such-term" in screen, screen
+        top.sane()
+
+
+def test_not_a_terminal():
+    with Top() as top:
+        top.ready()
+        k = kp.run("-t", "workload:cache/1", top.node.name)
+        assert k.proc.returncode in (1, 2) and "--batch" in k.stderr, k.saw()
+        assert "\x1b" not in k.stdout
+
+
+def test_cannot_connect():
+    """No screen for a node that is not there: one sentence."""
+    with Top(node=False, args=["nobody@127.0.0.1"]) as top:
+        screen = top.t.wait_for("status=", 30)
+        assert "nobody" in screen and "status=1" in screen, screen
+        top.sane()
