@@ -169,16 +169,21 @@ check:
 	@sh $(TOOLS)/deps.sh build check
 	@sh $(TOOLS)/check.sh includes format man unit asan tsan agent node screen
 
+# The whole program on a real node, for each sanitizer: these few of the node tests.
+UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch test_cookie_refused
+
 .PHONY: check-unit check-asan check-tsan
 check-unit:
 	$(SUB) -s -j$(JOBS) WERROR=-Werror unit all
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/plain/%,$(UNIT))
 check-asan:
-	$(SUB) -s -j$(JOBS) FLAVOUR=asan WERROR=-Werror unit
+	$(SUB) -s -j$(JOBS) FLAVOUR=asan WERROR=-Werror unit build/asan/kprof-top
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/asan/%,$(UNIT))
+	@KPROF_TOP=$(CURDIR)/build/asan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
 check-tsan:
-	$(SUB) -s -j$(JOBS) FLAVOUR=tsan WERROR=-Werror unit
+	$(SUB) -s -j$(JOBS) FLAVOUR=tsan WERROR=-Werror unit build/tsan/kprof-top
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/tsan/%,$(UNIT))
+	@KPROF_TOP=$(CURDIR)/build/tsan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
 
 .PHONY: check-includes check-format check-man
 check-includes:

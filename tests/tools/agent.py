@@ -30,7 +30,7 @@ def main():
             f = 1
         print(("FAIL " if f else "ok   ") + path)
         if f:
-            print(out[-8000:])
+            print("  " + out[-8000:].replace("\n", "\n  "))
         passed, failed, skipped = passed + p, failed + f, skipped + s
     if not files:
         print("no tests in tests/agent")
