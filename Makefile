@@ -15,7 +15,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent uninstall
+           check-format check-man check-node check-screen check-agent uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -146,6 +146,7 @@ help:
 	@echo 'make check       every suite, closing with the counts; one suite: check-unit check-asan check-tsan check-includes'
 	@echo '                 check-format check-man check-agent check-node check-screen; apart: check-fuzz (60 s a target)'
 	@echo 'make bench       the numbers of DEVELOPERS, each with what it is measured against'
+	@echo 'make format      writes every C file as clang-format has it; make screenshots takes screenshots/ anew'
 	@echo 'make install     PREFIX=$(PREFIX), DESTDIR=$(DESTDIR); uninstall takes it away'
 	@echo 'make clean       removes build/ but for the OTP roots of the tests (build/otp); distclean removes these too'
 	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, ONLY=word (check-node, check-screen)'
@@ -215,6 +216,13 @@ bench:
 	@sh $(TOOLS)/deps.sh build check
 	$(SUB) -s -j$(JOBS) all bench-programs
 	@sh $(TOOLS)/bench.sh $(patsubst $(B)/%,build/plain/%,$(BENCH))
+
+.PHONY: screenshots format
+screenshots:
+	$(SUB) -s -j$(JOBS) all
+	@python3 $(TOOLS)/screenshots.py screenshots
+format:
+	clang-format -i $$(find src include tests -name '*.[ch]')
 
 .PHONY: install uninstall
 install: build/kprof-top

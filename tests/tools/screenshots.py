@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Takes screenshots/*.svg from the running program: --demo in a real terminal (tmux), its cells drawn as SVG.
+screenshots.py DIR"""
+import os
+import re
+import sys
+import time
+from xml.sax.saxutils import escape
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import kp  # noqa: E402
+
+PALETTE = ["#1c1c1c", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d0d0d0",
+           "#5c6370", "#ff7b86", "#b5e890", "#ffd68a", "#7cc4ff", "#dd8cf5", "#6fd3df", "#ffffff"]
+INK, PAPER = "#d0d0d0", "#161616"
+W, H = 8.4, 18
+
+
+def colour(codes):
+    """256-colour number -> hex."""
+    n = int(codes)
+    if n < 16:
+        return PALETTE[n]
+    if n >= 232:
+        return "#%02x%02x%02x" % ((8 + 10 * (n - 232),) * 3)
+    steps = [0, 95, 135, 175, 215, 255]
+    n -= 16
+    return "#%02x%02x%02x" % (steps[n // 36], steps[n // 6 % 6], steps[n % 6])
+
+
+class Style:
+    def __init__(self):
+        self.fg, self.bg, self.bold, self.dim, self.reverse, self.line = None, None, False, False, False, False
+
+    def apply(self, codes):
+        codes = [int(c or 0) for c in codes.split(";")]
+        while codes:
+            c = codes.pop(0)
+            if c == 0:
+                self.__init__()
+            elif c in (1, 2, 4, 7):
+                setattr(self, {1: "bold", 2: "dim", 4: "line", 7: "reverse"}[c], True)
+            elif c == 22:
+                self.bold = self.dim = False
+            elif c in (24, 27):
+                setattr(self, {24: "line", 27: "reverse"}[c], False)
+            elif 30 <= c <= 37 or 90 <= c <= 97:
+                self.fg = PALETTE[c - 30 if c < 90 else c - 82]
+            elif 40 <= c <= 47 or 100 <= c <= 107:
+                self.bg = PALETTE[c - 40 if c < 100 else c - 92]
+            elif c in (38, 48) and len(codes) >= 2 and codes[0] == 5:
+                setattr(self, "fg" if c == 38 else "bg", colour(codes[1]))
+                codes = codes[2:]
+            elif c == 39:
+                self.fg = None
+            elif c == 49:
+                self.bg = None
+
+    def colours(self):
+        fg, bg = self.fg or INK, self.bg or PAPER
+        return (bg, fg) if self.reverse else (fg, bg)
+
+
+def svg(styled, cols, rows):
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" font-family="DejaVu Sans Mono,Menlo,Consolas,'
+           'monospace" font-size="14">' % (cols * W + 16, rows * H + 16),
+           '<rect width="100%%" height="100%%" rx="6" fill="%s"/>' % PAPER]
+    for y, line in enumerate(styled.split("\n")[:rows]):
+        style, x = Style(), 0
+        for piece in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b]+)|\x1b[^\x1b]", line):
+            if not piece[1]:
+                style.apply(piece[0])
+                continue
+            text = piece[1]
+            fg, bg = style.colours()
+            if bg != PAPER:
+                out.append('<rect x="%g" y="%g" width="%g" height="%g" fill="%s"/>' % (
+                    8 + x * W, 8 + y * H, len(text) * W, H, bg))
+            if text.strip():
+                more = ' font-weight="bold"' * style.bold + ' opacity="0.65"' * style.dim + \
+                    ' text-decoration="underline"' * style.line
+                out.append('<text x="%g" y="%g" textLength="%g" xml:space="preserve" fill="%s"%s>%s</text>' % (
+                    8 + x * W, 8 + y * H + 14, len(text) * W, fg, more, escape(text)))
+            x += len(text)
+        # (a terminal's right edge needs no filling)
+    return "\n".join(out + ["</svg>", ""])
+
+
+# name, size, keys before the picture
+SHOTS = (("tiers", (110, 32), ("w", "w")), ("pivot", (110, 32), ("v",)), ("help", (110, 32), ("v", "?")),
+         ("small", (80, 24), ("Escape",)))
+
+
+def main():
+    directory = sys.argv[1]
+    os.makedirs(directory, exist_ok=True)
+    t = kp.Tmux(110, 32, [kp.PROGRAM, "--demo", "--slow", "20ms"])
+    t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)
+    time.sleep(12)  # something worth looking at
+    for name, (cols, rows), keys in SHOTS:
+        t.resize(cols, rows)
+        for k in keys:
+            t.keys(k)
+        time.sleep(1.5)
+        with open(os.path.join(directory, name + ".svg"), "w") as f:
+            f.write(svg(t.styled(), cols, rows))
+        print(os.path.join(directory, name + ".svg"))
+    t.keys("q")
+
+
+if __name__ == "__main__":
+    main()
