@@ -59,6 +59,7 @@ handle_info(_, S) -> {noreply, S}.
 
 %% ---- the tiers
 
+request(sit) -> [?MODULE:parse(sit)]; % hears from nobody, so it keeps its token
 request(Op) ->
     P = ?MODULE:parse(Op),
     D = gen_server:call(workload_db, {db, P}),
