@@ -28,6 +28,9 @@ void hist_release(struct hist *h);
 void hist_clear(struct hist *h); /* keeps the octaves' memory, zeroed */
 void hist_add(struct hist *h, uint64_t value_ns);
 void hist_merge(struct hist *into, const struct hist *from);
+/* Adds everything but the buckets: what hist_unpack_add leaves to its caller. */
+void hist_merge_scalars(struct hist *into, uint64_t count, double sum_ns, double sumsq_ns,
+                        uint64_t min_ns, uint64_t max_ns, uint64_t clipped);
 
 /* Value at quantile q in [0,1]; 0 when empty. Never outside [min,max]; 0 gives min, 1 gives max. */
 uint64_t hist_quantile(const struct hist *h, double q);

@@ -13,6 +13,7 @@ struct json {
     struct buf *out;
     int depth;
     bool first[16], after_key;
+    bool obj[16]; /* what is open at each depth: an object, else an array */
 };
 
 void json_init(struct json *j, struct buf *out);

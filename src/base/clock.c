@@ -1,0 +1,136 @@
+#include <kprof/base/clock.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define US     UINT64_C(1000)
+#define MS     (1000 * US)
+#define SEC    (1000 * MS)
+#define MINUTE (60 * SEC)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+
+__extension__ typedef unsigned __int128 u128;
+
+static uint64_t now(clockid_t which)
+{
+    struct timespec t;
+    clock_gettime(which, &t);
+    return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
+}
+
+uint64_t clock_mono_ns(void)
+{
+    return now(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_wall_ns(void)
+{
+    return now(CLOCK_REALTIME);
+}
+
+/* ns in a unit; 0: no such unit. */
+static uint64_t unit_ns(const char *name)
+{
+    static const struct {
+        const char name[4];
+        uint64_t ns;
+    } units[] = {{"", SEC},  {"ns", 1},     {"us", US}, {"ms", MS},
+                 {"s", SEC}, {"m", MINUTE}, {"h", HOUR}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(name, units[i].name) == 0)
+            return units[i].ns;
+    return 0;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* By hand: strtod takes signs, blanks, hexadecimal and "inf", and asks the locale about the point.
+ */
+bool clock_parse_duration(const char *s, uint64_t *out_ns)
+{
+    const char *p = s;
+    uint64_t whole = 0, part = 0, part_of = 1;
+    for (; is_digit(*p); p++) {
+        if (whole > UINT64_MAX / 20)
+            return false;
+        whole = whole * 10 + (uint64_t)(*p - '0');
+    }
+    bool any = p > s;
+    if (*p == '.') {
+        if (!is_digit(*++p))
+            return false;
+        any = true;
+        for (; is_digit(*p); p++) {
+            if (part_of <
+                UINT64_C(1000000000000)) { /* further digits are below a ns in any unit's use */
+                part = part * 10 + (uint64_t)(*p - '0');
+                part_of *= 10;
+            }
+        }
+    }
+    uint64_t unit = unit_ns(p);
+    if (!any || unit == 0)
+        return false;
+    u128 ns = (u128)whole * unit + (u128)part * unit / part_of;
+    if (ns > UINT64_MAX)
+        return false;
+    *out_ns = (uint64_t)ns;
+    return true;
+}
+
+/* ns as three digits of unit, where that rounds to less than 1000 units. */
+static bool three_digits(uint64_t ns, uint64_t unit, const char *name, char *out, size_t cap_bytes)
+{
+    /* In hundredths of a unit, rounded: whole numbers, so no locale has a say in the point. */
+    static const unsigned steps[] = {1, 10, 100};
+    for (int digits = 2; digits >= 0; digits--) {
+        unsigned step = steps[digits];
+        uint64_t v = (uint64_t)(((u128)ns * step + unit / 2) / unit);
+        if (v >= 1000)
+            continue;
+        if (digits == 0)
+            snprintf(out, cap_bytes, "%u%s", (unsigned)v, name);
+        else
+            snprintf(out, cap_bytes, "%u.%0*u%s", (unsigned)v / step, digits, (unsigned)v % step,
+                     name);
+        return true;
+    }
+    return false;
+}
+
+void clock_format_ns(uint64_t ns, char *out, size_t cap_bytes)
+{
+    if (ns < US) {
+        snprintf(out, cap_bytes, "%uns", (unsigned)ns);
+        return;
+    }
+    if (three_digits(ns, US, "us", out, cap_bytes) || three_digits(ns, MS, "ms", out, cap_bytes))
+        return;
+    if (ns < MINUTE - 50 * MS && three_digits(ns, SEC, "s", out, cap_bytes))
+        return;
+    uint64_t s = ns / SEC + (ns % SEC >= SEC / 2);
+    uint64_t m = s / 60 + (s % 60 >= 30);
+    uint64_t h = m / 60 + (m % 60 >= 30);
+    if (s < 3600)
+        snprintf(out, cap_bytes, "%um%02us", (unsigned)(s / 60), (unsigned)(s % 60));
+    else if (m < 100 * 60)
+        snprintf(out, cap_bytes, "%uh%02um", (unsigned)(m / 60), (unsigned)(m % 60));
+    else if (h < 1000 * 24)
+        snprintf(out, cap_bytes, "%ud%02uh", (unsigned)(h / 24), (unsigned)(h % 24));
+    else
+        snprintf(out, cap_bytes, "%ud", (unsigned)(ns / DAY));
+}
+
+void clock_format_wall(uint64_t wall_ns, char *out, size_t cap_bytes)
+{
+    time_t s = (time_t)(wall_ns / SEC);
+    struct tm t;
+    gmtime_r(&s, &t);
+    snprintf(out, cap_bytes, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", t.tm_year + 1900, t.tm_mon + 1,
+             t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, (unsigned)(wall_ns % SEC / MS));
+}
