@@ -1,40 +1,10 @@
 #include <kprof/erl/etf.h>
 
+#include "etf_tag.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum tag {
-    NEW_FLOAT = 70,
-    BIT_BINARY = 77,
-    NEW_PID = 88,
-    NEW_PORT = 89,
-    NEWER_REFERENCE = 90,
-    SMALL_INTEGER = 97,
-    INTEGER = 98,
-    FLOAT = 99,
-    ATOM = 100,
-    REFERENCE = 101,
-    PORT = 102,
-    PID = 103,
-    SMALL_TUPLE = 104,
-    LARGE_TUPLE = 105,
-    NIL = 106,
-    STRING = 107,
-    LIST = 108,
-    BINARY = 109,
-    SMALL_BIG = 110,
-    LARGE_BIG = 111,
-    NEW_FUN = 112,
-    EXPORT = 113,
-    NEW_REFERENCE = 114,
-    SMALL_ATOM = 115,
-    MAP = 116,
-    ATOM_UTF8 = 118,
-    SMALL_ATOM_UTF8 = 119,
-    V4_PORT = 120,
-    VERSION = 131
-};
 
 #define NEW_FUN_MIN_BYTES 29u /* size, arity, uniq, index, count of free variables */
 
@@ -79,7 +49,7 @@ int etf_peek(const struct etf *c)
 
 bool etf_version(struct etf *c)
 {
-    if (etf_peek(c) != VERSION)
+    if (etf_peek(c) != T_VERSION)
         return fail(c);
     c->p++;
     return true;
@@ -90,10 +60,10 @@ bool etf_tuple(struct etf *c, uint32_t *arity)
     uint32_t n;
     size_t head;
 
-    if (has(c, 1) && *c->p == SMALL_TUPLE) {
+    if (has(c, 1) && *c->p == T_SMALL_TUPLE) {
         n = c->p[1];
         head = 2;
-    } else if (has(c, 4) && *c->p == LARGE_TUPLE) {
+    } else if (has(c, 4) && *c->p == T_LARGE_TUPLE) {
         n = be32(c->p + 1);
         head = 5;
     } else {
@@ -108,12 +78,12 @@ bool etf_tuple(struct etf *c, uint32_t *arity)
 
 bool etf_list(struct etf *c, uint32_t *n)
 {
-    if (etf_peek(c) == NIL) {
+    if (etf_peek(c) == T_NIL) {
         c->p++;
         *n = 0;
         return true;
     }
-    if (!has(c, 4) || *c->p != LIST)
+    if (!has(c, 4) || *c->p != T_LIST)
         return fail(c);
 
     uint32_t count = be32(c->p + 1);
@@ -127,7 +97,7 @@ bool etf_list(struct etf *c, uint32_t *n)
 
 bool etf_nil(struct etf *c)
 {
-    if (etf_peek(c) != NIL)
+    if (etf_peek(c) != T_NIL)
         return fail(c);
     c->p++;
     return true;
@@ -135,7 +105,7 @@ bool etf_nil(struct etf *c)
 
 bool etf_map(struct etf *c, uint32_t *pairs)
 {
-    if (!has(c, 4) || *c->p != MAP)
+    if (!has(c, 4) || *c->p != T_MAP)
         return fail(c);
 
     uint32_t n = be32(c->p + 1);
@@ -154,13 +124,13 @@ static inline bool atom_at(const struct etf *c, const uint8_t **s, size_t *n)
     if (!has(c, 1))
         return false;
     switch (*c->p) {
-    case SMALL_ATOM:
-    case SMALL_ATOM_UTF8:
+    case T_SMALL_ATOM:
+    case T_SMALL_ATOM_UTF8:
         *n = c->p[1];
         head = 2;
         break;
-    case ATOM:
-    case ATOM_UTF8:
+    case T_ATOM:
+    case T_ATOM_UTF8:
         if (!has(c, 2))
             return false;
         *n = be16(c->p + 1);
@@ -206,12 +176,12 @@ static inline bool integer(struct etf *c, uint64_t *magnitude, bool *negative)
     if (!has(c, 1))
         return false;
     switch (*c->p) {
-    case SMALL_INTEGER:
+    case T_SMALL_INTEGER:
         *magnitude = c->p[1];
         *negative = false;
         c->p += 2;
         return true;
-    case INTEGER:
+    case T_INTEGER:
         if (!has(c, 4))
             return false;
         m = be32(c->p + 1);
@@ -219,7 +189,7 @@ static inline bool integer(struct etf *c, uint64_t *magnitude, bool *negative)
         *magnitude = *negative ? (UINT64_C(1) << 32) - m : m;
         c->p += 5;
         return true;
-    case SMALL_BIG:
+    case T_SMALL_BIG:
         n = c->p[1];
         if (n > 8 || !has(c, 2 + n) || c->p[2] > 1)
             return false;
@@ -311,7 +281,7 @@ bool etf_double(struct etf *c, double *v)
     bool negative;
 
     switch (etf_peek(c)) {
-    case NEW_FLOAT:
+    case T_NEW_FLOAT:
         if (!has(c, 8))
             return fail(c);
         bits = (uint64_t)be32(c->p + 1) << 32 | be32(c->p + 5);
@@ -320,12 +290,12 @@ bool etf_double(struct etf *c, double *v)
             return fail(c);
         c->p += 9;
         return true;
-    case FLOAT:
+    case T_FLOAT:
         if (!has(c, 31) || !text_double(c->p + 1, 31, v))
             return fail(c);
         c->p += 32;
         return true;
-    case SMALL_BIG:
+    case T_SMALL_BIG:
         if (!has(c, 2) || !has(c, 2 + (size_t)c->p[1]))
             return fail(c);
         n = c->p[1];
@@ -343,7 +313,7 @@ bool etf_double(struct etf *c, double *v)
 
 bool etf_binary(struct etf *c, const uint8_t **b, size_t *n)
 {
-    if (!has(c, 4) || *c->p != BINARY)
+    if (!has(c, 4) || *c->p != T_BINARY)
         return fail(c);
 
     size_t len = be32(c->p + 1);
@@ -360,11 +330,11 @@ bool etf_string(struct etf *c, const uint8_t **b, size_t *n)
     size_t len;
 
     switch (etf_peek(c)) {
-    case NIL:
+    case T_NIL:
         *b = c->p++;
         *n = 0;
         return true;
-    case STRING:
+    case T_STRING:
         if (!has(c, 2))
             return fail(c);
         len = be16(c->p + 1);
@@ -385,10 +355,10 @@ bool etf_pid(struct etf *c, uint64_t *pid)
     size_t n, creation;
 
     switch (etf_peek(c)) {
-    case PID:
+    case T_PID:
         creation = 1;
         break;
-    case NEW_PID:
+    case T_NEW_PID:
         creation = 4;
         break;
     default:
@@ -437,48 +407,48 @@ static bool skip_reference(struct etf *c, size_t creation)
 static bool skip_leaf(struct etf *c, uint8_t tag)
 {
     switch (tag) {
-    case NEW_FLOAT:
+    case T_NEW_FLOAT:
         return skip_bytes(c, 8);
-    case FLOAT:
+    case T_FLOAT:
         return skip_bytes(c, 31);
-    case SMALL_INTEGER:
+    case T_SMALL_INTEGER:
         return skip_bytes(c, 1);
-    case INTEGER:
+    case T_INTEGER:
         return skip_bytes(c, 4);
-    case NIL:
+    case T_NIL:
         return true;
-    case PORT:
+    case T_PORT:
         return skip_node_and(c, 5);
-    case NEW_PORT:
+    case T_NEW_PORT:
         return skip_node_and(c, 8);
-    case V4_PORT:
+    case T_V4_PORT:
         return skip_node_and(c, 12);
-    case REFERENCE:
+    case T_REFERENCE:
         return skip_node_and(c, 5);
-    case NEW_REFERENCE:
+    case T_NEW_REFERENCE:
         return skip_reference(c, 1);
-    case NEWER_REFERENCE:
+    case T_NEWER_REFERENCE:
         return skip_reference(c, 4);
-    case PID:
+    case T_PID:
         return skip_node_and(c, 9);
-    case NEW_PID:
+    case T_NEW_PID:
         return skip_node_and(c, 12);
-    case SMALL_ATOM:
-    case SMALL_ATOM_UTF8:
+    case T_SMALL_ATOM:
+    case T_SMALL_ATOM_UTF8:
         return left(c) >= 1 ? skip_bytes(c, 1 + (uint64_t)c->p[0]) : fail(c);
-    case ATOM:
-    case ATOM_UTF8:
-    case STRING:
+    case T_ATOM:
+    case T_ATOM_UTF8:
+    case T_STRING:
         return left(c) >= 2 ? skip_bytes(c, 2 + (uint64_t)be16(c->p)) : fail(c);
-    case BINARY:
+    case T_BINARY:
         return left(c) >= 4 ? skip_bytes(c, 4 + (uint64_t)be32(c->p)) : fail(c);
-    case BIT_BINARY:
+    case T_BIT_BINARY:
         return left(c) >= 4 ? skip_bytes(c, 5 + (uint64_t)be32(c->p)) : fail(c);
-    case SMALL_BIG:
+    case T_SMALL_BIG:
         return left(c) >= 1 ? skip_bytes(c, 2 + (uint64_t)c->p[0]) : fail(c);
-    case LARGE_BIG:
+    case T_LARGE_BIG:
         return left(c) >= 4 ? skip_bytes(c, 5 + (uint64_t)be32(c->p)) : fail(c);
-    case NEW_FUN: /* the size counts itself */
+    case T_NEW_FUN: /* the size counts itself */
         if (left(c) < NEW_FUN_MIN_BYTES || be32(c->p) < NEW_FUN_MIN_BYTES)
             return fail(c);
         return skip_bytes(c, be32(c->p));
@@ -497,23 +467,23 @@ bool etf_skip(struct etf *c)
             return fail(c);
         todo--;
         switch (etf_peek(c)) {
-        case SMALL_TUPLE:
-        case LARGE_TUPLE:
+        case T_SMALL_TUPLE:
+        case T_LARGE_TUPLE:
             if (!etf_tuple(c, &n))
                 return false;
             todo += n;
             break;
-        case LIST:
+        case T_LIST:
             if (!etf_list(c, &n))
                 return false;
             todo += (uint64_t)n + 1;
             break;
-        case MAP:
+        case T_MAP:
             if (!etf_map(c, &n))
                 return false;
             todo += 2 * (uint64_t)n;
             break;
-        case EXPORT: /* module, function, arity */
+        case T_EXPORT: /* module, function, arity */
             c->p++;
             todo += 3;
             break;

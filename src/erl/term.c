@@ -1,0 +1,310 @@
+#include "etf_tag.h"
+#include "term_impl.h"
+
+static void print(struct pen *p, struct etf *c, unsigned depth);
+
+static bool stopped(const struct pen *p, const struct etf *c)
+{
+    return p->full || c->bad;
+}
+
+static void print_tuple(struct pen *p, struct etf *c, unsigned depth)
+{
+    uint32_t n;
+
+    if (!etf_tuple(c, &n))
+        return;
+    pen_adds(p, "{");
+    for (uint32_t i = 0; i < n && !stopped(p, c); i++) {
+        if (i > 0)
+            pen_adds(p, ",");
+        print(p, c, depth + 1);
+    }
+    pen_adds(p, "}");
+}
+
+static void print_map(struct pen *p, struct etf *c, unsigned depth)
+{
+    uint32_t n;
+
+    if (!etf_map(c, &n))
+        return;
+    pen_adds(p, "#{");
+    for (uint32_t i = 0; i < n && !stopped(p, c); i++) {
+        if (i > 0)
+            pen_adds(p, ",");
+        print(p, c, depth + 1);
+        pen_adds(p, " => ");
+        print(p, c, depth + 1);
+    }
+    pen_adds(p, "}");
+}
+
+/* STRING_EXT holds bytes; all of them printable Latin-1 makes it text. Looks only. */
+static bool string_is_text(struct etf c)
+{
+    const uint8_t *b;
+    size_t n;
+
+    if (!etf_string(&c, &b, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!leaf_printable(b[i]))
+            return false;
+    return true;
+}
+
+static void print_string(struct pen *p, struct etf *c)
+{
+    bool text = string_is_text(*c);
+    const uint8_t *b;
+    size_t n;
+
+    if (!etf_string(c, &b, &n))
+        return;
+    if (text) {
+        leaf_quoted(p, (const char *)b, n, true, '"');
+        return;
+    }
+    pen_adds(p, "[");
+    for (size_t i = 0; i < n && !p->full; i++)
+        pen_addf(p, i == 0 ? "%u" : ",%u", b[i]);
+    pen_adds(p, "]");
+}
+
+/* A proper list of printable code points. Looks only, no further than could be shown. */
+static bool list_is_text(const struct pen *p, struct etf c)
+{
+    uint64_t cp;
+    uint32_t n;
+
+    if (!etf_list(&c, &n) || n == 0)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > p->max)
+            return true;
+        if (!etf_u64(&c, &cp) || cp > 0x10ffff || !leaf_printable((uint32_t)cp))
+            return false;
+    }
+    return etf_nil(&c);
+}
+
+/* Only after list_is_text. */
+static void list_text(struct pen *p, struct etf *c, bool quoted)
+{
+    uint64_t cp;
+    uint32_t n;
+
+    if (!etf_list(c, &n))
+        return;
+    if (quoted)
+        pen_adds(p, "\"");
+    for (uint32_t i = 0; i < n && !p->full && etf_u64(c, &cp); i++) {
+        if (quoted)
+            leaf_escaped(p, (uint32_t)cp, '"');
+        else
+            pen_cp(p, (uint32_t)cp);
+    }
+    if (quoted)
+        pen_adds(p, "\"");
+    if (!p->full)
+        etf_nil(c);
+}
+
+static void print_list(struct pen *p, struct etf *c, unsigned depth)
+{
+    uint32_t n;
+
+    if (list_is_text(p, *c)) {
+        list_text(p, c, true);
+        return;
+    }
+    if (!etf_list(c, &n))
+        return;
+    pen_adds(p, "[");
+    for (uint32_t i = 0; i < n && !stopped(p, c); i++) {
+        if (i > 0)
+            pen_adds(p, ",");
+        print(p, c, depth + 1);
+    }
+    if (!stopped(p, c) && etf_peek(c) != T_NIL) {
+        pen_adds(p, "|");
+        print(p, c, depth + 1);
+    } else if (!stopped(p, c)) {
+        etf_nil(c);
+    }
+    pen_adds(p, "]");
+}
+
+static void print_leaf(struct pen *p, struct etf *c)
+{
+    switch (etf_peek(c)) {
+    case T_ATOM:
+    case T_SMALL_ATOM:
+    case T_ATOM_UTF8:
+    case T_SMALL_ATOM_UTF8:
+        leaf_atom(p, c);
+        break;
+    case T_SMALL_INTEGER:
+    case T_INTEGER:
+        leaf_integer(p, c);
+        break;
+    case T_SMALL_BIG:
+    case T_LARGE_BIG:
+        leaf_big(p, c);
+        break;
+    case T_NEW_FLOAT:
+    case T_FLOAT:
+        leaf_float(p, c);
+        break;
+    case T_BINARY:
+        leaf_binary(p, c);
+        break;
+    case T_BIT_BINARY:
+        leaf_bits(p, c);
+        break;
+    case T_PID:
+    case T_NEW_PID:
+        leaf_pid(p, c);
+        break;
+    case T_PORT:
+    case T_NEW_PORT:
+    case T_V4_PORT:
+        leaf_port(p, c);
+        break;
+    case T_REFERENCE:
+    case T_NEW_REFERENCE:
+    case T_NEWER_REFERENCE:
+        leaf_reference(p, c);
+        break;
+    case T_NEW_FUN:
+        leaf_fun(p, c);
+        break;
+    case T_EXPORT:
+        leaf_export(p, c);
+        break;
+    default:
+        etf_skip(c);
+    }
+}
+
+static void print(struct pen *p, struct etf *c, unsigned depth)
+{
+    if (stopped(p, c))
+        return;
+    if (depth > TERM_MAX_DEPTH) {
+        pen_adds(p, "...");
+        etf_skip(c);
+        return;
+    }
+    switch (etf_peek(c)) {
+    case T_SMALL_TUPLE:
+    case T_LARGE_TUPLE:
+        print_tuple(p, c, depth);
+        break;
+    case T_MAP:
+        print_map(p, c, depth);
+        break;
+    case T_LIST:
+        print_list(p, c, depth);
+        break;
+    case T_STRING:
+        print_string(p, c);
+        break;
+    case T_NIL:
+        etf_nil(c);
+        pen_adds(p, "[]");
+        break;
+    default:
+        print_leaf(p, c);
+    }
+}
+
+static void identity(struct pen *p, struct etf *c, unsigned depth);
+
+static void identity_tuple(struct pen *p, struct etf *c, unsigned depth)
+{
+    uint32_t n;
+
+    if (!etf_tuple(c, &n))
+        return;
+    if (n == 0)
+        pen_adds(p, "{}");
+    for (uint32_t i = 0; i < n && !stopped(p, c); i++) {
+        if (i > 0)
+            pen_adds(p, " ");
+        identity(p, c, depth + 1);
+    }
+}
+
+/* Bare text; what is empty stays visible. */
+static void identity(struct pen *p, struct etf *c, unsigned depth)
+{
+    int tag = etf_peek(c);
+    const uint8_t *b;
+    const char *s;
+    size_t n;
+
+    if (stopped(p, c))
+        return;
+    switch (tag) {
+    case T_SMALL_TUPLE:
+    case T_LARGE_TUPLE:
+        if (depth > TERM_MAX_DEPTH)
+            break;
+        identity_tuple(p, c, depth);
+        return;
+    case T_ATOM:
+    case T_SMALL_ATOM:
+    case T_ATOM_UTF8:
+    case T_SMALL_ATOM_UTF8:
+        if (etf_atom(c, &s, &n) && n > 0)
+            leaf_text(p, s, n, leaf_tag_is_latin1(tag));
+        else
+            pen_adds(p, "''");
+        return;
+    case T_BINARY:
+        if (etf_binary(c, &b, &n) && n > 0)
+            pen_add(p, (const char *)b, n);
+        else
+            pen_adds(p, "<<>>");
+        return;
+    case T_STRING:
+        if (!string_is_text(*c) || !etf_string(c, &b, &n))
+            break;
+        leaf_text(p, (const char *)b, n, true);
+        return;
+    case T_LIST:
+        if (!list_is_text(p, *c))
+            break;
+        list_text(p, c, false);
+        return;
+    }
+    print(p, c, depth);
+}
+
+/* Validates and passes the whole term first: printing may stop early, the cursor must not. */
+static bool print_with(void (*how)(struct pen *, struct etf *, unsigned), struct etf *c,
+                       struct buf *out, size_t max_bytes)
+{
+    struct etf in = *c;
+    struct pen p;
+
+    if (!etf_skip(c))
+        return false;
+    in.end = c->p;
+    pen_init(&p, out, max_bytes);
+    how(&p, &in, 0);
+    pen_done(&p);
+    return true;
+}
+
+bool term_print(struct etf *c, struct buf *out, size_t max_bytes)
+{
+    return print_with(print, c, out, max_bytes);
+}
+
+bool term_identity(struct etf *c, struct buf *out, size_t max_bytes)
+{
+    return print_with(identity, c, out, max_bytes);
+}

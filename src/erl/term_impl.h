@@ -1,0 +1,47 @@
+/* What the files of term share: a pen that stops at a limit, and the leaves of a term. For src/erl
+ * only. */
+#ifndef KPROF_ERL_TERM_IMPL_H
+#define KPROF_ERL_TERM_IMPL_H
+
+#include <kprof/erl/term.h>
+
+#define TERM_MAX_DEPTH 100
+
+/* Appends to out until max bytes are there; from then on it is full and everything is dropped. */
+struct pen {
+    struct buf *out;
+    size_t start, max; /* bytes */
+    bool full;
+};
+
+void pen_init(struct pen *p, struct buf *out, size_t max_bytes);
+void pen_add(struct pen *p, const char *s, size_t n);
+void pen_adds(struct pen *p, const char *s);
+void pen_addf(struct pen *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void pen_cp(struct pen *p, uint32_t cp); /* as UTF-8 */
+void pen_done(struct pen *p);            /* a cut text ends in "..." */
+
+/* Text between quotes with Erlang's escapes; Latin-1 bytes or UTF-8. */
+void leaf_quoted(struct pen *p, const char *s, size_t n, bool latin1, char quote);
+/* One character of it. */
+void leaf_escaped(struct pen *p, uint32_t cp, char quote);
+/* An atom's text as it is, Latin-1 made UTF-8. */
+void leaf_text(struct pen *p, const char *s, size_t n, bool latin1);
+bool leaf_atom_is_bare(const char *s, size_t n, bool latin1);
+bool leaf_tag_is_latin1(int tag);
+bool leaf_printable(uint32_t cp); /* in a string literal */
+
+/* Each prints the term at the cursor and moves past it; the caller has seen the tag. */
+void leaf_atom(struct pen *p, struct etf *c);
+void leaf_integer(struct pen *p, struct etf *c);
+void leaf_float(struct pen *p, struct etf *c);
+void leaf_big(struct pen *p, struct etf *c);
+void leaf_binary(struct pen *p, struct etf *c);
+void leaf_bits(struct pen *p, struct etf *c);
+void leaf_pid(struct pen *p, struct etf *c);
+void leaf_port(struct pen *p, struct etf *c);
+void leaf_reference(struct pen *p, struct etf *c);
+void leaf_fun(struct pen *p, struct etf *c);
+void leaf_export(struct pen *p, struct etf *c);
+
+#endif

@@ -1,0 +1,418 @@
+#include "etf_tag.h"
+#include "term_impl.h"
+
+#include <kprof/base/text.h>
+#include <string.h>
+
+#define ELIXIR "Elixir."
+
+static bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_high(char c) /* part of a character beyond ASCII */
+{
+    return ((unsigned char)c & 0x80) != 0;
+}
+
+static bool is_word(char c)
+{
+    return is_lower(c) || is_upper(c) || is_digit(c) || c == '_';
+}
+
+static bool is_operator(char c)
+{
+    return c != 0 && strchr("+-*/<>=!&|^~@.", c) != NULL;
+}
+
+/* Segments as in MyApp.Repo; their length, 0 if there is not one. */
+static size_t alias(const char *s, size_t n)
+{
+    size_t i = 0, end = 0;
+
+    while (i < n && is_upper(s[i])) {
+        while (i < n && is_word(s[i]))
+            i++;
+        end = i;
+        if (i >= n || s[i] != '.')
+            break;
+        i++;
+    }
+    return end;
+}
+
+static bool all_operator(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_operator(s[i]))
+            return false;
+    return n > 0;
+}
+
+/* A name that Elixir writes after a dot without quotes. */
+static bool elixir_bare(const char *s, size_t n)
+{
+    if (all_operator(s, n))
+        return true;
+    if (n == 0 || !(is_lower(s[0]) || s[0] == '_'))
+        return false;
+    for (size_t i = 1; i < n; i++)
+        if (!is_word(s[i]) && !(i == n - 1 && (s[i] == '?' || s[i] == '!')))
+            return false;
+    return true;
+}
+
+struct atom {
+    const char *s;
+    size_t n;
+    bool latin1;
+};
+
+static bool get_atom(struct etf *c, struct atom *a)
+{
+    a->latin1 = leaf_tag_is_latin1(etf_peek(c));
+    return etf_atom(c, &a->s, &a->n);
+}
+
+static void erlang_atom(struct pen *p, const struct atom *a)
+{
+    if (leaf_atom_is_bare(a->s, a->n, a->latin1))
+        leaf_text(p, a->s, a->n, a->latin1);
+    else
+        leaf_quoted(p, a->s, a->n, a->latin1, '\'');
+}
+
+static void write_mfa(struct pen *p, const struct atom *m, const struct atom *f, uint64_t arity)
+{
+    size_t prefix = strlen(ELIXIR);
+    bool elixir = m->n > prefix && memcmp(m->s, ELIXIR, prefix) == 0 &&
+                  alias(m->s + prefix, m->n - prefix) == m->n - prefix;
+
+    if (elixir) {
+        pen_add(p, m->s + prefix, m->n - prefix);
+        pen_adds(p, ".");
+        if (elixir_bare(f->s, f->n))
+            pen_add(p, f->s, f->n);
+        else
+            leaf_quoted(p, f->s, f->n, f->latin1, '"');
+    } else {
+        erlang_atom(p, m);
+        pen_adds(p, ":");
+        erlang_atom(p, f);
+    }
+    pen_addf(p, "/%llu", (unsigned long long)arity);
+}
+
+/* An arity, or the list of arguments that stands in its place in {M,F,Args}. */
+static bool arity_of(struct etf *c, uint64_t *arity)
+{
+    const uint8_t *b;
+    size_t bytes;
+    uint32_t n;
+
+    switch (etf_peek(c)) {
+    case T_STRING:
+    case T_NIL:
+        if (!etf_string(c, &b, &bytes))
+            return false;
+        *arity = bytes;
+        return true;
+    case T_LIST:
+        if (!etf_list(c, &n))
+            return false;
+        *arity = n;
+        return true;
+    default:
+        return etf_u64(c, arity);
+    }
+}
+
+bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes)
+{
+    struct etf in = *c, whole = *c;
+    struct atom m, f;
+    struct pen p;
+    uint64_t arity;
+    uint32_t n;
+
+    if (!etf_tuple(&in, &n) || n != 3 || !get_atom(&in, &m) || !get_atom(&in, &f) ||
+        !arity_of(&in, &arity))
+        return term_print(c, out, max_bytes); /* undefined, and whatever else may come */
+    if (!etf_skip(&whole)) {
+        *c = whole;
+        return false;
+    }
+    *c = whole;
+    pen_init(&p, out, max_bytes);
+    write_mfa(&p, &m, &f, arity);
+    pen_done(&p);
+    return true;
+}
+
+/* What is being read, how far, and where a name goes. */
+struct scan {
+    const char *s;
+    size_t i;
+};
+
+static bool put(char name[256], size_t *n, char c)
+{
+    if (c == 0 || *n >= 255)
+        return false;
+    name[(*n)++] = c;
+    name[*n] = 0;
+    return true;
+}
+
+static bool put_cp(char name[256], size_t *n, uint32_t cp)
+{
+    struct buf b;
+    struct pen p;
+    bool ok = true;
+
+    if (cp > 0x10ffff || (cp >= 0xd800 && cp <= 0xdfff))
+        return false;
+    buf_init(&b, 16);
+    pen_init(&p, &b, 4);
+    pen_cp(&p, cp);
+    for (size_t i = 0; i < b.len && ok; i++)
+        ok = put(name, n, b.data[i]);
+    buf_release(&b);
+    return ok;
+}
+
+static int hex(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* \xHH or \x{H...}; the cursor is behind the x. */
+static bool hex_escape(struct scan *in, uint32_t *cp)
+{
+    bool braces = in->s[in->i] == '{';
+    unsigned digits = 0;
+
+    in->i += braces;
+    *cp = 0;
+    for (; hex(in->s[in->i]) >= 0 && digits < (braces ? 6u : 2u); digits++)
+        *cp = *cp << 4 | (uint32_t)hex(in->s[in->i++]);
+    if (digits == 0 || (braces && in->s[in->i] != '}'))
+        return false;
+    in->i += braces;
+    return true;
+}
+
+/* Behind a backslash. */
+static bool escape(struct scan *in, uint32_t *cp)
+{
+    static const char letters[] = "btnvfresd";
+    static const unsigned char codes[] = {8, 9, 10, 11, 12, 13, 27, 32, 127};
+    char c = in->s[in->i];
+    const char *at = c != 0 ? strchr(letters, c) : NULL;
+
+    if (c == 0 || is_high(c))
+        return false;
+    if (c >= '0' && c <= '7') {
+        *cp = 0;
+        for (int k = 0; k < 3 && in->s[in->i] >= '0' && in->s[in->i] <= '7'; k++)
+            *cp = *cp << 3 | (uint32_t)(in->s[in->i++] - '0');
+        return *cp <= 255;
+    }
+    in->i++;
+    if (c == 'x')
+        return hex_escape(in, cp);
+    *cp = at != NULL ? codes[at - letters] : (unsigned char)c;
+    return true;
+}
+
+/* A quoted name; the cursor is on the opening quote, and afterwards behind the closing one. */
+static bool quoted(struct scan *in, char name[256])
+{
+    char quote = in->s[in->i++];
+    size_t n = 0;
+    uint32_t cp;
+
+    name[0] = 0;
+    while (in->s[in->i] != quote) {
+        if (in->s[in->i] == 0)
+            return false;
+        if (in->s[in->i] != '\\') {
+            if (!put(name, &n, in->s[in->i]))
+                return false;
+            in->i++;
+            continue;
+        }
+        in->i++;
+        size_t at = in->i;
+        if (!escape(in, &cp) || cp == 0 || !put_cp(name, &n, cp)) {
+            in->i = at;
+            return false;
+        }
+    }
+    in->i++;
+    return true;
+}
+
+/* Copies n bytes of a bare name. */
+static bool take(struct scan *in, size_t n, char name[256], size_t *used)
+{
+    for (size_t k = 0; k < n; k++, in->i++)
+        if (!put(name, used, in->s[in->i]))
+            return false;
+    return true;
+}
+
+static size_t word(const char *s)
+{
+    size_t n = 0;
+
+    while (is_word(s[n]) || s[n] == '@' || is_high(s[n]))
+        n++;
+    return n;
+}
+
+/* MyApp.Repo, its dot behind it, as 'Elixir.MyApp.Repo'; or a literal Elixir.MyApp.Repo: as in
+ * Erlang. */
+static bool alias_module(struct scan *in, struct mfa *out)
+{
+    const char *s = in->s + in->i;
+    size_t n = alias(s, strlen(s)), used = 0;
+    bool literal = strncmp(s, ELIXIR, strlen(ELIXIR)) == 0;
+
+    if (!literal) {
+        memcpy(out->module, ELIXIR, strlen(ELIXIR) + 1);
+        used = strlen(ELIXIR);
+    }
+    if (!take(in, n, out->module, &used))
+        return false;
+    if (in->s[in->i] == '.' || (literal && in->s[in->i] == ':')) {
+        in->i++;
+        return true;
+    }
+    return false;
+}
+
+static bool separator(struct scan *in, char c)
+{
+    if (in->s[in->i] != c)
+        return false;
+    in->i++;
+    return true;
+}
+
+static bool module(struct scan *in, struct mfa *out)
+{
+    char c = in->s[0];
+    size_t used = 0;
+
+    if (is_upper(c))
+        return alias_module(in, out);
+    if (c == '\'')
+        return quoted(in, out->module) && separator(in, ':');
+    if (c == ':') {
+        in->i++;
+        c = in->s[in->i];
+        if (c == '"' || c == '\'')
+            return quoted(in, out->module) && separator(in, '.');
+        return word(in->s + in->i) > 0 && !is_digit(c) && c != '@' &&
+               take(in, word(in->s + in->i), out->module, &used) && separator(in, '.');
+    }
+    return (is_lower(c) || is_high(c)) && take(in, word(in->s), out->module, &used) &&
+           separator(in, ':');
+}
+
+/* The compiler's names for funs: -handle/2-fun-0-. */
+static bool fun_name(const char *s, size_t n)
+{
+    if (n < 3 || s[0] != '-' || s[n - 1] != '-')
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] <= ' ' || s[i] == '\'' || s[i] == '"' || s[i] == 127)
+            return false;
+    return true;
+}
+
+/* A bare function: all up to the last '/'. */
+static bool bare_function(struct scan *in, struct mfa *out)
+{
+    const char *s = in->s + in->i, *slash = strrchr(s, '/');
+    size_t n = slash != NULL ? (size_t)(slash - s) : strlen(s), used = 0, ok;
+
+    if (!all_operator(s, n) && !fun_name(s, n)) {
+        ok = is_lower(s[0]) || s[0] == '_' || is_high(s[0]) ? word(s) : 0;
+        if (ok > 0 && (s[ok] == '?' || s[ok] == '!'))
+            ok++;
+        if (ok < n || n == 0) {
+            in->i += ok;
+            return false;
+        }
+    }
+    return take(in, n, out->function, &used);
+}
+
+static bool arity(struct scan *in, int *out)
+{
+    int v = 0;
+
+    if (!is_digit(in->s[in->i]))
+        return false;
+    while (is_digit(in->s[in->i])) {
+        v = v * 10 + (in->s[in->i] - '0');
+        if (v > 255)
+            return false;
+        in->i++;
+    }
+    *out = v;
+    return in->s[in->i] == 0;
+}
+
+/* Where s stops being UTF-8; its length if it is all. */
+static size_t utf8_end(const char *s)
+{
+    size_t n = strlen(s), i = 0;
+    uint32_t cp;
+
+    while (i < n) {
+        size_t used = text_next(s + i, n - i, &cp);
+        if (cp == UINT32_MAX)
+            break;
+        i += used;
+    }
+    return i;
+}
+
+bool term_parse_mfa(const char *s, struct mfa *out, size_t *at)
+{
+    struct scan in = {.s = s};
+    size_t end = utf8_end(s);
+
+    memset(out, 0, sizeof *out);
+    *at = end;
+    if (s[end] != 0)
+        return false;
+    bool ok = module(&in, out);
+    if (ok && (s[in.i] == '\'' || s[in.i] == '"'))
+        ok = quoted(&in, out->function);
+    else if (ok)
+        ok = bare_function(&in, out);
+    ok = ok && separator(&in, '/') && arity(&in, &out->arity);
+    *at = in.i;
+    return ok;
+}
