@@ -1,0 +1,19 @@
+/* The agent's beam files (and the sample node's), embedded as bytes by src/agent/embed.sh at build time.
+ *
+ * Invariant: constant data, one element a beam, in the order of the build's command line; module is the file's name
+ * without ".beam" (kprof_keeper_00, ...). Any thread. Renaming to a slot is agent.h's, on a copy. */
+#ifndef KPROF_TRACE_AGENT_BLOB_H
+#define KPROF_TRACE_AGENT_BLOB_H
+
+#include <stddef.h>
+
+struct agent_blob {
+    const char *module;
+    const unsigned char *bytes;
+    size_t len;
+};
+
+extern const struct agent_blob agent_blobs[];
+extern const size_t agent_blob_count;
+
+#endif
