@@ -1,0 +1,206 @@
+#include <kprof/base/text.h>
+#include <kprof/ui/canvas.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SIDE 10000 /* rows or columns; more is a broken terminal */
+
+static int clamp_side(int n)
+{
+    return n < 0 ? 0 : n > MAX_SIDE ? MAX_SIDE : n;
+}
+
+static struct cell *at(const struct canvas *c, int row, int col)
+{
+    return &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
+}
+
+static void blank(struct cell *k, uint8_t style)
+{
+    memset(k, 0, sizeof *k);
+    k->utf8[0] = ' ';
+    k->style = style;
+}
+
+void canvas_init(struct canvas *c, int rows, int cols, bool ascii)
+{
+    memset(c, 0, sizeof *c);
+    c->ascii = ascii;
+    canvas_resize(c, rows, cols);
+}
+
+void canvas_release(struct canvas *c)
+{
+    free(c->cells);
+    c->cells = NULL;
+    c->rows = c->cols = 0;
+}
+
+void canvas_resize(struct canvas *c, int rows, int cols)
+{
+    rows = clamp_side(rows);
+    cols = clamp_side(cols);
+    free(c->cells);
+    c->cells = calloc((size_t)rows * (size_t)cols + 1, sizeof *c->cells);
+    if (!c->cells) {
+        abort();
+    }
+    c->rows = rows;
+    c->cols = cols;
+    canvas_clear(c);
+}
+
+void canvas_clear(struct canvas *c)
+{
+    size_t n = (size_t)c->rows * (size_t)c->cols;
+    for (size_t i = 0; i < n; i++) {
+        blank(&c->cells[i], STYLE_NORMAL);
+    }
+    c->cursor_row = c->cursor_col = -1;
+}
+
+/* Before cell (row, col) is overwritten: a wide character of which it is one half leaves blanks. */
+static void split_wide(struct canvas *c, int row, int col)
+{
+    struct cell *k = at(c, row, col);
+    if (!k->utf8[0] && col > 0) {
+        blank(k - 1, (k - 1)->style);
+    }
+    if (col + 1 < c->cols && !k[1].utf8[0]) {
+        blank(k + 1, (k + 1)->style);
+    }
+}
+
+static struct cell *put(struct canvas *c, int row, int col, int width, enum style st,
+                        const char *bytes, size_t n)
+{
+    for (int i = 0; i < width; i++) {
+        split_wide(c, row, col + i);
+    }
+    struct cell *k = at(c, row, col);
+    memset(k->utf8, 0, sizeof k->utf8);
+    memcpy(k->utf8, bytes, n);
+    k->style = (uint8_t)st;
+    if (width == 2) {
+        memset(k[1].utf8, 0, sizeof k[1].utf8);
+        k[1].style = (uint8_t)st;
+    }
+    return k;
+}
+
+static void combine(struct cell *k, const char *bytes, size_t n)
+{
+    size_t len = strlen(k->utf8);
+    if (len + n < sizeof k->utf8) {
+        memcpy(k->utf8 + len, bytes, n);
+    }
+}
+
+/* s is safe already and fits into cols. */
+static int put_safe(struct canvas *c, int row, int col, int cols, enum style st, const char *s,
+                    size_t n)
+{
+    int used = 0;
+    struct cell *last = NULL;
+    for (size_t i = 0, step; i < n; i += step) {
+        uint32_t cp;
+        step = text_next(s + i, n - i, &cp);
+        int w = text_cp_width(cp);
+        if (w == 0 && last) {
+            combine(last, s + i, step);
+        } else if (w > 0 && used + w <= cols) {
+            last = put(c, row, col + used, w, st, s + i, step);
+            used += w;
+        }
+    }
+    return used;
+}
+
+static bool is_plain(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] < 32 || s[i] > 126) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int canvas_text(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s)
+{
+    if (row < 0 || row >= c->rows || col < 0 || col >= c->cols || max_cols <= 0) {
+        return 0;
+    }
+    int room = c->cols - col < max_cols ? c->cols - col : max_cols;
+    size_t n = strnlen(s, (size_t)room * 16 + 64); /* a longer one is cut in any case */
+    if (n <= (size_t)room && is_plain(s, n)) {
+        for (size_t i = 0; i < n; i++) {
+            put(c, row, col + (int)i, 1, st, s + i, 1);
+        }
+        return (int)n;
+    }
+    struct buf b;
+    buf_init(&b, 0);
+    text_safe(&b, s, n, (size_t)room, c->ascii);
+    int used = put_safe(c, row, col, room, st, b.data, b.len);
+    buf_release(&b);
+    return used;
+}
+
+int canvas_textf(struct canvas *c, int row, int col, int max_cols, enum style st, const char *fmt,
+                 ...)
+{
+    char line[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    return canvas_text(c, row, col, max_cols, st, line);
+}
+
+void canvas_right(struct canvas *c, int row, int col, int cols, enum style st, const char *s)
+{
+    if (cols <= 0) {
+        return;
+    }
+    size_t w = text_width(s, strnlen(s, (size_t)cols * 16 + 64));
+    int gap = w < (size_t)cols ? cols - (int)w : 0;
+    canvas_text(c, row, col + gap, cols - gap, st, s);
+}
+
+void canvas_fill(struct canvas *c, int row, int col, int cols, enum style st, char ch)
+{
+    if (row < 0 || row >= c->rows) {
+        return;
+    }
+    char safe = ch < 32 || ch > 126 ? ' ' : ch;
+    for (int i = col < 0 ? 0 : col; i < c->cols && i - col < cols; i++) {
+        put(c, row, i, 1, st, &safe, 1);
+    }
+}
+
+void canvas_style(struct canvas *c, int row, int col, int cols, enum style st)
+{
+    if (row < 0 || row >= c->rows) {
+        return;
+    }
+    for (int i = col < 0 ? 0 : col; i < c->cols && i - col < cols; i++) {
+        at(c, row, i)->style = (uint8_t)st;
+    }
+}
+
+void canvas_dump(const struct canvas *c, struct buf *out)
+{
+    for (int row = 0; row < c->rows; row++) {
+        int end = c->cols;
+        while (end > 0 && strcmp(at(c, row, end - 1)->utf8, " ") == 0) {
+            end--;
+        }
+        for (int col = 0; col < end; col++) {
+            buf_adds(out, at(c, row, col)->utf8);
+        }
+        buf_addch(out, '\n');
+    }
+}

@@ -1,0 +1,92 @@
+#include <kprof/base/clock.h>
+#include <kprof/ui/figure.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Three significant digits and a suffix, for v >= 1000 in steps of `step`. */
+static void scaled(double v, double step, const char *suffixes, char *out)
+{
+    size_t i = 0, last = strlen(suffixes) - 1;
+    v /= step;
+    while (v >= 999.5 && i < last) {
+        v /= step;
+        i++;
+    }
+    int digits = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
+    snprintf(out, FIGURE_BYTES, "%.*f%c", digits, fmin(v, 99999), suffixes[i]);
+}
+
+void figure_count(uint64_t n, char *out)
+{
+    if (n < 10000000) {
+        snprintf(out, FIGURE_BYTES, "%u", (unsigned)n);
+    } else {
+        scaled((double)n, 1000, "kMGTPE", out);
+    }
+}
+
+void figure_rate(double per_s, char *out)
+{
+    if (!isfinite(per_s) || per_s < 0) {
+        snprintf(out, FIGURE_BYTES, "-");
+    } else if (per_s < 9999.5) {
+        int digits = per_s == 0 ? 0 : per_s < 9.995 ? 2 : per_s < 99.95 ? 1 : 0;
+        snprintf(out, FIGURE_BYTES, "%.*f", digits, per_s);
+    } else {
+        scaled(per_s, 1000, "kMGTPE", out);
+    }
+}
+
+void figure_us(double us, char *out)
+{
+    if (!isfinite(us) || us < 0) {
+        snprintf(out, FIGURE_BYTES, "-");
+        return;
+    }
+    clock_format_ns((uint64_t)(fmin(us, 1e15) * 1000.0 + 0.5), out, FIGURE_BYTES);
+}
+
+void figure_share(double part, char *out)
+{
+    if (!isfinite(part) || part < 0) {
+        snprintf(out, FIGURE_BYTES, "-");
+    } else {
+        double pct = fmin(part * 100.0, 9999);
+        snprintf(out, FIGURE_BYTES, "%.*f%%", pct < 99.95 ? 1 : 0, pct);
+    }
+}
+
+void figure_bytes(uint64_t n, char *out)
+{
+    if (n < 1024) {
+        snprintf(out, FIGURE_BYTES, "%uB", (unsigned)n);
+    } else {
+        scaled((double)n, 1024, "KMGTPE", out);
+    }
+}
+
+void figure_uptime(uint64_t s, char *out)
+{
+    unsigned long long d = s / 86400, h = s / 3600 % 24, m = s / 60 % 60, sec = s % 60;
+    if (d) {
+        snprintf(out, FIGURE_BYTES, "%llud%02lluh", d, h);
+    } else if (h) {
+        snprintf(out, FIGURE_BYTES, "%lluh%02llum", h, m);
+    } else {
+        snprintf(out, FIGURE_BYTES, "%llum%02llus", m, sec);
+    }
+}
+
+void figure_pid(uint64_t pid, char *out)
+{
+    snprintf(out, FIGURE_BYTES, "<0.%u.%u>", (unsigned)(pid & 0xffffffffu), (unsigned)(pid >> 32));
+}
+
+void figure_time(uint64_t wall_ns, bool ms, char *out)
+{
+    char iso[64] = ""; /* "2026-11-21T03:04:05.678Z" */
+    clock_format_wall(wall_ns, iso, sizeof iso);
+    const char *t = strchr(iso, 'T');
+    snprintf(out, FIGURE_BYTES, "%.*s", ms ? 12 : 8, t ? t + 1 : "");
+}
