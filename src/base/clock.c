@@ -83,24 +83,22 @@ bool clock_parse_duration(const char *s, uint64_t *out_ns)
     return true;
 }
 
-/* ns as three digits of unit, where that rounds to less than 1000 units. */
+/* ns as three digits of unit; false where that rounds to 1000 units or more. Whole numbers only, so
+ * no locale has a say in the point. */
 static bool three_digits(uint64_t ns, uint64_t unit, const char *name, char *out, size_t cap_bytes)
 {
-    /* In hundredths of a unit, rounded: whole numbers, so no locale has a say in the point. */
-    static const unsigned steps[] = {1, 10, 100};
-    for (int digits = 2; digits >= 0; digits--) {
-        unsigned step = steps[digits];
-        uint64_t v = (uint64_t)(((u128)ns * step + unit / 2) / unit);
-        if (v >= 1000)
-            continue;
-        if (digits == 0)
-            snprintf(out, cap_bytes, "%u%s", (unsigned)v, name);
-        else
-            snprintf(out, cap_bytes, "%u.%0*u%s", (unsigned)v / step, digits, (unsigned)v % step,
-                     name);
-        return true;
+    unsigned v[3]; /* in units, tenths and hundredths, rounded */
+    for (unsigned i = 0, step = 1; i < 3; i++, step *= 10) {
+        uint64_t scaled = (uint64_t)(((u128)ns * step + unit / 2) / unit);
+        v[i] = scaled < 1000 ? (unsigned)scaled : 1000;
     }
-    return false;
+    if (v[2] < 1000)
+        snprintf(out, cap_bytes, "%u.%02u%s", v[2] / 100, v[2] % 100, name);
+    else if (v[1] < 1000)
+        snprintf(out, cap_bytes, "%u.%u%s", v[1] / 10, v[1] % 10, name);
+    else if (v[0] < 1000)
+        snprintf(out, cap_bytes, "%u%s", v[0], name);
+    return v[0] < 1000;
 }
 
 void clock_format_ns(uint64_t ns, char *out, size_t cap_bytes)
