@@ -54,11 +54,12 @@ static bool is_digit(char c)
 bool clock_parse_duration(const char *s, uint64_t *out_ns)
 {
     const char *p = s;
-    uint64_t whole = 0, part = 0, part_of = 1;
+    u128 whole = 0;
+    uint64_t part = 0, part_of = 1;
     for (; is_digit(*p); p++) {
-        if (whole > UINT64_MAX / 20)
+        whole = whole * 10 + (unsigned)(*p - '0');
+        if (whole > UINT64_MAX)
             return false;
-        whole = whole * 10 + (uint64_t)(*p - '0');
     }
     bool any = p > s;
     if (*p == '.') {
@@ -66,17 +67,16 @@ bool clock_parse_duration(const char *s, uint64_t *out_ns)
             return false;
         any = true;
         for (; is_digit(*p); p++) {
-            if (part_of <
-                UINT64_C(1000000000000)) { /* further digits are below a ns in any unit's use */
-                part = part * 10 + (uint64_t)(*p - '0');
-                part_of *= 10;
-            }
+            if (part_of == PART_OF_MAX)
+                continue;
+            part = part * 10 + (unsigned)(*p - '0');
+            part_of *= 10;
         }
     }
     uint64_t unit = unit_ns(p);
     if (!any || unit == 0)
         return false;
-    u128 ns = (u128)whole * unit + (u128)part * unit / part_of;
+    u128 ns = whole * unit + (u128)part * unit / part_of;
     if (ns > UINT64_MAX)
         return false;
     *out_ns = (uint64_t)ns;
@@ -101,6 +101,11 @@ static bool three_digits(uint64_t ns, uint64_t unit, const char *name, char *out
     return v[0] < 1000;
 }
 
+static uint64_t rounded(uint64_t ns, uint64_t unit)
+{
+    return ns / unit + (ns % unit >= unit / 2);
+}
+
 void clock_format_ns(uint64_t ns, char *out, size_t cap_bytes)
 {
     if (ns < US) {
@@ -111,9 +116,7 @@ void clock_format_ns(uint64_t ns, char *out, size_t cap_bytes)
         return;
     if (ns < MINUTE - 50 * MS && three_digits(ns, SEC, "s", out, cap_bytes))
         return;
-    uint64_t s = ns / SEC + (ns % SEC >= SEC / 2);
-    uint64_t m = s / 60 + (s % 60 >= 30);
-    uint64_t h = m / 60 + (m % 60 >= 30);
+    uint64_t s = rounded(ns, SEC), m = rounded(ns, MINUTE), h = rounded(ns, HOUR);
     if (s < 3600)
         snprintf(out, cap_bytes, "%um%02us", (unsigned)(s / 60), (unsigned)(s % 60));
     else if (m < 100 * 60)
