@@ -11,6 +11,9 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
+/* A ns in hours has 13 decimals: further ones say nothing. */
+#define PART_OF_MAX UINT64_C(10000000000000)
+
 __extension__ typedef unsigned __int128 u128;
 
 static uint64_t now(clockid_t which)
