@@ -1,0 +1,83 @@
+/* Calls and the shadow stacks they stand on, one stack a process. Inside of core.
+ *
+ * Invariant: a call is in use while it is on a stack or in a request's list; whoever takes it off
+ * the last of the two frees it. A process is known exactly while its stack has a call. Knows
+ * nothing of requests or counting. All memory is reserved at the start (touched when first used).
+ * One thread. */
+#ifndef KPROF_CORE_CALLS_H
+#define KPROF_CORE_CALLS_H
+
+#include <kprof/base/map.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CALL_NIL UINT32_MAX
+
+enum call_kind {
+    CALL_FREE,   /* on the free list */
+    CALL_MEMBER, /* of a request; on a stack, or held until the request is settled */
+    CALL_OWN,    /* no entry: counts on its own */
+    CALL_LATE,   /* began after its request had closed */
+    CALL_ASYNC,  /* was still running when its request was settled */
+    CALL_GHOST   /* accounted for; stays only to keep stack and list in order */
+};
+
+enum { CALL_ON_STACK = 1, CALL_ERROR = 2 };
+
+struct call {
+    uint64_t start_ns, end_ns; /* end: once it is off the stack */
+    uint64_t child_ns;         /* time in calls directly above it; of a settled member: its share */
+    uint64_t self_ns;          /* what sweeps have given it so far */
+    uint64_t pid;              /* with the node in it: see calls_key */
+    uint32_t caller;           /* lean: who called; full: the called function itself */
+    uint32_t req;              /* MEMBER: its request; else CALL_NIL */
+    uint32_t below;            /* the call under it on the stack */
+    union {
+        uint32_t next;   /* in a request's list, or the free list */
+        uint32_t weight; /* of a call without a request */
+    };
+    uint16_t fold;  /* open calls to itself that were folded into it */
+    uint16_t ident; /* identity index, of a call without a request */
+    uint8_t tier, kind, flags, node;
+};
+
+_Static_assert(sizeof(struct call) == 64, "one cache line");
+
+struct proc {
+    uint64_t pid;
+    uint32_t top, depth; /* free: top is the next free one */
+};
+
+struct calls {
+    struct call *call;
+    uint32_t cap, high, free; /* calls below `high` have been used */
+    struct proc *proc;
+    uint32_t proc_cap, proc_high, proc_free, depth_max;
+    struct map by_pid;
+    uint32_t *args; /* name id of each call's arguments; NULL until the first came */
+};
+
+void calls_init(struct calls *k, uint32_t calls, uint32_t processes, uint32_t depth_max);
+void calls_release(struct calls *k);
+
+/* A pid of a node as one key: nodes number their processes alike. */
+static inline uint64_t calls_key(uint64_t pid, uint8_t node)
+{
+    return pid ^ (uint64_t)node * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+struct proc *calls_proc(struct calls *k, uint64_t pid); /* NULL: nothing open there */
+/* Room for one more call on the stack of pid: the process, or NULL when a table is full. p: what
+ * calls_proc gave. */
+struct proc *calls_room(struct calls *k, struct proc *p, uint64_t pid);
+/* Puts a new call on top; there must be room. Fields not set here are zero. */
+uint32_t calls_push(struct calls *k, struct proc *p);
+/* Takes the top off and returns it; the caller frees the process with calls_trim at last. */
+uint32_t calls_pop(struct calls *k, struct proc *p);
+void calls_trim(struct calls *k, struct proc *p); /* forgets p when its stack is empty */
+void calls_unlink(struct calls *k, uint32_t at); /* takes a call off its stack wherever it stands */
+void calls_free(struct calls *k, uint32_t at);
+void calls_clear(struct calls *k); /* everything */
+void calls_set_args(struct calls *k, uint32_t at, uint32_t name);
+
+#endif

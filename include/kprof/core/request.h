@@ -1,0 +1,92 @@
+/* The table of requests: open, just closed, waiting for their entry; and the labels that lead to
+ * them. Inside of core.
+ *
+ * Invariant: a label leads to at most one request or to one remembered closed label; a request is
+ * in exactly one list, by its state, in the order in which it came there. Owns no call, counts
+ * nothing. Memory is reserved at the start. One thread. */
+#ifndef KPROF_CORE_REQUEST_H
+#define KPROF_CORE_REQUEST_H
+
+#include <kprof/base/map.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REQ_NIL UINT32_MAX
+
+enum req_state {
+    REQ_FREE,
+    REQ_ORPHAN, /* calls with its label came, the entry has not */
+    REQ_OPEN,
+    REQ_CLOSING, /* the entry returned; waits for stragglers of other processes */
+    REQ_DOOMED,  /* to be expired before the next event */
+    REQ_ALIAS,   /* only a label: of an entry nested in another request */
+    REQ_STATES
+};
+
+struct request {
+    uint64_t label;     /* as the event had it; 0: none */
+    uint64_t key, prev; /* label_key of its label, and of the one its process carried before */
+    uint64_t start_ns, end_ns;
+    uint64_t due_ns;         /* ORPHAN, CLOSING: when it is settled */
+    uint64_t swept_ns;       /* self time is given out up to here */
+    uint32_t first, last;    /* its calls, as they came */
+    uint32_t n_calls, ended; /* in the list; of these, off the stack */
+    uint32_t drain_at;       /* calls in the list that make it settle early those that have ended */
+    uint32_t entry;          /* the entry call; CALL_NIL once that is settled */
+    uint32_t ident;          /* name id of its identity; 0: not known */
+    uint32_t weight;
+    uint32_t aliases; /* REQ_ALIAS of it, by next_alias */
+    uint32_t next_alias, alias_of;
+    uint32_t newer, older; /* neighbours in its list */
+    uint32_t waits_next;   /* requests that wait for the same prev */
+    uint8_t state;
+    bool waits, error, slow_open; /* slow_open: the slow log has calls that want its duration */
+};
+
+struct closed_label {
+    uint64_t key, end_ns;
+    uint32_t ident;
+    bool dead; /* not closed but given up: its calls are nobody's */
+};
+
+struct requests {
+    struct request *req;
+    uint32_t cap, high, free;
+    struct map by_label; /* request, or CLOSED_BIT | slot in closed */
+    struct map by_prev;  /* prev that nobody knows -> first request that waits for it */
+    struct {
+        uint32_t oldest, newest;
+    } list[REQ_STATES];
+    uint32_t in_state[REQ_STATES];
+    struct closed_label *closed; /* a ring: the oldest is forgotten */
+    uint32_t closed_cap, closed_at;
+};
+
+static inline uint64_t label_key(uint64_t label, uint8_t node)
+{
+    return label ? label ^ (uint64_t)node * UINT64_C(0x9e3779b97f4a7c15) : 0;
+}
+
+void requests_init(struct requests *t, uint32_t max_open);
+void requests_release(struct requests *t);
+void requests_clear(struct requests *t); /* all but the closed labels */
+
+uint32_t requests_new(struct requests *t, enum req_state state, uint64_t key); /* REQ_NIL: full */
+void requests_move(struct requests *t, uint32_t at, enum req_state to);
+/* Frees it and its aliases; their labels are remembered as closed, or forgotten when remember is
+ * NULL. */
+void requests_free(struct requests *t, uint32_t at, const struct closed_label *remember);
+bool requests_alias(struct requests *t, uint32_t of, uint64_t key); /* false: full */
+/* Everything that leads to `from` leads to `into`; from is freed. Its calls are not touched. */
+void requests_merge(struct requests *t, uint32_t into, uint32_t from);
+
+/* Where a label leads: a request (aliases followed), or NIL and *closed, or NIL and NULL. */
+uint32_t requests_find(struct requests *t, uint64_t key, const struct closed_label **closed);
+void requests_remember(struct requests *t, struct closed_label label);
+
+/* Entries whose prev is unknown as yet: it may be an entry that has not arrived. */
+void requests_wait(struct requests *t, uint32_t at, uint64_t prev);
+uint32_t requests_waiting(const struct requests *t, uint64_t prev); /* the first, then waits_next */
+void requests_unwait(struct requests *t, uint32_t at);
+
+#endif

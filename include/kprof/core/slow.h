@@ -1,0 +1,50 @@
+/* The slow log: the last calls that took longer than a threshold, each with the calls of its
+ * request. Inside of core.
+ *
+ * Invariant: a ring of at most `cap` entries; seq counts 1, 2, ... over the run. Allocates only
+ * when a threshold is first set. One thread. */
+#ifndef KPROF_CORE_SLOW_H
+#define KPROF_CORE_SLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SLOW_TIERS = 32 };
+
+struct slow_tier {
+    uint64_t start_ns, duration_ns, pid; /* start: from the start of the request */
+    uint8_t tier;
+    bool error;
+};
+
+struct slow_entry {
+    uint64_t seq, end_ns, pid, request, request_key;
+    uint64_t duration_ns, request_ns; /* request_ns 0: still open, or no request */
+    uint32_t args;                    /* name id; 0: none */
+    uint32_t ident;                   /* identity index */
+    uint8_t tier, n_tiers;
+    bool error;
+    struct slow_tier tiers[SLOW_TIERS];
+};
+
+struct slow {
+    uint64_t threshold_ns; /* 0: off */
+    struct slow_entry *entry;
+    uint32_t cap, n, at; /* at: where the next goes */
+    uint64_t seq;
+};
+
+void slow_init(struct slow *s, uint32_t entries);
+void slow_release(struct slow *s);
+void slow_set(struct slow *s, uint64_t threshold_ns);
+void slow_clear(struct slow *s);
+/* A blank entry with its seq set, for the caller to fill; NULL when the log is off. */
+struct slow_entry *slow_new(struct slow *s);
+/* i-th newest; NULL beyond the last. */
+struct slow_entry *slow_newest(const struct slow *s, uint32_t i);
+/* The duration of a request whose calls were logged before it closed. */
+void slow_request_closed(struct slow *s, uint64_t request_key, uint64_t duration_ns);
+void slow_forget_tier(struct slow *s, uint16_t tier);
+
+#endif

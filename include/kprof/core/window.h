@@ -1,0 +1,105 @@
+/* Rows and their history: what a tier did for an identity in the running second, the whole run, and
+ * any window. Inside of core.
+ *
+ * Invariant: seconds are counted from the session's start; closed seconds lie in rings of slots (1
+ * s x 60, 10 s x 30, 60 s x 60, 300 s x 36), each slot one block of packed rows; a coarser slot is
+ * made of the finer ones when it ends. All blocks together stay within history_bytes: the oldest of
+ * the coarsest go first, and a window covers what is left. Reads no clock. One thread. */
+#ifndef KPROF_CORE_WINDOW_H
+#define KPROF_CORE_WINDOW_H
+
+#include <kprof/base/hist.h>
+#include <kprof/core/snapshot.h>
+#include <kprof/core/tier.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROW_TIERS (TIER_MAX + 1) /* the last: _total */
+#define ROW_TOTAL TIER_MAX
+
+/* What a histogram does not hold. */
+struct tally {
+    uint64_t est, late, errors;
+    uint64_t self_ns;  /* without nested tiers */
+    uint64_t share_ns; /* of self: within the request's duration */
+};
+
+struct figures {
+    struct hist hist;
+    struct tally tally;
+};
+
+struct row {
+    struct figures cur, run,
+        win; /* running second; closed seconds of the run; of the chosen window */
+};
+
+enum { WIN_LEVELS = 4 };
+
+struct slot {
+    uint64_t start_s;
+    uint8_t *block; /* NULL: nothing happened */
+    size_t bytes;
+    bool used;
+};
+
+struct windows {
+    struct row **row; /* ROW_TIERS * idents; NULL: never used */
+    uint16_t idents;
+    bool started;
+    uint64_t start_ns, now_ns, sec; /* sec: number of the running second */
+    uint64_t zero_ns;               /* the run counts from here */
+    uint64_t busy;                  /* calls in the running second */
+    struct {
+        struct slot *slot;
+        uint32_t at;
+    } ring[WIN_LEVELS];
+    size_t bytes, max_bytes;
+    uint64_t dropped_slots; /* for want of history_bytes */
+    uint8_t *pack;
+    size_t pack_n, pack_cap;
+    enum window view; /* what win of the rows holds, as of view_sec */
+    uint64_t view_sec, view_covered_s;
+    bool view_valid;
+};
+
+void windows_init(struct windows *w, uint16_t idents, size_t max_bytes);
+void windows_release(struct windows *w);
+void windows_advance(struct windows *w, uint64_t now_ns); /* closes the seconds that have ended */
+void windows_zero(struct windows *w);
+void windows_forget_tier(struct windows *w, uint16_t tier); /* its rows vanish */
+
+static inline struct row *windows_row(const struct windows *w, uint16_t tier, uint16_t ident)
+{
+    return w->row[(size_t)tier * w->idents + ident];
+}
+struct row *windows_row_new(struct windows *w, uint16_t tier, uint16_t ident);
+
+/* Adds one call to the running second. */
+static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
+                               uint64_t duration_ns, const struct tally *t)
+{
+    struct row *r = windows_row(w, tier, ident);
+    if (__builtin_expect(!r, 0))
+        r = windows_row_new(w, tier, ident);
+    w->busy++;
+    hist_add(&r->cur.hist, duration_ns);
+    r->cur.tally.est += t->est;
+    r->cur.tally.late += t->late;
+    r->cur.tally.errors += t->errors;
+    r->cur.tally.self_ns += t->self_ns;
+    r->cur.tally.share_ns += t->share_ns;
+}
+
+void figures_init(struct figures *f);
+void figures_release(struct figures *f);
+void figures_clear(struct figures *f);
+void figures_merge(struct figures *into, const struct figures *from);
+
+/* Makes the window ready for windows_read; returns the time it covers. */
+uint64_t windows_view(struct windows *w, enum window which);
+/* Adds the row's figures of the window last viewed to `into`. */
+void windows_read(const struct windows *w, const struct row *r, struct figures *into);
+
+#endif

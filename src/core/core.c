@@ -1,0 +1,231 @@
+/* The doors of core: life, tiers, feeding. */
+#include <kprof/core/state.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLS_PER_PROCESS = 8, CALLS_MIN = 1024, CALLS_MAX = 1 << 20 };
+
+void core_limits_default(struct core_limits *l)
+{
+    *l = (struct core_limits){.identities = 64,
+                              .open_requests = 65536,
+                              .processes = 131072,
+                              .stack_depth = 256,
+                              .request_calls = 256,
+                              .expire_ns = UINT64_C(60000000000),
+                              .grace_ns = UINT64_C(20000000),
+                              .linger_ns = UINT64_C(10000000000),
+                              .history_bytes = (size_t)40 << 20,
+                              .slow_entries = 1000};
+}
+
+static uint32_t calls_of(const struct core_limits *l)
+{
+    uint64_t n = (uint64_t)l->processes * CALLS_PER_PROCESS;
+    return n < CALLS_MIN ? CALLS_MIN : n > CALLS_MAX ? CALLS_MAX : (uint32_t)n;
+}
+
+struct core *core_new(const struct core_limits *l, const struct intern *names)
+{
+    struct core *c = calloc(1, sizeof *c);
+    if (!c)
+        abort();
+    c->lim = *l;
+    c->names = names;
+    c->tiers.entry = TIER_NONE;
+    calls_init(&c->calls, calls_of(l), l->processes, l->stack_depth);
+    requests_init(&c->requests, l->open_requests);
+    idents_init(&c->idents, l->identities);
+    windows_init(&c->windows, c->idents.cap, l->history_bytes);
+    slow_init(&c->slow, l->slow_entries);
+    return c;
+}
+
+void core_free(struct core *c)
+{
+    if (!c)
+        return;
+    calls_release(&c->calls);
+    requests_release(&c->requests);
+    idents_release(&c->idents);
+    windows_release(&c->windows);
+    slow_release(&c->slow);
+    for (int i = 0; i < TIER_MAX; i++)
+        free(c->note[i]);
+    free(c->sweep);
+    free(c->sweep_stack);
+    free(c);
+}
+
+/* ---- tiers ---- */
+
+const struct tierset *core_tiers(const struct core *c)
+{
+    return &c->tiers;
+}
+
+static void copy_name(char *to, size_t cap, const char *from)
+{
+    size_t n = strlen(from);
+    if (n >= cap)
+        n = cap - 1;
+    memcpy(to, from, n);
+    to[n] = 0;
+}
+
+uint16_t core_tier_add(struct core *c, const char *name, const char *mfa)
+{
+    if (c->tiers.n == TIER_MAX)
+        return TIER_NONE;
+    struct tier *t = &c->tiers.tier[c->tiers.n];
+    memset(t, 0, sizeof *t);
+    copy_name(t->name, sizeof t->name, name);
+    copy_name(t->mfa, sizeof t->mfa, mfa);
+    t->active = true;
+    return c->tiers.n++;
+}
+
+void core_tier_remove(struct core *c, uint16_t tier)
+{
+    if (tier >= c->tiers.n || !c->tiers.tier[tier].active)
+        return;
+    c->tiers.tier[tier].active = false;
+    core_tier_note(c, tier, NULL);
+    for (uint32_t at = 0; at < c->calls.high; at++) {
+        struct call *f = &c->calls.call[at];
+        if (f->tier == tier && f->kind != CALL_FREE)
+            settle_expire_call(c, at);
+    }
+    settle_doomed(c);
+    windows_forget_tier(&c->windows, tier);
+    slow_forget_tier(&c->slow, tier);
+}
+
+void core_tier_set_fn(struct core *c, uint16_t tier, uint32_t fn)
+{
+    if (tier < c->tiers.n)
+        c->tiers.tier[tier].fn = fn;
+}
+
+void core_tier_note(struct core *c, uint16_t tier, const char *note)
+{
+    if (tier >= c->tiers.n)
+        return;
+    free(c->note[tier]);
+    c->note[tier] = note ? strdup(note) : NULL;
+    if (note && !c->note[tier])
+        abort();
+}
+
+void core_set_entry(struct core *c, uint16_t tier)
+{
+    if (c->tiers.entry == tier)
+        return;
+    c->tiers.entry = tier;
+    windows_forget_tier(&c->windows, ROW_TOTAL); /* it was another request's total */
+}
+
+void core_set_identity(struct core *c, bool has_rule)
+{
+    c->tiers.has_identity = has_rule;
+}
+
+void core_set_returns(struct core *c, enum returns_mode m)
+{
+    if (c->tiers.returns != m)
+        settle_flush(c); /* stacks of one mode say nothing to the other's returns */
+    c->tiers.returns = m;
+}
+
+void core_set_slow(struct core *c, uint64_t threshold_ns)
+{
+    slow_set(&c->slow, threshold_ns);
+}
+
+/* ---- events and time ---- */
+
+void core_feed(struct core *c, const struct event *ev, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        follow_event(c, &ev[i]);
+}
+
+void core_advance(struct core *c, uint64_t now_ns)
+{
+    if (now_ns > c->now_ns)
+        c->now_ns = now_ns;
+    if (c->now_ns >= c->next_due_ns)
+        settle_due(c);
+    windows_advance(&c->windows, c->now_ns);
+}
+
+uint64_t core_now(const struct core *c)
+{
+    return c->now_ns;
+}
+
+/* Identities get new numbers: those of a former rule give their places back. */
+static void renumber_identities(struct core *c)
+{
+    struct idents old = c->idents;
+
+    idents_init(&c->idents, (uint32_t)(old.cap - IDENT_FIRST));
+    for (uint32_t at = 0; at < c->calls.high; at++) {
+        struct call *f = &c->calls.call[at];
+        if (f->flags & CALL_ON_STACK && f->req == CALL_NIL && f->ident >= IDENT_FIRST)
+            f->ident = idents_of(&c->idents, old.name[f->ident]);
+    }
+    idents_release(&old);
+}
+
+void core_zero(struct core *c)
+{
+    memset(&c->odd, 0, sizeof c->odd);
+    c->n.received = c->n.open;
+    c->n.aggregated = c->n.expired = c->n.unattributed = 0;
+    c->r.started = c->r.open;
+    c->r.finished = c->r.expired = 0;
+    windows_advance(&c->windows, c->now_ns);
+    windows_zero(&c->windows);
+    slow_clear(&c->slow);
+    renumber_identities(c);
+    c->next_due_ns = 0; /* seconds begin anew */
+}
+
+/* ---- questions ---- */
+
+static bool is_open_call(const struct call *f)
+{
+    return f->flags & CALL_ON_STACK && f->kind != CALL_GHOST;
+}
+
+size_t core_open_pids(const struct core *c, uint64_t age_ns, uint64_t *pids, size_t max)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < c->calls.proc_high && n < max; i++) {
+        const struct proc *p = &c->calls.proc[i];
+        if (p->depth == 0)
+            continue;
+        for (uint32_t at = p->top; at != CALL_NIL; at = c->calls.call[at].below) {
+            const struct call *f = &c->calls.call[at];
+            if (!is_open_call(f) || after(f->start_ns, age_ns) > c->now_ns)
+                continue;
+            pids[n++] = calls_key(f->pid, f->node);
+            break;
+        }
+    }
+    return n;
+}
+
+bool core_pid_in_request(const struct core *c, uint64_t pid)
+{
+    uint32_t i = map_get(&c->calls.by_pid, pid);
+
+    for (uint32_t at = i == MAP_EMPTY ? CALL_NIL : c->calls.proc[i].top; at != CALL_NIL;
+         at = c->calls.call[at].below)
+        if (c->calls.call[at].kind == CALL_MEMBER)
+            return true;
+    return false;
+}

@@ -1,0 +1,311 @@
+#include <kprof/core/pack.h>
+
+#include <string.h>
+
+enum {
+    HAS_EST = 1,
+    HAS_LATE = 2,
+    HAS_ERRORS = 4,
+    HAS_SELF = 8,
+    HAS_SHARE = 16,
+    HAS_CLIPPED = 32,
+    RAW_SUM = 64
+};
+enum { UNARY_MAX = 24 }; /* a quotient from here on is written as 32 plain bits */
+
+/* ---- bytes ---- */
+
+static uint8_t *put_varint(uint8_t *o, uint64_t v)
+{
+    for (; v >= 128; v >>= 7)
+        *o++ = (uint8_t)(v | 128);
+    *o++ = (uint8_t)v;
+    return o;
+}
+
+static bool get_varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
+{
+    *v = 0;
+    for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
+        uint8_t b = *(*p)++;
+        *v |= (uint64_t)(b & 127) << shift;
+        if (b < 128)
+            return true;
+    }
+    return false;
+}
+
+/* ---- bits, the least significant first ---- */
+
+struct bits_out {
+    uint8_t *o;
+    uint64_t acc;
+    unsigned n;
+};
+
+static void put_bits(struct bits_out *b, uint64_t v, unsigned n) /* n <= 32 */
+{
+    b->acc |= v << b->n;
+    for (b->n += n; b->n >= 8; b->n -= 8, b->acc >>= 8)
+        *b->o++ = (uint8_t)b->acc;
+}
+
+static void put_rice(struct bits_out *b, uint32_t v, unsigned k)
+{
+    uint32_t q = v >> k;
+
+    if (q >= UNARY_MAX) {
+        put_bits(b, (UINT64_C(1) << UNARY_MAX) - 1, UNARY_MAX);
+        put_bits(b, v, 32);
+        return;
+    }
+    put_bits(b, (UINT64_C(1) << q) - 1, q + 1);
+    put_bits(b, v & ((UINT32_C(1) << k) - 1), k);
+}
+
+struct bits_in {
+    const uint8_t *p, *end;
+    uint64_t acc;
+    unsigned n;
+};
+
+static inline void fill(struct bits_in *b)
+{
+    while (b->n <= 56) {
+        if (b->p == b->end) {
+            b->n = 64; /* zeros past the end */
+            return;
+        }
+        b->acc |= (uint64_t)*b->p++ << b->n;
+        b->n += 8;
+    }
+}
+
+static inline uint32_t get_rice(struct bits_in *b, unsigned k)
+{
+    fill(b);
+    unsigned q = (unsigned)__builtin_ctzll(~b->acc | UINT64_C(1) << 63);
+    if (q >= UNARY_MAX) {
+        b->acc >>= UNARY_MAX;
+        b->n -= UNARY_MAX;
+        fill(b);
+        uint32_t v = (uint32_t)b->acc;
+        b->acc >>= 32;
+        b->n -= 32;
+        return v;
+    }
+    b->acc >>= q + 1;
+    b->n -= q + 1;
+    fill(b);
+    uint32_t low = (uint32_t)(b->acc & ((UINT64_C(1) << k) - 1));
+    b->acc >>= k;
+    b->n -= k;
+    return q << k | low;
+}
+
+/* ---- buckets ---- */
+
+static unsigned rice_of(uint64_t sum, uint64_t n, unsigned max)
+{
+    unsigned k = 0;
+    while (k < max && n << (k + 1) <= sum)
+        k++;
+    return k;
+}
+
+static uint8_t *put_buckets(uint8_t *o, const struct hist *h)
+{
+    uint64_t n = 0, gaps = 0, counts = 0;
+    size_t last = 0;
+
+    for (size_t k = 0; k <= HIST_OCTAVES; k++)
+        for (size_t i = 0; h->octave[k] && i < HIST_SUB; i++)
+            if (h->octave[k][i]) {
+                size_t at = k * HIST_SUB + i;
+                gaps += n ? at - last - 1 : at;
+                counts += h->octave[k][i] - 1;
+                last = at;
+                n++;
+            }
+    unsigned kg = rice_of(gaps, n ? n : 1, 7), kc = rice_of(counts, n ? n : 1, 31);
+    o = put_varint(o, n);
+    *o++ = (uint8_t)(kg << 5 | kc);
+    struct bits_out b = {o, 0, 0};
+    size_t next = 0;
+    for (size_t k = 0; k <= HIST_OCTAVES; k++)
+        for (size_t i = 0; h->octave[k] && i < HIST_SUB; i++)
+            if (h->octave[k][i]) {
+                put_rice(&b, (uint32_t)(k * HIST_SUB + i - next), kg);
+                put_rice(&b, h->octave[k][i] - 1, kc);
+                next = k * HIST_SUB + i + 1;
+            }
+    if (b.n)
+        put_bits(&b, 0, 8 - b.n);
+    return b.o;
+}
+
+static void add_bucket(struct hist *h, size_t at, uint32_t n)
+{
+    /* A count of one makes the octave, so that its memory stays hist's own business. */
+    if (!h->octave[at / HIST_SUB]) {
+        struct hist keep = *h;
+        hist_add(h, hist_bucket_low(at));
+        uint32_t *made = h->octave[at / HIST_SUB];
+        *h = keep;
+        h->octave[at / HIST_SUB] = made;
+        n--;
+    }
+    uint32_t *c = &h->octave[at / HIST_SUB][at % HIST_SUB];
+    *c = *c + n < n ? UINT32_MAX : *c + n;
+}
+
+static bool get_buckets(const uint8_t *p, const uint8_t *end, struct hist *h)
+{
+    uint64_t n;
+
+    if (!get_varint(&p, end, &n) || n > HIST_BUCKETS || p == end)
+        return false;
+    unsigned kg = *p >> 5, kc = *p & 31;
+    struct bits_in b = {p + 1, end, 0, 0};
+    size_t at = 0;
+    for (uint64_t i = 0; i < n; i++, at++) {
+        at += get_rice(&b, kg);
+        uint32_t count = get_rice(&b, kc) + 1;
+        if (at >= HIST_BUCKETS || count == 0)
+            return false;
+        add_bucket(h, at, count);
+    }
+    return true;
+}
+
+/* ---- a row ---- */
+
+static uint8_t *put_scalars(uint8_t *o, const struct figures *f)
+{
+    const struct hist *h = &f->hist;
+    const struct tally *t = &f->tally;
+    uint8_t *flags = o++;
+    uint64_t sum = h->sum_ns < 9e15 ? (uint64_t)h->sum_ns : 0;
+
+    *flags = 0;
+    o = put_varint(o, h->count);
+    o = put_varint(o, h->min_ns);
+    if (h->count > 1) {
+        o = put_varint(o, h->max_ns - h->min_ns);
+        if (h->sum_ns >= 9e15) {
+            *flags |= RAW_SUM;
+            memcpy(o, &h->sum_ns, 8);
+            o += 8;
+        } else {
+            o = put_varint(o, sum);
+        }
+        memcpy(o, &h->sumsq_ns, 8);
+        o += 8;
+    }
+    struct {
+        uint64_t v, as;
+        uint8_t flag;
+    } opt[] = {{t->est, h->count, HAS_EST},          {t->late, 0, HAS_LATE},
+               {t->errors, 0, HAS_ERRORS},           {t->self_ns, sum, HAS_SELF},
+               {t->share_ns, t->self_ns, HAS_SHARE}, {h->clipped, 0, HAS_CLIPPED}};
+    for (size_t i = 0; i < sizeof opt / sizeof *opt; i++)
+        if (opt[i].v != opt[i].as) {
+            *flags |= opt[i].flag;
+            o = put_varint(o, opt[i].v);
+        }
+    return o;
+}
+
+static bool get_scalars(const uint8_t **p, const uint8_t *end, struct figures *f)
+{
+    uint64_t count, min, spread = 0, sum = 0;
+    double sum_ns, sumsq_ns;
+
+    if (*p == end)
+        return false;
+    uint8_t flags = *(*p)++;
+    if (!get_varint(p, end, &count) || !get_varint(p, end, &min))
+        return false;
+    sum = min < UINT64_C(9000000000000000) ? min : 0;
+    sum_ns = (double)min;
+    sumsq_ns = sum_ns * sum_ns;
+    if (count > 1) {
+        if (!get_varint(p, end, &spread))
+            return false;
+        if (flags & RAW_SUM) {
+            if (end - *p < 8)
+                return false;
+            memcpy(&sum_ns, *p, 8);
+            *p += 8;
+            sum = 0;
+        } else {
+            if (!get_varint(p, end, &sum))
+                return false;
+            sum_ns = (double)sum;
+        }
+        if (end - *p < 8)
+            return false;
+        memcpy(&sumsq_ns, *p, 8);
+        *p += 8;
+    }
+    uint64_t est = count, late = 0, errors = 0, self = sum, share = 0, clipped = 0;
+    if ((flags & HAS_EST && !get_varint(p, end, &est)) ||
+        (flags & HAS_LATE && !get_varint(p, end, &late)) ||
+        (flags & HAS_ERRORS && !get_varint(p, end, &errors)) ||
+        (flags & HAS_SELF && !get_varint(p, end, &self)))
+        return false;
+    share = self;
+    if ((flags & HAS_SHARE && !get_varint(p, end, &share)) ||
+        (flags & HAS_CLIPPED && !get_varint(p, end, &clipped)))
+        return false;
+    if (count == 1) /* its bucket was left out */
+        add_bucket(&f->hist, hist_bucket_of(min), 1);
+    hist_merge_scalars(&f->hist, count, sum_ns, sumsq_ns, min, min + spread, clipped);
+    f->tally.est += est;
+    f->tally.late += late;
+    f->tally.errors += errors;
+    f->tally.self_ns += self;
+    f->tally.share_ns += share;
+    return true;
+}
+
+/* The length has two bytes of its own: it is known only when the body is written. */
+size_t pack_row(uint32_t row, const struct figures *f, uint8_t *out)
+{
+    uint8_t *o = put_varint(out, row), *len = o;
+
+    o = put_scalars(o + 2, f);
+    if (f->hist.count > 1)
+        o = put_buckets(o, &f->hist);
+    size_t n = (size_t)(o - len - 2);
+    len[0] = (uint8_t)n;
+    len[1] = (uint8_t)(n >> 8);
+    return (size_t)(o - out);
+}
+
+bool pack_peek(const uint8_t *p, const uint8_t *end, uint32_t *row)
+{
+    uint64_t v;
+    if (!get_varint(&p, end, &v) || v > UINT32_MAX)
+        return false;
+    *row = (uint32_t)v;
+    return true;
+}
+
+const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *into)
+{
+    uint64_t row;
+
+    if (!get_varint(&p, end, &row) || end - p < 2)
+        return NULL;
+    size_t n = (size_t)(p[0] | p[1] << 8);
+    p += 2;
+    if ((size_t)(end - p) < n)
+        return NULL;
+    end = p + n;
+    if (!into)
+        return end;
+    if (!get_scalars(&p, end, into) || (p < end && !get_buckets(p, end, &into->hist)))
+        return NULL;
+    return end;
+}

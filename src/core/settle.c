@@ -1,0 +1,355 @@
+/* What has ended becomes rows; what will never end is counted and let go. */
+#include <kprof/core/state.h>
+
+enum { EARLY_NS = 2000000000, DRAIN_EVERY_NS = 1000000000, SCANS_PER_EXPIRE = 4 };
+
+/* ---- one call ---- */
+
+static uint64_t duration(const struct call *f)
+{
+    return f->end_ns - f->start_ns;
+}
+
+static void log_slow(struct core *c, uint32_t at, const struct request *r, uint16_t ident)
+{
+    const struct call *f = &c->calls.call[at];
+    struct slow_entry *e = slow_new(&c->slow);
+
+    if (!e)
+        return;
+    e->end_ns = f->end_ns;
+    e->pid = calls_key(f->pid, f->node);
+    e->duration_ns = duration(f);
+    e->args = c->calls.args ? c->calls.args[at] : 0;
+    e->ident = ident;
+    e->tier = f->tier;
+    e->error = (f->flags & CALL_ERROR) != 0;
+    if (!r)
+        return;
+    e->request = r->label;
+    e->request_key = r->key;
+    if (r->state != REQ_CLOSING)
+        return;
+    e->request_ns = r->end_ns - r->start_ns;
+    for (uint32_t i = r->first; i != CALL_NIL && e->n_tiers < SLOW_TIERS;
+         i = c->calls.call[i].next) {
+        const struct call *m = &c->calls.call[i];
+        if (m->kind != CALL_MEMBER || m->flags & CALL_ON_STACK)
+            continue;
+        e->tiers[e->n_tiers++] = (struct slow_tier){.start_ns = m->start_ns - r->start_ns,
+                                                    .duration_ns = duration(m),
+                                                    .pid = calls_key(m->pid, m->node),
+                                                    .tier = m->tier,
+                                                    .error = (m->flags & CALL_ERROR) != 0};
+    }
+}
+
+/* Into its row, once. */
+static void aggregate(struct core *c, const struct call *f, uint16_t ident, const struct tally *t)
+{
+    c->n.aggregated++;
+    c->n.open--;
+    windows_add(&c->windows, f->tier, ident, duration(f), t);
+}
+
+/* A call without a request, off its stack. */
+static void settle_alone(struct core *c, uint32_t at)
+{
+    struct call *f = &c->calls.call[at];
+    uint64_t all = duration(f);
+    struct tally t = {.est = f->weight ? f->weight : 1,
+                      .late = f->kind == CALL_LATE,
+                      .errors = (f->flags & CALL_ERROR) != 0,
+                      .self_ns = all > f->child_ns ? all - f->child_ns : 0};
+
+    if (f->kind == CALL_ASYNC)
+        t.share_ns = f->self_ns; /* what it had of its request before that was settled */
+    c->odd.late += t.late;
+    if (c->slow.threshold_ns && all >= c->slow.threshold_ns)
+        log_slow(c, at, NULL, f->ident);
+    aggregate(c, f, f->ident, &t);
+}
+
+void settle_expire_call(struct core *c, uint32_t at)
+{
+    struct call *f = &c->calls.call[at];
+
+    if (f->kind == CALL_GHOST)
+        return;
+    c->n.expired++;
+    c->n.open--;
+    if (f->kind == CALL_MEMBER) {
+        struct request *r = &c->requests.req[f->req];
+        if (r->entry == at && r->state == REQ_OPEN)
+            requests_move(&c->requests, f->req, REQ_DOOMED);
+    }
+    f->kind = CALL_GHOST;
+}
+
+void settle_unattribute(struct core *c, uint32_t at)
+{
+    c->n.unattributed++;
+    c->n.open--;
+    c->calls.call[at].kind = CALL_GHOST;
+}
+
+static void close_request(struct core *c, uint32_t req, const struct call *entry)
+{
+    struct request *r = &c->requests.req[req];
+
+    r->end_ns = entry->end_ns;
+    r->error = (entry->flags & CALL_ERROR) != 0;
+    requests_move(&c->requests, req, REQ_CLOSING);
+    r->due_ns = after(r->end_ns, c->lim.grace_ns);
+    due_at(c, r->due_ns);
+}
+
+void settle_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum how how)
+{
+    struct call *f = &c->calls.call[at];
+
+    f->end_ns = ts_ns;
+    if (how == HOW_ERROR)
+        f->flags |= CALL_ERROR;
+    if (how == HOW_EXPIRED)
+        settle_expire_call(c, at);
+    if (f->req != CALL_NIL) {
+        struct request *r = &c->requests.req[f->req];
+        r->ended++;
+        if (f->kind == CALL_MEMBER && r->entry == at && r->state == REQ_OPEN)
+            close_request(c, f->req, f);
+        return;
+    }
+    if (f->kind != CALL_GHOST)
+        settle_alone(c, at);
+    calls_free(&c->calls, at);
+}
+
+/* ---- a request ---- */
+
+/* Its list is at an end: what still stands on a stack goes on without it. */
+static void let_go(struct core *c, uint32_t at, uint32_t weight)
+{
+    struct call *f = &c->calls.call[at];
+
+    if (f->flags & CALL_ON_STACK) {
+        f->req = CALL_NIL;
+        f->weight = weight;
+    } else {
+        calls_free(&c->calls, at);
+    }
+}
+
+/* Members still running: they will count as calls of this identity when they end. */
+static uint64_t leave_running(struct core *c, const struct request *r, uint16_t ident)
+{
+    uint64_t last = r->end_ns;
+
+    for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next) {
+        struct call *f = &c->calls.call[at];
+        if (f->kind != CALL_MEMBER)
+            continue;
+        if (f->flags & CALL_ON_STACK) {
+            f->kind = CALL_ASYNC;
+            f->ident = ident;
+        } else {
+            f->child_ns =
+                f->self_ns; /* the share: from here on self time lies outside the request */
+            last = f->end_ns > last ? f->end_ns : last;
+        }
+    }
+    return last;
+}
+
+static void settle_member(struct core *c, uint32_t at, struct request *r, uint16_t ident)
+{
+    struct call *f = &c->calls.call[at];
+    struct tally t = {.est = r->weight,
+                      .errors = (f->flags & CALL_ERROR) != 0,
+                      .self_ns = f->self_ns,
+                      .share_ns = r->state == REQ_CLOSING ? f->child_ns : f->self_ns};
+
+    if (c->slow.threshold_ns && duration(f) >= c->slow.threshold_ns) {
+        log_slow(c, at, r, ident);
+        r->slow_open |= r->state == REQ_OPEN;
+    }
+    aggregate(c, f, ident, &t);
+}
+
+void settle_request(struct core *c, uint32_t req)
+{
+    struct request *r = &c->requests.req[req];
+    uint64_t whole = r->end_ns - r->start_ns;
+    uint16_t ident = idents_of(&c->idents, r->ident);
+    struct tally t = {.est = r->weight, .errors = r->error, .self_ns = whole, .share_ns = whole};
+
+    settle_sweep(c, r, r->end_ns);
+    uint64_t last = leave_running(c, r, ident);
+    settle_sweep(c, r, last);
+    windows_add(&c->windows, ROW_TOTAL, ident, whole, &t);
+    for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next)
+        if (c->calls.call[at].kind == CALL_MEMBER)
+            settle_member(c, at, r, ident);
+    for (uint32_t at = r->first, next; at != CALL_NIL; at = next) {
+        next = c->calls.call[at].next;
+        let_go(c, at, r->weight);
+        if (c->calls.call[at].kind == CALL_ASYNC)
+            c->calls.call[at].weight = r->weight;
+    }
+    if (r->slow_open)
+        slow_request_closed(&c->slow, r->key, whole);
+    c->r.finished++;
+    c->r.open--;
+    requests_free(&c->requests, req,
+                  &(struct closed_label){.end_ns = r->end_ns, .ident = r->ident});
+}
+
+void settle_drain(struct core *c, uint32_t req, uint64_t until_ns)
+{
+    struct request *r = &c->requests.req[req];
+    uint16_t ident = idents_of(&c->idents, r->ident);
+    uint32_t *link = &r->first, last = CALL_NIL;
+
+    settle_sweep(c, r, until_ns);
+    while (*link != CALL_NIL) {
+        uint32_t at = *link;
+        struct call *f = &c->calls.call[at];
+        if (f->flags & CALL_ON_STACK || f->end_ns > until_ns) {
+            last = at;
+            link = &f->next;
+            continue;
+        }
+        *link = f->next;
+        if (f->kind == CALL_MEMBER)
+            settle_member(c, at, r, ident);
+        calls_free(&c->calls, at);
+        r->n_calls--;
+        r->ended--;
+    }
+    r->last = last;
+    uint32_t twice = r->n_calls * 2;
+    r->drain_at = twice > c->lim.request_calls ? twice : c->lim.request_calls;
+}
+
+void settle_expire(struct core *c, uint32_t req)
+{
+    struct request *r = &c->requests.req[req];
+
+    for (uint32_t at = r->first, next; at != CALL_NIL; at = next) {
+        struct call *f = &c->calls.call[at];
+        next = f->next;
+        if (f->kind == CALL_MEMBER) {
+            c->n.expired++;
+            c->n.open--;
+            f->kind = CALL_GHOST;
+        }
+        if (f->flags & CALL_ON_STACK)
+            calls_unlink(&c->calls, at);
+        calls_free(&c->calls, at);
+    }
+    c->r.expired++;
+    c->r.open--;
+    requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns, .dead = true});
+}
+
+void settle_drop_orphan(struct core *c, uint32_t req)
+{
+    struct request *r = &c->requests.req[req];
+
+    for (uint32_t at = r->first, next; at != CALL_NIL; at = next) {
+        next = c->calls.call[at].next;
+        if (c->calls.call[at].kind == CALL_MEMBER)
+            settle_unattribute(c, at);
+        let_go(c, at, 1);
+    }
+    requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns, .dead = true});
+}
+
+/* ---- time ---- */
+
+void settle_doomed(struct core *c)
+{
+    while (c->requests.list[REQ_DOOMED].oldest != REQ_NIL)
+        settle_expire(c, c->requests.list[REQ_DOOMED].oldest);
+}
+
+static void drain_long(struct core *c)
+{
+    uint32_t at = c->requests.list[REQ_OPEN].oldest;
+
+    c->next_drain_ns = after(c->now_ns, DRAIN_EVERY_NS);
+    for (; at != REQ_NIL; at = c->requests.req[at].newer) {
+        const struct request *r = &c->requests.req[at];
+        if (after(r->start_ns, EARLY_NS) > c->now_ns)
+            break;
+        if (r->ended > 0 && c->now_ns > EARLY_NS)
+            settle_drain(c, at, c->now_ns - EARLY_NS);
+    }
+}
+
+/* Calls without a request whose end never came. */
+static void scan_alone(struct core *c)
+{
+    c->next_scan_ns = after(c->now_ns, c->lim.expire_ns / SCANS_PER_EXPIRE + 1);
+    for (uint32_t at = 0; at < c->calls.high; at++) {
+        struct call *f = &c->calls.call[at];
+        if (!(f->flags & CALL_ON_STACK) || f->req != CALL_NIL ||
+            after(f->start_ns, c->lim.expire_ns) > c->now_ns)
+            continue;
+        settle_expire_call(c, at);
+        calls_unlink(&c->calls, at);
+        calls_free(&c->calls, at);
+    }
+}
+
+static uint64_t second_end(const struct core *c)
+{
+    return after(c->windows.start_ns, (c->windows.sec + 1) * UINT64_C(1000000000));
+}
+
+void settle_due(struct core *c)
+{
+    struct requests *t = &c->requests;
+    uint32_t at;
+
+    if (!c->windows.started)
+        windows_advance(&c->windows, c->now_ns);
+    c->next_due_ns = UINT64_MAX;
+    while ((at = t->list[REQ_CLOSING].oldest) != REQ_NIL && t->req[at].due_ns <= c->now_ns)
+        settle_request(c, at);
+    if (at != REQ_NIL)
+        due_at(c, t->req[at].due_ns);
+    while ((at = t->list[REQ_ORPHAN].oldest) != REQ_NIL && t->req[at].due_ns <= c->now_ns)
+        settle_drop_orphan(c, at);
+    if (at != REQ_NIL)
+        due_at(c, t->req[at].due_ns);
+    while ((at = t->list[REQ_OPEN].oldest) != REQ_NIL &&
+           after(t->req[at].start_ns, c->lim.expire_ns) <= c->now_ns)
+        settle_expire(c, at);
+    if (at != REQ_NIL)
+        due_at(c, after(t->req[at].start_ns, c->lim.expire_ns));
+    if (c->now_ns >= c->next_drain_ns)
+        drain_long(c);
+    if (c->now_ns >= c->next_scan_ns)
+        scan_alone(c);
+    windows_advance(&c->windows, c->now_ns);
+    due_at(c, second_end(c));
+}
+
+void settle_flush(struct core *c)
+{
+    struct requests *t = &c->requests;
+
+    while (t->list[REQ_CLOSING].oldest != REQ_NIL)
+        settle_request(c, t->list[REQ_CLOSING].oldest);
+    while (t->list[REQ_ORPHAN].oldest != REQ_NIL)
+        settle_drop_orphan(c, t->list[REQ_ORPHAN].oldest);
+    while (t->list[REQ_OPEN].oldest != REQ_NIL)
+        settle_expire(c, t->list[REQ_OPEN].oldest);
+    settle_doomed(c);
+    for (uint32_t at = 0; at < c->calls.high; at++)
+        if (c->calls.call[at].flags & CALL_ON_STACK)
+            settle_expire_call(c, at);
+    calls_clear(&c->calls);
+    requests_clear(t);
+}

@@ -1,0 +1,76 @@
+#include <kprof/core/slow.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+void slow_init(struct slow *s, uint32_t entries)
+{
+    memset(s, 0, sizeof *s);
+    s->cap = entries;
+}
+
+void slow_release(struct slow *s)
+{
+    free(s->entry);
+    memset(s, 0, sizeof *s);
+}
+
+void slow_set(struct slow *s, uint64_t threshold_ns)
+{
+    s->threshold_ns = s->cap ? threshold_ns : 0;
+    if (!s->threshold_ns || s->entry)
+        return;
+    s->entry = calloc(s->cap, sizeof *s->entry);
+    if (!s->entry)
+        abort();
+}
+
+void slow_clear(struct slow *s)
+{
+    s->n = s->at = 0;
+    s->seq = 0;
+}
+
+struct slow_entry *slow_new(struct slow *s)
+{
+    if (!s->threshold_ns)
+        return NULL;
+    struct slow_entry *e = &s->entry[s->at];
+    s->at = s->at + 1 == s->cap ? 0 : s->at + 1;
+    if (s->n < s->cap)
+        s->n++;
+    memset(e, 0, offsetof(struct slow_entry, tiers));
+    e->seq = ++s->seq;
+    return e;
+}
+
+struct slow_entry *slow_newest(const struct slow *s, uint32_t i)
+{
+    return i < s->n ? &s->entry[(s->at + s->cap - 1 - i) % s->cap] : NULL;
+}
+
+void slow_request_closed(struct slow *s, uint64_t request_key, uint64_t duration_ns)
+{
+    struct slow_entry *e;
+
+    for (uint32_t i = 0; request_key && (e = slow_newest(s, i)); i++)
+        if (e->request_key == request_key && e->request_ns == 0)
+            e->request_ns = duration_ns;
+}
+
+void slow_forget_tier(struct slow *s, uint16_t tier)
+{
+    uint32_t keep = 0, n = s->n;
+    uint32_t first = s->cap ? (s->at + s->cap - n) % s->cap : 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct slow_entry *e = &s->entry[(first + i) % s->cap];
+        if (e->tier == tier)
+            continue;
+        struct slow_entry *to = &s->entry[(first + keep++) % s->cap];
+        if (to != e)
+            *to = *e;
+    }
+    s->n = keep;
+    s->at = s->cap ? (first + keep) % s->cap : 0;
+}

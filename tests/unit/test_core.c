@@ -1,0 +1,880 @@
+/* Every rule of core on hand-made events: where a call belongs, what ends it, how it is counted. */
+#include <kprof/core/core.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+#define T0 (UINT64_C(1000) * MS)
+
+enum { E, A, B, TIERS };         /* tier numbers; E is the entry */
+enum { FN_E = 100, FN_A, FN_B }; /* their functions */
+enum { M0 = 200, M1, M2 };       /* functions that are not traced */
+enum { P1 = 11, P2, P3 };        /* processes */
+
+struct fix {
+    struct intern *names;
+    struct core *c;
+    uint32_t create, del;
+};
+
+static struct core_limits small(void)
+{
+    struct core_limits l;
+    core_limits_default(&l);
+    l.open_requests = 64;
+    l.processes = 64;
+    l.slow_entries = 8;
+    l.history_bytes = 1 << 20;
+    return l;
+}
+
+static struct fix fix_of(struct core_limits l)
+{
+    struct fix f;
+    f.names = intern_new(1000, 1 << 16);
+    f.create = intern_add(f.names, "create", 6);
+    f.del = intern_add(f.names, "delete", 6);
+    f.c = core_new(&l, f.names);
+    assert_int_equal(core_tier_add(f.c, "entry", "m:e/1"), E);
+    assert_int_equal(core_tier_add(f.c, "a", "m:a/1"), A);
+    assert_int_equal(core_tier_add(f.c, "b", "m:b/1"), B);
+    core_tier_set_fn(f.c, E, FN_E);
+    core_tier_set_fn(f.c, A, FN_A);
+    core_tier_set_fn(f.c, B, FN_B);
+    core_set_entry(f.c, E);
+    core_set_identity(f.c, true);
+    return f;
+}
+
+static struct fix fix(void)
+{
+    return fix_of(small());
+}
+
+static void done(struct fix *f)
+{
+    core_free(f->c);
+    intern_free(f->names);
+}
+
+/* ---- events: times in ms after T0 ---- */
+
+static void feed(struct fix *f, struct event ev)
+{
+    core_feed(f->c, &ev, 1);
+    struct snapshot *s = core_snapshot(f->c, WINDOW_RUN, 0);
+    assert_true(snapshot_conserves(s));
+    assert_int_equal(s->requests.started,
+                     s->requests.finished + s->requests.open + s->requests.expired);
+    snapshot_free(s);
+}
+
+static struct event call_ev(double ms, uint64_t pid, uint64_t label, uint16_t tier, uint32_t caller)
+{
+    return (struct event){.ts_ns = T0 + (uint64_t)(ms * 1e6),
+                          .pid = pid,
+                          .label = label,
+                          .tier = tier,
+                          .fn = FN_E + tier,
+                          .caller = caller,
+                          .weight = 1,
+                          .kind = tier == E ? EVENT_ENTRY : EVENT_CALL};
+}
+
+static void call(struct fix *f, double ms, uint64_t pid, uint64_t label, uint16_t tier,
+                 uint32_t caller)
+{
+    feed(f, call_ev(ms, pid, label, tier, caller));
+}
+
+static void call_id(struct fix *f, double ms, uint64_t pid, uint64_t label, uint16_t tier,
+                    uint32_t caller, uint32_t ident)
+{
+    struct event ev = call_ev(ms, pid, label, tier, caller);
+    ev.ident = ident;
+    feed(f, ev);
+}
+
+static void entry_prev(struct fix *f, double ms, uint64_t pid, uint64_t label, uint64_t prev,
+                       uint32_t caller)
+{
+    struct event ev = call_ev(ms, pid, label, E, caller);
+    ev.prev = prev;
+    feed(f, ev);
+}
+
+static void mark(struct fix *f, double ms, uint64_t pid, uint8_t kind, uint32_t fn)
+{
+    feed(f, (struct event){.ts_ns = T0 + (uint64_t)(ms * 1e6), .pid = pid, .fn = fn, .kind = kind});
+}
+
+static void ret(struct fix *f, double ms, uint64_t pid, uint32_t to)
+{
+    mark(f, ms, pid, EVENT_RETURN_TO, to);
+}
+
+static void until(struct fix *f, double ms)
+{
+    core_advance(f->c, T0 + (uint64_t)(ms * 1e6));
+}
+
+/* ---- what came of them ---- */
+
+static struct snap_row row_in(struct fix *f, enum window w, uint16_t tier, const char *ident)
+{
+    struct snapshot *s = core_snapshot(f->c, w, 0);
+    struct snap_row r = {0};
+    r.tier = UINT16_MAX;
+    assert_true(snapshot_conserves(s));
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (s->rows[i].tier == tier &&
+            (ident ? s->rows[i].ident && !strcmp(s->rows[i].ident, ident) : !s->rows[i].ident))
+            r = s->rows[i];
+    snapshot_free(s);
+    return r;
+}
+
+static struct snap_row row(struct fix *f, uint16_t tier, const char *ident)
+{
+    return row_in(f, WINDOW_RUN, tier, ident);
+}
+
+static void expect_ms(double us, double ms)
+{
+    if (fabs(us - ms * 1000) > 0.001)
+        fail_msg("%f us is not %f ms", us, ms);
+}
+
+static void expect_near(double v, double want)
+{
+    if (fabs(v - want) > 1e-6)
+        fail_msg("%f is not %f", v, want);
+}
+
+#define EXPECT_CALLS(f, rec, agg, opn, exp, una)                                                   \
+    do {                                                                                           \
+        struct snapshot *s_ = core_snapshot((f)->c, WINDOW_RUN, 0);                                \
+        assert_int_equal(s_->calls.received, rec);                                                 \
+        assert_int_equal(s_->calls.aggregated, agg);                                               \
+        assert_int_equal(s_->calls.open, opn);                                                     \
+        assert_int_equal(s_->calls.expired, exp);                                                  \
+        assert_int_equal(s_->calls.unattributed, una);                                             \
+        snapshot_free(s_);                                                                         \
+    } while (0)
+
+#define EXPECT_REQUESTS(f, sta, fin, opn, exp)                                                     \
+    do {                                                                                           \
+        struct snapshot *s_ = core_snapshot((f)->c, WINDOW_RUN, 0);                                \
+        assert_int_equal(s_->requests.started, sta);                                               \
+        assert_int_equal(s_->requests.finished, fin);                                              \
+        assert_int_equal(s_->requests.open, opn);                                                  \
+        assert_int_equal(s_->requests.expired, exp);                                               \
+        snapshot_free(s_);                                                                         \
+    } while (0)
+
+static uint64_t orphan_returns(struct fix *f)
+{
+    struct snapshot *s = core_snapshot(f->c, WINDOW_RUN, 0);
+    uint64_t n = s->odd.orphan_returns;
+    snapshot_free(s);
+    return n;
+}
+
+/* ---- lean stacks ---- */
+
+static void one_request(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P2, 7, B, M1);
+    ret(&f, 4, P2, M1);
+    ret(&f, 6, P1, FN_E);
+    EXPECT_CALLS(&f, 3, 0, 3, 0, 0); /* held until the request is settled */
+    ret(&f, 10, P1, M0);
+    EXPECT_REQUESTS(&f, 1, 0, 1, 0); /* stragglers may still come */
+    until(&f, 31);
+    EXPECT_CALLS(&f, 3, 3, 0, 0, 0);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    struct snap_row e = row(&f, E, "create"), a = row(&f, A, "create"), b = row(&f, B, "create"),
+                    t = row(&f, TIER_TOTAL, "create");
+    assert_int_equal(e.count, 1);
+    expect_ms(t.max_us, 10);
+    expect_ms(e.max_us, 10);
+    expect_ms(e.self_us, 5);
+    expect_ms(a.max_us, 5);
+    expect_ms(a.self_us, 3); /* 2 ms of it were in the other process */
+    expect_ms(b.self_us, 2);
+    expect_near(e.share + a.share + b.share, 1);
+    expect_near(a.share, 0.3);
+    assert_int_equal(row(&f, A, "undefined").tier, UINT16_MAX);
+    done(&f);
+}
+
+static void tail_calls_end_together(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, B, FN_E); /* a tail-called b */
+    ret(&f, 5, P1, FN_E);
+    ret(&f, 6, P1, M0);
+    until(&f, 40);
+    expect_ms(row(&f, A, NULL).max_us, 4);
+    expect_ms(row(&f, B, NULL).max_us, 3);
+    expect_ms(row(&f, A, NULL).self_us, 1);
+    assert_int_equal(row(&f, A, NULL).errors, 0);
+    done(&f);
+}
+
+static void recursion_is_its_outermost_call(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, A, FN_A);
+    call(&f, 3, P1, 7, A, FN_A);
+    call(&f, 4, P1, 7, B, FN_A);
+    ret(&f, 5, P1, FN_A);
+    ret(&f, 6, P1, FN_A);
+    ret(&f, 7, P1, FN_A);
+    assert_int_equal(orphan_returns(&f), 0);
+    ret(&f, 8, P1, FN_E);
+    call(&f, 9, P1, 7, B, FN_E); /* tail recursion */
+    call(&f, 10, P1, 7, B, FN_E);
+    ret(&f, 11, P1, FN_E);
+    ret(&f, 12, P1, M0);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 7, 7, 0, 0, 0);
+    assert_int_equal(row(&f, A, NULL).count, 1);
+    expect_ms(row(&f, A, NULL).max_us, 7);
+    assert_int_equal(row(&f, B, NULL).count, 2);
+    expect_ms(row(&f, B, NULL).max_us, 2);
+    done(&f);
+}
+
+static void exception_unwinds(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, B, FN_A); /* b raises, the entry catches */
+    ret(&f, 3, P1, FN_E);
+    call(&f, 4, P1, 7, B, M2); /* m2 is not traced; the entry catches again */
+    ret(&f, 5, P1, FN_E);
+    ret(&f, 6, P1, M0);
+    until(&f, 40);
+    assert_int_equal(row(&f, A, NULL).errors, 1);
+    assert_int_equal(row(&f, B, NULL).errors, 2);
+    expect_ms(row(&f, B, NULL).max_us, 1);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    expect_ms(row(&f, E, NULL).max_us, 6);
+    assert_int_equal(row(&f, TIER_TOTAL, NULL).errors, 0);
+    done(&f);
+}
+
+static void unknown_return_is_counted(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    ret(&f, 0, P1, M0);
+    call(&f, 1, P1, 7, E, M0);
+    ret(&f, 2, P1, M2);
+    assert_int_equal(orphan_returns(&f), 2);
+    EXPECT_REQUESTS(&f, 1, 0, 1, 0);
+    ret(&f, 3, P1, M0);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    done(&f);
+}
+
+static void undefined_caller(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, 0);
+    call(&f, 1, P1, 7, A, FN_E);
+    ret(&f, 2, P1, FN_E);
+    ret(&f, 3, P1, 0);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    done(&f);
+}
+
+/* loop() -> receive .. -> a(), loop(): never returns, each request tail-calls it with the same
+ * caller. */
+static void server_loop_that_never_returns(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (uint64_t i = 1; i <= 300; i++) {
+        double at = (double)i * 30;
+        call(&f, at, P1, i, E, M0);
+        call(&f, at + 1, P2, i, A, 0);
+        ret(&f, at + 2, P1, M0);
+    }
+    until(&f, 9100);
+    EXPECT_CALLS(&f, 600, 300, 1, 299, 0);
+    done(&f);
+}
+
+/* ---- full returns ---- */
+
+static void full_returns(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_returns(f.c, RETURNS_FULL);
+    call(&f, 0, P1, 7, E, 0);
+    call(&f, 1, P1, 7, A, 0);
+    call(&f, 2, P1, 7, A, 0);
+    mark(&f, 3, P1, EVENT_RETURN, FN_A);
+    call(&f, 4, P1, 7, B, 0);
+    mark(&f, 5, P1, EVENT_EXCEPTION, FN_B);
+    mark(&f, 6, P1, EVENT_EXCEPTION, FN_A);
+    call(&f, 7, P1, 7, B, 0); /* its return is lost */
+    mark(&f, 8, P1, EVENT_RETURN, FN_E);
+    mark(&f, 9, P1, EVENT_RETURN, FN_E);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 5, 4, 0, 1, 0);
+    assert_int_equal(row(&f, A, NULL).count, 2);
+    assert_int_equal(row(&f, A, NULL).errors, 1);
+    expect_ms(row(&f, A, NULL).max_us, 5);
+    assert_int_equal(row(&f, B, NULL).errors, 1);
+    assert_int_equal(orphan_returns(&f), 1);
+    done(&f);
+}
+
+/* ---- requests ---- */
+
+static void nested_entries(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    call(&f, 1, P1, 8, E, M1); /* by its process */
+    ret(&f, 2, P1, M1);
+    entry_prev(&f, 3, P2, 9, 7, M1); /* by the label it carried */
+    call(&f, 4, P3, 9, A, M1);
+    ret(&f, 5, P3, M1);
+    ret(&f, 6, P2, M1);
+    call(&f, 7, P3, 8, B, M1);
+    ret(&f, 8, P3, M1);
+    ret(&f, 9, P1, M0);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    EXPECT_CALLS(&f, 5, 5, 0, 0, 0);
+    assert_int_equal(row(&f, E, "create").count, 3);
+    assert_int_equal(row(&f, A, "create").count, 1);
+    assert_int_equal(row(&f, B, "create").count, 1);
+    assert_int_equal(row(&f, TIER_TOTAL, "create").count, 1);
+    done(&f);
+}
+
+static void stale_prev_is_a_new_request(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    ret(&f, 1, P1, M0);
+    entry_prev(&f, 2, P1, 8, 7, M0);
+    ret(&f, 3, P1, M0);
+    entry_prev(&f, 90000, P1, 9, 8, M0);
+    ret(&f, 90001, P1, M0);
+    until(&f, 90040);
+    EXPECT_REQUESTS(&f, 3, 3, 0, 0);
+    done(&f);
+}
+
+/* The nested entry is seen before the outer one: order holds only within a process. */
+static void nested_entry_comes_first(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    entry_prev(&f, 3, P2, 9, 7, M1);
+    call(&f, 4, P2, 9, A, FN_E);
+    call(&f, 0, P1, 7, E, M0);
+    ret(&f, 5, P2, FN_E);
+    ret(&f, 6, P2, M1);
+    ret(&f, 9, P1, M0);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    EXPECT_CALLS(&f, 3, 3, 0, 0, 0);
+    expect_ms(row(&f, TIER_TOTAL, NULL).max_us, 9);
+    done(&f);
+}
+
+static void calls_before_their_entry(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 2, P2, 7, A, M1);
+    ret(&f, 3, P2, M1);
+    call(&f, 0.5, P3, 7, B, M1); /* older than the entry */
+    EXPECT_CALLS(&f, 2, 0, 2, 0, 0);
+    call_id(&f, 1, P1, 7, E, M0, f.del);
+    EXPECT_CALLS(&f, 3, 0, 2, 0, 1);
+    ret(&f, 5, P1, M0);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 3, 2, 0, 0, 1);
+    assert_int_equal(row(&f, A, "delete").count, 1);
+    assert_int_equal(row(&f, B, NULL).count, 0);
+    done(&f);
+}
+
+static void entry_that_never_comes(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P2, 7, A, M1);
+    call(&f, 1, P2, 7, B, FN_A);
+    ret(&f, 2, P2, FN_A);
+    until(&f, 25);
+    EXPECT_CALLS(&f, 2, 0, 0, 0, 2);
+    call(&f, 30, P2, 7, B, FN_A); /* at once, this time */
+    EXPECT_CALLS(&f, 3, 0, 0, 0, 3);
+    ret(&f, 31, P2, FN_A);
+    ret(&f, 32, P2, M1);
+    call(&f, 33, P1, 7, E, M0);
+    ret(&f, 34, P1, M0);
+    until(&f, 80);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    done(&f);
+}
+
+static void unlabelled_calls(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 0, A, M0);
+    ret(&f, 1, P1, M0);
+    EXPECT_CALLS(&f, 1, 0, 0, 0, 1);
+    call(&f, 2, P1, 7, E, M0);
+    call(&f, 3, P1, 0, A, FN_E); /* the token was lost on the way */
+    ret(&f, 4, P1, FN_E);
+    ret(&f, 5, P1, M0);
+    call(&f, 6, P1, 0, A, M0);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 4, 2, 0, 0, 2);
+    done(&f);
+}
+
+static void late_and_asynchronous(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    call(&f, 1, P2, 7, A, M1); /* still runs when the request closes */
+    ret(&f, 10, P1, M0);
+    call(&f, 9, P3, 7, B, M1);           /* a straggler: began before the close */
+    call(&f, 12, P3, 7, B, FN_B + 1000); /* began after it */
+    ret(&f, 13, P3, FN_B + 1000);
+    ret(&f, 14, P3, M1);
+    until(&f, 100);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    EXPECT_CALLS(&f, 4, 3, 1, 0, 0);
+    call(&f, 110, P3, 7, B, M1); /* long settled */
+    ret(&f, 120, P3, M1);
+    ret(&f, 121, P2, M1);
+    EXPECT_CALLS(&f, 5, 5, 0, 0, 0);
+    struct snap_row a = row(&f, A, "create"), b = row(&f, B, "create"), e = row(&f, E, "create");
+    assert_int_equal(b.count, 3);
+    assert_int_equal(b.late, 2);
+    assert_int_equal(a.count, 1);
+    assert_int_equal(a.late, 0);
+    expect_ms(a.max_us, 120);
+    expect_near(a.share + b.share + e.share, 1);
+    expect_near(a.share, 0.8);
+    call(&f, 11000, P3, 7, B, M1); /* forgotten */
+    until(&f, 11100);
+    EXPECT_CALLS(&f, 6, 5, 0, 0, 1);
+    done(&f);
+}
+
+static void identity_is_the_first_defined(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    ret(&f, 2, P1, FN_E);
+    call_id(&f, 3, P2, 7, B, M1, f.del);
+    ret(&f, 4, P2, M1);
+    call_id(&f, 5, P2, 7, B, M1, f.create);
+    ret(&f, 6, P2, M1);
+    ret(&f, 7, P1, M0);
+    call(&f, 8, P1, 8, E, M0);
+    ret(&f, 9, P1, M0);
+    until(&f, 40);
+    assert_int_equal(row(&f, A, "delete").count, 1);
+    assert_int_equal(row(&f, E, "delete").count, 1);
+    assert_int_equal(row(&f, B, "delete").count, 2);
+    assert_int_equal(row(&f, E, "undefined").count, 1);
+    assert_int_equal(row(&f, E, NULL).count, 2);
+    assert_int_equal(row(&f, TIER_TOTAL, "undefined").count, 1);
+    core_set_identity(f.c, false);
+    assert_int_equal(row(&f, E, "delete").tier, UINT16_MAX);
+    assert_int_equal(row(&f, E, NULL).count, 2);
+    done(&f);
+}
+
+static void identities_are_bounded(void **state)
+{
+    (void)state;
+    struct core_limits l = small();
+    l.identities = 2;
+    struct fix f = fix_of(l);
+    for (uint64_t i = 0; i < 5; i++) {
+        char name[8];
+        int n = snprintf(name, sizeof name, "id%d", (int)i);
+        call_id(&f, (double)i * 10, P1, i + 1, E, M0, intern_add(f.names, name, (size_t)n));
+        ret(&f, (double)i * 10 + 1, P1, M0);
+    }
+    until(&f, 100);
+    assert_int_equal(row(&f, E, "id1").count, 1);
+    assert_int_equal(row(&f, E, "id2").tier, UINT16_MAX);
+    assert_int_equal(row(&f, E, "<other>").count, 3);
+    struct snapshot *s = core_snapshot(f.c, WINDOW_RUN, 0);
+    assert_int_equal(s->odd.identities_folded, 3);
+    snapshot_free(s);
+    done(&f);
+}
+
+/* ---- ends ---- */
+
+static void exit_of_a_process(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P2, 7, A, M1);
+    call(&f, 2, P1, 7, B, FN_E);
+    mark(&f, 3, P2, EVENT_EXIT, 0);
+    mark(&f, 5, P1, EVENT_EXIT, 0);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 3, 3, 0, 0, 0);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    assert_int_equal(row(&f, A, NULL).errors, 1);
+    expect_ms(row(&f, A, NULL).max_us, 2);
+    assert_int_equal(row(&f, B, NULL).errors, 1);
+    assert_int_equal(row(&f, TIER_TOTAL, NULL).errors, 1);
+    done(&f);
+}
+
+static void flush_expires(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    ret(&f, 2, P1, FN_E);
+    call(&f, 3, P2, 8, A, M1); /* no entry */
+    call(&f, 4, P3, 9, E, M0);
+    ret(&f, 5, P3, M0); /* done, only waiting for stragglers */
+    mark(&f, 6, UINT64_MAX, EVENT_FLUSH, 0);
+    EXPECT_CALLS(&f, 4, 1, 0, 2, 1);
+    EXPECT_REQUESTS(&f, 2, 1, 0, 1);
+    ret(&f, 7, P1, M0);
+    assert_int_equal(orphan_returns(&f), 1);
+    call(&f, 8, P1, 10, E, M0);
+    ret(&f, 9, P1, M0);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 3, 2, 0, 1);
+    done(&f);
+}
+
+static void requests_expire(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P2, 7, B, M1);
+    call(&f, 3, P3, 8, E, M2); /* another request: it is not as old */
+    until(&f, 60002);
+    EXPECT_REQUESTS(&f, 2, 0, 1, 1);
+    EXPECT_CALLS(&f, 4, 0, 1, 3, 0);
+    ret(&f, 60002, P3, M2);
+    call(&f, 60002.5, P1, 7, A, FN_E); /* its label is given up */
+    until(&f, 60040);
+    EXPECT_REQUESTS(&f, 2, 1, 0, 1);
+    EXPECT_CALLS(&f, 5, 1, 0, 3, 1);
+    done(&f);
+}
+
+static void removed_tier(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    core_tier_remove(f.c, A);
+    EXPECT_CALLS(&f, 2, 0, 1, 1, 0);
+    call(&f, 2, P1, 7, A, FN_A); /* was under way */
+    ret(&f, 3, P1, FN_E);
+    ret(&f, 4, P1, M0);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 3, 1, 0, 1, 1);
+    assert_int_equal(row(&f, A, NULL).tier, UINT16_MAX);
+    call(&f, 50, P1, 8, E, M0);
+    core_tier_remove(f.c, E);
+    EXPECT_REQUESTS(&f, 2, 1, 0, 1);
+    assert_int_equal(core_tier_add(f.c, "a2", "m:a/1"), 3); /* numbers are never given twice */
+    done(&f);
+}
+
+static void zero(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    ret(&f, 1, P1, M0);
+    call_id(&f, 50, P1, 8, E, M0, f.del);
+    core_zero(f.c);
+    EXPECT_CALLS(&f, 1, 0, 1, 0, 0);
+    EXPECT_REQUESTS(&f, 1, 0, 1, 0);
+    assert_int_equal(row(&f, E, NULL).count, 0);
+    ret(&f, 60, P1, M0);
+    until(&f, 90);
+    EXPECT_CALLS(&f, 1, 1, 0, 0, 0);
+    assert_int_equal(row(&f, E, "delete").count, 1);
+    assert_int_equal(row(&f, E, "create").tier, UINT16_MAX);
+    done(&f);
+}
+
+/* ---- bounds ---- */
+
+static void full_tables(void **state)
+{
+    (void)state;
+    struct core_limits l = small();
+    l.open_requests = 2;
+    l.processes = 3;
+    l.stack_depth = 4;
+    struct fix f = fix_of(l);
+    for (uint64_t i = 1; i <= 3; i++)
+        call(&f, (double)i, P1 + i, i, E, M0);
+    EXPECT_CALLS(&f, 3, 0, 2, 0, 1);
+    call(&f, 4, P1 + 3, 3, A, M0); /* of the refused request */
+    EXPECT_CALLS(&f, 4, 0, 2, 0, 2);
+    call(&f, 5, P1 + 8, 1, A, M0);
+    call(&f, 5, P1 + 9, 1, A, M0); /* a fourth process */
+    EXPECT_CALLS(&f, 6, 0, 3, 0, 3);
+    for (int i = 0; i < 6; i++)
+        call(&f, 6 + i, P1 + 1, 1, i % 2 ? A : B, (uint32_t)(300 + i));
+    EXPECT_CALLS(&f, 12, 0, 6, 0, 6);
+    struct snapshot *s = core_snapshot(f.c, WINDOW_RUN, 0);
+    assert_int_equal(s->odd.requests_full, 1);
+    assert_int_equal(s->odd.pids_full, 4);
+    snapshot_free(s);
+    mark(&f, 20, 1, EVENT_FLUSH, 0);
+    EXPECT_CALLS(&f, 12, 0, 0, 6, 6);
+    done(&f);
+}
+
+static void long_request_gives_up_what_ended(void **state)
+{
+    (void)state;
+    struct core_limits l = small();
+    l.request_calls = 16;
+    struct fix f = fix_of(l);
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    for (int i = 0; i < 1000;
+         i++) { /* 1 ms each: half in a, half of that in b of the other process */
+        call(&f, i + 0.25, P1, 7, A, FN_E);
+        call(&f, i + 0.5, P2, 7, B, M1);
+        ret(&f, i + 0.75, P2, M1);
+        ret(&f, i + 1, P1, FN_E);
+    }
+    struct snapshot *s = core_snapshot(f.c, WINDOW_RUN, 0);
+    assert_true(s->calls.open <= 32);
+    snapshot_free(s);
+    ret(&f, 1000, P1, M0);
+    until(&f, 1040);
+    struct snap_row e = row(&f, E, "create"), a = row(&f, A, "create"), b = row(&f, B, "create");
+    assert_int_equal(a.count, 1000);
+    assert_int_equal(b.count, 1000);
+    expect_ms(a.self_us, 0.5);
+    expect_ms(b.self_us, 0.25);
+    expect_ms(e.self_us, 250);
+    expect_near(e.share + a.share + b.share, 1);
+    done(&f);
+}
+
+static void old_calls_show_before_the_request_ends(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    ret(&f, 2, P1, FN_E);
+    until(&f, 5000);
+    assert_int_equal(row(&f, A, NULL).count, 1);
+    ret(&f, 5001, P1, M0);
+    until(&f, 5100);
+    EXPECT_CALLS(&f, 2, 2, 0, 0, 0);
+    expect_ms(row(&f, E, NULL).self_us, 5000);
+    done(&f);
+}
+
+/* ---- other figures ---- */
+
+static void no_entry(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_entry(f.c, TIER_NONE);
+    call_id(&f, 0, P1, 0, A, M0, f.create);
+    call(&f, 1, P1, 0, B, FN_A);
+    ret(&f, 3, P1, FN_A);
+    EXPECT_CALLS(&f, 2, 1, 1, 0, 0);
+    ret(&f, 5, P1, M0);
+    EXPECT_REQUESTS(&f, 0, 0, 0, 0);
+    expect_ms(row(&f, A, "create").max_us, 5);
+    expect_ms(row(&f, A, "create").self_us, 3);
+    assert_int_equal(row(&f, B, "undefined").count, 1);
+    assert_int_equal(row(&f, TIER_TOTAL, NULL).count, 2);
+    assert_int_equal(row(&f, TIER_TOTAL, "create").count, 1);
+    done(&f);
+}
+
+static void weights(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    struct event ev = call_ev(0, P1, 7, E, M0);
+    ev.weight = 10;
+    feed(&f, ev);
+    ev = call_ev(1, P1, 7, A, FN_E);
+    ev.weight = 99; /* the request counts as its entry was sampled */
+    feed(&f, ev);
+    ret(&f, 2, P1, FN_E);
+    ret(&f, 3, P1, M0);
+    ev = call_ev(40, P1, 8, E, M0);
+    ev.weight = 0;
+    feed(&f, ev);
+    ret(&f, 41, P1, M0);
+    until(&f, 100);
+    assert_int_equal(row(&f, A, NULL).est_count, 10);
+    assert_int_equal(row(&f, E, NULL).est_count, 11);
+    assert_int_equal(row(&f, TIER_TOTAL, NULL).est_count, 11);
+    expect_near(row(&f, E, NULL).rate, 110);
+    done(&f);
+}
+
+static void oldest_open(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 6, E, M0, f.create);
+    ret(&f, 1, P1, M0);
+    call_id(&f, 40, P1, 7, E, M0, f.create);
+    call(&f, 50, P1, 7, A, FN_E);
+    call(&f, 60, P2, 7, A, M1);
+    until(&f, 140);
+    expect_ms(row(&f, A, NULL).oldest_open_us, 90);
+    expect_ms(row(&f, E, "create").oldest_open_us, 100);
+    expect_ms(row(&f, TIER_TOTAL, "create").oldest_open_us, 100);
+    uint64_t pids[4];
+    assert_int_equal(core_open_pids(f.c, 85 * MS, pids, 4), 1);
+    assert_int_equal(pids[0], P1);
+    assert_int_equal(core_open_pids(f.c, 1, pids, 4), 2);
+    assert_int_equal(core_open_pids(f.c, 1, pids, 1), 1);
+    assert_true(core_pid_in_request(f.c, P2));
+    assert_false(core_pid_in_request(f.c, P3));
+    done(&f);
+}
+
+static void notes_and_order(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_tier_note(f.c, B, "no such function");
+    for (uint64_t i = 1; i <= 3; i++) {
+        call_id(&f, (double)i, P1, i, E, M0, i == 1 ? f.create : f.del);
+        ret(&f, (double)i + 0.5, P1, M0);
+    }
+    until(&f, 100);
+    struct snapshot *s = core_snapshot(f.c, WINDOW_RUN, 123);
+    static const struct {
+        uint16_t tier;
+        const char *ident;
+    } want[] = {{E, NULL}, {E, "delete"},      {E, "create"},          {A, NULL},
+                {B, NULL}, {TIER_TOTAL, NULL}, {TIER_TOTAL, "delete"}, {TIER_TOTAL, "create"}};
+    assert_int_equal(s->n_rows, sizeof want / sizeof *want);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        assert_int_equal(s->rows[i].tier, want[i].tier);
+        assert_true(want[i].ident ? !strcmp(s->rows[i].ident, want[i].ident) : !s->rows[i].ident);
+    }
+    assert_string_equal(s->rows[4].note, "no such function");
+    assert_string_equal(s->rows[5].tier_name, "_total");
+    assert_int_equal(s->wall_ns, 123);
+    snapshot_free(s);
+    done(&f);
+}
+
+static void nodes_are_apart(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    struct event a = call_ev(0, P1, 7, E, M0), b = call_ev(0, P1, 7, E, M0);
+    b.node = 1;
+    feed(&f, a);
+    feed(&f, b);
+    EXPECT_REQUESTS(&f, 2, 0, 2, 0);
+    ret(&f, 1, P1, M0);
+    until(&f, 50);
+    EXPECT_REQUESTS(&f, 2, 1, 1, 0);
+    uint64_t pid;
+    assert_int_equal(core_open_pids(f.c, 0, &pid, 1), 1);
+    assert_int_equal(pid, P1);
+    done(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_request),
+        cmocka_unit_test(tail_calls_end_together),
+        cmocka_unit_test(recursion_is_its_outermost_call),
+        cmocka_unit_test(exception_unwinds),
+        cmocka_unit_test(unknown_return_is_counted),
+        cmocka_unit_test(undefined_caller),
+        cmocka_unit_test(server_loop_that_never_returns),
+        cmocka_unit_test(full_returns),
+        cmocka_unit_test(nested_entries),
+        cmocka_unit_test(stale_prev_is_a_new_request),
+        cmocka_unit_test(nested_entry_comes_first),
+        cmocka_unit_test(calls_before_their_entry),
+        cmocka_unit_test(entry_that_never_comes),
+        cmocka_unit_test(unlabelled_calls),
+        cmocka_unit_test(late_and_asynchronous),
+        cmocka_unit_test(identity_is_the_first_defined),
+        cmocka_unit_test(identities_are_bounded),
+        cmocka_unit_test(exit_of_a_process),
+        cmocka_unit_test(flush_expires),
+        cmocka_unit_test(requests_expire),
+        cmocka_unit_test(removed_tier),
+        cmocka_unit_test(zero),
+        cmocka_unit_test(full_tables),
+        cmocka_unit_test(long_request_gives_up_what_ended),
+        cmocka_unit_test(old_calls_show_before_the_request_ends),
+        cmocka_unit_test(no_entry),
+        cmocka_unit_test(weights),
+        cmocka_unit_test(oldest_open),
+        cmocka_unit_test(notes_and_order),
+        cmocka_unit_test(nodes_are_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
