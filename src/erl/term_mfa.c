@@ -99,6 +99,10 @@ static void write_mfa(struct pen *p, const struct atom *m, const struct atom *f,
     bool elixir = m->n > prefix && memcmp(m->s, ELIXIR, prefix) == 0 &&
                   alias(m->s + prefix, m->n - prefix) == m->n - prefix;
 
+    /* 'Elixir.Elixir.A' cut to Elixir.A would be read as another module. */
+    if (elixir && m->n >= 2 * prefix - 1 && memcmp(m->s + prefix, ELIXIR, prefix - 1) == 0 &&
+        (m->n == 2 * prefix - 1 || m->s[2 * prefix - 1] == '.'))
+        elixir = false;
     if (elixir) {
         pen_add(p, m->s + prefix, m->n - prefix);
         pen_adds(p, ".");
