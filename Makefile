@@ -78,7 +78,7 @@ endif
 
 $(LIB): $(OBJ) $(B)/objects
 	@rm -f $@
-	@$(AR) rcs $@ $(OBJ)
+	@$(AR) qcs $@ $(OBJ)
 
 # Lists of what goes into a library or into the beams, and how: so that a removed file or another compiler rebuilds.
 $(B)/objects: FORCE
