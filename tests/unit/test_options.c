@@ -1,0 +1,446 @@
+/* The command line: what each option does, what goes with what, and the sentence for each mistake.
+ */
+#include <kprof/app/help.h>
+#include <kprof/app/options.h>
+#include <kprof/base/text.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define ARGS_MAX 160
+
+struct run {
+    struct options o;
+    struct err e;
+    enum options_result result;
+    char *argv[ARGS_MAX];
+    int argc;
+};
+
+/* Arguments end with NULL. Copies: getopt reorders, a cookie is blanked. */
+static void parse(struct run *r, const char *const *args)
+{
+    memset(r, 0, sizeof *r);
+    r->argv[r->argc++] = strdup("kprof-top");
+    for (; *args; args++) {
+        assert_true(r->argc < ARGS_MAX - 1);
+        r->argv[r->argc++] = strdup(*args);
+    }
+    r->result = options_parse(r->argc, r->argv, &r->o, &r->e);
+}
+
+static void done(struct run *r)
+{
+    options_release(&r->o);
+    for (int i = 0; i < r->argc; i++)
+        free(r->argv[i]);
+}
+
+#define RUN(r, ...)                                                                                \
+    do {                                                                                           \
+        parse(r, (const char *const[]){__VA_ARGS__, NULL});                                        \
+        if ((r)->result != OPTIONS_RUN)                                                            \
+            fail_msg("%s", (r)->e.text);                                                           \
+    } while (0)
+
+static void defaults(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "app@host");
+    assert_int_equal(r.o.mode, OPTIONS_NODE);
+    assert_int_equal(r.o.n_nodes, 1);
+    assert_string_equal(r.o.node[0], "app@host");
+    assert_int_equal(r.o.sample, 1);
+    assert_int_equal(r.o.returns, RETURNS_LEAN);
+    assert_int_equal(r.o.format, EXPORT_TEXT);
+    assert_int_equal(r.o.max_age_ns, 1000000000);
+    assert_int_equal(r.o.cooldown_ns, 5000000000);
+    assert_int_equal(r.o.delay_ns, 1000000000);
+    assert_int_equal(r.o.demo_rate, 200);
+    assert_int_equal(r.o.duration_ns + r.o.slow_ns + r.o.iterations + r.o.max_rate, 0);
+    assert_false(r.o.batch || r.o.no_color || r.o.ascii || r.o.force || r.o.slow_args);
+    assert_null(r.o.entry);
+    done(&r);
+}
+
+static void everything(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "app@10.0.0.1:4370", "-t", "web=my_web:handle/1", "--tier", "MyApp.Repo.get/2", "-e",
+        "get", "-i", "my_web:handle/1 arg(1)", "--sample", "1/10", "--returns", "full",
+        "--transport", "auto", "--slow", "20ms", "--slow-args", "--max-age", "500ms", "--max-rate",
+        "1.5k/s", "--cooldown", "2s", "--duration", "1m", "-b", "-d", "250ms", "-n", "3",
+        "--format", "csv", "-o", "out.csv", "--record", "r.kp", "--cookie-file", "c", "--setcookie",
+        "secret", "--name", "me_1", "--no-color", "--ascii", "--force");
+    const struct options *o = &r.o;
+    assert_string_equal(o->node[0], "app@10.0.0.1:4370");
+    assert_int_equal(o->n_tiers, 2);
+    assert_string_equal(o->tier[0].name, "web");
+    assert_string_equal(o->tier[0].mfa, "my_web:handle/1");
+    assert_string_equal(o->tier[1].name, "get");
+    assert_string_equal(o->tier[1].mfa, "MyApp.Repo.get/2");
+    assert_string_equal(o->entry, "get");
+    assert_string_equal(o->identity, "my_web:handle/1 arg(1)");
+    assert_int_equal(o->sample, 10);
+    assert_int_equal(o->returns, RETURNS_FULL);
+    assert_int_equal(o->slow_ns, 20000000);
+    assert_int_equal(o->max_age_ns, 500000000);
+    assert_int_equal(o->max_rate, 1500);
+    assert_int_equal(o->cooldown_ns, 2000000000);
+    assert_int_equal(o->duration_ns, 60000000000);
+    assert_int_equal(o->delay_ns, 250000000);
+    assert_int_equal(o->iterations, 3);
+    assert_int_equal(o->format, EXPORT_CSV);
+    assert_string_equal(o->output, "out.csv");
+    assert_string_equal(o->record, "r.kp");
+    assert_string_equal(o->cookie_file, "c");
+    assert_string_equal(o->setcookie, "secret");
+    assert_string_equal(o->name, "me_1");
+    assert_true(o->batch && o->slow_args && o->no_color && o->ascii && o->force);
+    done(&r);
+}
+
+static void modes(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--demo", "--demo-rate", "500");
+    assert_int_equal(r.o.mode, OPTIONS_DEMO);
+    assert_int_equal(r.o.demo_rate, 500);
+    done(&r);
+    RUN(&r, "--demo", "--batch", "-e", "db"); /* the demo brings its own tiers */
+    done(&r);
+    RUN(&r, "--replay", "x.kp", "-b");
+    assert_int_equal(r.o.mode, OPTIONS_REPLAY);
+    assert_string_equal(r.o.replay, "x.kp");
+    done(&r);
+    RUN(&r, "-e", "none", "-t", "m:f/1", "--", "a@b");
+    assert_true(r.o.entry_none);
+    assert_null(r.o.entry);
+    done(&r);
+}
+
+/* ps shows argv to every user of the machine. */
+static void cookie_is_blanked(void **state)
+{
+    (void)state;
+    static const char *const ways[][3] = {{"--setcookie", "s3cret", "a@b"},
+                                          {"--setcookie=s3cret", "a@b", NULL},
+                                          {"--setc=s3cret", "a@b", NULL},
+                                          {"a@b", "--setcookie", "s3cret"}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct run r;
+        parse(&r, (const char *const[]){ways[i][0], ways[i][1], ways[i][2], NULL});
+        assert_int_equal(r.result, OPTIONS_RUN);
+        assert_string_equal(r.o.setcookie, "s3cret");
+        for (int k = 0; k < r.argc; k++)
+            assert_null(strstr(r.argv[k], "s3cret"));
+        done(&r);
+    }
+}
+
+static void tier_names(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "a@b", "-t", "a:get/1", "-t", "b:get/2", "-t", "c:get/2", "-t", "get/2=d:x/1", "-t",
+        "none:none/0", "-t", "eq=m:'=:='/2", "-t", "'a=b':f/1");
+    static const char *const want[] = {"get", "get#2", "get#3", "get/2", "none/0", "eq", "f"};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        assert_string_equal(r.o.tier[i].name, want[i]);
+    done(&r);
+}
+
+struct mistake {
+    const char *args[8];
+    const char *says[3];
+};
+
+static void mistakes(void **state)
+{
+    (void)state;
+    static const struct mistake all[] = {
+        {{NULL}, {"nothing to look at", "--demo"}},
+        {{"app"}, {"app", "name@host"}},
+        {{"@host"}, {"name@host"}},
+        {{"app@"}, {"name@host"}},
+        {{"a@b@c"}, {"name@host"}},
+        {{"a@b:0"}, {"port"}},
+        {{"a@b:65536"}, {"port"}},
+        {{"a@b", "c@d"}, {"c@d", "one node"}},
+        {{"a@b", "--demo"}, {"a@b", "--demo", "exclude"}},
+        {{"--demo", "--replay", "f"}, {"--demo", "--replay", "exclude"}},
+        {{"a@b", "--replay", "f"}, {"--replay", "exclude"}},
+        {{"--bogus", "a@b"}, {"--bogus", "no option"}},
+        {{"--bogus=s3cret", "a@b"}, {"--bogus ", "no option"}},
+        {{"-x", "a@b"}, {"-x", "no option"}},
+        {{"-t"}, {"-t", "needs a value"}},
+        {{"--tier"}, {"--tier", "needs a value"}},
+        {{"--demo=1"}, {"--demo", "no value"}},
+        {{"--s", "1", "a@b"}, {"--s", "more than one"}},
+        {{"-t", "x", "a@b"}, {"tier x", "my_db:query/2"}},
+        {{"-t", "m:f", "a@b"}, {"tier m:f"}},
+        {{"-t", "=m:f/1", "a@b"}, {"tier", "name"}},
+        {{"-t", "_total=m:f/1", "a@b"}, {"_total"}},
+        {{"-t", "none=m:f/1", "a@b"}, {"none"}},
+        {{"-t", "a=m:f/1", "-t", "a=m:g/1", "a@b"}, {"tier a", "twice"}},
+        {{"-t", "a=m:f/1", "-t", "b=m:f/1", "a@b"}, {"m:f/1", "twice"}},
+        {{"-t", "m:f/1", "-e", "g", "a@b"}, {"--entry g", "no tier"}},
+        {{"-e", "g", "a@b"}, {"--entry g", "no tier"}},
+        {{"-i", " ", "a@b"}, {"--identity", "empty"}},
+        {{"--sample", "10", "a@b"}, {"--sample 10", "1/N"}},
+        {{"--sample", "1/0", "a@b"}, {"--sample 1/0", "1/N"}},
+        {{"--sample", "1/99999999999999999999", "a@b"}, {"--sample", "1/N"}},
+        {{"--returns", "fat", "a@b"}, {"--returns fat", "lean"}},
+        {{"--transport", "native", "a@b"}, {"native", "dist"}},
+        {{"--transport", "smoke", "a@b"}, {"smoke", "dist"}},
+        {{"--slow", "fast", "a@b"}, {"--slow fast", "20ms"}},
+        {{"--slow-args", "a@b"}, {"--slow-args", "--slow 20ms"}},
+        {{"-d", "1ms", "a@b"}, {"--delay 1ms", "too short"}},
+        {{"--max-rate", "0", "a@b"}, {"--max-rate 0", "20k"}},
+        {{"--max-rate", "1.2.3", "a@b"}, {"--max-rate", "20k"}},
+        {{"--max-rate", "5/m", "a@b"}, {"--max-rate", "20k"}},
+        {{"-b", "-n", "0", "--demo"}, {"--iterations 0"}},
+        {{"-b", "-n", "-3", "--demo"}, {"--iterations -3"}},
+        {{"--format", "xml", "a@b"}, {"--format xml", "json"}},
+        {{"--format", "json", "a@b"}, {"--format", "--batch"}},
+        {{"-o", "f", "a@b"}, {"--output", "--batch"}},
+        {{"-n", "3", "a@b"}, {"--iterations", "--batch"}},
+        {{"-b", "a@b"}, {"--batch", "--tier"}},
+        {{"--setcookie", "", "a@b"}, {"--setcookie"}},
+        {{"--name", "a@b", "a@b"}, {"--name a@b"}},
+        {{"--record", "f", "--replay", "g"}, {"--record", "--replay"}},
+        {{"--demo-rate", "5", "a@b"}, {"--demo-rate", "--demo"}},
+        {{"-f", "/nonexistent/x", "a@b"}, {"/nonexistent/x", "No such file"}},
+        {{"--slow", "\x1b[2J\n", "a@b"}, {"--slow", "20ms"}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct run r;
+        parse(&r, all[i].args);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        for (size_t k = 0; k < 3 && all[i].says[k]; k++)
+            if (!strstr(r.e.text, all[i].says[k]))
+                fail_msg("case %zu: \"%s\" lacks \"%s\"", i, r.e.text, all[i].says[k]);
+        for (const char *c = r.e.text; *c; c++) /* one line, fit for a terminal */
+            assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
+        assert_null(strstr(r.e.text, "s3cret"));
+        done(&r);
+    }
+}
+
+static void too_many_tiers(void **state)
+{
+    (void)state;
+    static char text[TIER_MAX + 1][24];
+    const char *args[2 * TIER_MAX + 4];
+    size_t n = 0;
+    struct run r;
+    for (int i = 0; i <= TIER_MAX; i++) {
+        snprintf(text[i], sizeof text[i], "m:f%d/1", i);
+        args[n++] = "-t";
+        args[n++] = text[i];
+    }
+    args[n++] = "a@b";
+    args[n] = NULL;
+    parse(&r, args);
+    assert_int_equal(r.result, OPTIONS_USAGE);
+    assert_non_null(strstr(r.e.text, "more than 64 tiers"));
+    done(&r);
+}
+
+/* ---- config file ---- */
+
+static char path[] = "/tmp/kprof_test_options_XXXXXX";
+
+static void with_file(struct run *r, const char *text, const char *const *args)
+{
+    char name[sizeof path];
+    const char *all[ARGS_MAX] = {"-f", name};
+    memcpy(name, path, sizeof path);
+    int fd = mkstemp(name);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    for (size_t i = 0; args[i]; i++)
+        all[i + 2] = args[i];
+    parse(r, all);
+    unlink(name);
+}
+
+#define FILE_RUN(r, text, ...) with_file(r, text, (const char *const[]){__VA_ARGS__, NULL})
+
+static const char config[] =
+    "{tier_config, [{web, {my_web, handle, 1}}, {db, \"MyApp.Repo.get/2\"}]}.\n"
+    "{identity_f, fun ({my_web,handle,[R]}) -> R; (_) -> undefined end}.\n"
+    "{entry, db}. {slow, \"20ms\"}. {sample, \"1/10\"}. {max_rate, 5000}.\n"
+    "{node, 'app@host'}. {ascii, true}. {force, false}. {slow_args, true}.\n";
+
+static void from_file(void **state)
+{
+    (void)state;
+    struct run r;
+    with_file(&r, config, (const char *const[]){NULL});
+    if (r.result != OPTIONS_RUN)
+        fail_msg("%s", r.e.text);
+    assert_string_equal(r.o.node[0], "app@host");
+    assert_int_equal(r.o.n_tiers, 2);
+    assert_string_equal(r.o.tier[0].name, "web");
+    assert_string_equal(r.o.tier[0].mfa, "my_web:handle/1");
+    assert_string_equal(r.o.tier[1].mfa, "MyApp.Repo.get/2");
+    assert_string_equal(r.o.entry, "db");
+    assert_string_equal(r.o.identity, "fun ({my_web,handle,[R]}) -> R; (_) -> undefined end");
+    assert_int_equal(r.o.slow_ns, 20000000);
+    assert_int_equal(r.o.sample, 10);
+    assert_int_equal(r.o.max_rate, 5000);
+    assert_true(r.o.ascii && r.o.slow_args && !r.o.force);
+    done(&r);
+}
+
+static void command_line_wins(void **state)
+{
+    (void)state;
+    struct run r;
+    FILE_RUN(&r, config, "other@host", "-t", "x=m:f/1", "-e", "x", "--slow", "5ms", "-i",
+             "m:f/1 arg(1)");
+    if (r.result != OPTIONS_RUN)
+        fail_msg("%s", r.e.text);
+    assert_string_equal(r.o.node[0], "other@host");
+    assert_int_equal(r.o.n_tiers, 1);
+    assert_string_equal(r.o.tier[0].name, "x");
+    assert_string_equal(r.o.entry, "x");
+    assert_string_equal(r.o.identity, "m:f/1 arg(1)");
+    assert_int_equal(r.o.slow_ns, 5000000);
+    assert_int_equal(r.o.sample, 10);
+    done(&r);
+    FILE_RUN(&r, config, "--demo"); /* the file's node is not meant then */
+    assert_int_equal(r.result, OPTIONS_RUN);
+    assert_int_equal(r.o.mode, OPTIONS_DEMO);
+    done(&r);
+}
+
+static void file_mistakes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *at, *about;
+    } all[] = {
+        {"{entry, a}.\n{bogus, 1}.", ":2:9: ", "bogus"},
+        {"{slow, \"fast\"}.", ":1:8: ", "20ms"},
+        {"{tier_config, [{a, \"nofun\"}]}.", ":1:17: ", "nofun"},
+        {"{tier_config, [{'_total', {m,f,1}}]}.", ":1:17: ", "_total"},
+        {"{ascii, maybe_so}.", ":1:9: ", "true or false"},
+        {"{slow, fun (_) -> x end}.", ":1:8: ", "no fun"},
+        {"{demo, true}.", ":1:8: ", "demo"},
+        {"{config, \"other\"}.", ":1:10: ", "config"},
+        {"{slow-args, true}.", ":1:6: ", "comma"},
+        {"{tier_config, [{a, {m, f, 1}}", ":1:30: ", "]"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct run r;
+        FILE_RUN(&r, all[i].text, "a@b");
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        if (!strstr(r.e.text, all[i].at) || !strstr(r.e.text, all[i].about))
+            fail_msg("\"%s\" lacks \"%s\" or \"%s\"", r.e.text, all[i].at, all[i].about);
+        done(&r);
+    }
+}
+
+/* ---- the rest ---- */
+
+static void help_fits(void **state)
+{
+    (void)state;
+    const char *line = help_text();
+    for (const char *end; (end = strchr(line, '\n')); line = end + 1)
+        if (text_width(line, (size_t)(end - line)) > 80)
+            fail_msg("wider than 80 columns: %.*s", (int)(end - line), line);
+    assert_int_equal(*line, '\0');
+    static const char *const must[] = {
+        "--tier",   "--entry",       "--identity",   "--sample",   "--returns",  "--transport",
+        "--slow",   "--slow-args",   "--max-age",    "--max-rate", "--cooldown", "--duration",
+        "--batch",  "--delay",       "--iterations", "--format",   "--output",   "--record",
+        "--replay", "--cookie-file", "--setcookie",  "--name",     "--no-color", "--ascii",
+        "--force",  "--demo",        "--demo-rate",  "--version",  "--help",     "--config",
+        "Examples:"};
+    for (size_t i = 0; i < sizeof must / sizeof *must; i++)
+        if (!strstr(help_text(), must[i]))
+            fail_msg("--help lacks %s", must[i]);
+}
+
+static void no_color_of_the_environment(void **state)
+{
+    (void)state;
+    struct run r;
+    setenv("NO_COLOR", "1", 1);
+    RUN(&r, "a@b");
+    assert_true(r.o.no_color);
+    done(&r);
+    setenv("NO_COLOR", "", 1);
+    RUN(&r, "a@b");
+    assert_false(r.o.no_color);
+    done(&r);
+    unsetenv("NO_COLOR");
+}
+
+/* For tiers typed on the screen. */
+static void tier_text(void **state)
+{
+    (void)state;
+    struct option_tier t;
+    struct err e = {{0}};
+    assert_int_equal(options_tier_parse("db=my_db:query/2", &t, &e), 0);
+    assert_string_equal(t.name, "db");
+    assert_string_equal(t.mfa, "my_db:query/2");
+    assert_int_equal(options_tier_parse("my_db:query/2", &t, &e), 0);
+    assert_string_equal(t.name, "");
+    options_tier_name(&t, &t, 1);
+    assert_string_equal(t.name, "query");
+    char longest[400];
+    memset(longest, 'f', sizeof longest);
+    memcpy(longest, "m:", 2);
+    memcpy(longest + 240, "/1", 3);
+    assert_int_equal(options_tier_parse(longest, &t, &e), 0);
+    options_tier_name(&t, NULL, 0);
+    assert_int_equal(strlen(t.name), TIER_NAME_BYTES - 1);
+    struct option_tier same = t;
+    options_tier_name(&t, &same, 1);
+    assert_int_equal(strlen(t.name), TIER_NAME_BYTES - 1);
+    assert_string_not_equal(t.name, same.name);
+    memset(longest, 'n', 100);
+    memcpy(longest + 100, "=m:f/1", 7);
+    assert_int_equal(options_tier_parse(longest, &t, &e), -1);
+    assert_int_equal(options_tier_parse("\x1b[2J=m:f/1", &t, &e), -1);
+    assert_null(strchr(e.text, 0x1b));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(everything),
+        cmocka_unit_test(modes),
+        cmocka_unit_test(cookie_is_blanked),
+        cmocka_unit_test(tier_names),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(too_many_tiers),
+        cmocka_unit_test(from_file),
+        cmocka_unit_test(command_line_wins),
+        cmocka_unit_test(file_mistakes),
+        cmocka_unit_test(help_fits),
+        cmocka_unit_test(no_color_of_the_environment),
+        cmocka_unit_test(tier_text),
+    };
+    unsetenv("NO_COLOR");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
