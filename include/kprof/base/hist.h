@@ -27,7 +27,7 @@ void hist_init(struct hist *h);
 void hist_release(struct hist *h);
 void hist_clear(struct hist *h); /* keeps the octaves' memory, zeroed */
 void hist_add(struct hist *h, uint64_t value_ns);
-void hist_merge(struct hist *into, const struct hist *from);
+void hist_merge(struct hist *into, const struct hist *from); /* of two, not of one with itself */
 /* Adds everything but the buckets: what hist_unpack_add leaves to its caller. */
 void hist_merge_scalars(struct hist *into, uint64_t count, double sum_ns, double sumsq_ns,
                         uint64_t min_ns, uint64_t max_ns, uint64_t clipped);
