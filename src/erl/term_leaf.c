@@ -82,8 +82,10 @@ void pen_done(struct pen *p)
             break;
         end--;
     }
-    p->out->len = end;
-    p->out->data[end] = 0;
+    if (end < p->out->len) { /* an empty buf's data is not to be written */
+        p->out->len = end;
+        p->out->data[end] = 0;
+    }
     buf_add(p->out, "...", dots);
 }
 

@@ -100,6 +100,19 @@ static void output_is_bounded(void **state)
     buf_release(&out);
 }
 
+static void nothing_fits_an_empty_buf(void **state)
+{
+    struct etf c;
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 0);
+    etf_init(&c, terms[0].bytes + 1, terms[0].n - 1);
+    assert_true(term_print(&c, &out, 0));
+    assert_string_equal(out.data, "");
+    buf_release(&out);
+}
+
 static void depth_is_bounded(void **state)
 {
     const size_t n = 1u << 20;
@@ -377,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prints_as_erl_does),
         cmocka_unit_test(output_is_bounded),
+        cmocka_unit_test(nothing_fits_an_empty_buf),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(identities_are_bare),
         cmocka_unit_test(mfas_as_their_language_writes_them),
