@@ -31,6 +31,8 @@
     on = false, % flags are on
     paused = none, % lease | overload
     heard, % monotonic ms
+    pause_ms = ?PAUSE_MS,
+    end_ms = ?END_MS,
     cpu,
     beat = 0,
     zero = 0, % beats that saw the control word 0
@@ -55,7 +57,14 @@ init(From, #{pid := Pid, node := Node} = Opts) ->
         {ok, S0, Info} ->
             erlang:monitor_node(Node, true),
             From ! {started, self(), {ok, self(), Info}},
-            S = S0#s{pid = Pid, node = Node, heard = now_ms(), cpu = cpu()},
+            S = S0#s{
+                pid = Pid,
+                node = Node,
+                heard = now_ms(),
+                cpu = cpu(),
+                pause_ms = maps:get(pause_ms, Opts, ?PAUSE_MS),
+                end_ms = maps:get(end_ms, Opts, ?END_MS)
+            },
             erlang:send_after(?BEAT_MS, self(), beat),
             loop(S);
         Error ->
@@ -501,8 +510,8 @@ beat(#s{heard = Heard, beat = N} = S0) ->
     S1 = heartbeat(S0#s{beat = N + 1}),
     S2 = if N rem 2 =:= 0 -> watch_reloads(ticket_lives(S1)); true -> S1 end,
     if
-        Silence > ?END_MS -> leave(S2);
-        Silence > ?PAUSE_MS, S2#s.paused =:= none, S2#s.on -> loop((trace_off(S2))#s{paused = lease});
+        Silence > S2#s.end_ms -> leave(S2);
+        Silence > S2#s.pause_ms, S2#s.paused =:= none, S2#s.on -> loop((trace_off(S2))#s{paused = lease});
         true -> loop(S2)
     end.
 

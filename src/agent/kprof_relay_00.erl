@@ -244,7 +244,7 @@ orphaned(#s{undo = Undo} = S) ->
     kprof_keeper_00:undo(Undo, [self(), S#s.pacer]),
     send(S, {ke, keeper_died, <<"the keeper on the node was killed: tracing is off, the agent has cleaned up and ended">>}),
     send(S, {kx, S#s.seq}),
-    exit(normal).
+    exit(shutdown). % not normal: the pacer is linked
 
 %% ---- The pacer ----
 

@@ -167,12 +167,11 @@ both(A, B, F) ->
 ones(0) -> 0;
 ones(X) -> (ones(X bsr 1) bsl 1) bor 1.
 
+%% '$1', '$_', '$$', '_': not constants; what else begins so is refused with them.
 variable(X) ->
     case atom_to_list(X) of
-        "_" -> true;
-        "$$" -> true;
-        [$$ | Digits] -> Digits =/= [] andalso lists:all(fun(C) -> C >= $0 andalso C =< $9 end, Digits);
-        _ -> false
+        [C | _] -> C =:= $$ orelse C =:= $_;
+        [] -> false
     end.
 
 %% ---- The VM: the only calls that set or clear anything. Session: none (the global trace) or a session of `trace` ----
@@ -503,8 +502,8 @@ match({match, _, P1, P2}, E, Acc) -> match(P2, E, match(P1, E, Acc));
 match({map, L, Fields}, E, {Known, Guards}) ->
     lists:foldl(fun(F, Acc) -> field(F, E, Acc) end, {Known, [call(L, is_map, [E]) | Guards]}, Fields);
 match({tuple, L, Ps}, E, {Known, Guards}) ->
-    Size = {op, L, '=:=', call(L, tuple_size, [E]), {integer, L, length(Ps)}},
-    each(Ps, 1, E, L, {Known, [Size, call(L, is_tuple, [E]) | Guards]});
+    Size = {op, L, '=:=', call(L, size, [E]), {integer, L, length(Ps)}},
+    each(Ps, 1, E, L, {Known, [Size, call(L, is_tuple, [E]) | Guards]}); % tuple_size: not known to OTP 25's ms_transform
 match({cons, L, H, T}, E, {Known, Guards}) ->
     Some = [{op, L, '=/=', E, {nil, L}}, call(L, is_list, [E])],
     match(T, call(L, tl, [E]), match(H, call(L, hd, [E]), {Known, Some ++ Guards}));

@@ -1,0 +1,130 @@
+%% Work for the agent's tests, loaded on the target. Portable back to OTP 25.
+-module(agent_load).
+-export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
+-export([job/2, entries/1, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, clean/0]).
+
+entry(X) -> R = ?MODULE:tier(X), {ok, R}.
+tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
+leaf(X) -> X.
+three(A, B, C) -> {A, B, C}.
+none() -> ok.
+throws(X) -> throw(X).
+tail(X) -> ?MODULE:leaf(X).
+big(X, State) -> _ = X, State.
+
+%% Runs a job in a process of its own, without a token before and after, so that none travels to the tester.
+job(F, Args) ->
+    seq_trace:set_token([]),
+    {P, R} = spawn_monitor(fun() ->
+        Result = apply(?MODULE, F, Args),
+        seq_trace:set_token([]),
+        exit({result, Result})
+    end),
+    receive
+        {'DOWN', R, process, P, {result, Result}} -> seq_trace:set_token([]), Result;
+        {'DOWN', R, process, P, Why} -> {crashed, Why}
+    end.
+
+entries(L) -> [?MODULE:entry(X) || X <- L].
+
+%% After each entry: does the process carry a token, and which label?
+tokens(L) ->
+    [
+        begin
+            {ok, _} = ?MODULE:entry(X),
+            case seq_trace:get_token(label) of
+                {label, Label} -> {X, Label};
+                [] -> {X, none}
+            end
+        end
+     || X <- L
+    ].
+
+call(Calls) -> [(catch apply(?MODULE, F, Args)) || {F, Args} <- Calls].
+
+%% The same, but nothing comes back: for values that are large.
+quiet(Calls) -> call(Calls), ok.
+
+many(Processes, N) ->
+    Ps = [spawn_monitor(fun() -> entries(lists:seq(1, N)), exit({label, label()}) end) || _ <- lists:seq(1, Processes)],
+    [receive {'DOWN', R, _, _, Why} -> Why end || {_, R} <- Ps].
+
+label() -> seq_trace:get_token(label).
+
+%% The entry's token goes to another process, which does the tier's work there.
+hop(X) ->
+    Self = self(),
+    P = spawn(fun() -> receive {go, Y} -> Self ! {done, ?MODULE:tier(Y)} end end),
+    R = ?MODULE:entry(X),
+    P ! {go, X},
+    receive {done, _} -> R end.
+
+forever(Processes, Pause) ->
+    [spawn(fun() -> endless(Pause) end) || _ <- lists:seq(1, Processes)].
+
+endless(Pause) ->
+    [?MODULE:entry(X) || X <- lists:seq(1, 20)],
+    receive after Pause -> endless(Pause) end.
+
+%% After a test that failed: the next one shall not meet what it left.
+clean() ->
+    [exit(P, kill) || P <- processes(), {_, {?MODULE, endless, 1}} <- [process_info(P, current_function)]],
+    catch dbg:stop(),
+    erlang:trace(all, false, [all]),
+    erlang:trace_pattern({'_', '_', '_'}, false, [local]),
+    erlang:system_flag(trace_control_word, 0),
+    ok.
+
+%% Another tracer, as an operator would use it.
+dbg_on() ->
+    Self = self(),
+    {ok, _} = dbg:tracer(process, {fun(M, N) -> Self ! {dbg, M}, N + 1 end, 0}),
+    P = spawn(fun() -> receive stop -> ok end end),
+    register(agent_load_traced, P),
+    {ok, _} = dbg:p(P, [c, m]),
+    {ok, _} = dbg:tpl(?MODULE, none, 0, [{'_', [], [{return_trace}]}]),
+    ok.
+
+dbg_state() ->
+    P = whereis(agent_load_traced),
+    {erlang:trace_info(P, flags), erlang:trace_info(P, tracer), erlang:trace_info({?MODULE, none, 0}, all), erlang:trace_info(new_processes, all)}.
+
+dbg_off() ->
+    agent_load_traced ! stop,
+    dbg:stop(),
+    ok.
+
+%% What is left of the agent, asked of the VM: processes, modules, patterns, flags, tokens.
+left(MFAs, Modules) ->
+    #{
+        processes => [M || M <- Modules, whereis(M) =/= undefined] ++ [P || P <- processes(), ours(P, Modules)],
+        modules => [M || M <- Modules, erlang:module_loaded(M)],
+        patterns => [MFA || MFA <- MFAs, erlang:trace_info(MFA, traced) =/= {traced, false}],
+        flags => [P || P <- processes(), flagged(P)],
+        new => [x || erlang:trace_info(new_processes, flags) =/= {flags, []}],
+        sessions => length(sessions()),
+        tokens => tokens_left(),
+        tcw => erlang:system_info(trace_control_word)
+    }.
+
+ours(P, Modules) ->
+    case process_info(P, [initial_call, current_function]) of
+        [{_, {A, _, _}}, {_, {B, _, _}}] -> lists:member(A, Modules) orelse lists:member(B, Modules);
+        _ -> false
+    end.
+
+flagged(P) ->
+    case erlang:trace_info(P, flags) of
+        {flags, [_ | _]} -> true;
+        _ -> false
+    end.
+
+sessions() ->
+    case erlang:function_exported(trace, session_info, 1) of
+        true -> [S || {N, _} = S <- apply(trace, session_info, [all]), N =/= legacy];
+        false -> []
+    end.
+
+%% Only the workers' own processes can be asked, by having them look: a probe that all are sent.
+tokens_left() ->
+    length([P || P <- processes(), {dictionary, D} <- [process_info(P, dictionary)], {agent_load_probe, X} <- D, X =/= []]).

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Tests of the agent on nodes of this machine's OTP and, through chroot, of those under KPROF_OTP_ROOTS (trixie: OTP 27,
+# sid: OTP 29). run.sh [TEST...]; KPROF_AGENT_OTP="25 27 29" chooses versions.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+roots=${KPROF_OTP_ROOTS:-$top/build/otp}
+work=$(mktemp -d)
+passed=0 failed=0 skipped=0 node_pid=
+trap '[ -z "$node_pid" ] || kill -9 "$node_pid" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+erlc -Werror +deterministic +no_debug_info -o "$work" "$top"/src/agent/kprof_*_00.erl || exit 1
+erlc -Werror -o "$work" "$here/agent_load.erl" "$here/agent_test.erl" || exit 1
+epmd -daemon 2>/dev/null
+host=$(hostname -s)
+
+# suite VERSION COMMAND...: starts a target with COMMAND, tests it, adds up.
+suite() {
+    label=$1
+    shift
+    name=kprof_agent_target_${label}_$$
+    (cd "$work" && exec "$@" -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/target.log" 2>&1 &
+    node_pid=$!
+    out=$(cd "$work" && erl -kernel logger_level emergency -sname "kprof_agent_tester_${label}_$$" -setcookie kprof_agent -hidden -noinput -pa "$work" \
+        -s agent_test main "$name@$host" "$label" "$work" $tests 2>&1)
+    echo "$out" | grep -v ' passed, '
+    counts=$(echo "$out" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
+    if [ -z "$counts" ]; then
+        echo "FAIL OTP $label: the tester ended early"
+        failed=$((failed + 1))
+    else
+        set -- $counts
+        passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    fi
+    kill -9 "$node_pid" 2>/dev/null
+    wait "$node_pid" 2>/dev/null
+    node_pid=
+}
+
+tests=$*
+own=$(erl -noinput -eval 'io:put_chars(erlang:system_info(otp_release)), halt().')
+wanted=${KPROF_AGENT_OTP:-$own 27 29}
+case " $wanted " in *" $own "*) suite "$own" erl ;; esac
+for version in 27:trixie 29:sid; do
+    root=$roots/${version#*:}
+    version=${version%:*}
+    case " $wanted " in *" $version "*) ;; *) continue ;; esac
+    [ "$version" = "$own" ] && continue
+    if [ -x "$root/usr/bin/erl" ] && [ "$(id -u)" = 0 ]; then
+        suite "$version" chroot "$root" env -i HOME=/root PATH=/usr/bin:/bin erl
+    else
+        echo "skip OTP $version: no root with it at $root (KPROF_OTP_ROOTS)"
+        skipped=$((skipped + 1))
+    fi
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
