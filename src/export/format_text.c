@@ -93,7 +93,9 @@ static void counters(struct buf *out, const struct snapshot *s)
 static const char *row_name(const struct snap_row *r, size_t *indent)
 {
     *indent = r->ident ? 2 : 0;
-    return r->ident ? r->ident : r->tier_name;
+    if (r->ident)
+        return r->ident[0] ? r->ident : "\"\""; /* a row needs a name to be seen */
+    return r->tier_name;
 }
 
 struct widths {

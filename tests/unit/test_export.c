@@ -1,0 +1,532 @@
+/* Text, JSON and CSV of the same snapshots: goldens, validity whatever the names, and agreement of
+ * the figures. KPROF_GOLDEN_UPDATE=1 writes the goldens anew (then read the diff). Runs in the top
+ * directory. */
+#include <fake_snapshot.h>
+#include <kprof/base/text.h>
+#include <kprof/core/tier.h>
+#include <kprof/export/columns.h>
+#include <kprof/export/export.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct buf write_as(const struct snapshot *s, enum export_format f, bool first)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    export_write(&b, s, f, first);
+    assert_false(b.truncated);
+    return b;
+}
+
+/* ---- goldens ---- */
+
+static void golden(const struct snapshot *s, enum export_format f, const char *name)
+{
+    char path[128];
+    struct buf got = write_as(s, f, true);
+    snprintf(path, sizeof path, "tests/golden/export/%s", name);
+    const char *update = getenv("KPROF_GOLDEN_UPDATE");
+    FILE *file = fopen(path, update && *update ? "w+b" : "rb");
+    if (!file)
+        fail_msg("cannot open %s (run in the top directory)", path);
+    if (update && *update) {
+        fwrite(got.data, 1, got.len, file);
+        rewind(file);
+    }
+    char *want = malloc(1 << 20);
+    assert_non_null(want);
+    size_t n = fread(want, 1, (1 << 20) - 1, file);
+    want[n] = '\0';
+    fclose(file);
+    size_t at = 0;
+    while (at < n && at < got.len && want[at] == got.data[at])
+        at++;
+    if (n != got.len || at != n)
+        fail_msg("%s differs at byte %zu:\nwanted: %.80s\ngot:    %.80s", path, at, want + at,
+                 got.data + at);
+    free(want);
+    buf_release(&got);
+}
+
+/* A snapshot with one of everything: odd counters, a note, a trip, a row without calls. */
+static struct fake *everything(void)
+{
+    struct fake *f = fake_standard(6);
+    struct snap_row *r = fake_row(f, 6, "missing", NULL, 0, 0);
+    r->note = fake_str(f, "no such function: my_db:qery/2; near: my_db:query/2");
+    struct snapshot *s = fake_snap(f);
+    s->sample = 10;
+    s->lost.target = 17;
+    s->lost.ring = 3;
+    s->odd.bad_events = 2;
+    s->odd.late = 40;
+    s->breaker.state = BREAKER_HALF_OPEN;
+    s->breaker.trips = 3;
+    s->breaker.next_try_s = 2.5;
+    snprintf(s->breaker.reason, sizeof s->breaker.reason, "events older than 1 s");
+    return f;
+}
+
+static void goldens(void **state)
+{
+    (void)state;
+    struct fake *f = everything();
+    struct snapshot *s = fake_snap(f);
+    golden(s, EXPORT_TEXT, "everything.txt");
+    golden(s, EXPORT_JSON, "everything.json");
+    golden(s, EXPORT_CSV, "everything.csv");
+    fake_free(f);
+    f = fake_new();
+    s = fake_snap(f);
+    golden(s, EXPORT_TEXT, "empty.txt");
+    golden(s, EXPORT_JSON, "empty.json");
+    golden(s, EXPORT_CSV, "empty.csv");
+    fake_free(f);
+    f = fake_hostile();
+    s = fake_snap(f);
+    golden(s, EXPORT_TEXT, "hostile.txt");
+    golden(s, EXPORT_JSON, "hostile.json");
+    golden(s, EXPORT_CSV, "hostile.csv");
+    fake_free(f);
+}
+
+/* ---- a JSON reader: RFC 8259, just enough to tell valid from not ---- */
+
+static const char *json_value(const char *p, int depth);
+
+static const char *blanks(const char *p)
+{
+    return p + strspn(p, " \t\r\n");
+}
+
+static const char *json_string(const char *p)
+{
+    if (*p++ != '"')
+        return NULL;
+    for (; *p != '"'; p++) {
+        if ((unsigned char)*p < 0x20)
+            return NULL;
+        if (*p == '\\') {
+            p++;
+            if (*p == 'u' && strspn(p + 1, "0123456789abcdefABCDEF") < 4)
+                return NULL;
+            if (!*p || !strchr("\"\\/bfnrtu", *p))
+                return NULL;
+        }
+    }
+    return p + 1;
+}
+
+static const char *json_number(const char *p)
+{
+    p += *p == '-';
+    size_t n = strspn(p, "0123456789");
+    if (n == 0 || (n > 1 && *p == '0'))
+        return NULL;
+    p += n;
+    if (*p == '.') {
+        n = strspn(p + 1, "0123456789");
+        if (n == 0)
+            return NULL;
+        p += n + 1;
+    }
+    return p;
+}
+
+/* Members of an object or elements of an array; p is behind the opening bracket. */
+static const char *json_members(const char *p, char close, int depth)
+{
+    p = blanks(p);
+    if (*p == close)
+        return p + 1;
+    for (;;) {
+        if (close == '}') {
+            p = json_string(blanks(p));
+            if (!p || *(p = blanks(p)) != ':')
+                return NULL;
+            p++;
+        }
+        p = json_value(blanks(p), depth + 1);
+        if (!p)
+            return NULL;
+        p = blanks(p);
+        if (*p == close)
+            return p + 1;
+        if (*p++ != ',')
+            return NULL;
+    }
+}
+
+static const char *json_value(const char *p, int depth)
+{
+    if (depth > 20)
+        return NULL;
+    if (*p == '{' || *p == '[')
+        return json_members(p + 1, *p == '{' ? '}' : ']', depth);
+    if (*p == '"')
+        return json_string(p);
+    static const char *const words[] = {"true", "false", "null"};
+    for (size_t i = 0; i < 3; i++)
+        if (strncmp(p, words[i], strlen(words[i])) == 0)
+            return p + strlen(words[i]);
+    return json_number(p);
+}
+
+static void is_one_json_line(const struct buf *b)
+{
+    const char *end = json_value(b->data, 0);
+    assert_non_null(end);
+    assert_string_equal(end, "\n");
+    assert_int_equal(strlen(b->data), b->len);
+}
+
+/* Valid UTF-8 with no control character but the newline. */
+static void is_harmless(const struct buf *b)
+{
+    for (size_t i = 0; i < b->len;) {
+        uint32_t cp;
+        i += text_next(b->data + i, b->len - i, &cp);
+        if (cp != '\n' && (cp == UINT32_MAX || cp < 0x20 || (cp >= 0x7f && cp < 0xa0) ||
+                           (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069)))
+            fail_msg("character %x before byte %zu", cp, i);
+    }
+}
+
+/* ---- a CSV reader: RFC 4180 ---- */
+
+/* Next field into cell (cut when longer); *p goes behind its separator. True at the end of a line.
+ */
+static bool csv_field(const char **p, char *cell, size_t cap)
+{
+    size_t n = 0;
+    bool quoted = **p == '"';
+    const char *s = *p + quoted;
+    for (; *s; s++) {
+        if (quoted && *s == '"' && *++s != '"')
+            break;
+        if (!quoted && (*s == ',' || *s == '\n'))
+            break;
+        assert_true(*s != '\n');
+        assert_true(quoted || *s != '"');
+        if (n + 1 < cap)
+            cell[n++] = *s;
+    }
+    cell[n] = '\0';
+    assert_true(*s == ',' || *s == '\n');
+    *p = s + 1;
+    return *s == '\n';
+}
+
+static size_t csv_width(const char **p)
+{
+    char cell[8];
+    size_t n = 1;
+    while (!csv_field(p, cell, sizeof cell))
+        n++;
+    return n;
+}
+
+static void hostile_names(void **state)
+{
+    (void)state;
+    struct fake *f = fake_hostile();
+    struct snap_row *r = fake_row(f, 3, "=cmd|' /C calc'!A0", "say \"hi\", @you\r\nnow", 10, 1);
+    r->note = fake_str(f, "-1+1\n\"");
+    fake_row(f, 3, "+1", "  =SUM(A1)", 10, 1);
+    struct snapshot *s = fake_snap(f);
+    struct buf text = write_as(s, EXPORT_TEXT, true), json = write_as(s, EXPORT_JSON, true),
+               csv = write_as(s, EXPORT_CSV, true);
+    is_harmless(&text);
+    is_harmless(&json);
+    is_harmless(&csv);
+    is_one_json_line(&json);
+    const char *p = csv.data;
+    size_t lines = 0, width = csv_width(&p);
+    for (; *p; lines++)
+        assert_int_equal(csv_width(&p), width);
+    assert_int_equal(lines, s->n_rows);
+    assert_null(strstr(csv.data, ",\"=")); /* no formula, quoted or not */
+    assert_null(strstr(csv.data, ",\"+"));
+    assert_null(strstr(csv.data, ",\"-"));
+    assert_null(strstr(csv.data, ",\"  ="));
+    assert_non_null(strstr(csv.data, ",\"'=cmd|' /C calc'!A0\",\"say \"\"hi\"\", @you"));
+    buf_release(&text);
+    buf_release(&json);
+    buf_release(&csv);
+    fake_free(f);
+}
+
+/* Every key of DESIGN section 6. */
+static void json_contract(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "\"schema\":1,",
+        "\"final\":false,",
+        "\"node\":\"app@host\"",
+        "\"otp\":\"25\"",
+        "\"elapsed_s\":65.0",
+        "\"window_s\":10.0",
+        "\"tracing\":true",
+        "\"transport\":\"dist\"",
+        "\"returns\":\"lean\"",
+        "\"sample\":10",
+        "\"breaker\":{\"state\":\"half-open\",\"trips\":3,\"reason\":\"events older than 1 s\"}",
+        "\"calls\":{\"received\":",
+        "\"aggregated\":",
+        "\"open\":7",
+        "\"expired\":0",
+        "\"unattributed\":12",
+        "\"lost\":{\"target\":17,\"ring\":3}",
+        "\"requests\":{\"started\":",
+        "\"finished\":",
+        "\"rows\":[{",
+        "\"tier\":\"db\",\"identity\":\"create\",",
+        "\"identity\":null",
+        "\"slow\":[{\"at\":\"2026-11-21T03:04:05.678Z\"",
+        "\"pid\":\"<0.123.0>\"",
+        "\"request\":7000",
+        "\"odd\":{",
+        "\"note\":\"no such function"};
+    struct fake *f = everything();
+    struct buf b = write_as(fake_snap(f), EXPORT_JSON, true);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strstr(b.data, keys[i]))
+            fail_msg("JSON lacks %s", keys[i]);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        char key[40];
+        snprintf(key, sizeof key, "\"%s\":", columns[i].key);
+        if (!strstr(b.data, key))
+            fail_msg("JSON lacks %s", key);
+    }
+    buf_release(&b);
+    fake_free(f);
+    f = fake_new();
+    b = write_as(fake_snap(f), EXPORT_JSON, true);
+    is_one_json_line(&b);
+    assert_non_null(strstr(b.data, "\"reason\":null"));
+    assert_null(strstr(b.data, "\"odd\""));
+    buf_release(&b);
+    fake_free(f);
+}
+
+/* ---- agreement ---- */
+
+struct figures {
+    size_t n;
+    char cell[64][COLUMNS][COLUMN_CELL_BYTES];
+};
+
+static void figures_of_json(const struct buf *b, struct figures *f)
+{
+    const char *p = strstr(b->data, "\"rows\":[");
+    assert_non_null(p);
+    for (f->n = 0; (p = strstr(p, "{\"tier\":")) && !strstr(b->data, "\"slow\":[{"); f->n++) {
+        for (size_t c = 0; c < COLUMNS; c++) {
+            char key[40];
+            snprintf(key, sizeof key, "\"%s\":", columns[c].key);
+            p = strstr(p, key);
+            assert_non_null(p);
+            p += strlen(key);
+            snprintf(f->cell[f->n][c], COLUMN_CELL_BYTES, "%.*s", (int)strcspn(p, ",}"), p);
+        }
+    }
+}
+
+static void figures_of_csv(const struct buf *b, struct figures *f)
+{
+    const char *p = b->data;
+    char cell[256], head[64][COLUMN_CELL_BYTES];
+    size_t width = 0;
+    while (!csv_field(&p, head[width++], COLUMN_CELL_BYTES))
+        assert_true(width < 63);
+    for (f->n = 0; *p; f->n++) {
+        for (size_t i = 0; i < width; i++) {
+            csv_field(&p, cell, sizeof cell);
+            for (size_t c = 0; c < COLUMNS; c++)
+                if (strcmp(head[i], columns[c].key) == 0)
+                    snprintf(f->cell[f->n][c], COLUMN_CELL_BYTES, "%.63s", cell);
+        }
+    }
+}
+
+/* The figures are the last words of a line of the table. */
+static void figures_of_text(const struct buf *b, struct figures *f)
+{
+    const char *line = strstr(b->data, "tier / identity");
+    assert_non_null(line);
+    line = strchr(line, '\n') + 1;
+    for (f->n = 0; strncmp(line, "times in", 8) != 0; f->n++) {
+        const char *p = strchr(line, '\n'), *next = p + 1;
+        for (size_t c = COLUMNS; c-- > 0;) {
+            const char *end = p;
+            while (p > line && p[-1] != ' ')
+                p--;
+            snprintf(f->cell[f->n][c], COLUMN_CELL_BYTES, "%.*s", (int)(end - p), p);
+            while (p > line && p[-1] == ' ')
+                p--;
+        }
+        line = next;
+    }
+}
+
+static void agree(const struct snapshot *s)
+{
+    static struct figures text, json, csv;
+    struct buf t = write_as(s, EXPORT_TEXT, true), j = write_as(s, EXPORT_JSON, true),
+               v = write_as(s, EXPORT_CSV, true);
+    figures_of_text(&t, &text);
+    figures_of_json(&j, &json);
+    figures_of_csv(&v, &csv);
+    assert_int_equal(text.n, s->n_rows);
+    assert_int_equal(json.n, s->n_rows);
+    assert_int_equal(csv.n, s->n_rows);
+    for (size_t r = 0; r < s->n_rows; r++) {
+        for (size_t c = 0; c < COLUMNS; c++) {
+            const char *in_json = json.cell[r][c], *in_csv = csv.cell[r][c],
+                       *in_text = text.cell[r][c];
+            double exact = strtod(in_csv, NULL), shown = strtod(in_text, NULL), off = 0.0506;
+            if (columns[c].kind == COLUMN_COUNT || strcmp(in_text, "-") == 0)
+                off = 0;
+            if (columns[c].kind == COLUMN_SHARE) {
+                off = 1e-9;
+                shown /= 100;
+            }
+            if (strcmp(in_json, in_csv) != 0 || fabs(exact - shown) > off)
+                fail_msg("row %zu %s: json %s, csv %s, text %s", r, columns[c].key, in_json, in_csv,
+                         in_text);
+        }
+    }
+    buf_release(&t);
+    buf_release(&j);
+    buf_release(&v);
+}
+
+static uint64_t draw(uint64_t *seed) /* splitmix64 (Steele, Lea, Flood) */
+{
+    uint64_t z = *seed += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static void agreement(void **state)
+{
+    (void)state;
+    const char *given = getenv("KPROF_SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    print_message("KPROF_SEED=%llu\n", (unsigned long long)seed);
+    for (int round = 0; round < 50; round++) {
+        struct fake *f = fake_new();
+        for (size_t i = 0; i < 60; i++) {
+            struct snap_row *r =
+                fake_row(f, (unsigned)(i / 10), "some tier", i % 10 ? "an identity" : NULL,
+                         draw(&seed) % 4 ? draw(&seed) >> draw(&seed) % 60 : 0, 0);
+            for (size_t c = 0; c < COLUMNS; c++) {
+                double v = (double)(draw(&seed) >> (11 + draw(&seed) % 40)) / 1000.0;
+                uint64_t n = draw(&seed) >> draw(&seed) % 64;
+                if (columns[c].kind == COLUMN_SHARE)
+                    v = (double)(draw(&seed) % 10001) / 10000;
+                if (r->count == 0) /* what core gives for a row without calls */
+                    v = 0;
+                if (columns[c].kind == COLUMN_COUNT && c > 0)
+                    memcpy((char *)r + columns[c].offset, &n, sizeof n);
+                else if (c > 0)
+                    memcpy((char *)r + columns[c].offset, &v, sizeof v);
+            }
+        }
+        agree(fake_snap(f));
+        fake_free(f);
+    }
+}
+
+/* What is no number is said to be none, in each format. */
+static void no_numbers(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new();
+    struct snap_row *r = fake_row(f, 0, "t", NULL, 5, 1);
+    r->p50_us = NAN;
+    r->max_us = INFINITY;
+    r->rate = NAN;
+    struct snapshot *s = fake_snap(f);
+    struct buf t = write_as(s, EXPORT_TEXT, true), j = write_as(s, EXPORT_JSON, true),
+               v = write_as(s, EXPORT_CSV, true);
+    is_one_json_line(&j);
+    assert_non_null(strstr(j.data, "\"p50_us\":null"));
+    assert_non_null(strstr(j.data, "\"max_us\":null"));
+    assert_null(strstr(t.data, "nan"));
+    assert_null(strstr(t.data, "inf"));
+    assert_null(strstr(v.data, "nan"));
+    assert_null(strstr(v.data, "inf"));
+    buf_release(&t);
+    buf_release(&j);
+    buf_release(&v);
+    fake_free(f);
+}
+
+static void csv_header_once(void **state)
+{
+    (void)state;
+    struct fake *f = fake_standard(0);
+    struct buf a = write_as(fake_snap(f), EXPORT_CSV, true),
+               b = write_as(fake_snap(f), EXPORT_CSV, false);
+    assert_int_equal(strncmp(a.data, "at,node,", 8), 0);
+    const char *rest = strchr(a.data, '\n') + 1;
+    assert_string_equal(rest, b.data);
+    buf_release(&a);
+    buf_release(&b);
+    fake_free(f);
+}
+
+/* Events that do not add up are a bug of ours, and then the text must not claim that they do. */
+static void broken_conservation_shows(void **state)
+{
+    (void)state;
+    struct fake *f = fake_standard(0);
+    struct snapshot *s = fake_snap(f);
+    struct buf t = write_as(s, EXPORT_TEXT, true);
+    assert_null(strstr(t.data, "!="));
+    buf_release(&t);
+    s->calls.received++;
+    t = write_as(s, EXPORT_TEXT, true);
+    assert_non_null(strstr(t.data, "!= aggregated"));
+    buf_release(&t);
+    fake_free(f);
+}
+
+static void format_names(void **state)
+{
+    (void)state;
+    assert_int_equal(export_format_parse("text"), EXPORT_TEXT);
+    assert_int_equal(export_format_parse("json"), EXPORT_JSON);
+    assert_int_equal(export_format_parse("csv"), EXPORT_CSV);
+    assert_int_equal(export_format_parse("CSV"), -1);
+    assert_int_equal(export_format_parse(""), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(goldens),
+        cmocka_unit_test(hostile_names),
+        cmocka_unit_test(json_contract),
+        cmocka_unit_test(agreement),
+        cmocka_unit_test(no_numbers),
+        cmocka_unit_test(csv_header_once),
+        cmocka_unit_test(broken_conservation_shows),
+        cmocka_unit_test(format_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
