@@ -332,8 +332,14 @@ class Kp:
         return "".join(self.lines)
 
     def saw(self):
+        shown = self.stdout[-3000:]
+        if self.rows:  # the last one, without what is nought
+            last = dict(self.rows[-1])
+            last["rows"] = [" ".join("%s=%s" % kv for kv in r.items() if kv[1]) for r in last["rows"]]
+            last["slow"] = last["slow"][:3]
+            shown = "%d objects; the last: %s" % (len(self.rows), json.dumps(last, indent=1)[:6000])
         return "%s\nexit: %s\nstdout: %s\nstderr: %s" % (
-            shlex.join(self.argv), self.proc.poll(), self.stdout[-6000:], self.stderr[-4000:])
+            shlex.join(self.argv), self.proc.poll(), shown, self.stderr[-4000:])
 
     def wait_json(self, deadline_s, test=lambda row: True):
         """The first JSON object that passes the test."""

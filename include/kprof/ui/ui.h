@@ -40,6 +40,7 @@ struct ui;
 
 struct ui_opts {
     bool ascii, no_color;
+    const char *target; /* what "connecting to ..." names; copied, may be NULL */
 };
 
 struct ui *ui_new(const struct ui_opts *o);
@@ -53,6 +54,8 @@ bool ui_is_paused(const struct ui *u);
 
 /* Answers from app. */
 void ui_message(struct ui *u, const char *text, bool is_error); /* one line above the key bar */
+/* typed: the text this answers (an answer to an older text is dropped). An item replaces what follows `NAME=`
+ * in that text, or all of it when the item itself starts with `NAME=`. */
 void ui_set_completions(struct ui *u, const char *typed, const char *const *items, size_t n);
 void ui_ask_overwrite(struct ui *u, const char *path); /* file exists: ask y/n, then INTENT_EXPORT with force */
 /* Opens a prompt again with its text and the error under it, caret at byte `at` (a rule that does not parse). */

@@ -1,0 +1,38 @@
+/* The columns of the table: what each shows, how wide, which go first when there is no room.
+ *
+ * Invariant: a value drawn comes from the row alone. Constant data; any thread. */
+#ifndef KPROF_UI_COLUMNS_H
+#define KPROF_UI_COLUMNS_H
+
+#include <kprof/core/snapshot.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define COLUMNS_MAX 24
+
+enum { SORT_ORDER, SORT_NAME, SORT_COLUMN /* + index of the column */ };
+
+struct column {
+    const char *title;
+    int width;      /* without the blank before it */
+    int priority;   /* 1 is the last to go */
+    enum { COLUMN_COUNT, COLUMN_RATE, COLUMN_TIME, COLUMN_SHARE } kind;
+    bool needs_trace; /* worth nothing while the breaker is open */
+    size_t offset;  /* in struct snap_row */
+    const char *help;
+};
+
+size_t columns_n(void);
+const struct column *column_at(size_t i);
+double column_value(const struct column *c, const struct snap_row *r);
+void column_text(const struct column *c, const struct snap_row *r, char *out); /* FIGURE_BYTES */
+
+struct column_set {
+    size_t n, index[COLUMNS_MAX]; /* from left to right */
+    int name_cols;                /* what is left for the name */
+};
+
+/* The columns that fit `cols`, names needing name_cols; column `always` (an index, or SIZE_MAX) is kept. */
+void columns_choose(struct column_set *set, int cols, int name_cols, size_t always);
+
+#endif

@@ -1,0 +1,32 @@
+/* A screen: one table of operations, one line in the registry (src/ui/screens.c).
+ *
+ * draw gets the area left by header, message line and key bar (or all above the key bar if `whole`) and may
+ * only remember where it drew; on_key gets what ui.c did not take and returns whether it was for it. */
+#ifndef KPROF_UI_SCREEN_H
+#define KPROF_UI_SCREEN_H
+
+#include <kprof/core/snapshot.h>
+#include <kprof/ui/canvas.h>
+#include <kprof/ui/keys.h>
+#include <kprof/ui/ui.h>
+
+struct rect {
+    int row, col, rows, cols;
+};
+
+struct screen_ops {
+    const char *name;
+    int key;          /* opens it, by ACT_SCREEN or ACT_HELP in keys.c; 0: the main screen */
+    unsigned context; /* its keys */
+    bool whole;       /* draws without the header */
+    void (*draw)(struct ui *u, struct canvas *c, struct rect area, const struct snapshot *s);
+    bool (*on_key)(struct ui *u, int key, enum action act, const struct snapshot *s,
+                   struct intent *out);
+};
+
+extern const struct screen_ops screen_table, screen_slow, screen_log, screen_help;
+
+const struct screen_ops *screen_main(void);
+const struct screen_ops *screen_by_key(int key); /* NULL: none */
+
+#endif

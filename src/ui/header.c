@@ -1,0 +1,264 @@
+#include <kprof/ui/figure.h>
+#include <kprof/ui/state.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One figure of the header: a dim label and a value. */
+struct chip {
+    char label[24], value[300];
+    enum style style;
+};
+
+#define CHIPS 12
+
+struct chips {
+    struct chip chip[CHIPS];
+    size_t n;
+};
+
+__attribute__((format(printf, 4, 5))) static void add(struct chips *l, enum style st,
+                                                      const char *label, const char *fmt, ...)
+{
+    if (l->n == CHIPS) {
+        return;
+    }
+    struct chip *k = &l->chip[l->n++];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(k->value, sizeof k->value, fmt, ap);
+    va_end(ap);
+    snprintf(k->label, sizeof k->label, "%s", label);
+    k->style = st;
+}
+
+/* Draws chips while they fit; the first is drawn in any case, cut. */
+static int draw_chips(struct canvas *c, int row, int col, const struct chips *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct chip *k = &l->chip[i];
+        int label = (int)strlen(k->label);
+        int width = (label ? label + 1 : 0) + (int)strnlen(k->value, 255);
+        if (i > 0 && col + width > c->cols) {
+            return col;
+        }
+        if (label) {
+            col += canvas_text(c, row, col, c->cols - col, STYLE_DIM, k->label) + 1;
+        }
+        col += canvas_text(c, row, col, c->cols - col, k->style, k->value) + 2;
+    }
+    return col;
+}
+
+static enum style load_style(double use)
+{
+    return use >= 0.95 ? STYLE_BAD : use >= 0.8 ? STYLE_WARN : STYLE_NORMAL;
+}
+
+static void node_chips(struct chips *l, const struct snapshot *s)
+{
+    const struct snap_node *n = &s->node;
+    char text[FIGURE_BYTES];
+    add(l, STYLE_BOLD, "", "%s", n->name[0] ? n->name : "?");
+    if (n->scheduler_use >= 0) {
+        figure_share(n->scheduler_use, text);
+        add(l, load_style(n->scheduler_use), "sched", "%s", text);
+    }
+    add(l, STYLE_NORMAL, "runq", "%u", n->run_queue);
+    figure_bytes(n->memory_bytes, text);
+    add(l, STYLE_NORMAL, "mem", "%s", text);
+    add(l, STYLE_NORMAL, "OTP", "%s", n->otp[0] ? n->otp : "?");
+    figure_uptime(n->uptime_s, text);
+    add(l, STYLE_NORMAL, "up", "%s", text);
+    figure_count(n->processes, text);
+    add(l, STYLE_NORMAL, "procs", "%s", text);
+}
+
+static double request_rate(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (s->rows[i].tier == TIER_TOTAL && !s->rows[i].ident) {
+            return s->rows[i].rate;
+        }
+    }
+    return 0;
+}
+
+static void window_chip(struct chips *l, const struct snapshot *s)
+{
+    double whole = (double)window_ns(s->window) / 1e9;
+    char covered[FIGURE_BYTES];
+    if (s->window != WINDOW_RUN && s->window_s < whole * 0.95) {
+        figure_us(s->window_s * 1e6, covered);
+        add(l, STYLE_BOLD, "window", "%s (%s)", window_name(s->window), covered);
+    } else {
+        add(l, STYLE_BOLD, "window", "%s", window_name(s->window));
+    }
+}
+
+static void lost_chip(struct chips *l, const struct snapshot *s)
+{
+    uint64_t lost = s->lost.target + s->lost.ring;
+    char text[FIGURE_BYTES];
+    figure_count(lost, text);
+    add(l, lost ? STYLE_BAD : STYLE_NORMAL, "lost", "%s", text);
+}
+
+static void tracing_chips(struct chips *l, const struct ui *u, const struct snapshot *s)
+{
+    char text[FIGURE_BYTES];
+    bool on = s->node.tracing;
+    add(l, on ? STYLE_GOOD : STYLE_WARN, "", "TRACING %s", on ? "ON" : "OFF");
+    if (u->paused) {
+        add(l, STYLE_WARN, "", "PAUSED");
+    }
+    if (u->table.filter[0]) {
+        add(l, STYLE_KEY, "filter", "%.40s", u->table.filter);
+    }
+    window_chip(l, s);
+    if (s->lost.target + s->lost.ring) {
+        lost_chip(l, s); /* before what may not fit */
+    }
+    figure_rate(request_rate(s), text);
+    add(l, STYLE_BOLD, s->has_entry ? "req/s" : "calls/s", "%s", text);
+    if (!(s->lost.target + s->lost.ring)) {
+        lost_chip(l, s);
+    }
+    figure_rate(s->events_per_s, text);
+    add(l, STYLE_NORMAL, "ev/s", "%s", text);
+    figure_count(s->requests.open, text);
+    add(l, STYLE_NORMAL, "open", "%s", text);
+}
+
+static void breaker_chip(struct chips *l, const struct snapshot *s)
+{
+    const struct snap_breaker *b = &s->breaker;
+    enum style st = b->state == BREAKER_OPEN        ? STYLE_BAD
+                    : b->state == BREAKER_HALF_OPEN ? STYLE_WARN
+                                                    : STYLE_GOOD;
+    if (b->trips) {
+        add(l, st, "breaker", "%s (%llu trips)", breaker_name(b->state),
+            (unsigned long long)b->trips);
+    } else {
+        add(l, st, "breaker", "%s", breaker_name(b->state));
+    }
+}
+
+static void path_chips(struct chips *l, const struct snapshot *s)
+{
+    char text[FIGURE_BYTES];
+    breaker_chip(l, s);
+    uint32_t n = s->sample ? s->sample : 1;
+    add(l, n > 1 ? STYLE_WARN : STYLE_NORMAL, "sample", "1/%u", n);
+    figure_us(s->lag_ms * 1e3, text);
+    add(l, s->lag_ms > 1000 ? STYLE_BAD : STYLE_NORMAL, "lag", "%s", text);
+    add(l, load_style(s->ring_fill), "ring", "%.0f%%", s->ring_fill * 100);
+    add(l, STYLE_NORMAL, "via", "%s", s->node.transport[0] ? s->node.transport : "?");
+    add(l, STYLE_NORMAL, "returns", "%s", s->lean ? "lean" : "full");
+    add(l, STYLE_NORMAL, "relay", "%llu", (unsigned long long)s->node.relay_queue);
+}
+
+/* Where every call went: the conservation law, for those who doubt the figures. */
+static void call_chips(struct chips *l, const struct snapshot *s)
+{
+    const struct {
+        const char *label;
+        uint64_t n;
+        bool odd;
+    } what[] = {
+        {"calls", s->calls.received, false},
+        {"aggregated", s->calls.aggregated, false},
+        {"open", s->calls.open, false},
+        {"expired", s->calls.expired, true},
+        {"unattributed", s->calls.unattributed, false},
+        {"late", s->odd.late, false},
+        {"orphans", s->odd.orphan_returns, false},
+        {"bad", s->odd.bad_events, true},
+        {"folded", s->odd.identities_folded, true},
+        {"full", s->odd.pids_full + s->odd.requests_full, true},
+    };
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
+        char text[FIGURE_BYTES];
+        figure_count(what[i].n, text);
+        add(l, what[i].odd && what[i].n ? STYLE_WARN : STYLE_NORMAL, what[i].label, "%s", text);
+    }
+}
+
+static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
+{
+    bool open = b->state == BREAKER_OPEN;
+    char next[FIGURE_BYTES] = "";
+    if (b->next_try_s > 0 && open) {
+        figure_us(b->next_try_s * 1e6, next);
+    }
+    add(l, open ? STYLE_BAD : STYLE_WARN, "", "BREAKER %s%s%s%s%s%s", open ? "OPEN" : "HALF-OPEN",
+        b->reason[0] ? ": " : "", b->reason, next[0] ? "; next try in " : "", next,
+        open ? "; percentiles are old" : "");
+}
+
+/* The line that says what is wrong now; false: nothing is. */
+static bool trouble(const struct snapshot *s, struct chips *l)
+{
+    const struct snap_node *n = &s->node;
+    if (!n->connected) {
+        add(l, STYLE_BAD, "", "NODE LOST%s%s", n->state[0] ? ": " : "", n->state);
+    } else if (s->breaker.state != BREAKER_CLOSED) {
+        breaker_trouble(l, &s->breaker);
+    } else if (n->state[0]) {
+        add(l, STYLE_WARN, "", "%s", n->state);
+    }
+    return l->n > 0;
+}
+
+/* Lines without the one of trouble. */
+static int plain_rows(int rows)
+{
+    return rows < 6 ? 1 : rows < 16 ? 2 : rows < 30 ? 3 : 4;
+}
+
+int header_rows(const struct snapshot *s, int rows)
+{
+    struct chips l = {.n = 0};
+    int n = plain_rows(rows);
+    return s && rows >= 8 && trouble(s, &l) ? n + 1 : n;
+}
+
+static void draw_nothing_known(const struct ui *u, struct canvas *c)
+{
+    int col = canvas_text(c, 0, 0, c->cols, STYLE_BOLD, "kprof-top");
+    canvas_textf(c, 0, col + 1, c->cols - col - 1, STYLE_WARN, "connecting to %s ...",
+                 u->target[0] ? u->target : "the node");
+}
+
+void header_draw(const struct ui *u, struct canvas *c, int n_rows, const struct snapshot *s)
+{
+    if (!s) {
+        draw_nothing_known(u, c);
+        return;
+    }
+    struct chips l[5] = {{.n = 0}};
+    int plain = plain_rows(c->rows), at = 0;
+    if (plain > 1) {
+        node_chips(&l[at++], s);
+    }
+    tracing_chips(&l[at++], u, s);
+    if (plain > 2) {
+        path_chips(&l[at++], s);
+    }
+    if (plain > 3) {
+        call_chips(&l[at++], s);
+    }
+    if (at < n_rows) {
+        trouble(s, &l[at++]);
+    }
+    for (int row = 0; row < at && row < n_rows; row++) {
+        int col = draw_chips(c, row, 0, &l[row]);
+        if (row == 0 && plain > 1) {
+            char now[FIGURE_BYTES];
+            figure_time(s->wall_ns, false, now);
+            if (col + 9 <= c->cols) {
+                canvas_right(c, row, c->cols - 9, 9, STYLE_DIM, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+#include <kprof/ui/screen.h>
+
+/* The registry. The first is the main screen. */
+static const struct screen_ops *const screens[] = {
+    &screen_table,
+    &screen_slow,
+    &screen_log,
+    &screen_help,
+};
+
+const struct screen_ops *screen_main(void)
+{
+    return screens[0];
+}
+
+const struct screen_ops *screen_by_key(int key)
+{
+    for (size_t i = 0; key != 0 && i < sizeof screens / sizeof *screens; i++) {
+        if (screens[i]->key == key) {
+            return screens[i];
+        }
+    }
+    return NULL;
+}

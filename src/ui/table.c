@@ -1,0 +1,299 @@
+#include <kprof/base/text.h>
+#include <kprof/ui/columns.h>
+#include <kprof/ui/figure.h>
+#include <kprof/ui/state.h>
+#include <stdio.h>
+#include <string.h>
+
+void table_view(const struct ui *u, const struct snapshot *s, struct view *v)
+{
+    const struct table_state *t = &u->table;
+    struct view_opts o = {
+        .pivot = t->pivot,
+        .reverse = t->reverse,
+        .sort = t->sort,
+        .filter = t->filter,
+        .folds = &t->folds[t->pivot],
+    };
+    view_build(v, s, &o);
+}
+
+/* The selected row may have moved, or be gone: then what is in its place. */
+void table_find_selection(struct table_state *t, const struct view *v)
+{
+    size_t i = t->has_key ? view_find(v, t->key) : v->n;
+    if (i < v->n) {
+        t->at.sel = i;
+    } else if (t->at.sel >= v->n) {
+        t->at.sel = v->n ? v->n - 1 : 0;
+    }
+}
+
+const struct snap_row *table_selected(struct ui *u, const struct snapshot *s)
+{
+    if (!s) {
+        return NULL;
+    }
+    struct view v;
+    table_view(u, s, &v);
+    table_find_selection(&u->table, &v);
+    const struct snap_row *r = v.n ? v.lines[u->table.at.sel].row : NULL;
+    view_release(&v);
+    return r;
+}
+
+/* --- drawing --- */
+
+/* What must jump to the eye: in each column of times the slowest tier, and the slowest kind of
+ * request of any tier. `_total` is no tier: it is always the slowest. */
+struct peaks {
+    double head[COLUMNS_MAX], leaf[COLUMNS_MAX];
+};
+
+struct painter {
+    struct canvas *c;
+    struct column_set set;
+    struct peaks peaks;
+    bool blind; /* breaker open: what needs a trace is old */
+};
+
+static void find_peaks(struct peaks *p, const struct column_set *set, const struct view *v)
+{
+    memset(p, 0, sizeof *p);
+    for (size_t i = 0; i < v->n; i++) {
+        const struct line *l = &v->lines[i];
+        for (size_t j = 0; l->row && !l->pinned && j < set->n; j++) {
+            const struct column *k = column_at(set->index[j]);
+            double x = column_value(k, l->row), *top = l->head ? &p->head[j] : &p->leaf[j];
+            if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > *top) {
+                *top = x;
+            }
+        }
+    }
+}
+
+static const char *sort_mark(const struct ui *u, bool ascending_first)
+{
+    bool up = ascending_first != u->table.reverse;
+    return u->opts.ascii ? (up ? "^" : "v") : (up ? "\xe2\x96\xb2" : "\xe2\x96\xbc");
+}
+
+static void draw_titles(struct ui *u, struct painter *p, int row, int col, const struct view *v)
+{
+    const struct table_state *t = &u->table;
+    struct canvas *c = p->c;
+    char title[64];
+    const char *what = t->pivot ? "REQUEST" : "TIER";
+    canvas_fill(c, row, col, c->cols - col, STYLE_HEAD, ' ');
+    const char *mark = t->sort == SORT_NAME || t->reverse ? sort_mark(u, true) : "";
+    if (t->sort >= SORT_COLUMN) {
+        mark = "";
+    }
+    if (v->n > t->at.page) {
+        snprintf(title, sizeof title, "%s%s %zu/%zu", what, mark, t->at.sel + 1, v->n);
+    } else {
+        snprintf(title, sizeof title, "%s%s", what, mark);
+    }
+    canvas_text(c, row, col, p->set.name_cols, STYLE_HEAD, title);
+    col += p->set.name_cols;
+    for (size_t i = 0; i < p->set.n; i++) {
+        const struct column *k = column_at(p->set.index[i]);
+        bool sorted = t->sort == SORT_COLUMN + (int)p->set.index[i];
+        bool stale = p->blind && k->needs_trace;
+        snprintf(title, sizeof title, "%s%s%s", stale ? "~" : "", k->title,
+                 sorted ? sort_mark(u, false) : "");
+        enum style st = sorted ? STYLE_SELECT : STYLE_HEAD;
+        if (sorted) {
+            canvas_fill(c, row, col, k->width + 1, st, ' ');
+        }
+        canvas_right(c, row, col, k->width + 1, st, title);
+        col += k->width + 1;
+    }
+}
+
+static enum style cell_style(const struct painter *p, const struct line *l, size_t j)
+{
+    const struct column *k = column_at(p->set.index[j]);
+    double x = column_value(k, l->row);
+    if (p->blind && k->needs_trace) {
+        return STYLE_DIM;
+    }
+    if (k->offset == offsetof(struct snap_row, errors)) {
+        return x > 0 ? STYLE_WARN : STYLE_DIM;
+    }
+    if (l->row->count == 0) {
+        return STYLE_DIM;
+    }
+    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !l->pinned && x > 0) {
+        double top = l->head ? p->peaks.head[j] : p->peaks.leaf[j];
+        if (x >= top) {
+            return l->head ? STYLE_BOLD : STYLE_WARN;
+        }
+    }
+    return STYLE_NORMAL;
+}
+
+static void draw_cells(struct painter *p, int row, int col, const struct line *l)
+{
+    for (size_t j = 0; j < p->set.n; j++) {
+        const struct column *k = column_at(p->set.index[j]);
+        char text[FIGURE_BYTES + 1] = "~";
+        bool stale = p->blind && k->needs_trace;
+        column_text(k, l->row, text + stale);
+        if (stale && text[1] == '-') {
+            strcpy(text, "-");
+        }
+        canvas_right(p->c, row, col, k->width + 1, cell_style(p, l, j), text);
+        col += k->width + 1;
+    }
+}
+
+static void draw_name(struct painter *p, int row, int col, const struct line *l)
+{
+    bool ascii = p->c->ascii;
+    int cols = p->set.name_cols, indent = l->head ? 2 : 4;
+    if (l->head && l->children) {
+        const char *open = ascii ? "-" : "\xe2\x96\xbe", *shut = ascii ? "+" : "\xe2\x96\xb8";
+        canvas_text(p->c, row, col, 1, STYLE_DIM, l->folded ? shut : open);
+    }
+    canvas_text(p->c, row, col + indent, cols - indent, l->head ? STYLE_BOLD : STYLE_NORMAL,
+                l->label[0] ? l->label : "\"\"");
+}
+
+static void draw_line(struct painter *p, int row, int col, const struct line *l, bool selected,
+                      bool focus)
+{
+    struct canvas *c = p->c;
+    draw_name(p, row, col, l);
+    int right = col + p->set.name_cols;
+    if (l->row && l->row->note && l->row->count == 0) {
+        canvas_text(c, row, right + 1, c->cols - right - 1, STYLE_WARN, l->row->note);
+    } else if (l->row) {
+        draw_cells(p, row, right, l);
+    }
+    if (selected && focus) {
+        canvas_style(c, row, col, c->cols - col, STYLE_SELECT);
+    }
+}
+
+/* --- no tier yet --- */
+
+static void draw_hint(struct canvas *c, struct rect a)
+{
+    static const char *const hint[] = {
+        "No tiers yet",
+        "",
+        "A tier is a function whose calls are timed: one layer of the system.",
+        "Press a and type one; Tab completes from the node's own modules:",
+        "",
+        "    myapp_db:query/2        db=myapp_db:query/2        MyApp.Repo.get/2",
+        "",
+        "The first tier starts a request; E chooses another.",
+        "i names the kinds of request, e.g.  element(1,arg(1))",
+        "? shows all keys",
+    };
+    int n = (int)(sizeof hint / sizeof *hint);
+    int row = a.row + (a.rows > n ? (a.rows - n) / 3 : 0);
+    int col = a.col + (a.cols > 72 ? (a.cols - 72) / 2 : 0);
+    for (int i = 0, drawn = 0; i < n && drawn < a.rows; i++) {
+        if (a.rows < n && !hint[i][0]) {
+            continue;
+        }
+        canvas_text(c, row + drawn++, col, a.cols, i == 0 ? STYLE_BOLD : STYLE_NORMAL, hint[i]);
+    }
+}
+
+static bool has_tier(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (s->rows[i].tier != TIER_TOTAL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- the screen --- */
+
+/* Until the operator folds something: when not all fits, every layer is shown, and the kinds of
+ * request of the total only. Which layer, which kind: both in sight. */
+static void fold_by_itself(struct ui *u, const struct snapshot *s, struct view *v, size_t lines)
+{
+    struct folds *f = &u->table.folds[u->table.pivot];
+    if (f->by_hand || u->table.filter[0] || v->n == 0) {
+        return;
+    }
+    bool fits = v->unfolded <= lines;
+    uint64_t first = v->lines[0].group;
+    size_t children = v->lines[0].children, heads = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        heads += v->lines[i].head;
+    }
+    bool open_first = v->lines[0].pinned && heads + children <= lines;
+    folds_only(f, !fits, !fits && open_first ? &first : NULL);
+    view_release(v);
+    table_view(u, s, v);
+}
+
+static void draw_table(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+{
+    struct table_state *t = &u->table;
+    bool titles = a.rows > 1;
+    int lines = a.rows - titles > 0 ? a.rows - titles : 0;
+    struct view v;
+    table_view(u, s, &v);
+    fold_by_itself(u, s, &v, (size_t)lines);
+    table_find_selection(t, &v);
+    struct painter p = {.c = c, .blind = s->breaker.state == BREAKER_OPEN};
+    size_t always = t->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(t->sort - SORT_COLUMN);
+    columns_choose(&p.set, a.cols, v.widest < 300 ? (int)v.widest : 300, always);
+    find_peaks(&p.peaks, &p.set, &v);
+    scroll_fit(&t->at, v.n, (size_t)lines);
+    if (titles) {
+        draw_titles(u, &p, a.row, a.col, &v);
+    }
+    for (int i = 0; i < lines && t->at.top + (size_t)i < v.n; i++) {
+        size_t at = t->at.top + (size_t)i;
+        draw_line(&p, a.row + titles + i, a.col, &v.lines[at], at == t->at.sel, !u->slow_focus);
+    }
+    if (v.n == 0) {
+        canvas_text(c, a.row + titles, a.col + 2, a.cols - 2, STYLE_DIM,
+                    "no name contains the filter's text; Esc clears it");
+    }
+    view_release(&v);
+}
+
+static int slow_rows(const struct snapshot *s, int rows)
+{
+    int most = rows >= 34 ? 11 : rows >= 24 ? 7 : rows >= 17 ? 5 : rows >= 12 ? 3 : 0;
+    int wish = (int)(s->n_slow < 20 ? s->n_slow : 20) + 1;
+    return s->n_slow == 0 ? 0 : wish < most ? wish : most;
+}
+
+static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+{
+    if (!s) {
+        return;
+    }
+    if (!has_tier(s)) {
+        draw_hint(c, a);
+        return;
+    }
+    int below = slow_rows(s, a.rows);
+    u->slow_focus = u->slow_focus && below > 0;
+    struct rect top = a, bottom = a;
+    top.rows -= below;
+    bottom.row += top.rows;
+    bottom.rows = below;
+    draw_table(u, c, top, s);
+    if (below) {
+        slow_pane_draw(u, c, bottom, s);
+    }
+}
+
+const struct screen_ops screen_table = {
+    .name = "table",
+    .context = CTX_TABLE,
+    .draw = draw,
+    .on_key = table_on_key,
+};

@@ -1,0 +1,277 @@
+#ifndef _XOPEN_SOURCE_EXTENDED
+#define _XOPEN_SOURCE_EXTENDED 1 /* the wide functions of ncurses */
+#endif
+
+#include <kprof/base/text.h>
+#include <kprof/ui/term.h>
+
+#include <langinfo.h>
+#include <ncurses.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+/* ncurses itself has one current terminal, and a signal handler gets no argument: so this is the
+ * one static of the room. */
+static struct {
+    bool open;
+    volatile sig_atomic_t ours; /* the terminal is in our modes: term_restore has work */
+    SCREEN *screen;
+    struct termios before;
+    char leave[256]; /* what brings the terminal back, ready to be written */
+    size_t leave_bytes;
+    attr_t attr[STYLE_COUNT];
+    short pair[STYLE_COUNT];
+} term;
+
+/* --- coming and going --- */
+
+/* Adds a capability without its padding ("$<5>"): nobody waits in a crash handler. */
+static void leave_with(const char *name)
+{
+    const char *s = tigetstr(name);
+    if (!s || s == (char *)-1) {
+        return;
+    }
+    while (*s && term.leave_bytes + 1 < sizeof term.leave) {
+        const char *end = s[0] == '$' && s[1] == '<' ? strchr(s, '>') : NULL;
+        if (end) {
+            s = end + 1;
+        } else {
+            term.leave[term.leave_bytes++] = *s++;
+        }
+    }
+}
+
+static void prepare_leaving(void)
+{
+    static const char *const last[] = {"sgr0", "op", "rmkx", "cnorm", "rmcup"};
+    term.leave_bytes = 0;
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
+        leave_with(last[i]);
+    }
+}
+
+static void set_style(enum style st, short fg, short bg, attr_t attr, attr_t without_colour,
+                      bool colour)
+{
+    term.attr[st] = colour ? attr : without_colour;
+    term.pair[st] = 0;
+    if (colour && (fg >= 0 || bg >= 0)) {
+        term.pair[st] = (short)st;
+        init_pair((short)st, fg, bg);
+    }
+}
+
+static void prepare_styles(bool no_color)
+{
+    bool colour = !no_color && has_colors() && start_color() == OK;
+    if (colour) {
+        use_default_colors();
+    }
+    bool many = colour && COLORS >= 16; /* then there is a grey */
+    set_style(STYLE_NORMAL, -1, -1, A_NORMAL, A_NORMAL, colour);
+    set_style(STYLE_DIM, many ? 8 : -1, -1, many ? A_NORMAL : A_DIM, A_NORMAL, colour);
+    set_style(STYLE_BOLD, -1, -1, A_BOLD, A_BOLD, colour);
+    set_style(STYLE_HEAD, COLOR_BLACK, COLOR_GREEN, A_NORMAL, A_REVERSE, colour);
+    set_style(STYLE_SELECT, COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE | A_BOLD, colour);
+    set_style(STYLE_GOOD, COLOR_GREEN, -1, A_NORMAL, A_NORMAL, colour);
+    set_style(STYLE_WARN, COLOR_YELLOW, -1, A_BOLD, A_BOLD, colour);
+    set_style(STYLE_BAD, COLOR_RED, -1, A_BOLD, A_BOLD | A_UNDERLINE, colour);
+    set_style(STYLE_KEY, COLOR_CYAN, -1, A_BOLD, A_BOLD, colour);
+}
+
+int term_open(bool no_color, struct err *e)
+{
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        return err_set(e, "cannot open the screen: standard input or output is not a terminal; "
+                          "use --batch");
+    }
+    const char *name = getenv("TERM");
+    int known = 0;
+    if (!name || !*name || setupterm(NULL, STDOUT_FILENO, &known) != OK) {
+        return err_set(e,
+                       "cannot open the screen: TERM=%.60s is not known here; set TERM, e.g. to "
+                       "vt100, or use --batch",
+                       name ? name : "");
+    }
+    const char *move = tigetstr("cup");
+    if (!move || move == (char *)-1) {
+        return err_set(e,
+                       "cannot open the screen: a terminal of type TERM=%.60s cannot move its "
+                       "cursor; use --batch",
+                       name);
+    }
+    tcgetattr(STDIN_FILENO, &term.before);
+    term.screen = newterm(NULL, stdout, stdin);
+    if (!term.screen) {
+        return err_set(e, "cannot open the screen: ncurses refuses TERM=%.60s; use --batch", name);
+    }
+    set_term(term.screen);
+    prepare_leaving();
+    term.ours = 1;
+    term.open = true;
+    cbreak();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    intrflush(stdscr, FALSE);
+    set_escdelay(25);
+    prepare_styles(no_color);
+    return 0;
+}
+
+void term_close(void)
+{
+    if (!term.open) {
+        return;
+    }
+    endwin();
+    delscreen(term.screen);
+    term.screen = NULL;
+    term.open = false;
+    term.ours = 0;
+}
+
+void term_restore(void)
+{
+    if (!term.ours) {
+        return;
+    }
+    term.ours = 0;
+    ssize_t n = write(STDOUT_FILENO, term.leave, term.leave_bytes);
+    (void)n;
+    tcsetattr(STDIN_FILENO, TCSANOW, &term.before);
+}
+
+bool term_is_utf8(void)
+{
+    const char *set = nl_langinfo(CODESET);
+    return strcasecmp(set, "UTF-8") == 0 || strcasecmp(set, "UTF8") == 0;
+}
+
+void term_size(int *rows, int *cols)
+{
+    getmaxyx(stdscr, *rows, *cols);
+}
+
+int term_fd(void)
+{
+    return STDIN_FILENO;
+}
+
+/* --- showing --- */
+
+/* The cell's characters for curses; false: curses measures them otherwise than we do. */
+static bool to_wide(const struct cell *k, wchar_t *out, size_t cap, size_t *n)
+{
+    *n = 0;
+    for (size_t i = 0, len = strlen(k->utf8), step; i < len && *n < cap; i += step) {
+        uint32_t cp;
+        step = text_next(k->utf8 + i, len - i, &cp);
+        if (cp == UINT32_MAX || wcwidth((wchar_t)cp) != text_cp_width(cp)) {
+            return false;
+        }
+        out[(*n)++] = (wchar_t)cp;
+    }
+    return true;
+}
+
+/* Cells of one style go out in one call, up to one that is not ASCII: that one is placed by itself,
+ * so an error of width cannot shift what follows. */
+static int show_run(const struct canvas *c, int row, int col)
+{
+    const struct cell *k = &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
+    wchar_t run[256];
+    size_t n = 0;
+    int end = col;
+    uint8_t st = k->style;
+    while (end < c->cols && n < 256 && k[n].style == st && k[n].utf8[0] >= ' ' &&
+           k[n].utf8[0] <= '~' && !k[n].utf8[1]) {
+        run[n] = (wchar_t)k[n].utf8[0];
+        n++;
+        end++;
+    }
+    wattr_set(stdscr, term.attr[st], term.pair[st], NULL);
+    if (n == 0) {
+        bool ok = to_wide(k, run, 8, &n);
+        bool half = end + 1 < c->cols && !k[1].utf8[0];
+        mvaddnwstr(row, col, ok && n ? run : half ? L"??" : L"?", ok && n ? (int)n : half + 1);
+        return col + 1 + half;
+    }
+    mvaddnwstr(row, col, run, (int)n);
+    return end;
+}
+
+void term_show(const struct canvas *c)
+{
+    int rows, cols;
+    term_size(&rows, &cols);
+    werase(stdscr);
+    for (int row = 0; row < c->rows && row < rows; row++) {
+        for (int col = 0; col < c->cols && col < cols;) {
+            col = show_run(c, row, col);
+        }
+    }
+    bool cursor =
+        c->cursor_row >= 0 && c->cursor_row < rows && c->cursor_col >= 0 && c->cursor_col < cols;
+    curs_set(cursor);
+    if (cursor) {
+        move(c->cursor_row, c->cursor_col);
+    }
+    refresh();
+}
+
+/* --- keys --- */
+
+static int function_key(wint_t k)
+{
+    static const struct {
+        int curses, ours;
+    } map[] = {
+        {KEY_UP, KEY_UP_},      {KEY_DOWN, KEY_DOWN_},
+        {KEY_LEFT, KEY_LEFT_},  {KEY_RIGHT, KEY_RIGHT_},
+        {KEY_PPAGE, KEY_PGUP_}, {KEY_NPAGE, KEY_PGDN_},
+        {KEY_HOME, KEY_HOME_},  {KEY_END, KEY_END_},
+        {KEY_A1, KEY_HOME_},    {KEY_C1, KEY_END_},
+        {KEY_A3, KEY_PGUP_},    {KEY_C3, KEY_PGDN_},
+        {KEY_FIND, KEY_HOME_},  {KEY_SELECT, KEY_END_},
+        {KEY_DC, KEY_DELETE_},  {KEY_BACKSPACE, KEY_BACKSPACE_},
+        {KEY_BTAB, KEY_BTAB_},  {KEY_F(1), KEY_F1_},
+        {KEY_ENTER, '\n'},      {KEY_RESIZE, KEY_RESIZE_},
+    };
+    for (size_t i = 0; i < sizeof map / sizeof *map; i++) {
+        if ((int)k == map[i].curses) {
+            return map[i].ours;
+        }
+    }
+    return 0;
+}
+
+int term_key(void)
+{
+    for (;;) {
+        wint_t k;
+        int kind = get_wch(&k);
+        if (kind == ERR) {
+            return KEY_NONE_;
+        }
+        if (kind == KEY_CODE_YES) {
+            int ours = function_key(k);
+            if (ours) {
+                return ours;
+            }
+            continue; /* a key without a meaning here */
+        }
+        if (k == '\r') {
+            return '\n';
+        }
+        return k == 127 || k == 8 ? KEY_BACKSPACE_ : (int)k;
+    }
+}
