@@ -328,6 +328,24 @@ static void lengths_are_not_believed(void **state)
     }
 }
 
+static void lengths_are_not_believed_by_readers(void **state)
+{
+    static const uint8_t fun[40] = {112, 0, 0, 0,
+                                    2}; /* shorter than its own head, which is there */
+    uint32_t n;
+    struct etf c;
+
+    (void)state;
+    CURSOR(map, 116, 0x80, 0, 0, 0, 106, 106);
+    assert_false(etf_map(&map, &n));
+    CURSOR(tuple, 105, 0, 0, 0, 2, 106);
+    assert_false(etf_tuple(&tuple, &n));
+    CURSOR(list, 108, 0xff, 0xff, 0xff, 0xff, 106, 106);
+    assert_false(etf_list(&list, &n));
+    etf_init(&c, fun, sizeof fun);
+    assert_false(etf_skip(&c));
+}
+
 static void old_tags_are_skipped(void **state)
 {
     (void)state;
@@ -374,6 +392,7 @@ int main(void)
         cmocka_unit_test(strings_and_lists),
         cmocka_unit_test(atoms),
         cmocka_unit_test(lengths_are_not_believed),
+        cmocka_unit_test(lengths_are_not_believed_by_readers),
         cmocka_unit_test(old_tags_are_skipped),
         cmocka_unit_test(depth_costs_no_stack),
     };
