@@ -320,9 +320,11 @@ static void the_point_is_not_the_locales(void **state)
 {
     (void)state;
     static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "ps_AF.UTF-8"};
+    size_t tried = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!setlocale(LC_NUMERIC, names[i]))
             continue;
+        tried++;
         struct buf b;
         struct json j;
         buf_init(&b, 0);
@@ -332,6 +334,8 @@ static void the_point_is_not_the_locales(void **state)
         assert_string_equal(b.data, "-1234.50");
         buf_release(&b);
     }
+    if (tried == 0)
+        skip();
 }
 
 int main(void)

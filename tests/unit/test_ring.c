@@ -123,7 +123,7 @@ static void other_record_sizes(void **state)
 #ifdef __SANITIZE_THREAD__
 enum { RECORDS = 300000 };
 #else
-enum { RECORDS = 3000000 };
+enum { RECORDS = 1000000 };
 #endif
 
 struct two {
@@ -221,7 +221,7 @@ static void between_threads(size_t capacity, bool patient)
 static void two_threads_lose_nothing(void **state)
 {
     (void)state;
-    between_threads(1, true);
+    between_threads(2, true);
     between_threads(1024, true);
 }
 

@@ -9,10 +9,12 @@
 uint64_t clock_mono_ns(void);
 uint64_t clock_wall_ns(void); /* since 1970 */
 
-/* "20ms", "1500us", "2s", "3m", "1h", "2.5s", "0"; a bare number is seconds. Whole string or false. */
+/* "20ms", "1500us", "2s", "3m", "1h", "2.5s", "0"; a bare number is seconds. Whole string or false.
+ */
 bool clock_parse_duration(const char *s, uint64_t *out_ns);
 
-/* At most 7 columns, three significant digits, ASCII: "853ns" "12.3us" "4.56ms" "1.20s" "2m03s" "1h02m". */
+/* At most 7 columns, three significant digits, ASCII: "853ns" "12.3us" "4.56ms" "1.20s" "2m03s"
+ * "1h02m". */
 void clock_format_ns(uint64_t ns, char *out, size_t cap_bytes);
 
 /* "2026-11-21T03:04:05.678Z", UTC. */

@@ -1,9 +1,9 @@
 /* Byte strings to small ids and back, append-only.
  *
- * Invariant: the same bytes give the same id for ever; ids count up from 1; id 0 means "none" and has
- * the empty string. Strings never move and are NUL-terminated. One thread adds; any thread may call
- * intern_str/intern_len with an id it received through an acquire (ring, mutex). Bounded: beyond
- * max_ids or max_bytes, intern_add gives INTERN_FULL and counts. */
+ * Invariant: the same bytes give the same id for ever; ids count up from 1; id 0 means "none" and
+ * has the empty string (so adding no bytes gives 0). Strings never move and are NUL-terminated. One
+ * thread adds; any thread may call intern_str/intern_len with an id it received through an acquire
+ * (ring, mutex). Bounded: beyond max_ids or max_bytes, intern_add gives INTERN_FULL and counts. */
 #ifndef KPROF_BASE_INTERN_H
 #define KPROF_BASE_INTERN_H
 
@@ -17,8 +17,9 @@ struct intern;
 
 struct intern *intern_new(uint32_t max_ids, size_t max_bytes);
 void intern_free(struct intern *t);
-uint32_t intern_add(struct intern *t, const void *bytes, size_t n);        /* adder thread */
-uint32_t intern_find(const struct intern *t, const void *bytes, size_t n); /* adder thread; 0: unknown */
+uint32_t intern_add(struct intern *t, const void *bytes, size_t n); /* adder thread */
+uint32_t intern_find(const struct intern *t, const void *bytes,
+                     size_t n);                              /* adder thread; 0: unknown */
 const char *intern_str(const struct intern *t, uint32_t id); /* "" for none, "<other>" for full */
 size_t intern_len(const struct intern *t, uint32_t id);
 uint32_t intern_count(const struct intern *t);

@@ -20,8 +20,8 @@ struct map {
 void map_init(struct map *m, size_t max_entries);
 void map_release(struct map *m);
 void map_clear(struct map *m);
-uint32_t map_get(const struct map *m, uint64_t key);             /* MAP_EMPTY if absent */
-bool map_put(struct map *m, uint64_t key, uint32_t val);         /* false: full, nothing changed */
+uint32_t map_get(const struct map *m, uint64_t key);     /* MAP_EMPTY if absent */
+bool map_put(struct map *m, uint64_t key, uint32_t val); /* false: full, nothing changed */
 bool map_del(struct map *m, uint64_t key);
 
 #endif

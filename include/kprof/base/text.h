@@ -1,7 +1,7 @@
 /* Text that is safe to draw: valid UTF-8, printable, measured in terminal columns.
  *
- * Invariant: nothing that leaves here holds a control character (C0, DEL, C1), an invalid byte, or a
- * bidirectional override; each such is shown as '?' when ascii, else U+FFFD. Pure; any thread. */
+ * Invariant: nothing that leaves here holds a control character (C0, DEL, C1), an invalid byte, or
+ * a bidirectional override; each such is shown as '?' when ascii, else U+FFFD. Pure; any thread. */
 #ifndef KPROF_BASE_TEXT_H
 #define KPROF_BASE_TEXT_H
 
