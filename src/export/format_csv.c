@@ -1,6 +1,6 @@
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
-#include <kprof/export/columns.h>
+#include <kprof/export/field.h>
 #include <kprof/export/formats.h>
 
 #include <inttypes.h>
@@ -50,14 +50,14 @@ static void session(struct buf *out, const struct snapshot *s)
 
 static void row(struct buf *out, const struct snap_row *r)
 {
-    char cell[COLUMN_CELL_BYTES];
+    char cell[FIELD_CELL_BYTES];
     buf_adds(out, r->ident ? ",identity," : ",total,");
     quoted(out, r->tier_name);
     buf_addch(out, ',');
     if (r->ident)
         quoted(out, r->ident);
-    for (const struct column *c = columns; c < columns + COLUMNS; c++) {
-        column_plain(c, r, cell);
+    for (const struct field *c = fields; c < fields + FIELDS; c++) {
+        field_plain(c, r, cell);
         buf_addf(out, ",%s", cell);
     }
     buf_addch(out, ',');
@@ -71,7 +71,7 @@ void format_csv(struct buf *out, const struct snapshot *s, bool first)
     struct buf prefix; /* the same on every line */
     if (first) {
         buf_adds(out, head);
-        for (const struct column *c = columns; c < columns + COLUMNS; c++)
+        for (const struct field *c = fields; c < fields + FIELDS; c++)
             buf_addf(out, ",%s", c->key);
         buf_adds(out, ",note\n");
     }

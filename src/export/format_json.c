@@ -1,6 +1,6 @@
 #include <kprof/base/clock.h>
 #include <kprof/base/json.h>
-#include <kprof/export/columns.h>
+#include <kprof/export/field.h>
 #include <kprof/export/formats.h>
 
 static void key_u64(struct json *j, const char *key, uint64_t v)
@@ -93,12 +93,12 @@ static void row(struct json *j, const struct snap_row *r)
     json_obj(j);
     key_str(j, "tier", r->tier_name);
     key_str(j, "identity", r->ident);
-    for (const struct column *c = columns; c < columns + COLUMNS; c++) {
+    for (const struct field *c = fields; c < fields + FIELDS; c++) {
         json_key(j, c->key);
-        if (c->kind == COLUMN_COUNT)
-            json_u64(j, column_count(c, r));
+        if (c->kind == FIELD_COUNT)
+            json_u64(j, field_count(c, r));
         else
-            json_f(j, column_value(c, r), column_decimals(c));
+            json_f(j, field_value(c, r), field_decimals(c));
     }
     if (r->note)
         key_str(j, "note", r->note);
@@ -110,9 +110,9 @@ static void slow_tiers(struct json *j, const struct snap_slow *w)
     json_key(j, "tiers");
     json_arr(j);
     for (size_t i = 0; i < w->n_tiers; i++) {
-        char pid[COLUMN_CELL_BYTES];
+        char pid[FIELD_CELL_BYTES];
         const struct snap_slow_tier *t = &w->tiers[i];
-        column_pid(t->pid, pid);
+        field_pid(t->pid, pid);
         json_obj(j);
         key_str(j, "tier", t->name);
         key_u64(j, "start_us", t->start_us);
@@ -126,9 +126,9 @@ static void slow_tiers(struct json *j, const struct snap_slow *w)
 
 static void slow(struct json *j, const struct snap_slow *w)
 {
-    char at[40], pid[COLUMN_CELL_BYTES];
+    char at[40], pid[FIELD_CELL_BYTES];
     clock_format_wall(w->wall_ns, at, sizeof at);
-    column_pid(w->pid, pid);
+    field_pid(w->pid, pid);
     json_obj(j);
     key_str(j, "at", at);
     key_str(j, "tier", w->tier_name);

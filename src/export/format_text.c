@@ -1,6 +1,6 @@
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
-#include <kprof/export/columns.h>
+#include <kprof/export/field.h>
 #include <kprof/export/formats.h>
 
 #include <inttypes.h>
@@ -99,23 +99,23 @@ static const char *row_name(const struct snap_row *r, size_t *indent)
 }
 
 struct widths {
-    size_t name, cell[COLUMNS];
+    size_t name, cell[FIELDS];
 };
 
 static struct widths measure(const struct snapshot *s)
 {
     struct widths w = {.name = strlen("tier / identity")};
-    for (size_t c = 0; c < COLUMNS; c++)
-        w.cell[c] = strlen(columns[c].title);
+    for (size_t c = 0; c < FIELDS; c++)
+        w.cell[c] = strlen(fields[c].title);
     for (size_t i = 0; i < s->n_rows; i++) {
         size_t indent;
         const char *name = row_name(&s->rows[i], &indent);
         size_t cols = text_width(name, strlen(name));
         cols = indent + (cols < NAME_COLS_MAX ? cols : NAME_COLS_MAX);
         w.name = cols > w.name ? cols : w.name;
-        for (size_t c = 0; c < COLUMNS; c++) {
-            char cell[COLUMN_CELL_BYTES];
-            column_text(&columns[c], &s->rows[i], cell);
+        for (size_t c = 0; c < FIELDS; c++) {
+            char cell[FIELD_CELL_BYTES];
+            field_text(&fields[c], &s->rows[i], cell);
             w.cell[c] = strlen(cell) > w.cell[c] ? strlen(cell) : w.cell[c];
         }
     }
@@ -129,9 +129,9 @@ static void row(struct buf *out, const struct snap_row *r, const struct widths *
     buf_addf(out, "%*s", (int)indent, "");
     size_t cols = text_safe(out, name, strlen(name), NAME_COLS_MAX, false);
     buf_addf(out, "%*s", (int)(w->name - indent - cols), "");
-    for (size_t c = 0; c < COLUMNS; c++) {
-        char cell[COLUMN_CELL_BYTES];
-        column_text(&columns[c], r, cell);
+    for (size_t c = 0; c < FIELDS; c++) {
+        char cell[FIELD_CELL_BYTES];
+        field_text(&fields[c], r, cell);
         buf_addf(out, GAP "%*s", (int)w->cell[c], cell);
     }
     buf_addch(out, '\n');
@@ -150,8 +150,8 @@ static void table(struct buf *out, const struct snapshot *s)
         return;
     }
     buf_addf(out, "%-*s", (int)w.name, "tier / identity");
-    for (size_t c = 0; c < COLUMNS; c++)
-        buf_addf(out, GAP "%*s", (int)w.cell[c], columns[c].title);
+    for (size_t c = 0; c < FIELDS; c++)
+        buf_addf(out, GAP "%*s", (int)w.cell[c], fields[c].title);
     buf_adds(out, "\n");
     for (size_t i = 0; i < s->n_rows; i++)
         row(out, &s->rows[i], &w);
@@ -162,9 +162,9 @@ static void table(struct buf *out, const struct snapshot *s)
 
 static void slow_call(struct buf *out, const struct snap_slow *w)
 {
-    char at[40], pid[COLUMN_CELL_BYTES];
+    char at[40], pid[FIELD_CELL_BYTES];
     clock_format_wall(w->wall_ns, at, sizeof at);
-    column_pid(w->pid, pid);
+    field_pid(w->pid, pid);
     buf_addf(out, "%s" GAP, at);
     safe(out, w->tier_name, NAME_COLS_MAX);
     buf_adds(out, GAP);
@@ -185,7 +185,7 @@ static void slow_call(struct buf *out, const struct snap_slow *w)
     }
     for (size_t i = 0; i < w->n_tiers; i++) {
         const struct snap_slow_tier *t = &w->tiers[i];
-        column_pid(t->pid, pid);
+        field_pid(t->pid, pid);
         buf_addf(out, "    at %" PRIu64 GAP "for %" PRIu64 GAP, t->start_us, t->duration_us);
         safe(out, t->name, NAME_COLS_MAX);
         buf_addf(out, GAP "%s%s\n", pid, t->error ? GAP "error" : "");

@@ -4,8 +4,8 @@
 #include <fake_snapshot.h>
 #include <kprof/base/text.h>
 #include <kprof/core/tier.h>
-#include <kprof/export/columns.h>
 #include <kprof/export/export.h>
+#include <kprof/export/field.h>
 
 #include <math.h>
 #include <setjmp.h>
@@ -304,9 +304,9 @@ static void json_contract(void **state)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strstr(b.data, keys[i]))
             fail_msg("JSON lacks %s", keys[i]);
-    for (size_t i = 0; i < COLUMNS; i++) {
+    for (size_t i = 0; i < FIELDS; i++) {
         char key[40];
-        snprintf(key, sizeof key, "\"%s\":", columns[i].key);
+        snprintf(key, sizeof key, "\"%s\":", fields[i].key);
         if (!strstr(b.data, key))
             fail_msg("JSON lacks %s", key);
     }
@@ -325,7 +325,7 @@ static void json_contract(void **state)
 
 struct figures {
     size_t n;
-    char cell[64][COLUMNS][COLUMN_CELL_BYTES];
+    char cell[64][FIELDS][FIELD_CELL_BYTES];
 };
 
 static void figures_of_json(const struct buf *b, struct figures *f)
@@ -333,13 +333,13 @@ static void figures_of_json(const struct buf *b, struct figures *f)
     const char *p = strstr(b->data, "\"rows\":[");
     assert_non_null(p);
     for (f->n = 0; (p = strstr(p, "{\"tier\":")) && !strstr(b->data, "\"slow\":[{"); f->n++) {
-        for (size_t c = 0; c < COLUMNS; c++) {
+        for (size_t c = 0; c < FIELDS; c++) {
             char key[40];
-            snprintf(key, sizeof key, "\"%s\":", columns[c].key);
+            snprintf(key, sizeof key, "\"%s\":", fields[c].key);
             p = strstr(p, key);
             assert_non_null(p);
             p += strlen(key);
-            snprintf(f->cell[f->n][c], COLUMN_CELL_BYTES, "%.*s", (int)strcspn(p, ",}"), p);
+            snprintf(f->cell[f->n][c], FIELD_CELL_BYTES, "%.*s", (int)strcspn(p, ",}"), p);
         }
     }
 }
@@ -347,16 +347,16 @@ static void figures_of_json(const struct buf *b, struct figures *f)
 static void figures_of_csv(const struct buf *b, struct figures *f)
 {
     const char *p = b->data;
-    char cell[256], head[64][COLUMN_CELL_BYTES];
+    char cell[256], head[64][FIELD_CELL_BYTES];
     size_t width = 0;
-    while (!csv_field(&p, head[width++], COLUMN_CELL_BYTES))
+    while (!csv_field(&p, head[width++], FIELD_CELL_BYTES))
         assert_true(width < 63);
     for (f->n = 0; *p; f->n++) {
         for (size_t i = 0; i < width; i++) {
             csv_field(&p, cell, sizeof cell);
-            for (size_t c = 0; c < COLUMNS; c++)
-                if (strcmp(head[i], columns[c].key) == 0)
-                    snprintf(f->cell[f->n][c], COLUMN_CELL_BYTES, "%.63s", cell);
+            for (size_t c = 0; c < FIELDS; c++)
+                if (strcmp(head[i], fields[c].key) == 0)
+                    snprintf(f->cell[f->n][c], FIELD_CELL_BYTES, "%.63s", cell);
         }
     }
 }
@@ -369,11 +369,11 @@ static void figures_of_text(const struct buf *b, struct figures *f)
     line = strchr(line, '\n') + 1;
     for (f->n = 0; strncmp(line, "times in", 8) != 0; f->n++) {
         const char *p = strchr(line, '\n'), *next = p + 1;
-        for (size_t c = COLUMNS; c-- > 0;) {
+        for (size_t c = FIELDS; c-- > 0;) {
             const char *end = p;
             while (p > line && p[-1] != ' ')
                 p--;
-            snprintf(f->cell[f->n][c], COLUMN_CELL_BYTES, "%.*s", (int)(end - p), p);
+            snprintf(f->cell[f->n][c], FIELD_CELL_BYTES, "%.*s", (int)(end - p), p);
             while (p > line && p[-1] == ' ')
                 p--;
         }
@@ -393,18 +393,18 @@ static void agree(const struct snapshot *s)
     assert_int_equal(json.n, s->n_rows);
     assert_int_equal(csv.n, s->n_rows);
     for (size_t r = 0; r < s->n_rows; r++) {
-        for (size_t c = 0; c < COLUMNS; c++) {
+        for (size_t c = 0; c < FIELDS; c++) {
             const char *in_json = json.cell[r][c], *in_csv = csv.cell[r][c],
                        *in_text = text.cell[r][c];
             double exact = strtod(in_csv, NULL), shown = strtod(in_text, NULL), off = 0.0506;
-            if (columns[c].kind == COLUMN_COUNT || strcmp(in_text, "-") == 0)
+            if (fields[c].kind == FIELD_COUNT || strcmp(in_text, "-") == 0)
                 off = 0;
-            if (columns[c].kind == COLUMN_SHARE) {
+            if (fields[c].kind == FIELD_SHARE) {
                 off = 1e-9;
                 shown /= 100;
             }
             if (strcmp(in_json, in_csv) != 0 || fabs(exact - shown) > off)
-                fail_msg("row %zu %s: json %s, csv %s, text %s", r, columns[c].key, in_json, in_csv,
+                fail_msg("row %zu %s: json %s, csv %s, text %s", r, fields[c].key, in_json, in_csv,
                          in_text);
         }
     }
@@ -433,17 +433,17 @@ static void agreement(void **state)
             struct snap_row *r =
                 fake_row(f, (unsigned)(i / 10), "some tier", i % 10 ? "an identity" : NULL,
                          draw(&seed) % 4 ? draw(&seed) >> draw(&seed) % 60 : 0, 0);
-            for (size_t c = 0; c < COLUMNS; c++) {
+            for (size_t c = 0; c < FIELDS; c++) {
                 double v = (double)(draw(&seed) >> (11 + draw(&seed) % 40)) / 1000.0;
                 uint64_t n = draw(&seed) >> draw(&seed) % 64;
-                if (columns[c].kind == COLUMN_SHARE)
+                if (fields[c].kind == FIELD_SHARE)
                     v = (double)(draw(&seed) % 10001) / 10000;
                 if (r->count == 0) /* what core gives for a row without calls */
                     v = 0;
-                if (columns[c].kind == COLUMN_COUNT && c > 0)
-                    memcpy((char *)r + columns[c].offset, &n, sizeof n);
+                if (fields[c].kind == FIELD_COUNT && c > 0)
+                    memcpy((char *)r + fields[c].offset, &n, sizeof n);
                 else if (c > 0)
-                    memcpy((char *)r + columns[c].offset, &v, sizeof v);
+                    memcpy((char *)r + fields[c].offset, &v, sizeof v);
             }
         }
         agree(fake_snap(f));

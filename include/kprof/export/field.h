@@ -1,0 +1,41 @@
+/* The figures of a row, once: name, place in struct snap_row and form for each format. That the
+ * formats agree comes from here. Pure; any thread. */
+#ifndef KPROF_EXPORT_FIELD_H
+#define KPROF_EXPORT_FIELD_H
+
+#include <kprof/core/snapshot.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum field_kind {
+    FIELD_COUNT, /* uint64_t */
+    FIELD_RATE,  /* a second: 3 decimals, in text 1 */
+    FIELD_US,    /* microseconds: 3 decimals, in text 1 */
+    FIELD_SHARE  /* 0..1: 4 decimals; in text per cent, 2 */
+};
+
+struct field {
+    const char *key;   /* JSON and CSV (DESIGN section 6) */
+    const char *title; /* text */
+    enum field_kind kind;
+    size_t offset; /* in struct snap_row */
+};
+
+#define FIELDS           19
+#define FIELD_CELL_BYTES 64
+
+extern const struct field fields[FIELDS];
+
+uint64_t field_count(const struct field *c, const struct snap_row *r); /* FIELD_COUNT only */
+double field_value(const struct field *c, const struct snap_row *r);   /* the others */
+int field_decimals(const struct field *c);
+/* The cell for CSV; "" for what is no number. */
+void field_plain(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);
+/* The cell for people; "-" for what is no number, and for times of a row without calls. */
+void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);
+
+/* "<0.ID.SERIAL>" */
+void field_pid(uint64_t pid, char cell[FIELD_CELL_BYTES]);
+
+#endif

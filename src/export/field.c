@@ -1,0 +1,90 @@
+#include <kprof/export/field.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD(f) offsetof(struct snap_row, f)
+
+const struct field fields[FIELDS] = {
+    {"count", "count", FIELD_COUNT, FIELD(count)},
+    {"est_count", "est", FIELD_COUNT, FIELD(est_count)},
+    {"late", "late", FIELD_COUNT, FIELD(late)},
+    {"rate", "rate/s", FIELD_RATE, FIELD(rate)},
+    {"errors", "err", FIELD_COUNT, FIELD(errors)},
+    {"min_us", "min", FIELD_US, FIELD(min_us)},
+    {"mean_us", "mean", FIELD_US, FIELD(mean_us)},
+    {"sd_us", "sd", FIELD_US, FIELD(sd_us)},
+    {"p25_us", "p25", FIELD_US, FIELD(p25_us)},
+    {"p50_us", "p50", FIELD_US, FIELD(p50_us)},
+    {"p75_us", "p75", FIELD_US, FIELD(p75_us)},
+    {"p90_us", "p90", FIELD_US, FIELD(p90_us)},
+    {"p95_us", "p95", FIELD_US, FIELD(p95_us)},
+    {"p99_us", "p99", FIELD_US, FIELD(p99_us)},
+    {"p999_us", "p99.9", FIELD_US, FIELD(p999_us)},
+    {"max_us", "max", FIELD_US, FIELD(max_us)},
+    {"self_us", "self", FIELD_US, FIELD(self_us)},
+    {"share", "share", FIELD_SHARE, FIELD(share)},
+    {"oldest_open_us", "oldest", FIELD_US, FIELD(oldest_open_us)},
+};
+
+uint64_t field_count(const struct field *c, const struct snap_row *r)
+{
+    uint64_t v;
+    memcpy(&v, (const char *)r + c->offset, sizeof v);
+    return v;
+}
+
+double field_value(const struct field *c, const struct snap_row *r)
+{
+    double v;
+    memcpy(&v, (const char *)r + c->offset, sizeof v);
+    return v;
+}
+
+int field_decimals(const struct field *c)
+{
+    return c->kind == FIELD_SHARE ? 4 : 3;
+}
+
+static void count_cell(const struct field *c, const struct snap_row *r, char *cell)
+{
+    snprintf(cell, FIELD_CELL_BYTES, "%" PRIu64, field_count(c, r));
+}
+
+/* %.*f of a huge double has 300 digits; no figure of ours is that large. */
+static void number_cell(double v, int decimals, const char *none, const char *unit, char *cell)
+{
+    if (!isfinite(v) || fabs(v) >= 1e18)
+        snprintf(cell, FIELD_CELL_BYTES, "%s", none);
+    else
+        snprintf(cell, FIELD_CELL_BYTES, "%.*f%s", decimals, v, unit);
+}
+
+void field_plain(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES])
+{
+    if (c->kind == FIELD_COUNT)
+        count_cell(c, r, cell);
+    else
+        number_cell(field_value(c, r), field_decimals(c), "", "", cell);
+}
+
+void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES])
+{
+    bool oldest = c->offset == FIELD(oldest_open_us); /* a call may be open where none has ended */
+    double v = c->kind == FIELD_COUNT ? 0 : field_value(c, r);
+    if (c->kind == FIELD_COUNT)
+        count_cell(c, r, cell);
+    else if (oldest ? v <= 0 : r->count == 0 && c->kind != FIELD_RATE)
+        snprintf(cell, FIELD_CELL_BYTES, "-");
+    else if (c->kind == FIELD_SHARE)
+        number_cell(v * 100, 2, "-", "%", cell);
+    else
+        number_cell(v, 1, "-", "", cell);
+}
+
+void field_pid(uint64_t pid, char cell[FIELD_CELL_BYTES])
+{
+    snprintf(cell, FIELD_CELL_BYTES, "<0.%" PRIu64 ".%" PRIu64 ">", pid & UINT32_MAX, pid >> 32);
+}
