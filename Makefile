@@ -69,8 +69,9 @@ all: build/kprof-top
 build/kprof-top: build/plain/kprof-top
 	@cp -f $< $@.tmp && mv -f $@.tmp $@
 
-$(B)/kprof-top: $(MAIN) $(LIB)
-	$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS)
+# All objects, not the library: two functions of one name must not hide in members that nobody pulls.
+$(B)/kprof-top: $(MAIN) $(OBJ) $(B)/objects
+	$(CC) $(KP_LDFLAGS) -o $@ $(MAIN) $(OBJ) $(LIBS)
 ifneq ($(FLAVOUR),plain)
 build/plain/kprof-top: FORCE
 	@$(MAKE) --no-print-directory FLAVOUR=plain $@
