@@ -61,13 +61,14 @@ def test_dying_in_a_call(returns):
         k = attach(n, *tiers("request/2", "hang/1"), "-i", "workload:request/2 arg(1)", "--returns", returns)
         k.tracing()
         want = n.eval("workload:dying(20,x)")
-        k.wait_json(20, lambda r: r["calls"]["expired"] == want["expired"] and r["calls"]["open"] == 0)
+        k.wait_json(20, lambda r: r["calls"]["received"] == 40 and r["calls"]["open"] == 0)
         assert k.interrupt() == 0, k.saw()
         final = k.final()
         kp.conserves(final)
         kp.nothing_lost(final)
         check_rows(want, final)
-        assert final["calls"]["expired"] == want["expired"], final["calls"]
+        for tier, errors in want["errors"].items():
+            assert kp.row(final, tier)["errors"] == errors, kp.row(final, tier)
 
 
 def test_no_entry_counts_every_call():

@@ -100,9 +100,12 @@ sleeper(short) -> receive after 5 -> short end;
 sleeper(middle) -> receive after 20 -> middle end;
 sleeper(long) -> receive after 100 -> long end.
 
+%% The answer comes by message: a 'DOWN' carries no token and would take the request's away.
 in_process(Fun) ->
-    {Pid, Ref} = spawn_monitor(fun() -> exit({done, Fun()}) end),
-    receive {'DOWN', Ref, process, Pid, {done, R}} -> R end.
+    Self = self(),
+    Ref = make_ref(),
+    spawn_link(fun() -> Self ! {Ref, Fun()} end),
+    receive {Ref, R} -> R end.
 
 in_pool(Op) ->
     Ref = make_ref(),
@@ -140,7 +143,7 @@ exceptions(K, _) ->
     #{requests => K, rows => #{request => #{x => K}, catcher => #{x => K}, middle => #{x => K}, thrower => #{x => K}},
       errors => #{request => 0, catcher => 0, middle => K, thrower => K}}.
 
-%% A process of the request is killed inside a call of hang/1: that call never ends.
+%% A process of the request is killed inside a call of hang/1: that call ends with its process, as an error.
 dying(K, _) ->
     one_by_one(K, fun(Op) ->
         {Pid, Ref} = spawn_monitor(fun() -> [?MODULE:hang(Op)] end),
@@ -148,7 +151,7 @@ dying(K, _) ->
         exit(Pid, kill),
         receive {'DOWN', Ref, _, _, killed} -> ok end
     end),
-    #{requests => K, rows => #{request => #{x => K}, hang => #{}}, expired => K}.
+    #{requests => K, rows => #{request => #{x => K}, hang => #{x => K}}, errors => #{request => 0, hang => K}}.
 
 %% An entry inside an open request belongs to it: one request, two calls of the entry.
 nested(K, _) ->
