@@ -107,12 +107,16 @@ int term_open(bool no_color, struct err *e)
                        "cursor; use --batch",
                        name);
     }
+    TERMINAL *probe = cur_term;
     tcgetattr(STDIN_FILENO, &term.before);
     term.screen = newterm(NULL, stdout, stdin);
     if (!term.screen) {
         return err_set(e, "cannot open the screen: ncurses refuses TERM=%.60s; use --batch", name);
     }
     set_term(term.screen);
+    if (probe != cur_term) {
+        del_curterm(probe);
+    }
     prepare_leaving();
     term.ours = 1;
     term.open = true;

@@ -1,0 +1,207 @@
+#include "ui_script.h"
+
+#include <errno.h>
+#include <kprof/base/text.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct {
+    const char *name;
+    int key;
+} names[] = {
+    {"<Up>", KEY_UP_},         {"<Down>", KEY_DOWN_},  {"<Left>", KEY_LEFT_},
+    {"<Right>", KEY_RIGHT_},   {"<PgUp>", KEY_PGUP_},  {"<PgDn>", KEY_PGDN_},
+    {"<Home>", KEY_HOME_},     {"<End>", KEY_END_},    {"<Tab>", '\t'},
+    {"<BTab>", KEY_BTAB_},     {"<Enter>", '\n'},      {"<Esc>", 27},
+    {"<BS>", KEY_BACKSPACE_},  {"<Del>", KEY_DELETE_}, {"<F1>", KEY_F1_},
+    {"<Resize>", KEY_RESIZE_},
+};
+
+int script_key(const char **s)
+{
+    if (strncmp(*s, "<C-", 3) == 0 && (*s)[3] && (*s)[4] == '>') {
+        int key = (*s)[3] & 31;
+        *s += 5;
+        return key;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i].name);
+        if (strncmp(*s, names[i].name, n) == 0) {
+            *s += n;
+            return names[i].key;
+        }
+    }
+    if (!**s) {
+        return 0;
+    }
+    uint32_t cp;
+    *s += text_next(*s, strlen(*s), &cp);
+    return (int)cp;
+}
+
+struct intent script_run(struct ui *u, struct canvas *c, const struct snapshot *s, const char *keys)
+{
+    struct intent last = {.kind = INTENT_NONE};
+    ui_draw(u, c, s);
+    for (int key; (key = script_key(&keys));) {
+        struct intent in = ui_key(u, key, s);
+        if (in.kind > INTENT_REDRAW || last.kind <= INTENT_REDRAW) {
+            last = in;
+        }
+        ui_draw(u, c, s);
+    }
+    return last;
+}
+
+static const struct cell *cell_at(const struct canvas *c, int row, int col)
+{
+    return &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
+}
+
+void picture(const struct canvas *c, struct buf *out)
+{
+    canvas_dump(c, out);
+    buf_adds(out, "--- styles\n");
+    for (int row = 0; row < c->rows; row++) {
+        size_t start = out->len, end = start;
+        for (int col = 0; col < c->cols; col++) {
+            bool cursor = row == c->cursor_row && col == c->cursor_col;
+            char ch = cursor ? '_' : " dbhsgwxk"[cell_at(c, row, col)->style];
+            buf_addch(out, ch);
+            end = ch == ' ' ? end : out->len;
+        }
+        out->len = end;
+        out->data[end] = 0;
+        buf_addch(out, '\n');
+    }
+}
+
+static bool write_golden(const char *path, const struct buf *b)
+{
+    mkdir("tests/golden/ui", 0777);
+    FILE *f = fopen(path, "w");
+    if (!f) {
+        fprintf(stderr, "cannot write %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    fwrite(b->data, 1, b->len, f);
+    fclose(f);
+    return true;
+}
+
+static void read_golden(const char *path, struct buf *b)
+{
+    FILE *f = fopen(path, "r");
+    char part[4096];
+    size_t n;
+    while (f && (n = fread(part, 1, sizeof part, f)) > 0) {
+        buf_add(b, part, n);
+    }
+    if (f) {
+        fclose(f);
+    }
+}
+
+static void show_difference(const char *name, const struct buf *want, const struct buf *got)
+{
+    size_t i = 0, line = 1;
+    while (i < want->len && i < got->len && want->data[i] == got->data[i]) {
+        line += want->data[i++] == '\n';
+    }
+    while (i > 0 && got->data[i - 1] != '\n') {
+        i--;
+    }
+    size_t j = i < want->len ? i : want->len;
+    fprintf(stderr, "%s: line %zu\n want: %.*s\n  got: %.*s\n", name, line,
+            (int)strcspn(want->data + j, "\n"), want->data + j, (int)strcspn(got->data + i, "\n"),
+            got->data + i);
+}
+
+bool picture_is_golden(const struct canvas *c, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "tests/golden/ui/%s.txt", name);
+    struct buf got, want;
+    buf_init(&got, 0);
+    buf_init(&want, 0);
+    picture(c, &got);
+    const char *write = getenv("KPROF_GOLDEN_WRITE");
+    bool same;
+    if (write && *write == '1') {
+        same = write_golden(path, &got);
+    } else {
+        read_golden(path, &want);
+        same = want.len == got.len && memcmp(want.data, got.data, got.len) == 0;
+        if (!same) {
+            show_difference(name, &want, &got);
+        }
+    }
+    buf_release(&got);
+    buf_release(&want);
+    return same;
+}
+
+static const char *cell_broken(const struct canvas *c, int row, int col)
+{
+    const struct cell *k = cell_at(c, row, col);
+    size_t n = strnlen(k->utf8, sizeof k->utf8);
+    if (n == sizeof k->utf8) {
+        return "not terminated";
+    }
+    if (k->style >= STYLE_COUNT) {
+        return "no such style";
+    }
+    uint32_t cp = 0;
+    if (n == 0) {
+        if (col == 0 || !k[-1].utf8[0]) {
+            return "half without a whole";
+        }
+        text_next(k[-1].utf8, strlen(k[-1].utf8), &cp);
+        return text_cp_width(cp) == 2 ? NULL : "half of a narrow one";
+    }
+    for (size_t i = 0; i < n;) {
+        size_t step = text_next(k->utf8 + i, n - i, &cp);
+        int w = cp == UINT32_MAX ? -1 : text_cp_width(cp);
+        if (w < 0 || (c->ascii && cp > 126)) {
+            return "unprintable";
+        }
+        if ((i == 0) != (w > 0)) {
+            return "not one character and its marks";
+        }
+        if (w == 2 && (col + 1 >= c->cols || k[1].utf8[0])) {
+            return "wide without room";
+        }
+        i += step;
+    }
+    return NULL;
+}
+
+const char *canvas_broken(const struct canvas *c)
+{
+    static char what[100];
+    for (int row = 0; row < c->rows; row++) {
+        for (int col = 0; col < c->cols; col++) {
+            const char *why = cell_broken(c, row, col);
+            if (why) {
+                snprintf(what, sizeof what, "row %d column %d: %s", row, col, why);
+                return what;
+            }
+        }
+    }
+    bool hidden = c->cursor_row == -1 && c->cursor_col == -1;
+    bool inside = c->cursor_row >= 0 && c->cursor_row < c->rows && c->cursor_col >= 0 &&
+                  c->cursor_col < c->cols;
+    return hidden || inside ? NULL : "cursor outside";
+}
+
+bool picture_has(const struct canvas *c, const char *text)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    canvas_dump(c, &b);
+    bool has = strstr(b.data, text) != NULL;
+    buf_release(&b);
+    return has;
+}
