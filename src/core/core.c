@@ -16,7 +16,7 @@ void core_limits_default(struct core_limits *l)
                               .expire_ns = UINT64_C(60000000000),
                               .grace_ns = UINT64_C(20000000),
                               .linger_ns = UINT64_C(10000000000),
-                              .history_bytes = (size_t)40 << 20,
+                              .history_bytes = (size_t)36 << 20,
                               .slow_entries = 1000};
 }
 

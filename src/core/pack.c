@@ -71,6 +71,14 @@ struct bits_in {
 
 static inline void fill(struct bits_in *b)
 {
+    if (b->end - b->p >= 8) {
+        uint64_t more;
+        memcpy(&more, b->p, sizeof more);
+        b->acc |= more << b->n;
+        b->p += (63 - b->n) >> 3;
+        b->n |= 56;
+        return;
+    }
     while (b->n <= 56) {
         if (b->p == b->end) {
             b->n = 64; /* zeros past the end */
@@ -113,53 +121,79 @@ static unsigned rice_of(uint64_t sum, uint64_t n, unsigned max)
     return k;
 }
 
+struct bucket {
+    uint32_t at, n;
+};
+
+/* The buckets that hold something, in order. */
+static uint32_t list_buckets(const struct hist *h, struct bucket *to)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k <= HIST_OCTAVES; k++) {
+        const uint32_t *o = h->octave[k];
+        for (uint32_t i = 0; o && i < HIST_SUB; i += 2) {
+            uint64_t both;
+            memcpy(&both, &o[i], sizeof both);
+            if (both == 0)
+                continue;
+            to[n] = (struct bucket){k * HIST_SUB + i, o[i]};
+            n += o[i] != 0;
+            to[n] = (struct bucket){k * HIST_SUB + i + 1, o[i + 1]};
+            n += o[i + 1] != 0;
+        }
+    }
+    return n;
+}
+
 static uint8_t *put_buckets(uint8_t *o, const struct hist *h)
 {
-    uint64_t n = 0, gaps = 0, counts = 0;
-    size_t last = 0;
+    struct bucket b[HIST_BUCKETS + 1];
+    uint32_t n = list_buckets(h, b), next = 0;
+    uint64_t counts = 0;
 
-    for (size_t k = 0; k <= HIST_OCTAVES; k++)
-        for (size_t i = 0; h->octave[k] && i < HIST_SUB; i++)
-            if (h->octave[k][i]) {
-                size_t at = k * HIST_SUB + i;
-                gaps += n ? at - last - 1 : at;
-                counts += h->octave[k][i] - 1;
-                last = at;
-                n++;
-            }
-    unsigned kg = rice_of(gaps, n ? n : 1, 7), kc = rice_of(counts, n ? n : 1, 31);
+    for (uint32_t i = 0; i < n; i++)
+        counts += b[i].n - 1;
+    unsigned kg = n ? rice_of(b[n - 1].at + 1 - n, n, 7) : 0, kc = n ? rice_of(counts, n, 31) : 0;
     o = put_varint(o, n);
     *o++ = (uint8_t)(kg << 5 | kc);
-    struct bits_out b = {o, 0, 0};
-    size_t next = 0;
-    for (size_t k = 0; k <= HIST_OCTAVES; k++)
-        for (size_t i = 0; h->octave[k] && i < HIST_SUB; i++)
-            if (h->octave[k][i]) {
-                put_rice(&b, (uint32_t)(k * HIST_SUB + i - next), kg);
-                put_rice(&b, h->octave[k][i] - 1, kc);
-                next = k * HIST_SUB + i + 1;
-            }
-    if (b.n)
-        put_bits(&b, 0, 8 - b.n);
-    return b.o;
-}
-
-static void add_bucket(struct hist *h, size_t at, uint32_t n)
-{
-    /* A count of one makes the octave, so that its memory stays hist's own business. */
-    if (!h->octave[at / HIST_SUB]) {
-        struct hist keep = *h;
-        hist_add(h, hist_bucket_low(at));
-        uint32_t *made = h->octave[at / HIST_SUB];
-        *h = keep;
-        h->octave[at / HIST_SUB] = made;
-        n--;
+    struct bits_out bits = {o, 0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        put_rice(&bits, b[i].at - next, kg);
+        put_rice(&bits, b[i].n - 1, kc);
+        next = b[i].at + 1;
     }
-    uint32_t *c = &h->octave[at / HIST_SUB][at % HIST_SUB];
-    *c = *c + n < n ? UINT32_MAX : *c + n;
+    if (bits.n)
+        put_bits(&bits, 0, 8 - bits.n);
+    return bits.o;
 }
 
-static bool get_buckets(const uint8_t *p, const uint8_t *end, struct hist *h)
+/* Makes the octave as hist would, so that its memory stays hist's own business. */
+static void make_octave(struct hist *h, size_t bucket)
+{
+    struct hist keep = *h;
+
+    hist_add(h, hist_bucket_low(bucket));
+    uint32_t *made = h->octave[bucket / HIST_SUB];
+    made[bucket % HIST_SUB] = 0;
+    *h = keep;
+    h->octave[bucket / HIST_SUB] = made;
+}
+
+static inline void change_bucket(struct hist *h, size_t at, uint32_t n, bool take)
+{
+    uint32_t **o = &h->octave[at / HIST_SUB];
+
+    if (!*o)
+        make_octave(h, at);
+    uint32_t *c = &(*o)[at % HIST_SUB];
+    if (take)
+        *c = *c > n ? *c - n : 0;
+    else
+        *c = *c + n < n ? UINT32_MAX : *c + n;
+}
+
+static bool get_buckets(const uint8_t *p, const uint8_t *end, struct hist *h, bool take)
 {
     uint64_t n;
 
@@ -173,7 +207,7 @@ static bool get_buckets(const uint8_t *p, const uint8_t *end, struct hist *h)
         uint32_t count = get_rice(&b, kc) + 1;
         if (at >= HIST_BUCKETS || count == 0)
             return false;
-        add_bucket(h, at, count);
+        change_bucket(h, at, count, take);
     }
     return true;
 }
@@ -216,7 +250,13 @@ static uint8_t *put_scalars(uint8_t *o, const struct figures *f)
     return o;
 }
 
-static bool get_scalars(const uint8_t **p, const uint8_t *end, struct figures *f)
+struct scalars {
+    uint64_t count, min, spread, clipped;
+    double sum_ns, sumsq_ns;
+    struct tally t;
+};
+
+static bool get_scalars(const uint8_t **p, const uint8_t *end, struct scalars *s)
 {
     uint64_t count, min, spread = 0, sum = 0;
     double sum_ns, sumsq_ns;
@@ -258,15 +298,20 @@ static bool get_scalars(const uint8_t **p, const uint8_t *end, struct figures *f
     if ((flags & HAS_SHARE && !get_varint(p, end, &share)) ||
         (flags & HAS_CLIPPED && !get_varint(p, end, &clipped)))
         return false;
-    if (count == 1) /* its bucket was left out */
-        add_bucket(&f->hist, hist_bucket_of(min), 1);
-    hist_merge_scalars(&f->hist, count, sum_ns, sumsq_ns, min, min + spread, clipped);
-    f->tally.est += est;
-    f->tally.late += late;
-    f->tally.errors += errors;
-    f->tally.self_ns += self;
-    f->tally.share_ns += share;
+    *s = (struct scalars){
+        count, min, spread, clipped, sum_ns, sumsq_ns, {est, late, errors, self, share}};
     return true;
+}
+
+static void add_scalars(struct figures *f, const struct scalars *s)
+{
+    hist_merge_scalars(&f->hist, s->count, s->sum_ns, s->sumsq_ns, s->min, s->min + s->spread,
+                       s->clipped);
+    f->tally.est += s->t.est;
+    f->tally.late += s->t.late;
+    f->tally.errors += s->t.errors;
+    f->tally.self_ns += s->t.self_ns;
+    f->tally.share_ns += s->t.share_ns;
 }
 
 /* The length has two bytes of its own: it is known only when the body is written. */
@@ -292,8 +337,10 @@ bool pack_peek(const uint8_t *p, const uint8_t *end, uint32_t *row)
     return true;
 }
 
-const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *into)
+const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *into,
+                        enum pack_what what)
 {
+    struct scalars s;
     uint64_t row;
 
     if (!get_varint(&p, end, &row) || end - p < 2)
@@ -305,7 +352,15 @@ const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *in
     end = p + n;
     if (!into)
         return end;
-    if (!get_scalars(&p, end, into) || (p < end && !get_buckets(p, end, &into->hist)))
+    if (!get_scalars(&p, end, &s))
+        return NULL;
+    if (what == PACK_ALL || what == PACK_SCALARS)
+        add_scalars(into, &s);
+    if (what == PACK_SCALARS)
+        return end;
+    if (s.count == 1) /* the bucket was left out */
+        change_bucket(&into->hist, hist_bucket_of(s.min), 1, what == PACK_TAKE);
+    else if (!get_buckets(p, end, &into->hist, what == PACK_TAKE))
         return NULL;
     return end;
 }

@@ -8,10 +8,11 @@
 
 static const struct {
     uint32_t seconds, slots;
-} LEVEL[WIN_LEVELS] = {{1, 60}, {10, 30}, {60, 60}, {300, 36}};
+} LEVEL[WIN_LEVELS] = {{1, 75}, {10, 32}, {60, 34}, {300, 37}};
 
-/* The coarsest level a window is made of: its far edge moves in steps of that. */
-static const uint8_t LEVEL_OF[WINDOW_COUNT] = {0, 0, 0, 1, 2, 2, 3, 0};
+/* The coarsest level a window is made of: its far edge moves in steps of that. Each ring has some
+ * more slots than its longest window, so that what leaves a window can still be taken out of it. */
+static const uint8_t LEVEL_OF[WINDOW_COUNT] = {0, 0, 0, 1, 2, 3, 3, 0};
 
 /* After a gap this long no slot can hold anything. */
 #define GAP_S ((uint64_t)300 * 37)
@@ -145,6 +146,7 @@ struct row *windows_row_new(struct windows *w, uint16_t tier, uint16_t ident)
     figures_init(&r->cur);
     figures_init(&r->run);
     figures_init(&r->win);
+    r->born_s = w->sec;
     w->row[(size_t)tier * w->idents + ident] = r;
     return r;
 }
@@ -164,6 +166,7 @@ static bool drop_oldest(struct windows *w, int level)
         return false;
     slot_clear(w, oldest);
     w->dropped_slots++;
+    w->view_valid = false;
     return true;
 }
 
@@ -201,12 +204,19 @@ static void pack_append(struct windows *w, uint32_t row, const struct figures *f
     w->pack_n += pack_row(row, f, w->pack + w->pack_n);
 }
 
+/* Whether a slot that ends there holds anything of the row that has this number now. */
+static bool wants(const struct windows *w, uint32_t row, uint64_t ends_s)
+{
+    return row < (uint32_t)ROW_TIERS * w->idents && w->row[row] && w->row[row]->born_s < ends_s;
+}
+
 /* A coarser slot out of the finer ones it covers: their rows are in order, so one walk merges them.
  */
 static void roll(struct windows *w, int level)
 {
     enum { MOST = 10 };
     const uint8_t *at[MOST], *end[MOST];
+    uint64_t ends_s[MOST];
     uint64_t from = w->sec - LEVEL[level].seconds;
     size_t n = 0;
 
@@ -214,6 +224,7 @@ static void roll(struct windows *w, int level)
         const struct slot *s = &w->ring[level - 1].slot[i];
         if (s->block && s->start_s >= from && s->start_s < w->sec) {
             at[n] = s->block;
+            ends_s[n] = s->start_s + LEVEL[level - 1].seconds;
             end[n++] = s->block + s->bytes;
         }
     }
@@ -229,8 +240,8 @@ static void roll(struct windows *w, int level)
             break;
         for (size_t i = 0; i < n; i++)
             if (at[i] && pack_peek(at[i], end[i], &row) && row == least)
-                at[i] = pack_add(at[i], end[i], &sum);
-        if (least < (uint32_t)ROW_TIERS * w->idents && w->row[least])
+                at[i] = pack_add(at[i], end[i], wants(w, least, ends_s[i]) ? &sum : NULL, PACK_ALL);
+        if (sum.hist.count)
             pack_append(w, least, &sum);
         figures_clear(&sum);
     }
@@ -288,61 +299,89 @@ static const struct slot *slot_at(const struct windows *w, int level, uint64_t s
     return NULL;
 }
 
-static void view_add(struct windows *w, const struct slot *s)
+static void slot_add(struct windows *w, const struct slot *s, uint64_t ends_s, enum pack_what what)
 {
     const uint8_t *p = s->block, *end = s->block + s->bytes;
     uint32_t row;
 
-    while (p && p < end && pack_peek(p, end, &row)) {
-        struct row *r = row < (uint32_t)ROW_TIERS * w->idents ? w->row[row] : NULL;
-        p = pack_add(p, end, r ? &r->win : NULL);
-    }
+    while (p && p < end && pack_peek(p, end, &row))
+        p = pack_add(p, end, wants(w, row, ends_s) ? &w->row[row]->win : NULL, what);
 }
 
-/* From the far edge on, each time the coarsest slot that begins there and has ended. */
-static void view_build(struct windows *w, enum window which)
+/* Adds the seconds [from, to), each time by the coarsest slot that begins there and ends in time;
+ * returns how many of them there were. */
+static uint64_t range_add(struct windows *w, int coarsest, uint64_t from, uint64_t to,
+                          enum pack_what what)
 {
-    int coarsest = LEVEL_OF[which];
-    uint64_t step = LEVEL[coarsest].seconds, n = window_ns(which) / SEC_NS;
-    uint64_t keep = which == WINDOW_1S ? 1 : n - 1; /* the running second is the n-th */
-    uint64_t t = w->sec > keep ? w->sec - keep : 0;
+    uint64_t covered = 0;
 
-    t = (t + step - 1) / step * step;
-    w->view_covered_s = 0;
-    while (t < w->sec) {
+    for (uint64_t t = from; t < to;) {
         const struct slot *s = NULL;
         int l = coarsest;
-        for (; l >= 0 && !s; l--)
-            if (t % LEVEL[l].seconds == 0 && t + LEVEL[l].seconds <= w->sec)
-                s = slot_at(w, l, t);
+        for (; l >= 0; l--)
+            if (t % LEVEL[l].seconds == 0 && t + LEVEL[l].seconds <= to && (s = slot_at(w, l, t)))
+                break;
         if (!s) {
             t++;
             continue;
         }
-        view_add(w, s);
-        w->view_covered_s += LEVEL[l + 1].seconds;
-        t += LEVEL[l + 1].seconds;
+        slot_add(w, s, t + LEVEL[l].seconds, what);
+        covered += LEVEL[l].seconds;
+        t += LEVEL[l].seconds;
     }
+    return covered;
+}
+
+static void scalars_clear(struct figures *f)
+{
+    f->hist.count = f->hist.max_ns = f->hist.clipped = 0;
+    f->hist.min_ns = UINT64_MAX;
+    f->hist.sum_ns = f->hist.sumsq_ns = 0;
+    memset(&f->tally, 0, sizeof f->tally);
+}
+
+/* Moves the view on: buckets are added and taken away; scalars, of which least and greatest cannot
+ * be taken away, are summed anew. False: something is missing. */
+static bool view_move(struct windows *w, int coarsest, uint64_t from)
+{
+    uint64_t was_from = w->view_from, was_to = w->view_sec;
+
+    if (from < was_from || from > was_to ||
+        range_add(w, coarsest, was_to, w->sec, PACK_BUCKETS) != w->sec - was_to ||
+        range_add(w, coarsest, was_from, from, PACK_TAKE) != from - was_from)
+        return false;
+    for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
+        if (w->row[i])
+            scalars_clear(&w->row[i]->win);
+    w->view_covered_s = range_add(w, coarsest, from, w->sec, PACK_SCALARS);
+    return true;
 }
 
 uint64_t windows_view(struct windows *w, enum window which)
 {
     uint64_t running = w->now_ns - w->start_ns - w->sec * SEC_NS;
+    int coarsest = LEVEL_OF[which];
 
     if (which == WINDOW_RUN) {
         w->view = which;
         w->view_valid = false;
         return w->now_ns - w->zero_ns;
     }
-    if (!w->view_valid || w->view != which || w->view_sec != w->sec) {
+    uint64_t n = window_ns(which) / SEC_NS, step = LEVEL[coarsest].seconds;
+    uint64_t most = which == WINDOW_1S ? 1 : n - 1; /* the running second is the n-th */
+    uint64_t from = w->sec > most ? w->sec - most : 0;
+    from = (from + step - 1) / step * step;
+    if (!w->view_valid || w->view != which ||
+        (w->view_sec != w->sec && !view_move(w, coarsest, from))) {
         for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
             if (w->row[i])
                 figures_clear(&w->row[i]->win);
-        view_build(w, which);
-        w->view = which;
-        w->view_sec = w->sec;
-        w->view_valid = true;
+        w->view_covered_s = range_add(w, coarsest, from, w->sec, PACK_ALL);
     }
+    w->view = which;
+    w->view_from = from;
+    w->view_sec = w->sec;
+    w->view_valid = true;
     return w->view_covered_s * SEC_NS + (which == WINDOW_1S ? 0 : running);
 }
 

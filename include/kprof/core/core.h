@@ -23,7 +23,7 @@ struct core_limits {
     uint64_t expire_ns;         /* a request open this long is expired; default 60 s */
     uint64_t grace_ns;          /* events this late between processes are still put right; 20 ms */
     uint64_t linger_ns;         /* closed labels are remembered this long for late work; 10 s */
-    size_t history_bytes;       /* closed seconds; default 40 MiB; oldest go first */
+    size_t history_bytes;       /* closed seconds; default 36 MiB; oldest go first */
     uint32_t slow_entries;      /* the slow log's length, default 1000 */
 };
 void core_limits_default(struct core_limits *l);

@@ -15,7 +15,10 @@
 size_t pack_row(uint32_t row, const struct figures *f, uint8_t *out); /* out: PACK_ROW_MAX */
 /* Reads the row number only, for walks; false at the end or on nonsense. */
 bool pack_peek(const uint8_t *p, const uint8_t *end, uint32_t *row);
-/* Adds one packed row to `into` (NULL: skips it); the byte after it, or NULL when broken. */
-const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *into);
+/* What of a packed row is added; TAKE: its buckets are taken away again. */
+enum pack_what { PACK_ALL, PACK_SCALARS, PACK_BUCKETS, PACK_TAKE };
+/* One packed row onto `into` (NULL: skips it); the byte after it, or NULL when broken. */
+const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *into,
+                        enum pack_what what);
 
 #endif

@@ -1,9 +1,9 @@
 /* Rows and their history: what a tier did for an identity in the running second, the whole run, and
  * any window. Inside of core.
  *
- * Invariant: seconds are counted from the session's start; closed seconds lie in rings of slots (1
- * s x 60, 10 s x 30, 60 s x 60, 300 s x 36), each slot one block of packed rows; a coarser slot is
- * made of the finer ones when it ends. All blocks together stay within history_bytes: the oldest of
+ * Invariant: seconds are counted from the session's start; closed seconds lie in rings of slots of
+ * 1, 10, 60 and 300 s, each slot one block of packed rows; a coarser slot is made of the finer ones
+ * when it ends. All blocks together stay within history_bytes: the oldest of
  * the coarsest go first, and a window covers what is left. Reads no clock. One thread. */
 #ifndef KPROF_CORE_WINDOW_H
 #define KPROF_CORE_WINDOW_H
@@ -31,8 +31,10 @@ struct figures {
 };
 
 struct row {
-    struct figures cur, run,
-        win; /* running second; closed seconds of the run; of the chosen window */
+    struct figures cur; /* the running second */
+    struct figures run; /* the closed seconds of the run */
+    struct figures win; /* the closed seconds of the window last viewed */
+    uint64_t born_s;    /* what older slots hold under its number is another's */
 };
 
 enum { WIN_LEVELS = 4 };
@@ -59,8 +61,8 @@ struct windows {
     uint64_t dropped_slots; /* for want of history_bytes */
     uint8_t *pack;
     size_t pack_n, pack_cap;
-    enum window view; /* what win of the rows holds, as of view_sec */
-    uint64_t view_sec, view_covered_s;
+    enum window view;                             /* what win of the rows holds, as of view_sec */
+    uint64_t view_from, view_sec, view_covered_s; /* it holds the seconds [from, sec) */
     bool view_valid;
 };
 

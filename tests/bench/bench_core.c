@@ -1,0 +1,205 @@
+/* What the tracker carries, and what it weighs.
+ *
+ * Speed: requests of four nested tiers in two processes under lean returns (8 events), 64 clients,
+ * 8 servers, 20 identities, at 100,000 requests a simulated second. Memory: 16 tiers by 64
+ * identities, every row 46 calls a second (100,000 events/s) spread log-normally, for 3 simulated
+ * hours. */
+#include <kprof/base/clock.h>
+#include <kprof/core/state.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { REQUESTS = 20000, EVENTS = 8 * REQUESTS, RUNS = 5, BLOCKS = 25, CLIENTS = 64, SERVERS = 8 };
+enum {
+    SPREAD = 1 << 16,
+    ROW_TIERS_USED = 16,
+    ROW_IDENTS = 64,
+    CALLS_PER_SECOND = 46,
+    PATTERNS = 4096
+};
+
+static uint64_t label, start_ns = 1000000000;
+
+static size_t resident_kib(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    unsigned long all = 0, resident = 0;
+    if (!f || fscanf(f, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* A client's entry, its a; the server's b, its c; and back. Times overlap those of other requests.
+ */
+static void make_request(struct event *e, uint64_t i, uint32_t ident)
+{
+    uint64_t client = 1000 + i % CLIENTS, server = 10 + i % SERVERS, t = start_ns;
+    uint64_t step = 20 + i * 7 % 31;
+
+    memset(e, 0, 8 * sizeof *e);
+    for (int k = 0; k < 8; k++) {
+        e[k].ts_ns = t + (uint64_t)k * step;
+        e[k].pid = k >= 2 && k < 6 ? server : client;
+        e[k].weight = 1;
+        if (k < 4) {
+            e[k].kind = k == 0 ? EVENT_ENTRY : EVENT_CALL;
+            e[k].tier = (uint16_t)k;
+            e[k].fn = 100 + (uint32_t)k;
+            e[k].caller = k % 2 ? 100 + (uint32_t)k - 1 : 200 + (uint32_t)k;
+            e[k].label = label;
+            e[k].ident = k == 0 ? ident : 0;
+        } else {
+            e[k].kind = EVENT_RETURN_TO;
+            e[k].fn = e[7 - k].caller;
+        }
+    }
+    label++;
+    start_ns += 10000;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double feed_once(struct core *c, struct event *ev, const uint32_t *ident)
+{
+    uint64_t spent = 0;
+
+    for (int b = 0; b < BLOCKS; b++) {
+        for (uint64_t i = 0; i < REQUESTS; i++)
+            make_request(&ev[8 * i], i, ident[i % 20]);
+        uint64_t t = clock_mono_ns();
+        core_feed(c, ev, EVENTS);
+        spent += clock_mono_ns() - t;
+    }
+    return (double)EVENTS * BLOCKS / ((double)spent / 1e9) / 1e6;
+}
+
+static uint64_t next_random(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    return *x ^= *x << 17;
+}
+
+static void fill_history(struct core *c, uint64_t seconds)
+{
+    static uint64_t spread[SPREAD];
+    static struct figures second[PATTERNS]; /* made once: what a row sees in a second */
+    uint64_t x = 88172645463325252u, now = core_now(c);
+
+    for (size_t i = 0; i < SPREAD; i++) { /* about normal: the sum of twelve */
+        double z = -6;
+        for (int k = 0; k < 12; k++)
+            z += (double)(next_random(&x) >> 11) / 9007199254740992.0;
+        spread[i] = (uint64_t)(200000 * exp(z * 0.5));
+    }
+    for (int i = 0; i < PATTERNS; i++) {
+        figures_init(&second[i]);
+        for (int k = 0; k < CALLS_PER_SECOND; k++)
+            hist_add(&second[i].hist, spread[next_random(&x) % SPREAD]);
+        second[i].tally = (struct tally){.est = CALLS_PER_SECOND,
+                                         .self_ns = (uint64_t)second[i].hist.sum_ns / 2,
+                                         .share_ns = (uint64_t)second[i].hist.sum_ns / 2};
+    }
+    for (uint64_t s = 0; s < seconds; s++) {
+        for (uint16_t r = 0; r < (ROW_TIERS_USED + 1) * ROW_IDENTS; r++) {
+            uint16_t tier = r / ROW_IDENTS, id = IDENT_FIRST + r % ROW_IDENTS;
+            tier = tier < ROW_TIERS_USED ? tier : ROW_TOTAL;
+            struct row *row = windows_row(&c->windows, tier, id);
+            if (!row)
+                row = windows_row_new(&c->windows, tier, id);
+            figures_merge(&row->cur, &second[next_random(&x) % PATTERNS]);
+        }
+        c->windows.busy = 1;
+        core_advance(c, now += 1000000000);
+    }
+    for (int i = 0; i < PATTERNS; i++)
+        figures_release(&second[i]);
+}
+
+static void time_snapshot(struct core *c, enum window w)
+{
+    uint64_t t = clock_mono_ns();
+    struct snapshot *s = core_snapshot(c, w, 0);
+    uint64_t first = clock_mono_ns() - t;
+    size_t rows = s->n_rows;
+
+    snapshot_free(s);
+    t = clock_mono_ns();
+    snapshot_free(core_snapshot(c, w, 0));
+    uint64_t again = clock_mono_ns() - t;
+    fill_history(c, 1);
+    t = clock_mono_ns();
+    snapshot_free(core_snapshot(c, w, 0));
+    printf(
+        "core: snapshot of %zu rows, window %s: first %.1f ms, again in the same second %.1f ms, "
+        "a second later %.1f ms\n",
+        rows, window_name(w), (double)first / 1e6, (double)again / 1e6,
+        (double)(clock_mono_ns() - t) / 1e6);
+}
+
+int main(void)
+{
+    struct intern *names = intern_new(1000, 1 << 16);
+    struct core_limits l;
+    uint32_t ident[ROW_IDENTS];
+    double speed[RUNS];
+
+    core_limits_default(&l);
+    struct core *c = core_new(&l, names);
+    for (int i = 0; i < ROW_IDENTS; i++) {
+        char name[16];
+        int n = snprintf(name, sizeof name, "operation%d", i);
+        ident[i] = intern_add(names, name, (size_t)n);
+        idents_of(&c->idents, ident[i]);
+    }
+    for (int i = 0; i < ROW_TIERS_USED; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "tier%d", i);
+        core_tier_add(c, name, "m:f/1");
+    }
+    core_set_entry(c, 0);
+    core_set_identity(c, true);
+    struct event *ev = malloc(EVENTS * sizeof *ev);
+    if (!ev)
+        abort();
+    for (int i = 0; i < RUNS; i++)
+        speed[i] = feed_once(c, ev, ident);
+    qsort(speed, RUNS, sizeof *speed, by_value);
+    struct snapshot *s = core_snapshot(c, WINDOW_RUN, 0);
+    printf("core: %.2f million events/s on one core (median of %d, %.2f to %.2f); %llu calls, law "
+           "%s\n",
+           speed[RUNS / 2], RUNS, speed[0], speed[RUNS - 1], (unsigned long long)s->calls.received,
+           snapshot_conserves(s) ? "holds" : "BROKEN");
+    snapshot_free(s);
+    free(ev);
+    size_t before = resident_kib();
+    fill_history(c, 3 * 3600);
+    for (enum window w = WINDOW_1S; w < WINDOW_COUNT; w++)
+        time_snapshot(c, w);
+    printf("core: resident %.1f MiB with %d tiers x %d identities x 3 h (%.1f before), history "
+           "%.1f MiB,"
+           " %llu slots dropped\n",
+           (double)resident_kib() / 1024, ROW_TIERS_USED, ROW_IDENTS, (double)before / 1024,
+           (double)c->windows.bytes / 1048576, (unsigned long long)c->windows.dropped_slots);
+    if (getenv("LEVELS"))
+        for (int lv = 0; lv < WIN_LEVELS; lv++) {
+            size_t n = 0, k = 0;
+            for (uint32_t i = 0; i < 36; i++)
+                if (c->windows.ring[lv].slot[i].block)
+                    n += c->windows.ring[lv].slot[i].bytes, k++;
+            printf("level %d: %zu B a row\n", lv, n / k / 1088);
+        }
+    core_free(c);
+    intern_free(names);
+    return 0;
+}
