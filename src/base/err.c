@@ -36,8 +36,10 @@ int err_set(struct err *e, const char *fmt, ...)
 
 void err_copy(char *out, size_t cap_bytes, const char *s)
 {
-    size_t n = strnlen(s, cap_bytes - 1);
-
-    memcpy(out, s, n);
+    assert(cap_bytes > 0);
+    size_t n = strnlen(s, cap_bytes);
+    if (n == cap_bytes)
+        n = whole_chars(s, cap_bytes - 1);
+    memmove(out, s, n);
     out[n] = 0;
 }

@@ -113,6 +113,20 @@ static void error_is_cut_at_a_whole_character(void **state)
     }
 }
 
+static void copy_is_cut_at_a_whole_character(void **state)
+{
+    (void)state;
+    char out[8];
+    err_copy(out, sizeof out, "1234567");
+    assert_string_equal(out, "1234567");
+    err_copy(out, sizeof out, "12345678");
+    assert_string_equal(out, "1234567");
+    err_copy(out, sizeof out, "12345\xe2\x82\xac");
+    assert_string_equal(out, "12345");
+    err_copy(out, 1, "abc");
+    assert_string_equal(out, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +134,7 @@ int main(void)
         cmocka_unit_test(stops_at_the_ceiling),
         cmocka_unit_test(nothing_added_is_an_empty_string),
         cmocka_unit_test(error_is_cut_at_a_whole_character),
+        cmocka_unit_test(copy_is_cut_at_a_whole_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
