@@ -1,0 +1,336 @@
+/* Windows against a plain list of everything that happened; packing against the figures packed. */
+#include <kprof/core/pack.h>
+#include <kprof/core/window.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define SEC UINT64_C(1000000000)
+
+enum { IDENTS = 5, LIST = 1 << 18 };
+
+static uint64_t seed;
+
+static uint64_t rnd(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    return seed ^= seed << 17;
+}
+
+static uint16_t pick(uint16_t n)
+{
+    return (uint16_t)(rnd() % n);
+}
+
+static int seed_once(void **state)
+{
+    const char *s = getenv("SEED");
+    (void)state;
+    seed = s ? strtoull(s, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + 1;
+    printf("seed %llu (SEED= repeats it)\n", (unsigned long long)seed);
+    return 0;
+}
+
+/* ---- the model ---- */
+
+static struct happened {
+    uint64_t sec, value;
+    uint16_t tier, ident;
+    struct tally t;
+} list[LIST];
+static size_t listed;
+
+static void happen(struct windows *w, uint16_t tier, uint16_t ident, uint64_t value)
+{
+    struct tally t = {1 + rnd() % 3, rnd() % 10 == 0, rnd() % 20 == 0, value / 2, value / 3};
+
+    windows_add(w, tier, ident, value, &t);
+    assert_true(listed < LIST);
+    list[listed++] = (struct happened){w->sec, value, tier, ident, t};
+}
+
+static void expect_same(const struct figures *got, const struct figures *want)
+{
+    static const double q[] = {0, 0.25, 0.5, 0.9, 0.99, 1};
+
+    assert_int_equal(got->hist.count, want->hist.count);
+    assert_int_equal(got->hist.min_ns, want->hist.min_ns);
+    assert_int_equal(got->hist.max_ns, want->hist.max_ns);
+    assert_int_equal(got->hist.clipped, want->hist.clipped);
+    assert_true(got->hist.sum_ns == want->hist.sum_ns);
+    double most = want->hist.sumsq_ns * 1e-12;
+    assert_true(got->hist.sumsq_ns - want->hist.sumsq_ns <= most &&
+                want->hist.sumsq_ns - got->hist.sumsq_ns <= most);
+    assert_memory_equal(&got->tally, &want->tally, sizeof got->tally);
+    for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+        assert_int_equal(hist_quantile(&got->hist, q[i]), hist_quantile(&want->hist, q[i]));
+}
+
+static void check_view(struct windows *w, enum window which, uint64_t from_s)
+{
+    uint64_t covered = windows_view(w, which);
+    uint64_t end = which == WINDOW_1S ? w->sec : w->sec + 1; /* the running second belongs to it */
+    uint64_t first = which == WINDOW_RUN ? 0 : w->sec - covered / SEC;
+
+    assert_true(covered <= window_ns(which));
+    if (from_s != UINT64_MAX && which != WINDOW_RUN)
+        assert_int_equal(first, from_s);
+    for (uint16_t tier = 0; tier < 3; tier++)
+        for (uint16_t id = 0; id < IDENTS; id++) {
+            struct figures got, want;
+            figures_init(&got);
+            figures_init(&want);
+            if (windows_row(w, tier, id))
+                windows_read(w, windows_row(w, tier, id), &got);
+            for (size_t i = 0; i < listed; i++)
+                if (list[i].tier == tier && list[i].ident == id && list[i].sec >= first &&
+                    list[i].sec < end) {
+                    hist_add(&want.hist, list[i].value);
+                    want.tally.est += list[i].t.est;
+                    want.tally.late += list[i].t.late;
+                    want.tally.errors += list[i].t.errors;
+                    want.tally.self_ns += list[i].t.self_ns;
+                    want.tally.share_ns += list[i].t.share_ns;
+                }
+            expect_same(&got, &want);
+            figures_release(&got);
+            figures_release(&want);
+        }
+}
+
+/* The far edge by the rule: as many whole steps as fit, the running second counted. */
+static uint64_t edge(const struct windows *w, enum window which)
+{
+    static const uint64_t step[] = {1, 1, 1, 10, 60, 300, 300};
+    uint64_t n = window_ns(which) / SEC, most = which == WINDOW_1S ? 1 : n - 1;
+    uint64_t from = w->sec > most ? w->sec - most : 0;
+    from = (from + step[which] - 1) / step[which] * step[which];
+    return from < w->sec ? from : w->sec;
+}
+
+/* ---- tests ---- */
+
+static void windows_hold_what_happened(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = 7 * SEC + 123;
+
+    windows_init(&w, IDENTS, (size_t)64 << 20);
+    windows_advance(&w, now);
+    listed = 0;
+    for (int step = 0; step < 700; step++) {
+        for (uint64_t n = rnd() % 12; n > 0; n--)
+            happen(&w, pick(3), pick(IDENTS), rnd() % (1000 + (rnd() % 5000) * (rnd() % 5000)));
+        uint64_t how = rnd() % 100;
+        now += how < 60   ? SEC
+               : how < 90 ? SEC / 3
+               : how < 98 ? rnd() % (30 * SEC)
+                          : rnd() % (900 * SEC);
+        windows_advance(&w, now);
+        enum window which =
+            rnd() % 3 ? (enum window)(step / 100 % WINDOW_COUNT) : (enum window)pick(WINDOW_COUNT);
+        check_view(&w, which, which == WINDOW_RUN ? UINT64_MAX : edge(&w, which));
+    }
+    assert_int_equal(w.dropped_slots, 0);
+    windows_release(&w);
+}
+
+static void three_hours_are_kept(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = SEC;
+
+    windows_init(&w, IDENTS, (size_t)64 << 20);
+    windows_advance(&w, now);
+    listed = 0;
+    for (int s = 0; s < 12000; s++) {
+        happen(&w, 0, 0, 1000 + (uint64_t)s);
+        windows_advance(&w, now += SEC);
+        if (s % 1000 == 999 || s > 11990)
+            for (enum window which = WINDOW_1S; which < WINDOW_RUN; which++)
+                check_view(&w, which, edge(&w, which));
+    }
+    uint64_t covered = windows_view(&w, WINDOW_3H);
+    assert_true(covered > window_ns(WINDOW_3H) - 301 * SEC);
+    windows_release(&w);
+}
+
+static void history_is_bounded(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = SEC;
+
+    windows_init(&w, IDENTS, 20000);
+    windows_advance(&w, now);
+    listed = 0;
+    for (int s = 0; s < 4000; s++) {
+        for (int i = 0; i < 20; i++)
+            happen(&w, pick(3), pick(IDENTS), rnd() % 10000000);
+        windows_advance(&w, now += SEC);
+        assert_true(w.bytes <= 20000);
+        if (s % 400 == 0)
+            check_view(&w, WINDOW_10S, edge(&w, WINDOW_10S));
+    }
+    assert_true(w.dropped_slots > 0);
+    uint64_t covered = windows_view(&w, WINDOW_3H);
+    assert_true(covered < 3600 * SEC);
+    windows_release(&w);
+}
+
+static void gaps_and_jumps(void **state)
+{
+    (void)state;
+    struct windows w;
+
+    windows_init(&w, IDENTS, 1 << 20);
+    windows_advance(&w, SEC);
+    listed = 0;
+    happen(&w, 1, 1, 500);
+    windows_advance(&w, 100000 * SEC);
+    check_view(&w, WINDOW_3H, edge(&w, WINDOW_3H));
+    check_view(&w, WINDOW_RUN, UINT64_MAX);
+    happen(&w, 1, 1, 600);
+    windows_advance(&w, UINT64_MAX);
+    check_view(&w, WINDOW_1M, edge(&w, WINDOW_1M));
+    windows_advance(&w, 5); /* never backwards */
+    assert_int_equal(w.now_ns, UINT64_MAX);
+    windows_release(&w);
+}
+
+static void forgotten_tier_does_not_come_back(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = SEC;
+
+    windows_init(&w, IDENTS, 1 << 20);
+    windows_advance(&w, now);
+    listed = 0;
+    for (int s = 0; s < 125; s++) {
+        happen(&w, 1, 1, 500);
+        happen(&w, 2, 1, 700);
+        windows_advance(&w, now += SEC);
+    }
+    windows_view(&w, WINDOW_5M);
+    happen(&w, 1, 1, 500); /* in the running second */
+    windows_forget_tier(&w, 1);
+    for (size_t i = 0; i < listed; i++)
+        if (list[i].tier == 1)
+            list[i].tier = 9;
+    assert_null(windows_row(&w, 1, 1));
+    for (int s = 0; s < 700; s++) {
+        happen(&w, 1, 1, 900);
+        if (s % 97 == 0)
+            check_view(&w, (enum window)(s / 97 % WINDOW_RUN), UINT64_MAX);
+        windows_advance(&w, now += SEC);
+    }
+    for (enum window which = WINDOW_1S; which < WINDOW_RUN; which++)
+        check_view(&w, which, edge(&w, which));
+    windows_release(&w);
+}
+
+static void zero_begins_anew(void **state)
+{
+    (void)state;
+    struct windows w;
+
+    windows_init(&w, IDENTS, 1 << 20);
+    windows_advance(&w, SEC);
+    listed = 0;
+    happen(&w, 1, 1, 500);
+    windows_advance(&w, 10 * SEC + SEC / 2);
+    windows_zero(&w);
+    listed = 0;
+    assert_int_equal(windows_view(&w, WINDOW_RUN), 0);
+    happen(&w, 1, 1, 600);
+    windows_advance(&w, 12 * SEC);
+    assert_int_equal(windows_view(&w, WINDOW_RUN), SEC * 3 / 2);
+    check_view(&w, WINDOW_10S, 0);
+    windows_release(&w);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    assert_string_equal(window_name(WINDOW_1S), "1s");
+    assert_string_equal(window_name(WINDOW_RUN), "run");
+    assert_true(window_ns(WINDOW_3H) == 10800 * SEC);
+    assert_true(window_ns(WINDOW_RUN) == UINT64_MAX);
+}
+
+/* ---- packing ---- */
+
+static void random_figures(struct figures *f)
+{
+    uint64_t n = rnd() % 4 ? rnd() % 300 : rnd() % 3 + 1, top = UINT64_C(1) << rnd() % 52;
+
+    for (uint64_t i = 0; i < n || i == 0; i++)
+        hist_add(&f->hist, rnd() % top);
+    if (rnd() % 5 == 0) /* much in one bucket */
+        for (int i = 0; i < 5000; i++)
+            hist_add(&f->hist, 77);
+    f->tally = (struct tally){rnd() % 3 ? f->hist.count : rnd(), rnd() % 3, rnd() % 3,
+                              rnd() % 2 ? (uint64_t)f->hist.sum_ns : rnd(), rnd() % 1000};
+}
+
+static void packed_is_unpacked(void **state)
+{
+    (void)state;
+    uint8_t *bytes = malloc(PACK_ROW_MAX);
+
+    for (int i = 0; i < 3000; i++) {
+        struct figures f, g;
+        uint32_t row = (uint32_t)rnd() % 5000, seen;
+        figures_init(&f);
+        figures_init(&g);
+        random_figures(&f);
+        size_t n = pack_row(row, &f, bytes);
+        uint8_t *exact = malloc(n); /* so that a byte too far is seen */
+        memcpy(exact, bytes, n);
+        assert_true(pack_peek(exact, exact + n, &seen) && seen == row);
+        assert_ptr_equal(pack_add(exact, exact + n, NULL, PACK_ALL), exact + n);
+        assert_ptr_equal(pack_add(exact, exact + n, &g, PACK_ALL), exact + n);
+        expect_same(&g, &f);
+        for (size_t b = 0; b < HIST_BUCKETS; b++)
+            assert_int_equal(hist_bucket_count(&f.hist, b), hist_bucket_count(&g.hist, b));
+        pack_add(exact, exact + n, &g, PACK_TAKE);
+        for (size_t b = 0; b < HIST_BUCKETS; b++)
+            assert_int_equal(hist_bucket_count(&g.hist, b), 0);
+        for (size_t cut = 0; cut < n && i % 20 == 0; cut++)
+            assert_null(pack_add(exact, exact + cut, &g, PACK_ALL));
+        for (int k = 0; k < 20; k++) { /* nonsense is survived */
+            exact[rnd() % n] ^= (uint8_t)(1u << rnd() % 8);
+            pack_add(exact, exact + n, &g, PACK_ALL);
+        }
+        free(exact);
+        figures_release(&f);
+        figures_release(&g);
+    }
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_hold_what_happened),
+        cmocka_unit_test(three_hours_are_kept),
+        cmocka_unit_test(history_is_bounded),
+        cmocka_unit_test(gaps_and_jumps),
+        cmocka_unit_test(forgotten_tier_does_not_come_back),
+        cmocka_unit_test(zero_begins_anew),
+        cmocka_unit_test(names),
+        cmocka_unit_test(packed_is_unpacked),
+    };
+    return cmocka_run_group_tests(tests, seed_once, NULL);
+}
