@@ -216,11 +216,30 @@ static void name_tiers(struct options *o)
 
 static int set_more(struct parser *p, int id, const char *val);
 
+/* A limit that is taken but not kept would be worse than none. */
+static int check_backed(struct parser *p, int id)
+{
+    static const struct {
+        int id;
+        const char *option, *instead;
+    } none[] = {{ID_MAX_AGE, "max-age", "--sample 1/N lowers the load"},
+                {ID_MAX_RATE, "max-rate", "--sample 1/N lowers the load"},
+                {ID_COOLDOWN, "cooldown", "t on the screen turns tracing on again"},
+                {ID_SLOW_ARGS, "slow-args", "--slow alone lists calls without them"}};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (none[i].id == id)
+            return err_set(p->e, "--%s: not in this version; leave it out (%s)", none[i].option,
+                           none[i].instead);
+    return 0;
+}
+
 static int set_value(struct parser *p, int id, const char *val)
 {
     struct options *o = p->o;
     uint64_t v = 0;
-    int rc;
+    int rc = check_backed(p, id);
+    if (rc)
+        return rc;
     switch (id) {
     case ID_TIER:
         return set_tier(p, val);
@@ -358,7 +377,7 @@ static int apply_item(struct parser *p, const struct config_item *it)
         return err_set(p->e, "%s takes no fun", it->key);
     if (!flag)
         return set_value(p, id, it->text);
-    if (strcmp(it->text, "false") == 0)
+    if (strcmp(it->text, "false") == 0) /* as it is */
         return 0;
     if (strcmp(it->text, "true") != 0)
         return err_set(p->e, "%s is true or false", it->key);

@@ -2,6 +2,7 @@
  */
 #include <kprof/app/help.h>
 #include <kprof/app/options.h>
+#include <kprof/app/optval.h>
 #include <kprof/base/text.h>
 
 #include <setjmp.h>
@@ -79,8 +80,7 @@ static void everything(void **state)
     struct run r;
     RUN(&r, "app@10.0.0.1:4370", "-t", "web=my_web:handle/1", "--tier", "MyApp.Repo.get/2", "-e",
         "get", "-i", "my_web:handle/1 arg(1)", "--sample", "1/10", "--returns", "full",
-        "--transport", "auto", "--slow", "20ms", "--slow-args", "--max-age", "500ms", "--max-rate",
-        "1.5k/s", "--cooldown", "2s", "--duration", "1m", "-b", "-d", "250ms", "-n", "3",
+        "--transport", "auto", "--slow", "20ms", "--duration", "1m", "-b", "-d", "250ms", "-n", "3",
         "--format", "csv", "-o", "out.csv", "--record", "r.kp", "--cookie-file", "c", "--setcookie",
         "secret", "--name", "me_1", "--no-color", "--ascii", "--force");
     const struct options *o = &r.o;
@@ -95,9 +95,6 @@ static void everything(void **state)
     assert_int_equal(o->sample, 10);
     assert_int_equal(o->returns, RETURNS_FULL);
     assert_int_equal(o->slow_ns, 20000000);
-    assert_int_equal(o->max_age_ns, 500000000);
-    assert_int_equal(o->max_rate, 1500);
-    assert_int_equal(o->cooldown_ns, 2000000000);
     assert_int_equal(o->duration_ns, 60000000000);
     assert_int_equal(o->delay_ns, 250000000);
     assert_int_equal(o->iterations, 3);
@@ -107,7 +104,7 @@ static void everything(void **state)
     assert_string_equal(o->cookie_file, "c");
     assert_string_equal(o->setcookie, "secret");
     assert_string_equal(o->name, "me_1");
-    assert_true(o->batch && o->slow_args && o->no_color && o->ascii && o->force);
+    assert_true(o->batch && o->no_color && o->ascii && o->force);
     done(&r);
 }
 
@@ -206,11 +203,11 @@ static void mistakes(void **state)
         {{"--transport", "native", "a@b"}, {"native", "dist"}},
         {{"--transport", "smoke", "a@b"}, {"smoke", "dist"}},
         {{"--slow", "fast", "a@b"}, {"--slow fast", "20ms"}},
-        {{"--slow-args", "a@b"}, {"--slow-args", "--slow 20ms"}},
+        {{"--slow-args", "--slow", "1s", "a@b"}, {"--slow-args", "not in this version"}},
+        {{"--max-rate", "20k", "a@b"}, {"--max-rate", "not in this version"}},
+        {{"--max-age", "1s", "a@b"}, {"--max-age", "not in this version"}},
+        {{"--cooldown", "1s", "a@b"}, {"--cooldown", "not in this version"}},
         {{"-d", "1ms", "a@b"}, {"--delay 1ms", "too short"}},
-        {{"--max-rate", "0", "a@b"}, {"--max-rate 0", "20k"}},
-        {{"--max-rate", "1.2.3", "a@b"}, {"--max-rate", "20k"}},
-        {{"--max-rate", "5/m", "a@b"}, {"--max-rate", "20k"}},
         {{"-b", "-n", "0", "--demo"}, {"--iterations 0"}},
         {{"-b", "-n", "-3", "--demo"}, {"--iterations -3"}},
         {{"--format", "xml", "a@b"}, {"--format xml", "json"}},
@@ -259,6 +256,26 @@ static void too_many_tiers(void **state)
     done(&r);
 }
 
+/* Values of options that come later. */
+static void rates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t want;
+    } good[] = {{"20000/s", 20000}, {"20k", 20000}, {"1.5k/s", 1500}, {"2M", 2000000}, {"7", 7}};
+    static const char *const bad[] = {"",    "0",  "1.2.3", "5/m",    "k",
+                                      ".5k", "-1", "1e9",   "99999M", "1kk"};
+    struct err e;
+    uint64_t v;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(optval_rate("max-rate", good[i].text, &v, &e), 0);
+        assert_int_equal(v, good[i].want);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(optval_rate("max-rate", bad[i], &v, &e), -1);
+}
+
 /* ---- config file ---- */
 
 static char path[] = "/tmp/kprof_test_options_XXXXXX";
@@ -283,8 +300,8 @@ static void with_file(struct run *r, const char *text, const char *const *args)
 static const char config[] =
     "{tier_config, [{web, {my_web, handle, 1}}, {db, \"MyApp.Repo.get/2\"}]}.\n"
     "{identity_f, fun ({my_web,handle,[R]}) -> R; (_) -> undefined end}.\n"
-    "{entry, db}. {slow, \"20ms\"}. {sample, \"1/10\"}. {max_rate, 5000}.\n"
-    "{node, 'app@host'}. {ascii, true}. {force, false}. {slow_args, true}.\n";
+    "{entry, db}. {slow, \"20ms\"}. {sample, \"1/10\"}.\n"
+    "{node, 'app@host'}. {ascii, true}. {force, false}.\n";
 
 static void from_file(void **state)
 {
@@ -302,8 +319,7 @@ static void from_file(void **state)
     assert_string_equal(r.o.identity, "fun ({my_web,handle,[R]}) -> R; (_) -> undefined end");
     assert_int_equal(r.o.slow_ns, 20000000);
     assert_int_equal(r.o.sample, 10);
-    assert_int_equal(r.o.max_rate, 5000);
-    assert_true(r.o.ascii && r.o.slow_args && !r.o.force);
+    assert_true(r.o.ascii && !r.o.force);
     done(&r);
 }
 
@@ -342,6 +358,7 @@ static void file_mistakes(void **state)
         {"{ascii, maybe_so}.", ":1:9: ", "true or false"},
         {"{slow, fun (_) -> x end}.", ":1:8: ", "no fun"},
         {"{demo, true}.", ":1:8: ", "demo"},
+        {"{max_rate, 5000}.", ":1:12: ", "not in this version"},
         {"{config, \"other\"}.", ":1:10: ", "config"},
         {"{slow-args, true}.", ":1:6: ", "comma"},
         {"{tier_config, [{a, {m, f, 1}}", ":1:30: ", "]"},
@@ -434,6 +451,7 @@ int main(void)
         cmocka_unit_test(tier_names),
         cmocka_unit_test(mistakes),
         cmocka_unit_test(too_many_tiers),
+        cmocka_unit_test(rates),
         cmocka_unit_test(from_file),
         cmocka_unit_test(command_line_wins),
         cmocka_unit_test(file_mistakes),
