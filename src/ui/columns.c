@@ -27,7 +27,7 @@ static const struct column columns[] = {
     {"SELF", 6, 12, TIME(self_us), "mean time in the tier itself, without the tiers it calls"},
     {"SHARE", 6, 6, COLUMN_SHARE, true, offsetof(struct snap_row, share),
      "self time as a part of the whole requests' time"},
-    {"OLDEST", 6, 14, COLUMN_TIME, false, offsetof(struct snap_row, oldest_open_us),
+    {"OLDEST", 7, 14, COLUMN_TIME, false, offsetof(struct snap_row, oldest_open_us),
      "age of the oldest call that is still open"},
 };
 

@@ -1,5 +1,6 @@
 #include <kprof/ui/figure.h>
 #include <kprof/ui/state.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static void tracing_chips(struct chips *l, const struct ui *u, const struct snap
         add(l, STYLE_WARN, "", "PAUSED");
     }
     if (u->table.filter[0]) {
-        add(l, STYLE_KEY, "filter", "%.40s", u->table.filter);
+        add(l, STYLE_KEY, "filter", "%s", u->table.filter);
     }
     window_chip(l, s);
     if (s->lost.target + s->lost.ring) {
@@ -187,20 +188,26 @@ static void call_chips(struct chips *l, const struct snapshot *s)
 static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
 {
     bool open = b->state == BREAKER_OPEN;
-    char next[FIGURE_BYTES] = "";
+    char next[40] = "";
     if (b->next_try_s > 0 && open) {
-        figure_us(b->next_try_s * 1e6, next);
+        snprintf(next, sizeof next, "; next try in %.0f s", fmin(b->next_try_s, 1e6));
     }
-    add(l, open ? STYLE_BAD : STYLE_WARN, "", "BREAKER %s%s%s%s%s%s", open ? "OPEN" : "HALF-OPEN",
-        b->reason[0] ? ": " : "", b->reason, next[0] ? "; next try in " : "", next,
-        open ? "; percentiles are old" : "");
+    add(l, open ? STYLE_BAD : STYLE_WARN, "", "BREAKER %s%s%s%s", open ? "OPEN" : "HALF-OPEN",
+        b->reason[0] ? ": " : "", b->reason, next);
+    if (open) {
+        add(l, STYLE_DIM, "", "figures marked ~ are old");
+    }
 }
 
 /* The line that says what is wrong now; false: nothing is. */
 static bool trouble(const struct snapshot *s, struct chips *l)
 {
     const struct snap_node *n = &s->node;
-    if (!n->connected) {
+    if (!n->connected && !n->otp[0]) { /* never heard */
+        add(l, STYLE_WARN, "", "%s", n->state[0] ? n->state : "connecting ...");
+    } else if (!n->connected && strstr(n->state, "NODE LOST")) {
+        add(l, STYLE_BAD, "", "%s", n->state);
+    } else if (!n->connected) {
         add(l, STYLE_BAD, "", "NODE LOST%s%s", n->state[0] ? ": " : "", n->state);
     } else if (s->breaker.state != BREAKER_CLOSED) {
         breaker_trouble(l, &s->breaker);

@@ -59,6 +59,7 @@ static void put_words(struct page *p)
         {"_total", "whole requests, from entry call to entry return"},
         {"sample", "1/N: one request in N is traced, and that one whole"},
         {"breaker", "takes tracing off by itself when the node is overloaded"},
+        {"!", "this slow call ended in an exception"},
         {"lost", "events dropped before they were counted; 0 is what you want"},
         {"~ grey", "not measured now (breaker open): old figures"},
         {"bold", "the slowest tier of its column; yellow: the slowest kind of request"},

@@ -101,8 +101,8 @@ static const struct key_def table[] = {
     {{KEY_F1_, '\n', ' '}, "", NULL, NULL, NULL, ACT_BACK, CTX_HELP},
     {{KEY_DOWN_}, "Up Down PgUp PgDn", "scroll", NULL, NULL, ACT_DOWN, CTX_HELP},
 
-    {{'\n'}, "Enter", "ok", NULL, NULL, ACT_ACCEPT, CTX_PROMPT | CTX_MENU},
-    {{ESC}, "Esc", "cancel", NULL, NULL, ACT_CANCEL, CTX_PROMPT | CTX_MENU},
+    {{'\n'}, "Enter", "ok", NULL, NULL, ACT_ACCEPT, CTX_PROMPT | CTX_TYPING | CTX_MENU},
+    {{ESC}, "Esc", "cancel", NULL, NULL, ACT_CANCEL, CTX_PROMPT | CTX_TYPING | CTX_MENU},
     {{'q'}, "", NULL, NULL, NULL, ACT_CANCEL, CTX_MENU},
     {{'\t'}, "Tab", "complete", NULL, NULL, ACT_COMPLETE, CTX_PROMPT},
     {{KEY_UP_, 'k'}, "Up Down", "choose", NULL, NULL, ACT_UP, CTX_MENU},

@@ -10,7 +10,7 @@ struct slots {
 
 static struct slots slots_for(int cols)
 {
-    struct slots w = {.time = 12, .tier = 14, .ident = 16, .took = 7, .request = 8, .pid = 12};
+    struct slots w = {.time = 12, .tier = 12, .ident = 14, .took = 7, .request = 8, .pid = 12};
     if (cols < 76) {
         w = (struct slots){.time = 8, .tier = 12, .ident = 10, .took = 7};
     }
@@ -62,15 +62,15 @@ static void draw_call(struct canvas *c, int row, struct rect a, const struct slo
     col = slot(c, row, col, w->ident, STYLE_NORMAL, s->ident);
     figure_us(s->duration_us, text);
     col = slot_right(c, row, col, w->took, s->error ? STYLE_BAD : STYLE_WARN, text);
+    if (s->error) {
+        canvas_text(c, row, col - 1, 1, STYLE_BAD, "!");
+    }
     figure_us(s->request_us, text);
     col = slot_right(c, row, col, w->request, STYLE_NORMAL, s->request_us > 0 ? text : "open");
     if (w->pid) {
         figure_pid(s->pid, text);
         int used = canvas_text(c, row, col, a.cols - col, STYLE_NORMAL, text);
         col += used < w->pid ? w->pid + 1 : used + 1;
-        if (s->error) {
-            col += canvas_text(c, row, col, a.cols - col, STYLE_BAD, "error") + 1;
-        }
         if (s->who) {
             col += canvas_text(c, row, col, a.cols - col, STYLE_NORMAL, s->who) + 1;
         }
@@ -193,7 +193,7 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snap_slow 
     char text[FIGURE_BYTES];
     figure_us(s->request_us, text);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "REQUEST %llx  %s  %s%s",
+    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "REQUEST %llu  %s  %s%s",
                  (unsigned long long)s->request, s->ident, s->request_us > 0 ? text : "still open",
                  s->n_tiers ? "" : "  (its tiers are not known)");
     double whole = whole_of(s);

@@ -18,10 +18,17 @@ void table_view(const struct ui *u, const struct snapshot *s, struct view *v)
     view_build(v, s, &o);
 }
 
-/* The selected row may have moved, or be gone: then what is in its place. */
+/* The selected row may have moved, be folded away (then its head stands for it), or be gone (then
+ * what is in its place does). */
 void table_find_selection(struct table_state *t, const struct view *v)
 {
     size_t i = t->has_key ? view_find(v, t->key) : v->n;
+    for (size_t j = 0; t->has_key && i == v->n && j < v->n; j++) {
+        if (v->lines[j].head && v->lines[j].group == t->groups[t->pivot]) {
+            i = j;
+            break;
+        }
+    }
     if (i < v->n) {
         t->at.sel = i;
     } else if (t->at.sel >= v->n) {
@@ -47,8 +54,13 @@ const struct snap_row *table_selected(struct ui *u, const struct snapshot *s)
 /* What must jump to the eye: in each column of times the slowest tier, and the slowest kind of
  * request of any tier. `_total` is no tier: it is always the slowest. */
 struct peaks {
-    double head[COLUMNS_MAX], leaf[COLUMNS_MAX];
+    double head[COLUMNS_MAX], leaf[COLUMNS_MAX], whole[COLUMNS_MAX]; /* whole: those of _total */
 };
+
+static double *peak(struct peaks *p, const struct line *l, size_t j)
+{
+    return l->head ? &p->head[j] : l->pinned ? &p->whole[j] : &p->leaf[j];
+}
 
 struct painter {
     struct canvas *c;
@@ -62,9 +74,10 @@ static void find_peaks(struct peaks *p, const struct column_set *set, const stru
     memset(p, 0, sizeof *p);
     for (size_t i = 0; i < v->n; i++) {
         const struct line *l = &v->lines[i];
-        for (size_t j = 0; l->row && !l->pinned && j < set->n; j++) {
+        bool total = l->head && l->pinned;
+        for (size_t j = 0; l->row && !total && j < set->n; j++) {
             const struct column *k = column_at(set->index[j]);
-            double x = column_value(k, l->row), *top = l->head ? &p->head[j] : &p->leaf[j];
+            double x = column_value(k, l->row), *top = peak(p, l, j);
             if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > *top) {
                 *top = x;
             }
@@ -111,7 +124,7 @@ static void draw_titles(struct ui *u, struct painter *p, int row, int col, const
     }
 }
 
-static enum style cell_style(const struct painter *p, const struct line *l, size_t j)
+static enum style cell_style(struct painter *p, const struct line *l, size_t j)
 {
     const struct column *k = column_at(p->set.index[j]);
     double x = column_value(k, l->row);
@@ -124,11 +137,10 @@ static enum style cell_style(const struct painter *p, const struct line *l, size
     if (l->row->count == 0) {
         return STYLE_DIM;
     }
-    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !l->pinned && x > 0) {
-        double top = l->head ? p->peaks.head[j] : p->peaks.leaf[j];
-        if (x >= top) {
-            return l->head ? STYLE_BOLD : STYLE_WARN;
-        }
+    bool total = l->head && l->pinned;
+    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !total && x > 0 &&
+        x >= *peak(&p->peaks, l, j)) {
+        return l->head ? STYLE_BOLD : STYLE_WARN;
     }
     return STYLE_NORMAL;
 }
@@ -166,8 +178,14 @@ static void draw_line(struct painter *p, int row, int col, const struct line *l,
     struct canvas *c = p->c;
     draw_name(p, row, col, l);
     int right = col + p->set.name_cols;
-    if (l->row && l->row->note && l->row->count == 0) {
-        canvas_text(c, row, right + 1, c->cols - right - 1, STYLE_WARN, l->row->note);
+    const struct snap_row *r = l->row;
+    if (r && r->count == 0 && r->note) {
+        canvas_text(c, row, right + 1, c->cols - right - 1, STYLE_WARN, r->note);
+    } else if (r && r->count == 0 && r->oldest_open_us > 0) {
+        char age[FIGURE_BYTES];
+        figure_us(r->oldest_open_us, age);
+        canvas_textf(c, row, right + 1, c->cols - right - 1, STYLE_WARN,
+                     "no call has ended; the oldest is open for %s", age);
     } else if (l->row) {
         draw_cells(p, row, right, l);
     }

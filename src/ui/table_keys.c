@@ -12,7 +12,11 @@ static void select_line(struct table_state *t, const struct view *v, size_t i)
 {
     if (i < v->n) {
         t->at.sel = i;
-        t->key = v->lines[i].key;
+        const struct line *l = &v->lines[i];
+        t->key = l->key;
+        for (int pivot = 0; pivot < 2; pivot++) {
+            t->groups[pivot] = l->row ? view_row_group(l->row, pivot) : l->group;
+        }
         t->has_key = true;
     }
 }

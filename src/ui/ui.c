@@ -165,7 +165,7 @@ static unsigned bar_context(const struct ui *u)
 {
     switch (u->mode) {
     case MODE_PROMPT:
-        return CTX_PROMPT;
+        return u->prompt_use == PROMPT_TIER ? CTX_PROMPT : CTX_TYPING;
     case MODE_MENU:
         return CTX_MENU;
     case MODE_ASK:
@@ -179,6 +179,9 @@ static unsigned bar_context(const struct ui *u)
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s)
 {
     canvas_clear(c);
+    if (c->rows < 1 || c->cols < 1) {
+        return;
+    }
     int bar = c->rows >= 4, line = c->rows >= 6;
     bool whole = u->screen->whole;
     int top = whole ? 0 : header_rows(s, c->rows);

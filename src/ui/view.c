@@ -90,6 +90,11 @@ uint64_t view_row_key(const struct snap_row *r)
     return hash(hash(0xcbf29ce484222325u, &r->tier, sizeof r->tier), &i, sizeof i);
 }
 
+uint64_t view_row_group(const struct snap_row *r, bool pivot)
+{
+    return pivot ? ident_key(r->ident) : r->tier;
+}
+
 /* --- items: rows with what they are sorted by --- */
 
 struct item {
@@ -125,7 +130,7 @@ static struct item *make_items(const struct snapshot *s, const struct view_opts 
         it->row = r;
         it->index = i;
         it->value = sort_value(o, r);
-        it->group = o->pivot ? ident_key(r->ident) : r->tier;
+        it->group = view_row_group(r, o->pivot);
         it->head = o->pivot ? r->tier == TIER_TOTAL : !r->ident;
         bool by_ident = it->head ? o->pivot : !o->pivot;
         it->name = by_ident ? r->ident : r->tier_name;

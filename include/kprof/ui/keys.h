@@ -21,7 +21,7 @@ enum action {
 
 enum key_context {
     CTX_TABLE = 1, CTX_SLOW = 2, CTX_LOG = 4, CTX_HELP = 8,
-    CTX_PROMPT = 16, CTX_MENU = 32, CTX_ASK = 64,
+    CTX_PROMPT = 16, CTX_MENU = 32, CTX_ASK = 64, CTX_TYPING = 128, /* a prompt without completions */
     CTX_SCREENS = CTX_TABLE | CTX_SLOW | CTX_LOG,
     CTX_SCROLL = CTX_SCREENS | CTX_HELP
 };

@@ -22,8 +22,8 @@ struct scroll {
 
 struct table_state {
     struct scroll at;
-    uint64_t key; /* the selected row; meaningful when has_key */
-    bool has_key;
+    uint64_t key, groups[2]; /* the selected row, its groups as tree and as pivot, */
+    bool has_key;            /* if there is one */
     bool pivot, reverse;
     int sort;
     char filter[128];

@@ -46,6 +46,7 @@ struct view {
 };
 
 uint64_t view_row_key(const struct snap_row *r);
+uint64_t view_row_group(const struct snap_row *r, bool pivot);
 void view_build(struct view *v, const struct snapshot *s, const struct view_opts *o);
 void view_release(struct view *v);
 size_t view_find(const struct view *v, uint64_t key); /* v->n: not there */

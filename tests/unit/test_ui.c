@@ -1,0 +1,522 @@
+/* Every screen against its golden picture, the lines of the table, and random keys on random
+ * snapshots. */
+#include "fake_snapshot.h"
+#include "ui_script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kprof/core/tier.h>
+#include <kprof/ui/columns.h>
+#include <kprof/ui/figure.h>
+#include <kprof/ui/view.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* --- snapshots --- */
+
+static struct fake *standard(void)
+{
+    return fake_standard(12);
+}
+
+static struct fake *one_row(void)
+{
+    struct fake *f = fake_new();
+    fake_row(f, 0, "db", NULL, 42, 1234);
+    return f;
+}
+
+static struct fake *many(void)
+{
+    return fake_many(500);
+}
+
+static struct fake *breaker_open(void)
+{
+    struct fake *f = fake_standard(3);
+    struct snap_breaker *b = &fake_snap(f)->breaker;
+    b->state = BREAKER_OPEN;
+    b->trips = 2;
+    b->next_try_s = 7.4;
+    strcpy(b->reason, "a trace message was 1.3 s old");
+    fake_snap(f)->lost.target = 8123;
+    return f;
+}
+
+static struct fake *node_lost(void)
+{
+    struct fake *f = fake_standard(3);
+    struct snap_node *n = &fake_snap(f)->node;
+    n->connected = n->tracing = false;
+    strcpy(n->state, "NODE LOST, next try in 4 s: connection refused");
+    return f;
+}
+
+static struct fake *empty_tiers(void)
+{
+    struct fake *f = fake_new();
+    struct snap_row *r = fake_row(f, 0, "db", NULL, 0, 0);
+    r->note = "no such function kv_db:qery/2; near: kv_db:query/2";
+    fake_row(f, 1, "web", NULL, 0, 0);
+    r = fake_row(f, 2, "log", NULL, 0, 0);
+    r->note = "called only outside requests";
+    r = fake_row(f, 3, "stuck", NULL, 0, 0);
+    r->oldest_open_us = 61e6;
+    fake_snap(f)->sample = 10;
+    fake_snap(f)->node.tracing = false;
+    return f;
+}
+
+/* --- goldens --- */
+
+static const struct golden {
+    const char *name;
+    int rows, cols;
+    bool ascii;
+    struct fake *(*make)(void); /* NULL: nothing known yet */
+    const char *keys;
+} goldens[] = {
+    {"connecting_80x24", 24, 80, false, NULL, ""},
+    {"no_tiers_80x24", 24, 80, false, fake_new, ""},
+    {"no_tiers_40x10", 10, 40, true, fake_new, ""},
+    {"one_row_80x24", 24, 80, false, one_row, ""},
+    {"standard_80x24", 24, 80, false, standard, ""},
+    {"standard_80x24_ascii", 24, 80, true, standard, ""},
+    {"standard_132x43", 43, 132, false, standard, ""},
+    {"standard_132x43_ascii", 43, 132, true, standard, ""},
+    {"standard_200x60", 60, 200, false, standard, ""},
+    {"standard_40x10", 10, 40, false, standard, ""},
+    {"standard_40x10_ascii", 10, 40, true, standard, ""},
+    {"standard_20x4", 4, 20, false, standard, ""},
+    {"unfolded_80x24", 24, 80, false, standard, "f<End>"},
+    {"fold_one_80x24", 24, 80, false, standard, "jjjjj<Enter>"},
+    {"pivot_80x24", 24, 80, false, standard, "v"},
+    {"pivot_132x43", 43, 132, false, standard, "v<Down><Down>"},
+    {"sort_p99_132x43", 43, 132, false, standard, "s<End><Up><Up><Up><Up><Up><Enter>"},
+    {"sort_menu_80x24", 24, 80, false, standard, "s<Down><Down>"},
+    {"sort_oldest_80x24", 24, 80, true, standard, "<"},
+    {"reverse_80x24", 24, 80, false, standard, ">>r"},
+    {"filter_typed_80x24", 24, 80, false, standard, "/upd"},
+    {"filter_80x24", 24, 80, false, standard, "/form<Enter>"},
+    {"filter_nothing_80x24", 24, 80, false, standard, "/zzz<Enter>"},
+    {"many_80x24", 24, 80, false, many, ""},
+    {"many_end_132x43", 43, 132, false, many, "f<End>"},
+    {"breaker_open_80x24", 24, 80, false, breaker_open, ""},
+    {"breaker_open_80x24_ascii", 24, 80, true, breaker_open, ""},
+    {"breaker_open_40x10", 10, 40, false, breaker_open, ""},
+    {"node_lost_80x24", 24, 80, false, node_lost, ""},
+    {"node_lost_40x10", 10, 40, true, node_lost, ""},
+    {"empty_tiers_80x24", 24, 80, false, empty_tiers, "j"},
+    {"hostile_80x24", 24, 80, false, fake_hostile, "f"},
+    {"hostile_80x24_ascii", 24, 80, true, fake_hostile, "f"},
+    {"hostile_132x43", 43, 132, false, fake_hostile, ""},
+    {"hostile_slow_80x24", 24, 80, false, fake_hostile, "S"},
+    {"paused_80x24", 24, 80, false, standard, "p"},
+    {"slow_focus_80x24", 24, 80, false, standard, "<Tab><Down><Down>"},
+    {"slow_80x24", 24, 80, false, standard, "S<Down><Down><Down><Down>"},
+    {"slow_132x43_ascii", 43, 132, true, standard, "S<Down><Down><Down>"},
+    {"slow_none_80x24", 24, 80, false, one_row, "S"},
+    {"messages_80x24", 24, 80, false, standard, "M<Down>"},
+    {"help_80x24", 24, 80, false, standard, "?"},
+    {"help_end_80x24", 24, 80, false, standard, "?<End>"},
+    {"help_132x43_ascii", 43, 132, true, standard, "?"},
+    {"help_40x10", 10, 40, false, standard, "?<PgDn>"},
+    {"entry_menu_80x24", 24, 80, false, standard, "E<Down>"},
+    {"remove_80x24", 24, 80, false, standard, "<End>d"},
+    {"export_80x24", 24, 80, false, standard, "e"},
+    {"identity_80x24", 24, 80, false, standard, "i"},
+};
+
+static void draw_golden(const struct golden *g, struct canvas *c)
+{
+    struct fake *f = g->make ? g->make() : NULL;
+    struct ui_opts o = {.ascii = g->ascii, .target = "app@host"};
+    struct ui *u = ui_new(&o);
+    canvas_init(c, g->rows, g->cols, g->ascii);
+    script_run(u, c, f ? fake_snap(f) : NULL, g->keys);
+    ui_free(u);
+    fake_free(f);
+}
+
+static void screens_are_as_their_goldens(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
+        struct canvas c;
+        draw_golden(&goldens[i], &c);
+        const char *why = canvas_broken(&c);
+        if (why) {
+            fail_msg("%s: %s", goldens[i].name, why);
+        }
+        wrong += !picture_is_golden(&c, goldens[i].name);
+        canvas_release(&c);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void prompts_are_as_their_goldens(void **state)
+{
+    (void)state;
+    static const char *const items[] = {"myapp_db:close/1", "myapp_db:get/2", "myapp_db:query/2",
+                                        "myapp_db:query/3", "'Elixir.MyApp.Repo':get/2"};
+    struct fake *f = fake_standard(12);
+    struct ui *u = ui_new(&(struct ui_opts){.ascii = false});
+    struct canvas c;
+    int wrong = 0;
+    canvas_init(&c, 24, 80, false);
+    script_run(u, &c, fake_snap(f), "adb=my");
+    ui_set_completions(u, "db=my", items, 5);
+    script_run(u, &c, fake_snap(f), "<Tab><Tab><Tab>");
+    wrong += !picture_is_golden(&c, "complete_80x24");
+    ui_reprompt(u, INTENT_IDENTITY, "fun ({M,F,[A}) -> A end", 14,
+                "1:15: syntax error before: '}'");
+    script_run(u, &c, fake_snap(f), "");
+    wrong += !picture_is_golden(&c, "rule_wrong_80x24");
+    script_run(u, &c, fake_snap(f), "<Esc>");
+    ui_ask_overwrite(u, "kprof-top.txt");
+    script_run(u, &c, fake_snap(f), "");
+    wrong += !picture_is_golden(&c, "overwrite_80x24");
+    script_run(u, &c, fake_snap(f), "n");
+    ui_message(u, "written to kprof-top.txt", false);
+    script_run(u, &c, fake_snap(f), "");
+    wrong += !picture_is_golden(&c, "message_80x24");
+    canvas_release(&c);
+    ui_free(u);
+    fake_free(f);
+    assert_int_equal(wrong, 0);
+}
+
+/* --- figures --- */
+
+static void figures_are_short(void **state)
+{
+    (void)state;
+    char s[FIGURE_BYTES];
+    static const uint64_t counts[] = {0, 9999999, 10000000, 999499999, 999500000, UINT64_MAX};
+    for (size_t i = 0; i < 6; i++) {
+        figure_count(counts[i], s);
+        assert_in_range(strlen(s), 1, 7);
+    }
+    figure_count(12345678, s);
+    assert_string_equal(s, "12.3M");
+    for (double x = 0; x < 1e15; x = x * 1.7 + 0.001) {
+        figure_rate(x, s);
+        assert_in_range(strlen(s), 1, 6);
+        figure_us(x, s);
+        assert_in_range(strlen(s), 1, 7);
+    }
+    figure_rate(NAN, s);
+    assert_string_equal(s, "-");
+    figure_us(-1, s);
+    assert_string_equal(s, "-");
+    figure_us(INFINITY, s);
+    assert_string_equal(s, "-");
+    figure_share(0.4204, s);
+    assert_string_equal(s, "42.0%");
+    figure_pid(7ull << 32 | 123, s);
+    assert_string_equal(s, "<0.123.7>");
+    figure_bytes(512ull << 20, s);
+    assert_string_equal(s, "512M");
+    figure_time(1795230245678000000ull, true, s);
+    assert_string_equal(s, "03:04:05.678");
+}
+
+/* --- columns --- */
+
+static bool chosen(const struct column_set *set, size_t i)
+{
+    for (size_t j = 0; j < set->n; j++) {
+        if (set->index[j] == i) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void columns_fit_and_go_by_priority(void **state)
+{
+    (void)state;
+    for (int cols = 1; cols < 260; cols++) {
+        for (size_t always = 0; always <= columns_n(); always++) {
+            struct column_set set;
+            columns_choose(&set, cols, 24, always < columns_n() ? always : SIZE_MAX);
+            int used = set.name_cols;
+            for (size_t j = 0; j < set.n; j++) {
+                used += column_at(set.index[j])->width + 1;
+                assert_true(j == 0 || set.index[j] > set.index[j - 1]);
+            }
+            assert_true(set.n == 0 || used <= cols);
+            assert_true(always == columns_n() || cols < 24 || chosen(&set, always));
+        }
+    }
+    struct column_set all;
+    columns_choose(&all, 220, 24, SIZE_MAX);
+    assert_int_equal(all.n, columns_n());
+    int seen[COLUMNS_MAX + 1] = {0};
+    for (size_t i = 0; i < columns_n(); i++) {
+        assert_in_range(column_at(i)->priority, 1, columns_n());
+        assert_int_equal(seen[column_at(i)->priority]++, 0);
+    }
+}
+
+/* --- lines --- */
+
+static double value_of(const struct line *l, int sort)
+{
+    return column_value(column_at((size_t)(sort - SORT_COLUMN)), l->row);
+}
+
+static bool in_order(const struct line *a, const struct line *b, const struct view_opts *o)
+{
+    if (o->sort == SORT_NAME) {
+        int d = strcmp(a->label, b->label);
+        return o->reverse ? d >= 0 : d <= 0;
+    }
+    if (o->sort == SORT_ORDER) {
+        return o->pivot || (o->reverse ? a->row > b->row : a->row < b->row);
+    }
+    double d = value_of(a, o->sort) - value_of(b, o->sort);
+    return o->reverse ? d <= 0 : d >= 0;
+}
+
+/* Every row once, heads before theirs, the pinned group first, heads and siblings in order. */
+static void check_view(const struct view *v, const struct snapshot *s, const struct view_opts *o)
+{
+    assert_int_equal(v->n, s->n_rows);
+    const struct line *head = NULL;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct line *l = &v->lines[i];
+        assert_non_null(l->row);
+        assert_int_equal(view_find(v, l->key), i);
+        if (l->head) {
+            assert_true(!l->pinned || i == 0);
+            assert_true(!head || head->pinned || in_order(head, l, o));
+            head = l;
+        } else {
+            assert_int_equal(l->group, head->group);
+            assert_true(v->lines[i - 1].head || in_order(&v->lines[i - 1], l, o));
+        }
+    }
+}
+
+static void lines_are_sorted_trees(void **state)
+{
+    (void)state;
+    struct fake *f = fake_standard(0);
+    struct snapshot *s = fake_snap(f);
+    struct folds none = {.all = false};
+    for (int i = 0; i < 4 * (SORT_COLUMN + (int)columns_n()); i++) {
+        struct view_opts o = {
+            .pivot = i & 1, .reverse = i & 2, .sort = i / 4, .filter = "", .folds = &none};
+        struct view v;
+        view_build(&v, s, &o);
+        check_view(&v, s, &o);
+        view_release(&v);
+    }
+    fake_free(f);
+}
+
+static void folding_hides_only_that_group(void **state)
+{
+    (void)state;
+    struct fake *f = fake_standard(0);
+    struct folds folds = {.all = false};
+    struct view_opts o = {.filter = "", .folds = &folds};
+    struct view v;
+    folds_flip(&folds, 3);
+    view_build(&v, fake_snap(f), &o);
+    assert_int_equal(v.n, 26);
+    assert_int_equal(v.unfolded, 30);
+    view_release(&v);
+    o.filter = "creat"; /* a filter looks into folded ones */
+    view_build(&v, fake_snap(f), &o);
+    assert_int_equal(v.n, 12);
+    view_release(&v);
+    o.filter = "DB";
+    view_build(&v, fake_snap(f), &o);
+    assert_int_equal(v.n, 5);
+    view_release(&v);
+    folds_release(&folds);
+    fake_free(f);
+}
+
+static void without_total_rows_groups_still_have_heads(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new();
+    fake_row(f, 2, "web", "a", 5, 10);
+    fake_row(f, 1, "db", "b", 5, 20);
+    fake_row(f, 2, "web", "c", 5, 30);
+    struct folds none = {.all = false};
+    for (int pivot = 0; pivot < 2; pivot++) {
+        struct view_opts o = {.pivot = pivot, .filter = "", .folds = &none};
+        struct view v;
+        view_build(&v, fake_snap(f), &o);
+        assert_int_equal(v.n, pivot ? 6 : 5);
+        assert_true(v.lines[0].head && !v.lines[0].row);
+        assert_string_equal(v.lines[0].label, pivot ? "a" : "web");
+        view_release(&v);
+    }
+    fake_free(f);
+}
+
+/* --- random --- */
+
+static unsigned rnd(unsigned n)
+{
+    return (unsigned)(random() % (long)n);
+}
+
+static int random_key(void)
+{
+    static const int special[] = {'\n',     27,       '\t',   ' ', 1,      2,     5,       6,
+                                  11,       21,       23,     127, 0x65e5, 0x301, 0x1f600, 0x202e,
+                                  0x10ffff, 0x110000, 0xd800, -1,  0,      '\r'};
+    switch (rnd(4)) {
+    case 0:
+        return KEY_NONE_ + (int)rnd(KEY_F1_ - KEY_NONE_ + 1);
+    case 1:
+        return special[rnd(sizeof special / sizeof *special)];
+    case 2:
+        return "awsvtrfEidyzpe/<>SM?ynjkhlgG"[rnd(28)];
+    default:
+        return ' ' + (int)rnd(95);
+    }
+}
+
+/* What app may answer at any time, with the worst texts. */
+static void random_answer(struct ui *u, const char *typed)
+{
+    static const char *const bad[] = {"",
+                                      "\x1b[31m\xff",
+                                      "db=x:y/1",
+                                      "a\xe6\x97\xa5:f/1",
+                                      "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e",
+                                      "m:f/1",
+                                      "m:g/2"};
+    const char *items[7];
+    for (size_t i = 0; i < 7; i++) {
+        items[i] = bad[rnd(7)];
+    }
+    switch (rnd(6)) {
+    case 0:
+        ui_message(u, bad[rnd(7)], rnd(2));
+        break;
+    case 1:
+        ui_ask_overwrite(u, bad[rnd(7)]);
+        break;
+    case 2:
+        ui_reprompt(u, rnd(INTENT_STACK), bad[rnd(7)], rnd(40), bad[rnd(7)]);
+        break;
+    default:
+        ui_set_completions(u, typed, items, rnd(8));
+    }
+}
+
+static void vary(struct fake *f)
+{
+    struct snapshot *s = fake_snap(f);
+    s->node.connected = rnd(5);
+    s->breaker.state = (enum breaker_state)rnd(3);
+    s->window = (enum window)rnd(WINDOW_COUNT);
+    s->has_identity = rnd(4);
+    s->has_entry = rnd(4);
+    s->lost.ring = rnd(2) * 12345678901ull;
+    s->ring_fill = rnd(3) ? 0.5 : NAN;
+    s->lag_ms = rnd(3) ? 3 : INFINITY;
+    s->node.scheduler_use = rnd(3) ? 0.9 : -1;
+    s->n_slow = s->n_slow ? rnd((unsigned)s->n_slow + 1) : 0;
+    s->n_rows = s->n_rows && rnd(3) == 0 ? rnd((unsigned)s->n_rows + 1) : s->n_rows;
+    if (s->n_rows) {
+        struct snap_row *r = (struct snap_row *)(uintptr_t)&s->rows[rnd((unsigned)s->n_rows)];
+        r->p99_us = rnd(2) ? NAN : 1e300;
+        r->rate = rnd(2) ? -1 : INFINITY;
+        r->count = rnd(2) ? 0 : UINT64_MAX;
+        r->note = rnd(2) ? "why it is empty\x1b[2J" : NULL;
+    }
+}
+
+static struct fake *random_fake(void)
+{
+    switch (rnd(6)) {
+    case 0:
+        return fake_new();
+    case 1:
+        return fake_hostile();
+    case 2:
+        return fake_many(rnd(300));
+    case 3:
+        return empty_tiers();
+    default:
+        return fake_standard(rnd(65));
+    }
+}
+
+static void one_random_life(unsigned seed)
+{
+    struct fake *f = random_fake();
+    struct ui_opts o = {.ascii = rnd(2), .target = "x\x1b@y"};
+    struct ui *u = ui_new(&o);
+    struct canvas c;
+    canvas_init(&c, 24, 80, o.ascii);
+    for (int i = 0; i < 150; i++) {
+        if (rnd(15) == 0) {
+            canvas_resize(&c, (int)rnd(70), (int)rnd(220));
+        }
+        if (rnd(20) == 0) {
+            fake_free(f);
+            f = random_fake();
+        }
+        vary(f);
+        const struct snapshot *s = rnd(12) ? fake_snap(f) : NULL;
+        struct intent in = ui_key(u, random_key(), s);
+        assert_in_range(in.kind, 0, INTENT_STACK);
+        assert_true(memchr(in.text, 0, sizeof in.text) != NULL);
+        if (rnd(8) == 0 || in.kind == INTENT_COMPLETE) {
+            random_answer(u, in.text);
+        }
+        ui_draw(u, &c, s);
+        const char *why = canvas_broken(&c);
+        if (why) {
+            fail_msg("seed %u step %d: %s", seed, i, why);
+        }
+    }
+    canvas_release(&c);
+    ui_free(u);
+    fake_free(f);
+}
+
+static void random_keys_never_break_the_picture(void **state)
+{
+    (void)state;
+    const char *env = getenv("KPROF_SEED");
+    unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
+    printf("seed %u (KPROF_SEED sets it)\n", seed);
+    srandom(seed);
+    for (int i = 0; i < 60; i++) {
+        one_random_life(seed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_are_short),
+        cmocka_unit_test(columns_fit_and_go_by_priority),
+        cmocka_unit_test(lines_are_sorted_trees),
+        cmocka_unit_test(folding_hides_only_that_group),
+        cmocka_unit_test(without_total_rows_groups_still_have_heads),
+        cmocka_unit_test(screens_are_as_their_goldens),
+        cmocka_unit_test(prompts_are_as_their_goldens),
+        cmocka_unit_test(random_keys_never_break_the_picture),
+    };
+    return cmocka_run_group_tests_name("ui", tests, NULL, NULL);
+}

@@ -1,0 +1,510 @@
+/* Keys in, intents out; and the table of keys itself. */
+#include "fake_snapshot.h"
+#include "ui_script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kprof/core/tier.h>
+#include <kprof/ui/keys.h>
+#include <kprof/ui/prompt.h>
+#include <kprof/ui/screen.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct fake *fake;
+static struct ui *u;
+static struct canvas c;
+
+static int setup(void **state)
+{
+    (void)state;
+    fake = fake_standard(12);
+    u = ui_new(&(struct ui_opts){.ascii = false});
+    canvas_init(&c, 30, 100, false);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    canvas_release(&c);
+    ui_free(u);
+    fake_free(fake);
+    return 0;
+}
+
+static struct intent run(const char *keys)
+{
+    return script_run(u, &c, fake_snap(fake), keys);
+}
+
+static void assert_intent(const char *keys, enum intent_kind kind, const char *text)
+{
+    struct intent in = run(keys);
+    if (in.kind != kind || strcmp(in.text, text) != 0) {
+        fail_msg("keys %s: intent %d \"%s\", not %d \"%s\"", keys, in.kind, in.text, kind, text);
+    }
+}
+
+/* --- single keys --- */
+
+static void plain_keys_give_their_intents(void **state)
+{
+    (void)state;
+    assert_intent("q", INTENT_QUIT, "");
+    assert_intent("t", INTENT_TOGGLE, "");
+    assert_intent(" ", INTENT_TOGGLE, "");
+    assert_intent("z", INTENT_ZERO, "");
+    assert_intent("+", INTENT_SAMPLE_UP, "");
+    assert_intent("-", INTENT_SAMPLE_DOWN, "");
+    assert_intent("j", INTENT_REDRAW, "");
+    assert_intent("W", INTENT_NONE, "");
+    assert_intent("x", INTENT_NONE, "");
+    assert_intent("<Resize>", INTENT_REDRAW, "");
+}
+
+static void windows_go_round(void **state)
+{
+    (void)state;
+    struct snapshot *s = fake_snap(fake); /* window 10s; it stays: core answers late */
+    for (unsigned i = 1; i <= 2 * WINDOW_COUNT; i++) {
+        struct intent in = ui_key(u, 'w', s);
+        assert_int_equal(in.kind, INTENT_WINDOW);
+        assert_int_equal(in.window, (WINDOW_10S + i) % WINDOW_COUNT);
+    }
+}
+
+static void before_the_first_snapshot_keys_are_harmless(void **state)
+{
+    (void)state;
+    for (int key = 1; key < 127; key++) {
+        struct ui *v = ui_new(&(struct ui_opts){.ascii = true});
+        struct intent in = ui_key(v, key, NULL);
+        assert_true(in.kind != INTENT_WINDOW && in.kind != INTENT_TIER_REMOVE);
+        ui_draw(v, &c, NULL);
+        assert_false(ui_is_paused(v));
+        assert_null(canvas_broken(&c));
+        ui_free(v);
+    }
+}
+
+static void pause_is_said_and_taken_back(void **state)
+{
+    (void)state;
+    run("p");
+    assert_true(ui_is_paused(u));
+    assert_true(picture_has(&c, "PAUSED"));
+    run("p");
+    assert_false(ui_is_paused(u));
+    assert_false(picture_has(&c, "PAUSED"));
+}
+
+/* --- selection --- */
+
+/* The tier of the selected row, by asking for it. */
+static int selected_tier(void)
+{
+    struct intent in = ui_key(u, 'y', fake_snap(fake));
+    return in.kind == INTENT_WHY ? in.tier : -1;
+}
+
+static void arrows_and_letters_move_alike(void **state)
+{
+    (void)state;
+    run("<End>");
+    assert_int_equal(selected_tier(), 4);
+    run("k<Up>");
+    assert_int_equal(selected_tier(), 2);
+    run("j<Down>");
+    assert_int_equal(selected_tier(), 4);
+    run("<Home>");
+    assert_int_equal(selected_tier(), -1);
+    assert_true(picture_has(&c, "TIER"));
+    run("G");
+    assert_int_equal(selected_tier(), 4);
+    run("g<PgDn><PgDn><PgDn>");
+    assert_int_equal(selected_tier(), 4);
+    run("<PgUp><PgUp><PgUp>");
+    assert_int_equal(selected_tier(), -1);
+}
+
+static void selection_stays_with_its_row(void **state)
+{
+    (void)state;
+    run("f<End>kkkkkkkk"); /* an identity of db */
+    int tier = selected_tier();
+    assert_int_equal(tier, 3);
+    run("s<End><Up><Up><Up><Up><Up><Enter>"); /* by P99: another order */
+    assert_int_equal(selected_tier(), tier);
+    run("r");
+    assert_int_equal(selected_tier(), tier);
+    run("vf");
+    assert_int_equal(selected_tier(), tier);
+    run("v");
+    assert_int_equal(selected_tier(), tier);
+    run("f"); /* folded away: its tier instead */
+    assert_int_equal(selected_tier(), tier);
+    run("f/delete<Enter>");
+    run("<Esc>");
+    fake_free(fake);
+    fake = fake_standard(2);
+    fake_row(fake, 9, "new", NULL, 5, 1e6);
+    run("r");
+    assert_true(selected_tier() >= 0);
+}
+
+static void selection_survives_an_empty_table(void **state)
+{
+    (void)state;
+    run("<End>");
+    struct fake *none = fake_new();
+    ui_key(u, 'j', fake_snap(none));
+    ui_draw(u, &c, fake_snap(none));
+    fake_free(none);
+    run("k");
+    assert_int_equal(selected_tier(), 3); /* the row was back and selected; then one up */
+}
+
+/* --- folding --- */
+
+static void enter_folds_and_unfolds(void **state)
+{
+    (void)state;
+    canvas_resize(&c, 60, 100); /* all fits: nothing is folded by itself */
+    run("");
+    assert_true(picture_has(&c, "\xe2\x96\xbe db"));
+    run("<End>kkkkkkkkk<Enter>"); /* db */
+    assert_true(picture_has(&c, "\xe2\x96\xb8 db"));
+    run("<Enter>");
+    assert_true(picture_has(&c, "\xe2\x96\xbe db"));
+    run("h");
+    assert_true(picture_has(&c, "\xe2\x96\xb8 db"));
+    run("l");
+    assert_true(picture_has(&c, "\xe2\x96\xbe db"));
+    run("lh"); /* to its first identity, and back to the tier */
+    assert_true(picture_has(&c, "\xe2\x96\xbe db"));
+    run("h");
+    assert_true(picture_has(&c, "\xe2\x96\xb8 db"));
+    run("f");
+    assert_true(picture_has(&c, "\xe2\x96\xb8 handle"));
+    run("f");
+    assert_true(picture_has(&c, "\xe2\x96\xbe handle"));
+}
+
+static void what_does_not_fit_is_folded_until_a_hand_folds(void **state)
+{
+    (void)state;
+    canvas_resize(&c, 24, 80);
+    run("");
+    assert_true(picture_has(&c, "\xe2\x96\xbe _total"));
+    assert_true(picture_has(&c, "\xe2\x96\xb8 accounting"));
+    canvas_resize(&c, 60, 80);
+    run("");
+    assert_true(picture_has(&c, "\xe2\x96\xbe accounting"));
+    canvas_resize(&c, 24, 80);
+    run("<Down><Down><Down><Down><Down><Right>"); /* unfold parsing */
+    assert_true(picture_has(&c, "\xe2\x96\xbe parsing"));
+    assert_true(picture_has(&c, "\xe2\x96\xb8 handle"));
+}
+
+/* --- sorting, filter --- */
+
+static void sort_keys_go_through_all_columns(void **state)
+{
+    (void)state;
+    canvas_resize(&c, 30, 60); /* most columns do not fit: the sorted one must */
+    run("");
+    assert_false(picture_has(&c, "OLDEST"));
+    run("<");
+    assert_true(picture_has(&c, "OLDEST\xe2\x96\xbc"));
+    run("r");
+    assert_true(picture_has(&c, "OLDEST\xe2\x96\xb2"));
+    run(">>");
+    assert_true(picture_has(&c, "TIER\xe2\x96\xb2"));
+    run(">");
+    assert_true(picture_has(&c, "COUNT\xe2\x96\xbc"));
+}
+
+static void filter_is_live_and_esc_clears(void **state)
+{
+    (void)state;
+    run("/form");
+    assert_true(picture_has(&c, "formatter"));
+    assert_false(picture_has(&c, "\xe2\x96\xb8 parsing"));
+    run("<Enter>");
+    assert_false(picture_has(&c, "\xe2\x96\xb8 parsing"));
+    run("<Esc>");
+    assert_true(picture_has(&c, "\xe2\x96\xb8 parsing"));
+    run("/FORM<Esc>");
+    assert_true(picture_has(&c, "\xe2\x96\xb8 parsing"));
+    assert_intent("/q<Enter>", INTENT_REDRAW, ""); /* q is text here */
+}
+
+/* --- dialogs --- */
+
+static void adding_a_tier_completes_and_submits(void **state)
+{
+    (void)state;
+    static const char *const items[] = {"db_a:get/1", "db_a:put/2"};
+    assert_intent("a", INTENT_COMPLETE, "");
+    assert_intent("db", INTENT_COMPLETE, "db");
+    ui_set_completions(u, "d", items, 2); /* an answer too late */
+    assert_false(picture_has(&c, "db_a:get/1"));
+    ui_set_completions(u, "db", items, 2);
+    run("");
+    assert_true(picture_has(&c, "db_a:get/1"));
+    assert_intent("<Tab>", INTENT_COMPLETE, "db_a:"); /* what they share */
+    ui_set_completions(u, "db_a:", items, 2);
+    assert_intent("<Tab><Tab>", INTENT_REDRAW, "");
+    assert_intent("<Enter>", INTENT_TIER_ADD, "db_a:put/2");
+}
+
+static void a_name_before_the_function_is_kept(void **state)
+{
+    (void)state;
+    static const char *const items[] = {"m:f/1", "m:g/1"}, *const whole[] = {"x=m:f/1"};
+    run("ax=m");
+    ui_set_completions(u, "x=m", items, 2);
+    assert_intent("<Down><Down><Enter>", INTENT_TIER_ADD, "x=m:g/1");
+    run("ax=");
+    ui_set_completions(u, "x=", whole, 1);
+    assert_intent("<Tab>", INTENT_COMPLETE, "x=m:f/1");
+    assert_intent("<Enter>", INTENT_TIER_ADD, "x=m:f/1");
+    assert_intent("a<Enter>", INTENT_COMPLETE, ""); /* nothing typed, nothing added */
+}
+
+static void removing_a_tier_is_asked(void **state)
+{
+    (void)state;
+    assert_intent("<End>d", INTENT_REDRAW, "");
+    assert_intent("n", INTENT_REDRAW, "");
+    struct intent in = run("dxy");
+    assert_int_equal(in.kind, INTENT_TIER_REMOVE);
+    assert_int_equal(in.tier, 4);
+    assert_intent("<Home>d", INTENT_REDRAW, ""); /* not _total */
+    assert_true(picture_has(&c, "select a tier"));
+}
+
+static void entry_is_picked_from_the_tiers(void **state)
+{
+    (void)state;
+    assert_intent("E<Down><Down><Down><Enter>", INTENT_ENTRY, "db");
+    assert_intent("E<End><Enter>", INTENT_ENTRY, "none");
+    assert_intent("E<Esc>", INTENT_REDRAW, "");
+}
+
+static void identity_rule_is_typed_and_remembered(void **state)
+{
+    (void)state;
+    assert_intent("ielement(1,arg(1))<Enter>", INTENT_IDENTITY, "element(1,arg(1))");
+    assert_intent("i<Enter>", INTENT_IDENTITY, "element(1,arg(1))");
+    assert_intent("i<C-u><Enter>", INTENT_IDENTITY, "");
+    ui_reprompt(u, INTENT_IDENTITY, "fun (X -> X end", 7, "syntax error before: '->'");
+    run("");
+    assert_true(picture_has(&c, "syntax error before"));
+    assert_int_equal(c.cursor_col, (int)strlen("Identity rule: ") + 7);
+    assert_intent(")<Enter>", INTENT_IDENTITY, "fun (X )-> X end");
+}
+
+static void export_asks_for_a_name_and_before_overwriting(void **state)
+{
+    (void)state;
+    assert_intent("e<Enter>", INTENT_EXPORT, "kprof-top-2026-11-21-030405.txt");
+    struct intent in = run("e<C-u>my file.txt<Enter>");
+    assert_int_equal(in.kind, INTENT_EXPORT);
+    assert_false(in.force);
+    assert_string_equal(in.text, "my file.txt");
+    ui_ask_overwrite(u, in.text);
+    run("");
+    assert_true(picture_has(&c, "my file.txt exists"));
+    in = run("y");
+    assert_int_equal(in.kind, INTENT_EXPORT);
+    assert_true(in.force);
+    assert_string_equal(in.text, "my file.txt");
+    ui_ask_overwrite(u, in.text);
+    assert_intent("n", INTENT_REDRAW, "");
+    assert_intent("q", INTENT_QUIT, "");
+}
+
+static void messages_go_with_the_next_key(void **state)
+{
+    (void)state;
+    ui_message(u, "written to x.txt\x1b[2J", false);
+    run("");
+    assert_true(picture_has(&c, "written to x.txt"));
+    run("x");
+    assert_false(picture_has(&c, "written to x.txt"));
+}
+
+/* --- screens --- */
+
+static void every_screen_opens_and_closes(void **state)
+{
+    (void)state;
+    run("?");
+    assert_true(picture_has(&c, "how long each layer takes"));
+    run("q"); /* closes the help, does not quit */
+    assert_true(picture_has(&c, "TRACING ON"));
+    run("S");
+    assert_true(picture_has(&c, "REQUEST 7000"));
+    run("S");
+    assert_true(picture_has(&c, "_total"));
+    run("M");
+    assert_true(picture_has(&c, "MESSAGES (3)"));
+    run("<Esc>");
+    assert_true(picture_has(&c, "_total"));
+    run("<Tab><Down><Enter>");
+    assert_true(picture_has(&c, "REQUEST 7001"));
+    assert_intent("t", INTENT_TOGGLE, "");
+    run("<Esc>");
+    assert_intent("q", INTENT_QUIT, "");
+}
+
+static void selected_slow_call_stays_when_new_ones_come(void **state)
+{
+    (void)state;
+    run("S<Down><Down>");
+    assert_true(picture_has(&c, "REQUEST 7002"));
+    struct snapshot s = *fake_snap(fake);
+    s.slow++; /* the newest two are new: seen from these, the rest is older */
+    s.n_slow--;
+    struct snapshot older = s;
+    ui_draw(u, &c, &older);
+    assert_true(picture_has(&c, "REQUEST 7002"));
+    run("<Home>");
+    ui_draw(u, &c, &older); /* at the top the newest is followed */
+    assert_true(picture_has(&c, "REQUEST 7001"));
+}
+
+/* --- the prompt --- */
+
+static void type(struct prompt *p, const char *keys)
+{
+    for (int key; (key = script_key(&keys));) {
+        prompt_key(p, key);
+        assert_true(p->len < sizeof p->text && p->caret <= p->len && p->text[p->len] == 0);
+    }
+}
+
+static void prompt_edits_whole_characters(void **state)
+{
+    (void)state;
+    struct prompt p = {.title = "x"};
+    prompt_open(&p, "x", NULL, "");
+    type(&p, "a\xc3\xa4\xe6\x97\xa5\xf0\x9f\x98\x80z");
+    assert_string_equal(p.text, "a\xc3\xa4\xe6\x97\xa5\xf0\x9f\x98\x80z");
+    type(&p, "<Left><BS>");
+    assert_string_equal(p.text, "a\xc3\xa4\xe6\x97\xa5z");
+    type(&p, "<Home><Right><Del>");
+    assert_string_equal(p.text, "a\xe6\x97\xa5z");
+    type(&p, "<C-e> two words <C-w>");
+    assert_string_equal(p.text, "a\xe6\x97\xa5z two ");
+    type(&p, "<C-a><Right><C-k>");
+    assert_string_equal(p.text, "a");
+    type(&p, "bc<C-u>");
+    assert_string_equal(p.text, "");
+    type(&p, "<BS><Del><Left><Right><C-w><C-k><C-u>\x01\x1f");
+    assert_string_equal(p.text, "");
+    prompt_release(&p);
+}
+
+static void prompt_is_bounded_and_scrolls(void **state)
+{
+    (void)state;
+    struct prompt p = {.title = "x"};
+    prompt_open(&p, "Rule", NULL, "");
+    for (int i = 0; i < 3000; i++) {
+        type(&p, "\xe6\x97\xa5");
+    }
+    assert_in_range(p.len, PROMPT_BYTES - 4, PROMPT_BYTES - 1);
+    canvas_resize(&c, 3, 20);
+    for (int i = 0; i < 1000; i++) {
+        prompt_draw(&p, &c, 2);
+        assert_null(canvas_broken(&c));
+        assert_int_equal(c.cursor_row, 2);
+        prompt_key(&p, i % 3 ? KEY_LEFT_ : KEY_BACKSPACE_);
+    }
+    prompt_release(&p);
+}
+
+/* --- the table of keys --- */
+
+static bool shares_key(const struct key_def *a, const struct key_def *b)
+{
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            if (a->key[i] && a->key[i] == b->key[j]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void a_key_means_one_thing(void **state)
+{
+    (void)state;
+    size_t n;
+    const struct key_def *k = keys_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if ((k[i].contexts & k[j].contexts) && shares_key(&k[i], &k[j]) &&
+                k[i].act != k[j].act) {
+                fail_msg("\"%s\" and \"%s\" share a key", k[i].shown, k[j].shown);
+            }
+        }
+    }
+}
+
+static void every_screen_key_is_in_the_table(void **state)
+{
+    (void)state;
+    size_t n;
+    const struct key_def *k = keys_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (k[i].act == ACT_SCREEN) {
+            assert_non_null(screen_by_key(k[i].key[0]));
+        }
+    }
+    assert_null(screen_by_key(0));
+    assert_ptr_equal(screen_by_key('?'), &screen_help);
+    assert_int_equal(keys_find(CTX_TABLE, '?'), ACT_HELP);
+    assert_int_equal(keys_find(CTX_TABLE, 0), ACT_NONE);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(plain_keys_give_their_intents),
+        T(windows_go_round),
+        T(before_the_first_snapshot_keys_are_harmless),
+        T(pause_is_said_and_taken_back),
+        T(arrows_and_letters_move_alike),
+        T(selection_stays_with_its_row),
+        T(selection_survives_an_empty_table),
+        T(enter_folds_and_unfolds),
+        T(what_does_not_fit_is_folded_until_a_hand_folds),
+        T(sort_keys_go_through_all_columns),
+        T(filter_is_live_and_esc_clears),
+        T(adding_a_tier_completes_and_submits),
+        T(a_name_before_the_function_is_kept),
+        T(removing_a_tier_is_asked),
+        T(entry_is_picked_from_the_tiers),
+        T(identity_rule_is_typed_and_remembered),
+        T(export_asks_for_a_name_and_before_overwriting),
+        T(messages_go_with_the_next_key),
+        T(every_screen_opens_and_closes),
+        T(selected_slow_call_stays_when_new_ones_come),
+        T(prompt_edits_whole_characters),
+        T(prompt_is_bounded_and_scrolls),
+        T(a_key_means_one_thing),
+        T(every_screen_key_is_in_the_table),
+    };
+    return cmocka_run_group_tests_name("ui keys", tests, NULL, NULL);
+}
