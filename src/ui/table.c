@@ -88,7 +88,7 @@ static void find_peaks(struct peaks *p, const struct column_set *set, const stru
 static const char *sort_mark(const struct ui *u, bool ascending_first)
 {
     bool up = ascending_first != u->table.reverse;
-    return u->opts.ascii ? (up ? "^" : "v") : (up ? "\xe2\x96\xb2" : "\xe2\x96\xbc");
+    return u->opts.ascii ? (up ? "<" : ">") : (up ? "\xe2\x96\xb2" : "\xe2\x96\xbc");
 }
 
 static void draw_titles(struct ui *u, struct painter *p, int row, int col, const struct view *v)
