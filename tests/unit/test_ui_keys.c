@@ -253,6 +253,7 @@ static void adding_a_tier_completes_and_submits(void **state)
     assert_intent("a", INTENT_COMPLETE, "");
     assert_intent("db", INTENT_COMPLETE, "db");
     ui_set_completions(u, "d", items, 2); /* an answer too late */
+    run("");
     assert_false(picture_has(&c, "db_a:get/1"));
     ui_set_completions(u, "db", items, 2);
     run("");
@@ -417,6 +418,11 @@ static void prompt_is_bounded_and_scrolls(void **state)
     (void)state;
     struct prompt p = {.title = "x"};
     prompt_open(&p, "Rule", NULL, "");
+    for (int i = 0; i < 3000; i++) {
+        type(&p, "x");
+    }
+    assert_int_equal(p.len, PROMPT_BYTES - 1);
+    type(&p, "<C-u>");
     for (int i = 0; i < 3000; i++) {
         type(&p, "\xe6\x97\xa5");
     }
