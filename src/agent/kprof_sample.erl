@@ -113,6 +113,7 @@ watch_parent() ->
     end.
 
 watch(_, gone) ->
+    clear(code:which(?MODULE)),
     erlang:halt(0);
 watch(Pid, Born) ->
     receive after 1000 -> ok end,
@@ -120,6 +121,16 @@ watch(Pid, Born) ->
         Born -> watch(Pid, Born);
         _ -> watch(Pid, gone)
     end.
+
+%% Who was to remove the directory made for us is no more.
+clear(File) when is_list(File) ->
+    Dir = filename:dirname(File),
+    case filename:basename(Dir) of
+        "kprof-demo-" ++ _ -> file:delete(File), file:del_dir(Dir);
+        _ -> ok
+    end;
+clear(_) ->
+    ok.
 
 %% When the process began: an OS pid may be given to another. proc(5): the 22nd field; the second may hold blanks.
 born(Pid) ->
