@@ -14,13 +14,6 @@ static const struct target NOBODY = {TO_NOBODY, REQ_NIL, 0, false};
 
 /* ---- where a call belongs ---- */
 
-/* A call that begins at ts may be part of r. */
-static bool joinable(const struct request *r, uint64_t ts)
-{
-    return r->state == REQ_ORPHAN || (r->state == REQ_OPEN && ts >= r->start_ns) ||
-           (r->state == REQ_CLOSING && ts >= r->start_ns && ts <= r->end_ns);
-}
-
 /* The request that the process is inside of, by its open calls. */
 static uint32_t inside(const struct core *c, const struct proc *p, uint64_t ts, bool orphans)
 {
@@ -70,6 +63,11 @@ static struct target to_orphan(struct core *c, const struct event *ev, uint64_t 
     return to_request(c, req, ev->ident);
 }
 
+static bool is_over(const struct request *r, uint64_t ts)
+{
+    return r->state == REQ_CLOSING && ts > r->end_ns;
+}
+
 static struct target call_target(struct core *c, const struct event *ev, const struct proc *p)
 {
     const struct closed_label *closed;
@@ -86,8 +84,10 @@ static struct target call_target(struct core *c, const struct event *ev, const s
             return to_orphan(c, ev, key);
         return closed->dead ? NOBODY : to_closed(closed->ident, ev);
     }
+    if (is_over(&c->requests.req[req], ev->ts_ns) && nest_resolve(c, req))
+        req = requests_find(&c->requests, key, &closed); /* the outer one may go on */
     const struct request *r = &c->requests.req[req];
-    if (r->state == REQ_CLOSING && ev->ts_ns > r->end_ns)
+    if (is_over(r, ev->ts_ns))
         return to_closed(r->ident, ev);
     if (!joinable(r, ev->ts_ns))
         return NOBODY; /* before its entry */
@@ -98,67 +98,21 @@ static struct target call_target(struct core *c, const struct event *ev, const s
 
 /* ---- entries ---- */
 
-/* Calls of an adopted label that began before the entry are nobody's. */
-static void disown_early(struct core *c, uint32_t req, uint64_t start_ns)
-{
-    for (uint32_t at = c->requests.req[req].first; at != CALL_NIL; at = c->calls.call[at].next)
-        if (c->calls.call[at].kind == CALL_MEMBER && c->calls.call[at].start_ns < start_ns)
-            settle_unattribute(c, at);
-}
-
-/* Calls and labels of `from` become those of `into`. */
-static void swallow(struct core *c, uint32_t into, uint32_t from)
-{
-    struct request *r = &c->requests.req[into], *f = &c->requests.req[from];
-
-    for (uint32_t at = f->first; at != CALL_NIL; at = c->calls.call[at].next)
-        c->calls.call[at].req = into;
-    if (f->first != CALL_NIL) {
-        if (r->last == CALL_NIL)
-            r->first = f->first;
-        else
-            c->calls.call[r->last].next = f->first;
-        r->last = f->last;
-        r->n_calls += f->n_calls;
-        r->ended += f->ended;
-        f->first = f->last = CALL_NIL;
-    }
-    name_request(r, f->ident);
-    requests_merge(&c->requests, into, from);
-    disown_early(c, into, r->start_ns);
-}
-
-/* Entries that came before the entry they are nested in. */
-static void adopt_nested(struct core *c, uint32_t req)
-{
-    struct request *r = &c->requests.req[req];
-
-    for (uint32_t i = requests_waiting(&c->requests, r->key), next; i != REQ_NIL; i = next) {
-        struct request *w = &c->requests.req[i];
-        next = w->waits_next;
-        if (i == req || w->start_ns < r->start_ns || w->swept_ns > w->start_ns)
-            continue;
-        c->r.started--;
-        c->r.open--;
-        swallow(c, req, i);
-    }
-}
-
+/* An entry called inside its own request's process. */
 static struct target nested_entry(struct core *c, const struct event *ev, uint32_t req,
                                   uint64_t key, uint32_t labelled)
 {
     if (labelled != REQ_NIL && labelled != req && c->requests.req[labelled].state == REQ_ORPHAN)
-        swallow(c, req, labelled);
+        nest_swallow(c, req, labelled);
     else if (labelled != req && !requests_alias(&c->requests, req, key))
         c->odd.requests_full++;
     return to_request(c, req, ev->ident);
 }
 
-static struct target new_request(struct core *c, const struct event *ev, uint64_t key, uint32_t req)
+/* `outer` is the label of the request that this one may be nested in; 0: none. */
+static struct target new_request(struct core *c, const struct event *ev, uint64_t key, uint32_t req,
+                                 uint64_t outer)
 {
-    uint64_t prev = label_key(ev->prev, ev->node);
-    const struct closed_label *closed;
-
     if (req == REQ_NIL)
         req = requests_new(&c->requests, REQ_OPEN, key);
     else
@@ -179,15 +133,32 @@ static struct target new_request(struct core *c, const struct event *ev, uint64_
     due_at(c, after(ev->ts_ns, c->lim.expire_ns));
     if (ev->ident)
         r->ident = ev->ident;
-    disown_early(c, req, r->start_ns);
-    if (c->requests.by_prev.used)
-        adopt_nested(c, req);
-    if (prev && prev != key) {
-        uint32_t before = requests_find(&c->requests, prev, &closed);
-        if (before == REQ_NIL ? !closed : c->requests.req[before].state == REQ_ORPHAN)
-            requests_wait(&c->requests, req, prev);
-    }
+    nest_disown_early(c, req);
+    if (outer && outer != key)
+        requests_wait(&c->requests, req, outer);
     return (struct target){TO_REQUEST, req, 0, true};
+}
+
+/* The label by which an entry may be nested in a request that began in another process; 0: by none.
+ * Whether it is shows when both have ended: until then either's events may be under way. */
+static uint64_t outer_label(struct core *c, const struct event *ev, uint32_t around)
+{
+    const struct closed_label *closed;
+    uint64_t prev = label_key(ev->prev, ev->node);
+
+    if (around != REQ_NIL)
+        return c->requests.req[around].key;
+    if (!prev)
+        return 0;
+    uint32_t req = requests_find(&c->requests, prev, &closed);
+    if (closed || (req != REQ_NIL && !joinable(&c->requests.req[req], ev->ts_ns)))
+        return 0;
+    return prev;
+}
+
+static bool entered_here(const struct core *c, const struct request *r, uint64_t pid)
+{
+    return r->entry != CALL_NIL && c->calls.call[r->entry].pid == pid;
 }
 
 static struct target entry_target(struct core *c, const struct event *ev, const struct proc *p)
@@ -195,23 +166,20 @@ static struct target entry_target(struct core *c, const struct event *ev, const 
     const struct closed_label *closed;
     uint64_t key = label_key(ev->label, ev->node);
     uint32_t labelled = requests_find(&c->requests, key, &closed);
-    uint32_t req = inside(c, p, ev->ts_ns, false);
+    uint32_t around = inside(c, p, ev->ts_ns, false);
 
-    if (req == REQ_NIL && ev->prev) {
-        req = requests_find(&c->requests, label_key(ev->prev, ev->node), &closed);
-        if (req != REQ_NIL && (c->requests.req[req].state == REQ_ORPHAN ||
-                               !joinable(&c->requests.req[req], ev->ts_ns)))
-            req = REQ_NIL;
-    }
-    if (req == REQ_NIL && labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
-        req = labelled; /* one label, two entries: not ours, but it must not break anything */
-    if (req != REQ_NIL)
-        return nested_entry(c, ev, req, key, labelled);
+    if (around != REQ_NIL &&
+        (c->requests.req[around].key == 0 || entered_here(c, &c->requests.req[around], p->pid)))
+        return nested_entry(c, ev, around, key, labelled);
+    /* One label, two entries: not ours, but it must not break anything. */
+    if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
+        return nested_entry(c, ev, labelled, key, labelled);
+    uint64_t outer = outer_label(c, ev, around);
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_CLOSING) {
         settle_request(c, labelled);
         labelled = REQ_NIL;
     }
-    return new_request(c, ev, key, labelled);
+    return new_request(c, ev, key, labelled, outer);
 }
 
 /* ---- stacks ---- */
@@ -282,7 +250,7 @@ static void drain_full(struct core *c, uint32_t req)
 {
     const struct request *r = &c->requests.req[req];
 
-    if (r->state != REQ_OPEN || r->n_calls < r->drain_at)
+    if (r->state != REQ_OPEN || r->n_calls < r->drain_at || nest_resolve(c, req))
         return;
     if (c->now_ns > c->lim.grace_ns)
         settle_drain(c, req, c->now_ns - c->lim.grace_ns);

@@ -150,7 +150,7 @@ static uint64_t leave_running(struct core *c, const struct request *r, uint16_t 
         if (f->kind != CALL_MEMBER)
             continue;
         if (f->flags & CALL_ON_STACK) {
-            f->kind = CALL_ASYNC;
+            f->kind = f->start_ns > r->end_ns ? CALL_LATE : CALL_ASYNC;
             f->ident = ident;
         } else {
             f->child_ns =
@@ -164,11 +164,14 @@ static uint64_t leave_running(struct core *c, const struct request *r, uint16_t 
 static void settle_member(struct core *c, uint32_t at, struct request *r, uint16_t ident)
 {
     struct call *f = &c->calls.call[at];
+    bool late = r->state == REQ_CLOSING && f->start_ns > r->end_ns; /* came before the close did */
     struct tally t = {.est = r->weight,
+                      .late = late,
                       .errors = (f->flags & CALL_ERROR) != 0,
                       .self_ns = f->self_ns,
                       .share_ns = r->state == REQ_CLOSING ? f->child_ns : f->self_ns};
 
+    c->odd.late += late;
     if (c->slow.threshold_ns && duration(f) >= c->slow.threshold_ns) {
         log_slow(c, at, r, ident);
         r->slow_open |= r->state == REQ_OPEN;
@@ -178,6 +181,9 @@ static void settle_member(struct core *c, uint32_t at, struct request *r, uint16
 
 void settle_request(struct core *c, uint32_t req)
 {
+    if (nest_resolve(c, req))
+        return;
+    nest_adopt(c, req);
     struct request *r = &c->requests.req[req];
     uint64_t whole = r->end_ns - r->start_ns;
     uint16_t ident = idents_of(&c->idents, r->ident);
@@ -193,8 +199,6 @@ void settle_request(struct core *c, uint32_t req)
     for (uint32_t at = r->first, next; at != CALL_NIL; at = next) {
         next = c->calls.call[at].next;
         let_go(c, at, r->weight);
-        if (c->calls.call[at].kind == CALL_ASYNC)
-            c->calls.call[at].weight = r->weight;
     }
     if (r->slow_open)
         slow_request_closed(&c->slow, r->key, whole);
@@ -278,11 +282,12 @@ static void drain_long(struct core *c)
     uint32_t at = c->requests.list[REQ_OPEN].oldest;
 
     c->next_drain_ns = after(c->now_ns, DRAIN_EVERY_NS);
-    for (; at != REQ_NIL; at = c->requests.req[at].newer) {
+    for (uint32_t next; at != REQ_NIL; at = next) {
         const struct request *r = &c->requests.req[at];
+        next = r->newer;
         if (after(r->start_ns, EARLY_NS) > c->now_ns)
             break;
-        if (r->ended > 0 && c->now_ns > EARLY_NS)
+        if (!nest_resolve(c, at) && r->ended > 0 && c->now_ns > EARLY_NS)
             settle_drain(c, at, c->now_ns - EARLY_NS);
     }
 }
@@ -325,7 +330,8 @@ void settle_due(struct core *c)
         due_at(c, t->req[at].due_ns);
     while ((at = t->list[REQ_OPEN].oldest) != REQ_NIL &&
            after(t->req[at].start_ns, c->lim.expire_ns) <= c->now_ns)
-        settle_expire(c, at);
+        if (!nest_resolve(c, at))
+            settle_expire(c, at);
     if (at != REQ_NIL)
         due_at(c, after(t->req[at].start_ns, c->lim.expire_ns));
     if (c->now_ns >= c->next_drain_ns)
@@ -345,7 +351,8 @@ void settle_flush(struct core *c)
     while (t->list[REQ_ORPHAN].oldest != REQ_NIL)
         settle_drop_orphan(c, t->list[REQ_ORPHAN].oldest);
     while (t->list[REQ_OPEN].oldest != REQ_NIL)
-        settle_expire(c, t->list[REQ_OPEN].oldest);
+        if (!nest_resolve(c, t->list[REQ_OPEN].oldest))
+            settle_expire(c, t->list[REQ_OPEN].oldest);
     settle_doomed(c);
     for (uint32_t at = 0; at < c->calls.high; at++)
         if (c->calls.call[at].flags & CALL_ON_STACK)

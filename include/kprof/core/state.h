@@ -66,6 +66,21 @@ void settle_expire_call(struct core *c,
                         uint32_t at); /* accounted as expired; a ghost from now on */
 void settle_flush(struct core *c);
 
+/* ---- nest ---- */
+void nest_swallow(struct core *c, uint32_t into, uint32_t from);
+void nest_disown_early(struct core *c, uint32_t req); /* calls before their entry are nobody's */
+/* Now that it is known: into the request it is nested in, if there is one. True: req is no more. */
+bool nest_resolve(struct core *c, uint32_t req);
+void nest_adopt(struct core *c,
+                uint32_t req); /* those that wait for a label of req and are inside it */
+
+/* A call that begins at ts may be part of r. */
+static inline bool joinable(const struct request *r, uint64_t ts_ns)
+{
+    return r->state == REQ_ORPHAN || (r->state == REQ_OPEN && ts_ns >= r->start_ns) ||
+           (r->state == REQ_CLOSING && ts_ns >= r->start_ns && ts_ns <= r->end_ns);
+}
+
 /* ---- sweep ---- */
 /* Gives the time between the request's swept_ns and until_ns to its calls: at any instant to the
  * open one that started last. */
