@@ -1,7 +1,8 @@
-/* A grid of cells that screens draw on. Two back ends: a plain grid in memory (tests, goldens), and the
- * grid shown by ncurses (src/ui/term.c, the one file that includes <ncurses.h>).
+/* A grid of cells that screens draw on. Two back ends: a plain grid in memory (tests, goldens), and
+ * the grid shown by ncurses (src/ui/term.c, the one file that includes <ncurses.h>).
  *
- * Invariant: every cell holds printable text of its width; drawing outside is clipped. One thread. */
+ * Invariant: every cell holds printable text of its width; drawing outside is clipped. One thread.
+ */
 #ifndef KPROF_UI_CANVAS_H
 #define KPROF_UI_CANVAS_H
 
@@ -10,12 +11,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum style { STYLE_NORMAL, STYLE_DIM, STYLE_BOLD, STYLE_HEAD, STYLE_SELECT, STYLE_GOOD, STYLE_WARN, STYLE_BAD, STYLE_KEY, STYLE_COUNT };
+enum style {
+    STYLE_NORMAL,
+    STYLE_DIM,
+    STYLE_BOLD,
+    STYLE_HEAD,
+    STYLE_SELECT,
+    STYLE_GOOD,
+    STYLE_WARN,
+    STYLE_BAD,
+    STYLE_KEY,
+    STYLE_COUNT
+};
 
 enum key { /* above any code point */
-    KEY_NONE_ = 0x200000, KEY_UP_, KEY_DOWN_, KEY_LEFT_, KEY_RIGHT_, KEY_PGUP_, KEY_PGDN_, KEY_HOME_, KEY_END_,
-    KEY_BACKSPACE_, KEY_DELETE_, KEY_RESIZE_, KEY_BTAB_, KEY_F1_
-    /* Enter is '\n', Escape 27, Tab '\t', Space ' ' */
+           KEY_NONE_ = 0x200000,
+           KEY_UP_,
+           KEY_DOWN_,
+           KEY_LEFT_,
+           KEY_RIGHT_,
+           KEY_PGUP_,
+           KEY_PGDN_,
+           KEY_HOME_,
+           KEY_END_,
+           KEY_BACKSPACE_,
+           KEY_DELETE_,
+           KEY_RESIZE_,
+           KEY_BTAB_,
+           KEY_F1_
+           /* Enter is '\n', Escape 27, Tab '\t', Space ' ' */
 };
 
 struct cell {
@@ -25,8 +49,8 @@ struct cell {
 
 struct canvas {
     int rows, cols;
-    bool ascii;            /* draw no code point above 126 */
-    struct cell *cells;    /* rows * cols */
+    bool ascii;                 /* draw no code point above 126 */
+    struct cell *cells;         /* rows * cols */
     int cursor_row, cursor_col; /* -1: hidden */
 };
 
@@ -36,10 +60,14 @@ void canvas_resize(struct canvas *c, int rows, int cols);
 void canvas_clear(struct canvas *c);
 /* Draws s made safe (text_safe); returns the columns used. */
 int canvas_text(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s);
-int canvas_textf(struct canvas *c, int row, int col, int max_cols, enum style st, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-void canvas_right(struct canvas *c, int row, int col, int cols, enum style st, const char *s); /* right aligned in cols */
+int canvas_textf(struct canvas *c, int row, int col, int max_cols, enum style st, const char *fmt,
+                 ...) __attribute__((format(printf, 6, 7)));
+void canvas_right(struct canvas *c, int row, int col, int cols, enum style st,
+                  const char *s); /* right aligned in cols */
 void canvas_fill(struct canvas *c, int row, int col, int cols, enum style st, char ch);
-void canvas_style(struct canvas *c, int row, int col, int cols, enum style st); /* restyles what is there */
-void canvas_dump(const struct canvas *c, struct buf *out); /* rows as text, trailing blanks cut; for goldens */
+void canvas_style(struct canvas *c, int row, int col, int cols,
+                  enum style st); /* restyles what is there */
+void canvas_dump(const struct canvas *c,
+                 struct buf *out); /* rows as text, trailing blanks cut; for goldens */
 
 #endif

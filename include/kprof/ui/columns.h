@@ -14,11 +14,11 @@ enum { SORT_ORDER, SORT_NAME, SORT_COLUMN /* + index of the column */ };
 
 struct column {
     const char *title;
-    int width;      /* without the blank before it */
-    int priority;   /* 1 is the last to go */
+    int width;    /* without the blank before it */
+    int priority; /* 1 is the last to go */
     enum { COLUMN_COUNT, COLUMN_RATE, COLUMN_TIME, COLUMN_SHARE } kind;
     bool needs_trace; /* worth nothing while the breaker is open */
-    size_t offset;  /* in struct snap_row */
+    size_t offset;    /* in struct snap_row */
     const char *help;
 };
 
@@ -32,7 +32,8 @@ struct column_set {
     int name_cols;                /* what is left for the name */
 };
 
-/* The columns that fit `cols`, names needing name_cols; column `always` (an index, or SIZE_MAX) is kept. */
+/* The columns that fit `cols`, names needing name_cols; column `always` (an index, or SIZE_MAX) is
+ * kept. */
 void columns_choose(struct column_set *set, int cols, int name_cols, size_t always);
 
 #endif

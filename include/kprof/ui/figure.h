@@ -1,4 +1,5 @@
-/* Figures as the screens write them: short, right aligned by the caller, ASCII only. Pure; any thread.
+/* Figures as the screens write them: short, right aligned by the caller, ASCII only. Pure; any
+ * thread.
  *
  * Every function fills out completely (NUL-terminated) and never writes more than FIGURE_BYTES. */
 #ifndef KPROF_UI_FIGURE_H
@@ -9,13 +10,13 @@
 
 #define FIGURE_BYTES 32
 
-void figure_count(uint64_t n, char *out);     /* "1204", "9999999", "12.3M" */
-void figure_rate(double per_s, char *out);    /* "0.25" "12.3" "611" "12.3k" */
-void figure_us(double us, char *out);         /* microseconds, as clock_format_ns; "-" if not a time */
-void figure_share(double part, char *out);    /* 0..1 as "42.0%" */
-void figure_bytes(uint64_t n, char *out);     /* "512M", powers of 1024 */
-void figure_uptime(uint64_t s, char *out);    /* "3d04h", "4h12m", "12m05s" */
-void figure_pid(uint64_t pid, char *out);     /* serial << 32 | id as "<0.ID.SERIAL>" */
+void figure_count(uint64_t n, char *out);  /* "1204", "9999999", "12.3M" */
+void figure_rate(double per_s, char *out); /* "0.25" "12.3" "611" "12.3k" */
+void figure_us(double us, char *out);      /* microseconds, as clock_format_ns; "-" if not a time */
+void figure_share(double part, char *out); /* 0..1 as "42.0%" */
+void figure_bytes(uint64_t n, char *out);  /* "512M", powers of 1024 */
+void figure_uptime(uint64_t s, char *out); /* "3d04h", "4h12m", "12m05s" */
+void figure_pid(uint64_t pid, char *out);  /* serial << 32 | id as "<0.ID.SERIAL>" */
 void figure_time(uint64_t wall_ns, bool ms, char *out); /* "03:04:05" or "03:04:05.678", UTC */
 
 #endif

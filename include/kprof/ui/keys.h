@@ -1,7 +1,7 @@
 /* The one table of keys: what each does, where, what the key bar and the help say about it.
  *
- * Invariant: in one context a key means one thing. The table is constant; any thread. A key that types
- * text (prompts) is not in it. */
+ * Invariant: in one context a key means one thing. The table is constant; any thread. A key that
+ * types text (prompts) is not in it. */
 #ifndef KPROF_UI_KEYS_H
 #define KPROF_UI_KEYS_H
 
@@ -9,19 +9,55 @@
 
 enum action {
     ACT_NONE, /* not a command here */
-    ACT_QUIT, ACT_HELP, ACT_BACK, ACT_SCREEN,
-    ACT_UP, ACT_DOWN, ACT_LEFT, ACT_RIGHT, ACT_PGUP, ACT_PGDN, ACT_HOME, ACT_END,
-    ACT_OPEN, ACT_FOLD_ALL, ACT_PIVOT, ACT_FOCUS,
-    ACT_SORT, ACT_SORT_LEFT, ACT_SORT_RIGHT, ACT_REVERSE, ACT_FILTER,
-    ACT_TOGGLE, ACT_WINDOW, ACT_PAUSE, ACT_ZERO, ACT_EXPORT,
-    ACT_ADD, ACT_REMOVE, ACT_ENTRY, ACT_IDENTITY, ACT_WHY,
-    ACT_SAMPLE_UP, ACT_SAMPLE_DOWN,
-    ACT_ACCEPT, ACT_CANCEL, ACT_COMPLETE, ACT_YES, ACT_NO
+    ACT_QUIT,
+    ACT_HELP,
+    ACT_BACK,
+    ACT_SCREEN,
+    ACT_UP,
+    ACT_DOWN,
+    ACT_LEFT,
+    ACT_RIGHT,
+    ACT_PGUP,
+    ACT_PGDN,
+    ACT_HOME,
+    ACT_END,
+    ACT_OPEN,
+    ACT_FOLD_ALL,
+    ACT_PIVOT,
+    ACT_FOCUS,
+    ACT_SORT,
+    ACT_SORT_LEFT,
+    ACT_SORT_RIGHT,
+    ACT_REVERSE,
+    ACT_FILTER,
+    ACT_TOGGLE,
+    ACT_WINDOW,
+    ACT_PAUSE,
+    ACT_ZERO,
+    ACT_EXPORT,
+    ACT_ADD,
+    ACT_REMOVE,
+    ACT_ENTRY,
+    ACT_IDENTITY,
+    ACT_WHY,
+    ACT_SAMPLE_UP,
+    ACT_SAMPLE_DOWN,
+    ACT_ACCEPT,
+    ACT_CANCEL,
+    ACT_COMPLETE,
+    ACT_YES,
+    ACT_NO
 };
 
 enum key_context {
-    CTX_TABLE = 1, CTX_SLOW = 2, CTX_LOG = 4, CTX_HELP = 8,
-    CTX_PROMPT = 16, CTX_MENU = 32, CTX_ASK = 64, CTX_TYPING = 128, /* a prompt without completions */
+    CTX_TABLE = 1,
+    CTX_SLOW = 2,
+    CTX_LOG = 4,
+    CTX_HELP = 8,
+    CTX_PROMPT = 16,
+    CTX_MENU = 32,
+    CTX_ASK = 64,
+    CTX_TYPING = 128, /* a prompt without completions */
     CTX_SCREENS = CTX_TABLE | CTX_SLOW | CTX_LOG,
     CTX_SCROLL = CTX_SCREENS | CTX_HELP
 };

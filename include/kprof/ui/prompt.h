@@ -11,7 +11,14 @@
 
 #define PROMPT_BYTES 1024
 
-enum prompt_event { PROMPT_NOTHING, PROMPT_MOVED, PROMPT_CHANGED, PROMPT_PICKED, PROMPT_DONE, PROMPT_CANCELLED };
+enum prompt_event {
+    PROMPT_NOTHING,
+    PROMPT_MOVED,
+    PROMPT_CHANGED,
+    PROMPT_PICKED,
+    PROMPT_DONE,
+    PROMPT_CANCELLED
+};
 
 struct prompt {
     const char *title; /* constant, e.g. "Add tier" */
@@ -20,14 +27,15 @@ struct prompt {
     size_t len, caret; /* bytes */
     char error[256];   /* drawn above the line; "": none */
     size_t error_at;   /* byte the error points at; SIZE_MAX: nowhere */
-    char **items;      /* each replaces what follows `NAME=`, or the whole text if it starts with that */
+    char **items; /* each replaces what follows `NAME=`, or the whole text if it starts with that */
     size_t n_items, sel; /* sel == n_items: none chosen */
 };
 
 void prompt_open(struct prompt *p, const char *title, const char *hint, const char *text);
 void prompt_release(struct prompt *p);
 void prompt_error(struct prompt *p, size_t at, const char *error);
-/* PICKED: a completion was put into the text by Tab or an arrow (the list stays); CHANGED: text was typed. */
+/* PICKED: a completion was put into the text by Tab or an arrow (the list stays); CHANGED: text was
+ * typed. */
 enum prompt_event prompt_key(struct prompt *p, int key);
 void prompt_completions(struct prompt *p, const char *const *items, size_t n);
 /* Draws on `row`, what else there is above it. Sets the canvas cursor. */

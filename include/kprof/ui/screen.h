@@ -1,7 +1,8 @@
 /* A screen: one table of operations, one line in the registry (src/ui/screens.c).
  *
- * draw gets the area left by header, message line and key bar (or all above the key bar if `whole`) and may
- * only remember where it drew; on_key gets what ui.c did not take and returns whether it was for it. */
+ * draw gets the area left by header, message line and key bar (or all above the key bar if `whole`)
+ * and may only remember where it drew; on_key gets what ui.c did not take and returns whether it
+ * was for it. */
 #ifndef KPROF_UI_SCREEN_H
 #define KPROF_UI_SCREEN_H
 

@@ -72,7 +72,8 @@ struct ui {
 
 /* src/ui/scroll.c */
 bool scroll_key(struct scroll *a, enum action act, size_t n); /* false: not a movement */
-void scroll_fit(struct scroll *a, size_t n, size_t page);     /* sel and top into range; page remembered */
+void scroll_fit(struct scroll *a, size_t n,
+                size_t page); /* sel and top into range; page remembered */
 
 /* src/ui/header.c: the rows it takes, and the header itself (with the line of trouble, if any). */
 int header_rows(const struct snapshot *s, int rows);

@@ -1,7 +1,8 @@
 /* The lines of the table: rows of a snapshot filtered, sorted and folded, as a tree.
  *
- * Tree: tiers, their identities under them. Pivot: identities, their tiers under them. `_total` (pivot: all
- * identities together) stays first. Lines point into the snapshot and live no longer than it. One thread. */
+ * Tree: tiers, their identities under them. Pivot: identities, their tiers under them. `_total`
+ * (pivot: all identities together) stays first. Lines point into the snapshot and live no longer
+ * than it. One thread. */
 #ifndef KPROF_UI_VIEW_H
 #define KPROF_UI_VIEW_H
 
@@ -20,7 +21,8 @@ struct folds {
 bool folds_has(const struct folds *f, uint64_t group);
 void folds_flip(struct folds *f, uint64_t group);
 void folds_flip_all(struct folds *f);
-void folds_only(struct folds *f, bool all, const uint64_t *but); /* all or none, but one (NULL: no other) */
+void folds_only(struct folds *f, bool all,
+                const uint64_t *but); /* all or none, but one (NULL: no other) */
 void folds_release(struct folds *f);
 
 struct view_opts {
@@ -33,16 +35,16 @@ struct view_opts {
 struct line {
     const struct snap_row *row; /* NULL: a group without figures of its own */
     const char *label;
-    uint64_t key, group;        /* the row's identity over snapshots; the group it is in */
+    uint64_t key, group; /* the row's identity over snapshots; the group it is in */
     bool head, pinned, folded;
-    size_t children;            /* of a head */
+    size_t children; /* of a head */
 };
 
 struct view {
     struct line *lines;
     size_t n;
-    size_t unfolded;        /* lines there would be with nothing folded */
-    size_t widest; /* columns of the widest label of all rows, with its indent, folded or not */
+    size_t unfolded; /* lines there would be with nothing folded */
+    size_t widest;   /* columns of the widest label of all rows, with its indent, folded or not */
 };
 
 uint64_t view_row_key(const struct snap_row *r);
