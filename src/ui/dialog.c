@@ -142,12 +142,17 @@ static struct intent ask_key(struct ui *u, enum action act)
 
 /* --- prompts --- */
 
-static struct intent with_text(const struct ui *u, enum intent_kind kind)
+static struct intent text_from(const struct ui *u, enum intent_kind kind, size_t from)
 {
     struct intent in = {.kind = kind};
     _Static_assert(sizeof in.text >= PROMPT_BYTES, "a typed line fits");
-    memcpy(in.text, u->prompt.text, u->prompt.len + 1);
+    memcpy(in.text, u->prompt.text + from, u->prompt.len - from + 1);
     return in;
+}
+
+static struct intent with_text(const struct ui *u, enum intent_kind kind)
+{
+    return text_from(u, kind, 0);
 }
 
 static void set_filter(struct ui *u)
@@ -198,7 +203,7 @@ static struct intent on_prompt_key(struct ui *u, int key)
         set_filter(u);
     }
     if (ev == PROMPT_CHANGED && u->prompt_use == PROMPT_TIER) {
-        return with_text(u, INTENT_COMPLETE);
+        return text_from(u, INTENT_COMPLETE, prompt_name_bytes(&u->prompt));
     }
     return (struct intent){.kind = INTENT_REDRAW};
 }
@@ -206,7 +211,7 @@ static struct intent on_prompt_key(struct ui *u, int key)
 void ui_set_completions(struct ui *u, const char *typed, const char *const *items, size_t n)
 {
     bool wanted = u->mode == MODE_PROMPT && u->prompt_use == PROMPT_TIER;
-    if (wanted && strcmp(typed, u->prompt.text) == 0) {
+    if (wanted && strcmp(typed, u->prompt.text + prompt_name_bytes(&u->prompt)) == 0) {
         prompt_completions(&u->prompt, items, n);
     }
 }

@@ -151,8 +151,7 @@ void prompt_completions(struct prompt *p, const char *const *items, size_t n)
     p->n_items = p->sel = n;
 }
 
-/* Bytes of `NAME=` at the start of the text. */
-static size_t name_bytes(const struct prompt *p)
+size_t prompt_name_bytes(const struct prompt *p)
 {
     size_t n = strcspn(p->text, "=");
     size_t colon = strcspn(p->text, ":(");
@@ -162,7 +161,7 @@ static size_t name_bytes(const struct prompt *p)
 static enum prompt_event take(struct prompt *p, const char *item, size_t n, enum prompt_event ev)
 {
     char text[PROMPT_BYTES];
-    size_t keep = name_bytes(p);
+    size_t keep = prompt_name_bytes(p);
     if (keep && strncmp(item, p->text, keep) == 0) {
         keep = 0;
     }
@@ -212,7 +211,7 @@ static enum prompt_event complete(struct prompt *p)
         return PROMPT_NOTHING;
     }
     size_t common = common_bytes(p);
-    const char *typed = p->text + name_bytes(p);
+    const char *typed = p->text + prompt_name_bytes(p);
     if (p->sel >= p->n_items && common > strlen(typed) &&
         strncmp(p->items[0], typed, strlen(typed)) == 0) {
         return take(p, p->items[0], common, PROMPT_CHANGED);

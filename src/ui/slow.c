@@ -14,10 +14,9 @@ static struct slots slots_for(int cols)
     if (cols < 76) {
         w = (struct slots){.time = 8, .tier = 12, .ident = 10, .took = 7};
     }
-    if (cols >= 120) {
-        w.tier = 24;
-        w.ident = 32;
-    }
+    int more = cols > 80 ? (cols - 80) / 4 : 0;
+    w.tier += more < 12 ? more : 12;
+    w.ident += more < 18 ? more : 18;
     return w;
 }
 

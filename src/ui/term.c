@@ -86,6 +86,30 @@ static void prepare_styles(bool no_color)
     set_style(STYLE_KEY, COLOR_CYAN, -1, A_BOLD, A_BOLD, colour);
 }
 
+/* Terminals send more keys than their entry in terminfo knows (a vt100 with a Home key is a modern
+ * one that says so): what nearly all send is understood, or its parts would be read as commands. */
+static void define_keys(void)
+{
+    static const struct {
+        const char *sent;
+        int key;
+    } keys[] = {
+        {"\033[A", KEY_UP},    {"\033[B", KEY_DOWN},   {"\033[C", KEY_RIGHT},
+        {"\033[D", KEY_LEFT},  {"\033OA", KEY_UP},     {"\033OB", KEY_DOWN},
+        {"\033OC", KEY_RIGHT}, {"\033OD", KEY_LEFT},   {"\033[H", KEY_HOME},
+        {"\033[F", KEY_END},   {"\033OH", KEY_HOME},   {"\033OF", KEY_END},
+        {"\033[1~", KEY_HOME}, {"\033[4~", KEY_END},   {"\033[7~", KEY_HOME},
+        {"\033[8~", KEY_END},  {"\033[5~", KEY_PPAGE}, {"\033[6~", KEY_NPAGE},
+        {"\033[3~", KEY_DC},   {"\033[2~", KEY_IC},    {"\033[Z", KEY_BTAB},
+        {"\033OP", KEY_F(1)},  {"\033[11~", KEY_F(1)},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (key_defined(keys[i].sent) == 0) {
+            define_key(keys[i].sent, keys[i].key);
+        }
+    }
+}
+
 int term_open(bool no_color, struct err *e)
 {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
@@ -127,6 +151,7 @@ int term_open(bool no_color, struct err *e)
     nodelay(stdscr, TRUE);
     intrflush(stdscr, FALSE);
     set_escdelay(25);
+    define_keys();
     prepare_styles(no_color);
     return 0;
 }

@@ -173,7 +173,7 @@ static void prompts_are_as_their_goldens(void **state)
     int wrong = 0;
     canvas_init(&c, 24, 80, false);
     script_run(u, &c, fake_snap(f), "adb=my");
-    ui_set_completions(u, "db=my", items, 5);
+    ui_set_completions(u, "my", items, 5);
     script_run(u, &c, fake_snap(f), "<Tab><Tab><Tab>");
     wrong += !picture_is_golden(&c, "complete_80x24");
     ui_reprompt(u, INTENT_IDENTITY, "fun ({M,F,[A}) -> A end", 14,

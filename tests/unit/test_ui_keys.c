@@ -268,12 +268,12 @@ static void a_name_before_the_function_is_kept(void **state)
 {
     (void)state;
     static const char *const items[] = {"m:f/1", "m:g/1"}, *const whole[] = {"x=m:f/1"};
-    run("ax=m");
-    ui_set_completions(u, "x=m", items, 2);
+    assert_intent("ax=m", INTENT_COMPLETE, "m");
+    ui_set_completions(u, "m", items, 2);
     assert_intent("<Down><Down><Enter>", INTENT_TIER_ADD, "x=m:g/1");
     run("ax=");
-    ui_set_completions(u, "x=", whole, 1);
-    assert_intent("<Tab>", INTENT_COMPLETE, "x=m:f/1");
+    ui_set_completions(u, "", whole, 1);
+    assert_intent("<Tab>", INTENT_COMPLETE, "m:f/1");
     assert_intent("<Enter>", INTENT_TIER_ADD, "x=m:f/1");
     assert_intent("a<Enter>", INTENT_COMPLETE, ""); /* nothing typed, nothing added */
 }

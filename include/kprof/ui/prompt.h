@@ -37,6 +37,7 @@ void prompt_error(struct prompt *p, size_t at, const char *error);
 /* PICKED: a completion was put into the text by Tab or an arrow (the list stays); CHANGED: text was
  * typed. */
 enum prompt_event prompt_key(struct prompt *p, int key);
+size_t prompt_name_bytes(const struct prompt *p); /* bytes of `NAME=` at the start of the text */
 void prompt_completions(struct prompt *p, const char *const *items, size_t n);
 /* Draws on `row`, what else there is above it. Sets the canvas cursor. */
 void prompt_draw(const struct prompt *p, struct canvas *c, int row);

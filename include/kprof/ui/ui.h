@@ -23,7 +23,8 @@ enum intent_kind {
     INTENT_TIER_REMOVE, /* tier */
     INTENT_ENTRY,       /* text: tier name or "none" */
     INTENT_IDENTITY,    /* text: the rule; empty: none */
-    INTENT_COMPLETE,    /* text: what is typed so far; app answers with ui_set_completions */
+    INTENT_COMPLETE,    /* text: the function typed so far, without NAME=; app answers with
+                           ui_set_completions */
     INTENT_WHY,         /* tier: ask why it is empty */
     INTENT_SAMPLE_UP,
     INTENT_SAMPLE_DOWN,
@@ -57,8 +58,9 @@ bool ui_is_paused(const struct ui *u);
 
 /* Answers from app. */
 void ui_message(struct ui *u, const char *text, bool is_error); /* one line above the key bar */
-/* typed: the text this answers (an answer to an older text is dropped). An item replaces what
- * follows `NAME=` in that text, or all of it when the item itself starts with `NAME=`. */
+/* typed: the text of the INTENT_COMPLETE this answers (an answer to an older one is dropped). An
+ * item replaces what follows `NAME=` on the line, or all of it when the item itself starts with
+ * `NAME=`. */
 void ui_set_completions(struct ui *u, const char *typed, const char *const *items, size_t n);
 void ui_ask_overwrite(struct ui *u,
                       const char *path); /* file exists: ask y/n, then INTENT_EXPORT with force */
