@@ -50,6 +50,16 @@ void snapshot_free(struct snapshot *s)
     free(s);
 }
 
+void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n)
+{
+    struct snap_log *log = take(s, n * sizeof *log);
+
+    for (size_t i = 0; i < n; i++)
+        log[i] = (struct snap_log){.wall_ns = lines[i].wall_ns, .text = keep(s, lines[i].text)};
+    s->log = log;
+    s->n_log = n;
+}
+
 bool snapshot_conserves(const struct snapshot *s)
 {
     return s->calls.received ==

@@ -423,6 +423,7 @@ class Tmux:
         if not shutil.which("tmux"):
             raise Skip("no tmux here")
         Tmux._count += 1
+        self.term = term
         self.socket = "kpt%d_%d" % (os.getpid(), Tmux._count)
         e = {"PATH": os.environ["PATH"], "HOME": scratch(), "LC_ALL": "C.UTF-8", "SHELL": "/bin/sh",
              "TERM": "xterm-256color"}
@@ -444,7 +445,12 @@ class Tmux:
 
     def keys(self, *keys):
         """tmux's names: Enter, Up, PageUp, C-c, ...; others are typed as they are."""
+        # What such a terminal sends; tmux would send its own whatever TERM says in the window.
+        own = {"Home": "1b 4f 48", "End": "1b 4f 46"} if self.term.startswith("xterm") else {}
         for k in keys:
+            if k in own:
+                self._tmux("send-keys", "-H", *own[k].split())
+                continue
             named = re.fullmatch(r"(Enter|Escape|Space|Tab|BTab|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|"
                                  r"NPage|PPage|DC|F\d+|C-.)", k)
             self._tmux("send-keys", *([] if named else ["-l"]), k)
@@ -472,7 +478,7 @@ class Tmux:
             last[0] = self.screen()
             return bool(test(last[0])) != gone
         until(deadline_s, look, 0.03, what=lambda: "%s %r within %s s; the screen:\n%s" % (
-            "no more" if gone else "screen shows", getattr(what, "pattern", what), deadline_s, last[0]))
+            "no more" if gone else "screen shows", getattr(what, "pattern", what), deadline_s, re.sub(r"\n\n+$", "\n", last[0])))
         return last[0]
 
     def pid_of(self, program="kprof-top"):

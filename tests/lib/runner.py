@@ -40,6 +40,9 @@ def cases(directory, words):
 def main():
     directory, words = sys.argv[1], sys.argv[2:]
     passed = failed = skipped = 0
+    if not os.access(kp.PROGRAM, os.X_OK):
+        print("FAIL: no program at %s (make)\n0 passed, 1 failed, 0 skipped" % kp.PROGRAM)
+        return 1
     for label, fn, args in cases(directory, words):
         began = time.monotonic()
         try:
@@ -52,7 +55,7 @@ def main():
         except Exception:
             failed += 1
             print("FAIL %s (%.1f s)" % (label, time.monotonic() - began), flush=True)
-            traceback.print_exc(limit=-6, file=sys.stdout)
+            traceback.print_exc(limit=-4, file=sys.stdout)
             sys.stdout.flush()
         finally:
             kp.clean_up()

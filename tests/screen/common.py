@@ -41,7 +41,9 @@ class Top:
 
     def ready(self):
         """The table has rows of the load."""
-        return self.t.wait_for(re.compile(r"^\W*request\b.*\d", re.M), 30)
+        screen = self.t.wait_for(re.compile(r"^\W*request\b.*[1-9]|^status=", re.M), 30)
+        assert "\nstatus=" not in screen, "it has ended:\n" + screen
+        return screen
 
     def keys(self, *keys):
         self.t.keys(*keys)
@@ -74,6 +76,38 @@ class Top:
         kp.clean_up()
 
 
-def rows(screen):
-    """The words of each line that has any."""
-    return [line.split() for line in screen.splitlines() if line.strip()]
+MARK = r"^[^\w\s]?\s*"  # in front of a name: the fold's sign
+# Every key is tried in each of these: sizes, terminals and locales go round.
+VARIANTS = ((SMALL, "xterm-256color", "C.UTF-8"), (LARGE, "screen", "C"), (SMALL, "vt100", "C.UTF-8"))
+
+
+def names(screen):
+    """The names of the table's rows as they stand: [(indent, name)]."""
+    found, inside = [], False
+    for line in screen.split("\n"):
+        if re.match(r"(TIER|REQUEST)\b", line):
+            inside = True
+        elif inside:
+            m = re.match(r"(\W*)([\w<>]+(?: requests)?)\s", line + " ")
+            if not m or not re.search(r"\d|-", line[m.end():]):
+                break
+            found.append((len(m.group(1)), m.group(2)))
+    return found
+
+
+def heads(screen):
+    return [n for i, n in names(screen) if i <= 2]
+
+
+def column(screen, title):
+    """The cells of a column as text, by the tiers' names."""
+    lines = screen.split("\n")
+    at = next(i for i, x in enumerate(lines) if re.match(r"(TIER|REQUEST)\b", x))
+    end = re.search(r"\b%s[^\w\s]?(?=\s|$)" % re.escape(title), lines[at]).end()
+    found = {}
+    for line in lines[at + 1:]:
+        m = re.match(MARK + r"([\w<>]+)", line)
+        if not m:
+            break
+        found.setdefault(m.group(1), (line[:end].split() or [""])[-1])
+    return found
