@@ -31,6 +31,7 @@ struct engine {
     struct session_info info;
     struct meta meta; /* replay: what the recording said */
     struct wish wish;
+    char good_rule[WISH_RULE_BYTES]; /* the identity rule that the target took last */
     uint64_t wish_gen, configured_gen;
     char trouble[600], rule_error[400], missing[400], state_line[200];
 

@@ -186,6 +186,20 @@ static void connected(struct engine *g, struct result *r)
     engine_record_meta(g);
 }
 
+/* A wish is taken or refused as a whole: with a wrong rule left in it, nothing later would take effect. */
+static void back_to_good_rule(struct engine *g, const char *why)
+{
+    char refused[WISH_RULE_BYTES];
+
+    memcpy(refused, g->wish.identity, sizeof refused);
+    if (strcmp(refused, g->good_rule) == 0) /* good no more: its tier may have gone */
+        g->good_rule[0] = 0;
+    memcpy(g->wish.identity, g->good_rule, sizeof g->wish.identity);
+    core_set_identity(g->core, g->good_rule[0] != 0);
+    engine_push_wish(g);
+    g->hooks.rule_refused(g->hooks.arg, refused, why);
+}
+
 static void configured(struct engine *g, struct result *r)
 {
     const struct tierset *t = core_tiers(g->core);
@@ -196,10 +210,12 @@ static void configured(struct engine *g, struct result *r)
     err_copy(g->rule_error, sizeof g->rule_error, r->config.rule_error);
     if (r->config.rule_refused) {
         engine_log(g, r->config.rule_error);
-        if (g->hooks.rule_refused)
-            g->hooks.rule_refused(g->hooks.arg, g->wish.identity, r->config.rule_error);
+        if (g->hooks.rule_refused && r->gen == g->wish_gen)
+            back_to_good_rule(g, r->config.rule_error);
         return;
     }
+    if (r->gen == g->wish_gen)
+        memcpy(g->good_rule, g->wish.identity, sizeof g->good_rule);
     for (size_t i = 0; i < r->config.n; i++) {
         const struct ask_tier *a = &r->config.tier[i];
         if (a->ix >= t->n)

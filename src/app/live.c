@@ -37,7 +37,12 @@ static void on_message(void *arg, const char *text, bool is_error)
 static void on_rule_refused(void *arg, const char *rule, const char *why)
 {
     struct live *l = arg;
-    ui_reprompt(l->ui, INTENT_IDENTITY, rule, 0, why);
+    unsigned line, column;
+    size_t at = strlen(rule);
+
+    if (sscanf(why, "line %u, column %u", &line, &column) == 2 && line == 1 && column > 0 && column - 1 < at)
+        at = column - 1;
+    ui_reprompt(l->ui, INTENT_IDENTITY, rule, at, why);
     l->dirty = true;
 }
 

@@ -65,8 +65,9 @@ def svg(styled, cols, rows):
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" font-family="DejaVu Sans Mono,Menlo,Consolas,'
            'monospace" font-size="14">' % (cols * W + 16, rows * H + 16),
            '<rect width="100%%" height="100%%" rx="6" fill="%s"/>' % PAPER]
+    style = Style()  # it goes on from line to line
     for y, line in enumerate(styled.split("\n")[:rows]):
-        style, x = Style(), 0
+        x = 0
         for piece in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b]+)|\x1b[^\x1b]", line):
             if not piece[1]:
                 style.apply(piece[0])
