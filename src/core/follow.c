@@ -5,12 +5,13 @@ enum target_kind { TO_NOBODY, TO_REQUEST, TO_ITSELF, TO_CLOSED };
 
 struct target {
     enum target_kind kind;
-    uint32_t req;   /* TO_REQUEST */
-    uint32_t ident; /* name id; TO_ITSELF, TO_CLOSED */
-    bool starts;    /* the call is the entry that starts req */
+    uint32_t req;    /* TO_REQUEST; TO_CLOSED: if it is not settled yet */
+    uint64_t end_ns; /* TO_CLOSED: when that was, which tells it from others */
+    uint32_t ident;  /* name id; TO_ITSELF, TO_CLOSED */
+    bool starts;     /* the call is the entry that starts req */
 };
 
-static const struct target NOBODY = {TO_NOBODY, REQ_NIL, 0, false};
+static const struct target NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
 
 /* ---- where a call belongs ---- */
 
@@ -37,12 +38,12 @@ static void name_request(struct request *r, uint32_t ident)
 static struct target to_request(struct core *c, uint32_t req, uint32_t ident)
 {
     name_request(&c->requests.req[req], ident);
-    return (struct target){TO_REQUEST, req, 0, false};
+    return (struct target){.kind = TO_REQUEST, .req = req};
 }
 
-static struct target to_closed(uint32_t ident, const struct event *ev)
+static struct target to_closed(uint32_t req, uint64_t end_ns, uint32_t ident)
 {
-    return (struct target){TO_CLOSED, REQ_NIL, ident ? ident : ev->ident, false};
+    return (struct target){.kind = TO_CLOSED, .req = req, .end_ns = end_ns, .ident = ident};
 }
 
 /* The first call of a label whose entry has not come, yet. */
@@ -63,11 +64,6 @@ static struct target to_orphan(struct core *c, const struct event *ev, uint64_t 
     return to_request(c, req, ev->ident);
 }
 
-static bool is_over(const struct request *r, uint64_t ts)
-{
-    return r->state == REQ_CLOSING && ts > r->end_ns;
-}
-
 static struct target call_target(struct core *c, const struct event *ev, const struct proc *p)
 {
     const struct closed_label *closed;
@@ -82,13 +78,15 @@ static struct target call_target(struct core *c, const struct event *ev, const s
     if (req == REQ_NIL) {
         if (!closed || ev->ts_ns > after(closed->end_ns, c->lim.linger_ns))
             return to_orphan(c, ev, key);
-        return closed->dead ? NOBODY : to_closed(closed->ident, ev);
+        return closed->dead
+                   ? NOBODY
+                   : to_closed(REQ_NIL, closed->end_ns, closed->ident ? closed->ident : ev->ident);
     }
-    if (is_over(&c->requests.req[req], ev->ts_ns) && nest_resolve(c, req))
-        req = requests_find(&c->requests, key, &closed); /* the outer one may go on */
     const struct request *r = &c->requests.req[req];
-    if (is_over(r, ev->ts_ns))
-        return to_closed(r->ident, ev);
+    if (r->state == REQ_CLOSING && ev->ts_ns > r->end_ns)
+        /* Late, unless the request is nested in one that goes on: that shows when it is settled. */
+        return r->waits ? to_request(c, req, ev->ident)
+                        : to_closed(req, r->end_ns, r->ident ? r->ident : ev->ident);
     if (!joinable(r, ev->ts_ns))
         return NOBODY; /* before its entry */
     if (r->state == REQ_ORPHAN && r->n_calls >= c->lim.request_calls)
@@ -136,7 +134,7 @@ static struct target new_request(struct core *c, const struct event *ev, uint64_
     nest_disown_early(c, req);
     if (outer && outer != key)
         requests_wait(&c->requests, req, outer);
-    return (struct target){TO_REQUEST, req, 0, true};
+    return (struct target){.kind = TO_REQUEST, .req = req, .starts = true};
 }
 
 /* The label by which an entry may be nested in a request that began in another process; 0: by none.
@@ -151,14 +149,30 @@ static uint64_t outer_label(struct core *c, const struct event *ev, uint32_t aro
     if (!prev)
         return 0;
     uint32_t req = requests_find(&c->requests, prev, &closed);
-    if (closed || (req != REQ_NIL && !joinable(&c->requests.req[req], ev->ts_ns)))
-        return 0;
-    return prev;
+    const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
+    return closed || (r && !r->waits && !joinable(r, ev->ts_ns)) ? 0 : prev;
 }
 
-static bool entered_here(const struct core *c, const struct request *r, uint64_t pid)
+/* Lean: the call cannot be told from the one on top of the stack. */
+static bool calls_itself(const struct core *c, const struct event *ev, const struct call *top)
 {
-    return r->entry != CALL_NIL && c->calls.call[r->entry].pid == pid;
+    bool by_itself = ev->caller && ev->caller == c->tiers.tier[ev->tier].fn;
+
+    return c->tiers.returns == RETURNS_LEAN && top->tier == ev->tier &&
+           (by_itself || ev->caller == top->caller);
+}
+
+/* Certain at once: the process is inside a request that it has entered itself, and that is no
+ * other's. */
+static bool surely_nested(const struct core *c, const struct event *ev, const struct proc *p,
+                          uint32_t around)
+{
+    const struct request *r = &c->requests.req[around];
+
+    if (r->key == 0)
+        return true;
+    return r->entry != CALL_NIL && c->calls.call[r->entry].pid == p->pid &&
+           (!r->waits || calls_itself(c, ev, &c->calls.call[p->top]));
 }
 
 static struct target entry_target(struct core *c, const struct event *ev, const struct proc *p)
@@ -168,8 +182,7 @@ static struct target entry_target(struct core *c, const struct event *ev, const 
     uint32_t labelled = requests_find(&c->requests, key, &closed);
     uint32_t around = inside(c, p, ev->ts_ns, false);
 
-    if (around != REQ_NIL &&
-        (c->requests.req[around].key == 0 || entered_here(c, &c->requests.req[around], p->pid)))
+    if (around != REQ_NIL && surely_nested(c, ev, p, around))
         return nested_entry(c, ev, around, key, labelled);
     /* One label, two entries: not ours, but it must not break anything. */
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
@@ -203,7 +216,8 @@ static bool same_target(const struct call *f, const struct target *to)
     case TO_ITSELF:
         return f->kind == CALL_OWN;
     case TO_CLOSED:
-        return f->kind == CALL_LATE || f->kind == CALL_ASYNC;
+        return (f->kind == CALL_LATE && f->self_ns == to->end_ns) || f->kind == CALL_ASYNC ||
+               (f->kind == CALL_MEMBER && f->req == to->req);
     default:
         return f->kind == CALL_GHOST;
     }
@@ -214,9 +228,8 @@ static bool same_target(const struct call *f, const struct target *to)
 static bool folded(struct core *c, const struct event *ev, struct proc *p, const struct target *to)
 {
     struct call *top = &c->calls.call[p->top];
-    bool by_itself = ev->caller && ev->caller == c->tiers.tier[ev->tier].fn;
 
-    if (top->tier != ev->tier || !(by_itself || ev->caller == top->caller))
+    if (!calls_itself(c, ev, top))
         return false;
     if (same_target(top, to)) {
         if (to->kind == TO_NOBODY)
@@ -283,15 +296,18 @@ static void push(struct core *c, const struct event *ev, struct proc *p, const s
         return;
     }
     f->weight = ev->weight;
+    f->self_ns = to->end_ns;
     f->ident = idents_of(&c->idents, to->ident);
 }
 
 static void place(struct core *c, const struct event *ev, struct proc *p, const struct target *to)
 {
-    if (p && p->depth > 0 && c->tiers.returns == RETURNS_LEAN && folded(c, ev, p, to))
+    if (p && p->depth > 0 && folded(c, ev, p, to))
         return;
-    if (to->kind == TO_NOBODY && (!p || p->depth == 0)) {
-        c->n.unattributed++; /* nothing under it that its return could be taken for */
+    /* A call of nobody's is kept on the stack for what unwinds through it, while there is plenty of
+     * room. */
+    if (to->kind == TO_NOBODY && !p && c->calls.by_pid.used >= c->calls.proc_cap / 2) {
+        c->n.unattributed++;
     } else {
         uint64_t pid = calls_key(ev->pid, ev->node);
         struct proc *room = calls_room(&c->calls, p, pid);
@@ -322,7 +338,7 @@ static void on_call(struct core *c, const struct event *ev)
         t->fn = ev->fn;
     struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
     if (c->tiers.entry == TIER_NONE)
-        to = (struct target){TO_ITSELF, REQ_NIL, ev->ident, false};
+        to = (struct target){.kind = TO_ITSELF, .req = REQ_NIL, .ident = ev->ident};
     else if (ev->kind == EVENT_ENTRY)
         to = entry_target(c, ev, p);
     else

@@ -1,6 +1,8 @@
 /* Entries inside other requests: their calls and labels become those of the outer one. */
 #include <kprof/core/state.h>
 
+enum { RESOLVE_DEPTH = 16 };
+
 void nest_disown_early(struct core *c, uint32_t req)
 {
     const struct request *r = &c->requests.req[req];
@@ -44,18 +46,32 @@ static bool fits(const struct request *outer, const struct request *r)
            (r->state == REQ_OPEN || r->state == REQ_CLOSING);
 }
 
-bool nest_resolve(struct core *c, uint32_t req)
+/* The outer one may itself be nested in one that is over by the time this one starts: so it first.
+ */
+static bool resolve(struct core *c, uint32_t req, unsigned depth)
 {
     struct request *r = &c->requests.req[req];
     const struct closed_label *closed;
+    uint32_t outer;
 
-    if (!r->waits)
+    if (!r->waits || depth == RESOLVE_DEPTH)
         return false;
-    uint32_t outer = requests_find(&c->requests, r->prev, &closed);
+    outer = requests_find(&c->requests, r->prev, &closed);
+    if (outer != REQ_NIL && outer != req) {
+        resolve(c, outer, depth + 1);
+        if (r->state == REQ_ALIAS) /* made-up labels go round in circles */
+            return true;
+        outer = requests_find(&c->requests, r->prev, &closed);
+    }
     if (outer == REQ_NIL || !fits(&c->requests.req[outer], r))
         return false;
     nest_swallow(c, outer, req);
     return true;
+}
+
+bool nest_resolve(struct core *c, uint32_t req)
+{
+    return resolve(c, req, 0);
 }
 
 static void adopt(struct core *c, uint32_t req, uint64_t key)

@@ -150,8 +150,12 @@ static uint64_t leave_running(struct core *c, const struct request *r, uint16_t 
         if (f->kind != CALL_MEMBER)
             continue;
         if (f->flags & CALL_ON_STACK) {
-            f->kind = f->start_ns > r->end_ns ? CALL_LATE : CALL_ASYNC;
+            f->kind = CALL_ASYNC;
             f->ident = ident;
+            if (f->start_ns > r->end_ns) {
+                f->kind = CALL_LATE;
+                f->self_ns = r->end_ns;
+            }
         } else {
             f->child_ns =
                 f->self_ns; /* the share: from here on self time lies outside the request */

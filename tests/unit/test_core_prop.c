@@ -40,7 +40,7 @@ static bool chance(uint32_t percent)
 /* ---- what really happened ---- */
 
 struct tcall {
-    uint64_t start, end, child;
+    uint64_t start, end, child, label;
     int req, parent; /* parent: the call under it in its process; -1: none */
     uint32_t ident, weight;
     uint16_t tier;
@@ -187,6 +187,7 @@ static void describe(struct tproc *p, uint16_t tier, bool tail, struct event *ev
         if (c->req >= 0 && chance(30))
             ev->ident = vm.req[c->req].ident;
     }
+    c->label = ev->label;
     if (c->req >= 0) {
         c->ident = vm.req[c->req].ident;
         c->weight = ev->weight = vm.req[c->req].weight;
@@ -303,7 +304,7 @@ static bool same_request(const struct tproc *p)
     const struct tcall *c = &vm.call[top_call(p)];
     int req = labelled(p->token);
 
-    return c->req == req && (req < 0 || c->late == (vm.req[req].end != 0));
+    return c->label == p->token && c->req == req && (req < 0 || c->late == (vm.req[req].end != 0));
 }
 
 static void do_call(struct tproc *p)
@@ -335,6 +336,15 @@ static void do_call(struct tproc *p)
     }
 }
 
+/* In the middle of a call only an answer of the same request: else the order of stamps between
+ * processes would decide what a call is nested in, and that is not known in time. */
+static bool may_hear(const struct tproc *q, uint64_t label)
+{
+    int own = inside_of(q);
+
+    return own >= 0 && own == labelled(label);
+}
+
 static void step(void)
 {
     struct tproc *p = &vm.p[pick(PROCS)];
@@ -342,7 +352,7 @@ static void step(void)
     vm.now += 1 + rnd() % (chance(3) ? 20000000 : 300000);
     if (chance(12)) { /* a message, and the token with it */
         struct tproc *q = &vm.p[pick(PROCS)];
-        if (q != p && p->token && (q->depth == 0 || chance(20)))
+        if (q != p && p->token && (q->depth == 0 || (chance(20) && may_hear(q, p->token))))
             q->token = p->token;
     } else if (p->depth && chance(45)) {
         if (chance(12))

@@ -27,7 +27,7 @@ enum { CALL_ON_STACK = 1, CALL_ERROR = 2 };
 struct call {
     uint64_t start_ns, end_ns; /* end: once it is off the stack */
     uint64_t child_ns;         /* time in calls directly above it; of a settled member: its share */
-    uint64_t self_ns;          /* what sweeps have given it so far */
+    uint64_t self_ns;          /* what sweeps have given it so far; LATE: when its request ended */
     uint64_t pid;              /* with the node in it: see calls_key */
     uint32_t caller;           /* lean: who called; full: the called function itself */
     uint32_t req;              /* MEMBER: its request; else CALL_NIL */
