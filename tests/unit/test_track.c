@@ -1,0 +1,187 @@
+/* Stacks: what a return ends, under lean and full returns. The sequences are those that
+ * a VM was seen to send for such calls. */
+#include "core_fixture.h"
+
+/* ---- lean stacks ---- */
+
+static void one_request(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P2, 7, B, M1);
+    ret(&f, 4, P2, M1);
+    ret(&f, 6, P1, FN_E);
+    EXPECT_CALLS(&f, 3, 0, 3, 0, 0); /* held until the request is settled */
+    ret(&f, 10, P1, M0);
+    EXPECT_REQUESTS(&f, 1, 0, 1, 0); /* stragglers may still come */
+    until(&f, 31);
+    EXPECT_CALLS(&f, 3, 3, 0, 0, 0);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    struct snap_row e = row(&f, E, "create"), a = row(&f, A, "create"), b = row(&f, B, "create"),
+                    t = row(&f, TIER_TOTAL, "create");
+    assert_int_equal(e.count, 1);
+    expect_ms(t.max_us, 10);
+    expect_ms(e.max_us, 10);
+    expect_ms(e.self_us, 5);
+    expect_ms(a.max_us, 5);
+    expect_ms(a.self_us, 3); /* 2 ms of it were in the other process */
+    expect_ms(b.self_us, 2);
+    expect_near(e.share + a.share + b.share, 1);
+    expect_near(a.share, 0.3);
+    assert_int_equal(row(&f, A, "undefined").tier, UINT16_MAX);
+    done(&f);
+}
+
+static void tail_calls_end_together(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, B, FN_E); /* a tail-called b */
+    ret(&f, 5, P1, FN_E);
+    ret(&f, 6, P1, M0);
+    until(&f, 40);
+    expect_ms(row(&f, A, NULL).max_us, 4);
+    expect_ms(row(&f, B, NULL).max_us, 3);
+    expect_ms(row(&f, A, NULL).self_us, 1);
+    assert_int_equal(row(&f, A, NULL).errors, 0);
+    done(&f);
+}
+
+static void recursion_is_its_outermost_call(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, A, FN_A);
+    call(&f, 3, P1, 7, A, FN_A);
+    call(&f, 4, P1, 7, B, FN_A);
+    ret(&f, 5, P1, FN_A);
+    ret(&f, 6, P1, FN_A);
+    ret(&f, 7, P1, FN_A);
+    assert_int_equal(orphan_returns(&f), 0);
+    ret(&f, 8, P1, FN_E);
+    call(&f, 9, P1, 7, B, FN_E); /* tail recursion */
+    call(&f, 10, P1, 7, B, FN_E);
+    ret(&f, 11, P1, FN_E);
+    ret(&f, 12, P1, M0);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 7, 7, 0, 0, 0);
+    assert_int_equal(row(&f, A, NULL).count, 1);
+    expect_ms(row(&f, A, NULL).max_us, 7);
+    assert_int_equal(row(&f, B, NULL).count, 2);
+    expect_ms(row(&f, B, NULL).max_us, 2);
+    done(&f);
+}
+
+static void exception_unwinds(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, B, FN_A); /* b raises, the entry catches */
+    ret(&f, 3, P1, FN_E);
+    call(&f, 4, P1, 7, B, M2); /* m2 is not traced; the entry catches again */
+    ret(&f, 5, P1, FN_E);
+    ret(&f, 6, P1, M0);
+    until(&f, 40);
+    assert_int_equal(row(&f, A, NULL).errors, 1);
+    assert_int_equal(row(&f, B, NULL).errors, 2);
+    expect_ms(row(&f, B, NULL).max_us, 1);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    expect_ms(row(&f, E, NULL).max_us, 6);
+    assert_int_equal(row(&f, TIER_TOTAL, NULL).errors, 0);
+    done(&f);
+}
+
+static void unknown_return_is_counted(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    ret(&f, 0, P1, M0);
+    call(&f, 1, P1, 7, E, M0);
+    ret(&f, 2, P1, M2);
+    assert_int_equal(orphan_returns(&f), 2);
+    EXPECT_REQUESTS(&f, 1, 0, 1, 0);
+    ret(&f, 3, P1, M0);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    done(&f);
+}
+
+static void undefined_caller(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, 0);
+    call(&f, 1, P1, 7, A, FN_E);
+    ret(&f, 2, P1, FN_E);
+    ret(&f, 3, P1, 0);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    done(&f);
+}
+
+/* loop() -> receive .. -> a(), loop(): never returns, each request tail-calls it with the same
+ * caller. */
+static void server_loop_that_never_returns(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (uint64_t i = 1; i <= 300; i++) {
+        double at = (double)i * 30;
+        call(&f, at, P1, i, E, M0);
+        call(&f, at + 1, P2, i, A, 0);
+        ret(&f, at + 2, P1, M0);
+    }
+    until(&f, 9100);
+    EXPECT_CALLS(&f, 600, 300, 1, 299, 0);
+    done(&f);
+}
+
+/* ---- full returns ---- */
+
+static void full_returns(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_returns(f.c, RETURNS_FULL);
+    call(&f, 0, P1, 7, E, 0);
+    call(&f, 1, P1, 7, A, 0);
+    call(&f, 2, P1, 7, A, 0);
+    mark(&f, 3, P1, EVENT_RETURN, FN_A);
+    call(&f, 4, P1, 7, B, 0);
+    mark(&f, 5, P1, EVENT_EXCEPTION, FN_B);
+    mark(&f, 6, P1, EVENT_EXCEPTION, FN_A);
+    call(&f, 7, P1, 7, B, 0); /* its return is lost */
+    mark(&f, 8, P1, EVENT_RETURN, FN_E);
+    mark(&f, 9, P1, EVENT_RETURN, FN_E);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 5, 4, 0, 1, 0);
+    assert_int_equal(row(&f, A, NULL).count, 2);
+    assert_int_equal(row(&f, A, NULL).errors, 1);
+    expect_ms(row(&f, A, NULL).max_us, 5);
+    assert_int_equal(row(&f, B, NULL).errors, 1);
+    assert_int_equal(orphan_returns(&f), 1);
+    done(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_request),
+        cmocka_unit_test(tail_calls_end_together),
+        cmocka_unit_test(recursion_is_its_outermost_call),
+        cmocka_unit_test(exception_unwinds),
+        cmocka_unit_test(unknown_return_is_counted),
+        cmocka_unit_test(undefined_caller),
+        cmocka_unit_test(server_loop_that_never_returns),
+        cmocka_unit_test(full_returns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
