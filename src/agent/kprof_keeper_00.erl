@@ -642,10 +642,14 @@ reap(Pids, Tries) ->
     {ok, Forms} = erl_parse:parse_exprs(Tokens),
     Bindings = [
         {'Pids', [P || P <- Pids, is_pid(P)]},
-        {'Modules', [?MODULE, kprof_relay_00, kprof_spec_00]},
+        {'Modules', modules()},
         {'Tries', Tries}
     ],
     spawn(erl_eval, exprs, [Forms, Bindings]).
+
+%% Asked, not written: a list of atoms is a literal of the beam, and kprof-top renames atoms in the atom chunk only.
+modules() ->
+    [?MODULE:module_info(module), kprof_relay_00:module_info(module), kprof_spec_00:module_info(module)].
 
 %% ---- Questions about the node ----
 

