@@ -283,7 +283,9 @@ static void *run(void *arg)
         pthread_mutex_lock(&c->lock);
         if (!c->stop && s) {
             pthread_mutex_unlock(&c->lock);
-            give_text(c, RESULT_LOST, "connection lost", delay_ms);
+            char text[320];
+            snprintf(text, sizeof text, "connection to %.255s lost", c->o.node);
+            give_text(c, RESULT_LOST, text, delay_ms);
             pthread_mutex_lock(&c->lock);
         }
         uint64_t until = clock_mono_ns() + (uint64_t)delay_ms * 1000000u, now;
