@@ -64,6 +64,29 @@ static struct target to_orphan(struct core *c, const struct event *ev, uint64_t 
     return to_request(c, req, ev->ident);
 }
 
+/* A label that replaces the one that the process carried, inside its own request. */
+static struct target relabelled(struct core *c, const struct event *ev, uint32_t req, uint64_t key,
+                                uint32_t labelled)
+{
+    if (labelled != REQ_NIL && labelled != req && c->requests.req[labelled].state == REQ_ORPHAN)
+        nest_swallow(c, req, labelled);
+    else if (labelled != req && !requests_alias(&c->requests, req, key))
+        c->odd.requests_full++;
+    return to_request(c, req, ev->ident);
+}
+
+/* The request of the process when another kprof-top (its labels have another epoch) has put a label
+ * of its own on it: from here on that one leads to the request as well. REQ_NIL: not so. */
+static uint32_t taken_over(const struct core *c, const struct event *ev, const struct proc *p)
+{
+    uint32_t req = inside(c, p, ev->ts_ns, false);
+    const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
+
+    if (!r || r->entry == CALL_NIL || c->calls.call[r->entry].pid != p->pid)
+        return REQ_NIL;
+    return ((ev->label | r->label) >> 63) || ev->label >> 32 == r->label >> 32 ? REQ_NIL : req;
+}
+
 static struct target call_target(struct core *c, const struct event *ev, const struct proc *p)
 {
     const struct closed_label *closed;
@@ -75,6 +98,11 @@ static struct target call_target(struct core *c, const struct event *ev, const s
         return req == REQ_NIL ? NOBODY : to_request(c, req, ev->ident);
     }
     req = requests_find(&c->requests, key, &closed);
+    if (!closed && (req == REQ_NIL || c->requests.req[req].state == REQ_ORPHAN)) {
+        uint32_t own = taken_over(c, ev, p);
+        if (own != REQ_NIL)
+            return relabelled(c, ev, own, key, req);
+    }
     if (req == REQ_NIL) {
         if (!closed || ev->ts_ns > after(closed->end_ns, c->lim.linger_ns))
             return to_orphan(c, ev, key);
@@ -95,17 +123,6 @@ static struct target call_target(struct core *c, const struct event *ev, const s
 }
 
 /* ---- entries ---- */
-
-/* An entry called inside its own request's process. */
-static struct target nested_entry(struct core *c, const struct event *ev, uint32_t req,
-                                  uint64_t key, uint32_t labelled)
-{
-    if (labelled != REQ_NIL && labelled != req && c->requests.req[labelled].state == REQ_ORPHAN)
-        nest_swallow(c, req, labelled);
-    else if (labelled != req && !requests_alias(&c->requests, req, key))
-        c->odd.requests_full++;
-    return to_request(c, req, ev->ident);
-}
 
 /* `outer` is the label of the request that this one may be nested in; 0: none. */
 static struct target new_request(struct core *c, const struct event *ev, uint64_t key, uint32_t req,
@@ -183,10 +200,10 @@ static struct target entry_target(struct core *c, const struct event *ev, const 
     uint32_t around = inside(c, p, ev->ts_ns, false);
 
     if (around != REQ_NIL && surely_nested(c, ev, p, around))
-        return nested_entry(c, ev, around, key, labelled);
+        return relabelled(c, ev, around, key, labelled);
     /* One label, two entries: not ours, but it must not break anything. */
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
-        return nested_entry(c, ev, labelled, key, labelled);
+        return relabelled(c, ev, labelled, key, labelled);
     uint64_t outer = outer_label(c, ev, around);
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_CLOSING) {
         settle_request(c, labelled);
