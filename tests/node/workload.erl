@@ -8,7 +8,7 @@
          sleeping/2, big_state/2, tokens/0, sitters/1, load/2, load_done/0, no_request/1, undefined_identity/1,
          reload/0, hostile_names/0, reductions_per_call/2]).
 -export([request/1, request/2, parse/1, db/1, format/1, account/1, cache/1, recurse/1, tail_a/1, tail_b/1, catcher/1,
-         middle/1, thrower/1, hang/1, late_work/1, sleeper/1, never/1, 'we\e[2Jird'/1]).
+         middle/1, thrower/1, hang/1, late_work/1, outside/1, outside_load/1, sleeper/1, never/1, 'we\e[2Jird'/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(POOL, [workload_pool_1, workload_pool_2, workload_pool_3]).
@@ -80,6 +80,7 @@ account(Op) -> hd([Op]).
 cache(Op) -> [Op].
 late_work(Op) -> [Op].
 never(Op) -> Op.
+outside(Op) -> [Op].
 'we\e[2Jird'(Op) -> [Op].
 
 recurse(0) -> 0;
@@ -169,6 +170,15 @@ late(K, _) ->
 no_request(K) ->
     [?MODULE:cache(x) || _ <- lists:seq(1, K)],
     K.
+
+%% Goes on until the node ends.
+outside_load(PauseMs) ->
+    spawn(fun() -> outside_loop(PauseMs) end),
+    ok.
+
+outside_loop(PauseMs) ->
+    ?MODULE:outside(x),
+    receive stop -> ok after PauseMs -> outside_loop(PauseMs) end.
 
 undefined_identity(K) ->
     [?MODULE:request(undefined, fun(Op) -> ?MODULE:cache(Op) end) || _ <- lists:seq(1, K)],

@@ -322,10 +322,19 @@ def test_wrong_rule_is_shown_and_can_be_mended(*variant):
 
 def test_empty_tier_says_why():
     with Top(LARGE, args=["-t", "request=workload:request/1", "-t", "never=workload:never/1", "-t",
-                          "typo=workload:reqest/1"]) as top:
+                          "typo=workload:reqest/1", "-t", "outside=workload:outside/1"]) as top:
         top.ready()
-        top.see(re.compile(r"typo.*(no such function|no function).*request/1", re.I | re.S), 20)
-        top.see(re.compile(r"(never|not) called|no call", re.I), 30)
+        top.see(re.compile(r"typo.*no function.*request/1", re.I), 20)
+        top.node.eval("workload:outside_load(5)")
+        for tier, words in (("never", r"not called"), ("outside", r"only outside requests")):
+            for _ in range(12):
+                now = selected(top)
+                if now and now[1] == tier:
+                    break
+                top.keys("j")
+                kp.until(5, lambda: selected(top) != now, what=lambda: "j moves:\n" + top.t.screen())
+            top.keys("y")
+            top.see(re.compile(r"%s.*%s" % (tier, words)), 10)
         top.quit()
 
 
