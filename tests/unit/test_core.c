@@ -136,6 +136,7 @@ static void late_and_asynchronous(void **state)
     struct snap_row a = row(&f, A, "create"), b = row(&f, B, "create"), e = row(&f, E, "create");
     assert_int_equal(b.count, 3);
     assert_int_equal(b.late, 2);
+    expect_ms(b.self_us * 3, 5 + 1 + 10);
     assert_int_equal(a.count, 1);
     assert_int_equal(a.late, 0);
     expect_ms(a.max_us, 120);

@@ -126,11 +126,12 @@ static void arguments(void **state)
     feed(&f, (struct event){.ts_ns = T0 + MS, .pid = P1, .ident = args, .kind = EVENT_ARGS});
     ret(&f, 10, P1, FN_E);
     ret(&f, 11, P1, M0);
-    call(&f, 12, P1, 8, E, M0); /* the slot is used again: not its arguments */
-    call(&f, 13, P1, 8, A, FN_E);
-    ret(&f, 20, P1, FN_E);
-    ret(&f, 21, P1, M0);
-    feed(&f, (struct event){.ts_ns = T0 + 22 * MS, .pid = P3, .ident = args, .kind = EVENT_ARGS});
+    until(&f, 40);
+    call(&f, 52, P1, 8, E, M0); /* the slot is used again: not its arguments */
+    call(&f, 53, P1, 8, A, FN_E);
+    ret(&f, 60, P1, FN_E);
+    ret(&f, 61, P1, M0);
+    feed(&f, (struct event){.ts_ns = T0 + 62 * MS, .pid = P3, .ident = args, .kind = EVENT_ARGS});
     until(&f, 100);
     struct snapshot *s = snap(&f);
     assert_int_equal(s->n_slow, 4);
