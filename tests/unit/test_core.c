@@ -115,6 +115,29 @@ static void unlabelled_calls(void **state)
     done(&f);
 }
 
+/* Two kprof-tops on one node: the other's entry replaces our label, with one of another epoch. */
+static void label_of_another_kprof(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    const uint64_t ours = UINT64_C(1) << 32 | 5, theirs = UINT64_C(2) << 32 | 9;
+    call_id(&f, 0, P1, ours, E, M0, f.create);
+    call(&f, 2, P2, theirs, B, M1); /* seen before the next */
+    call(&f, 1, P1, theirs, A, FN_E);
+    call(&f, 3, P3, theirs, B, M1);
+    ret(&f, 4, P2, M1);
+    ret(&f, 5, P3, M1);
+    ret(&f, 6, P1, FN_E);
+    ret(&f, 7, P1, M0);
+    call(&f, 50, P2, theirs + 1, B, M1); /* of none of our requests */
+    until(&f, 100);
+    EXPECT_CALLS(&f, 5, 4, 0, 0, 1);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    assert_int_equal(row(&f, B, "create").count, 2);
+    assert_int_equal(row(&f, A, "create").count, 1);
+    done(&f);
+}
+
 static void late_and_asynchronous(void **state)
 {
     (void)state;
@@ -497,6 +520,7 @@ int main(void)
         cmocka_unit_test(calls_before_their_entry),
         cmocka_unit_test(entry_that_never_comes),
         cmocka_unit_test(unlabelled_calls),
+        cmocka_unit_test(label_of_another_kprof),
         cmocka_unit_test(late_and_asynchronous),
         cmocka_unit_test(identity_is_the_first_defined),
         cmocka_unit_test(identities_are_bounded),
