@@ -129,6 +129,7 @@ void core_set_entry(struct core *c, uint16_t tier)
 void core_set_identity(struct core *c, bool has_rule)
 {
     c->tiers.has_identity = has_rule;
+    idents_age(&c->idents);
 }
 
 void core_set_returns(struct core *c, enum returns_mode m)

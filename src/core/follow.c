@@ -314,7 +314,7 @@ static void push(struct core *c, const struct event *ev, struct proc *p, const s
     }
     f->weight = ev->weight;
     f->self_ns = to->end_ns;
-    f->ident = idents_of(&c->idents, to->ident);
+    f->ident = settle_ident(c, to->ident);
 }
 
 static void place(struct core *c, const struct event *ev, struct proc *p, const struct target *to)

@@ -12,7 +12,8 @@ void idents_init(struct idents *t, uint32_t max)
     t->cap = (uint16_t)(IDENT_FIRST + max);
     t->n = IDENT_FIRST;
     t->name = calloc(t->cap, sizeof *t->name);
-    if (!t->name)
+    t->stale = calloc(t->cap, sizeof *t->stale);
+    if (!t->name || !t->stale)
         abort();
     map_init(&t->by_name, max ? max : 1);
 }
@@ -21,6 +22,7 @@ void idents_release(struct idents *t)
 {
     map_release(&t->by_name);
     free(t->name);
+    free(t->stale);
     memset(t, 0, sizeof *t);
 }
 
@@ -48,7 +50,36 @@ uint16_t idents_of(struct idents *t, uint32_t name)
         t->name[at] = name;
         map_put(&t->by_name, name, at);
     }
+    if (t->stale[at]) {
+        t->stale[at] = 0;
+        t->n_stale--;
+    }
     t->last_name = name;
     t->last = at;
+    return at;
+}
+
+void idents_age(struct idents *t)
+{
+    for (uint16_t i = IDENT_FIRST; i < t->n; i++)
+        t->stale[i] = 1;
+    t->n_stale = (uint16_t)(t->n - IDENT_FIRST);
+    t->last_name = INTERN_NONE;
+}
+
+uint16_t idents_recycle(struct idents *t, uint32_t name)
+{
+    uint16_t at = IDENT_FIRST;
+
+    if (!t->n_stale || name == INTERN_NONE || name == INTERN_FULL ||
+        idents_peek(t, name) != IDENT_OTHER)
+        return 0;
+    while (!t->stale[at])
+        at++;
+    map_del(&t->by_name, t->name[at]);
+    t->stale[at] = 0;
+    t->n_stale--;
+    t->name[at] = name;
+    map_put(&t->by_name, name, at);
     return at;
 }

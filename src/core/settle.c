@@ -44,6 +44,31 @@ static void log_slow(struct core *c, uint32_t at, const struct request *r, uint1
     }
 }
 
+/* Rows of a former rule's identity make room for one of the rule in force. */
+static void make_room(struct core *c, uint32_t name)
+{
+    uint16_t at = idents_recycle(&c->idents, name);
+
+    if (!at)
+        return;
+    windows_fold_ident(&c->windows, at, IDENT_OTHER);
+    for (uint32_t i = 0; i < c->calls.high; i++)
+        if (c->calls.call[i].kind != CALL_FREE && c->calls.call[i].req == CALL_NIL &&
+            c->calls.call[i].ident == at)
+            c->calls.call[i].ident = IDENT_OTHER;
+    struct slow_entry *e;
+    for (uint32_t i = 0; (e = slow_newest(&c->slow, i)); i++)
+        if (e->ident == at)
+            e->ident = IDENT_OTHER;
+}
+
+uint16_t settle_ident(struct core *c, uint32_t name)
+{
+    if (c->idents.n_stale && c->idents.n == c->idents.cap)
+        make_room(c, name);
+    return idents_of(&c->idents, name);
+}
+
 /* Into its row, once. */
 static void aggregate(struct core *c, const struct call *f, uint16_t ident, const struct tally *t)
 {
@@ -190,7 +215,7 @@ void settle_request(struct core *c, uint32_t req)
     nest_adopt(c, req);
     struct request *r = &c->requests.req[req];
     uint64_t whole = r->end_ns - r->start_ns;
-    uint16_t ident = idents_of(&c->idents, r->ident);
+    uint16_t ident = settle_ident(c, r->ident);
     struct tally t = {.est = r->weight, .errors = r->error, .self_ns = whole, .share_ns = whole};
 
     settle_sweep(c, r, r->end_ns);
@@ -215,7 +240,7 @@ void settle_request(struct core *c, uint32_t req)
 void settle_drain(struct core *c, uint32_t req, uint64_t until_ns)
 {
     struct request *r = &c->requests.req[req];
-    uint16_t ident = idents_of(&c->idents, r->ident);
+    uint16_t ident = settle_ident(c, r->ident);
     uint32_t *link = &r->first, last = CALL_NIL;
 
     settle_sweep(c, r, until_ns);

@@ -128,14 +128,32 @@ void windows_zero(struct windows *w)
     w->sec = 0;
 }
 
+/* What closed slots hold of it has no row to go to any more. */
+static void forget_row(struct windows *w, size_t at)
+{
+    row_free(w->row[at]);
+    w->row[at] = NULL;
+    w->view_valid = false;
+}
+
 void windows_forget_tier(struct windows *w, uint16_t tier)
 {
-    /* What closed slots hold of it has no row to go to any more. */
-    for (uint16_t i = 0; i < w->idents; i++) {
-        row_free(windows_row(w, tier, i));
-        w->row[(size_t)tier * w->idents + i] = NULL;
+    for (uint16_t i = 0; i < w->idents; i++)
+        forget_row(w, (size_t)tier * w->idents + i);
+}
+
+void windows_fold_ident(struct windows *w, uint16_t ident, uint16_t into)
+{
+    for (uint16_t t = 0; t < ROW_TIERS; t++) {
+        struct row *r = windows_row(w, t, ident), *to = windows_row(w, t, into);
+        if (!r)
+            continue;
+        if (!to)
+            to = windows_row_new(w, t, into);
+        figures_merge(&to->cur, &r->cur);
+        figures_merge(&to->run, &r->run);
+        forget_row(w, (size_t)t * w->idents + ident);
     }
-    w->view_valid = false;
 }
 
 struct row *windows_row_new(struct windows *w, uint16_t tier, uint16_t ident)

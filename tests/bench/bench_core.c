@@ -191,14 +191,6 @@ int main(void)
            " %llu slots dropped\n",
            (double)resident_kib() / 1024, ROW_TIERS_USED, ROW_IDENTS, (double)before / 1024,
            (double)c->windows.bytes / 1048576, (unsigned long long)c->windows.dropped_slots);
-    if (getenv("LEVELS"))
-        for (int lv = 0; lv < WIN_LEVELS; lv++) {
-            size_t n = 0, k = 0;
-            for (uint32_t i = 0; i < 36; i++)
-                if (c->windows.ring[lv].slot[i].block)
-                    n += c->windows.ring[lv].slot[i].bytes, k++;
-            printf("level %d: %zu B a row\n", lv, n / k / 1088);
-        }
     core_free(c);
     intern_free(names);
     return 0;

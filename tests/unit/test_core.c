@@ -220,6 +220,43 @@ static void identities_are_bounded(void **state)
     done(&f);
 }
 
+static void one_named(struct fix *f, double ms, uint64_t label, const char *name)
+{
+    call_id(f, ms, P1, label, E, M0, intern_add(f->names, name, strlen(name)));
+    ret(f, ms + 1, P1, M0);
+    until(f, ms + 50);
+}
+
+/* A rule that names everything anew fills the table: the next rule's names get the places. */
+static void a_new_rule_takes_the_places_of_the_old(void **state)
+{
+    (void)state;
+    struct core_limits l = small();
+    l.identities = 2;
+    struct fix f = fix_of(l);
+    core_set_slow(f.c, MS / 2);
+    one_named(&f, 0, 1, "old1");
+    one_named(&f, 100, 2, "old2");
+    one_named(&f, 200, 3, "old3");
+    assert_int_equal(row(&f, E, "<other>").count, 1);
+    until(&f, 3000);
+    core_set_identity(f.c, true);
+    one_named(&f, 3100, 4, "old2"); /* still there: keeps its place */
+    one_named(&f, 3200, 5, "new1");
+    one_named(&f, 3300, 6, "new2");
+    assert_int_equal(row(&f, E, "old2").count, 2);
+    assert_int_equal(row(&f, E, "new1").count, 1);
+    assert_int_equal(row_in(&f, WINDOW_1M, E, "new1").count, 1);
+    assert_int_equal(row(&f, E, "<other>").count, 3); /* old1's run is kept there */
+    assert_int_equal(row(&f, E, NULL).count, 6);
+    assert_int_equal(row(&f, E, "old1").tier, UINT16_MAX);
+    struct snapshot *s = core_snapshot(f.c, WINDOW_RUN, 0);
+    assert_int_equal(s->n_slow, 6);
+    assert_string_equal(s->slow[5].ident, "<other>"); /* was old1 */
+    snapshot_free(s);
+    done(&f);
+}
+
 /* ---- ends ---- */
 
 static void exit_of_a_process(void **state)
@@ -524,6 +561,7 @@ int main(void)
         cmocka_unit_test(late_and_asynchronous),
         cmocka_unit_test(identity_is_the_first_defined),
         cmocka_unit_test(identities_are_bounded),
+        cmocka_unit_test(a_new_rule_takes_the_places_of_the_old),
         cmocka_unit_test(exit_of_a_process),
         cmocka_unit_test(flush_expires),
         cmocka_unit_test(requests_expire),

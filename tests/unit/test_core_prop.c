@@ -638,7 +638,10 @@ static struct core_limits tight(void)
 
 static void meddle(struct core *c)
 {
-    switch (pick(12)) {
+    switch (pick(14)) {
+    case 12:
+        core_set_identity(c, chance(80));
+        break;
     case 0:
         core_tier_remove(c, (uint16_t)pick(TIERS + 2));
         break;

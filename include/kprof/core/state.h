@@ -66,6 +66,8 @@ void settle_expire_call(struct core *c,
                         uint32_t at); /* accounted as expired; a ghost from now on */
 void settle_flush(struct core *c);
 
+uint16_t settle_ident(struct core *c, uint32_t name); /* its number, for good */
+
 /* ---- nest ---- */
 void nest_swallow(struct core *c, uint32_t into, uint32_t from);
 void nest_disown_early(struct core *c, uint32_t req); /* calls before their entry are nobody's */

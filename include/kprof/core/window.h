@@ -71,6 +71,8 @@ void windows_release(struct windows *w);
 void windows_advance(struct windows *w, uint64_t now_ns); /* closes the seconds that have ended */
 void windows_zero(struct windows *w);
 void windows_forget_tier(struct windows *w, uint16_t tier); /* its rows vanish */
+/* Its running second and its run go to another; its closed slots are forgotten. */
+void windows_fold_ident(struct windows *w, uint16_t ident, uint16_t into);
 
 static inline struct row *windows_row(const struct windows *w, uint16_t tier, uint16_t ident)
 {
