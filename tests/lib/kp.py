@@ -460,7 +460,7 @@ class Tmux:
 
     def styled(self):
         """With the colour and attribute sequences."""
-        return self._tmux("capture-pane", "-p", "-e")
+        return self._tmux("capture-pane", "-p", "-e", "-N")
 
     def get(self, format_):
         """A tmux format: cursor_flag, alternate_on, pane_dead, pane_pid, pane_dead_status, ..."""
