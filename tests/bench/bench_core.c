@@ -19,7 +19,7 @@ enum {
     ROW_TIERS_USED = 16,
     ROW_IDENTS = 64,
     CALLS_PER_SECOND = 46,
-    PATTERNS = 4096
+    PATTERNS = 512
 };
 
 static uint64_t label, start_ns = 1000000000;
