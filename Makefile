@@ -199,6 +199,7 @@ check-man:
 .PHONY: check-agent check-node check-screen check-fuzz
 check-agent:
 	$(SUB) -s -j$(JOBS) all
+	@sh $(TOOLS)/otp-roots.sh
 	@python3 $(TOOLS)/agent.py
 check-node:
 	$(SUB) -s -j$(JOBS) all
