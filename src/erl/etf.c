@@ -37,7 +37,7 @@ static inline bool has(const struct etf *c, size_t n)
 
 void etf_init(struct etf *c, const void *bytes, size_t n)
 {
-    c->p = bytes;
+    c->p = bytes ? bytes : (const void *)""; /* nothing at all: no arithmetic on a null pointer */
     c->end = c->p + n;
     c->bad = false;
 }
