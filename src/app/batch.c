@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define CONNECT_NS 20000000000u
-#define SETTLE_MS 5000
+#define SETTLE_MS  5000
 
 struct batch {
     const struct options *o;
@@ -75,7 +75,8 @@ static bool pump_until(struct batch *b, uint64_t until_ns)
         bool more = engine_poll(b->g);
         warn_missing(b);
         enum engine_state st = engine_state(b->g);
-        if (st == ENGINE_FAILED || st == ENGINE_LOST || st == ENGINE_REPLAYED || engine_rule_error(b->g)[0])
+        if (st == ENGINE_FAILED || st == ENGINE_LOST || st == ENGINE_REPLAYED ||
+            engine_rule_error(b->g)[0])
             return false;
         uint64_t left_ms = (until_ns - now) / 1000000u + 1;
         if (!more)
@@ -93,7 +94,10 @@ static int wait_configured(struct batch *b, struct err *e)
         if (!pump_until(b, clock_mono_ns() + 20000000u))
             break;
         if (clock_mono_ns() > until)
-            return err_set(e, "%s was reached, but its agent is not set up after 20 s: the node may be too busy", o->mode == OPTIONS_NODE ? o->node[0] : "the node");
+            return err_set(
+                e,
+                "%s was reached, but its agent is not set up after 20 s: the node may be too busy",
+                o->mode == OPTIONS_NODE ? o->node[0] : "the node");
     }
     if (engine_rule_error(b->g)[0]) {
         err_set(e, "cannot use the identity rule: %.400s", engine_rule_error(b->g));
@@ -152,7 +156,8 @@ out:
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
     if (b.g) {
-        bool attached = engine_state(b.g) != ENGINE_FAILED && engine_state(b.g) != ENGINE_CONNECTING;
+        bool attached =
+            engine_state(b.g) != ENGINE_FAILED && engine_state(b.g) != ENGINE_CONNECTING;
         engine_detach(b.g, &receipt);
         if (attached && t->node)
             run_receipt(t, &receipt);

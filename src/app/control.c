@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#define ASKS 64
-#define PING_MS 2000
+#define ASKS           64
+#define PING_MS        2000
 #define DELAY_FIRST_MS 500
-#define DELAY_MOST_MS 30000
+#define DELAY_MOST_MS  30000
 
 struct ask {
     enum control_ask what;
@@ -125,12 +125,14 @@ static bool apply_tracing(struct control *c, struct session *s, bool on, struct 
 
 static bool same_config(const struct wish *a, const struct wish *b)
 {
-    return a->n == b->n && a->entry == b->entry && a->lean == b->lean && strcmp(a->identity, b->identity) == 0 &&
+    return a->n == b->n && a->entry == b->entry && a->lean == b->lean &&
+           strcmp(a->identity, b->identity) == 0 &&
            memcmp(a->tier, b->tier, a->n * sizeof a->tier[0]) == 0;
 }
 
 /* Brings the target to the wish. False: it could not be asked. */
-static bool apply(struct control *c, struct session *s, const struct wish *w, uint64_t gen, struct err *e)
+static bool apply(struct control *c, struct session *s, const struct wish *w, uint64_t gen,
+                  struct err *e)
 {
     bool fresh = c->applied_gen == 0;
 
@@ -232,7 +234,8 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     struct err e = {{0}};
     struct session_opts o = c->o;
 
-    c->seed = c->seed * 1664525u + 1013904223u; /* another epoch each time: old labels stay strangers */
+    c->seed =
+        c->seed * 1664525u + 1013904223u; /* another epoch each time: old labels stay strangers */
     o.epoch = (uint16_t)((c->seed >> 16) % 65535 + 1);
     struct session *s = session_open(&o, &info, &e);
     if (!s) {
@@ -328,7 +331,8 @@ uint64_t control_wish(struct control *c, const struct wish *w)
     return gen;
 }
 
-void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text, const uint64_t *pids, size_t n)
+void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
+                 const uint64_t *pids, size_t n)
 {
     struct ask *a = calloc(1, sizeof *a);
 

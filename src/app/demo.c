@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define READY_MS 20000
-#define STOP_MS 3000
+#define STOP_MS  3000
 
 struct demo {
     pid_t pid;
@@ -24,8 +24,11 @@ struct demo {
 static const struct {
     const char *name, *mfa;
 } tiers[] = {
-    {"handle", "kprof_sample:handle/1"}, {"parsing", "kprof_sample:parsing/1"}, {"db", "kprof_sample:db/2"},
-    {"accounting", "kprof_sample:accounting/2"}, {"formatter", "kprof_sample:formatter/1"},
+    {"handle", "kprof_sample:handle/1"},
+    {"parsing", "kprof_sample:parsing/1"},
+    {"db", "kprof_sample:db/2"},
+    {"accounting", "kprof_sample:accounting/2"},
+    {"formatter", "kprof_sample:formatter/1"},
 };
 
 void demo_defaults(struct options *o)
@@ -49,7 +52,8 @@ static int write_module(struct demo *d, struct err *e)
     int rc = -1;
 
     if (!beam)
-        return err_set(e, "this build has no sample node in it: build again where erlc is installed");
+        return err_set(e,
+                       "this build has no sample node in it: build again where erlc is installed");
     snprintf(d->dir, sizeof d->dir, "/tmp/kprof-demo-XXXXXX");
     if (!mkdtemp(d->dir)) {
         d->dir[0] = 0;
@@ -79,8 +83,8 @@ static void run_erl(const struct demo *d, uint32_t rate, int out, pid_t parent)
     dup2(null, 0);
     dup2(out, 1);
     dup2(null, 2);
-    execlp("erl", "erl", "-noinput", "-name", d->node, "-pa", d->dir, "-kprof_parent", parent_text, "-s", "kprof_sample", "start",
-           rate_text, (char *)NULL);
+    execlp("erl", "erl", "-noinput", "-name", d->node, "-pa", d->dir, "-kprof_parent", parent_text,
+           "-s", "kprof_sample", "start", rate_text, (char *)NULL);
     _exit(127);
 }
 
@@ -107,7 +111,8 @@ static int wait_ready(struct demo *d, int fd, struct err *e)
     }
     if (waitpid(d->pid, NULL, WNOHANG) == d->pid) {
         d->pid = 0;
-        return err_set(e, "the sample node did not start: is erl installed and on the PATH (make deps installs it)?");
+        return err_set(e, "the sample node did not start: is erl installed and on the PATH (make "
+                          "deps installs it)?");
     }
     return err_set(e, "the sample node did not say that it is ready within %d s", READY_MS / 1000);
 }
@@ -142,7 +147,8 @@ struct demo *demo_start(uint32_t rate, struct err *e)
     if (d->pid == 0)
         run_erl(d, rate, out[1], parent);
     close(out[1]);
-    int rc = d->pid < 0 ? err_set(e, "cannot start the sample node: %s", strerror(errno)) : wait_ready(d, out[0], e);
+    int rc = d->pid < 0 ? err_set(e, "cannot start the sample node: %s", strerror(errno))
+                        : wait_ready(d, out[0], e);
     close(out[0]);
     if (rc == 0)
         return d;

@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #define RING_RECORDS ((size_t)1 << 17)
-#define NAMES_MAX 100000u
-#define NAMES_BYTES ((size_t)24 << 20)
-#define POLL_EVENTS 16384u
-#define SETTLE_LAG_NS 150000000u /* batches are at most 50 ms old; time is not pushed on before they can have come */
+#define NAMES_MAX    100000u
+#define NAMES_BYTES  ((size_t)24 << 20)
+#define POLL_EVENTS  16384u
+#define SETTLE_LAG_NS                                                                              \
+    150000000u /* batches are at most 50 ms old; time is not pushed on before they can have come   \
+                */
 #define DEAD_AFTER_NS 1000000000u
-#define FULL_WAIT_US 500
-#define FULL_WAITS 100
+#define FULL_WAIT_US  500
+#define FULL_WAITS    100
 
 static void wake(void *arg)
 {
@@ -100,10 +102,18 @@ int engine_attach(struct engine *g, const char *node, const char *cookie, struct
     const char *user = getenv("SUDO_USER") ? getenv("SUDO_USER") : getenv("USER");
     char host[128] = "";
     gethostname(host, sizeof host - 1);
-    snprintf(g->who, sizeof g->who, "%.60s@%.100s, pid %ld", user ? user : "?", host, (long)getpid());
-    struct session_opts so = {.node = g->node, .cookie = g->cookie, .self_name = g->o->name, .timeout_ms = 5000,
-                              .force = g->o->force, .who = g->who, .stream = g->stream, .recorder = g->recorder,
-                              .wake = wake, .wake_arg = g};
+    snprintf(g->who, sizeof g->who, "%.60s@%.100s, pid %ld", user ? user : "?", host,
+             (long)getpid());
+    struct session_opts so = {.node = g->node,
+                              .cookie = g->cookie,
+                              .self_name = g->o->name,
+                              .timeout_ms = 5000,
+                              .force = g->o->force,
+                              .who = g->who,
+                              .stream = g->stream,
+                              .recorder = g->recorder,
+                              .wake = wake,
+                              .wake_arg = g};
     stream_on_full(g->stream, ring_wait, g);
     g->state = ENGINE_CONNECTING;
     g->control = control_start(&so);
@@ -168,8 +178,8 @@ static void take_notes(struct engine *g)
     }
 }
 
-/* The dead were asked after while their last events may still have been under way: only when those must have come are
- * calls that are still open ended. */
+/* The dead were asked after while their last events may still have been under way: only when those
+ * must have come are calls that are still open ended. */
 static void bury(struct engine *g)
 {
     struct buf b;

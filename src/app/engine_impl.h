@@ -1,4 +1,5 @@
-/* The engine's inside, shared by engine.c, engine_wish.c, engine_view.c and engine_replay.c only. */
+/* The engine's inside, shared by engine.c, engine_wish.c, engine_view.c and engine_replay.c only.
+ */
 #ifndef KPROF_APP_ENGINE_IMPL_H
 #define KPROF_APP_ENGINE_IMPL_H
 
@@ -39,14 +40,24 @@ struct engine {
     size_t dead_n;
 
     uint64_t begun_ns, target_now_ns, dead_next_ns, retry_at_ns;
-    uint64_t replay_first_ns, replay_begun_ns; /* stamps of the recording against our clock, for pace */
+    uint64_t replay_first_ns,
+        replay_begun_ns;     /* stamps of the recording against our clock, for pace */
     uint64_t replay_core_ns; /* target time of the recording's first event */
     bool replay_paced;
-    struct { char kind; bool waiting; uint64_t stamp_ns; const uint8_t *bytes; size_t n; } frame; /* the one being replayed */
+    struct {
+        char kind;
+        bool waiting;
+        uint64_t stamp_ns;
+        const uint8_t *bytes;
+        size_t n;
+    } frame;                       /* the one being replayed */
     uint64_t rate_ns, rate_events; /* of the last events/s */
     double events_per_s;
     struct snap_breaker breaker;
-    struct { uint64_t wall_ns; char text[400]; } log[ENGINE_LOG];
+    struct {
+        uint64_t wall_ns;
+        char text[400];
+    } log[ENGINE_LOG];
     size_t log_n; /* written so far; newest is (log_n - 1) % ENGINE_LOG */
 };
 

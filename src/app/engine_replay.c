@@ -118,7 +118,8 @@ void replay_pump(struct engine *g)
 
     for (int i = 0; i < FRAMES_A_POLL && g->state != ENGINE_REPLAYED; i++) {
         if (!g->frame.waiting) {
-            int r = replay_next(g->replay, &g->frame.kind, &g->frame.stamp_ns, &g->frame.bytes, &g->frame.n, &e);
+            int r = replay_next(g->replay, &g->frame.kind, &g->frame.stamp_ns, &g->frame.bytes,
+                                &g->frame.n, &e);
             if (r <= 0) {
                 if (r < 0)
                     engine_log(g, e.text);

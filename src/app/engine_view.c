@@ -40,7 +40,8 @@ static void fill_node(struct engine *g, struct snap_node *n)
     if (g->state == ENGINE_LOST) {
         uint64_t now = clock_mono_ns();
         double in_s = g->retry_at_ns > now ? (double)(g->retry_at_ns - now) / 1e9 : 0;
-        snprintf(n->state, sizeof n->state, "NODE LOST, next try in %.0f s: %.140s", in_s, g->state_line);
+        snprintf(n->state, sizeof n->state, "NODE LOST, next try in %.0f s: %.140s", in_s,
+                 g->state_line);
     } else if (g->state == ENGINE_CONNECTING) {
         snprintf(n->state, sizeof n->state, "connecting to %.150s ...", g->node);
     }
@@ -73,7 +74,8 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
     struct snapshot *s = core_snapshot(g->core, w, wall - behind);
     s->wall_ns = wall;
     s->final = final;
-    s->elapsed_s = g->replay ? (double)(core_now(g->core) - g->replay_core_ns) / 1e9 : (double)(clock_mono_ns() - g->begun_ns) / 1e9;
+    s->elapsed_s = g->replay ? (double)(core_now(g->core) - g->replay_core_ns) / 1e9
+                             : (double)(clock_mono_ns() - g->begun_ns) / 1e9;
     fill_rate(g, &f);
     fill_node(g, &s->node);
     s->breaker = g->breaker;

@@ -22,8 +22,11 @@ void engine_log(struct engine *g, const char *text)
 
 void engine_record_meta(struct engine *g)
 {
-    struct meta m = {.start_native = g->info.start_native, .units_per_s = g->info.units_per_s, .wall_ns = clock_wall_ns(),
-                     .sample = g->wish.sample, .tiers = *core_tiers(g->core)};
+    struct meta m = {.start_native = g->info.start_native,
+                     .units_per_s = g->info.units_per_s,
+                     .wall_ns = clock_wall_ns(),
+                     .sample = g->wish.sample,
+                     .tiers = *core_tiers(g->core)};
     struct buf b;
 
     if (!g->recorder || g->state != ENGINE_UP)
@@ -70,22 +73,30 @@ int engine_tier_add(struct engine *g, const char *text, struct err *e)
     if (options_tier_parse(text, &ot, e) < 0)
         return -1;
     if (!term_parse_mfa(ot.mfa, &mfa, &at))
-        return err_set(e, "cannot read \"%s\" at character %zu: write module:function/arity, or My.Module.function/arity", ot.mfa, at + 1);
+        return err_set(e,
+                       "cannot read \"%s\" at character %zu: write module:function/arity, or "
+                       "My.Module.function/arity",
+                       ot.mfa, at + 1);
     for (uint16_t i = 0; i < g->wish.n; i++) {
         const struct mfa *have = &g->wish.tier[i].mfa;
-        if (have->arity == mfa.arity && strcmp(have->module, mfa.module) == 0 && strcmp(have->function, mfa.function) == 0)
-            return err_set(e, "%s is traced already, as tier %s", ot.mfa, t->tier[g->wish.tier[i].ix].name);
+        if (have->arity == mfa.arity && strcmp(have->module, mfa.module) == 0 &&
+            strcmp(have->function, mfa.function) == 0)
+            return err_set(e, "%s is traced already, as tier %s", ot.mfa,
+                           t->tier[g->wish.tier[i].ix].name);
     }
     if (!ot.name[0])
         snprintf(ot.name, sizeof ot.name, "%.60s", mfa.function);
     free_name(t, ot.name, sizeof ot.name);
     uint16_t ix = core_tier_add(g->core, ot.name, ot.mfa);
     if (ix == TIER_NONE)
-        return err_set(e, "cannot add %s: all %d tier numbers of this session are used; start kprof-top again", ot.name, TIER_MAX);
+        return err_set(
+            e, "cannot add %s: all %d tier numbers of this session are used; start kprof-top again",
+            ot.name, TIER_MAX);
     memset(&g->wish.tier[g->wish.n], 0, sizeof g->wish.tier[0]);
     g->wish.tier[g->wish.n].ix = ix;
     g->wish.tier[g->wish.n].mfa = mfa;
-    if (g->wish.n++ == 0 && !g->o->entry_none) { /* the first tier is the entry until another is chosen */
+    if (g->wish.n++ == 0 &&
+        !g->o->entry_none) { /* the first tier is the entry until another is chosen */
         g->wish.entry = ix;
         core_set_entry(g->core, ix);
     }
@@ -98,7 +109,8 @@ int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e)
     for (uint16_t i = 0; i < g->wish.n; i++) {
         if (g->wish.tier[i].ix != tier)
             continue;
-        memmove(&g->wish.tier[i], &g->wish.tier[i + 1], (size_t)(g->wish.n - i - 1) * sizeof g->wish.tier[0]);
+        memmove(&g->wish.tier[i], &g->wish.tier[i + 1],
+                (size_t)(g->wish.n - i - 1) * sizeof g->wish.tier[0]);
         g->wish.n--;
         core_tier_remove(g->core, tier);
         if (g->wish.entry == tier) {
@@ -131,7 +143,8 @@ int engine_entry(struct engine *g, const char *name, struct err *e)
 int engine_identity(struct engine *g, const char *rule, struct err *e)
 {
     if (strlen(rule) >= sizeof g->wish.identity)
-        return err_set(e, "the identity rule is longer than %zu bytes", sizeof g->wish.identity - 1);
+        return err_set(e, "the identity rule is longer than %zu bytes",
+                       sizeof g->wish.identity - 1);
     snprintf(g->wish.identity, sizeof g->wish.identity, "%s", rule);
     core_set_identity(g->core, rule[0] != 0);
     engine_push_wish(g);
@@ -141,7 +154,8 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
 void engine_toggle(struct engine *g)
 {
     g->wish.tracing = !g->wish.tracing;
-    say(g, g->wish.tracing ? "tracing on" : "tracing off: flags and tokens are taken off the node", false);
+    say(g, g->wish.tracing ? "tracing on" : "tracing off: flags and tokens are taken off the node",
+        false);
     engine_push_wish(g);
 }
 
@@ -179,14 +193,15 @@ static void connected(struct engine *g, struct result *r)
     g->info = r->info;
     g->state = ENGINE_UP;
     g->state_line[0] = 0;
-    snprintf(line, sizeof line, "attached to %.255s, OTP %.15s%s%.250s", r->info.node, r->info.otp, r->info.others[0] ? "; also tracing there: " : "",
-             r->info.others);
+    snprintf(line, sizeof line, "attached to %.255s, OTP %.15s%s%.250s", r->info.node, r->info.otp,
+             r->info.others[0] ? "; also tracing there: " : "", r->info.others);
     engine_log(g, line);
     say(g, line, false);
     engine_record_meta(g);
 }
 
-/* A wish is taken or refused as a whole: with a wrong rule left in it, nothing later would take effect. */
+/* A wish is taken or refused as a whole: with a wrong rule left in it, nothing later would take
+ * effect. */
 static void back_to_good_rule(struct engine *g, const char *why)
 {
     char refused[WISH_RULE_BYTES];
@@ -223,7 +238,8 @@ static void configured(struct engine *g, struct result *r)
         core_tier_note(g->core, a->ix, a->note[0] ? a->note : NULL);
         if (a->matched || !a->note[0])
             continue;
-        snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->tier[a->ix].name, t->tier[a->ix].mfa, a->note);
+        snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->tier[a->ix].name,
+                 t->tier[a->ix].mfa, a->note);
         engine_log(g, line);
         say(g, line, true);
         if (!g->missing[0])
@@ -243,13 +259,18 @@ static void why(struct engine *g, const struct result *r)
     else if (c->called == 0)
         snprintf(text, sizeof text, "not called: 0 calls in the second just counted");
     else if (g->wish.entry != WISH_NO_ENTRY && c->in_request == 0 && c->outside > 0)
-        snprintf(text, sizeof text, "called %llu/s, but only outside requests (no call carries the token of an open request)",
+        snprintf(text, sizeof text,
+                 "called %llu/s, but only outside requests (no call carries the token of an open "
+                 "request)",
                  (unsigned long long)c->called);
     else if (g->wish.entry != WISH_NO_ENTRY && c->outside > 0)
-        snprintf(text, sizeof text, "called %llu/s, %llu of them without the request's token (outside requests, or it was lost on the way)",
+        snprintf(text, sizeof text,
+                 "called %llu/s, %llu of them without the request's token (outside requests, or it "
+                 "was lost on the way)",
                  (unsigned long long)c->called, (unsigned long long)c->outside);
     else
-        snprintf(text, sizeof text, "called %llu/s, in requests: figures will come", (unsigned long long)c->called);
+        snprintf(text, sizeof text, "called %llu/s, in requests: figures will come",
+                 (unsigned long long)c->called);
     core_tier_note(g->core, r->ix, text);
     char line[400];
     snprintf(line, sizeof line, "%.63s: %.299s", name, text);

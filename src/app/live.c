@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRESH_NS 500000000u /* a new snapshot this often */
+#define FRESH_NS       500000000u /* a new snapshot this often */
 #define DRAWS_A_SECOND 10
 
 struct live {
@@ -40,7 +40,8 @@ static void on_rule_refused(void *arg, const char *rule, const char *why)
     unsigned line, column;
     size_t at = strlen(rule);
 
-    if (sscanf(why, "line %u, column %u", &line, &column) == 2 && line == 1 && column > 0 && column - 1 < at)
+    if (sscanf(why, "line %u, column %u", &line, &column) == 2 && line == 1 && column > 0 &&
+        column - 1 < at)
         at = column - 1;
     ui_reprompt(l->ui, INTENT_IDENTITY, rule, at, why);
     l->dirty = true;
@@ -114,7 +115,8 @@ static void export_to(struct live *l, const struct intent *in)
     export_write(&text, l->snap, EXPORT_TEXT, true);
     bool ok = write(fd, text.data, text.len) == (ssize_t)text.len;
     ok = close(fd) == 0 && ok;
-    snprintf(line, sizeof line, "%s %.300s", ok ? "written to" : "could not write all of", in->text);
+    snprintf(line, sizeof line, "%s %.300s", ok ? "written to" : "could not write all of",
+             in->text);
     ui_message(l->ui, line, !ok);
     buf_release(&text);
 }
@@ -216,7 +218,8 @@ static void keys(struct live *l)
 
 static void loop(struct live *l)
 {
-    struct pollfd p[2] = {{.fd = term_fd(), .events = POLLIN}, {.fd = engine_wake_fd(l->g), .events = POLLIN}};
+    struct pollfd p[2] = {{.fd = term_fd(), .events = POLLIN},
+                          {.fd = engine_wake_fd(l->g), .events = POLLIN}};
     uint64_t end = l->o->duration_ns ? clock_mono_ns() + l->o->duration_ns : UINT64_MAX;
 
     while (!l->quit && !run_stopping() && engine_state(l->g) != ENGINE_FAILED) {
@@ -239,7 +242,10 @@ static void loop(struct live *l)
 int run_live(const struct options *o, const struct target *t)
 {
     struct live l = {.o = o, .window = WINDOW_10S};
-    struct engine_hooks hooks = {.arg = &l, .message = on_message, .completions = on_completions, .rule_refused = on_rule_refused};
+    struct engine_hooks hooks = {.arg = &l,
+                                 .message = on_message,
+                                 .completions = on_completions,
+                                 .rule_refused = on_rule_refused};
     struct session_receipt receipt = {0};
     struct ui_opts uo;
     struct err e = {{0}};

@@ -66,8 +66,9 @@ static bool read_tiers(struct etf *c, struct tierset *t)
         return false;
     for (uint32_t i = 0; i < n; i++) {
         struct tier *to = &t->tier[i];
-        if (!etf_tuple(c, &arity) || arity != 4 || !etf_u64(c, &ix) || ix != i || !read_text(c, to->name, sizeof to->name) ||
-            !read_text(c, to->mfa, sizeof to->mfa) || !read_bool(c, &to->active))
+        if (!etf_tuple(c, &arity) || arity != 4 || !etf_u64(c, &ix) || ix != i ||
+            !read_text(c, to->name, sizeof to->name) || !read_text(c, to->mfa, sizeof to->mfa) ||
+            !read_bool(c, &to->active))
             return false;
     }
     t->n = (uint16_t)n;
@@ -100,12 +101,15 @@ bool meta_read(struct meta *m, const void *bytes, size_t n)
         return false;
     if (!read_text(&c, m->node, sizeof m->node) || !read_text(&c, m->otp, sizeof m->otp))
         return false;
-    if (!etf_i64(&c, &m->start_native) || !etf_i64(&c, &m->units_per_s) || !etf_u64(&c, &m->wall_ns))
+    if (!etf_i64(&c, &m->start_native) || !etf_i64(&c, &m->units_per_s) ||
+        !etf_u64(&c, &m->wall_ns))
         return false;
-    if (!read_bool(&c, &lean) || !read_bool(&c, &rule) || !read_entry(&c, &m->tiers.entry) || !etf_u64(&c, &sample))
+    if (!read_bool(&c, &lean) || !read_bool(&c, &rule) || !read_entry(&c, &m->tiers.entry) ||
+        !etf_u64(&c, &sample))
         return false;
     m->tiers.returns = lean ? RETURNS_LEAN : RETURNS_FULL;
     m->tiers.has_identity = rule;
     m->sample = sample && sample < UINT32_MAX ? (uint32_t)sample : 1;
-    return read_tiers(&c, &m->tiers) && (m->tiers.entry == TIER_NONE || m->tiers.entry < m->tiers.n);
+    return read_tiers(&c, &m->tiers) &&
+           (m->tiers.entry == TIER_NONE || m->tiers.entry < m->tiers.n);
 }

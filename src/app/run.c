@@ -61,10 +61,16 @@ void run_receipt(const struct target *t, const struct session_receipt *r)
     if (!t->node)
         return;
     if (!r->asked) {
-        fprintf(stderr, "kprof-top: %s could not be asked for a receipt; its agent takes everything off within 2 s of losing us\n", t->node);
+        fprintf(stderr,
+                "kprof-top: %s could not be asked for a receipt; its agent takes everything off "
+                "within 2 s of losing us\n",
+                t->node);
         return;
     }
-    fprintf(stderr, "kprof-top: detached from %s; left there: %llu patterns, %llu flags, %llu processes, %llu modules; tokens %s\n", t->node,
-            (unsigned long long)r->patterns, (unsigned long long)r->flags, (unsigned long long)r->processes,
-            (unsigned long long)r->modules, r->tokens[0] ? r->tokens : "none");
+    fprintf(stderr,
+            "kprof-top: detached from %s; left there: %llu patterns, %llu flags, %llu processes, "
+            "%llu modules; tokens %s\n",
+            t->node, (unsigned long long)r->patterns, (unsigned long long)r->flags,
+            (unsigned long long)r->processes, (unsigned long long)r->modules,
+            r->tokens[0] ? r->tokens : "none");
 }

@@ -13,7 +13,8 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* The atom chunk of a beam ("FOR1" len "BEAM", then id len bytes, padded to 4); NULL if there is none. */
+/* The atom chunk of a beam ("FOR1" len "BEAM", then id len bytes, padded to 4); NULL if there is
+ * none. */
 static uint8_t *atom_chunk(uint8_t *beam, size_t n, size_t *len)
 {
     for (size_t at = 12; at + 8 <= n;) {

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIMEOUT_MS 8000
+#define TIMEOUT_MS   8000
 #define ANSWER_BYTES ((size_t)4 << 20)
 
 /* Sends what is in ask (released here), leaves the answer's cursor in c. */
-static int asked(struct session *s, struct buf *ask, struct buf *answer, struct etf *c, struct err *e)
+static int asked(struct session *s, struct buf *ask, struct buf *answer, struct etf *c,
+                 struct err *e)
 {
     int rc = session_ask(s, ask, answer, TIMEOUT_MS, e);
 
@@ -19,7 +20,10 @@ static int asked(struct session *s, struct buf *ask, struct buf *answer, struct 
 
 static int odd_answer(const char *what, struct err *e)
 {
-    return err_set(e, "the agent's answer to %s cannot be read: the node runs another agent than this kprof-top brought; detach and attach again", what);
+    return err_set(e,
+                   "the agent's answer to %s cannot be read: the node runs another agent than this "
+                   "kprof-top brought; detach and attach again",
+                   what);
 }
 
 static void text_of(struct etf *c, char *out, size_t cap)
@@ -187,16 +191,19 @@ int ask_why(struct session *s, uint16_t ix, struct ask_called *out, struct err *
     if (rc == 0) {
         if (etf_is_atom(&c, "nofunction"))
             out->no_function = true;
-        else if (!etf_tuple(&c, &arity) || arity != 4 || !etf_is_atom(&c, "called") || !etf_u64(&c, &out->called) ||
-                 !etf_u64(&c, &out->in_request) || !etf_u64(&c, &out->outside))
+        else if (!etf_tuple(&c, &arity) || arity != 4 || !etf_is_atom(&c, "called") ||
+                 !etf_u64(&c, &out->called) || !etf_u64(&c, &out->in_request) ||
+                 !etf_u64(&c, &out->outside))
             rc = odd_answer("why", e);
     }
     buf_release(&answer);
     return rc;
 }
 
-/* Pids go as they came: node and creation are the target's own, so it rebuilds them from numbers. */
-int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, size_t *n_dead, struct err *e)
+/* Pids go as they came: node and creation are the target's own, so it rebuilds them from numbers.
+ */
+int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, size_t *n_dead,
+             struct err *e)
 {
     struct buf ask, answer;
     struct etf c;

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #define ANSWER_BYTES ((size_t)4 << 20)
-#define TIMEOUT_MS 8000
+#define TIMEOUT_MS   8000
 
 static bool is_elixir(const char *s)
 {
     return isupper((unsigned char)s[0]);
 }
 
-static int ask_text(struct session *s, const char *what, const char *arg, bool as_atom, struct buf *answer, struct err *e)
+static int ask_text(struct session *s, const char *what, const char *arg, bool as_atom,
+                    struct buf *answer, struct err *e)
 {
     struct buf ask;
     int rc;
@@ -58,7 +59,8 @@ static int add_modules(struct session *s, const char *prefix, struct buf *lines,
     return rc;
 }
 
-static int add_functions(struct session *s, const char *module, const char *shown, const char *prefix, struct buf *lines, struct err *e)
+static int add_functions(struct session *s, const char *module, const char *shown,
+                         const char *prefix, struct buf *lines, struct err *e)
 {
     struct buf answer;
     struct etf c;
@@ -74,7 +76,8 @@ static int add_functions(struct session *s, const char *module, const char *show
             const char *f;
             size_t len;
             uint64_t a;
-            if (!etf_tuple(&c, &arity) || arity != 3 || !etf_atom(&c, &f, &len) || !etf_u64(&c, &a) || !etf_skip(&c))
+            if (!etf_tuple(&c, &arity) || arity != 3 || !etf_atom(&c, &f, &len) ||
+                !etf_u64(&c, &a) || !etf_skip(&c))
                 break;
             if (len < strlen(prefix) || memcmp(f, prefix, strlen(prefix)) != 0)
                 continue;
@@ -97,7 +100,8 @@ int ask_completions(struct session *s, const char *typed, struct buf *lines, str
     if (sep && sep - typed < 250 && (!is_elixir(typed) || !isupper((unsigned char)sep[1]))) {
         int n = (int)(sep - typed);
         snprintf(shown, sizeof shown, "%.*s", n + 1, typed);
-        snprintf(module, sizeof module, "%s%.*s", is_elixir(typed) ? "Elixir." : "", n - (*typed == ':'), typed + (*typed == ':'));
+        snprintf(module, sizeof module, "%s%.*s", is_elixir(typed) ? "Elixir." : "",
+                 n - (*typed == ':'), typed + (*typed == ':'));
         return add_functions(s, module, shown, sep + 1, lines, e);
     }
     snprintf(module, sizeof module, "%s%.200s", is_elixir(typed) ? "Elixir." : "", typed);

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RAW_MAX 65536u
-#define RAW_BYTES ((size_t)16 << 20)
-#define IDENT_BYTES 128
+#define RAW_MAX       65536u
+#define RAW_BYTES     ((size_t)16 << 20)
+#define IDENT_BYTES   128
 #define LABEL_PID_BIT (UINT64_C(1) << 63)
 
 enum text_as { TEXT_MFA, TEXT_IDENT };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEAD_BYTES 12
+#define HEAD_BYTES  12
 #define FRAME_BYTES 13
 
 static const uint8_t head[HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C', 1, 0, 0, 0};
@@ -109,7 +109,10 @@ struct replay *replay_open(const char *path, struct err *e)
         return NULL;
     }
     if (fread(got, sizeof got, 1, f) != 1 || memcmp(got, head, sizeof head) != 0) {
-        err_set(e, "cannot replay %s: not a recording of this version of kprof-top (make one with --record)", path);
+        err_set(e,
+                "cannot replay %s: not a recording of this version of kprof-top (make one with "
+                "--record)",
+                path);
         fclose(f);
         return NULL;
     }
@@ -122,7 +125,8 @@ struct replay *replay_memory(const void *bytes, size_t n)
     return replay_from(f);
 }
 
-int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t **bytes, size_t *n, struct err *e)
+int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t **bytes, size_t *n,
+                struct err *e)
 {
     uint8_t h[FRAME_BYTES];
     size_t got;

@@ -34,7 +34,8 @@ struct session {
     uint64_t refs;
 };
 
-static void hand_over(struct session *s, enum stream_kind kind, const struct etf *rest, uint64_t ref)
+static void hand_over(struct session *s, enum stream_kind kind, const struct etf *rest,
+                      uint64_t ref)
 {
     pthread_mutex_lock(&s->lock);
     if (kind == STREAM_RPC || ref == s->want) {
@@ -88,7 +89,8 @@ bool session_lost(struct session *s)
 }
 
 /* Waits for the answer; lock is held. */
-static int wait_answer(struct session *s, bool rpc, uint64_t ref, struct buf *answer, int timeout_ms, const char *what, struct err *e)
+static int wait_answer(struct session *s, bool rpc, uint64_t ref, struct buf *answer,
+                       int timeout_ms, const char *what, struct err *e)
 {
     struct timespec until;
 
@@ -101,11 +103,14 @@ static int wait_answer(struct session *s, bool rpc, uint64_t ref, struct buf *an
     }
     while (!s->lost && !(rpc ? s->got_rpc : s->got == ref)) {
         if (pthread_cond_timedwait(&s->came, &s->lock, &until) == ETIMEDOUT)
-            return err_set(e, "%s did not answer %s within %d ms: the node may be too busy; try again or raise its priority",
+            return err_set(e,
+                           "%s did not answer %s within %d ms: the node may be too busy; try again "
+                           "or raise its priority",
                            s->o.node, what, timeout_ms);
     }
     if (s->lost)
-        return err_set(e, "lost the connection to %s while asking for %s: %.200s", s->o.node, what, s->why.text);
+        return err_set(e, "lost the connection to %s while asking for %s: %.200s", s->o.node, what,
+                       s->why.text);
     buf_clear(answer);
     buf_add(answer, s->answer.data, s->answer.len);
     return 0;
@@ -123,7 +128,8 @@ static uint64_t expect(struct session *s)
     return ref;
 }
 
-int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms, struct err *e)
+int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
+                struct err *e)
 {
     struct buf m;
     uint64_t ref = expect(s);
@@ -146,7 +152,8 @@ int session_ask(struct session *s, const struct buf *request, struct buf *answer
 }
 
 /* rpc through rex: {Self, {call, M, F, Args, user}} -> {rex, Result}. args: an encoded list. */
-static int rpc(struct session *s, const char *mod, const char *fun, const struct buf *args, struct buf *answer, struct err *e)
+static int rpc(struct session *s, const char *mod, const char *fun, const struct buf *args,
+               struct buf *answer, struct err *e)
 {
     struct buf m;
     char what[160];
@@ -175,7 +182,8 @@ static int rpc(struct session *s, const char *mod, const char *fun, const struct
 }
 
 /* rpc with one atom as its argument. */
-static int rpc_atom(struct session *s, const char *mod, const char *fun, const char *atom, struct buf *answer, struct err *e)
+static int rpc_atom(struct session *s, const char *mod, const char *fun, const char *atom,
+                    struct buf *answer, struct err *e)
 {
     struct buf args;
     int rc;
@@ -223,7 +231,10 @@ static int find_slot(struct session *s, struct err *e)
             goto out;
         }
     }
-    err_set(e, "cannot load the agent on %s: all %d slots are taken; is something left from earlier runs?", s->o.node, AGENT_SLOTS);
+    err_set(
+        e,
+        "cannot load the agent on %s: all %d slots are taken; is something left from earlier runs?",
+        s->o.node, AGENT_SLOTS);
 out:
     buf_release(&answer);
     return rc;
@@ -250,7 +261,9 @@ static int load_module(struct session *s, const struct agent_module *m, struct e
     etf_init(&c, answer.data, answer.len);
     if (!etf_tuple(&c, &arity) || arity != 2 || !etf_is_atom(&c, "module")) {
         answer_text(&answer, &text);
-        rc = err_set(e, "cannot load the agent on %s: %s; it was compiled for another Erlang: build kprof-top with an OTP no newer than the node's",
+        rc = err_set(e,
+                     "cannot load the agent on %s: %s; it was compiled for another Erlang: build "
+                     "kprof-top with an OTP no newer than the node's",
                      s->o.node, text.data);
     }
 out:
@@ -430,7 +443,10 @@ static void session_free(struct session *s)
 struct session *session_open(const struct session_opts *o, struct session_info *info, struct err *e)
 {
     struct session *s = session_alloc(o);
-    struct conn_opts co = {.node = o->node, .cookie = o->cookie, .self_name = o->self_name, .timeout_ms = o->timeout_ms};
+    struct conn_opts co = {.node = o->node,
+                           .cookie = o->cookie,
+                           .self_name = o->self_name,
+                           .timeout_ms = o->timeout_ms};
     bool loaded = false;
 
     memset(info, 0, sizeof *info);

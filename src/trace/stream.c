@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define BATCH_MAX 65536u
-#define NOTES 64u
+#define NOTES     64u
 
 struct stream {
     struct ring *ring;
@@ -31,8 +31,8 @@ struct stream {
     size_t note_first, notes;
 };
 
-#define LOAD(x) atomic_load_explicit(&s->fig.x, memory_order_relaxed)
-#define ADD(x, v) atomic_fetch_add_explicit(&s->fig.x, (v), memory_order_relaxed)
+#define LOAD(x)     atomic_load_explicit(&s->fig.x, memory_order_relaxed)
+#define ADD(x, v)   atomic_fetch_add_explicit(&s->fig.x, (v), memory_order_relaxed)
 #define STORE(x, v) atomic_store_explicit(&s->fig.x, (v), memory_order_relaxed)
 
 struct stream *stream_new(struct ring *ring, struct intern *names)
@@ -124,7 +124,8 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
     uint32_t n;
     size_t got = 0;
 
-    if (!etf_u64(c, &seq) || !etf_u64(c, &dropped) || !etf_u64(c, &weight) || !etf_list(c, &n) || n > BATCH_MAX)
+    if (!etf_u64(c, &seq) || !etf_u64(c, &dropped) || !etf_u64(c, &weight) || !etf_list(c, &n) ||
+        n > BATCH_MAX)
         goto bad;
     for (uint32_t i = 0; i < n; i++) {
         struct event *ev = batch_slot(s, got);
@@ -250,7 +251,8 @@ static enum stream_kind feed_off(struct stream *s)
     return STREAM_OFF;
 }
 
-enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns, struct etf *rest, uint64_t *ref)
+enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns,
+                             struct etf *rest, uint64_t *ref)
 {
     struct etf c;
     uint32_t arity;

@@ -140,7 +140,8 @@ static void test_meta(void **state)
     for (size_t n = 0; n < b.len; n++) {
         char *exact = malloc(n ? n : 1);
         memcpy(exact, b.data, n);
-        meta_read(&back, exact, n); /* survived; whether it is taken does not matter at the last nil byte */
+        meta_read(&back, exact,
+                  n); /* survived; whether it is taken does not matter at the last nil byte */
         free(exact);
     }
     assert_false(meta_read(&back, b.data, b.len / 2));

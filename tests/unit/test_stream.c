@@ -46,7 +46,18 @@ static int teardown(void **state)
 
 static void pid(struct buf *b, uint32_t id, uint32_t serial)
 {
-    const uint8_t tail[12] = {(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id, 0, 0, 0, (uint8_t)serial, 0, 0, 0, 9};
+    const uint8_t tail[12] = {(uint8_t)(id >> 24),
+                              (uint8_t)(id >> 16),
+                              (uint8_t)(id >> 8),
+                              (uint8_t)id,
+                              0,
+                              0,
+                              0,
+                              (uint8_t)serial,
+                              0,
+                              0,
+                              0,
+                              9};
     buf_addch(b, 88);
     enc_atom(b, "app@host");
     buf_add(b, tail, sizeof tail);

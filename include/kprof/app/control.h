@@ -1,9 +1,10 @@
 /* The control thread: every call that may wait for a node happens here.
  *
- * Invariant: the caller (the core thread) never blocks: it states a wish or asks a question and later takes results. The
- * latest wish is always what the target is brought to, after every reconnect too. Until the first connection
- * stands, failing is final (RESULT_FAILED); after that the thread reconnects with growing delays. All functions but
- * control_finish are for the core thread and return at once. */
+ * Invariant: the caller (the core thread) never blocks: it states a wish or asks a question and
+ * later takes results. The latest wish is always what the target is brought to, after every
+ * reconnect too. Until the first connection stands, failing is final (RESULT_FAILED); after that
+ * the thread reconnects with growing delays. All functions but control_finish are for the core
+ * thread and return at once. */
 #ifndef KPROF_APP_CONTROL_H
 #define KPROF_APP_CONTROL_H
 
@@ -17,15 +18,15 @@ enum control_ask { CONTROL_COMPLETE, CONTROL_WHY, CONTROL_DEAD };
 
 enum result_kind {
     RESULT_NONE,
-    RESULT_FAILED,     /* text: the sentence; nothing more will come */
-    RESULT_CONNECTED,  /* info */
-    RESULT_CONFIGURED, /* config: of wish number `gen` */
-    RESULT_TRACING,    /* on: flags are on or off at the target now */
-    RESULT_LOST,       /* text; next try in delay_ms */
-    RESULT_TROUBLE,    /* text: a question failed, the connection stands */
+    RESULT_FAILED,      /* text: the sentence; nothing more will come */
+    RESULT_CONNECTED,   /* info */
+    RESULT_CONFIGURED,  /* config: of wish number `gen` */
+    RESULT_TRACING,     /* on: flags are on or off at the target now */
+    RESULT_LOST,        /* text; next try in delay_ms */
+    RESULT_TROUBLE,     /* text: a question failed, the connection stands */
     RESULT_COMPLETIONS, /* typed; text: lines */
-    RESULT_WHY,        /* ix, called */
-    RESULT_DEAD        /* pids[0..n) */
+    RESULT_WHY,         /* ix, called */
+    RESULT_DEAD         /* pids[0..n) */
 };
 
 struct result { /* free with result_release */
@@ -38,15 +39,17 @@ struct result { /* free with result_release */
     bool on;
     int delay_ms;
     char typed[256];
-    char *text;      /* owned, or NULL */
-    uint64_t *pids;  /* owned, or NULL */
+    char *text;     /* owned, or NULL */
+    uint64_t *pids; /* owned, or NULL */
     size_t n;
 };
 
-/* o is copied; its strings must outlive the thread; o->wake is called from other threads when a result waits. */
+/* o is copied; its strings must outlive the thread; o->wake is called from other threads when a
+ * result waits. */
 struct control *control_start(const struct session_opts *o);
 uint64_t control_wish(struct control *c, const struct wish *w); /* its number */
-void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text, const uint64_t *pids, size_t n);
+void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
+                 const uint64_t *pids, size_t n);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);
 /* Detaches and ends the thread; blocks for up to some seconds. */

@@ -1,8 +1,8 @@
 /* The engine: ring, core, stream and control wired together, for the screen and for batch alike.
  *
- * Invariant: never blocks on a node. engine_poll does a bounded piece of work, so that a key waits for at most
- * some milliseconds. Everything here is for the core thread; engine_wake_fd becomes readable when another thread has
- * brought something. Owns all of it, the recorder included. */
+ * Invariant: never blocks on a node. engine_poll does a bounded piece of work, so that a key waits
+ * for at most some milliseconds. Everything here is for the core thread; engine_wake_fd becomes
+ * readable when another thread has brought something. Owns all of it, the recorder included. */
 #ifndef KPROF_APP_ENGINE_H
 #define KPROF_APP_ENGINE_H
 
@@ -22,13 +22,15 @@ struct engine_hooks {
     void (*rule_refused)(void *arg, const char *rule, const char *why);
 };
 
-struct engine *engine_new(const struct options *o, const struct engine_hooks *hooks, struct err *e); /* NULL: err */
+struct engine *engine_new(const struct options *o, const struct engine_hooks *hooks,
+                          struct err *e); /* NULL: err */
 void engine_free(struct engine *g);
 
 /* node, cookie: as found by app (the demo's are made up). */
 int engine_attach(struct engine *g, const char *node, const char *cookie, struct err *e);
 int engine_replay(struct engine *g, const char *path, struct err *e);
-/* Turns tracing off and waits (at most timeout_ms) until all that was sent before is in core: for exact last figures. */
+/* Turns tracing off and waits (at most timeout_ms) until all that was sent before is in core: for
+ * exact last figures. */
 void engine_settle(struct engine *g, int timeout_ms);
 /* Detaches; the receipt says what is left on the target. */
 void engine_detach(struct engine *g, struct session_receipt *receipt);
@@ -36,10 +38,12 @@ void engine_detach(struct engine *g, struct session_receipt *receipt);
 int engine_wake_fd(const struct engine *g);
 bool engine_poll(struct engine *g); /* true: there is more to do at once */
 enum engine_state engine_state(const struct engine *g);
-const char *engine_trouble(const struct engine *g); /* the sentence of ENGINE_FAILED or ENGINE_LOST */
-bool engine_configured(const struct engine *g);     /* the latest wish stands at the target */
+const char *
+engine_trouble(const struct engine *g);         /* the sentence of ENGINE_FAILED or ENGINE_LOST */
+bool engine_configured(const struct engine *g); /* the latest wish stands at the target */
 const char *engine_rule_error(const struct engine *g); /* "": the rule was accepted */
-bool engine_tier_missing(const struct engine *g, const char **note); /* a tier matched no function */
+bool engine_tier_missing(const struct engine *g,
+                         const char **note); /* a tier matched no function */
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
 
 /* The operator's wishes. -1: err (a sentence for the message line). */

@@ -1,5 +1,6 @@
 /* The meta frame of a recording: what a replay must know of the session besides the stream, as ETF:
- * {meta, Node, Otp, StartNative, UnitsPerS, WallNs, Lean, HasIdentity, Entry|none, Sample, [{Ix, Name, Mfa, Active}]}.
+ * {meta, Node, Otp, StartNative, UnitsPerS, WallNs, Lean, HasIdentity, Entry|none, Sample, [{Ix,
+ * Name, Mfa, Active}]}.
  *
  * Invariant: meta_read survives any bytes (false). Pure; core thread. */
 #ifndef KPROF_APP_META_H

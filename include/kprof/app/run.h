@@ -1,14 +1,15 @@
-/* The two ways to run: a screen, or batch. Both attach, run until told to stop, detach and print the receipt.
+/* The two ways to run: a screen, or batch. Both attach, run until told to stop, detach and print
+ * the receipt.
  *
- * Return the exit status: 0 done, 1 a run-time failure (said on stderr), 2 wrong usage found late (a rule that does not
- * parse). Main thread. */
+ * Return the exit status: 0 done, 1 a run-time failure (said on stderr), 2 wrong usage found late
+ * (a rule that does not parse). Main thread. */
 #ifndef KPROF_APP_RUN_H
 #define KPROF_APP_RUN_H
 
 #include <kprof/app/engine.h>
 #include <stdbool.h>
 
-struct target { /* what to attach to */
+struct target {                /* what to attach to */
     const char *node, *cookie; /* NULL node: replay of options' file */
 };
 

@@ -1,9 +1,9 @@
 /* Core: events in, snapshots out. Follows requests across processes, names them, aggregates.
  *
- * Invariant: at any time calls.received == aggregated + open + expired + unattributed, and memory is
- * bounded by struct core_limits. Pure: reads no clock, does no I/O, starts no thread. All functions
- * are for one thread (the core thread); a snapshot may then be read by any. Time is the target's, as
- * in struct event; core_advance tells it that time passes when no events come. */
+ * Invariant: at any time calls.received == aggregated + open + expired + unattributed, and memory
+ * is bounded by struct core_limits. Pure: reads no clock, does no I/O, starts no thread. All
+ * functions are for one thread (the core thread); a snapshot may then be read by any. Time is the
+ * target's, as in struct event; core_advance tells it that time passes when no events come. */
 #ifndef KPROF_CORE_CORE_H
 #define KPROF_CORE_CORE_H
 
@@ -15,16 +15,16 @@
 struct core;
 
 struct core_limits {
-    uint32_t identities;        /* a tier; the rest go under "<other>" (default 64) */
-    uint32_t open_requests;     /* default 65536 */
-    uint32_t processes;         /* with an open call; default 131072 */
-    uint32_t stack_depth;       /* open calls a process; default 256 */
-    uint32_t request_calls;     /* calls held whole per request, default 256 */
-    uint64_t expire_ns;         /* a request open this long is expired; default 60 s */
-    uint64_t grace_ns;          /* events this late between processes are still put right; 20 ms */
-    uint64_t linger_ns;         /* closed labels are remembered this long for late work; 10 s */
-    size_t history_bytes;       /* closed seconds; default 36 MiB; oldest go first */
-    uint32_t slow_entries;      /* the slow log's length, default 1000 */
+    uint32_t identities;    /* a tier; the rest go under "<other>" (default 64) */
+    uint32_t open_requests; /* default 65536 */
+    uint32_t processes;     /* with an open call; default 131072 */
+    uint32_t stack_depth;   /* open calls a process; default 256 */
+    uint32_t request_calls; /* calls held whole per request, default 256 */
+    uint64_t expire_ns;     /* a request open this long is expired; default 60 s */
+    uint64_t grace_ns;      /* events this late between processes are still put right; 20 ms */
+    uint64_t linger_ns;     /* closed labels are remembered this long for late work; 10 s */
+    size_t history_bytes;   /* closed seconds; default 36 MiB; oldest go first */
+    uint32_t slow_entries;  /* the slow log's length, default 1000 */
 };
 void core_limits_default(struct core_limits *l);
 
@@ -32,13 +32,16 @@ void core_limits_default(struct core_limits *l);
 struct core *core_new(const struct core_limits *l, const struct intern *names);
 void core_free(struct core *c);
 
-/* Tiers. core keeps the set; numbers are stable. add: the number, or TIER_NONE when 64 are used up. */
+/* Tiers. core keeps the set; numbers are stable. add: the number, or TIER_NONE when 64 are used up.
+ */
 const struct tierset *core_tiers(const struct core *c);
 uint16_t core_tier_add(struct core *c, const char *name, const char *mfa);
-void core_tier_remove(struct core *c, uint16_t tier); /* its rows vanish, its open calls count as expired */
+void core_tier_remove(struct core *c,
+                      uint16_t tier); /* its rows vanish, its open calls count as expired */
 void core_tier_set_fn(struct core *c, uint16_t tier, uint32_t fn);
-void core_tier_note(struct core *c, uint16_t tier, const char *note); /* why it is empty; NULL: clear */
-void core_set_entry(struct core *c, uint16_t tier);   /* TIER_NONE: every call on its own */
+void core_tier_note(struct core *c, uint16_t tier,
+                    const char *note);              /* why it is empty; NULL: clear */
+void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on its own */
 void core_set_identity(struct core *c, bool has_rule);
 void core_set_returns(struct core *c, enum returns_mode m);
 void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow log */

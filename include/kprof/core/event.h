@@ -10,14 +10,14 @@
 #define EVENT_TIERS 64 /* tier numbers are below this */
 
 enum event_kind {
-    EVENT_ENTRY = 1,  /* call of the entry tier: starts a request (or is nested in one) */
-    EVENT_CALL,       /* call of any other tier */
-    EVENT_RETURN_TO,  /* lean: control came back to function `fn` */
-    EVENT_RETURN,     /* full: function `fn` returned */
-    EVENT_EXCEPTION,  /* full: function `fn` left by an exception */
-    EVENT_EXIT,       /* the process is dead (asked of the target in bulk) */
-    EVENT_FLUSH,      /* tracing went off at ts: nothing that is open will ever end */
-    EVENT_ARGS,       /* arguments of the call before it: ident = interned text (slow args) */
+    EVENT_ENTRY = 1, /* call of the entry tier: starts a request (or is nested in one) */
+    EVENT_CALL,      /* call of any other tier */
+    EVENT_RETURN_TO, /* lean: control came back to function `fn` */
+    EVENT_RETURN,    /* full: function `fn` returned */
+    EVENT_EXCEPTION, /* full: function `fn` left by an exception */
+    EVENT_EXIT,      /* the process is dead (asked of the target in bulk) */
+    EVENT_FLUSH,     /* tracing went off at ts: nothing that is open will ever end */
+    EVENT_ARGS,      /* arguments of the call before it: ident = interned text (slow args) */
 };
 
 struct event {

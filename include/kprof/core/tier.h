@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TIER_MAX EVENT_TIERS /* tier numbers in a session */
-#define TIER_NONE UINT16_MAX
-#define TIER_TOTAL 0xfffeu   /* the `_total` rows */
+#define TIER_MAX        EVENT_TIERS /* tier numbers in a session */
+#define TIER_NONE       UINT16_MAX
+#define TIER_TOTAL      0xfffeu /* the `_total` rows */
 #define TIER_NAME_BYTES 64
-#define TIER_MFA_BYTES 300
+#define TIER_MFA_BYTES  300
 
 enum returns_mode { RETURNS_LEAN, RETURNS_FULL };
 

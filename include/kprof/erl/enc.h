@@ -1,5 +1,5 @@
-/* Builds external term format onto a buf. The caller nests and counts right: arities are given before
- * elements. Pure; one thread per buf. */
+/* Builds external term format onto a buf. The caller nests and counts right: arities are given
+ * before elements. Pure; one thread per buf. */
 #ifndef KPROF_ERL_ENC_H
 #define KPROF_ERL_ENC_H
 

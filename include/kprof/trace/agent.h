@@ -1,7 +1,9 @@
-/* The agent's modules, renamed to a slot: `kprof_keeper_00` becomes `kprof_keeper_NN` in a copy of the beam, so that two
- * kprof-tops on one node do not unload each other's code, and only a hundred atoms are ever made.
+/* The agent's modules, renamed to a slot: `kprof_keeper_00` becomes `kprof_keeper_NN` in a copy of
+ * the beam, so that two kprof-tops on one node do not unload each other's code, and only a hundred
+ * atoms are ever made.
  *
- * Invariant: the copy differs from the embedded bytes in the slot digits of its atom chunk only. Pure; any thread. */
+ * Invariant: the copy differs from the embedded bytes in the slot digits of its atom chunk only.
+ * Pure; any thread. */
 #ifndef KPROF_TRACE_AGENT_H
 #define KPROF_TRACE_AGENT_H
 
@@ -16,7 +18,7 @@ struct agent_module {
 };
 
 #define AGENT_MODULES_MAX 8
-#define AGENT_SLOTS 100
+#define AGENT_SLOTS       100
 
 /* How many of the agent's modules; fills out[0..n). */
 size_t agent_modules(unsigned slot, struct agent_module out[AGENT_MODULES_MAX]);

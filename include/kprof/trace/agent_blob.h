@@ -1,7 +1,9 @@
-/* The agent's beam files (and the sample node's), embedded as bytes by src/agent/embed.sh at build time.
+/* The agent's beam files (and the sample node's), embedded as bytes by src/agent/embed.sh at build
+ * time.
  *
- * Invariant: constant data, one element a beam, in the order of the build's command line; module is the file's name
- * without ".beam" (kprof_keeper_00, ...). Any thread. Renaming to a slot is agent.h's, on a copy. */
+ * Invariant: constant data, one element a beam, in the order of the build's command line; module is
+ * the file's name without ".beam" (kprof_keeper_00, ...). Any thread. Renaming to a slot is
+ * agent.h's, on a copy. */
 #ifndef KPROF_TRACE_AGENT_BLOB_H
 #define KPROF_TRACE_AGENT_BLOB_H
 

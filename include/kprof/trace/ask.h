@@ -1,7 +1,8 @@
-/* The agent's requests as functions: encode, send, wait, read the answer. Forms: src/agent/PROTOCOL.md.
+/* The agent's requests as functions: encode, send, wait, read the answer. Forms:
+ * src/agent/PROTOCOL.md.
  *
- * All block for at most their timeout and are for the session's one control thread; 0, or -1 with err.
- * Answers from the target are bounded and may hold any bytes. */
+ * All block for at most their timeout and are for the session's one control thread; 0, or -1 with
+ * err. Answers from the target are bounded and may hold any bytes. */
 #ifndef KPROF_TRACE_ASK_H
 #define KPROF_TRACE_ASK_H
 
@@ -9,8 +10,8 @@
 #include <kprof/trace/wish.h>
 
 #define ASK_NOTE_BYTES 240
-#define ASK_ITEMS 500
-#define ASK_PIDS 1024
+#define ASK_ITEMS      500
+#define ASK_PIDS       1024
 
 struct ask_tier {
     uint16_t ix;
@@ -34,10 +35,12 @@ int ask_config(struct session *s, const struct wish *w, struct ask_config *out, 
 int ask_tracing(struct session *s, bool on, struct err *e);
 int ask_sample(struct session *s, uint32_t n, struct err *e);
 int ask_ping(struct session *s, struct err *e);
-int ask_flush(struct session *s, struct err *e); /* all traced before has been sent (not: received) */
+int ask_flush(struct session *s,
+              struct err *e); /* all traced before has been sent (not: received) */
 int ask_why(struct session *s, uint16_t ix, struct ask_called *out, struct err *e);
 /* Of pids[0..n) (serial << 32 | id) those that are dead; *n_dead of them in dead. */
-int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, size_t *n_dead, struct err *e);
+int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, size_t *n_dead,
+             struct err *e);
 /* What typed could become: full M:F/A texts or module names, one a line in *lines. */
 int ask_completions(struct session *s, const char *typed, struct buf *lines, struct err *e);
 

@@ -1,8 +1,9 @@
 /* Decodes trace messages (the elements of a batch) into event records.
  *
- * Invariant: reads only inside the cursor; a message it does not know leaves the cursor after it and
- * gives DECODE_SKIP; broken bytes give DECODE_BAD and the rest of the batch is lost. Names are interned by their encoded
- * bytes, so a name is turned into text once. One thread. Hot path: allocates nothing once names are known. */
+ * Invariant: reads only inside the cursor; a message it does not know leaves the cursor after it
+ * and gives DECODE_SKIP; broken bytes give DECODE_BAD and the rest of the batch is lost. Names are
+ * interned by their encoded bytes, so a name is turned into text once. One thread. Hot path:
+ * allocates nothing once names are known. */
 #ifndef KPROF_TRACE_DECODE_H
 #define KPROF_TRACE_DECODE_H
 
@@ -11,9 +12,9 @@
 #include <kprof/erl/etf.h>
 
 struct decoder {
-    struct intern *names;    /* text by id; borrowed */
-    struct intern *raw;      /* encoded bytes -> raw id */
-    uint32_t *text_of;       /* raw id -> name id */
+    struct intern *names; /* text by id; borrowed */
+    struct intern *raw;   /* encoded bytes -> raw id */
+    uint32_t *text_of;    /* raw id -> name id */
     uint32_t tier_fn[EVENT_TIERS];
     int64_t start_native, units_per_s;
 };

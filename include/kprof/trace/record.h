@@ -1,10 +1,11 @@
 /* Recordings: the stream as it came, so that it can be fed again (bug report, fixture, benchmark).
  *
- * Format: "KPROFREC" 0x01 0 0 0, then frames: kind (1 byte), stamp_ns, length (u64, u32, big endian), bytes.
- * Kind 'X': event records of processes found dead (struct event as it stands; same machine, same build). Kind 'E': one message of the agent; kind 'M': what app needs to know of the session (its own form).
- * Invariant: a reader survives any bytes: a broken or cut frame ends the replay with a count, never more than
- * RECORD_MAX_FRAME is believed. Files are created 0600 and never overwritten. recorder_write may be called by any
- * thread; the replay side is for one. */
+ * Format: "KPROFREC" 0x01 0 0 0, then frames: kind (1 byte), stamp_ns, length (u64, u32, big
+ * endian), bytes. Kind 'X': event records of processes found dead (struct event as it stands; same
+ * machine, same build). Kind 'E': one message of the agent; kind 'M': what app needs to know of the
+ * session (its own form). Invariant: a reader survives any bytes: a broken or cut frame ends the
+ * replay with a count, never more than RECORD_MAX_FRAME is believed. Files are created 0600 and
+ * never overwritten. recorder_write may be called by any thread; the replay side is for one. */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
 
@@ -13,20 +14,22 @@
 #include <stdint.h>
 
 #define RECORD_MAX_FRAME (64u << 20)
-#define RECORD_EVENTS 'E'
-#define RECORD_META 'M'
-#define RECORD_EXITS 'X'
+#define RECORD_EVENTS    'E'
+#define RECORD_META      'M'
+#define RECORD_EXITS     'X'
 
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */
-void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes, size_t n); /* NULL r: nothing */
+void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes,
+                    size_t n);                         /* NULL r: nothing */
 int recorder_close(struct recorder *r, struct err *e); /* -1: something could not be written */
 
 struct replay;
 struct replay *replay_open(const char *path, struct err *e);
 struct replay *replay_memory(const void *bytes, size_t n); /* borrowed; for tests and fuzzing */
 /* 1: a frame (bytes valid until the next call); 0: the end; -1: broken from here on (err). */
-int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t **bytes, size_t *n, struct err *e);
+int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t **bytes, size_t *n,
+                struct err *e);
 void replay_close(struct replay *r);
 
 #endif

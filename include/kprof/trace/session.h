@@ -1,8 +1,9 @@
 /* A session: our agent on one node, from connecting to the receipt.
  *
- * Invariant: while it is open one reader thread receives and feeds the stream; all functions here block for at
- * most the timeout and are for one thread (control). When the connection goes, every call fails with a
- * sentence and session_lost is true; the agent then removes itself from the target. */
+ * Invariant: while it is open one reader thread receives and feeds the stream; all functions here
+ * block for at most the timeout and are for one thread (control). When the connection goes, every
+ * call fails with a sentence and session_lost is true; the agent then removes itself from the
+ * target. */
 #ifndef KPROF_TRACE_SESSION_H
 #define KPROF_TRACE_SESSION_H
 
@@ -17,8 +18,8 @@ struct session_opts {
     const char *node, *cookie, *self_name;
     int timeout_ms;
     bool force;
-    const char *who;     /* for the sentence that a second kprof-top gets */
-    uint16_t epoch;      /* 1..65535, high part of the labels */
+    const char *who; /* for the sentence that a second kprof-top gets */
+    uint16_t epoch;  /* 1..65535, high part of the labels */
     struct stream *stream;
     struct recorder *recorder; /* or NULL */
     void (*wake)(void *arg);   /* called by the reader when something came */
@@ -33,14 +34,16 @@ struct session_info {
     char others[300]; /* who else traces; "" nobody */
 };
 
-struct session *session_open(const struct session_opts *o, struct session_info *info, struct err *e);
+struct session *session_open(const struct session_opts *o, struct session_info *info,
+                             struct err *e);
 bool session_lost(struct session *s);
-/* Sends {kp,Ref,Request}; request is ETF without version byte. 0 with the answer's bytes (no version byte)
- * in *answer, -1 with err. */
-int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms, struct err *e);
+/* Sends {kp,Ref,Request}; request is ETF without version byte. 0 with the answer's bytes (no
+ * version byte) in *answer, -1 with err. */
+int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
+                struct err *e);
 
 struct session_receipt { /* what is left, by the target's own word */
-    bool asked; /* false: the node did not answer any more */
+    bool asked;          /* false: the node did not answer any more */
     uint64_t patterns, flags, processes, modules;
     char tokens[32]; /* "swept", "kept (seq_trace is used by another)" ... */
 };

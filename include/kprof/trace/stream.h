@@ -1,11 +1,11 @@
 /* The stream: what the agent sends, byte for byte, turned into event records and kept figures.
  *
- * Invariant: whatever the bytes are, stream_feed survives them; an event that cannot be read is counted
- * in bad_events and no part of it is believed. Events are pushed in the order the target made them;
- * what the ring refuses is counted by the ring. Every payload may be recorded and fed again later with the
- * same result. stream_feed is for one thread (the reader, or whoever replays); the figures are atomics
- * and may be read by any; stream_take_* by any thread.
- * Forms: src/agent/PROTOCOL.md. Owns its tables, borrows ring and names. */
+ * Invariant: whatever the bytes are, stream_feed survives them; an event that cannot be read is
+ * counted in bad_events and no part of it is believed. Events are pushed in the order the target
+ * made them; what the ring refuses is counted by the ring. Every payload may be recorded and fed
+ * again later with the same result. stream_feed is for one thread (the reader, or whoever replays);
+ * the figures are atomics and may be read by any; stream_take_* by any thread. Forms:
+ * src/agent/PROTOCOL.md. Owns its tables, borrows ring and names. */
 #ifndef KPROF_TRACE_STREAM_H
 #define KPROF_TRACE_STREAM_H
 
@@ -28,8 +28,9 @@ struct heartbeat {
 
 struct stream_figures {
     uint64_t events, bad_events, batches, missing_batches, target_dropped, bytes, last_event_ns;
-    uint64_t offs;       /* how often {kx,_} has come */
-    int64_t offset_ns; /* target clock minus ours, by the message with the least delay; INT64_MIN: not known */
+    uint64_t offs;     /* how often {kx,_} has come */
+    int64_t offset_ns; /* target clock minus ours, by the message with the least delay; INT64_MIN:
+                          not known */
     int64_t lag_ns;    /* age of the newest event of the last batch when it came */
 };
 
@@ -38,21 +39,31 @@ struct stream_note { /* {ke,Tag,Text}: for the log pane */
     char text[400];
 };
 
-enum stream_kind { STREAM_BAD, STREAM_EVENTS, STREAM_HEARTBEAT, STREAM_NOTE, STREAM_OFF, STREAM_REPLY, STREAM_RPC };
+enum stream_kind {
+    STREAM_BAD,
+    STREAM_EVENTS,
+    STREAM_HEARTBEAT,
+    STREAM_NOTE,
+    STREAM_OFF,
+    STREAM_REPLY,
+    STREAM_RPC
+};
 
 struct stream *stream_new(struct ring *ring, struct intern *names);
 void stream_free(struct stream *s);
 
-/* The target's clock: its value when the VM started, native units a second (0: not known yet, heartbeats are
- * passed over). Takes effect before the next message; forgets what belongs to the last connection (sequence
- * numbers). Any thread. */
+/* The target's clock: its value when the VM started, native units a second (0: not known yet,
+ * heartbeats are passed over). Takes effect before the next message; forgets what belongs to the
+ * last connection (sequence numbers). Any thread. */
 void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s);
-/* Called between failed pushes while the ring is full: true to try again, false to drop. NULL: drop. */
+/* Called between failed pushes while the ring is full: true to try again, false to drop. NULL:
+ * drop. */
 void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg);
 
 /* One message with its version byte. For STREAM_REPLY and STREAM_RPC, *rest is left at the answer
  * and *ref is set (0 for rpc). */
-enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns, struct etf *rest, uint64_t *ref);
+enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns,
+                             struct etf *rest, uint64_t *ref);
 
 void stream_figures(struct stream *s, struct stream_figures *out);
 bool stream_heartbeat(struct stream *s, struct heartbeat *out); /* false: none yet */

@@ -1,5 +1,6 @@
-/* A wish: all that shall be traced on a target, as one value. The agent is always sent the whole wish and changes only
- * what differs, so a reconnect needs nothing but the last one. Plain data, copied. */
+/* A wish: all that shall be traced on a target, as one value. The agent is always sent the whole
+ * wish and changes only what differs, so a reconnect needs nothing but the last one. Plain data,
+ * copied. */
 #ifndef KPROF_TRACE_WISH_H
 #define KPROF_TRACE_WISH_H
 
@@ -9,7 +10,7 @@
 #include <stdint.h>
 
 #define WISH_RULE_BYTES (16u << 10)
-#define WISH_NO_ENTRY UINT16_MAX
+#define WISH_NO_ENTRY   UINT16_MAX
 
 struct wish_tier {
     uint16_t ix;
@@ -19,7 +20,7 @@ struct wish_tier {
 struct wish {
     struct wish_tier tier[EVENT_TIERS];
     uint16_t n;
-    uint16_t entry; /* a tier's ix, or WISH_NO_ENTRY */
+    uint16_t entry;                 /* a tier's ix, or WISH_NO_ENTRY */
     char identity[WISH_RULE_BYTES]; /* "" : none */
     bool lean, tracing;
     uint32_t sample; /* 1/sample */
