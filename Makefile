@@ -118,7 +118,7 @@ $(foreach kind,unit bench fuzz,$(eval $(call test_object,$(kind))))
 $(B)/unit/%: $(B)/unit/%.o $(TESTLIB) $(LIB)
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 $(B)/bench/%: $(B)/bench/%.o $(TESTLIB) $(LIB)
-	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS)
+	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 $(B)/fuzz/%: $(B)/fuzz/%.o $(LIB)
 	@$(CC) $(KP_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 

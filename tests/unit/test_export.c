@@ -7,6 +7,7 @@
 #include <kprof/export/export.h>
 #include <kprof/export/field.h>
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -397,6 +398,7 @@ static void agree(const struct snapshot *s)
             const char *in_json = json.cell[r][c], *in_csv = csv.cell[r][c],
                        *in_text = text.cell[r][c];
             double exact = strtod(in_csv, NULL), shown = strtod(in_text, NULL), off = 0.0506;
+            off += fabs(exact) * 2 * DBL_EPSILON; /* both were read back from decimals */
             if (fields[c].kind == FIELD_COUNT || strcmp(in_text, "-") == 0)
                 off = 0;
             if (fields[c].kind == FIELD_SHARE) {
