@@ -331,6 +331,16 @@ uint64_t control_wish(struct control *c, const struct wish *w)
     return gen;
 }
 
+static struct ask *waiting_completion(struct control *c)
+{
+    for (size_t i = 0; i < c->asks; i++) {
+        struct ask *a = c->ask[(c->ask_first + i) % ASKS];
+        if (a->what == CONTROL_COMPLETE)
+            return a;
+    }
+    return NULL;
+}
+
 void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                  const uint64_t *pids, size_t n)
 {
@@ -346,8 +356,12 @@ void control_ask(struct control *c, enum control_ask what, uint16_t ix, const ch
     if (text)
         snprintf(a->text, sizeof a->text, "%s", text);
     pthread_mutex_lock(&c->lock);
-    if (c->asks == ASKS) {
-        free(a); /* a person types faster than the node answers: the newest is asked again anyway */
+    struct ask *same = what == CONTROL_COMPLETE ? waiting_completion(c) : NULL;
+    if (same) { /* a person types faster than the node answers: only the newest text matters */
+        memcpy(same->text, a->text, sizeof same->text);
+        free(a);
+    } else if (c->asks == ASKS) {
+        free(a);
     } else {
         c->ask[(c->ask_first + c->asks++) % ASKS] = a;
         pthread_cond_signal(&c->work);
