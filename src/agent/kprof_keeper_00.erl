@@ -6,6 +6,11 @@
 -define(PAUSE_MS, 10000). % without a word from kprof-top tracing pauses,
 -define(END_MS, 60000). % and then we leave
 -define(COOL_MS, 5000).
+-define(BREAKER_MS, 100).
+-define(STEER_MS, 200).
+-define(STEER_FIRST, 256).
+-define(RUN_QUEUE, 100). % per scheduler,
+-define(BUSY_BEATS, 4). % for so many beats
 -define(FLUSH_MS, 3000).
 -define(SAMPLED_PROCESSES, 5000).
 
@@ -30,6 +35,11 @@
     tracing = false, % wished
     on = false, % flags are on
     paused = none, % lease | overload
+    breaker,
+    busy = 0, % beats in a row with a run queue over its limit
+    limits = #{max_age_ms => 1000, max_queue => 50000, max_memory => 32 bsl 20, max_rate => 0},
+    steered = 1, % sampling that --max-rate asks for; the wish's is the least
+    steer_at, % {Ms, Events} of the last look
     heard, % monotonic ms
     pause_ms = ?PAUSE_MS,
     end_ms = ?END_MS,
@@ -96,7 +106,7 @@ prepare_trace(Isolated, #{epoch := Epoch, pid := Pid} = Opts) ->
         false ->
             Counters = atomics:new(5, [{signed, false}]),
             S0 = #s{pid = Pid, epoch = Epoch, counters = Counters, others = Others, tcw = control_word()},
-            S1 = new_relay(S0#s{spawn_flags = Isolated orelse tracer_of(new_processes) =:= []}),
+            S1 = new_relay(S0#s{breaker = kprof_breaker_00:new(?COOL_MS), spawn_flags = Isolated orelse tracer_of(new_processes) =:= []}),
             {ok, S1, info(S1)}
     end.
 
@@ -188,7 +198,7 @@ new_relay(#s{pid = Pid, counters = Counters} = S0) ->
             true -> apply(trace, session_create, [?MODULE, Relay, []]);
             false -> none
         end,
-    share(S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session}).
+    share(send_limits(S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session})).
 
 %% The relay knows what to undo before it is done.
 share(S) ->
@@ -215,8 +225,10 @@ loop(S) ->
             leave(S);
         {overload, Relay, Text} when Relay =:= S#s.relay ->
             loop(overload(Text, S));
-        {cool, Relay} when Relay =:= S#s.relay ->
-            loop(cooled(S));
+        {breaker, Relay} when Relay =:= S#s.relay ->
+            loop(breaker(S));
+        {steer, Relay} when Relay =:= S#s.relay ->
+            loop(steer(S));
         {why, Ref, Ix, MFA} ->
             loop(counted(Ref, Ix, MFA, S));
         _ ->
@@ -250,6 +262,7 @@ handle({config, Wish}, S) -> config(Wish, S);
 handle({tracing, On}, S) when is_boolean(On) -> {ok, tracing(On, S)};
 handle({sample, N}, #s{wish = Wish} = S) when is_integer(N), N > 0 -> {ok, resample(S#s{wish = Wish#{sample := min(N, 1000000)}})};
 handle({limits, Limits}, S) -> {ok, limits(Limits, S)};
+handle({trip, Text}, S) when is_binary(Text) -> {ok, trip(Text, S)};
 handle(flush, S) ->
     Seq = flush(S),
     {{ok, Seq, #{sent => count(2, S), dropped => count(3, S)}}, S};
@@ -262,10 +275,53 @@ handle(Other, S) -> {{error, unknown, bin("unknown request ~0tP", [Other, 8])}, 
 
 count(I, #s{counters = C}) -> atomics:get(C, I).
 
-limits(L, S) ->
-    Age = erlang:convert_time_unit(maps:get(max_age_ms, L, 0), millisecond, native),
-    S#s.relay ! {limits, Age, maps:get(max_queue, L, 0), maps:get(max_memory, L, 0)},
-    S.
+%% max_age_ms, max_queue, max_memory, max_rate (0: no limit), cooldown_ms: what is not named stays.
+limits(New, #s{limits = Old, breaker = B} = S) ->
+    S1 = send_limits(S#s{
+        limits = maps:merge(Old, maps:with(maps:keys(Old), New)),
+        breaker = kprof_breaker_00:cooldown(maps:get(cooldown_ms, New, ?COOL_MS), B)
+    }),
+    case sample_now(S1) =:= sample_now(S) of
+        true -> S1;
+        false -> resample(S1)
+    end.
+
+send_limits(#s{relay = none} = S) -> S;
+send_limits(#s{relay = Relay, limits = #{max_age_ms := AgeMs, max_queue := Queue, max_memory := Memory, max_rate := Rate}} = S) ->
+    Relay ! {limits, erlang:convert_time_unit(AgeMs, millisecond, native), Queue, Memory, Rate},
+    steered(S).
+
+%% With a limit of events, sampling begins sparse and is let out as the node bears it.
+steered(#s{limits = #{max_rate := 0}} = S) -> S#s{steered = 1, steer_at = undefined};
+steered(#s{steer_at = undefined, relay = Relay} = S) ->
+    erlang:send_after(?STEER_MS, self(), {steer, Relay}),
+    S#s{steered = ?STEER_FIRST, steer_at = {now_ms(), count(2, S) + count(3, S)}};
+steered(S) -> S.
+
+%% What shall be sampled now: 1 in so many.
+sample_now(#s{wish = Wish, steered = Steered, breaker = B}) ->
+    min(1000000, max(maps:get(sample, Wish), Steered) * kprof_breaker_00:factor(B)).
+
+%% Keeps the events between a third and nine tenths of the limit: up at once, down by a quarter at most.
+steer(#s{limits = #{max_rate := 0}} = S) -> S#s{steered = 1, steer_at = undefined};
+steer(#s{relay = Relay, steer_at = {Then, Before}, steered = Old, limits = #{max_rate := Max}} = S0) ->
+    erlang:send_after(?STEER_MS, self(), {steer, Relay}),
+    Now = now_ms(),
+    Events = count(2, S0) + count(3, S0),
+    Rate = (Events - Before) * 1000 div max(1, Now - Then),
+    Least = maps:get(sample, S0#s.wish),
+    New =
+        if
+            not S0#s.on -> Old;
+            Rate * 10 > Max * 9 -> Old * Rate div (Max * 6 div 10) + 1;
+            Rate * 3 < Max -> max(Least, max(Old div 4, Old * Rate div (Max * 6 div 10)));
+            true -> Old
+        end,
+    S = S0#s{steer_at = {Now, Events}, steered = min(1000000, max(1, New))},
+    case S#s.steered of
+        Old -> S;
+        _ -> resample(S)
+    end.
 
 %% Everything traced so far is sent on. -> the last batch's number
 flush(#s{relay = none} = S) ->
@@ -295,13 +351,13 @@ put_back(Message, S) ->
 %% ---- Tracing on and off ----
 
 tracing(On, #s{tracing = On} = S) -> S;
-tracing(true, S) -> trace_on(S#s{tracing = true, paused = none});
-tracing(false, S) -> (trace_off(S))#s{tracing = false, paused = none}.
+tracing(true, S) -> trace_on(resample(S#s{tracing = true, paused = none, breaker = kprof_breaker_00:reset(S#s.breaker)}));
+tracing(false, S) -> (trace_off(S))#s{tracing = false, paused = none, breaker = kprof_breaker_00:reset(S#s.breaker)}.
 
 trace_on(#s{on = false, tracing = true, paused = none} = S0) ->
     S1 = set_all(with_relay(S0)),
     S1#s.relay ! {gate, open},
-    S1#s.relay ! {weight, maps:get(sample, S1#s.wish)},
+    S1#s.relay ! {weight, sample_now(S1)},
     switch(true, S1),
     S1#s{on = true};
 trace_on(S) ->
@@ -310,12 +366,16 @@ trace_on(S) ->
 with_relay(#s{relay = none} = S) -> new_relay(S);
 with_relay(S) -> S.
 
-%% Flags off, what was traced is sent, patterns off, tokens swept.
+%% Flags off, what was traced is sent, patterns off, tokens swept. Off already (breaker, lease): kprof-top still gets its {kx,_}.
 trace_off(#s{on = true} = S) ->
     S1 = clear_all(quiet(S)),
     kprof_spec_00:sweep(),
     S1;
+trace_off(#s{relay = none} = S) ->
+    S;
 trace_off(S) ->
+    S#s.relay ! off,
+    S#s.pacer ! kick,
     S.
 
 quiet(#s{on = true} = S) ->
@@ -355,20 +415,47 @@ flags_off(#{session := Session, relay := Relay, new := New}) ->
 whom(none) -> {existing_processes, new_processes};
 whom(_) -> {existing, new}.
 
-overload(Text, S) ->
-    event(overload, bin("~ts: tracing is off for ~b s", [Text, ?COOL_MS div 1000]), S),
+%% The relay has taken the flags off already.
+overload(Text, #s{breaker = B0} = S) ->
+    B = kprof_breaker_00:trip(now_ms(), B0),
+    event(overload, bin("breaker open: ~ts; next try in ~b s", [Text, (kprof_breaker_00:next_ms(now_ms(), B) + 999) div 1000]), S),
     S#s.relay ! off,
-    erlang:send_after(?COOL_MS, self(), {cool, S#s.relay}),
-    S#s{on = false, paused = overload}.
+    erlang:send_after(?BREAKER_MS, self(), {breaker, S#s.relay}),
+    %% A pattern costs a little even where no process has a flag.
+    heartbeat(clear_all(S#s{on = false, paused = overload, breaker = B})).
 
-cooled(#s{paused = overload} = S) -> trace_on(S#s{paused = none});
-cooled(S) -> S.
+%% Our own reasons, or kprof-top's.
+trip(_, #s{on = false} = S) -> S;
+trip(Text, S) ->
+    S#s.relay ! {gate, shut},
+    flags_off(undo_of(S)),
+    overload(Text, S).
+
+breaker(#s{breaker = B0, relay = Relay} = S0) ->
+    {What, B} = kprof_breaker_00:tick(now_ms(), B0),
+    S = S0#s{breaker = B},
+    case kprof_breaker_00:state(B) =:= closed andalso kprof_breaker_00:factor(B) =:= 1 of
+        true -> ok;
+        false -> erlang:send_after(?BREAKER_MS, self(), {breaker, Relay})
+    end,
+    stepped(What, S).
+
+stepped(none, S) -> S;
+stepped(probe, #s{paused = overload} = S) ->
+    S1 = trace_on(resample(S#s{paused = none})),
+    event(half_open, bin("breaker half open: tracing 1 request in ~b", [sample_now(S1)]), S1),
+    heartbeat(S1);
+stepped(closed, S) ->
+    event(closed, bin("breaker closed: sampling comes back in steps", []), S),
+    heartbeat(resample(S));
+stepped(_, S) ->
+    resample(S).
 
 relay_died(S) ->
     send({kx, count(1, S)}, S),
     event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
     undo_relay(undo_of(S)),
-    S#s{relay = none, pacer = none, relay_ref = none, session = none, set = #{}, on = false, tracing = false, paused = none}.
+    S#s{relay = none, pacer = none, relay_ref = none, session = none, set = #{}, on = false, tracing = false, paused = none, steer_at = undefined}.
 
 %% ---- The wish ----
 
@@ -378,7 +465,7 @@ config(Wish0, #s{wish = Old} = S) ->
         tiers := [{Ix, to_atom(M), to_atom(F), A} || {Ix, M, F, A} <- maps:get(tiers, Wish1)],
         sample := max(1, min(1000000, maps:get(sample, Wish1)))
     },
-    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch}) of
+    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := sample_now(S#s{wish = Wish})}) of
         {ok, Specs, Notes} ->
             Changed = maps:get(identity, Wish) =/= maps:get(identity, Old),
             [event(identity, N, S) || N <- Notes, Changed],
@@ -398,13 +485,13 @@ apply_wish(Wish, Specs, #s{wish = Old, on = On} = S) ->
     Taken = taken(Specs, S1),
     S2 = S1#s{wish = Wish, specs = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)]},
     S3 = if On -> set_all(S2); true -> S2 end,
-    S3#s.relay =/= none andalso (S3#s.relay ! {weight, maps:get(sample, Wish)}),
+    S3#s.relay =/= none andalso (S3#s.relay ! {weight, sample_now(S3)}),
     On andalso Entry andalso kprof_spec_00:sweep(),
     S4 = if On andalso Returns -> trace_on(S3); true -> S3 end,
     {{ok, [matched(T, Specs, Taken) || T <- maps:get(tiers, Wish)]}, S4}.
 
 resample(#s{wish = Wish} = S) ->
-    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch}) of
+    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := sample_now(S)}) of
         {ok, Specs, _} ->
             {_, S1} = apply_wish(Wish, Specs, S),
             S1;
@@ -508,12 +595,23 @@ again(false) -> "this function is no longer in it".
 beat(#s{heard = Heard, beat = N} = S0) ->
     Silence = now_ms() - Heard,
     S1 = heartbeat(S0#s{beat = N + 1}),
-    S2 = if N rem 2 =:= 0 -> watch_reloads(ticket_lives(S1)); true -> S1 end,
+    S2 = run_queue(if N rem 2 =:= 0 -> watch_reloads(ticket_lives(S1)); true -> S1 end),
     if
         Silence > S2#s.end_ms -> leave(S2);
         Silence > S2#s.pause_ms, S2#s.paused =:= none, S2#s.on -> loop((trace_off(S2))#s{paused = lease});
         true -> loop(S2)
     end.
+
+%% A node whose run queue stays long has no time for us.
+run_queue(#s{on = true, busy = Busy} = S) ->
+    Long = erlang:statistics(run_queue),
+    case Long > ?RUN_QUEUE * erlang:system_info(schedulers_online) of
+        true when Busy + 1 >= ?BUSY_BEATS -> trip(bin("the node's run queue is ~b long", [Long]), S#s{busy = 0});
+        true -> S#s{busy = Busy + 1};
+        false -> S#s{busy = 0}
+    end;
+run_queue(S) ->
+    S#s{busy = 0}.
 
 %% The ticket is put back within a microsecond; found away twice, someone else has zeroed the word.
 ticket_lives(#s{zero = Zero} = S) ->
@@ -540,7 +638,11 @@ heartbeat(#s{cpu = Before} = S) ->
             relay_queue => count(4, S),
             relay_memory => count(5, S),
             dropped => count(3, S),
-            others => length(S#s.others)
+            others => length(S#s.others),
+            breaker => case kprof_breaker_00:state(S#s.breaker) of closed -> 0; open -> 1; half_open -> 2 end,
+            trips => kprof_breaker_00:trips(S#s.breaker),
+            next_ms => kprof_breaker_00:next_ms(now_ms(), S#s.breaker),
+            sample => sample_now(S)
         }},
         S
     ),
@@ -649,7 +751,12 @@ reap(Pids, Tries) ->
 
 %% Asked, not written: a list of atoms is a literal of the beam, and kprof-top renames atoms in the atom chunk only.
 modules() ->
-    [?MODULE:module_info(module), kprof_relay_00:module_info(module), kprof_spec_00:module_info(module)].
+    [
+        ?MODULE:module_info(module),
+        kprof_relay_00:module_info(module),
+        kprof_spec_00:module_info(module),
+        kprof_breaker_00:module_info(module)
+    ].
 
 %% ---- Questions about the node ----
 
@@ -763,7 +870,7 @@ why(Ref, Ix, #s{wish = Wish, session = Session} = S) ->
     end,
     S.
 
-counted(Ref, Ix, MFA, #s{session = Session, wish = Wish} = S) ->
+counted(Ref, Ix, MFA, #s{session = Session} = S) ->
     Calls =
         case kprof_spec_00:pattern({Session, call_count}, MFA) of
             N when is_integer(N) -> N;
@@ -771,7 +878,7 @@ counted(Ref, Ix, MFA, #s{session = Session, wish = Wish} = S) ->
         end,
     kprof_spec_00:set_pattern(Session, MFA, false, [call_count]),
     flush(S),
-    Seen = min(Calls, watched(Ix, S) * maps:get(sample, Wish)),
+    Seen = min(Calls, watched(Ix, S) * sample_now(S)),
     answer(Ref, {called, Calls, Seen, Calls - Seen}, S),
     S.
 

@@ -9,7 +9,9 @@
 -define(BATCH, 500).
 -define(TICK_MS, 20).
 -define(BUSY_TICK_MS, 2). % while the link would block
--define(PENDING, 16). % batches kept while the link would block
+-define(PENDING, 64). % batches kept while the link would block
+
+-define(OVER_MS, 3000). % beyond the rate's limit without a pause
 
 -define(SEQ, 1).
 -define(SENT, 2).
@@ -48,6 +50,9 @@ start(#{keeper := Keeper} = Opts) ->
     max_age = 0, % native units; 0: no limit
     max_queue = 0,
     max_memory = 0,
+    limit = none, % events a second, of kprof_breaker_00
+    over = 0, % since when (ms) events beyond it come without a pause; 0: none do
+    last_over = 0,
     watch = none, % a tier's number: its calls are counted
     watched = 0
 }).
@@ -106,8 +111,9 @@ note(#s{counters = C} = S) ->
 
 control({weight, N}, S) -> S#s{weight = N};
 control({undo, Undo}, S) -> S#s{undo = Undo};
-control({limits, Age, Queue, Memory}, S) -> S#s{max_age = Age, max_queue = Queue, max_memory = Memory};
-control({gate, Gate}, S) -> S#s{gate = Gate};
+control({limits, Age, Queue, Memory, Rate}, S) ->
+    S#s{max_age = Age, max_queue = Queue, max_memory = Memory, limit = kprof_breaker_00:limit(Rate, now_ms()), over = 0};
+control({gate, Gate}, S) -> S#s{gate = Gate, over = 0, last_over = 0};
 control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},
@@ -122,7 +128,21 @@ batch(_, 0, S) ->
     S;
 batch(_, N, #s{gate = shut} = S) ->
     S#s{dropped = S#s.dropped + N};
-batch(Messages, N, S0) ->
+batch(Messages, N, #s{limit = none} = S) ->
+    enqueue(Messages, N, S);
+batch(Messages, N, #s{limit = Limit0} = S) ->
+    Now = now_ms(),
+    case kprof_breaker_00:admit(N, Now, Limit0) of
+        {N, Limit} ->
+            enqueue(Messages, N, S#s{limit = Limit});
+        {Less, Limit} ->
+            %% The oldest go on; the list is newest first.
+            over(Now, enqueue(lists:nthtail(N - Less, Messages), Less, S#s{limit = Limit, dropped = S#s.dropped + N - Less}))
+    end.
+
+enqueue(_, 0, S) ->
+    S;
+enqueue(Messages, N, S0) ->
     S = watch(Messages, S0),
     case S#s.batches of
         0 -> deliver(later({batch, N, Messages}, S#s{batches = 1}));
@@ -209,6 +229,14 @@ characters(_, _) -> [].
 
 %% ---- Guards ----
 
+%% More came than may. Sampling is to put that right; where it cannot, the breaker opens.
+over(Now, #s{over = Since, last_over = Last} = S) when Since =:= 0; Now - Last > 1000 -> S#s{over = Now, last_over = Now};
+over(Now, #s{over = Since} = S) when Now - Since > ?OVER_MS ->
+    shut(io_lib:format("more events/s than --max-rate allows, whatever the sampling, for ~b s", [?OVER_MS div 1000]), S);
+over(Now, S) -> S#s{last_over = Now}.
+
+now_ms() -> erlang:monotonic_time(millisecond).
+
 %% Once a batch: are we too late, too full, too big? Then everything is off at once, and the keeper is told.
 guard(_, #s{gate = shut} = S) ->
     S;
@@ -230,6 +258,8 @@ guard(M, S) ->
             S
     end.
 
+shut(_, #s{gate = shut} = S) ->
+    S;
 shut(Why, #s{keeper = Keeper, undo = Undo} = S) ->
     kprof_keeper_00:flags_off(Undo),
     Keeper ! {overload, self(), unicode:characters_to_binary(Why)},

@@ -136,6 +136,8 @@ static bool apply(struct control *c, struct session *s, const struct wish *w, ui
 {
     bool fresh = c->applied_gen == 0;
 
+    if (fresh && ask_limits(s, w, e) < 0)
+        return false;
     if (fresh || !same_config(&c->applied, w)) {
         struct result *r = result_new(RESULT_CONFIGURED);
         r->gen = gen;

@@ -65,6 +65,9 @@ struct engine *engine_new(const struct options *o, const struct engine_hooks *ho
     g->wish.lean = o->returns == RETURNS_LEAN;
     g->wish.tracing = true;
     g->wish.sample = o->sample;
+    g->wish.max_age_ms = o->max_age_ns / 1000000u;
+    g->wish.max_rate = o->max_rate;
+    g->wish.cooldown_ms = o->cooldown_ns / 1000000u;
     g->wish.entry = WISH_NO_ENTRY;
     g->begun_ns = clock_mono_ns();
     if (o->record && !(g->recorder = recorder_open(o->record, e))) {
@@ -167,14 +170,8 @@ static void take_notes(struct engine *g)
 
     while (stream_take_note(g->stream, &n)) {
         engine_log(g, n.text);
-        if (strcmp(n.tag, "overload") == 0) {
-            g->breaker.state = BREAKER_OPEN;
-            g->breaker.trips++;
-            snprintf(g->breaker.reason, sizeof g->breaker.reason, "%.110s", n.text);
-        } else if (strcmp(n.tag, "resumed") == 0) {
-            g->breaker.state = BREAKER_CLOSED;
-            g->breaker.reason[0] = 0;
-        }
+        if (strcmp(n.tag, "overload") == 0)
+            err_copy(g->breaker_reason, sizeof g->breaker_reason, n.text);
     }
 }
 

@@ -53,7 +53,7 @@ struct engine {
     } frame;                       /* the one being replayed */
     uint64_t rate_ns, rate_events; /* of the last events/s */
     double events_per_s;
-    struct snap_breaker breaker;
+    char breaker_reason[120]; /* why it opened last */
     struct {
         uint64_t wall_ns;
         char text[400];

@@ -47,6 +47,27 @@ static void fill_node(struct engine *g, struct snap_node *n)
     }
 }
 
+/* The breaker is the target's: its last word, and how long ago that was. */
+static void fill_breaker(struct engine *g, struct snapshot *s)
+{
+    struct heartbeat b;
+    struct snap_breaker *k = &s->breaker;
+
+    s->sample = g->wish.sample ? g->wish.sample : 1;
+    if (!stream_heartbeat(g->stream, &b))
+        return;
+    k->state = b.breaker == 1 ? BREAKER_OPEN : b.breaker == 2 ? BREAKER_HALF_OPEN : BREAKER_CLOSED;
+    k->trips = b.trips;
+    if (k->state != BREAKER_CLOSED)
+        err_copy(k->reason, sizeof k->reason, g->breaker_reason);
+    if (k->state == BREAKER_OPEN && !g->replay) {
+        double since_ms = (double)(clock_mono_ns() - b.received_ns) / 1e6;
+        k->next_try_s = (double)b.next_ms > since_ms ? ((double)b.next_ms - since_ms) / 1e3 : 0;
+    }
+    if (b.sample)
+        s->sample = b.sample;
+}
+
 static size_t fill_log(struct engine *g, struct snap_log *to, size_t max)
 {
     size_t n = g->log_n < max ? g->log_n : max;
@@ -78,9 +99,8 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
                              : (double)(clock_mono_ns() - g->begun_ns) / 1e9;
     fill_rate(g, &f);
     fill_node(g, &s->node);
-    s->breaker = g->breaker;
+    fill_breaker(g, s);
     s->lean = g->wish.lean;
-    s->sample = g->wish.sample ? g->wish.sample : 1;
     s->events_per_s = g->events_per_s;
     s->lag_ms = f.lag_ns > 0 ? (double)f.lag_ns / 1e6 : 0;
     s->ring_fill = (double)ring_fill(g->ring) / (double)ring_capacity(g->ring);

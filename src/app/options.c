@@ -219,17 +219,9 @@ static int set_more(struct parser *p, int id, const char *val);
 /* A limit that is taken but not kept would be worse than none. */
 static int check_backed(struct parser *p, int id)
 {
-    static const struct {
-        int id;
-        const char *option, *instead;
-    } none[] = {{ID_MAX_AGE, "max-age", "--sample 1/N lowers the load"},
-                {ID_MAX_RATE, "max-rate", "--sample 1/N lowers the load"},
-                {ID_COOLDOWN, "cooldown", "t on the screen turns tracing on again"},
-                {ID_SLOW_ARGS, "slow-args", "--slow alone lists calls without them"}};
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        if (none[i].id == id)
-            return err_set(p->e, "--%s: not in this version; leave it out (%s)", none[i].option,
-                           none[i].instead);
+    if (id == ID_SLOW_ARGS)
+        return err_set(p->e, "--slow-args: not in this version; leave it out (--slow alone lists "
+                             "calls without them)");
     return 0;
 }
 

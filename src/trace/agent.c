@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const parts[] = {"kprof_keeper_00", "kprof_relay_00", "kprof_spec_00"};
+static const char *const parts[] = {"kprof_keeper_00", "kprof_relay_00", "kprof_spec_00",
+                                    "kprof_breaker_00"};
 
 static uint32_t be32(const uint8_t *p)
 {

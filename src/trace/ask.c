@@ -155,6 +155,23 @@ int ask_sample(struct session *s, uint32_t n, struct err *e)
     return plain(s, &ask, e);
 }
 
+int ask_limits(struct session *s, const struct wish *w, struct err *e)
+{
+    struct buf ask;
+
+    buf_init(&ask, 0);
+    enc_tuple(&ask, 2);
+    enc_atom(&ask, "limits");
+    enc_map(&ask, 3);
+    enc_atom(&ask, "max_age_ms");
+    enc_u64(&ask, w->max_age_ms);
+    enc_atom(&ask, "max_rate");
+    enc_u64(&ask, w->max_rate);
+    enc_atom(&ask, "cooldown_ms");
+    enc_u64(&ask, w->cooldown_ms);
+    return plain(s, &ask, e);
+}
+
 static int atom_request(struct session *s, const char *what, struct err *e)
 {
     struct buf ask;

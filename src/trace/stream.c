@@ -185,6 +185,14 @@ static void beat_field(struct etf *c, struct heartbeat *b)
         b->relay_bytes = u;
     else if (IS("dropped"))
         b->dropped = u;
+    else if (IS("breaker"))
+        b->breaker = u <= 2 ? (uint32_t)u : 1;
+    else if (IS("trips"))
+        b->trips = u;
+    else if (IS("next_ms"))
+        b->next_ms = u;
+    else if (IS("sample"))
+        b->sample = u <= UINT32_MAX ? (uint32_t)u : 0;
 #undef IS
 }
 

@@ -3,7 +3,8 @@
 -module(agent_test).
 -export([main/1, owner/3]).
 
--define(MODULES, [kprof_spec_00, kprof_relay_00, kprof_keeper_00]).
+-define(MODULES, [kprof_breaker_00, kprof_spec_00, kprof_relay_00, kprof_keeper_00]).
+-define(NO_LIMITS, #{max_age_ms => 0, max_queue => 0, max_memory => 0, max_rate => 0}).
 -define(EPOCH, 7).
 -define(check(X), check(X, ??X, ?LINE)).
 -define(equal(A, B), equal(A, B, ?LINE)).
@@ -99,6 +100,7 @@ wish(Tiers, More) ->
 
 traced(T, Wish) ->
     K = start(T),
+    ok = ask(K, {limits, ?NO_LIMITS}), % the tests run as fast as they can and count all
     {ok, _} = ask(K, {config, Wish}),
     ok = ask(K, {tracing, true}),
     K.
@@ -152,6 +154,10 @@ tests() ->
         {silence_pauses_and_ends, fun silence_pauses_and_ends/1},
         {two_at_once, fun two_at_once/1},
         {overload_switches_off, fun overload_switches_off/1},
+        {breaker_keeps_its_times, fun breaker_keeps_its_times/1},
+        {limit_is_never_passed, fun limit_is_never_passed/1},
+        {breaker_backs_off, fun breaker_backs_off/1},
+        {sampling_is_steered, fun sampling_is_steered/1},
         {a_stopped_reader_blocks_nobody, fun a_stopped_reader_blocks_nobody/1},
         {receipt_is_all_zero, fun receipt_is_all_zero/1},
         {relay_killed, fun relay_killed/1},
@@ -225,17 +231,17 @@ check_own(T, Wish) ->
 
 tickets_are_unique(T) ->
     K = traced(T, wish([{entry, 1}])),
-    run(T, many, [4, 10000]),
+    run(T, many, [4, 5000]),
     Ms = payloads(messages(K), entry),
     finish(T, K),
-    ?equal(length(Ms), 40000),
+    ?equal(length(Ms), 20000),
     Labels = [element(2, M) || M <- Ms],
     Numbers = [L || L <- Labels, is_integer(L)],
     ?equal(length(lists:usort(Numbers)), length(Numbers)),
     ?equal(lists:usort([L bsr 32 || L <- Numbers]), [?EPOCH]),
     ?check(lists:all(fun(L) -> is_integer(L) orelse is_pid(L) end, Labels)),
     ?check(lists:all(fun(L) -> L band 16#ffffffff > 0 end, Numbers)),
-    ?check(length(Numbers) > 20000).
+    ?check(length(Numbers) > 10000).
 
 a_share_is_sampled(T) ->
     N = 10,
@@ -571,7 +577,7 @@ questions(T) ->
     receive
         {kh, Stamp, Health} ->
             ?check(is_integer(Stamp)),
-            ?equal(lists:sort(maps:keys(Health)), lists:sort([run_queue, sched, memory, processes, uptime_ms, relay_queue, relay_memory, dropped, others])),
+            ?equal(lists:sort(maps:keys(Health)), lists:sort([run_queue, sched, memory, processes, uptime_ms, relay_queue, relay_memory, dropped, others, breaker, trips, next_ms, sample])),
             ?check(lists:all(fun is_integer/1, maps:values(Health)))
     after 3000 -> error(no_heartbeat)
     end,
@@ -651,10 +657,126 @@ overload_switches_off(T) ->
     ?check(until(10000, fun() -> messages(K), run(T, entries, [[1]]), calls(messages(K)) =/= [] end)),
     finish(T, K).
 
+%% Properties of the breaker as a value: random orders of trips and ticks at random times.
+breaker_keeps_its_times(_) ->
+    Seed = seed(),
+    [breaker_history(Seed, rand:uniform(2000), 400) || _ <- lists:seq(1, 200)].
+
+breaker_history(Seed, Cooldown0, Steps) ->
+    Cooldown = max(100, Cooldown0),
+    breaker_history(Seed, Cooldown, Steps, 0, kprof_breaker_00:new(Cooldown), {closed, 0}, 0).
+
+breaker_history(_, _, 0, _, _, _, _) ->
+    ok;
+breaker_history(Seed, Cooldown, Steps, Now0, B0, {State, Since}, Trips) ->
+    Now = Now0 + rand:uniform(Cooldown),
+    B =
+        case rand:uniform(4) of
+            1 -> kprof_breaker_00:trip(Now, B0);
+            _ -> element(2, kprof_breaker_00:tick(Now, B0))
+        end,
+    Next = kprof_breaker_00:state(B),
+    Ok =
+        case {State, Next} of
+            {Same, Same} -> true;
+            {closed, open} -> kprof_breaker_00:next_ms(Now, B) >= Cooldown;
+            {half_open, open} -> kprof_breaker_00:next_ms(Now, B) >= min(300000, 2 * Cooldown);
+            {open, half_open} -> Now - Since >= Cooldown andalso kprof_breaker_00:factor(B) =:= 10;
+            {half_open, closed} -> Now - Since >= 2000 andalso kprof_breaker_00:factor(B) > 1;
+            _ -> false
+        end,
+    ?equal({Seed, State, Next, Ok}, {Seed, State, Next, true}),
+    ?check(kprof_breaker_00:next_ms(Now, B) =< 300000),
+    More = case {State, Next} of {open, open} -> 0; {_, open} -> 1; _ -> 0 end,
+    ?equal(kprof_breaker_00:trips(B), Trips + More),
+    At = if State =:= Next -> {State, Since}; true -> {Next, Now} end,
+    breaker_history(Seed, Cooldown, Steps - 1, Now, B, At, Trips + More).
+
+%% In no order of arrivals are more let through in an interval than it holds.
+limit_is_never_passed(_) ->
+    Seed = seed(),
+    [
+        begin
+            PerSecond = rand:uniform(50000),
+            Most = max(1, PerSecond div 10),
+            Arrivals = arrivals(500, 0),
+            {Let, _} = lists:mapfoldl(
+                fun({Now, N}, L0) ->
+                    {Some, L} = kprof_breaker_00:admit(N, Now, L0),
+                    ?check(Some =< N),
+                    {{element(2, L), Some}, L}
+                end,
+                kprof_breaker_00:limit(PerSecond, 0),
+                Arrivals
+            ),
+            Starts = lists:usort([I || {I, _} <- Let]),
+            [?equal({Seed, I, lists:sum([N || {J, N} <- Let, J =:= I]) =< Most}, {Seed, I, true}) || I <- Starts],
+            [?check(B - A >= 100) || {A, B} <- lists:zip(lists:droplast(Starts), tl(Starts))]
+        end
+     || _ <- lists:seq(1, 50)
+    ].
+
+arrivals(0, _) -> [];
+arrivals(N, Now) -> [{Now, rand:uniform(500)} | arrivals(N - 1, Now + rand:uniform(40) - 1)].
+
+seed() ->
+    Seed = erlang:system_time(microsecond) band 16#ffffffff,
+    rand:seed(exsss, Seed),
+    io:format("seed ~b~n", [Seed]),
+    Seed.
+
+%% A tight loop on all schedulers: open, half open, open for twice as long; when the load ends it closes.
+breaker_backs_off(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{max_age_ms => 1000, max_queue => 2000, cooldown_ms => 500}}),
+    Workers = run_forever_tight(T),
+    [First, Second] = [receive {ke, overload, Text} -> {now_ms(), Text} after 20000 -> error(no_overload) end || _ <- [1, 2]],
+    ?check(string:find(element(2, First), "next try in 1 s") =/= nomatch),
+    ?check(element(1, Second) - element(1, First) >= 500),
+    %% while it is open nothing is set on the node
+    ?check(until(1000, fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =:= {traced, false} end)),
+    stop_workers(Workers),
+    ?check(until(30000, fun() ->
+        receive {ke, closed, _} -> true after 0 -> false end
+    end)),
+    ?check(until(10000, fun() -> messages(K), run(T, entries, [[1]]), calls(messages(K)) =/= [] end)),
+    finish(T, K).
+
+run_forever_tight(T) -> rpc:call(T, agent_load, forever, [4, 0]).
+now_ms() -> erlang:monotonic_time(millisecond).
+
+%% With a limit of events sampling is steered: no trip, and the events stay below it.
+sampling_is_steered(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{max_queue => 50000, max_rate => 5000}}),
+    Workers = run_forever_tight(T),
+    ?check(until(20000, fun() -> steered(K) end)),
+    receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
+    stop_workers(Workers),
+    %% let out again when there is room
+    ?check(until(20000, fun() -> sample_told() =:= 1 end)),
+    finish(T, K).
+
+%% A second of full load in which something, but no more than the limit, was sent.
+steered(K) ->
+    {ok, _, #{sent := A}} = ask(K, flush),
+    receive after 1000 -> ok end,
+    {ok, _, #{sent := B}} = ask(K, flush),
+    messages(K),
+    B > A andalso B - A =< 6000 andalso sample_told() > 1.
+
+%% By the newest heartbeat.
+sample_told() ->
+    receive {kh, _, #{sample := N}} -> sample_told(N) after 2000 -> error(no_heartbeat) end.
+sample_told(Last) ->
+    receive {kh, _, #{sample := N}} -> sample_told(N) after 0 -> Last end.
+
 %% A reader that is stopped: the node's work goes on, memory stays bounded, what is lost is counted.
 a_stopped_reader_blocks_nobody(T) ->
     {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
     Os = rpc:call(Peer, os, getpid, []),
+    Pid ! {self(), {ask, K, {limits, ?NO_LIMITS}}},
+    ok = receive {Pid, Limited} -> Limited after 5000 -> error(no_answer) end,
     os:cmd("kill -STOP " ++ Os),
     Before = erlang:monotonic_time(millisecond),
     run(T, many, [4, 20000]),

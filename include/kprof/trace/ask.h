@@ -33,6 +33,7 @@ struct ask_called { /* answer of why */
 
 int ask_config(struct session *s, const struct wish *w, struct ask_config *out, struct err *e);
 int ask_tracing(struct session *s, bool on, struct err *e);
+int ask_limits(struct session *s, const struct wish *w, struct err *e);
 int ask_sample(struct session *s, uint32_t n, struct err *e);
 int ask_ping(struct session *s, struct err *e);
 int ask_flush(struct session *s,

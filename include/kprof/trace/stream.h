@@ -24,6 +24,9 @@ struct heartbeat {
     uint32_t run_queue;
     int32_t sched_permille; /* -1: not known */
     uint64_t memory_bytes, processes, uptime_ms, relay_queue, relay_bytes, dropped;
+    uint32_t breaker;        /* 0 closed, 1 open, 2 half open */
+    uint64_t trips, next_ms; /* to the next try; 0: not open */
+    uint32_t sample;         /* in force now: 1 in so many; 0: not told */
 };
 
 struct stream_figures {

@@ -24,6 +24,9 @@ struct wish {
     char identity[WISH_RULE_BYTES]; /* "" : none */
     bool lean, tracing;
     uint32_t sample; /* 1/sample */
+    /* What the node is spared: an event's age, events a second (0: no limit), the breaker's first
+     * pause. */
+    uint64_t max_age_ms, max_rate, cooldown_ms;
 };
 
 #endif

@@ -1,0 +1,75 @@
+%% The overload circuit breaker as a value: closed -> open -> half_open -> closed. Pure: time comes in, in milliseconds.
+%%
+%% Invariant: open lasts at least the cooldown, which doubles with every trip in a row up to 5 minutes; half_open lasts at
+%% least the probing time; sampling comes back in steps (factor 10 while half open, then 5, 2, 1). Only a trip is immediate.
+%% admit/3 never lets through more than the limit in an interval.
+-module(kprof_breaker_00).
+-export([new/1, trip/2, tick/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, limit/2, admit/3]).
+
+-define(PROBE_MS, 2000).
+-define(STEP_MS, 1000).
+-define(CALM_MS, 30000). % closed this long, the next trip is a first one again
+-define(MOST_MS, 300000).
+-define(INTERVAL_MS, 100).
+-define(STEPS, [10, 5, 2, 1]).
+
+-record(b, {
+    state = closed, % closed | open | half_open
+    since = 0, % of the state, or of the step
+    cooldown = 5000,
+    trips = 0,
+    row = 0, % trips in a row
+    steps = [1] % factors still to come, the one in force first
+}).
+
+%% Cooldown: ms, at least 100.
+new(Cooldown) -> cooldown(Cooldown, #b{}).
+cooldown(Ms, B) -> B#b{cooldown = max(100, Ms)}.
+
+trip(_, #b{state = open} = B) -> B;
+trip(Now, #b{row = Row0} = B) ->
+    Row = case calm(Now, B) of true -> 1; false -> Row0 + 1 end,
+    B#b{state = open, since = Now, trips = B#b.trips + 1, row = Row, steps = ?STEPS}.
+
+calm(Now, #b{state = closed, steps = [1], since = Since}) -> Now - Since >= ?CALM_MS;
+calm(_, _) -> false.
+
+%% -> {none | probe | factor | closed, B}: probe: tracing goes on again, with factor/1; factor: it changed.
+tick(Now, #b{state = open} = B) ->
+    case next_ms(Now, B) of
+        0 -> {probe, B#b{state = half_open, since = Now}};
+        _ -> {none, B}
+    end;
+tick(Now, #b{state = half_open, since = Since, steps = [_ | Rest]} = B) when Now - Since >= ?PROBE_MS ->
+    {closed, B#b{state = closed, since = Now, steps = Rest}};
+tick(Now, #b{state = closed, since = Since, steps = [_ | [_ | _] = Rest]} = B) when Now - Since >= ?STEP_MS ->
+    {factor, B#b{since = Now, steps = Rest}};
+tick(_, B) ->
+    {none, B}.
+
+%% The operator switched tracing off and on: no probing, but trips stay counted.
+reset(B) -> B#b{state = closed, steps = [1], row = 0}.
+
+state(#b{state = State}) -> State.
+factor(#b{steps = [F | _]}) -> F.
+trips(#b{trips = N}) -> N.
+
+%% Until the next try; 0 when not open.
+next_ms(Now, #b{state = open, since = Since} = B) -> max(0, Since + wait_ms(B) - Now);
+next_ms(_, _) -> 0.
+
+wait_ms(#b{cooldown = C, row = Row}) -> min(?MOST_MS, C bsl min(20, max(0, Row - 1))).
+
+%% ---- A limit of events a second, kept by the tenth of a second ----
+
+%% PerSecond 0: no limit.
+limit(0, _) -> none;
+limit(PerSecond, Now) -> {max(1, PerSecond * ?INTERVAL_MS div 1000), Now, 0}.
+
+%% N events at once -> {Admitted, Limit}; what is not admitted is the caller's to drop and count. Time that goes back counts
+%% as no time.
+admit(N, _, none) -> {N, none};
+admit(N, Now, {Max, Since, _}) when Now - Since >= ?INTERVAL_MS -> admit(N, Now, {Max, Now, 0});
+admit(N, _, {Max, Since, Used}) ->
+    Let = min(N, Max - Used),
+    {Let, {Max, Since, Used + Let}}.
