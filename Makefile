@@ -172,7 +172,7 @@ check:
 	@sh $(TOOLS)/check.sh includes format man unit asan tsan agent node screen
 
 # The whole program on a real node, for each sanitizer: these few of the node tests.
-UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch test_cookie_refused
+UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
 
 .PHONY: check-unit check-asan check-tsan
 check-unit:
