@@ -182,7 +182,7 @@ void engine_why(struct engine *g, uint16_t tier)
 
 void engine_complete(struct engine *g, const char *typed)
 {
-    if (g->control && g->state == ENGINE_UP)
+    if (g->control) /* not connected yet: it is asked then */
         control_ask(g->control, CONTROL_COMPLETE, 0, typed, NULL, 0);
 }
 
