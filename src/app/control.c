@@ -181,6 +181,16 @@ static bool answer(struct control *c, struct session *s, const struct ask *a, st
         r->ix = a->ix;
         rc = ask_why(s, a->ix, &r->called, e);
         break;
+    case CONTROL_WHO:
+        r = result_new(RESULT_WHO);
+        r->pids = calloc(a->n + 1, sizeof *r->pids);
+        if (!r->pids)
+            abort();
+        memcpy(r->pids, a->pids, a->n * sizeof *r->pids);
+        r->n = a->n;
+        rc = ask_who(s, a->pids, a->n, &lines, e);
+        r->text = strdup(lines.data);
+        break;
     case CONTROL_DEAD:
         r = result_new(RESULT_DEAD);
         r->pids = calloc(a->n + 1, sizeof *r->pids);

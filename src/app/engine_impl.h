@@ -1,4 +1,5 @@
-/* The engine's inside, shared by engine.c, engine_wish.c, engine_view.c and engine_replay.c only.
+/* The engine's inside, shared by engine.c, engine_wish.c, engine_view.c,
+ * engine_who.c and engine_replay.c only.
  */
 #ifndef KPROF_APP_ENGINE_IMPL_H
 #define KPROF_APP_ENGINE_IMPL_H
@@ -12,6 +13,13 @@
 #include <kprof/trace/stream.h>
 
 #define ENGINE_LOG 100
+
+#define ENGINE_WHO 128
+
+struct engine_who {
+    uint64_t pid;
+    char name[ASK_WHO_BYTES]; /* "": asked, not known */
+};
 
 struct engine {
     const struct options *o;
@@ -53,6 +61,9 @@ struct engine {
     } frame;                       /* the one being replayed */
     uint64_t rate_ns, rate_events; /* of the last events/s */
     double events_per_s;
+    struct engine_who who_of[ENGINE_WHO]; /* round robin */
+    size_t who_n;
+    uint64_t who_next_ns;
     char breaker_reason[120]; /* why it opened last */
     struct {
         uint64_t wall_ns;
@@ -65,6 +76,8 @@ void engine_log(struct engine *g, const char *text);
 void engine_push_wish(struct engine *g); /* to control, and into the recording */
 void engine_result(struct engine *g, struct result *r);
 void engine_record_meta(struct engine *g);
+void engine_name_slow(struct engine *g, struct snapshot *s, uint64_t now_ns);
+void engine_take_who(struct engine *g, const struct result *r);
 void replay_pump(struct engine *g); /* feeds the next frames of the recording */
 
 #endif

@@ -107,6 +107,7 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
     s->lost.target = f.target_dropped + f.missing_batches;
     s->lost.ring = ring_lost(g->ring);
     s->odd.bad_events = f.bad_events;
+    engine_name_slow(g, s, clock_mono_ns());
     snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));
     return s;
 }

@@ -337,6 +337,9 @@ void engine_result(struct engine *g, struct result *r)
     case RESULT_WHY:
         why(g, r);
         break;
+    case RESULT_WHO:
+        engine_take_who(g, r);
+        break;
     case RESULT_DEAD:
         dead(g, r);
         break;

@@ -60,6 +60,19 @@ void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n
     s->n_log = n;
 }
 
+void snapshot_set_who(struct snapshot *s, const char *(*who)(void *arg, uint64_t pid), void *arg)
+{
+    struct snap_slow *own = take(s, s->n_slow * sizeof *own);
+
+    for (size_t i = 0; i < s->n_slow; i++) {
+        const char *name = who(arg, s->slow[i].pid);
+        own[i] = s->slow[i];
+        if (name)
+            own[i].who = keep(s, name);
+    }
+    s->slow = own;
+}
+
 bool snapshot_conserves(const struct snapshot *s)
 {
     return s->calls.received ==

@@ -217,8 +217,22 @@ int ask_why(struct session *s, uint16_t ix, struct ask_called *out, struct err *
     return rc;
 }
 
-/* Pids go as they came: node and creation are the target's own, so it rebuilds them from numbers.
- */
+/* Pids go as two numbers: node and creation are the target's own. */
+static void enc_pids(struct buf *ask, const char *what, const uint64_t *pids, size_t n)
+{
+    buf_init(ask, 0);
+    enc_tuple(ask, 2);
+    enc_atom(ask, what);
+    if (n)
+        enc_list(ask, (uint32_t)n);
+    for (size_t i = 0; i < n; i++) {
+        enc_tuple(ask, 2);
+        enc_u64(ask, pids[i] & UINT32_MAX);
+        enc_u64(ask, pids[i] >> 32);
+    }
+    enc_nil(ask);
+}
+
 int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, size_t *n_dead,
              struct err *e)
 {
@@ -230,18 +244,8 @@ int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, 
     *n_dead = 0;
     if (n > ASK_PIDS)
         n = ASK_PIDS;
-    buf_init(&ask, 0);
     buf_init(&answer, ANSWER_BYTES);
-    enc_tuple(&ask, 2);
-    enc_atom(&ask, "alive");
-    if (n)
-        enc_list(&ask, (uint32_t)n);
-    for (size_t i = 0; i < n; i++) {
-        enc_tuple(&ask, 2);
-        enc_u64(&ask, pids[i] & UINT32_MAX);
-        enc_u64(&ask, pids[i] >> 32);
-    }
-    enc_nil(&ask);
+    enc_pids(&ask, "alive", pids, n);
     rc = asked(s, &ask, &answer, &c, e);
     if (rc == 0) {
         if (!etf_list(&c, &got) || got > n)
@@ -254,6 +258,33 @@ int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, 
             else
                 dead[(*n_dead)++] = serial << 32 | (id & UINT32_MAX);
         }
+    }
+    buf_release(&answer);
+    return rc;
+}
+
+int ask_who(struct session *s, const uint64_t *pids, size_t n, struct buf *lines, struct err *e)
+{
+    struct buf ask, answer;
+    struct etf c;
+    uint32_t got, arity;
+    int rc;
+
+    if (n > ASK_PIDS)
+        n = ASK_PIDS;
+    buf_init(&answer, ANSWER_BYTES);
+    enc_pids(&ask, "who", pids, n);
+    rc = asked(s, &ask, &answer, &c, e);
+    if (rc == 0 && (!etf_list(&c, &got) || got != n))
+        rc = odd_answer("who", e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        char who[ASK_WHO_BYTES];
+        if (!etf_tuple(&c, &arity) || arity != 3 || !etf_skip(&c) || !etf_skip(&c))
+            rc = odd_answer("who", e);
+        text_of(&c, who, sizeof who);
+        for (char *at = who; (at = strchr(at, '\n'));)
+            *at = ' '; /* a name may hold anything; a line is a line */
+        buf_addf(lines, "%s\n", who);
     }
     buf_release(&answer);
     return rc;

@@ -14,7 +14,7 @@
 
 struct control;
 
-enum control_ask { CONTROL_COMPLETE, CONTROL_WHY, CONTROL_DEAD };
+enum control_ask { CONTROL_COMPLETE, CONTROL_WHY, CONTROL_DEAD, CONTROL_WHO };
 
 enum result_kind {
     RESULT_NONE,
@@ -26,6 +26,7 @@ enum result_kind {
     RESULT_TROUBLE,     /* text: a question failed, the connection stands */
     RESULT_COMPLETIONS, /* typed; text: lines */
     RESULT_WHY,         /* ix, called */
+    RESULT_WHO,         /* pids[0..n), text: a line for each */
     RESULT_DEAD         /* pids[0..n) */
 };
 

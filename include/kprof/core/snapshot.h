@@ -130,6 +130,9 @@ void snapshot_free(struct snapshot *s); /* NULL is fine */
 /* Copies the lines (newest first) into the snapshot; for whoever made it, once, before it is handed
  * on. */
 void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n);
+/* Sets who ran each slow call: who(arg, pid) is a name or NULL, copied. For whoever made it, before
+ * it is handed on. */
+void snapshot_set_who(struct snapshot *s, const char *(*who)(void *arg, uint64_t pid), void *arg);
 bool snapshot_conserves(
     const struct snapshot *s); /* calls.received == aggregated + open + expired + unattributed */
 

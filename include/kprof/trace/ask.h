@@ -12,6 +12,7 @@
 #define ASK_NOTE_BYTES 240
 #define ASK_ITEMS      500
 #define ASK_PIDS       1024
+#define ASK_WHO_BYTES  80
 
 struct ask_tier {
     uint16_t ix;
@@ -42,6 +43,9 @@ int ask_why(struct session *s, uint16_t ix, struct ask_called *out, struct err *
 /* Of pids[0..n) (serial << 32 | id) those that are dead; *n_dead of them in dead. */
 int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, size_t *n_dead,
              struct err *e);
+/* Registered names or initial calls: one line for each of pids[0..n) in *lines, empty when the
+ * process is gone. */
+int ask_who(struct session *s, const uint64_t *pids, size_t n, struct buf *lines, struct err *e);
 /* What typed could become: full M:F/A texts or module names, one a line in *lines. */
 int ask_completions(struct session *s, const char *typed, struct buf *lines, struct err *e);
 
