@@ -41,14 +41,17 @@ def test_crash_leaves_a_sane_terminal(name):
 
 
 def test_stop_and_continue():
-    """^Z and fg: the shell's screen in between, ours again afterwards."""
+    """^Z and fg: the shell's terminal in between, ours again afterwards."""
     with Top() as top:
         top.ready()
-        pid = top.t.pid_of()
-        kp.os.kill(pid, signal.SIGSTOP)
-        kp.os.kill(pid, signal.SIGCONT)
-        top.ready()
-        top.quit()
+        top.keys("C-z")
+        top.see("status=148", 15)  # 128 + SIGTSTP
+        top.sane()
+        top.keys("fg; echo again=$?", "Enter")
+        top.see("TRACING ON", 15)
+        top.keys("q")
+        top.see("again=0", 15)
+        top.sane()
 
 
 def test_control_c():
