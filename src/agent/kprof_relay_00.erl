@@ -2,14 +2,15 @@
 %% because kprof-top may be seconds away.
 %%
 %% Waking a process for each message costs more than all that it does with it. So the relay sleeps suspended, where
-%% messages only queue, and a pacer wakes it every 20 ms; a `tick` in the queue tells it how far to work.
+%% messages only queue, and a pacer wakes it every 40 ms, more often when much comes; a `tick` in the queue tells it how
+%% far to work. Sending a batch costs as much as some 50 messages in it, so batches are large.
 -module(kprof_relay_00).
 -export([start/1, init/1, pace/1]).
 
--define(BATCH, 500).
--define(TICK_MS, 20).
--define(BUSY_TICK_MS, 2). % while the link would block
--define(PENDING, 64). % batches kept while the link would block
+-define(BATCH, 2000).
+-define(TICK_MS, 40).
+-define(LEAST_TICK_MS, 5). % also while the link would block
+-define(HELD, 32000). % messages kept while the link would block
 
 -define(OVER_MS, 3000). % beyond the rate's limit without a pause
 
@@ -45,7 +46,8 @@ start(#{keeper := Keeper} = Opts) ->
     weight = 1,
     gate = open, % open: forward; shut: count and discard (overload)
     pending = queue:new(), % {batch, N, Messages} | off | {answer, Pid, Ref}: in this order, one after the other
-    batches = 0, % of them in pending
+    held = 0, % messages in pending
+    came = 0, % messages since the last tick
     tick = ?TICK_MS,
     max_age = 0, % native units; 0: no limit
     max_queue = 0,
@@ -84,7 +86,7 @@ loop(Acc, N, S) ->
         {trace_ts, P, exception_from, MFA, {Class, _}, Ts} ->
             add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S);
         tick ->
-            tick(batch(Acc, N, S));
+            tick(Acc, N, S);
         {'DOWN', _, process, Keeper, _} when Keeper =:= S#s.keeper ->
             orphaned(batch(Acc, N, S));
         Control ->
@@ -92,13 +94,24 @@ loop(Acc, N, S) ->
     end.
 
 add(M, Acc, N, S) when N < ?BATCH - 1 -> loop([M | Acc], N + 1, S);
-add(M, Acc, N, S) -> loop([], 0, guard(M, batch([M | Acc], N + 1, S))).
+add(M, Acc, N, S) -> loop([], 0, guard(M, batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))).
 
-tick(S0) ->
-    S = deliver(S0),
-    note(S),
-    S#s.pacer ! {done, S#s.tick},
-    loop([], 0, S).
+tick(Acc, N, #s{came = Came} = S0) ->
+    S1 = deliver(batch(Acc, N, S0#s{came = Came + N})),
+    note(S1),
+    Ms = next_tick(S1),
+    S1#s.pacer ! {done, Ms},
+    S2 = S1#s{tick = Ms, came = 0},
+    case Acc of
+        [] -> loop([], 0, S2);
+        [M | _] -> loop([], 0, guard(M, S2))
+    end.
+
+%% So often that the messages of a tick are still in the processor's cache, and not more often.
+next_tick(#s{held = Held}) when Held > 0 -> ?LEAST_TICK_MS;
+next_tick(#s{came = Came, tick = Ms}) when Came > 2 * ?BATCH -> max(?LEAST_TICK_MS, Ms div 2);
+next_tick(#s{came = Came, tick = Ms}) when Came < ?BATCH div 2 -> min(?TICK_MS, Ms * 2);
+next_tick(#s{tick = Ms}) -> Ms.
 
 note(#s{counters = C} = S) ->
     {_, Queue} = process_info(self(), message_queue_len),
@@ -142,35 +155,36 @@ batch(Messages, N, #s{limit = Limit0} = S) ->
 
 enqueue(_, 0, S) ->
     S;
-enqueue(Messages, N, S0) ->
-    S = watch(Messages, S0),
-    case S#s.batches of
-        0 -> deliver(later({batch, N, Messages}, S#s{batches = 1}));
-        ?PENDING -> later({batch, N, Messages}, drop_oldest(S));
-        B -> later({batch, N, Messages}, S#s{batches = B + 1})
+enqueue(Messages, N, #s{held = Held} = S0) ->
+    S = later({batch, N, Messages}, watch(Messages, S0#s{held = Held + N})),
+    case Held of
+        0 -> deliver(S);
+        _ -> drop_oldest(S)
     end.
 
 later(What, #s{pending = Q} = S) -> S#s{pending = queue:in(What, Q)}.
 
-drop_oldest(#s{pending = Q} = S) ->
+drop_oldest(#s{held = Held} = S) when Held =< ?HELD ->
+    S;
+drop_oldest(#s{pending = Q, held = Held} = S) ->
     {Before, [{batch, N, _} | After]} = lists:splitwith(fun(X) -> not is_tuple(X) orelse element(1, X) =/= batch end, queue:to_list(Q)),
-    S#s{pending = queue:from_list(Before ++ After), dropped = S#s.dropped + N}.
+    drop_oldest(S#s{pending = queue:from_list(Before ++ After), held = Held - N, dropped = S#s.dropped + N}).
 
 %% Sends what the link takes without blocking.
 deliver(#s{pending = Q0} = S) ->
     case queue:out(Q0) of
         {empty, _} ->
-            S#s{tick = ?TICK_MS};
+            S;
         {{value, {batch, N, Messages}}, Q} ->
             Seq = S#s.seq + 1,
             case send(S, {kb, Seq, S#s.dropped, S#s.weight, Messages}) of
-                ok -> deliver(S#s{pending = Q, seq = Seq, sent = S#s.sent + N, batches = S#s.batches - 1});
-                _ -> S#s{tick = ?BUSY_TICK_MS}
+                ok -> deliver(S#s{pending = Q, seq = Seq, sent = S#s.sent + N, held = S#s.held - N});
+                _ -> S
             end;
         {{value, off}, Q} ->
             case send(S, {kx, S#s.seq}) of
                 ok -> deliver(S#s{pending = Q});
-                _ -> S#s{tick = ?BUSY_TICK_MS}
+                _ -> S
             end;
         {{value, {answer, From, Ref}}, Q} ->
             note(S),
