@@ -46,7 +46,7 @@
     cpu,
     beat = 0,
     zero = 0, % beats that saw the control word 0
-    why = [] % [{TimerRef, Ref, Ix, MFA}]
+    counting = [] % functions with a counter of ours
 }).
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
@@ -201,12 +201,14 @@ new_relay(#s{pid = Pid, counters = Counters} = S0) ->
     share(send_limits(S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session})).
 
 %% The relay knows what to undo before it is done.
+share(#s{relay = none} = S) ->
+    S;
 share(S) ->
     S#s.relay ! {undo, undo_of(S)},
     S.
 
-undo_of(#s{session = Session, relay = Relay, set = Set, spawn_flags = New, tcw = Tcw}) ->
-    #{session => Session, relay => Relay, set => Set, new => New, tcw => Tcw}.
+undo_of(#s{session = Session, relay = Relay, set = Set, spawn_flags = New, tcw = Tcw, counting = Counting}) ->
+    #{session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counting}.
 
 %% ---- The loop ----
 
@@ -688,6 +690,7 @@ undo(Undo, []) ->
         _ -> flags_off(Undo)
     end,
     clear(Session, Set),
+    uncount(Undo),
     Tokens = kprof_spec_00:sweep(),
     Patterns = length([MFA || {MFA, Mine} <- maps:to_list(Set), traced({Session, traced}, MFA), ours(Session, MFA, Mine)]),
     Flags = length([P || P <- processes(), flagged(P, Session, Relay)]),
@@ -696,6 +699,9 @@ undo(Undo, []) ->
 undo(Undo, Pids) ->
     reap(Pids, 0),
     undo(Undo, []).
+
+uncount(#{session := Session, counting := Counting}) ->
+    [kprof_spec_00:set_pattern(Session, MFA, false, [call_count]) || MFA <- Counting].
 
 flagged(_, _, none) -> false;
 flagged(P, none, Relay) -> tracer_of(P) =:= Relay;
@@ -706,8 +712,9 @@ flagged(P, Session, _) ->
     end.
 
 %% The relay is dead. Its processes lose their flags when asked for their tracer.
-undo_relay(#{session := Session, set := Set, new := New}) ->
+undo_relay(#{session := Session, set := Set, new := New} = Undo) ->
     clear(Session, Set),
+    uncount(Undo),
     case Session of
         none ->
             New andalso tracer_of(new_processes),
@@ -858,29 +865,49 @@ why(Ref, Ix, #s{wish = Wish, session = Session} = S) ->
     case lists:keyfind(Ix, 1, maps:get(tiers, Wish)) of
         {_, M, F, A} ->
             loaded(M),
-            case kprof_spec_00:set_pattern(Session, {M, F, A}, true, [call_count]) of
-                N when is_integer(N), N > 0 ->
-                    S#s.relay ! {watch, Ix, self(), Ref},
-                    erlang:send_after(1000, self(), {why, Ref, Ix, {M, F, A}});
+            MFA = {M, F, A},
+            Before = call_count(Session, MFA),
+            %% Someone else's counter is only read; ours is known to who undoes things before it is there.
+            S1 = if Before =:= none -> share(S#s{counting = [MFA | S#s.counting]}); true -> S end,
+            case is_integer(Before) orelse kprof_spec_00:set_pattern(Session, MFA, true, [call_count]) of
+                No when No =:= 0; is_tuple(No) ->
+                    answer(Ref, nofunction, S1),
+                    share(S1#s{counting = S1#s.counting -- [MFA]});
                 _ ->
-                    answer(Ref, nofunction, S)
+                    S1#s.relay =/= none andalso (S1#s.relay ! {watch, Ix, self(), Ref}),
+                    erlang:send_after(1000, self(), {why, Ref, Ix, {MFA, Before}}),
+                    S1
             end;
         false ->
-            answer(Ref, nofunction, S)
-    end,
-    S.
+            answer(Ref, nofunction, S),
+            S
+    end.
 
-counted(Ref, Ix, MFA, #s{session = Session} = S) ->
+counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
     Calls =
-        case kprof_spec_00:pattern({Session, call_count}, MFA) of
-            N when is_integer(N) -> N;
+        case {call_count(Session, MFA), Before} of
+            {N, none} when is_integer(N) -> N;
+            {N, _} when is_integer(N), N >= Before -> N - Before;
             _ -> 0
         end,
-    kprof_spec_00:set_pattern(Session, MFA, false, [call_count]),
+    S1 =
+        case Before of
+            none ->
+                kprof_spec_00:set_pattern(Session, MFA, false, [call_count]),
+                share(S#s{counting = S#s.counting -- [MFA]});
+            _ ->
+                S
+        end,
     flush(S),
     Seen = min(Calls, watched(Ix, S) * sample_now(S)),
     answer(Ref, {called, Calls, Seen, Calls - Seen}, S),
-    S.
+    S1.
+
+call_count(Session, MFA) ->
+    case kprof_spec_00:pattern({Session, call_count}, MFA) of
+        N when is_integer(N) -> N;
+        _ -> none
+    end.
 
 watched(_, #s{relay = none}) -> 0;
 watched(_, #s{relay = Relay, pacer = Pacer}) ->

@@ -61,6 +61,10 @@ struct engine {
     } frame;                       /* the one being replayed */
     uint64_t rate_ns, rate_events; /* of the last events/s */
     double events_per_s;
+    bool unmatched[EVENT_TIERS];          /* no such function: its note stays */
+    uint64_t why_at_ns[EVENT_TIERS];      /* when to ask why it is empty; 0: not thought of yet */
+    bool why_by_hand[EVENT_TIERS];        /* the operator asked: the answer is said, too */
+    uint64_t why_next_ns;                 /* one at a time: each counts for a second */
     struct engine_who who_of[ENGINE_WHO]; /* round robin */
     size_t who_n;
     uint64_t who_next_ns;

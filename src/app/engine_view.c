@@ -81,6 +81,40 @@ static size_t fill_log(struct engine *g, struct snap_log *to, size_t max)
     return n;
 }
 
+enum { WHY_FIRST_S = 4, WHY_AGAIN_S = 20, WHY_APART_S = 2 };
+
+/* A tier that stays empty says why, without being asked to: the node counts its calls for a second.
+ */
+static void why_empty(struct engine *g, const struct snap_row *r, uint64_t now_ns)
+{
+    uint64_t *at = &g->why_at_ns[r->tier];
+
+    if (r->count > 0) {
+        *at = 0;
+        if (r->note && !g->unmatched[r->tier])
+            core_tier_note(g->core, r->tier, NULL);
+        return;
+    }
+    if (*at == 0)
+        *at = now_ns + WHY_FIRST_S * UINT64_C(1000000000);
+    if (g->unmatched[r->tier] || now_ns < *at || now_ns < g->why_next_ns)
+        return;
+    *at = now_ns + WHY_AGAIN_S * UINT64_C(1000000000);
+    g->why_next_ns = now_ns + WHY_APART_S * UINT64_C(1000000000);
+    control_ask(g->control, CONTROL_WHY, r->tier, NULL, NULL, 0);
+}
+
+static void why_all(struct engine *g, const struct snapshot *s)
+{
+    uint64_t now_ns = clock_mono_ns();
+
+    if (!g->control || !g->tracing || s->final || s->breaker.state != BREAKER_CLOSED)
+        return;
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (!s->rows[i].ident && s->rows[i].tier < EVENT_TIERS)
+            why_empty(g, &s->rows[i], now_ns);
+}
+
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
 {
     struct stream_figures f;
@@ -107,6 +141,7 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
     s->lost.target = f.target_dropped + f.missing_batches;
     s->lost.ring = ring_lost(g->ring);
     s->odd.bad_events = f.bad_events;
+    why_all(g, s);
     engine_name_slow(g, s, clock_mono_ns());
     snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));
     return s;

@@ -176,8 +176,11 @@ void engine_zero(struct engine *g)
 
 void engine_why(struct engine *g, uint16_t tier)
 {
-    if (g->control && g->state == ENGINE_UP)
+    if (g->control && g->state == ENGINE_UP) {
+        if (tier < EVENT_TIERS)
+            g->why_by_hand[tier] = true;
         control_ask(g->control, CONTROL_WHY, tier, NULL, NULL, 0);
+    }
 }
 
 void engine_complete(struct engine *g, const char *typed)
@@ -235,6 +238,7 @@ static void configured(struct engine *g, struct result *r)
         const struct ask_tier *a = &r->config.tier[i];
         if (a->ix >= t->n)
             continue;
+        g->unmatched[a->ix] = a->note[0] != 0;
         core_tier_note(g->core, a->ix, a->note[0] ? a->note : NULL);
         if (a->matched || !a->note[0])
             continue;
@@ -272,6 +276,9 @@ static void why(struct engine *g, const struct result *r)
         snprintf(text, sizeof text, "called %llu/s, in requests: figures will come",
                  (unsigned long long)c->called);
     core_tier_note(g->core, r->ix, text);
+    if (r->ix >= EVENT_TIERS || !g->why_by_hand[r->ix])
+        return;
+    g->why_by_hand[r->ix] = false;
     char line[400];
     snprintf(line, sizeof line, "%.63s: %.299s", name, text);
     engine_log(g, line);

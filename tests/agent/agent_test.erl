@@ -852,12 +852,17 @@ killed(T, Which, Tag) ->
 
 kprof_top_killed(T) ->
     Workers = run_forever(T, 4),
-    {Peer, _, _} = other_owner(T, wish([{entry, 1}, {tier, 1}])),
+    {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}])),
     ?check(until(2000, fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =/= {traced, false} orelse get(version) =/= '25' end)),
+    %% in the middle of a question that counts calls
+    Counter = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, tier, 1}, call_count]) end,
+    Pid ! {self(), {ask, K, {why, 1}}},
+    ?check(until(2000, fun() -> Counter() =/= {call_count, false} orelse get(version) =/= '25' end)),
     Os = rpc:call(Peer, os, getpid, []),
     os:cmd("kill -9 " ++ Os),
     ?check(until(2000, fun() -> rpc:call(T, erlang, module_loaded, [kprof_keeper_00]) =:= false end)),
     nothing_left(T),
+    ?equal(Counter(), {call_count, false}),
     stop_workers(Workers).
 
 %% Another hidden node plays kprof-top: it can be stopped and killed.

@@ -212,6 +212,8 @@ def test_tier_that_is_never_called_is_there_with_zero():
         k = attach(n, *tiers("request/1", "never/1"), "-i", RULE)
         k.tracing()
         n.eval("workload:counts(5,[read],1000)")
+        # and it says why, without being asked
+        k.wait_json(15, lambda r: "not called" in (kp.row(r, "never") or {}).get("note", ""))
         assert k.interrupt() == 0
         assert kp.row(k.final(), "never")["count"] == 0
         clean(n)
