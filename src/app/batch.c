@@ -11,6 +11,7 @@
 
 #define CONNECT_NS 20000000000u
 #define SETTLE_MS  5000
+#define FIRST_NS   2000000000u
 
 struct batch {
     const struct options *o;
@@ -108,6 +109,21 @@ static int wait_configured(struct batch *b, struct err *e)
     return run_stopping() ? err_set(e, "stopped before it began") : 0;
 }
 
+/* The first second is closed a little after it has passed: a first table of zeros would be none. */
+static void first_second(struct batch *b)
+{
+    uint64_t until = clock_mono_ns() + FIRST_NS;
+    bool closed = false;
+
+    while (!closed && clock_mono_ns() < until) {
+        struct snapshot *s = engine_snapshot(b->g, WINDOW_1S, false);
+        closed = s->window_s > 0;
+        snapshot_free(s);
+        if (!closed && !pump_until(b, clock_mono_ns() + 20000000u))
+            return;
+    }
+}
+
 static int intervals(struct batch *b, struct err *e)
 {
     const struct options *o = b->o;
@@ -118,6 +134,8 @@ static int intervals(struct batch *b, struct err *e)
         bool last = next >= end;
         if (!pump_until(b, last ? end : next) || last)
             break;
+        if (i == 0)
+            first_second(b);
         if (write_snapshot(b, window_for(o->delay_ns), false) < 0)
             return err_set(e, "cannot write the output: %s", strerror(errno));
     }

@@ -9,13 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RING_RECORDS ((size_t)1 << 17)
-#define NAMES_MAX    100000u
-#define NAMES_BYTES  ((size_t)24 << 20)
-#define POLL_EVENTS  16384u
-#define SETTLE_LAG_NS                                                                              \
-    150000000u /* batches are at most 50 ms old; time is not pushed on before they can have come   \
-                */
+#define RING_RECORDS  ((size_t)1 << 17)
+#define NAMES_MAX     100000u
+#define NAMES_BYTES   ((size_t)24 << 20)
+#define POLL_EVENTS   16384u
 #define DEAD_AFTER_NS 1000000000u
 #define FULL_WAIT_US  500
 #define FULL_WAITS    100

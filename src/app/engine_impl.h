@@ -13,6 +13,8 @@
 #include <kprof/trace/stream.h>
 
 #define ENGINE_LOG 100
+/* Batches are at most this late: time is not pushed on before they can have come. */
+#define SETTLE_LAG_NS 150000000u
 
 #define ENGINE_WHO 128
 
@@ -41,7 +43,7 @@ struct engine {
     struct meta meta; /* replay: what the recording said */
     struct wish wish;
     char good_rule[WISH_RULE_BYTES]; /* the identity rule that the target took last */
-    uint64_t wish_gen, configured_gen;
+    uint64_t wish_gen, configured_gen, identity_gen; /* of the rule that was typed last; 0: said */
     char trouble[600], rule_error[400], missing[400], state_line[200];
 
     uint64_t dead_pid[ASK_PIDS], dead_due_ns; /* known dead, not yet told to core */

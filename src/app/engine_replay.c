@@ -73,7 +73,7 @@ static void the_end(struct engine *g)
     struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
     core_feed(g->core, &off, 1);
-    core_advance(g->core, core_now(g->core) + 1000000000u);
+    core_advance(g->core, core_now(g->core) + SETTLE_LAG_NS);
     g->state = ENGINE_REPLAYED;
     g->tracing = false;
     engine_log(g, "end of the recording");

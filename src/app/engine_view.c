@@ -25,7 +25,7 @@ static void fill_node(struct engine *g, struct snap_node *n)
     snprintf(n->name, sizeof n->name, "%s", name);
     snprintf(n->otp, sizeof n->otp, "%s", g->replay ? g->meta.otp : g->info.otp);
     snprintf(n->transport, sizeof n->transport, "%s", g->replay ? "replay" : "dist");
-    n->connected = g->state == ENGINE_UP;
+    n->connected = g->state == ENGINE_UP || g->state == ENGINE_REPLAYED;
     n->tracing = g->tracing;
     n->scheduler_use = -1;
     if (stream_heartbeat(g->stream, &b)) {
@@ -42,6 +42,8 @@ static void fill_node(struct engine *g, struct snap_node *n)
         double in_s = g->retry_at_ns > now ? (double)(g->retry_at_ns - now) / 1e9 : 0;
         snprintf(n->state, sizeof n->state, "NODE LOST, next try in %.0f s: %.140s", in_s,
                  g->state_line);
+    } else if (g->state == ENGINE_REPLAYED) {
+        err_copy(n->state, sizeof n->state, "end of the recording");
     } else if (g->state == ENGINE_CONNECTING) {
         snprintf(n->state, sizeof n->state, "connecting to %.150s ...", g->node);
     }

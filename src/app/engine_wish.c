@@ -148,6 +148,7 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
     snprintf(g->wish.identity, sizeof g->wish.identity, "%s", rule);
     core_set_identity(g->core, rule[0] != 0);
     engine_push_wish(g);
+    g->identity_gen = g->wish_gen;
     return 0;
 }
 
@@ -234,6 +235,12 @@ static void configured(struct engine *g, struct result *r)
     }
     if (r->gen == g->wish_gen)
         memcpy(g->good_rule, g->wish.identity, sizeof g->good_rule);
+    if (g->identity_gen && r->gen >= g->identity_gen) {
+        if (g->state == ENGINE_UP && g->tracing)
+            say(g, g->wish.identity[0] ? "the identity rule is in force" : "no identity rule",
+                false);
+        g->identity_gen = 0;
+    }
     for (size_t i = 0; i < r->config.n; i++) {
         const struct ask_tier *a = &r->config.tier[i];
         if (a->ix >= t->n)
@@ -273,8 +280,7 @@ static void why(struct engine *g, const struct result *r)
                  "was lost on the way)",
                  (unsigned long long)c->called, (unsigned long long)c->outside);
     else
-        snprintf(text, sizeof text, "called %llu/s, in requests: figures will come",
-                 (unsigned long long)c->called);
+        snprintf(text, sizeof text, "called %llu/s, in requests", (unsigned long long)c->called);
     core_tier_note(g->core, r->ix, text);
     if (r->ix >= EVENT_TIERS || !g->why_by_hand[r->ix])
         return;

@@ -34,9 +34,9 @@ uint64_t decode_stamp(const struct decoder *d, int64_t native)
 {
     uint64_t since = (uint64_t)native - (uint64_t)d->start_native;
     if (d->units_per_s == 1000000000)
-        return since;
+        return d->base_ns + since;
     uint64_t per = (uint64_t)d->units_per_s;
-    return since / per * 1000000000u + since % per * 1000000000u / per;
+    return d->base_ns + since / per * 1000000000u + since % per * 1000000000u / per;
 }
 
 /* The text of encoded bytes seen for the first time. */

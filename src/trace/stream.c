@@ -21,9 +21,11 @@ struct stream {
         _Atomic int64_t offset, lag;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
-    bool clock_known;        /* the reader's; before that no stamp can be read */
-    atomic_bool clock_new;   /* stream_clock was called: the reader takes it over */
-    pthread_mutex_t lock;    /* clock wish, heartbeat and notes */
+    bool has_vm, rebase; /* a VM was known before; this one is another, its base is not known yet */
+    int64_t vm_start, kept_offset; /* of the VM before; offset INT64_MIN: not known */
+    bool clock_known;              /* the reader's; before that no stamp can be read */
+    atomic_bool clock_new;         /* stream_clock was called: the reader takes it over */
+    pthread_mutex_t lock;          /* clock wish, heartbeat and notes */
     int64_t wish_start, wish_units;
     struct heartbeat beat;
     bool has_beat;
@@ -44,6 +46,7 @@ struct stream *stream_new(struct ring *ring, struct intern *names)
     decoder_init(&s->dec, names);
     pthread_mutex_init(&s->lock, NULL);
     STORE(offset, INT64_MIN);
+    s->kept_offset = INT64_MIN;
     return s;
 }
 
@@ -66,6 +69,17 @@ void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* A restarted node counts from 0 again: its time goes on where the old one's would be by now. ->
+ * what stamps read so far lack. */
+static uint64_t rebase(struct stream *s, uint64_t ts_ns, uint64_t now_ns)
+{
+    uint64_t lack = now_ns + (uint64_t)s->kept_offset - ts_ns;
+
+    s->rebase = false;
+    s->dec.base_ns += lack;
+    return lack;
+}
+
 /* Reader: a connection's clock takes effect between two messages, never within one. */
 static void take_clock(struct stream *s)
 {
@@ -76,6 +90,16 @@ static void take_clock(struct stream *s)
     s->dec.units_per_s = s->clock_known ? s->wish_units : 1000000000;
     s->has_beat = false;
     pthread_mutex_unlock(&s->lock);
+    if (LOAD(offset) != INT64_MIN)
+        s->kept_offset = LOAD(offset);
+    if (s->clock_known) {
+        bool other_vm = s->has_vm && s->vm_start != s->dec.start_native;
+        s->rebase = other_vm && s->kept_offset != INT64_MIN;
+        if (s->rebase)
+            s->dec.base_ns = 0;
+        s->vm_start = s->dec.start_native;
+        s->has_vm = true;
+    }
     s->next_seq = 0;
     s->dropped_before = LOAD(dropped);
     STORE(offset, INT64_MIN);
@@ -139,6 +163,11 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
             if (r == DECODE_BAD)
                 break;
         }
+    }
+    if (got && s->rebase) {
+        uint64_t lack = rebase(s, s->batch[0].ts_ns, now_ns);
+        for (size_t i = 0; i < got; i++)
+            s->batch[i].ts_ns += lack;
     }
     if (got) {
         s->last_ts_ns = s->batch[0].ts_ns;
@@ -217,6 +246,8 @@ static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t
         return STREAM_BAD;
     if (!s->clock_known)
         return STREAM_HEARTBEAT;
+    if (s->rebase)
+        b.ts_ns += rebase(s, b.ts_ns, now_ns);
     int64_t offset = (int64_t)(b.ts_ns - now_ns);
     if (offset > LOAD(offset))
         STORE(offset, offset);

@@ -9,9 +9,8 @@ static const struct {
 } prompts[] = {
     [PROMPT_EXPORT] = {"Export to file", NULL},
     [PROMPT_TIER] = {"Add tier", "module:function/arity, or name=module:function/arity"},
-    [PROMPT_IDENTITY] =
-        {"Identity rule",
-         "element(1,arg(1))   or   fun ({M,F,[Args]}) -> Name; (_) -> undefined end"},
+    [PROMPT_IDENTITY] = {"Identity rule", "my_web:handle/1 element(1,arg(1))   or   fun "
+                                          "({M,F,[Args]}) -> Name; (_) -> undefined end"},
     [PROMPT_FILTER] = {"Filter", "part of a tier's or an identity's name"},
 };
 

@@ -89,7 +89,7 @@ static void window_chip(struct chips *l, const struct snapshot *s)
 {
     double whole = (double)window_ns(s->window) / 1e9;
     char covered[FIGURE_BYTES];
-    if (s->window != WINDOW_RUN && s->window_s < whole * 0.95) {
+    if (s->window != WINDOW_RUN && s->window_s < whole * 0.9) {
         figure_us(s->window_s * 1e6, covered);
         add(l, STYLE_BOLD, "window", "%s (%s)", window_name(s->window), covered);
     } else {

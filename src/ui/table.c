@@ -207,7 +207,7 @@ static void draw_hint(struct canvas *c, struct rect a)
         "    myapp_db:query/2        db=myapp_db:query/2        MyApp.Repo.get/2",
         "",
         "The first tier starts a request; E chooses another.",
-        "i names the kinds of request, e.g.  element(1,arg(1))",
+        "i names the kinds of request, e.g.  my_web:handle/1 element(1,arg(1))",
         "? shows all keys",
     };
     int n = (int)(sizeof hint / sizeof *hint);

@@ -313,6 +313,43 @@ static void test_heartbeat_and_note(void **state)
     assert_false(stream_take_note(f->s, &n));
 }
 
+/* A node that was started again counts from 0; its events follow those of the node before. */
+static void test_a_restarted_node_goes_on_in_time(void **state)
+{
+    struct fixture *f = *state;
+    struct etf rest;
+    uint64_t ref;
+    const void *p;
+    struct heartbeat b;
+
+    enc_version(&f->m); /* the old node is 100 s old when our clock says 500 ns */
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "kh");
+    stamp(&f->m, INT64_C(100000000000));
+    enc_map(&f->m, 0);
+    assert_int_equal(feed(f, &f->m), STREAM_HEARTBEAT);
+    stream_clock(f->s, 0, 0);
+    stream_clock(f->s, -576460752303423488 + 500, 1000000000);
+    request(&f->m); /* its newest event is 2500 ns after its start; 7 s have passed for us */
+    assert_int_equal(
+        stream_feed(f->s, f->m.data, f->m.len, 500 + UINT64_C(7000000000), &rest, &ref),
+        STREAM_EVENTS);
+    assert_int_equal(ring_peek(f->ring, &p), 3);
+    const struct event *ev = p;
+    assert_int_equal(ev[2].ts_ns, UINT64_C(107000000000));
+    assert_int_equal(ev[0].ts_ns, UINT64_C(107000000000) - 2000);
+    /* and stays so */
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "kh");
+    stamp(&f->m, 3000 + 1000);
+    enc_map(&f->m, 0);
+    stream_feed(f->s, f->m.data, f->m.len, 500 + UINT64_C(7000001000), &rest, &ref);
+    assert_true(stream_heartbeat(f->s, &b));
+    assert_int_equal(b.ts_ns, UINT64_C(107000001000));
+}
+
 static void test_random_bytes(void **state)
 {
     struct fixture *f = *state;
@@ -351,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_full_ring_counts_what_it_loses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_off_becomes_a_flush, setup, teardown),
         cmocka_unit_test_setup_teardown(test_heartbeat_and_note, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_restarted_node_goes_on_in_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_bytes, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

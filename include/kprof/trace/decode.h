@@ -17,6 +17,7 @@ struct decoder {
     uint32_t *text_of;    /* raw id -> name id */
     uint32_t tier_fn[EVENT_TIERS];
     int64_t start_native, units_per_s;
+    uint64_t base_ns; /* added to every stamp: a restarted node goes on where the old one was */
 };
 
 enum decode_result { DECODE_EVENT, DECODE_SKIP, DECODE_BAD };
