@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_MAX 65536u
-#define NOTES     64u
+#define SAME_NODE_NS INT64_C(2000000000)
+#define BATCH_MAX    65536u
+#define NOTES        64u
 
 struct stream {
     struct ring *ring;
@@ -21,11 +22,11 @@ struct stream {
         _Atomic int64_t offset, lag;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
-    bool has_vm, rebase; /* a VM was known before; this one is another, its base is not known yet */
-    int64_t vm_start, kept_offset; /* of the VM before; offset INT64_MIN: not known */
-    bool clock_known;              /* the reader's; before that no stamp can be read */
-    atomic_bool clock_new;         /* stream_clock was called: the reader takes it over */
-    pthread_mutex_t lock;          /* clock wish, heartbeat and notes */
+    bool rebase;             /* the next stamp tells whether this is the node of before */
+    int64_t kept_offset;     /* of the connection before; INT64_MIN: there was none */
+    bool clock_known;        /* the reader's; before that no stamp can be read */
+    atomic_bool clock_new;   /* stream_clock was called: the reader takes it over */
+    pthread_mutex_t lock;    /* clock wish, heartbeat and notes */
     int64_t wish_start, wish_units;
     struct heartbeat beat;
     bool has_beat;
@@ -69,15 +70,18 @@ void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* A restarted node counts from 0 again: its time goes on where the old one's would be by now. ->
- * what stamps read so far lack. */
+/* A node that was started again counts from 0 again (its start time is the same number: it cannot
+ * tell). When the first stamp is far from where the old node would be by now, time goes on from
+ * there. -> what stamps read so far lack. */
 static uint64_t rebase(struct stream *s, uint64_t ts_ns, uint64_t now_ns)
 {
-    uint64_t lack = now_ns + (uint64_t)s->kept_offset - ts_ns;
+    int64_t lack = (int64_t)(now_ns + (uint64_t)s->kept_offset - ts_ns);
 
     s->rebase = false;
-    s->dec.base_ns += lack;
-    return lack;
+    if (lack < SAME_NODE_NS && lack > -SAME_NODE_NS)
+        return 0;
+    s->dec.base_ns += (uint64_t)lack;
+    return (uint64_t)lack;
 }
 
 /* Reader: a connection's clock takes effect between two messages, never within one. */
@@ -92,14 +96,7 @@ static void take_clock(struct stream *s)
     pthread_mutex_unlock(&s->lock);
     if (LOAD(offset) != INT64_MIN)
         s->kept_offset = LOAD(offset);
-    if (s->clock_known) {
-        bool other_vm = s->has_vm && s->vm_start != s->dec.start_native;
-        s->rebase = other_vm && s->kept_offset != INT64_MIN;
-        if (s->rebase)
-            s->dec.base_ns = 0;
-        s->vm_start = s->dec.start_native;
-        s->has_vm = true;
-    }
+    s->rebase = s->clock_known && s->kept_offset != INT64_MIN;
     s->next_seq = 0;
     s->dropped_before = LOAD(dropped);
     STORE(offset, INT64_MIN);
