@@ -83,8 +83,9 @@ static void run_erl(const struct demo *d, uint32_t rate, int out, pid_t parent)
     dup2(null, 0);
     dup2(out, 1);
     dup2(null, 2);
-    execlp("erl", "erl", "-noinput", "-name", d->node, "-pa", d->dir, "-kprof_parent", parent_text,
-           "-s", "kprof_sample", "start", rate_text, (char *)NULL);
+    execlp("erl", "erl", "-noinput", "-name", d->node, "-pa", d->dir, "-kernel",
+           "inet_dist_use_interface", "{127,0,0,1}", "-kprof_parent", parent_text, "-s",
+           "kprof_sample", "start", rate_text, (char *)NULL);
     _exit(127);
 }
 
