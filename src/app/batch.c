@@ -134,8 +134,11 @@ static int intervals(struct batch *b, struct err *e)
         bool last = next >= end;
         if (!pump_until(b, last ? end : next) || last)
             break;
-        if (i == 0)
+        if (i == 0) {
             first_second(b);
+            next = clock_mono_ns() > next ? clock_mono_ns()
+                                          : next; /* the others keep their distance */
+        }
         if (write_snapshot(b, window_for(o->delay_ns), false) < 0)
             return err_set(e, "cannot write the output: %s", strerror(errno));
     }
