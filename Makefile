@@ -5,6 +5,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BINDIR   = $(PREFIX)/bin
 MANDIR   = $(PREFIX)/share/man/man1
+BASHDIR  = $(PREFIX)/share/bash-completion/completions
+ZSHDIR   = $(PREFIX)/share/zsh/site-functions
 
 VERSION := 0.1.0
 
@@ -15,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent uninstall screenshots format
+           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -46,7 +48,7 @@ endif
 KP_CPPFLAGS := -D_GNU_SOURCE -D_REENTRANT -DKPROF_VERSION='"$(VERSION)"' -Iinclude $(EI_INC) $(CPPFLAGS)
 KP_CFLAGS   := -std=c11 -pthread $(WARN) $(WERROR) $(OPT_$(FLAVOUR)) $(CFLAGS)
 KP_LDFLAGS  := -pthread $(OPT_$(FLAVOUR)) $(LDFLAGS)
-LIBS        := $(EI_LIB) -lncursesw -ltinfo -lm
+LIBS        := $(EI_LIB) -lncursesw -ltinfo -lz -lm
 TEST_CFLAGS := -Itests/lib -Wno-missing-prototypes
 
 ROOMS   := base erl trace core export ui app
@@ -94,7 +96,7 @@ $(B)/obj/%.o: src/%.c $(B)/how | need-erl
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The agent: Erlang, compiled here, embedded as bytes.
-$(A)/%.beam: src/agent/%.erl | need-erl
+$(A)/%.beam: src/agent/%.erl $(wildcard src/agent/*.hrl) | need-erl
 	@mkdir -p $(@D)
 	erlc -Werror +deterministic +no_debug_info -o $(@D) $<
 
@@ -122,6 +124,9 @@ $(B)/bench/%: $(B)/bench/%.o $(TESTLIB) $(LIB)
 $(B)/fuzz/%: $(B)/fuzz/%.o $(LIB)
 	@$(CC) $(KP_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
+$(B)/keydocs: tests/tools/keydocs.c $(LIB) $(B)/how
+	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -o $@ $< $(LIB) $(LIBS)
+
 .PRECIOUS: $(TESTOBJ)
 -include $(OBJ:.o=.d) $(MAIN:.o=.d) $(TESTOBJ:.o=.d)
 
@@ -145,9 +150,12 @@ help:
 	@echo 'make deps        install what is missing to build and check (Debian, apt-get); deps-fuzz: also what fuzzing needs'
 	@echo 'make demo        a bundled Erlang node under load and kprof-top on it; without a terminal a few text tables'
 	@echo 'make check       every suite, closing with the counts; one suite: check-unit check-asan check-tsan check-includes'
-	@echo '                 check-format check-man check-agent check-node check-screen; apart: check-fuzz (60 s a target)'
+	@echo '                 check-format check-man check-docs check-agent check-node check-screen check-chaos'
+	@echo '                 apart: check-fuzz (60 s a target)'
+	@echo 'make chaos       ROUNDS=200 mishaps on each OTP (SEED=, OTP="25 27"); make overload: 3 minutes of it; make soak: MINUTES=30 RATE=20000'
 	@echo 'make bench       the numbers of DEVELOPERS, each with what it is measured against'
 	@echo 'make format      writes every C file as clang-format has it; make screenshots takes screenshots/ anew'
+	@echo 'make docs        writes the keys into README.md and kprof.1'
 	@echo 'make install     PREFIX=$(PREFIX), DESTDIR=$(DESTDIR); uninstall takes it away'
 	@echo 'make clean       removes build/ but for the OTP roots of the tests (build/otp); distclean removes these too'
 	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, ONLY=word (check-node, check-screen)'
@@ -169,7 +177,7 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@sh $(TOOLS)/check.sh includes format man unit asan tsan agent node screen
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs unit -- asan tsan agent chaos -- screen node
 
 # The whole program on a real node, for each sanitizer: these few of the node tests.
 UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
@@ -187,16 +195,19 @@ check-tsan:
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/tsan/%,$(UNIT))
 	@KPROF_TOP=$(CURDIR)/build/tsan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
 
-.PHONY: check-includes check-format check-man
+.PHONY: check-includes check-format check-man check-docs
 check-includes:
 	@python3 $(TOOLS)/includes.py --self-test
 	@python3 $(TOOLS)/includes.py
 check-format:
 	@sh $(TOOLS)/format.sh
 check-man:
+	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/man.sh
+check-docs: build/plain/keydocs
+	@python3 $(TOOLS)/docs.py $< --check
 
-.PHONY: check-agent check-node check-screen check-fuzz
+.PHONY: check-agent check-node check-screen check-chaos check-fuzz
 check-agent:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -208,6 +219,11 @@ check-node:
 check-screen:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/lib/runner.py tests/screen $(ONLY)
+# A few rounds of the long one, always the same.
+check-chaos:
+	$(SUB) -s -j$(JOBS) all
+	@sh $(TOOLS)/otp-roots.sh
+	@python3 tests/chaos/chaos.py --rounds 4 --seed 8 --stop 2
 check-fuzz:
 	@sh $(TOOLS)/deps.sh build fuzz
 	$(SUB) -s -j$(JOBS) FLAVOUR=fuzz fuzz-programs
@@ -218,6 +234,26 @@ bench:
 	@sh $(TOOLS)/deps.sh build check
 	$(SUB) -s -j$(JOBS) all bench-programs
 	@sh $(TOOLS)/bench.sh $(patsubst $(B)/%,build/plain/%,$(BENCH))
+
+.PHONY: docs
+docs: build/plain/keydocs
+	@python3 $(TOOLS)/docs.py $<
+
+# Long runs on a machine that is free for them. chaos prints its seed; with SEED= it does the same again.
+ROUNDS  ?= 200
+MINUTES ?= 30
+RATE    ?= 20000
+.PHONY: chaos overload soak
+chaos:
+	$(SUB) -s -j$(JOBS) all
+	@sh $(TOOLS)/otp-roots.sh
+	@python3 tests/chaos/chaos.py --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(if $(OTP),--otp "$(OTP)")
+overload:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/chaos/overload.py $(if $(OTP),--otp $(OTP))
+soak:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/chaos/soak.py --minutes $(MINUTES) --rate $(RATE)
 
 .PHONY: screenshots format
 screenshots:
@@ -232,8 +268,12 @@ install: build/kprof-top
 	install -m 755 build/kprof-top "$(DESTDIR)$(BINDIR)/kprof-top"
 	install -m 644 kprof.1 "$(DESTDIR)$(MANDIR)/kprof.1"
 	ln -sf kprof.1 "$(DESTDIR)$(MANDIR)/kprof-top.1"
+	install -d "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)"
+	install -m 644 src/app/complete.bash "$(DESTDIR)$(BASHDIR)/kprof-top"
+	install -m 644 src/app/complete.zsh "$(DESTDIR)$(ZSHDIR)/_kprof-top"
 uninstall:
-	rm -f "$(DESTDIR)$(BINDIR)/kprof-top" "$(DESTDIR)$(MANDIR)/kprof.1" "$(DESTDIR)$(MANDIR)/kprof-top.1"
+	rm -f "$(DESTDIR)$(BINDIR)/kprof-top" "$(DESTDIR)$(MANDIR)/kprof.1" "$(DESTDIR)$(MANDIR)/kprof-top.1" \
+	    "$(DESTDIR)$(BASHDIR)/kprof-top" "$(DESTDIR)$(ZSHDIR)/_kprof-top"
 
 .PHONY: clean distclean
 clean:

@@ -4,7 +4,7 @@
 %% least the probing time; sampling comes back in steps (factor 10 while half open, then 5, 2, 1). Only a trip is immediate.
 %% admit/3 never lets through more than the limit in an interval.
 -module(kprof_breaker_00).
--export([new/1, trip/2, tick/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, limit/2, admit/3]).
+-export([new/1, trip/2, tick/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
 
 -define(PROBE_MS, 2000).
 -define(STEP_MS, 1000).
@@ -55,10 +55,11 @@ factor(#b{steps = [F | _]}) -> F.
 trips(#b{trips = N}) -> N.
 
 %% Until the next try; 0 when not open.
-next_ms(Now, #b{state = open, since = Since} = B) -> max(0, Since + wait_ms(B) - Now);
+next_ms(Now, #b{state = open, since = Since} = B) -> max(0, Since + pause_ms(B) - Now);
 next_ms(_, _) -> 0.
 
-wait_ms(#b{cooldown = C, row = Row}) -> min(?MOST_MS, C bsl min(20, max(0, Row - 1))).
+%% The pause in force: how long it stays open before a try.
+pause_ms(#b{cooldown = C, row = Row}) -> min(?MOST_MS, C bsl min(20, max(0, Row - 1))).
 
 %% ---- A limit of events a second, kept by the tenth of a second ----
 

@@ -5,22 +5,34 @@
 %% messages only queue, and a pacer wakes it every 40 ms, more often when much comes; a `tick` in the queue tells it how
 %% far to work. Sending a batch costs as much as some 50 messages in it, so batches are large.
 -module(kprof_relay_00).
--export([start/1, init/1, pace/1]).
+-export([start/1, init/1, pace/1, name/1, registered/1]).
 
 -define(BATCH, 2000).
 -define(TICK_MS, 40).
 -define(LEAST_TICK_MS, 5). % also while the link would block
 -define(HELD, 32000). % messages kept while the link would block
+-define(WEIGHTIER, 16). % at most so many times its sampling an event stands for
 
--define(OVER_MS, 3000). % beyond the rate's limit without a pause
+-define(BIG, 1 bsl 64).
+-define(NAMES_MS, 1000). % registered names are looked through at most so often for a pid that has none
+
+-define(LIMITED_TICK_MS, 10). % with a limit of events, which a burst passes at once
+-define(NUDGE_MS, 50). % between two words that events beyond the limit come
+-define(ARGS_A_CALL, 1024). % bytes
+-define(ARGS_A_SECOND, 1048576).
+
+-define(BUSY_MS, 500). % looked at so often: a relay that just keeps up is neither late nor full,
+-define(BUSY_PERCENT, 80). % but takes this much of a scheduler,
+-define(BUSY_EVENTS, 50000). % with so many events a second (fewer, and it only waits for a scheduler)
 
 -define(SEQ, 1).
 -define(SENT, 2).
 -define(DROPPED, 3).
 -define(QUEUE, 4).
 -define(MEMORY, 5).
+-define(RUN_NS, 6).
 
-%% #{keeper, pid, counters, undo}: counters is an atomics array of 5 (seq, sent, dropped, queue, memory) that the keeper reads.
+%% #{keeper, pid, counters, undo}: counters is an atomics array of 6 (seq, sent, dropped, queue, memory, run ns) that the keeper reads.
 %% -> {Relay, Pacer}
 start(#{keeper := Keeper} = Opts) ->
     Relay = spawn_opt(?MODULE, init, [Opts], [{message_queue_data, off_heap}, {priority, high}, {min_heap_size, 20000}]),
@@ -44,17 +56,24 @@ start(#{keeper := Keeper} = Opts) ->
     sent = 0,
     dropped = 0,
     weight = 1,
+    debt = 0, % what was dropped stood for so many events: those that follow stand for them, too
     gate = open, % open: forward; shut: count and discard (overload)
-    pending = queue:new(), % {batch, N, Messages} | off | {answer, Pid, Ref}: in this order, one after the other
+    pending = queue:new(), % {batch, N, Weight, Messages} | off | {answer, Pid, Ref}: in this order, one after the other
     held = 0, % messages in pending
     came = 0, % messages since the last tick
     tick = ?TICK_MS,
+    began = none, % when the turn did (native)
+    run = 0, % native time of all turns
+    busy = none, % {Now, Run, Events} when it was looked at last how busy we are
     max_age = 0, % native units; 0: no limit
     max_queue = 0,
     max_memory = 0,
+    max_blocked = 0,
+    blocked = 0, % since when (ms) the link takes nothing; 0: it does
     limit = none, % events a second, of kprof_breaker_00
-    over = 0, % since when (ms) events beyond it come without a pause; 0: none do
-    last_over = 0,
+    nudged = none, % when (ms) the keeper was told last that events beyond it come
+    args_left = 0, % bytes of arguments in the second since
+    args_at = -1000000000000, % ms
     watch = none, % a tier's number: its calls are counted
     watched = 0
 }).
@@ -73,6 +92,9 @@ loop(Acc, N, S) ->
     receive
         {trace_ts, _, return_to, _, _} = M ->
             add(M, Acc, N, S);
+        {trace_ts, _, call, _, Msg, _} = M when tuple_size(element(3, Msg)) =:= 2 ->
+            {Less, S1} = argued(M, S),
+            add(Less, Acc, N, S1);
         {trace_ts, _, call, _, {_, _, _}, _} = M ->
             add(M, Acc, N, S);
         {trace_ts, P, call, MFA, Msg, Ts} = M ->
@@ -87,6 +109,8 @@ loop(Acc, N, S) ->
             add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S);
         tick ->
             tick(Acc, N, S);
+        began ->
+            loop(Acc, N, S#s{began = erlang:monotonic_time()});
         {'DOWN', _, process, Keeper, _} when Keeper =:= S#s.keeper ->
             orphaned(batch(Acc, N, S));
         Control ->
@@ -97,7 +121,7 @@ add(M, Acc, N, S) when N < ?BATCH - 1 -> loop([M | Acc], N + 1, S);
 add(M, Acc, N, S) -> loop([], 0, guard(M, batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))).
 
 tick(Acc, N, #s{came = Came} = S0) ->
-    S1 = deliver(batch(Acc, N, S0#s{came = Came + N})),
+    S1 = busy(turn(blocked(deliver(batch(Acc, N, S0#s{came = Came + N}))))),
     note(S1),
     Ms = next_tick(S1),
     S1#s.pacer ! {done, Ms},
@@ -107,10 +131,15 @@ tick(Acc, N, #s{came = Came} = S0) ->
         [M | _] -> loop([], 0, guard(M, S2))
     end.
 
+%% A turn is from the pacer's `began`, which waited before all messages of the turn, to its tick.
+turn(#s{began = none} = S) -> S;
+turn(#s{began = Began, run = Run} = S) -> S#s{began = none, run = Run + erlang:monotonic_time() - Began}.
+
 %% So often that the messages of a tick are still in the processor's cache, and not more often.
 next_tick(#s{held = Held}) when Held > 0 -> ?LEAST_TICK_MS;
 next_tick(#s{came = Came, tick = Ms}) when Came > 2 * ?BATCH -> max(?LEAST_TICK_MS, Ms div 2);
-next_tick(#s{came = Came, tick = Ms}) when Came < ?BATCH div 2 -> min(?TICK_MS, Ms * 2);
+next_tick(#s{came = Came, tick = Ms, limit = none}) when Came < ?BATCH div 2 -> min(?TICK_MS, Ms * 2);
+next_tick(#s{limit = {_, _, _}, tick = Ms}) -> min(?LIMITED_TICK_MS, Ms * 2);
 next_tick(#s{tick = Ms}) -> Ms.
 
 note(#s{counters = C} = S) ->
@@ -120,13 +149,14 @@ note(#s{counters = C} = S) ->
     atomics:put(C, ?MEMORY, Memory),
     atomics:put(C, ?SENT, S#s.sent),
     atomics:put(C, ?DROPPED, S#s.dropped),
+    atomics:put(C, ?RUN_NS, erlang:convert_time_unit(S#s.run, native, nanosecond)),
     atomics:put(C, ?SEQ, S#s.seq).
 
 control({weight, N}, S) -> S#s{weight = N};
 control({undo, Undo}, S) -> S#s{undo = Undo};
-control({limits, Age, Queue, Memory, Rate}, S) ->
-    S#s{max_age = Age, max_queue = Queue, max_memory = Memory, limit = kprof_breaker_00:limit(Rate, now_ms()), over = 0};
-control({gate, Gate}, S) -> S#s{gate = Gate, over = 0, last_over = 0};
+control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
+    S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker_00:limit(Rate, now_ms())};
+control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, busy = none};
 control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},
@@ -150,13 +180,14 @@ batch(Messages, N, #s{limit = Limit0} = S) ->
             enqueue(Messages, N, S#s{limit = Limit});
         {Less, Limit} ->
             %% The oldest go on; the list is newest first.
-            over(Now, enqueue(lists:nthtail(N - Less, Messages), Less, S#s{limit = Limit, dropped = S#s.dropped + N - Less}))
+            nudge(Now, dropped(N - Less, S#s.weight, enqueue(lists:nthtail(N - Less, Messages), Less, S#s{limit = Limit})))
     end.
 
 enqueue(_, 0, S) ->
     S;
-enqueue(Messages, N, #s{held = Held} = S0) ->
-    S = later({batch, N, Messages}, watch(Messages, S0#s{held = Held + N})),
+enqueue(Messages, N, #s{held = Held, weight = Sampled, debt = Debt} = S0) ->
+    Weight = min(?WEIGHTIER * Sampled, Sampled + Debt div N),
+    S = later({batch, N, Weight, Messages}, watch(Messages, S0#s{held = Held + N, debt = Debt - (Weight - Sampled) * N})),
     case Held of
         0 -> deliver(S);
         _ -> drop_oldest(S)
@@ -167,17 +198,19 @@ later(What, #s{pending = Q} = S) -> S#s{pending = queue:in(What, Q)}.
 drop_oldest(#s{held = Held} = S) when Held =< ?HELD ->
     S;
 drop_oldest(#s{pending = Q, held = Held} = S) ->
-    {Before, [{batch, N, _} | After]} = lists:splitwith(fun(X) -> not is_tuple(X) orelse element(1, X) =/= batch end, queue:to_list(Q)),
-    drop_oldest(S#s{pending = queue:from_list(Before ++ After), held = Held - N, dropped = S#s.dropped + N}).
+    {Before, [{batch, N, Weight, _} | After]} = lists:splitwith(fun(X) -> not is_tuple(X) orelse element(1, X) =/= batch end, queue:to_list(Q)),
+    drop_oldest(dropped(N, Weight, S#s{pending = queue:from_list(Before ++ After), held = Held - N})).
+
+dropped(N, Weight, S) -> S#s{dropped = S#s.dropped + N, debt = S#s.debt + N * Weight}.
 
 %% Sends what the link takes without blocking.
 deliver(#s{pending = Q0} = S) ->
     case queue:out(Q0) of
         {empty, _} ->
             S;
-        {{value, {batch, N, Messages}}, Q} ->
+        {{value, {batch, N, Weight, Messages}}, Q} ->
             Seq = S#s.seq + 1,
-            case send(S, {kb, Seq, S#s.dropped, S#s.weight, Messages}) of
+            case send(S, {kb, Seq, S#s.dropped, Weight, Messages}) of
                 ok -> deliver(S#s{pending = Q, seq = Seq, sent = S#s.sent + N, held = S#s.held - N});
                 _ -> S
             end;
@@ -202,16 +235,48 @@ clip({_, _, _, Name, _} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _, _} = Msg) -> named(Name, Msg);
 clip(_) -> skip.
 
-named(Name, Msg) when is_atom(Name); is_integer(Name) -> Msg;
 named(Name, Msg) ->
-    case small(Name, 16) of
-        Left when is_integer(Left) -> Msg;
-        false -> setelement(4, Msg, cut(Name, 3))
+    case name(Name) of
+        Name -> Msg;
+        Less -> setelement(4, Msg, Less)
     end.
+
+%% A value as it names a request.
+name(Name) when is_atom(Name); is_integer(Name), Name < ?BIG, Name > -(?BIG) -> Name;
+name(Name) ->
+    case small(Name, 16) of
+        Left when is_integer(Left) -> Name;
+        false -> cut(Name, 3)
+    end.
+
+%% A pid's registered name. The process is not asked: it may be busy for long. undefined: it has none.
+registered(Pid) when node(Pid) =:= node() ->
+    case get(kprof_registered) of
+        {#{Pid := Name}, _} ->
+            case whereis(Name) of
+                Pid -> Name;
+                _ -> registered_anew(Pid)
+            end;
+        {_, At} ->
+            case now_ms() - At < ?NAMES_MS of
+                true -> undefined;
+                false -> registered_anew(Pid)
+            end;
+        undefined ->
+            registered_anew(Pid)
+    end;
+registered(_) ->
+    undefined.
+
+registered_anew(Pid) ->
+    Names = maps:from_list([{P, Name} || Name <- registered(), P <- [whereis(Name)], is_pid(P)]),
+    put(kprof_registered, {Names, now_ms()}),
+    maps:get(Pid, Names, undefined).
 
 %% How much is left of Budget after this term; false: it is too big.
 small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget, 1);
-small(A, Budget) when is_atom(A); is_number(A); is_pid(A); is_reference(A) -> spend(Budget, 1);
+small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget, 1);
+small({'kprof name', _}, _) -> false;
 small(T, Budget) when is_tuple(T), tuple_size(T) =< 8 -> small_all(tuple_to_list(T), spend(Budget, 1));
 small([H | _] = L, Budget) when is_integer(H) -> text(L, 256) andalso spend(Budget, 1);
 small([], Budget) -> spend(Budget, 1);
@@ -230,7 +295,9 @@ text(End, _) -> End =:= [].
 
 cut(B, _) when is_binary(B), byte_size(B) > 256 -> binary:part(B, 0, 256);
 cut(X, _) when is_atom(X); is_float(X); is_pid(X); is_binary(X) -> X;
-cut(X, _) when is_integer(X), X < 1 bsl 64, X > -(1 bsl 64) -> X;
+cut(X, _) when is_integer(X), X < ?BIG, X > -(?BIG) -> X;
+cut({'kprof name', X}, _) when is_pid(X) -> registered(X);
+cut({'kprof name', X}, _) -> name(X);
 cut(T, Depth) when is_tuple(T), Depth > 0 -> list_to_tuple([cut(X, Depth - 1) || X <- lists:sublist(elements(T, 1), 8)]);
 cut([H | _] = L, _) when is_integer(H), H >= 0, H < 16#110000 -> characters(L, 256);
 cut(_, _) -> '...'.
@@ -241,15 +308,68 @@ elements(_, _) -> [].
 characters([C | Rest], Left) when is_integer(C), C >= 0, C < 16#110000, Left > 0 -> [C | characters(Rest, Left - 1)];
 characters(_, _) -> [].
 
+%% Arguments: the match spec lets only small ones through, here their sum is bounded, for a call and for a second.
+argued({trace_ts, P, call, MFA, Msg, Ts}, S0) ->
+    {Caller, Args} = element(3, Msg),
+    {Told, S} = bounded(erlang:external_size(Args), Args, S0),
+    Msg1 = setelement(3, Msg, {Caller, Told}),
+    case clip(Msg1) of
+        skip -> {{trace_ts, P, call, MFA, Msg1, Ts}, S};
+        Less -> {{trace_ts, P, call, MFA, Less, Ts}, S}
+    end.
+
+bounded(Size, _, S) when Size > ?ARGS_A_CALL ->
+    {big, S};
+bounded(Size, Args, #s{args_left = Left} = S) when Size =< Left ->
+    {Args, S#s{args_left = Left - Size}};
+bounded(Size, Args, #s{args_at = At} = S) ->
+    case now_ms() of
+        Now when Now - At >= 1000 -> bounded(Size, Args, S#s{args_left = ?ARGS_A_SECOND, args_at = Now});
+        _ -> {over, S}
+    end.
+
 %% ---- Guards ----
 
-%% More came than may. Sampling is to put that right; where it cannot, the breaker opens.
-over(Now, #s{over = Since, last_over = Last} = S) when Since =:= 0; Now - Last > 1000 -> S#s{over = Now, last_over = Now};
-over(Now, #s{over = Since} = S) when Now - Since > ?OVER_MS ->
-    shut(io_lib:format("more events/s than --max-rate allows, whatever the sampling, for ~b s", [?OVER_MS div 1000]), S);
-over(Now, S) -> S#s{last_over = Now}.
+%% More came than may: the keeper is to steer now, not when it looks next.
+nudge(Now, #s{nudged = Last, keeper = Keeper} = S) when Last =:= none; Now - Last >= ?NUDGE_MS ->
+    Keeper ! {over, self()},
+    S#s{nudged = Now};
+nudge(_, S) ->
+    S.
 
 now_ms() -> erlang:monotonic_time(millisecond).
+
+%% Once a tick: what is held is held because the link would block.
+blocked(#s{held = 0} = S) -> S#s{blocked = 0};
+blocked(#s{blocked = 0} = S) -> S#s{blocked = now_ms()};
+blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->
+    case now_ms() - Since of
+        Ms when Ms > Max -> shut(io_lib:format("the link to kprof-top took nothing for ~b ms", [Ms]), S);
+        _ -> S
+    end;
+blocked(S) -> S.
+
+%% Once a tick. The traced processes wait for us where there are more of them than schedulers: so nothing piles up, and yet
+%% the node does little else.
+busy(#s{gate = open, max_age = Max, run = Run, busy = Last} = S) when Max > 0 ->
+    Now = erlang:monotonic_time(),
+    Events = S#s.sent + S#s.dropped + S#s.held,
+    case Last of
+        none ->
+            S#s{busy = {Now, Run, Events}};
+        {Then, Before, Had} ->
+            case erlang:convert_time_unit(Now - Then, native, millisecond) of
+                Ms when Ms < ?BUSY_MS -> S;
+                Ms -> too_busy((Run - Before) * 100 div (Now - Then), (Events - Had) * 1000 div Ms, S#s{busy = {Now, Run, Events}})
+            end
+    end;
+busy(S) ->
+    S#s{busy = none}.
+
+too_busy(Percent, Rate, S) when Percent >= ?BUSY_PERCENT, Rate >= ?BUSY_EVENTS ->
+    shut(io_lib:format("~b events/s kept the relay busy for ~b % of the time", [Rate, Percent]), S);
+too_busy(_, _, S) ->
+    S.
 
 %% Once a batch: are we too late, too full, too big? Then everything is off at once, and the keeper is told.
 guard(_, #s{gate = shut} = S) ->
@@ -275,7 +395,7 @@ guard(M, S) ->
 shut(_, #s{gate = shut} = S) ->
     S;
 shut(Why, #s{keeper = Keeper, undo = Undo} = S) ->
-    kprof_keeper_00:flags_off(Undo),
+    kprof_undo_00:flags_off(Undo),
     Keeper ! {overload, self(), unicode:characters_to_binary(Why)},
     S#s{gate = shut}.
 
@@ -284,11 +404,15 @@ watch(Messages, #s{watch = Ix} = S) ->
     S#s{watched = S#s.watched + length([1 || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix])}.
 
 %% The keeper was killed: all that it would undo, and tell.
-orphaned(#s{undo = Undo} = S) ->
-    kprof_keeper_00:undo(Undo, [self(), S#s.pacer]),
-    send(S, {ke, keeper_died, <<"the keeper on the node was killed: tracing is off, the agent has cleaned up and ended">>}),
+orphaned(#s{undo = Undo} = S) when map_size(Undo) > 0 ->
+    kprof_undo_00:leaving(),
+    kprof_undo_00:undo(Undo),
+    kprof_undo_00:reap([S#s.pacer]),
     send(S, {kx, S#s.seq}),
-    exit(shutdown). % not normal: the pacer is linked
+    kprof_undo_00:gone(S#s.pid, <<"its keeper on the node was killed: tracing is off, nothing is left behind">>),
+    exit(shutdown); % not normal: the pacer is linked
+orphaned(_) ->
+    exit(nothing_set). % the warden goes on
 
 %% ---- The pacer ----
 
@@ -304,5 +428,6 @@ pace(Relay, Ms, State) ->
     receive
         {done, Next} ->
             erlang:suspend_process(Relay, [asynchronous]),
+            Relay ! began,
             pace(Relay, Next, suspended)
     end.

@@ -126,7 +126,9 @@ watch(Pid, Born) ->
 clear(File) when is_list(File) ->
     Dir = filename:dirname(File),
     case filename:basename(Dir) of
-        "kprof-demo-" ++ _ -> file:delete(File), file:del_dir(Dir);
+        "kprof-demo-" ++ _ ->
+            [file:delete(F) || F <- [File, filename:join(Dir, ".erlang.cookie")]],
+            file:del_dir(Dir);
         _ -> ok
     end;
 clear(_) ->

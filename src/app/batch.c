@@ -1,7 +1,8 @@
 #include <kprof/app/run.h>
 
-#include <errno.h>
-#include <fcntl.h>
+#include <kprof/app/optval.h>
+#include <kprof/app/output.h>
+#include <kprof/app/progress.h>
 #include <kprof/base/clock.h>
 #include <kprof/export/export.h>
 #include <poll.h>
@@ -16,20 +17,16 @@
 struct batch {
     const struct options *o;
     struct engine *g;
-    FILE *out;
+    int fd;
     bool first;
+    bool broken; /* an assertion does not hold */
     char warned[400];
 };
 
-static FILE *open_output(const struct options *o, struct err *e)
+/* A file of Prometheus' is replaced as a whole each time, and opened only then. */
+static bool replaces(const struct options *o)
 {
-    if (!o->output)
-        return stdout;
-    int fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!f)
-        err_set(e, "cannot write %s: %s", o->output, strerror(errno));
-    return f;
+    return o->output && o->format == EXPORT_PROM;
 }
 
 static enum window window_for(uint64_t delay_ns)
@@ -41,16 +38,32 @@ static enum window window_for(uint64_t delay_ns)
     return w;
 }
 
-static int write_snapshot(struct batch *b, enum window w, bool final)
+static void judge(struct batch *b, const struct snapshot *s)
+{
+    char why[400];
+    for (size_t i = 0; i < b->o->n_assertions; i++) {
+        if (assertion_holds(&b->o->assertion[i], s, engine_compared(b->g), why, sizeof why))
+            continue;
+        b->broken = true;
+        fprintf(stderr, "kprof-top: --assert %s failed: %s\n",
+                optval_show(b->o->assertion[i].text).s, why);
+    }
+}
+
+static int write_snapshot(struct batch *b, enum window w, bool final, struct err *e)
 {
     struct buf text;
     struct snapshot *s = engine_snapshot(b->g, w, final);
+    const char *path = b->o->output ? b->o->output : "the output";
+    int rc;
 
     buf_init(&text, 0);
     export_write(&text, s, b->o->format, b->first);
     b->first = false;
-    size_t put = fwrite(text.data, 1, text.len, b->out);
-    int rc = put == text.len && fflush(b->out) == 0 ? 0 : -1;
+    rc = replaces(b->o) ? output_replace(path, text.data, text.len, e)
+                        : output_write(b->fd, path, text.data, text.len, e);
+    if (final)
+        judge(b, s);
     buf_release(&text);
     snapshot_free(s);
     return rc;
@@ -110,10 +123,12 @@ static int wait_configured(struct batch *b, struct err *e)
 }
 
 /* The first second is closed a little after it has passed: a first table of zeros would be none. */
-static void first_second(struct batch *b)
+static void first_second(struct batch *b, uint64_t end_ns)
 {
     uint64_t until = clock_mono_ns() + FIRST_NS;
     bool closed = false;
+
+    until = until < end_ns ? until : end_ns;
 
     while (!closed && clock_mono_ns() < until) {
         struct snapshot *s = engine_snapshot(b->g, WINDOW_1S, false);
@@ -135,14 +150,22 @@ static int intervals(struct batch *b, struct err *e)
         if (!pump_until(b, last ? end : next) || last)
             break;
         if (i == 0) {
-            first_second(b);
+            first_second(b, end);
             next = clock_mono_ns() > next ? clock_mono_ns()
                                           : next; /* the others keep their distance */
         }
-        if (write_snapshot(b, window_for(o->delay_ns), false) < 0)
-            return err_set(e, "cannot write the output: %s", strerror(errno));
+        if (write_snapshot(b, window_for(o->delay_ns), false, e) < 0)
+            return -1;
     }
     return 0;
+}
+
+static void read_recording(struct batch *b)
+{
+    struct progress p = {0};
+    while (pump_until(b, clock_mono_ns() + 50000000u))
+        progress_show(&p, b->o->replay, engine_replay_share(b->g));
+    progress_end(&p);
 }
 
 int run_batch(const struct options *o, const struct target *t)
@@ -150,15 +173,15 @@ int run_batch(const struct options *o, const struct target *t)
     struct engine_hooks hooks = {0};
     struct session_receipt receipt;
     struct err e = {{0}};
-    struct batch b = {.o = o, .first = true};
-    int status = 1, rc;
+    struct batch b = {.o = o, .first = true, .fd = STDOUT_FILENO};
+    int status = 1, rc = 0;
 
-    b.out = open_output(o, &e);
-    if (!b.out)
+    if (o->output && !replaces(o) && (b.fd = output_open(o->output, OUTPUT_OVER, &e)) < 0)
         goto out;
     b.g = engine_new(o, &hooks, &e);
-    if (!b.g || run_begin(b.g, o, t, &e) < 0)
+    if (!b.g || run_baseline(b.g, o, &e) < 0 || run_begin(b.g, o, t, &e) < 0)
         goto out;
+    engine_keep_hists(b.g, export_needs_hists(o->format));
     if (t->node && (rc = wait_configured(&b, &e)) < 0) {
         status = rc == -2 ? 2 : 1;
         goto out;
@@ -166,13 +189,13 @@ int run_batch(const struct options *o, const struct target *t)
     if (t->node)
         rc = intervals(&b, &e);
     else
-        rc = pump_until(&b, UINT64_MAX) ? 0 : 0;
+        read_recording(&b);
     if (rc == 0 && engine_state(b.g) == ENGINE_LOST)
         rc = err_set(&e, "%s", engine_trouble(b.g));
     engine_settle(b.g, SETTLE_MS);
-    if (write_snapshot(&b, WINDOW_RUN, true) < 0 && rc == 0)
-        rc = err_set(&e, "cannot write the output: %s", strerror(errno));
-    status = rc < 0 ? 1 : 0;
+    if (write_snapshot(&b, WINDOW_RUN, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
+        rc = -1;
+    status = rc < 0 ? 1 : b.broken ? 3 : 0;
 out:
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
@@ -184,7 +207,7 @@ out:
             run_receipt(t, &receipt);
         engine_free(b.g);
     }
-    if (b.out && b.out != stdout)
-        fclose(b.out);
+    if (b.fd > STDOUT_FILENO)
+        close(b.fd);
     return status;
 }

@@ -1,6 +1,9 @@
 #include <kprof/app/control.h>
 
+#include "control_look.h"
+
 #include <errno.h>
+#include <kprof/base/buf.h>
 #include <kprof/base/clock.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,7 +12,7 @@
 #include <time.h>
 
 #define ASKS           64
-#define PING_MS        2000
+#define PING_MS        2000 /* at most: three a lease */
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
 
@@ -19,6 +22,7 @@ struct ask {
     char text[256];
     uint64_t pids[ASK_PIDS];
     size_t n;
+    char *lines; /* of control_look; owned, or NULL */
 };
 
 struct node { /* of the result queue */
@@ -44,6 +48,12 @@ struct control {
     uint32_t seed;
 };
 
+static void ask_free(struct ask *a)
+{
+    free(a->lines);
+    free(a);
+}
+
 static struct result *result_new(enum result_kind kind)
 {
     struct node *n = calloc(1, sizeof *n);
@@ -59,6 +69,7 @@ void result_release(struct result *r)
         return;
     free(r->text);
     free(r->pids);
+    shape_free(r->capture.set);
     free(r); /* r is the first member of its node */
 }
 
@@ -79,7 +90,7 @@ static void give(struct control *c, struct result *r)
 static void give_text(struct control *c, enum result_kind kind, const char *text, int delay_ms)
 {
     struct result *r = result_new(kind);
-    r->text = strdup(text);
+    r->text = buf_dup(text);
     r->delay_ms = delay_ms;
     give(c, r);
 }
@@ -125,7 +136,7 @@ static bool apply_tracing(struct control *c, struct session *s, bool on, struct 
 
 static bool same_config(const struct wish *a, const struct wish *b)
 {
-    return a->n == b->n && a->entry == b->entry && a->lean == b->lean &&
+    return a->n == b->n && a->entry == b->entry && a->lean == b->lean && a->args == b->args &&
            strcmp(a->identity, b->identity) == 0 &&
            memcmp(a->tier, b->tier, a->n * sizeof a->tier[0]) == 0;
 }
@@ -162,6 +173,31 @@ static bool apply(struct control *c, struct session *s, const struct wish *w, ui
     return true;
 }
 
+/* Whoever waits for a capture is told when it fails, too. */
+static void answer_capture(struct control *c, struct session *s, const struct ask *a)
+{
+    struct result *r = result_new(RESULT_CAPTURE);
+    struct err e = {{0}};
+    int rc = a->what == CONTROL_CAPTURE ? point_begin(s, a->ix, &r->capture, &e)
+                                        : point_look(s, &r->capture, &e);
+
+    r->ix = a->ix;
+    if (rc < 0) {
+        r->capture.state = CAPTURE_FAILED;
+        err_copy(r->capture.why, sizeof r->capture.why, e.text);
+    }
+    give(c, r);
+}
+
+/* The processes that were asked about, with room for as many. */
+static void take_pids(struct result *r, const struct ask *a, size_t n)
+{
+    r->pids = calloc(n + 1, sizeof *r->pids);
+    if (!r->pids)
+        abort();
+    memcpy(r->pids, a->pids, n * sizeof *r->pids);
+}
+
 static bool answer(struct control *c, struct session *s, const struct ask *a, struct err *e)
 {
     struct result *r = NULL;
@@ -174,7 +210,7 @@ static bool answer(struct control *c, struct session *s, const struct ask *a, st
         r = result_new(RESULT_COMPLETIONS);
         memcpy(r->typed, a->text, sizeof r->typed);
         rc = ask_completions(s, a->text, &lines, e);
-        r->text = strdup(lines.data);
+        r->text = buf_dup(lines.data);
         break;
     case CONTROL_WHY:
         r = result_new(RESULT_WHY);
@@ -183,24 +219,44 @@ static bool answer(struct control *c, struct session *s, const struct ask *a, st
         break;
     case CONTROL_WHO:
         r = result_new(RESULT_WHO);
-        r->pids = calloc(a->n + 1, sizeof *r->pids);
-        if (!r->pids)
-            abort();
-        memcpy(r->pids, a->pids, a->n * sizeof *r->pids);
+        take_pids(r, a, a->n);
         r->n = a->n;
         rc = ask_who(s, a->pids, a->n, &lines, e);
-        r->text = strdup(lines.data);
+        r->text = buf_dup(lines.data);
+        break;
+    case CONTROL_STACK:
+        r = result_new(RESULT_STACK);
+        take_pids(r, a, 1);
+        rc = ask_stack(s, a->pids[0], &lines, &r->on, e);
+        r->text = buf_dup(lines.data);
         break;
     case CONTROL_DEAD:
         r = result_new(RESULT_DEAD);
-        r->pids = calloc(a->n + 1, sizeof *r->pids);
-        if (!r->pids)
-            abort();
+        take_pids(r, a, a->n);
         rc = ask_dead(s, a->pids, a->n, r->pids, &r->n, e);
+        break;
+    case CONTROL_TRIP:
+        r = result_new(RESULT_NONE);
+        rc = ask_trip(s, a->text, e);
+        break;
+    case CONTROL_PAGE:
+    case CONTROL_EXIST:
+    case CONTROL_RATES:
+    case CONTROL_RATES_TAKE:
+        r = result_new(RESULT_LOOK);
+        r->ix = a->ix;
+        rc = control_look_answer(s, a->what, a->lines, r, e);
+        break;
+    case CONTROL_CAPTURE:
+    case CONTROL_CAPTURED:
+        answer_capture(c, s, a);
+        break;
+    case CONTROL_NO_CAPTURE:
+        rc = point_give_up(s, e);
         break;
     }
     buf_release(&lines);
-    if (rc == 0)
+    if (rc == 0 && r)
         give(c, r);
     else
         result_release(r);
@@ -226,9 +282,9 @@ static bool work(struct control *c, struct session *s)
         c->asks--;
         pthread_mutex_unlock(&c->lock);
         ok = answer(c, s, a, &e);
-        free(a);
+        ask_free(a);
     } else {
-        wait_ms(c, PING_MS);
+        wait_ms(c, c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS);
         bool idle = !c->stop && !c->asks && c->gen == c->applied_gen;
         pthread_mutex_unlock(&c->lock);
         if (idle)
@@ -260,7 +316,8 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     return s;
 }
 
-static void serve(struct control *c, struct session *s)
+/* why: set when it was lost */
+static void serve(struct control *c, struct session *s, struct err *why)
 {
     struct err e = {{0}};
 
@@ -276,6 +333,7 @@ static void serve(struct control *c, struct session *s)
             ask_tracing(s, false, &e);
         session_close(s, &c->receipt);
     } else {
+        session_why(s, why);
         session_close(s, NULL);
     }
 }
@@ -283,6 +341,7 @@ static void serve(struct control *c, struct session *s)
 static void *run(void *arg)
 {
     struct control *c = arg;
+    struct err why = {{0}};
     bool first = true;
     int delay_ms = DELAY_FIRST_MS;
 
@@ -293,14 +352,12 @@ static void *run(void *arg)
         if (s) {
             first = false;
             delay_ms = DELAY_FIRST_MS;
-            serve(c, s);
+            serve(c, s, &why);
         }
         pthread_mutex_lock(&c->lock);
         if (!c->stop && s) {
             pthread_mutex_unlock(&c->lock);
-            char text[320];
-            snprintf(text, sizeof text, "connection to %.255s lost", c->o.node);
-            give_text(c, RESULT_LOST, text, delay_ms);
+            give_text(c, RESULT_LOST, why.text, delay_ms);
             pthread_mutex_lock(&c->lock);
         }
         uint64_t until = clock_mono_ns() + (uint64_t)delay_ms * 1000000u, now;
@@ -353,6 +410,27 @@ static struct ask *waiting_completion(struct control *c)
     return NULL;
 }
 
+static void put_ask(struct control *c, struct ask *a)
+{
+    pthread_mutex_lock(&c->lock);
+    struct ask *same = a->what == CONTROL_COMPLETE ? waiting_completion(c) : NULL;
+    if (same) { /* a person types faster than the node answers: only the newest text matters */
+        memcpy(same->text, a->text, sizeof same->text);
+        ask_free(a);
+    } else if (c->asks == ASKS) {
+        ask_free(a);
+    } else if (a->what == CONTROL_TRIP) {
+        c->ask_first = (c->ask_first + ASKS - 1) % ASKS;
+        c->ask[c->ask_first] = a;
+        c->asks++;
+        pthread_cond_signal(&c->work);
+    } else {
+        c->ask[(c->ask_first + c->asks++) % ASKS] = a;
+        pthread_cond_signal(&c->work);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
 void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                  const uint64_t *pids, size_t n)
 {
@@ -367,18 +445,19 @@ void control_ask(struct control *c, enum control_ask what, uint16_t ix, const ch
         memcpy(a->pids, pids, a->n * sizeof *pids);
     if (text)
         snprintf(a->text, sizeof a->text, "%s", text);
-    pthread_mutex_lock(&c->lock);
-    struct ask *same = what == CONTROL_COMPLETE ? waiting_completion(c) : NULL;
-    if (same) { /* a person types faster than the node answers: only the newest text matters */
-        memcpy(same->text, a->text, sizeof same->text);
-        free(a);
-    } else if (c->asks == ASKS) {
-        free(a);
-    } else {
-        c->ask[(c->ask_first + c->asks++) % ASKS] = a;
-        pthread_cond_signal(&c->work);
-    }
-    pthread_mutex_unlock(&c->lock);
+    put_ask(c, a);
+}
+
+void control_look(struct control *c, enum control_ask what, uint16_t tag, const char *lines)
+{
+    struct ask *a = calloc(1, sizeof *a);
+
+    if (!a)
+        abort();
+    a->lines = buf_dup(lines);
+    a->what = what;
+    a->ix = tag;
+    put_ask(c, a);
 }
 
 void control_finish(struct control *c, struct session_receipt *receipt)
@@ -396,7 +475,7 @@ void control_finish(struct control *c, struct session_receipt *receipt)
     while ((r = control_take(c)))
         result_release(r);
     while (c->asks--) {
-        free(c->ask[c->ask_first]);
+        ask_free(c->ask[c->ask_first]);
         c->ask_first = (c->ask_first + 1) % ASKS;
     }
     pthread_mutex_destroy(&c->lock);

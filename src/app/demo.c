@@ -1,4 +1,6 @@
 #include <kprof/app/demo.h>
+#include <kprof/app/output.h>
+#include <kprof/app/preset.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,43 +15,50 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define BEAM_FILE   "kprof_sample.beam"
+#define COOKIE_FILE ".erlang.cookie" /* of its home; must be for its owner only */
+
 #define READY_MS 20000
 #define STOP_MS  3000
+#define SLOW_NS  20000000u /* unless the operator says otherwise */
 
 struct demo {
     pid_t pid;
     char dir[64], node[128], cookie[40];
 };
 
-static const struct {
-    const char *name, *mfa;
-} tiers[] = {
-    {"handle", "kprof_sample:handle/1"},
-    {"parsing", "kprof_sample:parsing/1"},
-    {"db", "kprof_sample:db/2"},
-    {"accounting", "kprof_sample:accounting/2"},
-    {"formatter", "kprof_sample:formatter/1"},
-};
-
 void demo_defaults(struct options *o)
 {
+    struct preset_set sample;
+    struct err e;
+
+    if (!o->slow_ns)
+        o->slow_ns = SLOW_NS;
     if (o->n_tiers)
         return;
-    for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++) {
-        snprintf(o->tier[i].name, sizeof o->tier[i].name, "%s", tiers[i].name);
-        snprintf(o->tier[i].mfa, sizeof o->tier[i].mfa, "%s", tiers[i].mfa);
-    }
-    o->n_tiers = sizeof tiers / sizeof *tiers;
-    if (!o->identity)
-        o->identity = strdup("kprof_sample:db/2 arg(1)");
+    if (preset_make("sample", NULL, &sample, &e) < 0)
+        abort(); /* it is in the table */
+    preset_fill(&sample, o);
 }
 
-static int write_module(struct demo *d, struct err *e)
+/* A new file of the sample node's own directory, its owner's only. */
+static int write_file(const struct demo *d, const char *name, const void *bytes, size_t len,
+                      struct err *e)
 {
     char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", d->dir, name);
+    int fd = output_open(path, OUTPUT_NEW, e);
+    int rc = fd < 0 ? -1 : output_write(fd, path, bytes, len, e);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static int write_files(struct demo *d, struct err *e)
+{
     size_t len;
     const uint8_t *beam = agent_sample(&len);
-    int rc = -1;
 
     if (!beam)
         return err_set(e,
@@ -59,26 +68,32 @@ static int write_module(struct demo *d, struct err *e)
         d->dir[0] = 0;
         return err_set(e, "cannot make a directory in /tmp: %s", strerror(errno));
     }
-    snprintf(path, sizeof path, "%s/kprof_sample.beam", d->dir);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0 && write(fd, beam, len) == (ssize_t)len)
-        rc = 0;
-    else
-        err_set(e, "cannot write %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return rc;
+    if (write_file(d, BEAM_FILE, beam, len, e) < 0)
+        return -1;
+    return write_file(d, COOKIE_FILE, d->cookie, strlen(d->cookie), e);
+}
+
+static void remove_files(const struct demo *d)
+{
+    static const char *const name[] = {BEAM_FILE, COOKIE_FILE};
+    char path[128];
+
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        snprintf(path, sizeof path, "%s/%s", d->dir, name[i]);
+        unlink(path);
+    }
+    rmdir(d->dir);
 }
 
 static void run_erl(const struct demo *d, uint32_t rate, int out, pid_t parent)
 {
-    char rate_text[16], parent_text[16], flags[80];
+    char rate_text[16], parent_text[16];
 
     snprintf(rate_text, sizeof rate_text, "%u", rate);
     snprintf(parent_text, sizeof parent_text, "%ld", (long)parent);
-    snprintf(flags, sizeof flags, "-setcookie %s", d->cookie);
-    setenv("ERL_AFLAGS", flags, 1); /* not on the command line, where ps shows it */
-    setsid();                       /* the terminal's ^C is for us, not for it */
+    unsetenv("ERL_AFLAGS");
+    setenv("HOME", d->dir, 1); /* the cookie is there: flags, ERL_AFLAGS too, are what ps shows */
+    setsid();                  /* the terminal's ^C is for us, not for it */
     int null = open("/dev/null", O_RDWR);
     dup2(null, 0);
     dup2(out, 1);
@@ -138,7 +153,7 @@ struct demo *demo_start(uint32_t rate, struct err *e)
     if (!d)
         abort();
     make_names(d);
-    if (write_module(d, e) < 0)
+    if (write_files(d, e) < 0)
         goto fail;
     if (pipe2(out, O_CLOEXEC) < 0) {
         err_set(e, "cannot make a pipe: %s", strerror(errno));
@@ -180,8 +195,6 @@ static bool gone_within(pid_t pid, int ms)
 
 void demo_stop(struct demo *d)
 {
-    char path[128];
-
     if (!d)
         return;
     if (d->pid > 0) {
@@ -191,11 +204,8 @@ void demo_stop(struct demo *d)
             waitpid(d->pid, NULL, 0);
         }
     }
-    if (d->dir[0]) {
-        snprintf(path, sizeof path, "%s/kprof_sample.beam", d->dir);
-        unlink(path);
-        rmdir(d->dir);
-    }
+    if (d->dir[0])
+        remove_files(d);
     memset(d->cookie, 0, sizeof d->cookie);
     free(d);
 }

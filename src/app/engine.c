@@ -12,6 +12,7 @@
 #define RING_RECORDS  ((size_t)1 << 17)
 #define NAMES_MAX     100000u
 #define NAMES_BYTES   ((size_t)24 << 20)
+#define ARGS_BYTES    ((size_t)8 << 20)
 #define POLL_EVENTS   16384u
 #define DEAD_AFTER_NS 1000000000u
 #define FULL_WAIT_US  500
@@ -29,13 +30,22 @@ static bool ring_wait(void *arg)
 {
     struct engine *g = arg;
 
-    if (g->full_waits++ >= FULL_WAITS)
+    if (ring_capacity(g->ring) < RING_RECORDS || g->full_waits++ >= FULL_WAITS)
         return false;
     wake(g);
     usleep(FULL_WAIT_US);
     if (ring_fill(g->ring) < ring_capacity(g->ring))
         g->full_waits = 0;
     return true;
+}
+
+/* A test makes it tiny, and then waits for nobody, so that we cannot follow. */
+static size_t ring_records(void)
+{
+    const char *test = getenv("KPROF_TEST_RING");
+    long n = test ? strtol(test, NULL, 10) : 0;
+
+    return n > 0 && n < (long)RING_RECORDS ? (size_t)n : RING_RECORDS;
 }
 
 struct engine *engine_new(const struct options *o, const struct engine_hooks *hooks, struct err *e)
@@ -54,20 +64,30 @@ struct engine *engine_new(const struct options *o, const struct engine_hooks *ho
     }
     core_limits_default(&l);
     g->names = intern_new(NAMES_MAX, NAMES_BYTES);
-    g->ring = ring_new(RING_RECORDS, sizeof(struct event));
+    g->ring = ring_new(ring_records(), sizeof(struct event));
     g->core = core_new(&l, g->names);
     g->stream = stream_new(g->ring, g->names);
-    core_set_slow(g->core, o->slow_ns);
+    g->scraps = scraps_new(ARGS_BYTES);
+    stream_keep_args(g->stream, g->scraps);
+    core_set_scraps(g->core, g->scraps);
+    engine_set_slow(g, o->slow_ns);
     core_set_returns(g->core, o->returns);
     g->wish.lean = o->returns == RETURNS_LEAN;
     g->wish.tracing = true;
+    g->wish.args = o->slow_args;
     g->wish.sample = o->sample;
     g->wish.max_age_ms = o->max_age_ns / 1000000u;
     g->wish.max_rate = o->max_rate;
+    guard_init(&g->guard, o->max_age_ns);
+    g->wish.max_cost_ppm = o->max_overhead_ppm;
     g->wish.cooldown_ms = o->cooldown_ns / 1000000u;
     g->wish.entry = WISH_NO_ENTRY;
     g->begun_ns = clock_mono_ns();
     if (o->record && !(g->recorder = recorder_open(o->record, e))) {
+        engine_free(g);
+        return NULL;
+    }
+    if (o->slow_log && !(g->slow_log = slow_log_open(o->slow_log, e))) {
         engine_free(g);
         return NULL;
     }
@@ -82,13 +102,19 @@ void engine_free(struct engine *g)
     if (!g)
         return;
     engine_detach(g, &ignored);
+    g->hooks = (struct engine_hooks){0}; /* what they lead to may be gone */
+    engine_pump_slow(g, true);
+    slow_log_close(g->slow_log);
     if (g->recorder && recorder_close(g->recorder, &e) < 0)
         fprintf(stderr, "kprof-top: %s\n", e.text);
     replay_close(g->replay);
+    compare_free(g->compare);
     stream_free(g->stream);
     core_free(g->core);
     ring_free(g->ring);
     intern_free(g->names);
+    catalog_free(g->look.catalog);
+    scraps_free(g->scraps);
     close(g->pipe[0]);
     close(g->pipe[1]);
     free(g);
@@ -110,6 +136,7 @@ int engine_attach(struct engine *g, const char *node, const char *cookie, struct
                               .timeout_ms = 5000,
                               .force = g->o->force,
                               .who = g->who,
+                              .pause_ms = (uint32_t)(g->o->lease_ns / 1000000u),
                               .stream = g->stream,
                               .recorder = g->recorder,
                               .wake = wake,
@@ -161,14 +188,31 @@ static void ask_dead_ones(struct engine *g)
         control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
 }
 
-static void take_notes(struct engine *g)
+/* "breaker open: REASON; next try in N s": how long it is still, the heartbeats tell. */
+static void take_reason(struct engine *g, const char *text)
+{
+    static const char before[] = "breaker open: ";
+    const char *from =
+        strncmp(text, before, sizeof before - 1) == 0 ? text + sizeof before - 1 : text;
+
+    err_copy(g->breaker_reason, sizeof g->breaker_reason, from);
+    char *next = strstr(g->breaker_reason, "; next try in ");
+    if (next)
+        *next = 0;
+}
+
+void engine_take_notes(struct engine *g)
 {
     struct stream_note n;
 
     while (stream_take_note(g->stream, &n)) {
         engine_log(g, n.text);
+        if (strcmp(n.tag, "relay_died") == 0) { /* it stays off until someone wants it again */
+            g->wish.tracing = false;
+            engine_push_wish(g);
+        }
         if (strcmp(n.tag, "overload") == 0)
-            err_copy(g->breaker_reason, sizeof g->breaker_reason, n.text);
+            take_reason(g, n.text);
     }
 }
 
@@ -212,11 +256,17 @@ bool engine_poll(struct engine *g)
         engine_result(g, r);
         result_release(r);
     }
-    take_notes(g);
-    if (g->control)
+    engine_take_notes(g);
+    engine_poll_look(g);
+    if (g->control) {
+        engine_listen(g);
+        engine_guard(g);
         advance(g);
+    }
     bury(g);
     ask_dead_ones(g);
+    engine_point_poll(g);
+    engine_pump_slow(g, false);
     return ring_fill(g->ring) > 0 || (g->replay && g->state != ENGINE_REPLAYED);
 }
 
@@ -229,6 +279,7 @@ void engine_settle(struct engine *g, int timeout_ms)
     uint64_t offs = f.offs;
     if (g->state != ENGINE_UP || !g->tracing)
         return;
+    uint64_t since = core_now(g->core);
     g->wish.tracing = false;
     engine_push_wish(g);
     while (f.offs == offs && clock_mono_ns() < until && g->state == ENGINE_UP) {
@@ -238,6 +289,7 @@ void engine_settle(struct engine *g, int timeout_ms)
     }
     while (engine_poll(g))
         ;
+    core_gap_forget(g->core, since);
     core_advance(g->core, core_now(g->core) + SETTLE_LAG_NS);
 }
 

@@ -1,20 +1,25 @@
-/* The engine's inside, shared by engine.c, engine_wish.c, engine_view.c,
- * engine_who.c and engine_replay.c only.
- */
+/* The engine's inside, shared by engine.c and its parts, engine_*.c, only. */
 #ifndef KPROF_APP_ENGINE_IMPL_H
 #define KPROF_APP_ENGINE_IMPL_H
 
 #include <kprof/app/control.h>
 #include <kprof/app/engine.h>
 #include <kprof/app/meta.h>
+#include <kprof/app/slow_log.h>
 #include <kprof/base/intern.h>
 #include <kprof/base/ring.h>
+#include <kprof/base/scrap.h>
+#include <kprof/core/compare.h>
+#include <kprof/core/guard.h>
 #include <kprof/trace/record.h>
 #include <kprof/trace/stream.h>
 
 #define ENGINE_LOG 100
 /* Batches are at most this late: time is not pushed on before they can have come. */
 #define SETTLE_LAG_NS 150000000u
+
+/* Without a word for so long the node is called silent: it tells twice a second that it lives. */
+#define ENGINE_SILENCE_NS 3000000000u
 
 #define ENGINE_WHO 128
 
@@ -23,16 +28,30 @@ struct engine_who {
     char name[ASK_WHO_BYTES]; /* "": asked, not known */
 };
 
+/* What the picker needs of the node: its catalog, how often what is in sight is called. */
+struct engine_look {
+    struct catalog *catalog;      /* NULL: never asked for */
+    bool open;                    /* somebody looks at it */
+    uint16_t gen;                 /* of the catalog: pages of an older one are dropped */
+    uint32_t counted[LOOK_RATES]; /* numbers of the functions whose calls are counted now, */
+    size_t counted_n;             /* 0: none */
+    uint64_t take_at_ns;          /* when to ask for the counts; 0: not begun */
+    uint32_t version;             /* goes up when the catalog has changed */
+    char preset[256];             /* the one to take when the node has said what it has */
+};
+
 struct engine {
     const struct options *o;
     struct engine_hooks hooks;
     struct intern *names;
+    struct scraps *scraps; /* arguments of calls */
     struct ring *ring;
     struct core *core;
     struct stream *stream;
     struct recorder *recorder;
     struct control *control;
     struct replay *replay;
+    struct compare *compare; /* what snapshots are compared with; NULL: nothing */
     int pipe[2];
     unsigned full_waits; /* reader thread's */
 
@@ -44,16 +63,17 @@ struct engine {
     struct wish wish;
     char good_rule[WISH_RULE_BYTES]; /* the identity rule that the target took last */
     uint64_t wish_gen, configured_gen, identity_gen; /* of the rule that was typed last; 0: said */
+    uint64_t slow_ns;                                /* the threshold in force; 0: none */
     char trouble[600], rule_error[400], missing[400], state_line[200];
 
     uint64_t dead_pid[ASK_PIDS], dead_due_ns; /* known dead, not yet told to core */
     size_t dead_n;
 
     uint64_t begun_ns, target_now_ns, dead_next_ns, retry_at_ns;
-    uint64_t replay_first_ns,
-        replay_begun_ns;     /* stamps of the recording against our clock, for pace */
+    /* A replay's pace: at replay_since_ns of our clock it stood at the stamp replay_at_ns. */
+    uint64_t replay_at_ns, replay_since_ns;
+    double replay_speed;     /* 0: all at once */
     uint64_t replay_core_ns; /* target time of the recording's first event */
-    bool replay_paced;
     struct {
         char kind;
         bool waiting;
@@ -69,8 +89,24 @@ struct engine {
     uint64_t why_next_ns;                 /* one at a time: each counts for a second */
     struct engine_who who_of[ENGINE_WHO]; /* round robin */
     size_t who_n;
+    struct {
+        bool active, asked; /* a capture is under way; its state was asked for */
+        uint16_t tier;
+        uint64_t next_ns;
+    } point;
     uint64_t who_next_ns;
+    struct slow_log *slow_log; /* NULL: none */
+    uint64_t slow_seq;         /* the last slow call that was written or left out */
+    uint64_t slow_missed;      /* left out since the last line */
+    uint64_t slow_next_ns, slow_second_ns;
+    unsigned slow_lines; /* in that second */
+    struct engine_look look;
     char breaker_reason[120]; /* why it opened last */
+    uint64_t polled_ns, heard_ns,
+        heard_batches; /* our clock: the last poll; the node's last word */
+    bool silent;
+    struct guard guard;
+    uint64_t guard_next_ns;
     struct {
         uint64_t wall_ns;
         char text[400];
@@ -79,11 +115,27 @@ struct engine {
 };
 
 void engine_log(struct engine *g, const char *text);
-void engine_push_wish(struct engine *g); /* to control, and into the recording */
+void engine_say(struct engine *g, const char *text, bool is_error); /* on the message line */
+/* The node is not heard any more: since its last word nothing is known. Recorded, too. */
+void engine_gap(struct engine *g, enum gap_reason reason);
+void engine_set_slow(struct engine *g, uint64_t ns);
+void engine_take_notes(struct engine *g); /* what the agent said, into the log */
+void engine_listen(struct engine *g);     /* is the node silent? */
+void engine_guard(struct engine *g);      /* are we the ones who cannot follow? */
+void engine_push_wish(struct engine *g);  /* to control, and into the recording */
 void engine_result(struct engine *g, struct result *r);
 void engine_record_meta(struct engine *g);
 void engine_name_slow(struct engine *g, struct snapshot *s, uint64_t now_ns);
+uint64_t engine_wall_of_core(const struct engine *g); /* our wall clock at core_now */
+void engine_pump_slow(struct engine *g, bool all);    /* all: nothing waits for its name any more */
+void engine_point_poll(struct engine *g);
+void engine_take_capture(struct engine *g, struct result *r);
 void engine_take_who(struct engine *g, const struct result *r);
-void replay_pump(struct engine *g); /* feeds the next frames of the recording */
+void replay_pump(struct engine *g);   /* feeds the next frames of the recording */
+void replay_toggle(struct engine *g); /* holds it, or lets it go on */
+void replay_faster(struct engine *g, bool faster);
+void engine_take_look(struct engine *g, const struct result *r);
+void engine_take_exist(struct engine *g, const struct result *r);
+void engine_poll_look(struct engine *g);
 
 #endif

@@ -6,16 +6,23 @@
 #include <string.h>
 
 #define FRAMES_A_POLL 256
+#define SPEED_LEAST   0.125
+#define SPEED_MOST    1024.0
 
 int engine_replay(struct engine *g, const char *path, struct err *e)
 {
     g->replay = replay_open(path, e);
     if (!g->replay)
         return -1;
-    g->replay_paced = !g->o->batch;
+    g->replay_speed = g->o->batch ? 0 : g->o->speed;
     g->state = ENGINE_UP;
     g->tracing = true;
     return 0;
+}
+
+double engine_replay_share(const struct engine *g)
+{
+    return g->replay ? replay_share(g->replay) : 1;
 }
 
 /* The recording's tiers become ours, by their numbers. */
@@ -45,6 +52,7 @@ static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
     g->wish.sample = m.sample;
 }
 
+/* What was found out here, not told by the agent: processes found dead, the node lost. */
 static void take_exits(struct engine *g, const uint8_t *bytes, size_t n)
 {
     for (size_t at = 0; at + sizeof(struct event) <= n; at += sizeof(struct event)) {
@@ -52,6 +60,8 @@ static void take_exits(struct engine *g, const uint8_t *bytes, size_t n)
         memcpy(&ev, bytes + at, sizeof ev);
         if (ev.kind == EVENT_EXIT)
             core_feed(g->core, &ev, 1);
+        else if (ev.kind == EVENT_GAP && ev.ident == GAP_LOST)
+            core_gap(g->core, ev.ts_ns, GAP_LOST);
     }
 }
 
@@ -61,8 +71,9 @@ static void drain(struct engine *g)
     size_t n;
 
     while ((n = ring_peek(g->ring, &ready)) > 0) {
-        if (!g->replay_core_ns)
-            g->replay_core_ns = ((const struct event *)ready)->ts_ns;
+        const struct event *first = ready;
+        if (!g->replay_core_ns && first->kind != EVENT_GAP && first->kind != EVENT_MARK)
+            g->replay_core_ns = first->ts_ns;
         core_feed(g->core, ready, n);
         ring_consume(g->ring, n);
     }
@@ -73,22 +84,53 @@ static void the_end(struct engine *g)
     struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
     core_feed(g->core, &off, 1);
+    core_gap_forget(g->core, core_now(g->core));
     core_advance(g->core, core_now(g->core) + SETTLE_LAG_NS);
     g->state = ENGINE_REPLAYED;
     g->tracing = false;
     engine_log(g, "end of the recording");
 }
 
-/* Paced: is it this frame's time yet? */
-static bool due(struct engine *g, uint64_t stamp_ns)
+/* The stamp that is due now; while it is held, the one at which it was. */
+static uint64_t pace(const struct engine *g, uint64_t now_ns)
+{
+    double since = g->tracing ? (double)(now_ns - g->replay_since_ns) : 0;
+    return g->replay_at_ns + (uint64_t)(since * g->replay_speed);
+}
+
+/* Before the pace changes: from here on it is counted anew. */
+static void pace_from_here(struct engine *g)
 {
     uint64_t now = clock_mono_ns();
+    g->replay_at_ns = g->replay_speed > 0 ? pace(g, now) : g->frame.stamp_ns;
+    g->replay_since_ns = now;
+}
 
-    if (!g->replay_first_ns) {
-        g->replay_first_ns = stamp_ns;
-        g->replay_begun_ns = now;
+/* Is it this frame's time yet? */
+static bool due(struct engine *g, uint64_t stamp_ns)
+{
+    if (!g->replay_since_ns) {
+        g->replay_at_ns = stamp_ns;
+        g->replay_since_ns = clock_mono_ns();
     }
-    return !g->replay_paced || stamp_ns - g->replay_first_ns <= now - g->replay_begun_ns;
+    return g->tracing && (g->replay_speed <= 0 || stamp_ns <= pace(g, clock_mono_ns()));
+}
+
+void replay_toggle(struct engine *g)
+{
+    if (g->state == ENGINE_REPLAYED)
+        return;
+    pace_from_here(g);
+    g->tracing = !g->tracing;
+}
+
+void replay_faster(struct engine *g, bool faster)
+{
+    double v = g->replay_speed;
+
+    pace_from_here(g);
+    v = faster ? v * 2 : v > 0 ? v / 2 : SPEED_MOST;
+    g->replay_speed = v > SPEED_MOST ? 0 : v > 0 && v < SPEED_LEAST ? SPEED_LEAST : v;
 }
 
 static void take_frame(struct engine *g)
@@ -106,10 +148,19 @@ static void take_frame(struct engine *g)
     case RECORD_EVENTS:
         stream_feed(g->stream, g->frame.bytes, g->frame.n, g->frame.stamp_ns, &rest, &ref);
         drain(g);
+        engine_pump_slow(g, false);
         break;
     default:
         break; /* a newer version's frame */
     }
+}
+
+/* Without a screen --duration is that much of the recording. */
+static bool enough(const struct engine *g)
+{
+    uint64_t most = g->o->batch ? g->o->duration_ns : 0;
+
+    return most && g->replay_core_ns && core_now(g->core) - g->replay_core_ns >= most;
 }
 
 void replay_pump(struct engine *g)
@@ -131,5 +182,7 @@ void replay_pump(struct engine *g)
         if (g->frame.waiting)
             return;
         take_frame(g);
+        if (enough(g))
+            the_end(g);
     }
 }

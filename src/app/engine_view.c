@@ -28,6 +28,11 @@ static void fill_node(struct engine *g, struct snap_node *n)
     n->connected = g->state == ENGINE_UP || g->state == ENGINE_REPLAYED;
     n->tracing = g->tracing;
     n->scheduler_use = -1;
+    if (g->replay) {
+        n->replay = true;
+        n->replay_share = replay_share(g->replay);
+        n->replay_speed = g->replay_speed;
+    }
     if (stream_heartbeat(g->stream, &b)) {
         n->uptime_s = b.uptime_ms / 1000;
         n->run_queue = b.run_queue;
@@ -46,6 +51,9 @@ static void fill_node(struct engine *g, struct snap_node *n)
         err_copy(n->state, sizeof n->state, "end of the recording");
     } else if (g->state == ENGINE_CONNECTING) {
         snprintf(n->state, sizeof n->state, "connecting to %.150s ...", g->node);
+    } else if (g->silent) {
+        n->silent_s = (double)(clock_mono_ns() - g->heard_ns) / 1e9;
+        snprintf(n->state, sizeof n->state, "NO WORD from %.150s for %.0f s", g->node, n->silent_s);
     }
 }
 
@@ -55,19 +63,36 @@ static void fill_breaker(struct engine *g, struct snapshot *s)
     struct heartbeat b;
     struct snap_breaker *k = &s->breaker;
 
-    s->sample = g->wish.sample ? g->wish.sample : 1;
+    s->sample = s->sample_asked = g->wish.sample ? g->wish.sample : 1;
     if (!stream_heartbeat(g->stream, &b))
         return;
+    engine_take_notes(g); /* why came before that it is so */
     k->state = b.breaker == 1 ? BREAKER_OPEN : b.breaker == 2 ? BREAKER_HALF_OPEN : BREAKER_CLOSED;
     k->trips = b.trips;
-    if (k->state != BREAKER_CLOSED)
+    if (k->trips) /* also when it has closed since: nobody may have looked meanwhile */
         err_copy(k->reason, sizeof k->reason, g->breaker_reason);
+    k->pause_s = k->state == BREAKER_OPEN ? (double)b.pause_ms / 1e3 : 0;
     if (k->state == BREAKER_OPEN && !g->replay) {
         double since_ms = (double)(clock_mono_ns() - b.received_ns) / 1e6;
         k->next_try_s = (double)b.next_ms > since_ms ? ((double)b.next_ms - since_ms) / 1e3 : 0;
     }
     if (b.sample)
         s->sample = b.sample;
+    if (s->sample > s->sample_asked)
+        s->sample_why = (enum sample_why)b.sample_why;
+}
+
+static void fill_cost(struct engine *g, struct snap_cost *c)
+{
+    struct heartbeat b;
+
+    c->limit_percent = g->replay ? 0 : (double)g->wish.max_cost_ppm / 1e4;
+    if (!stream_heartbeat(g->stream, &b) || !b.call_ns)
+        return;
+    c->known = true;
+    c->assumed = b.cost_assumed;
+    c->percent = b.cost_ppm / 1e4;
+    c->call_ns = b.call_ns;
 }
 
 static size_t fill_log(struct engine *g, struct snap_log *to, size_t max)
@@ -110,32 +135,44 @@ static void why_all(struct engine *g, const struct snapshot *s)
 {
     uint64_t now_ns = clock_mono_ns();
 
-    if (!g->control || !g->tracing || s->final || s->breaker.state != BREAKER_CLOSED)
+    if (!g->control || !g->tracing || s->final || s->time.past ||
+        s->breaker.state != BREAKER_CLOSED)
         return;
     for (size_t i = 0; i < s->n_rows; i++)
         if (!s->rows[i].ident && s->rows[i].tier < EVENT_TIERS)
             why_empty(g, &s->rows[i], now_ns);
 }
 
-struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
+void engine_keep_hists(struct engine *g, bool on)
+{
+    core_keep_hists(g->core, on);
+}
+
+uint64_t engine_wall_of_core(const struct engine *g)
+{
+    uint64_t now = core_now(g->core);
+
+    if (g->replay)
+        return g->meta.wall_ns + (now - g->replay_core_ns);
+    return clock_wall_ns() - (g->target_now_ns > now ? g->target_now_ns - now : 0);
+}
+
+static struct snapshot *make(struct engine *g, const struct look *look, bool final)
 {
     struct stream_figures f;
     struct snap_log lines[ENGINE_LOG];
-    uint64_t wall = clock_wall_ns(), behind = 0;
+    uint64_t wall = engine_wall_of_core(g);
 
     stream_figures(g->stream, &f);
-    if (g->replay)
-        wall = g->meta.wall_ns + (core_now(g->core) - g->replay_core_ns);
-    else if (g->target_now_ns > core_now(g->core))
-        behind = g->target_now_ns - core_now(g->core);
-    struct snapshot *s = core_snapshot(g->core, w, wall - behind);
-    s->wall_ns = wall;
+    struct snapshot *s = core_look(g->core, look, wall);
+    s->wall_ns = g->replay ? wall : clock_wall_ns();
     s->final = final;
     s->elapsed_s = g->replay ? (double)(core_now(g->core) - g->replay_core_ns) / 1e9
                              : (double)(clock_mono_ns() - g->begun_ns) / 1e9;
     fill_rate(g, &f);
     fill_node(g, &s->node);
     fill_breaker(g, s);
+    fill_cost(g, &s->cost);
     s->lean = g->wish.lean;
     s->events_per_s = g->events_per_s;
     s->lag_ms = f.lag_ns > 0 ? (double)f.lag_ns / 1e6 : 0;
@@ -146,5 +183,18 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
     why_all(g, s);
     engine_name_slow(g, s, clock_mono_ns());
     snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));
+    if (g->compare)
+        compare_apply(g->compare, s);
     return s;
+}
+
+struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
+{
+    struct look l = {.window = w};
+    return make(g, &l, final);
+}
+
+struct snapshot *engine_look(struct engine *g, const struct look *look)
+{
+    return make(g, look, false);
 }

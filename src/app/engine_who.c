@@ -1,10 +1,10 @@
-/* Who ran the slow calls: names of processes, asked of the node once and kept as long as there is
- * room. */
+/* Who runs the slow calls, and those open for long: names of processes, asked of the node once and
+ * kept as long as there is room. */
 #include "engine_impl.h"
 
 #include <string.h>
 
-enum { WHO_ASK_NS = 500000000 };
+enum { WHO_ASK_NS = 500000000, WHO_OPEN = 20, WHO_OPEN_US = 1000000 };
 
 static struct engine_who *find(struct engine *g, uint64_t pid)
 {
@@ -20,6 +20,16 @@ static const char *name_of(void *arg, uint64_t pid)
     return w && w->name[0] ? w->name : NULL;
 }
 
+static void want(struct engine *g, uint64_t pid, uint64_t *pids, size_t *n)
+{
+    if (find(g, pid))
+        return;
+    struct engine_who *w = &g->who_of[g->who_n++ % ENGINE_WHO];
+    w->pid = pid;
+    w->name[0] = 0;
+    pids[(*n)++] = pid;
+}
+
 /* Names what is known; asks for the newest that are not, a few at a time, before they are gone. */
 void engine_name_slow(struct engine *g, struct snapshot *s, uint64_t now_ns)
 {
@@ -30,12 +40,11 @@ void engine_name_slow(struct engine *g, struct snapshot *s, uint64_t now_ns)
     if (!g->control || g->state != ENGINE_UP || now_ns < g->who_next_ns)
         return;
     for (size_t i = 0; i < s->n_slow && i < ENGINE_WHO / 2 && n < ENGINE_WHO / 4; i++) {
-        if (find(g, s->slow[i].pid))
-            continue;
-        struct engine_who *w = &g->who_of[g->who_n++ % ENGINE_WHO];
-        w->pid = s->slow[i].pid;
-        w->name[0] = 0;
-        pids[n++] = w->pid;
+        want(g, s->slow[i].pid, pids, &n);
+    }
+    for (size_t i = 0; i < s->n_open && i < WHO_OPEN && n < ENGINE_WHO / 4; i++) {
+        if (s->open[i].age_us >= WHO_OPEN_US)
+            want(g, s->open[i].pid, pids, &n);
     }
     if (n) {
         g->who_next_ns = now_ns + WHO_ASK_NS;
@@ -58,4 +67,10 @@ void engine_take_who(struct engine *g, const struct result *r)
         }
         line = end ? end + 1 : NULL;
     }
+}
+
+void engine_stack(struct engine *g, uint64_t pid)
+{
+    if (g->control && g->state == ENGINE_UP)
+        control_ask(g->control, CONTROL_STACK, 0, NULL, &pid, 1);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void say(struct engine *g, const char *text, bool is_error)
+void engine_say(struct engine *g, const char *text, bool is_error)
 {
     if (g->hooks.message)
         g->hooks.message(g->hooks.arg, text, is_error);
@@ -154,8 +154,13 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
 
 void engine_toggle(struct engine *g)
 {
+    if (g->replay) {
+        replay_toggle(g);
+        return;
+    }
     g->wish.tracing = !g->wish.tracing;
-    say(g, g->wish.tracing ? "tracing on" : "tracing off: flags and tokens are taken off the node",
+    engine_say(
+        g, g->wish.tracing ? "tracing on" : "tracing off: flags and tokens are taken off the node",
         false);
     engine_push_wish(g);
 }
@@ -163,15 +168,31 @@ void engine_toggle(struct engine *g)
 void engine_sample(struct engine *g, bool up)
 {
     uint32_t n = g->wish.sample;
+    char line[100];
 
-    n = up ? (n < 100000 ? n * 2 : n) : (n > 1 ? n / 2 : 1);
+    if (g->replay) {
+        replay_faster(g, up);
+        return;
+    }
+    n = up ? (n > 1 ? n / 2 : 1) : (n < 100000 ? n * 2 : n); /* up: more requests, so 1 in fewer */
+    if (n == g->wish.sample) {
+        engine_say(g, up ? "every request is asked for already" : "fewer cannot be asked for",
+                   false);
+        return;
+    }
     g->wish.sample = n;
+    snprintf(line, sizeof line, "sampling 1/%u asked for: %s", n,
+             n == 1 ? "every request" : "whole requests, counts are scaled");
+    engine_log(g, line);
+    engine_say(g, line, false);
     engine_push_wish(g);
 }
 
 void engine_zero(struct engine *g)
 {
+    engine_pump_slow(g, true);
     core_zero(g->core);
+    g->slow_seq = 0;
     engine_log(g, "figures zeroed");
 }
 
@@ -200,7 +221,10 @@ static void connected(struct engine *g, struct result *r)
     snprintf(line, sizeof line, "attached to %.255s, OTP %.15s%s%.250s", r->info.node, r->info.otp,
              r->info.others[0] ? "; also tracing there: " : "", r->info.others);
     engine_log(g, line);
-    say(g, line, false);
+    engine_say(g, line, false);
+    if (g->wish.args)
+        engine_log(g, "--slow-args: every traced call, slow or not, copies its small arguments; "
+                      "what that costs the node is part of the cost shown");
     engine_record_meta(g);
 }
 
@@ -237,8 +261,9 @@ static void configured(struct engine *g, struct result *r)
         memcpy(g->good_rule, g->wish.identity, sizeof g->good_rule);
     if (g->identity_gen && r->gen >= g->identity_gen) {
         if (g->state == ENGINE_UP && g->tracing)
-            say(g, g->wish.identity[0] ? "the identity rule is in force" : "no identity rule",
-                false);
+            engine_say(g,
+                       g->wish.identity[0] ? "the identity rule is in force" : "no identity rule",
+                       false);
         g->identity_gen = 0;
     }
     for (size_t i = 0; i < r->config.n; i++) {
@@ -252,7 +277,7 @@ static void configured(struct engine *g, struct result *r)
         snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->tier[a->ix].name,
                  t->tier[a->ix].mfa, a->note);
         engine_log(g, line);
-        say(g, line, true);
+        engine_say(g, line, true);
         if (!g->missing[0])
             err_copy(g->missing, sizeof g->missing, line);
     }
@@ -288,7 +313,7 @@ static void why(struct engine *g, const struct result *r)
     char line[400];
     snprintf(line, sizeof line, "%.63s: %.299s", name, text);
     engine_log(g, line);
-    say(g, line, false);
+    engine_say(g, line, false);
 }
 
 #define BURY_AFTER_NS 300000000u
@@ -308,6 +333,7 @@ static void lost(struct engine *g, const struct result *r)
 
     if (g->state == ENGINE_UP) {
         core_feed(g->core, &off, 1); /* what was open there will never end for us */
+        engine_gap(g, GAP_LOST);
         engine_log(g, r->text);
     }
     g->state = ENGINE_LOST;
@@ -341,7 +367,7 @@ void engine_result(struct engine *g, struct result *r)
         break;
     case RESULT_TROUBLE:
         engine_log(g, r->text);
-        say(g, r->text, true);
+        engine_say(g, r->text, true);
         break;
     case RESULT_COMPLETIONS:
         if (g->hooks.completions)
@@ -350,11 +376,21 @@ void engine_result(struct engine *g, struct result *r)
     case RESULT_WHY:
         why(g, r);
         break;
+    case RESULT_STACK:
+        if (g->hooks.stack)
+            g->hooks.stack(g->hooks.arg, r->pids[0], r->text, r->on);
+        break;
     case RESULT_WHO:
         engine_take_who(g, r);
         break;
     case RESULT_DEAD:
         dead(g, r);
+        break;
+    case RESULT_LOOK:
+        engine_take_look(g, r);
+        break;
+    case RESULT_CAPTURE:
+        engine_take_capture(g, r);
         break;
     }
 }

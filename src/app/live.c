@@ -1,36 +1,32 @@
+#include "live_impl.h"
+
 #include <kprof/app/run.h>
 
-#include <errno.h>
-#include <fcntl.h>
+#include <kprof/app/layout.h>
+#include <kprof/app/live_preset.h>
 #include <kprof/base/clock.h>
-#include <kprof/export/export.h>
+#include <kprof/trace/look.h>
 #include <kprof/ui/term.h>
 #include <kprof/ui/ui.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#define FRESH_NS       500000000u /* a new snapshot this often */
-#define DRAWS_A_SECOND 10
-
-struct live {
-    const struct options *o;
-    struct engine *g;
-    struct ui *ui;
-    struct canvas canvas;
-    struct snapshot *snap;
-    enum window window;
-    uint64_t fresh_at_ns, drawn_ns[DRAWS_A_SECOND]; /* times of the last draws, round robin */
-    unsigned draws;
-    bool dirty, quit;
-};
+#define FRESH_NS 500000000u /* a new snapshot this often */
+#define RATES_NS 300000000u /* time for the eye to come to rest before calls are counted */
 
 static void on_message(void *arg, const char *text, bool is_error)
 {
     struct live *l = arg;
     ui_message(l->ui, text, is_error);
+    l->dirty = true;
+}
+
+static void on_presets(void *arg, const bool *can, size_t n)
+{
+    struct live *l = arg;
+    live_offer_presets(l->ui, can, n);
     l->dirty = true;
 }
 
@@ -44,6 +40,20 @@ static void on_rule_refused(void *arg, const char *rule, const char *why)
         column - 1 < at)
         at = column - 1;
     ui_reprompt(l->ui, INTENT_IDENTITY, rule, at, why);
+    l->dirty = true;
+}
+
+static void on_stack(void *arg, uint64_t pid, const char *lines, bool dead)
+{
+    struct live *l = arg;
+    ui_set_stack(l->ui, pid, lines, dead);
+    l->dirty = true;
+}
+
+static void on_captured(void *arg, struct capture *c)
+{
+    struct live *l = arg;
+    ui_set_capture(l->ui, c);
     l->dirty = true;
 }
 
@@ -85,104 +95,36 @@ static void crash_signals(void)
     sigaction(SIGABRT, &sa, NULL);
 }
 
-static void refresh(struct live *l)
+void live_look(struct live *l)
 {
-    if (l->snap && ui_is_paused(l->ui))
-        return;
+    ui_look(l->ui, l->snap, &l->look);
     snapshot_free(l->snap);
-    l->snap = engine_snapshot(l->g, l->window, false);
+    l->snap = engine_look(l->g, &l->look);
     l->fresh_at_ns = clock_mono_ns() + FRESH_NS;
     l->dirty = true;
 }
 
-static void export_to(struct live *l, const struct intent *in)
+void live_refresh(struct live *l)
 {
-    char line[700];
-    struct buf text;
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (in->force ? O_TRUNC : O_EXCL);
-    int fd = open(in->text, flags, 0600);
-
-    if (fd < 0 && errno == EEXIST && !in->force) {
-        ui_ask_overwrite(l->ui, in->text);
-        return;
-    }
-    if (fd < 0) {
-        snprintf(line, sizeof line, "cannot write %.300s: %s", in->text, strerror(errno));
-        ui_message(l->ui, line, true);
-        return;
-    }
-    buf_init(&text, 0);
-    export_write(&text, l->snap, EXPORT_TEXT, true);
-    bool ok = write(fd, text.data, text.len) == (ssize_t)text.len;
-    ok = close(fd) == 0 && ok;
-    snprintf(line, sizeof line, "%s %.300s", ok ? "written to" : "could not write all of",
-             in->text);
-    ui_message(l->ui, line, !ok);
-    buf_release(&text);
+    if (!l->snap || !ui_is_paused(l->ui))
+        live_look(l);
 }
 
-/* Carries out what a key meant. */
-static void carry_out(struct live *l, const struct intent *in)
+/* Hands on what came for the picker, asks for what is in sight. */
+static void feed_picker(struct live *l, uint64_t now)
 {
-    struct err e = {{0}};
-    int rc = 0;
+    uint32_t ids[LOOK_RATES];
+    uint32_t version = engine_catalog_version(l->g);
 
-    switch (in->kind) {
-    case INTENT_NONE:
-        return;
-    case INTENT_REDRAW:
-        break;
-    case INTENT_QUIT:
-        l->quit = true;
-        break;
-    case INTENT_TOGGLE:
-        engine_toggle(l->g);
-        break;
-    case INTENT_WINDOW:
-        l->window = in->window;
-        refresh(l);
-        break;
-    case INTENT_ZERO:
-        engine_zero(l->g);
-        refresh(l);
-        break;
-    case INTENT_EXPORT:
-        export_to(l, in);
-        break;
-    case INTENT_TIER_ADD:
-        rc = engine_tier_add(l->g, in->text, &e);
-        if (rc < 0)
-            ui_reprompt(l->ui, INTENT_TIER_ADD, in->text, strlen(in->text), e.text);
-        e.text[0] = 0;
-        rc = 0;
-        refresh(l);
-        break;
-    case INTENT_TIER_REMOVE:
-        rc = engine_tier_remove(l->g, in->tier, &e);
-        refresh(l);
-        break;
-    case INTENT_ENTRY:
-        rc = engine_entry(l->g, in->text, &e);
-        break;
-    case INTENT_IDENTITY:
-        rc = engine_identity(l->g, in->text, &e);
-        break;
-    case INTENT_COMPLETE:
-        engine_complete(l->g, in->text);
-        break;
-    case INTENT_WHY:
-        engine_why(l->g, in->tier);
-        break;
-    case INTENT_SAMPLE_UP:
-    case INTENT_SAMPLE_DOWN:
-        engine_sample(l->g, in->kind == INTENT_SAMPLE_UP);
-        break;
-    case INTENT_STACK:
-        break;
+    if (version != l->catalog_version) {
+        l->catalog_version = version;
+        ui_set_catalog(l->ui, engine_catalog(l->g));
+        l->dirty = true;
     }
-    if (rc < 0)
-        ui_message(l->ui, e.text, true);
-    l->dirty = true;
+    if (now < l->rates_at_ns)
+        return;
+    l->rates_at_ns = now + RATES_NS;
+    engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, LOOK_RATES));
 }
 
 /* At most DRAWS_A_SECOND in any second; a key's answer is drawn at once as long as that allows. */
@@ -199,6 +141,7 @@ static void draw(struct live *l, uint64_t now)
     if (rows != l->canvas.rows || cols != l->canvas.cols)
         canvas_resize(&l->canvas, rows, cols);
     ui_draw(l->ui, &l->canvas, l->snap);
+    term_theme(ui_theme(l->ui));
     term_show(&l->canvas);
     l->drawn_ns[l->draws++ % DRAWS_A_SECOND] = now;
     l->dirty = false;
@@ -209,10 +152,12 @@ static void keys(struct live *l)
     int k;
 
     while ((k = term_key()) != KEY_NONE_) {
-        struct intent in = ui_key(l->ui, k, l->snap);
+        struct mouse m = term_mouse();
+        struct intent in =
+            k == KEY_MOUSE_ ? ui_mouse(l->ui, &m, l->snap) : ui_key(l->ui, k, l->snap);
         if (k == KEY_RESIZE_)
             l->dirty = true;
-        carry_out(l, &in);
+        live_carry_out(l, &in);
     }
 }
 
@@ -226,10 +171,11 @@ static void loop(struct live *l)
         bool more = engine_poll(l->g);
         keys(l);
         uint64_t now = clock_mono_ns();
+        feed_picker(l, now);
         if (now >= end)
             break;
         if (now >= l->fresh_at_ns)
-            refresh(l);
+            live_refresh(l);
         if (l->dirty && may_draw(l, now))
             draw(l, now);
         if (!more)
@@ -241,25 +187,34 @@ static void loop(struct live *l)
 
 int run_live(const struct options *o, const struct target *t)
 {
-    struct live l = {.o = o, .window = WINDOW_10S};
+    struct live l = {.o = o, .look.window = WINDOW_10S};
     struct engine_hooks hooks = {.arg = &l,
                                  .message = on_message,
                                  .completions = on_completions,
-                                 .rule_refused = on_rule_refused};
+                                 .stack = on_stack,
+                                 .presets = on_presets,
+                                 .rule_refused = on_rule_refused,
+                                 .captured = on_captured};
     struct session_receipt receipt = {0};
     struct ui_opts uo;
     struct err e = {{0}};
     int status = 1;
 
     l.g = engine_new(o, &hooks, &e);
-    if (!l.g || term_open(o->no_color, &e) < 0)
+    if (!l.g || run_baseline(l.g, o, &e) < 0 || term_open(o->no_color, &e) < 0)
         goto out;
     crash_signals();
+    if (!o->no_mouse)
+        term_mouse_on();
     uo = (struct ui_opts){.ascii = o->ascii || !term_is_utf8(), .no_color = o->no_color};
     l.ui = ui_new(&uo);
     canvas_init(&l.canvas, 24, 80, uo.ascii);
+    layout_load(l.ui, &l.look.window);
+    if (o->theme < THEME_COUNT)
+        ui_set_theme(l.ui, o->theme);
     if (run_begin(l.g, o, t, &e) == 0) {
         loop(&l);
+        layout_save(l.ui, l.look.window);
         status = 0;
         if (engine_state(l.g) == ENGINE_FAILED) {
             err_set(&e, "%s", engine_trouble(l.g));

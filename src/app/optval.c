@@ -102,6 +102,41 @@ int optval_rate(const char *opt, const char *val, uint64_t *out, struct err *e)
     return 0;
 }
 
+int optval_percent(const char *opt, const char *val, uint32_t *out_ppm, struct err *e)
+{
+    size_t n = strspn(val, "0123456789.");
+    char *stop = NULL;
+    double v = -1;
+
+    if (strcmp(val, "none") == 0)
+        v = 0;
+    else if (n > 0 && n < 16 && *val != '.' && (!val[n] || strcmp(val + n, "%") == 0))
+        v = strtod(val, &stop);
+    if ((stop && stop != val + n) || !(v >= 0 && v <= 100) || (v > 0 && v < 0.01))
+        return err_set(e,
+                       "--%s %s: not a share of the node's time; write a percentage from 0.01 to "
+                       "100, or none",
+                       opt, optval_show(val).s);
+    *out_ppm = (uint32_t)(v * 10000 + 0.5);
+    return 0;
+}
+
+int optval_speed(const char *val, double *out, struct err *e)
+{
+    char *end = NULL;
+    double v = *val && strchr("0123456789.", *val) ? strtod(val, &end) : 0;
+    if (strcmp(val, "max") == 0) {
+        *out = 0;
+        return 0;
+    }
+    if (!(v >= 0.1 && v <= 1000) || (*end && strcmp(end, "x") != 0))
+        return err_set(
+            e, "--speed %s: not a pace; write 10 for ten times as fast (0.1 to 1000), or max",
+            optval_show(val).s);
+    *out = v;
+    return 0;
+}
+
 int optval_returns(const char *val, enum returns_mode *out, struct err *e)
 {
     if (strcmp(val, "lean") == 0 || strcmp(val, "auto") == 0)

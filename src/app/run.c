@@ -1,3 +1,4 @@
+#include <kprof/app/baseline.h>
 #include <kprof/app/run.h>
 
 #include <signal.h>
@@ -29,7 +30,8 @@ bool run_stopping(void)
     return stopping != 0;
 }
 
-int run_setup(struct engine *g, const struct options *o, struct err *e)
+/* Tiers, entry and rule of the options into the engine. */
+static int set_up(struct engine *g, const struct options *o, struct err *e)
 {
     char text[TIER_NAME_BYTES + TIER_MFA_BYTES + 2];
 
@@ -47,11 +49,21 @@ int run_setup(struct engine *g, const struct options *o, struct err *e)
     return 0;
 }
 
+int run_baseline(struct engine *g, const struct options *o, struct err *e)
+{
+    const char *slash = o->baseline ? strrchr(o->baseline, '/') : NULL;
+    struct snapshot *s = o->baseline ? baseline_load(o->baseline, e) : NULL;
+
+    if (s)
+        engine_compare(g, s, slash ? slash + 1 : o->baseline);
+    return o->baseline && !s ? -1 : 0;
+}
+
 int run_begin(struct engine *g, const struct options *o, const struct target *t, struct err *e)
 {
     if (!t->node)
         return engine_replay(g, o->replay, e);
-    if (run_setup(g, o, e) < 0)
+    if (set_up(g, o, e) < 0)
         return -1;
     return engine_attach(g, t->node, t->cookie, e);
 }

@@ -1,6 +1,7 @@
 #include <kprof/base/buf.h>
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,15 +81,8 @@ void buf_addch(struct buf *b, char c)
     buf_add(b, &c, 1);
 }
 
-void buf_addf(struct buf *b, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    buf_vaddf(b, fmt, ap);
-    va_end(ap);
-}
-
-void buf_vaddf(struct buf *b, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void add_formatted(struct buf *b, const char *fmt,
+                                                                va_list ap)
 {
     va_list again;
     va_copy(again, ap);
@@ -108,4 +102,20 @@ void buf_vaddf(struct buf *b, const char *fmt, va_list ap)
     b->len += n;
 out:
     va_end(again);
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add_formatted(b, fmt, ap);
+    va_end(ap);
+}
+
+char *buf_dup(const char *s)
+{
+    char *copy = strdup(s);
+    if (!copy)
+        abort();
+    return copy;
 }

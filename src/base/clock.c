@@ -28,6 +28,11 @@ uint64_t clock_mono_ns(void)
     return now(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_cpu_ns(void)
+{
+    return now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 uint64_t clock_wall_ns(void)
 {
     return now(CLOCK_REALTIME);

@@ -177,7 +177,7 @@ static bool walk_to(const struct hist *h, struct walk *w, uint64_t rank)
     return false;
 }
 
-static uint64_t rank_of(double q, uint64_t count)
+uint64_t hist_rank(double q, uint64_t count)
 {
     if (!(q > 0))
         return 1;
@@ -187,16 +187,21 @@ static uint64_t rank_of(double q, uint64_t count)
     return rank < 1 ? 1 : rank >= (double)count ? count : (uint64_t)rank;
 }
 
+uint64_t hist_middle(size_t bucket, uint64_t min_ns, uint64_t max_ns)
+{
+    uint64_t low = hist_bucket_low(bucket);
+    uint64_t mid = low + (hist_bucket_high(bucket) - low) / 2;
+    return mid < min_ns ? min_ns : mid > max_ns ? max_ns : mid;
+}
+
 static uint64_t value_at(const struct hist *h, struct walk *w, double q)
 {
-    uint64_t rank = rank_of(q, h->count);
+    uint64_t rank = hist_rank(q, h->count);
     if (rank == 1)
         return h->min_ns;
     if (rank == h->count || !walk_to(h, w, rank))
         return h->max_ns;
-    uint64_t low = hist_bucket_low(w->bucket);
-    uint64_t mid = low + (hist_bucket_high(w->bucket) - low) / 2;
-    return mid < h->min_ns ? h->min_ns : mid > h->max_ns ? h->max_ns : mid;
+    return hist_middle(w->bucket, h->min_ns, h->max_ns);
 }
 
 void hist_quantiles(const struct hist *h, const double *q, uint64_t *out, size_t n)

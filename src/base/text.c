@@ -268,30 +268,6 @@ size_t text_safe(struct buf *out, const char *s, size_t n, size_t max_cols, bool
     return cols;
 }
 
-static void add_blanks(struct buf *out, size_t n)
-{
-    static const char blanks[] = "                                ";
-    for (size_t part; n > 0; n -= part) {
-        part = n < sizeof blanks - 1 ? n : sizeof blanks - 1;
-        buf_add(out, blanks, part);
-    }
-}
-
-void text_pad(struct buf *out, const char *s, size_t n, size_t cols, bool right, bool ascii)
-{
-    if (cols == 0)
-        return;
-    size_t start = out->len;
-    size_t used = text_safe(out, s, n, cols, ascii);
-    size_t end = out->len;
-    add_blanks(out, cols - used);
-    size_t blanks = out->len - end;
-    if (right && blanks > 0) {
-        memmove(out->data + start + blanks, out->data + start, end - start);
-        memset(out->data + start, ' ', blanks);
-    }
-}
-
 size_t text_width(const char *s, size_t n)
 {
     struct walk w = {.s = s, .n = n};

@@ -136,9 +136,9 @@ void calls_clear(struct calls *k)
         memset(k->args, 0, k->cap * sizeof *k->args);
 }
 
-void calls_set_args(struct calls *k, uint32_t at, uint32_t name)
+void calls_set_args(struct calls *k, uint32_t at, uint64_t ticket)
 {
     if (!k->args)
         k->args = reserve(k->cap, sizeof *k->args);
-    k->args[at] = name;
+    k->args[at] = ticket;
 }

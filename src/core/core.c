@@ -1,6 +1,7 @@
 /* The doors of core: life, tiers, feeding. */
 #include <kprof/core/state.h>
 
+#include <kprof/base/buf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,11 @@ struct core *core_new(const struct core_limits *l, const struct intern *names)
     requests_init(&c->requests, l->open_requests);
     idents_init(&c->idents, l->identities);
     windows_init(&c->windows, c->idents.cap, l->history_bytes);
+    heat_init(&c->heat);
+    trend_init(&c->trend);
     slow_init(&c->slow, l->slow_entries);
+    gaps_init(&c->gaps);
+    kept_init(&c->kept);
     return c;
 }
 
@@ -50,7 +55,11 @@ void core_free(struct core *c)
     requests_release(&c->requests);
     idents_release(&c->idents);
     windows_release(&c->windows);
+    heat_release(&c->heat);
+    trend_release(&c->trend);
     slow_release(&c->slow);
+    kept_release(&c->kept);
+    counted_release(&c->counted);
     for (int i = 0; i < TIER_MAX; i++)
         free(c->note[i]);
     free(c->sweep);
@@ -102,6 +111,11 @@ void core_tier_remove(struct core *c, uint16_t tier)
     slow_forget_tier(&c->slow, tier);
 }
 
+void core_keep_hists(struct core *c, bool on)
+{
+    c->keep_hists = on;
+}
+
 void core_tier_set_fn(struct core *c, uint16_t tier, uint32_t fn)
 {
     if (tier < c->tiers.n)
@@ -113,9 +127,7 @@ void core_tier_note(struct core *c, uint16_t tier, const char *note)
     if (tier >= c->tiers.n)
         return;
     free(c->note[tier]);
-    c->note[tier] = note ? strdup(note) : NULL;
-    if (note && !c->note[tier])
-        abort();
+    c->note[tier] = note ? buf_dup(note) : NULL;
 }
 
 void core_set_entry(struct core *c, uint16_t tier)
@@ -137,6 +149,11 @@ void core_set_returns(struct core *c, enum returns_mode m)
     if (c->tiers.returns != m)
         settle_flush(c); /* stacks of one mode say nothing to the other's returns */
     c->tiers.returns = m;
+}
+
+void core_set_scraps(struct core *c, const struct scraps *s)
+{
+    c->scraps = s;
 }
 
 void core_set_slow(struct core *c, uint64_t threshold_ns)
@@ -166,6 +183,16 @@ uint64_t core_now(const struct core *c)
     return c->now_ns;
 }
 
+void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason)
+{
+    gaps_begin(&c->gaps, at_ns, reason);
+}
+
+void core_gap_forget(struct core *c, uint64_t since_ns)
+{
+    gaps_forget(&c->gaps, since_ns);
+}
+
 /* Identities get new numbers: those of a former rule give their places back. */
 static void renumber_identities(struct core *c)
 {
@@ -189,7 +216,10 @@ void core_zero(struct core *c)
     c->r.finished = c->r.expired = 0;
     windows_advance(&c->windows, c->now_ns);
     windows_zero(&c->windows);
+    gaps_zero(&c->gaps, c->now_ns);
     slow_clear(&c->slow);
+    kept_clear(&c->kept);
+    counted_release(&c->counted);
     renumber_identities(c);
     c->next_due_ns = 0; /* seconds begin anew */
 }
@@ -218,15 +248,4 @@ size_t core_open_pids(const struct core *c, uint64_t age_ns, uint64_t *pids, siz
         }
     }
     return n;
-}
-
-bool core_pid_in_request(const struct core *c, uint64_t pid)
-{
-    uint32_t i = map_get(&c->calls.by_pid, pid);
-
-    for (uint32_t at = i == MAP_EMPTY ? CALL_NIL : c->calls.proc[i].top; at != CALL_NIL;
-         at = c->calls.call[at].below)
-        if (c->calls.call[at].kind == CALL_MEMBER)
-            return true;
-    return false;
 }

@@ -16,6 +16,7 @@ void nest_swallow(struct core *c, uint32_t into, uint32_t from)
 {
     struct request *r = &c->requests.req[into], *f = &c->requests.req[from];
 
+    keep_expired(c, from);
     if (f->state != REQ_ORPHAN) { /* it was none of its own */
         c->r.started--;
         c->r.open--;

@@ -9,6 +9,7 @@ enum {
     HAS_SELF = 8,
     HAS_SHARE = 16,
     HAS_CLIPPED = 32,
+    HAS_EXITS = 128,
     RAW_SUM = 64
 };
 enum { UNARY_MAX = 24 }; /* a quotient from here on is written as 32 plain bits */
@@ -102,9 +103,8 @@ static inline uint32_t get_rice(struct bits_in *b, unsigned k)
         b->n -= 32;
         return v;
     }
-    b->acc >>= q + 1;
+    b->acc >>= q + 1; /* at most 24 of 56 bits, and k is at most 31 */
     b->n -= q + 1;
-    fill(b);
     uint32_t low = (uint32_t)(b->acc & ((UINT64_C(1) << k) - 1));
     b->acc >>= k;
     b->n -= k;
@@ -193,23 +193,46 @@ static inline void change_bucket(struct hist *h, size_t at, uint32_t n, bool tak
         *c = *c + n < n ? UINT32_MAX : *c + n;
 }
 
-static bool get_buckets(const uint8_t *p, const uint8_t *end, struct hist *h, bool take)
+struct buckets_in {
+    struct bits_in bits;
+    uint64_t left;
+    size_t next, at;
+    unsigned kg, kc;
+    uint32_t count; /* of bucket `at` */
+    bool broken;
+};
+
+static bool buckets_begin(struct buckets_in *b, const uint8_t *p, const uint8_t *end)
 {
     uint64_t n;
 
     if (!get_varint(&p, end, &n) || n > HIST_BUCKETS || p == end)
         return false;
-    unsigned kg = *p >> 5, kc = *p & 31;
-    struct bits_in b = {p + 1, end, 0, 0};
-    size_t at = 0;
-    for (uint64_t i = 0; i < n; i++, at++) {
-        at += get_rice(&b, kg);
-        uint32_t count = get_rice(&b, kc) + 1;
-        if (at >= HIST_BUCKETS || count == 0)
-            return false;
-        change_bucket(h, at, count, take);
-    }
+    *b = (struct buckets_in){.bits = {p + 1, end, 0, 0}, .left = n, .kg = *p >> 5, .kc = *p & 31};
     return true;
+}
+
+static inline bool buckets_next(struct buckets_in *b)
+{
+    if (b->left == 0)
+        return false;
+    b->left--;
+    b->at = b->next + get_rice(&b->bits, b->kg);
+    b->count = get_rice(&b->bits, b->kc) + 1;
+    b->next = b->at + 1;
+    b->broken = b->at >= HIST_BUCKETS || b->count == 0;
+    return !b->broken;
+}
+
+static bool get_buckets(const uint8_t *p, const uint8_t *end, struct hist *h, bool take)
+{
+    struct buckets_in b;
+
+    if (!buckets_begin(&b, p, end))
+        return false;
+    while (buckets_next(&b))
+        change_bucket(h, b.at, b.count, take);
+    return !b.broken;
 }
 
 /* ---- a row ---- */
@@ -239,9 +262,13 @@ static uint8_t *put_scalars(uint8_t *o, const struct figures *f)
     struct {
         uint64_t v, as;
         uint8_t flag;
-    } opt[] = {{t->est, h->count, HAS_EST},          {t->late, 0, HAS_LATE},
-               {t->errors, 0, HAS_ERRORS},           {t->self_ns, sum, HAS_SELF},
-               {t->share_ns, t->self_ns, HAS_SHARE}, {h->clipped, 0, HAS_CLIPPED}};
+    } opt[] = {{t->est, h->count, HAS_EST},
+               {t->late, 0, HAS_LATE},
+               {t->errors, 0, HAS_ERRORS},
+               {t->self_ns, sum, HAS_SELF},
+               {t->share_ns, t->self_ns, HAS_SHARE},
+               {h->clipped, 0, HAS_CLIPPED},
+               {t->exits, 0, HAS_EXITS}};
     for (size_t i = 0; i < sizeof opt / sizeof *opt; i++)
         if (opt[i].v != opt[i].as) {
             *flags |= opt[i].flag;
@@ -288,7 +315,7 @@ static bool get_scalars(const uint8_t **p, const uint8_t *end, struct scalars *s
         memcpy(&sumsq_ns, *p, 8);
         *p += 8;
     }
-    uint64_t est = count, late = 0, errors = 0, self = sum, share = 0, clipped = 0;
+    uint64_t est = count, late = 0, errors = 0, self = sum, share = 0, clipped = 0, exits = 0;
     if ((flags & HAS_EST && !get_varint(p, end, &est)) ||
         (flags & HAS_LATE && !get_varint(p, end, &late)) ||
         (flags & HAS_ERRORS && !get_varint(p, end, &errors)) ||
@@ -296,10 +323,11 @@ static bool get_scalars(const uint8_t **p, const uint8_t *end, struct scalars *s
         return false;
     share = self;
     if ((flags & HAS_SHARE && !get_varint(p, end, &share)) ||
-        (flags & HAS_CLIPPED && !get_varint(p, end, &clipped)))
+        (flags & HAS_CLIPPED && !get_varint(p, end, &clipped)) ||
+        (flags & HAS_EXITS && !get_varint(p, end, &exits)))
         return false;
     *s = (struct scalars){
-        count, min, spread, clipped, sum_ns, sumsq_ns, {est, late, errors, self, share}};
+        count, min, spread, clipped, sum_ns, sumsq_ns, {est, late, errors, exits, self, share}};
     return true;
 }
 
@@ -309,6 +337,7 @@ static void add_scalars(struct figures *f, const struct scalars *s)
                        s->clipped);
     f->tally.est += s->t.est;
     f->tally.late += s->t.late;
+    f->tally.exits += s->t.exits;
     f->tally.errors += s->t.errors;
     f->tally.self_ns += s->t.self_ns;
     f->tally.share_ns += s->t.share_ns;
@@ -337,20 +366,25 @@ bool pack_peek(const uint8_t *p, const uint8_t *end, uint32_t *row)
     return true;
 }
 
+/* A row's body [*p, end): NULL when broken. */
+static const uint8_t *body(const uint8_t **p, const uint8_t *end)
+{
+    uint64_t row;
+
+    if (!get_varint(p, end, &row) || end - *p < 2)
+        return NULL;
+    size_t n = (size_t)((*p)[0] | (*p)[1] << 8);
+    *p += 2;
+    return (size_t)(end - *p) < n ? NULL : *p + n;
+}
+
 const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *into,
                         enum pack_what what)
 {
     struct scalars s;
-    uint64_t row;
 
-    if (!get_varint(&p, end, &row) || end - p < 2)
-        return NULL;
-    size_t n = (size_t)(p[0] | p[1] << 8);
-    p += 2;
-    if ((size_t)(end - p) < n)
-        return NULL;
-    end = p + n;
-    if (!into)
+    end = body(&p, end);
+    if (!end || !into)
         return end;
     if (!get_scalars(&p, end, &s))
         return NULL;
@@ -363,4 +397,35 @@ const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *in
     else if (!get_buckets(p, end, &into->hist, what == PACK_TAKE))
         return NULL;
     return end;
+}
+
+const uint8_t *pack_spread(const uint8_t *p, const uint8_t *end, struct figures *const into[],
+                           size_t n, double quantile, struct pack_said *said)
+{
+    struct buckets_in b;
+    struct scalars s;
+    uint64_t seen = 0;
+
+    end = body(&p, end);
+    if (!end || !get_scalars(&p, end, &s))
+        return NULL;
+    uint64_t rank = hist_rank(quantile, s.count), max = s.min + s.spread;
+    *said = (struct pack_said){s.count, s.t.est, rank == 1 ? s.min : max};
+    for (size_t i = 0; i < n; i++)
+        add_scalars(into[i], &s);
+    if (s.count == 1) {
+        for (size_t i = 0; i < n; i++)
+            change_bucket(&into[i]->hist, hist_bucket_of(s.min), 1, false);
+        return end;
+    }
+    if (!buckets_begin(&b, p, end))
+        return NULL;
+    while (buckets_next(&b)) {
+        for (size_t i = 0; i < n; i++)
+            change_bucket(&into[i]->hist, b.at, b.count, false);
+        if (seen < rank && seen + b.count >= rank && rank > 1 && rank < s.count)
+            said->value_ns = hist_middle(b.at, s.min, max);
+        seen += b.count;
+    }
+    return b.broken ? NULL : end;
 }

@@ -10,7 +10,8 @@ static uint64_t duration(const struct call *f)
     return f->end_ns - f->start_ns;
 }
 
-static void log_slow(struct core *c, uint32_t at, const struct request *r, uint16_t ident)
+static void log_slow(struct core *c, uint32_t at, const struct request *r, uint16_t ident,
+                     uint64_t kept)
 {
     const struct call *f = &c->calls.call[at];
     struct slow_entry *e = slow_new(&c->slow);
@@ -20,10 +21,13 @@ static void log_slow(struct core *c, uint32_t at, const struct request *r, uint1
     e->end_ns = f->end_ns;
     e->pid = calls_key(f->pid, f->node);
     e->duration_ns = duration(f);
-    e->args = c->calls.args ? c->calls.args[at] : 0;
+    if (c->calls.args && c->scraps)
+        scraps_get(c->scraps, c->calls.args[at], e->args, sizeof e->args);
     e->ident = ident;
     e->tier = f->tier;
     e->error = (f->flags & CALL_ERROR) != 0;
+    e->exit = (f->flags & CALL_EXIT) != 0;
+    e->kept = kept;
     if (!r)
         return;
     e->request = r->label;
@@ -31,16 +35,16 @@ static void log_slow(struct core *c, uint32_t at, const struct request *r, uint1
     if (r->state != REQ_CLOSING)
         return;
     e->request_ns = r->end_ns - r->start_ns;
-    for (uint32_t i = r->first; i != CALL_NIL && e->n_tiers < SLOW_TIERS;
-         i = c->calls.call[i].next) {
+    for (uint32_t i = r->first; i != CALL_NIL; i = c->calls.call[i].next) {
         const struct call *m = &c->calls.call[i];
         if (m->kind != CALL_MEMBER || m->flags & CALL_ON_STACK)
             continue;
-        e->tiers[e->n_tiers++] = (struct slow_tier){.start_ns = m->start_ns - r->start_ns,
-                                                    .duration_ns = duration(m),
-                                                    .pid = calls_key(m->pid, m->node),
-                                                    .tier = m->tier,
-                                                    .error = (m->flags & CALL_ERROR) != 0};
+        slow_add_call(e, &(struct slow_tier){.start_ns = m->start_ns - r->start_ns,
+                                             .duration_ns = duration(m),
+                                             .self_ns = m->self_ns,
+                                             .pid = calls_key(m->pid, m->node),
+                                             .tier = m->tier,
+                                             .error = (m->flags & CALL_ERROR) != 0});
     }
 }
 
@@ -85,13 +89,15 @@ static void settle_alone(struct core *c, uint32_t at)
     struct tally t = {.est = f->weight ? f->weight : 1,
                       .late = f->kind == CALL_LATE,
                       .errors = (f->flags & CALL_ERROR) != 0,
+                      .exits = (f->flags & CALL_EXIT) != 0,
                       .self_ns = all > f->child_ns ? all - f->child_ns : 0};
 
     if (f->kind == CALL_ASYNC)
         t.share_ns = f->self_ns; /* what it had of its request before that was settled */
     c->odd.late += t.late;
+    keep_alone(c, f);
     if (c->slow.threshold_ns && all >= c->slow.threshold_ns)
-        log_slow(c, at, NULL, f->ident);
+        log_slow(c, at, NULL, f->ident, 0);
     aggregate(c, f, f->ident, &t);
 }
 
@@ -124,6 +130,7 @@ static void close_request(struct core *c, uint32_t req, const struct call *entry
 
     r->end_ns = entry->end_ns;
     r->error = (entry->flags & CALL_ERROR) != 0;
+    r->exit = (entry->flags & CALL_EXIT) != 0;
     requests_move(&c->requests, req, REQ_CLOSING);
     r->due_ns = after(r->end_ns, c->lim.grace_ns);
     due_at(c, r->due_ns);
@@ -134,8 +141,8 @@ void settle_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum how how)
     struct call *f = &c->calls.call[at];
 
     f->end_ns = ts_ns;
-    if (how == HOW_ERROR)
-        f->flags |= CALL_ERROR;
+    if (how == HOW_ERROR || how == HOW_EXIT)
+        f->flags |= how == HOW_EXIT ? CALL_ERROR | CALL_EXIT : CALL_ERROR;
     if (how == HOW_EXPIRED)
         settle_expire_call(c, at);
     if (f->req != CALL_NIL) {
@@ -190,19 +197,21 @@ static uint64_t leave_running(struct core *c, const struct request *r, uint16_t 
     return last;
 }
 
-static void settle_member(struct core *c, uint32_t at, struct request *r, uint16_t ident)
+static void settle_member(struct core *c, uint32_t at, struct request *r, uint16_t ident,
+                          uint64_t kept)
 {
     struct call *f = &c->calls.call[at];
     bool late = r->state == REQ_CLOSING && f->start_ns > r->end_ns; /* came before the close did */
     struct tally t = {.est = r->weight,
                       .late = late,
                       .errors = (f->flags & CALL_ERROR) != 0,
+                      .exits = (f->flags & CALL_EXIT) != 0,
                       .self_ns = f->self_ns,
                       .share_ns = r->state == REQ_CLOSING ? f->child_ns : f->self_ns};
 
     c->odd.late += late;
     if (c->slow.threshold_ns && duration(f) >= c->slow.threshold_ns) {
-        log_slow(c, at, r, ident);
+        log_slow(c, at, r, ident, kept);
         r->slow_open |= r->state == REQ_OPEN;
     }
     aggregate(c, f, ident, &t);
@@ -216,21 +225,26 @@ void settle_request(struct core *c, uint32_t req)
     struct request *r = &c->requests.req[req];
     uint64_t whole = r->end_ns - r->start_ns;
     uint16_t ident = settle_ident(c, r->ident);
-    struct tally t = {.est = r->weight, .errors = r->error, .self_ns = whole, .share_ns = whole};
+    struct tally t = {.est = r->weight,
+                      .errors = r->error,
+                      .exits = r->exit,
+                      .self_ns = whole,
+                      .share_ns = whole};
 
     settle_sweep(c, r, r->end_ns);
     uint64_t last = leave_running(c, r, ident);
     settle_sweep(c, r, last);
+    uint64_t kept = keep_settled(c, req);
     windows_add(&c->windows, ROW_TOTAL, ident, whole, &t);
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next)
         if (c->calls.call[at].kind == CALL_MEMBER)
-            settle_member(c, at, r, ident);
+            settle_member(c, at, r, ident, kept);
     for (uint32_t at = r->first, next; at != CALL_NIL; at = next) {
         next = c->calls.call[at].next;
         let_go(c, at, r->weight);
     }
     if (r->slow_open)
-        slow_request_closed(&c->slow, r->key, whole);
+        slow_request_closed(&c->slow, r->key, whole, kept);
     c->r.finished++;
     c->r.open--;
     requests_free(&c->requests, req,
@@ -253,8 +267,10 @@ void settle_drain(struct core *c, uint32_t req, uint64_t until_ns)
             continue;
         }
         *link = f->next;
-        if (f->kind == CALL_MEMBER)
-            settle_member(c, at, r, ident);
+        if (f->kind == CALL_MEMBER) {
+            keep_drained(c, req, f);
+            settle_member(c, at, r, ident, 0);
+        }
         calls_free(&c->calls, at);
         r->n_calls--;
         r->ended--;
@@ -264,7 +280,7 @@ void settle_drain(struct core *c, uint32_t req, uint64_t until_ns)
     r->drain_at = twice > c->lim.request_calls ? twice : c->lim.request_calls;
 }
 
-void settle_expire(struct core *c, uint32_t req)
+static void expire(struct core *c, uint32_t req)
 {
     struct request *r = &c->requests.req[req];
 
@@ -280,12 +296,13 @@ void settle_expire(struct core *c, uint32_t req)
             calls_unlink(&c->calls, at);
         calls_free(&c->calls, at);
     }
+    keep_expired(c, req);
     c->r.expired++;
     c->r.open--;
     requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns, .dead = true});
 }
 
-void settle_drop_orphan(struct core *c, uint32_t req)
+static void drop_orphan(struct core *c, uint32_t req)
 {
     struct request *r = &c->requests.req[req];
 
@@ -303,7 +320,7 @@ void settle_drop_orphan(struct core *c, uint32_t req)
 void settle_doomed(struct core *c)
 {
     while (c->requests.list[REQ_DOOMED].oldest != REQ_NIL)
-        settle_expire(c, c->requests.list[REQ_DOOMED].oldest);
+        expire(c, c->requests.list[REQ_DOOMED].oldest);
 }
 
 static void drain_long(struct core *c)
@@ -354,13 +371,13 @@ void settle_due(struct core *c)
     if (at != REQ_NIL)
         due_at(c, t->req[at].due_ns);
     while ((at = t->list[REQ_ORPHAN].oldest) != REQ_NIL && t->req[at].due_ns <= c->now_ns)
-        settle_drop_orphan(c, at);
+        drop_orphan(c, at);
     if (at != REQ_NIL)
         due_at(c, t->req[at].due_ns);
     while ((at = t->list[REQ_OPEN].oldest) != REQ_NIL &&
            after(t->req[at].start_ns, c->lim.expire_ns) <= c->now_ns)
         if (!nest_resolve(c, at))
-            settle_expire(c, at);
+            expire(c, at);
     if (at != REQ_NIL)
         due_at(c, after(t->req[at].start_ns, c->lim.expire_ns));
     if (c->now_ns >= c->next_drain_ns)
@@ -378,10 +395,10 @@ void settle_flush(struct core *c)
     while (t->list[REQ_CLOSING].oldest != REQ_NIL)
         settle_request(c, t->list[REQ_CLOSING].oldest);
     while (t->list[REQ_ORPHAN].oldest != REQ_NIL)
-        settle_drop_orphan(c, t->list[REQ_ORPHAN].oldest);
+        drop_orphan(c, t->list[REQ_ORPHAN].oldest);
     while (t->list[REQ_OPEN].oldest != REQ_NIL)
         if (!nest_resolve(c, t->list[REQ_OPEN].oldest))
-            settle_expire(c, t->list[REQ_OPEN].oldest);
+            expire(c, t->list[REQ_OPEN].oldest);
     settle_doomed(c);
     for (uint32_t at = 0; at < c->calls.high; at++)
         if (c->calls.call[at].flags & CALL_ON_STACK)

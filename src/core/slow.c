@@ -49,13 +49,32 @@ struct slow_entry *slow_newest(const struct slow *s, uint32_t i)
     return i < s->n ? &s->entry[(s->at + s->cap - 1 - i) % s->cap] : NULL;
 }
 
-void slow_request_closed(struct slow *s, uint64_t request_key, uint64_t duration_ns)
+void slow_request_closed(struct slow *s, uint64_t request_key, uint64_t duration_ns, uint64_t kept)
 {
     struct slow_entry *e;
 
     for (uint32_t i = 0; request_key && (e = slow_newest(s, i)); i++)
-        if (e->request_key == request_key && e->request_ns == 0)
+        if (e->request_key == request_key && e->request_ns == 0) {
             e->request_ns = duration_ns;
+            e->kept = kept;
+        }
+}
+
+void slow_add_call(struct slow_entry *e, const struct slow_tier *call)
+{
+    uint8_t i = 0;
+
+    if (e->n_tiers < SLOW_TIERS)
+        e->tiers[e->n_tiers++] = *call;
+    while (i < e->n_sums && e->sums[i].tier != call->tier)
+        i++;
+    if (i == SLOW_SUMS)
+        return;
+    if (i == e->n_sums)
+        e->sums[e->n_sums++] = (struct slow_sum){.tier = call->tier};
+    e->sums[i].sum_ns += call->duration_ns;
+    e->sums[i].self_ns += call->self_ns;
+    e->sums[i].calls++;
 }
 
 void slow_forget_tier(struct slow *s, uint16_t tier)

@@ -1,18 +1,18 @@
+#include <kprof/base/clock.h>
 #include <kprof/core/window.h>
 
+#include <kprof/base/pages.h>
 #include <kprof/core/pack.h>
+#include <kprof/core/past.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SEC_NS UINT64_C(1000000000)
-
+/* least_s: what the windows up to now need of a level; that stays when history_bytes are full. It
+ * is some more than the longest window made of the level, so that what leaves a window can still be
+ * taken out of it. */
 static const struct {
-    uint32_t seconds, slots;
-} LEVEL[WIN_LEVELS] = {{1, 75}, {10, 32}, {60, 34}, {300, 37}};
-
-/* The coarsest level a window is made of: its far edge moves in steps of that. Each ring has some
- * more slots than its longest window, so that what leaves a window can still be taken out of it. */
-static const uint8_t LEVEL_OF[WINDOW_COUNT] = {0, 0, 0, 1, 2, 3, 3, 0};
+    uint32_t seconds, slots, least_s;
+} LEVEL[WIN_LEVELS] = {{1, 11100, 75}, {10, 1110, 320}, {60, 185, 34 * 60}, {300, 37, 37 * 300}};
 
 /* After a gap this long no slot can hold anything. */
 #define GAP_S ((uint64_t)300 * 37)
@@ -27,7 +27,7 @@ const char *window_name(enum window w)
 uint64_t window_ns(enum window w)
 {
     static const uint32_t seconds[WINDOW_COUNT] = {1, 10, 60, 300, 1800, 3600, 10800, 0};
-    return w < WINDOW_RUN ? seconds[w] * SEC_NS : UINT64_MAX;
+    return w < WINDOW_RUN ? seconds[w] * CLOCK_SEC_NS : UINT64_MAX;
 }
 
 /* ---- figures ---- */
@@ -57,6 +57,7 @@ void figures_merge(struct figures *into, const struct figures *from)
     hist_merge(&into->hist, &from->hist);
     into->tally.est += from->tally.est;
     into->tally.late += from->tally.late;
+    into->tally.exits += from->tally.exits;
     into->tally.errors += from->tally.errors;
     into->tally.self_ns += from->tally.self_ns;
     into->tally.share_ns += from->tally.share_ns;
@@ -92,16 +93,19 @@ static void row_free(struct row *r)
 static void slot_clear(struct windows *w, struct slot *s)
 {
     w->bytes -= s->bytes;
-    free(s->block);
+    pages_free(s->block, s->bytes);
     memset(s, 0, sizeof *s);
 }
 
 static void forget_history(struct windows *w)
 {
-    for (int l = 0; l < WIN_LEVELS; l++)
+    for (int l = 0; l < WIN_LEVELS; l++) {
         for (uint32_t i = 0; i < LEVEL[l].slots; i++)
             slot_clear(w, &w->ring[l].slot[i]);
+        w->ring[l].oldest_s = w->sec / LEVEL[l].seconds * LEVEL[l].seconds;
+    }
     w->view_valid = false;
+    w->generation++;
 }
 
 void windows_release(struct windows *w)
@@ -118,6 +122,7 @@ void windows_release(struct windows *w)
 
 void windows_zero(struct windows *w)
 {
+    w->sec = 0;
     forget_history(w);
     for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++) {
         row_free(w->row[i]);
@@ -125,7 +130,6 @@ void windows_zero(struct windows *w)
     }
     w->busy = 0;
     w->start_ns = w->zero_ns = w->now_ns;
-    w->sec = 0;
 }
 
 /* What closed slots hold of it has no row to go to any more. */
@@ -134,6 +138,7 @@ static void forget_row(struct windows *w, size_t at)
     row_free(w->row[at]);
     w->row[at] = NULL;
     w->view_valid = false;
+    w->generation++;
 }
 
 void windows_forget_tier(struct windows *w, uint16_t tier)
@@ -171,42 +176,61 @@ struct row *windows_row_new(struct windows *w, uint16_t tier, uint16_t ident)
 
 /* ---- closing seconds ---- */
 
-static bool drop_oldest(struct windows *w, int level)
+/* A slot's place follows from when it begins. */
+static struct slot *place(const struct windows *w, int level, uint64_t start_s)
 {
-    struct slot *oldest = NULL;
+    return &w->ring[level].slot[start_s / LEVEL[level].seconds % LEVEL[level].slots];
+}
 
-    for (uint32_t i = 0; i < LEVEL[level].slots; i++) {
-        struct slot *s = &w->ring[level].slot[i];
-        if (s->block && (!oldest || s->start_s < oldest->start_s))
-            oldest = s;
+/* Drops the oldest block of those that end by until_s. Empty slots before it go as well: what is
+ * left of a level has no holes. False: there is none. */
+static bool drop_oldest(struct windows *w, int level, uint64_t until_s)
+{
+    uint64_t *at_s = &w->ring[level].oldest_s, step = LEVEL[level].seconds;
+
+    while (*at_s + step <= until_s) {
+        struct slot *s = place(w, level, *at_s);
+        bool had = s->block && s->start_s == *at_s;
+        if (s->used && s->start_s == *at_s)
+            slot_clear(w, s);
+        *at_s += step;
+        if (!had)
+            continue;
+        w->dropped_slots++;
+        return true;
     }
-    if (!oldest)
-        return false;
-    slot_clear(w, oldest);
-    w->dropped_slots++;
-    w->view_valid = false;
-    return true;
+    return false;
+}
+
+/* Makes room for n bytes. Detail, what is older than any window up to now needs, is given up first:
+ * beyond two thirds already, for blocks of many sizes that come and go leave holes in the heap.
+ * Then the far end of the history goes. */
+static void make_room(struct windows *w, size_t n)
+{
+    for (int l = 0; l < WIN_LEVELS && w->bytes + n > w->max_bytes / 3 * 2;)
+        if (w->sec < LEVEL[l].least_s || !drop_oldest(w, l, w->sec - LEVEL[l].least_s))
+            l++;
+    for (int l = WIN_LEVELS - 1; l >= 0 && w->bytes + n > w->max_bytes;) {
+        if (drop_oldest(w, l, w->sec))
+            w->view_valid = false;
+        else
+            l--;
+    }
 }
 
 static void ring_put(struct windows *w, int level, uint64_t start_s)
 {
-    struct slot *s = &w->ring[level].slot[w->ring[level].at];
+    struct slot *s = place(w, level, start_s);
 
-    w->ring[level].at = (w->ring[level].at + 1) % LEVEL[level].slots;
     slot_clear(w, s);
+    make_room(w, w->pack_n);
     s->start_s = start_s;
     s->used = true;
-    if (w->pack_n == 0)
+    if (start_s < w->ring[level].oldest_s)
+        w->ring[level].oldest_s = start_s;
+    if (w->pack_n == 0 || w->pack_n > w->max_bytes)
         return;
-    for (int l = WIN_LEVELS - 1; w->bytes + w->pack_n > w->max_bytes;)
-        if (!drop_oldest(w, l) && --l < 0)
-            break;
-    if (w->pack_n > w->max_bytes)
-        return;
-    s->block = malloc(w->pack_n);
-    if (!s->block)
-        abort();
-    memcpy(s->block, w->pack, w->pack_n);
+    s->block = memcpy(pages_new(w->pack_n), w->pack, w->pack_n);
     s->bytes = w->pack_n;
     w->bytes += s->bytes;
 }
@@ -222,8 +246,23 @@ static void pack_append(struct windows *w, uint32_t row, const struct figures *f
     w->pack_n += pack_row(row, f, w->pack + w->pack_n);
 }
 
-/* Whether a slot that ends there holds anything of the row that has this number now. */
-static bool wants(const struct windows *w, uint32_t row, uint64_t ends_s)
+uint32_t windows_level_s(int level)
+{
+    return LEVEL[level].seconds;
+}
+
+uint64_t windows_reach_s(int level)
+{
+    return (uint64_t)LEVEL[level].seconds * LEVEL[level].slots;
+}
+
+const struct slot *windows_slot(const struct windows *w, int level, uint64_t start_s)
+{
+    const struct slot *s = place(w, level, start_s);
+    return s->used && s->start_s == start_s ? s : NULL;
+}
+
+bool windows_wants(const struct windows *w, uint32_t row, uint64_t ends_s)
 {
     return row < (uint32_t)ROW_TIERS * w->idents && w->row[row] && w->row[row]->born_s < ends_s;
 }
@@ -238,11 +277,11 @@ static void roll(struct windows *w, int level)
     uint64_t from = w->sec - LEVEL[level].seconds;
     size_t n = 0;
 
-    for (uint32_t i = 0; i < LEVEL[level - 1].slots && n < MOST; i++) {
-        const struct slot *s = &w->ring[level - 1].slot[i];
-        if (s->block && s->start_s >= from && s->start_s < w->sec) {
+    for (uint64_t t = from; t < w->sec && n < MOST; t += LEVEL[level - 1].seconds) {
+        const struct slot *s = windows_slot(w, level - 1, t);
+        if (s && s->block) {
             at[n] = s->block;
-            ends_s[n] = s->start_s + LEVEL[level - 1].seconds;
+            ends_s[n] = t + LEVEL[level - 1].seconds;
             end[n++] = s->block + s->bytes;
         }
     }
@@ -258,7 +297,8 @@ static void roll(struct windows *w, int level)
             break;
         for (size_t i = 0; i < n; i++)
             if (at[i] && pack_peek(at[i], end[i], &row) && row == least)
-                at[i] = pack_add(at[i], end[i], wants(w, least, ends_s[i]) ? &sum : NULL, PACK_ALL);
+                at[i] = pack_add(at[i], end[i], windows_wants(w, least, ends_s[i]) ? &sum : NULL,
+                                 PACK_ALL);
         if (sum.hist.count)
             pack_append(w, least, &sum);
         figures_clear(&sum);
@@ -295,117 +335,12 @@ void windows_advance(struct windows *w, uint64_t now_ns)
     }
     if (now_ns > w->now_ns)
         w->now_ns = now_ns;
-    uint64_t to = (w->now_ns - w->start_ns) / SEC_NS;
+    uint64_t to = (w->now_ns - w->start_ns) / CLOCK_SEC_NS;
     if (w->sec < to && to - w->sec > GAP_S) {
         close_second(w);
-        forget_history(w);
         w->sec = (to - GAP_S) / 300 * 300;
+        forget_history(w);
     }
     while (w->sec < to)
         close_second(w);
-}
-
-/* ---- reading ---- */
-
-static const struct slot *slot_at(const struct windows *w, int level, uint64_t start_s)
-{
-    for (uint32_t i = 0; i < LEVEL[level].slots; i++) {
-        const struct slot *s = &w->ring[level].slot[i];
-        if (s->used && s->start_s == start_s)
-            return s;
-    }
-    return NULL;
-}
-
-static void slot_add(struct windows *w, const struct slot *s, uint64_t ends_s, enum pack_what what)
-{
-    const uint8_t *p = s->block, *end = s->block + s->bytes;
-    uint32_t row;
-
-    while (p && p < end && pack_peek(p, end, &row))
-        p = pack_add(p, end, wants(w, row, ends_s) ? &w->row[row]->win : NULL, what);
-}
-
-/* Adds the seconds [from, to), each time by the coarsest slot that begins there and ends in time;
- * returns how many of them there were. */
-static uint64_t range_add(struct windows *w, int coarsest, uint64_t from, uint64_t to,
-                          enum pack_what what)
-{
-    uint64_t covered = 0;
-
-    for (uint64_t t = from; t < to;) {
-        const struct slot *s = NULL;
-        int l = coarsest;
-        for (; l >= 0; l--)
-            if (t % LEVEL[l].seconds == 0 && t + LEVEL[l].seconds <= to && (s = slot_at(w, l, t)))
-                break;
-        if (!s) {
-            t++;
-            continue;
-        }
-        slot_add(w, s, t + LEVEL[l].seconds, what);
-        covered += LEVEL[l].seconds;
-        t += LEVEL[l].seconds;
-    }
-    return covered;
-}
-
-static void scalars_clear(struct figures *f)
-{
-    f->hist.count = f->hist.max_ns = f->hist.clipped = 0;
-    f->hist.min_ns = UINT64_MAX;
-    f->hist.sum_ns = f->hist.sumsq_ns = 0;
-    memset(&f->tally, 0, sizeof f->tally);
-}
-
-/* Moves the view on: buckets are added and taken away; scalars, of which least and greatest cannot
- * be taken away, are summed anew. False: something is missing. */
-static bool view_move(struct windows *w, int coarsest, uint64_t from)
-{
-    uint64_t was_from = w->view_from, was_to = w->view_sec;
-
-    if (from < was_from || from > was_to ||
-        range_add(w, coarsest, was_to, w->sec, PACK_BUCKETS) != w->sec - was_to ||
-        range_add(w, coarsest, was_from, from, PACK_TAKE) != from - was_from)
-        return false;
-    for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
-        if (w->row[i])
-            scalars_clear(&w->row[i]->win);
-    w->view_covered_s = range_add(w, coarsest, from, w->sec, PACK_SCALARS);
-    return true;
-}
-
-uint64_t windows_view(struct windows *w, enum window which)
-{
-    uint64_t running = w->now_ns - w->start_ns - w->sec * SEC_NS;
-    int coarsest = LEVEL_OF[which];
-
-    if (which == WINDOW_RUN) {
-        w->view = which;
-        w->view_valid = false;
-        return w->now_ns - w->zero_ns;
-    }
-    uint64_t n = window_ns(which) / SEC_NS, step = LEVEL[coarsest].seconds;
-    uint64_t most = which == WINDOW_1S ? 1 : n - 1; /* the running second is the n-th */
-    uint64_t from = w->sec > most ? w->sec - most : 0;
-    from = (from + step - 1) / step * step;
-    if (!w->view_valid || w->view != which ||
-        (w->view_sec != w->sec && !view_move(w, coarsest, from))) {
-        for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
-            if (w->row[i])
-                figures_clear(&w->row[i]->win);
-        w->view_covered_s = range_add(w, coarsest, from, w->sec, PACK_ALL);
-    }
-    w->view = which;
-    w->view_from = from;
-    w->view_sec = w->sec;
-    w->view_valid = true;
-    return w->view_covered_s * SEC_NS + (which == WINDOW_1S ? 0 : running);
-}
-
-void windows_read(const struct windows *w, const struct row *r, struct figures *into)
-{
-    figures_merge(into, w->view == WINDOW_RUN ? &r->run : &r->win);
-    if (w->view != WINDOW_1S)
-        figures_merge(into, &r->cur);
 }

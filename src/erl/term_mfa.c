@@ -93,7 +93,8 @@ static void erlang_atom(struct pen *p, const struct atom *a)
         leaf_quoted(p, a->s, a->n, a->latin1, '\'');
 }
 
-static void write_mfa(struct pen *p, const struct atom *m, const struct atom *f, uint64_t arity)
+/* -> the function is written the Elixir way */
+static bool write_module(struct pen *p, const struct atom *m)
 {
     size_t prefix = strlen(ELIXIR);
     bool elixir = m->n > prefix && memcmp(m->s, ELIXIR, prefix) == 0 &&
@@ -103,19 +104,55 @@ static void write_mfa(struct pen *p, const struct atom *m, const struct atom *f,
     if (elixir && m->n >= 2 * prefix - 1 && memcmp(m->s + prefix, ELIXIR, prefix - 1) == 0 &&
         (m->n == 2 * prefix - 1 || m->s[2 * prefix - 1] == '.'))
         elixir = false;
-    if (elixir) {
+    if (elixir)
         pen_add(p, m->s + prefix, m->n - prefix);
-        pen_adds(p, ".");
-        if (elixir_bare(f->s, f->n))
-            pen_add(p, f->s, f->n);
-        else
-            leaf_quoted(p, f->s, f->n, f->latin1, '"');
-    } else {
+    else
         erlang_atom(p, m);
-        pen_adds(p, ":");
+    pen_adds(p, elixir ? "." : ":");
+    return elixir;
+}
+
+static void write_function(struct pen *p, const struct atom *f, bool elixir)
+{
+    if (!elixir)
         erlang_atom(p, f);
-    }
+    else if (elixir_bare(f->s, f->n))
+        pen_add(p, f->s, f->n);
+    else
+        leaf_quoted(p, f->s, f->n, f->latin1, '"');
+}
+
+static void write_mfa(struct pen *p, const struct atom *m, const struct atom *f, uint64_t arity)
+{
+    write_function(p, f, write_module(p, m));
     pen_addf(p, "/%llu", (unsigned long long)arity);
+}
+
+bool term_module(struct etf *c, struct buf *out, bool *elixir)
+{
+    struct atom m;
+    struct pen p;
+
+    *elixir = false;
+    if (!get_atom(c, &m))
+        return false;
+    pen_init(&p, out, out->max);
+    *elixir = write_module(&p, &m);
+    pen_done(&p);
+    return true;
+}
+
+bool term_function(struct etf *c, struct buf *out, bool elixir)
+{
+    struct atom f;
+    struct pen p;
+
+    if (!get_atom(c, &f))
+        return false;
+    pen_init(&p, out, out->max);
+    write_function(&p, &f, elixir);
+    pen_done(&p);
+    return true;
 }
 
 /* An arity, or the list of arguments that stands in its place in {M,F,Args}. */

@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+static const char *const names[] = {[EXPORT_TEXT] = "text",
+                                    [EXPORT_JSON] = "json",
+                                    [EXPORT_CSV] = "csv",
+                                    [EXPORT_PROM] = "prom",
+                                    [EXPORT_HLOG] = "hlog"};
+
 void export_write(struct buf *out, const struct snapshot *s, enum export_format f, bool first)
 {
     switch (f) {
@@ -15,14 +21,41 @@ void export_write(struct buf *out, const struct snapshot *s, enum export_format 
     case EXPORT_CSV:
         format_csv(out, s, first);
         break;
+    case EXPORT_PROM:
+        format_prom(out, s);
+        break;
+    case EXPORT_HLOG:
+        format_hlog(out, s, first);
+        break;
     }
+}
+
+void export_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
+{
+    format_text_slow(out, s, f);
+}
+
+void export_slow_line(struct buf *out, const struct snap_slow *w, const char *node)
+{
+    format_json_slow(out, w, node);
 }
 
 int export_format_parse(const char *s)
 {
-    static const char *const names[] = {"text", "json", "csv"};
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(s, names[i]) == 0)
-            return i;
+            return (int)i;
     return -1;
+}
+
+enum export_format export_format_of_file(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    int f = dot ? export_format_parse(dot + 1) : -1;
+    return f < 0 ? EXPORT_TEXT : (enum export_format)f;
+}
+
+bool export_needs_hists(enum export_format f)
+{
+    return f == EXPORT_HLOG;
 }

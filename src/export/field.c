@@ -10,9 +10,12 @@
 const struct field fields[FIELDS] = {
     {"count", "count", FIELD_COUNT, FIELD(count)},
     {"est_count", "est", FIELD_COUNT, FIELD(est_count)},
+    {"counted", "counted", FIELD_COUNT, FIELD(counted)},
+    {"counted_mean_us", "c-mean", FIELD_US, FIELD(counted_mean_us)},
     {"late", "late", FIELD_COUNT, FIELD(late)},
     {"rate", "rate/s", FIELD_RATE, FIELD(rate)},
     {"errors", "err", FIELD_COUNT, FIELD(errors)},
+    {"exits", "exits", FIELD_COUNT, FIELD(exits)},
     {"min_us", "min", FIELD_US, FIELD(min_us)},
     {"mean_us", "mean", FIELD_US, FIELD(mean_us)},
     {"sd_us", "sd", FIELD_US, FIELD(sd_us)},
@@ -72,19 +75,15 @@ void field_plain(const struct field *c, const struct snap_row *r, char cell[FIEL
 
 void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES])
 {
-    bool oldest = c->offset == FIELD(oldest_open_us); /* a call may be open where none has ended */
+    /* A call may be open where none has ended, and counted where none is traced. */
+    bool apart = c->offset == FIELD(oldest_open_us) || c->offset == FIELD(counted_mean_us);
     double v = c->kind == FIELD_COUNT ? 0 : field_value(c, r);
     if (c->kind == FIELD_COUNT)
         count_cell(c, r, cell);
-    else if (oldest ? v <= 0 : r->count == 0 && c->kind != FIELD_RATE)
+    else if (apart ? v <= 0 : r->count == 0 && c->kind != FIELD_RATE)
         snprintf(cell, FIELD_CELL_BYTES, "-");
     else if (c->kind == FIELD_SHARE)
         number_cell(v * 100, 2, "-", "%", cell);
     else
         number_cell(v, 1, "-", "", cell);
-}
-
-void field_pid(uint64_t pid, char cell[FIELD_CELL_BYTES])
-{
-    snprintf(cell, FIELD_CELL_BYTES, "<0.%" PRIu64 ".%" PRIu64 ">", pid & UINT32_MAX, pid >> 32);
 }

@@ -4,6 +4,7 @@
 #include <kprof/export/formats.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@
  * loss and breaker. */
 static const char head[] =
     "at,node,elapsed_s,window_s,final,tracing,sample,breaker,trips,received,aggregated,"
-    "open,expired,unattributed,lost_target,lost_ring,row,tier,identity";
+    "open,expired,unattributed,lost_target,lost_ring,gap_s,counted_s,overhead_percent,gap,reloaded,"
+    "row,tier,identity";
 
 /* RFC 4180: always quoted, quotes doubled. A spreadsheet takes text that begins with = + - or @ for
  * a formula, quoted or not; an apostrophe in front keeps it text. Control characters do not get
@@ -34,6 +36,22 @@ static void quoted(struct buf *out, const char *s)
     buf_release(&safe);
 }
 
+/* Why most of the gap, and the traced modules that were loaded again, parted by blanks. */
+static void disturbed(struct buf *out, const struct snapshot *s)
+{
+    struct buf names;
+    enum gap_reason most;
+    snapshot_gap_s(s, HUGE_VAL, 0, &most);
+    buf_addf(out, ",%s,", most == GAP_NONE ? "" : gap_name(most));
+    if (s->n_marks == 0)
+        return;
+    buf_init(&names, 0);
+    for (size_t i = 0; i < s->n_marks; i++)
+        buf_addf(&names, "%s%s", i ? " " : "", s->marks[i].module);
+    quoted(out, names.data);
+    buf_release(&names);
+}
+
 static void session(struct buf *out, const struct snapshot *s)
 {
     char at[40];
@@ -45,7 +63,11 @@ static void session(struct buf *out, const struct snapshot *s)
              breaker_name(s->breaker.state), s->breaker.trips);
     buf_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, s->calls.received,
              s->calls.aggregated, s->calls.open, s->calls.expired, s->calls.unattributed);
-    buf_addf(out, ",%" PRIu64 ",%" PRIu64, s->lost.target, s->lost.ring);
+    buf_addf(out, ",%" PRIu64 ",%" PRIu64 ",%.3f,%.3f,", s->lost.target, s->lost.ring, s->gap_s,
+             s->counted_s);
+    if (s->cost.known)
+        buf_addf(out, "%.3f", s->cost.percent);
+    disturbed(out, s);
 }
 
 static void row(struct buf *out, const struct snap_row *r)

@@ -18,6 +18,28 @@ static void safe(struct buf *out, const char *s, size_t max_cols)
 
 /* ---- header ---- */
 
+static void overhead(struct buf *out, const struct snap_cost *k)
+{
+    if (!k->known)
+        return;
+    buf_addf(out, "overhead  %.2f %% of the node's scheduler time", k->percent);
+    if (k->limit_percent > 0)
+        buf_addf(out, GAP "limit %.2f %%", k->limit_percent);
+    buf_addf(out, GAP "%.0f ns a traced call, %s\n", k->call_ns,
+             k->assumed ? "assumed" : "measured there");
+}
+
+/* The rows are of a window that is past. */
+static void moment(struct buf *out, const struct snapshot *s)
+{
+    char from[40], to[40];
+
+    clock_format_wall(s->time.zero_wall_ns + s->time.from_s * UINT64_C(1000000000), from,
+                      sizeof from);
+    clock_format_wall(s->time.zero_wall_ns + s->time.to_s * UINT64_C(1000000000), to, sizeof to);
+    buf_addf(out, "moment    %s to %s\n", from, to);
+}
+
 static void session(struct buf *out, const struct snapshot *s)
 {
     char at[40];
@@ -32,8 +54,15 @@ static void session(struct buf *out, const struct snapshot *s)
     buf_addf(out, "time      %s" GAP "elapsed %.1f s" GAP "window %.1f s (%s)%s\n", at,
              s->elapsed_s, s->window_s, window_name(s->window),
              s->final ? GAP "final: the whole run" : "");
-    buf_addf(out, "tracing   %s" GAP "sample 1/%" PRIu32 "\n", s->node.tracing ? "on" : "off",
+    if (s->time.past)
+        moment(out, s);
+    buf_addf(out, "tracing   %s" GAP "sample 1/%" PRIu32, s->node.tracing ? "on" : "off",
              s->sample);
+    if (s->sample_why)
+        buf_addf(out, " (asked 1/%" PRIu32 ": %s)", s->sample_asked,
+                 sample_why_name(s->sample_why));
+    buf_addch(out, '\n');
+    overhead(out, &s->cost);
     buf_addf(out, "breaker   %s" GAP "trips %" PRIu64, breaker_name(s->breaker.state),
              s->breaker.trips);
     if (s->breaker.reason[0]) {
@@ -46,6 +75,32 @@ static void session(struct buf *out, const struct snapshot *s)
     if (s->node.state[0]) {
         buf_adds(out, "state     ");
         safe(out, s->node.state, 0);
+        buf_addch(out, '\n');
+    }
+}
+
+/* When nothing was traced: figures and rates are of the rest of the window. */
+static void gaps(struct buf *out, const struct snapshot *s)
+{
+    if (s->n_gaps == 0)
+        return;
+    buf_addf(out, "gaps      %.1f s of the window without tracing", s->gap_s);
+    for (size_t i = 0; i < s->n_gaps; i++) {
+        const struct snap_gap *g = &s->gaps[i];
+        buf_addf(out, "%s%s %.1f s", i ? ", " : ": ", gap_name(g->reason), g->from_s - g->to_s);
+        if (g->to_s > 0)
+            buf_addf(out, " until %.1f s ago", g->to_s);
+    }
+    buf_addch(out, '\n');
+}
+
+static void marks(struct buf *out, const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_marks; i++) {
+        char at[40];
+        clock_format_wall(s->marks[i].wall_ns, at, sizeof at);
+        buf_addf(out, "mark      %s" GAP "loaded again: ", at);
+        safe(out, s->marks[i].module, NAME_COLS_MAX);
         buf_addch(out, '\n');
     }
 }
@@ -156,6 +211,13 @@ static void table(struct buf *out, const struct snapshot *s)
     for (size_t i = 0; i < s->n_rows; i++)
         row(out, &s->rows[i], &w);
     buf_adds(out, "times in microseconds\n");
+    if (s->counted_s > 0)
+        buf_addf(out,
+                 "counted: for %.1f s of this window the breaker was open and calls were only "
+                 "counted. rate has them, the other\n"
+                 "figures do not; c-mean is their own time on a scheduler, without waiting and "
+                 "without the tiers they call\n",
+                 s->counted_s);
 }
 
 /* ---- slow calls, log ---- */
@@ -164,7 +226,7 @@ static void slow_call(struct buf *out, const struct snap_slow *w)
 {
     char at[40], pid[FIELD_CELL_BYTES];
     clock_format_wall(w->wall_ns, at, sizeof at);
-    field_pid(w->pid, pid);
+    snapshot_pid(w->pid, pid);
     buf_addf(out, "%s" GAP, at);
     safe(out, w->tier_name, NAME_COLS_MAX);
     buf_adds(out, GAP);
@@ -177,19 +239,47 @@ static void slow_call(struct buf *out, const struct snap_slow *w)
         buf_addch(out, ' ');
         safe(out, w->who, NAME_COLS_MAX);
     }
-    buf_adds(out, w->error ? GAP "error\n" : "\n");
+    buf_adds(out, w->exit ? GAP "error: exit\n" : w->error ? GAP "error\n" : "\n");
     if (w->args) {
         buf_adds(out, "    args ");
         safe(out, w->args, NOTE_COLS_MAX);
         buf_addch(out, '\n');
     }
+    for (size_t i = 0; i < w->n_sums; i++) {
+        const struct snap_slow_sum *t = &w->sums[i];
+        buf_addf(out, "    sum %.1f" GAP "self %.1f" GAP "calls %" PRIu32 GAP, t->sum_us,
+                 t->self_us, t->calls);
+        safe(out, t->name, NAME_COLS_MAX);
+        buf_addch(out, '\n');
+    }
     for (size_t i = 0; i < w->n_tiers; i++) {
         const struct snap_slow_tier *t = &w->tiers[i];
-        field_pid(t->pid, pid);
-        buf_addf(out, "    at %" PRIu64 GAP "for %" PRIu64 GAP, t->start_us, t->duration_us);
+        snapshot_pid(t->pid, pid);
+        buf_addf(out, "    at %" PRIu64 GAP "for %" PRIu64 GAP "self %" PRIu64 GAP, t->start_us,
+                 t->duration_us, t->self_us);
         safe(out, t->name, NAME_COLS_MAX);
         buf_addf(out, GAP "%s%s\n", pid, t->error ? GAP "error" : "");
     }
+}
+
+static void slow_calls(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
+{
+    for (size_t i = 0; i < s->n_slow; i++)
+        if (!f || slow_matches(f, &s->slow[i]))
+            slow_call(out, &s->slow[i]);
+}
+
+void format_text_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
+{
+    session(out, s);
+    buf_addf(out, "\nslow calls, newest first, of %.1f us or longer", (double)s->slow_ns / 1e3);
+    if (f->text[0]) {
+        buf_adds(out, ", that have \"");
+        safe(out, f->text, NAME_COLS_MAX);
+        buf_adds(out, "\"");
+    }
+    buf_adds(out, "; times in microseconds\n");
+    slow_calls(out, s, f);
 }
 
 static void log_lines(struct buf *out, const struct snapshot *s)
@@ -207,12 +297,14 @@ void format_text(struct buf *out, const struct snapshot *s)
 {
     session(out, s);
     counters(out, s);
+    gaps(out, s);
+    marks(out, s);
     buf_addch(out, '\n');
     table(out, s);
+    format_change(out, s);
     if (s->n_slow > 0)
         buf_adds(out, "\nslow calls, newest first\n");
-    for (size_t i = 0; i < s->n_slow; i++)
-        slow_call(out, &s->slow[i]);
+    slow_calls(out, s, NULL);
     if (s->n_log > 0)
         buf_adds(out, "\nlog, newest first\n");
     log_lines(out, s);

@@ -6,8 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const parts[] = {"kprof_keeper_00", "kprof_relay_00", "kprof_spec_00",
-                                    "kprof_breaker_00"};
+#define KEEPER "kprof_keeper_00"
+
+/* A module of the agent; the sample node's is none. */
+static bool is_part(const struct agent_blob *b)
+{
+    size_t len = strlen(b->module);
+    return len > 3 && strcmp(b->module + len - 3, "_00") == 0;
+}
 
 static uint32_t be32(const uint8_t *p)
 {
@@ -33,40 +39,54 @@ static uint8_t *atom_chunk(uint8_t *beam, size_t n, size_t *len)
 
 static void rename_atoms(uint8_t *atoms, size_t n, const char digits[3])
 {
-    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
-        size_t len = strlen(parts[p]);
+    for (size_t p = 0; p < agent_blob_count; p++) {
+        const char *name = agent_blobs[p].module;
+        size_t len = strlen(name);
+        if (!is_part(&agent_blobs[p]))
+            continue;
         for (uint8_t *at = atoms; (size_t)(at - atoms) + len <= n; at++) {
-            if (memcmp(at, parts[p], len) == 0)
+            if (memcmp(at, name, len) == 0)
                 memcpy(at + len - 2, digits, 2);
         }
     }
+}
+
+static void copy_module(const struct agent_blob *b, const char digits[3], struct agent_module *out)
+{
+    size_t atoms_len = 0;
+    uint8_t *atoms;
+
+    out->len = b->len;
+    out->bytes = malloc(b->len);
+    if (!out->bytes)
+        abort();
+    memcpy(out->bytes, b->bytes, b->len);
+    atoms = atom_chunk(out->bytes, b->len, &atoms_len);
+    assert(atoms); /* our own build made it */
+    rename_atoms(atoms, atoms_len, digits);
+    snprintf(out->name, sizeof out->name, "%.*s%s", (int)(strlen(b->module) - 2), b->module,
+             digits);
 }
 
 size_t agent_modules(unsigned slot, struct agent_module out[AGENT_MODULES_MAX])
 {
     char digits[3];
     size_t n = 0;
+    const struct agent_blob *keeper = NULL;
 
     assert(slot < AGENT_SLOTS);
     snprintf(digits, sizeof digits, "%02u", slot % AGENT_SLOTS);
-    for (size_t i = 0; i < agent_blob_count && n < AGENT_MODULES_MAX; i++) {
+    for (size_t i = 0; i < agent_blob_count; i++) {
         const struct agent_blob *b = &agent_blobs[i];
-        size_t atoms_len = 0, name_len = strlen(b->module);
-        uint8_t *atoms;
-
-        if (name_len < 3 || strcmp(b->module + name_len - 3, "_00") != 0)
-            continue;
-        out[n].len = b->len;
-        out[n].bytes = malloc(b->len);
-        if (!out[n].bytes)
-            abort();
-        memcpy(out[n].bytes, b->bytes, b->len);
-        atoms = atom_chunk(out[n].bytes, b->len, &atoms_len);
-        assert(atoms); /* our own build made it */
-        rename_atoms(atoms, atoms_len, digits);
-        snprintf(out[n].name, sizeof out[n].name, "%.*s%s", (int)(name_len - 2), b->module, digits);
-        n++;
+        if (strcmp(b->module, KEEPER) == 0) {
+            keeper = b;
+        } else if (is_part(b)) {
+            assert(n < AGENT_MODULES_MAX - 1);
+            copy_module(b, digits, &out[n++]);
+        }
     }
+    assert(keeper);
+    copy_module(keeper, digits, &out[n++]);
     return n;
 }
 

@@ -3,51 +3,30 @@
 
 #include <ctype.h>
 #include <kprof/erl/enc.h>
+#include <kprof/trace/query.h>
 #include <stdio.h>
 #include <string.h>
-
-#define ANSWER_BYTES ((size_t)4 << 20)
-#define TIMEOUT_MS   8000
 
 static bool is_elixir(const char *s)
 {
     return isupper((unsigned char)s[0]);
 }
 
-static int ask_text(struct session *s, const char *what, const char *arg, bool as_atom,
-                    struct buf *answer, struct err *e)
-{
-    struct buf ask;
-    int rc;
-
-    buf_init(&ask, 0);
-    enc_tuple(&ask, 2);
-    enc_atom(&ask, what);
-    if (as_atom)
-        enc_atom(&ask, arg);
-    else
-        enc_str(&ask, arg);
-    rc = session_ask(s, &ask, answer, TIMEOUT_MS, e);
-    buf_release(&ask);
-    return rc;
-}
-
 /* One module name an entry; shown without "Elixir." */
 static int add_modules(struct session *s, const char *prefix, struct buf *lines, struct err *e)
 {
-    struct buf answer;
-    struct etf c;
+    struct query q;
     uint32_t n;
     int rc;
 
-    buf_init(&answer, ANSWER_BYTES);
-    rc = ask_text(s, "modules", prefix, false, &answer, e);
-    etf_init(&c, answer.data, answer.len);
-    if (rc == 0 && etf_list(&c, &n)) {
+    query_begin(&q, "modules");
+    enc_str(&q.ask, prefix);
+    rc = query_send(&q, s, e);
+    if (rc == 0 && etf_list(&q.c, &n)) {
         for (uint32_t i = 0; i < n && i < ASK_ITEMS; i++) {
             const uint8_t *b;
             size_t len;
-            if (!etf_string(&c, &b, &len))
+            if (!etf_string(&q.c, &b, &len))
                 break;
             bool elixir = len > 7 && memcmp(b, "Elixir.", 7) == 0;
             buf_add(lines, elixir ? b + 7 : b, elixir ? len - 7 : len);
@@ -55,29 +34,28 @@ static int add_modules(struct session *s, const char *prefix, struct buf *lines,
             buf_addch(lines, '\n');
         }
     }
-    buf_release(&answer);
+    query_end(&q);
     return rc;
 }
 
 static int add_functions(struct session *s, const char *module, const char *shown,
                          const char *prefix, struct buf *lines, struct err *e)
 {
-    struct buf answer;
-    struct etf c;
+    struct query q;
     uint32_t n, arity;
     size_t kept = 0;
     int rc;
 
-    buf_init(&answer, ANSWER_BYTES);
-    rc = ask_text(s, "functions", module, true, &answer, e);
-    etf_init(&c, answer.data, answer.len);
-    if (rc == 0 && etf_list(&c, &n)) {
+    query_begin(&q, "functions");
+    enc_atom(&q.ask, module);
+    rc = query_send(&q, s, e);
+    if (rc == 0 && etf_list(&q.c, &n)) {
         for (uint32_t i = 0; i < n && kept < ASK_ITEMS; i++) {
             const char *f;
             size_t len;
             uint64_t a;
-            if (!etf_tuple(&c, &arity) || arity != 3 || !etf_atom(&c, &f, &len) ||
-                !etf_u64(&c, &a) || !etf_skip(&c))
+            if (!etf_tuple(&q.c, &arity) || arity != 3 || !etf_atom(&q.c, &f, &len) ||
+                !etf_u64(&q.c, &a) || !etf_skip(&q.c))
                 break;
             if (len < strlen(prefix) || memcmp(f, prefix, strlen(prefix)) != 0)
                 continue;
@@ -85,7 +63,7 @@ static int add_functions(struct session *s, const char *module, const char *show
             kept++;
         }
     }
-    buf_release(&answer);
+    query_end(&q);
     return rc;
 }
 

@@ -2,12 +2,13 @@
 
 #include <kprof/base/buf.h>
 #include <kprof/erl/term.h>
+#include <kprof/trace/args.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RAW_MAX       65536u
 #define RAW_BYTES     ((size_t)16 << 20)
-#define IDENT_BYTES   128
+#define ARGS_BYTES    200
 #define LABEL_PID_BIT (UINT64_C(1) << 63)
 
 enum text_as { TEXT_MFA, TEXT_IDENT };
@@ -49,7 +50,7 @@ static uint32_t name_new(struct decoder *d, const uint8_t *from, size_t n, enum 
 
     buf_init(&text, 1024);
     etf_init(&c, from, n);
-    ok = as == TEXT_MFA ? term_mfa(&c, &text, 600) : term_identity(&c, &text, IDENT_BYTES);
+    ok = as == TEXT_MFA ? term_mfa(&c, &text, 600) : term_identity(&c, &text, DECODE_IDENT_BYTES);
     id = ok ? intern_add(d->names, text.data, text.len) : INTERN_FULL;
     buf_release(&text);
     return id;
@@ -91,6 +92,29 @@ static bool read_ident(struct decoder *d, struct etf *c, uint32_t *id)
     return true;
 }
 
+/* The caller, or {Caller, Arguments}. */
+static bool read_caller(struct decoder *d, struct etf *c, struct event *ev)
+{
+    struct etf in = *c;
+    struct buf text;
+    uint32_t n;
+    bool ok;
+
+    if (etf_peek(c) != 104 || !etf_tuple(&in, &n) || n != 2)
+        return read_fn(d, c, &ev->caller);
+    *c = in;
+    if (!read_fn(d, c, &ev->caller))
+        return false;
+    if (!d->scraps)
+        return etf_skip(c);
+    buf_init(&text, ARGS_BYTES + 1);
+    ok = args_print(c, &text, ARGS_BYTES);
+    if (ok)
+        ev->args = scraps_add(d->scraps, text.data, text.len);
+    buf_release(&text);
+    return ok;
+}
+
 /* A label is a small integer or a pid; an atom (false) is none. */
 static bool read_label(struct etf *c, uint64_t *label)
 {
@@ -112,7 +136,8 @@ static bool read_label(struct etf *c, uint64_t *label)
     return etf_skip(c);
 }
 
-/* The match spec's own message: {Ix,Label,Caller[,Ident[,entry | Junk,Prev]]}. */
+/* The match spec's own message: {Ix,Label,Caller | {Caller,Arguments}[,Ident[,entry | Junk,Prev]]}.
+ */
 static bool read_payload(struct decoder *d, struct etf *c, struct event *ev)
 {
     uint32_t arity;
@@ -123,7 +148,7 @@ static bool read_payload(struct decoder *d, struct etf *c, struct event *ev)
     if (!etf_u64(c, &tier) || tier >= EVENT_TIERS)
         return false;
     ev->tier = (uint16_t)tier;
-    if (!read_label(c, &ev->label) || !read_fn(d, c, &ev->caller))
+    if (!read_label(c, &ev->label) || !read_caller(d, c, ev))
         return false;
     if (arity >= 4 && !read_ident(d, c, &ev->ident))
         return false;

@@ -25,6 +25,7 @@ struct replay {
     FILE *f; /* owned; NULL after the end */
     uint8_t *frame;
     size_t cap;
+    uint64_t read, bytes; /* of all */
 };
 
 struct recorder *recorder_open(const char *path, struct err *e)
@@ -96,6 +97,13 @@ static struct replay *replay_from(FILE *f)
     if (!r)
         abort();
     r->f = f;
+    off_t here = f ? ftello(f) : -1, end = -1;
+    if (here >= 0 && fseeko(f, 0, SEEK_END) == 0) { /* a pipe has no end to seek to */
+        end = ftello(f);
+        fseeko(f, here, SEEK_SET);
+    }
+    r->read = here > 0 ? (uint64_t)here : 0;
+    r->bytes = end > 0 ? (uint64_t)end : 0;
     return r;
 }
 
@@ -155,11 +163,17 @@ int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t 
     if (*n && fread(r->frame, *n, 1, r->f) != 1)
         goto cut;
     *bytes = r->frame;
+    r->read += sizeof h + *n;
     return 1;
 cut:
     fclose(r->f);
     r->f = NULL;
     return err_set(e, "the recording ends in the middle of a frame: what came before it was used");
+}
+
+double replay_share(const struct replay *r)
+{
+    return r->bytes > 0 && r->read < r->bytes ? (double)r->read / (double)r->bytes : 1;
 }
 
 void replay_close(struct replay *r)

@@ -8,13 +8,14 @@
 #define SAME_NODE_NS INT64_C(2000000000)
 #define BATCH_MAX    65536u
 #define NOTES        64u
+#define COUNTED_MAX  (UINT64_C(1) << 48) /* calls, or microseconds, of one message */
 
 struct stream {
     struct ring *ring;
     struct decoder dec;
     struct event *batch; /* one batch, newest first as it came */
     size_t batch_cap;
-    uint64_t next_seq, last_ts_ns;
+    uint64_t next_seq, last_ts_ns, beat_ts_ns;
     bool (*full)(void *);
     void *full_arg;
     struct {
@@ -22,6 +23,7 @@ struct stream {
         _Atomic int64_t offset, lag;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
+    bool lossy;              /* events were dropped before those that come next */
     bool rebase;             /* the next stamp tells whether this is the node of before */
     int64_t kept_offset;     /* of the connection before; INT64_MIN: there was none */
     bool clock_known;        /* the reader's; before that no stamp can be read */
@@ -49,6 +51,11 @@ struct stream *stream_new(struct ring *ring, struct intern *names)
     STORE(offset, INT64_MIN);
     s->kept_offset = INT64_MIN;
     return s;
+}
+
+void stream_keep_args(struct stream *s, struct scraps *scraps)
+{
+    s->dec.scraps = scraps;
 }
 
 void stream_free(struct stream *s)
@@ -138,6 +145,14 @@ static void push_oldest_first(struct stream *s, size_t n)
     }
 }
 
+static void push_dropped(struct stream *s, uint64_t ts_ns)
+{
+    struct event ev = {.ts_ns = ts_ns, .kind = EVENT_DROPPED, .pid = UINT64_MAX};
+
+    ring_push_n(s->ring, &ev, 1);
+    s->lossy = false;
+}
+
 /* {kb, Seq, Dropped, Weight, [Message]} */
 static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now_ns)
 {
@@ -172,6 +187,9 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
         if (LOAD(offset) != INT64_MIN)
             STORE(lag, (int64_t)(now_ns + (uint64_t)LOAD(offset) - s->last_ts_ns));
     }
+    s->lossy |= s->next_seq && (seq > s->next_seq || s->dropped_before + dropped != LOAD(dropped));
+    if (s->lossy && got && ring_fill(s->ring) < ring_capacity(s->ring))
+        push_dropped(s, s->batch[got - 1].ts_ns);
     push_oldest_first(s, got);
     ADD(events, got);
     ADD(batches, 1);
@@ -180,6 +198,53 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
     s->next_seq = seq + 1;
     STORE(dropped, s->dropped_before + dropped);
     return STREAM_EVENTS;
+bad:
+    ADD(bad_events, 1);
+    return STREAM_BAD;
+}
+
+/* {Ix, Calls, Us}; Us -1: not known */
+static bool read_counted(struct etf *c, struct event *ev)
+{
+    uint32_t arity;
+    uint64_t tier, calls;
+    int64_t us;
+
+    if (!etf_tuple(c, &arity) || arity != 3 || !etf_u64(c, &tier) || !etf_u64(c, &calls) ||
+        !etf_i64(c, &us))
+        return false;
+    if (tier >= EVENT_TIERS || calls > COUNTED_MAX || us > (int64_t)COUNTED_MAX)
+        return false;
+    ev->tier = (uint16_t)tier;
+    ev->label = calls;
+    ev->prev = us < 0 ? UINT64_MAX : (uint64_t)us;
+    return true;
+}
+
+/* {kc, SinceNative, MonotonicNative, [{Ix, Calls, Us}]}: one event for the time, and one a tier. */
+static enum stream_kind feed_counts(struct stream *s, struct etf *c, uint64_t now_ns)
+{
+    struct event head = {.kind = EVENT_COUNTED, .tier = UINT16_MAX};
+    int64_t since, native;
+    uint32_t n;
+
+    if (!etf_i64(c, &since) || !etf_i64(c, &native) || since > native || !etf_list(c, &n) ||
+        n > EVENT_TIERS)
+        goto bad;
+    head.ts_ns = decode_stamp(&s->dec, native);
+    head.label = head.ts_ns - decode_stamp(&s->dec, since);
+    if (s->rebase)
+        head.ts_ns += rebase(s, head.ts_ns, now_ns);
+    for (uint32_t i = 0; i < n; i++) {
+        struct event *ev = batch_slot(s, i);
+        *ev = head;
+        if (!read_counted(c, ev))
+            goto bad;
+    }
+    *batch_slot(s, n) = head; /* the first to go */
+    if (s->clock_known)
+        push_oldest_first(s, n + 1u);
+    return STREAM_COUNTS;
 bad:
     ADD(bad_events, 1);
     return STREAM_BAD;
@@ -217,15 +282,37 @@ static void beat_field(struct etf *c, struct heartbeat *b)
         b->trips = u;
     else if (IS("next_ms"))
         b->next_ms = u;
+    else if (IS("pause_ms"))
+        b->pause_ms = u;
     else if (IS("sample"))
         b->sample = u <= UINT32_MAX ? (uint32_t)u : 0;
+    else if (IS("sample_why"))
+        b->sample_why = u <= 3 ? (uint32_t)u : 0;
+    else if (IS("cost"))
+        b->cost_ppm = u <= UINT32_MAX ? (uint32_t)u : UINT32_MAX;
+    else if (IS("call_ns"))
+        b->call_ns = u <= UINT32_MAX ? (uint32_t)u : UINT32_MAX;
+    else if (IS("cost_assumed"))
+        b->cost_assumed = u != 0;
+    else if (IS("gap"))
+        b->gap = u <= GAP_LEASE ? (int)u : -1;
 #undef IS
+}
+
+/* What the agent says of itself, in order with what it traced. */
+static void push_word(struct stream *s, enum event_kind kind, uint32_t ident)
+{
+    uint64_t ts_ns = s->beat_ts_ns > s->last_ts_ns ? s->beat_ts_ns : s->last_ts_ns;
+
+    *batch_slot(s, 0) = (struct event){
+        .ts_ns = kind == EVENT_GAP ? s->beat_ts_ns : ts_ns, .kind = (uint8_t)kind, .ident = ident};
+    push_oldest_first(s, 1);
 }
 
 /* {kh, MonotonicNative, #{...}} */
 static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t now_ns)
 {
-    struct heartbeat b = {.sched_permille = -1, .received_ns = now_ns};
+    struct heartbeat b = {.sched_permille = -1, .received_ns = now_ns, .gap = -1};
     int64_t native;
     uint32_t pairs;
 
@@ -252,18 +339,29 @@ static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t
     s->beat = b;
     s->has_beat = true;
     pthread_mutex_unlock(&s->lock);
+    s->beat_ts_ns = b.ts_ns;
+    if (b.gap >= 0)
+        push_word(s, EVENT_GAP, (uint32_t)b.gap);
     return STREAM_HEARTBEAT;
 }
 
-static enum stream_kind feed_note(struct stream *s, struct etf *c)
+static enum stream_kind feed_note(struct stream *s, struct etf *c, struct etf *reason)
 {
     const char *tag;
     const uint8_t *text;
     size_t tag_n, n;
     struct stream_note note = {{0}, {0}};
 
-    if (!etf_atom(c, &tag, &tag_n) || !etf_string(c, &text, &n))
+    if (!etf_atom(c, &tag, &tag_n))
         return STREAM_BAD;
+    *reason = *c;
+    if (!etf_string(c, &text, &n))
+        return STREAM_BAD;
+    if (tag_n == 4 &&
+        memcmp(tag, "mark", 4) == 0) { /* a moment of the history, no line of its own */
+        push_word(s, EVENT_MARK, intern_add(s->dec.names, (const char *)text, n < 255 ? n : 255));
+        return STREAM_NOTE;
+    }
     memcpy(note.tag, tag, tag_n < sizeof note.tag - 1 ? tag_n : sizeof note.tag - 1);
     memcpy(note.text, text, n < sizeof note.text - 1 ? n : sizeof note.text - 1);
     pthread_mutex_lock(&s->lock);
@@ -273,7 +371,7 @@ static enum stream_kind feed_note(struct stream *s, struct etf *c)
     }
     s->note[(s->note_first + s->notes++) % NOTES] = note;
     pthread_mutex_unlock(&s->lock);
-    return STREAM_NOTE;
+    return strcmp(note.tag, "gone") == 0 ? STREAM_GONE : STREAM_NOTE;
 }
 
 static enum stream_kind feed_off(struct stream *s)
@@ -302,10 +400,12 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
         goto bad;
     if (arity == 5 && etf_is_atom(&c, "kb"))
         return feed_batch(s, &c, now_ns);
+    if (arity == 4 && etf_is_atom(&c, "kc"))
+        return feed_counts(s, &c, now_ns);
     if (arity == 3 && etf_is_atom(&c, "kh"))
         return feed_heartbeat(s, &c, now_ns);
     if (arity == 3 && etf_is_atom(&c, "ke"))
-        return feed_note(s, &c);
+        return feed_note(s, &c, rest);
     if (arity == 2 && etf_is_atom(&c, "kx"))
         return feed_off(s);
     if (arity == 3 && etf_is_atom(&c, "kr") && etf_u64(&c, ref)) {

@@ -1,26 +1,60 @@
 #include <kprof/base/text.h>
 #include <kprof/ui/keys.h>
 #include <kprof/ui/state.h>
+#include <stdbool.h>
 #include <string.h>
 
-void bar_draw(struct canvas *c, int row, unsigned context, const char *extra)
+enum { TURNS = 3 };
+
+/* On the table: as they stand. On another screen: how to get help and back, then what only it has,
+ * then the rest. */
+static size_t turn_of(const struct key_def *k, unsigned context)
+{
+    if (context & CTX_TABLE) {
+        return 0;
+    }
+    if (!(k->contexts & CTX_TABLE)) {
+        return 1;
+    }
+    return k->act == ACT_HELP || k->act == ACT_BACK ? 0 : 2;
+}
+
+/* Entries of the context that fit, from the left; i: where to look on. NULL: no more. */
+static const struct key_def *next(unsigned context, int cols, size_t *i, int col, int *width)
 {
     size_t n;
     const struct key_def *k = keys_all(&n);
-    int col = 0;
-    if (extra) {
-        col = canvas_text(c, row, 0, c->cols, STYLE_NORMAL, extra) + 2;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!(k[i].contexts & context) || !k[i].bar) {
-            continue;
+    for (; *i < TURNS * n; (*i)++) {
+        const struct key_def *d = &k[*i % n];
+        if ((d->contexts & context) && d->bar && turn_of(d, context) == *i / n) {
+            *width = (int)(strlen(d->shown) + strlen(d->bar)) + 1;
+            return col + *width <= cols ? d : NULL; /* the help has the rest */
         }
-        int width = (int)(strlen(k[i].shown) + strlen(k[i].bar)) + 1;
-        if (col + width > c->cols) {
-            break; /* the help has the rest */
-        }
-        col += canvas_text(c, row, col, c->cols - col, STYLE_KEY, k[i].shown);
-        canvas_fill(c, row, col++, 1, STYLE_NORMAL, ' ');
-        col += canvas_text(c, row, col, c->cols - col, STYLE_NORMAL, k[i].bar) + 2;
     }
+    return NULL;
+}
+
+void bar_draw(struct canvas *c, int row, unsigned context, const char *extra)
+{
+    const struct key_def *k;
+    int col = extra ? canvas_text(c, row, 0, c->cols, STYLE_NORMAL, extra) + 2 : 0, width;
+    for (size_t i = 0; (k = next(context, c->cols, &i, col, &width)); i++) {
+        int at = col + canvas_text(c, row, col, c->cols - col, STYLE_KEY, k->shown);
+        canvas_fill(c, row, at++, 1, STYLE_NORMAL, ' ');
+        canvas_text(c, row, at, c->cols - at, STYLE_NORMAL, k->bar);
+        col += width + 2;
+    }
+}
+
+int bar_key_at(int cols, unsigned context, int col)
+{
+    const struct key_def *k;
+    int at = 0, width;
+    for (size_t i = 0; (k = next(context, cols, &i, at, &width)); i++) {
+        if (col >= at && col < at + width) {
+            return k->key[0];
+        }
+        at += width + 2;
+    }
+    return 0;
 }

@@ -24,6 +24,24 @@ static void blank(struct cell *k, uint8_t style)
     k->style = style;
 }
 
+static const char *const themes[THEME_COUNT] = {"dark", "light", "8"};
+
+const char *theme_name(enum theme t)
+{
+    return t < THEME_COUNT ? themes[t] : "?";
+}
+
+bool theme_parse(const char *s, enum theme *t)
+{
+    for (int i = 0; i < THEME_COUNT; i++) {
+        if (strcmp(s, themes[i]) == 0) {
+            *t = (enum theme)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 void canvas_init(struct canvas *c, int rows, int cols, bool ascii)
 {
     memset(c, 0, sizeof *c);
@@ -158,6 +176,39 @@ int canvas_textf(struct canvas *c, int row, int col, int max_cols, enum style st
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
     return canvas_text(c, row, col, max_cols, st, line);
+}
+
+int canvas_wrap(struct canvas *c, int row, int col, int rows, int cols, enum style st,
+                const char *s)
+{
+    int used = 0;
+    size_t n = strlen(s);
+
+    while (n > 0 && used < rows) {
+        size_t take = 0, width = 0, blank = 0;
+        while (take < n) {
+            uint32_t cp;
+            size_t step = text_next(s + take, n - take, &cp);
+            width += text_width(s + take, step);
+            if (width > (size_t)(cols > 0 ? cols : 0)) {
+                break;
+            }
+            if (s[take] == ' ') {
+                blank = take + 1;
+            }
+            take += step;
+        }
+        if (take < n && blank) {
+            take = blank;
+        }
+        if (take == 0) {
+            break;
+        }
+        canvas_textf(c, row + used++, col, cols, st, "%.*s", (int)take, s);
+        s += take;
+        n -= take;
+    }
+    return used;
 }
 
 void canvas_right(struct canvas *c, int row, int col, int cols, enum style st, const char *s)

@@ -1,5 +1,6 @@
 #include <kprof/ui/columns.h>
 #include <kprof/ui/figure.h>
+#include <math.h>
 #include <string.h>
 
 #define NAME_LEAST 10
@@ -7,28 +8,39 @@
 #define COUNT(field) COLUMN_COUNT, false, offsetof(struct snap_row, field)
 #define TIME(field)  COLUMN_TIME, true, offsetof(struct snap_row, field)
 
+#define CHANGE(field) COMPARED, COLUMN_CHANGE, false, offsetof(struct snap_row, field)
+#define COMPARED      0 /* no place of their own: shown whenever there is a mark */
+
 static const struct column columns[] = {
     {"COUNT", 7, 3, COUNT(count), "calls seen and aggregated in the window"},
-    {"EST", 7, 18, COUNT(est_count), "COUNT scaled by the sampling in force at the time"},
+    {"EST", 7, 20, COUNT(est_count), "COUNT scaled by the sampling in force at the time"},
     {"RATE", 6, 4, COLUMN_RATE, false, offsetof(struct snap_row, rate), "calls per second"},
     {"ERR", 5, 8, COUNT(errors), "calls that ended in an exception"},
-    {"LATE", 5, 19, COUNT(late), "calls that began after their request had ended"},
-    {"MIN", 6, 13, TIME(min_us), "shortest call"},
-    {"MEAN", 6, 10, COLUMN_TIME, false, offsetof(struct snap_row, mean_us), "mean duration"},
-    {"SD", 6, 16, TIME(sd_us), "standard deviation of the duration"},
-    {"P25", 6, 17, TIME(p25_us), "a quarter of the calls took at most this"},
+    {"LATE", 5, 21, COUNT(late), "calls that began after their request had ended"},
+    {"MIN", 6, 15, TIME(min_us), "shortest call"},
+    {"MEAN", 6, 12, COLUMN_TIME, false, offsetof(struct snap_row, mean_us),
+     "mean duration; with c: of calls that were only counted"},
+    {"SD", 6, 18, TIME(sd_us), "standard deviation of the duration"},
+    {"P25", 6, 19, TIME(p25_us), "a quarter of the calls took at most this"},
     {"P50", 6, 1, TIME(p50_us), "the median: half of the calls took at most this"},
-    {"P75", 6, 15, TIME(p75_us), "75 % of the calls took at most this"},
+    {"P75", 6, 17, TIME(p75_us), "75 % of the calls took at most this"},
     {"P90", 6, 5, TIME(p90_us), "90 % of the calls took at most this"},
-    {"P95", 6, 11, TIME(p95_us), "95 % of the calls took at most this"},
+    {"P95", 6, 13, TIME(p95_us), "95 % of the calls took at most this"},
     {"P99", 6, 2, TIME(p99_us), "99 % of the calls took at most this"},
     {"P99.9", 6, 9, TIME(p999_us), "99.9 % of the calls took at most this"},
     {"MAX", 6, 7, TIME(max_us), "longest call"},
-    {"SELF", 6, 12, TIME(self_us), "mean time in the tier itself, without the tiers it calls"},
+    {"SELF", 6, 14, TIME(self_us), "mean time in the tier itself, without the tiers it calls"},
     {"SHARE", 6, 6, COLUMN_SHARE, true, offsetof(struct snap_row, share),
      "self time as a part of the whole requests' time"},
-    {"OLDEST", 7, 14, COLUMN_TIME, false, offsetof(struct snap_row, oldest_open_us),
+    {"OLDEST", 7, 16, COLUMN_TIME, false, offsetof(struct snap_row, oldest_open_us),
      "age of the oldest call that is still open"},
+    {"P99~", 12, 10, COLUMN_TREND, true, offsetof(struct snap_row, p99_us),
+     "P99 over the last minute; blank: no calls, or not traced"},
+    {"RATE~", 12, 11, COLUMN_TREND, false, offsetof(struct snap_row, rate),
+     "RATE over the last minute; blank: not traced"},
+    {"+-RATE", 7, CHANGE(d_rate), "RATE against the mark: more or fewer"},
+    {"+-P50", 7, CHANGE(d_p50), "P50 against the mark: slower or faster"},
+    {"+-P99", 7, CHANGE(d_p99), "P99 against the mark: slower or faster"},
 };
 
 #define N (sizeof columns / sizeof *columns)
@@ -54,7 +66,15 @@ double column_value(const struct column *c, const struct snap_row *r)
     }
     double v;
     memcpy(&v, p, sizeof v);
-    return v;
+    if (c->kind == COLUMN_CHANGE) {
+        return v; /* less is no less known than more */
+    }
+    return isfinite(v) ? v : -1; /* not known: below all that is, and drawn as "-" */
+}
+
+const float *column_trend(const struct column *c, const struct snap_row *r)
+{
+    return c->offset == offsetof(struct snap_row, rate) ? r->trend_rate : r->trend_p99_us;
 }
 
 void column_text(const struct column *c, const struct snap_row *r, char *out)
@@ -73,6 +93,18 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     case COLUMN_SHARE:
         figure_share(v, out);
         break;
+    case COLUMN_CHANGE:
+        figure_change(v, out);
+        return;
+    case COLUMN_TREND:
+        out[0] = 0;
+        return;
+    }
+    if (c->offset == offsetof(struct snap_row, mean_us) && r->count == 0 &&
+        r->counted_mean_us > 0) {
+        out[0] = COUNTED_MARK;
+        figure_us(r->counted_mean_us, out + 1);
+        return;
     }
     bool empty = c->offset == offsetof(struct snap_row, oldest_open_us) ? v == 0 : r->count == 0;
     if (empty && c->kind != COLUMN_COUNT && c->kind != COLUMN_RATE) {
@@ -80,35 +112,37 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     }
 }
 
-static size_t by_priority(int priority)
+/* How early column i is taken: 0 is first; SIZE_MAX: not at all. */
+static size_t rank(size_t i, const struct column_wish *w)
 {
-    for (size_t i = 0; i < N; i++) {
-        if (columns[i].priority == priority) {
-            return i;
-        }
+    bool change = columns[i].kind == COLUMN_CHANGE;
+    if (i == w->sorted) {
+        return 0;
     }
-    return SIZE_MAX;
+    if (w->state[i] == COLUMN_HIDE || (change && !w->compared)) {
+        return SIZE_MAX;
+    }
+    return w->state[i] == COLUMN_SHOW ? 1 : change ? 2 : 2 + (size_t)columns[i].priority;
 }
 
-void columns_choose(struct column_set *set, int cols, int name_cols, size_t always)
+void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_wish *w)
 {
     bool chosen[N] = {false};
     int least = cols / 4 > NAME_LEAST ? cols / 4 : NAME_LEAST;
     int name = name_cols < least ? name_cols : least, left = cols - name;
-    if (always < N && columns[always].width + 1 <= left) {
-        chosen[always] = true;
-        left -= columns[always].width + 1;
-    }
-    for (int p = 1; p <= (int)N; p++) {
-        size_t i = by_priority(p);
-        if (i == SIZE_MAX || chosen[i]) {
-            continue;
+    bool full = false;
+    for (size_t r = 0; r < N + 3 && !full; r++) {
+        for (size_t i = 0; i < N && !full; i++) {
+            if (rank(i, w) != r) {
+                continue;
+            }
+            /* Not a less important but narrower one instead: it would come and go. */
+            full = columns[i].width + 1 > left && r > 0;
+            if (columns[i].width + 1 <= left) {
+                chosen[i] = true;
+                left -= columns[i].width + 1;
+            }
         }
-        if (columns[i].width + 1 > left) {
-            break; /* not a less important but narrower one: it would come and go */
-        }
-        chosen[i] = true;
-        left -= columns[i].width + 1;
     }
     set->n = 0;
     for (size_t i = 0; i < N; i++) {

@@ -7,11 +7,17 @@
 static const struct {
     const char *title, *hint;
 } prompts[] = {
-    [PROMPT_EXPORT] = {"Export to file", NULL},
+    [PROMPT_EXPORT] = {"Export to file", "its end says the format: .txt .json .csv .prom .hlog"},
     [PROMPT_TIER] = {"Add tier", "module:function/arity, or name=module:function/arity"},
     [PROMPT_IDENTITY] = {"Identity rule", "my_web:handle/1 element(1,arg(1))   or   fun "
                                           "({M,F,[Args]}) -> Name; (_) -> undefined end"},
+    [PROMPT_SAVE] = {"Save as profile", "a name: letters, digits, . _ -"},
     [PROMPT_FILTER] = {"Filter", "part of a tier's or an identity's name"},
+    [PROMPT_SLOW_FILTER] = {"Filter", "part of a tier, identity, process or argument"},
+    [PROMPT_SLOW_EXPORT] = {"Export slow calls to file", NULL},
+    [PROMPT_MOMENT] = {"Window", "45m, or clock times: 02:10-02:40; now"},
+    [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
+    [PROMPT_SLOW] = {"Slow is at least", "20ms, 1500us, 2s; off: none"},
 };
 
 void dialog_prompt(struct ui *u, enum prompt_use use, const char *text)
@@ -52,6 +58,33 @@ void dialog_sort_menu(struct ui *u)
     u->menu.at.sel = (size_t)u->table.sort;
 }
 
+static void column_items(struct ui *u)
+{
+    static const char *const state[] = {
+        [COLUMN_AUTO] = "room", [COLUMN_SHOW] = "show", [COLUMN_HIDE] = "hide"};
+    u->menu.n = 0;
+    for (size_t i = 0; i < columns_n(); i++) {
+        char item[80];
+        snprintf(item, sizeof item, "%s  %-7s %.60s", state[u->table.columns[i]],
+                 column_at(i)->title, column_at(i)->help);
+        menu_add(&u->menu, item);
+    }
+}
+
+void dialog_columns_menu(struct ui *u)
+{
+    menu_open(u, MENU_COLUMNS, "Columns: Space changes when one shows");
+    column_items(u);
+}
+
+/* Space in the chooser: by room, always, never. */
+static void next_column_state(struct ui *u)
+{
+    enum column_state *c = &u->table.columns[u->menu.at.sel];
+    *c = *c == COLUMN_HIDE ? COLUMN_AUTO : (enum column_state)(*c + 1);
+    column_items(u);
+}
+
 void dialog_entry_menu(struct ui *u, const struct snapshot *s)
 {
     menu_open(u, MENU_ENTRY, "Which tier starts a request?");
@@ -63,6 +96,16 @@ void dialog_entry_menu(struct ui *u, const struct snapshot *s)
     menu_add(&u->menu, "none (every call counts on its own)");
 }
 
+void ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+               size_t n)
+{
+    menu_open(u, MENU_PICK, title);
+    u->menu.pick = pick;
+    for (size_t i = 0; i < n; i++) {
+        menu_add(&u->menu, items[i]);
+    }
+}
+
 static struct intent picked(struct ui *u)
 {
     struct menu *m = &u->menu;
@@ -71,6 +114,11 @@ static struct intent picked(struct ui *u)
     if (m->use == MENU_SORT) {
         u->table.sort = (int)m->at.sel;
         u->table.reverse = false;
+    } else if (m->use == MENU_COLUMNS) {
+        return in; /* each was carried out at once */
+    } else if (m->use == MENU_PICK) {
+        in.kind = m->pick;
+        snprintf(in.text, sizeof in.text, "%s", m->item[m->at.sel]);
     } else {
         in.kind = INTENT_ENTRY;
         bool none = m->at.sel + 1 == m->n;
@@ -86,6 +134,10 @@ static struct intent menu_key(struct ui *u, enum action act)
     }
     if (act == ACT_CANCEL) {
         u->mode = MODE_SCREEN;
+    } else if (act == ACT_TICK) {
+        if (u->menu.use == MENU_COLUMNS) {
+            next_column_state(u);
+        }
     } else {
         scroll_key(&u->menu.at, act, u->menu.n);
     }
@@ -101,9 +153,11 @@ static void menu_draw(struct menu *m, struct canvas *c, int bottom)
     }
     int room = bottom > 1 ? bottom - 1 : 0;
     int shown = m->n < (size_t)room ? (int)m->n : room;
-    int cols = (int)widest + 4 < c->cols ? (int)widest + 4 : c->cols;
+    /* a strip of what is below, too small to read, is none */
+    int cols = (int)widest + 4 < c->cols - 6 ? (int)widest + 4 : c->cols;
     int row = (bottom - shown - 1) / 2, col = (c->cols - cols) / 2;
     scroll_fit(&m->at, m->n, (size_t)shown);
+    m->at.row = row + 1;
     canvas_fill(c, row, col, cols, STYLE_KEY, ' ');
     canvas_text(c, row, col + 1, cols - 1, STYLE_KEY, m->title);
     for (int i = 0; i < shown; i++) {
@@ -127,8 +181,18 @@ void ui_ask_overwrite(struct ui *u, const char *path)
 {
     u->mode = MODE_ASK;
     snprintf(u->ask.text, sizeof u->ask.text, "%.600s exists. Overwrite it?", path);
-    u->ask.yes = (struct intent){.kind = INTENT_EXPORT, .force = true};
+    u->ask.yes = (struct intent){.kind = INTENT_EXPORT,
+                                 .force = true,
+                                 .slow_only = u->prompt_use == PROMPT_SLOW_EXPORT,
+                                 .filter = u->slow.filter};
     snprintf(u->ask.yes.text, sizeof u->ask.yes.text, "%s", path);
+}
+
+void ui_ask(struct ui *u, const char *question, const struct intent *yes)
+{
+    u->mode = MODE_ASK;
+    snprintf(u->ask.text, sizeof u->ask.text, "%s", question);
+    u->ask.yes = *yes;
 }
 
 static struct intent ask_key(struct ui *u, enum action act)
@@ -154,18 +218,46 @@ static struct intent with_text(const struct ui *u, enum intent_kind kind)
     return text_from(u, kind, 0);
 }
 
-static void set_filter(struct ui *u)
+/* The filter that is being typed; NULL: something else is. */
+static char *filter_of(struct ui *u, size_t *cap)
+{
+    bool slow = u->prompt_use == PROMPT_SLOW_FILTER;
+    *cap = slow ? sizeof u->slow.filter.text : sizeof u->table.filter;
+    return slow ? u->slow.filter.text : u->prompt_use == PROMPT_FILTER ? u->table.filter : NULL;
+}
+
+static void set_filter(struct ui *u, char *filter, size_t cap)
 {
     /* cut at a whole code point: the filter is looked for in names byte by byte */
-    size_t n = u->prompt.len, max = sizeof u->table.filter - 1;
+    size_t n = u->prompt.len, max = cap - 1;
     if (n > max) {
         n = max;
         while (n > 0 && ((unsigned char)u->prompt.text[n] & 0xc0) == 0x80) {
             n--;
         }
     }
-    memcpy(u->table.filter, u->prompt.text, n);
-    u->table.filter[n] = 0;
+    memcpy(filter, u->prompt.text, n);
+    filter[n] = 0;
+}
+
+static struct intent export_slow_calls(struct ui *u)
+{
+    struct intent in = with_text(u, INTENT_EXPORT);
+    in.slow_only = true;
+    in.filter = u->slow.filter;
+    return in;
+}
+
+static struct intent take_moment(struct ui *u)
+{
+    char error[200], text[PROMPT_BYTES];
+    memcpy(text, u->prompt.text, u->prompt.len + 1);
+    if (moment_typed(u, text, error, sizeof error)) {
+        return (struct intent){.kind = INTENT_LOOK};
+    }
+    dialog_prompt(u, PROMPT_MOMENT, text);
+    prompt_error(&u->prompt, SIZE_MAX, error);
+    return (struct intent){.kind = INTENT_REDRAW};
 }
 
 static struct intent prompt_done(struct ui *u)
@@ -177,10 +269,25 @@ static struct intent prompt_done(struct ui *u)
         return u->prompt.len ? with_text(u, INTENT_EXPORT) : none;
     case PROMPT_TIER:
         return u->prompt.len ? with_text(u, INTENT_TIER_ADD) : none;
+    case PROMPT_SAVE:
+        memcpy(u->profile, u->prompt.text, sizeof u->profile - 1);
+        return u->prompt.len ? with_text(u, INTENT_SAVE) : none;
     case PROMPT_IDENTITY:
+        if (u->screen == &screen_point) {
+            u->screen = screen_main();
+        }
         memcpy(u->rule, u->prompt.text, u->prompt.len + 1);
         return with_text(u, INTENT_IDENTITY);
+    case PROMPT_SLOW_EXPORT:
+        return u->prompt.len ? export_slow_calls(u) : none;
+    case PROMPT_PRESET:
+        return u->prompt.len ? with_text(u, INTENT_PRESET) : none;
+    case PROMPT_SLOW:
+        return u->prompt.len ? with_text(u, INTENT_SLOW) : none;
+    case PROMPT_MOMENT:
+        return take_moment(u);
     case PROMPT_FILTER:
+    case PROMPT_SLOW_FILTER:
         break;
     }
     return none;
@@ -192,14 +299,16 @@ static struct intent on_prompt_key(struct ui *u, int key)
     if (ev == PROMPT_DONE) {
         return prompt_done(u);
     }
+    size_t cap;
+    char *filter = filter_of(u, &cap);
     if (ev == PROMPT_CANCELLED) {
         u->mode = MODE_SCREEN;
-        if (u->prompt_use == PROMPT_FILTER) {
-            u->table.filter[0] = 0;
+        if (filter) {
+            filter[0] = 0;
         }
     }
-    if (ev == PROMPT_CHANGED && u->prompt_use == PROMPT_FILTER) {
-        set_filter(u);
+    if (ev == PROMPT_CHANGED && filter) {
+        set_filter(u, filter, cap);
     }
     if (ev == PROMPT_CHANGED && u->prompt_use == PROMPT_TIER) {
         return text_from(u, INTENT_COMPLETE, prompt_name_bytes(&u->prompt));
@@ -220,7 +329,14 @@ void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t 
 {
     enum prompt_use use = which == INTENT_EXPORT     ? PROMPT_EXPORT
                           : which == INTENT_TIER_ADD ? PROMPT_TIER
+                          : which == INTENT_SLOW     ? PROMPT_SLOW
+                          : which == INTENT_SAVE     ? PROMPT_SAVE
+                          : which == INTENT_PRESET   ? PROMPT_PRESET
                                                      : PROMPT_IDENTITY;
+    if (u->mode != MODE_SCREEN) { /* the operator is at something else by now */
+        ui_message(u, error, true);
+        return;
+    }
     dialog_prompt(u, use, text);
     prompt_error(&u->prompt, at, error);
 }

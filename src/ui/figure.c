@@ -1,8 +1,10 @@
+#include <assert.h>
 #include <kprof/base/clock.h>
 #include <kprof/ui/figure.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Three significant digits and a suffix, for v >= 1000 in steps of `step`. */
 static void scaled(double v, double step, const char *suffixes, char *out)
@@ -57,6 +59,27 @@ void figure_share(double part, char *out)
     }
 }
 
+void figure_change(double part, char *out)
+{
+    if (!isfinite(part)) {
+        snprintf(out, FIGURE_BYTES, "-");
+    } else if (part >= 8.995) {
+        snprintf(out, FIGURE_BYTES, "x%.0f", fmin(part + 1, 9999));
+    } else {
+        double pct = part * 100;
+        snprintf(out, FIGURE_BYTES, "%+.0f%%", fabs(pct) < 0.5 ? 0.0 : pct);
+    }
+}
+
+const char *figure_eighths(unsigned n)
+{
+    static const char *const block[8] = {"\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
+                                         "\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a",
+                                         "\xe2\x96\x89", "\xe2\x96\x88"};
+    assert(n >= 1 && n <= 8);
+    return block[n - 1];
+}
+
 void figure_bytes(uint64_t n, char *out)
 {
     if (n < 1024) {
@@ -78,15 +101,38 @@ void figure_uptime(uint64_t s, char *out)
     }
 }
 
-void figure_pid(uint64_t pid, char *out)
-{
-    snprintf(out, FIGURE_BYTES, "<0.%u.%u>", (unsigned)(pid & 0xffffffffu), (unsigned)(pid >> 32));
-}
-
 void figure_time(uint64_t wall_ns, bool ms, char *out)
 {
-    char iso[64] = ""; /* "2026-11-21T03:04:05.678Z" */
-    clock_format_wall(wall_ns, iso, sizeof iso);
-    const char *t = strchr(iso, 'T');
-    snprintf(out, FIGURE_BYTES, "%.*s", ms ? 12 : 8, t ? t + 1 : "");
+    time_t s = (time_t)(wall_ns / 1000000000u);
+    struct tm tm = {0};
+    localtime_r(&s, &tm);
+    int n = snprintf(out, FIGURE_BYTES, "%02d:%02d:%02d", tm.tm_hour % 24, tm.tm_min % 60,
+                     tm.tm_sec % 61);
+    if (ms) {
+        snprintf(out + n, FIGURE_BYTES - (size_t)n, ".%03u", (unsigned)(wall_ns / 1000000u % 1000));
+    }
+}
+
+void figure_span(uint64_t s, char *out)
+{
+    unsigned long long h = s / 3600, m = s / 60 % 60;
+    if (s % 60) {
+        snprintf(out, FIGURE_BYTES, "%llus", (unsigned long long)s);
+    } else if (h && m) {
+        snprintf(out, FIGURE_BYTES, "%lluh%02llum", h, m);
+    } else {
+        snprintf(out, FIGURE_BYTES, h ? "%lluh" : "%llum", h ? h : m);
+    }
+}
+
+void figure_ago(uint64_t s, char *out)
+{
+    unsigned long long h = s / 3600, m = s / 60 % 60;
+    if (h) {
+        snprintf(out, FIGURE_BYTES, "%llu h %llu min ago", h, m);
+    } else if (m) {
+        snprintf(out, FIGURE_BYTES, "%llu min ago", m);
+    } else {
+        snprintf(out, FIGURE_BYTES, "%u s ago", (unsigned)s);
+    }
 }

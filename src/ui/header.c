@@ -88,13 +88,35 @@ static double request_rate(const struct snapshot *s)
 static void window_chip(struct chips *l, const struct snapshot *s)
 {
     double whole = (double)window_ns(s->window) / 1e9;
-    char covered[FIGURE_BYTES];
-    if (s->window != WINDOW_RUN && s->window_s < whole * 0.9) {
+    char covered[FIGURE_BYTES], name[FIGURE_BYTES];
+    if (s->time.past) {
+        char text[100];
+        moment_text(s, text, sizeof text);
+        add(l, STYLE_WARN, "", "%s", text);
+        return;
+    }
+    if (s->time.asked_s) {
+        figure_span(s->time.asked_s, name);
+        add(l, STYLE_BOLD, "window", "%s", name);
+    } else if (s->window != WINDOW_RUN && s->window_s < whole * 0.9) {
         figure_us(s->window_s * 1e6, covered);
         add(l, STYLE_BOLD, "window", "%s (%s)", window_name(s->window), covered);
     } else {
         add(l, STYLE_BOLD, "window", "%s", window_name(s->window));
     }
+}
+
+/* Time of the window in which nothing was traced, and why most of it. */
+static void gap_chip(struct chips *l, const struct snapshot *s)
+{
+    char text[FIGURE_BYTES];
+    enum gap_reason most;
+    if (s->gap_s < 0.05) {
+        return;
+    }
+    snapshot_gap_s(s, HUGE_VAL, 0, &most);
+    figure_us(s->gap_s * 1e6, text);
+    add(l, STYLE_WARN, "", "gap %s: %s", text, gap_name(most));
 }
 
 static void lost_chip(struct chips *l, const struct snapshot *s)
@@ -105,13 +127,34 @@ static void lost_chip(struct chips *l, const struct snapshot *s)
     add(l, lost ? STYLE_BAD : STYLE_NORMAL, "lost", "%s", text);
 }
 
+/* How far a recording has been played, and how fast. */
+static void replay_chip(struct chips *l, const struct snap_node *n)
+{
+    char speed[24] = "";
+    if (n->replay_share >= 1 && !n->tracing)
+        snprintf(speed, sizeof speed, "ended");
+    else if (!n->tracing)
+        snprintf(speed, sizeof speed, "%.0f%% held", n->replay_share * 100);
+    else if (n->replay_speed > 0)
+        snprintf(speed, sizeof speed, "%.0f%% %.3gx", n->replay_share * 100, n->replay_speed);
+    else
+        snprintf(speed, sizeof speed, "%.0f%%", n->replay_share * 100);
+    add(l, n->tracing ? STYLE_GOOD : STYLE_WARN, "REPLAY", "%s", speed);
+}
+
 static void tracing_chips(struct chips *l, const struct ui *u, const struct snapshot *s)
 {
     char text[FIGURE_BYTES];
     bool on = s->node.tracing;
-    add(l, on ? STYLE_GOOD : STYLE_WARN, "", "TRACING %s", on ? "ON" : "OFF");
+    if (s->node.replay)
+        replay_chip(l, &s->node);
+    else
+        add(l, on ? STYLE_GOOD : STYLE_WARN, "", "TRACING %s", on ? "ON" : "OFF");
     if (u->paused) {
         add(l, STYLE_WARN, "", "PAUSED");
+    }
+    if (s->compared[0]) {
+        add(l, STYLE_KEY, "against", "%s", s->compared);
     }
     if (u->table.filter[0]) {
         add(l, STYLE_KEY, "filter", "%s", u->table.filter);
@@ -120,6 +163,7 @@ static void tracing_chips(struct chips *l, const struct ui *u, const struct snap
     if (s->lost.target + s->lost.ring) {
         lost_chip(l, s); /* before what may not fit */
     }
+    gap_chip(l, s);
     figure_rate(request_rate(s), text);
     add(l, STYLE_BOLD, s->has_entry ? "req/s" : "calls/s", "%s", text);
     if (!(s->lost.target + s->lost.ring)) {
@@ -145,12 +189,33 @@ static void breaker_chip(struct chips *l, const struct snapshot *s)
     }
 }
 
+static void sample_chip(struct chips *l, const struct snapshot *s)
+{
+    uint32_t n = s->sample ? s->sample : 1;
+    if (s->sample_why == SAMPLE_ASKED) {
+        add(l, n > 1 ? STYLE_WARN : STYLE_NORMAL, "sample", "1/%u", n);
+    } else {
+        add(l, STYLE_WARN, "sample", "1/%u (asked 1/%u: %s)", n, s->sample_asked,
+            sample_why_name(s->sample_why));
+    }
+}
+
+static void cost_chip(struct chips *l, const struct snap_cost *k)
+{
+    if (k->known) {
+        bool over = k->limit_percent > 0 && k->percent > k->limit_percent;
+        bool tiny = k->percent > 0 && k->percent < 0.1;
+        add(l, over ? STYLE_BAD : STYLE_NORMAL, "costs the node", "%s%.1f%%", tiny ? "<" : "",
+            tiny ? 0.1 : k->percent);
+    }
+}
+
 static void path_chips(struct chips *l, const struct snapshot *s)
 {
     char text[FIGURE_BYTES];
     breaker_chip(l, s);
-    uint32_t n = s->sample ? s->sample : 1;
-    add(l, n > 1 ? STYLE_WARN : STYLE_NORMAL, "sample", "1/%u", n);
+    sample_chip(l, s);
+    cost_chip(l, &s->cost);
     figure_us(s->lag_ms * 1e3, text);
     add(l, s->lag_ms > 1000 ? STYLE_BAD : STYLE_NORMAL, "lag", "%s", text);
     add(l, load_style(s->ring_fill), "ring", "%.0f%%", s->ring_fill * 100);
@@ -209,6 +274,8 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_BAD, "", "%s", n->state);
     } else if (!n->connected) {
         add(l, STYLE_BAD, "", "NODE LOST%s%s", n->state[0] ? ": " : "", n->state);
+    } else if (n->silent_s > 0) {
+        add(l, STYLE_BAD, "", "%s", n->state);
     } else if (s->breaker.state != BREAKER_CLOSED) {
         breaker_trouble(l, &s->breaker);
     } else if (n->state[0]) {

@@ -25,10 +25,10 @@ static void put(struct page *p, enum style st, const char *left, const char *rig
 
 static void put_keys(struct page *p)
 {
-    static const char *const groups[] = {"Seeing", "Tracing", "Moving", "Other"};
-    size_t n;
+    size_t n, n_groups;
     const struct key_def *k = keys_all(&n);
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+    const char *const *groups = keys_groups(&n_groups);
+    for (size_t g = 0; g < n_groups; g++) {
         put(p, STYLE_BOLD, groups[g], NULL);
         for (size_t i = 0; i < n; i++) {
             if (k[i].help && strcmp(k[i].group, groups[g]) == 0) {
@@ -61,7 +61,7 @@ static void put_words(struct page *p)
         {"breaker", "takes tracing off by itself when the node is overloaded"},
         {"!", "this slow call ended in an exception"},
         {"lost", "events dropped before they were counted; 0 is what you want"},
-        {"~ grey", "not measured now (breaker open): old figures"},
+        {"~ grey", "of the traced part of the window only: the breaker was open"},
         {"bold", "the slowest tier of its column; yellow: the slowest kind of request"},
     };
     put(p, STYLE_BOLD, "Words", NULL);

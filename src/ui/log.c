@@ -8,6 +8,10 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "MESSAGES (%zu)", n);
     int lines = a.rows > 1 ? a.rows - 1 : 0;
     scroll_fit(&u->log, n, (size_t)lines);
+    u->log.row = a.row + 1;
+    if (n == 0) {
+        canvas_wrap(c, a.row + 1, a.col, lines, a.cols, STYLE_DIM, "Nothing has happened so far.");
+    }
     for (int i = 0; i < lines && u->log.top + (size_t)i < n; i++) {
         size_t at = u->log.top + (size_t)i;
         char when[FIGURE_BYTES];
@@ -28,10 +32,16 @@ static bool on_key(struct ui *u, int key, enum action act, const struct snapshot
     return scroll_key(&u->log, act, s ? s->n_log : 0);
 }
 
+static struct scroll *list(struct ui *u)
+{
+    return &u->log;
+}
+
 const struct screen_ops screen_log = {
     .name = "messages",
     .key = 'M',
     .context = CTX_LOG,
     .draw = draw,
     .on_key = on_key,
+    .list = list,
 };

@@ -2,15 +2,18 @@
 
 /* The registry. The first is the main screen. */
 static const struct screen_ops *const screens[] = {
-    &screen_table,
-    &screen_slow,
-    &screen_log,
-    &screen_help,
+    &screen_table, &screen_slow, &screen_fall, &screen_heat,  &screen_dist,
+    &screen_log,   &screen_help, &screen_pick, &screen_point, &screen_open,
 };
 
 const struct screen_ops *screen_main(void)
 {
     return screens[0];
+}
+
+const struct screen_ops *screen_at(size_t i)
+{
+    return i < sizeof screens / sizeof *screens ? screens[i] : NULL;
 }
 
 const struct screen_ops *screen_by_key(int key)

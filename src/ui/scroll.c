@@ -1,4 +1,5 @@
-#include <kprof/ui/state.h>
+#include <kprof/ui/scroll.h>
+#include <stdint.h>
 
 bool scroll_key(struct scroll *a, enum action act, size_t n)
 {
@@ -45,4 +46,10 @@ void scroll_fit(struct scroll *a, size_t n, size_t page)
     if (a->top > last_top) {
         a->top = last_top;
     }
+}
+
+size_t scroll_line_at(const struct scroll *a, int row)
+{
+    bool inside = a->row > 0 && row >= a->row && (size_t)(row - a->row) < a->page;
+    return inside ? a->top + (size_t)(row - a->row) : SIZE_MAX;
 }

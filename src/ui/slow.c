@@ -1,6 +1,8 @@
+#include <inttypes.h>
 #include <kprof/ui/figure.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Columns of a slow call, by the width there is. */
@@ -18,6 +20,18 @@ static struct slots slots_for(int cols)
     w.tier += more < 12 ? more : 12;
     w.ident += more < 18 ? more : 18;
     return w;
+}
+
+/* As the operator would type it: "20ms", "1500us", "2s". */
+static void duration_text(uint64_t ns, char *out, size_t cap)
+{
+    if (ns % 1000000000u == 0) {
+        snprintf(out, cap, "%" PRIu64 "s", ns / 1000000000u);
+    } else if (ns % 1000000u == 0) {
+        snprintf(out, cap, "%" PRIu64 "ms", ns / 1000000u);
+    } else {
+        snprintf(out, cap, "%" PRIu64 "us", ns / 1000u);
+    }
 }
 
 static int slot(struct canvas *c, int row, int col, int cols, enum style st, const char *s)
@@ -38,12 +52,19 @@ static int slot_right(struct canvas *c, int row, int col, int cols, enum style s
     return col;
 }
 
-static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, size_t n)
+static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, size_t n,
+                        const struct slow_filter *f)
 {
     char title[40];
     snprintf(title, sizeof title, w->time >= 12 ? "SLOW (%zu)" : "SLOW %zu", n);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     int col = slot(c, a.row, a.col, w->time, STYLE_HEAD, title);
+    if (slow_filter_set(f)) {
+        canvas_textf(c, a.row, col, a.cols - col, STYLE_WARN, "%s%s%s%s(Esc: all)",
+                     f->text[0] ? "with \"" : "", f->text, f->text[0] ? "\" " : "",
+                     f->from_ns || f->to_ns ? "at that moment " : "");
+        return;
+    }
     col = slot(c, a.row, col, w->tier, STYLE_HEAD, "TIER");
     col = slot(c, a.row, col, w->ident, STYLE_HEAD, "IDENTITY");
     col = slot_right(c, a.row, col, w->took, STYLE_HEAD, "TOOK");
@@ -67,7 +88,7 @@ static void draw_call(struct canvas *c, int row, struct rect a, const struct slo
     figure_us(s->request_us, text);
     col = slot_right(c, row, col, w->request, STYLE_NORMAL, s->request_us > 0 ? text : "open");
     if (w->pid) {
-        figure_pid(s->pid, text);
+        snapshot_pid(s->pid, text);
         int used = canvas_text(c, row, col, a.cols - col, STYLE_NORMAL, text);
         col += used < w->pid ? w->pid + 1 : used + 1;
         if (s->who) {
@@ -82,40 +103,102 @@ static void draw_call(struct canvas *c, int row, struct rect a, const struct slo
     }
 }
 
-/* The selected call stays selected while newer ones push it down. */
-static void find_selection(struct slow_state *t, const struct snapshot *s)
+/* The calls that the filter lets through, by their place in the snapshot. */
+struct picks {
+    size_t *at;
+    size_t n;
+};
+
+static struct picks pick(const struct slow_state *t, const struct snapshot *s)
 {
-    for (size_t i = 0; t->seq && i < s->n_slow; i++) {
-        if (s->slow[i].seq == t->seq) {
+    struct picks p = {.at = malloc((s->n_slow + 1) * sizeof *p.at)};
+    if (!p.at) {
+        abort();
+    }
+    struct slow_filter f = slow_filter_at(&t->filter, s);
+    for (size_t i = 0; i < s->n_slow; i++) {
+        if (slow_matches(&f, &s->slow[i])) {
+            p.at[p.n++] = i;
+        }
+    }
+    return p;
+}
+
+/* The selected call stays selected while newer ones push it down. */
+static void find_selection(struct slow_state *t, const struct snapshot *s, const struct picks *p)
+{
+    for (size_t i = 0; t->seq && i < p->n; i++) {
+        if (s->slow[p->at[i]].seq == t->seq) {
             t->at.sel = i;
             return;
         }
     }
     if (!t->seq) {
         t->at.sel = 0;
-    } else if (t->at.sel >= s->n_slow) {
-        t->at.sel = s->n_slow ? s->n_slow - 1 : 0;
+    } else if (t->at.sel >= p->n) {
+        t->at.sel = p->n ? p->n - 1 : 0;
     }
 }
 
 static void draw_list(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s,
-                      bool focus)
+                      const struct picks *p, bool focus)
 {
     struct slow_state *t = &u->slow;
     struct slots w = slots_for(a.cols);
-    find_selection(t, s);
+    find_selection(t, s, p);
     int lines = a.rows > 1 ? a.rows - 1 : 0;
-    scroll_fit(&t->at, s->n_slow, (size_t)lines);
-    draw_titles(c, a, &w, s->n_slow);
-    for (int i = 0; i < lines && t->at.top + (size_t)i < s->n_slow; i++) {
+    scroll_fit(&t->at, p->n, (size_t)lines);
+    t->at.row = a.row + 1;
+    draw_titles(c, a, &w, p->n, &t->filter);
+    for (int i = 0; i < lines && t->at.top + (size_t)i < p->n; i++) {
         size_t at = t->at.top + (size_t)i;
-        draw_call(c, a.row + 1 + i, a, &w, &s->slow[at], focus && at == t->at.sel);
+        draw_call(c, a.row + 1 + i, a, &w, &s->slow[p->at[at]], focus && at == t->at.sel);
     }
 }
 
 void slow_pane_draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
 {
-    draw_list(u, c, a, s, u->slow_focus);
+    struct picks p = pick(&u->slow, s);
+    draw_list(u, c, a, s, &p, u->slow_focus);
+    free(p.at);
+}
+
+void slow_ask_threshold(struct ui *u, const struct snapshot *s)
+{
+    char now[32] = "";
+    if (s && s->slow_ns) {
+        duration_text(s->slow_ns, now, sizeof now);
+    }
+    dialog_prompt(u, PROMPT_SLOW, now);
+}
+
+static bool scroll_calls(struct slow_state *t, enum action act, const struct snapshot *s)
+{
+    struct picks p = pick(t, s);
+    find_selection(t, s, &p);
+    bool moved = p.n && scroll_key(&t->at, act, p.n);
+    if (moved) {
+        t->seq = t->at.sel == 0 ? 0 : s->slow[p.at[t->at.sel]].seq;
+    }
+    free(p.at);
+    return moved;
+}
+
+static void open_fall(struct ui *u, const struct snapshot *s)
+{
+    struct picks p = pick(&u->slow, s);
+    find_selection(&u->slow, s, &p);
+    const struct snap_slow *w = p.n ? &s->slow[p.at[u->slow.at.sel]] : NULL;
+    if (w && !fall_open(u, s, w->kept)) {
+        ui_message(u,
+                   !w->request ? "this call is in no request"
+                   : w->request_us <= 0
+                       ? "its request has not ended yet"
+                       : "the calls of this request are no longer kept: only those "
+                         "of the newest 200 slow requests are",
+                   true);
+    }
+    free(p.at);
 }
 
 bool slow_on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
@@ -124,19 +207,30 @@ bool slow_on_key(struct ui *u, int key, enum action act, const struct snapshot *
     (void)key;
     (void)out;
     struct slow_state *t = &u->slow;
-    if (act == ACT_OPEN && u->screen != &screen_slow) {
-        u->screen = &screen_slow;
+    switch (act) {
+    case ACT_OPEN:
+        if (u->screen != &screen_slow) {
+            u->screen = &screen_slow;
+        } else if (s) {
+            open_fall(u, s);
+        }
         return true;
+    case ACT_FILTER:
+        dialog_prompt(u, PROMPT_SLOW_FILTER, t->filter.text);
+        return true;
+    case ACT_THRESHOLD:
+    case ACT_SORT: /* the same key, in the pane */
+        slow_ask_threshold(u, s);
+        return true;
+    case ACT_BACK:
+        if (!slow_filter_set(&t->filter)) {
+            return false;
+        }
+        memset(&t->filter, 0, sizeof t->filter);
+        return true;
+    default:
+        return s && scroll_calls(t, act, s);
     }
-    if (!s || !s->n_slow) {
-        return false;
-    }
-    find_selection(t, s);
-    if (!scroll_key(&t->at, act, s->n_slow)) {
-        return false;
-    }
-    t->seq = t->at.sel == 0 ? 0 : s->slow[t->at.sel].seq;
-    return true;
 }
 
 /* --- the whole screen: the list, and the tiers of the selected request on a time axis --- */
@@ -168,7 +262,7 @@ static void draw_part(struct canvas *c, int row, struct rect a, const struct sna
     figure_us((double)p->duration_us, text);
     col = slot_right(c, row, col, 7, p->error ? STYLE_BAD : STYLE_NORMAL, text);
     if (a.cols >= 60) {
-        figure_pid(p->pid, text);
+        snapshot_pid(p->pid, text);
         col = slot(c, row, col, 12, STYLE_NORMAL, text);
     }
     double end = (double)(p->start_us + p->duration_us);
@@ -201,24 +295,43 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snap_slow 
     }
 }
 
+static void draw_none(struct canvas *c, struct rect a, const struct snapshot *s)
+{
+    char took[24] = "", line[120];
+    if (s && s->slow_ns) {
+        duration_text(s->slow_ns, took, sizeof took);
+        snprintf(line, sizeof line, "No call has taken %s or longer. s sets the threshold.", took);
+    } else {
+        snprintf(line, sizeof line, "Slow calls are not logged. s sets the threshold.");
+    }
+    canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, line);
+}
+
 static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
 {
     if (!s || !s->n_slow) {
-        canvas_text(c, a.row, a.col, a.cols, STYLE_DIM,
-                    "No slow calls. --slow 20ms logs every call that takes longer.");
+        draw_none(c, a, s);
         return;
     }
     struct rect list = a, detail = a;
-    find_selection(&u->slow, s);
-    size_t parts = s->slow[u->slow.at.sel].n_tiers + 1;
+    struct picks p = pick(&u->slow, s);
+    find_selection(&u->slow, s, &p);
+    const struct snap_slow *sel = p.n ? &s->slow[p.at[u->slow.at.sel]] : NULL;
+    size_t parts = sel ? sel->n_tiers + 1 : 0;
     int most = a.rows / 2;
     detail.rows = a.rows < 6 ? 0 : parts < (size_t)most ? (int)parts : most;
     list.rows -= detail.rows;
     detail.row += list.rows;
-    draw_list(u, c, list, s, true);
-    if (detail.rows) {
-        draw_detail(c, detail, &s->slow[u->slow.at.sel]);
+    draw_list(u, c, list, s, &p, true);
+    if (sel && detail.rows) {
+        draw_detail(c, detail, sel);
     }
+    free(p.at);
+}
+
+static struct scroll *list(struct ui *u)
+{
+    return &u->slow.at;
 }
 
 const struct screen_ops screen_slow = {
@@ -227,4 +340,5 @@ const struct screen_ops screen_slow = {
     .context = CTX_SLOW,
     .draw = draw,
     .on_key = slow_on_key,
+    .list = list,
 };

@@ -1,6 +1,7 @@
 #include <kprof/base/text.h>
 #include <kprof/ui/columns.h>
 #include <kprof/ui/figure.h>
+#include <kprof/ui/spark.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,16 @@ const struct snap_row *table_selected(struct ui *u, const struct snapshot *s)
     return r;
 }
 
+int table_row_title(struct canvas *c, struct rect a, const struct snap_row *r)
+{
+    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
+    int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, r->tier_name);
+    if (r->ident) {
+        col += 1 + canvas_text(c, a.row, a.col + col + 1, a.cols - col - 1, STYLE_HEAD, r->ident);
+    }
+    return col;
+}
+
 /* --- drawing --- */
 
 /* What must jump to the eye: in each column of times the slowest tier, and the slowest kind of
@@ -66,7 +77,7 @@ struct painter {
     struct canvas *c;
     struct column_set set;
     struct peaks peaks;
-    bool blind; /* breaker open: what needs a trace is old */
+    bool blind; /* for a part of the window nothing was traced: what needs a trace lacks it */
 };
 
 static void find_peaks(struct peaks *p, const struct column_set *set, const struct view *v)
@@ -124,6 +135,18 @@ static void draw_titles(struct ui *u, struct painter *p, int row, int col, const
     }
 }
 
+/* More than a tenth is worth a colour; slower is bad, more calls are neither. A quantile of a few
+ * calls says little. */
+static enum style change_style(const struct column *k, const struct snap_row *r, double part)
+{
+    bool rate = k->offset == offsetof(struct snap_row, d_rate);
+    uint64_t least = rate ? 1 : k->offset == offsetof(struct snap_row, d_p99) ? 200 : 20;
+    if (r->count < least || r->then_count < least || !(part > 0.1 || part < -0.1)) {
+        return STYLE_DIM;
+    }
+    return rate ? STYLE_BOLD : part > 0 ? STYLE_BAD : STYLE_GOOD;
+}
+
 static enum style cell_style(struct painter *p, const struct line *l, size_t j)
 {
     const struct column *k = column_at(p->set.index[j]);
@@ -134,8 +157,12 @@ static enum style cell_style(struct painter *p, const struct line *l, size_t j)
     if (k->offset == offsetof(struct snap_row, errors)) {
         return x > 0 ? STYLE_WARN : STYLE_DIM;
     }
-    if (l->row->count == 0) {
+    bool rate = k->kind == COLUMN_RATE && l->row->counted > 0;
+    if (l->row->count == 0 && !rate) {
         return STYLE_DIM;
+    }
+    if (k->kind == COLUMN_CHANGE) {
+        return change_style(k, l->row, x);
     }
     bool total = l->head && l->pinned;
     if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !total && x > 0 &&
@@ -145,12 +172,28 @@ static enum style cell_style(struct painter *p, const struct line *l, size_t j)
     return STYLE_NORMAL;
 }
 
+static void draw_trend(struct painter *p, int row, int col, const struct column *k,
+                       const struct snap_row *r)
+{
+    const float *v = column_trend(k, r);
+    bool rate = k->offset == offsetof(struct snap_row, rate);
+    if (v) {
+        spark_draw(p->c, row, col, k->width, rate ? STYLE_NORMAL : STYLE_GOOD, v, SNAP_TREND,
+                   rate ? SPARK_MEAN : SPARK_MAX);
+    }
+}
+
 static void draw_cells(struct painter *p, int row, int col, const struct line *l)
 {
     for (size_t j = 0; j < p->set.n; j++) {
         const struct column *k = column_at(p->set.index[j]);
-        char text[FIGURE_BYTES + 1] = "~";
+        char text[FIGURE_BYTES + 2] = "~";
         bool stale = p->blind && k->needs_trace;
+        if (k->kind == COLUMN_TREND) {
+            draw_trend(p, row, col + 1, k, l->row);
+            col += k->width + 1;
+            continue;
+        }
         column_text(k, l->row, text + stale);
         if (stale && text[1] == '-') {
             strcpy(text, "-");
@@ -179,9 +222,10 @@ static void draw_line(struct painter *p, int row, int col, const struct line *l,
     draw_name(p, row, col, l);
     int right = col + p->set.name_cols;
     const struct snap_row *r = l->row;
-    if (r && r->count == 0 && r->note) {
+    bool empty = r && r->count == 0 && r->counted == 0;
+    if (empty && r->note) {
         canvas_text(c, row, right + 1, c->cols - right - 1, STYLE_WARN, r->note);
-    } else if (r && r->count == 0 && r->oldest_open_us > 0) {
+    } else if (empty && r->oldest_open_us > 0) {
         char age[FIGURE_BYTES];
         figure_us(r->oldest_open_us, age);
         canvas_textf(c, row, right + 1, c->cols - right - 1, STYLE_WARN,
@@ -202,26 +246,28 @@ static void draw_hint(struct canvas *c, struct rect a)
         "No tiers yet",
         "",
         "A tier is a function whose calls are timed: one layer of the system.",
-        "Press a and type one; Tab completes from the node's own modules:",
+        "a: pick functions of the node, P: presets; or type one after A:",
         "",
         "    myapp_db:query/2        db=myapp_db:query/2        MyApp.Repo.get/2",
         "",
         "The first tier starts a request; E chooses another.",
-        "i names the kinds of request, e.g.  my_web:handle/1 element(1,arg(1))",
+        "I: point at the argument that names the kind of request, i: type the rule",
         "? shows all keys",
     };
     int n = (int)(sizeof hint / sizeof *hint);
     int row = a.row + (a.rows > n ? (a.rows - n) / 3 : 0);
     int col = a.col + (a.cols > 72 ? (a.cols - 72) / 2 : 0);
     for (int i = 0, drawn = 0; i < n && drawn < a.rows; i++) {
-        if (a.rows < n && !hint[i][0]) {
+        if (!hint[i][0]) {
+            drawn += a.rows >= n;
             continue;
         }
-        canvas_text(c, row + drawn++, col, a.cols, i == 0 ? STYLE_BOLD : STYLE_NORMAL, hint[i]);
+        drawn += canvas_wrap(c, row + drawn, col, a.rows - drawn, a.cols,
+                             i == 0 ? STYLE_BOLD : STYLE_NORMAL, hint[i]);
     }
 }
 
-static bool has_tier(const struct snapshot *s)
+bool table_has_tier(const struct snapshot *s)
 {
     for (size_t i = 0; i < s->n_rows; i++) {
         if (s->rows[i].tier != TIER_TOTAL) {
@@ -262,11 +308,20 @@ static void draw_table(struct ui *u, struct canvas *c, struct rect a, const stru
     table_view(u, s, &v);
     fold_by_itself(u, s, &v, (size_t)lines);
     table_find_selection(t, &v);
-    struct painter p = {.c = c, .blind = s->breaker.state == BREAKER_OPEN};
-    size_t always = t->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(t->sort - SORT_COLUMN);
-    columns_choose(&p.set, a.cols, v.widest < 300 ? (int)v.widest : 300, always);
+    struct painter p = {.c = c, .blind = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
+    struct column_wish wish = {.compared = s->compared[0] != 0};
+    wish.sorted = t->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(t->sort - SORT_COLUMN);
+    memcpy(wish.state, t->columns, sizeof wish.state);
+    columns_choose(&p.set, a.cols, v.widest < 300 ? (int)v.widest : 300, &wish);
+    t->trends = false;
+    for (size_t i = 0; i < p.set.n; i++) {
+        t->trends |= column_at(p.set.index[i])->kind == COLUMN_TREND;
+    }
     find_peaks(&p.peaks, &p.set, &v);
     scroll_fit(&t->at, v.n, (size_t)lines);
+    t->at.row = a.row + titles;
+    t->set = p.set;
+    t->title_row = titles ? a.row : -1;
     if (titles) {
         draw_titles(u, &p, a.row, a.col, &v);
     }
@@ -293,7 +348,7 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     if (!s) {
         return;
     }
-    if (!has_tier(s)) {
+    if (!table_has_tier(s)) {
         draw_hint(c, a);
         return;
     }
@@ -304,9 +359,49 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     bottom.row += top.rows;
     bottom.rows = below;
     draw_table(u, c, top, s);
+    u->slow.at.row = 0;
     if (below) {
         slow_pane_draw(u, c, bottom, s);
     }
+}
+
+static struct scroll *list(struct ui *u)
+{
+    return u->slow_focus ? &u->slow.at : &u->table.at;
+}
+
+static void sort_by(struct table_state *t, int by)
+{
+    t->reverse = t->sort == by && !t->reverse;
+    t->sort = by;
+}
+
+/* Titles sort; what is clicked has the focus. */
+static bool on_click(struct ui *u, int row, int col, const struct snapshot *s)
+{
+    struct table_state *t = &u->table;
+    bool slow = scroll_line_at(&u->slow.at, row) != SIZE_MAX;
+    if (slow || scroll_line_at(&t->at, row) != SIZE_MAX) {
+        u->slow_focus = slow && s && s->n_slow;
+        return false;
+    }
+    if (row != t->title_row) {
+        return false;
+    }
+    int left = t->set.name_cols;
+    if (col < left) {
+        sort_by(t, t->sort == SORT_NAME ? SORT_ORDER : SORT_NAME);
+        return true;
+    }
+    for (size_t i = 0; i < t->set.n; i++) {
+        int width = column_at(t->set.index[i])->width + 1;
+        if (col >= left && col < left + width) {
+            sort_by(t, SORT_COLUMN + (int)t->set.index[i]);
+            return true;
+        }
+        left += width;
+    }
+    return false;
 }
 
 const struct screen_ops screen_table = {
@@ -314,4 +409,6 @@ const struct screen_ops screen_table = {
     .context = CTX_TABLE,
     .draw = draw,
     .on_key = table_on_key,
+    .list = list,
+    .on_click = on_click,
 };

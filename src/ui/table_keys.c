@@ -51,7 +51,7 @@ static void walk(struct table_state *t, const struct view *v, enum action act)
     }
 }
 
-static bool move(struct ui *u, enum action act, const struct snapshot *s)
+bool table_move(struct ui *u, enum action act, const struct snapshot *s)
 {
     struct table_state *t = &u->table;
     struct view v;
@@ -71,25 +71,42 @@ static bool move(struct ui *u, enum action act, const struct snapshot *s)
     return taken;
 }
 
-static void sort_step(struct table_state *t, int step)
+/* Whether sorting by it is of use: without a mark there are no changes, and a trend sorts as its
+ * figure does. */
+static bool sortable(int sort, bool compared)
+{
+    if (sort < SORT_COLUMN) {
+        return true;
+    }
+    const struct column *k = column_at((size_t)(sort - SORT_COLUMN));
+    return k->kind != COLUMN_TREND && (compared || k->kind != COLUMN_CHANGE);
+}
+
+static void sort_step(struct table_state *t, int step, bool compared)
 {
     int n = SORT_COLUMN + (int)columns_n();
-    t->sort = (t->sort + step + n) % n;
+    do {
+        t->sort = (t->sort + step + n) % n;
+    } while (!sortable(t->sort, compared));
     t->reverse = false;
 }
 
-static bool on_order(struct ui *u, enum action act)
+static bool on_order(struct ui *u, enum action act, const struct snapshot *s)
 {
+    bool compared = s && s->compared[0];
     struct table_state *t = &u->table;
     switch (act) {
     case ACT_SORT:
         dialog_sort_menu(u);
         return true;
+    case ACT_COLUMNS:
+        dialog_columns_menu(u);
+        return true;
     case ACT_SORT_LEFT:
-        sort_step(t, -1);
+        sort_step(t, -1, compared);
         return true;
     case ACT_SORT_RIGHT:
-        sort_step(t, 1);
+        sort_step(t, 1, compared);
         return true;
     case ACT_REVERSE:
         t->reverse = !t->reverse;
@@ -109,9 +126,12 @@ static bool on_order(struct ui *u, enum action act)
     }
 }
 
-static void need_tier(struct ui *u)
+static void need_tier(struct ui *u, const struct snapshot *s)
 {
-    ui_message(u, "select a tier first (not _total)", true);
+    ui_message(u,
+               s && table_has_tier(s) ? "select a tier first (not _total)"
+                                      : "no tier yet: a picks functions of the node",
+               true);
 }
 
 static bool on_tier(struct ui *u, enum action act, const struct snapshot *s, struct intent *out)
@@ -121,14 +141,28 @@ static bool on_tier(struct ui *u, enum action act, const struct snapshot *s, str
     case ACT_REMOVE:
     case ACT_WHY:
         if (!r || r->tier == TIER_TOTAL) {
-            need_tier(u);
+            need_tier(u, s);
         } else if (act == ACT_REMOVE) {
             dialog_remove(u, r);
         } else {
             *out = (struct intent){.kind = INTENT_WHY, .tier = r->tier};
         }
         return true;
+    case ACT_POINT:
+        if (r && table_has_tier(s)) {
+            point_open(u, r->tier, out); /* _total: the entry */
+        } else {
+            need_tier(u, s);
+        }
+        return true;
     case ACT_ADD:
+        pick_open(u);
+        *out = (struct intent){.kind = INTENT_CATALOG};
+        return true;
+    case ACT_PRESETS:
+        *out = (struct intent){.kind = INTENT_PRESETS};
+        return true;
+    case ACT_TYPE_TIER:
         dialog_prompt(u, PROMPT_TIER, "");
         *out = (struct intent){.kind = INTENT_COMPLETE};
         return true;
@@ -161,5 +195,5 @@ bool table_on_key(struct ui *u, int key, enum action act, const struct snapshot 
         u->table.filter[0] = 0;
         return true;
     }
-    return on_order(u, act) || on_tier(u, act, s, out) || (s && move(u, act, s));
+    return on_order(u, act, s) || on_tier(u, act, s, out) || (s && table_move(u, act, s));
 }

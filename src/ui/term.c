@@ -2,7 +2,9 @@
 #define _XOPEN_SOURCE_EXTENDED 1 /* the wide functions of ncurses */
 #endif
 
+#include <kprof/base/clock.h>
 #include <kprof/base/text.h>
+#include <kprof/ui/escape.h>
 #include <kprof/ui/term.h>
 
 #include <langinfo.h>
@@ -16,6 +18,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#define ESC 27
+
 /* ncurses itself has one current terminal, and a signal handler gets no argument: so this is the
  * one static of the room. */
 static struct {
@@ -25,8 +29,13 @@ static struct {
     struct termios before;
     char leave[256]; /* what brings the terminal back, ready to be written */
     size_t leave_bytes;
+    bool colour;
+    enum theme theme;
     attr_t attr[STYLE_COUNT];
     short pair[STYLE_COUNT];
+    struct escape escape;
+    struct mouse mouse; /* of the last KEY_MOUSE_, */
+    uint64_t click_ns;  /* and when a click was there */
 } term;
 
 /* --- coming and going --- */
@@ -55,35 +64,106 @@ static void prepare_leaving(void)
     for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
         leave_with(last[i]);
     }
+    static const char no_mouse[] = "\033[?1000l\033[?1006l";
+    if (tigetstr("kmous") && tigetstr("kmous") != (char *)-1 &&
+        term.leave_bytes + sizeof no_mouse < sizeof term.leave) {
+        memcpy(term.leave + term.leave_bytes, no_mouse, sizeof no_mouse - 1);
+        term.leave_bytes += sizeof no_mouse - 1;
+    }
 }
 
-static void set_style(enum style st, short fg, short bg, attr_t attr, attr_t without_colour,
-                      bool colour)
+/* Foreground, background (-1: the terminal's own), attributes; without colours. */
+struct paint {
+    short fg, bg;
+    attr_t attr;
+};
+
+static const attr_t plain[STYLE_COUNT] = {
+    [STYLE_BOLD] = A_BOLD, [STYLE_HEAD] = A_REVERSE,           [STYLE_SELECT] = A_REVERSE | A_BOLD,
+    [STYLE_WARN] = A_BOLD, [STYLE_BAD] = A_BOLD | A_UNDERLINE, [STYLE_KEY] = A_BOLD,
+};
+
+enum { GREY = 8, AMBER = 130 }; /* of 16 and of 256 colours */
+
+static const struct paint looks[THEME_COUNT][STYLE_COUNT] = {
+    [THEME_DARK] = {[STYLE_NORMAL] = {-1, -1, A_NORMAL},
+                    [STYLE_DIM] = {GREY, -1, A_NORMAL},
+                    [STYLE_BOLD] = {-1, -1, A_BOLD},
+                    [STYLE_HEAD] = {COLOR_BLACK, COLOR_GREEN, A_NORMAL},
+                    [STYLE_SELECT] = {COLOR_BLACK, COLOR_CYAN, A_NORMAL},
+                    [STYLE_GOOD] = {COLOR_GREEN, -1, A_NORMAL},
+                    [STYLE_WARN] = {COLOR_YELLOW, -1, A_BOLD},
+                    [STYLE_BAD] = {COLOR_RED, -1, A_BOLD},
+                    [STYLE_KEY] = {COLOR_CYAN, -1, A_BOLD}},
+    /* Yellow and cyan are not to be read on white. */
+    [THEME_LIGHT] = {[STYLE_NORMAL] = {-1, -1, A_NORMAL},
+                     [STYLE_DIM] = {GREY, -1, A_NORMAL},
+                     [STYLE_BOLD] = {-1, -1, A_BOLD},
+                     [STYLE_HEAD] = {COLOR_WHITE, COLOR_BLUE, A_NORMAL},
+                     [STYLE_SELECT] = {COLOR_WHITE, COLOR_MAGENTA, A_NORMAL},
+                     [STYLE_GOOD] = {COLOR_GREEN, -1, A_NORMAL},
+                     [STYLE_WARN] = {AMBER, -1, A_BOLD},
+                     [STYLE_BAD] = {COLOR_RED, -1, A_BOLD},
+                     [STYLE_KEY] = {COLOR_BLUE, -1, A_BOLD}},
+    /* For terminals that show bright colours badly, or eight as sixteen. */
+    [THEME_EIGHT] = {[STYLE_NORMAL] = {-1, -1, A_NORMAL},
+                     [STYLE_DIM] = {-1, -1, A_DIM},
+                     [STYLE_BOLD] = {-1, -1, A_BOLD},
+                     [STYLE_HEAD] = {COLOR_BLACK, COLOR_WHITE, A_NORMAL},
+                     [STYLE_SELECT] = {COLOR_BLACK, COLOR_CYAN, A_NORMAL},
+                     [STYLE_GOOD] = {COLOR_GREEN, -1, A_NORMAL},
+                     [STYLE_WARN] = {COLOR_MAGENTA, -1, A_NORMAL},
+                     [STYLE_BAD] = {COLOR_RED, -1, A_NORMAL},
+                     [STYLE_KEY] = {COLOR_BLUE, -1, A_NORMAL}},
+};
+
+static void set_style(enum style st, struct paint k)
 {
-    term.attr[st] = colour ? attr : without_colour;
     term.pair[st] = 0;
-    if (colour && (fg >= 0 || bg >= 0)) {
-        term.pair[st] = (short)st;
-        init_pair((short)st, fg, bg);
+    if (!term.colour) {
+        term.attr[st] = plain[st];
+        return;
     }
+    if (k.fg == GREY && COLORS < 16) {
+        k = (struct paint){-1, k.bg, A_DIM};
+    }
+    if (k.fg == AMBER && COLORS < 256) {
+        k.fg = COLOR_MAGENTA;
+    }
+    term.attr[st] = k.attr;
+    if (k.fg >= 0 || k.bg >= 0) {
+        term.pair[st] = (short)st;
+        init_pair((short)st, k.fg, k.bg);
+    }
+}
+
+void term_mouse_on(void)
+{
+    /* Presses only: ncurses would hold each back to see whether it becomes a click or two. */
+    mouseinterval(0);
+    mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+}
+
+void term_theme(enum theme t)
+{
+    if (!term.open || t == term.theme || t >= THEME_COUNT) {
+        return;
+    }
+    for (int st = 0; st < STYLE_COUNT; st++) {
+        set_style((enum style)st, looks[t][st]);
+    }
+    term.theme = t;
+    clearok(curscr, TRUE); /* what stands there has the old colours */
 }
 
 static void prepare_styles(bool no_color)
 {
-    bool colour = !no_color && has_colors() && start_color() == OK;
-    if (colour) {
+    term.colour = !no_color && has_colors() && start_color() == OK;
+    if (term.colour) {
         use_default_colors();
     }
-    bool many = colour && COLORS >= 16; /* then there is a grey */
-    set_style(STYLE_NORMAL, -1, -1, A_NORMAL, A_NORMAL, colour);
-    set_style(STYLE_DIM, many ? 8 : -1, -1, many ? A_NORMAL : A_DIM, A_NORMAL, colour);
-    set_style(STYLE_BOLD, -1, -1, A_BOLD, A_BOLD, colour);
-    set_style(STYLE_HEAD, COLOR_BLACK, COLOR_GREEN, A_NORMAL, A_REVERSE, colour);
-    set_style(STYLE_SELECT, COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE | A_BOLD, colour);
-    set_style(STYLE_GOOD, COLOR_GREEN, -1, A_NORMAL, A_NORMAL, colour);
-    set_style(STYLE_WARN, COLOR_YELLOW, -1, A_BOLD, A_BOLD, colour);
-    set_style(STYLE_BAD, COLOR_RED, -1, A_BOLD, A_BOLD | A_UNDERLINE, colour);
-    set_style(STYLE_KEY, COLOR_CYAN, -1, A_BOLD, A_BOLD, colour);
+    term.theme = THEME_COUNT;
+    term_theme(THEME_DARK);
 }
 
 /* Terminals send more keys than their entry in terminfo knows (a vt100 with a Home key is a modern
@@ -259,6 +339,37 @@ void term_show(const struct canvas *c)
 
 /* --- keys --- */
 
+#define DOUBLE_NS 400000000u
+
+/* False: none of ours. */
+static bool take_mouse(void)
+{
+    MEVENT e;
+    uint64_t now = clock_mono_ns();
+    if (getmouse(&e) != OK) {
+        return false;
+    }
+    bool again = e.y == term.mouse.row && e.x == term.mouse.col && term.click_ns &&
+                 now - term.click_ns < DOUBLE_NS;
+    term.mouse = (struct mouse){.row = e.y, .col = e.x};
+    if (e.bstate & BUTTON4_PRESSED) {
+        term.mouse.kind = MOUSE_WHEEL_UP;
+    } else if (e.bstate & BUTTON5_PRESSED) {
+        term.mouse.kind = MOUSE_WHEEL_DOWN;
+    } else if (e.bstate & BUTTON1_PRESSED) {
+        term.mouse.kind = again ? MOUSE_DOUBLE : MOUSE_CLICK;
+        term.click_ns = again ? 0 : now;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+struct mouse term_mouse(void)
+{
+    return term.mouse;
+}
+
 static int function_key(wint_t k)
 {
     static const struct {
@@ -283,6 +394,27 @@ static int function_key(wint_t k)
     return 0;
 }
 
+/* After an ESC that is part of no key we know: more of it is there at once, or it was typed. */
+static bool escape_alone(void)
+{
+    wint_t next;
+    int kind = get_wch(&next);
+    if (kind == ERR) {
+        return true;
+    }
+    if (kind == KEY_CODE_YES) {
+        ungetch((int)next); /* Alt and a key: the key alone */
+        return false;
+    }
+    if (!escape_introduces(next)) {
+        unget_wch((wchar_t)next);
+        return true;
+    }
+    escape_begin(&term.escape, clock_mono_ns());
+    escape_eats(&term.escape, next, clock_mono_ns());
+    return false;
+}
+
 int term_key(void)
 {
     for (;;) {
@@ -291,12 +423,27 @@ int term_key(void)
         if (kind == ERR) {
             return KEY_NONE_;
         }
+        if (kind == KEY_CODE_YES && k == KEY_MOUSE) {
+            if (take_mouse()) {
+                return KEY_MOUSE_;
+            }
+            continue;
+        }
         if (kind == KEY_CODE_YES) {
             int ours = function_key(k);
             if (ours) {
                 return ours;
             }
             continue; /* a key without a meaning here */
+        }
+        if (escape_eats(&term.escape, k, clock_mono_ns())) {
+            continue;
+        }
+        if (k == ESC) {
+            if (escape_alone()) {
+                return ESC;
+            }
+            continue;
         }
         if (k == '\r') {
             return '\n';

@@ -15,6 +15,7 @@ struct ui *ui_new(const struct ui_opts *o)
     u->opts.target = NULL;
     snprintf(u->target, sizeof u->target, "%s", o->target ? o->target : "");
     u->screen = screen_main();
+    sift_init(&u->pick.found);
     return u;
 }
 
@@ -24,6 +25,8 @@ void ui_free(struct ui *u)
         return;
     }
     prompt_release(&u->prompt);
+    pick_release(&u->pick);
+    shape_free(u->point.got.set);
     folds_release(&u->table.folds[0]);
     folds_release(&u->table.folds[1]);
     free(u);
@@ -50,6 +53,7 @@ static struct intent next_window(struct ui *u, const struct snapshot *s)
     enum window now = u->window_asked ? u->window : s->window;
     u->window = (now + 1) % WINDOW_COUNT;
     u->window_asked = true;
+    u->moment.length_s = u->moment.now_length_s = 0;
     return (struct intent){.kind = INTENT_WINDOW, .window = u->window};
 }
 
@@ -61,14 +65,18 @@ static void ask_export(struct ui *u, const struct snapshot *s)
         return;
     }
     clock_format_wall(s->wall_ns, when, sizeof when); /* 2026-11-21T03:04:05.678Z */
-    snprintf(name, sizeof name, "kprof-top-%.10s-%.2s%.2s%.2s.txt", when, when + 11, when + 14,
-             when + 17);
-    dialog_prompt(u, PROMPT_EXPORT, name);
+    bool slow = u->screen == &screen_slow;
+    snprintf(name, sizeof name, "kprof-top-%s%.10s-%.2s%.2s%.2s.txt", slow ? "slow-" : "", when,
+             when + 11, when + 14, when + 17);
+    dialog_prompt(u, slow ? PROMPT_SLOW_EXPORT : PROMPT_EXPORT, name);
 }
 
-static void open_screen(struct ui *u, const struct screen_ops *to)
+static void open_screen(struct ui *u, const struct screen_ops *to, struct intent *out)
 {
     if (to) {
+        if (to == &screen_heat || to == &screen_dist) {
+            out->kind = INTENT_LOOK;
+        }
         u->screen = u->screen == to ? screen_main() : to;
         u->slow_focus = false;
     }
@@ -94,6 +102,9 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         out->kind = INTENT_TOGGLE;
         return true;
     case ACT_ZERO:
+        moment_forget(u); /* seconds are counted anew */
+        u->heat.end_s = 0;
+        u->heat.has_cursor = false;
         out->kind = INTENT_ZERO;
         return true;
     case ACT_SAMPLE_UP:
@@ -107,20 +118,35 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         return true;
     case ACT_PAUSE:
         u->paused = !u->paused && s;
+        u->moment.paused_s = s ? s->time.now_s : 0;
+        return true;
+    case ACT_THEME:
+        u->theme = (u->theme + 1) % THEME_COUNT;
+        snprintf(u->message, sizeof u->message, "colours: %s", theme_name(u->theme));
+        u->message_error = false;
+        return true;
+    case ACT_MARK:
+        out->kind = INTENT_MARK;
+        return true;
+    case ACT_SAVE:
+        dialog_prompt(u, PROMPT_SAVE, u->profile);
+        return true;
+    case ACT_LOAD:
+        out->kind = INTENT_PROFILES;
         return true;
     case ACT_EXPORT:
         ask_export(u, s);
         return true;
     case ACT_HELP:
-        open_screen(u, screen_by_key('?'));
+        open_screen(u, screen_by_key('?'), out);
         return true;
     case ACT_SCREEN:
-        open_screen(u, screen_by_key(key));
+        open_screen(u, screen_by_key(key), out);
         return true;
     case ACT_BACK:
         return back(u);
     default:
-        return false;
+        return moment_on_key(u, act, s, out);
     }
 }
 
@@ -161,7 +187,7 @@ static void draw_line(const struct ui *u, struct canvas *c, int row, const struc
     }
 }
 
-static unsigned bar_context(const struct ui *u)
+unsigned ui_bar_context(const struct ui *u)
 {
     switch (u->mode) {
     case MODE_PROMPT:
@@ -179,6 +205,7 @@ static unsigned bar_context(const struct ui *u)
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s)
 {
     canvas_clear(c);
+    u->cols = c->cols;
     if (c->rows < 1 || c->cols < 1) {
         return;
     }
@@ -196,8 +223,9 @@ void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s)
     if (line && !whole) {
         draw_line(u, c, c->rows - 2, s);
     }
+    u->bar_row = bar ? c->rows - 1 : -1;
     if (bar) {
-        bar_draw(c, c->rows - 1, bar_context(u), NULL);
+        bar_draw(c, c->rows - 1, ui_bar_context(u), NULL);
     }
     int dialog_row = c->rows - 1 - bar;
     if (u->mode != MODE_SCREEN && dialog_row >= 0) {

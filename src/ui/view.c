@@ -1,3 +1,4 @@
+#include <kprof/base/fnv.h>
 #include <kprof/base/text.h>
 #include <kprof/core/tier.h>
 #include <kprof/ui/columns.h>
@@ -28,7 +29,7 @@ static size_t folds_index(const struct folds *f, uint64_t group)
     return i;
 }
 
-bool folds_has(const struct folds *f, uint64_t group)
+static bool is_folded(const struct folds *f, uint64_t group)
 {
     return f->all != (folds_index(f, group) < f->n);
 }
@@ -68,26 +69,17 @@ void folds_release(struct folds *f)
     memset(f, 0, sizeof *f);
 }
 
-/* --- keys: FNV-1a, 64 bits (Fowler, Noll, Vo) --- */
-
-static uint64_t hash(uint64_t h, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < n; i++) {
-        h = (h ^ p[i]) * 0x100000001b3u;
-    }
-    return h;
-}
+/* --- keys --- */
 
 static uint64_t ident_key(const char *ident)
 {
-    return ident ? hash(0xcbf29ce484222325u, ident, strnlen(ident, NAME_LOOK)) | 1 : 0;
+    return ident ? fnv_add(FNV_START, ident, strnlen(ident, NAME_LOOK)) | 1 : 0;
 }
 
-uint64_t view_row_key(const struct snap_row *r)
+static uint64_t row_key(const struct snap_row *r)
 {
     uint64_t i = ident_key(r->ident);
-    return hash(hash(0xcbf29ce484222325u, &r->tier, sizeof r->tier), &i, sizeof i);
+    return fnv_add(fnv_add(FNV_START, &r->tier, sizeof r->tier), &i, sizeof i);
 }
 
 uint64_t view_row_group(const struct snap_row *r, bool pivot)
@@ -236,11 +228,11 @@ static void add_group(struct maker *m, const struct group *g, struct item *items
         return;
     }
     m->v->unfolded += 1 + n;
-    bool folded = !filtering && n && folds_has(m->o->folds, g->by.group);
+    bool folded = !filtering && n && is_folded(m->o->folds, g->by.group);
     m->v->lines[m->v->n++] = (struct line){
         .row = has_head ? items[0].row : NULL,
         .label = g->by.name,
-        .key = has_head ? view_row_key(items[0].row) : ~g->by.group,
+        .key = has_head ? row_key(items[0].row) : ~g->by.group,
         .group = g->by.group,
         .head = true,
         .pinned = g->pinned,
@@ -252,7 +244,7 @@ static void add_group(struct maker *m, const struct group *g, struct item *items
             m->v->lines[m->v->n++] = (struct line){
                 .row = child[i].row,
                 .label = child[i].name,
-                .key = view_row_key(child[i].row),
+                .key = row_key(child[i].row),
                 .group = g->by.group,
                 .pinned = g->pinned,
             };

@@ -1,7 +1,8 @@
 %% Work for the agent's tests, loaded on the target. Portable back to OTP 25.
 -module(agent_load).
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
--export([job/2, entries/1, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, clean/0]).
+-export([deep/2, down/2, under/2, job/2, entries/1, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, spawning/0, is_flagged/1, clean/0]).
+-export([reapers/0, kill/2, hold/1, let_go/0, claim/1]).
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -40,6 +41,13 @@ tokens(L) ->
      || X <- L
     ].
 
+%% A process that waits so deep in calls, with data on its stack.
+deep(Depth, Data) -> spawn(?MODULE, down, [Depth, Data]).
+down(0, Data) -> receive {Data, stop} -> Data end;
+down(N, Data) -> [?MODULE:under(N - 1, [N | Data]) | Data].
+%% Two by turns: the VM tells a function that calls itself once.
+under(N, Data) -> [?MODULE:down(N - 1, [N | Data]) | Data].
+
 call(Calls) -> [(catch apply(?MODULE, F, Args)) || {F, Args} <- Calls].
 
 %% The same, but nothing comes back: for values that are large.
@@ -65,6 +73,45 @@ forever(Processes, Pause) ->
 endless(Pause) ->
     [?MODULE:entry(X) || X <- lists:seq(1, 20)],
     receive after Pause -> endless(Pause) end.
+
+%% A process for each call, as servers have one for each request.
+spawning() -> spawn(fun() -> spawning_on() end).
+
+spawning_on() ->
+    spawn(fun() -> receive after 1 -> ?MODULE:entry(new) end end),
+    receive after 1 -> spawning_on() end.
+
+is_flagged(P) -> flagged(P).
+
+%% Processes that are about to unload an agent.
+reapers() -> [P || P <- processes(), {_, {erl_eval, exprs, 2}} <- [process_info(P, initial_call)]].
+
+kill([A, B], Ms) ->
+    exit(A, kill),
+    Ms > 0 andalso receive after Ms -> ok end,
+    exit(B, kill).
+
+%% A process that is suspended until let_go.
+hold(P) ->
+    Self = self(),
+    spawn(fun() ->
+        register(agent_load_holder, self()),
+        Self ! {held, erlang:suspend_process(P)},
+        receive let_go -> ok end
+    end),
+    receive {held, Yes} -> Yes end.
+
+let_go() -> agent_load_holder ! let_go.
+
+%% Registers a name until it is killed.
+claim(Name) ->
+    Self = self(),
+    P = spawn(fun() ->
+        register(Name, self()),
+        Self ! claimed,
+        receive never -> ok end
+    end),
+    receive claimed -> P end.
 
 %% After a test that failed: the next one shall not meet what it left.
 clean() ->

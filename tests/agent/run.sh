@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests of the agent on nodes of this machine's OTP and, through chroot, of those under KPROF_OTP_ROOTS (trixie: OTP 27,
-# sid: OTP 29). run.sh [TEST...]; KPROF_AGENT_OTP="25 27 29" chooses versions.
+# sid: OTP 29). run.sh [TEST...]; KPROF_AGENT_OTP="25 27 29" chooses versions. KPROF_FAILED: a file that gets a line "VERSION
+# TEST" for each failure; KPROF_ONLY: such a file, only its tests are run.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -11,7 +12,7 @@ trap '[ -z "$node_pid" ] || kill -9 "$node_pid" 2>/dev/null; rm -rf "$work"' EXI
 trap 'exit 1' INT TERM
 
 erlc -Werror +deterministic +no_debug_info -o "$work" "$top"/src/agent/kprof_*_00.erl || exit 1
-erlc -Werror -o "$work" "$here/agent_load.erl" "$here/agent_test.erl" || exit 1
+erlc -Werror -o "$work" "$here"/agent_*.erl || exit 1
 epmd -daemon 2>/dev/null
 host=$(hostname -s)
 
@@ -19,12 +20,17 @@ host=$(hostname -s)
 suite() {
     label=$1
     shift
+    if [ -n "${KPROF_ONLY:-}" ]; then
+        tests=$(sed -n "s/^$label //p" "$KPROF_ONLY")
+        [ -n "$tests" ] || return 0
+    fi
     name=kprof_agent_target_${label}_$$
     (cd "$work" && exec "$@" -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/target.log" 2>&1 &
     node_pid=$!
     out=$(cd "$work" && erl -kernel logger_level emergency -sname "kprof_agent_tester_${label}_$$" -setcookie kprof_agent -hidden -noinput -pa "$work" \
         -s agent_test main "$name@$host" "$label" "$work" $tests 2>&1)
     echo "$out" | grep -v ' passed, '
+    [ -z "${KPROF_FAILED:-}" ] || echo "$out" | sed -n 's/^FAIL OTP //p' >>"$KPROF_FAILED"
     counts=$(echo "$out" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
     if [ -z "$counts" ]; then
         echo "FAIL OTP $label: the tester ended early"

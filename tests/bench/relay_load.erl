@@ -5,6 +5,7 @@
 
 -define(WORKERS, 10).
 -define(BURST, 20). % a worker's requests each 10 ms: 20,000 requests/s in all
+-define(SEEN, "seen.json").
 -define(STATE_BURST, 10). % of calls with a state: 10,000/s
 
 entry(X) -> R = ?MODULE:t1(X), [R].
@@ -47,11 +48,12 @@ main([Program, Reps, Seconds]) ->
     io:format("CPU per traced call, 20,000 requests/s of four traced functions, lean (medians of ~s):~n", [Reps]),
     io:format("  bare tracer that discards ~.2f us; relay ~.2f us + kprof-top ~.2f us = ~.2f us: ~.2f x (at most 1.2)~n",
         [Bare, Target, Ours, Target + Ours, (Target + Ours) / Bare]),
-    io:format("  the target's part alone: ~.2f x~n", [Target / Bare]),
+    io:format("  the target's part alone: ~.2f x; ~.1f % of the calls were traced~n", [Target / Bare, 100 * Of({requests, kprof}, 4)]),
     StateCalls = ?WORKERS * ?STATE_BURST * 100 * S div 1000,
     [Small, Large] = [Per({state, Size}, kprof, StateCalls) || Size <- [8, 25000]],
     io:format("a function that returns its state, 10,000 calls/s, the target's part with all that is there per second:~n"),
     io:format("  8 words ~.2f us a call, 25,000 words ~.2f us: ~.2f x (at most 2)~n", [Small, Large, Large / Small]),
+    io:format("  ~.1f and ~.1f % of the calls were traced~n", [100 * Of({{state, Size}, kprof}, 4) || Size <- [8, 25000]]),
     [Untraced, Traced] = [Of({{state, 25000}, M}, 3) || M <- [none, kprof]],
     io:format("  throughput with 25,000 words: ~b calls/s untraced, ~b traced: ~.1f % (at least 95)~n",
         [round(Untraced), round(Traced), Traced * 100 / Untraced]),
@@ -71,9 +73,22 @@ one({Load, Mode}, Ms) ->
     receive after Ms -> ok end,
     {A1, B1, C1} = {cpu(os:getpid()), cpu(pid(Held)), counters:get(Done, 1)},
     Scale = Ms * 1.0e6 / erlang:convert_time_unit(erlang:monotonic_time() - T0, native, nanosecond),
-    off(Held),
+    Second = (C1 - C0) * Scale * 1000 / Ms,
+    Seen = off(Held),
     [exit(W, kill) || W <- Workers],
-    {(A1 - A0) * Scale, (B1 - B0) * Scale, (C1 - C0) * Scale * 1000 / Ms}.
+    {(A1 - A0) * Scale, (B1 - B0) * Scale, Second, Seen / (Second * case Load of requests -> 4; _ -> 1 end)}.
+
+%% Calls a second that kprof-top had, by its last word.
+seen() ->
+    {ok, Text} = file:read_file(?SEEN),
+    [Calls, Elapsed] = [
+        begin
+            {match, [N]} = re:run(Text, ".*\"" ++ Name ++ "\":([0-9.]+)", [dotall, {capture, all_but_first, list}]),
+            N
+        end
+     || Name <- ["received", "elapsed_s"]
+    ],
+    list_to_integer(Calls) / max(0.001, list_to_float(Elapsed)).
 
 %% CPU time in us of all threads.
 cpu(none) -> 0;
@@ -99,7 +114,7 @@ on(bare, _) ->
 on(kprof, Load) ->
     Tiers = case Load of requests -> [["-t", F ++ "=relay_load:" ++ F ++ "/1"] || F <- ["entry", "t1", "t2", "t3"]]; _ -> [["-t", "handle=relay_load:handle/2"]] end,
     Entry = case Load of requests -> ["-i", "relay_load:entry/1 arg(1)"]; _ -> ["-e", "none"] end,
-    Args = lists:append(Tiers) ++ Entry ++ ["--returns", "lean", "-b", "--format", "json", "-o", "/dev/null", "--setcookie", atom_to_list(erlang:get_cookie()), atom_to_list(node())],
+    Args = lists:append(Tiers) ++ Entry ++ ["--returns", "lean", "-b", "--max-overhead", "none", "--format", "json", "-o", ?SEEN, "--setcookie", atom_to_list(erlang:get_cookie()), atom_to_list(node())],
     Port = open_port({spawn_executable, get(program)}, [{args, Args}, exit_status, stderr_to_stdout, binary]),
     {os_pid, Os} = erlang:port_info(Port, os_pid),
     F = case Load of requests -> {?MODULE, entry, 1}; _ -> {?MODULE, handle, 2} end,
@@ -134,16 +149,18 @@ until(F, Port) ->
         F() orelse until(F, Port)
     end.
 
-off(none) -> ok;
+off(none) -> 0;
 off({kprof, Port, Os}) ->
     os:cmd("kill " ++ Os),
-    ended(Port);
+    ended(Port),
+    seen();
 off(T) ->
     erlang:trace(processes, false, [all]),
     erlang:trace_pattern({?MODULE, '_', '_'}, false, [local]),
     seq_trace:reset_trace(),
     erlang:system_flag(trace_control_word, 0),
-    exit(T, kill).
+    exit(T, kill),
+    0.
 
 ended(Port) ->
     receive {Port, {exit_status, _}} -> ok; {Port, _} -> ended(Port)

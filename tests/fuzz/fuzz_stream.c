@@ -1,6 +1,7 @@
 /* The event stream: any bytes as messages of an agent, then through core. */
 #include <kprof/base/ring.h>
 #include <kprof/core/core.h>
+#include <kprof/core/waterfall.h>
 #include <kprof/trace/stream.h>
 #include <stdlib.h>
 
@@ -17,6 +18,21 @@ static void feed(struct stream *s, struct core *c, struct ring *r, const uint8_t
     while ((got = ring_peek(r, &ev)) > 0) {
         core_feed(c, ev, got);
         ring_consume(r, got);
+    }
+}
+
+/* What is kept of slow requests adds up, whatever came. */
+static void fall(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_kept; i++) {
+        struct waterfall w;
+        waterfall_make(&w, s->kept[i].request);
+        uint64_t self = w.unkept_ns;
+        for (uint32_t k = 0; k < w.n - w.late; k++)
+            self += w.row[k].self_ns;
+        if (self != w.whole_ns)
+            abort();
+        waterfall_release(&w);
     }
 }
 
@@ -37,6 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     core_set_entry(c, 0);
     core_set_identity(c, true);
     core_set_slow(c, 1);
+    struct scraps *scraps = scraps_new(0);
+    core_set_scraps(c, scraps);
+    stream_keep_args(s, scraps);
     stream_clock(s, 0, 1000000000);
     /* messages are cut at 0x83, the version byte, so that one input holds several */
     for (size_t from = 0, at = 1; at <= n; at++) {
@@ -49,8 +68,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct snapshot *snap = core_snapshot(c, WINDOW_10S, 0);
     if (!snapshot_conserves(snap))
         abort();
+    fall(snap);
     snapshot_free(snap);
     core_free(c);
+    scraps_free(scraps);
     stream_free(s);
     ring_free(r);
     intern_free(names);

@@ -1,12 +1,18 @@
 #include "fake_snapshot.h"
 
+#include <kprof/base/scale.h>
+#include <kprof/core/kept.h>
 #include <kprof/core/tier.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_SLOW  64
 #define MAX_PARTS 8
+#define MAX_OPEN  30
+#define FAKE_COLS 300
+#define FAKE_BINS 52
 #define WALL_NS   1795230245678000000ull /* 2026-11-21T03:04:05.678Z */
 
 struct str {
@@ -20,10 +26,20 @@ struct fake {
     size_t n_rows, cap_rows;
     struct snap_slow slow[MAX_SLOW];
     struct snap_slow_tier parts[MAX_SLOW][MAX_PARTS];
+    struct snap_slow_sum sums[MAX_SLOW][MAX_PARTS];
     size_t n_slow;
+    struct snap_open open[MAX_OPEN];
+    struct kept kept;
+    struct snap_kept kept_list[MAX_SLOW];
     struct snap_log log[16];
     size_t n_log;
+    struct snap_gap gap[8];
+    struct snap_mark mark[8];
     struct str *strings;
+    struct snap_heat_col heat_col[FAKE_COLS];
+    uint32_t heat_bin[FAKE_COLS][FAKE_BINS];
+    uint64_t dist_bin[FAKE_BINS];
+    float trend[2 * SNAP_TREND];
 };
 
 static const char *const tiers[] = {"parsing", "handle", "formatter", "db", "accounting"};
@@ -57,10 +73,16 @@ struct fake *fake_new(void)
         abort();
     }
     struct snapshot *s = &f->snap;
+    kept_init(&f->kept);
     s->wall_ns = WALL_NS;
     s->elapsed_s = 65.0;
     s->window = WINDOW_10S;
     s->window_s = 10.0;
+    s->time.now_s = 4000;
+    s->time.zero_wall_ns = WALL_NS / 1000000000u * 1000000000u - 4000 * 1000000000ull;
+    s->time.from_s = 3990;
+    s->time.to_s = 4000;
+    s->time.oldest_s = 25;
     put(s->node.name, sizeof s->node.name, "app@host");
     put(s->node.otp, sizeof s->node.otp, "25");
     put(s->node.transport, sizeof s->node.transport, "dist");
@@ -72,7 +94,9 @@ struct fake *fake_new(void)
     s->node.processes = 1834;
     s->lean = true;
     s->has_entry = s->has_identity = true;
-    s->sample = 1;
+    s->sample = s->sample_asked = 1;
+    s->cost =
+        (struct snap_cost){.known = true, .percent = 0.8, .limit_percent = 5, .call_ns = 1350};
     s->events_per_s = 12345.6;
     s->lag_ms = 4.2;
     s->ring_fill = 0.03;
@@ -89,6 +113,7 @@ void fake_free(struct fake *f)
         free(f->strings);
         f->strings = next;
     }
+    kept_release(&f->kept);
     free(f->rows);
     free(f);
 }
@@ -108,6 +133,7 @@ struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, 
     r->tier = (uint16_t)tier;
     r->tier_name = fake_str(f, tier_name);
     r->ident = ident ? fake_str(f, ident) : NULL;
+    r->ident_n = ident ? (uint16_t)f->n_rows : IDENT_ALL;
     r->count = r->est_count = count;
     r->rate = (double)count / f->snap.window_s;
     if (count == 0) {
@@ -133,15 +159,23 @@ struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, 
 static void fill_slow_parts(struct fake *f, struct snap_slow *s, size_t n)
 {
     struct snap_slow_tier *p = f->parts[s - f->slow];
+    struct snap_slow_sum *sum = f->sums[s - f->slow];
     for (size_t i = 0; i < n; i++) {
         p[i].tier = (uint16_t)i;
         p[i].name = tiers[i];
         p[i].start_us = 100 * i;
         p[i].duration_us = (uint64_t)(s->duration_us / (double)(i + 1));
+        p[i].self_us = p[i].duration_us / (n - i);
         p[i].pid = s->pid;
+        sum[i] = (struct snap_slow_sum){.name = tiers[i],
+                                        .calls = 1,
+                                        .sum_us = (double)p[i].duration_us,
+                                        .self_us = (double)p[i].self_us};
     }
     s->tiers = p;
     s->n_tiers = n;
+    s->sums = sum;
+    s->n_sums = n;
 }
 
 struct snap_slow *fake_slow(struct fake *f, const char *tier_name, const char *ident,
@@ -177,6 +211,23 @@ void fake_log(struct fake *f, const char *text)
     f->log[0].wall_ns = WALL_NS - 60000000000ull + f->n_log * 1000000000ull;
 }
 
+void fake_gap(struct fake *f, double from_s, double to_s, enum gap_reason reason)
+{
+    struct snapshot *s = &f->snap;
+    f->gap[s->n_gaps++] = (struct snap_gap){from_s, to_s, reason};
+    s->gaps = f->gap;
+    s->gap_s += from_s - to_s;
+}
+
+void fake_mark(struct fake *f, double ago_s, const char *module)
+{
+    struct snapshot *s = &f->snap;
+    f->mark[s->n_marks++] = (struct snap_mark){.wall_ns = WALL_NS - (uint64_t)(ago_s * 1e9),
+                                               .ago_s = ago_s,
+                                               .module = fake_str(f, module)};
+    s->marks = f->mark;
+}
+
 struct snapshot *fake_snap(struct fake *f)
 {
     struct snapshot *s = &f->snap;
@@ -197,9 +248,51 @@ struct snapshot *fake_snap(struct fake *f)
     s->n_rows = f->n_rows;
     s->slow = f->slow;
     s->n_slow = f->n_slow;
+    for (uint32_t i = 0; i < f->kept.n; i++) {
+        f->kept_list[i].request = kept_newest(&f->kept, i);
+        f->kept_list[i].wall_ns = WALL_NS - i * 1370000000ull;
+    }
+    s->kept = f->kept_list;
+    s->n_kept = f->kept.n;
+    s->tier_names = tiers;
+    s->n_tier_names = sizeof tiers / sizeof *tiers;
     s->log = f->log;
     s->n_log = f->n_log;
     return s;
+}
+
+/* handle in one process asks db in another twice, the second time in vain; parsing and formatter
+ * are its own, accounting comes too late. */
+static void keep(struct fake *f, struct snap_slow *s)
+{
+    static const struct {
+        unsigned tier, from, to, self, proc, flags; /* from, to, self: thousandths */
+    } call[] = {{0, 20, 90, 70, 0, 0},
+                {3, 130, 420, 290, 1, 0},
+                {3, 430, 800, 330, 1, KEPT_ERROR},
+                {0, 520, 560, 40, 1, 0},
+                {2, 850, 990, 140, 0, 0},
+                {4, 1200, 1250, 50, 2, KEPT_LATE},
+                {4, 1300, 0, 0, 2, KEPT_LATE | KEPT_RUNNING}};
+    uint64_t start = 1000000000, unit = (uint64_t)s->request_us;
+    int at = kept_begin(&f->kept, s->request, start);
+    for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
+        struct kept_call c = {.start_ns = start + unit * call[i].from,
+                              .end_ns = call[i].to ? start + unit * call[i].to : 0,
+                              .self_ns = unit * call[i].self,
+                              .pid = s->pid + call[i].proc,
+                              .tier = (uint8_t)call[i].tier,
+                              .flags = (uint8_t)call[i].flags};
+        kept_add(&f->kept, at, &c);
+    }
+    struct kept_call entry = {.start_ns = start,
+                              .end_ns = start + unit * 1000,
+                              .self_ns = unit * 130,
+                              .pid = s->pid,
+                              .tier = 1};
+    f->kept.building[at]->end_ns = entry.end_ns;
+    snprintf(f->kept.building[at]->ident, KEPT_IDENT_BYTES, "%.100s", s->ident);
+    s->kept = kept_close(&f->kept, at, &entry);
 }
 
 static void standard_tier(struct fake *f, unsigned tier, const char *name, double us)
@@ -218,6 +311,35 @@ static void standard_tier(struct fake *f, unsigned tier, const char *name, doubl
     }
 }
 
+void fake_events(struct fake *f, size_t n_slow, size_t n_open, size_t n_log)
+{
+    static const char *const lines[] = {
+        "connected to app@host, OTP 25", "tracing on: 5 tiers, entry parsing",
+        "module kv_db was loaded again: patterns set again after 0.2 s"};
+    static const char *const who[] = {"kv_db", NULL, "my_pool:init/1"};
+    for (size_t i = 0; i < n_slow && i < MAX_SLOW; i++) {
+        fake_slow(f, tiers[(i * 3 + 3) % 5], idents[i % 4], 123456.0 / (double)(i + 1), 1 + i % 5);
+    }
+    for (size_t i = f->n_slow; i-- > 0;) {
+        if (f->slow[i].request_us > 0) {
+            keep(f, &f->slow[i]);
+        }
+    }
+    f->snap.open = f->open;
+    f->snap.n_open = n_open < MAX_OPEN ? n_open : MAX_OPEN;
+    for (size_t i = 0; i < f->snap.n_open; i++) {
+        f->open[i] = (struct snap_open){.pid = 140 + i / 2, /* two of them in one process */
+                                        .start_ns = 1 + i,
+                                        .tier_name = tiers[(3 + 4 * i) % 5],
+                                        .ident = i ? "read" : "undefined",
+                                        .who = who[i % 3],
+                                        .age_us = 61e6 / (double)(1 + 7 * i)};
+    }
+    for (size_t i = 0; i < n_log; i++) {
+        fake_log(f, lines[i % 3]);
+    }
+}
+
 struct fake *fake_standard(size_t n_slow)
 {
     struct fake *f = fake_new();
@@ -228,12 +350,19 @@ struct fake *fake_standard(size_t n_slow)
     f->snap.calls.open = 7;
     f->snap.calls.unattributed = 12;
     f->snap.requests.open = 2;
-    for (size_t i = 0; i < n_slow; i++) {
-        fake_slow(f, tiers[(i * 3 + 3) % 5], idents[i % 4], 123456.0 / (double)(i + 1), 1 + i % 5);
-    }
-    fake_log(f, "connected to app@host, OTP 25");
-    fake_log(f, "tracing on: 5 tiers, entry parsing");
-    fake_log(f, "module kv_db was loaded again: patterns set again after 0.2 s");
+    fake_events(f, n_slow, 3, 3);
+    fake_trends(f);
+    return f;
+}
+
+struct fake *fake_tripped(void)
+{
+    struct fake *f = fake_standard(3);
+    struct snap_breaker *b = &fake_snap(f)->breaker;
+    b->state = BREAKER_OPEN;
+    b->trips = 2;
+    b->next_try_s = 7.4;
+    strcpy(b->reason, "a trace message was 1.3 s old");
     return f;
 }
 
@@ -287,4 +416,82 @@ struct fake *fake_hostile(void)
     put(f->snap.breaker.reason, sizeof f->snap.breaker.reason, bad[6]);
     f->snap.breaker.state = BREAKER_OPEN;
     return f;
+}
+
+/* Calls in a bin: a hump around the bin `at`, and a thin tail above. */
+static uint32_t hump(double at, double top, size_t bin)
+{
+    double d = (double)bin - at;
+    return (uint32_t)(top * exp(-d * d / 18) + (d > 0 && bin % 5 == 0 ? top / 60 / (1 + d) : 0));
+}
+
+static void fake_heat_col(struct fake *f, size_t i, bool slow_spot)
+{
+    struct snap_heat_col *k = &f->heat_col[i];
+
+    for (size_t b = 0; b < FAKE_BINS; b++) {
+        f->heat_bin[i][b] =
+            hump(16 + sin((double)i / 9) * 4, 40, b) + (slow_spot ? hump(44, 9, b) : 0);
+        k->count += f->heat_bin[i][b];
+    }
+    k->errors = slow_spot ? i % 13 : 0;
+    k->bin = f->heat_bin[i];
+}
+
+void fake_heat(struct fake *f, const struct snap_row *r, size_t n, uint32_t col_s)
+{
+    struct snap_heat *h = &f->snap.heat;
+    uint64_t now = f->snap.time.now_s, span = n * col_s;
+    size_t bin = scale_bin((uint64_t)(r->p50_us * 1e3));
+
+    *h = (struct snap_heat){.there = true,
+                            .tier = r->tier,
+                            .ident_n = r->ident_n,
+                            .from_s = now > span ? now - span : 0,
+                            .col_s = col_s,
+                            .n = n,
+                            .low = bin > 16 ? bin - 16 : 0,
+                            .n_bins = FAKE_BINS,
+                            .col = f->heat_col};
+    for (size_t i = 0; i < n; i++) {
+        struct snap_heat_col *k = &f->heat_col[i];
+        bool kept = n - i < 60 || n - i > 62, gap = n - i > 40 && n - i < 45;
+        *k = (struct snap_heat_col){.from_s = h->from_s + i * col_s,
+                                    .to_s = h->from_s + (i + 1) * col_s,
+                                    .known = kept,
+                                    .gap_s = gap ? col_s : 0,
+                                    .gap = gap ? GAP_OVERLOAD : GAP_NONE};
+        if (kept && !gap)
+            fake_heat_col(f, i, i % 40 > 25 && i % 40 < 30);
+    }
+}
+
+void fake_dist(struct fake *f, const struct snap_row *r)
+{
+    struct snap_dist *d = &f->snap.dist;
+    size_t bin = scale_bin((uint64_t)(r->p50_us * 1e3));
+
+    *d = (struct snap_dist){.there = true,
+                            .tier = r->tier,
+                            .ident_n = r->ident_n,
+                            .low = bin > 16 ? bin - 16 : 0,
+                            .bin = f->dist_bin};
+    for (size_t b = 0; b < 36; b++) {
+        f->dist_bin[b] = hump(16, 900, b);
+        d->count += f->dist_bin[b];
+        d->n = f->dist_bin[b] ? b + 1 : d->n;
+    }
+}
+
+void fake_trends(struct fake *f)
+{
+    for (size_t i = 0; i < SNAP_TREND; i++) {
+        bool gap = i > 20 && i < 26;
+        f->trend[i] = gap ? NAN : (float)(100 + 90 * sin((double)i / 7));
+        f->trend[SNAP_TREND + i] = gap ? NAN : (float)(i == 48 ? 9000 : 300 + 10 * (double)(i % 9));
+    }
+    for (size_t i = 0; i < f->n_rows; i++) {
+        f->rows[i].trend_rate = f->trend;
+        f->rows[i].trend_p99_us = f->trend + SNAP_TREND;
+    }
 }

@@ -23,6 +23,9 @@ struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, 
 /* A slow call with one part for each of n_tiers tiers of the standard five. */
 struct snap_slow *fake_slow(struct fake *f, const char *tier_name, const char *ident,
                             double duration_us, size_t n_tiers);
+/* A gap of the window, from and to seconds ago; the newest first. */
+void fake_gap(struct fake *f, double from_s, double to_s, enum gap_reason reason);
+void fake_mark(struct fake *f, double ago_s, const char *module);
 void fake_log(struct fake *f, const char *text); /* the newest line comes first in the snapshot */
 const char *fake_str(struct fake *f, const char *s); /* a copy that lives as long as f */
 struct snapshot *
@@ -31,9 +34,20 @@ fake_snap(struct fake *f); /* totals and conservation are filled in from the row
 /* The standard one: parsing, handle, formatter, db, accounting x create, read, update, delete, each
  * with its total row, then _total; n_slow slow calls (up to 64) and three log lines. */
 struct fake *fake_standard(size_t n_slow);
+/* What happened, beside the rows: slow calls (up to 64) of requests that are kept, calls that are
+ * open (up to 30), lines of the log (up to 16). */
+void fake_events(struct fake *f, size_t n_slow, size_t n_open, size_t n_log);
+/* The standard one while the breaker is open. */
+struct fake *fake_tripped(void);
 /* n_rows rows (total rows and identities counted) over tiers "tier_0", "tier_1", ... of 50 rows
  * each. */
 struct fake *fake_many(size_t n_rows);
+/* A heat map of the row (as of fake_row) over n columns of col_s seconds up to now, with a slow
+ * spot, errors, a gap and a stretch that is no longer kept. */
+void fake_heat(struct fake *f, const struct snap_row *r, size_t n, uint32_t col_s);
+void fake_dist(struct fake *f, const struct snap_row *r); /* about its percentiles */
+/* Gives every row a trend. */
+void fake_trends(struct fake *f);
 /* Names with escape sequences, 255 bytes, invalid UTF-8, bidi overrides, wide and combining
  * characters. */
 struct fake *fake_hostile(void);

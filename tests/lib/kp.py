@@ -429,6 +429,8 @@ class Tmux:
              "TERM": "xterm-256color"}
         inner = {"TERM": term, "LC_ALL": locale, "HOME": scratch(), "PS1": "sh> ", "KPROF_COOKIE": COOKIE,
                  "PATH": os.environ["PATH"]}
+        # A layout of its own: one test must not sort the table of the next.
+        inner["XDG_STATE_HOME"] = os.path.join(scratch(), "state%d" % Tmux._count)
         inner.update(env or {})
         words = ["env", "-i"] + ["%s=%s" % kv for kv in inner.items()] + (list(command) if command else ["sh"])
         self._env = e

@@ -2,7 +2,8 @@
 """runner.py DIR [WORD ...]: runs every test_* function of DIR/test_*.py, one by one, and closes with the counts.
 
 With words: only tests whose file:function contains one of them. A test with the attribute `each` (see `each`) runs once
-for every value and is counted for each."""
+for every value and is counted for each. KPROF_FAILED: a file that gets a line for each failure; KPROF_ONLY: such a file, only
+its tests are run."""
 import importlib.util
 import os
 import sys
@@ -37,13 +38,32 @@ def cases(directory, words):
                     yield label, fn, args
 
 
+def only():
+    """The labels to run, or None: all."""
+    path = os.environ.get("KPROF_ONLY")
+    if not path:
+        return None
+    with open(path) as f:
+        return set(f.read().splitlines())
+
+
+def note_failure(label):
+    path = os.environ.get("KPROF_FAILED")
+    if path:
+        with open(path, "a") as f:
+            f.write(label + "\n")
+
+
 def main():
     directory, words = sys.argv[1], sys.argv[2:]
+    chosen = only()
     passed = failed = skipped = 0
     if not os.access(kp.PROGRAM, os.X_OK):
         print("FAIL: no program at %s (make)\n0 passed, 1 failed, 0 skipped" % kp.PROGRAM)
         return 1
     for label, fn, args in cases(directory, words):
+        if chosen is not None and label not in chosen:
+            continue
         began = time.monotonic()
         try:
             fn(*args)
@@ -54,12 +74,13 @@ def main():
             print("skip %s: %s" % (label, e), flush=True)
         except Exception:
             failed += 1
+            note_failure(label)
             print("FAIL %s (%.1f s)" % (label, time.monotonic() - began), flush=True)
             traceback.print_exc(limit=-4, file=sys.stdout)
             sys.stdout.flush()
         finally:
             kp.clean_up()
-    if passed + failed + skipped == 0:
+    if passed + failed + skipped == 0 and chosen is None:
         print("no tests in %s" % directory)
         failed = 1
     print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))

@@ -41,6 +41,19 @@ int script_key(const char **s)
     return (int)cp;
 }
 
+void script_begin(struct ui **u, struct canvas *c, bool ascii)
+{
+    *u = ui_new(&(struct ui_opts){.ascii = ascii});
+    canvas_init(c, 30, 100, ascii);
+}
+
+void script_end(struct ui *u, struct canvas *c, struct fake *shown)
+{
+    canvas_release(c);
+    ui_free(u);
+    fake_free(shown);
+}
+
 struct intent script_run(struct ui *u, struct canvas *c, const struct snapshot *s, const char *keys)
 {
     struct intent last = {.kind = INTENT_NONE};
@@ -81,6 +94,7 @@ void picture(const struct canvas *c, struct buf *out)
 static bool write_golden(const char *path, const struct buf *b)
 {
     mkdir("tests/golden/ui", 0777);
+    mkdir("tests/golden/matrix", 0777);
     FILE *f = fopen(path, "w");
     if (!f) {
         fprintf(stderr, "cannot write %s: %s\n", path, strerror(errno));
@@ -119,27 +133,34 @@ static void show_difference(const char *name, const struct buf *want, const stru
             got->data + i);
 }
 
-bool picture_is_golden(const struct canvas *c, const char *name)
+bool text_is_golden(const struct buf *got, const char *name)
 {
     char path[256];
-    snprintf(path, sizeof path, "tests/golden/ui/%s.txt", name);
-    struct buf got, want;
-    buf_init(&got, 0);
-    buf_init(&want, 0);
-    picture(c, &got);
+    snprintf(path, sizeof path, "tests/golden/%s.txt", name);
     const char *write = getenv("KPROF_GOLDEN_WRITE");
-    bool same;
     if (write && *write == '1') {
-        same = write_golden(path, &got);
-    } else {
-        read_golden(path, &want);
-        same = want.len == got.len && memcmp(want.data, got.data, got.len) == 0;
-        if (!same) {
-            show_difference(name, &want, &got);
-        }
+        return write_golden(path, got);
     }
-    buf_release(&got);
+    struct buf want;
+    buf_init(&want, 0);
+    read_golden(path, &want);
+    bool same = want.len == got->len && memcmp(want.data, got->data, got->len) == 0;
+    if (!same) {
+        show_difference(name, &want, got);
+    }
     buf_release(&want);
+    return same;
+}
+
+bool picture_is_golden(const struct canvas *c, const char *name)
+{
+    char in_ui[200];
+    struct buf got;
+    buf_init(&got, 0);
+    picture(c, &got);
+    snprintf(in_ui, sizeof in_ui, "ui/%s", name);
+    bool same = text_is_golden(&got, in_ui);
+    buf_release(&got);
     return same;
 }
 

@@ -170,4 +170,23 @@ def test_reloaded_module_goes_on():
         kp.until(15, more, 0.2, what=lambda: "calls count again after a reload: " + k.saw())
         assert k.interrupt() == 0, k.saw()
         kp.conserves(k.final())
+        assert [m["reloaded"] for m in k.final()["marks"]] == ["workload"], k.final()["marks"]
+        clean(n)
+
+
+def test_a_process_that_dies_inside_a_call():
+    """Until then the call is listed as open, by its process's name; then it is an error with a reason."""
+    with kp.Node(25) as n:
+        k = attach(n, "-t", "sleep=timer:sleep/1", "-e", "none", "--slow", "1ms")
+        k.tracing()
+        n.eval("begin register(sleeper, spawn(fun() -> timer:sleep(1000000), ok end)), ok end")
+        k.wait_json(30, lambda r: any(o["tier"] == "sleep" and o.get("who") == "sleeper" and o["age_us"] > 0 for o in r["open_calls"]))
+        n.eval("exit(whereis(sleeper), kill)")
+        k.wait_json(30, lambda r: any(s.get("reason") == "exit" for s in r["slow"]))
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        sleep = kp.row(final, "sleep")
+        assert sleep["errors"] >= sleep["exits"] == 1, sleep
+        assert not any(o.get("who") == "sleeper" for o in final["open_calls"]), final["open_calls"]
+        kp.conserves(final)
         clean(n)

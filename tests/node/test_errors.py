@@ -204,6 +204,11 @@ def test_dbg_is_left_as_it_was(otp):
             assert k.proc.returncode == 0, k.saw()
             assert kp.count(k.final(), "request", "read") == 5, k.final()
         assert n.eval(shape) == before
+        # who else traces is said at attach; --force goes beside them, and leaves them as they are
+        force = ["--force"] if otp < 27 else []
+        k = kp.run("--batch", "--format", "text", "-n", "1", "-d", "200ms", *tiers("request/1"), *force, n.name)
+        assert k.proc.returncode == 0 and "also tracing there: " in k.stdout, k.saw()
+        assert n.eval(shape) == before
         n.eval("dbg:stop()" if otp >= 27 else "dbg:stop_clear()")
 
 
@@ -216,4 +221,23 @@ def test_tier_that_is_never_called_is_there_with_zero():
         k.wait_json(15, lambda r: "not called" in (kp.row(r, "never") or {}).get("note", ""))
         assert k.interrupt() == 0
         assert kp.row(k.final(), "never")["count"] == 0
+        clean(n)
+
+
+@kp.each(25, 27)
+def test_two_operators(otp):
+    """One trace for all below 27: the second is told who, since when. From 27 each has a session of its own."""
+    with workload_node(otp) as n:
+        first = attach(n, *tiers("request/1"), "-i", RULE)
+        first.tracing()
+        second = attach(n, *tiers("request/1"), "-i", RULE)
+        if otp < 27:
+            second.wait(30)
+            one_sentence(second, 1, n.name, "another kprof-top", "pid %d" % first.proc.pid, "since 20")
+        else:
+            second.tracing()
+        n.eval("workload:counts(5,[read],1000)")
+        for k in (first, second)[:1 if otp < 27 else 2]:
+            assert k.interrupt() == 0, k.saw()
+            assert kp.count(k.final(), "request", "read") == 5, k.final()
         clean(n)

@@ -9,14 +9,15 @@ from common import RULE, RULE2, attach, check_rows, clean, tiers, workload_node
 
 ALL = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
 KEYS = {"schema", "final", "node", "otp", "elapsed_s", "window_s", "tracing", "transport", "returns", "sample", "breaker",
-        "calls", "lost", "requests", "rows", "slow"}
+        "gap_s", "gaps", "marks", "calls", "lost", "requests", "rows", "slow"}
 ROW = {"tier", "identity", "count", "est_count", "late", "rate", "errors", "min_us", "mean_us", "sd_us", "p25_us", "p50_us",
        "p75_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us", "self_us", "share", "oldest_open_us"}
 
 
 def test_json_contract():
     with workload_node(25) as n:
-        k = attach(n, *tiers(*ALL), "-i", RULE, "-n", "4", "--slow", "1us")
+        log = os.path.join(kp.scratch(), "slow.log")
+        k = attach(n, *tiers(*ALL), "-i", RULE, "-n", "4", "--slow", "1us", "--slow-log", log, "--slow-args")
         k.tracing()
         n.eval("workload:counts(20,[create,read],1000)")
         assert k.wait(30) == 0, k.saw()
@@ -26,11 +27,23 @@ def test_json_contract():
             assert KEYS <= set(obj), KEYS - set(obj)
             kp.conserves(obj)
             assert obj["node"] == n.name and obj["transport"] == "dist" and obj["breaker"]["state"] == "closed"
+            assert {"state", "trips", "reason", "next_s", "pause_s"} <= set(obj["breaker"]), obj["breaker"]
             for r in obj["rows"]:
                 assert ROW <= set(r), ROW - set(r)
         slow = k.final()["slow"]
         assert slow and {"at", "tier", "identity", "pid", "duration_us", "request"} <= set(slow[0]), slow[:1]
         assert slow[0]["pid"].startswith("<"), slow[0]
+        assert {s["args"] for s in slow if s["tier"] == "request"} <= {"[create]", "[read]"}, slow[:3]
+        sums = [s for s in slow if "sums" in s][0]
+        assert {"tier", "calls", "sum_us", "self_us"} <= set(sums["sums"][0]), sums
+        assert abs(sum(t["self_us"] for t in sums["sums"]) - sums["request_us"]) < 1, sums
+        # the file has the same calls, as they came; more than 1000 a second are counted
+        with open(log, encoding="utf-8") as f:
+            lines = [json.loads(x) for x in f]
+        assert os.stat(log).st_mode & 0o077 == 0 and all(x["node"] == n.name for x in lines), lines[:2]
+        missed = sum(x.get("missed", 0) for x in lines)
+        there = {(x["request"], x["tier"], x["duration_us"]) for x in lines if "tier" in x}
+        assert there and (missed or there >= {(x["request"], x["tier"], x["duration_us"]) for x in slow}), (missed, len(there))
 
 
 def test_text_and_csv():
@@ -133,13 +146,32 @@ def test_demo_in_batch():
     assert node not in names, names
 
 
+def command_line_with(word):
+    """Of the process that has it in its command line, as ps shows it."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                said = f.read().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if word in said:
+            return said
+    return None
+
+
 def test_killed_demo_takes_its_node_along():
     k = kp.Kp("--demo", "--batch", "--format", "json", "-d", "200ms")
-    node = k.wait_json(30)["node"].split("@")[0]
+    name = k.wait_json(30)["node"]
+    said = command_line_with(name)
+    where = said[said.index("-pa") + 1]
+    with open(os.path.join(where, ".erlang.cookie")) as f:
+        cookie = f.read()
+    assert len(cookie) == 32 and not any(cookie in x or "setcookie" in x for x in said), said
     k.proc.kill()
     k.proc.wait()
-    kp.until(10, lambda: node not in kp.subprocess.run(["epmd", "-names"], stdout=kp.subprocess.PIPE, text=True).stdout,
+    kp.until(30, lambda: name.split("@")[0] not in kp.subprocess.run(["epmd", "-names"], stdout=kp.subprocess.PIPE, text=True).stdout,
              what="the sample node ends when kprof-top was killed")
+    assert not os.path.exists(where), os.listdir(where)
 
 
 def test_hostile_identities():
@@ -147,7 +179,8 @@ def test_hostile_identities():
     with workload_node(25) as n:
         out = {}
         for fmt in ("json", "text", "csv"):
-            k = kp.Kp("--batch", "--format", fmt, "-d", "300ms", "-n", "8", *tiers("request/2", "cache/1"),
+            k = kp.Kp("--batch", "--format", fmt, "-d", "300ms", "-n", "8", "--max-overhead", "none",
+                      *tiers("request/2", "cache/1"),
                       "-t", "weird=workload:'we\\e[2Jird'/1", "-i", RULE2, n.name)
             if fmt == "json":
                 k.tracing()

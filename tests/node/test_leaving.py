@@ -2,6 +2,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 
 import kp
 from common import OTPS, RULE, attach, clean, tiers, workload_node
@@ -82,10 +83,34 @@ def test_stopped_process_lets_go():
         k.proc.send_signal(signal.SIGSTOP)
         kp.until(20, lambda: "new" not in str(n.ours()["flags"]) and n.ours()["flags"] == [], 0.2,
                  what=lambda: "flags off after the lease: %s" % n.ours())
+        seen = len(k.rows)
         k.proc.send_signal(signal.SIGCONT)
+        kp.until(30, lambda: any((kp.row(r, "request") or {"count": 0})["count"] > 0 for r in k.rows[seen + 5:]), what=k.saw)
         k.interrupt(30)
         clean(n, 5)
         kp.conserves(k.final())
+        assert [g["reason"] for g in k.final()["gaps"] if g["reason"] == "lease"] == ["lease"], k.final()["gaps"]
+
+
+def test_silent_node_is_told():
+    """SIGSTOP of the node: no word. Said, a gap, no rate made up; and it goes on."""
+    with workload_node(25) as n:
+        k = under_load(n)
+        n.pause()
+        try:
+            silent = k.wait_json(30, lambda r: r.get("silent_s", 0) > 3)
+            dead = k.wait_json(30, lambda r: r.get("silent_s", 0) > 5)
+        finally:
+            n.resume()
+        assert silent["gaps"][0]["reason"] == "silent" and silent["gaps"][0]["to_s"] == 0, silent["gaps"]
+        assert kp.row(dead, "request")["rate"] is None, "nothing is known of the last second: " + str(kp.row(dead, "request"))
+        seen = len(k.rows)
+        kp.until(30, lambda: any("silent_s" not in r and (kp.row(r, "request") or {"count": 0})["count"] > 0 for r in k.rows[seen:]),
+                 what=k.saw)
+        assert k.interrupt(30) == 0, k.saw()
+        gaps = [g for g in k.final()["gaps"] if g["reason"] == "silent"]
+        assert len(gaps) >= 1 and gaps[-1]["from_s"] - gaps[-1]["to_s"] > 3, k.final()["gaps"]
+        clean(n, 5)
 
 
 def test_two_in_a_row_leave_no_atoms_behind():
@@ -112,3 +137,21 @@ def test_output_closed_early():
         assert run.returncode == 0, run.stderr
         clean(n)
         n.eval("workload:load_done()", 30)
+
+
+def test_duration_ends_it():
+    """Unattended: it ends by itself, with the whole run told and nothing left; of a recording it is that much of it."""
+    rec = os.path.join(tempfile.mkdtemp(dir=kp.scratch()), "rec")
+    with workload_node(25) as n:
+        n.eval("workload:load(4,5)")
+        k = attach(n, *tiers(*ALL), "--duration", "3s", "--record", rec)
+        assert k.wait(60) == 0, k.saw()
+        assert k.final()["elapsed_s"] >= 3 and k.final()["calls"]["aggregated"] > 0, k.saw()
+        assert "0 patterns" in k.stderr, k.saw()
+        clean(n)
+        n.eval("workload:load_done()", 30)
+    part = kp.run("--replay", rec, "--batch", "--format", "json", "--duration", "1s")
+    whole = kp.run("--replay", rec, "--batch", "--format", "json")
+    assert part.proc.returncode == 0 and whole.proc.returncode == 0, part.saw() + whole.saw()
+    assert 1 <= part.final()["elapsed_s"] < whole.final()["elapsed_s"], (part.final(), whole.final())
+    assert 0 < part.final()["calls"]["received"] < whole.final()["calls"]["received"]

@@ -1,8 +1,9 @@
 """Overload: a tier in a tight loop on all schedulers. The breaker opens on the target by itself, backs off, comes back."""
+import os
 import time
 
 import kp
-from common import OTPS, attach, clean
+from common import OTPS, attach, clean, workload_node
 
 TIERS = ["-t", "request=tight:request/1", "-t", "tier=tight:tier/1"]
 MORE_MEMORY_BYTES = 50_000_000
@@ -15,6 +16,11 @@ def rate(node, seconds=0.5):
     return (node.eval("tight:calls()") - a) / (time.monotonic() - t0)
 
 
+def flags(node):
+    """The trace flags that any process has, or will have when it is spawned."""
+    return node.eval("lists:usort([F || P <- [new_processes | processes()], {flags, Fs} <- [erlang:trace_info(P, flags)], F <- Fs])")
+
+
 def state(r):
     return r["breaker"]["state"]
 
@@ -22,32 +28,56 @@ def state(r):
 @kp.each(*OTPS)
 def test_breaker_opens_backs_off_and_closes(otp):
     with kp.Node(otp) as n:
-        k = attach(n, *TIERS, "--cooldown", "1s")
+        rec = os.path.join(kp.scratch(), "overload_%s.rec" % otp)
+        k = attach(n, *TIERS, "--cooldown", "1s", "--record", rec)
         k.tracing()
         before = n.eval("erlang:memory(total)")
         n.eval("tight:start()")
-        k.wait_json(10, lambda r: state(r) == "open")
+        k.wait_json(60, lambda r: state(r) == "open")
         assert n.eval("erlang:memory(total)") < before + MORE_MEMORY_BYTES
         # open: nothing is set, the node runs as ever
-        kp.until(2, lambda: n.eval("element(2, erlang:trace_info({tight,tier,1}, traced))") is False
+        kp.until(60, lambda: n.eval("element(2, erlang:trace_info({tight,tier,1}, traced))") is False
                  or n.eval("element(2, erlang:trace_info({tight,tier,1}, traced))") == "false")
         reason = k.rows[-1]["breaker"]["reason"]
-        assert "waiting" in reason or "old" in reason, reason
+        assert "waiting" in reason or "old" in reason or "busy" in reason, reason
         # it tries again and trips again, and the pause is longer then
         k.wait_json(20, lambda r: state(r) == "half-open")
         again = k.wait_json(60, lambda r: r["breaker"]["trips"] >= 2 and state(r) == "open")
-        assert "next try in 2 s" in again["breaker"]["reason"], again["breaker"]
+        assert again["breaker"]["pause_s"] == 2, again["breaker"]
         assert n.eval("erlang:memory(total)") < before + MORE_MEMORY_BYTES
+        # never blind: the tiers' calls are counted meanwhile, no percentile is made of them
+        # (a starved keeper comes to measure their time only in a longer pause)
+        blind = k.wait_json(120, lambda r: r["counted_s"] > 0 and kp.row(r, "tier")["counted"] > 0 and kp.row(r, "request")["counted_mean_us"] > 0)
+        for tier in ("request", "tier", "_total"):
+            row = kp.row(blind, tier)
+            assert row["rate"] > 0 and row["counted"] > 0, blind
         n.eval("tight:stop()")
         seen = len(k.rows)
         kp.until(60, lambda: any(state(r) == "closed" and r["sample"] == 1 for r in k.rows[seen:]), what=k.saw)
         n.eval("[tight:request(X) || X <- lists:seq(1, 100)]")
         rows = len(k.rows)
-        kp.until(10, lambda: any((kp.row(r, "request") or {"count": 0})["count"] == 100 for r in k.rows[rows:]), what=k.saw)
+        # percentiles are back (the calls may lie on both sides of a second's end)
+        kp.until(30, lambda: any((kp.row(r, "request") or {"p99_us": 0})["p99_us"] > 0 for r in k.rows[rows:]), what=k.saw)
         assert k.interrupt() == 0, k.saw()
-        kp.conserves(k.final())
-        assert k.final()["lost"]["target"] > 0, "what was dropped is told"
+        final = k.final()
+        kp.conserves(final)
+        assert final["lost"]["target"] > 0, "what was dropped is told"
+        assert final["breaker"]["reason"], "why it opened last: %s" % final["breaker"]
+        # the pauses of 1 and 2 s are gaps, not time without calls (a starved keeper tells of them late)
+        gaps = [g for g in final["gaps"] if g["reason"] == "overload"]
+        assert len(gaps) >= 2 and final["gap_s"] > 1, final["gaps"]
+        request = kp.row(final, "request")
+        known = final["window_s"] - final["gap_s"] + final["counted_s"]
+        assert 0 < final["counted_s"] <= final["gap_s"], final
+        assert abs(request["rate"] - (request["est_count"] + request["counted"]) / known) < 0.01 * request["rate"], (request, final["gaps"])
+        assert request["p99_us"] > 0 and request["counted_mean_us"] > 0, request
         clean(n)
+        # the recording has it all
+        again = kp.run("--replay", rec, "--batch", "--format", "json").final()
+        assert again["counted_s"] == final["counted_s"], (again, final)
+        for tier in ("request", "tier", "_total"):
+            for key in ("counted", "counted_mean_us"):
+                assert kp.row(again, tier)[key] == kp.row(final, tier)[key], (tier, key)
 
 
 def test_a_limited_rate_samples_instead():
@@ -67,7 +97,48 @@ def test_a_limited_rate_samples_instead():
         assert final["breaker"]["trips"] == 0, final["breaker"]
         request = kp.row(final, "request")
         assert request["count"] < truth / 5, "sampled: " + str(request)
-        assert 0.8 * truth < request["est_count"] < 1.2 * truth, (request["est_count"], truth)
+        assert 0.9 * truth < request["est_count"] < 1.1 * truth, (request["est_count"], truth)  # 5 % on a machine of its own
         events = max(r["calls"]["received"] for r in k.rows) / k.rows[-1]["elapsed_s"]
         assert events < 20000, events
         clean(n)
+
+
+def test_the_budget_is_kept_by_sampling():
+    """--max-overhead: what it costs is told; sampling keeps it; the figures say why."""
+    with kp.Node(25) as n:
+        n.eval("workload:start()")
+        n.eval("workload:load(8,1)")
+        k = attach(n, "-t", "workload:request/1", "-t", "workload:parse/1", "--max-overhead", "none")
+        cost = k.wait_json(30, lambda r: r["overhead"] and r["elapsed_s"] > 3 and r["overhead"]["percent"] > 0)["overhead"]
+        assert cost["limit"] is None and cost["per_call_ns"] > 0 and isinstance(cost["assumed"], bool), cost
+        assert k.rows[-1]["sample_why"] is None and k.rows[-1]["sample"] == 1, k.rows[-1]
+        assert k.interrupt() == 0, k.saw()
+        limit = max(0.01, round(cost["percent"] / 3, 3))
+        k = attach(n, "-t", "workload:request/1", "-t", "workload:parse/1", "--max-overhead", str(limit))
+        kept = k.wait_json(40, lambda r: r["sample_why"] == "max-overhead" and 0 < r["overhead"]["percent"] < limit)
+        assert kept["sample"] > kept["sample_asked"] == 1 and kept["overhead"]["limit"] == round(limit, 2), kept
+        n.eval("workload:load_done()", 30)
+        assert k.interrupt() == 0, k.saw()
+        kp.conserves(k.final())
+        clean(n)
+
+
+def test_who_cannot_follow_has_it_opened():
+    """A tiny ring: the node is fine, but events are lost here. We ask for the breaker, once."""
+    with workload_node(25) as n:
+        n.eval("workload:load(8,2)")
+        k = kp.Kp("--batch", "--format", "json", "-d", "200ms", "--cooldown", "60s", "-t", "request=workload:request/1",
+                  "-t", "parse=workload:parse/1", "-t", "db=workload:db/1", "--max-overhead", "none", "--max-age", "20s", n.name,
+                  env={"KPROF_TEST_RING": "16"})
+        opened = k.wait_json(60, lambda r: state(r) == "open")
+        assert "kprof-top is behind" in opened["breaker"]["reason"], opened["breaker"]
+        assert opened["lost"]["ring"] > 0, opened["lost"]
+        # While it is open no function has a pattern, so nothing is sent. Calls are counted meanwhile, and call_time takes only the time of
+        # processes with the flag `call`: that one may be set, which says nothing without a pattern, but no other.
+        kp.until(30, lambda: n.ours()["patterns"] == [] and flags(n) in ([], ["call"]), 0.2, what=lambda: (n.ours()["patterns"], flags(n)))
+        assert state(k.rows[-1]) == "open", k.rows[-1]["breaker"]
+        assert k.interrupt() == 0, k.saw()
+        kp.conserves(k.final())
+        assert k.final()["breaker"]["trips"] == 1, k.final()["breaker"]
+        clean(n, 5)
+        n.eval("workload:load_done()", 30)

@@ -17,7 +17,8 @@ def options():
 class Top:
     """kprof-top under a bare shell in a window, on a node with load. `with` ends everything."""
 
-    def __init__(self, size=SMALL, term="xterm-256color", locale="C.UTF-8", args=None, node=True, load=True, env=None):
+    def __init__(self, size=SMALL, term="xterm-256color", locale="C.UTF-8", args=None, node=True, load=True, env=None,
+                 directory=None):
         self.node = kp.Node(25) if node else None
         if node:
             self.node.eval("workload:start()")
@@ -28,7 +29,8 @@ class Top:
         self.before = self.stty("before")
         words = [kp.PROGRAM] + (options() if args is None else args) + ([self.node.name] if node else [])
         # A row of its own says how it ended; the shell's own screen is where we come back to.
-        self.t.keys(kp.shlex.join(words) + "; echo status=$?", "Enter")
+        there = "cd %s; " % kp.shlex.quote(directory) if directory else ""
+        self.t.keys(there + kp.shlex.join(words) + "; echo status=$?", "Enter")
 
     def stty(self, name):
         path = kp.os.path.join(kp.scratch(), "stty." + name)
@@ -99,10 +101,17 @@ def heads(screen):
     return [n for i, n in names(screen) if i <= 2]
 
 
+def last_head(top):
+    """'' while a menu covers the table."""
+    return (heads(top.t.screen()) or [""])[-1]
+
+
 def column(screen, title):
     """The cells of a column as text, by the tiers' names."""
     lines = screen.split("\n")
-    at = next(i for i, x in enumerate(lines) if re.match(r"(TIER|REQUEST)\b", x))
+    at = next((i for i, x in enumerate(lines) if re.match(r"(TIER|REQUEST)\b", x)), None)
+    if at is None:
+        return {}  # a menu covers it
     end = re.search(r"\b%s[^\w\s]?(?=\s|$)" % re.escape(title), lines[at]).end()
     found = {}
     for line in lines[at + 1:]:

@@ -2,7 +2,7 @@
 import signal
 
 import kp
-from common import LARGE, SMALL, Top
+from common import LARGE, SMALL, Top, options
 
 TERMS = ("xterm-256color", "screen", "vt100")
 
@@ -40,15 +40,44 @@ def test_crash_leaves_a_sane_terminal(name):
         kp.until(3, lambda: top.node.left_behind() == "", what=lambda: top.node.left_behind())
 
 
-def test_stop_and_continue():
-    """^Z and fg: the shell's terminal in between, ours again afterwards."""
+def test_unknown_sequences_are_no_keys():
+    """Their letters would quit (q) and switch tracing off (t)."""
     with Top() as top:
         top.ready()
+        for sent in ("1b 5b 31 3b 35 71", "1b 4f 71", "1b 5d 31 31 3b 74 71 07", "1b 50 71 71 1b 5c", "1b 5b 3f 36 32 3b 32 32 74"):
+            top.t._tmux("send-keys", "-H", *sent.split())
+        top.keys("?")
+        top.see("for each kind of request", 15)  # help: it lives
+        top.keys("q")
+        screen = top.see(kp.re.compile(r"TRACING O"), 15)
+        assert "TRACING ON" in screen, screen
+        top.quit()
+
+
+def test_duration_ends_the_screen():
+    with Top(args=options() + ["--duration", "2s"]) as top:
+        assert top.ended(40) == 0, top.t.screen()
+        kp.until(3, lambda: top.node.left_behind() == "", what=lambda: top.node.left_behind())
+
+
+def test_stop_and_continue():
+    """^Z and fg: the shell's terminal in between, ours again afterwards. The node is traced no more meanwhile, and the gap is told."""
+    with Top(env={"KPROF_LEASE": "2s"}) as top:
+        top.ready()
+        for key, sample in (("-", "1/2"), ("-", "1/4"), ("+", "1/2"), ("+", "1/1")):  # + is more requests
+            top.keys(key)
+            top.see("sample %s " % sample, 15)
+        top.keys("+")
+        top.see("every request is asked for already", 15)
         top.keys("C-z")
         top.see("status=148", 15)  # 128 + SIGTSTP
         top.sane()
+        kp.until(30, lambda: not top.node.ours()["flags"], 0.2, what=lambda: "flags off after the lease: %s" % top.node.ours())
+        top.node.eval("timer:sleep(500)")  # a gap of less than 50 ms is not told
         top.keys("fg; echo again=$?", "Enter")
         top.see("TRACING ON", 15)
+        top.see(kp.re.compile(r"gap .*: lease"), 15)
+        kp.until(30, lambda: top.node.ours()["flags"], 0.2, what="it is traced again")
         top.keys("q")
         top.see("again=0", 15)
         top.sane()
@@ -81,9 +110,8 @@ def test_resize():
 
 def test_unknown_term():
     with Top(term="no-such-term") as top:
-        screen = top.t.wait_for("status=")
-        assert "status=1" in screen and "no-such-term" in screen, screen
-        top.sane()
+        assert top.ended() == 1
+        assert "kprof-top: cannot open the screen: TERM=no-such-term" in top.t.screen(), top.t.screen()
 
 
 def test_not_a_terminal():
@@ -97,6 +125,5 @@ def test_not_a_terminal():
 def test_cannot_connect():
     """No screen for a node that is not there: one sentence."""
     with Top(node=False, args=["nobody@127.0.0.1"]) as top:
-        screen = top.t.wait_for("status=", 30)
-        assert "nobody" in screen and "status=1" in screen, screen
-        top.sane()
+        assert top.ended(30) == 1
+        assert "kprof-top: " in top.t.screen() and "nobody" in top.t.screen(), top.t.screen()

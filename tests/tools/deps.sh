@@ -26,6 +26,7 @@ for group in "${@:-build}"; do
         need libc6-dev 'test -e /usr/include/stdio.h' 'the C library'"'"'s headers'
         need make 'command -v make' 'runs the Makefile'
         need libncurses-dev 'test -e /usr/include/ncurses.h' 'the screen'
+        need zlib1g-dev 'test -e /usr/include/zlib.h' 'compressed histograms in exports (.hlog)'
         need erlang-base 'command -v erlc' 'compiles the agent that runs on the profiled node'
         erl_app erlang-dev erl_interface 'libei: how kprof-top talks to a node'
         ;;

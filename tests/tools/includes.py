@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Fails on an #include that the rooms' table forbids, on a circle between headers, and on a
-header that does not compile alone. --self-test plants one violation of each kind in a copy and must see every one of them."""
+"""Fails on an #include that the rooms' table forbids, on a circle between headers, on a header that does not compile
+alone, on a unit that the map (src/README.md) does not name, and on a screen that could know more than values, or is not
+one table and one line in the registry. --self-test plants one violation of each kind in a copy and must see every one of
+them."""
 import os
 import re
 import subprocess
@@ -16,9 +18,15 @@ ALLOWED = {
     "core": {"base"},
     # A snapshot's rows have the tier numbers of core/tier (TIER_TOTAL).
     "export": {"base", "core/snapshot", "core/tier"},
-    "ui": {"base", "core/snapshot", "core/tier"},
+    # The picker is handed a catalog and finds in it. A look says what the next snapshot shall show.
+    "ui": {"base", "core/snapshot", "core/tier", "core/waterfall", "core/catalog", "core/sift", "core/look"},
     "app": set(ROOMS),
 }
+# What a screen may reach through any number of headers: values, and nothing that knows a node, a socket or the tracker.
+UI_REACHES = {"base", "ui", "core/snapshot", "core/tier", "core/event", "core/waterfall", "core/kept", "core/catalog", "core/sift",
+              "core/look"}
+# System headers that open, connect, fork or wait. The terminal is a file: src/ui/term.c.
+OUTSIDE = re.compile(r"(sys|netinet|arpa|net)/|(netdb|pthread|threads|unistd|fcntl|poll|signal|dlfcn)\.h$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -62,6 +70,52 @@ def check_rooms(root):
     return bad
 
 
+def door(what):
+    return what[len("kprof/"):-len(".h")] if what.startswith("kprof/") else None
+
+
+def check_ui(root):
+    """No screen knows a node, a socket or the tracker, not even through a header of a header."""
+    bad, headers = [], {}
+    for path, _, header in sources(root):
+        if header and path.startswith("include"):
+            found = (door(what) for _, _, what in includes(os.path.join(root, path)))
+            headers[door(path[len("include/"):])] = [d for d in found if d]
+    for path, room, _ in sources(root):
+        if room != "ui":
+            continue
+        todo, seen = [], {}
+        for number, _, what in includes(os.path.join(root, path)):
+            if OUTSIDE.match(what) and path != os.path.join("src", "ui", "term.c"):
+                bad.append("%s:%d: <%s>: a screen draws values, it asks nobody" % (path, number, what))
+            if door(what):
+                todo.append((door(what), what))
+        while todo:
+            unit, by = todo.pop()
+            if unit in seen:
+                continue
+            seen[unit] = by
+            todo += [(u, by) for u in headers.get(unit, ())]
+        for unit, by in sorted(seen.items()):
+            if unit not in UI_REACHES and unit.split("/")[0] not in UI_REACHES:
+                bad.append("%s: <%s> brings in %s: ui may not know it" % (path, by, unit))
+    return bad
+
+
+def check_screens(root):
+    """Every screen is one table of operations and one line in the registry."""
+    tables, lines = [], []
+    for path, room, header in sources(root):
+        if room == "ui" and not header:
+            with open(os.path.join(root, path), encoding="utf-8") as f:
+                text = f.read()
+            tables += re.findall(r"^const struct screen_ops (screen_\w+) = \{", text, re.M)
+            registry = re.search(r"screen_ops \*const screens\[\] = \{(.*?)\};", text, re.S)
+            lines += re.findall(r"&(screen_\w+)", registry.group(1)) if registry else []
+    return ["%s: %d tables and %d lines in the registry of screens, not one and one" % (s, tables.count(s), lines.count(s))
+            for s in sorted(set(tables + lines)) if (tables.count(s), lines.count(s)) != (1, 1)]
+
+
 def check_circles(root):
     graph = {}
     for path, _, header in sources(root):
@@ -102,6 +156,16 @@ def check_alone(root, ei):
     return bad, n
 
 
+def check_map(root):
+    """Every unit has its place in src/README.md: its name as a word in the part of its room."""
+    with open(os.path.join(root, "src", "README.md"), encoding="utf-8") as f:
+        parts = dict(re.findall(r"^## (\w+)(.*?)(?=^## |\Z)", f.read(), re.M | re.S))
+    units = {(room, os.path.basename(path)[:-2]) for path, room, _ in sources(root)
+             if not path.endswith("_impl.h")}
+    return ["src/README.md: %s/%s is not in the map" % unit for unit in sorted(units)
+            if not re.search(r"\b%s\b" % unit[1], parts.get(unit[0], ""))]
+
+
 def ei_flags():
     e = os.environ.get("ERL_EI") or subprocess.run(
         ["erl", "-noinput", "-eval", "io:put_chars(code:lib_dir(erl_interface)), halt()."],
@@ -118,6 +182,11 @@ def self_test():
         "include/kprof/erl/e.h": ("#include <ei.h>\n", "know libei"),
         "src/ui/f.c": ("#  include <ncursesw/curses.h>\n", "knows curses"),
         "src/app/g.c": ('#include "../ui/secret.h"\n', "not beside it"),
+        "src/ui/h.c": ("#include <kprof/core/core.h>\n", "ui may not use core"),
+        "src/ui/i.c": ("#include <kprof/trace/session.h>\n", "ui may not use trace"),
+        "src/ui/j.c": ("#include <sys/socket.h>\n", "asks nobody"),
+        "src/ui/k.c": ("const struct screen_ops screen_k = {\n", "1 tables and 0 lines"),
+        "src/ui/screens.c": ("static const struct screen_ops *const screens[] = {&screen_l};\n", "0 tables and 1 lines"),
     }
     failed = 0
     for path, (text, want) in planted.items():
@@ -125,9 +194,18 @@ def self_test():
             os.makedirs(os.path.join(root, os.path.dirname(path)))
             with open(os.path.join(root, path), "w") as f:
                 f.write(text)
-            if not any(want in b for b in check_rooms(root)):
+            if not any(want in b for b in check_rooms(root) + check_ui(root) + check_screens(root)):
                 failed += 1
                 print("FAIL self-test: %s with %r was let through" % (path, text))
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in (("src/ui/m.c", "#include <kprof/core/look.h>\n"),
+                           ("include/kprof/core/look.h", "#include <kprof/core/state.h>\n")):
+            os.makedirs(os.path.join(root, os.path.dirname(path)))
+            with open(os.path.join(root, path), "w") as f:
+                f.write(text)
+        if not any("brings in core/state" in b for b in check_ui(root)):
+            failed += 1
+            print("FAIL self-test: a header of a header was let through to ui")
     with tempfile.TemporaryDirectory() as root:
         for room, text in (("core", "#include <kprof/base/x.h>\nint f(size_t n);\n"),
                            ("base", "#ifndef X\n#define X\n#include <kprof/core/x.h>\n#endif\n")):
@@ -140,7 +218,15 @@ def self_test():
         if not check_alone(root, [])[0]:
             failed += 1
             print("FAIL self-test: a header that does not compile alone was let through")
-    return failed, len(planted) + 2
+    with tempfile.TemporaryDirectory() as root:
+        os.makedirs(os.path.join(root, "src/core"))
+        for name, text in (("core/a.c", ""), ("core/b.c", ""), ("README.md", "## base\n- b: x\n## core: y\n- a: the first\n")):
+            with open(os.path.join(root, "src", name), "w") as f:
+                f.write(text)
+        if check_map(root) != ["src/README.md: core/b is not in the map"]:
+            failed += 1
+            print("FAIL self-test: a unit that is not in the map was let through")
+    return failed, len(planted) + 4
 
 
 def main():
@@ -151,7 +237,7 @@ def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     if not os.path.isdir(os.path.join(root, "src")):
         root = os.getcwd()
-    bad = check_rooms(root) + check_circles(root)
+    bad = check_rooms(root) + check_ui(root) + check_screens(root) + check_circles(root) + check_map(root)
     alone, n = check_alone(root, ei_flags())
     bad += alone
     for b in bad:

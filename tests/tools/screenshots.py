@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Takes screenshots/*.svg from the running program: --demo in a real terminal (tmux), its cells drawn as SVG.
+"""Takes screenshots/*.svg on the tour of the screens (tests/lib/tour.py): --demo in a real terminal (tmux), its cells
+drawn as SVG.
 screenshots.py DIR"""
 import os
 import re
@@ -9,6 +10,7 @@ from xml.sax.saxutils import escape
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import kp  # noqa: E402
+import tour  # noqa: E402
 
 PALETTE = ["#1c1c1c", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d0d0d0",
            "#5c6370", "#ff7b86", "#b5e890", "#ffd68a", "#7cc4ff", "#dd8cf5", "#6fd3df", "#ffffff"]
@@ -61,51 +63,63 @@ class Style:
         return (bg, fg) if self.reverse else (fg, bg)
 
 
+def runs(line, style):
+    """(column, text, colours and weight) of the pieces of a line that look the same."""
+    x, last = 0, None
+    for codes, text in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b]+)|\x1b[^\x1b]", line):
+        if codes or not text:
+            style.apply(codes)
+            continue
+        look = style.colours() + (style.bold, style.dim, style.line)
+        if last and last[2] == look:
+            last[1] += text
+        else:
+            if last:
+                yield last
+            last = [x, text, look]
+        x += len(text)
+    if last:
+        yield last
+
+
 def svg(styled, cols, rows):
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" font-family="DejaVu Sans Mono,Menlo,Consolas,'
-           'monospace" font-size="14">' % (cols * W + 16, rows * H + 16),
-           '<rect width="100%%" height="100%%" rx="6" fill="%s"/>' % PAPER]
+    """Small: a class for each look, a text element a line, blanks left out."""
+    looks, body = {}, []
     style = Style()  # it goes on from line to line
     for y, line in enumerate(styled.split("\n")[:rows]):
-        x = 0
-        for piece in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b]+)|\x1b[^\x1b]", line):
-            if not piece[1]:
-                style.apply(piece[0])
-                continue
-            text = piece[1]
-            fg, bg = style.colours()
-            if bg != PAPER:
-                out.append('<rect x="%g" y="%g" width="%g" height="%g" fill="%s"/>' % (
-                    8 + x * W, 8 + y * H, len(text) * W, H, bg))
-            if text.strip():
-                more = ' font-weight="bold"' * style.bold + ' opacity="0.65"' * style.dim + \
-                    ' text-decoration="underline"' * style.line
-                out.append('<text x="%g" y="%g" textLength="%g" xml:space="preserve" fill="%s"%s>%s</text>' % (
-                    8 + x * W, 8 + y * H + 14, len(text) * W, fg, more, escape(text)))
-            x += len(text)
-        # (a terminal's right edge needs no filling)
-    return "\n".join(out + ["</svg>", ""])
-
-
-# name, size, keys before the picture
-SHOTS = (("tiers", (110, 32), ("w", "w")), ("pivot", (110, 32), ("v",)), ("help", (110, 32), ("v", "?")),
-         ("small", (80, 24), ("Escape",)))
+        spans = []
+        for x, text, look in runs(line, style):
+            if look[1] != PAPER:
+                body.append('<path fill="%s" d="M%g %dh%gv%dh-%gz"/>' % (look[1], 8 + x * W, 8 + y * H, len(text) * W, H, len(text) * W))
+            name = looks.setdefault((look[0],) + look[2:], "abcdefghijklmnopqrstuvwxyz"[len(looks) % 26] + "x" * (len(looks) // 26))
+            for word in re.finditer(r"\S+(?: \S+)*", text):
+                # Signs that another font may draw wider are put where they belong, one run at a time.
+                spans.append('<tspan class="%s" x="%g"%s>%s</tspan>' % (
+                    name, 8 + (x + word.start()) * W, ' textLength="%g"' % (len(word.group()) * W), escape(word.group())))
+        if spans:
+            body.append('<text y="%d">%s</text>' % (8 + y * H + 14, "".join(spans)))
+    css = "".join(".%s{fill:%s%s%s%s}" % (name, fg, ";font-weight:bold" * bold, ";opacity:.65" * dim, ";text-decoration:underline" * line)
+                  for (fg, bold, dim, line), name in looks.items())
+    return "\n".join([
+        '<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" '
+        'font-size="14"><style>text{white-space:pre}%s</style>' % (cols * W + 16, rows * H + 16, css),
+        '<rect width="100%%" height="100%%" rx="6" fill="%s"/>' % PAPER] + body + ["</svg>", ""])
 
 
 def main():
     directory = sys.argv[1]
     os.makedirs(directory, exist_ok=True)
-    t = kp.Tmux(110, 32, [kp.PROGRAM, "--demo", "--slow", "20ms"])
+    t = kp.Tmux(*tour.SIZE, [kp.PROGRAM, "--demo"])
     t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)
-    time.sleep(12)  # something worth looking at
-    for name, (cols, rows), keys in SHOTS:
-        t.resize(cols, rows)
-        for k in keys:
-            t.keys(k)
+    time.sleep(60)  # a history worth looking at
+
+    def take(stop):
         time.sleep(1.5)
-        with open(os.path.join(directory, name + ".svg"), "w") as f:
-            f.write(svg(t.styled(), cols, rows))
-        print(os.path.join(directory, name + ".svg"))
+        path = os.path.join(directory, stop.name + ".svg")
+        with open(path, "w") as f:
+            f.write(svg(t.styled(), *stop.size))
+        print(path)
+    tour.walk(t, arrived=take)
     t.keys("q")
 
 

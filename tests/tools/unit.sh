@@ -1,5 +1,6 @@
 #!/bin/sh
 # Runs cmocka programs, goes on after a failing one, shows the output of those that fail, and closes with the counts.
+# KPROF_FAILED: a file that gets a line for each that fails; KPROF_ONLY: such a file, only its programs are run.
 set -u
 passed=0 failed=0 skipped=0
 out=$(mktemp)
@@ -8,6 +9,9 @@ number() { # cmocka's word -> sum over the groups of one program
     sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) test.*/\1/p" "$out" | awk '{ n += $1 } END { print n + 0 }'
 }
 for program in "$@"; do
+    if [ -n "${KPROF_ONLY:-}" ] && ! grep -qxF "$program" "$KPROF_ONLY"; then
+        continue
+    fi
     timeout -k 5 300 "$program" >"$out" 2>&1
     rc=$?
     # Where the kernel spreads mappings too widely for its shadow, ThreadSanitizer cannot start.
@@ -20,6 +24,7 @@ for program in "$@"; do
     [ $((p + f + s)) -gt 0 ] || f=1
     if [ "$f" -gt 0 ]; then
         echo "FAIL $program (exit $rc)"
+        [ -z "${KPROF_FAILED:-}" ] || echo "$program" >>"$KPROF_FAILED"
         tail -n 120 "$out"
     else
         echo "ok   $program ($p)"

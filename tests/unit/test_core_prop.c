@@ -1,35 +1,26 @@
 /* Core against a small made-up VM: processes run random programs and what they do is both written
  * down and told to core as trace messages, delayed between processes. With nothing lost, all
  * counts, durations, errors and shares must be those written down; whatever is lost or made up, no
- * call may get out of the books. SEED=n repeats a run. */
+ * call may get out of the books. KPROF_SEED=n repeats a run. */
+#include "rng.h"
+
 #include <kprof/core/state.h>
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 enum { TIERS = 5, UNTRACED = 8, PROCS = 7, FN_TIER = 100, FN_PLAIN = 200, FN_BASE = 300 };
 enum { DEPTH = 40, CHAIN = 12, IDENTS = 4, CALLS = 40000, REQS = 20000, EVENTS = 150000 };
 
-static uint64_t seed;
-
-static uint64_t rnd(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    return seed ^= seed << 17;
-}
-
 static uint32_t pick(uint32_t n)
 {
-    return (uint32_t)(rnd() >> 20) % n;
+    return (uint32_t)(rng() >> 20) % n;
 }
 
 static bool chance(uint32_t percent)
@@ -349,7 +340,7 @@ static void step(void)
 {
     struct tproc *p = &vm.p[pick(PROCS)];
 
-    vm.now += 1 + rnd() % (chance(3) ? 20000000 : 300000);
+    vm.now += 1 + rng() % (chance(3) ? 20000000 : 300000);
     if (chance(12)) { /* a message, and the token with it */
         struct tproc *q = &vm.p[pick(PROCS)];
         if (q != p && p->token && (q->depth == 0 || (chance(20) && may_hear(q, p->token))))
@@ -386,7 +377,7 @@ static void run_vm(int steps, struct intern *names)
     for (int i = 0; i < IDENTS; i++)
         vm.ident[i] = i ? intern_add(names, ident[i], strlen(ident[i])) : 0;
     for (int i = 0; i < PROCS; i++)
-        vm.p[i] = (struct tproc){.pid = vm.next_pid++, .delay = rnd() % 8000000};
+        vm.p[i] = (struct tproc){.pid = vm.next_pid++, .delay = rng() % 8000000};
     for (int i = 0; i < steps; i++)
         step();
     for (int i = 0; i < PROCS; i++)
@@ -577,7 +568,7 @@ static void nothing_lost(void **state)
     (void)state;
     for (int round = 0; round < 150; round++) {
         struct intern *names = intern_new(100, 4096);
-        uint64_t at_start = seed, unattributed, requests;
+        uint64_t at_start = rng_state(), unattributed, requests;
         struct core_limits l;
 
         run_vm(200 + (int)pick(3000), names);
@@ -628,10 +619,10 @@ static struct core_limits tight(void)
     l.processes = 1 + pick(10);
     l.stack_depth = 1 + pick(12);
     l.request_calls = 1 + pick(20);
-    l.expire_ns = 1 + rnd() % UINT64_C(3000000000);
-    l.grace_ns = rnd() % 30000000;
-    l.linger_ns = rnd() % UINT64_C(1000000000);
-    l.history_bytes = rnd() % 20000;
+    l.expire_ns = 1 + rng() % UINT64_C(3000000000);
+    l.grace_ns = rng() % 30000000;
+    l.linger_ns = rng() % UINT64_C(1000000000);
+    l.history_bytes = rng() % 20000;
     l.slow_entries = pick(10);
     return l;
 }
@@ -658,14 +649,14 @@ static void meddle(struct core *c)
         core_zero(c);
         break;
     case 5:
-        core_set_slow(c, chance(30) ? 0 : 1 + rnd() % 1000000);
+        core_set_slow(c, chance(30) ? 0 : 1 + rng() % 1000000);
         break;
     case 6:
         core_feed(c, &(struct event){.ts_ns = core_now(c), .kind = EVENT_FLUSH}, 1);
         break;
     default:
-        core_advance(c, core_now(c) + rnd() % 100000000);
-        snapshot_free(core_snapshot(c, (enum window)pick(WINDOW_COUNT), rnd()));
+        core_advance(c, core_now(c) + rng() % 100000000);
+        snapshot_free(core_snapshot(c, (enum window)pick(WINDOW_COUNT), rng()));
         break;
     }
 }
@@ -704,11 +695,11 @@ static void losses_and_changes(void **state)
 
 static void random_event(struct event *ev, uint64_t *ts)
 {
-    *ts += rnd() % 3000000;
+    *ts += rng() % 3000000;
     if (chance(30)) { /* anything at all, but names, which are ours */
         uint8_t *p = (uint8_t *)ev;
         for (size_t i = 0; i < sizeof *ev; i++)
-            p[i] = (uint8_t)(rnd() >> 13);
+            p[i] = (uint8_t)(rng() >> 13);
         if (!chance(2))
             ev->ts_ns = *ts;
         if (chance(70))
@@ -716,7 +707,7 @@ static void random_event(struct event *ev, uint64_t *ts)
         ev->ident = chance(5) ? INTERN_FULL : pick(9);
         return;
     }
-    *ev = (struct event){.ts_ns = *ts - rnd() % 1000000,
+    *ev = (struct event){.ts_ns = *ts - rng() % 1000000,
                          .pid = pick(6),
                          .label = pick(12),
                          .prev = pick(12),
@@ -734,7 +725,7 @@ static void hostile_events(void **state)
     (void)state;
     for (int round = 0; round < 150; round++) {
         struct intern *names = intern_new(100, 4096);
-        uint64_t ts = rnd() % 10000000000;
+        uint64_t ts = rng() % 10000000000;
 
         vm.mode = chance(50) ? RETURNS_LEAN : RETURNS_FULL;
         vm.has_entry = chance(85);
@@ -757,15 +748,6 @@ static void hostile_events(void **state)
     }
 }
 
-static int seed_once(void **state)
-{
-    const char *s = getenv("SEED");
-    (void)state;
-    seed = s ? strtoull(s, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + 1;
-    print_message("seed %llu (SEED= repeats it)\n", (unsigned long long)seed);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -773,5 +755,5 @@ int main(void)
         cmocka_unit_test(losses_and_changes),
         cmocka_unit_test(hostile_events),
     };
-    return cmocka_run_group_tests(tests, seed_once, NULL);
+    return cmocka_run_group_tests(tests, rng_set_up, NULL);
 }

@@ -66,8 +66,15 @@ static struct fake *everything(void)
     struct fake *f = fake_standard(6);
     struct snap_row *r = fake_row(f, 6, "missing", NULL, 0, 0);
     r->note = fake_str(f, "no such function: my_db:qery/2; near: my_db:query/2");
+    r = fake_row(f, 7, "counted", NULL, 0, 0); /* while the breaker was open */
+    r->counted = 4200;
+    r->counted_mean_us = 12.5;
+    r->rate = 420;
     struct snapshot *s = fake_snap(f);
+    s->counted_s = 4.5;
     s->sample = 10;
+    s->sample_why = SAMPLE_BREAKER;
+    s->cost.assumed = true;
     s->lost.target = 17;
     s->lost.ring = 3;
     s->odd.bad_events = 2;
@@ -75,6 +82,10 @@ static struct fake *everything(void)
     s->breaker.state = BREAKER_HALF_OPEN;
     s->breaker.trips = 3;
     s->breaker.next_try_s = 2.5;
+    s->breaker.pause_s = 5;
+    fake_gap(f, 2.5, 0, GAP_OVERLOAD);
+    fake_gap(f, 9.75, 8.5, GAP_LOST);
+    fake_mark(f, 3.25, "MyApp.Repo");
     snprintf(s->breaker.reason, sizeof s->breaker.reason, "events older than 1 s");
     return f;
 }
@@ -87,6 +98,7 @@ static void goldens(void **state)
     golden(s, EXPORT_TEXT, "everything.txt");
     golden(s, EXPORT_JSON, "everything.json");
     golden(s, EXPORT_CSV, "everything.csv");
+    golden(s, EXPORT_PROM, "everything.prom");
     fake_free(f);
     f = fake_new();
     s = fake_snap(f);
@@ -99,6 +111,7 @@ static void goldens(void **state)
     golden(s, EXPORT_TEXT, "hostile.txt");
     golden(s, EXPORT_JSON, "hostile.json");
     golden(s, EXPORT_CSV, "hostile.csv");
+    golden(s, EXPORT_PROM, "hostile.prom");
     fake_free(f);
 }
 
@@ -282,8 +295,13 @@ static void json_contract(void **state)
         "\"tracing\":true",
         "\"transport\":\"dist\"",
         "\"returns\":\"lean\"",
-        "\"sample\":10",
-        "\"breaker\":{\"state\":\"half-open\",\"trips\":3,\"reason\":\"events older than 1 s\"}",
+        "\"sample\":10,\"sample_asked\":1,\"sample_why\":\"breaker\",",
+        "\"overhead\":{\"percent\":0.800,\"limit\":5.00,\"per_call_ns\":1350,\"assumed\":true},",
+        "\"breaker\":{\"state\":\"half-open\",\"trips\":3,\"reason\":\"events older than 1 "
+        "s\",\"next_s\":2.500,\"pause_s\":5.000}",
+        "\"gap_s\":3.750,",
+        "\"gaps\":[{\"from_s\":2.500,\"to_s\":0.000,\"reason\":\"overload\"},{",
+        "\"ago_s\":3.250,\"reloaded\":\"MyApp.Repo\"}]",
         "\"calls\":{\"received\":",
         "\"aggregated\":",
         "\"open\":7",
@@ -508,12 +526,40 @@ static void broken_conservation_shows(void **state)
     fake_free(f);
 }
 
+/* Who reads only this must know of it, whatever the format. */
+static void gaps_and_reloads_are_in_all(void **state)
+{
+    static const struct {
+        enum export_format format;
+        const char *gap, *reload;
+    } all[] = {{EXPORT_TEXT, "overload 2.5 s", "loaded again: MyApp.Repo"},
+               {EXPORT_JSON, "\"reason\":\"overload\"", "\"reloaded\":\"MyApp.Repo\""},
+               {EXPORT_CSV, ",3.750,4.500,0.800,overload,\"MyApp.Repo\",total,", ",reloaded,"},
+               {EXPORT_PROM, "kprof_gap_seconds{node=", "kprof_reloads{node="},
+               {EXPORT_HLOG, "#[Nothing was traced for 3.750 s of it: overload]\n",
+                "#[Loaded again: MyApp.Repo]\n"}};
+    (void)state;
+    struct fake *f = everything();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct buf b = write_as(fake_snap(f), all[i].format, true);
+        if (!strstr(b.data, all[i].gap) || !strstr(b.data, all[i].reload))
+            fail_msg("format %d: %s", all[i].format, b.data);
+        buf_release(&b);
+    }
+    fake_free(f);
+}
+
 static void format_names(void **state)
 {
     (void)state;
     assert_int_equal(export_format_parse("text"), EXPORT_TEXT);
     assert_int_equal(export_format_parse("json"), EXPORT_JSON);
     assert_int_equal(export_format_parse("csv"), EXPORT_CSV);
+    assert_int_equal(export_format_parse("prom"), EXPORT_PROM);
+    assert_int_equal(export_format_parse("hlog"), EXPORT_HLOG);
+    assert_int_equal(export_format_of_file("a.b/x.hlog"), EXPORT_HLOG);
+    assert_int_equal(export_format_of_file("x.txt"), EXPORT_TEXT);
+    assert_int_equal(export_format_of_file("json"), EXPORT_TEXT);
     assert_int_equal(export_format_parse("CSV"), -1);
     assert_int_equal(export_format_parse(""), -1);
 }
@@ -528,6 +574,7 @@ int main(void)
         cmocka_unit_test(no_numbers),
         cmocka_unit_test(csv_header_once),
         cmocka_unit_test(broken_conservation_shows),
+        cmocka_unit_test(gaps_and_reloads_are_in_all),
         cmocka_unit_test(format_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

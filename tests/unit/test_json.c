@@ -1,10 +1,9 @@
-#include <kprof/base/clock.h>
+#include "rng.h"
+
 #include <kprof/base/json.h>
 
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -14,24 +13,6 @@
 #include <stdint.h>
 /* cmocka wants the four above first */
 #include <cmocka.h>
-
-/* splitmix64 (Steele, Lea, Flood 2014). The seed is printed; KPROF_SEED repeats a run. */
-static uint64_t rng_state;
-
-static uint64_t rng(void)
-{
-    uint64_t z = rng_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static void rng_seed(void)
-{
-    const char *s = getenv("KPROF_SEED");
-    rng_state = s ? strtoull(s, NULL, 0) : clock_wall_ns();
-    printf("seed: KPROF_SEED=%llu\n", (unsigned long long)rng_state);
-}
 
 /* ---- a reader of RFC 8259, for checking only ---- */
 

@@ -69,9 +69,56 @@ static void defaults(void **state)
     assert_int_equal(r.o.delay_ns, 1000000000);
     assert_int_equal(r.o.demo_rate, 200);
     assert_int_equal(r.o.duration_ns + r.o.slow_ns + r.o.iterations + r.o.max_rate, 0);
+    assert_int_equal(r.o.max_overhead_ppm, 50000);
     assert_false(r.o.batch || r.o.no_color || r.o.ascii || r.o.force || r.o.slow_args);
     assert_null(r.o.entry);
     done(&r);
+}
+
+static void assertions(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "-b", "-t", "m:f/1", "--assert", "f.p99<20ms", "--assert", "f.p50<+10%", "--baseline",
+        "b", "a@b");
+    assert_int_equal(r.o.n_assertions, 2);
+    assert_string_equal(r.o.baseline, "b");
+    done(&r);
+    static const char *const wrong[][8] = {
+        {"-t", "m:f/1", "--assert", "f.p99<20ms", "a@b", NULL},
+        {"-b", "-t", "m:f/1", "--assert", "f.p98<20ms", "a@b", NULL},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i]);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        assert_non_null(strstr(r.e.text, "--assert"));
+        done(&r);
+    }
+}
+
+static void speed(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--replay", "f", "--speed", "10x");
+    assert_true(r.o.speed == 10);
+    done(&r);
+    RUN(&r, "--replay", "f", "--speed", "max");
+    assert_true(r.o.speed == 0);
+    done(&r);
+    RUN(&r, "--replay", "f");
+    assert_true(r.o.speed == 1);
+    done(&r);
+    static const char *const wrong[][5] = {{"--replay", "f", "--speed", "0", NULL},
+                                           {"--replay", "f", "--speed", "fast", NULL},
+                                           {"--replay", "f", "--speed", "", NULL},
+                                           {"a@b", "--speed", "2", NULL}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i]);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        assert_non_null(strstr(r.e.text, "--speed"));
+        done(&r);
+    }
 }
 
 static void everything(void **state)
@@ -206,7 +253,15 @@ static void mistakes(void **state)
         {{"--max-rate", "many", "a@b"}, {"--max-rate many"}},
         {{"--max-age", "0", "a@b"}, {"--max-age 0"}},
         {{"--cooldown", "1ms", "a@b"}, {"--cooldown 1ms", "too short"}},
-        {{"--slow-args", "--slow", "1s", "a@b"}, {"--slow-args", "not in this version"}},
+        {{"--max-overhead", "101", "a@b"}, {"--max-overhead 101", "none"}},
+        {{"--max-overhead", "0.001", "a@b"}, {"--max-overhead 0.001", "0.01"}},
+        {{"--max-overhead", "-1", "a@b"}, {"--max-overhead -1"}},
+        {{"--max-overhead", "5 ms", "a@b"}, {"--max-overhead 5 ms"}},
+        {{"--max-overhead", "1e1", "a@b"}, {"--max-overhead 1e1"}},
+        {{"--max-overhead", "nan", "a@b"}, {"--max-overhead nan"}},
+        {{"--slow-args", "a@b"}, {"--slow-args", "--slow 20ms"}},
+        {{"--slow-log", "f", "a@b"}, {"--slow-log", "--slow 20ms"}},
+        {{"--slow-log", "", "--slow", "1s", "a@b"}, {"--slow-log", "empty"}},
         {{"-d", "1ms", "a@b"}, {"--delay 1ms", "too short"}},
         {{"-b", "-n", "0", "--demo"}, {"--iterations 0"}},
         {{"-b", "-n", "-3", "--demo"}, {"--iterations -3"}},
@@ -358,7 +413,7 @@ static void file_mistakes(void **state)
         {"{ascii, maybe_so}.", ":1:9: ", "true or false"},
         {"{slow, fun (_) -> x end}.", ":1:8: ", "no fun"},
         {"{demo, true}.", ":1:8: ", "demo"},
-        {"{slow_args, true}.", ":1:13: ", "not in this version"},
+        {"{slow_args, maybe}.", ":1:13: ", "true or false"},
         {"{config, \"other\"}.", ":1:10: ", "config"},
         {"{slow-args, true}.", ":1:6: ", "comma"},
         {"{tier_config, [{a, {m, f, 1}}", ":1:30: ", "]"},
@@ -373,7 +428,55 @@ static void file_mistakes(void **state)
     }
 }
 
+static void budget(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *val;
+        uint32_t ppm;
+    } want[] = {{"5", 50000},   {"0.8", 8000}, {"2.5%", 25000}, {"0", 0},
+                {"0.01%", 100}, {"none", 0},   {"100", 1000000}};
+    struct run r;
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        RUN(&r, "--max-overhead", want[i].val, "--max-rate", "9/s", "app@host");
+        assert_int_equal(r.o.max_overhead_ppm, want[i].ppm);
+        done(&r);
+    }
+    RUN(&r, "--max-rate", "20000", "app@host"); /* another limit was chosen */
+    assert_int_equal(r.o.max_overhead_ppm, 0);
+    done(&r);
+}
+
 /* ---- the rest ---- */
+
+static void a_preset_gives_what_is_left_open(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--preset", "gen_server:shop_db", "app@host");
+    assert_int_equal(r.o.n_tiers, 3);
+    assert_string_equal(r.o.tier[0].mfa, "shop_db:handle_call/3");
+    assert_true(r.o.entry_none && r.o.identity);
+    done(&r);
+    RUN(&r, "-t", "m:f/1", "--preset", "ejabberd", "-e", "router", "-i", "m:f/1 arg(1)",
+        "app@host");
+    assert_int_equal(r.o.n_tiers, 5);
+    assert_string_equal(r.o.tier[0].mfa, "m:f/1");
+    assert_string_equal(r.o.entry, "router");
+    assert_string_equal(r.o.identity, "m:f/1 arg(1)");
+    assert_false(r.o.entry_none);
+    done(&r);
+    FILE_RUN(&r, "{preset, \"ejabberd\"}.", "app@host", "-t", "m:f/1"); /* tiers: one key */
+    assert_int_equal(r.o.n_tiers, 1);
+    done(&r);
+    FILE_RUN(&r, "{preset, cowboy}. {tier_config, [{db, {m,f,1}}]}.", "app@host");
+    assert_int_equal(r.o.n_tiers, 4);
+    done(&r);
+    parse(&r, (const char *const[]){"--preset", "apache", "app@host", NULL});
+    assert_int_equal(r.result, OPTIONS_USAGE);
+    assert_non_null(strstr(r.e.text, "cowboy"));
+    done(&r);
+}
 
 static void help_fits(void **state)
 {
@@ -384,12 +487,13 @@ static void help_fits(void **state)
             fail_msg("wider than 80 columns: %.*s", (int)(end - line), line);
     assert_int_equal(*line, '\0');
     static const char *const must[] = {
-        "--tier",   "--entry",       "--identity",   "--sample",   "--returns",  "--transport",
-        "--slow",   "--slow-args",   "--max-age",    "--max-rate", "--cooldown", "--duration",
-        "--batch",  "--delay",       "--iterations", "--format",   "--output",   "--record",
-        "--replay", "--cookie-file", "--setcookie",  "--name",     "--no-color", "--ascii",
-        "--force",  "--demo",        "--demo-rate",  "--version",  "--help",     "--config",
-        "Examples:"};
+        "--tier",        "--entry",        "--identity",  "--sample",    "--returns",
+        "--transport",   "--slow-log",     "--slow",      "--slow-args", "--max-age",
+        "--max-rate",    "--cooldown",     "--duration",  "--batch",     "--delay",
+        "--iterations",  "--format",       "--output",    "--record",    "--replay",
+        "--cookie-file", "--setcookie",    "--name",      "--no-color",  "--ascii",
+        "--force",       "--demo",         "--demo-rate", "--version",   "--help",
+        "--config",      "--max-overhead", "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         if (!strstr(help_text(), must[i]))
             fail_msg("--help lacks %s", must[i]);
@@ -444,8 +548,11 @@ static void tier_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_preset_gives_what_is_left_open),
         cmocka_unit_test(defaults),
         cmocka_unit_test(everything),
+        cmocka_unit_test(speed),
+        cmocka_unit_test(assertions),
         cmocka_unit_test(modes),
         cmocka_unit_test(cookie_is_blanked),
         cmocka_unit_test(tier_names),
@@ -455,6 +562,7 @@ int main(void)
         cmocka_unit_test(from_file),
         cmocka_unit_test(command_line_wins),
         cmocka_unit_test(file_mistakes),
+        cmocka_unit_test(budget),
         cmocka_unit_test(help_fits),
         cmocka_unit_test(no_color_of_the_environment),
         cmocka_unit_test(tier_text),

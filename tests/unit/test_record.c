@@ -162,8 +162,9 @@ static void test_agent_slots(void **state)
     (void)state;
 
     size_t n = agent_modules(0, a);
-    assert_int_equal(n, 4);
+    assert_in_range(n, 4, AGENT_MODULES_MAX);
     assert_int_equal(agent_modules(42, b), n);
+    assert_string_equal(b[n - 1].name, "kprof_keeper_42"); /* unloaded last */
     for (size_t i = 0; i < n; i++) {
         size_t differ = 0;
         assert_int_equal(a[i].len, b[i].len);
@@ -171,7 +172,7 @@ static void test_agent_slots(void **state)
             differ += a[i].bytes[k] != b[i].bytes[k];
         assert_non_null(strstr(b[i].name, "_42"));
         assert_true(count(b[i].bytes, b[i].len, b[i].name) >= 1);
-        assert_true(differ >= 2 && differ % 2 == 0 && differ <= 8); /* at most the four names */
+        assert_true(differ >= 2 && differ % 2 == 0 && differ <= 2 * n); /* at most all names */
     }
     agent_modules_release(a, n);
     agent_modules_release(b, n);

@@ -45,8 +45,78 @@ static void slow_calls_of_a_request(void **state)
     assert_int_equal(b->tiers[2].start_us, 2000);
     assert_int_equal(b->tiers[2].pid, P2);
     assert_true(b->tiers[3].error);
+    /* each tier's sum and self: entry 20, a 11 in it, b 7 + 0.5 in that */
+    static const double sum[] = {20, 11, 7.5}, self[] = {9, 3.5, 7.5};
+    assert_int_equal(b->n_sums, 3);
+    for (size_t i = 0; i < 3; i++) {
+        expect_ms(b->sums[i].sum_us, sum[i]);
+        expect_ms(b->sums[i].self_us, self[i]);
+        assert_int_equal(b->sums[i].calls, i == 2 ? 2 : 1);
+    }
+    assert_int_equal(b->tiers[0].self_us, 9000);
     snapshot_free(s);
     done(&f);
+}
+
+/* For whoever writes them down as they come. */
+static void calls_since_a_number(void **state)
+{
+    (void)state;
+    struct fix f = fix(); /* 8 entries */
+    core_set_slow(f.c, MS);
+    assert_int_equal(core_slow_seq(f.c), 0);
+    for (uint64_t i = 1; i <= 12; i++) {
+        call_id(&f, (double)i * 10, P1, i, E, M0, f.create);
+        ret(&f, (double)i * 10 + 5, P1, M0);
+    }
+    until(&f, 300);
+    assert_int_equal(core_slow_seq(f.c), 12);
+    static const size_t since[] = {0, 4, 9, 12, 13}, want[] = {8, 8, 3, 0, 0};
+    for (size_t i = 0; i < 5; i++) {
+        struct snapshot *s = core_slow_since(f.c, since[i], T0 + 300 * MS);
+        assert_int_equal(s->n_slow, want[i]);
+        for (size_t k = 0; k < s->n_slow; k++) {
+            assert_int_equal(s->slow[k].seq, 12 - k);
+            assert_string_equal(s->slow[k].ident, "create");
+            assert_int_equal(s->slow[k].wall_ns, T0 + ((12 - k) * 10 + 5) * MS);
+        }
+        snapshot_free(s);
+    }
+    done(&f);
+}
+
+static void the_filter(void **state)
+{
+    (void)state;
+    struct snap_slow w = {.tier_name = "db",
+                          .ident = "Create",
+                          .who = "kv_db:loop/1",
+                          .args = "{get,42}",
+                          .pid = (uint64_t)7 << 32 | 99,
+                          .wall_ns = 5000};
+    static const struct {
+        struct slow_filter f;
+        bool set, matches;
+    } all[] = {
+        {{.text = ""}, false, true},
+        {{.text = "create"}, true, true},
+        {{.text = "kv_db"}, true, true},
+        {{.text = "get,4"}, true, true},
+        {{.text = "<0.99.7>"}, true, true},
+        {{.text = "web"}, true, false},
+        {{.from_ns = 5000}, true, true},
+        {{.from_ns = 5001}, true, false},
+        {{.to_ns = 5000}, true, false},
+        {{.from_ns = 4000, .to_ns = 5001}, true, true},
+        {{.text = "web", .from_ns = 4000, .to_ns = 5001}, true, false},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_int_equal(slow_filter_set(&all[i].f), all[i].set);
+        if (slow_matches(&all[i].f, &w) != all[i].matches)
+            fail_msg("filter %zu", i);
+    }
+    w.who = w.args = NULL;
+    assert_false(slow_matches(&(struct slow_filter){.text = "kv_db"}, &w));
 }
 
 static void off_until_a_threshold_is_set(void **state)
@@ -115,26 +185,40 @@ static void logged_before_the_request_ends(void **state)
     done(&f);
 }
 
+static void args_call(struct fix *f, double ms, uint64_t label, uint64_t args)
+{
+    struct event ev = call_ev(ms, P1, label, A, FN_E);
+    ev.args = args;
+    feed(f, ev);
+}
+
 static void arguments(void **state)
 {
     (void)state;
     struct fix f = fix();
-    uint32_t args = intern_add(f.names, "[1,2]", 5);
+    struct scraps *scraps = scraps_new(0);
+    uint64_t args = scraps_add(scraps, "[1,2]", 5);
+    core_set_scraps(f.c, scraps);
     core_set_slow(f.c, 5 * MS);
     call(&f, 0, P1, 7, E, M0);
-    call(&f, 1, P1, 7, A, FN_E);
-    feed(&f, (struct event){.ts_ns = T0 + MS, .pid = P1, .ident = args, .kind = EVENT_ARGS});
+    args_call(&f, 1, 7, args);
     ret(&f, 10, P1, FN_E);
     ret(&f, 11, P1, M0);
     until(&f, 40);
     call(&f, 52, P1, 8, E, M0); /* the slot is used again: not its arguments */
-    call(&f, 53, P1, 8, A, FN_E);
+    args_call(&f, 53, 8, 0);
     ret(&f, 60, P1, FN_E);
     ret(&f, 61, P1, M0);
-    feed(&f, (struct event){.ts_ns = T0 + 62 * MS, .pid = P3, .ident = args, .kind = EVENT_ARGS});
     until(&f, 100);
+    call(&f, 110, P1, 9, E, M0); /* a text that has been overwritten since */
+    args_call(&f, 111, 9, args);
+    for (int i = 0; i < 10000; i++)
+        scraps_add(scraps, "another one", 11);
+    ret(&f, 120, P1, FN_E);
+    ret(&f, 121, P1, M0);
+    until(&f, 200);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_slow, 4);
+    assert_int_equal(s->n_slow, 6);
     size_t with = 0;
     for (size_t i = 0; i < s->n_slow; i++)
         if (s->slow[i].args) {
@@ -146,6 +230,7 @@ static void arguments(void **state)
     assert_int_equal(with, 1);
     snapshot_free(s);
     done(&f);
+    scraps_free(scraps);
 }
 
 static void calls_without_a_request(void **state)
@@ -204,6 +289,8 @@ int main(void)
         cmocka_unit_test(the_oldest_go_first),
         cmocka_unit_test(logged_before_the_request_ends),
         cmocka_unit_test(arguments),
+        cmocka_unit_test(calls_since_a_number),
+        cmocka_unit_test(the_filter),
         cmocka_unit_test(calls_without_a_request),
         cmocka_unit_test(removed_tiers_leave),
     };

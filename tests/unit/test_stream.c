@@ -84,16 +84,21 @@ static void stamp(struct buf *b, int64_t ns)
     enc_i64(b, -576460752303423488 + ns);
 }
 
-static void batch(struct buf *b, uint64_t seq, uint32_t n)
+static void batch_after(struct buf *b, uint64_t seq, uint64_t dropped, uint32_t n)
 {
     buf_clear(b);
     enc_version(b);
     enc_tuple(b, 5);
     enc_atom(b, "kb");
     enc_u64(b, seq);
-    enc_u64(b, 7);  /* dropped */
+    enc_u64(b, dropped);
     enc_u64(b, 10); /* weight */
     enc_list(b, n);
+}
+
+static void batch(struct buf *b, uint64_t seq, uint32_t n)
+{
+    batch_after(b, seq, 7, n);
 }
 
 /* Newest first: the entry's return, a tier's call, the entry's call. */
@@ -126,11 +131,53 @@ static void request(struct buf *b)
     enc_nil(b);
 }
 
+/* A call of a tier that tells its arguments: {Caller, {{{V},false,false,false,false}}}. */
+static void told(struct buf *b)
+{
+    batch(b, 1, 1);
+    head(b, 6, 43, "call");
+    mfa(b, "db", "q", 1);
+    enc_tuple(b, 3);
+    enc_u64(b, 1);
+    enc_u64(b, 77);
+    enc_tuple(b, 2);
+    mfa(b, "caller", "f", 0);
+    enc_tuple(b, 1);
+    enc_tuple(b, 5);
+    enc_tuple(b, 1);
+    enc_str(b, "key");
+    for (int i = 0; i < 4; i++)
+        enc_atom(b, "false");
+    stamp(b, 2000);
+    enc_nil(b);
+}
+
 static enum stream_kind feed(struct fixture *f, const struct buf *b)
 {
     struct etf rest;
     uint64_t ref;
     return stream_feed(f->s, b->data, b->len, 500, &rest, &ref);
+}
+
+static void test_arguments(void **state)
+{
+    struct fixture *f = *state;
+    struct scraps *scraps = scraps_new(0);
+    const void *p;
+    char text[100];
+
+    told(&f->m);
+    assert_int_equal(feed(f, &f->m), STREAM_EVENTS); /* nobody keeps them */
+    stream_keep_args(f->s, scraps);
+    assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+    assert_int_equal(ring_peek(f->ring, &p), 2);
+    const struct event *ev = p;
+    assert_int_equal(ev[0].args, 0);
+    assert_string_equal(intern_str(f->names, ev[0].caller), "caller:f/0");
+    assert_string_equal(intern_str(f->names, ev[1].caller), "caller:f/0");
+    assert_true(scraps_get(scraps, ev[1].args, text, sizeof text));
+    assert_string_equal(text, "[<<\"key\">>]");
+    scraps_free(scraps);
 }
 
 static void test_a_request_in_order(void **state)
@@ -242,6 +289,33 @@ static void test_missing_batches_are_counted(void **state)
     assert_int_equal(fig.missing_batches, 2);
 }
 
+/* Core is told where events were dropped, or a batch is missing; not of the first batch, whatever
+ * it says. */
+static void test_what_was_dropped_is_told(void **state)
+{
+    static const struct {
+        uint64_t seq, dropped;
+        bool dropping;
+    } batches[] = {{4, 9, false}, {5, 9, false}, {6, 30, true}, {7, 30, false}, {9, 30, true}};
+    struct fixture *f = *state;
+    const void *p;
+
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        batch_after(&f->m, batches[i].seq, batches[i].dropped, 1);
+        head(&f->m, 5, 42, "return_to");
+        mfa(&f->m, "caller", "f", 0);
+        stamp(&f->m, 3000 + (int64_t)i);
+        enc_nil(&f->m);
+        assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+        size_t n = ring_peek(f->ring, &p);
+        const struct event *ev = p;
+        assert_int_equal(n, batches[i].dropping ? 2 : 1);
+        assert_int_equal(ev[0].kind == EVENT_DROPPED, batches[i].dropping);
+        assert_int_equal(ev[0].ts_ns, ev[n - 1].ts_ns);
+        ring_consume(f->ring, n);
+    }
+}
+
 static void test_a_full_ring_counts_what_it_loses(void **state)
 {
     struct fixture *f = *state;
@@ -286,9 +360,17 @@ static void test_heartbeat_and_note(void **state)
     enc_tuple(&f->m, 3);
     enc_atom(&f->m, "kh");
     stamp(&f->m, 5000);
-    enc_map(&f->m, 3);
+    enc_map(&f->m, 7);
     enc_atom(&f->m, "run_queue");
     enc_u64(&f->m, 4);
+    enc_atom(&f->m, "cost");
+    enc_u64(&f->m, 8000);
+    enc_atom(&f->m, "call_ns");
+    enc_u64(&f->m, UINT64_C(1) << 40);
+    enc_atom(&f->m, "cost_assumed");
+    enc_u64(&f->m, 1);
+    enc_atom(&f->m, "sample_why");
+    enc_u64(&f->m, 9);
     enc_atom(&f->m, "new");
     enc_str(&f->m, "unknown keys are fine");
     enc_atom(&f->m, "memory");
@@ -297,6 +379,10 @@ static void test_heartbeat_and_note(void **state)
     assert_true(stream_heartbeat(f->s, &b));
     assert_int_equal(b.run_queue, 4);
     assert_int_equal(b.memory_bytes, 123456);
+    assert_int_equal(b.cost_ppm, 8000);
+    assert_int_equal(b.call_ns, UINT32_MAX);
+    assert_true(b.cost_assumed);
+    assert_int_equal(b.sample_why, 0); /* a reason that is none of ours */
     assert_int_equal(b.sched_permille, -1);
     assert_int_equal(b.ts_ns, 5000);
 
@@ -311,6 +397,75 @@ static void test_heartbeat_and_note(void **state)
     assert_string_equal(n.tag, "reload");
     assert_string_equal(n.text, "db was loaded again");
     assert_false(stream_take_note(f->s, &n));
+}
+
+/* The agent's last words end the session, and are in the log. */
+static void test_an_agent_that_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_note n;
+    const uint8_t *b;
+    struct etf rest;
+    uint64_t ref;
+    size_t len;
+
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "ke");
+    enc_atom(&f->m, "gone");
+    enc_str(&f->m, "killed");
+    assert_int_equal(stream_feed(f->s, f->m.data, f->m.len, 500, &rest, &ref), STREAM_GONE);
+    assert_true(etf_string(&rest, &b, &len));
+    assert_int_equal(len, 6);
+    assert_memory_equal(b, "killed", 6);
+    assert_true(stream_take_note(f->s, &n));
+    assert_string_equal(n.text, "killed");
+}
+
+static void beat_with_gap(struct fixture *f, int64_t ns, uint64_t gap)
+{
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "kh");
+    stamp(&f->m, ns);
+    enc_map(&f->m, 1);
+    enc_atom(&f->m, "gap");
+    enc_u64(&f->m, gap);
+    assert_int_equal(feed(f, &f->m), STREAM_HEARTBEAT);
+}
+
+/* Why it does not trace goes the way of the events; what is no reason goes nowhere. */
+static void test_gaps_and_marks_are_events(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_note n;
+    const void *p;
+
+    beat_with_gap(f, 5000, 0);
+    beat_with_gap(f, 6000, GAP_OVERLOAD);
+    beat_with_gap(f, 7000, GAP_LOST); /* not the agent's to say */
+    beat_with_gap(f, 8000, UINT64_MAX);
+    buf_clear(&f->m);
+    enc_version(&f->m);
+    enc_tuple(&f->m, 3);
+    enc_atom(&f->m, "ke");
+    enc_atom(&f->m, "mark");
+    enc_str(&f->m, "kv_db");
+    assert_int_equal(feed(f, &f->m), STREAM_NOTE);
+    assert_false(stream_take_note(f->s, &n));
+    assert_int_equal(ring_peek(f->ring, &p), 3);
+    const struct event *ev = p;
+    assert_int_equal(ev[0].kind, EVENT_GAP);
+    assert_int_equal(ev[0].ident, GAP_NONE);
+    assert_int_equal(ev[0].ts_ns, 5000);
+    assert_int_equal(ev[1].kind, EVENT_GAP);
+    assert_int_equal(ev[1].ident, GAP_OVERLOAD);
+    assert_int_equal(ev[1].ts_ns, 6000);
+    assert_int_equal(ev[2].kind, EVENT_MARK);
+    assert_int_equal(ev[2].ts_ns, 8000);
+    assert_string_equal(intern_str(f->names, ev[2].ident), "kv_db");
 }
 
 /* A node that was started again counts from 0; its events follow those of the node before. */
@@ -350,6 +505,84 @@ static void test_a_restarted_node_goes_on_in_time(void **state)
     assert_int_equal(b.ts_ns, UINT64_C(107000001000));
 }
 
+static void counts_since(struct buf *b, int64_t since, size_t n, uint64_t tier, uint64_t calls,
+                         int64_t us)
+{
+    buf_clear(b);
+    enc_version(b);
+    enc_tuple(b, 4);
+    enc_atom(b, "kc");
+    stamp(b, since);
+    stamp(b, 5000);
+    if (n)
+        enc_list(b, (uint32_t)n);
+    for (size_t i = 0; i < n; i++) {
+        enc_tuple(b, 3);
+        enc_u64(b, tier + i);
+        enc_u64(b, calls);
+        if (us < 0)
+            buf_add(b, "\x62\xff\xff\xff\xff", 5); /* -1 */
+        else
+            enc_u64(b, (uint64_t)us);
+    }
+    enc_nil(b);
+}
+
+static void counts(struct buf *b, size_t n, uint64_t tier, uint64_t calls, int64_t us)
+{
+    counts_since(b, 4000, n, tier, calls, us);
+}
+
+static void test_counts(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_figures fig;
+    const void *p;
+
+    counts(&f->m, 2, 3, 1000, 250);
+    assert_int_equal(feed(f, &f->m), STREAM_COUNTS);
+    assert_int_equal(ring_peek(f->ring, &p), 3);
+    const struct event *ev = p;
+    assert_int_equal(ev[0].kind, EVENT_COUNTED);
+    assert_int_equal(ev[0].tier, UINT16_MAX); /* the message's own comes first */
+    assert_int_equal(ev[0].ts_ns, 5000);
+    assert_int_equal(ev[0].label, 1000);
+    for (unsigned i = 1; i <= 2; i++) {
+        assert_int_equal(ev[i].kind, EVENT_COUNTED);
+        assert_int_equal(ev[i].tier, 5 - i);
+        assert_int_equal(ev[i].label, 1000);
+        assert_int_equal(ev[i].prev, 250);
+        assert_int_equal(ev[i].ts_ns, 5000);
+    }
+    ring_consume(f->ring, 3);
+    counts(&f->m, 1, 0, 7, -1);
+    assert_int_equal(feed(f, &f->m), STREAM_COUNTS);
+    assert_int_equal(ring_peek(f->ring, &p), 2);
+    ev = p;
+    assert_true(ev[1].prev == UINT64_MAX);
+    ring_consume(f->ring, 2);
+    counts(&f->m, 0, 0, 0, 0);
+    assert_int_equal(feed(f, &f->m), STREAM_COUNTS);
+    assert_int_equal(ring_peek(f->ring, &p), 1);
+    ring_consume(f->ring, 1);
+    /* they are none of the events */
+    stream_figures(f->s, &fig);
+    assert_int_equal(fig.events, 0);
+    assert_int_equal(fig.bad_events, 0);
+    /* no such tier, too many, absurd: nothing of it is believed */
+    counts(&f->m, 2, EVENT_TIERS - 1, 1, 1);
+    assert_int_equal(feed(f, &f->m), STREAM_BAD);
+    counts(&f->m, EVENT_TIERS + 1, 0, 1, 1);
+    assert_int_equal(feed(f, &f->m), STREAM_BAD);
+    counts(&f->m, 1, 0, UINT64_C(1) << 60, 1);
+    assert_int_equal(feed(f, &f->m), STREAM_BAD);
+    counts_since(&f->m, 5001, 1, 0, 1, 1); /* time that goes back */
+    assert_int_equal(feed(f, &f->m), STREAM_BAD);
+    assert_int_equal(ring_peek(f->ring, &p), 0);
+    stream_figures(f->s, &fig);
+    assert_int_equal(fig.bad_events, 4);
+}
+
 static void test_random_bytes(void **state)
 {
     struct fixture *f = *state;
@@ -381,14 +614,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_request_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_agent_that_is_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_returns_of_full_mode, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_truncation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unknown_messages_are_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing_batches_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_was_dropped_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_full_ring_counts_what_it_loses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_off_becomes_a_flush, setup, teardown),
         cmocka_unit_test_setup_teardown(test_heartbeat_and_note, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gaps_and_marks_are_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_restarted_node_goes_on_in_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_bytes, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

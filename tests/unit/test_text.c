@@ -1,7 +1,7 @@
-#include <kprof/base/clock.h>
+#include "rng.h"
+
 #include <kprof/base/text.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,24 +11,6 @@
 #include <stdint.h>
 /* cmocka wants the four above first */
 #include <cmocka.h>
-
-/* splitmix64 (Steele, Lea, Flood 2014). The seed is printed; KPROF_SEED repeats a run. */
-static uint64_t rng_state;
-
-static uint64_t rng(void)
-{
-    uint64_t z = rng_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static void rng_seed(void)
-{
-    const char *s = getenv("KPROF_SEED");
-    rng_state = s ? strtoull(s, NULL, 0) : clock_wall_ns();
-    printf("seed: KPROF_SEED=%llu\n", (unsigned long long)rng_state);
-}
 
 /* Strict UTF-8 by the table of the Unicode standard (3-7), written apart from text_next: bytes of
  * the well-formed sequence at p, 0 if there is none. */
@@ -217,27 +199,6 @@ static void cuts(void **state)
     safe_is("ae\xcc\x81xy", 3, false, "ae\xcc\x81\xe2\x80\xa6", 3);
 }
 
-static void pads(void **state)
-{
-    (void)state;
-    struct buf b;
-    buf_init(&b, 0);
-    text_pad(&b, "abc", 3, 5, false, true);
-    text_pad(&b, "abc", 3, 5, true, true);
-    text_pad(&b, "abcdef", 6, 5, true, true);
-    text_pad(&b, "abc", 3, 0, true, true);
-    text_pad(&b, "", 0, 2, false, true);
-    assert_string_equal(b.data, "abc    abcabc..  ");
-    buf_clear(&b);
-    text_pad(&b, "\xe4\xb8\xad\xe6\x96\x87", 6, 2, true, false);
-    assert_string_equal(b.data, " \xe2\x80\xa6");
-    buf_clear(&b);
-    text_pad(&b, "x", 1, 200, true, false);
-    assert_int_equal(b.len, 200);
-    assert_int_equal(b.data[199], 'x');
-    buf_release(&b);
-}
-
 /* Bytes from which broken and hostile text is likely. */
 static size_t random_text(char *s, size_t cap)
 {
@@ -284,9 +245,6 @@ static void whatever_comes_in_is_safe(void **state)
         text_safe(&once, b.data, b.len, 0, ascii); /* what is safe stays as it is */
         assert_int_equal(once.len, b.len);
         assert_memory_equal(once.data, b.data, b.len);
-        buf_clear(&once);
-        text_pad(&once, exact + 1, n, max_cols, rng() % 2, ascii);
-        assert_int_equal(is_safe(once.data, once.len, ascii), max_cols);
         buf_release(&once);
         buf_release(&b);
         free(exact);
@@ -315,7 +273,6 @@ int main(void)
         cmocka_unit_test(every_code_point_is_drawable_or_not),
         cmocka_unit_test(makes_safe),
         cmocka_unit_test(cuts),
-        cmocka_unit_test(pads),
         cmocka_unit_test(whatever_comes_in_is_safe),
         cmocka_unit_test(contains),
     };

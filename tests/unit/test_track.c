@@ -99,6 +99,38 @@ static void exception_unwinds(void **state)
     done(&f);
 }
 
+/* Returns that were dropped: after a drop the next request of a server loop is no part of the one
+ * before, and is weighed by its own sampling. */
+static void what_was_dropped_ends_what_was_open(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P2, 9, E, M1); /* goes on over the drop */
+    mark(&f, 3, UINT64_MAX, EVENT_DROPPED, 0);
+    struct event ev = call_ev(4, P1, 8, E, M0);
+    ev.prev = 7;
+    ev.weight = 50;
+    feed(&f, ev);
+    ret(&f, 5, P1, M0);
+    call(&f, 6, P2, 9, B, FN_E);
+    ret(&f, 7, P2, FN_E);
+    ret(&f, 8, P2, M1);
+    until(&f, 40);
+    EXPECT_CALLS(&f, 5, 3, 0, 2, 0);
+    EXPECT_REQUESTS(&f, 3, 2, 0, 1);
+    assert_int_equal(row(&f, E, NULL).count, 2);
+    assert_int_equal(row(&f, E, NULL).est_count, 51);
+    expect_ms(row(&f, E, NULL).max_us, 6);
+    call(&f, 41, P1, 10, E, M0); /* none since: a call within itself */
+    call(&f, 42, P1, 10, E, M0);
+    ret(&f, 43, P1, M0);
+    until(&f, 80);
+    EXPECT_REQUESTS(&f, 4, 3, 0, 1);
+    done(&f);
+}
+
 static void unknown_return_is_counted(void **state)
 {
     (void)state;
@@ -178,6 +210,7 @@ int main(void)
         cmocka_unit_test(tail_calls_end_together),
         cmocka_unit_test(recursion_is_its_outermost_call),
         cmocka_unit_test(exception_unwinds),
+        cmocka_unit_test(what_was_dropped_ends_what_was_open),
         cmocka_unit_test(unknown_return_is_counted),
         cmocka_unit_test(undefined_caller),
         cmocka_unit_test(server_loop_that_never_returns),

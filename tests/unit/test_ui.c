@@ -1,5 +1,6 @@
 /* Every screen against its golden picture, the lines of the table, and random keys on random
  * snapshots. */
+#include "fake_capture.h"
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
@@ -40,13 +41,41 @@ static struct fake *many(void)
 
 static struct fake *breaker_open(void)
 {
-    struct fake *f = fake_standard(3);
-    struct snap_breaker *b = &fake_snap(f)->breaker;
-    b->state = BREAKER_OPEN;
-    b->trips = 2;
-    b->next_try_s = 7.4;
-    strcpy(b->reason, "a trace message was 1.3 s old");
+    struct fake *f = fake_tripped();
     fake_snap(f)->lost.target = 8123;
+    fake_gap(f, 7.25, 0, GAP_OVERLOAD);
+    return f;
+}
+
+static struct fake *silent(void)
+{
+    struct fake *f = fake_standard(3);
+    struct snap_node *n = &fake_snap(f)->node;
+    n->silent_s = 12.3;
+    strcpy(n->state, "NO WORD from app@host for 12 s");
+    fake_gap(f, 10, 0, GAP_SILENT);
+    for (size_t i = 0; i < fake_snap(f)->n_rows; i++)
+        ((struct snap_row *)fake_snap(f)->rows)[i].rate = NAN;
+    return f;
+}
+
+/* Rows that were traced for a part of the window, and one that was not. */
+static struct fake *counted(void)
+{
+    struct fake *f = breaker_open();
+    struct snap_row *r = fake_row(f, 6, "router", NULL, 0, 0);
+    r->counted = 4200;
+    r->counted_mean_us = 12.5;
+    r->rate = 420;
+    r->note = "the node has not called it";
+    fake_snap(f)->counted_s = 4.5;
+    return f;
+}
+
+static struct fake *counted_closed(void)
+{
+    struct fake *f = counted();
+    fake_snap(f)->breaker = (struct snap_breaker){.trips = 2};
     return f;
 }
 
@@ -71,6 +100,17 @@ static struct fake *empty_tiers(void)
     r->oldest_open_us = 61e6;
     fake_snap(f)->sample = 10;
     fake_snap(f)->node.tracing = false;
+    return f;
+}
+
+/* The node asks for less than the operator does. */
+static struct fake *steered(void)
+{
+    struct fake *f = fake_standard(3);
+    struct snapshot *s = fake_snap(f);
+    s->sample = 8;
+    s->sample_why = SAMPLE_COST;
+    s->cost.percent = 5.2;
     return f;
 }
 
@@ -111,6 +151,12 @@ static const struct golden {
     {"breaker_open_80x24", 24, 80, false, breaker_open, ""},
     {"breaker_open_80x24_ascii", 24, 80, true, breaker_open, ""},
     {"breaker_open_40x10", 10, 40, false, breaker_open, ""},
+    {"counted_132x43", 43, 132, false, counted, "f"},
+    {"counted_80x24_ascii", 24, 80, true, counted, "f"},
+    {"counted_closed_80x24", 24, 80, false, counted_closed, "f"},
+    {"steered_80x24", 24, 80, false, steered, ""},
+    {"silent_80x24", 24, 80, false, silent, ""},
+    {"silent_40x10", 10, 40, false, silent, ""},
     {"node_lost_80x24", 24, 80, false, node_lost, ""},
     {"node_lost_40x10", 10, 40, true, node_lost, ""},
     {"empty_tiers_80x24", 24, 80, false, empty_tiers, "j"},
@@ -123,7 +169,16 @@ static const struct golden {
     {"slow_80x24", 24, 80, false, standard, "S<Down><Down><Down><Down>"},
     {"slow_132x43_ascii", 43, 132, true, standard, "S<Down><Down><Down>"},
     {"slow_none_80x24", 24, 80, false, one_row, "S"},
+    {"fall_80x24", 24, 80, false, standard, "S<Enter>"},
+    {"fall_db_80x24_ascii", 24, 80, true, standard, "S<Down><Enter><Down><Down>"},
+    {"fall_120x40", 40, 120, false, standard, "S<Enter><End>"},
+    {"fall_40x10", 10, 40, false, standard, "S<Enter><Down>"},
+    {"fall_40x10_ascii", 10, 40, true, standard, "S<Enter>"},
+    {"fall_next_80x24", 24, 80, false, standard, "S<Enter>nn"},
     {"messages_80x24", 24, 80, false, standard, "M<Down>"},
+    {"open_80x24", 24, 80, false, standard, "O<Down>"},
+    {"open_none_80x24", 24, 80, false, one_row, "O"},
+    {"open_40x10", 10, 40, true, standard, "O"},
     {"help_80x24", 24, 80, false, standard, "?"},
     {"help_end_80x24", 24, 80, false, standard, "?<End>"},
     {"help_132x43_ascii", 43, 132, true, standard, "?"},
@@ -172,10 +227,15 @@ static void prompts_are_as_their_goldens(void **state)
     struct canvas c;
     int wrong = 0;
     canvas_init(&c, 24, 80, false);
-    script_run(u, &c, fake_snap(f), "adb=my");
+    script_run(u, &c, fake_snap(f), "Adb=my");
     ui_set_completions(u, "my", items, 5);
     script_run(u, &c, fake_snap(f), "<Tab><Tab><Tab>");
     wrong += !picture_is_golden(&c, "complete_80x24");
+    /* A late refusal does not take the prompt that is open. */
+    ui_reprompt(u, INTENT_IDENTITY, "old", 0, "late");
+    script_run(u, &c, fake_snap(f), "");
+    assert_true(picture_has(&c, "Add tier"));
+    script_run(u, &c, fake_snap(f), "<Esc>");
     ui_reprompt(u, INTENT_IDENTITY, "fun ({M,F,[A}) -> A end", 14,
                 "1:15: syntax error before: '}'");
     script_run(u, &c, fake_snap(f), "");
@@ -191,6 +251,72 @@ static void prompts_are_as_their_goldens(void **state)
     canvas_release(&c);
     ui_free(u);
     fake_free(f);
+    assert_int_equal(wrong, 0);
+}
+
+/* --- pointing --- */
+
+static const struct {
+    const char *name;
+    int rows, cols;
+    bool ascii;
+    enum { FAKE_CALLS, FAKE_HOSTILE, FAKE_RUNNING, FAKE_FAILED } what;
+    const char *keys;
+} points[] = {
+    {"point_80x24", 24, 80, false, FAKE_CALLS, "jj"},
+    {"point_80x24_ascii", 24, 80, true, FAKE_CALLS, "jjj"},
+    {"point_120x40", 40, 120, false, FAKE_CALLS, "jjj<"},
+    {"point_120x40_ascii", 40, 120, true, FAKE_CALLS, "<End>kkkn"},
+    {"point_40x10", 10, 40, false, FAKE_CALLS, "jj"},
+    {"point_40x10_ascii", 10, 40, true, FAKE_CALLS, "jjj<"},
+    {"point_map_80x24", 24, 80, false, FAKE_CALLS, "jjjj<Enter>"},
+    {"point_edit_80x24", 24, 80, false, FAKE_CALLS, "jji"},
+    {"point_hostile_80x24", 24, 80, false, FAKE_HOSTILE, "<End>"},
+    {"point_hostile_40x10_ascii", 10, 40, true, FAKE_HOSTILE, "<End>"},
+    {"point_running_80x24", 24, 80, false, FAKE_RUNNING, ""},
+    {"point_running_40x10", 10, 40, true, FAKE_RUNNING, ""},
+    {"point_failed_80x24", 24, 80, false, FAKE_FAILED, "jn<i"},
+};
+
+static struct capture point_capture(int what)
+{
+    struct capture c = {.state = CAPTURE_RUNNING, .kept = 7, .seen = 7};
+
+    if (what == FAKE_CALLS)
+        return fake_capture();
+    if (what == FAKE_HOSTILE)
+        return fake_capture_hostile();
+    strcpy(c.function, "my_web:handle/2");
+    if (what == FAKE_FAILED) {
+        c.state = CAPTURE_FAILED;
+        strcpy(c.why, "it was not called within 5 s");
+    }
+    return c;
+}
+
+static void pointing_is_as_its_goldens(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        struct fake *f = fake_standard(3);
+        struct ui *u = ui_new(&(struct ui_opts){.ascii = points[i].ascii});
+        struct capture got = point_capture(points[i].what);
+        struct canvas c;
+        canvas_init(&c, points[i].rows, points[i].cols, points[i].ascii);
+        script_run(u, &c, fake_snap(f), "I");
+        ui_set_capture(u, &got);
+        assert_null(got.set);
+        script_run(u, &c, fake_snap(f), points[i].keys);
+        const char *why = canvas_broken(&c);
+        if (why) {
+            fail_msg("%s: %s", points[i].name, why);
+        }
+        wrong += !picture_is_golden(&c, points[i].name);
+        canvas_release(&c);
+        ui_free(u);
+        fake_free(f);
+    }
     assert_int_equal(wrong, 0);
 }
 
@@ -221,7 +347,7 @@ static void figures_are_short(void **state)
     assert_string_equal(s, "-");
     figure_share(0.4204, s);
     assert_string_equal(s, "42.0%");
-    figure_pid(7ull << 32 | 123, s);
+    snapshot_pid(7ull << 32 | 123, s);
     assert_string_equal(s, "<0.123.7>");
     figure_bytes(512ull << 20, s);
     assert_string_equal(s, "512M");
@@ -247,7 +373,8 @@ static void columns_fit_and_go_by_priority(void **state)
     for (int cols = 1; cols < 260; cols++) {
         for (size_t always = 0; always <= columns_n(); always++) {
             struct column_set set;
-            columns_choose(&set, cols, 24, always < columns_n() ? always : SIZE_MAX);
+            struct column_wish w = {.sorted = always < columns_n() ? always : SIZE_MAX};
+            columns_choose(&set, cols, 24, &w);
             int used = set.name_cols;
             for (size_t j = 0; j < set.n; j++) {
                 used += column_at(set.index[j])->width + 1;
@@ -258,12 +385,39 @@ static void columns_fit_and_go_by_priority(void **state)
         }
     }
     struct column_set all;
-    columns_choose(&all, 220, 24, SIZE_MAX);
+    struct column_wish w = {.sorted = SIZE_MAX, .compared = true};
+    columns_choose(&all, 260, 24, &w);
     assert_int_equal(all.n, columns_n());
     int seen[COLUMNS_MAX + 1] = {0};
     for (size_t i = 0; i < columns_n(); i++) {
+        if (column_at(i)->kind == COLUMN_CHANGE) {
+            continue; /* by the mark, not by priority */
+        }
         assert_in_range(column_at(i)->priority, 1, columns_n());
         assert_int_equal(seen[column_at(i)->priority]++, 0);
+    }
+}
+
+/* What the operator shows comes first, what is hidden never; changes only with a mark. */
+static void columns_as_wished(void **state)
+{
+    (void)state;
+    for (int cols = 1; cols < 260; cols++) {
+        for (size_t i = 0; i < columns_n(); i++) {
+            struct column_set set;
+            struct column_wish w = {.sorted = SIZE_MAX};
+            bool change = column_at(i)->kind == COLUMN_CHANGE;
+            w.state[i] = COLUMN_HIDE;
+            columns_choose(&set, cols, 10, &w);
+            assert_false(chosen(&set, i));
+            w.state[i] = COLUMN_SHOW;
+            columns_choose(&set, cols, 10, &w);
+            assert_true(change ? !chosen(&set, i)
+                               : cols < 13 + column_at(i)->width || chosen(&set, i));
+            w.compared = true;
+            columns_choose(&set, cols, 10, &w);
+            assert_true(cols < 13 + column_at(i)->width || chosen(&set, i));
+        }
     }
 }
 
@@ -386,14 +540,14 @@ static int random_key(void)
     case 1:
         return special[rnd(sizeof special / sizeof *special)];
     case 2:
-        return "awsvtrfEidyzpe/<>SM?ynjkhlgG"[rnd(28)];
+        return "aAwsvtrfEidyzpe/<>SM?ynjkhlgGHD[]}co"[rnd(36)];
     default:
         return ' ' + (int)rnd(95);
     }
 }
 
 /* What app may answer at any time, with the worst texts. */
-static void random_answer(struct ui *u, const char *typed)
+static void random_answer(struct ui *u, const char *typed, struct catalog *more)
 {
     static const char *const bad[] = {"",
                                       "\x1b[31m\xff",
@@ -406,7 +560,7 @@ static void random_answer(struct ui *u, const char *typed)
     for (size_t i = 0; i < 7; i++) {
         items[i] = bad[rnd(7)];
     }
-    switch (rnd(6)) {
+    switch (rnd(7)) {
     case 0:
         ui_message(u, bad[rnd(7)], rnd(2));
         break;
@@ -415,6 +569,11 @@ static void random_answer(struct ui *u, const char *typed)
         break;
     case 2:
         ui_reprompt(u, rnd(INTENT_STACK), bad[rnd(7)], rnd(40), bad[rnd(7)]);
+        break;
+    case 3:
+        catalog_module(more, bad[rnd(7)], bad[rnd(7)], rnd(2));
+        catalog_function(more, bad[rnd(7)], rnd(256), rnd(2));
+        ui_set_catalog(u, rnd(8) ? more : NULL);
         break;
     default:
         ui_set_completions(u, typed, items, rnd(8));
@@ -464,6 +623,7 @@ static void one_random_life(unsigned seed)
 {
     struct fake *f = random_fake();
     struct ui_opts o = {.ascii = rnd(2), .target = "x\x1b@y"};
+    struct catalog *more = catalog_new();
     struct ui *u = ui_new(&o);
     struct canvas c;
     canvas_init(&c, 24, 80, o.ascii);
@@ -480,8 +640,13 @@ static void one_random_life(unsigned seed)
         struct intent in = ui_key(u, random_key(), s);
         assert_in_range(in.kind, 0, INTENT_STACK);
         assert_true(memchr(in.text, 0, sizeof in.text) != NULL);
+        if (in.kind == INTENT_POINT) {
+            struct capture got = point_capture((int)rnd(4));
+            ui_set_capture(u, &got);
+            assert_null(got.set);
+        }
         if (rnd(8) == 0 || in.kind == INTENT_COMPLETE) {
-            random_answer(u, in.text);
+            random_answer(u, in.text, more);
         }
         ui_draw(u, &c, s);
         const char *why = canvas_broken(&c);
@@ -491,6 +656,7 @@ static void one_random_life(unsigned seed)
     }
     canvas_release(&c);
     ui_free(u);
+    catalog_free(more);
     fake_free(f);
 }
 
@@ -508,14 +674,17 @@ static void random_keys_never_break_the_picture(void **state)
 
 int main(void)
 {
+    setenv("TZ", "UTC0", 1); /* clock times are local */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_are_short),
         cmocka_unit_test(columns_fit_and_go_by_priority),
+        cmocka_unit_test(columns_as_wished),
         cmocka_unit_test(lines_are_sorted_trees),
         cmocka_unit_test(folding_hides_only_that_group),
         cmocka_unit_test(without_total_rows_groups_still_have_heads),
         cmocka_unit_test(screens_are_as_their_goldens),
         cmocka_unit_test(prompts_are_as_their_goldens),
+        cmocka_unit_test(pointing_is_as_its_goldens),
         cmocka_unit_test(random_keys_never_break_the_picture),
     };
     return cmocka_run_group_tests_name("ui", tests, NULL, NULL);

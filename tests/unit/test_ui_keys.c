@@ -1,4 +1,5 @@
 /* Keys in, intents out; and the table of keys itself. */
+#include "fake_capture.h"
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
@@ -13,6 +14,7 @@
 #include <kprof/ui/prompt.h>
 #include <kprof/ui/screen.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct fake *fake;
@@ -23,17 +25,14 @@ static int setup(void **state)
 {
     (void)state;
     fake = fake_standard(12);
-    u = ui_new(&(struct ui_opts){.ascii = false});
-    canvas_init(&c, 30, 100, false);
+    script_begin(&u, &c, false);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    canvas_release(&c);
-    ui_free(u);
-    fake_free(fake);
+    script_end(u, &c, fake);
     return 0;
 }
 
@@ -52,6 +51,19 @@ static void assert_intent(const char *keys, enum intent_kind kind, const char *t
 
 /* --- single keys --- */
 
+static void without_tiers_keys_say_how_to_get_some(void **state)
+{
+    (void)state;
+    fake_free(fake);
+    fake = fake_new();
+    fake_row(fake, TIER_TOTAL, "_total", NULL, 0, 0);
+    for (const char *k = "Idy"; *k; k++) {
+        assert_intent((char[2]){*k}, INTENT_REDRAW, "");
+        assert_true(picture_has(&c, "no tier yet: a picks functions of the node"));
+        run("<Esc>");
+    }
+}
+
 static void plain_keys_give_their_intents(void **state)
 {
     (void)state;
@@ -62,9 +74,32 @@ static void plain_keys_give_their_intents(void **state)
     assert_intent("+", INTENT_SAMPLE_UP, "");
     assert_intent("-", INTENT_SAMPLE_DOWN, "");
     assert_intent("j", INTENT_REDRAW, "");
-    assert_intent("W", INTENT_NONE, "");
+    assert_intent("L", INTENT_PROFILES, "");
+    assert_intent("Wnight<Enter>", INTENT_SAVE, "night");
     assert_intent("x", INTENT_NONE, "");
     assert_intent("<Resize>", INTENT_REDRAW, "");
+}
+
+/* Two calls of one process are two lines; the answer to an older question is not shown. */
+static void an_open_call_shows_its_stack(void **state)
+{
+    (void)state;
+    struct snapshot *s = fake_snap(fake);
+    run("O");
+    for (size_t i = 0; i < s->n_open; i++) {
+        struct intent in = run("<Enter>");
+        assert_int_equal(in.kind, INTENT_STACK);
+        assert_int_equal(in.pid, s->open[i].pid);
+        run("<Down>");
+    }
+    ui_set_stack(u, 1, "wrong:one/0\n", false);
+    ui_set_stack(u, s->open[2].pid, "kv_db:wait/2 (kv_db.erl:12)\ngen:loop/7\n", false);
+    run("j");
+    assert_true(picture_has(&c, "kv_db:wait/2 (kv_db.erl:12)") && picture_has(&c, "gen:loop/7"));
+    assert_false(picture_has(&c, "wrong:one/0"));
+    ui_set_stack(u, s->open[2].pid, "", true);
+    run("k");
+    assert_true(picture_has(&c, "is dead"));
 }
 
 static void windows_go_round(void **state)
@@ -250,7 +285,7 @@ static void adding_a_tier_completes_and_submits(void **state)
 {
     (void)state;
     static const char *const items[] = {"db_a:get/1", "db_a:put/2"};
-    assert_intent("a", INTENT_COMPLETE, "");
+    assert_intent("A", INTENT_COMPLETE, "");
     assert_intent("db", INTENT_COMPLETE, "db");
     ui_set_completions(u, "d", items, 2); /* an answer too late */
     run("");
@@ -268,14 +303,14 @@ static void a_name_before_the_function_is_kept(void **state)
 {
     (void)state;
     static const char *const items[] = {"m:f/1", "m:g/1"}, *const whole[] = {"x=m:f/1"};
-    assert_intent("ax=m", INTENT_COMPLETE, "m");
+    assert_intent("Ax=m", INTENT_COMPLETE, "m");
     ui_set_completions(u, "m", items, 2);
     assert_intent("<Down><Down><Enter>", INTENT_TIER_ADD, "x=m:g/1");
-    run("ax=");
+    run("Ax=");
     ui_set_completions(u, "", whole, 1);
     assert_intent("<Tab>", INTENT_COMPLETE, "m:f/1");
     assert_intent("<Enter>", INTENT_TIER_ADD, "x=m:f/1");
-    assert_intent("a<Enter>", INTENT_COMPLETE, ""); /* nothing typed, nothing added */
+    assert_intent("A<Enter>", INTENT_COMPLETE, ""); /* nothing typed, nothing added */
 }
 
 static void removing_a_tier_is_asked(void **state)
@@ -381,6 +416,91 @@ static void selected_slow_call_stays_when_new_ones_come(void **state)
     assert_true(picture_has(&c, "REQUEST 7001"));
 }
 
+static void slow_calls_are_filtered(void **state)
+{
+    (void)state;
+    run("S/upd");
+    assert_true(picture_has(&c, "with \"upd\" (Esc: all)"));
+    assert_true(picture_has(&c, "update"));
+    assert_false(picture_has(&c, "create"));
+    run("<Enter><Down><Down><Down><Down><Down>");
+    assert_true(picture_has(&c, "SLOW (3)"));
+    assert_true(picture_has(&c, "REQUEST 7010"));
+    struct intent in = run("e<C-u>calls.txt<Enter>");
+    assert_int_equal(in.kind, INTENT_EXPORT);
+    assert_true(in.slow_only);
+    assert_string_equal(in.text, "calls.txt");
+    assert_string_equal(in.filter.text, "upd");
+    ui_ask_overwrite(u, "calls.txt");
+    in = run("y");
+    assert_true(in.force && in.slow_only);
+    assert_string_equal(in.filter.text, "upd");
+    run("/zzz<Enter>");
+    assert_true(picture_has(&c, "SLOW (0)"));
+    run("<Down><Esc>");
+    assert_true(picture_has(&c, "SLOW (12)"));
+    run("<Esc>");
+    assert_true(picture_has(&c, "_total"));
+    in = run("e<C-u>all.txt<Enter>");
+    assert_false(in.slow_only);
+    run("<Tab>/upd<Enter>"); /* in the pane, too: the table's names stay */
+    assert_true(picture_has(&c, "with \"upd\"") && picture_has(&c, "create"));
+}
+
+static void a_slow_call_opens_its_waterfall(void **state)
+{
+    (void)state;
+    run("S<Enter>");
+    assert_true(picture_has(&c, "request 7000"));
+    assert_true(picture_has(&c, "LATE WORK: 2 calls"));
+    assert_true(picture_has(&c, "waiting for db of <0.124.0>"));
+    run("n");
+    assert_true(picture_has(&c, "request 7001"));
+    run("nnN");
+    assert_true(picture_has(&c, "request 7002"));
+    run("nn"); /* 7004 has not ended */
+    assert_true(picture_has(&c, "request 7005"));
+    run("NNNNNNN");
+    assert_true(picture_has(&c, "request 7000"));
+    assert_true(picture_has(&c, "this is the newest slow request"));
+    run("<End><Down><Home><Down><Down>");
+    assert_true(picture_has(&c, "db of <0.124.0>: self"));
+    run("nn<Esc>"); /* the list has gone along */
+    assert_true(picture_has(&c, "REQUEST 7002"));
+    run("<Home><Down><Down><Down><Down><Enter>");
+    assert_true(picture_has(&c, "its request has not ended yet"));
+    run("/upd<Enter><Home><Enter>");
+    assert_true(picture_has(&c, "request 7002"));
+    run("n"); /* only what the filter lets through */
+    assert_true(picture_has(&c, "request 7006"));
+    struct snapshot none = *fake_snap(fake);
+    none.n_kept = 0; /* newer ones have pushed it out while one looked */
+    ui_draw(u, &c, &none);
+    assert_true(picture_has(&c, "no longer kept"));
+    ui_key(u, 'n', &none);
+    ui_key(u, KEY_DOWN_, &none);
+    ui_key(u, 27, &none);
+    ui_key(u, '\n', &none);
+    ui_draw(u, &c, &none);
+    assert_true(picture_has(&c, "are no longer kept"));
+}
+
+static void the_threshold_is_typed(void **state)
+{
+    (void)state;
+    fake_snap(fake)->slow_ns = 20000000;
+    run("Ss");
+    assert_true(picture_has(&c, "Slow is at least"));
+    assert_intent("<Enter>", INTENT_SLOW, "20ms");
+    assert_intent("s<C-u>1500us<Enter>", INTENT_SLOW, "1500us");
+    assert_intent("s<C-u>off<Enter>", INTENT_SLOW, "off");
+    assert_intent("s<C-u><Enter>", INTENT_REDRAW, "");
+    run("<Esc><Tab>s");
+    assert_true(picture_has(&c, "Slow is at least"));
+    run("<Esc><Esc>s");
+    assert_true(picture_has(&c, "Sort by"));
+}
+
 /* --- the prompt --- */
 
 static void type(struct prompt *p, const char *keys)
@@ -451,6 +571,68 @@ static bool shares_key(const struct key_def *a, const struct key_def *b)
     return false;
 }
 
+static void pointed_at(const char *keys)
+{
+    struct capture got = fake_capture();
+
+    run("<Esc><Home>I");
+    ui_set_capture(u, &got);
+    run(keys);
+}
+
+static void pointing_writes_the_rule(void **state)
+{
+    (void)state;
+    struct intent in = run("I");
+    assert_int_equal(in.kind, INTENT_POINT);
+    uint16_t tier = in.tier;
+    assert_intent("<Esc>", INTENT_POINT_END, "");
+    pointed_at("jj");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1))");
+    assert_true(picture_has(&c, "TIER")); /* back on the table */
+    pointed_at("jjj<<");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 prefix(7, element(3, arg(1)))");
+    pointed_at("jjj<<><Right>");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 prefix(8, element(3, arg(1)))");
+    pointed_at("jjj<<>>-");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 prefix(10, element(3, arg(1)))");
+    pointed_at("jjj<<k"); /* the prefix was of that part only */
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1))");
+    pointed_at("jjj<+++++++++");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(3, arg(1))");
+    pointed_at("jjjj<Right>j");
+    assert_intent("<Enter>", INTENT_IDENTITY,
+                  "my_web:handle/2 name(map_get(user, element(4, arg(1))))");
+    pointed_at("jjnnnN");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1))");
+    pointed_at("jj<Left>");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 arg(1)");
+    pointed_at("jjjj"); /* a map: nothing is done, and why is said */
+    assert_intent("<Enter>", INTENT_REDRAW, "");
+    assert_true(picture_has(&c, "a map names nothing"));
+    pointed_at("jji");
+    assert_intent("<BS><BS>)<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1)");
+    assert_true(picture_has(&c, "TIER"));
+    pointed_at("N"); /* the last call has no such part: back to its first */
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 arg(1)");
+    run("I");
+    in = run("r");
+    assert_int_equal(in.kind, INTENT_POINT);
+    assert_int_equal(in.tier, tier);
+}
+
+/* What comes when nobody waits for it any more is not shown, and freed by who brought it. */
+static void a_late_capture_is_ignored(void **state)
+{
+    (void)state;
+    struct capture got = fake_capture();
+    run("I<Esc>");
+    ui_set_capture(u, &got);
+    assert_non_null(got.set);
+    shape_free(got.set);
+    assert_false(picture_has(&c, "POINT"));
+}
+
 static void a_key_means_one_thing(void **state)
 {
     (void)state;
@@ -486,8 +668,11 @@ static void every_screen_key_is_in_the_table(void **state)
 
 int main(void)
 {
+    setenv("TZ", "UTC0", 1); /* clock times are local */
     const struct CMUnitTest tests[] = {
+        T(without_tiers_keys_say_how_to_get_some),
         T(plain_keys_give_their_intents),
+        T(an_open_call_shows_its_stack),
         T(windows_go_round),
         T(before_the_first_snapshot_keys_are_harmless),
         T(pause_is_said_and_taken_back),
@@ -507,8 +692,13 @@ int main(void)
         T(messages_go_with_the_next_key),
         T(every_screen_opens_and_closes),
         T(selected_slow_call_stays_when_new_ones_come),
+        T(slow_calls_are_filtered),
+        T(a_slow_call_opens_its_waterfall),
+        T(the_threshold_is_typed),
         T(prompt_edits_whole_characters),
         T(prompt_is_bounded_and_scrolls),
+        T(pointing_writes_the_rule),
+        T(a_late_capture_is_ignored),
         T(a_key_means_one_thing),
         T(every_screen_key_is_in_the_table),
     };

@@ -1,14 +1,14 @@
 /* Windows against a plain list of everything that happened; packing against the figures packed. */
+#include "rng.h"
+
 #include <kprof/core/pack.h>
 #include <kprof/core/window.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -16,27 +16,9 @@
 
 enum { IDENTS = 5, LIST = 1 << 18 };
 
-static uint64_t seed;
-
-static uint64_t rnd(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    return seed ^= seed << 17;
-}
-
 static uint16_t pick(uint16_t n)
 {
-    return (uint16_t)(rnd() % n);
-}
-
-static int seed_once(void **state)
-{
-    const char *s = getenv("SEED");
-    (void)state;
-    seed = s ? strtoull(s, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + 1;
-    printf("seed %llu (SEED= repeats it)\n", (unsigned long long)seed);
-    return 0;
+    return (uint16_t)rng_below(n);
 }
 
 /* ---- the model ---- */
@@ -50,7 +32,12 @@ static size_t listed;
 
 static void happen(struct windows *w, uint16_t tier, uint16_t ident, uint64_t value)
 {
-    struct tally t = {1 + rnd() % 3, rnd() % 10 == 0, rnd() % 20 == 0, value / 2, value / 3};
+    struct tally t = {.est = 1 + rng() % 3,
+                      .late = rng() % 10 == 0,
+                      .errors = rng() % 20 == 0,
+                      .exits = rng() % 20 == 0,
+                      .self_ns = value / 2,
+                      .share_ns = value / 3};
 
     windows_add(w, tier, ident, value, &t);
     assert_true(listed < LIST);
@@ -74,15 +61,9 @@ static void expect_same(const struct figures *got, const struct figures *want)
         assert_int_equal(hist_quantile(&got->hist, q[i]), hist_quantile(&want->hist, q[i]));
 }
 
-static void check_view(struct windows *w, enum window which, uint64_t from_s)
+/* What w holds for its view is what happened in the seconds [first, end). */
+static void expect_view(struct windows *w, uint64_t first, uint64_t end)
 {
-    uint64_t covered = windows_view(w, which);
-    uint64_t end = which == WINDOW_1S ? w->sec : w->sec + 1; /* the running second belongs to it */
-    uint64_t first = which == WINDOW_RUN ? 0 : w->sec - covered / SEC;
-
-    assert_true(covered <= window_ns(which));
-    if (from_s != UINT64_MAX && which != WINDOW_RUN)
-        assert_int_equal(first, from_s);
     for (uint16_t tier = 0; tier < 3; tier++)
         for (uint16_t id = 0; id < IDENTS; id++) {
             struct figures got, want;
@@ -97,6 +78,7 @@ static void check_view(struct windows *w, enum window which, uint64_t from_s)
                     want.tally.est += list[i].t.est;
                     want.tally.late += list[i].t.late;
                     want.tally.errors += list[i].t.errors;
+                    want.tally.exits += list[i].t.exits;
                     want.tally.self_ns += list[i].t.self_ns;
                     want.tally.share_ns += list[i].t.share_ns;
                 }
@@ -104,6 +86,18 @@ static void check_view(struct windows *w, enum window which, uint64_t from_s)
             figures_release(&got);
             figures_release(&want);
         }
+}
+
+static void check_view(struct windows *w, enum window which, uint64_t from_s)
+{
+    uint64_t covered = windows_view(w, which);
+    uint64_t end = which == WINDOW_1S ? w->sec : w->sec + 1; /* the running second belongs to it */
+    uint64_t first = which == WINDOW_RUN ? 0 : w->sec - covered / SEC;
+
+    assert_true(covered <= window_ns(which));
+    if (from_s != UINT64_MAX && which != WINDOW_RUN)
+        assert_int_equal(first, from_s);
+    expect_view(w, first, end);
 }
 
 /* The far edge by the rule: as many whole steps as fit, the running second counted. */
@@ -128,16 +122,16 @@ static void windows_hold_what_happened(void **state)
     windows_advance(&w, now);
     listed = 0;
     for (int step = 0; step < 700; step++) {
-        for (uint64_t n = rnd() % 12; n > 0; n--)
-            happen(&w, pick(3), pick(IDENTS), rnd() % (1000 + (rnd() % 5000) * (rnd() % 5000)));
-        uint64_t how = rnd() % 100;
+        for (uint64_t n = rng() % 12; n > 0; n--)
+            happen(&w, pick(3), pick(IDENTS), rng() % (1000 + (rng() % 5000) * (rng() % 5000)));
+        uint64_t how = rng() % 100;
         now += how < 60   ? SEC
                : how < 90 ? SEC / 3
-               : how < 98 ? rnd() % (30 * SEC)
-                          : rnd() % (900 * SEC);
+               : how < 98 ? rng() % (30 * SEC)
+                          : rng() % (900 * SEC);
         windows_advance(&w, now);
         enum window which =
-            rnd() % 3 ? (enum window)(step / 100 % WINDOW_COUNT) : (enum window)pick(WINDOW_COUNT);
+            rng() % 3 ? (enum window)(step / 100 % WINDOW_COUNT) : (enum window)pick(WINDOW_COUNT);
         check_view(&w, which, which == WINDOW_RUN ? UINT64_MAX : edge(&w, which));
     }
     assert_int_equal(w.dropped_slots, 0);
@@ -176,7 +170,7 @@ static void history_is_bounded(void **state)
     listed = 0;
     for (int s = 0; s < 4000; s++) {
         for (int i = 0; i < 20; i++)
-            happen(&w, pick(3), pick(IDENTS), rnd() % 10000000);
+            happen(&w, pick(3), pick(IDENTS), rng() % 10000000);
         windows_advance(&w, now += SEC);
         assert_true(w.bytes <= 20000);
         if (s % 400 == 0)
@@ -260,6 +254,95 @@ static void zero_begins_anew(void **state)
     windows_release(&w);
 }
 
+/* A span of the past; returns the seconds it sticks out of what was asked. */
+static uint64_t check_past(struct windows *w, uint64_t from, uint64_t to)
+{
+    uint64_t first = from, end = to, covered = windows_view_past(w, &first, &end);
+
+    assert_true(first <= from && end >= to);
+    assert_true(covered <= (end - first) * SEC);
+    expect_view(w, first, end);
+    uint64_t f = from, e = to; /* the same again, from what it remembers */
+    assert_int_equal(windows_view_past(w, &f, &e), covered);
+    assert_true(f == first && e == end);
+    expect_view(w, first, end);
+    return from - first + (end - to);
+}
+
+static void any_span_of_the_past(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = 5 * SEC + 77;
+
+    windows_init(&w, IDENTS, (size_t)64 << 20);
+    windows_advance(&w, now);
+    listed = 0;
+    for (int step = 0; step < 900; step++) {
+        for (uint64_t n = rng() % 12; n > 0; n--)
+            happen(&w, pick(3), pick(IDENTS), rng() % (1000 + (rng() % 5000) * (rng() % 5000)));
+        windows_advance(&w, now += rng() % 40 ? SEC : rng() % (150 * SEC));
+        if (rng() % 4 == 0 && w.sec > 0) {
+            uint64_t a = rng() % w.sec, b = rng() % w.sec;
+            assert_int_equal(check_past(&w, a < b ? a : b, (a < b ? b : a) + 1), 0);
+        }
+        if (rng() % 9 == 0) /* and back to now */
+            check_view(&w, WINDOW_1M, edge(&w, WINDOW_1M));
+    }
+    assert_true(w.sec < 10800);
+    uint64_t from = 3, to = UINT64_MAX;
+    windows_view_past(&w, &from, &to);
+    expect_view(&w, 3, w.sec);
+    windows_release(&w);
+}
+
+/* When seconds had to go, a span grows to what is kept, and its figures are exact for that. */
+static void past_without_its_seconds(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = SEC, stuck_out = 0;
+
+    windows_init(&w, IDENTS, 200000);
+    windows_advance(&w, now);
+    listed = 0;
+    for (int s = 0; s < 5000; s++) {
+        for (int i = 0; i < 8; i++)
+            happen(&w, pick(3), pick(IDENTS), rng() % 10000000);
+        windows_advance(&w, now += SEC);
+    }
+    assert_true(w.dropped_slots > 0);
+    for (int i = 0; i < 300; i++) {
+        uint64_t a = w.sec - 2000 + rng() % 1900, b = a + 1 + rng() % 60;
+        stuck_out += check_past(&w, a, b);
+    }
+    assert_true(stuck_out > 0);
+    assert_int_equal(check_past(&w, w.sec - 60, w.sec), 0);
+    windows_release(&w);
+}
+
+static void windows_of_any_length(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = SEC;
+
+    windows_init(&w, IDENTS, (size_t)64 << 20);
+    windows_advance(&w, now);
+    listed = 0;
+    for (int s = 0; s < 4000; s++) {
+        happen(&w, pick(3), pick(IDENTS), rng() % 10000000);
+        windows_advance(&w, now += SEC);
+        if (s % 40)
+            continue;
+        uint64_t seconds = 1 + rng() % 5000, covered = windows_view_last(&w, seconds) / SEC;
+        assert_true(covered <= seconds);
+        assert_true(covered + 300 >= (seconds < w.sec ? seconds : w.sec));
+        expect_view(&w, w.sec - covered, seconds == 1 ? w.sec : w.sec + 1);
+    }
+    windows_release(&w);
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -273,15 +356,19 @@ static void names(void **state)
 
 static void random_figures(struct figures *f)
 {
-    uint64_t n = rnd() % 4 ? rnd() % 300 : rnd() % 3 + 1, top = UINT64_C(1) << rnd() % 52;
+    uint64_t n = rng() % 4 ? rng() % 300 : rng() % 3 + 1, top = UINT64_C(1) << rng() % 52;
 
     for (uint64_t i = 0; i < n || i == 0; i++)
-        hist_add(&f->hist, rnd() % top);
-    if (rnd() % 5 == 0) /* much in one bucket */
+        hist_add(&f->hist, rng() % top);
+    if (rng() % 5 == 0) /* much in one bucket */
         for (int i = 0; i < 5000; i++)
             hist_add(&f->hist, 77);
-    f->tally = (struct tally){rnd() % 3 ? f->hist.count : rnd(), rnd() % 3, rnd() % 3,
-                              rnd() % 2 ? (uint64_t)f->hist.sum_ns : rnd(), rnd() % 1000};
+    f->tally = (struct tally){rng() % 3 ? f->hist.count : rng(),
+                              rng() % 3,
+                              rng() % 3,
+                              rng() % 3,
+                              rng() % 2 ? (uint64_t)f->hist.sum_ns : rng(),
+                              rng() % 1000};
 }
 
 static void packed_is_unpacked(void **state)
@@ -291,7 +378,7 @@ static void packed_is_unpacked(void **state)
 
     for (int i = 0; i < 3000; i++) {
         struct figures f, g;
-        uint32_t row = (uint32_t)rnd() % 5000, seen;
+        uint32_t row = (uint32_t)rng() % 5000, seen;
         figures_init(&f);
         figures_init(&g);
         random_figures(&f);
@@ -310,7 +397,7 @@ static void packed_is_unpacked(void **state)
         for (size_t cut = 0; cut < n && i % 20 == 0; cut++)
             assert_null(pack_add(exact, exact + cut, &g, PACK_ALL));
         for (int k = 0; k < 20; k++) { /* nonsense is survived */
-            exact[rnd() % n] ^= (uint8_t)(1u << rnd() % 8);
+            exact[rng() % n] ^= (uint8_t)(1u << rng() % 8);
             pack_add(exact, exact + n, &g, PACK_ALL);
         }
         free(exact);
@@ -329,8 +416,11 @@ int main(void)
         cmocka_unit_test(gaps_and_jumps),
         cmocka_unit_test(forgotten_tier_does_not_come_back),
         cmocka_unit_test(zero_begins_anew),
+        cmocka_unit_test(any_span_of_the_past),
+        cmocka_unit_test(past_without_its_seconds),
+        cmocka_unit_test(windows_of_any_length),
         cmocka_unit_test(names),
         cmocka_unit_test(packed_is_unpacked),
     };
-    return cmocka_run_group_tests(tests, seed_once, NULL);
+    return cmocka_run_group_tests(tests, rng_set_up, NULL);
 }

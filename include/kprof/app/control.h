@@ -9,12 +9,28 @@
 #define KPROF_APP_CONTROL_H
 
 #include <kprof/trace/ask.h>
+#include <kprof/trace/look.h>
+#include <kprof/trace/point.h>
 #include <kprof/trace/session.h>
 #include <kprof/trace/wish.h>
 
 struct control;
 
-enum control_ask { CONTROL_COMPLETE, CONTROL_WHY, CONTROL_DEAD, CONTROL_WHO };
+enum control_ask {
+    CONTROL_COMPLETE,
+    CONTROL_WHY,
+    CONTROL_DEAD,
+    CONTROL_WHO,
+    CONTROL_STACK,
+    CONTROL_TRIP,
+    CONTROL_PAGE,  /* control_look: of the catalog; lines: look_page's `after` */
+    CONTROL_EXIST, /* lines: functions as shown, one a line */
+    CONTROL_RATES, /* the same */
+    CONTROL_RATES_TAKE,
+    CONTROL_CAPTURE,   /* ix: begin to capture its calls */
+    CONTROL_CAPTURED,  /* how far is it */
+    CONTROL_NO_CAPTURE /* give it up */
+};
 
 enum result_kind {
     RESULT_NONE,
@@ -26,8 +42,19 @@ enum result_kind {
     RESULT_TROUBLE,     /* text: a question failed, the connection stands */
     RESULT_COMPLETIONS, /* typed; text: lines */
     RESULT_WHY,         /* ix, called */
+    RESULT_STACK,       /* pids[0], text: a line a function; on: the process is dead */
     RESULT_WHO,         /* pids[0..n), text: a line for each */
-    RESULT_DEAD         /* pids[0..n) */
+    RESULT_DEAD,        /* pids[0..n) */
+    RESULT_LOOK,        /* ix: the tag; look */
+    RESULT_CAPTURE      /* capture; to CONTROL_CAPTURE and CONTROL_CAPTURED, whatever happened */
+};
+
+struct look_result {
+    enum control_ask what;
+    bool failed; /* then text says why */
+    bool there[LOOK_EXIST];
+    struct look_rates rates; /* CONTROL_RATES: only `wait` */
+    /* CONTROL_PAGE: text[0..n) for look_read */
 };
 
 struct result { /* free with result_release */
@@ -35,6 +62,8 @@ struct result { /* free with result_release */
     struct session_info info;
     struct ask_config config;
     struct ask_called called;
+    struct look_result look;
+    struct capture capture;
     uint64_t gen;
     uint16_t ix;
     bool on;
@@ -49,8 +78,10 @@ struct result { /* free with result_release */
  * result waits. */
 struct control *control_start(const struct session_opts *o);
 uint64_t control_wish(struct control *c, const struct wish *w); /* its number */
+/* CONTROL_TRIP, text why, goes before all that waits; it has no result of its own. */
 void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                  const uint64_t *pids, size_t n);
+void control_look(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);
 /* Detaches and ends the thread; blocks for up to some seconds. */

@@ -7,6 +7,8 @@
 #define KPROF_APP_ENGINE_H
 
 #include <kprof/app/options.h>
+#include <kprof/base/shape.h>
+#include <kprof/core/catalog.h>
 #include <kprof/core/core.h>
 #include <kprof/trace/session.h>
 
@@ -18,8 +20,12 @@ enum engine_state { ENGINE_CONNECTING, ENGINE_UP, ENGINE_LOST, ENGINE_FAILED, EN
 struct engine_hooks {
     void *arg;
     void (*message)(void *arg, const char *text, bool is_error);
+    void (*stack)(void *arg, uint64_t pid, const char *lines, bool dead);
     void (*completions)(void *arg, const char *typed, const char *lines);
+    /* can[i]: the node has what preset i needs (or it asks for a module). */
+    void (*presets)(void *arg, const bool *can, size_t n);
     void (*rule_refused)(void *arg, const char *rule, const char *why);
+    void (*captured)(void *arg, struct capture *c); /* may take c->set */
 };
 
 struct engine *engine_new(const struct options *o, const struct engine_hooks *hooks,
@@ -29,6 +35,7 @@ void engine_free(struct engine *g);
 /* node, cookie: as found by app (the demo's are made up). */
 int engine_attach(struct engine *g, const char *node, const char *cookie, struct err *e);
 int engine_replay(struct engine *g, const char *path, struct err *e);
+double engine_replay_share(const struct engine *g); /* 0..1 of the recording has been read */
 /* Turns tracing off and waits (at most timeout_ms) until all that was sent before is in core: for
  * exact last figures. */
 void engine_settle(struct engine *g, int timeout_ms);
@@ -44,17 +51,52 @@ bool engine_configured(const struct engine *g); /* the latest wish stands at the
 const char *engine_rule_error(const struct engine *g); /* "": the rule was accepted */
 bool engine_tier_missing(const struct engine *g,
                          const char **note); /* a tier matched no function */
+/* Snapshots' rows with their histograms, for exports that need them (export_needs_hists). */
+void engine_keep_hists(struct engine *g, bool on);
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
+struct snapshot *engine_look(struct engine *g, const struct look *look); /* for a screen */
 
 /* The operator's wishes. -1: err (a sentence for the message line). */
 int engine_tier_add(struct engine *g, const char *text, struct err *e);
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e);
 int engine_entry(struct engine *g, const char *name, struct err *e);
 int engine_identity(struct engine *g, const char *rule, struct err *e);
-void engine_toggle(struct engine *g);
-void engine_sample(struct engine *g, bool up);
+int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold, or "off" */
+/* What is traced now and how, as options (options_release ends them); and the other way round:
+ * tiers that stay keep their figures. */
+void engine_settings(const struct engine *g, struct options *out);
+int engine_take_settings(struct engine *g, const struct options *o, struct err *e);
+void engine_toggle(struct engine *g);          /* a replay is held, or goes on */
+void engine_sample(struct engine *g, bool up); /* a replay goes faster or slower */
+/* Snapshots are compared with the stretch of time that is shown from now on; when they are compared
+ * already, no more. */
+void engine_mark(struct engine *g, const struct look *shown);
+/* Takes the snapshot over: snapshots are compared with it. name: what it is, for people. */
+void engine_compare(struct engine *g, struct snapshot *then, const char *name);
+const struct snapshot *engine_compared(const struct engine *g); /* with what; NULL: nothing */
 void engine_zero(struct engine *g);
 void engine_why(struct engine *g, uint16_t tier);
+/* Captures calls of a tier (TIER_TOTAL: of the entry): hook `captured` is told how far it is, and
+ * what it brought. */
+void engine_point(struct engine *g, uint16_t tier);
+void engine_point_end(struct engine *g);
+void engine_stack(struct engine *g, uint64_t pid); /* answered by the hook */
 void engine_complete(struct engine *g, const char *typed);
+
+#define ENGINE_PRESETS 32
+/* Asks the node which presets it can have (hooks.presets); takes one, by what the node has: its
+ * tiers, entry and identity replace those of now. -1: err. */
+int engine_presets(struct engine *g, struct err *e);
+int engine_preset(struct engine *g, const char *text, struct err *e); /* NAME or NAME:MODULE */
+
+/* The picker's: begins to load the catalog anew (the old one is gone); stops loading; nobody looks
+ * any more. The catalog is the engine's, valid until the next engine_catalog_open. */
+void engine_catalog_open(struct engine *g);
+void engine_catalog_stop(struct engine *g);
+void engine_catalog_close(struct engine *g);
+const struct catalog *engine_catalog(const struct engine *g); /* NULL: never opened */
+uint32_t engine_catalog_version(const struct engine *g);      /* another: something is new in it */
+/* These are in sight: how often they are called is measured, some at a time, each once. */
+void engine_catalog_rates(struct engine *g, const uint32_t *ids, size_t n);
 
 #endif

@@ -18,6 +18,9 @@ int optval_count(const char *opt, const char *val, uint64_t max, uint64_t *out, 
 int optval_sample(const char *val, uint32_t *out, struct err *e); /* "1/10" -> 10 */
 int optval_rate(const char *opt, const char *val, uint64_t *out,
                 struct err *e); /* "20k/s" -> 20000 */
+int optval_percent(const char *opt, const char *val, uint32_t *out_ppm,
+                   struct err *e); /* "2.5" or "2.5%" -> 25000; "none" -> 0 */
+int optval_speed(const char *val, double *out, struct err *e); /* "10" -> 10, "max" -> 0 */
 int optval_returns(const char *val, enum returns_mode *out, struct err *e);
 int optval_transport(const char *val, struct err *e);
 int optval_node(const char *val, struct err *e);      /* name@host or name@host:PORT */

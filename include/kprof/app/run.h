@@ -16,8 +16,9 @@ struct target {                /* what to attach to */
 int run_batch(const struct options *o, const struct target *t);
 int run_live(const struct options *o, const struct target *t);
 
-/* Shared: tiers, entry and rule of the options into the engine; -1 with err. */
-int run_setup(struct engine *g, const struct options *o, struct err *e);
+/* Reads --baseline, if there is one; before a screen is opened (it may take a while, and says so).
+ */
+int run_baseline(struct engine *g, const struct options *o, struct err *e);
 int run_begin(struct engine *g, const struct options *o, const struct target *t, struct err *e);
 void run_receipt(const struct target *t, const struct session_receipt *r);
 

@@ -6,7 +6,6 @@
 #ifndef KPROF_BASE_BUF_H
 #define KPROF_BASE_BUF_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,6 +22,8 @@ void buf_add(struct buf *b, const void *p, size_t n);
 void buf_adds(struct buf *b, const char *s);
 void buf_addch(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+
+/* A copy of s, for free(). Out of memory aborts. */
+char *buf_dup(const char *s);
 
 #endif

@@ -6,8 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define CLOCK_SEC_NS UINT64_C(1000000000)
+
 uint64_t clock_mono_ns(void);
 uint64_t clock_wall_ns(void); /* since 1970 */
+uint64_t clock_cpu_ns(void);  /* CPU time of this process, all its threads */
 
 /* "20ms", "1500us", "2s", "3m", "1h", "2.5s", "0"; a bare number is seconds. Whole string or false.
  */

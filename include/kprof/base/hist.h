@@ -36,6 +36,10 @@ void hist_merge_scalars(struct hist *into, uint64_t count, double sum_ns, double
 uint64_t hist_quantile(const struct hist *h, double q);
 /* n at once, cheaper; q ascending. */
 void hist_quantiles(const struct hist *h, const double *q, uint64_t *out, size_t n);
+/* Its two halves, for who has the buckets in another form: which value of `count` (from 1) is at q,
+ * and what a value in that bucket is told as. Rank 1 is min, rank `count` is max. */
+uint64_t hist_rank(double q, uint64_t count);
+uint64_t hist_middle(size_t bucket, uint64_t min_ns, uint64_t max_ns);
 double hist_mean(const struct hist *h);
 double hist_sd(const struct hist *h); /* population standard deviation */
 

@@ -17,8 +17,6 @@ int text_cp_width(uint32_t cp);
 /* Appends s made safe, at most max_cols columns (0: no limit); cut text ends in ".." (ascii) or an
  * ellipsis. Returns the columns appended. */
 size_t text_safe(struct buf *out, const char *s, size_t n, size_t max_cols, bool ascii);
-/* The same, then padded with blanks to exactly cols: left aligned, or right. */
-void text_pad(struct buf *out, const char *s, size_t n, size_t cols, bool right, bool ascii);
 size_t text_width(const char *s, size_t n); /* columns of s once made safe */
 /* Case-insensitive (ASCII) substring; empty needle matches. */
 bool text_contains(const char *hay, const char *needle);

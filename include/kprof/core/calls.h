@@ -22,7 +22,7 @@ enum call_kind {
     CALL_GHOST   /* accounted for; stays only to keep stack and list in order */
 };
 
-enum { CALL_ON_STACK = 1, CALL_ERROR = 2 };
+enum { CALL_ON_STACK = 1, CALL_ERROR = 2, CALL_EXIT = 4 };
 
 struct call {
     uint64_t start_ns, end_ns; /* end: once it is off the stack */
@@ -54,7 +54,7 @@ struct calls {
     struct proc *proc;
     uint32_t proc_cap, proc_high, proc_free, depth_max;
     struct map by_pid;
-    uint32_t *args; /* name id of each call's arguments; NULL until the first came */
+    uint64_t *args; /* ticket of each call's arguments; NULL until the first came */
 };
 
 void calls_init(struct calls *k, uint32_t calls, uint32_t processes, uint32_t depth_max);
@@ -78,6 +78,6 @@ void calls_trim(struct calls *k, struct proc *p); /* forgets p when its stack is
 void calls_unlink(struct calls *k, uint32_t at); /* takes a call off its stack wherever it stands */
 void calls_free(struct calls *k, uint32_t at);
 void calls_clear(struct calls *k); /* everything */
-void calls_set_args(struct calls *k, uint32_t at, uint32_t name);
+void calls_set_args(struct calls *k, uint32_t at, uint64_t ticket);
 
 #endif

@@ -8,7 +8,9 @@
 #define KPROF_CORE_CORE_H
 
 #include <kprof/base/intern.h>
+#include <kprof/base/scrap.h>
 #include <kprof/core/event.h>
+#include <kprof/core/look.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/core/tier.h>
 
@@ -44,19 +46,36 @@ void core_tier_note(struct core *c, uint16_t tier,
 void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on its own */
 void core_set_identity(struct core *c, bool has_rule);
 void core_set_returns(struct core *c, enum returns_mode m);
+/* Where the tickets of events' arguments lead; must outlive core. Fetched when a call was slow. */
+void core_set_scraps(struct core *c, const struct scraps *s);
 void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow log */
 
 void core_feed(struct core *c, const struct event *ev, size_t n);
 void core_advance(struct core *c, uint64_t now_ns); /* target time */
+/* Nothing is traced since at_ns, by our own finding: GAP_LOST or GAP_SILENT. The next EVENT_GAP
+ * ends it. */
+void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
+/* The end of a run is no gap: one that goes on and began at since_ns or later is taken back. */
+void core_gap_forget(struct core *c, uint64_t since_ns);
 void core_zero(struct core *c); /* forgets rows, histories and totals; open requests go on */
 
 /* Pids with a call open for at least age_ns, for the bulk question "who of you is dead?". */
 size_t core_open_pids(const struct core *c, uint64_t age_ns, uint64_t *pids, size_t max);
-bool core_pid_in_request(const struct core *c, uint64_t pid);
 uint64_t core_now(const struct core *c); /* the latest target time it has seen */
+
+/* From now on rows of snapshots carry their histograms (snap_row.packed): for exports that write
+ * distributions. Off unless asked for. */
+void core_keep_hists(struct core *c, bool on);
 
 /* wall_of_now_ns: our wall clock at core_now. Fields of node, breaker, sample, rates, lost and log
  * are the caller's to fill (the struct is not const until it is handed on). */
 struct snapshot *core_snapshot(struct core *c, enum window w, uint64_t wall_of_now_ns);
+/* The same of any stretch of time, with the parts that are made only when asked for. */
+struct snapshot *core_look(struct core *c, const struct look *l, uint64_t wall_of_now_ns);
+
+/* The slow log as it goes: the number of its newest call (it counts 1, 2, ... and begins anew with
+ * core_zero), and a snapshot of nothing but the calls after number `since`. */
+uint64_t core_slow_seq(const struct core *c);
+struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t wall_of_now_ns);
 
 #endif

@@ -17,7 +17,23 @@ enum event_kind {
     EVENT_EXCEPTION, /* full: function `fn` left by an exception */
     EVENT_EXIT,      /* the process is dead (asked of the target in bulk) */
     EVENT_FLUSH,     /* tracing went off at ts: nothing that is open will ever end */
-    EVENT_ARGS,      /* arguments of the call before it: ident = interned text (slow args) */
+    EVENT_GAP,       /* from ts on: ident = enum gap_reason; GAP_NONE: it traces (twice a second) */
+    EVENT_MARK,      /* a traced module was loaded again: ident = interned name */
+    EVENT_DROPPED,   /* before ts events were dropped: what is open may have ended */
+    EVENT_COUNTED, /* nothing is traced, calls are counted: label = calls of the tier, prev = their
+                      microseconds, UINT64_MAX: not known. tier UINT16_MAX: such counts follow,
+                      label = ns before ts that they tell of */
+};
+
+/* Why nothing was traced for a while. The first four are the agent's numbers, too. */
+enum gap_reason {
+    GAP_NONE,
+    GAP_OFF,      /* switched off by hand */
+    GAP_OVERLOAD, /* the breaker was open */
+    GAP_LEASE,    /* kprof-top was silent: stopped, or its link frozen */
+    GAP_LOST,     /* the connection was lost */
+    GAP_SILENT,   /* no word from the node */
+    GAP_COUNT
 };
 
 struct event {
@@ -32,7 +48,8 @@ struct event {
     uint8_t kind;    /* enum event_kind */
     uint8_t node;    /* index of the node it came from */
     uint32_t weight; /* how many requests this one stands for (sampling 1/weight); 0 reads as 1 */
-    uint32_t pad[3];
+    uint32_t pad;
+    uint64_t args; /* CALL/ENTRY: ticket of the text of its arguments; 0: not told */
 };
 
 _Static_assert(sizeof(struct event) == 64, "one cache line");

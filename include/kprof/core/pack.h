@@ -21,4 +21,12 @@ enum pack_what { PACK_ALL, PACK_SCALARS, PACK_BUCKETS, PACK_TAKE };
 const uint8_t *pack_add(const uint8_t *p, const uint8_t *end, struct figures *into,
                         enum pack_what what);
 
+struct pack_said {
+    uint64_t count, est, value_ns; /* value: at the quantile that was asked for */
+};
+/* The same onto several at once, and what the row by itself says: cheaper than to unpack it and to
+ * merge that. */
+const uint8_t *pack_spread(const uint8_t *p, const uint8_t *end, struct figures *const into[],
+                           size_t n, double quantile, struct pack_said *said);
+
 #endif

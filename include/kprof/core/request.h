@@ -37,10 +37,14 @@ struct request {
     uint32_t weight;
     uint32_t aliases; /* REQ_ALIAS of it, by next_alias */
     uint32_t next_alias, alias_of;
-    uint32_t newer, older; /* neighbours in its list */
-    uint32_t waits_next;   /* requests that wait for the same prev */
+    uint32_t newer, older;   /* neighbours in its list */
+    uint32_t waits_next;     /* requests that wait for the same prev */
+    uint64_t unkept_self_ns; /* of its calls that are not kept */
+    uint32_t unkept;
+    uint8_t kept; /* its place among those being kept, from 1; 0: none yet */
     uint8_t state;
-    bool waits, error, slow_open; /* slow_open: the slow log has calls that want its duration */
+    bool waits, error, exit,
+        slow_open; /* slow_open: the slow log has calls that want its duration */
 };
 
 struct closed_label {

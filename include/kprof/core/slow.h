@@ -10,22 +10,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SLOW_TIERS = 32 };
+enum { SLOW_TIERS = 32, SLOW_SUMS = 32, SLOW_ARGS_BYTES = 204 };
 
 struct slow_tier {
-    uint64_t start_ns, duration_ns, pid; /* start: from the start of the request */
+    uint64_t start_ns, duration_ns, self_ns, pid; /* start: from the start of the request */
     uint8_t tier;
     bool error;
+};
+
+struct slow_sum { /* what a tier did in the request, all its calls together */
+    uint64_t sum_ns, self_ns;
+    uint32_t calls;
+    uint8_t tier;
 };
 
 struct slow_entry {
     uint64_t seq, end_ns, pid, request, request_key;
     uint64_t duration_ns, request_ns; /* request_ns 0: still open, or no request */
-    uint32_t args;                    /* name id; 0: none */
+    uint64_t kept;                    /* the kept request it is of; 0: none */
+    char args[SLOW_ARGS_BYTES];       /* "": not known */
     uint32_t ident;                   /* identity index */
-    uint8_t tier, n_tiers;
-    bool error;
+    uint8_t tier, n_tiers, n_sums;
+    bool error, exit; /* exit: an error, the process died inside */
     struct slow_tier tiers[SLOW_TIERS];
+    struct slow_sum sums[SLOW_SUMS]; /* by first call; tiers beyond it are left out */
 };
 
 struct slow {
@@ -44,7 +52,9 @@ struct slow_entry *slow_new(struct slow *s);
 /* i-th newest; NULL beyond the last. */
 struct slow_entry *slow_newest(const struct slow *s, uint32_t i);
 /* The duration of a request whose calls were logged before it closed. */
-void slow_request_closed(struct slow *s, uint64_t request_key, uint64_t duration_ns);
+void slow_request_closed(struct slow *s, uint64_t request_key, uint64_t duration_ns, uint64_t kept);
+/* Adds a call of the entry's request: to the list while there is room, and to its tier's sum. */
+void slow_add_call(struct slow_entry *e, const struct slow_tier *call);
 void slow_forget_tier(struct slow *s, uint16_t tier);
 
 #endif

@@ -7,9 +7,12 @@
 #ifndef KPROF_CORE_SNAPSHOT_H
 #define KPROF_CORE_SNAPSHOT_H
 
+#include <kprof/core/event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define SNAP_GAPS 64
 
 enum window {
     WINDOW_1S,
@@ -28,19 +31,70 @@ uint64_t window_ns(enum window w);      /* UINT64_MAX for the whole run */
 enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN };
 const char *breaker_name(enum breaker_state s); /* "closed" "open" "half-open" */
 
+#define SNAP_TREND 60 /* seconds */
+#define IDENT_ALL  UINT16_MAX
+const char *gap_name(enum gap_reason r); /* "off" "overload" "lease" "lost" "silent"; "none" */
+
 struct snap_row {
-    uint16_t tier; /* tier number, or TIER_TOTAL */
+    uint16_t tier;    /* tier number, or TIER_TOTAL */
+    uint16_t ident_n; /* number of the identity, until figures are forgotten; IDENT_ALL */
     const char *tier_name;
-    const char *ident;  /* NULL: the tier over all identities */
-    uint64_t count;     /* calls seen that are aggregated in the window */
-    uint64_t est_count; /* the same scaled by the sampling in force when each was seen */
-    uint64_t late, errors;
-    double rate; /* est_count per second of the window actually covered */
+    const char *ident;            /* NULL: the tier over all identities */
+    uint64_t count;               /* calls seen that are aggregated in the window */
+    uint64_t est_count;           /* the same scaled by the sampling in force when each was seen */
+    uint64_t late, errors, exits; /* exits: of the errors, those of processes that died inside */
+    /* Calls counted by the VM while nothing was traced (breaker open); 0 for identities, which
+     * nobody knew then. They are in none of the figures but rate. */
+    uint64_t counted;
+    /* Their mean, 0: not known. Not what mean_us is: their own time on a scheduler, without
+     * waiting and without the tiers they call. */
+    double counted_mean_us;
+    /* est_count per second of the window that was traced, and counted; NAN: none of it was */
+    double rate;
     double min_us, mean_us, sd_us, p25_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, max_us;
     double self_us; /* mean self time a call (without nested traced tiers) */
     double share;   /* 0..1: self time of these calls / duration of the requests of that identity */
     double oldest_open_us; /* age of the oldest call still open; 0: none */
-    const char *note;      /* NULL, or why the row is empty ("no such function; near: ...") */
+    /* Against the mark, where the snapshot is compared: changes as parts of what it was (0.1: a
+     * tenth more; NaN: nothing to compare), and the calls seen then. */
+    double d_rate, d_p50, d_p99;
+    uint64_t then_count;
+    const uint8_t *packed; /* the histogram as hist_pack has it; NULL unless core_keep_hists */
+    size_t n_packed;
+    const char *note; /* NULL, or why the row is empty ("no such function; near: ...") */
+    /* The SNAP_TREND seconds before the window's end, oldest first; NAN where it is not known, or
+     * nothing was to measure. NULL: not asked for. */
+    const float *trend_rate, *trend_p99_us;
+};
+
+/* How the calls of one row in the window lie on base/scale. */
+struct snap_dist {
+    bool there;
+    uint16_t tier, ident_n;
+    size_t low, n; /* bins low .. low + n - 1 hold all there is */
+    const uint64_t *bin;
+    uint64_t count;
+};
+
+/* One column of the heat map. Where single seconds are no longer kept, a column may hold more than
+ * its own seconds; those that follow then lie inside and are empty. */
+struct snap_heat_col {
+    uint64_t from_s, to_s; /* what it holds */
+    bool known;            /* false: nothing is kept of it */
+    bool inside;           /* belongs to the last column before that is not */
+    uint64_t count, errors;
+    double gap_s; /* of its time nothing was traced, */
+    enum gap_reason gap;
+    const uint32_t *bin; /* as of snap_heat; NULL: no calls */
+};
+
+struct snap_heat {
+    bool there;
+    uint16_t tier, ident_n;
+    uint64_t from_s; /* column i begins there, plus i * col_s */
+    uint32_t col_s;
+    size_t n, low, n_bins; /* columns; bins of base/scale: low .. low + n_bins - 1 */
+    const struct snap_heat_col *col;
 };
 
 struct snap_slow_tier {
@@ -48,8 +102,15 @@ struct snap_slow_tier {
     const char *name;
     uint64_t start_us; /* from the start of the request */
     uint64_t duration_us;
+    uint64_t self_us; /* without the calls that began within it, in any process */
     uint64_t pid;
     bool error;
+};
+
+struct snap_slow_sum { /* a tier in the request of a slow call, all its calls together */
+    const char *name;
+    uint32_t calls;
+    double sum_us, self_us;
 };
 
 struct snap_slow {
@@ -61,15 +122,55 @@ struct snap_slow {
     const char *args;  /* NULL unless --slow-args */
     const char *who;   /* registered name or initial call of the process; NULL: not known */
     uint64_t request;  /* label */
-    double duration_us, request_us; /* request_us 0: still open */
-    bool error;
-    const struct snap_slow_tier *tiers;
+    uint64_t kept;     /* id of the request in `kept`, if it is still there; 0: not kept */
+    double duration_us, request_us;     /* request_us 0: still open */
+    bool error, exit;                   /* exit: the process died inside */
+    const struct snap_slow_tier *tiers; /* the first calls of its request */
     size_t n_tiers;
+    const struct snap_slow_sum *sums;
+    size_t n_sums;
+};
+
+struct kept_request; /* core/kept.h; core/waterfall.h makes rows of it */
+
+struct snap_kept { /* a slow request with its calls */
+    const struct kept_request *request;
+    uint64_t wall_ns; /* when it began, our wall clock */
+};
+
+/* Which slow calls are meant: those with the text in a name, the process or the arguments, that
+ * ended in the time. */
+struct slow_filter {
+    char text[128];          /* "": any */
+    uint64_t from_ns, to_ns; /* our wall clock, [from, to); to 0: without end */
+};
+bool slow_filter_set(const struct slow_filter *f); /* it leaves something out */
+bool slow_matches(const struct slow_filter *f, const struct snap_slow *w);
+
+enum { SNAP_OPEN = 100 };
+
+struct snap_open {          /* a call that has not ended */
+    uint64_t pid, start_ns; /* start: target time; the two tell it from others */
+    const char *tier_name;
+    const char *ident; /* "undefined" when not known (yet) */
+    const char *who;   /* registered name or initial call of the process; NULL: not known */
+    double age_us;
 };
 
 struct snap_log { /* what happened, for the log pane: breaker, reload, node lost, ... */
     uint64_t wall_ns;
     const char *text;
+};
+
+struct snap_gap {        /* seconds before the snapshot's time; begins not before the window */
+    double from_s, to_s; /* to_s 0: it goes on */
+    enum gap_reason reason;
+};
+
+struct snap_mark { /* a traced module was loaded again */
+    uint64_t wall_ns;
+    double ago_s;
+    const char *module;
 };
 
 struct snap_node { /* filled by app from heartbeats; all zero when never heard */
@@ -82,14 +183,31 @@ struct snap_node { /* filled by app from heartbeats; all zero when never heard *
     uint64_t memory_bytes, processes;
     uint64_t relay_queue, relay_bytes;
     char transport[16]; /* "dist" "replay" "memory" "native" */
-    char state[200];    /* one line for a person: "reconnecting in 4 s: ..." or "" */
+    bool replay;        /* a recording: */
+    double replay_share,
+        replay_speed; /* 0..1 of it has been read; times its own pace, 0: all at once */
+    double silent_s;  /* without a word for so long, though connected; 0: it is heard */
+    char state[200];  /* one line for a person: "reconnecting in 4 s: ..." or "" */
 };
 
 struct snap_breaker {
     enum breaker_state state;
     uint64_t trips;
-    char reason[120];  /* "" : none */
-    double next_try_s; /* seconds to the next try; 0 when closed */
+    char reason[120];  /* why it opened last; "": it never did */
+    double next_try_s; /* seconds to the next try; 0 when not open */
+    double pause_s;    /* how long it stays open this time; 0 when not open */
+};
+
+/* Why less is sampled than asked for. */
+enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER };
+const char *sample_why_name(enum sample_why w); /* "" "max-rate" "max-overhead" "breaker" */
+
+struct snap_cost { /* what tracing costs the node, by its own account */
+    bool known;
+    bool assumed;         /* call_ns was not measured there */
+    double percent;       /* of its schedulers' time, over the last second */
+    double limit_percent; /* 0: none */
+    double call_ns;       /* of a traced call, in the process that makes it */
 };
 
 struct snapshot {
@@ -97,12 +215,25 @@ struct snapshot {
     double elapsed_s; /* since the session began */
     enum window window;
     double window_s; /* seconds of the window actually covered so far */
+    struct {
+        uint64_t zero_wall_ns;    /* when second 0 of the history began, our wall clock */
+        uint64_t oldest_s, now_s; /* kept are the closed seconds [oldest, now) */
+        bool past;                /* the window does not reach to now: it is */
+        uint64_t from_s, to_s;    /* the closed seconds [from, to) */
+        uint64_t asked_s;         /* its length when that is none of enum window; 0 */
+    } time;
+    struct snap_dist dist;
+    struct snap_heat heat;
+    double gap_s;     /* of them without tracing; rates are per second of the rest, */
+    double counted_s; /* and of this part of gap_s, in which calls were counted all the same */
     bool final;
     struct snap_node node;
     struct snap_breaker breaker;
     bool lean; /* returns mode */
     bool has_entry, has_identity;
-    uint32_t sample;                        /* 1/sample */
+    struct snap_cost cost;
+    uint32_t sample, sample_asked; /* 1/sample, in force and as the operator asked */
+    enum sample_why sample_why;
     double events_per_s, lag_ms, ring_fill; /* ring_fill 0..1 */
     struct {
         uint64_t received, aggregated, open, expired, unattributed;
@@ -116,13 +247,25 @@ struct snapshot {
     struct {
         uint64_t identities_folded, pids_full, requests_full, bad_events, late, orphan_returns;
     } odd;
+    char compared[200];          /* what its rows are compared with; "": nothing */
     const struct snap_row *rows; /* tiers in order, _total last; of a tier: its total row, then its
                                     identities by count */
     size_t n_rows;
+    uint64_t slow_ns;             /* the threshold in force; 0: nothing is logged */
     const struct snap_slow *slow; /* newest first */
     size_t n_slow;
+    const struct snap_open *open; /* oldest first, at most SNAP_OPEN */
+    size_t n_open;
+    const struct snap_kept *kept; /* newest first */
+    size_t n_kept;
+    const char *const *tier_names; /* by number, removed ones too */
+    size_t n_tier_names;
     const struct snap_log *log; /* newest first */
     size_t n_log;
+    const struct snap_gap *gaps; /* of the window, newest first, the newest SNAP_GAPS of them */
+    size_t n_gaps;
+    const struct snap_mark *marks; /* of the window, newest first */
+    size_t n_marks;
     void *owner; /* memory behind all of it */
 };
 
@@ -133,6 +276,18 @@ void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n
 /* Sets who ran each slow call: who(arg, pid) is a name or NULL, copied. For whoever made it, before
  * it is handed on. */
 void snapshot_set_who(struct snapshot *s, const char *(*who)(void *arg, uint64_t pid), void *arg);
+/* How much of the time from from_s to to_s seconds ago was gap, as far as the list goes; *most (may
+ * be NULL): the reason of most of it. A second is wholly a gap when this is 1. */
+/* f; where it leaves the time open and s is of a moment that is past: only the calls of then. */
+struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snapshot *s);
+double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most);
+/* Our wall clock at second `sec` of the history. */
+uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec);
+/* A pid (serial << 32 | id) as the target's own shell shows it: "<0.ID.SERIAL>". */
+#define SNAPSHOT_PID_BYTES 32
+void snapshot_pid(uint64_t pid, char out[SNAPSHOT_PID_BYTES]);
+/* The rows, to be filled in further, for whoever made it, before it is handed on. */
+struct snap_row *snapshot_rows(struct snapshot *s);
 bool snapshot_conserves(
     const struct snapshot *s); /* calls.received == aggregated + open + expired + unattributed */
 

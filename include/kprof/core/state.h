@@ -1,5 +1,5 @@
-/* The inside of struct core, for the units that carry events through it: follow (events to stacks
- * and requests), settle (what has ended to rows), core (doors), snapshot.
+/* The inside of struct core, for the units that carry events through it: follow and target (events
+ * to stacks and requests), settle (what has ended to rows), core (doors), snapshot.
  *
  * Invariant: received == aggregated + open + expired + unattributed between any two functions
  * declared here; `open` is counted up where a call begins and down where it is accounted for, never
@@ -8,29 +8,44 @@
 #define KPROF_CORE_STATE_H
 
 #include <kprof/base/intern.h>
+#include <kprof/base/scrap.h>
 #include <kprof/core/calls.h>
 #include <kprof/core/core.h>
+#include <kprof/core/counted.h>
+#include <kprof/core/gaps.h>
+#include <kprof/core/heat.h>
 #include <kprof/core/ident.h>
+#include <kprof/core/kept.h>
 #include <kprof/core/request.h>
 #include <kprof/core/slow.h>
+#include <kprof/core/trend.h>
 #include <kprof/core/window.h>
 
-enum how { HOW_RETURNED, HOW_ERROR, HOW_EXPIRED };
+enum how { HOW_RETURNED, HOW_ERROR, HOW_EXIT, HOW_EXPIRED };
 
 struct core {
+    bool keep_hists; /* rows of snapshots carry their histograms */
     struct core_limits lim;
     const struct intern *names;
+    const struct scraps *scraps; /* NULL: arguments are not known */
     struct tierset tiers;
     char *note[TIER_MAX];
     struct calls calls;
     struct requests requests;
     struct idents idents;
     struct windows windows;
+    struct heat heat;
+    struct trend trend;
     struct slow slow;
+    struct counted counted;
+    struct gaps gaps;
+    uint64_t called_ns; /* the newest call */
+    struct kept kept;
     uint64_t now_ns;
     uint64_t next_due_ns;   /* nothing is due before; settle_due may be skipped */
     uint64_t next_drain_ns; /* long requests give up what has ended */
     uint64_t next_scan_ns;  /* calls without a request are looked at for age */
+    uint64_t dropped_ns;    /* when events were dropped last; 0: never */
     struct {
         uint64_t received, aggregated, open, expired, unattributed;
     } n;
@@ -57,10 +72,8 @@ void settle_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum how how);
 void settle_due(struct core *c);                   /* everything whose time has come */
 void settle_doomed(struct core *c);                /* requests that lost their entry call */
 void settle_request(struct core *c, uint32_t req); /* CLOSING: to rows */
-void settle_expire(struct core *c, uint32_t req);  /* OPEN: with its calls */
 void settle_drain(struct core *c, uint32_t req,
-                  uint64_t until_ns); /* what has ended by then, early */
-void settle_drop_orphan(struct core *c, uint32_t req);
+                  uint64_t until_ns);                 /* what has ended by then, early */
 void settle_unattribute(struct core *c, uint32_t at); /* a member whose call is nobody's */
 void settle_expire_call(struct core *c,
                         uint32_t at); /* accounted as expired; a ghost from now on */
@@ -87,6 +100,34 @@ static inline bool joinable(const struct request *r, uint64_t ts_ns)
 /* Gives the time between the request's swept_ns and until_ns to its calls: at any instant to the
  * open one that started last. */
 void settle_sweep(struct core *c, struct request *r, uint64_t until_ns);
+
+/* ---- keep ---- */
+/* A member of a request that goes on leaves its list: it is kept until it is known whether the
+ * request is slow. */
+void keep_drained(struct core *c, uint32_t req, const struct call *f);
+/* A request is being settled, its self times are given out: its calls, if it is slow. Returns the
+ * number under which it is kept; 0: it is not. */
+uint64_t keep_settled(struct core *c, uint32_t req);
+void keep_expired(struct core *c, uint32_t req);
+/* A call without a request has ended: if it is late work of one that is kept. */
+void keep_alone(struct core *c, const struct call *f);
+
+/* ---- snapshot ---- */
+void *snapshot_take(struct snapshot *s, size_t bytes); /* memory that lives as long as s */
+const char *snapshot_keep(struct snapshot *s, const char *text);
+/* The oldest open calls; ident_name by identity index, in the arena. */
+void snapshot_add_open(const struct core *c, struct snapshot *s, const char *const *ident_name);
+/* The gaps and marks of the window last viewed; -> the time of it that was traced, s. */
+double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall_ns);
+/* The slow calls after number `since`, newest first. */
+void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t since, uint64_t wall_ns);
+void snapshot_add_heat(struct core *c, struct snapshot *s, const struct look *l);
+void snapshot_add_kept(const struct core *c, struct snapshot *s, uint64_t wall_ns);
+
+static inline double us(uint64_t ns)
+{
+    return (double)ns / 1e3;
+}
 
 static inline uint64_t after(uint64_t ts_ns, uint64_t by_ns)
 {

@@ -3,8 +3,10 @@
  *
  * Invariant: seconds are counted from the session's start; closed seconds lie in rings of slots of
  * 1, 10, 60 and 300 s, each slot one block of packed rows; a coarser slot is made of the finer ones
- * when it ends. All blocks together stay within history_bytes: the oldest of
- * the coarsest go first, and a window covers what is left. Reads no clock. One thread. */
+ * when it ends. Each ring reaches back 3 hours while all blocks together stay within two thirds of
+ * history_bytes; then the oldest seconds go first (minutes stay), then the oldest of the coarser
+ * slots, but not what the windows up to now need; at history_bytes the far end goes. A level has no
+ * holes. Reads no clock. One thread. */
 #ifndef KPROF_CORE_WINDOW_H
 #define KPROF_CORE_WINDOW_H
 
@@ -21,6 +23,7 @@
 /* What a histogram does not hold. */
 struct tally {
     uint64_t est, late, errors;
+    uint64_t exits;    /* of the errors: the process died inside */
     uint64_t self_ns;  /* without nested tiers */
     uint64_t share_ns; /* of self: within the request's duration */
 };
@@ -55,15 +58,18 @@ struct windows {
     uint64_t busy;                  /* calls in the running second */
     struct {
         struct slot *slot;
-        uint32_t at;
+        uint64_t oldest_s; /* nothing is kept from before */
     } ring[WIN_LEVELS];
+    uint64_t generation; /* counts up when rows or history are forgotten: for those who keep copies
+                          */
     size_t bytes, max_bytes;
     uint64_t dropped_slots; /* for want of history_bytes */
     uint8_t *pack;
     size_t pack_n, pack_cap;
-    enum window view;                             /* what win of the rows holds, as of view_sec */
+    enum { VIEW_RUN, VIEW_LAST, VIEW_PAST } view; /* what win of the rows holds, as of view_sec */
     uint64_t view_from, view_sec, view_covered_s; /* it holds the seconds [from, sec) */
-    bool view_valid;
+    uint64_t view_asked_s, view_to;               /* LAST: seconds. PAST: asked from, really to */
+    bool view_valid, with_running;                /* the running second belongs to it */
 };
 
 void windows_init(struct windows *w, uint16_t idents, size_t max_bytes);
@@ -91,10 +97,18 @@ static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
     hist_add(&r->cur.hist, duration_ns);
     r->cur.tally.est += t->est;
     r->cur.tally.late += t->late;
+    r->cur.tally.exits += t->exits;
     r->cur.tally.errors += t->errors;
     r->cur.tally.self_ns += t->self_ns;
     r->cur.tally.share_ns += t->share_ns;
 }
+
+uint32_t windows_level_s(int level); /* seconds of a slot */
+uint64_t windows_reach_s(int level); /* seconds of a whole ring */
+const struct slot *windows_slot(const struct windows *w, int level,
+                                uint64_t start_s); /* NULL: not kept */
+/* Whether a slot that ends there holds anything of the row that has this number now. */
+bool windows_wants(const struct windows *w, uint32_t row, uint64_t ends_s);
 
 void figures_init(struct figures *f);
 void figures_release(struct figures *f);
@@ -103,6 +117,14 @@ void figures_merge(struct figures *into, const struct figures *from);
 
 /* Makes the window ready for windows_read; returns the time it covers. */
 uint64_t windows_view(struct windows *w, enum window which);
+uint64_t windows_view_last(struct windows *w, uint64_t seconds); /* any length up to now */
+/* The closed seconds [from, to): figures of just these, or, where single seconds are no more kept,
+ * of the least span around them, which from and to then say. */
+uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s);
+/* The time of the window last viewed: [*from_ns, *to_ns), the running second in it unless it is 1
+ * s.
+ */
+void windows_span(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns);
 /* Adds the row's figures of the window last viewed to `into`. */
 void windows_read(const struct windows *w, const struct row *r, struct figures *into);
 

@@ -15,6 +15,11 @@ bool term_print(struct etf *c, struct buf *out, size_t max_bytes);
 bool term_identity(struct etf *c, struct buf *out, size_t max_bytes);
 /* {M,F,Arity} -> "m:f/2", or "MyApp.Repo.get/2" when the module is an 'Elixir.' one. */
 bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes);
+/* The same in parts, for lists of functions. The atom at the cursor as what stands before a
+ * function of that module ("lists:", "MyApp.Repo."), *elixir says which way; and as a function of
+ * such a module ("map", "get!"). */
+bool term_module(struct etf *c, struct buf *out, bool *elixir);
+bool term_function(struct etf *c, struct buf *out, bool elixir);
 
 struct mfa {                         /* as typed by a person */
     char module[256], function[256]; /* UTF-8 atoms, unquoted; module with its "Elixir." */

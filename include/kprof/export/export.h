@@ -1,17 +1,28 @@
-/* Writes a snapshot as text, JSON or CSV onto a buf. Same figures in each; loss, gaps and the
- * breaker are shown in each. Pure; any thread. Strings from the target are made safe (text_safe,
- * json_str, CSV quoting that a spreadsheet does not take for a formula). */
+/* Writes a snapshot as text, JSON, CSV, Prometheus text or HdrHistogram log onto a buf. Same
+ * figures in each; loss and the breaker are shown in each. Pure; any thread. Strings from the
+ * target are made safe (text_safe, json_str, CSV quoting that a spreadsheet does not take for a
+ * formula). */
 #ifndef KPROF_EXPORT_EXPORT_H
 #define KPROF_EXPORT_EXPORT_H
 
 #include <kprof/base/buf.h>
 #include <kprof/core/snapshot.h>
 
-enum export_format { EXPORT_TEXT, EXPORT_JSON, EXPORT_CSV };
+enum export_format { EXPORT_TEXT, EXPORT_JSON, EXPORT_CSV, EXPORT_PROM, EXPORT_HLOG };
 
 /* text: a header block, the table, the slow log; json: one object and a newline, by DESIGN section
- * 6; csv: one line a row, a header line first when `first`. */
+ * 6; csv: one line a row, a header line first when `first`; prom: Prometheus text format, whole;
+ * hlog: HdrHistogram's log, a header first when `first`, then a line a row with calls (rows need
+ * their histograms, core_keep_hists). */
 void export_write(struct buf *out, const struct snapshot *s, enum export_format f, bool first);
+/* Only the slow log, as text: the calls that the filter lets through, newest first. */
+void export_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f);
+/* One slow call as one JSON object and a newline, as in "slow" of section 6 with "node" in it. */
+void export_slow_line(struct buf *out, const struct snap_slow *w, const char *node);
 int export_format_parse(const char *s); /* enum export_format, or -1 */
+/* By the ending of a file's name (.json .csv .prom .hlog); EXPORT_TEXT for any other. */
+enum export_format export_format_of_file(const char *path);
+/* Does the format need the rows' histograms? */
+bool export_needs_hists(enum export_format f);
 
 #endif

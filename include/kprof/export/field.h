@@ -22,7 +22,7 @@ struct field {
     size_t offset; /* in struct snap_row */
 };
 
-#define FIELDS           19
+#define FIELDS           22
 #define FIELD_CELL_BYTES 64
 
 extern const struct field fields[FIELDS];
@@ -34,8 +34,5 @@ int field_decimals(const struct field *c);
 void field_plain(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);
 /* The cell for people; "-" for what is no number, and for times of a row without calls. */
 void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);
-
-/* "<0.ID.SERIAL>" */
-void field_pid(uint64_t pid, char cell[FIELD_CELL_BYTES]);
 
 #endif

@@ -17,10 +17,11 @@ struct agent_module {
     size_t len;
 };
 
-#define AGENT_MODULES_MAX 8
+#define AGENT_MODULES_MAX 24
 #define AGENT_SLOTS       100
 
-/* How many of the agent's modules; fills out[0..n). */
+/* How many of the agent's modules; fills out[0..n). The keeper is the last: while it is loaded the
+ * slot is taken, so it has to be unloaded after the others. */
 size_t agent_modules(unsigned slot, struct agent_module out[AGENT_MODULES_MAX]);
 void agent_modules_release(struct agent_module *m, size_t n);
 /* The embedded sample node's module; NULL when the build has none. */

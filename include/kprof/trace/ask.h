@@ -12,6 +12,7 @@
 #define ASK_NOTE_BYTES 240
 #define ASK_ITEMS      500
 #define ASK_PIDS       1024
+#define ASK_FRAMES     20
 #define ASK_WHO_BYTES  80
 
 struct ask_tier {
@@ -37,8 +38,8 @@ int ask_tracing(struct session *s, bool on, struct err *e);
 int ask_limits(struct session *s, const struct wish *w, struct err *e);
 int ask_sample(struct session *s, uint32_t n, struct err *e);
 int ask_ping(struct session *s, struct err *e);
-int ask_flush(struct session *s,
-              struct err *e); /* all traced before has been sent (not: received) */
+int ask_trip(struct session *s, const char *why,
+             struct err *e); /* our reason to open the breaker */
 int ask_why(struct session *s, uint16_t ix, struct ask_called *out, struct err *e);
 /* Of pids[0..n) (serial << 32 | id) those that are dead; *n_dead of them in dead. */
 int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, size_t *n_dead,
@@ -46,6 +47,8 @@ int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, 
 /* Registered names or initial calls: one line for each of pids[0..n) in *lines, empty when the
  * process is gone. */
 int ask_who(struct session *s, const uint64_t *pids, size_t n, struct buf *lines, struct err *e);
+/* Where a process is now: a line a function, innermost first, in *lines; *dead: it is no more. */
+int ask_stack(struct session *s, uint64_t pid, struct buf *lines, bool *dead, struct err *e);
 /* What typed could become: full M:F/A texts or module names, one a line in *lines. */
 int ask_completions(struct session *s, const char *typed, struct buf *lines, struct err *e);
 

@@ -1,11 +1,12 @@
 /* Recordings: the stream as it came, so that it can be fed again (bug report, fixture, benchmark).
  *
  * Format: "KPROFREC" 0x01 0 0 0, then frames: kind (1 byte), stamp_ns, length (u64, u32, big
- * endian), bytes. Kind 'X': event records of processes found dead (struct event as it stands; same
- * machine, same build). Kind 'E': one message of the agent; kind 'M': what app needs to know of the
- * session (its own form). Invariant: a reader survives any bytes: a broken or cut frame ends the
- * replay with a count, never more than RECORD_MAX_FRAME is believed. Files are created 0600 and
- * never overwritten. recorder_write may be called by any thread; the replay side is for one. */
+ * endian), bytes. Kind 'X': event records of what was found out here: processes found dead, the
+ * node lost (struct event as it stands; same machine, same build). Kind 'E': one message of the
+ * agent; kind 'M': what app needs to know of the session (its own form). Invariant: a reader
+ * survives any bytes: a broken or cut frame ends the replay with a count, never more than
+ * RECORD_MAX_FRAME is believed. Files are created 0600 and never overwritten. recorder_write may be
+ * called by any thread; the replay side is for one. */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
 
@@ -30,6 +31,7 @@ struct replay *replay_memory(const void *bytes, size_t n); /* borrowed; for test
 /* 1: a frame (bytes valid until the next call); 0: the end; -1: broken from here on (err). */
 int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t **bytes, size_t *n,
                 struct err *e);
+double replay_share(const struct replay *r); /* 0..1: how much of the file has been read */
 void replay_close(struct replay *r);
 
 #endif

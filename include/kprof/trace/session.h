@@ -18,8 +18,10 @@ struct session_opts {
     const char *node, *cookie, *self_name;
     int timeout_ms;
     bool force;
-    const char *who; /* for the sentence that a second kprof-top gets */
-    uint16_t epoch;  /* 1..65535, high part of the labels */
+    const char *who;   /* for the sentence that a second kprof-top gets */
+    uint16_t epoch;    /* 1..65535, high part of the labels */
+    uint32_t pause_ms; /* silence of ours after which the agent stops tracing (after six times that
+                          it leaves); 0: its own, 10 s */
     struct stream *stream;
     struct recorder *recorder; /* or NULL */
     void (*wake)(void *arg);   /* called by the reader when something came */
@@ -37,6 +39,7 @@ struct session_info {
 struct session *session_open(const struct session_opts *o, struct session_info *info,
                              struct err *e);
 bool session_lost(struct session *s);
+void session_why(struct session *s, struct err *e); /* why it was lost, as a sentence */
 /* Sends {kp,Ref,Request}; request is ETF without version byte. 0 with the answer's bytes (no
  * version byte) in *answer, -1 with err. */
 int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,

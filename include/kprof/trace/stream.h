@@ -11,6 +11,7 @@
 
 #include <kprof/base/intern.h>
 #include <kprof/base/ring.h>
+#include <kprof/base/scrap.h>
 #include <kprof/erl/etf.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,7 +27,13 @@ struct heartbeat {
     uint64_t memory_bytes, processes, uptime_ms, relay_queue, relay_bytes, dropped;
     uint32_t breaker;        /* 0 closed, 1 open, 2 half open */
     uint64_t trips, next_ms; /* to the next try; 0: not open */
+    uint64_t pause_ms;       /* the breaker's pause in force */
     uint32_t sample;         /* in force now: 1 in so many; 0: not told */
+    uint32_t sample_why;     /* 0 as asked, 1 max_rate, 2 cost, 3 breaker */
+    uint32_t cost_ppm;       /* of the node's scheduler time */
+    uint32_t call_ns;        /* of a traced call; 0: not told */
+    bool cost_assumed;       /* not measured there */
+    int gap;                 /* enum gap_reason: why it does not trace; -1: not told */
 };
 
 struct stream_figures {
@@ -46,13 +53,17 @@ enum stream_kind {
     STREAM_BAD,
     STREAM_EVENTS,
     STREAM_HEARTBEAT,
+    STREAM_COUNTS,
     STREAM_NOTE,
     STREAM_OFF,
+    STREAM_GONE, /* a note that the agent has ended */
     STREAM_REPLY,
     STREAM_RPC
 };
 
 struct stream *stream_new(struct ring *ring, struct intern *names);
+/* Arguments of calls go there; before the first is fed. Borrowed. */
+void stream_keep_args(struct stream *s, struct scraps *scraps);
 void stream_free(struct stream *s);
 
 /* The target's clock: its value when the VM started, native units a second (0: not known yet,
@@ -64,7 +75,7 @@ void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s);
 void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg);
 
 /* One message with its version byte. For STREAM_REPLY and STREAM_RPC, *rest is left at the answer
- * and *ref is set (0 for rpc). */
+ * and *ref is set (0 for rpc); for STREAM_GONE, *rest is at the reason. */
 enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns,
                              struct etf *rest, uint64_t *ref);
 

@@ -23,10 +23,12 @@ struct wish {
     uint16_t entry;                 /* a tier's ix, or WISH_NO_ENTRY */
     char identity[WISH_RULE_BYTES]; /* "" : none */
     bool lean, tracing;
+    bool args;       /* small arguments of every call, too */
     uint32_t sample; /* 1/sample */
     /* What the node is spared: an event's age, events a second (0: no limit), the breaker's first
      * pause. */
     uint64_t max_age_ms, max_rate, cooldown_ms;
+    uint64_t max_cost_ppm; /* of the node's scheduler time; 0: no limit */
 };
 
 #endif

@@ -24,6 +24,11 @@ enum style {
     STYLE_COUNT
 };
 
+/* Colours for a dark or a light terminal, or of eight. */
+enum theme { THEME_DARK, THEME_LIGHT, THEME_EIGHT, THEME_COUNT };
+const char *theme_name(enum theme t);           /* "dark" "light" "8" */
+bool theme_parse(const char *s, enum theme *t); /* false: no such theme */
+
 enum key { /* above any code point */
            KEY_NONE_ = 0x200000,
            KEY_UP_,
@@ -38,7 +43,8 @@ enum key { /* above any code point */
            KEY_DELETE_,
            KEY_RESIZE_,
            KEY_BTAB_,
-           KEY_F1_
+           KEY_F1_,
+           KEY_MOUSE_
            /* Enter is '\n', Escape 27, Tab '\t', Space ' ' */
 };
 
@@ -62,6 +68,9 @@ void canvas_clear(struct canvas *c);
 int canvas_text(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s);
 int canvas_textf(struct canvas *c, int row, int col, int max_cols, enum style st, const char *fmt,
                  ...) __attribute__((format(printf, 6, 7)));
+/* Over several rows, at most `rows`, between words where it can; returns the rows used. */
+int canvas_wrap(struct canvas *c, int row, int col, int rows, int cols, enum style st,
+                const char *s);
 void canvas_right(struct canvas *c, int row, int col, int cols, enum style st,
                   const char *s); /* right aligned in cols */
 void canvas_fill(struct canvas *c, int row, int col, int cols, enum style st, char ch);

@@ -1,5 +1,5 @@
-/* Figures as the screens write them: short, right aligned by the caller, ASCII only. Pure; any
- * thread.
+/* Figures as the screens write them: short, right aligned by the caller, ASCII only. But
+ * for the zone of figure_time pure; any thread.
  *
  * Every function fills out completely (NUL-terminated) and never writes more than FIGURE_BYTES. */
 #ifndef KPROF_UI_FIGURE_H
@@ -14,9 +14,12 @@ void figure_count(uint64_t n, char *out);  /* "1204", "9999999", "12.3M" */
 void figure_rate(double per_s, char *out); /* "0.25" "12.3" "611" "12.3k" */
 void figure_us(double us, char *out);      /* microseconds, as clock_format_ns; "-" if not a time */
 void figure_share(double part, char *out); /* 0..1 as "42.0%" */
-void figure_bytes(uint64_t n, char *out);  /* "512M", powers of 1024 */
-void figure_uptime(uint64_t s, char *out); /* "3d04h", "4h12m", "12m05s" */
-void figure_pid(uint64_t pid, char *out);  /* serial << 32 | id as "<0.ID.SERIAL>" */
-void figure_time(uint64_t wall_ns, bool ms, char *out); /* "03:04:05" or "03:04:05.678", UTC */
+void figure_change(double part, char *out); /* 0.1 as "+10%", 15 as "x16"; "-" if NaN */
+const char *figure_eighths(unsigned n);     /* 1..8: a block that fills n eighths from the left */
+void figure_bytes(uint64_t n, char *out);   /* "512M", powers of 1024 */
+void figure_uptime(uint64_t s, char *out);  /* "3d04h", "4h12m", "12m05s" */
+void figure_time(uint64_t wall_ns, bool ms, char *out); /* "03:04:05" or "03:04:05.678", local */
+void figure_span(uint64_t s, char *out);                /* "45m", "90s", "1h30m" */
+void figure_ago(uint64_t s, char *out); /* "34 s ago", "12 min ago", "1 h 12 min ago" */
 
 #endif

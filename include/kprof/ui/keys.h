@@ -1,4 +1,5 @@
-/* The one table of keys: what each does, where, what the key bar and the help say about it.
+/* The one table of keys: what each does, where, what the key bar and the help say about it. The
+ * tables of README and of the manual page are made of it, too (make docs).
  *
  * Invariant: in one context a key means one thing. The table is constant; any thread. A key that
  * types text (prompts) is not in it. */
@@ -26,6 +27,8 @@ enum action {
     ACT_PIVOT,
     ACT_FOCUS,
     ACT_SORT,
+    ACT_COLUMNS,
+    ACT_THEME,
     ACT_SORT_LEFT,
     ACT_SORT_RIGHT,
     ACT_REVERSE,
@@ -35,16 +38,41 @@ enum action {
     ACT_PAUSE,
     ACT_ZERO,
     ACT_EXPORT,
+    ACT_SAVE,
+    ACT_LOAD,
     ACT_ADD,
+    ACT_TYPE_TIER,
+    ACT_PRESETS,
     ACT_REMOVE,
     ACT_ENTRY,
     ACT_IDENTITY,
+    ACT_POINT,
+    ACT_SHORTER,
+    ACT_LONGER,
+    ACT_LESS,
+    ACT_MORE,
+    ACT_AGAIN,
     ACT_WHY,
+    ACT_MARK,
+    ACT_THRESHOLD,
+    ACT_NEXT,
+    ACT_PREVIOUS,
+    ACT_EARLIER,
+    ACT_LATER,
+    ACT_NOW,
+    ACT_MOMENT,
+    ACT_NEXT_ROW,
+    ACT_PREV_ROW,
+    ACT_FINER,
+    ACT_COARSER,
+    ACT_TAKE,
     ACT_SAMPLE_UP,
     ACT_SAMPLE_DOWN,
     ACT_ACCEPT,
     ACT_CANCEL,
     ACT_COMPLETE,
+    ACT_TICK,
+    ACT_RELOAD,
     ACT_YES,
     ACT_NO
 };
@@ -58,8 +86,14 @@ enum key_context {
     CTX_MENU = 32,
     CTX_ASK = 64,
     CTX_TYPING = 128, /* a prompt without completions */
-    CTX_SCREENS = CTX_TABLE | CTX_SLOW | CTX_LOG,
-    CTX_SCROLL = CTX_SCREENS | CTX_HELP
+    CTX_PICK = 256,
+    CTX_HEAT = 512,
+    CTX_DIST = 1024,
+    CTX_FALL = 4096,
+    CTX_POINT = 8192,
+    CTX_OPEN = 16384,
+    CTX_SCREENS = CTX_TABLE | CTX_SLOW | CTX_LOG | CTX_FALL | CTX_HEAT | CTX_DIST | CTX_OPEN,
+    CTX_SCROLL = CTX_SCREENS | CTX_HELP | CTX_POINT
 };
 
 struct key_def {
@@ -74,5 +108,7 @@ struct key_def {
 
 enum action keys_find(unsigned context, int key);
 const struct key_def *keys_all(size_t *n); /* in the order of bar and help */
+/* Every group of the table, in the order of the help, README and manual page. */
+const char *const *keys_groups(size_t *n);
 
 #endif

@@ -4,21 +4,30 @@
 #ifndef KPROF_UI_STATE_H
 #define KPROF_UI_STATE_H
 
+#include <kprof/base/shape.h>
 #include <kprof/core/tier.h>
+#include <kprof/ui/columns.h>
+#include <kprof/ui/pick.h>
 #include <kprof/ui/prompt.h>
 #include <kprof/ui/screen.h>
+#include <kprof/ui/scroll.h>
 #include <kprof/ui/ui.h>
 #include <kprof/ui/view.h>
 
 enum ui_mode { MODE_SCREEN, MODE_PROMPT, MODE_MENU, MODE_ASK };
-enum prompt_use { PROMPT_EXPORT, PROMPT_TIER, PROMPT_IDENTITY, PROMPT_FILTER };
-enum menu_use { MENU_SORT, MENU_ENTRY };
-
-/* A list of which one line is selected; keeps that line in sight. */
-struct scroll {
-    size_t sel, top;
-    size_t page; /* lines shown by the last picture */
+enum prompt_use {
+    PROMPT_EXPORT,
+    PROMPT_TIER,
+    PROMPT_IDENTITY,
+    PROMPT_SAVE,
+    PROMPT_FILTER,
+    PROMPT_SLOW_FILTER,
+    PROMPT_SLOW_EXPORT,
+    PROMPT_SLOW,
+    PROMPT_MOMENT,
+    PROMPT_PRESET
 };
+enum menu_use { MENU_SORT, MENU_ENTRY, MENU_PICK, MENU_COLUMNS };
 
 struct table_state {
     struct scroll at;
@@ -26,19 +35,64 @@ struct table_state {
     bool has_key;            /* if there is one */
     bool pivot, reverse;
     int sort;
+    enum column_state columns[COLUMNS_MAX];
     char filter[128];
     struct folds folds[2]; /* tree, pivot */
+    struct column_set set; /* of the last picture, */
+    int title_row;         /* its titles; -1: none */
+    bool trends;           /* the last picture had columns of them */
+};
+
+/* The stretch of time that all screens show, in seconds of the history. */
+struct moment {
+    uint64_t end_s;                         /* 0: now */
+    uint64_t length_s;                      /* 0: as the window says */
+    uint64_t now_length_s;                  /* length_s as it was before */
+    uint64_t paused_s;                      /* where now was when the picture was held still */
+    uint64_t zero_wall_ns, oldest_s, now_s; /* as of when the prompt was opened */
+};
+
+struct heat_state {
+    uint64_t end_s;  /* of the map; 0: now */
+    size_t step;     /* seconds a column, as number of a list */
+    bool has_cursor; /* else it is at the newest column */
+    uint64_t cursor_s;
+    size_t cursor_bin;
+    struct rect area; /* of the last picture */
 };
 
 struct slow_state {
     struct scroll at;
     uint64_t seq; /* the selected one; 0: the newest, whatever it is */
+    struct slow_filter filter;
+};
+
+struct open_state {
+    struct scroll at;
+    uint64_t pid, start_ns; /* the selected call; 0: the oldest, whatever it is */
+    uint64_t stack;         /* whose stack is shown; 0: nobody's */
+    bool dead, asked;
+    char lines[4096]; /* of the stack */
+};
+
+struct fall_state {
+    uint64_t id; /* of the kept request */
+    struct scroll at;
+};
+
+/* A capture, and where in it the operator points. */
+struct point_state {
+    struct capture got; /* got.set is ours */
+    uint16_t tier;
+    uint32_t call, prefix; /* prefix in bytes; 0: all of the part */
+    struct scroll at;      /* among the nodes of the call */
 };
 
 #define MENU_ITEMS (TIER_MAX + 2)
 
 struct menu {
     enum menu_use use;
+    enum intent_kind pick; /* of MENU_PICK */
     const char *title;
     char item[MENU_ITEMS][80];
     size_t n;
@@ -55,14 +109,23 @@ struct ui {
     char target[256];
     const struct screen_ops *screen;
     enum ui_mode mode;
+    enum theme theme;
     bool paused, slow_focus;
     bool window_asked; /* window: the one last asked for, the snapshot may lag behind */
     enum window window;
     struct table_state table;
     struct slow_state slow;
+    struct fall_state fall;
+    struct open_state open;
+    struct moment moment;
+    struct heat_state heat;
+    int cols, bar_row; /* of the last picture; -1: no bar */
     struct scroll log, help;
+    struct pick pick;
+    struct point_state point;
     struct prompt prompt;
     enum prompt_use prompt_use;
+    char profile[80];        /* the name it was saved under or loaded from last */
     char rule[PROMPT_BYTES]; /* the identity rule last typed */
     struct menu menu;
     struct ask ask;
@@ -70,33 +133,65 @@ struct ui {
     bool message_error;
 };
 
-/* src/ui/scroll.c */
-bool scroll_key(struct scroll *a, enum action act, size_t n); /* false: not a movement */
-void scroll_fit(struct scroll *a, size_t n,
-                size_t page); /* sel and top into range; page remembered */
-
 /* src/ui/header.c: the rows it takes, and the header itself (with the line of trouble, if any). */
 int header_rows(const struct snapshot *s, int rows);
 void header_draw(const struct ui *u, struct canvas *c, int n_rows, const struct snapshot *s);
 
 /* src/ui/bar.c: the key bar of a context. */
 void bar_draw(struct canvas *c, int row, unsigned context, const char *extra);
+/* The key whose entry is drawn at col of a bar without extra, `cols` wide; 0: none. */
+int bar_key_at(int cols, unsigned context, int col);
+
+/* src/ui/ui.c: the keys that are valid now. */
+unsigned ui_bar_context(const struct ui *u);
 
 /* src/ui/table.c, shared with its keys (src/ui/table_keys.c). */
 void table_view(const struct ui *u, const struct snapshot *s, struct view *v);
 void table_find_selection(struct table_state *t, const struct view *v);
 const struct snap_row *table_selected(struct ui *u, const struct snapshot *s); /* NULL: none */
+bool table_has_tier(const struct snapshot *s); /* a row beside _total */
+/* A title line for a screen about one row: its names; returns the columns used. */
+int table_row_title(struct canvas *c, struct rect a, const struct snap_row *r);
 bool table_on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
                   struct intent *out);
 
-/* src/ui/slow.c: the pane under the table. rows includes its title. */
+bool table_move(struct ui *u, enum action act, const struct snapshot *s); /* selects another row */
+
+/* src/ui/moment.c */
+void moment_forget(struct ui *u);
+void moment_set(struct ui *u, uint64_t from_s, uint64_t to_s); /* closed seconds */
+bool moment_on_key(struct ui *u, enum action act, const struct snapshot *s, struct intent *out);
+/* What was typed; false: error. */
+bool moment_typed(struct ui *u, const char *text, char *error, size_t cap);
+void moment_clock(const struct snapshot *s, uint64_t sec, char *out); /* FIGURE_BYTES */
+void moment_text(const struct snapshot *s, char *out, size_t cap);    /* of one that is past */
+
+/* src/ui/bins.c: bins of base/scale, several a line. */
+size_t bins_per(size_t low, size_t n, size_t lines); /* so that bins low .. low + n - 1 fit */
+size_t bins_group(size_t bin, size_t per);
+size_t bins_first(size_t group, size_t per);
+void bins_mark(size_t group, size_t per, char *out); /* where it begins; FIGURE_BYTES */
+
+/* src/ui/heat.c: which part of the map it needs. */
+void heat_look(const struct ui *u, struct look *l);
+
+/* src/ui/slow.c: the pane under the table. rows includes its title. A screen that knows a moment
+ * sets the filter's time and opens screen_slow; Esc there takes the filter off again. */
 void slow_pane_draw(struct ui *u, struct canvas *c, struct rect area, const struct snapshot *s);
+void slow_ask_threshold(struct ui *u, const struct snapshot *s); /* prompts for it */
 bool slow_on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
                  struct intent *out);
+
+/* src/ui/fall.c: shows a kept request; false: it is not in s. */
+bool fall_open(struct ui *u, const struct snapshot *s, uint64_t id);
+
+/* src/ui/point.c: begins to capture calls of the tier, and goes to that screen. */
+void point_open(struct ui *u, uint16_t tier, struct intent *out);
 
 /* src/ui/dialog.c: prompts, menus and questions. */
 void dialog_prompt(struct ui *u, enum prompt_use use, const char *text);
 void dialog_sort_menu(struct ui *u);
+void dialog_columns_menu(struct ui *u);
 void dialog_entry_menu(struct ui *u, const struct snapshot *s);
 void dialog_remove(struct ui *u, const struct snap_row *r);
 struct intent dialog_key(struct ui *u, int key);

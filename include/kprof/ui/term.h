@@ -8,8 +8,12 @@
 
 #include <kprof/base/err.h>
 #include <kprof/ui/canvas.h>
+#include <kprof/ui/ui.h>
 
 int term_open(bool no_color, struct err *e); /* -1: not a terminal, or TERM unknown */
+void term_theme(enum theme t); /* from the next picture on; cheap when it is the same */
+void term_mouse_on(void);      /* clicks and the wheel come as KEY_MOUSE_ */
+struct mouse term_mouse(void); /* of the last KEY_MOUSE_ */
 void term_close(void);
 void term_restore(void);
 bool term_is_utf8(void); /* by the locale */

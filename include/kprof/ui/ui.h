@@ -7,6 +7,9 @@
 #ifndef KPROF_UI_UI_H
 #define KPROF_UI_UI_H
 
+#include <kprof/base/shape.h>
+#include <kprof/core/catalog.h>
+#include <kprof/core/look.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/ui/canvas.h>
 #include <stdbool.h>
@@ -17,8 +20,11 @@ enum intent_kind {
     INTENT_QUIT,
     INTENT_TOGGLE, /* tracing on or off */
     INTENT_WINDOW, /* intent.window */
+    INTENT_LOOK,   /* another snapshot is needed at once, even while paused: ui_look says which */
     INTENT_ZERO,
-    INTENT_EXPORT,      /* text: file name; force: overwrite was confirmed */
+    INTENT_MARK,        /* compare with this moment from now on, or no more */
+    INTENT_EXPORT,      /* text: file name; force: overwrite was confirmed; slow_only: the slow
+                           calls that filter lets through */
     INTENT_TIER_ADD,    /* text: [NAME=]M:F/A */
     INTENT_TIER_REMOVE, /* tier */
     INTENT_ENTRY,       /* text: tier name or "none" */
@@ -26,16 +32,31 @@ enum intent_kind {
     INTENT_COMPLETE,    /* text: the function typed so far, without NAME=; app answers with
                            ui_set_completions */
     INTENT_WHY,         /* tier: ask why it is empty */
+    INTENT_POINT,       /* tier (TIER_TOTAL: the entry): capture its calls, for ui_set_capture */
+    INTENT_POINT_END,   /* give that up, or: done with it */
+    INTENT_SLOW,        /* text: the threshold of slow calls, or "off" */
+    INTENT_SAVE,        /* text: name of the profile; force: overwrite was confirmed */
+    INTENT_PROFILES,    /* which are there? app answers with ui_choose */
+    INTENT_LOAD,        /* text: name of the profile */
+    INTENT_PRESETS,     /* which can this node have? app answers with ui_choose */
+    INTENT_PRESET,      /* text: the preset's name first */
+    /* The picker's: */
+    INTENT_CATALOG,       /* load the node's functions, anew */
+    INTENT_CATALOG_STOP,  /* loading takes too long */
+    INTENT_CATALOG_CLOSE, /* nobody picks any more */
+    INTENT_PICKED,        /* add what ui_picked tells as tiers */
     INTENT_SAMPLE_UP,
     INTENT_SAMPLE_DOWN,
-    INTENT_STACK /* current stack of the selected open call */
+    INTENT_STACK /* pid: where is it now? app answers with ui_set_stack */
 };
 
 struct intent {
+    uint64_t pid;
     enum intent_kind kind;
     enum window window;
     uint16_t tier;
-    bool force;
+    bool force, slow_only;
+    struct slow_filter filter;
     char text[1024];
 };
 
@@ -46,6 +67,14 @@ struct ui_opts {
     const char *target; /* what "connecting to ..." names; copied, may be NULL */
 };
 
+/* What of the screen is worth remembering between runs: order, columns, theme, window; a line each.
+ */
+void ui_layout_write(const struct ui *u, enum window w, struct buf *out);
+/* Takes what it understands of the text; *w is set when a window is named. Survives any bytes. */
+void ui_layout_read(struct ui *u, const char *text, size_t n_bytes, enum window *w);
+enum theme ui_theme(const struct ui *u);
+void ui_set_theme(struct ui *u, enum theme t);
+
 struct ui *ui_new(const struct ui_opts *o);
 void ui_free(struct ui *u);
 
@@ -54,18 +83,46 @@ void ui_free(struct ui *u);
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
                      const struct snapshot *s); /* key: enum key in canvas.h, or a code point */
+/* The mouse does what keys do: a click selects, on the key bar it is the key, on a column's title
+ * it sorts; a double click is Enter; the wheel moves three lines. row, col: of the canvas. */
+enum mouse_kind { MOUSE_CLICK, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
+struct mouse {
+    int row, col;
+    enum mouse_kind kind;
+};
+struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s);
 bool ui_is_paused(const struct ui *u);
+/* What the next snapshot shall show. l->window stays what it is until the operator chooses one. s:
+ * the last snapshot, or NULL. */
+void ui_look(struct ui *u, const struct snapshot *s, struct look *l);
+
+/* The picker. c: valid until the next call; called again when it has changed. NULL: none. */
+void ui_set_catalog(struct ui *u, const struct catalog *c);
+/* Functions in sight, whose call rates would be of use; 0 when nobody picks. */
+size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
+/* After INTENT_PICKED: the i-th, [NAME=]M:F/A; NULL past the last. */
+const char *ui_picked(const struct ui *u, size_t i);
 
 /* Answers from app. */
 void ui_message(struct ui *u, const char *text, bool is_error); /* one line above the key bar */
+/* How far a capture is, or what it brought: then c->set is taken. Nobody waiting: ignored. */
+void ui_set_capture(struct ui *u, struct capture *c);
+/* The answer to INTENT_STACK: a line a function, innermost first. */
+void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead);
 /* typed: the text of the INTENT_COMPLETE this answers (an answer to an older one is dropped). An
  * item replaces what follows `NAME=` on the line, or all of it when the item itself starts with
  * `NAME=`. */
 void ui_set_completions(struct ui *u, const char *typed, const char *const *items, size_t n);
 void ui_ask_overwrite(struct ui *u,
                       const char *path); /* file exists: ask y/n, then INTENT_EXPORT with force */
-/* Opens a prompt again with its text and the error under it, caret at byte `at` (a rule that does
- * not parse). */
+/* Asks y/n; yes is the intent for y. */
+void ui_ask(struct ui *u, const char *question, const struct intent *yes);
+/* A menu of items (cut at MENU_ITEMS); the one that is picked comes as the text of an intent
+ * `pick`. title: constant. */
+void ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+               size_t n);
+/* Unless another dialog is open (then the error is a message): opens a prompt again with its text
+ * and the error under it, caret at byte `at` (a rule that does not parse). */
 void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
                  const char *error);
 

@@ -18,7 +18,6 @@ struct folds {
     size_t n, cap;
     bool by_hand; /* the operator folded something: no more folding by itself */
 };
-bool folds_has(const struct folds *f, uint64_t group);
 void folds_flip(struct folds *f, uint64_t group);
 void folds_flip_all(struct folds *f);
 void folds_only(struct folds *f, bool all,
@@ -47,7 +46,6 @@ struct view {
     size_t widest;   /* columns of the widest label of all rows, with its indent, folded or not */
 };
 
-uint64_t view_row_key(const struct snap_row *r);
 uint64_t view_row_group(const struct snap_row *r, bool pivot);
 void view_build(struct view *v, const struct snapshot *s, const struct view_opts *o);
 void view_release(struct view *v);

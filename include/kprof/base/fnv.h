@@ -1,0 +1,20 @@
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): short keys out of bytes. Who uses one looks after
+ * collisions, or can live with them: they are easily made. Pure; any thread. */
+#ifndef KPROF_BASE_FNV_H
+#define KPROF_BASE_FNV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FNV_START UINT64_C(0xcbf29ce484222325)
+
+/* The hash h of what came before, with n more bytes. */
+static inline uint64_t fnv_add(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* The guard: our own reasons to have tracing taken off the node, as a value that is given the time.
+ * The node's agent has its own, and sooner; these are what it cannot see: events lost here, events
+ * that arrive old although they left young, this process eating a core.
+ *
+ * Invariant: at most one verdict until the breaker has been seen to open and to be done with it
+ * (or GUARD_AGAIN_NS have passed without); a state that a verdict needs is counted anew from there.
+ * Pure. One thread. */
+#ifndef KPROF_CORE_GUARD_H
+#define KPROF_CORE_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GUARD_LAG_HOLD_NS UINT64_C(2000000000)  /* too old for so long without a break */
+#define GUARD_CPU_HOLD_NS UINT64_C(5000000000)  /* too busy over so long */
+#define GUARD_CPU_PERCENT 90                    /* of one core */
+#define GUARD_AGAIN_NS    UINT64_C(15000000000) /* the request may have been lost */
+
+enum guard_verdict { GUARD_FINE, GUARD_RING, GUARD_LAG, GUARD_CPU };
+
+struct guard_look {
+    uint64_t now_ns;    /* our clock, never less than before */
+    uint64_t ring_lost; /* events, over the run */
+    uint64_t batches;   /* over the run */
+    uint64_t lag_ns;    /* age of the newest event of the last batch when it came */
+    uint64_t cpu_ns;    /* of this process, over the run */
+    bool breaker_open;
+};
+
+struct guard {
+    uint64_t max_lag_ns; /* 0: no limit */
+    bool begun, asked, opened;
+    uint64_t asked_ns;
+    uint64_t lost, batches; /* as of the last look */
+    uint64_t late_ns;       /* since when batches come too old; 0: they do not */
+    uint64_t cpu_at_ns, cpu_ns;
+    uint64_t looked_ns;
+};
+
+void guard_init(struct guard *g, uint64_t max_lag_ns);
+/* Some times a second. Not GUARD_FINE: have the breaker opened, for this reason. */
+enum guard_verdict guard_look(struct guard *g, const struct guard_look *l);
+
+#endif

@@ -1,0 +1,38 @@
+/* The identity rule at a part of a captured call, and what it would name.
+ *
+ * Invariant: the rule is one that the agent's kprof_spec takes, and the names are those that it
+ * would give for the captured calls (tests/agent/agent_point.erl compares the same walk with real
+ * rules). Pure; any thread. */
+#ifndef KPROF_UI_RULE_H
+#define KPROF_UI_RULE_H
+
+#include <kprof/base/shape.h>
+
+#define RULE_BYTES      1000
+#define RULE_NAME_BYTES 160
+#define RULE_PREFIX_MAX 100u /* longer names are not known here to the byte */
+
+struct rule_name {
+    char name[RULE_NAME_BYTES]; /* bytes, NUL-terminated */
+    unsigned count;
+    bool known; /* false: the part was cut when it was captured, so its name is not known here */
+};
+
+struct rule_names {
+    struct rule_name of[SHAPE_CALLS]; /* most frequent first */
+    uint32_t n;
+    struct rule_name mine; /* of the call that is pointed at; count unused */
+};
+
+/* "M:F/A element(2, arg(1))"; a process is named by its registered name; prefix 0: the whole.
+ * NULL, or why this part names nothing (then out is empty). */
+const char *rule_write(const struct shape_set *s, uint32_t node, uint32_t prefix,
+                       const char *function, struct buf *out);
+void rule_names(const struct shape_set *s, uint32_t node, uint32_t prefix, struct rule_names *out);
+
+/* Bytes that a prefix of this part may have: at most; 0: it has none. */
+uint32_t rule_prefix_most(const struct shape_node *n);
+/* The next shorter (step -1) or longer (1) prefix that ends where a word does; 0: the whole. */
+uint32_t rule_prefix_step(const struct shape_set *s, uint32_t node, uint32_t prefix, int step);
+
+#endif

@@ -1,0 +1,117 @@
+%% What could be traced here: modules, functions, how often they are called. Nothing is loaded for it, and it is looked up
+%% in a process of its own at low priority, so neither the node nor the keeper waits.
+-module(kprof_catalog_00).
+-export([answer/3, counters/2, count/3, rates/3]).
+
+-define(PAGE_FUNCTIONS, 2000).
+-define(PAGE_MODULES, 200).
+-define(MODULE_FUNCTIONS, 5000).
+-define(RATES, 40).
+
+%% Sends {kr, Ref, Result} to Pid when it is known.
+answer(Pid, Ref, Question) ->
+    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, result(Question)}, [nosuspend, noconnect]) end, [link, {priority, low}]).
+
+result(Question) ->
+    try look(Question)
+    catch _:Why -> {error, crashed, unicode:characters_to_binary(io_lib:format("~0tP", [Why, 20]))}
+    end.
+
+look({catalog, After}) when is_binary(After) -> page(After);
+look({exist, MFAs}) -> list_to_tuple([exists(MFA) || MFA <- lists:sublist(MFAs, 500)]).
+
+%% ---- The catalog ----
+
+%% The modules that come after After in the order of their names; <<>>: from the first. -> {catalog, At, Of, Next, Modules}:
+%% with these At of Of modules are told; Next is <<>> when that is all.
+page(After) ->
+    All = lists:sort([{atom_to_binary(M, utf8), M, File} || {M, File} <- code:all_loaded(), not agent(M)]),
+    {Before, Rest} = lists:splitwith(fun({Name, _, _}) -> Name =< After end, All),
+    Apps = applications(),
+    Platform = [atom_to_binary(A, utf8) || A <- platform()],
+    {Told, Left} = take(Rest, ?PAGE_MODULES, ?PAGE_FUNCTIONS, []),
+    Next =
+        case {Left, Told} of
+            {[], _} -> <<>>;
+            {_, [{Last, _, _, _} | _]} -> Last
+        end,
+    {catalog, length(Before) + length(Told), length(All), Next, [module(T, Apps, Platform) || T <- lists:reverse(Told)]}.
+
+take([{Name, M, File} | Rest], Modules, Functions, Told) when Modules > 0, Functions > 0 ->
+    Of = functions(M),
+    take(Rest, Modules - 1, Functions - length(Of), [{Name, M, File, Of} | Told]);
+take(Rest, _, _, Told) ->
+    {Told, Rest}.
+
+module({_, M, File, Functions}, Apps, Platform) ->
+    App = application(M, File, Apps),
+    {M, App, flag(lists:member(App, Platform)), Functions}.
+
+%% {Function, Arity, 1 if exported}
+functions(M) ->
+    Exports = maps:from_list([{FA, 1} || FA <- info(M, exports)]),
+    lists:sublist([{F, A, maps:get(FA, Exports, 0)} || {F, A} = FA <- lists:usort(info(M, functions)), shown(F, A)], ?MODULE_FUNCTIONS).
+
+info(M, What) ->
+    try erlang:get_module_info(M, What)
+    catch _:_ -> []
+    end.
+
+%% Not what the compiler makes: funs, comprehensions, module_info.
+shown(module_info, A) -> A > 1;
+shown('__info__', 1) -> false;
+shown(F, _) -> hd(atom_to_list(F) ++ " ") =/= $-.
+
+flag(true) -> 1;
+flag(false) -> 0.
+
+%% Ours, whatever slot: kprof_WORD_NN.
+agent(M) ->
+    case lists:reverse(atom_to_list(M)) of
+        [A, B, $_ | _] = Reversed when A >= $0, A =< $9, B >= $0, B =< $9 -> lists:prefix("kprof_", lists:reverse(Reversed));
+        _ -> false
+    end.
+
+applications() ->
+    maps:from_list([{M, App} || {App, _, _} <- application:loaded_applications(), {ok, Ms} <- [application:get_key(App, modules)], M <- Ms]).
+
+application(M, File, Apps) ->
+    case Apps of
+        #{M := App} -> atom_to_binary(App, utf8);
+        _ -> of_file(File)
+    end.
+
+%% .../lib/NAME-1.2.3/ebin/m.beam. No atom is made for it: the target's table of atoms is not ours to fill.
+of_file(preloaded) ->
+    <<"erts">>;
+of_file(File) when is_list(File) ->
+    case lists:reverse(filename:split(File)) of
+        [_, "ebin", Dir | _] -> unicode:characters_to_binary(hd(string:split(Dir ++ "-", "-")));
+        _ -> <<>>
+    end;
+of_file(_) ->
+    <<>>.
+
+%% Applications that come with Erlang/OTP or Elixir: nobody's own code.
+platform() ->
+    [asn1, common_test, compiler, crypto, debugger, dialyzer, diameter, edoc, eldap, erl_docgen, erl_interface, erts, et, eunit, ftp, hipe, inets,
+     jinterface, kernel, megaco, mnesia, observer, odbc, os_mon, parsetools, public_key, reltool, runtime_tools, sasl, snmp, ssh, ssl, stdlib,
+     syntax_tools, tftp, tools, wx, xmerl, elixir, logger, eex, iex, mix, ex_unit].
+
+%% 1: the module is loaded and has that function.
+exists({M, F, A}) -> flag(erlang:module_loaded(M) andalso lists:member({F, A}, info(M, functions))).
+
+%% ---- Rates: the VM counts for a while ----
+
+%% What the VM counts of these already; none: nobody counts it.
+counters(Session, MFAs) -> [{MFA, kprof_count_00:call_count(Session, MFA)} || MFA <- lists:sublist(MFAs, ?RATES)].
+
+count(Session, MFAs, On) -> [kprof_spec_00:set_pattern(Session, MFA, On, [call_count]) || MFA <- MFAs].
+
+%% Calls since counters/2 said Before; -1: not counted.
+rates(Session, Before, Ms) ->
+    {rates, Ms, list_to_tuple([since(Was, kprof_count_00:call_count(Session, MFA)) || {MFA, Was} <- Before])}.
+
+since(none, N) when is_integer(N) -> N;
+since(Was, N) when is_integer(Was), is_integer(N), N >= Was -> N - Was;
+since(_, _) -> -1.

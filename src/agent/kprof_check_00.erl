@@ -1,0 +1,103 @@
+%% The check of match specs: each one goes through it before it is set (kprof_spec_00:set_pattern/4), and what an operator
+%% has written in a rule before it becomes part of one.
+%%
+%% Invariant: what passes cannot kill the VM. A label that is no immediate does: {set_seq_token,label,X} is let through only
+%% with X proved to be one; no other action that touches tokens, flags or processes is let through at all, but those listed.
+-module(kprof_check_00).
+-export([check/1, pure/1, calls/1, variable/1]).
+
+-define(LOW, 16#ffffffff). % the control word's range
+
+%% A whole spec: ok | {error, Binary}
+check(Spec) ->
+    try
+        lists:foreach(fun check_clause/1, Spec),
+        ok
+    catch
+        throw:{refused, Why} -> {error, Why};
+        _:_ -> {error, <<"not a match spec">>}
+    end.
+
+%% Guards, or what guards could be: no actions. ok | {error, Binary}
+pure(Expressions) ->
+    try walk(Expressions, guard)
+    catch throw:{refused, Why} -> {error, Why}
+    end.
+
+check_clause({_Head, Guards, Body}) when is_list(Guards), is_list(Body) ->
+    walk(Guards, guard),
+    walk(Body, body).
+
+walk({const, _}, _) -> ok;
+walk({Tuple}, Where) when is_tuple(Tuple) -> walk(tuple_to_list(Tuple), Where);
+walk({set_seq_token, label, X}, body) ->
+    case immediate(X) of
+        true -> walk(X, body);
+        false -> refuse("a label must be an immediate", X)
+    end;
+walk({set_seq_token, sequential_trace_token, []}, body) -> ok;
+walk({set_seq_token, _, _} = X, _) -> refuse("only labels are set", X);
+walk({trace, [call], []}, body) -> ok;
+walk(X, Where) when is_tuple(X), tuple_size(X) > 0, is_atom(element(1, X)) ->
+    [F | Args] = tuple_to_list(X),
+    case lists:member(F, functions()) orelse (Where =:= body andalso lists:member(F, actions())) of
+        true -> walk(Args, Where);
+        false -> refuse("not an allowed function", F)
+    end;
+walk(X, _) when is_tuple(X) -> refuse("not an expression", X);
+walk([H | T], Where) ->
+    walk(H, Where),
+    walk(T, Where);
+walk(X, Where) when is_map(X) ->
+    walk(maps:keys(X), Where),
+    walk(maps:values(X), Where);
+walk(_, _) -> ok.
+
+refuse(Text, What) -> throw({refused, unicode:characters_to_binary(io_lib:format("~s: ~0tP", [Text, What, 12]))}).
+
+actions() -> [message, exception_trace, set_tcw, get_tcw, get_seq_token, caller, self].
+functions() ->
+    ['=:=', '=/=', '==', '/=', '<', '=<', '>', '>=', 'and', 'or', 'not', 'xor', 'andalso', 'orelse', '+', '-', '*', 'div', 'rem',
+     'band', 'bor', 'bxor', 'bnot', 'bsl', 'bsr', abs, element, hd, tl, length, node, round, trunc, size, tuple_size, byte_size, bit_size,
+     map_size, map_get, is_map_key, is_atom, is_float, is_integer, is_list, is_number, is_pid, is_port, is_reference, is_tuple,
+     is_map, is_binary, is_bitstring, is_boolean, is_function, is_record, is_seq_trace, binary_part].
+
+immediate({self}) -> true;
+immediate(X) when is_integer(X) -> X > -(1 bsl 58) andalso X < 1 bsl 58;
+immediate(X) when is_atom(X) -> not variable(X);
+immediate(X) -> bound(X) < 1 bsl 58.
+
+%% The largest value that a non-negative integer expression can have; an atom (greater than any number) if not provable.
+bound(X) when is_integer(X), X >= 0 -> X;
+bound({get_tcw}) -> ?LOW;
+bound({set_tcw, _}) -> ?LOW;
+bound({'bor', A, B}) -> both(A, B, fun(X, Y) -> ones(max(X, Y)) end);
+bound({'band', A, B}) -> both(A, B, fun min/2);
+bound({'+', A, B}) -> both(A, B, fun erlang:'+'/2);
+bound({'bsl', A, B}) when is_integer(B), B >= 0, B < 60 -> both(A, 0, fun(X, _) -> X bsl B end);
+bound({'bsr', A, B}) when is_integer(B), B >= 0 -> both(A, 0, fun(X, _) -> X bsr B end);
+bound(_) -> unknown.
+
+both(A, B, F) ->
+    case {bound(A), bound(B)} of
+        {X, Y} when is_integer(X), is_integer(Y) -> F(X, Y);
+        _ -> unknown
+    end.
+
+ones(0) -> 0;
+ones(X) -> (ones(X bsr 1) bsl 1) bor 1.
+
+%% '$1', '$_', '$$', '_': not constants; what else begins so is refused with them.
+variable(X) ->
+    case atom_to_list(X) of
+        [C | _] -> C =:= $$ orelse C =:= $_;
+        [] -> false
+    end.
+
+%% Is anything called in it, which may fail?
+calls({const, _}) -> false;
+calls({T}) when is_tuple(T) -> calls(tuple_to_list(T));
+calls(T) when is_tuple(T) -> true;
+calls([H | T]) -> calls(H) orelse calls(T);
+calls(M) when is_map(M) -> calls(maps:values(M));
+calls(_) -> false.

@@ -1,0 +1,54 @@
+%% The state of the keeper: one process, whose functions are in kprof_keeper_00, kprof_state_00, kprof_switch_00,
+%% kprof_limits_00 and kprof_ask_00. Nobody else sees it.
+-define(PAUSE_MS, 10000). % without a word from kprof-top tracing pauses,
+-define(END_MS, 60000). % and then we leave
+-define(COOL_MS, 5000).
+-define(STEER_MS, 200).
+
+-record(s, {
+    pid, % kprof-top's
+    node,
+    epoch,
+    relay = none,
+    pacer,
+    relay_ref,
+    warden,
+    warden_ref,
+    counters,
+    session = none,
+    spawn_flags = true, % may we set flags of processes to come
+    tcw, % {Before, Start}
+    others = [],
+    wish = #{tiers => [], entry => none, identity => none, returns => lean, sample => 1, args => false},
+    specs = [], % [{Ix, MFA, Spec}]
+    set = #{}, % patterns of ours: kprof_pattern_00
+    tracing = false, % wished
+    on = false, % flags are on
+    paused = none, % lease | overload | capture
+    breaker,
+    busy = 0, % beats in a row with a run queue over its limit
+    limits = #{max_age_ms => 1000, max_queue => 50000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000},
+    steered = 1, % sampling that the limits ask for; the wish's is the least
+    why = none, % which limit: none | rate | cost
+    said = {none, none}, % the one last told, and when (ms)
+    steer_at, % {Ms, Events} of the last look
+    cost, % kprof_cost_00's
+    over = none, % since when (ms) every look found more events than max_rate
+    heavy = 0, % looks in a row that found the match specs alone over the budget
+    heard, % monotonic ms
+    key, % that requests carry
+    strangers = 0, % requests without it
+    said_at = 1, % when so many of them have come it is said
+    pause_ms = ?PAUSE_MS,
+    end_ms = ?END_MS,
+    cpu,
+    beat = 0,
+    zero = 0, % beats that saw the control word 0
+    counting = [], % functions with a counter of ours
+    rates = none, % {counting, SinceMs, [{MFA, Before}]} | {rates, Ms, Counts}
+    capture = none, % of kprof_probe_00
+    caught = none, % what it brought
+    count = none, % while the breaker is open: kprof_count_00
+    count_timer,
+    unsent = [] % events that the link did not take, newest first
+}).

@@ -1,0 +1,88 @@
+%% What the code of the node is: modules and functions, and names near a wrong one. Also how functions are written.
+-module(kprof_look_00).
+-export([modules/1, functions/1, loaded/1, exists/3, note/4, to_atom/1, mfa/3, shown/1, bin/2]).
+
+modules(Prefix) ->
+    Names = lists:usort([atom_to_list(M) || {M, _} <- code:all_loaded()] ++ available()),
+    [bin("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix("Elixir." ++ Prefix, N)], 500)].
+
+available() ->
+    try [N || {N, _, false} <- apply(code, all_available, [])]
+    catch _:_ -> []
+    end.
+
+functions(M) ->
+    loaded(M),
+    Exports = exports(M, exports),
+    lists:sublist([{F, A, lists:member({F, A}, Exports)} || {F, A} <- lists:usort(exports(M, functions)), not generated(F)], 5000).
+
+generated(F) ->
+    case atom_to_list(F) of
+        [$- | _] -> true;
+        _ -> false
+    end.
+
+exports(M, What) ->
+    try erlang:get_module_info(M, What)
+    catch _:_ -> []
+    end.
+
+loaded(M) ->
+    erlang:module_loaded(M) orelse (code:get_mode() =:= interactive andalso code:ensure_loaded(M)).
+
+exists(M, F, A) ->
+    loaded(M),
+    case erlang:module_loaded(M) of
+        false -> no_module;
+        true -> lists:member({F, A}, exports(M, functions)) orelse no_function
+    end.
+
+note(no_module, M, _, _) ->
+    Loaded = [atom_to_list(X) || {X, _} <- code:all_loaded()],
+    Near = [shown(N) || N <- near(atom_to_list(M), Loaded)],
+    Embedded = [" that is loaded (the node loads none on demand)" || code:get_mode() =:= embedded],
+    bin("no module ~ts~ts~ts", [shown(atom_to_list(M)), Embedded, instead(Near)]);
+note(no_function, M, F, A) ->
+    All = [FA || {X, _} = FA <- exports(M, functions), not generated(X)],
+    Arities = lists:sort([N || {X, N} <- All, X =:= F]),
+    Near =
+        case Arities of
+            [] -> [mfa(M, X, N) || Name <- near(atom_to_list(F), lists:usort([atom_to_list(X) || {X, _} <- All])), {X, N} <- All, atom_to_list(X) =:= Name];
+            _ -> [mfa(M, F, N) || N <- Arities]
+        end,
+    bin("no function ~ts~ts", [mfa(M, F, A), instead(lists:sublist(Near, 3))]).
+
+instead([]) -> "";
+instead(Near) -> ["; there is ", lists:join(", ", Near)].
+
+%% The three nearest names, if near at all.
+near(Name, Names) ->
+    Max = max(2, length(Name) div 3),
+    Far = [{distance(Name, N), N} || N <- Names, abs(length(N) - length(Name)) =< Max, length(N) < 100],
+    lists:sublist([N || {D, N} <- lists:sort(Far), D =< Max], 3).
+
+distance(A, B) -> lists:last(rows(A, B, lists:seq(0, length(B)))).
+
+rows([], _, Row) -> Row;
+rows([C | Rest], B, [First | _] = Row) -> rows(Rest, B, [First + 1 | row(C, B, Row, First + 1)]).
+
+row(C, [X | Xs], [Diagonal, Above | Row], Left) ->
+    Cost = lists:min([Left + 1, Above + 1, Diagonal + (if C =:= X -> 0; true -> 1 end)]),
+    [Cost | row(C, Xs, [Above | Row], Cost)];
+row(_, [], _, _) ->
+    [].
+
+to_atom(A) when is_atom(A) -> A;
+to_atom(B) when is_binary(B) -> binary_to_atom(B, utf8).
+
+%% As the language writes it.
+mfa(M, F, A) ->
+    case atom_to_list(M) of
+        "Elixir." ++ Name -> io_lib:format("~ts.~ts/~b", [Name, F, A]);
+        Name -> io_lib:format("~ts:~ts/~b", [Name, F, A])
+    end.
+
+shown("Elixir." ++ Name) -> Name;
+shown(Name) -> Name.
+
+bin(Format, Args) -> unicode:characters_to_binary(io_lib:format(Format, Args)).

@@ -1,0 +1,146 @@
+%% The VM: its sessions and other tracers, the control word, how busy it is.
+-module(kprof_node_00).
+-export([isolated/0, busy/2, staying/0, others/1, tracer_of/1, control_word/0, ticket/0, restore/1, info/2, cpu/0, permille/2, local_leader/0]).
+
+-define(SAMPLED_PROCESSES, 5000).
+
+isolated() ->
+    code:ensure_loaded(trace),
+    erlang:function_exported(trace, session_create, 3).
+
+%% May a keeper of Who begin here? With sessions (true) several do not disturb each other. A keeper of the same Who is our own
+%% of before the connection went: it is told to leave. -> none | {busy | leaving, Binary}
+busy(Isolated, Who) ->
+    Keepers = [{R, told(R)} || R <- of_others("keeper")],
+    [catch R ! {superseded, Who} || {R, #{who := {Same, _}}} <- Keepers, Same =:= Who],
+    Others = [Told || {_, #{state := running, who := {Else, _}} = Told} <- Keepers, Else =/= Who],
+    case {Isolated, Others, others()} of
+        {true, _, _} -> none;
+        {false, [Told | _], _} -> {busy, busy_text(Told)};
+        {false, [], []} -> none;
+        {false, [], _} -> {leaving, <<"another kprof-top is just leaving this node, or coming, and takes its time: try again">>}
+    end.
+
+%% Registered processes of agents in other slots.
+others() -> of_others("keeper") ++ of_others("relay") ++ of_others("warden").
+
+%% Agents of other slots that stay: who leaves at the same time as we do not count.
+staying() -> [R || R <- of_others("keeper"), maps:get(state, told(R), starting) =/= leaving].
+
+of_others(What) ->
+    Prefix = "kprof_" ++ What ++ "_",
+    Slot = kprof_undo_00:slot(),
+    [R || R <- registered(), lists:prefix(Prefix, atom_to_list(R)), not lists:suffix(Slot, atom_to_list(R))].
+
+%% What a keeper says of itself in its dictionary: who, word, state.
+told(Name) ->
+    case catch process_info(whereis(Name), dictionary) of
+        {dictionary, D} -> maps:from_list([{What, V} || {K, What} <- [{kprof_who, who}, {kprof_word, word}, {kprof_state, state}], {Key, V} <- D, Key =:= K]);
+        _ -> #{}
+    end.
+
+busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
+    kprof_look_00:bin("another kprof-top is tracing this node: ~ts, since ~b-~2..0b-~2..0b ~2..0b:~2..0b:~2..0b", [Who, Y, Mo, D, H, Mi, S]).
+
+%% Who else traces. Below OTP 27 there is one trace for all: processes to come, and some of those that are, are asked.
+others(true) ->
+    %% The session "legacy" is always there: it stands for the old trace.
+    [kprof_look_00:bin("a trace session (~0tP)", [Name, 8]) || {Name, _} <- sessions(), Name =/= legacy] ++ others(false);
+others(false) ->
+    New = tracer_of(new_processes),
+    Some = lists:usort([tracer_of(P) || P <- lists:sublist(processes(), ?SAMPLED_PROCESSES)]),
+    [kprof_look_00:bin("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
+
+sessions() ->
+    try
+        [S || {_, _} = S <- apply(trace, session_info, [all])]
+    catch
+        _:_ -> []
+    end.
+
+tracer_of(What) ->
+    case erlang:trace_info(What, tracer) of
+        {tracer, T} -> T;
+        undefined -> []
+    end.
+
+tracer_text(P) when is_pid(P) ->
+    case process_info(P, [registered_name, initial_call]) of
+        [{_, Name}, _] when is_atom(Name) -> io_lib:format("~p (~ts)", [P, Name]);
+        [_, {_, {M, F, A}}] -> io_lib:format("~p (~ts)", [P, kprof_look_00:mfa(M, F, A)]);
+        _ -> io_lib:format("~p", [P])
+    end;
+tracer_text(T) ->
+    io_lib:format("~0tP", [T, 6]).
+
+%% The control word is our ticket: never 0 while we run. It is one for the whole VM, sessions or not: who comes second finds
+%% it in use, and only the last one to leave puts back what was there before the first.
+control_word() ->
+    Before = erlang:system_info(trace_control_word),
+    case [Word || R <- of_others("keeper"), #{word := Word} <- [told(R)]] of
+        [First | _] -> put(kprof_word, First), {First, Before};
+        [] -> put(kprof_word, Before), {Before, start_word(Before)}
+    end.
+
+start_word(Before) ->
+    Start =
+        case Before =< kprof_spec_00:ticket_range() of
+            true when Before > 0 -> Before;
+            _ -> 1
+        end,
+    erlang:system_flag(trace_control_word, Start),
+    Start.
+
+%% The ticket now: one more with every entry call. 0: always found away.
+ticket() -> ticket(16).
+ticket(0) -> 0;
+ticket(Tries) ->
+    case erlang:system_info(trace_control_word) of
+        0 -> ticket(Tries - 1);
+        Ticket -> Ticket
+    end.
+
+%% Others may count on their control word; a large value is not one of our tickets.
+restore(#{tcw := {Before, _}}) ->
+    case staying() =:= [] andalso erlang:system_info(trace_control_word) =< kprof_spec_00:ticket_range() of
+        true -> erlang:system_flag(trace_control_word, Before);
+        false -> ok
+    end.
+
+%% What kprof-top is told of the node at the start.
+info(Session, Others) ->
+    #{
+        otp => list_to_binary(erlang:system_info(otp_release)),
+        erts => list_to_binary(erlang:system_info(version)),
+        start_time => erlang:system_info(start_time),
+        time_unit => erlang:convert_time_unit(1, second, native),
+        schedulers => erlang:system_info(schedulers_online),
+        session => Session =/= none,
+        others => Others,
+        elixir => code:is_loaded(elixir) =/= false,
+        lean => true,
+        node => node()
+    }.
+
+%% Not the one of rpc: that lives on kprof-top's node.
+local_leader() ->
+    case whereis(user) of
+        undefined -> whereis(init);
+        User -> User
+    end.
+
+%% Scheduler use: wall time of schedulers if someone has switched it on, else CPU time of the VM.
+cpu() ->
+    case erlang:statistics(scheduler_wall_time) of
+        undefined ->
+            {Runtime, _} = erlang:statistics(runtime),
+            {runtime, Runtime, now_ms() * erlang:system_info(schedulers_online)};
+        Times ->
+            Normal = [{A, T} || {Id, A, T} <- Times, Id =< erlang:system_info(schedulers_online)],
+            {wall, lists:sum([A || {A, _} <- Normal]), lists:sum([T || {_, T} <- Normal])}
+    end.
+
+permille({Kind, Used0, All0}, {Kind, Used1, All1}) when All1 > All0 -> max(0, min(1000, (Used1 - Used0) * 1000 div (All1 - All0)));
+permille(_, _) -> -1.
+
+now_ms() -> erlang:monotonic_time(millisecond).

@@ -1,0 +1,82 @@
+%% Which functions have a pattern of ours, as a value: #{MFA => pending | {Spec, Spec as the VM tells it}}. The keeper holds
+%% it and shares it with the relay before the VM is changed, so that whoever lives can undo it. Below OTP 27 a function has
+%% one pattern for all: what is not ours is left alone.
+-module(kprof_pattern_00).
+-export([set/4, clear/2, left/2, lost/2, missing/2, taken/3, matched/3]).
+
+%% Specs: [{Ix, MFA, Spec}]: sets what differs, takes off what is not among them. Before(Set) is called with all that may be
+%% ours from then on. -> {Set, [{MFA, Why}] that cannot be set}
+set(Session, Specs, Set, Before) ->
+    Wanted = maps:from_list([{MFA, Spec} || {_, MFA, Spec} <- Specs]),
+    Gone = [MFA || MFA <- maps:keys(Set), not maps:is_key(MFA, Wanted)],
+    [kprof_spec_00:set_pattern(Session, MFA, false, [local]) || MFA <- Gone],
+    Kept = maps:without(Gone, Set),
+    Before(maps:merge(maps:map(fun(_, _) -> pending end, Wanted), Kept)),
+    maps:fold(fun(MFA, Spec, Acc) -> set_one(Session, MFA, Spec, Acc) end, {Kept, []}, Wanted).
+
+%% What is remembered is the wish and how the VM tells it.
+set_one(Session, {M, _, _} = MFA, Spec, {Set, Failed}) ->
+    case Set of
+        #{MFA := {Spec, _}} ->
+            {Set, Failed};
+        _ ->
+            kprof_look_00:loaded(M),
+            case kprof_spec_00:set_pattern(Session, MFA, Spec, [local]) of
+                N when is_integer(N), N > 0 -> {Set#{MFA => {Spec, kprof_spec_00:pattern({Session, match_spec}, MFA)}}, Failed};
+                0 -> {maps:remove(MFA, Set), Failed};
+                {error, Why} -> {maps:remove(MFA, Set), [{MFA, Why} | Failed]}
+            end
+    end.
+
+%% Only what is still ours.
+clear(Session, Set) ->
+    maps:fold(
+        fun(MFA, Mine, _) ->
+            case ours(Session, MFA, Mine) of
+                true -> kprof_spec_00:set_pattern(Session, MFA, false, [local]);
+                false -> 0
+            end
+        end,
+        0,
+        Set
+    ).
+
+ours(_, _, pending) -> true;
+ours(none, MFA, {_, Told}) -> kprof_spec_00:pattern({none, match_spec}, MFA) =:= Told;
+ours(_, _, _) -> true.
+
+%% How many of Set the VM still has.
+left(Session, Set) ->
+    length([MFA || {MFA, Mine} <- maps:to_list(Set), traced({Session, traced}, MFA), ours(Session, MFA, Mine)]).
+
+%% A reloaded module has lost its patterns: these.
+lost(Session, Set) -> [MFA || MFA <- maps:keys(Set), not traced({Session, traced}, MFA)].
+
+%% Functions that were not there, and now are.
+missing(Specs, Set) -> [MFA || {_, {M, F, A} = MFA, _} <- Specs, not maps:is_key(MFA, Set), kprof_look_00:exists(M, F, A) =:= true].
+
+%% Below OTP 27: functions that have a pattern which is not ours.
+taken(Session, _, _) when Session =/= none -> [];
+taken(none, Specs, Set) ->
+    [Spec || {_, MFA, _} = Spec <- Specs, not maps:is_key(MFA, Set), traced({none, traced}, MFA)].
+
+traced(Where, MFA) ->
+    case kprof_spec_00:pattern(Where, MFA) of
+        local -> true;
+        global -> true;
+        _ -> false
+    end.
+
+%% {Ix, Matched, Note} of one tier, for the answer to `config`.
+matched({Ix, M, F, A}, Specs, Taken) ->
+    case {lists:keymember(Ix, 1, Taken), lists:keyfind({M, F, A}, 2, Specs)} of
+        {true, _} ->
+            {Ix, 0, <<"someone else traces this function on the node: left alone">>};
+        {_, {Other, _, _}} when Other =/= Ix ->
+            {Ix, 0, kprof_look_00:bin("the same function as tier ~b, which has its calls", [Other])};
+        _ ->
+            case kprof_look_00:exists(M, F, A) of
+                true -> {Ix, 1, <<>>};
+                Why -> {Ix, 0, kprof_look_00:note(Why, M, F, A)}
+            end
+    end.

@@ -1,0 +1,134 @@
+%% A capture: the arguments of some calls of one function, for a person to point at. A process of its own, which is the
+%% tracer for that short while: in a trace session of its own (OTP 27+), else in the one there is, while the relay rests.
+%%
+%% What it may cost is bounded by how it begins. The match spec takes the call flag off the process that calls, so each
+%% process is seen once until it is flagged again; and processes are flagged by and by: a few, and twice as many each
+%% time that nobody called. A function that everybody calls all the time is caught with the first few.
+-module(kprof_probe_00).
+-export([start/1, init/1, stop/1, clear/1]).
+
+-define(CALLS, 20).
+-define(WAIT_MS, 5000).
+-define(STEP_MS, 10).
+-define(FIRST, 32). % processes flagged at first;
+-define(LAST, 1024). % when it is so many, then all that are left
+-define(HEAP_WORDS, 8 bsl 20).
+
+-record(p, {
+    keeper,
+    mfa,
+    counters,
+    session,
+    new, % may processes to come be flagged
+    todo, % processes not flagged yet
+    chunk = ?FIRST,
+    spawn_ms = 1, % for how long processes to come are flagged in the next step
+    got = [], % newest first
+    n = 0,
+    ran = 0,
+    begun,
+    us = 0
+}).
+
+%% #{keeper, mfa, isolated, new, counters}: counters is an atomics array of 2 (calls kept, calls seen). The keeper gets
+%% {captured, Probe, {captured, Ran, Us, [Call]}} when nothing is set any more. -> {Probe, Monitor}
+start(Opts) ->
+    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
+
+%% Ends a capture, wherever it is, dead too; everything it set is off when this returns.
+%% Capture: none | {Probe, Monitor, MFA with a pattern in the common trace | none, Counters}
+stop(none) ->
+    ok;
+stop({Pid, Monitor, _, _} = Capture) ->
+    Pid ! stop,
+    erlang:demonitor(Monitor, [flush]),
+    Ref = erlang:monitor(process, Pid),
+    receive
+        {'DOWN', Ref, _, _, _} -> ok
+    after 3000 ->
+        exit(Pid, kill),
+        receive {'DOWN', Ref, _, _, _} -> ok end
+    end,
+    clear(Capture).
+
+%% For who finds the probe killed. Sessions and flags end with their tracer, a pattern of the common trace does not.
+clear(none) -> ok;
+clear({_, _, none, _}) -> ok;
+clear({_, _, MFA, _}) -> kprof_spec_00:pattern({none, match_spec}, MFA) =:= kprof_spec_00:capture() andalso kprof_spec_00:set_pattern(none, MFA, false, [local]).
+
+init(#{keeper := Keeper, mfa := MFA, isolated := Isolated, new := New, counters := Counters}) ->
+    erlang:monitor(process, Keeper),
+    Session = kprof_spec_00:session(Isolated, ?MODULE, self()),
+    P = #p{keeper = Keeper, mfa = MFA, counters = Counters, session = Session, new = New, todo = processes() -- [self(), Keeper], begun = now_us()},
+    kprof_spec_00:set_pattern(Session, MFA, kprof_spec_00:capture(), [local]),
+    step(P).
+
+now_us() -> erlang:monotonic_time(microsecond).
+
+%% ---- Who is flagged ----
+
+step(#p{todo = [], spawn_ms = Ms, new = true} = P) ->
+    flag(new, true, P),
+    Ms < 64 andalso (receive after Ms -> flag(new, false, P) end),
+    wait(P#p{new = Ms < 64, spawn_ms = Ms * 2});
+step(#p{todo = []} = P) ->
+    wait(P);
+step(#p{chunk = Chunk} = P) when Chunk >= ?LAST ->
+    flag(existing, true, P),
+    wait(P#p{todo = []});
+step(#p{todo = Todo, chunk = Chunk} = P) ->
+    {Now, Later} = lists:split(min(Chunk, length(Todo)), Todo),
+    [flag(Pid, true, P) || Pid <- Now],
+    wait(P#p{todo = Later, chunk = 2 * Chunk}).
+
+flag(Who, On, #p{session = Session}) -> kprof_spec_00:flags({Session, self()}, Who, On, [call]).
+
+%% ---- Calls ----
+
+wait(P) -> wait(P, now_us() + ?STEP_MS * 1000, P#p.ran).
+
+wait(#p{begun = Begun} = P, Until, Ran) ->
+    Now = now_us(),
+    receive
+        {trace, Pid, call, {_, _, Args}} ->
+            called(Pid, Args, P, Until, Ran);
+        stop ->
+            off(P);
+        {'DOWN', _, process, Keeper, _} when Keeper =:= P#p.keeper ->
+            off(P)
+    after max(0, (Until - Now + 999) div 1000) ->
+        if
+            Now - Begun > ?WAIT_MS * 1000 -> done(off(P));
+            P#p.ran > Ran -> wait(P); % they do call: no more of them
+            true -> step(P)
+        end
+    end.
+
+called(Pid, Args, #p{n = N} = P0, Until, Ran) ->
+    P = P0#p{got = [kprof_point_00:call(Args) | P0#p.got], n = N + 1, ran = P0#p.ran + 1},
+    [atomics:add(P#p.counters, I, 1) || I <- [1, 2]],
+    case N + 1 of
+        ?CALLS ->
+            done(off(P));
+        _ ->
+            flag(Pid, true, P),
+            wait(P, Until, Ran)
+    end.
+
+%% Flags first: from then on nobody is seen. What was under way is counted.
+off(#p{session = Session, mfa = MFA} = P) ->
+    P#p.spawn_ms > 1 andalso flag(new, false, P),
+    flag(existing, false, P),
+    Us = now_us() - P#p.begun,
+    Delivered = kprof_spec_00:delivered(Session),
+    receive {trace_delivered, all, Delivered} -> ok after 1000 -> ok end,
+    kprof_spec_00:set_pattern(Session, MFA, false, [local]),
+    kprof_spec_00:end_session(Session),
+    P#p{ran = P#p.ran + more(0), session = none, us = Us}.
+
+more(N) ->
+    receive {trace, _, call, _} -> more(N + 1)
+    after 0 -> N
+    end.
+
+done(#p{keeper = Keeper} = P) -> Keeper ! {captured, self(), {captured, P#p.ran, P#p.us, lists:reverse(P#p.got)}}.

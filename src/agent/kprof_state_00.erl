@@ -1,0 +1,81 @@
+%% The keeper's state, as all its parts use it: what is reckoned from it and told of it, and what of it relay and warden know,
+%% so that they can undo it.
+-module(kprof_state_00).
+-export([answer/3, counter/2, event/3, event_kept/3, heartbeat/1, now_ms/0, sample_base/1, sample_now/1, send/2, share/1, tell_kept/1, undo_of/1]).
+
+-include("kprof_keeper.hrl").
+
+%% Relay and warden know what to undo before it is done: kprof_undo_00.
+share(#s{relay = Relay, warden = Warden} = S) ->
+    Undo = undo_of(S),
+    Warden ! {undo, Undo},
+    Relay =/= none andalso (Relay ! {undo, Undo}),
+    S.
+
+undo_of(#s{session = Session, relay = Relay, set = Set, spawn_flags = New, tcw = Tcw, counting = Counting, capture = Capture, count = Count}) ->
+    Counters = [{MFA, call_count} || MFA <- Counting] ++ if Count =:= none -> []; true -> kprof_count_00:held(Count) end,
+    #{session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture}.
+
+answer(Ref, Result, S) -> send({kr, Ref, Result}, S).
+send(What, #s{pid = Pid}) -> erlang:send(Pid, What, [nosuspend, noconnect]).
+event(Tag, Text, S) -> send({ke, Tag, Text}, S).
+
+%% One that must arrive, though the link be stopped: -> S
+event_kept(Tag, Text, S) -> tell_kept(S#s{unsent = lists:sublist([{ke, Tag, Text} | S#s.unsent], 20)}).
+
+tell_kept(#s{unsent = Unsent} = S) ->
+    S#s{unsent = lists:reverse(lists:dropwhile(fun(E) -> send(E, S) =:= ok end, lists:reverse(Unsent)))}.
+
+counter(I, #s{counters = C}) -> atomics:get(C, I).
+
+%% What shall be sampled now: 1 in so many. Without an entry nobody tosses: each call stands for itself.
+sample_now(#s{wish = #{entry := none}}) -> 1;
+sample_now(#s{breaker = B} = S) -> min(1000000, sample_base(S) * kprof_breaker_00:factor(B)).
+sample_base(#s{wish = #{sample := Wished}, steered = Steered}) -> max(Wished, Steered).
+
+heartbeat(#s{cpu = Before} = S) ->
+    Now = kprof_node_00:cpu(),
+    {Up, _} = erlang:statistics(wall_clock),
+    send(
+        {kh, erlang:monotonic_time(), #{
+            run_queue => erlang:statistics(run_queue),
+            sched => kprof_node_00:permille(Before, Now),
+            memory => erlang:memory(total),
+            processes => erlang:system_info(process_count),
+            uptime_ms => Up,
+            relay_queue => counter(4, S),
+            relay_memory => counter(5, S),
+            dropped => counter(3, S),
+            others => length(S#s.others),
+            gap => gap(S),
+            breaker => case kprof_breaker_00:state(S#s.breaker) of closed -> 0; open -> 1; half_open -> 2 end,
+            trips => kprof_breaker_00:trips(S#s.breaker),
+            next_ms => kprof_breaker_00:next_ms(now_ms(), S#s.breaker),
+            pause_ms => kprof_breaker_00:pause_ms(S#s.breaker),
+            sample => sample_now(S),
+            sample_why => sample_why(S),
+            cost => element(1, kprof_cost_00:spent(S#s.cost)),
+            call_ns => kprof_cost_00:call_ns(S#s.wish, S#s.cost),
+            cost_assumed => kprof_cost_00:assumed(S#s.cost),
+            strangers => S#s.strangers
+        }},
+        S
+    ),
+    S#s{cpu = Now}.
+
+sample_why(#s{wish = #{entry := none}}) -> 0;
+sample_why(#s{why = Why, breaker = B}) ->
+    case {kprof_breaker_00:factor(B), Why} of
+        {1, none} -> 0;
+        {1, rate} -> 1;
+        {1, cost} -> 2;
+        _ -> 3
+    end.
+
+%% Why nothing is traced now; 0: it is.
+gap(#s{on = true}) -> 0;
+gap(#s{paused = overload}) -> 2;
+gap(#s{paused = lease}) -> 3;
+gap(_) -> 1.
+
+now_ms() -> erlang:monotonic_time(millisecond).

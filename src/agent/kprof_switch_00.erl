@@ -1,0 +1,250 @@
+%% Tracing on and off: the wish as patterns and flags of the VM, what the breaker does with them, and the counters while it
+%% is open. Functions of the keeper's process; each takes its state and gives the next one.
+-module(kprof_switch_00).
+-export([breaker/1, config/2, count_step/1, counting/1, counting_off/1, flush/1, new_relay/1, overload/2, quiet/1, recount/1, resample/1, send_limits/1, told_counts/1, trace_off/1, trace_on/1, tracing/2, trip/2, watch_reloads/1]).
+
+-include("kprof_keeper.hrl").
+
+-define(BREAKER_MS, 100).
+-define(FLUSH_MS, 3000).
+
+%% ---- The relay ----
+
+new_relay(#s{pid = Pid, counters = Counters} = S0) ->
+    {Relay, Pacer} = kprof_relay_00:start(#{keeper => self(), pid => Pid, counters => Counters, undo => #{}}),
+    Session = kprof_spec_00:session(kprof_node_00:isolated(), kprof_keeper_00, Relay),
+    erlang:send_after(?STEER_MS, self(), {steer, Relay}),
+    S = S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session, steer_at = undefined},
+    kprof_state_00:share(send_limits(S)).
+
+send_limits(#s{relay = none} = S) -> S;
+send_limits(#s{relay = Relay, limits = #{max_age_ms := AgeMs, max_queue := Queue, max_memory := Memory, max_rate := Rate} = Limits} = S) ->
+    Relay ! {limits, erlang:convert_time_unit(AgeMs, millisecond, native), Queue, Memory, Rate, maps:get(max_blocked_ms, Limits)},
+    S.
+
+%% Everything traced so far is sent on. -> the last batch's number
+flush(#s{relay = none} = S) ->
+    kprof_state_00:counter(1, S);
+flush(#s{session = Session, relay_ref = Down} = S) ->
+    Ref = kprof_spec_00:delivered(Session),
+    receive
+        {trace_delivered, all, Ref} -> sent(S);
+        {'DOWN', Down, _, _, _} = Died -> put_back(Died, S)
+    after ?FLUSH_MS -> sent(S)
+    end.
+
+sent(#s{relay = Relay, pacer = Pacer, relay_ref = Down} = S) ->
+    Ref = make_ref(),
+    Relay ! {flush, self(), Ref},
+    Pacer ! kick,
+    receive
+        {flushed, Ref, Seq} -> Seq;
+        {'DOWN', Down, _, _, _} = Died -> put_back(Died, S)
+    after ?FLUSH_MS -> kprof_state_00:counter(1, S)
+    end.
+
+put_back(Message, S) ->
+    self() ! Message,
+    kprof_state_00:counter(1, S).
+
+%% ---- Flags ----
+
+tracing(On, #s{tracing = On} = S) -> S;
+tracing(true, S0) ->
+    S = counting_off(S0),
+    trace_on(resample(S#s{tracing = true, paused = none, breaker = kprof_breaker_00:reset(S#s.breaker)}));
+tracing(false, S) -> (trace_off(counting_off(S)))#s{tracing = false, paused = none, breaker = kprof_breaker_00:reset(S#s.breaker)}.
+
+trace_on(#s{on = false, tracing = true, paused = none} = S0) ->
+    S1 = set_all(with_relay(S0)),
+    S1#s.relay ! {gate, open},
+    S1#s.relay ! {weight, kprof_state_00:sample_now(S1)},
+    switch(true, S1),
+    S1#s{on = true};
+trace_on(S) ->
+    S.
+
+with_relay(#s{relay = none} = S) -> new_relay(S);
+with_relay(S) -> S.
+
+%% Flags off, what was traced is sent, patterns off, tokens swept. Off already (breaker, lease): kprof-top still gets its {kx,_}.
+trace_off(#s{on = true} = S) ->
+    S1 = clear_all(quiet(S)),
+    kprof_spec_00:sweep(),
+    S1;
+trace_off(#s{relay = none} = S) ->
+    S;
+trace_off(S) ->
+    S#s.relay ! off,
+    S#s.pacer ! kick,
+    S.
+
+quiet(#s{on = true} = S) ->
+    switch(false, S),
+    flush(S),
+    S#s.relay =/= none andalso (S#s.relay ! off),
+    S#s.relay =/= none andalso flush(S),
+    S#s{on = false};
+quiet(S) ->
+    S.
+
+switch(On, #s{wish = Wish} = S) ->
+    Flags =
+        case maps:get(returns, Wish) of
+            lean when On -> [call, arity, monotonic_timestamp, return_to];
+            full when On -> [call, arity, monotonic_timestamp];
+            _ -> [all]
+        end,
+    Own = {S#s.session, S#s.relay},
+    kprof_spec_00:flags(Own, existing, On, Flags),
+    S#s.spawn_flags andalso kprof_spec_00:flags(Own, new, On, Flags),
+    On andalso [kprof_spec_00:flags(Own, P, false, [all]) || P <- [self(), S#s.pacer, S#s.warden]],
+    ok.
+
+%% ---- The breaker ----
+
+%% The relay has taken the flags off already.
+overload(Text, #s{breaker = B0} = S) ->
+    B = kprof_breaker_00:trip(kprof_state_00:now_ms(), B0),
+    Told = kprof_state_00:event_kept(overload, kprof_look_00:bin("breaker open: ~ts; next try in ~b s", [Text, (kprof_breaker_00:next_ms(kprof_state_00:now_ms(), B) + 999) div 1000]), S),
+    S#s.relay ! off,
+    erlang:send_after(?BREAKER_MS, self(), {breaker, S#s.relay}),
+    %% A pattern costs a little even where no process has a flag.
+    counting(kprof_state_00:heartbeat(clear_all(Told#s{on = false, paused = overload, breaker = B}))).
+
+%% Our own reasons, or kprof-top's.
+trip(_, #s{on = false} = S) -> S;
+trip(Text, S) ->
+    S#s.relay ! {gate, shut},
+    kprof_undo_00:flags_off(kprof_state_00:undo_of(S)),
+    overload(Text, S).
+
+breaker(#s{breaker = B0, relay = Relay} = S0) ->
+    {What, B} = kprof_breaker_00:tick(kprof_state_00:now_ms(), B0),
+    S = S0#s{breaker = B},
+    case kprof_breaker_00:state(B) =:= closed andalso kprof_breaker_00:factor(B) =:= 1 of
+        true -> ok;
+        false -> erlang:send_after(?BREAKER_MS, self(), {breaker, Relay})
+    end,
+    stepped(What, S).
+
+stepped(none, S) -> S;
+stepped(probe, #s{paused = overload} = S) ->
+    S1 = trace_on(resample((counting_off(S))#s{paused = none})),
+    kprof_state_00:event(half_open, kprof_look_00:bin("breaker half open: tracing 1 request in ~b", [kprof_state_00:sample_now(S1)]), S1),
+    kprof_state_00:heartbeat(S1);
+stepped(closed, S) ->
+    kprof_state_00:event(closed, kprof_look_00:bin("breaker closed: sampling comes back in steps", []), S),
+    kprof_state_00:heartbeat(resample(S));
+stepped(_, S) ->
+    resample(S).
+
+%% ---- While it is open: counters ----
+
+%% Only processes with the flag `call` have their time taken. Below OTP 27 that flag would send us what others trace.
+counting(#s{count = none, paused = overload, session = Session, relay = Relay, specs = Specs} = S0) when Relay =/= none ->
+    Timed = Session =/= none orelse kprof_node_00:others(false) =:= [],
+    S = kprof_state_00:share(S0#s{count = kprof_count_00:new(Session, [{Ix, MFA} || {Ix, MFA, _} <- Specs], Timed, erlang:monotonic_time())}),
+    Timed andalso call_flag(S),
+    count_step(S);
+counting(S) ->
+    S.
+
+call_flag(S) ->
+    Own = {S#s.session, S#s.relay},
+    kprof_spec_00:flags(Own, existing, true, [call]),
+    S#s.spawn_flags andalso kprof_spec_00:flags(Own, new, true, [call]),
+    [kprof_spec_00:flags(Own, P, false, [all]) || P <- [self(), S#s.pacer]].
+
+counting_off(#s{count = none} = S) -> S;
+counting_off(#s{count = Count} = S) ->
+    kprof_undo_00:flags_off(kprof_state_00:undo_of(S)),
+    kprof_state_00:share((told_counts(S#s{count = kprof_count_00:stop(Count)}))#s{count = none, count_timer = none}).
+
+%% The wish has changed.
+recount(#s{count = none} = S) -> S;
+recount(S) -> counting(counting_off(S)).
+
+count_step(#s{count = Count0} = S) ->
+    {Ms, Count} = kprof_count_00:step(erlang:monotonic_time(), Count0),
+    Timer = make_ref(),
+    erlang:send_after(Ms, self(), {count, Timer}),
+    S#s{count = Count, count_timer = Timer}.
+
+told_counts(#s{count = none} = S) -> S;
+told_counts(#s{count = Count0} = S) ->
+    Now = erlang:monotonic_time(),
+    {{Since, Due}, Count} = kprof_count_00:due(Now, Count0),
+    kprof_state_00:send({kc, Since, Now, Due}, S),
+    S#s{count = Count}.
+
+%% ---- The wish ----
+
+config(Wish0, #s{wish = Old} = S) ->
+    Wish1 = maps:merge(Old, maps:with([tiers, entry, identity, returns, sample, args], Wish0)),
+    Wish = Wish1#{
+        tiers := [{Ix, kprof_look_00:to_atom(M), kprof_look_00:to_atom(F), A} || {Ix, M, F, A} <- maps:get(tiers, Wish1)],
+        sample := max(1, min(1000000, maps:get(sample, Wish1)))
+    },
+    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := kprof_state_00:sample_now(S#s{wish = Wish})}) of
+        {ok, Specs, Notes} ->
+            Changed = maps:get(identity, Wish) =/= maps:get(identity, Old),
+            [kprof_state_00:event(identity, N, S) || N <- Notes, Changed],
+            apply_wish(Wish, Specs, S);
+        {error, Why} ->
+            {{error, identity, Why}, S}
+    end.
+
+apply_wish(Wish, Specs, #s{wish = Old, on = On} = S) ->
+    Returns = maps:get(returns, Wish) =/= maps:get(returns, Old),
+    Entry = maps:get(entry, Wish) =/= maps:get(entry, Old),
+    S1 =
+        case On andalso Returns of
+            true -> quiet(S);
+            false -> S
+        end,
+    Taken = kprof_pattern_00:taken(S1#s.session, Specs, S1#s.set),
+    S2 = S1#s{wish = Wish, specs = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)]},
+    S3 = if On -> set_all(S2); true -> S2 end,
+    S3#s.relay =/= none andalso (S3#s.relay ! {weight, kprof_state_00:sample_now(S3)}),
+    On andalso Entry andalso kprof_spec_00:sweep(),
+    S4 = if On andalso Returns -> trace_on(S3); true -> S3 end,
+    {{ok, [kprof_pattern_00:matched(T, Specs, Taken) || T <- maps:get(tiers, Wish)]}, S4}.
+
+resample(#s{wish = Wish} = S) ->
+    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := kprof_state_00:sample_now(S)}) of
+        {ok, Specs, _} ->
+            {_, S1} = apply_wish(Wish, Specs, S),
+            S1;
+        _ ->
+            S
+    end.
+
+%% Sets what differs.
+set_all(#s{specs = Specs, set = Set0, session = Session} = S) ->
+    {Set, Failed} = kprof_pattern_00:set(Session, Specs, Set0, fun(Coming) -> kprof_state_00:share(S#s{set = Coming}) end),
+    [kprof_state_00:event(pattern, kprof_look_00:bin("cannot trace ~ts: ~0tP", [kprof_look_00:mfa(M, F, A), Why, 12]), S) || {{M, F, A}, Why} <- Failed],
+    kprof_state_00:share(S#s{set = Set}).
+
+clear_all(#s{set = Set, session = Session} = S) ->
+    kprof_pattern_00:clear(Session, Set),
+    kprof_state_00:share(S#s{set = #{}}).
+
+%% A reloaded module has lost its patterns.
+watch_reloads(#s{on = true, set = Set, specs = Specs, session = Session} = S) ->
+    Lost = kprof_pattern_00:lost(Session, Set),
+    Missing = kprof_pattern_00:missing(Specs, Set),
+    case Lost ++ Missing of
+        [] ->
+            S;
+        _ ->
+            S1 = set_all(S#s{set = maps:without(Lost, Set)}),
+            [kprof_state_00:event(mark, kprof_look_00:bin("~ts", [kprof_look_00:shown(atom_to_list(M))]), S) || M <- lists:usort([M || {M, _, _} <- Lost])],
+            [kprof_state_00:event(reload, kprof_look_00:bin("~ts was loaded: ~ts", [kprof_look_00:mfa(M, F, A), again(maps:is_key(MFA, S1#s.set))]), S) || {M, F, A} = MFA <- Lost ++ Missing],
+            S1
+    end;
+watch_reloads(S) ->
+    S.
+
+again(true) -> "it is traced again";
+again(false) -> "this function is no longer in it".

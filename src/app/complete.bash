@@ -1,0 +1,38 @@
+# Completion of kprof-top for bash. Installed by make install; the options come from the program itself.
+_kprof_top() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local config=${XDG_CONFIG_HOME:-$HOME/.config}/kprof-top
+    COMPREPLY=()
+    case $prev in
+    -f | --config)
+        mapfile -t COMPREPLY < <(
+            compgen -f -- "$cur"
+            [ -d "$config" ] && cd "$config" && compgen -G "$cur*.config" | sed 's/\.config$//'
+        )
+        return
+        ;;
+    -o | --output | --record | --replay | --baseline | --cookie-file | --slow-log)
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    --format)
+        mapfile -t COMPREPLY < <(compgen -W "text json csv prom hlog" -- "$cur")
+        return
+        ;;
+    --returns)
+        mapfile -t COMPREPLY < <(compgen -W "lean full auto" -- "$cur")
+        return
+        ;;
+    --transport)
+        mapfile -t COMPREPLY < <(compgen -W "dist auto" -- "$cur")
+        return
+        ;;
+    esac
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*' | sort -u)" -- "$cur")
+    else
+        # Nodes of this machine, as epmd has them.
+        mapfile -t COMPREPLY < <(compgen -W "$(epmd -names 2>/dev/null | sed -n "s/^name \\(.*\\) at port.*/\\1@$(hostname -s)/p")" -- "$cur")
+    fi
+}
+complete -F _kprof_top kprof-top

@@ -1,0 +1,25 @@
+#compdef kprof-top
+# Completion of kprof-top for zsh. Installed by make install; the options come from the program itself.
+_kprof_top_profiles() {
+    local dir=${XDG_CONFIG_HOME:-$HOME/.config}/kprof-top
+    local -a names
+    names=($dir/*.config(N:t:r))
+    _alternative 'profiles:profile:($names)' 'files:config file:_files'
+}
+_kprof_top() {
+    local cur=${words[CURRENT]} prev=${words[CURRENT-1]}
+    case $prev in
+    -f|--config) _kprof_top_profiles; return ;;
+    -o|--output|--record|--replay|--baseline|--cookie-file|--slow-log) _files; return ;;
+    --format) compadd text json csv prom hlog; return ;;
+    --returns) compadd lean full auto; return ;;
+    --transport) compadd dist auto; return ;;
+    esac
+    if [[ $cur == -* ]]; then
+        compadd -- ${(fu)"$(${words[1]} --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*')"}
+    else
+        # Nodes of this machine, as epmd has them.
+        compadd -- ${(f)"$(epmd -names 2>/dev/null | sed -n "s/^name \(.*\) at port.*/\1@$(hostname -s)/p")"}
+    fi
+}
+_kprof_top "$@"

@@ -1,0 +1,35 @@
+/* The live screen's inside, shared by live.c (the loop, what the engine says) and live_carry.c
+ * (what the operator wants) only. Core thread. */
+#ifndef KPROF_APP_LIVE_IMPL_H
+#define KPROF_APP_LIVE_IMPL_H
+
+#include <kprof/app/engine.h>
+#include <kprof/app/options.h>
+#include <kprof/core/look.h>
+#include <kprof/ui/canvas.h>
+#include <kprof/ui/ui.h>
+
+#define DRAWS_A_SECOND 10
+
+struct live {
+    const struct options *o;
+    struct engine *g;
+    struct ui *ui;
+    struct canvas canvas;
+    struct snapshot *snap;
+    struct look look;
+    uint64_t fresh_at_ns, drawn_ns[DRAWS_A_SECOND]; /* times of the last draws, round robin */
+    uint64_t rates_at_ns;
+    uint32_t catalog_version;
+    unsigned draws;
+    bool dirty, quit;
+};
+
+/* ---- live.c ---- */
+void live_look(struct live *l);    /* a snapshot of now */
+void live_refresh(struct live *l); /* the same, unless the screen is paused */
+
+/* ---- live_carry.c ---- */
+void live_carry_out(struct live *l, const struct intent *in);
+
+#endif

@@ -1,0 +1,63 @@
+#include <kprof/app/live_profile.h>
+
+#include <errno.h>
+#include <kprof/app/profile.h>
+#include <stdio.h>
+
+static void save(struct engine *g, struct ui *u, const struct intent *in)
+{
+    struct err e = {{0}};
+    struct options now;
+    char line[200];
+    engine_settings(g, &now);
+    if (profile_save(&now, in->text, in->force, &e) == 0) {
+        snprintf(line, sizeof line, "saved; load it with L, or kprof-top -f %.64s", in->text);
+        ui_message(u, line, false);
+    } else if (errno == EEXIST) {
+        struct intent yes = *in;
+        yes.force = true;
+        snprintf(line, sizeof line, "There is a profile %.64s. Overwrite it?", in->text);
+        ui_ask(u, line, &yes);
+    } else {
+        ui_reprompt(u, INTENT_SAVE, in->text, SIZE_MAX, e.text);
+    }
+    options_release(&now);
+}
+
+static void choose(struct ui *u)
+{
+    profile_name names[PROFILES_MAX];
+    const char *items[PROFILES_MAX];
+    size_t n = profile_list(names);
+    for (size_t i = 0; i < n; i++)
+        items[i] = names[i];
+    if (n)
+        ui_choose(u, INTENT_LOAD, "Load profile", items, n);
+    else
+        ui_message(u, "there is no profile yet: W saves one", true);
+}
+
+static void load(struct engine *g, struct ui *u, const struct intent *in)
+{
+    char path[PROFILE_PATH_BYTES], line[600];
+    struct err e = {{0}};
+    struct options o = {.n_nodes = 0};
+    if (profile_path(in->text, path, &e) < 0 || options_load(path, &o, &e) < 0 ||
+        engine_take_settings(g, &o, &e) < 0) {
+        ui_message(u, e.text, true);
+    } else {
+        snprintf(line, sizeof line, "profile %.64s is loaded", in->text);
+        ui_message(u, line, false);
+    }
+    options_release(&o);
+}
+
+void live_profile(struct engine *g, struct ui *u, const struct intent *in)
+{
+    if (in->kind == INTENT_SAVE)
+        save(g, u, in);
+    else if (in->kind == INTENT_LOAD)
+        load(g, u, in);
+    else
+        choose(u);
+}

@@ -1,0 +1,233 @@
+#include <kprof/core/kept.h>
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CALLS = 16 };
+
+static struct kept_request *sized(struct kept_request *r, uint32_t cap)
+{
+    struct kept_request *to = realloc(r, sizeof *to + cap * sizeof to->call[0]);
+    if (!to)
+        abort();
+    to->cap = cap;
+    return to;
+}
+
+/* A field at a time where it counts: an atomic is not copied as bytes. */
+static struct kept_request *copy_of(const struct kept_request *r, uint32_t cap)
+{
+    struct kept_request *to = sized(NULL, cap);
+
+    to->id = r->id;
+    to->label = r->label;
+    to->start_ns = r->start_ns;
+    to->end_ns = r->end_ns;
+    to->unkept_self_ns = r->unkept_self_ns;
+    to->unkept = r->unkept;
+    to->n = r->n;
+    to->running = r->running;
+    to->error = r->error;
+    memcpy(to->ident, r->ident, sizeof to->ident);
+    memcpy(to->call, r->call, r->n * sizeof r->call[0]);
+    atomic_init(&to->refs, 1);
+    return to;
+}
+
+const struct kept_request *kept_ref(const struct kept_request *r)
+{
+    atomic_fetch_add_explicit(&((struct kept_request *)(uintptr_t)r)->refs, 1,
+                              memory_order_relaxed);
+    return r;
+}
+
+void kept_unref(const struct kept_request *r)
+{
+    struct kept_request *own = (struct kept_request *)(uintptr_t)r;
+
+    if (own && atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel) == 1)
+        free(own);
+}
+
+void kept_init(struct kept *k)
+{
+    memset(k, 0, sizeof *k);
+    map_init(&k->by_end, KEPT_REQUESTS);
+}
+
+static void forget(struct kept *k, uint32_t at)
+{
+    struct kept_request *r = k->slot[at];
+
+    if (!r)
+        return;
+    if (map_get(&k->by_end, r->end_ns) == at)
+        map_del(&k->by_end, r->end_ns);
+    k->running -= r->running;
+    kept_unref(r);
+    k->slot[at] = NULL;
+}
+
+void kept_clear(struct kept *k)
+{
+    for (uint32_t i = 0; i < KEPT_REQUESTS; i++)
+        forget(k, i);
+    k->n = k->at = 0;
+}
+
+void kept_release(struct kept *k)
+{
+    kept_clear(k);
+    for (int i = 0; i < KEPT_BUILDING; i++)
+        kept_drop(k, i);
+    free(k->early);
+    map_release(&k->by_end);
+}
+
+/* ---- open ones ---- */
+
+int kept_begin(struct kept *k, uint64_t label, uint64_t start_ns)
+{
+    for (int i = 0; i < KEPT_BUILDING; i++) {
+        if (k->building[i])
+            continue;
+        struct kept_request *r = sized(NULL, FIRST_CALLS);
+        memset(r, 0, sizeof *r);
+        atomic_init(&r->refs, 1);
+        r->cap = FIRST_CALLS;
+        r->id = ++k->ids;
+        r->label = label;
+        r->start_ns = start_ns;
+        r->n = 1;
+        memset(&r->call[0], 0, sizeof r->call[0]);
+        k->building[i] = r;
+        return i;
+    }
+    return -1;
+}
+
+bool kept_add(struct kept *k, int at, const struct kept_call *call)
+{
+    struct kept_request *r = k->building[at];
+
+    if (r->n == KEPT_CALLS)
+        return false;
+    if (r->n == r->cap)
+        r = k->building[at] = sized(r, r->cap * 2 < KEPT_CALLS ? r->cap * 2 : KEPT_CALLS);
+    r->call[r->n++] = *call;
+    r->running += (call->flags & KEPT_RUNNING) != 0;
+    return true;
+}
+
+void kept_drop(struct kept *k, int at)
+{
+    kept_unref(k->building[at]);
+    k->building[at] = NULL;
+}
+
+/* ---- late work ---- */
+
+/* The request in a form that may be changed, with room for one more call. */
+static struct kept_request *writable(struct kept *k, uint32_t at)
+{
+    struct kept_request *r = k->slot[at];
+    uint32_t cap = r->n < r->cap ? r->cap : r->n + FIRST_CALLS;
+
+    if (atomic_load_explicit(&r->refs, memory_order_acquire) > 1) {
+        k->slot[at] = copy_of(r, cap);
+        kept_unref(r);
+    } else if (cap != r->cap) {
+        k->slot[at] = sized(r, cap);
+    }
+    return k->slot[at];
+}
+
+static bool end_running(struct kept *k, uint32_t at, const struct kept_call *call)
+{
+    const struct kept_request *r = k->slot[at];
+    uint32_t i = 0;
+
+    while (i < r->n && !(r->call[i].flags & KEPT_RUNNING && r->call[i].pid == call->pid &&
+                         r->call[i].start_ns == call->start_ns && r->call[i].tier == call->tier))
+        i++;
+    if (i == r->n)
+        return false;
+    struct kept_request *own = writable(k, at);
+    struct kept_call *c = &own->call[i];
+    c->flags = (uint8_t)((c->flags & ~KEPT_RUNNING) | (call->flags & KEPT_ERROR) | KEPT_ASYNC);
+    c->end_ns = call->end_ns;
+    if (c->flags & KEPT_LATE)
+        c->self_ns = call->self_ns;
+    own->running--;
+    k->running--;
+    return true;
+}
+
+static void remember(struct kept *k, uint64_t request_end_ns, const struct kept_call *call)
+{
+    if (!k->early && !(k->early = calloc(KEPT_EARLY, sizeof *k->early)))
+        abort();
+    k->early[k->n_early++ % KEPT_EARLY] = (struct kept_early){request_end_ns, *call};
+}
+
+void kept_late(struct kept *k, uint64_t request_end_ns, const struct kept_call *call)
+{
+    uint32_t at = map_get(&k->by_end, request_end_ns);
+
+    if (at == MAP_EMPTY) {
+        remember(k, request_end_ns, call);
+        return;
+    }
+    if (k->slot[at]->running && end_running(k, at, call))
+        return;
+    if (k->slot[at]->n >= KEPT_CALLS) {
+        writable(k, at)->unkept++;
+        return;
+    }
+    struct kept_request *r = writable(k, at);
+    r->call[r->n++] = *call;
+}
+
+/* A request is closed: what came too early of its late work. */
+static void take_early(struct kept *k, uint64_t end_ns)
+{
+    uint32_t n = k->n_early < KEPT_EARLY ? k->n_early : KEPT_EARLY;
+
+    for (uint32_t i = k->n_early - n; i != k->n_early; i++) {
+        struct kept_early *w = &k->early[i % KEPT_EARLY];
+        if (w->request_end_ns != end_ns)
+            continue;
+        w->request_end_ns = 0;
+        kept_late(k, end_ns, &w->call);
+    }
+}
+
+uint64_t kept_close(struct kept *k, int at, const struct kept_call *entry)
+{
+    struct kept_request *r = sized(k->building[at], k->building[at]->n);
+
+    k->building[at] = NULL;
+    r->call[0] = *entry;
+    forget(k, k->at);
+    k->slot[k->at] = r;
+    k->running += r->running;
+    map_put(&k->by_end, r->end_ns, k->at);
+    k->at = k->at + 1 == KEPT_REQUESTS ? 0 : k->at + 1;
+    k->n += k->n < KEPT_REQUESTS;
+    uint64_t id = r->id;
+    take_early(k, r->end_ns);
+    return id;
+}
+
+void kept_ended(struct kept *k, const struct kept_call *call)
+{
+    for (uint32_t i = 0; i < KEPT_REQUESTS && k->running; i++)
+        if (k->slot[i] && k->slot[i]->running && end_running(k, i, call))
+            return;
+}
+
+const struct kept_request *kept_newest(const struct kept *k, uint32_t i)
+{
+    return i < k->n ? k->slot[(k->at + KEPT_REQUESTS - 1 - i) % KEPT_REQUESTS] : NULL;
+}

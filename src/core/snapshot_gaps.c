@@ -1,0 +1,78 @@
+/* The gaps and marks of a snapshot's window. */
+#include <kprof/core/state.h>
+#include <math.h>
+
+/* Where a gap begins and ends is known to some ms; a rate over less than this would be made of that
+ * error, and is not told. */
+#define TRACED_LEAST_S 0.05
+
+static double ago(const struct core *c, uint64_t ts_ns)
+{
+    return ts_ns < c->windows.now_ns ? (double)(c->windows.now_ns - ts_ns) / 1e9 : 0;
+}
+
+static void add_gaps(const struct core *c, struct snapshot *s, uint64_t from_ns, uint64_t to_ns)
+{
+    struct snap_gap *to = snapshot_take(s, SNAP_GAPS * sizeof *to);
+    const struct gap *g;
+
+    for (size_t i = 0; (g = gaps_newest(&c->gaps, i)) && g->to_ns > from_ns; i++) {
+        uint64_t from = g->from_ns > from_ns ? g->from_ns : from_ns;
+        if (from < to_ns && s->n_gaps < SNAP_GAPS)
+            to[s->n_gaps++] = (struct snap_gap){ago(c, from), ago(c, g->to_ns), g->reason};
+    }
+    s->gaps = to;
+}
+
+static void add_marks(const struct core *c, struct snapshot *s, uint64_t from_ns, uint64_t to_ns,
+                      uint64_t wall_ns)
+{
+    struct snap_mark *to = snapshot_take(s, MARKS_MAX * sizeof *to);
+
+    for (size_t i = 0; i < c->gaps.marks && i < MARKS_MAX; i++) {
+        size_t at = (c->gaps.marks - 1 - i) % MARKS_MAX;
+        double since = ago(c, c->gaps.mark[at].at_ns);
+        uint64_t since_ns = (uint64_t)(since * 1e9);
+        if (c->gaps.mark[at].at_ns < from_ns)
+            break;
+        if (s->time.past && c->gaps.mark[at].at_ns >= to_ns)
+            continue;
+        to[s->n_marks++] = (struct snap_mark){
+            .wall_ns = wall_ns > since_ns ? wall_ns - since_ns : 0,
+            .ago_s = since,
+            .module = snapshot_keep(s, intern_str(c->names, c->gaps.mark[at].text))};
+    }
+    s->marks = to;
+}
+
+double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall_ns)
+{
+    uint64_t from_ns, to_ns;
+
+    windows_span(&c->windows, &from_ns, &to_ns);
+    s->gap_s = fmin((double)gaps_ns(&c->gaps, from_ns, to_ns, NULL) / 1e9, s->window_s);
+    add_gaps(c, s, from_ns, to_ns);
+    add_marks(c, s, from_ns, to_ns, wall_ns);
+    double traced_s = s->window_s - s->gap_s;
+    return s->gap_s > 0 && traced_s < TRACED_LEAST_S ? 0 : traced_s;
+}
+
+double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most)
+{
+    double of[GAP_COUNT] = {0}, sum = 0;
+    enum gap_reason best = GAP_NONE;
+
+    for (size_t i = 0; i < s->n_gaps; i++) {
+        const struct snap_gap *g = &s->gaps[i];
+        double part = fmin(g->from_s, from_s) - fmax(g->to_s, to_s);
+        if (part <= 0)
+            continue;
+        sum += part;
+        of[g->reason] += part;
+        if (of[g->reason] > of[best])
+            best = g->reason;
+    }
+    if (most)
+        *most = best;
+    return sum;
+}

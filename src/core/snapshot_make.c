@@ -1,0 +1,415 @@
+/* One moment's figures, copied into a snapshot's arena. */
+#include <kprof/base/clock.h>
+#include <kprof/core/past.h>
+#include <kprof/core/state.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- rows ---- */
+
+struct making {
+    struct core *c;
+    struct snapshot *s;
+    const struct look *look;
+    double traced_s; /* the window covers it, less its gaps */
+    size_t idents;   /* identities that may have rows, from 0 */
+    struct snap_row *row;
+    size_t n, cap;
+    const char **ident_name; /* by index, in the arena */
+    const char *total_name;
+    double *requests_ns; /* by identity: duration of its requests in the window */
+    uint64_t *oldest;    /* start of the oldest open call, by tier and identity; 0: none */
+    struct figures one, sum;
+    bool blind[SNAP_TREND];
+    struct counted_sums counted; /* of the window */
+};
+
+static uint64_t *oldest_at(const struct making *m, size_t tier, size_t ident)
+{
+    return &m->oldest[tier * (m->idents + 1) + ident]; /* ident == idents: all of them */
+}
+
+static void older(const struct making *m, size_t tier, size_t ident, uint64_t start_ns)
+{
+    uint64_t *all = oldest_at(m, tier, m->idents), *one = oldest_at(m, tier, ident);
+
+    start_ns += start_ns == 0;
+    if (*all == 0 || start_ns < *all)
+        *all = start_ns;
+    if (ident < m->idents && (*one == 0 || start_ns < *one))
+        *one = start_ns;
+}
+
+static void find_oldest(const struct making *m)
+{
+    const struct core *c = m->c;
+
+    for (uint32_t at = 0; at < c->calls.high; at++) {
+        const struct call *f = &c->calls.call[at];
+        if (!(f->flags & CALL_ON_STACK) || f->kind == CALL_GHOST)
+            continue;
+        size_t ident = f->ident;
+        if (f->kind == CALL_MEMBER)
+            ident = idents_peek(&c->idents, c->requests.req[f->req].ident);
+        older(m, f->tier, ident, f->start_ns);
+        if (c->tiers.entry == TIER_NONE)
+            older(m, ROW_TOTAL, ident, f->start_ns);
+    }
+    uint32_t at = c->requests.list[REQ_OPEN].oldest;
+    for (; at != REQ_NIL && c->tiers.entry != TIER_NONE; at = c->requests.req[at].newer)
+        older(m, ROW_TOTAL, idents_peek(&c->idents, c->requests.req[at].ident),
+              c->requests.req[at].start_ns);
+}
+
+static struct snap_row *new_row(struct making *m)
+{
+    if (m->n == m->cap) {
+        m->cap = m->cap ? m->cap * 2 : 256;
+        m->row = realloc(m->row, m->cap * sizeof *m->row);
+        if (!m->row)
+            abort();
+    }
+    struct snap_row *r = &m->row[m->n++];
+    memset(r, 0, sizeof *r);
+    r->d_rate = r->d_p50 = r->d_p99 = NAN; /* nothing to compare with */
+    return r;
+}
+
+static void fill_quantiles(struct snap_row *r, const struct hist *h)
+{
+    static const double q[] = {0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
+    double *to[] = {&r->p25_us, &r->p50_us, &r->p75_us, &r->p90_us,
+                    &r->p95_us, &r->p99_us, &r->p999_us};
+    uint64_t v[sizeof q / sizeof *q];
+
+    hist_quantiles(h, q, v, sizeof q / sizeof *q);
+    for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+        *to[i] = us(v[i]);
+}
+
+static void keep_hist(const struct making *m, struct snap_row *r, const struct hist *h)
+{
+    size_t n = hist_pack(h, NULL, 0);
+    uint8_t *to = snapshot_take(m->s, n);
+
+    hist_pack(h, to, n);
+    r->packed = to;
+    r->n_packed = n;
+}
+
+static void fill(const struct making *m, struct snap_row *r, const struct figures *f,
+                 double requests_ns, uint64_t oldest)
+{
+    const struct hist *h = &f->hist;
+
+    r->count = h->count;
+    r->est_count = f->tally.est;
+    r->late = f->tally.late;
+    r->exits = f->tally.exits;
+    r->errors = f->tally.errors;
+    if (oldest && m->c->now_ns > oldest)
+        r->oldest_open_us = us(m->c->now_ns - oldest);
+    r->rate = m->s->window_s <= 0 ? 0 : m->traced_s > 0 ? (double)f->tally.est / m->traced_s : NAN;
+    if (h->count == 0)
+        return;
+    r->min_us = us(h->min_ns);
+    r->max_us = us(h->max_ns);
+    r->mean_us = hist_mean(h) / 1e3;
+    r->sd_us = hist_sd(h) / 1e3;
+    r->self_us = (double)f->tally.self_ns / (double)h->count / 1e3;
+    if (requests_ns > 0)
+        r->share = (double)f->tally.share_ns / requests_ns;
+    fill_quantiles(r, h);
+    if (m->c->keep_hists)
+        keep_hist(m, r, h);
+}
+
+/* The figures of a tier for an identity in m->one; false: there is no such row. */
+static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
+{
+    const struct core *c = m->c;
+    bool any = false;
+    const struct row *r;
+
+    figures_clear(&m->one);
+    if (tier != ROW_TOTAL || c->tiers.entry != TIER_NONE) {
+        r = windows_row(&c->windows, tier, ident);
+        if (r)
+            windows_read(&c->windows, r, &m->one);
+        return r != NULL;
+    }
+    for (uint16_t t = 0; t < c->tiers.n; t++) {
+        r = windows_row(&c->windows, t, ident);
+        if (r)
+            windows_read(&c->windows, r, &m->one);
+        any |= r != NULL;
+    }
+    return any;
+}
+
+/* What was counted of a tier, or of all, while nothing was traced. */
+static struct counted_sum counted_of(const struct making *m, uint16_t tier)
+{
+    const struct tierset *t = &m->c->tiers;
+    struct counted_sum sum = {0, 0, 0};
+
+    if (tier == ROW_TOTAL && t->entry != TIER_NONE)
+        tier = t->entry;
+    for (uint16_t i = 0; i < t->n; i++) {
+        const struct counted_sum *one = &m->counted.tier[i];
+        if (!t->tier[i].active || (i != tier && tier != ROW_TOTAL))
+            continue;
+        counted_sum_add(&sum, one);
+    }
+    return sum;
+}
+
+static void fill_counted(const struct making *m, struct snap_row *r, uint16_t tier)
+{
+    struct counted_sum sum = counted_of(m, tier);
+
+    double seconds = m->traced_s + m->s->counted_s;
+
+    r->counted = sum.calls;
+    if (m->s->counted_s > 0)
+        r->rate = (double)(r->est_count + sum.calls) / seconds;
+    if (sum.timed > 0)
+        r->counted_mean_us = (double)sum.us / (double)sum.timed;
+}
+
+static void read_counted(struct making *m)
+{
+    const struct windows *w = &m->c->windows;
+    uint64_t to = w->view == VIEW_PAST ? w->view_to : w->view_sec + w->with_running;
+
+    if (w->view == VIEW_RUN)
+        m->counted = m->c->counted.run;
+    else
+        counted_read(&m->c->counted, w->view_from, to, &m->counted);
+    m->s->counted_s = (double)m->counted.covered_ns / 1e9;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct snap_row *x = a, *y = b;
+    return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->ident, y->ident);
+}
+
+/* ---- what is made only when asked for ---- */
+
+static void add_dist(struct making *m, uint16_t tier, uint16_t ident, const struct figures *f)
+{
+    struct snap_dist *d = &m->s->dist;
+    uint64_t bin[SCALE_BINS] = {0};
+
+    if (!m->look->dist || tier != m->look->tier || ident != m->look->ident)
+        return;
+    *d = (struct snap_dist){.there = true, .tier = tier, .ident_n = ident};
+    d->count = scale_add(&f->hist, bin);
+    if (d->count == 0)
+        return;
+    size_t end = SCALE_BINS;
+    while (bin[d->low] == 0)
+        d->low++;
+    while (bin[end - 1] == 0)
+        end--;
+    d->n = end - d->low;
+    d->bin = memcpy(snapshot_take(m->s, d->n * sizeof *bin), bin + d->low, d->n * sizeof *bin);
+}
+
+/* The seconds of the trends in which nothing was traced. */
+static void find_blind(struct making *m)
+{
+    const struct windows *w = &m->c->windows;
+
+    for (uint64_t i = 0; i < SNAP_TREND; i++) {
+        uint64_t s = m->c->trend.end_s + i, from = w->start_ns + (s - SNAP_TREND) * CLOCK_SEC_NS;
+        m->blind[i] = s >= SNAP_TREND &&
+                      gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
+    }
+}
+
+static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint16_t ident)
+{
+    if (!m->look->trends)
+        return;
+    float *rate = snapshot_take(m->s, 2 * SNAP_TREND * sizeof *rate);
+    trend_copy(&m->c->trend, tier, ident, rate, rate + SNAP_TREND);
+    for (size_t i = 0; i < SNAP_TREND; i++)
+        if (m->blind[i])
+            rate[i] = NAN;
+    r->trend_rate = rate;
+    r->trend_p99_us = rate + SNAP_TREND;
+}
+
+static void add_tier(struct making *m, uint16_t tier, uint16_t number, const char *name)
+{
+    size_t total = m->n;
+    double all_ns = 0;
+
+    new_row(m);
+    figures_clear(&m->sum);
+    for (uint16_t i = 0; i < m->idents; i++) {
+        all_ns += m->requests_ns[i];
+        if (!read_one(m, tier, i))
+            continue;
+        figures_merge(&m->sum, &m->one);
+        if (!m->c->tiers.has_identity)
+            continue;
+        struct snap_row *r = new_row(m);
+        r->tier = number;
+        r->tier_name = name;
+        r->ident = m->ident_name[i];
+        r->ident_n = i;
+        add_dist(m, number, i, &m->one);
+        add_trend(m, r, tier, i);
+        fill(m, r, &m->one, m->requests_ns[i], *oldest_at(m, tier, i));
+    }
+    qsort(m->row + total + 1, m->n - total - 1, sizeof *m->row, by_count);
+    struct snap_row *r = &m->row[total];
+    r->tier = number;
+    r->tier_name = name;
+    r->ident_n = IDENT_ALL;
+    add_dist(m, number, IDENT_ALL, &m->sum);
+    add_trend(m, r, tier, IDENT_ALL);
+    r->note = tier < TIER_MAX && m->c->note[tier] ? snapshot_keep(m->s, m->c->note[tier]) : NULL;
+    fill(m, r, &m->sum, all_ns, *oldest_at(m, tier, m->idents));
+    fill_counted(m, r, tier);
+}
+
+static void name_identities(struct making *m)
+{
+    const struct core *c = m->c;
+
+    m->ident_name = snapshot_take(m->s, m->idents * sizeof *m->ident_name);
+    for (size_t i = 0; i < m->idents; i++)
+        m->ident_name[i] = i == IDENT_UNDEFINED ? "undefined"
+                           : i == IDENT_OTHER
+                               ? "<other>"
+                               : snapshot_keep(m->s, intern_str(c->names, c->idents.name[i]));
+}
+
+static void sum_requests(struct making *m)
+{
+    const struct core *c = m->c;
+
+    for (uint16_t i = 0; i < m->idents && c->tiers.entry != TIER_NONE; i++)
+        if (read_one(m, ROW_TOTAL, i))
+            m->requests_ns[i] = m->one.hist.sum_ns;
+}
+
+static void add_rows(struct making *m)
+{
+    const struct core *c = m->c;
+
+    figures_init(&m->one);
+    figures_init(&m->sum);
+    m->idents = c->idents.n;
+    m->requests_ns = calloc(m->idents, sizeof *m->requests_ns);
+    m->oldest = calloc((m->idents + 1) * ROW_TIERS, sizeof *m->oldest);
+    if (!m->requests_ns || !m->oldest)
+        abort();
+    name_identities(m);
+    read_counted(m);
+    if (!m->look->end_s) /* what is open now says nothing of then */
+        find_oldest(m);
+    sum_requests(m);
+    for (uint16_t t = 0; t < c->tiers.n; t++)
+        if (c->tiers.tier[t].active)
+            add_tier(m, t, t, snapshot_keep(m->s, c->tiers.tier[t].name));
+    m->total_name = "_total";
+    add_tier(m, ROW_TOTAL, TIER_TOTAL, m->total_name);
+    snapshot_add_open(c, m->s, m->ident_name);
+    m->s->rows = memcpy(snapshot_take(m->s, m->n * sizeof *m->row), m->row, m->n * sizeof *m->row);
+    m->s->n_rows = m->n;
+    free(m->row);
+    free(m->requests_ns);
+    free(m->oldest);
+    figures_release(&m->one);
+    figures_release(&m->sum);
+}
+
+/* ---- all of it ---- */
+
+static void view(struct making *m)
+{
+    struct windows *w = &m->c->windows;
+    const struct look *l = m->look;
+    struct snapshot *s = m->s;
+    uint64_t covered_ns, length = l->length_s ? l->length_s : window_ns(l->window) / CLOCK_SEC_NS;
+
+    s->time.oldest_s = past_oldest_s(w);
+    s->time.now_s = w->sec;
+    s->time.past = l->end_s != 0;
+    s->time.asked_s = l->length_s;
+    s->time.to_s = w->sec;
+    if (l->end_s) {
+        s->time.from_s = l->end_s > length ? l->end_s - length : 0;
+        s->time.to_s = l->end_s;
+        covered_ns = windows_view_past(w, &s->time.from_s, &s->time.to_s);
+    } else {
+        covered_ns = l->length_s ? windows_view_last(w, length) : windows_view(w, l->window);
+        uint64_t covered_s = covered_ns / CLOCK_SEC_NS;
+        s->time.from_s = w->sec > covered_s ? w->sec - covered_s : 0;
+    }
+    s->window = l->window;
+    s->window_s = (double)covered_ns / 1e9;
+}
+
+static void totals(const struct core *c, struct snapshot *s)
+{
+    s->calls.received = c->n.received;
+    s->calls.aggregated = c->n.aggregated;
+    s->calls.open = c->n.open;
+    s->calls.expired = c->n.expired;
+    s->calls.unattributed = c->n.unattributed;
+    s->requests.started = c->r.started;
+    s->requests.finished = c->r.finished;
+    s->requests.open = c->r.open;
+    s->requests.expired = c->r.expired;
+    s->odd.identities_folded = c->idents.folded;
+    s->odd.pids_full = c->odd.pids_full;
+    s->odd.requests_full = c->odd.requests_full;
+    s->odd.bad_events = c->odd.bad_events;
+    s->odd.late = c->odd.late;
+    s->odd.orphan_returns = c->odd.orphan_returns;
+}
+
+struct snapshot *core_look(struct core *c, const struct look *l, uint64_t wall_of_now_ns)
+{
+    struct snapshot *s = calloc(1, sizeof *s);
+    if (!s)
+        abort();
+    struct making m = {.c = c, .s = s, .look = l};
+
+    core_advance(c, c->now_ns);
+    view(&m);
+    m.traced_s = snapshot_add_gaps(c, s, wall_of_now_ns);
+    uint64_t history_ns = c->windows.now_ns - c->windows.start_ns;
+    s->time.zero_wall_ns = wall_of_now_ns > history_ns ? wall_of_now_ns - history_ns : 0;
+    s->wall_ns = wall_of_now_ns;
+    s->elapsed_s = (double)(c->windows.now_ns - c->windows.zero_ns) / 1e9;
+    s->lean = c->tiers.returns == RETURNS_LEAN;
+    s->has_entry = c->tiers.entry != TIER_NONE;
+    s->has_identity = c->tiers.has_identity;
+    s->sample = s->sample_asked = 1;
+    totals(c, s);
+    if (l->trends)
+        trend_make(&c->trend, &c->windows, l->end_s ? s->time.to_s : c->windows.sec,
+                   c->tiers.entry == TIER_NONE);
+    if (l->trends)
+        find_blind(&m);
+    add_rows(&m);
+    snapshot_add_slow(c, s, 0, wall_of_now_ns);
+    snapshot_add_heat(c, s, l);
+    snapshot_add_kept(c, s, wall_of_now_ns);
+    return s;
+}
+
+struct snapshot *core_snapshot(struct core *c, enum window w, uint64_t wall_of_now_ns)
+{
+    struct look l = {.window = w};
+    return core_look(c, &l, wall_of_now_ns);
+}

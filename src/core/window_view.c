@@ -1,0 +1,162 @@
+/* Reading a window: closed slots summed into the rows' `win`, moved on from second to second. */
+#include <kprof/base/clock.h>
+#include <kprof/core/window.h>
+
+#include <kprof/core/pack.h>
+#include <kprof/core/past.h>
+#include <string.h>
+
+/* The coarsest level a window of that length is made of: its far edge moves in steps of that. */
+static int level_of(uint64_t seconds)
+{
+    return seconds <= 60 ? 0 : seconds <= 300 ? 1 : seconds <= 1800 ? 2 : 3;
+}
+
+static void slot_add(struct windows *w, const struct slot *s, uint64_t ends_s, enum pack_what what)
+{
+    const uint8_t *p = s->block, *end = p ? p + s->bytes : NULL;
+    uint32_t row;
+
+    while (p < end && pack_peek(p, end, &row))
+        p = pack_add(p, end, windows_wants(w, row, ends_s) ? &w->row[row]->win : NULL, what);
+}
+
+/* Adds the seconds [from, to), each time by the coarsest slot that begins there and ends in time;
+ * returns how many of them there were. */
+static uint64_t range_add(struct windows *w, int coarsest, uint64_t from, uint64_t to,
+                          enum pack_what what)
+{
+    uint64_t covered = 0;
+
+    for (uint64_t t = from; t < to;) {
+        const struct slot *s = NULL;
+        int l = coarsest;
+        for (; l >= 0; l--)
+            if (t % windows_level_s(l) == 0 && t + windows_level_s(l) <= to &&
+                (s = windows_slot(w, l, t)))
+                break;
+        if (!s) {
+            t++;
+            continue;
+        }
+        slot_add(w, s, t + windows_level_s(l), what);
+        covered += windows_level_s(l);
+        t += windows_level_s(l);
+    }
+    return covered;
+}
+
+static void scalars_clear(struct figures *f)
+{
+    f->hist.count = f->hist.max_ns = f->hist.clipped = 0;
+    f->hist.min_ns = UINT64_MAX;
+    f->hist.sum_ns = f->hist.sumsq_ns = 0;
+    memset(&f->tally, 0, sizeof f->tally);
+}
+
+/* Moves the view on: buckets are added and taken away; scalars, of which least and greatest cannot
+ * be taken away, are summed anew. False: something is missing. */
+static bool view_move(struct windows *w, int coarsest, uint64_t from)
+{
+    uint64_t was_from = w->view_from, was_to = w->view_sec;
+
+    if (from < was_from || from > was_to ||
+        range_add(w, coarsest, was_to, w->sec, PACK_BUCKETS) != w->sec - was_to ||
+        range_add(w, coarsest, was_from, from, PACK_TAKE) != from - was_from)
+        return false;
+    for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
+        if (w->row[i])
+            scalars_clear(&w->row[i]->win);
+    w->view_covered_s = range_add(w, coarsest, from, w->sec, PACK_SCALARS);
+    return true;
+}
+
+static void view_clear(struct windows *w)
+{
+    for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
+        if (w->row[i])
+            figures_clear(&w->row[i]->win);
+}
+
+static uint64_t running_ns(const struct windows *w)
+{
+    return w->now_ns - w->start_ns - w->sec * CLOCK_SEC_NS;
+}
+
+uint64_t windows_view_last(struct windows *w, uint64_t seconds)
+{
+    int coarsest = level_of(seconds);
+    uint64_t step = windows_level_s(coarsest);
+    uint64_t most = seconds <= 1 ? 1 : seconds - 1; /* the running second is one of them */
+    uint64_t from = w->sec > most ? w->sec - most : 0;
+
+    from = (from + step - 1) / step * step;
+    w->with_running = seconds > 1;
+    if (!w->view_valid || w->view != VIEW_LAST || w->view_asked_s != seconds ||
+        (w->view_sec != w->sec && !view_move(w, coarsest, from))) {
+        view_clear(w);
+        w->view_covered_s = range_add(w, coarsest, from, w->sec, PACK_ALL);
+    }
+    w->view = VIEW_LAST;
+    w->view_asked_s = seconds;
+    w->view_from = from;
+    w->view_sec = w->sec;
+    w->view_valid = true;
+    return w->view_covered_s * CLOCK_SEC_NS + (w->with_running ? running_ns(w) : 0);
+}
+
+uint64_t windows_view(struct windows *w, enum window which)
+{
+    if (which != WINDOW_RUN)
+        return windows_view_last(w, window_ns(which) / CLOCK_SEC_NS);
+    w->view = VIEW_RUN;
+    w->with_running = true;
+    w->view_valid = false;
+    return w->now_ns - w->zero_ns;
+}
+
+uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
+{
+    struct past past;
+    const struct slot *s;
+    uint64_t begins, ends;
+
+    if (w->view_valid && w->view == VIEW_PAST && w->view_asked_s == *from_s &&
+        w->view_sec == *to_s) {
+        *from_s = w->view_from;
+        *to_s = w->view_to;
+        return w->view_covered_s * CLOCK_SEC_NS;
+    }
+    w->view = VIEW_PAST;
+    w->view_valid = true;
+    w->with_running = false;
+    w->view_asked_s = *from_s;
+    w->view_sec = *to_s;
+    w->view_covered_s = 0;
+    view_clear(w);
+    past_begin(&past, w, *from_s, *to_s);
+    while ((s = past_next(&past, &begins, &ends))) {
+        slot_add(w, s, ends, PACK_ALL);
+        *from_s = begins < *from_s ? begins : *from_s;
+        *to_s = ends > *to_s ? ends : *to_s;
+        w->view_covered_s += ends - begins;
+    }
+    w->view_from = *from_s;
+    w->view_to = *to_s;
+    return w->view_covered_s * CLOCK_SEC_NS;
+}
+
+void windows_span(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns)
+{
+    uint64_t to_s = w->view == VIEW_PAST ? w->view_to : w->view_sec;
+
+    *from_ns = w->view == VIEW_RUN ? w->zero_ns : w->start_ns + w->view_from * CLOCK_SEC_NS;
+    *to_ns = w->with_running ? w->now_ns : w->start_ns + to_s * CLOCK_SEC_NS;
+}
+
+void windows_read(const struct windows *w, const struct row *r, struct figures *into)
+{
+    figures_merge(into, w->view == VIEW_RUN ? &r->run : &r->win);
+    if (w->with_running)
+        figures_merge(into, &r->cur);
+}

@@ -1,0 +1,352 @@
+/* The agent's way onto the target and off it: session_impl.h. */
+#include "session_impl.h"
+
+#include <kprof/base/clock.h>
+#include <kprof/erl/conn.h>
+#include <kprof/erl/enc.h>
+#include <kprof/erl/term.h>
+#include <kprof/trace/query.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEAVING_NS UINT64_C(10000000000)
+#define LEAVING_US 200000
+#define LEFT_MS    8000
+
+/* Runs on the target, in a process that has none of our code. The name is the claim to the slot:
+ * registering it is atomic, so two that come at once do not load into each other's modules. A slot
+ * that is being emptied is not taken: its keeper's module goes last. */
+static const char install_text[] =
+    "fun(Slot, Keeper, Modules, Opts) ->"
+    "  Names = [M || {M, _} <- Modules],"
+    "  Unload = fun(M) -> code:purge(M), code:delete(M), code:purge(M) end,"
+    "  Load = fun({M, Beam}, ok) ->"
+    "               case code:load_binary(M, [], Beam) of {module, M} -> ok; Why -> {load, M, Why} "
+    "end;"
+    "            (_, No) -> No end,"
+    "  case (catch erlang:register(Slot, self())) =:= true andalso"
+    "       [M || M <- Names, erlang:module_loaded(M) orelse erlang:whereis(M) =/= undefined] of"
+    "    [] ->"
+    "      R = case lists:foldl(Load, ok, Modules) of ok -> (catch Keeper:start(Opts)); No -> No "
+    "end,"
+    "      is_tuple(R) andalso element(1, R) =:= ok orelse lists:foreach(Unload, "
+    "lists:reverse(Names)),"
+    "      R;"
+    "    _ -> taken"
+    "  end "
+    "end.";
+
+/* The agent unloads itself; this waits for it. */
+static const char left_text[] =
+    "fun(Names, Ms) ->"
+    "  Loaded = fun() -> length([M || M <- Names, erlang:module_loaded(M)]) end,"
+    "  Alive = fun() -> length([M || M <- Names, erlang:whereis(M) =/= undefined]) end,"
+    "  (fun Again(Left) ->"
+    "     case {Loaded(), Alive()} of"
+    "       {0, 0} -> {0, 0};"
+    "       Some when Left =< 0 -> Some;"
+    "       _ -> receive after 5 -> Again(Left - 5) end "
+    "     end "
+    "   end)(Ms) "
+    "end.";
+
+static void answer_text(const struct buf *a, struct buf *out)
+{
+    struct etf c;
+    etf_init(&c, a->data, a->len);
+    buf_clear(out);
+    if (!term_print(&c, out, 240))
+        buf_adds(out, "(unreadable)");
+}
+
+/* One step of making a fun: calls M:F with the arguments, and leaves the term behind `tag` in out.
+ */
+static int step(struct session *s, const char *mod, const char *fun, const char *tag,
+                struct buf *args, struct buf *out, struct err *e)
+{
+    struct buf answer, text;
+    struct etf c;
+    uint32_t arity;
+    int rc;
+
+    buf_init(&answer, SESSION_ANSWER_BYTES);
+    buf_init(&text, 4096);
+    enc_nil(args);
+    rc = session_rpc(s, mod, fun, args, &answer, s->o.timeout_ms, e);
+    if (rc < 0)
+        goto out;
+    etf_init(&c, answer.data, answer.len);
+    rc = -1;
+    if (etf_tuple(&c, &arity) && arity >= 2 && etf_is_atom(&c, tag)) {
+        const uint8_t *from = c.p;
+        if (etf_skip(&c)) {
+            buf_clear(out);
+            buf_add(out, from, (size_t)(c.p - from));
+            rc = 0;
+            goto out;
+        }
+    }
+    answer_text(&answer, &text);
+    err_set(e, "cannot load the agent on %s: %s:%s there answered %.300s", s->o.node, mod, fun,
+            text.data);
+out:
+    buf_release(&answer);
+    buf_release(&text);
+    buf_clear(args);
+    return rc;
+}
+
+/* Makes a fun of Erlang text on the target, and calls it. args: an encoded list. */
+static int call_text(struct session *s, const char *fun_text, const struct buf *args,
+                     struct buf *answer, int timeout_ms, struct err *e)
+{
+    struct buf in, out;
+    size_t n = strlen(fun_text);
+    int rc = -1;
+
+    buf_init(&in, SESSION_ANSWER_BYTES);
+    buf_init(&out, SESSION_ANSWER_BYTES);
+    enc_list(&in, 1);
+    enc_list(&in, (uint32_t)n);
+    for (size_t i = 0; i < n; i++)
+        enc_u64(&in, (unsigned char)fun_text[i]);
+    enc_nil(&in);
+    if (step(s, "erl_scan", "string", "ok", &in, &out, e) < 0)
+        goto out;
+    enc_list(&in, 1);
+    buf_add(&in, out.data, out.len);
+    if (step(s, "erl_parse", "parse_exprs", "ok", &in, &out, e) < 0)
+        goto out;
+    enc_list(&in, 2);
+    buf_add(&in, out.data, out.len);
+    enc_nil(&in); /* no bindings */
+    if (step(s, "erl_eval", "exprs", "value", &in, &out, e) < 0)
+        goto out;
+    enc_list(&in, 2);
+    buf_add(&in, out.data, out.len);
+    buf_add(&in, args->data, args->len);
+    enc_nil(&in);
+    rc = session_rpc(s, "erlang", "apply", &in, answer, timeout_ms, e);
+out:
+    buf_release(&in);
+    buf_release(&out);
+    return rc;
+}
+
+static void read_others(struct etf *c, char *out, size_t cap)
+{
+    uint32_t n;
+
+    if (!etf_list(c, &n))
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = strlen(out);
+        if (len && len + 3 < cap)
+            strcat(out, ", ");
+        len = strlen(out);
+        query_text(c, out + len, cap - len);
+    }
+}
+
+static void read_info(struct etf *c, struct session_info *info)
+{
+    uint32_t pairs;
+    uint64_t u;
+
+    if (!etf_map(c, &pairs))
+        return;
+    for (uint32_t i = 0; i < pairs && !c->bad; i++) {
+        const char *k;
+        size_t n;
+        if (!etf_atom(c, &k, &n))
+            return;
+        struct etf value = *c;
+#define IS(s) (n == sizeof s - 1 && memcmp(k, s, n) == 0)
+        if (IS("otp"))
+            query_text(&value, info->otp, sizeof info->otp);
+        else if (IS("start_time"))
+            etf_i64(&value, &info->start_native);
+        else if (IS("time_unit"))
+            etf_i64(&value, &info->units_per_s);
+        else if (IS("schedulers") && etf_u64(&value, &u))
+            info->schedulers = (uint32_t)u;
+        else if (IS("session"))
+            info->own_session = etf_is_atom(&value, "true");
+        else if (IS("lean"))
+            info->lean = etf_is_atom(&value, "true");
+        else if (IS("elixir"))
+            info->elixir = etf_is_atom(&value, "true");
+        else if (IS("others"))
+            read_others(&value, info->others, sizeof info->others);
+#undef IS
+        etf_skip(c);
+    }
+}
+
+static void start_opts(struct session *s, struct buf *args)
+{
+    enc_map(args, s->o.pause_ms ? 8 : 6);
+    enc_atom(args, "pid");
+    conn_self_pid(s->conn, args);
+    enc_atom(args, "node");
+    enc_atom(args, conn_self(s->conn));
+    enc_atom(args, "who");
+    enc_str(args, s->o.who);
+    enc_atom(args, "force");
+    enc_atom(args, s->o.force ? "true" : "false");
+    enc_atom(args, "key");
+    enc_binary(args, s->key, sizeof s->key);
+    enc_atom(args, "epoch");
+    enc_u64(args, s->o.epoch);
+    if (s->o.pause_ms) {
+        enc_atom(args, "pause_ms");
+        enc_u64(args, s->o.pause_ms);
+        enc_atom(args, "end_ms");
+        enc_u64(args, (uint64_t)s->o.pause_ms * 6);
+    }
+}
+
+static void take_slot(struct session *s, unsigned slot)
+{
+    agent_modules_release(s->module, s->modules);
+    s->modules = agent_modules(slot, s->module);
+    s->slot = slot;
+}
+
+static void install_args(struct session *s, struct buf *args)
+{
+    char name[64];
+
+    enc_list(args, 4);
+    snprintf(name, sizeof name, "kprof_slot_%02u", s->slot);
+    enc_atom(args, name);
+    snprintf(name, sizeof name, "kprof_keeper_%02u", s->slot);
+    enc_atom(args, name);
+    enc_list(args, (uint32_t)s->modules);
+    for (size_t i = 0; i < s->modules; i++) {
+        enc_tuple(args, 2);
+        enc_atom(args, s->module[i].name);
+        enc_binary(args, s->module[i].bytes, s->module[i].len);
+    }
+    enc_nil(args);
+    start_opts(s, args);
+    enc_nil(args);
+}
+
+enum installed { INSTALLED, INSTALL_FAILED, INSTALL_TAKEN, INSTALL_LEAVING };
+
+static enum installed refused(struct session *s, struct etf *c, struct err *e)
+{
+    bool leaving = etf_is_atom(c, "leaving");
+    char why[400] = "";
+
+    if (leaving || etf_skip(c))
+        query_text(c, why, sizeof why);
+    err_set(e, "cannot trace on %s: %s", s->o.node, why);
+    return leaving ? INSTALL_LEAVING : INSTALL_FAILED;
+}
+
+static enum installed read_installed(struct session *s, const struct buf *answer,
+                                     struct session_info *info, struct err *e)
+{
+    enum installed got = INSTALL_FAILED;
+    struct buf text;
+    struct etf c;
+    uint32_t arity;
+
+    etf_init(&c, answer->data, answer->len);
+    if (etf_is_atom(&c, "taken"))
+        return INSTALL_TAKEN;
+    buf_init(&text, 4096);
+    answer_text(answer, &text);
+    if (!etf_tuple(&c, &arity) || arity != 3) {
+        err_set(e, "cannot start the agent on %s: %s", s->o.node, text.data);
+    } else if (etf_is_atom(&c, "ok")) {
+        const uint8_t *from = c.p;
+        if (etf_skip(&c)) {
+            buf_clear(&s->keeper);
+            buf_add(&s->keeper, from, (size_t)(c.p - from));
+            read_info(&c, info);
+            got = INSTALLED;
+        }
+    } else if (etf_is_atom(&c, "error")) {
+        got = refused(s, &c, e);
+    } else if (etf_is_atom(&c, "load")) {
+        err_set(e,
+                "cannot load the agent on %s: %s; it was compiled for another Erlang: build "
+                "kprof-top with an OTP no newer than the node's",
+                s->o.node, text.data);
+    } else {
+        err_set(e, "cannot start the agent on %s: %s", s->o.node, text.data);
+    }
+    buf_release(&text);
+    return got;
+}
+
+static enum installed install(struct session *s, struct session_info *info, struct err *e)
+{
+    struct buf args, answer;
+    enum installed got = INSTALL_FAILED;
+
+    buf_init(&args, 0);
+    buf_init(&answer, SESSION_ANSWER_BYTES);
+    install_args(s, &args);
+    if (call_text(s, install_text, &args, &answer, s->o.timeout_ms, e) == 0)
+        got = read_installed(s, &answer, info, e);
+    buf_release(&args);
+    buf_release(&answer);
+    return got;
+}
+
+int session_load(struct session *s, struct session_info *info, struct err *e)
+{
+    uint64_t until = clock_mono_ns() + LEAVING_NS;
+    unsigned slot = 0; /* the first that is free: names of slots are atoms there for ever */
+
+    while (slot < AGENT_SLOTS) {
+        take_slot(s, slot);
+        switch (install(s, info, e)) {
+        case INSTALLED:
+            return 0;
+        case INSTALL_FAILED:
+            return -1;
+        case INSTALL_LEAVING:
+            if (clock_mono_ns() > until)
+                return -1;
+            usleep(LEAVING_US);
+            break;
+        case INSTALL_TAKEN:
+            slot++;
+            break;
+        }
+    }
+    return err_set(e,
+                   "cannot load the agent on %s: all %d slots are taken; is something left from "
+                   "earlier runs?",
+                   s->o.node, AGENT_SLOTS);
+}
+
+void session_left(struct session *s, struct session_receipt *r)
+{
+    struct buf args, answer;
+    struct err ignored;
+    struct etf c;
+    uint32_t arity;
+
+    buf_init(&args, 0);
+    buf_init(&answer, SESSION_ANSWER_BYTES);
+    enc_list(&args, 2);
+    enc_list(&args, (uint32_t)s->modules);
+    for (size_t i = 0; i < s->modules; i++)
+        enc_atom(&args, s->module[i].name);
+    enc_nil(&args);
+    enc_u64(&args, LEFT_MS);
+    enc_nil(&args);
+    r->asked = call_text(s, left_text, &args, &answer, LEFT_MS + s->o.timeout_ms, &ignored) == 0;
+    etf_init(&c, answer.data, answer.len);
+    r->asked = r->asked && etf_tuple(&c, &arity) && arity == 2 && etf_u64(&c, &r->modules) &&
+               etf_u64(&c, &r->processes);
+    buf_release(&args);
+    buf_release(&answer);
+}

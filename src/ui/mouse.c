@@ -1,0 +1,66 @@
+#include <kprof/ui/state.h>
+
+enum { WHEEL_LINES = 3 };
+
+static struct intent key_times(struct ui *u, int key, int n, const struct snapshot *s)
+{
+    struct intent in = {.kind = INTENT_NONE};
+    for (int i = 0; i < n; i++) {
+        in = ui_key(u, key, s);
+    }
+    return in;
+}
+
+static struct scroll *list_of(struct ui *u)
+{
+    if (u->mode == MODE_MENU) {
+        return &u->menu.at;
+    }
+    return u->mode == MODE_SCREEN && u->screen->list ? u->screen->list(u) : NULL;
+}
+
+/* By the keys that would do it: whatever else moving means on that screen happens, too. */
+static void go_to(struct ui *u, struct scroll *l, size_t line, const struct snapshot *s)
+{
+    for (size_t before = SIZE_MAX; l->sel != line && l->sel != before;) {
+        before = l->sel;
+        ui_key(u, line > l->sel ? KEY_DOWN_ : KEY_UP_, s);
+    }
+}
+
+static struct intent click(struct ui *u, const struct mouse *m, const struct snapshot *s)
+{
+    struct intent redraw = {.kind = INTENT_REDRAW};
+    if (m->row == u->bar_row) {
+        int key = bar_key_at(u->cols, ui_bar_context(u), m->col);
+        return key ? ui_key(u, key, s) : redraw;
+    }
+    if (u->mode == MODE_ASK || u->mode == MODE_PROMPT) {
+        return redraw; /* what is being typed or asked stays */
+    }
+    if (u->mode == MODE_SCREEN && u->screen->on_click &&
+        u->screen->on_click(u, m->row, m->col, s)) {
+        return m->kind == MOUSE_DOUBLE && u->screen->list == NULL ? ui_key(u, '\n', s) : redraw;
+    }
+    struct scroll *l = list_of(u);
+    size_t line = l ? scroll_line_at(l, m->row) : SIZE_MAX;
+    if (line == SIZE_MAX) {
+        return redraw;
+    }
+    go_to(u, l, line, s);
+    return m->kind == MOUSE_DOUBLE && l->sel == line ? ui_key(u, '\n', s) : redraw;
+}
+
+struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s)
+{
+    switch (m->kind) {
+    case MOUSE_WHEEL_UP:
+        return key_times(u, KEY_UP_, WHEEL_LINES, s);
+    case MOUSE_WHEEL_DOWN:
+        return key_times(u, KEY_DOWN_, WHEEL_LINES, s);
+    case MOUSE_CLICK:
+    case MOUSE_DOUBLE:
+        break;
+    }
+    return click(u, m, s);
+}

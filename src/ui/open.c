@@ -1,0 +1,137 @@
+/* Open calls, the oldest first, and where the selected one's process is. */
+#include <kprof/ui/figure.h>
+#include <kprof/ui/state.h>
+#include <stdio.h>
+#include <string.h>
+
+static void find_selection(struct open_state *t, const struct snapshot *s)
+{
+    for (size_t i = 0; t->pid && i < s->n_open; i++) {
+        if (s->open[i].pid == t->pid && s->open[i].start_ns == t->start_ns) {
+            t->at.sel = i;
+            return;
+        }
+    }
+    t->pid = 0; /* it has ended */
+    t->at.sel = t->at.sel < s->n_open ? t->at.sel : 0;
+}
+
+static void select_call(struct open_state *t, const struct snap_open *o)
+{
+    t->pid = o ? o->pid : 0;
+    t->start_ns = o ? o->start_ns : 0;
+}
+
+static void draw_open(struct canvas *c, int row, struct rect a, const struct snap_open *o)
+{
+    char text[FIGURE_BYTES];
+    int name = a.cols < 48 ? 8 : a.cols < 60 ? 12 : 20;
+    figure_us(o->age_us, text);
+    canvas_right(c, row, a.col, 8, o->age_us >= 1e7 ? STYLE_BAD : STYLE_WARN, text);
+    canvas_text(c, row, a.col + 9, name, STYLE_BOLD, o->tier_name);
+    canvas_text(c, row, a.col + 10 + name, name, STYLE_NORMAL, o->ident);
+    snapshot_pid(o->pid, text);
+    int col = a.col + 11 + 2 * name;
+    col += canvas_text(c, row, col, a.col + a.cols - col, STYLE_NORMAL, text) + 1;
+    if (o->who && col < a.col + a.cols) {
+        canvas_text(c, row, col, a.col + a.cols - col, STYLE_NORMAL, o->who);
+    }
+}
+
+static void draw_stack(const struct open_state *t, struct canvas *c, struct rect a)
+{
+    char pid[FIGURE_BYTES];
+    const char *line = t->lines;
+    snapshot_pid(t->stack, pid);
+    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
+    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s %s", pid,
+                 t->asked  ? "is asked ..."
+                 : t->dead ? "is dead"
+                           : "is now in (innermost first; Enter asks again)");
+    for (int i = 1; i < a.rows && *line; i++) {
+        char one[256];
+        int n = (int)strcspn(line, "\n");
+        snprintf(one, sizeof one, "%.*s", n, line);
+        canvas_text(c, a.row + i, a.col + 2, a.cols - 2, STYLE_NORMAL, one);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+{
+    struct open_state *t = &u->open;
+    size_t n = s ? s->n_open : 0;
+    struct rect list = a, stack = a;
+    stack.rows = t->stack && a.rows >= 6 ? a.rows / 2 : 0;
+    list.rows -= stack.rows;
+    stack.row += list.rows;
+    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
+    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "OPEN FOR  TIER, IDENTITY, PROCESS (%zu%s)",
+                 n, n == SNAP_OPEN ? ", the oldest" : "");
+    if (n == 0 && a.rows > 1) {
+        canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, "No call is open.");
+    } else if (n > 0) {
+        find_selection(t, s);
+        int lines = list.rows > 1 ? list.rows - 1 : 0;
+        scroll_fit(&t->at, n, (size_t)lines);
+        t->at.row = list.row + 1;
+        for (int i = 0; i < lines && t->at.top + (size_t)i < n; i++) {
+            size_t at = t->at.top + (size_t)i;
+            draw_open(c, list.row + 1 + i, list, &s->open[at]);
+            if (at == t->at.sel) {
+                canvas_style(c, list.row + 1 + i, list.col, list.cols, STYLE_SELECT);
+            }
+        }
+    }
+    if (stack.rows) {
+        draw_stack(t, c, stack);
+    }
+}
+
+static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
+                   struct intent *out)
+{
+    (void)key;
+    struct open_state *t = &u->open;
+    if (!s || !s->n_open) {
+        return false;
+    }
+    find_selection(t, s);
+    if (act == ACT_OPEN) {
+        t->stack = s->open[t->at.sel].pid;
+        select_call(t, &s->open[t->at.sel]);
+        t->asked = true;
+        t->lines[0] = 0;
+        *out = (struct intent){.kind = INTENT_STACK, .pid = t->stack};
+        return true;
+    }
+    if (!scroll_key(&t->at, act, s->n_open)) {
+        return false;
+    }
+    select_call(t, t->at.sel == 0 ? NULL : &s->open[t->at.sel]);
+    return true;
+}
+
+void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead)
+{
+    if (pid != u->open.stack) {
+        return; /* another was asked after since */
+    }
+    u->open.asked = false;
+    u->open.dead = dead;
+    snprintf(u->open.lines, sizeof u->open.lines, "%s", lines);
+}
+
+static struct scroll *list(struct ui *u)
+{
+    return &u->open.at;
+}
+
+const struct screen_ops screen_open = {
+    .name = "open",
+    .key = 'O',
+    .context = CTX_OPEN,
+    .draw = draw,
+    .on_key = on_key,
+    .list = list,
+};

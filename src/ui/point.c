@@ -1,0 +1,391 @@
+/* The screen on which a part of a captured call is pointed at. */
+#include <kprof/ui/rule.h>
+#include <kprof/ui/state.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDE_COLS 72 /* from here on the preview is beside the tree, else below */
+
+static const struct shape_set *set_of(const struct ui *u)
+{
+    return u->point.got.set;
+}
+
+static uint32_t node_of(const struct ui *u)
+{
+    return set_of(u)->call[u->point.call] + (uint32_t)u->point.at.sel;
+}
+
+static uint32_t call_nodes(const struct ui *u)
+{
+    return shape_call_end(set_of(u), u->point.call) - set_of(u)->call[u->point.call];
+}
+
+void ui_set_capture(struct ui *u, struct capture *c)
+{
+    if (u->screen != &screen_point)
+        return;
+    shape_free(u->point.got.set);
+    u->point.got = *c;
+    c->set = NULL;
+    u->point.call = u->point.prefix = 0;
+    u->point.at = (struct scroll){0};
+}
+
+void point_open(struct ui *u, uint16_t tier, struct intent *out)
+{
+    shape_free(u->point.got.set);
+    memset(&u->point, 0, sizeof u->point);
+    u->point.tier = tier;
+    u->point.got.state = CAPTURE_RUNNING;
+    u->screen = &screen_point;
+    *out = (struct intent){.kind = INTENT_POINT, .tier = tier};
+}
+
+/* --- the tree --- */
+
+static void label(const struct shape_set *s, const struct shape_node *n, char *out, size_t cap)
+{
+    switch (n->step) {
+    case SHAPE_ARG:
+        snprintf(out, cap, "arg %u", n->nth);
+        break;
+    case SHAPE_ELEMENT:
+    case SHAPE_NTH:
+        snprintf(out, cap, "%u", n->nth);
+        break;
+    case SHAPE_KEY:
+    case SHAPE_LONG_KEY:
+        snprintf(out, cap, "%.60s =>", shape_str(s, n->key));
+        break;
+    }
+}
+
+static const char *inner_name(enum shape_kind k)
+{
+    return k == SHAPE_TUPLE ? "tuple" : k == SHAPE_LIST ? "list" : "map";
+}
+
+static void value_text(const struct shape_set *s, const struct shape_node *n, char *out, size_t cap)
+{
+    const char *text = shape_str(s, n->text);
+
+    switch (n->kind) {
+    case SHAPE_TUPLE:
+    case SHAPE_LIST:
+    case SHAPE_MAP:
+        if (n->parts < n->size)
+            snprintf(out, cap, "%s of %llu (%u here)", inner_name(n->kind),
+                     (unsigned long long)n->size, n->parts);
+        else
+            snprintf(out, cap, "%s of %u", inner_name(n->kind), n->parts);
+        break;
+    case SHAPE_PROCESS:
+        snprintf(out, cap, "%s  %s", text, shape_str(s, n->other_name));
+        break;
+    case SHAPE_BINARY:
+    case SHAPE_STRING:
+    case SHAPE_VALUE:
+        snprintf(out, cap, "%s", text);
+        break;
+    }
+}
+
+static void draw_node(struct canvas *c, int row, struct rect a, const struct shape_set *s,
+                      uint32_t i, bool selected)
+{
+    const struct shape_node *n = &s->node[i];
+    char text[400];
+    int indent = (int)n->depth * 2, most = a.cols / 2;
+    int col = a.col + 1 + (indent < most ? indent : most), end = a.col + a.cols;
+
+    label(s, n, text, sizeof text);
+    col += canvas_text(c, row, col, end - col, STYLE_DIM, text) + 1;
+    value_text(s, n, text, sizeof text);
+    canvas_text(c, row, col, end - col, n->text.len ? STYLE_NORMAL : STYLE_DIM, text);
+    if (selected)
+        canvas_style(c, row, a.col, a.cols, STYLE_SELECT);
+}
+
+static void draw_tree(struct ui *u, struct canvas *c, struct rect a)
+{
+    const struct shape_set *s = set_of(u);
+    uint32_t first = s->call[u->point.call], n = call_nodes(u);
+
+    scroll_fit(&u->point.at, n, (size_t)a.rows);
+    u->point.at.row = a.row;
+    for (int i = 0; i < a.rows && u->point.at.top + (size_t)i < n; i++) {
+        size_t at = u->point.at.top + (size_t)i;
+        draw_node(c, a.row + i, a, s, first + (uint32_t)at, at == u->point.at.sel);
+    }
+}
+
+/* --- the preview --- */
+
+static enum style name_style(const struct rule_names *names, const struct rule_name *n)
+{
+    if (!n->known || strcmp(n->name, "undefined") == 0)
+        return STYLE_DIM;
+    return names->mine.known && strcmp(n->name, names->mine.name) == 0 ? STYLE_GOOD : STYLE_NORMAL;
+}
+
+static const char *shown(const struct rule_name *n)
+{
+    return n->known ? n->name : "(cut here, known on the node)";
+}
+
+static void draw_names(struct canvas *c, struct rect a, const struct rule_names *names)
+{
+    int most = (int)names->n <= a.rows ? (int)names->n : a.rows - 1;
+
+    for (int i = 0; i < most; i++) {
+        const struct rule_name *n = &names->of[i];
+        canvas_textf(c, a.row + i, a.col, 5, STYLE_NORMAL, "%4u", n->count);
+        canvas_text(c, a.row + i, a.col + 5, a.cols - 5, name_style(names, n), shown(n));
+    }
+    if (most >= 0 && most < (int)names->n && a.rows > 0)
+        canvas_textf(c, a.row + most, a.col + 5, a.cols - 5, STYLE_DIM, "and %d more",
+                     (int)names->n - most);
+}
+
+/* "create 12, read 6, undefined 2" */
+static void names_line(const struct rule_names *names, char *out, size_t cap)
+{
+    size_t at = 0;
+
+    out[0] = 0;
+    for (uint32_t i = 0; i < names->n && at < cap; i++)
+        at += (size_t)snprintf(out + at, cap - at, "%s%.100s %u", i ? ", " : "",
+                               shown(&names->of[i]), names->of[i].count);
+}
+
+static void draw_preview(struct ui *u, struct canvas *c, struct rect a, bool tall)
+{
+    const struct shape_set *s = set_of(u);
+    struct rule_names names;
+    struct buf rule;
+    char line[800];
+
+    buf_init(&rule, 0);
+    const char *why = rule_write(s, node_of(u), u->point.prefix, u->point.got.function, &rule);
+    rule_names(s, node_of(u), u->point.prefix, &names);
+    struct rect r = a;
+    if (tall) {
+        canvas_text(c, r.row, r.col, r.cols, STYLE_HEAD, "RULE");
+        r.row++;
+        r.rows--;
+    }
+    int keep = tall ? 4 : 1, room = r.rows > keep ? r.rows - keep : r.rows;
+    int used = canvas_wrap(c, r.row, r.col, room, r.cols, why ? STYLE_WARN : STYLE_BOLD,
+                           why ? why : rule.data);
+    r.row += used;
+    r.rows -= used;
+    buf_release(&rule);
+    if (why || r.rows < 1)
+        return;
+    if (!tall) {
+        names_line(&names, line, sizeof line);
+        canvas_wrap(c, r.row, r.col, r.rows, r.cols, STYLE_NORMAL, line);
+        return;
+    }
+    canvas_textf(c, r.row + 1, r.col, r.cols, STYLE_HEAD, "NAMES of these %u calls", s->calls);
+    bool many = names.n >= 8 && names.n * 4 >= s->calls * 3;
+    struct rect list = {r.row + 2, r.col, r.rows - 2 - 3 * many, r.cols};
+    if (list.rows > 0)
+        draw_names(c, list, &names);
+    if (many && list.rows > 0)
+        canvas_wrap(c, r.row + r.rows - 2, r.col, 2, r.cols, STYLE_WARN,
+                    rule_prefix_most(&s->node[node_of(u)])
+                        ? "Nearly each call has its own name: take a prefix (<), or another part."
+                        : "Nearly each call has its own name: point at what comes again.");
+}
+
+/* --- the screen --- */
+
+static void draw_state(const struct ui *u, struct canvas *c, struct rect a)
+{
+    const struct capture *g = &u->point.got;
+    char text[700];
+
+    if (g->state == CAPTURE_FAILED)
+        snprintf(text, sizeof text, "%s: %s", g->function[0] ? g->function : "this tier", g->why);
+    else
+        snprintf(text, sizeof text,
+                 "capturing the arguments of %s: %llu of %d calls (at most 5 s; Esc gives it up)",
+                 g->function[0] ? g->function : "the selected tier", (unsigned long long)g->kept,
+                 SHAPE_CALLS);
+    canvas_wrap(c, a.row, a.col, a.rows, a.cols,
+                g->state == CAPTURE_FAILED ? STYLE_WARN : STYLE_NORMAL, text);
+}
+
+/* What it took is said: a person decides whether to do it again. */
+static void draw_head(const struct ui *u, struct canvas *c, struct rect a)
+{
+    const struct capture *g = &u->point.got;
+    char cost[300];
+
+    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
+    int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, "POINT AT THE NAME") + 2;
+    if (u->message[0])
+        canvas_text(c, a.row + 1, a.col, a.cols, u->message_error ? STYLE_BAD : STYLE_GOOD,
+                    u->message);
+    if (!g->set)
+        return;
+    canvas_textf(c, a.row, col, a.cols - col, STYLE_HEAD, "call %u of %u of %s", u->point.call + 1,
+                 g->set->calls, g->function);
+    if (u->message[0])
+        return;
+    snprintf(cost, sizeof cost,
+             "%llu calls captured in %.1f s%s, %llu ran; arguments were copied, at most 4 KB each",
+             (unsigned long long)g->kept, (double)g->elapsed_us / 1e6,
+             g->rested ? " (tracing rested)" : "", (unsigned long long)g->seen);
+    canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, cost);
+}
+
+static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+{
+    (void)s;
+    draw_head(u, c, a);
+    struct rect body = {a.row + 2, a.col, a.rows - 2, a.cols};
+    if (body.rows < 1)
+        return;
+    if (!set_of(u)) {
+        draw_state(u, c, body);
+        return;
+    }
+    struct rect tree = body, side = body;
+    bool wide = body.cols >= WIDE_COLS;
+    if (wide) {
+        tree.cols = body.cols * 11 / 20;
+        side.col += tree.cols + 2;
+        side.cols -= tree.cols + 2;
+    } else {
+        side.rows = body.rows > 12 ? 6 : body.rows / 2;
+        tree.rows -= side.rows;
+        side.row += tree.rows;
+    }
+    draw_tree(u, c, tree);
+    if (side.rows > 0)
+        draw_preview(u, c, side, wide);
+}
+
+/* --- keys --- */
+
+static void to_call(struct ui *u, int step)
+{
+    const struct shape_set *s = set_of(u);
+    uint32_t to = (u->point.call + s->calls + (uint32_t)step) % s->calls;
+    bool cut;
+    uint32_t alike = shape_alike(s, node_of(u), to, &cut);
+
+    u->point.call = to;
+    u->point.at.sel = alike == SHAPE_NONE ? 0 : alike - s->call[to];
+    if (alike == SHAPE_NONE)
+        u->point.prefix = 0;
+}
+
+static void shift_prefix(struct ui *u, enum action act)
+{
+    const struct shape_set *s = set_of(u);
+    uint32_t most = rule_prefix_most(&s->node[node_of(u)]), *p = &u->point.prefix;
+
+    if (act == ACT_SHORTER || act == ACT_LONGER)
+        *p = rule_prefix_step(s, node_of(u), *p, act == ACT_LONGER ? 1 : -1);
+    else if (act == ACT_LESS)
+        *p = *p == 0 ? most : *p > 1 ? *p - 1 : 1;
+    else
+        *p = *p == 0 || *p >= most ? 0 : *p + 1;
+    if (!most)
+        ui_message(u, "only a binary of two bytes or more has a prefix", true);
+}
+
+static void accept(struct ui *u, bool as_text, struct intent *out)
+{
+    struct buf rule;
+
+    buf_init(&rule, 0);
+    const char *why =
+        rule_write(set_of(u), node_of(u), u->point.prefix, u->point.got.function, &rule);
+    _Static_assert(sizeof u->rule > RULE_BYTES && sizeof out->text > RULE_BYTES, "a rule fits");
+    if (why) {
+        ui_message(u, why, true);
+    } else if (as_text) {
+        dialog_prompt(u, PROMPT_IDENTITY, rule.data);
+    } else {
+        memcpy(u->rule, rule.data, rule.len + 1);
+        out->kind = INTENT_IDENTITY;
+        memcpy(out->text, rule.data, rule.len + 1);
+        u->screen = screen_main();
+    }
+    buf_release(&rule);
+}
+
+static bool in_tree(struct ui *u, enum action act, struct intent *out)
+{
+    size_t before = u->point.at.sel;
+
+    switch (act) {
+    case ACT_NEXT:
+        to_call(u, 1);
+        return true;
+    case ACT_PREVIOUS:
+        to_call(u, -1);
+        return true;
+    case ACT_SHORTER:
+    case ACT_LONGER:
+    case ACT_LESS:
+    case ACT_MORE:
+        shift_prefix(u, act);
+        return true;
+    case ACT_OPEN:
+    case ACT_IDENTITY:
+        accept(u, act == ACT_IDENTITY, out);
+        return true;
+    case ACT_LEFT: {
+        uint32_t up = shape_parent(set_of(u), node_of(u));
+        if (up != SHAPE_NONE)
+            u->point.at.sel = up - set_of(u)->call[u->point.call];
+        break;
+    }
+    case ACT_RIGHT:
+        u->point.at.sel += set_of(u)->node[node_of(u)].parts > 0;
+        break;
+    default:
+        if (!scroll_key(&u->point.at, act, call_nodes(u)))
+            return false;
+    }
+    if (u->point.at.sel != before)
+        u->point.prefix = 0;
+    return true;
+}
+
+static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
+                   struct intent *out)
+{
+    (void)key;
+    (void)s;
+    if (act == ACT_BACK) {
+        u->screen = screen_main();
+        out->kind = u->point.got.state == CAPTURE_RUNNING ? INTENT_POINT_END : INTENT_REDRAW;
+        return true;
+    }
+    if (act == ACT_AGAIN) {
+        point_open(u, u->point.tier, out);
+        return true;
+    }
+    return set_of(u) && in_tree(u, act, out);
+}
+
+static struct scroll *list(struct ui *u)
+{
+    return &u->point.at;
+}
+
+const struct screen_ops screen_point = {
+    .name = "point",
+    .context = CTX_POINT,
+    .whole = true,
+    .draw = draw,
+    .on_key = on_key,
+    .list = list,
+};

@@ -1,0 +1,210 @@
+%% Whoever of the agent is killed, in whatever order: afterwards the node is as before. And who comes next waits for it.
+-module(agent_kill_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    until/2, start_keeper/3, reaped/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1,
+    run_forever/2, stop_workers/1, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0,
+    other_owner/2, isolated/1
+]).
+
+tests() ->
+    [
+        {relay_killed, fun relay_killed/1},
+        {keeper_killed, fun keeper_killed/1},
+        {pacer_killed, fun pacer_killed/1},
+        {kprof_top_killed, fun kprof_top_killed/1},
+        {two_of_them_killed, fun two_of_them_killed/1},
+        {warden_killed, fun warden_killed/1},
+        {next_one_waits, fun next_one_waits/1},
+        {what_another_has_begun_to_load_stays, fun what_another_has_begun_to_load_stays/1},
+        {our_own_from_before_gives_way, fun our_own_from_before_gives_way/1},
+        {control_word_is_for_all, fun control_word_is_for_all/1}
+    ].
+
+tiers() -> wish([{entry, 1}, {tier, 1}]).
+
+whereis(T, keeper) -> rpc:call(T, erlang, whereis, [kprof_keeper_00]);
+whereis(T, relay) -> rpc:call(T, erlang, whereis, [kprof_relay_00]);
+whereis(T, warden) -> rpc:call(T, erlang, whereis, [kprof_warden_00]);
+whereis(T, pacer) ->
+    {links, Links} = rpc:call(T, erlang, process_info, [whereis(T, relay), links]),
+    hd([P || P <- Links, is_pid(P)]).
+
+tracing(T) ->
+    K = traced(T, tiers()),
+    ?soon(fun() -> run(T, entries, [[1]]), length(messages(K)) > 0 end),
+    K.
+
+%% Each ordered pair, at once and with a moment between them in which the first one's end is being dealt with.
+two_of_them_killed(T) ->
+    Workers = run_forever(T, 4),
+    All = [keeper, relay, warden, pacer],
+    [two_killed(T, A, B, Ms) || A <- All, B <- All, A =/= B, Ms <- [0, 1]],
+    stop_workers(Workers).
+
+two_killed(T, A, B, Ms) ->
+    K = tracing(T),
+    [P1, P2] = [whereis(T, Who) || Who <- [A, B]],
+    rpc:call(T, agent_load, kill, [[P1, P2], Ms]),
+    %% with the keeper alive tracing is off, or goes on; it leaves when asked
+    case lists:member(keeper, [A, B]) of
+        true -> ok;
+        false -> #{patterns := 0, flags := 0} = ask(K, detach)
+    end,
+    {A, B, Ms, true} = {A, B, Ms, until(?PATIENCE, fun() -> not rpc:call(T, erlang, module_loaded, [kprof_keeper_00]) end)},
+    reaped(T),
+    nothing_left(T),
+    drain().
+
+%% Another takes its place, and would do what it is there for.
+warden_killed(T) ->
+    tracing(T),
+    First = whereis(T, warden),
+    exit(First, kill),
+    ?soon(fun() -> P = whereis(T, warden), is_pid(P) andalso P =/= First end),
+    rpc:call(T, agent_load, kill, [[whereis(T, relay), whereis(T, keeper)], 0]),
+    told_gone(),
+    reaped(T),
+    nothing_left(T).
+
+second(T, Who) -> start_keeper(T, kprof_keeper_01, #{who => Who}).
+
+%% Below OTP 27, where there is one trace for all: as long as anything of an agent lives that is leaving.
+next_one_waits(T) ->
+    load_second(T),
+    K = tracing(T),
+    case isolated(T) of
+        true ->
+            finish(T, K);
+        false ->
+            {error, busy, Busy} = second(T, <<"another">>),
+            ?check(string:find(Busy, "tester, since 20") =/= nomatch),
+            %% its relay is held, so that the end of its keeper is not dealt with
+            Relay = whereis(T, relay),
+            true = rpc:call(T, agent_load, hold, [Relay]),
+            exit(K, kill),
+            ?soon(fun() -> whereis(T, keeper) =:= undefined end),
+            {error, leaving, Text} = second(T, <<"another">>),
+            ?check(string:find(Text, "leaving") =/= nomatch),
+            rpc:call(T, agent_load, let_go, []),
+            ?soon(fun() -> begun(T, second(T, <<"another">>)) end)
+    end,
+    unload_second(T),
+    reaped(T),
+    nothing_left(T).
+
+begun(_, {error, leaving, _}) -> false;
+begun(_, {ok, K, _}) ->
+    ask(K, detach),
+    true.
+
+%% While somebody holds the slot nothing of it is unloaded; and not at all when a keeper has started in it.
+what_another_has_begun_to_load_stays(T) ->
+    K = tracing(T),
+    Holder = rpc:call(T, agent_load, claim, [kprof_slot_00]),
+    ask(K, detach),
+    ?soon(fun() -> whereis(T, keeper) =:= undefined andalso whereis(T, relay) =:= undefined end),
+    ?check(rpc:call(T, agent_load, reapers, []) =/= []),
+    ?equal(until(500, fun() -> not rpc:call(T, erlang, module_loaded, [kprof_relay_00]) end), false),
+    {ok, K2, _} = start_keeper(T, kprof_keeper_00, #{}),
+    exit(Holder, kill),
+    reaped(T),
+    ?check(rpc:call(T, erlang, module_loaded, [kprof_spec_00])),
+    {ok, _} = ask(K2, {config, tiers()}),
+    finish(T, K2),
+    nothing_left(T).
+
+%% A connection that froze: its agent does not know yet that we have come again.
+our_own_from_before_gives_way(T) ->
+    load_second(T),
+    tracing(T),
+    case {isolated(T), second(T, <<"tester">>)} of
+        {true, {ok, K2, _}} -> ask(K2, detach);
+        {false, {error, leaving, _}} -> ?soon(fun() -> begun(T, second(T, <<"tester">>)) end)
+    end,
+    gone(T),
+    unload_second(T),
+    reaped(T),
+    nothing_left(T).
+
+%% From OTP 27 on two have a session each, but the VM has one control word: who leaves first does not take it away.
+control_word_is_for_all(T) ->
+    case isolated(T) of
+        false ->
+            skipped;
+        true ->
+            Word = fun() -> rpc:call(T, erlang, system_info, [trace_control_word]) end,
+            load_second(T),
+            K = tracing(T),
+            {ok, K2, _} = second(T, <<"another">>),
+            {ok, _} = ask(K2, {config, tiers()}),
+            ok = ask(K2, {tracing, true}),
+            #{tokens := kept} = ask(K, detach),
+            reaped(T),
+            drain(),
+            run(T, entries, [[1]]),
+            [{0, Label, _, _, _} | _] = [M || {entry, M} <- calls(messages(K2))],
+            ?check(is_integer(Label) andalso Word() > 0),
+            #{tokens := swept} = ask(K2, detach),
+            unload_second(T),
+            reaped(T),
+            ?equal(Word(), 0),
+            nothing_left(T)
+    end.
+
+relay_killed(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    Workers = run_forever(T, 4),
+    ?soon(fun() -> length(messages(K)) > 0 end),
+    exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),
+    ?got({ke, relay_died, _}),
+    Left = fun() -> maps:with([patterns, flags, new, sessions], rpc:call(T, agent_load, left, [[{agent_load, entry, 1}, {agent_load, tier, 1}], ?MODULES])) end,
+    ?equal(Left(), #{patterns => [], flags => [], new => [], sessions => 0}),
+    {pong, _} = ask(K, ping),
+    %% it can be switched on again
+    drain(),
+    ok = ask(K, {tracing, true}),
+    ?soon(fun() -> length(messages(K)) > 0 end),
+    finish(T, K),
+    stop_workers(Workers),
+    nothing_left(T).
+
+pacer_killed(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    {links, Links} = rpc:call(T, erlang, process_info, [rpc:call(T, erlang, whereis, [kprof_relay_00]), links]),
+    [Pacer] = [P || P <- Links, is_pid(P)],
+    exit(Pacer, kill),
+    ?got({ke, relay_died, _}),
+    finish(T, K),
+    nothing_left(T).
+
+keeper_killed(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    Workers = run_forever(T, 4),
+    ?soon(fun() -> length(messages(K)) > 0 end),
+    exit(K, kill),
+    told_gone(),
+    gone(T),
+    nothing_left(T),
+    stop_workers(Workers).
+
+kprof_top_killed(T) ->
+    Workers = run_forever(T, 4),
+    {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}])),
+    ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =/= {traced, false} orelse isolated(T) end),
+    %% in the middle of a question that counts calls for a second: asked again, should we have missed that second
+    Counter = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, tier, 1}, call_count]) end,
+    Ask = fun() -> Pid ! {self(), {ask, K, {why, 1}}} end,
+    Ask(),
+    ?soon(fun() ->
+        receive {Pid, {called, _, _, _}} -> Ask() after 0 -> ok end,
+        isolated(T) orelse Counter() =/= {call_count, false}
+    end),
+    Os = rpc:call(Peer, os, getpid, []),
+    os:cmd("kill -9 " ++ Os),
+    gone(T),
+    nothing_left(T),
+    ?equal(Counter(), {call_count, false}),
+    stop_workers(Workers).

@@ -1,0 +1,203 @@
+%% What the agent's tests are made with: the agent as kprof-top uses it, and the node's own word on what is left of it.
+-module(agent_lib).
+-export([
+    check/3, equal/3, until/2, load/2, load/3, modules/0, start/1, start/2, start_keeper/3, unload/1,
+    reaped/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
+    payloads/2, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0, seed/0, run_forever_tight/1, sample_told/0, beat_now/1,
+    beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0,
+    isolated/1
+]).
+
+-include("agent.hrl").
+
+check(true, _, _) -> ok;
+check(X, Text, Line) -> error({line, Line, Text, X}).
+equal(X, X, _) -> ok;
+equal(A, B, Line) -> error({line, Line, {is, A}, {should_be, B}}).
+
+until(Ms, F) -> until(erlang:monotonic_time(millisecond) + Ms, F, F()).
+until(_, _, true) -> true;
+until(End, F, _) ->
+    case erlang:monotonic_time(millisecond) > End of
+        true -> false;
+        false -> receive after 20 -> until(End, F, F()) end
+    end.
+
+load(Target, M) -> load(Target, M, element(2, {ok, _} = file:read_file(filename:join(get_beams(), atom_to_list(M) ++ ".beam")))).
+load(Target, M, Beam) -> {module, M} = rpc:call(Target, code, load_binary, [M, "", Beam]).
+
+%% All there are, the keeper last, as kprof-top does.
+modules() ->
+    Names = [list_to_atom(filename:basename(F, ".beam")) || F <- filelib:wildcard(filename:join(get_beams(), "kprof_*_00.beam"))],
+    lists:delete(kprof_keeper_00, Names) ++ [kprof_keeper_00].
+
+get_beams() ->
+    case get(beams) of
+        undefined -> filename:dirname(code:which(?MODULE));
+        Dir -> Dir
+    end.
+
+start(T) -> start(T, #{}).
+start(T, Opts) ->
+    [load(T, M) || M <- ?MODULES],
+    {ok, K, _} = start_keeper(T, kprof_keeper_00, Opts),
+    K.
+
+start_keeper(T, M, Opts) ->
+    rpc:call(T, M, start, [maps:merge(#{pid => self(), node => node(), who => <<"tester">>, force => false, key => ?KEY, epoch => ?EPOCH}, Opts)]).
+
+%% The agent takes itself off in a process of its own: loaded again before that, its modules would go, too.
+unload(T) ->
+    reaped(T),
+    [rpc:call(T, code, F, [M]) || M <- ?MODULES, F <- [purge, delete, purge]].
+
+reaped(T) -> ?soon(fun() -> rpc:call(T, agent_load, reapers, []) =:= [] end).
+
+%% An agent that was not asked to has ended, and has gone from the node.
+gone(T) ->
+    ?soon(fun() -> rpc:call(T, erlang, module_loaded, [kprof_keeper_00]) =:= false end),
+    reaped(T).
+
+%% OTP 27+: agents have a trace session each.
+isolated(T) ->
+    rpc:call(T, code, ensure_loaded, [trace]),
+    rpc:call(T, erlang, function_exported, [trace, session_create, 3]).
+
+ask(K, Q) ->
+    R = erlang:unique_integer([positive]),
+    K ! {kp, ?KEY, R, Q},
+    receive {kr, R, A} -> A
+    after ?PATIENCE -> error({no_answer, Q})
+    end.
+
+wish(Tiers) -> wish(Tiers, #{}).
+wish(Tiers, More) ->
+    Numbered = [{Ix, agent_load, F, A} || {Ix, {F, A}} <- lists:zip(lists:seq(0, length(Tiers) - 1), Tiers)],
+    maps:merge(#{tiers => Numbered, entry => 0, identity => none, returns => lean, sample => 1}, More).
+
+traced(T, Wish) ->
+    K = start(T),
+    ok = ask(K, {limits, ?NO_LIMITS}), % the tests run as fast as they can and count all
+    {ok, _} = ask(K, {config, Wish}),
+    ok = ask(K, {tracing, true}),
+    K.
+
+finish(T, K) ->
+    Receipt = ask(K, detach),
+    unload(T),
+    ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}),
+    Receipt.
+
+run(T, F, Args) -> rpc:call(T, agent_load, job, [F, Args]).
+
+%% Everything traced so far, oldest first; the batches' numbers have no gap.
+messages(K) -> [M || {_, Ms} <- batches(K), M <- Ms].
+batches(K) ->
+    {ok, Last, _} = ask(K, flush),
+    received(Last).
+received(Last) ->
+    receive
+        {kb, Last, _, W, Ms} -> [{W, lists:reverse(Ms)}];
+        {kb, Seq, _, W, Ms} when Seq < Last -> [{W, lists:reverse(Ms)} | received(Last)]
+    after 0 -> []
+    end.
+
+calls(Ms) -> [{F, Msg} || {trace_ts, _, call, {_, F, _}, Msg, _} <- Ms].
+payloads(Ms, F) -> [Msg || {G, Msg} <- calls(Ms), G =:= F].
+
+numbers(T, P) ->
+    "<0." ++ Rest = rpc:call(T, erlang, pid_to_list, [P]),
+    [Id, Serial] = string:tokens(Rest, ".>"),
+    {list_to_integer(Id), list_to_integer(Serial)}.
+
+receive_off() ->
+    receive {kx, Last} -> Last
+    after ?PATIENCE -> error(no_kx)
+    end.
+
+run_forever(T, N) -> rpc:call(T, agent_load, forever, [N, 2]).
+stop_workers(Ps) -> [exit(P, kill) || P <- Ps].
+
+forget_beats() ->
+    receive {kh, _, _} -> forget_beats()
+    after 0 -> ok
+    end.
+
+slot(M) -> list_to_atom(lists:sublist(atom_to_list(M), length(atom_to_list(M)) - 2) ++ "01").
+renamed(M) ->
+    {ok, Beam} = file:read_file(filename:join(get_beams(), atom_to_list(M) ++ ".beam")),
+    lists:foldl(fun(X, B) -> binary:replace(B, atom_to_binary(X, utf8), atom_to_binary(slot(X), utf8), [global]) end, Beam, ?MODULES).
+
+seed() ->
+    Seed = erlang:system_time(microsecond) band 16#ffffffff,
+    rand:seed(exsss, Seed),
+    io:format("seed ~b~n", [Seed]),
+    Seed.
+
+run_forever_tight(T) -> rpc:call(T, agent_load, forever, [4, 0]).
+now_ms() -> erlang:monotonic_time(millisecond).
+
+%% By the newest heartbeat.
+sample_told() ->
+    receive {kh, _, #{sample := N}} -> sample_told(N) after ?PATIENCE -> error(no_heartbeat) end.
+sample_told(Last) ->
+    receive {kh, _, #{sample := N}} -> sample_told(N) after 0 -> Last end.
+
+%% The next heartbeat; batches are let go.
+beat_now(K, Key) -> maps:get(Key, beat_now(K)).
+beat_now(K) ->
+    beats_gone(),
+    K ! {kp_lease, ?KEY},
+    receive {kh, _, Beat} -> Beat after ?PATIENCE -> error(no_heartbeat) end.
+beats_gone() ->
+    receive
+        {kh, _, _} -> beats_gone();
+        {kb, _, _, _, _} -> beats_gone()
+    after 0 -> ok
+    end.
+
+nothing_left(T) ->
+    Left = fun() -> rpc:call(T, agent_load, left, [[{agent_load, F, A} || {F, A} <- [{entry, 1}, {tier, 1}, {leaf, 1}]], ?MODULES]) end,
+    Nothing = #{processes => [], modules => [], patterns => [], flags => [], new => [], sessions => 0, tokens => 0, tcw => 0},
+    until(?PATIENCE, fun() -> Left() =:= Nothing end),
+    ?equal(Left(), Nothing).
+
+%% kprof-top is told that the agent has ended.
+told_gone() -> ?got({ke, gone, _}).
+
+%% A second agent, in slot 01.
+load_second(T) -> [load(T, slot(M), renamed(M)) || M <- ?MODULES].
+unload_second(T) ->
+    reaped(T),
+    [rpc:call(T, code, F, [slot(M)]) || M <- ?MODULES, F <- [purge, delete, purge]].
+
+drain() -> receive _ -> drain() after 0 -> ok end.
+
+%% Another hidden node plays kprof-top: it can be stopped and killed.
+other_owner(T, Wish) ->
+    Name = lists:concat(["kprof_agent_owner_", erlang:unique_integer([positive]), "_", os:getpid()]),
+    Host = lists:nth(2, string:tokens(atom_to_list(node()), "@")),
+    Peer = list_to_atom(Name ++ "@" ++ Host),
+    Dir = filename:dirname(code:which(?MODULE)),
+    Command = lists:concat(["erl -sname ", Name, " -setcookie ", erlang:get_cookie(), " -hidden -noinput -pa ", Dir, " -kernel dist_auto_connect never"]),
+    open_port({spawn, Command}, [in, stderr_to_stdout]),
+    true = until(?PATIENCE, fun() -> net_kernel:hidden_connect_node(Peer) =:= true end),
+    true = rpc:call(Peer, net_kernel, hidden_connect_node, [T]),
+    [load(T, M) || M <- ?MODULES],
+    Pid = spawn(Peer, ?MODULE, owner, [self(), T, Wish]),
+    receive {Pid, {ready, K}} -> {Peer, Pid, K} after ?PATIENCE -> error(no_owner) end.
+
+owner(Tester, T, Wish) ->
+    {ok, K, _} = start_keeper(T, kprof_keeper_00, #{}),
+    {ok, _} = ask(K, {config, Wish}),
+    ok = ask(K, {tracing, true}),
+    Tester ! {self(), {ready, K}},
+    own().
+
+own() ->
+    receive
+        {From, {ask, K, Q}} -> From ! {self(), ask(K, Q)}, own();
+        {From, events} -> put(events, From), own();
+        {ke, _, _} = E -> is_pid(get(events)) andalso (get(events) ! {self(), E}), own();
+        _ -> own()
+    end.

@@ -1,0 +1,446 @@
+%% Overload: breaker, limits, counters, costs, a reader that is stopped. Part of the agent's tests (agent_test runs them).
+-module(agent_overload_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    load/2, unload/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1, receive_off/0,
+    run_forever/2, stop_workers/1, seed/0, run_forever_tight/1, sample_told/0, beat_now/1, beat_now/2,
+    nothing_left/1, gone/1, told_gone/0, drain/0, other_owner/2, isolated/1
+]).
+
+tests() ->
+    [
+        {overload_switches_off, fun overload_switches_off/1},
+        {breaker_keeps_its_times, fun breaker_keeps_its_times/1},
+        {limit_is_never_passed, fun limit_is_never_passed/1},
+        {breaker_backs_off, fun breaker_backs_off/1},
+        {counted_while_open, fun counted_while_open/1},
+        {counters_cost_little, fun counters_cost_little/1},
+        {counters_of_others_are_left, fun counters_of_others_are_left/1},
+        {killed_while_counting, fun killed_while_counting/1},
+        {a_blocked_link_trips, fun a_blocked_link_trips/1},
+        {sampling_is_steered, fun sampling_is_steered/1},
+        {goals_are_kept, fun goals_are_kept/1},
+        {cost_is_measured, fun cost_is_measured/1},
+        {cost_is_reckoned, fun cost_is_reckoned/1},
+        {budget_is_obeyed, fun budget_is_obeyed/1},
+        {a_stopped_reader_blocks_nobody, fun a_stopped_reader_blocks_nobody/1}
+    ].
+
+overload_switches_off(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{max_queue => 500, cooldown_ms => 500}}),
+    Workers = run_forever_tight(T),
+    receive {ke, overload, Text} -> ?check(string:find(Text, "waiting") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
+    stop_workers(Workers),
+    receive_off(),
+    %% what was dropped is told, and it comes back by itself
+    {ok, _, #{dropped := Dropped}} = ask(K, flush),
+    ?check(Dropped > 0),
+    ?soon(fun() -> messages(K), run(T, entries, [[1]]), calls(messages(K)) =/= [] end),
+    finish(T, K).
+
+%% Properties of the breaker as a value: random orders of trips and ticks at random times.
+breaker_keeps_its_times(_) ->
+    Seed = seed(),
+    [breaker_history(Seed, rand:uniform(2000), 400) || _ <- lists:seq(1, 200)].
+
+breaker_history(Seed, Cooldown0, Steps) ->
+    Cooldown = max(100, Cooldown0),
+    breaker_history(Seed, Cooldown, Steps, 0, kprof_breaker_00:new(Cooldown), {closed, 1, 0}, 0).
+
+breaker_history(_, _, 0, _, _, _, _) ->
+    ok;
+breaker_history(Seed, Cooldown, Steps, Now0, B0, {State, Factor0, Since}, Trips) ->
+    %% Also past long pauses, so that the longest one is reached.
+    Now = Now0 + rand:uniform(Cooldown) + case rand:uniform(3) of 1 -> kprof_breaker_00:next_ms(Now0, B0); _ -> 0 end,
+    B =
+        case rand:uniform(4) of
+            1 -> kprof_breaker_00:trip(Now, B0);
+            _ -> element(2, kprof_breaker_00:tick(Now, B0))
+        end,
+    Next = kprof_breaker_00:state(B),
+    Factor = kprof_breaker_00:factor(B),
+    Ok =
+        case {State, Next} of
+            {closed, closed} when Factor =/= Factor0 -> Now - Since >= 1000 andalso Factor < Factor0;
+            {Same, Same} -> Factor =:= Factor0;
+            {closed, open} -> kprof_breaker_00:next_ms(Now, B) >= Cooldown;
+            {half_open, open} -> kprof_breaker_00:next_ms(Now, B) >= min(300000, 2 * Cooldown);
+            {open, half_open} -> Now - Since >= Cooldown andalso kprof_breaker_00:factor(B) =:= 10;
+            {half_open, closed} -> Now - Since >= 2000 andalso kprof_breaker_00:factor(B) > 1;
+            _ -> false
+        end,
+    ?equal({Seed, State, Next, Ok}, {Seed, State, Next, true}),
+    ?check(kprof_breaker_00:next_ms(Now, B) =< 300000),
+    More = case {State, Next} of {open, open} -> 0; {_, open} -> 1; _ -> 0 end,
+    ?equal(kprof_breaker_00:trips(B), Trips + More),
+    At = if {State, Factor0} =:= {Next, Factor} -> {State, Factor, Since}; true -> {Next, Factor, Now} end,
+    breaker_history(Seed, Cooldown, Steps - 1, Now, B, At, Trips + More).
+
+%% In no order of arrivals are more let through in an interval than it holds.
+limit_is_never_passed(_) ->
+    Seed = seed(),
+    [
+        begin
+            PerSecond = rand:uniform(50000),
+            Most = max(1, PerSecond div 10),
+            Arrivals = arrivals(500, 0),
+            {Let, _} = lists:mapfoldl(
+                fun({Now, N}, L0) ->
+                    {Some, L} = kprof_breaker_00:admit(N, Now, L0),
+                    ?check(Some =< N),
+                    {{element(2, L), Some}, L}
+                end,
+                kprof_breaker_00:limit(PerSecond, 0),
+                Arrivals
+            ),
+            Starts = lists:usort([I || {I, _} <- Let]),
+            [?equal({Seed, I, lists:sum([N || {J, N} <- Let, J =:= I]) =< Most}, {Seed, I, true}) || I <- Starts],
+            [?check(B - A >= 100) || {A, B} <- lists:zip(lists:droplast(Starts), tl(Starts))]
+        end
+     || _ <- lists:seq(1, 50)
+    ].
+
+arrivals(0, _) -> [];
+arrivals(N, Now) -> [{Now, rand:uniform(500)} | arrivals(N - 1, Now + rand:uniform(40) - 1)].
+
+%% A tight loop on all schedulers: open, half open, open for twice as long; when the load ends it closes.
+breaker_backs_off(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{max_age_ms => 1000, max_queue => 2000, cooldown_ms => 500}}),
+    Workers = run_forever_tight(T),
+    receive {ke, overload, First} -> ?check(string:find(First, "next try in 1 s") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
+    ?equal(tripped(1), 500),
+    ?equal(tripped(2), 1000),
+    %% while it is open nothing is set on the node
+    ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =:= {traced, false} end),
+    stop_workers(Workers),
+    ?got({ke, closed, _}),
+    ?soon(fun() -> messages(K), run(T, entries, [[1]]), calls(messages(K)) =/= [] end),
+    finish(T, K).
+
+%% How long it stays open after so many trips, by the heartbeats. A trip soon after it has closed is one in a row, too.
+tripped(N) -> receive {kh, _, #{trips := N, pause_ms := Ms}} -> Ms after ?PATIENCE -> error({not_tripped, N}) end.
+
+%% While the breaker is open, calls are counted all the same, and timed; not before, not after.
+counted_while_open(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}), % at most 5 minutes
+    run(T, entries, [lists:seq(1, 50)]),
+    messages(K),
+    ?equal(counted(0), #{}),
+    opened(K),
+    run(T, entries, [lists:seq(1, 1000)]),
+    Workers = [spawn(T, agent_load, entries, [lists:seq(1, 500)]) || _ <- [1, 2]], % other processes, and new ones
+    ?check(length(Workers) =:= 2),
+    ?soon(fun() -> add_counted(), maps:get(2, told(), {0, 0}) >= {2000, 0} end),
+    #{0 := {2000, _}, 1 := {2000, _}, 2 := {2000, _}} = told(),
+    %% how long they took is known after a look at it
+    ?soon(fun() -> run(T, entries, [lists:seq(1, 100)]), add_counted(), [x || {_, none} <- maps:values(told())] =:= [] end),
+    [?check(Us >= 0 andalso Us < N * 10000) || {N, Us} <- maps:values(told())],
+    %% a tier less, while it is open
+    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}])}),
+    fresh(),
+    erase(told),
+    run(T, entries, [lists:seq(1, 100)]),
+    ?soon(fun() -> add_counted(), maps:get(1, told(), {0, 0}) >= {100, 0} end),
+    ?check(not maps:is_key(2, told())),
+    %% the counters are gone when tracing comes back
+    ok = ask(K, {tracing, false}),
+    ok = ask(K, {limits, #{cooldown_ms => 500}}),
+    ok = ask(K, {tracing, true}),
+    opened(K),
+    ?got({ke, half_open, _}),
+    drain(),
+    ?equal(rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, call_count]), {call_count, false}),
+    ?equal(rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, call_time]), {call_time, false}),
+    run(T, entries, [lists:seq(1, 50)]),
+    fresh_beat(),
+    ?equal(counted(0), #{}),
+    %% and again, to detach while open
+    ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
+    opened(K),
+    finish(T, K),
+    nothing_left(T).
+
+opened(K) ->
+    ok = ask(K, {trip, <<"a test">>}),
+    ?got({ke, overload, _}),
+    fresh().
+
+%% The counters are on: the second message since the start has come.
+fresh() ->
+    counted(0),
+    [?got({kc, _, _, _}) || _ <- [1, 2]].
+fresh_beat() ->
+    drain(),
+    [?got({kh, _, _}) || _ <- [1, 2, 3]].
+
+counted(Ms) ->
+    receive
+        {kc, Since, Until, Some} when Since =< Until -> lists:foldl(fun({Ix, N, Us}, M) -> sum(Ix, {N, known(Us)}, M) end, counted(Ms), Some)
+    after Ms -> #{}
+    end.
+
+known(-1) -> none;
+known(Us) -> Us.
+
+sum(Ix, {N, Us}, M) -> maps:update_with(Ix, fun({A, B}) -> {A + N, us(B, Us)} end, {N, Us}, M).
+us(none, Us) -> Us;
+us(Us, none) -> Us;
+us(A, B) -> A + B.
+
+told() -> case get(told) of undefined -> #{}; M -> M end.
+add_counted() -> put(told, maps:fold(fun sum/3, told(), counted(0))).
+
+%% Called in a tight loop, a tier is counted for a moment of each round only, and the figure is near the truth.
+counters_cost_little(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => 60000}}),
+    Workers = run_forever_tight(T),
+    opened(K),
+    case get(version) of
+        '25' ->
+            On = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, call_count]) =/= {call_count, false} end,
+            Look = fun(_) -> receive after 10 -> On() end end,
+            ?soon(fun() -> length(lists:filter(Look, lists:seq(1, 100))) < 60 end),
+            ?soon(On);
+        _ ->
+            ok
+    end,
+    erase(told),
+    ?soon(fun() ->
+        add_counted(),
+        {A, _} = maps:get(0, told(), {0, 0}),
+        {B, _} = maps:get(1, told(), {0, 0}),
+        A > 10000 andalso A < 4 * B andalso B < 4 * A
+    end),
+    stop_workers(Workers),
+    finish(T, K),
+    nothing_left(T).
+
+%% Below OTP 27 a function has one counter for all.
+counters_of_others_are_left(T) ->
+    Counter = fun(F) -> rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, call_count]) end,
+    rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, true, [call_count]]),
+    K = traced(T, wish([{entry, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
+    opened(K),
+    run(T, entries, [lists:seq(1, 10)]),
+    ?soon(fun() -> add_counted(), maps:get(0, told(), {0, 0}) >= {10, 0} end),
+    ?equal(Counter(leaf), {call_count, 10}),
+    finish(T, K),
+    ?equal(Counter(leaf), {call_count, 10}),
+    ?equal(Counter(entry), {call_count, false}),
+    rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, false, [call_count]]).
+
+%% The keeper dies, then kprof-top, while counters are on.
+killed_while_counting(T) ->
+    Counters = fun() -> [rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, What]) || F <- [entry, tier], What <- [call_count, call_time]] end,
+    None = [{What, false} || _ <- [entry, tier], What <- [call_count, call_time]],
+    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
+    opened(K),
+    ?soon(fun() -> isolated(T) orelse Counters() =/= None end),
+    exit(K, kill),
+    told_gone(),
+    gone(T),
+    nothing_left(T),
+    ?equal(Counters(), None),
+    {Peer, Pid, K2} = other_owner(T, wish([{entry, 1}, {tier, 1}])),
+    ok = owner_asks(Pid, K2, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
+    ok = owner_asks(Pid, K2, {trip, <<"a test">>}),
+    ?soon(fun() -> isolated(T) orelse Counters() =/= None end),
+    os:cmd("kill -9 " ++ rpc:call(Peer, os, getpid, [])),
+    gone(T),
+    nothing_left(T),
+    ?equal(Counters(), None).
+
+%% A reader that is stopped: the breaker opens, and why is told when the reader goes on.
+a_blocked_link_trips(T) ->
+    case get(version) of
+        '25' -> blocked_link_trips(T); % from outside, a session's patterns are not seen
+        _ -> skipped
+    end.
+
+blocked_link_trips(T) ->
+    {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    Os = rpc:call(Peer, os, getpid, []),
+    ok = owner_asks(Pid, K, {limits, (?NO_LIMITS)#{max_blocked_ms => 300, cooldown_ms => 10 * ?PATIENCE}}),
+    Pid ! {self(), events},
+    os:cmd("kill -STOP " ++ Os),
+    Workers = run_forever_tight(T),
+    ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =:= {traced, false} end),
+    stop_workers(Workers),
+    os:cmd("kill -CONT " ++ Os),
+    Text = receive {Pid, {ke, overload, Why}} -> Why after ?PATIENCE -> error(not_told) end,
+    ?check(string:find(Text, "took nothing") =/= nomatch),
+    os:cmd("kill -9 " ++ Os),
+    gone(T),
+    nothing_left(T).
+
+%% With a limit of events sampling is steered: no trip, and the events stay below it.
+sampling_is_steered(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{max_queue => 50000, max_rate => 5000}}),
+    Workers = run_forever_tight(T),
+    ?soon(fun() -> steered(K) end),
+    receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
+    stop_workers(Workers),
+    %% let out again when there is room
+    ?soon(fun() -> sample_told() =:= 1 end),
+    finish(T, K).
+
+%% A second of full load in which something, but no more than the limit, was sent.
+steered(K) ->
+    {ok, _, #{sent := A}} = ask(K, flush),
+    receive after 1000 -> ok end,
+    {ok, _, #{sent := B}} = ask(K, flush),
+    messages(K),
+    B > A andalso B - A =< 6000 andalso sample_told() > 1.
+
+%% Steering as a value: random loads, limits and wishes. Never out of bounds, up at once when over, and it comes to rest
+%% where every goal is kept and one of them needs it.
+goals_are_kept(_) ->
+    Seed = seed(),
+    [goals_of_a_load(Seed) || _ <- lists:seq(1, 500)].
+
+goals_of_a_load(Seed) ->
+    Least = rand:uniform(20),
+    Goals = [{Why, rand:uniform(1 bsl rand:uniform(24)), rand:uniform(100000)} || Why <- lists:sublist([rate, cost], rand:uniform(2))],
+    At = fun(N) -> [{Why, Load div N, Max} || {Why, Load, Max} <- Goals] end,
+    Over = fun(N, Part) -> % by more than so many tenths
+        [Why || {Why, Value, Max} <- At(N), Value * 10 > Max * Part] end,
+    Step = fun(_, Old) ->
+        {New, Why} = kprof_steer_00:next(Old, Least, At(Old)),
+        ?check(New >= Least andalso New =< 1000000),
+        ?equal({Seed, Old, New, New =:= Least}, {Seed, Old, New, Why =:= none}),
+        ?check(New >= Old div 4 orelse New =:= Least),
+        Over(Old, 9) =:= [] orelse ?check(New > Old orelse New =:= 1000000),
+        Over(Old, 9) =:= [] orelse ?check(lists:member(Why, Over(Old, 9))),
+        New
+    end,
+    Last = lists:foldl(Step, max(Least, rand:uniform(1000000)), lists:seq(1, 40)),
+    case Last of
+        1000000 -> ok;
+        _ -> ?equal({Seed, Last, Over(Last, 10)}, {Seed, Last, []})
+    end,
+    ?equal({Seed, Step(x, Last)}, {Seed, Last}),
+    %% no sparser than needed
+    ?check(Last =< max(Least, 2) orelse [x || {_, Value, Max} <- At(Last), Value * 3 >= Max] =/= []).
+
+%% Measured on functions of the agent; what cannot be measured is assumed; nothing is left.
+cost_is_measured(T) ->
+    [load(T, M) || M <- ?MODULES],
+    Isolated = isolated(T),
+    Word = rpc:call(T, kprof_node_00, control_word, []),
+    Calibrate = fun(Others) -> rpc:call(T, kprof_cost_00, calibrate, [Isolated, Others, ?EPOCH]) end,
+    %% on a machine that has no time it is given up, and said to be
+    %% (and what it measured there says little)
+    ?soon(fun() ->
+        #{assumed := Assumed, hit := Hit, count := Count} = Costs = Calibrate(false),
+        [?check(is_integer(Ns) andalso Ns > 0) || Ns <- maps:values(maps:remove(assumed, Costs))],
+        not Assumed andalso Hit > Count
+    end),
+    ?equal(maps:get(assumed, Calibrate(true)), not Isolated),
+    Own = [{kprof_cost_00, told, 3} | [{kprof_cost_00, F, 1} || F <- [plain, tier, miss, full, entry, rare, counted]]],
+    Left = rpc:call(T, agent_load, left, [Own, ?MODULES]),
+    ?equal(maps:with([processes, patterns, flags, new, sessions, tokens], Left), #{processes => [], patterns => [], flags => [], new => [], sessions => 0, tokens => 0}),
+    [?equal(rpc:call(T, erlang, trace_info, [MFA, call_count]), {call_count, false}) || MFA <- Own],
+    rpc:call(T, kprof_node_00, restore, [#{tcw => Word}]),
+    unload(T),
+    nothing_left(T).
+
+%% Pure: a second after the other with the same load.
+cost_is_reckoned(_) ->
+    Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, miss => 100, count => 10, assumed => false},
+    Spent = fun(Step) ->
+        Look = fun(I) ->
+            maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec_00:ticket_range(); (_, V) -> V end, Step)
+        end,
+        kprof_cost_00:spent(lists:foldl(fun(I, S) -> kprof_cost_00:look(Look(I), S) end, kprof_cost_00:new(Costs), lists:seq(0, 30)))
+    end,
+    Step = #{now_ns => 1000000000, events => 60000, ticket => 10000, relay_ns => 20000000, sample => 1, entry => true, returns => lean, schedulers => 2},
+    %% 10,000 entries and 20,000 tiers: 20 + 20 ms, and 20 ms of the relay, of two schedulers' second
+    ?equal(Spent(Step), {30000, 3500}),
+    ?equal(Spent(Step#{returns => full}), {37500, 3500}),
+    ?equal(Spent(Step#{args => true}), {45000, 3500}),
+    %% one in ten: 100,000 entries, of which as many are sampled; 180,000 calls of tiers outside, too
+    ?equal(Spent(Step#{ticket => 100000, sample => 10}), {30000 + 22500 + 9000, 35000}),
+    ?equal(Spent(Step#{entry => false}), {25000, 25000}),
+    %% someone else's word: no more entries than the sampled ones can come from
+    {All, _} = Spent(Step#{ticket => 100000000}),
+    ?check(All < 60000),
+    %% more than all there is cannot have been spent
+    ?equal(Spent(Step#{ticket => 10000000, sample => 1000000}), {1000000, 1000000}),
+    %% twice as sparse: what varies is halved at once
+    S = kprof_cost_00:look(Step, kprof_cost_00:look(Step#{now_ns => 0, events => 0, relay_ns => 0, ticket => 1}, kprof_cost_00:new(Costs))),
+    {All1, Fixed} = kprof_cost_00:spent(S),
+    {All2, Fixed} = kprof_cost_00:spent(kprof_cost_00:resampled(1, 2, S)),
+    ?check(abs((All1 - Fixed) - 2 * (All2 - Fixed)) =< 2).
+
+%% Whatever the load costs: a third of it is kept by sampling; a budget that is nothing opens the breaker.
+budget_is_obeyed(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    Workers = run_forever(T, 4),
+    ?soon(fun() -> beat_now(K, cost) > 100 end),
+    ?equal({beat_now(K, sample), beat_now(K, sample_why)}, {1, 0}),
+    ?soon(fun() -> kept_by_sampling(K) end),
+    receive {ke, sampling, Text} -> ?check(string:find(Text, "of the node") =/= nomatch) after ?PATIENCE -> error(not_told) end,
+    ok = ask(K, {limits, #{max_cost => 0}}),
+    ?soon(fun() -> beat_now(K, sample) =:= 1 end),
+    ok = ask(K, {limits, #{max_cost => 20}}),
+    receive {ke, overload, Why} -> ?check(string:find(Why, "cost") =/= nomatch) after ?PATIENCE -> error(no_trip) end,
+    stop_workers(Workers),
+    finish(T, K).
+
+%% A third of what it costs now. On a crowded machine the load may be three times as much a moment later: then it is asked anew.
+kept_by_sampling(K) ->
+    receive after 2000 -> ok end, % costs are smoothed over a second
+    Most = beat_now(K, cost) div 3,
+    ok = ask(K, {limits, #{max_cost => Most}}),
+    case kept_or_tripped(K, Most) of
+        kept ->
+            true;
+        tripped ->
+            ok = ask(K, {limits, #{max_cost => 0}}),
+            [ok = ask(K, {tracing, On}) || On <- [false, true]],
+            ?soon(fun() -> beat_now(K, sample) =:= 1 end),
+            false
+    end.
+
+kept_or_tripped(K, Most) ->
+    case beat_now(K) of
+        #{cost := C, sample := N, sample_why := 2} when N > 1, C < Most -> kept;
+        _ ->
+            receive {ke, overload, _} -> tripped
+            after 0 -> kept_or_tripped(K, Most)
+            end
+    end.
+
+%% A reader that is stopped: the node's work goes on, memory stays bounded, what is lost is counted.
+a_stopped_reader_blocks_nobody(T) ->
+    {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    Os = rpc:call(Peer, os, getpid, []),
+    ok = owner_asks(Pid, K, {limits, ?NO_LIMITS}),
+    os:cmd("kill -STOP " ++ Os),
+    ?equal(length(run(T, many, [4, 20000])), 4),
+    R = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    ?soon(fun() -> element(2, rpc:call(T, erlang, process_info, [R, message_queue_len])) < 1000 end),
+    ?soon(fun() -> element(2, rpc:call(T, erlang, process_info, [R, memory])) < 64 bsl 20 end),
+    os:cmd("kill -CONT " ++ Os),
+    %% calls and returns: six events a request; an answer may come before the link has taken all that was held
+    ?soon(fun() ->
+        {ok, _, #{sent := Sent, dropped := Dropped}} = owner_asks(Pid, K, flush),
+        Dropped > 0 andalso Sent + Dropped =:= 4 * 20000 * 6
+    end),
+    os:cmd("kill -9 " ++ Os),
+    gone(T),
+    nothing_left(T).
+
+%% What the other node asks the keeper.
+owner_asks(Pid, K, Question) ->
+    Pid ! {self(), {ask, K, Question}},
+    receive {Pid, Answer} -> Answer after ?PATIENCE -> error({no_answer, Question}) end.

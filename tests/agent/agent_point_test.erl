@@ -1,0 +1,235 @@
+%% Captures and what is pointed at: part of the agent's tests (agent_test runs them).
+-module(agent_point_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    until/2, start/1, start/2, unload/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, payloads/2,
+    stop_workers/1, nothing_left/1, gone/1
+]).
+
+tests() ->
+    [
+        {capture_of_a_busy_function, fun capture_of_a_busy_function/1},
+        {capture_of_one_process, fun capture_of_one_process/1},
+        {capture_that_ends_otherwise, fun capture_that_ends_otherwise/1},
+        {capture_of_new_processes, fun capture_of_new_processes/1},
+        {captured_are_cut, fun captured_are_cut/1},
+        {names_are_as_previewed, fun names_are_as_previewed/1}
+    ].
+
+%% Polls as kprof-top does.
+captured(K) ->
+    Self = self(),
+    true = until(?PATIENCE, fun() ->
+        case ask(K, captured) of
+            {capturing, _, _} -> false;
+            Done -> self() ! {Self, Done}, true
+        end
+    end),
+    receive {Self, Done} -> Done end.
+
+flagged(T) -> [P || {M, P} <- [{agent_load, P} || P <- rpc:call(T, erlang, processes, [])], M =:= agent_load, rpc:call(T, agent_load, is_flagged, [P])].
+
+capture_of_a_busy_function(T) ->
+    Workers = rpc:call(T, agent_load, forever, [50, 0]), % fewer than the run queue that opens the breaker
+    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    ?equal(ask(K, {capture, 0}), ok),
+    {captured, Ran, Us, Calls} = captured(K),
+    ?equal(length(Calls), 20),
+    %% a process is seen once until it is flagged again, whoever is slow
+    ?check(Ran >= 20 andalso Ran =< 70),
+    ?check(Us > 0),
+    ?check(lists:all(fun([{v, X}]) -> is_integer(X) end, Calls)),
+    %% tracing goes on, of all processes
+    stop_workers(Workers),
+    ?soon(fun() -> ask(K, flush), drained() end),
+    run(T, call, [[{entry, [here]}]]),
+    ?equal(length(payloads(messages(K), entry)), 1),
+    finish(T, K),
+    nothing_left(T).
+
+%% Batches up to here are read away; true when none came.
+drained() ->
+    receive {kb, _, _, _, _} -> drained(), false
+    after 0 -> true
+    end.
+
+%% One process makes all the calls; tracing is off; the answer can be had again; a second capture replaces the first.
+capture_of_one_process(T) ->
+    [W] = rpc:call(T, agent_load, forever, [1, 1]),
+    K = start(T),
+    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}])}),
+    ?equal(ask(K, {capture, 1}), ok),
+    {captured, 20, Us, Calls} = captured(K),
+    ?equal(ask(K, captured), {captured, 20, Us, Calls}),
+    ?equal(ask(K, {capture, 0}), ok),
+    {captured, 20, _, [[{v, _}] | _]} = captured(K),
+    ?equal(flagged(T), []),
+    {error, tier, _} = ask(K, {capture, 9}),
+    ?equal(ask(K, {capture, none}), ok),
+    {error, gone, _} = ask(K, captured),
+    stop_workers([W]),
+    finish(T, K),
+    nothing_left(T).
+
+capture_that_ends_otherwise(T) ->
+    K = traced(T, wish([{entry, 1}, {none, 0}])),
+    Set = fun() -> ?soon(fun() -> capturing(K) end) end,
+    Off = fun() -> ?equal(flagged_by(T, kprof_probe_00), []), ?equal(sessions(T) - 1 =< 0, true) end,
+    %% nobody calls it
+    ?equal(ask(K, {capture, 1}), ok),
+    {captured, 0, Us, []} = captured(K),
+    ?check(Us >= 5000000),
+    %% no such function
+    {ok, _} = ask(K, {config, #{tiers => [{0, agent_load, entry, 1}, {1, agent_load, nune, 0}]}}),
+    {error, nofunction, Note} = ask(K, {capture, 1}),
+    ?check(string:find(Note, "agent_load:none/0") =/= nomatch),
+    %% given up
+    ?equal(ask(K, {capture, 0}), ok),
+    Set(),
+    ?equal(ask(K, {capture, none}), ok),
+    Off(),
+    %% the probe is killed: the keeper sees to the rest, and traces on
+    ?equal(ask(K, {capture, 0}), ok),
+    Set(),
+    exit(probe(T), kill),
+    ?soon(fun() -> not capturing(K) end),
+    {error, gone, _} = ask(K, captured),
+    run(T, call, [[{entry, [here]}]]),
+    ?equal([element(4, M) || M <- payloads(messages(K), entry)], [undefined]),
+    %% also when nothing is traced, so that nothing is set over it
+    ok = ask(K, {tracing, false}),
+    ?equal(ask(K, {capture, 0}), ok),
+    Set(),
+    exit(probe(T), kill),
+    ?soon(fun() -> not capturing(K) end),
+    ?equal(rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]), {traced, false}),
+    ok = ask(K, {tracing, true}),
+    %% the keeper is killed
+    ?equal(ask(K, {capture, 0}), ok),
+    Set(),
+    exit(K, kill),
+    gone(T),
+    nothing_left(T),
+    %% we leave in the middle
+    K2 = traced(T, wish([{entry, 1}, {tier, 1}])),
+    ?equal(ask(K2, {capture, 0}), ok),
+    Receipt = ask(K2, detach),
+    ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}),
+    unload(T),
+    nothing_left(T).
+
+capturing(K) ->
+    case ask(K, captured) of
+        {capturing, _, _} -> true;
+        _ -> false
+    end.
+
+probe(T) ->
+    hd([P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_probe_00, init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]]).
+
+flagged_by(T, Module) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {M, _, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], M =:= Module].
+
+sessions(T) -> maps:get(sessions, rpc:call(T, agent_load, left, [[], []])).
+
+%% The callers live shortly and are not there when the capture begins.
+capture_of_new_processes(T) ->
+    W = rpc:call(T, agent_load, spawning, []),
+    K = traced(T, wish([{entry, 1}])),
+    ?equal(ask(K, {capture, 0}), ok),
+    {captured, Ran, _, Calls} = captured(K),
+    ?equal(length(Calls), 20),
+    ?check(Ran >= 20),
+    stop_workers([W]),
+    finish(T, K),
+    nothing_left(T).
+
+%% Whatever the arguments are, little leaves the node.
+captured_are_cut(T) ->
+    K = start(T),
+    Deep = lists:foldl(fun(_, X) -> {X} end, x, lists:seq(1, 1000)),
+    Big = [
+        lists:seq(1, 100000), lists:duplicate(100000, $a), binary:copy(<<"x">>, 10000000), Deep, list_to_tuple(lists:seq(1, 100000)),
+        maps:from_list([{I, lists:seq(1, 100)} || I <- lists:seq(1, 10000)]), 1 bsl 100000, [a | b], [[[[[[$a]]]]]], #{Deep => Deep},
+        lists:duplicate(1000, binary:copy(<<"y">>, 300)), fun() -> ok end, make_ref(), <<1:3>>, list_to_tuple(lists:duplicate(200, {a, b, "text"}))
+    ],
+    Sizes = [erlang:external_size(rpc:call(T, kprof_point_00, call, [[X]])) || X <- Big],
+    ?equal([S || S <- Sizes, S > 12000], []),
+    ?check(erlang:external_size(rpc:call(T, kprof_point_00, call, [lists:duplicate(255, lists:nth(11, Big))])) < 100000),
+    [{l, 100000, _, Part}] = rpc:call(T, kprof_point_00, call, [[hd(Big)]]),
+    ?check(length(Part) > 10),
+    finish(T, K).
+
+values(T) ->
+    Named = rpc:call(T, erlang, whereis, [kernel_sup]),
+    Plain = rpc:call(T, erlang, spawn, [timer, sleep, [120000]]),
+    [
+        atom, 42, -7, 1.5, "text", <<"/users/123">>, <<"/us">>, <<>>, [], {}, Named, Plain, self(),
+        {get, <<"/users/1">>, [{host, "h"}, {<<"q">>, 2}]}, {put, "/x", []}, {req, {a, {b, {c, {d}}}}},
+        [first, second, {third, 3}], [1, 2, 3], [1000, 2000], ["ab", <<"cd">>], [a | b],
+        #{path => <<"/long/path/here">>, method => get, <<"bin">> => 1, "str" => 2, {k, 1} => v, 1.0 => float, 1 => int, nested => #{deep => [{x, Named}]}},
+        #{method => post}, {state, Named, #{op => read}}, {'kprof name', Named}, lists:duplicate(300, $z), binary:copy(<<"long">>, 100),
+        list_to_tuple(lists:seq(1, 20)), {1 bsl 70, <<1:3>>}, 'quo ted', {<<"a">>, "b", c, 4}
+    ].
+
+%% Each part of each of these values is pointed at; the rule that is written for it then names calls with all of them.
+names_are_as_previewed(T) ->
+    Values = values(T),
+    K = traced(T, wish([{entry, 1}])),
+    Trees = [hd(rpc:call(T, kprof_point_00, call, [[X]])) || X <- Values],
+    Paths = lists:usort(lists:append([paths(Tree, []) || Tree <- Trees])),
+    ?check(length(Paths) > 40),
+    [begin
+        Rule = iolist_to_binary(["agent_load:entry/1 ", rule(Path)]),
+        {Rule, {ok, _}} = {Rule, ask(K, {config, wish([{entry, 1}], #{identity => Rule})})},
+        run(T, quiet, [[{entry, [X]} || X <- Values]]),
+        Names = [element(4, M) || M <- payloads(messages(K), entry)],
+        Previewed = [follow(lists:reverse(Path), Tree) || Tree <- Trees],
+        [?equal({Rule, X, N}, {Rule, X, P}) || {X, N, P} <- lists:zip3(Values, Names, Previewed), P =/= cut]
+     end || Path <- Paths],
+    finish(T, K).
+
+%% Steps, the last first: {t, K} element, {l, K} nth, {m, Key}, {prefix, N}, name.
+paths({t, _, _, Parts}, Path) -> [Path | lists:append([paths(P, [{t, I} | Path]) || {I, P} <- number(Parts)])];
+paths({l, _, _, Parts}, Path) -> [Path | lists:append([paths(P, [{l, I} | Path]) || {I, P} <- number(Parts)])];
+paths({m, _, Fields}, Path) -> lists:append([paths(P, [{m, Key} | Path]) || {Key, P} <- Fields]);
+paths({b, _, _}, Path) -> [Path, [{prefix, 4} | Path]];
+paths({p, _, _}, Path) -> [Path, [name | Path]];
+paths(_, Path) -> [Path].
+
+number(L) -> lists:zip(lists:seq(1, length(L)), L).
+
+rule([]) -> "arg(1)";
+rule([{t, I} | Path]) -> io_lib:format("element(~b, ~ts)", [I, rule(Path)]);
+rule([{l, I} | Path]) -> io_lib:format("nth(~b, ~ts)", [I, rule(Path)]);
+rule([{m, Key} | Path]) -> io_lib:format("map_get(~w, ~ts)", [Key, rule(Path)]);
+rule([{prefix, N} | Path]) -> io_lib:format("prefix(~b, ~ts)", [N, rule(Path)]);
+rule([name | Path]) -> io_lib:format("name(~ts)", [rule(Path)]).
+
+%% What kprof-top previews (src/ui/rule.c): the name of the part, undefined where there is none, cut where it was not sent.
+follow([], {v, X}) -> X;
+follow([], {b, _, Name}) -> Name;
+follow([], {s, _, Name}) -> Name;
+follow([], {p, Pid, _}) -> Pid;
+follow([], {t, _, Name, _}) -> Name;
+follow([], {l, _, Name, _}) -> Name;
+follow([], {m, _, _}) -> '...';
+follow([], {o, _, Name}) -> Name;
+follow([{t, I} | Path], {t, Size, _, Parts}) -> child(I, Size, Parts, Path);
+follow([{l, I} | Path], {l, Size, _, Parts}) -> child(I, Size, Parts, Path);
+follow([{l, I}], {s, Size, Name}) when I =< Size -> lists:nth(I, Name);
+follow([{m, Key} | Path], {m, Size, Fields}) ->
+    case [P || {Key1, P} <- Fields, Key1 =:= Key] of
+        [P] -> follow(Path, P);
+        [] when Size > length(Fields) -> cut;
+        [] -> undefined
+    end;
+follow([{prefix, N}], {b, _, Name}) -> binary:part(Name, 0, min(N, byte_size(Name)));
+follow([name], {p, _, Name}) -> Name;
+follow([name], Part) -> follow([], Part);
+follow(_, _) -> undefined.
+
+child(I, Size, _, _) when I > Size -> undefined;
+child(I, _, Parts, _) when I > length(Parts) -> cut;
+child(I, _, Parts, Path) -> follow(Path, lists:nth(I, Parts)).

@@ -1,0 +1,145 @@
+%% Identity rules: what they name, how they are refused. Part of the agent's tests (agent_test runs them).
+-module(agent_rule_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    start/1, start/2, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1
+]).
+
+tests() ->
+    [
+        {identities, fun identities/1},
+        {identity_errors, fun identity_errors/1}
+    ].
+
+%% {Rule, Calls, Names of these calls}
+rules() ->
+    One = fun(Rule, X, Name) -> {Rule, [{entry, [X]}], [Name]} end,
+    [
+        One("agent_load:entry/1 arg(1)", abc, abc),
+        One("agent_load:entry/1 arg(1)", "abc", "abc"),
+        One("agent_load:entry/1 arg(1)", <<"abc">>, <<"abc">>),
+        One("agent_load:entry/1 element(1,arg(1))", {get, 2}, get),
+        One("agent_load:entry/1 element(2, element(1, arg(1)))", {{a, b}, c}, b),
+        One("agent_load:entry/1 map_get(path,arg(1))", #{path => <<"/x">>, q => 1}, <<"/x">>),
+        One("agent_load:entry/1 map_get(<<\"path\">>, map_get(req, arg(1)))", #{req => #{<<"path">> => p}}, p),
+        One("agent_load:entry/1 map_get(:path, arg(1))", #{path => p}, p),
+        One("agent_load:entry/1 {hd(arg(1)), hd(tl(arg(1)))}", [a, b, c], {a, b}),
+        One("agent_load:entry/1 nth(2, arg(1))", [a, b], b),
+        One("agent_load:entry/1 nth(3, arg(1))", [a, b], undefined),
+        One("fun ({agent_load,entry,[A]}) when nth(1, A) =:= x -> lists:nth(2, A) end", [x, b], b),
+        One("agent_load:entry/1 prefix(4, arg(1))", <<"/users/1">>, <<"/use">>),
+        One("agent_load:entry/1 prefix(4, arg(1))", <<"/u">>, <<"/u">>),
+        One("agent_load:entry/1 prefix(4, arg(1))", "/users/1", undefined),
+        One("agent_load:entry/1 {element(1, arg(1)), prefix(2, element(2, arg(1)))}", {get, <<"abc">>}, {get, <<"ab">>}),
+        One("fun ({agent_load,entry,[#{path := P}]}) -> prefix(3, P) end", #{path => <<"/users">>}, <<"/us">>),
+        One("agent_load:entry/1 {name(arg(1)), x}", registered, {registered, x}),
+        One("agent_load:entry/1 fixed", 1, fixed),
+        One("'agent_load':entry/1 \"text\"", 1, "text"),
+        One(":agent_load.entry/1 arg(1)", 1, 1),
+        One("agent_load.entry/1 arg(1)", 1, 1),
+        {"agent_load:entry/1 arg(1); agent_load:three/3 {arg(1),arg(3)};", [{entry, [a]}, {three, [1, 2, 3]}, {none, []}], [a, {1, 3}, none]},
+        {"agent_load:three/3 arg(2); agent_load:none/0 nobody", [{three, [1, b, 3]}, {none, []}], [b, nobody]},
+        One("fun ({M,F,[A]}) -> {M,F,A} end", 1, {agent_load, entry, 1}),
+        One("fun ({agent_load,entry,[A]}) -> A; (_) -> undefined end.", b, b),
+        One("fun ({agent_load,entry,[A]}) when A > 5 -> big; ({agent_load,entry,[A]}) when is_integer(A) -> small; (_) -> other end", 7, big),
+        One("fun ({agent_load,entry,[A]}) when A > 5 -> big; ({agent_load,entry,[A]}) when is_integer(A) -> small; (_) -> other end", 3, small),
+        One("fun ({agent_load,entry,[A]}) when is_integer(A) -> small; (_) -> other end", x, other),
+        One("fun ({agent_load,entry,[A]}) when is_integer(A) -> small; (_) -> undefined end", x, undefined),
+        One("fun ({agent_load,entry,[A]}) when is_integer(A); is_atom(A) -> A end", x, x),
+        One("fun ({agent_load,F,Args}) -> {F, hd(Args)} end", x, {entry, x}),
+        One("fun ({_,F,[H|T]}) -> {F,H,T} end", x, {entry, x, []}),
+        One("fun ({agent_load,entry,[{get,Key,_}]}) -> Key; ({_,_,[{put,_}]}) -> put end", {get, k, 1}, k),
+        One("fun ({agent_load,entry,[{get,Key,_}]}) -> Key; ({_,_,[{put,_}]}) -> put end", {put, k}, put),
+        One("fun ({agent_load,entry,[[H|_]]}) -> H end", [a, b], a),
+        One("fun ({agent_load,entry,[#{path := P}]}) -> P end", #{path => a, x => y}, a),
+        One("fun ({agent_load,entry,[#{path := P}]}) -> P end", #{x => y}, undefined),
+        One("fun ({agent_load,entry,[#{path := P}]}) -> P end", not_a_map, undefined),
+        One("fun ({agent_load,entry,[#{req := #{path := P}, op := get}]}) -> {get,P} end", #{req => #{path => a}, op => get}, {get, a}),
+        One("fun ({agent_load,entry,[#{req := #{path := P}, op := get}]}) -> {get,P} end", #{req => #{path => a}, op => put}, undefined),
+        One("fun ({agent_load,entry,[{req, #{user := {Id, [Role|_]}}}]}) -> {Id,Role} end", {req, #{user => {5, [admin, x]}}}, {5, admin}),
+        One("fun ({agent_load,entry,[{req, #{user := {Id, [Role|_]}}}]}) -> {Id,Role} end", {req, #{user => {5, []}}}, undefined),
+        One("fun ({agent_load,entry,[{A, #{k := A}}]}) -> A end", {1, #{k => 1}}, 1),
+        One("fun ({agent_load,entry,[{A, #{k := A}}]}) -> A end", {1, #{k => 2}}, undefined),
+        One("fun ({agent_load,entry,[#{a := X, b := X}]}) -> X end", #{a => 1, b => 1}, 1),
+        One("fun ({agent_load,entry,[#{a := X, b := X}]}) -> X end", #{a => 1, b => 2}, undefined),
+        One("fun ({agent_load,entry,[#{}]}) -> map end", #{a => 1}, map),
+        One("fun ({agent_load,entry,[#{} = M]}) -> map_get(a, M) end", #{a => 1}, 1),
+        One("fun ({agent_load,entry,[<<\"lit\">>]}) -> lit end", <<"lit">>, lit),
+        One("fun ({agent_load,entry,[#{k := <<\"lit\">>}]}) -> lit end", #{k => <<"lit">>}, lit),
+        One("fun ({agent_load,entry,[\"abc\"]}) -> $a end", "abc", $a),
+        One("fun ({agent_load,entry,[A]}) when map_get(x, A) =:= 1 -> one end", #{x => 1}, one),
+        One("fun (_) -> all end", 1, all),
+        One("fun (X) -> element(2, X) end", 1, entry),
+        One("fun ({M,M,_}) -> no; ({_,F,_}) -> F end", 1, entry),
+        {"fun ({agent_load,F,[_,B,_]}) -> {F,B}; ({_,none,[]}) -> n end", [{three, [1, 2, 3]}, {none, []}, {entry, [1]}], [{three, 2}, n, undefined]},
+        {"fun ({agent_load,leaf,[A]}) -> A; (_) -> dflt end", [{leaf, [l]}, {entry, [1]}, {three, [1, 2, 3]}], [l, dflt, none]}
+    ].
+
+identities(T) ->
+    K = traced(T, wish([])),
+    [identity(T, K, Rule, Calls, Names) || {Rule, Calls, Names} <- rules()],
+    finish(T, K).
+
+%% entry is the entry; three, none and leaf are called in its request, so each of them is asked for its name.
+identity(T, K, Rule, Calls, Names) ->
+    Wish = wish([{entry, 1}, {three, 3}, {none, 0}, {leaf, 1}], #{identity => list_to_binary(Rule)}),
+    {Rule, {ok, _}} = {Rule, ask(K, {config, Wish})},
+    Rest = [C || {F, _} = C <- Calls, F =/= entry],
+    run(T, call, [[hd([C || {entry, _} = C <- Calls] ++ [{entry, [0]}]) | Rest]]),
+    Ms = lists:usort(fun({A, _}, {B, _}) -> A =< B end, lists:reverse(calls(messages(K)))),
+    ?equal({Rule, [name(proplists:get_value(F, Ms)) || {F, _} <- Calls]}, {Rule, Names}).
+
+name({_, _, _}) -> none;
+name(Msg) -> element(4, Msg).
+
+identity_errors(T) ->
+    K = start(T),
+    Refused = fun(Rule) ->
+        case ask(K, {config, wish([{entry, 1}], #{identity => list_to_binary(Rule)})}) of
+            {error, identity, Text} -> binary_to_list(Text);
+            Other -> {Rule, Other}
+        end
+    end,
+    Says = fun(Rule, Start, Part) ->
+        Text = Refused(Rule),
+        ?check(is_list(Text)),
+        ?equal({Rule, Text, lists:prefix(Start, Text)}, {Rule, Text, true}),
+        ?equal({Rule, Text, Part =:= "" orelse string:find(Text, Part) =/= nomatch}, {Rule, Text, true})
+    end,
+    Says("fun ({m,f,[A]}) -> A", "line 1, column", "syntax error"),
+    Says("fun ({m,f,[A]}) ->\n  A A end", "line 2, column 5: ", "syntax error before: A"),
+    Says("fun ({agent_load,entry,[A]}) -> foo(A) end", "line 1, column ", "foo/1"),
+    Says("fun ({agent_load,entry,[A]}) ->\n lists:last(A) end", "line 2, column ", "lists:last/1"),
+    Says("fun ({agent_load,entry,[A]}) ->\n lists:nth(0,A) end", "line 2, column ", "nth(K, List)"),
+    Says("agent_load:entry/1 nth(100000, arg(1))", "line 1, column 20: ", "nth(K, List)"),
+    Says("agent_load:entry/1 prefix(257, arg(1))", "line 1, column 20: ", "prefix(Bytes, Binary)"),
+    Says("agent_load:entry/1 prefix(arg(1), 2)", "line 1, column 20: ", "prefix(Bytes, Binary)"),
+    Says("fun ({agent_load,entry,[A]}) when name(A) =:= x -> A end", "line 1, column 35: ", "guard"),
+    Says("fun ({agent_load,entry,[A]}) -> B end", "line 1, column 33: ", "B"),
+    Says("fun ({agent_load,entry,[<<A,_/binary>>]}) -> A end", "line 1, column 25: ", "binary"),
+    Says("fun ({agent_load,entry,[A]}) -> A, A end", "line 1, column 36: ", "one expression"),
+    Says("fun ({\"m\",entry,[A]}) -> A end", "line 1, column 7: ", "atoms"),
+    Says("fun ({agent_load,entry,[A]}) -> set_seq_token(label, {A,A}) end", "line 1, column ", "set_seq_token"),
+    Says("fun ({agent_load,entry,[A]}) -> message(A) end", "line 1, column ", "message"),
+    Says("fun ({agent_load,entry}) -> a end", "line 1, column 6: ", "{M,F,[Args]}"),
+    Says("fun (A, B) -> A end", "line 1, column ", "one argument"),
+    Says("fun lists:map/2", "line 1, column 1: ", "a rule is"),
+    Says("fun ({agent_load,entry,[#{K => V}]}) -> V end", "line 1, column ", ""),
+    Says("agent_load:entry/1", "line 1, column 19: ", "missing"),
+    Says("agent_load:entry/1 arg(2)", "line 1, column 20: ", "1 to 1"),
+    Says("agent_load:none/0 arg(1)", "line 1, column 19: ", "no arguments"),
+    Says("agent_load:entry/1 arg(x)", "line 1, column 20: ", "number"),
+    Says("agent_load:entry/1 X", "line 1, column 20: ", "arg(N)"),
+    Says("agent_load:entry/1 foo(arg(1))", "line 1, column 20: ", "foo/1"),
+    Says("agent_load:entry/1 element(1,arg(1)", "line 1, column ", "syntax error"),
+    Says("agent_load entry/1 arg(1)", "line 1, column 1: ", "M:F/A"),
+    Says("'unfinished", "line 1, column ", "unterminated"),
+    Says("42", "line 1, column 1: ", "M:F/A"),
+    Says("MyApp.Repo.get/2 arg(3)", "", ""),
+    %% a refused rule leaves all as it was; a rule for what is no tier is told
+    {ok, _} = ask(K, {config, wish([{entry, 1}], #{identity => <<"agent_load:leaf/1 arg(1); MyApp.Repo.get!/2 arg(1)">>})}),
+    receive {ke, identity, Note} -> ?check(string:find(Note, "agent_load:leaf") =/= nomatch) after ?PATIENCE -> error(no_note) end,
+    receive {ke, identity, Note2} -> ?check(string:find(Note2, "MyApp.Repo:get!") =/= nomatch) after ?PATIENCE -> error(no_note) end,
+    finish(T, K).

@@ -1,0 +1,349 @@
+%% A session: changes, questions, silence, others on the node. Part of the agent's tests (agent_test runs them).
+-module(agent_session_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    load/2, modules/0, start/1, start/2, start_keeper/3, unload/1, ask/2, wish/1, wish/2, traced/2,
+    finish/2, run/3, messages/1, calls/1, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0,
+    beat_now/1, beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, isolated/1
+]).
+
+tests() ->
+    [
+        {no_function_is_noted, fun no_function_is_noted/1},
+        {live_changes, fun live_changes/1},
+        {reload_is_seen, fun reload_is_seen/1},
+        {strangers_are_ignored, fun strangers_are_ignored/1},
+        {why_it_is_empty, fun why_it_is_empty/1},
+        {questions, fun questions/1},
+        {stacks_are_bounded, fun stacks_are_bounded/1},
+        {the_catalog_is_whole, fun the_catalog_is_whole/1},
+        {rates_are_counted, fun rates_are_counted/1},
+        {rates_end_with_us, fun rates_end_with_us/1},
+        {off_means_off, fun off_means_off/1},
+        {silence_pauses_and_ends, fun silence_pauses_and_ends/1},
+        {two_at_once, fun two_at_once/1},
+        {receipt_is_all_zero, fun receipt_is_all_zero/1},
+        {dbg_is_left_alone, fun dbg_is_left_alone/1}
+    ].
+
+no_function_is_noted(T) ->
+    K = start(T),
+    Wish = wish([]),
+    {ok, Notes} = ask(K, {config, Wish#{tiers => [{0, agent_load, entyr, 1}, {1, agent_laod, entry, 1}, {2, agent_load, entry, 3}, {3, agent_load, entry, 1},
+                                                   {4, agent_load, entry, 1}, {5, <<"agent_load">>, <<"leaf">>, 1}, {6, lists, zzzzzzzzzz, 1}, {7, 'Elixir.No.Such', x, 1}]}}),
+    [{0, 0, N0}, {1, 0, N1}, {2, 0, N2}, {3, 1, <<>>}, {4, 0, N4}, {5, 1, <<>>}, {6, 0, N6}, {7, 0, N7}] = Notes,
+    ?equal(N0, <<"no function agent_load:entyr/1; there is agent_load:entry/1">>),
+    ?equal(N1, <<"no module agent_laod; there is agent_load">>),
+    ?equal(N2, <<"no function agent_load:entry/3; there is agent_load:entry/1">>),
+    ?equal(N4, <<"the same function as tier 3, which has its calls">>),
+    ?equal(N6, <<"no function lists:zzzzzzzzzz/1">>),
+    ?check(string:prefix(N7, "no module No.Such") =/= nomatch),
+    finish(T, K).
+
+live_changes(T) ->
+    K = traced(T, wish([{entry, 1}])),
+    Forms = fun() ->
+        messages(K),
+        run(T, entries, [[1]]),
+        [{F, tuple_size(M)} || {F, M} <- calls(messages(K))]
+    end,
+    ?equal(Forms(), [{entry, 5}]),
+    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}, {leaf, 1}])}),
+    ?equal(Forms(), [{entry, 5}, {tier, 3}, {leaf, 3}]),
+    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}], #{identity => <<"agent_load:tier/1 arg(1)">>})}),
+    ?equal(Forms(), [{entry, 5}, {tier, 4}]),
+    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}], #{entry => 1})}),
+    ?equal(Forms(), [{tier, 5}]),
+    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}], #{entry => none})}),
+    ?equal(Forms(), [{entry, 3}, {tier, 3}]),
+    {error, identity, _} = ask(K, {config, wish([{entry, 1}], #{identity => <<"nonsense">>})}),
+    ?equal(Forms(), [{entry, 3}, {tier, 3}]),
+    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}], #{returns => full})}),
+    messages(K),
+    run(T, entries, [[1]]),
+    ?equal([element(3, M) || M <- messages(K)], [call, call, return_from, return_from]),
+    ok = ask(K, {sample, 1000000}),
+    ?equal(Forms(), []),
+    ok = ask(K, {sample, 1}),
+    ?equal(Forms(), [{entry, 5}, {tier, 3}]),
+    finish(T, K).
+
+reload_is_seen(T) ->
+    K = traced(T, wish([{entry, 1}])),
+    load(T, agent_load),
+    receive
+        {ke, reload, Text} -> ?check(string:find(Text, "agent_load:entry/1") =/= nomatch)
+    after ?PATIENCE -> error(not_seen)
+    end,
+    receive {ke, mark, Module} -> ?equal(Module, <<"agent_load">>)
+    after ?PATIENCE -> error(no_mark)
+    end,
+    messages(K),
+    run(T, entries, [[1]]),
+    ?equal(length(calls(messages(K))), 1),
+    finish(T, K),
+    rpc:call(T, code, purge, [agent_load]).
+
+why_it_is_empty(T) ->
+    K = traced(T, wish([{entry, 1}, {leaf, 1}, {none, 0}])),
+    run(T, call, [[{leaf, [X]} || X <- [1, 2]]]),
+    ?equal(in_time(fun() ->
+        K ! {kp, ?KEY, 4242, {why, 1}},
+        {pong, _} = ask(K, ping), % the counter is on
+        run(T, call, [[{leaf, [1]}, {leaf, [2]}, {entry, [3]}]])
+    end, fun() ->
+        receive {kr, 4242, Answer} -> Answer after ?PATIENCE -> error(no_answer) end
+    end), {called, 3, 1, 2}),
+    ?equal(ask(K, {why, 2}), {called, 0, 0, 0}),
+    ?equal(ask(K, {why, 9}), nofunction),
+    {ok, _} = ask(K, {config, wish([{entry, 1}, {nosuch, 1}])}),
+    ?equal(ask(K, {why, 1}), nofunction),
+    messages(K),
+    run(T, entries, [[1]]),
+    ?equal([F || {F, _} <- calls(messages(K)), F =:= entry], [entry]),
+    finish(T, K).
+
+%% What is counted for a second: again, as long as this machine did not get through with the calls in less (0.9 s).
+in_time(Calls, Result) ->
+    Began = erlang:monotonic_time(millisecond),
+    Calls(),
+    Took = erlang:monotonic_time(millisecond) - Began,
+    case {Result(), Took < 900} of
+        {Counted, true} -> Counted;
+        {_, false} -> in_time(Calls, Result)
+    end.
+
+questions(T) ->
+    K = start(T),
+    Kernel = rpc:call(T, erlang, whereis, [kernel_sup]),
+    Dead = rpc:call(T, erlang, spawn, [erlang, now, []]),
+    ?soon(fun() -> not rpc:call(T, erlang, is_process_alive, [Dead]) end),
+    [A, B] = [numbers(T, P) || P <- [Kernel, Dead]],
+    ?equal(ask(K, {alive, [A, B]}), [B]),
+    {Id, Serial} = A,
+    ?equal(ask(K, {who, [A]}), [{Id, Serial, <<"kernel_sup">>}]),
+    ?check(lists:member(<<"lists">>, ask(K, {modules, <<"lis">>}))),
+    ?check(lists:member({entry, 1, true}, ask(K, {functions, agent_load}))),
+    ?check(lists:member({endless, 1, false}, ask(K, {functions, <<"agent_load">>}))),
+    {pong, _} = ask(K, ping),
+    {error, unknown, _} = ask(K, {what, is_this}),
+    ?equal(ask(K, {functions, no_such_module}), []),
+    receive
+        {kh, Stamp, Health} ->
+            ?check(is_integer(Stamp)),
+            ?equal(lists:sort(maps:keys(Health)), lists:sort([run_queue, sched, memory, processes, uptime_ms, relay_queue, relay_memory, dropped, others, breaker, trips, next_ms, pause_ms, sample, gap, sample_why, cost, call_ns, cost_assumed, strangers])),
+            ?check(lists:all(fun is_integer/1, maps:values(Health)))
+    after ?PATIENCE -> error(no_heartbeat)
+    end,
+    finish(T, K).
+
+the_catalog_is_whole(T) ->
+    K = start(T),
+    Pages = pages(K, <<>>),
+    {catalog, All, All, <<>>, _} = lists:last(Pages),
+    Told = lists:append([Ms || {catalog, _, _, _, Ms} <- Pages]),
+    ?check(length(Pages) > 1),
+    ?check(lists:all(fun({catalog, _, _, _, Ms}) -> length(Ms) =< 200 end, Pages)),
+    ?equal(length(Told), All),
+    Names = [M || {M, _, _, _} <- Told],
+    Loaded = [M || {M, _} <- rpc:call(T, code, all_loaded, [])],
+    ?equal([M || M <- modules(), lists:member(M, Names)], []),
+    ?equal((Loaded -- modules()) -- Names, []),
+    {agent_load, _, 0, Fs} = lists:keyfind(agent_load, 1, Told),
+    Exported = rpc:call(T, agent_load, module_info, [exports]) -- [{module_info, 0}, {module_info, 1}],
+    Local = [{F, A} || {F, A} <- rpc:call(T, agent_load, module_info, [functions]), hd(atom_to_list(F)) =/= $-] -- Exported,
+    ?check(lists:member({endless, 1}, Local)),
+    ?equal(lists:sort([{F, A} || {F, A, 1} <- Fs]), lists:sort(Exported)),
+    ?equal(lists:sort([{F, A} || {F, A, 0} <- Fs]), lists:sort(Local -- [{module_info, 0}, {module_info, 1}])),
+    {lists, <<"stdlib">>, 1, _} = lists:keyfind(lists, 1, Told),
+    {erlang, <<"erts">>, 1, _} = lists:keyfind(erlang, 1, Told),
+    ?equal(ask(K, {exist, [{lists, map, 2}, {lists, map, 9}, {agent_load, endless, 1}, {no_such_module, f, 0}]}), {1, 0, 1, 0}),
+    {error, crashed, _} = ask(K, {exist, [what]}),
+    finish(T, K).
+
+pages(K, After) ->
+    case ask(K, {catalog, After}) of
+        {catalog, _, _, <<>>, _} = Last -> [Last];
+        {catalog, _, _, Next, _} = Page when Next > After -> [Page | pages(K, Next)]
+    end.
+
+rates_are_counted(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    Theirs = {agent_load, throws, 1},
+    Counter = fun(MFA) -> rpc:call(T, erlang, trace_info, [MFA, call_count]) end,
+    1 = rpc:call(T, erlang, trace_pattern, [Theirs, true, [call_count]]),
+    {rates, Ms, {3, 0, -1, -1, _}} = in_time(fun() ->
+        ok = ask(K, {rates, [{agent_load, leaf, 1}, {agent_load, none, 0}, {agent_load, no_such, 1}, {agent_load, tier, 1}, Theirs]}),
+        Waits = [ask(K, {rates, [{agent_load, tail, 1}]}), ask(K, rates)],
+        run(T, call, [[{leaf, [1]}, {leaf, [2]}, {entry, [3]}]]),
+        put(waits, Waits)
+    end, fun() -> taken(K) end),
+    ?equal(get(waits), [wait, wait]),
+    ?check(Ms >= 1000),
+    none = ask(K, rates),
+    ?equal(Counter({agent_load, leaf, 1}), {call_count, false}),
+    ?equal(Counter(Theirs), {call_count, 0}), % neither reset nor taken off
+    rpc:call(T, erlang, trace_pattern, [Theirs, false, [call_count]]),
+    messages(K),
+    run(T, entries, [[1]]),
+    ?equal([F || {F, _} <- calls(messages(K))], [entry, tier]),
+    finish(T, K).
+
+taken(K) ->
+    case ask(K, rates) of
+        wait -> receive after 20 -> taken(K) end;
+        Rates -> Rates
+    end.
+
+%% In the middle of it: the keeper dies, or is asked to go.
+rates_end_with_us(T) ->
+    Counter = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, leaf, 1}, call_count]) end,
+    Begin = fun() ->
+        K = traced(T, wish([{entry, 1}])),
+        %% again, should that second have gone by
+        ?soon(fun() -> ask(K, {rates, [{agent_load, leaf, 1}]}) =:= ok andalso (isolated(T) orelse Counter() =/= {call_count, false}) end),
+        K
+    end,
+    finish(T, Begin()),
+    ?equal(Counter(), {call_count, false}),
+    exit(Begin(), kill),
+    gone(T),
+    ?equal(Counter(), {call_count, false}),
+    nothing_left(T).
+
+%% Where a process is: 20 functions at most, and nothing of its data.
+stacks_are_bounded(T) ->
+    K = start(T),
+    Depth = rpc:call(T, erlang, system_flag, [backtrace_depth, 100]),
+    Deep = rpc:call(T, agent_load, deep, [200, "the secret"]),
+    Inside = fun() -> rpc:call(T, erlang, process_info, [Deep, status]) =:= {status, waiting} end,
+    ?soon(Inside),
+    Frames = ask(K, {stack, numbers(T, Deep)}),
+    rpc:call(T, erlang, system_flag, [backtrace_depth, Depth]),
+    ?equal(length(Frames), 20),
+    [?check(is_binary(F) andalso byte_size(F) < 600) || F <- Frames],
+    ?check(string:prefix(hd(Frames), "agent_load:down/2") =/= nomatch),
+    ?equal([F || F <- Frames, string:find(F, "secret") =/= nomatch], []),
+    exit(Deep, kill),
+    ?soon(fun() -> ask(K, {stack, numbers(T, Deep)}) =:= dead end),
+    finish(T, K).
+
+off_means_off(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    Workers = run_forever(T, 4),
+    ?soon(fun() -> length(messages(K)) > 0 end),
+    ok = ask(K, {tracing, false}),
+    Last = receive_off(),
+    ?equal(rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]), {traced, false}),
+    {ok, Last, _} = ask(K, flush),
+    receive {kb, Seq, _, _, _} when Seq > Last -> error(more) after 200 -> ok end,
+    ok = ask(K, {tracing, true}),
+    ?soon(fun() -> length(messages(K)) > 0 end),
+    stop_workers(Workers),
+    finish(T, K).
+
+silence_pauses_and_ends(T) ->
+    K = start(T, #{pause_ms => 1000, end_ms => 10 * ?PATIENCE}),
+    {ok, _} = ask(K, {config, wish([{entry, 1}])}),
+    ok = ask(K, {tracing, true}),
+    receive_off(),
+    ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =:= {traced, false} end),
+    told_gap(3),
+    forget_beats(),
+    K ! {kp_lease, ?KEY},
+    {pong, _} = ask(K, ping),
+    told_gap(0),
+    receive {ke, lease, Text} -> ?check(string:find(Text, "tracing was paused") =/= nomatch)
+    after ?PATIENCE -> error(not_said)
+    end,
+    %% each question renews the lease; should this machine take longer than that, it is paused again
+    ?soon(fun() -> messages(K), run(T, entries, [[1]]), length(calls(messages(K))) =:= 1 end),
+    finish(T, K),
+    _ = start(T, #{pause_ms => 500, end_ms => 1000}),
+    told_gone(),
+    gone(T),
+    nothing_left(T).
+
+%% The heartbeats say why nothing is traced.
+told_gap(Why) ->
+    receive {kh, _, #{gap := Why}} -> ok
+    after ?PATIENCE -> error({no_gap, Why})
+    end.
+
+%% From another node, or from here: who has not the key is not heard, whatever it says, and counted.
+strangers_are_ignored(T) ->
+    K = traced(T, wish([{entry, 1}])),
+    Forged = [{kp, 1, detach}, {kp, <<>>, 1, detach}, {kp, none, 2, {tracing, false}}, {kp_lease}, {kp_lease, <<>>}, {kp}],
+    {ok, Peer, Other} = peer:start(#{name => peer:random_name(), wait_boot => ?PATIENCE, args => ["-setcookie", atom_to_list(erlang:get_cookie())]}),
+    [rpc:call(Other, erlang, send, [K, M]) || M <- Forged],
+    rpc:call(Other, erlang, send, [{kprof_keeper_00, T}, hd(Forged)]),
+    [rpc:call(T, erlang, send, [kprof_keeper_00, M]) || M <- Forged],
+    receive {ke, stranger, First} -> ?check(string:find(First, "1 requests") =/= nomatch) after ?PATIENCE -> error(not_said) end,
+    ?soon(fun() -> beat_now(K, strangers) =:= 2 * length(Forged) + 1 end),
+    peer:stop(Peer),
+    messages(K),
+    run(T, entries, [[1]]),
+    ?equal(length(calls(messages(K))), 1),
+    finish(T, K).
+
+two_at_once(T) ->
+    K = start(T),
+    load_second(T),
+    Second = start_keeper(T, kprof_keeper_01, #{who => <<"another">>}),
+    case isolated(T) of
+        true ->
+            {ok, K2, _} = Second,
+            ?equal(maps:get(flags, ask(K2, detach)), 0);
+        false ->
+            {error, busy, Text} = Second,
+            ?check(string:find(Text, "tester, since 20") =/= nomatch)
+    end,
+    {error, leaving, _} = start_keeper(T, kprof_keeper_00, #{}),
+    unload_second(T),
+    {pong, _} = ask(K, ping),
+    finish(T, K).
+
+receipt_is_all_zero(T) ->
+    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    Workers = run_forever(T, 4),
+    ?soon(fun() -> length(messages(K)) > 0 end),
+    Receipt = finish(T, K),
+    ?equal(Receipt, #{patterns => 0, flags => 0, tokens => swept,
+                      session => case isolated(T) of true -> ended; false -> none end}),
+    nothing_left(T),
+    stop_workers(Workers).
+
+dbg_is_left_alone(T) ->
+    case rpc:call(T, code, ensure_loaded, [dbg]) of
+        {module, _} -> dbg_left_alone(T);
+        _ -> skipped
+    end.
+
+dbg_left_alone(T) ->
+    Holder = spawn(T, timer, sleep, [infinity]),
+    ok = rpc:call(T, agent_load, dbg_on, []),
+    Before = rpc:call(T, agent_load, dbg_state, []),
+    [load(T, M) || M <- ?MODULES],
+    Isolated = isolated(T),
+    case start_keeper(T, kprof_keeper_00, #{}) of
+        {ok, K0, _} when Isolated -> ask(K0, detach);
+        {error, tracer, Text} when not Isolated -> ?check(string:find(Text, "someone else traces") =/= nomatch)
+    end,
+    unload(T),
+    K = start(T, #{force => true}),
+    {ok, Matched} = ask(K, {config, wish([{entry, 1}, {none, 0}])}),
+    ?equal(lists:keyfind(1, 1, Matched), if Isolated -> {1, 1, <<>>}; true -> {1, 0, <<"someone else traces this function on the node: left alone">>} end),
+    ok = ask(K, {tracing, true}),
+    ?equal(rpc:call(T, agent_load, dbg_state, []), Before),
+    run(T, entries, [[1]]),
+    ?equal(length(calls(messages(K))), 1),
+    ok = ask(K, {tracing, false}),
+    ?equal(rpc:call(T, agent_load, dbg_state, []), Before),
+    ok = ask(K, {tracing, true}),
+    finish(T, K),
+    ?equal(rpc:call(T, agent_load, dbg_state, []), Before),
+    ok = rpc:call(T, agent_load, dbg_off, []),
+    exit(Holder, kill),
+    nothing_left(T).

@@ -1,0 +1,54 @@
+/* How long a picture takes: 500 rows unfolded on 200 x 60, with trends; heat map and distribution.
+ * Only the drawing, as ui_draw does it; what the terminal makes of it is apart. To hold: 5 ms. */
+#include "fake_snapshot.h"
+#include "ui_script.h"
+
+#include <kprof/base/clock.h>
+#include <kprof/core/tier.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RUNS = 200, ROWS = 500 };
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void draw(const struct snapshot *s, const char *what, const char *keys)
+{
+    struct ui *u = ui_new(&(struct ui_opts){.ascii = false});
+    struct canvas c;
+    double ms[RUNS];
+
+    canvas_init(&c, 60, 200, false);
+    script_run(u, &c, s, keys);
+    for (int i = 0; i < RUNS; i++) {
+        uint64_t t = clock_mono_ns();
+        ui_draw(u, &c, s);
+        ms[i] = (double)(clock_mono_ns() - t) / 1e6;
+    }
+    qsort(ms, RUNS, sizeof *ms, by_value);
+    printf("draw: %s, %zu rows at 200x60: %.2f ms (median of %d, 99 %% within %.2f ms; to hold: 5 "
+           "ms)\n",
+           what, s->n_rows, ms[RUNS / 2], RUNS, ms[RUNS * 99 / 100]);
+    canvas_release(&c);
+    ui_free(u);
+}
+
+int main(void)
+{
+    struct fake *f = fake_many(ROWS - 1);
+    const struct snap_row *total = fake_row(f, TIER_TOTAL, "_total", NULL, 1000000, 12345);
+
+    fake_heat(f, total, 192, 1);
+    fake_dist(f, total);
+    fake_trends(f);
+    draw(fake_snap(f), "table", "f");
+    draw(fake_snap(f), "table sorted by p99", "fs<End><Up><Up><Up><Up><Up><Enter>");
+    draw(fake_snap(f), "heat map", "H");
+    draw(fake_snap(f), "distribution", "D");
+    fake_free(f);
+    return 0;
+}

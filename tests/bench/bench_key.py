@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""How long a key waits for its answer while 100,000 events/s come in: a node that makes them, kprof-top on a terminal of ours (a
+pty), from the byte written to the picture read. To hold: 50 ms.
+
+Environment: KPROF_TOP (the program), KPROF_BENCH_KEYS (50)."""
+import fcntl
+import os
+import pty
+import random
+import select
+import statistics
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import kp  # noqa: E402
+
+ROWS, COLS = 60, 200
+WORKERS, BURST, EVENTS_A_REQUEST = 9, 18, 8  # a burst some 11 ms after the other; four calls and their returns
+TIERS = ("entry/1", "t1/1", "t2/1", "t3/1")
+# Each key, and what stands on the screen only after it.
+KEYS = ((b"?", b"how long each layer"), (b"q", b"TRACING ON"))
+GIVE_UP_S = 10
+
+
+class Terminal:
+    def __init__(self, argv, env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(argv[0], argv, env)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))
+
+    def read(self, wait_s):
+        ready = select.select([self.fd], [], [], wait_s)[0]
+        return os.read(self.fd, 65536) if ready else b""
+
+    def until(self, what, deadline_s=GIVE_UP_S):
+        """Seconds until these bytes have come."""
+        begun, got = time.monotonic(), b""
+        while what not in got:
+            if time.monotonic() - begun > deadline_s:
+                raise SystemExit("bench_key: %r did not come within %d s; the last bytes: %r" % (what, deadline_s, got[-600:]))
+            got += self.read(0.5)
+        return time.monotonic() - begun
+
+    def answer_ms(self, key, what):
+        """The terminal is read empty for a random while first: a key may come at any time between two pictures."""
+        end = time.monotonic() + random.uniform(0.1, 0.4)
+        while time.monotonic() < end:
+            self.read(max(0, end - time.monotonic()))
+        begun = time.monotonic()
+        os.write(self.fd, key)
+        self.until(what)
+        return (time.monotonic() - begun) * 1e3
+
+    def cpu_s(self):
+        with open("/proc/%d/stat" % self.pid) as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def loaded_node():
+    subprocess.run(["erlc", "-o", kp.scratch(), os.path.join(HERE, "relay_load.erl")], check=True)
+    node = kp.Node(25)
+    node.eval('begin code:add_path("%s"), persistent_term:put(relay_load, counters:new(1, [])), '
+              '[spawn(relay_load, worker, [requests, %d]) || _ <- lists:seq(1, %d)], ok end' % (kp.scratch(), BURST, WORKERS))
+    return node
+
+
+def main():
+    node = loaded_node()
+    argv = [kp.PROGRAM, "--max-overhead", "none", "-i", "relay_load:entry/1 arg(1)"]
+    for t in TIERS:
+        argv += ["-t", "relay_load:" + t]
+    env = {"PATH": os.environ["PATH"], "HOME": kp.scratch(), "LC_ALL": "C.UTF-8", "TERM": "xterm-256color", "KPROF_COOKIE": kp.COOKIE}
+    t = Terminal(argv + [node.name], env)
+    kp.at_end(lambda: os.kill(t.pid, 9))
+    t.until(b"TRACING ON", 60)
+    count = "counters:get(persistent_term:get(relay_load), 1)"
+    begun, requests, cpu = time.monotonic(), node.eval(count), t.cpu_s()
+    n = int(os.environ.get("KPROF_BENCH_KEYS", "50"))
+    waits = [t.answer_ms(*KEYS[i % 2]) for i in range(n)]
+    took = time.monotonic() - begun
+    rate = (node.eval(count) - requests) * EVENTS_A_REQUEST / took
+    print("a key while %s events/s come in, screen of %dx%d: answered after %.1f ms (median of %d), %.1f ms the slowest (to hold: 50 ms); "
+          "kprof-top used %.0f %% of a core" % (format(round(rate), ","), COLS, ROWS, statistics.median(waits), n, max(waits),
+                                              (t.cpu_s() - cpu) / took * 100))
+    os.write(t.fd, b"q" if n % 2 == 0 else b"qq")
+    t.until(b"\x1b[?1049l", 20)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    finally:
+        kp.clean_up()

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""overload.py [--otp V]: three minutes of overload on a real node, with the figures. Ends with 1 if one is not what it must be.
+
+A tier in a tight loop on all schedulers, kprof-top with its defaults. The node samples itself each 20 ms: calls, memory, whether it is traced. Wants a
+machine that is free: throughput is compared with that of the same node before."""
+import argparse
+import os
+import statistics
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "node")]
+import kp  # noqa: E402
+from common import attach, clean  # noqa: E402
+
+TIERS = ["-t", "request=tight:request/1", "-t", "tier=tight:tier/1"]
+OPENS_MS, GROWS_BYTES, BACK_MS, BACK_SHARE = 1200, 50_000_000, 1000, 0.95
+PAUSES_S, LATE_S = (5, 10, 20, 40), 2
+LOADED_S, RATE_S, UNTRACED_S = 150, 30, 8
+_failed = []
+
+
+def claim(text, ok):
+    print("%-4s %s" % ("ok" if ok else "FAIL", text), flush=True)
+    if not ok:
+        _failed.append(text)
+
+
+def rate(samples, from_ms, to_ms):
+    s = [x for x in samples if from_ms <= x[0] <= to_ms]
+    return (s[-1][1] - s[0][1]) * 1000 / (s[-1][0] - s[0][0]) if len(s) > 1 else 0
+
+
+def seconds(samples, stretches):
+    """The rates of the whole seconds in the stretches [(from_ms, to_ms)]: one alone says little on any machine."""
+    return [rate(samples, at, at + 1000) for a, b in stretches for at in range(int(a), int(b) - 999, 1000)]
+
+
+def untraced(n):
+    """The node's own rates, second by second, under the same load with nobody attached."""
+    n.eval("tight:start()")
+    n.eval("tight_watch:start(20)")
+    time.sleep(UNTRACED_S + 1.5)
+    samples = n.eval("tight_watch:take()", 60)
+    n.eval("tight:stop()")
+    n.eval("tight_watch:stop()")
+    return seconds(samples, [(1000, 1000 * (UNTRACED_S + 1))])
+
+
+def spans(samples, traced):
+    """[(from_ms, to_ms)] in which it was traced, or not."""
+    found, since = [], None
+    for ms, _, _, on in samples:
+        if on is traced and since is None:
+            since = ms
+        elif on is not traced and since is not None:
+            found.append((since, ms))
+            since = None
+    return found
+
+
+def breaker(n, base, idle_bytes):
+    k = attach(n, *TIERS, "--max-overhead", "5")  # the default, which attach would take off
+    k.tracing(60)
+    n.eval("tight_watch:start(20)")
+    n.eval("tight:start()")
+    began = time.monotonic()
+    samples = []
+    while time.monotonic() - began < LOADED_S:
+        time.sleep(5)
+        samples += n.eval("tight_watch:take()", 60)
+    n.eval("tight:stop()")
+    n.eval("tight_watch:stop()")
+    opened = [a for a, _ in spans(samples, False) if a > 0]
+    start = next((s[0] for s in samples if s[1] > 0), 0)
+    first = next((a for a in opened if a > start), None)
+    claim("the breaker opened %s ms after the load began (at most %d)" % (first and first - start, OPENS_MS), first and first - start <= OPENS_MS)
+    if first is None:
+        return
+    grown = max(s[2] for s in samples) - idle_bytes
+    claim("the node's memory grew by %.1f MB (less than %d)" % (grown / 1e6, GROWS_BYTES // 1e6), grown < GROWS_BYTES)
+    back = seconds(samples, [(a + BACK_MS, b) for a, b in spans(samples, False) if a >= first])
+    pauses = [(b - a) / 1000 for a, b in spans(samples, False) if a >= first]
+    claim("it tried again after %s s (%s)" % (", ".join("%.1f" % p for p in pauses), ", ".join(map(str, PAUSES_S))),
+          len(pauses) >= len(PAUSES_S) and all(w - 0.2 <= p <= w + LATE_S for w, p in zip(PAUSES_S, pauses)))
+    trips = max(r["breaker"]["trips"] for r in k.rows)
+    claim("it tripped again each time: %d trips" % trips, trips > len(PAUSES_S))
+    why = sorted({r["breaker"]["reason"] for r in k.rows if r["breaker"]["reason"]})
+    print("     why: " + "; ".join(why), flush=True)
+    seen = len(k.rows)
+    try:
+        kp.until(120, lambda: any(r["breaker"]["state"] == "closed" and r["sample"] == 1 for r in k.rows[seen:]), 0.2)
+        closed = time.monotonic()
+        claim("the load ended: closed, sampling as wished", True)
+        rows = len(k.rows)
+        n.eval("[tight:request(X) || X <- lists:seq(1, 100)]")
+        kp.until(20, lambda: any((kp.row(r, "request") or {"p99_us": 0})["p99_us"] > 0 for r in k.rows[rows:]), 0.2)
+        claim("percentiles are back %.1f s later" % (time.monotonic() - closed), True)
+    except kp.Timeout:
+        claim("the load ended: closed, and percentiles back: %s" % k.rows[-1]["breaker"], False)
+    claim("ended with 0", k.interrupt(60) == 0)
+    final = k.final()
+    kp.conserves(final)
+    # Opened for what it costs, it has dropped nothing; for what waited, it has.
+    late = any("waiting" in w or "old" in w for w in why)
+    claim("what was dropped is told: %d events" % final["lost"]["target"], final["lost"]["target"] > 0 or not late)
+    clean(n, 30)
+    base = statistics.median(base + untraced(n))  # before and after: a shared machine is not as quick all the time
+    share = statistics.median(back) / base if back else 0
+    claim("from %d ms after it opens on: %.1f %% of the %.0f requests/s untraced (at least %.0f %%; medians of %d and %d s)"
+          % (BACK_MS, 100 * share, base, 100 * BACK_SHARE, len(back), 2 * UNTRACED_S), share >= BACK_SHARE)
+
+
+def limited(n):
+    k = attach(n, *TIERS, "--max-rate", "20000", "--max-age", "20s")
+    k.tracing(60)
+    n.eval("tight:start()")
+    time.sleep(RATE_S)
+    n.eval("tight:stop()")
+    truth = n.eval("tight:calls()")
+    claim("--max-rate 20000: ended with 0", k.interrupt(60) == 0)
+    final = k.final()
+    kp.conserves(final)
+    request = kp.row(final, "request")
+    claim("--max-rate 20000: %d trips (0)" % final["breaker"]["trips"], final["breaker"]["trips"] == 0)
+    off = request["est_count"] / truth - 1
+    claim("--max-rate 20000: %d requests seen, scaled to %d of the node's %d: %+.1f %% (within 5 %%)"
+          % (request["count"], request["est_count"], truth, 100 * off), abs(off) < 0.05)
+    clean(n, 30)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--otp", type=int, default=25)
+    p.add_argument("--only", default="", help="breaker or limited")
+    a = p.parse_args()
+    with kp.Node(a.otp) as n:
+        base = untraced(n)
+        print("OTP %d, %d schedulers, untraced %.0f requests/s" % (a.otp, n.eval("erlang:system_info(schedulers_online)"), statistics.median(base)), flush=True)
+        if a.only in "breaker":
+            breaker(n, base, n.eval("erlang:memory(total)"))
+        if a.only in "limited":
+            limited(n)
+    print("%d failed" % len(_failed))
+    return 1 if _failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,11 @@
+%% A module to load again and again: no process runs in it, so none is killed with its old code.
+-module(reloaded).
+-export([work/1, reload/0]).
+
+work(X) -> [X].
+
+reload() ->
+    {?MODULE, Beam, File} = code:get_object_code(?MODULE),
+    code:purge(?MODULE),
+    {module, ?MODULE} = code:load_binary(?MODULE, File, Beam),
+    true.

@@ -1,0 +1,44 @@
+"""Now against a marked moment, and against a recording."""
+import os
+import re
+
+import kp
+from common import Top, options
+
+
+def test_mark_and_baseline():
+    rec = os.path.join(kp.scratch(), "base.rec")
+    with Top(size=(160, 43)) as top:
+        top.ready()
+        assert "+-P99" not in top.t.screen()
+        top.keys("m")
+        top.see("from now on; m ends it")
+        top.see(re.compile(r"against \d\d:\d\d:\d\d \(10s\)"))
+        top.see(re.compile(r"\+-RATE\s+\+-P50\s+\+-P99"))
+        top.see(re.compile(r"^\W*request\b.*[+-]\d+%", re.M))
+        top.keys("m")
+        top.see("no more compared")
+        top.see("+-P99", gone=True)
+        top.quit()
+        k = kp.Kp("--batch", "--format", "json", "-d", "200ms", "--duration", "2s", "--record", rec, *options(), top.node.name)
+        assert k.wait(60) == 0, k.saw()
+    k = kp.run("--replay", rec, "--baseline", rec, "--batch", "--format", "json")
+    final = k.final()
+    assert final["compared"] == "base.rec", k.saw()
+    assert all(r["d_p99"] == 0 and r["then_count"] == r["count"] for r in final["rows"] if r["count"]), final["rows"]
+    k = kp.run("--replay", rec, "--baseline", rec, "--batch")
+    assert "against base.rec" in k.stdout and "+0.0%" in k.stdout, k.saw()
+    with Top(size=(160, 43), node=False, args=["--replay", rec, "--baseline", rec, "--speed", "max"]) as top:
+        top.see("against base.rec")
+        top.see(re.compile(r"^\W*request\b.*[+-]\d+%", re.M))
+        top.keys("m")
+        top.see("no more compared")
+        top.see("REPLAY ended", 30)
+        # A moment that is past is what is marked, not the seconds that happen to be the last.
+        top.keys("c", "1s", "Enter", "[")
+        top.see(re.compile(r"\d\d:\d\d:\d\d-(\d\d:\d\d:\d\d), .* ago"))
+        top.keys("m")
+        top.see(re.compile(r"compared with \d\d:\d\d:\d\d-\d\d:\d\d:\d\d from now on; } shows now"))
+        top.see(re.compile(r"against (\d\d:\d\d:\d\d-\d\d:\d\d:\d\d)\s+\1,"))
+        top.see(re.compile(r"^\W*request\b.* \+0%\s+\+0%\s+\+0%", re.M))
+        top.quit()

@@ -1,0 +1,39 @@
+"""make install: the program, its page, and the completions of the shells, all of it taken away again."""
+import os
+import shutil
+import subprocess
+
+import kp
+
+
+def complete(program_dir, words, env):
+    """What bash would offer for the last of the words."""
+    script = os.path.join(program_dir, "..", "share", "bash-completion", "completions", "kprof-top")
+    code = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _kprof_top; printf "%s\\n" "${COMPREPLY[@]}"')
+    run = subprocess.run(["bash", "-c", code, "bash", script] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         env=env, timeout=60)
+    return run.stdout.split()
+
+
+def test_install_completions_uninstall():
+    root = os.path.join(kp.scratch(), "install")
+    config = os.path.join(root, "xdg", "kprof-top")
+    os.makedirs(config)
+    open(os.path.join(config, "night.config"), "w").close()
+    env = dict(os.environ, XDG_CONFIG_HOME=os.path.join(root, "xdg"))
+    for k in ("MAKEFLAGS", "MAKELEVEL"):
+        env.pop(k, None)
+    subprocess.run(["make", "-s", "install", "PREFIX=" + root], check=True, cwd=kp.ROOT, env=env, timeout=300)
+    program = os.path.join(root, "bin", "kprof-top")
+    assert subprocess.run([program, "--version"], stdout=subprocess.PIPE).returncode == 0
+    if shutil.which("bash"):
+        offered = complete(os.path.dirname(program), [program, "--ma"], env)
+        assert "--max-age" in offered and "--max-rate" in offered and len(offered) < 10, offered
+        assert complete(os.path.dirname(program), [program, "--format", "h"], env) == ["hlog"]
+        assert "night" in complete(os.path.dirname(program), [program, "-f", "ni"], env)
+    if shutil.which("zsh"):
+        page = os.path.join(root, "share", "zsh", "site-functions", "_kprof-top")
+        subprocess.run(["zsh", "-n", page], check=True)
+    subprocess.run(["make", "-s", "uninstall", "PREFIX=" + root], check=True, cwd=kp.ROOT, env=env, timeout=60)
+    left = [f for _, _, files in os.walk(root) for f in files if f != "night.config"]
+    assert left == [], left

@@ -1,0 +1,30 @@
+"""Pointing at the part of a call that names requests."""
+import re
+
+import kp
+from common import Top, names
+
+OPS = {"create", "read", "update", "delete"}
+
+
+def test_point_names_requests():
+    with Top(args=["-t", "request=workload:request/1", "-t", "db=workload:db/1", "-t", "never=workload:never/1"]) as top:
+        top.ready()
+        top.keys("I")  # on _total: the entry
+        screen = top.see("NAMES of these 20 calls", 30)
+        assert "workload:request/1 arg(1)" in screen, screen
+        assert re.search(r"20 calls captured in [\d.]+ s.*, \d+ ran", screen), screen
+        found = set(re.findall(r"\s\d+ (create|read|update|delete)\b", screen))
+        assert found, screen
+        top.keys("Enter")
+        top.see(re.compile(r"^\W*request\b", re.M), 30)
+        top.keys("f", "f")  # by hand: what does not fit is no longer folded
+        kp.until(30, lambda: OPS <= {n for _, n in names(top.t.screen())}, what=lambda: "identities: " + top.t.screen())
+        # given up in the middle; nothing stays set, tracing goes on
+        top.keys("End", "I")
+        top.see(re.compile("0 of 20 calls|not called within 5 s"), 30)
+        top.keys("Escape")
+        top.see("POINT AT THE NAME", 30, gone=True)
+        kp.until(30, lambda: top.node.ours()["flags"], what="tracing goes on")
+        top.ready()
+        top.quit()

@@ -1,0 +1,42 @@
+"""Profiles: saved on the screen, loaded on it, and by -f."""
+import os
+import re
+import stat
+
+import kp
+from common import Top, heads
+
+
+def test_save_load_and_start_with_a_profile():
+    config = os.path.join(kp.scratch(), "xdg")
+    env = {"XDG_CONFIG_HOME": config}
+    with Top(env=env) as top:
+        top.ready()
+        top.keys("L")
+        top.see("there is no profile yet")
+        top.keys("W")
+        top.see("Save as profile")
+        top.keys("../x", "Enter")
+        top.see("is no name for a profile")
+        top.keys("C-u")
+        top.keys("night", "Enter")
+        top.see("saved; load it with L")
+        path = os.path.join(config, "kprof-top", "night.config")
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+        top.keys("W", "Enter")  # the same name again
+        top.see("There is a profile night. Overwrite it")
+        top.keys("y")
+        top.see("saved; load it with L")
+        top.keys("End", "d")
+        top.see("Remove tier")
+        top.keys("y")
+        kp.until(10, lambda: len(heads(top.t.screen())) == 6, what=lambda: "a tier is gone:\n" + top.t.screen())
+        top.keys("L")
+        top.see("Load profile")
+        top.keys("Enter")
+        top.see("profile night is loaded")
+        kp.until(10, lambda: len(heads(top.t.screen())) == 7, what=lambda: "the tier is back:\n" + top.t.screen())
+        top.quit()
+        k = kp.Kp("-f", "night", "--batch", "--format", "json", "-n", "2", "-d", "500ms", top.node.name, env=env)
+        assert k.wait(60) == 0, k.saw()
+        assert kp.count(k.final(), "db", "create") > 0, k.final()["rows"]

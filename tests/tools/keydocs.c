@@ -1,0 +1,90 @@
+/* Prints the table of keys as README (markdown) or as the manual page (mdoc) has it: keydocs
+ * md|mdoc. */
+#include <kprof/ui/keys.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static void shown_md(const char *s)
+{
+    /* Each key is code of its own. */
+    for (const char *at = s; *at;) {
+        size_t n = strcspn(at, " ");
+        printf("%s`%.*s`", at == s ? "" : " ", (int)n, at);
+        at += n + strspn(at + n, " ");
+    }
+}
+
+static void text_md(const char *s)
+{
+    for (; *s; s++) {
+        if (strchr("|<>*_`", *s))
+            putchar('\\');
+        putchar(*s);
+    }
+}
+
+static void shown_mdoc(const char *s)
+{
+    fputs(".It Ic", stdout);
+    for (const char *at = s; *at;) {
+        size_t n = strcspn(at, " ");
+        /* \\& keeps punctuation from being taken for a delimiter, \\- is the key's own minus. */
+        printf(at == s ? " " : " , ");
+        if (n == 1 && *at == '-')
+            fputs("\\-", stdout);
+        else
+            printf("%s%.*s", n == 1 ? "\\&" : "", (int)n, at);
+        at += n + strspn(at + n, " ");
+    }
+    putchar('\n');
+}
+
+static void text_mdoc(const char *s)
+{
+    if (*s == '.' || *s == '\'')
+        fputs("\\&", stdout);
+    /* One sentence a line is what mdoc wants. */
+    for (; *s; s++)
+        putchar(*s == ' ' && s[-1] == '.' ? '\n' : *s);
+    putchar('\n');
+}
+
+static void group(const char *name, bool md)
+{
+    size_t n;
+    const struct key_def *k = keys_all(&n);
+    printf(md ? "| **%s** | |\n" : ".Ss %s\n.Bl -tag -width \"Right l\" -compact\n", name);
+    for (size_t i = 0; i < n; i++) {
+        if (!k[i].help || strcmp(k[i].group, name) != 0)
+            continue;
+        if (md) {
+            fputs("| ", stdout);
+            shown_md(k[i].shown);
+            fputs(" | ", stdout);
+            text_md(k[i].help);
+            puts(" |");
+        } else {
+            shown_mdoc(k[i].shown);
+            text_mdoc(k[i].help);
+        }
+    }
+    if (!md)
+        puts(".El");
+}
+
+int main(int argc, char **argv)
+{
+    bool md = argc == 2 && strcmp(argv[1], "md") == 0;
+    size_t n;
+    const char *const *groups = keys_groups(&n);
+    if (!md && !(argc == 2 && strcmp(argv[1], "mdoc") == 0)) {
+        fputs("keydocs md|mdoc\n", stderr);
+        return 2;
+    }
+    if (md)
+        puts("| Key | |\n|---|---|");
+    for (size_t i = 0; i < n; i++)
+        group(groups[i], md);
+    return 0;
+}

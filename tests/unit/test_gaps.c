@@ -1,0 +1,230 @@
+/* Gaps against a plain row of milliseconds; and what becomes of them in windows and rates. */
+#include "core_fixture.h"
+#include "rng.h"
+#include <kprof/core/gaps.h>
+
+#include <time.h>
+
+static uint64_t gap_ms(const struct gaps *g, double from_ms, double to_ms, enum gap_reason *most)
+{
+    return gaps_ns(g, T0 + (uint64_t)(from_ms * 1e6), T0 + (uint64_t)(to_ms * 1e6), most) / MS;
+}
+
+static void word(struct gaps *g, double ms, enum gap_reason r)
+{
+    uint64_t ns = T0 + (uint64_t)(ms * 1e6);
+    gaps_word(g, ns, r, ns);
+}
+
+/* ---- by hand ---- */
+
+static void a_gap_is_from_word_to_word(void **state)
+{
+    struct gaps g;
+    enum gap_reason most;
+
+    (void)state;
+    gaps_init(&g);
+    word(&g, 0, GAP_OFF); /* attaching is no gap */
+    word(&g, 100, GAP_NONE);
+    assert_int_equal(gap_ms(&g, 0, 1000, NULL), 0);
+    word(&g, 600, GAP_OVERLOAD);
+    word(&g, 1100, GAP_OVERLOAD);
+    assert_int_equal(gap_ms(&g, 0, 2000, &most), 1400); /* it goes on */
+    assert_int_equal(most, GAP_OVERLOAD);
+    word(&g, 1600, GAP_NONE);
+    assert_int_equal(gap_ms(&g, 0, 2000, &most), 1000);
+    assert_int_equal(gap_ms(&g, 0, 1000, &most), 400); /* partly */
+    assert_int_equal(gap_ms(&g, 1000, 1500, &most), 500);
+    assert_int_equal(gap_ms(&g, 1700, 2000, &most), 0);
+    assert_int_equal(most, GAP_NONE);
+    word(&g, 2000, GAP_OFF);
+    word(&g, 2100, GAP_LEASE);
+    word(&g, 2500, GAP_NONE);
+    assert_int_equal(gap_ms(&g, 1900, 3000, &most), 500);
+    assert_int_equal(most, GAP_LEASE);
+}
+
+static void silence(void **state)
+{
+    struct gaps g;
+    enum gap_reason most;
+
+    (void)state;
+    gaps_init(&g);
+    word(&g, 0, GAP_NONE);
+    word(&g, 2900, GAP_NONE); /* late, no more */
+    assert_int_equal(gap_ms(&g, 0, 9000, NULL), 0);
+    gaps_word(&g, T0 + 7000 * MS, GAP_NONE, T0 + 6900 * MS); /* calls came meanwhile */
+    assert_int_equal(gap_ms(&g, 0, 9000, NULL), 0);
+    gaps_word(&g, T0 + 12000 * MS, GAP_NONE, T0 + 6900 * MS); /* the node stood still */
+    assert_int_equal(gap_ms(&g, 0, 20000, &most), 5000);
+    assert_int_equal(most, GAP_SILENT);
+    gaps_begin(&g, T0 + 12000 * MS, GAP_SILENT); /* as it looks here ... */
+    assert_int_equal(gap_ms(&g, 12000, 20000, &most), 8000);
+    word(&g, 12500, GAP_NONE); /* ... but only the link was slow */
+    assert_int_equal(gap_ms(&g, 12000, 20000, &most), 0);
+    gaps_begin(&g, T0 + 12500 * MS, GAP_SILENT);
+    gaps_begin(&g, T0 + 15000 * MS, GAP_LOST); /* it was lost in truth */
+    word(&g, 18000, GAP_OFF);                  /* the new session is set up: still the same gap */
+    word(&g, 18300, GAP_NONE);
+    assert_int_equal(gap_ms(&g, 12000, 20000, &most), 5800);
+    assert_int_equal(most, GAP_LOST);
+    assert_int_equal(gaps_newest(&g, 0)->reason, GAP_LOST);
+    assert_int_equal(gaps_newest(&g, 1)->reason, GAP_SILENT);
+    assert_null(gaps_newest(&g, 2));
+}
+
+static void zero_and_forget(void **state)
+{
+    struct gaps g;
+
+    (void)state;
+    gaps_init(&g);
+    word(&g, 0, GAP_NONE);
+    word(&g, 100, GAP_OFF);
+    word(&g, 200, GAP_NONE);
+    word(&g, 300, GAP_OFF);
+    gaps_zero(&g, T0 + 500 * MS);
+    assert_int_equal(gap_ms(&g, 0, 1000, NULL), 500);
+    gaps_forget(&g, T0 + 600 * MS); /* began before */
+    assert_int_equal(gap_ms(&g, 0, 1000, NULL), 500);
+    gaps_forget(&g, T0 + 500 * MS);
+    assert_int_equal(gap_ms(&g, 0, 1000, NULL), 0);
+}
+
+/* ---- the property ---- */
+
+enum { SPAN = 20000 }; /* ms */
+
+/* Words at random, out of order now and then: gaps stay in order, apart, bounded, and a range's sum
+ * is what a row of milliseconds says. */
+static void any_words(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        static uint8_t why[SPAN];
+        struct gaps g;
+        uint64_t at = 0;
+        enum gap_reason now = GAP_NONE;
+        memset(why, 0, sizeof why);
+        gaps_init(&g);
+        word(&g, 0, GAP_NONE);
+        while (at < SPAN) {
+            uint64_t next = at + 1 + rng_below(round % 2 ? 40 : 900);
+            for (uint64_t ms = at; ms < next && ms < SPAN; ms++)
+                why[ms] = (uint8_t)now;
+            now = (enum gap_reason)rng_below(GAP_LEASE + 1);
+            word(&g, (double)next, now);
+            at = next;
+        }
+        const struct gap *newer = NULL, *k;
+        size_t n = 0;
+        for (; (k = gaps_newest(&g, n)); n++, newer = k) {
+            assert_true(k->from_ns < k->to_ns);
+            assert_true(!newer || k->to_ns <= newer->from_ns);
+        }
+        assert_true(n <= GAPS_MAX);
+        uint64_t oldest = n == GAPS_MAX ? (gaps_newest(&g, n - 1)->from_ns - T0) / MS : 0;
+        for (int i = 0; i < 50; i++) {
+            uint64_t a = oldest + rng_below(SPAN - oldest), b = a + rng_below(SPAN - a), want = 0;
+            for (uint64_t ms = a; ms < b; ms++)
+                want += why[ms] != GAP_NONE;
+            assert_int_equal(gap_ms(&g, (double)a, (double)b, NULL), want);
+        }
+    }
+}
+
+/* ---- in core ---- */
+
+static void says(struct fix *f, double ms, enum gap_reason r)
+{
+    feed(f, (struct event){
+                .ts_ns = T0 + (uint64_t)(ms * 1e6), .kind = EVENT_GAP, .ident = (uint32_t)r});
+}
+
+static struct snap_row total(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (s->rows[i].tier == E && !s->rows[i].ident)
+            return s->rows[i];
+    fail();
+    return s->rows[0];
+}
+
+/* 10 requests a second for 4 s, then 4 s of gap, then 2 s of calls: the rate is 10 a second. */
+static void rates_are_of_traced_time(void **state)
+{
+    struct fix f = fix();
+    uint64_t label = 1;
+
+    (void)state;
+    until(&f, 0);
+    says(&f, 0, GAP_NONE);
+    for (int ms = 50; ms < 10000; ms += 100) {
+        if (ms > 4000 && ms < 8000)
+            continue;
+        if (ms == 8050)
+            says(&f, 8000, GAP_NONE);
+        call(&f, ms, P1, label++, E, M0);
+        ret(&f, ms + 1, P1, M0);
+        if (ms == 3950)
+            says(&f, 4000, GAP_OVERLOAD);
+    }
+    until(&f, 9999);
+    feed(&f, (struct event){.ts_ns = T0 + 9000 * MS, .kind = EVENT_MARK, .ident = f.create});
+    struct snapshot *s = core_snapshot(f.c, WINDOW_10S, UINT64_C(1000000000000));
+    assert_int_equal(total(s).count, 60);
+    assert_true(fabs(s->gap_s - 4) < 0.01);
+    assert_true(fabs(total(s).rate - 10) < 0.1);
+    assert_int_equal(s->n_gaps, 1);
+    assert_int_equal(s->gaps[0].reason, GAP_OVERLOAD);
+    assert_true(fabs(s->gaps[0].from_s - 5.999) < 0.01 && fabs(s->gaps[0].to_s - 1.999) < 0.01);
+    assert_true(fabs(snapshot_gap_s(s, 2.999, 1.999, NULL) - 1) < 0.01); /* a whole second of it */
+    assert_true(fabs(snapshot_gap_s(s, 2.499, 1.499, NULL) - 0.5) < 0.01);
+    assert_int_equal(s->n_marks, 1);
+    assert_string_equal(s->marks[0].module, "create");
+    assert_true(fabs(s->marks[0].ago_s - 0.999) < 0.01);
+    struct look past = {.length_s = 3, .end_s = s->time.now_s - 3};
+    snapshot_free(s);
+    s = core_look(f.c, &past, UINT64_C(1000000000000)); /* it was not then */
+    assert_int_equal(s->n_gaps, 1);
+    assert_int_equal(s->n_marks, 0);
+    snapshot_free(s);
+    done(&f);
+}
+
+/* Nothing was traced at all: no rate is told, not a rate of 0. */
+static void no_traced_time_no_rate(void **state)
+{
+    struct fix f = fix();
+
+    (void)state;
+    until(&f, 0);
+    says(&f, 0, GAP_NONE);
+    call(&f, 10, P1, 1, E, M0);
+    ret(&f, 11, P1, M0);
+    says(&f, 500, GAP_OFF);
+    until(&f, 20000);
+    struct snapshot *s = core_snapshot(f.c, WINDOW_10S, 0);
+    assert_true(fabs(s->gap_s - s->window_s) < 1e-6);
+    assert_true(isnan(total(s).rate));
+    snapshot_free(s);
+    s = core_snapshot(f.c, WINDOW_RUN, 0);
+    assert_true(fabs(total(s).rate - 2) < 0.01); /* one request in the half second */
+    snapshot_free(s);
+    done(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gap_is_from_word_to_word),
+        cmocka_unit_test(silence),
+        cmocka_unit_test(zero_and_forget),
+        cmocka_unit_test(any_words),
+        cmocka_unit_test(rates_are_of_traced_time),
+        cmocka_unit_test(no_traced_time_no_rate),
+    };
+    return cmocka_run_group_tests(tests, rng_set_up, NULL);
+}

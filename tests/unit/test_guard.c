@@ -1,0 +1,139 @@
+/* The guard: each reason by hand, and the property over looks at random. */
+#include "rng.h"
+
+#include <kprof/core/guard.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+#define S  (1000 * MS)
+
+/* The first verdict within so many looks of 100 ms each; *took: after how long. */
+static enum guard_verdict watch(struct guard *g, struct guard_look *l, int looks, uint64_t cpu_ns,
+                                uint64_t lag_ns, uint64_t lost, uint64_t *took)
+{
+    uint64_t begun = l->now_ns;
+
+    l->lag_ns = lag_ns;
+    for (int i = 0; i < looks; i++) {
+        l->now_ns += 100 * MS;
+        l->batches++;
+        l->cpu_ns += cpu_ns;
+        l->ring_lost += lost;
+        enum guard_verdict v = guard_look(g, l);
+        *took = l->now_ns - begun;
+        if (v != GUARD_FINE)
+            return v;
+    }
+    return GUARD_FINE;
+}
+
+static void each_reason(void **state)
+{
+    struct guard g;
+    struct guard_look l = {.now_ns = 50 * S, .ring_lost = 7};
+    uint64_t took;
+
+    (void)state;
+    guard_init(&g, S);
+    assert_int_equal(guard_look(&g, &l), GUARD_FINE); /* what was lost before is not news */
+    assert_int_equal(watch(&g, &l, 300, 89 * MS, S, 0, &took), GUARD_FINE);
+    assert_int_equal(watch(&g, &l, 20, 0, S + 1, 0, &took), GUARD_FINE); /* not for long enough */
+    assert_int_equal(watch(&g, &l, 1, 0, S, 0, &took), GUARD_FINE);
+    assert_int_equal(watch(&g, &l, 20, 0, S + 1, 0, &took), GUARD_FINE);
+    assert_int_equal(watch(&g, &l, 2, 0, S + 1, 0, &took), GUARD_LAG);
+    guard_init(&g, 0); /* no limit of age */
+    guard_look(&g, &l);
+    assert_int_equal(watch(&g, &l, 100, 0, 100 * S, 0, &took), GUARD_FINE);
+    assert_int_equal(watch(&g, &l, 1, 0, 0, 1, &took), GUARD_RING);
+    guard_init(&g, S);
+    guard_look(&g, &l);
+    assert_int_equal(watch(&g, &l, 100, 95 * MS, 0, 0, &took), GUARD_CPU);
+    assert_int_equal(took, GUARD_CPU_HOLD_NS);
+}
+
+static void asks_once(void **state)
+{
+    struct guard g;
+    struct guard_look l = {.now_ns = S};
+    uint64_t took;
+
+    (void)state;
+    guard_init(&g, S);
+    guard_look(&g, &l);
+    assert_int_equal(watch(&g, &l, 1, 0, 0, 5, &took), GUARD_RING);
+    assert_int_equal(watch(&g, &l, 20, 0, 0, 5, &took), GUARD_FINE); /* it is asked for */
+    l.breaker_open = true;
+    assert_int_equal(watch(&g, &l, 200, 100 * MS, 9 * S, 5, &took), GUARD_FINE);
+    l.breaker_open = false; /* half open: what is old or lost by now is not held against it */
+    assert_int_equal(watch(&g, &l, 1, 0, 9 * S, 5, &took), GUARD_FINE);
+    assert_int_equal(watch(&g, &l, 1, 0, 0, 5, &took), GUARD_RING);
+    assert_int_equal(watch(&g, &l, 300, 0, 0, 5, &took), GUARD_RING); /* nobody listened */
+    assert_int_equal(took, GUARD_AGAIN_NS + 100 * MS);
+}
+
+/* ^Z: what waited meanwhile is old, and it is no fault of the node's. */
+static void after_a_stop(void **state)
+{
+    struct guard g;
+    struct guard_look l = {.now_ns = S};
+    uint64_t took;
+
+    (void)state;
+    guard_init(&g, S);
+    guard_look(&g, &l);
+    assert_int_equal(watch(&g, &l, 15, 0, 5 * S, 0, &took), GUARD_FINE);
+    l.now_ns += 20 * S;
+    assert_int_equal(watch(&g, &l, 15, 0, 20 * S, 3, &took), GUARD_RING); /* from the second look */
+    assert_int_equal(took, 200 * MS);
+}
+
+/* Whatever comes: two verdicts are apart by an opening, or by GUARD_AGAIN_NS; none while it is
+ * open; and none when all is within its limits. */
+static void any_looks(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        struct guard g;
+        struct guard_look l = {.now_ns = rng_below(100 * S)};
+        bool fine = round % 4 == 0, first = true, opened = false;
+        uint64_t last = 0;
+        guard_init(&g, S);
+        for (int i = 0; i < 2000; i++) {
+            uint64_t step = rng_below(50) ? 1 + rng_below(200 * MS) : rng_below(10 * S);
+            l.now_ns += step;
+            l.batches += rng_below(3);
+            l.lag_ns = rng_below(fine ? S + 1 : 3 * S);
+            l.cpu_ns += step / 100 * rng_below(fine ? GUARD_CPU_PERCENT : 150);
+            l.ring_lost += fine || rng_below(30) ? 0 : rng_below(100);
+            if (rng_below(20) == 0)
+                l.breaker_open = !l.breaker_open;
+            enum guard_verdict v = guard_look(&g, &l);
+            opened |= l.breaker_open;
+            if (v == GUARD_FINE)
+                continue;
+            assert_false(fine);
+            assert_false(l.breaker_open);
+            assert_true(first || opened || l.now_ns - last >= GUARD_AGAIN_NS);
+            first = opened = false;
+            last = l.now_ns;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_reason),
+        cmocka_unit_test(asks_once),
+        cmocka_unit_test(after_a_stop),
+        cmocka_unit_test(any_looks),
+    };
+    return cmocka_run_group_tests(tests, rng_set_up, NULL);
+}

@@ -1,0 +1,320 @@
+/* Every screen of the registry, and every dialog, at each size and in each state: no data, one row,
+ * 500 rows, breaker open, node lost; in Unicode and ASCII. A file a screen and state,
+ * tests/golden/matrix/. A screen that is registered and has no way to it here fails. */
+#include "fake_capture.h"
+#include "fake_snapshot.h"
+#include "ui_script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kprof/core/kept.h>
+#include <kprof/core/tier.h>
+#include <kprof/ui/screen.h>
+#include <kprof/ui/state.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- states --- */
+
+static void over_time(struct fake *f)
+{
+    const struct snapshot *s = fake_snap(f);
+    size_t i = s->n_rows - 1; /* the total over all of them, if there is one, is selected */
+    while (i > 0 && (s->rows[i].tier != TIER_TOTAL || s->rows[i].ident)) {
+        i--;
+    }
+    fake_heat(f, &s->rows[i], 112, 1);
+    fake_dist(f, &s->rows[i]);
+    fake_trends(f);
+}
+
+static struct fake *none(void)
+{
+    return fake_new();
+}
+
+static struct fake *one(void)
+{
+    struct fake *f = fake_new();
+    fake_row(f, 0, "db", NULL, 42, 1234);
+    fake_events(f, 1, 1, 1);
+    over_time(f);
+    return f;
+}
+
+static struct fake *many(void)
+{
+    struct fake *f = fake_many(499);
+    fake_row(f, TIER_TOTAL, "_total", NULL, 1000000, 12345);
+    fake_events(f, 64, 30, 16);
+    over_time(f);
+    return f;
+}
+
+static struct fake *breaker(void)
+{
+    struct fake *f = fake_tripped();
+    fake_snap(f)->lost.target = 8123;
+    over_time(f);
+    fake_gap(f, 7.25, 0, GAP_OVERLOAD);
+    return f;
+}
+
+static struct fake *lost(void)
+{
+    struct fake *f = fake_standard(3);
+    struct snap_node *n = &fake_snap(f)->node;
+    n->connected = n->tracing = false;
+    strcpy(n->state, "NODE LOST, next try in 4 s: connection refused");
+    over_time(f);
+    return f;
+}
+
+static const struct state {
+    const char *name;
+    struct fake *(*make)(void);
+    unsigned functions; /* in the picker's catalog; 0: none loaded */
+    enum catalog_state catalog;
+    const char *note;
+    int capture;  /* struct capture's state */
+    bool dialogs; /* are drawn in this state, too */
+} states[] = {
+    {"none", none, 0, CATALOG_WAITING,
+     "not connected to app@host yet: functions come when it answers", CAPTURE_RUNNING, true},
+    {"one", one, 1, CATALOG_WHOLE, "", CAPTURE_DONE, false},
+    {"many", many, 500, CATALOG_WHOLE, "", CAPTURE_DONE, true},
+    {"breaker", breaker, 40, CATALOG_LOADING, "", CAPTURE_DONE, false},
+    {"lost", lost, 40, CATALOG_PART, "the connection went", CAPTURE_FAILED, false},
+};
+
+enum { STATES = sizeof states / sizeof *states };
+
+static struct catalog *functions(const struct state *st)
+{
+    struct catalog *c = catalog_new();
+    char name[32];
+    for (unsigned i = 0; i < st->functions; i++) {
+        if (i % 20 == 0) {
+            snprintf(name, sizeof name, i % 40 ? "Shop.Part%u." : "shop_part%u:", i / 20);
+            catalog_module(c, name, "shop", i % 60 == 0);
+        }
+        snprintf(name, sizeof name, "function_%u", i);
+        catalog_function(c, name, i % 5, i % 7);
+        catalog_set_rate(c, i, i % 3 ? (float)(i * 7919 % 20000) : CATALOG_UNCOUNTED);
+    }
+    struct catalog_status status = {
+        .state = st->catalog, .modules_done = st->functions / 20, .modules = 25};
+    snprintf(status.note, sizeof status.note, "%s", st->note);
+    catalog_set_status(c, &status);
+    return c;
+}
+
+/* --- ways --- */
+
+static void choose_profile(struct ui *u)
+{
+    static const char *const items[] = {"checkout", "login", "nightly_report"};
+    ui_choose(u, INTENT_LOAD, "Load profile", items, 3);
+}
+
+static void choose_preset(struct ui *u)
+{
+    static const char *const items[] = {"cowboy     Cowboy 2: requests by method and path",
+                                        "phoenix    Phoenix: controllers and actions"};
+    ui_choose(u, INTENT_PRESET, "Presets this node can have", items, 2);
+}
+
+static void preset_of(struct ui *u)
+{
+    ui_reprompt(u, INTENT_PRESET, "gen_server:", 11, "which module? write it after the colon");
+}
+
+static void overwrite(struct ui *u)
+{
+    ui_ask_overwrite(u, "kprof-top-20261121-030405.txt");
+}
+
+static void wrong_rule(struct ui *u)
+{
+    ui_reprompt(u, INTENT_IDENTITY, "fun ({M,F,[A}) -> A end", 14,
+                "1:15: syntax error before: '}'");
+}
+
+static void complete(struct ui *u)
+{
+    static const char *const items[] = {"myapp_db:close/1", "myapp_db:get/2", "myapp_db:query/2",
+                                        "'Elixir.MyApp.Repo':get/2"};
+    ui_set_completions(u, "my", items, 4);
+}
+
+/* keys lead there from the main screen when there is something of everything, then `answer` is what
+ * app says; keys_then are pressed in the state itself. */
+static const struct way {
+    const char *name;
+    const struct screen_ops *screen;
+    const char *keys, *keys_then;
+    void (*answer)(struct ui *u);
+} ways[] = {
+    {"table", &screen_table, "", "", NULL},
+    {"slow", &screen_slow, "S", "<Down>", NULL},
+    {"fall", &screen_fall, "S<Enter>", "<Down>", NULL},
+    {"heat", &screen_heat, "H", "", NULL},
+    {"dist", &screen_dist, "D", "", NULL},
+    {"log", &screen_log, "M", "", NULL},
+    {"help", &screen_help, "?", "", NULL},
+    {"pick", &screen_pick, "a", "<Down>", NULL},
+    {"point", &screen_point, "I", "<Down><Down>", NULL},
+    {"open", &screen_open, "O", "", NULL},
+};
+
+static const struct way dialogs[] = {
+    {"sort", &screen_table, "", "s", NULL},
+    {"columns", &screen_table, "", "C<Down> ", NULL},
+    {"entry", &screen_table, "", "E", NULL},
+    {"filter", &screen_table, "", "/upd", NULL},
+    {"type", &screen_table, "Adb=my", "<Tab>", complete},
+    {"identity", &screen_table, "", "i", NULL},
+    {"identity_wrong", &screen_table, "", "", wrong_rule},
+    {"remove", &screen_table, "", "<Down>d", NULL},
+    {"export", &screen_table, "", "e", NULL},
+    {"overwrite", &screen_table, "", "", overwrite},
+    {"window", &screen_table, "", "c", NULL},
+    {"save", &screen_table, "", "W", NULL},
+    {"load", &screen_table, "", "", choose_profile},
+    {"presets", &screen_table, "", "", choose_preset},
+    {"preset_of", &screen_table, "", "", preset_of},
+    {"slow_filter", &screen_slow, "S", "/create", NULL},
+    {"slow_export", &screen_slow, "S", "e", NULL},
+    {"threshold", &screen_slow, "S", "s", NULL},
+};
+
+static void give_capture(struct ui *u, const struct state *st)
+{
+    struct capture got = {.kept = 7, .seen = 7};
+    if (st->capture == CAPTURE_DONE) {
+        got = fake_capture();
+    } else if (st->capture == CAPTURE_FAILED) {
+        got.state = CAPTURE_FAILED;
+        strcpy(got.why, "it was not called within 5 s");
+    } else {
+        got.state = CAPTURE_RUNNING;
+    }
+    strcpy(got.function, "my_web:handle/2");
+    ui_set_capture(u, &got);
+}
+
+/* --- pictures --- */
+
+static const struct {
+    int rows, cols;
+} sizes[] = {{24, 80}, {40, 120}, {10, 40}};
+
+static void draw(const struct way *w, const struct state *st, int size, bool ascii, struct buf *out)
+{
+    struct fake *full = fake_standard(3), *f = st->make();
+    struct catalog *catalog = functions(st);
+    struct ui *u = ui_new(&(struct ui_opts){.ascii = ascii, .target = "app@host"});
+    struct canvas c;
+    canvas_init(&c, sizes[size].rows, sizes[size].cols, ascii);
+    script_run(u, &c, fake_snap(full), w->keys);
+    if (u->screen != w->screen) {
+        fail_msg("%s does not lead to %s", w->keys, w->screen->name);
+    }
+    if (w->screen == &screen_fall && fake_snap(f)->n_kept) {
+        u->fall.id = fake_snap(f)->kept[0].request->id;
+    }
+    if (w->answer) {
+        w->answer(u);
+    }
+    ui_set_catalog(u, catalog);
+    if (w->screen == &screen_point) {
+        give_capture(u, st);
+    }
+    script_run(u, &c, fake_snap(f), w->keys_then);
+    buf_addf(out, "=== %dx%d %s\n", c.cols, c.rows, ascii ? "ASCII" : "Unicode");
+    if (size == 0 && !ascii) {
+        picture(&c, out);
+    } else {
+        canvas_dump(&c, out);
+    }
+    const char *why = canvas_broken(&c);
+    if (why) {
+        fail_msg("%s, %s, %dx%d: %s", w->name, st->name, c.cols, c.rows, why);
+    }
+    canvas_release(&c);
+    ui_free(u);
+    catalog_free(catalog);
+    fake_free(f);
+    fake_free(full);
+}
+
+static bool is_golden(const struct way *w, const struct state *st, struct buf *got)
+{
+    char name[100];
+    for (int size = 0; size < 3; size++) {
+        draw(w, st, size, false, got);
+        draw(w, st, size, true, got);
+    }
+    snprintf(name, sizeof name, "matrix/%s_%s", w->name, st->name);
+    return text_is_golden(got, name);
+}
+
+static const struct way *way_to(const struct screen_ops *screen)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (ways[i].screen == screen) {
+            return &ways[i];
+        }
+    }
+    fail_msg("the screen \"%s\" is registered: say in `ways` how to get there", screen->name);
+    return NULL;
+}
+
+static void every_screen_in_every_state(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    size_t n = 0;
+    for (const struct screen_ops *screen; (screen = screen_at(n)); n++) {
+        for (size_t i = 0; i < STATES; i++) {
+            struct buf got;
+            buf_init(&got, 0);
+            wrong += !is_golden(way_to(screen), &states[i], &got);
+            buf_release(&got);
+        }
+    }
+    assert_int_equal(n, sizeof ways / sizeof *ways);
+    assert_int_equal(wrong, 0);
+}
+
+static void every_dialog(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < STATES * (sizeof dialogs / sizeof *dialogs); i++) {
+        const struct way *w = &dialogs[i / STATES];
+        struct buf got;
+        if (!states[i % STATES].dialogs) {
+            continue;
+        }
+        buf_init(&got, 0);
+        wrong += !is_golden(w, &states[i % STATES], &got);
+        buf_release(&got);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    setenv("TZ", "UTC0", 1); /* clock times are local */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_screen_in_every_state),
+        cmocka_unit_test(every_dialog),
+    };
+    return cmocka_run_group_tests_name("ui_matrix", tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+/* The picker: what it draws (goldens), what its keys do, and that a growing catalog moves nothing
+ * under the operator's hands. */
+#include "fake_snapshot.h"
+#include "ui_script.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+static struct ui *u;
+static struct canvas c;
+static struct catalog *catalog;
+
+static void status(enum catalog_state state, unsigned done, unsigned of, const char *note)
+{
+    struct catalog_status st = {.state = state, .modules_done = done, .modules = of};
+    snprintf(st.note, sizeof st.note, "%s", note);
+    catalog_set_status(catalog, &st);
+}
+
+static void shop(void)
+{
+    catalog_module(catalog, "shop_db:", "shop", false);
+    catalog_function(catalog, "query", 2, true);
+    catalog_function(catalog, "query", 3, true);
+    catalog_function(catalog, "pool_loop", 1, false);
+    catalog_module(catalog, "Shop.Orders.", "shop", false);
+    catalog_function(catalog, "create!", 1, true);
+    catalog_function(catalog, "list_by_customer_and_month", 4, true);
+    catalog_module(catalog, "lists:", "stdlib", true);
+    catalog_function(catalog, "map", 2, true);
+    catalog_function(catalog, "query_like", 2, true);
+    catalog_set_rate(catalog, 0, 611.0f);
+    catalog_set_rate(catalog, 1, 0.0f);
+    catalog_set_rate(catalog, 3, CATALOG_UNCOUNTED);
+    catalog_set_rate(catalog, 5, 12345.0f);
+}
+
+static void hostile(void)
+{
+    char huge[700];
+    memset(huge, 'w', sizeof huge);
+    huge[sizeof huge - 1] = 0;
+    catalog_module(catalog, "'\x1b[31mred':", "\x1b]0;app\x07", false);
+    catalog_function(catalog, "'\xe2\x80\xae rtl'", 1, false);
+    catalog_function(catalog, "'\xff\xfe'", 0, true);
+    catalog_module(catalog, "'\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e':", "\xe6\x97\xa5\xe6\x9c\xac",
+                   false);
+    catalog_function(catalog, huge, 255, true);
+}
+
+static void open_sized(int rows, int cols, bool ascii)
+{
+    u = ui_new(&(struct ui_opts){.ascii = ascii, .target = "app@host"});
+    canvas_init(&c, rows, cols, ascii);
+    catalog = catalog_new();
+}
+
+static int open_picker(void **state)
+{
+    (void)state;
+    open_sized(24, 80, false);
+    return 0;
+}
+
+static int close_picker(void **state)
+{
+    (void)state;
+    ui_free(u);
+    canvas_release(&c);
+    catalog_free(catalog);
+    return 0;
+}
+
+static struct intent run(const char *keys)
+{
+    struct intent in = script_run(u, &c, NULL, keys);
+    const char *why = canvas_broken(&c);
+    if (why)
+        fail_msg("after %s: %s", keys, why);
+    return in;
+}
+
+/* a, the catalog as it is now, then keys */
+static struct intent pick(const char *keys)
+{
+    struct intent in = run("a");
+    assert_int_equal(in.kind, INTENT_CATALOG);
+    ui_set_catalog(u, catalog);
+    return run(keys);
+}
+
+/* --- pictures --- */
+
+static const struct golden {
+    const char *name;
+    int rows, cols;
+    bool ascii;
+    void (*make)(void);
+    enum catalog_state state;
+    const char *note, *keys;
+} goldens[] = {
+    {"pick_80x24", 24, 80, false, shop, CATALOG_WHOLE, "", ""},
+    {"pick_typed_80x24", 24, 80, false, shop, CATALOG_WHOLE, "", "query"},
+    {"pick_ticked_80x24", 24, 80, false, shop, CATALOG_WHOLE, "", "<Tab><Down><Tab>ma"},
+    {"pick_as_typed_80x24", 24, 80, false, shop, CATALOG_WHOLE, "", "web=shop_web:handle/1"},
+    {"pick_nothing_80x24", 24, 80, true, shop, CATALOG_WHOLE, "", "zzz"},
+    {"pick_loading_80x24", 24, 80, false, shop, CATALOG_LOADING, "", "q"},
+    {"pick_waiting_80x24", 24, 80, false, NULL, CATALOG_WAITING,
+     "not connected to app@host yet: functions come when it answers", ""},
+    {"pick_40x10", 10, 40, true, shop, CATALOG_WHOLE, "", "<Tab>q"},
+    {"pick_120x40", 40, 120, false, shop, CATALOG_WHOLE, "", "Shop"},
+    {"pick_20x4", 4, 20, false, shop, CATALOG_WHOLE, "", "q"},
+    {"pick_hostile_80x24", 24, 80, false, hostile, CATALOG_PART, "\x1b[2Jstopped", "<Tab>"},
+    {"pick_hostile_80x24_ascii", 24, 80, true, hostile, CATALOG_PART, "\x1b[2Jstopped", "<Tab>"},
+};
+
+static void screens_are_as_their_goldens(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
+        const struct golden *g = &goldens[i];
+        open_sized(g->rows, g->cols, g->ascii);
+        if (g->make)
+            g->make();
+        status(g->state, g->state == CATALOG_WHOLE ? 3 : 1, 3, g->note);
+        pick(g->keys);
+        wrong += !picture_is_golden(&c, g->name);
+        close_picker(NULL);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* --- keys --- */
+
+static void picked_is(const char *first, const char *second)
+{
+    const char *a = ui_picked(u, 0), *b = a ? ui_picked(u, 1) : NULL;
+    assert_string_equal(a ? a : "", first);
+    assert_string_equal(b ? b : "", second);
+}
+
+static void enter_adds_the_best(void **state)
+{
+    (void)state;
+    shop();
+    assert_int_equal(pick("query<Enter>").kind, INTENT_PICKED);
+    picked_is("shop_db:query/2", "");
+    assert_false(picture_has(&c, "ADD TIERS")); /* back on the table */
+    assert_int_equal(pick("zzz<Enter>").kind, INTENT_REDRAW);
+    picked_is("", "");
+}
+
+static void several_are_ticked(void **state)
+{
+    (void)state;
+    shop();
+    assert_int_equal(pick("query<Tab><C-u>create<Tab><Enter>").kind, INTENT_PICKED);
+    picked_is("shop_db:query/2", "Shop.Orders.create!/1");
+    /* Space ticks once the list is walked on; before that it is a blank between words */
+    assert_int_equal(pick("shop 3<Down><Up> <Enter>").kind, INTENT_PICKED);
+    picked_is("shop_db:query/3", "");
+    pick("<Down><Down> <Up>"); /* ticked, */
+    assert_true(picture_has(&c, "[x] shop_db:pool_loop/1"));
+    run(" "); /* and not */
+    assert_false(picture_has(&c, "[x]"));
+    run("<Tab>");
+    assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_CLOSE);
+    picked_is("", "");
+}
+
+static void a_function_can_be_typed(void **state)
+{
+    (void)state;
+    shop();
+    assert_int_equal(pick("My.App.get!/2<Enter>").kind, INTENT_PICKED);
+    picked_is("My.App.get!/2", "");
+    assert_int_equal(pick("db=shop_db:query/2<Enter>").kind, INTENT_PICKED);
+    picked_is("db=shop_db:query/2", "");
+    pick("shop_db:query/2"); /* it is in the catalog: once is enough */
+    assert_false(picture_has(&c, "as typed"));
+    assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
+    picked_is("shop_db:query/2", "");
+}
+
+static void escape_stops_loading_first(void **state)
+{
+    (void)state;
+    status(CATALOG_LOADING, 1, 640, "");
+    pick("");
+    assert_true(picture_has(&c, "loading 1 of 640 modules; Esc stops"));
+    assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_STOP);
+    status(CATALOG_PART, 1, 640, "stopped");
+    assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_CLOSE);
+    assert_int_equal(pick("q").kind, INTENT_REDRAW); /* text here */
+    assert_int_equal(run("<C-r>").kind, INTENT_CATALOG);
+    assert_true(picture_has(&c, "no functions known yet"));
+    assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_CLOSE);
+}
+
+static void a_growing_catalog_moves_nothing(void **state)
+{
+    (void)state;
+    status(CATALOG_LOADING, 1, 3, "");
+    catalog_module(catalog, "zzz_long_own:", "z", false);
+    catalog_function(catalog, "query", 1, true);
+    catalog_function(catalog, "query", 2, true);
+    pick("query<Down>");
+    shop(); /* better and worse ones come in */
+    ui_set_catalog(u, catalog);
+    run("");
+    assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
+    picked_is("zzz_long_own:query/2", "");
+}
+
+static void what_is_in_sight_is_wanted(void **state)
+{
+    (void)state;
+    uint32_t ids[10];
+    char name[16];
+    assert_int_equal(ui_pick_wanted(u, ids, 10), 0);
+    catalog_module(catalog, "m:", "", false);
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "f%d", i);
+        catalog_function(catalog, name, 1, true);
+    }
+    pick("");
+    assert_int_equal(ui_pick_wanted(u, ids, 10), 10);
+    assert_int_equal(ids[0], 0);
+    run("<PgDn><PgDn>");
+    ui_pick_wanted(u, ids, 10);
+    assert_true(ids[0] > 0);
+    run("f77");
+    assert_int_equal(ui_pick_wanted(u, ids, 10), 1);
+    assert_int_equal(ids[0], 77);
+    run("<Esc>");
+    assert_int_equal(ui_pick_wanted(u, ids, 10), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(screens_are_as_their_goldens),
+        cmocka_unit_test_setup_teardown(enter_adds_the_best, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(several_are_ticked, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(a_function_can_be_typed, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(escape_stops_loading_first, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(a_growing_catalog_moves_nothing, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(what_is_in_sight_is_wanted, open_picker, close_picker),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,448 @@
+/* What is kept of slow requests, and what a waterfall makes of it: by hand, against random requests
+ * run through core, and where more comes than is kept. SEED=n repeats a run. */
+#include "core_fixture.h"
+
+#include <kprof/app/engine.h>
+#include <kprof/core/state.h>
+#include <kprof/core/waterfall.h>
+#include <stdlib.h>
+#include <time.h>
+
+static uint64_t seed;
+
+static uint32_t pick(uint32_t n)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed >> 20) % n;
+}
+
+/* ---- what must hold of any ---- */
+
+static uint64_t within(const struct waterfall *w, uint64_t ns)
+{
+    return ns < w->whole_ns ? ns : w->whole_ns;
+}
+
+static void check_row(const struct waterfall *w, const struct fall_row *r, bool exact)
+{
+    uint64_t at = r->start_ns, sum[3] = {0};
+    for (uint32_t i = r->first; i < r->first + r->n; i++) {
+        const struct fall_stretch *s = &w->stretch[i];
+        assert_int_equal(s->from_ns, at);
+        assert_true(s->to_ns > s->from_ns);
+        assert_int_equal(s->kind == FALL_WAIT, s->other != FALL_NIL);
+        if (s->kind == FALL_WAIT) {
+            assert_true(w->row[s->other].call->pid != r->call->pid);
+            assert_true(w->row[s->other].start_ns <= s->from_ns);
+            assert_true(w->row[s->other].end_ns >= s->to_ns);
+        }
+        sum[s->kind] += s->to_ns - s->from_ns;
+        at = s->to_ns;
+    }
+    assert_int_equal(at, within(w, r->end_ns) > r->start_ns ? within(w, r->end_ns) : r->start_ns);
+    assert_int_equal(sum[FALL_INNER], r->inner_ns);
+    assert_int_equal(sum[FALL_WAIT], r->wait_ns);
+    if (exact)
+        assert_int_equal(sum[FALL_SELF], r->self_ns);
+}
+
+/* The law: self times and what nobody kept add up to the request. exact: all its calls are here,
+ * so that every instant of it is some row's. */
+static void check_fall(const struct waterfall *w, bool exact)
+{
+    uint64_t self = w->unkept_ns;
+    struct fall_gap gap[KEPT_CALLS];
+    for (uint32_t i = 0; i < w->n - w->late; i++) {
+        const struct fall_row *r = &w->row[i];
+        assert_true(i == 0 || r->start_ns >= w->row[i - 1].start_ns);
+        assert_true(r->parent == FALL_NIL ? i == 0 : r->parent < i);
+        check_row(w, r, exact);
+        self += r->self_ns;
+        uint64_t waits = 0;
+        size_t n = waterfall_gaps(w, i, gap, KEPT_CALLS);
+        for (size_t k = 0; k < n; k++) {
+            waits += gap[k].ns;
+            assert_true(k == 0 || gap[k].ns <= gap[k - 1].ns);
+        }
+        assert_int_equal(waits, r->wait_ns);
+    }
+    for (uint32_t i = w->n - w->late; i < w->n; i++) {
+        assert_true(w->row[i].call->flags & KEPT_LATE);
+        assert_int_equal(w->row[i].n, 0);
+    }
+    assert_int_equal(self, w->whole_ns);
+    if (exact)
+        assert_int_equal(w->unkept_ns, 0);
+}
+
+/* ---- by hand ---- */
+
+static struct snapshot *snap(struct fix *f)
+{
+    return core_snapshot(f->c, WINDOW_RUN, T0 + UINT64_C(100000) * MS);
+}
+
+static void across_processes(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_slow(f.c, 15 * MS);
+    call_id(&f, 0, P1, 77, E, M0, f.create);
+    call(&f, 1, P1, 77, A, FN_E);
+    call(&f, 2, P2, 77, B, M1);
+    ret(&f, 9, P2, M1);
+    call(&f, 9.5, P2, 77, B, M1);
+    mark(&f, 10, P2, EVENT_EXIT, 0);
+    ret(&f, 12, P1, FN_E);
+    call(&f, 19, P3, 77, B, M2); /* runs on */
+    ret(&f, 20, P1, M0);
+    until(&f, 500);
+    call(&f, 510, P2, 77, A, M1); /* late */
+    ret(&f, 514, P2, M1);
+    ret(&f, 600, P3, M2);
+    until(&f, 1000);
+    struct snapshot *s = snap(&f);
+    assert_int_equal(s->n_kept, 1);
+    assert_int_equal(s->slow[s->n_slow - 1].kept, s->kept[0].request->id);
+    assert_int_equal(s->kept[0].wall_ns, T0 + UINT64_C(100000) * MS - 1000 * MS);
+    struct waterfall w;
+    waterfall_make(&w, s->kept[0].request);
+    snapshot_free(s); /* it holds on by itself */
+    core_zero(f.c);
+    check_fall(&w, true);
+    assert_string_equal(w.request->ident, "create");
+    assert_int_equal(w.n, 6);
+    assert_int_equal(w.late, 1);
+    static const uint64_t self[] = {8000, 3500, 7000, 500, 1000}, wait[] = {1000, 7500, 0, 0, 0};
+    static const uint32_t parent[] = {FALL_NIL, 0, 1, 1, 0};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(w.row[i].self_ns, self[i] * 1000);
+        assert_int_equal(w.row[i].wait_ns, wait[i] * 1000);
+        assert_int_equal(w.row[i].parent, parent[i]);
+    }
+    struct fall_gap gap[2];
+    assert_int_equal(waterfall_gaps(&w, 1, gap, 2), 1); /* one server, twice */
+    assert_int_equal(gap[0].times, 2);
+    assert_int_equal(gap[0].other, 2);
+    assert_int_equal(w.row[3].call->flags, KEPT_ERROR);
+    assert_int_equal(w.row[4].call->flags, KEPT_ASYNC);
+    assert_int_equal(w.row[4].end_ns, 600 * MS);
+    assert_int_equal(w.row[5].start_ns, 510 * MS);
+    assert_int_equal(w.row[5].self_ns, 4 * MS);
+    waterfall_release(&w);
+    done(&f);
+}
+
+static void late_work_goes_into_a_copy(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_slow(f.c, MS);
+    call(&f, 0, P1, 77, E, M0);
+    ret(&f, 20, P1, M0);
+    call(&f, 21, P2, 77, B, M1); /* over before the request is settled */
+    ret(&f, 22, P2, M1);
+    until(&f, 100);
+    struct snapshot *before = snap(&f);
+    call(&f, 110, P2, 77, A, M1);
+    ret(&f, 114, P2, M1);
+    until(&f, 200);
+    struct snapshot *after = snap(&f);
+    assert_int_equal(before->kept[0].request->n, 2);
+    assert_int_equal(before->kept[0].request->call[1].tier, B);
+    assert_int_equal(after->kept[0].request->n, 3);
+    assert_int_equal(after->kept[0].request->call[2].tier, A);
+    assert_int_equal(before->kept[0].request->id, after->kept[0].request->id);
+    snapshot_free(before);
+    snapshot_free(after);
+    done(&f);
+}
+
+static void only_slow_requests_are_kept(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (uint64_t i = 1; i <= 3 * KEPT_REQUESTS; i++) {
+        bool slow = i % 2;
+        core_set_slow(f.c, i <= 4 ? 0 : 10 * MS);
+        struct event ev[] = {call_ev((double)i * 100, P1, i, E, M0),
+                             {.pid = P1, .fn = M0, .kind = EVENT_RETURN_TO}};
+        ev[1].ts_ns = ev[0].ts_ns + (slow ? 20 : 5) * MS;
+        core_feed(f.c, ev, 2);
+    }
+    until(&f, 100000);
+    struct snapshot *s = snap(&f);
+    assert_int_equal(s->n_kept, KEPT_REQUESTS);
+    for (size_t i = 0; i < s->n_kept; i++)
+        assert_int_equal(s->kept[i].request->label, 3 * KEPT_REQUESTS - 1 - 2 * i);
+    for (size_t i = 0; i < s->n_slow; i++)
+        assert_int_equal(s->slow[i].kept, s->kept[i].request->id);
+    snapshot_free(s);
+    done(&f);
+}
+
+/* A request of many calls is drained while it is open: the first are kept, the others counted. */
+static void more_calls_than_are_kept(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        struct fix f = fix();
+        core_set_slow(f.c, slow ? MS : 100000 * MS);
+        call(&f, 0, P1, 77, E, M0);
+        for (int i = 0; i < 700; i++) {
+            struct event ev[] = {
+                call_ev(1 + i, P1, 77, A, FN_E),
+                {.pid = P1, .fn = FN_E, .kind = EVENT_RETURN_TO, .ts_ns = T0 + MS + MS / 2}};
+            ev[1].ts_ns += (uint64_t)i * MS;
+            core_feed(f.c, ev, 2);
+        }
+        ret(&f, 1000, P1, M0);
+        until(&f, 2000);
+        struct snapshot *s = snap(&f);
+        assert_int_equal(s->n_kept, slow);
+        if (slow) {
+            const struct kept_request *r = s->kept[0].request;
+            struct waterfall w;
+            assert_int_equal(r->n, KEPT_CALLS);
+            assert_int_equal(r->unkept, 701 - KEPT_CALLS);
+            waterfall_make(&w, r);
+            assert_int_equal(w.unkept_ns, (701 - KEPT_CALLS) * MS / 2);
+            assert_int_equal(r->unkept_self_ns, w.unkept_ns);
+            assert_int_equal(w.row[0].call->tier, E);
+            check_fall(&w, false);
+            waterfall_release(&w);
+        }
+        snapshot_free(s);
+        done(&f);
+    }
+}
+
+/* Many long requests at once, none of them slow in the end, or given up: no place stays taken. */
+static void places_are_given_back(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_slow(f.c, 30000 * MS);
+    for (uint64_t r = 0; r < 5 * KEPT_BUILDING; r++) {
+        double t = (double)r * 10000;
+        uint64_t pid = P1 + r;
+        struct event ev[] = {call_ev(t, pid, r + 1, E, M0),
+                             call_ev(t + 1, pid, r + 1, A, FN_E),
+                             {.ts_ns = T0 + (uint64_t)((t + 2) * 1e6),
+                              .pid = pid,
+                              .fn = FN_E,
+                              .kind = EVENT_RETURN_TO}};
+        core_feed(f.c, ev, 3);
+        until(&f, t + 9000);
+        if (r % 2)
+            ret(&f, t + 9500, pid, M0);
+    }
+    until(&f, 5 * KEPT_BUILDING * 10000.0 + 200000);
+    for (int i = 0; i < KEPT_BUILDING; i++)
+        assert_null(f.c->kept.building[i]);
+    EXPECT_REQUESTS(&f, 5 * KEPT_BUILDING, 5 * KEPT_BUILDING / 2, 0, 5 * KEPT_BUILDING / 2);
+    done(&f);
+}
+
+/* Counted before the end was known, and more than there was: the fuzzer found such a stream. */
+static void more_self_than_time(void **state)
+{
+    (void)state;
+    struct kept k;
+    struct waterfall w;
+    kept_init(&k);
+    int at = kept_begin(&k, 7, 1000);
+    struct kept_call a = {.start_ns = 1100, .end_ns = 9000, .self_ns = 7900, .pid = 1, .tier = A};
+    struct kept_call e = {.start_ns = 1000, .end_ns = 2000, .self_ns = 100, .pid = 1, .tier = E};
+    assert_true(kept_add(&k, at, &a));
+    k.building[at]->end_ns = 2000;
+    kept_close(&k, at, &e);
+    waterfall_make(&w, kept_newest(&k, 0));
+    check_fall(&w, true);
+    assert_int_equal(w.row[1].self_ns, 900);
+    waterfall_release(&w);
+    kept_release(&k);
+}
+
+/* ---- random requests ---- */
+
+enum { PROCS = 4, DEPTH = 6, STEPS = 60 };
+
+struct walk {
+    struct fix f;
+    uint64_t t_ns, label;
+    uint32_t depth[PROCS];
+    uint16_t tier[PROCS][DEPTH + 1];
+};
+
+static void tell(struct walk *w, uint32_t proc, uint8_t kind, uint16_t tier)
+{
+    struct event ev = {.ts_ns = w->t_ns,
+                       .pid = P1 + proc,
+                       .label = w->label,
+                       .tier = tier,
+                       .fn = FN_E + tier,
+                       .weight = 1,
+                       .kind = kind};
+    core_feed(w->f.c, &ev, 1);
+    w->t_ns += pick(4) ? pick(3000) : 0; /* several at one instant, too */
+}
+
+static void leave(struct walk *w, uint32_t p)
+{
+    tell(w, p, pick(8) ? EVENT_RETURN : EVENT_EXCEPTION, w->tier[p][--w->depth[p]]);
+}
+
+static void enter(struct walk *w, uint32_t p)
+{
+    uint16_t t = pick(2) ? A : B;
+    w->tier[p][w->depth[p]++] = t;
+    tell(w, p, EVENT_CALL, t);
+}
+
+static void random_request(struct walk *w, bool async)
+{
+    w->label++;
+    tell(w, 0, EVENT_ENTRY, E);
+    w->tier[0][0] = E;
+    w->depth[0] = 1;
+    for (uint32_t n = pick(STEPS); n > 0; n--) {
+        uint32_t p = pick(PROCS);
+        bool at_bottom = w->depth[p] == (p == 0);
+        if (at_bottom || (w->depth[p] < DEPTH && pick(2)))
+            enter(w, p);
+        else
+            leave(w, p);
+    }
+    for (uint32_t p = 1; p < PROCS && !async; p++)
+        while (w->depth[p])
+            leave(w, p);
+    while (w->depth[0])
+        leave(w, 0);
+    for (uint32_t n = async ? pick(20) : 0; n > 0; n--) {
+        uint32_t p = pick(PROCS);
+        if (n == 7)
+            w->t_ns += 100 * MS; /* settled by now */
+        if (w->depth[p] < DEPTH && pick(2))
+            enter(w, p);
+        else if (w->depth[p])
+            leave(w, p);
+    }
+    for (uint32_t p = 0; p < PROCS; p++)
+        while (w->depth[p])
+            leave(w, p);
+    w->t_ns += 100 * MS;
+    core_advance(w->f.c, w->t_ns);
+}
+
+static double self_of_row(const struct snapshot *s, uint16_t tier)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (s->rows[i].tier == tier && !s->rows[i].ident)
+            return s->rows[i].self_us * (double)s->rows[i].count;
+    return 0;
+}
+
+static void random_requests(bool async)
+{
+    static const uint16_t tiers[] = {E, A, B};
+    struct walk w = {.f = fix(), .t_ns = T0};
+    double self[TIERS] = {0};
+    uint32_t rows = 0, late = 0, waits = 0;
+    core_set_returns(w.f.c, RETURNS_FULL);
+    core_set_slow(w.f.c, 1);
+    for (int i = 0; i < KEPT_REQUESTS - 5; i++)
+        random_request(&w, async);
+    struct snapshot *s = snap(&w.f);
+    assert_true(s->n_kept > KEPT_REQUESTS / 2);
+    for (size_t i = 0; i < s->n_kept; i++) {
+        struct waterfall fall;
+        waterfall_make(&fall, s->kept[i].request);
+        check_fall(&fall, true);
+        for (uint32_t k = 0; k < fall.n; k++) {
+            self[fall.row[k].call->tier] += (double)fall.row[k].self_ns / 1e3;
+            waits += fall.row[k].wait_ns > 0;
+            assert_false(fall.row[k].call->flags & KEPT_RUNNING);
+        }
+        rows += fall.n;
+        late += fall.late;
+        waterfall_release(&fall);
+    }
+    assert_true(rows > 1000 && waits > 100 && (late > 50) == async);
+    for (size_t i = 0; i < TIERS && !async; i++) /* the table says the same */
+        if (fabs(self[i] - self_of_row(s, tiers[i])) > 0.001 * (double)rows)
+            fail_msg("tier %zu: %f in waterfalls, %f in the table", i, self[i],
+                     self_of_row(s, tiers[i]));
+    snapshot_free(s);
+    done(&w.f);
+}
+
+static void random_requests_agree_with_the_table(void **state)
+{
+    (void)state;
+    const char *given = getenv("SEED");
+    seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + 1;
+    printf("seed %llu (SEED= repeats it)\n", (unsigned long long)seed);
+    random_requests(false);
+    random_requests(true);
+}
+
+/* ---- a recording of the sample node, through everything but the socket ---- */
+
+static void a_recording(void **state)
+{
+    (void)state;
+    struct options o = {
+        .mode = OPTIONS_REPLAY, .batch = true, .slow_ns = 1, .sample = 1, .cooldown_ns = 1};
+    struct engine_hooks hooks = {0};
+    struct err e = {{0}};
+    double self[TIER_MAX] = {0};
+    struct engine *g = engine_new(&o, &hooks, &e);
+    if (!g || engine_replay(g, "tests/golden/demo.rec", &e) < 0)
+        fail_msg("%s (run in the top directory)", e.text);
+    while (engine_poll(g))
+        ;
+    struct snapshot *s = engine_snapshot(g, WINDOW_RUN, true);
+    assert_true(s->n_kept > 10 && s->n_kept == s->requests.finished);
+    size_t late = 0;
+    for (size_t i = 0; i < s->n_kept; i++) {
+        struct waterfall w;
+        waterfall_make(&w, s->kept[i].request);
+        check_fall(&w, true);
+        for (uint32_t k = 0; k < w.n; k++)
+            self[w.row[k].call->tier] += (double)w.row[k].self_ns / 1e3;
+        late += w.late;
+        waterfall_release(&w);
+    }
+    assert_true(late > 0);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        double table = r->self_us * (double)r->count;
+        if (r->ident || r->tier == TIER_TOTAL)
+            continue;
+        if (fabs(self[r->tier] - table) > 1)
+            fail_msg("%s: %f us in waterfalls, %f in the table", r->tier_name, self[r->tier],
+                     table);
+    }
+    for (size_t i = 0; i < s->n_slow; i++) /* made with --slow-args */
+        assert_true(s->slow[i].args && s->slow[i].args[0] == '[');
+    snapshot_free(s);
+    engine_free(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(across_processes),
+        cmocka_unit_test(late_work_goes_into_a_copy),
+        cmocka_unit_test(only_slow_requests_are_kept),
+        cmocka_unit_test(more_calls_than_are_kept),
+        cmocka_unit_test(places_are_given_back),
+        cmocka_unit_test(more_self_than_time),
+        cmocka_unit_test(random_requests_agree_with_the_table),
+        cmocka_unit_test(a_recording),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
