@@ -1,9 +1,11 @@
 """The terminal afterwards: whatever ends the program, it is as it was."""
+import re
 import signal
 
 import kp
 from common import LARGE, SMALL, Top, options
 
+ENDED = re.compile(r"^status=\d+", re.M)  # not the command as it was typed
 TERMS = ("xterm-256color", "screen", "vt100")
 
 
@@ -49,7 +51,7 @@ def test_unknown_sequences_are_no_keys():
         top.keys("?")
         top.see("for each kind of request", 15)  # help: it lives
         top.keys("q")
-        screen = top.see(kp.re.compile(r"TRACING O"), 15)
+        screen = top.see(re.compile(r"TRACING O"), 15)
         assert "TRACING ON" in screen, screen
         top.quit()
 
@@ -76,7 +78,7 @@ def test_stop_and_continue():
         top.node.eval("timer:sleep(500)")  # a gap of less than 50 ms is not told
         top.keys("fg; echo again=$?", "Enter")
         top.see("TRACING ON", 15)
-        top.see(kp.re.compile(r"gap .*: lease"), 15)
+        top.see(re.compile(r"gap .*: lease"), 15)
         kp.until(30, lambda: top.node.ours()["flags"], 0.2, what="it is traced again")
         top.keys("q")
         top.see("again=0", 15)
@@ -110,8 +112,9 @@ def test_resize():
 
 def test_unknown_term():
     with Top(term="no-such-term") as top:
-        assert top.ended() == 1
-        assert "kprof-top: cannot open the screen: TERM=no-such-term" in top.t.screen(), top.t.screen()
+        screen = top.see(ENDED)
+        assert "\nstatus=1" in screen and "cannot open the screen: TERM=no-such-term" in screen, screen
+        top.sane()
 
 
 def test_not_a_terminal():
@@ -125,5 +128,6 @@ def test_not_a_terminal():
 def test_cannot_connect():
     """No screen for a node that is not there: one sentence."""
     with Top(node=False, args=["nobody@127.0.0.1"]) as top:
-        assert top.ended(30) == 1
-        assert "kprof-top: " in top.t.screen() and "nobody" in top.t.screen(), top.t.screen()
+        screen = top.see(ENDED, 30)
+        assert "\nstatus=1" in screen and re.search(r"^kprof-top: .*nobody", screen, re.M), screen
+        top.sane()
