@@ -63,6 +63,7 @@ struct engine *engine_new(const struct options *o, const struct engine_hooks *ho
         return NULL;
     }
     core_limits_default(&l);
+    l.past = !o->batch; /* only a screen scrolls back: an unattended run stays as small as it is */
     g->names = intern_new(NAMES_MAX, NAMES_BYTES);
     g->ring = ring_new(ring_records(), sizeof(struct event));
     g->core = core_new(&l, g->names);

@@ -18,7 +18,8 @@ void core_limits_default(struct core_limits *l)
                               .grace_ns = UINT64_C(20000000),
                               .linger_ns = UINT64_C(10000000000),
                               .history_bytes = (size_t)36 << 20,
-                              .slow_entries = 1000};
+                              .slow_entries = 1000,
+                              .past = true};
 }
 
 static uint32_t calls_of(const struct core_limits *l)
@@ -39,6 +40,7 @@ struct core *core_new(const struct core_limits *l, const struct intern *names)
     requests_init(&c->requests, l->open_requests);
     idents_init(&c->idents, l->identities);
     windows_init(&c->windows, c->idents.cap, l->history_bytes);
+    windows_keep_past(&c->windows, l->past);
     heat_init(&c->heat);
     trend_init(&c->trend);
     slow_init(&c->slow, l->slow_entries);

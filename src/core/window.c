@@ -80,6 +80,11 @@ void windows_init(struct windows *w, uint16_t idents, size_t max_bytes)
     }
 }
 
+void windows_keep_past(struct windows *w, bool on)
+{
+    w->no_past = !on;
+}
+
 static void row_free(struct row *r)
 {
     if (!r)
@@ -182,7 +187,7 @@ static struct slot *place(const struct windows *w, int level, uint64_t start_s)
     return &w->ring[level].slot[start_s / LEVEL[level].seconds % LEVEL[level].slots];
 }
 
-/* Drops the oldest block of those that end by until_s. Empty slots before it go as well: what is
+/* Frees the oldest block of those that end by until_s. Empty slots before it go as well: what is
  * left of a level has no holes. False: there is none. */
 static bool drop_oldest(struct windows *w, int level, uint64_t until_s)
 {
@@ -196,10 +201,15 @@ static bool drop_oldest(struct windows *w, int level, uint64_t until_s)
         *at_s += step;
         if (!had)
             continue;
-        w->dropped_slots++;
         return true;
     }
     return false;
+}
+
+/* What no window up to now needs. */
+static bool drop_past(struct windows *w, int level)
+{
+    return w->sec >= LEVEL[level].least_s && drop_oldest(w, level, w->sec - LEVEL[level].least_s);
 }
 
 /* Makes room for n bytes. Detail, what is older than any window up to now needs, is given up first:
@@ -208,13 +218,17 @@ static bool drop_oldest(struct windows *w, int level, uint64_t until_s)
 static void make_room(struct windows *w, size_t n)
 {
     for (int l = 0; l < WIN_LEVELS && w->bytes + n > w->max_bytes / 3 * 2;)
-        if (w->sec < LEVEL[l].least_s || !drop_oldest(w, l, w->sec - LEVEL[l].least_s))
+        if (drop_past(w, l))
+            w->dropped_slots++;
+        else
             l++;
     for (int l = WIN_LEVELS - 1; l >= 0 && w->bytes + n > w->max_bytes;) {
-        if (drop_oldest(w, l, w->sec))
-            w->view_valid = false;
-        else
+        if (!drop_oldest(w, l, w->sec)) {
             l--;
+            continue;
+        }
+        w->dropped_slots++;
+        w->view_valid = false;
     }
 }
 
@@ -323,6 +337,9 @@ static void close_second(struct windows *w)
     for (int l = 1; l < WIN_LEVELS; l++)
         if (w->sec % LEVEL[l].seconds == 0)
             roll(w, l);
+    for (int l = 0; w->no_past && l < WIN_LEVELS; l++)
+        while (drop_past(w, l))
+            ;
 }
 
 void windows_advance(struct windows *w, uint64_t now_ns)

@@ -669,11 +669,11 @@ static void losses_and_changes(void **state)
         uint32_t lost = pick(30);
 
         run_vm(200 + (int)pick(2000), names);
-        struct core *c =
-            core_of(chance(60) ? tight()
-                               : (struct core_limits){64, 4096, 4096, 256, 256, 60000000000,
-                                                      20000000, 10000000000, 1 << 20, 10},
-                    names);
+        struct core *c = core_of(
+            chance(60) ? tight()
+                       : (struct core_limits){64, 4096, 4096, 256, 256, 60000000000, 20000000,
+                                              10000000000, 1 << 20, 10, chance(50)},
+            names);
         for (size_t i = 0; i < vm.outs; i++) {
             if (chance(lost))
                 continue;

@@ -159,6 +159,35 @@ static void three_hours_are_kept(void **state)
     windows_release(&w);
 }
 
+/* The same windows up to now from far less; and no more of it after an hour than after six. */
+static void without_a_past(void **state)
+{
+    (void)state;
+    struct windows w;
+    uint64_t now = SEC;
+    size_t most_bytes[2] = {0, 0};
+
+    windows_init(&w, IDENTS, (size_t)64 << 20);
+    windows_keep_past(&w, false);
+    windows_advance(&w, now);
+    listed = 0;
+    for (int s = 0; s < 6 * 3600; s++) {
+        happen(&w, 0, 0, 1000 + (uint64_t)s % 997);
+        windows_advance(&w, now += SEC);
+        size_t *most = &most_bytes[s >= 3600 * 7 / 2];
+        *most = w.bytes > *most ? w.bytes : *most;
+        if (s % 1000 == 999)
+            for (enum window which = WINDOW_1S; which < WINDOW_RUN; which++)
+                check_view(&w, which, edge(&w, which));
+    }
+    assert_int_equal(w.dropped_slots, 0);
+    assert_true(most_bytes[1] <= most_bytes[0] + most_bytes[0] / 50);
+    uint64_t from = 16000, to = 16100;
+    windows_view_past(&w, &from, &to);
+    assert_int_equal(to - from, 300); /* single seconds are gone */
+    windows_release(&w);
+}
+
 static void history_is_bounded(void **state)
 {
     (void)state;
@@ -412,6 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_hold_what_happened),
         cmocka_unit_test(three_hours_are_kept),
+        cmocka_unit_test(without_a_past),
         cmocka_unit_test(history_is_bounded),
         cmocka_unit_test(gaps_and_jumps),
         cmocka_unit_test(forgotten_tier_does_not_come_back),

@@ -27,6 +27,7 @@ struct core_limits {
     uint64_t linger_ns;     /* closed labels are remembered this long for late work; 10 s */
     size_t history_bytes;   /* closed seconds; default 36 MiB; oldest go first */
     uint32_t slow_entries;  /* the slow log's length, default 1000 */
+    bool past;              /* default; without it only windows up to now can be looked at */
 };
 void core_limits_default(struct core_limits *l);
 

@@ -5,8 +5,9 @@
  * 1, 10, 60 and 300 s, each slot one block of packed rows; a coarser slot is made of the finer ones
  * when it ends. Each ring reaches back 3 hours while all blocks together stay within two thirds of
  * history_bytes; then the oldest seconds go first (minutes stay), then the oldest of the coarser
- * slots, but not what the windows up to now need; at history_bytes the far end goes. A level has no
- * holes. Reads no clock. One thread. */
+ * slots, but not what the windows up to now need; at history_bytes the far end goes. Without a past
+ * only what the windows up to now need is kept at all. A level has no holes. Reads no clock. One
+ * thread. */
 #ifndef KPROF_CORE_WINDOW_H
 #define KPROF_CORE_WINDOW_H
 
@@ -64,6 +65,7 @@ struct windows {
                           */
     size_t bytes, max_bytes;
     uint64_t dropped_slots; /* for want of history_bytes */
+    bool no_past;           /* nobody will look back */
     uint8_t *pack;
     size_t pack_n, pack_cap;
     enum { VIEW_RUN, VIEW_LAST, VIEW_PAST } view; /* what win of the rows holds, as of view_sec */
@@ -74,6 +76,7 @@ struct windows {
 
 void windows_init(struct windows *w, uint16_t idents, size_t max_bytes);
 void windows_release(struct windows *w);
+void windows_keep_past(struct windows *w, bool on);       /* before time begins; on unless told */
 void windows_advance(struct windows *w, uint64_t now_ns); /* closes the seconds that have ended */
 void windows_zero(struct windows *w);
 void windows_forget_tier(struct windows *w, uint16_t tier); /* its rows vanish */
