@@ -39,7 +39,8 @@ capture_end(#s{capture = Capture} = S) ->
 %% ---- Calls in a second ----
 
 %% Is it called at all? The VM counts for a second; of those the relay saw are in requests.
-why(Ref, Ix, #s{wish = Wish, session = Session} = S) ->
+why(Ref, Ix, S0) ->
+    #s{wish = Wish, session = Session} = S = kprof_rate_00:stop(S0),
     case lists:keyfind(Ix, 1, maps:get(tiers, Wish)) of
         {_, M, F, A} when S#s.count =/= none ->
             N = kprof_count_00:per_second({M, F, A}, S#s.count),

@@ -4,7 +4,7 @@
 %% least the probing time; sampling comes back in steps (factor 10 while half open, then 5, 2, 1). Only a trip is immediate.
 %% admit/3 never lets through more than the limit in an interval.
 -module(kprof_breaker_00).
--export([new/1, trip/2, tick/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
+-export([new/1, trip/2, tick/2, wait/2, probe/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
 
 -define(PROBE_MS, 2000).
 -define(STEP_MS, 1000).
@@ -46,6 +46,13 @@ tick(Now, #b{state = closed, since = Since, steps = [_ | [_ | _] = Rest]} = B) w
     {factor, B#b{since = Now, steps = Rest}};
 tick(_, B) ->
     {none, B}.
+
+%% Nothing is traced for another reason: that is neither probing nor a step. The cooldown of an open one goes on.
+wait(_, #b{state = open} = B) -> B;
+wait(Now, B) -> B#b{since = Now}.
+
+%% As after a first trip whose cooldown is over.
+probe(Now, B) -> B#b{state = half_open, since = Now, row = 1, steps = ?STEPS}.
 
 %% The operator switched tracing off and on: no probing, but trips stay counted.
 reset(B) -> B#b{state = closed, steps = [1], row = 0}.

@@ -122,7 +122,8 @@ call_ns(Wish, #{costs := Costs}) -> hit(Wish, Costs).
 assumed(#{costs := #{assumed := Assumed}}) -> if Assumed -> 1; true -> 0 end.
 
 %% What was counted up to now: running totals #{events (of a traced call: one of the call, one of its return), ticket (one
-%% more with every entry call, sampled or not), relay_ns (the relay's run time)}, and in force #{sample, entry => boolean(),
+%% more with every entry call, sampled or not), relay_ns (the relay's run time)}, tier_calls_s (calls a second of the other
+%% tiers, wherever they come from, as the VM counted them last), and in force #{sample, entry => boolean(),
 %% returns, args => boolean(), schedulers}, at now_ns. Costs are shares of the schedulers' time, smoothed over a second.
 look(Look, #{last := none} = S) ->
     S#{last := Look};
@@ -139,16 +140,16 @@ look(_, S) ->
 %% Costs were measured undisturbed, counts are of a node in trouble: more than all there is was not spent.
 share(Ns, All) -> min(1.0, Ns / All).
 
-%% Fixed: what remains however few are sampled. Calls outside of any request are not known and not in it.
+%% Fixed: what remains however few are sampled: of the tiers the calls in requests, or all that were counted.
 ns(#{entry := false} = Look, Last, #{costs := Costs}) ->
     {grown(events, Look, Last) / 2 * hit(Look, Costs) + grown(relay_ns, Look, Last), 0};
-ns(#{sample := N} = Look, Last, #{costs := #{rare := Rare, miss := Miss, hit := Lean, entry := Entry} = Costs}) ->
+ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Look, #{now_ns := Then} = Last, #{costs := #{rare := Rare, miss := Miss, hit := Lean, entry := Entry} = Costs}) ->
     Calls = grown(events, Look, Last) / 2,
     Entries = entries(Look, Last, N, Calls),
     Sampled = min(Entries / N, Calls),
     Hit = hit(Look, Costs),
     EntryHit = Entry + Hit - Lean,
-    Fixed = Entries * Rare + (Calls - Sampled) * N * Miss,
+    Fixed = Entries * Rare + max((Calls - Sampled) * N, PerS * (Now - Then) / 1.0e9) * Miss,
     {Fixed, Sampled * max(0, EntryHit - Rare) + (Calls - Sampled) * max(0, Hit - Miss) + grown(relay_ns, Look, Last)}.
 
 %% The control word is anyone's: more than can have been, by those that were sampled, is not believed.

@@ -1,9 +1,10 @@
 %% The state of the keeper: one process, whose functions are in kprof_keeper_00, kprof_state_00, kprof_switch_00,
-%% kprof_limits_00 and kprof_ask_00. Nobody else sees it.
+%% kprof_limits_00, kprof_rate_00 and kprof_ask_00. Nobody else sees it.
 -define(PAUSE_MS, 10000). % without a word from kprof-top tracing pauses,
 -define(END_MS, 60000). % and then we leave
 -define(COOL_MS, 5000).
 -define(STEER_MS, 200).
+-define(BEAT_MS, 500).
 
 -record(s, {
     pid, % kprof-top's
@@ -22,10 +23,13 @@
     wish = #{tiers => [], entry => none, identity => none, returns => lean, sample => 1, args => false},
     specs = [], % [{Ix, MFA, Spec}]
     set = #{}, % patterns of ours: kprof_pattern_00
+    versions = #{}, % of the tiers' modules, as last seen
     tracing = false, % wished
     on = false, % flags are on
     paused = none, % lease | overload | capture
+    again = false, % kprof-top has lost its connection and come again
     breaker,
+    breaker_timer, % of its next step
     busy = 0, % beats in a row with a run queue over its limit
     limits = #{max_age_ms => 1000, max_queue => 50000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000},
     steered = 1, % sampling that the limits ask for; the wish's is the least
@@ -44,6 +48,9 @@
     cpu,
     beat = 0,
     zero = 0, % beats that saw the control word 0
+    slice = 0, % looks since tracing went on | {on, what is counted for one look}: kprof_rate_00
+    slice_from = 0, % the tier that is next
+    rates_of = #{}, % MFA => calls a second
     counting = [], % functions with a counter of ours
     rates = none, % {counting, SinceMs, [{MFA, Before}]} | {rates, Ms, Counts}
     capture = none, % of kprof_probe_00

@@ -5,7 +5,6 @@
 
 -include("kprof_keeper.hrl").
 
--define(BEAT_MS, 500).
 -define(RUN_QUEUE, 100). % per scheduler,
 -define(BUSY_BEATS, 4). % for so many beats
 
@@ -65,7 +64,7 @@ prepare_trace(Isolated, #{epoch := Epoch, pid := Pid} = Opts) ->
             Counters = atomics:new(6, [{signed, false}]),
             S00 = new_warden(#s{pid = Pid, epoch = Epoch, counters = Counters, others = Others, tcw = kprof_node_00:control_word()}),
             S0 = S00#s{cost = kprof_cost_00:new(kprof_cost_00:calibrate(Isolated, Others =/= [], Epoch))},
-            S1 = kprof_switch_00:new_relay(S0#s{breaker = kprof_breaker_00:new(?COOL_MS), spawn_flags = Isolated orelse kprof_node_00:tracer_of(new_processes) =:= []}),
+            S1 = kprof_switch_00:new_relay(S0#s{again = maps:get(again, Opts, false), breaker = kprof_breaker_00:new(?COOL_MS), spawn_flags = Isolated orelse kprof_node_00:tracer_of(new_processes) =:= []}),
             {ok, S1, kprof_node_00:info(S1#s.session, Others)}
     end.
 
@@ -96,7 +95,7 @@ loop(S) ->
             leave(S);
         {overload, Relay, Text} when Relay =:= S#s.relay ->
             loop(kprof_switch_00:overload(Text, S));
-        {breaker, Relay} when Relay =:= S#s.relay ->
+        {breaker, Timer} when Timer =:= S#s.breaker_timer ->
             loop(kprof_switch_00:breaker(S));
         {steer, Relay} when Relay =:= S#s.relay ->
             erlang:send_after(?STEER_MS, self(), {steer, Relay}),
@@ -144,6 +143,9 @@ request(Ref, {why, Ix}, S) ->
 request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
     kprof_catalog_00:answer(S#s.pid, Ref, Question),
     S;
+request(Ref, {What, _} = Question, S) when What =:= stack; What =:= who; What =:= alive ->
+    kprof_proc_00:answer(S#s.pid, Ref, Question),
+    S;
 request(Ref, Request, S0) ->
     {Result, S} =
         try handle(Request, S0)
@@ -162,9 +164,6 @@ handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_switch_00:trip(Text, 
 handle(flush, S) ->
     Seq = kprof_switch_00:flush(S),
     {{ok, Seq, #{sent => kprof_state_00:counter(2, S), dropped => kprof_state_00:counter(3, S)}}, S};
-handle({alive, Pids}, S) -> {[P || P <- Pids, kprof_proc_00:dead(P)], S};
-handle({stack, Pid}, S) -> {kprof_proc_00:stack(Pid), S};
-handle({who, Pids}, S) -> {[{Id, Serial, kprof_proc_00:who(Id, Serial)} || {Id, Serial} <- Pids], S};
 handle({modules, Prefix}, S) -> {kprof_look_00:modules(unicode:characters_to_list(Prefix)), S};
 handle({functions, M}, S) -> {kprof_look_00:functions(kprof_look_00:to_atom(M)), S};
 handle({rates, MFAs}, S) -> kprof_ask_00:count_rates(MFAs, S);
@@ -183,20 +182,20 @@ relay_died(S0) ->
     kprof_undo_00:undo_relay(kprof_state_00:undo_of(S)),
     kprof_state_00:send({kx, kprof_state_00:counter(1, S)}, S),
     kprof_state_00:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
-    S#s{relay = none, pacer = none, relay_ref = none, session = none, set = #{}, on = false, tracing = false, paused = none}.
+    Off = S#s{slice = 0, counting = [], relay = none, pacer = none, relay_ref = none, session = none, set = #{}, on = false, tracing = false, paused = none},
+    Off#s{breaker = kprof_breaker_00:reset(S#s.breaker)}.
 
 %% ---- Beats ----
 
-beat(#s{heard = Heard, beat = N} = S0) ->
-    Silence = kprof_state_00:now_ms() - Heard,
+beat(#s{beat = N} = S0) ->
+    Silence = kprof_state_00:silence_ms(S0),
     S1 = kprof_state_00:heartbeat(S0#s{beat = N + 1}),
     S2 = kprof_state_00:tell_kept(kprof_switch_00:told_counts(run_queue(kprof_switch_00:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
-    %% The next beat would be too late.
-    Pause = S2#s.pause_ms - min(?BEAT_MS, S2#s.pause_ms div 10),
+    Pause = kprof_state_00:is_silent(S2),
     if
         Silence > S2#s.end_ms -> silent(S2);
-        Silence > Pause, S2#s.paused =:= none, S2#s.on -> loop(kprof_state_00:heartbeat((kprof_switch_00:trace_off(S2))#s{paused = lease}));
-        Silence > Pause -> loop(kprof_switch_00:counting_off(S2));
+        Pause, S2#s.paused =:= none, S2#s.on -> loop(kprof_state_00:heartbeat((kprof_switch_00:trace_off(S2))#s{paused = lease}));
+        Pause -> loop(kprof_switch_00:counting_off(S2));
         true -> loop(kprof_switch_00:counting(S2))
     end.
 

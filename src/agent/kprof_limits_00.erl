@@ -27,7 +27,9 @@ steered(Old, #s{limits = #{max_rate := Rate}} = S) when Rate > 0, Old =:= 0 -> S
 steered(_, S) -> S.
 
 %% Keeps what is counted between two looks within the limits: kprof_steer_00.
-steer(#s{steer_at = At, steered = Old} = S0) ->
+steer(S) -> looked(kprof_rate_00:step(S)).
+
+looked(#s{steer_at = At, steered = Old} = S0) ->
     Now = kprof_state_00:now_ms(),
     Events = kprof_state_00:counter(2, S0) + kprof_state_00:counter(3, S0),
     S1 = S0#s{steer_at = {Now, Events}, cost = kprof_cost_00:look(counted_now(Events, S0), S0#s.cost)},
@@ -45,7 +47,7 @@ nudged(#s{steer_at = {Then, Before}, limits = #{max_rate := Max}} = S) when Max 
     Ms = kprof_state_00:now_ms() - Then,
     Events = kprof_state_00:counter(2, S) + kprof_state_00:counter(3, S) - Before,
     if
-        Ms >= ?NUDGED_MS, Events * 1000 > Max * Ms -> steer(S);
+        Ms >= ?NUDGED_MS, Events * 1000 > Max * Ms -> looked(S);
         true -> S
     end;
 nudged(S) ->
@@ -92,6 +94,7 @@ counted_now(Events, #s{wish = #{entry := Entry, returns := Returns} = Wish} = S)
         events => Events,
         ticket => kprof_node_00:ticket(),
         relay_ns => kprof_state_00:counter(6, S),
+        tier_calls_s => kprof_rate_00:per_second(S),
         sample => kprof_state_00:sample_now(S),
         entry => Entry =/= none,
         returns => Returns,

@@ -1,6 +1,6 @@
 %% What the code of the node is: modules and functions, and names near a wrong one. Also how functions are written.
 -module(kprof_look_00).
--export([modules/1, functions/1, loaded/1, exists/3, note/4, to_atom/1, mfa/3, shown/1, bin/2]).
+-export([modules/1, functions/1, loaded/1, exists/3, there/3, version/1, note/4, to_atom/1, mfa/3, shown/1, bin/2]).
 
 modules(Prefix) ->
     Names = lists:usort([atom_to_list(M) || {M, _} <- code:all_loaded()] ++ available()),
@@ -32,9 +32,19 @@ loaded(M) ->
 
 exists(M, F, A) ->
     loaded(M),
+    there(M, F, A).
+
+%% The same of what is loaded already.
+there(M, F, A) ->
     case erlang:module_loaded(M) of
         false -> no_module;
         true -> lists:member({F, A}, exports(M, functions)) orelse no_function
+    end.
+
+%% none: it is not loaded.
+version(M) ->
+    try erlang:get_module_info(M, md5)
+    catch _:_ -> none
     end.
 
 note(no_module, M, _, _) ->

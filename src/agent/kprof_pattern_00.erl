@@ -2,7 +2,7 @@
 %% it and shares it with the relay before the VM is changed, so that whoever lives can undo it. Below OTP 27 a function has
 %% one pattern for all: what is not ours is left alone.
 -module(kprof_pattern_00).
--export([set/4, clear/2, left/2, lost/2, missing/2, taken/3, matched/3]).
+-export([set/4, clear/2, left/2, lost/2, missing/2, versions/1, taken/3, matched/3]).
 
 %% Specs: [{Ix, MFA, Spec}]: sets what differs, takes off what is not among them. Before(Set) is called with all that may be
 %% ours from then on. -> {Set, [{MFA, Why}] that cannot be set}
@@ -52,8 +52,13 @@ left(Session, Set) ->
 %% A reloaded module has lost its patterns: these.
 lost(Session, Set) -> [MFA || MFA <- maps:keys(Set), not traced({Session, traced}, MFA)].
 
-%% Functions that were not there, and now are.
-missing(Specs, Set) -> [MFA || {_, {M, F, A} = MFA, _} <- Specs, not maps:is_key(MFA, Set), kprof_look_00:exists(M, F, A) =:= true].
+%% Functions that were not there, and now are. Nothing is loaded for it: this is looked at twice a second.
+missing(Specs, Set) -> [MFA || {_, {M, F, A} = MFA, _} <- Specs, not maps:is_key(MFA, Set), kprof_look_00:there(M, F, A) =:= true].
+
+%% The code that is loaded of the tiers' modules: #{Module => MD5}.
+versions(Specs) ->
+    Modules = lists:usort([M || {_, {M, _, _}, _} <- Specs]),
+    maps:from_list([{M, V} || M <- Modules, V <- [kprof_look_00:version(M)], V =/= none]).
 
 %% Below OTP 27: functions that have a pattern which is not ours.
 taken(Session, _, _) when Session =/= none -> [];

@@ -85,8 +85,13 @@ init(#{keeper := Keeper, pid := Pid, counters := Counters, undo := Undo}) ->
         {start, Keeper, Ref} ->
             Pacer = spawn_opt(?MODULE, pace, [self()], [link, {priority, high}]),
             Keeper ! {Ref, Pacer},
-            loop([], 0, #s{pid = Pid, keeper = Keeper, pacer = Pacer, counters = Counters, undo = Undo})
+            loop([], 0, go_on(#s{pid = Pid, keeper = Keeper, pacer = Pacer, counters = Counters, undo = Undo}))
     end.
+
+%% Of one that was killed: what waited for it is lost.
+go_on(#s{counters = C} = S) ->
+    [Seq, Sent, Dropped, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?QUEUE, ?RUN_NS]],
+    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, run = erlang:convert_time_unit(RunNs, nanosecond, native)}.
 
 loop(Acc, N, S) ->
     receive

@@ -1,7 +1,7 @@
 %% The keeper's state, as all its parts use it: what is reckoned from it and told of it, and what of it relay and warden know,
 %% so that they can undo it.
 -module(kprof_state_00).
--export([answer/3, counter/2, event/3, event_kept/3, heartbeat/1, now_ms/0, sample_base/1, sample_now/1, send/2, share/1, tell_kept/1, undo_of/1]).
+-export([answer/3, counter/2, event/3, event_kept/3, heartbeat/1, is_silent/1, now_ms/0, sample_base/1, sample_now/1, send/2, share/1, silence_ms/1, tell_kept/1, undo_of/1]).
 
 -include("kprof_keeper.hrl").
 
@@ -77,5 +77,11 @@ gap(#s{on = true}) -> 0;
 gap(#s{paused = overload}) -> 2;
 gap(#s{paused = lease}) -> 3;
 gap(_) -> 1.
+
+%% Since the last word from kprof-top.
+silence_ms(#s{heard = Heard}) -> now_ms() - Heard.
+
+%% So long that tracing must pause now: the next beat would be too late.
+is_silent(#s{pause_ms = Pause} = S) -> silence_ms(S) > Pause - min(?BEAT_MS, Pause div 10).
 
 now_ms() -> erlang:monotonic_time(millisecond).

@@ -50,6 +50,11 @@ put_back(Message, S) ->
 %% ---- Flags ----
 
 tracing(On, #s{tracing = On} = S) -> S;
+tracing(true, #s{again = true, breaker = B} = S) ->
+    %% A connection that broke may have been the node's trouble with us.
+    S1 = trace_on(resample(step_later(S#s{again = false, tracing = true, breaker = kprof_breaker_00:probe(kprof_state_00:now_ms(), B)}))),
+    kprof_state_00:event(half_open, kprof_look_00:bin("the connection was lost before: tracing begins with 1 request in ~b", [kprof_state_00:sample_now(S1)]), S1),
+    S1;
 tracing(true, S0) ->
     S = counting_off(S0),
     trace_on(resample(S#s{tracing = true, paused = none, breaker = kprof_breaker_00:reset(S#s.breaker)}));
@@ -79,7 +84,8 @@ trace_off(S) ->
     S#s.pacer ! kick,
     S.
 
-quiet(#s{on = true} = S) ->
+quiet(#s{on = true} = S0) ->
+    S = kprof_rate_00:stop(S0),
     switch(false, S),
     flush(S),
     S#s.relay =/= none andalso (S#s.relay ! off),
@@ -103,14 +109,16 @@ switch(On, #s{wish = Wish} = S) ->
 
 %% ---- The breaker ----
 
-%% The relay has taken the flags off already.
-overload(Text, #s{breaker = B0} = S) ->
+%% The relay has taken the flags off already. What it found old after tracing went off for another reason is no trip.
+overload(_, #s{on = false} = S) ->
+    S;
+overload(Text, #s{breaker = B0} = S0) ->
+    S = kprof_rate_00:stop(S0),
     B = kprof_breaker_00:trip(kprof_state_00:now_ms(), B0),
     Told = kprof_state_00:event_kept(overload, kprof_look_00:bin("breaker open: ~ts; next try in ~b s", [Text, (kprof_breaker_00:next_ms(kprof_state_00:now_ms(), B) + 999) div 1000]), S),
     S#s.relay ! off,
-    erlang:send_after(?BREAKER_MS, self(), {breaker, S#s.relay}),
     %% A pattern costs a little even where no process has a flag.
-    counting(kprof_state_00:heartbeat(clear_all(Told#s{on = false, paused = overload, breaker = B}))).
+    counting(kprof_state_00:heartbeat(clear_all(step_later(Told#s{on = false, paused = overload, breaker = B})))).
 
 %% Our own reasons, or kprof-top's.
 trip(_, #s{on = false} = S) -> S;
@@ -119,14 +127,27 @@ trip(Text, S) ->
     kprof_undo_00:flags_off(kprof_state_00:undo_of(S)),
     overload(Text, S).
 
-breaker(#s{breaker = B0, relay = Relay} = S0) ->
-    {What, B} = kprof_breaker_00:tick(kprof_state_00:now_ms(), B0),
-    S = S0#s{breaker = B},
+%% A time that is traced by nobody's leave (lease, capture) is no probing, and nobody is there to probe for.
+breaker(#s{breaker = B0, paused = Paused, on = On} = S) ->
+    Now = kprof_state_00:now_ms(),
+    case kprof_state_00:is_silent(S) orelse not (On orelse Paused =:= overload) of
+        true ->
+            step_later(S#s{breaker = kprof_breaker_00:wait(Now, B0)});
+        false ->
+            {What, B} = kprof_breaker_00:tick(Now, B0),
+            stepped(What, step_later(S#s{breaker = B}))
+    end.
+
+%% At most one step is ever due.
+step_later(#s{breaker = B} = S) ->
     case kprof_breaker_00:state(B) =:= closed andalso kprof_breaker_00:factor(B) =:= 1 of
-        true -> ok;
-        false -> erlang:send_after(?BREAKER_MS, self(), {breaker, Relay})
-    end,
-    stepped(What, S).
+        true ->
+            S#s{breaker_timer = none};
+        false ->
+            Timer = make_ref(),
+            erlang:send_after(?BREAKER_MS, self(), {breaker, Timer}),
+            S#s{breaker_timer = Timer}
+    end.
 
 stepped(none, S) -> S;
 stepped(probe, #s{paused = overload} = S) ->
@@ -230,21 +251,32 @@ clear_all(#s{set = Set, session = Session} = S) ->
     kprof_pattern_00:clear(Session, Set),
     kprof_state_00:share(S#s{set = #{}}).
 
-%% A reloaded module has lost its patterns.
-watch_reloads(#s{on = true, set = Set, specs = Specs, session = Session} = S) ->
-    Lost = kprof_pattern_00:lost(Session, Set),
-    Missing = kprof_pattern_00:missing(Specs, Set),
-    case Lost ++ Missing of
-        [] ->
-            S;
-        _ ->
-            S1 = set_all(S#s{set = maps:without(Lost, Set)}),
-            [kprof_state_00:event(mark, kprof_look_00:bin("~ts", [kprof_look_00:shown(atom_to_list(M))]), S) || M <- lists:usort([M || {M, _, _} <- Lost])],
-            [kprof_state_00:event(reload, kprof_look_00:bin("~ts was loaded: ~ts", [kprof_look_00:mfa(M, F, A), again(maps:is_key(MFA, S1#s.set))]), S) || {M, F, A} = MFA <- Lost ++ Missing],
-            S1
-    end;
-watch_reloads(S) ->
+%% A reloaded module has lost its patterns. While there are none (the breaker is open, tracing is off), and where a pattern
+%% was set anew before this look, its version tells.
+watch_reloads(#s{versions = Before} = S0) ->
+    Versions = maps:merge(Before, kprof_pattern_00:versions(S0#s.specs)),
+    Other = [M || {M, V} <- maps:to_list(Versions), maps:get(M, Before, V) =/= V],
+    {Lost, S} = put_again(S0#s{versions = Versions}),
+    Marks = lists:usort([M || {M, _, _} <- Lost] ++ Other),
+    [kprof_state_00:event(mark, kprof_look_00:bin("~ts", [shown(M)]), S) || M <- Marks],
+    [kprof_state_00:event(reload, kprof_look_00:bin("~ts was loaded", [shown(M)]), S) || M <- Marks, not lists:keymember(M, 1, Lost)],
     S.
+
+%% -> {Functions whose pattern was gone, S}
+put_again(#s{on = true, set = Set, specs = Specs, session = Session} = S) ->
+    Lost = kprof_pattern_00:lost(Session, Set),
+    case Lost ++ kprof_pattern_00:missing(Specs, Set) of
+        [] ->
+            {[], S};
+        All ->
+            S1 = set_all(S#s{set = maps:without(Lost, Set)}),
+            [kprof_state_00:event(reload, kprof_look_00:bin("~ts was loaded: ~ts", [kprof_look_00:mfa(M, F, A), again(maps:is_key(MFA, S1#s.set))]), S) || {M, F, A} = MFA <- All],
+            {Lost, S1}
+    end;
+put_again(S) ->
+    {[], S}.
+
+shown(M) -> kprof_look_00:shown(atom_to_list(M)).
 
 again(true) -> "it is traced again";
 again(false) -> "this function is no longer in it".

@@ -101,6 +101,7 @@ modules() ->
         kprof_probe_00:module_info(module),
         kprof_point_00:module_info(module),
         kprof_count_00:module_info(module),
+        kprof_rate_00:module_info(module),
         kprof_breaker_00:module_info(module),
         kprof_steer_00:module_info(module),
         kprof_cost_00:module_info(module),

@@ -19,7 +19,8 @@ struct batch {
     struct engine *g;
     int fd;
     bool first;
-    bool broken; /* an assertion does not hold */
+    bool broken;     /* an assertion does not hold */
+    bool unwritable; /* the output takes nothing more */
     char warned[400];
 };
 
@@ -66,6 +67,7 @@ static int write_snapshot(struct batch *b, enum window w, bool final, struct err
         judge(b, s);
     buf_release(&text);
     snapshot_free(s);
+    b->unwritable |= rc < 0;
     return rc;
 }
 
@@ -193,7 +195,8 @@ int run_batch(const struct options *o, const struct target *t)
     if (rc == 0 && engine_state(b.g) == ENGINE_LOST)
         rc = err_set(&e, "%s", engine_trouble(b.g));
     engine_settle(b.g, SETTLE_MS);
-    if (write_snapshot(&b, WINDOW_RUN, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
+    if (!b.unwritable &&
+        write_snapshot(&b, WINDOW_RUN, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
         rc = -1;
     status = rc < 0 ? 1 : b.broken ? 3 : 0;
 out:

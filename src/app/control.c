@@ -6,6 +6,7 @@
 #include <kprof/base/buf.h>
 #include <kprof/base/clock.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #define PING_MS        2000 /* at most: three a lease */
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
+#define CALM_NS        UINT64_C(60000000000) /* a connection that stood so long was a good one */
+#define ALIVE_NS       UINT64_C(300000000)   /* the core thread looks in far more often */
 
 struct ask {
     enum control_ask what;
@@ -33,7 +36,8 @@ struct node { /* of the result queue */
 struct control {
     struct session_opts o;
     pthread_t thread;
-    pthread_mutex_t lock; /* what follows */
+    _Atomic uint64_t alive_ns; /* when the core thread looked in last; 0: never yet */
+    pthread_mutex_t lock;      /* what follows */
     pthread_cond_t work;
     bool stop;
     struct wish wish;
@@ -263,6 +267,20 @@ static bool answer(struct control *c, struct session *s, const struct ask *a, st
     return rc == 0;
 }
 
+void control_alive(struct control *c)
+{
+    atomic_store_explicit(&c->alive_ns, clock_mono_ns(), memory_order_relaxed);
+}
+
+/* Nobody looks at what a core thread that hangs in a write (a terminal, a pipe that takes nothing)
+ * would show: the lease is not renewed for it. */
+static bool core_lives(const struct control *c)
+{
+    uint64_t at = atomic_load_explicit(&c->alive_ns, memory_order_relaxed);
+    uint64_t now = clock_mono_ns();
+    return at == 0 || now < at || now - at < ALIVE_NS;
+}
+
 /* One piece of work, lock held at entry and exit. False: nothing more with this session. */
 static bool work(struct control *c, struct session *s)
 {
@@ -287,7 +305,7 @@ static bool work(struct control *c, struct session *s)
         wait_ms(c, c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS);
         bool idle = !c->stop && !c->asks && c->gen == c->applied_gen;
         pthread_mutex_unlock(&c->lock);
-        if (idle)
+        if (idle && core_lives(c))
             ok = ask_ping(s, &e) == 0;
     }
     if (!ok && !session_lost(s))
@@ -302,6 +320,7 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     struct err e = {{0}};
     struct session_opts o = c->o;
 
+    o.again = !first;
     c->seed =
         c->seed * 1664525u + 1013904223u; /* another epoch each time: old labels stay strangers */
     o.epoch = (uint16_t)((c->seed >> 16) % 65535 + 1);
@@ -350,9 +369,11 @@ static void *run(void *arg)
         if (!s && first)
             return NULL;
         if (s) {
+            uint64_t begun_ns = clock_mono_ns();
             first = false;
-            delay_ms = DELAY_FIRST_MS;
             serve(c, s, &why);
+            if (clock_mono_ns() - begun_ns > CALM_NS)
+                delay_ms = DELAY_FIRST_MS;
         }
         pthread_mutex_lock(&c->lock);
         if (!c->stop && s) {

@@ -30,12 +30,11 @@ static bool ring_wait(void *arg)
 {
     struct engine *g = arg;
 
-    if (ring_capacity(g->ring) < RING_RECORDS || g->full_waits++ >= FULL_WAITS)
+    if (ring_capacity(g->ring) < RING_RECORDS || atomic_load(&g->full_waits) >= FULL_WAITS)
         return false;
+    atomic_fetch_add(&g->full_waits, 1);
     wake(g);
     usleep(FULL_WAIT_US);
-    if (ring_fill(g->ring) < ring_capacity(g->ring))
-        g->full_waits = 0;
     return true;
 }
 
@@ -184,7 +183,7 @@ static void ask_dead_ones(struct engine *g)
     if (g->state != ENGINE_UP || now < g->dead_next_ns || g->dead_n)
         return;
     g->dead_next_ns = now + DEAD_AFTER_NS;
-    size_t n = core_open_pids(g->core, DEAD_AFTER_NS, pids, ASK_PIDS);
+    size_t n = core_open_pids(g->core, DEAD_AFTER_NS, &g->dead_from, pids, ASK_PIDS);
     if (n)
         control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
 }
@@ -245,12 +244,15 @@ bool engine_poll(struct engine *g)
 
     while (read(g->pipe[0], drain, sizeof drain) > 0)
         ;
+    if (g->control)
+        control_alive(g->control);
     if (g->replay)
         replay_pump(g);
     while (left && (n = ring_peek(g->ring, &ready)) > 0) {
         n = n < left ? n : left;
         core_feed(g->core, ready, n);
         ring_consume(g->ring, n);
+        atomic_store(&g->full_waits, 0);
         left -= n;
     }
     while (g->control && (r = control_take(g->control))) {

@@ -13,6 +13,7 @@
 #include <kprof/core/guard.h>
 #include <kprof/trace/record.h>
 #include <kprof/trace/stream.h>
+#include <stdatomic.h>
 
 #define ENGINE_LOG 100
 /* Batches are at most this late: time is not pushed on before they can have come. */
@@ -53,7 +54,7 @@ struct engine {
     struct replay *replay;
     struct compare *compare; /* what snapshots are compared with; NULL: nothing */
     int pipe[2];
-    unsigned full_waits; /* reader thread's */
+    atomic_uint full_waits; /* of the reader, since the core took something out of the ring */
 
     char node[256], cookie[256], who[256];
     enum engine_state state;
@@ -68,6 +69,7 @@ struct engine {
 
     uint64_t dead_pid[ASK_PIDS], dead_due_ns; /* known dead, not yet told to core */
     size_t dead_n;
+    uint32_t dead_from; /* where to look for the next to ask after */
 
     uint64_t begun_ns, target_now_ns, dead_next_ns, retry_at_ns;
     /* A replay's pace: at replay_since_ns of our clock it stood at the stamp replay_at_ns. */

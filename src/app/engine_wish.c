@@ -318,13 +318,17 @@ static void why(struct engine *g, const struct result *r)
 
 #define BURY_AFTER_NS 300000000u
 
+/* As long as events are late, the return of a call may still be under way. */
 static void dead(struct engine *g, const struct result *r)
 {
+    struct stream_figures f;
+
     if (g->dead_n || r->n > ASK_PIDS)
         return;
+    stream_figures(g->stream, &f);
     memcpy(g->dead_pid, r->pids, r->n * sizeof r->pids[0]);
     g->dead_n = r->n;
-    g->dead_due_ns = clock_mono_ns() + BURY_AFTER_NS;
+    g->dead_due_ns = clock_mono_ns() + BURY_AFTER_NS + (f.lag_ns > 0 ? (uint64_t)f.lag_ns : 0);
 }
 
 static void lost(struct engine *g, const struct result *r)

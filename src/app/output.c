@@ -1,5 +1,6 @@
 #include <kprof/app/optval.h>
 #include <kprof/app/output.h>
+#include <kprof/app/run.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@ int output_write(int fd, const char *path, const void *bytes, size_t n, struct e
 {
     for (const char *at = bytes; n > 0;) {
         ssize_t put = write(fd, at, n);
-        if (put < 0 && errno == EINTR)
+        if (put < 0 && errno == EINTR && !run_stopping())
             continue;
         if (put < 0)
             return cannot(path, e);

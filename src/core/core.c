@@ -233,12 +233,15 @@ static bool is_open_call(const struct call *f)
     return f->flags & CALL_ON_STACK && f->kind != CALL_GHOST;
 }
 
-size_t core_open_pids(const struct core *c, uint64_t age_ns, uint64_t *pids, size_t max)
+size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uint64_t *pids,
+                      size_t max)
 {
     size_t n = 0;
+    uint32_t high = c->calls.proc_high, at_proc = *from < high ? *from : 0;
 
-    for (uint32_t i = 0; i < c->calls.proc_high && n < max; i++) {
-        const struct proc *p = &c->calls.proc[i];
+    for (uint32_t i = 0; i < high && n < max; i++) {
+        const struct proc *p = &c->calls.proc[at_proc];
+        at_proc = at_proc + 1 < high ? at_proc + 1 : 0;
         if (p->depth == 0)
             continue;
         for (uint32_t at = p->top; at != CALL_NIL; at = c->calls.call[at].below) {
@@ -249,5 +252,6 @@ size_t core_open_pids(const struct core *c, uint64_t age_ns, uint64_t *pids, siz
             break;
         }
     }
+    *from = at_proc;
     return n;
 }

@@ -10,6 +10,35 @@ static uint64_t duration(const struct call *f)
     return f->end_ns - f->start_ns;
 }
 
+/* The calls of a request that has ended. Of a long one most have been settled before: they are
+ * where it is kept. */
+static void add_calls(const struct core *c, struct slow_entry *e, const struct request *r)
+{
+    const struct kept_request *whole = r->drained && e->kept ? kept_newest(&c->kept, 0) : NULL;
+
+    e->request_ns = r->end_ns - r->start_ns;
+    for (uint32_t i = 0; whole && i < whole->n; i++) {
+        const struct kept_call *m = &whole->call[i];
+        if (m->end_ns)
+            slow_add_call(e, &(struct slow_tier){.start_ns = m->start_ns - r->start_ns,
+                                                 .duration_ns = m->end_ns - m->start_ns,
+                                                 .self_ns = m->self_ns,
+                                                 .pid = m->pid,
+                                                 .tier = m->tier,
+                                                 .error = (m->flags & KEPT_ERROR) != 0});
+    }
+    for (uint32_t i = r->first; !whole && i != CALL_NIL; i = c->calls.call[i].next) {
+        const struct call *m = &c->calls.call[i];
+        if (m->kind == CALL_MEMBER && !(m->flags & CALL_ON_STACK))
+            slow_add_call(e, &(struct slow_tier){.start_ns = m->start_ns - r->start_ns,
+                                                 .duration_ns = duration(m),
+                                                 .self_ns = m->self_ns,
+                                                 .pid = calls_key(m->pid, m->node),
+                                                 .tier = m->tier,
+                                                 .error = (m->flags & CALL_ERROR) != 0});
+    }
+}
+
 static void log_slow(struct core *c, uint32_t at, const struct request *r, uint16_t ident,
                      uint64_t kept)
 {
@@ -32,20 +61,17 @@ static void log_slow(struct core *c, uint32_t at, const struct request *r, uint1
         return;
     e->request = r->label;
     e->request_key = r->key;
-    if (r->state != REQ_CLOSING)
-        return;
-    e->request_ns = r->end_ns - r->start_ns;
-    for (uint32_t i = r->first; i != CALL_NIL; i = c->calls.call[i].next) {
-        const struct call *m = &c->calls.call[i];
-        if (m->kind != CALL_MEMBER || m->flags & CALL_ON_STACK)
-            continue;
-        slow_add_call(e, &(struct slow_tier){.start_ns = m->start_ns - r->start_ns,
-                                             .duration_ns = duration(m),
-                                             .self_ns = m->self_ns,
-                                             .pid = calls_key(m->pid, m->node),
-                                             .tier = m->tier,
-                                             .error = (m->flags & CALL_ERROR) != 0});
-    }
+    if (r->state == REQ_CLOSING)
+        add_calls(c, e, r);
+}
+
+/* Calls of it that were logged while it was open get the rest now. */
+static void complete_slow(struct core *c, const struct request *r, uint64_t kept)
+{
+    struct slow_entry whole = {.request_key = r->key, .kept = kept};
+
+    add_calls(c, &whole, r);
+    slow_request_closed(&c->slow, &whole);
 }
 
 /* Rows of a former rule's identity make room for one of the rule in force. */
@@ -236,6 +262,8 @@ void settle_request(struct core *c, uint32_t req)
     settle_sweep(c, r, last);
     uint64_t kept = keep_settled(c, req);
     windows_add(&c->windows, ROW_TOTAL, ident, whole, &t);
+    if (r->slow_open)
+        complete_slow(c, r, kept);
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next)
         if (c->calls.call[at].kind == CALL_MEMBER)
             settle_member(c, at, r, ident, kept);
@@ -243,8 +271,6 @@ void settle_request(struct core *c, uint32_t req)
         next = c->calls.call[at].next;
         let_go(c, at, r->weight);
     }
-    if (r->slow_open)
-        slow_request_closed(&c->slow, r->key, whole, kept);
     c->r.finished++;
     c->r.open--;
     requests_free(&c->requests, req,
@@ -270,6 +296,7 @@ void settle_drain(struct core *c, uint32_t req, uint64_t until_ns)
         if (f->kind == CALL_MEMBER) {
             keep_drained(c, req, f);
             settle_member(c, at, r, ident, 0);
+            r->drained = true;
         }
         calls_free(&c->calls, at);
         r->n_calls--;

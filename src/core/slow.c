@@ -49,15 +49,20 @@ struct slow_entry *slow_newest(const struct slow *s, uint32_t i)
     return i < s->n ? &s->entry[(s->at + s->cap - 1 - i) % s->cap] : NULL;
 }
 
-void slow_request_closed(struct slow *s, uint64_t request_key, uint64_t duration_ns, uint64_t kept)
+void slow_request_closed(struct slow *s, const struct slow_entry *whole)
 {
     struct slow_entry *e;
 
-    for (uint32_t i = 0; request_key && (e = slow_newest(s, i)); i++)
-        if (e->request_key == request_key && e->request_ns == 0) {
-            e->request_ns = duration_ns;
-            e->kept = kept;
-        }
+    for (uint32_t i = 0; whole->request_key && (e = slow_newest(s, i)); i++) {
+        if (e->request_key != whole->request_key || e->request_ns != 0)
+            continue;
+        e->request_ns = whole->request_ns;
+        e->kept = whole->kept;
+        e->n_tiers = whole->n_tiers;
+        e->n_sums = whole->n_sums;
+        memcpy(e->tiers, whole->tiers, sizeof e->tiers);
+        memcpy(e->sums, whole->sums, sizeof e->sums);
+    }
 }
 
 void slow_add_call(struct slow_entry *e, const struct slow_tier *call)

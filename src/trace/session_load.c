@@ -186,7 +186,7 @@ static void read_info(struct etf *c, struct session_info *info)
 
 static void start_opts(struct session *s, struct buf *args)
 {
-    enc_map(args, s->o.pause_ms ? 8 : 6);
+    enc_map(args, s->o.pause_ms ? 9 : 7);
     enc_atom(args, "pid");
     conn_self_pid(s->conn, args);
     enc_atom(args, "node");
@@ -195,6 +195,8 @@ static void start_opts(struct session *s, struct buf *args)
     enc_str(args, s->o.who);
     enc_atom(args, "force");
     enc_atom(args, s->o.force ? "true" : "false");
+    enc_atom(args, "again");
+    enc_atom(args, s->o.again ? "true" : "false");
     enc_atom(args, "key");
     enc_binary(args, s->key, sizeof s->key);
     enc_atom(args, "epoch");

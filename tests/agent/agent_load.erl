@@ -2,7 +2,7 @@
 -module(agent_load).
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, job/2, entries/1, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, spawning/0, is_flagged/1, clean/0]).
--export([reapers/0, kill/2, hold/1, let_go/0, claim/1]).
+-export([received/3, outside/1, reapers/0, kill/2, hold/1, let_go/0, claim/1]).
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -80,6 +80,27 @@ spawning() -> spawn(fun() -> spawning_on() end).
 spawning_on() ->
     spawn(fun() -> receive after 1 -> ?MODULE:entry(new) end end),
     receive after 1 -> spawning_on() end.
+
+%% Calls that are in no request.
+outside(Processes) -> [spawn(fun() -> outside_on() end) || _ <- lists:seq(1, Processes)].
+
+outside_on() ->
+    [?MODULE:leaf(X) || X <- lists:seq(1, 1000)],
+    outside_on().
+
+%% How many messages {Tag, ...} a process is sent in so many milliseconds.
+received(P, Tag, Ms) ->
+    1 = erlang:trace(P, true, ['receive']),
+    receive after Ms -> ok end,
+    erlang:trace(P, false, ['receive']),
+    counted(Tag).
+
+counted(Tag) ->
+    receive
+        {trace, _, 'receive', M} when element(1, M) =:= Tag -> 1 + counted(Tag);
+        {trace, _, 'receive', _} -> counted(Tag)
+    after 0 -> 0
+    end.
 
 is_flagged(P) -> flagged(P).
 

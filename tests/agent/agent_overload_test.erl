@@ -362,7 +362,7 @@ cost_is_reckoned(_) ->
         end,
         kprof_cost_00:spent(lists:foldl(fun(I, S) -> kprof_cost_00:look(Look(I), S) end, kprof_cost_00:new(Costs), lists:seq(0, 30)))
     end,
-    Step = #{now_ns => 1000000000, events => 60000, ticket => 10000, relay_ns => 20000000, sample => 1, entry => true, returns => lean, schedulers => 2},
+    Step = #{now_ns => 1000000000, events => 60000, ticket => 10000, relay_ns => 20000000, tier_calls_s => 0, sample => 1, entry => true, returns => lean, schedulers => 2},
     %% 10,000 entries and 20,000 tiers: 20 + 20 ms, and 20 ms of the relay, of two schedulers' second
     ?equal(Spent(Step), {30000, 3500}),
     ?equal(Spent(Step#{returns => full}), {37500, 3500}),
@@ -370,6 +370,8 @@ cost_is_reckoned(_) ->
     %% one in ten: 100,000 entries, of which as many are sampled; 180,000 calls of tiers outside, too
     ?equal(Spent(Step#{ticket => 100000, sample => 10}), {30000 + 22500 + 9000, 35000}),
     ?equal(Spent(Step#{entry => false}), {25000, 25000}),
+    %% a million calls a second outside of any request
+    ?equal(Spent(Step#{tier_calls_s => 1020000}), {30000 + 50000, 3500 + 50000}),
     %% someone else's word: no more entries than the sampled ones can come from
     {All, _} = Spent(Step#{ticket => 100000000}),
     ?check(All < 60000),

@@ -1,8 +1,11 @@
 """How it leaves: whatever ends it, the target has nothing of ours afterwards, by its own word."""
+import fcntl
 import os
+import select
 import signal
 import subprocess
 import tempfile
+import threading
 
 import kp
 from common import OTPS, RULE, attach, clean, tiers, workload_node
@@ -111,6 +114,41 @@ def test_silent_node_is_told():
         gaps = [g for g in k.final()["gaps"] if g["reason"] == "silent"]
         assert len(gaps) >= 1 and gaps[-1]["from_s"] - gaps[-1]["to_s"] > 3, k.final()["gaps"]
         clean(n, 5)
+
+
+def test_output_that_takes_nothing():
+    """A pipe nobody reads (`| less`): kprof-top hangs in its write, so its lease ends tracing; read on, it goes on; and a signal
+    ends it all the same."""
+    with workload_node(25) as n:
+        n.eval("workload:load(4,2)")
+        path = os.path.join(kp.scratch(), "pipe")
+        os.mkfifo(path)
+        k = kp.Kp("--batch", "--format", "json", "-d", "100ms", "-o", path, *tiers(*ALL), n.name, env={"KPROF_LEASE": "2s"})
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, 4096)
+        flags = lambda: n.ours()["flags"]  # noqa: E731
+        kp.until(20, flags, 0.1, what="it traces")
+        kp.until(20, lambda: not flags(), 0.1, what=lambda: "flags off, as nobody reads: %s" % flags())
+        stop = threading.Event()
+        reader = threading.Thread(target=drain, args=(fd, stop))
+        reader.start()
+        try:
+            kp.until(20, flags, 0.1, what="it traces again, as somebody reads")
+        finally:
+            stop.set()
+            reader.join()
+        kp.until(20, lambda: not flags(), 0.1, what=lambda: "flags off again: %s" % flags())
+        k.proc.send_signal(signal.SIGTERM)
+        k.wait(20)
+        assert k.proc.returncode == 1 and "kprof-top: cannot write" in k.stderr, k.saw()
+        os.close(fd)
+        clean(n, 5)
+
+
+def drain(fd, stop):
+    while not stop.is_set():
+        if select.select([fd], [], [], 0.05)[0] and not os.read(fd, 65536):
+            stop.wait(0.05)
 
 
 def test_two_in_a_row_leave_no_atoms_behind():

@@ -85,6 +85,18 @@ def test_stop_and_continue():
         top.sane()
 
 
+def test_terminal_that_takes_nothing():
+    """^S: the screen hangs in its write, so nobody sees what is traced: the lease ends it; ^Q, and it goes on."""
+    with Top(env={"KPROF_LEASE": "2s"}) as top:
+        top.ready()
+        top.keys("C-s")
+        kp.until(30, lambda: not top.node.ours()["flags"], 0.2, what=lambda: "flags off after the lease: %s" % top.node.ours())
+        top.keys("C-q")
+        kp.until(30, lambda: top.node.ours()["flags"], 0.2, what="it is traced again")
+        top.see("TRACING ON", 15)
+        top.quit()
+
+
 def test_control_c():
     with Top() as top:
         top.ready()

@@ -503,10 +503,18 @@ static void oldest_open(void **state)
     expect_ms(row(&f, E, "create").oldest_open_us, 100);
     expect_ms(row(&f, TIER_TOTAL, "create").oldest_open_us, 100);
     uint64_t pids[4];
-    assert_int_equal(core_open_pids(f.c, 85 * MS, pids, 4), 1);
+    uint32_t from = 0;
+    assert_int_equal(core_open_pids(f.c, 85 * MS, &from, pids, 4), 1);
     assert_int_equal(pids[0], P1);
-    assert_int_equal(core_open_pids(f.c, 1, pids, 4), 2);
-    assert_int_equal(core_open_pids(f.c, 1, pids, 1), 1);
+    assert_int_equal(core_open_pids(f.c, 1, &from, pids, 4), 2);
+    assert_int_equal(core_open_pids(f.c, 1, &from, pids, 1), 1);
+    uint64_t first = pids[0]; /* each gets its turn */
+    assert_int_equal(core_open_pids(f.c, 1, &from, pids, 1), 1);
+    assert_int_not_equal(pids[0], first);
+    assert_int_equal(core_open_pids(f.c, 1, &from, pids, 1), 1);
+    assert_int_equal(pids[0], first);
+    from = 4000000000u; /* processes that are no more */
+    assert_int_equal(core_open_pids(f.c, 1, &from, pids, 4), 2);
     done(&f);
 }
 
@@ -551,7 +559,8 @@ static void nodes_are_apart(void **state)
     until(&f, 50);
     EXPECT_REQUESTS(&f, 2, 1, 1, 0);
     uint64_t pid;
-    assert_int_equal(core_open_pids(f.c, 0, &pid, 1), 1);
+    uint32_t from = 0;
+    assert_int_equal(core_open_pids(f.c, 0, &from, &pid, 1), 1);
     assert_int_equal(pid, P1);
     done(&f);
 }

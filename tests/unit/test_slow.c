@@ -181,6 +181,14 @@ static void logged_before_the_request_ends(void **state)
     assert_int_equal(s->n_slow, 2);
     expect_ms(s->slow[0].request_us, 6000);
     expect_ms(s->slow[1].request_us, 6000);
+    for (size_t i = 0; i < 2; i++) { /* both have all of it, the entry's line above all */
+        assert_int_equal(s->slow[i].n_tiers, 2);
+        assert_string_equal(s->slow[i].tiers[0].name, "entry");
+        assert_string_equal(s->slow[i].tiers[1].name, "a");
+        assert_int_equal(s->slow[i].tiers[1].start_us, 1000);
+        assert_int_equal(s->slow[i].tiers[1].duration_us, 99000);
+        assert_int_equal(s->slow[i].n_sums, 2);
+    }
     snapshot_free(s);
     done(&f);
 }

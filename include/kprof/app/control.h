@@ -3,8 +3,8 @@
  * Invariant: the caller (the core thread) never blocks: it states a wish or asks a question and
  * later takes results. The latest wish is always what the target is brought to, after every
  * reconnect too. Until the first connection stands, failing is final (RESULT_FAILED); after that
- * the thread reconnects with growing delays. All functions but control_finish are for the core
- * thread and return at once. */
+ * the thread reconnects, with delays that grow while connections do not last. All functions but
+ * control_finish are for the core thread and return at once. */
 #ifndef KPROF_APP_CONTROL_H
 #define KPROF_APP_CONTROL_H
 
@@ -78,6 +78,9 @@ struct result { /* free with result_release */
  * result waits. */
 struct control *control_start(const struct session_opts *o);
 uint64_t control_wish(struct control *c, const struct wish *w); /* its number */
+/* The core thread is not stuck. While it does not say so (once it has), the lease is not renewed:
+ * the target stops tracing until it does. */
+void control_alive(struct control *c);
 /* CONTROL_TRIP, text why, goes before all that waits; it has no result of its own. */
 void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                  const uint64_t *pids, size_t n);

@@ -60,8 +60,10 @@ void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
 void core_gap_forget(struct core *c, uint64_t since_ns);
 void core_zero(struct core *c); /* forgets rows, histories and totals; open requests go on */
 
-/* Pids with a call open for at least age_ns, for the bulk question "who of you is dead?". */
-size_t core_open_pids(const struct core *c, uint64_t age_ns, uint64_t *pids, size_t max);
+/* Pids with a call open for at least age_ns, for the bulk question "who of you is dead?". Where
+ * they are more than max, the next call goes on behind them: *from is the place, 0 at first. */
+size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uint64_t *pids,
+                      size_t max);
 uint64_t core_now(const struct core *c); /* the latest target time it has seen */
 
 /* From now on rows of snapshots carry their histograms (snap_row.packed): for exports that write

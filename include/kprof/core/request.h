@@ -43,8 +43,9 @@ struct request {
     uint32_t unkept;
     uint8_t kept; /* its place among those being kept, from 1; 0: none yet */
     uint8_t state;
-    bool waits, error, exit,
-        slow_open; /* slow_open: the slow log has calls that want its duration */
+    bool waits, error, exit;
+    bool slow_open; /* the slow log has calls that want the rest of it */
+    bool drained;   /* some of its calls were settled before it ended */
 };
 
 struct closed_label {

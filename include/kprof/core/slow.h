@@ -51,8 +51,9 @@ void slow_clear(struct slow *s);
 struct slow_entry *slow_new(struct slow *s);
 /* i-th newest; NULL beyond the last. */
 struct slow_entry *slow_newest(const struct slow *s, uint32_t i);
-/* The duration of a request whose calls were logged before it closed. */
-void slow_request_closed(struct slow *s, uint64_t request_key, uint64_t duration_ns, uint64_t kept);
+/* Of a request that has ended now: its calls that were logged before get its duration, its calls
+ * and where it is kept. */
+void slow_request_closed(struct slow *s, const struct slow_entry *whole);
 /* Adds a call of the entry's request: to the list while there is room, and to its tier's sum. */
 void slow_add_call(struct slow_entry *e, const struct slow_tier *call);
 void slow_forget_tier(struct slow *s, uint16_t tier);

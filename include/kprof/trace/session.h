@@ -18,6 +18,7 @@ struct session_opts {
     const char *node, *cookie, *self_name;
     int timeout_ms;
     bool force;
+    bool again;        /* the connection was lost: the agent begins as after an overload */
     const char *who;   /* for the sentence that a second kprof-top gets */
     uint16_t epoch;    /* 1..65535, high part of the labels */
     uint32_t pause_ms; /* silence of ours after which the agent stops tracing (after six times that

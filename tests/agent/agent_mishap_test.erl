@@ -1,0 +1,128 @@
+%% What goes wrong beside an overload: trips in a row, a trip that comes too late, silence while the breaker is open, code
+%% loaded meanwhile, calls that make no event, a connection that broke. Part of the agent's tests (agent_test runs them).
+-module(agent_mishap_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    start/2, load/3, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
+    sample_told/0, beat_now/1, beat_now/2, drain/0
+]).
+
+tests() ->
+    [
+        {one_step_is_due, fun one_step_is_due/1},
+        {no_trip_while_off, fun no_trip_while_off/1},
+        {no_probe_while_silent, fun no_probe_while_silent/1},
+        {loaded_while_untraced, fun loaded_while_untraced/1},
+        {calls_outside_are_seen, fun calls_outside_are_seen/1},
+        {again_with_care, fun again_with_care/1},
+        {counts_outlive_the_relay, fun counts_outlive_the_relay/1}
+    ].
+
+%% Trips in a row do not leave a timer each.
+one_step_is_due(T) ->
+    K = traced(T, wish([{entry, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => 100}}),
+    [
+        begin
+            ok = ask(K, {trip, <<"a test">>}),
+            ?got({ke, half_open, _})
+        end
+     || _ <- [1, 2, 3, 4]
+    ],
+    ok = ask(K, {trip, <<"a test">>}),
+    ?check(rpc:call(T, agent_load, received, [K, breaker, 1000]) =< 12),
+    finish(T, K).
+
+%% What the relay found old after tracing was switched off.
+no_trip_while_off(T) ->
+    K = traced(T, wish([{entry, 1}])),
+    ok = ask(K, {tracing, false}),
+    K ! {overload, rpc:call(T, erlang, whereis, [kprof_relay_00]), <<"late">>},
+    ?check(is_map(beat_now(K))),
+    #{breaker := 0, trips := 0, gap := 1} = beat_now(K),
+    ok = ask(K, {tracing, true}),
+    messages(K),
+    run(T, entries, [[1]]),
+    ?equal(length(calls(messages(K))), 1),
+    finish(T, K).
+
+%% Nobody is there to probe for; it goes on when somebody is.
+no_probe_while_silent(T) ->
+    K = start(T, #{pause_ms => 400}),
+    {ok, _} = ask(K, {config, wish([{entry, 1}])}),
+    ok = ask(K, {limits, #{cooldown_ms => 1500}}),
+    ok = ask(K, {tracing, true}),
+    ok = ask(K, {trip, <<"a test">>}),
+    receive {ke, half_open, _} -> error(probed) after 4000 -> ok end,
+    K ! {kp_lease, ?KEY},
+    ?got({ke, half_open, _}),
+    finish(T, K).
+
+%% The usual remedy for an overload is other code: when it came is told, though nothing is traced then.
+loaded_while_untraced(T) ->
+    version(T, 1),
+    K = traced(T, (wish([]))#{tiers := [{0, agent_other, f, 0}]}),
+    ?check(is_map(beat_now(K))),
+    ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
+    ok = ask(K, {trip, <<"a test">>}),
+    version(T, 2),
+    ?got({ke, mark, <<"agent_other">>}),
+    ?got({ke, reload, <<"agent_other was loaded">>}),
+    ok = ask(K, {tracing, false}),
+    version(T, 3),
+    ?got({ke, mark, <<"agent_other">>}),
+    ok = ask(K, {tracing, true}),
+    version(T, 4),
+    ?got({ke, mark, <<"agent_other">>}),
+    receive {ke, mark, _} -> error(told_twice) after 0 -> ok end,
+    finish(T, K),
+    [rpc:call(T, code, F, [agent_other]) || F <- [purge, delete, purge]].
+
+version(T, N) ->
+    Text = ["-module(agent_other). ", "-export([f/0]). ", io_lib:format("f() -> ~b.", [N])],
+    Forms = [begin {ok, Tokens, _} = erl_scan:string(lists:flatten(X)), {ok, Form} = erl_parse:parse_form(Tokens), Form end || X <- Text],
+    {ok, agent_other, Beam} = compile:forms(Forms, [binary]),
+    rpc:call(T, code, purge, [agent_other]),
+    load(T, agent_other, Beam).
+
+%% A tier that is called outside of any request makes no event; what it costs is known all the same, and kept.
+calls_outside_are_seen(T) ->
+    K = traced(T, wish([{entry, 1}, {leaf, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
+    ?check(beat_now(K, cost) < 5000),
+    Workers = rpc:call(T, agent_load, outside, [2]),
+    ?soon(fun() -> beat_now(K, cost) > 20000 end),
+    {ok, _, #{sent := 0}} = ask(K, flush),
+    ok = ask(K, {limits, #{max_cost => 10000}}),
+    receive {ke, overload, Why} -> ?check(string:find(Why, "that are not sampled alone take") =/= nomatch) after ?PATIENCE -> error(no_trip) end,
+    stop_workers(Workers),
+    finish(T, K).
+
+%% After a lost connection: half open first, with a tenth; then all of it.
+again_with_care(T) ->
+    K = start(T, #{again => true}),
+    {ok, _} = ask(K, {config, wish([{entry, 1}])}),
+    ok = ask(K, {tracing, true}),
+    ?got({ke, half_open, _}),
+    #{breaker := 2, sample := 10} = beat_now(K),
+    ?got({ke, closed, _}),
+    ?soon(fun() -> K ! {kp_lease, ?KEY}, sample_told() =:= 1 end),
+    %% only once
+    [ok = ask(K, {tracing, On}) || On <- [false, true]],
+    drain(),
+    #{breaker := 0, sample := 1} = beat_now(K),
+    finish(T, K).
+
+counts_outlive_the_relay(T) ->
+    K = traced(T, wish([{entry, 1}])),
+    run(T, entries, [lists:seq(1, 50)]),
+    {ok, Seq, #{sent := 100}} = ask(K, flush),
+    exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),
+    ?got({ke, relay_died, _}),
+    ok = ask(K, {tracing, true}),
+    run(T, entries, [lists:seq(1, 50)]),
+    {ok, Later, #{sent := 200}} = ask(K, flush),
+    ?check(Later > Seq),
+    finish(T, K).
