@@ -44,12 +44,18 @@ busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
 
 %% Who else traces. Below OTP 27 there is one trace for all: processes to come, and some of those that are, are asked.
 others(true) ->
+    Keepers = of_others("keeper"),
     %% The session "legacy" is always there: it stands for the old trace.
-    [kprof_look_00:bin("a trace session (~0tP)", [Name, 8]) || {Name, _} <- sessions(), Name =/= legacy] ++ others(false);
+    [kprof_look_00:bin("a trace session (~0tP)", [Name, 8]) || {Name, _} <- sessions(), Name =/= legacy, not lists:member(Name, Keepers)] ++
+        [beside(Who) || R <- Keepers, #{state := running, who := {Who, _}} <- [told(R)]] ++ others(false);
 others(false) ->
     New = tracer_of(new_processes),
     Some = lists:usort([tracer_of(P) || P <- lists:sublist(processes(), ?SAMPLED_PROCESSES)]),
     [kprof_look_00:bin("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
+
+%% A session of one's own, but a process has one trace token.
+beside(Who) ->
+    kprof_look_00:bin("another kprof-top (~ts): of requests that both follow, either may miss calls in other processes", [Who]).
 
 sessions() ->
     try

@@ -294,7 +294,8 @@ two_at_once(T) ->
     Second = start_keeper(T, kprof_keeper_01, #{who => <<"another">>}),
     case isolated(T) of
         true ->
-            {ok, K2, _} = Second,
+            {ok, K2, #{others := [Told]}} = Second,
+            ?check(string:prefix(Told, "another kprof-top (tester): ") =/= nomatch),
             ?equal(maps:get(flags, ask(K2, detach)), 0);
         false ->
             {error, busy, Text} = Second,
