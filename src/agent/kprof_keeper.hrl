@@ -31,7 +31,7 @@
     breaker,
     breaker_timer, % of its next step
     busy = 0, % beats in a row with a run queue over its limit
-    limits = #{max_age_ms => 1000, max_queue => 50000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000},
+    limits = #{max_age_ms => 1000, max_queue => 100000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000},
     steered = 1, % sampling that the limits ask for; the wish's is the least
     why = none, % which limit: none | rate | cost
     said = {none, none}, % the one last told, and when (ms)
