@@ -280,7 +280,8 @@ static void to_call(struct ui *u, int step)
 
     u->point.call = to;
     u->point.at.sel = alike == SHAPE_NONE ? 0 : alike - s->call[to];
-    if (alike == SHAPE_NONE)
+    bool fits = u->point.prefix <= rule_prefix_most(&s->node[node_of(u)]);
+    if (alike == SHAPE_NONE || !fits)
         u->point.prefix = 0;
 }
 

@@ -116,7 +116,7 @@ static void name_in(const struct shape_set *s, uint32_t node, uint32_t prefix, u
     if (prefix && n->kind != SHAPE_BINARY)
         set_name(out, "undefined", 9);
     else if (prefix && n->size && prefix < n->size)
-        set_name(out, shape_str(s, n->name), prefix);
+        set_name(out, shape_str(s, n->name), prefix < n->name.len ? prefix : n->name.len);
     else if (like->kind == SHAPE_PROCESS && n->kind == SHAPE_PROCESS)
         set_name(out, shape_str(s, n->other_name), n->other_name.len);
     else
@@ -157,7 +157,8 @@ uint32_t rule_prefix_most(const struct shape_node *n)
 {
     if (n->kind != SHAPE_BINARY || n->size < 2)
         return 0;
-    return n->size - 1 < RULE_PREFIX_MAX ? (uint32_t)n->size - 1 : RULE_PREFIX_MAX;
+    uint32_t most = n->size - 1 < RULE_PREFIX_MAX ? (uint32_t)n->size - 1 : RULE_PREFIX_MAX;
+    return most < n->name.len ? most : n->name.len; /* the size is what the node says it is */
 }
 
 /* A prefix of n bytes ends behind a separator or before one, never inside a character. */
@@ -173,8 +174,11 @@ uint32_t rule_prefix_step(const struct shape_set *s, uint32_t node, uint32_t pre
 {
     const struct shape_node *n = &s->node[node];
     const char *name = shape_str(s, n->name);
-    uint32_t most = rule_prefix_most(n), at = prefix ? prefix : most + 1;
+    uint32_t most = rule_prefix_most(n);
 
+    if (prefix > most) /* of another, longer part */
+        prefix = 0;
+    uint32_t at = prefix ? prefix : most + 1;
     if (step > 0) {
         while (prefix && ++at <= most && !word_ends(name, at))
             ;

@@ -193,6 +193,31 @@ static void prefixes_end_where_words_do(void **state)
     assert_int_equal(rule_prefix_most(&set->node[path - 1]), 0); /* an atom */
 }
 
+/* A prefix that came from a longer part, and a part that says it is longer than it is: nothing
+ * behind the name is read (sanitizers look on). */
+static void prefixes_stay_within_the_name(void **state)
+{
+    (void)state;
+    struct rule_names names;
+    struct shape_set *s = shape_new();
+    struct shape_node n = {.kind = SHAPE_BINARY, .step = SHAPE_ARG, .nth = 1, .size = 1000};
+    assert_true(shape_call(s));
+    n.name = shape_text(s, "ab-cd", 5);
+    assert_true(shape_open(s, &n));
+    shape_close(s);
+    assert_int_equal(rule_prefix_most(&s->node[0]), 5);
+    for (uint32_t from = 6; from < 5000000; from += 99999) {
+        assert_int_equal(rule_prefix_step(s, 0, from, 1), 0);
+        assert_int_equal(rule_prefix_step(s, 0, from, -1), rule_prefix_step(s, 0, 0, -1));
+    }
+    rule_names(s, 0, 99, &names);
+    assert_string_equal(names.of[0].name, "ab-cd");
+    shape_free(s);
+    uint32_t path = node_with(0, "element(2, arg(1))"); /* 8 bytes */
+    assert_int_equal(rule_prefix_step(set, path, 60, 1), 0);
+    assert_int_equal(rule_prefix_step(set, path, 60, -1), 7);
+}
+
 static void what_was_cut_is_not_named(void **state)
 {
     (void)state;
@@ -327,6 +352,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rules_name_as_the_node_would),
     cmocka_unit_test(parts_without_a_name_say_why),
     cmocka_unit_test(prefixes_end_where_words_do),
+    cmocka_unit_test(prefixes_stay_within_the_name),
     cmocka_unit_test(what_was_cut_is_not_named),
     cmocka_unit_test(broken_bytes_are_refused),
 };

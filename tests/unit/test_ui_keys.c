@@ -600,6 +600,8 @@ static void pointing_writes_the_rule(void **state)
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1))");
     pointed_at("jjj<+++++++++");
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(3, arg(1))");
+    pointed_at("jjj-n"); /* there is a shorter one in the next call: all of it */
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(3, arg(1))");
     pointed_at("jjjj<Right>j");
     assert_intent("<Enter>", INTENT_IDENTITY,
                   "my_web:handle/2 name(map_get(user, element(4, arg(1))))");

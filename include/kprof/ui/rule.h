@@ -32,7 +32,8 @@ void rule_names(const struct shape_set *s, uint32_t node, uint32_t prefix, struc
 
 /* Bytes that a prefix of this part may have: at most; 0: it has none. */
 uint32_t rule_prefix_most(const struct shape_node *n);
-/* The next shorter (step -1) or longer (1) prefix that ends where a word does; 0: the whole. */
+/* The next shorter (step -1) or longer (1) prefix that ends where a word does; 0: the whole. A
+ * prefix longer than this part may have counts as the whole. */
 uint32_t rule_prefix_step(const struct shape_set *s, uint32_t node, uint32_t prefix, int step);
 
 #endif
