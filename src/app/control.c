@@ -138,22 +138,18 @@ static bool apply_tracing(struct control *c, struct session *s, bool on, struct 
     return true;
 }
 
-static bool same_config(const struct wish *a, const struct wish *b)
-{
-    return a->n == b->n && a->entry == b->entry && a->lean == b->lean && a->args == b->args &&
-           strcmp(a->identity, b->identity) == 0 &&
-           memcmp(a->tier, b->tier, a->n * sizeof a->tier[0]) == 0;
-}
-
 /* Brings the target to the wish. False: it could not be asked. */
 static bool apply(struct control *c, struct session *s, const struct wish *w, uint64_t gen,
                   struct err *e)
 {
     bool fresh = c->applied_gen == 0;
 
-    if (fresh && ask_limits(s, w, e) < 0)
-        return false;
-    if (fresh || !same_config(&c->applied, w)) {
+    if (fresh || !wish_same_limits(&c->applied, w)) {
+        if (ask_limits(s, w, e) < 0)
+            return false;
+        wish_take_limits(&c->applied, w); /* they stand, whatever becomes of the rest */
+    }
+    if (fresh || !wish_same_config(&c->applied, w)) {
         struct result *r = result_new(RESULT_CONFIGURED);
         r->gen = gen;
         if (ask_config(s, w, &r->config, e) < 0) {

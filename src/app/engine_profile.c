@@ -78,6 +78,7 @@ int engine_take_settings(struct engine *g, const struct options *o, struct err *
     g->wish.lean = o->returns == RETURNS_LEAN;
     core_set_returns(g->core, o->returns);
     g->wish.max_age_ms = o->max_age_ns / 1000000u;
+    guard_limit(&g->guard, o->max_age_ns);
     g->wish.cooldown_ms = o->cooldown_ns / 1000000u;
     g->wish.max_rate = o->max_rate;
     g->wish.max_cost_ppm = o->max_overhead_ppm;

@@ -12,6 +12,13 @@ void guard_init(struct guard *g, uint64_t max_lag_ns)
     g->max_lag_ns = max_lag_ns;
 }
 
+void guard_limit(struct guard *g, uint64_t max_lag_ns)
+{
+    if (g->max_lag_ns != max_lag_ns)
+        g->late_ns = 0;
+    g->max_lag_ns = max_lag_ns;
+}
+
 static void anew(struct guard *g, const struct guard_look *l)
 {
     g->lost = l->ring_lost;

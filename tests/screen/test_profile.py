@@ -4,7 +4,7 @@ import re
 import stat
 
 import kp
-from common import Top, heads
+from common import TIERS, Top, heads
 
 
 def test_save_load_and_start_with_a_profile():
@@ -40,3 +40,37 @@ def test_save_load_and_start_with_a_profile():
         k = kp.Kp("-f", "night", "--batch", "--format", "json", "-n", "2", "-d", "500ms", top.node.name, env=env)
         assert k.wait(60) == 0, k.saw()
         assert kp.count(k.final(), "db", "create") > 0, k.final()["rows"]
+
+
+LIMITED = """{max_rate, "%s/s"}.
+{max_age, "20s"}.
+{entry, "request"}.
+{tier_config, [%s]}.
+{identity_f, "workload:request/1 arg(1)"}.
+"""
+
+
+def put_profile(config, name, rate):
+    os.makedirs(os.path.join(config, "kprof-top"), exist_ok=True)
+    tiers = ", ".join('{"%s", "workload:%s"}' % (t.split("/")[0], t) for t in TIERS)
+    with open(os.path.join(config, "kprof-top", name + ".config"), "w") as f:
+        f.write(LIMITED % (rate, tiers))
+
+
+def test_limits_of_a_profile_reach_the_node():
+    """The same tiers and rule, so that nothing but the limits differs from what is there."""
+    config = os.path.join(kp.scratch(), "xdg-limits")
+    put_profile(config, "a-low", 300)
+    put_profile(config, "b-high", 900000000)
+    with Top(env={"XDG_CONFIG_HOME": config}) as top:
+        screen = top.ready()
+        assert "max-rate" not in screen, screen
+        top.keys("L")
+        top.see("b-high")
+        top.keys("Enter")
+        top.see(re.compile(r"sample 1/\d+ \(asked 1/1: max-rate\)"), 20)
+        top.keys("L")
+        top.see("b-high")
+        top.keys("Down", "Enter")
+        top.see(re.compile(r"sample 1/1 "), 30)
+        top.quit()

@@ -127,12 +127,32 @@ static void any_looks(void **state)
     }
 }
 
+/* A limit that changes on the way: what was too old by the old one counts no more, a request that
+ * was made is still awaited. */
+static void another_limit(void **state)
+{
+    struct guard g;
+    struct guard_look l = {.now_ns = 50 * S};
+    uint64_t took;
+
+    (void)state;
+    guard_init(&g, S);
+    guard_look(&g, &l);
+    assert_int_equal(watch(&g, &l, 15, 0, 2 * S, 0, &took), GUARD_FINE);
+    guard_limit(&g, 3 * S);
+    assert_int_equal(watch(&g, &l, 100, 0, 2 * S, 0, &took), GUARD_FINE);
+    guard_limit(&g, S);
+    assert_int_equal(watch(&g, &l, 20, 0, 2 * S, 0, &took), GUARD_FINE);
+    assert_int_equal(watch(&g, &l, 1, 0, 2 * S, 0, &took), GUARD_LAG);
+    guard_limit(&g, 2 * S - 1);
+    assert_int_equal(watch(&g, &l, 100, 0, 2 * S, 0, &took), GUARD_FINE); /* asked already */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_reason),
-        cmocka_unit_test(asks_once),
-        cmocka_unit_test(after_a_stop),
+        cmocka_unit_test(each_reason), cmocka_unit_test(another_limit),
+        cmocka_unit_test(asks_once),   cmocka_unit_test(after_a_stop),
         cmocka_unit_test(any_looks),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);

@@ -38,6 +38,8 @@ struct guard {
 };
 
 void guard_init(struct guard *g, uint64_t max_lag_ns);
+/* Another limit from now on; how long batches have come too old is counted anew, all else stays. */
+void guard_limit(struct guard *g, uint64_t max_lag_ns);
 /* Some times a second. Not GUARD_FINE: have the breaker opened, for this reason. */
 enum guard_verdict guard_look(struct guard *g, const struct guard_look *l);
 

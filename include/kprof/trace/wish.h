@@ -31,4 +31,10 @@ struct wish {
     uint64_t max_cost_ppm; /* of the node's scheduler time; 0: no limit */
 };
 
+/* The agent takes a wish in parts: what is traced (sampling and tracing on or off aside), and the
+ * limits. */
+bool wish_same_config(const struct wish *a, const struct wish *b);
+bool wish_same_limits(const struct wish *a, const struct wish *b);
+void wish_take_limits(struct wish *to, const struct wish *from);
+
 #endif
