@@ -125,6 +125,8 @@ void engine_take_notes(struct engine *g); /* what the agent said, into the log *
 void engine_listen(struct engine *g);     /* is the node silent? */
 void engine_guard(struct engine *g);      /* are we the ones who cannot follow? */
 void engine_push_wish(struct engine *g);  /* to control, and into the recording */
+/* -1: a recording is looked at; its tiers, entry and names stay what they were. */
+int engine_may_set(const struct engine *g, struct err *e);
 void engine_result(struct engine *g, struct result *r);
 void engine_record_meta(struct engine *g);
 void engine_name_slow(struct engine *g, struct snapshot *s, uint64_t now_ns);

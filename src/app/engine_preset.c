@@ -79,14 +79,14 @@ static int take(struct engine *g, const bool *there, struct err *e)
 
     if (preset_make(g->look.preset, there, &s, e) < 0)
         return -1;
-    engine_settings(g, &o);
+    int rc = engine_settings(g, &o, e);
     o.n_tiers = 0;
     o.entry_none = false;
     free(o.entry);
     free(o.identity);
     o.entry = o.identity = NULL;
     preset_fill(&s, &o);
-    int rc = engine_take_settings(g, &o, e);
+    rc = rc < 0 ? rc : engine_take_settings(g, &o, e);
     options_release(&o);
     return rc;
 }

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-void engine_settings(const struct engine *g, struct options *out)
+int engine_settings(const struct engine *g, struct options *out, struct err *e)
 {
     const struct tierset *t = core_tiers(g->core);
     options_defaults(out);
+    if (engine_may_set(g, e) < 0)
+        return -1;
     for (uint16_t i = 0; i < g->wish.n; i++) {
         const struct tier *from = &t->tier[g->wish.tier[i].ix];
         struct option_tier *to = &out->tier[out->n_tiers++];
@@ -27,6 +29,7 @@ void engine_settings(const struct engine *g, struct options *out)
     out->cooldown_ns = g->wish.cooldown_ms * 1000000u;
     out->max_rate = g->wish.max_rate;
     out->max_overhead_ppm = (uint32_t)g->wish.max_cost_ppm;
+    return 0;
 }
 
 static bool wanted(const struct options *o, const struct tier *t)
@@ -71,7 +74,7 @@ int engine_take_settings(struct engine *g, const struct options *o, struct err *
                         : o->entry    ? o->entry
                         : o->n_tiers  ? o->tier[0].name
                                       : "none";
-    if (take_tiers(g, o, e) < 0 || engine_entry(g, entry, e) < 0)
+    if (engine_may_set(g, e) < 0 || take_tiers(g, o, e) < 0 || engine_entry(g, entry, e) < 0)
         return -1;
     engine_set_slow(g, o->slow_ns);
     g->wish.sample = o->sample;

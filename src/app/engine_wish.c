@@ -46,6 +46,13 @@ void engine_push_wish(struct engine *g)
     engine_record_meta(g);
 }
 
+int engine_may_set(const struct engine *g, struct err *e)
+{
+    if (!g->replay)
+        return 0;
+    return err_set(e, "this is a recording: there is no node on which anything could be set");
+}
+
 /* A name nobody has yet. */
 static void free_name(const struct tierset *t, char *name, size_t cap)
 {
@@ -70,7 +77,7 @@ int engine_tier_add(struct engine *g, const char *text, struct err *e)
     size_t at;
 
     memset(&mfa, 0, sizeof mfa);
-    if (options_tier_parse(text, &ot, e) < 0)
+    if (engine_may_set(g, e) < 0 || options_tier_parse(text, &ot, e) < 0)
         return -1;
     if (!term_parse_mfa(ot.mfa, &mfa, &at))
         return err_set(e,
@@ -106,6 +113,8 @@ int engine_tier_add(struct engine *g, const char *text, struct err *e)
 
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e)
 {
+    if (engine_may_set(g, e) < 0)
+        return -1;
     for (uint16_t i = 0; i < g->wish.n; i++) {
         if (g->wish.tier[i].ix != tier)
             continue;
@@ -128,6 +137,8 @@ int engine_entry(struct engine *g, const char *name, struct err *e)
     const struct tierset *t = core_tiers(g->core);
     uint16_t to = TIER_NONE;
 
+    if (engine_may_set(g, e) < 0)
+        return -1;
     for (uint16_t i = 0; i < t->n && strcmp(name, "none") != 0; i++) {
         if (t->tier[i].active && strcmp(t->tier[i].name, name) == 0)
             to = i;
@@ -142,6 +153,8 @@ int engine_entry(struct engine *g, const char *name, struct err *e)
 
 int engine_identity(struct engine *g, const char *rule, struct err *e)
 {
+    if (engine_may_set(g, e) < 0)
+        return -1;
     if (strlen(rule) >= sizeof g->wish.identity)
         return err_set(e, "the identity rule is longer than %zu bytes",
                        sizeof g->wish.identity - 1);

@@ -9,8 +9,9 @@ static void save(struct engine *g, struct ui *u, const struct intent *in)
     struct err e = {{0}};
     struct options now;
     char line[200];
-    engine_settings(g, &now);
-    if (profile_save(&now, in->text, in->force, &e) == 0) {
+    if (engine_settings(g, &now, &e) < 0) {
+        ui_message(u, e.text, true);
+    } else if (profile_save(&now, in->text, in->force, &e) == 0) {
         snprintf(line, sizeof line, "saved; load it with L, or kprof-top -f %.64s", in->text);
         ui_message(u, line, false);
     } else if (errno == EEXIST) {

@@ -150,6 +150,23 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     }
 }
 
+/* Keys that change what is traced on a node, or keep it. */
+static bool sets_node(enum action act)
+{
+    switch (act) {
+    case ACT_ADD:
+    case ACT_TYPE_TIER:
+    case ACT_REMOVE:
+    case ACT_ENTRY:
+    case ACT_IDENTITY:
+    case ACT_SAVE:
+    case ACT_LOAD:
+        return true;
+    default:
+        return false;
+    }
+}
+
 struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
 {
     struct intent out = {.kind = INTENT_REDRAW};
@@ -166,6 +183,10 @@ struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
         return dialog_key(u, key);
     }
     enum action act = keys_find(u->screen->context, key);
+    if (s && s->node.replay && sets_node(act)) {
+        ui_message(u, "this is a recording: there is no node on which anything could be set", true);
+        return out;
+    }
     if (u->screen->on_key(u, key, act, s, &out) || common_key(u, key, act, s, &out)) {
         return out;
     }

@@ -6,14 +6,26 @@ import kp
 from common import Top, options
 
 
+_recorded = None
+
+
+def recording():
+    """Some seconds of the load, made once."""
+    global _recorded
+    if _recorded is None:
+        rec = os.path.join(kp.scratch(), "screen.rec")
+        node = kp.Node(25)
+        node.eval("workload:start()")
+        node.eval("workload:load(4,5)")
+        k = kp.Kp("--batch", "--format", "json", "-d", "200ms", "--duration", "4s", "--record", rec, *options(), node.name)
+        assert k.wait(60) == 0, k.saw()
+        kp.clean_up()
+        _recorded = rec
+    return _recorded
+
+
 def test_replay_pace_and_progress():
-    rec = os.path.join(kp.scratch(), "screen.rec")
-    node = kp.Node(25)
-    node.eval("workload:start()")
-    node.eval("workload:load(4,5)")
-    k = kp.Kp("--batch", "--format", "json", "-d", "200ms", "--duration", "4s", "--record", rec, *options(), node.name)
-    assert k.wait(60) == 0, k.saw()
-    kp.clean_up()
+    rec = recording()
     with Top(node=False, args=["--replay", rec, "--speed", "0.25"]) as top:
         top.see(re.compile(r"REPLAY \d+% 0\.25x"))
         top.ready()
@@ -27,4 +39,31 @@ def test_replay_pace_and_progress():
         top.see(re.compile(r"REPLAY \d+% 0\.25x"))
         top.keys(*["+"] * 14)
         top.see(re.compile("REPLAY ended"))
+        top.quit()
+
+
+def figures(screen):
+    """The rows of the table as they stand."""
+    lines = screen.split("\n")
+    first = next(i for i, x in enumerate(lines) if x.startswith("TIER"))
+    rows = [x for x in lines[first + 1:] if re.match(r"\W*[\w<>]+ +\S*\d", x)]
+    assert any("_total" in x for x in rows) and len(rows) > 6, screen
+    return rows
+
+
+def test_nothing_is_set_on_a_recording():
+    refused = "this is a recording: there is no node on which anything could be set"
+    config = os.path.join(kp.scratch(), "xdg-replay")
+    with Top(node=False, args=["--replay", recording(), "--speed", "1000"], env={"XDG_CONFIG_HOME": config}) as top:
+        top.see(re.compile("REPLAY ended"))
+        before = figures(top.ready())
+        for key in ("W", "E", "i", "A", "a", "L", "d"):
+            if key == "d":
+                top.keys("Down")
+            top.keys(key)
+            top.see(refused)
+            top.keys("Escape")
+            top.see(refused, gone=True)
+        assert figures(top.ready()) == before, "\n".join(before) + "\nthen\n" + top.t.screen()
+        assert not os.path.exists(os.path.join(config, "kprof-top")) or not os.listdir(os.path.join(config, "kprof-top"))
         top.quit()

@@ -557,6 +557,28 @@ static void prompt_is_bounded_and_scrolls(void **state)
     prompt_release(&p);
 }
 
+/* There is no node: what would be set on one is refused at once, what only looks is not. */
+static void nothing_is_set_on_a_recording(void **state)
+{
+    (void)state;
+    struct snapshot *s = fake_snap(fake);
+    s->node.replay = true;
+    for (const char *k = "aAEidWL"; *k; k++) {
+        char key[] = {*k, 0};
+        run("<Home>");
+        struct intent in = script_run(u, &c, s, key);
+        assert_int_equal(in.kind, INTENT_REDRAW);
+        if (!picture_has(&c, "this is a recording"))
+            fail_msg("key %c is not refused", *k);
+        script_run(u, &c, s, "<Esc>");
+        assert_true(picture_has(&c, "TIER"));
+    }
+    assert_int_equal(script_run(u, &c, s, "t").kind, INTENT_TOGGLE);
+    assert_int_equal(script_run(u, &c, s, "+").kind, INTENT_SAMPLE_UP);
+    assert_int_equal(script_run(u, &c, s, "S").kind, INTENT_REDRAW);
+    assert_intent("s<C-u>20ms<Enter>", INTENT_SLOW, "20ms");
+}
+
 /* --- the table of keys --- */
 
 static bool shares_key(const struct key_def *a, const struct key_def *b)
@@ -689,6 +711,7 @@ int main(void)
         T(a_name_before_the_function_is_kept),
         T(removing_a_tier_is_asked),
         T(entry_is_picked_from_the_tiers),
+        T(nothing_is_set_on_a_recording),
         T(identity_rule_is_typed_and_remembered),
         T(export_asks_for_a_name_and_before_overwriting),
         T(messages_go_with_the_next_key),

@@ -56,15 +56,16 @@ void engine_keep_hists(struct engine *g, bool on);
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
 struct snapshot *engine_look(struct engine *g, const struct look *look); /* for a screen */
 
-/* The operator's wishes. -1: err (a sentence for the message line). */
+/* The operator's wishes. -1: err (a sentence for the message line). A recording refuses all but the
+ * threshold of slow calls: there is no node, and its tiers, entry and names are those of then. */
 int engine_tier_add(struct engine *g, const char *text, struct err *e);
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e);
 int engine_entry(struct engine *g, const char *name, struct err *e);
 int engine_identity(struct engine *g, const char *rule, struct err *e);
 int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold, or "off" */
-/* What is traced now and how, as options (options_release ends them); and the other way round:
- * tiers that stay keep their figures. */
-void engine_settings(const struct engine *g, struct options *out);
+/* What is traced now and how, as options (options_release ends them, also after -1); and the other
+ * way round: tiers that stay keep their figures. */
+int engine_settings(const struct engine *g, struct options *out, struct err *e);
 int engine_take_settings(struct engine *g, const struct options *o, struct err *e);
 void engine_toggle(struct engine *g);          /* a replay is held, or goes on */
 void engine_sample(struct engine *g, bool up); /* a replay goes faster or slower */
