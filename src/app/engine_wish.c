@@ -165,6 +165,11 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
     return 0;
 }
 
+const char *engine_rule(const struct engine *g)
+{
+    return g->wish.identity;
+}
+
 void engine_toggle(struct engine *g)
 {
     if (g->replay) {

@@ -30,6 +30,17 @@ static void on_presets(void *arg, const bool *can, size_t n)
     l->dirty = true;
 }
 
+/* The rule may come from anywhere: the command line, a profile, a preset, an older one again. */
+static void tell_rule(struct live *l)
+{
+    const char *rule = engine_rule(l->g);
+
+    if (strcmp(l->rule, rule) == 0)
+        return;
+    snprintf(l->rule, sizeof l->rule, "%s", rule);
+    ui_set_rule(l->ui, rule);
+}
+
 static void on_rule_refused(void *arg, const char *rule, const char *why)
 {
     struct live *l = arg;
@@ -39,6 +50,7 @@ static void on_rule_refused(void *arg, const char *rule, const char *why)
     if (sscanf(why, "line %u, column %u", &line, &column) == 2 && line == 1 && column > 0 &&
         column - 1 < at)
         at = column - 1;
+    tell_rule(l); /* the one before is in force again */
     ui_reprompt(l->ui, INTENT_IDENTITY, rule, at, why);
     l->dirty = true;
 }
@@ -153,6 +165,7 @@ static void keys(struct live *l)
 
     while ((k = term_key()) != KEY_NONE_) {
         struct mouse m = term_mouse();
+        tell_rule(l);
         struct intent in =
             k == KEY_MOUSE_ ? ui_mouse(l->ui, &m, l->snap) : ui_key(l->ui, k, l->snap);
         if (k == KEY_RESIZE_)

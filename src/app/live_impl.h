@@ -6,6 +6,7 @@
 #include <kprof/app/engine.h>
 #include <kprof/app/options.h>
 #include <kprof/core/look.h>
+#include <kprof/trace/wish.h>
 #include <kprof/ui/canvas.h>
 #include <kprof/ui/ui.h>
 
@@ -23,6 +24,7 @@ struct live {
     uint32_t catalog_version;
     unsigned draws;
     bool dirty, quit;
+    char rule[WISH_RULE_BYTES]; /* the one the ui was told last */
 };
 
 /* ---- live.c ---- */

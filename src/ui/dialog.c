@@ -1,5 +1,6 @@
 #include <kprof/base/text.h>
 #include <kprof/ui/columns.h>
+#include <kprof/ui/rule.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,22 @@ void dialog_prompt(struct ui *u, enum prompt_use use, const char *text)
     u->mode = MODE_PROMPT;
     u->prompt_use = use;
     prompt_open(&u->prompt, prompts[use].title, prompts[use].hint, text);
+}
+
+void ui_set_rule(struct ui *u, const char *rule)
+{
+    u->rule_why = rule_line(rule, u->rule, sizeof u->rule);
+}
+
+void dialog_rule(struct ui *u)
+{
+    char text[200];
+    if (!u->rule_why) {
+        dialog_prompt(u, PROMPT_IDENTITY, u->rule);
+        return;
+    }
+    snprintf(text, sizeof text, "%s: edit it in a profile (W saves, L loads)", u->rule_why);
+    ui_message(u, text, true);
 }
 
 /* --- menus --- */
@@ -276,7 +293,7 @@ static struct intent prompt_done(struct ui *u)
         if (u->screen == &screen_point) {
             u->screen = screen_main();
         }
-        memcpy(u->rule, u->prompt.text, u->prompt.len + 1);
+        ui_set_rule(u, u->prompt.text);
         return with_text(u, INTENT_IDENTITY);
     case PROMPT_SLOW_EXPORT:
         return u->prompt.len ? export_slow_calls(u) : none;
@@ -333,7 +350,13 @@ void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t 
                           : which == INTENT_SAVE     ? PROMPT_SAVE
                           : which == INTENT_PRESET   ? PROMPT_PRESET
                                                      : PROMPT_IDENTITY;
-    if (u->mode != MODE_SCREEN) { /* the operator is at something else by now */
+    char line[PROMPT_BYTES];
+    const char *why = use == PROMPT_IDENTITY ? rule_line(text, line, sizeof line) : NULL;
+    if (use == PROMPT_IDENTITY && !why) { /* to be mended now or later */
+        ui_set_rule(u, line);
+        text = line;
+    }
+    if (u->mode != MODE_SCREEN || why) { /* the operator is at something else by now */
         ui_message(u, error, true);
         return;
     }

@@ -313,7 +313,7 @@ static void accept(struct ui *u, bool as_text, struct intent *out)
     } else if (as_text) {
         dialog_prompt(u, PROMPT_IDENTITY, rule.data);
     } else {
-        memcpy(u->rule, rule.data, rule.len + 1);
+        ui_set_rule(u, rule.data);
         out->kind = INTENT_IDENTITY;
         memcpy(out->text, rule.data, rule.len + 1);
         u->screen = screen_main();

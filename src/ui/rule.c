@@ -190,3 +190,53 @@ uint32_t rule_prefix_step(const struct shape_set *s, uint32_t node, uint32_t pre
     }
     return prefix ? prefix : most ? 1 : 0;
 }
+
+/* ---- on one line ---- */
+
+/* Bytes at s that stand for themselves: what is quoted by a backslash, or a character after $. */
+static size_t literal(const char *s, char quote)
+{
+    size_t n = 1;
+
+    if ((quote && s[0] == '\\') || (!quote && s[0] == '$')) {
+        n += !quote && s[1] == '\\';
+        n += s[n] != 0;
+    }
+    return n;
+}
+
+static const char *fold_lines(const char *s, char *out)
+{
+    char quote = 0;
+    size_t at = 0;
+
+    for (size_t n; *s; s += n) {
+        n = literal(s, quote);
+        if (strcspn(s, "\r\n") < n && (quote || n > 1))
+            return "the rule has a line that ends in quotes";
+        if (!quote && *s == '%' && strchr(s, '\n'))
+            return "the rule has comments between its lines";
+        if (*s == '\n' || *s == '\r') {
+            n += strspn(s + 1, " \t\r\n");
+            out[at] = ' ';
+            at += at > 0;
+            continue;
+        }
+        memcpy(out + at, s, n);
+        at += n;
+        if (n == 1 && (*s == quote || (!quote && (*s == '"' || *s == '\''))))
+            quote = quote ? 0 : *s;
+    }
+    out[at] = 0;
+    return NULL;
+}
+
+const char *rule_line(const char *rule, char *out, size_t cap)
+{
+    const char *why =
+        strlen(rule) < cap ? fold_lines(rule, out) : "the rule is too long for one line";
+
+    if (why)
+        out[0] = 0;
+    return why;
+}

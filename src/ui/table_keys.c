@@ -170,7 +170,7 @@ static bool on_tier(struct ui *u, enum action act, const struct snapshot *s, str
         dialog_entry_menu(u, s);
         return true;
     case ACT_IDENTITY:
-        dialog_prompt(u, PROMPT_IDENTITY, u->rule);
+        dialog_rule(u);
         return true;
     default:
         return false;

@@ -323,6 +323,26 @@ def test_wrong_rule_is_shown_and_can_be_mended(*variant):
         back_home(top)
 
 
+def test_the_rule_in_force_is_edited():
+    """However it came about; one that no line holds is left alone."""
+    rule = "workload:request/1 arg(1)"
+    longer = "fun ({workload,request,[X]}) ->" + " " * 1100 + "X end"
+    tiers = ["-t", "request=workload:request/1", "-t", "parse=workload:parse/1"]
+    for given, shown in ((rule, rule), ("fun ({workload,request,[X]}) ->\n    X\nend", r"-> X end"), (longer, None)):
+        with Top(args=tiers + ["-i", given]) as top:
+            top.ready()
+            top.see(re.compile(r"^ +create ", re.M))
+            for _ in range(2):
+                top.keys("i")
+                top.see(re.compile("Identity rule: .*" + re.escape(shown)) if shown else
+                        "the rule is too long for one line: edit it in a profile")
+                top.keys("Enter")
+                top.see("Identity rule: ", gone=True)
+            top.keys("z", "w")
+            top.see(re.compile(r"^ +create +[1-9]", re.M))
+            top.quit()
+
+
 def test_empty_tier_says_why():
     with Top(LARGE, args=["-t", "request=workload:request/1", "-t", "never=workload:never/1", "-t",
                           "typo=workload:reqest/1", "-t", "outside=workload:outside/1"]) as top:

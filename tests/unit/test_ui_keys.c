@@ -346,6 +346,37 @@ static void identity_rule_is_typed_and_remembered(void **state)
     assert_intent(")<Enter>", INTENT_IDENTITY, "fun (X )-> X end");
 }
 
+static void the_rule_in_force_is_edited(void **state)
+{
+    (void)state;
+    char longer[PROMPT_BYTES + 1];
+    ui_set_rule(u, "web:handle/1 element(1, arg(1))");
+    assert_intent("i<Enter>", INTENT_IDENTITY, "web:handle/1 element(1, arg(1))");
+    ui_set_rule(u, "fun ({M, F, [X]}) ->\n\t  X;\r\n (_) -> $\\\" end\n");
+    assert_intent("i<Enter>", INTENT_IDENTITY, "fun ({M, F, [X]}) -> X; (_) -> $\\\" end ");
+    ui_set_rule(u, "a % to the end");
+    assert_intent("i<Enter>", INTENT_IDENTITY, "a % to the end");
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    const char *const never[] = {longer, "% why\n{a}", "{\"a\nb\"}", "{'a\\'\nb'}", "{$\n}"};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
+        ui_set_rule(u, never[i]);
+        assert_intent("i<Enter>", INTENT_REDRAW, ""); /* no prompt that would damage it */
+        run("i");
+        assert_true(picture_has(&c, "edit it in a profile"));
+    }
+    longer[PROMPT_BYTES - 1] = 0; /* one less: it fits */
+    ui_set_rule(u, longer);
+    assert_intent("i<Enter>", INTENT_IDENTITY, longer);
+    longer[PROMPT_BYTES - 1] = 'x';
+    ui_reprompt(u, INTENT_IDENTITY, longer, 3, "it is wrong"); /* neither is a part of it offered */
+    run("");
+    assert_true(picture_has(&c, "it is wrong"));
+    assert_false(picture_has(&c, "Identity rule"));
+    ui_set_rule(u, "");
+    assert_intent("i<Enter>", INTENT_IDENTITY, "");
+}
+
 static void export_asks_for_a_name_and_before_overwriting(void **state)
 {
     (void)state;
@@ -713,6 +744,7 @@ int main(void)
         T(entry_is_picked_from_the_tiers),
         T(nothing_is_set_on_a_recording),
         T(identity_rule_is_typed_and_remembered),
+        T(the_rule_in_force_is_edited),
         T(export_asks_for_a_name_and_before_overwriting),
         T(messages_go_with_the_next_key),
         T(every_screen_opens_and_closes),

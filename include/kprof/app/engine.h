@@ -62,6 +62,7 @@ int engine_tier_add(struct engine *g, const char *text, struct err *e);
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e);
 int engine_entry(struct engine *g, const char *name, struct err *e);
 int engine_identity(struct engine *g, const char *rule, struct err *e);
+const char *engine_rule(const struct engine *g); /* the identity rule that is wanted; "": none */
 int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold, or "off" */
 /* What is traced now and how, as options (options_release ends them, also after -1); and the other
  * way round: tiers that stay keep their figures. */

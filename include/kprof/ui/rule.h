@@ -36,4 +36,8 @@ uint32_t rule_prefix_most(const struct shape_node *n);
  * prefix longer than this part may have counts as the whole. */
 uint32_t rule_prefix_step(const struct shape_set *s, uint32_t node, uint32_t prefix, int step);
 
+/* The rule, as long as it may be, on one line of less than cap bytes, meaning the same. NULL, or
+ * why that cannot be (then out is empty). */
+const char *rule_line(const char *rule, char *out, size_t cap);
+
 #endif

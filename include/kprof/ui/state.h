@@ -126,7 +126,8 @@ struct ui {
     struct prompt prompt;
     enum prompt_use prompt_use;
     char profile[80];        /* the name it was saved under or loaded from last */
-    char rule[PROMPT_BYTES]; /* the identity rule last typed */
+    char rule[PROMPT_BYTES]; /* the identity rule in force, or typed since, on one line */
+    const char *rule_why;    /* NULL, or why it cannot be on one */
     struct menu menu;
     struct ask ask;
     char message[512];
@@ -189,6 +190,7 @@ bool fall_open(struct ui *u, const struct snapshot *s, uint64_t id);
 void point_open(struct ui *u, uint16_t tier, struct intent *out);
 
 /* src/ui/dialog.c: prompts, menus and questions. */
+void dialog_rule(struct ui *u); /* edits the identity rule, or says why that cannot be */
 void dialog_prompt(struct ui *u, enum prompt_use use, const char *text);
 void dialog_sort_menu(struct ui *u);
 void dialog_columns_menu(struct ui *u);

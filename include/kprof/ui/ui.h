@@ -103,6 +103,9 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
 /* After INTENT_PICKED: the i-th, [NAME=]M:F/A; NULL past the last. */
 const char *ui_picked(const struct ui *u, size_t i);
 
+/* The identity rule in force, as often as it changes: it is what is edited. */
+void ui_set_rule(struct ui *u, const char *rule);
+
 /* Answers from app. */
 void ui_message(struct ui *u, const char *text, bool is_error); /* one line above the key bar */
 /* How far a capture is, or what it brought: then c->set is taken. Nobody waiting: ignored. */
@@ -121,8 +124,9 @@ void ui_ask(struct ui *u, const char *question, const struct intent *yes);
  * `pick`. title: constant. */
 void ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
-/* Unless another dialog is open (then the error is a message): opens a prompt again with its text
- * and the error under it, caret at byte `at` (a rule that does not parse). */
+/* Unless another dialog is open, or the text is a rule that no line can hold (then the error is a
+ * message): opens a prompt again with its text and the error under it, caret at byte `at` (a rule
+ * that does not parse). */
 void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
                  const char *error);
 
