@@ -29,10 +29,11 @@ bool fall_open(struct ui *u, const struct snapshot *s, uint64_t id)
 }
 
 /* The slow call by which the list of slow calls shows this request; NULL: it does not. */
-static const struct snap_slow *listed(const struct ui *u, const struct snapshot *s, uint64_t id)
+static const struct snap_slow *listed(const struct slow_filter *f, const struct snapshot *s,
+                                      uint64_t id)
 {
     for (size_t i = 0; i < s->n_slow; i++) {
-        if (s->slow[i].kept == id && slow_matches(&u->slow.filter, &s->slow[i])) {
+        if (s->slow[i].kept == id && slow_matches(f, &s->slow[i])) {
             return &s->slow[i];
         }
     }
@@ -43,9 +44,10 @@ static const struct snap_slow *listed(const struct ui *u, const struct snapshot 
 static void step(struct ui *u, const struct snapshot *s, bool down)
 {
     size_t i = find(s, u->fall.id);
+    struct slow_filter f = slow_filter_at(&u->slow.filter, s);
     while (down ? i + 1 < s->n_kept : i > 0) {
         i += down ? 1 : (size_t)-1;
-        const struct snap_slow *w = listed(u, s, s->kept[i].request->id);
+        const struct snap_slow *w = listed(&f, s, s->kept[i].request->id);
         if (w) {
             fall_open(u, s, w->kept);
             u->slow.seq = w->seq;

@@ -386,19 +386,13 @@ static bool on_time(struct ui *u, enum action act, const struct map *m, struct i
 /* Why there is no slow call in the cell. */
 static void say_why(struct ui *u, const struct snapshot *s, const struct snap_heat_col *k)
 {
-    char text[200], took[FIGURE_BYTES], from[FIGURE_BYTES], to[FIGURE_BYTES];
-    figure_us((double)s->slow_ns / 1e3, took);
-    moment_clock(s, k->from_s, from);
-    moment_clock(s, k->to_s, to);
-    const struct snap_slow *oldest = s->n_slow ? &s->slow[s->n_slow - 1] : NULL;
-    if (!s->slow_ns) {
-        snprintf(text, sizeof text, "slow calls are not logged: s sets a threshold");
-    } else if (oldest && oldest->seq > 1 && snapshot_wall_ns(s, k->to_s) < oldest->wall_ns) {
-        snprintf(text, sizeof text, "the slow log no longer reaches back to %s", to);
-    } else {
-        snprintf(text, sizeof text, "no call of %s or longer ended %s-%s (s: the threshold)", took,
-                 from, to);
-    }
+    char why[160], text[200];
+    bool helps = slow_why_none(s, snapshot_wall_ns(s, k->from_s), snapshot_wall_ns(s, k->to_s), why,
+                               sizeof why);
+    snprintf(text, sizeof text, "%s%s", why,
+             !helps        ? ""
+             : !s->slow_ns ? ": s sets a threshold"
+                           : " (s: the threshold)");
     ui_message(u, text, true);
 }
 

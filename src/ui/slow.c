@@ -140,6 +140,40 @@ static void find_selection(struct slow_state *t, const struct snapshot *s, const
     }
 }
 
+bool slow_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_ns, char *out,
+                   size_t cap)
+{
+    char took[FIGURE_BYTES], from[FIGURE_BYTES], to[FIGURE_BYTES];
+    const struct snap_slow *oldest = s->n_slow ? &s->slow[s->n_slow - 1] : NULL;
+    figure_us((double)s->slow_ns / 1e3, took);
+    figure_time(from_ns, false, from);
+    figure_time(to_ns, false, to);
+    if (!s->slow_ns) {
+        snprintf(out, cap, "slow calls are not logged");
+    } else if (oldest && oldest->seq > 1 && to_ns < oldest->wall_ns) {
+        snprintf(out, cap, "the slow log no longer reaches back to %s", to);
+        return false;
+    } else {
+        snprintf(out, cap, "no call of %s or longer ended %s-%s", took, from, to);
+    }
+    return true;
+}
+
+/* There are slow calls, but the filter or the moment leaves none of them. */
+static void draw_empty(struct canvas *c, struct rect a, const struct snapshot *s,
+                       const struct slow_filter *filter)
+{
+    struct slow_filter f = slow_filter_at(filter, s);
+    char line[200];
+    if (f.text[0]) {
+        snprintf(line, sizeof line, "no slow call%s has that text in it",
+                 f.to_ns ? " of that time" : "");
+    } else {
+        slow_why_none(s, f.from_ns, f.to_ns, line, sizeof line);
+    }
+    canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, line);
+}
+
 static void draw_list(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s,
                       const struct picks *p, bool focus)
 {
@@ -150,6 +184,9 @@ static void draw_list(struct ui *u, struct canvas *c, struct rect a, const struc
     scroll_fit(&t->at, p->n, (size_t)lines);
     t->at.row = a.row + 1;
     draw_titles(c, a, &w, p->n, &t->filter);
+    if (p->n == 0 && lines > 0) {
+        draw_empty(c, (struct rect){a.row + 1, a.col, lines, a.cols}, s, &t->filter);
+    }
     for (int i = 0; i < lines && t->at.top + (size_t)i < p->n; i++) {
         size_t at = t->at.top + (size_t)i;
         draw_call(c, a.row + 1 + i, a, &w, &s->slow[p->at[at]], focus && at == t->at.sel);

@@ -1,5 +1,6 @@
 #include <kprof/ui/columns.h>
 #include <kprof/ui/state.h>
+#include <string.h>
 
 static void fold(struct table_state *t, uint64_t group)
 {
@@ -193,6 +194,10 @@ bool table_on_key(struct ui *u, int key, enum action act, const struct snapshot 
     }
     if (act == ACT_BACK && u->table.filter[0]) {
         u->table.filter[0] = 0;
+        return true;
+    }
+    if (act == ACT_BACK && slow_filter_set(&u->slow.filter)) { /* it was set on another screen */
+        memset(&u->slow.filter, 0, sizeof u->slow.filter);
         return true;
     }
     return on_order(u, act, s) || on_tier(u, act, s, out) || (s && table_move(u, act, s));

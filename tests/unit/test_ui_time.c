@@ -264,7 +264,47 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     s->time.to_s = 3001;
     look_after("");
     assert_true(picture_has(&c, "SLOW (0)"));
+    assert_true(picture_has(&c, "the slow log no longer reaches back to 02:47:26"));
+    look_after("<Esc>"); /* the same in the table's pane */
+    assert_true(picture_has(&c, "the slow log no longer reaches back to 02:47:26"));
+    look_after("S/zzz<Enter>");
+    assert_true(picture_has(&c, "no slow call of that time has that text in it"));
     s->time.past = false;
+    look_after("");
+    assert_true(picture_has(&c, "no slow call has that text in it"));
+}
+
+/* A filter of time that was set in the heat map does not stay for good. */
+static void esc_on_the_table_takes_the_time_off(void **state)
+{
+    (void)state;
+    fake_snap(fake)->slow_ns = 20000000;
+    look_after("H<Enter>S"); /* to the slow calls of a cell, and to the table */
+    assert_true(picture_has(&c, "TIER"));
+    assert_true(picture_has(&c, "at that moment (Esc: all)"));
+    look_after("/db<Enter><Esc>"); /* the table's own filter first */
+    assert_true(picture_has(&c, "at that moment (Esc: all)"));
+    look_after("<Esc>");
+    assert_false(picture_has(&c, "at that moment"));
+    assert_false(picture_has(&c, "SLOW (1)"));
+}
+
+/* In a moment that is past, the neighbours are those of the list. */
+static void waterfalls_go_through_the_moment(void **state)
+{
+    (void)state;
+    struct snapshot *s = fake_snap(fake);
+    s->slow_ns = 20000000;
+    s->time.past = true;
+    s->time.from_s = 3999;
+    s->time.to_s = 4000;
+    look_after("S<Enter>");
+    assert_true(picture_has(&c, " waits"));
+    look_after("n");
+    assert_true(picture_has(&c, "no older slow request is kept"));
+    s->time.past = false;
+    look_after("n");
+    assert_false(picture_has(&c, "no older slow request is kept"));
 }
 
 static void from_a_cell_to_its_slow_calls(void **state)
@@ -471,6 +511,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_map_says_what_it_needs, setup, teardown),
         cmocka_unit_test_setup_teardown(the_cursor_gives_a_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(a_past_moment_has_its_own_slow_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(esc_on_the_table_takes_the_time_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(waterfalls_go_through_the_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(from_a_cell_to_its_slow_calls, setup, teardown),
         cmocka_unit_test(series_in_a_few_cells),
         cmocka_unit_test(times_are_understood),

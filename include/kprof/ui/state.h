@@ -180,6 +180,10 @@ void heat_look(const struct ui *u, struct look *l);
  * sets the filter's time and opens screen_slow; Esc there takes the filter off again. */
 void slow_pane_draw(struct ui *u, struct canvas *c, struct rect area, const struct snapshot *s);
 void slow_ask_threshold(struct ui *u, const struct snapshot *s); /* prompts for it */
+/* Why no slow call is there that ended in this time of our wall clock; true: another threshold
+ * would help from now on. */
+bool slow_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_ns, char *out,
+                   size_t cap);
 bool slow_on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
                  struct intent *out);
 
