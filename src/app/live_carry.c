@@ -58,14 +58,17 @@ static void mark(struct live *l, const struct intent *in)
     live_refresh(l);
 }
 
-/* What is shown; a distribution, which no screen holds, is of this moment. */
+/* What is shown. No snapshot on a screen holds all distributions: these are asked for of its time,
+ * while it is paused that of the picture. */
 static void export_text(struct live *l, enum export_format f, struct buf *text)
 {
     struct snapshot *own = NULL;
+    struct look shown = l->look;
 
     if (export_needs_hists(f)) {
+        ui_look(l->ui, l->snap, &shown);
         engine_keep_hists(l->g, true);
-        own = engine_look(l->g, &l->look);
+        own = engine_look(l->g, &shown);
         engine_keep_hists(l->g, false);
     }
     export_write(text, own ? own : l->snap, f, true);

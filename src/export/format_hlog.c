@@ -217,7 +217,8 @@ static void remarks(struct buf *out, const struct snapshot *s)
 
 void format_hlog(struct buf *out, const struct snapshot *s, bool first)
 {
-    double end_s = (double)s->wall_ns / 1e9;
+    uint64_t end_ns = s->time.past ? snapshot_wall_ns(s, s->time.to_s) : s->wall_ns;
+    double end_s = (double)end_ns / 1e9;
     if (first)
         head(out, s);
     remarks(out, s);

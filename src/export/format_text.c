@@ -42,7 +42,8 @@ static void moment(struct buf *out, const struct snapshot *s)
 
 static void session(struct buf *out, const struct snapshot *s)
 {
-    char at[40];
+    char at[40], length[16];
+    clock_format_ns(s->time.asked_s * CLOCK_SEC_NS, length, sizeof length);
     clock_format_wall(s->wall_ns, at, sizeof at);
     buf_adds(out, "node      ");
     safe(out, s->node.name[0] ? s->node.name : "-", 0);
@@ -52,7 +53,7 @@ static void session(struct buf *out, const struct snapshot *s)
     safe(out, s->node.transport[0] ? s->node.transport : "-", 0);
     buf_addf(out, GAP "returns %s\n", s->lean ? "lean" : "full");
     buf_addf(out, "time      %s" GAP "elapsed %.1f s" GAP "window %.1f s (%s)%s\n", at,
-             s->elapsed_s, s->window_s, window_name(s->window),
+             s->elapsed_s, s->window_s, s->time.asked_s ? length : window_name(s->window),
              s->final ? GAP "final: the whole run" : "");
     if (s->time.past)
         moment(out, s);
@@ -269,6 +270,19 @@ static void slow_calls(struct buf *out, const struct snapshot *s, const struct s
             slow_call(out, &s->slow[i]);
 }
 
+static void slow_time(struct buf *out, const struct slow_filter *f)
+{
+    char at[40];
+    if (f->from_ns) {
+        clock_format_wall(f->from_ns, at, sizeof at);
+        buf_addf(out, ", that ended from %s", at);
+    }
+    if (f->to_ns) {
+        clock_format_wall(f->to_ns, at, sizeof at);
+        buf_addf(out, "%s %s", f->from_ns ? " to" : ", that ended before", at);
+    }
+}
+
 void format_text_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
 {
     session(out, s);
@@ -278,6 +292,7 @@ void format_text_slow(struct buf *out, const struct snapshot *s, const struct sl
         safe(out, f->text, NAME_COLS_MAX);
         buf_adds(out, "\"");
     }
+    slow_time(out, f);
     buf_adds(out, "; times in microseconds\n");
     slow_calls(out, s, f);
 }

@@ -160,6 +160,26 @@ def test_export(*variant):
         back_home(top)
 
 
+def test_histograms_are_of_the_picture():
+    """What is exported while the picture is held still is of then, not of now."""
+    path = os.path.join(kp.scratch(), "held.hlog")
+    with Top() as top:
+        top.ready()
+        top.see(re.compile(r"window 10s \([3-9]\.\d+s"))  # seconds that have ended are there to look back at
+        top.keys("p")
+        top.see("PAUSED")
+        paused = kp.time.time()
+        kp.until(10, lambda: kp.time.time() > paused + 4)
+        top.keys("e", "C-u", path, "Enter")
+        top.see("written to")
+        with open(path) as f:
+            tags = [line.split(",") for line in f if line.startswith("Tag=")]
+        assert any(t[0] == "Tag=request" for t in tags), tags
+        for t in tags:
+            assert float(t[1]) + float(t[2]) < paused + 1, (paused, t[:4])
+        top.quit()
+
+
 @kp.each(*VARIANTS)
 def test_pivot(*variant):
     with Top(*variant) as top:

@@ -549,6 +549,32 @@ static void gaps_and_reloads_are_in_all(void **state)
     fake_free(f);
 }
 
+/* A window of any length, and which slow calls were meant, are told as they were chosen. */
+static void what_was_chosen_is_told(void **state)
+{
+    (void)state;
+    struct fake *f = fake_standard(6);
+    struct snapshot *s = fake_snap(f);
+    struct slow_filter all = {.text = ""}, then = {.text = "db"};
+    s->slow_ns = 20000000;
+    s->window_s = 2700;
+    s->time.asked_s = 2700;
+    struct buf b = write_as(s, EXPORT_TEXT, true);
+    assert_non_null(strstr(b.data, "window 2700.0 s (45m00s)\n"));
+    buf_clear(&b);
+    export_slow(&b, s, &all);
+    assert_non_null(strstr(b.data, "of 20000.0 us or longer; times in microseconds\n"));
+    then.from_ns = snapshot_wall_ns(s, 3990);
+    then.to_ns = snapshot_wall_ns(s, 3991);
+    buf_clear(&b);
+    export_slow(&b, s, &then);
+    assert_non_null(strstr(b.data,
+                           ", that have \"db\", that ended from 2026-11-21T03:03:55.000Z to "
+                           "2026-11-21T03:03:56.000Z; times in microseconds\n"));
+    buf_release(&b);
+    fake_free(f);
+}
+
 static void format_names(void **state)
 {
     (void)state;
@@ -575,6 +601,7 @@ int main(void)
         cmocka_unit_test(csv_header_once),
         cmocka_unit_test(broken_conservation_shows),
         cmocka_unit_test(gaps_and_reloads_are_in_all),
+        cmocka_unit_test(what_was_chosen_is_told),
         cmocka_unit_test(format_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
