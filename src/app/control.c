@@ -228,7 +228,7 @@ static bool answer(struct control *c, struct session *s, const struct ask *a, st
         r = result_new(RESULT_STACK);
         take_pids(r, a, 1);
         rc = ask_stack(s, a->pids[0], &lines, &r->on, e);
-        r->text = buf_dup(lines.data);
+        r->text = buf_dup(rc < 0 ? e->text : lines.data);
         break;
     case CONTROL_DEAD:
         r = result_new(RESULT_DEAD);
@@ -256,7 +256,8 @@ static bool answer(struct control *c, struct session *s, const struct ask *a, st
         break;
     }
     buf_release(&lines);
-    if (rc == 0 && r)
+    if (r &&
+        (rc == 0 || a->what == CONTROL_STACK)) /* its pane says that it waits: also for why not */
         give(c, r);
     else
         result_release(r);

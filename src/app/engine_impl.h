@@ -130,8 +130,9 @@ int engine_may_set(const struct engine *g, struct err *e);
 void engine_result(struct engine *g, struct result *r);
 void engine_record_meta(struct engine *g);
 void engine_name_slow(struct engine *g, struct snapshot *s, uint64_t now_ns);
-uint64_t engine_wall_of_core(const struct engine *g); /* our wall clock at core_now */
-void engine_pump_slow(struct engine *g, bool all);    /* all: nothing waits for its name any more */
+uint64_t engine_wall_of_core(const struct engine *g);       /* our wall clock at core_now */
+bool engine_asks(const struct engine *g, const char **why); /* false: why no node can be asked */
+void engine_pump_slow(struct engine *g, bool all); /* all: nothing waits for its name any more */
 void engine_point_poll(struct engine *g);
 void engine_take_capture(struct engine *g, struct result *r);
 void engine_take_who(struct engine *g, const struct result *r);

@@ -57,6 +57,9 @@ void engine_catalog_stop(struct engine *g)
     if (!loading(g))
         return;
     g->look.gen++;
+    if (g->look.take_at_ns ==
+        0) /* the answer that is under way is dropped: as of another catalog */
+        g->look.counted_n = 0;
     set_status(g, CATALOG_PART, "stopped; what came so far is here, ^R loads all");
 }
 

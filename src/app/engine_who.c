@@ -69,8 +69,19 @@ void engine_take_who(struct engine *g, const struct result *r)
     }
 }
 
+bool engine_asks(const struct engine *g, const char **why)
+{
+    *why = g->replay ? "the node cannot be asked: this is a recording"
+                     : "the node cannot be asked: it is not connected";
+    return g->control && g->state == ENGINE_UP;
+}
+
 void engine_stack(struct engine *g, uint64_t pid)
 {
-    if (g->control && g->state == ENGINE_UP)
+    const char *why;
+
+    if (engine_asks(g, &why))
         control_ask(g->control, CONTROL_STACK, 0, NULL, &pid, 1);
+    else if (g->hooks.stack)
+        g->hooks.stack(g->hooks.arg, pid, why, false);
 }

@@ -216,11 +216,15 @@ void engine_zero(struct engine *g)
 
 void engine_why(struct engine *g, uint16_t tier)
 {
-    if (g->control && g->state == ENGINE_UP) {
-        if (tier < EVENT_TIERS)
-            g->why_by_hand[tier] = true;
-        control_ask(g->control, CONTROL_WHY, tier, NULL, NULL, 0);
+    const char *why_not;
+
+    if (!engine_asks(g, &why_not)) {
+        engine_say(g, why_not, true);
+        return;
     }
+    if (tier < EVENT_TIERS)
+        g->why_by_hand[tier] = true;
+    control_ask(g->control, CONTROL_WHY, tier, NULL, NULL, 0);
 }
 
 void engine_complete(struct engine *g, const char *typed)

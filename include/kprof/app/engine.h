@@ -77,12 +77,12 @@ void engine_mark(struct engine *g, const struct look *shown);
 void engine_compare(struct engine *g, struct snapshot *then, const char *name);
 const struct snapshot *engine_compared(const struct engine *g); /* with what; NULL: nothing */
 void engine_zero(struct engine *g);
-void engine_why(struct engine *g, uint16_t tier);
+void engine_why(struct engine *g, uint16_t tier); /* answered by a message */
 /* Captures calls of a tier (TIER_TOTAL: of the entry): hook `captured` is told how far it is, and
  * what it brought. */
 void engine_point(struct engine *g, uint16_t tier);
 void engine_point_end(struct engine *g);
-void engine_stack(struct engine *g, uint64_t pid); /* answered by the hook */
+void engine_stack(struct engine *g, uint64_t pid); /* answered by the hook, if only with why not */
 void engine_complete(struct engine *g, const char *typed);
 
 #define ENGINE_PRESETS 32
