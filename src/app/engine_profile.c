@@ -50,6 +50,15 @@ static bool there(const struct engine *g, const struct option_tier *want)
     return false;
 }
 
+size_t engine_would_go(const struct engine *g, const struct options *o)
+{
+    const struct tierset *t = core_tiers(g->core);
+    size_t n = 0;
+    for (uint16_t i = 0; i < t->n; i++)
+        n += t->tier[i].active && !wanted(o, &t->tier[i]);
+    return n;
+}
+
 /* Those that stay keep their figures. */
 static int take_tiers(struct engine *g, const struct options *o, struct err *e)
 {

@@ -38,13 +38,32 @@ static void choose(struct ui *u)
         ui_message(u, "there is no profile yet: W saves one", true);
 }
 
+bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
+                      const struct options *o)
+{
+    struct intent yes = *in;
+    char line[100];
+    size_t n = engine_would_go(g, o);
+    if (in->force || n == 0)
+        return true;
+    yes.force = true;
+    snprintf(line, sizeof line, "Replace %zu tier%s and %s figures?", n, n == 1 ? "" : "s",
+             n == 1 ? "its" : "their");
+    ui_ask(u, line, &yes);
+    return false;
+}
+
 static void load(struct engine *g, struct ui *u, const struct intent *in)
 {
     char path[PROFILE_PATH_BYTES], line[600];
     struct err e = {{0}};
     struct options o = {.n_nodes = 0};
-    if (profile_path(in->text, path, &e) < 0 || options_load(path, &o, &e) < 0 ||
-        engine_take_settings(g, &o, &e) < 0) {
+    bool read = profile_path(in->text, path, &e) == 0 && options_load(path, &o, &e) == 0;
+    if (read && !live_may_replace(g, u, in, &o)) { /* asked */
+        options_release(&o);
+        return;
+    }
+    if (!read || engine_take_settings(g, &o, &e) < 0) {
         ui_message(u, e.text, true);
     } else {
         snprintf(line, sizeof line, "profile %.64s is loaded", in->text);

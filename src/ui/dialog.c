@@ -113,14 +113,18 @@ void dialog_entry_menu(struct ui *u, const struct snapshot *s)
     menu_add(&u->menu, "none (every call counts on its own)");
 }
 
-void ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n)
 {
+    if (u->mode != MODE_SCREEN || (u->asked_on && u->asked_on != u->screen)) {
+        return false;
+    }
     menu_open(u, MENU_PICK, title);
     u->menu.pick = pick;
     for (size_t i = 0; i < n; i++) {
         menu_add(&u->menu, items[i]);
     }
+    return true;
 }
 
 static struct intent picked(struct ui *u)

@@ -161,6 +161,7 @@ static bool on_tier(struct ui *u, enum action act, const struct snapshot *s, str
         *out = (struct intent){.kind = INTENT_CATALOG};
         return true;
     case ACT_PRESETS:
+        u->asked_on = u->screen;
         *out = (struct intent){.kind = INTENT_PRESETS};
         return true;
     case ACT_TYPE_TIER:

@@ -132,6 +132,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         dialog_prompt(u, PROMPT_SAVE, u->profile);
         return true;
     case ACT_LOAD:
+        u->asked_on = u->screen;
         out->kind = INTENT_PROFILES;
         return true;
     case ACT_EXPORT:

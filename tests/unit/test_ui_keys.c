@@ -377,6 +377,26 @@ static void the_rule_in_force_is_edited(void **state)
     assert_intent("i<Enter>", INTENT_IDENTITY, "");
 }
 
+/* A menu that comes late opens only where it was asked for, and over nothing. */
+static void a_late_menu_takes_nothing_over(void **state)
+{
+    (void)state;
+    static const char *const items[] = {"cowboy     Cowboy 2", "phoenix    Phoenix"};
+    static const char *const busy[] = {"Pafun", "PE", "PAx", "PS", "PH", "Pa"};
+    for (size_t i = 0; i < sizeof busy / sizeof *busy; i++) {
+        run(busy[i]);
+        assert_false(ui_choose(u, INTENT_PRESET, "Presets this node can have", items, 2));
+        run("");
+        assert_false(picture_has(&c, "Presets this node"));
+        run("<Esc><Esc>");
+    }
+    assert_intent("P", INTENT_PRESETS, "");
+    assert_true(ui_choose(u, INTENT_PRESET, "Presets this node can have", items, 2));
+    assert_intent("<Down><Enter>", INTENT_PRESET, "phoenix    Phoenix");
+    assert_intent("SL", INTENT_PROFILES, ""); /* profiles are loaded on any screen */
+    assert_true(ui_choose(u, INTENT_LOAD, "Load profile", items, 2));
+}
+
 static void export_asks_for_a_name_and_before_overwriting(void **state)
 {
     (void)state;
@@ -745,6 +765,7 @@ int main(void)
         T(nothing_is_set_on_a_recording),
         T(identity_rule_is_typed_and_remembered),
         T(the_rule_in_force_is_edited),
+        T(a_late_menu_takes_nothing_over),
         T(export_asks_for_a_name_and_before_overwriting),
         T(messages_go_with_the_next_key),
         T(every_screen_opens_and_closes),

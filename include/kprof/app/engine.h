@@ -68,6 +68,7 @@ int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold
  * way round: tiers that stay keep their figures. */
 int engine_settings(const struct engine *g, struct options *out, struct err *e);
 int engine_take_settings(struct engine *g, const struct options *o, struct err *e);
+size_t engine_would_go(const struct engine *g, const struct options *o); /* tiers that o has not */
 void engine_toggle(struct engine *g);          /* a replay is held, or goes on */
 void engine_sample(struct engine *g, bool up); /* a replay goes faster or slower */
 /* Snapshots are compared with the stretch of time that is shown from now on; when they are compared

@@ -8,7 +8,7 @@
 
 /* INTENT_PRESETS, INTENT_PRESET. */
 void live_preset(struct engine *g, struct ui *u, const struct intent *in);
-/* engine_hooks.presets: opens the menu. */
+/* engine_hooks.presets: opens the menu, unless the operator is at something else by now. */
 void live_offer_presets(struct ui *u, const bool *can, size_t n);
 
 #endif

@@ -7,5 +7,9 @@
 
 /* INTENT_SAVE, INTENT_PROFILES, INTENT_LOAD. */
 void live_profile(struct engine *g, struct ui *u, const struct intent *in);
+/* May the settings o be taken? Not when tiers would go and the intent is not confirmed: then that
+ * is asked, and yes is the same intent with force. */
+bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
+                      const struct options *o);
 
 #endif

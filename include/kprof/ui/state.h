@@ -129,6 +129,7 @@ struct ui {
     char rule[PROMPT_BYTES]; /* the identity rule in force, or typed since, on one line */
     const char *rule_why;    /* NULL, or why it cannot be on one */
     struct menu menu;
+    const struct screen_ops *asked_on; /* where the last menu of app's was asked for, or NULL */
     struct ask ask;
     char message[512];
     bool message_error;

@@ -37,9 +37,9 @@ enum intent_kind {
     INTENT_SLOW,        /* text: the threshold of slow calls, or "off" */
     INTENT_SAVE,        /* text: name of the profile; force: overwrite was confirmed */
     INTENT_PROFILES,    /* which are there? app answers with ui_choose */
-    INTENT_LOAD,        /* text: name of the profile */
+    INTENT_LOAD,        /* text: name of the profile; force: replacing tiers was confirmed */
     INTENT_PRESETS,     /* which can this node have? app answers with ui_choose */
-    INTENT_PRESET,      /* text: the preset's name first */
+    INTENT_PRESET,      /* text: the preset's name first; force: as with INTENT_LOAD */
     /* The picker's: */
     INTENT_CATALOG,       /* load the node's functions, anew */
     INTENT_CATALOG_STOP,  /* loading takes too long */
@@ -121,8 +121,9 @@ void ui_ask_overwrite(struct ui *u,
 /* Asks y/n; yes is the intent for y. */
 void ui_ask(struct ui *u, const char *question, const struct intent *yes);
 /* A menu of items (cut at MENU_ITEMS); the one that is picked comes as the text of an intent
- * `pick`. title: constant. */
-void ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+ * `pick`. title: constant. False: nothing was done, the operator is at something else by now (a
+ * dialog, another screen than that on which it was asked for). */
+bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
 /* Unless another dialog is open, or the text is a rule that no line can hold (then the error is a
  * message): opens a prompt again with its text and the error under it, caret at byte `at` (a rule
