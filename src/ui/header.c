@@ -1,3 +1,4 @@
+#include <kprof/base/text.h>
 #include <kprof/ui/figure.h>
 #include <kprof/ui/state.h>
 #include <math.h>
@@ -5,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One figure of the header: a dim label and a value. */
+/* One figure of the header: a dim label and a value; brief: what is shown where that has no room.
+ */
 struct chip {
-    char label[24], value[300];
+    char label[24], value[300], brief[FIGURE_BYTES];
     enum style style;
 };
 
@@ -33,20 +35,35 @@ __attribute__((format(printf, 4, 5))) static void add(struct chips *l, enum styl
     k->style = st;
 }
 
-/* Draws chips while they fit; the first is drawn in any case, cut. */
+static int chip_cols(const struct chip *k, const char *value)
+{
+    int label = (int)strlen(k->label);
+    return (label ? label + 1 : 0) + (int)text_width(value, strlen(value));
+}
+
+/* Room for chip i, and for what is bad after it? */
+static bool fits(const struct chips *l, size_t i, int room)
+{
+    const struct chip *next = i + 1 < l->n ? &l->chip[i + 1] : NULL;
+    int more = next && next->style == STYLE_BAD ? 2 + chip_cols(next, next->value) : 0;
+    return chip_cols(&l->chip[i], l->chip[i].value) + more <= room;
+}
+
+/* Draws the chips that fit, in their order: one that has no room does not hide those after it. The
+ * first is drawn in any case, cut. */
 static int draw_chips(struct canvas *c, int row, int col, const struct chips *l)
 {
     for (size_t i = 0; i < l->n; i++) {
         const struct chip *k = &l->chip[i];
-        int label = (int)strlen(k->label);
-        int width = (label ? label + 1 : 0) + (int)strnlen(k->value, 255);
-        if (i > 0 && col + width > c->cols) {
-            return col;
+        int room = c->cols - col;
+        const char *value = k->brief[0] && !fits(l, i, room) ? k->brief : k->value;
+        if (i > 0 && chip_cols(k, value) > room) {
+            continue;
         }
-        if (label) {
+        if (k->label[0]) {
             col += canvas_text(c, row, col, c->cols - col, STYLE_DIM, k->label) + 1;
         }
-        col += canvas_text(c, row, col, c->cols - col, k->style, k->value) + 2;
+        col += canvas_text(c, row, col, c->cols - col, k->style, value) + 2;
     }
     return col;
 }
@@ -89,12 +106,6 @@ static void window_chip(struct chips *l, const struct snapshot *s)
 {
     double whole = (double)window_ns(s->window) / 1e9;
     char covered[FIGURE_BYTES], name[FIGURE_BYTES];
-    if (s->time.past) {
-        char text[100];
-        moment_text(s, text, sizeof text);
-        add(l, STYLE_WARN, "", "%s", text);
-        return;
-    }
     if (s->time.asked_s) {
         figure_span(s->time.asked_s, name);
         add(l, STYLE_BOLD, "window", "%s", name);
@@ -104,6 +115,16 @@ static void window_chip(struct chips *l, const struct snapshot *s)
     } else {
         add(l, STYLE_BOLD, "window", "%s", window_name(s->window));
     }
+}
+
+/* That it is not now must be seen wherever there is room for anything. */
+static void moment_chip(struct chips *l, const struct snapshot *s)
+{
+    uint64_t ago_s = s->time.now_s > s->time.to_s ? s->time.now_s - s->time.to_s : 0;
+    char text[100];
+    moment_text(s, text, sizeof text);
+    add(l, STYLE_WARN, "", "%s", text);
+    figure_ago(ago_s, l->chip[l->n - 1].brief);
 }
 
 /* Time of the window in which nothing was traced, and why most of it. */
@@ -150,6 +171,12 @@ static void tracing_chips(struct chips *l, const struct ui *u, const struct snap
         replay_chip(l, &s->node);
     else
         add(l, on ? STYLE_GOOD : STYLE_WARN, "", "TRACING %s", on ? "ON" : "OFF");
+    if (s->time.past) {
+        moment_chip(l, s);
+    }
+    if (s->lost.target + s->lost.ring) {
+        lost_chip(l, s); /* before what may not fit */
+    }
     if (u->paused) {
         add(l, STYLE_WARN, "", "PAUSED");
     }
@@ -159,9 +186,8 @@ static void tracing_chips(struct chips *l, const struct ui *u, const struct snap
     if (u->table.filter[0]) {
         add(l, STYLE_KEY, "filter", "%s", u->table.filter);
     }
-    window_chip(l, s);
-    if (s->lost.target + s->lost.ring) {
-        lost_chip(l, s); /* before what may not fit */
+    if (!s->time.past) {
+        window_chip(l, s);
     }
     gap_chip(l, s);
     figure_rate(request_rate(s), text);

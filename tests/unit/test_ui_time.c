@@ -140,6 +140,35 @@ static struct look look_after(const char *keys)
     return l;
 }
 
+/* Whatever else the header has to say, and however narrow it is. */
+static void a_past_moment_is_always_said(void **state)
+{
+    (void)state;
+    static const int rows[] = {5, 10, 24, 40};
+    struct fake *f = past();
+    struct snapshot *s = fake_snap(f);
+    s->lost.target = 1234567;
+    s->node.tracing = false;
+    memset(s->compared, 'x', sizeof s->compared - 1);
+    fake_gap(f, 10, 5, GAP_OVERLOAD);
+    s->gap_s = 5;
+    struct ui *own = ui_new(&(struct ui_opts){.ascii = false});
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int cols = 24; cols <= 160; cols++) {
+            struct canvas k;
+            canvas_init(&k, rows[i], cols, false);
+            script_run(own, &k, s, "");
+            if (!picture_has(&k, "12 min ago"))
+                fail_msg("%d x %d hides the moment", cols, rows[i]);
+            if (cols >= 40 && !picture_has(&k, "lost 1234567"))
+                fail_msg("%d x %d hides what was lost", cols, rows[i]);
+            canvas_release(&k);
+        }
+    }
+    ui_free(own);
+    fake_free(f);
+}
+
 static void back_and_forth_by_a_window(void **state)
 {
     (void)state;
@@ -504,6 +533,7 @@ int main(void)
     setenv("TZ", "UTC0", 1); /* clock times are local */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_of_moments),
+        cmocka_unit_test(a_past_moment_is_always_said),
         cmocka_unit_test_setup_teardown(back_and_forth_by_a_window, setup, teardown),
         cmocka_unit_test_setup_teardown(the_run_has_no_moment_before, setup, teardown),
         cmocka_unit_test_setup_teardown(any_window_can_be_typed, setup, teardown),
