@@ -139,13 +139,7 @@ static void feed_picker(struct live *l, uint64_t now)
     engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, LOOK_RATES));
 }
 
-/* At most DRAWS_A_SECOND in any second; a key's answer is drawn at once as long as that allows. */
-static bool may_draw(struct live *l, uint64_t now)
-{
-    return now - l->drawn_ns[l->draws % DRAWS_A_SECOND] >= 1000000000u || l->draws < DRAWS_A_SECOND;
-}
-
-static void draw(struct live *l, uint64_t now)
+static void draw(struct live *l)
 {
     int rows, cols;
 
@@ -155,8 +149,7 @@ static void draw(struct live *l, uint64_t now)
     ui_draw(l->ui, &l->canvas, l->snap);
     term_theme(ui_theme(l->ui));
     term_show(&l->canvas);
-    l->drawn_ns[l->draws++ % DRAWS_A_SECOND] = now;
-    l->dirty = false;
+    l->dirty = l->keyed = false;
 }
 
 static void keys(struct live *l)
@@ -169,7 +162,7 @@ static void keys(struct live *l)
         struct intent in =
             k == KEY_MOUSE_ ? ui_mouse(l->ui, &m, l->snap) : ui_key(l->ui, k, l->snap);
         if (k == KEY_RESIZE_)
-            l->dirty = true;
+            l->dirty = l->keyed = true;
         live_carry_out(l, &in);
     }
 }
@@ -189,8 +182,8 @@ static void loop(struct live *l)
             break;
         if (now >= l->fresh_at_ns)
             live_refresh(l);
-        if (l->dirty && may_draw(l, now))
-            draw(l, now);
+        if (l->dirty && pace_draw(&l->pace, now, l->keyed))
+            draw(l);
         if (!more)
             poll(p, 2, l->dirty ? 10 : 50);
         if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))

@@ -287,5 +287,5 @@ void live_carry_out(struct live *l, const struct intent *in)
         return;
     assert((size_t)in->kind < sizeof CARRY / sizeof *CARRY && CARRY[in->kind]);
     CARRY[in->kind](l, in);
-    l->dirty = true;
+    l->dirty = l->keyed = true;
 }

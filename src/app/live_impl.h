@@ -5,12 +5,11 @@
 
 #include <kprof/app/engine.h>
 #include <kprof/app/options.h>
+#include <kprof/app/pace.h>
 #include <kprof/core/look.h>
 #include <kprof/trace/wish.h>
 #include <kprof/ui/canvas.h>
 #include <kprof/ui/ui.h>
-
-#define DRAWS_A_SECOND 10
 
 struct live {
     const struct options *o;
@@ -19,11 +18,11 @@ struct live {
     struct canvas canvas;
     struct snapshot *snap;
     struct look look;
-    uint64_t fresh_at_ns, drawn_ns[DRAWS_A_SECOND]; /* times of the last draws, round robin */
-    uint64_t rates_at_ns;
+    struct pace pace;
+    uint64_t fresh_at_ns, rates_at_ns;
     uint32_t catalog_version;
-    unsigned draws;
-    bool dirty, quit;
+    bool dirty, keyed; /* the picture is old; the operator waits for the new one */
+    bool quit;
     char rule[WISH_RULE_BYTES]; /* the one the ui was told last */
 };
 

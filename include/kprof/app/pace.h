@@ -1,0 +1,25 @@
+/* When the screen may be drawn: a value that is given the time, as a bucket of draws that fills.
+ *
+ * Invariant: at most PACE_BURST + PACE_A_SECOND draws begin in any second; while somebody wants
+ * one, the wait for it is at most PACE_GAP_NS; a draw that no key asked for leaves one over, so a
+ * key that comes PACE_GAP_NS or more after the one before it is answered at once. All zero: full.
+ * Pure. One thread. */
+#ifndef KPROF_APP_PACE_H
+#define KPROF_APP_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PACE_BURST    2u
+#define PACE_A_SECOND 8u
+#define PACE_GAP_NS   (UINT64_C(1000000000) / PACE_A_SECOND)
+
+struct pace {
+    uint64_t at_ns;   /* as of when, */
+    uint64_t used_ns; /* this much is missing to full; PACE_GAP_NS a draw */
+};
+
+/* Takes a draw; false: not yet. key: somebody waits for it. now_ns: never less than before. */
+bool pace_draw(struct pace *p, uint64_t now_ns, bool key);
+
+#endif
