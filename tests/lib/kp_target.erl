@@ -2,7 +2,7 @@
 %% that a test can ask a node about itself whatever state its connections are in.
 %% A line in is base64 of an expression; a line out is the mark, then base64 of {"ok":Term} or {"error":Text} as JSON.
 -module(kp_target).
--export([start/0, serve/0, traced/0, ours/0]).
+-export([start/0, serve/0, traced/0, counted/0, ours/0]).
 
 start() -> spawn(fun serve/0).
 
@@ -73,6 +73,7 @@ char(C) ->
 %% Everything a profiler may have left on this node, asked of the VM itself.
 ours() ->
     #{patterns => traced(),
+      counters => counted(),
       flags => [P || P <- processes(), flags(P) =/= []] ++ [new || flags(new) =/= []],
       processes => [N || N <- registered(), kprof(N)],
       modules => [M || {M, _} <- code:all_loaded(), kprof(M)],
@@ -89,8 +90,9 @@ flags(P) ->
     end.
 
 %% Functions with a trace pattern (legacy session; those of other sessions die with them).
-traced() ->
-    [{M, F, A} || {M, _} <- code:all_loaded(), M =/= erlang, {F, A} <- functions(M), patterned({M, F, A})].
+traced() -> [MFA || MFA <- all_functions(), patterned(MFA)].
+
+all_functions() -> [{M, F, A} || {M, _} <- code:all_loaded(), M =/= erlang, {F, A} <- functions(M)].
 
 functions(M) -> try M:module_info(functions) catch _:_ -> [] end.
 
@@ -99,6 +101,18 @@ patterned(MFA) ->
         {traced, T} when T =:= local; T =:= global -> true;
         _ -> false
     end.
+
+%% Functions with a counter of calls, [{M, F, A, Kind}] (legacy session, too).
+counted() -> [{M, F, A, Kind} || {M, F, A} = MFA <- all_functions(), Kind <- kinds(), counts(MFA, Kind)].
+
+counts(MFA, Kind) ->
+    case erlang:trace_info(MFA, Kind) of
+        {Kind, Is} -> Is =/= false andalso Is =/= undefined;
+        _ -> false
+    end.
+
+%% call_memory came with OTP 26.
+kinds() -> [call_count, call_time | [call_memory || list_to_integer(erlang:system_info(otp_release)) >= 26]].
 
 sessions() ->
     _ = code:ensure_loaded(trace),
