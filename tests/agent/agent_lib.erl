@@ -157,8 +157,8 @@ beats_gone() ->
     end.
 
 nothing_left(T) ->
-    Left = fun() -> rpc:call(T, agent_load, left, [[{agent_load, F, A} || {F, A} <- [{entry, 1}, {tier, 1}, {leaf, 1}]], ?MODULES]) end,
-    Nothing = #{processes => [], modules => [], patterns => [], flags => [], new => [], sessions => 0, tokens => 0, tcw => 0},
+    Left = fun() -> rpc:call(T, agent_load, left, [[{agent_load, F, A} || {F, A} <- rpc:call(T, agent_load, module_info, [functions])], ?MODULES]) end,
+    Nothing = #{processes => [], modules => [], patterns => [], counters => [], flags => [], new => [], sessions => 0, tokens => 0, tcw => 0},
     until(?PATIENCE, fun() -> Left() =:= Nothing end),
     ?equal(Left(), Nothing).
 

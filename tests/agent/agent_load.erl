@@ -140,6 +140,7 @@ clean() ->
     catch dbg:stop(),
     erlang:trace(all, false, [all]),
     erlang:trace_pattern({'_', '_', '_'}, false, [local]),
+    [erlang:trace_pattern({'_', '_', '_'}, false, [Kind]) || Kind <- kinds()],
     erlang:system_flag(trace_control_word, 0),
     ok.
 
@@ -162,18 +163,22 @@ dbg_off() ->
     dbg:stop(),
     ok.
 
-%% What is left of the agent, asked of the VM: processes, modules, patterns, flags, tokens.
+%% What is left of the agent, asked of the VM: processes, modules, patterns, counters, flags, tokens.
 left(MFAs, Modules) ->
     #{
         processes => [M || M <- Modules, whereis(M) =/= undefined] ++ [P || P <- processes(), ours(P, Modules)],
         modules => [M || M <- Modules, erlang:module_loaded(M)],
         patterns => [MFA || MFA <- MFAs, erlang:trace_info(MFA, traced) =/= {traced, false}],
+        counters => [{MFA, Kind} || MFA <- MFAs, Kind <- kinds(), erlang:trace_info(MFA, Kind) =/= {Kind, false}],
         flags => [P || P <- processes(), flagged(P)],
         new => [x || erlang:trace_info(new_processes, flags) =/= {flags, []}],
         sessions => length(sessions()),
         tokens => tokens_left(),
         tcw => erlang:system_info(trace_control_word)
     }.
+
+%% The counters that a function can have here: call_memory came with OTP 26.
+kinds() -> [call_count, call_time | [call_memory || list_to_integer(erlang:system_info(otp_release)) >= 26]].
 
 ours(P, Modules) ->
     case process_info(P, [initial_call, current_function]) of
