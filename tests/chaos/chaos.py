@@ -293,6 +293,27 @@ def burst_of_load(r):
     r.node.eval("tight:stop()")
 
 
+def while_calls_are_counted(r):
+    """The breaker is open, the tiers' calls are counted: then it is ended, killed, or one of its parts is."""
+    k = r.attached("-t", "tight=tight:request/1", "--max-age", "1ms", "--cooldown", "60s")
+    r.node.eval("tight:start()")
+    k.wait_json(LATER_S, lambda o: o["breaker"]["state"] == "open")
+    r.node.eval("tight:stop()")
+    if r.world.otp < 27:  # from then on in a session of its own
+        kp.until(LATER_S, lambda: r.node.ours()["counters"], 0.05, what=lambda: "calls are counted: %s" % r.node.ours())
+    end = r.rng.choice(["kill", "interrupt"] + PARTS)
+    if end == "kill":
+        k.proc.kill()
+    elif end == "interrupt":
+        r.ended_by_hand(k)
+    else:
+        r.kill_part(end)
+        if end == "keeper":
+            r.ends_itself(k, "lost the agent")
+        else:
+            r.ended_by_hand(k)
+
+
 def burst_of_names(r):
     """Thousands of identities."""
     k = r.attached()
@@ -329,7 +350,7 @@ def two_at_the_same_time(r):
 
 MISHAPS = [kill_9_at_any_moment, kill_9_while_tracing, interrupt_at_any_moment, stopped_and_continued, stopped_for_good, target_killed,
            network_cut, network_cut_at_any_moment, network_cut_while_loading, network_frozen_for_a_while, network_frozen_and_killed, modules_reloaded, keeper_killed,
-           relay_killed, two_parts_killed, part_killed_while_leaving, ports_exhausted, burst_of_load, burst_of_names, next_one_at_once,
+           relay_killed, two_parts_killed, part_killed_while_leaving, ports_exhausted, burst_of_load, while_calls_are_counted, burst_of_names, next_one_at_once,
            two_at_the_same_time]
 
 
