@@ -2,7 +2,7 @@
 
 bool pace_draw(struct pace *p, uint64_t now_ns, bool key)
 {
-    uint64_t since = now_ns - p->at_ns, least = key ? 1 : 2;
+    uint64_t since = now_ns - p->at_ns, least = key ? 1 : PACE_BURST;
 
     p->at_ns = now_ns;
     p->used_ns = p->used_ns > since ? p->used_ns - since : 0;

@@ -95,11 +95,24 @@ static void a_single_key_is_drawn_at_once(void **state)
     }
 }
 
+static void two_keys_in_a_row_as_well(void **state)
+{
+    (void)state;
+    struct pace p = {0};
+    assert_true(pace_draw(&p, 10 * S, false));
+    assert_false(pace_draw(&p, 10 * S, false));
+    assert_true(pace_draw(&p, 10 * S, true));
+    assert_true(pace_draw(&p, 10 * S, true));
+    assert_false(pace_draw(&p, 10 * S + PACE_GAP_NS - 1, true));
+    assert_true(pace_draw(&p, 10 * S + PACE_GAP_NS, true));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(never_more_than_ten_a_second),
         cmocka_unit_test(a_held_key_is_drawn_evenly),
+        cmocka_unit_test(two_keys_in_a_row_as_well),
         cmocka_unit_test(a_single_key_is_drawn_at_once),
     };
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);

@@ -1,17 +1,17 @@
 /* When the screen may be drawn: a value that is given the time, as a bucket of draws that fills.
  *
- * Invariant: at most PACE_BURST + PACE_A_SECOND draws begin in any second; while somebody wants
- * one, the wait for it is at most PACE_GAP_NS; a draw that no key asked for leaves one over, so a
- * key that comes PACE_GAP_NS or more after the one before it is answered at once. All zero: full.
- * Pure. One thread. */
+ * Invariant: at most PACE_BURST + PACE_A_SECOND draws begin in any second; a key waits for
+ * one at most PACE_GAP_NS; a draw that no key asked for is made from a full
+ * bucket only, so keys after it find what is left: two of them are answered at once, as is each
+ * that comes PACE_GAP_NS or more after the one before. All zero: full. Pure. One thread. */
 #ifndef KPROF_APP_PACE_H
 #define KPROF_APP_PACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACE_BURST    2u
-#define PACE_A_SECOND 8u
+#define PACE_BURST    3u
+#define PACE_A_SECOND 7u
 #define PACE_GAP_NS   (UINT64_C(1000000000) / PACE_A_SECOND)
 
 struct pace {
