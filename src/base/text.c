@@ -268,14 +268,42 @@ size_t text_safe(struct buf *out, const char *s, size_t n, size_t max_cols, bool
     return cols;
 }
 
-size_t text_width(const char *s, size_t n)
+static size_t walk_cols(struct walk w)
 {
-    struct walk w = {.s = s, .n = n};
     struct piece p;
     size_t cols = 0;
     while (next_piece(&w, &p))
         cols += p.cols;
     return cols;
+}
+
+size_t text_middle(struct buf *out, const char *s, size_t n, size_t max_cols, bool ascii)
+{
+    size_t dots_cols = ascii ? 2 : 1, cols = 0, passed = 0;
+    struct walk w = {.s = s, .n = n, .ascii = ascii};
+    size_t all = walk_cols(w);
+    if (all <= max_cols || max_cols < dots_cols + 2)
+        return text_safe(out, s, n, max_cols, ascii);
+    size_t tail = (max_cols - dots_cols) / 2, head = max_cols - dots_cols - tail;
+    struct piece p;
+    bool more = next_piece(&w, &p);
+    for (; more && cols + p.cols <= head && add_whole(out, p.bytes, p.n); more = next_piece(&w, &p))
+        cols += p.cols;
+    passed = cols;
+    if (out->truncated || !add_whole(out, ascii ? ".." : ELLIPSIS, ascii ? 2 : strlen(ELLIPSIS)))
+        return cols;
+    cols += dots_cols;
+    /* a mark does not begin the tail: it would sit on the dots */
+    for (; more && (all - passed > tail || p.cols == 0); more = next_piece(&w, &p))
+        passed += p.cols;
+    for (; more && add_whole(out, p.bytes, p.n); more = next_piece(&w, &p))
+        cols += p.cols;
+    return cols;
+}
+
+size_t text_width(const char *s, size_t n)
+{
+    return walk_cols((struct walk){.s = s, .n = n});
 }
 
 static char lower(char c)

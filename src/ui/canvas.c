@@ -146,13 +146,15 @@ static bool is_plain(const char *s, size_t n)
     return true;
 }
 
-int canvas_text(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s)
+typedef size_t fit(struct buf *out, const char *s, size_t n, size_t max_cols, bool ascii);
+
+static int draw_text(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s,
+                     size_t n, fit *cut)
 {
     if (row < 0 || row >= c->rows || col < 0 || col >= c->cols || max_cols <= 0) {
         return 0;
     }
     int room = c->cols - col < max_cols ? c->cols - col : max_cols;
-    size_t n = strnlen(s, (size_t)room * 16 + 64); /* a longer one is cut in any case */
     if (n <= (size_t)room && is_plain(s, n)) {
         for (size_t i = 0; i < n; i++) {
             put(c, row, col + (int)i, 1, st, s + i, 1);
@@ -161,10 +163,22 @@ int canvas_text(struct canvas *c, int row, int col, int max_cols, enum style st,
     }
     struct buf b;
     buf_init(&b, 0);
-    text_safe(&b, s, n, (size_t)room, c->ascii);
+    cut(&b, s, n, (size_t)room, c->ascii);
     int used = put_safe(c, row, col, room, st, b.data, b.len);
     buf_release(&b);
     return used;
+}
+
+int canvas_text(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s)
+{
+    int room = max_cols < MAX_SIDE ? max_cols : MAX_SIDE;
+    size_t n = strnlen(s, room > 0 ? (size_t)room * 16 + 64 : 0); /* longer is cut in any case */
+    return draw_text(c, row, col, max_cols, st, s, n, text_safe);
+}
+
+int canvas_name(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s)
+{
+    return draw_text(c, row, col, max_cols, st, s, strlen(s), text_middle);
 }
 
 int canvas_textf(struct canvas *c, int row, int col, int max_cols, enum style st, const char *fmt,

@@ -184,7 +184,7 @@ static void draw_row(struct canvas *c, int row, struct rect a, const struct wate
     int indent = (int)(r->depth < 8 ? r->depth : 8), col = a.col;
 
     indent = indent > at.name - 8 ? at.name - 8 : indent;
-    canvas_text(c, row, col + indent, at.name - indent, error ? STYLE_BAD : STYLE_BOLD,
+    canvas_name(c, row, col + indent, at.name - indent, error ? STYLE_BAD : STYLE_BOLD,
                 tier_name(s, r));
     col += at.name + 1;
     if (at.start) {

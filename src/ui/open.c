@@ -28,8 +28,8 @@ static void draw_open(struct canvas *c, int row, struct rect a, const struct sna
     int name = a.cols < 48 ? 8 : a.cols < 60 ? 12 : 20;
     figure_us(o->age_us, text);
     canvas_right(c, row, a.col, 8, o->age_us >= 1e7 ? STYLE_BAD : STYLE_WARN, text);
-    canvas_text(c, row, a.col + 9, name, STYLE_BOLD, o->tier_name);
-    canvas_text(c, row, a.col + 10 + name, name, STYLE_NORMAL, o->ident);
+    canvas_name(c, row, a.col + 9, name, STYLE_BOLD, o->tier_name);
+    canvas_name(c, row, a.col + 10 + name, name, STYLE_NORMAL, o->ident);
     snapshot_pid(o->pid, text);
     int col = a.col + 11 + 2 * name;
     col += canvas_text(c, row, col, a.col + a.cols - col, STYLE_NORMAL, text) + 1;

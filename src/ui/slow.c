@@ -43,6 +43,12 @@ static int slot(struct canvas *c, int row, int col, int cols, enum style st, con
     return col;
 }
 
+static int slot_name(struct canvas *c, int row, int col, int cols, enum style st, const char *s)
+{
+    canvas_name(c, row, col, cols, st, s);
+    return col + cols + 1;
+}
+
 static int slot_right(struct canvas *c, int row, int col, int cols, enum style st, const char *s)
 {
     if (cols > 0) {
@@ -78,8 +84,8 @@ static void draw_call(struct canvas *c, int row, struct rect a, const struct slo
     char text[FIGURE_BYTES];
     figure_time(s->wall_ns, w->time >= 12, text);
     int col = slot(c, row, a.col, w->time, STYLE_DIM, text);
-    col = slot(c, row, col, w->tier, STYLE_BOLD, s->tier_name);
-    col = slot(c, row, col, w->ident, STYLE_NORMAL, s->ident);
+    col = slot_name(c, row, col, w->tier, STYLE_BOLD, s->tier_name);
+    col = slot_name(c, row, col, w->ident, STYLE_NORMAL, s->ident);
     figure_us(s->duration_us, text);
     col = slot_right(c, row, col, w->took, s->error ? STYLE_BAD : STYLE_WARN, text);
     if (s->error) {
@@ -292,7 +298,7 @@ static void draw_part(struct canvas *c, int row, struct rect a, const struct sna
 {
     char text[FIGURE_BYTES];
     int name = a.cols < 60 ? 12 : 20;
-    int col = slot(c, row, a.col + 2, name, STYLE_BOLD, p->name);
+    int col = slot_name(c, row, a.col + 2, name, STYLE_BOLD, p->name);
     figure_us((double)p->start_us, text + 1);
     text[0] = '+';
     col = slot_right(c, row, col, 8, STYLE_DIM, text);

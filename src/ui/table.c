@@ -211,7 +211,7 @@ static void draw_name(struct painter *p, int row, int col, const struct line *l)
         const char *open = ascii ? "-" : "\xe2\x96\xbe", *shut = ascii ? "+" : "\xe2\x96\xb8";
         canvas_text(p->c, row, col, 1, STYLE_DIM, l->folded ? shut : open);
     }
-    canvas_text(p->c, row, col + indent, cols - indent, l->head ? STYLE_BOLD : STYLE_NORMAL,
+    canvas_name(p->c, row, col + indent, cols - indent, l->head ? STYLE_BOLD : STYLE_NORMAL,
                 l->label[0] ? l->label : "\"\"");
 }
 

@@ -78,6 +78,18 @@ static void cuts_with_an_ellipsis(void **state)
     assert_dump("abcd\xe2\x80\xa6\nabc..\n       a..\n");
 }
 
+static void cuts_names_in_the_middle(void **state)
+{
+    (void)state;
+    assert_int_equal(canvas_name(&c, 0, 0, 5, 0, "abcdefgh"), 5);
+    c.ascii = true;
+    assert_int_equal(canvas_name(&c, 1, 0, 5, 0, "abcdefgh"), 5);
+    assert_int_equal(canvas_name(&c, 2, 6, 50, 0, "abcdefgh"), 4);
+    c.ascii = false;
+    assert_int_equal(canvas_name(&c, 3, 0, 0, 0, "abc"), 0);
+    assert_dump("ab\xe2\x80\xa6gh\nab..h\n      a..h\n");
+}
+
 static void aligns_right(void **state)
 {
     (void)state;
@@ -178,7 +190,8 @@ static void random_drawing_keeps_the_invariant(void **state)
         enum style st = rnd(STYLE_COUNT);
         switch (rnd(i % 50 ? 4 : 6)) {
         case 0:
-            assert_true(canvas_text(&c, row, col, cols, st, s) <= (cols > 0 ? cols : 0));
+            assert_true((rnd(2) ? canvas_text : canvas_name)(&c, row, col, cols, st, s) <=
+                        (cols > 0 ? cols : 0));
             break;
         case 1:
             canvas_right(&c, row, col, cols, st, s);
@@ -211,6 +224,7 @@ int main(void)
         T(draws_and_cuts_trailing_blanks),
         T(clips_everywhere),
         T(cuts_with_an_ellipsis),
+        T(cuts_names_in_the_middle),
         T(aligns_right),
         T(overwriting_half_a_wide_one_leaves_a_blank),
         T(wide_one_does_not_stick_out),

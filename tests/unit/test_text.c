@@ -199,6 +199,41 @@ static void cuts(void **state)
     safe_is("ae\xcc\x81xy", 3, false, "ae\xcc\x81\xe2\x80\xa6", 3);
 }
 
+static void middle_is(const char *s, size_t max_cols, bool ascii, const char *want, size_t cols)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    assert_int_equal(text_middle(&b, s, strlen(s), max_cols, ascii), cols);
+    assert_string_equal(b.data, want);
+    buf_release(&b);
+}
+
+static void cuts_in_the_middle(void **state)
+{
+    (void)state;
+    middle_is("abcdefgh", 8, false, "abcdefgh", 8);
+    middle_is("abcdefghi", 8, false, "abcd\xe2\x80\xa6ghi", 8);
+    middle_is("abcdefghi", 8, true, "abc..ghi", 8);
+    middle_is("abcdefghi", 7, true, "abc..hi", 7);
+    middle_is("abcdefghi", 3, false, "a\xe2\x80\xa6i", 3);
+    middle_is("abcdefghi", 3, true, "a..", 3); /* no room for both ends */
+    middle_is("abcdefghi", 2, false, "a\xe2\x80\xa6", 2);
+    middle_is("GET /v1/shops/7/orders/1", 16, false, "GET /v1/\xe2\x80\xa6rders/1", 16);
+    middle_is("GET /v1/shops/7/orders/2", 16, false, "GET /v1/\xe2\x80\xa6rders/2", 16);
+    /* by columns: no half of a wide one, which may leave one free at either end */
+    middle_is("\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87", 7, false,
+              "\xe4\xb8\xad\xe2\x80\xa6\xe6\x96\x87", 5);
+    middle_is("\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87", 5, false,
+              "\xe4\xb8\xad\xe2\x80\xa6\xe6\x96\x87", 5);
+    /* a mark stays with its character, on this side or on that */
+    middle_is("e\xcc\x81xyzae\xcc\x81", 3, false,
+              "e\xcc\x81\xe2\x80\xa6"
+              "e\xcc\x81",
+              3);
+    middle_is("abcde\xcc\x81z", 3, false, "a\xe2\x80\xa6z", 3);
+    middle_is("\x1b[31mred\x1b[0m", 6, true, "?[..0m", 6);
+}
+
 /* Bytes from which broken and hostile text is likely. */
 static size_t random_text(char *s, size_t cap)
 {
@@ -235,7 +270,7 @@ static void whatever_comes_in_is_safe(void **state)
         memcpy(exact + 1, s, n);
         struct buf b;
         buf_init(&b, rng() % 4 ? 0 : 1 + rng() % 60);
-        size_t cols = text_safe(&b, exact + 1, n, max_cols, ascii);
+        size_t cols = (rng() % 2 ? text_safe : text_middle)(&b, exact + 1, n, max_cols, ascii);
         assert_int_equal(is_safe(b.data, b.len, ascii), cols);
         assert_true(max_cols == 0 || cols <= max_cols);
         if (max_cols == 0 && !ascii && !b.truncated)
@@ -273,6 +308,7 @@ int main(void)
         cmocka_unit_test(every_code_point_is_drawable_or_not),
         cmocka_unit_test(makes_safe),
         cmocka_unit_test(cuts),
+        cmocka_unit_test(cuts_in_the_middle),
         cmocka_unit_test(whatever_comes_in_is_safe),
         cmocka_unit_test(contains),
     };

@@ -192,6 +192,22 @@ static void selection_stays_with_its_row(void **state)
     assert_true(selected_tier() >= 0);
 }
 
+/* Paths, and modules with their functions, differ at their ends. */
+static void long_names_are_told_apart(void **state)
+{
+    (void)state;
+    canvas_resize(&c, 24, 80);
+    fake_row(fake, 6, "shop_checkout_controller", NULL, 100, 10);
+    fake_row(fake, 6, "shop_checkout_controller", "GET /api/v1/shops/1/orders/new", 50, 10);
+    fake_row(fake, 6, "shop_checkout_controller", "GET /api/v1/shops/1/orders/all", 50, 10);
+    run("/orders<Enter>");
+    assert_true(picture_has(&c, "ders/new"));
+    assert_true(picture_has(&c, "ders/all"));
+    fake_slow(fake, "shop_checkout_controller", "GET /api/v1/shops/1/orders/new", 90000, 0);
+    run("S<End>");
+    assert_true(picture_has(&c, "s/new"));
+}
+
 static void selection_survives_an_empty_table(void **state)
 {
     (void)state;
@@ -753,6 +769,7 @@ int main(void)
         T(pause_is_said_and_taken_back),
         T(arrows_and_letters_move_alike),
         T(selection_stays_with_its_row),
+        T(long_names_are_told_apart),
         T(selection_survives_an_empty_table),
         T(enter_folds_and_unfolds),
         T(what_does_not_fit_is_folded_until_a_hand_folds),

@@ -17,6 +17,9 @@ int text_cp_width(uint32_t cp);
 /* Appends s made safe, at most max_cols columns (0: no limit); cut text ends in ".." (ascii) or an
  * ellipsis. Returns the columns appended. */
 size_t text_safe(struct buf *out, const char *s, size_t n, size_t max_cols, bool ascii);
+/* The same, but what does not fit is cut out of the middle: names that differ in their ends only
+ * can still be told apart. max_cols > 0. */
+size_t text_middle(struct buf *out, const char *s, size_t n, size_t max_cols, bool ascii);
 size_t text_width(const char *s, size_t n); /* columns of s once made safe */
 /* Case-insensitive (ASCII) substring; empty needle matches. */
 bool text_contains(const char *hay, const char *needle);

@@ -66,6 +66,8 @@ void canvas_resize(struct canvas *c, int rows, int cols);
 void canvas_clear(struct canvas *c);
 /* Draws s made safe (text_safe); returns the columns used. */
 int canvas_text(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s);
+/* The same, cut in the middle (text_middle): for names. */
+int canvas_name(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s);
 int canvas_textf(struct canvas *c, int row, int col, int max_cols, enum style st, const char *fmt,
                  ...) __attribute__((format(printf, 6, 7)));
 /* Over several rows, at most `rows`, between words where it can; returns the rows used. */
