@@ -41,6 +41,12 @@ def each_tier(what):
     return "[begin %s end || {F, A} <- [%s]]" % (what, ", ".join("{%s, %d}" % t for t in TIERS.items()))
 
 
+def said_trips(breaker, before, at_s):
+    if breaker["trips"] > before:
+        print("     after %.0f s the breaker opened: %s (%s)" % (at_s, breaker["reason"], time.strftime("%H:%M:%S")), flush=True)
+    return breaker["trips"]
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--minutes", type=float, default=30)
@@ -57,10 +63,11 @@ def main():
         k.tracing(60)
         n.eval(each_tier("1 = erlang:trace_pattern({kprof_sample, F, A}, true, [call_count])"))
         n.eval("spawn(fun() -> kprof_sample:start([\"%d\"]), receive stop -> ok end end), true" % a.rate)
-        began, rss, settled = time.monotonic(), [], min(SETTLES_S, seconds / 3)
+        began, rss, trips, settled = time.monotonic(), [], 0, min(SETTLES_S, seconds / 3)
         while time.monotonic() - began < seconds:
             time.sleep(min(5, seconds / 20))
             rss.append((time.monotonic() - began, status(k.proc.pid, "VmRSS")))
+            trips = said_trips(k.rows[-1]["breaker"], trips, rss[-1][0])
             assert k.proc.poll() is None, k.saw()
             k.rows[:-2], k.lines[:-2] = [], []  # a long run's output is not kept
         lasted, cpu = time.monotonic() - began, cpu_s(k.proc.pid)
