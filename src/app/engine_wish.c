@@ -53,20 +53,17 @@ int engine_may_set(const struct engine *g, struct err *e)
     return err_set(e, "this is a recording: there is no node on which anything could be set");
 }
 
-/* A name nobody has yet. */
-static void free_name(const struct tierset *t, char *name, size_t cap)
+/* The name it was given, or one by its function, unlike those of now. */
+static void name_tier(const struct tierset *t, struct option_tier *ot)
 {
-    char base[52];
+    struct option_tier taken[TIER_MAX];
+    size_t n = 0;
 
-    err_copy(base, sizeof base, name);
-    for (unsigned i = 2; i < 1000; i++) {
-        bool taken = false;
-        for (uint16_t k = 0; k < t->n; k++)
-            taken = taken || (t->tier[k].active && strcmp(t->tier[k].name, name) == 0);
-        if (!taken)
-            return;
-        snprintf(name, cap, "%.50s_%u", base, i);
+    for (uint16_t i = 0; i < t->n; i++) {
+        if (t->tier[i].active)
+            err_copy(taken[n++].name, sizeof taken[0].name, t->tier[i].name);
     }
+    options_tier_name(ot, taken, n);
 }
 
 int engine_tier_add(struct engine *g, const char *text, struct err *e)
@@ -91,9 +88,7 @@ int engine_tier_add(struct engine *g, const char *text, struct err *e)
             return err_set(e, "%s is traced already, as tier %s", ot.mfa,
                            t->tier[g->wish.tier[i].ix].name);
     }
-    if (!ot.name[0])
-        snprintf(ot.name, sizeof ot.name, "%.60s", mfa.function);
-    free_name(t, ot.name, sizeof ot.name);
+    name_tier(t, &ot);
     uint16_t ix = core_tier_add(g->core, ot.name, ot.mfa);
     if (ix == TIER_NONE)
         return err_set(

@@ -85,20 +85,36 @@ static void compose(char out[TIER_NAME_BYTES], const char *base, const char *suf
     memcpy(out + n, suffix, strlen(suffix) + 1);
 }
 
+static bool fits_in_name(const char *part)
+{
+    return part[0] && part[0] != ' ' && is_printable(part, strlen(part));
+}
+
+/* "OrderController.index": of which module it is. */
+static void qualify(char out[TIER_NAME_BYTES], const struct mfa *mfa)
+{
+    const char *dot = strrchr(mfa->module, '.'), *last = dot ? dot + 1 : mfa->module;
+    char both[sizeof mfa->module + sizeof mfa->function + 1];
+    snprintf(both, sizeof both, "%s.%s", last, mfa->function);
+    compose(out, fits_in_name(last) ? both : mfa->function, "");
+}
+
 void options_tier_name(struct option_tier *t, const struct option_tier *taken, size_t n)
 {
     struct mfa mfa;
     size_t at;
-    char suffix[24];
-    bool ok = term_parse_mfa(t->mfa, &mfa, &at) && mfa.function[0] && mfa.function[0] != ' ' &&
-              is_printable(mfa.function, strlen(mfa.function));
-    const char *base = ok ? mfa.function : "tier";
-    char name[TIER_NAME_BYTES]; /* t may be one of taken: its own name must not be in the way */
-    t->name[0] = '\0';
+    char suffix[24], base[TIER_NAME_BYTES];
+    char name[TIER_NAME_BYTES]; /* t may be one of taken: what it becomes must not be in the way */
+    bool given = t->name[0];
+    bool ok = term_parse_mfa(t->mfa, &mfa, &at) && fits_in_name(mfa.function);
+    compose(base, given ? t->name : ok ? mfa.function : "tier", "");
     compose(name, base, "");
-    if (ok && is_taken(name, taken, n)) {
+    if (!given && ok && is_taken(name, taken, n)) {
+        qualify(base, &mfa);
+        compose(name, base, "");
         snprintf(suffix, sizeof suffix, "/%d", mfa.arity);
-        compose(name, base, suffix);
+        if (is_taken(name, taken, n))
+            compose(name, base, suffix);
     }
     for (int k = 2; is_taken(name, taken, n); k++) {
         snprintf(suffix, sizeof suffix, "#%d", k);

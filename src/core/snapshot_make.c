@@ -246,6 +246,7 @@ static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint1
 
 static void add_tier(struct making *m, uint16_t tier, uint16_t number, const char *name)
 {
+    const char *mfa = number == TIER_TOTAL ? NULL : snapshot_keep(m->s, m->c->tiers.tier[tier].mfa);
     size_t total = m->n;
     double all_ns = 0;
 
@@ -261,6 +262,7 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
         struct snap_row *r = new_row(m);
         r->tier = number;
         r->tier_name = name;
+        r->tier_mfa = mfa;
         r->ident = m->ident_name[i];
         r->ident_n = i;
         add_dist(m, number, i, &m->one);
@@ -271,6 +273,7 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
     struct snap_row *r = &m->row[total];
     r->tier = number;
     r->tier_name = name;
+    r->tier_mfa = mfa;
     r->ident_n = IDENT_ALL;
     add_dist(m, number, IDENT_ALL, &m->sum);
     add_trend(m, r, tier, IDENT_ALL);

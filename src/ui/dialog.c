@@ -58,7 +58,20 @@ static void menu_add(struct menu *m, const char *item)
 {
     if (m->n < MENU_ITEMS) {
         snprintf(m->item[m->n], sizeof m->item[0], "%s", item);
+        m->name_bytes[m->n] = strlen(m->item[m->n]);
         m->n++;
+    }
+}
+
+/* A tier by its name; names may be alike, so its function follows where there is room. */
+static void menu_add_tier(struct menu *m, const struct snap_row *r, int cols)
+{
+    size_t i = m->n;
+    menu_add(m, r->tier_name);
+    if (m->n > i && r->tier_mfa && cols >= 60) {
+        size_t n = m->name_bytes[i];
+        int gap = n < 22 ? 24 - (int)n : 2;
+        snprintf(m->item[i] + n, sizeof m->item[0] - n, "%*s%s", gap, "", r->tier_mfa);
     }
 }
 
@@ -107,7 +120,7 @@ void dialog_entry_menu(struct ui *u, const struct snapshot *s)
     menu_open(u, MENU_ENTRY, "Which tier starts a request?");
     for (size_t i = 0; s && i < s->n_rows; i++) {
         if (!s->rows[i].ident && s->rows[i].tier != TIER_TOTAL && u->menu.n < TIER_MAX) {
-            menu_add(&u->menu, s->rows[i].tier_name);
+            menu_add_tier(&u->menu, &s->rows[i], u->cols);
         }
     }
     menu_add(&u->menu, "none (every call counts on its own)");
@@ -143,7 +156,11 @@ static struct intent picked(struct ui *u)
     } else {
         in.kind = INTENT_ENTRY;
         bool none = m->at.sel + 1 == m->n;
-        snprintf(in.text, sizeof in.text, "%s", none ? "none" : m->item[m->at.sel]);
+        snprintf(in.text, sizeof in.text, "%.*s", (int)m->name_bytes[m->at.sel],
+                 m->item[m->at.sel]);
+        if (none) {
+            snprintf(in.text, sizeof in.text, "none");
+        }
     }
     return in;
 }
@@ -194,7 +211,13 @@ static void menu_draw(struct menu *m, struct canvas *c, int bottom)
 void dialog_remove(struct ui *u, const struct snap_row *r)
 {
     u->mode = MODE_ASK;
-    snprintf(u->ask.text, sizeof u->ask.text, "Remove tier %.64s and its figures?", r->tier_name);
+    size_t most = u->cols > 5 ? (size_t)u->cols - 5 : 0; /* beside y/n */
+    int n = snprintf(u->ask.text, sizeof u->ask.text, "Remove tier %.64s (%.300s) and its figures?",
+                     r->tier_name, r->tier_mfa ? r->tier_mfa : "");
+    if (!r->tier_mfa || text_width(u->ask.text, (size_t)n) > most) {
+        snprintf(u->ask.text, sizeof u->ask.text, "Remove tier %.64s and its figures?",
+                 r->tier_name);
+    }
     u->ask.yes = (struct intent){.kind = INTENT_TIER_REMOVE, .tier = r->tier};
 }
 

@@ -50,12 +50,18 @@ const struct snap_row *table_selected(struct ui *u, const struct snapshot *s)
     return r;
 }
 
+#define TITLE_REST 36 /* columns for what the screen adds */
+
 int table_row_title(struct canvas *c, struct rect a, const struct snap_row *r)
 {
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, r->tier_name);
     if (r->ident) {
         col += 1 + canvas_text(c, a.row, a.col + col + 1, a.cols - col - 1, STYLE_HEAD, r->ident);
+    }
+    const char *mfa = r->tier_mfa ? r->tier_mfa : "";
+    if (mfa[0] && col + 2 + (int)text_width(mfa, strlen(mfa)) + TITLE_REST <= a.cols) {
+        col += 2 + canvas_text(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, mfa);
     }
     return col;
 }

@@ -282,6 +282,23 @@ def test_starts_with_no_tier_and_adds_them(*variant):
         kp.until(3, lambda: top.node.left_behind() == "", what=lambda: top.node.left_behind())
 
 
+def test_names_that_clash_are_told_apart():
+    """By module, then arity, the same as on the command line; the menu has the functions."""
+    with Top(args=["-t", "workload:request/1"]) as top:
+        top.ready()
+        top.keys("A", "workload:request/2", "Enter")
+        top.see(re.compile(r"^\W*workload\.request\b", re.M))
+        top.keys("E")
+        top.see(re.compile(r"\brequest +workload:request/1"))
+        top.see(re.compile(r"\bworkload\.request +workload:request/2"))
+        top.keys("Escape")
+        top.see("Which tier", gone=True)
+        top.keys("End", "d")
+        top.see("Remove tier workload.request (workload:request/2) and its figures?")
+        top.keys("n")
+        top.quit()
+
+
 @kp.each(*VARIANTS)
 def test_remove_a_tier(*variant):
     with Top(*variant) as top:

@@ -541,6 +541,9 @@ static void notes_and_order(void **state)
     }
     assert_string_equal(s->rows[4].note, "no such function");
     assert_string_equal(s->rows[5].tier_name, "_total");
+    assert_string_equal(s->rows[1].tier_mfa, "m:e/1");
+    assert_string_equal(s->rows[4].tier_mfa, "m:b/1");
+    assert_null(s->rows[5].tier_mfa);
     assert_int_equal(s->wall_ns, 123);
     snapshot_free(s);
     done(&f);

@@ -200,10 +200,38 @@ static void tier_names(void **state)
     struct run r;
     RUN(&r, "a@b", "-t", "a:get/1", "-t", "b:get/2", "-t", "c:get/2", "-t", "get/2=d:x/1", "-t",
         "none:none/0", "-t", "eq=m:'=:='/2", "-t", "'a=b':f/1");
-    static const char *const want[] = {"get", "get#2", "get#3", "get/2", "none/0", "eq", "f"};
+    static const char *const want[] = {"get", "b.get", "c.get", "get/2", "none.none", "eq", "f"};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         assert_string_equal(r.o.tier[i].name, want[i]);
     done(&r);
+}
+
+/* The same on the command line and on the screen, where tiers are there already. */
+static void names_that_clash(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } tiers[] = {
+        {"ShopWeb.OrderController.index/2", "index"},
+        {"ShopWeb.UserController.index/2", "UserController.index"},
+        {"my_db:index/2", "my_db.index"},
+        {"AdminWeb.UserController.index/2", "UserController.index/2"},
+        {"AdminWeb.UserController.index/1", "UserController.index/1"},
+        {"ApiWeb.UserController.index/2", "UserController.index#2"},
+        {"'\x1b[2J':index/2", "index/2"},
+        {"query=my_db:query/2", "query"},
+        {"query=my_db:query/3", "query#2"},
+        {"query=my_db:query/4", "query#3"},
+        {"my_db:query/5", "my_db.query"},
+    };
+    struct option_tier t[sizeof tiers / sizeof *tiers];
+    struct err e = {{0}};
+    for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++) {
+        assert_int_equal(options_tier_parse(tiers[i].text, &t[i], &e), 0);
+        options_tier_name(&t[i], t, i);
+        assert_string_equal(t[i].name, tiers[i].want);
+    }
 }
 
 struct mistake {
@@ -556,6 +584,7 @@ int main(void)
         cmocka_unit_test(modes),
         cmocka_unit_test(cookie_is_blanked),
         cmocka_unit_test(tier_names),
+        cmocka_unit_test(names_that_clash),
         cmocka_unit_test(mistakes),
         cmocka_unit_test(too_many_tiers),
         cmocka_unit_test(rates),

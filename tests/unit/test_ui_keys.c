@@ -349,6 +349,35 @@ static void entry_is_picked_from_the_tiers(void **state)
     assert_intent("E<Esc>", INTENT_REDRAW, "");
 }
 
+/* Names may be alike; where there is room the function stands beside. */
+static void functions_stand_beside_their_tiers(void **state)
+{
+    (void)state;
+    struct snap_row *r = fake_row(fake, 6, "index", NULL, 100, 10);
+    r->tier_mfa = "ShopWeb.OrderController.index/2";
+    r = fake_row(fake, 7, "UserController.index", NULL, 100, 10);
+    r->tier_mfa = "ShopWeb.UserController.index/2\033[2J";
+    fake_dist(fake, r);
+    run("<End>d");
+    assert_true(
+        picture_has(&c, "Remove tier UserController.index (ShopWeb.UserController.index/2"));
+    assert_true(picture_has(&c, "and its figures? y/n"));
+    run("nE");
+    assert_true(picture_has(&c, "index                   ShopWeb.OrderController.index/2"));
+    assert_true(picture_has(&c, "UserController.index    ShopWeb.UserController.index/2"));
+    assert_intent("<End><Up><Enter>", INTENT_ENTRY, "UserController.index");
+    run("D");
+    assert_true(picture_has(&c, "UserController.index  ShopWeb.UserController.index/2"));
+    canvas_resize(&c, 24, 50); /* no room: not at the cost of what there was */
+    run("");
+    assert_false(picture_has(&c, "ShopWeb"));
+    run("<Esc>d");
+    assert_true(picture_has(&c, "Remove tier UserController.index and its"));
+    run("nE");
+    assert_false(picture_has(&c, "ShopWeb"));
+    assert_intent("<End><Up><Up><Enter>", INTENT_ENTRY, "index");
+}
+
 static void identity_rule_is_typed_and_remembered(void **state)
 {
     (void)state;
@@ -780,6 +809,7 @@ int main(void)
         T(removing_a_tier_is_asked),
         T(entry_is_picked_from_the_tiers),
         T(nothing_is_set_on_a_recording),
+        T(functions_stand_beside_their_tiers),
         T(identity_rule_is_typed_and_remembered),
         T(the_rule_in_force_is_edited),
         T(a_late_menu_takes_nothing_over),

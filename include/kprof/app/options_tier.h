@@ -19,7 +19,9 @@ struct option_tier {
 int options_tier_parse(const char *text, struct option_tier *out, struct err *e);
 /* Is that a name a tier may have? 0, or -1 with err. */
 int options_tier_check_name(const char *name, struct err *e);
-/* Gives t a default name, the function's, made different from those of taken[0..n). */
+/* Gives t a name that none of taken[0..n) has: the one it has, with a number if need be; else the
+ * first of "index", "OrderController.index" (the last part of the module),
+ * "OrderController.index/2" that is free. t may be one of taken if it has none. */
 void options_tier_name(struct option_tier *t, const struct option_tier *taken, size_t n);
 
 #endif

@@ -39,6 +39,7 @@ struct snap_row {
     uint16_t tier;    /* tier number, or TIER_TOTAL */
     uint16_t ident_n; /* number of the identity, until figures are forgotten; IDENT_ALL */
     const char *tier_name;
+    const char *tier_mfa;         /* its function, as the operator wrote it; NULL: _total */
     const char *ident;            /* NULL: the tier over all identities */
     uint64_t count;               /* calls seen that are aggregated in the window */
     uint64_t est_count;           /* the same scaled by the sampling in force when each was seen */

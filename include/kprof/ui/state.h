@@ -94,7 +94,8 @@ struct menu {
     enum menu_use use;
     enum intent_kind pick; /* of MENU_PICK */
     const char *title;
-    char item[MENU_ITEMS][80];
+    char item[MENU_ITEMS][160];
+    size_t name_bytes[MENU_ITEMS]; /* of an item; what follows says more about it */
     size_t n;
     struct scroll at;
 };
@@ -152,7 +153,8 @@ void table_view(const struct ui *u, const struct snapshot *s, struct view *v);
 void table_find_selection(struct table_state *t, const struct view *v);
 const struct snap_row *table_selected(struct ui *u, const struct snapshot *s); /* NULL: none */
 bool table_has_tier(const struct snapshot *s); /* a row beside _total */
-/* A title line for a screen about one row: its names; returns the columns used. */
+/* A title line for a screen about one row: its names, and its function where there is room; returns
+ * the columns used. */
 int table_row_title(struct canvas *c, struct rect a, const struct snap_row *r);
 bool table_on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
                   struct intent *out);
