@@ -62,7 +62,7 @@ start(#{keeper := Keeper} = Opts) ->
     held = 0, % messages in pending
     came = 0, % messages since the last tick
     tick = ?TICK_MS,
-    began = none, % when the turn did (native)
+    began = none, % when the turn did (native); late: not seen
     run = 0, % native time of all turns
     busy = none, % {Now, Run, Events} when it was looked at last how busy we are
     max_age = 0, % native units; 0: no limit
@@ -112,10 +112,12 @@ loop(Acc, N, S) ->
             add({trace_ts, P, return_from, MFA, 0, Ts}, Acc, N, S);
         {trace_ts, P, exception_from, MFA, {Class, _}, Ts} ->
             add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S);
-        tick ->
-            tick(Acc, N, S);
-        began ->
+        {tick, Woken} ->
+            tick(Woken, Acc, N, S);
+        began when N + S#s.came =:= 0 ->
             loop(Acc, N, S#s{began = erlang:monotonic_time()});
+        began ->
+            loop(Acc, N, S#s{began = late});
         {'DOWN', _, process, Keeper, _} when Keeper =:= S#s.keeper ->
             orphaned(batch(Acc, N, S));
         Control ->
@@ -125,8 +127,8 @@ loop(Acc, N, S) ->
 add(M, Acc, N, S) when N < ?BATCH - 1 -> loop([M | Acc], N + 1, S);
 add(M, Acc, N, S) -> loop([], 0, guard(M, batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))).
 
-tick(Acc, N, #s{came = Came} = S0) ->
-    S1 = busy(turn(blocked(deliver(batch(Acc, N, S0#s{came = Came + N}))))),
+tick(Woken, Acc, N, #s{came = Came} = S0) ->
+    S1 = busy(turn(Woken, blocked(deliver(batch(Acc, N, S0#s{came = Came + N}))))),
     note(S1),
     Ms = next_tick(S1),
     S1#s.pacer ! {done, Ms},
@@ -136,9 +138,11 @@ tick(Acc, N, #s{came = Came} = S0) ->
         [M | _] -> loop([], 0, guard(M, S2))
     end.
 
-%% A turn is from the pacer's `began`, which waited before all messages of the turn, to its tick.
-turn(#s{began = none} = S) -> S;
-turn(#s{began = Began, run = Run} = S) -> S#s{began = none, run = Run + erlang:monotonic_time() - Began}.
+%% A turn is from the pacer's `began` to its tick. What came while the last turn went on waits before `began`: then it is from
+%% when the pacer woke us, or a relay that has no rest would count next to nothing.
+turn(_, #s{began = none} = S) -> S;
+turn(Woken, #s{began = late} = S) -> turn(Woken, S#s{began = Woken});
+turn(_, #s{began = Began, run = Run} = S) -> S#s{began = none, run = Run + erlang:monotonic_time() - Began}.
 
 %% So often that the messages of a tick are still in the processor's cache, and not more often.
 next_tick(#s{held = Held}) when Held > 0 -> ?LEAST_TICK_MS;
@@ -428,7 +432,7 @@ pace(Relay, Ms, State) ->
         kick -> ok
     after Ms -> ok
     end,
-    Relay ! tick,
+    Relay ! {tick, erlang:monotonic_time()},
     State =:= suspended andalso erlang:resume_process(Relay),
     receive
         {done, Next} ->
