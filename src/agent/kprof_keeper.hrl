@@ -37,7 +37,8 @@
     said = {none, none}, % the one last told, and when (ms)
     steer_at, % {Ms, Events} of the last look
     cost, % kprof_cost_00's
-    over = none, % since when (ms) every look found more events than max_rate
+    over = none, % since when (ms) every look of the clock found more events than max_rate
+    over_at, % {Ms, Events} of the last of them
     heavy = 0, % looks in a row that found the match specs alone over the budget
     heard, % monotonic ms
     key, % that requests carry

@@ -7,7 +7,7 @@
 
 -define(STEER_FIRST, 256).
 -define(NUDGED_MS, 20). % at least, between two looks
--define(OVER_MS, 3000). % beyond max_rate at every look
+-define(OVER_MS, 3000). % beyond max_rate at every look of the clock
 -define(SAY_MS, 2000). % between two words about what steers
 -define(HEAVY_LOOKS, 3). % over the budget whatever the sampling, one look after the other
 
@@ -26,46 +26,60 @@ limits(New, #s{limits = Old, breaker = B} = S) ->
 steered(Old, #s{limits = #{max_rate := Rate}} = S) when Rate > 0, Old =:= 0 -> S#s{steered = ?STEER_FIRST, why = rate};
 steered(_, S) -> S.
 
-%% Keeps what is counted between two looks within the limits: kprof_steer_00.
-steer(S) -> looked(kprof_rate_00:step(S)).
-
-looked(#s{steer_at = At, steered = Old} = S0) ->
+%% Each 200 ms. The relay tells its counts once a tick: right after a look that it asked for, another would find no events.
+steer(S0) ->
+    #s{steer_at = At} = S = kprof_rate_00:step(S0),
     Now = kprof_state_00:now_ms(),
-    Events = kprof_state_00:counter(2, S0) + kprof_state_00:counter(3, S0),
+    over(
+        Now,
+        case At of
+            {Then, _} when Now - Then < ?NUDGED_MS -> S;
+            _ -> look(Now, S)
+        end
+    ).
+
+%% Keeps what is counted between two looks within the limits: kprof_steer_00.
+look(Now, #s{steer_at = At, steered = Old} = S0) ->
+    Events = events(S0),
     S1 = S0#s{steer_at = {Now, Events}, cost = kprof_cost_00:look(counted_now(Events, S0), S0#s.cost)},
     case At of
         {Then, Before} when S0#s.on ->
-            Rate = (Events - Before) * 1000 div max(1, Now - Then),
-            {New, Why} = next_sample(goals(Rate, S1), S1),
-            heavy(over(Now, Rate, tell_why(Now, steered_to(New, S1#s{why = Why}))));
+            {New, Why} = next_sample(goals(rate(Then, Before, Now, Events), S1), S1),
+            heavy(tell_why(Now, steered_to(New, S1#s{why = Why})));
         _ ->
-            S1#s{steered = Old, heavy = 0, over = none}
+            S1#s{steered = Old, heavy = 0}
     end.
+
+events(S) -> kprof_state_00:counter(2, S) + kprof_state_00:counter(3, S).
+rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - Then).
 
 %% The relay drops events beyond the limit. So soon only a look that finds more than the limit is of use.
 nudged(#s{steer_at = {Then, Before}, limits = #{max_rate := Max}} = S) when Max > 0 ->
-    Ms = kprof_state_00:now_ms() - Then,
-    Events = kprof_state_00:counter(2, S) + kprof_state_00:counter(3, S) - Before,
-    if
-        Ms >= ?NUDGED_MS, Events * 1000 > Max * Ms -> looked(S);
-        true -> S
+    Now = kprof_state_00:now_ms(),
+    case Now - Then >= ?NUDGED_MS andalso rate(Then, Before, Now, events(S)) > Max of
+        true -> look(Now, S);
+        false -> S
     end;
 nudged(S) ->
     S.
 
-%% Sampling is to put that right; where it cannot, the breaker opens.
-over(Now, Rate, #s{on = true, over = Since, limits = #{max_rate := Max}} = S) when Max > 0, Rate * 10 > Max * 12 ->
-    if
-        Since =:= none ->
-            S#s{over = Now};
-        Now - Since >= ?OVER_MS ->
-            Text = kprof_look_00:bin("more events/s than --max-rate allows, whatever the sampling, for ~b s", [?OVER_MS div 1000]),
-            kprof_switch_00:trip(Text, S#s{over = none});
-        true ->
-            S
-    end;
-over(_, _, S) ->
-    S#s{over = none}.
+%% Sampling is to put that right; where it cannot, the breaker opens. By the looks of the clock alone: those that the relay asks
+%% for come in between.
+over(Now, #s{on = true, over_at = {Then, Before}, limits = #{max_rate := Max}} = S) when Max > 0 ->
+    Events = events(S),
+    beyond(Now, rate(Then, Before, Now, Events) * 10 > Max * 12, S#s{over_at = {Now, Events}});
+over(Now, S) ->
+    S#s{over = none, over_at = {Now, events(S)}}.
+
+beyond(_, false, S) ->
+    S#s{over = none};
+beyond(Now, true, #s{over = none} = S) ->
+    S#s{over = Now};
+beyond(Now, true, #s{over = Since} = S) when Now - Since >= ?OVER_MS ->
+    Text = kprof_look_00:bin("more events/s than --max-rate allows, whatever the sampling, for ~b s", [?OVER_MS div 1000]),
+    kprof_switch_00:trip(Text, S#s{over = none});
+beyond(_, true, S) ->
+    S.
 
 steered_to(New, #s{cost = Cost} = S0) ->
     S = S0#s{steered = New},
