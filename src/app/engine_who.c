@@ -2,6 +2,7 @@
  * kept as long as there is room. */
 #include "engine_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { WHO_ASK_NS = 500000000, WHO_OPEN = 20, WHO_OPEN_US = 1000000 };
@@ -79,9 +80,13 @@ bool engine_asks(const struct engine *g, const char **why)
 void engine_stack(struct engine *g, uint64_t pid)
 {
     const char *why;
+    char line[100];
 
-    if (engine_asks(g, &why))
+    if (engine_asks(g, &why)) {
         control_ask(g->control, CONTROL_STACK, 0, NULL, &pid, 1);
-    else if (g->hooks.stack)
-        g->hooks.stack(g->hooks.arg, pid, why, false);
+        return;
+    }
+    snprintf(line, sizeof line, "not known: %s", why);
+    if (g->hooks.stack)
+        g->hooks.stack(g->hooks.arg, pid, line, false);
 }

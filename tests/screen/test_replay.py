@@ -67,3 +67,11 @@ def test_nothing_is_set_on_a_recording():
         assert figures(top.ready()) == before, "\n".join(before) + "\nthen\n" + top.t.screen()
         assert not os.path.exists(os.path.join(config, "kprof-top")) or not os.listdir(os.path.join(config, "kprof-top"))
         top.quit()
+
+
+def test_why_is_answered_for_a_recording():
+    with Top(node=False, args=["--replay", recording(), "--speed", "0.25"]) as top:
+        top.ready()
+        top.keys("End", "y")
+        top.see("the node cannot be asked: this is a recording")
+        top.quit()

@@ -50,14 +50,14 @@ static void questions_without_a_node_are_answered(void **state)
     g->state = ENGINE_LOST;
     engine_stack(g, 77);
     assert_int_equal(h.pid, 77);
-    assert_string_equal(h.stack, "the node cannot be asked: it is not connected");
+    assert_string_equal(h.stack, "not known: the node cannot be asked: it is not connected");
     engine_why(g, 0);
     assert_string_equal(h.message, "the node cannot be asked: it is not connected");
     g->replay = (struct replay *)(uintptr_t)g; /* never looked into */
     g->state = ENGINE_UP;
     engine_stack(g, 78);
     assert_int_equal(h.pid, 78);
-    assert_string_equal(h.stack, "the node cannot be asked: this is a recording");
+    assert_string_equal(h.stack, "not known: the node cannot be asked: this is a recording");
     engine_why(g, 0);
     assert_string_equal(h.message, "the node cannot be asked: this is a recording");
     free(g);
