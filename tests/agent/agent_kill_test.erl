@@ -83,12 +83,12 @@ next_one_waits(T) ->
             ?check(string:find(Busy, "tester, since 20") =/= nomatch),
             %% its relay is held, so that the end of its keeper is not dealt with
             Relay = whereis(T, relay),
-            true = rpc:call(T, agent_load, hold, [Relay]),
+            Holder = rpc:call(T, agent_load, hold, [Relay]),
             exit(K, kill),
             ?soon(fun() -> whereis(T, keeper) =:= undefined end),
             {error, leaving, Text} = second(T, <<"another">>),
             ?check(string:find(Text, "leaving") =/= nomatch),
-            rpc:call(T, agent_load, let_go, []),
+            rpc:call(T, agent_load, let_go, [Holder]),
             ?soon(fun() -> begun(T, second(T, <<"another">>)) end)
     end,
     unload_second(T),

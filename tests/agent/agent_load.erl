@@ -1,8 +1,9 @@
 %% Work for the agent's tests, loaded on the target. Portable back to OTP 25.
 -module(agent_load).
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
--export([deep/2, down/2, under/2, job/2, entries/1, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, spawning/0, is_flagged/1, clean/0]).
--export([received/3, outside/1, reapers/0, kill/2, hold/1, let_go/0, claim/1]).
+-export([deep/2, down/2, under/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
+-export([endless/2, spin/0, holding/2]). % of processes
+-export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0]).
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -27,6 +28,7 @@ job(F, Args) ->
     end.
 
 entries(L) -> [?MODULE:entry(X) || X <- L].
+work(M, F, Args) -> apply(M, F, Args).
 
 %% After each entry: does the process carry a token, and which label?
 tokens(L) ->
@@ -67,12 +69,14 @@ hop(X) ->
     P ! {go, X},
     receive {done, _} -> R end.
 
-forever(Processes, Pause) ->
-    [spawn(fun() -> endless(Pause) end) || _ <- lists:seq(1, Processes)].
+forever(Processes, Pause) -> forever(Processes, Pause, lists:seq(1, 20)).
 
-endless(Pause) ->
-    [?MODULE:entry(X) || X <- lists:seq(1, 20)],
-    receive after Pause -> endless(Pause) end.
+%% Each calls the entry with these, rests, and begins anew.
+forever(Processes, Pause, Xs) -> [spawn(?MODULE, endless, [Pause, Xs]) || _ <- lists:seq(1, Processes)].
+
+endless(Pause, Xs) ->
+    [?MODULE:entry(X) || X <- Xs],
+    receive after Pause -> endless(Pause, Xs) end.
 
 %% A process for each call, as servers have one for each request.
 spawning() -> spawn(fun() -> spawning_on() end).
@@ -82,7 +86,7 @@ spawning_on() ->
     receive after 1 -> spawning_on() end.
 
 %% Calls that are in no request.
-outside(Processes) -> [spawn(fun() -> outside_on() end) || _ <- lists:seq(1, Processes)].
+outside(Processes) -> [spawn(?MODULE, outside_on, []) || _ <- lists:seq(1, Processes)].
 
 outside_on() ->
     [?MODULE:leaf(X) || X <- lists:seq(1, 1000)],
@@ -112,17 +116,24 @@ kill([A, B], Ms) ->
     Ms > 0 andalso receive after Ms -> ok end,
     exit(B, kill).
 
-%% A process that is suspended until let_go.
+%% P is suspended until its holder is let go. -> the holder
 hold(P) ->
-    Self = self(),
-    spawn(fun() ->
-        register(agent_load_holder, self()),
-        Self ! {held, erlang:suspend_process(P)},
-        receive let_go -> ok end
-    end),
-    receive {held, Yes} -> Yes end.
+    Holder = spawn(?MODULE, holding, [P, self()]),
+    receive {held, Holder} -> Holder end.
 
-let_go() -> agent_load_holder ! let_go.
+holding(P, Asker) ->
+    true = erlang:suspend_process(P),
+    Asker ! {held, self()},
+    receive
+        {let_go, From} ->
+            From ! {let_go, self(), now_ms()},
+            erlang:resume_process(P)
+    end.
+
+%% -> when (by this node's clock, ms)
+let_go(Holder) ->
+    Holder ! {let_go, self()},
+    receive {let_go, Holder, At} -> At end.
 
 %% Registers a name until it is killed.
 claim(Name) ->
@@ -134,9 +145,57 @@ claim(Name) ->
     end),
     receive claimed -> P end.
 
+%% Processes that only want to run, at low priority: they fill the run queue and keep nobody from running.
+spinning(N) -> [spawn_opt(?MODULE, spin, [], [{priority, low}]) || _ <- lists:seq(1, N)].
+spin() -> spin().
+stop_spinning(Ps) -> [exit(P, kill) || P <- Ps].
+
+now_ms() -> erlang:monotonic_time(millisecond).
+
+%% What is set on this node now, in every trace session.
+set_now(MFAs) ->
+    #{
+        flags => lists:usort([F || S <- traces(), P <- [new_processes | processes()], F <- flags(S, P)]),
+        patterns => [MFA || MFA <- MFAs, is_traced(MFA)]
+    }.
+
+traces() -> [none | sessions()].
+
+told(none, What, Item) -> erlang:trace_info(What, Item);
+told(S, What, Item) -> catch apply(trace, info, [S, What, Item]). % it may have ended by now
+
+flags(S, P) ->
+    case told(S, P, flags) of
+        {flags, Flags} when is_list(Flags) -> Flags;
+        _ -> []
+    end.
+
+is_traced(MFA) -> [x || S <- traces(), {traced, T} <- [told(S, MFA, traced)], T =:= local orelse T =:= global] =/= [].
+
+%% Waits until P has no trace flag but `call`, which is set anew for the counters. -> {At, Late}: when, by this node's clock (ms), and the
+%% longest (ms) that this process was late to look
+off_at(P) -> at(fun() -> [F || S <- traces(), F <- flags(S, P), F =/= call] =:= [] end, now_ms(), 0).
+
+at(Look, Last, Late0) ->
+    Now = now_ms(),
+    Late = max(Late0, Now - Last - 5),
+    case Look() of
+        true -> {now_ms(), Late};
+        false -> receive after 5 -> at(Look, Now, Late) end
+    end.
+
+%% Loads a module anew. -> {Ms, Late}: how long its function was not traced
+loaded({M, _, _} = MFA, Beam) ->
+    code:purge(M),
+    {module, M} = code:load_binary(M, "", Beam),
+    Began = now_ms(),
+    {At, Late} = at(fun() -> is_traced(MFA) end, Began, 0),
+    {At - Began, Late}.
+
 %% After a test that failed: the next one shall not meet what it left.
 clean() ->
-    [exit(P, kill) || P <- processes(), {_, {?MODULE, endless, 1}} <- [process_info(P, current_function)]],
+    Left = [{?MODULE, endless, 2}, {?MODULE, outside_on, 0}, {?MODULE, spin, 0}, {?MODULE, holding, 2}],
+    [exit(P, kill) || P <- processes(), {_, Began} <- [process_info(P, initial_call)], lists:member(Began, Left)],
     catch dbg:stop(),
     erlang:trace(all, false, [all]),
     erlang:trace_pattern({'_', '_', '_'}, false, [local]),

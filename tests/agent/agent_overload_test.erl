@@ -6,7 +6,7 @@
 -import(agent_lib, [
     load/2, unload/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1, receive_off/0,
     run_forever/2, stop_workers/1, seed/0, run_forever_tight/1, sample_told/0, beat_now/1, beat_now/2,
-    nothing_left/1, gone/1, told_gone/0, drain/0, other_owner/2, isolated/1
+    nothing_left/1, gone/1, told_gone/0, drain/0, other_owner/2, isolated/1, set_now/1
 ]).
 
 tests() ->
@@ -260,23 +260,17 @@ killed_while_counting(T) ->
 
 %% A reader that is stopped: the breaker opens, and why is told when the reader goes on.
 a_blocked_link_trips(T) ->
-    case get(version) of
-        '25' -> blocked_link_trips(T); % from outside, a session's patterns are not seen
-        _ -> skipped
-    end.
-
-blocked_link_trips(T) ->
     {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
     Os = rpc:call(Peer, os, getpid, []),
     ok = owner_asks(Pid, K, {limits, (?NO_LIMITS)#{max_blocked_ms => 300, cooldown_ms => 10 * ?PATIENCE}}),
     Pid ! {self(), events},
     os:cmd("kill -STOP " ++ Os),
     Workers = run_forever_tight(T),
-    ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =:= {traced, false} end),
+    ?soon(fun() -> #{flags := Flags, patterns := Patterns} = set_now(T), {Patterns, Flags -- [call]} =:= {[], []} end),
     stop_workers(Workers),
     os:cmd("kill -CONT " ++ Os),
     Text = receive {Pid, {ke, overload, Why}} -> Why after ?PATIENCE -> error(not_told) end,
-    ?check(string:find(Text, "took nothing") =/= nomatch),
+    ?check(re:run(Text, "^breaker open: the link to kprof-top took nothing for [0-9]+ ms; ") =/= nomatch),
     os:cmd("kill -9 " ++ Os),
     gone(T),
     nothing_left(T).

@@ -126,7 +126,7 @@ questions(T) ->
     ?equal(ask(K, {who, [A]}), [{Id, Serial, <<"kernel_sup">>}]),
     ?check(lists:member(<<"lists">>, ask(K, {modules, <<"lis">>}))),
     ?check(lists:member({entry, 1, true}, ask(K, {functions, agent_load}))),
-    ?check(lists:member({endless, 1, false}, ask(K, {functions, <<"agent_load">>}))),
+    ?check(lists:member({tokens_left, 0, false}, ask(K, {functions, <<"agent_load">>}))),
     {pong, _} = ask(K, ping),
     {error, unknown, _} = ask(K, {what, is_this}),
     ?equal(ask(K, {functions, no_such_module}), []),
@@ -154,12 +154,12 @@ the_catalog_is_whole(T) ->
     {agent_load, _, 0, Fs} = lists:keyfind(agent_load, 1, Told),
     Exported = rpc:call(T, agent_load, module_info, [exports]) -- [{module_info, 0}, {module_info, 1}],
     Local = [{F, A} || {F, A} <- rpc:call(T, agent_load, module_info, [functions]), hd(atom_to_list(F)) =/= $-] -- Exported,
-    ?check(lists:member({endless, 1}, Local)),
+    ?check(lists:member({tokens_left, 0}, Local)),
     ?equal(lists:sort([{F, A} || {F, A, 1} <- Fs]), lists:sort(Exported)),
     ?equal(lists:sort([{F, A} || {F, A, 0} <- Fs]), lists:sort(Local -- [{module_info, 0}, {module_info, 1}])),
     {lists, <<"stdlib">>, 1, _} = lists:keyfind(lists, 1, Told),
     {erlang, <<"erts">>, 1, _} = lists:keyfind(erlang, 1, Told),
-    ?equal(ask(K, {exist, [{lists, map, 2}, {lists, map, 9}, {agent_load, endless, 1}, {no_such_module, f, 0}]}), {1, 0, 1, 0}),
+    ?equal(ask(K, {exist, [{lists, map, 2}, {lists, map, 9}, {agent_load, tokens_left, 0}, {no_such_module, f, 0}]}), {1, 0, 1, 0}),
     {error, crashed, _} = ask(K, {exist, [what]}),
     finish(T, K).
 

@@ -1,0 +1,230 @@
+%% Why the breaker opens: each reason alone, by its text, and what then holds on the node; and the promises that have a time.
+%% Part of the agent's tests (agent_test runs them).
+-module(agent_reasons_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    load/3, start/1, start/2, ask/2, wish/1, wish/2, finish/2, run/3, messages/1, calls/1, receive_off/0, run_forever/2,
+    stop_workers/1, set_now/1, patience/0
+]).
+
+-define(BATCH, 2000). % the relay looks at its limits once a batch
+-define(EVENTS, 6). % of an entry: three calls and their returns
+-define(RUN_QUEUE, 100). % per scheduler
+%% What a promise in milliseconds may take on a slow machine: by the node's own clock, and by how late a process there was to look.
+-define(within(Took, Promise), in_time(Took, Promise, {?MODULE, ?LINE})).
+
+tests() ->
+    [
+        {old_events_trip, fun old_events_trip/1},
+        {many_events_trip, fun many_events_trip/1},
+        {big_events_trip, fun big_events_trip/1},
+        {a_busy_relay_trips, fun a_busy_relay_trips/1},
+        {a_long_run_queue_trips, fun a_long_run_queue_trips/1},
+        {a_rate_that_stays_trips, fun a_rate_that_stays_trips/1},
+        {asked_to_trip, fun asked_to_trip/1},
+        {reloaded_is_traced_within_a_second, fun reloaded_is_traced_within_a_second/1},
+        {silent_for_ten_seconds, fun silent_for_ten_seconds/1}
+    ].
+
+%% ---- What the relay finds ----
+
+old_events_trip(T) ->
+    {[Ms], Held} = piled_up(T, #{max_age_ms => 1000}, 1000, "events were ([0-9]+) ms old"),
+    ?check(Ms > 1000 andalso Ms =< Held).
+
+many_events_trip(T) ->
+    {[N], _} = piled_up(T, #{max_queue => 5000}, 0, "([0-9]+) events were waiting"),
+    ?check(N > 5000 andalso N =< ?EVENTS * 4000).
+
+big_events_trip(T) ->
+    {[Mb], _} = piled_up(T, #{max_memory => 2 bsl 20}, 0, "waiting events took ([0-9]+) MB"),
+    ?check(Mb >= 2).
+
+%% Keeper and relay are held while events of 4000 requests pile up, for so long at least. Then the relay is let go: the flags go by its own
+%% doing, at once, and what it has not yet sent is dropped and counted. -> {numbers in the reason, ms that it was held at most}
+piled_up(T, Limits, Ms, Reason) ->
+    Sleeper = sleeper(T),
+    K = armed(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}]), Limits),
+    {ok, _, #{sent := 0, dropped := 0}} = ask(K, flush),
+    Began = node_ms(T),
+    [Relay, Keeper] = [rpc:call(T, agent_load, hold, [P]) || P <- [rpc:call(T, erlang, whereis, [kprof_relay_00]), K]],
+    run(T, many, [4, 1000]),
+    Made = node_ms(T),
+    ?soon(fun() -> node_ms(T) > Made + Ms end),
+    Off = off_at(T, Sleeper),
+    At = rpc:call(T, agent_load, let_go, [Relay]),
+    {Went, Late} = went_off(T, Off),
+    ?within({Went - At, Late}, 500),
+    ?equal(maps:get(flags, set_now(T)), []),
+    rpc:call(T, agent_load, let_go, [Keeper]),
+    Numbers = opened(T, Reason),
+    {Sent, Dropped} = nothing_comes(T, K),
+    ?equal(Sent + Dropped, ?EVENTS * 4000),
+    ?check(Sent =< ?BATCH),
+    exit(Sleeper, kill),
+    finish(T, K),
+    {Numbers, node_ms(T) - Began}.
+
+%% Identities that it has to cut make work for it, more than for who calls. More and more of them, so that little waits when it is too much.
+a_busy_relay_trips(T) ->
+    K = armed(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}], #{identity => <<"agent_load:entry/1 arg(1)">>}), #{max_age_ms => 10 * ?PATIENCE, max_memory => 256 bsl 20}),
+    Eight = fun(X) -> list_to_tuple(lists:duplicate(8, X)) end,
+    Workers = until_told(fun() -> rpc:call(T, agent_load, forever, [1, 1, lists:duplicate(10, Eight(Eight(x)))]) end, 30),
+    [Rate, Percent] = opened(T, "([0-9]+) events/s kept the relay busy for ([0-9]+) % of the time"),
+    ?check(Rate >= 50000),
+    ?check(Percent >= 80),
+    nothing_comes(T, K),
+    stop_workers(Workers),
+    finish(T, K).
+
+%% More load each half second, until the breaker opens.
+until_told(_, 0) ->
+    [];
+until_told(More, Most) ->
+    Workers = More(),
+    receive {ke, overload, _} = Told -> self() ! Told, Workers
+    after 500 -> Workers ++ until_told(More, Most - 1)
+    end.
+
+%% ---- What the keeper finds ----
+
+%% Just below the limit for long, nothing; beyond it for two seconds, off.
+a_long_run_queue_trips(T) ->
+    Limit = ?RUN_QUEUE * rpc:call(T, erlang, system_info, [schedulers_online]),
+    Sleeper = sleeper(T),
+    K = armed(T, wish([{entry, 1}]), #{}),
+    Many = rpc:call(T, agent_load, spinning, [Limit * 8 div 10]),
+    [?soon(fun() -> receive {kh, _, #{run_queue := Long, breaker := 0}} -> Long > Limit div 2 after ?PATIENCE -> error(no_heartbeat) end end) || _ <- lists:seq(1, 6)],
+    Off = off_at(T, Sleeper),
+    Began = node_ms(T),
+    More = rpc:call(T, agent_load, spinning, [Limit div 2]),
+    {Went, Late} = went_off(T, Off),
+    [N] = opened(T, "the node's run queue is ([0-9]+) long"),
+    rpc:call(T, agent_load, stop_spinning, [Many ++ More]),
+    ?check(N > Limit),
+    ?check(Went - Began >= 1500), % four looks
+    ?within({Went - Began, Late}, 2500),
+    nothing_comes(T, K),
+    exit(Sleeper, kill),
+    finish(T, K).
+
+%% Without an entry there is nothing to sample.
+a_rate_that_stays_trips(T) ->
+    Sleeper = sleeper(T),
+    K = armed(T, wish([{entry, 1}, {tier, 1}], #{entry => none}), #{max_rate => 500}),
+    Off = off_at(T, Sleeper),
+    Began = node_ms(T),
+    Workers = run_forever(T, 4),
+    {Went, Late} = went_off(T, Off),
+    stop_workers(Workers),
+    [] = opened(T, "more events/s than --max-rate allows, whatever the sampling, for 3 s"),
+    ?check(Went - Began >= 3000),
+    ?within({Went - Began, Late}, 4000),
+    {_, Dropped} = nothing_comes(T, K),
+    ?check(Dropped > 0),
+    exit(Sleeper, kill),
+    finish(T, K).
+
+asked_to_trip(T) ->
+    K = armed(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}]), #{}),
+    run(T, entries, [lists:seq(1, 100)]),
+    ok = ask(K, {trip, <<"kprof-top says so">>}),
+    [] = opened(T, "kprof-top says so"),
+    ?equal(nothing_comes(T, K), {100 * ?EVENTS, 0}), % it was sent in time
+    finish(T, K).
+
+%% ---- Promises that have a time ----
+
+%% At any moment between two looks of the keeper.
+reloaded_is_traced_within_a_second(T) ->
+    M = agent_reloaded,
+    {ok, M, Beam} = compile:forms([{attribute, 1, module, M}, {attribute, 1, export, [{work, 1}]},
+                                   {function, 1, work, 1, [{clause, 1, [{var, 1, 'X'}], [], [{var, 1, 'X'}]}]}]),
+    load(T, M, Beam),
+    K = armed(T, (wish([]))#{tiers => [{0, M, work, 1}]}, #{}),
+    [
+        begin
+            receive after Ms -> ok end,
+            ?within(rpc:call(T, agent_load, loaded, [{M, work, 1}, Beam]), 1000)
+        end
+     || Ms <- [0, 100, 200, 300, 400]
+    ],
+    messages(K),
+    run(T, work, [M, work, [1]]),
+    ?equal([F || {F, _} <- calls(messages(K))], [work]),
+    finish(T, K),
+    [rpc:call(T, code, F, [M]) || F <- [purge, delete, purge]].
+
+%% With the time that kprof-top has when nobody names another.
+silent_for_ten_seconds(T) ->
+    Sleeper = sleeper(T),
+    K = start(T),
+    ok = ask(K, {limits, ?NO_LIMITS}),
+    {ok, _} = ask(K, {config, wish([{entry, 1}])}),
+    ok = ask(K, {tracing, true}),
+    {pong, Native} = ask(K, ping),
+    Heard = rpc:call(T, erlang, convert_time_unit, [Native, native, millisecond]),
+    {Went, Late} = went_off(T, off_at(T, Sleeper)),
+    ?check(Went - Heard > 9000),
+    ?within({Went - Heard, Late}, 10000),
+    exit(Sleeper, kill),
+    finish(T, K).
+
+%% ---- Helpers ----
+
+%% Tracing, with no limit but these, and a breaker that stays open once it is.
+armed(T, Wish, Limits) ->
+    K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
+    ok = ask(K, {limits, maps:merge((?NO_LIMITS)#{cooldown_ms => 10 * ?PATIENCE}, Limits)}),
+    {ok, _} = ask(K, {config, Wish}),
+    ok = ask(K, {tracing, true}),
+    K.
+
+%% A process by which one sees whether processes have flags.
+sleeper(T) -> spawn(T, timer, sleep, [infinity]).
+
+node_ms(T) -> rpc:call(T, agent_load, now_ms, []).
+
+in_time({Took, Late}, Promise, Line) ->
+    Most = round(Promise * patience()) + 100 + 10 * Late,
+    Took =< Most orelse error({Line, {took, Took}, {most, Most}, {late, Late}}).
+
+%% When the flags went, for who has asked it with off_at/2.
+off_at(T, Sleeper) -> rpc:async_call(T, agent_load, off_at, [Sleeper]).
+went_off(T, Asked) ->
+    case rpc:nb_yield(Asked, ?PATIENCE) of
+        {value, {At, Late}} -> {At, Late};
+        Else -> error({still_on, Else, set_now(T), newest_beat(none)})
+    end.
+
+newest_beat(Last) -> receive {kh, _, Beat} -> newest_beat(Beat) after 0 -> Last end.
+
+%% It has opened for this reason and says so; no function has a pattern, no process a flag, but the one that timing calls needs.
+%% -> the numbers in the reason
+opened(T, Reason) ->
+    Text = receive {ke, overload, Told} -> Told after ?PATIENCE -> error({not_opened, Reason, newest_beat(none)}) end,
+    case re:run(Text, ["^breaker open: ", Reason, "; next try in [0-9]+ s$"], [{capture, all_but_first, list}]) of
+        {match, Numbers} -> ok;
+        match -> Numbers = [];
+        nomatch -> Numbers = error({Text, should_be, Reason})
+    end,
+    ?got({kh, _, #{breaker := 1, gap := 2, trips := 1}}),
+    #{flags := Flags, patterns := []} = set_now(T),
+    ?equal(Flags -- [call], []),
+    [list_to_integer(N) || N <- Numbers].
+
+%% Nothing more is sent, and what was is all that the relay counts. -> {Sent, Dropped}
+nothing_comes(T, K) ->
+    Last = receive_off(),
+    run(T, entries, [[1, 2, 3]]),
+    {ok, Last, #{sent := Sent, dropped := Dropped}} = ask(K, flush),
+    ?equal(received(), {Last, Sent}),
+    {Sent, Dropped}.
+
+%% -> {batches, events}
+received() ->
+    receive {kb, Seq, _, _, Ms} -> received(Seq, length(Ms)) after 0 -> {0, 0} end.
+received(Seq, N) ->
+    receive {kb, Next, _, _, Ms} when Next =:= Seq + 1 -> received(Next, N + length(Ms)) after 0 -> {Seq, N} end.
