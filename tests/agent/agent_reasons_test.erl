@@ -6,7 +6,7 @@
 -include("agent.hrl").
 -import(agent_lib, [
     load/3, start/1, start/2, ask/2, wish/1, wish/2, finish/2, run/3, messages/1, calls/1, receive_off/0, run_forever/2,
-    stop_workers/1, set_now/1, patience/0
+    stop_workers/1, drain/0, set_now/1, patience/0
 ]).
 
 -define(BATCH, 2000). % the relay looks at its limits once a batch
@@ -68,24 +68,41 @@ piled_up(T, Limits, Ms, Reason) ->
     {Numbers, node_ms(T) - Began}.
 
 %% Identities that it has to cut make work for it, more than for who calls. More and more of them, so that little waits when it is too much.
-a_busy_relay_trips(T) ->
+%% On a crowded machine it may not come to 50,000 events a second before very much waits: tried again.
+a_busy_relay_trips(T) -> busy_relay(T, 5).
+
+busy_relay(T, Tries) ->
     K = armed(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}], #{identity => <<"agent_load:entry/1 arg(1)">>}), #{max_age_ms => 10 * ?PATIENCE, max_memory => 256 bsl 20}),
     Eight = fun(X) -> list_to_tuple(lists:duplicate(8, X)) end,
-    Workers = until_told(fun() -> rpc:call(T, agent_load, forever, [1, 1, lists:duplicate(10, Eight(Eight(x)))]) end, 30),
-    [Rate, Percent] = opened(T, "([0-9]+) events/s kept the relay busy for ([0-9]+) % of the time"),
-    ?check(Rate >= 50000),
-    ?check(Percent >= 80),
-    nothing_comes(T, K),
-    stop_workers(Workers),
-    finish(T, K).
+    {Workers, Why} = until_told(fun() -> rpc:call(T, agent_load, forever, [1, 1, lists:duplicate(10, Eight(Eight(x)))]) end, 30),
+    case string:find(Why, "waiting events took") =/= nomatch of
+        true when Tries > 1 ->
+            io:format("~ts~n", [Why]),
+            stop_workers(Workers),
+            finish(T, K),
+            drain(),
+            busy_relay(T, Tries - 1);
+        _ ->
+            [Rate, Percent] = opened(T, "([0-9]+) events/s kept the relay busy for ([0-9]+) % of the time"),
+            ?check(Rate >= 50000),
+            ?check(Percent >= 80),
+            nothing_comes(T, K),
+            stop_workers(Workers),
+            finish(T, K)
+    end.
 
-%% More load each half second, until the breaker opens.
+%% More load each half second, until the breaker opens. -> {Workers, what it said, and will be found again}
 until_told(_, 0) ->
-    [];
+    {[], <<>>};
 until_told(More, Most) ->
     Workers = More(),
-    receive {ke, overload, _} = Told -> self() ! Told, Workers
-    after 500 -> Workers ++ until_told(More, Most - 1)
+    receive
+        {ke, overload, Why} = Told ->
+            self() ! Told,
+            {Workers, Why}
+    after 500 ->
+        {Others, Why} = until_told(More, Most - 1),
+        {Workers ++ Others, Why}
     end.
 
 %% ---- What the keeper finds ----
