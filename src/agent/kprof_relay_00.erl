@@ -385,6 +385,7 @@ guard(_, #s{gate = shut} = S) ->
     S;
 guard(M, S) ->
     Age = erlang:monotonic_time() - element(tuple_size(M), M),
+    all_here(),
     {_, Queue} = process_info(self(), message_queue_len),
     if
         S#s.max_age > 0, Age > S#s.max_age ->
@@ -399,6 +400,12 @@ guard(M, S) ->
             end;
         true ->
             S
+    end.
+
+%% Below OTP 27 length and memory are of the messages that a receive has seen, not of those that came since.
+all_here() ->
+    receive never_sent -> ok
+    after 0 -> ok
     end.
 
 shut(_, #s{gate = shut} = S) ->
