@@ -58,5 +58,6 @@
     caught = none, % what it brought
     count = none, % while the breaker is open: kprof_count_00
     count_timer,
-    unsent = [] % events that the link did not take, newest first
+    told_gap = 1, % by the last heartbeat that told another: why nothing is traced
+    unsent = [] % what must arrive and the link did not take, newest first
 }).

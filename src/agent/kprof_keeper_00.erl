@@ -125,8 +125,8 @@ stranger(#s{strangers = N} = S) ->
 
 heard(#s{paused = lease, heard = Heard} = S) ->
     Text = "no word from kprof-top for ~b s (it was stopped, or its link): tracing was paused, and goes on",
-    kprof_state_00:event(lease, kprof_look_00:bin(Text, [(kprof_state_00:now_ms() - Heard) div 1000]), S),
-    kprof_state_00:heartbeat(kprof_switch_00:trace_on(S#s{heard = kprof_state_00:now_ms(), paused = none}));
+    S1 = kprof_state_00:event_kept(lease, kprof_look_00:bin(Text, [(kprof_state_00:now_ms() - Heard) div 1000]), S),
+    kprof_state_00:heartbeat(kprof_switch_00:trace_on(S1#s{heard = kprof_state_00:now_ms(), paused = none}));
 heard(S) ->
     S#s{heard = kprof_state_00:now_ms()}.
 
@@ -174,6 +174,7 @@ handle({capture, Ix}, S) -> kprof_ask_00:capture(lists:keyfind(Ix, 1, maps:get(t
 handle(captured, #s{capture = {_, _, _, Counters}} = S) -> {{capturing, atomics:get(Counters, 1), atomics:get(Counters, 2)}, S};
 handle(captured, #s{caught = Caught} = S) when Caught =/= none -> {Caught, S};
 handle(captured, S) -> {{error, gone, <<"the capture ended early: arguments of a call took more than 64 MB">>}, S};
+handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, S#s{heard = S#s.heard - AgeMs}};
 handle(ping, S) -> {{pong, erlang:monotonic_time()}, S};
 handle(Other, S) -> {{error, unknown, kprof_look_00:bin("unknown request ~0tP", [Other, 8])}, S}.
 

@@ -5,6 +5,8 @@
 
 -include("kprof_keeper.hrl").
 
+-define(KEPT, 20).
+
 %% Relay and warden know what to undo before it is done: kprof_undo_00.
 share(#s{relay = Relay, warden = Warden} = S) ->
     Undo = undo_of(S),
@@ -21,7 +23,9 @@ send(What, #s{pid = Pid}) -> erlang:send(Pid, What, [nosuspend, noconnect]).
 event(Tag, Text, S) -> send({ke, Tag, Text}, S).
 
 %% One that must arrive, though the link be stopped: -> S
-event_kept(Tag, Text, S) -> tell_kept(S#s{unsent = lists:sublist([{ke, Tag, Text} | S#s.unsent], 20)}).
+event_kept(Tag, Text, S) -> tell_kept(keep({ke, Tag, Text}, S)).
+
+keep(What, #s{unsent = Unsent} = S) -> S#s{unsent = lists:sublist([What | Unsent], ?KEPT)}.
 
 tell_kept(#s{unsent = Unsent} = S) ->
     S#s{unsent = lists:reverse(lists:dropwhile(fun(E) -> send(E, S) =:= ok end, lists:reverse(Unsent)))}.
@@ -33,35 +37,42 @@ sample_now(#s{wish = #{entry := none}}) -> 1;
 sample_now(#s{breaker = B} = S) -> min(1000000, sample_base(S) * kprof_breaker_00:factor(B)).
 sample_base(#s{wish = #{sample := Wished}, steered = Steered}) -> max(Wished, Steered).
 
-heartbeat(#s{cpu = Before} = S) ->
+%% One that tells that tracing went off or on must arrive: gaps are made of them. In order with all that must.
+heartbeat(#s{cpu = Before, told_gap = Told} = S0) ->
     Now = kprof_node_00:cpu(),
+    S = (tell_kept(S0))#s{cpu = Now},
+    Gap = gap(S),
+    Beat = {kh, erlang:monotonic_time(), health(Before, Now, S)},
+    case S#s.unsent =:= [] andalso send(Beat, S) of
+        ok -> S#s{told_gap = Gap};
+        _ when Gap =:= Told -> S;
+        _ -> keep(Beat, S#s{told_gap = Gap})
+    end.
+
+health(Before, Now, S) ->
     {Up, _} = erlang:statistics(wall_clock),
-    send(
-        {kh, erlang:monotonic_time(), #{
-            run_queue => erlang:statistics(run_queue),
-            sched => kprof_node_00:permille(Before, Now),
-            memory => erlang:memory(total),
-            processes => erlang:system_info(process_count),
-            uptime_ms => Up,
-            relay_queue => counter(4, S),
-            relay_memory => counter(5, S),
-            dropped => counter(3, S),
-            others => length(S#s.others),
-            gap => gap(S),
-            breaker => case kprof_breaker_00:state(S#s.breaker) of closed -> 0; open -> 1; half_open -> 2 end,
-            trips => kprof_breaker_00:trips(S#s.breaker),
-            next_ms => kprof_breaker_00:next_ms(now_ms(), S#s.breaker),
-            pause_ms => kprof_breaker_00:pause_ms(S#s.breaker),
-            sample => sample_now(S),
-            sample_why => sample_why(S),
-            cost => element(1, kprof_cost_00:spent(S#s.cost)),
-            call_ns => kprof_cost_00:call_ns(S#s.wish, S#s.cost),
-            cost_assumed => kprof_cost_00:assumed(S#s.cost),
-            strangers => S#s.strangers
-        }},
-        S
-    ),
-    S#s{cpu = Now}.
+    #{
+        run_queue => erlang:statistics(run_queue),
+        sched => kprof_node_00:permille(Before, Now),
+        memory => erlang:memory(total),
+        processes => erlang:system_info(process_count),
+        uptime_ms => Up,
+        relay_queue => counter(4, S),
+        relay_memory => counter(5, S),
+        dropped => counter(3, S),
+        others => length(S#s.others),
+        gap => gap(S),
+        breaker => case kprof_breaker_00:state(S#s.breaker) of closed -> 0; open -> 1; half_open -> 2 end,
+        trips => kprof_breaker_00:trips(S#s.breaker),
+        next_ms => kprof_breaker_00:next_ms(now_ms(), S#s.breaker),
+        pause_ms => kprof_breaker_00:pause_ms(S#s.breaker),
+        sample => sample_now(S),
+        sample_why => sample_why(S),
+        cost => element(1, kprof_cost_00:spent(S#s.cost)),
+        call_ns => kprof_cost_00:call_ns(S#s.wish, S#s.cost),
+        cost_assumed => kprof_cost_00:assumed(S#s.cost),
+        strangers => S#s.strangers
+    }.
 
 sample_why(#s{wish = #{entry := none}}) -> 0;
 sample_why(#s{why = Why, breaker = B}) ->

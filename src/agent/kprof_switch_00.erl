@@ -258,9 +258,8 @@ watch_reloads(#s{versions = Before} = S0) ->
     Other = [M || {M, V} <- maps:to_list(Versions), maps:get(M, Before, V) =/= V],
     {Lost, S} = put_again(S0#s{versions = Versions}),
     Marks = lists:usort([M || {M, _, _} <- Lost] ++ Other),
-    [kprof_state_00:event(mark, kprof_look_00:bin("~ts", [shown(M)]), S) || M <- Marks],
     [kprof_state_00:event(reload, kprof_look_00:bin("~ts was loaded", [shown(M)]), S) || M <- Marks, not lists:keymember(M, 1, Lost)],
-    S.
+    lists:foldl(fun(M, Acc) -> kprof_state_00:event_kept(mark, kprof_look_00:bin("~ts", [shown(M)]), Acc) end, S, Marks).
 
 %% -> {Functions whose pattern was gone, S}
 put_again(#s{on = true, set = Set, specs = Specs, session = Session} = S) ->

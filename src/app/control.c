@@ -17,7 +17,7 @@
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
 #define CALM_NS        UINT64_C(60000000000) /* a connection that stood so long was a good one */
-#define ALIVE_NS       UINT64_C(300000000)   /* the core thread looks in far more often */
+#define ALIVE_NS       UINT64_C(1500000000)  /* the core thread looks in far more often */
 
 struct ask {
     enum control_ask what;
@@ -270,12 +270,12 @@ void control_alive(struct control *c)
 }
 
 /* Nobody looks at what a core thread that hangs in a write (a terminal, a pipe that takes nothing)
- * would show: the lease is not renewed for it. */
-static bool core_lives(const struct control *c)
+ * would show: the lease is renewed as of when it looked in last, and not at all after a while. */
+static int ping(const struct control *c, struct session *s, struct err *e)
 {
     uint64_t at = atomic_load_explicit(&c->alive_ns, memory_order_relaxed);
-    uint64_t now = clock_mono_ns();
-    return at == 0 || now < at || now - at < ALIVE_NS;
+    uint64_t now = clock_mono_ns(), age_ns = at && now > at ? now - at : 0;
+    return age_ns < ALIVE_NS ? ask_ping(s, age_ns / 1000000u, e) : 0;
 }
 
 /* One piece of work, lock held at entry and exit. False: nothing more with this session. */
@@ -302,8 +302,8 @@ static bool work(struct control *c, struct session *s)
         wait_ms(c, c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS);
         bool idle = !c->stop && !c->asks && c->gen == c->applied_gen;
         pthread_mutex_unlock(&c->lock);
-        if (idle && core_lives(c))
-            ok = ask_ping(s, &e) == 0;
+        if (idle)
+            ok = ping(c, s, &e) == 0;
     }
     if (!ok && !session_lost(s))
         give_text(c, RESULT_TROUBLE, e.text, 0);

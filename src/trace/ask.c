@@ -128,11 +128,12 @@ int ask_trip(struct session *s, const char *why, struct err *e)
     return query_done(&q, s, e);
 }
 
-int ask_ping(struct session *s, struct err *e)
+int ask_ping(struct session *s, uint64_t age_ms, struct err *e)
 {
     struct query q;
 
-    query_word(&q, "ping");
+    query_begin(&q, "ping");
+    enc_u64(&q.ask, age_ms);
     return query_done(&q, s, e);
 }
 

@@ -198,16 +198,19 @@ other_owner(T, Wish) ->
     receive {Pid, {ready, K}} -> {Peer, Pid, K} after ?PATIENCE -> error(no_owner) end.
 
 owner(Tester, T, Wish) ->
-    {ok, K, _} = start_keeper(T, kprof_keeper_00, #{}),
-    {ok, _} = ask(K, {config, Wish}),
+    {ok, K, _} = start_keeper(T, kprof_keeper_00, maps:get(start, Wish, #{})),
+    {ok, _} = ask(K, {config, maps:remove(start, Wish)}),
     ok = ask(K, {tracing, true}),
     Tester ! {self(), {ready, K}},
     own().
+
+pass_on(E) -> is_pid(get(events)) andalso (get(events) ! {self(), E}).
 
 own() ->
     receive
         {From, {ask, K, Q}} -> From ! {self(), ask(K, Q)}, own();
         {From, events} -> put(events, From), own();
-        {ke, _, _} = E -> is_pid(get(events)) andalso (get(events) ! {self(), E}), own();
+        {ke, _, _} = E -> pass_on(E), own();
+        {kh, At, #{gap := Gap}} -> pass_on({gap, At, Gap}), own();
         _ -> own()
     end.

@@ -5,7 +5,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    start/2, load/3, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
+    start/2, load/3, other_owner/2, run_forever_tight/1, set_now/1, gone/1, nothing_left/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
     sample_told/0, beat_now/1, beat_now/2, drain/0
 ]).
 
@@ -17,7 +17,8 @@ tests() ->
         {loaded_while_untraced, fun loaded_while_untraced/1},
         {calls_outside_are_seen, fun calls_outside_are_seen/1},
         {again_with_care, fun again_with_care/1},
-        {counts_outlive_the_relay, fun counts_outlive_the_relay/1}
+        {counts_outlive_the_relay, fun counts_outlive_the_relay/1},
+        {a_pause_is_told_over_a_full_link, fun a_pause_is_told_over_a_full_link/1}
     ].
 
 %% Trips in a row do not leave a timer each.
@@ -126,3 +127,26 @@ counts_outlive_the_relay(T) ->
     {ok, Later, #{sent := 200}} = ask(K, flush),
     ?check(Later > Seq),
     finish(T, K).
+
+%% A reader that is stopped takes nothing: when it goes on it learns since when nothing was traced, though no heartbeat got
+%% through meanwhile.
+a_pause_is_told_over_a_full_link(T) ->
+    {Peer, Pid, K} = other_owner(T, (wish([{entry, 1}, {tier, 1}, {leaf, 1}]))#{start => #{pause_ms => 3000}}),
+    Ask = fun(Q) -> Pid ! {self(), {ask, K, Q}} end,
+    Ask({limits, ?NO_LIMITS}),
+    ?got({Pid, ok}),
+    Os = rpc:call(Peer, os, getpid, []),
+    Pid ! {self(), events},
+    os:cmd("kill -STOP " ++ Os),
+    Workers = run_forever_tight(T),
+    ?soon(fun() -> maps:get(flags, set_now(T)) =:= [] end),
+    stop_workers(Workers),
+    K ! {kp_lease, ?KEY}, % its own words do not come through now
+    ?soon(fun() -> maps:get(flags, set_now(T)) =/= [] end),
+    os:cmd("kill -CONT " ++ Os),
+    Off = receive {Pid, {gap, A, 3}} -> A after ?PATIENCE -> error(no_gap) end,
+    receive {Pid, {gap, On, 0}} when On > Off -> ok after ?PATIENCE -> error(no_end) end,
+    ?got({Pid, {ke, lease, _}}),
+    os:cmd("kill -9 " ++ Os),
+    gone(T),
+    nothing_left(T).

@@ -37,7 +37,8 @@ int ask_config(struct session *s, const struct wish *w, struct ask_config *out, 
 int ask_tracing(struct session *s, bool on, struct err *e);
 int ask_limits(struct session *s, const struct wish *w, struct err *e);
 int ask_sample(struct session *s, uint32_t n, struct err *e);
-int ask_ping(struct session *s, struct err *e);
+/* Renews the lease as of age_ms ago. */
+int ask_ping(struct session *s, uint64_t age_ms, struct err *e);
 int ask_trip(struct session *s, const char *why,
              struct err *e); /* our reason to open the breaker */
 int ask_why(struct session *s, uint16_t ix, struct ask_called *out, struct err *e);
