@@ -177,7 +177,7 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs unit -- asan tsan agent chaos -- screen node
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs unit -- tsan agent -- asan screen node chaos
 
 # The whole program on a real node, for each sanitizer: these few of the node tests.
 UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
