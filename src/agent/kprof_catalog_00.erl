@@ -1,21 +1,12 @@
 %% What could be traced here: modules, functions, how often they are called. Nothing is loaded for it, and it is looked up
 %% in a process of its own at low priority, so neither the node nor the keeper waits.
 -module(kprof_catalog_00).
--export([answer/3, counters/2, count/3, rates/3]).
+-export([look/1, counters/2, count/3, rates/3]).
 
 -define(PAGE_FUNCTIONS, 2000).
 -define(PAGE_MODULES, 200).
 -define(MODULE_FUNCTIONS, 5000).
 -define(RATES, 40).
-
-%% Sends {kr, Ref, Result} to Pid when it is known.
-answer(Pid, Ref, Question) ->
-    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, result(Question)}, [nosuspend, noconnect]) end, [link, {priority, low}]).
-
-result(Question) ->
-    try look(Question)
-    catch _:Why -> {error, crashed, unicode:characters_to_binary(io_lib:format("~0tP", [Why, 20]))}
-    end.
 
 look({catalog, After}) when is_binary(After) -> page(After);
 look({exist, MFAs}) -> list_to_tuple([exists(MFA) || MFA <- lists:sublist(MFAs, 500)]).

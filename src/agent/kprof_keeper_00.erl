@@ -141,10 +141,10 @@ request(Ref, detach, S) ->
 request(Ref, {why, Ix}, S) ->
     kprof_ask_00:why(Ref, Ix, S);
 request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
-    kprof_catalog_00:answer(S#s.pid, Ref, Question),
+    kprof_state_00:answer_apart(Ref, fun() -> kprof_catalog_00:look(Question) end, [{priority, low}], S),
     S;
 request(Ref, {What, _} = Question, S) when What =:= stack; What =:= who; What =:= alive ->
-    kprof_proc_00:answer(S#s.pid, Ref, Question),
+    kprof_state_00:answer_apart(Ref, fun() -> kprof_proc_00:look(Question) end, [], S),
     S;
 request(Ref, Request, S0) ->
     {Result, S} =

@@ -3,28 +3,19 @@
 %% A process answers for itself when it is scheduled next: one inside a long native function answers when that ends. So
 %% the keeper does not ask: a process of its own does, and waits a second at most.
 -module(kprof_proc_00).
--export([answer/3]).
+-export([look/1]).
 
 -define(FRAMES, 20).
 -define(WAIT_MS, 1000).
 -define(DEAD_MS, 50). % the VM itself tells of a dead one, at once
 
-%% Sends {kr, Ref, Result} to Pid when it is known, or when the wait is over.
-answer(Pid, Ref, Question) ->
-    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, result(Question)}, [nosuspend, noconnect]) end, [link]).
-
-result(Question) ->
-    try within(Question)
-    catch _:Why -> {error, crashed, kprof_look_00:bin("~0tP", [Why, 20])}
-    end.
-
 %% {alive, Pids} -> those that are not; {stack, Pid} -> dead | [Frame]; {who, Pids} -> [{Id, Serial, Name}], <<>>: not known.
-within({alive, Pids}) ->
+look({alive, Pids}) ->
     Watched = maps:from_list([{erlang:monitor(process, pid(Id, Serial)), P} || {Id, Serial} = P <- Pids]),
     dead(Watched, erlang:monotonic_time(millisecond) + ?DEAD_MS);
-within({stack, P}) ->
+look({stack, P}) ->
     ask(fun() -> stack(P) end, erlang:monotonic_time(millisecond) + ?WAIT_MS, [<<"it has not answered within a second: it is inside a long native function">>]);
-within({who, Pids}) ->
+look({who, Pids}) ->
     Until = erlang:monotonic_time(millisecond) + ?WAIT_MS,
     Asked = [{Id, Serial, ask_later(fun() -> who(Id, Serial) end)} || {Id, Serial} <- Pids],
     [{Id, Serial, got(One, Until, <<>>)} || {Id, Serial, One} <- Asked].

@@ -1,7 +1,7 @@
 %% The keeper's state, as all its parts use it: what is reckoned from it and told of it, and what of it relay and warden know,
 %% so that they can undo it.
 -module(kprof_state_00).
--export([answer/3, counter/2, event/3, event_kept/3, heartbeat/1, is_silent/1, now_ms/0, sample_base/1, sample_now/1, send/2, share/1, silence_ms/1, tell_kept/1, undo_of/1]).
+-export([answer/3, answer_apart/4, counter/2, event/3, event_kept/3, heartbeat/1, is_silent/1, now_ms/0, sample_base/1, sample_now/1, send/2, share/1, silence_ms/1, tell_kept/1, undo_of/1]).
 
 -include("kprof_keeper.hrl").
 
@@ -17,6 +17,15 @@ share(#s{relay = Relay, warden = Warden} = S) ->
 undo_of(#s{session = Session, relay = Relay, set = Set, spawn_flags = New, tcw = Tcw, counting = Counting, capture = Capture, count = Count}) ->
     Counters = [{MFA, call_count} || MFA <- Counting] ++ if Count =:= none -> []; true -> kprof_count_00:held(Count) end,
     #{session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture}.
+
+%% For what takes its time: a process of its own finds it out and answers.
+answer_apart(Ref, Find, Opts, #s{pid = Pid}) ->
+    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [nosuspend, noconnect]) end, [link | Opts]).
+
+found(Find) ->
+    try Find()
+    catch _:Why -> {error, crashed, kprof_look_00:bin("~0tP", [Why, 20])}
+    end.
 
 answer(Ref, Result, S) -> send({kr, Ref, Result}, S).
 send(What, #s{pid = Pid}) -> erlang:send(Pid, What, [nosuspend, noconnect]).
