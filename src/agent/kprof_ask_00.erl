@@ -44,8 +44,7 @@ why(Ref, Ix, S0) ->
     case lists:keyfind(Ix, 1, maps:get(tiers, Wish)) of
         {_, M, F, A} when S#s.count =/= none ->
             N = kprof_count_00:per_second({M, F, A}, S#s.count),
-            kprof_state_00:answer(Ref, {called, N, N, 0}, S),
-            S;
+            kprof_state_00:answer(Ref, {called, N, N, 0}, S);
         {_, M, F, A} ->
             kprof_look_00:loaded(M),
             MFA = {M, F, A},
@@ -54,16 +53,14 @@ why(Ref, Ix, S0) ->
             S1 = if Before =:= none -> kprof_state_00:share(S#s{counting = [MFA | S#s.counting]}); true -> S end,
             case is_integer(Before) orelse kprof_spec_00:set_pattern(Session, MFA, true, [call_count]) of
                 No when No =:= 0; is_tuple(No) ->
-                    kprof_state_00:answer(Ref, nofunction, S1),
-                    kprof_state_00:share(S1#s{counting = S1#s.counting -- [MFA]});
+                    kprof_state_00:answer(Ref, nofunction, kprof_state_00:share(S1#s{counting = S1#s.counting -- [MFA]}));
                 _ ->
                     S1#s.relay =/= none andalso (S1#s.relay ! {watch, Ix, self(), Ref}),
                     erlang:send_after(1000, self(), {why, Ref, Ix, {MFA, Before}}),
                     S1
             end;
         false ->
-            kprof_state_00:answer(Ref, nofunction, S),
-            S
+            kprof_state_00:answer(Ref, nofunction, S)
     end.
 
 counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
@@ -83,8 +80,7 @@ counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
         end,
     kprof_switch_00:flush(S),
     Seen = min(Calls, watched(Ix, S) * kprof_state_00:sample_now(S)),
-    kprof_state_00:answer(Ref, {called, Calls, Seen, Calls - Seen}, S),
-    S1.
+    kprof_state_00:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1).
 
 %% How often are these called? Not the tiers: they have their figures, and other questions count them.
 count_rates(_, #s{rates = {counting, _, _}} = S) ->

@@ -76,6 +76,8 @@ new_warden(#s{pid = Pid} = S) ->
 
 loop(S) ->
     receive
+        {kp, Key, Ref, detach} when Key =:= S#s.key ->
+            detach(Ref, S);
         {kp, Key, Ref, Request} when Key =:= S#s.key ->
             loop(request(Ref, Request, heard(S)));
         {kp_lease, Key} when Key =:= S#s.key ->
@@ -128,16 +130,8 @@ heard(#s{paused = lease, heard = Heard} = S) ->
     S1 = kprof_state_00:event_kept(lease, kprof_look_00:bin(Text, [(kprof_state_00:now_ms() - Heard) div 1000]), S),
     kprof_state_00:heartbeat(kprof_switch_00:trace_on(S1#s{heard = kprof_state_00:now_ms(), paused = none}));
 heard(S) ->
-    S#s{heard = kprof_state_00:now_ms()}.
+    (kprof_state_00:tell_kept(S))#s{heard = kprof_state_00:now_ms()}.
 
-request(Ref, detach, S) ->
-    kprof_undo_00:leaving(),
-    kprof_probe_00:stop(S#s.capture),
-    Receipt = kprof_undo_00:undo(kprof_state_00:undo_of(kprof_switch_00:quiet(S))),
-    kprof_undo_00:reap([S#s.relay, S#s.pacer]),
-    end_relay(S),
-    kprof_state_00:answer(Ref, Receipt, S),
-    exit(normal);
 request(Ref, {why, Ix}, S) ->
     kprof_ask_00:why(Ref, Ix, S);
 request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
@@ -151,8 +145,7 @@ request(Ref, Request, S0) ->
         try handle(Request, S0)
         catch _:Why -> {{error, crashed, kprof_look_00:bin("~0tP", [Why, 20])}, S0}
         end,
-    kprof_state_00:answer(Ref, Result, S),
-    S.
+    kprof_state_00:answer(Ref, Result, S).
 
 handle({config, Wish}, S0) ->
     {Result, S} = kprof_switch_00:config(Wish, S0),
@@ -195,7 +188,7 @@ beat(#s{beat = N} = S0) ->
     Pause = kprof_state_00:is_silent(S2),
     if
         Silence > S2#s.end_ms -> silent(S2);
-        Pause, S2#s.paused =:= none, S2#s.on -> loop(kprof_state_00:heartbeat((kprof_switch_00:trace_off(S2))#s{paused = lease}));
+        Pause, S2#s.paused =:= none, S2#s.on -> loop(kprof_switch_00:let_go(S2));
         Pause -> loop(kprof_switch_00:counting_off(S2));
         true -> loop(kprof_switch_00:counting(S2))
     end.
@@ -224,6 +217,18 @@ ticket_lives(#s{zero = Zero} = S) ->
     end.
 
 %% ---- The end ----
+
+detach(Ref, S0) ->
+    kprof_undo_00:leaving(),
+    kprof_probe_00:stop(S0#s.capture),
+    S1 = kprof_switch_00:all_told(S0),
+    %% How long it was paused until now.
+    S = if S1#s.paused =:= none -> S1; true -> kprof_state_00:heartbeat(kprof_state_00:tell_all(S1)) end,
+    Receipt = kprof_undo_00:undo(kprof_state_00:undo_of(S)),
+    kprof_undo_00:reap([S#s.relay, S#s.pacer]),
+    end_relay(S),
+    kprof_state_00:answer_last(Ref, Receipt, S),
+    exit(normal).
 
 leave(S0) ->
     kprof_undo_00:leaving(),

@@ -125,7 +125,7 @@ loop(Acc, N, S) ->
     end.
 
 add(M, Acc, N, S) when N < ?BATCH - 1 -> loop([M | Acc], N + 1, S);
-add(M, Acc, N, S) -> loop([], 0, guard(M, batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))).
+add(M, Acc, N, S) -> loop([], 0, guard(M, blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1})))).
 
 tick(Woken, Acc, N, #s{came = Came} = S0) ->
     S1 = busy(turn(Woken, blocked(deliver(batch(Acc, N, S0#s{came = Came + N}))))),
@@ -348,7 +348,7 @@ nudge(_, S) ->
 
 now_ms() -> erlang:monotonic_time(millisecond).
 
-%% Once a tick: what is held is held because the link would block.
+%% Once a batch and a tick (which may be far back in the queue): what is held is held because the link would block.
 blocked(#s{held = 0} = S) -> S#s{blocked = 0};
 blocked(#s{blocked = 0} = S) -> S#s{blocked = now_ms()};
 blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->

@@ -1,11 +1,13 @@
 %% The keeper's state, as all its parts use it: what is reckoned from it and told of it, and what of it relay and warden know,
 %% so that they can undo it.
 -module(kprof_state_00).
--export([answer/3, answer_apart/4, counter/2, event/3, event_kept/3, heartbeat/1, is_silent/1, now_ms/0, sample_base/1, sample_now/1, send/2, share/1, silence_ms/1, tell_kept/1, undo_of/1]).
+-export([answer/3, answer_apart/4, answer_last/3, counter/2, event/3, event_kept/3, heartbeat/1, is_silent/1, now_ms/0, sample_base/1, sample_now/1, send/2, share/1, silence_ms/1, tell_all/1, tell_kept/1, undo_of/1]).
 
 -include("kprof_keeper.hrl").
 
 -define(KEPT, 20).
+-define(LAST_MS, 2000). % the link may take so long for the last words
+-define(AGAIN_MS, 10).
 
 %% Relay and warden know what to undo before it is done: kprof_undo_00.
 share(#s{relay = Relay, warden = Warden} = S) ->
@@ -20,14 +22,36 @@ undo_of(#s{session = Session, relay = Relay, set = Set, spawn_flags = New, tcw =
 
 %% For what takes its time: a process of its own finds it out and answers.
 answer_apart(Ref, Find, Opts, #s{pid = Pid}) ->
-    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [nosuspend, noconnect]) end, [link | Opts]).
+    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]).
 
 found(Find) ->
     try Find()
     catch _:Why -> {error, crashed, kprof_look_00:bin("~0tP", [Why, 20])}
     end.
 
-answer(Ref, Result, S) -> send({kr, Ref, Result}, S).
+%% Who asks waits for it, though the link be full at this moment. A pong only is of now.
+answer(Ref, {pong, _} = Pong, S) ->
+    send({kr, Ref, Pong}, S),
+    S;
+answer(Ref, Result, S) ->
+    tell_kept(keep({kr, Ref, Result}, S)).
+
+%% Before we end: nobody waits for us but who asked.
+answer_last(Ref, Result, S) -> tell_all(keep({kr, Ref, Result}, S)).
+
+tell_all(S) -> tell_all(S, now_ms() + ?LAST_MS).
+
+tell_all(S0, Until) ->
+    S = tell_kept(S0),
+    case S#s.unsent =:= [] orelse now_ms() > Until of
+        true ->
+            S;
+        false ->
+            receive
+            after ?AGAIN_MS -> tell_all(S, Until)
+            end
+    end.
+
 send(What, #s{pid = Pid}) -> erlang:send(Pid, What, [nosuspend, noconnect]).
 event(Tag, Text, S) -> send({ke, Tag, Text}, S).
 

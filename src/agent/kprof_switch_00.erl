@@ -1,7 +1,7 @@
 %% Tracing on and off: the wish as patterns and flags of the VM, what the breaker does with them, and the counters while it
 %% is open. Functions of the keeper's process; each takes its state and gives the next one.
 -module(kprof_switch_00).
--export([breaker/1, config/2, count_step/1, counting/1, counting_off/1, flush/1, new_relay/1, overload/2, quiet/1, recount/1, resample/1, send_limits/1, told_counts/1, trace_off/1, trace_on/1, tracing/2, trip/2, watch_reloads/1]).
+-export([all_told/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, flush/1, let_go/1, new_relay/1, overload/2, quiet/1, recount/1, resample/1, send_limits/1, told_counts/1, trace_off/1, trace_on/1, tracing/2, trip/2, watch_reloads/1]).
 
 -include("kprof_keeper.hrl").
 
@@ -25,12 +25,17 @@ send_limits(#s{relay = Relay, limits = #{max_age_ms := AgeMs, max_queue := Queue
 %% Everything traced so far is sent on. -> the last batch's number
 flush(#s{relay = none} = S) ->
     kprof_state_00:counter(1, S);
-flush(#s{session = Session, relay_ref = Down} = S) ->
+flush(S) ->
+    delivered(S),
+    sent(S).
+
+%% It is at the relay, or the relay is dead.
+delivered(#s{session = Session, relay_ref = Down} = S) ->
     Ref = kprof_spec_00:delivered(Session),
     receive
-        {trace_delivered, all, Ref} -> sent(S);
+        {trace_delivered, all, Ref} -> ok;
         {'DOWN', Down, _, _, _} = Died -> put_back(Died, S)
-    after ?FLUSH_MS -> sent(S)
+    after ?FLUSH_MS -> ok
     end.
 
 sent(#s{relay = Relay, pacer = Pacer, relay_ref = Down} = S) ->
@@ -93,6 +98,23 @@ quiet(#s{on = true} = S0) ->
     S#s{on = false};
 quiet(S) ->
     S.
+
+%% Before we leave: what was traced, and waits for the link, too.
+all_told(#s{on = true} = S) ->
+    quiet(S);
+all_told(S) ->
+    flush(S),
+    S.
+
+%% The lease is over. Nobody may be reading: nothing here waits for the link.
+let_go(S0) ->
+    S = kprof_rate_00:stop(S0),
+    switch(false, S),
+    delivered(S),
+    S#s.relay ! off,
+    S1 = clear_all(kprof_state_00:heartbeat(S#s{on = false, paused = lease})),
+    kprof_spec_00:sweep(),
+    S1.
 
 switch(On, #s{wish = Wish} = S) ->
     Flags =

@@ -102,7 +102,7 @@ void gaps_forget(struct gaps *g, uint64_t since_ns)
 {
     const struct gap *o = open_one(g);
 
-    if (o && o->from_ns >= since_ns)
+    if (o && o->from_ns >= since_ns && (o->reason == GAP_OFF || o->reason == GAP_LOST))
         g->n--;
 }
 

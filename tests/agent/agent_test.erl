@@ -27,6 +27,7 @@ main([Target, Version, Beams | Names]) ->
 
 one({Name, Test}, Target) ->
     Version = get(version),
+    Began = erlang:monotonic_time(millisecond),
     {P, R} = spawn_monitor(fun() ->
         group_leader(whereis(user), self()),
         put(version, Version),
@@ -47,7 +48,8 @@ one({Name, Test}, Target) ->
             io:format("FAIL OTP ~s ~p~n     ~tp~n", [get(version), Name, Reason]),
             failed;
         _ ->
-            io:format("~-4s OTP ~s ~p~n", [if Result =:= ok -> "ok"; true -> "skip" end, get(version), Name]),
+            Took = erlang:monotonic_time(millisecond) - Began,
+            io:format("~-4s OTP ~s ~p (~.1f s)~n", [if Result =:= ok -> "ok"; true -> "skip" end, get(version), Name, Took / 1000]),
             Result
     end.
 

@@ -91,6 +91,10 @@ static void zero_and_forget(void **state)
     assert_int_equal(gap_ms(&g, 0, 1000, NULL), 500);
     gaps_forget(&g, T0 + 500 * MS);
     assert_int_equal(gap_ms(&g, 0, 1000, NULL), 0);
+    word(&g, 600, GAP_NONE);
+    word(&g, 700, GAP_LEASE); /* nothing that the end of the run brought */
+    gaps_forget(&g, T0 + 600 * MS);
+    assert_int_equal(gap_ms(&g, 0, 1000, NULL), 300);
 }
 
 /* ---- the property ---- */

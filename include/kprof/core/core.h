@@ -56,7 +56,8 @@ void core_advance(struct core *c, uint64_t now_ns); /* target time */
 /* Nothing is traced since at_ns, by our own finding: GAP_LOST or GAP_SILENT. The next EVENT_GAP
  * ends it. */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
-/* The end of a run is no gap: one that goes on and began at since_ns or later is taken back. */
+/* The end of a run is no gap: that tracing went off, or the node, at since_ns or later is taken
+ * back. */
 void core_gap_forget(struct core *c, uint64_t since_ns);
 void core_zero(struct core *c); /* forgets rows, histories and totals; open requests go on */
 

@@ -43,8 +43,9 @@ void gaps_word(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_t 
 /* Our own finding: GAP_LOST or GAP_SILENT since at_ns. A silence that the next word shows to have
  * been none is taken back. */
 void gaps_begin(struct gaps *g, uint64_t at_ns, enum gap_reason reason);
-void gaps_forget(struct gaps *g, uint64_t since_ns); /* one that goes on and began then or later */
-void gaps_zero(struct gaps *g, uint64_t now_ns);     /* what was before is forgotten */
+/* The end of a run: GAP_OFF or GAP_LOST that goes on and began then or later is taken back. */
+void gaps_forget(struct gaps *g, uint64_t since_ns);
+void gaps_zero(struct gaps *g, uint64_t now_ns); /* what was before is forgotten */
 
 /* How much of [from_ns, to_ns) is gap; *most (may be NULL): the reason of most of it, GAP_NONE when
  * there is none. */
