@@ -34,6 +34,15 @@ uint64_t rng_below(uint64_t n)
     return rng() % n;
 }
 
+int rng_rounds(int n)
+{
+#ifdef __SANITIZE_THREAD__
+    return n / 8;
+#else
+    return n;
+#endif
+}
+
 uint64_t rng_state(void)
 {
     return now;

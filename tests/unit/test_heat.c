@@ -164,7 +164,7 @@ static void the_grid_is_what_happened(void **state)
     (void)state;
     for (int entry = 0; entry < 2; entry++) {
         struct fix f = fix_new(entry, (size_t)8 << 20);
-        for (int i = 0; i < 250; i++) {
+        for (int i = 0; i < rng_rounds(250); i++) {
             run(&f, 1 + (int)(rng() % 12), rng() % 5 ? 12 : 0);
             for (int k = 0; k < 4; k++)
                 check_heat(&f);
@@ -179,7 +179,7 @@ static void the_grid_without_its_seconds(void **state)
     struct fix f = fix_new(true, 300000);
     run(&f, 4000, 10);
     assert_true(f.c->windows.dropped_slots > 0);
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < rng_rounds(150); i++) {
         run(&f, 1, 10);
         check_heat(&f);
     }
