@@ -8,11 +8,11 @@
 %%
 %% A value of the keeper's: time comes in, in native units. Only this module sets counters, but for the question `why`.
 -module(kprof_count_00).
--export([new/4, step/2, due/2, stop/1, held/1, per_second/2, clear/2, left/2, call_count/2]).
+-export([new/4, step/2, due/2, stop/1, held/1, stood/2, timing/1, per_second/2, clear/2, left/2, call_count/2]).
 
 -define(SLICE_MS, 40).
 -define(ROUND_MS, 500).
--define(MOST_REST_MS, 5000).
+-define(MOST_REST_MS, 10000).
 -define(BUDGET, 10). % permille
 -define(COUNT_NS, 30).
 -define(TIME_NS, 450).
@@ -45,6 +45,12 @@ free(Session, MFA) -> lists:all(fun(Kind) -> kprof_spec_00:pattern({Session, Kin
 
 %% What may be set: [{MFA, Kind}].
 held(#c{tiers = Tiers, kinds = Kinds}) -> [{MFA, Kind} || {_, MFA} <- Tiers, Kind <- Kinds].
+
+%% Is call_time on? Then processes want the flag `call`.
+timing(#c{time = On}) -> map_size(On) > 0.
+
+%% All schedulers stood still for so long, for this round's sake.
+stood(Native, #c{dear = Dear} = C) -> C#c{dear = Dear + Native * schedulers()}.
 
 %% Goes on to the next phase: rest -> count -> time -> rest. -> {Milliseconds until the next step, C}
 step(Now, #c{phase = rest} = C) ->

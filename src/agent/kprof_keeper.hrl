@@ -58,6 +58,7 @@
     caught = none, % what it brought
     count = none, % while the breaker is open: kprof_count_00
     count_timer,
+    count_flag = false, % processes have the flag that call_time needs
     told_gap = 1, % by the last heartbeat that told another: why nothing is traced
     unsent = [] % what must arrive and the link did not take, newest first
 }).
