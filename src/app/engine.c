@@ -285,8 +285,7 @@ void engine_settle(struct engine *g, int timeout_ms)
     uint64_t since = core_now(g->core);
     g->wish.tracing = false;
     engine_push_wish(g);
-    /* An earlier pause may still have to tell that it is off: the agent's answer comes after all.
-     */
+    /* That it is off an earlier pause may have told: the agent's answer comes after all. */
     while ((f.offs == offs || g->tracing) && clock_mono_ns() < until && g->state == ENGINE_UP) {
         engine_poll(g);
         usleep(2000);

@@ -96,6 +96,7 @@ def test_stopped_process_lets_go():
         k.interrupt(30)
         clean(n, 5)
         kp.conserves(k.final())
+        assert [g["reason"] for g in k.final()["gaps"] if g["reason"] == "lease"] == ["lease"], k.final()["gaps"]
 
 
 def test_a_full_link_is_told_though_it_ends_at_once():
