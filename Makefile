@@ -55,7 +55,8 @@ ROOMS   := base erl trace core export ui app
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
 OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
 MAIN    := $(B)/obj/app/main.o
-BEAMS   := $(patsubst src/agent/%.erl,$(A)/%.beam,$(wildcard src/agent/*.erl))
+PARTS   := $(wildcard src/agent/kprof_*_00.erl)
+BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
 LIB     := $(B)/libkprof.a
 
 UNIT    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
@@ -89,14 +90,19 @@ $(B)/objects: FORCE
 $(B)/how: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(VERSION) $(EI_INC) $(OPT_$(FLAVOUR))' | cmp -s - $@ || echo '$(CC) $(VERSION) $(EI_INC) $(OPT_$(FLAVOUR))' > $@
 $(A)/list: FORCE
-	@mkdir -p $(@D); echo '$(BEAMS)' | cmp -s - $@ || echo '$(BEAMS)' > $@
+	@mkdir -p $(@D); echo '$(PARTS)' | cmp -s - $@ || echo '$(PARTS)' > $@
 
 $(B)/obj/%.o: src/%.c $(B)/how | need-erl
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
-# The agent: Erlang, compiled here, embedded as bytes.
-$(A)/%.beam: src/agent/%.erl $(wildcard src/agent/*.hrl) | need-erl
+# The agent: Erlang, many sources and one module, compiled here, embedded as bytes. Each source is compiled by itself, too: for
+# its warnings.
+$(A)/kprof_agent_00.beam: src/agent/merge.escript $(PARTS) $(wildcard src/agent/*.hrl) $(A)/list | need-erl
+	@mkdir -p $(A)/parts
+	erlc -Werror +deterministic +no_debug_info -o $(A)/parts $(PARTS)
+	escript src/agent/merge.escript $@ $(PARTS)
+$(A)/kprof_sample.beam: src/agent/kprof_sample.erl | need-erl
 	@mkdir -p $(@D)
 	erlc -Werror +deterministic +no_debug_info -o $(@D) $<
 

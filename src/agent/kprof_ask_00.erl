@@ -11,12 +11,16 @@
 
 capture(false, S) ->
     {{error, tier, <<"this tier is not known on the node">>}, S};
-capture(_, #s{paused = Why} = S) when Why =/= none ->
+capture(_, #s{paused = Why} = S) when Why =/= none, Why =/= look ->
     {{error, paused, <<"tracing is off by itself (breaker or lease): nothing is captured now; try again when it is on">>}, S};
 capture({_, M, F, A} = Tier, #s{session = Session} = S0) ->
     MFA = {M, F, A},
     %% Below OTP 27 there is one trace, so the relay has to rest.
-    S = if Session =:= none, S0#s.on -> (kprof_switch_00:trace_off(S0))#s{paused = capture}; true -> S0 end,
+    S =
+        if
+            Session =:= none, S0#s.tracing -> (kprof_switch_00:trace_off(kprof_switch_00:counting_off(S0)))#s{paused = capture};
+            true -> S0
+        end,
     case kprof_pattern_00:matched(Tier, [], kprof_pattern_00:taken(Session, [{element(1, Tier), MFA, []}], S#s.set)) of
         {_, 0, Note} ->
             {{error, nofunction, Note}, go_on(S)};
@@ -46,7 +50,6 @@ why(Ref, Ix, S0) ->
             N = kprof_count_00:per_second({M, F, A}, S#s.count),
             kprof_state_00:answer(Ref, {called, N, N, 0}, S);
         {_, M, F, A} ->
-            kprof_look_00:loaded(M),
             MFA = {M, F, A},
             Before = kprof_count_00:call_count(Session, MFA),
             %% Someone else's counter is only read; ours is known to who undoes things before it is there.
@@ -73,7 +76,7 @@ counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
     S1 =
         case Before of
             none ->
-                kprof_count_00:clear(Session, [{MFA, call_count}]),
+                kprof_count_00:clear(Session, [MFA]),
                 kprof_state_00:share(S#s{counting = S#s.counting -- [MFA]});
             _ ->
                 S

@@ -4,7 +4,7 @@
 %% least the probing time; sampling comes back in steps (factor 10 while half open, then 5, 2, 1). Only a trip is immediate.
 %% admit/3 never lets through more than the limit in an interval.
 -module(kprof_breaker_00).
--export([new/1, trip/2, tick/2, wait/2, probe/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
+-export([new/1, trip/2, tick/2, wait/2, later/2, probe/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
 
 -define(PROBE_MS, 2000).
 -define(STEP_MS, 1000).
@@ -31,7 +31,7 @@ trip(Now, #b{row = Row0} = B) ->
     Row = case calm(Now, B) of true -> 1; false -> Row0 + 1 end,
     B#b{state = open, since = Now, trips = B#b.trips + 1, row = Row, steps = ?STEPS}.
 
-calm(Now, #b{state = closed, steps = [1], since = Since}) -> Now - Since >= ?CALM_MS;
+calm(Now, #b{state = closed, steps = [_], since = Since}) -> Now - Since >= ?CALM_MS;
 calm(_, _) -> false.
 
 %% -> {none | probe | factor | closed, B}: probe: tracing goes on again, with factor/1; factor: it changed.
@@ -50,6 +50,9 @@ tick(_, B) ->
 %% Nothing is traced for another reason: that is neither probing nor a step. The cooldown of an open one goes on.
 wait(_, #b{state = open} = B) -> B;
 wait(Now, B) -> B#b{since = Now}.
+
+%% A try would not succeed: it stays open for one more pause, and that is no trip.
+later(Now, B) -> B#b{state = open, since = Now}.
 
 %% As after a first trip whose cooldown is over.
 probe(Now, B) -> B#b{state = half_open, since = Now, row = 1, steps = ?STEPS}.

@@ -77,11 +77,14 @@ of_file(preloaded) ->
     <<"erts">>;
 of_file(File) when is_list(File) ->
     case lists:reverse(filename:split(File)) of
-        [_, "ebin", Dir | _] -> unicode:characters_to_binary(hd(string:split(Dir ++ "-", "-")));
+        [_, Ebin, Dir | _] -> of_dir(Ebin =:= "ebin", Dir);
         _ -> <<>>
     end;
 of_file(_) ->
     <<>>.
+
+of_dir(true, Dir) -> unicode:characters_to_binary(hd(string:split(Dir ++ "-", "-")));
+of_dir(false, _) -> <<>>.
 
 %% Applications that come with Erlang/OTP or Elixir: nobody's own code.
 platform() ->

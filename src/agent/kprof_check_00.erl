@@ -4,7 +4,7 @@
 %% Invariant: what passes cannot kill the VM. A label that is no immediate does: {set_seq_token,label,X} is let through only
 %% with X proved to be one; no other action that touches tokens, flags or processes is let through at all, but those listed.
 -module(kprof_check_00).
--export([check/1, pure/1, calls/1, variable/1]).
+-export([check/1, pure/1, name/1, calls/1, variable/1]).
 
 -define(LOW, 16#ffffffff). % the control word's range
 
@@ -24,6 +24,12 @@ pure(Expressions) ->
     catch throw:{refused, Why} -> {error, Why}
     end.
 
+%% As pure/1, of what names a request.
+name(Expression) ->
+    try walk(Expression, name)
+    catch throw:{refused, Why} -> {error, Why}
+    end.
+
 check_clause({_Head, Guards, Body}) when is_list(Guards), is_list(Body) ->
     walk(Guards, guard),
     walk(Body, body).
@@ -37,7 +43,7 @@ walk({set_seq_token, label, X}, body) ->
     end;
 walk({set_seq_token, sequential_trace_token, []}, body) -> ok;
 walk({set_seq_token, _, _} = X, _) -> refuse("only labels are set", X);
-walk({trace, [call], []}, body) -> ok;
+walk({trace, [Flag], []}, body) when Flag =:= call -> ok;
 walk(X, Where) when is_tuple(X), tuple_size(X) > 0, is_atom(element(1, X)) ->
     [F | Args] = tuple_to_list(X),
     case lists:member(F, functions()) orelse (Where =:= body andalso lists:member(F, actions())) of
@@ -48,9 +54,10 @@ walk(X, _) when is_tuple(X) -> refuse("not an expression", X);
 walk([H | T], Where) ->
     walk(H, Where),
     walk(T, Where);
-walk(X, Where) when is_map(X) ->
-    walk(maps:keys(X), Where),
-    walk(maps:values(X), Where);
+walk(X, guard) when is_map(X) ->
+    walk(maps:keys(X), guard),
+    walk(maps:values(X), guard);
+walk(X, _) when is_map(X) -> refuse("a map cannot name a request", X); % kprof_hazard_00: name_maps
 walk(_, _) -> ok.
 
 refuse(Text, What) -> throw({refused, unicode:characters_to_binary(io_lib:format("~s: ~0tP", [Text, What, 12]))}).
@@ -60,9 +67,9 @@ functions() ->
     ['=:=', '=/=', '==', '/=', '<', '=<', '>', '>=', 'and', 'or', 'not', 'xor', 'andalso', 'orelse', '+', '-', '*', 'div', 'rem',
      'band', 'bor', 'bxor', 'bnot', 'bsl', 'bsr', abs, element, hd, tl, length, node, round, trunc, size, tuple_size, byte_size, bit_size,
      map_size, map_get, is_map_key, is_atom, is_float, is_integer, is_list, is_number, is_pid, is_port, is_reference, is_tuple,
-     is_map, is_binary, is_bitstring, is_boolean, is_function, is_record, is_seq_trace, binary_part].
+     is_map, is_binary, is_bitstring, is_boolean, is_function, is_record, is_seq_trace, binary_part, get_tcw].
 
-immediate({self}) -> true;
+immediate({F}) when F =:= self -> true;
 immediate(X) when is_integer(X) -> X > -(1 bsl 58) andalso X < 1 bsl 58;
 immediate(X) when is_atom(X) -> not variable(X);
 immediate(X) -> bound(X) < 1 bsl 58.
@@ -73,7 +80,7 @@ bound({get_tcw}) -> ?LOW;
 bound({set_tcw, _}) -> ?LOW;
 bound({'bor', A, B}) -> both(A, B, fun(X, Y) -> ones(max(X, Y)) end);
 bound({'band', A, B}) -> both(A, B, fun min/2);
-bound({'+', A, B}) -> both(A, B, fun erlang:'+'/2);
+bound({'+', A, B}) -> both(A, B, fun(X, Y) -> X + Y end);
 bound({'bsl', A, B}) when is_integer(B), B >= 0, B < 60 -> both(A, 0, fun(X, _) -> X bsl B end);
 bound({'bsr', A, B}) when is_integer(B), B >= 0 -> both(A, 0, fun(X, _) -> X bsr B end);
 bound(_) -> unknown.

@@ -4,20 +4,22 @@
 %% measure (someone else traces, and there are no sessions) or cannot in time, the costs are assumed and say so.
 %% new/1, look/2, resampled/3 and spent/1 are pure.
 -module(kprof_cost_00).
--export([calibrate/3, new/1, look/2, resampled/3, spent/1, call_ns/2, assumed/1]).
--export([plain/1, told/3, tier/1, miss/1, full/1, entry/1, rare/1, counted/1, sink/0]).
+-export([calibrate/3, new/1, look/2, resampled/3, spent/1, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
+-export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, sink/1]).
 
 -define(MOST_MS, 150).
 -define(CALLS, 200).
 -define(ROUNDS, 5).
 -define(RARE, 1000000).
--define(SMOOTH_NS, 1.0e9). % a burst of a second is what counts, not one of a look
+-define(EVENT_NS, 700).
+-define(SMOOTH_NS, 1000000000). % a burst of a second is what counts, not one of a look
 
 %% ---- Calibration ----
 
 %% Ns of a call and its return, beyond the untraced call: hit: a tier in a sampled request (lean); full: the same with
-%% full returns; args: more, when it tells its arguments; entry: of a sampled request; rare: of one that is not sampled; miss: a tier outside of one; count: call_count.
-assumed() -> #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 900, miss => 250, count => 150, assumed => true}.
+%% full returns; args: more, when it tells its arguments; entry: of a sampled request; rare: of one that is not sampled; rare0: of
+%% a call that is not, without an entry; miss: a tier outside of a request; count: call_count.
+assumed() -> #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, assumed => true}.
 
 %% Isolated: are there sessions; Others: does someone else trace.
 calibrate(false, true, _) ->
@@ -37,7 +39,7 @@ given_up(Isolated) ->
     assumed().
 
 measure(Isolated, Epoch) ->
-    Sink = spawn_opt(?MODULE, sink, [], [link, {message_queue_data, off_heap}]),
+    Sink = spawn_opt(kprof_cost_00, sink, [self()], [link, {message_queue_data, off_heap}]),
     erlang:suspend_process(Sink), % as the relay: messages only queue
     Session = kprof_spec_00:session(Isolated, me(), Sink),
     set(Session, Epoch),
@@ -53,18 +55,19 @@ measure(Isolated, Epoch) ->
     Costs.
 
 run(Session, Sink) ->
-    Base = fastest(fun(X) -> ?MODULE:plain(X), ok end),
+    Base = fastest(fun(X) -> ?MODULE:cost_plain(X), ok end),
     Over = fun(F) -> max(1, round(fastest(F) - Base)) end,
-    Miss = Over(fun(X) -> ?MODULE:miss(X), ok end),
-    Rare = Over(fun(X) -> ?MODULE:rare(X), ok end),
-    Count = Over(fun(X) -> ?MODULE:counted(X), ok end),
+    Miss = Over(fun(X) -> ?MODULE:cost_miss(X), ok end),
+    Rare = Over(fun(X) -> ?MODULE:cost_rare(X), ok end),
+    Rare0 = Over(fun(X) -> ?MODULE:cost_rare0(X), ok end),
+    Count = Over(fun(X) -> ?MODULE:cost_counted(X), ok end),
     seq_trace:set_token(label, 1),
-    Hit = Over(fun(X) -> ?MODULE:tier(X), ok end),
-    Entry = Over(fun(X) -> ?MODULE:entry(X), ok end),
-    Told = Over(fun(X) -> ?MODULE:told({get, X, <<"key">>}, {self(), [X]}, <<"state">>), ok end),
+    Hit = Over(fun(X) -> ?MODULE:cost_tier(X), ok end),
+    Entry = Over(fun(X) -> ?MODULE:cost_entry(X), ok end),
+    Told = Over(fun(X) -> ?MODULE:cost_told({get, X, <<"key">>}, {self(), [X]}, <<"state">>), ok end),
     kprof_spec_00:flags({Session, Sink}, self(), false, [return_to]),
-    Full = Over(fun(X) -> ?MODULE:full(X), ok end),
-    #{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, miss => Miss, count => Count, assumed => false}.
+    Full = Over(fun(X) -> ?MODULE:cost_full(X), ok end),
+    #{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, rare0 => Rare0, miss => Miss, count => Count, assumed => false}.
 
 %% Ns a call, of the round that was disturbed least.
 fastest(F) -> lists:min([round_ns(F) || _ <- lists:seq(1, ?ROUNDS)]).
@@ -73,7 +76,7 @@ round_ns(F) ->
     Before = erlang:monotonic_time(),
     repeat(F, ?CALLS),
     Took = erlang:monotonic_time() - Before,
-    Took * 1.0e9 / (erlang:convert_time_unit(1, second, native) * ?CALLS).
+    Took * 1000000000 / (erlang:convert_time_unit(1, second, native) * ?CALLS).
 
 repeat(_, 0) ->
     ok;
@@ -85,40 +88,48 @@ repeat(F, N) ->
 set(Session, Epoch) ->
     Me = me(),
     Wish = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
-    {ok, Lean, _} = kprof_spec_00:compile(Wish#{tiers => [{0, Me, entry, 1}, {1, Me, tier, 1}, {2, Me, miss, 1}]}),
-    {ok, Rare, _} = kprof_spec_00:compile(Wish#{tiers => [{0, Me, rare, 1}], sample => ?RARE}),
-    {ok, Full, _} = kprof_spec_00:compile(Wish#{tiers => [{1, Me, full, 1}], returns => full}),
-    {ok, Told, _} = kprof_spec_00:compile(Wish#{tiers => [{1, Me, told, 3}], args => true}),
-    [1 = kprof_spec_00:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Full ++ Told],
-    1 = kprof_spec_00:set_pattern(Session, {Me, counted, 1}, true, [call_count]).
+    {ok, Lean, _} = kprof_spec_00:compile(Wish#{tiers => [{0, Me, cost_entry, 1}, {1, Me, cost_tier, 1}, {2, Me, cost_miss, 1}]}),
+    {ok, Rare, _} = kprof_spec_00:compile(Wish#{tiers => [{0, Me, cost_rare, 1}], sample => ?RARE}),
+    {ok, Rare0, _} = kprof_spec_00:compile(Wish#{tiers => [{0, Me, cost_rare0, 1}], entry => none, sample => ?RARE}),
+    {ok, Full, _} = kprof_spec_00:compile(Wish#{tiers => [{1, Me, cost_full, 1}], returns => full}),
+    {ok, Told, _} = kprof_spec_00:compile(Wish#{tiers => [{1, Me, cost_told, 3}], args => true}),
+    [1 = kprof_spec_00:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Full ++ Told],
+    1 = kprof_spec_00:set_pattern(Session, {Me, cost_counted, 1}, true, [call_count]).
 
 unset(Session) ->
     Me = me(),
-    [kprof_spec_00:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [entry, tier, miss, rare, full]],
-    kprof_spec_00:set_pattern(Session, {Me, told, 3}, false, [local]),
-    kprof_spec_00:set_pattern(Session, {Me, counted, 1}, false, [call_count]).
+    [kprof_spec_00:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [cost_entry, cost_tier, cost_miss, cost_rare, cost_rare0, cost_full]],
+    kprof_spec_00:set_pattern(Session, {Me, cost_told, 3}, false, [local]),
+    kprof_spec_00:set_pattern(Session, {Me, cost_counted, 1}, false, [call_count]).
 
 me() -> ?MODULE:module_info(module).
 
-%% What is called.
-plain(X) -> X.
-told(X, _, _) -> X.
-tier(X) -> X.
-miss(X) -> X.
-full(X) -> X.
-entry(X) -> X.
-rare(X) -> X.
-counted(X) -> X.
+%% What is called. These names stay as they are when the sources become one module.
+cost_plain(X) -> X.
+cost_told(X, _, _) -> X.
+cost_tier(X) -> X.
+cost_miss(X) -> X.
+cost_full(X) -> X.
+cost_entry(X) -> X.
+cost_rare(X) -> X.
+cost_rare0(X) -> X.
+cost_counted(X) -> X.
 
-sink() -> receive after infinity -> ok end.
+%% A tracer that takes what comes and does nothing: its messages wait for its end, or are gone at once.
+sink(Owner) ->
+    receive
+        Owner -> ok;
+        _ -> sink(Owner)
+    end.
 
 %% ---- Reckoning ----
 
 %% Costs: of calibrate/3.
-new(Costs) -> #{costs => Costs, last => none, fixed => 0.0, varying => 0.0}.
+new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0}.
 
 %% Ns of a traced call and its return, as the wish has them; 1: assumed, not measured here.
 call_ns(Wish, #{costs := Costs}) -> hit(Wish, Costs).
+count_ns(#{costs := #{count := Ns}}) -> Ns.
 assumed(#{costs := #{assumed := Assumed}}) -> if Assumed -> 1; true -> 0 end.
 
 %% What was counted up to now: running totals #{events (of a traced call: one of the call, one of its return), ticket (one
@@ -138,24 +149,59 @@ look(_, S) ->
     S.
 
 %% Costs were measured undisturbed, counts are of a node in trouble: more than all there is was not spent.
-share(Ns, All) -> min(1.0, Ns / All).
+share(Ns, All) -> min(Ns, All) / All.
 
 %% Fixed: what remains however few are sampled: of the tiers the calls in requests, or all that were counted.
-ns(#{entry := false} = Look, Last, #{costs := Costs}) ->
-    {grown(events, Look, Last) / 2 * hit(Look, Costs) + grown(relay_ns, Look, Last), 0};
-ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Look, #{now_ns := Then} = Last, #{costs := #{rare := Rare, miss := Miss, hit := Lean, entry := Entry} = Costs}) ->
+ns(#{entry := false, sample := N} = Look, Last, #{costs := #{rare0 := Rare} = Costs}) ->
+    Calls = grown(events, Look, Last) / 2,
+    All = case N of 1 -> Calls; _ -> max(Calls, entries(Look, Last, N, Calls)) end,
+    Fixed = All * Rare,
+    {Fixed, Calls * (hit(Look, Costs) - Rare) + grown(relay_ns, Look, Last)};
+ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Look, #{now_ns := Then} = Last, #{costs := #{rare := Rare, miss := Miss} = Costs}) ->
     Calls = grown(events, Look, Last) / 2,
     Entries = entries(Look, Last, N, Calls),
     Sampled = min(Entries / N, Calls),
-    Hit = hit(Look, Costs),
-    EntryHit = Entry + Hit - Lean,
-    Fixed = Entries * Rare + max((Calls - Sampled) * N, PerS * (Now - Then) / 1.0e9) * Miss,
-    {Fixed, Sampled * max(0, EntryHit - Rare) + (Calls - Sampled) * max(0, Hit - Miss) + grown(relay_ns, Look, Last)}.
+    Fixed = Entries * Rare + max((Calls - Sampled) * N, PerS * (Now - Then) / 1000000000) * Miss,
+    {Fixed, Sampled * max(0, entry_hit(Look, Costs) - Rare) + (Calls - Sampled) * max(0, hit(Look, Costs) - Miss) + grown(relay_ns, Look, Last)}.
+
+entry_hit(Look, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Look, Costs) - Lean.
+
+%% What tracing would cost if these were traced: Rates: MFA => calls a second; Look as for look/2; Wish: its tiers and entry.
+%% -> millionths of the schedulers' time, by calls that are not sampled, and by all if all were; events a second, if all were,
+%% and the relay's part of one scheduler in permille.
+expected(Rates, #{schedulers := Schedulers} = Look, #{tiers := Tiers, entry := Entry}, #{costs := Costs} = S) ->
+    Of = fun(Wanted) -> lists:sum([maps:get({M, F, A}, Rates, 0) || {Ix, M, F, A} <- Tiers, (Ix =:= Entry) =:= Wanted]) end,
+    {Entries, Others} = {Of(true), Of(false)},
+    Events = 2 * (Entries + Others),
+    RelayNs = Events * event_ns(S),
+    {Fixed, All} = expected_ns(Entries, Others, Look, Costs),
+    Millionths = fun(Ns) -> round(Ns) div (1000 * Schedulers) end,
+    #{fixed => Millionths(Fixed), all => Millionths(All + RelayNs), events => Events, relay => round(RelayNs) div 1000000}.
+
+expected_ns(_, Calls, #{entry := false} = Look, #{rare0 := Rare} = Costs) ->
+    {Calls * Rare, Calls * hit(Look, Costs)};
+expected_ns(Entries, Calls, Look, #{rare := Rare, miss := Miss} = Costs) ->
+    {Entries * Rare + Calls * Miss, Entries * entry_hit(Look, Costs) + Calls * hit(Look, Costs)}.
+
+%% Sampling that keeps what is expected well within the limits (0: none). -> {ok, N} | too_much
+affordable(#{fixed := Fixed}, MaxCost, _, _) when MaxCost > 0, Fixed > MaxCost ->
+    too_much;
+affordable(#{fixed := Fixed, all := All, events := Events, relay := Relay}, MaxCost, MaxRate, MaxRelay) ->
+    Parts = [part(All - Fixed, MaxCost - Fixed) || MaxCost > 0] ++ [part(Events, MaxRate) || MaxRate > 0] ++ [part(Relay, MaxRelay)],
+    {ok, lists:max([1 | Parts])}.
+
+%% To seven tenths of the limit.
+part(Value, Max) when Value * 10 =< Max * 7 -> 1;
+part(Value, Max) -> (Value * 10 + Max * 7 - 1) div max(1, Max * 7).
+
+%% What the relay takes for an event: as seen so far, or a usual figure.
+event_ns(#{last := #{events := Events, relay_ns := Ns}}) when Events > 10000 -> Ns / Events;
+event_ns(_) -> ?EVENT_NS.
 
 %% The control word is anyone's: more than can have been, by those that were sampled, is not believed.
 entries(#{ticket := Now}, #{ticket := Then}, N, Calls) ->
     Range = kprof_spec_00:ticket_range(),
-    min((Now - Then + Range) rem Range, N * (Calls + 4 * math:sqrt(Calls) + 8)).
+    min((Now - Then + Range) rem Range, N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
 
 hit(#{returns := full} = Look, #{full := Ns} = Costs) -> Ns + args(Look, Costs);
 hit(Look, #{hit := Ns} = Costs) -> Ns + args(Look, Costs).
@@ -169,4 +215,4 @@ grown(What, Look, Last) -> max(0, maps:get(What, Look) - maps:get(What, Last)).
 resampled(Old, New, #{varying := V} = S) -> S#{varying := V * Old / New}.
 
 %% -> {All, Fixed} in millionths of the node's scheduler time.
-spent(#{fixed := F, varying := V}) -> {round(min(1.0, F + V) * 1.0e6), round(F * 1.0e6)}.
+spent(#{fixed := F, varying := V}) -> {min(1000000, round((F + V) * 1000000)), round(F * 1000000)}.

@@ -17,7 +17,12 @@
     warden_ref,
     counters,
     session = none,
+    isolated = false, % are there trace sessions
+    vm, % of kprof_hazard_00
     spawn_flags = true, % may we set flags of processes to come
+    walker = none, % who sets flags of all processes now
+    tokens = false, % requests had some
+    beside = false, % other agents are on the node
     tcw, % {Before, Start}
     others = [],
     wish = #{tiers => [], entry => none, identity => none, returns => lean, sample => 1, args => false},
@@ -26,19 +31,18 @@
     versions = #{}, % of the tiers' modules, as last seen
     tracing = false, % wished
     on = false, % flags are on
-    paused = none, % lease | overload | capture
+    paused = none, % lease | overload | capture | look (at the counters, before tracing begins)
     again = false, % kprof-top has lost its connection and come again
     breaker,
     breaker_timer, % of its next step
     busy = 0, % beats in a row with a run queue over its limit
     limits = #{max_age_ms => 1000, max_queue => 100000, max_memory => 32 bsl 20, max_rate => 0, max_cost => 0, max_blocked_ms => 1000},
     steered = 1, % sampling that the limits ask for; the wish's is the least
-    why = none, % which limit: none | rate | cost
+    why = none, % which limit: none | rate | cost | flood
+    flooded = none, % when (ms) a flood cut sampling last
     said = {none, none}, % the one last told, and when (ms)
-    steer_at, % {Ms, Events} of the last look
+    steer_at, % {Ms, Events, the relay's run time in ns} of the last look
     cost, % kprof_cost_00's
-    over = none, % since when (ms) every look of the clock found more events than max_rate
-    over_at, % {Ms, Events} of the last of them
     heavy = 0, % looks in a row that found the match specs alone over the budget
     heard, % monotonic ms
     key, % that requests carry
@@ -58,7 +62,7 @@
     caught = none, % what it brought
     count = none, % while the breaker is open: kprof_count_00
     count_timer,
-    count_flag = false, % processes have the flag that call_time needs
+    look, % the timer of the look that goes before tracing
     told_gap = 1, % by the last heartbeat that told another: why nothing is traced
     unsent = [] % what must arrive and the link did not take, newest first
 }).

@@ -1,5 +1,6 @@
 %% The keeper: owns patterns, flags and session; answers kprof-top; undoes everything when kprof-top, or the lease, is gone.
-%% Here are its beginning, its loop and its end; what it does in between is kprof_switch_00's, kprof_limits_00's and kprof_ask_00's.
+%% It has priority over the node's own processes, for it must be there when they have all the time there is; what takes longer
+%% than a moment is done by processes of its own. Here are its beginning, its loop and its end; what it does in between is kprof_switch_00's, kprof_limits_00's and kprof_ask_00's.
 -module(kprof_keeper_00).
 -export([start/1, init/2]).
 
@@ -10,7 +11,7 @@
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
 start(Opts) ->
-    {Pid, Ref} = spawn_opt(?MODULE, init, [self(), Opts], [monitor]),
+    {Pid, Ref} = spawn_opt(?MODULE, init, [self(), Opts], [monitor, {priority, high}]),
     receive
         {started, Pid, Answer} ->
             erlang:demonitor(Ref, [flush]),
@@ -45,8 +46,9 @@ init(From, #{pid := Pid, node := Node, key := Key} = Opts) ->
 prepare(#{who := Who} = Opts) ->
     put(kprof_who, {Who, calendar:local_time()}),
     Isolated = kprof_node_00:isolated(),
-    case {erlang:system_info(wordsize), catch register(?MODULE, self())} of
-        {4, _} -> {error, wordsize, <<"the node is a 32-bit VM: request labels need 64 bits">>};
+    Vm = kprof_hazard_00:vm(),
+    case {[Use || Use <- [attach, beside_no_jit], not kprof_hazard_00:allowed(Use, Vm)], catch register(?MODULE, self())} of
+        {[Use | _], _} -> {error, hazard, kprof_hazard_00:reason(Use, Vm)};
         {_, {'EXIT', _}} -> {error, leaving, <<"an agent of this name is there already">>};
         _ ->
             case kprof_node_00:busy(Isolated, Who) of
@@ -62,10 +64,11 @@ prepare_trace(Isolated, #{epoch := Epoch, pid := Pid} = Opts) ->
             {error, tracer, kprof_look_00:bin("someone else traces on this node: ~ts; --force traces beside them", [lists:join(", ", Others)])};
         false ->
             Counters = atomics:new(6, [{signed, false}]),
-            S00 = new_warden(#s{pid = Pid, epoch = Epoch, counters = Counters, others = Others, tcw = kprof_node_00:control_word()}),
+            Vm = kprof_hazard_00:vm(),
+            S00 = new_warden(#s{pid = Pid, epoch = Epoch, counters = Counters, others = Others, isolated = Isolated, beside = kprof_node_00:agents(), vm = Vm, tcw = kprof_node_00:control_word()}),
             S0 = S00#s{cost = kprof_cost_00:new(kprof_cost_00:calibrate(Isolated, Others =/= [], Epoch))},
             S1 = kprof_switch_00:new_relay(S0#s{again = maps:get(again, Opts, false), breaker = kprof_breaker_00:new(?COOL_MS), spawn_flags = Isolated orelse kprof_node_00:tracer_of(new_processes) =:= []}),
-            {ok, S1, kprof_node_00:info(S1#s.session, Others)}
+            {ok, S1, kprof_node_00:info(S1#s.session, Others, Vm)}
     end.
 
 new_warden(#s{pid = Pid} = S) ->
@@ -95,6 +98,10 @@ loop(S) ->
             superseded(Who, S);
         {nodedown, Node} when Node =:= S#s.node ->
             leave(S);
+        {walked, Walker, Refused} when Walker =:= S#s.walker ->
+            loop(kprof_switch_00:walked(Refused, S));
+        {looked, Timer} when Timer =:= S#s.look ->
+            loop(kprof_switch_00:looked(S));
         {overload, Relay, Text} when Relay =:= S#s.relay ->
             loop(kprof_switch_00:overload(Text, S));
         {breaker, Timer} when Timer =:= S#s.breaker_timer ->
@@ -102,6 +109,8 @@ loop(S) ->
         {steer, Relay} when Relay =:= S#s.relay ->
             erlang:send_after(?STEER_MS, self(), {steer, Relay}),
             loop(kprof_limits_00:steer(S));
+        {flood, Relay, Waiting} when Relay =:= S#s.relay ->
+            loop(kprof_limits_00:flood(Waiting, S));
         {over, Relay} when Relay =:= S#s.relay ->
             loop(kprof_limits_00:nudged(S));
         {count, Timer} when Timer =:= S#s.count_timer ->
@@ -128,7 +137,7 @@ stranger(#s{strangers = N} = S) ->
 heard(#s{paused = lease, heard = Heard} = S) ->
     Text = "no word from kprof-top for ~b s (it was stopped, or its link): tracing was paused, and goes on",
     S1 = kprof_state_00:event_kept(lease, kprof_look_00:bin(Text, [(kprof_state_00:now_ms() - Heard) div 1000]), S),
-    kprof_state_00:heartbeat(kprof_switch_00:trace_on(S1#s{heard = kprof_state_00:now_ms(), paused = none}));
+    kprof_state_00:heartbeat(kprof_switch_00:begin_tracing(S1#s{heard = kprof_state_00:now_ms(), paused = none}));
 heard(S) ->
     (kprof_state_00:tell_kept(S))#s{heard = kprof_state_00:now_ms()}.
 
@@ -157,6 +166,7 @@ handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_switch_00:trip(Text, 
 handle(flush, S) ->
     Seq = kprof_switch_00:flush(S),
     {{ok, Seq, #{sent => kprof_state_00:counter(2, S), dropped => kprof_state_00:counter(3, S)}}, S};
+handle(hazards, S) -> {kprof_hazard_00:list(S#s.vm), S};
 handle({modules, Prefix}, S) -> {kprof_look_00:modules(unicode:characters_to_list(Prefix)), S};
 handle({functions, M}, S) -> {kprof_look_00:functions(kprof_look_00:to_atom(M)), S};
 handle({rates, MFAs}, S) -> kprof_ask_00:count_rates(MFAs, S);
@@ -176,15 +186,15 @@ relay_died(S0) ->
     kprof_undo_00:undo_relay(kprof_state_00:undo_of(S)),
     kprof_state_00:send({kx, kprof_state_00:counter(1, S)}, S),
     kprof_state_00:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
-    Off = S#s{slice = 0, counting = [], relay = none, pacer = none, relay_ref = none, session = none, set = #{}, on = false, tracing = false, paused = none},
+    Off = S#s{slice = 0, counting = [], relay = none, pacer = none, relay_ref = none, session = none, set = #{}, on = false, tracing = false, paused = none, walker = none, tokens = false},
     Off#s{breaker = kprof_breaker_00:reset(S#s.breaker)}.
 
 %% ---- Beats ----
 
 beat(#s{beat = N} = S0) ->
     Silence = kprof_state_00:silence_ms(S0),
-    S1 = kprof_state_00:heartbeat(S0#s{beat = N + 1}),
-    S2 = kprof_state_00:tell_kept(kprof_switch_00:told_counts(run_queue(kprof_switch_00:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
+    S1 = kprof_state_00:heartbeat(kprof_switch_00:beside(S0#s{beat = N + 1})),
+    S2 = kprof_state_00:tell_kept(kprof_switch_00:counting_told(run_queue(kprof_switch_00:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
     Pause = kprof_state_00:is_silent(S2),
     if
         Silence > S2#s.end_ms -> silent(S2);
@@ -208,7 +218,7 @@ run_queue(S) ->
 ticket_lives(#s{zero = Zero} = S) ->
     case erlang:system_info(trace_control_word) of
         0 when Zero > 0 ->
-            erlang:system_flag(trace_control_word, 1 + erlang:unique_integer([positive]) rem kprof_spec_00:ticket_range()),
+            erlang:system_flag(trace_control_word, kprof_spec_00:word(0, 1 + erlang:unique_integer([positive]))),
             S#s{zero = 0};
         0 ->
             S#s{zero = 1};

@@ -1,50 +1,69 @@
-%% Keeps what tracing costs, and how many events it makes, within the limits: steers sampling (how far, kprof_steer_00 says),
-%% and opens the breaker where sampling cannot help. Functions of the keeper's process.
+%% Keeps what tracing costs, how many events it makes and what waits for the relay within the limits: steers sampling (how far,
+%% kprof_steer_00 says), cuts it at once when a flood comes, and opens the breaker where sampling cannot help. Functions of the
+%% keeper's process.
 -module(kprof_limits_00).
--export([limits/2, nudged/1, steer/1]).
+-export([affordable/1, flood/2, limits/2, nudged/1, steer/1]).
 
 -include("kprof_keeper.hrl").
 
--define(STEER_FIRST, 256).
 -define(NUDGED_MS, 20). % at least, between two looks
--define(OVER_MS, 3000). % beyond max_rate at every look of the clock
 -define(SAY_MS, 2000). % between two words about what steers
 -define(HEAVY_LOOKS, 3). % over the budget whatever the sampling, one look after the other
+-define(RELAY_PERMILLE, 600). % of one scheduler, at most, for the relay
+-define(CUT, 8). % a flood cuts sampling to a part of this
+-define(MOST, 1000000).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: what is not named stays.
 limits(New, #s{limits = Old, breaker = B} = S) ->
-    S1 = steered(maps:get(max_rate, Old), kprof_switch_00:send_limits(S#s{
+    S1 = kprof_switch_00:send_limits(S#s{
         limits = maps:merge(Old, maps:with(maps:keys(Old), New)),
         breaker = kprof_breaker_00:cooldown(maps:get(cooldown_ms, New, ?COOL_MS), B)
-    })),
+    }),
     case kprof_state_00:sample_now(S1) =:= kprof_state_00:sample_now(S) of
         true -> S1;
         false -> kprof_switch_00:resample(S1)
     end.
 
-%% With a limit of events, sampling begins sparse and is let out as the node bears it.
-steered(Old, #s{limits = #{max_rate := Rate}} = S) when Rate > 0, Old =:= 0 -> S#s{steered = ?STEER_FIRST, why = rate};
-steered(_, S) -> S.
+%% How far must be sampled, by the rates that the counters tell? -> {ok, N} | {error, Text}: not even calls that are not
+%% sampled can be paid for.
+affordable(#s{count = none}) ->
+    {ok, 1};
+affordable(#s{count = Count, cost = Cost, limits = #{max_cost := MaxCost, max_rate := MaxRate}, wish = Wish} = S) ->
+    Rates = kprof_count_00:rates(Count),
+    Reckoned = kprof_cost_00:expected(Rates, counted_now(0, S), Wish, Cost),
+    case kprof_cost_00:affordable(Reckoned, MaxCost, MaxRate, ?RELAY_PERMILLE) of
+        {ok, N} -> {ok, min(?MOST, N)};
+        too_much -> {error, too_much(Rates, maps:get(fixed, Reckoned), MaxCost)}
+    end.
+
+%% Where sampling cannot help, the tier that is called most often is the one to remove.
+too_much(Rates, Fixed, Max) ->
+    {Most, {M, F, A}} = lists:max([{0, {none, none, 0}} | [{N, MFA} || {MFA, N} <- maps:to_list(Rates)]]),
+    kprof_look_00:bin(
+        "calls that are not sampled alone would cost ~ts of the node, and --max-overhead is ~ts; remove the tier ~ts (~b calls/s)",
+        [percent(Fixed), percent(Max), kprof_look_00:mfa(M, F, A), Most]
+    ).
 
 %% Each 200 ms. The relay tells its counts once a tick: right after a look that it asked for, another would find no events.
 steer(S0) ->
     #s{steer_at = At} = S = kprof_rate_00:step(S0),
     Now = kprof_state_00:now_ms(),
-    over(
-        Now,
-        case At of
-            {Then, _} when Now - Then < ?NUDGED_MS -> S;
-            _ -> look(Now, S)
-        end
-    ).
+    %% a call may have put back the word of before the last change
+    S#s.on andalso not S#s.beside andalso kprof_spec_00:cut(kprof_state_00:cut(S)),
+    case At of
+        {Then, _, _} when Now - Then < ?NUDGED_MS -> S;
+        _ -> look(Now, S)
+    end.
 
 %% Keeps what is counted between two looks within the limits: kprof_steer_00.
 look(Now, #s{steer_at = At, steered = Old} = S0) ->
     Events = events(S0),
-    S1 = S0#s{steer_at = {Now, Events}, cost = kprof_cost_00:look(counted_now(Events, S0), S0#s.cost)},
+    RunNs = kprof_state_00:counter(6, S0),
+    S1 = S0#s{steer_at = {Now, Events, RunNs}, cost = kprof_cost_00:look(counted_now(Events, S0), S0#s.cost)},
     case At of
-        {Then, Before} when S0#s.on ->
-            {New, Why} = next_sample(goals(rate(Then, Before, Now, Events), S1), S1),
+        {Then, Before, Ran} when S0#s.on ->
+            Busy = (RunNs - Ran) div max(1, (Now - Then) * 1000), % permille of one scheduler
+            {New, Why} = next_sample(goals(rate(Then, Before, Now, Events), Busy, S1), S1),
             heavy(tell_why(Now, steered_to(New, S1#s{why = Why})));
         _ ->
             S1#s{steered = Old, heavy = 0}
@@ -53,8 +72,24 @@ look(Now, #s{steer_at = At, steered = Old} = S0) ->
 events(S) -> kprof_state_00:counter(2, S) + kprof_state_00:counter(3, S).
 rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - Then).
 
+%% More waits for the relay than it can do soon: sampling is cut at once, and opens again as the limits bear it. What waits is
+%% dropped by the relay itself.
+flood(Waiting, #s{on = true, steered = Old, flooded = Last} = S) ->
+    Now = kprof_state_00:now_ms(),
+    case Last =:= none orelse Now - Last >= ?NUDGED_MS of
+        true ->
+            New = min(?MOST, max(kprof_state_00:sample_base(S), Old) * ?CUT),
+            Text = "~b events waited for the agent and were dropped: sampling is cut to 1/~b",
+            (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_state_00:event(sampling, kprof_look_00:bin(Text, [Waiting, New]), S),
+            steered_to(New, S#s{why = flood, flooded = Now, steer_at = {Now, events(S), kprof_state_00:counter(6, S)}});
+        false ->
+            S
+    end;
+flood(_, S) ->
+    S.
+
 %% The relay drops events beyond the limit. So soon only a look that finds more than the limit is of use.
-nudged(#s{steer_at = {Then, Before}, limits = #{max_rate := Max}} = S) when Max > 0 ->
+nudged(#s{steer_at = {Then, Before, _}, limits = #{max_rate := Max}} = S) when Max > 0 ->
     Now = kprof_state_00:now_ms(),
     case Now - Then >= ?NUDGED_MS andalso rate(Then, Before, Now, events(S)) > Max of
         true -> look(Now, S);
@@ -63,33 +98,14 @@ nudged(#s{steer_at = {Then, Before}, limits = #{max_rate := Max}} = S) when Max 
 nudged(S) ->
     S.
 
-%% Sampling is to put that right; where it cannot, the breaker opens. By the looks of the clock alone: those that the relay asks
-%% for come in between.
-over(Now, #s{on = true, over_at = {Then, Before}, limits = #{max_rate := Max}} = S) when Max > 0 ->
-    Events = events(S),
-    beyond(Now, rate(Then, Before, Now, Events) * 10 > Max * 12, S#s{over_at = {Now, Events}});
-over(Now, S) ->
-    S#s{over = none, over_at = {Now, events(S)}}.
-
-beyond(_, false, S) ->
-    S#s{over = none};
-beyond(Now, true, #s{over = none} = S) ->
-    S#s{over = Now};
-beyond(Now, true, #s{over = Since} = S) when Now - Since >= ?OVER_MS ->
-    Text = kprof_look_00:bin("more events/s than --max-rate allows, whatever the sampling, for ~b s", [?OVER_MS div 1000]),
-    kprof_switch_00:trip(Text, S#s{over = none});
-beyond(_, true, S) ->
-    S.
-
 steered_to(New, #s{cost = Cost} = S0) ->
     S = S0#s{steered = New},
     case {kprof_state_00:sample_now(S0), kprof_state_00:sample_now(S)} of
         {Same, Same} -> S;
-        {Old, Now} -> kprof_switch_00:resample(S#s{cost = kprof_cost_00:resampled(Old, Now, Cost)})
+        {Old, Now} -> kprof_switch_00:resteer(S#s{cost = kprof_cost_00:resampled(Old, Now, Cost)})
     end.
 
 %% While the breaker gives sampling back in steps, the limits do not let it out besides.
-next_sample(_, #s{wish = #{entry := none}, steered = Steered}) -> {Steered, none};
 next_sample(Goals, #s{wish = #{sample := Wished}, breaker = B, why = Why} = S) ->
     Base = kprof_state_00:sample_base(S),
     Step = kprof_breaker_00:factor(B),
@@ -98,9 +114,12 @@ next_sample(Goals, #s{wish = #{sample := Wished}, breaker = B, why = Why} = S) -
         Next -> Next
     end.
 
-goals(Rate, #s{limits = #{max_rate := MaxRate, max_cost := MaxCost}, cost = Cost}) ->
+%% Millionths of the cost as permille of one scheduler are no goal of the operator's: the relay has its own.
+goals(Rate, Busy, #s{limits = #{max_rate := MaxRate, max_cost := MaxCost, max_queue := MaxQueue}, cost = Cost}) ->
     {All, Fixed} = kprof_cost_00:spent(Cost),
-    [{rate, Rate, MaxRate} || MaxRate > 0] ++ [{cost, All - Fixed, max(1, MaxCost - Fixed)} || MaxCost > 0].
+    [{rate, Rate, MaxRate} || MaxRate > 0] ++
+        [{cost, All - Fixed, max(1, MaxCost - Fixed)} || MaxCost > 0] ++
+        [{flood, Busy, ?RELAY_PERMILLE} || MaxQueue > 0].
 
 counted_now(Events, #s{wish = #{entry := Entry, returns := Returns} = Wish} = S) ->
     #{
@@ -120,8 +139,7 @@ counted_now(Events, #s{wish = #{entry := Entry, returns := Returns} = Wish} = S)
 heavy(#s{on = true, limits = #{max_cost := Max}, cost = Cost, heavy = Heavy} = S) when Max > 0 ->
     case kprof_cost_00:spent(Cost) of
         {_, Fixed} when Fixed > Max, Heavy + 1 >= ?HEAVY_LOOKS ->
-            Text = kprof_look_00:bin("cost: calls that are not sampled alone take ~ts of the node, and --max-overhead is ~ts", [percent(Fixed), percent(Max)]),
-            kprof_switch_00:trip(Text, S#s{heavy = 0});
+            kprof_switch_00:trip(too_much(S#s.rates_of, Fixed, Max), S#s{heavy = 0});
         {_, Fixed} when Fixed > Max ->
             S#s{heavy = Heavy + 1};
         _ ->
@@ -130,7 +148,7 @@ heavy(#s{on = true, limits = #{max_cost := Max}, cost = Cost, heavy = Heavy} = S
 heavy(S) ->
     S#s{heavy = 0}.
 
-percent(Millionths) -> io_lib:format("~.1f %", [Millionths / 10000]).
+percent(Millionths) -> io_lib:format("~b.~b %", [Millionths div 10000, Millionths rem 10000 div 1000]).
 
 tell_why(Now, #s{why = Why, said = {Said, At}, limits = Limits} = S) when Why =/= Said, At =:= none orelse Now - At >= ?SAY_MS ->
     kprof_state_00:event(
@@ -138,7 +156,8 @@ tell_why(Now, #s{why = Why, said = {Said, At}, limits = Limits} = S) when Why =/
         case Why of
             none -> kprof_look_00:bin("sampling is as asked again: 1/~b", [kprof_state_00:sample_now(S)]);
             rate -> kprof_look_00:bin("sampling 1/~b to keep under ~b events/s", [kprof_state_00:sample_now(S), maps:get(max_rate, Limits)]);
-            cost -> kprof_look_00:bin("sampling 1/~b to keep under ~ts of the node", [kprof_state_00:sample_now(S), percent(maps:get(max_cost, Limits))])
+            cost -> kprof_look_00:bin("sampling 1/~b to keep under ~ts of the node", [kprof_state_00:sample_now(S), percent(maps:get(max_cost, Limits))]);
+            flood -> kprof_look_00:bin("sampling 1/~b: the agent cannot follow more", [kprof_state_00:sample_now(S)])
         end,
         S
     ),

@@ -1,18 +1,13 @@
 %% What the code of the node is: modules and functions, and names near a wrong one. Also how functions are written.
 -module(kprof_look_00).
--export([modules/1, functions/1, loaded/1, exists/3, there/3, version/1, note/4, to_atom/1, mfa/3, shown/1, bin/2]).
+-export([modules/1, functions/1, exists/3, version/1, note/4, to_atom/1, mfa/3, shown/1, bin/2]).
 
+%% Those that are loaded: no other can be traced, and none is loaded for us (kprof_hazard_00: load_on_demand).
 modules(Prefix) ->
-    Names = lists:usort([atom_to_list(M) || {M, _} <- code:all_loaded()] ++ available()),
+    Names = lists:usort([atom_to_list(M) || {M, _} <- code:all_loaded()]),
     [bin("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix("Elixir." ++ Prefix, N)], 500)].
 
-available() ->
-    try [N || {N, _, false} <- apply(code, all_available, [])]
-    catch _:_ -> []
-    end.
-
 functions(M) ->
-    loaded(M),
     Exports = exports(M, exports),
     lists:sublist([{F, A, lists:member({F, A}, Exports)} || {F, A} <- lists:usort(exports(M, functions)), not generated(F)], 5000).
 
@@ -27,15 +22,8 @@ exports(M, What) ->
     catch _:_ -> []
     end.
 
-loaded(M) ->
-    erlang:module_loaded(M) orelse (code:get_mode() =:= interactive andalso code:ensure_loaded(M)).
-
+%% true | no_module (that is loaded) | no_function
 exists(M, F, A) ->
-    loaded(M),
-    there(M, F, A).
-
-%% The same of what is loaded already.
-there(M, F, A) ->
     case erlang:module_loaded(M) of
         false -> no_module;
         true -> lists:member({F, A}, exports(M, functions)) orelse no_function
@@ -50,8 +38,7 @@ version(M) ->
 note(no_module, M, _, _) ->
     Loaded = [atom_to_list(X) || {X, _} <- code:all_loaded()],
     Near = [shown(N) || N <- near(atom_to_list(M), Loaded)],
-    Embedded = [" that is loaded (the node loads none on demand)" || code:get_mode() =:= embedded],
-    bin("no module ~ts~ts~ts", [shown(atom_to_list(M)), Embedded, instead(Near)]);
+    bin("no module ~ts is loaded on the node~ts", [shown(atom_to_list(M)), instead(Near)]);
 note(no_function, M, F, A) ->
     All = [FA || {X, _} = FA <- exports(M, functions), not generated(X)],
     Arities = lists:sort([N || {X, N} <- All, X =:= F]),

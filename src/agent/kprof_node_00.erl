@@ -1,9 +1,10 @@
 %% The VM: its sessions and other tracers, the control word, how busy it is.
 -module(kprof_node_00).
--export([isolated/0, busy/2, staying/0, others/1, tracer_of/1, control_word/0, ticket/0, restore/1, info/2, cpu/0, permille/2, local_leader/0]).
+-export([isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0, permille/2, local_leader/0]).
 
--define(SAMPLED_PROCESSES, 5000).
+-define(SAMPLED_PROCESSES, 50).
 
+%% Are there trace sessions? The module `trace` is kernel's own and has no on_load: loading it is safe on all VMs that have it.
 isolated() ->
     code:ensure_loaded(trace),
     erlang:function_exported(trace, session_create, 3).
@@ -42,24 +43,36 @@ told(Name) ->
 busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
     kprof_look_00:bin("another kprof-top is tracing this node: ~ts, since ~b-~2..0b-~2..0b ~2..0b:~2..0b:~2..0b", [Who, Y, Mo, D, H, Mi, S]).
 
-%% Who else traces. Below OTP 27 there is one trace for all: processes to come, and some of those that are, are asked.
+%% Who else traces. Below OTP 27 there is one trace for all: processes to come, and a few of those that are, are asked (each
+%% is a signal to it, so not all are); who has a tracer besides is found when flags are set, and told then.
 others(true) ->
     Keepers = of_others("keeper"),
-    %% The session "legacy" is always there: it stands for the old trace.
-    [kprof_look_00:bin("a trace session (~0tP)", [Name, 8]) || {Name, _} <- sessions(), Name =/= legacy, not lists:member(Name, Keepers)] ++
-        [beside(Who) || R <- Keepers, #{state := running, who := {Who, _}} <- [told(R)]] ++ others(false);
+    [kprof_look_00:bin("a trace session (~0tP)", [Name, 8]) || Name <- sessions(), not lists:member(Name, Keepers)] ++
+        [following(Who) || R <- Keepers, #{state := running, who := {Who, _}} <- [told(R)]] ++ others(false);
 others(false) ->
     New = tracer_of(new_processes),
-    Some = lists:usort([tracer_of(P) || P <- lists:sublist(processes(), ?SAMPLED_PROCESSES)]),
+    Some = lists:usort([tracer_of(P) || P <- some_processes()]),
     [kprof_look_00:bin("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
 
+%% The first, among them the system's, and the last that began.
+some_processes() ->
+    All = processes(),
+    lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:sublist(lists:reverse(All), ?SAMPLED_PROCESSES)).
+
+%% Are there trace sessions but ours? (Names of ours begin with kprof_.)
+beside() -> agents() orelse [] =/= [Name || Name <- sessions(), not lists:prefix("kprof_", lists:flatten(io_lib:format("~tP", [Name, 4])))].
+
+%% Are agents in other slots here?
+agents() -> of_others("keeper") =/= [].
+
 %% A session of one's own, but a process has one trace token.
-beside(Who) ->
+following(Who) ->
     kprof_look_00:bin("another kprof-top (~ts): of requests that both follow, either may miss calls in other processes", [Who]).
 
+%% Names; the session "legacy" is always there: it stands for the old trace.
 sessions() ->
     try
-        [S || {_, _} = S <- apply(trace, session_info, [all])]
+        [Name || {Name, _} <- apply(trace, session_info, [all]), Name =/= legacy]
     catch
         _:_ -> []
     end.
@@ -89,11 +102,7 @@ control_word() ->
     end.
 
 start_word(Before) ->
-    Start =
-        case Before =< kprof_spec_00:ticket_range() of
-            true when Before > 0 -> Before;
-            _ -> 1
-        end,
+    Start = kprof_spec_00:word(0, Before + 1),
     erlang:system_flag(trace_control_word, Start),
     Start.
 
@@ -103,19 +112,20 @@ ticket(0) -> 0;
 ticket(Tries) ->
     case erlang:system_info(trace_control_word) of
         0 -> ticket(Tries - 1);
-        Ticket -> Ticket
+        Word -> Word rem kprof_spec_00:ticket_range()
     end.
 
-%% Others may count on their control word; a large value is not one of our tickets.
+%% Others may count on their control word.
 restore(#{tcw := {Before, _}}) ->
-    case staying() =:= [] andalso erlang:system_info(trace_control_word) =< kprof_spec_00:ticket_range() of
+    case staying() =:= [] andalso kprof_spec_00:ours(erlang:system_info(trace_control_word)) of
         true -> erlang:system_flag(trace_control_word, Before);
         false -> ok
     end.
 
 %% What kprof-top is told of the node at the start.
-info(Session, Others) ->
+info(Session, Others, Vm) ->
     #{
+        held => kprof_hazard_00:held(Vm),
         otp => list_to_binary(erlang:system_info(otp_release)),
         erts => list_to_binary(erlang:system_info(version)),
         start_time => erlang:system_info(start_time),

@@ -2,7 +2,7 @@
 %% it and shares it with the relay before the VM is changed, so that whoever lives can undo it. Below OTP 27 a function has
 %% one pattern for all: what is not ours is left alone.
 -module(kprof_pattern_00).
--export([set/4, clear/2, left/2, lost/2, missing/2, versions/1, taken/3, matched/3]).
+-export([set/4, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, taken/3, matched/3]).
 
 %% Specs: [{Ix, MFA, Spec}]: sets what differs, takes off what is not among them. Before(Set) is called with all that may be
 %% ours from then on. -> {Set, [{MFA, Why}] that cannot be set}
@@ -15,18 +15,29 @@ set(Session, Specs, Set, Before) ->
     maps:fold(fun(MFA, Spec, Acc) -> set_one(Session, MFA, Spec, Acc) end, {Kept, []}, Wanted).
 
 %% What is remembered is the wish and how the VM tells it.
-set_one(Session, {M, _, _} = MFA, Spec, {Set, Failed}) ->
+set_one(Session, MFA, Spec, {Set, Failed}) ->
     case Set of
         #{MFA := {Spec, _}} ->
             {Set, Failed};
         _ ->
-            kprof_look_00:loaded(M),
             case kprof_spec_00:set_pattern(Session, MFA, Spec, [local]) of
                 N when is_integer(N), N > 0 -> {Set#{MFA => {Spec, kprof_spec_00:pattern({Session, match_spec}, MFA)}}, Failed};
                 0 -> {maps:remove(MFA, Set), Failed};
                 {error, Why} -> {maps:remove(MFA, Set), [{MFA, Why} | Failed]}
             end
     end.
+
+%% All that is still ours gets this spec. -> Set
+replace(Session, Set, Spec) ->
+    maps:map(
+        fun(MFA, Mine) ->
+            case ours(Session, MFA, Mine) andalso kprof_spec_00:set_pattern(Session, MFA, Spec, [local]) of
+                N when is_integer(N), N > 0 -> {Spec, kprof_spec_00:pattern({Session, match_spec}, MFA)};
+                _ -> Mine
+            end
+        end,
+        Set
+    ).
 
 %% Only what is still ours.
 clear(Session, Set) ->
@@ -53,7 +64,7 @@ left(Session, Set) ->
 lost(Session, Set) -> [MFA || MFA <- maps:keys(Set), not traced({Session, traced}, MFA)].
 
 %% Functions that were not there, and now are. Nothing is loaded for it: this is looked at twice a second.
-missing(Specs, Set) -> [MFA || {_, {M, F, A} = MFA, _} <- Specs, not maps:is_key(MFA, Set), kprof_look_00:there(M, F, A) =:= true].
+missing(Specs, Set) -> [MFA || {_, {M, F, A} = MFA, _} <- Specs, not maps:is_key(MFA, Set), kprof_look_00:exists(M, F, A) =:= true].
 
 %% The code that is loaded of the tiers' modules: #{Module => MD5}.
 versions(Specs) ->

@@ -11,7 +11,6 @@
 -define(WAIT_MS, 5000).
 -define(STEP_MS, 10).
 -define(FIRST, 32). % processes flagged at first;
--define(LAST, 1024). % when it is so many, then all that are left
 -define(HEAP_WORDS, 8 bsl 20).
 
 -record(p, {
@@ -21,6 +20,7 @@
     session,
     new, % may processes to come be flagged
     todo, % processes not flagged yet
+    flagged = [], % those that are
     chunk = ?FIRST,
     spawn_ms = 1, % for how long processes to come are flagged in the next step
     got = [], % newest first
@@ -73,13 +73,14 @@ step(#p{todo = [], spawn_ms = Ms, new = true} = P) ->
     wait(P#p{new = Ms < 64, spawn_ms = Ms * 2});
 step(#p{todo = []} = P) ->
     wait(P);
-step(#p{chunk = Chunk} = P) when Chunk >= ?LAST ->
-    flag(existing, true, P),
-    wait(P#p{todo = []});
 step(#p{todo = Todo, chunk = Chunk} = P) ->
-    {Now, Later} = lists:split(min(Chunk, length(Todo)), Todo),
-    [flag(Pid, true, P) || Pid <- Now],
-    wait(P#p{todo = Later, chunk = 2 * Chunk}).
+    wait((flag_some(Todo, Chunk, kprof_flags_00:slice(), P))#p{chunk = 2 * Chunk}).
+
+flag_some([Pid | Todo], N, Slice, #p{flagged = Flagged} = P) when N > 0 ->
+    flag(Pid, true, P),
+    flag_some(Todo, N - 1, kprof_flags_00:rest(Slice), P#p{flagged = [Pid | Flagged]});
+flag_some(Todo, _, _, P) ->
+    P#p{todo = Todo}.
 
 flag(Who, On, #p{session = Session}) -> kprof_spec_00:flags({Session, self()}, Who, On, [call]).
 
@@ -115,16 +116,26 @@ called(Pid, Args, #p{n = N} = P0, Until, Ran) ->
             wait(P, Until, Ran)
     end.
 
-%% Flags first: from then on nobody is seen. What was under way is counted.
+%% The pattern first: from then on nobody is seen. What was under way is counted.
 off(#p{session = Session, mfa = MFA} = P) ->
-    P#p.spawn_ms > 1 andalso flag(new, false, P),
-    flag(existing, false, P),
+    kprof_spec_00:set_pattern(Session, MFA, false, [local]),
     Us = now_us() - P#p.begun,
     Delivered = kprof_spec_00:delivered(Session),
     receive {trace_delivered, all, Delivered} -> ok after 1000 -> ok end,
-    kprof_spec_00:set_pattern(Session, MFA, false, [local]),
+    flags_off(P),
     kprof_spec_00:end_session(Session),
     P#p{ran = P#p.ran + more(0), session = none, us = Us}.
+
+%% A session takes them along. Children of those that were flagged are among all only where flags of processes to come were set.
+flags_off(#p{session = none, spawn_ms = Ms} = P) when Ms > 1 -> kprof_flags_00:off({none, self()}, P#p.new, none);
+flags_off(#p{session = none, flagged = Flagged} = P) -> unflag(Flagged, kprof_flags_00:slice(), P);
+flags_off(_) -> ok.
+
+unflag([Pid | Rest], Slice, P) ->
+    flag(Pid, false, P),
+    unflag(Rest, kprof_flags_00:rest(Slice), P);
+unflag([], _, _) ->
+    ok.
 
 more(N) ->
     receive {trace, _, call, _} -> more(N + 1)

@@ -68,10 +68,10 @@ who(Id, Serial) ->
         undefined -> <<>>
     end.
 
-%% proc_lib keeps it in the dictionary, which may be large.
+%% proc_lib keeps it in the dictionary, which may be large. Its memory is not asked for: on some VMs that hangs the process.
 first_call(P, Else) ->
-    case process_info(P, memory) of
-        {_, Bytes} when Bytes < 1000000 ->
+    case process_info(P, heap_size) of
+        {_, Words} when Words < 100000 ->
             {M, F, A} = proc_lib:translate_initial_call(P),
             kprof_look_00:mfa(M, F, A);
         _ ->

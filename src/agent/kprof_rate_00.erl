@@ -20,7 +20,7 @@ step(S) -> S#s{slice = 0, rates_of = #{}}.
 %% Whoever counts or clears something else.
 stop(#s{slice = {on, Before}, session = Session, counting = Counting} = S) ->
     Mine = [MFA || {MFA, _} <- Before],
-    kprof_count_00:clear(Session, [{MFA, call_count} || MFA <- Mine]),
+    kprof_count_00:clear(Session, Mine),
     kprof_state_00:share(S#s{slice = 1, counting = Counting -- Mine});
 stop(S) ->
     S.

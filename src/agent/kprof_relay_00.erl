@@ -2,14 +2,28 @@
 %% because kprof-top may be seconds away.
 %%
 %% Waking a process for each message costs more than all that it does with it. So the relay sleeps suspended, where
-%% messages only queue, and a pacer wakes it every 40 ms, more often when much comes; a `tick` in the queue tells it how
-%% far to work. Sending a batch costs as much as some 50 messages in it, so batches are large.
+%% messages only queue, and a pacer wakes it every 1 to 10 ms, so that some 200 messages wait; a `tick` in the queue tells it
+%% how far to work. The clients of the node pay for every longer turn: the relay works for at most ?SLICE_US, sends what it
+%% has in small batches, and lets others run, whatever waits. It has priority over the node's own processes only while it is
+%% behind by more than ?BEHIND_MS: then it must drop, and say so.
+%%
+%% A turn that does not end, and messages that are older than ?FLOOD_AGE_MS, are a flood: what waits is dropped and counted, and
+%% the keeper cuts sampling at once.
 -module(kprof_relay_00).
 -export([start/1, init/1, pace/1, name/1, registered/1]).
 
--define(BATCH, 2000).
--define(TICK_MS, 40).
--define(LEAST_TICK_MS, 5). % also while the link would block
+-define(BATCH, 200).
+-define(TICK_MS, 10).
+-define(LEAST_TICK_MS, 1).
+-define(BLOCKED_TICK_MS, 5). % while the link would block
+-define(SLICE_US, 200).
+-define(STEP, 16). % messages between two looks at the clock
+-define(FLOOD, 2000). % messages in a turn that does not end,
+-define(FLOOD_AGE_MS, 25). % and so old
+-define(WALKED, 1000).
+-define(MESSAGE_WORDS, 12). % around its term
+-define(BEHIND_MS, 20).
+-define(SKIP, 1000).
 -define(HELD, 32000). % messages kept while the link would block
 -define(WEIGHTIER, 16). % at most so many times its sampling an event stands for
 
@@ -35,7 +49,7 @@
 %% #{keeper, pid, counters, undo}: counters is an atomics array of 6 (seq, sent, dropped, queue, memory, run ns) that the keeper reads.
 %% -> {Relay, Pacer}
 start(#{keeper := Keeper} = Opts) ->
-    Relay = spawn_opt(?MODULE, init, [Opts], [{message_queue_data, off_heap}, {priority, high}, {min_heap_size, 20000}]),
+    Relay = spawn_opt(?MODULE, init, [Opts], [{message_queue_data, off_heap}, {min_heap_size, 20000}]),
     Ref = erlang:monitor(process, Relay),
     Relay ! {start, Keeper, Ref},
     receive
@@ -57,13 +71,17 @@ start(#{keeper := Keeper} = Opts) ->
     dropped = 0,
     weight = 1,
     debt = 0, % what was dropped stood for so many events: those that follow stand for them, too
-    gate = open, % open: forward; shut: count and discard (overload)
+    gate = open, % open: forward; shut: count and discard (overload); idle: discard (off: returns of calls that are told)
     pending = queue:new(), % {batch, N, Weight, Messages} | off | {answer, Pid, Ref}: in this order, one after the other
     held = 0, % messages in pending
     came = 0, % messages since the last tick
+    slice_end = 0, % native
+    hurry = false, % we have priority
+    lag = none, % {Age, Came}: how far behind this turn was at first
     tick = ?TICK_MS,
     began = none, % when the turn did (native); late: not seen
-    run = 0, % native time of all turns
+    run = 0, % native time of all turns,
+    away = 0, % but for what others ran meanwhile, in this one
     busy = none, % {Now, Run, Events} when it was looked at last how busy we are
     max_age = 0, % native units; 0: no limit
     max_queue = 0,
@@ -115,7 +133,8 @@ loop(Acc, N, S) ->
         {tick, Woken} ->
             tick(Woken, Acc, N, S);
         began when N + S#s.came =:= 0 ->
-            loop(Acc, N, S#s{began = erlang:monotonic_time()});
+            Now = erlang:monotonic_time(),
+            loop(Acc, N, S#s{began = Now, slice_end = Now + slice()});
         began ->
             loop(Acc, N, S#s{began = late});
         {'DOWN', _, process, Keeper, _} when Keeper =:= S#s.keeper ->
@@ -124,15 +143,79 @@ loop(Acc, N, S) ->
             loop([], 0, control(Control, batch(Acc, N, S)))
     end.
 
-add(M, Acc, N, S) when N < ?BATCH - 1 -> loop([M | Acc], N + 1, S);
-add(M, Acc, N, S) -> loop([], 0, guard(M, blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1})))).
+add(M, Acc, N, S) when (N + 1) rem ?STEP =/= 0 -> loop([M | Acc], N + 1, S);
+add(M, Acc, N, S) when N + 1 < ?BATCH ->
+    case erlang:monotonic_time() > S#s.slice_end of
+        true -> loop([], 0, yielded(M, blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))));
+        false -> loop([M | Acc], N + 1, S)
+    end;
+add(M, Acc, N, S) ->
+    loop([], 0, yielded(M, blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1})))).
+
+%% A slice is over, or not yet. M: the last message.
+yielded(M, #s{slice_end = End} = S0) ->
+    Before = erlang:monotonic_time(),
+    case Before > End of
+        true ->
+            Age = Before - element(tuple_size(M), M),
+            S = flooded(Age, guard(M, hurried(Age, S0))),
+            Worked = erlang:monotonic_time(),
+            erlang:yield(),
+            Now = erlang:monotonic_time(),
+            S#s{slice_end = Now + slice(), away = S#s.away + Now - Worked};
+        false ->
+            S0
+    end.
+
+hurried(Age, #s{hurry = Hurry} = S) ->
+    case erlang:convert_time_unit(Age, native, millisecond) > ?BEHIND_MS of
+        Hurry ->
+            S;
+        Now ->
+            process_flag(priority, if Now -> high; true -> normal end),
+            S#s{hurry = Now}
+    end.
+
+slice() -> erlang:convert_time_unit(?SLICE_US, microsecond, native).
+
+%% More comes than this process can take: it has worked for long since the last tick, is far behind, and does not catch up.
+flooded(Age, #s{came = Came, gate = open, max_queue = Max, lag = Lag} = S) when Max > 0, Came > ?FLOOD ->
+    case erlang:convert_time_unit(Age, native, millisecond) > ?FLOOD_AGE_MS of
+        true when Lag =:= none -> S#s{lag = {Age, Came}};
+        true when Age >= element(1, Lag), Came - element(2, Lag) > ?FLOOD -> skip(erlang:monotonic_time(), S#s{came = 0, lag = none});
+        _ -> S
+    end;
+flooded(_, S) ->
+    S.
+
+%% Drops what was made before Until, but for what is not a trace message. The order of messages of one process stays.
+skip(Until, #s{dropped = Before, keeper = Keeper} = S0) ->
+    S = skip(Until, 0, S0),
+    Keeper ! {flood, self(), S#s.dropped - Before},
+    S.
+
+skip(Until, N, S) ->
+    receive
+        {trace_ts, _, return_to, _, Ts} -> skip(Until, N, Ts, S);
+        {trace_ts, _, _, _, _, Ts} -> skip(Until, N, Ts, S)
+    after 0 -> skipped(N, S)
+    end.
+
+skip(Until, N, Ts, S) when Ts < Until, N < ?SKIP -> skip(Until, N + 1, S);
+skip(Until, N, Ts, S) when Ts < Until ->
+    erlang:yield(),
+    skip(Until, 0, skipped(N + 1, S));
+skip(_, N, _, S) -> skipped(N + 1, S). % the first that is younger goes with them
+
+skipped(0, S) -> S;
+skipped(N, S) -> dropped(N, S#s.weight, S).
 
 tick(Woken, Acc, N, #s{came = Came} = S0) ->
     S1 = busy(turn(Woken, blocked(deliver(batch(Acc, N, S0#s{came = Came + N}))))),
     note(S1),
     Ms = next_tick(S1),
     S1#s.pacer ! {done, Ms},
-    S2 = S1#s{tick = Ms, came = 0},
+    S2 = hurried(0, S1#s{tick = Ms, came = 0, lag = none}),
     case Acc of
         [] -> loop([], 0, S2);
         [M | _] -> loop([], 0, guard(M, S2))
@@ -142,11 +225,12 @@ tick(Woken, Acc, N, #s{came = Came} = S0) ->
 %% when the pacer woke us, or a relay that has no rest would count next to nothing.
 turn(_, #s{began = none} = S) -> S;
 turn(Woken, #s{began = late} = S) -> turn(Woken, S#s{began = Woken});
-turn(_, #s{began = Began, run = Run} = S) -> S#s{began = none, run = Run + erlang:monotonic_time() - Began}.
+turn(_, #s{began = Began, run = Run, away = Away} = S) ->
+    S#s{began = none, away = 0, run = Run + max(0, erlang:monotonic_time() - Began - Away)}.
 
-%% So often that the messages of a tick are still in the processor's cache, and not more often.
-next_tick(#s{held = Held}) when Held > 0 -> ?LEAST_TICK_MS;
-next_tick(#s{came = Came, tick = Ms}) when Came > 2 * ?BATCH -> max(?LEAST_TICK_MS, Ms div 2);
+%% So often that some 200 messages wait: about a slice.
+next_tick(#s{held = Held}) when Held > 0 -> ?BLOCKED_TICK_MS;
+next_tick(#s{came = Came, tick = Ms}) when Came > ?BATCH -> max(?LEAST_TICK_MS, Ms * ?BATCH div Came);
 next_tick(#s{came = Came, tick = Ms, limit = none}) when Came < ?BATCH div 2 -> min(?TICK_MS, Ms * 2);
 next_tick(#s{limit = {_, _, _}, tick = Ms}) -> min(?LIMITED_TICK_MS, Ms * 2);
 next_tick(#s{tick = Ms}) -> Ms.
@@ -165,18 +249,21 @@ control({weight, N}, S) -> S#s{weight = N};
 control({undo, Undo}, S) -> S#s{undo = Undo};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker_00:limit(Rate, now_ms())};
-control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, busy = none};
+control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, busy = none, tick = ?LEAST_TICK_MS};
 control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},
     S#s{watch = none};
 control({flush, From, Ref}, S) -> deliver(later({answer, From, Ref}, S));
+control(off, #s{gate = open} = S) -> deliver(later(off, S#s{gate = idle}));
 control(off, S) -> deliver(later(off, S));
 control(_, S) -> S.
 
 %% ---- Batches ----
 
 batch(_, 0, S) ->
+    S;
+batch(_, _, #s{gate = idle} = S) ->
     S;
 batch(_, N, #s{gate = shut} = S) ->
     S#s{dropped = S#s.dropped + N};
@@ -380,12 +467,12 @@ too_busy(Percent, Rate, S) when Percent >= ?BUSY_PERCENT, Rate >= ?BUSY_EVENTS -
 too_busy(_, _, S) ->
     S.
 
-%% Once a batch: are we too late, too full, too big? Then everything is off at once, and the keeper is told.
+%% Once a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the keeper is told.
 guard(_, #s{gate = shut} = S) ->
     S;
 guard(M, S) ->
     Age = erlang:monotonic_time() - element(tuple_size(M), M),
-    all_here(),
+    %% Of the messages that a receive has seen: what came since is seen when these are done.
     {_, Queue} = process_info(self(), message_queue_len),
     if
         S#s.max_age > 0, Age > S#s.max_age ->
@@ -393,26 +480,23 @@ guard(M, S) ->
         S#s.max_queue > 0, Queue > S#s.max_queue ->
             shut(io_lib:format("~b events were waiting", [Queue]), S);
         S#s.max_memory > 0 ->
-            {_, Memory} = process_info(self(), memory),
-            case Memory > S#s.max_memory of
-                true -> shut(io_lib:format("waiting events took ~b MB", [Memory bsr 20]), S);
-                false -> S
+            case memory(M, Queue) of
+                Memory when Memory > S#s.max_memory -> shut(io_lib:format("waiting events took ~b MB", [Memory bsr 20]), S);
+                _ -> S
             end;
         true ->
             S
     end.
 
-%% Below OTP 27 length and memory are of the messages that a receive has seen, not of those that came since.
-all_here() ->
-    receive never_sent -> ok
-    after 0 -> ok
-    end.
+%% Bytes that we take with what waits. To ask for it walks through the queue: of a long one it is reckoned by one message.
+memory(_, Queue) when Queue < ?WALKED -> element(2, process_info(self(), memory));
+memory(M, Queue) -> Queue * (erts_debug:flat_size(M) + ?MESSAGE_WORDS) * erlang:system_info(wordsize).
 
 shut(_, #s{gate = shut} = S) ->
     S;
 shut(Why, #s{keeper = Keeper, undo = Undo} = S) ->
-    kprof_undo_00:flags_off(Undo),
     Keeper ! {overload, self(), unicode:characters_to_binary(Why)},
+    kprof_undo_00:stop_tracing(Undo),
     S#s{gate = shut}.
 
 watch(_, #s{watch = none} = S) -> S;

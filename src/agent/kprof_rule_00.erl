@@ -9,7 +9,7 @@
 
 %% -> {ok, #{Ix => [{Head, Guards, Name}]}, [Note]} | {error, Binary}: for each tier that the rule names. A bare default
 %% clause alone names the entry, but no other tier.
-rules(None, _, _) when None =:= none; None =:= undefined; None =:= <<>> ->
+rules(None, _, _) when None =:= none; None =:= undefined; byte_size(None) =:= 0 ->
     {ok, #{}, []};
 rules(Text, Tiers, Entry) ->
     try
@@ -253,10 +253,7 @@ transform(L, Clause) ->
     end.
 
 checked(L, Head, Guards, Name) ->
-    case kprof_check_00:pure([Guards, Name]) of
-        ok -> ok;
-        {error, Why} -> fail(L, "~ts", [Why])
-    end,
+    [fail(L, "~ts", [Why]) || {error, Why} <- [kprof_check_00:pure(Guards), kprof_check_00:name(Name)]],
     Safe = [{'orelse', {is_atom, Name}, true} || kprof_check_00:calls(Name)],
     {tuple_to_list(Head), Guards ++ Safe, Name}.
 

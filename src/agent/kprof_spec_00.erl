@@ -1,11 +1,17 @@
 %% Match specs: the only module that makes them and sets them (kprof_check_00 looks at each before).
 %% A wish (tiers, entry, identity rule, returns, sampling) becomes one spec a tier; see PROTOCOL.md for the messages.
 -module(kprof_spec_00).
--export([compile/1, capture/0, set_pattern/4, pattern/2, flags/4, session/3, end_session/1, delivered/1, sweep/0, ticket_range/0]).
+-export([compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, ticket_range/0, word/2, cut/1, ours/1]).
 
--define(TICKETS, 16#7ffffff). % tickets are 1..this
+%% The control word: how far sampling is cut, plus 1, in the bits above ?TICKET_BITS; the ticket below. 0: a process has it.
+-define(TICKET_BITS, 27).
+-define(TICKETS, 16#7ffffff).
+-define(CUT_BITS, 16#f8000000).
+-define(CUT_MOST, 24).
+-define(BRAKE, 31).
 -define(LOW, 16#ffffffff). % the ticket's bits of a label
 -define(SPINS, 24).
+-define(AHEAD, 16).
 -define(ARGS, 8). % arguments that are told, at most
 -define(ELEMENTS, 6). % of a tuple in them
 -define(BYTES, 64). % of a binary
@@ -34,12 +40,13 @@ first_of([], _) ->
     [].
 
 spec(Ix, A, Rules, #{entry := Ix} = Wish) ->
-    lists:append([entry(Ix, Rule, Wish) || Rule <- clauses(Rules, A, Wish)]);
+    passed_over(Wish) ++ lists:append([entry(Ix, Rule, Wish) || Rule <- clauses(Rules, A, Wish)]);
 spec(Ix, A, Rules, #{entry := none} = Wish) ->
-    [{Head, Guards, full(Wish) ++ [{message, payload(Ix, 0, Head, Name, Rules, Wish)}]} || {Head, Guards, Name} <- clauses(Rules, A, Wish)];
+    passed_over(Wish) ++
+        [{Head, Guards, tossed(Wish) ++ full(Wish) ++ [{message, payload(Ix, 0, Head, Name, Rules, Wish)}]} || {Head, Guards, Name} <- clauses(Rules, A, Wish)];
 spec(Ix, A, Rules, Wish) ->
     [
-        {Head, [{is_seq_trace} | Guards], full(Wish) ++ [{message, payload(Ix, label(), Head, Name, Rules, Wish)}]}
+        {Head, [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS} | Guards], full(Wish) ++ [{message, payload(Ix, label(), Head, Name, Rules, Wish)}]}
      || {Head, Guards, Name} <- clauses(Rules, A, Wish)
     ].
 
@@ -110,50 +117,99 @@ low() -> {'band', label(), ?LOW}.
 
 %% Two specs for a clause: a process that carries a token already tells the old label too. Elements of a tuple, and the
 %% arguments of a function, are evaluated from right to left: the last element is the label from before the actions.
-entry(Ix, {Head, Guards, Name}, #{epoch := Epoch, sample := 1} = Wish) ->
+entry(Ix, {Head, Guards, Name}, #{epoch := Epoch} = Wish) ->
     Ticket = ticket(Epoch, {set_seq_token, label, {self}}),
     C = caller(Head, Wish),
     [
         {Head, [{is_seq_trace} | Guards],
             full(Wish) ++ [{message, {{Ix, label(), C, Name, {'=:=', 0, {list_to_tuple(lists:reverse(Ticket))}}, label()}}}]},
         {Head, Guards, Ticket ++ full(Wish) ++ [{message, {{Ix, label(), C, Name, entry}}}]}
-    ];
-entry(Ix, {Head, Guards, Name}, #{epoch := Epoch, sample := N} = Wish) when N > 1 ->
-    %% Who cannot get a ticket is not sampled: its pid has no dice.
-    Ticket = ticket(Epoch, {'=:=', 0, low()}),
-    C = caller(Head, Wish),
-    Toss = [{'orelse', {'=:=', 1, dice(N)}, {set_seq_token, sequential_trace_token, []}}],
-    Full = [{'andalso', {is_seq_trace}, F} || F <- full(Wish)],
-    Carried = {{Ix, label(), C, Name, {'=:=', 0, {list_to_tuple(lists:reverse(Ticket))}}, label()}},
-    [
-        {Head, [{is_seq_trace} | Guards], [{message, {element, dice(N), {{Carried, false}}}}] ++ Toss ++ Full},
-        {Head, Guards, Ticket ++ Toss ++ Full ++ [{message, {'andalso', {is_seq_trace}, {{Ix, label(), C, Name, entry}}}}]}
     ].
+
+%% Before all others: the calls that are not sampled. They are what a busy node pays for, so the guard is all they are asked, no
+%% token is made, and a stale one is taken away. Without an entry no call has a token.
+passed_over(#{sample := N, entry := none}) ->
+    [{'_', [lost(N)], [bump(), {message, false}]}];
+passed_over(#{sample := N}) ->
+    [
+        {'_', [{is_seq_trace}, lost(N)], [{set_seq_token, sequential_trace_token, []}, bump(), {message, false}]},
+        {'_', [lost(N)], [bump(), {message, false}]}
+    ].
+
+%% A call without an entry has no ticket: it counts itself.
+tossed(#{}) -> [bump()].
+
+%% True but for 1 call in N, and in twice, four times as many as sampling is cut in the control word: so it is cut, and opened,
+%% at once, and no pattern is touched for it. The hash is of the ticket: two multiplications modulo two primes, for one alone
+%% would favour workloads that go round by turns.
+lost(N) ->
+    P1 = 2147483647,
+    P2 = 2147483629,
+    Zero = 462063239, % Zero * 69621 rem P2 = P2 - 1: a ticket of 0 is never sampled
+    Ticket = {'band', {get_tcw}, ?TICKETS},
+    Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', Ticket, 48271}}, P1}, 69621}, P2},
+    {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}}.
+
+%% All: also the largest value.
+most(P2, 1) -> P2;
+most(P2, N) -> P2 div N.
+
+%% One more call in the control word. Not atomic: that a count is lost only means that two calls have tossed alike. But a count
+%% must not bring back a ticket that is taken: who finds that the word has changed meanwhile goes on well after it. A word
+%% of 0 is in somebody's hands (ticket/2).
+bump() ->
+    {'orelse',
+        {'=:=', 0, {get_tcw}},
+        {'=:=', {get_tcw}, {'+', 1, {set_tcw, after_it({get_tcw}, 1)}}},
+        {'=:=', 0, {set_tcw, after_it({get_tcw}, ?AHEAD)}}}.
+
+%% The word that comes N tickets after this one; the ticket starts anew after the last.
+after_it(Word, N) -> {'bor', {'band', Word, ?CUT_BITS}, {'band', {'+', N, Word}, ?TICKETS}}.
 
 %% An atomic ticket. set_tcw exchanges: who reads a number owns it until it puts back the next one; who reads 0 (someone
 %% else is at it) tries again, and at last does Otherwise. The token's label is the variable that match specs lack.
 ticket(Epoch, Otherwise) ->
     Take = {set_seq_token, label, {'bor', Epoch bsl 32, {set_tcw, 0}}},
-    Put = {'=:=', 0, {set_tcw, {'+', 1, {'rem', low(), ?TICKETS}}}},
+    Put = {'=:=', 0, {set_tcw, after_it(low(), 1)}},
     [Take, {'orelse', again(?SPINS, Take, Otherwise), Put}].
 
 again(0, _, Otherwise) -> {'andalso', {'=:=', 0, low()}, Otherwise};
 again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, low()}, {'andalso', Take, again(N - 1, Take, Otherwise)}}.
 
-%% 1 for one ticket in N, 2 for the others and for 0. Two multiplications modulo two primes: one alone would favour
-%% workloads that go round by turns. 0 maps to the largest value, which is never sampled.
-dice(N) ->
-    P1 = 2147483647,
-    P2 = 2147483629,
-    Zero = 462063239, % Zero * 69621 rem P2 = P2 - 1
-    Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', low(), 48271}}, P1}, 69621}, P2},
-    {'+', 1, {'div', {'+', Hash, P2 - P2 div N}, P2}}.
+ticket_range() -> ?TICKETS + 1.
 
-ticket_range() -> ?TICKETS.
+%% ---- The control word: sampling is cut to 1 / (N * 2 ^ Cut); brake: nothing at all is traced ----
+
+%% A word to begin with, that goes on from this one.
+word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (Word band ?TICKETS).
+
+cut_bits(brake) -> ?BRAKE;
+cut_bits(Cut) -> 1 + min(?CUT_MOST, Cut).
+
+%% Takes effect at once. A call that is just at the word may put back what it found: so it is looked at again. -> boolean()
+cut(Cut) -> cut(Cut, 64).
+
+cut(_, 0) ->
+    false;
+cut(Cut, Tries) ->
+    case erlang:system_info(trace_control_word) of
+        0 ->
+            cut(Cut, Tries - 1);
+        Word ->
+            Bits = cut_bits(Cut),
+            Word bsr ?TICKET_BITS =/= Bits andalso erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
+            erlang:system_info(trace_control_word) bsr ?TICKET_BITS =:= Bits orelse cut(Cut, Tries - 1)
+    end.
+
+%% Is it one of ours? (0: it is in a process's hands.)
+ours(Word) -> Word =:= 0 orelse Word > ?TICKETS.
+
 
 %% ---- The VM: the only calls that set or clear anything. Session: none (the global trace) or a session of `trace` ----
 
 %% Spec: a list, or false to clear; with [call_count]: true | pause | false. -> matched functions | {error, Why}
+set_pattern(_, _, _, [Flag | More]) when Flag =/= local, Flag =/= call_count; More =/= [] ->
+    {error, {held_back, Flag}};
 set_pattern(Session, MFA, Spec, Flags) when is_list(Spec) ->
     case kprof_check_00:check(Spec) of
         ok -> do_set(Session, MFA, Spec, Flags);
@@ -186,19 +242,45 @@ pattern({Session, Item}, MFA) ->
         _:_ -> undefined
     end.
 
-%% Flags of processes (Who: a pid, existing, new); the tracer is named when clearing too, so that processes of another tracer are left alone.
-flags({none, Relay}, Who, On, Flags) ->
-    try erlang:trace(common(Who), On, [{tracer, Relay} | Flags])
-    catch _:_ -> 0
+%% Flags of a process, or of those to come (new). The tracer is named when clearing, too, so that processes of another tracer
+%% are left alone. All processes in one call is held back on every VM: kprof_flags_00. -> 1 | 0: it is dead, or another's
+flags(_, Who, _, _) when Who =/= new, not is_pid(Who) ->
+    error({held_back, Who});
+flags({none, Relay}, new, On, Flags) ->
+    set_flags(new_processes, On, [{tracer, Relay} | Flags]);
+flags({none, Relay}, P, true, Flags) ->
+    %% To set flags of a process that another traces is an error in the node's log; to take off none tells the same in silence.
+    case set_flags(P, false, [{tracer, Relay} | []]) of
+        0 -> 0;
+        _ -> set_flags(P, true, [{tracer, Relay} | Flags])
     end;
+flags({none, Relay}, P, false, Flags) ->
+    set_flags(P, false, [{tracer, Relay} | Flags]);
 flags({Session, _}, Who, On, Flags) ->
     try (tracer()):process(Session, Who, On, Flags)
     catch _:_ -> 0
     end.
 
-common(existing) -> existing_processes;
-common(new) -> new_processes;
-common(Pid) -> Pid.
+set_flags(Who, On, Flags) ->
+    try erlang:trace(Who, On, Flags)
+    catch _:_ -> 0
+    end.
+
+%% The match spec of the event `send`, true: none. taken: someone else has one (there is one for all before OTP 27).
+send_pattern(none, true) ->
+    erlang:trace_pattern(send, true, []),
+    ok;
+send_pattern(none, Spec) ->
+    case erlang:trace_info(send, match_spec) of
+        {match_spec, Now} when Now =:= true ->
+            erlang:trace_pattern(send, Spec, []),
+            ok;
+        _ ->
+            taken
+    end;
+send_pattern(Session, Spec) ->
+    (tracer()):send(Session, Spec, []),
+    ok.
 
 %% A trace session of this name, where there are sessions (OTP 27+); none: the common trace.
 session(true, Name, Tracer) -> (tracer()):session_create(Name, Tracer, []);
@@ -216,12 +298,8 @@ delivered(Session) -> (tracer()):delivered(Session, all).
 
 tracer() -> trace.
 
-%% All tokens of the node go: not those of another who uses them (seq_trace, or an agent in another slot).
-sweep() ->
-    case seq_trace:get_system_tracer() =:= false andalso kprof_node_00:staying() =:= [] of
-        true ->
-            seq_trace:reset_trace(),
-            swept;
-        false ->
-            kept
-    end.
+%% All tokens of the node go, in one stop of all schedulers: at the end only (kprof_tokens_00), never on a VM that this can
+%% kill, nor those of another who uses them (seq_trace, or an agent in another slot). -> boolean()
+reset_tokens() ->
+    kprof_hazard_00:allowed(reset_trace, kprof_hazard_00:vm()) andalso seq_trace:get_system_tracer() =:= false andalso
+        kprof_node_00:staying() =:= [] andalso is_tuple(seq_trace:reset_trace()) =:= false.

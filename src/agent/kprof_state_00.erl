@@ -1,7 +1,7 @@
 %% The keeper's state, as all its parts use it: what is reckoned from it and told of it, and what of it relay and warden know,
 %% so that they can undo it.
 -module(kprof_state_00).
--export([answer/3, answer_apart/4, answer_last/3, counter/2, event/3, event_kept/3, heartbeat/1, is_silent/1, now_ms/0, sample_base/1, sample_now/1, send/2, share/1, silence_ms/1, tell_all/1, tell_kept/1, undo_of/1]).
+-export([answer/3, answer_apart/4, answer_last/3, counter/2, event/3, event_kept/3, heartbeat/1, is_silent/1, now_ms/0, sample_base/1, sample_now/1, spec_sample/1, cut/1, send/2, share/1, silence_ms/1, tell_all/1, tell_kept/1, undo_of/1]).
 
 -include("kprof_keeper.hrl").
 
@@ -16,9 +16,12 @@ share(#s{relay = Relay, warden = Warden} = S) ->
     Relay =/= none andalso (Relay ! {undo, Undo}),
     S.
 
-undo_of(#s{session = Session, relay = Relay, set = Set, spawn_flags = New, tcw = Tcw, counting = Counting, capture = Capture, count = Count}) ->
-    Counters = [{MFA, call_count} || MFA <- Counting] ++ if Count =:= none -> []; true -> kprof_count_00:held(Count) end,
-    #{session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture}.
+undo_of(#s{session = Session, relay = Relay, set = Set, spawn_flags = New, tcw = Tcw, capture = Capture} = S) ->
+    Counters = S#s.counting ++ if S#s.count =:= none -> []; true -> kprof_count_00:held(S#s.count) end,
+    #{
+        session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture,
+        isolated => S#s.isolated, walker => S#s.walker, epoch => S#s.epoch, tokens => S#s.tokens, beside => S#s.beside
+    }.
 
 %% For what takes its time: a process of its own finds it out and answers.
 answer_apart(Ref, Find, Opts, #s{pid = Pid}) ->
@@ -65,10 +68,32 @@ tell_kept(#s{unsent = Unsent} = S) ->
 
 counter(I, #s{counters = C}) -> atomics:get(C, I).
 
-%% What shall be sampled now: 1 in so many. Without an entry nobody tosses: each call stands for itself.
-sample_now(#s{wish = #{entry := none}}) -> 1;
+%% What shall be sampled now: 1 request in so many; without an entry, 1 call.
 sample_now(#s{breaker = B} = S) -> min(1000000, sample_base(S) * kprof_breaker_00:factor(B)).
-sample_base(#s{wish = #{sample := Wished}, steered = Steered}) -> max(Wished, Steered).
+sample_base(#s{wish = #{sample := Wished}, steered = Steered} = S) ->
+    case shares_word(S) of
+        true -> max(Wished, Steered);
+        false -> Wished bsl cut(S)
+    end.
+
+%% What the patterns sample, and how far the control word cuts it besides. Other agents on the node see the same word: beside
+%% them it is left alone.
+spec_sample(#s{wish = #{sample := Wished}, breaker = B} = S) ->
+    case shares_word(S) of
+        true -> sample_now(S);
+        false -> min(1000000, Wished * kprof_breaker_00:factor(B))
+    end.
+
+cut(#s{wish = #{sample := Wished}, steered = Steered} = S) ->
+    case shares_word(S) of
+        true -> 0;
+        false -> doublings(Wished, Steered, 0)
+    end.
+
+doublings(N, Steered, K) when N >= Steered; K >= 20 -> K;
+doublings(N, Steered, K) -> doublings(2 * N, Steered, K + 1).
+
+shares_word(#s{beside = Beside}) -> Beside.
 
 %% One that tells that tracing went off or on must arrive: gaps are made of them. In order with all that must.
 heartbeat(#s{cpu = Before, told_gap = Told} = S0) ->
@@ -107,12 +132,12 @@ health(Before, Now, S) ->
         strangers => S#s.strangers
     }.
 
-sample_why(#s{wish = #{entry := none}}) -> 0;
 sample_why(#s{why = Why, breaker = B}) ->
     case {kprof_breaker_00:factor(B), Why} of
         {1, none} -> 0;
         {1, rate} -> 1;
         {1, cost} -> 2;
+        {1, flood} -> 2;
         _ -> 3
     end.
 

@@ -1,18 +1,19 @@
 %% Tracing on and off: the wish as patterns and flags of the VM, what the breaker does with them, and the counters while it
 %% is open. Functions of the keeper's process; each takes its state and gives the next one.
 -module(kprof_switch_00).
--export([all_told/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, flush/1, let_go/1, new_relay/1, overload/2, quiet/1, recount/1, resample/1, send_limits/1, told_counts/1, trace_off/1, trace_on/1, tracing/2, trip/2, watch_reloads/1]).
+-export([all_told/1, begin_tracing/1, beside/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, counting_told/1, flush/1, let_go/1, looked/1, new_relay/1, overload/2, recount/1, resample/1, resteer/1, send_limits/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_reloads/1]).
 
 -include("kprof_keeper.hrl").
 
 -define(BREAKER_MS, 100).
+-define(LOOK_MS, 100).
 -define(FLUSH_MS, 3000).
 
 %% ---- The relay ----
 
 new_relay(#s{pid = Pid, counters = Counters} = S0) ->
     {Relay, Pacer} = kprof_relay_00:start(#{keeper => self(), pid => Pid, counters => Counters, undo => #{}}),
-    Session = kprof_spec_00:session(kprof_node_00:isolated(), kprof_keeper_00, Relay),
+    Session = kprof_spec_00:session(S0#s.isolated, kprof_keeper_00, Relay),
     erlang:send_after(?STEER_MS, self(), {steer, Relay}),
     S = S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session, steer_at = undefined},
     kprof_state_00:share(send_limits(S)).
@@ -52,36 +53,67 @@ put_back(Message, S) ->
     self() ! Message,
     kprof_state_00:counter(1, S).
 
-%% ---- Flags ----
+%% ---- On and off ----
 
 tracing(On, #s{tracing = On} = S) -> S;
 tracing(true, #s{again = true, breaker = B} = S) ->
     %% A connection that broke may have been the node's trouble with us.
-    S1 = trace_on(resample(step_later(S#s{again = false, tracing = true, breaker = kprof_breaker_00:probe(kprof_state_00:now_ms(), B)}))),
+    S1 = begin_tracing(step_later(S#s{again = false, tracing = true, breaker = kprof_breaker_00:probe(kprof_state_00:now_ms(), B)})),
     kprof_state_00:event(half_open, kprof_look_00:bin("the connection was lost before: tracing begins with 1 request in ~b", [kprof_state_00:sample_now(S1)]), S1),
     S1;
 tracing(true, S0) ->
     S = counting_off(S0),
-    trace_on(resample(S#s{tracing = true, paused = none, breaker = kprof_breaker_00:reset(S#s.breaker)}));
+    begin_tracing(S#s{tracing = true, paused = none, breaker = kprof_breaker_00:reset(S#s.breaker)});
 tracing(false, S) -> (trace_off(counting_off(S)))#s{tracing = false, paused = none, breaker = kprof_breaker_00:reset(S#s.breaker)}.
 
-trace_on(#s{on = false, tracing = true, paused = none} = S0) ->
+%% With limits, a short look at the counters of the tiers goes before: how much the node can bear is known then.
+begin_tracing(#s{on = false, tracing = true, paused = none, limits = Limits, specs = Specs} = S0) when Specs =/= [] ->
+    case maps:get(max_cost, Limits) + maps:get(max_rate, Limits) of
+        0 ->
+            trace_on(resample(S0));
+        _ ->
+            Timer = make_ref(),
+            S = counting(with_relay(S0#s{paused = look})),
+            erlang:send_after(?LOOK_MS, self(), {looked, Timer}),
+            S#s{look = Timer}
+    end;
+begin_tracing(S) ->
+    trace_on(resample(S)).
+
+%% The look is over: what was counted says how far to sample.
+looked(#s{paused = look, count = Count0} = S0) when Count0 =/= none ->
+    {_, Count} = kprof_count_00:step(erlang:monotonic_time(), Count0),
+    S = S0#s{count = Count, paused = none, look = none},
+    trace_affordable(counting_told(S));
+looked(#s{paused = look} = S) ->
+    trace_on(S#s{paused = none, look = none});
+looked(S) ->
+    S.
+
+%% As much as the counted rates allow; where even calls that are not sampled cost too much, the breaker opens.
+trace_affordable(S0) ->
+    case kprof_limits_00:affordable(S0) of
+        {ok, N} -> trace_on(resample((counting_off(S0))#s{steered = N, why = if N > 1 -> cost; true -> none end}));
+        {error, Text} -> stays_open(Text, S0)
+    end.
+
+trace_on(#s{on = false, tracing = true, paused = none, wish = Wish} = S0) ->
     S1 = set_all(with_relay(S0)),
+    S1#s.beside orelse kprof_spec_00:cut(kprof_state_00:cut(S1)),
     S1#s.relay ! {gate, open},
     S1#s.relay ! {weight, kprof_state_00:sample_now(S1)},
-    switch(true, S1),
-    S1#s{on = true};
+    S1#s.pacer ! kick,
+    walk_on(S1#s{on = true, tokens = S1#s.tokens orelse maps:get(entry, Wish) =/= none});
 trace_on(S) ->
     S.
 
 with_relay(#s{relay = none} = S) -> new_relay(S);
 with_relay(S) -> S.
 
-%% Flags off, what was traced is sent, patterns off, tokens swept. Off already (breaker, lease): kprof-top still gets its {kx,_}.
+%% Patterns off: from then on nothing is traced. What was traced is sent; flags go after. Off already (breaker, lease):
+%% kprof-top still gets its {kx,_}.
 trace_off(#s{on = true} = S) ->
-    S1 = clear_all(quiet(S)),
-    kprof_spec_00:sweep(),
-    S1;
+    walk_off(quiet(S));
 trace_off(#s{relay = none} = S) ->
     S;
 trace_off(S) ->
@@ -90,8 +122,7 @@ trace_off(S) ->
     S.
 
 quiet(#s{on = true} = S0) ->
-    S = kprof_rate_00:stop(S0),
-    switch(false, S),
+    S = clear_all(kprof_rate_00:stop(S0)),
     flush(S),
     S#s.relay =/= none andalso (S#s.relay ! off),
     S#s.relay =/= none andalso flush(S),
@@ -99,55 +130,73 @@ quiet(#s{on = true} = S0) ->
 quiet(S) ->
     S.
 
-%% Before we leave: what was traced, and waits for the link, too.
-all_told(#s{on = true} = S) ->
-    quiet(S);
+%% Before we leave: what was traced, and waits for the link, too. Patterns stay: the end has use for them.
+all_told(#s{on = true} = S0) ->
+    S = kprof_rate_00:stop(S0),
+    flush(S),
+    S;
 all_told(S) ->
     flush(S),
     S.
 
 %% The lease is over. Nobody may be reading: nothing here waits for the link.
 let_go(S0) ->
-    S = kprof_rate_00:stop(S0),
-    switch(false, S),
+    S = clear_all(kprof_rate_00:stop(S0)),
     delivered(S),
     S#s.relay ! off,
-    S1 = clear_all(kprof_state_00:heartbeat(S#s{on = false, paused = lease})),
-    kprof_spec_00:sweep(),
-    S1.
+    walk_off(kprof_state_00:heartbeat(S#s{on = false, paused = lease})).
 
-switch(On, #s{wish = Wish} = S) ->
+%% ---- Flags of processes: set and taken off by a process of its own, one after the other ----
+
+walk_on(#s{wish = Wish} = S) ->
     Flags =
         case maps:get(returns, Wish) of
-            lean when On -> [call, arity, monotonic_timestamp, return_to];
-            full when On -> [call, arity, monotonic_timestamp];
-            _ -> [all]
+            lean -> {[call, arity, monotonic_timestamp, return_to], []};
+            full -> {[call, arity, monotonic_timestamp], [return_to]}
         end,
-    Own = {S#s.session, S#s.relay},
-    kprof_spec_00:flags(Own, existing, On, Flags),
-    S#s.spawn_flags andalso kprof_spec_00:flags(Own, new, On, Flags),
-    On andalso [kprof_spec_00:flags(Own, P, false, [all]) || P <- [self(), S#s.pacer, S#s.warden]],
-    ok.
+    walk(fun(Own) -> kprof_flags_00:start(Own, Flags, S#s.spawn_flags, [self(), S#s.relay, S#s.pacer, S#s.warden]) end, S).
+
+walk_off(#s{relay = none} = S) -> S;
+walk_off(S) -> walk(fun(Own) -> kprof_flags_00:start_off(Own, S#s.spawn_flags) end, S).
+
+%% Known to who undoes things before it sets anything.
+walk(Start, #s{session = Session, relay = Relay, walker = Before} = S0) ->
+    kprof_flags_00:stop(Before),
+    Walker = Start({Session, Relay}),
+    S = kprof_state_00:share(S0#s{walker = Walker}),
+    kprof_flags_00:go(Walker),
+    S.
+
+walked(0, S) -> S#s{walker = none};
+walked(Refused, S) ->
+    Text = "~b processes have another tracer: their calls are not seen",
+    kprof_state_00:event(others, kprof_look_00:bin(Text, [Refused]), S),
+    S#s{walker = none}.
 
 %% ---- The breaker ----
 
-%% The relay has taken the flags off already. What it found old after tracing went off for another reason is no trip.
+%% The relay has taken the patterns off already. What it found old after tracing went off for another reason is no trip.
 overload(_, #s{on = false} = S) ->
     S;
 overload(Text, #s{breaker = B0} = S0) ->
-    S = kprof_rate_00:stop(S0),
+    brake(S0),
+    S1 = clear_all(kprof_rate_00:stop(S0)),
     B = kprof_breaker_00:trip(kprof_state_00:now_ms(), B0),
-    Told = kprof_state_00:event_kept(overload, kprof_look_00:bin("breaker open: ~ts; next try in ~b s", [Text, (kprof_breaker_00:next_ms(kprof_state_00:now_ms(), B) + 999) div 1000]), S),
+    S = kprof_state_00:event_kept(overload, kprof_look_00:bin("breaker open: ~ts; next try in ~b s", [Text, (kprof_breaker_00:next_ms(kprof_state_00:now_ms(), B) + 999) div 1000]), S1),
     S#s.relay ! off,
-    %% A pattern costs a little even where no process has a flag.
-    counting(kprof_state_00:heartbeat(clear_all(step_later(Told#s{on = false, paused = overload, breaker = B})))).
+    counting(walk_off(kprof_state_00:heartbeat(step_later(S#s{on = false, paused = overload, breaker = B})))).
 
 %% Our own reasons, or kprof-top's.
 trip(_, #s{on = false} = S) -> S;
 trip(Text, S) ->
     S#s.relay ! {gate, shut},
-    kprof_undo_00:flags_off(kprof_state_00:undo_of(S)),
     overload(Text, S).
+
+%% Sampling cannot help: the breaker opens and stays so until the counters say that it can. Told once.
+stays_open(Text, #s{breaker = B0} = S) ->
+    B = kprof_breaker_00:trip(kprof_state_00:now_ms(), B0),
+    Told = kprof_state_00:event_kept(overload, kprof_look_00:bin("breaker open: ~ts", [Text]), S),
+    counting(kprof_state_00:heartbeat(step_later(Told#s{on = false, paused = overload, breaker = B}))).
 
 %% A time that is traced by nobody's leave (lease, capture) is no probing, and nobody is there to probe for.
 breaker(#s{breaker = B0, paused = Paused, on = On} = S) ->
@@ -157,7 +206,7 @@ breaker(#s{breaker = B0, paused = Paused, on = On} = S) ->
             step_later(S#s{breaker = kprof_breaker_00:wait(Now, B0)});
         false ->
             {What, B} = kprof_breaker_00:tick(Now, B0),
-            stepped(What, step_later(S#s{breaker = B}))
+            stepped(What, step_later(S#s{breaker = B}), S)
     end.
 
 %% At most one step is ever due.
@@ -171,42 +220,34 @@ step_later(#s{breaker = B} = S) ->
             S#s{breaker_timer = Timer}
     end.
 
-stepped(none, S) -> S;
-stepped(probe, #s{paused = overload} = S) ->
-    S1 = trace_on(resample((counting_off(S))#s{paused = none})),
-    kprof_state_00:event(half_open, kprof_look_00:bin("breaker half open: tracing 1 request in ~b", [kprof_state_00:sample_now(S1)]), S1),
-    kprof_state_00:heartbeat(S1);
-stepped(closed, S) ->
+stepped(none, S, _) -> S;
+stepped(probe, #s{paused = overload} = S, #s{breaker = Open}) ->
+    %% By the counters' rates: a try that cannot succeed is none.
+    case kprof_limits_00:affordable(S) of
+        {ok, N} ->
+            S1 = trace_on(resample((counting_off(S))#s{paused = none, steered = N, why = if N > 1 -> cost; true -> none end})),
+            kprof_state_00:event(half_open, kprof_look_00:bin("breaker half open: tracing 1 request in ~b", [kprof_state_00:sample_now(S1)]), S1),
+            kprof_state_00:heartbeat(S1);
+        {error, _} ->
+            S#s{breaker = kprof_breaker_00:later(kprof_state_00:now_ms(), Open)}
+    end;
+stepped(closed, S, _) ->
     kprof_state_00:event(closed, kprof_look_00:bin("breaker closed: sampling comes back in steps", []), S),
     kprof_state_00:heartbeat(resample(S));
-stepped(_, S) ->
+stepped(_, S, _) ->
     resample(S).
 
-%% ---- While it is open: counters ----
+%% ---- While it is open, and before tracing begins: counters ----
 
-%% Only processes with the flag `call` have their time taken. Below OTP 27 that flag would send us what others trace.
-counting(#s{count = none, paused = overload, session = Session, relay = Relay, specs = Specs} = S0) when Relay =/= none ->
-    Timed = Session =/= none orelse kprof_node_00:others(false) =:= [],
-    S = kprof_state_00:share(S0#s{count = kprof_count_00:new(Session, [{Ix, MFA} || {Ix, MFA, _} <- Specs], Timed, erlang:monotonic_time())}),
-    count_step(S);
+counting(#s{count = none, paused = Paused, session = Session, relay = Relay, specs = Specs} = S0) when Relay =/= none, Paused =:= overload orelse Paused =:= look ->
+    Count = kprof_count_00:new(Session, [{Ix, MFA} || {Ix, MFA, _} <- Specs], kprof_cost_00:count_ns(S0#s.cost), erlang:monotonic_time()),
+    count_step(kprof_state_00:share(S0#s{count = Count}));
 counting(S) ->
     S.
 
-%% Only while calls are timed: a process that has it costs each time it is scheduled (2 % of one in a tight loop). To set it
-%% stops the node for 0.3 us a process, to take it off for as long: told, so that it is done the seldomer.
-call_flag(On, #s{count_flag = On} = S) -> S;
-call_flag(On, S) ->
-    Began = erlang:monotonic_time(),
-    Own = {S#s.session, S#s.relay},
-    kprof_spec_00:flags(Own, existing, On, [call]),
-    S#s.spawn_flags andalso kprof_spec_00:flags(Own, new, On, [call]),
-    On andalso [kprof_spec_00:flags(Own, P, false, [all]) || P <- [self(), S#s.pacer]],
-    S#s{count_flag = On, count = if On -> kprof_count_00:stood(2 * (erlang:monotonic_time() - Began), S#s.count); true -> S#s.count end}.
-
 counting_off(#s{count = none} = S) -> S;
 counting_off(#s{count = Count} = S) ->
-    kprof_undo_00:flags_off(kprof_state_00:undo_of(S)),
-    kprof_state_00:share((told_counts(S#s{count = kprof_count_00:stop(Count)}))#s{count = none, count_timer = none, count_flag = false}).
+    kprof_state_00:share((counting_told(S#s{count = kprof_count_00:stop(Count)}))#s{count = none, count_timer = none}).
 
 %% The wish has changed.
 recount(#s{count = none} = S) -> S;
@@ -216,10 +257,10 @@ count_step(#s{count = Count0} = S) ->
     {Ms, Count} = kprof_count_00:step(erlang:monotonic_time(), Count0),
     Timer = make_ref(),
     erlang:send_after(Ms, self(), {count, Timer}),
-    call_flag(kprof_count_00:timing(Count), S#s{count = Count, count_timer = Timer}).
+    S#s{count = Count, count_timer = Timer}.
 
-told_counts(#s{count = none} = S) -> S;
-told_counts(#s{count = Count0} = S) ->
+counting_told(#s{count = none} = S) -> S;
+counting_told(#s{count = Count0} = S) ->
     Now = erlang:monotonic_time(),
     {{Since, Due}, Count} = kprof_count_00:due(Now, Count0),
     kprof_state_00:send({kc, Since, Now, Due}, S),
@@ -233,7 +274,7 @@ config(Wish0, #s{wish = Old} = S) ->
         tiers := [{Ix, kprof_look_00:to_atom(M), kprof_look_00:to_atom(F), A} || {Ix, M, F, A} <- maps:get(tiers, Wish1)],
         sample := max(1, min(1000000, maps:get(sample, Wish1)))
     },
-    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := kprof_state_00:sample_now(S#s{wish = Wish})}) of
+    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := kprof_state_00:spec_sample(S#s{wish = Wish})}) of
         {ok, Specs, Notes} ->
             Changed = maps:get(identity, Wish) =/= maps:get(identity, Old),
             [kprof_state_00:event(identity, N, S) || N <- Notes, Changed],
@@ -244,7 +285,6 @@ config(Wish0, #s{wish = Old} = S) ->
 
 apply_wish(Wish, Specs, #s{wish = Old, on = On} = S) ->
     Returns = maps:get(returns, Wish) =/= maps:get(returns, Old),
-    Entry = maps:get(entry, Wish) =/= maps:get(entry, Old),
     S1 =
         case On andalso Returns of
             true -> quiet(S);
@@ -254,18 +294,43 @@ apply_wish(Wish, Specs, #s{wish = Old, on = On} = S) ->
     S2 = S1#s{wish = Wish, specs = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)]},
     S3 = if On -> set_all(S2); true -> S2 end,
     S3#s.relay =/= none andalso (S3#s.relay ! {weight, kprof_state_00:sample_now(S3)}),
-    On andalso Entry andalso kprof_spec_00:sweep(),
-    S4 = if On andalso Returns -> trace_on(S3); true -> S3 end,
+    On andalso not S3#s.beside andalso kprof_spec_00:cut(kprof_state_00:cut(S3)),
+    S4 = if On andalso Returns -> trace_on(S3); true -> S3#s{tokens = S3#s.tokens orelse (On andalso maps:get(entry, Wish) =/= none)} end,
     {{ok, [kprof_pattern_00:matched(T, Specs, Taken) || T <- maps:get(tiers, Wish)]}, S4}.
 
 resample(#s{wish = Wish} = S) ->
-    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := kprof_state_00:sample_now(S)}) of
+    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := kprof_state_00:spec_sample(S)}) of
         {ok, Specs, _} ->
             {_, S1} = apply_wish(Wish, Specs, S),
             S1;
         _ ->
             S
     end.
+
+%% Sampling as steered: at once, by the control word alone where that is ours.
+resteer(#s{on = true, beside = false} = S) ->
+    kprof_spec_00:cut(kprof_state_00:cut(S)),
+    S#s.relay ! {weight, kprof_state_00:sample_now(S)},
+    S;
+resteer(#s{beside = true} = S) ->
+    resample(S);
+resteer(S) ->
+    S.
+
+%% Another agent has come to the node, or the last one has gone: the control word is one for all.
+beside(#s{beside = Before} = S0) ->
+    case kprof_node_00:agents() of
+        Before ->
+            S0;
+        Now ->
+            S = kprof_state_00:share(S0#s{beside = Now}),
+            (S#s.on andalso Now) andalso kprof_spec_00:cut(0),
+            if S#s.on -> resample(S); true -> S end
+    end.
+
+%% Nothing is traced from now on, whatever patterns there are.
+brake(#s{beside = false}) -> kprof_spec_00:cut(brake);
+brake(_) -> false.
 
 %% Sets what differs.
 set_all(#s{specs = Specs, set = Set0, session = Session} = S) ->

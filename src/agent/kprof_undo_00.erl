@@ -1,58 +1,66 @@
-%% Takes off all that was set, whoever lives to do it: the keeper, or the relay when the keeper is dead, or the warden. At the end our
-%% modules go, the keeper's last: while it is loaded the slot is taken.
+%% Takes off all that was set, whoever lives to do it: the keeper, or the relay when the keeper is dead, or the warden. At the
+%% end our module goes: while it is loaded the slot is taken.
 %%
-%% Undo: #{session, relay, set => patterns as in kprof_pattern_00, new => boolean() (new_processes is ours), tcw => {Before,
-%% Start}, counting => [{MFA, call_count | call_time}] that are ours, capture => of the keeper}
+%% Undo: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in kprof_pattern_00,
+%% new => boolean() (new_processes is ours), tcw => {Before, Start}, counting => [MFA] with counters of ours, capture => of
+%% the keeper}
+%%
+%% Invariant: patterns go first, so that nothing is traced from then on; flags after, process by process; tokens last.
 -module(kprof_undo_00).
--export([flags_off/1, undo/1, undo_relay/1, undo_dead/1, reap/1, leaving/0, gone/2, slot/0]).
+-export([stop_tracing/1, undo/1, undo_relay/1, undo_dead/1, reap/1, leaving/0, gone/2, slot/0]).
 
-%% Called by the relay: nothing more may come, at once.
-flags_off(#{session := Session, relay := Relay, new := New}) ->
-    New andalso kprof_spec_00:flags({Session, Relay}, new, false, [all]),
-    kprof_spec_00:flags({Session, Relay}, existing, false, [all]),
-    kprof_spec_00:sweep().
+-define(LAST_CALLS_MS, 100).
+
+%% Called by the relay: nothing more may come, at once: the control word sees to it. On a busy node it takes a while until
+%% patterns are off. Flags are the keeper's affair.
+stop_tracing(#{session := Session, set := Set, beside := Beside}) ->
+    Beside orelse kprof_spec_00:cut(brake),
+    kprof_pattern_00:clear(Session, Set).
 
 %% Undoes everything; the relay still lives. -> receipt
-undo(Undo) ->
-    #{session := Session, relay := Relay, set := Set} = Undo,
-    case Relay of
-        none -> none;
-        _ -> flags_off(Undo)
-    end,
+undo(#{session := Session, isolated := Isolated, epoch := Epoch} = Undo0) ->
+    Undo = #{set := Set} = last_calls(Undo0),
     kprof_pattern_00:clear(Session, Set),
     uncount(Undo),
-    Tokens = kprof_spec_00:sweep(),
+    Flags = flags_off(Undo),
     Patterns = kprof_pattern_00:left(Session, Set) + kprof_count_00:left(Session, maps:get(counting, Undo)),
-    Flags = length([P || P <- processes(), flagged(P, Session, Relay)]),
+    Ended = kprof_spec_00:end_session(Session),
+    {Tokens, Holders} = drained(Isolated, Epoch, Undo),
     kprof_node_00:restore(Undo),
-    #{patterns => Patterns, flags => Flags, tokens => Tokens, session => kprof_spec_00:end_session(Session)}.
+    #{patterns => Patterns, flags => Flags, tokens => Tokens, holders => Holders, session => Ended}.
+
+%% Living requests lose their tokens with the calls that they make.
+last_calls(#{tokens := true, session := Session, set := Set, relay := Relay} = Undo) when Relay =/= none, map_size(Set) > 0 ->
+    Clearing = kprof_pattern_00:replace(Session, Set, kprof_tokens_00:clearing()),
+    receive after ?LAST_CALLS_MS -> ok end,
+    Undo#{set := Clearing};
+last_calls(Undo) ->
+    Undo.
+
+drained(Isolated, Epoch, #{tokens := true}) -> kprof_tokens_00:drain(Isolated, Epoch);
+drained(_, _, _) -> {none, 0}.
+
+%% A session takes the flags of all processes with it.
+flags_off(#{relay := none, walker := Walker}) ->
+    kprof_flags_00:stop(Walker),
+    0;
+flags_off(#{session := none, relay := Relay, new := New, walker := Walker}) -> kprof_flags_00:off({none, Relay}, New, Walker);
+flags_off(#{session := Session, walker := Walker}) ->
+    kprof_flags_00:stop(Walker),
+    kprof_spec_00:flags({Session, none}, new, false, [all]),
+    0.
 
 uncount(#{session := Session, counting := Counting, capture := Capture}) ->
     kprof_probe_00:clear(Capture),
     kprof_count_00:clear(Session, Counting).
 
-flagged(_, _, none) -> false;
-flagged(P, none, Relay) -> kprof_node_00:tracer_of(P) =:= Relay;
-flagged(P, Session, _) ->
-    case catch apply(trace, info, [Session, P, flags]) of
-        {flags, [_ | _]} -> true;
-        _ -> false
-    end.
-
-%% The relay is dead. Its processes lose their flags when asked for their tracer.
-undo_relay(#{session := Session, set := Set, new := New} = Undo) ->
+%% The relay is dead: its flags are anyone's to take off. -> as kprof_tokens_00:drain/2
+undo_relay(#{session := Session, set := Set, isolated := Isolated, epoch := Epoch} = Undo) ->
     kprof_pattern_00:clear(Session, Set),
     uncount(Undo),
-    case Session of
-        none ->
-            New andalso kprof_node_00:tracer_of(new_processes),
-            [kprof_node_00:tracer_of(P) || P <- processes()];
-        _ ->
-            kprof_spec_00:flags({Session, none}, new, false, [all]),
-            kprof_spec_00:flags({Session, none}, existing, false, [all])
-    end,
-    kprof_spec_00:sweep(),
-    kprof_spec_00:end_session(Session).
+    flags_off(case Session of none -> Undo#{relay := self()}; _ -> Undo end),
+    kprof_spec_00:end_session(Session),
+    drained(Isolated, Epoch, Undo).
 
 %% Keeper and relay are dead. What they had not yet told of does not exist.
 undo_dead(#{session := _, set := _} = Undo) ->
@@ -61,20 +69,21 @@ undo_dead(#{session := _, set := _} = Undo) ->
 undo_dead(_) ->
     ok.
 
-%% Unloads our modules once all our processes, and Pids, are dead, in a process that runs none of our code: erl_eval does.
+%% Unloads our module once all our processes, and Pids, are dead, in a process that runs none of our code: erl_eval does.
 %% It holds the claim to the slot (kprof_slot_NN, as who loads does) meanwhile: nothing that another has begun to load goes.
+%% One purge: on some VMs it may wait for ever, and the node's code server with it.
 reap(Pids) ->
     Text =
         "lists:foreach(fun(P) -> R = erlang:monitor(process, P), receive {'DOWN', R, _, _, _} -> ok after 30000 -> ok end end, Pids),"
         "(fun Claim() -> try erlang:register(Slot, self()) catch error:badarg -> receive after 5 -> Claim() end end end)(),"
-        "lists:any(fun(M) -> erlang:whereis(M) =/= undefined end, Modules) orelse"
-        "  lists:foreach(fun(M) -> code:purge(M), code:delete(M), code:purge(M) end, Modules).",
+        "erlang:whereis(Keeper) =/= undefined orelse begin code:delete(Module), code:purge(Module) end.",
     {ok, Tokens, _} = erl_scan:string(Text),
     {ok, Forms} = erl_parse:parse_exprs(Tokens),
     Bindings = [
         {'Pids', [P || P <- [self(), whereis(kprof_keeper_00), whereis(kprof_relay_00), whereis(kprof_warden_00) | Pids], is_pid(P)]},
         {'Slot', list_to_atom("kprof_slot_" ++ slot())},
-        {'Modules', modules()}
+        {'Keeper', list_to_atom("kprof_keeper_" ++ slot())},
+        {'Module', ?MODULE:module_info(module)}
     ],
     spawn(erl_eval, exprs, [Forms, Bindings]).
 
@@ -88,31 +97,3 @@ leaving() -> put(kprof_state, leaving).
 
 %% The last words of an agent that ends without having been asked.
 gone(To, Text) -> erlang:send(To, {ke, gone, Text}, [nosuspend, noconnect]).
-
-%% Asked, not written: a list of atoms is a literal of the beam, and kprof-top renames atoms in the atom chunk only.
-modules() ->
-    [
-        kprof_relay_00:module_info(module),
-        kprof_warden_00:module_info(module),
-        kprof_spec_00:module_info(module),
-        kprof_check_00:module_info(module),
-        kprof_rule_00:module_info(module),
-        kprof_pattern_00:module_info(module),
-        kprof_probe_00:module_info(module),
-        kprof_point_00:module_info(module),
-        kprof_count_00:module_info(module),
-        kprof_rate_00:module_info(module),
-        kprof_breaker_00:module_info(module),
-        kprof_steer_00:module_info(module),
-        kprof_cost_00:module_info(module),
-        kprof_node_00:module_info(module),
-        kprof_look_00:module_info(module),
-        kprof_proc_00:module_info(module),
-        kprof_catalog_00:module_info(module),
-        kprof_state_00:module_info(module),
-        kprof_switch_00:module_info(module),
-        kprof_limits_00:module_info(module),
-        kprof_ask_00:module_info(module),
-        ?MODULE:module_info(module),
-        kprof_keeper_00:module_info(module)
-    ].

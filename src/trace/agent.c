@@ -2,17 +2,21 @@
 
 #include <assert.h>
 #include <kprof/trace/agent_blob.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEPER "kprof_keeper_00"
+#define AGENT  "kprof_agent_00"
+#define PREFIX "kprof_"
 
-/* A module of the agent; the sample node's is none. */
-static bool is_part(const struct agent_blob *b)
+static const struct agent_blob *blob(const char *module)
 {
-    size_t len = strlen(b->module);
-    return len > 3 && strcmp(b->module + len - 3, "_00") == 0;
+    for (size_t i = 0; i < agent_blob_count; i++) {
+        if (strcmp(agent_blobs[i].module, module) == 0)
+            return &agent_blobs[i];
+    }
+    return NULL;
 }
 
 static uint32_t be32(const uint8_t *p)
@@ -37,72 +41,58 @@ static uint8_t *atom_chunk(uint8_t *beam, size_t n, size_t *len)
     return NULL;
 }
 
+static bool is_word(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || c == '_';
+}
+
+/* Every kprof_WORD_00: the module, and the names its processes register. */
 static void rename_atoms(uint8_t *atoms, size_t n, const char digits[3])
 {
-    for (size_t p = 0; p < agent_blob_count; p++) {
-        const char *name = agent_blobs[p].module;
-        size_t len = strlen(name);
-        if (!is_part(&agent_blobs[p]))
+    const size_t prefix = sizeof PREFIX - 1;
+
+    for (size_t at = 0; at + prefix < n; at++) {
+        size_t end = at + prefix;
+        if (memcmp(atoms + at, PREFIX, prefix) != 0)
             continue;
-        for (uint8_t *at = atoms; (size_t)(at - atoms) + len <= n; at++) {
-            if (memcmp(at, name, len) == 0)
-                memcpy(at + len - 2, digits, 2);
-        }
+        while (end < n && is_word(atoms[end]))
+            end++;
+        if (end + 2 <= n && atoms[end - 1] == '_' && memcmp(atoms + end, "00", 2) == 0)
+            memcpy(atoms + end, digits, 2);
     }
 }
 
-static void copy_module(const struct agent_blob *b, const char digits[3], struct agent_module *out)
+void agent_module_make(unsigned slot, struct agent_module *m)
 {
+    const struct agent_blob *b = blob(AGENT);
     size_t atoms_len = 0;
     uint8_t *atoms;
 
-    out->len = b->len;
-    out->bytes = malloc(b->len);
-    if (!out->bytes)
+    assert(b && slot < AGENT_SLOTS);
+    snprintf(m->digits, sizeof m->digits, "%02u", slot % AGENT_SLOTS);
+    snprintf(m->name, sizeof m->name, "%.*s%s", (int)(sizeof AGENT - 3), AGENT, m->digits);
+    m->len = b->len;
+    m->bytes = malloc(b->len);
+    if (!m->bytes)
         abort();
-    memcpy(out->bytes, b->bytes, b->len);
-    atoms = atom_chunk(out->bytes, b->len, &atoms_len);
+    memcpy(m->bytes, b->bytes, b->len);
+    atoms = atom_chunk(m->bytes, b->len, &atoms_len);
     assert(atoms); /* our own build made it */
-    rename_atoms(atoms, atoms_len, digits);
-    snprintf(out->name, sizeof out->name, "%.*s%s", (int)(strlen(b->module) - 2), b->module,
-             digits);
+    rename_atoms(atoms, atoms_len, m->digits);
 }
 
-size_t agent_modules(unsigned slot, struct agent_module out[AGENT_MODULES_MAX])
+void agent_module_release(struct agent_module *m)
 {
-    char digits[3];
-    size_t n = 0;
-    const struct agent_blob *keeper = NULL;
-
-    assert(slot < AGENT_SLOTS);
-    snprintf(digits, sizeof digits, "%02u", slot % AGENT_SLOTS);
-    for (size_t i = 0; i < agent_blob_count; i++) {
-        const struct agent_blob *b = &agent_blobs[i];
-        if (strcmp(b->module, KEEPER) == 0) {
-            keeper = b;
-        } else if (is_part(b)) {
-            assert(n < AGENT_MODULES_MAX - 1);
-            copy_module(b, digits, &out[n++]);
-        }
-    }
-    assert(keeper);
-    copy_module(keeper, digits, &out[n++]);
-    return n;
-}
-
-void agent_modules_release(struct agent_module *m, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free(m[i].bytes);
+    free(m->bytes);
+    memset(m, 0, sizeof *m);
 }
 
 const uint8_t *agent_sample(size_t *len)
 {
-    for (size_t i = 0; i < agent_blob_count; i++) {
-        if (strcmp(agent_blobs[i].module, "kprof_sample") == 0) {
-            *len = agent_blobs[i].len;
-            return agent_blobs[i].bytes;
-        }
-    }
-    return NULL;
+    const struct agent_blob *b = blob("kprof_sample");
+
+    if (!b)
+        return NULL;
+    *len = b->len;
+    return b->bytes;
 }

@@ -218,7 +218,7 @@ static void session_free(struct session *s)
         pthread_join(s->reader, NULL);
     }
     conn_close(s->conn);
-    agent_modules_release(s->module, s->modules);
+    agent_module_release(&s->agent);
     buf_release(&s->keeper);
     buf_release(&s->answer);
     pthread_mutex_destroy(&s->lock);

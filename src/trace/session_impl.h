@@ -16,9 +16,7 @@ struct session {
     struct conn *conn;
     pthread_t reader;
     bool reading;
-    unsigned slot;
-    struct agent_module module[AGENT_MODULES_MAX];
-    size_t modules;
+    struct agent_module agent; /* as it is loaded there, in its slot */
     struct buf keeper;   /* its pid, encoded */
     uint8_t key[16];     /* of the requests: only who loaded the agent knows it */
     atomic_bool beating; /* the keeper has started: heartbeats come */

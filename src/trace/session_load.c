@@ -15,33 +15,41 @@
 #define LEFT_MS    8000
 
 /* Runs on the target, in a process that has none of our code. The name is the claim to the slot:
- * registering it is atomic, so two that come at once do not load into each other's modules. A slot
- * that is being emptied is not taken: its keeper's module goes last. */
+ * registering it is atomic, so two that come at once do not load into each other's module. The
+ * node's code server may hang (on some VMs for ever): it is waited for so long, and what it loads
+ * later goes again. */
 static const char install_text[] =
-    "fun(Slot, Keeper, Modules, Opts) ->"
-    "  Names = [M || {M, _} <- Modules],"
-    "  Unload = fun(M) -> code:purge(M), code:delete(M), code:purge(M) end,"
-    "  Load = fun({M, Beam}, ok) ->"
-    "               case code:load_binary(M, [], Beam) of {module, M} -> ok; Why -> {load, M, Why} "
-    "end;"
-    "            (_, No) -> No end,"
-    "  case (catch erlang:register(Slot, self())) =:= true andalso"
-    "       [M || M <- Names, erlang:module_loaded(M) orelse erlang:whereis(M) =/= undefined] of"
-    "    [] ->"
-    "      R = case lists:foldl(Load, ok, Modules) of ok -> (catch Keeper:start(Opts)); No -> No "
-    "end,"
-    "      is_tuple(R) andalso element(1, R) =:= ok orelse lists:foreach(Unload, "
-    "lists:reverse(Names)),"
-    "      R;"
-    "    _ -> taken"
+    "fun(Slot, Keeper, Agent, Beam, Opts, Ms) ->"
+    "  Load = fun(From) ->"
+    "    From ! {self(), code:load_binary(Agent, [], Beam)},"
+    "    receive keep -> ok; drop -> code:delete(Agent), code:purge(Agent) end "
+    "  end,"
+    "  Free = (catch erlang:register(Slot, self())) =:= true andalso"
+    "    not erlang:module_loaded(Agent) andalso erlang:whereis(Keeper) =:= undefined,"
+    "  case Free of"
+    "    false -> taken;"
+    "    true ->"
+    "      Me = self(),"
+    "      Loader = erlang:spawn(fun() -> Load(Me) end),"
+    "      receive"
+    "        {Loader, {module, Agent}} ->"
+    "          R = (catch Agent:keeper_start(Opts)),"
+    "          Loader ! case is_tuple(R) andalso element(1, R) of ok -> keep; _ -> drop end,"
+    "          R;"
+    "        {Loader, Why} -> Loader ! keep, {load, Agent, Why}"
+    "      after Ms ->"
+    "        Loader ! drop,"
+    "        {error, code_server, <<\"the node's code server does not answer: it hangs, or \","
+    "          \"loads something for long; nothing was loaded\">>}"
+    "      end "
     "  end "
     "end.";
 
 /* The agent unloads itself; this waits for it. */
 static const char left_text[] =
-    "fun(Names, Ms) ->"
-    "  Loaded = fun() -> length([M || M <- Names, erlang:module_loaded(M)]) end,"
-    "  Alive = fun() -> length([M || M <- Names, erlang:whereis(M) =/= undefined]) end,"
+    "fun(Agent, Names, Ms) ->"
+    "  Loaded = fun() -> case erlang:module_loaded(Agent) of true -> 1; false -> 0 end end,"
+    "  Alive = fun() -> length([N || N <- Names, erlang:whereis(N) =/= undefined]) end,"
     "  (fun Again(Left) ->"
     "     case {Loaded(), Alive()} of"
     "       {0, 0} -> {0, 0};"
@@ -211,28 +219,28 @@ static void start_opts(struct session *s, struct buf *args)
 
 static void take_slot(struct session *s, unsigned slot)
 {
-    agent_modules_release(s->module, s->modules);
-    s->modules = agent_modules(slot, s->module);
-    s->slot = slot;
+    agent_module_release(&s->agent);
+    agent_module_make(slot, &s->agent);
+}
+
+/* A name that the agent registers in this slot, as an atom. */
+static void enc_slot_name(const struct session *s, const char *word, struct buf *out)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "kprof_%s_%s", word, s->agent.digits);
+    enc_atom(out, name);
 }
 
 static void install_args(struct session *s, struct buf *args)
 {
-    char name[64];
-
-    enc_list(args, 4);
-    snprintf(name, sizeof name, "kprof_slot_%02u", s->slot);
-    enc_atom(args, name);
-    snprintf(name, sizeof name, "kprof_keeper_%02u", s->slot);
-    enc_atom(args, name);
-    enc_list(args, (uint32_t)s->modules);
-    for (size_t i = 0; i < s->modules; i++) {
-        enc_tuple(args, 2);
-        enc_atom(args, s->module[i].name);
-        enc_binary(args, s->module[i].bytes, s->module[i].len);
-    }
-    enc_nil(args);
+    enc_list(args, 6);
+    enc_slot_name(s, "slot", args);
+    enc_slot_name(s, "keeper", args);
+    enc_atom(args, s->agent.name);
+    enc_binary(args, s->agent.bytes, s->agent.len);
     start_opts(s, args);
+    enc_u64(args, (uint64_t)s->o.timeout_ms * 4 / 5); /* its answer comes before we give up */
     enc_nil(args);
 }
 
@@ -338,10 +346,12 @@ void session_left(struct session *s, struct session_receipt *r)
 
     buf_init(&args, 0);
     buf_init(&answer, SESSION_ANSWER_BYTES);
-    enc_list(&args, 2);
-    enc_list(&args, (uint32_t)s->modules);
-    for (size_t i = 0; i < s->modules; i++)
-        enc_atom(&args, s->module[i].name);
+    enc_list(&args, 3);
+    enc_atom(&args, s->agent.name);
+    enc_list(&args, 3);
+    enc_slot_name(s, "keeper", &args);
+    enc_slot_name(s, "relay", &args);
+    enc_slot_name(s, "warden", &args);
     enc_nil(&args);
     enc_u64(&args, LEFT_MS);
     enc_nil(&args);

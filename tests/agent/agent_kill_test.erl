@@ -53,7 +53,7 @@ two_killed(T, A, B, Ms) ->
         true -> ok;
         false -> #{patterns := 0, flags := 0} = ask(K, detach)
     end,
-    {A, B, Ms, true} = {A, B, Ms, until(?PATIENCE, fun() -> not rpc:call(T, erlang, module_loaded, [kprof_keeper_00]) end)},
+    {A, B, Ms, true} = {A, B, Ms, until(?PATIENCE, fun() -> not rpc:call(T, erlang, module_loaded, [kprof_agent_00]) end)},
     reaped(T),
     nothing_left(T),
     drain().
@@ -107,11 +107,11 @@ what_another_has_begun_to_load_stays(T) ->
     ask(K, detach),
     ?soon(fun() -> whereis(T, keeper) =:= undefined andalso whereis(T, relay) =:= undefined end),
     ?check(rpc:call(T, agent_load, reapers, []) =/= []),
-    ?equal(until(500, fun() -> not rpc:call(T, erlang, module_loaded, [kprof_relay_00]) end), false),
+    ?equal(until(500, fun() -> not rpc:call(T, erlang, module_loaded, [kprof_agent_00]) end), false),
     {ok, K2, _} = start_keeper(T, kprof_keeper_00, #{}),
     exit(Holder, kill),
     reaped(T),
-    ?check(rpc:call(T, erlang, module_loaded, [kprof_spec_00])),
+    ?check(rpc:call(T, erlang, module_loaded, [kprof_agent_00])),
     {ok, _} = ask(K2, {config, tiers()}),
     finish(T, K2),
     nothing_left(T).

@@ -1,7 +1,7 @@
 %% What the agent's tests are made with: the agent as kprof-top uses it, and the node's own word on what is left of it.
 -module(agent_lib).
 -export([
-    check/3, equal/3, until/2, load/2, load/3, modules/0, start/1, start/2, start_keeper/3, unload/1,
+    check/3, equal/3, until/2, load/2, load/3, load_parts/1, unload_parts/1, modules/0, names/0, start/1, start/2, start_keeper/3, unload/1,
     reaped/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
     payloads/2, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0, seed/0, run_forever_tight/1, sample_told/0, beat_now/1,
     beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0,
@@ -26,10 +26,16 @@ until(End, F, _) ->
 load(Target, M) -> load(Target, M, element(2, {ok, _} = file:read_file(filename:join(get_beams(), atom_to_list(M) ++ ".beam")))).
 load(Target, M, Beam) -> {module, M} = rpc:call(Target, code, load_binary, [M, "", Beam]).
 
-%% All there are, the keeper last, as kprof-top does.
-modules() ->
-    Names = [list_to_atom(filename:basename(F, ".beam")) || F <- filelib:wildcard(filename:join(get_beams(), "kprof_*_00.beam"))],
-    lists:delete(kprof_keeper_00, Names) ++ [kprof_keeper_00].
+%% The agent as it is loaded on a node: one module.
+modules() -> [kprof_agent_00].
+
+%% Its sources, each compiled by itself: to call one of their functions on the target.
+parts() -> [list_to_atom(filename:basename(F, ".beam")) || F <- filelib:wildcard(filename:join(get_beams(), "kprof_*_00.beam"))] -- modules().
+load_parts(T) -> [load(T, M) || M <- parts()].
+unload_parts(T) -> [rpc:call(T, code, F, [M]) || M <- parts(), F <- [purge, delete, purge]].
+
+%% What its processes are registered as.
+names() -> [kprof_keeper_00, kprof_relay_00, kprof_warden_00].
 
 get_beams() ->
     case get(beams) of
@@ -43,8 +49,10 @@ start(T, Opts) ->
     {ok, K, _} = start_keeper(T, kprof_keeper_00, Opts),
     K.
 
-start_keeper(T, M, Opts) ->
-    rpc:call(T, M, start, [maps:merge(#{pid => self(), node => node(), who => <<"tester">>, force => false, key => ?KEY, epoch => ?EPOCH}, Opts)]).
+%% Keeper: kprof_keeper_NN, of slot NN.
+start_keeper(T, Keeper, Opts) ->
+    "kprof_keeper_" ++ Slot = atom_to_list(Keeper),
+    rpc:call(T, list_to_atom("kprof_agent_" ++ Slot), keeper_start, [maps:merge(#{pid => self(), node => node(), who => <<"tester">>, force => false, key => ?KEY, epoch => ?EPOCH}, Opts)]).
 
 %% The agent takes itself off in a process of its own: loaded again before that, its modules would go, too.
 unload(T) ->
@@ -55,7 +63,7 @@ reaped(T) -> ?soon(fun() -> rpc:call(T, agent_load, reapers, []) =:= [] end).
 
 %% An agent that was not asked to has ended, and has gone from the node.
 gone(T) ->
-    ?soon(fun() -> rpc:call(T, erlang, module_loaded, [kprof_keeper_00]) =:= false end),
+    ?soon(fun() -> rpc:call(T, erlang, module_loaded, [kprof_agent_00]) =:= false end),
     reaped(T).
 
 %% OTP 27+: agents have a trace session each.
@@ -126,7 +134,7 @@ forget_beats() ->
 slot(M) -> list_to_atom(lists:sublist(atom_to_list(M), length(atom_to_list(M)) - 2) ++ "01").
 renamed(M) ->
     {ok, Beam} = file:read_file(filename:join(get_beams(), atom_to_list(M) ++ ".beam")),
-    lists:foldl(fun(X, B) -> binary:replace(B, atom_to_binary(X, utf8), atom_to_binary(slot(X), utf8), [global]) end, Beam, ?MODULES).
+    lists:foldl(fun(X, B) -> binary:replace(B, atom_to_binary(X, utf8), atom_to_binary(slot(X), utf8), [global]) end, Beam, ?MODULES ++ parts()).
 
 seed() ->
     Seed = erlang:system_time(microsecond) band 16#ffffffff,

@@ -172,9 +172,9 @@ flags(S, P) ->
 
 is_traced(MFA) -> [x || S <- traces(), {traced, T} <- [told(S, MFA, traced)], T =:= local orelse T =:= global] =/= [].
 
-%% Waits until P has no trace flag but `call`, which is set anew for the counters. -> {At, Late}: when, by this node's clock (ms), and the
+%% Waits until none of these functions has a pattern. -> {At, Late}: when, by this node's clock (ms), and the
 %% longest (ms) that this process was late to look
-off_at(P) -> at(fun() -> [F || S <- traces(), F <- flags(S, P), F =/= call] =:= [] end, now_ms(), 0).
+off_at(MFAs) -> at(fun() -> not lists:any(fun is_traced/1, MFAs) end, now_ms(), 0).
 
 at(Look, Last, Late0) ->
     Now = now_ms(),
@@ -225,7 +225,7 @@ dbg_off() ->
 %% What is left of the agent, asked of the VM: processes, modules, patterns, counters, flags, tokens.
 left(MFAs, Modules) ->
     #{
-        processes => [M || M <- Modules, whereis(M) =/= undefined] ++ [P || P <- processes(), ours(P, Modules)],
+        processes => [N || N <- [kprof_keeper_00, kprof_relay_00, kprof_warden_00], whereis(N) =/= undefined] ++ [P || P <- processes(), ours(P, Modules)],
         modules => [M || M <- Modules, erlang:module_loaded(M)],
         patterns => [MFA || MFA <- MFAs, erlang:trace_info(MFA, traced) =/= {traced, false}],
         counters => [{MFA, Kind} || MFA <- MFAs, Kind <- kinds(), erlang:trace_info(MFA, Kind) =/= {Kind, false}],

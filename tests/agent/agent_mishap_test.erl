@@ -97,7 +97,7 @@ calls_outside_are_seen(T) ->
     ?soon(fun() -> beat_now(K, cost) > 20000 end),
     {ok, _, #{sent := 0}} = ask(K, flush),
     ok = ask(K, {limits, #{max_cost => 10000}}),
-    receive {ke, overload, Why} -> ?check(string:find(Why, "that are not sampled alone take") =/= nomatch) after ?PATIENCE -> error(no_trip) end,
+    receive {ke, overload, Why} -> ?check(string:find(Why, "that are not sampled alone would cost") =/= nomatch) after ?PATIENCE -> error(no_trip) end,
     stop_workers(Workers),
     finish(T, K).
 

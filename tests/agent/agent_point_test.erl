@@ -127,7 +127,7 @@ capturing(K) ->
     end.
 
 probe(T) ->
-    hd([P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_probe_00, init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]]).
+    hd([P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, probe_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]]).
 
 flagged_by(T, Module) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {M, _, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], M =:= Module].
 
@@ -147,6 +147,7 @@ capture_of_new_processes(T) ->
 
 %% Whatever the arguments are, little leaves the node.
 captured_are_cut(T) ->
+    agent_lib:load_parts(T),
     K = start(T),
     Deep = lists:foldl(fun(_, X) -> {X} end, x, lists:seq(1, 1000)),
     Big = [
@@ -175,6 +176,7 @@ values(T) ->
 
 %% Each part of each of these values is pointed at; the rule that is written for it then names calls with all of them.
 names_are_as_previewed(T) ->
+    agent_lib:load_parts(T),
     Values = values(T),
     K = traced(T, wish([{entry, 1}])),
     Trees = [hd(rpc:call(T, kprof_point_00, call, [[X]])) || X <- Values],

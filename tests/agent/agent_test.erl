@@ -55,6 +55,7 @@ one({Name, Test}, Target) ->
 
 %% Whatever a test left: the next one shall not meet it.
 clean(Target) ->
-    [exit(P, kill) || M <- ?MODULES, P <- [rpc:call(Target, erlang, whereis, [M])], is_pid(P)],
+    [exit(P, kill) || M <- agent_lib:names(), P <- [rpc:call(Target, erlang, whereis, [M])], is_pid(P)],
     rpc:call(Target, agent_load, clean, []),
-    unload(Target).
+    unload(Target),
+    agent_lib:unload_parts(Target).

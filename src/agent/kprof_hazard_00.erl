@@ -1,0 +1,87 @@
+%% The hazard gate: which uses of the VM are held back on this node, and why. One table; who sets or asks something of the VM
+%% that can hurt some VM asks allowed/2 first.
+%%
+%% Invariant: pure but for vm/0; a use that the table does not name is refused.
+-module(kprof_hazard_00).
+-export([vm/0, allowed/2, reason/2, held/1, list/1, uses/0]).
+
+%% What the table decides by. erts: a list of integers; beside: other trace sessions, or other tracers, are there.
+vm() ->
+    #{
+        otp => list_to_binary(erlang:system_info(otp_release)),
+        erts => version(erlang:system_info(version)),
+        jit => erlang:system_info(emu_flavor) =:= jit,
+        word_bytes => erlang:system_info(wordsize),
+        beside => kprof_node_00:beside()
+    }.
+
+version(Text) -> [number(Part) || Part <- string:tokens(Text, ".")].
+
+number(Part) ->
+    case string:to_integer(Part) of
+        {N, _} when is_integer(N) -> N;
+        _ -> 0
+    end.
+
+%% May this be used on this VM?
+allowed(Use, Vm) ->
+    case lists:keyfind(Use, 2, rows(Vm)) of
+        {_, _, Held, _, _} -> not Held;
+        false -> false
+    end.
+
+%% Why a use is refused, for people.
+reason(Use, Vm) ->
+    case lists:keyfind(Use, 2, rows(Vm)) of
+        {Id, _, _, Text, Where} -> kprof_look_00:bin("~ts (~ts, ~ts)", [Text, upper(Id), Where]);
+        false -> kprof_look_00:bin("~ts is not in the table of hazards", [Use])
+    end.
+
+%% What is held back here and not on every VM: sentences for the attach.
+held(#{otp := Otp, erts := Erts} = Vm) ->
+    [
+        kprof_look_00:bin("OTP ~ts (erts ~ts): ~ts (~ts)", [Otp, dotted(Erts), Text, Where])
+     || {_, Use, true, Text, Where} <- rows(Vm), not always(Use), used(Use)
+    ].
+
+%% All rows: [{Id, 1 | 0, Text}], 1: held back here.
+list(Vm) ->
+    [{Id, if Held -> 1; true -> 0 end, kprof_look_00:bin("~ts (~ts)", [Text, Where])} || {Id, _, Held, Text, Where} <- rows(Vm)].
+
+uses() -> [Use || {_, Use, _, _, _} <- rows(vm())].
+
+dotted(Erts) -> lists:join(".", [integer_to_list(N) || N <- Erts]).
+upper(Id) -> string:uppercase(atom_to_list(Id)).
+
+%% Held back on every VM: nothing to tell of this one.
+always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers]).
+
+%% No screen uses these yet.
+used(Use) -> not lists:member(Use, [gc_flags]).
+
+%% {Id, Use, Held here?, What is held back, where it is told of}. Ids are those of the project's list of hazards.
+rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
+    Otp27 = [15, 0],
+    Fixed271 = [15, 1],
+    Otp28 = [16, 0],
+    [
+        {a1, reset_trace, Erts < Otp27, "trace tokens are drained, never reset all at once", "PR 7651"},
+        {a2, existing, true, "trace flags are set for each process by itself", "otp#6495, GH-5984"},
+        {a3, call_time, true, "time of calls is never counted by the VM", "a crash after a purge, all versions"},
+        {a4, running_flags, Erts < [13, 2], "scheduling flags off", "otp#6495"},
+        {b2, module_literals, true, "the agent is one module without literals, loaded and unloaded once", "PR 9724, GH-8119"},
+        {b3, flags_idle, true, "no trace flag while tracing is off", "PR 8342"},
+        {b4, ask_all, true, "no question to every process that is a signal to it", "PR 7822, OTP-18838, GH-10651"},
+        {b8, load_on_demand, true, "modules of the node are never loaded on demand", "PR 8046, GH-7466"},
+        {b11, session_timers, true, "no timer to a suspended process", "PR 11196"},
+        {b13, name_maps, true, "no map in the name of a request", "GH-7683"},
+        {b14, beside_no_jit, Beside andalso not Jit andalso within(Erts, Otp27, Fixed271), "no tracing beside another session on a VM without JIT", "OTP-19248"},
+        {b15, attach, Erts < [12, 3] orelse Word =:= 4, "kprof-top needs a 64-bit VM of OTP 24.3 or later", "PR 6662, PR 5078"},
+        {d1, lean_exceptions, Erts < Fixed271, "lean returns: a call left by an exception that is caught further up ends with its request", "OTP-19122"},
+        {d2, lean_beside, Beside andalso within(Erts, Otp27, Fixed271), "no lean returns beside another session", "OTP-19122"},
+        {d3, bif_beside, Beside andalso (within(Erts, Otp27, Otp28) orelse within(Erts, Otp28, [16, 3])), "no built-in function as a tier beside another session", "PR 10349"},
+        {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 0, 3]), "no trace of garbage collection beside another session", "PR 11623"}
+    ].
+
+%% From =< Erts < To
+within(Erts, From, To) -> Erts >= From andalso Erts < To.

@@ -1,0 +1,99 @@
+%% Trace tokens that are left over at the end: taken away without seq_trace:reset_trace/0, which aborts VMs before OTP 27.
+%%
+%% Whoever holds one of ours gets the flag `send`; a match spec on that event takes the token away before the message would
+%% take it along. What remains are tokens of processes that do not run: inert, until they hear an ordinary message. Only then,
+%% at the end, once, and where the VM bears it (kprof_hazard_00), all tokens are reset.
+%%
+%% Invariant: ours are the labels of our epoch (and pids, when nobody else uses seq_trace); no other token is touched but by
+%% that reset, which is not done while anybody else may use them. Ends within ?MOST_MS and some slices.
+-module(kprof_tokens_00).
+-export([clearing/0, drain/2, holders/1]).
+
+-define(MOST_MS, 1000).
+-define(ROUND_MS, 50).
+
+%% The match spec of tiers for a last moment: calls take a token away, and make no event.
+clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}, {'_', [], [{message, false}]}].
+
+%% Isolated: are there trace sessions. -> {none | drained | reset | kept, Holders left}; kept: someone else's tracing stands
+%% in the way.
+drain(Isolated, Epoch) ->
+    {P, R} = spawn_monitor(fun() -> exit({done, drained(Isolated, Epoch)}) end),
+    receive
+        {'DOWN', R, _, _, {done, Done}} -> Done;
+        {'DOWN', R, _, _, _} -> {kept, length(holders(Epoch))}
+    after 10 * ?MOST_MS ->
+        exit(P, kill),
+        {kept, 0}
+    end.
+
+drained(Isolated, Epoch) ->
+    case held(Epoch) of
+        [] -> {none, 0};
+        Some -> reset(rounds_of(Isolated, Epoch, Some), Epoch)
+    end.
+
+%% -> {drained | kept, [{Pid, Reductions}]}
+rounds_of(Isolated, Epoch, Some) ->
+    Sink = spawn_opt(kprof_cost_00, sink, [self()], [link]),
+    Session = kprof_spec_00:session(Isolated, kprof_tokens_00, Sink),
+    case kprof_spec_00:send_pattern(Session, clearing()) of
+        taken ->
+            {kept, Some};
+        ok ->
+            {Left, Flagged} = rounds(Some, #{}, {Session, Sink}, Epoch, now_ms() + ?MOST_MS),
+            [kprof_spec_00:flags({Session, Sink}, P, false, [send]) || P <- maps:keys(Flagged)],
+            kprof_spec_00:send_pattern(Session, true),
+            kprof_spec_00:end_session(Session),
+            {drained, Left}
+    end.
+
+%% Ends when nobody holds one but who has not run since the last look.
+rounds(Holders, Flagged0, Own, Epoch, Until) ->
+    Flagged = lists:foldl(fun({P, _}, Acc) -> flagged(P, Own, Acc) end, Flagged0, Holders),
+    receive after ?ROUND_MS -> ok end,
+    Next = held(Epoch),
+    case Next -- Holders =:= [] orelse now_ms() > Until of
+        true -> {Next, Flagged};
+        false -> rounds(Next, Flagged, Own, Epoch, Until)
+    end.
+
+flagged(P, _, Flagged) when is_map_key(P, Flagged) -> Flagged;
+flagged(P, Own, Flagged) ->
+    kprof_spec_00:flags(Own, P, true, [send]),
+    Flagged#{P => true}.
+
+reset({kept, Left}, _) -> {kept, length(Left)};
+reset({drained, []}, _) -> {drained, 0};
+reset({drained, Left}, Epoch) ->
+    case kprof_spec_00:reset_tokens() of
+        true -> {reset, length(held(Epoch))};
+        false -> {drained, length(Left)}
+    end.
+
+holders(Epoch) -> [P || {P, _} <- held(Epoch)].
+
+%% Both questions are answered under the process's lock, without a signal to it (unless it runs at this moment).
+held(Epoch) ->
+    Pids = seq_trace:get_system_tracer() =:= false,
+    held(processes(), Epoch, Pids, 32, kprof_flags_00:slice(), []).
+
+held([P | Ps], Epoch, Pids, Left, Slice, Acc) when Left > 0 ->
+    case process_info(P, sequential_trace_token) of
+        {_, {_, Label, _, _, _}} when is_integer(Label), Label bsr 32 =:= Epoch; is_pid(Label), Pids ->
+            held(Ps, Epoch, Pids, Left - 1, Slice, [{P, reductions(P)} | Acc]);
+        _ ->
+            held(Ps, Epoch, Pids, Left - 1, Slice, Acc)
+    end;
+held([], _, _, _, _, Acc) ->
+    Acc;
+held(Ps, Epoch, Pids, _, Slice, Acc) ->
+    held(Ps, Epoch, Pids, 32, kprof_flags_00:rest(Slice), Acc).
+
+reductions(P) ->
+    case process_info(P, reductions) of
+        {_, N} -> N;
+        _ -> dead
+    end.
+
+now_ms() -> erlang:monotonic_time(millisecond).

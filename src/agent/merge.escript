@@ -1,0 +1,220 @@
+#!/usr/bin/env escript
+%% merge.escript OUT SOURCE...: makes one module of the agent's sources: OUT, kprof_agent_00.beam. A function f of kprof_x_00
+%% becomes x_f of kprof_agent_00; names of registered processes stay as they are.
+%%
+%% The module has no literals: what would be one (a list, a tuple, a map, a text of constants) is made when it is needed,
+%% because unloading a module that has literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
+%% module, hides a constant from the compiler. The build fails where a literal remains.
+-mode(compile).
+
+-define(AGENT, kprof_agent_00).
+
+main([Out | Files]) ->
+    Parsed = [parse(F) || F <- Files],
+    Names = maps:from_list([{M, prefix(M)} || {M, _} <- Parsed]),
+    put(names, Names),
+    put(spawned, []),
+    Functions = lists:append([functions(M, Forms) || {M, Forms} <- Parsed]),
+    Exports = [{id, 1}, {keeper_start, 1} | get(spawned)],
+    Id = {function, 0, id, 1, [{clause, 0, [{var, 0, 'X'}], [], [{var, 0, 'X'}]}]},
+    Forms = [{attribute, 0, module, ?AGENT}, {attribute, 0, export, lists:usort(Exports)}, Id | Functions] ++ [{eof, 0}],
+    case compile:forms(Forms, [deterministic, no_debug_info, nowarn_unused_function, return_errors, {source, "kprof_agent"}]) of
+        {ok, ?AGENT, Beam} -> checked(Out, Beam);
+        Error -> fail("cannot compile: ~p", [Error])
+    end;
+main(_) ->
+    fail("usage: merge.escript OUT SOURCE...", []).
+
+fail(Format, Args) ->
+    io:format(standard_error, "merge.escript: " ++ Format ++ "~n", Args),
+    halt(1).
+
+%% ---- Reading ----
+
+parse(File) ->
+    {ok, Forms} = epp:parse_file(File, [{includes, [filename:dirname(File)]}]),
+    case [E || {error, E} <- Forms] of
+        [] -> ok;
+        Errors -> fail("~s: ~p", [File, Errors])
+    end,
+    [M] = [M || {attribute, _, module, M} <- Forms],
+    {M, erl_expand_records:module(Forms, [])}.
+
+prefix(M) ->
+    "kprof_" ++ Rest = atom_to_list(M),
+    lists:sublist(Rest, length(Rest) - 3).
+
+functions(M, Forms) ->
+    put(module, M),
+    put(local, maps:from_list([{{F, A}, true} || {function, _, F, A, _} <- Forms])),
+    [{function, L, named(M, F), A, [clause(C) || C <- Clauses]} || {function, L, F, A, Clauses} <- Forms].
+
+%% A name that begins with that of its module stays.
+named(M, F) ->
+    Prefix = map_get(M, get(names)) ++ "_",
+    Name = atom_to_list(F),
+    case lists:prefix(Prefix, Name) of
+        true -> F;
+        false -> list_to_atom(Prefix ++ Name)
+    end.
+
+ours(M) -> is_map_key(M, get(names)).
+
+%% ---- Expressions: names are replaced, and constants are made when needed ----
+
+clause({clause, L, Patterns, Guards, Body}) -> {clause, L, Patterns, Guards, [expr(E) || E <- Body]}.
+
+expr({call, L, {remote, _, {atom, _, M}, {atom, _, module_info}} = Remote, Args}) ->
+    case ours(M) of
+        true -> {call, L, {remote, L, {atom, L, ?AGENT}, {atom, L, module_info}}, Args};
+        false -> {call, L, Remote, exprs(Args)}
+    end;
+expr({call, L, {remote, _, {atom, _, math}, _} = Remote, Args}) -> id(L, {call, L, Remote, exprs(Args)});
+expr({call, L, {remote, _, {atom, _, M}, {atom, _, F}} = Remote, Args}) ->
+    case ours(M) of
+        true -> {call, L, {atom, L, named(M, F)}, exprs(Args)};
+        false -> {call, L, Remote, exprs(spawned(F, Args))}
+    end;
+expr({call, L, {atom, _, F} = Name, Args}) ->
+    case is_map_key({F, length(Args)}, get(local)) of
+        true -> {call, L, {atom, L, named(get(module), F)}, exprs(Args)};
+        false -> {call, L, Name, exprs(spawned(F, Args))}
+    end;
+expr({call, L, F, Args}) -> {call, L, expr(F), exprs(Args)};
+expr({'fun', L, {function, F, A}} = Fun) ->
+    case is_map_key({F, A}, get(local)) of
+        true -> hidden_fun(L, named(get(module), F), A);
+        false -> Fun
+    end;
+expr({'fun', L, {function, {atom, _, M}, {atom, _, F}, {integer, _, A}}} = Fun) ->
+    case ours(M) of
+        true -> hidden_fun(L, named(M, F), A);
+        false -> Fun
+    end;
+expr({'fun', L, {clauses, Clauses}}) -> {'fun', L, {clauses, [clause(C) || C <- Clauses]}};
+expr({named_fun, L, Name, Clauses}) -> {named_fun, L, Name, [clause(C) || C <- Clauses]};
+expr({string, _, ""}) -> {nil, 0};
+expr({string, L, Text}) ->
+    case lists:all(fun(C) -> C < 256 end, Text) of
+        true -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, binary_to_list}}, [grown(L, [{bin_element, L, {string, L, Text}, default, default}])]};
+        false -> expr(lists:foldr(fun(C, Acc) -> {cons, L, {integer, L, C}, Acc} end, {nil, L}, Text))
+    end;
+expr({cons, L, H, {nil, _}}) ->
+    case constant(H) of
+        true -> {cons, L, expr(H), id(L, {nil, L})};
+        false -> {cons, L, expr(H), {nil, L}}
+    end;
+expr({cons, L, H, T}) -> {cons, L, expr(H), expr(T)};
+expr({tuple, L, []}) -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, list_to_tuple}}, [id(L, {nil, L})]};
+expr({tuple, L, [First | Rest] = All}) ->
+    case lists:all(fun plain/1, All) of
+        true -> {tuple, L, [id(L, First) | Rest]};
+        false -> {tuple, L, exprs(All)}
+    end;
+expr({map, L, []}) -> {call, L, {remote, L, {atom, L, maps}, {atom, L, from_list}}, [id(L, {nil, L})]};
+expr({map, L, Fields}) -> {map, L, expr({map, L, []}), fields(Fields)};
+expr({map, L, M, Fields}) -> {map, L, expr(M), fields(Fields)};
+expr({bin, L, []}) -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, list_to_binary}}, [id(L, {nil, L})]};
+expr({bin, L, Elements}) ->
+    case lists:all(fun({bin_element, _, V, _, _}) -> constant(V) end, Elements) of
+        true -> grown(L, Elements);
+        false -> {bin, L, [{bin_element, EL, element_value(V), Size, Types} || {bin_element, EL, V, Size, Types} <- Elements]}
+    end;
+expr({float, L, F}) when F == trunc(F) -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, float}}, [id(L, {integer, L, trunc(F)})]};
+expr({float, L, F}) -> fail("~s: ~p: a float of constants would be a literal", [get(module), {L, F}]);
+expr({match, L, P, E}) -> {match, L, P, expr(E)};
+expr({block, L, Es}) -> {block, L, exprs(Es)};
+expr({'if', L, Cs}) -> {'if', L, [clause(C) || C <- Cs]};
+expr({'case', L, E, Cs}) -> {'case', L, expr(E), [clause(C) || C <- Cs]};
+expr({'receive', L, Cs}) -> {'receive', L, [clause(C) || C <- Cs]};
+expr({'receive', L, Cs, After, Body}) -> {'receive', L, [clause(C) || C <- Cs], expr(After), exprs(Body)};
+expr({'try', L, Es, Cs, Catch, After}) -> {'try', L, exprs(Es), [clause(C) || C <- Cs], [clause(C) || C <- Catch], exprs(After)};
+expr({'catch', L, E}) -> {'catch', L, expr(E)};
+expr({lc, L, E, Qs}) ->
+    Made = case plain(E) of true -> id(L, E); false -> expr(E) end,
+    {lc, L, Made, [qualifier(Q) || Q <- Qs]};
+expr({bc, L, E, Qs}) -> {bc, L, expr(E), [qualifier(Q) || Q <- Qs]};
+expr({op, L, Op, A}) -> {op, L, Op, expr(A)};
+expr({op, L, '/', A, B}) -> id(L, {op, L, '/', hidden(L, A), hidden(L, B)}); % known floats would turn constants beside them into floats
+expr({op, L, Op, A, B}) -> {op, L, Op, expr(A), expr(B)};
+expr({remote, L, M, F}) -> {remote, L, expr(M), expr(F)};
+expr(Leaf) when element(1, Leaf) =:= var; element(1, Leaf) =:= atom; element(1, Leaf) =:= integer; element(1, Leaf) =:= char; element(1, Leaf) =:= nil -> Leaf;
+expr(Other) -> fail("~s: an expression that is not known: ~p", [get(module), Other]).
+
+exprs(Es) -> [expr(E) || E <- Es].
+fields(Fields) -> [{Assoc, L, expr(K), expr(V)} || {Assoc, L, K, V} <- Fields].
+element_value({string, _, _} = S) -> S;
+element_value(V) -> expr(V).
+
+qualifier({generate, L, P, E}) -> {generate, L, P, expr(E)};
+qualifier({b_generate, L, P, E}) -> {b_generate, L, P, expr(E)};
+qualifier(E) -> expr(E).
+
+%% spawn(kprof_x_00, f, [...]), and the like: functions of the one module.
+spawned(F, [{atom, L, M}, {atom, _, G}, Args | Rest] = All) when F =:= spawn; F =:= spawn_opt; F =:= spawn_link; F =:= spawn_monitor ->
+    case ours(M) of
+        true ->
+            put(spawned, [{named(M, G), list_length(Args)} | get(spawned)]),
+            [{atom, L, ?AGENT}, {atom, L, named(M, G)}, Args | Rest];
+        false ->
+            All
+    end;
+spawned(_, Args) ->
+    Args.
+
+list_length({nil, _}) -> 0;
+list_length({cons, _, _, T}) -> 1 + list_length(T).
+
+hidden(L, E) ->
+    case plain(E) of
+        true -> id(L, E);
+        false -> expr(E)
+    end.
+
+id(L, E) -> {call, L, {remote, L, {atom, L, ?AGENT}, {atom, L, id}}, [E]}.
+
+%% A binary of constants, and a segment of no bits whose size the compiler does not know.
+grown(L, Elements) -> {bin, L, Elements ++ [{bin_element, L, {integer, L, 0}, id(L, {integer, L, 0}), default}]}.
+
+%% A fun without an environment is a literal for the loader.
+hidden_fun(L, Name, Arity) ->
+    Vars = [{var, L, list_to_atom("Arg " ++ integer_to_list(I))} || I <- lists:seq(1, Arity)],
+    N = erlang:unique_integer([positive]),
+    Hidden = {var, L, list_to_atom("Hidden " ++ integer_to_list(N))},
+    Used = {var, L, '_'},
+    Body = [{match, L, Used, Hidden}, {call, L, {atom, L, Name}, Vars}],
+    {block, L, [{match, L, Hidden, id(L, {nil, L})}, {'fun', L, {clauses, [{clause, L, Vars, [], kept(L, Hidden, Body)}]}}]}.
+
+%% The variable must not be optimised away: its value is passed through.
+kept(L, Hidden, [_, Call]) -> [{'case', L, Hidden, [{clause, L, [{nil, L}], [], [Call]}]}].
+
+%% Constants that are no literal by themselves.
+plain({atom, _, _}) -> true;
+plain({integer, _, _}) -> true;
+plain({char, _, _}) -> true;
+plain({nil, _}) -> true;
+plain({op, _, '-', E}) -> plain(E);
+plain({op, _, _, A, B}) -> plain(A) andalso plain(B);
+plain(_) -> false.
+
+constant({string, _, _}) -> true;
+constant(E) -> plain(E).
+
+%% ---- What came out ----
+
+checked(Out, Beam) ->
+    {ok, _, Chunks} = beam_lib:all_chunks(Beam),
+    case lists:keyfind("LitT", 1, Chunks) of
+        false -> ok;
+        {_, LitT} -> fail("literals are left: ~p", [literals(LitT)])
+    end,
+    Disassembled = beam_disasm:file(Beam),
+    Funs = [{F, I} || {function, F, _, _, Code} <- element(6, Disassembled), I <- Code, element(1, I) =:= make_fun3, element(4, I) =:= {list, []}],
+    Funs =:= [] orelse fail("funs without an environment are literals for the loader: ~p", [Funs]),
+    ok = file:write_file(Out, Beam).
+
+literals(<<0:32, Bin/binary>>) -> terms(Bin);
+literals(<<_:32, Zipped/binary>>) -> terms(zlib:uncompress(Zipped)).
+terms(<<_:32, Rest/binary>>) -> each(Rest).
+each(<<Size:32, Term:Size/binary, Rest/binary>>) -> [binary_to_term(Term) | each(Rest)];
+each(<<>>) -> [].
