@@ -45,11 +45,9 @@ struct snap_row {
     uint64_t est_count;           /* the same scaled by the sampling in force when each was seen */
     uint64_t late, errors, exits; /* exits: of the errors, those of processes that died inside */
     /* Calls counted by the VM while nothing was traced (breaker open); 0 for identities, which
-     * nobody knew then. They are in none of the figures but rate. */
+     * nobody knew then. They are in none of the figures but rate; how long they took is not known.
+     */
     uint64_t counted;
-    /* Their mean, 0: not known. Not what mean_us is: their own time on a scheduler, without
-     * waiting and without the tiers they call. */
-    double counted_mean_us;
     /* est_count per second of the window that was traced, and counted; NAN: none of it was */
     double rate;
     double min_us, mean_us, sd_us, p25_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, max_us;
