@@ -410,7 +410,7 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
         *rest = c;
         return STREAM_REPLY;
     }
-    if (arity == 2 && etf_is_atom(&c, "rex")) {
+    if (arity == 2 && etf_u64(&c, ref)) {
         *rest = c;
         return STREAM_RPC;
     }

@@ -1,0 +1,170 @@
+/* A session against a node that is a thread of ours: whose answer is whose, what goes before
+ * others, what the receipt says. */
+#include "../lib/fake_peer.h"
+
+#include "../../src/trace/session_impl.h"
+
+#include <kprof/erl/enc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LONG_MS 20000 /* never waited for */
+
+static void word(struct buf *b, const char *atom)
+{
+    buf_clear(b);
+    enc_atom(b, atom);
+}
+
+static bool is(const struct buf *answer, const char *atom)
+{
+    struct etf c;
+
+    etf_init(&c, answer->data, answer->len);
+    return etf_is_atom(&c, atom);
+}
+
+static int rpc(struct peer *p, struct buf *answer, int timeout_ms)
+{
+    struct buf args;
+    struct err e;
+
+    buf_init(&args, 0);
+    enc_nil(&args);
+    int rc = session_rpc(peer_session(p), "erlang", "node", &args, answer, timeout_ms, &e);
+    buf_release(&args);
+    return rc;
+}
+
+/* ---- whose answer is it ---- */
+
+struct late {
+    unsigned calls;
+    uint64_t first; /* the reference that was not answered in time */
+};
+
+/* The first call is not answered. The answer to the second comes behind one to the first, one to
+ * nobody and one as rex gave it once; then it comes again, with another word. */
+static bool late_and_stray(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    struct late *l = arg;
+    struct buf b;
+
+    (void)out;
+    if (!h->rpc)
+        return false;
+    if (l->calls++ == 0) {
+        l->first = h->ref;
+        return false;
+    }
+    buf_init(&b, 0);
+    word(&b, "late");
+    peer_answer(p, true, l->first, &b);
+    word(&b, "stray");
+    peer_answer(p, true, h->ref + 1, &b);
+    peer_answer(p, false, h->ref, &b); /* as if the agent answered */
+    buf_clear(&b);
+    enc_tuple(&b, 2);
+    enc_atom(&b, "rex");
+    enc_atom(&b, "stray");
+    peer_send(p, &b);
+    word(&b, "right");
+    peer_answer(p, true, h->ref, &b);
+    word(&b, "twice");
+    peer_answer(p, true, h->ref, &b);
+    buf_release(&b);
+    return false;
+}
+
+static void an_answer_is_of_its_question(void **state)
+{
+    struct late l = {0};
+    struct peer *p = peer_new(late_and_stray, &l);
+    struct buf answer;
+
+    (void)state;
+    buf_init(&answer, 1000);
+    assert_int_equal(rpc(p, &answer, 20), -1);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(rpc(p, &answer, LONG_MS), 0);
+        assert_true(is(&answer, "right"));
+    }
+    buf_release(&answer);
+    peer_free(p, false);
+}
+
+/* Answers of the agent and of rpc take turns; a late one of either is nobody's. */
+static bool by_turns(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    struct late *l = arg;
+    struct buf b;
+
+    buf_init(&b, 0);
+    word(&b, "late");
+    if (l->first)
+        peer_answer(p, !h->rpc, l->first, &b);
+    buf_release(&b);
+    l->first = h->ref;
+    word(out, h->rpc ? "rpc" : "agent");
+    return true;
+}
+
+static void the_agent_and_rpc_are_told_apart(void **state)
+{
+    struct late l = {0};
+    struct peer *p = peer_new(by_turns, &l);
+    struct buf ask, answer;
+    struct err e;
+
+    (void)state;
+    buf_init(&answer, 1000);
+    buf_init(&ask, 0);
+    word(&ask, "ping");
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(rpc(p, &answer, LONG_MS), 0);
+        assert_true(is(&answer, "rpc"));
+        assert_int_equal(session_ask(peer_session(p), &ask, &answer, LONG_MS, &e), 0);
+        assert_true(is(&answer, "agent"));
+    }
+    buf_release(&ask);
+    buf_release(&answer);
+    peer_free(p, false);
+}
+
+/* Who waits when the line is cut is told at once. */
+static bool cut(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    (void)arg;
+    (void)h;
+    (void)out;
+    peer_hang_up(p);
+    return false;
+}
+
+static void a_cut_line_ends_the_wait(void **state)
+{
+    struct peer *p = peer_new(cut, NULL);
+    struct buf answer;
+
+    (void)state;
+    buf_init(&answer, 1000);
+    assert_int_equal(rpc(p, &answer, LONG_MS), -1);
+    assert_true(session_lost(peer_session(p)));
+    buf_release(&answer);
+    peer_free(p, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_is_of_its_question),
+        cmocka_unit_test(the_agent_and_rpc_are_told_apart),
+        cmocka_unit_test(a_cut_line_ends_the_wait),
+    };
+    return cmocka_run_group_tests_name("session", tests, NULL, NULL);
+}
