@@ -20,6 +20,12 @@ void engine_log(struct engine *g, const char *text)
     err_copy(g->log[at].text, sizeof g->log[at].text, text);
 }
 
+void engine_log_once(struct engine *g, const char *text)
+{
+    if (!g->log_n || strcmp(g->log[(g->log_n - 1) % ENGINE_LOG].text, text) != 0)
+        engine_log(g, text);
+}
+
 void engine_record_meta(struct engine *g)
 {
     struct meta m = {.start_native = g->info.start_native,
@@ -232,6 +238,8 @@ static void connected(struct engine *g, struct result *r)
 {
     char line[700];
 
+    if (g->info.units_per_s && g->info.start_native != r->info.start_native)
+        engine_who_restarted(g);
     g->info = r->info;
     g->state = ENGINE_UP;
     g->state_line[0] = 0;
@@ -302,6 +310,15 @@ static void configured(struct engine *g, struct result *r)
 
 static void why(struct engine *g, const struct result *r)
 {
+    if (r->failed) {
+        bool by_hand = r->ix < EVENT_TIERS && g->why_by_hand[r->ix];
+        engine_log_once(g, r->text);
+        if (by_hand)
+            engine_say(g, r->text, true);
+        if (r->ix < EVENT_TIERS)
+            g->why_by_hand[r->ix] = false;
+        return;
+    }
     const struct tierset *t = core_tiers(g->core);
     const struct ask_called *c = &r->called;
     const char *name = r->ix < t->n ? t->tier[r->ix].name : "?";
@@ -340,7 +357,9 @@ static void dead(struct engine *g, const struct result *r)
 {
     struct stream_figures f;
 
-    if (g->dead_n || r->n > ASK_PIDS)
+    if (r->failed)
+        engine_log_once(g, r->text);
+    if (r->failed || g->dead_n || r->n > ASK_PIDS) /* they are asked after again */
         return;
     stream_figures(g->stream, &f);
     memcpy(g->dead_pid, r->pids, r->n * sizeof r->pids[0]);
@@ -359,6 +378,8 @@ static void lost(struct engine *g, const struct result *r)
     }
     g->state = ENGINE_LOST;
     g->tracing = false;
+    g->dead_n = 0; /* what they had open is closed; who has these numbers next may live */
+    engine_who_lost(g);
     g->retry_at_ns = clock_mono_ns() + (uint64_t)r->delay_ms * 1000000u;
     err_copy(g->trouble, sizeof g->trouble, r->text);
     snprintf(g->state_line, sizeof g->state_line, "%.190s", r->text);
@@ -391,15 +412,16 @@ void engine_result(struct engine *g, struct result *r)
         engine_say(g, r->text, true);
         break;
     case RESULT_COMPLETIONS:
+        if (r->failed)
+            engine_say(g, r->text, true);
         if (g->hooks.completions)
-            g->hooks.completions(g->hooks.arg, r->typed, r->text);
+            g->hooks.completions(g->hooks.arg, r->typed, r->failed ? "" : r->text);
         break;
     case RESULT_WHY:
         why(g, r);
         break;
     case RESULT_STACK:
-        if (g->hooks.stack)
-            g->hooks.stack(g->hooks.arg, r->pids[0], r->text, r->on);
+        engine_take_stack(g, r);
         break;
     case RESULT_WHO:
         engine_take_who(g, r);

@@ -98,6 +98,21 @@ void session_why(struct session *s, struct err *e)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* lock is held, but not while it sends. */
+static void send_urgent(struct session *s)
+{
+    struct buf m = s->urgent;
+    struct err ignored;
+
+    if (!m.len || s->lost)
+        return;
+    buf_init(&s->urgent, 0);
+    pthread_mutex_unlock(&s->lock);
+    (void)conn_send_pid(s->conn, s->keeper.data, s->keeper.len, m.data, m.len, &ignored);
+    buf_release(&m);
+    pthread_mutex_lock(&s->lock);
+}
+
 /* Waits for the answer; lock is held. One that comes later is nobody's: its reference is not wanted
  * any more. */
 static int wait_answer(struct session *s, uint64_t ref, struct buf *answer, int timeout_ms,
@@ -113,6 +128,9 @@ static int wait_answer(struct session *s, uint64_t ref, struct buf *answer, int 
         until.tv_nsec -= 1000000000;
     }
     while (!s->lost && s->got != ref) {
+        send_urgent(s);
+        if (s->lost || s->got == ref)
+            break; /* meanwhile */
         if (pthread_cond_timedwait(&s->came, &s->lock, &until) == ETIMEDOUT && s->got != ref) {
             s->want = 0;
             return err_set(e,
@@ -140,6 +158,18 @@ static uint64_t expect(struct session *s, bool rpc)
     return ref;
 }
 
+static void begin_request(const struct session *s, uint64_t ref, const struct buf *request,
+                          struct buf *m)
+{
+    buf_init(m, 0);
+    enc_version(m);
+    enc_tuple(m, 4);
+    enc_atom(m, "kp");
+    enc_binary(m, s->key, sizeof s->key);
+    enc_u64(m, ref);
+    buf_add(m, request->data, request->len);
+}
+
 int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
                 struct err *e)
 {
@@ -147,21 +177,31 @@ int session_ask(struct session *s, const struct buf *request, struct buf *answer
     uint64_t ref = expect(s, false);
     int rc;
 
-    buf_init(&m, 0);
-    enc_version(&m);
-    enc_tuple(&m, 4);
-    enc_atom(&m, "kp");
-    enc_binary(&m, s->key, sizeof s->key);
-    enc_u64(&m, ref);
-    buf_add(&m, request->data, request->len);
+    begin_request(s, ref, request, &m);
     rc = conn_send_pid(s->conn, s->keeper.data, s->keeper.len, m.data, m.len, e);
     buf_release(&m);
     if (rc == 0) {
         pthread_mutex_lock(&s->lock);
+        s->asking = true;
         rc = wait_answer(s, ref, answer, timeout_ms, "the agent", e);
+        s->asking = false;
+        send_urgent(s); /* what came just as the wait ended */
         pthread_mutex_unlock(&s->lock);
     }
     return rc;
+}
+
+bool session_urge(struct session *s, const struct buf *request)
+{
+    pthread_mutex_lock(&s->lock);
+    bool takes = s->asking && !s->lost;
+    if (takes) {
+        buf_release(&s->urgent);
+        begin_request(s, 0, request, &s->urgent);
+        pthread_cond_broadcast(&s->came);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return takes;
 }
 
 int session_rpc(struct session *s, const char *mod, const char *fun, const struct buf *args,
@@ -208,6 +248,7 @@ struct session *session_new(const struct session_opts *o)
     s->o = *o;
     buf_init(&s->keeper, 4096);
     buf_init(&s->answer, SESSION_ANSWER_BYTES);
+    buf_init(&s->urgent, 0);
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_init(&at);
     pthread_condattr_setclock(&at, CLOCK_MONOTONIC);
@@ -226,6 +267,7 @@ void session_free(struct session *s)
     agent_modules_release(s->module, s->modules);
     buf_release(&s->keeper);
     buf_release(&s->answer);
+    buf_release(&s->urgent);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->came);
     free(s);

@@ -31,6 +31,8 @@ struct session {
     bool want_rpc, lost;
     struct err why;
     uint64_t refs;
+    bool asking;       /* a thread waits for the agent's answer, */
+    struct buf urgent; /* and is to send this; empty: nothing */
 };
 
 /* The parts of session_open and session_close, and a test's own way in: it brings a connection. */

@@ -272,9 +272,10 @@ void snapshot_free(struct snapshot *s); /* NULL is fine */
 /* Copies the lines (newest first) into the snapshot; for whoever made it, once, before it is handed
  * on. */
 void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n);
-/* Sets who ran each slow call: who(arg, pid) is a name or NULL, copied. For whoever made it, before
- * it is handed on. */
-void snapshot_set_who(struct snapshot *s, const char *(*who)(void *arg, uint64_t pid), void *arg);
+/* Sets who ran each slow and each open call: a name or NULL, copied; wall_ns: when the call ended,
+ * UINT64_MAX: it is open. For whoever made it, before it is handed on. */
+typedef const char *snapshot_who(void *arg, uint64_t pid, uint64_t wall_ns);
+void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg);
 /* How much of the time from from_s to to_s seconds ago was gap, as far as the list goes; *most (may
  * be NULL): the reason of most of it. A second is wholly a gap when this is 1. */
 /* f; where it leaves the time open and s is of a moment that is past: only the calls of then. */

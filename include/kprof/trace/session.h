@@ -46,6 +46,10 @@ void session_why(struct session *s, struct err *e); /* why it was lost, as a sen
 int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
                 struct err *e);
 
+/* Has the thread that waits in session_ask now send this request, too, at once; nobody waits for
+ * its answer. False: none waits, ask yourself. Any thread; does not block. */
+bool session_urge(struct session *s, const struct buf *request);
+
 struct session_receipt { /* what is left, by the target's own word */
     bool asked;          /* false: the node did not answer any more */
     uint64_t patterns, flags, processes, modules;
