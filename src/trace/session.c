@@ -324,6 +324,8 @@ static void read_detach(struct buf *answer, struct session_receipt *r)
             etf_u64(&value, &r->patterns);
         else if (n == 5 && memcmp(k, "flags", n) == 0)
             etf_u64(&value, &r->flags);
+        else if (n == 7 && memcmp(k, "holders", n) == 0)
+            etf_u64(&value, &r->holders);
         else if (n == 6 && memcmp(k, "tokens", n) == 0 && etf_atom(&value, &v, &vn))
             memcpy(r->tokens, v, vn < sizeof r->tokens - 1 ? vn : sizeof r->tokens - 1);
         etf_skip(&c);

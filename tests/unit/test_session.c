@@ -159,12 +159,63 @@ static void a_cut_line_ends_the_wait(void **state)
     peer_free(p, false);
 }
 
+/* ---- the receipt ---- */
+
+struct leave {
+    bool rich; /* an agent that knows `holders` */
+};
+
+static bool leaving(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    const struct leave *l = arg;
+    struct etf c = h->what;
+
+    (void)p;
+    if (h->rpc || !etf_is_atom(&c, "detach")) {
+        enc_atom(out, "no"); /* what is left it does not tell */
+        return true;
+    }
+    enc_map(out, l->rich ? 5 : 3);
+    enc_atom(out, "patterns");
+    enc_u64(out, 1);
+    enc_atom(out, "flags");
+    enc_u64(out, 2);
+    enc_atom(out, "tokens");
+    enc_atom(out, l->rich ? "drained" : "a_word_that_is_longer_than_anyone_would_think_of");
+    if (l->rich) {
+        enc_atom(out, "holders");
+        enc_u64(out, 3);
+        enc_atom(out, "session");
+        enc_atom(out, "none");
+    }
+    return true;
+}
+
+static void the_receipt_is_read(void **state)
+{
+    (void)state;
+    for (int rich = 0; rich < 2; rich++) {
+        struct leave l = {.rich = rich};
+        struct peer *p = peer_new(leaving, &l);
+        struct session_receipt r;
+
+        session_close(peer_session(p), &r);
+        assert_false(r.asked); /* of processes and modules nothing was said */
+        assert_int_equal(r.patterns, 1);
+        assert_int_equal(r.flags, 2);
+        assert_int_equal(r.holders, rich ? 3 : 0);
+        assert_string_equal(r.tokens, rich ? "drained" : "a_word_that_is_longer_than_anyo");
+        peer_free(p, true);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_of_its_question),
         cmocka_unit_test(the_agent_and_rpc_are_told_apart),
         cmocka_unit_test(a_cut_line_ends_the_wait),
+        cmocka_unit_test(the_receipt_is_read),
     };
     return cmocka_run_group_tests_name("session", tests, NULL, NULL);
 }

@@ -53,7 +53,9 @@ bool session_urge(struct session *s, const struct buf *request);
 struct session_receipt { /* what is left, by the target's own word */
     bool asked;          /* false: the node did not answer any more */
     uint64_t patterns, flags, processes, modules;
-    char tokens[32]; /* "swept", "kept (seq_trace is used by another)" ... */
+    char
+        tokens[32]; /* what became of them: none, drained, reset, kept (another tracer uses them) */
+    uint64_t holders; /* idle processes that keep a trace token, which leads to nothing */
 };
 /* Detaches, removes the agent, closes. receipt may be NULL. */
 void session_close(struct session *s, struct session_receipt *receipt);
