@@ -2,6 +2,7 @@
 #ifndef KPROF_APP_ENGINE_IMPL_H
 #define KPROF_APP_ENGINE_IMPL_H
 
+#include <kprof/app/attach.h>
 #include <kprof/app/control.h>
 #include <kprof/app/engine.h>
 #include <kprof/app/meta.h>
@@ -59,7 +60,8 @@ struct engine {
     int pipe[2];
     atomic_uint full_waits; /* of the reader, since the core took something out of the ring */
 
-    char node[256], cookie[256], who[256];
+    char node[256], cookie[256];
+    struct attach_who who;
     enum engine_state state;
     bool tracing; /* as the target confirmed */
     struct session_info info;

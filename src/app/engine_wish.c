@@ -234,8 +234,26 @@ void engine_complete(struct engine *g, const char *typed)
         control_ask(g->control, CONTROL_COMPLETE, 0, typed, NULL, 0);
 }
 
+/* Said once, and again when it is another node. */
+static void say_held(struct engine *g, const struct session_info *was)
+{
+    const char *at = g->info.held;
+    char line[400];
+
+    if (!g->info.n_held || strcmp(was->held, at) == 0)
+        return;
+    while (*at) {
+        const char *end = strstr(at, "; ");
+        size_t n = end ? (size_t)(end - at) : strlen(at);
+        snprintf(line, sizeof line, "held back on this node: %.*s", (int)n, at);
+        engine_log(g, line);
+        at = end ? end + 2 : at + n;
+    }
+}
+
 static void connected(struct engine *g, struct result *r)
 {
+    struct session_info was = g->info;
     char line[700];
 
     if (g->info.units_per_s && g->info.start_native != r->info.start_native)
@@ -247,6 +265,7 @@ static void connected(struct engine *g, struct result *r)
              r->info.others[0] ? "; also tracing there: " : "", r->info.others);
     engine_log(g, line);
     engine_say(g, line, false);
+    say_held(g, &was);
     if (g->wish.args)
         engine_log(g, "--slow-args: every traced call, slow or not, copies its small arguments; "
                       "what that costs the node is part of the cost shown");

@@ -284,6 +284,43 @@ static void names_that_were_refused_are_forgotten(void **state)
     free(g);
 }
 
+/* What is held back there is said once, a line each, and again when it is another. */
+static void what_is_held_back_is_said_once(void **state)
+{
+    (void)state;
+    struct heard h;
+    struct engine *g = engine(&h);
+    struct result *r = calloc(1, sizeof *r);
+    struct core_limits limits;
+    const char *held;
+
+    assert_non_null(r);
+    core_limits_default(&limits);
+    g->names = intern_new(100, 10000);
+    g->core = core_new(&limits, g->names);
+    g->hooks.message = NULL;
+    r->kind = RESULT_CONNECTED;
+    assert_int_equal(engine_held(g, &held), 0);
+    r->info.n_held = 2;
+    snprintf(r->info.held, sizeof r->info.held, "first (otp#1); second");
+    engine_result(g, r);
+    assert_int_equal(g->log_n, 3); /* attached, and one each */
+    assert_string_equal(g->log[1].text, "held back on this node: first (otp#1)");
+    assert_string_equal(g->log[2].text, "held back on this node: second");
+    assert_int_equal(engine_held(g, &held), 2);
+    assert_string_equal(held, "first (otp#1); second");
+    engine_result(g, r);
+    assert_int_equal(g->log_n, 4); /* attached again */
+    snprintf(r->info.held, sizeof r->info.held, "third");
+    r->info.n_held = 1;
+    engine_result(g, r);
+    assert_string_equal(g->log[5].text, "held back on this node: third");
+    result_release(r);
+    core_free(g->core);
+    intern_free(g->names);
+    free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_refusal_ends_every_wait),
         cmocka_unit_test(a_name_is_of_the_node_that_had_it),
         cmocka_unit_test(names_that_were_refused_are_forgotten),
+        cmocka_unit_test(what_is_held_back_is_said_once),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

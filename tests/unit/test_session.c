@@ -4,7 +4,9 @@
 
 #include "../../src/trace/session_impl.h"
 
+#include <kprof/app/hazards.h>
 #include <kprof/erl/enc.h>
+#include <kprof/trace/hazard.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -209,6 +211,82 @@ static void the_receipt_is_read(void **state)
     }
 }
 
+/* ---- the table of hazards ---- */
+
+enum table { TABLE, TABLE_ODD, TABLE_TOO_LONG, TABLE_HELD_TWICE, TABLE_ERROR };
+
+static void row(struct buf *out, const char *id, uint64_t held, const char *text)
+{
+    enc_tuple(out, 3);
+    enc_atom(out, id);
+    enc_u64(out, held);
+    enc_str(out, text);
+}
+
+static bool tell_table(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    const enum table *t = arg;
+
+    (void)p;
+    (void)h;
+    if (*t == TABLE_ERROR) {
+        enc_tuple(out, 3);
+        enc_atom(out, "error");
+        enc_atom(out, "unknown");
+        enc_str(out, "unknown request hazards");
+        return true;
+    }
+    if (*t == TABLE_ODD) {
+        enc_atom(out, "ok");
+        return true;
+    }
+    uint32_t n = *t == TABLE_TOO_LONG ? HAZARDS_MAX + 1 : 2;
+    enc_list(out, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            row(out, "an_atom_of_no_hazard", *t == TABLE_HELD_TWICE ? 2 : 1, "\x1b[2Jone\ntwo");
+        else
+            row(out, "b8", 0, "code_server crashes");
+    }
+    enc_nil(out);
+    return true;
+}
+
+static int table(enum table t, struct hazard *h, size_t *n, struct err *e)
+{
+    struct peer *p = peer_new(tell_table, &t);
+    int rc = hazard_ask(peer_session(p), h, n, e);
+
+    peer_free(p, false);
+    return rc;
+}
+
+static void the_table_of_hazards_is_read_and_printed(void **state)
+{
+    struct hazard h[HAZARDS_MAX];
+    struct err e = {{0}};
+    struct buf out;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(table(TABLE, h, &n, &e), 0);
+    assert_int_equal(n, 2);
+    assert_string_equal(h[0].id, "b8");
+    assert_false(h[0].held);
+    assert_string_equal(h[1].id, "an_atom_of_no_h");
+    assert_true(h[1].held);
+    buf_init(&out, 0);
+    hazards_text(h, n, &out); /* held ones first; nothing that a terminal would obey */
+    assert_string_equal(out.data, "AN_ATOM_OF_NO_H held back   \xef\xbf\xbd[2Jone\xef\xbf\xbdtwo\n"
+                                  "B8   does not concern this VM   code_server crashes\n");
+    buf_release(&out);
+    assert_int_equal(table(TABLE_ODD, h, &n, &e), -1);
+    assert_int_equal(table(TABLE_TOO_LONG, h, &n, &e), -1);
+    assert_int_equal(table(TABLE_HELD_TWICE, h, &n, &e), -1);
+    assert_int_equal(table(TABLE_ERROR, h, &n, &e), -1);
+    assert_non_null(strstr(e.text, "unknown request hazards"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +294,7 @@ int main(void)
         cmocka_unit_test(the_agent_and_rpc_are_told_apart),
         cmocka_unit_test(a_cut_line_ends_the_wait),
         cmocka_unit_test(the_receipt_is_read),
+        cmocka_unit_test(the_table_of_hazards_is_read_and_printed),
     };
     return cmocka_run_group_tests_name("session", tests, NULL, NULL);
 }

@@ -35,6 +35,8 @@ struct session_info {
     uint32_t schedulers;
     bool own_session, lean, elixir;
     char others[300]; /* who else traces; "" nobody */
+    size_t n_held;    /* uses of the VM that are held back there, for this VM has their hazard; */
+    char held[1000];  /* a short sentence each, with "; " between */
 };
 
 struct session *session_open(const struct session_opts *o, struct session_info *info,
