@@ -4,6 +4,7 @@
 #include <kprof/app/output.h>
 #include <kprof/app/progress.h>
 #include <kprof/base/clock.h>
+#include <kprof/base/text.h>
 #include <kprof/export/export.h>
 #include <poll.h>
 #include <stdio.h>
@@ -170,6 +171,19 @@ static void read_recording(struct batch *b)
     progress_end(&p);
 }
 
+static void say_held(const struct engine *g)
+{
+    const char *held;
+    struct buf line;
+
+    if (!engine_held(g, &held))
+        return;
+    buf_init(&line, 0);
+    text_safe(&line, held, strlen(held), 0, false);
+    fprintf(stderr, "kprof-top: held back on this node: %s\n", line.data);
+    buf_release(&line);
+}
+
 int run_batch(const struct options *o, const struct target *t)
 {
     struct engine_hooks hooks = {0};
@@ -188,6 +202,8 @@ int run_batch(const struct options *o, const struct target *t)
         status = rc == -2 ? 2 : 1;
         goto out;
     }
+    if (t->node)
+        say_held(b.g);
     if (t->node)
         rc = intervals(&b, &e);
     else

@@ -1,6 +1,6 @@
 #include <kprof/app/control.h>
 
-#include "control_look.h"
+#include "control_answer.h"
 
 #include <errno.h>
 #include <kprof/base/buf.h>
@@ -12,26 +12,11 @@
 #include <string.h>
 #include <time.h>
 
-#define ASKS           64
 #define PING_MS        2000 /* at most: three a lease */
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
 #define CALM_NS        UINT64_C(60000000000) /* a connection that stood so long was a good one */
 #define ALIVE_NS       UINT64_C(1500000000)  /* the core thread looks in far more often */
-
-struct ask {
-    enum control_ask what;
-    uint16_t ix;
-    char text[256];
-    uint64_t pids[ASK_PIDS];
-    size_t n;
-    char *lines; /* of control_look; owned, or NULL */
-};
-
-struct node { /* of the result queue */
-    struct result r;
-    struct node *next;
-};
 
 struct control {
     struct session_opts o;
@@ -42,51 +27,42 @@ struct control {
     bool stop;
     struct wish wish;
     uint64_t gen;
-    struct ask *ask[ASKS];
-    size_t ask_first, asks;
-    struct node *first, *last;
+    struct ask_queue queue;
+    struct session *up; /* the session that asks go to; NULL: none */
+    uint64_t up_number; /* its number, from 1 on; 0: none */
+    struct result *first, *last;
     /* the thread's own */
     struct session_receipt receipt;
     struct wish applied;
     uint64_t applied_gen;
     uint32_t seed;
+    uint16_t epoch; /* of the last session */
+    uint64_t sessions;
+    /* the core thread's: the session it knows of (0: none), and how many questions it has asked */
+    uint64_t known, tickets;
 };
 
-static void ask_free(struct ask *a)
-{
-    free(a->lines);
-    free(a);
-}
+#define TOO_MUCH "the node is asked too much at once: try again"
+#define GONE     "the connection was lost before the node answered: try again when it stands"
 
-static struct result *result_new(enum result_kind kind)
+/* lock is held */
+static void add_result(struct control *c, struct result *r)
 {
-    struct node *n = calloc(1, sizeof *n);
-    if (!n)
-        abort();
-    n->r.kind = kind;
-    return &n->r;
-}
-
-void result_release(struct result *r)
-{
-    if (!r)
-        return;
-    free(r->text);
-    free(r->pids);
-    shape_free(r->capture.set);
-    free(r); /* r is the first member of its node */
+    if (c->last)
+        c->last->next = r;
+    else
+        c->first = r;
+    c->last = r;
 }
 
 static void give(struct control *c, struct result *r)
 {
-    struct node *n = (struct node *)r;
-
+    if (r->kind == RESULT_NONE) {
+        result_release(r);
+        return;
+    }
     pthread_mutex_lock(&c->lock);
-    if (c->last)
-        c->last->next = n;
-    else
-        c->first = n;
-    c->last = n;
+    add_result(c, r);
     pthread_mutex_unlock(&c->lock);
     c->o.wake(c->o.wake_arg);
 }
@@ -102,14 +78,19 @@ static void give_text(struct control *c, enum result_kind kind, const char *text
 struct result *control_take(struct control *c)
 {
     pthread_mutex_lock(&c->lock);
-    struct node *n = c->first;
-    if (n) {
-        c->first = n->next;
+    struct result *r = c->first;
+    if (r) {
+        c->first = r->next;
         if (!c->first)
             c->last = NULL;
+        r->next = NULL;
     }
     pthread_mutex_unlock(&c->lock);
-    return n ? &n->r : NULL;
+    if (r && r->kind == RESULT_CONNECTED)
+        c->known = r->session;
+    else if (r && r->kind == RESULT_LOST)
+        c->known = 0;
+    return r;
 }
 
 /* Waits for work or the deadline; lock is held. */
@@ -173,97 +154,6 @@ static bool apply(struct control *c, struct session *s, const struct wish *w, ui
     return true;
 }
 
-/* Whoever waits for a capture is told when it fails, too. */
-static void answer_capture(struct control *c, struct session *s, const struct ask *a)
-{
-    struct result *r = result_new(RESULT_CAPTURE);
-    struct err e = {{0}};
-    int rc = a->what == CONTROL_CAPTURE ? point_begin(s, a->ix, &r->capture, &e)
-                                        : point_look(s, &r->capture, &e);
-
-    r->ix = a->ix;
-    if (rc < 0) {
-        r->capture.state = CAPTURE_FAILED;
-        err_copy(r->capture.why, sizeof r->capture.why, e.text);
-    }
-    give(c, r);
-}
-
-/* The processes that were asked about, with room for as many. */
-static void take_pids(struct result *r, const struct ask *a, size_t n)
-{
-    r->pids = calloc(n + 1, sizeof *r->pids);
-    if (!r->pids)
-        abort();
-    memcpy(r->pids, a->pids, n * sizeof *r->pids);
-}
-
-static bool answer(struct control *c, struct session *s, const struct ask *a, struct err *e)
-{
-    struct result *r = NULL;
-    struct buf lines;
-    int rc = 0;
-
-    buf_init(&lines, (size_t)1 << 20);
-    switch (a->what) {
-    case CONTROL_COMPLETE:
-        r = result_new(RESULT_COMPLETIONS);
-        memcpy(r->typed, a->text, sizeof r->typed);
-        rc = ask_completions(s, a->text, &lines, e);
-        r->text = buf_dup(lines.data);
-        break;
-    case CONTROL_WHY:
-        r = result_new(RESULT_WHY);
-        r->ix = a->ix;
-        rc = ask_why(s, a->ix, &r->called, e);
-        break;
-    case CONTROL_WHO:
-        r = result_new(RESULT_WHO);
-        take_pids(r, a, a->n);
-        r->n = a->n;
-        rc = ask_who(s, a->pids, a->n, &lines, e);
-        r->text = buf_dup(lines.data);
-        break;
-    case CONTROL_STACK:
-        r = result_new(RESULT_STACK);
-        take_pids(r, a, 1);
-        rc = ask_stack(s, a->pids[0], &lines, &r->on, e);
-        r->text = buf_dup(rc < 0 ? e->text : lines.data);
-        break;
-    case CONTROL_DEAD:
-        r = result_new(RESULT_DEAD);
-        take_pids(r, a, a->n);
-        rc = ask_dead(s, a->pids, a->n, r->pids, &r->n, e);
-        break;
-    case CONTROL_TRIP:
-        r = result_new(RESULT_NONE);
-        rc = ask_trip(s, a->text, e);
-        break;
-    case CONTROL_PAGE:
-    case CONTROL_EXIST:
-    case CONTROL_RATES:
-    case CONTROL_RATES_TAKE:
-        r = result_new(RESULT_LOOK);
-        r->ix = a->ix;
-        rc = control_look_answer(s, a->what, a->lines, r, e);
-        break;
-    case CONTROL_CAPTURE:
-    case CONTROL_CAPTURED:
-        answer_capture(c, s, a);
-        break;
-    case CONTROL_NO_CAPTURE:
-        rc = point_give_up(s, e);
-        break;
-    }
-    buf_release(&lines);
-    if (r &&
-        (rc == 0 || a->what == CONTROL_STACK)) /* its pane says that it waits: also for why not */
-        give(c, r);
-    else
-        result_release(r);
-    return rc == 0;
-}
-
 void control_alive(struct control *c)
 {
     atomic_store_explicit(&c->alive_ns, clock_mono_ns(), memory_order_relaxed);
@@ -278,29 +168,36 @@ static int ping(const struct control *c, struct session *s, struct err *e)
     return age_ns < ALIVE_NS ? ask_ping(s, age_ns / 1000000u, e) : 0;
 }
 
+/* One question; lock held at entry, not at exit. */
+static void work_ask(struct control *c, struct session *s)
+{
+    struct ask *a = ask_queue_take(&c->queue);
+
+    pthread_mutex_unlock(&c->lock);
+    give(c, control_answer(s, a));
+    ask_free(a);
+}
+
 /* One piece of work, lock held at entry and exit. False: nothing more with this session. */
 static bool work(struct control *c, struct session *s)
 {
     struct err e = {{0}};
     bool ok = true;
 
-    if (c->gen != c->applied_gen) {
+    if (c->queue.trip) { /* before all that waits, a wish too */
+        work_ask(c, s);
+    } else if (c->gen != c->applied_gen) {
         struct wish w = c->wish;
         uint64_t gen = c->gen;
         pthread_mutex_unlock(&c->lock);
         ok = apply(c, s, &w, gen, &e);
         if (!ok)
             c->applied_gen = gen; /* said below; not tried for ever */
-    } else if (c->asks) {
-        struct ask *a = c->ask[c->ask_first];
-        c->ask_first = (c->ask_first + 1) % ASKS;
-        c->asks--;
-        pthread_mutex_unlock(&c->lock);
-        ok = answer(c, s, a, &e);
-        ask_free(a);
+    } else if (ask_queue_any(&c->queue)) {
+        work_ask(c, s);
     } else {
         wait_ms(c, c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS);
-        bool idle = !c->stop && !c->asks && c->gen == c->applied_gen;
+        bool idle = !c->stop && !ask_queue_any(&c->queue) && c->gen == c->applied_gen;
         pthread_mutex_unlock(&c->lock);
         if (idle)
             ok = ping(c, s, &e) == 0;
@@ -320,7 +217,9 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     o.again = !first;
     c->seed =
         c->seed * 1664525u + 1013904223u; /* another epoch each time: old labels stay strangers */
-    o.epoch = (uint16_t)((c->seed >> 16) % 65535 + 1);
+    uint16_t epoch = (uint16_t)((c->seed >> 16) % 65535 + 1);
+    c->epoch = epoch == c->epoch ? (uint16_t)(epoch % 65535 + 1) : epoch;
+    o.epoch = c->epoch;
     struct session *s = session_open(&o, &info, &e);
     if (!s) {
         give_text(c, first ? RESULT_FAILED : RESULT_LOST, e.text, delay_ms);
@@ -328,8 +227,33 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     }
     struct result *r = result_new(RESULT_CONNECTED);
     r->info = info;
+    r->session = ++c->sessions;
+    pthread_mutex_lock(&c->lock);
+    c->up = s;
+    c->up_number = c->sessions;
+    pthread_mutex_unlock(&c->lock);
     give(c, r);
     return s;
+}
+
+/* Lock held; ends a. That a trip or the end of a capture came too late is nothing to tell: both are
+ * over with the session, and a capture ends by itself. */
+static void refuse(struct control *c, struct ask *a, const char *why)
+{
+    if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE)
+        add_result(c, control_refuse(a, why));
+    ask_free(a);
+}
+
+/* Lock held. What was asked of this session no other will answer. */
+static void down(struct control *c)
+{
+    struct ask *a;
+
+    c->up = NULL;
+    c->up_number = 0;
+    while ((a = ask_queue_take_old(&c->queue)))
+        refuse(c, a, GONE);
 }
 
 /* why: set when it was lost */
@@ -343,6 +267,7 @@ static void serve(struct control *c, struct session *s, struct err *why)
     while (!c->stop && work(c, s))
         ;
     bool stop = c->stop;
+    down(c);
     pthread_mutex_unlock(&c->lock);
     if (stop) {
         if (c->applied.tracing)
@@ -418,63 +343,48 @@ uint64_t control_wish(struct control *c, const struct wish *w)
     return gen;
 }
 
-static struct ask *waiting_completion(struct control *c)
+static uint64_t put_ask(struct control *c, struct ask *a)
 {
-    for (size_t i = 0; i < c->asks; i++) {
-        struct ask *a = c->ask[(c->ask_first + i) % ASKS];
-        if (a->what == CONTROL_COMPLETE)
-            return a;
-    }
-    return NULL;
-}
+    uint64_t ticket = a->ticket = ++c->tickets;
+    bool taken = false;
 
-static void put_ask(struct control *c, struct ask *a)
-{
+    a->session = c->known;
     pthread_mutex_lock(&c->lock);
-    struct ask *same = a->what == CONTROL_COMPLETE ? waiting_completion(c) : NULL;
-    if (same) { /* a person types faster than the node answers: only the newest text matters */
-        memcpy(same->text, a->text, sizeof same->text);
-        ask_free(a);
-    } else if (c->asks == ASKS) {
-        ask_free(a);
-    } else if (a->what == CONTROL_TRIP) {
-        c->ask_first = (c->ask_first + ASKS - 1) % ASKS;
-        c->ask[c->ask_first] = a;
-        c->asks++;
+    if (a->session && a->session != c->up_number) {
+        refuse(c, a, GONE);
+    } else if (a->what == CONTROL_TRIP && c->up && ask_trip_urged(c->up, a->text)) {
+        ask_free(a); /* the thread waits for another answer, and sends it at once */
+        taken = true;
+    } else if (ask_queue_put(&c->queue, a, &ticket)) {
         pthread_cond_signal(&c->work);
+        taken = true;
     } else {
-        c->ask[(c->ask_first + c->asks++) % ASKS] = a;
-        pthread_cond_signal(&c->work);
+        refuse(c, a, TOO_MUCH);
     }
     pthread_mutex_unlock(&c->lock);
+    if (!taken)
+        c->o.wake(c->o.wake_arg);
+    return ticket;
 }
 
-void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
-                 const uint64_t *pids, size_t n)
+uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
+                     const uint64_t *pids, size_t n)
 {
-    struct ask *a = calloc(1, sizeof *a);
+    struct ask *a = ask_new(what, ix);
 
-    if (!a)
-        abort();
-    a->what = what;
-    a->ix = ix;
     a->n = n < ASK_PIDS ? n : ASK_PIDS;
     if (pids)
         memcpy(a->pids, pids, a->n * sizeof *pids);
     if (text)
         snprintf(a->text, sizeof a->text, "%s", text);
-    put_ask(c, a);
+    return put_ask(c, a);
 }
 
 void control_look(struct control *c, enum control_ask what, uint16_t tag, const char *lines)
 {
-    struct ask *a = calloc(1, sizeof *a);
+    struct ask *a = ask_new(what, tag);
 
-    if (!a)
-        abort();
     a->lines = buf_dup(lines);
-    a->what = what;
-    a->ix = tag;
     put_ask(c, a);
 }
 
@@ -492,10 +402,7 @@ void control_finish(struct control *c, struct session_receipt *receipt)
     *receipt = c->receipt;
     while ((r = control_take(c)))
         result_release(r);
-    while (c->asks--) {
-        ask_free(c->ask[c->ask_first]);
-        c->ask_first = (c->ask_first + 1) % ASKS;
-    }
+    ask_queue_clear(&c->queue);
     pthread_mutex_destroy(&c->lock);
     pthread_cond_destroy(&c->work);
     free(c);

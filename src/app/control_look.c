@@ -39,8 +39,8 @@ static int take_page(struct session *s, const char *after, struct result *r, str
     return rc;
 }
 
-static int ask(struct session *s, enum control_ask what, const char *lines, struct result *r,
-               struct err *e)
+int control_look_answer(struct session *s, enum control_ask what, const char *lines,
+                        struct result *r, struct err *e)
 {
     struct mfa f[LOOK_EXIST];
     size_t n;
@@ -57,16 +57,4 @@ static int ask(struct session *s, enum control_ask what, const char *lines, stru
     default:
         return look_rates_take(s, &r->look.rates, e);
     }
-}
-
-int control_look_answer(struct session *s, enum control_ask what, const char *lines,
-                        struct result *r, struct err *e)
-{
-    r->look.what = what;
-    int rc = ask(s, what, lines, r, e);
-    if (rc == 0 || session_lost(s))
-        return rc;
-    r->look.failed = true;
-    r->text = buf_dup(e->text);
-    return 0;
 }

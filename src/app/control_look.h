@@ -1,10 +1,10 @@
-/* What the control thread does for questions about code; for src/app/control.c only. */
+/* What the control thread does for questions about code; for src/app/control_answer.c only. */
 #ifndef KPROF_APP_CONTROL_LOOK_H
 #define KPROF_APP_CONTROL_LOOK_H
 
 #include <kprof/app/control.h>
 
-/* Fills r; a question that failed is a result, too: its text says why. -1: the session is lost. */
+/* Fills r; -1: err. */
 int control_look_answer(struct session *s, enum control_ask what, const char *lines,
                         struct result *r, struct err *e);
 

@@ -3,6 +3,7 @@
 #include "engine_impl.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <kprof/app/attach.h>
 #include <kprof/base/clock.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,25 +123,16 @@ void engine_free(struct engine *g)
 
 int engine_attach(struct engine *g, const char *node, const char *cookie, struct err *e)
 {
+    struct session_opts so;
+
     (void)e;
     snprintf(g->node, sizeof g->node, "%s", node);
     snprintf(g->cookie, sizeof g->cookie, "%s", cookie);
-    const char *user = getenv("SUDO_USER") ? getenv("SUDO_USER") : getenv("USER");
-    char host[128] = "";
-    gethostname(host, sizeof host - 1);
-    snprintf(g->who, sizeof g->who, "%.60s@%.100s, pid %ld", user ? user : "?", host,
-             (long)getpid());
-    struct session_opts so = {.node = g->node,
-                              .cookie = g->cookie,
-                              .self_name = g->o->name,
-                              .timeout_ms = 5000,
-                              .force = g->o->force,
-                              .who = g->who,
-                              .pause_ms = (uint32_t)(g->o->lease_ns / 1000000u),
-                              .stream = g->stream,
-                              .recorder = g->recorder,
-                              .wake = wake,
-                              .wake_arg = g};
+    attach_opts(g->o, g->node, g->cookie, &g->who, &so);
+    so.stream = g->stream;
+    so.recorder = g->recorder;
+    so.wake = wake;
+    so.wake_arg = g;
     stream_on_full(g->stream, ring_wait, g);
     g->state = ENGINE_CONNECTING;
     g->control = control_start(&so);
@@ -310,6 +302,12 @@ const char *engine_trouble(const struct engine *g)
 bool engine_configured(const struct engine *g)
 {
     return g->configured_gen == g->wish_gen && g->wish_gen > 0;
+}
+
+size_t engine_held(const struct engine *g, const char **text)
+{
+    *text = g->info.held;
+    return g->info.n_held;
 }
 
 const char *engine_rule_error(const struct engine *g)

@@ -2,6 +2,7 @@
 #ifndef KPROF_APP_ENGINE_IMPL_H
 #define KPROF_APP_ENGINE_IMPL_H
 
+#include <kprof/app/attach.h>
 #include <kprof/app/control.h>
 #include <kprof/app/engine.h>
 #include <kprof/app/meta.h>
@@ -25,7 +26,10 @@
 #define ENGINE_WHO 128
 
 struct engine_who {
-    uint64_t pid;
+    uint64_t pid; /* 0: none */
+    /* Our wall clock: of calls that ended in this time. Before and after, the number is that of
+     * another process: the node has been started anew. */
+    uint64_t from_wall_ns, to_wall_ns;
     char name[ASK_WHO_BYTES]; /* "": asked, not known */
 };
 
@@ -56,7 +60,8 @@ struct engine {
     int pipe[2];
     atomic_uint full_waits; /* of the reader, since the core took something out of the ring */
 
-    char node[256], cookie[256], who[256];
+    char node[256], cookie[256];
+    struct attach_who who;
     enum engine_state state;
     bool tracing; /* as the target confirmed */
     struct session_info info;
@@ -91,8 +96,11 @@ struct engine {
     uint64_t why_next_ns;                 /* one at a time: each counts for a second */
     struct engine_who who_of[ENGINE_WHO]; /* round robin */
     size_t who_n;
+    uint64_t lost_wall_ns; /* when the connection was lost last */
+    uint64_t vm_wall_ns;   /* the node that runs now is another than before then; 0: it is not */
     struct {
         bool active, asked; /* a capture is under way; its state was asked for */
+        uint64_t ticket;    /* of the question whose answer is waited for */
         uint16_t tier;
         uint64_t next_ns;
     } point;
@@ -117,6 +125,7 @@ struct engine {
 };
 
 void engine_log(struct engine *g, const char *text);
+void engine_log_once(struct engine *g, const char *text); /* not when the last line says the same */
 void engine_say(struct engine *g, const char *text, bool is_error); /* on the message line */
 /* The node is not heard any more: since its last word nothing is known. Recorded, too. */
 void engine_gap(struct engine *g, enum gap_reason reason);
@@ -136,8 +145,11 @@ void engine_pump_slow(struct engine *g, bool all); /* all: nothing waits for its
 void engine_point_poll(struct engine *g);
 void engine_take_capture(struct engine *g, struct result *r);
 void engine_take_who(struct engine *g, const struct result *r);
-void replay_pump(struct engine *g);   /* feeds the next frames of the recording */
-void replay_toggle(struct engine *g); /* holds it, or lets it go on */
+void engine_take_stack(struct engine *g, const struct result *r);
+void engine_who_lost(struct engine *g);      /* the connection is lost now; */
+void engine_who_restarted(struct engine *g); /* since then the node is another */
+void replay_pump(struct engine *g);          /* feeds the next frames of the recording */
+void replay_toggle(struct engine *g);        /* holds it, or lets it go on */
 void replay_faster(struct engine *g, bool faster);
 void engine_take_look(struct engine *g, const struct result *r);
 void engine_take_exist(struct engine *g, const struct result *r);

@@ -97,7 +97,7 @@ static void take_page(struct engine *g, const struct result *r)
 
     if (r->ix != g->look.gen || !loading(g))
         return;
-    if (r->look.failed) {
+    if (r->failed) {
         set_status(g, CATALOG_PART, r->text);
         return;
     }
@@ -123,12 +123,12 @@ static void take_rates(struct engine *g, const struct result *r)
 
     if (r->ix != l->gen || !l->counted_n)
         return;
-    if (k->wait && !r->look.failed) {
+    if (k->wait && !r->failed) {
         l->take_at_ns = clock_mono_ns() + TAKE_AGAIN_MS * UINT64_C(1000000);
         return;
     }
     for (size_t i = 0; i < l->counted_n; i++) {
-        bool known = !r->look.failed && i < k->n && k->calls[i] >= 0 && k->ms;
+        bool known = !r->failed && i < k->n && k->calls[i] >= 0 && k->ms;
         float per_s = known ? (float)k->calls[i] * 1000.0f / (float)k->ms : CATALOG_UNCOUNTED;
         catalog_set_rate(l->catalog, l->counted[i], per_s);
     }
@@ -147,7 +147,7 @@ void engine_take_look(struct engine *g, const struct result *r)
     case CONTROL_RATES:
         if (r->ix != l->gen || !l->counted_n)
             break;
-        if (r->look.failed || r->look.rates.wait) /* of an older catalog: later */
+        if (r->failed || r->look.rates.wait) /* of an older catalog: later */
             l->counted_n = 0;
         else
             l->take_at_ns = clock_mono_ns() + TAKE_AFTER_MS * UINT64_C(1000000);

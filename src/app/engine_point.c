@@ -43,7 +43,7 @@ void engine_point(struct engine *g, uint16_t tier)
         return;
     }
     g->point.active = g->point.asked = true;
-    control_ask(g->control, CONTROL_CAPTURE, tier, NULL, NULL, 0);
+    g->point.ticket = control_ask(g->control, CONTROL_CAPTURE, tier, NULL, NULL, 0);
     tell(g, &c);
 }
 
@@ -62,7 +62,7 @@ void engine_point_poll(struct engine *g)
         failed(g, "the connection was lost while calls were captured");
     } else if (!g->point.asked && clock_mono_ns() >= g->point.next_ns) {
         g->point.asked = true;
-        control_ask(g->control, CONTROL_CAPTURED, g->point.tier, NULL, NULL, 0);
+        g->point.ticket = control_ask(g->control, CONTROL_CAPTURED, g->point.tier, NULL, NULL, 0);
     }
 }
 
@@ -86,7 +86,7 @@ static void brought(struct engine *g, struct capture *c)
 
 void engine_take_capture(struct engine *g, struct result *r)
 {
-    if (!g->point.active || r->ix != g->point.tier) /* of one that was given up */
+    if (!g->point.active || r->ticket != g->point.ticket) /* of one that was given up */
         return;
     g->point.asked = false;
     switch (r->capture.state) {

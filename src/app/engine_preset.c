@@ -96,7 +96,7 @@ void engine_take_exist(struct engine *g, const struct result *r)
     struct err e = {{0}};
     char line[300];
 
-    if (r->look.failed) {
+    if (r->failed) {
         engine_say(g, r->text, true);
     } else if (r->ix == TAG_OFFER) {
         offer(g, r->look.there);

@@ -179,7 +179,7 @@ static struct snapshot *make(struct engine *g, const struct look *look, bool fin
     s->ring_fill = (double)ring_fill(g->ring) / (double)ring_capacity(g->ring);
     s->lost.target = f.target_dropped + f.missing_batches;
     s->lost.ring = ring_lost(g->ring);
-    s->odd.bad_events = f.bad_events;
+    s->odd.bad_events += f.bad_events; /* to those that core did not understand */
     why_all(g, s);
     engine_name_slow(g, s, clock_mono_ns());
     snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));

@@ -20,6 +20,12 @@ void engine_log(struct engine *g, const char *text)
     err_copy(g->log[at].text, sizeof g->log[at].text, text);
 }
 
+void engine_log_once(struct engine *g, const char *text)
+{
+    if (!g->log_n || strcmp(g->log[(g->log_n - 1) % ENGINE_LOG].text, text) != 0)
+        engine_log(g, text);
+}
+
 void engine_record_meta(struct engine *g)
 {
     struct meta m = {.start_native = g->info.start_native,
@@ -228,10 +234,30 @@ void engine_complete(struct engine *g, const char *typed)
         control_ask(g->control, CONTROL_COMPLETE, 0, typed, NULL, 0);
 }
 
+/* Said once, and again when it is another node. */
+static void say_held(struct engine *g, const struct session_info *was)
+{
+    const char *at = g->info.held;
+    char line[400];
+
+    if (!g->info.n_held || strcmp(was->held, at) == 0)
+        return;
+    while (*at) {
+        const char *end = strstr(at, "; ");
+        size_t n = end ? (size_t)(end - at) : strlen(at);
+        snprintf(line, sizeof line, "held back on this node: %.*s", (int)n, at);
+        engine_log(g, line);
+        at = end ? end + 2 : at + n;
+    }
+}
+
 static void connected(struct engine *g, struct result *r)
 {
+    struct session_info was = g->info;
     char line[700];
 
+    if (g->info.units_per_s && g->info.start_native != r->info.start_native)
+        engine_who_restarted(g);
     g->info = r->info;
     g->state = ENGINE_UP;
     g->state_line[0] = 0;
@@ -239,6 +265,7 @@ static void connected(struct engine *g, struct result *r)
              r->info.others[0] ? "; also tracing there: " : "", r->info.others);
     engine_log(g, line);
     engine_say(g, line, false);
+    say_held(g, &was);
     if (g->wish.args)
         engine_log(g, "--slow-args: every traced call, slow or not, copies its small arguments; "
                       "what that costs the node is part of the cost shown");
@@ -302,6 +329,15 @@ static void configured(struct engine *g, struct result *r)
 
 static void why(struct engine *g, const struct result *r)
 {
+    if (r->failed) {
+        bool by_hand = r->ix < EVENT_TIERS && g->why_by_hand[r->ix];
+        engine_log_once(g, r->text);
+        if (by_hand)
+            engine_say(g, r->text, true);
+        if (r->ix < EVENT_TIERS)
+            g->why_by_hand[r->ix] = false;
+        return;
+    }
     const struct tierset *t = core_tiers(g->core);
     const struct ask_called *c = &r->called;
     const char *name = r->ix < t->n ? t->tier[r->ix].name : "?";
@@ -340,7 +376,9 @@ static void dead(struct engine *g, const struct result *r)
 {
     struct stream_figures f;
 
-    if (g->dead_n || r->n > ASK_PIDS)
+    if (r->failed)
+        engine_log_once(g, r->text);
+    if (r->failed || g->dead_n || r->n > ASK_PIDS) /* they are asked after again */
         return;
     stream_figures(g->stream, &f);
     memcpy(g->dead_pid, r->pids, r->n * sizeof r->pids[0]);
@@ -359,6 +397,8 @@ static void lost(struct engine *g, const struct result *r)
     }
     g->state = ENGINE_LOST;
     g->tracing = false;
+    g->dead_n = 0; /* what they had open is closed; who has these numbers next may live */
+    engine_who_lost(g);
     g->retry_at_ns = clock_mono_ns() + (uint64_t)r->delay_ms * 1000000u;
     err_copy(g->trouble, sizeof g->trouble, r->text);
     snprintf(g->state_line, sizeof g->state_line, "%.190s", r->text);
@@ -391,15 +431,16 @@ void engine_result(struct engine *g, struct result *r)
         engine_say(g, r->text, true);
         break;
     case RESULT_COMPLETIONS:
+        if (r->failed)
+            engine_say(g, r->text, true);
         if (g->hooks.completions)
-            g->hooks.completions(g->hooks.arg, r->typed, r->text);
+            g->hooks.completions(g->hooks.arg, r->typed, r->failed ? "" : r->text);
         break;
     case RESULT_WHY:
         why(g, r);
         break;
     case RESULT_STACK:
-        if (g->hooks.stack)
-            g->hooks.stack(g->hooks.arg, r->pids[0], r->text, r->on);
+        engine_take_stack(g, r);
         break;
     case RESULT_WHO:
         engine_take_who(g, r);

@@ -57,6 +57,8 @@ const char *help_text(void)
            "      --setcookie COOKIE   others can read a command line: a file is better\n"
            "      --name NAME          name of our own hidden node, without host\n"
            "      --force              even if someone else traces the node (OTP before 27)\n"
+           "      --hazards            print which known faults of the VM this node has, and\n"
+           "                           so what is held back there; traces nothing\n"
            "\n"
            "Other:\n"
            "      --record FILE        keep the stream of events for --replay\n"

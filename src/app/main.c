@@ -1,5 +1,6 @@
-/* kprof-top: options, then one of two ways to run. */
+/* kprof-top: options, then one of the ways to run. */
 #include <kprof/app/demo.h>
+#include <kprof/app/hazards.h>
 #include <kprof/app/options.h>
 #include <kprof/app/run.h>
 
@@ -10,6 +11,8 @@
 
 static int run(struct options *o, const struct target *t)
 {
+    if (o->hazards)
+        return run_hazards(o, t);
     return o->batch ? run_batch(o, t) : run_live(o, t);
 }
 

@@ -150,6 +150,20 @@ static int check_entry(struct parser *p)
         optval_show(o->entry).s, optval_show(o->entry).s);
 }
 
+/* It ends by itself, and traces nothing that could go anywhere. */
+static int check_hazards(struct parser *p)
+{
+    const struct options *o = p->o;
+    const char *other = o->mode == OPTIONS_REPLAY ? "--replay"
+                        : o->record               ? "--record"
+                        : o->batch                ? "--batch"
+                                                  : NULL;
+
+    if (o->hazards && other)
+        return err_set(p->e, "--hazards only asks a node, and ends; leave out %s", other);
+    return 0;
+}
+
 static int check_together(struct parser *p)
 {
     struct options *o = p->o;
@@ -326,7 +340,7 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
     if (o->config && apply_config(&p))
         return OPTIONS_USAGE;
     finish(o);
-    if (check_mode(&p) || check_entry(&p) || check_together(&p))
+    if (check_mode(&p) || check_hazards(&p) || check_entry(&p) || check_together(&p))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;
 }

@@ -280,6 +280,7 @@ static const struct options_def defs[] = {
     {"demo", .kind = OPTIONS_FLAG, .where = OPTIONS_ARGV, .set = set_demo},
     {"demo-rate", .set = set_demo_rate},
     {"speed", .set = set_speed},
+    {"hazards", .where = OPTIONS_ARGV, FLAG(hazards)},
     {"replay", .where = OPTIONS_ARGV, .set = set_file, TEXT(replay)},
     {"node", .where = OPTIONS_FILE, .set = add_node},
     {"version", 'V', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},

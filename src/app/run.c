@@ -1,6 +1,7 @@
-#include <kprof/app/baseline.h>
 #include <kprof/app/run.h>
 
+#include <kprof/app/baseline.h>
+#include <kprof/app/receipt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,19 +71,12 @@ int run_begin(struct engine *g, const struct options *o, const struct target *t,
 
 void run_receipt(const struct target *t, const struct session_receipt *r)
 {
+    struct buf line;
+
     if (!t->node)
         return;
-    if (!r->asked) {
-        fprintf(stderr,
-                "kprof-top: %s could not be asked for a receipt; its agent takes everything off "
-                "within 2 s of losing us\n",
-                t->node);
-        return;
-    }
-    fprintf(stderr,
-            "kprof-top: detached from %s; left there: %llu patterns, %llu flags, %llu processes, "
-            "%llu modules; tokens %s\n",
-            t->node, (unsigned long long)r->patterns, (unsigned long long)r->flags,
-            (unsigned long long)r->processes, (unsigned long long)r->modules,
-            r->tokens[0] ? r->tokens : "none");
+    buf_init(&line, 0);
+    receipt_text(t->node, r, &line);
+    fprintf(stderr, "kprof-top: %s\n", line.data);
+    buf_release(&line);
 }

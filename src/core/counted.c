@@ -10,19 +10,12 @@ void counted_release(struct counted *c)
     memset(c, 0, sizeof *c);
 }
 
-void counted_sum_add(struct counted_sum *to, const struct counted_sum *from)
-{
-    to->calls += from->calls;
-    to->timed += from->timed;
-    to->us += from->us;
-}
-
-static void sums_add(struct counted_sums *to, uint16_t tier, const struct counted_sum *x)
+static void sums_add(struct counted_sums *to, uint16_t tier, uint64_t calls)
 {
     if (tier < TIER_MAX)
-        counted_sum_add(&to->tier[tier], x);
+        to->calls[tier] += calls;
     else
-        to->covered_ns += x->calls;
+        to->covered_ns += calls;
 }
 
 static struct counted_record *at(const struct counted *c, size_t i)
@@ -45,17 +38,17 @@ static struct counted_record *record_new(struct counted *c)
 }
 
 /* Records come by time, but a message tells of two seconds: the right one is among the last. */
-static void add_to(struct counted *c, uint64_t sec, uint16_t tier, const struct counted_sum *x)
+static void add_to(struct counted *c, uint64_t sec, uint16_t tier, uint64_t calls)
 {
-    sums_add(&c->run, tier, x);
+    sums_add(&c->run, tier, calls);
     for (size_t i = c->n; i-- > 0 && at(c, i)->sec + 1 >= sec;) {
         if (at(c, i)->sec == sec && at(c, i)->tier == tier) {
-            counted_sum_add(&at(c, i)->sum, x);
+            at(c, i)->calls += calls;
             return;
         }
     }
-    *record_new(c) =
-        (struct counted_record){.sec = sec & UINT64_C(0xffffffffffff), .tier = tier, .sum = *x};
+    *record_new(c) = (struct counted_record){
+        .sec = sec & UINT64_C(0xffffffffffff), .tier = tier, .calls = calls};
 }
 
 static uint64_t part(uint64_t n, uint64_t of, uint64_t whole)
@@ -65,8 +58,7 @@ static uint64_t part(uint64_t n, uint64_t of, uint64_t whole)
 
 void counted_add(struct counted *c, uint64_t start_ns, const struct event *ev)
 {
-    bool timed = ev->prev != UINT64_MAX;
-    struct counted_sum all = {ev->label, timed ? ev->label : 0, timed ? ev->prev : 0};
+    uint64_t calls = ev->label;
     uint64_t since = ev->ts_ns > start_ns ? ev->ts_ns - start_ns : 0, sec = since / CLOCK_SEC_NS,
              within = since % CLOCK_SEC_NS;
     uint16_t tier = ev->tier < TIER_MAX ? ev->tier : TIER_NONE;
@@ -74,16 +66,11 @@ void counted_add(struct counted *c, uint64_t start_ns, const struct event *ev)
     if (tier == TIER_NONE) /* its tiers follow, of the same moment */
         c->span_ns = ev->label;
     if (sec > 0 && within < c->span_ns && c->span_ns < 2 * CLOCK_SEC_NS) {
-        uint64_t before = c->span_ns - within;
-        struct counted_sum early = {part(all.calls, before, c->span_ns),
-                                    part(all.timed, before, c->span_ns),
-                                    part(all.us, before, c->span_ns)};
-        add_to(c, sec - 1, tier, &early);
-        all.calls -= early.calls;
-        all.timed -= early.timed;
-        all.us -= early.us;
+        uint64_t early = part(calls, c->span_ns - within, c->span_ns);
+        add_to(c, sec - 1, tier, early);
+        calls -= early;
     }
-    add_to(c, sec, tier, &all);
+    add_to(c, sec, tier, calls);
 }
 
 void counted_read(const struct counted *c, uint64_t from_s, uint64_t to_s, struct counted_sums *out)
@@ -92,6 +79,6 @@ void counted_read(const struct counted *c, uint64_t from_s, uint64_t to_s, struc
     for (size_t i = 0; i < c->n; i++) {
         const struct counted_record *r = at(c, i);
         if (r->sec >= from_s && r->sec < to_s)
-            sums_add(out, (uint16_t)r->tier, &r->sum);
+            sums_add(out, (uint16_t)r->tier, r->calls);
     }
 }

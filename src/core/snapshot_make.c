@@ -150,33 +150,26 @@ static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
 }
 
 /* What was counted of a tier, or of all, while nothing was traced. */
-static struct counted_sum counted_of(const struct making *m, uint16_t tier)
+static uint64_t counted_of(const struct making *m, uint16_t tier)
 {
     const struct tierset *t = &m->c->tiers;
-    struct counted_sum sum = {0, 0, 0};
+    uint64_t sum = 0;
 
     if (tier == ROW_TOTAL && t->entry != TIER_NONE)
         tier = t->entry;
-    for (uint16_t i = 0; i < t->n; i++) {
-        const struct counted_sum *one = &m->counted.tier[i];
-        if (!t->tier[i].active || (i != tier && tier != ROW_TOTAL))
-            continue;
-        counted_sum_add(&sum, one);
-    }
+    for (uint16_t i = 0; i < t->n; i++)
+        if (t->tier[i].active && (i == tier || tier == ROW_TOTAL))
+            sum += m->counted.calls[i];
     return sum;
 }
 
 static void fill_counted(const struct making *m, struct snap_row *r, uint16_t tier)
 {
-    struct counted_sum sum = counted_of(m, tier);
-
     double seconds = m->traced_s + m->s->counted_s;
 
-    r->counted = sum.calls;
+    r->counted = counted_of(m, tier);
     if (m->s->counted_s > 0)
-        r->rate = (double)(r->est_count + sum.calls) / seconds;
-    if (sum.timed > 0)
-        r->counted_mean_us = (double)sum.us / (double)sum.timed;
+        r->rate = (double)(r->est_count + r->counted) / seconds;
 }
 
 static void read_counted(struct making *m)

@@ -125,12 +125,12 @@ struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t 
     return s;
 }
 
-void snapshot_set_who(struct snapshot *s, const char *(*who)(void *arg, uint64_t pid), void *arg)
+void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
 {
     struct snap_slow *own = snapshot_take(s, s->n_slow * sizeof *own);
 
     for (size_t i = 0; i < s->n_slow; i++) {
-        const char *name = who(arg, s->slow[i].pid);
+        const char *name = who(arg, s->slow[i].pid, s->slow[i].wall_ns);
         own[i] = s->slow[i];
         if (name)
             own[i].who = snapshot_keep(s, name);
@@ -138,7 +138,7 @@ void snapshot_set_who(struct snapshot *s, const char *(*who)(void *arg, uint64_t
     s->slow = own;
     struct snap_open *open = snapshot_take(s, (s->n_open + 1) * sizeof *open);
     for (size_t i = 0; i < s->n_open; i++) {
-        const char *name = who(arg, s->open[i].pid);
+        const char *name = who(arg, s->open[i].pid, UINT64_MAX);
         open[i] = s->open[i];
         open[i].who = name ? snapshot_keep(s, name) : NULL;
     }

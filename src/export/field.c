@@ -11,7 +11,6 @@ const struct field fields[FIELDS] = {
     {"count", "count", FIELD_COUNT, FIELD(count)},
     {"est_count", "est", FIELD_COUNT, FIELD(est_count)},
     {"counted", "counted", FIELD_COUNT, FIELD(counted)},
-    {"counted_mean_us", "c-mean", FIELD_US, FIELD(counted_mean_us)},
     {"late", "late", FIELD_COUNT, FIELD(late)},
     {"rate", "rate/s", FIELD_RATE, FIELD(rate)},
     {"errors", "err", FIELD_COUNT, FIELD(errors)},
@@ -75,8 +74,7 @@ void field_plain(const struct field *c, const struct snap_row *r, char cell[FIEL
 
 void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES])
 {
-    /* A call may be open where none has ended, and counted where none is traced. */
-    bool apart = c->offset == FIELD(oldest_open_us) || c->offset == FIELD(counted_mean_us);
+    bool apart = c->offset == FIELD(oldest_open_us); /* a call may be open where none has ended */
     double v = c->kind == FIELD_COUNT ? 0 : field_value(c, r);
     if (c->kind == FIELD_COUNT)
         count_cell(c, r, cell);

@@ -215,9 +215,7 @@ static void table(struct buf *out, const struct snapshot *s)
     if (s->counted_s > 0)
         buf_addf(out,
                  "counted: for %.1f s of this window the breaker was open and calls were only "
-                 "counted. rate has them, the other\n"
-                 "figures do not; c-mean is their own time on a scheduler, without waiting and "
-                 "without the tiers they call\n",
+                 "counted. rate has them, the\nother figures do not\n",
                  s->counted_s);
 }
 

@@ -128,6 +128,17 @@ int ask_trip(struct session *s, const char *why, struct err *e)
     return query_done(&q, s, e);
 }
 
+bool ask_trip_urged(struct session *s, const char *why)
+{
+    struct query q;
+
+    query_begin(&q, "trip");
+    enc_str(&q.ask, why);
+    bool takes = session_urge(s, &q.ask);
+    query_end(&q);
+    return takes;
+}
+
 int ask_ping(struct session *s, uint64_t age_ms, struct err *e)
 {
     struct query q;

@@ -17,10 +17,10 @@ static void hand_over(struct session *s, enum stream_kind kind, const struct etf
                       uint64_t ref)
 {
     pthread_mutex_lock(&s->lock);
-    if (kind == STREAM_RPC || ref == s->want) {
+    if (s->want && ref == s->want && s->want_rpc == (kind == STREAM_RPC)) {
         buf_clear(&s->answer);
         buf_add(&s->answer, rest->p, (size_t)(rest->end - rest->p));
-        s->got_rpc = kind == STREAM_RPC;
+        s->want = 0;
         s->got = ref;
         pthread_cond_broadcast(&s->came);
     }
@@ -98,9 +98,25 @@ void session_why(struct session *s, struct err *e)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Waits for the answer; lock is held. */
-static int wait_answer(struct session *s, bool rpc, uint64_t ref, struct buf *answer,
-                       int timeout_ms, const char *what, struct err *e)
+/* lock is held, but not while it sends. */
+static void send_urgent(struct session *s)
+{
+    struct buf m = s->urgent;
+    struct err ignored;
+
+    if (!m.len || s->lost)
+        return;
+    buf_init(&s->urgent, 0);
+    pthread_mutex_unlock(&s->lock);
+    (void)conn_send_pid(s->conn, s->keeper.data, s->keeper.len, m.data, m.len, &ignored);
+    buf_release(&m);
+    pthread_mutex_lock(&s->lock);
+}
+
+/* Waits for the answer; lock is held. One that comes later is nobody's: its reference is not wanted
+ * any more. */
+static int wait_answer(struct session *s, uint64_t ref, struct buf *answer, int timeout_ms,
+                       const char *what, struct err *e)
 {
     struct timespec until;
 
@@ -111,12 +127,17 @@ static int wait_answer(struct session *s, bool rpc, uint64_t ref, struct buf *an
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
-    while (!s->lost && !(rpc ? s->got_rpc : s->got == ref)) {
-        if (pthread_cond_timedwait(&s->came, &s->lock, &until) == ETIMEDOUT)
+    while (!s->lost && s->got != ref) {
+        send_urgent(s);
+        if (s->lost || s->got == ref)
+            break; /* meanwhile */
+        if (pthread_cond_timedwait(&s->came, &s->lock, &until) == ETIMEDOUT && s->got != ref) {
+            s->want = 0;
             return err_set(e,
                            "%s did not answer %s within %d ms: the node may be too busy; try again "
                            "or raise its priority",
                            s->o.node, what, timeout_ms);
+        }
     }
     if (s->lost)
         return err_set(e, "lost the connection to %s while asking for %s: %.200s", s->o.node, what,
@@ -127,39 +148,60 @@ static int wait_answer(struct session *s, bool rpc, uint64_t ref, struct buf *an
 }
 
 /* Begins to wait; must come before the request is sent. */
-static uint64_t expect(struct session *s)
+static uint64_t expect(struct session *s, bool rpc)
 {
     pthread_mutex_lock(&s->lock);
-    s->got_rpc = false;
-    s->got = 0;
     s->want = ++s->refs;
+    s->want_rpc = rpc;
     uint64_t ref = s->want;
     pthread_mutex_unlock(&s->lock);
     return ref;
+}
+
+static void begin_request(const struct session *s, uint64_t ref, const struct buf *request,
+                          struct buf *m)
+{
+    buf_init(m, 0);
+    enc_version(m);
+    enc_tuple(m, 4);
+    enc_atom(m, "kp");
+    enc_binary(m, s->key, sizeof s->key);
+    enc_u64(m, ref);
+    buf_add(m, request->data, request->len);
 }
 
 int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
                 struct err *e)
 {
     struct buf m;
-    uint64_t ref = expect(s);
+    uint64_t ref = expect(s, false);
     int rc;
 
-    buf_init(&m, 0);
-    enc_version(&m);
-    enc_tuple(&m, 4);
-    enc_atom(&m, "kp");
-    enc_binary(&m, s->key, sizeof s->key);
-    enc_u64(&m, ref);
-    buf_add(&m, request->data, request->len);
+    begin_request(s, ref, request, &m);
     rc = conn_send_pid(s->conn, s->keeper.data, s->keeper.len, m.data, m.len, e);
     buf_release(&m);
     if (rc == 0) {
         pthread_mutex_lock(&s->lock);
-        rc = wait_answer(s, false, ref, answer, timeout_ms, "the agent", e);
+        s->asking = true;
+        rc = wait_answer(s, ref, answer, timeout_ms, "the agent", e);
+        s->asking = false;
+        send_urgent(s); /* what came just as the wait ended */
         pthread_mutex_unlock(&s->lock);
     }
     return rc;
+}
+
+bool session_urge(struct session *s, const struct buf *request)
+{
+    pthread_mutex_lock(&s->lock);
+    bool takes = s->asking && !s->lost;
+    if (takes) {
+        buf_release(&s->urgent);
+        begin_request(s, 0, request, &s->urgent);
+        pthread_cond_broadcast(&s->came);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return takes;
 }
 
 int session_rpc(struct session *s, const char *mod, const char *fun, const struct buf *args,
@@ -167,31 +209,34 @@ int session_rpc(struct session *s, const char *mod, const char *fun, const struc
 {
     struct buf m;
     char what[160];
+    uint64_t ref = expect(s, true);
     int rc;
 
     snprintf(what, sizeof what, "%s:%s", mod, fun);
     buf_init(&m, 0);
     enc_version(&m);
+    enc_tuple(&m, 3);
+    enc_atom(&m, "$gen_call");
     enc_tuple(&m, 2);
     conn_self_pid(s->conn, &m);
+    enc_u64(&m, ref);
     enc_tuple(&m, 5);
     enc_atom(&m, "call");
     enc_atom(&m, mod);
     enc_atom(&m, fun);
     buf_add(&m, args->data, args->len);
     enc_atom(&m, "user");
-    expect(s);
     rc = conn_send_name(s->conn, "rex", m.data, m.len, e);
     buf_release(&m);
     if (rc == 0) {
         pthread_mutex_lock(&s->lock);
-        rc = wait_answer(s, true, 0, answer, timeout_ms, what, e);
+        rc = wait_answer(s, ref, answer, timeout_ms, what, e);
         pthread_mutex_unlock(&s->lock);
     }
     return rc;
 }
 
-static struct session *session_alloc(const struct session_opts *o)
+struct session *session_new(const struct session_opts *o)
 {
     struct session *s = calloc(1, sizeof *s);
     pthread_condattr_t at;
@@ -203,6 +248,7 @@ static struct session *session_alloc(const struct session_opts *o)
     s->o = *o;
     buf_init(&s->keeper, 4096);
     buf_init(&s->answer, SESSION_ANSWER_BYTES);
+    buf_init(&s->urgent, 0);
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_init(&at);
     pthread_condattr_setclock(&at, CLOCK_MONOTONIC);
@@ -211,7 +257,7 @@ static struct session *session_alloc(const struct session_opts *o)
     return s;
 }
 
-static void session_free(struct session *s)
+void session_free(struct session *s)
 {
     if (s->reading) {
         conn_shutdown(s->conn);
@@ -221,14 +267,25 @@ static void session_free(struct session *s)
     agent_module_release(&s->agent);
     buf_release(&s->keeper);
     buf_release(&s->answer);
+    buf_release(&s->urgent);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->came);
     free(s);
 }
 
+int session_listen(struct session *s, struct err *e)
+{
+    int rc = pthread_create(&s->reader, NULL, read_loop, s);
+
+    if (rc != 0)
+        return err_set(e, "cannot start a thread: %s", strerror(rc));
+    s->reading = true;
+    return 0;
+}
+
 struct session *session_open(const struct session_opts *o, struct session_info *info, struct err *e)
 {
-    struct session *s = session_alloc(o);
+    struct session *s = session_new(o);
     struct conn_opts co = {.node = o->node,
                            .cookie = o->cookie,
                            .self_name = o->self_name,
@@ -239,12 +296,7 @@ struct session *session_open(const struct session_opts *o, struct session_info *
         goto fail;
     snprintf(info->node, sizeof info->node, "%s", conn_node(s->conn));
     stream_clock(o->stream, 0, 0);
-    if (pthread_create(&s->reader, NULL, read_loop, s) != 0) {
-        err_set(e, "cannot start a thread: %s", strerror(errno));
-        goto fail;
-    }
-    s->reading = true;
-    if (session_load(s, info, e) < 0)
+    if (session_listen(s, e) < 0 || session_load(s, info, e) < 0)
         goto fail;
     stream_clock(o->stream, info->start_native, info->units_per_s);
     atomic_store(&s->beating, true);
@@ -272,6 +324,8 @@ static void read_detach(struct buf *answer, struct session_receipt *r)
             etf_u64(&value, &r->patterns);
         else if (n == 5 && memcmp(k, "flags", n) == 0)
             etf_u64(&value, &r->flags);
+        else if (n == 7 && memcmp(k, "holders", n) == 0)
+            etf_u64(&value, &r->holders);
         else if (n == 6 && memcmp(k, "tokens", n) == 0 && etf_atom(&value, &v, &vn))
             memcpy(r->tokens, v, vn < sizeof r->tokens - 1 ? vn : sizeof r->tokens - 1);
         etf_skip(&c);

@@ -24,13 +24,23 @@ struct session {
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t came;
     struct buf answer;
-    uint64_t want, got; /* reference of the request under way; of the answer in `answer` */
-    bool got_rpc, lost;
+    uint64_t want,
+        got; /* reference of the request under way (0: none); of the answer in `answer` */
+    bool want_rpc, lost;
     struct err why;
     uint64_t refs;
+    bool asking;       /* a thread waits for the agent's answer, */
+    struct buf urgent; /* and is to send this; empty: nothing */
 };
 
-/* rpc through rex: {Self, {call, M, F, Args, user}} -> {rex, Result}. args: an encoded list. */
+/* The parts of session_open and session_close, and a test's own way in: it brings a connection. */
+struct session *session_new(const struct session_opts *o);
+int session_listen(struct session *s, struct err *e); /* starts the reader of s->conn */
+void session_free(struct session *s);
+
+/* rpc through rex, called as the gen_server that it is: {'$gen_call', {Self, Ref}, {call, M, F,
+ * Args, user}} -> {Ref, Result}. Asked by a plain message it answers {rex, Result}, and an answer
+ * that comes too late could not be told from the next. args: an encoded list. */
 int session_rpc(struct session *s, const char *mod, const char *fun, const struct buf *args,
                 struct buf *answer, int timeout_ms, struct err *e);
 

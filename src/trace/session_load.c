@@ -157,6 +157,24 @@ static void read_others(struct etf *c, char *out, size_t cap)
     }
 }
 
+static void read_held(struct etf *c, struct session_info *info)
+{
+    uint32_t n;
+
+    if (!etf_list(c, &n))
+        return;
+    info->n_held = n;
+    for (uint32_t i = 0; i < n; i++) {
+        char one[160];
+        size_t len = strlen(info->held);
+        struct etf text = *c;
+        query_text(&text, one, sizeof one);
+        if (!etf_skip(c))
+            return;
+        snprintf(info->held + len, sizeof info->held - len, "%s%s", i ? "; " : "", one);
+    }
+}
+
 static void read_info(struct etf *c, struct session_info *info)
 {
     uint32_t pairs;
@@ -187,6 +205,8 @@ static void read_info(struct etf *c, struct session_info *info)
             info->elixir = etf_is_atom(&value, "true");
         else if (IS("others"))
             read_others(&value, info->others, sizeof info->others);
+        else if (IS("held"))
+            read_held(&value, info);
 #undef IS
         etf_skip(c);
     }

@@ -203,25 +203,23 @@ bad:
     return STREAM_BAD;
 }
 
-/* {Ix, Calls, Us}; Us -1: not known */
+/* {Ix, Calls}; a third element of older agents, their time, is not true and not read */
 static bool read_counted(struct etf *c, struct event *ev)
 {
     uint32_t arity;
     uint64_t tier, calls;
-    int64_t us;
 
-    if (!etf_tuple(c, &arity) || arity != 3 || !etf_u64(c, &tier) || !etf_u64(c, &calls) ||
-        !etf_i64(c, &us))
+    if (!etf_tuple(c, &arity) || arity < 2 || arity > 3 || !etf_u64(c, &tier) ||
+        !etf_u64(c, &calls) || (arity == 3 && !etf_skip(c)))
         return false;
-    if (tier >= EVENT_TIERS || calls > COUNTED_MAX || us > (int64_t)COUNTED_MAX)
+    if (tier >= EVENT_TIERS || calls > COUNTED_MAX)
         return false;
     ev->tier = (uint16_t)tier;
     ev->label = calls;
-    ev->prev = us < 0 ? UINT64_MAX : (uint64_t)us;
     return true;
 }
 
-/* {kc, SinceNative, MonotonicNative, [{Ix, Calls, Us}]}: one event for the time, and one a tier. */
+/* {kc, SinceNative, MonotonicNative, [{Ix, Calls}]}: one event for the time, and one a tier. */
 static enum stream_kind feed_counts(struct stream *s, struct etf *c, uint64_t now_ns)
 {
     struct event head = {.kind = EVENT_COUNTED, .tier = UINT16_MAX};
@@ -412,7 +410,7 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
         *rest = c;
         return STREAM_REPLY;
     }
-    if (arity == 2 && etf_is_atom(&c, "rex")) {
+    if (arity == 2 && etf_u64(&c, ref)) {
         *rest = c;
         return STREAM_RPC;
     }

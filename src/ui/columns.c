@@ -18,8 +18,7 @@ static const struct column columns[] = {
     {"ERR", 5, 8, COUNT(errors), "calls that ended in an exception"},
     {"LATE", 5, 21, COUNT(late), "calls that began after their request had ended"},
     {"MIN", 6, 15, TIME(min_us), "shortest call"},
-    {"MEAN", 6, 12, COLUMN_TIME, false, offsetof(struct snap_row, mean_us),
-     "mean duration; with c: of calls that were only counted"},
+    {"MEAN", 6, 12, TIME(mean_us), "mean duration"},
     {"SD", 6, 18, TIME(sd_us), "standard deviation of the duration"},
     {"P25", 6, 19, TIME(p25_us), "a quarter of the calls took at most this"},
     {"P50", 6, 1, TIME(p50_us), "the median: half of the calls took at most this"},
@@ -98,12 +97,6 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
         return;
     case COLUMN_TREND:
         out[0] = 0;
-        return;
-    }
-    if (c->offset == offsetof(struct snap_row, mean_us) && r->count == 0 &&
-        r->counted_mean_us > 0) {
-        out[0] = COUNTED_MARK;
-        figure_us(r->counted_mean_us, out + 1);
         return;
     }
     bool empty = c->offset == offsetof(struct snap_row, oldest_open_us) ? v == 0 : r->count == 0;

@@ -2,6 +2,7 @@
  */
 #include "../../src/app/engine_impl.h"
 
+#include <kprof/core/state.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,8 @@
 struct heard {
     char message[200], stack[200];
     uint64_t pid;
+    bool completed;
+    int capture;
 };
 
 static void on_message(void *arg, const char *text, bool is_error)
@@ -85,11 +88,248 @@ static void a_stopped_catalog_waits_for_no_answer(void **state)
     free(g);
 }
 
+static struct result *failed(enum result_kind kind, uint64_t pid)
+{
+    struct result *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->kind = kind;
+    r->failed = true;
+    r->text = strdup("the node is asked too much at once: try again");
+    r->n = 1;
+    r->pids = calloc(2, sizeof *r->pids);
+    assert_non_null(r->pids);
+    r->pids[0] = pid;
+    return r;
+}
+
+static void answer(struct engine *g, struct result *r)
+{
+    engine_result(g, r);
+    result_release(r);
+}
+
+static void on_completions(void *arg, const char *typed, const char *lines)
+{
+    struct heard *h = arg;
+    assert_string_equal(typed, "lists:");
+    assert_string_equal(lines, "");
+    h->completed = true;
+}
+
+static void on_captured(void *arg, struct capture *c)
+{
+    struct heard *h = arg;
+    h->capture = c->state;
+    err_copy(h->stack, sizeof h->stack, c->why);
+}
+
+/* Whatever was asked for: when there is no answer the screen that waits is told why. */
+static void a_refusal_ends_every_wait(void **state)
+{
+    (void)state;
+    static const char refusal[] = "the node is asked too much at once: try again";
+    struct heard h;
+    struct engine *g = engine(&h);
+    struct core_limits limits;
+    struct result *r;
+    core_limits_default(&limits);
+    g->names = intern_new(100, 10000);
+    g->core = core_new(&limits, g->names);
+    g->hooks.completions = on_completions;
+    g->hooks.captured = on_captured;
+
+    answer(g, failed(RESULT_STACK, 9));
+    assert_int_equal(h.pid, 9);
+    assert_string_equal(h.stack, "not known: the node is asked too much at once: try again");
+
+    r = failed(RESULT_COMPLETIONS, 0);
+    snprintf(r->typed, sizeof r->typed, "lists:");
+    answer(g, r);
+    assert_true(h.completed);
+    assert_string_equal(h.message, refusal);
+
+    h.message[0] = 0;
+    answer(g, failed(RESULT_WHY, 0)); /* nobody asked for it: nobody is told */
+    assert_string_equal(h.message, "");
+    g->why_by_hand[0] = true;
+    answer(g, failed(RESULT_WHY, 0));
+    assert_string_equal(h.message, refusal);
+    assert_false(g->why_by_hand[0]);
+
+    struct catalog_status loading = {.state = CATALOG_LOADING};
+    g->look.catalog = catalog_new();
+    catalog_set_status(g->look.catalog, &loading);
+    r = failed(RESULT_LOOK, 0);
+    r->look.what = CONTROL_PAGE;
+    answer(g, r);
+    assert_int_equal(catalog_status(g->look.catalog)->state, CATALOG_PART);
+    assert_string_equal(catalog_status(g->look.catalog)->note, refusal);
+    g->look.counted_n = 2;
+    r = failed(RESULT_LOOK, 0);
+    r->look.what = CONTROL_RATES;
+    answer(g, r);
+    assert_int_equal(g->look.counted_n, 0);
+
+    h.message[0] = 0;
+    r = failed(RESULT_LOOK, 0);
+    r->look.what = CONTROL_EXIST;
+    answer(g, r);
+    assert_string_equal(h.message, refusal);
+
+    g->point.active = g->point.asked = true;
+    g->point.ticket = 5;
+    r = failed(RESULT_CAPTURE, 0);
+    r->ticket = 4; /* of one that was given up */
+    answer(g, r);
+    assert_true(g->point.active);
+    r = failed(RESULT_CAPTURE, 0);
+    r->ticket = 5;
+    r->capture.state = CAPTURE_FAILED;
+    snprintf(r->capture.why, sizeof r->capture.why, "%s", refusal);
+    answer(g, r);
+    assert_false(g->point.active);
+    assert_int_equal(h.capture, CAPTURE_FAILED);
+    assert_string_equal(h.stack, refusal);
+
+    answer(g, failed(RESULT_DEAD, 3));
+    assert_int_equal(g->dead_n, 0);
+    catalog_free(g->look.catalog);
+    core_free(g->core);
+    intern_free(g->names);
+    free(g);
+}
+
+/* ---- names of processes, and nodes that are started anew ---- */
+
+static struct snapshot *shown(uint64_t old_wall_ns, uint64_t new_wall_ns)
+{
+    struct snapshot *s = calloc(1, sizeof *s);
+    struct snap_slow *slow = snapshot_take(s, 2 * sizeof *slow);
+    memset(slow, 0, 2 * sizeof *slow);
+    slow[0].pid = slow[1].pid = 7;
+    slow[0].wall_ns = new_wall_ns;
+    slow[1].wall_ns = old_wall_ns;
+    s->slow = slow;
+    s->n_slow = 2;
+    return s;
+}
+
+static void name(struct engine *g, const char *text)
+{
+    struct result *r = failed(RESULT_WHO, 7);
+    r->failed = false;
+    free(r->text);
+    r->text = strdup(text);
+    answer(g, r);
+}
+
+static void expect_names(struct engine *g, uint64_t old_wall_ns, uint64_t new_wall_ns,
+                         const char *old, const char *new)
+{
+    struct snapshot *s = shown(old_wall_ns, new_wall_ns);
+    engine_name_slow(g, s, 0);
+    if (old)
+        assert_string_equal(s->slow[1].who, old);
+    else
+        assert_null(s->slow[1].who);
+    if (new)
+        assert_string_equal(s->slow[0].who, new);
+    else
+        assert_null(s->slow[0].who);
+    snapshot_free(s);
+}
+
+static void known(struct engine *g, uint64_t pid)
+{
+    g->who_of[g->who_n++] =
+        (struct engine_who){.pid = pid, .from_wall_ns = g->vm_wall_ns, .to_wall_ns = UINT64_MAX};
+}
+
+/* The number of a process is another's once the node was started anew. */
+static void a_name_is_of_the_node_that_had_it(void **state)
+{
+    (void)state;
+    struct heard h;
+    struct engine *g = engine(&h);
+
+    known(g, 7);
+    name(g, "first\n");
+    expect_names(g, 1000, 2000, "first", "first");
+    g->lost_wall_ns = 1500; /* the connection only: it is the same node */
+    expect_names(g, 1000, 2000, "first", "first");
+    engine_who_restarted(g);
+    expect_names(g, 1000, 2000, "first", NULL);
+    known(g, 7);
+    expect_names(g, 1000, 2000, "first", NULL); /* asked, not yet answered */
+    name(g, "second\n");
+    expect_names(g, 1000, 2000, "first", "second");
+    g->lost_wall_ns = 3000;
+    engine_who_restarted(g);
+    expect_names(g, 1000, 2000, "first", "second");
+    expect_names(g, 2000, 4000, "second", NULL);
+    free(g);
+}
+
+/* A question for names that failed is asked again. */
+static void names_that_were_refused_are_forgotten(void **state)
+{
+    (void)state;
+    struct heard h;
+    struct engine *g = engine(&h);
+
+    known(g, 7);
+    answer(g, failed(RESULT_WHO, 7));
+    assert_int_equal(g->who_of[0].pid, 0);
+
+    free(g);
+}
+
+/* What is held back there is said once, a line each, and again when it is another. */
+static void what_is_held_back_is_said_once(void **state)
+{
+    (void)state;
+    struct heard h;
+    struct engine *g = engine(&h);
+    struct result *r = calloc(1, sizeof *r);
+    struct core_limits limits;
+    const char *held;
+
+    assert_non_null(r);
+    core_limits_default(&limits);
+    g->names = intern_new(100, 10000);
+    g->core = core_new(&limits, g->names);
+    g->hooks.message = NULL;
+    r->kind = RESULT_CONNECTED;
+    assert_int_equal(engine_held(g, &held), 0);
+    r->info.n_held = 2;
+    snprintf(r->info.held, sizeof r->info.held, "first (otp#1); second");
+    engine_result(g, r);
+    assert_int_equal(g->log_n, 3); /* attached, and one each */
+    assert_string_equal(g->log[1].text, "held back on this node: first (otp#1)");
+    assert_string_equal(g->log[2].text, "held back on this node: second");
+    assert_int_equal(engine_held(g, &held), 2);
+    assert_string_equal(held, "first (otp#1); second");
+    engine_result(g, r);
+    assert_int_equal(g->log_n, 4); /* attached again */
+    snprintf(r->info.held, sizeof r->info.held, "third");
+    r->info.n_held = 1;
+    engine_result(g, r);
+    assert_string_equal(g->log[5].text, "held back on this node: third");
+    result_release(r);
+    core_free(g->core);
+    intern_free(g->names);
+    free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(questions_without_a_node_are_answered),
         cmocka_unit_test(a_stopped_catalog_waits_for_no_answer),
+        cmocka_unit_test(a_refusal_ends_every_wait),
+        cmocka_unit_test(a_name_is_of_the_node_that_had_it),
+        cmocka_unit_test(names_that_were_refused_are_forgotten),
+        cmocka_unit_test(what_is_held_back_is_said_once),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

@@ -68,7 +68,6 @@ static struct fake *everything(void)
     r->note = fake_str(f, "no such function: my_db:qery/2; near: my_db:query/2");
     r = fake_row(f, 7, "counted", NULL, 0, 0); /* while the breaker was open */
     r->counted = 4200;
-    r->counted_mean_us = 12.5;
     r->rate = 420;
     struct snapshot *s = fake_snap(f);
     s->counted_s = 4.5;

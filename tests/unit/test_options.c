@@ -155,6 +155,28 @@ static void everything(void **state)
     done(&r);
 }
 
+static void hazards(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--hazards", "a@b", "--setcookie", "c", "--force");
+    assert_true(r.o.hazards && r.o.force);
+    assert_int_equal(r.o.mode, OPTIONS_NODE);
+    done(&r);
+    RUN(&r, "a@b");
+    assert_false(r.o.hazards);
+    done(&r);
+    static const char *const wrong[][4] = {{"--hazards", "--replay", "f", NULL},
+                                           {"--hazards", "a@b", "--batch", NULL},
+                                           {"--hazards", "a@b", "--record=r", NULL},
+                                           {"--hazards", NULL}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i]);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        done(&r);
+    }
+}
+
 static void modes(void **state)
 {
     (void)state;
@@ -521,7 +543,7 @@ static void help_fits(void **state)
         "--iterations",  "--format",       "--output",    "--record",    "--replay",
         "--cookie-file", "--setcookie",    "--name",      "--no-color",  "--ascii",
         "--force",       "--demo",         "--demo-rate", "--version",   "--help",
-        "--config",      "--max-overhead", "Examples:"};
+        "--config",      "--max-overhead", "--hazards",   "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         if (!strstr(help_text(), must[i]))
             fail_msg("--help lacks %s", must[i]);
@@ -582,6 +604,7 @@ int main(void)
         cmocka_unit_test(speed),
         cmocka_unit_test(assertions),
         cmocka_unit_test(modes),
+        cmocka_unit_test(hazards),
         cmocka_unit_test(cookie_is_blanked),
         cmocka_unit_test(tier_names),
         cmocka_unit_test(names_that_clash),

@@ -65,7 +65,6 @@ static struct fake *counted(void)
     struct fake *f = breaker_open();
     struct snap_row *r = fake_row(f, 6, "router", NULL, 0, 0);
     r->counted = 4200;
-    r->counted_mean_us = 12.5;
     r->rate = 420;
     r->note = "the node has not called it";
     fake_snap(f)->counted_s = 4.5;

@@ -39,19 +39,18 @@ enum result_kind {
     RESULT_CONFIGURED,  /* config: of wish number `gen` */
     RESULT_TRACING,     /* on: flags are on or off at the target now */
     RESULT_LOST,        /* text; next try in delay_ms */
-    RESULT_TROUBLE,     /* text: a question failed, the connection stands */
+    RESULT_TROUBLE,     /* text: a wish could not be brought about, the connection stands */
     RESULT_COMPLETIONS, /* typed; text: lines */
     RESULT_WHY,         /* ix, called */
     RESULT_STACK,       /* pids[0], text: a line a function; on: the process is dead */
     RESULT_WHO,         /* pids[0..n), text: a line for each */
     RESULT_DEAD,        /* pids[0..n) */
     RESULT_LOOK,        /* ix: the tag; look */
-    RESULT_CAPTURE      /* capture; to CONTROL_CAPTURE and CONTROL_CAPTURED, whatever happened */
+    RESULT_CAPTURE      /* capture; to CONTROL_CAPTURE and CONTROL_CAPTURED */
 };
 
 struct look_result {
     enum control_ask what;
-    bool failed; /* then text says why */
     bool there[LOOK_EXIST];
     struct look_rates rates; /* CONTROL_RATES: only `wait` */
     /* CONTROL_PAGE: text[0..n) for look_read */
@@ -59,6 +58,10 @@ struct look_result {
 
 struct result { /* free with result_release */
     enum result_kind kind;
+    bool failed;         /* of a question: text says why, nothing else but what was asked is told */
+    uint64_t ticket;     /* of a question: what control_ask said */
+    uint64_t session;    /* RESULT_CONNECTED: its number */
+    struct result *next; /* control's own */
     struct session_info info;
     struct ask_config config;
     struct ask_called called;
@@ -81,9 +84,15 @@ uint64_t control_wish(struct control *c, const struct wish *w); /* its number */
 /* The core thread is not stuck. While it does not say so (once it has), the lease is not renewed:
  * the target stops tracing until it does. */
 void control_alive(struct control *c);
-/* CONTROL_TRIP, text why, goes before all that waits; it has no result of its own. */
-void control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
-                 const uint64_t *pids, size_t n);
+/* Every question gets one answer, if only why there is none: too many wait, it took too long, the
+ * connection that stood when it was asked is gone (no other answers it). A completion that waits is
+ * answered as the newer one. The ticket is that of its result. CONTROL_TRIP, text why, waits behind
+ * nothing, not even the answer that is under way; like CONTROL_NO_CAPTURE it has a result (a
+ * RESULT_TROUBLE) only when it failed. Asked while nothing is connected, a question waits for that.
+ */
+uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
+                     const uint64_t *pids, size_t n);
+/* lines: as the question has it. The answer's ix is tag. */
 void control_look(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);

@@ -48,6 +48,9 @@ enum engine_state engine_state(const struct engine *g);
 const char *
 engine_trouble(const struct engine *g);         /* the sentence of ENGINE_FAILED or ENGINE_LOST */
 bool engine_configured(const struct engine *g); /* the latest wish stands at the target */
+/* How many uses of the VM are held back on this node, and which, with "; " between; 0 until it is
+ * attached. */
+size_t engine_held(const struct engine *g, const char **text);
 const char *engine_rule_error(const struct engine *g); /* "": the rule was accepted */
 bool engine_tier_missing(const struct engine *g,
                          const char **note); /* a tier matched no function */

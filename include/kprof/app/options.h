@@ -65,6 +65,7 @@ struct options {
     enum theme theme;     /* THEME_COUNT: not said */
     bool no_mouse;        /* the terminal keeps it */
     bool batch, no_color, ascii, force;
+    bool hazards; /* print the node's table of hazards, nothing else */
     enum export_format format;
     char *output;   /* file; NULL: stdout */
     double speed;   /* of a replay on the screen, times its own pace; 1; 0: all at once */

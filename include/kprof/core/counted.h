@@ -1,11 +1,10 @@
 /* Calls that were counted on the target while nothing was traced (its breaker was open): per tier,
- * the calls and the time of those that were timed, by the second. Inside of core.
+ * by the second. Inside of core.
  *
  * Invariant: these calls are in no histogram and in none of `calls.*`; a figure is of traced calls
- * or of counted ones, never of both, but for rates. Time of a counted call is its own on a
- * scheduler: neither waiting nor the other tiers it calls are in it. Seconds are those of
- * core/window. At most COUNTED_MOST records (a tier in a second); then the oldest go, and are in
- * the run's sums only. One thread. */
+ * or of counted ones, never of both, but for rates. Nobody times a counted call: the VM's call_time
+ * is not true. Seconds are those of core/window. At most COUNTED_MOST records (a tier in a second);
+ * then the oldest go, and are in the run's sums only. One thread. */
 #ifndef KPROF_CORE_COUNTED_H
 #define KPROF_CORE_COUNTED_H
 
@@ -17,19 +16,14 @@
 
 #define COUNTED_MOST 65536u
 
-struct counted_sum {
-    uint64_t calls;
-    uint64_t timed, us; /* of those: calls whose time is known, and that time */
-};
-
 struct counted_sums {
     uint64_t covered_ns; /* for so long calls were counted */
-    struct counted_sum tier[TIER_MAX];
+    uint64_t calls[TIER_MAX];
 };
 
 struct counted_record {
-    uint64_t sec : 48, tier : 16; /* tier TIER_NONE: calls are ns that were covered */
-    struct counted_sum sum;
+    uint64_t sec : 48, tier : 16;
+    uint64_t calls; /* of TIER_NONE: ns that were covered */
 };
 
 struct counted {
@@ -39,7 +33,6 @@ struct counted {
     uint64_t span_ns; /* the time that the last message tells of */
 };
 
-void counted_sum_add(struct counted_sum *to, const struct counted_sum *from);
 void counted_release(struct counted *c); /* empty again */
 /* An EVENT_COUNTED, one of a message: that without a tier comes first. start_ns: where second 0
  * begins. What it tells is spread over the two seconds it may touch. */

@@ -20,9 +20,8 @@ enum event_kind {
     EVENT_GAP,       /* from ts on: ident = enum gap_reason; GAP_NONE: it traces (twice a second) */
     EVENT_MARK,      /* a traced module was loaded again: ident = interned name */
     EVENT_DROPPED,   /* before ts events were dropped: what is open may have ended */
-    EVENT_COUNTED, /* nothing is traced, calls are counted: label = calls of the tier, prev = their
-                      microseconds, UINT64_MAX: not known. tier UINT16_MAX: such counts follow,
-                      label = ns before ts that they tell of */
+    EVENT_COUNTED,   /* nothing is traced, calls are counted: label = calls of the tier. tier
+                        UINT16_MAX: such counts follow, label = ns before ts that they tell of */
 };
 
 /* Why nothing was traced for a while. The first four are the agent's numbers, too. */

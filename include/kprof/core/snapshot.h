@@ -1,9 +1,10 @@
 /* A snapshot: everything a screen or an export may show, frozen at one moment.
  *
- * Invariant: immutable once made; self-contained (strings are inside it); every text, JSON, CSV and
- * screen figure of that moment comes from here, so they agree. Freed by snapshot_free. Strings that
- * come from the target are raw bytes: whoever draws them passes them through text_safe or json_str.
- */
+ * Invariant: immutable once it is handed on (who makes it fills it in before that: snapshot_rows,
+ * snapshot_set_who, snapshot_set_log); self-contained (what it points at is inside it; kept
+ * requests are shared and counted); figures of one moment, in whatever export or on whatever
+ * screen, come from here, so they agree. Freed by snapshot_free. Strings that come from the target
+ * are raw bytes: whoever draws them passes them through text_safe or json_str. */
 #ifndef KPROF_CORE_SNAPSHOT_H
 #define KPROF_CORE_SNAPSHOT_H
 
@@ -45,24 +46,29 @@ struct snap_row {
     uint64_t est_count;           /* the same scaled by the sampling in force when each was seen */
     uint64_t late, errors, exits; /* exits: of the errors, those of processes that died inside */
     /* Calls counted by the VM while nothing was traced (breaker open); 0 for identities, which
-     * nobody knew then. They are in none of the figures but rate. */
+     * nobody knew then. They are in none of the figures but rate; how long they took is not known.
+     */
     uint64_t counted;
-    /* Their mean, 0: not known. Not what mean_us is: their own time on a scheduler, without
-     * waiting and without the tiers they call. */
-    double counted_mean_us;
-    /* est_count per second of the window that was traced, and counted; NAN: none of it was */
+    /* Per second of the window that was traced: est_count; of a tier with `counted`, per second
+     * that was traced or counted, both together. NAN: none of it was (or less than 50 ms); 0:
+     * nothing of the window has passed. */
     double rate;
     double min_us, mean_us, sd_us, p25_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, max_us;
     double self_us; /* mean self time a call (without nested traced tiers) */
-    double share;   /* 0..1: self time of these calls / duration of the requests of that identity */
-    double oldest_open_us; /* age of the oldest call still open; 0: none */
+    /* Self time of these calls within their requests / duration of the requests of that identity
+     * that ended in the window: 0..1 over a run, but a short window may have calls whose request
+     * ends outside of it. 0 without an entry. */
+    double share;
+    double oldest_open_us; /* age of the oldest call still open; 0: none, or the window is past */
     /* Against the mark, where the snapshot is compared: changes as parts of what it was (0.1: a
      * tenth more; NaN: nothing to compare), and the calls seen then. */
     double d_rate, d_p50, d_p99;
     uint64_t then_count;
     const uint8_t *packed; /* the histogram as hist_pack has it; NULL unless core_keep_hists */
     size_t n_packed;
-    const char *note; /* NULL, or why the row is empty ("no such function; near: ...") */
+    /* Of a tier: what the node said when asked why it is empty ("no such function; near: ..."),
+     * until calls were seen; NULL: nothing. */
+    const char *note;
     /* The SNAP_TREND seconds before the window's end, oldest first; NAN where it is not known, or
      * nothing was to measure. NULL: not asked for. */
     const float *trend_rate, *trend_p99_us;
@@ -115,7 +121,7 @@ struct snap_slow_sum { /* a tier in the request of a slow call, all its calls to
 };
 
 struct snap_slow {
-    uint64_t seq;     /* 1, 2, ... over the run */
+    uint64_t seq;     /* 1, 2, ... since the figures were forgotten last */
     uint64_t wall_ns; /* when the call ended, our wall clock */
     uint64_t pid;     /* serial << 32 | id */
     const char *tier_name;
@@ -150,7 +156,7 @@ bool slow_matches(const struct slow_filter *f, const struct snap_slow *w);
 
 enum { SNAP_OPEN = 100 };
 
-struct snap_open {          /* a call that has not ended */
+struct snap_open {          /* a call that has not ended now, wherever the window is */
     uint64_t pid, start_ns; /* start: target time; the two tell it from others */
     const char *tier_name;
     const char *ident; /* "undefined" when not known (yet) */
@@ -163,7 +169,7 @@ struct snap_log { /* what happened, for the log pane: breaker, reload, node lost
     const char *text;
 };
 
-struct snap_gap {        /* seconds before the snapshot's time; begins not before the window */
+struct snap_gap {        /* seconds before now; begins not before the window, may end after it */
     double from_s, to_s; /* to_s 0: it goes on */
     enum gap_reason reason;
 };
@@ -174,28 +180,28 @@ struct snap_mark { /* a traced module was loaded again */
     const char *module;
 };
 
-struct snap_node { /* filled by app from heartbeats; all zero when never heard */
-    char name[256];
+struct snap_node {  /* filled by app; figures are the last heartbeat's, before the first 0 */
+    char name[256]; /* as it was typed until it answers */
     char otp[16];
     bool connected, tracing;
     uint64_t uptime_s;
     uint32_t run_queue;
-    double scheduler_use; /* 0..1; negative: not known */
+    double scheduler_use; /* 0..1; negative: not known, as before the first heartbeat */
     uint64_t memory_bytes, processes;
     uint64_t relay_queue, relay_bytes;
-    char transport[16]; /* "dist" "replay" "memory" "native" */
+    char transport[16]; /* "dist" "replay" */
     bool replay;        /* a recording: */
     double replay_share,
         replay_speed; /* 0..1 of it has been read; times its own pace, 0: all at once */
     double silent_s;  /* without a word for so long, though connected; 0: it is heard */
-    char state[200];  /* one line for a person: "reconnecting in 4 s: ..." or "" */
+    char state[200];  /* one line for a person: "NODE LOST, next try in 4 s: ..." or "" */
 };
 
 struct snap_breaker {
     enum breaker_state state;
     uint64_t trips;
-    char reason[120];  /* why it opened last; "": it never did */
-    double next_try_s; /* seconds to the next try; 0 when not open */
+    char reason[120];  /* why it opened last; "": it never did, or the agent has not yet said */
+    double next_try_s; /* seconds to the next try; 0 when not open, and in a replay */
     double pause_s;    /* how long it stays open this time; 0 when not open */
 };
 
@@ -206,14 +212,14 @@ const char *sample_why_name(enum sample_why w); /* "" "max-rate" "max-overhead" 
 struct snap_cost { /* what tracing costs the node, by its own account */
     bool known;
     bool assumed;         /* call_ns was not measured there */
-    double percent;       /* of its schedulers' time, over the last second */
-    double limit_percent; /* 0: none */
+    double percent;       /* of its schedulers' time, smoothed over a second */
+    double limit_percent; /* 0: none, or a replay */
     double call_ns;       /* of a traced call, in the process that makes it */
 };
 
 struct snapshot {
-    uint64_t wall_ns; /* when it was made */
-    double elapsed_s; /* since the session began */
+    uint64_t wall_ns; /* when it was made; of a replay: what our clock showed then */
+    double elapsed_s; /* since the run began; of a replay: since its first event */
     enum window window;
     double window_s; /* seconds of the window actually covered so far */
     struct {
@@ -225,7 +231,7 @@ struct snapshot {
     } time;
     struct snap_dist dist;
     struct snap_heat heat;
-    double gap_s;     /* of them without tracing; rates are per second of the rest, */
+    double gap_s;     /* of window_s without tracing; rates are per second of the rest, */
     double counted_s; /* and of this part of gap_s, in which calls were counted all the same */
     bool final;
     struct snap_node node;
@@ -240,7 +246,8 @@ struct snapshot {
         uint64_t received, aggregated, open, expired, unattributed;
     } calls;
     struct {
-        uint64_t target, ring;
+        uint64_t target; /* messages dropped there, and batches that did not come */
+        uint64_t ring;   /* events */
     } lost;
     struct {
         uint64_t started, finished, open, expired;
@@ -274,13 +281,14 @@ void snapshot_free(struct snapshot *s); /* NULL is fine */
 /* Copies the lines (newest first) into the snapshot; for whoever made it, once, before it is handed
  * on. */
 void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n);
-/* Sets who ran each slow call: who(arg, pid) is a name or NULL, copied. For whoever made it, before
- * it is handed on. */
-void snapshot_set_who(struct snapshot *s, const char *(*who)(void *arg, uint64_t pid), void *arg);
-/* How much of the time from from_s to to_s seconds ago was gap, as far as the list goes; *most (may
- * be NULL): the reason of most of it. A second is wholly a gap when this is 1. */
+/* Sets who ran each slow and each open call: a name or NULL, copied; wall_ns: when the call ended,
+ * UINT64_MAX: it is open. For whoever made it, before it is handed on. */
+typedef const char *snapshot_who(void *arg, uint64_t pid, uint64_t wall_ns);
+void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg);
 /* f; where it leaves the time open and s is of a moment that is past: only the calls of then. */
 struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snapshot *s);
+/* How much of the time from from_s to to_s seconds ago was gap, as far as the list goes; *most (may
+ * be NULL): the reason of most of it. A second is wholly a gap when this is 1. */
 double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most);
 /* Our wall clock at second `sec` of the history. */
 uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec);

@@ -22,7 +22,7 @@ struct field {
     size_t offset; /* in struct snap_row */
 };
 
-#define FIELDS           22
+#define FIELDS           21
 #define FIELD_CELL_BYTES 64
 
 extern const struct field fields[FIELDS];

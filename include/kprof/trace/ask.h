@@ -41,6 +41,8 @@ int ask_sample(struct session *s, uint32_t n, struct err *e);
 int ask_ping(struct session *s, uint64_t age_ms, struct err *e);
 int ask_trip(struct session *s, const char *why,
              struct err *e); /* our reason to open the breaker */
+/* The same while the control thread waits for another answer, from any thread: session_urge. */
+bool ask_trip_urged(struct session *s, const char *why);
 int ask_why(struct session *s, uint16_t ix, struct ask_called *out, struct err *e);
 /* Of pids[0..n) (serial << 32 | id) those that are dead; *n_dead of them in dead. */
 int ask_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead, size_t *n_dead,

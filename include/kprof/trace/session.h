@@ -35,6 +35,8 @@ struct session_info {
     uint32_t schedulers;
     bool own_session, lean, elixir;
     char others[300]; /* who else traces; "" nobody */
+    size_t n_held;    /* uses of the VM that are held back there, for this VM has their hazard; */
+    char held[1000];  /* a short sentence each, with "; " between */
 };
 
 struct session *session_open(const struct session_opts *o, struct session_info *info,
@@ -46,10 +48,16 @@ void session_why(struct session *s, struct err *e); /* why it was lost, as a sen
 int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
                 struct err *e);
 
+/* Has the thread that waits in session_ask now send this request, too, at once; nobody waits for
+ * its answer. False: none waits, ask yourself. Any thread; does not block. */
+bool session_urge(struct session *s, const struct buf *request);
+
 struct session_receipt { /* what is left, by the target's own word */
     bool asked;          /* false: the node did not answer any more */
     uint64_t patterns, flags, processes, modules;
-    char tokens[32]; /* "swept", "kept (seq_trace is used by another)" ... */
+    char
+        tokens[32]; /* what became of them: none, drained, reset, kept (another tracer uses them) */
+    uint64_t holders; /* idle processes that keep a trace token, which leads to nothing */
 };
 /* Detaches, removes the agent, closes. receipt may be NULL. */
 void session_close(struct session *s, struct session_receipt *receipt);

@@ -75,7 +75,7 @@ void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s);
 void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg);
 
 /* One message with its version byte. For STREAM_REPLY and STREAM_RPC, *rest is left at the answer
- * and *ref is set (0 for rpc); for STREAM_GONE, *rest is at the reason. */
+ * and *ref is set; for STREAM_GONE, *rest is at the reason. */
 enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns,
                              struct etf *rest, uint64_t *ref);
 

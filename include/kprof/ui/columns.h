@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define COLUMNS_MAX  24
-#define COUNTED_MARK 'c'
+#define COLUMNS_MAX 24
 
 enum { SORT_ORDER, SORT_NAME, SORT_COLUMN /* + index of the column */ };
 
@@ -29,7 +28,7 @@ double column_value(const struct column *c, const struct snap_row *r);
 /* COLUMN_TREND: the series it draws, SNAP_TREND values; NULL: not known. column_value is the row's
  * own figure then. */
 const float *column_trend(const struct column *c, const struct snap_row *r);
-/* out: FIGURE_BYTES + 1. A mean of calls that were only counted has COUNTED_MARK before it. */
+/* out: FIGURE_BYTES */
 void column_text(const struct column *c, const struct snap_row *r, char *out);
 
 struct column_set {

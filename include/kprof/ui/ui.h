@@ -1,9 +1,10 @@
 /* The screens: draw a snapshot, turn keys into intents. Knows no node, no socket, no tracker.
  *
- * Invariant: ui_draw changes nothing but the picture; ui_key changes nothing but the ui's own state
- * (selection, sort, folding, typed text) and returns an intent for app to carry out. Runs on any
- * `canvas` (ncurses or a plain grid in memory), so every screen is tested without a terminal. Core
- * thread only. */
+ * Invariant: ui_draw changes the picture, and of the ui only what belongs to it: how far lists are
+ * scrolled so that the selection is seen, and where things were drawn, for keys and clicks that
+ * follow. ui_key changes nothing but the ui's own state (selection, sort, folding, typed text) and
+ * returns an intent for app to carry out. Runs on any `canvas` (ncurses or a plain grid in memory),
+ * so every screen is tested without a terminal. Core thread only. */
 #ifndef KPROF_UI_UI_H
 #define KPROF_UI_UI_H
 
@@ -18,7 +19,7 @@ enum intent_kind {
     INTENT_NONE,
     INTENT_REDRAW, /* only the picture changed */
     INTENT_QUIT,
-    INTENT_TOGGLE, /* tracing on or off */
+    INTENT_TOGGLE, /* tracing on or off; a replay is held, or goes on */
     INTENT_WINDOW, /* intent.window */
     INTENT_LOOK,   /* another snapshot is needed at once, even while paused: ui_look says which */
     INTENT_ZERO,
@@ -45,7 +46,7 @@ enum intent_kind {
     INTENT_CATALOG_STOP,  /* loading takes too long */
     INTENT_CATALOG_CLOSE, /* nobody picks any more */
     INTENT_PICKED,        /* add what ui_picked tells as tiers */
-    INTENT_SAMPLE_UP,
+    INTENT_SAMPLE_UP,     /* more requests; a replay goes faster */
     INTENT_SAMPLE_DOWN,
     INTENT_STACK /* pid: where is it now? app answers with ui_set_stack */
 };
@@ -78,8 +79,9 @@ void ui_set_theme(struct ui *u, enum theme t);
 struct ui *ui_new(const struct ui_opts *o);
 void ui_free(struct ui *u);
 
-/* s may be NULL (nothing known yet). Pause and folding are the ui's: while paused it keeps drawing
- * the snapshot that ui_paused_needs says it holds; the caller passes the same pointer again. */
+/* s may be NULL (nothing known yet). Pause and folding are the ui's. It keeps no snapshot: while
+ * ui_is_paused, the caller passes the one that it has again, until an intent wants another
+ * (INTENT_LOOK, INTENT_WINDOW), which then is of the same moment (ui_look). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
                      const struct snapshot *s); /* key: enum key in canvas.h, or a code point */
@@ -92,8 +94,8 @@ struct mouse {
 };
 struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s);
 bool ui_is_paused(const struct ui *u);
-/* What the next snapshot shall show. l->window stays what it is until the operator chooses one. s:
- * the last snapshot, or NULL. */
+/* What the next snapshot shall show, of the moment it was paused at when it is. l->window stays
+ * what it is until the operator chooses one. s: the last snapshot, or NULL. */
 void ui_look(struct ui *u, const struct snapshot *s, struct look *l);
 
 /* The picker. c: valid until the next call; called again when it has changed. NULL: none. */
@@ -110,7 +112,8 @@ void ui_set_rule(struct ui *u, const char *rule);
 void ui_message(struct ui *u, const char *text, bool is_error); /* one line above the key bar */
 /* How far a capture is, or what it brought: then c->set is taken. Nobody waiting: ignored. */
 void ui_set_capture(struct ui *u, struct capture *c);
-/* The answer to INTENT_STACK: a line a function, innermost first. */
+/* The answer to INTENT_STACK: a line a function, innermost first, or why it is not known. Of
+ * another pid than that asked for last: dropped. */
 void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead);
 /* typed: the text of the INTENT_COMPLETE this answers (an answer to an older one is dropped). An
  * item replaces what follows `NAME=` on the line, or all of it when the item itself starts with
@@ -122,12 +125,12 @@ void ui_ask_overwrite(struct ui *u,
 void ui_ask(struct ui *u, const char *question, const struct intent *yes);
 /* A menu of items (cut at MENU_ITEMS); the one that is picked comes as the text of an intent
  * `pick`. title: constant. False: nothing was done, the operator is at something else by now (a
- * dialog, another screen than that on which it was asked for). */
+ * dialog, another screen than that on which INTENT_PROFILES or INTENT_PRESETS was asked for). */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
-/* Unless another dialog is open, or the text is a rule that no line can hold (then the error is a
- * message): opens a prompt again with its text and the error under it, caret at byte `at` (a rule
- * that does not parse). */
+/* Opens a prompt again with its text and the error under it, caret at byte `at` (a rule that does
+ * not parse). When another dialog is open, or the text is a rule that no line can hold, the error
+ * is a message instead; a rule that a line can hold is what is edited next all the same. */
 void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
                  const char *error);
 

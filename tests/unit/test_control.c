@@ -1,0 +1,319 @@
+/* The control thread: every question gets one answer, whatever becomes of it; a trip of the breaker
+ * waits for nobody; what was asked of one connection no other answers. */
+#include "../lib/fake_peer.h"
+
+#include <kprof/trace/session.h>
+
+/* control as it is, but for the way to its node: peers of ours, one for each connection. */
+static struct session *open_fake(const struct session_opts *o, struct session_info *info,
+                                 struct err *e);
+#define session_open open_fake
+#include "../../src/app/control.c"
+#undef session_open
+
+#include <kprof/erl/enc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PEERS   40
+#define TICKETS 4000
+#define LONG_NS UINT64_C(60000000000) /* only to end a test that hangs */
+
+static struct {
+    struct peer *peer[PEERS];
+    _Atomic unsigned opened; /* of them */
+    atomic_bool hold;        /* questions are not answered now */
+    _Atomic unsigned trips, held;
+    _Atomic uint64_t held_ref;
+    _Atomic uint64_t wakes;
+} net;
+
+static bool is_what(const struct heard *h, const char *what)
+{
+    struct etf c = h->what;
+    uint32_t arity;
+
+    return etf_is_atom(&c, what) || (etf_tuple(&c, &arity) && etf_is_atom(&c, what));
+}
+
+static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    (void)arg;
+    (void)p;
+    if (is_what(h, "trip"))
+        net.trips++;
+    bool question = !is_what(h, "trip") && !is_what(h, "limits") && !is_what(h, "tracing") &&
+                    !is_what(h, "ping") && !is_what(h, "detach") && !h->rpc;
+    if (question && net.hold) {
+        net.held_ref = h->ref;
+        net.held++;
+        return false;
+    }
+    if (is_what(h, "alive") || is_what(h, "who"))
+        enc_nil(out);
+    else
+        enc_atom(out, "ok");
+    return true;
+}
+
+static struct session *open_fake(const struct session_opts *o, struct session_info *info,
+                                 struct err *e)
+{
+    (void)o;
+    memset(info, 0, sizeof *info);
+    if (net.opened == PEERS) {
+        err_set(e, "no more");
+        return NULL;
+    }
+    unsigned i = net.opened;
+    net.peer[i] = peer_new(hear, NULL);
+    net.opened++;
+    return peer_session(net.peer[i]);
+}
+
+static void on_wake(void *arg)
+{
+    (void)arg;
+    net.wakes++;
+}
+
+/* ---- who was answered how ---- */
+
+struct seen {
+    struct control *c;
+    unsigned answers[TICKETS], failed[TICKETS];
+    unsigned connected, lost;
+    uint64_t end_ns;
+    char last[600]; /* why one failed */
+};
+
+static void begin(struct seen *s)
+{
+    struct session_opts o = {.node = "n@h", .wake = on_wake};
+
+    memset(&net, 0, sizeof net);
+    memset(s, 0, sizeof *s);
+    s->end_ns = clock_mono_ns() + LONG_NS;
+    s->c = control_start(&o);
+}
+
+static void end(struct seen *s)
+{
+    struct session_receipt r;
+
+    net.hold = false;
+    control_finish(s->c, &r);
+    for (unsigned i = 0; i < net.opened; i++)
+        peer_free(net.peer[i], true);
+}
+
+static void take(struct seen *s)
+{
+    struct result *r;
+
+    while ((r = control_take(s->c))) {
+        if (r->kind == RESULT_CONNECTED)
+            s->connected++;
+        else if (r->kind == RESULT_LOST)
+            s->lost++;
+        else if (r->ticket) {
+            assert_true(r->ticket < TICKETS);
+            s->answers[r->ticket]++;
+            s->failed[r->ticket] += r->failed;
+            if (r->failed)
+                snprintf(s->last, sizeof s->last, "%s", r->text);
+        }
+        result_release(r);
+    }
+    if (clock_mono_ns() > s->end_ns)
+        fail_msg("it hangs");
+    usleep(200);
+}
+
+#define UNTIL(s, cond)                                                                             \
+    while (!(cond))                                                                                \
+    take(s)
+
+static uint64_t dead_question(struct seen *s)
+{
+    uint64_t pid = 7;
+    return control_ask(s->c, CONTROL_DEAD, 0, NULL, &pid, 1);
+}
+
+/* ---- the queue ---- */
+
+static void a_trip_has_its_own_place(void **state)
+{
+    struct ask_queue q = {0};
+    uint64_t ticket;
+
+    (void)state;
+    for (unsigned i = 0; i < CONTROL_ASKS; i++) {
+        struct ask *a = ask_new(CONTROL_WHY, (uint16_t)i);
+        a->session = i % 2;
+        assert_true(ask_queue_put(&q, a, &ticket));
+    }
+    struct ask *more = ask_new(CONTROL_WHY, 0), *trip = ask_new(CONTROL_TRIP, 0);
+    assert_false(ask_queue_put(&q, more, &ticket));
+    ask_free(more);
+    assert_true(ask_queue_put(&q, trip, &ticket));
+    assert_ptr_equal(ask_queue_take(&q), trip);
+    ask_free(trip);
+    /* those of a session go, in their order; the others stay, in theirs */
+    for (uint16_t i = 1; i < CONTROL_ASKS; i = (uint16_t)(i + 2)) {
+        struct ask *a = ask_queue_take_old(&q);
+        assert_int_equal(a->ix, i);
+        ask_free(a);
+    }
+    assert_null(ask_queue_take_old(&q));
+    for (uint16_t i = 0; i < CONTROL_ASKS; i = (uint16_t)(i + 2)) {
+        struct ask *a = ask_queue_take(&q);
+        assert_int_equal(a->ix, i);
+        ask_free(a);
+    }
+    assert_false(ask_queue_any(&q));
+}
+
+/* ---- the thread ---- */
+
+/* One answer is under way and does not come, 64 questions wait, others are refused: and yet the
+ * node hears of the trip. */
+static void a_trip_waits_for_nobody(void **state)
+{
+    static struct seen s;
+    uint64_t first, last = 0;
+
+    (void)state;
+    begin(&s);
+    UNTIL(&s, s.connected);
+    net.hold = true;
+    first = dead_question(&s);
+    UNTIL(&s, net.held == 1);
+    for (int i = 0; i < CONTROL_ASKS + 6; i++)
+        last = dead_question(&s);
+    control_ask(s.c, CONTROL_TRIP, 0, "behind", NULL, 0);
+    UNTIL(&s, net.trips == 1);
+    assert_int_equal(net.held, 1);
+    assert_int_equal(s.answers[first], 0);
+    UNTIL(&s, s.answers[last]); /* refused at once */
+    assert_int_equal(s.failed[last], 1);
+    assert_non_null(strstr(s.last, "asked too much at once: try again"));
+    net.hold = false;
+    struct buf none;
+    buf_init(&none, 0);
+    enc_nil(&none);
+    peer_answer(net.peer[0], false, net.held_ref, &none);
+    buf_release(&none);
+    for (uint64_t t = first; t <= last; t++) {
+        UNTIL(&s, s.answers[t]);
+        assert_int_equal(s.failed[t], t > last - 6);
+    }
+    end(&s);
+    for (uint64_t t = first; t <= last; t++)
+        assert_int_equal(s.answers[t], 1);
+}
+
+/* What a connection was asked is refused with it, what waits and what is under way, before it is
+ * told that it is lost; the next one hears none of it. What was asked of none waits for one. */
+static void a_lost_connection_refuses_what_it_was_asked(void **state)
+{
+    static struct seen s;
+    uint64_t first, last = 0;
+
+    (void)state;
+    begin(&s);
+    UNTIL(&s, s.connected);
+    net.hold = true;
+    first = dead_question(&s);
+    UNTIL(&s, net.held == 1);
+    for (int i = 0; i < 20; i++)
+        last = dead_question(&s);
+    peer_hang_up(net.peer[0]);
+    UNTIL(&s, s.lost);
+    for (uint64_t t = first; t <= last; t++) {
+        assert_int_equal(s.answers[t], 1);
+        assert_int_equal(s.failed[t], 1);
+    }
+    net.hold = false;
+    uint64_t then = control_ask(s.c, CONTROL_COMPLETE, 0, "", NULL, 0);
+    UNTIL(&s, s.answers[then]);
+    assert_int_equal(s.connected, 2);
+    assert_int_equal(net.held, 1);
+    end(&s);
+}
+
+/* The core thread has not yet heard that the connection is another: its question is about the old
+ * one's processes. */
+static void the_next_connection_does_not_answer_for_the_last(void **state)
+{
+    static struct seen s;
+
+    (void)state;
+    begin(&s);
+    UNTIL(&s, s.connected);
+    peer_hang_up(net.peer[0]);
+    while (net.opened < 2 && clock_mono_ns() < s.end_ns) /* takes no result */
+        usleep(500);
+    uint64_t t = dead_question(&s);
+    UNTIL(&s, s.answers[t]);
+    assert_int_equal(s.failed[t], 1);
+    assert_non_null(strstr(s.last, "connection was lost"));
+    end(&s);
+}
+
+/* Any questions, answered or not, any cuts: each has one answer. */
+static void every_question_has_one_answer(void **state)
+{
+    static const enum control_ask any[] = {CONTROL_WHY,   CONTROL_DEAD,       CONTROL_WHO,
+                                           CONTROL_STACK, CONTROL_RATES_TAKE, CONTROL_CAPTURE,
+                                           CONTROL_PAGE,  CONTROL_CAPTURED,   CONTROL_EXIST};
+    static struct seen s;
+    static bool asked[TICKETS];
+    unsigned seed = 20261122u;
+    uint64_t pid = 7, t = 0;
+
+    (void)state;
+    memset(asked, 0, sizeof asked);
+    print_message("seed %u\n", seed);
+    begin(&s);
+    UNTIL(&s, s.connected);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 400; i++) {
+            enum control_ask what = any[(size_t)rand_r(&seed) % (sizeof any / sizeof any[0])];
+            if (what == CONTROL_PAGE || what == CONTROL_EXIST || what == CONTROL_RATES_TAKE)
+                control_look(s.c, what, 1, ""), t++;
+            else
+                t = control_ask(s.c, what, 0, NULL, &pid, 1);
+            asked[t] = true;
+            net.hold = i > 300 && i < 320;
+            if (rand_r(&seed) % 4 == 0)
+                take(&s);
+        }
+        peer_hang_up(net.peer[net.opened - 1]);
+        UNTIL(&s, s.connected == (unsigned)round + 2);
+    }
+    for (uint64_t k = 1; k <= t; k++)
+        UNTIL(&s, s.answers[k]);
+    end(&s);
+    for (uint64_t k = 1; k <= t; k++) {
+        assert_true(asked[k]);
+        assert_int_equal(s.answers[k], 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trip_has_its_own_place),
+        cmocka_unit_test(a_trip_waits_for_nobody),
+        cmocka_unit_test(a_lost_connection_refuses_what_it_was_asked),
+        cmocka_unit_test(the_next_connection_does_not_answer_for_the_last),
+        cmocka_unit_test(every_question_has_one_answer),
+    };
+    return cmocka_run_group_tests_name("control", tests, NULL, NULL);
+}
