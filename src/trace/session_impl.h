@@ -27,6 +27,7 @@ struct session {
     pthread_cond_t came;
     struct buf answer;
     uint64_t want, got; /* reference of the request under way; of the answer in `answer` */
+    uint64_t sent_ns;   /* when it was sent, or a little before */
     bool got_rpc, lost;
     struct err why;
     uint64_t refs;
