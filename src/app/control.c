@@ -35,6 +35,7 @@ struct control {
     struct session_receipt receipt;
     struct wish applied;
     uint64_t applied_gen;
+    uint64_t pinged_ns;
     uint32_t seed;
     uint16_t epoch; /* of the last session */
     uint64_t sessions;
@@ -161,11 +162,24 @@ void control_alive(struct control *c)
 
 /* Nobody looks at what a core thread that hangs in a write (a terminal, a pipe that takes nothing)
  * would show: the lease is renewed as of when it looked in last, and not at all after a while. */
-static int ping(const struct control *c, struct session *s, struct err *e)
+static int ping(struct control *c, struct session *s, struct err *e)
 {
     uint64_t at = atomic_load_explicit(&c->alive_ns, memory_order_relaxed);
     uint64_t now = clock_mono_ns(), age_ns = at && now > at ? now - at : 0;
+    c->pinged_ns = now;
     return age_ns < ALIVE_NS ? ask_ping(s, age_ns / 1000000u, e) : 0;
+}
+
+static int ping_every_ms(const struct control *c)
+{
+    return c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS;
+}
+
+/* Questions renew the lease, too, but tell nothing of the clocks: no stream of them holds up a
+ * ping. */
+static bool ping_overdue(const struct control *c)
+{
+    return clock_mono_ns() - c->pinged_ns > 2 * (uint64_t)ping_every_ms(c) * 1000000u;
 }
 
 /* One question; lock held at entry, not at exit. */
@@ -193,10 +207,13 @@ static bool work(struct control *c, struct session *s)
         ok = apply(c, s, &w, gen, &e);
         if (!ok)
             c->applied_gen = gen; /* said below; not tried for ever */
+    } else if (ping_overdue(c)) {
+        pthread_mutex_unlock(&c->lock);
+        ok = ping(c, s, &e) == 0;
     } else if (ask_queue_any(&c->queue)) {
         work_ask(c, s);
     } else {
-        wait_ms(c, c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS);
+        wait_ms(c, ping_every_ms(c));
         bool idle = !c->stop && !ask_queue_any(&c->queue) && c->gen == c->applied_gen;
         pthread_mutex_unlock(&c->lock);
         if (idle)

@@ -156,13 +156,10 @@ int engine_wake_fd(const struct engine *g)
 /* Time goes on when nothing comes, but never past what may still be under way. */
 static void advance(struct engine *g)
 {
-    struct stream_figures f;
-    uint64_t now = clock_mono_ns();
+    uint64_t target;
 
-    stream_figures(g->stream, &f);
-    if (f.offset_ns == INT64_MIN || ring_fill(g->ring))
+    if (ring_fill(g->ring) || !stream_now(g->stream, clock_mono_ns(), &target))
         return;
-    uint64_t target = now + (uint64_t)f.offset_ns;
     g->target_now_ns = target;
     if (target > SETTLE_LAG_NS && target - SETTLE_LAG_NS > core_now(g->core))
         core_advance(g->core, target - SETTLE_LAG_NS);

@@ -136,7 +136,8 @@ void replay_faster(struct engine *g, bool faster)
 static void take_frame(struct engine *g)
 {
     struct etf rest;
-    uint64_t ref;
+    uint64_t ref, sent_ns;
+    int64_t native;
 
     switch (g->frame.kind) {
     case RECORD_META:
@@ -149,6 +150,10 @@ static void take_frame(struct engine *g)
         stream_feed(g->stream, g->frame.bytes, g->frame.n, g->frame.stamp_ns, &rest, &ref);
         drain(g);
         engine_pump_slow(g, false);
+        break;
+    case RECORD_CLOCK:
+        if (replay_round_trip(g->frame.bytes, g->frame.n, &sent_ns, &native))
+            stream_round_trip(g->stream, sent_ns, native, g->frame.stamp_ns);
         break;
     default:
         break; /* a newer version's frame */

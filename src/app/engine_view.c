@@ -95,6 +95,14 @@ static void fill_cost(struct engine *g, struct snap_cost *c)
     c->call_ns = b.call_ns;
 }
 
+static void fill_clock(const struct clock_reading *r, uint64_t now_ns, struct snap_clock *k)
+{
+    k->error_known = r->bounded;
+    k->error_us = clock_reading_error_ns(r, now_ns) / 1e3;
+    k->drift_known = r->drift_known;
+    k->drift_ppm = r->drift * 1e6;
+}
+
 static size_t fill_log(struct engine *g, struct snap_log *to, size_t max)
 {
     size_t n = g->log_n < max ? g->log_n : max;
@@ -173,6 +181,7 @@ static struct snapshot *make(struct engine *g, const struct look *look, bool fin
     fill_node(g, &s->node);
     fill_breaker(g, s);
     fill_cost(g, &s->cost);
+    fill_clock(&f.clock, g->replay ? f.clock.at_ns : clock_mono_ns(), &s->clock);
     s->lean = g->wish.lean;
     s->events_per_s = g->events_per_s;
     s->lag_ms = f.lag_ns > 0 ? (double)f.lag_ns / 1e6 : 0;

@@ -25,7 +25,11 @@ static uint64_t now(clockid_t which)
 
 uint64_t clock_mono_ns(void)
 {
+#ifdef CLOCK_BOOTTIME
+    return now(CLOCK_BOOTTIME);
+#else
     return now(CLOCK_MONOTONIC);
+#endif
 }
 
 uint64_t clock_cpu_ns(void)

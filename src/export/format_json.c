@@ -47,6 +47,24 @@ static void overhead(struct json *j, const struct snap_cost *k)
     json_obj_end(j);
 }
 
+static void key_known(struct json *j, const char *key, bool known, double v, int decimals)
+{
+    json_key(j, key);
+    if (known)
+        json_f(j, v, decimals);
+    else
+        json_null(j);
+}
+
+static void clock_of(struct json *j, const struct snap_clock *k)
+{
+    json_key(j, "clock");
+    json_obj(j);
+    key_known(j, "error_us", k->error_known, k->error_us, 1);
+    key_known(j, "drift_ppm", k->drift_known, k->drift_ppm, 2);
+    json_obj_end(j);
+}
+
 static void session(struct json *j, const struct snapshot *s)
 {
     key_u64(j, "schema", 1);
@@ -68,6 +86,7 @@ static void session(struct json *j, const struct snapshot *s)
     key_u64(j, "sample_asked", s->sample_asked);
     key_str(j, "sample_why", s->sample_why ? sample_why_name(s->sample_why) : NULL);
     overhead(j, &s->cost);
+    clock_of(j, &s->clock);
     json_key(j, "breaker");
     json_obj(j);
     key_str(j, "state", breaker_name(s->breaker.state));

@@ -11,6 +11,7 @@
 
 #define HEAD_BYTES  12
 #define FRAME_BYTES 13
+#define TRIP_BYTES  16
 
 static const uint8_t head[HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C', 1, 0, 0, 0};
 
@@ -74,6 +75,24 @@ void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void
     if (!r->failed && (fwrite(h, sizeof h, 1, r->f) != 1 || (n && fwrite(bytes, n, 1, r->f) != 1)))
         r->failed = errno ? errno : EIO;
     pthread_mutex_unlock(&r->lock);
+}
+
+void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native, uint64_t received_ns)
+{
+    uint8_t trip[TRIP_BYTES];
+
+    put_be(trip, sent_ns, 8);
+    put_be(trip + 8, (uint64_t)native, 8);
+    recorder_write(r, RECORD_CLOCK, received_ns, trip, sizeof trip);
+}
+
+bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_t *native)
+{
+    if (n != TRIP_BYTES)
+        return false;
+    *sent_ns = get_be(bytes, 8);
+    *native = (int64_t)get_be(bytes + 8, 8);
+    return true;
 }
 
 int recorder_close(struct recorder *r, struct err *e)

@@ -12,6 +12,8 @@
 
 /* A keeper sends a heartbeat each half second; one that is silent for so long is out of reach. */
 #define SILENCE_NS UINT64_C(30000000000)
+#define RECV_MS    1000
+#define AWAY_NS    UINT64_C(5000000000) /* a turn of the reader is never so long by itself */
 
 static void hand_over(struct session *s, enum stream_kind kind, const struct etf *rest,
                       uint64_t ref)
@@ -25,6 +27,22 @@ static void hand_over(struct session *s, enum stream_kind kind, const struct etf
         pthread_cond_broadcast(&s->came);
     }
     pthread_mutex_unlock(&s->lock);
+}
+
+/* {pong, MonotonicNative}: what the node's clock said between our question and now. */
+static void take_pong(struct session *s, struct etf c, uint64_t ref, uint64_t now_ns)
+{
+    uint32_t arity;
+    int64_t native;
+
+    pthread_mutex_lock(&s->lock);
+    uint64_t sent_ns = ref == s->want ? s->sent_ns : 0;
+    pthread_mutex_unlock(&s->lock);
+    if (!sent_ns || !etf_tuple(&c, &arity) || arity != 2 || !etf_is_atom(&c, "pong") ||
+        !etf_i64(&c, &native))
+        return;
+    stream_round_trip(s->o.stream, sent_ns, native, now_ns);
+    recorder_round_trip(s->o.recorder, sent_ns, native, now_ns);
 }
 
 /* The agent says that it has ended: {ke, gone, Text}. */
@@ -47,12 +65,15 @@ static void *read_loop(void *arg)
     const uint8_t *bytes;
     size_t n;
     int r;
-    uint64_t heard = clock_mono_ns();
+    uint64_t heard = clock_mono_ns(), turned = heard;
 
-    while ((r = conn_recv(s->conn, 1000, &bytes, &n, &e)) >= 0) {
+    while ((r = conn_recv(s->conn, RECV_MS, &bytes, &n, &e)) >= 0) {
         struct etf rest;
         uint64_t ref, now = clock_mono_ns();
 
+        if (now - turned > AWAY_NS) /* we did not run (^Z, a laptop asleep): nobody was silent */
+            heard = now;
+        turned = now;
         if (r == 0 && now - heard > SILENCE_NS && atomic_load(&s->beating)) {
             err_set(&e, "lost %s: nothing has come from it for %d s", s->o.node,
                     (int)(SILENCE_NS / 1000000000u));
@@ -62,6 +83,8 @@ static void *read_loop(void *arg)
             continue;
         heard = now;
         enum stream_kind kind = stream_feed(s->o.stream, bytes, n, now, &rest, &ref);
+        if (kind == STREAM_REPLY)
+            take_pong(s, rest, ref, now);
         if (kind == STREAM_REPLY || kind == STREAM_RPC)
             hand_over(s, kind, &rest, ref);
         else if (kind != STREAM_BAD)
@@ -153,6 +176,7 @@ static uint64_t expect(struct session *s, bool rpc)
     pthread_mutex_lock(&s->lock);
     s->want = ++s->refs;
     s->want_rpc = rpc;
+    s->sent_ns = clock_mono_ns();
     uint64_t ref = s->want;
     pthread_mutex_unlock(&s->lock);
     return ref;

@@ -26,6 +26,7 @@ struct session {
     struct buf answer;
     uint64_t want,
         got; /* reference of the request under way (0: none); of the answer in `answer` */
+    uint64_t sent_ns; /* when it was sent, or a little before */
     bool want_rpc, lost;
     struct err why;
     uint64_t refs;

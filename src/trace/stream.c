@@ -1,14 +1,14 @@
 #include <kprof/trace/stream.h>
 
 #include <kprof/trace/decode.h>
+#include <kprof/trace/timeline.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_NODE_NS INT64_C(2000000000)
-#define BATCH_MAX    65536u
-#define NOTES        64u
-#define COUNTED_MAX  (UINT64_C(1) << 48) /* calls, or microseconds, of one message */
+#define BATCH_MAX   65536u
+#define NOTES       64u
+#define COUNTED_MAX (UINT64_C(1) << 48) /* calls, or microseconds, of one message */
 
 struct stream {
     struct ring *ring;
@@ -20,15 +20,14 @@ struct stream {
     void *full_arg;
     struct {
         _Atomic uint64_t events, bad_events, batches, missing, dropped, bytes, last_ns, offs;
-        _Atomic int64_t offset, lag;
+        _Atomic int64_t lag;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
     bool lossy;              /* events were dropped before those that come next */
-    bool rebase;             /* the next stamp tells whether this is the node of before */
-    int64_t kept_offset;     /* of the connection before; INT64_MIN: there was none */
-    bool clock_known;        /* the reader's; before that no stamp can be read */
-    atomic_bool clock_new;   /* stream_clock was called: the reader takes it over */
-    pthread_mutex_t lock;    /* clock wish, heartbeat and notes */
+    struct timeline time;
+    bool clock_known;      /* the reader's; before that no stamp can be read */
+    atomic_bool clock_new; /* stream_clock was called: the reader takes it over */
+    pthread_mutex_t lock;  /* clock wish, heartbeat and notes */
     int64_t wish_start, wish_units;
     struct heartbeat beat;
     bool has_beat;
@@ -48,8 +47,7 @@ struct stream *stream_new(struct ring *ring, struct intern *names)
     s->ring = ring;
     decoder_init(&s->dec, names);
     pthread_mutex_init(&s->lock, NULL);
-    STORE(offset, INT64_MIN);
-    s->kept_offset = INT64_MIN;
+    timeline_init(&s->time);
     return s;
 }
 
@@ -64,6 +62,7 @@ void stream_free(struct stream *s)
         return;
     decoder_release(&s->dec);
     pthread_mutex_destroy(&s->lock);
+    timeline_release(&s->time);
     free(s->batch);
     free(s);
 }
@@ -77,20 +76,6 @@ void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* A node that was started again counts from 0 again (its start time is the same number: it cannot
- * tell). When the first stamp is far from where the old node would be by now, time goes on from
- * there. -> what stamps read so far lack. */
-static uint64_t rebase(struct stream *s, uint64_t ts_ns, uint64_t now_ns)
-{
-    int64_t lack = (int64_t)(now_ns + (uint64_t)s->kept_offset - ts_ns);
-
-    s->rebase = false;
-    if (lack < SAME_NODE_NS && lack > -SAME_NODE_NS)
-        return 0;
-    s->dec.base_ns += (uint64_t)lack;
-    return (uint64_t)lack;
-}
-
 /* Reader: a connection's clock takes effect between two messages, never within one. */
 static void take_clock(struct stream *s)
 {
@@ -101,12 +86,9 @@ static void take_clock(struct stream *s)
     s->dec.units_per_s = s->clock_known ? s->wish_units : 1000000000;
     s->has_beat = false;
     pthread_mutex_unlock(&s->lock);
-    if (LOAD(offset) != INT64_MIN)
-        s->kept_offset = LOAD(offset);
-    s->rebase = s->clock_known && s->kept_offset != INT64_MIN;
+    timeline_connect(&s->time, s->clock_known);
     s->next_seq = 0;
     s->dropped_before = LOAD(dropped);
-    STORE(offset, INT64_MIN);
 }
 
 void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg)
@@ -153,6 +135,25 @@ static void push_dropped(struct stream *s, uint64_t ts_ns)
     s->lossy = false;
 }
 
+/* Stamps of a batch, newest first, become those of the session. */
+static void date_batch(struct stream *s, size_t n, uint64_t now_ns)
+{
+    uint64_t lack = timeline_join(&s->time, s->batch[0].ts_ns, now_ns);
+    int64_t lag;
+
+    for (size_t i = 0; lack && i < n; i++)
+        s->batch[i].ts_ns += lack;
+    lack = timeline_event(&s->time, s->batch[0].ts_ns, now_ns);
+    for (size_t i = 0; lack && i < n; i++)
+        if (timeline_is_ahead(&s->time, s->batch[i].ts_ns, now_ns))
+            s->batch[i].ts_ns += lack;
+    s->dec.base_ns = s->time.base_ns;
+    s->last_ts_ns = s->batch[0].ts_ns;
+    STORE(last_ns, s->last_ts_ns);
+    if (timeline_age(&s->time, s->last_ts_ns, now_ns, &lag))
+        STORE(lag, lag);
+}
+
 /* {kb, Seq, Dropped, Weight, [Message]} */
 static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now_ns)
 {
@@ -176,17 +177,8 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
                 break;
         }
     }
-    if (got && s->rebase) {
-        uint64_t lack = rebase(s, s->batch[0].ts_ns, now_ns);
-        for (size_t i = 0; i < got; i++)
-            s->batch[i].ts_ns += lack;
-    }
-    if (got) {
-        s->last_ts_ns = s->batch[0].ts_ns;
-        STORE(last_ns, s->last_ts_ns);
-        if (LOAD(offset) != INT64_MIN)
-            STORE(lag, (int64_t)(now_ns + (uint64_t)LOAD(offset) - s->last_ts_ns));
-    }
+    if (got)
+        date_batch(s, got, now_ns);
     s->lossy |= s->next_seq && (seq > s->next_seq || s->dropped_before + dropped != LOAD(dropped));
     if (s->lossy && got && ring_fill(s->ring) < ring_capacity(s->ring))
         push_dropped(s, s->batch[got - 1].ts_ns);
@@ -231,8 +223,8 @@ static enum stream_kind feed_counts(struct stream *s, struct etf *c, uint64_t no
         goto bad;
     head.ts_ns = decode_stamp(&s->dec, native);
     head.label = head.ts_ns - decode_stamp(&s->dec, since);
-    if (s->rebase)
-        head.ts_ns += rebase(s, head.ts_ns, now_ns);
+    head.ts_ns += timeline_join(&s->time, head.ts_ns, now_ns);
+    s->dec.base_ns = s->time.base_ns;
     for (uint32_t i = 0; i < n; i++) {
         struct event *ev = batch_slot(s, i);
         *ev = head;
@@ -328,11 +320,9 @@ static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t
         return STREAM_BAD;
     if (!s->clock_known)
         return STREAM_HEARTBEAT;
-    if (s->rebase)
-        b.ts_ns += rebase(s, b.ts_ns, now_ns);
-    int64_t offset = (int64_t)(b.ts_ns - now_ns);
-    if (offset > LOAD(offset))
-        STORE(offset, offset);
+    b.ts_ns += timeline_join(&s->time, b.ts_ns, now_ns);
+    b.ts_ns += timeline_beat(&s->time, b.ts_ns, now_ns);
+    s->dec.base_ns = s->time.base_ns;
     pthread_mutex_lock(&s->lock);
     s->beat = b;
     s->has_beat = true;
@@ -383,6 +373,20 @@ static enum stream_kind feed_off(struct stream *s)
     return STREAM_OFF;
 }
 
+void stream_round_trip(struct stream *s, uint64_t sent_ns, int64_t native, uint64_t now_ns)
+{
+    if (atomic_load(&s->clock_new))
+        take_clock(s);
+    if (s->clock_known)
+        timeline_round_trip(&s->time, sent_ns, decode_stamp(&s->dec, native), now_ns);
+    s->dec.base_ns = s->time.base_ns;
+}
+
+bool stream_now(struct stream *s, uint64_t now_ns, uint64_t *target_ns)
+{
+    return timeline_now(&s->time, now_ns, target_ns);
+}
+
 enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns,
                              struct etf *rest, uint64_t *ref)
 {
@@ -429,7 +433,7 @@ void stream_figures(struct stream *s, struct stream_figures *out)
     out->bytes = LOAD(bytes);
     out->last_event_ns = LOAD(last_ns);
     out->offs = LOAD(offs);
-    out->offset_ns = LOAD(offset);
+    out->clock = timeline_reading(&s->time);
     out->lag_ns = LOAD(lag);
 }
 

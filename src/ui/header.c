@@ -15,6 +15,9 @@ struct chip {
 
 #define CHIPS 12
 
+/* What the clocks may be wrong by is told when it is more than that. */
+#define CLOCK_ERROR_US 50000
+
 struct chips {
     struct chip chip[CHIPS];
     size_t n;
@@ -244,6 +247,10 @@ static void path_chips(struct chips *l, const struct snapshot *s)
     cost_chip(l, &s->cost);
     figure_us(s->lag_ms * 1e3, text);
     add(l, s->lag_ms > 1000 ? STYLE_BAD : STYLE_NORMAL, "lag", "%s", text);
+    if (s->clock.error_known && s->clock.error_us > CLOCK_ERROR_US) {
+        figure_us(s->clock.error_us, text);
+        add(l, STYLE_WARN, "clock", "+-%s", text);
+    }
     add(l, load_style(s->ring_fill), "ring", "%.0f%%", s->ring_fill * 100);
     add(l, STYLE_NORMAL, "via", "%s", s->node.transport[0] ? s->node.transport : "?");
     add(l, STYLE_NORMAL, "returns", "%s", s->lean ? "lean" : "full");

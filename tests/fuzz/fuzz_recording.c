@@ -16,13 +16,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct ring *ring = ring_new(256, sizeof(struct event));
     struct stream *s = stream_new(ring, names);
     const uint8_t *bytes;
-    uint64_t stamp, ref;
+    uint64_t stamp, ref, sent;
+    int64_t native;
     size_t len;
     char kind;
     struct etf rest;
 
     while (replay_next(r, &kind, &stamp, &bytes, &len, &e) == 1) {
-        meta_read(&m, bytes, len);
+        if (meta_read(&m, bytes, len))
+            stream_clock(s, m.start_native, m.units_per_s);
+        if (replay_round_trip(bytes, len, &sent, &native))
+            stream_round_trip(s, sent, native, stamp);
         stream_feed(s, bytes, len, stamp, &rest, &ref);
     }
     replay_close(r);

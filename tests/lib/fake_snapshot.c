@@ -97,6 +97,7 @@ struct fake *fake_new(void)
     s->sample = s->sample_asked = 1;
     s->cost =
         (struct snap_cost){.known = true, .percent = 0.8, .limit_percent = 5, .call_ns = 1350};
+    s->clock = (struct snap_clock){.error_known = true, .error_us = 180.4, .drift_ppm = -12.5};
     s->events_per_s = 12345.6;
     s->lag_ms = 4.2;
     s->ring_fill = 0.03;

@@ -9,7 +9,7 @@ from common import RULE, RULE2, attach, check_rows, clean, tiers, workload_node
 
 ALL = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
 KEYS = {"schema", "final", "node", "otp", "elapsed_s", "window_s", "tracing", "transport", "returns", "sample", "breaker",
-        "gap_s", "gaps", "marks", "calls", "lost", "requests", "rows", "slow"}
+        "clock", "gap_s", "gaps", "marks", "calls", "lost", "requests", "rows", "slow"}
 ROW = {"tier", "identity", "count", "est_count", "late", "rate", "errors", "min_us", "mean_us", "sd_us", "p25_us", "p50_us",
        "p75_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us", "self_us", "share", "oldest_open_us"}
 

@@ -74,6 +74,7 @@ static struct fake *everything(void)
     s->sample = 10;
     s->sample_why = SAMPLE_BREAKER;
     s->cost.assumed = true;
+    s->clock.drift_known = true;
     s->lost.target = 17;
     s->lost.ring = 3;
     s->odd.bad_events = 2;

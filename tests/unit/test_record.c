@@ -70,6 +70,33 @@ static void test_round_trip(void **state)
     replay_close(r);
 }
 
+/* Between them a round trip, which readers of before pass over: it is a frame like others. */
+static void test_a_round_trip_of_the_clocks(void **state)
+{
+    struct err e;
+    const uint8_t *bytes;
+    uint64_t stamp, sent;
+    int64_t native;
+    size_t n;
+    char kind;
+    (void)state;
+
+    struct recorder *w = recorder_open(path, &e);
+    recorder_round_trip(w, UINT64_C(1) << 40, -576460752303423488, (UINT64_C(1) << 40) + 7);
+    recorder_round_trip(NULL, 1, 2, 3);
+    assert_int_equal(recorder_close(w, &e), 0);
+    struct replay *r = replay_open(path, &e);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    assert_int_equal(kind, RECORD_CLOCK);
+    assert_int_equal(stamp, (UINT64_C(1) << 40) + 7);
+    assert_true(replay_round_trip(bytes, n, &sent, &native));
+    assert_int_equal(sent, UINT64_C(1) << 40);
+    assert_true(native == -576460752303423488);
+    assert_false(replay_round_trip(bytes, n - 1, &sent, &native));
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 0);
+    replay_close(r);
+}
+
 static void test_never_overwrites(void **state)
 {
     struct err e;
@@ -182,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_round_trip_of_the_clocks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_overwrites, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_cut_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_recording, setup, teardown),

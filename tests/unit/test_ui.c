@@ -113,6 +113,14 @@ static struct fake *steered(void)
     return f;
 }
 
+/* A long way to the node: what its times may be wrong by is worth a word. */
+static struct fake *far_away(void)
+{
+    struct fake *f = fake_standard(3);
+    fake_snap(f)->clock.error_us = 62000;
+    return f;
+}
+
 /* --- goldens --- */
 
 static const struct golden {
@@ -154,6 +162,7 @@ static const struct golden {
     {"counted_80x24_ascii", 24, 80, true, counted, "f"},
     {"counted_closed_80x24", 24, 80, false, counted_closed, "f"},
     {"steered_80x24", 24, 80, false, steered, ""},
+    {"far_away_100x24", 24, 100, false, far_away, ""},
     {"silent_80x24", 24, 80, false, silent, ""},
     {"silent_40x10", 10, 40, false, silent, ""},
     {"node_lost_80x24", 24, 80, false, node_lost, ""},

@@ -8,6 +8,9 @@
 
 #define CLOCK_SEC_NS UINT64_C(1000000000)
 
+/* Never set, and it goes on while the machine sleeps, as other machines' clocks do. Waits that take
+ * a clock of the system's (pthread_cond_timedwait) are by CLOCK_MONOTONIC, which stands meanwhile.
+ */
 uint64_t clock_mono_ns(void);
 uint64_t clock_wall_ns(void); /* since 1970 */
 uint64_t clock_cpu_ns(void);  /* CPU time of this process, all its threads */

@@ -217,6 +217,12 @@ struct snap_cost { /* what tracing costs the node, by its own account */
     double call_ns;       /* of a traced call, in the process that makes it */
 };
 
+struct snap_clock { /* the node's clock against ours */
+    bool error_known, drift_known;
+    double error_us;  /* what ages and times of the node may be wrong by */
+    double drift_ppm; /* it runs faster than ours by so much */
+};
+
 struct snapshot {
     uint64_t wall_ns; /* when it was made; of a replay: what our clock showed then */
     double elapsed_s; /* since the run began; of a replay: since its first event */
@@ -239,6 +245,7 @@ struct snapshot {
     bool lean; /* returns mode */
     bool has_entry, has_identity;
     struct snap_cost cost;
+    struct snap_clock clock;
     uint32_t sample, sample_asked; /* 1/sample, in force and as the operator asked */
     enum sample_why sample_why;
     double events_per_s, lag_ms, ring_fill; /* ring_fill 0..1 */

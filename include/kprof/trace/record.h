@@ -3,14 +3,17 @@
  * Format: "KPROFREC" 0x01 0 0 0, then frames: kind (1 byte), stamp_ns, length (u64, u32, big
  * endian), bytes. Kind 'X': event records of what was found out here: processes found dead, the
  * node lost (struct event as it stands; same machine, same build). Kind 'E': one message of the
- * agent; kind 'M': what app needs to know of the session (its own form). Invariant: a reader
- * survives any bytes: a broken or cut frame ends the replay with a count, never more than
- * RECORD_MAX_FRAME is believed. Files are created 0600 and never overwritten. recorder_write may be
- * called by any thread; the replay side is for one. */
+ * agent; kind 'M': what app needs to know of the session (its own form); kind 'C': a round trip,
+ * for the clocks: when we asked (u64) and the node's native time in its answer (i64, both big
+ * endian), the stamp being when that came. Kinds that a reader does not know are passed over.
+ * Invariant: a reader survives any bytes: a broken or cut frame ends the replay with a count, never
+ * more than RECORD_MAX_FRAME is believed. Files are created 0600 and never overwritten.
+ * recorder_write may be called by any thread; the replay side is for one. */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
 
 #include <kprof/base/err.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,11 +21,14 @@
 #define RECORD_EVENTS    'E'
 #define RECORD_META      'M'
 #define RECORD_EXITS     'X'
+#define RECORD_CLOCK     'C'
 
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */
 void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes,
-                    size_t n);                         /* NULL r: nothing */
+                    size_t n); /* NULL r: nothing */
+void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native,
+                         uint64_t received_ns);        /* NULL r: nothing */
 int recorder_close(struct recorder *r, struct err *e); /* -1: something could not be written */
 
 struct replay;
@@ -31,6 +37,8 @@ struct replay *replay_memory(const void *bytes, size_t n); /* borrowed; for test
 /* 1: a frame (bytes valid until the next call); 0: the end; -1: broken from here on (err). */
 int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t **bytes, size_t *n,
                 struct err *e);
+/* The bytes of a frame of kind 'C'. False: it is none. */
+bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_t *native);
 double replay_share(const struct replay *r); /* 0..1: how much of the file has been read */
 void replay_close(struct replay *r);
 

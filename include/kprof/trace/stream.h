@@ -3,7 +3,8 @@
  * Invariant: whatever the bytes are, stream_feed survives them; an event that cannot be read is
  * counted in bad_events and no part of it is believed. Events are pushed in the order the target
  * made them; what the ring refuses is counted by the ring. Every payload may be recorded and fed
- * again later with the same result. stream_feed is for one thread (the reader, or whoever replays);
+ * again later with the same result. Stamps become one time for the whole session (trace/timeline).
+ * stream_feed is for one thread (the reader, or whoever replays);
  * the figures are atomics and may be read by any; stream_take_* by any thread. Forms:
  * src/agent/PROTOCOL.md. Owns its tables, borrows ring and names. */
 #ifndef KPROF_TRACE_STREAM_H
@@ -13,6 +14,7 @@
 #include <kprof/base/ring.h>
 #include <kprof/base/scrap.h>
 #include <kprof/erl/etf.h>
+#include <kprof/trace/clock_fit.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,10 +40,10 @@ struct heartbeat {
 
 struct stream_figures {
     uint64_t events, bad_events, batches, missing_batches, target_dropped, bytes, last_event_ns;
-    uint64_t offs;     /* how often {kx,_} has come */
-    int64_t offset_ns; /* target clock minus ours, by the message with the least delay; INT64_MIN:
-                          not known */
-    int64_t lag_ns;    /* age of the newest event of the last batch when it came */
+    uint64_t offs;              /* how often {kx,_} has come */
+    struct clock_reading clock; /* target clock minus ours */
+    int64_t lag_ns; /* age of the newest event of the last batch when it came; 0 while the
+                       clocks are in doubt (see trace/clock_fit) */
 };
 
 struct stream_note { /* {ke,Tag,Text}: for the log pane */
@@ -78,6 +80,13 @@ void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg);
  * and *ref is set; for STREAM_GONE, *rest is at the reason. */
 enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns,
                              struct etf *rest, uint64_t *ref);
+
+/* An answer that the target stamped, to what we sent; for the thread of stream_feed. now_ns: when
+ * it came. */
+void stream_round_trip(struct stream *s, uint64_t sent_ns, int64_t native, uint64_t now_ns);
+
+/* The target's time now, as trace/timeline says. One thread, not that of stream_feed. */
+bool stream_now(struct stream *s, uint64_t now_ns, uint64_t *target_ns);
 
 void stream_figures(struct stream *s, struct stream_figures *out);
 bool stream_heartbeat(struct stream *s, struct heartbeat *out); /* false: none yet */

@@ -1,0 +1,30 @@
+/* The line that lies above all points and as near to them as can be: what delays, which only ever
+ * add, leave of a clock's course.
+ *
+ * Invariant: no point is above the line (but for rounding), and no other such line has a smaller
+ * sum of distances. It is the edge of the upper convex hull over the mean of x: the linear program
+ * of Moon, Skelly, Towsley, "Estimation and removal of clock skew from network delay measurements"
+ * (INFOCOM 1999), solved by a hull as in Zhang, Liu, Xia, "Clock synchronization algorithms for
+ * network measurements" (INFOCOM 2002). Pure; any thread; allocates nothing; O(n). */
+#ifndef KPROF_BASE_ENVELOPE_H
+#define KPROF_BASE_ENVELOPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ENVELOPE_MAX 512 /* points */
+
+struct envelope_point {
+    double x, y;
+};
+
+struct envelope_line {
+    double slope;
+    double mean_x, at_mean; /* it goes through this point */
+    double distance;        /* mean, of the points below it */
+};
+
+/* x must grow from point to point, n is at most ENVELOPE_MAX. False: fewer than two points. */
+bool envelope_above(const struct envelope_point *p, size_t n, struct envelope_line *out);
+
+#endif
