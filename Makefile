@@ -158,7 +158,7 @@ help:
 	@echo 'make docs        writes the keys into README.md and kprof.1'
 	@echo 'make install     PREFIX=$(PREFIX), DESTDIR=$(DESTDIR); uninstall takes it away'
 	@echo 'make clean       removes build/ but for the OTP roots of the tests (build/otp); distclean removes these too'
-	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, ONLY=word (check-node, check-screen)'
+	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, ONLY=word (check-agent, check-node, check-screen: tests whose name has it)'
 
 .PHONY: deps deps-fuzz
 deps:
@@ -211,7 +211,7 @@ check-docs: build/plain/keydocs
 check-agent:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
-	@python3 $(TOOLS)/agent.py
+	@python3 $(TOOLS)/agent.py $(ONLY)
 check-node:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
