@@ -26,7 +26,7 @@ ADDED = "format"
 RULE = "large_load:request/1 arg(1)"
 FIRST_ROW_S, DETACH_S, KILLED_S, STALL_MS = 2, 2, 3, 10  # what is wanted
 CONTROL_S, TRACED_S, SETTLES_S, TIGHT_S = 10, 5, 1, 3
-TRIP_S = 20  # where the breaker has not opened by then, sampling does instead
+TRIP_S = 60  # where the breaker has not opened by then, sampling does instead
 LATER_S = 180  # deadlines: none is a claim
 _beam = None
 
