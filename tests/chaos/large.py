@@ -156,7 +156,7 @@ class Run:
         used = cpu_s(n.proc.pid) - own
         cores = os.cpu_count() * (CONTROL_S + SETTLES_S)
         self.tell("the machine, while nobody is attached", "others use %.0f %% of it, %.1f %% is stolen; the node uses %.0f %%" % (
-            100 * (after - busy - used) / cores, 100 * (now_stolen - stolen) / cores, 100 * used / cores))
+            max(0, 100 * (after - busy - used) / cores), 100 * (now_stolen - stolen) / cores, 100 * used / cores))
         n.eval("large_load:tight()")
         self.phases.during("control, tight loop", lambda: time.sleep(TIGHT_S))
         n.eval("large_load:tight_end()")
