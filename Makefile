@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak uninstall screenshots format
+           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -159,12 +159,13 @@ help:
 	@echo '                 check-format check-man check-docs check-agent check-node check-screen check-chaos'
 	@echo '                 apart: check-fuzz (60 s a target)'
 	@echo 'make chaos       ROUNDS=200 mishaps on each OTP (SEED=, OTP="25 27"); make overload: 3 minutes of it; make soak: MINUTES=30 RATE=20000'
+	@echo 'make large      a node with PROCESSES=200000: how long it takes, how long the node stands still (OTP="25 27 29"), into tests/RESULTS.md'
 	@echo 'make bench       the numbers of DEVELOPERS, each with what it is measured against'
 	@echo 'make format      writes every C file as clang-format has it; make screenshots takes screenshots/ anew'
 	@echo 'make docs        writes the keys into README.md and kprof.1'
 	@echo 'make install     PREFIX=$(PREFIX), DESTDIR=$(DESTDIR); uninstall takes it away'
 	@echo 'make clean       removes build/ but for the OTP roots of the tests (build/otp); distclean removes these too'
-	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, ONLY=word (check-node, check-screen)'
+	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, ONLY=word (check-agent, check-node, check-screen: tests whose name has it)'
 
 .PHONY: deps deps-fuzz
 deps:
@@ -217,7 +218,7 @@ check-docs: build/plain/keydocs
 check-agent:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
-	@python3 $(TOOLS)/agent.py
+	@python3 $(TOOLS)/agent.py $(ONLY)
 check-node:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -249,7 +250,8 @@ docs: build/plain/keydocs
 ROUNDS  ?= 200
 MINUTES ?= 30
 RATE    ?= 20000
-.PHONY: chaos overload soak
+PROCESSES ?= 200000
+.PHONY: chaos overload soak large
 chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -260,6 +262,10 @@ overload:
 soak:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/chaos/soak.py --minutes $(MINUTES) --rate $(RATE)
+large:
+	$(SUB) -s -j$(JOBS) all
+	@sh $(TOOLS)/otp-roots.sh
+	@python3 tests/chaos/large.py --processes $(PROCESSES) $(if $(OTP),--otp "$(OTP)") --write
 
 .PHONY: screenshots format
 screenshots:

@@ -5,7 +5,7 @@
     reaped/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
     payloads/2, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0, seed/0, run_forever_tight/1, sample_told/0, beat_now/1,
     beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0,
-    isolated/1, set_now/1, patience/0
+    isolated/1, set_now/1, some_load/1
 ]).
 
 -include("agent.hrl").
@@ -145,12 +145,8 @@ seed() ->
 run_forever_tight(T) -> rpc:call(T, agent_load, forever, [4, 0]).
 now_ms() -> erlang:monotonic_time(millisecond).
 
-%% What is promised may take so many times as long: KPROF_TEST_PATIENCE, as for the tests on whole nodes.
-patience() ->
-    case string:to_float(os:getenv("KPROF_TEST_PATIENCE", "1") ++ ".0") of
-        {error, _} -> 1.0;
-        {F, _} -> F
-    end.
+%% 6,000 events, again and again: they fill a link, and nothing else where nobody is to hold the callers back.
+some_load(T) -> run(T, many, [2, 500]).
 
 %% By the newest heartbeat.
 sample_told() ->

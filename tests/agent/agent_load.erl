@@ -3,7 +3,7 @@
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, spin/0, holding/2]). % of processes
--export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0]).
+-export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0]).
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -92,12 +92,14 @@ outside_on() ->
     [?MODULE:leaf(X) || X <- lists:seq(1, 1000)],
     outside_on().
 
-%% How many messages {Tag, ...} a process is sent in so many milliseconds.
+%% How many messages {Tag, ...} a process is sent in so many milliseconds, or in as many as it became. -> {Messages, Milliseconds}
 received(P, Tag, Ms) ->
+    Began = now_ms(),
     1 = erlang:trace(P, true, ['receive']),
     receive after Ms -> ok end,
     erlang:trace(P, false, ['receive']),
-    counted(Tag).
+    Took = now_ms() - Began,
+    {counted(Tag), Took}.
 
 counted(Tag) ->
     receive
@@ -172,25 +174,25 @@ flags(S, P) ->
 
 is_traced(MFA) -> [x || S <- traces(), {traced, T} <- [told(S, MFA, traced)], T =:= local orelse T =:= global] =/= [].
 
-%% Waits until none of these functions has a pattern. -> {At, Late}: when, by this node's clock (ms), and the
-%% longest (ms) that this process was late to look
-off_at(MFAs) -> at(fun() -> not lists:any(fun is_traced/1, MFAs) end, now_ms(), 0).
+%% Has it a counter of calls?
+is_counted(MFA) -> [x || S <- traces(), {call_count, N} <- [told(S, MFA, call_count)], is_integer(N)] =/= [].
 
-at(Look, Last, Late0) ->
-    Now = now_ms(),
-    Late = max(Late0, Now - Last - 5),
+%% Waits until none of these functions has a pattern. -> when, by this node's clock (ms)
+off_at(MFAs) -> at(fun() -> not lists:any(fun is_traced/1, MFAs) end).
+
+at(Look) ->
     case Look() of
-        true -> {now_ms(), Late};
-        false -> receive after 5 -> at(Look, Now, Late) end
+        true -> now_ms();
+        false -> receive after 5 -> at(Look) end
     end.
 
-%% Loads a module anew. -> {Ms, Late}: how long its function was not traced
+%% Loads a module anew, and waits until its function is traced. -> when it was there (native)
 loaded({M, _, _} = MFA, Beam) ->
     code:purge(M),
     {module, M} = code:load_binary(M, "", Beam),
-    Began = now_ms(),
-    {At, Late} = at(fun() -> is_traced(MFA) end, Began, 0),
-    {At - Began, Late}.
+    Began = erlang:monotonic_time(),
+    at(fun() -> is_traced(MFA) end),
+    Began.
 
 %% After a test that failed: the next one shall not meet what it left.
 clean() ->

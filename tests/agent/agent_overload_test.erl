@@ -6,7 +6,7 @@
 -import(agent_lib, [
     load/2, unload/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1, receive_off/0,
     run_forever/2, stop_workers/1, seed/0, run_forever_tight/1, sample_told/0, beat_now/1, beat_now/2,
-    nothing_left/1, gone/1, told_gone/0, drain/0, other_owner/2, isolated/1, set_now/1
+    nothing_left/1, gone/1, told_gone/0, drain/0, other_owner/2, now_ms/0, isolated/1, set_now/1, some_load/1
 ]).
 
 tests() ->
@@ -186,22 +186,16 @@ sum(Ix, {N, none}, M) -> maps:update_with(Ix, fun({A, none}) -> {A + N, none} en
 told() -> case get(told) of undefined -> #{}; M -> M end.
 add_counted() -> put(told, maps:fold(fun sum/3, told(), counted(0))).
 
-%% Called in a tight loop, a tier is counted for a moment of each round only, and the figure is near the truth.
+%% Called in a tight loop, a tier is counted for a small part of the time, and the figure is near the truth. The quicker the machine, the
+%% shorter is the part: the moment that it is on may be too short to be met, so it is looked for over many of the agent's own words.
 counters_cost_little(T) ->
     K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
-    ok = ask(K, {limits, #{cooldown_ms => 60000}}),
+    ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
     Workers = run_forever_tight(T),
     opened(K),
-    case get(version) of
-        '25' ->
-            On = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, call_count]) =/= {call_count, false} end,
-            Look = fun(_) -> receive after 10 -> On() end end,
-            ?soon(fun() -> length(lists:filter(Look, lists:seq(1, 100))) < 60 end),
-            ?soon(On);
-        _ ->
-            ok
-    end,
     erase(told),
+    {On, Looks} = counting_seen(T, 12, 0, 0),
+    ?check(2 * On < Looks),
     ?soon(fun() ->
         add_counted(),
         {A, _} = maps:get(0, told(), {0, 0}),
@@ -211,6 +205,15 @@ counters_cost_little(T) ->
     stop_workers(Workers),
     finish(T, K),
     nothing_left(T).
+
+%% While so many words about counts come, and at least 100 times. -> {how often a counter was on, how often it was looked for}
+counting_seen(_, Words, On, Looks) when Words =< 0, Looks >= 100 -> {On, Looks};
+counting_seen(T, Words, On, Looks) ->
+    Before = told(),
+    Is = rpc:call(T, agent_load, is_counted, [{agent_load, entry, 1}]),
+    receive after 10 -> add_counted() end,
+    Came = case told() of Before -> 0; _ -> 1 end,
+    counting_seen(T, Words - Came, On + case Is of true -> 1; false -> 0 end, Looks + 1).
 
 %% Below OTP 27 a function has one counter for all.
 counters_of_others_are_left(T) ->
@@ -249,16 +252,15 @@ killed_while_counting(T) ->
     nothing_left(T),
     ?equal(Counters(), None).
 
-%% A reader that is stopped: the breaker opens, and why is told when the reader goes on.
+%% A reader that is stopped: the breaker opens, and why is told when the reader goes on. However long it takes to fill the link, the lease
+%% does not end it before.
 a_blocked_link_trips(T) ->
-    {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    {Peer, Pid, K} = other_owner(T, (wish([{entry, 1}, {tier, 1}, {leaf, 1}]))#{start => #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}}),
     Os = rpc:call(Peer, os, getpid, []),
     ok = owner_asks(Pid, K, {limits, (?NO_LIMITS)#{max_blocked_ms => 300, cooldown_ms => 10 * ?PATIENCE}}),
     Pid ! {self(), events},
     os:cmd("kill -STOP " ++ Os),
-    Workers = run_forever_tight(T),
-    ?soon(fun() -> #{flags := Flags, patterns := Patterns} = set_now(T), {Patterns, Flags -- [call]} =:= {[], []} end),
-    stop_workers(Workers),
+    ?soon(fun() -> some_load(T), #{flags := Flags, patterns := Patterns} = set_now(T), {Patterns, Flags -- [call]} =:= {[], []} end),
     os:cmd("kill -CONT " ++ Os),
     Text = receive {Pid, {ke, overload, Why}} -> Why after ?PATIENCE -> error(not_told) end,
     ?check(re:run(Text, "^breaker open: the link to kprof-top took nothing for [0-9]+ ms; ") =/= nomatch),
@@ -278,13 +280,15 @@ sampling_is_steered(T) ->
     ?soon(fun() -> sample_told() =:= 1 end),
     finish(T, K).
 
-%% A second of full load in which something, but no more than the limit, was sent.
+%% A second of full load, or what this machine makes of it, in which something, but no more than the limit, was sent.
 steered(K) ->
+    Began = now_ms(),
     {ok, _, #{sent := A}} = ask(K, flush),
     receive after 1000 -> ok end,
     {ok, _, #{sent := B}} = ask(K, flush),
+    Took = now_ms() - Began,
     messages(K),
-    B > A andalso B - A =< 6000 andalso sample_told() > 1.
+    B > A andalso (B - A) * 1000 =< 6000 * Took andalso sample_told() > 1.
 
 %% Steering as a value: random loads, limits and wishes. Never out of bounds, up at once when over, and it comes to rest
 %% where every goal is kept and one of them needs it.

@@ -5,7 +5,7 @@
 -include("agent.hrl").
 -import(agent_lib, [
     until/2, start/1, start/2, unload/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, payloads/2,
-    stop_workers/1, nothing_left/1, gone/1
+    stop_workers/1, beat_now/2, nothing_left/1, gone/1
 ]).
 
 tests() ->
@@ -33,7 +33,7 @@ flagged(T) -> [P || {M, P} <- [{agent_load, P} || P <- rpc:call(T, erlang, proce
 
 capture_of_a_busy_function(T) ->
     Workers = rpc:call(T, agent_load, forever, [50, 0]), % fewer than the run queue that opens the breaker
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K = traced(T, wish([{entry, 1}, {tier, 1}], #{sample => 1000})), % else events pile up that nothing limits here, the quicker the more
     ?equal(ask(K, {capture, 0}), ok),
     {captured, Ran, Us, Calls} = captured(K),
     ?equal(length(Calls), 20),
@@ -43,6 +43,8 @@ capture_of_a_busy_function(T) ->
     ?check(lists:all(fun([{v, X}]) -> is_integer(X) end, Calls)),
     %% tracing goes on, of all processes
     stop_workers(Workers),
+    ok = ask(K, {sample, 1}),
+    ?soon(fun() -> beat_now(K, sample) =:= 1 end),
     ?soon(fun() -> ask(K, flush), drained() end),
     run(T, call, [[{entry, [here]}]]),
     ?equal(length(payloads(messages(K), entry)), 1),

@@ -1,5 +1,5 @@
 %% Runs the agent's tests: this node plays kprof-top (a hidden node); the target is another one, of any OTP from 25.
-%% agent_test:main([Target, Version, BeamDir, Names...])
+%% agent_test:main([Target, Version, BeamDir, Words...]): those whose name contains a word, or is NAME where the word is =NAME.
 -module(agent_test).
 -export([main/1]).
 
@@ -13,17 +13,20 @@
 tests() ->
     agent_spec_test:tests() ++ agent_rule_test:tests() ++ agent_session_test:tests() ++ agent_overload_test:tests() ++ agent_reasons_test:tests() ++ agent_mishap_test:tests() ++ agent_kill_test:tests() ++ agent_point_test:tests().
 
-main([Target, Version, Beams | Names]) ->
+main([Target, Version, Beams | Words]) ->
     put(beams, atom_to_list(Beams)),
     put(version, Version),
     ?soon(fun() -> net_adm:ping(Target) =:= pong end),
     load(Target, agent_load),
-    Wanted = [T || {Name, _} = T <- tests(), Names =:= [] orelse lists:member(Name, Names)],
+    Wanted = [T || {Name, _} = T <- tests(), Words =:= [] orelse lists:any(fun(Word) -> is_meant(atom_to_list(Word), atom_to_list(Name)) end, Words)],
     Results = [one(T, Target) || T <- Wanted],
     Count = fun(What) -> length([R || R <- Results, R =:= What]) end,
     rpc:call(Target, erlang, halt, []),
     io:format("~b passed, ~b failed, ~b skipped~n", [Count(ok), Count(failed), Count(skipped)]),
     halt(min(1, Count(failed))).
+
+is_meant([$= | Name], Is) -> Name =:= Is;
+is_meant(Word, Name) -> string:find(Name, Word) =/= nomatch.
 
 one({Name, Test}, Target) ->
     Version = get(version),

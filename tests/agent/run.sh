@@ -1,13 +1,13 @@
 #!/bin/sh
 # Tests of the agent on nodes of this machine's OTP and, through chroot, of those under KPROF_OTP_ROOTS (trixie: OTP 27,
-# sid: OTP 29). run.sh [TEST...]; KPROF_AGENT_OTP="25 27 29" chooses versions. KPROF_FAILED: a file that gets a line "VERSION
-# TEST" for each failure; KPROF_ONLY: such a file, only its tests are run.
+# sid: OTP 29). run.sh [WORD...]: only tests whose name contains one of them; KPROF_AGENT_OTP="25 27 29" chooses versions.
+# KPROF_FAILED: a file that gets a line "VERSION TEST" for each failure; KPROF_ONLY: such a file, only its tests are run.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 roots=${KPROF_OTP_ROOTS:-$top/build/otp}
 work=$(mktemp -d)
-passed=0 failed=0 skipped=0 node_pid=
+passed=0 failed=0 skipped=0 ran=no node_pid=
 trap '[ -z "$node_pid" ] || kill -9 "$node_pid" 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
@@ -22,9 +22,10 @@ suite() {
     label=$1
     shift
     if [ -n "${KPROF_ONLY:-}" ]; then
-        tests=$(sed -n "s/^$label //p" "$KPROF_ONLY")
+        tests=$(sed -n "s/^$label /=/p" "$KPROF_ONLY") # the whole name
         [ -n "$tests" ] || return 0
     fi
+    ran=yes
     name=kprof_agent_target_${label}_$$
     (cd "$work" && exec "$@" -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/target.log" 2>&1 &
     node_pid=$!
@@ -61,5 +62,9 @@ for version in 27:trixie 29:sid; do
         skipped=$((skipped + 1))
     fi
 done
+if [ "$ran" = yes ] && [ $((passed + failed)) -eq 0 ]; then
+    echo "no test has $* in its name"
+    failed=1
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -84,7 +84,7 @@ def breaker(n, idle_bytes):
     # Opened for what it costs, it has dropped nothing; for what waited, it has.
     late = any("waiting" in w or "old" in w for w in why)
     claim("what was dropped is told: %d events" % final["lost"]["target"], final["lost"]["target"] > 0 or not late)
-    clean(n, 30)
+    clean(n)
 
 
 def open_costs(n):
@@ -105,7 +105,7 @@ def open_costs(n):
         shares.append(2 * during / (before + after))
         before = after
     n.eval("tight:stop()")
-    clean(n, 30)
+    clean(n)
     claim("all %d ended with 0" % PAIRS, not any(ended))
     share = statistics.median(shares)
     claim("from %d ms after it opens on: %.1f %% of the requests/s untraced (at least %.0f %%; median of %d pairs: %s)"
@@ -134,7 +134,7 @@ def limited(n):
     off = request["est_count"] / truth - 1
     claim("--max-rate 20000: %d requests seen, scaled to %d of the node's %d: %+.1f %% (within 5 %%)"
           % (request["count"], request["est_count"], truth, 100 * off), abs(off) < 0.05)
-    clean(n, 30)
+    clean(n)
 
 
 def main():

@@ -94,7 +94,7 @@ def main():
         else:
             claim(text, most <= then * 1.05 + (2 << 20))
         n.eval("code:purge(kprof_sample), code:delete(kprof_sample), code:purge(kprof_sample), true")
-        clean(n, 30)
+        clean(n)
     print("%d failed" % len(_failed))
     return 1 if _failed else 0
 

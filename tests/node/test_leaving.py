@@ -30,7 +30,7 @@ def no_token(n):
     def look():
         last[:] = [n.eval("workload:tokens()")]
         return last[0]["asked"] >= 20 and last[0]["carrying"] == 0
-    kp.until(2, look, 0.1, what=lambda: "no process carries a token: %s" % last)
+    kp.until(60, look, 0.1, what=lambda: "no process carries a token: %s" % last)
 
 
 @kp.each(*OTPS)
@@ -39,7 +39,7 @@ def test_kill_9_under_load(otp):
         k = under_load(n)
         k.proc.send_signal(signal.SIGKILL)
         k.proc.wait()
-        clean(n, 2)
+        clean(n)
         no_token(n)
         assert n.eval("workload:load_done()", 30) > 0
 
@@ -54,7 +54,7 @@ def test_interrupt_leaves_nothing_and_prints_a_receipt(otp):
         for what in ("0 patterns", "0 flags", "0 processes", "0 modules"):
             assert what in receipt[0], receipt
         assert "trace token" in receipt[0], receipt  # "no trace tokens left", or how many idle processes keep one
-        clean(n, 1)
+        clean(n)
         no_token(n)
         n.eval("workload:load_done()", 30)
 
@@ -65,7 +65,7 @@ def test_signals(name):
         k = under_load(n)
         k.proc.send_signal(getattr(signal, name))
         k.wait(15)
-        clean(n, 2)
+        clean(n)
         no_token(n)
 
 
@@ -95,7 +95,7 @@ def test_stopped_process_lets_go():
         kp.until(30, lambda: any(not r["gaps"] and r["breaker"]["state"] == "closed" and (kp.row(r, "request") or {"count": 0})["count"] > 0
                                  for r in k.rows[seen:]), what=k.saw)
         k.interrupt(30)
-        clean(n, 5)
+        clean(n)
         kp.conserves(k.final())
         assert [g["reason"] for g in k.final()["gaps"] if g["reason"] == "lease"] == ["lease"], k.final()["gaps"]
 
@@ -109,7 +109,7 @@ def test_a_full_link_is_told_though_it_ends_at_once():
         kp.until(20, lambda: n.ours()["flags"] == [], 0.2, what=lambda: "flags off: %s" % n.ours())
         k.proc.send_signal(signal.SIGCONT)
         k.interrupt(30)
-        clean(n, 5)
+        clean(n)
         kp.conserves(k.final())
         assert {g["reason"] for g in k.final()["gaps"]} & {"lease", "overload"}, k.final()["gaps"]
 
@@ -132,7 +132,7 @@ def test_silent_node_is_told():
         assert k.interrupt(30) == 0, k.saw()
         gaps = [g for g in k.final()["gaps"] if g["reason"] == "silent"]
         assert len(gaps) >= 1 and gaps[-1]["from_s"] - gaps[-1]["to_s"] > 3, k.final()["gaps"]
-        clean(n, 5)
+        clean(n)
 
 
 def test_output_that_takes_nothing():
@@ -161,7 +161,7 @@ def test_output_that_takes_nothing():
         k.wait(20)
         assert k.proc.returncode == 1 and "kprof-top: cannot write" in k.stderr, k.saw()
         os.close(fd)
-        clean(n, 5)
+        clean(n)
 
 
 def drain(fd, stop):

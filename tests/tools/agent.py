@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the agent's own tests, tests/agent/test_*.{sh,py,escript}: each ends with 0 or not, and may close with counts."""
+"""agent.py [WORD ...]: runs the agent's own tests, tests/agent/test_*.{sh,py,escript}: each ends with 0 or not, and may close with counts.
+
+The words go to each: only tests whose name contains one of them."""
 import glob
 import os
 import re
@@ -20,7 +22,7 @@ def main():
     files = sorted(f for ext in ("sh", "py", "escript") for f in glob.glob("tests/agent/test_*." + ext))
     for path in files:
         try:
-            run = subprocess.run(command(path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            run = subprocess.run(command(path) + sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                  errors="replace", timeout=MOST_S)
             rc, out = run.returncode, run.stdout
         except subprocess.TimeoutExpired as e:

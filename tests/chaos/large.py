@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""large.py [--processes N] [--otp "25 27 29"] [--write]: what kprof-top does to a node with very many processes, and how long it takes.
+
+In the node a process of normal priority wants to run each millisecond, and tells its longest gap in each thing that is done; a witness, a
+node that does nothing else, does the same beside it: what both miss is the machine's. Before and after nobody is attached: that is the
+control. Figures are printed beside what is wanted of them, `!` where it is not so; they want a machine that is free. Ends with 1 only when
+the node dies, is not clean, or a step does not come to its end. --write puts the table into tests/RESULTS.md."""
+import argparse
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib")]
+import kp  # noqa: E402
+
+RESULTS = os.path.join(HERE, "..", "RESULTS.md")
+BEGIN, END = "<!-- large: made by make large -->", "<!-- end of large -->"
+TIERS = ["request", "parse", "store"]
+ADDED = "format"
+RULE = "large_load:request/1 arg(1)"
+FIRST_ROW_S, DETACH_S, KILLED_S, STALL_MS = 2, 2, 3, 10  # what is wanted
+CONTROL_S, TRACED_S, SETTLES_S, TIGHT_S = 10, 5, 1, 3
+TRIP_S = 60  # where the breaker has not opened by then, sampling does instead
+LATER_S = 180  # deadlines: none is a claim
+_beam = None
+
+
+def load_beam():
+    """The load among the modules that every node of a test has; before the first of them is started."""
+    global _beam
+    if _beam is None:
+        _beam = os.path.join(kp.beams(), "large_load.beam")
+        subprocess.run(["erlc", "-o", kp.beams(), os.path.join(HERE, "large_load.erl")], check=True)
+
+
+def large_node(otp, processes):
+    load_beam()
+    n = kp.Node(otp, args=["+P", str(max(262144, 2 * processes))])
+    there = n.eval("large_load:start(%d)" % processes, LATER_S)
+    assert there >= processes, there
+    return n
+
+
+def options():
+    return [x for t in TIERS for x in ("-t", "%s=large_load:%s/1" % (t, t))] + ["-i", RULE]
+
+
+def batch(n):
+    return kp.Kp("--batch", "--format", "json", "-d", "100ms", *options(), n.name)
+
+
+def first_row(k):
+    k.wait_json(LATER_S, lambda r: kp.count(r, "request") > 0)
+
+
+def until_clean(n):
+    """Asked within the node; what is left as an error."""
+    left = n.eval("large_load:until_clean(%d000)" % LATER_S, LATER_S + 30)
+    assert left == "clean", "not clean after %d s: %s" % (LATER_S, left)
+
+
+def receipt(text):
+    """What kprof-top says it left, without the node's name."""
+    found = re.search(r"left there: (.*)", text)
+    return found.group(1) if found else "none: " + " ".join(text[-500:].split())
+
+
+# ---- the machine ----
+
+def cpu_s(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def machine_s():
+    """(busy, stolen) seconds of all cores so far."""
+    with open("/proc/stat") as f:
+        user, nice, system, _, _, irq, soft, steal = (int(x) / os.sysconf("SC_CLK_TCK") for x in f.readline().split()[1:9])
+    return user + nice + system + irq + soft, steal
+
+
+class Phases:
+    """What the two tickers missed while something was done: [(name, control's name, longest ms, sum over 5 ms, witness's longest ms)]."""
+
+    def __init__(self, node, witness):
+        self.node, self.witness, self.all = node, witness, []
+
+    def during(self, name, what, settles_s=SETTLES_S, control="control"):
+        """Its own time is returned, without what it takes to settle."""
+        for n in (self.node, self.witness):
+            n.eval("large_load:phase()", LATER_S)
+        began = time.monotonic()
+        what()
+        took = time.monotonic() - began
+        time.sleep(settles_s)  # the length of the measurement
+        seen, beside = (n.eval("large_load:phase()", LATER_S) for n in (self.node, self.witness))
+        self.all.append((name, control, seen["longest_us"] / 1000, seen["over_us"] / 1000, beside["longest_us"] / 1000))
+        print("  %-22s %6.2f s   longest gap %7.1f ms, gaps over 5 ms %8.1f ms in all; the witness's longest %6.1f ms" % (
+            (name, took + settles_s) + self.all[-1][2:]), flush=True)
+        return took
+
+    def longest(self, name):
+        return max(p[2] for p in self.all if p[0] == name)
+
+
+# ---- what is done ----
+
+class Run:
+    def __init__(self, otp, processes):
+        self.otp, self.processes = otp, processes
+        self.figures, self.failed = {}, []
+
+    def tell(self, name, value, wanted=None, ok=True):
+        self.figures[name] = (value, wanted, ok)
+        print("  %-40s %s%s" % (name, value, " (wanted: %s)%s" % (wanted, "" if ok else " !") if wanted else ""), flush=True)
+
+    def seconds(self, name, value, most):
+        self.tell(name, "%.2f s" % value, "%d s" % most, value <= most)
+
+    def all_of_it(self):
+        load_beam()
+        with kp.Node(25) as witness, large_node(self.otp, self.processes) as n:
+            self.node = n
+            witness.eval("large_load:witness()")
+            self.phases = Phases(n, witness)
+            print("OTP %s, %d processes, %d schedulers" % (self.otp, n.eval("large_load:population()"), n.eval("erlang:system_info(schedulers_online)")))
+            try:
+                self.control()
+                self.in_batch()
+                self.on_the_screen()
+                self.killed()
+                self.phases.during("control, after", lambda: time.sleep(CONTROL_S))
+                assert n.eval("large_load:ours()") == {"patterns": [], "flags": 0, "sessions": 0}, n.eval("large_load:ours()")
+            except Exception as e:
+                self.failed.append("OTP %s: %s" % (self.otp, e))
+                traceback.print_exc()
+                if n.proc.poll() is not None:
+                    self.failed.append("OTP %s: the node died; it said: %s" % (self.otp, n.said()))
+            self.stalls()
+        kp.clean_up()
+
+    def memory_mb(self):
+        return self.node.eval("erlang:memory(total)", LATER_S) / 1e6
+
+    def control(self):
+        n, (busy, stolen), own = self.node, machine_s(), cpu_s(self.node.proc.pid)
+        self.phases.during("control", lambda: time.sleep(CONTROL_S))
+        after, now_stolen = machine_s()
+        used = cpu_s(n.proc.pid) - own
+        cores = os.cpu_count() * (CONTROL_S + SETTLES_S)
+        self.tell("the machine, while nobody is attached", "others use %.0f %% of it, %.1f %% is stolen; the node uses %.0f %%" % (
+            max(0, 100 * (after - busy - used) / cores), 100 * (now_stolen - stolen) / cores, 100 * used / cores))
+        n.eval("large_load:tight()")
+        self.phases.during("control, tight loop", lambda: time.sleep(TIGHT_S))
+        n.eval("large_load:tight_end()")
+
+    def in_batch(self):
+        n, before = self.node, self.memory_mb()
+        made = {}
+
+        def attach():
+            made["k"] = batch(n)
+            first_row(made["k"])
+        self.seconds("attach to first row", self.phases.during("attach", attach), FIRST_ROW_S)
+        k = made["k"]
+        self.phases.during("tracing", lambda: time.sleep(TRACED_S))
+
+        def round_():
+            all_, _ = n.eval("large_load:keepalive_round()", LATER_S)
+            kp.until(LATER_S, lambda: n.eval("large_load:tokens()", LATER_S) > all_ // 2 or k.rows[-1]["sample"] > 1, 0.5,
+                     what="connections hold tokens")
+        self.phases.during("idle ones make one", round_)
+        held = n.eval("large_load:tokens()", LATER_S)
+        grown = self.memory_mb() - before
+
+        def detach():
+            k.proc.send_signal(kp.signal.SIGINT)
+            until_clean(n)
+        self.seconds("detach until clean", self.phases.during("detach", detach), DETACH_S)
+        assert k.wait(LATER_S) == 0, k.saw()
+        said = receipt(k.stderr)
+        self.tell("its receipt", said, "0 modules", "0 modules" in said)
+        self.tell("idle processes with a token", "%d while traced, %d left" % (held, n.eval("large_load:tokens()", LATER_S)))
+        self.tell("the node's memory", "%.0f MB, while traced %+.1f MB" % (before, grown))
+
+    def on_the_screen(self):
+        n = self.node
+        said = os.path.join(kp.scratch(), "receipt")
+        command = "exec %s 2>%s" % (shlex.join([kp.PROGRAM] + options() + [n.name]), shlex.quote(said))
+        with kp.Tmux(110, 30, command=["sh", "-c", command]) as t:
+            see = lambda what, **kw: t.wait_for(re.compile(what, re.M), LATER_S, **kw)  # noqa: E731
+            self.phases.during("attach, screen", lambda: see(r"^\W*request\b.*[1-9]"))
+            for _ in range(3):
+                self.phases.during("tracing off (t)", lambda: t.keys("t") or see("TRACING OFF"))
+                self.phases.during("tracing on (t)", lambda: t.keys("t") or see("TRACING ON"))
+            t.keys("v", "v", "r", "r")  # a picture of our own: nothing folds or moves by itself
+            self.phases.during("a tier more (A)", lambda: t.keys("A", "%s=large_load:%s/1" % (ADDED, ADDED), "Enter") or see(r"^\W*%s\b.*[1-9]" % ADDED))
+            self.phases.during("a capture (I)", lambda: t.keys("Home", "I") or see("NAMES of these|not called within"))
+            t.keys("Escape")
+            see(r"^\W*request\b.*[1-9]")
+            self.tight(t)
+            self.phases.during("detach, screen", lambda: t.keys("q") or until_clean(n), 2 * SETTLES_S)
+            kp.until(LATER_S, lambda: t.get("pane_dead") == "1", 0.2, what=t.screen)
+        with open(said) as f:
+            left = receipt(f.read())
+        self.tell("its receipt, screen", left, "0 modules", "0 modules" in left)
+
+    def tight(self, t):
+        """The entry in a tight loop. The breaker opens, or sampling keeps it from that."""
+        n = self.node
+
+        def opens():
+            n.eval("large_load:tight()", LATER_S)
+            try:
+                t.wait_for(re.compile("BREAKER (OPEN|HALF-OPEN)"), TRIP_S)
+                self.tell("a tight loop", "the breaker opened")
+            except kp.Timeout:
+                found = re.search(r"sample 1/\d+", t.screen())
+                self.tell("a tight loop", "the breaker stayed closed, %s" % (found.group(0) if found else "?"))
+        self.phases.during("a tight loop, a trip", opens, TIGHT_S, control="control, tight loop")
+        self.phases.during("the loop's end", lambda: n.eval("large_load:tight_end()", LATER_S), TIGHT_S)
+
+    def killed(self):
+        n, k = self.node, batch(self.node)
+        first_row(k)
+        n.eval("large_load:keepalive_round()", LATER_S)
+
+        def kill():
+            k.proc.kill()
+            until_clean(n)
+        self.seconds("kill -9 until clean", self.phases.during("kill -9", kill), KILLED_S)
+
+    def stalls(self):
+        """The worst of each kind, beside its control."""
+        names = [p[0] for p in self.phases.all]
+        for name in dict.fromkeys(names):
+            seen = [p for p in self.phases.all if p[0] == name]
+            _, control, longest, _, beside = max(seen, key=lambda p: p[2])
+            text = "%.1f ms, %.0f ms, %.1f ms" % (longest, sum(p[3] for p in seen) / len(seen), beside)
+            if name.startswith("control") or control not in names:
+                self.figures["gap: " + name] = (text, None, True)
+            else:
+                most = self.phases.longest(control) + STALL_MS
+                self.figures["gap: " + name] = (text, "+%d ms" % STALL_MS, longest <= most)
+
+
+def table(runs):
+    names = list(dict.fromkeys(name for r in runs for name in r.figures))
+    lines = ["| | wanted | " + " | ".join("OTP %s" % r.otp for r in runs) + " |", "|---|---|" + "---|" * len(runs)]
+    for name in names:
+        cells = [r.figures.get(name, ("-", None, True)) for r in runs]
+        wanted = next((w for _, w, _ in cells if w), "")
+        lines.append("| %s | %s | %s |" % (name, wanted, " | ".join(v + ("" if ok else " **!**") for v, _, ok in cells)))
+    return "\n".join(lines)
+
+
+def write(text):
+    old = ""
+    if os.path.exists(RESULTS):
+        with open(RESULTS) as f:
+            old = f.read()
+    part = "%s\n%s\n%s" % (BEGIN, text, END)
+    if BEGIN in old and END in old:
+        new = old[:old.index(BEGIN)] + part + old[old.index(END) + len(END):]
+    else:
+        new = (old.rstrip() + "\n\n" if old else "# Measured\n\n") + part + "\n"
+    with open(RESULTS + ".tmp", "w") as f:
+        f.write(new)
+    os.replace(RESULTS + ".tmp", RESULTS)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--processes", type=int, default=200_000)
+    p.add_argument("--otp", default="")
+    p.add_argument("--write", action="store_true")
+    a = p.parse_args()
+    runs = []
+    for otp in [int(v) for v in a.otp.split()] or kp.otp_versions():
+        runs.append(Run(otp, a.processes))
+        runs[-1].all_of_it()
+    text = "## A large node\n\n%d processes, %d cores (%s). Gaps of a 1 ms ticker of normal priority: the longest, the sum of those over 5 ms (a mean, where it was done three times), the longest of a\n" \
+        "node beside it that did nothing else (a gap that is there, too, is the machine's). `+10 ms`: beyond the control, while nobody is attached.\n\n%s" % (
+            a.processes, os.cpu_count(), platform.machine(), table(runs))
+    print("\n" + text)
+    failed = [x for r in runs for x in r.failed]
+    if a.write and not failed:
+        write(text)
+    print("\n".join(["", "%d failed" % len(failed)] + failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

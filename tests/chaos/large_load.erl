@@ -1,0 +1,167 @@
+%% A node with very many processes: most are idle, some are connections that made a request and keep what token they got, some hundreds make
+%% requests all the time. Beside them a ticker of normal priority that wants to run each millisecond, and says how long it could not.
+-module(large_load).
+-export([start/1, population/0, requests/0, keepalive_round/0, tokens/0, tight/0, tight_end/0]).
+-export([ticker/0, phase/0, ours/0, until_clean/1, witness/0]).
+-export([request/1, parse/1, store/1, format/1]).
+-export([idle/0, connection/0, worker/1, server/0, spin/1, tick/1]). % of processes
+
+-define(WORKERS, 300).
+-define(REST_MS, 100). % of a worker between two requests: 3,000 requests/s in all
+-define(KEEPALIVE, 100). % one process in so many
+-define(SERVERS, 8).
+-define(LONG_US, 5000). % a gap that counts
+-define(SAMPLED, 50). % processes of each kind whose flags are looked at
+-define(LOOK_MS, 10).
+
+%% ---- The application ----
+
+request(X) ->
+    P = ?MODULE:parse(X),
+    R = ?MODULE:store(P),
+    F = ?MODULE:format(R),
+    {ok, F}.
+
+parse(X) -> X.
+format(X) -> {text, X}.
+
+store(quick) -> quick;
+store(X) ->
+    Server = element(1 + erlang:phash2(self(), ?SERVERS), get_all(servers)),
+    R = make_ref(),
+    Server ! {store, self(), R},
+    receive {stored, R} -> X after 60000 -> error(no_server) end.
+
+server() ->
+    receive {store, From, R} -> From ! {stored, R} end,
+    server().
+
+%% Starts it with so many processes in all. -> how many there are then
+start(N) ->
+    persistent_term:put({?MODULE, count}, counters:new(1, [write_concurrency])),
+    put_all(servers, [spawn(?MODULE, server, []) || _ <- lists:seq(1, ?SERVERS)]),
+    Many = N div ?KEEPALIVE,
+    put_all(connections, [spawn(?MODULE, connection, []) || _ <- lists:seq(1, Many)]),
+    put_all(workers, [spawn(?MODULE, worker, [I * ?REST_MS div ?WORKERS]) || I <- lists:seq(1, ?WORKERS)]),
+    put_all(idle, [spawn(?MODULE, idle, []) || _ <- lists:seq(1, max(0, N - population()))]),
+    true = ticker(),
+    population().
+
+put_all(Kind, Pids) -> persistent_term:put({?MODULE, Kind}, list_to_tuple(Pids)).
+get_all(Kind) -> persistent_term:get({?MODULE, Kind}, {}).
+
+population() -> erlang:system_info(process_count).
+requests() -> counters:get(persistent_term:get({?MODULE, count}), 1).
+
+idle() -> receive stop -> ok end.
+
+%% One request for each message; it waits for the next one with the token of its last request.
+connection() ->
+    receive go -> made(?MODULE:request(read)) end,
+    connection().
+
+worker(Rest) ->
+    receive after Rest -> ok end,
+    made(?MODULE:request(lists:nth(1 + erlang:unique_integer([positive]) rem 3, [create, read, update]))),
+    worker(?REST_MS).
+
+made({ok, _}) -> counters:add(persistent_term:get({?MODULE, count}), 1, 1).
+
+%% Each connection makes one request, 20 each millisecond. -> how many have made one
+keepalive_round() ->
+    Before = requests(),
+    Connections = tuple_to_list(get_all(connections)),
+    some(Connections, 20),
+    {length(Connections), requests() - Before}.
+
+some([], _) -> ok;
+some(Ps, 0) -> receive after 1 -> some(Ps, 20) end;
+some([P | Ps], N) -> P ! go, some(Ps, N - 1).
+
+%% How many of the connections hold a token. It is read under a lock, no process is sent a signal.
+tokens() -> length([P || P <- tuple_to_list(get_all(connections)), {_, T} <- [process_info(P, sequential_trace_token)], T =/= []]).
+
+%% The entry in a tight loop, on each scheduler.
+tight() -> put_all(tight, [spawn(?MODULE, spin, [1000]) || _ <- lists:seq(1, erlang:system_info(schedulers_online))]), true.
+tight_end() -> [exit(P, kill) || P <- tuple_to_list(get_all(tight))], put_all(tight, []), true.
+
+spin(0) ->
+    counters:add(persistent_term:get({?MODULE, count}), 1, 1000),
+    spin(1000);
+spin(N) ->
+    {ok, _} = ?MODULE:request(quick),
+    spin(N - 1).
+
+%% ---- The ticker ----
+
+%% Only it, on a node that does nothing else: what it misses there, the machine did not give.
+witness() -> ticker().
+
+ticker() -> register(?MODULE, spawn(?MODULE, tick, [fresh(now_us())])).
+
+fresh(Now) -> #{began => Now, last => Now, ticks => 0, longest => 0, over => 0}.
+
+%% A gap is from one tick to the next: 1 ms and what a timer takes, where nothing is in the way.
+tick(#{last := Last, ticks := N, longest := Longest, over := Over} = S) ->
+    receive
+        {take, From, R} ->
+            From ! {R, S#{now => now_us()}},
+            tick(fresh(now_us()))
+    after 1 ->
+        Now = now_us(),
+        Gap = Now - Last,
+        tick(S#{last := Now, ticks := N + 1, longest := max(Longest, Gap), over := Over + if Gap > ?LONG_US -> Gap; true -> 0 end})
+    end.
+
+%% Of the time since this was last asked: #{us, ticks, longest_us, over_us}. A gap that lasts now is in it.
+phase() ->
+    R = make_ref(),
+    ?MODULE ! {take, self(), R},
+    receive
+        {R, #{began := Began, now := Now, ticks := N, longest := Longest, over := Over}} ->
+            #{us => Now - Began, ticks => N, longest_us => Longest, over_us => Over}
+    end.
+
+now_us() -> erlang:monotonic_time(microsecond).
+
+%% ---- What a profiler left ----
+
+%% Asks the VM for little: names of modules and processes; and only where there is none, for patterns and the flags of some processes.
+ours() ->
+    case {[M || M <- erlang:loaded(), kprof(M)], [P || P <- registered(), kprof(P)]} of
+        {[], []} -> traced();
+        {Modules, Processes} -> #{modules => Modules, processes => Processes}
+    end.
+
+traced() ->
+    Patterns = [{F, What} || F <- [request, parse, store, format], What <- [traced, call_count], set(erlang:trace_info({?MODULE, F, 1}, What))],
+    Flags = [P || P <- [new_processes | sampled()], {flags, [_ | _]} <- [erlang:trace_info(P, flags)]],
+    #{patterns => Patterns, flags => length(Flags), sessions => sessions()}.
+
+set({_, Is}) -> Is =/= false andalso Is =/= undefined.
+
+sampled() -> lists:append([some_of(get_all(Kind)) || Kind <- [workers, connections, servers, idle]]).
+some_of({}) -> [];
+some_of(Pids) -> [element(rand:uniform(tuple_size(Pids)), Pids) || _ <- lists:seq(1, ?SAMPLED)].
+
+%% Flags and patterns of a session end with it.
+sessions() ->
+    case erlang:function_exported(trace, session_info, 1) of
+        true -> length([S || {Name, _} = S <- apply(trace, session_info, [all]), Name =/= legacy]);
+        false -> 0
+    end.
+
+kprof(Name) -> lists:prefix("kprof_", atom_to_list(Name)).
+
+%% -> clean, or what there is after so long
+until_clean(Ms) -> until_clean_at(now_us() + Ms * 1000).
+
+until_clean_at(End) ->
+    case ours() of
+        #{patterns := [], flags := 0, sessions := 0} -> clean;
+        Left ->
+            case now_us() > End of
+                true -> Left;
+                false -> receive after ?LOOK_MS -> until_clean_at(End) end
+            end
+    end.
