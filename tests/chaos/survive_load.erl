@@ -4,7 +4,7 @@
 -behaviour(gen_server).
 -export([start/0, settle/1, errors/0, left/1, dirty/0, figures/0]).
 -export([request/1, parse/1, front/1, work/1, store/2, format/1, number/1, throwing/1]). % tiers
--export([client/1, poller/2, reader/1, hasher/0, collector/0, births/0, linked/0, ports/0, sleeper/2, wake/2, loader/3, timers/0, spinner/0, worker/0, idler/1]).
+-export([client/1, poller/2, reader/1, hasher/0, collector/0, births/0, linked/0, ports/0, sleeper/2, wake/2, loader/1, timers/0, spinner/0, worker/0, idler/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, log/2]).
 
 -define(WORKERS, 4).
@@ -45,18 +45,18 @@ crowd() ->
         [registered_name, initial_call, memory, reductions, message_queue_len, current_function, dictionary, links]
     ],
     lists:append([
-        [fun() -> poller(Item, 3) end || Item <- Items],
-        [fun() -> poller(message_queue_len, 0) end],
+        [fun() -> poller(Item, 15) end || Item <- Items],
+        [fun() -> poller(message_queue_len, 4) end],
         copies(300, fun() -> idler(1 + erlang:unique_integer([positive]) rem 50) end),
-        copies(10, fun() -> reader("/etc/hosts") end),
+        copies(8, fun() -> reader("/etc/hosts") end),
         copies(2, fun hasher/0),
         copies(2, fun collector/0),
         copies(2, fun births/0),
         copies(2, fun ports/0),
-        copies(8, fun() -> sleeper(0, heap(40000)) end),
+        copies(8, fun() -> sleeper(0, heap(20000)) end),
         copies(3, fun timers/0),
         copies(3, fun spinner/0),
-        [fun() -> loader(1, 0, 0) end]
+        [fun() -> loader(0) end]
     ]).
 
 copies(N, F) -> [F || _ <- lists:seq(1, N)].
@@ -64,6 +64,11 @@ copies(N, F) -> [F || _ <- lists:seq(1, N)].
 heap(N) -> lists:seq(1, N).
 
 pause(Ms) -> receive after Ms -> ok end.
+
+now_us() -> erlang:monotonic_time(microsecond).
+
+%% Works from Began to now, then rests so many times as long: however slow the machine, all of it never wants more than it has.
+rest(Began, Times) -> pause(1 + min(1000, Times * (now_us() - Began) div 1000)).
 
 %% ---- requests: client -> parse; front (a gen_server) -> worker -> front's caller; a process of its own formats
 
@@ -164,10 +169,11 @@ settled(C, End) ->
 
 %% ---- the crowd
 
-poller(Item, Ms) ->
+poller(Item, Times) ->
+    Began = now_us(),
     [asked(P, Item) || P <- processes(), P =/= self()],
-    pause(Ms),
-    ?MODULE:poller(Item, Ms).
+    rest(Began, Times),
+    ?MODULE:poller(Item, Times).
 
 asked(P, all) -> process_info(P);
 asked(P, Item) -> process_info(P, Item).
@@ -180,15 +186,17 @@ idler(N) ->
 
 %% Dirty IO.
 reader(File) ->
+    Began = now_us(),
     [prim_file:read_file_info("/tmp") || _ <- lists:seq(1, 20)],
     {ok, _} = prim_file:read_file(File),
-    pause(1),
+    rest(Began, 8),
     ?MODULE:reader(File).
 
 %% Dirty CPU: crypto where it is there, and what the VM has for its own tests.
 hasher() ->
+    Began = now_us(),
     hash(dirty()),
-    pause(5),
+    rest(Began, 10),
     ?MODULE:hasher().
 
 hash(crypto) ->
@@ -209,16 +217,18 @@ dirty() ->
 
 %% Heaps so large that a dirty scheduler collects them, by themselves and by order of another.
 collector() ->
+    Began = now_us(),
     put(heap, heap(200000)),
     erlang:garbage_collect(),
     Other = spawn_link(fun() -> put(heap, heap(100000)), receive done -> ok end end),
     erlang:garbage_collect(Other),
     Other ! done,
-    pause(40),
+    rest(Began, 20),
     ?MODULE:collector().
 
 %% Deaths and births: storms of short lives, monitors, links and exit signals, kills while on a dirty scheduler.
 births() ->
+    Began = now_us(),
     Storm = [spawn_monitor(fun() -> prim_file:read_file_info("/tmp"), exit({done, heap(9)}) end) || _ <- lists:seq(1, 20)],
     [receive {'DOWN', R, process, P, _} -> ok end || {P, R} <- Storm],
     Chain = spawn(?MODULE, linked, []),
@@ -228,6 +238,7 @@ births() ->
     exit(Reading, kill),
     exit(Chain, gone),
     receive {'DOWN', Monitor, process, _, _} -> ok end,
+    rest(Began, 5),
     ?MODULE:births().
 
 linked() ->
@@ -244,7 +255,7 @@ ports() ->
 
 %% Hibernates with a large heap, is woken by a timer, a message or a signal.
 sleeper(N, Heap) ->
-    erlang:send_after(10 + N rem 30, self(), wake),
+    erlang:send_after(50 + N rem 100, self(), wake),
     proc_lib:hibernate(?MODULE, wake, [N, Heap]).
 
 wake(N, Heap) ->
@@ -254,24 +265,19 @@ wake(N, Heap) ->
 
 %% A timer of every kind, most of them taken back.
 timers() ->
+    Began = now_us(),
     Refs = [erlang:start_timer(5 + I, self(), I) || I <- lists:seq(1, 50)],
     [erlang:cancel_timer(R) || R <- Refs],
     [receive {timeout, R, _} -> ok after 0 -> ok end || R <- Refs],
-    pause(3),
+    rest(Began, 10),
     ?MODULE:timers().
 
-%% Runs its slices out, so that who is asked has to wait for a scheduler; low, so that the node still works.
+%% Runs its slices out, so that who is asked has to wait for a scheduler.
 spinner() ->
-    erlang:process_flag(priority, low),
-    spin().
-
-spin() ->
-    _ = lists:foldl(fun(X, A) -> X + A end, 0, lists:seq(1, 20000)),
-    erlang:bump_reductions(1),
-    pause_some(),
-    spin().
-
-pause_some() -> erlang:phash2(make_ref(), 4) =:= 0 andalso pause(1).
+    Began = now_us(),
+    [lists:foldl(fun(X, A) -> X + A end, 0, lists:seq(1, 20000)) || _ <- lists:seq(1, 4)],
+    rest(Began, 8),
+    ?MODULE:spinner().
 
 %% ---- modules that come and go
 
@@ -284,13 +290,17 @@ compiled(M, V) ->
     {ok, M, Beam} = compile:forms([{attribute, A, module, M}, {attribute, A, export, [{value, 1}]}, {function, A, value, 1, Body}], [deterministic]),
     Beam.
 
-%% The tier reloaded:work/1 among them, but seldom.
-loader(V, N, Purges) ->
-    Loaded = [begin {module, M} = code:load_binary(M, "", lists:nth(V, Beams)), {V, N, _} = M:value(N) end || {M, Beams} <- persistent_term:get({?MODULE, beams})],
-    Gone = [purged(M, N) || {M, _} <- persistent_term:get({?MODULE, beams})],
-    length(Loaded) =:= length(Gone) andalso N rem 10 =:= 0 andalso reloaded:reload(),
-    pause(50),
-    ?MODULE:loader(3 - V, N + 1, Purges + length(Gone)).
+%% One each time, in turn, purged in one way or another; the tier reloaded:work/1 among them, but seldom.
+loader(N) ->
+    Modules = persistent_term:get({?MODULE, beams}),
+    {M, Beams} = lists:nth(1 + N rem length(Modules), Modules),
+    V = 1 + (N div length(Modules)) rem length(Beams),
+    {module, M} = code:load_binary(M, "", lists:nth(V, Beams)),
+    {V, N, _} = M:value(N),
+    purged(M, N),
+    N rem 15 =:= 0 andalso reloaded:reload(),
+    pause(200),
+    ?MODULE:loader(N + 1).
 
 purged(M, N) when N rem 2 =:= 0 -> code:soft_purge(M) orelse code:purge(M);
 purged(M, N) when N rem 6 =:= 1 -> code:purge(M), code:delete(M), code:purge(M);
@@ -314,7 +324,7 @@ errors() ->
     [ets:delete(survive_errors, At) || {At, _, _} <- All],
     [<<(atom_to_binary(L))/binary, ": ", (binary:part(T, 0, min(800, byte_size(T))))/binary>> || {_, L, T} <- All].
 
-figures() -> #{processes => erlang:system_info(process_count), memory => erlang:memory(total), atoms => erlang:system_info(atom_count)}.
+figures() -> #{erts => list_to_binary(erlang:system_info(version)), processes => erlang:system_info(process_count), memory => erlang:memory(total), atoms => erlang:system_info(atom_count)}.
 
 %% What of a profiler is on the node. quick: what does not ask any process or function, to be polled; all: once, when that is empty.
 left(quick) ->
