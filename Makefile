@@ -226,11 +226,11 @@ check-chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/chaos.py --rounds 4 --seed 8 --stop 2
-# Seven rounds on each OTP, always the same.
+# Seven rounds on each OTP, always the same: a seed by which every way comes.
 check-survive:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
-	@python3 tests/chaos/survive.py --rounds 7 --seed 9
+	@python3 tests/chaos/survive.py --rounds 7 --seed 43
 check-fuzz:
 	@sh $(TOOLS)/deps.sh build fuzz
 	$(SUB) -s -j$(JOBS) FLAVOUR=fuzz fuzz-programs

@@ -315,7 +315,7 @@ class World:
             self.remove_dump()
         self.node = kp.Node(self.otp, args=NO_SPINNING, dump=True)
         self.node.eval("survive_load:start()", LATER_S)
-        self.asked = 0
+        self.asked, self.erts = 0, self.node.eval("survive_load:figures()")["erts"]
 
     def remove_dump(self):
         if os.path.exists(self.node.dump):
@@ -418,11 +418,10 @@ def run(otp, a):
         if len(deaths) >= a.deaths or failed >= 10 * a.deaths:
             break
         world.fresh()
-    erts = world.node.eval("survive_load:figures()")["erts"] if world.node.proc.poll() is None else "?"
     world.node.kill()
     world.remove_dump()
     kp.clean_up()
-    return {"otp": otp, "erts": erts, "passed": passed, "failed": failed, "deaths": deaths, "counts": world.counts}
+    return {"otp": otp, "erts": world.erts, "passed": passed, "failed": failed, "deaths": deaths, "counts": world.counts}
 
 
 def told(results, a):
