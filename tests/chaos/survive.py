@@ -429,7 +429,7 @@ def told(results, a):
     rows = []
     for r in results:
         died = "; ".join("round %d: %s" % d for d in r["deaths"][:3]).replace("|", "/").replace("\n", " ")
-        rows.append("| %s | %d (erts %s) | %d | %d | %d, %d | %d | %d | %s | %d |" % (
+        rows.append("| %s | %d (erts %s) | %d | %d, %d | %d | %d | %d | %s | %d |" % (
             datetime.date.today(), r["otp"], r["erts"], r["passed"] + r["failed"], r["counts"]["attaches"], r["counts"]["screens"], r["counts"]["trips"],
             r["counts"]["requests"], r["failed"] - len(r["deaths"]), died[:300] or "nothing", a.seed))
     return rows
