@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large uninstall screenshots format
+           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large check-survive survive survive-rabbitmq uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -156,10 +156,12 @@ help:
 	@echo 'make deps        install what is missing to build and check (Debian, apt-get); deps-fuzz: also what fuzzing needs'
 	@echo 'make demo        a bundled Erlang node under load and kprof-top on it; without a terminal a few text tables'
 	@echo 'make check       every suite, closing with the counts; one suite: check-unit check-asan check-tsan check-includes'
-	@echo '                 check-format check-man check-docs check-agent check-node check-screen check-chaos'
+	@echo '                 check-format check-man check-docs check-agent check-node check-screen check-chaos check-survive'
 	@echo '                 apart: check-fuzz (60 s a target)'
 	@echo 'make chaos       ROUNDS=200 mishaps on each OTP (SEED=, OTP="25 27"); make overload: 3 minutes of it; make soak: MINUTES=30 RATE=20000'
 	@echo 'make large      a node with PROCESSES=200000: how long it takes, how long the node stands still (OTP="25 27 29"), into tests/RESULTS.md'
+	@echo 'make survive     ROUNDS=100 attaches to nodes under all that hurts, on each OTP (SEED=, OTP=); the count goes into tests/RESULTS.md'
+	@echo 'make survive-rabbitmq  installs RabbitMQ and attaches ATTACHES=50 times to it under load'
 	@echo 'make bench       the numbers of DEVELOPERS, each with what it is measured against'
 	@echo 'make format      writes every C file as clang-format has it; make screenshots takes screenshots/ anew'
 	@echo 'make docs        writes the keys into README.md and kprof.1'
@@ -184,7 +186,7 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs unit -- tsan agent -- asan screen node chaos
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs unit -- tsan agent survive -- asan screen node chaos
 
 # The whole program on a real node, for each sanitizer: these few of the node tests.
 UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
@@ -214,7 +216,7 @@ check-man:
 check-docs: build/plain/keydocs
 	@python3 $(TOOLS)/docs.py $< --check
 
-.PHONY: check-agent check-node check-screen check-chaos check-fuzz
+.PHONY: check-agent check-node check-screen check-chaos check-survive check-fuzz
 check-agent:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -231,6 +233,11 @@ check-chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/chaos.py --rounds 4 --seed 8 --stop 2
+# Seven rounds on each OTP, always the same: a seed by which every way comes.
+check-survive:
+	$(SUB) -s -j$(JOBS) all
+	@sh $(TOOLS)/otp-roots.sh
+	@python3 tests/chaos/survive.py --rounds 7 --seed 43
 check-fuzz:
 	@sh $(TOOLS)/deps.sh build fuzz
 	$(SUB) -s -j$(JOBS) FLAVOUR=fuzz fuzz-programs
@@ -247,11 +254,12 @@ docs: build/plain/keydocs
 	@python3 $(TOOLS)/docs.py $<
 
 # Long runs on a machine that is free for them. chaos prints its seed; with SEED= it does the same again.
-ROUNDS  ?= 200
+ROUNDS  ?= $(if $(filter survive,$(GOALS)),100,200)
+ATTACHES ?= 50
 MINUTES ?= 30
 RATE    ?= 20000
 PROCESSES ?= 200000
-.PHONY: chaos overload soak large
+.PHONY: chaos overload soak large survive survive-rabbitmq
 chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -259,6 +267,13 @@ chaos:
 overload:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/chaos/overload.py $(if $(OTP),--otp $(OTP))
+survive:
+	$(SUB) -s -j$(JOBS) all
+	@sh $(TOOLS)/otp-roots.sh
+	@python3 tests/chaos/survive.py --rounds $(ROUNDS) --results tests/RESULTS.md $(if $(SEED),--seed $(SEED)) $(if $(OTP),--otp "$(OTP)")
+survive-rabbitmq:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/chaos/rabbit.py --attaches $(ATTACHES)
 soak:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/chaos/soak.py --minutes $(MINUTES) --rate $(RATE)

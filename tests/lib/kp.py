@@ -109,9 +109,9 @@ def beams():
     if _beams is None:
         _beams = os.path.join(scratch(), "beams")
         os.mkdir(_beams)
-        node_dir = os.path.join(ROOT, "tests", "node")
         src = [os.path.join(ROOT, "tests", "lib", "kp_target.erl")]
-        src += sorted(os.path.join(node_dir, f) for f in os.listdir(node_dir) if f.endswith(".erl"))
+        for d in (os.path.join(ROOT, "tests", "node"), os.path.join(ROOT, "tests", "chaos")):
+            src += sorted(os.path.join(d, f) for f in os.listdir(d) if f.endswith(".erl"))
         subprocess.run(["erlc", "+debug_info", "-o", _beams] + src, check=True)
     return _beams
 
@@ -152,7 +152,8 @@ class Node:
 
     _count = 0
 
-    def __init__(self, otp=25, cookie=COOKIE, short=False, name=None, args=(), wait=True):
+    def __init__(self, otp=25, cookie=COOKIE, short=False, name=None, args=(), wait=True, dump=False):
+        """dump: a crash dump is written, to the path `dump`; else none."""
         epmd()
         Node._count += 1
         base = name or "kpt%d_%d" % (os.getpid(), Node._count)
@@ -163,13 +164,16 @@ class Node:
                  "-kernel", "inet_dist_use_interface", "{127,0,0,1}", "-connect_all", "false"]
         root = {27: "trixie", 29: "sid"}.get(otp)
         env = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LC_ALL")}
-        env["ERL_CRASH_DUMP"] = "/dev/null"
+        dump_file = "/tmp/%s.dump" % base if dump else "/dev/null"
+        self.dump = dump_file if dump else None
+        env["ERL_CRASH_DUMP"] = dump_file
         if root:
             root = os.path.join(OTP_ROOTS, root)
+            self.dump = root + dump_file if dump else None
             if otp not in otp_versions():
                 raise Skip("OTP %s: no root in %s" % (otp, OTP_ROOTS))
             argv = ["chroot", root, "env", "-i", "HOME=/tmp", "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8",
-                    "ERL_CRASH_DUMP=/dev/null", "erl", "-noshell", "-pa", _beams_in_root(root)]
+                    "ERL_CRASH_DUMP=" + dump_file, "erl", "-noshell", "-pa", _beams_in_root(root)]
             argv += flags + list(args) + ["-s", "kp_target"]
         elif otp == "elixir":
             if not shutil.which("elixir"):

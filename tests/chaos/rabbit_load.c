@@ -1,0 +1,132 @@
+/* rabbit_load PORT CLIENTS: AMQP load on 127.0.0.1 until its parent ends or it is killed. Each
+ * client, a process of its own, has a queue: it publishes some messages, takes them again and
+ * acknowledges each. A line with the messages that all have got so far is printed each quarter of a
+ * second. Ends with 1 when a client fails: a server that dies shows. */
+#include <amqp.h>
+#include <amqp_tcp_socket.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BURST = 10, BODY_BYTES = 200, PAUSE_US = 3000, TELL_MS = 250, CLIENTS_MAX = 64 };
+
+static void pause_us(long us)
+{
+    const struct timespec t = {us / 1000000, us % 1000000 * 1000};
+    nanosleep(&t, NULL);
+}
+
+static void child_of(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(1);
+    }
+}
+
+static void must(int ok, int client, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "rabbit_load: client %d: %s failed\n", client, what);
+        _exit(1);
+    }
+}
+
+static bool answered(amqp_connection_state_t c)
+{
+    return amqp_get_rpc_reply(c).reply_type == AMQP_RESPONSE_NORMAL;
+}
+
+static amqp_connection_state_t connected(int port, int client, amqp_bytes_t queue)
+{
+    amqp_connection_state_t c = amqp_new_connection();
+    amqp_socket_t *s = amqp_tcp_socket_new(c);
+    must(s && amqp_socket_open(s, "127.0.0.1", port) == AMQP_STATUS_OK, client, "connect");
+    const amqp_rpc_reply_t in =
+        amqp_login(c, "/", 0, 131072, 0, AMQP_SASL_METHOD_PLAIN, "guest", "guest");
+    must(in.reply_type == AMQP_RESPONSE_NORMAL, client, "login");
+    amqp_channel_open(c, 1);
+    must(answered(c), client, "channel.open");
+    amqp_queue_declare(c, 1, queue, 0, 0, 0, 1, amqp_empty_table);
+    must(answered(c), client, "queue.declare");
+    amqp_basic_consume(c, 1, queue, amqp_empty_bytes, 0, 0, 0, amqp_empty_table);
+    must(answered(c), client, "basic.consume");
+    return c;
+}
+
+static void publish(amqp_connection_state_t c, int client, amqp_bytes_t queue)
+{
+    static char body[BODY_BYTES];
+    const amqp_bytes_t message = {sizeof body, body};
+    for (int i = 0; i < BURST; i++) {
+        must(amqp_basic_publish(c, 1, amqp_empty_bytes, queue, 0, 0, NULL, message) ==
+                 AMQP_STATUS_OK,
+             client, "basic.publish");
+    }
+}
+
+static void take(amqp_connection_state_t c, int client)
+{
+    for (int i = 0; i < BURST; i++) {
+        amqp_envelope_t e;
+        amqp_maybe_release_buffers(c);
+        must(amqp_consume_message(c, &e, NULL, 0).reply_type == AMQP_RESPONSE_NORMAL, client,
+             "consume");
+        must(amqp_basic_ack(c, 1, e.delivery_tag, 0) == 0, client, "basic.ack");
+        amqp_destroy_envelope(&e);
+    }
+}
+
+static void run(int port, int client, atomic_uint_fast64_t *got)
+{
+    char name[32];
+    snprintf(name, sizeof name, "survive-%d", client);
+    const amqp_bytes_t queue = amqp_cstring_bytes(name);
+    const amqp_connection_state_t c = connected(port, client, queue);
+    for (;;) {
+        publish(c, client, queue);
+        take(c, client);
+        atomic_fetch_add(got, BURST);
+        pause_us(PAUSE_US);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const int port = argc == 3 ? atoi(argv[1]) : 0;
+    const int clients = argc == 3 ? atoi(argv[2]) : 0;
+    if (port <= 0 || port > 65535 || clients <= 0 || clients > CLIENTS_MAX) {
+        fprintf(stderr, "Usage: rabbit_load PORT CLIENTS (at most %d)\n", CLIENTS_MAX);
+        return 2;
+    }
+    atomic_uint_fast64_t *got =
+        mmap(NULL, sizeof *got, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (got == MAP_FAILED) {
+        perror("rabbit_load: mmap");
+        return 1;
+    }
+    const pid_t self = getpid();
+    const pid_t parent = getppid();
+    for (int i = 0; i < clients; i++) {
+        if (fork() == 0) {
+            child_of(self);
+            run(port, i, got);
+        }
+    }
+    child_of(parent);
+    while (waitpid(-1, NULL, WNOHANG) == 0) {
+        printf("%" PRIu64 "\n", (uint64_t)atomic_load(got));
+        fflush(stdout);
+        pause_us(TELL_MS * 1000L);
+    }
+    return 1;
+}

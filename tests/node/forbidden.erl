@@ -1,0 +1,175 @@
+%% What the agent asks of the VM, told by the VM: meta patterns of the test's own on the functions that trace and that ask processes. They need
+%% no flag of any process, see calls of BIFs, and stand beside any tracer or session. `told/0` lists what the VM's hazards forbid.
+%% Ours is a call by code of the agent (the caller's module is kprof_*), or by a process that began after start/0: the workload calls none of these.
+-module(forbidden).
+-export([start/1, phase/1, calls/0, told/0, seen/0]).
+-export([collect/1, sit/0]).
+
+-define(SITTERS, 400).
+-define(AGAIN_MS, 100).
+-define(HANDFUL, 25). % of the sitters, who take part in nothing
+
+%% Read under the lock of the process, without a signal to it.
+-define(CHEAP, [sequential_trace_token, status, reductions, heap_size, registered_name, initial_call]).
+
+start(Otp) ->
+    Self = self(),
+    Sitters = [spawn(?MODULE, sit, []) || _ <- lists:seq(1, ?SITTERS)],
+    P = spawn(fun() ->
+        register(?MODULE, self()),
+        set(watched()),
+        is_blinded(Otp) andalso erlang:send_after(?AGAIN_MS, self(), again),
+        Self ! {started, self()},
+        collect(#{otp => Otp, phase => start, before => maps:from_keys([self() | processes()], yes), sitters => maps:from_keys(Sitters, yes),
+                  agent => #{}, calls => 0, seen => #{}, found => #{}, asked => #{}})
+    end),
+    receive {started, P} -> ?SITTERS end.
+
+sit() -> receive stop -> ok end.
+
+%% Before a phase the calls of the one before have been told.
+phase(Name) -> ask({phase, Name}).
+
+%% How many flags were set or taken and processes asked so far.
+calls() -> ask(calls).
+
+%% [{Phase, What, By, Times}]
+told() -> ask(told).
+
+%% #{flags | pattern => Times}: that this test sees what it looks for.
+seen() -> ask(seen).
+
+ask(What) ->
+    Ref = erlang:trace_delivered(all),
+    receive {trace_delivered, all, Ref} -> ok end,
+    ?MODULE ! {self(), What},
+    receive {?MODULE, Answer} -> Answer end.
+
+set(MFAs) ->
+    Spec = [{'_', [], [{message, {caller}}]}],
+    [erlang:trace_pattern(MFA, Spec, [{meta, self()}]) || MFA <- MFAs].
+
+%% From OTP 27.0 to 28.2 a session that ends takes the patterns of BIFs off in all sessions, and the VM does not know it (OTP-19840).
+is_blinded(Otp) -> Otp =:= 27 orelse Otp =:= 28.
+
+watched() ->
+    _ = [{module, _} = code:ensure_loaded(M) || M <- [seq_trace | [trace || code:which(trace) =/= non_existing]]],
+    [
+        {seq_trace, reset_trace, 0}, {erlang, system_flag, 2},
+        {erlang, trace, 3}, {erts_internal, trace, 3}, {erts_internal, trace, 4}, {trace, process, 4}, {trace, port, 4},
+        {erlang, trace_pattern, 2}, {erlang, trace_pattern, 3}, {erts_internal, trace_pattern, 3}, {erts_internal, trace_pattern, 4}, {trace, function, 4},
+        {erlang, trace_info, 2}, {erts_internal, trace_info, 3}, {trace, info, 3},
+        {erlang, process_info, 1}, {erlang, process_info, 2}, {erlang, is_process_alive, 1},
+        {erlang, garbage_collect, 1}, {erlang, garbage_collect, 2}
+    ].
+
+collect(S) ->
+    receive
+        {trace_ts, By, call, {M, F, Args}, Caller, _} -> ?MODULE:collect(call(By, {M, F}, Args, Caller, S));
+        {trace, By, call, {M, F, Args}, Caller} -> ?MODULE:collect(call(By, {M, F}, Args, Caller, S));
+        again ->
+            set([MFA || {M, F, A} = MFA <- watched(), erlang:is_builtin(M, F, A)]),
+            erlang:send_after(?AGAIN_MS, self(), again),
+            ?MODULE:collect(S);
+        {From, {phase, Name}} -> From ! {?MODULE, ok}, ?MODULE:collect(S#{phase := Name, asked := #{}});
+        {From, calls} -> From ! {?MODULE, maps:get(calls, S)}, ?MODULE:collect(S);
+        {From, seen} -> From ! {?MODULE, maps:get(seen, S)}, ?MODULE:collect(S);
+        {From, told} ->
+            From ! {?MODULE, lists:sort([{Phase, What, By, N} || {{Phase, What, By}, N} <- maps:to_list(maps:get(found, S))])},
+            ?MODULE:collect(S)
+    end.
+
+%% The VM's own modules hand on to each other; the outermost call counts.
+call(_, _, _, {M, _, _}, S) when M =:= erlang; M =:= trace; M =:= erts_internal; M =:= seq_trace -> S;
+call(By, MF, Args, Caller, #{before := Before, agent := Agent} = S) ->
+    Kprof = is_kprof(Caller),
+    case Kprof orelse not is_map_key(By, Before) of
+        true -> ours(MF, Args, by(Caller, By), By, if Kprof -> S#{agent := Agent#{By => yes}}; true -> S end);
+        false -> S
+    end.
+
+is_kprof({M, _, _}) -> lists:prefix("kprof_", atom_to_list(M));
+is_kprof(_) -> false.
+
+%% Who, without the slot.
+by({M, F, A}, _) -> iolist_to_binary(io_lib:format("~ts:~ts/~b", [M, F, A]));
+by(_, By) -> case process_info(By, registered_name) of {_, Name} -> atom_to_binary(Name); _ -> <<"a process of the agent">> end.
+
+ours({seq_trace, reset_trace}, [], Who, _, S) -> reset(Who, S);
+ours({erlang, system_flag}, [reset_seq_trace, _], Who, _, S) -> reset(Who, S);
+ours({_, F}, Args, Who, _, S) when F =:= trace; F =:= process; F =:= port -> flags(flagged(Args), Who, counted(flags, S));
+ours({_, F}, Args, Who, _, S) when F =:= trace_pattern; F =:= function -> pattern(tail(Args), Who, seen(pattern, S));
+ours({_, F}, Args, Who, _, S) when F =:= trace_info; F =:= info -> asked(lists:nth(length(Args) - 1, Args), [{trace_info, lists:last(Args)}], Who, S);
+ours({_, process_info}, [P], Who, By, S) when P =/= By -> asked(P, [{process_info, everything}], Who, S);
+ours({_, process_info}, [P, I], Who, By, S) when P =/= By -> asked(P, [{process_info, X} || X <- items(I), not lists:member(X, ?CHEAP)], Who, S);
+ours({_, F}, [P | _], Who, By, S) when P =/= By, F =:= is_process_alive; P =/= By, F =:= garbage_collect -> many(P, {F, 1}, Who, S);
+ours(_, _, _, _, S) -> S.
+
+items(L) when is_list(L) -> [item(I) || I <- L];
+items(I) -> [item(I)].
+
+item({dictionary, _}) -> dictionary; % OTP 26: one key
+item(I) -> I.
+
+%% With a session before them, or without.
+flagged([_, What, _, Flags]) -> {What, Flags};
+flagged([What, _, Flags]) -> {What, Flags}.
+
+tail(Args) when length(Args) =:= 4 -> tl(Args);
+tail(Args) -> Args.
+
+counted(Kind, #{calls := N} = S) -> seen(Kind, S#{calls := N + 1}).
+seen(Kind, #{seen := Seen} = S) -> S#{seen := Seen#{Kind => 1 + maps:get(Kind, Seen, 0)}}.
+
+%% Never below OTP 27; else at the very end, and once.
+reset(Who, #{otp := Otp, phase := Phase, found := Found} = S) ->
+    Before = [x || {P, at_end, _} <- maps:keys(Found), P =:= Phase],
+    case {Otp >= 27 andalso is_end(Phase), Before} of
+        {true, []} -> S#{found := Found#{{Phase, at_end, Who} => 1}}; % allowed: remembered
+        {true, _} -> found(<<"seq_trace:reset_trace/0 more than once">>, Who, S);
+        _ -> found(<<"seq_trace:reset_trace/0">>, Who, S)
+    end.
+
+is_end(Phase) -> binary:match(Phase, <<"end">>) =/= nomatch.
+is_off(Phase) -> binary:match(Phase, <<"off">>) =/= nomatch.
+
+%% One process each, or those to come.
+flags({What, _}, Who, #{phase := Phase} = S) when is_pid(What); What =:= new; What =:= new_processes ->
+    case is_off(Phase) of
+        true -> found(<<"flags of a process, while tracing is off">>, Who, S);
+        false -> S
+    end;
+flags({What, _}, Who, S) -> found(iolist_to_binary(io_lib:format("flags of ~0tp at once", [What])), Who, S).
+
+pattern([_, _, Kinds], Who, S) when not is_list(Kinds) -> pattern([none, none, [Kinds]], Who, S);
+pattern([_, false, _], _, S) -> S;
+pattern([_, _, Kinds], Who, S) ->
+    lists:foldl(fun(K, Acc) -> found(iolist_to_binary(io_lib:format("~ts set", [K])), Who, Acc) end, S, [K || K <- Kinds, K =:= call_time orelse K =:= call_memory]);
+pattern(_, _, S) -> S.
+
+%% Questions that are a signal to the process.
+asked(P, Items, Who, #{agent := Agent, phase := Phase} = S) when is_pid(P), Items =/= [], not is_map_key(P, Agent) ->
+    S1 = counted(question, S),
+    S2 = case is_off(Phase) of
+        true -> found(text("~0tp of a process, while tracing is off", hd(Items)), Who, S1);
+        false -> S1
+    end,
+    lists:foldl(fun(I, Acc) -> many(P, I, Who, Acc) end, S2, Items);
+asked(_, _, _, S) -> S.
+
+%% The sitters stand for all processes that have nothing to do with what is traced.
+many(P, Item, Who, #{sitters := Sitters, asked := Asked} = S) when is_map_key(P, Sitters) ->
+    Who1 = maps:get({Item, Who}, Asked, #{}),
+    Who2 = Who1#{P => yes},
+    S1 = S#{asked := Asked#{{Item, Who} => Who2}},
+    case map_size(Who2) > ?HANDFUL of
+        true -> found(text("~0tp of all processes", Item), Who, S1);
+        false -> S1
+    end;
+many(_, _, _, S) -> S.
+
+text(Format, Item) -> iolist_to_binary(io_lib:format(Format, [Item])).
+
+found(What, Who, #{phase := Phase, found := Found} = S) ->
+    Key = {Phase, What, Who},
+    S#{found := Found#{Key => 1 + maps:get(Key, Found, 0)}}.
