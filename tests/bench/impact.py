@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """impact.py [PART ...]: what kprof-top costs a node and the node's clients. Prints Markdown; wants a machine that is free.
 
-Parts: clients (latency, CPU and memory by rate and variant). Without a part: all. Every load is on a node that is started here, on 127.0.0.1.
+Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost ("costs the node"
+against paired throughput). Without a part: all. Every load is on a node that is started here, on 127.0.0.1.
 Ends with 1 when something could not be run, never for a timing. KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""
 import argparse
 import datetime
@@ -11,9 +12,12 @@ import shlex
 import sys
 
 import impact_clients
+import impact_cost
+import impact_jump
+import impact_loop
 from impact_common import CouldNotRun, kp, machine, say
 
-PARTS = {"clients": impact_clients.run}
+PARTS = {"clients": impact_clients.run, "jump": impact_jump.run, "loop": impact_loop.run, "cost": impact_cost.run}
 BEGIN, END = "<!-- impact: made by make impact -->", "<!-- end of impact -->"
 
 
@@ -39,6 +43,16 @@ def options():
     g.add_argument("--warm", type=float, default=1, help="seconds of load before tracing is switched on")
     g.add_argument("--settle", type=float, default=1, help="seconds after that before anything is measured")
     g.add_argument("--clients", type=int, default=20)
+    g = p.add_argument_group("jump and loop")
+    g.add_argument("--jump-rate", type=int, default=100000)
+    g.add_argument("--jump-seconds", type=float, default=60)
+    g.add_argument("--loop-seconds", type=float, default=60)
+    g = p.add_argument_group("cost")
+    g.add_argument("--pairs", type=int, default=25)
+    g.add_argument("--cost-seconds", type=float, default=0.3, help="of each part of a pair")
+    g.add_argument("--samples", type=numbers, default=[1, 10, 1000000])
+    g.add_argument("--cost-us", type=lambda s: [float(w) for w in re.split(r"[ ,]+", s.strip())], default=[25, 10, 5],
+                   help="work of a call in us, by sampling: so that what is traced is not too much")
     o = p.parse_args()
     for word, known in ((w, k) for ws, k in ((o.parts, PARTS), (o.variants, impact_clients.VARIANTS)) for w in ws):
         if word not in known:

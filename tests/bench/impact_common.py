@@ -37,9 +37,14 @@ def node(otp, args=()):
     global _compiled
     if not _compiled:
         src = sorted(os.path.join(HERE, f) for f in os.listdir(HERE) if f.startswith("impact_") and f.endswith(".erl"))
-        subprocess.run(["erlc", "-o", kp.beams(), *src], check=True)
+        twin = os.path.join(kp.scratch(), "impact_twin.erl")
+        with open(os.path.join(HERE, "impact_hot.erl")) as f, open(twin, "w") as t:
+            t.write(f.read().replace("-module(impact_hot).", "-module(impact_twin)."))
+        subprocess.run(["erlc", "-o", kp.beams(), *src, twin], check=True)
         _compiled = True
-    return kp.Node(otp, args=args)
+    n = kp.Node(otp, args=args)
+    n.eval("[code:ensure_loaded(M) || M <- [impact_load, impact_hot, impact_twin]]")
+    return n
 
 
 # ---- the kernel's account -------------------------------------------------------------------------------------

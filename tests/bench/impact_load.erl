@@ -4,9 +4,9 @@
 %% tick are due at its start, shared out evenly among the clients, so 20,000 requests/s come as 20 in each ms, one each of 20 clients.
 %% All functions are for one process (that of kp_target), which owns the run.
 -module(impact_load).
--export([start/4, window/1, result/1, stop/0, bare_on/1, bare_off/1, count_on/1, count_off/1, count_of/1, stall/1, memory/0]).
+-export([start/4, window/1, result/1, stop/0, made/0, bare_on/1, bare_off/1, count_on/1, count_off/1, count_of/1, stall/1]).
 -export([entry/1, t1/1, t2/1, t3/1, call/2, handle/2, client/1, server/1, discard/0]).
--export([index/1, low/1, buckets/1]).
+-export([index/1, low/1, buckets_of/1]).
 
 -define(SUB_BITS, 7). % 128 parts of each power of two: 0.8 % wide
 -define(BUCKETS, 4864).
@@ -61,6 +61,11 @@ stop() ->
     [exit(P, kill) || P <- [Server | Pids], is_pid(P)],
     ok.
 
+%% Requests that all clients have made since the start.
+made() ->
+    {All, _, _} = get(run),
+    lists:sum([done(C) || C <- All]).
+
 client(C) -> client(C, 0, erlang:monotonic_time()).
 
 %% Q: how many it has made. Now: when the last one ended.
@@ -108,6 +113,7 @@ result(PatienceMs) ->
     [#c{bounds = Bounds, hist = Hist, wakes = Wakes} | _] = All,
     {From, To} = {atomics:get(Bounds, 1), atomics:get(Bounds, 2)},
     drain(All, To, To + PatienceMs),
+    Made = made(),
     stop(),
     Now = erlang:monotonic_time(),
     %% A client may have added its last one and died before it said so: then it is here twice, at most one a client.
@@ -115,7 +121,7 @@ result(PatienceMs) ->
                 Start = erlang:convert_time_unit(due(C, Q), millisecond, native),
                 add(Hist, max(0, Now - Start))
             end || C <- All, Q <- from_to(max(done(C), before(C, From)), before(C, To) - 1)],
-    #{due => lists:sum([before(C, To) - before(C, From) || C <- All]), unfinished => length(Open), hist => buckets(Hist), wakes => buckets(Wakes)}.
+    #{due => lists:sum([before(C, To) - before(C, From) || C <- All]), unfinished => length(Open), made => Made, hist => buckets(Hist), wakes => buckets(Wakes)}.
 
 from_to(A, B) when A =< B -> lists:seq(A, B);
 from_to(_, _) -> [].
@@ -132,8 +138,6 @@ drain(All, To, Until) ->
                 false -> receive after 10 -> drain(All, To, Until) end
             end
     end.
-
-memory() -> erlang:memory(total).
 
 %% All schedulers but this one's stand still for so long, and this one is busy: what a test of the harness must find.
 stall(Ms) ->
@@ -163,6 +167,12 @@ low(I) ->
 %% [[Least, Width, Count]] of those that are not empty.
 buckets(Hist) ->
     [[low(I), low(I + 1) - low(I), N] || I <- lists:seq(0, ?BUCKETS - 1), (N = counters:get(Hist, I + 1)) > 0].
+
+%% Of known values, for the harness's own test.
+buckets_of(Values) ->
+    Hist = counters:new(?BUCKETS, []),
+    [add(Hist, V) || V <- Values],
+    buckets(Hist).
 
 %% ---- what we are compared with ----
 
