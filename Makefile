@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak uninstall screenshots format
+           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak impact uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -154,6 +154,7 @@ help:
 	@echo '                 apart: check-fuzz (60 s a target)'
 	@echo 'make chaos       ROUNDS=200 mishaps on each OTP (SEED=, OTP="25 27"); make overload: 3 minutes of it; make soak: MINUTES=30 RATE=20000'
 	@echo 'make bench       the numbers of DEVELOPERS, each with what it is measured against'
+	@echo 'make impact      what a node and its clients notice (OTP="25 27 29", PART="clients jump loop cost", WRITE=tests/RESULTS.md, ARGS=)'
 	@echo 'make format      writes every C file as clang-format has it; make screenshots takes screenshots/ anew'
 	@echo 'make docs        writes the keys into README.md and kprof.1'
 	@echo 'make install     PREFIX=$(PREFIX), DESTDIR=$(DESTDIR); uninstall takes it away'
@@ -243,7 +244,7 @@ docs: build/plain/keydocs
 ROUNDS  ?= 200
 MINUTES ?= 30
 RATE    ?= 20000
-.PHONY: chaos overload soak
+.PHONY: chaos overload soak impact
 chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -254,6 +255,11 @@ overload:
 soak:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/chaos/soak.py --minutes $(MINUTES) --rate $(RATE)
+# Three quarters of an hour for an OTP, all parts.
+impact:
+	$(SUB) -s -j$(JOBS) all
+	$(if $(filter-out 25,$(OTP)),@sh $(TOOLS)/otp-roots.sh)
+	@python3 tests/bench/impact.py $(PART) $(if $(OTP),--otp "$(OTP)") $(if $(WRITE),--write $(WRITE)) $(ARGS)
 
 .PHONY: screenshots format
 screenshots:

@@ -2,7 +2,7 @@
 """impact.py [PART ...]: what kprof-top costs a node and the node's clients. Prints Markdown; wants a machine that is free.
 
 Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost ("costs the node"
-against paired throughput). Without a part: all. Every load is on a node that is started here, on 127.0.0.1.
+against paired throughput); without a part all of these. selftest: whether the harness finds what it is there to find. Every load is on a node that is started here, on 127.0.0.1.
 Ends with 1 when something could not be run, never for a timing. KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""
 import argparse
 import datetime
@@ -15,9 +15,12 @@ import impact_clients
 import impact_cost
 import impact_jump
 import impact_loop
+import impact_selftest
 from impact_common import CouldNotRun, kp, machine, say
 
-PARTS = {"clients": impact_clients.run, "jump": impact_jump.run, "loop": impact_loop.run, "cost": impact_cost.run}
+PARTS = {"clients": impact_clients.run, "jump": impact_jump.run, "loop": impact_loop.run, "cost": impact_cost.run,
+         "selftest": impact_selftest.run}
+ALL = [p for p in PARTS if p != "selftest"]
 BEGIN, END = "<!-- impact: made by make impact -->", "<!-- end of impact -->"
 
 
@@ -86,7 +89,7 @@ def main():
     text = [f"`{shlex.join(shown)}`, {datetime.date.today()}, {machine()}.", ""]
     failed = 0
     for otp in o.otp:
-        for part in o.parts or PARTS:
+        for part in o.parts or ALL:
             say(f"== {part}, OTP {otp}")
             try:
                 text.append(PARTS[part](otp, o))

@@ -21,32 +21,37 @@ def has_percentiles(o):
     return all((kp.row(o, t) or {"count": 0})["count"] > 0 and kp.row(o, t)["p99_us"] > 0 for t in TIER_NAMES)
 
 
-def load(n, o, k):
-    """The load for its time. The node's figures, CPU, which of kprof-top's objects are of it."""
+def load(n, o, k, seconds):
+    """The load for so long. The node's figures, CPU, which of kprof-top's objects are of it."""
     first = len(k.rows()) if k else 0
     cpu = Cpu(n, k)
     n.eval(f"impact_load:start(requests, {o.clients}, {o.jump_rate}, 0)")
-    n.eval(f"impact_load:window({int(o.jump_seconds * 1000)})")
-    time.sleep(o.jump_seconds)
+    n.eval(f"impact_load:window({int(seconds * 1000)})")
+    time.sleep(seconds)
     taken = cpu.taken()
     last = len(k.rows()) if k else 0
     return n.eval(f"impact_load:result({PATIENCE_MS})", PATIENCE_MS / 1000 + 60), taken, (first, last)
 
 
-def percentiles(result):
-    return [quantile_us(result["hist"], q) for q in (0.5, 0.99, 0.999)]
+def percentiles(*results):
+    merged = {}
+    for least, width, count in (b for r in results for b in r["hist"]):
+        merged[least] = (width, merged.get(least, (0, 0))[1] + count)
+    buckets = [[least, *merged[least]] for least in sorted(merged)]
+    return [quantile_us(buckets, q) for q in (0.5, 0.99, 0.999)]
 
 
 def run(otp, o):
     with node(otp, o.erl) as n:
-        # Half of the time untraced before, half after: a shared machine is not as quick all the time.
-        plain, plain_cpu, _ = load(n, o, None)
+        # Half of the untraced time before, half after: a shared machine is not as quick all the time.
+        before = load(n, o, None, o.jump_seconds / 2)
         k = Attached(n, *TIERS["requests"], "--max-overhead", LIMIT, *o.args)
         k.wait_row(lambda r: r["tracing"])
         trips_before = k.rows()[-1]["breaker"]["trips"]
-        traced, traced_cpu, (first, last) = load(n, o, k)
+        traced, traced_cpu, (first, last) = load(n, o, k, o.jump_seconds)
         time.sleep(2)  # what is under way comes in
         rows = k.end()
+        after = load(n, o, None, o.jump_seconds / 2)
     seconds = rows[first:last]
     final = rows[-1]
     lit = sum(map(has_percentiles, seconds))
@@ -56,11 +61,12 @@ def run(otp, o):
     age = ages_ms(seconds)
     trips = final["breaker"]["trips"] - trips_before
     reasons = sorted({r["breaker"]["reason"] for r in rows if r["breaker"]["reason"]})
-    p, q = percentiles(plain), percentiles(traced)
+    p, q = percentiles(before[0], after[0]), percentiles(traced)
+    plain_cpu = [(a + b) / 2 for a, b in zip(before[1], after[1])]
     costs = [r["overhead"]["percent"] for r in seconds if r.get("overhead")]
     out = [f"### Jump, OTP {otp}", "",
            f"From 0 to {o.jump_rate:,} requests/s of four traced functions in a millisecond, for {o.jump_seconds:g} s, `--max-overhead {LIMIT}`;"
-           " the same load untraced just before.", "",
+           " the same load untraced, half as long before and after.", "",
            table(["", "seen", "wanted"], [
                ["seconds with percentiles of all four tiers", f"{lit} of {len(seconds)}", "57 of 60"],
                ["oldest event", f"{max(age):,.0f} ms" if age else "not exported", "1,000 ms"],
