@@ -9,6 +9,7 @@ ARGS = {"lean": ["--returns", "lean", "--max-overhead", "none"], "full": ["--ret
 NAMES = {"untraced": "untraced", "bare": "bare tracer", "call_count": "call_count", "lean": "kprof-top, lean", "full": "kprof-top, full",
          "default": "kprof-top, defaults"}
 PATIENCE_MS = 10000
+DEFAULT_SETTLE_S = 5  # sampling finds its place
 
 
 def one_run(n, kind, rate, variant, o):
@@ -22,14 +23,14 @@ def one_run(n, kind, rate, variant, o):
     elif variant != "untraced":
         k = Attached(n, *TIERS[kind], *ARGS[variant], *o.args)
         k.tracing()
-    time.sleep(o.settle)
+    time.sleep(max(o.settle, DEFAULT_SETTLE_S) if variant == "default" else o.settle)
     first = len(k.rows()) if k else 0
     cpu = Cpu(n, k)
     n.eval(f"impact_load:window({int(o.seconds * 1000)})")
     time.sleep(o.seconds)
-    node_cpu, our_cpu = cpu.taken()
+    node_cpu, our_cpu, others_cpu = cpu.taken()
     last = len(k.rows()) if k else 0
-    memory, ours = resident_bytes(n.proc.pid), resident_bytes(k.pid if k else None)
+    memory, ours = n.eval("erlang:memory(total)"), resident_bytes(k.pid) if k else None
     result = n.eval(f"impact_load:result({PATIENCE_MS})", PATIENCE_MS / 1000 + 60)
     if variant in ("bare", "call_count"):
         n.eval(f"impact_load:{'bare' if variant == 'bare' else 'count'}_off({kind})", 60)
@@ -41,7 +42,7 @@ def one_run(n, kind, rate, variant, o):
     share = median([kp.count(r, ENTRY[kind]) / r["window_s"] / rate for r in window])
     return {"p50": quantile_us(result["hist"], 0.5), "p99": quantile_us(result["hist"], 0.99), "p999": quantile_us(result["hist"], 0.999),
             "wake50": quantile_us(result["wakes"], 0.5), "wake99": quantile_us(result["wakes"], 0.99),
-            "unfinished": result["unfinished"], "node_cpu": node_cpu, "our_cpu": our_cpu if k else None, "memory": memory, "ours": ours or None,
+            "unfinished": result["unfinished"], "node_cpu": node_cpu, "our_cpu": our_cpu if k else None, "others_cpu": others_cpu, "memory": memory, "ours": ours,
             "traced": share, "trips": rows[-1]["breaker"]["trips"] if k else None, "lost": sum(rows[-1]["lost"].values()) if k else None,
             "sample": window[-1]["sample"] if window else None}
 
@@ -55,7 +56,7 @@ def load(n, kind, rate, o):
             r = one_run(n, kind, rate, v, o)
             found[v].append(r)
             say(f"  {kind} {rate}/s, turn {turn + 1}, {NAMES[v]}: p50 {number(r['p50'])} p99 {number(r['p99'])} p99.9 {number(r['p999'])} us,"
-                f" node {number(r['node_cpu'])} % kprof-top {number(r['our_cpu'])} %"
+                f" node {number(r['node_cpu'])} % kprof-top {number(r['our_cpu'])} % others {number(r['others_cpu'])} %"
                 + (f", traced {number(100 * (r['traced'] or 0))} %, trips {r['trips']}, lost {r['lost']}" if r["trips"] is not None else "")
                 + (f", {r['unfinished']} unfinished" if r["unfinished"] else ""))
     return found
@@ -95,7 +96,7 @@ def summary(found):
                      number(median(each(v, "node_cpu"))), number(median(each(v, "our_cpu"))),
                      number(against_total(v), 2),
                      number(ratio(median(added), median(bare)) if v not in ("untraced", "bare") else None, 2),
-                     number(median(each(v, "memory")) / 1e6), number((median(each(v, "ours")) or 0) / 1e6 if median(each(v, "ours")) else None),
+                     number(median(each(v, "memory")) / 1e6), number(ratio(median(each(v, "ours")), 1e6)),
                      ", ".join(notes) or "-"])
     return rows
 
@@ -110,6 +111,7 @@ def run(otp, o):
            f"{o.clients} open-loop clients in the node; a request's latency is from its intended start, on ticks of 1 ms (so many requests as are due in a"
            f" millisecond begin together). {o.seconds:g} s each after {o.warm:g} s of warming and {o.settle:g} s traced; variants in turn, {o.reps} times:"
            " medians, of ratios the median over the turns. CPU is percent of one core, ratios of it are of node and kprof-top together; added: less the node untraced (whose schedulers spin while idle).",
+           "kprof-top with its defaults is given 5 s, in which its sampling finds its place. Node MB is what the VM has allocated.",
            "An unfinished request is one that took longer than 10 s; it counts with what it had taken.", ""]
     with node(otp, o.erl) as n:
         for kind, rate in [("requests", r) for r in o.rates] + [("state", r) for r in o.state_rates]:
@@ -117,6 +119,9 @@ def run(otp, o):
             title = (f"{rate:,} requests/s of four traced functions" if kind == "requests" else
                      f"{rate:,} requests/s of a server with a state of {STATE_WORDS:,} words (entry in the client, tier in the server)")
             out += [f"**{title}**", "", table(HEAD, summary(found)), ""]
+            others = [r["others_cpu"] for rs in found.values() for r in rs]
+            out += [f"Everybody else on this machine took {number(median(others))} % of a core meanwhile ({number(min(others))} to"
+                    f" {number(max(others))}).", ""]
             if "untraced" in found:
                 out += [f"Untraced, the clients' timers came {number(median([r['wake50'] for r in found['untraced']]))} us late (p50),"
                         f" {number(median([r['wake99'] for r in found['untraced']]))} us (p99): that is in all figures.", ""]

@@ -63,24 +63,31 @@ def cpu_s(pid):
     return total / 1e9
 
 
+def machine_s():
+    """CPU time of all that runs on this machine, what is stolen from it included."""
+    with open("/proc/stat") as f:
+        user, nice, system, _, _, irq, softirq, steal = map(int, f.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
 def resident_bytes(pid):
-    if not pid:
-        return 0
     with open(f"/proc/{pid}/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 class Cpu:
-    """CPU of the node and of kprof-top, as percent of a core, since it was made."""
+    """CPU of the node, of kprof-top and of everybody else, as percent of a core, since it was made."""
 
     def __init__(self, n, k):
         self._pids = (n.proc.pid, k.pid if k else None)
-        self._at = time.monotonic(), [cpu_s(p) for p in self._pids]
+        self._at = self._now()
+
+    def _now(self):
+        return time.monotonic(), machine_s(), *(cpu_s(p) for p in self._pids)
 
     def taken(self):
-        t, was = self._at
-        gone = time.monotonic() - t
-        return [100 * (cpu_s(p) - w) / gone for p, w in zip(self._pids, was)]
+        gone, everybody, *ours = (b - a for a, b in zip(self._at, self._now()))
+        return [100 * s / gone for s in (*ours, max(0, everybody - sum(ours)))]
 
 
 def machine():

@@ -1,7 +1,7 @@
 """Part "cost" of impact.py: "costs the node" as kprof-top says it, against paired throughput: loops as fast as they go, in turn with tracing on and off."""
 import statistics
 
-from impact_common import Attached, CouldNotRun, node, number, say, table
+from impact_common import Attached, CouldNotRun, Cpu, node, number, say, table
 
 REQUEST_TIERS = [a for f in ("entry", "t1", "t2", "t3") for a in ("-t", f"{f}=impact_hot:{f}/2")]
 # Name: what the loops call, the tiers, whether every call is traced whatever the sampling.
@@ -30,21 +30,25 @@ def one(n, path, sample, us, o):
     k.tracing()
     n.eval(f"impact_hot:hold({SETTLE_MS})")
     first = len(k.rows()) + 1
+    cpu = Cpu(n, k)
     _, ns, cpu_ns = n.eval(f"impact_hot:hold({HOLD_MS})")
+    others = cpu.taken()[2]
     said = [r["overhead"]["percent"] for r in k.rows()[first:] if r.get("overhead")]
     parts = n.eval(f"impact_hot:parts({o.pairs}, {int(1000 * o.cost_seconds)}, {GAP_MS})", 60 + 2 * o.pairs * (o.cost_seconds + 1))
     rows = k.end()
     n.eval("impact_hot:stop()")
+    calibrated = next((r["overhead"] for r in reversed(rows) if r.get("overhead")), {})
+    say(f"    {path} 1/{sample}: kprof-top says {', '.join(f'{p:.2f}' for p in said)} %; {calibrated}")
     if rows[-1]["breaker"]["trips"]:
         return {"reason": rows[-1]["breaker"]["reason"]}
     if not said:
         raise CouldNotRun("kprof-top said nothing of what it costs")
     # Where others want the same cores the node has not all of its schedulers' time.
     told = statistics.mean(said) * ns * o.schedulers / max(1, cpu_ns)
-    cpu = lost(parts, 2)
-    real = statistics.median(cpu)
-    low, _, high = statistics.quantiles(cpu, n=4) if len(cpu) > 1 else [real] * 3
-    return {"clock": statistics.median(lost(parts, 1)), "real": real, "told": told, "low": low, "high": high,
+    losses = lost(parts, 2)
+    real = statistics.median(losses)
+    low, _, high = statistics.quantiles(losses, n=4) if len(losses) > 1 else [real] * 3
+    return {"clock": statistics.median(lost(parts, 1)), "real": real, "told": told, "others": others, "low": low, "high": high,
             "calls": CALLS[what] * 1e9 * sum(p[0] for p in parts[1::2]) / sum(p[1] for p in parts[1::2]),
             # CPU of a call, of which so much is lost
             "ns": real / 100 * sum(p[2] for p in parts[1::2]) / (CALLS[what] * sum(p[0] for p in parts[1::2])),
@@ -53,9 +57,9 @@ def one(n, path, sample, us, o):
 
 def line(name, r):
     if "real" not in r:
-        return [name, "-", "-", "-", "-", "-", "breaker opened"]
+        return [name, "-", "-", "-", "-", "-", "breaker opened", "-"]
     return [name, number(r["calls"]), f"{r['told']:.2f}", f"{r['real']:.2f} ({r['low']:.2f} to {r['high']:.2f})", f"{r['clock']:.2f}", number(r["ns"]),
-            "yes" if r["agrees"] else "no"]
+            "yes" if r["agrees"] else "no", number(r["others"])]
 
 
 def run(otp, o):
@@ -80,4 +84,4 @@ def run(otp, o):
         f" not in it; by the clock it is. What kprof-top says is its mean over {HOLD_MS / 1000:g} s of steady tracing just before, as a share of the CPU that the"
         " node really had (on a machine of its own: all of its schedulers' time). They agree within"
         f" {100 * NEAR_SHARE:.0f} % or {NEAR_POINTS} points. ns: what is lost, by call.", "",
-        table(["", "calls/s", "kprof-top says %", "paired throughput %", "by the clock %", "ns a call", "agrees"], rows), "", *notes])
+        table(["", "calls/s", "kprof-top says %", "paired throughput %", "by the clock %", "ns a call", "agrees", "others' CPU %"], rows), "", *notes])

@@ -82,7 +82,7 @@ def run(otp, o):
                ["costs the node, by kprof-top: mean, most of a second", f"{sum(costs) / max(1, len(costs)):.1f} %, {max(costs, default=0):.1f} %",
                 f"{LIMIT} %"],
                ["CPU of the node, untraced and traced", f"{plain_cpu[0]:.0f} %, {traced_cpu[0]:.0f} %", "-"],
-               ["CPU of kprof-top", f"{traced_cpu[1]:.0f} %", "-"],
+               ["CPU of kprof-top, and of everybody else on this machine", f"{traced_cpu[1]:.0f} %, {traced_cpu[2]:.0f} %", "-"],
            ]), ""]
     if dark:
         out += [f"Seconds without percentiles: {', '.join(dark)}.", ""]
