@@ -17,12 +17,11 @@ import impact_cost
 import impact_jump
 import impact_loop
 import impact_selftest
-from impact_common import CouldNotRun, kp, machine, say
+from impact_common import CouldNotRun, kp, machine, say, write
 
 PARTS = {"clients": impact_clients.run, "jump": impact_jump.run, "loop": impact_loop.run, "cost": impact_cost.run,
          "selftest": impact_selftest.run}
 ALL = [p for p in PARTS if p != "selftest"]
-BEGIN, END = "<!-- impact: made by make impact -->", "<!-- end of impact -->"
 
 
 def numbers(text):
@@ -64,26 +63,11 @@ def options():
     return o
 
 
-def write(path, text):
-    """Between the markers; the rest of the file stays."""
-    old = ""
-    if os.path.exists(path):
-        with open(path) as f:
-            old = f.read()
-    block = f"{BEGIN}\n{text}\n{END}"
-    if BEGIN in old and END in old:
-        head, tail = old.split(BEGIN, 1)[0], old.split(END, 1)[1]
-    else:
-        head, tail = (old.rstrip("\n") + "\n\n" if old else "# Results\n\n"), "\n"
-    with open(path, "w") as f:
-        f.write(head + block + tail)
-
-
 def main():
     o = options()
     if o.program:
         kp.PROGRAM = os.path.abspath(o.program)
-    shown = [w if i else "tests/bench/impact.py" for i, w in enumerate(sys.argv)]
+    shown = ["tests/bench/impact.py"] + [w for w in sys.argv[1:] if not w.startswith(("--write=", "--program="))]
     for flag in ("--write", "--program"):  # paths are nobody else's
         while flag in shown:
             del shown[shown.index(flag):shown.index(flag) + 2]

@@ -110,7 +110,8 @@ def run(otp, o):
     out = [f"### Clients, OTP {otp}", "",
            f"{o.clients} open-loop clients in the node; a request's latency is from its intended start, on ticks of 1 ms (so many requests as are due in a"
            f" millisecond begin together). {o.seconds:g} s each after {o.warm:g} s of warming and {o.settle:g} s traced; variants in turn, {o.reps} times:"
-           " medians, of ratios the median over the turns. CPU is percent of one core, ratios of it are of node and kprof-top together; added: less the node untraced (whose schedulers spin while idle).",
+           " medians, of ratios the median over the turns. CPU is percent of one core, ratios of it are of node and kprof-top together;"
+           " added: less the node untraced (whose schedulers spin while idle).",
            "kprof-top with its defaults is given 5 s, in which its sampling finds its place. Node MB is what the VM has allocated.",
            "An unfinished request is one that took longer than 10 s; it counts with what it had taken.", ""]
     with node(otp, o.erl) as n:

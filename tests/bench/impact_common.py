@@ -19,6 +19,7 @@ TIERS = {
 }
 ENTRY = {"requests": "entry", "state": "call"}
 STATE_WORDS = 25000
+BEGIN, END = "<!-- impact: made by make impact -->", "<!-- end of impact -->"
 
 
 class CouldNotRun(Exception):
@@ -195,3 +196,18 @@ def table(head, rows):
     line = lambda r: "| " + " | ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, width))) + " |"  # noqa: E731
     rule = "|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":" for i, w in enumerate(width)) + "|"
     return "\n".join([line(head), rule, *map(line, rows)])
+
+
+def write(path, text):
+    """Between the markers; the rest of the file stays."""
+    old = ""
+    if os.path.exists(path):
+        with open(path) as f:
+            old = f.read()
+    block = f"{BEGIN}\n{text}\n{END}"
+    if BEGIN in old and END in old:
+        head, tail = old.split(BEGIN, 1)[0], old.split(END, 1)[1]
+    else:
+        head, tail = (old.rstrip("\n") + "\n\n" if old else "# Results\n\n"), "\n"
+    with open(path, "w") as f:
+        f.write(head + block + tail)

@@ -2,10 +2,13 @@
 
 Nothing here depends on how quick the machine is: what is demanded is the least that must be seen, a slower machine only shows more."""
 import math
+import os
 import random
 import time
 
-from impact_common import CouldNotRun, kp, node, quantile_us
+from impact_common import BEGIN, END, CouldNotRun, kp, node, quantile_us, write
+from impact_cost import lost
+from impact_loop import openings
 
 RATE, WINDOW_MS, STALL_MS = 2000, 2000, 50
 PATIENCE_MS = 60000
@@ -18,6 +21,25 @@ def demand(ok, text):
 
 def seen(result):
     return sum(b[2] for b in result["hist"])
+
+
+def arithmetic_of_known_figures(_):
+    parts = [[100, 10, 10], [80, 10, 8], [100, 10, 10], [30, 5, 4], [50, 5, 5]]  # the loops lose 20 and 40 % by the clock, 0 and 25 % by CPU
+    demand([round(x, 6) for x in lost(parts, 1)] == [20, 25 + 15], f"lost by the clock: {lost(parts, 1)}")
+    demand([round(x, 6) for x in lost(parts, 2)] == [0, 25], f"lost by CPU: {lost(parts, 2)}")
+    rows = [{"breaker": {"state": s}} for s in ("closed", "open", "open", "half-open", "open", "closed")]
+    demand(openings(rows) == 2 and openings(rows[:3]) == 1 and openings(rows[:1]) == 0, f"openings: {openings(rows)}")
+    path = os.path.join(kp.scratch(), "results.md")
+    with open(path, "w") as f:
+        f.write("# Results\nbefore\n")
+    for text in ("one", "two"):
+        write(path, text)
+    with open(path, "a") as f:
+        f.write("behind\n")
+    write(path, "three")
+    with open(path) as f:
+        found = f.read()
+    demand(found == f"# Results\nbefore\n\n{BEGIN}\nthree\n{END}\nbehind\n", f"the file: {found!r}")
 
 
 def quantiles_of_known_latencies(n):
@@ -72,7 +94,7 @@ def who_never_ends_is_counted(n):
     demand(p50 >= 500_000, f"half of them waited for {p50} us only")
 
 
-CHECKS = (quantiles_of_known_latencies, every_due_request_is_counted_once, a_stall_is_seen, who_never_ends_is_counted)
+CHECKS = (arithmetic_of_known_figures, quantiles_of_known_latencies, every_due_request_is_counted_once, a_stall_is_seen, who_never_ends_is_counted)
 
 
 def run(otp, o):
