@@ -255,7 +255,7 @@ overload:
 soak:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/chaos/soak.py --minutes $(MINUTES) --rate $(RATE)
-# Three quarters of an hour for an OTP, all parts.
+# All parts take half an hour and more for each OTP.
 impact:
 	$(SUB) -s -j$(JOBS) all
 	$(if $(filter-out 25,$(OTP)),@sh $(TOOLS)/otp-roots.sh)
