@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large check-survive survive survive-rabbitmq uninstall screenshots format
+           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large check-survive survive survive-rabbitmq impact uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -163,6 +163,7 @@ help:
 	@echo 'make survive     ROUNDS=100 attaches to nodes under all that hurts, on each OTP (SEED=, OTP=); the count goes into tests/RESULTS.md'
 	@echo 'make survive-rabbitmq  installs RabbitMQ and attaches ATTACHES=50 times to it under load'
 	@echo 'make bench       the numbers of DEVELOPERS, each with what it is measured against'
+	@echo 'make impact      what a node and its clients notice (OTP="25 27 29", PART="clients jump loop cost", WRITE=tests/RESULTS.md, ARGS=)'
 	@echo 'make format      writes every C file as clang-format has it; make screenshots takes screenshots/ anew'
 	@echo 'make docs        writes the keys into README.md and kprof.1'
 	@echo 'make install     PREFIX=$(PREFIX), DESTDIR=$(DESTDIR); uninstall takes it away'
@@ -259,7 +260,7 @@ ATTACHES ?= 50
 MINUTES ?= 30
 RATE    ?= 20000
 PROCESSES ?= 200000
-.PHONY: chaos overload soak large survive survive-rabbitmq
+.PHONY: chaos overload soak large survive survive-rabbitmq impact
 chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -281,6 +282,11 @@ large:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/large.py --processes $(PROCESSES) $(if $(OTP),--otp "$(OTP)") --write
+# All parts take half an hour and more for each OTP.
+impact:
+	$(SUB) -s -j$(JOBS) all
+	$(if $(filter-out 25,$(OTP)),@sh $(TOOLS)/otp-roots.sh)
+	@python3 tests/bench/impact.py $(PART) $(if $(OTP),--otp "$(OTP)") $(if $(WRITE),--write $(WRITE)) $(ARGS)
 
 .PHONY: screenshots format
 screenshots:

@@ -17,15 +17,15 @@ struct session {
     pthread_t reader;
     bool reading;
     struct agent_module agent; /* as it is loaded there, in its slot */
-    struct buf keeper;   /* its pid, encoded */
-    uint8_t key[16];     /* of the requests: only who loaded the agent knows it */
-    atomic_bool beating; /* the keeper has started: heartbeats come */
+    struct buf keeper;         /* its pid, encoded */
+    uint8_t key[16];           /* of the requests: only who loaded the agent knows it */
+    atomic_bool beating;       /* the keeper has started: heartbeats come */
 
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t came;
     struct buf answer;
     uint64_t want,
-        got; /* reference of the request under way (0: none); of the answer in `answer` */
+        got;          /* reference of the request under way (0: none); of the answer in `answer` */
     uint64_t sent_ns; /* when it was sent, or a little before */
     bool want_rpc, lost;
     struct err why;

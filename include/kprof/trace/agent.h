@@ -1,6 +1,7 @@
-/* The agent's module, renamed to a slot: `kprof_agent_00`, and the names that its processes register
- * (kprof_keeper_00, ...), become those of slot NN in a copy of the beam, so that two kprof-tops on
- * one node do not unload each other's code, and only a few hundred atoms are ever made.
+/* The agent's module, renamed to a slot: `kprof_agent_00`, and the names that its processes
+ * register (kprof_keeper_00, ...), become those of slot NN in a copy of the beam, so that two
+ * kprof-tops on one node do not unload each other's code, and only a few hundred atoms are ever
+ * made.
  *
  * Invariant: the copy differs from the embedded bytes in the slot digits of its atom chunk only.
  * Pure; any thread. */

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""impact.py [PART ...]: what kprof-top costs a node and the node's clients. Prints Markdown; wants a machine that is free.
+
+Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost ("costs the node" against
+paired throughput); without a part all of these. selftest: whether the harness finds what it is there to find. Every load is on
+a node that is started here, on 127.0.0.1.
+Ends with 1 when something could not be run, never for a timing. KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""
+import argparse
+import datetime
+import os
+import re
+import shlex
+import sys
+
+import impact_clients
+import impact_cost
+import impact_jump
+import impact_loop
+import impact_selftest
+from impact_common import CouldNotRun, kp, machine, say, write
+
+PARTS = {"clients": impact_clients.run, "jump": impact_jump.run, "loop": impact_loop.run, "cost": impact_cost.run,
+         "selftest": impact_selftest.run}
+ALL = [p for p in PARTS if p != "selftest"]
+
+
+def numbers(text):
+    return [int(w) for w in re.split(r"[ ,]+", text.strip()) if w]
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("parts", nargs="*", metavar="PART", help=" ".join(PARTS))
+    p.add_argument("--otp", type=numbers, default=[25], help='as "25 27 29"; the default is 25')
+    p.add_argument("--program", help="kprof-top; the default is $KPROF_TOP, or build/kprof-top")
+    p.add_argument("--args", type=shlex.split, default=[], help="more arguments of kprof-top")
+    p.add_argument("--erl", type=shlex.split, default=[], help='more arguments of erl, as "+sbwt none" (idle schedulers do not spin)')
+    p.add_argument("--write", metavar="FILE", help="write what is printed into a Markdown file, between its two markers")
+    g = p.add_argument_group("clients")
+    g.add_argument("--rates", type=numbers, default=[5000, 20000, 50000, 100000], help="requests/s of four traced functions")
+    g.add_argument("--state-rates", type=numbers, default=[5000], help="requests/s of a server with a large state")
+    g.add_argument("--variants", type=lambda s: re.split(r"[ ,]+", s.strip()), default=list(impact_clients.VARIANTS),
+                   help=" ".join(impact_clients.VARIANTS))
+    g.add_argument("--reps", type=int, default=5)
+    g.add_argument("--seconds", type=float, default=5, help="of each run")
+    g.add_argument("--warm", type=float, default=1, help="seconds of load before tracing is switched on")
+    g.add_argument("--settle", type=float, default=1, help="seconds after that before anything is measured")
+    g.add_argument("--clients", type=int, default=20)
+    g = p.add_argument_group("jump and loop")
+    g.add_argument("--jump-rate", type=int, default=100000)
+    g.add_argument("--jump-seconds", type=float, default=60)
+    g.add_argument("--loop-seconds", type=float, default=60)
+    g = p.add_argument_group("cost")
+    g.add_argument("--pairs", type=int, default=25)
+    g.add_argument("--cost-seconds", type=float, default=0.3, help="of each part of a pair")
+    g.add_argument("--samples", type=numbers, default=[1, 10, 1000000])
+    g.add_argument("--cost-us", type=lambda s: [float(w) for w in re.split(r"[ ,]+", s.strip())], default=[25, 10, 5],
+                   help="work of a call in us, by sampling: so that what is traced is not too much")
+    o = p.parse_args()
+    for word, known in ((w, k) for ws, k in ((o.parts, PARTS), (o.variants, impact_clients.VARIANTS)) for w in ws):
+        if word not in known:
+            p.error(f"{word}: one of {' '.join(known)}")
+    return o
+
+
+def main():
+    o = options()
+    if o.program:
+        kp.PROGRAM = os.path.abspath(o.program)
+    shown = ["tests/bench/impact.py"] + [w for w in sys.argv[1:] if not w.startswith(("--write=", "--program="))]
+    for flag in ("--write", "--program"):  # paths are nobody else's
+        while flag in shown:
+            del shown[shown.index(flag):shown.index(flag) + 2]
+    text = [f"`{shlex.join(shown)}`, {datetime.date.today()}, {machine()}.", ""]
+    failed = 0
+    for otp in o.otp:
+        for part in o.parts or ALL:
+            say(f"== {part}, OTP {otp}")
+            try:
+                text.append(PARTS[part](otp, o))
+            except (CouldNotRun, kp.Skip, AssertionError, OSError) as e:
+                failed += 1
+                say(f"could not be run: {e}")
+                text.append(f"### {part}, OTP {otp}: could not be run\n")
+            finally:
+                kp.clean_up()
+    text = "\n".join(text).rstrip("\n") + "\n"
+    print(text)
+    if o.write:
+        write(o.write, text)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Part "cost" of impact.py: "costs the node" as kprof-top says it, against paired throughput: loops as fast as they go, in turn with tracing on and off."""
+import statistics
+
+from impact_common import Attached, CouldNotRun, Cpu, node, number, say, table
+
+REQUEST_TIERS = [a for f in ("entry", "t1", "t2", "t3") for a in ("-t", f"{f}=impact_hot:{f}/2")]
+# Name: what the loops call, the tiers, whether every call is traced whatever the sampling.
+PATHS = {
+    "in requests": ("request", REQUEST_TIERS, False),
+    "tier outside of requests": ("tier", ["-t", "entry=impact_hot:entry/2", "-t", "tier=impact_hot:tier/2"], False),
+    "`--entry none`": ("tier", ["-t", "tier=impact_hot:tier/2", "--entry", "none"], True),
+}
+CALLS = {"request": 4, "tier": 1}
+NEAR_SHARE, NEAR_POINTS = 0.2, 0.5
+SETTLE_MS, HOLD_MS, GAP_MS = 3000, 4000, 50
+
+
+def lost(parts, per):
+    """Percent of throughput that is gone in each traced part, against the mean of the parts beside it. per: 1 ns of time, 2 ns of the node's CPU."""
+    rate = [p[0] / max(1, p[per]) for p in parts]
+    return [100 * (1 - 2 * on / (before + after)) for before, on, after in zip(rate[0::2], rate[1::2], rate[2::2])]
+
+
+def one(n, path, sample, us, o):
+    """The pairs of one path and sampling."""
+    what, tiers, _ = PATHS[path]
+    rounds = n.eval(f"impact_hot:rounds({int(us * 1000)})")
+    n.eval(f"impact_hot:start({what}, {rounds}, {o.schedulers})")
+    k = Attached(n, *tiers, "--sample", f"1/{sample}", "--max-overhead", "none", *o.args)
+    k.tracing()
+    n.eval(f"impact_hot:hold({SETTLE_MS})")
+    first = len(k.rows()) + 1
+    cpu = Cpu(n, k)
+    _, ns, cpu_ns = n.eval(f"impact_hot:hold({HOLD_MS})")
+    others = cpu.taken()[2]
+    said = [r["overhead"]["percent"] for r in k.rows()[first:] if r.get("overhead")]
+    parts = n.eval(f"impact_hot:parts({o.pairs}, {int(1000 * o.cost_seconds)}, {GAP_MS})", 60 + 2 * o.pairs * (o.cost_seconds + 1))
+    rows = k.end()
+    n.eval("impact_hot:stop()")
+    calibrated = next((r["overhead"] for r in reversed(rows) if r.get("overhead")), {})
+    say(f"    {path} 1/{sample}: kprof-top says {', '.join(f'{p:.2f}' for p in said)} %; {calibrated}")
+    if rows[-1]["breaker"]["trips"]:
+        return {"reason": rows[-1]["breaker"]["reason"]}
+    if not said:
+        raise CouldNotRun("kprof-top said nothing of what it costs")
+    # Where others want the same cores the node has not all of its schedulers' time.
+    told = statistics.mean(said) * ns * o.schedulers / max(1, cpu_ns)
+    losses = lost(parts, 2)
+    real = statistics.median(losses)
+    low, _, high = statistics.quantiles(losses, n=4) if len(losses) > 1 else [real] * 3
+    return {"clock": statistics.median(lost(parts, 1)), "real": real, "told": told, "others": others, "low": low, "high": high,
+            "calls": CALLS[what] * 1e9 * sum(p[0] for p in parts[1::2]) / sum(p[1] for p in parts[1::2]),
+            # CPU of a call, of which so much is lost
+            "ns": real / 100 * sum(p[2] for p in parts[1::2]) / (CALLS[what] * sum(p[0] for p in parts[1::2])),
+            "agrees": abs(told - real) <= max(NEAR_POINTS, NEAR_SHARE * abs(real))}
+
+
+def line(name, r):
+    if "real" not in r:
+        return [name, "-", "-", "-", "-", "-", "breaker opened", "-"]
+    return [name, number(r["calls"]), f"{r['told']:.2f}", f"{r['real']:.2f} ({r['low']:.2f} to {r['high']:.2f})", f"{r['clock']:.2f}", number(r["ns"]),
+            "yes" if r["agrees"] else "no", number(r["others"])]
+
+
+def run(otp, o):
+    if len(o.cost_us) != len(o.samples):
+        raise CouldNotRun("--cost-us has a value for each of --samples")
+    rows, notes = [], []
+    with node(otp, o.erl) as n:
+        o.schedulers = n.eval("erlang:system_info(schedulers_online)")
+        for path in PATHS:
+            for sample, us in zip(o.samples, o.cost_us):
+                name = f"{path}, 1/{sample:,}"
+                r = one(n, path, sample, o.cost_us[0] if PATHS[path][2] else us, o)
+                rows.append(line(name, r))
+                notes += [f"The breaker opened, {name}: {r['reason']}.", ""] if "reason" in r else []
+                say("  " + ", ".join(rows[-1]))
+    return "\n".join([
+        f"### Costs the node, OTP {otp}", "",
+        f"A loop on each of {o.schedulers} schedulers, as fast as it goes, {', '.join(f'{u:g}' for u in o.cost_us)} us of work a call by sampling (the first"
+        " for all with `--entry none`, where every call is traced); tracing on for"
+        f" {o.cost_seconds:g} s (the loops call traced functions) in turn with off (they call the same of a module that is not traced); {o.pairs} pairs,"
+        " medians and quartiles. Percent of the node: what the loops lose by second of the node's own CPU, so what kprof-top takes of the same cores is"
+        f" not in it; by the clock it is. What kprof-top says is its mean over {HOLD_MS / 1000:g} s of steady tracing just before, as a share of the CPU that the"
+        " node really had (on a machine of its own: all of its schedulers' time). They agree within"
+        f" {100 * NEAR_SHARE:.0f} % or {NEAR_POINTS} points. ns: what is lost, by call.", "",
+        table(["", "calls/s", "kprof-top says %", "paired throughput %", "by the clock %", "ns a call", "agrees", "others' CPU %"], rows), "", *notes])

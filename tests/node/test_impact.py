@@ -1,0 +1,17 @@
+"""The harness of make impact finds what it is there to find: its arithmetic, and a stall that a naive one would not see."""
+import os
+import sys
+
+import kp
+from common import OTPS
+
+sys.path.append(os.path.join(kp.ROOT, "tests", "bench"))
+import impact_selftest  # noqa: E402
+from impact_common import node  # noqa: E402
+
+
+@kp.each(*OTPS)
+def test_impact_harness(otp):
+    with node(otp) as n:
+        for check in impact_selftest.CHECKS:
+            check(n)
