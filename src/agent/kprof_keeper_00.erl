@@ -8,6 +8,7 @@
 
 -define(RUN_QUEUE, 100). % per scheduler,
 -define(BUSY_BEATS, 4). % for so many beats
+-define(NOTHING, 2000). % millionths of the schedulers' time
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
 start(Opts) ->
@@ -203,13 +204,16 @@ beat(#s{beat = N} = S0) ->
         true -> loop(kprof_switch_00:counting(S2))
     end.
 
-%% A node whose run queue stays long has no time for us.
-run_queue(#s{on = true, busy = Busy} = S) ->
+%% A node whose run queue stays long has no time for us: sampling is cut, and where that does not help tracing stops. One that
+%% pays next to nothing for us has its queue from elsewhere.
+run_queue(#s{on = true, busy = Busy, cost = Cost} = S) ->
     Long = erlang:statistics(run_queue),
+    {Spent, _} = kprof_cost_00:spent(Cost),
     case Long > ?RUN_QUEUE * erlang:system_info(schedulers_online) of
-        true when Busy + 1 >= ?BUSY_BEATS -> kprof_switch_00:trip(kprof_look_00:bin("the node's run queue is ~b long", [Long]), S#s{busy = 0});
-        true -> S#s{busy = Busy + 1};
-        false -> S#s{busy = 0}
+        false -> S#s{busy = 0};
+        true when Busy + 1 < ?BUSY_BEATS -> kprof_limits_00:flood(0, S#s{busy = Busy + 1});
+        true when Spent < ?NOTHING -> S#s{busy = Busy + 1};
+        true -> kprof_switch_00:trip(kprof_look_00:bin("the node's run queue is ~b long", [Long]), S#s{busy = 0})
     end;
 run_queue(S) ->
     S#s{busy = 0}.

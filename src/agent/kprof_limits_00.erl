@@ -79,14 +79,16 @@ flood(Waiting, #s{on = true, steered = Old, flooded = Last} = S) ->
     case Last =:= none orelse Now - Last >= ?NUDGED_MS of
         true ->
             New = min(?MOST, max(kprof_state_00:sample_base(S), Old) * ?CUT),
-            Text = "~b events waited for the agent and were dropped: sampling is cut to 1/~b",
-            (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_state_00:event(sampling, kprof_look_00:bin(Text, [Waiting, New]), S),
+            (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_state_00:event(sampling, flood_text(Waiting, New), S),
             steered_to(New, S#s{why = flood, flooded = Now, steer_at = {Now, events(S), kprof_state_00:counter(6, S)}});
         false ->
             S
     end;
 flood(_, S) ->
     S.
+
+flood_text(0, New) -> kprof_look_00:bin("the node's run queue is long: sampling is cut to 1/~b", [New]);
+flood_text(Waiting, New) -> kprof_look_00:bin("~b events waited for the agent and were dropped: sampling is cut to 1/~b", [Waiting, New]).
 
 %% The relay drops events beyond the limit. So soon only a look that finds more than the limit is of use.
 nudged(#s{steer_at = {Then, Before, _}, limits = #{max_rate := Max}} = S) when Max > 0 ->

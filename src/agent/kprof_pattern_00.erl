@@ -2,7 +2,7 @@
 %% it and shares it with the relay before the VM is changed, so that whoever lives can undo it. Below OTP 27 a function has
 %% one pattern for all: what is not ours is left alone.
 -module(kprof_pattern_00).
--export([set/4, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, taken/3, matched/3]).
+-export([set/4, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
 
 %% Specs: [{Ix, MFA, Spec}]: sets what differs, takes off what is not among them. Before(Set) is called with all that may be
 %% ours from then on. -> {Set, [{MFA, Why}] that cannot be set}
@@ -71,6 +71,13 @@ versions(Specs) ->
     Modules = lists:usort([M || {_, {M, _, _}, _} <- Specs]),
     maps:from_list([{M, V} || M <- Modules, V <- [kprof_look_00:version(M)], V =/= none]).
 
+%% Built-in functions, where their patterns would be everybody's (kprof_hazard_00): [{Ix, MFA, {note, Why}}]
+held_back(Specs, Vm) ->
+    case kprof_hazard_00:allowed(bif_beside, Vm) of
+        true -> [];
+        false -> [{Ix, {M, F, A}, {note, kprof_hazard_00:reason(bif_beside, Vm)}} || {Ix, {M, F, A}, _} <- Specs, erlang:is_builtin(M, F, A)]
+    end.
+
 %% Below OTP 27: functions that have a pattern which is not ours.
 taken(Session, _, _) when Session =/= none -> [];
 taken(none, Specs, Set) ->
@@ -85,8 +92,10 @@ traced(Where, MFA) ->
 
 %% {Ix, Matched, Note} of one tier, for the answer to `config`.
 matched({Ix, M, F, A}, Specs, Taken) ->
-    case {lists:keymember(Ix, 1, Taken), lists:keyfind({M, F, A}, 2, Specs)} of
-        {true, _} ->
+    case {lists:keyfind(Ix, 1, Taken), lists:keyfind({M, F, A}, 2, Specs)} of
+        {{_, _, {note, Why}}, _} ->
+            {Ix, 0, Why};
+        {{_, _, _}, _} ->
             {Ix, 0, <<"someone else traces this function on the node: left alone">>};
         {_, {Other, _, _}} when Other =/= Ix ->
             {Ix, 0, kprof_look_00:bin("the same function as tier ~b, which has its calls", [Other])};

@@ -7,6 +7,7 @@
 
 -define(BREAKER_MS, 100).
 -define(LOOK_MS, 100).
+-define(LOOK_BEATS, 4).
 -define(FLUSH_MS, 3000).
 
 %% ---- The relay ----
@@ -274,13 +275,23 @@ config(Wish0, #s{wish = Old} = S) ->
         tiers := [{Ix, kprof_look_00:to_atom(M), kprof_look_00:to_atom(F), A} || {Ix, M, F, A} <- maps:get(tiers, Wish1)],
         sample := max(1, min(1000000, maps:get(sample, Wish1)))
     },
-    case kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := kprof_state_00:spec_sample(S#s{wish = Wish})}) of
+    Vm = kprof_hazard_00:vm(),
+    case compiled(Wish, Vm, S) of
         {ok, Specs, Notes} ->
             Changed = maps:get(identity, Wish) =/= maps:get(identity, Old),
             [kprof_state_00:event(identity, N, S) || N <- Notes, Changed],
             apply_wish(Wish, Specs, S);
+        {held, Why} ->
+            {{error, hazard, Why}, S};
         {error, Why} ->
             {{error, identity, Why}, S}
+    end.
+
+%% What this VM cannot bear is refused here (kprof_hazard_00).
+compiled(#{returns := Returns} = Wish, Vm, S) ->
+    case Returns =:= lean andalso not kprof_hazard_00:allowed(lean_beside, Vm) of
+        true -> {held, kprof_hazard_00:reason(lean_beside, Vm)};
+        false -> kprof_spec_00:compile(Wish#{epoch => S#s.epoch, sample := kprof_state_00:spec_sample(S#s{wish = Wish})})
     end.
 
 apply_wish(Wish, Specs, #s{wish = Old, on = On} = S) ->
@@ -290,7 +301,7 @@ apply_wish(Wish, Specs, #s{wish = Old, on = On} = S) ->
             true -> quiet(S);
             false -> S
         end,
-    Taken = kprof_pattern_00:taken(S1#s.session, Specs, S1#s.set),
+    Taken = kprof_pattern_00:held_back(Specs, kprof_hazard_00:vm()) ++ kprof_pattern_00:taken(S1#s.session, Specs, S1#s.set),
     S2 = S1#s{wish = Wish, specs = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)]},
     S3 = if On -> set_all(S2); true -> S2 end,
     S3#s.relay =/= none andalso (S3#s.relay ! {weight, kprof_state_00:sample_now(S3)}),
@@ -347,11 +358,13 @@ clear_all(#s{set = Set, session = Session} = S) ->
 watch_reloads(#s{versions = Before} = S0) ->
     Versions = maps:merge(Before, kprof_pattern_00:versions(S0#s.specs)),
     Other = [M || {M, V} <- maps:to_list(Versions), maps:get(M, Before, V) =/= V],
-    {Lost, S} = put_again(S0#s{versions = Versions}),
+    Now = Other =/= [] orelse S0#s.beat rem ?LOOK_BEATS =:= 0 orelse map_size(Versions) > map_size(Before),
+    {Lost, S} = case Now of true -> put_again(S0#s{versions = Versions}); false -> {[], S0#s{versions = Versions}} end,
     Marks = lists:usort([M || {M, _, _} <- Lost] ++ Other),
     [kprof_state_00:event(reload, kprof_look_00:bin("~ts was loaded", [shown(M)]), S) || M <- Marks, not lists:keymember(M, 1, Lost)],
     lists:foldl(fun(M, Acc) -> kprof_state_00:event_kept(mark, kprof_look_00:bin("~ts", [shown(M)]), Acc) end, S, Marks).
 
+%% To look at patterns takes the VM's one permission to change code: seldom, and after a load.
 %% -> {Functions whose pattern was gone, S}
 put_again(#s{on = true, set = Set, specs = Specs, session = Session} = S) ->
     Lost = kprof_pattern_00:lost(Session, Set),

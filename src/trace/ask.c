@@ -74,9 +74,12 @@ int ask_config(struct session *s, const struct wish *w, struct ask_config *out, 
     else if (arity == 2 && etf_is_atom(&q.c, "ok"))
         rc = read_matched(&q.c, out) ? 0 : query_odd("config", e);
     else if (arity == 3 && etf_is_atom(&q.c, "error")) {
-        out->rule_refused = true;
-        etf_skip(&q.c);
+        out->rule_refused = etf_is_atom(&q.c, "identity");
+        if (!out->rule_refused) /* something that this VM cannot bear */
+            etf_skip(&q.c);
         query_text(&q.c, out->rule_error, sizeof out->rule_error);
+        if (!out->rule_refused)
+            rc = err_set(e, "cannot trace: %.400s", out->rule_error);
     } else
         rc = query_odd("config", e);
 out:

@@ -1,0 +1,81 @@
+%% The hazard gate: each row of its table holds its use back on a VM that it is about, and on no other; and whoever would use
+%% what is held back is refused. Part of the agent's tests (agent_test runs them).
+-module(agent_hazard_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [load_parts/1, start/1, ask/2, wish/1, wish/2, finish/2]).
+
+tests() ->
+    [
+        {hazards_by_version, fun hazards_by_version/1},
+        {hazards_are_told, fun hazards_are_told/1},
+        {what_is_held_back_is_refused, fun what_is_held_back_is_refused/1},
+        {nothing_is_loaded_on_demand, fun nothing_is_loaded_on_demand/1}
+    ].
+
+vm(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false}.
+beside(Erts) -> (vm(Erts))#{beside => true}.
+
+%% {Use, VMs on which it is held back, VMs on which it is not}
+rows() ->
+    Old = [vm([12, 3, 2]), vm([13, 1, 5]), vm([14, 2, 5])],
+    New = [vm([15, 2, 7]), vm([16, 3]), vm([17, 1, 1])],
+    [
+        {reset_trace, Old, [vm([15, 0]) | New]},
+        {running_flags, [vm([12, 3]), vm([13, 1, 5])], [vm([13, 2]) | New]},
+        {beside_no_jit, [(beside([15, 0]))#{jit => false}], [beside([15, 0]), (vm([15, 0, 1]))#{jit => false}, (beside([15, 1]))#{jit => false}]},
+        {attach, [vm([12, 2, 1]), (vm([13, 1, 5]))#{word_bytes => 4}], [vm([12, 3]) | Old ++ New]},
+        {lean_exceptions, [vm([15, 0, 1]) | Old], New},
+        {lean_beside, [beside([15, 0, 1])], [vm([15, 0, 1]), beside([15, 1]), beside([13, 1, 5])]},
+        {bif_beside, [beside([15, 2, 7]), beside([16, 2])], [vm([15, 2, 7]), beside([17, 1]), beside([16, 3])]},
+        {gc_flags, [beside([15, 2]), beside([16, 3]), beside([17, 0, 2])], [vm([15, 2]), beside([17, 0, 3])]}
+    ] ++ [{Use, Old ++ New, []} || Use <- [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers]].
+
+hazards_by_version(_) ->
+    [begin
+        [?equal({Use, Vm, kprof_hazard_00:allowed(Use, Vm)}, {Use, Vm, false}) || Vm <- Held],
+        [?equal({Use, Vm, kprof_hazard_00:allowed(Use, Vm)}, {Use, Vm, true}) || Vm <- Free]
+     end || {Use, Held, Free} <- rows()],
+    %% no row is without a test, and what is no row is refused
+    Told = [Id || {Id, _, _} <- kprof_hazard_00:list(vm([13, 1, 5]))],
+    ?equal(length(Told), length(rows())),
+    ?equal(kprof_hazard_00:allowed(anything, vm([17, 1])), false).
+
+hazards_are_told(T) ->
+    K = start(T),
+    Rows = ask(K, hazards),
+    ?equal(length(Rows), length(rows())),
+    [?check(is_atom(Id) andalso (Held =:= 0 orelse Held =:= 1) andalso is_binary(Text)) || {Id, Held, Text} <- Rows],
+    ?equal(lists:keyfind(a1, 1, Rows) =:= false, false),
+    {a1, Held1, _} = lists:keyfind(a1, 1, Rows),
+    ?equal(Held1 =:= 1, list_to_integer(get(version)) < 27),
+    finish(T, K).
+
+what_is_held_back_is_refused(T) ->
+    load_parts(T),
+    Leaf = {agent_load, leaf, 1},
+    {badrpc, {'EXIT', {{held_back, existing}, _}}} = rpc:call(T, kprof_spec_00, flags, [{none, self()}, existing, true, [call]]),
+    {badrpc, {'EXIT', {{held_back, all}, _}}} = rpc:call(T, kprof_spec_00, flags, [{none, self()}, all, false, [all]]),
+    [{error, {held_back, Kind}} = rpc:call(T, kprof_spec_00, set_pattern, [none, Leaf, true, [Kind]]) || Kind <- [call_time, call_memory, meta]],
+    ?equal(rpc:call(T, erlang, trace_info, [Leaf, call_time]), {call_time, false}),
+    %% built-in functions beside another session
+    Bif = [{0, {erlang, self, 0}, []}, {1, Leaf, []}],
+    [{0, {erlang, self, 0}, {note, Why}}] = kprof_pattern_00:held_back(Bif, beside([15, 2, 7])),
+    ?check(string:find(Why, "built-in") =/= nomatch),
+    ?equal(kprof_pattern_00:held_back(Bif, vm([15, 2, 7])), []),
+    %% maps in names
+    K = start(T),
+    {error, identity, _} = ask(K, {config, wish([{entry, 1}], #{identity => <<"agent_load:entry/1 #{a => arg(1)}">>})}),
+    {error, identity, _} = ask(K, {config, wish([{entry, 1}], #{identity => <<"fun ({agent_load, entry, [X]}) -> {x, #{k => X}} end">>})}),
+    finish(T, K),
+    [?equal(rpc:call(T, kprof_spec_00, reset_tokens, []), false) || list_to_integer(get(version)) < 27].
+
+nothing_is_loaded_on_demand(T) ->
+    K = start(T),
+    false = rpc:call(T, erlang, module_loaded, [sofs]),
+    {ok, [{0, 0, Note}]} = ask(K, {config, (wish([{entry, 1}]))#{tiers => [{0, sofs, set, 1}]}}),
+    ?check(string:find(Note, "no module sofs is loaded") =/= nomatch),
+    ?equal(ask(K, {functions, sofs}), []),
+    ?equal(rpc:call(T, erlang, module_loaded, [sofs]), false),
+    finish(T, K).
