@@ -185,6 +185,7 @@ static struct snapshot *make(struct engine *g, const struct look *look, bool fin
     s->lean = g->wish.lean;
     s->events_per_s = g->events_per_s;
     s->lag_ms = f.lag_ns > 0 ? (double)f.lag_ns / 1e6 : 0;
+    s->oldest_event_ms = (double)f.oldest_ns / 1e6;
     s->ring_fill = (double)ring_fill(g->ring) / (double)ring_capacity(g->ring);
     s->lost.target = f.target_dropped + f.missing_batches;
     s->lost.ring = ring_lost(g->ring);

@@ -2,6 +2,7 @@
 #include "engine_impl.h"
 
 #include <kprof/base/clock.h>
+#include <kprof/base/yielding.h>
 #include <kprof/erl/term.h>
 #include <stdio.h>
 #include <string.h>
@@ -258,6 +259,8 @@ static void connected(struct engine *g, struct result *r)
 
     if (g->info.units_per_s && g->info.start_native != r->info.start_native)
         engine_who_restarted(g);
+    if (r->info.local)
+        yielding_begin();
     g->info = r->info;
     g->state = ENGINE_UP;
     g->state_line[0] = 0;

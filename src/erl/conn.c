@@ -6,6 +6,7 @@
 #include <kprof/base/clock.h>
 #include <kprof/erl/enc.h>
 #include <kprof/erl/etf.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,25 @@ void conn_shutdown(struct conn *c)
 {
     atomic_store(&c->shut, true);
     (void)shutdown(c->fd, SHUT_RDWR);
+}
+
+bool conn_is_local(const struct conn *c)
+{
+    struct sockaddr_storage here, there;
+    socklen_t here_n = sizeof here, there_n = sizeof there;
+
+    memset(&here, 0, sizeof here);
+    memset(&there, 0, sizeof there);
+    if (getsockname(c->fd, (struct sockaddr *)&here, &here_n) < 0 ||
+        getpeername(c->fd, (struct sockaddr *)&there, &there_n) < 0 ||
+        here.ss_family != there.ss_family)
+        return false;
+    if (here.ss_family == AF_INET)
+        return ((struct sockaddr_in *)&here)->sin_addr.s_addr ==
+               ((struct sockaddr_in *)&there)->sin_addr.s_addr;
+    return here.ss_family == AF_INET6 &&
+           memcmp(&((struct sockaddr_in6 *)&here)->sin6_addr,
+                  &((struct sockaddr_in6 *)&there)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
 const char *conn_node(const struct conn *c)

@@ -75,6 +75,7 @@ static void session(struct json *j, const struct snapshot *s)
     key_f(j, "window_s", s->window_s, 3);
     key_f(j, "gap_s", s->gap_s, 3);
     key_f(j, "counted_s", s->counted_s, 3);
+    key_f(j, "oldest_event_age_ms", s->oldest_event_ms, 1);
     key_bool(j, "tracing", s->node.tracing);
     if (s->node.silent_s > 0)
         key_f(j, "silent_s", s->node.silent_s, 3);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <kprof/base/clock.h>
+#include <kprof/base/yielding.h>
 #include <kprof/erl/conn.h>
 #include <kprof/erl/enc.h>
 #include <stdio.h>
@@ -67,6 +68,8 @@ static void *read_loop(void *arg)
     int r;
     uint64_t heard = clock_mono_ns(), turned = heard;
 
+    if (conn_is_local(s->conn))
+        yielding_begin();
     while ((r = conn_recv(s->conn, RECV_MS, &bytes, &n, &e)) >= 0) {
         struct etf rest;
         uint64_t ref, now = clock_mono_ns();
@@ -319,6 +322,7 @@ struct session *session_open(const struct session_opts *o, struct session_info *
     if (conn_open(&s->conn, &co, e) != CONN_OK)
         goto fail;
     snprintf(info->node, sizeof info->node, "%s", conn_node(s->conn));
+    info->local = conn_is_local(s->conn);
     stream_clock(o->stream, 0, 0);
     if (session_listen(s, e) < 0 || session_load(s, info, e) < 0)
         goto fail;

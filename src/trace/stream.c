@@ -20,7 +20,7 @@ struct stream {
     void *full_arg;
     struct {
         _Atomic uint64_t events, bad_events, batches, missing, dropped, bytes, last_ns, offs;
-        _Atomic int64_t lag;
+        _Atomic int64_t lag, oldest;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
     bool lossy;              /* events were dropped before those that come next */
@@ -152,6 +152,8 @@ static void date_batch(struct stream *s, size_t n, uint64_t now_ns)
     STORE(last_ns, s->last_ts_ns);
     if (timeline_age(&s->time, s->last_ts_ns, now_ns, &lag))
         STORE(lag, lag);
+    if (timeline_age(&s->time, s->batch[n - 1].ts_ns, now_ns, &lag) && lag > LOAD(oldest))
+        STORE(oldest, lag);
 }
 
 /* {kb, Seq, Dropped, Weight, [Message]} */
@@ -435,6 +437,7 @@ void stream_figures(struct stream *s, struct stream_figures *out)
     out->offs = LOAD(offs);
     out->clock = timeline_reading(&s->time);
     out->lag_ns = LOAD(lag);
+    out->oldest_ns = LOAD(oldest);
 }
 
 bool stream_heartbeat(struct stream *s, struct heartbeat *out)

@@ -100,6 +100,7 @@ struct fake *fake_new(void)
     s->clock = (struct snap_clock){.error_known = true, .error_us = 180.4, .drift_ppm = -12.5};
     s->events_per_s = 12345.6;
     s->lag_ms = 4.2;
+    s->oldest_event_ms = 48.25;
     s->ring_fill = 0.03;
     return f;
 }

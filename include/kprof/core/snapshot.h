@@ -249,6 +249,7 @@ struct snapshot {
     uint32_t sample, sample_asked; /* 1/sample, in force and as the operator asked */
     enum sample_why sample_why;
     double events_per_s, lag_ms, ring_fill; /* ring_fill 0..1 */
+    double oldest_event_ms;                 /* age of the oldest event of the run when it came */
     struct {
         uint64_t received, aggregated, open, expired, unattributed;
     } calls;

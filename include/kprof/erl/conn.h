@@ -41,6 +41,9 @@ enum conn_fail conn_open(struct conn **out, const struct conn_opts *o, struct er
 void conn_close(struct conn *c);    /* NULL is fine */
 void conn_shutdown(struct conn *c); /* wakes a blocked conn_recv; any thread */
 
+/* The other side is on this machine: both ends of the socket have the same address. */
+bool conn_is_local(const struct conn *c);
+
 const char *conn_node(const struct conn *c); /* full name of the other side */
 const char *conn_self(const struct conn *c); /* ours */
 /* Appends our pid as ETF (no version byte), for use inside messages. */

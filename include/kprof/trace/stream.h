@@ -42,6 +42,7 @@ struct stream_figures {
     uint64_t events, bad_events, batches, missing_batches, target_dropped, bytes, last_event_ns;
     uint64_t offs;              /* how often {kx,_} has come */
     struct clock_reading clock; /* target clock minus ours */
+    int64_t oldest_ns;          /* age of the oldest event of the run when it came */
     int64_t lag_ns; /* age of the newest event of the last batch when it came; 0 while the
                        clocks are in doubt (see trace/clock_fit) */
 };
