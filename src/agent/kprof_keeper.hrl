@@ -40,6 +40,8 @@
     steered = 1, % sampling that the limits ask for; the wish's is the least
     why = none, % which limit: none | rate | cost | flood
     flooded = none, % when (ms) a flood cut sampling last
+    ticket = none, % {Ms, Ticket} of the last look
+    ticket_rate = 0, % calls a second that toss
     said = {none, none}, % the one last told, and when (ms)
     steer_at, % {Ms, Events, the relay's run time in ns} of the last look
     cost, % kprof_cost_00's

@@ -220,13 +220,13 @@ run_queue(S) ->
 
 %% The ticket is put back within a microsecond; found away twice, someone else has zeroed the word.
 ticket_lives(#s{zero = Zero} = S) ->
-    case erlang:system_info(trace_control_word) of
-        0 when Zero > 0 ->
+    case kprof_spec_00:held(erlang:system_info(trace_control_word)) of
+        true when Zero > 0 ->
             erlang:system_flag(trace_control_word, kprof_spec_00:word(0, 1 + erlang:unique_integer([positive]))),
             S#s{zero = 0};
-        0 ->
+        true ->
             S#s{zero = 1};
-        _ ->
+        false ->
             S#s{zero = 0}
     end.
 

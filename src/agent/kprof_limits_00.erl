@@ -12,6 +12,8 @@
 -define(RELAY_PERMILLE, 600). % of one scheduler, at most, for the relay
 -define(CUT, 8). % a flood cuts sampling to a part of this
 -define(MOST, 1000000).
+-define(MOST_SAMPLED, 150000). % as the relay's
+-define(FLOOD_MS, 60). % what came before the last cut is no new flood
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: what is not named stays.
 limits(New, #s{limits = Old, breaker = B} = S) ->
@@ -36,13 +38,20 @@ affordable(#s{count = Count, cost = Cost, limits = #{max_cost := MaxCost, max_ra
         too_much -> {error, too_much(Rates, maps:get(fixed, Reckoned), MaxCost)}
     end.
 
+%% Of the entry, or without one of all that toss, the ticket tells.
+known_rates(#s{rates_of = Rates, wish = #{tiers := Tiers, entry := Entry}, ticket_rate = PerS}) ->
+    Tossing = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =:= Entry orelse (Entry =:= none andalso length(Tiers) =:= 1)],
+    maps:merge(Rates, maps:from_list([{MFA, PerS} || MFA <- Tossing])).
+
 %% Where sampling cannot help, the tier that is called most often is the one to remove.
 too_much(Rates, Fixed, Max) ->
-    {Most, {M, F, A}} = lists:max([{0, {none, none, 0}} | [{N, MFA} || {MFA, N} <- maps:to_list(Rates)]]),
-    kprof_look_00:bin(
-        "calls that are not sampled alone would cost ~ts of the node, and --max-overhead is ~ts; remove the tier ~ts (~b calls/s)",
-        [percent(Fixed), percent(Max), kprof_look_00:mfa(M, F, A), Most]
-    ).
+    Text = "calls that are not sampled alone would cost ~ts of the node, and --max-overhead is ~ts; ",
+    Remove =
+        case lists:reverse(lists:sort([{N, MFA} || {MFA, N} <- maps:to_list(Rates)])) of
+            [] -> "remove the tier that is called most often";
+            [{N, {M, F, A}} | _] -> io_lib:format("remove the tier ~ts (~b calls/s)", [kprof_look_00:mfa(M, F, A), N])
+        end,
+    kprof_look_00:bin(Text ++ "~ts", [percent(Fixed), percent(Max), Remove]).
 
 %% Each 200 ms. The relay tells its counts once a tick: right after a look that it asked for, another would find no events.
 steer(S0) ->
@@ -59,7 +68,7 @@ steer(S0) ->
 look(Now, #s{steer_at = At, steered = Old} = S0) ->
     Events = events(S0),
     RunNs = kprof_state_00:counter(6, S0),
-    S1 = S0#s{steer_at = {Now, Events, RunNs}, cost = kprof_cost_00:look(counted_now(Events, S0), S0#s.cost)},
+    S1 = S0#s{steer_at = {Now, Events, RunNs}, ticket_rate = ticket_rate(S0), ticket = {Now, kprof_node_00:ticket()}, cost = kprof_cost_00:look(counted_now(Events, S0), S0#s.cost)},
     case At of
         {Then, Before, Ran} when S0#s.on ->
             Busy = (RunNs - Ran) div max(1, (Now - Then) * 1000), % permille of one scheduler
@@ -69,6 +78,12 @@ look(Now, #s{steer_at = At, steered = Old} = S0) ->
             S1#s{steered = Old, heavy = 0}
     end.
 
+%% Calls a second that tossed since the last look.
+ticket_rate(#s{ticket = none}) -> 0;
+ticket_rate(#s{ticket = {Then, Before}}) ->
+    Range = kprof_spec_00:ticket_range(),
+    (kprof_node_00:ticket() - Before + Range) rem Range * 1000 div max(1, kprof_state_00:now_ms() - Then).
+
 events(S) -> kprof_state_00:counter(2, S) + kprof_state_00:counter(3, S).
 rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - Then).
 
@@ -76,9 +91,11 @@ rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - The
 %% dropped by the relay itself.
 flood(Waiting, #s{on = true, steered = Old, flooded = Last} = S) ->
     Now = kprof_state_00:now_ms(),
-    case Last =:= none orelse Now - Last >= ?NUDGED_MS of
+    case Last =:= none orelse Now - Last >= ?FLOOD_MS of
+        true when Old * ?CUT > ?MOST, is_integer(Waiting), Waiting > 0 ->
+            kprof_switch_00:trip(<<"events of single requests come faster than the agent can follow, whatever the sampling">>, S#s{flooded = Now});
         true ->
-            New = min(?MOST, max(kprof_state_00:sample_base(S), Old) * ?CUT),
+            New = min(?MOST, max(kprof_state_00:sample_base(S), Old) * cut_by(Waiting)),
             (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_state_00:event(sampling, flood_text(Waiting, New), S),
             steered_to(New, S#s{why = flood, flooded = Now, steer_at = {Now, events(S), kprof_state_00:counter(6, S)}});
         false ->
@@ -87,6 +104,11 @@ flood(Waiting, #s{on = true, steered = Old, flooded = Last} = S) ->
 flood(_, S) ->
     S.
 
+%% Calls a second that were sampled are known: so far that it is a fifth of what the relay can take.
+cut_by({calls, PerS}) -> max(2, PerS * 5 div ?MOST_SAMPLED);
+cut_by(_) -> ?CUT.
+
+flood_text({calls, _}, New) -> kprof_look_00:bin("calls come faster than the agent could follow: sampling is cut to 1/~b", [New]);
 flood_text(0, New) -> kprof_look_00:bin("the node's run queue is long: sampling is cut to 1/~b", [New]);
 flood_text(Waiting, New) -> kprof_look_00:bin("~b events waited for the agent and were dropped: sampling is cut to 1/~b", [Waiting, New]).
 
@@ -141,7 +163,7 @@ counted_now(Events, #s{wish = #{entry := Entry, returns := Returns} = Wish} = S)
 heavy(#s{on = true, limits = #{max_cost := Max}, cost = Cost, heavy = Heavy} = S) when Max > 0 ->
     case kprof_cost_00:spent(Cost) of
         {_, Fixed} when Fixed > Max, Heavy + 1 >= ?HEAVY_LOOKS ->
-            kprof_switch_00:trip(too_much(S#s.rates_of, Fixed, Max), S#s{heavy = 0});
+            kprof_switch_00:trip(too_much(known_rates(S), Fixed, Max), S#s{heavy = 0});
         {_, Fixed} when Fixed > Max ->
             S#s{heavy = Heavy + 1};
         _ ->

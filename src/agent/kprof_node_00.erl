@@ -111,8 +111,7 @@ ticket() -> ticket(16).
 ticket(0) -> 0;
 ticket(Tries) ->
     case erlang:system_info(trace_control_word) of
-        0 -> ticket(Tries - 1);
-        Word -> Word rem kprof_spec_00:ticket_range()
+        Word -> case kprof_spec_00:held(Word) of true -> ticket(Tries - 1); false -> Word rem kprof_spec_00:ticket_range() end
     end.
 
 %% Others may count on their control word.

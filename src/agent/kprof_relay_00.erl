@@ -10,7 +10,7 @@
 %% A turn that does not end, and messages that are older than ?FLOOD_AGE_MS, are a flood: what waits is dropped and counted, and
 %% the keeper cuts sampling at once.
 -module(kprof_relay_00).
--export([start/1, init/1, pace/1, name/1, registered/1]).
+-export([start/1, init/1, pace/2, name/1, registered/1]).
 
 -define(BATCH, 200).
 -define(TICK_MS, 10).
@@ -21,6 +21,9 @@
 -define(FLOOD, 2000). % messages in a turn that does not end,
 -define(FLOOD_AGE_MS, 25). % and so old
 -define(WALKED, 1000).
+-define(AGAIN_MS, 1000).
+-define(MOST_SAMPLED, 150000). % calls a second that toss and win, more than the relay can take;
+-define(LEAST_SAMPLED, 500). % and not just a few in a short time
 -define(MESSAGE_WORDS, 12). % around its term
 -define(BEHIND_MS, 20).
 -define(SKIP, 1000).
@@ -35,9 +38,6 @@
 -define(ARGS_A_CALL, 1024). % bytes
 -define(ARGS_A_SECOND, 1048576).
 
--define(BUSY_MS, 500). % looked at so often: a relay that just keeps up is neither late nor full,
--define(BUSY_PERCENT, 80). % but takes this much of a scheduler,
--define(BUSY_EVENTS, 50000). % with so many events a second (fewer, and it only waits for a scheduler)
 
 -define(SEQ, 1).
 -define(SENT, 2).
@@ -77,12 +77,11 @@ start(#{keeper := Keeper} = Opts) ->
     came = 0, % messages since the last tick
     slice_end = 0, % native
     hurry = false, % we have priority
+    flooded = none, % when (ms) there were too many, and they were dropped
     lag = none, % {Age, Came}: how far behind this turn was at first
     tick = ?TICK_MS,
-    began = none, % when the turn did (native); late: not seen
-    run = 0, % native time of all turns,
-    away = 0, % but for what others ran meanwhile, in this one
-    busy = none, % {Now, Run, Events} when it was looked at last how busy we are
+    run = 0, % native time that we have worked
+    clock = 0, % when (native) it was looked at last
     max_age = 0, % native units; 0: no limit
     max_queue = 0,
     max_memory = 0,
@@ -101,7 +100,7 @@ init(#{keeper := Keeper, pid := Pid, counters := Counters, undo := Undo}) ->
     erlang:monitor(process, Keeper),
     receive
         {start, Keeper, Ref} ->
-            Pacer = spawn_opt(?MODULE, pace, [self()], [link, {priority, high}]),
+            Pacer = spawn_opt(?MODULE, pace, [self(), Keeper], [link, {priority, high}]),
             Keeper ! {Ref, Pacer},
             loop([], 0, go_on(#s{pid = Pid, keeper = Keeper, pacer = Pacer, counters = Counters, undo = Undo}))
     end.
@@ -109,7 +108,7 @@ init(#{keeper := Keeper, pid := Pid, counters := Counters, undo := Undo}) ->
 %% Of one that was killed: what waited for it is lost.
 go_on(#s{counters = C} = S) ->
     [Seq, Sent, Dropped, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?QUEUE, ?RUN_NS]],
-    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, run = erlang:convert_time_unit(RunNs, nanosecond, native)}.
+    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
     receive
@@ -130,13 +129,8 @@ loop(Acc, N, S) ->
             add({trace_ts, P, return_from, MFA, 0, Ts}, Acc, N, S);
         {trace_ts, P, exception_from, MFA, {Class, _}, Ts} ->
             add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S);
-        {tick, Woken} ->
-            tick(Woken, Acc, N, S);
-        began when N + S#s.came =:= 0 ->
-            Now = erlang:monotonic_time(),
-            loop(Acc, N, S#s{began = Now, slice_end = Now + slice()});
-        began ->
-            loop(Acc, N, S#s{began = late});
+        tick ->
+            tick(Acc, N, clocked(S));
         {'DOWN', _, process, Keeper, _} when Keeper =:= S#s.keeper ->
             orphaned(batch(Acc, N, S));
         Control ->
@@ -144,28 +138,33 @@ loop(Acc, N, S) ->
     end.
 
 add(M, Acc, N, S) when (N + 1) rem ?STEP =/= 0 -> loop([M | Acc], N + 1, S);
-add(M, Acc, N, S) when N + 1 < ?BATCH ->
-    case erlang:monotonic_time() > S#s.slice_end of
+add(M, Acc, N, S0) when N + 1 < ?BATCH ->
+    S = clocked(S0),
+    case S#s.clock > S#s.slice_end of
         true -> loop([], 0, yielded(M, blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))));
         false -> loop([M | Acc], N + 1, S)
     end;
 add(M, Acc, N, S) ->
-    loop([], 0, yielded(M, blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1})))).
+    loop([], 0, yielded(M, clocked(blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))))).
+
+%% The clock is looked at every few messages. These cannot have taken long: where they have, we did not run, and a slice begins.
+clocked(#s{clock = Last, run = Run} = S) ->
+    Now = erlang:monotonic_time(),
+    Most = slice(),
+    case Now - Last of
+        Took when Took > Most -> S#s{clock = Now, slice_end = Now + Most, run = Run + Most div 20};
+        Took -> S#s{clock = Now, run = Run + Took}
+    end.
 
 %% A slice is over, or not yet. M: the last message.
-yielded(M, #s{slice_end = End} = S0) ->
-    Before = erlang:monotonic_time(),
-    case Before > End of
-        true ->
-            Age = Before - element(tuple_size(M), M),
-            S = flooded(Age, guard(M, hurried(Age, S0))),
-            Worked = erlang:monotonic_time(),
-            erlang:yield(),
-            Now = erlang:monotonic_time(),
-            S#s{slice_end = Now + slice(), away = S#s.away + Now - Worked};
-        false ->
-            S0
-    end.
+yielded(M, #s{slice_end = End, clock = Before} = S0) when Before > End ->
+    Age = Before - element(tuple_size(M), M),
+    S = clocked(flooded(Age, guard(M, hurried(Age, S0)))),
+    erlang:yield(),
+    Now = erlang:monotonic_time(),
+    S#s{clock = Now, slice_end = Now + slice()};
+yielded(_, S) ->
+    S.
 
 hurried(Age, #s{hurry = Hurry} = S) ->
     case erlang:convert_time_unit(Age, native, millisecond) > ?BEHIND_MS of
@@ -210,8 +209,8 @@ skip(_, N, _, S) -> skipped(N + 1, S). % the first that is younger goes with the
 skipped(0, S) -> S;
 skipped(N, S) -> dropped(N, S#s.weight, S).
 
-tick(Woken, Acc, N, #s{came = Came} = S0) ->
-    S1 = busy(turn(Woken, blocked(deliver(batch(Acc, N, S0#s{came = Came + N}))))),
+tick(Acc, N, #s{came = Came} = S0) ->
+    S1 = clocked(blocked(deliver(batch(Acc, N, S0#s{came = Came + N})))),
     note(S1),
     Ms = next_tick(S1),
     S1#s.pacer ! {done, Ms},
@@ -220,13 +219,6 @@ tick(Woken, Acc, N, #s{came = Came} = S0) ->
         [] -> loop([], 0, S2);
         [M | _] -> loop([], 0, guard(M, S2))
     end.
-
-%% A turn is from the pacer's `began` to its tick. What came while the last turn went on waits before `began`: then it is from
-%% when the pacer woke us, or a relay that has no rest would count next to nothing.
-turn(_, #s{began = none} = S) -> S;
-turn(Woken, #s{began = late} = S) -> turn(Woken, S#s{began = Woken});
-turn(_, #s{began = Began, run = Run, away = Away} = S) ->
-    S#s{began = none, away = 0, run = Run + max(0, erlang:monotonic_time() - Began - Away)}.
 
 %% So often that some 200 messages wait: about a slice.
 next_tick(#s{held = Held}) when Held > 0 -> ?BLOCKED_TICK_MS;
@@ -249,7 +241,7 @@ control({weight, N}, S) -> S#s{weight = N};
 control({undo, Undo}, S) -> S#s{undo = Undo};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker_00:limit(Rate, now_ms())};
-control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, busy = none, tick = ?LEAST_TICK_MS};
+control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, tick = ?LEAST_TICK_MS};
 control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},
@@ -445,28 +437,7 @@ blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->
     end;
 blocked(S) -> S.
 
-%% Once a tick. The traced processes wait for us where there are more of them than schedulers: so nothing piles up, and yet
-%% the node does little else.
-busy(#s{gate = open, max_age = Max, run = Run, busy = Last} = S) when Max > 0 ->
-    Now = erlang:monotonic_time(),
-    Events = S#s.sent + S#s.dropped + S#s.held,
-    case Last of
-        none ->
-            S#s{busy = {Now, Run, Events}};
-        {Then, Before, Had} ->
-            case erlang:convert_time_unit(Now - Then, native, millisecond) of
-                Ms when Ms < ?BUSY_MS -> S;
-                Ms -> too_busy((Run - Before) * 100 div (Now - Then), (Events - Had) * 1000 div Ms, S#s{busy = {Now, Run, Events}})
-            end
-    end;
-busy(S) ->
-    S#s{busy = none}.
-
-too_busy(Percent, Rate, S) when Percent >= ?BUSY_PERCENT, Rate >= ?BUSY_EVENTS ->
-    shut(io_lib:format("~b events/s kept the relay busy for ~b % of the time", [Rate, Percent]), S);
-too_busy(_, _, S) ->
-    S.
-
+%% Too many waiting are dropped, and sampling is cut; the breaker opens when that did not help within a second.
 %% Once a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the keeper is told.
 guard(_, #s{gate = shut} = S) ->
     S;
@@ -478,7 +449,10 @@ guard(M, S) ->
         S#s.max_age > 0, Age > S#s.max_age ->
             shut(io_lib:format("events were ~b ms old", [erlang:convert_time_unit(Age, native, millisecond)]), S);
         S#s.max_queue > 0, Queue > S#s.max_queue ->
-            shut(io_lib:format("~b events were waiting", [Queue]), S);
+            case now_ms() of
+                Now when S#s.flooded =:= none; Now - S#s.flooded > ?AGAIN_MS -> skip(erlang:monotonic_time(), S#s{flooded = Now, came = 0, lag = none});
+                _ -> shut(io_lib:format("~b events were waiting", [Queue]), S)
+            end;
         S#s.max_memory > 0 ->
             case memory(M, Queue) of
                 Memory when Memory > S#s.max_memory -> shut(io_lib:format("waiting events took ~b MB", [Memory bsr 20]), S);
@@ -516,18 +490,40 @@ orphaned(_) ->
 
 %% ---- The pacer ----
 
-pace(Relay) -> pace(Relay, ?TICK_MS, running).
+%% It sees, too, how fast calls come, by the control word: when more are sampled than the relay could ever take, the keeper is told
+%% at once, however long the relay waits for its turn.
+-record(p, {relay, keeper, ms = ?TICK_MS, state = running, sample = 1, ticket = 0, at}).
 
-pace(Relay, Ms, State) ->
+pace(Relay, Keeper) -> pace(#p{relay = Relay, keeper = Keeper, ticket = kprof_node_00:ticket(), at = erlang:monotonic_time()}).
+
+pace(#p{ms = Ms} = P) ->
     receive
-        kick -> ok
-    after Ms -> ok
-    end,
-    Relay ! {tick, erlang:monotonic_time()},
+        kick -> woken(counted(P));
+        {sample, N} -> pace(P#p{sample = N, ticket = kprof_node_00:ticket(), at = erlang:monotonic_time()})
+    after Ms -> woken(counted(P))
+    end.
+
+woken(#p{relay = Relay, state = State} = P) ->
+    Relay ! tick,
     State =:= suspended andalso erlang:resume_process(Relay),
+    done(P).
+
+done(#p{relay = Relay} = P) ->
     receive
         {done, Next} ->
             erlang:suspend_process(Relay, [asynchronous]),
-            Relay ! began,
-            pace(Relay, Next, suspended)
+            pace(P#p{ms = Next, state = suspended});
+        {sample, N} ->
+            done(P#p{sample = N, ticket = kprof_node_00:ticket(), at = erlang:monotonic_time()})
+    after ?TICK_MS -> done(counted(P))
     end.
+
+counted(#p{relay = Relay, keeper = Keeper, sample = N, ticket = Before, at = Then} = P) ->
+    Now = erlang:monotonic_time(),
+    Ticket = kprof_node_00:ticket(),
+    Range = kprof_spec_00:ticket_range(),
+    Sampled = (Ticket - Before + Range) rem Range div N,
+    Us = erlang:convert_time_unit(Now - Then, native, microsecond),
+    PerS = Sampled * 1000000 div max(1, Us),
+    Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Keeper ! {flood, Relay, {calls, PerS}}),
+    P#p{ticket = Ticket, at = Now}.

@@ -1,9 +1,10 @@
 %% Match specs: the only module that makes them and sets them (kprof_check_00 looks at each before).
 %% A wish (tiers, entry, identity rule, returns, sampling) becomes one spec a tier; see PROTOCOL.md for the messages.
 -module(kprof_spec_00).
--export([compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, ticket_range/0, word/2, cut/1, ours/1]).
+-export([compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, ticket_range/0, word/2, cut/1, ours/1, held/1]).
 
-%% The control word: how far sampling is cut, plus 1, in the bits above ?TICKET_BITS; the ticket below. 0: a process has it.
+%% The control word: how far sampling is cut, plus 1, in the bits above ?TICKET_BITS; the ticket below. A ticket of 0: a process
+%% has it.
 -define(TICKET_BITS, 27).
 -define(TICKETS, 16#7ffffff).
 -define(CUT_BITS, 16#f8000000).
@@ -146,7 +147,7 @@ lost(N) ->
     P1 = 2147483647,
     P2 = 2147483629,
     Zero = 462063239, % Zero * 69621 rem P2 = P2 - 1: a ticket of 0 is never sampled
-    Ticket = {'band', {get_tcw}, ?TICKETS},
+    Ticket = ticket_of({get_tcw}),
     Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', Ticket, 48271}}, P1}, 69621}, P2},
     {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}}.
 
@@ -155,33 +156,35 @@ most(P2, 1) -> P2;
 most(P2, N) -> P2 div N.
 
 %% One more call in the control word. Not atomic: that a count is lost only means that two calls have tossed alike. But a count
-%% must not bring back a ticket that is taken: who finds that the word has changed meanwhile goes on well after it. A word
+%% must not bring back a ticket that is taken: who finds that the word has changed meanwhile goes on well after it. A ticket
 %% of 0 is in somebody's hands (ticket/2).
 bump() ->
     {'orelse',
-        {'=:=', 0, {get_tcw}},
+        {'=:=', 0, ticket_of({get_tcw})},
         {'=:=', {get_tcw}, {'+', 1, {set_tcw, after_it({get_tcw}, 1)}}},
         {'=:=', 0, {set_tcw, after_it({get_tcw}, ?AHEAD)}}}.
 
-%% The word that comes N tickets after this one; the ticket starts anew after the last.
-after_it(Word, N) -> {'bor', {'band', Word, ?CUT_BITS}, {'band', {'+', N, Word}, ?TICKETS}}.
+%% The word that comes N tickets after this one; after the last ticket comes 1.
+after_it(Word, N) -> {'bor', {'band', {get_tcw}, ?CUT_BITS}, {'+', 1, {'rem', {'+', N - 1, ticket_of(Word)}, ?TICKETS}}}.
+
+ticket_of(Word) -> {'band', Word, ?TICKETS}.
 
 %% An atomic ticket. set_tcw exchanges: who reads a number owns it until it puts back the next one; who reads 0 (someone
 %% else is at it) tries again, and at last does Otherwise. The token's label is the variable that match specs lack.
 ticket(Epoch, Otherwise) ->
-    Take = {set_seq_token, label, {'bor', Epoch bsl 32, {set_tcw, 0}}},
+    Take = {set_seq_token, label, {'bor', Epoch bsl 32, {set_tcw, {'band', {get_tcw}, ?CUT_BITS}}}},
     Put = {'=:=', 0, {set_tcw, after_it(low(), 1)}},
     [Take, {'orelse', again(?SPINS, Take, Otherwise), Put}].
 
-again(0, _, Otherwise) -> {'andalso', {'=:=', 0, low()}, Otherwise};
-again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, low()}, {'andalso', Take, again(N - 1, Take, Otherwise)}}.
+again(0, _, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, Otherwise};
+again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, {'andalso', Take, again(N - 1, Take, Otherwise)}}.
 
 ticket_range() -> ?TICKETS + 1.
 
 %% ---- The control word: sampling is cut to 1 / (N * 2 ^ Cut); brake: nothing at all is traced ----
 
 %% A word to begin with, that goes on from this one.
-word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (Word band ?TICKETS).
+word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (1 + (Word band ?TICKETS) rem ?TICKETS).
 
 cut_bits(brake) -> ?BRAKE;
 cut_bits(Cut) -> 1 + min(?CUT_MOST, Cut).
@@ -192,17 +195,23 @@ cut(Cut) -> cut(Cut, 64).
 cut(_, 0) ->
     false;
 cut(Cut, Tries) ->
-    case erlang:system_info(trace_control_word) of
-        0 ->
+    Word = erlang:system_info(trace_control_word),
+    Bits = cut_bits(Cut),
+    if
+        Word band ?TICKETS =:= 0 ->
             cut(Cut, Tries - 1);
-        Word ->
-            Bits = cut_bits(Cut),
-            Word bsr ?TICKET_BITS =/= Bits andalso erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
-            erlang:system_info(trace_control_word) bsr ?TICKET_BITS =:= Bits orelse cut(Cut, Tries - 1)
+        Word bsr ?TICKET_BITS =/= Bits ->
+            erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
+            cut(Cut, Tries - 1);
+        true ->
+            true
     end.
 
-%% Is it one of ours? (0: it is in a process's hands.)
-ours(Word) -> Word =:= 0 orelse Word > ?TICKETS.
+%% Is it one of ours?
+ours(Word) -> Word > ?TICKETS.
+
+%% Is its ticket in a process's hands?
+held(Word) -> Word band ?TICKETS =:= 0.
 
 
 %% ---- The VM: the only calls that set or clear anything. Session: none (the global trace) or a session of `trace` ----

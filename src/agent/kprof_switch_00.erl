@@ -7,7 +7,6 @@
 
 -define(BREAKER_MS, 100).
 -define(LOOK_MS, 100).
--define(LOOK_BEATS, 4).
 -define(FLUSH_MS, 3000).
 
 %% ---- The relay ----
@@ -102,7 +101,7 @@ trace_on(#s{on = false, tracing = true, paused = none, wish = Wish} = S0) ->
     S1 = set_all(with_relay(S0)),
     S1#s.beside orelse kprof_spec_00:cut(kprof_state_00:cut(S1)),
     S1#s.relay ! {gate, open},
-    S1#s.relay ! {weight, kprof_state_00:sample_now(S1)},
+    weigh(S1),
     S1#s.pacer ! kick,
     walk_on(S1#s{on = true, tokens = S1#s.tokens orelse maps:get(entry, Wish) =/= none});
 trace_on(S) ->
@@ -304,7 +303,7 @@ apply_wish(Wish, Specs, #s{wish = Old, on = On} = S) ->
     Taken = kprof_pattern_00:held_back(Specs, kprof_hazard_00:vm()) ++ kprof_pattern_00:taken(S1#s.session, Specs, S1#s.set),
     S2 = S1#s{wish = Wish, specs = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)]},
     S3 = if On -> set_all(S2); true -> S2 end,
-    S3#s.relay =/= none andalso (S3#s.relay ! {weight, kprof_state_00:sample_now(S3)}),
+    S3#s.relay =/= none andalso weigh(S3),
     On andalso not S3#s.beside andalso kprof_spec_00:cut(kprof_state_00:cut(S3)),
     S4 = if On andalso Returns -> trace_on(S3); true -> S3#s{tokens = S3#s.tokens orelse (On andalso maps:get(entry, Wish) =/= none)} end,
     {{ok, [kprof_pattern_00:matched(T, Specs, Taken) || T <- maps:get(tiers, Wish)]}, S4}.
@@ -321,7 +320,7 @@ resample(#s{wish = Wish} = S) ->
 %% Sampling as steered: at once, by the control word alone where that is ours.
 resteer(#s{on = true, beside = false} = S) ->
     kprof_spec_00:cut(kprof_state_00:cut(S)),
-    S#s.relay ! {weight, kprof_state_00:sample_now(S)},
+    weigh(S),
     S;
 resteer(#s{beside = true} = S) ->
     resample(S);
@@ -338,6 +337,12 @@ beside(#s{beside = Before} = S0) ->
             (S#s.on andalso Now) andalso kprof_spec_00:cut(0),
             if S#s.on -> resample(S); true -> S end
     end.
+
+%% What an event stands for from now on.
+weigh(#s{relay = Relay, pacer = Pacer} = S) ->
+    N = kprof_state_00:sample_now(S),
+    Relay ! {weight, N},
+    Pacer ! {sample, N}.
 
 %% Nothing is traced from now on, whatever patterns there are.
 brake(#s{beside = false}) -> kprof_spec_00:cut(brake);
@@ -358,13 +363,11 @@ clear_all(#s{set = Set, session = Session} = S) ->
 watch_reloads(#s{versions = Before} = S0) ->
     Versions = maps:merge(Before, kprof_pattern_00:versions(S0#s.specs)),
     Other = [M || {M, V} <- maps:to_list(Versions), maps:get(M, Before, V) =/= V],
-    Now = Other =/= [] orelse S0#s.beat rem ?LOOK_BEATS =:= 0 orelse map_size(Versions) > map_size(Before),
-    {Lost, S} = case Now of true -> put_again(S0#s{versions = Versions}); false -> {[], S0#s{versions = Versions}} end,
+    {Lost, S} = put_again(S0#s{versions = Versions}),
     Marks = lists:usort([M || {M, _, _} <- Lost] ++ Other),
     [kprof_state_00:event(reload, kprof_look_00:bin("~ts was loaded", [shown(M)]), S) || M <- Marks, not lists:keymember(M, 1, Lost)],
     lists:foldl(fun(M, Acc) -> kprof_state_00:event_kept(mark, kprof_look_00:bin("~ts", [shown(M)]), Acc) end, S, Marks).
 
-%% To look at patterns takes the VM's one permission to change code: seldom, and after a load.
 %% -> {Functions whose pattern was gone, S}
 put_again(#s{on = true, set = Set, specs = Specs, session = Session} = S) ->
     Lost = kprof_pattern_00:lost(Session, Set),
