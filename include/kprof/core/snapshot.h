@@ -205,7 +205,7 @@ struct snap_breaker {
     double pause_s;    /* how long it stays open this time; 0 when not open */
 };
 
-/* Why less is sampled than asked for. */
+/* Why less is sampled than asked for. SAMPLE_COST, too, when the agent could not take more. */
 enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER };
 const char *sample_why_name(enum sample_why w); /* "" "max-rate" "max-overhead" "breaker" */
 
