@@ -34,7 +34,7 @@ struct session_info {
     int64_t start_native, units_per_s;
     uint32_t schedulers;
     bool own_session, lean, elixir;
-    bool local; /* the node is on this machine */
+    bool local;       /* the node is on this machine */
     char others[300]; /* who else traces; "" nobody */
     size_t n_held;    /* uses of the VM that are held back there, for this VM has their hazard; */
     char held[1000];  /* a short sentence each, with "; " between */
