@@ -30,7 +30,7 @@
     set = #{}, % patterns of ours: kprof_pattern_00
     versions = #{}, % of the tiers' modules, as last seen
     tracing = false, % wished
-    on = false, % flags are on
+    on = false, % patterns are set; flags are, or a walker is at it
     paused = none, % lease | overload | capture | look (at the counters, before tracing begins)
     again = false, % kprof-top has lost its connection and come again
     breaker,

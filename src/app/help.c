@@ -24,7 +24,7 @@ const char *help_text(void)
            "                           profile that W saved on the screen\n"
            "\n"
            "What it may cost:\n"
-           "      --sample 1/N         trace one request in N\n"
+           "      --sample 1/N         trace one request in N (--entry none: one call in N)\n"
            "      --duration DURATION  end by itself after that time\n"
            "      --returns lean|full|auto  lean copies no return values (auto: lean)\n"
            "      --transport dist|auto     how events come (dist)\n"

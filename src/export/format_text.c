@@ -213,10 +213,11 @@ static void table(struct buf *out, const struct snapshot *s)
         row(out, &s->rows[i], &w);
     buf_adds(out, "times in microseconds\n");
     if (s->counted_s > 0)
-        buf_addf(out,
-                 "counted: for %.1f s of this window the breaker was open and calls were only "
-                 "counted. rate has them, the\nother figures do not\n",
-                 s->counted_s);
+        buf_addf(
+            out,
+            "counted: for %.1f s of this window calls were only counted (before tracing "
+            "began, or while the\nbreaker was open). rate has them, the other figures do not\n",
+            s->counted_s);
 }
 
 /* ---- slow calls, log ---- */

@@ -37,7 +37,7 @@ enum result_kind {
     RESULT_FAILED,      /* text: the sentence; nothing more will come */
     RESULT_CONNECTED,   /* info */
     RESULT_CONFIGURED,  /* config: of wish number `gen` */
-    RESULT_TRACING,     /* on: flags are on or off at the target now */
+    RESULT_TRACING,     /* on: tracing was switched on or off at the target */
     RESULT_LOST,        /* text; next try in delay_ms */
     RESULT_TROUBLE,     /* text: a wish could not be brought about, the connection stands */
     RESULT_COMPLETIONS, /* typed; text: lines */

@@ -47,7 +47,7 @@ struct options {
     bool entry_none; /* --entry none: no requests, every call on its own */
     char *identity;  /* the rule as written; NULL: none */
 
-    uint32_t sample;           /* 1 request in this many; 1 */
+    uint32_t sample;           /* 1 request in this many (entry_none: 1 call); 1 */
     enum returns_mode returns; /* auto is lean */
     uint64_t slow_ns;          /* 0: no slow log */
     char *slow_log;            /* file; NULL: none */

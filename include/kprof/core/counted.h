@@ -1,5 +1,5 @@
-/* Calls that were counted on the target while nothing was traced (its breaker was open): per tier,
- * by the second. Inside of core.
+/* Calls that were counted on the target while nothing was traced (its breaker was open, or tracing
+ * was about to begin): per tier, by the second. Inside of core.
  *
  * Invariant: these calls are in no histogram and in none of `calls.*`; a figure is of traced calls
  * or of counted ones, never of both, but for rates. Nobody times a counted call: the VM's call_time

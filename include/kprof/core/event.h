@@ -46,7 +46,7 @@ struct event {
     uint16_t tier;   /* CALL/ENTRY: tier number */
     uint8_t kind;    /* enum event_kind */
     uint8_t node;    /* index of the node it came from */
-    uint32_t weight; /* how many requests this one stands for (sampling 1/weight); 0 reads as 1 */
+    uint32_t weight; /* stands for so many requests (no entry: calls); 0 reads as 1 */
     uint32_t pad;
     uint64_t args; /* CALL/ENTRY: ticket of the text of its arguments; 0: not told */
 };

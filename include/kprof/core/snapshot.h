@@ -45,9 +45,9 @@ struct snap_row {
     uint64_t count;               /* calls seen that are aggregated in the window */
     uint64_t est_count;           /* the same scaled by the sampling in force when each was seen */
     uint64_t late, errors, exits; /* exits: of the errors, those of processes that died inside */
-    /* Calls counted by the VM while nothing was traced (breaker open); 0 for identities, which
-     * nobody knew then. They are in none of the figures but rate; how long they took is not known.
-     */
+    /* Calls counted by the VM while nothing was traced (breaker open, or tracing was about to
+     * begin); 0 for identities, which nobody knew then. They are in none of the figures but rate;
+     * how long they took is not known. */
     uint64_t counted;
     /* Per second of the window that was traced: est_count; of a tier with `counted`, per second
      * that was traced or counted, both together. NAN: none of it was (or less than 50 ms); 0:
@@ -205,7 +205,7 @@ struct snap_breaker {
     double pause_s;    /* how long it stays open this time; 0 when not open */
 };
 
-/* Why less is sampled than asked for. */
+/* Why less is sampled than asked for. SAMPLE_COST, too, when the agent could not take more. */
 enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER };
 const char *sample_why_name(enum sample_why w); /* "" "max-rate" "max-overhead" "breaker" */
 

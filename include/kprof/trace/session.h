@@ -34,7 +34,7 @@ struct session_info {
     int64_t start_native, units_per_s;
     uint32_t schedulers;
     bool own_session, lean, elixir;
-    bool local; /* the node is on this machine */
+    bool local;       /* the node is on this machine */
     char others[300]; /* who else traces; "" nobody */
     size_t n_held;    /* uses of the VM that are held back there, for this VM has their hazard; */
     char held[1000];  /* a short sentence each, with "; " between */
@@ -44,7 +44,7 @@ struct session *session_open(const struct session_opts *o, struct session_info *
                              struct err *e);
 bool session_lost(struct session *s);
 void session_why(struct session *s, struct err *e); /* why it was lost, as a sentence */
-/* Sends {kp,Ref,Request}; request is ETF without version byte. 0 with the answer's bytes (no
+/* Sends {kp,Key,Ref,Request}; request is ETF without version byte. 0 with the answer's bytes (no
  * version byte) in *answer, -1 with err. */
 int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
                 struct err *e);
