@@ -200,8 +200,7 @@ event_ns(_) -> ?EVENT_NS.
 
 %% The control word is anyone's: more than can have been, by those that were sampled, is not believed.
 entries(#{ticket := Now}, #{ticket := Then}, N, Calls) ->
-    Range = kprof_spec_00:ticket_range(),
-    min((Now - Then + Range) rem Range, N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
+    min(kprof_spec_00:tickets(Then, Now), N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
 
 hit(#{returns := full} = Look, #{full := Ns} = Costs) -> Ns + args(Look, Costs);
 hit(Look, #{hit := Ns} = Costs) -> Ns + args(Look, Costs).

@@ -81,8 +81,7 @@ look(Now, #s{steer_at = At, steered = Old} = S0) ->
 %% Calls a second that tossed since the last look.
 ticket_rate(#s{ticket = none}) -> 0;
 ticket_rate(#s{ticket = {Then, Before}}) ->
-    Range = kprof_spec_00:ticket_range(),
-    (kprof_node_00:ticket() - Before + Range) rem Range * 1000 div max(1, kprof_state_00:now_ms() - Then).
+    kprof_spec_00:tickets(Before, kprof_node_00:ticket()) * 1000 div max(1, kprof_state_00:now_ms() - Then).
 
 events(S) -> kprof_state_00:counter(2, S) + kprof_state_00:counter(3, S).
 rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - Then).

@@ -521,8 +521,7 @@ done(#p{relay = Relay} = P) ->
 counted(#p{relay = Relay, keeper = Keeper, sample = N, ticket = Before, at = Then} = P) ->
     Now = erlang:monotonic_time(),
     Ticket = kprof_node_00:ticket(),
-    Range = kprof_spec_00:ticket_range(),
-    Sampled = (Ticket - Before + Range) rem Range div N,
+    Sampled = kprof_spec_00:tickets(Before, Ticket) div N,
     Us = erlang:convert_time_unit(Now - Then, native, microsecond),
     PerS = Sampled * 1000000 div max(1, Us),
     Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Keeper ! {flood, Relay, {calls, PerS}}),

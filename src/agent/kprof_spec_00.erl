@@ -1,7 +1,7 @@
 %% Match specs: the only module that makes them and sets them (kprof_check_00 looks at each before).
 %% A wish (tiers, entry, identity rule, returns, sampling) becomes one spec a tier; see PROTOCOL.md for the messages.
 -module(kprof_spec_00).
--export([compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, ticket_range/0, word/2, cut/1, ours/1, held/1]).
+-export([compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1]).
 
 %% The control word: how far sampling is cut, plus 1, in the bits above ?TICKET_BITS; the ticket below. A ticket of 0: a process
 %% has it.
@@ -180,6 +180,14 @@ again(0, _, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, Otherwise}
 again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, {'andalso', Take, again(N - 1, Take, Otherwise)}}.
 
 ticket_range() -> ?TICKETS + 1.
+
+%% How many were taken between two looks; 0 where one of them did not find it (0), or it went back.
+tickets(Before, Now) when Before =:= 0; Now =:= 0 -> 0;
+tickets(Before, Now) ->
+    case (Now - Before + ?TICKETS + 1) band ?TICKETS of
+        N when N > ?TICKETS div 2 -> 0;
+        N -> N
+    end.
 
 %% ---- The control word: sampling is cut to 1 / (N * 2 ^ Cut); brake: nothing at all is traced ----
 
