@@ -137,7 +137,7 @@ sample_why(#s{why = Why, breaker = B}) ->
         {1, none} -> 0;
         {1, rate} -> 1;
         {1, cost} -> 2;
-        {1, flood} -> 2;
+        {1, flood} -> 4;
         _ -> 3
     end.
 

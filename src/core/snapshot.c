@@ -101,6 +101,6 @@ const char *breaker_name(enum breaker_state s)
 
 const char *sample_why_name(enum sample_why w)
 {
-    static const char *const name[] = {"", "max-rate", "max-overhead", "breaker"};
+    static const char *const name[] = {"", "max-rate", "max-overhead", "breaker", "flood"};
     return (unsigned)w < sizeof name / sizeof *name ? name[w] : "?";
 }

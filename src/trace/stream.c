@@ -279,7 +279,7 @@ static void beat_field(struct etf *c, struct heartbeat *b)
     else if (IS("sample"))
         b->sample = u <= UINT32_MAX ? (uint32_t)u : 0;
     else if (IS("sample_why"))
-        b->sample_why = u <= 3 ? (uint32_t)u : 0;
+        b->sample_why = u <= 4 ? (uint32_t)u : 0;
     else if (IS("cost"))
         b->cost_ppm = u <= UINT32_MAX ? (uint32_t)u : UINT32_MAX;
     else if (IS("call_ns"))

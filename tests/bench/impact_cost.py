@@ -4,11 +4,11 @@ import statistics
 from impact_common import Attached, CouldNotRun, Cpu, node, number, say, table
 
 REQUEST_TIERS = [a for f in ("entry", "t1", "t2", "t3") for a in ("-t", f"{f}=impact_hot:{f}/2")]
-# Name: what the loops call, the tiers, whether every call is traced whatever the sampling.
+# Name: what the loops call, the tiers, whether the load of the first sampling is used for all.
 PATHS = {
     "in requests": ("request", REQUEST_TIERS, False),
     "tier outside of requests": ("tier", ["-t", "entry=impact_hot:entry/2", "-t", "tier=impact_hot:tier/2"], False),
-    "`--entry none`": ("tier", ["-t", "tier=impact_hot:tier/2", "--entry", "none"], True),
+    "`--entry none`": ("tier", ["-t", "tier=impact_hot:tier/2", "--entry", "none"], False),
 }
 CALLS = {"request": 4, "tier": 1}
 NEAR_SHARE, NEAR_POINTS = 0.2, 0.5
@@ -77,8 +77,7 @@ def run(otp, o):
                 say("  " + ", ".join(rows[-1]))
     return "\n".join([
         f"### Costs the node, OTP {otp}", "",
-        f"A loop on each of {o.schedulers} schedulers, as fast as it goes, {', '.join(f'{u:g}' for u in o.cost_us)} us of work a call by sampling (the first"
-        " for all with `--entry none`, where every call is traced); tracing on for"
+        f"A loop on each of {o.schedulers} schedulers, as fast as it goes, {', '.join(f'{u:g}' for u in o.cost_us)} us of work a call by sampling; tracing on for"
         f" {o.cost_seconds:g} s (the loops call traced functions) in turn with off (they call the same of a module that is not traced); {o.pairs} pairs,"
         " medians and quartiles. Percent of the node: what the loops lose by second of the node's own CPU, so what kprof-top takes of the same cores is"
         f" not in it; by the clock it is. What kprof-top says is its mean over {HOLD_MS / 1000:g} s of steady tracing just before, as a share of the CPU that the"

@@ -206,8 +206,9 @@ struct snap_breaker {
 };
 
 /* Why less is sampled than asked for. SAMPLE_COST, too, when the agent could not take more. */
-enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER };
-const char *sample_why_name(enum sample_why w); /* "" "max-rate" "max-overhead" "breaker" */
+enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE_FLOOD };
+/* "" "max-rate" "max-overhead" "breaker" "flood" */
+const char *sample_why_name(enum sample_why w);
 
 struct snap_cost { /* what tracing costs the node, by its own account */
     bool known;

@@ -31,7 +31,7 @@ struct heartbeat {
     uint64_t trips, next_ms; /* to the next try; 0: not open */
     uint64_t pause_ms;       /* the breaker's pause in force */
     uint32_t sample;         /* in force now: 1 in so many; 0: not told */
-    uint32_t sample_why;     /* 0 as asked, 1 max_rate, 2 cost or a flood, 3 breaker */
+    uint32_t sample_why;     /* 0 as asked, 1 max_rate, 2 cost, 3 breaker, 4 flood */
     uint32_t cost_ppm;       /* of the node's scheduler time */
     uint32_t call_ns;        /* of a traced call; 0: not told */
     bool cost_assumed;       /* not measured there */
