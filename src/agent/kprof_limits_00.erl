@@ -88,6 +88,8 @@ rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - The
 
 %% More waits for the relay than it can do soon: sampling is cut at once, and opens again as the limits bear it. What waits is
 %% dropped by the relay itself.
+flood({calls, _}, #s{limits = #{max_queue := 0}} = S) ->
+    S;
 flood(Waiting, #s{on = true, steered = Old, flooded = Last} = S) ->
     Now = kprof_state_00:now_ms(),
     case Last =:= none orelse Now - Last >= ?FLOOD_MS of

@@ -177,6 +177,7 @@ def test_reloaded_module_goes_on():
 def test_a_process_that_dies_inside_a_call():
     """Until then the call is listed as open, by its process's name; then it is an error with a reason."""
     with kp.Node(25) as n:
+        n.eval("code:ensure_loaded(timer)")  # it is not loaded for us
         k = attach(n, "-t", "sleep=timer:sleep/1", "-e", "none", "--slow", "1ms")
         k.tracing()
         n.eval("begin register(sleeper, spawn(fun() -> timer:sleep(1000000), ok end)), ok end")

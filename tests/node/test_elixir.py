@@ -3,9 +3,15 @@ import kp
 from common import attach, clean
 
 
+def loaded(n):
+    """No module is loaded for us: the node's own use of it does that."""
+    n.eval("[{module, _} = code:ensure_loaded(M) || M <- ['Elixir.Sample.Web', 'Elixir.Sample.Repo']]")
+
+
 @kp.each("lean", "full")
 def test_elixir_names(returns):
     with kp.Node("elixir") as n:
+        loaded(n)
         k = attach(n, "-t", "web=Sample.Web.call/1", "-t", "Sample.Repo.get/2", "-t", "Sample.Repo.exists?/1", "-i",
                    "Sample.Web.call/1 map_get(path,arg(1))", "--returns", returns)
         k.tracing()
@@ -25,6 +31,7 @@ def test_elixir_names(returns):
 
 def test_near_names_in_elixir():
     with kp.Node("elixir") as n:
+        loaded(n)
         k = kp.run("--batch", "-n", "1", "-d", "200ms", "-t", "Sample.Repo.gett/2", n.name)
         assert "Sample.Repo.get/2" in k.stderr or "get/2" in k.stderr, k.saw()
         clean(n)

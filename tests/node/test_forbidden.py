@@ -34,7 +34,7 @@ def limits(n):
     k.wait_json(LATER_S, lambda r: r["sample"] > 1 or r["breaker"]["trips"])
     phase(n, "limits, end")
     assert k.interrupt(LATER_S) == 0, k.saw()
-    clean(n, LATER_S)
+    clean(n)
 
 
 def trip(n):
@@ -48,7 +48,7 @@ def trip(n):
     nothing_is_done(n, "after the load of a trip, off")
     phase(n, "trip, end")
     assert k.interrupt(LATER_S) == 0, k.saw()
-    clean(n, LATER_S)
+    clean(n)
 
 
 def screen(n):
@@ -72,7 +72,7 @@ def screen(n):
         phase(n, "q, end")
         t.keys("q")
         kp.until(LATER_S, lambda: t.get("pane_dead") == "1", what=t.screen)
-    clean(n, LATER_S)
+    clean(n)
 
 
 def killed(n):
@@ -82,7 +82,7 @@ def killed(n):
     phase(n, "kill -9, end")
     k.proc.send_signal(signal.SIGKILL)
     k.proc.wait()
-    clean(n, LATER_S)
+    clean(n)
 
 
 @kp.each(*OTPS)

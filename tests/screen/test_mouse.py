@@ -18,7 +18,9 @@ def place(screen, text):
 
 def test_clicks():
     with Top() as top:
-        screen = top.ready()
+        top.ready()
+        top.see(" P99 ")
+        screen = top.t.screen()
         assert top.t.get("mouse_any_flag") == "1"
         click(top, *place(screen, " P99 ")[:1], place(screen, " P99 ")[1] + 2)
         top.see(re.compile("P99\u25bc"))
