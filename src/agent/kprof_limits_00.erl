@@ -13,7 +13,7 @@
 -define(CUT, 8). % a flood cuts sampling to a part of this
 -define(MOST, 1000000).
 -define(MOST_SAMPLED, 150000). % as the relay's
--define(FLOOD_MS, 60). % what came before the last cut is no new flood
+-define(FLOOD_MS, 60).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: what is not named stays.
 limits(New, #s{limits = Old, breaker = B} = S) ->
@@ -92,7 +92,7 @@ flood({calls, _}, #s{limits = #{max_queue := 0}} = S) ->
     S;
 flood(Waiting, #s{on = true, steered = Old, flooded = Last} = S) ->
     Now = kprof_state_00:now_ms(),
-    case Last =:= none orelse Now - Last >= ?FLOOD_MS of
+    case Last =:= none orelse Now - Last >= settled_ms(Waiting) of
         true when Old * ?CUT > ?MOST, is_integer(Waiting), Waiting > 0 ->
             kprof_switch_00:trip(<<"events of single requests come faster than the agent can follow, whatever the sampling">>, S#s{flooded = Now});
         true ->
@@ -104,6 +104,10 @@ flood(Waiting, #s{on = true, steered = Old, flooded = Last} = S) ->
     end;
 flood(_, S) ->
     S.
+
+%% What waited before the last cut is no new flood: where calls are told it is known at once, where messages waited it takes longer.
+settled_ms({calls, _}) -> ?FLOOD_MS;
+settled_ms(_) -> 4 * ?FLOOD_MS.
 
 %% Calls a second that were sampled are known: so far that it is a fifth of what the relay can take.
 cut_by({calls, PerS}) -> max(2, PerS * 5 div ?MOST_SAMPLED);

@@ -2,7 +2,7 @@
 -module(kprof_node_00).
 -export([isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0, permille/2, local_leader/0]).
 
--define(SAMPLED_PROCESSES, 50).
+-define(SAMPLED_PROCESSES, 5).
 
 %% Are there trace sessions? The module `trace` is kernel's own and has no on_load: loading it is safe on all VMs that have it.
 isolated() ->

@@ -75,27 +75,25 @@ begin_tracing(#s{on = false, tracing = true, paused = none, limits = Limits, spe
             Timer = make_ref(),
             S = counting(with_relay(S0#s{paused = look})),
             erlang:send_after(?LOOK_MS, self(), {looked, Timer}),
-            S#s{look = Timer}
+            kprof_state_00:heartbeat(S#s{look = Timer})
     end;
 begin_tracing(S) ->
     trace_on(resample(S)).
 
-%% The look is over: what was counted says how far to sample.
+%% The look is over: what was counted says how far to sample, and is told to nobody. Where even calls that are not sampled cost
+%% too much, the breaker opens.
 looked(#s{paused = look, count = Count0} = S0) when Count0 =/= none ->
     {_, Count} = kprof_count_00:step(erlang:monotonic_time(), Count0),
-    S = S0#s{count = Count, paused = none, look = none},
-    trace_affordable(counting_told(S));
+    Affordable = kprof_limits_00:affordable(S0#s{count = Count}),
+    kprof_count_00:stop(Count),
+    S = kprof_state_00:share(S0#s{count = none, count_timer = none, paused = none, look = none}),
+    kprof_state_00:heartbeat(case Affordable of {ok, N} -> trace_on(resample(steered(N, S))); {error, Text} -> stays_open(Text, S) end);
 looked(#s{paused = look} = S) ->
-    trace_on(S#s{paused = none, look = none});
+    kprof_state_00:heartbeat(trace_on(S#s{paused = none, look = none}));
 looked(S) ->
     S.
 
-%% As much as the counted rates allow; where even calls that are not sampled cost too much, the breaker opens.
-trace_affordable(S0) ->
-    case kprof_limits_00:affordable(S0) of
-        {ok, N} -> trace_on(resample((counting_off(S0))#s{steered = N, why = if N > 1 -> cost; true -> none end}));
-        {error, Text} -> stays_open(Text, S0)
-    end.
+steered(N, S) -> S#s{steered = N, why = if N > 1 -> cost; true -> none end}.
 
 trace_on(#s{on = false, tracing = true, paused = none, wish = Wish} = S0) ->
     S1 = set_all(with_relay(S0)),
@@ -225,7 +223,7 @@ stepped(probe, #s{paused = overload} = S, #s{breaker = Open}) ->
     %% By the counters' rates: a try that cannot succeed is none.
     case kprof_limits_00:affordable(S) of
         {ok, N} ->
-            S1 = trace_on(resample((counting_off(S))#s{paused = none, steered = N, why = if N > 1 -> cost; true -> none end})),
+            S1 = trace_on(resample(steered(N, (counting_off(S))#s{paused = none}))),
             kprof_state_00:event(half_open, kprof_look_00:bin("breaker half open: tracing 1 request in ~b", [kprof_state_00:sample_now(S1)]), S1),
             kprof_state_00:heartbeat(S1);
         {error, _} ->
@@ -260,6 +258,7 @@ count_step(#s{count = Count0} = S) ->
     S#s{count = Count, count_timer = Timer}.
 
 counting_told(#s{count = none} = S) -> S;
+counting_told(#s{paused = look} = S) -> S;
 counting_told(#s{count = Count0} = S) ->
     Now = erlang:monotonic_time(),
     {{Since, Due}, Count} = kprof_count_00:due(Now, Count0),

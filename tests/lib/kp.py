@@ -120,10 +120,10 @@ _root_beams = {}
 
 
 def _beams_in_root(root):
+    name = "kprof-test-%d" % os.getpid()
+    path = os.path.join(root, "tmp", name)
+    shutil.copytree(beams(), path, dirs_exist_ok=True)  # each time: a test may have compiled more
     if root not in _root_beams:
-        name = "kprof-test-%d" % os.getpid()
-        path = os.path.join(root, "tmp", name)
-        shutil.copytree(beams(), path, dirs_exist_ok=True)
         atexit.register(shutil.rmtree, path, ignore_errors=True)
         _root_beams[root] = "/tmp/" + name
     return _root_beams[root]

@@ -17,12 +17,17 @@ def state(r):
     return r["breaker"]["state"]
 
 
+def traced(n):
+    """Tracing is on when the functions have their patterns: after a look at how often they are called."""
+    kp.until(60, lambda: n.eval("element(2, erlang:trace_info({tight,tier,1}, traced))") == "local")
+
+
 @kp.each(*OTPS)
-def test_breaker_opens_backs_off_and_closes(otp):
+def test_breaker_opens_and_stays_open(otp):
+    """For what calls cost that are not sampled, sampling cannot help: it opens once, counts, and tries again when the load is gone."""
     with kp.Node(otp) as n:
+        n.eval("code:ensure_loaded(tight)")
         rec = os.path.join(kp.scratch(), "overload_%s.rec" % otp)
-        # For what calls cost that are not sampled: so it opens on every machine. That what waits is too much or too old needs callers that are
-        # quicker than the relay, which one scheduler has not; the agent's own tests see to that.
         k = attach(n, *TIERS, "--cooldown", "1s", "--record", rec, "--max-overhead", "0.5")
         k.tracing()
         before = n.eval("erlang:memory(total)")
@@ -30,20 +35,18 @@ def test_breaker_opens_backs_off_and_closes(otp):
         k.wait_json(60, lambda r: state(r) == "open")
         assert n.eval("erlang:memory(total)") < before + MORE_MEMORY_BYTES
         # open: nothing is set, the node runs as ever
-        kp.until(60, lambda: n.eval("element(2, erlang:trace_info({tight,tier,1}, traced))") is False
-                 or n.eval("element(2, erlang:trace_info({tight,tier,1}, traced))") == "false")
+        kp.until(60, lambda: n.ours()["patterns"] == [], what=lambda: n.ours()["patterns"])
         reason = k.rows[-1]["breaker"]["reason"]
-        assert "cost" in reason or "waiting" in reason or "old" in reason or "busy" in reason, reason
-        # it tries again and trips again, and the pause is longer then
-        k.wait_json(20, lambda r: state(r) == "half-open")
-        again = k.wait_json(60, lambda r: r["breaker"]["trips"] >= 2 and state(r) == "open")
-        assert again["breaker"]["pause_s"] == 2, again["breaker"]
-        assert n.eval("erlang:memory(total)") < before + MORE_MEMORY_BYTES
+        assert "not sampled alone" in reason and "remove the tier tight:" in reason, reason
         # never blind: the tiers' calls are counted meanwhile, no percentile is made of them
         blind = k.wait_json(120, lambda r: r["counted_s"] > 0 and kp.row(r, "tier")["counted"] > 0 and kp.row(r, "request")["counted"] > 0)
         for tier in ("request", "tier", "_total"):
             row = kp.row(blind, tier)
             assert row["rate"] > 0 and row["counted"] > 0, blind
+        # some pauses later it is open still, for the same trip
+        seen = k.rows[-1]["elapsed_s"]
+        k.wait_json(60, lambda r: r["elapsed_s"] > seen + 4)
+        assert {(state(r), r["breaker"]["trips"]) for r in k.rows if r["elapsed_s"] >= seen} == {("open", 1)}, k.saw()
         n.eval("tight:stop()")
         seen = len(k.rows)
         kp.until(60, lambda: any(state(r) == "closed" and r["sample"] == 1 for r in k.rows[seen:]), what=k.saw)
@@ -54,16 +57,12 @@ def test_breaker_opens_backs_off_and_closes(otp):
         assert k.interrupt() == 0, k.saw()
         final = k.final()
         kp.conserves(final)
-        assert final["lost"]["target"] > 0 or "cost" in reason, "what was dropped is told"
         assert final["breaker"]["reason"], "why it opened last: %s" % final["breaker"]
-        # the pauses of 1 and 2 s are gaps, not time without calls (a starved keeper tells of them late)
         gaps = [g for g in final["gaps"] if g["reason"] == "overload"]
-        assert len(gaps) >= 2 and final["gap_s"] > 1, final["gaps"]
+        assert len(gaps) >= 1 and final["gap_s"] > 4, final["gaps"]
         request = kp.row(final, "request")
-        known = final["window_s"] - final["gap_s"] + final["counted_s"]
         assert 0 < final["counted_s"] <= final["gap_s"], final
-        assert abs(request["rate"] - (request["est_count"] + request["counted"]) / known) < 0.01 * request["rate"], (request, final["gaps"])
-        assert request["p99_us"] > 0 and request["counted"] > 0, request
+        assert request["counted"] > 0, request
         clean(n)
         # the recording has it all
         again = kp.run("--replay", rec, "--batch", "--format", "json").final()
@@ -75,8 +74,10 @@ def test_breaker_opens_backs_off_and_closes(otp):
 def test_a_limited_rate_samples_instead():
     """--max-rate: no trip; scaled counts near the node's own."""
     with kp.Node(25) as n:
+        n.eval("code:ensure_loaded(tight)")  # nothing is loaded for us
         k = attach(n, *TIERS, "--max-rate", "20000", "--max-age", "20s")  # a starved machine is not what is tested
         k.tracing()
+        traced(n)
         n.eval("tight:start()")
         k.wait_json(20, lambda r: r["sample"] > 10 and kp.count(r, "request") > 1000)
         a = (n.eval("tight:calls()"), k.rows[-1])
