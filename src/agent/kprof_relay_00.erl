@@ -22,6 +22,7 @@
 -define(FLOOD_AGE_MS, 25). % and so old
 -define(WALKED, 1000).
 -define(AGAIN_MS, 1000).
+-define(CUT_MS, 200). % so long it may take until a cut is felt
 -define(MOST_SAMPLED, 150000). % calls a second that toss and win, more than the relay can take;
 -define(LEAST_SAMPLED, 500). % and not just a few in a short time
 -define(MESSAGE_WORDS, 12). % around its term
@@ -451,6 +452,7 @@ guard(M, S) ->
         S#s.max_queue > 0, Queue > S#s.max_queue ->
             case now_ms() of
                 Now when S#s.flooded =:= none; Now - S#s.flooded > ?AGAIN_MS -> skip(erlang:monotonic_time(), S#s{flooded = Now, came = 0, lag = none});
+                Now when Now - S#s.flooded < ?CUT_MS -> skip(erlang:monotonic_time(), S#s{came = 0, lag = none});
                 _ -> shut(io_lib:format("~b events were waiting", [Queue]), S)
             end;
         S#s.max_memory > 0 ->
