@@ -29,6 +29,7 @@ HIDDEN_NAMES = 3000  # atoms that a burst of identities uses
 
 SITTERS = """persistent_term:put(chaos_sitters, [spawn(fun() -> workload:request(sit), (fun Sit() ->
     catch ets:insert(workload_tokens, {self(), seq_trace:get_token()}),
+    self() ! beat, receive beat -> ok end,
     receive stop -> ok after 40 -> Sit() end end)() end) || _ <- [1, 2, 3]]), true"""
 SITTERS_END = """[begin exit(P, kill), ets:delete(workload_tokens, P) end || P <- persistent_term:get(chaos_sitters, [])],
     persistent_term:put(chaos_sitters, []), true"""
