@@ -3,7 +3,7 @@
 %%
 %% Invariant: pure but for vm/0; a use that the table does not name is refused.
 -module(kprof_hazard_00).
--export([vm/0, allowed/2, reason/2, held/1, list/1, uses/0]).
+-export([vm/0, allowed/2, reason/2, held/1, list/1]).
 
 %% What the table decides by. erts: a list of integers; beside: other trace sessions, or other tracers, are there.
 vm() ->
@@ -47,8 +47,6 @@ held(#{otp := Otp, erts := Erts} = Vm) ->
 %% All rows: [{Id, 1 | 0, Text}], 1: held back here.
 list(Vm) ->
     [{Id, if Held -> 1; true -> 0 end, kprof_look_00:bin("~ts (~ts)", [Text, Where])} || {Id, _, Held, Text, Where} <- rows(Vm)].
-
-uses() -> [Use || {_, Use, _, _, _} <- rows(vm())].
 
 dotted(Erts) -> lists:join(".", [integer_to_list(N) || N <- Erts]).
 upper(Id) -> string:uppercase(atom_to_list(Id)).

@@ -7,7 +7,7 @@
 %% Invariant: ours are the labels of our epoch (and pids, when nobody else uses seq_trace); no other token is touched but by
 %% that reset, which is not done while anybody else may use them. Ends within ?MOST_MS and some slices.
 -module(kprof_tokens_00).
--export([clearing/0, drain/2, holders/1]).
+-export([clearing/0, drain/2]).
 
 -define(MOST_MS, 1000).
 -define(ROUND_MS, 50).
@@ -21,7 +21,7 @@ drain(Isolated, Epoch) ->
     {P, R} = spawn_monitor(fun() -> exit({done, drained(Isolated, Epoch)}) end),
     receive
         {'DOWN', R, _, _, {done, Done}} -> Done;
-        {'DOWN', R, _, _, _} -> {kept, length(holders(Epoch))}
+        {'DOWN', R, _, _, _} -> {kept, length(held(Epoch))}
     after 10 * ?MOST_MS ->
         exit(P, kill),
         {kept, 0}
@@ -70,8 +70,6 @@ reset({drained, Left}, Epoch) ->
         true -> {reset, length(held(Epoch))};
         false -> {drained, length(Left)}
     end.
-
-holders(Epoch) -> [P || {P, _} <- held(Epoch)].
 
 %% Both questions are answered under the process's lock, without a signal to it (unless it runs at this moment).
 held(Epoch) ->
