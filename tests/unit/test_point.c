@@ -20,7 +20,7 @@
 
 /* What the agent's own code makes of these calls is printed as hexadecimal digits. */
 #define CALLS                                                                                      \
-    "true = code:add_patha(\"build/agent\"),"                                                      \
+    "true = code:add_patha(\"build/agent/parts\"),"                                                \
     "P = whereis(kernel_sup),"                                                                     \
     "Calls = [[{get,<<\"/users/1\">>,#{k => [a,{b}],<<\"s p\">> => 1.5,{x,1} => P}}, \"text\"],"   \
     " [{put,<<\"/users/22\">>,#{k => \"ab\"}}, 'odd atom'], [not_a_tuple, <<>>],"                  \
