@@ -98,7 +98,9 @@ flood(Waiting, #s{on = true, steered = Old, flooded = Last} = S) ->
         true ->
             New = min(?MOST, max(kprof_state_00:sample_base(S), Old) * cut_by(Waiting)),
             (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_state_00:event(sampling, flood_text(Waiting, New), S),
-            steered_to(New, S#s{why = flood, flooded = Now, steer_at = {Now, events(S), kprof_state_00:counter(6, S)}});
+            S1 = steered_to(New, S#s{why = flood, flooded = Now, steer_at = {Now, events(S), kprof_state_00:counter(6, S)}}),
+            atomics:put(S1#s.counters, 7, kprof_state_00:now_ms()), % by which the relay tells whether it helped
+            S1;
         false ->
             S
     end;

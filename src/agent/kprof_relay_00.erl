@@ -46,8 +46,10 @@
 -define(QUEUE, 4).
 -define(MEMORY, 5).
 -define(RUN_NS, 6).
+-define(CUT_AT, 7).
 
-%% #{keeper, pid, counters, undo}: counters is an atomics array of 6 (seq, sent, dropped, queue, memory, run ns) that the keeper reads.
+%% #{keeper, pid, counters, undo}: counters is an atomics array of 7: seq, sent, dropped, queue, memory, run ns, which the keeper reads;
+%% and when (ms) the keeper cut sampling last.
 %% -> {Relay, Pacer}
 start(#{keeper := Keeper} = Opts) ->
     Relay = spawn_opt(?MODULE, init, [Opts], [{message_queue_data, off_heap}, {min_heap_size, 20000}]),
@@ -438,7 +440,7 @@ blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->
     end;
 blocked(S) -> S.
 
-%% Too many waiting are dropped, and sampling is cut; the breaker opens when that did not help within a second.
+%% Too many waiting are dropped, and sampling is cut; the breaker opens where the cut did not help.
 %% Once a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the keeper is told.
 guard(_, #s{gate = shut} = S) ->
     S;
@@ -450,11 +452,7 @@ guard(M, S) ->
         S#s.max_age > 0, Age > S#s.max_age ->
             shut(io_lib:format("events were ~b ms old", [erlang:convert_time_unit(Age, native, millisecond)]), S);
         S#s.max_queue > 0, Queue > S#s.max_queue ->
-            case now_ms() of
-                Now when S#s.flooded =:= none; Now - S#s.flooded > ?AGAIN_MS -> skip(erlang:monotonic_time(), S#s{flooded = Now, came = 0, lag = none});
-                Now when Now - S#s.flooded < ?CUT_MS -> skip(erlang:monotonic_time(), S#s{came = 0, lag = none});
-                _ -> shut(io_lib:format("~b events were waiting", [Queue]), S)
-            end;
+            overfull(erlang:convert_time_unit(element(tuple_size(M), M), native, millisecond), Queue, S);
         S#s.max_memory > 0 ->
             case memory(M, Queue) of
                 Memory when Memory > S#s.max_memory -> shut(io_lib:format("waiting events took ~b MB", [Memory bsr 20]), S);
@@ -463,6 +461,19 @@ guard(M, S) ->
         true ->
             S
     end.
+
+%% Made is when (ms) the last message was made. By that time, not by ours: we may have had no turn for long. What was made before
+%% the keeper had cut sampling, and a little after, says nothing of how far the cut helps.
+overfull(_, _, #s{flooded = none} = S) ->
+    flood(S);
+overfull(Made, Queue, #s{flooded = Last, counters = C} = S) ->
+    case atomics:get(C, ?CUT_AT) of
+        At when At < Last, Made =< Last + ?AGAIN_MS; At >= Last, Made < At + ?CUT_MS -> skip(erlang:monotonic_time(), S#s{came = 0, lag = none});
+        At when At >= Last, Made > At + ?AGAIN_MS -> flood(S);
+        _ -> shut(io_lib:format("~b events were waiting", [Queue]), S)
+    end.
+
+flood(S) -> skip(erlang:monotonic_time(), S#s{flooded = now_ms(), came = 0, lag = none}).
 
 %% Bytes that we take with what waits. To ask for it walks through the queue: of a long one it is reckoned by one message.
 memory(_, Queue) when Queue < ?WALKED -> element(2, process_info(self(), memory));
