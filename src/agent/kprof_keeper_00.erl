@@ -65,7 +65,7 @@ prepare_trace(Isolated, #{epoch := Epoch, pid := Pid} = Opts) ->
             {error, tracer, kprof_look_00:bin("someone else traces on this node: ~ts; --force traces beside them", [lists:join(", ", Others)])};
         false ->
             Counters = atomics:new(7, []),
-            atomics:put(Counters, 7, kprof_state_00:now_ms()),
+            atomics:put(Counters, 7, kprof_state_00:now_ms() - 1000), % no cut yet
             Vm = kprof_hazard_00:vm(),
             S00 = new_warden(#s{pid = Pid, epoch = Epoch, counters = Counters, others = Others, isolated = Isolated, beside = kprof_node_00:agents(), vm = Vm, tcw = kprof_node_00:control_word()}),
             S0 = S00#s{cost = kprof_cost_00:new(kprof_cost_00:calibrate(Isolated, Others =/= [], Epoch))},

@@ -170,7 +170,7 @@ yielded(_, S) ->
     S.
 
 hurried(Age, #s{hurry = Hurry} = S) ->
-    case erlang:convert_time_unit(Age, native, millisecond) > ?BEHIND_MS of
+    case to_ms(Age) > ?BEHIND_MS of
         Hurry ->
             S;
         Now ->
@@ -182,19 +182,22 @@ slice() -> erlang:convert_time_unit(?SLICE_US, microsecond, native).
 
 %% More comes than this process can take: it has worked for long since the last tick, is far behind, and does not catch up.
 flooded(Age, #s{came = Came, gate = open, max_queue = Max, lag = Lag} = S) when Max > 0, Came > ?FLOOD ->
-    case erlang:convert_time_unit(Age, native, millisecond) > ?FLOOD_AGE_MS of
+    case to_ms(Age) > ?FLOOD_AGE_MS of
         true when Lag =:= none -> S#s{lag = {Age, Came}};
-        true when Age >= element(1, Lag), Came - element(2, Lag) > ?FLOOD -> skip(erlang:monotonic_time(), S#s{came = 0, lag = none});
+        true when Age >= element(1, Lag), Came - element(2, Lag) > ?FLOOD -> flood(to_ms(S#s.clock - Age), S);
         _ -> S
     end;
 flooded(_, S) ->
     S.
 
-%% Drops what was made before Until, but for what is not a trace message. The order of messages of one process stays.
-skip(Until, #s{dropped = Before, keeper = Keeper} = S0) ->
-    S = skip(Until, 0, S0),
-    Keeper ! {flood, self(), S#s.dropped - Before},
+%% Drops all that waits. Made is when (ms) the oldest of it was made. By that time, not by ours: we may have had no turn for long.
+%% What was made before the keeper had cut sampling, and a little after, says nothing of how far the cut helps.
+flood(Made, #s{dropped = Before, keeper = Keeper, counters = C} = S0) ->
+    S = skip(erlang:monotonic_time(), 0, S0#s{came = 0, lag = none}),
+    Made >= atomics:get(C, ?CUT_AT) + ?CUT_MS andalso (Keeper ! {flood, self(), S#s.dropped - Before}),
     S.
+
+%% What was made before Until, but for what is not a trace message. The order of messages of one process stays.
 
 skip(Until, N, S) ->
     receive
@@ -429,6 +432,7 @@ nudge(_, S) ->
     S.
 
 now_ms() -> erlang:monotonic_time(millisecond).
+to_ms(Native) -> erlang:convert_time_unit(Native, native, millisecond).
 
 %% Once a batch and a tick (which may be far back in the queue): what is held is held because the link would block.
 blocked(#s{held = 0} = S) -> S#s{blocked = 0};
@@ -440,7 +444,6 @@ blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->
     end;
 blocked(S) -> S.
 
-%% Too many waiting are dropped, and sampling is cut; the breaker opens where the cut did not help.
 %% Once a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the keeper is told.
 guard(_, #s{gate = shut} = S) ->
     S;
@@ -450,9 +453,9 @@ guard(M, S) ->
     {_, Queue} = process_info(self(), message_queue_len),
     if
         S#s.max_age > 0, Age > S#s.max_age ->
-            shut(io_lib:format("events were ~b ms old", [erlang:convert_time_unit(Age, native, millisecond)]), S);
+            shut(io_lib:format("events were ~b ms old", [to_ms(Age)]), S);
         S#s.max_queue > 0, Queue > S#s.max_queue ->
-            overfull(erlang:convert_time_unit(element(tuple_size(M), M), native, millisecond), Queue, S);
+            overfull(to_ms(element(tuple_size(M), M)), Queue, S);
         S#s.max_memory > 0 ->
             case memory(M, Queue) of
                 Memory when Memory > S#s.max_memory -> shut(io_lib:format("waiting events took ~b MB", [Memory bsr 20]), S);
@@ -462,18 +465,15 @@ guard(M, S) ->
             S
     end.
 
-%% Made is when (ms) the last message was made. By that time, not by ours: we may have had no turn for long. What was made before
-%% the keeper had cut sampling, and a little after, says nothing of how far the cut helps.
-overfull(_, _, #s{flooded = none} = S) ->
-    flood(S);
+%% The breaker opens where the cut did not help, or the keeper makes none.
+overfull(Made, _, #s{flooded = none} = S) ->
+    flood(Made, S#s{flooded = now_ms()});
 overfull(Made, Queue, #s{flooded = Last, counters = C} = S) ->
     case atomics:get(C, ?CUT_AT) of
-        At when At < Last, Made =< Last + ?AGAIN_MS; At >= Last, Made < At + ?CUT_MS -> skip(erlang:monotonic_time(), S#s{came = 0, lag = none});
-        At when At >= Last, Made > At + ?AGAIN_MS -> flood(S);
+        At when At < Last, Made =< Last + ?AGAIN_MS; At >= Last, Made < At + ?CUT_MS -> flood(Made, S);
+        At when At >= Last, Made > At + ?AGAIN_MS -> flood(Made, S#s{flooded = now_ms()});
         _ -> shut(io_lib:format("~b events were waiting", [Queue]), S)
     end.
-
-flood(S) -> skip(erlang:monotonic_time(), S#s{flooded = now_ms(), came = 0, lag = none}).
 
 %% Bytes that we take with what waits. To ask for it walks through the queue: of a long one it is reckoned by one message.
 memory(_, Queue) when Queue < ?WALKED -> element(2, process_info(self(), memory));

@@ -36,27 +36,27 @@ old_events_trip(T) ->
 many_events_trip(T) ->
     K = armed(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 5000}),
     Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
-    pile_up(T, Relay),
+    pile_up(T, K, Relay),
     ?got({ke, sampling, <<_/binary>>}),
-    %% the pacer may tell before the relay has dropped
     ?soon(fun() -> #{breaker := 0, dropped := Dropped} = beat_now(K), Dropped > 0 end),
     receive after 250 -> ok end,
-    again_and_again(T, Relay, 20),
+    again_and_again(T, K, Relay, 20),
     [N] = opened(T, "([0-9]+) events were waiting"),
     ?check(N > 5000),
     finish(T, K).
 
-pile_up(T, Relay) ->
-    Holder = rpc:call(T, agent_load, hold, [Relay]),
+%% The keeper is held, too: the pacer sees how fast the calls come, and would have sampling cut meanwhile.
+pile_up(T, K, Relay) ->
+    Holders = [rpc:call(T, agent_load, hold, [P]) || P <- [Relay, K]],
     run(T, many, [4, 1000]),
-    rpc:call(T, agent_load, let_go, [Holder]).
+    [rpc:call(T, agent_load, let_go, [Holder]) || Holder <- Holders].
 
 %% Within a second, if the machine is quick enough for it: else once more.
-again_and_again(_, _, 0) -> ok;
-again_and_again(T, Relay, N) ->
-    pile_up(T, Relay),
+again_and_again(_, _, _, 0) -> ok;
+again_and_again(T, K, Relay, N) ->
+    pile_up(T, K, Relay),
     receive {ke, overload, _} = Told -> self() ! Told, ok
-    after 100 -> again_and_again(T, Relay, N - 1)
+    after 100 -> again_and_again(T, K, Relay, N - 1)
     end.
 
 big_events_trip(T) ->
