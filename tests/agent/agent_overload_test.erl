@@ -31,7 +31,11 @@ tests() ->
 overload_switches_off(T) ->
     K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{max_queue => 500, cooldown_ms => 500}}),
+    %% the keeper is held, else it cuts sampling until no more comes than the relay can take
+    Holder = rpc:call(T, agent_load, hold, [K]),
     Workers = run_forever_tight(T),
+    ?soon(fun() -> maps:get(patterns, set_now(T)) =:= [] end),
+    rpc:call(T, agent_load, let_go, [Holder]),
     receive {ke, overload, Text} -> ?check(string:find(Text, "waiting") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
     stop_workers(Workers),
     receive_off(),
