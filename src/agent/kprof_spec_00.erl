@@ -17,6 +17,7 @@
 -define(ELEMENTS, 6). % of a tuple in them
 -define(BYTES, 64). % of a binary
 -define(BIG, 16#10000000000000000).
+-define(RESET_PROCESSES, 50000).
 
 %% ---- The specs ----
 
@@ -316,7 +317,9 @@ delivered(Session) -> (tracer()):delivered(Session, all).
 tracer() -> trace.
 
 %% All tokens of the node go, in one stop of all schedulers: at the end only (kprof_tokens_00), never on a VM that this can
-%% kill, nor those of another who uses them (seq_trace, or an agent in another slot). -> boolean()
+%% kill, nor where there are so many processes that the stop is long (30 ms for 200,000), nor the tokens of another who uses
+%% them (seq_trace, or an agent in another slot). -> boolean()
 reset_tokens() ->
-    kprof_hazard_00:allowed(reset_trace, kprof_hazard_00:vm()) andalso seq_trace:get_system_tracer() =:= false andalso
+    kprof_hazard_00:allowed(reset_trace, kprof_hazard_00:vm()) andalso
+        erlang:system_info(process_count) < ?RESET_PROCESSES andalso seq_trace:get_system_tracer() =:= false andalso
         kprof_node_00:staying() =:= [] andalso is_tuple(seq_trace:reset_trace()) =:= false.
