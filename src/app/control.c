@@ -25,15 +25,15 @@ struct control {
     pthread_mutex_t lock;      /* what follows */
     pthread_cond_t work;
     bool stop;
-    struct wish wish;
+    struct trace_config trace_config;
     uint64_t gen;
-    struct ask_queue queue;
+    struct control_queue queue;
     struct session *up; /* the session that asks go to; NULL: none */
     uint64_t up_number; /* its number, from 1 on; 0: none */
     struct result *first, *last;
     /* the thread's own */
     struct session_receipt receipt;
-    struct wish applied;
+    struct trace_config applied;
     uint64_t applied_gen;
     uint64_t pinged_ns;
     uint32_t seed;
@@ -111,7 +111,7 @@ static void wait_ms(struct control *c, int ms)
 
 static bool apply_tracing(struct control *c, struct session *s, bool on, struct err *e)
 {
-    if (ask_tracing(s, on, e) < 0)
+    if (agent_request_tracing(s, on, e) < 0)
         return false;
     struct result *r = result_new(RESULT_TRACING);
     r->on = on;
@@ -121,20 +121,20 @@ static bool apply_tracing(struct control *c, struct session *s, bool on, struct 
 }
 
 /* Brings the target to the wish. False: it could not be asked. */
-static bool apply(struct control *c, struct session *s, const struct wish *w, uint64_t gen,
+static bool apply(struct control *c, struct session *s, const struct trace_config *w, uint64_t gen,
                   struct err *e)
 {
     bool fresh = c->applied_gen == 0;
 
-    if (fresh || !wish_same_limits(&c->applied, w)) {
-        if (ask_limits(s, w, e) < 0)
+    if (fresh || !trace_config_same_limits(&c->applied, w)) {
+        if (agent_request_limits(s, w, e) < 0)
             return false;
-        wish_take_limits(&c->applied, w); /* they stand, whatever becomes of the rest */
+        trace_config_take_limits(&c->applied, w); /* they stand, whatever becomes of the rest */
     }
-    if (fresh || !wish_same_config(&c->applied, w)) {
+    if (fresh || !trace_config_same_config(&c->applied, w)) {
         struct result *r = result_new(RESULT_CONFIGURED);
         r->gen = gen;
-        if (ask_config(s, w, &r->config, e) < 0) {
+        if (agent_request_config(s, w, &r->config, e) < 0) {
             result_release(r);
             return false;
         }
@@ -145,7 +145,7 @@ static bool apply(struct control *c, struct session *s, const struct wish *w, ui
         }
         give(c, r);
     } else if (c->applied.sample != w->sample) {
-        if (ask_sample(s, w->sample, e) < 0)
+        if (agent_request_sample(s, w->sample, e) < 0)
             return false;
         c->applied.sample = w->sample;
     }
@@ -167,7 +167,7 @@ static int ping(struct control *c, struct session *s, struct err *e)
     uint64_t at = atomic_load_explicit(&c->alive_ns, memory_order_relaxed);
     uint64_t now = clock_mono_ns(), age_ns = at && now > at ? now - at : 0;
     c->pinged_ns = now;
-    return age_ns < ALIVE_NS ? ask_ping(s, age_ns / 1000000u, e) : 0;
+    return age_ns < ALIVE_NS ? agent_request_ping(s, age_ns / 1000000u, e) : 0;
 }
 
 static int ping_every_ms(const struct control *c)
@@ -185,11 +185,11 @@ static bool ping_overdue(const struct control *c)
 /* One question; lock held at entry, not at exit. */
 static void work_ask(struct control *c, struct session *s)
 {
-    struct ask *a = ask_queue_take(&c->queue);
+    struct control_job *a = control_queue_take(&c->queue);
 
     pthread_mutex_unlock(&c->lock);
     give(c, control_answer(s, a));
-    ask_free(a);
+    control_job_free(a);
 }
 
 /* One piece of work, lock held at entry and exit. False: nothing more with this session. */
@@ -201,7 +201,7 @@ static bool work(struct control *c, struct session *s)
     if (c->queue.trip) { /* before all that waits, a wish too */
         work_ask(c, s);
     } else if (c->gen != c->applied_gen) {
-        struct wish w = c->wish;
+        struct trace_config w = c->trace_config;
         uint64_t gen = c->gen;
         pthread_mutex_unlock(&c->lock);
         ok = apply(c, s, &w, gen, &e);
@@ -210,11 +210,11 @@ static bool work(struct control *c, struct session *s)
     } else if (ping_overdue(c)) {
         pthread_mutex_unlock(&c->lock);
         ok = ping(c, s, &e) == 0;
-    } else if (ask_queue_any(&c->queue)) {
+    } else if (control_queue_any(&c->queue)) {
         work_ask(c, s);
     } else {
         wait_ms(c, ping_every_ms(c));
-        bool idle = !c->stop && !ask_queue_any(&c->queue) && c->gen == c->applied_gen;
+        bool idle = !c->stop && !control_queue_any(&c->queue) && c->gen == c->applied_gen;
         pthread_mutex_unlock(&c->lock);
         if (idle)
             ok = ping(c, s, &e) == 0;
@@ -255,21 +255,21 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
 
 /* Lock held; ends a. That a trip or the end of a capture came too late is nothing to tell: both are
  * over with the session, and a capture ends by itself. */
-static void refuse(struct control *c, struct ask *a, const char *why)
+static void refuse(struct control *c, struct control_job *a, const char *why)
 {
     if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE)
         add_result(c, control_refuse(a, why));
-    ask_free(a);
+    control_job_free(a);
 }
 
 /* Lock held. What was asked of this session no other will answer. */
 static void down(struct control *c)
 {
-    struct ask *a;
+    struct control_job *a;
 
     c->up = NULL;
     c->up_number = 0;
-    while ((a = ask_queue_take_old(&c->queue)))
+    while ((a = control_queue_take_old(&c->queue)))
         refuse(c, a, GONE);
 }
 
@@ -288,7 +288,7 @@ static void serve(struct control *c, struct session *s, struct err *why)
     pthread_mutex_unlock(&c->lock);
     if (stop) {
         if (c->applied.tracing)
-            ask_tracing(s, false, &e);
+            agent_request_tracing(s, false, &e);
         session_close(s, &c->receipt);
     } else {
         session_why(s, why);
@@ -350,17 +350,17 @@ struct control *control_start(const struct session_opts *o)
     return c;
 }
 
-uint64_t control_wish(struct control *c, const struct wish *w)
+uint64_t control_wish(struct control *c, const struct trace_config *w)
 {
     pthread_mutex_lock(&c->lock);
-    c->wish = *w;
+    c->trace_config = *w;
     uint64_t gen = ++c->gen;
     pthread_cond_signal(&c->work);
     pthread_mutex_unlock(&c->lock);
     return gen;
 }
 
-static uint64_t put_ask(struct control *c, struct ask *a)
+static uint64_t put_ask(struct control *c, struct control_job *a)
 {
     uint64_t ticket = a->ticket = ++c->tickets;
     bool taken = false;
@@ -369,10 +369,10 @@ static uint64_t put_ask(struct control *c, struct ask *a)
     pthread_mutex_lock(&c->lock);
     if (a->session && a->session != c->up_number) {
         refuse(c, a, GONE);
-    } else if (a->what == CONTROL_TRIP && c->up && ask_trip_urged(c->up, a->text)) {
-        ask_free(a); /* the thread waits for another answer, and sends it at once */
+    } else if (a->what == CONTROL_TRIP && c->up && agent_request_trip_urged(c->up, a->text)) {
+        control_job_free(a); /* the thread waits for another answer, and sends it at once */
         taken = true;
-    } else if (ask_queue_put(&c->queue, a, &ticket)) {
+    } else if (control_queue_put(&c->queue, a, &ticket)) {
         pthread_cond_signal(&c->work);
         taken = true;
     } else {
@@ -387,9 +387,9 @@ static uint64_t put_ask(struct control *c, struct ask *a)
 uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                      const uint64_t *pids, size_t n)
 {
-    struct ask *a = ask_new(what, ix);
+    struct control_job *a = control_job_new(what, ix);
 
-    a->n = n < ASK_PIDS ? n : ASK_PIDS;
+    a->n = n < AGENT_REQUEST_PIDS ? n : AGENT_REQUEST_PIDS;
     if (pids)
         memcpy(a->pids, pids, a->n * sizeof *pids);
     if (text)
@@ -397,9 +397,9 @@ uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, cons
     return put_ask(c, a);
 }
 
-void control_look(struct control *c, enum control_ask what, uint16_t tag, const char *lines)
+void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines)
 {
-    struct ask *a = ask_new(what, tag);
+    struct control_job *a = control_job_new(what, tag);
 
     a->lines = buf_dup(lines);
     put_ask(c, a);
@@ -419,7 +419,7 @@ void control_finish(struct control *c, struct session_receipt *receipt)
     *receipt = c->receipt;
     while ((r = control_take(c)))
         result_release(r);
-    ask_queue_clear(&c->queue);
+    control_queue_clear(&c->queue);
     pthread_mutex_destroy(&c->lock);
     pthread_cond_destroy(&c->work);
     free(c);

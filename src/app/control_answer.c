@@ -1,6 +1,6 @@
 #include "control_answer.h"
 
-#include "control_look.h"
+#include "control_code_query.h"
 
 #include <kprof/base/buf.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ void result_release(struct result *r)
         return;
     free(r->text);
     free(r->pids);
-    shape_free(r->capture.set);
+    value_tree_free(r->capture.set);
     free(r);
 }
 
@@ -32,21 +32,21 @@ static const enum result_kind kind_of[] = {[CONTROL_COMPLETE] = RESULT_COMPLETIO
                                            [CONTROL_WHO] = RESULT_WHO,
                                            [CONTROL_STACK] = RESULT_STACK,
                                            [CONTROL_TRIP] = RESULT_NONE,
-                                           [CONTROL_PAGE] = RESULT_LOOK,
-                                           [CONTROL_EXIST] = RESULT_LOOK,
-                                           [CONTROL_RATES] = RESULT_LOOK,
-                                           [CONTROL_RATES_TAKE] = RESULT_LOOK,
+                                           [CONTROL_PAGE] = RESULT_CODE,
+                                           [CONTROL_EXIST] = RESULT_CODE,
+                                           [CONTROL_RATES] = RESULT_CODE,
+                                           [CONTROL_RATES_TAKE] = RESULT_CODE,
                                            [CONTROL_CAPTURE] = RESULT_CAPTURE,
                                            [CONTROL_CAPTURED] = RESULT_CAPTURE,
                                            [CONTROL_NO_CAPTURE] = RESULT_NONE};
 
-static struct result *answer_to(const struct ask *a)
+static struct result *answer_to(const struct control_job *a)
 {
     struct result *r = result_new(kind_of[a->what]);
 
     r->ticket = a->ticket;
     r->ix = a->ix;
-    r->look.what = a->what;
+    r->code.what = a->what;
     memcpy(r->typed, a->text, sizeof r->typed);
     r->pids = calloc(a->n + 1, sizeof *r->pids);
     if (!r->pids)
@@ -70,38 +70,38 @@ static void fail(struct result *r, const char *why)
 }
 
 /* 0 with r filled, lines in *lines where it has some; -1 with err. */
-static int ask_node(struct session *s, const struct ask *a, struct result *r, struct buf *lines,
-                    struct err *e)
+static int ask_node(struct session *s, const struct control_job *a, struct result *r,
+                    struct buf *lines, struct err *e)
 {
     switch (a->what) {
     case CONTROL_COMPLETE:
-        return ask_completions(s, a->text, lines, e);
+        return agent_request_completions(s, a->text, lines, e);
     case CONTROL_WHY:
-        return ask_why(s, a->ix, &r->called, e);
+        return agent_request_why(s, a->ix, &r->called, e);
     case CONTROL_WHO:
-        return ask_who(s, a->pids, a->n, lines, e);
+        return agent_request_who(s, a->pids, a->n, lines, e);
     case CONTROL_STACK:
-        return ask_stack(s, a->pids[0], lines, &r->on, e);
+        return agent_request_stack(s, a->pids[0], lines, &r->on, e);
     case CONTROL_DEAD:
-        return ask_dead(s, a->pids, a->n, r->pids, &r->n, e);
+        return agent_request_dead(s, a->pids, a->n, r->pids, &r->n, e);
     case CONTROL_TRIP:
-        return ask_trip(s, a->text, e);
+        return agent_request_trip(s, a->text, e);
     case CONTROL_PAGE:
     case CONTROL_EXIST:
     case CONTROL_RATES:
     case CONTROL_RATES_TAKE:
         return control_look_answer(s, a->what, a->lines, r, e);
     case CONTROL_CAPTURE:
-        return point_begin(s, a->ix, &r->capture, e);
+        return capture_begin(s, a->ix, &r->capture, e);
     case CONTROL_CAPTURED:
-        return point_look(s, &r->capture, e);
+        return capture_look(s, &r->capture, e);
     case CONTROL_NO_CAPTURE:
-        return point_give_up(s, e);
+        return capture_give_up(s, e);
     }
     return 0;
 }
 
-struct result *control_answer(struct session *s, const struct ask *a)
+struct result *control_answer(struct session *s, const struct control_job *a)
 {
     struct result *r = answer_to(a);
     struct err e = {{0}};
@@ -116,7 +116,7 @@ struct result *control_answer(struct session *s, const struct ask *a)
     return r;
 }
 
-struct result *control_refuse(const struct ask *a, const char *why)
+struct result *control_refuse(const struct control_job *a, const char *why)
 {
     struct result *r = answer_to(a);
 

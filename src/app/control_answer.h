@@ -9,8 +9,8 @@
 
 struct result *result_new(enum result_kind kind);
 /* Asks the node; blocks. */
-struct result *control_answer(struct session *s, const struct ask *a);
+struct result *control_answer(struct session *s, const struct control_job *a);
 /* The answer to a question that nobody asked of the node. */
-struct result *control_refuse(const struct ask *a, const char *why);
+struct result *control_refuse(const struct control_job *a, const char *why);
 
 #endif

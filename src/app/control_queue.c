@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ask *ask_new(enum control_ask what, uint16_t ix)
+struct control_job *control_job_new(enum control_ask what, uint16_t ix)
 {
-    struct ask *a = calloc(1, sizeof *a);
+    struct control_job *a = calloc(1, sizeof *a);
 
     if (!a)
         abort();
@@ -14,7 +14,7 @@ struct ask *ask_new(enum control_ask what, uint16_t ix)
     return a;
 }
 
-void ask_free(struct ask *a)
+void control_job_free(struct control_job *a)
 {
     if (!a)
         return;
@@ -22,12 +22,12 @@ void ask_free(struct ask *a)
     free(a);
 }
 
-static struct ask **at(struct ask_queue *q, size_t i)
+static struct control_job **at(struct control_queue *q, size_t i)
 {
-    return &q->ask[(q->first + i) % CONTROL_ASKS];
+    return &q->job[(q->first + i) % CONTROL_ASKS];
 }
 
-static struct ask *waiting_completion(struct ask_queue *q)
+static struct control_job *waiting_completion(struct control_queue *q)
 {
     for (size_t i = 0; i < q->n; i++)
         if ((*at(q, i))->what == CONTROL_COMPLETE)
@@ -35,18 +35,18 @@ static struct ask *waiting_completion(struct ask_queue *q)
     return NULL;
 }
 
-bool ask_queue_put(struct ask_queue *q, struct ask *a, uint64_t *ticket)
+bool control_queue_put(struct control_queue *q, struct control_job *a, uint64_t *ticket)
 {
-    struct ask *same = a->what == CONTROL_COMPLETE ? waiting_completion(q) : NULL;
+    struct control_job *same = a->what == CONTROL_COMPLETE ? waiting_completion(q) : NULL;
 
     *ticket = a->ticket;
     if (same) {
         memcpy(same->text, a->text, sizeof same->text);
         same->session = a->session;
         *ticket = same->ticket;
-        ask_free(a);
+        control_job_free(a);
     } else if (a->what == CONTROL_TRIP) {
-        ask_free(q->trip); /* once is enough */
+        control_job_free(q->trip); /* once is enough */
         q->trip = a;
     } else if (q->n == CONTROL_ASKS) {
         return false;
@@ -56,32 +56,32 @@ bool ask_queue_put(struct ask_queue *q, struct ask *a, uint64_t *ticket)
     return true;
 }
 
-static struct ask *take_trip(struct ask_queue *q)
+static struct control_job *take_trip(struct control_queue *q)
 {
-    struct ask *a = q->trip;
+    struct control_job *a = q->trip;
 
     q->trip = NULL;
     return a;
 }
 
-struct ask *ask_queue_take(struct ask_queue *q)
+struct control_job *control_queue_take(struct control_queue *q)
 {
     if (q->trip)
         return take_trip(q);
     if (!q->n)
         return NULL;
-    struct ask *a = *at(q, 0);
+    struct control_job *a = *at(q, 0);
     q->first = (q->first + 1) % CONTROL_ASKS;
     q->n--;
     return a;
 }
 
-struct ask *ask_queue_take_old(struct ask_queue *q)
+struct control_job *control_queue_take_old(struct control_queue *q)
 {
     if (q->trip)
         return take_trip(q);
     for (size_t i = 0; i < q->n; i++) {
-        struct ask *a = *at(q, i);
+        struct control_job *a = *at(q, i);
         if (!a->session)
             continue;
         for (size_t k = i + 1; k < q->n; k++)
@@ -92,15 +92,15 @@ struct ask *ask_queue_take_old(struct ask_queue *q)
     return NULL;
 }
 
-bool ask_queue_any(const struct ask_queue *q)
+bool control_queue_any(const struct control_queue *q)
 {
     return q->trip || q->n;
 }
 
-void ask_queue_clear(struct ask_queue *q)
+void control_queue_clear(struct control_queue *q)
 {
-    struct ask *a;
+    struct control_job *a;
 
-    while ((a = ask_queue_take(q)))
-        ask_free(a);
+    while ((a = control_queue_take(q)))
+        control_job_free(a);
 }

@@ -63,26 +63,27 @@ struct engine *engine_new(const struct options *o, const struct engine_hooks *ho
         return NULL;
     }
     core_limits_default(&l);
-    l.past = !o->batch; /* only a screen scrolls back: an unattended run stays as small as it is */
+    l.history =
+        !o->batch; /* only a screen scrolls back: an unattended run stays as small as it is */
     g->names = intern_new(NAMES_MAX, NAMES_BYTES);
     g->ring = ring_new(ring_records(), sizeof(struct event));
     g->core = core_new(&l, g->names);
     g->stream = stream_new(g->ring, g->names);
-    g->scraps = scraps_new(ARGS_BYTES);
-    stream_keep_args(g->stream, g->scraps);
-    core_set_scraps(g->core, g->scraps);
+    g->text_ring = text_ring_new(ARGS_BYTES);
+    stream_keep_args(g->stream, g->text_ring);
+    core_set_scraps(g->core, g->text_ring);
     engine_set_slow(g, o->slow_ns);
     core_set_returns(g->core, o->returns);
-    g->wish.lean = o->returns == RETURNS_LEAN;
-    g->wish.tracing = true;
-    g->wish.args = o->slow_args;
-    g->wish.sample = o->sample;
-    g->wish.max_age_ms = o->max_age_ns / 1000000u;
-    g->wish.max_rate = o->max_rate;
+    g->trace_config.lean = o->returns == RETURNS_LEAN;
+    g->trace_config.tracing = true;
+    g->trace_config.args = o->slow_args;
+    g->trace_config.sample = o->sample;
+    g->trace_config.max_age_ms = o->max_age_ns / 1000000u;
+    g->trace_config.max_rate = o->max_rate;
     guard_init(&g->guard, o->max_age_ns);
-    g->wish.max_cost_ppm = o->max_overhead_ppm;
-    g->wish.cooldown_ms = o->cooldown_ns / 1000000u;
-    g->wish.entry = WISH_NO_ENTRY;
+    g->trace_config.max_cost_ppm = o->max_overhead_ppm;
+    g->trace_config.cooldown_ms = o->cooldown_ns / 1000000u;
+    g->trace_config.entry = TRACE_CONFIG_NO_ENTRY;
     g->begun_ns = clock_mono_ns();
     if (o->record && !(g->recorder = recorder_open(o->record, e))) {
         engine_free(g);
@@ -114,8 +115,8 @@ void engine_free(struct engine *g)
     core_free(g->core);
     ring_free(g->ring);
     intern_free(g->names);
-    catalog_free(g->look.catalog);
-    scraps_free(g->scraps);
+    catalog_free(g->catalog_load.catalog);
+    text_ring_free(g->text_ring);
     close(g->pipe[0]);
     close(g->pipe[1]);
     free(g);
@@ -136,8 +137,8 @@ int engine_attach(struct engine *g, const char *node, const char *cookie, struct
     stream_on_full(g->stream, ring_wait, g);
     g->state = ENGINE_CONNECTING;
     g->control = control_start(&so);
-    if (g->wish.n)
-        engine_push_wish(g);
+    if (g->trace_config.n)
+        engine_push_config(g);
     return 0;
 }
 
@@ -161,18 +162,18 @@ static void advance(struct engine *g)
     if (ring_fill(g->ring) || !stream_now(g->stream, clock_mono_ns(), &target))
         return;
     g->target_now_ns = target;
-    if (target > SETTLE_LAG_NS && target - SETTLE_LAG_NS > core_now(g->core))
-        core_advance(g->core, target - SETTLE_LAG_NS);
+    if (target > FINALIZE_LAG_NS && target - FINALIZE_LAG_NS > core_now(g->core))
+        core_advance(g->core, target - FINALIZE_LAG_NS);
 }
 
 static void ask_dead_ones(struct engine *g)
 {
-    uint64_t now = clock_mono_ns(), pids[ASK_PIDS];
+    uint64_t now = clock_mono_ns(), pids[AGENT_REQUEST_PIDS];
 
     if (g->state != ENGINE_UP || now < g->dead_next_ns || g->dead_n)
         return;
     g->dead_next_ns = now + DEAD_AFTER_NS;
-    size_t n = core_open_pids(g->core, DEAD_AFTER_NS, &g->dead_from, pids, ASK_PIDS);
+    size_t n = core_open_pids(g->core, DEAD_AFTER_NS, &g->dead_from, pids, AGENT_REQUEST_PIDS);
     if (n)
         control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
 }
@@ -197,8 +198,8 @@ void engine_take_notes(struct engine *g)
     while (stream_take_note(g->stream, &n)) {
         engine_log(g, n.text);
         if (strcmp(n.tag, "relay_died") == 0) { /* it stays off until someone wants it again */
-            g->wish.tracing = false;
-            engine_push_wish(g);
+            g->trace_config.tracing = false;
+            engine_push_config(g);
         }
         if (strcmp(n.tag, "overload") == 0)
             take_reason(g, n.text);
@@ -249,7 +250,7 @@ bool engine_poll(struct engine *g)
         result_release(r);
     }
     engine_take_notes(g);
-    engine_poll_look(g);
+    engine_poll_catalog(g);
     if (g->control) {
         engine_listen(g);
         engine_guard(g);
@@ -257,7 +258,7 @@ bool engine_poll(struct engine *g)
     }
     bury(g);
     ask_dead_ones(g);
-    engine_point_poll(g);
+    engine_capture_poll(g);
     engine_pump_slow(g, false);
     return ring_fill(g->ring) > 0 || (g->replay && g->state != ENGINE_REPLAYED);
 }
@@ -272,8 +273,8 @@ void engine_settle(struct engine *g, int timeout_ms)
     if (g->state != ENGINE_UP || !g->tracing)
         return;
     uint64_t since = core_now(g->core);
-    g->wish.tracing = false;
-    engine_push_wish(g);
+    g->trace_config.tracing = false;
+    engine_push_config(g);
     /* That it is off an earlier pause may have told: the agent's answer comes after all. */
     while ((f.offs == offs || g->tracing) && clock_mono_ns() < until && g->state == ENGINE_UP) {
         engine_poll(g);
@@ -283,7 +284,7 @@ void engine_settle(struct engine *g, int timeout_ms)
     while (engine_poll(g))
         ;
     core_gap_forget(g->core, since);
-    core_advance(g->core, core_now(g->core) + SETTLE_LAG_NS);
+    core_advance(g->core, core_now(g->core) + FINALIZE_LAG_NS);
 }
 
 enum engine_state engine_state(const struct engine *g)
@@ -298,7 +299,7 @@ const char *engine_trouble(const struct engine *g)
 
 bool engine_configured(const struct engine *g)
 {
-    return g->configured_gen == g->wish_gen && g->wish_gen > 0;
+    return g->configured_gen == g->trace_config_gen && g->trace_config_gen > 0;
 }
 
 size_t engine_held(const struct engine *g, const char **text)

@@ -36,7 +36,7 @@ int engine_presets(struct engine *g, struct err *e)
     for (size_t i = 0; i < preset_count(); i++)
         if (!preset_asks(preset_name(i)) && preset_make(preset_name(i), NULL, &s, e) == 0)
             add_lines(&lines, &s);
-    control_look(g->control, CONTROL_EXIST, TAG_OFFER, lines.data);
+    control_code_query(g->control, CONTROL_EXIST, TAG_OFFER, lines.data);
     buf_release(&lines);
     return 0;
 }
@@ -48,10 +48,10 @@ int engine_preset(struct engine *g, const char *text, struct err *e)
 
     if (connected(g, e) < 0 || preset_make(text, NULL, &s, e) < 0)
         return -1;
-    snprintf(g->look.preset, sizeof g->look.preset, "%s", text);
+    snprintf(g->catalog_load.preset, sizeof g->catalog_load.preset, "%s", text);
     buf_init(&lines, 0);
     add_lines(&lines, &s);
-    control_look(g->control, CONTROL_EXIST, TAG_TAKE, lines.data);
+    control_code_query(g->control, CONTROL_EXIST, TAG_TAKE, lines.data);
     buf_release(&lines);
     return 0;
 }
@@ -77,7 +77,7 @@ static int take(struct engine *g, const bool *there, struct err *e)
     struct preset_set s;
     struct options o;
 
-    if (preset_make(g->look.preset, there, &s, e) < 0)
+    if (preset_make(g->catalog_load.preset, there, &s, e) < 0)
         return -1;
     int rc = engine_settings(g, &o, e);
     o.n_tiers = 0;
@@ -99,12 +99,12 @@ void engine_take_exist(struct engine *g, const struct result *r)
     if (r->failed) {
         engine_say(g, r->text, true);
     } else if (r->ix == TAG_OFFER) {
-        offer(g, r->look.there);
-    } else if (take(g, r->look.there, &e) < 0) {
+        offer(g, r->code.there);
+    } else if (take(g, r->code.there, &e) < 0) {
         engine_say(g, e.text, true);
     } else {
         snprintf(line, sizeof line, "preset %.200s: its tiers, entry and identity are set",
-                 g->look.preset);
+                 g->catalog_load.preset);
         engine_log(g, line);
         engine_say(g, line, false);
     }

@@ -11,24 +11,24 @@ int engine_settings(const struct engine *g, struct options *out, struct err *e)
     options_defaults(out);
     if (engine_may_set(g, e) < 0)
         return -1;
-    for (uint16_t i = 0; i < g->wish.n; i++) {
-        const struct tier *from = &t->tier[g->wish.tier[i].ix];
+    for (uint16_t i = 0; i < g->trace_config.n; i++) {
+        const struct tier *from = &t->tier[g->trace_config.tier[i].ix];
         struct option_tier *to = &out->tier[out->n_tiers++];
         err_copy(to->name, sizeof to->name, from->name);
         err_copy(to->mfa, sizeof to->mfa, from->mfa);
     }
-    out->entry_none = g->wish.n && g->wish.entry == WISH_NO_ENTRY;
-    if (g->wish.entry != WISH_NO_ENTRY)
-        out->entry = buf_dup(t->tier[g->wish.entry].name);
-    if (g->wish.identity[0])
-        out->identity = buf_dup(g->wish.identity);
+    out->entry_none = g->trace_config.n && g->trace_config.entry == TRACE_CONFIG_NO_ENTRY;
+    if (g->trace_config.entry != TRACE_CONFIG_NO_ENTRY)
+        out->entry = buf_dup(t->tier[g->trace_config.entry].name);
+    if (g->trace_config.identity[0])
+        out->identity = buf_dup(g->trace_config.identity);
     out->slow_ns = g->slow_ns;
-    out->sample = g->wish.sample;
-    out->returns = g->wish.lean ? RETURNS_LEAN : RETURNS_FULL;
-    out->max_age_ns = g->wish.max_age_ms * 1000000u;
-    out->cooldown_ns = g->wish.cooldown_ms * 1000000u;
-    out->max_rate = g->wish.max_rate;
-    out->max_overhead_ppm = (uint32_t)g->wish.max_cost_ppm;
+    out->sample = g->trace_config.sample;
+    out->returns = g->trace_config.lean ? RETURNS_LEAN : RETURNS_FULL;
+    out->max_age_ns = g->trace_config.max_age_ms * 1000000u;
+    out->cooldown_ns = g->trace_config.cooldown_ms * 1000000u;
+    out->max_rate = g->trace_config.max_rate;
+    out->max_overhead_ppm = (uint32_t)g->trace_config.max_cost_ppm;
     return 0;
 }
 
@@ -86,14 +86,14 @@ int engine_take_settings(struct engine *g, const struct options *o, struct err *
     if (engine_may_set(g, e) < 0 || take_tiers(g, o, e) < 0 || engine_entry(g, entry, e) < 0)
         return -1;
     engine_set_slow(g, o->slow_ns);
-    g->wish.sample = o->sample;
-    g->wish.lean = o->returns == RETURNS_LEAN;
+    g->trace_config.sample = o->sample;
+    g->trace_config.lean = o->returns == RETURNS_LEAN;
     core_set_returns(g->core, o->returns);
-    g->wish.max_age_ms = o->max_age_ns / 1000000u;
+    g->trace_config.max_age_ms = o->max_age_ns / 1000000u;
     guard_limit(&g->guard, o->max_age_ns);
-    g->wish.cooldown_ms = o->cooldown_ns / 1000000u;
-    g->wish.max_rate = o->max_rate;
-    g->wish.max_cost_ppm = o->max_overhead_ppm;
+    g->trace_config.cooldown_ms = o->cooldown_ns / 1000000u;
+    g->trace_config.max_rate = o->max_rate;
+    g->trace_config.max_cost_ppm = o->max_overhead_ppm;
     if (engine_identity(g, o->identity ? o->identity : "", e) < 0)
         return -1;
     g->identity_gen = 0; /* the caller has a word for all of it: the rule's must not push it away */

@@ -48,8 +48,8 @@ static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
     core_set_entry(g->core, m.tiers.entry);
     core_set_identity(g->core, m.tiers.has_identity);
     core_set_returns(g->core, m.tiers.returns);
-    g->wish.lean = m.tiers.returns == RETURNS_LEAN;
-    g->wish.sample = m.sample;
+    g->trace_config.lean = m.tiers.returns == RETURNS_LEAN;
+    g->trace_config.sample = m.sample;
 }
 
 /* What was found out here, not told by the agent: processes found dead, the node lost. */
@@ -85,24 +85,24 @@ static void the_end(struct engine *g)
 
     core_feed(g->core, &off, 1);
     core_gap_forget(g->core, core_now(g->core));
-    core_advance(g->core, core_now(g->core) + SETTLE_LAG_NS);
+    core_advance(g->core, core_now(g->core) + FINALIZE_LAG_NS);
     g->state = ENGINE_REPLAYED;
     g->tracing = false;
     engine_log(g, "end of the recording");
 }
 
 /* The stamp that is due now; while it is held, the one at which it was. */
-static uint64_t pace(const struct engine *g, uint64_t now_ns)
+static uint64_t redraw_limit(const struct engine *g, uint64_t now_ns)
 {
     double since = g->tracing ? (double)(now_ns - g->replay_since_ns) : 0;
     return g->replay_at_ns + (uint64_t)(since * g->replay_speed);
 }
 
 /* Before the pace changes: from here on it is counted anew. */
-static void pace_from_here(struct engine *g)
+static void redraw_limit_from_here(struct engine *g)
 {
     uint64_t now = clock_mono_ns();
-    g->replay_at_ns = g->replay_speed > 0 ? pace(g, now) : g->frame.stamp_ns;
+    g->replay_at_ns = g->replay_speed > 0 ? redraw_limit(g, now) : g->frame.stamp_ns;
     g->replay_since_ns = now;
 }
 
@@ -113,14 +113,14 @@ static bool due(struct engine *g, uint64_t stamp_ns)
         g->replay_at_ns = stamp_ns;
         g->replay_since_ns = clock_mono_ns();
     }
-    return g->tracing && (g->replay_speed <= 0 || stamp_ns <= pace(g, clock_mono_ns()));
+    return g->tracing && (g->replay_speed <= 0 || stamp_ns <= redraw_limit(g, clock_mono_ns()));
 }
 
 void replay_toggle(struct engine *g)
 {
     if (g->state == ENGINE_REPLAYED)
         return;
-    pace_from_here(g);
+    redraw_limit_from_here(g);
     g->tracing = !g->tracing;
 }
 
@@ -128,7 +128,7 @@ void replay_faster(struct engine *g, bool faster)
 {
     double v = g->replay_speed;
 
-    pace_from_here(g);
+    redraw_limit_from_here(g);
     v = faster ? v * 2 : v > 0 ? v / 2 : SPEED_MOST;
     g->replay_speed = v > SPEED_MOST ? 0 : v > 0 && v < SPEED_LEAST ? SPEED_LEAST : v;
 }

@@ -63,7 +63,7 @@ static void fill_breaker(struct engine *g, struct snapshot *s)
     struct heartbeat b;
     struct snap_breaker *k = &s->breaker;
 
-    s->sample = s->sample_asked = g->wish.sample ? g->wish.sample : 1;
+    s->sample = s->sample_asked = g->trace_config.sample ? g->trace_config.sample : 1;
     if (!stream_heartbeat(g->stream, &b))
         return;
     engine_take_notes(g); /* why came before that it is so */
@@ -86,7 +86,7 @@ static void fill_cost(struct engine *g, struct snap_cost *c)
 {
     struct heartbeat b;
 
-    c->limit_percent = g->replay ? 0 : (double)g->wish.max_cost_ppm / 1e4;
+    c->limit_percent = g->replay ? 0 : (double)g->trace_config.max_cost_ppm / 1e4;
     if (!stream_heartbeat(g->stream, &b) || !b.call_ns)
         return;
     c->known = true;
@@ -143,7 +143,7 @@ static void why_all(struct engine *g, const struct snapshot *s)
 {
     uint64_t now_ns = clock_mono_ns();
 
-    if (!g->control || !g->tracing || s->final || s->time.past ||
+    if (!g->control || !g->tracing || s->final || s->time.history ||
         s->breaker.state != BREAKER_CLOSED)
         return;
     for (size_t i = 0; i < s->n_rows; i++)
@@ -165,14 +165,14 @@ uint64_t engine_wall_of_core(const struct engine *g)
     return clock_wall_ns() - (g->target_now_ns > now ? g->target_now_ns - now : 0);
 }
 
-static struct snapshot *make(struct engine *g, const struct look *look, bool final)
+static struct snapshot *make(struct engine *g, const struct view_query *query, bool final)
 {
     struct stream_figures f;
     struct snap_log lines[ENGINE_LOG];
     uint64_t wall = engine_wall_of_core(g);
 
     stream_figures(g->stream, &f);
-    struct snapshot *s = core_look(g->core, look, wall);
+    struct snapshot *s = core_view(g->core, query, wall);
     s->wall_ns = g->replay ? wall : clock_wall_ns();
     s->final = final;
     s->elapsed_s = g->replay ? (double)(core_now(g->core) - g->replay_core_ns) / 1e9
@@ -182,7 +182,7 @@ static struct snapshot *make(struct engine *g, const struct look *look, bool fin
     fill_breaker(g, s);
     fill_cost(g, &s->cost);
     fill_clock(&f.clock, g->replay ? f.clock.at_ns : clock_mono_ns(), &s->clock);
-    s->lean = g->wish.lean;
+    s->lean = g->trace_config.lean;
     s->events_per_s = g->events_per_s;
     s->lag_ms = f.lag_ns > 0 ? (double)f.lag_ns / 1e6 : 0;
     s->oldest_event_ms = (double)f.oldest_ns / 1e6;
@@ -200,11 +200,11 @@ static struct snapshot *make(struct engine *g, const struct look *look, bool fin
 
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
 {
-    struct look l = {.window = w};
+    struct view_query l = {.window = w};
     return make(g, &l, final);
 }
 
-struct snapshot *engine_look(struct engine *g, const struct look *look)
+struct snapshot *engine_view(struct engine *g, const struct view_query *query)
 {
-    return make(g, look, false);
+    return make(g, query, false);
 }

@@ -2,19 +2,19 @@
 
 #include <fcntl.h>
 #include <kprof/app/output.h>
-#include <kprof/app/place.h>
+#include <kprof/app/xdg_path.h>
 #include <unistd.h>
 
 enum { LAYOUT_BYTES = 8192 };
 
-static bool file(char path[PLACE_BYTES])
+static bool file(char path[XDG_PATH_BYTES])
 {
-    return place_path(PLACE_STATE, "layout", path);
+    return xdg_path_path(XDG_STATE, "layout", path);
 }
 
 void layout_load(struct ui *u, enum window *w)
 {
-    char path[PLACE_BYTES], text[LAYOUT_BYTES];
+    char path[XDG_PATH_BYTES], text[LAYOUT_BYTES];
     int fd = file(path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
     if (n > 0)
@@ -25,13 +25,13 @@ void layout_load(struct ui *u, enum window *w)
 
 void layout_save(const struct ui *u, enum window w)
 {
-    char path[PLACE_BYTES];
+    char path[XDG_PATH_BYTES];
     struct buf text;
     struct err ignored;
     buf_init(&text, 0);
     ui_layout_write(u, w, &text);
     if (file(path)) {
-        place_make(path);
+        xdg_path_make(path);
         output_replace(path, text.data, text.len, &ignored);
     }
     buf_release(&text);

@@ -5,7 +5,7 @@
 #include <kprof/app/layout.h>
 #include <kprof/app/live_preset.h>
 #include <kprof/base/clock.h>
-#include <kprof/trace/look.h>
+#include <kprof/trace/code_query.h>
 #include <kprof/ui/term.h>
 #include <kprof/ui/ui.h>
 #include <poll.h>
@@ -107,11 +107,11 @@ static void crash_signals(void)
     sigaction(SIGABRT, &sa, NULL);
 }
 
-void live_look(struct live *l)
+void live_view(struct live *l)
 {
-    ui_look(l->ui, l->snap, &l->look);
+    ui_view_query(l->ui, l->snap, &l->query);
     snapshot_free(l->snap);
-    l->snap = engine_look(l->g, &l->look);
+    l->snap = engine_view(l->g, &l->query);
     l->fresh_at_ns = clock_mono_ns() + FRESH_NS;
     l->dirty = true;
 }
@@ -119,13 +119,13 @@ void live_look(struct live *l)
 void live_refresh(struct live *l)
 {
     if (!l->snap || !ui_is_paused(l->ui))
-        live_look(l);
+        live_view(l);
 }
 
 /* Hands on what came for the picker, asks for what is in sight. */
 static void feed_picker(struct live *l, uint64_t now)
 {
-    uint32_t ids[LOOK_RATES];
+    uint32_t ids[CODE_QUERY_RATES];
     uint32_t version = engine_catalog_version(l->g);
 
     if (version != l->catalog_version) {
@@ -136,7 +136,7 @@ static void feed_picker(struct live *l, uint64_t now)
     if (now < l->rates_at_ns)
         return;
     l->rates_at_ns = now + RATES_NS;
-    engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, LOOK_RATES));
+    engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, CODE_QUERY_RATES));
 }
 
 static void draw(struct live *l)
@@ -163,7 +163,7 @@ static void keys(struct live *l)
             k == KEY_MOUSE_ ? ui_mouse(l->ui, &m, l->snap) : ui_key(l->ui, k, l->snap);
         if (k == KEY_RESIZE_)
             l->dirty = l->keyed = true;
-        live_carry_out(l, &in);
+        live_dispatch(l, &in);
     }
 }
 
@@ -182,7 +182,7 @@ static void loop(struct live *l)
             break;
         if (now >= l->fresh_at_ns)
             live_refresh(l);
-        if (l->dirty && pace_draw(&l->pace, now, l->keyed))
+        if (l->dirty && redraw_limit_draw(&l->redraw_limit, now, l->keyed))
             draw(l);
         if (!more)
             poll(p, 2, l->dirty ? 10 : 50);
@@ -193,7 +193,7 @@ static void loop(struct live *l)
 
 int run_live(const struct options *o, const struct target *t)
 {
-    struct live l = {.o = o, .look.window = WINDOW_10S};
+    struct live l = {.o = o, .query.window = WINDOW_10S};
     struct engine_hooks hooks = {.arg = &l,
                                  .message = on_message,
                                  .completions = on_completions,
@@ -215,12 +215,12 @@ int run_live(const struct options *o, const struct target *t)
     uo = (struct ui_opts){.ascii = o->ascii || !term_is_utf8(), .no_color = o->no_color};
     l.ui = ui_new(&uo);
     canvas_init(&l.canvas, 24, 80, uo.ascii);
-    layout_load(l.ui, &l.look.window);
+    layout_load(l.ui, &l.query.window);
     if (o->theme < THEME_COUNT)
         ui_set_theme(l.ui, o->theme);
     if (run_begin(l.g, o, t, &e) == 0) {
         loop(&l);
-        layout_save(l.ui, l.look.window);
+        layout_save(l.ui, l.query.window);
         status = 0;
         if (engine_state(l.g) == ENGINE_FAILED) {
             err_set(&e, "%s", engine_trouble(l.g));

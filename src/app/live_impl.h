@@ -5,9 +5,9 @@
 
 #include <kprof/app/engine.h>
 #include <kprof/app/options.h>
-#include <kprof/app/pace.h>
-#include <kprof/core/look.h>
-#include <kprof/trace/wish.h>
+#include <kprof/app/redraw_limit.h>
+#include <kprof/core/view_query.h>
+#include <kprof/trace/trace_config.h>
 #include <kprof/ui/canvas.h>
 #include <kprof/ui/ui.h>
 
@@ -17,20 +17,20 @@ struct live {
     struct ui *ui;
     struct canvas canvas;
     struct snapshot *snap;
-    struct look look;
-    struct pace pace;
+    struct view_query query;
+    struct redraw_limit redraw_limit;
     uint64_t fresh_at_ns, rates_at_ns;
     uint32_t catalog_version;
     bool dirty, keyed; /* the picture is old; the operator waits for the new one */
     bool quit;
-    char rule[WISH_RULE_BYTES]; /* the one the ui was told last */
+    char rule[TRACE_CONFIG_RULE_BYTES]; /* the one the ui was told last */
 };
 
 /* ---- live.c ---- */
-void live_look(struct live *l);    /* a snapshot of now */
+void live_view(struct live *l);    /* a snapshot of now */
 void live_refresh(struct live *l); /* the same, unless the screen is paused */
 
 /* ---- live_carry.c ---- */
-void live_carry_out(struct live *l, const struct intent *in);
+void live_dispatch(struct live *l, const struct intent *in);
 
 #endif

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <kprof/app/optval.h>
 #include <kprof/app/output.h>
-#include <kprof/app/place.h>
+#include <kprof/app/xdg_path.h>
 #include <kprof/base/buf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ int profile_path(const char *name, char path[PROFILE_PATH_BYTES], struct err *e)
             e, "\"%s\" is no name for a profile: use letters, digits, . _ and -, at most %d",
             optval_show(name).s, PROFILE_NAME_BYTES - 1);
     snprintf(file, sizeof file, "%s" ENDING, name);
-    if (!place_path(PLACE_CONFIG, file, path))
+    if (!xdg_path_path(XDG_CONFIG, file, path))
         return err_set(e, "there is no place for profiles: set HOME or XDG_CONFIG_HOME");
     return 0;
 }
@@ -52,9 +52,9 @@ static int by_name(const void *a, const void *b)
 
 size_t profile_list(profile_name *out)
 {
-    char dir[PLACE_BYTES];
+    char dir[XDG_PATH_BYTES];
     size_t n = 0;
-    DIR *d = place_path(PLACE_CONFIG, "", dir) ? opendir(dir) : NULL;
+    DIR *d = xdg_path_path(XDG_CONFIG, "", dir) ? opendir(dir) : NULL;
     struct dirent *f;
     while (d && n < PROFILES_MAX && (f = readdir(d))) {
         size_t len = strlen(f->d_name), end = strlen(ENDING);
@@ -156,7 +156,7 @@ int profile_save(const struct options *o, const char *name, bool over, struct er
     errno = 0;
     if (profile_path(name, path, e) < 0)
         return -1;
-    place_make(path);
+    xdg_path_make(path);
     buf_init(&text, 0);
     put_settings(o, &text);
     if (over) {

@@ -268,7 +268,7 @@ static bool varint_get(const uint8_t **p, const uint8_t *end, uint32_t *out)
 }
 
 /* Writes to p unless it is NULL; returns the bytes either way. */
-static size_t pack_to(const struct hist *h, uint8_t *p)
+static size_t hist_codec_to(const struct hist *h, uint8_t *p)
 {
     size_t bytes = 0, last = 0;
     for (size_t k = 0; k <= HIST_OCTAVES; k++) {
@@ -290,9 +290,9 @@ static size_t pack_to(const struct hist *h, uint8_t *p)
 
 size_t hist_pack(const struct hist *h, uint8_t *out, size_t cap_bytes)
 {
-    size_t bytes = pack_to(h, NULL);
+    size_t bytes = hist_codec_to(h, NULL);
     if (bytes > 0 && bytes <= cap_bytes)
-        pack_to(h, out);
+        hist_codec_to(h, out);
     return bytes;
 }
 

@@ -19,7 +19,7 @@ void core_limits_default(struct core_limits *l)
                               .linger_ns = UINT64_C(10000000000),
                               .history_bytes = (size_t)36 << 20,
                               .slow_entries = 1000,
-                              .past = true};
+                              .history = true};
 }
 
 static uint32_t calls_of(const struct core_limits *l)
@@ -40,12 +40,12 @@ struct core *core_new(const struct core_limits *l, const struct intern *names)
     requests_init(&c->requests, l->open_requests);
     idents_init(&c->idents, l->identities);
     windows_init(&c->windows, c->idents.cap, l->history_bytes);
-    windows_keep_past(&c->windows, l->past);
+    windows_keep_past(&c->windows, l->history);
     heat_init(&c->heat);
     trend_init(&c->trend);
-    slow_init(&c->slow, l->slow_entries);
+    slow_call_init(&c->slow_calls, l->slow_entries);
     gaps_init(&c->gaps);
-    kept_init(&c->kept);
+    slow_trace_init(&c->slow_traces);
     return c;
 }
 
@@ -59,13 +59,13 @@ void core_free(struct core *c)
     windows_release(&c->windows);
     heat_release(&c->heat);
     trend_release(&c->trend);
-    slow_release(&c->slow);
-    kept_release(&c->kept);
+    slow_call_release(&c->slow_calls);
+    slow_trace_release(&c->slow_traces);
     counted_release(&c->counted);
     for (int i = 0; i < TIER_MAX; i++)
         free(c->note[i]);
-    free(c->sweep);
-    free(c->sweep_stack);
+    free(c->self_time);
+    free(c->self_time_stack);
     free(c);
 }
 
@@ -106,11 +106,11 @@ void core_tier_remove(struct core *c, uint16_t tier)
     for (uint32_t at = 0; at < c->calls.high; at++) {
         struct call *f = &c->calls.call[at];
         if (f->tier == tier && f->kind != CALL_FREE)
-            settle_expire_call(c, at);
+            finalize_expire_call(c, at);
     }
-    settle_doomed(c);
+    finalize_doomed(c);
     windows_forget_tier(&c->windows, tier);
-    slow_forget_tier(&c->slow, tier);
+    slow_call_forget_tier(&c->slow_calls, tier);
 }
 
 void core_keep_hists(struct core *c, bool on)
@@ -149,18 +149,18 @@ void core_set_identity(struct core *c, bool has_rule)
 void core_set_returns(struct core *c, enum returns_mode m)
 {
     if (c->tiers.returns != m)
-        settle_flush(c); /* stacks of one mode say nothing to the other's returns */
+        finalize_flush(c); /* stacks of one mode say nothing to the other's returns */
     c->tiers.returns = m;
 }
 
-void core_set_scraps(struct core *c, const struct scraps *s)
+void core_set_scraps(struct core *c, const struct text_ring *s)
 {
-    c->scraps = s;
+    c->text_ring = s;
 }
 
 void core_set_slow(struct core *c, uint64_t threshold_ns)
 {
-    slow_set(&c->slow, threshold_ns);
+    slow_call_set(&c->slow_calls, threshold_ns);
 }
 
 /* ---- events and time ---- */
@@ -168,7 +168,7 @@ void core_set_slow(struct core *c, uint64_t threshold_ns)
 void core_feed(struct core *c, const struct event *ev, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        follow_event(c, &ev[i]);
+        tracker_event(c, &ev[i]);
 }
 
 void core_advance(struct core *c, uint64_t now_ns)
@@ -176,7 +176,7 @@ void core_advance(struct core *c, uint64_t now_ns)
     if (now_ns > c->now_ns)
         c->now_ns = now_ns;
     if (c->now_ns >= c->next_due_ns)
-        settle_due(c);
+        finalize_due(c);
     windows_advance(&c->windows, c->now_ns);
 }
 
@@ -219,8 +219,8 @@ void core_zero(struct core *c)
     windows_advance(&c->windows, c->now_ns);
     windows_zero(&c->windows);
     gaps_zero(&c->gaps, c->now_ns);
-    slow_clear(&c->slow);
-    kept_clear(&c->kept);
+    slow_call_clear(&c->slow_calls);
+    slow_trace_clear(&c->slow_traces);
     counted_release(&c->counted);
     renumber_identities(c);
     c->next_due_ns = 0; /* seconds begin anew */

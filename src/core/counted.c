@@ -64,9 +64,9 @@ void counted_add(struct counted *c, uint64_t start_ns, const struct event *ev)
     uint16_t tier = ev->tier < TIER_MAX ? ev->tier : TIER_NONE;
 
     if (tier == TIER_NONE) /* its tiers follow, of the same moment */
-        c->span_ns = ev->label;
-    if (sec > 0 && within < c->span_ns && c->span_ns < 2 * CLOCK_SEC_NS) {
-        uint64_t early = part(calls, c->span_ns - within, c->span_ns);
+        c->time_parse_ns = ev->label;
+    if (sec > 0 && within < c->time_parse_ns && c->time_parse_ns < 2 * CLOCK_SEC_NS) {
+        uint64_t early = part(calls, c->time_parse_ns - within, c->time_parse_ns);
         add_to(c, sec - 1, tier, early);
         calls -= early;
     }

@@ -19,7 +19,7 @@ void guard_limit(struct guard *g, uint64_t max_lag_ns)
     g->max_lag_ns = max_lag_ns;
 }
 
-static void anew(struct guard *g, const struct guard_look *l)
+static void anew(struct guard *g, const struct guard_sample *l)
 {
     g->lost = l->ring_lost;
     g->batches = l->batches;
@@ -28,7 +28,7 @@ static void anew(struct guard *g, const struct guard_look *l)
     g->cpu_ns = l->cpu_ns;
 }
 
-static bool late(struct guard *g, const struct guard_look *l)
+static bool late(struct guard *g, const struct guard_sample *l)
 {
     if (l->batches == g->batches) /* the age is that of the last one still */
         return false;
@@ -42,7 +42,7 @@ static bool late(struct guard *g, const struct guard_look *l)
     return l->now_ns - g->late_ns >= GUARD_LAG_HOLD_NS;
 }
 
-static bool busy(struct guard *g, const struct guard_look *l)
+static bool busy(struct guard *g, const struct guard_sample *l)
 {
     uint64_t over_ns = l->now_ns - g->cpu_at_ns, used_ns = l->cpu_ns - g->cpu_ns;
 
@@ -53,7 +53,7 @@ static bool busy(struct guard *g, const struct guard_look *l)
     return used_ns / GUARD_CPU_PERCENT > over_ns / 100;
 }
 
-static enum guard_verdict verdict(struct guard *g, const struct guard_look *l)
+static enum guard_verdict verdict(struct guard *g, const struct guard_sample *l)
 {
     bool was_late = late(g, l), was_busy = busy(g, l);
 
@@ -62,7 +62,7 @@ static enum guard_verdict verdict(struct guard *g, const struct guard_look *l)
     return was_late ? GUARD_LAG : was_busy ? GUARD_CPU : GUARD_FINE;
 }
 
-enum guard_verdict guard_look(struct guard *g, const struct guard_look *l)
+enum guard_verdict guard_sample(struct guard *g, const struct guard_sample *l)
 {
     bool away = !g->begun || l->now_ns - g->looked_ns > AWAY_NS;
 

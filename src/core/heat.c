@@ -1,8 +1,8 @@
 #include <kprof/core/heat.h>
 
 #include <assert.h>
-#include <kprof/core/pack.h>
-#include <kprof/core/past.h>
+#include <kprof/core/hist_codec.h>
+#include <kprof/core/history.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,11 +41,11 @@ static void slot_sum(struct heat *h, const struct windows *w, const struct slot 
     uint32_t first = (uint32_t)h->row.tier * w->idents, row;
     uint32_t last = first + (uint32_t)h->row.tiers * w->idents;
 
-    while (p && p < end && pack_peek(p, end, &row) && row < last) {
+    while (p && p < end && hist_codec_peek(p, end, &row) && row < last) {
         bool ours = row >= first &&
                     (h->row.ident == IDENT_ALL || row % w->idents == h->row.ident) &&
                     windows_wants(w, row, ends_s);
-        p = pack_add(p, end, ours ? &h->sum : NULL, PACK_ALL);
+        p = hist_codec_add(p, end, ours ? &h->sum : NULL, HIST_CODEC_ALL);
     }
 }
 
@@ -70,7 +70,7 @@ static bool column_make(struct heat *h, const struct windows *w, uint64_t start_
     struct heat_col *c = place(h, start_s);
     uint64_t ends = start_s + h->step_s, from = start_s > *next_s ? start_s : *next_s;
     uint64_t slot_begins, slot_ends;
-    struct past past;
+    struct history history;
     const struct slot *s;
 
     c->done = false;
@@ -81,11 +81,11 @@ static bool column_make(struct heat *h, const struct windows *w, uint64_t start_
     c->from_s = from;
     c->to_s = ends;
     figures_clear(&h->sum);
-    past_begin(&past, w, from, c->inside ? from : ends);
-    past.from_s = *next_s;
-    uint64_t got_s = past.at_s;
+    history_begin(&history, w, from, c->inside ? from : ends);
+    history.from_s = *next_s;
+    uint64_t got_s = history.at_s;
     bool whole = true;
-    while ((s = past_next(&past, &slot_begins, &slot_ends))) {
+    while ((s = history_next(&history, &slot_begins, &slot_ends))) {
         whole = whole && slot_begins <= got_s;
         got_s = slot_ends;
         slot_sum(h, w, s, slot_ends);
@@ -96,7 +96,7 @@ static bool column_make(struct heat *h, const struct windows *w, uint64_t start_
     }
     column_fill(c, &h->sum);
     c->done = c->known && ends <= w->sec;
-    return c->inside || (whole && got_s >= past.to_s);
+    return c->inside || (whole && got_s >= history.to_s);
 }
 
 /* Whether a column computed before is still right beside those before it, whose slots reach to

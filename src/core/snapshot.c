@@ -44,8 +44,8 @@ void snapshot_free(struct snapshot *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->n_kept; i++)
-        kept_unref(s->kept[i].request);
+    for (size_t i = 0; i < s->n_slow_traces; i++)
+        slow_trace_unref(s->slow_traces[i].request);
     for (struct chunk *k = s->owner, *next; k; k = next) {
         next = k->next;
         free(k);

@@ -35,7 +35,7 @@ static void add_marks(const struct core *c, struct snapshot *s, uint64_t from_ns
         uint64_t since_ns = (uint64_t)(since * 1e9);
         if (c->gaps.mark[at].at_ns < from_ns)
             break;
-        if (s->time.past && c->gaps.mark[at].at_ns >= to_ns)
+        if (s->time.history && c->gaps.mark[at].at_ns >= to_ns)
             continue;
         to[s->n_marks++] = (struct snap_mark){
             .wall_ns = wall_ns > since_ns ? wall_ns - since_ns : 0,

@@ -46,7 +46,7 @@ static void keep_columns(const struct core *c, struct snapshot *s, struct snap_h
     }
 }
 
-void snapshot_add_heat(struct core *c, struct snapshot *s, const struct look *l)
+void snapshot_add_heat(struct core *c, struct snapshot *s, const struct view_query *l)
 {
     struct snap_heat *h = &s->heat;
     bool total = l->tier == TIER_TOTAL, has_entry = c->tiers.entry != TIER_NONE;

@@ -1,6 +1,6 @@
 /* One moment's figures, copied into a snapshot's arena. */
 #include <kprof/base/clock.h>
-#include <kprof/core/past.h>
+#include <kprof/core/history.h>
 #include <kprof/core/state.h>
 
 #include <math.h>
@@ -12,7 +12,7 @@
 struct making {
     struct core *c;
     struct snapshot *s;
-    const struct look *look;
+    const struct view_query *query;
     double traced_s; /* the window covers it, less its gaps */
     size_t idents;   /* identities that may have rows, from 0 */
     struct snap_row *row;
@@ -197,7 +197,7 @@ static void add_dist(struct making *m, uint16_t tier, uint16_t ident, const stru
     struct snap_dist *d = &m->s->dist;
     uint64_t bin[SCALE_BINS] = {0};
 
-    if (!m->look->dist || tier != m->look->tier || ident != m->look->ident)
+    if (!m->query->dist || tier != m->query->tier || ident != m->query->ident)
         return;
     *d = (struct snap_dist){.there = true, .tier = tier, .ident_n = ident};
     d->count = scale_add(&f->hist, bin);
@@ -226,7 +226,7 @@ static void find_blind(struct making *m)
 
 static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint16_t ident)
 {
-    if (!m->look->trends)
+    if (!m->query->trends)
         return;
     float *rate = snapshot_take(m->s, 2 * SNAP_TREND * sizeof *rate);
     trend_copy(&m->c->trend, tier, ident, rate, rate + SNAP_TREND);
@@ -309,7 +309,7 @@ static void add_rows(struct making *m)
         abort();
     name_identities(m);
     read_counted(m);
-    if (!m->look->end_s) /* what is open now says nothing of then */
+    if (!m->query->end_s) /* what is open now says nothing of then */
         find_oldest(m);
     sum_requests(m);
     for (uint16_t t = 0; t < c->tiers.n; t++)
@@ -332,13 +332,13 @@ static void add_rows(struct making *m)
 static void view(struct making *m)
 {
     struct windows *w = &m->c->windows;
-    const struct look *l = m->look;
+    const struct view_query *l = m->query;
     struct snapshot *s = m->s;
     uint64_t covered_ns, length = l->length_s ? l->length_s : window_ns(l->window) / CLOCK_SEC_NS;
 
-    s->time.oldest_s = past_oldest_s(w);
+    s->time.oldest_s = history_oldest_s(w);
     s->time.now_s = w->sec;
-    s->time.past = l->end_s != 0;
+    s->time.history = l->end_s != 0;
     s->time.asked_s = l->length_s;
     s->time.to_s = w->sec;
     if (l->end_s) {
@@ -373,12 +373,12 @@ static void totals(const struct core *c, struct snapshot *s)
     s->odd.orphan_returns = c->odd.orphan_returns;
 }
 
-struct snapshot *core_look(struct core *c, const struct look *l, uint64_t wall_of_now_ns)
+struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns)
 {
     struct snapshot *s = calloc(1, sizeof *s);
     if (!s)
         abort();
-    struct making m = {.c = c, .s = s, .look = l};
+    struct making m = {.c = c, .s = s, .query = l};
 
     core_advance(c, c->now_ns);
     view(&m);
@@ -400,12 +400,12 @@ struct snapshot *core_look(struct core *c, const struct look *l, uint64_t wall_o
     add_rows(&m);
     snapshot_add_slow(c, s, 0, wall_of_now_ns);
     snapshot_add_heat(c, s, l);
-    snapshot_add_kept(c, s, wall_of_now_ns);
+    snapshot_add_slow_traces(c, s, wall_of_now_ns);
     return s;
 }
 
 struct snapshot *core_snapshot(struct core *c, enum window w, uint64_t wall_of_now_ns)
 {
-    struct look l = {.window = w};
-    return core_look(c, &l, wall_of_now_ns);
+    struct view_query l = {.window = w};
+    return core_view(c, &l, wall_of_now_ns);
 }

@@ -33,13 +33,13 @@ static const char *ident_name(struct naming *n, uint32_t ident)
     return n->ident[ident];
 }
 
-static void add_tiers(struct naming *n, struct snap_slow *to, const struct slow_entry *e)
+static void add_tiers(struct naming *n, struct snap_slow *to, const struct slow_call_entry *e)
 {
     struct snap_slow_tier *t = snapshot_take(n->s, e->n_tiers * sizeof *t);
     struct snap_slow_sum *sum = snapshot_take(n->s, e->n_sums * sizeof *sum);
 
     for (uint8_t i = 0; i < e->n_tiers; i++) {
-        const struct slow_tier *f = &e->tiers[i];
+        const struct slow_call_tier *f = &e->tiers[i];
         t[i] = (struct snap_slow_tier){.tier = f->tier,
                                        .name = tier_name(n, f->tier),
                                        .start_us = f->start_ns / 1000,
@@ -62,17 +62,17 @@ static void add_tiers(struct naming *n, struct snap_slow *to, const struct slow_
 void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t since, uint64_t wall_ns)
 {
     struct naming n = {.c = c, .s = s};
-    const struct slow_entry *e;
+    const struct slow_call_entry *e;
     uint32_t k = 0;
 
-    s->slow_ns = c->slow.threshold_ns;
-    while ((e = slow_newest(&c->slow, k)) && e->seq > since)
+    s->slow_ns = c->slow_calls.threshold_ns;
+    while ((e = slow_call_newest(&c->slow_calls, k)) && e->seq > since)
         k++;
     n.ident =
         memset(snapshot_take(s, c->idents.n * sizeof *n.ident), 0, c->idents.n * sizeof *n.ident);
     struct snap_slow *to = snapshot_take(s, (k + 1) * sizeof *to);
     for (uint32_t i = 0; i < k; i++) {
-        e = slow_newest(&c->slow, i);
+        e = slow_call_newest(&c->slow_calls, i);
         uint64_t ago = c->now_ns > e->end_ns ? c->now_ns - e->end_ns : 0;
         to[i] = (struct snap_slow){.seq = e->seq,
                                    .wall_ns = wall_ns > ago ? wall_ns - ago : 0,
@@ -81,7 +81,7 @@ void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t since,
                                    .ident = ident_name(&n, e->ident),
                                    .args = e->args[0] ? snapshot_keep(s, e->args) : NULL,
                                    .request = e->request,
-                                   .kept = e->kept,
+                                   .trace = e->trace,
                                    .duration_us = us(e->duration_ns),
                                    .request_us = us(e->request_ns),
                                    .error = e->error,
@@ -92,28 +92,28 @@ void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t since,
     s->n_slow = k;
 }
 
-void snapshot_add_kept(const struct core *c, struct snapshot *s, uint64_t wall_ns)
+void snapshot_add_slow_traces(const struct core *c, struct snapshot *s, uint64_t wall_ns)
 {
-    struct snap_kept *to = snapshot_take(s, (c->kept.n + 1) * sizeof *to);
+    struct snap_slow_trace *to = snapshot_take(s, (c->slow_traces.n + 1) * sizeof *to);
     const char **names = snapshot_take(s, (c->tiers.n + 1u) * sizeof *names);
 
     for (uint16_t i = 0; i < c->tiers.n; i++)
         names[i] = snapshot_keep(s, c->tiers.tier[i].name);
-    for (uint32_t i = 0; i < c->kept.n; i++) {
-        const struct kept_request *r = kept_newest(&c->kept, i);
+    for (uint32_t i = 0; i < c->slow_traces.n; i++) {
+        const struct slow_trace_request *r = slow_trace_newest(&c->slow_traces, i);
         uint64_t ago = c->now_ns > r->start_ns ? c->now_ns - r->start_ns : 0;
-        to[i] = (struct snap_kept){.request = kept_ref(r),
-                                   .wall_ns = wall_ns > ago ? wall_ns - ago : 0};
+        to[i] = (struct snap_slow_trace){.request = slow_trace_ref(r),
+                                         .wall_ns = wall_ns > ago ? wall_ns - ago : 0};
     }
-    s->kept = to;
-    s->n_kept = c->kept.n;
+    s->slow_traces = to;
+    s->n_slow_traces = c->slow_traces.n;
     s->tier_names = names;
     s->n_tier_names = c->tiers.n;
 }
 
 uint64_t core_slow_seq(const struct core *c)
 {
-    return c->slow.seq;
+    return c->slow_calls.seq;
 }
 
 struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t wall_of_now_ns)
@@ -168,7 +168,7 @@ struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snap
 {
     struct slow_filter at = *f;
 
-    if (s->time.past && !f->from_ns && !f->to_ns) {
+    if (s->time.history && !f->from_ns && !f->to_ns) {
         at.from_ns = snapshot_wall_ns(s, s->time.from_s);
         at.to_ns = snapshot_wall_ns(s, s->time.to_s);
     }

@@ -1,7 +1,7 @@
 #include <kprof/core/trend.h>
 
-#include <kprof/core/pack.h>
-#include <kprof/core/past.h>
+#include <kprof/core/hist_codec.h>
+#include <kprof/core/history.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static struct trend_row *row_new(struct trend *t, uint16_t tier, uint16_t ident)
 }
 
 static void set(struct trend *t, uint16_t tier, uint16_t ident, size_t at, uint64_t seconds,
-                const struct pack_said *said)
+                const struct hist_codec_said *said)
 {
     struct trend_row *r = row_new(t, tier, ident);
 
@@ -81,7 +81,7 @@ static void set_sum(struct trend *t, uint16_t tier, uint16_t ident, size_t at, u
     if (f->hist.count == 0)
         return;
     set(t, tier, ident, at, seconds,
-        &(struct pack_said){f->hist.count, f->tally.est, hist_quantile(&f->hist, QUANTILE)});
+        &(struct hist_codec_said){f->hist.count, f->tally.est, hist_quantile(&f->hist, QUANTILE)});
     figures_clear(f);
 }
 
@@ -95,18 +95,19 @@ static void read_slot(struct trend *t, const struct windows *w, const struct slo
     uint16_t tier_now = UINT16_MAX;
     uint32_t row;
 
-    while (p && p < end && pack_peek(p, end, &row)) {
+    while (p && p < end && hist_codec_peek(p, end, &row)) {
         uint16_t tier = (uint16_t)(row / w->idents), ident = (uint16_t)(row % w->idents);
         struct figures *const into[] = {tier_sum, all, &ident_sum[ident]};
-        struct pack_said said;
+        struct hist_codec_said said;
         if (tier != tier_now)
             set_sum(t, tier_now, IDENT_ALL, at, seconds, tier_sum);
         tier_now = tier;
         if (!windows_wants(w, row, ends_s)) {
-            p = pack_add(p, end, NULL, PACK_ALL);
+            p = hist_codec_add(p, end, NULL, HIST_CODEC_ALL);
             continue;
         }
-        p = pack_spread(p, end, into, t->all_tiers && tier != ROW_TOTAL ? 3 : 1, QUANTILE, &said);
+        p = hist_codec_spread(p, end, into, t->all_tiers && tier != ROW_TOTAL ? 3 : 1, QUANTILE,
+                              &said);
         if (p && said.count)
             set(t, tier, ident, at, seconds, &said);
     }
@@ -158,11 +159,11 @@ void trend_make(struct trend *t, const struct windows *w, uint64_t end_s, bool a
     t->valid = true;
     const struct slot *last = NULL;
     for (uint64_t s = from; s < end_s; s++) {
-        struct past past;
+        struct history history;
         uint64_t begins, ends;
         size_t at = s % SNAP_TREND;
-        past_begin(&past, w, s, s + 1);
-        const struct slot *slot = past_next(&past, &begins, &ends);
+        history_begin(&history, w, s, s + 1);
+        const struct slot *slot = history_next(&history, &begins, &ends);
         second_begin(t, at, slot != NULL);
         if (slot && slot == last)
             second_like_before(t, at, (s - 1) % SNAP_TREND);

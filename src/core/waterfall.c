@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_late(const struct fall_row *r)
+static bool is_late(const struct waterfall_row *r)
 {
-    return (r->call->flags & KEPT_LATE) != 0;
+    return (r->call->flags & SLOW_TRACE_LATE) != 0;
 }
 
 static int by_start(const void *a, const void *b)
 {
-    const struct fall_row *x = a, *y = b;
+    const struct waterfall_row *x = a, *y = b;
 
     if (is_late(x) != is_late(y))
         return is_late(x) ? 1 : -1;
@@ -20,7 +20,7 @@ static int by_start(const void *a, const void *b)
     return x->call > y->call ? 1 : -1; /* as they came */
 }
 
-static void fill_rows(struct waterfall *w, const struct kept_request *r)
+static void fill_rows(struct waterfall *w, const struct slow_trace_request *r)
 {
     uint64_t self = 0;
 
@@ -29,17 +29,17 @@ static void fill_rows(struct waterfall *w, const struct kept_request *r)
     if (!w->row)
         abort();
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct kept_call *c = &r->call[i];
-        struct fall_row *to = &w->row[i];
-        *to = (struct fall_row){.call = c, .self_ns = c->self_ns, .parent = FALL_NIL};
+        const struct slow_trace_call *c = &r->call[i];
+        struct waterfall_row *to = &w->row[i];
+        *to = (struct waterfall_row){.call = c, .self_ns = c->self_ns, .parent = FALL_NIL};
         to->start_ns = c->start_ns - r->start_ns;
-        to->end_ns = c->flags & KEPT_RUNNING ? w->whole_ns : c->end_ns - r->start_ns;
+        to->end_ns = c->flags & SLOW_TRACE_RUNNING ? w->whole_ns : c->end_ns - r->start_ns;
         if (to->end_ns < to->start_ns)
             to->end_ns = to->start_ns;
         w->late += is_late(to);
         self += is_late(to) ? 0 : c->self_ns;
     }
-    w->unkept_ns = w->whole_ns > self ? w->whole_ns - self : 0;
+    w->untold_ns = w->whole_ns > self ? w->whole_ns - self : 0;
     qsort(w->row, w->n, sizeof *w->row, by_start);
 }
 
@@ -79,7 +79,7 @@ static void number_processes(const struct waterfall *w, struct open *o)
 
 /* Stretches are collected in the order of time; the rows' lists are made of them at the end. */
 struct piece {
-    struct fall_stretch s;
+    struct waterfall_stretch s;
     uint32_t row;
 };
 
@@ -89,7 +89,7 @@ struct pieces {
     uint32_t *last; /* by row: the newest piece of it, from 1 */
 };
 
-static void add_piece(struct pieces *ps, uint32_t row, struct fall_stretch s)
+static void add_piece(struct pieces *ps, uint32_t row, struct waterfall_stretch s)
 {
     struct piece *last = ps->last[row] ? &ps->p[ps->last[row] - 1] : NULL;
 
@@ -114,9 +114,9 @@ static void spend(struct waterfall *w, struct open *o, struct pieces *ps, uint64
 {
     o->instant++;
     for (uint32_t k = o->n; k-- > 0 && to > from;) {
-        struct fall_row *r = &w->row[o->row[k]];
+        struct waterfall_row *r = &w->row[o->row[k]];
         uint32_t *seen = &o->seen[o->proc[o->row[k]]];
-        struct fall_stretch s = {
+        struct waterfall_stretch s = {
             .from_ns = from, .to_ns = to, .kind = FALL_SELF, .other = FALL_NIL};
         if (*seen == o->instant) {
             s.kind = FALL_INNER;
@@ -170,7 +170,7 @@ static void list_by_row(struct waterfall *w, const struct pieces *ps)
         w->row[i].n = 0;
     }
     for (uint32_t i = 0; i < ps->n; i++) {
-        struct fall_row *r = &w->row[ps->p[i].row];
+        struct waterfall_row *r = &w->row[ps->p[i].row];
         w->stretch[r->first + r->n++] = ps->p[i].s;
     }
 }
@@ -185,7 +185,7 @@ static void walk(struct waterfall *w)
         abort();
     number_processes(w, &o);
     for (uint32_t i = 0; i < w->n - w->late; i++) {
-        struct fall_row *r = &w->row[i];
+        struct waterfall_row *r = &w->row[i];
         advance(w, &o, &ps, &t, r->start_ns);
         if (i > 0) { /* at the very end of the request none is open: of the entry, then */
             r->parent = o.n ? o.row[o.n - 1] : 0;
@@ -212,16 +212,16 @@ static void own_self_times(struct waterfall *w)
     for (uint32_t i = 0; i < w->n - w->late; i++)
         self += w->row[i].self_ns;
     for (uint32_t i = 0; i < w->n - w->late && self > w->whole_ns; i++) {
-        struct fall_row *r = &w->row[i];
+        struct waterfall_row *r = &w->row[i];
         uint64_t end = end_within(w, i), in = r->inner_ns + r->wait_ns;
         r->self_ns = end > r->start_ns ? end - r->start_ns - in : 0;
     }
 }
 
-void waterfall_make(struct waterfall *w, const struct kept_request *r)
+void waterfall_make(struct waterfall *w, const struct slow_trace_request *r)
 {
     memset(w, 0, sizeof *w);
-    w->request = kept_ref(r);
+    w->request = slow_trace_ref(r);
     w->whole_ns = r->end_ns - r->start_ns;
     fill_rows(w, r);
     walk(w);
@@ -230,7 +230,7 @@ void waterfall_make(struct waterfall *w, const struct kept_request *r)
 
 void waterfall_release(struct waterfall *w)
 {
-    kept_unref(w->request);
+    slow_trace_unref(w->request);
     free(w->row);
     free(w->stretch);
     memset(w, 0, sizeof *w);
@@ -238,33 +238,34 @@ void waterfall_release(struct waterfall *w)
 
 static bool same_server(const struct waterfall *w, uint32_t a, uint32_t b)
 {
-    const struct kept_call *x = w->row[a].call, *y = w->row[b].call;
+    const struct slow_trace_call *x = w->row[a].call, *y = w->row[b].call;
     return x->tier == y->tier && x->pid == y->pid;
 }
 
 static int longest(const void *a, const void *b)
 {
-    const struct fall_gap *x = a, *y = b;
+    const struct waterfall_gap *x = a, *y = b;
     return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : x->other > y->other ? 1 : -1;
 }
 
-size_t waterfall_gaps(const struct waterfall *w, uint32_t row, struct fall_gap *out, size_t max)
+size_t waterfall_gaps(const struct waterfall *w, uint32_t row, struct waterfall_gap *out,
+                      size_t max)
 {
-    const struct fall_row *r = &w->row[row];
-    struct fall_gap *all = calloc(r->n + 1, sizeof *all);
+    const struct waterfall_row *r = &w->row[row];
+    struct waterfall_gap *all = calloc(r->n + 1, sizeof *all);
     size_t n = 0;
 
     if (!all)
         abort();
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct fall_stretch *s = &w->stretch[r->first + i];
+        const struct waterfall_stretch *s = &w->stretch[r->first + i];
         size_t k = 0;
         if (s->kind != FALL_WAIT)
             continue;
         while (k < n && !same_server(w, all[k].other, s->other))
             k++;
         if (k == n)
-            all[n++] = (struct fall_gap){.other = s->other};
+            all[n++] = (struct waterfall_gap){.other = s->other};
         all[k].times++;
         all[k].ns += s->to_ns - s->from_ns;
     }

@@ -2,8 +2,8 @@
 #include <kprof/core/window.h>
 
 #include <kprof/base/pages.h>
-#include <kprof/core/pack.h>
-#include <kprof/core/past.h>
+#include <kprof/core/hist_codec.h>
+#include <kprof/core/history.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,27 +237,27 @@ static void ring_put(struct windows *w, int level, uint64_t start_s)
     struct slot *s = place(w, level, start_s);
 
     slot_clear(w, s);
-    make_room(w, w->pack_n);
+    make_room(w, w->hist_codec_n);
     s->start_s = start_s;
     s->used = true;
     if (start_s < w->ring[level].oldest_s)
         w->ring[level].oldest_s = start_s;
-    if (w->pack_n == 0 || w->pack_n > w->max_bytes)
+    if (w->hist_codec_n == 0 || w->hist_codec_n > w->max_bytes)
         return;
-    s->block = memcpy(pages_new(w->pack_n), w->pack, w->pack_n);
-    s->bytes = w->pack_n;
+    s->block = memcpy(pages_new(w->hist_codec_n), w->pack, w->hist_codec_n);
+    s->bytes = w->hist_codec_n;
     w->bytes += s->bytes;
 }
 
-static void pack_append(struct windows *w, uint32_t row, const struct figures *f)
+static void hist_codec_append(struct windows *w, uint32_t row, const struct figures *f)
 {
-    if (w->pack_cap - w->pack_n < PACK_ROW_MAX) {
-        w->pack_cap = w->pack_cap * 2 + PACK_ROW_MAX;
-        w->pack = realloc(w->pack, w->pack_cap);
+    if (w->hist_codec_cap - w->hist_codec_n < HIST_CODEC_ROW_MAX) {
+        w->hist_codec_cap = w->hist_codec_cap * 2 + HIST_CODEC_ROW_MAX;
+        w->pack = realloc(w->pack, w->hist_codec_cap);
         if (!w->pack)
             abort();
     }
-    w->pack_n += pack_row(row, f, w->pack + w->pack_n);
+    w->hist_codec_n += hist_codec_row(row, f, w->pack + w->hist_codec_n);
 }
 
 uint32_t windows_level_s(int level)
@@ -299,22 +299,23 @@ static void roll(struct windows *w, int level)
             end[n++] = s->block + s->bytes;
         }
     }
-    w->pack_n = 0;
+    w->hist_codec_n = 0;
     struct figures sum;
     figures_init(&sum);
     for (;;) {
         uint32_t least = UINT32_MAX, row;
         for (size_t i = 0; i < n; i++)
-            if (at[i] && pack_peek(at[i], end[i], &row) && row < least)
+            if (at[i] && hist_codec_peek(at[i], end[i], &row) && row < least)
                 least = row;
         if (least == UINT32_MAX)
             break;
         for (size_t i = 0; i < n; i++)
-            if (at[i] && pack_peek(at[i], end[i], &row) && row == least)
-                at[i] = pack_add(at[i], end[i], windows_wants(w, least, ends_s[i]) ? &sum : NULL,
-                                 PACK_ALL);
+            if (at[i] && hist_codec_peek(at[i], end[i], &row) && row == least)
+                at[i] =
+                    hist_codec_add(at[i], end[i], windows_wants(w, least, ends_s[i]) ? &sum : NULL,
+                                   HIST_CODEC_ALL);
         if (sum.hist.count)
-            pack_append(w, least, &sum);
+            hist_codec_append(w, least, &sum);
         figures_clear(&sum);
     }
     figures_release(&sum);
@@ -323,12 +324,12 @@ static void roll(struct windows *w, int level)
 
 static void close_second(struct windows *w)
 {
-    w->pack_n = 0;
+    w->hist_codec_n = 0;
     for (size_t i = 0; w->busy && i < (size_t)ROW_TIERS * w->idents; i++) {
         struct row *r = w->row[i];
         if (!r || r->cur.hist.count == 0)
             continue;
-        pack_append(w, (uint32_t)i, &r->cur);
+        hist_codec_append(w, (uint32_t)i, &r->cur);
         figures_merge(&r->run, &r->cur);
         figures_clear(&r->cur);
     }

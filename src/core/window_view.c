@@ -2,8 +2,8 @@
 #include <kprof/base/clock.h>
 #include <kprof/core/window.h>
 
-#include <kprof/core/pack.h>
-#include <kprof/core/past.h>
+#include <kprof/core/hist_codec.h>
+#include <kprof/core/history.h>
 #include <string.h>
 
 /* The coarsest level a window of that length is made of: its far edge moves in steps of that. */
@@ -12,19 +12,20 @@ static int level_of(uint64_t seconds)
     return seconds <= 60 ? 0 : seconds <= 300 ? 1 : seconds <= 1800 ? 2 : 3;
 }
 
-static void slot_add(struct windows *w, const struct slot *s, uint64_t ends_s, enum pack_what what)
+static void slot_add(struct windows *w, const struct slot *s, uint64_t ends_s,
+                     enum hist_codec_what what)
 {
     const uint8_t *p = s->block, *end = p ? p + s->bytes : NULL;
     uint32_t row;
 
-    while (p < end && pack_peek(p, end, &row))
-        p = pack_add(p, end, windows_wants(w, row, ends_s) ? &w->row[row]->win : NULL, what);
+    while (p < end && hist_codec_peek(p, end, &row))
+        p = hist_codec_add(p, end, windows_wants(w, row, ends_s) ? &w->row[row]->win : NULL, what);
 }
 
 /* Adds the seconds [from, to), each time by the coarsest slot that begins there and ends in time;
  * returns how many of them there were. */
 static uint64_t range_add(struct windows *w, int coarsest, uint64_t from, uint64_t to,
-                          enum pack_what what)
+                          enum hist_codec_what what)
 {
     uint64_t covered = 0;
 
@@ -61,13 +62,13 @@ static bool view_move(struct windows *w, int coarsest, uint64_t from)
     uint64_t was_from = w->view_from, was_to = w->view_sec;
 
     if (from < was_from || from > was_to ||
-        range_add(w, coarsest, was_to, w->sec, PACK_BUCKETS) != w->sec - was_to ||
-        range_add(w, coarsest, was_from, from, PACK_TAKE) != from - was_from)
+        range_add(w, coarsest, was_to, w->sec, HIST_CODEC_BUCKETS) != w->sec - was_to ||
+        range_add(w, coarsest, was_from, from, HIST_CODEC_TAKE) != from - was_from)
         return false;
     for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
         if (w->row[i])
             scalars_clear(&w->row[i]->win);
-    w->view_covered_s = range_add(w, coarsest, from, w->sec, PACK_SCALARS);
+    w->view_covered_s = range_add(w, coarsest, from, w->sec, HIST_CODEC_SCALARS);
     return true;
 }
 
@@ -95,7 +96,7 @@ uint64_t windows_view_last(struct windows *w, uint64_t seconds)
     if (!w->view_valid || w->view != VIEW_LAST || w->view_asked_s != seconds ||
         (w->view_sec != w->sec && !view_move(w, coarsest, from))) {
         view_clear(w);
-        w->view_covered_s = range_add(w, coarsest, from, w->sec, PACK_ALL);
+        w->view_covered_s = range_add(w, coarsest, from, w->sec, HIST_CODEC_ALL);
     }
     w->view = VIEW_LAST;
     w->view_asked_s = seconds;
@@ -117,7 +118,7 @@ uint64_t windows_view(struct windows *w, enum window which)
 
 uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
 {
-    struct past past;
+    struct history history;
     const struct slot *s;
     uint64_t begins, ends;
 
@@ -134,9 +135,9 @@ uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
     w->view_sec = *to_s;
     w->view_covered_s = 0;
     view_clear(w);
-    past_begin(&past, w, *from_s, *to_s);
-    while ((s = past_next(&past, &begins, &ends))) {
-        slot_add(w, s, ends, PACK_ALL);
+    history_begin(&history, w, *from_s, *to_s);
+    while ((s = history_next(&history, &begins, &ends))) {
+        slot_add(w, s, ends, HIST_CODEC_ALL);
         *from_s = begins < *from_s ? begins : *from_s;
         *to_s = ends > *to_s ? ends : *to_s;
         w->view_covered_s += ends - begins;

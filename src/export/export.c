@@ -1,5 +1,5 @@
 #include <kprof/export/export.h>
-#include <kprof/export/formats.h>
+#include <kprof/export/writers.h>
 
 #include <string.h>
 
@@ -13,31 +13,31 @@ void export_write(struct buf *out, const struct snapshot *s, enum export_format 
 {
     switch (f) {
     case EXPORT_TEXT:
-        format_text(out, s);
+        export_text(out, s);
         break;
     case EXPORT_JSON:
-        format_json(out, s);
+        export_json(out, s);
         break;
     case EXPORT_CSV:
-        format_csv(out, s, first);
+        export_csv(out, s, first);
         break;
     case EXPORT_PROM:
-        format_prom(out, s);
+        export_prom(out, s);
         break;
     case EXPORT_HLOG:
-        format_hlog(out, s, first);
+        export_hlog(out, s, first);
         break;
     }
 }
 
 void export_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
 {
-    format_text_slow(out, s, f);
+    export_text_slow(out, s, f);
 }
 
 void export_slow_line(struct buf *out, const struct snap_slow *w, const char *node)
 {
-    format_json_slow(out, w, node);
+    export_json_slow(out, w, node);
 }
 
 int export_format_parse(const char *s)

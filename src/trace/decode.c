@@ -105,12 +105,12 @@ static bool read_caller(struct decoder *d, struct etf *c, struct event *ev)
     *c = in;
     if (!read_fn(d, c, &ev->caller))
         return false;
-    if (!d->scraps)
+    if (!d->text_ring)
         return etf_skip(c);
     buf_init(&text, ARGS_BYTES + 1);
     ok = args_print(c, &text, ARGS_BYTES);
     if (ok)
-        ev->args = scraps_add(d->scraps, text.data, text.len);
+        ev->args = text_ring_add(d->text_ring, text.data, text.len);
     buf_release(&text);
     return ok;
 }

@@ -1,6 +1,6 @@
 #include <kprof/trace/hazard.h>
 
-#include <kprof/trace/query.h>
+#include <kprof/trace/agent_call.h>
 #include <string.h>
 
 /* {Id, Held, Text} */
@@ -18,7 +18,7 @@ static bool read_hazard(struct etf *c, struct hazard *h)
     memcpy(h->id, id, n < sizeof h->id - 1 ? n : sizeof h->id - 1);
     h->held = held == 1;
     struct etf text = *c;
-    query_text(&text, h->text, sizeof h->text);
+    agent_call_text(&text, h->text, sizeof h->text);
     return etf_skip(c);
 }
 
@@ -29,31 +29,31 @@ static bool read_error(struct etf *c, char *why, size_t cap)
 
     if (!etf_tuple(c, &arity) || arity != 3 || !etf_is_atom(c, "error") || !etf_skip(c))
         return false;
-    query_text(c, why, cap);
+    agent_call_text(c, why, cap);
     return true;
 }
 
 int hazard_ask(struct session *s, struct hazard hazard[HAZARDS_MAX], size_t *n, struct err *e)
 {
-    struct query q;
+    struct agent_call q;
     struct etf error;
     uint32_t rows;
     char why[300];
 
     *n = 0;
-    query_word(&q, "hazards");
-    int rc = query_send(&q, s, e);
+    agent_call_word(&q, "hazards");
+    int rc = agent_call_send(&q, s, e);
     error = q.c;
     if (rc == 0 && read_error(&error, why, sizeof why))
         rc = err_set(e, "the agent cannot tell the hazards of this node: %s", why);
     else if (rc == 0 && (!etf_list(&q.c, &rows) || rows > HAZARDS_MAX))
-        rc = query_odd("hazards", e);
+        rc = agent_call_odd("hazards", e);
     for (uint32_t i = 0; rc == 0 && i < rows; i++) {
         if (!read_hazard(&q.c, &hazard[*n]))
-            rc = query_odd("hazards", e);
+            rc = agent_call_odd("hazards", e);
         else
             ++*n;
     }
-    query_end(&q);
+    agent_call_end(&q);
     return rc;
 }

@@ -364,20 +364,20 @@ void session_close(struct session *s, struct session_receipt *receipt)
 {
     struct session_receipt mine = {.asked = false};
     struct session_receipt *r = receipt ? receipt : &mine;
-    struct buf ask, answer;
+    struct buf request, answer;
     struct err ignored;
 
     if (!s)
         return;
     memset(r, 0, sizeof *r);
-    buf_init(&ask, 64);
+    buf_init(&request, 64);
     buf_init(&answer, SESSION_ANSWER_BYTES);
-    enc_atom(&ask, "detach");
-    if (!session_lost(s) && session_ask(s, &ask, &answer, s->o.timeout_ms, &ignored) == 0) {
+    enc_atom(&request, "detach");
+    if (!session_lost(s) && session_ask(s, &request, &answer, s->o.timeout_ms, &ignored) == 0) {
         read_detach(&answer, r);
         session_left(s, r);
     }
-    buf_release(&ask);
+    buf_release(&request);
     buf_release(&answer);
     session_free(s);
 }

@@ -28,7 +28,7 @@ struct stream {
     bool clock_known;      /* the reader's; before that no stamp can be read */
     atomic_bool clock_new; /* stream_clock was called: the reader takes it over */
     pthread_mutex_t lock;  /* clock wish, heartbeat and notes */
-    int64_t wish_start, wish_units;
+    int64_t trace_config_start, trace_config_units;
     struct heartbeat beat;
     bool has_beat;
     struct stream_note note[NOTES];
@@ -51,9 +51,9 @@ struct stream *stream_new(struct ring *ring, struct intern *names)
     return s;
 }
 
-void stream_keep_args(struct stream *s, struct scraps *scraps)
+void stream_keep_args(struct stream *s, struct text_ring *text_ring)
 {
-    s->dec.scraps = scraps;
+    s->dec.text_ring = text_ring;
 }
 
 void stream_free(struct stream *s)
@@ -70,8 +70,8 @@ void stream_free(struct stream *s)
 void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s)
 {
     pthread_mutex_lock(&s->lock);
-    s->wish_start = start_native;
-    s->wish_units = units_per_s;
+    s->trace_config_start = start_native;
+    s->trace_config_units = units_per_s;
     atomic_store(&s->clock_new, true);
     pthread_mutex_unlock(&s->lock);
 }
@@ -81,9 +81,9 @@ static void take_clock(struct stream *s)
 {
     pthread_mutex_lock(&s->lock);
     atomic_store(&s->clock_new, false);
-    s->clock_known = s->wish_units > 0;
-    s->dec.start_native = s->wish_start;
-    s->dec.units_per_s = s->clock_known ? s->wish_units : 1000000000;
+    s->clock_known = s->trace_config_units > 0;
+    s->dec.start_native = s->trace_config_start;
+    s->dec.units_per_s = s->clock_known ? s->trace_config_units : 1000000000;
     s->has_beat = false;
     pthread_mutex_unlock(&s->lock);
     timeline_connect(&s->time, s->clock_known);

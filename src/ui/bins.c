@@ -1,7 +1,7 @@
 /* Bins of base/scale in as many lines as there are. */
 #include <kprof/base/clock.h>
 #include <kprof/base/scale.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ void bins_mark(size_t group, size_t per, char *out)
         strcpy(out, "more");
         return;
     }
-    clock_format_ns(ns, out, FIGURE_BYTES);
+    clock_format_ns(ns, out, FORMAT_BYTES);
     char *point = strchr(out, '.'), *unit = out + strspn(out, "0123456789."), *end = unit;
     while (point && end > point && (end[-1] == '0' || end[-1] == '.')) {
         end--;

@@ -1,5 +1,5 @@
 #include <kprof/ui/columns.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <math.h>
 #include <string.h>
 
@@ -81,19 +81,19 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     double v = column_value(c, r);
     switch (c->kind) {
     case COLUMN_COUNT:
-        figure_count((uint64_t)v, out);
+        format_count((uint64_t)v, out);
         break;
     case COLUMN_RATE:
-        figure_rate(v, out);
+        format_rate(v, out);
         break;
     case COLUMN_TIME:
-        figure_us(v, out);
+        format_us(v, out);
         break;
     case COLUMN_SHARE:
-        figure_share(v, out);
+        format_share(v, out);
         break;
     case COLUMN_CHANGE:
-        figure_change(v, out);
+        format_change(v, out);
         return;
     case COLUMN_TREND:
         out[0] = 0;

@@ -16,7 +16,7 @@ static const struct {
     [PROMPT_FILTER] = {"Filter", "part of a tier's or an identity's name"},
     [PROMPT_SLOW_FILTER] = {"Filter", "part of a tier, identity, process or argument"},
     [PROMPT_SLOW_EXPORT] = {"Export slow calls to file", NULL},
-    [PROMPT_MOMENT] = {"Window", "45m, or clock times: 02:10-02:40; now"},
+    [PROMPT_TIME_RANGE] = {"Window", "45m, or clock times: 02:10-02:40; now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
     [PROMPT_SLOW] = {"Slow is at least", "20ms, 1500us, 2s; off: none"},
 };
@@ -210,33 +210,34 @@ static void menu_draw(struct menu *m, struct canvas *c, int bottom)
 
 void dialog_remove(struct ui *u, const struct snap_row *r)
 {
-    u->mode = MODE_ASK;
+    u->mode = MODE_QUESTION;
     size_t most = u->cols > 5 ? (size_t)u->cols - 5 : 0; /* beside y/n */
-    int n = snprintf(u->ask.text, sizeof u->ask.text, "Remove tier %.64s (%.300s) and its figures?",
-                     r->tier_name, r->tier_mfa ? r->tier_mfa : "");
-    if (!r->tier_mfa || text_width(u->ask.text, (size_t)n) > most) {
-        snprintf(u->ask.text, sizeof u->ask.text, "Remove tier %.64s and its figures?",
+    int n = snprintf(u->question.text, sizeof u->question.text,
+                     "Remove tier %.64s (%.300s) and its figures?", r->tier_name,
+                     r->tier_mfa ? r->tier_mfa : "");
+    if (!r->tier_mfa || text_width(u->question.text, (size_t)n) > most) {
+        snprintf(u->question.text, sizeof u->question.text, "Remove tier %.64s and its figures?",
                  r->tier_name);
     }
-    u->ask.yes = (struct intent){.kind = INTENT_TIER_REMOVE, .tier = r->tier};
+    u->question.yes = (struct intent){.kind = INTENT_TIER_REMOVE, .tier = r->tier};
 }
 
 void ui_ask_overwrite(struct ui *u, const char *path)
 {
-    u->mode = MODE_ASK;
-    snprintf(u->ask.text, sizeof u->ask.text, "%.600s exists. Overwrite it?", path);
-    u->ask.yes = (struct intent){.kind = INTENT_EXPORT,
-                                 .force = true,
-                                 .slow_only = u->prompt_use == PROMPT_SLOW_EXPORT,
-                                 .filter = u->slow.filter};
-    snprintf(u->ask.yes.text, sizeof u->ask.yes.text, "%s", path);
+    u->mode = MODE_QUESTION;
+    snprintf(u->question.text, sizeof u->question.text, "%.600s exists. Overwrite it?", path);
+    u->question.yes = (struct intent){.kind = INTENT_EXPORT,
+                                      .force = true,
+                                      .slow_only = u->prompt_use == PROMPT_SLOW_EXPORT,
+                                      .filter = u->slow.filter};
+    snprintf(u->question.yes.text, sizeof u->question.yes.text, "%s", path);
 }
 
 void ui_ask(struct ui *u, const char *question, const struct intent *yes)
 {
-    u->mode = MODE_ASK;
-    snprintf(u->ask.text, sizeof u->ask.text, "%s", question);
-    u->ask.yes = *yes;
+    u->mode = MODE_QUESTION;
+    snprintf(u->question.text, sizeof u->question.text, "%s", question);
+    u->question.yes = *yes;
 }
 
 static struct intent ask_key(struct ui *u, enum action act)
@@ -244,7 +245,7 @@ static struct intent ask_key(struct ui *u, enum action act)
     if (act == ACT_YES || act == ACT_NO) {
         u->mode = MODE_SCREEN;
     }
-    return act == ACT_YES ? u->ask.yes : (struct intent){.kind = INTENT_REDRAW};
+    return act == ACT_YES ? u->question.yes : (struct intent){.kind = INTENT_REDRAW};
 }
 
 /* --- prompts --- */
@@ -296,10 +297,10 @@ static struct intent take_moment(struct ui *u)
 {
     char error[200], text[PROMPT_BYTES];
     memcpy(text, u->prompt.text, u->prompt.len + 1);
-    if (moment_typed(u, text, error, sizeof error)) {
+    if (time_range_typed(u, text, error, sizeof error)) {
         return (struct intent){.kind = INTENT_LOOK};
     }
-    dialog_prompt(u, PROMPT_MOMENT, text);
+    dialog_prompt(u, PROMPT_TIME_RANGE, text);
     prompt_error(&u->prompt, SIZE_MAX, error);
     return (struct intent){.kind = INTENT_REDRAW};
 }
@@ -317,7 +318,7 @@ static struct intent prompt_done(struct ui *u)
         memcpy(u->profile, u->prompt.text, sizeof u->profile - 1);
         return u->prompt.len ? with_text(u, INTENT_SAVE) : none;
     case PROMPT_IDENTITY:
-        if (u->screen == &screen_point) {
+        if (u->screen == &screen_argument_picker) {
             u->screen = screen_main();
         }
         ui_set_rule(u, u->prompt.text);
@@ -328,7 +329,7 @@ static struct intent prompt_done(struct ui *u)
         return u->prompt.len ? with_text(u, INTENT_PRESET) : none;
     case PROMPT_SLOW:
         return u->prompt.len ? with_text(u, INTENT_SLOW) : none;
-    case PROMPT_MOMENT:
+    case PROMPT_TIME_RANGE:
         return take_moment(u);
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
@@ -400,7 +401,7 @@ struct intent dialog_key(struct ui *u, int key)
         return on_prompt_key(u, key);
     case MODE_MENU:
         return menu_key(u, keys_find(CTX_MENU, key));
-    case MODE_ASK:
+    case MODE_QUESTION:
         return ask_key(u, keys_find(CTX_ASK, key));
     case MODE_SCREEN:
         break;
@@ -414,9 +415,9 @@ void dialog_draw(struct ui *u, struct canvas *c, int line_row)
         prompt_draw(&u->prompt, c, line_row);
     } else if (u->mode == MODE_MENU) {
         menu_draw(&u->menu, c, line_row);
-    } else if (u->mode == MODE_ASK) {
+    } else if (u->mode == MODE_QUESTION) {
         canvas_fill(c, line_row, 0, c->cols, STYLE_NORMAL, ' ');
-        int col = canvas_text(c, line_row, 0, c->cols - 5, STYLE_WARN, u->ask.text);
+        int col = canvas_text(c, line_row, 0, c->cols - 5, STYLE_WARN, u->question.text);
         canvas_text(c, line_row, col, c->cols - col, STYLE_KEY, " y/n ");
     }
 }

@@ -1,7 +1,7 @@
 /* The distribution of the selected row in the window: a histogram over durations. */
 #include <inttypes.h>
 #include <kprof/base/scale.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,11 +56,11 @@ static void draw_bar(struct canvas *c, int row, int col, int cols, double part)
         return;
     }
     for (int i = 0; i < eighths / 8; i++) {
-        canvas_text(c, row, col + i, 1, STYLE_GOOD, figure_eighths(8));
+        canvas_text(c, row, col + i, 1, STYLE_GOOD, format_eighths(8));
     }
     if (eighths % 8) {
         canvas_text(c, row, col + eighths / 8, 1, STYLE_GOOD,
-                    figure_eighths((unsigned)eighths % 8));
+                    format_eighths((unsigned)eighths % 8));
     }
 }
 
@@ -89,8 +89,8 @@ static void draw_marks(struct canvas *c, int row, int col, int cols, const struc
 static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r,
                        const struct snapshot *s)
 {
-    char count[FIGURE_BYTES];
-    figure_count(s->dist.count, count);
+    char count[FORMAT_BYTES];
+    format_count(s->dist.count, count);
     int col = table_row_title(c, a, r);
     canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s calls by duration",
                  count);
@@ -98,14 +98,14 @@ static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r
 
 static void draw_figures(struct canvas *c, struct rect a, int row, const struct snap_row *r)
 {
-    char text[FIGURE_BYTES];
+    char text[FORMAT_BYTES];
     int col = a.col;
     for (size_t i = 0; i < MARKS; i++) {
-        figure_us(mark_us(r, i), text);
+        format_us(mark_us(r, i), text);
         col += canvas_text(c, row, col, a.cols - col, STYLE_DIM, marks[i].name) + 1;
         col += canvas_text(c, row, col, a.cols - col, STYLE_BOLD, text) + 2;
     }
-    figure_us(r->max_us, text);
+    format_us(r->max_us, text);
     col += canvas_text(c, row, col, a.cols - col, STYLE_DIM, "max") + 1;
     canvas_text(c, row, col, a.cols - col, STYLE_BOLD, text);
 }
@@ -115,16 +115,16 @@ static void draw_line(struct canvas *c, int row, struct rect a, const struct sna
 {
     struct parts p = parts_for(a.cols);
     uint64_t n = line_count(d, group, per);
-    char text[FIGURE_BYTES];
+    char text[FORMAT_BYTES];
     int col = a.col;
     bins_mark(group, per, text);
     canvas_right(c, row, col, p.label, STYLE_DIM, text);
     col += p.label;
-    figure_count(n, text);
+    format_count(n, text);
     canvas_right(c, row, col, p.count, n ? STYLE_NORMAL : STYLE_DIM, text);
     col += p.count;
     if (p.share) {
-        figure_share((double)n / (double)d->count, text);
+        format_share((double)n / (double)d->count, text);
         canvas_right(c, row, col, p.share, n ? STYLE_NORMAL : STYLE_DIM, text);
         col += p.share;
     }

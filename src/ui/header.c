@@ -1,5 +1,5 @@
 #include <kprof/base/text.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <math.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 /* One figure of the header: a dim label and a value; brief: what is shown where that has no room.
  */
 struct chip {
-    char label[24], value[300], brief[FIGURE_BYTES];
+    char label[24], value[300], brief[FORMAT_BYTES];
     enum style style;
 };
 
@@ -79,19 +79,19 @@ static enum style load_style(double use)
 static void node_chips(struct chips *l, const struct snapshot *s)
 {
     const struct snap_node *n = &s->node;
-    char text[FIGURE_BYTES];
+    char text[FORMAT_BYTES];
     add(l, STYLE_BOLD, "", "%s", n->name[0] ? n->name : "?");
     if (n->scheduler_use >= 0) {
-        figure_share(n->scheduler_use, text);
+        format_share(n->scheduler_use, text);
         add(l, load_style(n->scheduler_use), "sched", "%s", text);
     }
     add(l, STYLE_NORMAL, "runq", "%u", n->run_queue);
-    figure_bytes(n->memory_bytes, text);
+    format_bytes(n->memory_bytes, text);
     add(l, STYLE_NORMAL, "mem", "%s", text);
     add(l, STYLE_NORMAL, "OTP", "%s", n->otp[0] ? n->otp : "?");
-    figure_uptime(n->uptime_s, text);
+    format_uptime(n->uptime_s, text);
     add(l, STYLE_NORMAL, "up", "%s", text);
-    figure_count(n->processes, text);
+    format_count(n->processes, text);
     add(l, STYLE_NORMAL, "procs", "%s", text);
 }
 
@@ -108,12 +108,12 @@ static double request_rate(const struct snapshot *s)
 static void window_chip(struct chips *l, const struct snapshot *s)
 {
     double whole = (double)window_ns(s->window) / 1e9;
-    char covered[FIGURE_BYTES], name[FIGURE_BYTES];
+    char covered[FORMAT_BYTES], name[FORMAT_BYTES];
     if (s->time.asked_s) {
-        figure_span(s->time.asked_s, name);
+        format_span(s->time.asked_s, name);
         add(l, STYLE_BOLD, "window", "%s", name);
     } else if (s->window != WINDOW_RUN && s->window_s < whole * 0.9) {
-        figure_us(s->window_s * 1e6, covered);
+        format_us(s->window_s * 1e6, covered);
         add(l, STYLE_BOLD, "window", "%s (%s)", window_name(s->window), covered);
     } else {
         add(l, STYLE_BOLD, "window", "%s", window_name(s->window));
@@ -121,33 +121,33 @@ static void window_chip(struct chips *l, const struct snapshot *s)
 }
 
 /* That it is not now must be seen wherever there is room for anything. */
-static void moment_chip(struct chips *l, const struct snapshot *s)
+static void time_range_chip(struct chips *l, const struct snapshot *s)
 {
     uint64_t ago_s = s->time.now_s > s->time.to_s ? s->time.now_s - s->time.to_s : 0;
     char text[100];
-    moment_text(s, text, sizeof text);
+    time_range_text(s, text, sizeof text);
     add(l, STYLE_WARN, "", "%s", text);
-    figure_ago(ago_s, l->chip[l->n - 1].brief);
+    format_ago(ago_s, l->chip[l->n - 1].brief);
 }
 
 /* Time of the window in which nothing was traced, and why most of it. */
 static void gap_chip(struct chips *l, const struct snapshot *s)
 {
-    char text[FIGURE_BYTES];
+    char text[FORMAT_BYTES];
     enum gap_reason most;
     if (s->gap_s < 0.05) {
         return;
     }
     snapshot_gap_s(s, HUGE_VAL, 0, &most);
-    figure_us(s->gap_s * 1e6, text);
+    format_us(s->gap_s * 1e6, text);
     add(l, STYLE_WARN, "", "gap %s: %s", text, gap_name(most));
 }
 
 static void lost_chip(struct chips *l, const struct snapshot *s)
 {
     uint64_t lost = s->lost.target + s->lost.ring;
-    char text[FIGURE_BYTES];
-    figure_count(lost, text);
+    char text[FORMAT_BYTES];
+    format_count(lost, text);
     add(l, lost ? STYLE_BAD : STYLE_NORMAL, "lost", "%s", text);
 }
 
@@ -168,14 +168,14 @@ static void replay_chip(struct chips *l, const struct snap_node *n)
 
 static void tracing_chips(struct chips *l, const struct ui *u, const struct snapshot *s)
 {
-    char text[FIGURE_BYTES];
+    char text[FORMAT_BYTES];
     bool on = s->node.tracing;
     if (s->node.replay)
         replay_chip(l, &s->node);
     else
         add(l, on ? STYLE_GOOD : STYLE_WARN, "", "TRACING %s", on ? "ON" : "OFF");
-    if (s->time.past) {
-        moment_chip(l, s);
+    if (s->time.history) {
+        time_range_chip(l, s);
     }
     if (s->lost.target + s->lost.ring) {
         lost_chip(l, s); /* before what may not fit */
@@ -189,18 +189,18 @@ static void tracing_chips(struct chips *l, const struct ui *u, const struct snap
     if (u->table.filter[0]) {
         add(l, STYLE_KEY, "filter", "%s", u->table.filter);
     }
-    if (!s->time.past) {
+    if (!s->time.history) {
         window_chip(l, s);
     }
     gap_chip(l, s);
-    figure_rate(request_rate(s), text);
+    format_rate(request_rate(s), text);
     add(l, STYLE_BOLD, s->has_entry ? "req/s" : "calls/s", "%s", text);
     if (!(s->lost.target + s->lost.ring)) {
         lost_chip(l, s);
     }
-    figure_rate(s->events_per_s, text);
+    format_rate(s->events_per_s, text);
     add(l, STYLE_NORMAL, "ev/s", "%s", text);
-    figure_count(s->requests.open, text);
+    format_count(s->requests.open, text);
     add(l, STYLE_NORMAL, "open", "%s", text);
 }
 
@@ -241,14 +241,14 @@ static void cost_chip(struct chips *l, const struct snap_cost *k)
 
 static void path_chips(struct chips *l, const struct snapshot *s)
 {
-    char text[FIGURE_BYTES];
+    char text[FORMAT_BYTES];
     breaker_chip(l, s);
     sample_chip(l, s);
     cost_chip(l, &s->cost);
-    figure_us(s->lag_ms * 1e3, text);
+    format_us(s->lag_ms * 1e3, text);
     add(l, s->lag_ms > 1000 ? STYLE_BAD : STYLE_NORMAL, "lag", "%s", text);
     if (s->clock.error_known && s->clock.error_us > CLOCK_ERROR_US) {
-        figure_us(s->clock.error_us, text);
+        format_us(s->clock.error_us, text);
         add(l, STYLE_WARN, "clock", "+-%s", text);
     }
     add(l, load_style(s->ring_fill), "ring", "%.0f%%", s->ring_fill * 100);
@@ -277,8 +277,8 @@ static void call_chips(struct chips *l, const struct snapshot *s)
         {"full", s->odd.pids_full + s->odd.requests_full, true},
     };
     for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
-        char text[FIGURE_BYTES];
-        figure_count(what[i].n, text);
+        char text[FORMAT_BYTES];
+        format_count(what[i].n, text);
         add(l, what[i].odd && what[i].n ? STYLE_WARN : STYLE_NORMAL, what[i].label, "%s", text);
     }
 }
@@ -361,8 +361,8 @@ void header_draw(const struct ui *u, struct canvas *c, int n_rows, const struct 
     for (int row = 0; row < at && row < n_rows; row++) {
         int col = draw_chips(c, row, 0, &l[row]);
         if (row == 0 && plain > 1) {
-            char now[FIGURE_BYTES];
-            figure_time(s->wall_ns, false, now);
+            char now[FORMAT_BYTES];
+            format_time(s->wall_ns, false, now);
             if (col + 9 <= c->cols) {
                 canvas_right(c, row, c->cols - 9, 9, STYLE_DIM, now);
             }

@@ -1,7 +1,7 @@
 /* The latency heat map: time to the right, duration upwards, how many calls by shade. */
 #include <inttypes.h>
 #include <kprof/base/scale.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct map {
     size_t per, low; /* bins a line, the group of the lowest line */
 };
 
-void heat_look(const struct ui *u, struct look *l)
+void heat_view_query(const struct ui *u, struct view_query *l)
 {
     int cols = (u->cols ? u->cols : 80) - LABEL;
     l->heat_cols = cols > 0 ? (uint32_t)cols : 1;
@@ -150,7 +150,7 @@ static void draw_grid(const struct ui *u, struct canvas *c, const struct map *m,
     for (int line = 0; line < m->lines; line++) {
         size_t g = m->low + (size_t)line;
         int row = m->row + m->lines - 1 - line;
-        char mark[FIGURE_BYTES];
+        char mark[FORMAT_BYTES];
         bins_mark(g, m->per, mark);
         if (m->h->n_bins && bins_first(g, m->per) < SCALE_BINS && (line == 0 || g <= highest)) {
             canvas_right(c, row, left, LABEL - 1, STYLE_DIM, mark);
@@ -189,15 +189,15 @@ static void draw_axis(struct canvas *c, const struct map *m, int row)
     const struct snapshot *s = m->s;
     for (size_t i = 0; i < m->n; i++) {
         uint64_t at = m->h->from_s + (m->first + i) * m->h->col_s;
-        if (s->time.past && at + m->h->col_s > s->time.from_s && at < s->time.to_s) {
+        if (s->time.history && at + m->h->col_s > s->time.from_s && at < s->time.to_s) {
             canvas_text(c, row, m->col + (int)i, 1, STYLE_KEY, "=");
         }
     }
     for (size_t i = 0; i < m->n; i++) {
         uint64_t at = m->h->from_s + (m->first + i) * m->h->col_s;
-        char when[FIGURE_BYTES + 1] = "|";
+        char when[FORMAT_BYTES + 1] = "|";
         if (at / m->h->col_s % 12 == 0 && i + 9 <= m->n) {
-            moment_clock(s, at, when + 1);
+            time_range_clock(s, at, when + 1);
             canvas_text(c, row, m->col + (int)i, 9, STYLE_DIM, when);
         }
     }
@@ -206,9 +206,9 @@ static void draw_axis(struct canvas *c, const struct map *m, int row)
 static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r,
                        const struct map *m)
 {
-    char from[FIGURE_BYTES], to[FIGURE_BYTES];
-    moment_clock(m->s, m->h->from_s + m->first * m->h->col_s, from);
-    moment_clock(m->s, m->h->from_s + m->h->n * m->h->col_s, to);
+    char from[FORMAT_BYTES], to[FORMAT_BYTES];
+    time_range_clock(m->s, m->h->from_s + m->first * m->h->col_s, from);
+    time_range_clock(m->s, m->h->from_s + m->h->n * m->h->col_s, to);
     int col = table_row_title(c, a, r);
     canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s-%s  %us a column",
                  from, to, (unsigned)m->h->col_s);
@@ -222,15 +222,15 @@ static void draw_info(const struct ui *u, struct canvas *c, struct rect a, const
         return;
     }
     const struct snap_heat_col *k = &m->h->col[holder(m->h, at)];
-    char from[FIGURE_BYTES], to[FIGURE_BYTES], low[FIGURE_BYTES], high[FIGURE_BYTES];
-    char count[FIGURE_BYTES], all[FIGURE_BYTES];
+    char from[FORMAT_BYTES], to[FORMAT_BYTES], low[FORMAT_BYTES], high[FORMAT_BYTES];
+    char count[FORMAT_BYTES], all[FORMAT_BYTES];
     size_t g = cursor_group(u, m, at);
-    moment_clock(m->s, k->from_s, from);
-    moment_clock(m->s, k->to_s, to);
+    time_range_clock(m->s, k->from_s, from);
+    time_range_clock(m->s, k->to_s, to);
     bins_mark(g, m->per, low);
     bins_mark(g + 1, m->per, high);
-    figure_count(cell(m, at, g), count);
-    figure_count(k->count, all);
+    format_count(cell(m, at, g), count);
+    format_count(k->count, all);
     if (!k->known) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "nothing is kept of %s-%s", from, to);
     } else if (blind(k)) {
@@ -425,7 +425,7 @@ static bool on_cell(struct ui *u, enum action act, const struct map *m, struct i
         to_slow(u, m->s, k);
     } else if (k->known) {
         uint64_t now = m->s->time.now_s;
-        moment_set(u, k->from_s, k->to_s < now ? k->to_s : now);
+        time_range_set(u, k->from_s, k->to_s < now ? k->to_s : now);
         u->screen = screen_main();
         out->kind = INTENT_LOOK;
     } else {

@@ -1,4 +1,4 @@
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 
 static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
@@ -14,8 +14,8 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     }
     for (int i = 0; i < lines && u->log.top + (size_t)i < n; i++) {
         size_t at = u->log.top + (size_t)i;
-        char when[FIGURE_BYTES];
-        figure_time(s->log[at].wall_ns, false, when);
+        char when[FORMAT_BYTES];
+        format_time(s->log[at].wall_ns, false, when);
         canvas_text(c, a.row + 1 + i, a.col, 8, STYLE_DIM, when);
         canvas_text(c, a.row + 1 + i, a.col + 10, a.cols - 10, STYLE_NORMAL, s->log[at].text);
         if (at == u->log.sel) {

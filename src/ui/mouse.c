@@ -35,7 +35,7 @@ static struct intent click(struct ui *u, const struct mouse *m, const struct sna
         int key = bar_key_at(u->cols, ui_bar_context(u), m->col);
         return key ? ui_key(u, key, s) : redraw;
     }
-    if (u->mode == MODE_ASK || u->mode == MODE_PROMPT) {
+    if (u->mode == MODE_QUESTION || u->mode == MODE_PROMPT) {
         return redraw; /* what is being typed or asked stays */
     }
     if (u->mode == MODE_SCREEN && u->screen->on_click &&

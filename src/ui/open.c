@@ -1,5 +1,5 @@
 /* Open calls, the oldest first, and where the selected one's process is. */
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,9 +24,9 @@ static void select_call(struct open_state *t, const struct snap_open *o)
 
 static void draw_open(struct canvas *c, int row, struct rect a, const struct snap_open *o)
 {
-    char text[FIGURE_BYTES];
+    char text[FORMAT_BYTES];
     int name = a.cols < 48 ? 8 : a.cols < 60 ? 12 : 20;
-    figure_us(o->age_us, text);
+    format_us(o->age_us, text);
     canvas_right(c, row, a.col, 8, o->age_us >= 1e7 ? STYLE_BAD : STYLE_WARN, text);
     canvas_name(c, row, a.col + 9, name, STYLE_BOLD, o->tier_name);
     canvas_name(c, row, a.col + 10 + name, name, STYLE_NORMAL, o->ident);
@@ -40,7 +40,7 @@ static void draw_open(struct canvas *c, int row, struct rect a, const struct sna
 
 static void draw_stack(const struct open_state *t, struct canvas *c, struct rect a)
 {
-    char pid[FIGURE_BYTES];
+    char pid[FORMAT_BYTES];
     const char *line = t->lines;
     snapshot_pid(t->stack, pid);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');

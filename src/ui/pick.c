@@ -17,7 +17,7 @@ static void drop_ticks(struct pick *p)
 void pick_release(struct pick *p)
 {
     drop_ticks(p);
-    sift_release(&p->found);
+    catalog_filter_release(&p->found);
     prompt_release(&p->query);
 }
 
@@ -25,7 +25,7 @@ void pick_open(struct ui *u)
 {
     struct pick *p = &u->pick;
     drop_ticks(p);
-    sift_forget(&p->found);
+    catalog_filter_forget(&p->found);
     p->catalog = NULL;
     p->walking = false;
     memset(&p->at, 0, sizeof p->at);
@@ -55,8 +55,8 @@ size_t pick_typed_lines(const struct pick *p)
     if (!typed_function(p)) {
         return 0;
     }
-    for (size_t i = 0; p->catalog && i < sift_count(&p->found) && i < 10; i++) {
-        catalog_text(p->catalog, sift_at(&p->found, i), text);
+    for (size_t i = 0; p->catalog && i < catalog_filter_count(&p->found) && i < 10; i++) {
+        catalog_text(p->catalog, catalog_filter_at(&p->found, i), text);
         if (strcmp(text, p->query.text) == 0) {
             return 0;
         }
@@ -66,7 +66,7 @@ size_t pick_typed_lines(const struct pick *p)
 
 size_t pick_lines(const struct pick *p)
 {
-    return pick_typed_lines(p) + sift_count(&p->found);
+    return pick_typed_lines(p) + catalog_filter_count(&p->found);
 }
 
 const char *pick_line(const struct pick *p, size_t i, char *text)
@@ -75,7 +75,7 @@ const char *pick_line(const struct pick *p, size_t i, char *text)
     if (i < typed) {
         return p->query.text;
     }
-    catalog_text(p->catalog, sift_at(&p->found, i - typed), text);
+    catalog_text(p->catalog, catalog_filter_at(&p->found, i - typed), text);
     return text;
 }
 
@@ -83,21 +83,21 @@ static void keep_selected(struct pick *p)
 {
     size_t typed = pick_typed_lines(p), n = pick_lines(p);
     if (p->walking && p->at.sel >= typed && p->at.sel < n) {
-        p->kept = sift_at(&p->found, p->at.sel - typed);
+        p->kept = catalog_filter_at(&p->found, p->at.sel - typed);
     }
 }
 
 /* Where a person walks, the line stays under them; else the best is selected. */
 static void update(struct pick *p)
 {
-    sift_update(&p->found, p->catalog, p->query.text);
-    size_t typed = pick_typed_lines(p), n = sift_count(&p->found);
+    catalog_filter_update(&p->found, p->catalog, p->query.text);
+    size_t typed = pick_typed_lines(p), n = catalog_filter_count(&p->found);
     if (!p->walking) {
         p->at.sel = 0;
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        if (sift_at(&p->found, i) == p->kept) {
+        if (catalog_filter_at(&p->found, i) == p->kept) {
             p->at.sel = typed + i;
             return;
         }
@@ -108,7 +108,7 @@ void ui_set_catalog(struct ui *u, const struct catalog *c)
 {
     struct pick *p = &u->pick;
     if (c != p->catalog) {
-        sift_forget(&p->found);
+        catalog_filter_forget(&p->found);
         p->walking = false;
     }
     p->catalog = c;
@@ -124,7 +124,7 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max)
     }
     for (size_t i = p->at.top; i < p->at.top + p->at.page && n < max; i++) {
         if (i >= typed && i < pick_lines(p)) {
-            ids[n++] = sift_at(&p->found, i - typed);
+            ids[n++] = catalog_filter_at(&p->found, i - typed);
         }
     }
     return n;
@@ -229,7 +229,7 @@ static bool on_key(struct ui *u, int key, enum action act, const struct snapshot
         tick(p, key == KEY_BTAB_ ? -1 : 1);
         break;
     case ACT_RELOAD:
-        sift_forget(&p->found);
+        catalog_filter_forget(&p->found);
         p->catalog = NULL;
         p->walking = false;
         update(p);

@@ -3,7 +3,7 @@
 
 #include <kprof/base/fuzzy.h>
 #include <kprof/base/text.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,9 +65,9 @@ static void draw_name(struct canvas *c, int row, int col, int cols, enum style s
 
 static void draw_rate(struct canvas *c, int row, int col, float per_s)
 {
-    char text[FIGURE_BYTES] = "-";
+    char text[FORMAT_BYTES] = "-";
     if (per_s >= 0) {
-        figure_rate((double)per_s, text);
+        format_rate((double)per_s, text);
     }
     if (per_s >= 0 || per_s == CATALOG_UNCOUNTED) {
         canvas_right(c, row, col, RATE_COLS, STYLE_NORMAL, text);
@@ -101,7 +101,7 @@ static void draw_head(const struct pick *p, struct canvas *c, int row)
     uint32_t all = p->catalog ? catalog_count(p->catalog) : 0;
     canvas_fill(c, row, 0, c->cols, STYLE_HEAD, ' ');
     canvas_text(c, row, 0, c->cols, STYLE_HEAD, "ADD TIERS");
-    snprintf(counts, sizeof counts, "%zu/%u", sift_count(&p->found), all);
+    snprintf(counts, sizeof counts, "%zu/%u", catalog_filter_count(&p->found), all);
     canvas_right(c, row, 12, c->cols - 12, STYLE_HEAD, counts);
 }
 
@@ -175,7 +175,7 @@ static void draw_list(struct pick *p, struct canvas *c, int row, int rows)
                 at.name + canvas_text(c, row + i, at.name, at.name_cols, STYLE_DIM, "as typed: ");
             canvas_text(c, row + i, col, c->cols - col, STYLE_NORMAL, p->query.text);
         } else {
-            draw_function(p, c, row + i, &at, sift_at(&p->found, line - typed), &q);
+            draw_function(p, c, row + i, &at, catalog_filter_at(&p->found, line - typed), &q);
         }
         if (line == p->at.sel) {
             canvas_style(c, row + i, 0, c->cols, STYLE_SELECT);

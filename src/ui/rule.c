@@ -8,60 +8,62 @@
 
 /* ---- the rule ---- */
 
-static const char *nameless(const struct shape_set *s, const struct shape_node *n)
+static const char *nameless(const struct value_tree *s, const struct value_tree_node *n)
 {
-    if (n->kind == SHAPE_MAP)
+    if (n->kind == VALUE_TREE_MAP)
         return "a map names nothing: go on to one of its values";
-    if (n->kind == SHAPE_LIST && n->name.len == 3 && strcmp(shape_str(s, n->name), "...") == 0)
+    if (n->kind == VALUE_TREE_LIST && n->name.len == 3 &&
+        strcmp(value_tree_str(s, n->name), "...") == 0)
         return "a list names nothing: go on to one of its elements";
-    if (n->name.len == 3 && n->kind == SHAPE_VALUE && strcmp(shape_str(s, n->name), "...") == 0)
+    if (n->name.len == 3 && n->kind == VALUE_TREE_VALUE &&
+        strcmp(value_tree_str(s, n->name), "...") == 0)
         return "this part names nothing: it is no atom, number or text";
     return NULL;
 }
 
-static void write_steps(const struct shape_set *s, uint32_t node, struct buf *out)
+static void write_steps(const struct value_tree *s, uint32_t node, struct buf *out)
 {
-    const struct shape_node *n = &s->node[node];
-    uint32_t up = shape_parent(s, node);
+    const struct value_tree_node *n = &s->node[node];
+    uint32_t up = value_tree_parent(s, node);
 
     switch (n->step) {
-    case SHAPE_ARG:
+    case VALUE_TREE_ARG:
         buf_addf(out, "arg(%u)", n->nth);
         return;
-    case SHAPE_ELEMENT:
+    case VALUE_TREE_ELEMENT:
         buf_addf(out, "element(%u, ", n->nth);
         break;
-    case SHAPE_NTH:
+    case VALUE_TREE_NTH:
         buf_addf(out, "nth(%u, ", n->nth);
         break;
-    case SHAPE_KEY:
-    case SHAPE_LONG_KEY:
-        buf_addf(out, "map_get(%s, ", shape_str(s, n->key));
+    case VALUE_TREE_KEY:
+    case VALUE_TREE_LONG_KEY:
+        buf_addf(out, "map_get(%s, ", value_tree_str(s, n->key));
         break;
     }
     write_steps(s, up, out); /* as deep as a shape is */
     buf_addch(out, ')');
 }
 
-const char *rule_write(const struct shape_set *s, uint32_t node, uint32_t prefix,
+const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t prefix,
                        const char *function, struct buf *out)
 {
     const char *why = nameless(s, &s->node[node]);
 
     buf_clear(out);
-    for (uint32_t i = node; i != SHAPE_NONE && !why; i = shape_parent(s, i)) {
-        if (s->node[i].step == SHAPE_LONG_KEY)
+    for (uint32_t i = node; i != VALUE_TREE_NONE && !why; i = value_tree_parent(s, i)) {
+        if (s->node[i].step == VALUE_TREE_LONG_KEY)
             why = "a key on the way here is too large for a rule";
     }
     if (why)
         return why;
     buf_addf(out, "%s ", function);
-    if (s->node[node].kind == SHAPE_PROCESS)
+    if (s->node[node].kind == VALUE_TREE_PROCESS)
         buf_adds(out, "name(");
     else if (prefix)
         buf_addf(out, "prefix(%u, ", prefix);
     write_steps(s, node, out);
-    if (s->node[node].kind == SHAPE_PROCESS || prefix)
+    if (s->node[node].kind == VALUE_TREE_PROCESS || prefix)
         buf_addch(out, ')');
     if (out->len <= RULE_BYTES)
         return NULL;
@@ -80,18 +82,19 @@ static void set_name(struct rule_name *n, const char *bytes, size_t len)
 }
 
 /* Pointing into a list, and this call has a string there: a character's number. */
-static bool character(const struct shape_set *s, uint32_t node, uint32_t call, struct rule_name *n)
+static bool character(const struct value_tree *s, uint32_t node, uint32_t call, struct rule_name *n)
 {
-    const struct shape_node *like = &s->node[node];
+    const struct value_tree_node *like = &s->node[node];
     bool cut;
     uint32_t cp = 0, at = 0, list;
 
-    if (like->step != SHAPE_NTH)
+    if (like->step != VALUE_TREE_NTH)
         return false;
-    list = shape_alike(s, shape_parent(s, node), call, &cut);
-    if (list == SHAPE_NONE || s->node[list].kind != SHAPE_STRING || like->nth > s->node[list].size)
+    list = value_tree_alike(s, value_tree_parent(s, node), call, &cut);
+    if (list == VALUE_TREE_NONE || s->node[list].kind != VALUE_TREE_STRING ||
+        like->nth > s->node[list].size)
         return false;
-    const char *name = shape_str(s, s->node[list].name);
+    const char *name = value_tree_str(s, s->node[list].name);
     for (uint32_t i = 0; i < like->nth && at < s->node[list].name.len; i++)
         at += (uint32_t)text_next(name + at, s->node[list].name.len - at, &cp);
     snprintf(n->name, sizeof n->name, "%u", cp);
@@ -99,28 +102,28 @@ static bool character(const struct shape_set *s, uint32_t node, uint32_t call, s
     return true;
 }
 
-static void name_in(const struct shape_set *s, uint32_t node, uint32_t prefix, uint32_t call,
+static void name_in(const struct value_tree *s, uint32_t node, uint32_t prefix, uint32_t call,
                     struct rule_name *out)
 {
-    const struct shape_node *like = &s->node[node], *n;
+    const struct value_tree_node *like = &s->node[node], *n;
     bool cut;
-    uint32_t at = shape_alike(s, node, call, &cut);
+    uint32_t at = value_tree_alike(s, node, call, &cut);
 
     memset(out, 0, sizeof *out);
-    if (at == SHAPE_NONE) {
+    if (at == VALUE_TREE_NONE) {
         if (!cut && !character(s, node, call, out))
             set_name(out, "undefined", 9);
         return;
     }
     n = &s->node[at];
-    if (prefix && n->kind != SHAPE_BINARY)
+    if (prefix && n->kind != VALUE_TREE_BINARY)
         set_name(out, "undefined", 9);
     else if (prefix && n->size && prefix < n->size)
-        set_name(out, shape_str(s, n->name), prefix < n->name.len ? prefix : n->name.len);
-    else if (like->kind == SHAPE_PROCESS && n->kind == SHAPE_PROCESS)
-        set_name(out, shape_str(s, n->other_name), n->other_name.len);
+        set_name(out, value_tree_str(s, n->name), prefix < n->name.len ? prefix : n->name.len);
+    else if (like->kind == VALUE_TREE_PROCESS && n->kind == VALUE_TREE_PROCESS)
+        set_name(out, value_tree_str(s, n->other_name), n->other_name.len);
     else
-        set_name(out, shape_str(s, n->name), n->name.len);
+        set_name(out, value_tree_str(s, n->name), n->name.len);
 }
 
 static int by_count(const void *a, const void *b)
@@ -130,10 +133,10 @@ static int by_count(const void *a, const void *b)
     return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-void rule_names(const struct shape_set *s, uint32_t node, uint32_t prefix, struct rule_names *out)
+void rule_names(const struct value_tree *s, uint32_t node, uint32_t prefix, struct rule_names *out)
 {
     struct rule_name name;
-    uint32_t mine = shape_call_of(s, node);
+    uint32_t mine = value_tree_call_of(s, node);
 
     out->n = 0;
     for (uint32_t c = 0; c < s->calls; c++) {
@@ -153,9 +156,9 @@ void rule_names(const struct shape_set *s, uint32_t node, uint32_t prefix, struc
 
 /* ---- prefixes ---- */
 
-uint32_t rule_prefix_most(const struct shape_node *n)
+uint32_t rule_prefix_most(const struct value_tree_node *n)
 {
-    if (n->kind != SHAPE_BINARY || n->size < 2)
+    if (n->kind != VALUE_TREE_BINARY || n->size < 2)
         return 0;
     uint32_t most = n->size - 1 < RULE_PREFIX_MAX ? (uint32_t)n->size - 1 : RULE_PREFIX_MAX;
     return most < n->name.len ? most : n->name.len; /* the size is what the node says it is */
@@ -170,10 +173,10 @@ static bool word_ends(const char *s, uint32_t n)
     return (next & 0xc0) != 0x80 && word != more;
 }
 
-uint32_t rule_prefix_step(const struct shape_set *s, uint32_t node, uint32_t prefix, int step)
+uint32_t rule_prefix_step(const struct value_tree *s, uint32_t node, uint32_t prefix, int step)
 {
-    const struct shape_node *n = &s->node[node];
-    const char *name = shape_str(s, n->name);
+    const struct value_tree_node *n = &s->node[node];
+    const char *name = value_tree_str(s, n->name);
     uint32_t most = rule_prefix_most(n);
 
     if (prefix > most) /* of another, longer part */

@@ -2,8 +2,8 @@
 
 /* The registry. The first is the main screen. */
 static const struct screen_ops *const screens[] = {
-    &screen_table, &screen_slow, &screen_fall, &screen_heat,  &screen_dist,
-    &screen_log,   &screen_help, &screen_pick, &screen_point, &screen_open,
+    &screen_table, &screen_slow, &screen_waterfall,       &screen_heat, &screen_dist, &screen_log,
+    &screen_help,  &screen_pick, &screen_argument_picker, &screen_open,
 };
 
 const struct screen_ops *screen_main(void)

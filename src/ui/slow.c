@@ -1,5 +1,5 @@
 #include <inttypes.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,17 +81,17 @@ static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, 
 static void draw_call(struct canvas *c, int row, struct rect a, const struct slots *w,
                       const struct snap_slow *s, bool selected)
 {
-    char text[FIGURE_BYTES];
-    figure_time(s->wall_ns, w->time >= 12, text);
+    char text[FORMAT_BYTES];
+    format_time(s->wall_ns, w->time >= 12, text);
     int col = slot(c, row, a.col, w->time, STYLE_DIM, text);
     col = slot_name(c, row, col, w->tier, STYLE_BOLD, s->tier_name);
     col = slot_name(c, row, col, w->ident, STYLE_NORMAL, s->ident);
-    figure_us(s->duration_us, text);
+    format_us(s->duration_us, text);
     col = slot_right(c, row, col, w->took, s->error ? STYLE_BAD : STYLE_WARN, text);
     if (s->error) {
         canvas_text(c, row, col - 1, 1, STYLE_BAD, "!");
     }
-    figure_us(s->request_us, text);
+    format_us(s->request_us, text);
     col = slot_right(c, row, col, w->request, STYLE_NORMAL, s->request_us > 0 ? text : "open");
     if (w->pid) {
         snapshot_pid(s->pid, text);
@@ -149,11 +149,11 @@ static void find_selection(struct slow_state *t, const struct snapshot *s, const
 bool slow_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_ns, char *out,
                    size_t cap)
 {
-    char took[FIGURE_BYTES], from[FIGURE_BYTES], to[FIGURE_BYTES];
+    char took[FORMAT_BYTES], from[FORMAT_BYTES], to[FORMAT_BYTES];
     const struct snap_slow *oldest = s->n_slow ? &s->slow[s->n_slow - 1] : NULL;
-    figure_us((double)s->slow_ns / 1e3, took);
-    figure_time(from_ns, false, from);
-    figure_time(to_ns, false, to);
+    format_us((double)s->slow_ns / 1e3, took);
+    format_time(from_ns, false, from);
+    format_time(to_ns, false, to);
     if (!s->slow_ns) {
         snprintf(out, cap, "slow calls are not logged");
     } else if (oldest && oldest->seq > 1 && to_ns < oldest->wall_ns) {
@@ -232,7 +232,7 @@ static void open_fall(struct ui *u, const struct snapshot *s)
     struct picks p = pick(&u->slow, s);
     find_selection(&u->slow, s, &p);
     const struct snap_slow *w = p.n ? &s->slow[p.at[u->slow.at.sel]] : NULL;
-    if (w && !fall_open(u, s, w->kept)) {
+    if (w && !waterfall_open(u, s, w->trace)) {
         ui_message(u,
                    !w->request ? "this call is in no request"
                    : w->request_us <= 0
@@ -296,13 +296,13 @@ static void draw_bar(struct canvas *c, int row, int col, int cols, double from, 
 static void draw_part(struct canvas *c, int row, struct rect a, const struct snap_slow_tier *p,
                       double whole_us)
 {
-    char text[FIGURE_BYTES];
+    char text[FORMAT_BYTES];
     int name = a.cols < 60 ? 12 : 20;
     int col = slot_name(c, row, a.col + 2, name, STYLE_BOLD, p->name);
-    figure_us((double)p->start_us, text + 1);
+    format_us((double)p->start_us, text + 1);
     text[0] = '+';
     col = slot_right(c, row, col, 8, STYLE_DIM, text);
-    figure_us((double)p->duration_us, text);
+    format_us((double)p->duration_us, text);
     col = slot_right(c, row, col, 7, p->error ? STYLE_BAD : STYLE_NORMAL, text);
     if (a.cols >= 60) {
         snapshot_pid(p->pid, text);
@@ -326,8 +326,8 @@ static double whole_of(const struct snap_slow *s)
 
 static void draw_detail(struct canvas *c, struct rect a, const struct snap_slow *s)
 {
-    char text[FIGURE_BYTES];
-    figure_us(s->request_us, text);
+    char text[FORMAT_BYTES];
+    format_us(s->request_us, text);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "REQUEST %llu  %s  %s%s",
                  (unsigned long long)s->request, s->ident, s->request_us > 0 ? text : "still open",

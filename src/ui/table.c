@@ -1,6 +1,6 @@
 #include <kprof/base/text.h>
 #include <kprof/ui/columns.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/spark.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
@@ -193,7 +193,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
 {
     for (size_t j = 0; j < p->set.n; j++) {
         const struct column *k = column_at(p->set.index[j]);
-        char text[FIGURE_BYTES + 1] = "~";
+        char text[FORMAT_BYTES + 1] = "~";
         bool stale = p->blind && k->needs_trace;
         if (k->kind == COLUMN_TREND) {
             draw_trend(p, row, col + 1, k, l->row);
@@ -232,8 +232,8 @@ static void draw_line(struct painter *p, int row, int col, const struct line *l,
     if (empty && r->note) {
         canvas_text(c, row, right + 1, c->cols - right - 1, STYLE_WARN, r->note);
     } else if (empty && r->oldest_open_us > 0) {
-        char age[FIGURE_BYTES];
-        figure_us(r->oldest_open_us, age);
+        char age[FORMAT_BYTES];
+        format_us(r->oldest_open_us, age);
         canvas_textf(c, row, right + 1, c->cols - right - 1, STYLE_WARN,
                      "no call has ended; the oldest is open for %s", age);
     } else if (l->row) {
@@ -315,10 +315,10 @@ static void draw_table(struct ui *u, struct canvas *c, struct rect a, const stru
     fold_by_itself(u, s, &v, (size_t)lines);
     table_find_selection(t, &v);
     struct painter p = {.c = c, .blind = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
-    struct column_wish wish = {.compared = s->compared[0] != 0};
-    wish.sorted = t->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(t->sort - SORT_COLUMN);
-    memcpy(wish.state, t->columns, sizeof wish.state);
-    columns_choose(&p.set, a.cols, v.widest < 300 ? (int)v.widest : 300, &wish);
+    struct column_wish trace_config = {.compared = s->compared[0] != 0};
+    trace_config.sorted = t->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(t->sort - SORT_COLUMN);
+    memcpy(trace_config.state, t->columns, sizeof trace_config.state);
+    columns_choose(&p.set, a.cols, v.widest < 300 ? (int)v.widest : 300, &trace_config);
     t->trends = false;
     for (size_t i = 0; i < p.set.n; i++) {
         t->trends |= column_at(p.set.index[i])->kind == COLUMN_TREND;
@@ -345,8 +345,8 @@ static void draw_table(struct ui *u, struct canvas *c, struct rect a, const stru
 static int slow_rows(const struct snapshot *s, int rows)
 {
     int most = rows >= 34 ? 11 : rows >= 24 ? 7 : rows >= 17 ? 5 : rows >= 12 ? 3 : 0;
-    int wish = (int)(s->n_slow < 20 ? s->n_slow : 20) + 1;
-    return s->n_slow == 0 ? 0 : wish < most ? wish : most;
+    int trace_config = (int)(s->n_slow < 20 ? s->n_slow : 20) + 1;
+    return s->n_slow == 0 ? 0 : trace_config < most ? trace_config : most;
 }
 
 static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)

@@ -149,9 +149,9 @@ static bool on_tier(struct ui *u, enum action act, const struct snapshot *s, str
             *out = (struct intent){.kind = INTENT_WHY, .tier = r->tier};
         }
         return true;
-    case ACT_POINT:
+    case ACT_CAPTURE:
         if (r && table_has_tier(s)) {
-            point_open(u, r->tier, out); /* _total: the entry */
+            argument_picker_open(u, r->tier, out); /* _total: the entry */
         } else {
             need_tier(u, s);
         }

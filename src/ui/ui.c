@@ -1,5 +1,5 @@
 #include <kprof/base/clock.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct ui *ui_new(const struct ui_opts *o)
     u->opts.target = NULL;
     snprintf(u->target, sizeof u->target, "%s", o->target ? o->target : "");
     u->screen = screen_main();
-    sift_init(&u->pick.found);
+    catalog_filter_init(&u->pick.found);
     return u;
 }
 
@@ -26,7 +26,7 @@ void ui_free(struct ui *u)
     }
     prompt_release(&u->prompt);
     pick_release(&u->pick);
-    shape_free(u->point.got.set);
+    value_tree_free(u->argument_picker.got.set);
     folds_release(&u->table.folds[0]);
     folds_release(&u->table.folds[1]);
     free(u);
@@ -53,7 +53,7 @@ static struct intent next_window(struct ui *u, const struct snapshot *s)
     enum window now = u->window_asked ? u->window : s->window;
     u->window = (now + 1) % WINDOW_COUNT;
     u->window_asked = true;
-    u->moment.length_s = u->moment.now_length_s = 0;
+    u->time_range.length_s = u->time_range.now_length_s = 0;
     return (struct intent){.kind = INTENT_WINDOW, .window = u->window};
 }
 
@@ -102,7 +102,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         out->kind = INTENT_TOGGLE;
         return true;
     case ACT_ZERO:
-        moment_forget(u); /* seconds are counted anew */
+        time_range_forget(u); /* seconds are counted anew */
         u->heat.end_s = 0;
         u->heat.has_cursor = false;
         out->kind = INTENT_ZERO;
@@ -118,7 +118,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         return true;
     case ACT_PAUSE:
         u->paused = !u->paused && s;
-        u->moment.paused_s = s ? s->time.now_s : 0;
+        u->time_range.paused_s = s ? s->time.now_s : 0;
         return true;
     case ACT_THEME:
         u->theme = (u->theme + 1) % THEME_COUNT;
@@ -147,7 +147,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     case ACT_BACK:
         return back(u);
     default:
-        return moment_on_key(u, act, s, out);
+        return time_range_on_key(u, act, s, out);
     }
 }
 
@@ -202,8 +202,8 @@ static void draw_line(const struct ui *u, struct canvas *c, int row, const struc
     if (u->message[0]) {
         canvas_text(c, row, 0, c->cols, u->message_error ? STYLE_BAD : STYLE_GOOD, u->message);
     } else if (s && s->n_log) {
-        char when[FIGURE_BYTES];
-        figure_time(s->log[0].wall_ns, false, when);
+        char when[FORMAT_BYTES];
+        format_time(s->log[0].wall_ns, false, when);
         int col = canvas_text(c, row, 0, c->cols, STYLE_DIM, when) + 1;
         canvas_text(c, row, col, c->cols - col, STYLE_DIM, s->log[0].text);
     }
@@ -216,7 +216,7 @@ unsigned ui_bar_context(const struct ui *u)
         return u->prompt_use == PROMPT_TIER ? CTX_PROMPT : CTX_TYPING;
     case MODE_MENU:
         return CTX_MENU;
-    case MODE_ASK:
+    case MODE_QUESTION:
         return CTX_ASK;
     case MODE_SCREEN:
         break;

@@ -135,23 +135,23 @@ static void fill_history(struct core *c, uint64_t seconds)
 }
 
 /* What a screen asks for: the trends of all rows, or the heat map of one. */
-static void time_look(struct core *c, const char *what, const struct look *l)
+static void time_look(struct core *c, const char *what, const struct view_query *l)
 {
     double ms[RUNS];
 
     uint64_t t = cpu_ns();
-    snapshot_free(core_look(c, l, 0));
+    snapshot_free(core_view(c, l, 0));
     double first = (double)(cpu_ns() - t) / 1e6;
     for (int i = 0; i < RUNS; i++) {
         t = cpu_ns();
-        snapshot_free(core_look(c, l, 0));
+        snapshot_free(core_view(c, l, 0));
         ms[i] = (double)(cpu_ns() - t) / 1e6;
     }
     double again = (qsort(ms, RUNS, sizeof *ms, by_value), ms[RUNS / 2]);
     for (int i = 0; i < RUNS; i++) {
         fill_history(c, 1);
         t = cpu_ns();
-        snapshot_free(core_look(c, l, 0));
+        snapshot_free(core_view(c, l, 0));
         ms[i] = (double)(cpu_ns() - t) / 1e6;
     }
     qsort(ms, RUNS, sizeof *ms, by_value);
@@ -163,13 +163,13 @@ static void time_look(struct core *c, const char *what, const struct look *l)
 
 static void time_looks(struct core *c)
 {
-    struct look trends = {.window = WINDOW_10S, .trends = true};
-    struct look heat = {.window = WINDOW_10S,
-                        .heat = true,
-                        .heat_cols = 200,
-                        .heat_col_s = 60,
-                        .tier = 3,
-                        .ident = IDENT_ALL};
+    struct view_query trends = {.window = WINDOW_10S, .trends = true};
+    struct view_query heat = {.window = WINDOW_10S,
+                              .heat = true,
+                              .heat_cols = 200,
+                              .heat_col_s = 60,
+                              .tier = 3,
+                              .ident = IDENT_ALL};
 
     time_look(c, "trends", &trends);
     time_look(c, "a heat map of 200 columns, 3 h", &heat);

@@ -1,7 +1,7 @@
 /* What a key in the picker costs: typing over catalogs of 30,000 and 200,000 functions. ms a key,
  * the worst of each text's keys, median of 5 runs. */
 #include <kprof/base/clock.h>
-#include <kprof/core/sift.h>
+#include <kprof/core/catalog_filter.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,22 +33,22 @@ static struct catalog *made_up(unsigned functions)
 /* Types text, then takes it back; the slowest key in ms. */
 static double slowest(const struct catalog *c, const char *text)
 {
-    struct sift s;
+    struct catalog_filter s;
     char typed[64] = "";
     double worst = 0;
     size_t n = strlen(text);
-    sift_init(&s);
-    sift_update(&s, c, "");
+    catalog_filter_init(&s);
+    catalog_filter_update(&s, c, "");
     for (size_t i = 1; i <= 2 * n; i++) {
         size_t len = i <= n ? i : 2 * n - i;
         memcpy(typed, text, len);
         typed[len] = 0;
         uint64_t begin = clock_mono_ns();
-        sift_update(&s, c, typed);
+        catalog_filter_update(&s, c, typed);
         double ms = (double)(clock_mono_ns() - begin) / 1e6;
         worst = ms > worst ? ms : worst;
     }
-    sift_release(&s);
+    catalog_filter_release(&s);
     return worst;
 }
 

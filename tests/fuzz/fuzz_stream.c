@@ -24,10 +24,10 @@ static void feed(struct stream *s, struct core *c, struct ring *r, const uint8_t
 /* What is kept of slow requests adds up, whatever came. */
 static void fall(const struct snapshot *s)
 {
-    for (size_t i = 0; i < s->n_kept; i++) {
+    for (size_t i = 0; i < s->n_slow_traces; i++) {
         struct waterfall w;
         waterfall_make(&w, s->kept[i].request);
-        uint64_t self = w.unkept_ns;
+        uint64_t self = w.untold_ns;
         for (uint32_t k = 0; k < w.n - w.late; k++)
             self += w.row[k].self_ns;
         if (self != w.whole_ns)
@@ -53,9 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     core_set_entry(c, 0);
     core_set_identity(c, true);
     core_set_slow(c, 1);
-    struct scraps *scraps = scraps_new(0);
-    core_set_scraps(c, scraps);
-    stream_keep_args(s, scraps);
+    struct text_ring *text_ring = text_ring_new(0);
+    core_set_scraps(c, text_ring);
+    stream_keep_args(s, text_ring);
     stream_clock(s, 0, 1000000000);
     /* messages are cut at 0x83, the version byte, so that one input holds several */
     for (size_t from = 0, at = 1; at <= n; at++) {
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     fall(snap);
     snapshot_free(snap);
     core_free(c);
-    scraps_free(scraps);
+    text_ring_free(text_ring);
     stream_free(s);
     ring_free(r);
     intern_free(names);

@@ -4,7 +4,7 @@
 #ifndef KPROF_TESTS_FAKE_CAPTURE_H
 #define KPROF_TESTS_FAKE_CAPTURE_H
 
-#include <kprof/base/shape.h>
+#include <kprof/base/value_tree.h>
 
 struct capture fake_capture(void);
 /* Hostile texts, deep and wide. */

@@ -1,7 +1,7 @@
 #include "fake_snapshot.h"
 
 #include <kprof/base/scale.h>
-#include <kprof/core/kept.h>
+#include <kprof/core/slow_trace.h>
 #include <kprof/core/tier.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ struct fake {
     struct snap_slow_sum sums[MAX_SLOW][MAX_PARTS];
     size_t n_slow;
     struct snap_open open[MAX_OPEN];
-    struct kept kept;
-    struct snap_kept kept_list[MAX_SLOW];
+    struct slow_traces traces;
+    struct snap_slow_trace trace_list[MAX_SLOW];
     struct snap_log log[16];
     size_t n_log;
     struct snap_gap gap[8];
@@ -73,7 +73,7 @@ struct fake *fake_new(void)
         abort();
     }
     struct snapshot *s = &f->snap;
-    kept_init(&f->kept);
+    slow_trace_init(&f->traces);
     s->wall_ns = WALL_NS;
     s->elapsed_s = 65.0;
     s->window = WINDOW_10S;
@@ -115,7 +115,7 @@ void fake_free(struct fake *f)
         free(f->strings);
         f->strings = next;
     }
-    kept_release(&f->kept);
+    slow_trace_release(&f->traces);
     free(f->rows);
     free(f);
 }
@@ -250,12 +250,12 @@ struct snapshot *fake_snap(struct fake *f)
     s->n_rows = f->n_rows;
     s->slow = f->slow;
     s->n_slow = f->n_slow;
-    for (uint32_t i = 0; i < f->kept.n; i++) {
-        f->kept_list[i].request = kept_newest(&f->kept, i);
-        f->kept_list[i].wall_ns = WALL_NS - i * 1370000000ull;
+    for (uint32_t i = 0; i < f->traces.n; i++) {
+        f->trace_list[i].request = slow_trace_newest(&f->traces, i);
+        f->trace_list[i].wall_ns = WALL_NS - i * 1370000000ull;
     }
-    s->kept = f->kept_list;
-    s->n_kept = f->kept.n;
+    s->slow_traces = f->trace_list;
+    s->n_slow_traces = f->traces.n;
     s->tier_names = tiers;
     s->n_tier_names = sizeof tiers / sizeof *tiers;
     s->log = f->log;
@@ -271,30 +271,30 @@ static void keep(struct fake *f, struct snap_slow *s)
         unsigned tier, from, to, self, proc, flags; /* from, to, self: thousandths */
     } call[] = {{0, 20, 90, 70, 0, 0},
                 {3, 130, 420, 290, 1, 0},
-                {3, 430, 800, 330, 1, KEPT_ERROR},
+                {3, 430, 800, 330, 1, SLOW_TRACE_ERROR},
                 {0, 520, 560, 40, 1, 0},
                 {2, 850, 990, 140, 0, 0},
-                {4, 1200, 1250, 50, 2, KEPT_LATE},
-                {4, 1300, 0, 0, 2, KEPT_LATE | KEPT_RUNNING}};
+                {4, 1200, 1250, 50, 2, SLOW_TRACE_LATE},
+                {4, 1300, 0, 0, 2, SLOW_TRACE_LATE | SLOW_TRACE_RUNNING}};
     uint64_t start = 1000000000, unit = (uint64_t)s->request_us;
-    int at = kept_begin(&f->kept, s->request, start);
+    int at = slow_trace_begin(&f->traces, s->request, start);
     for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
-        struct kept_call c = {.start_ns = start + unit * call[i].from,
-                              .end_ns = call[i].to ? start + unit * call[i].to : 0,
-                              .self_ns = unit * call[i].self,
-                              .pid = s->pid + call[i].proc,
-                              .tier = (uint8_t)call[i].tier,
-                              .flags = (uint8_t)call[i].flags};
-        kept_add(&f->kept, at, &c);
+        struct slow_trace_call c = {.start_ns = start + unit * call[i].from,
+                                    .end_ns = call[i].to ? start + unit * call[i].to : 0,
+                                    .self_ns = unit * call[i].self,
+                                    .pid = s->pid + call[i].proc,
+                                    .tier = (uint8_t)call[i].tier,
+                                    .flags = (uint8_t)call[i].flags};
+        slow_trace_add(&f->traces, at, &c);
     }
-    struct kept_call entry = {.start_ns = start,
-                              .end_ns = start + unit * 1000,
-                              .self_ns = unit * 130,
-                              .pid = s->pid,
-                              .tier = 1};
-    f->kept.building[at]->end_ns = entry.end_ns;
-    snprintf(f->kept.building[at]->ident, KEPT_IDENT_BYTES, "%.100s", s->ident);
-    s->kept = kept_close(&f->kept, at, &entry);
+    struct slow_trace_call entry = {.start_ns = start,
+                                    .end_ns = start + unit * 1000,
+                                    .self_ns = unit * 130,
+                                    .pid = s->pid,
+                                    .tier = 1};
+    f->traces.building[at]->end_ns = entry.end_ns;
+    snprintf(f->traces.building[at]->ident, SLOW_TRACE_IDENT_BYTES, "%.100s", s->ident);
+    s->trace = slow_trace_close(&f->traces, at, &entry);
 }
 
 static void standard_tier(struct fake *f, unsigned tier, const char *name, double us)

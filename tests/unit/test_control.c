@@ -149,34 +149,35 @@ static uint64_t dead_question(struct seen *s)
 
 static void a_trip_has_its_own_place(void **state)
 {
-    struct ask_queue q = {0};
+    struct control_queue q = {0};
     uint64_t ticket;
 
     (void)state;
     for (unsigned i = 0; i < CONTROL_ASKS; i++) {
-        struct ask *a = ask_new(CONTROL_WHY, (uint16_t)i);
+        struct control_job *a = control_job_new(CONTROL_WHY, (uint16_t)i);
         a->session = i % 2;
-        assert_true(ask_queue_put(&q, a, &ticket));
+        assert_true(control_queue_put(&q, a, &ticket));
     }
-    struct ask *more = ask_new(CONTROL_WHY, 0), *trip = ask_new(CONTROL_TRIP, 0);
-    assert_false(ask_queue_put(&q, more, &ticket));
-    ask_free(more);
-    assert_true(ask_queue_put(&q, trip, &ticket));
-    assert_ptr_equal(ask_queue_take(&q), trip);
-    ask_free(trip);
+    struct control_job *more = control_job_new(CONTROL_WHY, 0),
+                       *trip = control_job_new(CONTROL_TRIP, 0);
+    assert_false(control_queue_put(&q, more, &ticket));
+    control_job_free(more);
+    assert_true(control_queue_put(&q, trip, &ticket));
+    assert_ptr_equal(control_queue_take(&q), trip);
+    control_job_free(trip);
     /* those of a session go, in their order; the others stay, in theirs */
     for (uint16_t i = 1; i < CONTROL_ASKS; i = (uint16_t)(i + 2)) {
-        struct ask *a = ask_queue_take_old(&q);
+        struct control_job *a = control_queue_take_old(&q);
         assert_int_equal(a->ix, i);
-        ask_free(a);
+        control_job_free(a);
     }
-    assert_null(ask_queue_take_old(&q));
+    assert_null(control_queue_take_old(&q));
     for (uint16_t i = 0; i < CONTROL_ASKS; i = (uint16_t)(i + 2)) {
-        struct ask *a = ask_queue_take(&q);
+        struct control_job *a = control_queue_take(&q);
         assert_int_equal(a->ix, i);
-        ask_free(a);
+        control_job_free(a);
     }
-    assert_false(ask_queue_any(&q));
+    assert_false(control_queue_any(&q));
 }
 
 /* ---- the thread ---- */
@@ -286,7 +287,7 @@ static void every_question_has_one_answer(void **state)
         for (int i = 0; i < 400; i++) {
             enum control_ask what = any[(size_t)rand_r(&seed) % (sizeof any / sizeof any[0])];
             if (what == CONTROL_PAGE || what == CONTROL_EXIST || what == CONTROL_RATES_TAKE)
-                control_look(s.c, what, 1, ""), t++;
+                control_code_query(s.c, what, 1, ""), t++;
             else
                 t = control_ask(s.c, what, 0, NULL, &pid, 1);
             asked[t] = true;

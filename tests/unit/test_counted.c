@@ -88,8 +88,8 @@ static void windows_have_their_part(void **state)
     until(&f, 60000);
     assert_int_equal(row_in(&f, WINDOW_10S, E, NULL).counted, 0);
     assert_int_equal(row_in(&f, WINDOW_5M, E, NULL).counted, 60);
-    struct look past = {.window = WINDOW_1S, .length_s = 1, .end_s = 2};
-    s = core_look(f.c, &past, 0);
+    struct view_query history = {.window = WINDOW_1S, .length_s = 1, .end_s = 2};
+    s = core_view(f.c, &history, 0);
     expect_near(s->counted_s, 0.8);
     assert_int_equal(s->rows[0].counted, 40);
     snapshot_free(s);

@@ -223,11 +223,11 @@ static void look(struct day *d)
     if (d->now < d->came) /* asleep, or not yet */
         return;
     stream_figures(d->s, &f);
-    struct guard_look l = {.now_ns = our_clock(d, d->now),
-                           .ring_lost = ring_lost(d->ring),
-                           .batches = f.batches,
-                           .lag_ns = f.lag_ns > 0 ? (uint64_t)f.lag_ns : 0};
-    enum guard_verdict v = guard_look(&d->guard, &l);
+    struct guard_sample l = {.now_ns = our_clock(d, d->now),
+                             .ring_lost = ring_lost(d->ring),
+                             .batches = f.batches,
+                             .lag_ns = f.lag_ns > 0 ? (uint64_t)f.lag_ns : 0};
+    enum guard_verdict v = guard_sample(&d->guard, &l);
     if (v != GUARD_FINE)
         fail_msg("%.1f s after a step the guard says %d: age %.3f s",
                  (double)(d->now - d->stepped) / 1e9, (int)v, (double)f.lag_ns / 1e9);

@@ -74,17 +74,17 @@ static void a_stopped_catalog_waits_for_no_answer(void **state)
     struct heard h;
     struct engine *g = engine(&h);
     struct catalog_status loading = {.state = CATALOG_LOADING};
-    g->look.catalog = catalog_new();
-    catalog_set_status(g->look.catalog, &loading);
-    g->look.counted_n = 3;
-    g->look.take_at_ns = 1;
+    g->catalog_load.catalog = catalog_new();
+    catalog_set_status(g->catalog_load.catalog, &loading);
+    g->catalog_load.counted_n = 3;
+    g->catalog_load.take_at_ns = 1;
     engine_catalog_stop(g);
-    assert_int_equal(g->look.counted_n, 3);
-    catalog_set_status(g->look.catalog, &loading);
-    g->look.take_at_ns = 0;
+    assert_int_equal(g->catalog_load.counted_n, 3);
+    catalog_set_status(g->catalog_load.catalog, &loading);
+    g->catalog_load.take_at_ns = 0;
     engine_catalog_stop(g);
-    assert_int_equal(g->look.counted_n, 0);
-    catalog_free(g->look.catalog);
+    assert_int_equal(g->catalog_load.counted_n, 0);
+    catalog_free(g->catalog_load.catalog);
     free(g);
 }
 
@@ -157,43 +157,43 @@ static void a_refusal_ends_every_wait(void **state)
     assert_false(g->why_by_hand[0]);
 
     struct catalog_status loading = {.state = CATALOG_LOADING};
-    g->look.catalog = catalog_new();
-    catalog_set_status(g->look.catalog, &loading);
-    r = failed(RESULT_LOOK, 0);
-    r->look.what = CONTROL_PAGE;
+    g->catalog_load.catalog = catalog_new();
+    catalog_set_status(g->catalog_load.catalog, &loading);
+    r = failed(RESULT_CODE, 0);
+    r->code.what = CONTROL_PAGE;
     answer(g, r);
-    assert_int_equal(catalog_status(g->look.catalog)->state, CATALOG_PART);
-    assert_string_equal(catalog_status(g->look.catalog)->note, refusal);
-    g->look.counted_n = 2;
-    r = failed(RESULT_LOOK, 0);
-    r->look.what = CONTROL_RATES;
+    assert_int_equal(catalog_status(g->catalog_load.catalog)->state, CATALOG_PART);
+    assert_string_equal(catalog_status(g->catalog_load.catalog)->note, refusal);
+    g->catalog_load.counted_n = 2;
+    r = failed(RESULT_CODE, 0);
+    r->code.what = CONTROL_RATES;
     answer(g, r);
-    assert_int_equal(g->look.counted_n, 0);
+    assert_int_equal(g->catalog_load.counted_n, 0);
 
     h.message[0] = 0;
-    r = failed(RESULT_LOOK, 0);
-    r->look.what = CONTROL_EXIST;
+    r = failed(RESULT_CODE, 0);
+    r->code.what = CONTROL_EXIST;
     answer(g, r);
     assert_string_equal(h.message, refusal);
 
-    g->point.active = g->point.asked = true;
-    g->point.ticket = 5;
+    g->capture.active = g->capture.asked = true;
+    g->capture.ticket = 5;
     r = failed(RESULT_CAPTURE, 0);
     r->ticket = 4; /* of one that was given up */
     answer(g, r);
-    assert_true(g->point.active);
+    assert_true(g->capture.active);
     r = failed(RESULT_CAPTURE, 0);
     r->ticket = 5;
     r->capture.state = CAPTURE_FAILED;
     snprintf(r->capture.why, sizeof r->capture.why, "%s", refusal);
     answer(g, r);
-    assert_false(g->point.active);
+    assert_false(g->capture.active);
     assert_int_equal(h.capture, CAPTURE_FAILED);
     assert_string_equal(h.stack, refusal);
 
     answer(g, failed(RESULT_DEAD, 3));
     assert_int_equal(g->dead_n, 0);
-    catalog_free(g->look.catalog);
+    catalog_free(g->catalog_load.catalog);
     core_free(g->core);
     intern_free(g->names);
     free(g);

@@ -189,9 +189,9 @@ static void rates_are_of_traced_time(void **state)
     assert_int_equal(s->n_marks, 1);
     assert_string_equal(s->marks[0].module, "create");
     assert_true(fabs(s->marks[0].ago_s - 0.999) < 0.01);
-    struct look past = {.length_s = 3, .end_s = s->time.now_s - 3};
+    struct view_query history = {.length_s = 3, .end_s = s->time.now_s - 3};
     snapshot_free(s);
-    s = core_look(f.c, &past, UINT64_C(1000000000000)); /* it was not then */
+    s = core_view(f.c, &history, UINT64_C(1000000000000)); /* it was not then */
     assert_int_equal(s->n_gaps, 1);
     assert_int_equal(s->n_marks, 0);
     snapshot_free(s);

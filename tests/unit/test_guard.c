@@ -15,7 +15,7 @@
 #define S  (1000 * MS)
 
 /* The first verdict within so many looks of 100 ms each; *took: after how long. */
-static enum guard_verdict watch(struct guard *g, struct guard_look *l, int looks, uint64_t cpu_ns,
+static enum guard_verdict watch(struct guard *g, struct guard_sample *l, int looks, uint64_t cpu_ns,
                                 uint64_t lag_ns, uint64_t lost, uint64_t *took)
 {
     uint64_t begun = l->now_ns;
@@ -26,7 +26,7 @@ static enum guard_verdict watch(struct guard *g, struct guard_look *l, int looks
         l->batches++;
         l->cpu_ns += cpu_ns;
         l->ring_lost += lost;
-        enum guard_verdict v = guard_look(g, l);
+        enum guard_verdict v = guard_sample(g, l);
         *took = l->now_ns - begun;
         if (v != GUARD_FINE)
             return v;
@@ -37,23 +37,23 @@ static enum guard_verdict watch(struct guard *g, struct guard_look *l, int looks
 static void each_reason(void **state)
 {
     struct guard g;
-    struct guard_look l = {.now_ns = 50 * S, .ring_lost = 7};
+    struct guard_sample l = {.now_ns = 50 * S, .ring_lost = 7};
     uint64_t took;
 
     (void)state;
     guard_init(&g, S);
-    assert_int_equal(guard_look(&g, &l), GUARD_FINE); /* what was lost before is not news */
+    assert_int_equal(guard_sample(&g, &l), GUARD_FINE); /* what was lost before is not news */
     assert_int_equal(watch(&g, &l, 300, 89 * MS, S, 0, &took), GUARD_FINE);
     assert_int_equal(watch(&g, &l, 20, 0, S + 1, 0, &took), GUARD_FINE); /* not for long enough */
     assert_int_equal(watch(&g, &l, 1, 0, S, 0, &took), GUARD_FINE);
     assert_int_equal(watch(&g, &l, 20, 0, S + 1, 0, &took), GUARD_FINE);
     assert_int_equal(watch(&g, &l, 2, 0, S + 1, 0, &took), GUARD_LAG);
     guard_init(&g, 0); /* no limit of age */
-    guard_look(&g, &l);
+    guard_sample(&g, &l);
     assert_int_equal(watch(&g, &l, 100, 0, 100 * S, 0, &took), GUARD_FINE);
     assert_int_equal(watch(&g, &l, 1, 0, 0, 1, &took), GUARD_RING);
     guard_init(&g, S);
-    guard_look(&g, &l);
+    guard_sample(&g, &l);
     assert_int_equal(watch(&g, &l, 100, 95 * MS, 0, 0, &took), GUARD_CPU);
     assert_int_equal(took, GUARD_CPU_HOLD_NS);
 }
@@ -61,12 +61,12 @@ static void each_reason(void **state)
 static void asks_once(void **state)
 {
     struct guard g;
-    struct guard_look l = {.now_ns = S};
+    struct guard_sample l = {.now_ns = S};
     uint64_t took;
 
     (void)state;
     guard_init(&g, S);
-    guard_look(&g, &l);
+    guard_sample(&g, &l);
     assert_int_equal(watch(&g, &l, 1, 0, 0, 5, &took), GUARD_RING);
     assert_int_equal(watch(&g, &l, 20, 0, 0, 5, &took), GUARD_FINE); /* it is asked for */
     l.breaker_open = true;
@@ -82,12 +82,12 @@ static void asks_once(void **state)
 static void after_a_stop(void **state)
 {
     struct guard g;
-    struct guard_look l = {.now_ns = S};
+    struct guard_sample l = {.now_ns = S};
     uint64_t took;
 
     (void)state;
     guard_init(&g, S);
-    guard_look(&g, &l);
+    guard_sample(&g, &l);
     assert_int_equal(watch(&g, &l, 15, 0, 5 * S, 0, &took), GUARD_FINE);
     l.now_ns += 20 * S;
     assert_int_equal(watch(&g, &l, 15, 0, 20 * S, 3, &took), GUARD_RING); /* from the second look */
@@ -101,7 +101,7 @@ static void any_looks(void **state)
     (void)state;
     for (int round = 0; round < 400; round++) {
         struct guard g;
-        struct guard_look l = {.now_ns = rng_below(100 * S)};
+        struct guard_sample l = {.now_ns = rng_below(100 * S)};
         bool fine = round % 4 == 0, first = true, opened = false;
         uint64_t last = 0;
         guard_init(&g, S);
@@ -114,7 +114,7 @@ static void any_looks(void **state)
             l.ring_lost += fine || rng_below(30) ? 0 : rng_below(100);
             if (rng_below(20) == 0)
                 l.breaker_open = !l.breaker_open;
-            enum guard_verdict v = guard_look(&g, &l);
+            enum guard_verdict v = guard_sample(&g, &l);
             opened |= l.breaker_open;
             if (v == GUARD_FINE)
                 continue;
@@ -132,12 +132,12 @@ static void any_looks(void **state)
 static void another_limit(void **state)
 {
     struct guard g;
-    struct guard_look l = {.now_ns = 50 * S};
+    struct guard_sample l = {.now_ns = 50 * S};
     uint64_t took;
 
     (void)state;
     guard_init(&g, S);
-    guard_look(&g, &l);
+    guard_sample(&g, &l);
     assert_int_equal(watch(&g, &l, 15, 0, 2 * S, 0, &took), GUARD_FINE);
     guard_limit(&g, 3 * S);
     assert_int_equal(watch(&g, &l, 100, 0, 2 * S, 0, &took), GUARD_FINE);

@@ -87,9 +87,9 @@ static bool is_of(const struct fix *f, const struct happened *h, uint16_t tier, 
     return (all_tiers || number == tier) && (ident == IDENT_ALL || ident == h->ident);
 }
 
-static struct look random_row(const struct fix *f)
+static struct view_query random_row(const struct fix *f)
 {
-    struct look l = {.window = WINDOW_RUN};
+    struct view_query l = {.window = WINDOW_RUN};
 
     l.tier = rng() % 4 ? (uint16_t)(rng() % TIERS) : TIER_TOTAL;
     l.ident = rng() % 2 ? IDENT_ALL : f->ident[rng() % IDENTS];
@@ -123,7 +123,7 @@ static void check_column(const struct fix *f, const struct snap_heat *h, size_t 
 }
 
 /* The sum over the grid is the row's count in that span, each cell is what happened there. */
-static void check_map(struct fix *f, struct look l, uint32_t col_s)
+static void check_map(struct fix *f, struct view_query l, uint32_t col_s)
 {
     uint64_t sec = f->c->windows.sec, sum = 0, count = 0;
 
@@ -131,7 +131,7 @@ static void check_map(struct fix *f, struct look l, uint32_t col_s)
     l.heat_cols = 1 + (uint32_t)(rng() % 250);
     l.heat_col_s = col_s;
     l.heat_end_s = rng() % 2 ? 0 : 1 + rng() % sec;
-    struct snapshot *s = core_look(f->c, &l, 0);
+    struct snapshot *s = core_view(f->c, &l, 0);
     const struct snap_heat *h = &s->heat;
     assert_true(h->there && h->n > 0 && h->n <= l.heat_cols);
     assert_int_equal(h->from_s % l.heat_col_s, 0);
@@ -184,7 +184,7 @@ static void the_grid_without_its_seconds(void **state)
         check_heat(&f);
     }
     for (int i = 0; i < 4; i++) { /* the same map again and again, its columns kept */
-        struct look row = random_row(&f);
+        struct view_query row = random_row(&f);
         for (int k = 0; k < 15; k++) {
             run(&f, 1 + (int)(rng() % 9), 10);
             check_map(&f, row, i == 0 ? 54 : i == 1 ? 7 : 60);
@@ -197,23 +197,23 @@ static void nothing_is_left_of_what_was_forgotten(void **state)
 {
     (void)state;
     struct fix f = fix_new(true, (size_t)8 << 20);
-    struct look l = {.window = WINDOW_1M, .heat = true, .tier = 1, .ident = IDENT_ALL};
+    struct view_query l = {.window = WINDOW_1M, .heat = true, .tier = 1, .ident = IDENT_ALL};
     l.heat_cols = 20;
     l.heat_col_s = 1;
     run(&f, 30, 50);
-    struct snapshot *s = core_look(f.c, &l, 0);
+    struct snapshot *s = core_view(f.c, &l, 0);
     uint64_t sum = 0;
     for (size_t i = 0; i < s->heat.n; i++)
         sum += s->heat.col[i].count;
     assert_true(sum > 0);
     snapshot_free(s);
     core_tier_remove(f.c, 1);
-    s = core_look(f.c, &l, 0);
+    s = core_view(f.c, &l, 0);
     for (size_t i = 0; i < s->heat.n; i++)
         assert_int_equal(s->heat.col[i].count, 0);
     snapshot_free(s);
     core_zero(f.c);
-    s = core_look(f.c, &l, 0);
+    s = core_view(f.c, &l, 0);
     assert_int_equal(s->heat.n, 0);
     snapshot_free(s);
     fix_free(&f);
@@ -224,14 +224,14 @@ static void nonsense_gives_no_map(void **state)
     (void)state;
     struct fix f = fix_new(true, 1 << 20);
     run(&f, 3, 5);
-    struct look bad[] = {
+    struct view_query bad[] = {
         {.heat = true, .tier = 900, .ident = 0, .heat_col_s = 1, .heat_cols = 5},
         {.heat = true, .tier = 0, .ident = 900, .heat_col_s = 1, .heat_cols = 5},
         {.heat = true, .tier = 0, .ident = IDENT_ALL, .heat_col_s = 0, .heat_cols = 5},
         {.heat = true, .tier = 0, .ident = IDENT_ALL, .heat_col_s = 1, .heat_cols = 0},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct snapshot *s = core_look(f.c, &bad[i], 0);
+        struct snapshot *s = core_view(f.c, &bad[i], 0);
         assert_false(s->heat.there);
         snapshot_free(s);
     }
@@ -255,14 +255,14 @@ static void rows_and_distribution_of_the_past(void **state)
         struct fix f = fix_new(entry, (size_t)8 << 20);
         run(&f, 1500, 12);
         for (int i = 0; i < 200; i++) {
-            struct look l = random_row(&f);
+            struct view_query l = random_row(&f);
             l.length_s = 1 + rng() % 900;
             l.end_s = 1 + rng() % f.c->windows.sec;
             l.dist = true;
-            struct snapshot *s = core_look(f.c, &l, 0);
+            struct snapshot *s = core_view(f.c, &l, 0);
             const struct snap_row *r = row_of(s, l.tier, l.ident);
             uint64_t from = l.end_s > l.length_s ? l.end_s - l.length_s : 0, count = 0, sum = 0;
-            assert_true(s->time.past && s->time.from_s == from && s->time.to_s == l.end_s);
+            assert_true(s->time.history && s->time.from_s == from && s->time.to_s == l.end_s);
             assert_true(fabs(s->window_s - (double)(l.end_s - from)) < 1e-9);
             for (size_t k = 0; k < listed; k++)
                 count += list[k].sec >= from && list[k].sec < l.end_s &&
@@ -309,9 +309,9 @@ static void trends_are_the_seconds(void **state)
             run(&f, 1 + (int)(rng() % 3 ? rng() % 3 : rng() % 90), rng() % 5 ? 12 : 0);
             if (i % 10 == 5) /* so many that p99 is not just the greatest */
                 run(&f, 1, 6000);
-            struct look l = {.window = WINDOW_1M, .trends = true};
+            struct view_query l = {.window = WINDOW_1M, .trends = true};
             l.end_s = rng() % 3 ? 0 : 1 + rng() % f.c->windows.sec;
-            struct snapshot *s = core_look(f.c, &l, 0);
+            struct snapshot *s = core_view(f.c, &l, 0);
             const struct snap_row *r = &s->rows[rng() % s->n_rows];
             assert_non_null(r->trend_rate);
             check_trend(&f, s, r, l.end_s ? l.end_s : f.c->windows.sec);
@@ -327,7 +327,7 @@ static void what_is_not_asked_for_is_not_made(void **state)
     struct fix f = fix_new(true, 1 << 20);
     run(&f, 20, 12);
     struct snapshot *s = core_snapshot(f.c, WINDOW_10S, 100 * SEC);
-    assert_false(s->dist.there || s->heat.there || s->time.past);
+    assert_false(s->dist.there || s->heat.there || s->time.history);
     assert_null(s->rows[0].trend_rate);
     assert_null(f.c->trend.row);
     assert_null(f.c->heat.col);

@@ -238,7 +238,7 @@ static struct hist random_hist(void)
     return h;
 }
 
-static void pack_and_unpack(void **state)
+static void hist_codec_and_unpack(void **state)
 {
     (void)state;
     static uint8_t bytes[HIST_BUCKETS * 8];
@@ -347,7 +347,7 @@ int main(void)
         cmocka_unit_test(empty_and_odd_values),
         cmocka_unit_test(deviation_of_equal_values_is_zero),
         cmocka_unit_test(counters_saturate),
-        cmocka_unit_test(pack_and_unpack),
+        cmocka_unit_test(hist_codec_and_unpack),
         cmocka_unit_test(every_truncation_survives),
         cmocka_unit_test(malformed_is_refused),
         cmocka_unit_test(random_bytes_survive),

@@ -120,20 +120,20 @@ static void the_agent_and_rpc_are_told_apart(void **state)
 {
     struct late l = {0};
     struct peer *p = peer_new(by_turns, &l);
-    struct buf ask, answer;
+    struct buf request, answer;
     struct err e;
 
     (void)state;
     buf_init(&answer, 1000);
-    buf_init(&ask, 0);
-    word(&ask, "ping");
+    buf_init(&request, 0);
+    word(&request, "ping");
     for (int i = 0; i < 20; i++) {
         assert_int_equal(rpc(p, &answer, LONG_MS), 0);
         assert_true(is(&answer, "rpc"));
-        assert_int_equal(session_ask(peer_session(p), &ask, &answer, LONG_MS, &e), 0);
+        assert_int_equal(session_ask(peer_session(p), &request, &answer, LONG_MS, &e), 0);
         assert_true(is(&answer, "agent"));
     }
-    buf_release(&ask);
+    buf_release(&request);
     buf_release(&answer);
     peer_free(p, false);
 }

@@ -162,22 +162,22 @@ static enum stream_kind feed(struct fixture *f, const struct buf *b)
 static void test_arguments(void **state)
 {
     struct fixture *f = *state;
-    struct scraps *scraps = scraps_new(0);
+    struct text_ring *text_ring = text_ring_new(0);
     const void *p;
     char text[100];
 
     told(&f->m);
     assert_int_equal(feed(f, &f->m), STREAM_EVENTS); /* nobody keeps them */
-    stream_keep_args(f->s, scraps);
+    stream_keep_args(f->s, text_ring);
     assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
     assert_int_equal(ring_peek(f->ring, &p), 2);
     const struct event *ev = p;
     assert_int_equal(ev[0].args, 0);
     assert_string_equal(intern_str(f->names, ev[0].caller), "caller:f/0");
     assert_string_equal(intern_str(f->names, ev[1].caller), "caller:f/0");
-    assert_true(scraps_get(scraps, ev[1].args, text, sizeof text));
+    assert_true(text_ring_get(text_ring, ev[1].args, text, sizeof text));
     assert_string_equal(text, "[<<\"key\">>]");
-    scraps_free(scraps);
+    text_ring_free(text_ring);
 }
 
 static void test_a_request_in_order(void **state)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <kprof/core/tier.h>
 #include <kprof/ui/columns.h>
-#include <kprof/ui/figure.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/view.h>
 #include <math.h>
 #include <stdio.h>
@@ -333,33 +333,33 @@ static void pointing_is_as_its_goldens(void **state)
 static void figures_are_short(void **state)
 {
     (void)state;
-    char s[FIGURE_BYTES];
+    char s[FORMAT_BYTES];
     static const uint64_t counts[] = {0, 9999999, 10000000, 999499999, 999500000, UINT64_MAX};
     for (size_t i = 0; i < 6; i++) {
-        figure_count(counts[i], s);
+        format_count(counts[i], s);
         assert_in_range(strlen(s), 1, 7);
     }
-    figure_count(12345678, s);
+    format_count(12345678, s);
     assert_string_equal(s, "12.3M");
     for (double x = 0; x < 1e15; x = x * 1.7 + 0.001) {
-        figure_rate(x, s);
+        format_rate(x, s);
         assert_in_range(strlen(s), 1, 6);
-        figure_us(x, s);
+        format_us(x, s);
         assert_in_range(strlen(s), 1, 7);
     }
-    figure_rate(NAN, s);
+    format_rate(NAN, s);
     assert_string_equal(s, "-");
-    figure_us(-1, s);
+    format_us(-1, s);
     assert_string_equal(s, "-");
-    figure_us(INFINITY, s);
+    format_us(INFINITY, s);
     assert_string_equal(s, "-");
-    figure_share(0.4204, s);
+    format_share(0.4204, s);
     assert_string_equal(s, "42.0%");
     snapshot_pid(7ull << 32 | 123, s);
     assert_string_equal(s, "<0.123.7>");
-    figure_bytes(512ull << 20, s);
+    format_bytes(512ull << 20, s);
     assert_string_equal(s, "512M");
-    figure_time(1795230245678000000ull, true, s);
+    format_time(1795230245678000000ull, true, s);
     assert_string_equal(s, "03:04:05.678");
 }
 
@@ -648,7 +648,7 @@ static void one_random_life(unsigned seed)
         struct intent in = ui_key(u, random_key(), s);
         assert_in_range(in.kind, 0, INTENT_STACK);
         assert_true(memchr(in.text, 0, sizeof in.text) != NULL);
-        if (in.kind == INTENT_POINT) {
+        if (in.kind == INTENT_CAPTURE) {
             struct capture got = point_capture((int)rnd(4));
             ui_set_capture(u, &got);
             assert_null(got.set);

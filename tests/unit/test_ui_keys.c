@@ -570,7 +570,7 @@ static void a_slow_call_opens_its_waterfall(void **state)
     run("n"); /* only what the filter lets through */
     assert_true(picture_has(&c, "request 7006"));
     struct snapshot none = *fake_snap(fake);
-    none.n_kept = 0; /* newer ones have pushed it out while one looked */
+    none.n_slow_traces = 0; /* newer ones have pushed it out while one looked */
     ui_draw(u, &c, &none);
     assert_true(picture_has(&c, "no longer kept"));
     ui_key(u, 'n', &none);
@@ -702,9 +702,9 @@ static void pointing_writes_the_rule(void **state)
 {
     (void)state;
     struct intent in = run("I");
-    assert_int_equal(in.kind, INTENT_POINT);
+    assert_int_equal(in.kind, INTENT_CAPTURE);
     uint16_t tier = in.tier;
-    assert_intent("<Esc>", INTENT_POINT_END, "");
+    assert_intent("<Esc>", INTENT_CAPTURE_END, "");
     pointed_at("jj");
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1))");
     assert_true(picture_has(&c, "TIER")); /* back on the table */
@@ -737,7 +737,7 @@ static void pointing_writes_the_rule(void **state)
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 arg(1)");
     run("I");
     in = run("r");
-    assert_int_equal(in.kind, INTENT_POINT);
+    assert_int_equal(in.kind, INTENT_CAPTURE);
     assert_int_equal(in.tier, tier);
 }
 
@@ -749,7 +749,7 @@ static void a_late_capture_is_ignored(void **state)
     run("I<Esc>");
     ui_set_capture(u, &got);
     assert_non_null(got.set);
-    shape_free(got.set);
+    value_tree_free(got.set);
     assert_false(picture_has(&c, "POINT"));
 }
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <kprof/core/kept.h>
+#include <kprof/core/slow_trace.h>
 #include <kprof/core/tier.h>
 #include <kprof/ui/screen.h>
 #include <kprof/ui/state.h>
@@ -162,13 +162,13 @@ static const struct way {
 } ways[] = {
     {"table", &screen_table, "", "", NULL},
     {"slow", &screen_slow, "S", "<Down>", NULL},
-    {"fall", &screen_fall, "S<Enter>", "<Down>", NULL},
+    {"fall", &screen_waterfall, "S<Enter>", "<Down>", NULL},
     {"heat", &screen_heat, "H", "", NULL},
     {"dist", &screen_dist, "D", "", NULL},
     {"log", &screen_log, "M", "", NULL},
     {"help", &screen_help, "?", "", NULL},
     {"pick", &screen_pick, "a", "<Down>", NULL},
-    {"point", &screen_point, "I", "<Down><Down>", NULL},
+    {"point", &screen_argument_picker, "I", "<Down><Down>", NULL},
     {"open", &screen_open, "O", "", NULL},
 };
 
@@ -225,14 +225,14 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     if (u->screen != w->screen) {
         fail_msg("%s does not lead to %s", w->keys, w->screen->name);
     }
-    if (w->screen == &screen_fall && fake_snap(f)->n_kept) {
-        u->fall.id = fake_snap(f)->kept[0].request->id;
+    if (w->screen == &screen_waterfall && fake_snap(f)->n_slow_traces) {
+        u->waterfall.id = fake_snap(f)->slow_traces[0].request->id;
     }
     if (w->answer) {
         w->answer(u);
     }
     ui_set_catalog(u, catalog);
-    if (w->screen == &screen_point) {
+    if (w->screen == &screen_argument_picker) {
         give_capture(u, st);
     }
     script_run(u, &c, fake_snap(f), w->keys_then);

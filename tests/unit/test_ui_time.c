@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 #include <kprof/core/tier.h>
-#include <kprof/ui/figure.h>
-#include <kprof/ui/span.h>
+#include <kprof/ui/format.h>
 #include <kprof/ui/spark.h>
+#include <kprof/ui/time_parse.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,11 +75,11 @@ static int golden(struct fake *f, int rows, int cols, bool ascii, const char *ke
     return !same;
 }
 
-static struct fake *past(void)
+static struct fake *history(void)
 {
     struct fake *f = many();
     struct snapshot *s = fake_snap(f);
-    s->time.past = true;
+    s->time.history = true;
     s->time.from_s = 3220;
     s->time.to_s = 3280;
     return f;
@@ -89,7 +89,7 @@ static void pictures_of_moments(void **state)
 {
     (void)state;
     int wrong = 0;
-    struct fake *f = past();
+    struct fake *f = history();
     wrong += golden(f, 24, 80, false, "", "past_80x24");
     wrong += golden(f, 10, 40, true, "", "past_40x10_ascii");
     fake_snap(f)->time.from_s = 3970;
@@ -131,12 +131,12 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct look look_after(const char *keys)
+static struct view_query look_after(const char *keys)
 {
-    struct look l = {.window = WINDOW_1M};
+    struct view_query l = {.window = WINDOW_1M};
     fake_snap(fake)->window = WINDOW_1M;
     script_run(u, &c, fake_snap(fake), keys);
-    ui_look(u, fake_snap(fake), &l);
+    ui_view_query(u, fake_snap(fake), &l);
     return l;
 }
 
@@ -145,7 +145,7 @@ static void a_past_moment_is_always_said(void **state)
 {
     (void)state;
     static const int rows[] = {5, 10, 24, 40};
-    struct fake *f = past();
+    struct fake *f = history();
     struct snapshot *s = fake_snap(f);
     s->lost.target = 1234567;
     s->node.tracing = false;
@@ -182,7 +182,7 @@ static void back_and_forth_by_a_window(void **state)
     for (int i = 0; i < 100; i++) { /* not beyond what is kept */
         look_after("[");
     }
-    struct look l = look_after("");
+    struct view_query l = look_after("");
     assert_in_range(l.end_s, 25 + 1, 25 + 60 + 60);
     assert_true(picture_has(&c, "nothing is kept from before 01:57:50"));
     l = look_after("w"); /* the same moment, another length */
@@ -197,7 +197,7 @@ static void back_and_forth_by_a_window(void **state)
 static void the_run_has_no_moment_before(void **state)
 {
     (void)state;
-    struct look l = look_after("wwwww[");
+    struct view_query l = look_after("wwwww[");
     assert_int_equal(l.window, WINDOW_RUN);
     assert_int_equal(l.end_s, 0);
     assert_true(picture_has(&c, "this is the whole run"));
@@ -206,7 +206,7 @@ static void the_run_has_no_moment_before(void **state)
 static void any_window_can_be_typed(void **state)
 {
     (void)state;
-    struct look l = look_after("c45m<Enter>");
+    struct view_query l = look_after("c45m<Enter>");
     assert_int_equal(l.length_s, 45 * 60);
     assert_int_equal(l.end_s, 0);
     l = look_after("c02:10-02:40<Enter>"); /* now is 03:04:05 */
@@ -231,7 +231,7 @@ static void any_window_can_be_typed(void **state)
 static void paused_stays_at_its_moment(void **state)
 {
     (void)state;
-    struct look l = look_after("p");
+    struct view_query l = look_after("p");
     assert_int_equal(l.end_s, 4000);
     fake_snap(fake)->time.now_s = 4100;
     assert_int_equal(look_after("H").end_s, 4000);
@@ -242,7 +242,7 @@ static void paused_stays_at_its_moment(void **state)
 static void the_map_says_what_it_needs(void **state)
 {
     (void)state;
-    struct look l = look_after("");
+    struct view_query l = look_after("");
     assert_false(l.heat || l.dist);
     l = look_after("H");
     assert_true(l.heat && !l.dist);
@@ -265,7 +265,7 @@ static void the_map_says_what_it_needs(void **state)
 static void the_cursor_gives_a_moment(void **state)
 {
     (void)state;
-    struct look l = look_after("H<Left><Left>o");
+    struct view_query l = look_after("H<Left><Left>o");
     assert_false(l.heat);
     assert_int_equal(l.end_s, 3998);
     assert_int_equal(l.length_s, 1);
@@ -283,7 +283,7 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     s->slow_ns = 20000000;
     look_after("S");
     assert_false(picture_has(&c, "SLOW (1)")); /* all of them */
-    s->time.past = true;
+    s->time.history = true;
     s->time.from_s = 3999;
     s->time.to_s = 4000;
     look_after("");
@@ -298,7 +298,7 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     assert_true(picture_has(&c, "the slow log no longer reaches back to 02:47:26"));
     look_after("S/zzz<Enter>");
     assert_true(picture_has(&c, "no slow call of that time has that text in it"));
-    s->time.past = false;
+    s->time.history = false;
     look_after("");
     assert_true(picture_has(&c, "no slow call has that text in it"));
 }
@@ -324,14 +324,14 @@ static void waterfalls_go_through_the_moment(void **state)
     (void)state;
     struct snapshot *s = fake_snap(fake);
     s->slow_ns = 20000000;
-    s->time.past = true;
+    s->time.history = true;
     s->time.from_s = 3999;
     s->time.to_s = 4000;
     look_after("S<Enter>");
     assert_true(picture_has(&c, " waits"));
     look_after("n");
     assert_true(picture_has(&c, "no older slow request is kept"));
-    s->time.past = false;
+    s->time.history = false;
     look_after("n");
     assert_false(picture_has(&c, "no older slow request is kept"));
 }
@@ -341,7 +341,7 @@ static void from_a_cell_to_its_slow_calls(void **state)
     (void)state;
     fake_snap(fake)->slow_ns = 20000000;
     look_after("H<Enter>"); /* 03:04:04-03:04:05: one slow call ended then */
-    struct look l = look_after("");
+    struct view_query l = look_after("");
     assert_false(l.heat);
     assert_true(picture_has(&c, "SLOW (1)"));
     assert_true(picture_has(&c, "03:04:04"));
@@ -427,7 +427,7 @@ static void times_are_understood(void **state)
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct span p;
         char error[200] = "";
-        if (!span_parse(good[i].text, NOW_WALL_S, &p, error, sizeof error)) {
+        if (!time_parse(good[i].text, NOW_WALL_S, &p, error, sizeof error)) {
             fail_msg("\"%s\": %s", good[i].text, error);
         }
         assert_int_equal(p.kind, good[i].kind);
@@ -443,12 +443,12 @@ static void times_of_another_zone(void **state)
 {
     (void)state;
     struct span p;
-    char error[200], text[FIGURE_BYTES];
+    char error[200], text[FORMAT_BYTES];
     setenv("TZ", "XXX-05:30", 1); /* 5:30 ahead */
     tzset();
-    assert_true(span_parse("08:00-08:30", NOW_WALL_S, &p, error, sizeof error));
+    assert_true(time_parse("08:00-08:30", NOW_WALL_S, &p, error, sizeof error));
     assert_int_equal(p.from_s, NOW_WALL_S / 86400 * 86400 + 2 * 3600 + 1800);
-    figure_time(NOW_WALL_S * 1000000000u, false, text);
+    format_time(NOW_WALL_S * 1000000000u, false, text);
     assert_string_equal(text, "08:34:05");
     setenv("TZ", "UTC0", 1);
     tzset();
@@ -482,7 +482,7 @@ static void nonsense_gets_a_sentence(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct span p;
         char error[200] = "";
-        if (span_parse(bad[i], NOW_WALL_S, &p, error, sizeof error)) {
+        if (time_parse(bad[i], NOW_WALL_S, &p, error, sizeof error)) {
             fail_msg("\"%s\" was taken", bad[i]);
         }
         assert_true(strlen(error) > 20);
@@ -502,7 +502,7 @@ static void random_text_is_survived(void **state)
             text[k] = letters[(size_t)random() % (sizeof letters - 1)];
         }
         text[n < sizeof text ? n : sizeof text - 1] = 0;
-        if (span_parse(text, NOW_WALL_S, &p, error, sizeof error) && p.kind == SPAN_PAST) {
+        if (time_parse(text, NOW_WALL_S, &p, error, sizeof error) && p.kind == SPAN_PAST) {
             assert_true(p.from_s <= p.to_s && p.to_s <= NOW_WALL_S);
         }
     }
@@ -511,20 +511,20 @@ static void random_text_is_survived(void **state)
 static void ages_and_lengths_are_words(void **state)
 {
     (void)state;
-    char text[FIGURE_BYTES];
-    figure_ago(34, text);
+    char text[FORMAT_BYTES];
+    format_ago(34, text);
     assert_string_equal(text, "34 s ago");
-    figure_ago(12 * 60 + 59, text);
+    format_ago(12 * 60 + 59, text);
     assert_string_equal(text, "12 min ago");
-    figure_ago(72 * 60, text);
+    format_ago(72 * 60, text);
     assert_string_equal(text, "1 h 12 min ago");
-    figure_span(45 * 60, text);
+    format_span(45 * 60, text);
     assert_string_equal(text, "45m");
-    figure_span(90, text);
+    format_span(90, text);
     assert_string_equal(text, "90s");
-    figure_span(5400, text);
+    format_span(5400, text);
     assert_string_equal(text, "1h30m");
-    figure_span(7200, text);
+    format_span(7200, text);
     assert_string_equal(text, "2h");
 }
 

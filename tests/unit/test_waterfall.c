@@ -25,11 +25,11 @@ static uint64_t within(const struct waterfall *w, uint64_t ns)
     return ns < w->whole_ns ? ns : w->whole_ns;
 }
 
-static void check_row(const struct waterfall *w, const struct fall_row *r, bool exact)
+static void check_row(const struct waterfall *w, const struct waterfall_row *r, bool exact)
 {
     uint64_t at = r->start_ns, sum[3] = {0};
     for (uint32_t i = r->first; i < r->first + r->n; i++) {
-        const struct fall_stretch *s = &w->stretch[i];
+        const struct waterfall_stretch *s = &w->stretch[i];
         assert_int_equal(s->from_ns, at);
         assert_true(s->to_ns > s->from_ns);
         assert_int_equal(s->kind == FALL_WAIT, s->other != FALL_NIL);
@@ -52,16 +52,16 @@ static void check_row(const struct waterfall *w, const struct fall_row *r, bool 
  * so that every instant of it is some row's. */
 static void check_fall(const struct waterfall *w, bool exact)
 {
-    uint64_t self = w->unkept_ns;
-    struct fall_gap gap[KEPT_CALLS];
+    uint64_t self = w->untold_ns;
+    struct waterfall_gap gap[SLOW_TRACE_CALLS];
     for (uint32_t i = 0; i < w->n - w->late; i++) {
-        const struct fall_row *r = &w->row[i];
+        const struct waterfall_row *r = &w->row[i];
         assert_true(i == 0 || r->start_ns >= w->row[i - 1].start_ns);
         assert_true(r->parent == FALL_NIL ? i == 0 : r->parent < i);
         check_row(w, r, exact);
         self += r->self_ns;
         uint64_t waits = 0;
-        size_t n = waterfall_gaps(w, i, gap, KEPT_CALLS);
+        size_t n = waterfall_gaps(w, i, gap, SLOW_TRACE_CALLS);
         for (size_t k = 0; k < n; k++) {
             waits += gap[k].ns;
             assert_true(k == 0 || gap[k].ns <= gap[k - 1].ns);
@@ -69,12 +69,12 @@ static void check_fall(const struct waterfall *w, bool exact)
         assert_int_equal(waits, r->wait_ns);
     }
     for (uint32_t i = w->n - w->late; i < w->n; i++) {
-        assert_true(w->row[i].call->flags & KEPT_LATE);
+        assert_true(w->row[i].call->flags & SLOW_TRACE_LATE);
         assert_int_equal(w->row[i].n, 0);
     }
     assert_int_equal(self, w->whole_ns);
     if (exact)
-        assert_int_equal(w->unkept_ns, 0);
+        assert_int_equal(w->untold_ns, 0);
 }
 
 /* ---- by hand ---- */
@@ -104,11 +104,11 @@ static void across_processes(void **state)
     ret(&f, 600, P3, M2);
     until(&f, 1000);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_kept, 1);
-    assert_int_equal(s->slow[s->n_slow - 1].kept, s->kept[0].request->id);
-    assert_int_equal(s->kept[0].wall_ns, T0 + UINT64_C(100000) * MS - 1000 * MS);
+    assert_int_equal(s->n_slow_traces, 1);
+    assert_int_equal(s->slow[s->n_slow - 1].trace, s->slow_traces[0].request->id);
+    assert_int_equal(s->slow_traces[0].wall_ns, T0 + UINT64_C(100000) * MS - 1000 * MS);
     struct waterfall w;
-    waterfall_make(&w, s->kept[0].request);
+    waterfall_make(&w, s->slow_traces[0].request);
     snapshot_free(s); /* it holds on by itself */
     core_zero(f.c);
     check_fall(&w, true);
@@ -122,12 +122,12 @@ static void across_processes(void **state)
         assert_int_equal(w.row[i].wait_ns, wait[i] * 1000);
         assert_int_equal(w.row[i].parent, parent[i]);
     }
-    struct fall_gap gap[2];
+    struct waterfall_gap gap[2];
     assert_int_equal(waterfall_gaps(&w, 1, gap, 2), 1); /* one server, twice */
     assert_int_equal(gap[0].times, 2);
     assert_int_equal(gap[0].other, 2);
-    assert_int_equal(w.row[3].call->flags, KEPT_ERROR);
-    assert_int_equal(w.row[4].call->flags, KEPT_ASYNC);
+    assert_int_equal(w.row[3].call->flags, SLOW_TRACE_ERROR);
+    assert_int_equal(w.row[4].call->flags, SLOW_TRACE_ASYNC);
     assert_int_equal(w.row[4].end_ns, 600 * MS);
     assert_int_equal(w.row[5].start_ns, 510 * MS);
     assert_int_equal(w.row[5].self_ns, 4 * MS);
@@ -150,11 +150,11 @@ static void late_work_goes_into_a_copy(void **state)
     ret(&f, 114, P2, M1);
     until(&f, 200);
     struct snapshot *after = snap(&f);
-    assert_int_equal(before->kept[0].request->n, 2);
-    assert_int_equal(before->kept[0].request->call[1].tier, B);
-    assert_int_equal(after->kept[0].request->n, 3);
-    assert_int_equal(after->kept[0].request->call[2].tier, A);
-    assert_int_equal(before->kept[0].request->id, after->kept[0].request->id);
+    assert_int_equal(before->slow_traces[0].request->n, 2);
+    assert_int_equal(before->slow_traces[0].request->call[1].tier, B);
+    assert_int_equal(after->slow_traces[0].request->n, 3);
+    assert_int_equal(after->slow_traces[0].request->call[2].tier, A);
+    assert_int_equal(before->slow_traces[0].request->id, after->slow_traces[0].request->id);
     snapshot_free(before);
     snapshot_free(after);
     done(&f);
@@ -164,7 +164,7 @@ static void only_slow_requests_are_kept(void **state)
 {
     (void)state;
     struct fix f = fix();
-    for (uint64_t i = 1; i <= 3 * KEPT_REQUESTS; i++) {
+    for (uint64_t i = 1; i <= 3 * SLOW_TRACE_REQUESTS; i++) {
         bool slow = i % 2;
         core_set_slow(f.c, i <= 4 ? 0 : 10 * MS);
         struct event ev[] = {call_ev((double)i * 100, P1, i, E, M0),
@@ -174,11 +174,11 @@ static void only_slow_requests_are_kept(void **state)
     }
     until(&f, 100000);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_kept, KEPT_REQUESTS);
-    for (size_t i = 0; i < s->n_kept; i++)
-        assert_int_equal(s->kept[i].request->label, 3 * KEPT_REQUESTS - 1 - 2 * i);
+    assert_int_equal(s->n_slow_traces, SLOW_TRACE_REQUESTS);
+    for (size_t i = 0; i < s->n_slow_traces; i++)
+        assert_int_equal(s->slow_traces[i].request->label, 3 * SLOW_TRACE_REQUESTS - 1 - 2 * i);
     for (size_t i = 0; i < s->n_slow; i++)
-        assert_int_equal(s->slow[i].kept, s->kept[i].request->id);
+        assert_int_equal(s->slow[i].trace, s->slow_traces[i].request->id);
     snapshot_free(s);
     done(&f);
 }
@@ -201,15 +201,15 @@ static void more_calls_than_are_kept(void **state)
         ret(&f, 1000, P1, M0);
         until(&f, 2000);
         struct snapshot *s = snap(&f);
-        assert_int_equal(s->n_kept, slow);
+        assert_int_equal(s->n_slow_traces, slow);
         if (slow) {
-            const struct kept_request *r = s->kept[0].request;
+            const struct slow_trace_request *r = s->slow_traces[0].request;
             struct waterfall w;
-            assert_int_equal(r->n, KEPT_CALLS);
-            assert_int_equal(r->unkept, 701 - KEPT_CALLS);
+            assert_int_equal(r->n, SLOW_TRACE_CALLS);
+            assert_int_equal(r->untold, 701 - SLOW_TRACE_CALLS);
             waterfall_make(&w, r);
-            assert_int_equal(w.unkept_ns, (701 - KEPT_CALLS) * MS / 2);
-            assert_int_equal(r->unkept_self_ns, w.unkept_ns);
+            assert_int_equal(w.untold_ns, (701 - SLOW_TRACE_CALLS) * MS / 2);
+            assert_int_equal(r->untold_self_ns, w.untold_ns);
             assert_int_equal(w.row[0].call->tier, E);
             check_fall(&w, false);
             waterfall_release(&w);
@@ -225,7 +225,7 @@ static void places_are_given_back(void **state)
     (void)state;
     struct fix f = fix();
     core_set_slow(f.c, 30000 * MS);
-    for (uint64_t r = 0; r < 5 * KEPT_BUILDING; r++) {
+    for (uint64_t r = 0; r < 5 * SLOW_TRACE_BUILDING; r++) {
         double t = (double)r * 10000;
         uint64_t pid = P1 + r;
         struct event ev[] = {call_ev(t, pid, r + 1, E, M0),
@@ -239,10 +239,11 @@ static void places_are_given_back(void **state)
         if (r % 2)
             ret(&f, t + 9500, pid, M0);
     }
-    until(&f, 5 * KEPT_BUILDING * 10000.0 + 200000);
-    for (int i = 0; i < KEPT_BUILDING; i++)
-        assert_null(f.c->kept.building[i]);
-    EXPECT_REQUESTS(&f, 5 * KEPT_BUILDING, 5 * KEPT_BUILDING / 2, 0, 5 * KEPT_BUILDING / 2);
+    until(&f, 5 * SLOW_TRACE_BUILDING * 10000.0 + 200000);
+    for (int i = 0; i < SLOW_TRACE_BUILDING; i++)
+        assert_null(f.c->slow_traces.building[i]);
+    EXPECT_REQUESTS(&f, 5 * SLOW_TRACE_BUILDING, 5 * SLOW_TRACE_BUILDING / 2, 0,
+                    5 * SLOW_TRACE_BUILDING / 2);
     done(&f);
 }
 
@@ -250,20 +251,22 @@ static void places_are_given_back(void **state)
 static void more_self_than_time(void **state)
 {
     (void)state;
-    struct kept k;
+    struct slow_traces k;
     struct waterfall w;
-    kept_init(&k);
-    int at = kept_begin(&k, 7, 1000);
-    struct kept_call a = {.start_ns = 1100, .end_ns = 9000, .self_ns = 7900, .pid = 1, .tier = A};
-    struct kept_call e = {.start_ns = 1000, .end_ns = 2000, .self_ns = 100, .pid = 1, .tier = E};
-    assert_true(kept_add(&k, at, &a));
+    slow_trace_init(&k);
+    int at = slow_trace_begin(&k, 7, 1000);
+    struct slow_trace_call a = {
+        .start_ns = 1100, .end_ns = 9000, .self_ns = 7900, .pid = 1, .tier = A};
+    struct slow_trace_call e = {
+        .start_ns = 1000, .end_ns = 2000, .self_ns = 100, .pid = 1, .tier = E};
+    assert_true(slow_trace_add(&k, at, &a));
     k.building[at]->end_ns = 2000;
-    kept_close(&k, at, &e);
-    waterfall_make(&w, kept_newest(&k, 0));
+    slow_trace_close(&k, at, &e);
+    waterfall_make(&w, slow_trace_newest(&k, 0));
     check_fall(&w, true);
     assert_int_equal(w.row[1].self_ns, 900);
     waterfall_release(&w);
-    kept_release(&k);
+    slow_trace_release(&k);
 }
 
 /* ---- random requests ---- */
@@ -353,18 +356,18 @@ static void random_requests(bool async)
     uint32_t rows = 0, late = 0, waits = 0;
     core_set_returns(w.f.c, RETURNS_FULL);
     core_set_slow(w.f.c, 1);
-    for (int i = 0; i < KEPT_REQUESTS - 5; i++)
+    for (int i = 0; i < SLOW_TRACE_REQUESTS - 5; i++)
         random_request(&w, async);
     struct snapshot *s = snap(&w.f);
-    assert_true(s->n_kept > KEPT_REQUESTS / 2);
-    for (size_t i = 0; i < s->n_kept; i++) {
+    assert_true(s->n_slow_traces > SLOW_TRACE_REQUESTS / 2);
+    for (size_t i = 0; i < s->n_slow_traces; i++) {
         struct waterfall fall;
-        waterfall_make(&fall, s->kept[i].request);
+        waterfall_make(&fall, s->slow_traces[i].request);
         check_fall(&fall, true);
         for (uint32_t k = 0; k < fall.n; k++) {
             self[fall.row[k].call->tier] += (double)fall.row[k].self_ns / 1e3;
             waits += fall.row[k].wait_ns > 0;
-            assert_false(fall.row[k].call->flags & KEPT_RUNNING);
+            assert_false(fall.row[k].call->flags & SLOW_TRACE_RUNNING);
         }
         rows += fall.n;
         late += fall.late;
@@ -405,11 +408,11 @@ static void a_recording(void **state)
     while (engine_poll(g))
         ;
     struct snapshot *s = engine_snapshot(g, WINDOW_RUN, true);
-    assert_true(s->n_kept > 10 && s->n_kept == s->requests.finished);
+    assert_true(s->n_slow_traces > 10 && s->n_slow_traces == s->requests.finished);
     size_t late = 0;
-    for (size_t i = 0; i < s->n_kept; i++) {
+    for (size_t i = 0; i < s->n_slow_traces; i++) {
         struct waterfall w;
-        waterfall_make(&w, s->kept[i].request);
+        waterfall_make(&w, s->slow_traces[i].request);
         check_fall(&w, true);
         for (uint32_t k = 0; k < w.n; k++)
             self[w.row[k].call->tier] += (double)w.row[k].self_ns / 1e3;

@@ -1,7 +1,7 @@
 /* Windows against a plain list of everything that happened; packing against the figures packed. */
 #include "rng.h"
 
-#include <kprof/core/pack.h>
+#include <kprof/core/hist_codec.h>
 #include <kprof/core/window.h>
 
 #include <setjmp.h>
@@ -326,7 +326,7 @@ static void any_span_of_the_past(void **state)
 }
 
 /* When seconds had to go, a span grows to what is kept, and its figures are exact for that. */
-static void past_without_its_seconds(void **state)
+static void history_without_its_seconds(void **state)
 {
     (void)state;
     struct windows w;
@@ -403,7 +403,7 @@ static void random_figures(struct figures *f)
 static void packed_is_unpacked(void **state)
 {
     (void)state;
-    uint8_t *bytes = malloc(PACK_ROW_MAX);
+    uint8_t *bytes = malloc(HIST_CODEC_ROW_MAX);
 
     for (int i = 0; i < 3000; i++) {
         struct figures f, g;
@@ -411,23 +411,23 @@ static void packed_is_unpacked(void **state)
         figures_init(&f);
         figures_init(&g);
         random_figures(&f);
-        size_t n = pack_row(row, &f, bytes);
+        size_t n = hist_codec_row(row, &f, bytes);
         uint8_t *exact = malloc(n); /* so that a byte too far is seen */
         memcpy(exact, bytes, n);
-        assert_true(pack_peek(exact, exact + n, &seen) && seen == row);
-        assert_ptr_equal(pack_add(exact, exact + n, NULL, PACK_ALL), exact + n);
-        assert_ptr_equal(pack_add(exact, exact + n, &g, PACK_ALL), exact + n);
+        assert_true(hist_codec_peek(exact, exact + n, &seen) && seen == row);
+        assert_ptr_equal(hist_codec_add(exact, exact + n, NULL, HIST_CODEC_ALL), exact + n);
+        assert_ptr_equal(hist_codec_add(exact, exact + n, &g, HIST_CODEC_ALL), exact + n);
         expect_same(&g, &f);
         for (size_t b = 0; b < HIST_BUCKETS; b++)
             assert_int_equal(hist_bucket_count(&f.hist, b), hist_bucket_count(&g.hist, b));
-        pack_add(exact, exact + n, &g, PACK_TAKE);
+        hist_codec_add(exact, exact + n, &g, HIST_CODEC_TAKE);
         for (size_t b = 0; b < HIST_BUCKETS; b++)
             assert_int_equal(hist_bucket_count(&g.hist, b), 0);
         for (size_t cut = 0; cut < n && i % 20 == 0; cut++)
-            assert_null(pack_add(exact, exact + cut, &g, PACK_ALL));
+            assert_null(hist_codec_add(exact, exact + cut, &g, HIST_CODEC_ALL));
         for (int k = 0; k < 20; k++) { /* nonsense is survived */
             exact[rng() % n] ^= (uint8_t)(1u << rng() % 8);
-            pack_add(exact, exact + n, &g, PACK_ALL);
+            hist_codec_add(exact, exact + n, &g, HIST_CODEC_ALL);
         }
         free(exact);
         figures_release(&f);
@@ -447,7 +447,7 @@ int main(void)
         cmocka_unit_test(forgotten_tier_does_not_come_back),
         cmocka_unit_test(zero_begins_anew),
         cmocka_unit_test(any_span_of_the_past),
-        cmocka_unit_test(past_without_its_seconds),
+        cmocka_unit_test(history_without_its_seconds),
         cmocka_unit_test(windows_of_any_length),
         cmocka_unit_test(names),
         cmocka_unit_test(packed_is_unpacked),

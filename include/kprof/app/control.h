@@ -8,11 +8,11 @@
 #ifndef KPROF_APP_CONTROL_H
 #define KPROF_APP_CONTROL_H
 
-#include <kprof/trace/ask.h>
-#include <kprof/trace/look.h>
-#include <kprof/trace/point.h>
+#include <kprof/trace/agent_request.h>
+#include <kprof/trace/capture.h>
+#include <kprof/trace/code_query.h>
 #include <kprof/trace/session.h>
-#include <kprof/trace/wish.h>
+#include <kprof/trace/trace_config.h>
 
 struct control;
 
@@ -23,7 +23,7 @@ enum control_ask {
     CONTROL_WHO,
     CONTROL_STACK,
     CONTROL_TRIP,
-    CONTROL_PAGE,  /* control_look: of the catalog; lines: look_page's `after` */
+    CONTROL_PAGE,  /* control_code_query: of the catalog; lines: code_query_page's `after` */
     CONTROL_EXIST, /* lines: functions as shown, one a line */
     CONTROL_RATES, /* the same */
     CONTROL_RATES_TAKE,
@@ -45,15 +45,15 @@ enum result_kind {
     RESULT_STACK,       /* pids[0], text: a line a function; on: the process is dead */
     RESULT_WHO,         /* pids[0..n), text: a line for each */
     RESULT_DEAD,        /* pids[0..n) */
-    RESULT_LOOK,        /* ix: the tag; look */
+    RESULT_CODE,        /* ix: the tag; look */
     RESULT_CAPTURE      /* capture; to CONTROL_CAPTURE and CONTROL_CAPTURED */
 };
 
-struct look_result {
+struct code_query_result {
     enum control_ask what;
-    bool there[LOOK_EXIST];
-    struct look_rates rates; /* CONTROL_RATES: only `wait` */
-    /* CONTROL_PAGE: text[0..n) for look_read */
+    bool there[CODE_QUERY_EXIST];
+    struct code_query_rates rates; /* CONTROL_RATES: only `wait` */
+    /* CONTROL_PAGE: text[0..n) for code_query_read */
 };
 
 struct result { /* free with result_release */
@@ -63,9 +63,9 @@ struct result { /* free with result_release */
     uint64_t session;    /* RESULT_CONNECTED: its number */
     struct result *next; /* control's own */
     struct session_info info;
-    struct ask_config config;
-    struct ask_called called;
-    struct look_result look;
+    struct agent_request_config config;
+    struct agent_request_called called;
+    struct code_query_result code;
     struct capture capture;
     uint64_t gen;
     uint16_t ix;
@@ -80,7 +80,7 @@ struct result { /* free with result_release */
 /* o is copied; its strings must outlive the thread; o->wake is called from other threads when a
  * result waits. */
 struct control *control_start(const struct session_opts *o);
-uint64_t control_wish(struct control *c, const struct wish *w); /* its number */
+uint64_t control_wish(struct control *c, const struct trace_config *w); /* its number */
 /* The core thread is not stuck. While it does not say so (once it has), the lease is not renewed:
  * the target stops tracing until it does. */
 void control_alive(struct control *c);
@@ -93,7 +93,7 @@ void control_alive(struct control *c);
 uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                      const uint64_t *pids, size_t n);
 /* lines: as the question has it. The answer's ix is tag. */
-void control_look(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
+void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);
 /* Detaches and ends the thread; blocks for up to some seconds. */

@@ -7,7 +7,7 @@
 #define KPROF_APP_ENGINE_H
 
 #include <kprof/app/options.h>
-#include <kprof/base/shape.h>
+#include <kprof/base/value_tree.h>
 #include <kprof/core/catalog.h>
 #include <kprof/core/core.h>
 #include <kprof/trace/session.h>
@@ -57,7 +57,7 @@ bool engine_tier_missing(const struct engine *g,
 /* Snapshots' rows with their histograms, for exports that need them (export_needs_hists). */
 void engine_keep_hists(struct engine *g, bool on);
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
-struct snapshot *engine_look(struct engine *g, const struct look *look); /* for a screen */
+struct snapshot *engine_view(struct engine *g, const struct view_query *look); /* for a screen */
 
 /* The operator's wishes. -1: err (a sentence for the message line). A recording refuses all but the
  * threshold of slow calls: there is no node, and its tiers, entry and names are those of then. */
@@ -76,7 +76,7 @@ void engine_toggle(struct engine *g);          /* a replay is held, or goes on *
 void engine_sample(struct engine *g, bool up); /* a replay goes faster or slower */
 /* Snapshots are compared with the stretch of time that is shown from now on; when they are compared
  * already, no more. */
-void engine_mark(struct engine *g, const struct look *shown);
+void engine_mark(struct engine *g, const struct view_query *shown);
 /* Takes the snapshot over: snapshots are compared with it. name: what it is, for people. */
 void engine_compare(struct engine *g, struct snapshot *then, const char *name);
 const struct snapshot *engine_compared(const struct engine *g); /* with what; NULL: nothing */
@@ -84,8 +84,8 @@ void engine_zero(struct engine *g);
 void engine_why(struct engine *g, uint16_t tier); /* answered by a message */
 /* Captures calls of a tier (TIER_TOTAL: of the entry): hook `captured` is told how far it is, and
  * what it brought. */
-void engine_point(struct engine *g, uint16_t tier);
-void engine_point_end(struct engine *g);
+void engine_capture(struct engine *g, uint16_t tier);
+void engine_capture_end(struct engine *g);
 void engine_stack(struct engine *g, uint64_t pid); /* answered by the hook, if only with why not */
 void engine_complete(struct engine *g, const char *typed);
 

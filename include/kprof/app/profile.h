@@ -8,10 +8,10 @@
 #define KPROF_APP_PROFILE_H
 
 #include <kprof/app/options.h>
-#include <kprof/app/place.h>
+#include <kprof/app/xdg_path.h>
 
 #define PROFILE_NAME_BYTES 65
-#define PROFILE_PATH_BYTES PLACE_BYTES
+#define PROFILE_PATH_BYTES XDG_PATH_BYTES
 #define PROFILES_MAX       64
 
 typedef char profile_name[PROFILE_NAME_BYTES];

@@ -8,11 +8,11 @@
 #define KPROF_CORE_CORE_H
 
 #include <kprof/base/intern.h>
-#include <kprof/base/scrap.h>
+#include <kprof/base/text_ring.h>
 #include <kprof/core/event.h>
-#include <kprof/core/look.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/core/tier.h>
+#include <kprof/core/view_query.h>
 
 struct core;
 
@@ -27,7 +27,7 @@ struct core_limits {
     uint64_t linger_ns;     /* closed labels are remembered this long for late work; 10 s */
     size_t history_bytes;   /* closed seconds; default 36 MiB; oldest go first */
     uint32_t slow_entries;  /* the slow log's length, default 1000 */
-    bool past;              /* default; without it only windows up to now can be looked at */
+    bool history;           /* default; without it only windows up to now can be looked at */
 };
 void core_limits_default(struct core_limits *l);
 
@@ -48,7 +48,7 @@ void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on 
 void core_set_identity(struct core *c, bool has_rule);
 void core_set_returns(struct core *c, enum returns_mode m);
 /* Where the tickets of events' arguments lead; must outlive core. Fetched when a call was slow. */
-void core_set_scraps(struct core *c, const struct scraps *s);
+void core_set_scraps(struct core *c, const struct text_ring *s);
 void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow log */
 
 void core_feed(struct core *c, const struct event *ev, size_t n);
@@ -75,7 +75,7 @@ void core_keep_hists(struct core *c, bool on);
  * are the caller's to fill (the struct is not const until it is handed on). */
 struct snapshot *core_snapshot(struct core *c, enum window w, uint64_t wall_of_now_ns);
 /* The same of any stretch of time, with the parts that are made only when asked for. */
-struct snapshot *core_look(struct core *c, const struct look *l, uint64_t wall_of_now_ns);
+struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns);
 
 /* The slow log as it goes: the number of its newest call (it counts 1, 2, ... and begins anew with
  * core_zero), and a snapshot of nothing but the calls after number `since`. */

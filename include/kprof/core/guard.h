@@ -18,7 +18,7 @@
 
 enum guard_verdict { GUARD_FINE, GUARD_RING, GUARD_LAG, GUARD_CPU };
 
-struct guard_look {
+struct guard_sample {
     uint64_t now_ns;    /* our clock, never less than before */
     uint64_t ring_lost; /* events, over the run */
     uint64_t batches;   /* over the run */
@@ -41,6 +41,6 @@ void guard_init(struct guard *g, uint64_t max_lag_ns);
 /* Another limit from now on; how long batches have come too old is counted anew, all else stays. */
 void guard_limit(struct guard *g, uint64_t max_lag_ns);
 /* Some times a second. Not GUARD_FINE: have the breaker opened, for this reason. */
-enum guard_verdict guard_look(struct guard *g, const struct guard_look *l);
+enum guard_verdict guard_sample(struct guard *g, const struct guard_sample *l);
 
 #endif

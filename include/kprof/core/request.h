@@ -27,21 +27,21 @@ struct request {
     uint64_t label;     /* as the event had it; 0: none */
     uint64_t key, prev; /* label_key of its label, and of the one its process carried before */
     uint64_t start_ns, end_ns;
-    uint64_t due_ns;         /* ORPHAN, CLOSING: when it is settled */
-    uint64_t swept_ns;       /* self time is given out up to here */
-    uint32_t first, last;    /* its calls, as they came */
-    uint32_t n_calls, ended; /* in the list; of these, off the stack */
-    uint32_t drain_at;       /* calls in the list that make it settle early those that have ended */
-    uint32_t entry;          /* the entry call; CALL_NIL once that is settled */
-    uint32_t ident;          /* name id of its identity; 0: not known */
+    uint64_t due_ns;             /* ORPHAN, CLOSING: when it is settled */
+    uint64_t self_time_until_ns; /* self time is given out up to here */
+    uint32_t first, last;        /* its calls, as they came */
+    uint32_t n_calls, ended;     /* in the list; of these, off the stack */
+    uint32_t drain_at; /* calls in the list that make it settle early those that have ended */
+    uint32_t entry;    /* the entry call; CALL_NIL once that is settled */
+    uint32_t ident;    /* name id of its identity; 0: not known */
     uint32_t weight;
     uint32_t aliases; /* REQ_ALIAS of it, by next_alias */
     uint32_t next_alias, alias_of;
     uint32_t newer, older;   /* neighbours in its list */
     uint32_t waits_next;     /* requests that wait for the same prev */
-    uint64_t unkept_self_ns; /* of its calls that are not kept */
-    uint32_t unkept;
-    uint8_t kept; /* its place among those being kept, from 1; 0: none yet */
+    uint64_t untold_self_ns; /* of its calls that are not kept */
+    uint32_t untold;
+    uint8_t trace; /* its place among those being kept, from 1; 0: none yet */
     uint8_t state;
     bool waits, error, exit;
     bool slow_open; /* the slow log has calls that want the rest of it */

@@ -129,7 +129,7 @@ struct snap_slow {
     const char *args;  /* NULL unless --slow-args */
     const char *who;   /* registered name or initial call of the process; NULL: not known */
     uint64_t request;  /* label */
-    uint64_t kept;     /* id of the request in `kept`, if it is still there; 0: not kept */
+    uint64_t trace;    /* id of the request in `kept`, if it is still there; 0: not kept */
     double duration_us, request_us;     /* request_us 0: still open */
     bool error, exit;                   /* exit: the process died inside */
     const struct snap_slow_tier *tiers; /* the first calls of its request */
@@ -138,10 +138,10 @@ struct snap_slow {
     size_t n_sums;
 };
 
-struct kept_request; /* core/kept.h; core/waterfall.h makes rows of it */
+struct slow_trace_request; /* core/kept.h; core/waterfall.h makes rows of it */
 
-struct snap_kept { /* a slow request with its calls */
-    const struct kept_request *request;
+struct snap_slow_trace { /* a slow request with its calls */
+    const struct slow_trace_request *request;
     uint64_t wall_ns; /* when it began, our wall clock */
 };
 
@@ -232,7 +232,7 @@ struct snapshot {
     struct {
         uint64_t zero_wall_ns;    /* when second 0 of the history began, our wall clock */
         uint64_t oldest_s, now_s; /* kept are the closed seconds [oldest, now) */
-        bool past;                /* the window does not reach to now: it is */
+        bool history;             /* the window does not reach to now: it is */
         uint64_t from_s, to_s;    /* the closed seconds [from, to) */
         uint64_t asked_s;         /* its length when that is none of enum window; 0 */
     } time;
@@ -273,8 +273,8 @@ struct snapshot {
     size_t n_slow;
     const struct snap_open *open; /* oldest first, at most SNAP_OPEN */
     size_t n_open;
-    const struct snap_kept *kept; /* newest first */
-    size_t n_kept;
+    const struct snap_slow_trace *slow_traces; /* newest first */
+    size_t n_slow_traces;
     const char *const *tier_names; /* by number, removed ones too */
     size_t n_tier_names;
     const struct snap_log *log; /* newest first */

@@ -8,16 +8,16 @@
 #define KPROF_CORE_STATE_H
 
 #include <kprof/base/intern.h>
-#include <kprof/base/scrap.h>
+#include <kprof/base/text_ring.h>
 #include <kprof/core/calls.h>
 #include <kprof/core/core.h>
 #include <kprof/core/counted.h>
 #include <kprof/core/gaps.h>
 #include <kprof/core/heat.h>
 #include <kprof/core/ident.h>
-#include <kprof/core/kept.h>
 #include <kprof/core/request.h>
-#include <kprof/core/slow.h>
+#include <kprof/core/slow_call.h>
+#include <kprof/core/slow_trace.h>
 #include <kprof/core/trend.h>
 #include <kprof/core/window.h>
 
@@ -27,7 +27,7 @@ struct core {
     bool keep_hists; /* rows of snapshots carry their histograms */
     struct core_limits lim;
     const struct intern *names;
-    const struct scraps *scraps; /* NULL: arguments are not known */
+    const struct text_ring *text_ring; /* NULL: arguments are not known */
     struct tierset tiers;
     char *note[TIER_MAX];
     struct calls calls;
@@ -36,13 +36,13 @@ struct core {
     struct windows windows;
     struct heat heat;
     struct trend trend;
-    struct slow slow;
+    struct slow_calls slow_calls;
     struct counted counted;
     struct gaps gaps;
     uint64_t called_ns; /* the newest call */
-    struct kept kept;
+    struct slow_traces slow_traces;
     uint64_t now_ns;
-    uint64_t next_due_ns;   /* nothing is due before; settle_due may be skipped */
+    uint64_t next_due_ns;   /* nothing is due before; finalize_due may be skipped */
     uint64_t next_drain_ns; /* long requests give up what has ended */
     uint64_t next_scan_ns;  /* calls without a request are looked at for age */
     uint64_t dropped_ns;    /* when events were dropped last; 0: never */
@@ -55,39 +55,40 @@ struct core {
     struct {
         uint64_t pids_full, requests_full, late, orphan_returns, bad_events;
     } odd;
-    struct sweep_item {
+    struct self_time_item {
         uint64_t start_ns;
         uint32_t call, order;
-    } * sweep; /* scratch of settle_sweep */
-    uint32_t *sweep_stack;
-    uint32_t sweep_cap;
+    } * self_time; /* scratch of self_time_share */
+    uint32_t *self_time_stack;
+    uint32_t self_time_cap;
 };
 
 /* ---- follow ---- */
-void follow_event(struct core *c, const struct event *ev);
+void tracker_event(struct core *c, const struct event *ev);
 
 /* ---- settle ---- */
 /* The call `at` has just left its stack at ts. */
-void settle_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum how how);
-void settle_due(struct core *c);                   /* everything whose time has come */
-void settle_doomed(struct core *c);                /* requests that lost their entry call */
-void settle_request(struct core *c, uint32_t req); /* CLOSING: to rows */
-void settle_drain(struct core *c, uint32_t req,
-                  uint64_t until_ns);                 /* what has ended by then, early */
-void settle_unattribute(struct core *c, uint32_t at); /* a member whose call is nobody's */
-void settle_expire_call(struct core *c,
-                        uint32_t at); /* accounted as expired; a ghost from now on */
-void settle_flush(struct core *c);
+void finalize_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum how how);
+void finalize_due(struct core *c);                   /* everything whose time has come */
+void finalize_doomed(struct core *c);                /* requests that lost their entry call */
+void finalize_request(struct core *c, uint32_t req); /* CLOSING: to rows */
+void finalize_drain(struct core *c, uint32_t req,
+                    uint64_t until_ns);                 /* what has ended by then, early */
+void finalize_unattribute(struct core *c, uint32_t at); /* a member whose call is nobody's */
+void finalize_expire_call(struct core *c,
+                          uint32_t at); /* accounted as expired; a ghost from now on */
+void finalize_flush(struct core *c);
 
-uint16_t settle_ident(struct core *c, uint32_t name); /* its number, for good */
+uint16_t finalize_ident(struct core *c, uint32_t name); /* its number, for good */
 
 /* ---- nest ---- */
-void nest_swallow(struct core *c, uint32_t into, uint32_t from);
-void nest_disown_early(struct core *c, uint32_t req); /* calls before their entry are nobody's */
+void request_merge_swallow(struct core *c, uint32_t into, uint32_t from);
+void request_merge_disown_early(struct core *c,
+                                uint32_t req); /* calls before their entry are nobody's */
 /* Now that it is known: into the request it is nested in, if there is one. True: req is no more. */
-bool nest_resolve(struct core *c, uint32_t req);
-void nest_adopt(struct core *c,
-                uint32_t req); /* those that wait for a label of req and are inside it */
+bool request_merge_resolve(struct core *c, uint32_t req);
+void request_merge_adopt(struct core *c,
+                         uint32_t req); /* those that wait for a label of req and are inside it */
 
 /* A call that begins at ts may be part of r. */
 static inline bool joinable(const struct request *r, uint64_t ts_ns)
@@ -97,20 +98,20 @@ static inline bool joinable(const struct request *r, uint64_t ts_ns)
 }
 
 /* ---- sweep ---- */
-/* Gives the time between the request's swept_ns and until_ns to its calls: at any instant to the
- * open one that started last. */
-void settle_sweep(struct core *c, struct request *r, uint64_t until_ns);
+/* Gives the time between the request's self_time_until_ns and until_ns to its calls: at any instant
+ * to the open one that started last. */
+void self_time_share(struct core *c, struct request *r, uint64_t until_ns);
 
 /* ---- keep ---- */
 /* A member of a request that goes on leaves its list: it is kept until it is known whether the
  * request is slow. */
-void keep_drained(struct core *c, uint32_t req, const struct call *f);
+void slow_trace_take_drained(struct core *c, uint32_t req, const struct call *f);
 /* A request is being settled, its self times are given out: its calls, if it is slow. Returns the
  * number under which it is kept; 0: it is not. */
-uint64_t keep_settled(struct core *c, uint32_t req);
-void keep_expired(struct core *c, uint32_t req);
+uint64_t slow_trace_take_finalized(struct core *c, uint32_t req);
+void slow_trace_take_expired(struct core *c, uint32_t req);
 /* A call without a request has ended: if it is late work of one that is kept. */
-void keep_alone(struct core *c, const struct call *f);
+void slow_trace_take_alone(struct core *c, const struct call *f);
 
 /* ---- snapshot ---- */
 void *snapshot_take(struct snapshot *s, size_t bytes); /* memory that lives as long as s */
@@ -121,8 +122,8 @@ void snapshot_add_open(const struct core *c, struct snapshot *s, const char *con
 double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall_ns);
 /* The slow calls after number `since`, newest first. */
 void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t since, uint64_t wall_ns);
-void snapshot_add_heat(struct core *c, struct snapshot *s, const struct look *l);
-void snapshot_add_kept(const struct core *c, struct snapshot *s, uint64_t wall_ns);
+void snapshot_add_heat(struct core *c, struct snapshot *s, const struct view_query *l);
+void snapshot_add_slow_traces(const struct core *c, struct snapshot *s, uint64_t wall_ns);
 
 static inline double us(uint64_t ns)
 {

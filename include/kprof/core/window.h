@@ -67,7 +67,7 @@ struct windows {
     uint64_t dropped_slots; /* for want of history_bytes */
     bool no_past;           /* nobody will look back */
     uint8_t *pack;
-    size_t pack_n, pack_cap;
+    size_t hist_codec_n, hist_codec_cap;
     enum { VIEW_RUN, VIEW_LAST, VIEW_PAST } view; /* what win of the rows holds, as of view_sec */
     uint64_t view_from, view_sec, view_covered_s; /* it holds the seconds [from, sec) */
     uint64_t view_asked_s, view_to;               /* LAST: seconds. PAST: asked from, really to */

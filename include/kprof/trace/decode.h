@@ -8,17 +8,17 @@
 #define KPROF_TRACE_DECODE_H
 
 #include <kprof/base/intern.h>
-#include <kprof/base/scrap.h>
+#include <kprof/base/text_ring.h>
 #include <kprof/core/event.h>
 #include <kprof/erl/etf.h>
 
 #define DECODE_IDENT_BYTES 128 /* of an identity as text; more is cut */
 
 struct decoder {
-    struct intern *names;  /* text by id; borrowed */
-    struct intern *raw;    /* encoded bytes -> raw id */
-    uint32_t *text_of;     /* raw id -> name id */
-    struct scraps *scraps; /* where arguments go; NULL: nowhere. Borrowed */
+    struct intern *names;        /* text by id; borrowed */
+    struct intern *raw;          /* encoded bytes -> raw id */
+    uint32_t *text_of;           /* raw id -> name id */
+    struct text_ring *text_ring; /* where arguments go; NULL: nowhere. Borrowed */
     uint32_t tier_fn[EVENT_TIERS];
     int64_t start_native, units_per_s;
     uint64_t base_ns; /* added to every stamp: a restarted node goes on where the old one was */

@@ -2,7 +2,7 @@
  * VM is one of those. Form: src/agent/PROTOCOL.md, `hazards`.
  *
  * Invariant: the table is the agent's, nothing of it is known here; at most HAZARDS_MAX rows are
- * taken, texts are cut to fit and may hold any bytes. Blocks as query_send; control thread, or
+ * taken, texts are cut to fit and may hold any bytes. Blocks as agent_call_send; control thread, or
  * whoever alone uses the session. */
 #ifndef KPROF_TRACE_HAZARD_H
 #define KPROF_TRACE_HAZARD_H

@@ -12,7 +12,7 @@
 
 #include <kprof/base/intern.h>
 #include <kprof/base/ring.h>
-#include <kprof/base/scrap.h>
+#include <kprof/base/text_ring.h>
 #include <kprof/erl/etf.h>
 #include <kprof/trace/clock_fit.h>
 #include <stdatomic.h>
@@ -66,7 +66,7 @@ enum stream_kind {
 
 struct stream *stream_new(struct ring *ring, struct intern *names);
 /* Arguments of calls go there; before the first is fed. Borrowed. */
-void stream_keep_args(struct stream *s, struct scraps *scraps);
+void stream_keep_args(struct stream *s, struct text_ring *text_ring);
 void stream_free(struct stream *s);
 
 /* The target's clock: its value when the VM started, native units a second (0: not known yet,

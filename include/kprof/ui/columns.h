@@ -28,7 +28,7 @@ double column_value(const struct column *c, const struct snap_row *r);
 /* COLUMN_TREND: the series it draws, SNAP_TREND values; NULL: not known. column_value is the row's
  * own figure then. */
 const float *column_trend(const struct column *c, const struct snap_row *r);
-/* out: FIGURE_BYTES */
+/* out: FORMAT_BYTES */
 void column_text(const struct column *c, const struct snap_row *r, char *out);
 
 struct column_set {

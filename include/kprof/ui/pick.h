@@ -6,7 +6,7 @@
 #ifndef KPROF_UI_PICK_H
 #define KPROF_UI_PICK_H
 
-#include <kprof/core/sift.h>
+#include <kprof/core/catalog_filter.h>
 #include <kprof/core/tier.h>
 #include <kprof/ui/prompt.h>
 #include <kprof/ui/screen.h>
@@ -14,7 +14,7 @@
 
 struct pick {
     const struct catalog *catalog; /* NULL: none yet */
-    struct sift found;
+    struct catalog_filter found;
     struct prompt query;
     struct scroll at;     /* line 0 is what was typed, if that is a function; then `found` */
     bool walking;         /* the arrows were used: Space ticks, and the selected function is kept */

@@ -6,7 +6,7 @@
 #ifndef KPROF_UI_RULE_H
 #define KPROF_UI_RULE_H
 
-#include <kprof/base/shape.h>
+#include <kprof/base/value_tree.h>
 
 #define RULE_BYTES      1000
 #define RULE_NAME_BYTES 160
@@ -19,22 +19,22 @@ struct rule_name {
 };
 
 struct rule_names {
-    struct rule_name of[SHAPE_CALLS]; /* most frequent first */
+    struct rule_name of[VALUE_TREE_CALLS]; /* most frequent first */
     uint32_t n;
     struct rule_name mine; /* of the call that is pointed at; count unused */
 };
 
 /* "M:F/A element(2, arg(1))"; a process is named by its registered name; prefix 0: the whole.
  * NULL, or why this part names nothing (then out is empty). */
-const char *rule_write(const struct shape_set *s, uint32_t node, uint32_t prefix,
+const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t prefix,
                        const char *function, struct buf *out);
-void rule_names(const struct shape_set *s, uint32_t node, uint32_t prefix, struct rule_names *out);
+void rule_names(const struct value_tree *s, uint32_t node, uint32_t prefix, struct rule_names *out);
 
 /* Bytes that a prefix of this part may have: at most; 0: it has none. */
-uint32_t rule_prefix_most(const struct shape_node *n);
+uint32_t rule_prefix_most(const struct value_tree_node *n);
 /* The next shorter (step -1) or longer (1) prefix that ends where a word does; 0: the whole. A
  * prefix longer than this part may have counts as the whole. */
-uint32_t rule_prefix_step(const struct shape_set *s, uint32_t node, uint32_t prefix, int step);
+uint32_t rule_prefix_step(const struct value_tree *s, uint32_t node, uint32_t prefix, int step);
 
 /* The rule, as long as it may be, on one line of less than cap bytes, meaning the same. NULL, or
  * why that cannot be (then out is empty). */

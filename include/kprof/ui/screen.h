@@ -31,8 +31,8 @@ struct screen_ops {
     bool (*on_click)(struct ui *u, int row, int col, const struct snapshot *s);
 };
 
-extern const struct screen_ops screen_table, screen_slow, screen_fall, screen_log, screen_help,
-    screen_pick, screen_heat, screen_dist, screen_point, screen_open;
+extern const struct screen_ops screen_table, screen_slow, screen_waterfall, screen_log, screen_help,
+    screen_pick, screen_heat, screen_dist, screen_argument_picker, screen_open;
 
 const struct screen_ops *screen_main(void);
 const struct screen_ops *screen_at(size_t i);    /* all that there are; NULL past the last */

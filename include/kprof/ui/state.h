@@ -4,7 +4,7 @@
 #ifndef KPROF_UI_STATE_H
 #define KPROF_UI_STATE_H
 
-#include <kprof/base/shape.h>
+#include <kprof/base/value_tree.h>
 #include <kprof/core/tier.h>
 #include <kprof/ui/columns.h>
 #include <kprof/ui/pick.h>
@@ -14,7 +14,7 @@
 #include <kprof/ui/ui.h>
 #include <kprof/ui/view.h>
 
-enum ui_mode { MODE_SCREEN, MODE_PROMPT, MODE_MENU, MODE_ASK };
+enum ui_mode { MODE_SCREEN, MODE_PROMPT, MODE_MENU, MODE_QUESTION };
 enum prompt_use {
     PROMPT_EXPORT,
     PROMPT_TIER,
@@ -24,7 +24,7 @@ enum prompt_use {
     PROMPT_SLOW_FILTER,
     PROMPT_SLOW_EXPORT,
     PROMPT_SLOW,
-    PROMPT_MOMENT,
+    PROMPT_TIME_RANGE,
     PROMPT_PRESET
 };
 enum menu_use { MENU_SORT, MENU_ENTRY, MENU_PICK, MENU_COLUMNS };
@@ -44,7 +44,7 @@ struct table_state {
 };
 
 /* The stretch of time that all screens show, in seconds of the history. */
-struct moment {
+struct time_range {
     uint64_t end_s;                         /* 0: now */
     uint64_t length_s;                      /* 0: as the window says */
     uint64_t now_length_s;                  /* length_s as it was before */
@@ -75,13 +75,13 @@ struct open_state {
     char lines[4096]; /* of the stack */
 };
 
-struct fall_state {
+struct waterfall_state {
     uint64_t id; /* of the kept request */
     struct scroll at;
 };
 
 /* A capture, and where in it the operator points. */
-struct point_state {
+struct argument_picker_state {
     struct capture got; /* got.set is ours */
     uint16_t tier;
     uint32_t call, prefix; /* prefix in bytes; 0: all of the part */
@@ -100,7 +100,7 @@ struct menu {
     struct scroll at;
 };
 
-struct ask {
+struct question {
     char text[700];
     struct intent yes;
 };
@@ -116,14 +116,14 @@ struct ui {
     enum window window;
     struct table_state table;
     struct slow_state slow;
-    struct fall_state fall;
+    struct waterfall_state waterfall;
     struct open_state open;
-    struct moment moment;
+    struct time_range time_range;
     struct heat_state heat;
     int cols, bar_row; /* of the last picture; -1: no bar */
     struct scroll log, help;
     struct pick pick;
-    struct point_state point;
+    struct argument_picker_state argument_picker;
     struct prompt prompt;
     enum prompt_use prompt_use;
     char profile[80];        /* the name it was saved under or loaded from last */
@@ -131,7 +131,7 @@ struct ui {
     const char *rule_why;    /* NULL, or why it cannot be on one */
     struct menu menu;
     const struct screen_ops *asked_on; /* where the last menu of app's was asked for, or NULL */
-    struct ask ask;
+    struct question question;
     char message[512];
     bool message_error;
 };
@@ -162,22 +162,22 @@ bool table_on_key(struct ui *u, int key, enum action act, const struct snapshot 
 bool table_move(struct ui *u, enum action act, const struct snapshot *s); /* selects another row */
 
 /* src/ui/moment.c */
-void moment_forget(struct ui *u);
-void moment_set(struct ui *u, uint64_t from_s, uint64_t to_s); /* closed seconds */
-bool moment_on_key(struct ui *u, enum action act, const struct snapshot *s, struct intent *out);
+void time_range_forget(struct ui *u);
+void time_range_set(struct ui *u, uint64_t from_s, uint64_t to_s); /* closed seconds */
+bool time_range_on_key(struct ui *u, enum action act, const struct snapshot *s, struct intent *out);
 /* What was typed; false: error. */
-bool moment_typed(struct ui *u, const char *text, char *error, size_t cap);
-void moment_clock(const struct snapshot *s, uint64_t sec, char *out); /* FIGURE_BYTES */
-void moment_text(const struct snapshot *s, char *out, size_t cap);    /* of one that is past */
+bool time_range_typed(struct ui *u, const char *text, char *error, size_t cap);
+void time_range_clock(const struct snapshot *s, uint64_t sec, char *out); /* FORMAT_BYTES */
+void time_range_text(const struct snapshot *s, char *out, size_t cap);    /* of one that is past */
 
 /* src/ui/bins.c: bins of base/scale, several a line. */
 size_t bins_per(size_t low, size_t n, size_t lines); /* so that bins low .. low + n - 1 fit */
 size_t bins_group(size_t bin, size_t per);
 size_t bins_first(size_t group, size_t per);
-void bins_mark(size_t group, size_t per, char *out); /* where it begins; FIGURE_BYTES */
+void bins_mark(size_t group, size_t per, char *out); /* where it begins; FORMAT_BYTES */
 
 /* src/ui/heat.c: which part of the map it needs. */
-void heat_look(const struct ui *u, struct look *l);
+void heat_view_query(const struct ui *u, struct view_query *l);
 
 /* src/ui/slow.c: the pane under the table. rows includes its title. A screen that knows a moment
  * sets the filter's time and opens screen_slow; Esc there takes the filter off again. */
@@ -191,10 +191,10 @@ bool slow_on_key(struct ui *u, int key, enum action act, const struct snapshot *
                  struct intent *out);
 
 /* src/ui/fall.c: shows a kept request; false: it is not in s. */
-bool fall_open(struct ui *u, const struct snapshot *s, uint64_t id);
+bool waterfall_open(struct ui *u, const struct snapshot *s, uint64_t id);
 
 /* src/ui/point.c: begins to capture calls of the tier, and goes to that screen. */
-void point_open(struct ui *u, uint16_t tier, struct intent *out);
+void argument_picker_open(struct ui *u, uint16_t tier, struct intent *out);
 
 /* src/ui/dialog.c: prompts, menus and questions. */
 void dialog_rule(struct ui *u); /* edits the identity rule, or says why that cannot be */

@@ -8,10 +8,10 @@
 #ifndef KPROF_UI_UI_H
 #define KPROF_UI_UI_H
 
-#include <kprof/base/shape.h>
+#include <kprof/base/value_tree.h>
 #include <kprof/core/catalog.h>
-#include <kprof/core/look.h>
 #include <kprof/core/snapshot.h>
+#include <kprof/core/view_query.h>
 #include <kprof/ui/canvas.h>
 #include <stdbool.h>
 
@@ -21,7 +21,8 @@ enum intent_kind {
     INTENT_QUIT,
     INTENT_TOGGLE, /* tracing on or off; a replay is held, or goes on */
     INTENT_WINDOW, /* intent.window */
-    INTENT_LOOK,   /* another snapshot is needed at once, even while paused: ui_look says which */
+    INTENT_LOOK, /* another snapshot is needed at once, even while paused: ui_view_query says which
+                  */
     INTENT_ZERO,
     INTENT_MARK,        /* compare with this moment from now on, or no more */
     INTENT_EXPORT,      /* text: file name; force: overwrite was confirmed; slow_only: the slow
@@ -33,8 +34,8 @@ enum intent_kind {
     INTENT_COMPLETE,    /* text: the function typed so far, without NAME=; app answers with
                            ui_set_completions */
     INTENT_WHY,         /* tier: ask why it is empty */
-    INTENT_POINT,       /* tier (TIER_TOTAL: the entry): capture its calls, for ui_set_capture */
-    INTENT_POINT_END,   /* give that up, or: done with it */
+    INTENT_CAPTURE,     /* tier (TIER_TOTAL: the entry): capture its calls, for ui_set_capture */
+    INTENT_CAPTURE_END, /* give that up, or: done with it */
     INTENT_SLOW,        /* text: the threshold of slow calls, or "off" */
     INTENT_SAVE,        /* text: name of the profile; force: overwrite was confirmed */
     INTENT_PROFILES,    /* which are there? app answers with ui_choose */
@@ -81,7 +82,7 @@ void ui_free(struct ui *u);
 
 /* s may be NULL (nothing known yet). Pause and folding are the ui's. It keeps no snapshot: while
  * ui_is_paused, the caller passes the one that it has again, until an intent wants another
- * (INTENT_LOOK, INTENT_WINDOW), which then is of the same moment (ui_look). */
+ * (INTENT_LOOK, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
                      const struct snapshot *s); /* key: enum key in canvas.h, or a code point */
@@ -96,7 +97,7 @@ struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapsho
 bool ui_is_paused(const struct ui *u);
 /* What the next snapshot shall show, of the moment it was paused at when it is. l->window stays
  * what it is until the operator chooses one. s: the last snapshot, or NULL. */
-void ui_look(struct ui *u, const struct snapshot *s, struct look *l);
+void ui_view_query(struct ui *u, const struct snapshot *s, struct view_query *l);
 
 /* The picker. c: valid until the next call; called again when it has changed. NULL: none. */
 void ui_set_catalog(struct ui *u, const struct catalog *c);

@@ -1,0 +1,18 @@
+/* The writers behind export_write and its like. Same contract. */
+#ifndef KPROF_EXPORT_WRITERS_H
+#define KPROF_EXPORT_WRITERS_H
+
+#include <kprof/base/buf.h>
+#include <kprof/core/snapshot.h>
+#include <stdbool.h>
+
+void export_text(struct buf *out, const struct snapshot *s);
+void export_change(struct buf *out, const struct snapshot *s); /* a part of text */
+void export_json(struct buf *out, const struct snapshot *s);
+void export_csv(struct buf *out, const struct snapshot *s, bool first);
+void export_prom(struct buf *out, const struct snapshot *s);
+void export_hlog(struct buf *out, const struct snapshot *s, bool first);
+void export_text_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f);
+void export_json_slow(struct buf *out, const struct snap_slow *w, const char *node);
+
+#endif

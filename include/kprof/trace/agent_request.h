@@ -1,0 +1,63 @@
+/* The agent's requests as functions: encode, send, wait, read the answer. Forms:
+ * src/agent/PROTOCOL.md.
+ *
+ * All block for at most their timeout and are for the session's one control thread; 0, or -1 with
+ * err. Answers from the target are bounded and may hold any bytes. */
+#ifndef KPROF_TRACE_AGENT_REQUEST_H
+#define KPROF_TRACE_AGENT_REQUEST_H
+
+#include <kprof/trace/session.h>
+#include <kprof/trace/trace_config.h>
+
+#define AGENT_REQUEST_NOTE_BYTES 240
+#define AGENT_REQUEST_ITEMS      500
+#define AGENT_REQUEST_PIDS       1024
+#define AGENT_REQUEST_FRAMES     20
+#define AGENT_REQUEST_WHO_BYTES  80
+
+struct agent_request_tier {
+    uint16_t ix;
+    uint64_t matched;
+    char note[AGENT_REQUEST_NOTE_BYTES]; /* why it matched nothing; "" */
+};
+
+struct agent_request_config {
+    struct agent_request_tier tier[EVENT_TIERS];
+    size_t n;
+    bool rule_refused; /* then nothing was changed and rule_error says why and where */
+    char rule_error[400];
+};
+
+struct agent_request_called { /* answer of why */
+    bool no_function;
+    uint64_t called, in_request, outside; /* calls in the second that was counted */
+};
+
+int agent_request_config(struct session *s, const struct trace_config *w,
+                         struct agent_request_config *out, struct err *e);
+int agent_request_tracing(struct session *s, bool on, struct err *e);
+int agent_request_limits(struct session *s, const struct trace_config *w, struct err *e);
+int agent_request_sample(struct session *s, uint32_t n, struct err *e);
+/* Renews the lease as of age_ms ago. */
+int agent_request_ping(struct session *s, uint64_t age_ms, struct err *e);
+int agent_request_trip(struct session *s, const char *why,
+                       struct err *e); /* our reason to open the breaker */
+/* The same while the control thread waits for another answer, from any thread: session_urge. */
+bool agent_request_trip_urged(struct session *s, const char *why);
+int agent_request_why(struct session *s, uint16_t ix, struct agent_request_called *out,
+                      struct err *e);
+/* Of pids[0..n) (serial << 32 | id) those that are dead; *n_dead of them in dead. */
+int agent_request_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead,
+                       size_t *n_dead, struct err *e);
+/* Registered names or initial calls: one line for each of pids[0..n) in *lines, empty when the
+ * process is gone. */
+int agent_request_who(struct session *s, const uint64_t *pids, size_t n, struct buf *lines,
+                      struct err *e);
+/* Where a process is now: a line a function, innermost first, in *lines; *dead: it is no more. */
+int agent_request_stack(struct session *s, uint64_t pid, struct buf *lines, bool *dead,
+                        struct err *e);
+/* What typed could become: full M:F/A texts or module names, one a line in *lines. */
+int agent_request_completions(struct session *s, const char *typed, struct buf *lines,
+                              struct err *e);
+
+#endif

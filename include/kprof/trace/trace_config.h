@@ -1,0 +1,40 @@
+/* A wish: all that shall be traced on a target, as one value. The agent is always sent the whole
+ * wish and changes only what differs, so a reconnect needs nothing but the last one. Plain data,
+ * copied. */
+#ifndef KPROF_TRACE_TRACE_CONFIG_H
+#define KPROF_TRACE_TRACE_CONFIG_H
+
+#include <kprof/core/event.h>
+#include <kprof/erl/term.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TRACE_CONFIG_RULE_BYTES (16u << 10)
+#define TRACE_CONFIG_NO_ENTRY   UINT16_MAX
+
+struct traced_function {
+    uint16_t ix;
+    struct mfa mfa;
+};
+
+struct trace_config {
+    struct traced_function tier[EVENT_TIERS];
+    uint16_t n;
+    uint16_t entry;                         /* a tier's ix, or TRACE_CONFIG_NO_ENTRY */
+    char identity[TRACE_CONFIG_RULE_BYTES]; /* "" : none */
+    bool lean, tracing;
+    bool args;       /* small arguments of every call, too */
+    uint32_t sample; /* 1/sample */
+    /* What the node is spared: an event's age, events a second (0: no limit), the breaker's first
+     * pause. */
+    uint64_t max_age_ms, max_rate, cooldown_ms;
+    uint64_t max_cost_ppm; /* of the node's scheduler time; 0: no limit */
+};
+
+/* The agent takes a wish in parts: what is traced (sampling and tracing on or off aside), and the
+ * limits. */
+bool trace_config_same_config(const struct trace_config *a, const struct trace_config *b);
+bool trace_config_same_limits(const struct trace_config *a, const struct trace_config *b);
+void trace_config_take_limits(struct trace_config *to, const struct trace_config *from);
+
+#endif

@@ -1,0 +1,22 @@
+/* A stretch of time as an operator types it: "45m", "02:10-02:40", "02:10", "now". Clock times are
+ * those of the local zone, the last ones that have been. Reads no clock; asks the C library for the
+ * zone. */
+#ifndef KPROF_UI_TIME_PARSE_H
+#define KPROF_UI_TIME_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPAN_MAX_S 10800 /* as far back as anything is kept */
+
+struct span {
+    enum { SPAN_NOW, SPAN_LAST, SPAN_PAST } kind;
+    uint64_t length_s;     /* LAST: up to now. PAST: to - from; 0: only from was given */
+    uint64_t from_s, to_s; /* PAST: since 1970 */
+};
+
+/* now_s: since 1970. False: error says what is wrong, and what would be right. */
+bool time_parse(const char *text, uint64_t now_s, struct span *out, char *error, size_t cap);
+
+#endif

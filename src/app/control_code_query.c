@@ -1,0 +1,60 @@
+#include "control_code_query.h"
+
+#include <kprof/base/buf.h>
+#include <kprof/core/catalog.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Functions as shown, one a line; what does not parse is a function that nobody has. */
+static size_t parse(const char *lines, struct mfa *f, size_t max)
+{
+    size_t n = 0, at;
+
+    for (; *lines && n < max; n++) {
+        char text[CATALOG_TEXT_BYTES];
+        size_t len = strcspn(lines, "\n"), cut = len < sizeof text ? len : sizeof text - 1;
+        memcpy(text, lines, cut);
+        text[cut] = 0;
+        if (!term_parse_mfa(text, &f[n], &at))
+            memset(&f[n], 0, sizeof f[n]);
+        lines += len + (lines[len] == '\n');
+    }
+    return n;
+}
+
+static int take_page(struct session *s, const char *after, struct result *r, struct err *e)
+{
+    struct buf page;
+
+    buf_init(&page, 0);
+    int rc = code_query_page(s, after, &page, e);
+    if (rc == 0) {
+        r->text = malloc(page.len + 1);
+        if (!r->text)
+            abort();
+        memcpy(r->text, page.data, page.len + 1);
+        r->n = page.len;
+    }
+    buf_release(&page);
+    return rc;
+}
+
+int control_look_answer(struct session *s, enum control_ask what, const char *lines,
+                        struct result *r, struct err *e)
+{
+    struct mfa f[CODE_QUERY_EXIST];
+    size_t n;
+
+    switch (what) {
+    case CONTROL_PAGE:
+        return take_page(s, lines, r, e);
+    case CONTROL_EXIST:
+        n = parse(lines, f, CODE_QUERY_EXIST);
+        return code_query_exist(s, f, n, r->code.there, e);
+    case CONTROL_RATES:
+        n = parse(lines, f, CODE_QUERY_RATES);
+        return code_query_rates_begin(s, f, n, &r->code.rates.wait, e);
+    default:
+        return code_query_rates_take(s, &r->code.rates, e);
+    }
+}

@@ -1,0 +1,291 @@
+/* Carries out what keys and clicks meant. */
+#include "live_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <kprof/app/live_preset.h>
+#include <kprof/app/live_profile.h>
+#include <kprof/app/output.h>
+#include <kprof/export/export.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the outside world refused, as a message. */
+static void tell(struct live *l, int rc, const struct err *e)
+{
+    if (rc < 0)
+        ui_message(l->ui, e->text, true);
+}
+
+/* ---- what is looked at ---- */
+
+static void redraw(struct live *l, const struct intent *in)
+{
+    (void)in;
+    (void)l;
+}
+
+static void quit(struct live *l, const struct intent *in)
+{
+    (void)in;
+    l->quit = true;
+}
+
+static void window(struct live *l, const struct intent *in)
+{
+    l->query.window = in->window;
+    live_view(l);
+}
+
+static void look(struct live *l, const struct intent *in)
+{
+    (void)in;
+    live_view(l);
+}
+
+static void zero(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_zero(l->g);
+    live_refresh(l);
+}
+
+static void mark(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_mark(l->g, &l->query);
+    live_refresh(l);
+}
+
+/* What is shown. No snapshot on a screen holds all distributions: these are asked for of its time,
+ * while it is paused that of the picture. */
+static void export_text(struct live *l, enum export_format f, struct buf *text)
+{
+    struct snapshot *own = NULL;
+    struct view_query shown = l->query;
+
+    if (export_needs_hists(f)) {
+        ui_view_query(l->ui, l->snap, &shown);
+        engine_keep_hists(l->g, true);
+        own = engine_view(l->g, &shown);
+        engine_keep_hists(l->g, false);
+    }
+    export_write(text, own ? own : l->snap, f, true);
+    snapshot_free(own);
+}
+
+static void export_to(struct live *l, const struct intent *in)
+{
+    char line[700];
+    struct buf text;
+    struct err e = {{0}};
+    int fd = output_open(in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &e);
+
+    if (fd < 0 && errno == EEXIST && !in->force) {
+        ui_ask_overwrite(l->ui, in->text);
+        return;
+    }
+    if (fd < 0) {
+        ui_message(l->ui, e.text, true);
+        return;
+    }
+    buf_init(&text, 0);
+    struct slow_filter shown = slow_filter_at(&in->filter, l->snap);
+    if (in->slow_only)
+        export_slow(&text, l->snap, &shown);
+    else
+        export_text(l, export_format_of_file(in->text), &text);
+    bool ok = output_write(fd, in->text, text.data, text.len, &e) == 0;
+    close(fd);
+    snprintf(line, sizeof line, "written to %.300s", in->text);
+    ui_message(l->ui, ok ? line : e.text, !ok);
+    buf_release(&text);
+}
+
+/* ---- what is traced ---- */
+
+static void toggle(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_toggle(l->g);
+}
+
+static void sample(struct live *l, const struct intent *in)
+{
+    engine_sample(l->g, in->kind == INTENT_SAMPLE_UP);
+}
+
+static void slow(struct live *l, const struct intent *in)
+{
+    struct err e = {{0}};
+
+    if (engine_slow(l->g, in->text, &e) < 0)
+        ui_reprompt(l->ui, INTENT_SLOW, in->text, 0, e.text);
+    live_refresh(l);
+}
+
+static void tier_add(struct live *l, const struct intent *in)
+{
+    struct err e = {{0}};
+
+    if (engine_tier_add(l->g, in->text, &e) < 0)
+        ui_reprompt(l->ui, INTENT_TIER_ADD, in->text, strlen(in->text), e.text);
+    live_refresh(l);
+}
+
+static void tier_remove(struct live *l, const struct intent *in)
+{
+    struct err e = {{0}};
+
+    tell(l, engine_tier_remove(l->g, in->tier, &e), &e);
+    live_refresh(l);
+}
+
+static void entry(struct live *l, const struct intent *in)
+{
+    struct err e = {{0}};
+
+    tell(l, engine_entry(l->g, in->text, &e), &e);
+}
+
+static void identity(struct live *l, const struct intent *in)
+{
+    struct err e = {{0}};
+
+    tell(l, engine_identity(l->g, in->text, &e), &e);
+}
+
+static void preset(struct live *l, const struct intent *in)
+{
+    live_preset(l->g, l->ui, in);
+}
+
+static void profile(struct live *l, const struct intent *in)
+{
+    live_profile(l->g, l->ui, in);
+    live_refresh(l);
+}
+
+/* ---- the node is asked ---- */
+
+static void complete(struct live *l, const struct intent *in)
+{
+    engine_complete(l->g, in->text);
+}
+
+static void why(struct live *l, const struct intent *in)
+{
+    engine_why(l->g, in->tier);
+}
+
+static void stack(struct live *l, const struct intent *in)
+{
+    engine_stack(l->g, in->pid);
+}
+
+static void point(struct live *l, const struct intent *in)
+{
+    engine_capture(l->g, in->tier);
+}
+
+static void point_end(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_capture_end(l->g);
+}
+
+/* ---- the picker ---- */
+
+static void catalog(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_catalog_open(l->g);
+}
+
+static void catalog_stop(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_catalog_stop(l->g);
+}
+
+static void catalog_close(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_catalog_close(l->g);
+}
+
+/* One that is wrong does not keep the others out. */
+static void add_picked(struct live *l)
+{
+    char line[200];
+    size_t added = 0, refused = 0;
+
+    for (size_t i = 0; ui_picked(l->ui, i); i++) {
+        const char *text = ui_picked(l->ui, i);
+        struct err e = {{0}};
+        if (engine_tier_add(l->g, text, &e) == 0)
+            added++;
+        else if (refused++ == 0 && !ui_picked(l->ui, 1))
+            ui_reprompt(l->ui, INTENT_TIER_ADD, text, strlen(text), e.text);
+        else
+            ui_message(l->ui, e.text, true);
+    }
+    snprintf(line, sizeof line, "%zu tier%s added%s", added, added == 1 ? "" : "s",
+             added && added + refused > 1 ? "; E chooses which of them starts a request" : "");
+    if (!refused)
+        ui_message(l->ui, line, false);
+}
+
+static void picked(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_catalog_close(l->g);
+    add_picked(l);
+    live_refresh(l);
+}
+
+/* ---- all of them ---- */
+
+typedef void dispatch(struct live *l, const struct intent *in);
+
+static dispatch *const DISPATCH[] = {
+    [INTENT_REDRAW] = redraw,
+    [INTENT_QUIT] = quit,
+    [INTENT_WINDOW] = window,
+    [INTENT_LOOK] = look,
+    [INTENT_ZERO] = zero,
+    [INTENT_MARK] = mark,
+    [INTENT_EXPORT] = export_to,
+    [INTENT_TOGGLE] = toggle,
+    [INTENT_SAMPLE_UP] = sample,
+    [INTENT_SAMPLE_DOWN] = sample,
+    [INTENT_SLOW] = slow,
+    [INTENT_TIER_ADD] = tier_add,
+    [INTENT_TIER_REMOVE] = tier_remove,
+    [INTENT_ENTRY] = entry,
+    [INTENT_IDENTITY] = identity,
+    [INTENT_PRESETS] = preset,
+    [INTENT_PRESET] = preset,
+    [INTENT_SAVE] = profile,
+    [INTENT_PROFILES] = profile,
+    [INTENT_LOAD] = profile,
+    [INTENT_COMPLETE] = complete,
+    [INTENT_WHY] = why,
+    [INTENT_STACK] = stack,
+    [INTENT_CAPTURE] = point,
+    [INTENT_CAPTURE_END] = point_end,
+    [INTENT_CATALOG] = catalog,
+    [INTENT_CATALOG_STOP] = catalog_stop,
+    [INTENT_CATALOG_CLOSE] = catalog_close,
+    [INTENT_PICKED] = picked,
+};
+
+void live_dispatch(struct live *l, const struct intent *in)
+{
+    if (in->kind == INTENT_NONE)
+        return;
+    assert((size_t)in->kind < sizeof DISPATCH / sizeof *DISPATCH && DISPATCH[in->kind]);
+    DISPATCH[in->kind](l, in);
+    l->dirty = l->keyed = true;
+}

@@ -1,0 +1,202 @@
+#include <kprof/core/attribution.h>
+
+static const struct attribution NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
+
+/* ---- where a call belongs ---- */
+
+/* The request that the process is inside of, by its open calls. */
+static uint32_t inside(const struct core *c, const struct proc *p, uint64_t ts, bool orphans)
+{
+    for (uint32_t at = p ? p->top : CALL_NIL; at != CALL_NIL; at = c->calls.call[at].below) {
+        const struct call *f = &c->calls.call[at];
+        if (f->kind != CALL_MEMBER)
+            continue;
+        const struct request *r = &c->requests.req[f->req];
+        if (joinable(r, ts) && (orphans || r->state != REQ_ORPHAN))
+            return f->req;
+    }
+    return REQ_NIL;
+}
+
+static void name_request(struct request *r, uint32_t ident)
+{
+    if (r->ident == 0)
+        r->ident = ident;
+}
+
+static struct attribution to_request(struct core *c, uint32_t req, uint32_t ident)
+{
+    name_request(&c->requests.req[req], ident);
+    return (struct attribution){.kind = TO_REQUEST, .req = req};
+}
+
+static struct attribution to_closed(uint32_t req, uint64_t end_ns, uint32_t ident)
+{
+    return (struct attribution){.kind = TO_CLOSED, .req = req, .end_ns = end_ns, .ident = ident};
+}
+
+/* The first call of a label whose entry has not come, yet. */
+static struct attribution to_orphan(struct core *c, const struct event *ev, uint64_t key)
+{
+    uint32_t req = requests_new(&c->requests, REQ_ORPHAN, key);
+
+    if (req == REQ_NIL) {
+        c->odd.requests_full++;
+        return NOBODY;
+    }
+    struct request *r = &c->requests.req[req];
+    r->label = ev->label;
+    r->start_ns = ev->ts_ns;
+    r->drain_at = UINT32_MAX;
+    r->due_ns = after(c->now_ns, c->lim.grace_ns);
+    due_at(c, r->due_ns);
+    return to_request(c, req, ev->ident);
+}
+
+/* A label that replaces the one that the process carried, inside its own request. */
+static struct attribution relabelled(struct core *c, const struct event *ev, uint32_t req,
+                                     uint64_t key, uint32_t labelled)
+{
+    if (labelled != REQ_NIL && labelled != req && c->requests.req[labelled].state == REQ_ORPHAN)
+        request_merge_swallow(c, req, labelled);
+    else if (labelled != req && !requests_alias(&c->requests, req, key))
+        c->odd.requests_full++;
+    return to_request(c, req, ev->ident);
+}
+
+/* The request of the process when another kprof-top (its labels have another epoch) has put a label
+ * of its own on it: from here on that one leads to the request as well. REQ_NIL: not so. */
+static uint32_t taken_over(const struct core *c, const struct event *ev, const struct proc *p)
+{
+    uint32_t req = inside(c, p, ev->ts_ns, false);
+    const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
+
+    if (!r || r->entry == CALL_NIL || c->calls.call[r->entry].pid != p->pid)
+        return REQ_NIL;
+    return ((ev->label | r->label) >> 63) || ev->label >> 32 == r->label >> 32 ? REQ_NIL : req;
+}
+
+struct attribution attribution_of_call(struct core *c, const struct event *ev, const struct proc *p)
+{
+    const struct closed_label *closed;
+    uint64_t key = label_key(ev->label, ev->node);
+    uint32_t req;
+
+    if (!key) {
+        req = inside(c, p, ev->ts_ns, true);
+        return req == REQ_NIL ? NOBODY : to_request(c, req, ev->ident);
+    }
+    req = requests_find(&c->requests, key, &closed);
+    if (!closed && (req == REQ_NIL || c->requests.req[req].state == REQ_ORPHAN)) {
+        uint32_t own = taken_over(c, ev, p);
+        if (own != REQ_NIL)
+            return relabelled(c, ev, own, key, req);
+    }
+    if (req == REQ_NIL) {
+        if (!closed || ev->ts_ns > after(closed->end_ns, c->lim.linger_ns))
+            return to_orphan(c, ev, key);
+        return closed->dead
+                   ? NOBODY
+                   : to_closed(REQ_NIL, closed->end_ns, closed->ident ? closed->ident : ev->ident);
+    }
+    const struct request *r = &c->requests.req[req];
+    if (r->state == REQ_CLOSING && ev->ts_ns > r->end_ns)
+        /* Late, unless the request is nested in one that goes on: that shows when it is settled. */
+        return r->waits ? to_request(c, req, ev->ident)
+                        : to_closed(req, r->end_ns, r->ident ? r->ident : ev->ident);
+    if (!joinable(r, ev->ts_ns))
+        return NOBODY; /* before its entry */
+    if (r->state == REQ_ORPHAN && r->n_calls >= c->lim.request_calls)
+        return NOBODY;
+    return to_request(c, req, ev->ident);
+}
+
+/* ---- entries ---- */
+
+/* `outer` is the label of the request that this one may be nested in; 0: none. */
+static struct attribution new_request(struct core *c, const struct event *ev, uint64_t key,
+                                      uint32_t req, uint64_t outer)
+{
+    if (req == REQ_NIL)
+        req = requests_new(&c->requests, REQ_OPEN, key);
+    else
+        requests_move(&c->requests, req, REQ_OPEN); /* its calls came first */
+    if (req == REQ_NIL) {
+        c->odd.requests_full++;
+        requests_remember(&c->requests,
+                          (struct closed_label){.key = key, .end_ns = ev->ts_ns, .dead = true});
+        return NOBODY;
+    }
+    c->r.started++;
+    c->r.open++;
+    struct request *r = &c->requests.req[req];
+    r->label = ev->label;
+    r->start_ns = r->self_time_until_ns = ev->ts_ns;
+    r->weight = ev->weight ? ev->weight : 1;
+    r->drain_at = c->lim.request_calls;
+    due_at(c, after(ev->ts_ns, c->lim.expire_ns));
+    if (ev->ident)
+        r->ident = ev->ident;
+    request_merge_disown_early(c, req);
+    if (outer && outer != key)
+        requests_wait(&c->requests, req, outer);
+    return (struct attribution){.kind = TO_REQUEST, .req = req, .starts = true};
+}
+
+/* The label by which an entry may be nested in a request that began in another process; 0: by none.
+ * Whether it is shows when both have ended: until then either's events may be under way. */
+static uint64_t outer_label(struct core *c, const struct event *ev, uint32_t around)
+{
+    const struct closed_label *closed;
+    uint64_t prev = label_key(ev->prev, ev->node);
+
+    if (around != REQ_NIL)
+        return c->requests.req[around].key;
+    if (!prev)
+        return 0;
+    uint32_t req = requests_find(&c->requests, prev, &closed);
+    const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
+    return closed || (r && !r->waits && !joinable(r, ev->ts_ns)) ? 0 : prev;
+}
+
+bool attribution_repeats(const struct core *c, const struct event *ev, const struct call *top)
+{
+    bool by_itself = ev->caller && ev->caller == c->tiers.tier[ev->tier].fn;
+
+    return c->tiers.returns == RETURNS_LEAN && top->tier == ev->tier &&
+           (by_itself || ev->caller == top->caller);
+}
+
+/* Certain at once: the process is inside a request that it has entered itself, and that is no
+ * other's. */
+static bool surely_nested(const struct core *c, const struct event *ev, const struct proc *p,
+                          uint32_t around)
+{
+    const struct request *r = &c->requests.req[around];
+
+    if (r->key == 0)
+        return true;
+    return r->entry != CALL_NIL && c->calls.call[r->entry].pid == p->pid &&
+           (!r->waits || attribution_repeats(c, ev, &c->calls.call[p->top]));
+}
+
+struct attribution attribution_of_entry(struct core *c, const struct event *ev,
+                                        const struct proc *p)
+{
+    const struct closed_label *closed;
+    uint64_t key = label_key(ev->label, ev->node);
+    uint32_t labelled = requests_find(&c->requests, key, &closed);
+    uint32_t around = inside(c, p, ev->ts_ns, false);
+
+    if (around != REQ_NIL && surely_nested(c, ev, p, around))
+        return relabelled(c, ev, around, key, labelled);
+    /* One label, two entries: not ours, but it must not break anything. */
+    if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
+        return relabelled(c, ev, labelled, key, labelled);
+    uint64_t outer = outer_label(c, ev, around);
+    if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_CLOSING) {
+        finalize_request(c, labelled);
+        labelled = REQ_NIL;
+    }
+    return new_request(c, ev, key, labelled, outer);
+}

@@ -1,0 +1,127 @@
+#include <kprof/core/catalog_filter.h>
+
+#include <assert.h>
+#include <kprof/base/fuzzy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A key, from the top: 20 bits of score (less is better), 1 platform, 17 length, 26 number. */
+enum { ID_BITS = 26, LEN_BITS = 17, SCORE_BITS = 20, OWN_POINTS = 16 };
+#define SCORE_MAX ((1 << SCORE_BITS) - 1)
+
+_Static_assert(CATALOG_FUNCTIONS_MAX < 1u << ID_BITS, "a number fits its bits");
+_Static_assert(CATALOG_TEXT_BYTES < 1 << LEN_BITS, "a length fits its bits");
+
+void catalog_filter_init(struct catalog_filter *s)
+{
+    memset(s, 0, sizeof *s);
+}
+
+void catalog_filter_release(struct catalog_filter *s)
+{
+    free(s->key);
+    free(s->spare);
+    catalog_filter_init(s);
+}
+
+void catalog_filter_forget(struct catalog_filter *s)
+{
+    s->seen = 0;
+    s->n = 0;
+}
+
+static void make_room(struct catalog_filter *s, size_t n)
+{
+    if (n <= s->room)
+        return;
+    s->room = n + n / 2 + 1024;
+    s->key = realloc(s->key, s->room * sizeof *s->key);
+    s->spare = realloc(s->spare, s->room * sizeof *s->spare);
+    if (!s->key || !s->spare)
+        abort();
+}
+
+static bool key_of(const struct fuzzy *q, const struct catalog *c, uint32_t id, uint64_t *key)
+{
+    char text[CATALOG_TEXT_BYTES];
+    bool platform = catalog_is_platform(c, id);
+    int score = 0;
+    size_t len = 0;
+
+    if (q->need & ~catalog_mask(c, id))
+        return false;
+    if (q->n) {
+        len = catalog_text(c, id, text);
+        score = fuzzy_score(q, text, len);
+        if (score < 0)
+            return false;
+        score += platform ? 0 : OWN_POINTS;
+        score = score < SCORE_MAX ? score : SCORE_MAX;
+    }
+    *key = (uint64_t)(SCORE_MAX - score) << (1 + LEN_BITS + ID_BITS) |
+           (uint64_t)platform << (LEN_BITS + ID_BITS) | (uint64_t)len << ID_BITS | id;
+    return true;
+}
+
+/* By bytes, the least first; a byte that all keys share costs one pass over the counts. */
+static void sort(struct catalog_filter *s)
+{
+    static const size_t bytes = sizeof(uint64_t);
+
+    for (size_t b = 0; b < bytes; b++) {
+        size_t at[256] = {0}, sum = 0;
+        unsigned shift = (unsigned)(8 * b);
+        for (size_t i = 0; i < s->n; i++)
+            at[s->key[i] >> shift & 255]++;
+        if (s->n && at[s->key[0] >> shift & 255] == s->n)
+            continue;
+        for (size_t i = 0; i < 256; i++) {
+            size_t n = at[i];
+            at[i] = sum;
+            sum += n;
+        }
+        for (size_t i = 0; i < s->n; i++)
+            s->spare[at[s->key[i] >> shift & 255]++] = s->key[i];
+        uint64_t *was = s->key;
+        s->key = s->spare;
+        s->spare = was;
+    }
+}
+
+void catalog_filter_update(struct catalog_filter *s, const struct catalog *c, const char *text)
+{
+    struct fuzzy q;
+    uint32_t count = c ? catalog_count(c) : 0;
+    bool same = strcmp(s->text, text) == 0;
+    bool narrower = strncmp(s->text, text, strlen(s->text)) == 0;
+
+    if (same && s->seen == count)
+        return;
+    fuzzy_set(&q, text);
+    make_room(s, count);
+    if (s->seen > count || !narrower)
+        catalog_filter_forget(s);
+    if (!same) {
+        size_t kept = 0;
+        for (size_t i = 0; i < s->n; i++)
+            kept += key_of(&q, c, catalog_filter_at(s, i), &s->key[kept]);
+        s->n = kept;
+    }
+    for (uint32_t id = s->seen; id < count; id++)
+        s->n += key_of(&q, c, id, &s->key[s->n]);
+    s->seen = count;
+    snprintf(s->text, sizeof s->text, "%s", text);
+    sort(s);
+}
+
+size_t catalog_filter_count(const struct catalog_filter *s)
+{
+    return s->n;
+}
+
+uint32_t catalog_filter_at(const struct catalog_filter *s, size_t i)
+{
+    assert(i < s->n);
+    return (uint32_t)(s->key[i] & ((UINT64_C(1) << ID_BITS) - 1));
+}

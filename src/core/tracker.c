@@ -1,0 +1,314 @@
+/* Events to stacks: what a call is pushed onto, what a return ends. */
+#include <kprof/core/attribution.h>
+
+/* ---- stacks ---- */
+
+static void pop(struct core *c, struct proc *p, uint64_t ts, enum how how)
+{
+    uint32_t at = calls_pop(&c->calls, p);
+    struct call *f = &c->calls.call[at];
+
+    f->end_ns = ts > f->start_ns ? ts : f->start_ns;
+    if (p->depth > 0)
+        c->calls.call[p->top].child_ns += f->end_ns - f->start_ns;
+    finalize_popped(c, at, f->end_ns, how);
+}
+
+static void pop_through(struct core *c, struct proc *p, uint32_t at, uint64_t ts, enum how how)
+{
+    uint32_t popped;
+    do {
+        popped = p->top;
+        pop(c, p, ts, how);
+    } while (popped != at);
+}
+
+static bool same_target(const struct call *f, const struct attribution *to)
+{
+    switch (to->kind) {
+    case TO_REQUEST:
+        return f->kind == CALL_MEMBER && f->req == to->req;
+    case TO_ITSELF:
+        return f->kind == CALL_OWN;
+    case TO_CLOSED:
+        return (f->kind == CALL_LATE && f->self_ns == to->end_ns) || f->kind == CALL_ASYNC ||
+               (f->kind == CALL_MEMBER && f->req == to->req);
+    default:
+        return f->kind == CALL_GHOST;
+    }
+}
+
+/* Lean returns cannot tell inner calls of a function to itself apart: they are the outer one. True:
+ * the call is accounted for. */
+static bool folded(struct core *c, const struct event *ev, struct proc *p,
+                   const struct attribution *to)
+{
+    struct call *top = &c->calls.call[p->top];
+
+    if (!attribution_repeats(c, ev, top))
+        return false;
+    if (same_target(top, to)) {
+        if (to->kind == TO_NOBODY)
+            c->n.unattributed++;
+        else
+            c->n.aggregated++;
+        if (ev->caller != top->caller && top->fold < UINT16_MAX)
+            top->fold++;
+        return true;
+    }
+    /* A server loop that never returns, now at its next request: the call before will not end. */
+    if (ev->caller == top->caller)
+        pop(c, p, ev->ts_ns, HOW_EXPIRED);
+    return false;
+}
+
+static void append(struct core *c, uint32_t req, uint32_t at)
+{
+    struct request *r = &c->requests.req[req];
+
+    c->calls.call[at].req = req;
+    if (r->last == CALL_NIL)
+        r->first = at;
+    else
+        c->calls.call[r->last].next = at;
+    r->last = at;
+    r->n_calls++;
+}
+
+static void drain_full(struct core *c, uint32_t req)
+{
+    const struct request *r = &c->requests.req[req];
+
+    if (r->state != REQ_OPEN || r->n_calls < r->drain_at || request_merge_resolve(c, req))
+        return;
+    if (c->now_ns > c->lim.grace_ns)
+        finalize_drain(c, req, c->now_ns - c->lim.grace_ns);
+    if (r->n_calls > c->lim.request_calls / 2)
+        finalize_drain(c, req, c->now_ns);
+}
+
+static void push(struct core *c, const struct event *ev, struct proc *p,
+                 const struct attribution *to)
+{
+    static const uint8_t kind[] = {CALL_GHOST, CALL_MEMBER, CALL_OWN, CALL_LATE};
+    uint32_t at = calls_push(&c->calls, p);
+    struct call *f = &c->calls.call[at];
+    bool lean = c->tiers.returns == RETURNS_LEAN;
+
+    f->start_ns = ev->ts_ns;
+    f->tier = (uint8_t)ev->tier;
+    f->node = ev->node;
+    f->kind = kind[to->kind];
+    f->caller = lean ? ev->caller : ev->fn ? ev->fn : c->tiers.tier[ev->tier].fn;
+    if (to->kind == TO_NOBODY) {
+        c->n.unattributed++;
+        return;
+    }
+    if (ev->args)
+        calls_set_args(&c->calls, at, ev->args);
+    c->n.open++;
+    if (to->kind == TO_REQUEST) {
+        append(c, to->req, at);
+        if (to->starts)
+            c->requests.req[to->req].entry = at;
+        drain_full(c, to->req);
+        return;
+    }
+    f->weight = ev->weight;
+    f->self_ns = to->end_ns;
+    f->ident = finalize_ident(c, to->ident);
+}
+
+static void place(struct core *c, const struct event *ev, struct proc *p,
+                  const struct attribution *to)
+{
+    if (p && p->depth > 0 && folded(c, ev, p, to))
+        return;
+    /* A call of nobody's is kept on the stack for what unwinds through it, while there is plenty of
+     * room. */
+    if (to->kind == TO_NOBODY && !p && c->calls.by_pid.used >= c->calls.proc_cap / 2) {
+        c->n.unattributed++;
+    } else {
+        uint64_t pid = calls_key(ev->pid, ev->node);
+        struct proc *room = calls_room(&c->calls, p, pid);
+        if (room) {
+            push(c, ev, room, to);
+            return;
+        }
+        c->odd.pids_full += to->kind != TO_NOBODY;
+        c->n.unattributed++;
+        if (to->starts)
+            requests_move(&c->requests, to->req, REQ_DOOMED);
+    }
+    if (p)
+        calls_trim(&c->calls, p);
+}
+
+/* Events were dropped since the open call `f` began, and now the same caller makes the same call:
+ * its return was among them. Else it would be a call of the function within itself. */
+static bool has_ended(const struct core *c, const struct event *ev, const struct call *f)
+{
+    bool lean = c->tiers.returns == RETURNS_LEAN;
+
+    return f->start_ns < c->dropped_ns && f->tier == ev->tier && (!lean || f->caller == ev->caller);
+}
+
+static struct proc *after_drop(struct core *c, const struct event *ev, struct proc *p)
+{
+    uint32_t at = p ? p->top : CALL_NIL, ended = CALL_NIL;
+
+    for (; at != CALL_NIL; at = c->calls.call[at].below)
+        if (has_ended(c, ev, &c->calls.call[at]))
+            ended = at;
+    if (ended == CALL_NIL)
+        return p;
+    pop_through(c, p, ended, ev->ts_ns, HOW_EXPIRED);
+    uint64_t pid = p->pid;
+    calls_trim(&c->calls, p);
+    return calls_proc(&c->calls, pid);
+}
+
+static void on_call(struct core *c, const struct event *ev)
+{
+    struct tier *t = ev->tier < c->tiers.n ? &c->tiers.tier[ev->tier] : NULL;
+    struct attribution to;
+
+    c->n.received++;
+    if (!t || !t->active) {
+        c->n.unattributed++;
+        return;
+    }
+    if (!t->fn)
+        t->fn = ev->fn;
+    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    if (c->dropped_ns && p && c->calls.call[p->top].start_ns < c->dropped_ns)
+        p = after_drop(c, ev, p);
+    if (c->tiers.entry == TIER_NONE)
+        to = (struct attribution){.kind = TO_ITSELF, .req = REQ_NIL, .ident = ev->ident};
+    else if (ev->kind == EVENT_ENTRY)
+        to = attribution_of_entry(c, ev, p);
+    else
+        to = attribution_of_call(c, ev, p);
+    place(c, ev, p, &to);
+}
+
+/* ---- what a return ends ---- */
+
+static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts, enum how how)
+{
+    while (p->depth > 0 && c->calls.call[p->top].caller == caller)
+        pop(c, p, ts, how);
+}
+
+static void on_return_to(struct core *c, const struct event *ev)
+{
+    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+
+    if (!p) {
+        c->odd.orphan_returns++;
+        return;
+    }
+    uint32_t top = p->top, above = CALL_NIL, at = top;
+    if (c->calls.call[top].caller == ev->fn) {
+        pop_run(c, p, ev->fn, ev->ts_ns, HOW_RETURNED);
+        calls_trim(&c->calls, p);
+        return;
+    }
+    for (; at != CALL_NIL; above = at, at = c->calls.call[at].below) {
+        struct call *f = &c->calls.call[at];
+        if (f->caller == ev->fn) { /* an exception unwound to whoever called this one */
+            pop_through(c, p, at, ev->ts_ns, HOW_ERROR);
+            pop_run(c, p, ev->fn, ev->ts_ns, HOW_ERROR);
+            break;
+        }
+        if (ev->fn && c->tiers.tier[f->tier].fn == ev->fn) {
+            if (above != CALL_NIL) /* ... or into this one, which caught it */
+                pop_through(c, p, above, ev->ts_ns, HOW_ERROR);
+            else if (f->fold > 0)
+                f->fold--;
+            else
+                c->odd.orphan_returns++;
+            break;
+        }
+    }
+    if (at == CALL_NIL)
+        c->odd.orphan_returns++;
+    calls_trim(&c->calls, p);
+}
+
+static void on_return(struct core *c, const struct event *ev)
+{
+    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    uint32_t at = p ? p->top : CALL_NIL;
+
+    while (at != CALL_NIL && c->calls.call[at].caller != ev->fn)
+        at = c->calls.call[at].below;
+    if (at == CALL_NIL) {
+        c->odd.orphan_returns++;
+        return;
+    }
+    while (p->top != at) /* their own returns have been lost */
+        pop(c, p, ev->ts_ns, HOW_EXPIRED);
+    pop(c, p, ev->ts_ns, ev->kind == EVENT_EXCEPTION ? HOW_ERROR : HOW_RETURNED);
+    calls_trim(&c->calls, p);
+}
+
+static void on_exit_of(struct core *c, const struct event *ev)
+{
+    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+
+    if (!p)
+        return;
+    while (p->depth > 0)
+        pop(c, p, ev->ts_ns, HOW_EXIT);
+    calls_trim(&c->calls, p);
+}
+
+void tracker_event(struct core *c, const struct event *ev)
+{
+    if (ev->kind == EVENT_GAP) { /* ahead of the calls before it: time does not go on by it */
+        if (ev->ident < GAP_COUNT)
+            gaps_word(&c->gaps, ev->ts_ns, (enum gap_reason)ev->ident, c->called_ns);
+        return;
+    }
+    if (ev->kind == EVENT_MARK) {
+        gaps_mark(&c->gaps, ev->ts_ns, ev->ident);
+        return;
+    }
+    if (ev->ts_ns > c->now_ns) {
+        c->now_ns = ev->ts_ns;
+        if (c->now_ns >= c->next_due_ns)
+            finalize_due(c);
+    }
+    switch (ev->kind) {
+    case EVENT_ENTRY:
+    case EVENT_CALL:
+        c->called_ns = ev->ts_ns;
+        on_call(c, ev);
+        break;
+    case EVENT_RETURN_TO:
+        on_return_to(c, ev);
+        break;
+    case EVENT_RETURN:
+    case EVENT_EXCEPTION:
+        on_return(c, ev);
+        break;
+    case EVENT_EXIT:
+        on_exit_of(c, ev);
+        break;
+    case EVENT_FLUSH:
+        finalize_flush(c);
+        break;
+    case EVENT_DROPPED:
+        c->dropped_ns = ev->ts_ns;
+        break;
+    case EVENT_COUNTED:
+        counted_add(&c->counted, c->windows.start_ns, ev);
+        break;
+    default:
+        c->odd.bad_events++;
+        break;
+    }
+    if (c->requests.in_state[REQ_DOOMED])
+        finalize_doomed(c);
+}

@@ -1,0 +1,152 @@
+/* Prometheus' text format: the window as gauges (a window slides, so nothing of it is a counter),
+ * the session's own state. For the textfile collector of a node exporter. Source: Prometheus'
+ * exposition formats, text version 0.0.4; own code. */
+#include <kprof/base/text.h>
+#include <kprof/export/field.h>
+#include <kprof/export/writers.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Label values: quotes, backslashes and line ends escaped; control characters do not get past
+ * text_safe. */
+static void label(struct buf *out, const char *name, const char *value, const char *lead)
+{
+    struct buf safe;
+    buf_init(&safe, 0);
+    text_safe(&safe, value, strlen(value), 0, false);
+    buf_addf(out, "%s%s=\"", lead, name);
+    for (size_t i = 0; i < safe.len; i++) {
+        if (strchr("\\\"", safe.data[i]))
+            buf_addch(out, '\\');
+        buf_addch(out, safe.data[i]);
+    }
+    buf_addch(out, '"');
+    buf_release(&safe);
+}
+
+static void type(struct buf *out, const char *name, const char *kind, const char *help)
+{
+    buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
+}
+
+static void number(struct buf *out, double v)
+{
+    if (isfinite(v))
+        buf_addf(out, " %.9g\n", v);
+    else
+        buf_adds(out, " NaN\n");
+}
+
+static void row_labels(struct buf *out, const char *name, const struct snapshot *s,
+                       const struct snap_row *r)
+{
+    buf_addf(out, "%s", name);
+    label(out, "node", s->node.name, "{");
+    label(out, "tier", r->tier_name, ",");
+    /* The tier over all identities has none: an empty label is no label there. */
+    label(out, "identity", r->ident ? r->ident : "", ",");
+}
+
+static void rows_of(struct buf *out, const struct snapshot *s, const struct field *f,
+                    const char *name, double scale, const char *help)
+{
+    type(out, name, "gauge", help);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        row_labels(out, name, s, r);
+        buf_addch(out, '}');
+        number(out,
+               scale * (f->kind == FIELD_COUNT ? (double)field_count(f, r) : field_value(f, r)));
+    }
+}
+
+static void quantiles(struct buf *out, const struct snapshot *s)
+{
+    static const struct {
+        const char *q;
+        size_t at;
+    } all[] = {
+        {"0.25", offsetof(struct snap_row, p25_us)},  {"0.5", offsetof(struct snap_row, p50_us)},
+        {"0.75", offsetof(struct snap_row, p75_us)},  {"0.9", offsetof(struct snap_row, p90_us)},
+        {"0.95", offsetof(struct snap_row, p95_us)},  {"0.99", offsetof(struct snap_row, p99_us)},
+        {"0.999", offsetof(struct snap_row, p999_us)}};
+    static const char name[] = "kprof_call_seconds";
+    type(out, name, "gauge", "Duration of calls in the window, by quantile.");
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        for (size_t q = 0; r->count && q < sizeof all / sizeof *all; q++) {
+            double us;
+            memcpy(&us, (const char *)r + all[q].at, sizeof us);
+            row_labels(out, name, s, r);
+            label(out, "quantile", all[q].q, ",");
+            buf_addch(out, '}');
+            number(out, us / 1e6);
+        }
+    }
+}
+
+static const struct field *field_of(const char *key)
+{
+    const struct field *f = fields;
+    while (strcmp(f->key, key) != 0)
+        f++;
+    return f;
+}
+
+static void one(struct buf *out, const struct snapshot *s, const char *name, const char *kind,
+                double v, const char *help)
+{
+    type(out, name, kind, help);
+    buf_adds(out, name);
+    label(out, "node", s->node.name, "{");
+    buf_addch(out, '}');
+    number(out, v);
+}
+
+static void lost(struct buf *out, const struct snapshot *s)
+{
+    static const char name[] = "kprof_lost_events_total";
+    const struct {
+        const char *where;
+        uint64_t n;
+    } all[] = {{"target", s->lost.target}, {"ring", s->lost.ring}};
+    type(out, name, "counter", "Events dropped, by where.");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        buf_adds(out, name);
+        label(out, "node", s->node.name, "{");
+        label(out, "where", all[i].where, ",");
+        buf_addf(out, "} %" PRIu64 "\n", all[i].n);
+    }
+}
+
+void export_prom(struct buf *out, const struct snapshot *s)
+{
+    one(out, s, "kprof_window_seconds", "gauge", s->window_s,
+        "Length of the window that is told of.");
+    one(out, s, "kprof_gap_seconds", "gauge", s->gap_s,
+        "Time of the window without tracing; rates are of the rest.");
+    one(out, s, "kprof_reloads", "gauge", (double)s->n_marks,
+        "Times in the window that a traced module was loaded again.");
+    one(out, s, "kprof_tracing", "gauge", s->node.tracing, "1 while tracing is on.");
+    one(out, s, "kprof_sample", "gauge", s->sample, "One request in so many is traced.");
+    one(out, s, "kprof_breaker_state", "gauge", s->breaker.state, "0 closed, 1 open, 2 half-open.");
+    one(out, s, "kprof_breaker_trips_total", "counter", (double)s->breaker.trips,
+        "How often the breaker opened.");
+    one(out, s, "kprof_calls_received_total", "counter", (double)s->calls.received,
+        "Call events received.");
+    lost(out, s);
+    rows_of(out, s, field_of("count"), "kprof_calls", 1, "Calls seen in the window.");
+    rows_of(out, s, field_of("est_count"), "kprof_calls_estimated", 1,
+            "Calls of the window, scaled by the sampling.");
+    rows_of(out, s, field_of("rate"), "kprof_call_rate", 1, "Calls a second.");
+    rows_of(out, s, field_of("errors"), "kprof_call_errors", 1,
+            "Calls of the window that ended in an exception.");
+    rows_of(out, s, field_of("mean_us"), "kprof_call_mean_seconds", 1e-6,
+            "Mean duration of a call.");
+    rows_of(out, s, field_of("max_us"), "kprof_call_max_seconds", 1e-6,
+            "Longest call of the window.");
+    rows_of(out, s, field_of("share"), "kprof_share", 1, "Part of the requests' time, 0 to 1.");
+    quantiles(out, s);
+}

@@ -1,0 +1,326 @@
+#include <kprof/base/clock.h>
+#include <kprof/base/text.h>
+#include <kprof/export/field.h>
+#include <kprof/export/writers.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_COLS_MAX 48 /* longer names are cut: the figures must stay in sight */
+#define NOTE_COLS_MAX 300
+#define GAP           "  "
+
+static void safe(struct buf *out, const char *s, size_t max_cols)
+{
+    text_safe(out, s, strlen(s), max_cols, false);
+}
+
+/* ---- header ---- */
+
+static void overhead(struct buf *out, const struct snap_cost *k)
+{
+    if (!k->known)
+        return;
+    buf_addf(out, "overhead  %.2f %% of the node's scheduler time", k->percent);
+    if (k->limit_percent > 0)
+        buf_addf(out, GAP "limit %.2f %%", k->limit_percent);
+    buf_addf(out, GAP "%.0f ns a traced call, %s\n", k->call_ns,
+             k->assumed ? "assumed" : "measured there");
+}
+
+/* The rows are of a window that is past. */
+static void time_range(struct buf *out, const struct snapshot *s)
+{
+    char from[40], to[40];
+
+    clock_format_wall(s->time.zero_wall_ns + s->time.from_s * UINT64_C(1000000000), from,
+                      sizeof from);
+    clock_format_wall(s->time.zero_wall_ns + s->time.to_s * UINT64_C(1000000000), to, sizeof to);
+    buf_addf(out, "moment    %s to %s\n", from, to);
+}
+
+static void session(struct buf *out, const struct snapshot *s)
+{
+    char at[40], length[16];
+    clock_format_ns(s->time.asked_s * CLOCK_SEC_NS, length, sizeof length);
+    clock_format_wall(s->wall_ns, at, sizeof at);
+    buf_adds(out, "node      ");
+    safe(out, s->node.name[0] ? s->node.name : "-", 0);
+    buf_adds(out, GAP "otp ");
+    safe(out, s->node.otp[0] ? s->node.otp : "-", 0);
+    buf_adds(out, GAP "transport ");
+    safe(out, s->node.transport[0] ? s->node.transport : "-", 0);
+    buf_addf(out, GAP "returns %s\n", s->lean ? "lean" : "full");
+    buf_addf(out, "time      %s" GAP "elapsed %.1f s" GAP "window %.1f s (%s)%s\n", at,
+             s->elapsed_s, s->window_s, s->time.asked_s ? length : window_name(s->window),
+             s->final ? GAP "final: the whole run" : "");
+    if (s->time.history)
+        time_range(out, s);
+    buf_addf(out, "tracing   %s" GAP "sample 1/%" PRIu32, s->node.tracing ? "on" : "off",
+             s->sample);
+    if (s->sample_why)
+        buf_addf(out, " (asked 1/%" PRIu32 ": %s)", s->sample_asked,
+                 sample_why_name(s->sample_why));
+    buf_addch(out, '\n');
+    overhead(out, &s->cost);
+    buf_addf(out, "breaker   %s" GAP "trips %" PRIu64, breaker_name(s->breaker.state),
+             s->breaker.trips);
+    if (s->breaker.reason[0]) {
+        buf_adds(out, GAP "reason: ");
+        safe(out, s->breaker.reason, 0);
+    }
+    if (s->breaker.next_try_s > 0)
+        buf_addf(out, GAP "next try in %.1f s", s->breaker.next_try_s);
+    buf_addch(out, '\n');
+    if (s->node.state[0]) {
+        buf_adds(out, "state     ");
+        safe(out, s->node.state, 0);
+        buf_addch(out, '\n');
+    }
+}
+
+/* When nothing was traced: figures and rates are of the rest of the window. */
+static void gaps(struct buf *out, const struct snapshot *s)
+{
+    if (s->n_gaps == 0)
+        return;
+    buf_addf(out, "gaps      %.1f s of the window without tracing", s->gap_s);
+    for (size_t i = 0; i < s->n_gaps; i++) {
+        const struct snap_gap *g = &s->gaps[i];
+        buf_addf(out, "%s%s %.1f s", i ? ", " : ": ", gap_name(g->reason), g->from_s - g->to_s);
+        if (g->to_s > 0)
+            buf_addf(out, " until %.1f s ago", g->to_s);
+    }
+    buf_addch(out, '\n');
+}
+
+static void marks(struct buf *out, const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_marks; i++) {
+        char at[40];
+        clock_format_wall(s->marks[i].wall_ns, at, sizeof at);
+        buf_addf(out, "mark      %s" GAP "loaded again: ", at);
+        safe(out, s->marks[i].module, NAME_COLS_MAX);
+        buf_addch(out, '\n');
+    }
+}
+
+static void odd(struct buf *out, const struct snapshot *s)
+{
+    const struct {
+        const char *name;
+        uint64_t n;
+    } all[] = {{"identities folded", s->odd.identities_folded},
+               {"processes not followed", s->odd.pids_full},
+               {"requests not followed", s->odd.requests_full},
+               {"bad events", s->odd.bad_events},
+               {"late", s->odd.late},
+               {"returns without a call", s->odd.orphan_returns}};
+    bool any = false;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].n == 0)
+            continue;
+        buf_addf(out, "%s%s %" PRIu64, any ? GAP : "odd       ", all[i].name, all[i].n);
+        any = true;
+    }
+    if (any)
+        buf_addch(out, '\n');
+}
+
+static void counters(struct buf *out, const struct snapshot *s)
+{
+    buf_addf(out,
+             "calls     received %" PRIu64 " %s aggregated %" PRIu64 " + open %" PRIu64
+             " + expired %" PRIu64 " + unattributed %" PRIu64 "\n",
+             s->calls.received, snapshot_conserves(s) ? "=" : "!=", s->calls.aggregated,
+             s->calls.open, s->calls.expired, s->calls.unattributed);
+    buf_addf(out, "lost      target %" PRIu64 GAP "ring %" PRIu64 "\n", s->lost.target,
+             s->lost.ring);
+    buf_addf(out,
+             "requests  started %" PRIu64 GAP "finished %" PRIu64 GAP "open %" PRIu64 GAP
+             "expired %" PRIu64 "\n",
+             s->requests.started, s->requests.finished, s->requests.open, s->requests.expired);
+    odd(out, s);
+}
+
+/* ---- table ---- */
+
+static const char *row_name(const struct snap_row *r, size_t *indent)
+{
+    *indent = r->ident ? 2 : 0;
+    if (r->ident)
+        return r->ident[0] ? r->ident : "\"\""; /* a row needs a name to be seen */
+    return r->tier_name;
+}
+
+struct widths {
+    size_t name, cell[FIELDS];
+};
+
+static struct widths measure(const struct snapshot *s)
+{
+    struct widths w = {.name = strlen("tier / identity")};
+    for (size_t c = 0; c < FIELDS; c++)
+        w.cell[c] = strlen(fields[c].title);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        size_t indent;
+        const char *name = row_name(&s->rows[i], &indent);
+        size_t cols = text_width(name, strlen(name));
+        cols = indent + (cols < NAME_COLS_MAX ? cols : NAME_COLS_MAX);
+        w.name = cols > w.name ? cols : w.name;
+        for (size_t c = 0; c < FIELDS; c++) {
+            char cell[FIELD_CELL_BYTES];
+            field_text(&fields[c], &s->rows[i], cell);
+            w.cell[c] = strlen(cell) > w.cell[c] ? strlen(cell) : w.cell[c];
+        }
+    }
+    return w;
+}
+
+static void row(struct buf *out, const struct snap_row *r, const struct widths *w)
+{
+    size_t indent;
+    const char *name = row_name(r, &indent);
+    buf_addf(out, "%*s", (int)indent, "");
+    size_t cols = text_safe(out, name, strlen(name), NAME_COLS_MAX, false);
+    buf_addf(out, "%*s", (int)(w->name - indent - cols), "");
+    for (size_t c = 0; c < FIELDS; c++) {
+        char cell[FIELD_CELL_BYTES];
+        field_text(&fields[c], r, cell);
+        buf_addf(out, GAP "%*s", (int)w->cell[c], cell);
+    }
+    buf_addch(out, '\n');
+    if (r->note) {
+        buf_addf(out, "%*s! ", (int)indent + 4, "");
+        safe(out, r->note, NOTE_COLS_MAX);
+        buf_addch(out, '\n');
+    }
+}
+
+static void table(struct buf *out, const struct snapshot *s)
+{
+    struct widths w = measure(s);
+    if (s->n_rows == 0) {
+        buf_adds(out, "no tiers\n");
+        return;
+    }
+    buf_addf(out, "%-*s", (int)w.name, "tier / identity");
+    for (size_t c = 0; c < FIELDS; c++)
+        buf_addf(out, GAP "%*s", (int)w.cell[c], fields[c].title);
+    buf_adds(out, "\n");
+    for (size_t i = 0; i < s->n_rows; i++)
+        row(out, &s->rows[i], &w);
+    buf_adds(out, "times in microseconds\n");
+    if (s->counted_s > 0)
+        buf_addf(
+            out,
+            "counted: for %.1f s of this window calls were only counted (before tracing "
+            "began, or while the\nbreaker was open). rate has them, the other figures do not\n",
+            s->counted_s);
+}
+
+/* ---- slow calls, log ---- */
+
+static void slow_call(struct buf *out, const struct snap_slow *w)
+{
+    char at[40], pid[FIELD_CELL_BYTES];
+    clock_format_wall(w->wall_ns, at, sizeof at);
+    snapshot_pid(w->pid, pid);
+    buf_addf(out, "%s" GAP, at);
+    safe(out, w->tier_name, NAME_COLS_MAX);
+    buf_adds(out, GAP);
+    safe(out, w->ident ? w->ident : "undefined", NAME_COLS_MAX);
+    buf_addf(out, GAP "%.1f", w->duration_us);
+    if (w->request_us > 0)
+        buf_addf(out, " of %.1f", w->request_us);
+    buf_addf(out, GAP "request %" PRIu64 GAP "%s", w->request, pid);
+    if (w->who) {
+        buf_addch(out, ' ');
+        safe(out, w->who, NAME_COLS_MAX);
+    }
+    buf_adds(out, w->exit ? GAP "error: exit\n" : w->error ? GAP "error\n" : "\n");
+    if (w->args) {
+        buf_adds(out, "    args ");
+        safe(out, w->args, NOTE_COLS_MAX);
+        buf_addch(out, '\n');
+    }
+    for (size_t i = 0; i < w->n_sums; i++) {
+        const struct snap_slow_sum *t = &w->sums[i];
+        buf_addf(out, "    sum %.1f" GAP "self %.1f" GAP "calls %" PRIu32 GAP, t->sum_us,
+                 t->self_us, t->calls);
+        safe(out, t->name, NAME_COLS_MAX);
+        buf_addch(out, '\n');
+    }
+    for (size_t i = 0; i < w->n_tiers; i++) {
+        const struct snap_slow_tier *t = &w->tiers[i];
+        snapshot_pid(t->pid, pid);
+        buf_addf(out, "    at %" PRIu64 GAP "for %" PRIu64 GAP "self %" PRIu64 GAP, t->start_us,
+                 t->duration_us, t->self_us);
+        safe(out, t->name, NAME_COLS_MAX);
+        buf_addf(out, GAP "%s%s\n", pid, t->error ? GAP "error" : "");
+    }
+}
+
+static void slow_calls(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
+{
+    for (size_t i = 0; i < s->n_slow; i++)
+        if (!f || slow_matches(f, &s->slow[i]))
+            slow_call(out, &s->slow[i]);
+}
+
+static void slow_time(struct buf *out, const struct slow_filter *f)
+{
+    char at[40];
+    if (f->from_ns) {
+        clock_format_wall(f->from_ns, at, sizeof at);
+        buf_addf(out, ", that ended from %s", at);
+    }
+    if (f->to_ns) {
+        clock_format_wall(f->to_ns, at, sizeof at);
+        buf_addf(out, "%s %s", f->from_ns ? " to" : ", that ended before", at);
+    }
+}
+
+void export_text_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
+{
+    session(out, s);
+    buf_addf(out, "\nslow calls, newest first, of %.1f us or longer", (double)s->slow_ns / 1e3);
+    if (f->text[0]) {
+        buf_adds(out, ", that have \"");
+        safe(out, f->text, NAME_COLS_MAX);
+        buf_adds(out, "\"");
+    }
+    slow_time(out, f);
+    buf_adds(out, "; times in microseconds\n");
+    slow_calls(out, s, f);
+}
+
+static void log_lines(struct buf *out, const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_log; i++) {
+        char at[40];
+        clock_format_wall(s->log[i].wall_ns, at, sizeof at);
+        buf_addf(out, "%s" GAP, at);
+        safe(out, s->log[i].text, NOTE_COLS_MAX);
+        buf_addch(out, '\n');
+    }
+}
+
+void export_text(struct buf *out, const struct snapshot *s)
+{
+    session(out, s);
+    counters(out, s);
+    gaps(out, s);
+    marks(out, s);
+    buf_addch(out, '\n');
+    table(out, s);
+    export_change(out, s);
+    if (s->n_slow > 0)
+        buf_adds(out, "\nslow calls, newest first\n");
+    slow_calls(out, s, NULL);
+    if (s->n_log > 0)
+        buf_adds(out, "\nlog, newest first\n");
+    log_lines(out, s);
+    buf_addch(out, '\n');
+}

@@ -1,0 +1,64 @@
+#include <kprof/trace/agent_call.h>
+
+#include <kprof/erl/enc.h>
+#include <string.h>
+
+static void init(struct agent_call *q)
+{
+    buf_init(&q->request, 0);
+    buf_init(&q->answer, AGENT_CALL_BYTES);
+}
+
+void agent_call_begin(struct agent_call *q, const char *what)
+{
+    init(q);
+    enc_tuple(&q->request, 2);
+    enc_atom(&q->request, what);
+}
+
+void agent_call_word(struct agent_call *q, const char *what)
+{
+    init(q);
+    enc_atom(&q->request, what);
+}
+
+int agent_call_send(struct agent_call *q, struct session *s, struct err *e)
+{
+    int rc = session_ask(s, &q->request, &q->answer, AGENT_CALL_TIMEOUT_MS, e);
+    etf_init(&q->c, q->answer.data, q->answer.len);
+    return rc;
+}
+
+int agent_call_done(struct agent_call *q, struct session *s, struct err *e)
+{
+    int rc = agent_call_send(q, s, e);
+    agent_call_end(q);
+    return rc;
+}
+
+void agent_call_end(struct agent_call *q)
+{
+    buf_release(&q->request);
+    buf_release(&q->answer);
+}
+
+int agent_call_odd(const char *what, struct err *e)
+{
+    return err_set(e,
+                   "the agent's answer about %s cannot be read: the node runs another agent than "
+                   "this kprof-top brought; detach and attach again",
+                   what);
+}
+
+void agent_call_text(struct etf *c, char *out, size_t cap)
+{
+    const uint8_t *b;
+    size_t n;
+
+    out[0] = 0;
+    if (!etf_string(c, &b, &n))
+        return;
+    n = n < cap - 1 ? n : cap - 1;
+    memcpy(out, b, n);
+    out[n] = 0;
+}

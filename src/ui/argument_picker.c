@@ -1,0 +1,397 @@
+/* The screen on which a part of a captured call is pointed at. */
+#include <kprof/ui/rule.h>
+#include <kprof/ui/state.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDE_COLS 72 /* from here on the preview is beside the tree, else below */
+
+static const struct value_tree *set_of(const struct ui *u)
+{
+    return u->argument_picker.got.set;
+}
+
+static uint32_t node_of(const struct ui *u)
+{
+    return set_of(u)->call[u->argument_picker.call] + (uint32_t)u->argument_picker.at.sel;
+}
+
+static uint32_t call_nodes(const struct ui *u)
+{
+    return value_tree_call_end(set_of(u), u->argument_picker.call) -
+           set_of(u)->call[u->argument_picker.call];
+}
+
+void ui_set_capture(struct ui *u, struct capture *c)
+{
+    if (u->screen != &screen_argument_picker)
+        return;
+    value_tree_free(u->argument_picker.got.set);
+    u->argument_picker.got = *c;
+    c->set = NULL;
+    u->argument_picker.call = u->argument_picker.prefix = 0;
+    u->argument_picker.at = (struct scroll){0};
+}
+
+void argument_picker_open(struct ui *u, uint16_t tier, struct intent *out)
+{
+    value_tree_free(u->argument_picker.got.set);
+    memset(&u->argument_picker, 0, sizeof u->argument_picker);
+    u->argument_picker.tier = tier;
+    u->argument_picker.got.state = CAPTURE_RUNNING;
+    u->screen = &screen_argument_picker;
+    *out = (struct intent){.kind = INTENT_CAPTURE, .tier = tier};
+}
+
+/* --- the tree --- */
+
+static void label(const struct value_tree *s, const struct value_tree_node *n, char *out,
+                  size_t cap)
+{
+    switch (n->step) {
+    case VALUE_TREE_ARG:
+        snprintf(out, cap, "arg %u", n->nth);
+        break;
+    case VALUE_TREE_ELEMENT:
+    case VALUE_TREE_NTH:
+        snprintf(out, cap, "%u", n->nth);
+        break;
+    case VALUE_TREE_KEY:
+    case VALUE_TREE_LONG_KEY:
+        snprintf(out, cap, "%.60s =>", value_tree_str(s, n->key));
+        break;
+    }
+}
+
+static const char *inner_name(enum value_tree_kind k)
+{
+    return k == VALUE_TREE_TUPLE ? "tuple" : k == VALUE_TREE_LIST ? "list" : "map";
+}
+
+static void value_text(const struct value_tree *s, const struct value_tree_node *n, char *out,
+                       size_t cap)
+{
+    const char *text = value_tree_str(s, n->text);
+
+    switch (n->kind) {
+    case VALUE_TREE_TUPLE:
+    case VALUE_TREE_LIST:
+    case VALUE_TREE_MAP:
+        if (n->parts < n->size)
+            snprintf(out, cap, "%s of %llu (%u here)", inner_name(n->kind),
+                     (unsigned long long)n->size, n->parts);
+        else
+            snprintf(out, cap, "%s of %u", inner_name(n->kind), n->parts);
+        break;
+    case VALUE_TREE_PROCESS:
+        snprintf(out, cap, "%s  %s", text, value_tree_str(s, n->other_name));
+        break;
+    case VALUE_TREE_BINARY:
+    case VALUE_TREE_STRING:
+    case VALUE_TREE_VALUE:
+        snprintf(out, cap, "%s", text);
+        break;
+    }
+}
+
+static void draw_node(struct canvas *c, int row, struct rect a, const struct value_tree *s,
+                      uint32_t i, bool selected)
+{
+    const struct value_tree_node *n = &s->node[i];
+    char text[400];
+    int indent = (int)n->depth * 2, most = a.cols / 2;
+    int col = a.col + 1 + (indent < most ? indent : most), end = a.col + a.cols;
+
+    label(s, n, text, sizeof text);
+    col += canvas_text(c, row, col, end - col, STYLE_DIM, text) + 1;
+    value_text(s, n, text, sizeof text);
+    canvas_text(c, row, col, end - col, n->text.len ? STYLE_NORMAL : STYLE_DIM, text);
+    if (selected)
+        canvas_style(c, row, a.col, a.cols, STYLE_SELECT);
+}
+
+static void draw_tree(struct ui *u, struct canvas *c, struct rect a)
+{
+    const struct value_tree *s = set_of(u);
+    uint32_t first = s->call[u->argument_picker.call], n = call_nodes(u);
+
+    scroll_fit(&u->argument_picker.at, n, (size_t)a.rows);
+    u->argument_picker.at.row = a.row;
+    for (int i = 0; i < a.rows && u->argument_picker.at.top + (size_t)i < n; i++) {
+        size_t at = u->argument_picker.at.top + (size_t)i;
+        draw_node(c, a.row + i, a, s, first + (uint32_t)at, at == u->argument_picker.at.sel);
+    }
+}
+
+/* --- the preview --- */
+
+static enum style name_style(const struct rule_names *names, const struct rule_name *n)
+{
+    if (!n->known || strcmp(n->name, "undefined") == 0)
+        return STYLE_DIM;
+    return names->mine.known && strcmp(n->name, names->mine.name) == 0 ? STYLE_GOOD : STYLE_NORMAL;
+}
+
+static const char *shown(const struct rule_name *n)
+{
+    return n->known ? n->name : "(cut here, known on the node)";
+}
+
+static void draw_names(struct canvas *c, struct rect a, const struct rule_names *names)
+{
+    int most = (int)names->n <= a.rows ? (int)names->n : a.rows - 1;
+
+    for (int i = 0; i < most; i++) {
+        const struct rule_name *n = &names->of[i];
+        canvas_textf(c, a.row + i, a.col, 5, STYLE_NORMAL, "%4u", n->count);
+        canvas_text(c, a.row + i, a.col + 5, a.cols - 5, name_style(names, n), shown(n));
+    }
+    if (most >= 0 && most < (int)names->n && a.rows > 0)
+        canvas_textf(c, a.row + most, a.col + 5, a.cols - 5, STYLE_DIM, "and %d more",
+                     (int)names->n - most);
+}
+
+/* "create 12, read 6, undefined 2" */
+static void names_line(const struct rule_names *names, char *out, size_t cap)
+{
+    size_t at = 0;
+
+    out[0] = 0;
+    for (uint32_t i = 0; i < names->n && at < cap; i++)
+        at += (size_t)snprintf(out + at, cap - at, "%s%.100s %u", i ? ", " : "",
+                               shown(&names->of[i]), names->of[i].count);
+}
+
+static void draw_preview(struct ui *u, struct canvas *c, struct rect a, bool tall)
+{
+    const struct value_tree *s = set_of(u);
+    struct rule_names names;
+    struct buf rule;
+    char line[800];
+
+    buf_init(&rule, 0);
+    const char *why = rule_write(s, node_of(u), u->argument_picker.prefix,
+                                 u->argument_picker.got.function, &rule);
+    rule_names(s, node_of(u), u->argument_picker.prefix, &names);
+    struct rect r = a;
+    if (tall) {
+        canvas_text(c, r.row, r.col, r.cols, STYLE_HEAD, "RULE");
+        r.row++;
+        r.rows--;
+    }
+    int keep = tall ? 4 : 1, room = r.rows > keep ? r.rows - keep : r.rows;
+    int used = canvas_wrap(c, r.row, r.col, room, r.cols, why ? STYLE_WARN : STYLE_BOLD,
+                           why ? why : rule.data);
+    r.row += used;
+    r.rows -= used;
+    buf_release(&rule);
+    if (why || r.rows < 1)
+        return;
+    if (!tall) {
+        names_line(&names, line, sizeof line);
+        canvas_wrap(c, r.row, r.col, r.rows, r.cols, STYLE_NORMAL, line);
+        return;
+    }
+    canvas_textf(c, r.row + 1, r.col, r.cols, STYLE_HEAD, "NAMES of these %u calls", s->calls);
+    bool many = names.n >= 8 && names.n * 4 >= s->calls * 3;
+    struct rect list = {r.row + 2, r.col, r.rows - 2 - 3 * many, r.cols};
+    if (list.rows > 0)
+        draw_names(c, list, &names);
+    if (many && list.rows > 0)
+        canvas_wrap(c, r.row + r.rows - 2, r.col, 2, r.cols, STYLE_WARN,
+                    rule_prefix_most(&s->node[node_of(u)])
+                        ? "Nearly each call has its own name: take a prefix (<), or another part."
+                        : "Nearly each call has its own name: point at what comes again.");
+}
+
+/* --- the screen --- */
+
+static void draw_state(const struct ui *u, struct canvas *c, struct rect a)
+{
+    const struct capture *g = &u->argument_picker.got;
+    char text[700];
+
+    if (g->state == CAPTURE_FAILED)
+        snprintf(text, sizeof text, "%s: %s", g->function[0] ? g->function : "this tier", g->why);
+    else
+        snprintf(text, sizeof text,
+                 "capturing the arguments of %s: %llu of %d calls (at most 5 s; Esc gives it up)",
+                 g->function[0] ? g->function : "the selected tier", (unsigned long long)g->kept,
+                 VALUE_TREE_CALLS);
+    canvas_wrap(c, a.row, a.col, a.rows, a.cols,
+                g->state == CAPTURE_FAILED ? STYLE_WARN : STYLE_NORMAL, text);
+}
+
+/* What it took is said: a person decides whether to do it again. */
+static void draw_head(const struct ui *u, struct canvas *c, struct rect a)
+{
+    const struct capture *g = &u->argument_picker.got;
+    char cost[300];
+
+    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
+    int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, "POINT AT THE NAME") + 2;
+    if (u->message[0])
+        canvas_text(c, a.row + 1, a.col, a.cols, u->message_error ? STYLE_BAD : STYLE_GOOD,
+                    u->message);
+    if (!g->set)
+        return;
+    canvas_textf(c, a.row, col, a.cols - col, STYLE_HEAD, "call %u of %u of %s",
+                 u->argument_picker.call + 1, g->set->calls, g->function);
+    if (u->message[0])
+        return;
+    snprintf(cost, sizeof cost,
+             "%llu calls captured in %.1f s%s, %llu ran; arguments were copied, at most 4 KB each",
+             (unsigned long long)g->kept, (double)g->elapsed_us / 1e6,
+             g->rested ? " (tracing rested)" : "", (unsigned long long)g->seen);
+    canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, cost);
+}
+
+static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+{
+    (void)s;
+    draw_head(u, c, a);
+    struct rect body = {a.row + 2, a.col, a.rows - 2, a.cols};
+    if (body.rows < 1)
+        return;
+    if (!set_of(u)) {
+        draw_state(u, c, body);
+        return;
+    }
+    struct rect tree = body, side = body;
+    bool wide = body.cols >= WIDE_COLS;
+    if (wide) {
+        tree.cols = body.cols * 11 / 20;
+        side.col += tree.cols + 2;
+        side.cols -= tree.cols + 2;
+    } else {
+        side.rows = body.rows > 12 ? 6 : body.rows / 2;
+        tree.rows -= side.rows;
+        side.row += tree.rows;
+    }
+    draw_tree(u, c, tree);
+    if (side.rows > 0)
+        draw_preview(u, c, side, wide);
+}
+
+/* --- keys --- */
+
+static void to_call(struct ui *u, int step)
+{
+    const struct value_tree *s = set_of(u);
+    uint32_t to = (u->argument_picker.call + s->calls + (uint32_t)step) % s->calls;
+    bool cut;
+    uint32_t alike = value_tree_alike(s, node_of(u), to, &cut);
+
+    u->argument_picker.call = to;
+    u->argument_picker.at.sel = alike == VALUE_TREE_NONE ? 0 : alike - s->call[to];
+    bool fits = u->argument_picker.prefix <= rule_prefix_most(&s->node[node_of(u)]);
+    if (alike == VALUE_TREE_NONE || !fits)
+        u->argument_picker.prefix = 0;
+}
+
+static void shift_prefix(struct ui *u, enum action act)
+{
+    const struct value_tree *s = set_of(u);
+    uint32_t most = rule_prefix_most(&s->node[node_of(u)]), *p = &u->argument_picker.prefix;
+
+    if (act == ACT_SHORTER || act == ACT_LONGER)
+        *p = rule_prefix_step(s, node_of(u), *p, act == ACT_LONGER ? 1 : -1);
+    else if (act == ACT_LESS)
+        *p = *p == 0 ? most : *p > 1 ? *p - 1 : 1;
+    else
+        *p = *p == 0 || *p >= most ? 0 : *p + 1;
+    if (!most)
+        ui_message(u, "only a binary of two bytes or more has a prefix", true);
+}
+
+static void accept(struct ui *u, bool as_text, struct intent *out)
+{
+    struct buf rule;
+
+    buf_init(&rule, 0);
+    const char *why = rule_write(set_of(u), node_of(u), u->argument_picker.prefix,
+                                 u->argument_picker.got.function, &rule);
+    _Static_assert(sizeof u->rule > RULE_BYTES && sizeof out->text > RULE_BYTES, "a rule fits");
+    if (why) {
+        ui_message(u, why, true);
+    } else if (as_text) {
+        dialog_prompt(u, PROMPT_IDENTITY, rule.data);
+    } else {
+        ui_set_rule(u, rule.data);
+        out->kind = INTENT_IDENTITY;
+        memcpy(out->text, rule.data, rule.len + 1);
+        u->screen = screen_main();
+    }
+    buf_release(&rule);
+}
+
+static bool in_tree(struct ui *u, enum action act, struct intent *out)
+{
+    size_t before = u->argument_picker.at.sel;
+
+    switch (act) {
+    case ACT_NEXT:
+        to_call(u, 1);
+        return true;
+    case ACT_PREVIOUS:
+        to_call(u, -1);
+        return true;
+    case ACT_SHORTER:
+    case ACT_LONGER:
+    case ACT_LESS:
+    case ACT_MORE:
+        shift_prefix(u, act);
+        return true;
+    case ACT_OPEN:
+    case ACT_IDENTITY:
+        accept(u, act == ACT_IDENTITY, out);
+        return true;
+    case ACT_LEFT: {
+        uint32_t up = value_tree_parent(set_of(u), node_of(u));
+        if (up != VALUE_TREE_NONE)
+            u->argument_picker.at.sel = up - set_of(u)->call[u->argument_picker.call];
+        break;
+    }
+    case ACT_RIGHT:
+        u->argument_picker.at.sel += set_of(u)->node[node_of(u)].parts > 0;
+        break;
+    default:
+        if (!scroll_key(&u->argument_picker.at, act, call_nodes(u)))
+            return false;
+    }
+    if (u->argument_picker.at.sel != before)
+        u->argument_picker.prefix = 0;
+    return true;
+}
+
+static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
+                   struct intent *out)
+{
+    (void)key;
+    (void)s;
+    if (act == ACT_BACK) {
+        u->screen = screen_main();
+        out->kind =
+            u->argument_picker.got.state == CAPTURE_RUNNING ? INTENT_CAPTURE_END : INTENT_REDRAW;
+        return true;
+    }
+    if (act == ACT_AGAIN) {
+        argument_picker_open(u, u->argument_picker.tier, out);
+        return true;
+    }
+    return set_of(u) && in_tree(u, act, out);
+}
+
+static struct scroll *list(struct ui *u)
+{
+    return &u->argument_picker.at;
+}
+
+const struct screen_ops screen_argument_picker = {
+    .name = "point",
+    .context = CTX_ARGUMENTS,
+    .whole = true,
+    .draw = draw,
+    .on_key = on_key,
+    .list = list,
+};
