@@ -19,12 +19,12 @@ ALLOWED = {
     # A snapshot's rows have the tier numbers of core/tier (TIER_TOTAL).
     "export": {"base", "core/snapshot", "core/tier"},
     # The picker is handed a catalog and finds in it. A look says what the next snapshot shall show.
-    "ui": {"base", "core/snapshot", "core/tier", "core/waterfall", "core/catalog", "core/sift", "core/look"},
+    "ui": {"base", "core/snapshot", "core/tier", "core/waterfall", "core/catalog", "core/catalog_filter", "core/view_query"},
     "app": set(ROOMS),
 }
 # What a screen may reach through any number of headers: values, and nothing that knows a node, a socket or the tracker.
-UI_REACHES = {"base", "ui", "core/snapshot", "core/tier", "core/event", "core/waterfall", "core/kept", "core/catalog", "core/sift",
-              "core/look"}
+UI_REACHES = {"base", "ui", "core/snapshot", "core/tier", "core/event", "core/waterfall", "core/slow_trace", "core/catalog", "core/catalog_filter",
+              "core/view_query"}
 # System headers that open, connect, fork or wait. The terminal is a file: src/ui/term.c.
 OUTSIDE = re.compile(r"(sys|netinet|arpa|net)/|(netdb|pthread|threads|unistd|fcntl|poll|signal|dlfcn)\.h$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
