@@ -51,7 +51,7 @@ KP_LDFLAGS  := -pthread $(OPT_$(FLAVOUR)) $(LDFLAGS)
 LIBS        := $(EI_LIB) -lncursesw -ltinfo -lz -lm
 TEST_CFLAGS := -Itests/lib -Wno-missing-prototypes
 
-ROOMS   := base erl trace core export ui app
+ROOMS   := base erl trace core export engine cli ui app
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
 OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
 MAIN    := $(B)/obj/app/main.o
@@ -209,6 +209,14 @@ check-tsan:
 check-includes:
 	@python3 $(TOOLS)/includes.py --self-test
 	@python3 $(TOOLS)/includes.py
+	@python3 $(TOOLS)/house.py --self-test
+	$(SUB) -s -j$(JOBS) all
+	@python3 $(TOOLS)/house.py
+# Rooms, their units from those that use to those that are used, and the rooms below.
+.PHONY: map
+map:
+	$(SUB) -s -j$(JOBS) all
+	@python3 $(TOOLS)/house.py --draw
 check-format:
 	@sh $(TOOLS)/format.sh
 check-man:
@@ -302,8 +310,8 @@ install: build/kprof-top
 	install -m 644 kprof.1 "$(DESTDIR)$(MANDIR)/kprof.1"
 	ln -sf kprof.1 "$(DESTDIR)$(MANDIR)/kprof-top.1"
 	install -d "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)"
-	install -m 644 src/app/complete.bash "$(DESTDIR)$(BASHDIR)/kprof-top"
-	install -m 644 src/app/complete.zsh "$(DESTDIR)$(ZSHDIR)/_kprof-top"
+	install -m 644 src/cli/complete.bash "$(DESTDIR)$(BASHDIR)/kprof-top"
+	install -m 644 src/cli/complete.zsh "$(DESTDIR)$(ZSHDIR)/_kprof-top"
 uninstall:
 	rm -f "$(DESTDIR)$(BINDIR)/kprof-top" "$(DESTDIR)$(MANDIR)/kprof.1" "$(DESTDIR)$(MANDIR)/kprof-top.1" \
 	    "$(DESTDIR)$(BASHDIR)/kprof-top" "$(DESTDIR)$(ZSHDIR)/_kprof-top"

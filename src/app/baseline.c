@@ -1,26 +1,25 @@
 #include <kprof/app/baseline.h>
+#include <kprof/base/stop.h>
 
-#include <kprof/app/engine.h>
 #include <kprof/app/progress.h>
-#include <kprof/app/run.h>
+#include <kprof/engine/engine.h>
 
 struct snapshot *baseline_load(const char *path, struct err *e)
 {
-    /* Batch: the recording is not paced. */
-    const struct options o = {.mode = OPTIONS_REPLAY, .batch = true, .sample = 1};
+    const struct settings all_at_once = {.sample = 1};
     const struct engine_hooks hooks = {0};
     struct snapshot *s = NULL;
-    struct engine *g = engine_new(&o, &hooks, e);
+    struct engine *g = engine_new(&all_at_once, &hooks, e);
     struct progress p = {0};
 
     if (!g || engine_replay(g, path, e) < 0)
         goto out;
-    while (engine_state(g) != ENGINE_REPLAYED && !run_stopping()) {
+    while (engine_state(g) != ENGINE_REPLAYED && !stop_asked()) {
         engine_poll(g);
         progress_show(&p, path, engine_replay_share(g));
     }
     progress_end(&p);
-    if (run_stopping())
+    if (stop_asked())
         err_set(e, "stopped while reading %s", path);
     else
         s = engine_snapshot(g, WINDOW_RUN, true);

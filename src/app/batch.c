@@ -1,10 +1,12 @@
 #include <kprof/app/run.h>
 
-#include <kprof/app/optval.h>
-#include <kprof/app/output.h>
 #include <kprof/app/progress.h>
+#include <kprof/app/settings_map.h>
 #include <kprof/base/clock.h>
+#include <kprof/base/stop.h>
 #include <kprof/base/text.h>
+#include <kprof/cli/optval.h>
+#include <kprof/cli/output.h>
 #include <kprof/export/export.h>
 #include <poll.h>
 #include <stdio.h>
@@ -88,7 +90,7 @@ static bool pump_until(struct batch *b, uint64_t until_ns)
     struct pollfd p = {.fd = engine_wake_fd(b->g), .events = POLLIN};
     uint64_t now;
 
-    while (!run_stopping() && (now = clock_mono_ns()) < until_ns) {
+    while (!stop_asked() && (now = clock_mono_ns()) < until_ns) {
         bool more = engine_poll(b->g);
         warn_missing(b);
         enum engine_state st = engine_state(b->g);
@@ -99,7 +101,7 @@ static bool pump_until(struct batch *b, uint64_t until_ns)
         if (!more)
             poll(&p, 1, left_ms < 50 ? (int)left_ms : 50);
     }
-    return !run_stopping();
+    return !stop_asked();
 }
 
 static int wait_configured(struct batch *b, struct err *e)
@@ -122,7 +124,7 @@ static int wait_configured(struct batch *b, struct err *e)
     }
     if (engine_state(b->g) == ENGINE_FAILED || engine_state(b->g) == ENGINE_LOST)
         return err_set(e, "%s", engine_trouble(b->g));
-    return run_stopping() ? err_set(e, "stopped before it began") : 0;
+    return stop_asked() ? err_set(e, "stopped before it began") : 0;
 }
 
 /* The first second is closed a little after it has passed: a first table of zeros would be none. */
@@ -188,13 +190,15 @@ int run_batch(const struct options *o, const struct target *t)
 {
     struct engine_hooks hooks = {0};
     struct session_receipt receipt;
+    struct settings settings;
     struct err e = {{0}};
     struct batch b = {.o = o, .first = true, .fd = STDOUT_FILENO};
     int status = 1, rc = 0;
 
     if (o->output && !replaces(o) && (b.fd = output_open(o->output, OUTPUT_OVER, &e)) < 0)
         goto out;
-    b.g = engine_new(o, &hooks, &e);
+    settings_map_from(o, &settings);
+    b.g = engine_new(&settings, &hooks, &e);
     if (!b.g || run_baseline(b.g, o, &e) < 0 || run_begin(b.g, o, t, &e) < 0)
         goto out;
     engine_keep_hists(b.g, export_needs_hists(o->format));

@@ -1,6 +1,6 @@
 #include <kprof/app/demo.h>
-#include <kprof/app/output.h>
-#include <kprof/app/preset.h>
+#include <kprof/cli/output.h>
+#include <kprof/cli/preset.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,11 +2,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <kprof/app/attach.h>
+#include <kprof/app/settings_map.h>
 #include <kprof/base/intern.h>
 #include <kprof/base/ring.h>
 #include <kprof/base/text.h>
 #include <kprof/core/event.h>
+#include <kprof/engine/attach.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,11 +63,13 @@ int run_hazards(const struct options *o, const struct target *t)
     struct session_receipt receipt;
     struct session_info info;
     struct session_opts so;
+    struct settings settings;
     struct attach_who who;
     struct err e = {{0}};
     int status = 1;
 
-    attach_opts(o, t->node, t->cookie, &who, &so);
+    settings_map_from(o, &settings);
+    attach_opts(&settings, t->node, t->cookie, &who, &so);
     so.epoch = 1;
     so.stream = stream;
     struct session *s = session_open(&so, &info, &e);

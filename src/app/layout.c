@@ -1,15 +1,15 @@
 #include <kprof/app/layout.h>
 
 #include <fcntl.h>
-#include <kprof/app/output.h>
-#include <kprof/app/xdg_path.h>
+#include <kprof/cli/output.h>
+#include <kprof/cli/xdg_path.h>
 #include <unistd.h>
 
 enum { LAYOUT_BYTES = 8192 };
 
 static bool file(char path[XDG_PATH_BYTES])
 {
-    return xdg_path_path(XDG_STATE, "layout", path);
+    return xdg_path_of(XDG_STATE, "layout", path);
 }
 
 void layout_load(struct ui *u, enum window *w)

@@ -3,8 +3,9 @@
 #include <kprof/app/run.h>
 
 #include <kprof/app/layout.h>
-#include <kprof/app/live_preset.h>
+#include <kprof/app/settings_map.h>
 #include <kprof/base/clock.h>
+#include <kprof/base/stop.h>
 #include <kprof/trace/code_query.h>
 #include <kprof/ui/term.h>
 #include <kprof/ui/ui.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FRESH_NS 500000000u /* a new snapshot this often */
 #define RATES_NS 300000000u /* time for the eye to come to rest before calls are counted */
 
 static void on_message(void *arg, const char *text, bool is_error)
@@ -23,10 +23,10 @@ static void on_message(void *arg, const char *text, bool is_error)
     l->dirty = true;
 }
 
-static void on_presets(void *arg, const bool *can, size_t n)
+static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why)
 {
     struct live *l = arg;
-    live_offer_presets(l->ui, can, n);
+    live_preset_exist(&l->preset, l->g, l->ui, tag, there, why);
     l->dirty = true;
 }
 
@@ -107,21 +107,6 @@ static void crash_signals(void)
     sigaction(SIGABRT, &sa, NULL);
 }
 
-void live_view(struct live *l)
-{
-    ui_view_query(l->ui, l->snap, &l->query);
-    snapshot_free(l->snap);
-    l->snap = engine_view(l->g, &l->query);
-    l->fresh_at_ns = clock_mono_ns() + FRESH_NS;
-    l->dirty = true;
-}
-
-void live_refresh(struct live *l)
-{
-    if (!l->snap || !ui_is_paused(l->ui))
-        live_view(l);
-}
-
 /* Hands on what came for the picker, asks for what is in sight. */
 static void feed_picker(struct live *l, uint64_t now)
 {
@@ -173,7 +158,7 @@ static void loop(struct live *l)
                           {.fd = engine_wake_fd(l->g), .events = POLLIN}};
     uint64_t end = l->o->duration_ns ? clock_mono_ns() + l->o->duration_ns : UINT64_MAX;
 
-    while (!l->quit && !run_stopping() && engine_state(l->g) != ENGINE_FAILED) {
+    while (!l->quit && !stop_asked() && engine_state(l->g) != ENGINE_FAILED) {
         bool more = engine_poll(l->g);
         keys(l);
         uint64_t now = clock_mono_ns();
@@ -198,15 +183,17 @@ int run_live(const struct options *o, const struct target *t)
                                  .message = on_message,
                                  .completions = on_completions,
                                  .stack = on_stack,
-                                 .presets = on_presets,
+                                 .exist = on_exist,
                                  .rule_refused = on_rule_refused,
                                  .captured = on_captured};
     struct session_receipt receipt = {0};
+    struct settings settings;
     struct ui_opts uo;
     struct err e = {{0}};
     int status = 1;
 
-    l.g = engine_new(o, &hooks, &e);
+    settings_map_from(o, &settings);
+    l.g = engine_new(&settings, &hooks, &e);
     if (!l.g || run_baseline(l.g, o, &e) < 0 || term_open(o->no_color, &e) < 0)
         goto out;
     crash_signals();

@@ -3,9 +3,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <kprof/app/live_preset.h>
 #include <kprof/app/live_profile.h>
-#include <kprof/app/output.h>
+#include <kprof/app/settings_map.h>
+#include <kprof/cli/output.h>
 #include <kprof/export/export.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,7 +129,7 @@ static void tier_add(struct live *l, const struct intent *in)
 {
     struct err e = {{0}};
 
-    if (engine_tier_add(l->g, in->text, &e) < 0)
+    if (settings_map_add_tier(l->g, in->text, &e) < 0)
         ui_reprompt(l->ui, INTENT_TIER_ADD, in->text, strlen(in->text), e.text);
     live_refresh(l);
 }
@@ -158,7 +158,7 @@ static void identity(struct live *l, const struct intent *in)
 
 static void preset(struct live *l, const struct intent *in)
 {
-    live_preset(l->g, l->ui, in);
+    live_preset(&l->preset, l->g, l->ui, in);
 }
 
 static void profile(struct live *l, const struct intent *in)
@@ -224,7 +224,7 @@ static void add_picked(struct live *l)
     for (size_t i = 0; ui_picked(l->ui, i); i++) {
         const char *text = ui_picked(l->ui, i);
         struct err e = {{0}};
-        if (engine_tier_add(l->g, text, &e) == 0)
+        if (settings_map_add_tier(l->g, text, &e) == 0)
             added++;
         else if (refused++ == 0 && !ui_picked(l->ui, 1))
             ui_reprompt(l->ui, INTENT_TIER_ADD, text, strlen(text), e.text);

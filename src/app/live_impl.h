@@ -3,10 +3,11 @@
 #ifndef KPROF_APP_LIVE_IMPL_H
 #define KPROF_APP_LIVE_IMPL_H
 
-#include <kprof/app/engine.h>
-#include <kprof/app/options.h>
+#include <kprof/app/live_preset.h>
 #include <kprof/app/redraw_limit.h>
+#include <kprof/cli/options.h>
 #include <kprof/core/view_query.h>
+#include <kprof/engine/engine.h>
 #include <kprof/trace/trace_config.h>
 #include <kprof/ui/canvas.h>
 #include <kprof/ui/ui.h>
@@ -21,12 +22,13 @@ struct live {
     struct redraw_limit redraw_limit;
     uint64_t fresh_at_ns, rates_at_ns;
     uint32_t catalog_version;
+    struct live_preset preset;
     bool dirty, keyed; /* the picture is old; the operator waits for the new one */
     bool quit;
     char rule[TRACE_CONFIG_RULE_BYTES]; /* the one the ui was told last */
 };
 
-/* ---- live.c ---- */
+/* ---- live_view.c ---- */
 void live_view(struct live *l);    /* a snapshot of now */
 void live_refresh(struct live *l); /* the same, unless the screen is paused */
 

@@ -1,17 +1,23 @@
 #include <kprof/app/live_profile.h>
 
 #include <errno.h>
-#include <kprof/app/profile.h>
+#include <kprof/app/settings_map.h>
+#include <kprof/cli/profile.h>
+#include <kprof/cli/profile_save.h>
 #include <stdio.h>
 
 static void save(struct engine *g, struct ui *u, const struct intent *in)
 {
     struct err e = {{0}};
+    struct settings is;
     struct options now;
     char line[200];
-    if (engine_settings(g, &now, &e) < 0) {
+    if (engine_settings(g, &is, &e) < 0) {
         ui_message(u, e.text, true);
-    } else if (profile_save(&now, in->text, in->force, &e) == 0) {
+        return;
+    }
+    settings_map_to(&is, &now);
+    if (profile_save(&now, in->text, in->force, &e) == 0) {
         snprintf(line, sizeof line, "saved; load it with L, or kprof-top -f %.64s", in->text);
         ui_message(u, line, false);
     } else if (errno == EEXIST) {
@@ -39,11 +45,11 @@ static void choose(struct ui *u)
 }
 
 bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
-                      const struct options *o)
+                      const struct settings *s)
 {
     struct intent yes = *in;
     char line[100];
-    size_t n = engine_would_go(g, o);
+    size_t n = engine_would_go(g, s);
     if (in->force || n == 0)
         return true;
     yes.force = true;
@@ -58,12 +64,15 @@ static void load(struct engine *g, struct ui *u, const struct intent *in)
     char path[PROFILE_PATH_BYTES], line[600];
     struct err e = {{0}};
     struct options o = {.n_nodes = 0};
+    struct settings s;
     bool read = profile_path(in->text, path, &e) == 0 && options_load(path, &o, &e) == 0;
-    if (read && !live_may_replace(g, u, in, &o)) { /* asked */
+    if (read)
+        settings_map_from(&o, &s);
+    if (read && !live_may_replace(g, u, in, &s)) { /* asked */
         options_release(&o);
         return;
     }
-    if (!read || engine_take_settings(g, &o, &e) < 0) {
+    if (!read || engine_take_settings(g, &s, &e) < 0) {
         ui_message(u, e.text, true);
     } else {
         snprintf(line, sizeof line, "profile %.64s is loaded", in->text);

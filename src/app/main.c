@@ -1,8 +1,9 @@
 /* kprof-top: options, then one of the ways to run. */
 #include <kprof/app/demo.h>
 #include <kprof/app/hazards.h>
-#include <kprof/app/options.h>
 #include <kprof/app/run.h>
+#include <kprof/base/stop.h>
+#include <kprof/cli/options.h>
 
 #include <kprof/erl/conn.h>
 #include <locale.h>
@@ -56,7 +57,7 @@ int main(int argc, char **argv)
         status = 2;
         break;
     case OPTIONS_RUN:
-        run_signals();
+        stop_on_signals();
         if (o.mode == OPTIONS_DEMO) {
             status = run_demo(&o, &e);
         } else if (o.mode == OPTIONS_NODE) {

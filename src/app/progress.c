@@ -1,7 +1,7 @@
 #include <kprof/app/progress.h>
 
-#include <kprof/app/optval.h>
 #include <kprof/base/clock.h>
+#include <kprof/cli/optval.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 /* The command line and the config file from any bytes. The first byte chooses: even, a config file;
  * odd, arguments, each ended by a newline (one that says <file> is followed by none and brings the
  * rest as the config file's text). */
-#include <kprof/app/config.h>
-#include <kprof/app/options.h>
+#include <kprof/cli/config.h>
+#include <kprof/cli/options.h>
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -42,7 +42,7 @@ static void check_options(const struct options *o)
     if (o->sample == 0 || o->delay_ns == 0 || o->n_tiers > TIER_MAX || (o->entry && o->entry_none))
         abort();
     for (size_t i = 0; i < o->n_tiers; i++) {
-        struct option_tier t;
+        struct tier_spec t;
         struct err e;
         if (options_tier_parse(o->tier[i].mfa, &t, &e) ||
             options_tier_check_name(o->tier[i].name, &e))

@@ -1,7 +1,7 @@
 /* A recording file: any bytes as frames, and as a meta frame. */
-#include <kprof/app/meta.h>
 #include <kprof/base/ring.h>
 #include <kprof/core/event.h>
+#include <kprof/engine/recording_meta.h>
 #include <kprof/trace/record.h>
 #include <kprof/trace/stream.h>
 
@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct meta m;
+    struct recording_meta m;
     struct err e;
     struct replay *r = replay_memory(data, n);
     struct intern *names = intern_new(1000, 1 << 16);
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct etf rest;
 
     while (replay_next(r, &kind, &stamp, &bytes, &len, &e) == 1) {
-        if (meta_read(&m, bytes, len))
+        if (recording_meta_read(&m, bytes, len))
             stream_clock(s, m.start_native, m.units_per_s);
         if (replay_round_trip(bytes, len, &sent, &native))
             stream_round_trip(s, sent, native, stamp);

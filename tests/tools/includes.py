@@ -9,19 +9,29 @@ import subprocess
 import sys
 import tempfile
 
-ROOMS = ("base", "erl", "trace", "core", "export", "ui", "app")
-# Who may include whose headers (a room always its own); "room/unit" allows that one header.
-ALLOWED = {
-    "base": set(),
-    "erl": {"base"},
-    "trace": {"base", "erl", "core/event"},
-    "core": {"base"},
-    # A snapshot's rows have the tier numbers of core/tier (TIER_TOTAL).
-    "export": {"base", "core/snapshot", "core/tier"},
-    # The picker is handed a catalog and finds in it. A look says what the next snapshot shall show.
-    "ui": {"base", "core/snapshot", "core/tier", "core/waterfall", "core/catalog", "core/catalog_filter", "core/view_query"},
-    "app": set(ROOMS),
-}
+ROOMS = ("base", "erl", "core", "trace", "export", "engine", "cli", "ui", "app")
+
+
+def rooms_table(root):
+    """The table of src/README.md: {room: what it may use}, in its order."""
+    with open(os.path.join(root, "src", "README.md"), encoding="utf-8") as f:
+        block = re.search(r"^```rooms\n(.*?)^```", f.read(), re.M | re.S)
+    lines = [line.split() for line in block.group(1).splitlines()] if block else []
+    return {words[0]: set(words[1:]) - {"-"} for words in lines}
+
+
+def check_table(table):
+    """Arrows go upwards in the table only: so there is no circle of rooms."""
+    bad, above = [], []
+    if tuple(table) != ROOMS:
+        bad.append("src/README.md: the table of rooms is not %s" % " ".join(ROOMS))
+    for room, uses in table.items():
+        bad += ["src/README.md: %s may not use %s, which is not above it" % (room, use)
+                for use in sorted(uses) if use.split("/")[0] not in above]
+        above.append(room)
+    return bad
+
+
 # What a screen may reach through any number of headers: values, and nothing that knows a node, a socket or the tracker.
 UI_REACHES = {"base", "ui", "core/snapshot", "core/tier", "core/event", "core/waterfall", "core/slow_trace", "core/catalog", "core/catalog_filter",
               "core/view_query"}
@@ -48,14 +58,14 @@ def sources(root):
                     yield os.path.join(base, room, name), room, name.endswith(".h")
 
 
-def check_rooms(root):
+def check_rooms(root, allowed):
     bad = []
     for path, room, header in sources(root):
         for number, kind, what in includes(os.path.join(root, path)):
             where = "%s:%d: <%s>: " % (path, number, what)
             if what.startswith("kprof/"):
                 _, to, unit = (what[:-2].split("/") + ["", ""])[:3]
-                if to != room and to not in ALLOWED[room] and "%s/%s" % (to, unit) not in ALLOWED[room]:
+                if to != room and to not in allowed[room] and "%s/%s" % (to, unit) not in allowed[room]:
                     bad.append(where + "%s may not use %s" % (room, to))
                 if to not in ROOMS:
                     bad.append(where + "no such room")
@@ -189,17 +199,19 @@ def self_test():
         "src/ui/screens.c": ("static const struct screen_ops *const screens[] = {&screen_l};\n", "0 tables and 1 lines"),
     }
     failed = 0
+    allowed = {"base": set(), "erl": {"base"}, "core": {"base"}, "export": {"base", "core/snapshot"},
+               "ui": {"base", "core/snapshot", "core/view_query"}, "app": set(ROOMS)}
     for path, (text, want) in planted.items():
         with tempfile.TemporaryDirectory() as root:
             os.makedirs(os.path.join(root, os.path.dirname(path)))
             with open(os.path.join(root, path), "w") as f:
                 f.write(text)
-            if not any(want in b for b in check_rooms(root) + check_ui(root) + check_screens(root)):
+            if not any(want in b for b in check_rooms(root, allowed) + check_ui(root) + check_screens(root)):
                 failed += 1
                 print("FAIL self-test: %s with %r was let through" % (path, text))
     with tempfile.TemporaryDirectory() as root:
-        for path, text in (("src/ui/m.c", "#include <kprof/core/look.h>\n"),
-                           ("include/kprof/core/look.h", "#include <kprof/core/state.h>\n")):
+        for path, text in (("src/ui/m.c", "#include <kprof/core/view_query.h>\n"),
+                           ("include/kprof/core/view_query.h", "#include <kprof/core/state.h>\n")):
             os.makedirs(os.path.join(root, os.path.dirname(path)))
             with open(os.path.join(root, path), "w") as f:
                 f.write(text)
@@ -226,7 +238,10 @@ def self_test():
         if check_map(root) != ["src/README.md: core/b is not in the map"]:
             failed += 1
             print("FAIL self-test: a unit that is not in the map was let through")
-    return failed, len(planted) + 4
+    if not any("not above it" in b for b in check_table({"base": {"core"}, "core": set()})):
+        failed += 1
+        print("FAIL self-test: an arrow downwards in the table was let through")
+    return failed, len(planted) + 5
 
 
 def main():
@@ -237,7 +252,8 @@ def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     if not os.path.isdir(os.path.join(root, "src")):
         root = os.getcwd()
-    bad = check_rooms(root) + check_ui(root) + check_screens(root) + check_circles(root) + check_map(root)
+    table = rooms_table(root)
+    bad = check_table(table) + check_rooms(root, table) + check_ui(root) + check_screens(root) + check_circles(root) + check_map(root)
     alone, n = check_alone(root, ei_flags())
     bad += alone
     for b in bad:

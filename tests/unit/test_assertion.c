@@ -1,6 +1,6 @@
 /* --assert: what is read, what is refused, what holds. */
 #include <fake_snapshot.h>
-#include <kprof/app/assertion.h>
+#include <kprof/cli/assertion.h>
 #include <kprof/export/field.h>
 
 #include <setjmp.h>

@@ -8,7 +8,7 @@
 static struct session *open_fake(const struct session_opts *o, struct session_info *info,
                                  struct err *e);
 #define session_open open_fake
-#include "../../src/app/control.c"
+#include "../../src/engine/control.c"
 #undef session_open
 
 #include <kprof/erl/enc.h>

@@ -1,6 +1,7 @@
 /* The engine where no node is there to be asked, and what is left of a question that was dropped.
  */
-#include "../../src/app/engine_impl.h"
+#include "../../src/engine/process_names.h"
+#include "../../src/engine/results.h"
 
 #include <kprof/core/state.h>
 #include <setjmp.h>
@@ -56,7 +57,7 @@ static void questions_without_a_node_are_answered(void **state)
     assert_string_equal(h.stack, "not known: the node cannot be asked: it is not connected");
     engine_why(g, 0);
     assert_string_equal(h.message, "the node cannot be asked: it is not connected");
-    g->replay = (struct replay *)(uintptr_t)g; /* never looked into */
+    g->replay.file = (struct replay *)(uintptr_t)g; /* never looked into */
     g->state = ENGINE_UP;
     engine_stack(g, 78);
     assert_int_equal(h.pid, 78);
@@ -104,7 +105,7 @@ static struct result *failed(enum result_kind kind, uint64_t pid)
 
 static void answer(struct engine *g, struct result *r)
 {
-    engine_result(g, r);
+    results_take(g, r);
     result_release(r);
 }
 
@@ -114,6 +115,14 @@ static void on_completions(void *arg, const char *typed, const char *lines)
     assert_string_equal(typed, "lists:");
     assert_string_equal(lines, "");
     h->completed = true;
+}
+
+static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why)
+{
+    struct heard *h = arg;
+    (void)tag;
+    (void)there;
+    err_copy(h->message, sizeof h->message, why);
 }
 
 static void on_captured(void *arg, struct capture *c)
@@ -137,6 +146,7 @@ static void a_refusal_ends_every_wait(void **state)
     g->core = core_new(&limits, g->names);
     g->hooks.completions = on_completions;
     g->hooks.captured = on_captured;
+    g->hooks.exist = on_exist;
 
     answer(g, failed(RESULT_STACK, 9));
     assert_int_equal(h.pid, 9);
@@ -151,10 +161,10 @@ static void a_refusal_ends_every_wait(void **state)
     h.message[0] = 0;
     answer(g, failed(RESULT_WHY, 0)); /* nobody asked for it: nobody is told */
     assert_string_equal(h.message, "");
-    g->why_by_hand[0] = true;
+    g->questions.why_by_hand[0] = true;
     answer(g, failed(RESULT_WHY, 0));
     assert_string_equal(h.message, refusal);
-    assert_false(g->why_by_hand[0]);
+    assert_false(g->questions.why_by_hand[0]);
 
     struct catalog_status loading = {.state = CATALOG_LOADING};
     g->catalog_load.catalog = catalog_new();
@@ -176,23 +186,23 @@ static void a_refusal_ends_every_wait(void **state)
     answer(g, r);
     assert_string_equal(h.message, refusal);
 
-    g->capture.active = g->capture.asked = true;
-    g->capture.ticket = 5;
+    g->captures.active = g->captures.asked = true;
+    g->captures.ticket = 5;
     r = failed(RESULT_CAPTURE, 0);
     r->ticket = 4; /* of one that was given up */
     answer(g, r);
-    assert_true(g->capture.active);
+    assert_true(g->captures.active);
     r = failed(RESULT_CAPTURE, 0);
     r->ticket = 5;
     r->capture.state = CAPTURE_FAILED;
     snprintf(r->capture.why, sizeof r->capture.why, "%s", refusal);
     answer(g, r);
-    assert_false(g->capture.active);
+    assert_false(g->captures.active);
     assert_int_equal(h.capture, CAPTURE_FAILED);
     assert_string_equal(h.stack, refusal);
 
     answer(g, failed(RESULT_DEAD, 3));
-    assert_int_equal(g->dead_n, 0);
+    assert_int_equal(g->dead.n, 0);
     catalog_free(g->catalog_load.catalog);
     core_free(g->core);
     intern_free(g->names);
@@ -227,7 +237,8 @@ static void expect_names(struct engine *g, uint64_t old_wall_ns, uint64_t new_wa
                          const char *old, const char *new)
 {
     struct snapshot *s = shown(old_wall_ns, new_wall_ns);
-    engine_name_slow(g, s, 0);
+    process_names_apply(g, s);
+    process_names_ask(g, s, 0);
     if (old)
         assert_string_equal(s->slow[1].who, old);
     else
@@ -241,8 +252,8 @@ static void expect_names(struct engine *g, uint64_t old_wall_ns, uint64_t new_wa
 
 static void known(struct engine *g, uint64_t pid)
 {
-    g->who_of[g->who_n++] =
-        (struct engine_who){.pid = pid, .from_wall_ns = g->vm_wall_ns, .to_wall_ns = UINT64_MAX};
+    g->process_names.of[g->process_names.n++] = (struct process_name){
+        .pid = pid, .from_wall_ns = g->process_names.vm_wall_ns, .to_wall_ns = UINT64_MAX};
 }
 
 /* The number of a process is another's once the node was started anew. */
@@ -255,16 +266,16 @@ static void a_name_is_of_the_node_that_had_it(void **state)
     known(g, 7);
     name(g, "first\n");
     expect_names(g, 1000, 2000, "first", "first");
-    g->lost_wall_ns = 1500; /* the connection only: it is the same node */
+    g->process_names.lost_wall_ns = 1500; /* the connection only: it is the same node */
     expect_names(g, 1000, 2000, "first", "first");
-    engine_who_restarted(g);
+    process_names_restarted(g);
     expect_names(g, 1000, 2000, "first", NULL);
     known(g, 7);
     expect_names(g, 1000, 2000, "first", NULL); /* asked, not yet answered */
     name(g, "second\n");
     expect_names(g, 1000, 2000, "first", "second");
-    g->lost_wall_ns = 3000;
-    engine_who_restarted(g);
+    g->process_names.lost_wall_ns = 3000;
+    process_names_restarted(g);
     expect_names(g, 1000, 2000, "first", "second");
     expect_names(g, 2000, 4000, "second", NULL);
     free(g);
@@ -279,7 +290,7 @@ static void names_that_were_refused_are_forgotten(void **state)
 
     known(g, 7);
     answer(g, failed(RESULT_WHO, 7));
-    assert_int_equal(g->who_of[0].pid, 0);
+    assert_int_equal(g->process_names.of[0].pid, 0);
 
     free(g);
 }
@@ -303,18 +314,18 @@ static void what_is_held_back_is_said_once(void **state)
     assert_int_equal(engine_held(g, &held), 0);
     r->info.n_held = 2;
     snprintf(r->info.held, sizeof r->info.held, "first (otp#1); second");
-    engine_result(g, r);
-    assert_int_equal(g->log_n, 3); /* attached, and one each */
-    assert_string_equal(g->log[1].text, "held back on this node: first (otp#1)");
-    assert_string_equal(g->log[2].text, "held back on this node: second");
+    results_take(g, r);
+    assert_int_equal(g->log.n, 3); /* attached, and one each */
+    assert_string_equal(g->log.line[1].text, "held back on this node: first (otp#1)");
+    assert_string_equal(g->log.line[2].text, "held back on this node: second");
     assert_int_equal(engine_held(g, &held), 2);
     assert_string_equal(held, "first (otp#1); second");
-    engine_result(g, r);
-    assert_int_equal(g->log_n, 4); /* attached again */
+    results_take(g, r);
+    assert_int_equal(g->log.n, 4); /* attached again */
     snprintf(r->info.held, sizeof r->info.held, "third");
     r->info.n_held = 1;
-    engine_result(g, r);
-    assert_string_equal(g->log[5].text, "held back on this node: third");
+    results_take(g, r);
+    assert_string_equal(g->log.line[5].text, "held back on this node: third");
     result_release(r);
     core_free(g->core);
     intern_free(g->names);

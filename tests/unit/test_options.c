@@ -1,9 +1,9 @@
 /* The command line: what each option does, what goes with what, and the sentence for each mistake.
  */
-#include <kprof/app/help.h>
-#include <kprof/app/options.h>
-#include <kprof/app/optval.h>
 #include <kprof/base/text.h>
+#include <kprof/cli/help.h>
+#include <kprof/cli/options.h>
+#include <kprof/cli/optval.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -247,7 +247,7 @@ static void names_that_clash(void **state)
         {"query=my_db:query/4", "query#3"},
         {"my_db:query/5", "my_db.query"},
     };
-    struct option_tier t[sizeof tiers / sizeof *tiers];
+    struct tier_spec t[sizeof tiers / sizeof *tiers];
     struct err e = {{0}};
     for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++) {
         assert_int_equal(options_tier_parse(tiers[i].text, &t[i], &e), 0);
@@ -568,7 +568,7 @@ static void no_color_of_the_environment(void **state)
 static void tier_text(void **state)
 {
     (void)state;
-    struct option_tier t;
+    struct tier_spec t;
     struct err e = {{0}};
     assert_int_equal(options_tier_parse("db=my_db:query/2", &t, &e), 0);
     assert_string_equal(t.name, "db");
@@ -584,7 +584,7 @@ static void tier_text(void **state)
     assert_int_equal(options_tier_parse(longest, &t, &e), 0);
     options_tier_name(&t, NULL, 0);
     assert_int_equal(strlen(t.name), TIER_NAME_BYTES - 1);
-    struct option_tier same = t;
+    struct tier_spec same = t;
     options_tier_name(&t, &same, 1);
     assert_int_equal(strlen(t.name), TIER_NAME_BYTES - 1);
     assert_string_not_equal(t.name, same.name);

@@ -1,5 +1,5 @@
 /* Presets: whatever a node has of one, what comes out can be traced. */
-#include <kprof/app/preset.h>
+#include <kprof/cli/preset.h>
 #include <kprof/erl/term.h>
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* Profiles: what is written is read back as it was, whatever is in it; names lead nowhere else. */
-#include <kprof/app/profile.h>
+#include <kprof/cli/profile.h>
+#include <kprof/cli/profile_save.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <kprof/app/meta.h>
+#include <kprof/engine/recording_meta.h>
 #include <kprof/trace/agent.h>
 #include <kprof/trace/record.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static void test_no_recording(void **state)
 
 static void test_meta(void **state)
 {
-    struct meta m, back;
+    struct recording_meta m, back;
     struct buf b;
     (void)state;
 
@@ -161,17 +161,18 @@ static void test_meta(void **state)
     strcpy(m.tiers.tier[1].name, "web");
     strcpy(m.tiers.tier[1].mfa, "My.Web.call/2");
     buf_init(&b, 0);
-    meta_write(&m, &b);
-    assert_true(meta_read(&back, b.data, b.len));
+    recording_meta_write(&m, &b);
+    assert_true(recording_meta_read(&back, b.data, b.len));
     assert_memory_equal(&m, &back, sizeof m);
     for (size_t n = 0; n < b.len; n++) {
         char *exact = malloc(n ? n : 1);
         memcpy(exact, b.data, n);
-        meta_read(&back, exact,
-                  n); /* survived; whether it is taken does not matter at the last nil byte */
+        recording_meta_read(
+            &back, exact,
+            n); /* survived; whether it is taken does not matter at the last nil byte */
         free(exact);
     }
-    assert_false(meta_read(&back, b.data, b.len / 2));
+    assert_false(recording_meta_read(&back, b.data, b.len / 2));
     buf_release(&b);
 }
 

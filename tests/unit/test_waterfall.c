@@ -2,9 +2,9 @@
  * run through core, and where more comes than is kept. SEED=n repeats a run. */
 #include "core_fixture.h"
 
-#include <kprof/app/engine.h>
 #include <kprof/core/state.h>
 #include <kprof/core/waterfall.h>
+#include <kprof/engine/engine.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -397,12 +397,11 @@ static void random_requests_agree_with_the_table(void **state)
 static void a_recording(void **state)
 {
     (void)state;
-    struct options o = {
-        .mode = OPTIONS_REPLAY, .batch = true, .slow_ns = 1, .sample = 1, .cooldown_ns = 1};
+    struct settings all_at_once = {.slow_ns = 1, .sample = 1, .cooldown_ns = 1};
     struct engine_hooks hooks = {0};
     struct err e = {{0}};
     double self[TIER_MAX] = {0};
-    struct engine *g = engine_new(&o, &hooks, &e);
+    struct engine *g = engine_new(&all_at_once, &hooks, &e);
     if (!g || engine_replay(g, "tests/golden/demo.rec", &e) < 0)
         fail_msg("%s (run in the top directory)", e.text);
     while (engine_poll(g))

@@ -5,8 +5,8 @@
 #ifndef KPROF_APP_DEMO_H
 #define KPROF_APP_DEMO_H
 
-#include <kprof/app/options.h>
 #include <kprof/base/err.h>
+#include <kprof/cli/options.h>
 
 struct demo;
 

@@ -3,12 +3,20 @@
 #ifndef KPROF_APP_LIVE_PRESET_H
 #define KPROF_APP_LIVE_PRESET_H
 
-#include <kprof/app/engine.h>
+#include <kprof/engine/engine.h>
 #include <kprof/ui/ui.h>
 
+#define LIVE_PRESETS 32
+
+struct live_preset {
+    char taking[256]; /* the one to take when the node has said what it has */
+};
+
 /* INTENT_PRESETS, INTENT_PRESET. */
-void live_preset(struct engine *g, struct ui *u, const struct intent *in);
-/* engine_hooks.presets: opens the menu, unless the operator is at something else by now. */
-void live_offer_presets(struct ui *u, const bool *can, size_t n);
+void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in);
+/* engine_hooks.exist: opens the menu, unless the operator is at something else by now; or takes
+ * the preset. */
+void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
+                       const bool *there, const char *why);
 
 #endif

@@ -1,6 +1,6 @@
 /* One line on stderr that says how far long work is; only where stderr is a terminal.
  *
- * Zeroed is ready. One thread. Interrupting the work is its owner's (run_stopping). */
+ * Zeroed is ready. One thread. Interrupting the work is its owner's (stop_asked). */
 #ifndef KPROF_APP_PROGRESS_H
 #define KPROF_APP_PROGRESS_H
 

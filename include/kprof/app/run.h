@@ -6,7 +6,8 @@
 #ifndef KPROF_APP_RUN_H
 #define KPROF_APP_RUN_H
 
-#include <kprof/app/engine.h>
+#include <kprof/cli/options.h>
+#include <kprof/engine/engine.h>
 #include <stdbool.h>
 
 struct target {                /* what to attach to */
@@ -21,9 +22,5 @@ int run_live(const struct options *o, const struct target *t);
 int run_baseline(struct engine *g, const struct options *o, struct err *e);
 int run_begin(struct engine *g, const struct options *o, const struct target *t, struct err *e);
 void run_receipt(const struct target *t, const struct session_receipt *r);
-
-/* SIGINT, SIGTERM, SIGHUP ask to stop; SIGPIPE is ignored. */
-void run_signals(void);
-bool run_stopping(void);
 
 #endif

@@ -18,6 +18,12 @@
 
 enum returns_mode { RETURNS_LEAN, RETURNS_FULL };
 
+/* A tier as it is asked for. */
+struct tier_spec {
+    char name[TIER_NAME_BYTES]; /* "": none was given */
+    char mfa[TIER_MFA_BYTES];   /* as given: "m:f/2", "MyApp.Repo.get/2" */
+};
+
 struct tier {
     char name[TIER_NAME_BYTES]; /* UTF-8, as the operator gave it */
     char mfa[TIER_MFA_BYTES];   /* "mod:fun/2", or as Elixir writes it */

@@ -1,7 +1,0 @@
-/* The text of --help: at most 80 columns, ends with a newline. Any thread. */
-#ifndef KPROF_APP_HELP_H
-#define KPROF_APP_HELP_H
-
-const char *help_text(void);
-
-#endif

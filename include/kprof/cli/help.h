@@ -1,0 +1,7 @@
+/* The text of --help: at most 80 columns, ends with a newline. Any thread. */
+#ifndef KPROF_CLI_HELP_H
+#define KPROF_CLI_HELP_H
+
+const char *help_text(void);
+
+#endif

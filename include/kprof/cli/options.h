@@ -1,0 +1,90 @@
+/* The command line and the config file as one struct of plain values. DESIGN section 6 is the
+ * contract.
+ *
+ * Invariant: after OPTIONS_RUN every field is valid and the combination makes sense: exactly one of
+ * a node, --demo and --replay; every tier's M:F/A parses; tier names are unique; the entry names a
+ * tier when tiers are known. What the command line says wins over the file, key by key (all tiers
+ * count as one key). The caller owns the struct and ends it with options_release, whatever
+ * options_parse returned. One thread (getopt has state of its own). Does not connect, does not
+ * translate identity rules. */
+#ifndef KPROF_CLI_OPTIONS_H
+#define KPROF_CLI_OPTIONS_H
+
+#include <kprof/base/err.h>
+#include <kprof/cli/assertion.h>
+#include <kprof/cli/options_tier.h>
+#include <kprof/core/tier.h>
+#include <kprof/export/export.h>
+#include <kprof/ui/canvas.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPTIONS_NODES_MAX      8
+#define OPTIONS_NODES_BACKED   1 /* more than this is refused in a sentence */
+#define OPTIONS_ASSERTIONS_MAX 16
+#define OPTIONS_COOKIE_BYTES   256
+#define OPTIONS_IDENTITY_BYTES (16u << 10)
+
+enum options_result {
+    OPTIONS_RUN,
+    OPTIONS_EXIT_OK, /* --help or --version was printed on stdout: exit 0 */
+    OPTIONS_USAGE    /* err has one sentence for stderr: exit 2 */
+};
+
+enum options_mode { OPTIONS_NODE, OPTIONS_DEMO, OPTIONS_REPLAY };
+
+struct options {
+    enum options_mode mode;
+    char *node[OPTIONS_NODES_MAX]; /* name@host or name@host:PORT */
+    size_t n_nodes;                /* 0 unless OPTIONS_NODE */
+    char *replay;                  /* file; NULL unless OPTIONS_REPLAY */
+    char *config;                  /* file already read; NULL: none */
+
+    struct tier_spec tier[TIER_MAX]; /* may be none: the demo has its own, the screen asks */
+    size_t n_tiers;
+    char *entry;     /* a tier's name; NULL: the first tier */
+    bool entry_none; /* --entry none: no requests, every call on its own */
+    char *identity;  /* the rule as written; NULL: none */
+
+    uint32_t sample;           /* 1 request in this many (entry_none: 1 call); 1 */
+    enum returns_mode returns; /* auto is lean */
+    uint64_t slow_ns;          /* 0: no slow log */
+    char *slow_log;            /* file; NULL: none */
+    bool slow_args;
+    uint64_t max_age_ns;  /* 1 s */
+    uint64_t max_rate;    /* events a second; 0: no limit */
+    uint64_t cooldown_ns; /* 5 s */
+    /* Of the node's scheduler time; 50000, or 0 when max_rate is given; 0: no limit. */
+    uint32_t max_overhead_ppm;
+    uint64_t lease_ns;    /* silence of ours after which the node stops tracing; 10 s */
+    uint64_t duration_ns; /* 0: until told to stop */
+    uint64_t delay_ns;    /* batch interval, 1 s; at least 100 ms */
+    uint64_t iterations;  /* 0: no limit */
+    uint32_t demo_rate;   /* requests a second of the sample node, 200 */
+    enum theme theme;     /* THEME_COUNT: not said */
+    bool no_mouse;        /* the terminal keeps it */
+    bool batch, no_color, ascii, force;
+    bool hazards; /* print the node's table of hazards, nothing else */
+    enum export_format format;
+    char *output;   /* file; NULL: stdout */
+    double speed;   /* of a replay on the screen, times its own pace; 1; 0: all at once */
+    char *record;   /* file; NULL: none */
+    char *baseline; /* recording to compare with; NULL: none */
+    struct assertion assertion[OPTIONS_ASSERTIONS_MAX]; /* on the last table of a batch */
+    size_t n_assertions;
+    char *cookie_file; /* NULL: look at KPROF_COOKIE, ~/.erlang.cookie */
+    char *setcookie;   /* blanked in argv; overwritten by options_release; never in an err */
+    char *name;        /* of our own hidden node, without host; NULL: made up */
+};
+
+/* argv is reordered (options first) and a cookie in it is overwritten with NULs. */
+enum options_result options_parse(int argc, char **argv, struct options *o, struct err *e);
+/* What a run without options has: every number at its default, nothing to look at. */
+void options_defaults(struct options *o);
+/* The settings of a config file or profile alone, over the defaults; -1 with err. The caller ends
+ * the struct with options_release either way. What it says of nodes is not looked at. */
+int options_load(const char *path, struct options *o, struct err *e);
+void options_release(struct options *o);
+
+#endif

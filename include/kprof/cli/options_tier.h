@@ -1,0 +1,22 @@
+/* A tier as an operator writes it: [NAME=]M:F/A, on the command line, in a file or typed on the
+ * screen.
+ *
+ * Invariant: a struct that came out of here holds an M:F/A that term_parse_mfa takes, and a name
+ * that is printable or "". Pure; any thread. Does not know whether the function exists. */
+#ifndef KPROF_CLI_OPTIONS_TIER_H
+#define KPROF_CLI_OPTIONS_TIER_H
+
+#include <kprof/base/err.h>
+#include <kprof/core/tier.h>
+#include <stddef.h>
+
+/* 0, or -1 with err. */
+int options_tier_parse(const char *text, struct tier_spec *out, struct err *e);
+/* Is that a name a tier may have? 0, or -1 with err. */
+int options_tier_check_name(const char *name, struct err *e);
+/* Gives t a name that none of taken[0..n) has: the one it has, with a number if need be; else the
+ * first of "index", "OrderController.index" (the last part of the module),
+ * "OrderController.index/2" that is free. t may be one of taken if it has none. */
+void options_tier_name(struct tier_spec *t, const struct tier_spec *taken, size_t n);
+
+#endif

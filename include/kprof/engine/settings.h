@@ -1,0 +1,38 @@
+/* What a session is started with, as one value: what is traced and how (what a profile keeps), and
+ * what concerns this run alone.
+ *
+ * Invariant: plain data, copied; the strings are the caller's and outlive whoever was handed the
+ * value. Does not know where it came from: the command line, a file or the screen. */
+#ifndef KPROF_ENGINE_SETTINGS_H
+#define KPROF_ENGINE_SETTINGS_H
+
+#include <kprof/core/tier.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct settings {
+    struct tier_spec tier[TIER_MAX]; /* each has a name */
+    size_t n_tiers;
+    const char *entry;    /* a tier's name; NULL: the first tier */
+    bool entry_none;      /* no requests: every call on its own */
+    const char *identity; /* the rule; NULL: none */
+    uint32_t sample;      /* 1 request in this many (entry_none: 1 call) */
+    enum returns_mode returns;
+    bool slow_args;   /* small arguments of every call are copied */
+    uint64_t slow_ns; /* threshold of slow calls; 0: none */
+    uint64_t max_age_ns, cooldown_ns;
+    uint64_t max_rate;         /* events/s; 0: no limit */
+    uint32_t max_overhead_ppm; /* of the node's scheduler time; 0: no limit */
+
+    /* of this run */
+    bool history;                  /* closed seconds are kept: somebody scrolls back */
+    bool force;                    /* trace beside another tracer */
+    const char *self_name;         /* of our hidden node; NULL: made up */
+    const char *record, *slow_log; /* files; NULL: none */
+    uint64_t lease_ns;             /* silence of ours after which the node stops tracing */
+    double replay_speed;           /* of a recording; 0: all at once */
+    uint64_t replay_most_ns;       /* so much of a recording; 0: all */
+};
+
+#endif

@@ -1,0 +1,352 @@
+#include <kprof/cli/config.h>
+#include <kprof/cli/help.h>
+#include <kprof/cli/options.h>
+#include <kprof/cli/options_set.h>
+#include <kprof/cli/optval.h>
+#include <kprof/cli/profile.h>
+
+#include <getopt.h>
+#include <kprof/base/buf.h>
+#include <kprof/base/clock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOT_SAID       UINT32_MAX
+#define LEASE_NS       10000000000u
+#define LEASE_LEAST_NS 1000000000u
+#define LEASE_MOST_NS  600000000000u
+#define OVERHEAD_PPM   50000u
+
+#define GETOPT_BASE 256 /* of an option's place in the table: above any letter */
+
+struct parser {
+    struct options *o;
+    struct err *e;
+    bool on_command_line[OPTIONS_DEFS_MAX]; /* by place in the table */
+};
+
+/* Names the tiers that have none, around those that were given. */
+static void name_tiers(struct options *o)
+{
+    for (size_t i = 0; i < o->n_tiers; i++)
+        if (!o->tier[i].name[0])
+            options_tier_name(&o->tier[i], o->tier, o->n_tiers);
+}
+
+/* All tiers count as one setting, those of a preset too. */
+static size_t place(const struct options_def *d)
+{
+    return options_set_index(strcmp(d->name, "preset") == 0 ? "tier" : d->name);
+}
+
+static bool said(const struct parser *p, const char *name)
+{
+    return p->on_command_line[options_set_index(name)];
+}
+
+/* ---- the config file ---- */
+
+/* The option that a key stands for; NULL: none. */
+static const struct options_def *def_of_key(const char *key)
+{
+    char name[CONFIG_KEY_BYTES];
+    const struct options_def *d;
+    if (strchr(key, '-'))
+        return NULL;
+    snprintf(name, sizeof name, "%s", strcmp(key, "identity_f") == 0 ? "identity" : key);
+    for (char *c = name; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    for (size_t i = 0; (d = options_set_at(i)); i++)
+        if (strcmp(d->name, name) == 0)
+            return d->where == OPTIONS_ARGV ? NULL : d;
+    return NULL;
+}
+
+static int apply_tier_item(struct parser *p, const struct config_item *it)
+{
+    struct tier_spec t;
+    if (options_tier_parse(it->text, &t, p->e))
+        return -1;
+    if (t.name[0])
+        return err_set(p->e, "tier %s: write the name once, in front", optval_show(it->text).s);
+    if (options_tier_check_name(it->name, p->e))
+        return -1;
+    snprintf(t.name, sizeof t.name, "%s", it->name);
+    return options_set_tier(p->o, &t, p->e);
+}
+
+static int apply_item(struct parser *p, const struct config_item *it)
+{
+    const struct options_def *d = def_of_key(it->key);
+    if (!d)
+        return err_set(p->e, "%s is no setting of a config file; see FILES in kprof(1)",
+                       optval_show(it->key).s);
+    if (p->on_command_line[place(d)])
+        return 0;
+    if (d->where == OPTIONS_FILE && (p->o->mode == OPTIONS_DEMO || p->o->replay))
+        return 0; /* a node, and something else is looked at */
+    if (it->kind == CONFIG_TIER)
+        return apply_tier_item(p, it);
+    if (it->kind == CONFIG_FUN && strcmp(d->name, "identity") != 0)
+        return err_set(p->e, "%s takes no fun", it->key);
+    if (d->kind == OPTIONS_VALUE)
+        return options_set_value(d, it->text, p->o, p->e);
+    if (strcmp(it->text, "false") == 0) /* as it is */
+        return 0;
+    if (strcmp(it->text, "true") != 0)
+        return err_set(p->e, "%s is true or false", it->key);
+    return options_set_value(d, NULL, p->o, p->e);
+}
+
+static int apply_config(struct parser *p)
+{
+    struct config c;
+    char path[PROFILE_PATH_BYTES];
+    profile_find(p->o->config, path);
+    int rc = config_load(path, &c, p->e);
+    for (size_t i = 0; rc == 0 && i < c.n; i++) {
+        rc = apply_item(p, &c.item[i]);
+        if (rc) {
+            struct err inner = *p->e;
+            err_set(p->e, "%s:%d:%d: %.300s", optval_show(path).s, c.item[i].line, c.item[i].col,
+                    inner.text);
+        }
+    }
+    config_release(&c);
+    return rc;
+}
+
+/* ---- what goes with what ---- */
+
+static int check_mode(struct parser *p)
+{
+    struct options *o = p->o;
+    bool demo = o->mode == OPTIONS_DEMO;
+    int modes = (o->n_nodes > 0) + demo + (o->replay != NULL);
+    if (modes == 0)
+        return err_set(p->e, "nothing to look at; give a node (app@host), --demo, or --replay FILE "
+                             "(--help lists the options)");
+    if (modes > 1)
+        return err_set(p->e, "%s and %s exclude each other; leave one out",
+                       o->n_nodes > 0 ? optval_show(o->node[0]).s : "--demo",
+                       o->replay ? "--replay" : "--demo");
+    if (o->replay)
+        o->mode = OPTIONS_REPLAY;
+    return 0;
+}
+
+static int check_entry(struct parser *p)
+{
+    struct options *o = p->o;
+    if (!o->entry || (o->n_tiers == 0 && o->mode != OPTIONS_NODE))
+        return 0;
+    for (size_t i = 0; i < o->n_tiers; i++)
+        if (strcmp(o->tier[i].name, o->entry) == 0)
+            return 0;
+    return err_set(
+        p->e, "--entry %s: no tier has that name; add --tier %s=M:F/A, or name one that is there",
+        optval_show(o->entry).s, optval_show(o->entry).s);
+}
+
+/* It ends by itself, and traces nothing that could go anywhere. */
+static int check_hazards(struct parser *p)
+{
+    const struct options *o = p->o;
+    const char *other = o->mode == OPTIONS_REPLAY ? "--replay"
+                        : o->record               ? "--record"
+                        : o->batch                ? "--batch"
+                                                  : NULL;
+
+    if (o->hazards && other)
+        return err_set(p->e, "--hazards only asks a node, and ends; leave out %s", other);
+    return 0;
+}
+
+static int check_together(struct parser *p)
+{
+    struct options *o = p->o;
+    bool slow = o->slow_ns || o->mode == OPTIONS_DEMO; /* the demo has a threshold of its own */
+    if (o->slow_args && !slow)
+        return err_set(p->e, "--slow-args: there is no slow log to put them in; add --slow 20ms");
+    if (o->n_assertions && !o->batch)
+        return err_set(p->e, "--assert: the screen ends with no verdict; add --batch");
+    if (o->slow_log && !slow)
+        return err_set(p->e, "--slow-log: which calls are slow? Add --slow 20ms");
+    if (o->record && o->mode == OPTIONS_REPLAY)
+        return err_set(p->e, "--record with --replay would copy the recording; leave one out");
+    if (said(p, "demo-rate") && o->mode != OPTIONS_DEMO)
+        return err_set(p->e, "--demo-rate: there is no sample node to drive; add --demo");
+    if (said(p, "speed") && (o->mode != OPTIONS_REPLAY || o->batch))
+        return err_set(p->e, "--speed: only a replay on the screen has a pace; %s",
+                       o->batch ? "leave it out" : "add --replay FILE");
+    if (!o->batch && said(p, "format"))
+        return err_set(p->e, "--format: the screen has no format; add --batch");
+    if (!o->batch && said(p, "output"))
+        return err_set(p->e, "--output: the screen cannot go to a file; add --batch");
+    if (!o->batch && said(p, "iterations"))
+        return err_set(p->e, "--iterations: the screen has none; add --batch, or use --duration");
+    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0)
+        return err_set(p->e,
+                       "--batch: there is nothing to measure; add --tier M:F/A (or a config file)");
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+void options_defaults(struct options *o)
+{
+    *o = (struct options){.sample = 1,
+                          .returns = RETURNS_LEAN,
+                          .max_age_ns = 1000000000u,
+                          .cooldown_ns = 5000000000u,
+                          .max_overhead_ppm = NOT_SAID,
+                          .delay_ns = 1000000000u,
+                          .demo_rate = 200,
+                          .speed = 1,
+                          .theme = THEME_COUNT,
+                          .format = EXPORT_TEXT};
+    const char *no_color = getenv("NO_COLOR"); /* no-color.org: set and not empty */
+    o->no_color = no_color && *no_color;
+    const char *lease = getenv("KPROF_LEASE");
+    if (!lease || !clock_parse_duration(lease, &o->lease_ns) || o->lease_ns < LEASE_LEAST_NS ||
+        o->lease_ns > LEASE_MOST_NS)
+        o->lease_ns = LEASE_NS;
+}
+
+/* The table as getopt takes it. */
+struct getopt_tables {
+    char shorts[2 * OPTIONS_DEFS_MAX + 2];
+    struct option longs[OPTIONS_DEFS_MAX + 1];
+};
+
+static void make_tables(struct getopt_tables *t)
+{
+    const struct options_def *d;
+    char *s = t->shorts;
+    size_t n = 0;
+    *s++ = ':'; /* a missing value is told apart */
+    for (size_t i = 0; (d = options_set_at(i)); i++) {
+        bool value = d->kind == OPTIONS_VALUE;
+        if (d->where == OPTIONS_FILE)
+            continue;
+        t->longs[n++] = (struct option){d->name, value ? required_argument : no_argument, NULL,
+                                        GETOPT_BASE + (int)i};
+        if (d->letter)
+            *s++ = d->letter;
+        if (d->letter && value)
+            *s++ = ':';
+    }
+    t->longs[n] = (struct option){0};
+    *s = '\0';
+}
+
+static const struct options_def *def_of_getopt(int c)
+{
+    const struct options_def *d;
+    if (c >= GETOPT_BASE)
+        return options_set_at((size_t)(c - GETOPT_BASE));
+    for (size_t i = 0; (d = options_set_at(i)); i++)
+        if (d->letter == c)
+            return d;
+    return NULL;
+}
+
+/* getopt's complaint in our words; what stands behind a '=' may be a cookie and is not shown. */
+static void complain(struct parser *p, int c, char **argv)
+{
+    char word[64];
+    const char *arg = optind > 0 ? argv[optind - 1] : "";
+    if (optopt > 0 && optopt < GETOPT_BASE)
+        snprintf(word, sizeof word, "-%c", optopt);
+    else
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(arg, "="), arg);
+    if (c == ':')
+        err_set(p->e, "%s needs a value; --help shows which", optval_show(word).s);
+    else if (optopt >= GETOPT_BASE)
+        err_set(p->e, "%s takes no value; leave it out", optval_show(word).s);
+    else
+        err_set(p->e, "%s is no option, or short for more than one; --help lists them",
+                optval_show(word).s);
+}
+
+static enum options_result read_option(struct parser *p, const struct options_def *d)
+{
+    if (d->kind == OPTIONS_ASK) {
+        fputs(d->letter == 'h' ? help_text() : "kprof-top " KPROF_VERSION "\n", stdout);
+        return OPTIONS_EXIT_OK;
+    }
+    p->on_command_line[place(d)] = true;
+    int rc = options_set_value(d, optarg, p->o, p->e);
+    if (optarg && strcmp(d->name, "setcookie") == 0) /* ps shows argv to everybody */
+        memset(optarg, 0, strlen(optarg));
+    return rc ? OPTIONS_USAGE : OPTIONS_RUN;
+}
+
+static enum options_result read_argv(struct parser *p, int argc, char **argv)
+{
+    struct getopt_tables t;
+    enum options_result r = OPTIONS_RUN;
+    int c;
+    make_tables(&t);
+    optind = 0; /* glibc: begin anew */
+    opterr = 0;
+    while (r == OPTIONS_RUN && (c = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
+        const struct options_def *d = c == ':' || c == '?' ? NULL : def_of_getopt(c);
+        if (d) {
+            r = read_option(p, d);
+        } else {
+            complain(p, c, argv);
+            r = OPTIONS_USAGE;
+        }
+    }
+    const struct options_def *node = options_set_at(options_set_index("node"));
+    for (; r == OPTIONS_RUN && optind < argc; optind++) {
+        p->on_command_line[place(node)] = true;
+        if (options_set_value(node, argv[optind], p->o, p->e))
+            r = OPTIONS_USAGE;
+    }
+    return r;
+}
+
+/* What depends on all of it. */
+static void finish(struct options *o)
+{
+    name_tiers(o);
+    if (o->max_overhead_ppm == NOT_SAID) /* who limits events has chosen what is to be kept */
+        o->max_overhead_ppm = o->max_rate ? 0 : OVERHEAD_PPM;
+}
+
+int options_load(const char *path, struct options *o, struct err *e)
+{
+    struct parser p = {.o = o, .e = e};
+    p.on_command_line[options_set_index("node")] = true; /* the one that is looked at */
+    options_defaults(o);
+    o->config = buf_dup(path);
+    if (apply_config(&p))
+        return -1;
+    finish(o);
+    return check_entry(&p);
+}
+
+enum options_result options_parse(int argc, char **argv, struct options *o, struct err *e)
+{
+    struct parser p = {.o = o, .e = e};
+    options_defaults(o);
+    enum options_result r = read_argv(&p, argc, argv);
+    if (r != OPTIONS_RUN)
+        return r;
+    if (o->config && apply_config(&p))
+        return OPTIONS_USAGE;
+    finish(o);
+    if (check_mode(&p) || check_hazards(&p) || check_entry(&p) || check_together(&p))
+        return OPTIONS_USAGE;
+    return OPTIONS_RUN;
+}
+
+void options_release(struct options *o)
+{
+    options_set_release(o);
+    *o = (struct options){0};
+}

@@ -1,0 +1,322 @@
+#include <kprof/cli/options_set.h>
+
+#include <assert.h>
+#include <kprof/base/buf.h>
+#include <kprof/cli/optval.h>
+#include <kprof/cli/preset.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DELAY_MIN_NS   100000000u
+#define MAX_AGE_MIN_NS 1000000u
+#define ITERATIONS_MAX 1000000000u
+#define DEMO_RATE_MAX  20000u
+
+/* The field that d names; the table has made sure of its type. */
+static void *field(const struct options_def *d, struct options *o)
+{
+    return (char *)o + d->at;
+}
+
+/* ---- values of one field ---- */
+
+static int set_flag(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    (void)val;
+    (void)e;
+    *(bool *)field(d, o) = true;
+    return 0;
+}
+
+static int set_duration(const struct options_def *d, const char *val, struct options *o,
+                        struct err *e)
+{
+    return optval_duration(d->name, val, d->bound, field(d, o), e);
+}
+
+static int set_count(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    return optval_count(d->name, val, d->bound, field(d, o), e);
+}
+
+static int set_rate(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    return optval_rate(d->name, val, field(d, o), e);
+}
+
+static int set_percent(const struct options_def *d, const char *val, struct options *o,
+                       struct err *e)
+{
+    return optval_percent(d->name, val, field(d, o), e);
+}
+
+static int set_text(const struct options_def *d, const char *val, struct options *o)
+{
+    char **to = field(d, o);
+    free(*to);
+    *to = buf_dup(val);
+    return 0;
+}
+
+static int set_file(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    if (!*val)
+        return err_set(e, "--%s: the file name is empty; give one, or leave the option out",
+                       d->name);
+    return set_text(d, val, o);
+}
+
+/* ---- values of a form of their own ---- */
+
+static int set_identity(const struct options_def *d, const char *val, struct options *o,
+                        struct err *e)
+{
+    if (val[strspn(val, " \t\r\n")] == '\0')
+        return err_set(e, "--identity: the rule is empty; write \"m:f/2 arg(1)\" or a fun, or "
+                          "leave the option out");
+    if (strlen(val) >= OPTIONS_IDENTITY_BYTES)
+        return err_set(e, "--identity: the rule is longer than %u bytes; shorten it",
+                       OPTIONS_IDENTITY_BYTES - 1);
+    return set_text(d, val, o);
+}
+
+static int set_cookie(const struct options_def *d, const char *val, struct options *o,
+                      struct err *e)
+{
+    if (!*val || strlen(val) >= OPTIONS_COOKIE_BYTES)
+        return err_set(e, "--setcookie: a cookie has 1 to %d bytes; give the target's own",
+                       OPTIONS_COOKIE_BYTES - 1);
+    return set_text(d, val, o);
+}
+
+static int set_name(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    return optval_self_name(val, e) ? -1 : set_text(d, val, o);
+}
+
+static int set_entry(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    (void)d;
+    (void)e;
+    o->entry_none = strcmp(val, "none") == 0;
+    free(o->entry);
+    o->entry = o->entry_none ? NULL : buf_dup(val);
+    return 0;
+}
+
+static int set_format(const struct options_def *d, const char *val, struct options *o,
+                      struct err *e)
+{
+    int f = export_format_parse(val);
+    (void)d;
+    if (f < 0)
+        return err_set(e, "--format %s: no such format; write text, json, csv, prom or hlog",
+                       optval_show(val).s);
+    o->format = (enum export_format)f;
+    return 0;
+}
+
+static int set_theme(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    (void)d;
+    return theme_parse(val, &o->theme)
+               ? 0
+               : err_set(e, "--theme %s: no such theme; write dark, light or 8",
+                         optval_show(val).s);
+}
+
+static int set_sample(const struct options_def *d, const char *val, struct options *o,
+                      struct err *e)
+{
+    (void)d;
+    return optval_sample(val, &o->sample, e);
+}
+
+static int set_returns(const struct options_def *d, const char *val, struct options *o,
+                       struct err *e)
+{
+    (void)d;
+    return optval_returns(val, &o->returns, e);
+}
+
+static int set_transport(const struct options_def *d, const char *val, struct options *o,
+                         struct err *e)
+{
+    (void)d;
+    (void)o;
+    return optval_transport(val, e);
+}
+
+static int set_demo_rate(const struct options_def *d, const char *val, struct options *o,
+                         struct err *e)
+{
+    uint64_t v = o->demo_rate;
+    int rc = optval_count(d->name, val, DEMO_RATE_MAX, &v, e);
+    o->demo_rate = (uint32_t)v;
+    return rc;
+}
+
+static int set_speed(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    (void)d;
+    return optval_speed(val, &o->speed, e);
+}
+
+static int set_demo(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    (void)d;
+    (void)val;
+    (void)e;
+    o->mode = OPTIONS_DEMO;
+    return 0;
+}
+
+/* ---- values of which there are many ---- */
+
+static int add_node(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    (void)d;
+    if (optval_node(val, e))
+        return -1;
+    if (o->n_nodes == OPTIONS_NODES_BACKED)
+        return err_set(
+            e, "%s: this version looks at one node at a time; start another kprof-top for it",
+            optval_show(val).s);
+    o->node[o->n_nodes++] = buf_dup(val);
+    return 0;
+}
+
+int options_set_tier(struct options *o, const struct tier_spec *t, struct err *e)
+{
+    if (o->n_tiers == TIER_MAX)
+        return err_set(e, "tier %s: more than %d tiers; leave some out", optval_show(t->mfa).s,
+                       TIER_MAX);
+    for (size_t i = 0; i < o->n_tiers; i++) {
+        if (t->name[0] && strcmp(t->name, o->tier[i].name) == 0)
+            return err_set(e, "tier %s: the name is given twice; name one of them NAME=M:F/A",
+                           optval_show(t->name).s);
+        if (strcmp(t->mfa, o->tier[i].mfa) == 0)
+            return err_set(e, "tier %s: the function is given twice; leave one out",
+                           optval_show(t->mfa).s);
+    }
+    o->tier[o->n_tiers++] = *t;
+    return 0;
+}
+
+static int add_tier(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    struct tier_spec t;
+    (void)d;
+    return options_tier_parse(val, &t, e) || options_set_tier(o, &t, e) ? -1 : 0;
+}
+
+/* Its tiers as if each had been written; what else it says where nothing else is said. */
+static int add_preset(const struct options_def *d, const char *val, struct options *o,
+                      struct err *e)
+{
+    struct preset_set s;
+    (void)d;
+    if (preset_make(val, NULL, &s, e) < 0)
+        return -1;
+    for (size_t i = 0; i < s.n; i++)
+        if (options_set_tier(o, &s.tier[i], e) < 0)
+            return -1;
+    preset_fill(&s, o);
+    return 0;
+}
+
+static int add_assertion(const struct options_def *d, const char *val, struct options *o,
+                         struct err *e)
+{
+    (void)d;
+    if (o->n_assertions == OPTIONS_ASSERTIONS_MAX)
+        return err_set(e, "--assert %s: more than %d assertions; leave some out",
+                       optval_show(val).s, OPTIONS_ASSERTIONS_MAX);
+    return assertion_parse(val, &o->assertion[o->n_assertions], e) ? -1 : (o->n_assertions++, 0);
+}
+
+/* ---- the table ---- */
+
+/* Where a field is; a field of another type does not compile. */
+#define AT(type, field)                                                                            \
+    .at = _Generic(((struct options *)0)->field, type : offsetof(struct options, field))
+#define TEXT(field)      AT(char *, field), .owns = true
+#define FLAG(field)      .kind = OPTIONS_FLAG, .set = set_flag, AT(bool, field)
+#define NS(field, least) .set = set_duration, AT(uint64_t, field), .bound = (least)
+
+static const struct options_def defs[] = {
+    {"config", 'f', .where = OPTIONS_ARGV, .set = set_file, TEXT(config)},
+    {"tier", 't', .set = add_tier},
+    {"preset", .set = add_preset},
+    {"entry", 'e', .set = set_entry, TEXT(entry)},
+    {"identity", 'i', .set = set_identity, TEXT(identity)},
+    {"sample", .set = set_sample},
+    {"returns", .set = set_returns},
+    {"transport", .set = set_transport},
+    {"slow", NS(slow_ns, 1)},
+    {"slow-args", FLAG(slow_args)},
+    {"slow-log", .set = set_file, TEXT(slow_log)},
+    {"max-age", NS(max_age_ns, MAX_AGE_MIN_NS)},
+    {"max-rate", .set = set_rate, AT(uint64_t, max_rate)},
+    {"max-overhead", .set = set_percent, AT(uint32_t, max_overhead_ppm)},
+    {"cooldown", NS(cooldown_ns, DELAY_MIN_NS)},
+    {"duration", NS(duration_ns, DELAY_MIN_NS)},
+    {"batch", 'b', FLAG(batch)},
+    {"delay", 'd', NS(delay_ns, DELAY_MIN_NS)},
+    {"iterations", 'n', .set = set_count, AT(uint64_t, iterations), .bound = ITERATIONS_MAX},
+    {"format", .set = set_format},
+    {"output", 'o', .set = set_file, TEXT(output)},
+    {"assert", .set = add_assertion},
+    {"baseline", .set = set_file, TEXT(baseline)},
+    {"record", .set = set_file, TEXT(record)},
+    {"cookie-file", .set = set_file, TEXT(cookie_file)},
+    {"setcookie", .set = set_cookie, TEXT(setcookie)},
+    {"name", .set = set_name, TEXT(name)},
+    {"no-color", FLAG(no_color)},
+    {"no-mouse", FLAG(no_mouse)},
+    {"theme", .set = set_theme},
+    {"ascii", FLAG(ascii)},
+    {"force", FLAG(force)},
+    {"demo", .kind = OPTIONS_FLAG, .where = OPTIONS_ARGV, .set = set_demo},
+    {"demo-rate", .set = set_demo_rate},
+    {"speed", .set = set_speed},
+    {"hazards", .where = OPTIONS_ARGV, FLAG(hazards)},
+    {"replay", .where = OPTIONS_ARGV, .set = set_file, TEXT(replay)},
+    {"node", .where = OPTIONS_FILE, .set = add_node},
+    {"version", 'V', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},
+    {"help", 'h', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},
+};
+
+#define DEFS (sizeof defs / sizeof *defs)
+_Static_assert(DEFS <= OPTIONS_DEFS_MAX, "OPTIONS_DEFS_MAX is too small");
+
+const struct options_def *options_set_at(size_t i)
+{
+    return i < DEFS ? &defs[i] : NULL;
+}
+
+size_t options_set_index(const char *name)
+{
+    size_t i = 0;
+    while (i < DEFS && strcmp(defs[i].name, name) != 0)
+        i++;
+    assert(i < DEFS);
+    return i;
+}
+
+int options_set_value(const struct options_def *d, const char *val, struct options *o,
+                      struct err *e)
+{
+    return d->set(d, val, o, e);
+}
+
+void options_set_release(struct options *o)
+{
+    if (o->setcookie)
+        explicit_bzero(o->setcookie, strlen(o->setcookie));
+    for (size_t i = 0; i < DEFS; i++)
+        if (defs[i].owns)
+            free(*(char **)field(&defs[i], o));
+    for (size_t i = 0; i < o->n_nodes; i++)
+        free(o->node[i]);
+}

@@ -1,0 +1,68 @@
+#include <kprof/base/stop.h>
+#include <kprof/cli/optval.h>
+#include <kprof/cli/output.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int cannot(const char *path, struct err *e)
+{
+    int why = errno;
+    err_set(e, "cannot write %s: %s", optval_show(path).s, strerror(why));
+    errno = why;
+    return -1;
+}
+
+int output_open(const char *path, enum output_mode m, struct err *e)
+{
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (m == OUTPUT_NEW ? O_EXCL : O_TRUNC);
+    int fd = open(path, flags, 0600);
+    struct stat st;
+    if (fd < 0)
+        return cannot(path, e);
+    /* What is somebody else's to read by its old mode is not so any more; a device keeps its own.
+     */
+    if (m == OUTPUT_OVER && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077))
+        fchmod(fd, 0600);
+    return fd;
+}
+
+int output_write(int fd, const char *path, const void *bytes, size_t n, struct err *e)
+{
+    for (const char *at = bytes; n > 0;) {
+        ssize_t put = write(fd, at, n);
+        if (put < 0 && errno == EINTR && !stop_asked())
+            continue;
+        if (put < 0)
+            return cannot(path, e);
+        at += put;
+        n -= (size_t)put;
+    }
+    return 0;
+}
+
+int output_replace(const char *path, const void *bytes, size_t n, struct err *e)
+{
+    char beside[4096];
+    int len = snprintf(beside, sizeof beside, "%s.tmp", path);
+    int fd, rc;
+    if (len < 0 || (size_t)len >= sizeof beside) {
+        errno = ENAMETOOLONG;
+        return cannot(path, e);
+    }
+    fd = output_open(beside, OUTPUT_OVER, e);
+    if (fd < 0)
+        return -1;
+    rc = output_write(fd, beside, bytes, n, e);
+    if (close(fd) < 0 && rc == 0)
+        rc = cannot(beside, e);
+    if (rc == 0 && rename(beside, path) < 0)
+        rc = cannot(path, e);
+    if (rc < 0)
+        unlink(beside);
+    return rc;
+}

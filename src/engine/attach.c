@@ -1,0 +1,25 @@
+#include <kprof/engine/attach.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS 5000
+
+void attach_opts(const struct settings *s, const char *node, const char *cookie,
+                 struct attach_who *who, struct session_opts *out)
+{
+    const char *user = getenv("SUDO_USER") ? getenv("SUDO_USER") : getenv("USER");
+    char host[128] = "";
+
+    gethostname(host, sizeof host - 1);
+    snprintf(who->text, sizeof who->text, "%.60s@%.100s, pid %ld", user ? user : "?", host,
+             (long)getpid());
+    *out = (struct session_opts){.node = node,
+                                 .cookie = cookie,
+                                 .self_name = s->self_name,
+                                 .timeout_ms = TIMEOUT_MS,
+                                 .force = s->force,
+                                 .who = who->text,
+                                 .pause_ms = (uint32_t)(s->lease_ns / 1000000u)};
+}

@@ -1,0 +1,426 @@
+#include <kprof/engine/control.h>
+
+#include "control_answer.h"
+
+#include <errno.h>
+#include <kprof/base/buf.h>
+#include <kprof/base/clock.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PING_MS        2000 /* at most: three a lease */
+#define DELAY_FIRST_MS 500
+#define DELAY_MOST_MS  30000
+#define CALM_NS        UINT64_C(60000000000) /* a connection that stood so long was a good one */
+#define ALIVE_NS       UINT64_C(1500000000)  /* the core thread looks in far more often */
+
+struct control {
+    struct session_opts o;
+    pthread_t thread;
+    _Atomic uint64_t alive_ns; /* when the core thread looked in last; 0: never yet */
+    pthread_mutex_t lock;      /* what follows */
+    pthread_cond_t work;
+    bool stop;
+    struct trace_config trace_config;
+    uint64_t gen;
+    struct control_queue queue;
+    struct session *up; /* the session that asks go to; NULL: none */
+    uint64_t up_number; /* its number, from 1 on; 0: none */
+    struct result *first, *last;
+    /* the thread's own */
+    struct session_receipt receipt;
+    struct trace_config applied;
+    uint64_t applied_gen;
+    uint64_t pinged_ns;
+    uint32_t seed;
+    uint16_t epoch; /* of the last session */
+    uint64_t sessions;
+    /* the core thread's: the session it knows of (0: none), and how many questions it has asked */
+    uint64_t known, tickets;
+};
+
+#define TOO_MUCH "the node is asked too much at once: try again"
+#define GONE     "the connection was lost before the node answered: try again when it stands"
+
+/* lock is held */
+static void add_result(struct control *c, struct result *r)
+{
+    if (c->last)
+        c->last->next = r;
+    else
+        c->first = r;
+    c->last = r;
+}
+
+static void give(struct control *c, struct result *r)
+{
+    if (r->kind == RESULT_NONE) {
+        result_release(r);
+        return;
+    }
+    pthread_mutex_lock(&c->lock);
+    add_result(c, r);
+    pthread_mutex_unlock(&c->lock);
+    c->o.wake(c->o.wake_arg);
+}
+
+static void give_text(struct control *c, enum result_kind kind, const char *text, int delay_ms)
+{
+    struct result *r = result_new(kind);
+    r->text = buf_dup(text);
+    r->delay_ms = delay_ms;
+    give(c, r);
+}
+
+struct result *control_take(struct control *c)
+{
+    pthread_mutex_lock(&c->lock);
+    struct result *r = c->first;
+    if (r) {
+        c->first = r->next;
+        if (!c->first)
+            c->last = NULL;
+        r->next = NULL;
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (r && r->kind == RESULT_CONNECTED)
+        c->known = r->session;
+    else if (r && r->kind == RESULT_LOST)
+        c->known = 0;
+    return r;
+}
+
+/* Waits for work or the deadline; lock is held. */
+static void wait_ms(struct control *c, int ms)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&c->work, &c->lock, &t);
+}
+
+static bool apply_tracing(struct control *c, struct session *s, bool on, struct err *e)
+{
+    if (agent_request_tracing(s, on, e) < 0)
+        return false;
+    struct result *r = result_new(RESULT_TRACING);
+    r->on = on;
+    give(c, r);
+    c->applied.tracing = on;
+    return true;
+}
+
+/* Brings the target to the wish. False: it could not be asked. */
+static bool apply(struct control *c, struct session *s, const struct trace_config *w, uint64_t gen,
+                  struct err *e)
+{
+    bool fresh = c->applied_gen == 0;
+
+    if (fresh || !trace_config_same_limits(&c->applied, w)) {
+        if (agent_request_limits(s, w, e) < 0)
+            return false;
+        trace_config_take_limits(&c->applied, w); /* they stand, whatever becomes of the rest */
+    }
+    if (fresh || !trace_config_same_config(&c->applied, w)) {
+        struct result *r = result_new(RESULT_CONFIGURED);
+        r->gen = gen;
+        if (agent_request_config(s, w, &r->config, e) < 0) {
+            result_release(r);
+            return false;
+        }
+        if (!r->config.rule_refused) {
+            bool tracing = c->applied.tracing;
+            c->applied = *w;
+            c->applied.tracing = tracing;
+        }
+        give(c, r);
+    } else if (c->applied.sample != w->sample) {
+        if (agent_request_sample(s, w->sample, e) < 0)
+            return false;
+        c->applied.sample = w->sample;
+    }
+    if (c->applied.tracing != w->tracing && !apply_tracing(c, s, w->tracing, e))
+        return false;
+    c->applied_gen = gen;
+    return true;
+}
+
+void control_alive(struct control *c)
+{
+    atomic_store_explicit(&c->alive_ns, clock_mono_ns(), memory_order_relaxed);
+}
+
+/* Nobody looks at what a core thread that hangs in a write (a terminal, a pipe that takes nothing)
+ * would show: the lease is renewed as of when it looked in last, and not at all after a while. */
+static int ping(struct control *c, struct session *s, struct err *e)
+{
+    uint64_t at = atomic_load_explicit(&c->alive_ns, memory_order_relaxed);
+    uint64_t now = clock_mono_ns(), age_ns = at && now > at ? now - at : 0;
+    c->pinged_ns = now;
+    return age_ns < ALIVE_NS ? agent_request_ping(s, age_ns / 1000000u, e) : 0;
+}
+
+static int ping_every_ms(const struct control *c)
+{
+    return c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS;
+}
+
+/* Questions renew the lease, too, but tell nothing of the clocks: no stream of them holds up a
+ * ping. */
+static bool ping_overdue(const struct control *c)
+{
+    return clock_mono_ns() - c->pinged_ns > 2 * (uint64_t)ping_every_ms(c) * 1000000u;
+}
+
+/* One question; lock held at entry, not at exit. */
+static void work_ask(struct control *c, struct session *s)
+{
+    struct control_job *a = control_queue_take(&c->queue);
+
+    pthread_mutex_unlock(&c->lock);
+    give(c, control_answer(s, a));
+    control_job_free(a);
+}
+
+/* One piece of work, lock held at entry and exit. False: nothing more with this session. */
+static bool work(struct control *c, struct session *s)
+{
+    struct err e = {{0}};
+    bool ok = true;
+
+    if (c->queue.trip) { /* before all that waits, a wish too */
+        work_ask(c, s);
+    } else if (c->gen != c->applied_gen) {
+        struct trace_config w = c->trace_config;
+        uint64_t gen = c->gen;
+        pthread_mutex_unlock(&c->lock);
+        ok = apply(c, s, &w, gen, &e);
+        if (!ok)
+            c->applied_gen = gen; /* said below; not tried for ever */
+    } else if (ping_overdue(c)) {
+        pthread_mutex_unlock(&c->lock);
+        ok = ping(c, s, &e) == 0;
+    } else if (control_queue_any(&c->queue)) {
+        work_ask(c, s);
+    } else {
+        wait_ms(c, ping_every_ms(c));
+        bool idle = !c->stop && !control_queue_any(&c->queue) && c->gen == c->applied_gen;
+        pthread_mutex_unlock(&c->lock);
+        if (idle)
+            ok = ping(c, s, &e) == 0;
+    }
+    if (!ok && !session_lost(s))
+        give_text(c, RESULT_TROUBLE, e.text, 0);
+    pthread_mutex_lock(&c->lock);
+    return !session_lost(s);
+}
+
+static struct session *attach(struct control *c, bool first, int delay_ms)
+{
+    struct session_info info;
+    struct err e = {{0}};
+    struct session_opts o = c->o;
+
+    o.again = !first;
+    c->seed =
+        c->seed * 1664525u + 1013904223u; /* another epoch each time: old labels stay strangers */
+    uint16_t epoch = (uint16_t)((c->seed >> 16) % 65535 + 1);
+    c->epoch = epoch == c->epoch ? (uint16_t)(epoch % 65535 + 1) : epoch;
+    o.epoch = c->epoch;
+    struct session *s = session_open(&o, &info, &e);
+    if (!s) {
+        give_text(c, first ? RESULT_FAILED : RESULT_LOST, e.text, delay_ms);
+        return NULL;
+    }
+    struct result *r = result_new(RESULT_CONNECTED);
+    r->info = info;
+    r->session = ++c->sessions;
+    pthread_mutex_lock(&c->lock);
+    c->up = s;
+    c->up_number = c->sessions;
+    pthread_mutex_unlock(&c->lock);
+    give(c, r);
+    return s;
+}
+
+/* Lock held; ends a. That a trip or the end of a capture came too late is nothing to tell: both are
+ * over with the session, and a capture ends by itself. */
+static void refuse(struct control *c, struct control_job *a, const char *why)
+{
+    if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE)
+        add_result(c, control_refuse(a, why));
+    control_job_free(a);
+}
+
+/* Lock held. What was asked of this session no other will answer. */
+static void down(struct control *c)
+{
+    struct control_job *a;
+
+    c->up = NULL;
+    c->up_number = 0;
+    while ((a = control_queue_take_old(&c->queue)))
+        refuse(c, a, GONE);
+}
+
+/* why: set when it was lost */
+static void serve(struct control *c, struct session *s, struct err *why)
+{
+    struct err e = {{0}};
+
+    memset(&c->applied, 0, sizeof c->applied);
+    c->applied_gen = 0;
+    pthread_mutex_lock(&c->lock);
+    while (!c->stop && work(c, s))
+        ;
+    bool stop = c->stop;
+    down(c);
+    pthread_mutex_unlock(&c->lock);
+    if (stop) {
+        if (c->applied.tracing)
+            agent_request_tracing(s, false, &e);
+        session_close(s, &c->receipt);
+    } else {
+        session_why(s, why);
+        session_close(s, NULL);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct control *c = arg;
+    struct err why = {{0}};
+    bool first = true;
+    int delay_ms = DELAY_FIRST_MS;
+
+    for (;;) {
+        struct session *s = attach(c, first, delay_ms);
+        if (!s && first)
+            return NULL;
+        if (s) {
+            uint64_t begun_ns = clock_mono_ns();
+            first = false;
+            serve(c, s, &why);
+            if (clock_mono_ns() - begun_ns > CALM_NS)
+                delay_ms = DELAY_FIRST_MS;
+        }
+        pthread_mutex_lock(&c->lock);
+        if (!c->stop && s) {
+            pthread_mutex_unlock(&c->lock);
+            give_text(c, RESULT_LOST, why.text, delay_ms);
+            pthread_mutex_lock(&c->lock);
+        }
+        uint64_t until = clock_mono_ns() + (uint64_t)delay_ms * 1000000u, now;
+        while (!c->stop && (now = clock_mono_ns()) < until)
+            wait_ms(c, (int)((until - now) / 1000000u) + 1);
+        bool stop = c->stop;
+        pthread_mutex_unlock(&c->lock);
+        if (stop)
+            return NULL;
+        delay_ms = delay_ms * 2 > DELAY_MOST_MS ? DELAY_MOST_MS : delay_ms * 2;
+    }
+}
+
+struct control *control_start(const struct session_opts *o)
+{
+    struct control *c = calloc(1, sizeof *c);
+    pthread_condattr_t at;
+
+    if (!c)
+        abort();
+    c->o = *o;
+    c->seed = (uint32_t)(clock_wall_ns() ^ clock_mono_ns() >> 7);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_condattr_init(&at);
+    pthread_condattr_setclock(&at, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->work, &at);
+    pthread_condattr_destroy(&at);
+    if (pthread_create(&c->thread, NULL, run, c) != 0)
+        abort();
+    return c;
+}
+
+uint64_t control_wish(struct control *c, const struct trace_config *w)
+{
+    pthread_mutex_lock(&c->lock);
+    c->trace_config = *w;
+    uint64_t gen = ++c->gen;
+    pthread_cond_signal(&c->work);
+    pthread_mutex_unlock(&c->lock);
+    return gen;
+}
+
+static uint64_t put_ask(struct control *c, struct control_job *a)
+{
+    uint64_t ticket = a->ticket = ++c->tickets;
+    bool taken = false;
+
+    a->session = c->known;
+    pthread_mutex_lock(&c->lock);
+    if (a->session && a->session != c->up_number) {
+        refuse(c, a, GONE);
+    } else if (a->what == CONTROL_TRIP && c->up && agent_request_trip_urged(c->up, a->text)) {
+        control_job_free(a); /* the thread waits for another answer, and sends it at once */
+        taken = true;
+    } else if (control_queue_put(&c->queue, a, &ticket)) {
+        pthread_cond_signal(&c->work);
+        taken = true;
+    } else {
+        refuse(c, a, TOO_MUCH);
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (!taken)
+        c->o.wake(c->o.wake_arg);
+    return ticket;
+}
+
+uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
+                     const uint64_t *pids, size_t n)
+{
+    struct control_job *a = control_job_new(what, ix);
+
+    a->n = n < AGENT_REQUEST_PIDS ? n : AGENT_REQUEST_PIDS;
+    if (pids)
+        memcpy(a->pids, pids, a->n * sizeof *pids);
+    if (text)
+        snprintf(a->text, sizeof a->text, "%s", text);
+    return put_ask(c, a);
+}
+
+void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines)
+{
+    struct control_job *a = control_job_new(what, tag);
+
+    a->lines = buf_dup(lines);
+    put_ask(c, a);
+}
+
+void control_finish(struct control *c, struct session_receipt *receipt)
+{
+    struct result *r;
+
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_cond_signal(&c->work);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(c->thread, NULL);
+    *receipt = c->receipt;
+    while ((r = control_take(c)))
+        result_release(r);
+    control_queue_clear(&c->queue);
+    pthread_mutex_destroy(&c->lock);
+    pthread_cond_destroy(&c->work);
+    free(c);
+}

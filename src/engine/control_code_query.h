@@ -1,0 +1,11 @@
+/* What the control thread does for questions about code; for src/engine/control_answer.c only. */
+#ifndef KPROF_ENGINE_CONTROL_CODE_QUERY_H
+#define KPROF_ENGINE_CONTROL_CODE_QUERY_H
+
+#include <kprof/engine/control.h>
+
+/* Fills r; -1: err. */
+int control_look_answer(struct session *s, enum control_ask what, const char *lines,
+                        struct result *r, struct err *e);
+
+#endif

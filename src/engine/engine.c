@@ -1,0 +1,267 @@
+#include <kprof/engine/engine.h>
+
+#include "captures.h"
+#include "catalog_load.h"
+#include "configuration.h"
+#include "dead_processes.h"
+#include "liveness.h"
+#include "notes.h"
+#include "replaying.h"
+#include "results.h"
+#include "slow_pump.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <kprof/base/clock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RING_RECORDS ((size_t)1 << 17)
+#define NAMES_MAX    100000u
+#define NAMES_BYTES  ((size_t)24 << 20)
+#define ARGS_BYTES   ((size_t)8 << 20)
+#define POLL_EVENTS  16384u
+#define FULL_WAIT_US 500
+#define FULL_WAITS   100
+
+static void wake(void *arg)
+{
+    struct engine *g = arg;
+    ssize_t ignored = write(g->pipe[1], "", 1); /* full: it is readable anyway */
+    (void)ignored;
+}
+
+/* Reader: the ring is full. Wait a little for the core, then drop: the target must not feel us. */
+static bool ring_wait(void *arg)
+{
+    struct engine *g = arg;
+
+    if (ring_capacity(g->ring) < RING_RECORDS || atomic_load(&g->full_waits) >= FULL_WAITS)
+        return false;
+    atomic_fetch_add(&g->full_waits, 1);
+    wake(g);
+    usleep(FULL_WAIT_US);
+    return true;
+}
+
+/* A test makes it tiny, and then waits for nobody, so that we cannot follow. */
+static size_t ring_records(void)
+{
+    const char *test = getenv("KPROF_TEST_RING");
+    long n = test ? strtol(test, NULL, 10) : 0;
+
+    return n > 0 && n < (long)RING_RECORDS ? (size_t)n : RING_RECORDS;
+}
+
+struct engine *engine_new(const struct settings *s, const struct engine_hooks *hooks, struct err *e)
+{
+    struct engine *g = calloc(1, sizeof *g);
+    struct core_limits l;
+
+    if (!g)
+        abort();
+    g->run = *s;
+    g->hooks = *hooks;
+    if (pipe2(g->pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
+        err_set(e, "cannot make a pipe: %s", strerror(errno));
+        free(g);
+        return NULL;
+    }
+    core_limits_default(&l);
+    l.history =
+        s->history; /* only a screen scrolls back: an unattended run stays as small as it is */
+    g->names = intern_new(NAMES_MAX, NAMES_BYTES);
+    g->ring = ring_new(ring_records(), sizeof(struct event));
+    g->core = core_new(&l, g->names);
+    g->stream = stream_new(g->ring, g->names);
+    g->text_ring = text_ring_new(ARGS_BYTES);
+    stream_keep_args(g->stream, g->text_ring);
+    core_set_scraps(g->core, g->text_ring);
+    slow_pump_set_threshold(g, s->slow_ns);
+    core_set_returns(g->core, s->returns);
+    g->configuration.wanted.lean = s->returns == RETURNS_LEAN;
+    g->configuration.wanted.tracing = true;
+    g->configuration.wanted.args = s->slow_args;
+    g->configuration.wanted.sample = s->sample;
+    g->configuration.wanted.max_age_ms = s->max_age_ns / 1000000u;
+    g->configuration.wanted.max_rate = s->max_rate;
+    guard_init(&g->liveness.guard, s->max_age_ns);
+    g->configuration.wanted.max_cost_ppm = s->max_overhead_ppm;
+    g->configuration.wanted.cooldown_ms = s->cooldown_ns / 1000000u;
+    g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
+    g->begun_ns = clock_mono_ns();
+    if (s->record && !(g->recorder = recorder_open(s->record, e))) {
+        engine_free(g);
+        return NULL;
+    }
+    if (s->slow_log && !(g->slow.log = slow_log_open(s->slow_log, e))) {
+        engine_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+void engine_free(struct engine *g)
+{
+    struct session_receipt ignored;
+    struct err e;
+
+    if (!g)
+        return;
+    engine_detach(g, &ignored);
+    g->hooks = (struct engine_hooks){0}; /* what they lead to may be gone */
+    slow_pump_run(g, true);
+    slow_log_close(g->slow.log);
+    if (g->recorder && recorder_close(g->recorder, &e) < 0)
+        fprintf(stderr, "kprof-top: %s\n", e.text);
+    replay_close(g->replay.file);
+    compare_free(g->compare);
+    stream_free(g->stream);
+    core_free(g->core);
+    ring_free(g->ring);
+    intern_free(g->names);
+    catalog_free(g->catalog_load.catalog);
+    text_ring_free(g->text_ring);
+    close(g->pipe[0]);
+    close(g->pipe[1]);
+    free(g);
+}
+
+int engine_attach(struct engine *g, const char *node, const char *cookie, struct err *e)
+{
+    struct session_opts so;
+
+    (void)e;
+    snprintf(g->connection.node, sizeof g->connection.node, "%s", node);
+    snprintf(g->connection.cookie, sizeof g->connection.cookie, "%s", cookie);
+    attach_opts(&g->run, g->connection.node, g->connection.cookie, &g->connection.who, &so);
+    so.stream = g->stream;
+    so.recorder = g->recorder;
+    so.wake = wake;
+    so.wake_arg = g;
+    stream_on_full(g->stream, ring_wait, g);
+    g->state = ENGINE_CONNECTING;
+    g->control = control_start(&so);
+    if (g->configuration.wanted.n)
+        configuration_push(g);
+    return 0;
+}
+
+void engine_detach(struct engine *g, struct session_receipt *receipt)
+{
+    memset(receipt, 0, sizeof *receipt);
+    control_finish(g->control, receipt);
+    g->control = NULL;
+}
+
+int engine_wake_fd(const struct engine *g)
+{
+    return g->pipe[0];
+}
+
+/* Time goes on when nothing comes, but never past what may still be under way. */
+static void advance(struct engine *g)
+{
+    uint64_t target;
+
+    if (ring_fill(g->ring) || !stream_now(g->stream, clock_mono_ns(), &target))
+        return;
+    g->target_now_ns = target;
+    if (target > FINALIZE_LAG_NS && target - FINALIZE_LAG_NS > core_now(g->core))
+        core_advance(g->core, target - FINALIZE_LAG_NS);
+}
+
+bool engine_poll(struct engine *g)
+{
+    const void *ready;
+    char drain[64];
+    size_t n, left = POLL_EVENTS;
+    struct result *r;
+
+    while (read(g->pipe[0], drain, sizeof drain) > 0)
+        ;
+    if (g->control)
+        control_alive(g->control);
+    if (g->replay.file)
+        replaying_pump(g);
+    while (left && (n = ring_peek(g->ring, &ready)) > 0) {
+        n = n < left ? n : left;
+        core_feed(g->core, ready, n);
+        ring_consume(g->ring, n);
+        atomic_store(&g->full_waits, 0);
+        left -= n;
+    }
+    while (g->control && (r = control_take(g->control))) {
+        results_take(g, r);
+        result_release(r);
+    }
+    notes_take(g);
+    catalog_load_poll(g);
+    if (g->control) {
+        liveness_listen(g);
+        liveness_guard(g);
+        advance(g);
+    }
+    dead_processes_bury(g);
+    dead_processes_ask(g);
+    captures_poll(g);
+    slow_pump_run(g, false);
+    return ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
+}
+
+void engine_settle(struct engine *g, int timeout_ms)
+{
+    struct stream_figures f;
+    uint64_t until = clock_mono_ns() + (uint64_t)timeout_ms * 1000000u;
+
+    stream_figures(g->stream, &f);
+    uint64_t offs = f.offs;
+    if (g->state != ENGINE_UP || !g->tracing)
+        return;
+    uint64_t since = core_now(g->core);
+    g->configuration.wanted.tracing = false;
+    configuration_push(g);
+    /* That it is off an earlier pause may have told: the agent's answer comes after all. */
+    while ((f.offs == offs || g->tracing) && clock_mono_ns() < until && g->state == ENGINE_UP) {
+        engine_poll(g);
+        usleep(2000);
+        stream_figures(g->stream, &f);
+    }
+    while (engine_poll(g))
+        ;
+    core_gap_forget(g->core, since);
+    core_advance(g->core, core_now(g->core) + FINALIZE_LAG_NS);
+}
+
+enum engine_state engine_state(const struct engine *g)
+{
+    return g->state;
+}
+
+const char *engine_trouble(const struct engine *g)
+{
+    return g->connection.trouble;
+}
+
+bool engine_configured(const struct engine *g)
+{
+    return g->configuration.configured_gen == g->configuration.gen && g->configuration.gen > 0;
+}
+
+size_t engine_held(const struct engine *g, const char **text)
+{
+    *text = g->connection.info.held;
+    return g->connection.info.n_held;
+}
+
+const char *engine_rule_error(const struct engine *g)
+{
+    return g->configuration.rule_error;
+}
+
+bool engine_tier_missing(const struct engine *g, const char **note)
+{
+    *note = g->configuration.missing;
+    return g->configuration.missing[0] != 0;
+}

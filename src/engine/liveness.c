@@ -1,0 +1,109 @@
+/* What the engine finds out by itself: a silent node, a lost connection, and that we are the ones
+ * who cannot follow. */
+#include "liveness.h"
+
+#include "session_log.h"
+
+#include <kprof/base/clock.h>
+#include <stdio.h>
+
+/* Without a word for so long the node is called silent: it tells twice a second that it lives. */
+#define ENGINE_SILENCE_NS 3000000000u
+
+void liveness_gap(struct engine *g, enum gap_reason reason)
+{
+    struct stream_figures f;
+    struct heartbeat b;
+    struct event ev = {.pid = UINT64_MAX, .kind = EVENT_GAP, .ident = (uint32_t)reason};
+
+    stream_figures(g->stream, &f);
+    ev.ts_ns = f.last_event_ns;
+    if (stream_heartbeat(g->stream, &b) && b.ts_ns > ev.ts_ns)
+        ev.ts_ns = b.ts_ns;
+    core_gap(g->core, ev.ts_ns, reason);
+    recorder_write(g->recorder, RECORD_EXITS, clock_mono_ns(), &ev, sizeof ev);
+}
+
+static void heard_again(struct engine *g, uint64_t silent_ns)
+{
+    char line[400];
+
+    if (g->liveness.silent) {
+        snprintf(line, sizeof line, "%.255s is heard again, after %.0f s", g->connection.node,
+                 (double)silent_ns / 1e9);
+        session_log_add(g, line);
+    }
+    g->liveness.silent = false;
+}
+
+void liveness_listen(struct engine *g)
+{
+    struct stream_figures f;
+    struct heartbeat b;
+    uint64_t now = clock_mono_ns(), before = g->liveness.heard_ns;
+    /* We ourselves did not run (^Z): what came meanwhile is still to be read. */
+    bool away = g->liveness.polled_ns && now - g->liveness.polled_ns > ENGINE_SILENCE_NS / 2;
+
+    g->liveness.polled_ns = now;
+    stream_figures(g->stream, &f);
+    if (g->state != ENGINE_UP || away || f.batches != g->liveness.heard_batches)
+        g->liveness.heard_ns = now;
+    else if (stream_heartbeat(g->stream, &b) && b.received_ns > g->liveness.heard_ns)
+        g->liveness.heard_ns = b.received_ns;
+    g->liveness.heard_batches = f.batches;
+    if (g->liveness.heard_ns > before)
+        heard_again(g, g->liveness.heard_ns - before);
+    if (g->liveness.silent || now < g->liveness.heard_ns + ENGINE_SILENCE_NS)
+        return;
+    char line[400];
+    g->liveness.silent = true;
+    core_gap(g->core, stream_heartbeat(g->stream, &b) ? b.ts_ns : core_now(g->core), GAP_SILENT);
+    snprintf(line, sizeof line, "no word from %.255s since %.0f s", g->connection.node,
+             (double)(now - g->liveness.heard_ns) / 1e9);
+    session_log_add(g, line);
+}
+
+#define GUARD_EVERY_NS 100000000u
+
+static void look_now(struct engine *g, uint64_t now_ns, struct guard_sample *l)
+{
+    struct stream_figures f;
+    struct heartbeat b;
+
+    stream_figures(g->stream, &f);
+    *l = (struct guard_sample){.now_ns = now_ns,
+                               .ring_lost = ring_lost(g->ring),
+                               .batches = f.batches,
+                               .lag_ns = f.lag_ns > 0 ? (uint64_t)f.lag_ns : 0,
+                               .cpu_ns = clock_cpu_ns(),
+                               .breaker_open = stream_heartbeat(g->stream, &b) && b.breaker == 1};
+}
+
+void liveness_guard(struct engine *g)
+{
+    uint64_t now = clock_mono_ns(), lost = g->liveness.guard.lost;
+    struct guard_sample l;
+    char why[160] = "";
+
+    if (g->state != ENGINE_UP || !g->tracing || now < g->liveness.guard_next_ns)
+        return;
+    g->liveness.guard_next_ns = now + GUARD_EVERY_NS;
+    look_now(g, now, &l);
+    switch (guard_sample(&g->liveness.guard, &l)) {
+    case GUARD_FINE:
+        return;
+    case GUARD_RING:
+        snprintf(why, sizeof why, "kprof-top is behind: %llu events had no room there",
+                 (unsigned long long)(l.ring_lost - lost));
+        break;
+    case GUARD_LAG:
+        snprintf(why, sizeof why, "events reach kprof-top %llu ms old",
+                 (unsigned long long)(l.lag_ns / 1000000u));
+        break;
+    case GUARD_CPU:
+        snprintf(why, sizeof why, "kprof-top itself needs more than %d %% of a core",
+                 GUARD_CPU_PERCENT);
+        break;
+    }
+    control_ask(g->control, CONTROL_TRIP, 0, why, NULL, 0);
+}

@@ -1,0 +1,33 @@
+#include "notes.h"
+
+#include "configuration.h"
+#include "session_log.h"
+#include <string.h>
+
+/* "breaker open: REASON; next try in N s": how long it is still, the heartbeats tell. */
+static void take_reason(struct engine *g, const char *text)
+{
+    static const char before[] = "breaker open: ";
+    const char *from =
+        strncmp(text, before, sizeof before - 1) == 0 ? text + sizeof before - 1 : text;
+
+    err_copy(g->breaker_reason, sizeof g->breaker_reason, from);
+    char *next = strstr(g->breaker_reason, "; next try in ");
+    if (next)
+        *next = 0;
+}
+
+void notes_take(struct engine *g)
+{
+    struct stream_note n;
+
+    while (stream_take_note(g->stream, &n)) {
+        session_log_add(g, n.text);
+        if (strcmp(n.tag, "relay_died") == 0) { /* it stays off until someone wants it again */
+            g->configuration.wanted.tracing = false;
+            configuration_push(g);
+        }
+        if (strcmp(n.tag, "overload") == 0)
+            take_reason(g, n.text);
+    }
+}

@@ -1,0 +1,136 @@
+#include "questions.h"
+
+#include "session_log.h"
+#include <kprof/base/clock.h>
+#include <stdio.h>
+
+bool questions_allowed(const struct engine *g, const char **why)
+{
+    *why = g->replay.file ? "the node cannot be asked: this is a recording"
+                          : "the node cannot be asked: it is not connected";
+    return g->control && g->state == ENGINE_UP;
+}
+
+static void no_stack(struct engine *g, uint64_t pid, const char *why)
+{
+    char line[600];
+
+    snprintf(line, sizeof line, "not known: %s", why);
+    if (g->hooks.stack)
+        g->hooks.stack(g->hooks.arg, pid, line, false);
+}
+
+void engine_stack(struct engine *g, uint64_t pid)
+{
+    const char *why;
+
+    if (questions_allowed(g, &why))
+        control_ask(g->control, CONTROL_STACK, 0, NULL, &pid, 1);
+    else
+        no_stack(g, pid, why);
+}
+
+void questions_take_stack(struct engine *g, const struct result *r)
+{
+    if (r->failed)
+        no_stack(g, r->pids[0], r->text);
+    else if (g->hooks.stack)
+        g->hooks.stack(g->hooks.arg, r->pids[0], r->text, r->on);
+}
+
+void engine_why(struct engine *g, uint16_t tier)
+{
+    const char *why_not;
+
+    if (!questions_allowed(g, &why_not)) {
+        session_log_say(g, why_not, true);
+        return;
+    }
+    if (tier < EVENT_TIERS)
+        g->questions.why_by_hand[tier] = true;
+    control_ask(g->control, CONTROL_WHY, tier, NULL, NULL, 0);
+}
+
+void engine_complete(struct engine *g, const char *typed)
+{
+    if (g->control) /* not connected yet: it is asked then */
+        control_ask(g->control, CONTROL_COMPLETE, 0, typed, NULL, 0);
+}
+
+void questions_take_why(struct engine *g, const struct result *r)
+{
+    if (r->failed) {
+        bool by_hand = r->ix < EVENT_TIERS && g->questions.why_by_hand[r->ix];
+        session_log_add_once(g, r->text);
+        if (by_hand)
+            session_log_say(g, r->text, true);
+        if (r->ix < EVENT_TIERS)
+            g->questions.why_by_hand[r->ix] = false;
+        return;
+    }
+    const struct tierset *t = core_tiers(g->core);
+    const struct agent_request_called *c = &r->called;
+    const char *name = r->ix < t->n ? t->tier[r->ix].name : "?";
+    char text[300];
+
+    if (c->no_function)
+        snprintf(text, sizeof text, "no such function is loaded on the node");
+    else if (c->called == 0)
+        snprintf(text, sizeof text, "not called: 0 calls in the second just counted");
+    else if (g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY && c->in_request == 0 &&
+             c->outside > 0)
+        snprintf(text, sizeof text,
+                 "called %llu/s, but only outside requests (no call carries the token of an open "
+                 "request)",
+                 (unsigned long long)c->called);
+    else if (g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY && c->outside > 0)
+        snprintf(text, sizeof text,
+                 "called %llu/s, %llu of them without the request's token (outside requests, or it "
+                 "was lost on the way)",
+                 (unsigned long long)c->called, (unsigned long long)c->outside);
+    else
+        snprintf(text, sizeof text, "called %llu/s, in requests", (unsigned long long)c->called);
+    core_tier_note(g->core, r->ix, text);
+    if (r->ix >= EVENT_TIERS || !g->questions.why_by_hand[r->ix])
+        return;
+    g->questions.why_by_hand[r->ix] = false;
+    char line[400];
+    snprintf(line, sizeof line, "%.63s: %.299s", name, text);
+    session_log_add(g, line);
+    session_log_say(g, line, false);
+}
+
+enum { WHY_FIRST_S = 4, WHY_AGAIN_S = 20, WHY_APART_S = 2 };
+
+/* A tier that stays empty says why, without being asked to: the node counts its calls for a second.
+ */
+static void why_empty(struct engine *g, const struct snap_row *r, uint64_t now_ns)
+{
+    uint64_t *at = &g->questions.why_at_ns[r->tier];
+
+    if (r->count > 0) {
+        *at = 0;
+        if (r->note && !g->configuration.unmatched[r->tier])
+            core_tier_note(g->core, r->tier, NULL);
+        return;
+    }
+    if (*at == 0)
+        *at = now_ns + WHY_FIRST_S * UINT64_C(1000000000);
+    if (g->configuration.unmatched[r->tier] || now_ns < *at || now_ns < g->questions.why_next_ns)
+        return;
+    *at = now_ns + WHY_AGAIN_S * UINT64_C(1000000000);
+    g->questions.why_next_ns = now_ns + WHY_APART_S * UINT64_C(1000000000);
+    control_ask(g->control, CONTROL_WHY, r->tier, NULL, NULL, 0);
+}
+
+void questions_ask_empty(struct engine *g, const struct snapshot *s)
+{
+    uint64_t now_ns = clock_mono_ns();
+
+    if (!g->control || !g->tracing || s->final || s->time.history ||
+        s->breaker.state != BREAKER_CLOSED)
+        return;
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (!s->rows[i].ident && s->rows[i].tier < EVENT_TIERS)
+            why_empty(g, &s->rows[i], now_ns);
+}

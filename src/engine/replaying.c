@@ -1,0 +1,197 @@
+/* The same bytes through the same stream, on the core thread. */
+#include "replaying.h"
+
+#include "session_log.h"
+#include "slow_pump.h"
+
+#include <kprof/base/clock.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FRAMES_A_POLL 256
+#define SPEED_LEAST   0.125
+#define SPEED_MOST    1024.0
+
+int engine_replay(struct engine *g, const char *path, struct err *e)
+{
+    g->replay.file = replay_open(path, e);
+    if (!g->replay.file)
+        return -1;
+    g->replay.speed = g->run.replay_speed;
+    g->state = ENGINE_UP;
+    g->tracing = true;
+    return 0;
+}
+
+double engine_replay_share(const struct engine *g)
+{
+    return g->replay.file ? replay_share(g->replay.file) : 1;
+}
+
+/* The recording's tiers become ours, by their numbers. */
+static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
+{
+    static const struct recording_meta none;
+    struct recording_meta m = none;
+    const struct tierset *have = core_tiers(g->core);
+
+    if (!recording_meta_read(&m, bytes, n))
+        return;
+    bool first = g->replay.meta.units_per_s == 0;
+    if (first)
+        g->replay.meta = m;
+    if (first || m.start_native != g->replay.meta.start_native)
+        stream_clock(g->stream, m.start_native, m.units_per_s);
+    for (uint16_t i = 0; i < m.tiers.n; i++) {
+        if (i >= have->n)
+            core_tier_add(g->core, m.tiers.tier[i].name, m.tiers.tier[i].mfa);
+        if (!m.tiers.tier[i].active && have->tier[i].active)
+            core_tier_remove(g->core, i);
+    }
+    core_set_entry(g->core, m.tiers.entry);
+    core_set_identity(g->core, m.tiers.has_identity);
+    core_set_returns(g->core, m.tiers.returns);
+    g->configuration.wanted.lean = m.tiers.returns == RETURNS_LEAN;
+    g->configuration.wanted.sample = m.sample;
+}
+
+/* What was found out here, not told by the agent: processes found dead, the node lost. */
+static void take_exits(struct engine *g, const uint8_t *bytes, size_t n)
+{
+    for (size_t at = 0; at + sizeof(struct event) <= n; at += sizeof(struct event)) {
+        struct event ev;
+        memcpy(&ev, bytes + at, sizeof ev);
+        if (ev.kind == EVENT_EXIT)
+            core_feed(g->core, &ev, 1);
+        else if (ev.kind == EVENT_GAP && ev.ident == GAP_LOST)
+            core_gap(g->core, ev.ts_ns, GAP_LOST);
+    }
+}
+
+static void drain(struct engine *g)
+{
+    const void *ready;
+    size_t n;
+
+    while ((n = ring_peek(g->ring, &ready)) > 0) {
+        const struct event *first = ready;
+        if (!g->replay.core_ns && first->kind != EVENT_GAP && first->kind != EVENT_MARK)
+            g->replay.core_ns = first->ts_ns;
+        core_feed(g->core, ready, n);
+        ring_consume(g->ring, n);
+    }
+}
+
+static void the_end(struct engine *g)
+{
+    struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
+
+    core_feed(g->core, &off, 1);
+    core_gap_forget(g->core, core_now(g->core));
+    core_advance(g->core, core_now(g->core) + FINALIZE_LAG_NS);
+    g->state = ENGINE_REPLAYED;
+    g->tracing = false;
+    session_log_add(g, "end of the recording");
+}
+
+/* The stamp that is due now; while it is held, the one at which it was. */
+static uint64_t due_stamp(const struct engine *g, uint64_t now_ns)
+{
+    double since = g->tracing ? (double)(now_ns - g->replay.since_ns) : 0;
+    return g->replay.at_ns + (uint64_t)(since * g->replay.speed);
+}
+
+/* Before the speed changes: from here on it is counted anew. */
+static void begin_here(struct engine *g)
+{
+    uint64_t now = clock_mono_ns();
+    g->replay.at_ns = g->replay.speed > 0 ? due_stamp(g, now) : g->replay.frame.stamp_ns;
+    g->replay.since_ns = now;
+}
+
+/* Is it this frame's time yet? */
+static bool due(struct engine *g, uint64_t stamp_ns)
+{
+    if (!g->replay.since_ns) {
+        g->replay.at_ns = stamp_ns;
+        g->replay.since_ns = clock_mono_ns();
+    }
+    return g->tracing && (g->replay.speed <= 0 || stamp_ns <= due_stamp(g, clock_mono_ns()));
+}
+
+void replaying_toggle(struct engine *g)
+{
+    if (g->state == ENGINE_REPLAYED)
+        return;
+    begin_here(g);
+    g->tracing = !g->tracing;
+}
+
+void replaying_faster(struct engine *g, bool faster)
+{
+    double v = g->replay.speed;
+
+    begin_here(g);
+    v = faster ? v * 2 : v > 0 ? v / 2 : SPEED_MOST;
+    g->replay.speed = v > SPEED_MOST ? 0 : v > 0 && v < SPEED_LEAST ? SPEED_LEAST : v;
+}
+
+static void take_frame(struct engine *g)
+{
+    struct etf rest;
+    uint64_t ref, sent_ns;
+    int64_t native;
+
+    switch (g->replay.frame.kind) {
+    case RECORD_META:
+        take_meta(g, g->replay.frame.bytes, g->replay.frame.n);
+        break;
+    case RECORD_EXITS:
+        take_exits(g, g->replay.frame.bytes, g->replay.frame.n);
+        break;
+    case RECORD_EVENTS:
+        stream_feed(g->stream, g->replay.frame.bytes, g->replay.frame.n, g->replay.frame.stamp_ns,
+                    &rest, &ref);
+        drain(g);
+        slow_pump_run(g, false);
+        break;
+    case RECORD_CLOCK:
+        if (replay_round_trip(g->replay.frame.bytes, g->replay.frame.n, &sent_ns, &native))
+            stream_round_trip(g->stream, sent_ns, native, g->replay.frame.stamp_ns);
+        break;
+    default:
+        break; /* a newer version's frame */
+    }
+}
+
+/* Without a screen --duration is that much of the recording. */
+static bool enough(const struct engine *g)
+{
+    uint64_t most = g->run.replay_most_ns;
+
+    return most && g->replay.core_ns && core_now(g->core) - g->replay.core_ns >= most;
+}
+
+void replaying_pump(struct engine *g)
+{
+    struct err e = {{0}};
+
+    for (int i = 0; i < FRAMES_A_POLL && g->state != ENGINE_REPLAYED; i++) {
+        if (!g->replay.frame.waiting) {
+            int r = replay_next(g->replay.file, &g->replay.frame.kind, &g->replay.frame.stamp_ns,
+                                &g->replay.frame.bytes, &g->replay.frame.n, &e);
+            if (r <= 0) {
+                if (r < 0)
+                    session_log_add(g, e.text);
+                the_end(g);
+                return;
+            }
+        }
+        g->replay.frame.waiting = !due(g, g->replay.frame.stamp_ns);
+        if (g->replay.frame.waiting)
+            return;
+        take_frame(g);
+        if (enough(g))
+            the_end(g);
+    }
+}

@@ -1,0 +1,11 @@
+/* A recording as the source, at its own pace or faster. Core thread. */
+#ifndef KPROF_ENGINE_REPLAYING_H
+#define KPROF_ENGINE_REPLAYING_H
+
+#include "state.h"
+
+void replaying_pump(struct engine *g);   /* feeds the next frames */
+void replaying_toggle(struct engine *g); /* holds it, or lets it go on */
+void replaying_faster(struct engine *g, bool faster);
+
+#endif

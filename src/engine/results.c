@@ -1,0 +1,184 @@
+#include "results.h"
+
+#include "captures.h"
+#include "catalog_load.h"
+#include "configuration.h"
+#include "dead_processes.h"
+#include "liveness.h"
+#include "process_names.h"
+#include "questions.h"
+#include "session_log.h"
+#include <kprof/base/clock.h>
+#include <kprof/base/yielding.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Said once, and again when it is another node. */
+static void say_held(struct engine *g, const struct session_info *was)
+{
+    const char *at = g->connection.info.held;
+    char line[400];
+
+    if (!g->connection.info.n_held || strcmp(was->held, at) == 0)
+        return;
+    while (*at) {
+        const char *end = strstr(at, "; ");
+        size_t n = end ? (size_t)(end - at) : strlen(at);
+        snprintf(line, sizeof line, "held back on this node: %.*s", (int)n, at);
+        session_log_add(g, line);
+        at = end ? end + 2 : at + n;
+    }
+}
+
+static void connected(struct engine *g, struct result *r)
+{
+    struct session_info was = g->connection.info;
+    char line[700];
+
+    if (g->connection.info.units_per_s && g->connection.info.start_native != r->info.start_native)
+        process_names_restarted(g);
+    if (r->info.local)
+        yielding_begin();
+    g->connection.info = r->info;
+    g->state = ENGINE_UP;
+    g->connection.state_line[0] = 0;
+    snprintf(line, sizeof line, "attached to %.255s, OTP %.15s%s%.250s", r->info.node, r->info.otp,
+             r->info.others[0] ? "; also tracing there: " : "", r->info.others);
+    session_log_add(g, line);
+    session_log_say(g, line, false);
+    say_held(g, &was);
+    if (g->configuration.wanted.args)
+        session_log_add(g,
+                        "--slow-args: every traced call, slow or not, copies its small arguments; "
+                        "what that costs the node is part of the cost shown");
+    configuration_record(g);
+}
+
+/* A wish is taken or refused as a whole: with a wrong rule left in it, nothing later would take
+ * effect. */
+static void back_to_good_rule(struct engine *g, const char *why)
+{
+    char refused[TRACE_CONFIG_RULE_BYTES];
+
+    memcpy(refused, g->configuration.wanted.identity, sizeof refused);
+    if (strcmp(refused, g->configuration.good_rule) == 0) /* good no more: its tier may have gone */
+        g->configuration.good_rule[0] = 0;
+    memcpy(g->configuration.wanted.identity, g->configuration.good_rule,
+           sizeof g->configuration.wanted.identity);
+    core_set_identity(g->core, g->configuration.good_rule[0] != 0);
+    configuration_push(g);
+    g->hooks.rule_refused(g->hooks.arg, refused, why);
+}
+
+static void configured(struct engine *g, struct result *r)
+{
+    const struct tierset *t = core_tiers(g->core);
+    char line[400];
+
+    g->configuration.configured_gen = r->gen;
+    g->configuration.missing[0] = 0;
+    err_copy(g->configuration.rule_error, sizeof g->configuration.rule_error, r->config.rule_error);
+    if (r->config.rule_refused) {
+        session_log_add(g, r->config.rule_error);
+        if (g->hooks.rule_refused && r->gen == g->configuration.gen)
+            back_to_good_rule(g, r->config.rule_error);
+        return;
+    }
+    if (r->gen == g->configuration.gen)
+        memcpy(g->configuration.good_rule, g->configuration.wanted.identity,
+               sizeof g->configuration.good_rule);
+    if (g->configuration.identity_gen && r->gen >= g->configuration.identity_gen) {
+        if (g->state == ENGINE_UP && g->tracing)
+            session_log_say(g,
+                            g->configuration.wanted.identity[0] ? "the identity rule is in force"
+                                                                : "no identity rule",
+                            false);
+        g->configuration.identity_gen = 0;
+    }
+    for (size_t i = 0; i < r->config.n; i++) {
+        const struct agent_request_tier *a = &r->config.tier[i];
+        if (a->ix >= t->n)
+            continue;
+        g->configuration.unmatched[a->ix] = a->note[0] != 0;
+        core_tier_note(g->core, a->ix, a->note[0] ? a->note : NULL);
+        if (a->matched || !a->note[0])
+            continue;
+        snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->tier[a->ix].name,
+                 t->tier[a->ix].mfa, a->note);
+        session_log_add(g, line);
+        session_log_say(g, line, true);
+        if (!g->configuration.missing[0])
+            err_copy(g->configuration.missing, sizeof g->configuration.missing, line);
+    }
+}
+
+static void lost(struct engine *g, const struct result *r)
+{
+    struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
+
+    if (g->state == ENGINE_UP) {
+        core_feed(g->core, &off, 1); /* what was open there will never end for us */
+        liveness_gap(g, GAP_LOST);
+        session_log_add(g, r->text);
+    }
+    g->state = ENGINE_LOST;
+    g->tracing = false;
+    g->dead.n = 0; /* what they had open is closed; who has these numbers next may live */
+    process_names_lost(g);
+    g->connection.retry_at_ns = clock_mono_ns() + (uint64_t)r->delay_ms * 1000000u;
+    err_copy(g->connection.trouble, sizeof g->connection.trouble, r->text);
+    snprintf(g->connection.state_line, sizeof g->connection.state_line, "%.190s", r->text);
+}
+
+void results_take(struct engine *g, struct result *r)
+{
+    switch (r->kind) {
+    case RESULT_NONE:
+        break;
+    case RESULT_FAILED:
+        g->state = ENGINE_FAILED;
+        err_copy(g->connection.trouble, sizeof g->connection.trouble, r->text);
+        break;
+    case RESULT_CONNECTED:
+        connected(g, r);
+        break;
+    case RESULT_CONFIGURED:
+        configured(g, r);
+        break;
+    case RESULT_TRACING:
+        g->tracing = r->on;
+        session_log_add(g, r->on ? "tracing is on" : "tracing is off");
+        break;
+    case RESULT_LOST:
+        lost(g, r);
+        break;
+    case RESULT_TROUBLE:
+        session_log_add(g, r->text);
+        session_log_say(g, r->text, true);
+        break;
+    case RESULT_COMPLETIONS:
+        if (r->failed)
+            session_log_say(g, r->text, true);
+        if (g->hooks.completions)
+            g->hooks.completions(g->hooks.arg, r->typed, r->failed ? "" : r->text);
+        break;
+    case RESULT_WHY:
+        questions_take_why(g, r);
+        break;
+    case RESULT_STACK:
+        questions_take_stack(g, r);
+        break;
+    case RESULT_WHO:
+        process_names_take(g, r);
+        break;
+    case RESULT_DEAD:
+        dead_processes_take(g, r);
+        break;
+    case RESULT_CODE:
+        catalog_load_take(g, r);
+        break;
+    case RESULT_CAPTURE:
+        captures_take(g, r);
+        break;
+    }
+}

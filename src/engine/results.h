@@ -1,0 +1,9 @@
+/* What the control thread answers goes to whom it concerns. Core thread. */
+#ifndef KPROF_ENGINE_RESULTS_H
+#define KPROF_ENGINE_RESULTS_H
+
+#include "state.h"
+
+void results_take(struct engine *g, struct result *r);
+
+#endif

@@ -1,0 +1,29 @@
+#include "session_log.h"
+
+#include <kprof/base/clock.h>
+#include <string.h>
+
+void session_log_say(struct engine *g, const char *text, bool is_error)
+{
+    if (g->hooks.message)
+        g->hooks.message(g->hooks.arg, text, is_error);
+}
+
+void session_log_add(struct engine *g, const char *text)
+{
+    size_t at = g->log.n++ % ENGINE_LOG;
+
+    g->log.line[at].wall_ns = clock_wall_ns();
+    err_copy(g->log.line[at].text, sizeof g->log.line[at].text, text);
+}
+
+void session_log_add_once(struct engine *g, const char *text)
+{
+    if (!g->log.n || strcmp(g->log.line[(g->log.n - 1) % ENGINE_LOG].text, text) != 0)
+        session_log_add(g, text);
+}
+
+void engine_note(struct engine *g, const char *text)
+{
+    session_log_add(g, text);
+}

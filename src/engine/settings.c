@@ -1,0 +1,113 @@
+/* The configuration of now as a value, and a value as the configuration of now. */
+#include "configuration.h"
+#include "slow_pump.h"
+
+#include <string.h>
+
+int engine_settings(const struct engine *g, struct settings *out, struct err *e)
+{
+    const struct tierset *t = core_tiers(g->core);
+    memset(out, 0, sizeof *out);
+    if (engine_may_set(g, e) < 0)
+        return -1;
+    for (uint16_t i = 0; i < g->configuration.wanted.n; i++) {
+        const struct tier *from = &t->tier[g->configuration.wanted.tier[i].ix];
+        struct tier_spec *to = &out->tier[out->n_tiers++];
+        err_copy(to->name, sizeof to->name, from->name);
+        err_copy(to->mfa, sizeof to->mfa, from->mfa);
+    }
+    out->entry_none =
+        g->configuration.wanted.n && g->configuration.wanted.entry == TRACE_CONFIG_NO_ENTRY;
+    if (g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY)
+        out->entry = t->tier[g->configuration.wanted.entry].name;
+    if (g->configuration.wanted.identity[0])
+        out->identity = g->configuration.wanted.identity;
+    out->slow_ns = g->slow.threshold_ns;
+    out->sample = g->configuration.wanted.sample;
+    out->returns = g->configuration.wanted.lean ? RETURNS_LEAN : RETURNS_FULL;
+    out->max_age_ns = g->configuration.wanted.max_age_ms * 1000000u;
+    out->cooldown_ns = g->configuration.wanted.cooldown_ms * 1000000u;
+    out->max_rate = g->configuration.wanted.max_rate;
+    out->max_overhead_ppm = (uint32_t)g->configuration.wanted.max_cost_ppm;
+    return 0;
+}
+
+static bool wanted(const struct settings *s, const struct tier *t)
+{
+    for (size_t i = 0; i < s->n_tiers; i++)
+        if (strcmp(s->tier[i].name, t->name) == 0 && strcmp(s->tier[i].mfa, t->mfa) == 0)
+            return true;
+    return false;
+}
+
+static bool there(const struct engine *g, const struct tier_spec *want)
+{
+    const struct tierset *t = core_tiers(g->core);
+    for (uint16_t i = 0; i < t->n; i++)
+        if (t->tier[i].active && strcmp(t->tier[i].name, want->name) == 0 &&
+            strcmp(t->tier[i].mfa, want->mfa) == 0)
+            return true;
+    return false;
+}
+
+size_t engine_would_go(const struct engine *g, const struct settings *s)
+{
+    const struct tierset *t = core_tiers(g->core);
+    size_t n = 0;
+    for (uint16_t i = 0; i < t->n; i++)
+        n += t->tier[i].active && !wanted(s, &t->tier[i]);
+    return n;
+}
+
+/* Those that stay keep their figures. */
+static int take_tiers(struct engine *g, const struct settings *s, struct err *e)
+{
+    const struct tierset *t = core_tiers(g->core);
+    for (uint16_t i = 0; i < t->n; i++)
+        if (t->tier[i].active && !wanted(s, &t->tier[i]) && engine_tier_remove(g, i, e) < 0)
+            return -1;
+    for (size_t i = 0; i < s->n_tiers; i++) {
+        if (there(g, &s->tier[i]))
+            continue;
+        if (engine_tier_add(g, &s->tier[i], e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int engine_take_settings(struct engine *g, const struct settings *s, struct err *e)
+{
+    const char *entry = s->entry_none ? "none"
+                        : s->entry    ? s->entry
+                        : s->n_tiers  ? s->tier[0].name
+                                      : "none";
+    if (engine_may_set(g, e) < 0 || take_tiers(g, s, e) < 0 || engine_entry(g, entry, e) < 0)
+        return -1;
+    slow_pump_set_threshold(g, s->slow_ns);
+    g->configuration.wanted.sample = s->sample;
+    g->configuration.wanted.lean = s->returns == RETURNS_LEAN;
+    core_set_returns(g->core, s->returns);
+    g->configuration.wanted.max_age_ms = s->max_age_ns / 1000000u;
+    guard_limit(&g->liveness.guard, s->max_age_ns);
+    g->configuration.wanted.cooldown_ms = s->cooldown_ns / 1000000u;
+    g->configuration.wanted.max_rate = s->max_rate;
+    g->configuration.wanted.max_cost_ppm = s->max_overhead_ppm;
+    if (engine_identity(g, s->identity ? s->identity : "", e) < 0)
+        return -1;
+    g->configuration.identity_gen =
+        0; /* the caller has a word for all of it: the rule's must not push it away */
+    return 0;
+}
+
+int engine_first_settings(struct engine *g, const struct settings *s, struct err *e)
+{
+    for (size_t i = 0; i < s->n_tiers; i++) {
+        if (engine_tier_add(g, &s->tier[i], e) < 0)
+            return -1;
+    }
+    if (s->entry && engine_entry(g, s->entry, e) < 0)
+        return -1;
+    if (s->entry_none && engine_entry(g, "none", e) < 0)
+        return -1;
+    return s->identity ? engine_identity(g, s->identity, e) : 0;
+}

@@ -1,0 +1,99 @@
+/* Slow calls to the file of --slow-log, as they come: each when its process has been named, or when
+ * that takes too long. */
+#include "slow_pump.h"
+
+#include "process_names.h"
+#include "session_log.h"
+#include "wall_clock.h"
+
+#include <kprof/base/clock.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PUMP_NS = 200000000,
+    NAME_WITHIN_NS = 1000000000, /* no name after that: it goes without */
+    BACKLOG = 400,               /* of the slow log's 1000: then nothing waits */
+    LINES_A_SECOND = 1000
+};
+
+/* Room for another line in this second? A threshold far too low must not fill a disk in minutes. */
+static bool line_allowed(struct engine *g, uint64_t now_ns)
+{
+    if (g->replay.file)
+        return true;
+    if (now_ns - g->slow.second_ns >= UINT64_C(1000000000)) {
+        g->slow.second_ns = now_ns;
+        g->slow.lines = 0;
+    }
+    return g->slow.lines++ < LINES_A_SECOND;
+}
+
+static void write_all(struct engine *g, const struct snapshot *s, uint64_t wall_ns, bool wait)
+{
+    const char *node = g->replay.file ? g->replay.meta.node : g->connection.info.node;
+    uint64_t now_ns = clock_mono_ns();
+
+    for (size_t i = s->n_slow; i-- > 0;) {
+        const struct snap_slow *w = &s->slow[i];
+        if (wait && !w->who && i < BACKLOG && w->wall_ns + NAME_WITHIN_NS > wall_ns)
+            return;
+        g->slow.missed += w->seq - g->slow.seq - 1;
+        g->slow.seq = w->seq;
+        if (!line_allowed(g, now_ns)) {
+            g->slow.missed++;
+            continue;
+        }
+        slow_log_add(g->slow.log, w, node, g->slow.missed);
+        g->slow.missed = 0;
+    }
+}
+
+void slow_pump_run(struct engine *g, bool all)
+{
+    uint64_t now_ns = clock_mono_ns(), seq = core_slow_seq(g->core);
+
+    if (!g->slow.log || seq == g->slow.seq)
+        return;
+    bool many = seq - g->slow.seq >= BACKLOG;
+    if (!all && !many && !g->replay.file && now_ns < g->slow.next_ns)
+        return;
+    g->slow.next_ns = now_ns + PUMP_NS;
+    uint64_t wall_ns = wall_clock_of_core(g);
+    struct snapshot *s = core_slow_since(g->core, g->slow.seq, wall_ns);
+    process_names_apply(g, s);
+    process_names_ask(g, s, now_ns);
+    write_all(g, s, wall_ns, !all && !g->replay.file);
+    snapshot_free(s);
+    slow_log_flush(g->slow.log);
+    const char *trouble = slow_log_trouble(g->slow.log);
+    if (!trouble)
+        return;
+    session_log_add(g, trouble);
+    if (g->hooks.message)
+        g->hooks.message(g->hooks.arg, trouble, true);
+    else
+        fprintf(stderr, "kprof-top: %s\n", trouble);
+}
+
+void slow_pump_set_threshold(struct engine *g, uint64_t ns)
+{
+    g->slow.threshold_ns = ns;
+    core_set_slow(g->core, ns);
+}
+
+int engine_slow(struct engine *g, const char *text, struct err *e)
+{
+    uint64_t ns = 0;
+    char line[80], took[16];
+
+    if (strcmp(text, "off") != 0 && !clock_parse_duration(text, &ns))
+        return err_set(e, "\"%.40s\" is no duration: write 20ms, 1500us, 2s, or off", text);
+    slow_pump_set_threshold(g, ns);
+    clock_format_ns(ns, took, sizeof took);
+    snprintf(line, sizeof line,
+             ns ? "calls of %s or longer are slow" : "no calls are logged as slow", took);
+    session_log_add(g, line);
+    session_log_say(g, line, false);
+    return 0;
+}

@@ -1,0 +1,9 @@
+/* Our wall clock at the time that core has reached. Core thread. */
+#ifndef KPROF_ENGINE_WALL_CLOCK_H
+#define KPROF_ENGINE_WALL_CLOCK_H
+
+#include "state.h"
+
+uint64_t wall_clock_of_core(const struct engine *g); /* ns */
+
+#endif
