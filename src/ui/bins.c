@@ -1,7 +1,7 @@
 /* Bins of base/scale in as many lines as there are. */
 #include <kprof/base/clock.h>
+#include <kprof/base/format.h>
 #include <kprof/base/scale.h>
-#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
+#include <kprof/base/format.h>
 #include <kprof/ui/columns.h>
-#include <kprof/ui/format.h>
 #include <math.h>
 #include <string.h>
 

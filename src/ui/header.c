@@ -1,5 +1,5 @@
+#include <kprof/base/format.h>
 #include <kprof/base/text.h>
-#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The latency heat map: time to the right, duration upwards, how many calls by shade. */
 #include <inttypes.h>
+#include <kprof/base/format.h>
 #include <kprof/base/scale.h>
-#include <kprof/ui/format.h>
 #include <kprof/ui/state.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include <kprof/ui/format.h>
+#include <kprof/base/format.h>
 #include <kprof/ui/state.h>
 
 static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)

@@ -1,6 +1,6 @@
+#include <kprof/base/format.h>
 #include <kprof/base/text.h>
 #include <kprof/ui/columns.h>
-#include <kprof/ui/format.h>
 #include <kprof/ui/spark.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Which stretch of time all screens show: now, or a moment that is past. */
 #include <inttypes.h>
 #include <kprof/base/clock.h>
-#include <kprof/ui/format.h>
+#include <kprof/base/format.h>
 #include <kprof/ui/state.h>
 #include <kprof/ui/time_parse.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include <kprof/base/clock.h>
-#include <kprof/ui/format.h>
+#include <kprof/base/format.h>
 #include <kprof/ui/state.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <kprof/base/format.h>
 #include <kprof/core/tier.h>
 #include <kprof/ui/columns.h>
-#include <kprof/ui/format.h>
 #include <kprof/ui/view.h>
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <kprof/base/format.h>
 #include <kprof/core/tier.h>
-#include <kprof/ui/format.h>
 #include <kprof/ui/spark.h>
 #include <kprof/ui/time_parse.h>
 #include <math.h>

@@ -13,9 +13,9 @@
 #include <kprof/app/assertion.h>
 #include <kprof/app/options_tier.h>
 #include <kprof/base/err.h>
+#include <kprof/base/theme.h>
 #include <kprof/core/tier.h>
 #include <kprof/export/export.h>
-#include <kprof/ui/canvas.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
