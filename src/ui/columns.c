@@ -1,5 +1,6 @@
+#include "columns.h"
+
 #include <kprof/base/format.h>
-#include <kprof/ui/columns.h>
 #include <math.h>
 #include <string.h>
 

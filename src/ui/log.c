@@ -1,5 +1,6 @@
+#include "state.h"
+
 #include <kprof/base/format.h>
-#include <kprof/ui/state.h>
 
 static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
 {
