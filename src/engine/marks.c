@@ -1,7 +1,7 @@
 /* Now against a moment that was marked, or against a recording. */
 #include "session_log.h"
 
-#include <kprof/ui/format.h>
+#include <kprof/base/format.h>
 #include <stdio.h>
 
 void engine_compare(struct engine *g, struct snapshot *then, const char *name)

@@ -1,6 +1,7 @@
 /* The screen on which a part of a captured call is pointed at. */
-#include <kprof/ui/rule.h>
-#include <kprof/ui/state.h>
+#include "rule.h"
+#include "state.h"
+
 #include <stdio.h>
 #include <string.h>
 

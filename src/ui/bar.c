@@ -1,6 +1,7 @@
+#include "state.h"
+
 #include <kprof/base/text.h>
 #include <kprof/ui/keys.h>
-#include <kprof/ui/state.h>
 #include <stdbool.h>
 #include <string.h>
 

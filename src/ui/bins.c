@@ -1,8 +1,9 @@
 /* Bins of base/scale in as many lines as there are. */
+#include "state.h"
+
 #include <kprof/base/clock.h>
+#include <kprof/base/format.h>
 #include <kprof/base/scale.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
 #include <string.h>
 
 size_t bins_group(size_t bin, size_t per)

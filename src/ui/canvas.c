@@ -24,24 +24,6 @@ static void blank(struct cell *k, uint8_t style)
     k->style = style;
 }
 
-static const char *const themes[THEME_COUNT] = {"dark", "light", "8"};
-
-const char *theme_name(enum theme t)
-{
-    return t < THEME_COUNT ? themes[t] : "?";
-}
-
-bool theme_parse(const char *s, enum theme *t)
-{
-    for (int i = 0; i < THEME_COUNT; i++) {
-        if (strcmp(s, themes[i]) == 0) {
-            *t = (enum theme)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 void canvas_init(struct canvas *c, int rows, int cols, bool ascii)
 {
     memset(c, 0, sizeof *c);

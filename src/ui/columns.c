@@ -1,5 +1,6 @@
-#include <kprof/ui/columns.h>
-#include <kprof/ui/format.h>
+#include "columns.h"
+
+#include <kprof/base/format.h>
 #include <math.h>
 #include <string.h>
 

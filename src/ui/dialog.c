@@ -1,7 +1,8 @@
+#include "columns.h"
+#include "rule.h"
+#include "state.h"
+
 #include <kprof/base/text.h>
-#include <kprof/ui/columns.h>
-#include <kprof/ui/rule.h>
-#include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* The distribution of the selected row in the window: a histogram over durations. */
+#include "state.h"
+
 #include <inttypes.h>
+#include <kprof/base/format.h>
 #include <kprof/base/scale.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <kprof/ui/escape.h>
+#include "escape.h"
 
 #define ESC 27
 #define BEL 7

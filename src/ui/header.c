@@ -1,6 +1,7 @@
+#include "state.h"
+
+#include <kprof/base/format.h>
 #include <kprof/base/text.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

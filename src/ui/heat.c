@@ -1,8 +1,9 @@
 /* The latency heat map: time to the right, duration upwards, how many calls by shade. */
+#include "state.h"
+
 #include <inttypes.h>
+#include <kprof/base/format.h>
 #include <kprof/base/scale.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-#include <kprof/ui/columns.h>
-#include <kprof/ui/state.h>
+#include "columns.h"
+#include "state.h"
+
 #include <string.h>
 
 /* The page is made line by line by a walk that only draws the lines in sight. */

@@ -1,5 +1,6 @@
-#include <kprof/ui/columns.h>
-#include <kprof/ui/state.h>
+#include "columns.h"
+#include "state.h"
+
 #include <stdio.h>
 #include <string.h>
 

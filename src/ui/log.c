@@ -1,5 +1,6 @@
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
+#include "state.h"
+
+#include <kprof/base/format.h>
 
 static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
 {

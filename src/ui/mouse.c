@@ -1,4 +1,4 @@
-#include <kprof/ui/state.h>
+#include "state.h"
 
 enum { WHEEL_LINES = 3 };
 

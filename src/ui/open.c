@@ -1,6 +1,7 @@
 /* Open calls, the oldest first, and where the selected one's process is. */
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
+#include "state.h"
+
+#include <kprof/base/format.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
-#include <kprof/ui/pick.h>
+#include "pick.h"
+#include "state.h"
 
 #include <ctype.h>
 #include <kprof/base/buf.h>
-#include <kprof/ui/state.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

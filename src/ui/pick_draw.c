@@ -1,10 +1,11 @@
 /* The picker's picture. */
-#include <kprof/ui/pick.h>
 
+#include "pick.h"
+#include "state.h"
+
+#include <kprof/base/format.h>
 #include <kprof/base/fuzzy.h>
 #include <kprof/base/text.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
 

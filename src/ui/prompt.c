@@ -1,5 +1,6 @@
+#include "prompt.h"
+
 #include <kprof/base/text.h>
-#include <kprof/ui/prompt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include <kprof/ui/rule.h>
+#include "rule.h"
 
 #include <ctype.h>
 #include <kprof/base/text.h>

@@ -1,4 +1,4 @@
-#include <kprof/ui/screen.h>
+#include "screen.h"
 
 /* The registry. The first is the main screen. */
 static const struct screen_ops *const screens[] = {

@@ -1,4 +1,5 @@
-#include <kprof/ui/scroll.h>
+#include "scroll.h"
+
 #include <stdint.h>
 
 bool scroll_key(struct scroll *a, enum action act, size_t n)

@@ -1,4 +1,5 @@
-#include <kprof/ui/spark.h>
+#include "spark.h"
+
 #include <math.h>
 
 #define CELLS  64

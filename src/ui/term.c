@@ -2,9 +2,10 @@
 #define _XOPEN_SOURCE_EXTENDED 1 /* the wide functions of ncurses */
 #endif
 
+#include "escape.h"
+
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
-#include <kprof/ui/escape.h>
 #include <kprof/ui/term.h>
 
 #include <langinfo.h>

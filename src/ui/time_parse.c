@@ -1,5 +1,6 @@
+#include "time_parse.h"
+
 #include <kprof/base/clock.h>
-#include <kprof/ui/time_parse.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,9 +1,10 @@
 /* Which stretch of time all screens show: now, or a moment that is past. */
+#include "state.h"
+#include "time_parse.h"
+
 #include <inttypes.h>
 #include <kprof/base/clock.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
-#include <kprof/ui/time_parse.h>
+#include <kprof/base/format.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
+#include "state.h"
+
 #include <kprof/base/clock.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
+#include <kprof/base/format.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

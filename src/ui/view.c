@@ -1,8 +1,9 @@
+#include "view.h"
+#include "columns.h"
+
 #include <kprof/base/fnv.h>
 #include <kprof/base/text.h>
 #include <kprof/core/tier.h>
-#include <kprof/ui/columns.h>
-#include <kprof/ui/view.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* A request on a time axis: its tiers across processes, what each did, whom it waited for. */
+#include "state.h"
+
+#include <kprof/base/format.h>
 #include <kprof/core/waterfall.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/state.h>
 #include <stdio.h>
 #include <string.h>
 

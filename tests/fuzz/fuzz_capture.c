@@ -1,8 +1,8 @@
 /* Any bytes as what the agent says of captured calls, then each part pointed at. */
 #include <kprof/trace/capture.h>
-#include <kprof/ui/rule.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ui/rule.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

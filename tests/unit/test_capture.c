@@ -13,10 +13,10 @@
 #include <kprof/erl/term.h>
 #include <kprof/trace/capture.h>
 #include <kprof/trace/decode.h>
-#include <kprof/ui/rule.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ui/rule.h>
 
 /* What the agent's own code makes of these calls is printed as hexadecimal digits. */
 #define CALLS                                                                                      \

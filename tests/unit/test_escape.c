@@ -1,5 +1,5 @@
 /* What of a row of bytes is typed and what belongs to a sequence; and any bytes at all. */
-#include <kprof/ui/escape.h>
+#include <ui/escape.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <kprof/base/format.h>
 #include <kprof/core/tier.h>
-#include <kprof/ui/columns.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/view.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <ui/columns.h>
+#include <ui/view.h>
 
 /* --- snapshots --- */
 

@@ -11,11 +11,11 @@
 #include <cmocka.h>
 #include <kprof/core/tier.h>
 #include <kprof/ui/keys.h>
-#include <kprof/ui/prompt.h>
-#include <kprof/ui/screen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ui/prompt.h>
+#include <ui/screen.h>
 
 static struct fake *fake;
 static struct ui *u;

@@ -13,11 +13,11 @@
 #include <cmocka.h>
 #include <kprof/core/slow_trace.h>
 #include <kprof/core/tier.h>
-#include <kprof/ui/screen.h>
-#include <kprof/ui/state.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ui/screen.h>
+#include <ui/state.h>
 
 /* --- states --- */
 

@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <kprof/base/format.h>
 #include <kprof/core/tier.h>
-#include <kprof/ui/format.h>
-#include <kprof/ui/spark.h>
-#include <kprof/ui/time_parse.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <ui/spark.h>
+#include <ui/time_parse.h>
 
 #define NOW_WALL_S UINT64_C(1795230245) /* 2026-11-21T03:04:05Z, the fake's now: second 4000 */
 

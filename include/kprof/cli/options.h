@@ -13,9 +13,9 @@
 #include <kprof/base/err.h>
 #include <kprof/cli/assertion.h>
 #include <kprof/cli/options_tier.h>
+#include <kprof/base/theme.h>
 #include <kprof/core/tier.h>
 #include <kprof/export/export.h>
-#include <kprof/ui/canvas.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

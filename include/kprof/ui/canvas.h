@@ -7,6 +7,7 @@
 #define KPROF_UI_CANVAS_H
 
 #include <kprof/base/buf.h>
+#include <kprof/base/theme.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,11 +24,6 @@ enum style {
     STYLE_KEY,
     STYLE_COUNT
 };
-
-/* Colours for a dark or a light terminal, or of eight. */
-enum theme { THEME_DARK, THEME_LIGHT, THEME_EIGHT, THEME_COUNT };
-const char *theme_name(enum theme t);           /* "dark" "light" "8" */
-bool theme_parse(const char *s, enum theme *t); /* false: no such theme */
 
 enum key { /* above any code point */
            KEY_NONE_ = 0x200000,

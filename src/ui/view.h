@@ -3,8 +3,8 @@
  * Tree: tiers, their identities under them. Pivot: identities, their tiers under them. `_total`
  * (pivot: all identities together) stays first. Lines point into the snapshot and live no longer
  * than it. One thread. */
-#ifndef KPROF_UI_VIEW_H
-#define KPROF_UI_VIEW_H
+#ifndef UI_VIEW_H
+#define UI_VIEW_H
 
 #include <kprof/core/snapshot.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-/* Figures as the screens write them: short, right aligned by the caller, ASCII only. But
+/* Numbers and durations as people read them: short, not padded, ASCII (but format_eighths). But
  * for the zone of format_time pure; any thread.
  *
  * Every function fills out completely (NUL-terminated) and never writes more than FORMAT_BYTES. */
-#ifndef KPROF_UI_FORMAT_H
-#define KPROF_UI_FORMAT_H
+#ifndef KPROF_BASE_FORMAT_H
+#define KPROF_BASE_FORMAT_H
 
 #include <stdbool.h>
 #include <stdint.h>

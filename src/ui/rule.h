@@ -3,8 +3,8 @@
  * Invariant: the rule is one that the agent's kprof_spec takes, and the names are those that it
  * would give for the captured calls (tests/agent/agent_point.erl compares the same walk with real
  * rules). Pure; any thread. */
-#ifndef KPROF_UI_RULE_H
-#define KPROF_UI_RULE_H
+#ifndef UI_RULE_H
+#define UI_RULE_H
 
 #include <kprof/base/value_tree.h>
 

@@ -2,8 +2,8 @@
  *
  * Invariant: text is NUL-terminated UTF-8, caret at the start of a code point; len < PROMPT_BYTES.
  * Owns its list of completions. Knows no screen. One thread. */
-#ifndef KPROF_UI_PROMPT_H
-#define KPROF_UI_PROMPT_H
+#ifndef UI_PROMPT_H
+#define UI_PROMPT_H
 
 #include <kprof/ui/canvas.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include <assert.h>
 #include <kprof/base/clock.h>
-#include <kprof/ui/format.h>
+#include <kprof/base/format.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

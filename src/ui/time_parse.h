@@ -1,8 +1,8 @@
 /* A stretch of time as an operator types it: "45m", "02:10-02:40", "02:10", "now". Clock times are
  * those of the local zone, the last ones that have been. Reads no clock; asks the C library for the
  * zone. */
-#ifndef KPROF_UI_TIME_PARSE_H
-#define KPROF_UI_TIME_PARSE_H
+#ifndef UI_TIME_PARSE_H
+#define UI_TIME_PARSE_H
 
 #include <stdbool.h>
 #include <stddef.h>

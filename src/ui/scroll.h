@@ -1,6 +1,6 @@
 /* A list of which one line is selected; keeps that line in sight. Pure; knows no screen. */
-#ifndef KPROF_UI_SCROLL_H
-#define KPROF_UI_SCROLL_H
+#ifndef UI_SCROLL_H
+#define UI_SCROLL_H
 
 #include <kprof/ui/keys.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Sparklines: a series in a few cells. Draws only; the caller owns the values. */
-#ifndef KPROF_UI_SPARK_H
-#define KPROF_UI_SPARK_H
+#ifndef UI_SPARK_H
+#define UI_SPARK_H
 
 #include <kprof/ui/canvas.h>
 #include <stddef.h>

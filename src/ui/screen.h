@@ -3,8 +3,8 @@
  * draw gets the area left by header, message line and key bar (or all above the key bar if `whole`)
  * and may only remember where it drew; on_key gets what ui.c did not take and returns whether it
  * was for it. */
-#ifndef KPROF_UI_SCREEN_H
-#define KPROF_UI_SCREEN_H
+#ifndef UI_SCREEN_H
+#define UI_SCREEN_H
 
 #include <kprof/core/snapshot.h>
 #include <kprof/ui/canvas.h>

@@ -3,14 +3,15 @@
  * Invariant: what is selected or ticked stays so while the catalog grows. Borrows the catalog,
  * which is app's; owns the rest. Knows no node: it is handed a catalog and gives intents. Private
  * to the ui room. One thread. */
-#ifndef KPROF_UI_PICK_H
-#define KPROF_UI_PICK_H
+#ifndef UI_PICK_H
+#define UI_PICK_H
+
+#include "prompt.h"
+#include "screen.h"
+#include "scroll.h"
 
 #include <kprof/core/catalog_filter.h>
 #include <kprof/core/tier.h>
-#include <kprof/ui/prompt.h>
-#include <kprof/ui/screen.h>
-#include <kprof/ui/scroll.h>
 
 struct pick {
     const struct catalog *catalog; /* NULL: none yet */

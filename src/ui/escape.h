@@ -5,8 +5,8 @@
  * Invariant: whatever comes, it is back to typed keys at the end of the sequence, after
  * ESCAPE_BYTES_MAX, or when a byte comes ESCAPE_WAIT_NS after the one before. Pure: is given the
  * time. One thread. */
-#ifndef KPROF_UI_ESCAPE_H
-#define KPROF_UI_ESCAPE_H
+#ifndef UI_ESCAPE_H
+#define UI_ESCAPE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* The columns of the table: what each shows, how wide, which go first when there is no room.
  *
  * Invariant: a value drawn comes from the row alone. Constant data; any thread. */
-#ifndef KPROF_UI_COLUMNS_H
-#define KPROF_UI_COLUMNS_H
+#ifndef UI_COLUMNS_H
+#define UI_COLUMNS_H
 
 #include <kprof/core/snapshot.h>
 #include <stdbool.h>

@@ -1,18 +1,19 @@
 /* What the ui remembers between keys and pictures. Private to the ui room.
  *
  * Invariant: nothing here points into a snapshot. One thread. */
-#ifndef KPROF_UI_STATE_H
-#define KPROF_UI_STATE_H
+#ifndef UI_STATE_H
+#define UI_STATE_H
+
+#include "columns.h"
+#include "pick.h"
+#include "prompt.h"
+#include "screen.h"
+#include "scroll.h"
+#include "view.h"
 
 #include <kprof/base/value_tree.h>
 #include <kprof/core/tier.h>
-#include <kprof/ui/columns.h>
-#include <kprof/ui/pick.h>
-#include <kprof/ui/prompt.h>
-#include <kprof/ui/screen.h>
-#include <kprof/ui/scroll.h>
 #include <kprof/ui/ui.h>
-#include <kprof/ui/view.h>
 
 enum ui_mode { MODE_SCREEN, MODE_PROMPT, MODE_MENU, MODE_QUESTION };
 enum prompt_use {
