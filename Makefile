@@ -49,7 +49,7 @@ KP_CPPFLAGS := -D_GNU_SOURCE -D_REENTRANT -DKPROF_VERSION='"$(VERSION)"' -Iinclu
 KP_CFLAGS   := -std=c11 -pthread $(WARN) $(WERROR) $(OPT_$(FLAVOUR)) $(CFLAGS)
 KP_LDFLAGS  := -pthread $(OPT_$(FLAVOUR)) $(LDFLAGS)
 LIBS        := $(EI_LIB) -lncursesw -ltinfo -lz -lm
-TEST_CFLAGS := -Itests/lib -Wno-missing-prototypes
+TEST_CFLAGS := -Itests/lib -Isrc -Wno-missing-prototypes
 
 ROOMS   := base erl trace core export ui app
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))

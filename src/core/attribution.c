@@ -1,4 +1,4 @@
-#include <kprof/core/attribution.h>
+#include "attribution.h"
 
 static const struct attribution NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
 

@@ -1,5 +1,5 @@
 /* The doors of core: life, tiers, feeding. */
-#include <kprof/core/state.h>
+#include "state.h"
 
 #include <kprof/base/buf.h>
 #include <stdlib.h>

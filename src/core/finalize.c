@@ -1,5 +1,5 @@
 /* What has ended becomes rows; what will never end is counted and let go. */
-#include <kprof/core/state.h>
+#include "state.h"
 
 enum { EARLY_NS = 2000000000, DRAIN_EVERY_NS = 1000000000, SCANS_PER_EXPIRE = 4 };
 

@@ -1,4 +1,4 @@
-#include <kprof/core/request.h>
+#include "request.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Entries inside other requests: their calls and labels become those of the outer one. */
-#include <kprof/core/state.h>
+#include "state.h"
 
 enum { RESOLVE_DEPTH = 16 };
 

@@ -1,6 +1,7 @@
 /* Self time across processes: at every instant a request's time belongs to the open call that
  * started last, so the self times of a request add up to its duration, to the nanosecond. */
-#include <kprof/core/state.h>
+#include "state.h"
+
 #include <stdlib.h>
 
 enum { INSERTION_MAX = 24, FIRST_ITEMS = 1024 };

@@ -1,4 +1,4 @@
-#include <kprof/core/slow_call.h>
+#include "slow_call.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Calls of slow requests on their way into `kept`. */
-#include <kprof/core/state.h>
+#include "state.h"
 
 #include <string.h>
 

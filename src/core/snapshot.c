@@ -1,8 +1,9 @@
-#include <kprof/base/clock.h>
 #include <kprof/core/snapshot.h>
-#include <stdio.h>
 
-#include <kprof/core/state.h>
+#include "state.h"
+
+#include <kprof/base/clock.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

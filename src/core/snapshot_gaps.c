@@ -1,5 +1,6 @@
 /* The gaps and marks of a snapshot's window. */
-#include <kprof/core/state.h>
+#include "state.h"
+
 #include <math.h>
 
 /* Where a gap begins and ends is known to some ms; a rate over less than this would be made of that

@@ -1,8 +1,8 @@
 /* One moment's figures, copied into a snapshot's arena. */
-#include <kprof/base/clock.h>
-#include <kprof/core/history.h>
-#include <kprof/core/state.h>
+#include "history.h"
+#include "state.h"
 
+#include <kprof/base/clock.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

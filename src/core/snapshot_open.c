@@ -1,5 +1,5 @@
 /* The calls that are open longest. */
-#include <kprof/core/state.h>
+#include "state.h"
 
 #include <string.h>
 

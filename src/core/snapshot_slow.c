@@ -1,7 +1,8 @@
 /* The slow calls of a snapshot. */
+#include "state.h"
+
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
-#include <kprof/core/state.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

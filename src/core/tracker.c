@@ -1,5 +1,5 @@
 /* Events to stacks: what a call is pushed onto, what a return ends. */
-#include <kprof/core/attribution.h>
+#include "attribution.h"
 
 /* ---- stacks ---- */
 

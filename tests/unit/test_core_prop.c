@@ -4,7 +4,7 @@
  * call may get out of the books. KPROF_SEED=n repeats a run. */
 #include "rng.h"
 
-#include <kprof/core/state.h>
+#include <core/state.h>
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 #include "core_fixture.h"
 
 #include <kprof/app/engine.h>
-#include <kprof/core/state.h>
+#include <core/state.h>
 #include <kprof/core/waterfall.h>
 #include <stdlib.h>
 #include <time.h>

@@ -7,19 +7,20 @@
 #ifndef KPROF_CORE_STATE_H
 #define KPROF_CORE_STATE_H
 
+#include "calls.h"
+#include "counted.h"
+#include "gaps.h"
+#include "heat.h"
+#include "ident.h"
+#include "request.h"
+#include "slow_call.h"
+#include "trend.h"
+#include "window.h"
+
 #include <kprof/base/intern.h>
 #include <kprof/base/text_ring.h>
-#include <kprof/core/calls.h>
 #include <kprof/core/core.h>
-#include <kprof/core/counted.h>
-#include <kprof/core/gaps.h>
-#include <kprof/core/heat.h>
-#include <kprof/core/ident.h>
-#include <kprof/core/request.h>
-#include <kprof/core/slow_call.h>
 #include <kprof/core/slow_trace.h>
-#include <kprof/core/trend.h>
-#include <kprof/core/window.h>
 
 enum how { HOW_RETURNED, HOW_ERROR, HOW_EXIT, HOW_EXPIRED };
 

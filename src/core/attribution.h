@@ -6,7 +6,7 @@
 #ifndef KPROF_CORE_ATTRIBUTION_H
 #define KPROF_CORE_ATTRIBUTION_H
 
-#include <kprof/core/state.h>
+#include "state.h"
 
 enum attribution_kind { TO_NOBODY, TO_REQUEST, TO_ITSELF, TO_CLOSED };
 
