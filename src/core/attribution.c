@@ -36,16 +36,15 @@ static struct attribution to_closed(uint32_t req, uint64_t end_ns, uint32_t iden
 }
 
 /* The first call of a label whose entry has not come, yet. */
-static struct attribution to_orphan(struct core *c, const struct event *ev, uint64_t key)
+static struct attribution to_orphan(struct core *c, const struct event *ev)
 {
-    uint32_t req = requests_new(&c->requests, REQ_ORPHAN, key);
+    uint32_t req = requests_new(&c->requests, REQ_ORPHAN, ev->label);
 
     if (req == REQ_NIL) {
         c->odd.requests_full++;
         return NOBODY;
     }
     struct request *r = &c->requests.req[req];
-    r->label = ev->label;
     r->start_ns = ev->ts_ns;
     r->drain_at = UINT32_MAX;
     r->due_ns = after(c->now_ns, c->lim.grace_ns);
@@ -55,11 +54,11 @@ static struct attribution to_orphan(struct core *c, const struct event *ev, uint
 
 /* A label that replaces the one that the process carried, inside its own request. */
 static struct attribution relabelled(struct core *c, const struct event *ev, uint32_t req,
-                                     uint64_t key, uint32_t labelled)
+                                     uint32_t labelled)
 {
     if (labelled != REQ_NIL && labelled != req && c->requests.req[labelled].state == REQ_ORPHAN)
         request_merge_swallow(c, req, labelled);
-    else if (labelled != req && !requests_alias(&c->requests, req, key))
+    else if (labelled != req && !requests_alias(&c->requests, req, ev->label))
         c->odd.requests_full++;
     return to_request(c, req, ev->ident);
 }
@@ -79,22 +78,21 @@ static uint32_t taken_over(const struct core *c, const struct event *ev, const s
 struct attribution attribution_of_call(struct core *c, const struct event *ev, const struct proc *p)
 {
     const struct closed_label *closed;
-    uint64_t key = label_key(ev->label, ev->node);
     uint32_t req;
 
-    if (!key) {
+    if (!ev->label) {
         req = inside(c, p, ev->ts_ns, true);
         return req == REQ_NIL ? NOBODY : to_request(c, req, ev->ident);
     }
-    req = requests_find(&c->requests, key, &closed);
+    req = requests_find(&c->requests, ev->label, &closed);
     if (!closed && (req == REQ_NIL || c->requests.req[req].state == REQ_ORPHAN)) {
         uint32_t own = taken_over(c, ev, p);
         if (own != REQ_NIL)
-            return relabelled(c, ev, own, key, req);
+            return relabelled(c, ev, own, req);
     }
     if (req == REQ_NIL) {
         if (!closed || ev->ts_ns > after(closed->end_ns, c->lim.linger_ns))
-            return to_orphan(c, ev, key);
+            return to_orphan(c, ev);
         return closed->dead
                    ? NOBODY
                    : to_closed(REQ_NIL, closed->end_ns, closed->ident ? closed->ident : ev->ident);
@@ -114,23 +112,22 @@ struct attribution attribution_of_call(struct core *c, const struct event *ev, c
 /* ---- entries ---- */
 
 /* `outer` is the label of the request that this one may be nested in; 0: none. */
-static struct attribution new_request(struct core *c, const struct event *ev, uint64_t key,
-                                      uint32_t req, uint64_t outer)
+static struct attribution new_request(struct core *c, const struct event *ev, uint32_t req,
+                                      uint64_t outer)
 {
     if (req == REQ_NIL)
-        req = requests_new(&c->requests, REQ_OPEN, key);
+        req = requests_new(&c->requests, REQ_OPEN, ev->label);
     else
         requests_move(&c->requests, req, REQ_OPEN); /* its calls came first */
     if (req == REQ_NIL) {
         c->odd.requests_full++;
-        requests_remember(&c->requests,
-                          (struct closed_label){.key = key, .end_ns = ev->ts_ns, .dead = true});
+        requests_remember(&c->requests, (struct closed_label){
+                                            .label = ev->label, .end_ns = ev->ts_ns, .dead = true});
         return NOBODY;
     }
     c->r.started++;
     c->r.open++;
     struct request *r = &c->requests.req[req];
-    r->label = ev->label;
     r->start_ns = r->self_time_until_ns = ev->ts_ns;
     r->weight = ev->weight ? ev->weight : 1;
     r->drain_at = c->lim.request_calls;
@@ -138,7 +135,7 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
     if (ev->ident)
         r->ident = ev->ident;
     request_merge_disown_early(c, req);
-    if (outer && outer != key)
+    if (outer && outer != ev->label)
         requests_wait(&c->requests, req, outer);
     return (struct attribution){.kind = TO_REQUEST, .req = req, .starts = true};
 }
@@ -148,15 +145,14 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
 static uint64_t outer_label(struct core *c, const struct event *ev, uint32_t around)
 {
     const struct closed_label *closed;
-    uint64_t prev = label_key(ev->prev, ev->node);
 
     if (around != REQ_NIL)
-        return c->requests.req[around].key;
-    if (!prev)
+        return c->requests.req[around].label;
+    if (!ev->prev)
         return 0;
-    uint32_t req = requests_find(&c->requests, prev, &closed);
+    uint32_t req = requests_find(&c->requests, ev->prev, &closed);
     const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
-    return closed || (r && !r->waits && !joinable(r, ev->ts_ns)) ? 0 : prev;
+    return closed || (r && !r->waits && !joinable(r, ev->ts_ns)) ? 0 : ev->prev;
 }
 
 bool attribution_repeats(const struct core *c, const struct event *ev, const struct call *top)
@@ -174,7 +170,7 @@ static bool surely_nested(const struct core *c, const struct event *ev, const st
 {
     const struct request *r = &c->requests.req[around];
 
-    if (r->key == 0)
+    if (r->label == 0)
         return true;
     return r->entry != CALL_NIL && c->calls.call[r->entry].pid == p->pid &&
            (!r->waits || attribution_repeats(c, ev, &c->calls.call[p->top]));
@@ -184,19 +180,18 @@ struct attribution attribution_of_entry(struct core *c, const struct event *ev,
                                         const struct proc *p)
 {
     const struct closed_label *closed;
-    uint64_t key = label_key(ev->label, ev->node);
-    uint32_t labelled = requests_find(&c->requests, key, &closed);
+    uint32_t labelled = requests_find(&c->requests, ev->label, &closed);
     uint32_t around = inside(c, p, ev->ts_ns, false);
 
     if (around != REQ_NIL && surely_nested(c, ev, p, around))
-        return relabelled(c, ev, around, key, labelled);
+        return relabelled(c, ev, around, labelled);
     /* One label, two entries: not ours, but it must not break anything. */
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
-        return relabelled(c, ev, labelled, key, labelled);
+        return relabelled(c, ev, labelled, labelled);
     uint64_t outer = outer_label(c, ev, around);
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_CLOSING) {
         finalize_request(c, labelled);
         labelled = REQ_NIL;
     }
-    return new_request(c, ev, key, labelled, outer);
+    return new_request(c, ev, labelled, outer);
 }

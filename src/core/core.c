@@ -248,7 +248,7 @@ size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uin
             const struct call *f = &c->calls.call[at];
             if (!is_open_call(f) || after(f->start_ns, age_ns) > c->now_ns)
                 continue;
-            pids[n++] = calls_key(f->pid, f->node);
+            pids[n++] = f->pid;
             break;
         }
     }

@@ -35,7 +35,7 @@ static void add_calls(const struct core *c, struct slow_call_entry *e, const str
             slow_call_add_call(e, &(struct slow_call_tier){.start_ns = m->start_ns - r->start_ns,
                                                            .duration_ns = duration(m),
                                                            .self_ns = m->self_ns,
-                                                           .pid = calls_key(m->pid, m->node),
+                                                           .pid = m->pid,
                                                            .tier = m->tier,
                                                            .error = (m->flags & CALL_ERROR) != 0});
     }
@@ -50,7 +50,7 @@ static void log_slow(struct core *c, uint32_t at, const struct request *r, uint1
     if (!e)
         return;
     e->end_ns = f->end_ns;
-    e->pid = calls_key(f->pid, f->node);
+    e->pid = f->pid;
     e->duration_ns = duration(f);
     if (c->calls.args && c->text_ring)
         text_ring_get(c->text_ring, c->calls.args[at], e->args, sizeof e->args);
@@ -62,7 +62,6 @@ static void log_slow(struct core *c, uint32_t at, const struct request *r, uint1
     if (!r)
         return;
     e->request = r->label;
-    e->request_key = r->key;
     if (r->state == REQ_CLOSING)
         add_calls(c, e, r);
 }
@@ -70,7 +69,7 @@ static void log_slow(struct core *c, uint32_t at, const struct request *r, uint1
 /* Calls of it that were logged while it was open get the rest now. */
 static void complete_slow(struct core *c, const struct request *r, uint64_t trace)
 {
-    struct slow_call_entry whole = {.request_key = r->key, .trace = trace};
+    struct slow_call_entry whole = {.request = r->label, .trace = trace};
 
     add_calls(c, &whole, r);
     slow_call_request_closed(&c->slow_calls, &whole);

@@ -75,9 +75,9 @@ bool request_merge_resolve(struct core *c, uint32_t req)
     return resolve(c, req, 0);
 }
 
-static void adopt(struct core *c, uint32_t req, uint64_t key)
+static void adopt(struct core *c, uint32_t req, uint64_t label)
 {
-    for (uint32_t i = requests_waiting(&c->requests, key), next; i != REQ_NIL; i = next) {
+    for (uint32_t i = requests_waiting(&c->requests, label), next; i != REQ_NIL; i = next) {
         next = c->requests.req[i].waits_next;
         if (fits(&c->requests.req[req], &c->requests.req[i]))
             request_merge_swallow(c, req, i);
@@ -90,11 +90,11 @@ void request_merge_adopt(struct core *c, uint32_t req)
 {
     if (c->requests.by_prev.used == 0)
         return;
-    adopt(c, req, c->requests.req[req].key);
+    adopt(c, req, c->requests.req[req].label);
     uint32_t done = REQ_NIL, first;
     while ((first = c->requests.req[req].aliases) != done) {
         for (uint32_t a = first; a != done; a = c->requests.req[a].next_alias)
-            adopt(c, req, c->requests.req[a].key);
+            adopt(c, req, c->requests.req[a].label);
         done = first;
     }
 }

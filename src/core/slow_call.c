@@ -53,8 +53,8 @@ void slow_call_request_closed(struct slow_calls *s, const struct slow_call_entry
 {
     struct slow_call_entry *e;
 
-    for (uint32_t i = 0; whole->request_key && (e = slow_call_newest(s, i)); i++) {
-        if (e->request_key != whole->request_key || e->request_ns != 0)
+    for (uint32_t i = 0; whole->request && (e = slow_call_newest(s, i)); i++) {
+        if (e->request != whole->request || e->request_ns != 0)
             continue;
         e->request_ns = whole->request_ns;
         e->trace = whole->trace;

@@ -25,11 +25,11 @@ struct slow_call_sum { /* what a tier did in the request, all its calls together
 };
 
 struct slow_call_entry {
-    uint64_t seq, end_ns, pid, request, request_key;
-    uint64_t duration_ns, request_ns; /* request_ns 0: still open, or no request */
-    uint64_t trace;                   /* the kept request it is of; 0: none */
-    char args[SLOW_ARGS_BYTES];       /* "": not known */
-    uint32_t ident;                   /* identity index */
+    uint64_t seq, end_ns, pid, request; /* request: its label; 0: none */
+    uint64_t duration_ns, request_ns;   /* request_ns 0: still open, or no request */
+    uint64_t trace;                     /* the kept request it is of; 0: none */
+    char args[SLOW_ARGS_BYTES];         /* "": not known */
+    uint32_t ident;                     /* identity index */
     uint8_t tier, n_tiers, n_sums;
     bool error, exit; /* exit: an error, the process died inside */
     struct slow_call_tier tiers[SLOW_TIERS];

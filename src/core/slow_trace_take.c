@@ -8,7 +8,7 @@ static struct slow_trace_call of(const struct call *f)
     return (struct slow_trace_call){.start_ns = f->start_ns,
                                     .end_ns = f->end_ns,
                                     .self_ns = f->self_ns,
-                                    .pid = calls_key(f->pid, f->node), /* the target's own */
+                                    .pid = f->pid,
                                     .tier = f->tier,
                                     .flags = f->flags & CALL_ERROR ? SLOW_TRACE_ERROR : 0};
 }

@@ -97,7 +97,6 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
 
     f->start_ns = ev->ts_ns;
     f->tier = (uint8_t)ev->tier;
-    f->node = ev->node;
     f->kind = kind[to->kind];
     f->caller = lean ? ev->caller : ev->fn ? ev->fn : c->tiers.tier[ev->tier].fn;
     if (to->kind == TO_NOBODY) {
@@ -129,8 +128,7 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
     if (to->kind == TO_NOBODY && !p && c->calls.by_pid.used >= c->calls.proc_cap / 2) {
         c->n.unattributed++;
     } else {
-        uint64_t pid = calls_key(ev->pid, ev->node);
-        struct proc *room = calls_room(&c->calls, p, pid);
+        struct proc *room = calls_room(&c->calls, p, ev->pid);
         if (room) {
             push(c, ev, room, to);
             return;
@@ -180,7 +178,7 @@ static void on_call(struct core *c, const struct event *ev)
     }
     if (!t->fn)
         t->fn = ev->fn;
-    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    struct proc *p = calls_proc(&c->calls, ev->pid);
     if (c->dropped_ns && p && c->calls.call[p->top].start_ns < c->dropped_ns)
         p = after_drop(c, ev, p);
     if (c->tiers.entry == TIER_NONE)
@@ -202,7 +200,7 @@ static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts
 
 static void on_return_to(struct core *c, const struct event *ev)
 {
-    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    struct proc *p = calls_proc(&c->calls, ev->pid);
 
     if (!p) {
         c->odd.orphan_returns++;
@@ -238,7 +236,7 @@ static void on_return_to(struct core *c, const struct event *ev)
 
 static void on_return(struct core *c, const struct event *ev)
 {
-    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    struct proc *p = calls_proc(&c->calls, ev->pid);
     uint32_t at = p ? p->top : CALL_NIL;
 
     while (at != CALL_NIL && c->calls.call[at].caller != ev->fn)
@@ -255,7 +253,7 @@ static void on_return(struct core *c, const struct event *ev)
 
 static void on_exit_of(struct core *c, const struct event *ev)
 {
-    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    struct proc *p = calls_proc(&c->calls, ev->pid);
 
     if (!p)
         return;

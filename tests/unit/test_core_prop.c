@@ -716,7 +716,6 @@ static void random_event(struct event *ev, uint64_t *ts)
                          .ident = pick(9),
                          .tier = (uint16_t)pick(TIERS + 1),
                          .kind = (uint8_t)(pick(6) ? 1 + pick(5) : pick(9)),
-                         .node = (uint8_t)(chance(90) ? 0 : pick(256)),
                          .weight = pick(5)};
 }
 
