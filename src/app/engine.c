@@ -71,7 +71,7 @@ struct engine *engine_new(const struct options *o, const struct engine_hooks *ho
     g->stream = stream_new(g->ring, g->names);
     g->text_ring = text_ring_new(ARGS_BYTES);
     stream_keep_args(g->stream, g->text_ring);
-    core_set_scraps(g->core, g->text_ring);
+    core_set_text_ring(g->core, g->text_ring);
     engine_set_slow(g, o->slow_ns);
     core_set_returns(g->core, o->returns);
     g->trace_config.lean = o->returns == RETURNS_LEAN;

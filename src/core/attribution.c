@@ -1,4 +1,7 @@
 #include "attribution.h"
+#include "finalize.h"
+#include "request_merge.h"
+#include "state.h"
 
 static const struct attribution NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
 
@@ -12,7 +15,7 @@ static uint32_t inside(const struct core *c, const struct proc *p, uint64_t ts, 
         if (f->kind != CALL_MEMBER)
             continue;
         const struct request *r = &c->requests.req[f->req];
-        if (joinable(r, ts) && (orphans || r->state != REQ_ORPHAN))
+        if (request_joinable(r, ts) && (orphans || r->state != REQ_ORPHAN))
             return f->req;
     }
     return REQ_NIL;
@@ -41,14 +44,14 @@ static struct attribution to_orphan(struct core *c, const struct event *ev)
     uint32_t req = requests_new(&c->requests, REQ_ORPHAN, ev->label);
 
     if (req == REQ_NIL) {
-        c->odd.requests_full++;
+        c->account.odd.requests_full++;
         return NOBODY;
     }
     struct request *r = &c->requests.req[req];
     r->start_ns = ev->ts_ns;
     r->drain_at = UINT32_MAX;
-    r->due_ns = after(c->now_ns, c->lim.grace_ns);
-    due_at(c, r->due_ns);
+    r->due_ns = after(c->now_ns, c->set.limits.grace_ns);
+    finalize_due_at(&c->finalizer, r->due_ns);
     return to_request(c, req, ev->ident);
 }
 
@@ -57,9 +60,9 @@ static struct attribution relabelled(struct core *c, const struct event *ev, uin
                                      uint32_t labelled)
 {
     if (labelled != REQ_NIL && labelled != req && c->requests.req[labelled].state == REQ_ORPHAN)
-        request_merge_swallow(c, req, labelled);
+        request_merge_into(c, req, labelled);
     else if (labelled != req && !requests_alias(&c->requests, req, ev->label))
-        c->odd.requests_full++;
+        c->account.odd.requests_full++;
     return to_request(c, req, ev->ident);
 }
 
@@ -91,7 +94,7 @@ struct attribution attribution_of_call(struct core *c, const struct event *ev, c
             return relabelled(c, ev, own, req);
     }
     if (req == REQ_NIL) {
-        if (!closed || ev->ts_ns > after(closed->end_ns, c->lim.linger_ns))
+        if (!closed || ev->ts_ns > after(closed->end_ns, c->set.limits.linger_ns))
             return to_orphan(c, ev);
         return closed->dead
                    ? NOBODY
@@ -102,9 +105,9 @@ struct attribution attribution_of_call(struct core *c, const struct event *ev, c
         /* Late, unless the request is nested in one that goes on: that shows when it is settled. */
         return r->waits ? to_request(c, req, ev->ident)
                         : to_closed(req, r->end_ns, r->ident ? r->ident : ev->ident);
-    if (!joinable(r, ev->ts_ns))
+    if (!request_joinable(r, ev->ts_ns))
         return NOBODY; /* before its entry */
-    if (r->state == REQ_ORPHAN && r->n_calls >= c->lim.request_calls)
+    if (r->state == REQ_ORPHAN && r->n_calls >= c->set.limits.request_calls)
         return NOBODY;
     return to_request(c, req, ev->ident);
 }
@@ -120,21 +123,20 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
     else
         requests_move(&c->requests, req, REQ_OPEN); /* its calls came first */
     if (req == REQ_NIL) {
-        c->odd.requests_full++;
+        c->account.odd.requests_full++;
         requests_remember(&c->requests, (struct closed_label){
                                             .label = ev->label, .end_ns = ev->ts_ns, .dead = true});
         return NOBODY;
     }
-    c->r.started++;
-    c->r.open++;
+    account_request_started(&c->account);
     struct request *r = &c->requests.req[req];
     r->start_ns = r->self_time_until_ns = ev->ts_ns;
     r->weight = ev->weight ? ev->weight : 1;
-    r->drain_at = c->lim.request_calls;
-    due_at(c, after(ev->ts_ns, c->lim.expire_ns));
+    r->drain_at = c->set.limits.request_calls;
+    finalize_due_at(&c->finalizer, after(ev->ts_ns, c->set.limits.expire_ns));
     if (ev->ident)
         r->ident = ev->ident;
-    request_merge_disown_early(c, req);
+    request_merge_drop_early(c, req);
     if (outer && outer != ev->label)
         requests_wait(&c->requests, req, outer);
     return (struct attribution){.kind = TO_REQUEST, .req = req, .starts = true};
@@ -152,7 +154,7 @@ static uint64_t outer_label(struct core *c, const struct event *ev, uint32_t aro
         return 0;
     uint32_t req = requests_find(&c->requests, ev->prev, &closed);
     const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
-    return closed || (r && !r->waits && !joinable(r, ev->ts_ns)) ? 0 : ev->prev;
+    return closed || (r && !r->waits && !request_joinable(r, ev->ts_ns)) ? 0 : ev->prev;
 }
 
 bool attribution_repeats(const struct core *c, const struct event *ev, const struct call *top)

@@ -67,6 +67,13 @@ struct requests {
     uint32_t closed_cap, closed_at;
 };
 
+/* A call that begins at ts may be part of r. */
+static inline bool request_joinable(const struct request *r, uint64_t ts_ns)
+{
+    return r->state == REQ_ORPHAN || (r->state == REQ_OPEN && ts_ns >= r->start_ns) ||
+           (r->state == REQ_CLOSING && ts_ns >= r->start_ns && ts_ns <= r->end_ns);
+}
+
 void requests_init(struct requests *t, uint32_t max_open);
 void requests_release(struct requests *t);
 void requests_clear(struct requests *t); /* all but the closed labels */

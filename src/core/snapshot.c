@@ -1,5 +1,6 @@
 #include <kprof/core/snapshot.h>
 
+#include "snapshot_impl.h"
 #include "state.h"
 
 #include <kprof/base/clock.h>
@@ -35,7 +36,7 @@ void *snapshot_take(struct snapshot *s, size_t bytes)
     return p;
 }
 
-const char *snapshot_keep(struct snapshot *s, const char *text)
+const char *snapshot_text(struct snapshot *s, const char *text)
 {
     size_t n = strlen(text) + 1;
     return memcpy(snapshot_take(s, n), text, n);
@@ -62,7 +63,7 @@ void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n
 
     for (size_t i = 0; i < n; i++)
         log[i] =
-            (struct snap_log){.wall_ns = lines[i].wall_ns, .text = snapshot_keep(s, lines[i].text)};
+            (struct snap_log){.wall_ns = lines[i].wall_ns, .text = snapshot_text(s, lines[i].text)};
     s->log = log;
     s->n_log = n;
 }

@@ -1,4 +1,5 @@
 /* The gaps and marks of a snapshot's window. */
+#include "snapshot_impl.h"
 #include "state.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static void add_marks(const struct core *c, struct snapshot *s, uint64_t from_ns
         to[s->n_marks++] = (struct snap_mark){
             .wall_ns = wall_ns > since_ns ? wall_ns - since_ns : 0,
             .ago_s = since,
-            .module = snapshot_keep(s, intern_str(c->names, c->gaps.mark[at].text))};
+            .module = snapshot_text(s, intern_str(c->set.names, c->gaps.mark[at].text))};
     }
     s->marks = to;
 }

@@ -1,4 +1,5 @@
 /* A snapshot's heat map. */
+#include "snapshot_impl.h"
 #include "state.h"
 
 #include <kprof/base/clock.h>

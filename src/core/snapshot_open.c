@@ -1,4 +1,5 @@
 /* The calls that are open longest. */
+#include "snapshot_impl.h"
 #include "state.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ void snapshot_add_open(const struct core *c, struct snapshot *s, const char *con
                            : f->ident;
         to[i] = (struct snap_open){.pid = f->pid,
                                    .start_ns = f->start_ns,
-                                   .tier_name = snapshot_keep(s, c->tiers.tier[f->tier].name),
+                                   .tier_name = snapshot_text(s, c->tiers.tier[f->tier].name),
                                    .ident = ident < c->idents.n ? ident_name[ident] : "undefined",
                                    .age_us = (double)(c->now_ns - f->start_ns) / 1e3};
     }

@@ -12,11 +12,11 @@
 
 #include <kprof/erl/term.h>
 #include <kprof/trace/capture.h>
-#include <trace/decode.h>
 #include <kprof/ui/rule.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <trace/decode.h>
 
 /* What the agent's own code makes of these calls is printed as hexadecimal digits. */
 #define CALLS                                                                                      \

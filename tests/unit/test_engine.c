@@ -2,7 +2,7 @@
  */
 #include "../../src/app/engine_impl.h"
 
-#include <core/state.h>
+#include <core/snapshot_impl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
