@@ -1,4 +1,7 @@
-#include <kprof/core/attribution.h>
+#include "attribution.h"
+#include "finalize.h"
+#include "request_merge.h"
+#include "state.h"
 
 static const struct attribution NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
 
@@ -12,7 +15,7 @@ static uint32_t inside(const struct core *c, const struct proc *p, uint64_t ts, 
         if (f->kind != CALL_MEMBER)
             continue;
         const struct request *r = &c->requests.req[f->req];
-        if (joinable(r, ts) && (orphans || r->state != REQ_ORPHAN))
+        if (request_joinable(r, ts) && (orphans || r->state != REQ_ORPHAN))
             return f->req;
     }
     return REQ_NIL;
@@ -36,31 +39,30 @@ static struct attribution to_closed(uint32_t req, uint64_t end_ns, uint32_t iden
 }
 
 /* The first call of a label whose entry has not come, yet. */
-static struct attribution to_orphan(struct core *c, const struct event *ev, uint64_t key)
+static struct attribution to_orphan(struct core *c, const struct event *ev)
 {
-    uint32_t req = requests_new(&c->requests, REQ_ORPHAN, key);
+    uint32_t req = requests_new(&c->requests, REQ_ORPHAN, ev->label);
 
     if (req == REQ_NIL) {
-        c->odd.requests_full++;
+        c->account.odd.requests_full++;
         return NOBODY;
     }
     struct request *r = &c->requests.req[req];
-    r->label = ev->label;
     r->start_ns = ev->ts_ns;
     r->drain_at = UINT32_MAX;
-    r->due_ns = after(c->now_ns, c->lim.grace_ns);
-    due_at(c, r->due_ns);
+    r->due_ns = after(c->now_ns, c->set.limits.grace_ns);
+    finalize_due_at(&c->finalizer, r->due_ns);
     return to_request(c, req, ev->ident);
 }
 
 /* A label that replaces the one that the process carried, inside its own request. */
 static struct attribution relabelled(struct core *c, const struct event *ev, uint32_t req,
-                                     uint64_t key, uint32_t labelled)
+                                     uint32_t labelled)
 {
     if (labelled != REQ_NIL && labelled != req && c->requests.req[labelled].state == REQ_ORPHAN)
-        request_merge_swallow(c, req, labelled);
-    else if (labelled != req && !requests_alias(&c->requests, req, key))
-        c->odd.requests_full++;
+        request_merge_into(c, req, labelled);
+    else if (labelled != req && !requests_alias(&c->requests, req, ev->label))
+        c->account.odd.requests_full++;
     return to_request(c, req, ev->ident);
 }
 
@@ -79,22 +81,21 @@ static uint32_t taken_over(const struct core *c, const struct event *ev, const s
 struct attribution attribution_of_call(struct core *c, const struct event *ev, const struct proc *p)
 {
     const struct closed_label *closed;
-    uint64_t key = label_key(ev->label, ev->node);
     uint32_t req;
 
-    if (!key) {
+    if (!ev->label) {
         req = inside(c, p, ev->ts_ns, true);
         return req == REQ_NIL ? NOBODY : to_request(c, req, ev->ident);
     }
-    req = requests_find(&c->requests, key, &closed);
+    req = requests_find(&c->requests, ev->label, &closed);
     if (!closed && (req == REQ_NIL || c->requests.req[req].state == REQ_ORPHAN)) {
         uint32_t own = taken_over(c, ev, p);
         if (own != REQ_NIL)
-            return relabelled(c, ev, own, key, req);
+            return relabelled(c, ev, own, req);
     }
     if (req == REQ_NIL) {
-        if (!closed || ev->ts_ns > after(closed->end_ns, c->lim.linger_ns))
-            return to_orphan(c, ev, key);
+        if (!closed || ev->ts_ns > after(closed->end_ns, c->set.limits.linger_ns))
+            return to_orphan(c, ev);
         return closed->dead
                    ? NOBODY
                    : to_closed(REQ_NIL, closed->end_ns, closed->ident ? closed->ident : ev->ident);
@@ -104,9 +105,9 @@ struct attribution attribution_of_call(struct core *c, const struct event *ev, c
         /* Late, unless the request is nested in one that goes on: that shows when it is settled. */
         return r->waits ? to_request(c, req, ev->ident)
                         : to_closed(req, r->end_ns, r->ident ? r->ident : ev->ident);
-    if (!joinable(r, ev->ts_ns))
+    if (!request_joinable(r, ev->ts_ns))
         return NOBODY; /* before its entry */
-    if (r->state == REQ_ORPHAN && r->n_calls >= c->lim.request_calls)
+    if (r->state == REQ_ORPHAN && r->n_calls >= c->set.limits.request_calls)
         return NOBODY;
     return to_request(c, req, ev->ident);
 }
@@ -114,31 +115,29 @@ struct attribution attribution_of_call(struct core *c, const struct event *ev, c
 /* ---- entries ---- */
 
 /* `outer` is the label of the request that this one may be nested in; 0: none. */
-static struct attribution new_request(struct core *c, const struct event *ev, uint64_t key,
-                                      uint32_t req, uint64_t outer)
+static struct attribution new_request(struct core *c, const struct event *ev, uint32_t req,
+                                      uint64_t outer)
 {
     if (req == REQ_NIL)
-        req = requests_new(&c->requests, REQ_OPEN, key);
+        req = requests_new(&c->requests, REQ_OPEN, ev->label);
     else
         requests_move(&c->requests, req, REQ_OPEN); /* its calls came first */
     if (req == REQ_NIL) {
-        c->odd.requests_full++;
-        requests_remember(&c->requests,
-                          (struct closed_label){.key = key, .end_ns = ev->ts_ns, .dead = true});
+        c->account.odd.requests_full++;
+        requests_remember(&c->requests, (struct closed_label){
+                                            .label = ev->label, .end_ns = ev->ts_ns, .dead = true});
         return NOBODY;
     }
-    c->r.started++;
-    c->r.open++;
+    account_request_started(&c->account);
     struct request *r = &c->requests.req[req];
-    r->label = ev->label;
     r->start_ns = r->self_time_until_ns = ev->ts_ns;
     r->weight = ev->weight ? ev->weight : 1;
-    r->drain_at = c->lim.request_calls;
-    due_at(c, after(ev->ts_ns, c->lim.expire_ns));
+    r->drain_at = c->set.limits.request_calls;
+    finalize_due_at(&c->finalizer, after(ev->ts_ns, c->set.limits.expire_ns));
     if (ev->ident)
         r->ident = ev->ident;
-    request_merge_disown_early(c, req);
-    if (outer && outer != key)
+    request_merge_drop_early(c, req);
+    if (outer && outer != ev->label)
         requests_wait(&c->requests, req, outer);
     return (struct attribution){.kind = TO_REQUEST, .req = req, .starts = true};
 }
@@ -148,15 +147,14 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
 static uint64_t outer_label(struct core *c, const struct event *ev, uint32_t around)
 {
     const struct closed_label *closed;
-    uint64_t prev = label_key(ev->prev, ev->node);
 
     if (around != REQ_NIL)
-        return c->requests.req[around].key;
-    if (!prev)
+        return c->requests.req[around].label;
+    if (!ev->prev)
         return 0;
-    uint32_t req = requests_find(&c->requests, prev, &closed);
+    uint32_t req = requests_find(&c->requests, ev->prev, &closed);
     const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
-    return closed || (r && !r->waits && !joinable(r, ev->ts_ns)) ? 0 : prev;
+    return closed || (r && !r->waits && !request_joinable(r, ev->ts_ns)) ? 0 : ev->prev;
 }
 
 bool attribution_repeats(const struct core *c, const struct event *ev, const struct call *top)
@@ -174,7 +172,7 @@ static bool surely_nested(const struct core *c, const struct event *ev, const st
 {
     const struct request *r = &c->requests.req[around];
 
-    if (r->key == 0)
+    if (r->label == 0)
         return true;
     return r->entry != CALL_NIL && c->calls.call[r->entry].pid == p->pid &&
            (!r->waits || attribution_repeats(c, ev, &c->calls.call[p->top]));
@@ -184,19 +182,18 @@ struct attribution attribution_of_entry(struct core *c, const struct event *ev,
                                         const struct proc *p)
 {
     const struct closed_label *closed;
-    uint64_t key = label_key(ev->label, ev->node);
-    uint32_t labelled = requests_find(&c->requests, key, &closed);
+    uint32_t labelled = requests_find(&c->requests, ev->label, &closed);
     uint32_t around = inside(c, p, ev->ts_ns, false);
 
     if (around != REQ_NIL && surely_nested(c, ev, p, around))
-        return relabelled(c, ev, around, key, labelled);
+        return relabelled(c, ev, around, labelled);
     /* One label, two entries: not ours, but it must not break anything. */
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
-        return relabelled(c, ev, labelled, key, labelled);
+        return relabelled(c, ev, labelled, labelled);
     uint64_t outer = outer_label(c, ev, around);
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_CLOSING) {
         finalize_request(c, labelled);
         labelled = REQ_NIL;
     }
-    return new_request(c, ev, key, labelled, outer);
+    return new_request(c, ev, labelled, outer);
 }

@@ -1,4 +1,4 @@
-#include <kprof/core/calls.h>
+#include "calls.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The doors of core: life, tiers, feeding. */
-#include <kprof/core/state.h>
+#include "state.h"
 
 #include <kprof/base/buf.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ struct core *core_new(const struct core_limits *l, const struct intern *names)
     struct core *c = calloc(1, sizeof *c);
     if (!c)
         abort();
-    c->lim = *l;
-    c->names = names;
+    c->set.limits = *l;
+    c->set.names = names;
     c->tiers.entry = TIER_NONE;
     calls_init(&c->calls, calls_of(l), l->processes, l->stack_depth);
     requests_init(&c->requests, l->open_requests);
@@ -43,9 +43,8 @@ struct core *core_new(const struct core_limits *l, const struct intern *names)
     windows_keep_past(&c->windows, l->history);
     heat_init(&c->heat);
     trend_init(&c->trend);
-    slow_call_init(&c->slow_calls, l->slow_entries);
     gaps_init(&c->gaps);
-    slow_trace_init(&c->slow_traces);
+    slow_store_init(&c->slow, l->slow_entries);
     return c;
 }
 
@@ -59,13 +58,11 @@ void core_free(struct core *c)
     windows_release(&c->windows);
     heat_release(&c->heat);
     trend_release(&c->trend);
-    slow_call_release(&c->slow_calls);
-    slow_trace_release(&c->slow_traces);
+    slow_store_release(&c->slow);
     counted_release(&c->counted);
     for (int i = 0; i < TIER_MAX; i++)
-        free(c->note[i]);
-    free(c->self_time);
-    free(c->self_time_stack);
+        free(c->set.note[i]);
+    self_time_release(&c->self_time);
     free(c);
 }
 
@@ -106,16 +103,16 @@ void core_tier_remove(struct core *c, uint16_t tier)
     for (uint32_t at = 0; at < c->calls.high; at++) {
         struct call *f = &c->calls.call[at];
         if (f->tier == tier && f->kind != CALL_FREE)
-            finalize_expire_call(c, at);
+            account_expire(c, at);
     }
     finalize_doomed(c);
     windows_forget_tier(&c->windows, tier);
-    slow_call_forget_tier(&c->slow_calls, tier);
+    slow_store_forget_tier(&c->slow, tier);
 }
 
 void core_keep_hists(struct core *c, bool on)
 {
-    c->keep_hists = on;
+    c->set.hists = on;
 }
 
 void core_tier_set_fn(struct core *c, uint16_t tier, uint32_t fn)
@@ -128,8 +125,8 @@ void core_tier_note(struct core *c, uint16_t tier, const char *note)
 {
     if (tier >= c->tiers.n)
         return;
-    free(c->note[tier]);
-    c->note[tier] = note ? buf_dup(note) : NULL;
+    free(c->set.note[tier]);
+    c->set.note[tier] = note ? buf_dup(note) : NULL;
 }
 
 void core_set_entry(struct core *c, uint16_t tier)
@@ -153,14 +150,14 @@ void core_set_returns(struct core *c, enum returns_mode m)
     c->tiers.returns = m;
 }
 
-void core_set_scraps(struct core *c, const struct text_ring *s)
+void core_set_text_ring(struct core *c, const struct text_ring *s)
 {
-    c->text_ring = s;
+    c->set.text_ring = s;
 }
 
 void core_set_slow(struct core *c, uint64_t threshold_ns)
 {
-    slow_call_set(&c->slow_calls, threshold_ns);
+    slow_store_set(&c->slow, threshold_ns);
 }
 
 /* ---- events and time ---- */
@@ -175,7 +172,7 @@ void core_advance(struct core *c, uint64_t now_ns)
 {
     if (now_ns > c->now_ns)
         c->now_ns = now_ns;
-    if (c->now_ns >= c->next_due_ns)
+    if (c->now_ns >= c->finalizer.next_due_ns)
         finalize_due(c);
     windows_advance(&c->windows, c->now_ns);
 }
@@ -211,19 +208,14 @@ static void renumber_identities(struct core *c)
 
 void core_zero(struct core *c)
 {
-    memset(&c->odd, 0, sizeof c->odd);
-    c->n.received = c->n.open;
-    c->n.aggregated = c->n.expired = c->n.unattributed = 0;
-    c->r.started = c->r.open;
-    c->r.finished = c->r.expired = 0;
+    account_zero(&c->account);
     windows_advance(&c->windows, c->now_ns);
     windows_zero(&c->windows);
     gaps_zero(&c->gaps, c->now_ns);
-    slow_call_clear(&c->slow_calls);
-    slow_trace_clear(&c->slow_traces);
+    slow_store_clear(&c->slow);
     counted_release(&c->counted);
     renumber_identities(c);
-    c->next_due_ns = 0; /* seconds begin anew */
+    c->finalizer.next_due_ns = 0; /* seconds begin anew */
 }
 
 /* ---- questions ---- */
@@ -248,7 +240,7 @@ size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uin
             const struct call *f = &c->calls.call[at];
             if (!is_open_call(f) || after(f->start_ns, age_ns) > c->now_ns)
                 continue;
-            pids[n++] = calls_key(f->pid, f->node);
+            pids[n++] = f->pid;
             break;
         }
     }

@@ -1,6 +1,6 @@
-#include <kprof/base/clock.h>
-#include <kprof/core/counted.h>
+#include "counted.h"
 
+#include <kprof/base/clock.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
-/* What has ended becomes rows; what will never end is counted and let go. */
-#include <kprof/core/state.h>
+#include "finalize.h"
+#include "request_merge.h"
+#include "slow_record.h"
+#include "state.h"
 
 enum { EARLY_NS = 2000000000, DRAIN_EVERY_NS = 1000000000, SCANS_PER_EXPIRE = 4 };
 
@@ -8,72 +10,6 @@ enum { EARLY_NS = 2000000000, DRAIN_EVERY_NS = 1000000000, SCANS_PER_EXPIRE = 4 
 static uint64_t duration(const struct call *f)
 {
     return f->end_ns - f->start_ns;
-}
-
-/* The calls of a request that has ended. Of a long one most have been settled before: they are
- * where it is kept. */
-static void add_calls(const struct core *c, struct slow_call_entry *e, const struct request *r)
-{
-    const struct slow_trace_request *whole =
-        r->drained && e->trace ? slow_trace_newest(&c->slow_traces, 0) : NULL;
-
-    e->request_ns = r->end_ns - r->start_ns;
-    for (uint32_t i = 0; whole && i < whole->n; i++) {
-        const struct slow_trace_call *m = &whole->call[i];
-        if (m->end_ns)
-            slow_call_add_call(
-                e, &(struct slow_call_tier){.start_ns = m->start_ns - r->start_ns,
-                                            .duration_ns = m->end_ns - m->start_ns,
-                                            .self_ns = m->self_ns,
-                                            .pid = m->pid,
-                                            .tier = m->tier,
-                                            .error = (m->flags & SLOW_TRACE_ERROR) != 0});
-    }
-    for (uint32_t i = r->first; !whole && i != CALL_NIL; i = c->calls.call[i].next) {
-        const struct call *m = &c->calls.call[i];
-        if (m->kind == CALL_MEMBER && !(m->flags & CALL_ON_STACK))
-            slow_call_add_call(e, &(struct slow_call_tier){.start_ns = m->start_ns - r->start_ns,
-                                                           .duration_ns = duration(m),
-                                                           .self_ns = m->self_ns,
-                                                           .pid = calls_key(m->pid, m->node),
-                                                           .tier = m->tier,
-                                                           .error = (m->flags & CALL_ERROR) != 0});
-    }
-}
-
-static void log_slow(struct core *c, uint32_t at, const struct request *r, uint16_t ident,
-                     uint64_t trace)
-{
-    const struct call *f = &c->calls.call[at];
-    struct slow_call_entry *e = slow_call_new(&c->slow_calls);
-
-    if (!e)
-        return;
-    e->end_ns = f->end_ns;
-    e->pid = calls_key(f->pid, f->node);
-    e->duration_ns = duration(f);
-    if (c->calls.args && c->text_ring)
-        text_ring_get(c->text_ring, c->calls.args[at], e->args, sizeof e->args);
-    e->ident = ident;
-    e->tier = f->tier;
-    e->error = (f->flags & CALL_ERROR) != 0;
-    e->exit = (f->flags & CALL_EXIT) != 0;
-    e->trace = trace;
-    if (!r)
-        return;
-    e->request = r->label;
-    e->request_key = r->key;
-    if (r->state == REQ_CLOSING)
-        add_calls(c, e, r);
-}
-
-/* Calls of it that were logged while it was open get the rest now. */
-static void complete_slow(struct core *c, const struct request *r, uint64_t trace)
-{
-    struct slow_call_entry whole = {.request_key = r->key, .trace = trace};
-
-    add_calls(c, &whole, r);
-    slow_call_request_closed(&c->slow_calls, &whole);
 }
 
 /* Rows of a former rule's identity make room for one of the rule in force. */
@@ -88,8 +24,8 @@ static void make_room(struct core *c, uint32_t name)
         if (c->calls.call[i].kind != CALL_FREE && c->calls.call[i].req == CALL_NIL &&
             c->calls.call[i].ident == at)
             c->calls.call[i].ident = IDENT_OTHER;
-    struct slow_call_entry *e;
-    for (uint32_t i = 0; (e = slow_call_newest(&c->slow_calls, i)); i++)
+    struct slow_entry *e;
+    for (uint32_t i = 0; (e = slow_store_entry(&c->slow, i)); i++)
         if (e->ident == at)
             e->ident = IDENT_OTHER;
 }
@@ -104,8 +40,7 @@ uint16_t finalize_ident(struct core *c, uint32_t name)
 /* Into its row, once. */
 static void aggregate(struct core *c, const struct call *f, uint16_t ident, const struct tally *t)
 {
-    c->n.aggregated++;
-    c->n.open--;
+    account_call_aggregated(&c->account);
     windows_add(&c->windows, f->tier, ident, duration(f), t);
 }
 
@@ -122,34 +57,11 @@ static void finalize_alone(struct core *c, uint32_t at)
 
     if (f->kind == CALL_ASYNC)
         t.share_ns = f->self_ns; /* what it had of its request before that was settled */
-    c->odd.late += t.late;
-    slow_trace_take_alone(c, f);
-    if (c->slow_calls.threshold_ns && all >= c->slow_calls.threshold_ns)
-        log_slow(c, at, NULL, f->ident, 0);
+    c->account.odd.late += t.late;
+    slow_record_alone(c, f);
+    if (slow_store_is_slow(&c->slow, all))
+        slow_record_call(c, at, NULL, f->ident, 0);
     aggregate(c, f, f->ident, &t);
-}
-
-void finalize_expire_call(struct core *c, uint32_t at)
-{
-    struct call *f = &c->calls.call[at];
-
-    if (f->kind == CALL_GHOST)
-        return;
-    c->n.expired++;
-    c->n.open--;
-    if (f->kind == CALL_MEMBER) {
-        struct request *r = &c->requests.req[f->req];
-        if (r->entry == at && r->state == REQ_OPEN)
-            requests_move(&c->requests, f->req, REQ_DOOMED);
-    }
-    f->kind = CALL_GHOST;
-}
-
-void finalize_unattribute(struct core *c, uint32_t at)
-{
-    c->n.unattributed++;
-    c->n.open--;
-    c->calls.call[at].kind = CALL_GHOST;
 }
 
 static void close_request(struct core *c, uint32_t req, const struct call *entry)
@@ -160,19 +72,19 @@ static void close_request(struct core *c, uint32_t req, const struct call *entry
     r->error = (entry->flags & CALL_ERROR) != 0;
     r->exit = (entry->flags & CALL_EXIT) != 0;
     requests_move(&c->requests, req, REQ_CLOSING);
-    r->due_ns = after(r->end_ns, c->lim.grace_ns);
-    due_at(c, r->due_ns);
+    r->due_ns = after(r->end_ns, c->set.limits.grace_ns);
+    finalize_due_at(&c->finalizer, r->due_ns);
 }
 
-void finalize_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum how how)
+void finalize_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum call_end how)
 {
     struct call *f = &c->calls.call[at];
 
     f->end_ns = ts_ns;
-    if (how == HOW_ERROR || how == HOW_EXIT)
-        f->flags |= how == HOW_EXIT ? CALL_ERROR | CALL_EXIT : CALL_ERROR;
-    if (how == HOW_EXPIRED)
-        finalize_expire_call(c, at);
+    if (how == END_ERROR || how == END_EXIT)
+        f->flags |= how == END_EXIT ? CALL_ERROR | CALL_EXIT : CALL_ERROR;
+    if (how == END_EXPIRED)
+        account_expire(c, at);
     if (f->req != CALL_NIL) {
         struct request *r = &c->requests.req[f->req];
         r->ended++;
@@ -237,9 +149,9 @@ static void finalize_member(struct core *c, uint32_t at, struct request *r, uint
                       .self_ns = f->self_ns,
                       .share_ns = r->state == REQ_CLOSING ? f->child_ns : f->self_ns};
 
-    c->odd.late += late;
-    if (c->slow_calls.threshold_ns && duration(f) >= c->slow_calls.threshold_ns) {
-        log_slow(c, at, r, ident, trace);
+    c->account.odd.late += late;
+    if (slow_store_is_slow(&c->slow, duration(f))) {
+        slow_record_call(c, at, r, ident, trace);
         r->slow_open |= r->state == REQ_OPEN;
     }
     aggregate(c, f, ident, &t);
@@ -249,7 +161,7 @@ void finalize_request(struct core *c, uint32_t req)
 {
     if (request_merge_resolve(c, req))
         return;
-    request_merge_adopt(c, req);
+    request_merge_waiting(c, req);
     struct request *r = &c->requests.req[req];
     uint64_t whole = r->end_ns - r->start_ns;
     uint16_t ident = finalize_ident(c, r->ident);
@@ -262,10 +174,10 @@ void finalize_request(struct core *c, uint32_t req)
     self_time_share(c, r, r->end_ns);
     uint64_t last = leave_running(c, r, ident);
     self_time_share(c, r, last);
-    uint64_t trace = slow_trace_take_finalized(c, req);
+    uint64_t trace = slow_record_finalized(c, req);
     windows_add(&c->windows, ROW_TOTAL, ident, whole, &t);
     if (r->slow_open)
-        complete_slow(c, r, trace);
+        slow_record_complete(c, r, trace);
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next)
         if (c->calls.call[at].kind == CALL_MEMBER)
             finalize_member(c, at, r, ident, trace);
@@ -273,8 +185,7 @@ void finalize_request(struct core *c, uint32_t req)
         next = c->calls.call[at].next;
         let_go(c, at, r->weight);
     }
-    c->r.finished++;
-    c->r.open--;
+    account_request_finished(&c->account);
     requests_free(&c->requests, req,
                   &(struct closed_label){.end_ns = r->end_ns, .ident = r->ident});
 }
@@ -296,7 +207,7 @@ void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns)
         }
         *link = f->next;
         if (f->kind == CALL_MEMBER) {
-            slow_trace_take_drained(c, req, f);
+            slow_record_drained(c, req, f);
             finalize_member(c, at, r, ident, 0);
             r->drained = true;
         }
@@ -306,7 +217,7 @@ void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns)
     }
     r->last = last;
     uint32_t twice = r->n_calls * 2;
-    r->drain_at = twice > c->lim.request_calls ? twice : c->lim.request_calls;
+    r->drain_at = twice > c->set.limits.request_calls ? twice : c->set.limits.request_calls;
 }
 
 static void expire(struct core *c, uint32_t req)
@@ -317,17 +228,15 @@ static void expire(struct core *c, uint32_t req)
         struct call *f = &c->calls.call[at];
         next = f->next;
         if (f->kind == CALL_MEMBER) {
-            c->n.expired++;
-            c->n.open--;
+            account_call_expired(&c->account);
             f->kind = CALL_GHOST;
         }
         if (f->flags & CALL_ON_STACK)
             calls_unlink(&c->calls, at);
         calls_free(&c->calls, at);
     }
-    slow_trace_take_expired(c, req);
-    c->r.expired++;
-    c->r.open--;
+    slow_record_expired(c, req);
+    account_request_expired(&c->account);
     requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns, .dead = true});
 }
 
@@ -338,7 +247,7 @@ static void drop_orphan(struct core *c, uint32_t req)
     for (uint32_t at = r->first, next; at != CALL_NIL; at = next) {
         next = c->calls.call[at].next;
         if (c->calls.call[at].kind == CALL_MEMBER)
-            finalize_unattribute(c, at);
+            account_unattribute(c, at);
         let_go(c, at, 1);
     }
     requests_free(&c->requests, req, &(struct closed_label){.end_ns = c->now_ns, .dead = true});
@@ -356,7 +265,7 @@ static void drain_long(struct core *c)
 {
     uint32_t at = c->requests.list[REQ_OPEN].oldest;
 
-    c->next_drain_ns = after(c->now_ns, DRAIN_EVERY_NS);
+    c->finalizer.next_drain_ns = after(c->now_ns, DRAIN_EVERY_NS);
     for (uint32_t next; at != REQ_NIL; at = next) {
         const struct request *r = &c->requests.req[at];
         next = r->newer;
@@ -370,13 +279,13 @@ static void drain_long(struct core *c)
 /* Calls without a request whose end never came. */
 static void scan_alone(struct core *c)
 {
-    c->next_scan_ns = after(c->now_ns, c->lim.expire_ns / SCANS_PER_EXPIRE + 1);
+    c->finalizer.next_scan_ns = after(c->now_ns, c->set.limits.expire_ns / SCANS_PER_EXPIRE + 1);
     for (uint32_t at = 0; at < c->calls.high; at++) {
         struct call *f = &c->calls.call[at];
         if (!(f->flags & CALL_ON_STACK) || f->req != CALL_NIL ||
-            after(f->start_ns, c->lim.expire_ns) > c->now_ns)
+            after(f->start_ns, c->set.limits.expire_ns) > c->now_ns)
             continue;
-        finalize_expire_call(c, at);
+        account_expire(c, at);
         calls_unlink(&c->calls, at);
         calls_free(&c->calls, at);
     }
@@ -394,27 +303,27 @@ void finalize_due(struct core *c)
 
     if (!c->windows.started)
         windows_advance(&c->windows, c->now_ns);
-    c->next_due_ns = UINT64_MAX;
+    c->finalizer.next_due_ns = UINT64_MAX;
     while ((at = t->list[REQ_CLOSING].oldest) != REQ_NIL && t->req[at].due_ns <= c->now_ns)
         finalize_request(c, at);
     if (at != REQ_NIL)
-        due_at(c, t->req[at].due_ns);
+        finalize_due_at(&c->finalizer, t->req[at].due_ns);
     while ((at = t->list[REQ_ORPHAN].oldest) != REQ_NIL && t->req[at].due_ns <= c->now_ns)
         drop_orphan(c, at);
     if (at != REQ_NIL)
-        due_at(c, t->req[at].due_ns);
+        finalize_due_at(&c->finalizer, t->req[at].due_ns);
     while ((at = t->list[REQ_OPEN].oldest) != REQ_NIL &&
-           after(t->req[at].start_ns, c->lim.expire_ns) <= c->now_ns)
+           after(t->req[at].start_ns, c->set.limits.expire_ns) <= c->now_ns)
         if (!request_merge_resolve(c, at))
             expire(c, at);
     if (at != REQ_NIL)
-        due_at(c, after(t->req[at].start_ns, c->lim.expire_ns));
-    if (c->now_ns >= c->next_drain_ns)
+        finalize_due_at(&c->finalizer, after(t->req[at].start_ns, c->set.limits.expire_ns));
+    if (c->now_ns >= c->finalizer.next_drain_ns)
         drain_long(c);
-    if (c->now_ns >= c->next_scan_ns)
+    if (c->now_ns >= c->finalizer.next_scan_ns)
         scan_alone(c);
     windows_advance(&c->windows, c->now_ns);
-    due_at(c, second_end(c));
+    finalize_due_at(&c->finalizer, second_end(c));
 }
 
 void finalize_flush(struct core *c)
@@ -431,7 +340,7 @@ void finalize_flush(struct core *c)
     finalize_doomed(c);
     for (uint32_t at = 0; at < c->calls.high; at++)
         if (c->calls.call[at].flags & CALL_ON_STACK)
-            finalize_expire_call(c, at);
+            account_expire(c, at);
     calls_clear(&c->calls);
     requests_clear(t);
 }

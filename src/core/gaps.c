@@ -1,4 +1,4 @@
-#include <kprof/core/gaps.h>
+#include "gaps.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
-#include <kprof/core/heat.h>
+#include "heat.h"
+#include "hist_codec.h"
+#include "history.h"
 
 #include <assert.h>
-#include <kprof/core/hist_codec.h>
-#include <kprof/core/history.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <kprof/core/hist_codec.h>
+#include "hist_codec.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <kprof/core/history.h>
+#include "history.h"
 
 uint64_t history_oldest_s(const struct windows *w)
 {

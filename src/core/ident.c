@@ -1,4 +1,4 @@
-#include <kprof/core/ident.h>
+#include "ident.h"
 
 #include <kprof/base/intern.h>
 #include <stdlib.h>

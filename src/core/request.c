@@ -1,4 +1,4 @@
-#include <kprof/core/request.h>
+#include "request.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -39,8 +39,8 @@ void requests_release(struct requests *t)
 void requests_clear(struct requests *t)
 {
     for (uint32_t i = 0; i < t->high; i++)
-        if (t->req[i].state != REQ_FREE && t->req[i].key)
-            map_del(&t->by_label, t->req[i].key);
+        if (t->req[i].state != REQ_FREE && t->req[i].label)
+            map_del(&t->by_label, t->req[i].label);
     map_clear(&t->by_prev);
     t->high = 0;
     t->free = REQ_NIL;
@@ -79,7 +79,7 @@ static void unlink_from_list(struct requests *t, uint32_t at)
     t->in_state[r->state]--;
 }
 
-uint32_t requests_new(struct requests *t, enum req_state state, uint64_t key)
+uint32_t requests_new(struct requests *t, enum req_state state, uint64_t label)
 {
     uint32_t at = t->free;
 
@@ -89,7 +89,7 @@ uint32_t requests_new(struct requests *t, enum req_state state, uint64_t key)
         at = t->high++;
     else
         return REQ_NIL;
-    t->req[at] = (struct request){.key = key,
+    t->req[at] = (struct request){.label = label,
                                   .first = REQ_NIL,
                                   .last = REQ_NIL,
                                   .entry = REQ_NIL,
@@ -99,8 +99,8 @@ uint32_t requests_new(struct requests *t, enum req_state state, uint64_t key)
                                   .waits_next = REQ_NIL,
                                   .state = (uint8_t)state};
     link_newest(t, at);
-    if (key)
-        map_put(&t->by_label, key, at);
+    if (label)
+        map_put(&t->by_label, label, at);
     return at;
 }
 
@@ -120,32 +120,33 @@ static void drop(struct requests *t, uint32_t at)
     t->free = at;
 }
 
-void requests_remember(struct requests *t, struct closed_label label)
+void requests_remember(struct requests *t, struct closed_label closed)
 {
     uint32_t slot = t->closed_at;
+    uint64_t before = t->closed[slot].label;
 
-    if (!label.key)
+    if (!closed.label)
         return;
-    if (t->closed[slot].key && map_get(&t->by_label, t->closed[slot].key) == (slot | CLOSED_BIT))
-        map_del(&t->by_label, t->closed[slot].key);
-    t->closed[slot] = label;
-    map_put(&t->by_label, label.key, slot | CLOSED_BIT);
+    if (before && map_get(&t->by_label, before) == (slot | CLOSED_BIT))
+        map_del(&t->by_label, before);
+    t->closed[slot] = closed;
+    map_put(&t->by_label, closed.label, slot | CLOSED_BIT);
     t->closed_at = slot + 1 == t->closed_cap ? 0 : slot + 1;
 }
 
 static void leave_label(struct requests *t, uint32_t at, const struct closed_label *remember)
 {
-    uint64_t key = t->req[at].key;
+    uint64_t label = t->req[at].label;
 
     /* The label may lead elsewhere by now: it was used again. */
-    if (!key || map_get(&t->by_label, key) != at)
+    if (!label || map_get(&t->by_label, label) != at)
         return;
     if (!remember) {
-        map_del(&t->by_label, key);
+        map_del(&t->by_label, label);
         return;
     }
     struct closed_label l = *remember;
-    l.key = key;
+    l.label = label;
     requests_remember(t, l);
 }
 
@@ -160,11 +161,11 @@ void requests_free(struct requests *t, uint32_t at, const struct closed_label *r
     drop(t, at);
 }
 
-bool requests_alias(struct requests *t, uint32_t of, uint64_t key)
+bool requests_alias(struct requests *t, uint32_t of, uint64_t label)
 {
-    if (!key || map_get(&t->by_label, key) == of)
+    if (!label || map_get(&t->by_label, label) == of)
         return true;
-    uint32_t at = requests_new(t, REQ_ALIAS, key);
+    uint32_t at = requests_new(t, REQ_ALIAS, label);
     if (at == REQ_NIL)
         return false;
     t->req[at].alias_of = of;
@@ -194,9 +195,9 @@ void requests_merge(struct requests *t, uint32_t into, uint32_t from)
     t->req[into].aliases = from;
 }
 
-uint32_t requests_find(struct requests *t, uint64_t key, const struct closed_label **closed)
+uint32_t requests_find(struct requests *t, uint64_t label, const struct closed_label **closed)
 {
-    uint32_t at = key ? map_get(&t->by_label, key) : MAP_EMPTY;
+    uint32_t at = label ? map_get(&t->by_label, label) : MAP_EMPTY;
 
     *closed = NULL;
     if (at == MAP_EMPTY)

@@ -1,26 +1,25 @@
-/* Entries inside other requests: their calls and labels become those of the outer one. */
-#include <kprof/core/state.h>
+#include "request_merge.h"
+#include "slow_record.h"
+#include "state.h"
 
 enum { RESOLVE_DEPTH = 16 };
 
-void request_merge_disown_early(struct core *c, uint32_t req)
+void request_merge_drop_early(struct core *c, uint32_t req)
 {
     const struct request *r = &c->requests.req[req];
 
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next)
         if (c->calls.call[at].kind == CALL_MEMBER && c->calls.call[at].start_ns < r->start_ns)
-            finalize_unattribute(c, at);
+            account_unattribute(c, at);
 }
 
-void request_merge_swallow(struct core *c, uint32_t into, uint32_t from)
+void request_merge_into(struct core *c, uint32_t into, uint32_t from)
 {
     struct request *r = &c->requests.req[into], *f = &c->requests.req[from];
 
-    slow_trace_take_expired(c, from);
-    if (f->state != REQ_ORPHAN) { /* it was none of its own */
-        c->r.started--;
-        c->r.open--;
-    }
+    slow_record_expired(c, from);
+    if (f->state != REQ_ORPHAN)
+        account_request_merged(&c->account);
     for (uint32_t at = f->first; at != CALL_NIL; at = c->calls.call[at].next)
         c->calls.call[at].req = into;
     if (f->first != CALL_NIL) {
@@ -36,14 +35,15 @@ void request_merge_swallow(struct core *c, uint32_t into, uint32_t from)
     if (r->ident == 0)
         r->ident = f->ident;
     requests_merge(&c->requests, into, from);
-    request_merge_disown_early(c, into);
+    request_merge_drop_early(c, into);
 }
 
-/* What has been swept on its own account, and an outer request without an entry, stay apart. */
+/* A request that has given out self time on its own, and an outer one without an entry, stay apart.
+ */
 static bool fits(const struct request *outer, const struct request *r)
 {
     return outer != r && outer->state != REQ_ORPHAN && outer->state != REQ_DOOMED &&
-           joinable(outer, r->start_ns) && r->self_time_until_ns == r->start_ns &&
+           request_joinable(outer, r->start_ns) && r->self_time_until_ns == r->start_ns &&
            (r->state == REQ_OPEN || r->state == REQ_CLOSING);
 }
 
@@ -66,7 +66,7 @@ static bool resolve(struct core *c, uint32_t req, unsigned depth)
     }
     if (outer == REQ_NIL || !fits(&c->requests.req[outer], r))
         return false;
-    request_merge_swallow(c, outer, req);
+    request_merge_into(c, outer, req);
     return true;
 }
 
@@ -75,26 +75,26 @@ bool request_merge_resolve(struct core *c, uint32_t req)
     return resolve(c, req, 0);
 }
 
-static void adopt(struct core *c, uint32_t req, uint64_t key)
+static void merge_waiting(struct core *c, uint32_t req, uint64_t label)
 {
-    for (uint32_t i = requests_waiting(&c->requests, key), next; i != REQ_NIL; i = next) {
+    for (uint32_t i = requests_waiting(&c->requests, label), next; i != REQ_NIL; i = next) {
         next = c->requests.req[i].waits_next;
         if (fits(&c->requests.req[req], &c->requests.req[i]))
-            request_merge_swallow(c, req, i);
+            request_merge_into(c, req, i);
     }
 }
 
-/* Those adopted put their labels in front of the list, so it is walked until nothing new has come.
+/* Those merged put their labels in front of the list, so it is walked until nothing new has come.
  */
-void request_merge_adopt(struct core *c, uint32_t req)
+void request_merge_waiting(struct core *c, uint32_t req)
 {
     if (c->requests.by_prev.used == 0)
         return;
-    adopt(c, req, c->requests.req[req].key);
+    merge_waiting(c, req, c->requests.req[req].label);
     uint32_t done = REQ_NIL, first;
     while ((first = c->requests.req[req].aliases) != done) {
         for (uint32_t a = first; a != done; a = c->requests.req[a].next_alias)
-            adopt(c, req, c->requests.req[a].key);
+            merge_waiting(c, req, c->requests.req[a].label);
         done = first;
     }
 }

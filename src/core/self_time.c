@@ -1,17 +1,23 @@
-/* Self time across processes: at every instant a request's time belongs to the open call that
- * started last, so the self times of a request add up to its duration, to the nanosecond. */
-#include <kprof/core/state.h>
+#include "self_time.h"
+#include "state.h"
+
 #include <stdlib.h>
 
 enum { INSERTION_MAX = 24, FIRST_ITEMS = 1024 };
 
-static void grow(struct core *c, uint32_t n)
+void self_time_release(struct self_time *s)
 {
-    while (c->self_time_cap < n)
-        c->self_time_cap = c->self_time_cap ? c->self_time_cap * 2 : FIRST_ITEMS;
-    c->self_time = realloc(c->self_time, c->self_time_cap * sizeof *c->self_time);
-    c->self_time_stack = realloc(c->self_time_stack, c->self_time_cap * sizeof *c->self_time_stack);
-    if (!c->self_time || !c->self_time_stack)
+    free(s->item);
+    free(s->stack);
+}
+
+static void grow(struct self_time *s, uint32_t n)
+{
+    while (s->cap < n)
+        s->cap = s->cap ? s->cap * 2 : FIRST_ITEMS;
+    s->item = realloc(s->item, s->cap * sizeof *s->item);
+    s->stack = realloc(s->stack, s->cap * sizeof *s->stack);
+    if (!s->item || !s->stack)
         abort();
 }
 
@@ -54,13 +60,13 @@ static uint32_t gather(struct core *c, const struct request *r, uint64_t until)
 {
     uint32_t n = 0, order = 0;
 
-    if (r->n_calls > c->self_time_cap)
-        grow(c, r->n_calls);
+    if (r->n_calls > c->self_time.cap)
+        grow(&c->self_time, r->n_calls);
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next, order++) {
         const struct call *f = &c->calls.call[at];
         if (f->kind == CALL_MEMBER && end_of(f, until) > r->self_time_until_ns &&
             f->start_ns < until)
-            c->self_time[n++] = (struct self_time_item){f->start_ns, at, order};
+            c->self_time.item[n++] = (struct self_time_item){f->start_ns, at, order};
     }
     return n;
 }
@@ -70,7 +76,7 @@ static uint32_t gather(struct core *c, const struct request *r, uint64_t until)
 static uint32_t spend(struct core *c, uint32_t depth, uint64_t *t, uint64_t to, uint64_t until)
 {
     while (depth > 0 && *t < to) {
-        struct call *f = &c->calls.call[c->self_time_stack[depth - 1]];
+        struct call *f = &c->calls.call[c->self_time.stack[depth - 1]];
         uint64_t end = end_of(f, until), stop = end < to ? end : to;
         if (stop > *t) {
             f->self_ns += stop - *t;
@@ -89,14 +95,14 @@ void self_time_share(struct core *c, struct request *r, uint64_t until_ns)
     if (until_ns <= t)
         return;
     uint32_t n = gather(c, r, until_ns), depth = 0;
-    sort(c->self_time, n);
+    sort(c->self_time.item, n);
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t start = c->self_time[i].start_ns;
+        uint64_t start = c->self_time.item[i].start_ns;
         if (start > t) {
             depth = spend(c, depth, &t, start, until_ns);
             t = start;
         }
-        c->self_time_stack[depth++] = c->self_time[i].call;
+        c->self_time.stack[depth++] = c->self_time.item[i].call;
     }
     spend(c, depth, &t, until_ns, until_ns);
     r->self_time_until_ns = until_ns;

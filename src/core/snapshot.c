@@ -1,8 +1,10 @@
-#include <kprof/base/clock.h>
 #include <kprof/core/snapshot.h>
-#include <stdio.h>
 
-#include <kprof/core/state.h>
+#include "snapshot_impl.h"
+#include "state.h"
+
+#include <kprof/base/clock.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +36,7 @@ void *snapshot_take(struct snapshot *s, size_t bytes)
     return p;
 }
 
-const char *snapshot_keep(struct snapshot *s, const char *text)
+const char *snapshot_text(struct snapshot *s, const char *text)
 {
     size_t n = strlen(text) + 1;
     return memcpy(snapshot_take(s, n), text, n);
@@ -61,7 +63,7 @@ void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n
 
     for (size_t i = 0; i < n; i++)
         log[i] =
-            (struct snap_log){.wall_ns = lines[i].wall_ns, .text = snapshot_keep(s, lines[i].text)};
+            (struct snap_log){.wall_ns = lines[i].wall_ns, .text = snapshot_text(s, lines[i].text)};
     s->log = log;
     s->n_log = n;
 }

@@ -1,5 +1,7 @@
 /* The gaps and marks of a snapshot's window. */
-#include <kprof/core/state.h>
+#include "snapshot_impl.h"
+#include "state.h"
+
 #include <math.h>
 
 /* Where a gap begins and ends is known to some ms; a rate over less than this would be made of that
@@ -40,7 +42,7 @@ static void add_marks(const struct core *c, struct snapshot *s, uint64_t from_ns
         to[s->n_marks++] = (struct snap_mark){
             .wall_ns = wall_ns > since_ns ? wall_ns - since_ns : 0,
             .ago_s = since,
-            .module = snapshot_keep(s, intern_str(c->names, c->gaps.mark[at].text))};
+            .module = snapshot_text(s, intern_str(c->set.names, c->gaps.mark[at].text))};
     }
     s->marks = to;
 }

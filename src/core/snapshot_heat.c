@@ -1,6 +1,8 @@
 /* A snapshot's heat map. */
+#include "snapshot_impl.h"
+#include "state.h"
+
 #include <kprof/base/clock.h>
-#include <kprof/core/state.h>
 #include <string.h>
 
 static void add_gap(const struct core *c, struct snap_heat_col *k)

@@ -1,8 +1,9 @@
 /* One moment's figures, copied into a snapshot's arena. */
-#include <kprof/base/clock.h>
-#include <kprof/core/history.h>
-#include <kprof/core/state.h>
+#include "history.h"
+#include "snapshot_impl.h"
+#include "state.h"
 
+#include <kprof/base/clock.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +123,7 @@ static void fill(const struct making *m, struct snap_row *r, const struct figure
     if (requests_ns > 0)
         r->share = (double)f->tally.share_ns / requests_ns;
     fill_quantiles(r, h);
-    if (m->c->keep_hists)
+    if (m->c->set.hists)
         keep_hist(m, r, h);
 }
 
@@ -239,7 +240,7 @@ static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint1
 
 static void add_tier(struct making *m, uint16_t tier, uint16_t number, const char *name)
 {
-    const char *mfa = number == TIER_TOTAL ? NULL : snapshot_keep(m->s, m->c->tiers.tier[tier].mfa);
+    const char *mfa = number == TIER_TOTAL ? NULL : snapshot_text(m->s, m->c->tiers.tier[tier].mfa);
     size_t total = m->n;
     double all_ns = 0;
 
@@ -270,7 +271,8 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
     r->ident_n = IDENT_ALL;
     add_dist(m, number, IDENT_ALL, &m->sum);
     add_trend(m, r, tier, IDENT_ALL);
-    r->note = tier < TIER_MAX && m->c->note[tier] ? snapshot_keep(m->s, m->c->note[tier]) : NULL;
+    r->note =
+        tier < TIER_MAX && m->c->set.note[tier] ? snapshot_text(m->s, m->c->set.note[tier]) : NULL;
     fill(m, r, &m->sum, all_ns, *oldest_at(m, tier, m->idents));
     fill_counted(m, r, tier);
 }
@@ -284,7 +286,7 @@ static void name_identities(struct making *m)
         m->ident_name[i] = i == IDENT_UNDEFINED ? "undefined"
                            : i == IDENT_OTHER
                                ? "<other>"
-                               : snapshot_keep(m->s, intern_str(c->names, c->idents.name[i]));
+                               : snapshot_text(m->s, intern_str(c->set.names, c->idents.name[i]));
 }
 
 static void sum_requests(struct making *m)
@@ -314,7 +316,7 @@ static void add_rows(struct making *m)
     sum_requests(m);
     for (uint16_t t = 0; t < c->tiers.n; t++)
         if (c->tiers.tier[t].active)
-            add_tier(m, t, t, snapshot_keep(m->s, c->tiers.tier[t].name));
+            add_tier(m, t, t, snapshot_text(m->s, c->tiers.tier[t].name));
     m->total_name = "_total";
     add_tier(m, ROW_TOTAL, TIER_TOTAL, m->total_name);
     snapshot_add_open(c, m->s, m->ident_name);
@@ -356,21 +358,21 @@ static void view(struct making *m)
 
 static void totals(const struct core *c, struct snapshot *s)
 {
-    s->calls.received = c->n.received;
-    s->calls.aggregated = c->n.aggregated;
-    s->calls.open = c->n.open;
-    s->calls.expired = c->n.expired;
-    s->calls.unattributed = c->n.unattributed;
-    s->requests.started = c->r.started;
-    s->requests.finished = c->r.finished;
-    s->requests.open = c->r.open;
-    s->requests.expired = c->r.expired;
+    s->calls.received = c->account.calls.received;
+    s->calls.aggregated = c->account.calls.aggregated;
+    s->calls.open = c->account.calls.open;
+    s->calls.expired = c->account.calls.expired;
+    s->calls.unattributed = c->account.calls.unattributed;
+    s->requests.started = c->account.requests.started;
+    s->requests.finished = c->account.requests.finished;
+    s->requests.open = c->account.requests.open;
+    s->requests.expired = c->account.requests.expired;
     s->odd.identities_folded = c->idents.folded;
-    s->odd.pids_full = c->odd.pids_full;
-    s->odd.requests_full = c->odd.requests_full;
-    s->odd.bad_events = c->odd.bad_events;
-    s->odd.late = c->odd.late;
-    s->odd.orphan_returns = c->odd.orphan_returns;
+    s->odd.pids_full = c->account.odd.pids_full;
+    s->odd.requests_full = c->account.odd.requests_full;
+    s->odd.bad_events = c->account.odd.bad_events;
+    s->odd.late = c->account.odd.late;
+    s->odd.orphan_returns = c->account.odd.orphan_returns;
 }
 
 struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns)

@@ -1,5 +1,6 @@
 /* The calls that are open longest. */
-#include <kprof/core/state.h>
+#include "snapshot_impl.h"
+#include "state.h"
 
 #include <string.h>
 
@@ -32,9 +33,9 @@ void snapshot_add_open(const struct core *c, struct snapshot *s, const char *con
         size_t ident = f->kind == CALL_MEMBER
                            ? idents_peek(&c->idents, c->requests.req[f->req].ident)
                            : f->ident;
-        to[i] = (struct snap_open){.pid = calls_key(f->pid, f->node),
+        to[i] = (struct snap_open){.pid = f->pid,
                                    .start_ns = f->start_ns,
-                                   .tier_name = snapshot_keep(s, c->tiers.tier[f->tier].name),
+                                   .tier_name = snapshot_text(s, c->tiers.tier[f->tier].name),
                                    .ident = ident < c->idents.n ? ident_name[ident] : "undefined",
                                    .age_us = (double)(c->now_ns - f->start_ns) / 1e3};
     }

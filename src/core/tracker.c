@@ -1,9 +1,12 @@
 /* Events to stacks: what a call is pushed onto, what a return ends. */
-#include <kprof/core/attribution.h>
+#include "tracker.h"
+#include "attribution.h"
+#include "request_merge.h"
+#include "state.h"
 
 /* ---- stacks ---- */
 
-static void pop(struct core *c, struct proc *p, uint64_t ts, enum how how)
+static void pop(struct core *c, struct proc *p, uint64_t ts, enum call_end how)
 {
     uint32_t at = calls_pop(&c->calls, p);
     struct call *f = &c->calls.call[at];
@@ -14,7 +17,7 @@ static void pop(struct core *c, struct proc *p, uint64_t ts, enum how how)
     finalize_popped(c, at, f->end_ns, how);
 }
 
-static void pop_through(struct core *c, struct proc *p, uint32_t at, uint64_t ts, enum how how)
+static void pop_through(struct core *c, struct proc *p, uint32_t at, uint64_t ts, enum call_end how)
 {
     uint32_t popped;
     do {
@@ -49,16 +52,16 @@ static bool folded(struct core *c, const struct event *ev, struct proc *p,
         return false;
     if (same_target(top, to)) {
         if (to->kind == TO_NOBODY)
-            c->n.unattributed++;
+            account_call_refused(&c->account);
         else
-            c->n.aggregated++;
+            account_call_folded(&c->account);
         if (ev->caller != top->caller && top->fold < UINT16_MAX)
             top->fold++;
         return true;
     }
     /* A server loop that never returns, now at its next request: the call before will not end. */
     if (ev->caller == top->caller)
-        pop(c, p, ev->ts_ns, HOW_EXPIRED);
+        pop(c, p, ev->ts_ns, END_EXPIRED);
     return false;
 }
 
@@ -81,9 +84,9 @@ static void drain_full(struct core *c, uint32_t req)
 
     if (r->state != REQ_OPEN || r->n_calls < r->drain_at || request_merge_resolve(c, req))
         return;
-    if (c->now_ns > c->lim.grace_ns)
-        finalize_drain(c, req, c->now_ns - c->lim.grace_ns);
-    if (r->n_calls > c->lim.request_calls / 2)
+    if (c->now_ns > c->set.limits.grace_ns)
+        finalize_drain(c, req, c->now_ns - c->set.limits.grace_ns);
+    if (r->n_calls > c->set.limits.request_calls / 2)
         finalize_drain(c, req, c->now_ns);
 }
 
@@ -97,16 +100,15 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
 
     f->start_ns = ev->ts_ns;
     f->tier = (uint8_t)ev->tier;
-    f->node = ev->node;
     f->kind = kind[to->kind];
     f->caller = lean ? ev->caller : ev->fn ? ev->fn : c->tiers.tier[ev->tier].fn;
     if (to->kind == TO_NOBODY) {
-        c->n.unattributed++;
+        account_call_refused(&c->account);
         return;
     }
     if (ev->args)
         calls_set_args(&c->calls, at, ev->args);
-    c->n.open++;
+    account_call_opened(&c->account);
     if (to->kind == TO_REQUEST) {
         append(c, to->req, at);
         if (to->starts)
@@ -127,16 +129,15 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
     /* A call of nobody's is kept on the stack for what unwinds through it, while there is plenty of
      * room. */
     if (to->kind == TO_NOBODY && !p && c->calls.by_pid.used >= c->calls.proc_cap / 2) {
-        c->n.unattributed++;
+        account_call_refused(&c->account);
     } else {
-        uint64_t pid = calls_key(ev->pid, ev->node);
-        struct proc *room = calls_room(&c->calls, p, pid);
+        struct proc *room = calls_room(&c->calls, p, ev->pid);
         if (room) {
             push(c, ev, room, to);
             return;
         }
-        c->odd.pids_full += to->kind != TO_NOBODY;
-        c->n.unattributed++;
+        c->account.odd.pids_full += to->kind != TO_NOBODY;
+        account_call_refused(&c->account);
         if (to->starts)
             requests_move(&c->requests, to->req, REQ_DOOMED);
     }
@@ -150,7 +151,8 @@ static bool has_ended(const struct core *c, const struct event *ev, const struct
 {
     bool lean = c->tiers.returns == RETURNS_LEAN;
 
-    return f->start_ns < c->dropped_ns && f->tier == ev->tier && (!lean || f->caller == ev->caller);
+    return f->start_ns < c->tracker.dropped_ns && f->tier == ev->tier &&
+           (!lean || f->caller == ev->caller);
 }
 
 static struct proc *after_drop(struct core *c, const struct event *ev, struct proc *p)
@@ -162,7 +164,7 @@ static struct proc *after_drop(struct core *c, const struct event *ev, struct pr
             ended = at;
     if (ended == CALL_NIL)
         return p;
-    pop_through(c, p, ended, ev->ts_ns, HOW_EXPIRED);
+    pop_through(c, p, ended, ev->ts_ns, END_EXPIRED);
     uint64_t pid = p->pid;
     calls_trim(&c->calls, p);
     return calls_proc(&c->calls, pid);
@@ -173,15 +175,15 @@ static void on_call(struct core *c, const struct event *ev)
     struct tier *t = ev->tier < c->tiers.n ? &c->tiers.tier[ev->tier] : NULL;
     struct attribution to;
 
-    c->n.received++;
+    c->account.calls.received++;
     if (!t || !t->active) {
-        c->n.unattributed++;
+        account_call_refused(&c->account);
         return;
     }
     if (!t->fn)
         t->fn = ev->fn;
-    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
-    if (c->dropped_ns && p && c->calls.call[p->top].start_ns < c->dropped_ns)
+    struct proc *p = calls_proc(&c->calls, ev->pid);
+    if (c->tracker.dropped_ns && p && c->calls.call[p->top].start_ns < c->tracker.dropped_ns)
         p = after_drop(c, ev, p);
     if (c->tiers.entry == TIER_NONE)
         to = (struct attribution){.kind = TO_ITSELF, .req = REQ_NIL, .ident = ev->ident};
@@ -194,7 +196,7 @@ static void on_call(struct core *c, const struct event *ev)
 
 /* ---- what a return ends ---- */
 
-static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts, enum how how)
+static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts, enum call_end how)
 {
     while (p->depth > 0 && c->calls.call[p->top].caller == caller)
         pop(c, p, ts, how);
@@ -202,65 +204,65 @@ static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts
 
 static void on_return_to(struct core *c, const struct event *ev)
 {
-    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    struct proc *p = calls_proc(&c->calls, ev->pid);
 
     if (!p) {
-        c->odd.orphan_returns++;
+        c->account.odd.orphan_returns++;
         return;
     }
     uint32_t top = p->top, above = CALL_NIL, at = top;
     if (c->calls.call[top].caller == ev->fn) {
-        pop_run(c, p, ev->fn, ev->ts_ns, HOW_RETURNED);
+        pop_run(c, p, ev->fn, ev->ts_ns, END_RETURNED);
         calls_trim(&c->calls, p);
         return;
     }
     for (; at != CALL_NIL; above = at, at = c->calls.call[at].below) {
         struct call *f = &c->calls.call[at];
         if (f->caller == ev->fn) { /* an exception unwound to whoever called this one */
-            pop_through(c, p, at, ev->ts_ns, HOW_ERROR);
-            pop_run(c, p, ev->fn, ev->ts_ns, HOW_ERROR);
+            pop_through(c, p, at, ev->ts_ns, END_ERROR);
+            pop_run(c, p, ev->fn, ev->ts_ns, END_ERROR);
             break;
         }
         if (ev->fn && c->tiers.tier[f->tier].fn == ev->fn) {
             if (above != CALL_NIL) /* ... or into this one, which caught it */
-                pop_through(c, p, above, ev->ts_ns, HOW_ERROR);
+                pop_through(c, p, above, ev->ts_ns, END_ERROR);
             else if (f->fold > 0)
                 f->fold--;
             else
-                c->odd.orphan_returns++;
+                c->account.odd.orphan_returns++;
             break;
         }
     }
     if (at == CALL_NIL)
-        c->odd.orphan_returns++;
+        c->account.odd.orphan_returns++;
     calls_trim(&c->calls, p);
 }
 
 static void on_return(struct core *c, const struct event *ev)
 {
-    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    struct proc *p = calls_proc(&c->calls, ev->pid);
     uint32_t at = p ? p->top : CALL_NIL;
 
     while (at != CALL_NIL && c->calls.call[at].caller != ev->fn)
         at = c->calls.call[at].below;
     if (at == CALL_NIL) {
-        c->odd.orphan_returns++;
+        c->account.odd.orphan_returns++;
         return;
     }
     while (p->top != at) /* their own returns have been lost */
-        pop(c, p, ev->ts_ns, HOW_EXPIRED);
-    pop(c, p, ev->ts_ns, ev->kind == EVENT_EXCEPTION ? HOW_ERROR : HOW_RETURNED);
+        pop(c, p, ev->ts_ns, END_EXPIRED);
+    pop(c, p, ev->ts_ns, ev->kind == EVENT_EXCEPTION ? END_ERROR : END_RETURNED);
     calls_trim(&c->calls, p);
 }
 
 static void on_exit_of(struct core *c, const struct event *ev)
 {
-    struct proc *p = calls_proc(&c->calls, calls_key(ev->pid, ev->node));
+    struct proc *p = calls_proc(&c->calls, ev->pid);
 
     if (!p)
         return;
     while (p->depth > 0)
-        pop(c, p, ev->ts_ns, HOW_EXIT);
+        pop(c, p, ev->ts_ns, END_EXIT);
     calls_trim(&c->calls, p);
 }
 
@@ -268,7 +270,7 @@ void tracker_event(struct core *c, const struct event *ev)
 {
     if (ev->kind == EVENT_GAP) { /* ahead of the calls before it: time does not go on by it */
         if (ev->ident < GAP_COUNT)
-            gaps_word(&c->gaps, ev->ts_ns, (enum gap_reason)ev->ident, c->called_ns);
+            gaps_word(&c->gaps, ev->ts_ns, (enum gap_reason)ev->ident, c->tracker.called_ns);
         return;
     }
     if (ev->kind == EVENT_MARK) {
@@ -277,13 +279,13 @@ void tracker_event(struct core *c, const struct event *ev)
     }
     if (ev->ts_ns > c->now_ns) {
         c->now_ns = ev->ts_ns;
-        if (c->now_ns >= c->next_due_ns)
+        if (c->now_ns >= c->finalizer.next_due_ns)
             finalize_due(c);
     }
     switch (ev->kind) {
     case EVENT_ENTRY:
     case EVENT_CALL:
-        c->called_ns = ev->ts_ns;
+        c->tracker.called_ns = ev->ts_ns;
         on_call(c, ev);
         break;
     case EVENT_RETURN_TO:
@@ -300,13 +302,13 @@ void tracker_event(struct core *c, const struct event *ev)
         finalize_flush(c);
         break;
     case EVENT_DROPPED:
-        c->dropped_ns = ev->ts_ns;
+        c->tracker.dropped_ns = ev->ts_ns;
         break;
     case EVENT_COUNTED:
         counted_add(&c->counted, c->windows.start_ns, ev);
         break;
     default:
-        c->odd.bad_events++;
+        c->account.odd.bad_events++;
         break;
     }
     if (c->requests.in_state[REQ_DOOMED])

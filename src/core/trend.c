@@ -1,7 +1,7 @@
-#include <kprof/core/trend.h>
+#include "trend.h"
+#include "hist_codec.h"
+#include "history.h"
 
-#include <kprof/core/hist_codec.h>
-#include <kprof/core/history.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

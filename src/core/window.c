@@ -1,9 +1,9 @@
-#include <kprof/base/clock.h>
-#include <kprof/core/window.h>
+#include "window.h"
+#include "hist_codec.h"
+#include "history.h"
 
+#include <kprof/base/clock.h>
 #include <kprof/base/pages.h>
-#include <kprof/core/hist_codec.h>
-#include <kprof/core/history.h>
 #include <stdlib.h>
 #include <string.h>
 

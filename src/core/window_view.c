@@ -1,9 +1,9 @@
 /* Reading a window: closed slots summed into the rows' `win`, moved on from second to second. */
-#include <kprof/base/clock.h>
-#include <kprof/core/window.h>
+#include "hist_codec.h"
+#include "history.h"
+#include "window.h"
 
-#include <kprof/core/hist_codec.h>
-#include <kprof/core/history.h>
+#include <kprof/base/clock.h>
 #include <string.h>
 
 /* The coarsest level a window of that length is made of: its far edge moves in steps of that. */

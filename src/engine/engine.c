@@ -77,7 +77,7 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     g->stream = stream_new(g->ring, g->names);
     g->text_ring = text_ring_new(ARGS_BYTES);
     stream_keep_args(g->stream, g->text_ring);
-    core_set_scraps(g->core, g->text_ring);
+    core_set_text_ring(g->core, g->text_ring);
     slow_pump_set_threshold(g, s->slow_ns);
     core_set_returns(g->core, s->returns);
     g->configuration.wanted.lean = s->returns == RETURNS_LEAN;

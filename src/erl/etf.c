@@ -349,6 +349,19 @@ bool etf_string(struct etf *c, const uint8_t **b, size_t *n)
     }
 }
 
+void etf_text(struct etf *c, char *out, size_t cap)
+{
+    const uint8_t *b;
+    size_t n;
+
+    out[0] = 0;
+    if (!etf_string(c, &b, &n))
+        return;
+    n = n < cap - 1 ? n : cap - 1;
+    memcpy(out, b, n);
+    out[n] = 0;
+}
+
 bool etf_pid(struct etf *c, uint64_t *pid)
 {
     const char *node;

@@ -1,7 +1,6 @@
-#include <kprof/trace/agent_call.h>
+#include "agent_call.h"
 
 #include <kprof/erl/enc.h>
-#include <string.h>
 
 static void init(struct agent_call *q)
 {
@@ -48,17 +47,4 @@ int agent_call_odd(const char *what, struct err *e)
                    "the agent's answer about %s cannot be read: the node runs another agent than "
                    "this kprof-top brought; detach and attach again",
                    what);
-}
-
-void agent_call_text(struct etf *c, char *out, size_t cap)
-{
-    const uint8_t *b;
-    size_t n;
-
-    out[0] = 0;
-    if (!etf_string(c, &b, &n))
-        return;
-    n = n < cap - 1 ? n : cap - 1;
-    memcpy(out, b, n);
-    out[n] = 0;
 }

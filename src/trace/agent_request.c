@@ -1,7 +1,8 @@
 #include <kprof/trace/agent_request.h>
 
+#include "agent_call.h"
+
 #include <kprof/erl/enc.h>
-#include <kprof/trace/agent_call.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static bool read_matched(struct etf *c, struct agent_request_config *out)
         uint64_t ix;
         if (!etf_tuple(c, &arity) || arity != 3 || !etf_u64(c, &ix) || !etf_u64(c, &t.matched))
             return false;
-        agent_call_text(c, t.note, sizeof t.note);
+        etf_text(c, t.note, sizeof t.note);
         t.ix = (uint16_t)ix;
         if (out->n < EVENT_TIERS && ix < EVENT_TIERS)
             out->tier[out->n++] = t;
@@ -78,7 +79,7 @@ int agent_request_config(struct session *s, const struct trace_config *w,
         out->rule_refused = etf_is_atom(&q.c, "identity");
         if (!out->rule_refused) /* something that this VM cannot bear */
             etf_skip(&q.c);
-        agent_call_text(&q.c, out->rule_error, sizeof out->rule_error);
+        etf_text(&q.c, out->rule_error, sizeof out->rule_error);
         if (!out->rule_refused)
             rc = err_set(e, "cannot trace: %.400s", out->rule_error);
     } else
@@ -222,7 +223,7 @@ int agent_request_dead(struct session *s, const uint64_t *pids, size_t n, uint64
 static void add_line(struct buf *lines, struct etf *c, size_t cap)
 {
     char text[AGENT_REQUEST_NOTE_BYTES];
-    agent_call_text(c, text, cap);
+    etf_text(c, text, cap);
     for (char *at = text; (at = strchr(at, '\n'));)
         *at = ' ';
     buf_addf(lines, "%s\n", text);

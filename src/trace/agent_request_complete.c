@@ -1,9 +1,9 @@
 /* Completion of M:F/A as typed, the Erlang way or the Elixir way; part of trace/ask. */
-#include <kprof/trace/agent_request.h>
+#include "agent_call.h"
 
 #include <ctype.h>
 #include <kprof/erl/enc.h>
-#include <kprof/trace/agent_call.h>
+#include <kprof/trace/agent_request.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <kprof/trace/args.h>
+#include "args.h"
 
 #include <inttypes.h>
 #include <kprof/erl/term.h>

@@ -1,9 +1,10 @@
 #include <kprof/trace/capture.h>
 
+#include "agent_call.h"
+#include "decode.h"
+
 #include <kprof/erl/enc.h>
 #include <kprof/erl/term.h>
-#include <kprof/trace/agent_call.h>
-#include <kprof/trace/decode.h>
 #include <string.h>
 
 #define SHOWN_BYTES 300
@@ -184,7 +185,7 @@ static bool refused(struct etf *c, struct capture *out)
 
     if (!etf_tuple(&at, &arity) || arity != 3 || !etf_is_atom(&at, "error") || !etf_skip(&at))
         return false;
-    agent_call_text(&at, out->why, sizeof out->why);
+    etf_text(&at, out->why, sizeof out->why);
     if (at.bad)
         return false;
     out->state = CAPTURE_FAILED;

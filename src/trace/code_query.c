@@ -1,7 +1,8 @@
 #include <kprof/trace/code_query.h>
 
+#include "agent_call.h"
+
 #include <kprof/erl/enc.h>
-#include <kprof/trace/agent_call.h>
 #include <string.h>
 
 #define SHOWN_BYTES 4096

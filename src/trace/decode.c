@@ -1,8 +1,8 @@
-#include <kprof/trace/decode.h>
+#include "decode.h"
+#include "args.h"
 
 #include <kprof/base/buf.h>
 #include <kprof/erl/term.h>
-#include <kprof/trace/args.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 #include <kprof/trace/hazard.h>
 
-#include <kprof/trace/agent_call.h>
+#include "agent_call.h"
+
 #include <string.h>
 
 /* {Id, Held, Text} */
@@ -18,7 +19,7 @@ static bool read_hazard(struct etf *c, struct hazard *h)
     memcpy(h->id, id, n < sizeof h->id - 1 ? n : sizeof h->id - 1);
     h->held = held == 1;
     struct etf text = *c;
-    agent_call_text(&text, h->text, sizeof h->text);
+    etf_text(&text, h->text, sizeof h->text);
     return etf_skip(c);
 }
 
@@ -29,7 +30,7 @@ static bool read_error(struct etf *c, char *why, size_t cap)
 
     if (!etf_tuple(c, &arity) || arity != 3 || !etf_is_atom(c, "error") || !etf_skip(c))
         return false;
-    agent_call_text(c, why, cap);
+    etf_text(c, why, cap);
     return true;
 }
 

@@ -1,5 +1,6 @@
-/* A session's inside, for the file that holds it and the file that brings the agent to the target.
- * For src/trace only. */
+/* A session's inside: the link (session_link: connection, reader thread, requests), loading the
+ * agent (session_load), opening and closing (session), each of which uses the ones before. For
+ * src/trace only. */
 #ifndef KPROF_TRACE_SESSION_IMPL_H
 #define KPROF_TRACE_SESSION_IMPL_H
 
@@ -34,6 +35,7 @@ struct session {
     struct buf urgent; /* and is to send this; empty: nothing */
 };
 
+/* ---- session_link ---- */
 /* The parts of session_open and session_close, and a test's own way in: it brings a connection. */
 struct session *session_new(const struct session_opts *o);
 int session_listen(struct session *s, struct err *e); /* starts the reader of s->conn */
@@ -45,6 +47,7 @@ void session_free(struct session *s);
 int session_rpc(struct session *s, const char *mod, const char *fun, const struct buf *args,
                 struct buf *answer, int timeout_ms, struct err *e);
 
+/* ---- session_load ---- */
 /* Loads the agent into a free slot and starts its keeper, all in one call on the target: whenever
  * our connection goes, either nothing has been loaded or a keeper lives that cleans up. Waits some
  * seconds for an agent that is just leaving. */

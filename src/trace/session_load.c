@@ -5,7 +5,6 @@
 #include <kprof/erl/conn.h>
 #include <kprof/erl/enc.h>
 #include <kprof/erl/term.h>
-#include <kprof/trace/agent_call.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -153,7 +152,7 @@ static void read_others(struct etf *c, char *out, size_t cap)
         if (len && len + 3 < cap)
             strcat(out, ", ");
         len = strlen(out);
-        agent_call_text(c, out + len, cap - len);
+        etf_text(c, out + len, cap - len);
     }
 }
 
@@ -168,7 +167,7 @@ static void read_held(struct etf *c, struct session_info *info)
         char one[160];
         size_t len = strlen(info->held);
         struct etf text = *c;
-        agent_call_text(&text, one, sizeof one);
+        etf_text(&text, one, sizeof one);
         if (!etf_skip(c))
             return;
         snprintf(info->held + len, sizeof info->held - len, "%s%s", i ? "; " : "", one);
@@ -190,7 +189,7 @@ static void read_info(struct etf *c, struct session_info *info)
         struct etf value = *c;
 #define IS(s) (n == sizeof s - 1 && memcmp(k, s, n) == 0)
         if (IS("otp"))
-            agent_call_text(&value, info->otp, sizeof info->otp);
+            etf_text(&value, info->otp, sizeof info->otp);
         else if (IS("start_time"))
             etf_i64(&value, &info->start_native);
         else if (IS("time_unit"))
@@ -272,7 +271,7 @@ static enum installed refused(struct session *s, struct etf *c, struct err *e)
     char why[400] = "";
 
     if (leaving || etf_skip(c))
-        agent_call_text(c, why, sizeof why);
+        etf_text(c, why, sizeof why);
     err_set(e, "cannot trace on %s: %s", s->o.node, why);
     return leaving ? INSTALL_LEAVING : INSTALL_FAILED;
 }

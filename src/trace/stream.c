@@ -1,7 +1,8 @@
 #include <kprof/trace/stream.h>
 
-#include <kprof/trace/decode.h>
-#include <kprof/trace/timeline.h>
+#include "decode.h"
+#include "timeline.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

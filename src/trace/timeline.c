@@ -1,4 +1,4 @@
-#include <kprof/trace/timeline.h>
+#include "timeline.h"
 
 #include <string.h>
 

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     core_set_identity(c, true);
     core_set_slow(c, 1);
     struct text_ring *text_ring = text_ring_new(0);
-    core_set_scraps(c, text_ring);
+    core_set_text_ring(c, text_ring);
     stream_keep_args(s, text_ring);
     stream_clock(s, 0, 1000000000);
     /* messages are cut at 0x83, the version byte, so that one input holds several */

@@ -1,7 +1,7 @@
 #include "fake_peer.h"
 
 #include "../../src/erl/conn_impl.h"
-#include "../../src/trace/session_impl.h"
+#include <trace/session_impl.h>
 
 #include <kprof/base/ring.h>
 #include <kprof/core/event.h>

@@ -1,7 +1,7 @@
 #include "fake_snapshot.h"
 
+#include <core/slow_store.h>
 #include <kprof/base/scale.h>
-#include <kprof/core/slow_trace.h>
 #include <kprof/core/tier.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct fake {
     struct snap_slow_sum sums[MAX_SLOW][MAX_PARTS];
     size_t n_slow;
     struct snap_open open[MAX_OPEN];
-    struct slow_traces traces;
+    struct slow_store traces;
     struct snap_slow_trace trace_list[MAX_SLOW];
     struct snap_log log[16];
     size_t n_log;
@@ -73,7 +73,7 @@ struct fake *fake_new(void)
         abort();
     }
     struct snapshot *s = &f->snap;
-    slow_trace_init(&f->traces);
+    slow_store_init(&f->traces, 0);
     s->wall_ns = WALL_NS;
     s->elapsed_s = 65.0;
     s->window = WINDOW_10S;
@@ -115,7 +115,7 @@ void fake_free(struct fake *f)
         free(f->strings);
         f->strings = next;
     }
-    slow_trace_release(&f->traces);
+    slow_store_release(&f->traces);
     free(f->rows);
     free(f);
 }
@@ -251,7 +251,7 @@ struct snapshot *fake_snap(struct fake *f)
     s->slow = f->slow;
     s->n_slow = f->n_slow;
     for (uint32_t i = 0; i < f->traces.n; i++) {
-        f->trace_list[i].request = slow_trace_newest(&f->traces, i);
+        f->trace_list[i].request = slow_store_request(&f->traces, i);
         f->trace_list[i].wall_ns = WALL_NS - i * 1370000000ull;
     }
     s->slow_traces = f->trace_list;
@@ -277,7 +277,7 @@ static void keep(struct fake *f, struct snap_slow *s)
                 {4, 1200, 1250, 50, 2, SLOW_TRACE_LATE},
                 {4, 1300, 0, 0, 2, SLOW_TRACE_LATE | SLOW_TRACE_RUNNING}};
     uint64_t start = 1000000000, unit = (uint64_t)s->request_us;
-    int at = slow_trace_begin(&f->traces, s->request, start);
+    int at = slow_store_begin(&f->traces, s->request, start);
     for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
         struct slow_trace_call c = {.start_ns = start + unit * call[i].from,
                                     .end_ns = call[i].to ? start + unit * call[i].to : 0,
@@ -285,7 +285,7 @@ static void keep(struct fake *f, struct snap_slow *s)
                                     .pid = s->pid + call[i].proc,
                                     .tier = (uint8_t)call[i].tier,
                                     .flags = (uint8_t)call[i].flags};
-        slow_trace_add(&f->traces, at, &c);
+        slow_store_add(&f->traces, at, &c);
     }
     struct slow_trace_call entry = {.start_ns = start,
                                     .end_ns = start + unit * 1000,
@@ -294,7 +294,7 @@ static void keep(struct fake *f, struct snap_slow *s)
                                     .tier = 1};
     f->traces.building[at]->end_ns = entry.end_ns;
     snprintf(f->traces.building[at]->ident, SLOW_TRACE_IDENT_BYTES, "%.100s", s->ident);
-    s->trace = slow_trace_close(&f->traces, at, &entry);
+    s->trace = slow_store_close(&f->traces, at, &entry);
 }
 
 static void standard_tier(struct fake *f, unsigned tier, const char *name, double us)

@@ -129,9 +129,11 @@ def check_screens(root):
 def check_circles(root):
     graph = {}
     for path, _, header in sources(root):
-        if header and path.startswith("include"):
-            graph[path] = [os.path.join("include", what) for _, _, what in includes(os.path.join(root, path))
-                           if what.startswith("kprof/")]
+        if header:
+            graph[path] = [os.path.join("include", what) if what.startswith("kprof/") else
+                           os.path.join(os.path.dirname(path), what)
+                           for _, kind, what in includes(os.path.join(root, path))
+                           if what.startswith("kprof/") or kind == '"']
     bad, state = [], {}
 
     def visit(node, trail):
@@ -227,6 +229,13 @@ def self_test():
         if not check_circles(root):
             failed += 1
             print("FAIL self-test: a circle was let through")
+        os.makedirs(os.path.join(root, "src/core"))
+        for unit, other in (("p", "q"), ("q", "p")):
+            with open(os.path.join(root, "src/core", unit + ".h"), "w") as f:
+                f.write('#include "%s.h"\n' % other)
+        if not any("src/core/p.h" in b for b in check_circles(root)):
+            failed += 1
+            print("FAIL self-test: a circle of insides was let through")
         if not check_alone(root, [])[0]:
             failed += 1
             print("FAIL self-test: a header that does not compile alone was let through")
@@ -241,7 +250,7 @@ def self_test():
     if not any("not above it" in b for b in check_table({"base": {"core"}, "core": set()})):
         failed += 1
         print("FAIL self-test: an arrow downwards in the table was let through")
-    return failed, len(planted) + 5
+    return failed, len(planted) + 6
 
 
 def main():

@@ -1,5 +1,5 @@
 /* Arguments as the agent tells them, as text. */
-#include <kprof/trace/args.h>
+#include <trace/args.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

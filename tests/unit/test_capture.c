@@ -12,7 +12,7 @@
 
 #include <kprof/erl/term.h>
 #include <kprof/trace/capture.h>
-#include <kprof/trace/decode.h>
+#include <trace/decode.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

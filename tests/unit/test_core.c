@@ -549,25 +549,6 @@ static void notes_and_order(void **state)
     done(&f);
 }
 
-static void nodes_are_apart(void **state)
-{
-    (void)state;
-    struct fix f = fix();
-    struct event a = call_ev(0, P1, 7, E, M0), b = call_ev(0, P1, 7, E, M0);
-    b.node = 1;
-    feed(&f, a);
-    feed(&f, b);
-    EXPECT_REQUESTS(&f, 2, 0, 2, 0);
-    ret(&f, 1, P1, M0);
-    until(&f, 50);
-    EXPECT_REQUESTS(&f, 2, 1, 1, 0);
-    uint64_t pid;
-    uint32_t from = 0;
-    assert_int_equal(core_open_pids(f.c, 0, &from, &pid, 1), 1);
-    assert_int_equal(pid, P1);
-    done(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -594,7 +575,6 @@ int main(void)
         cmocka_unit_test(weights),
         cmocka_unit_test(oldest_open),
         cmocka_unit_test(notes_and_order),
-        cmocka_unit_test(nodes_are_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
  * call may get out of the books. KPROF_SEED=n repeats a run. */
 #include "rng.h"
 
-#include <kprof/core/state.h>
+#include <core/state.h>
 
 #include <math.h>
 #include <setjmp.h>
@@ -394,8 +394,12 @@ static void check_books(const struct core *c)
 {
     uint64_t open = 0, stacked = 0, depth = 0, members = 0, listed = 0;
 
-    assert_int_equal(c->n.received, c->n.aggregated + c->n.open + c->n.expired + c->n.unattributed);
-    assert_int_equal(c->r.started, c->r.finished + c->r.open + c->r.expired);
+    assert_int_equal(c->account.calls.received,
+                     c->account.calls.aggregated + c->account.calls.open +
+                         c->account.calls.expired + c->account.calls.unattributed);
+    assert_int_equal(c->account.requests.started, c->account.requests.finished +
+                                                      c->account.requests.open +
+                                                      c->account.requests.expired);
     for (uint32_t i = 0; i < c->calls.high; i++) {
         const struct call *f = &c->calls.call[i];
         open += f->kind != CALL_FREE && f->kind != CALL_GHOST;
@@ -408,7 +412,7 @@ static void check_books(const struct core *c)
     for (uint32_t i = 0; i < c->requests.high; i++)
         if (c->requests.req[i].state != REQ_FREE)
             listed += c->requests.req[i].n_calls;
-    assert_int_equal(c->n.open, open);
+    assert_int_equal(c->account.calls.open, open);
     assert_int_equal(stacked, depth);
     (void)members;
     (void)listed;
@@ -686,8 +690,8 @@ static void losses_and_changes(void **state)
         check_books(c);
         core_feed(c, &(struct event){.ts_ns = core_now(c), .kind = EVENT_FLUSH}, 1);
         check_books(c);
-        assert_int_equal(c->n.open, 0);
-        assert_int_equal(c->r.open, 0);
+        assert_int_equal(c->account.calls.open, 0);
+        assert_int_equal(c->account.requests.open, 0);
         core_free(c);
         intern_free(names);
     }
@@ -716,7 +720,6 @@ static void random_event(struct event *ev, uint64_t *ts)
                          .ident = pick(9),
                          .tier = (uint16_t)pick(TIERS + 1),
                          .kind = (uint8_t)(pick(6) ? 1 + pick(5) : pick(9)),
-                         .node = (uint8_t)(chance(90) ? 0 : pick(256)),
                          .weight = pick(5)};
 }
 

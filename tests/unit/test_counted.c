@@ -1,7 +1,7 @@
 /* Calls that were only counted: which window has them, and what of a row they touch. */
 #include "core_fixture.h"
 
-#include <kprof/core/counted.h>
+#include <core/counted.h>
 #include <stdlib.h>
 
 #define SEC UINT64_C(1000000000)

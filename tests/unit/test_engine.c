@@ -1,9 +1,9 @@
 /* The engine where no node is there to be asked, and what is left of a question that was dropped.
  */
-#include "../../src/engine/process_names.h"
-#include "../../src/engine/results.h"
+#include <engine/process_names.h>
+#include <engine/results.h>
 
-#include <kprof/core/state.h>
+#include <core/snapshot_impl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

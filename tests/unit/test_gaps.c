@@ -1,7 +1,7 @@
 /* Gaps against a plain row of milliseconds; and what becomes of them in windows and rates. */
 #include "core_fixture.h"
 #include "rng.h"
-#include <kprof/core/gaps.h>
+#include <core/gaps.h>
 
 #include <time.h>
 

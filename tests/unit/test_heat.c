@@ -2,7 +2,7 @@
  */
 #include "rng.h"
 
-#include <kprof/core/state.h>
+#include <core/state.h>
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * others, what the receipt says. */
 #include "../lib/fake_peer.h"
 
-#include "../../src/trace/session_impl.h"
+#include <trace/session_impl.h>
 
 #include <kprof/app/hazards.h>
 #include <kprof/erl/enc.h>

@@ -206,7 +206,7 @@ static void arguments(void **state)
     struct fix f = fix();
     struct text_ring *text_ring = text_ring_new(0);
     uint64_t args = text_ring_add(text_ring, "[1,2]", 5);
-    core_set_scraps(f.c, text_ring);
+    core_set_text_ring(f.c, text_ring);
     core_set_slow(f.c, 5 * MS);
     call(&f, 0, P1, 7, E, M0);
     args_call(&f, 1, 7, args);

@@ -2,7 +2,7 @@
  * run through core, and where more comes than is kept. SEED=n repeats a run. */
 #include "core_fixture.h"
 
-#include <kprof/core/state.h>
+#include <core/state.h>
 #include <kprof/core/waterfall.h>
 #include <kprof/engine/engine.h>
 #include <stdlib.h>
@@ -164,7 +164,7 @@ static void only_slow_requests_are_kept(void **state)
 {
     (void)state;
     struct fix f = fix();
-    for (uint64_t i = 1; i <= 3 * SLOW_TRACE_REQUESTS; i++) {
+    for (uint64_t i = 1; i <= 3 * SLOW_STORE_REQUESTS; i++) {
         bool slow = i % 2;
         core_set_slow(f.c, i <= 4 ? 0 : 10 * MS);
         struct event ev[] = {call_ev((double)i * 100, P1, i, E, M0),
@@ -174,9 +174,9 @@ static void only_slow_requests_are_kept(void **state)
     }
     until(&f, 100000);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_slow_traces, SLOW_TRACE_REQUESTS);
+    assert_int_equal(s->n_slow_traces, SLOW_STORE_REQUESTS);
     for (size_t i = 0; i < s->n_slow_traces; i++)
-        assert_int_equal(s->slow_traces[i].request->label, 3 * SLOW_TRACE_REQUESTS - 1 - 2 * i);
+        assert_int_equal(s->slow_traces[i].request->label, 3 * SLOW_STORE_REQUESTS - 1 - 2 * i);
     for (size_t i = 0; i < s->n_slow; i++)
         assert_int_equal(s->slow[i].trace, s->slow_traces[i].request->id);
     snapshot_free(s);
@@ -225,7 +225,7 @@ static void places_are_given_back(void **state)
     (void)state;
     struct fix f = fix();
     core_set_slow(f.c, 30000 * MS);
-    for (uint64_t r = 0; r < 5 * SLOW_TRACE_BUILDING; r++) {
+    for (uint64_t r = 0; r < 5 * SLOW_STORE_BUILDING; r++) {
         double t = (double)r * 10000;
         uint64_t pid = P1 + r;
         struct event ev[] = {call_ev(t, pid, r + 1, E, M0),
@@ -239,11 +239,11 @@ static void places_are_given_back(void **state)
         if (r % 2)
             ret(&f, t + 9500, pid, M0);
     }
-    until(&f, 5 * SLOW_TRACE_BUILDING * 10000.0 + 200000);
-    for (int i = 0; i < SLOW_TRACE_BUILDING; i++)
-        assert_null(f.c->slow_traces.building[i]);
-    EXPECT_REQUESTS(&f, 5 * SLOW_TRACE_BUILDING, 5 * SLOW_TRACE_BUILDING / 2, 0,
-                    5 * SLOW_TRACE_BUILDING / 2);
+    until(&f, 5 * SLOW_STORE_BUILDING * 10000.0 + 200000);
+    for (int i = 0; i < SLOW_STORE_BUILDING; i++)
+        assert_null(f.c->slow.building[i]);
+    EXPECT_REQUESTS(&f, 5 * SLOW_STORE_BUILDING, 5 * SLOW_STORE_BUILDING / 2, 0,
+                    5 * SLOW_STORE_BUILDING / 2);
     done(&f);
 }
 
@@ -251,22 +251,22 @@ static void places_are_given_back(void **state)
 static void more_self_than_time(void **state)
 {
     (void)state;
-    struct slow_traces k;
+    struct slow_store k;
     struct waterfall w;
-    slow_trace_init(&k);
-    int at = slow_trace_begin(&k, 7, 1000);
+    slow_store_init(&k, 0);
+    int at = slow_store_begin(&k, 7, 1000);
     struct slow_trace_call a = {
         .start_ns = 1100, .end_ns = 9000, .self_ns = 7900, .pid = 1, .tier = A};
     struct slow_trace_call e = {
         .start_ns = 1000, .end_ns = 2000, .self_ns = 100, .pid = 1, .tier = E};
-    assert_true(slow_trace_add(&k, at, &a));
+    assert_true(slow_store_add(&k, at, &a));
     k.building[at]->end_ns = 2000;
-    slow_trace_close(&k, at, &e);
-    waterfall_make(&w, slow_trace_newest(&k, 0));
+    slow_store_close(&k, at, &e);
+    waterfall_make(&w, slow_store_request(&k, 0));
     check_fall(&w, true);
     assert_int_equal(w.row[1].self_ns, 900);
     waterfall_release(&w);
-    slow_trace_release(&k);
+    slow_store_release(&k);
 }
 
 /* ---- random requests ---- */
@@ -356,10 +356,10 @@ static void random_requests(bool async)
     uint32_t rows = 0, late = 0, waits = 0;
     core_set_returns(w.f.c, RETURNS_FULL);
     core_set_slow(w.f.c, 1);
-    for (int i = 0; i < SLOW_TRACE_REQUESTS - 5; i++)
+    for (int i = 0; i < SLOW_STORE_REQUESTS - 5; i++)
         random_request(&w, async);
     struct snapshot *s = snap(&w.f);
-    assert_true(s->n_slow_traces > SLOW_TRACE_REQUESTS / 2);
+    assert_true(s->n_slow_traces > SLOW_STORE_REQUESTS / 2);
     for (size_t i = 0; i < s->n_slow_traces; i++) {
         struct waterfall fall;
         waterfall_make(&fall, s->slow_traces[i].request);

@@ -1,8 +1,8 @@
 /* Windows against a plain list of everything that happened; packing against the figures packed. */
 #include "rng.h"
 
-#include <kprof/core/hist_codec.h>
-#include <kprof/core/window.h>
+#include <core/hist_codec.h>
+#include <core/window.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -48,7 +48,7 @@ void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on 
 void core_set_identity(struct core *c, bool has_rule);
 void core_set_returns(struct core *c, enum returns_mode m);
 /* Where the tickets of events' arguments lead; must outlive core. Fetched when a call was slow. */
-void core_set_scraps(struct core *c, const struct text_ring *s);
+void core_set_text_ring(struct core *c, const struct text_ring *s);
 void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow log */
 
 void core_feed(struct core *c, const struct event *ev, size_t n);

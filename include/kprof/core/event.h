@@ -45,7 +45,6 @@ struct event {
     uint32_t ident;  /* interned identity; 0: the rule said undefined, or there is none */
     uint16_t tier;   /* CALL/ENTRY: tier number */
     uint8_t kind;    /* enum event_kind */
-    uint8_t node;    /* index of the node it came from */
     uint32_t weight; /* stands for so many requests (no entry: calls); 0 reads as 1 */
     uint32_t pad;
     uint64_t args; /* CALL/ENTRY: ticket of the text of its arguments; 0: not told */

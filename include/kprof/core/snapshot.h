@@ -138,7 +138,7 @@ struct snap_slow {
     size_t n_sums;
 };
 
-struct slow_trace_request; /* core/kept.h; core/waterfall.h makes rows of it */
+struct slow_trace_request; /* core/slow_trace.h; core/waterfall.h makes rows of it */
 
 struct snap_slow_trace { /* a slow request with its calls */
     const struct slow_trace_request *request;

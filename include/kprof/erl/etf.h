@@ -31,7 +31,9 @@ bool etf_i64(struct etf *c, int64_t *v);
 bool etf_double(struct etf *c, double *v); /* integers too */
 bool etf_binary(struct etf *c, const uint8_t **b, size_t *n);
 bool etf_string(struct etf *c, const uint8_t **b,
-                size_t *n);                 /* STRING_EXT, a binary, or NIL (empty) */
+                size_t *n); /* STRING_EXT, a binary, or NIL (empty) */
+/* The same, copied into out: cut to fit, "" when there is none. */
+void etf_text(struct etf *c, char *out, size_t cap);
 bool etf_pid(struct etf *c, uint64_t *pid); /* serial << 32 | id */
 bool etf_skip(struct etf *c);               /* one whole term */
 int etf_peek(const struct etf *c);          /* the tag byte, -1 at the end */

@@ -6,7 +6,13 @@
 #ifndef KPROF_CORE_ATTRIBUTION_H
 #define KPROF_CORE_ATTRIBUTION_H
 
-#include <kprof/core/state.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct call;
+struct core;
+struct event;
+struct proc;
 
 enum attribution_kind { TO_NOBODY, TO_REQUEST, TO_ITSELF, TO_CLOSED };
 

@@ -7,7 +7,7 @@
 #ifndef KPROF_CORE_HIST_CODEC_H
 #define KPROF_CORE_HIST_CODEC_H
 
-#include <kprof/core/window.h>
+#include "window.h"
 
 /* Upper bound of the bytes one row takes. */
 #define HIST_CODEC_ROW_MAX ((size_t)HIST_BUCKETS * 16 + 256)

@@ -7,7 +7,7 @@
 #ifndef KPROF_CORE_HISTORY_H
 #define KPROF_CORE_HISTORY_H
 
-#include <kprof/core/window.h>
+#include "window.h"
 
 struct history {
     const struct windows *w;

@@ -28,7 +28,7 @@ struct call {
     uint64_t start_ns, end_ns; /* end: once it is off the stack */
     uint64_t child_ns;         /* time in calls directly above it; of a settled member: its share */
     uint64_t self_ns;          /* what sweeps have given it so far; LATE: when its request ended */
-    uint64_t pid;              /* with the node in it: see calls_key */
+    uint64_t pid;              /* serial << 32 | id */
     uint32_t caller;           /* lean: who called; full: the called function itself */
     uint32_t req;              /* MEMBER: its request; else CALL_NIL */
     uint32_t below;            /* the call under it on the stack */
@@ -38,7 +38,7 @@ struct call {
     };
     uint16_t fold;  /* open calls to itself that were folded into it */
     uint16_t ident; /* identity index, of a call without a request */
-    uint8_t tier, kind, flags, node;
+    uint8_t tier, kind, flags;
 };
 
 _Static_assert(sizeof(struct call) == 64, "one cache line");
@@ -59,12 +59,6 @@ struct calls {
 
 void calls_init(struct calls *k, uint32_t calls, uint32_t processes, uint32_t depth_max);
 void calls_release(struct calls *k);
-
-/* A pid of a node as one key: nodes number their processes alike. */
-static inline uint64_t calls_key(uint64_t pid, uint8_t node)
-{
-    return pid ^ (uint64_t)node * UINT64_C(0x9e3779b97f4a7c15);
-}
 
 struct proc *calls_proc(struct calls *k, uint64_t pid); /* NULL: nothing open there */
 /* Room for one more call on the stack of pid: the process, or NULL when a table is full. p: what

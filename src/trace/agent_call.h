@@ -1,9 +1,9 @@
-/* One question to the agent: its request, its answer, and what is said when that makes no sense.
- * For the units that ask.
+/* One request to the agent: its bytes, its answer, and the message when the answer cannot be read.
+ * For the units that send requests.
  *
- * Invariant: after agent_call_begin or agent_call_word the query is ended by agent_call_end,
+ * Invariant: after agent_call_begin or agent_call_word the call is ended by agent_call_end,
  * whatever came of it, and c reads in answer, which holds AGENT_CALL_BYTES at the most. Blocks for
- * AGENT_CALL_TIMEOUT_MS at the most; control thread. Knows no question. */
+ * AGENT_CALL_TIMEOUT_MS at the most; control thread. Knows no single request. */
 #ifndef KPROF_TRACE_AGENT_CALL_H
 #define KPROF_TRACE_AGENT_CALL_H
 
@@ -20,7 +20,7 @@ struct agent_call {
     struct etf c;
 };
 
-/* {what, Term}: the caller writes the term into ask. */
+/* {what, Term}: the caller writes the term into request. */
 void agent_call_begin(struct agent_call *q, const char *what);
 /* The atom what, nothing more. */
 void agent_call_word(struct agent_call *q, const char *what);
@@ -31,7 +31,5 @@ int agent_call_done(struct agent_call *q, struct session *s, struct err *e);
 void agent_call_end(struct agent_call *q);
 /* The answer about `what` cannot be read; -1. */
 int agent_call_odd(const char *what, struct err *e);
-/* A string at c, cut to fit; "" when there is none. */
-void agent_call_text(struct etf *c, char *out, size_t cap);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef KPROF_CORE_TREND_H
 #define KPROF_CORE_TREND_H
 
-#include <kprof/core/window.h>
+#include "window.h"
 
 struct trend_row {
     float rate[SNAP_TREND], p99_us[SNAP_TREND]; /* by second modulo SNAP_TREND */

@@ -24,8 +24,8 @@ enum req_state {
 };
 
 struct request {
-    uint64_t label;     /* as the event had it; 0: none */
-    uint64_t key, prev; /* label_key of its label, and of the one its process carried before */
+    uint64_t label; /* 0: none */
+    uint64_t prev;  /* waits: the label that its process carried before */
     uint64_t start_ns, end_ns;
     uint64_t due_ns;             /* ORPHAN, CLOSING: when it is settled */
     uint64_t self_time_until_ns; /* self time is given out up to here */
@@ -49,7 +49,7 @@ struct request {
 };
 
 struct closed_label {
-    uint64_t key, end_ns;
+    uint64_t label, end_ns;
     uint32_t ident;
     bool dead; /* not closed but given up: its calls are nobody's */
 };
@@ -67,27 +67,29 @@ struct requests {
     uint32_t closed_cap, closed_at;
 };
 
-static inline uint64_t label_key(uint64_t label, uint8_t node)
+/* A call that begins at ts may be part of r. */
+static inline bool request_joinable(const struct request *r, uint64_t ts_ns)
 {
-    return label ? label ^ (uint64_t)node * UINT64_C(0x9e3779b97f4a7c15) : 0;
+    return r->state == REQ_ORPHAN || (r->state == REQ_OPEN && ts_ns >= r->start_ns) ||
+           (r->state == REQ_CLOSING && ts_ns >= r->start_ns && ts_ns <= r->end_ns);
 }
 
 void requests_init(struct requests *t, uint32_t max_open);
 void requests_release(struct requests *t);
 void requests_clear(struct requests *t); /* all but the closed labels */
 
-uint32_t requests_new(struct requests *t, enum req_state state, uint64_t key); /* REQ_NIL: full */
+uint32_t requests_new(struct requests *t, enum req_state state, uint64_t label); /* REQ_NIL: full */
 void requests_move(struct requests *t, uint32_t at, enum req_state to);
 /* Frees it and its aliases; their labels are remembered as closed, or forgotten when remember is
  * NULL. */
 void requests_free(struct requests *t, uint32_t at, const struct closed_label *remember);
-bool requests_alias(struct requests *t, uint32_t of, uint64_t key); /* false: full */
+bool requests_alias(struct requests *t, uint32_t of, uint64_t label); /* false: full */
 /* Everything that leads to `from` leads to `into`; from is freed. Its calls are not touched. */
 void requests_merge(struct requests *t, uint32_t into, uint32_t from);
 
 /* Where a label leads: a request (aliases followed), or NIL and *closed, or NIL and NULL. */
-uint32_t requests_find(struct requests *t, uint64_t key, const struct closed_label **closed);
-void requests_remember(struct requests *t, struct closed_label label);
+uint32_t requests_find(struct requests *t, uint64_t label, const struct closed_label **closed);
+void requests_remember(struct requests *t, struct closed_label closed);
 
 /* Entries whose prev is unknown as yet: it may be an entry that has not arrived. */
 void requests_wait(struct requests *t, uint32_t at, uint64_t prev);

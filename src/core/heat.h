@@ -7,9 +7,10 @@
 #ifndef KPROF_CORE_HEAT_H
 #define KPROF_CORE_HEAT_H
 
+#include "window.h"
+
 #include <kprof/base/scale.h>
 #include <kprof/core/tier.h>
-#include <kprof/core/window.h>
 
 #define HEAT_COLS 512
 

@@ -1,0 +1,23 @@
+#include "account.h"
+#include "state.h"
+
+void account_expire(struct core *c, uint32_t at)
+{
+    struct call *f = &c->calls.call[at];
+
+    if (f->kind == CALL_GHOST)
+        return;
+    account_call_expired(&c->account);
+    if (f->kind == CALL_MEMBER) {
+        struct request *r = &c->requests.req[f->req];
+        if (r->entry == at && r->state == REQ_OPEN)
+            requests_move(&c->requests, f->req, REQ_DOOMED);
+    }
+    f->kind = CALL_GHOST;
+}
+
+void account_unattribute(struct core *c, uint32_t at)
+{
+    account_call_unattributed(&c->account);
+    c->calls.call[at].kind = CALL_GHOST;
+}

@@ -1,0 +1,197 @@
+#include "slow_record.h"
+#include "state.h"
+
+#include <string.h>
+
+/* ---- slow calls ---- */
+
+/* The calls of a request that has ended. Of a long one most have been settled before: they are
+ * where it is kept. */
+static void add_calls(const struct core *c, struct slow_entry *e, const struct request *r)
+{
+    const struct slow_trace_request *whole =
+        r->drained && e->trace ? slow_store_request(&c->slow, 0) : NULL;
+
+    e->request_ns = r->end_ns - r->start_ns;
+    for (uint32_t i = 0; whole && i < whole->n; i++) {
+        const struct slow_trace_call *m = &whole->call[i];
+        if (m->end_ns)
+            slow_store_entry_add(
+                e, &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
+                                             .duration_ns = m->end_ns - m->start_ns,
+                                             .self_ns = m->self_ns,
+                                             .pid = m->pid,
+                                             .tier = m->tier,
+                                             .error = (m->flags & SLOW_TRACE_ERROR) != 0});
+    }
+    for (uint32_t i = r->first; !whole && i != CALL_NIL; i = c->calls.call[i].next) {
+        const struct call *m = &c->calls.call[i];
+        if (m->kind == CALL_MEMBER && !(m->flags & CALL_ON_STACK))
+            slow_store_entry_add(e,
+                                 &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
+                                                           .duration_ns = m->end_ns - m->start_ns,
+                                                           .self_ns = m->self_ns,
+                                                           .pid = m->pid,
+                                                           .tier = m->tier,
+                                                           .error = (m->flags & CALL_ERROR) != 0});
+    }
+}
+
+void slow_record_call(struct core *c, uint32_t at, const struct request *r, uint16_t ident,
+                      uint64_t trace)
+{
+    const struct call *f = &c->calls.call[at];
+    struct slow_entry *e = slow_store_entry_new(&c->slow);
+
+    if (!e)
+        return;
+    e->end_ns = f->end_ns;
+    e->pid = f->pid;
+    e->duration_ns = f->end_ns - f->start_ns;
+    if (c->calls.args && c->set.text_ring)
+        text_ring_get(c->set.text_ring, c->calls.args[at], e->args, sizeof e->args);
+    e->ident = ident;
+    e->tier = f->tier;
+    e->error = (f->flags & CALL_ERROR) != 0;
+    e->exit = (f->flags & CALL_EXIT) != 0;
+    e->trace = trace;
+    if (!r)
+        return;
+    e->request = r->label;
+    if (r->state == REQ_CLOSING)
+        add_calls(c, e, r);
+}
+
+void slow_record_complete(struct core *c, const struct request *r, uint64_t trace)
+{
+    struct slow_entry whole = {.request = r->label, .trace = trace};
+
+    add_calls(c, &whole, r);
+    slow_store_entry_complete(&c->slow, &whole);
+}
+
+/* ---- requests ---- */
+
+static struct slow_trace_call of(const struct call *f)
+{
+    return (struct slow_trace_call){.start_ns = f->start_ns,
+                                    .end_ns = f->end_ns,
+                                    .self_ns = f->self_ns,
+                                    .pid = f->pid,
+                                    .tier = f->tier,
+                                    .flags = f->flags & CALL_ERROR ? SLOW_TRACE_ERROR : 0};
+}
+
+static bool is_slow(const struct core *c, const struct request *r)
+{
+    const struct slow_store *s = &c->slow;
+
+    if (!s->threshold_ns)
+        return false;
+    if (r->slow_open || slow_store_is_slow(s, r->end_ns - r->start_ns))
+        return true;
+    for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next) {
+        const struct call *f = &c->calls.call[at];
+        if (f->kind == CALL_MEMBER && slow_store_is_slow(s, f->end_ns - f->start_ns))
+            return true;
+    }
+    return false;
+}
+
+static bool begun(struct core *c, struct request *r)
+{
+    if (!r->trace)
+        r->trace = (uint8_t)(slow_store_begin(&c->slow, r->label, r->start_ns) + 1);
+    return r->trace != 0;
+}
+
+static void add(struct core *c, struct request *r, const struct slow_trace_call *call)
+{
+    if (begun(c, r) && slow_store_add(&c->slow, r->trace - 1, call))
+        return;
+    r->untold++;
+    if (!(call->flags & SLOW_TRACE_LATE))
+        r->untold_self_ns += call->self_ns;
+}
+
+void slow_record_drained(struct core *c, uint32_t req, const struct call *f)
+{
+    struct request *r = &c->requests.req[req];
+    struct slow_trace_call k = of(f);
+
+    if (c->slow.threshold_ns && r->state == REQ_OPEN)
+        add(c, r, &k);
+}
+
+/* A call in the list of a request that is closing, as it is kept. False: it is not. */
+static bool member(const struct request *r, const struct call *f, struct slow_trace_call *k)
+{
+    *k = of(f);
+    if (f->start_ns > r->end_ns)
+        k->flags |= SLOW_TRACE_LATE;
+    if (f->kind == CALL_MEMBER) {
+        if (!(k->flags & SLOW_TRACE_LATE))
+            k->self_ns = f->child_ns; /* its share */
+        return true;
+    }
+    k->flags |= SLOW_TRACE_RUNNING;
+    k->end_ns = 0;
+    if (f->kind == CALL_LATE)
+        k->self_ns = 0;
+    return f->kind == CALL_ASYNC || f->kind == CALL_LATE;
+}
+
+uint64_t slow_record_finalized(struct core *c, uint32_t req)
+{
+    struct request *r = &c->requests.req[req];
+    struct slow_trace_call k, entry = {.start_ns = r->start_ns, .end_ns = r->end_ns};
+    bool slow = is_slow(c, r);
+
+    if (!slow || !begun(c, r)) {
+        slow_record_expired(c, req);
+        return 0;
+    }
+    for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next) {
+        if (!member(r, &c->calls.call[at], &k))
+            continue;
+        if (at == r->entry)
+            entry = k;
+        else
+            add(c, r, &k);
+    }
+    struct slow_trace_request *to = c->slow.building[r->trace - 1];
+    const char *ident = r->ident ? intern_str(c->set.names, r->ident) : "undefined";
+    size_t n = strnlen(ident, sizeof to->ident - 1);
+    to->end_ns = r->end_ns;
+    to->error = r->error;
+    to->untold = r->untold;
+    to->untold_self_ns = r->untold_self_ns;
+    memcpy(to->ident, ident, n);
+    to->ident[n] = 0;
+    uint64_t id = slow_store_close(&c->slow, r->trace - 1, &entry);
+    r->trace = 0;
+    return id;
+}
+
+void slow_record_expired(struct core *c, uint32_t req)
+{
+    struct request *r = &c->requests.req[req];
+
+    if (r->trace)
+        slow_store_drop(&c->slow, r->trace - 1);
+    r->trace = 0;
+}
+
+void slow_record_alone(struct core *c, const struct call *f)
+{
+    struct slow_trace_call k = of(f);
+
+    if (f->kind == CALL_ASYNC && c->slow.running) {
+        slow_store_ended(&c->slow, &k);
+    } else if (f->kind == CALL_LATE && c->slow.threshold_ns) {
+        uint64_t all = f->end_ns - f->start_ns;
+        k.flags |= SLOW_TRACE_LATE;
+        k.self_ns = all > f->child_ns ? all - f->child_ns : 0;
+        slow_store_late(&c->slow, f->self_ns, &k);
+    }
+}

@@ -1,0 +1,310 @@
+#include "slow_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- life ---- */
+
+void slow_store_init(struct slow_store *s, uint32_t entries)
+{
+    memset(s, 0, sizeof *s);
+    s->log.cap = entries;
+    map_init(&s->by_end, SLOW_STORE_REQUESTS);
+}
+
+void slow_store_set(struct slow_store *s, uint64_t threshold_ns)
+{
+    s->threshold_ns = s->log.cap ? threshold_ns : 0;
+    if (!s->threshold_ns || s->log.entry)
+        return;
+    s->log.entry = calloc(s->log.cap, sizeof *s->log.entry);
+    if (!s->log.entry)
+        abort();
+}
+
+static void forget(struct slow_store *s, uint32_t at)
+{
+    struct slow_trace_request *r = s->slot[at];
+
+    if (!r)
+        return;
+    if (map_get(&s->by_end, r->end_ns) == at)
+        map_del(&s->by_end, r->end_ns);
+    s->running -= r->running;
+    slow_trace_unref(r);
+    s->slot[at] = NULL;
+}
+
+void slow_store_clear(struct slow_store *s)
+{
+    s->log.n = s->log.at = 0;
+    s->log.seq = 0;
+    for (uint32_t i = 0; i < SLOW_STORE_REQUESTS; i++)
+        forget(s, i);
+    s->n = s->at = 0;
+}
+
+void slow_store_release(struct slow_store *s)
+{
+    slow_store_clear(s);
+    for (int i = 0; i < SLOW_STORE_BUILDING; i++)
+        slow_store_drop(s, i);
+    free(s->early);
+    free(s->log.entry);
+    map_release(&s->by_end);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- slow calls ---- */
+
+struct slow_entry *slow_store_entry_new(struct slow_store *s)
+{
+    if (!s->threshold_ns)
+        return NULL;
+    struct slow_entry *e = &s->log.entry[s->log.at];
+    s->log.at = s->log.at + 1 == s->log.cap ? 0 : s->log.at + 1;
+    if (s->log.n < s->log.cap)
+        s->log.n++;
+    memset(e, 0, offsetof(struct slow_entry, calls));
+    e->seq = ++s->log.seq;
+    return e;
+}
+
+struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i)
+{
+    return i < s->log.n ? &s->log.entry[(s->log.at + s->log.cap - 1 - i) % s->log.cap] : NULL;
+}
+
+void slow_store_entry_complete(struct slow_store *s, const struct slow_entry *whole)
+{
+    struct slow_entry *e;
+
+    for (uint32_t i = 0; whole->request && (e = slow_store_entry(s, i)); i++) {
+        if (e->request != whole->request || e->request_ns != 0)
+            continue;
+        e->request_ns = whole->request_ns;
+        e->trace = whole->trace;
+        e->n_calls = whole->n_calls;
+        e->n_sums = whole->n_sums;
+        memcpy(e->calls, whole->calls, sizeof e->calls);
+        memcpy(e->sums, whole->sums, sizeof e->sums);
+    }
+}
+
+void slow_store_entry_add(struct slow_entry *e, const struct slow_entry_call *call)
+{
+    uint8_t i = 0;
+
+    if (e->n_calls < SLOW_ENTRY_CALLS)
+        e->calls[e->n_calls++] = *call;
+    while (i < e->n_sums && e->sums[i].tier != call->tier)
+        i++;
+    if (i == SLOW_ENTRY_SUMS)
+        return;
+    if (i == e->n_sums)
+        e->sums[e->n_sums++] = (struct slow_entry_sum){.tier = call->tier};
+    e->sums[i].sum_ns += call->duration_ns;
+    e->sums[i].self_ns += call->self_ns;
+    e->sums[i].calls++;
+}
+
+void slow_store_forget_tier(struct slow_store *s, uint16_t tier)
+{
+    uint32_t keep = 0, n = s->log.n;
+    uint32_t first = s->log.cap ? (s->log.at + s->log.cap - n) % s->log.cap : 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct slow_entry *e = &s->log.entry[(first + i) % s->log.cap];
+        if (e->tier == tier)
+            continue;
+        struct slow_entry *to = &s->log.entry[(first + keep++) % s->log.cap];
+        if (to != e)
+            *to = *e;
+    }
+    s->log.n = keep;
+    s->log.at = s->log.cap ? (first + keep) % s->log.cap : 0;
+}
+
+/* ---- a request ---- */
+
+enum { FIRST_CALLS = 16 };
+
+static struct slow_trace_request *sized(struct slow_trace_request *r, uint32_t cap)
+{
+    struct slow_trace_request *to = realloc(r, sizeof *to + cap * sizeof to->call[0]);
+    if (!to)
+        abort();
+    to->cap = cap;
+    return to;
+}
+
+/* A field at a time where it counts: an atomic is not copied as bytes. */
+static struct slow_trace_request *copy_of(const struct slow_trace_request *r, uint32_t cap)
+{
+    struct slow_trace_request *to = sized(NULL, cap);
+
+    to->id = r->id;
+    to->label = r->label;
+    to->start_ns = r->start_ns;
+    to->end_ns = r->end_ns;
+    to->untold_self_ns = r->untold_self_ns;
+    to->untold = r->untold;
+    to->n = r->n;
+    to->running = r->running;
+    to->error = r->error;
+    memcpy(to->ident, r->ident, sizeof to->ident);
+    memcpy(to->call, r->call, r->n * sizeof r->call[0]);
+    atomic_init(&to->refs, 1);
+    return to;
+}
+
+/* ---- requests that are open ---- */
+
+int slow_store_begin(struct slow_store *s, uint64_t label, uint64_t start_ns)
+{
+    for (int i = 0; i < SLOW_STORE_BUILDING; i++) {
+        if (s->building[i])
+            continue;
+        struct slow_trace_request *r = sized(NULL, FIRST_CALLS);
+        memset(r, 0, sizeof *r);
+        atomic_init(&r->refs, 1);
+        r->cap = FIRST_CALLS;
+        r->id = ++s->ids;
+        r->label = label;
+        r->start_ns = start_ns;
+        r->n = 1;
+        memset(&r->call[0], 0, sizeof r->call[0]);
+        s->building[i] = r;
+        return i;
+    }
+    return -1;
+}
+
+bool slow_store_add(struct slow_store *s, int at, const struct slow_trace_call *call)
+{
+    struct slow_trace_request *r = s->building[at];
+
+    if (r->n == SLOW_TRACE_CALLS)
+        return false;
+    if (r->n == r->cap)
+        r = s->building[at] =
+            sized(r, r->cap * 2 < SLOW_TRACE_CALLS ? r->cap * 2 : SLOW_TRACE_CALLS);
+    r->call[r->n++] = *call;
+    r->running += (call->flags & SLOW_TRACE_RUNNING) != 0;
+    return true;
+}
+
+void slow_store_drop(struct slow_store *s, int at)
+{
+    slow_trace_unref(s->building[at]);
+    s->building[at] = NULL;
+}
+
+/* ---- late work ---- */
+
+/* The request in a form that may be changed, with room for one more call. */
+static struct slow_trace_request *writable(struct slow_store *s, uint32_t at)
+{
+    struct slow_trace_request *r = s->slot[at];
+    uint32_t cap = r->n < r->cap ? r->cap : r->n + FIRST_CALLS;
+
+    if (atomic_load_explicit(&r->refs, memory_order_acquire) > 1) {
+        s->slot[at] = copy_of(r, cap);
+        slow_trace_unref(r);
+    } else if (cap != r->cap) {
+        s->slot[at] = sized(r, cap);
+    }
+    return s->slot[at];
+}
+
+static bool end_running(struct slow_store *s, uint32_t at, const struct slow_trace_call *call)
+{
+    const struct slow_trace_request *r = s->slot[at];
+    uint32_t i = 0;
+
+    while (i < r->n && !(r->call[i].flags & SLOW_TRACE_RUNNING && r->call[i].pid == call->pid &&
+                         r->call[i].start_ns == call->start_ns && r->call[i].tier == call->tier))
+        i++;
+    if (i == r->n)
+        return false;
+    struct slow_trace_request *own = writable(s, at);
+    struct slow_trace_call *c = &own->call[i];
+    c->flags = (uint8_t)((c->flags & ~SLOW_TRACE_RUNNING) | (call->flags & SLOW_TRACE_ERROR) |
+                         SLOW_TRACE_ASYNC);
+    c->end_ns = call->end_ns;
+    if (c->flags & SLOW_TRACE_LATE)
+        c->self_ns = call->self_ns;
+    own->running--;
+    s->running--;
+    return true;
+}
+
+static void remember(struct slow_store *s, uint64_t request_end_ns,
+                     const struct slow_trace_call *call)
+{
+    if (!s->early && !(s->early = calloc(SLOW_STORE_EARLY, sizeof *s->early)))
+        abort();
+    s->early[s->n_early++ % SLOW_STORE_EARLY] = (struct slow_trace_early){request_end_ns, *call};
+}
+
+void slow_store_late(struct slow_store *s, uint64_t request_end_ns,
+                     const struct slow_trace_call *call)
+{
+    uint32_t at = map_get(&s->by_end, request_end_ns);
+
+    if (at == MAP_EMPTY) {
+        remember(s, request_end_ns, call);
+        return;
+    }
+    if (s->slot[at]->running && end_running(s, at, call))
+        return;
+    if (s->slot[at]->n >= SLOW_TRACE_CALLS) {
+        writable(s, at)->untold++;
+        return;
+    }
+    struct slow_trace_request *r = writable(s, at);
+    r->call[r->n++] = *call;
+}
+
+/* A request is closed: what came too early of its late work. */
+static void take_early(struct slow_store *s, uint64_t end_ns)
+{
+    uint32_t n = s->n_early < SLOW_STORE_EARLY ? s->n_early : SLOW_STORE_EARLY;
+
+    for (uint32_t i = s->n_early - n; i != s->n_early; i++) {
+        struct slow_trace_early *w = &s->early[i % SLOW_STORE_EARLY];
+        if (w->request_end_ns != end_ns)
+            continue;
+        w->request_end_ns = 0;
+        slow_store_late(s, end_ns, &w->call);
+    }
+}
+
+uint64_t slow_store_close(struct slow_store *s, int at, const struct slow_trace_call *entry)
+{
+    struct slow_trace_request *r = sized(s->building[at], s->building[at]->n);
+
+    s->building[at] = NULL;
+    r->call[0] = *entry;
+    forget(s, s->at);
+    s->slot[s->at] = r;
+    s->running += r->running;
+    map_put(&s->by_end, r->end_ns, s->at);
+    s->at = s->at + 1 == SLOW_STORE_REQUESTS ? 0 : s->at + 1;
+    s->n += s->n < SLOW_STORE_REQUESTS;
+    uint64_t id = r->id;
+    take_early(s, r->end_ns);
+    return id;
+}
+
+void slow_store_ended(struct slow_store *s, const struct slow_trace_call *call)
+{
+    for (uint32_t i = 0; i < SLOW_STORE_REQUESTS && s->running; i++)
+        if (s->slot[i] && s->slot[i]->running && end_running(s, i, call))
+            return;
+}
+
+const struct slow_trace_request *slow_store_request(const struct slow_store *s, uint32_t i)
+{
+    return i < s->n ? s->slot[(s->at + SLOW_STORE_REQUESTS - 1 - i) % SLOW_STORE_REQUESTS] : NULL;
+}
