@@ -137,7 +137,7 @@ static void take_rates(struct engine *g, const struct result *r)
     changed(g);
 }
 
-void catalog_load_take(struct engine *g, const struct result *r)
+void catalog_load_take(struct engine *g, struct result *r)
 {
     struct catalog_load *l = &g->catalog_load;
 

@@ -6,6 +6,6 @@
 #include "state.h"
 
 void catalog_load_poll(struct engine *g);
-void catalog_load_take(struct engine *g, const struct result *r);
+void catalog_load_take(struct engine *g, struct result *r);
 
 #endif

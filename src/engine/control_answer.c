@@ -26,23 +26,103 @@ void result_release(struct result *r)
     free(r);
 }
 
-static const enum result_kind kind_of[] = {[CONTROL_COMPLETE] = RESULT_COMPLETIONS,
-                                           [CONTROL_WHY] = RESULT_WHY,
-                                           [CONTROL_DEAD] = RESULT_DEAD,
-                                           [CONTROL_WHO] = RESULT_WHO,
-                                           [CONTROL_STACK] = RESULT_STACK,
-                                           [CONTROL_TRIP] = RESULT_NONE,
-                                           [CONTROL_PAGE] = RESULT_CODE,
-                                           [CONTROL_EXIST] = RESULT_CODE,
-                                           [CONTROL_RATES] = RESULT_CODE,
-                                           [CONTROL_RATES_TAKE] = RESULT_CODE,
-                                           [CONTROL_CAPTURE] = RESULT_CAPTURE,
-                                           [CONTROL_CAPTURED] = RESULT_CAPTURE,
-                                           [CONTROL_NO_CAPTURE] = RESULT_NONE};
+/* 0 with r filled, lines in *lines where it has some; -1 with err. */
+typedef int run(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
+                struct err *e);
+
+static int complete(struct session *s, const struct control_job *a, struct result *r,
+                    struct buf *lines, struct err *e)
+{
+    (void)r;
+    return agent_request_completions(s, a->text, lines, e);
+}
+
+static int why(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
+               struct err *e)
+{
+    (void)lines;
+    return agent_request_why(s, a->ix, &r->called, e);
+}
+
+static int who(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
+               struct err *e)
+{
+    (void)r;
+    return agent_request_who(s, a->pids, a->n, lines, e);
+}
+
+static int stack(struct session *s, const struct control_job *a, struct result *r,
+                 struct buf *lines, struct err *e)
+{
+    return agent_request_stack(s, a->pids[0], lines, &r->on, e);
+}
+
+static int dead(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
+                struct err *e)
+{
+    (void)lines;
+    return agent_request_dead(s, a->pids, a->n, r->pids, &r->n, e);
+}
+
+static int trip(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
+                struct err *e)
+{
+    (void)r;
+    (void)lines;
+    return agent_request_trip(s, a->text, e);
+}
+
+static int code(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
+                struct err *e)
+{
+    (void)lines;
+    return control_look_answer(s, a->what, a->lines, r, e);
+}
+
+static int capture(struct session *s, const struct control_job *a, struct result *r,
+                   struct buf *lines, struct err *e)
+{
+    (void)lines;
+    return capture_begin(s, a->ix, &r->capture, e);
+}
+
+static int captured(struct session *s, const struct control_job *a, struct result *r,
+                    struct buf *lines, struct err *e)
+{
+    (void)a;
+    (void)lines;
+    return capture_look(s, &r->capture, e);
+}
+
+static int no_capture(struct session *s, const struct control_job *a, struct result *r,
+                      struct buf *lines, struct err *e)
+{
+    (void)a;
+    (void)r;
+    (void)lines;
+    return capture_give_up(s, e);
+}
+
+static const struct {
+    run *run;
+    enum result_kind kind; /* of the answer; RESULT_NONE: it has one only when it failed */
+} JOBS[] = {[CONTROL_COMPLETE] = {complete, RESULT_COMPLETIONS},
+            [CONTROL_WHY] = {why, RESULT_WHY},
+            [CONTROL_DEAD] = {dead, RESULT_DEAD},
+            [CONTROL_WHO] = {who, RESULT_WHO},
+            [CONTROL_STACK] = {stack, RESULT_STACK},
+            [CONTROL_TRIP] = {trip, RESULT_NONE},
+            [CONTROL_PAGE] = {code, RESULT_CODE},
+            [CONTROL_EXIST] = {code, RESULT_CODE},
+            [CONTROL_RATES] = {code, RESULT_CODE},
+            [CONTROL_RATES_TAKE] = {code, RESULT_CODE},
+            [CONTROL_CAPTURE] = {capture, RESULT_CAPTURE},
+            [CONTROL_CAPTURED] = {captured, RESULT_CAPTURE},
+            [CONTROL_NO_CAPTURE] = {no_capture, RESULT_NONE}};
 
 static struct result *answer_to(const struct control_job *a)
 {
-    struct result *r = result_new(kind_of[a->what]);
+    struct result *r = result_new(JOBS[a->what].kind);
 
     r->ticket = a->ticket;
     r->ix = a->ix;
@@ -69,38 +149,6 @@ static void fail(struct result *r, const char *why)
     }
 }
 
-/* 0 with r filled, lines in *lines where it has some; -1 with err. */
-static int ask_node(struct session *s, const struct control_job *a, struct result *r,
-                    struct buf *lines, struct err *e)
-{
-    switch (a->what) {
-    case CONTROL_COMPLETE:
-        return agent_request_completions(s, a->text, lines, e);
-    case CONTROL_WHY:
-        return agent_request_why(s, a->ix, &r->called, e);
-    case CONTROL_WHO:
-        return agent_request_who(s, a->pids, a->n, lines, e);
-    case CONTROL_STACK:
-        return agent_request_stack(s, a->pids[0], lines, &r->on, e);
-    case CONTROL_DEAD:
-        return agent_request_dead(s, a->pids, a->n, r->pids, &r->n, e);
-    case CONTROL_TRIP:
-        return agent_request_trip(s, a->text, e);
-    case CONTROL_PAGE:
-    case CONTROL_EXIST:
-    case CONTROL_RATES:
-    case CONTROL_RATES_TAKE:
-        return control_look_answer(s, a->what, a->lines, r, e);
-    case CONTROL_CAPTURE:
-        return capture_begin(s, a->ix, &r->capture, e);
-    case CONTROL_CAPTURED:
-        return capture_look(s, &r->capture, e);
-    case CONTROL_NO_CAPTURE:
-        return capture_give_up(s, e);
-    }
-    return 0;
-}
-
 struct result *control_answer(struct session *s, const struct control_job *a)
 {
     struct result *r = answer_to(a);
@@ -108,7 +156,7 @@ struct result *control_answer(struct session *s, const struct control_job *a)
     struct buf lines;
 
     buf_init(&lines, (size_t)1 << 20);
-    if (ask_node(s, a, r, &lines, &e) < 0)
+    if (JOBS[a->what].run(s, a, r, &lines, &e) < 0)
         fail(r, e.text);
     else if (!r->text)
         r->text = buf_dup(lines.data);

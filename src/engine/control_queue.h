@@ -1,4 +1,4 @@
-/* Questions that wait for the control thread: for src/app/control*.c only.
+/* Questions that wait for the control thread: for control*.c only.
  *
  * Invariant: at most CONTROL_ASKS wait, in the order they came; a trip of the breaker has a place
  * of its own, which is never full, and goes first. A completion that waits takes the newer text: a

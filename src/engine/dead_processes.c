@@ -8,7 +8,7 @@
 #define BURY_AFTER_NS 300000000u
 
 /* As long as events are late, the return of a call may still be under way. */
-void dead_processes_take(struct engine *g, const struct result *r)
+void dead_processes_take(struct engine *g, struct result *r)
 {
     struct stream_figures f;
 

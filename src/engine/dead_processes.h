@@ -5,7 +5,7 @@
 #include "state.h"
 
 void dead_processes_ask(struct engine *g);
-void dead_processes_take(struct engine *g, const struct result *r);
+void dead_processes_take(struct engine *g, struct result *r);
 void dead_processes_bury(struct engine *g); /* when their last events must have come */
 
 #endif

@@ -87,7 +87,7 @@ static void forget(struct engine *g, const struct result *r)
     session_log_add_once(g, r->text);
 }
 
-void process_names_take(struct engine *g, const struct result *r)
+void process_names_take(struct engine *g, struct result *r)
 {
     const char *line = r->text;
 

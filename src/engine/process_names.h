@@ -10,7 +10,7 @@
 void process_names_apply(struct engine *g, struct snapshot *s); /* asks nobody */
 /* Asks for the newest of s that are not known, a few at a time, before they are gone. */
 void process_names_ask(struct engine *g, const struct snapshot *s, uint64_t now_ns);
-void process_names_take(struct engine *g, const struct result *r);
+void process_names_take(struct engine *g, struct result *r);
 void process_names_lost(struct engine *g);      /* the connection is lost now; */
 void process_names_restarted(struct engine *g); /* since then the node is another */
 

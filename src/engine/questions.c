@@ -30,7 +30,7 @@ void engine_stack(struct engine *g, uint64_t pid)
         no_stack(g, pid, why);
 }
 
-void questions_take_stack(struct engine *g, const struct result *r)
+void questions_take_stack(struct engine *g, struct result *r)
 {
     if (r->failed)
         no_stack(g, r->pids[0], r->text);
@@ -57,7 +57,7 @@ void engine_complete(struct engine *g, const char *typed)
         control_ask(g->control, CONTROL_COMPLETE, 0, typed, NULL, 0);
 }
 
-void questions_take_why(struct engine *g, const struct result *r)
+void questions_take_why(struct engine *g, struct result *r)
 {
     if (r->failed) {
         bool by_hand = r->ix < EVENT_TIERS && g->questions.why_by_hand[r->ix];

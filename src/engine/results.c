@@ -112,7 +112,7 @@ static void configured(struct engine *g, struct result *r)
     }
 }
 
-static void lost(struct engine *g, const struct result *r)
+static void lost(struct engine *g, struct result *r)
 {
     struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
@@ -130,55 +130,50 @@ static void lost(struct engine *g, const struct result *r)
     snprintf(g->connection.state_line, sizeof g->connection.state_line, "%.190s", r->text);
 }
 
+static void failed(struct engine *g, struct result *r)
+{
+    g->state = ENGINE_FAILED;
+    err_copy(g->connection.trouble, sizeof g->connection.trouble, r->text);
+}
+
+static void tracing(struct engine *g, struct result *r)
+{
+    g->tracing = r->on;
+    session_log_add(g, r->on ? "tracing is on" : "tracing is off");
+}
+
+static void trouble(struct engine *g, struct result *r)
+{
+    session_log_add(g, r->text);
+    session_log_say(g, r->text, true);
+}
+
+static void completions(struct engine *g, struct result *r)
+{
+    if (r->failed)
+        session_log_say(g, r->text, true);
+    if (g->hooks.completions)
+        g->hooks.completions(g->hooks.arg, r->typed, r->failed ? "" : r->text);
+}
+
+typedef void done(struct engine *g, struct result *r);
+
+static done *const DONE[] = {[RESULT_FAILED] = failed,
+                             [RESULT_CONNECTED] = connected,
+                             [RESULT_CONFIGURED] = configured,
+                             [RESULT_TRACING] = tracing,
+                             [RESULT_LOST] = lost,
+                             [RESULT_TROUBLE] = trouble,
+                             [RESULT_COMPLETIONS] = completions,
+                             [RESULT_WHY] = questions_take_why,
+                             [RESULT_STACK] = questions_take_stack,
+                             [RESULT_WHO] = process_names_take,
+                             [RESULT_DEAD] = dead_processes_take,
+                             [RESULT_CODE] = catalog_load_take,
+                             [RESULT_CAPTURE] = captures_take};
+
 void results_take(struct engine *g, struct result *r)
 {
-    switch (r->kind) {
-    case RESULT_NONE:
-        break;
-    case RESULT_FAILED:
-        g->state = ENGINE_FAILED;
-        err_copy(g->connection.trouble, sizeof g->connection.trouble, r->text);
-        break;
-    case RESULT_CONNECTED:
-        connected(g, r);
-        break;
-    case RESULT_CONFIGURED:
-        configured(g, r);
-        break;
-    case RESULT_TRACING:
-        g->tracing = r->on;
-        session_log_add(g, r->on ? "tracing is on" : "tracing is off");
-        break;
-    case RESULT_LOST:
-        lost(g, r);
-        break;
-    case RESULT_TROUBLE:
-        session_log_add(g, r->text);
-        session_log_say(g, r->text, true);
-        break;
-    case RESULT_COMPLETIONS:
-        if (r->failed)
-            session_log_say(g, r->text, true);
-        if (g->hooks.completions)
-            g->hooks.completions(g->hooks.arg, r->typed, r->failed ? "" : r->text);
-        break;
-    case RESULT_WHY:
-        questions_take_why(g, r);
-        break;
-    case RESULT_STACK:
-        questions_take_stack(g, r);
-        break;
-    case RESULT_WHO:
-        process_names_take(g, r);
-        break;
-    case RESULT_DEAD:
-        dead_processes_take(g, r);
-        break;
-    case RESULT_CODE:
-        catalog_load_take(g, r);
-        break;
-    case RESULT_CAPTURE:
-        captures_take(g, r);
-        break;
-    }
+    if (r->kind != RESULT_NONE)
+        DONE[r->kind](g, r);
 }
