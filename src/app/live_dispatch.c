@@ -38,7 +38,7 @@ static void window(struct live *l, const struct intent *in)
     live_view(l);
 }
 
-static void look(struct live *l, const struct intent *in)
+static void view(struct live *l, const struct intent *in)
 {
     (void)in;
     live_view(l);
@@ -184,12 +184,12 @@ static void stack(struct live *l, const struct intent *in)
     engine_stack(l->g, in->pid);
 }
 
-static void point(struct live *l, const struct intent *in)
+static void capture(struct live *l, const struct intent *in)
 {
     engine_capture(l->g, in->tier);
 }
 
-static void point_end(struct live *l, const struct intent *in)
+static void capture_end(struct live *l, const struct intent *in)
 {
     (void)in;
     engine_capture_end(l->g);
@@ -253,7 +253,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_REDRAW] = redraw,
     [INTENT_QUIT] = quit,
     [INTENT_WINDOW] = window,
-    [INTENT_LOOK] = look,
+    [INTENT_LOOK] = view,
     [INTENT_ZERO] = zero,
     [INTENT_MARK] = mark,
     [INTENT_EXPORT] = export_to,
@@ -273,8 +273,8 @@ static dispatch *const DISPATCH[] = {
     [INTENT_COMPLETE] = complete,
     [INTENT_WHY] = why,
     [INTENT_STACK] = stack,
-    [INTENT_CAPTURE] = point,
-    [INTENT_CAPTURE_END] = point_end,
+    [INTENT_CAPTURE] = capture,
+    [INTENT_CAPTURE_END] = capture_end,
     [INTENT_CATALOG] = catalog,
     [INTENT_CATALOG_STOP] = catalog_stop,
     [INTENT_CATALOG_CLOSE] = catalog_close,

@@ -1,4 +1,4 @@
-/* A capture of calls to point at: begun, watched, brought. */
+/* A capture of calls whose arguments are picked from. */
 #include "captures.h"
 
 #include "session_log.h"

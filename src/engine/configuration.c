@@ -32,7 +32,7 @@ void configuration_record(struct engine *g)
 void configuration_push(struct engine *g)
 {
     if (g->control)
-        g->configuration.gen = control_wish(g->control, &g->configuration.wanted);
+        g->configuration.gen = control_configure(g->control, &g->configuration.wanted);
     configuration_record(g);
 }
 

@@ -120,7 +120,7 @@ static bool apply_tracing(struct control *c, struct session *s, bool on, struct 
     return true;
 }
 
-/* Brings the target to the wish. False: it could not be asked. */
+/* Brings the target to the configuration. False: it could not be asked. */
 static bool apply(struct control *c, struct session *s, const struct trace_config *w, uint64_t gen,
                   struct err *e)
 {
@@ -198,7 +198,7 @@ static bool work(struct control *c, struct session *s)
     struct err e = {{0}};
     bool ok = true;
 
-    if (c->queue.trip) { /* before all that waits, a wish too */
+    if (c->queue.trip) { /* before all that waits, a configuration too */
         work_ask(c, s);
     } else if (c->gen != c->applied_gen) {
         struct trace_config w = c->trace_config;
@@ -350,7 +350,7 @@ struct control *control_start(const struct session_opts *o)
     return c;
 }
 
-uint64_t control_wish(struct control *c, const struct trace_config *w)
+uint64_t control_configure(struct control *c, const struct trace_config *w)
 {
     pthread_mutex_lock(&c->lock);
     c->trace_config = *w;

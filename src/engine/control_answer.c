@@ -76,7 +76,7 @@ static int code(struct session *s, const struct control_job *a, struct result *r
                 struct err *e)
 {
     (void)lines;
-    return control_look_answer(s, a->what, a->lines, r, e);
+    return control_code_query_answer(s, a->what, a->lines, r, e);
 }
 
 static int capture(struct session *s, const struct control_job *a, struct result *r,

@@ -1,4 +1,4 @@
-/* What the control thread does for one question; for src/app/control*.c only.
+/* What the control thread does for one question; for src/engine/control*.c only.
  *
  * Invariant: every question has an answer, and only one: what was asked for, or `failed` with a
  * sentence why. A trip and the end of a capture have none when all is well (RESULT_NONE). */

@@ -39,8 +39,8 @@ static int take_page(struct session *s, const char *after, struct result *r, str
     return rc;
 }
 
-int control_look_answer(struct session *s, enum control_ask what, const char *lines,
-                        struct result *r, struct err *e)
+int control_code_query_answer(struct session *s, enum control_ask what, const char *lines,
+                              struct result *r, struct err *e)
 {
     struct mfa f[CODE_QUERY_EXIST];
     size_t n;

@@ -5,7 +5,7 @@
 #include <kprof/engine/control.h>
 
 /* Fills r; -1: err. */
-int control_look_answer(struct session *s, enum control_ask what, const char *lines,
-                        struct result *r, struct err *e);
+int control_code_query_answer(struct session *s, enum control_ask what, const char *lines,
+                              struct result *r, struct err *e);
 
 #endif

@@ -54,8 +54,8 @@ static void connected(struct engine *g, struct result *r)
     configuration_record(g);
 }
 
-/* A wish is taken or refused as a whole: with a wrong rule left in it, nothing later would take
- * effect. */
+/* A configuration is taken or refused as a whole: with a wrong rule left in it, nothing later would
+ * take effect. */
 static void back_to_good_rule(struct engine *g, const char *why)
 {
     char refused[TRACE_CONFIG_RULE_BYTES];

@@ -11,9 +11,9 @@
 #define KPROF_CLI_OPTIONS_H
 
 #include <kprof/base/err.h>
+#include <kprof/base/theme.h>
 #include <kprof/cli/assertion.h>
 #include <kprof/cli/options_tier.h>
-#include <kprof/base/theme.h>
 #include <kprof/core/tier.h>
 #include <kprof/export/export.h>
 #include <stdbool.h>

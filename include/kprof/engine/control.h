@@ -1,10 +1,10 @@
 /* The control thread: every call that may wait for a node happens here.
  *
- * Invariant: the caller (the core thread) never blocks: it states a wish or asks a question and
- * later takes results. The latest wish is always what the target is brought to, after every
- * reconnect too. Until the first connection stands, failing is final (RESULT_FAILED); after that
- * the thread reconnects, with delays that grow while connections do not last. All functions but
- * control_finish are for the core thread and return at once. */
+ * Invariant: the caller (the core thread) never blocks: it states a configuration or asks a
+ * question and later takes results. The latest configuration is always what the target is brought
+ * to, after every reconnect too. Until the first connection stands, failing is final
+ * (RESULT_FAILED); after that the thread reconnects, with delays that grow while connections do not
+ * last. All functions but control_finish are for the core thread and return at once. */
 #ifndef KPROF_ENGINE_CONTROL_H
 #define KPROF_ENGINE_CONTROL_H
 
@@ -36,10 +36,10 @@ enum result_kind {
     RESULT_NONE,
     RESULT_FAILED,      /* text: the sentence; nothing more will come */
     RESULT_CONNECTED,   /* info */
-    RESULT_CONFIGURED,  /* config: of wish number `gen` */
+    RESULT_CONFIGURED,  /* config: of configuration number `gen` */
     RESULT_TRACING,     /* on: tracing was switched on or off at the target */
     RESULT_LOST,        /* text; next try in delay_ms */
-    RESULT_TROUBLE,     /* text: a wish could not be brought about, the connection stands */
+    RESULT_TROUBLE,     /* text: a configuration could not be set, the connection stands */
     RESULT_COMPLETIONS, /* typed; text: lines */
     RESULT_WHY,         /* ix, called */
     RESULT_STACK,       /* pids[0], text: a line a function; on: the process is dead */
@@ -80,7 +80,7 @@ struct result { /* free with result_release */
 /* o is copied; its strings must outlive the thread; o->wake is called from other threads when a
  * result waits. */
 struct control *control_start(const struct session_opts *o);
-uint64_t control_wish(struct control *c, const struct trace_config *w); /* its number */
+uint64_t control_configure(struct control *c, const struct trace_config *w); /* its number */
 /* The core thread is not stuck. While it does not say so (once it has), the lease is not renewed:
  * the target stops tracing until it does. */
 void control_alive(struct control *c);

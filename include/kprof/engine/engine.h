@@ -47,8 +47,9 @@ int engine_wake_fd(const struct engine *g);
 bool engine_poll(struct engine *g); /* true: there is more to do at once */
 enum engine_state engine_state(const struct engine *g);
 const char *
-engine_trouble(const struct engine *g);         /* the sentence of ENGINE_FAILED or ENGINE_LOST */
-bool engine_configured(const struct engine *g); /* the latest wish stands at the target */
+engine_trouble(const struct engine *g); /* the sentence of ENGINE_FAILED or ENGINE_LOST */
+bool engine_configured(
+    const struct engine *g); /* the latest configuration is in force at the target */
 /* How many uses of the VM are held back on this node, and which, with "; " between; 0 until it is
  * attached. */
 size_t engine_held(const struct engine *g, const char **text);
@@ -60,8 +61,9 @@ void engine_keep_hists(struct engine *g, bool on);
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
 struct snapshot *engine_view(struct engine *g, const struct view_query *look); /* for a screen */
 
-/* The operator's wishes. -1: err (a sentence for the message line). A recording refuses all but the
- * threshold of slow calls: there is no node, and its tiers, entry and names are those of then. */
+/* What the operator wants. -1: err (a sentence for the message line). A recording refuses all but
+ * the threshold of slow calls: there is no node, and its tiers, entry and names are those of then.
+ */
 int engine_may_set(const struct engine *g, struct err *e); /* -1: it is a recording */
 /* A tier with a name that none of now has. */
 int engine_tier_add(struct engine *g, const struct tier_spec *t, struct err *e);
