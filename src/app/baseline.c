@@ -1,7 +1,7 @@
-#include <kprof/app/baseline.h>
+#include "baseline.h"
 #include <kprof/base/stop.h>
 
-#include <kprof/app/progress.h>
+#include "progress.h"
 #include <kprof/engine/engine.h>
 
 struct snapshot *baseline_load(const char *path, struct err *e)

@@ -1,7 +1,7 @@
-#include <kprof/app/run.h>
+#include "run.h"
 
-#include <kprof/app/progress.h>
-#include <kprof/app/settings_map.h>
+#include "progress.h"
+#include "settings_map.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/stop.h>
 #include <kprof/base/text.h>

@@ -1,4 +1,4 @@
-#include <kprof/app/demo.h>
+#include "demo.h"
 #include <kprof/cli/output.h>
 #include <kprof/cli/preset.h>
 

@@ -1,8 +1,8 @@
-#include <kprof/app/hazards.h>
+#include "hazards.h"
 
+#include "settings_map.h"
 #include <ctype.h>
 #include <errno.h>
-#include <kprof/app/settings_map.h>
 #include <kprof/base/intern.h>
 #include <kprof/base/ring.h>
 #include <kprof/base/text.h>

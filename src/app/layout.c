@@ -1,4 +1,4 @@
-#include <kprof/app/layout.h>
+#include "layout.h"
 
 #include <fcntl.h>
 #include <kprof/cli/output.h>

@@ -1,9 +1,9 @@
 #include "live_impl.h"
 
-#include <kprof/app/run.h>
+#include "run.h"
 
-#include <kprof/app/layout.h>
-#include <kprof/app/settings_map.h>
+#include "layout.h"
+#include "settings_map.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/stop.h>
 #include <kprof/trace/code_query.h>

@@ -1,10 +1,10 @@
 /* Carries out what keys and clicks meant. */
 #include "live_impl.h"
 
+#include "live_profile.h"
+#include "settings_map.h"
 #include <assert.h>
 #include <errno.h>
-#include <kprof/app/live_profile.h>
-#include <kprof/app/settings_map.h>
 #include <kprof/cli/output.h>
 #include <kprof/export/export.h>
 #include <stdio.h>

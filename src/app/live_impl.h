@@ -3,8 +3,8 @@
 #ifndef KPROF_APP_LIVE_IMPL_H
 #define KPROF_APP_LIVE_IMPL_H
 
-#include <kprof/app/live_preset.h>
-#include <kprof/app/redraw_limit.h>
+#include "live_preset.h"
+#include "redraw_limit.h"
 #include <kprof/cli/options.h>
 #include <kprof/core/view_query.h>
 #include <kprof/engine/engine.h>

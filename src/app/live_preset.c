@@ -1,7 +1,7 @@
-#include <kprof/app/live_preset.h>
+#include "live_preset.h"
 
-#include <kprof/app/live_profile.h>
-#include <kprof/app/settings_map.h>
+#include "live_profile.h"
+#include "settings_map.h"
 #include <kprof/base/buf.h>
 #include <kprof/cli/preset.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-#include <kprof/app/live_profile.h>
+#include "live_profile.h"
 
+#include "settings_map.h"
 #include <errno.h>
-#include <kprof/app/settings_map.h>
 #include <kprof/cli/profile.h>
 #include <kprof/cli/profile_save.h>
 #include <stdio.h>

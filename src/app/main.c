@@ -1,7 +1,7 @@
 /* kprof-top: options, then one of the ways to run. */
-#include <kprof/app/demo.h>
-#include <kprof/app/hazards.h>
-#include <kprof/app/run.h>
+#include "demo.h"
+#include "hazards.h"
+#include "run.h"
 #include <kprof/base/stop.h>
 #include <kprof/cli/options.h>
 

@@ -1,4 +1,4 @@
-#include <kprof/app/progress.h>
+#include "progress.h"
 
 #include <kprof/base/clock.h>
 #include <kprof/cli/optval.h>

@@ -1,4 +1,4 @@
-#include <kprof/app/receipt.h>
+#include "receipt.h"
 
 #include <inttypes.h>
 #include <string.h>

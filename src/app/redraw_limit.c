@@ -1,4 +1,4 @@
-#include <kprof/app/redraw_limit.h>
+#include "redraw_limit.h"
 
 bool redraw_limit_draw(struct redraw_limit *p, uint64_t now_ns, bool key)
 {

@@ -1,8 +1,8 @@
-#include <kprof/app/run.h>
+#include "run.h"
 
-#include <kprof/app/baseline.h>
-#include <kprof/app/receipt.h>
-#include <kprof/app/settings_map.h>
+#include "baseline.h"
+#include "receipt.h"
+#include "settings_map.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <kprof/app/settings_map.h>
+#include "settings_map.h"
 
 #include <kprof/base/buf.h>
 #include <kprof/cli/options_tier.h>

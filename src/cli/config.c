@@ -1,6 +1,6 @@
+#include "config.h"
+#include "erlscan.h"
 #include <kprof/base/buf.h>
-#include <kprof/cli/config.h>
-#include <kprof/cli/erlscan.h>
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include <kprof/cli/erlscan.h>
+#include "erlscan.h"
 
 #include <stdint.h>
 #include <string.h>

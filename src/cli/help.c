@@ -1,4 +1,4 @@
-#include <kprof/cli/help.h>
+#include "help.h"
 
 const char *help_text(void)
 {

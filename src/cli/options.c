@@ -1,7 +1,7 @@
-#include <kprof/cli/config.h>
-#include <kprof/cli/help.h>
+#include "config.h"
+#include "help.h"
+#include "options_set.h"
 #include <kprof/cli/options.h>
-#include <kprof/cli/options_set.h>
 #include <kprof/cli/optval.h>
 #include <kprof/cli/profile.h>
 

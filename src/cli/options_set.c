@@ -1,4 +1,4 @@
-#include <kprof/cli/options_set.h>
+#include "options_set.h"
 
 #include <assert.h>
 #include <kprof/base/buf.h>

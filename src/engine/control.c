@@ -1,4 +1,4 @@
-#include <kprof/engine/control.h>
+#include "control.h"
 
 #include "control_answer.h"
 

@@ -2,7 +2,7 @@
 #ifndef KPROF_ENGINE_CONTROL_CODE_QUERY_H
 #define KPROF_ENGINE_CONTROL_CODE_QUERY_H
 
-#include <kprof/engine/control.h>
+#include "control.h"
 
 /* Fills r; -1: err. */
 int control_code_query_answer(struct session *s, enum control_ask what, const char *lines,

@@ -7,7 +7,7 @@
 #ifndef KPROF_ENGINE_CONTROL_QUEUE_H
 #define KPROF_ENGINE_CONTROL_QUEUE_H
 
-#include <kprof/engine/control.h>
+#include "control.h"
 
 #define CONTROL_ASKS 64
 

@@ -1,4 +1,4 @@
-#include <kprof/engine/recording_meta.h>
+#include "recording_meta.h"
 
 #include <kprof/erl/enc.h>
 #include <kprof/erl/etf.h>

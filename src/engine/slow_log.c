@@ -1,4 +1,4 @@
-#include <kprof/engine/slow_log.h>
+#include "slow_log.h"
 
 #include <errno.h>
 #include <fcntl.h>

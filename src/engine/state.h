@@ -5,16 +5,16 @@
 #ifndef KPROF_ENGINE_STATE_H
 #define KPROF_ENGINE_STATE_H
 
+#include "control.h"
+#include "recording_meta.h"
+#include "slow_log.h"
 #include <kprof/base/intern.h>
 #include <kprof/base/ring.h>
 #include <kprof/base/text_ring.h>
 #include <kprof/core/compare.h>
 #include <kprof/core/guard.h>
 #include <kprof/engine/attach.h>
-#include <kprof/engine/control.h>
 #include <kprof/engine/engine.h>
-#include <kprof/engine/recording_meta.h>
-#include <kprof/engine/slow_log.h>
 #include <kprof/trace/record.h>
 #include <kprof/trace/stream.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* The command line and the config file from any bytes. The first byte chooses: even, a config file;
  * odd, arguments, each ended by a newline (one that says <file> is followed by none and brings the
  * rest as the config file's text). */
-#include <kprof/cli/config.h>
+#include <cli/config.h>
 #include <kprof/cli/options.h>
 
 #include <fcntl.h>

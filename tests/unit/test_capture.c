@@ -12,10 +12,10 @@
 
 #include <kprof/erl/term.h>
 #include <kprof/trace/capture.h>
-#include <trace/decode.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <trace/decode.h>
 #include <ui/rule.h>
 
 /* What the agent's own code makes of these calls is printed as hexadecimal digits. */

@@ -1,5 +1,5 @@
 /* Config files: what is understood, and where a mistake is said to be. */
-#include <kprof/cli/config.h>
+#include <cli/config.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The command line: what each option does, what goes with what, and the sentence for each mistake.
  */
+#include <cli/help.h>
 #include <kprof/base/text.h>
-#include <kprof/cli/help.h>
 #include <kprof/cli/options.h>
 #include <kprof/cli/optval.h>
 

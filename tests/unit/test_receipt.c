@@ -1,6 +1,6 @@
 /* The line that is printed on leaving: what the node said, in numbers that agree with their words.
  */
-#include <kprof/app/receipt.h>
+#include <app/receipt.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <kprof/engine/recording_meta.h>
+#include <engine/recording_meta.h>
 #include <kprof/trace/agent.h>
 #include <kprof/trace/record.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* When the screen is drawn: never too often whatever comes, and soon after a key. */
 #include "rng.h"
 
-#include <kprof/app/redraw_limit.h>
+#include <app/redraw_limit.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

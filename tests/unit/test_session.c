@@ -4,7 +4,7 @@
 
 #include <trace/session_impl.h>
 
-#include <kprof/app/hazards.h>
+#include <app/hazards.h>
 #include <kprof/erl/enc.h>
 #include <kprof/trace/hazard.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* The file of --slow-log: what is written, what is refused, and a full disk. */
-#include <kprof/engine/slow_log.h>
+#include <engine/slow_log.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

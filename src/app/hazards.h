@@ -5,7 +5,7 @@
 #ifndef KPROF_APP_HAZARDS_H
 #define KPROF_APP_HAZARDS_H
 
-#include <kprof/app/run.h>
+#include "run.h"
 #include <kprof/base/buf.h>
 #include <kprof/trace/hazard.h>
 
