@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large check-survive survive survive-rabbitmq impact uninstall screenshots format
+           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large check-survive check-smoke quick test survive survive-rabbitmq impact uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -57,7 +57,10 @@ OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) 
 MAIN    := $(B)/obj/app/main.o
 PARTS   := $(wildcard src/agent/kprof_*_00.erl)
 BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
-LIB     := $(B)/libkprof.a
+# A library for each room. They are linked from the highest down, so that nothing below can use what is above.
+reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+libs_of  = $(patsubst %,$(B)/libkprof_%.a,$(1))
+LIBS_ALL := $(call libs_of,$(call reversed,$(ROOMS)))
 
 UNIT    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH   := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
@@ -80,9 +83,13 @@ build/plain/kprof-top: FORCE
 	@$(MAKE) --no-print-directory FLAVOUR=plain $@
 endif
 
-$(LIB): $(OBJ) $(B)/objects
-	@rm -f $@
-	@$(AR) qcs $@ $(OBJ)
+# The bytes of the agent belong to the room that loads it.
+define room_library
+$(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1)),$(B)/obj/agent_blob.o) $(B)/objects
+	@rm -f $$@
+	@$$(AR) qcs $$@ $$(filter %.o,$$^)
+endef
+$(foreach room,$(ROOMS),$(eval $(call room_library,$(room))))
 
 # Lists of what goes into a library or into the beams, and how: so that a removed file or another compiler rebuilds.
 $(B)/objects: FORCE
@@ -123,15 +130,20 @@ $(B)/$(1)/%.o: tests/$(1)/%.c $(B)/how
 endef
 $(foreach kind,unit bench fuzz,$(eval $(call test_object,$(kind))))
 
-$(B)/unit/%: $(B)/unit/%.o $(TESTLIB) $(LIB)
+# A unit test is linked with the rooms that it names and those below. TESTLIB is a library, too: its parts name rooms of their own.
+.SECONDEXPANSION:
+$(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tools/rooms.sh "$(ROOMS)" tests/unit/$$*.c))
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
-$(B)/bench/%: $(B)/bench/%.o $(TESTLIB) $(LIB)
+$(B)/bench/%: $(B)/bench/%.o $(B)/libtest.a $(LIBS_ALL)
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
-$(B)/fuzz/%: $(B)/fuzz/%.o $(LIB)
+$(B)/fuzz/%: $(B)/fuzz/%.o $(LIBS_ALL)
 	@$(CC) $(KP_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+$(B)/libtest.a: $(TESTLIB)
+	@rm -f $@
+	@$(AR) qcs $@ $^
 
-$(B)/keydocs: tests/tools/keydocs.c $(LIB) $(B)/how
-	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -o $@ $< $(LIB) $(LIBS)
+$(B)/keydocs: tests/tools/keydocs.c $(LIBS_ALL) $(B)/how
+	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -o $@ $< $(LIBS_ALL) $(LIBS)
 
 .PRECIOUS: $(TESTOBJ)
 -include $(OBJ:.o=.d) $(MAIN:.o=.d) $(TESTOBJ:.o=.d)
@@ -152,23 +164,34 @@ TOOLS := tests/tools
 
 .PHONY: help
 help:
-	@echo 'make             build/kprof-top'
-	@echo 'make deps        install what is missing to build and check (Debian, apt-get); deps-fuzz: also what fuzzing needs'
-	@echo 'make demo        a bundled Erlang node under load and kprof-top on it; without a terminal a few text tables'
-	@echo 'make check       every suite, closing with the counts; one suite: check-unit check-asan check-tsan check-includes'
-	@echo '                 check-format check-man check-docs check-agent check-node check-screen check-chaos check-survive'
-	@echo '                 apart: check-fuzz (60 s a target)'
-	@echo 'make chaos       ROUNDS=200 mishaps on each OTP (SEED=, OTP="25 27"); make overload: 3 minutes of it; make soak: MINUTES=30 RATE=20000'
-	@echo 'make large      a node with PROCESSES=200000: how long it takes, how long the node stands still (OTP="25 27 29"), into tests/RESULTS.md'
-	@echo 'make survive     ROUNDS=100 attaches to nodes under all that hurts, on each OTP (SEED=, OTP=); the count goes into tests/RESULTS.md'
-	@echo 'make survive-rabbitmq  installs RabbitMQ and attaches ATTACHES=50 times to it under load'
-	@echo 'make bench       the numbers of DEVELOPERS, each with what it is measured against'
-	@echo 'make impact      what a node and its clients notice (OTP="25 27 29", PART="clients jump loop cost", WRITE=tests/RESULTS.md, ARGS=)'
-	@echo 'make format      writes every C file as clang-format has it; make screenshots takes screenshots/ anew'
-	@echo 'make docs        writes the keys into README.md and kprof.1'
-	@echo 'make install     PREFIX=$(PREFIX), DESTDIR=$(DESTDIR); uninstall takes it away'
-	@echo 'make clean       removes build/ but for the OTP roots of the tests (build/otp); distclean removes these too'
-	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, ONLY=word (check-agent, check-node, check-screen: tests whose name has it)'
+	@echo 'Build'
+	@echo '  make                  build/kprof-top'
+	@echo '  make deps             install what is missing to build and check (Debian, apt-get); deps-fuzz: for fuzzing, too'
+	@echo '  make demo             build, start the sample node under load, and show it; without a terminal: a few text tables'
+	@echo '  make install          PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall removes it'
+	@echo '  make clean            remove build/, but keep the OTP roots of the tests (build/otp); make distclean removes all'
+	@echo 'Edit and test (src/CONTRIBUTING.md)'
+	@echo '  make quick            unit tests, includes, format and one node test: under a minute'
+	@echo '  make test T=NAME      one test: unit/test_hist, node/test_counts, node/test_counts:test_recursion, screen/test_keys,'
+	@echo '                        agent/sampling; T=unit: all of a kind. A part of a name will do, but for unit tests'
+	@echo '  UPDATE_GOLDENS=1 make test T=unit   write every file of tests/golden anew; then read git diff'
+	@echo '  make format           write every C file as clang-format has it'
+	@echo '  make docs             write the table of keys into README.md and kprof.1'
+	@echo '  make screenshots      take screenshots/ anew'
+	@echo 'Check'
+	@echo '  make check            every suite, closing with the counts. One suite: check-unit check-asan check-tsan'
+	@echo '                        check-includes check-format check-man check-docs check-agent check-node check-screen'
+	@echo '                        check-chaos check-survive; not in make check: check-fuzz (60 s a target)'
+	@echo 'Measure, on a machine that does nothing else (RESULTS: the figures go into tests/RESULTS.md)'
+	@echo '  make bench            each figure with what it is measured against'
+	@echo '  make impact           what a node and its clients notice: OTP="25 27 29" PART="clients jump loop cost" WRITE=FILE ARGS='
+	@echo '  make large            a node of PROCESSES=200000: attach, detach, longest stall (OTP=; RESULTS)'
+	@echo '  make survive          ROUNDS=100 attaches to nodes under stress, on each OTP (SEED= OTP=; RESULTS)'
+	@echo '  make survive-rabbitmq ATTACHES=50 attaches to RabbitMQ under load (installs RabbitMQ)'
+	@echo '  make chaos            ROUNDS=200 failures of each kind, on each OTP (SEED= OTP=)'
+	@echo '  make overload         three minutes of overload: the breaker, memory and throughput of the node'
+	@echo '  make soak             MINUTES=30 at RATE=20000 requests/s: every call accounted for, memory flat'
+	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, JOBS; ONLY=word (check-agent, check-node, check-screen)'
 
 .PHONY: deps deps-fuzz
 deps:
@@ -204,6 +227,31 @@ check-tsan:
 	$(SUB) -s -j$(JOBS) FLAVOUR=tsan WERROR=-Werror unit build/tsan/kprof-top
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/tsan/%,$(UNIT))
 	@KPROF_TOP=$(CURDIR)/build/tsan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
+
+# For the loop of editing: make quick, and one test by its place, as in T=unit/test_hist, T=node/test_counts:test_recursion.
+# UPDATE_GOLDENS=1 writes tests/golden anew instead of comparing with it.
+T    ?=
+KIND := $(firstword $(subst /, ,$(T)))
+NAME := $(if $(findstring /,$(T)),$(notdir $(T)))
+.PHONY: test quick check-smoke
+test: export KPROF_TOP = $(CURDIR)/$(B)/kprof-top
+test:
+	@case '$(KIND)' in unit|node|screen|agent) ;; \
+	    *) echo 'Which test? make test T=unit/test_hist, T=node/test_counts, T=screen/test_keys or T=agent/NAME (a part of it will do)' >&2; exit 2 ;; esac
+ifeq ($(KIND),unit)
+	$(SUB) -s -j$(JOBS) $(if $(NAME),$(B)/unit/$(NAME),unit)
+	@sh $(TOOLS)/unit.sh $(if $(NAME),$(B)/unit/$(NAME),$(UNIT))
+else
+	$(SUB) -s -j$(JOBS) $(B)/kprof-top all
+	$(if $(filter node agent,$(KIND)),@sh $(TOOLS)/otp-roots.sh)
+	@python3 $(if $(filter agent,$(KIND)),$(TOOLS)/agent.py --show,tests/lib/runner.py tests/$(KIND)) $(if $(NAME),'$(NAME)')
+endif
+quick:
+	$(SUB) -s -j$(JOBS) WERROR=-Werror unit all
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py -- unit -- includes format smoke
+check-smoke:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/lib/runner.py tests/node 'test_exact_counts(25, lean'
 
 .PHONY: check-includes check-format check-man check-docs
 check-includes:

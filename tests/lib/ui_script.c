@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct {
     const char *name;
@@ -93,8 +92,6 @@ void picture(const struct canvas *c, struct buf *out)
 
 static bool write_golden(const char *path, const struct buf *b)
 {
-    mkdir("tests/golden/ui", 0777);
-    mkdir("tests/golden/matrix", 0777);
     FILE *f = fopen(path, "w");
     if (!f) {
         fprintf(stderr, "cannot write %s: %s\n", path, strerror(errno));
@@ -137,8 +134,8 @@ bool text_is_golden(const struct buf *got, const char *name)
 {
     char path[256];
     snprintf(path, sizeof path, "tests/golden/%s.txt", name);
-    const char *write = getenv("KPROF_GOLDEN_WRITE");
-    if (write && *write == '1') {
+    const char *update = getenv("UPDATE_GOLDENS");
+    if (update && *update == '1') {
         return write_golden(path, got);
     }
     struct buf want;

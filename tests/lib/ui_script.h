@@ -22,7 +22,7 @@ struct intent script_run(struct ui *u, struct canvas *c, const struct snapshot *
  */
 void picture(const struct canvas *c, struct buf *out);
 /* true: the picture is tests/golden/ui/NAME.txt (which is written instead under
- * KPROF_GOLDEN_WRITE=1); else both are printed where they begin to differ. */
+ * UPDATE_GOLDENS=1); else both are printed where they begin to differ. */
 bool picture_is_golden(const struct canvas *c, const char *name);
 /* The same of any text and tests/golden/NAME.txt. */
 bool text_is_golden(const struct buf *got, const char *name);

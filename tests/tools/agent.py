@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""agent.py [WORD ...]: runs the agent's own tests, tests/agent/test_*.{sh,py,escript}: each ends with 0 or not, and may close with counts.
+"""agent.py [--show] [WORD ...]: runs the agent's own tests, tests/agent/test_*.{sh,py,escript}: each ends with 0 or not, and may close with counts.
 
-The words go to each: only tests whose name contains one of them."""
+The words go to each: only tests whose name contains one of them. --show prints what passes, too."""
 import glob
 import os
 import re
@@ -19,10 +19,14 @@ def command(path):
 
 def main():
     passed = failed = skipped = 0
+    words = sys.argv[1:]
+    show = words[:1] == ["--show"]
+    if show:
+        words.pop(0)
     files = sorted(f for ext in ("sh", "py", "escript") for f in glob.glob("tests/agent/test_*." + ext))
     for path in files:
         try:
-            run = subprocess.run(command(path) + sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            run = subprocess.run(command(path) + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                  errors="replace", timeout=MOST_S)
             rc, out = run.returncode, run.stdout
         except subprocess.TimeoutExpired as e:
@@ -32,7 +36,7 @@ def main():
         if rc != 0 and f == 0:
             f = 1
         print(("FAIL " if f else "ok   ") + path)
-        if f:
+        if f or show:
             print("  " + out[-8000:].replace("\n", "\n  "))
         passed, failed, skipped = passed + p, failed + f, skipped + s
     if not files:

@@ -50,27 +50,54 @@ static void text_mdoc(const char *s)
     putchar('\n');
 }
 
-static void group(const char *name, bool md)
+/* README has a line of keys and their short names for each group; `at` keeps it within LINE_MAX. */
+enum { LINE_MAX_COLS = 118 };
+
+static void item_md(const struct key_def *k, size_t *at, bool first)
+{
+    size_t wide = strlen(k->shown) + strlen(k->bar) + 5;
+    if (!first)
+        putchar(',');
+    if (*at + wide > LINE_MAX_COLS) {
+        fputs("\n ", stdout);
+        *at = 2;
+    }
+    putchar(' ');
+    shown_md(k->shown);
+    putchar(' ');
+    text_md(k->bar);
+    *at += wide;
+}
+
+static void group_md(const char *name)
+{
+    size_t n, at = strlen(name) + 8;
+    const struct key_def *k = keys_all(&n);
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!k[i].help || !k[i].bar || strcmp(k[i].group, name) != 0)
+            continue;
+        if (!any)
+            printf("- **%s**:", name);
+        item_md(&k[i], &at, !any);
+        any = true;
+    }
+    if (any)
+        putchar('\n');
+}
+
+static void group_mdoc(const char *name)
 {
     size_t n;
     const struct key_def *k = keys_all(&n);
-    printf(md ? "| **%s** | |\n" : ".Ss %s\n.Bl -tag -width \"Right l\" -compact\n", name);
+    printf(".Ss %s\n.Bl -tag -width \"Right l\" -compact\n", name);
     for (size_t i = 0; i < n; i++) {
         if (!k[i].help || strcmp(k[i].group, name) != 0)
             continue;
-        if (md) {
-            fputs("| ", stdout);
-            shown_md(k[i].shown);
-            fputs(" | ", stdout);
-            text_md(k[i].help);
-            puts(" |");
-        } else {
-            shown_mdoc(k[i].shown);
-            text_mdoc(k[i].help);
-        }
+        shown_mdoc(k[i].shown);
+        text_mdoc(k[i].help);
     }
-    if (!md)
-        puts(".El");
+    puts(".El");
 }
 
 int main(int argc, char **argv)
@@ -82,9 +109,7 @@ int main(int argc, char **argv)
         fputs("keydocs md|mdoc\n", stderr);
         return 2;
     }
-    if (md)
-        puts("| Key | |\n|---|---|");
     for (size_t i = 0; i < n; i++)
-        group(groups[i], md);
+        (md ? group_md : group_mdoc)(groups[i]);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* Text, JSON and CSV of the same snapshots: goldens, validity whatever the names, and agreement of
- * the figures. KPROF_GOLDEN_UPDATE=1 writes the goldens anew (then read the diff). Runs in the top
+ * the figures. UPDATE_GOLDENS=1 writes the goldens anew (then read the diff). Runs in the top
  * directory. */
 #include <fake_snapshot.h>
 #include <kprof/base/text.h>
@@ -37,11 +37,11 @@ static void golden(const struct snapshot *s, enum export_format f, const char *n
     char path[128];
     struct buf got = write_as(s, f, true);
     snprintf(path, sizeof path, "tests/golden/export/%s", name);
-    const char *update = getenv("KPROF_GOLDEN_UPDATE");
-    FILE *file = fopen(path, update && *update ? "w+b" : "rb");
+    const char *update = getenv("UPDATE_GOLDENS");
+    FILE *file = fopen(path, update && *update == '1' ? "w+b" : "rb");
     if (!file)
         fail_msg("cannot open %s (run in the top directory)", path);
-    if (update && *update) {
+    if (update && *update == '1') {
         fwrite(got.data, 1, got.len, file);
         rewind(file);
     }
