@@ -1,7 +1,7 @@
 /* A recording file: any bytes as frames, and as a meta frame. */
+#include <engine/recording_meta.h>
 #include <kprof/base/ring.h>
 #include <kprof/core/event.h>
-#include <engine/recording_meta.h>
 #include <kprof/trace/record.h>
 #include <kprof/trace/stream.h>
 

@@ -10,7 +10,7 @@ for part in $(sed -n 's/^#include "\(.*\)\.h"$/\1/p' "$file"); do
         [ ! -f "$found" ] || files="$files $found"
     done
 done
-named=" $(sed -n -e 's/^#include <kprof\/\([a-z]*\)\/.*/\1/p' -e 's/^#include "\.\.\/\.\.\/src\/\([a-z]*\)\/.*/\1/p' $files | tr '\n' ' ') "
+named=" $(sed -n -e 's/^#include <\(kprof\/\)\{0,1\}\([a-z]*\)\/.*/\2/p' -e 's/^#include "\.\.\/\.\.\/src\/\([a-z]*\)\/.*/\1/p' $files | tr '\n' ' ') "
 wanted= all=
 for room in $order; do
     all="$room $all"
