@@ -103,16 +103,24 @@ def check_ui(root):
 
 
 def check_screens(root):
-    """Every screen is one table of operations and one line in the registry."""
-    tables, lines = [], []
+    """Every screen is one table of operations and one line in the registry, and only what is above the screens
+    includes a screen's header."""
+    tables, lines, units, bad = [], [], set(), []
     for path, room, header in sources(root):
         if room == "ui" and not header:
             with open(os.path.join(root, path), encoding="utf-8") as f:
                 text = f.read()
-            tables += re.findall(r"^const struct screen_ops (screen_\w+) = \{", text, re.M)
+            found = re.findall(r"^const struct screen_ops (screen_\w+) = \{", text, re.M)
+            tables += found
+            units |= {os.path.basename(path)[:-2]} if found else set()
             registry = re.search(r"\} screens\[SCREEN_COUNT\] = \{(.*?)^\};", text, re.S | re.M)
             lines += re.findall(r"&(screen_\w+)", registry.group(1)) if registry else []
-    return ["%s: %d tables and %d lines in the registry of screens, not one and one" % (s, tables.count(s), lines.count(s))
+    for path, room, _ in sources(root):
+        unit = os.path.basename(path)[:-2]
+        for number, _, what in includes(os.path.join(root, path)) if room == "ui" else ():
+            if what[:-2] in units - {unit} and unit not in ("screens", "state"):
+                bad.append("%s:%d: \"%s\": no unit but screens and state knows a screen" % (path, number, what))
+    return bad + ["%s: %d tables and %d lines in the registry of screens, not one and one" % (s, tables.count(s), lines.count(s))
             for s in sorted(set(tables + lines)) if (tables.count(s), lines.count(s)) != (1, 1)]
 
 
@@ -198,6 +206,14 @@ def self_test():
                 failed += 1
                 print("FAIL self-test: %s with %r was let through" % (path, text))
     with tempfile.TemporaryDirectory() as root:
+        os.makedirs(os.path.join(root, "src/ui"))
+        for path, text in (("n.c", "const struct screen_ops screen_n = {\n"), ("o.c", '#include "n.h"\n')):
+            with open(os.path.join(root, "src/ui", path), "w") as f:
+                f.write(text)
+        if not any("knows a screen" in b for b in check_screens(root)):
+            failed += 1
+            print("FAIL self-test: a screen that is included by another was let through")
+    with tempfile.TemporaryDirectory() as root:
         for path, text in (("src/ui/m.c", "#include <kprof/core/look.h>\n"),
                            ("include/kprof/core/look.h", "#include <kprof/core/state.h>\n")):
             os.makedirs(os.path.join(root, os.path.dirname(path)))
@@ -226,7 +242,7 @@ def self_test():
         if check_map(root) != ["src/README.md: core/b is not in the map"]:
             failed += 1
             print("FAIL self-test: a unit that is not in the map was let through")
-    return failed, len(planted) + 4
+    return failed, len(planted) + 5
 
 
 def main():
