@@ -11,6 +11,7 @@
 
 #include <kprof/core/snapshot.h>
 #include <kprof/ui/canvas.h>
+#include <kprof/ui/input.h>
 #include <kprof/ui/intent.h>
 #include <kprof/ui/keys.h>
 

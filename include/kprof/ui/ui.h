@@ -13,6 +13,7 @@
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
 #include <kprof/ui/canvas.h>
+#include <kprof/ui/input.h>
 #include <kprof/ui/intent.h>
 #include <stdbool.h>
 
@@ -39,14 +40,9 @@ void ui_free(struct ui *u);
  * (INTENT_LOOK, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
-                     const struct snapshot *s); /* key: enum key in canvas.h, or a code point */
+                     const struct snapshot *s); /* key: enum key, or a code point */
 /* The mouse does what keys do: a click selects, on the key bar it is the key, on a column's title
- * it sorts; a double click is Enter; the wheel moves three lines. row, col: of the canvas. */
-enum mouse_kind { MOUSE_CLICK, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
-struct mouse {
-    int row, col;
-    enum mouse_kind kind;
-};
+ * it sorts; a double click is Enter; the wheel moves three lines. */
 struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s);
 bool ui_is_paused(const struct ui *u);
 /* What the next snapshot shall show, of the moment it was paused at when it is. l->window stays
@@ -78,7 +74,7 @@ void ui_ask_overwrite(struct ui *u,
                       const char *path); /* file exists: ask y/n, then INTENT_EXPORT with force */
 /* Asks y/n; yes is the intent for y. */
 void ui_ask(struct ui *u, const char *question, const struct intent *yes);
-/* A menu of items (cut at MENU_ITEMS); the one that is picked comes as the text of an intent
+/* A menu of items (at most TIER_MAX + 2); the one that is picked comes as the text of an intent
  * `pick`. title: constant. False: nothing was done, the operator is at something else by now (a
  * dialog, another screen than that on which INTENT_PROFILES or INTENT_PRESETS was asked for). */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
