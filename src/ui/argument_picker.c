@@ -1,47 +1,48 @@
-/* The screen on which a part of a captured call is pointed at. */
+#include "argument_picker.h"
 #include "rule.h"
-#include "state.h"
+#include "shared.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define WIDE_COLS 72 /* from here on the preview is beside the tree, else below */
 
-static const struct value_tree *set_of(const struct ui *u)
+static const struct value_tree *set_of(const struct argument_picker_state *t)
 {
-    return u->argument_picker.got.set;
+    return t->got.set;
 }
 
-static uint32_t node_of(const struct ui *u)
+static uint32_t node_of(const struct argument_picker_state *t)
 {
-    return set_of(u)->call[u->argument_picker.call] + (uint32_t)u->argument_picker.at.sel;
+    return set_of(t)->call[t->call] + (uint32_t)t->at.sel;
 }
 
-static uint32_t call_nodes(const struct ui *u)
+static uint32_t call_nodes(const struct argument_picker_state *t)
 {
-    return value_tree_call_end(set_of(u), u->argument_picker.call) -
-           set_of(u)->call[u->argument_picker.call];
+    return value_tree_call_end(set_of(t), t->call) - set_of(t)->call[t->call];
 }
 
-void ui_set_capture(struct ui *u, struct capture *c)
+void argument_picker_set(struct argument_picker_state *t, struct capture *c)
 {
-    if (u->screen != &screen_argument_picker)
-        return;
-    value_tree_free(u->argument_picker.got.set);
-    u->argument_picker.got = *c;
+    value_tree_free(t->got.set);
+    t->got = *c;
     c->set = NULL;
-    u->argument_picker.call = u->argument_picker.prefix = 0;
-    u->argument_picker.at = (struct scroll){0};
+    t->call = t->prefix = 0;
+    t->at = (struct scroll){0};
 }
 
-void argument_picker_open(struct ui *u, uint16_t tier, struct intent *out)
+void argument_picker_release(struct argument_picker_state *t)
 {
-    value_tree_free(u->argument_picker.got.set);
-    memset(&u->argument_picker, 0, sizeof u->argument_picker);
-    u->argument_picker.tier = tier;
-    u->argument_picker.got.state = CAPTURE_RUNNING;
-    u->screen = &screen_argument_picker;
-    *out = (struct intent){.kind = INTENT_CAPTURE, .tier = tier};
+    value_tree_free(t->got.set);
+}
+
+/* Begins to capture calls of the tier. */
+static void open_screen(void *own, const struct screen_request *r, struct intent *out)
+{
+    struct argument_picker_state *t = own;
+    value_tree_free(t->got.set);
+    *t = (struct argument_picker_state){.tier = r->tier, .got.state = CAPTURE_RUNNING};
+    *out = (struct intent){.kind = INTENT_CAPTURE, .tier = r->tier};
 }
 
 /* --- the tree --- */
@@ -111,16 +112,16 @@ static void draw_node(struct canvas *c, int row, struct rect a, const struct val
         canvas_style(c, row, a.col, a.cols, STYLE_SELECT);
 }
 
-static void draw_tree(struct ui *u, struct canvas *c, struct rect a)
+static void draw_tree(struct argument_picker_state *t, struct canvas *c, struct rect a)
 {
-    const struct value_tree *s = set_of(u);
-    uint32_t first = s->call[u->argument_picker.call], n = call_nodes(u);
+    const struct value_tree *s = set_of(t);
+    uint32_t first = s->call[t->call], n = call_nodes(t);
 
-    scroll_fit(&u->argument_picker.at, n, (size_t)a.rows);
-    u->argument_picker.at.row = a.row;
-    for (int i = 0; i < a.rows && u->argument_picker.at.top + (size_t)i < n; i++) {
-        size_t at = u->argument_picker.at.top + (size_t)i;
-        draw_node(c, a.row + i, a, s, first + (uint32_t)at, at == u->argument_picker.at.sel);
+    scroll_fit(&t->at, n, (size_t)a.rows);
+    t->at.row = a.row;
+    for (int i = 0; i < a.rows && t->at.top + (size_t)i < n; i++) {
+        size_t at = t->at.top + (size_t)i;
+        draw_node(c, a.row + i, a, s, first + (uint32_t)at, at == t->at.sel);
     }
 }
 
@@ -163,17 +164,17 @@ static void names_line(const struct rule_names *names, char *out, size_t cap)
                                shown(&names->of[i]), names->of[i].count);
 }
 
-static void draw_preview(struct ui *u, struct canvas *c, struct rect a, bool tall)
+static void draw_preview(struct argument_picker_state *t, struct canvas *c, struct rect a,
+                         bool tall)
 {
-    const struct value_tree *s = set_of(u);
+    const struct value_tree *s = set_of(t);
     struct rule_names names;
     struct buf rule;
     char line[800];
 
     buf_init(&rule, 0);
-    const char *why = rule_write(s, node_of(u), u->argument_picker.prefix,
-                                 u->argument_picker.got.function, &rule);
-    rule_names(s, node_of(u), u->argument_picker.prefix, &names);
+    const char *why = rule_write(s, node_of(t), t->prefix, t->got.function, &rule);
+    rule_names(s, node_of(t), t->prefix, &names);
     struct rect r = a;
     if (tall) {
         canvas_text(c, r.row, r.col, r.cols, STYLE_HEAD, "RULE");
@@ -200,16 +201,16 @@ static void draw_preview(struct ui *u, struct canvas *c, struct rect a, bool tal
         draw_names(c, list, &names);
     if (many && list.rows > 0)
         canvas_wrap(c, r.row + r.rows - 2, r.col, 2, r.cols, STYLE_WARN,
-                    rule_prefix_most(&s->node[node_of(u)])
+                    rule_prefix_most(&s->node[node_of(t)])
                         ? "Nearly each call has its own name: take a prefix (<), or another part."
                         : "Nearly each call has its own name: point at what comes again.");
 }
 
 /* --- the screen --- */
 
-static void draw_state(const struct ui *u, struct canvas *c, struct rect a)
+static void draw_state(const struct argument_picker_state *t, struct canvas *c, struct rect a)
 {
-    const struct capture *g = &u->argument_picker.got;
+    const struct capture *g = &t->got;
     char text[700];
 
     if (g->state == CAPTURE_FAILED)
@@ -224,21 +225,20 @@ static void draw_state(const struct ui *u, struct canvas *c, struct rect a)
 }
 
 /* What it took is said: a person decides whether to do it again. */
-static void draw_head(const struct ui *u, struct canvas *c, struct rect a)
+static void draw_head(const struct argument_picker_state *t, const struct message *m,
+                      struct canvas *c, struct rect a)
 {
-    const struct capture *g = &u->argument_picker.got;
+    const struct capture *g = &t->got;
     char cost[300];
 
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, "POINT AT THE NAME") + 2;
-    if (u->message[0])
-        canvas_text(c, a.row + 1, a.col, a.cols, u->message_error ? STYLE_BAD : STYLE_GOOD,
-                    u->message);
+    bool said = message_draw(m, c, a.row + 1);
     if (!g->set)
         return;
-    canvas_textf(c, a.row, col, a.cols - col, STYLE_HEAD, "call %u of %u of %s",
-                 u->argument_picker.call + 1, g->set->calls, g->function);
-    if (u->message[0])
+    canvas_textf(c, a.row, col, a.cols - col, STYLE_HEAD, "call %u of %u of %s", t->call + 1,
+                 g->set->calls, g->function);
+    if (said)
         return;
     snprintf(cost, sizeof cost,
              "%llu calls captured in %.1f s%s, %llu ran; arguments were copied, at most 4 KB each",
@@ -247,15 +247,17 @@ static void draw_head(const struct ui *u, struct canvas *c, struct rect a)
     canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, cost);
 }
 
-static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
 {
+    struct argument_picker_state *t = own;
     (void)s;
-    draw_head(u, c, a);
+    draw_head(t, &sh->message, c, a);
     struct rect body = {a.row + 2, a.col, a.rows - 2, a.cols};
     if (body.rows < 1)
         return;
-    if (!set_of(u)) {
-        draw_state(u, c, body);
+    if (!set_of(t)) {
+        draw_state(t, c, body);
         return;
     }
     struct rect tree = body, side = body;
@@ -269,129 +271,132 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
         tree.rows -= side.rows;
         side.row += tree.rows;
     }
-    draw_tree(u, c, tree);
+    draw_tree(t, c, tree);
     if (side.rows > 0)
-        draw_preview(u, c, side, wide);
+        draw_preview(t, c, side, wide);
 }
 
 /* --- keys --- */
 
-static void to_call(struct ui *u, int step)
+static void to_call(struct argument_picker_state *t, int step)
 {
-    const struct value_tree *s = set_of(u);
-    uint32_t to = (u->argument_picker.call + s->calls + (uint32_t)step) % s->calls;
+    const struct value_tree *s = set_of(t);
+    uint32_t to = (t->call + s->calls + (uint32_t)step) % s->calls;
     bool cut;
-    uint32_t alike = value_tree_alike(s, node_of(u), to, &cut);
+    uint32_t alike = value_tree_alike(s, node_of(t), to, &cut);
 
-    u->argument_picker.call = to;
-    u->argument_picker.at.sel = alike == VALUE_TREE_NONE ? 0 : alike - s->call[to];
-    bool fits = u->argument_picker.prefix <= rule_prefix_most(&s->node[node_of(u)]);
+    t->call = to;
+    t->at.sel = alike == VALUE_TREE_NONE ? 0 : alike - s->call[to];
+    bool fits = t->prefix <= rule_prefix_most(&s->node[node_of(t)]);
     if (alike == VALUE_TREE_NONE || !fits)
-        u->argument_picker.prefix = 0;
+        t->prefix = 0;
 }
 
-static void shift_prefix(struct ui *u, enum action act)
+static void shift_prefix(struct argument_picker_state *t, struct message *m, enum action act)
 {
-    const struct value_tree *s = set_of(u);
-    uint32_t most = rule_prefix_most(&s->node[node_of(u)]), *p = &u->argument_picker.prefix;
+    const struct value_tree *s = set_of(t);
+    uint32_t most = rule_prefix_most(&s->node[node_of(t)]), *p = &t->prefix;
 
     if (act == ACT_SHORTER || act == ACT_LONGER)
-        *p = rule_prefix_step(s, node_of(u), *p, act == ACT_LONGER ? 1 : -1);
+        *p = rule_prefix_step(s, node_of(t), *p, act == ACT_LONGER ? 1 : -1);
     else if (act == ACT_LESS)
         *p = *p == 0 ? most : *p > 1 ? *p - 1 : 1;
     else
         *p = *p == 0 || *p >= most ? 0 : *p + 1;
     if (!most)
-        ui_message(u, "only a binary of two bytes or more has a prefix", true);
+        message_set(m, "only a binary of two bytes or more has a prefix", true);
 }
 
-static void accept(struct ui *u, bool as_text, struct intent *out)
+static void accept(struct argument_picker_state *t, struct ui_shared *sh, bool as_text,
+                   struct screen_reply *out)
 {
     struct buf rule;
 
     buf_init(&rule, 0);
-    const char *why = rule_write(set_of(u), node_of(u), u->argument_picker.prefix,
-                                 u->argument_picker.got.function, &rule);
-    _Static_assert(sizeof u->rule > RULE_BYTES && sizeof out->text > RULE_BYTES, "a rule fits");
+    const char *why = rule_write(set_of(t), node_of(t), t->prefix, t->got.function, &rule);
+    _Static_assert(sizeof out->intent.text > RULE_BYTES, "a rule fits");
     if (why) {
-        ui_message(u, why, true);
+        message_set(&sh->message, why, true);
     } else if (as_text) {
-        dialog_prompt(u, PROMPT_IDENTITY, rule.data);
+        dialog_prompt(&sh->dialog, PROMPT_IDENTITY, rule.data);
     } else {
-        ui_set_rule(u, rule.data);
-        out->kind = INTENT_IDENTITY;
-        memcpy(out->text, rule.data, rule.len + 1);
-        u->screen = screen_main();
+        rule_edit_set(&sh->rule, rule.data);
+        out->intent.kind = INTENT_IDENTITY;
+        memcpy(out->intent.text, rule.data, rule.len + 1);
+        out->open.to = SCREEN_MAIN;
     }
     buf_release(&rule);
 }
 
-static bool in_tree(struct ui *u, enum action act, struct intent *out)
+static bool in_tree(struct argument_picker_state *t, struct ui_shared *sh, enum action act,
+                    struct screen_reply *out)
 {
-    size_t before = u->argument_picker.at.sel;
+    size_t before = t->at.sel;
 
     switch (act) {
     case ACT_NEXT:
-        to_call(u, 1);
+        to_call(t, 1);
         return true;
     case ACT_PREVIOUS:
-        to_call(u, -1);
+        to_call(t, -1);
         return true;
     case ACT_SHORTER:
     case ACT_LONGER:
     case ACT_LESS:
     case ACT_MORE:
-        shift_prefix(u, act);
+        shift_prefix(t, &sh->message, act);
         return true;
     case ACT_OPEN:
     case ACT_IDENTITY:
-        accept(u, act == ACT_IDENTITY, out);
+        accept(t, sh, act == ACT_IDENTITY, out);
         return true;
     case ACT_LEFT: {
-        uint32_t up = value_tree_parent(set_of(u), node_of(u));
+        uint32_t up = value_tree_parent(set_of(t), node_of(t));
         if (up != VALUE_TREE_NONE)
-            u->argument_picker.at.sel = up - set_of(u)->call[u->argument_picker.call];
+            t->at.sel = up - set_of(t)->call[t->call];
         break;
     }
     case ACT_RIGHT:
-        u->argument_picker.at.sel += set_of(u)->node[node_of(u)].parts > 0;
+        t->at.sel += set_of(t)->node[node_of(t)].parts > 0;
         break;
     default:
-        if (!scroll_key(&u->argument_picker.at, act, call_nodes(u)))
+        if (!scroll_key(&t->at, act, call_nodes(t)))
             return false;
     }
-    if (u->argument_picker.at.sel != before)
-        u->argument_picker.prefix = 0;
+    if (t->at.sel != before)
+        t->prefix = 0;
     return true;
 }
 
-static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
-                   struct intent *out)
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
 {
+    struct argument_picker_state *t = own;
     (void)key;
     (void)s;
     if (act == ACT_BACK) {
-        u->screen = screen_main();
-        out->kind =
-            u->argument_picker.got.state == CAPTURE_RUNNING ? INTENT_CAPTURE_END : INTENT_REDRAW;
+        out->open.to = SCREEN_MAIN;
+        out->intent.kind = t->got.state == CAPTURE_RUNNING ? INTENT_CAPTURE_END : INTENT_REDRAW;
         return true;
     }
     if (act == ACT_AGAIN) {
-        argument_picker_open(u, u->argument_picker.tier, out);
+        out->open = (struct screen_request){.to = SCREEN_ARGUMENTS, .tier = t->tier};
         return true;
     }
-    return set_of(u) && in_tree(u, act, out);
+    return set_of(t) && in_tree(t, sh, act, out);
 }
 
-static struct scroll *list(struct ui *u)
+static struct scroll *list(void *own, struct ui_shared *sh)
 {
-    return &u->argument_picker.at;
+    (void)sh;
+    return &((struct argument_picker_state *)own)->at;
 }
 
 const struct screen_ops screen_argument_picker = {
     .name = "point",
     .context = CTX_ARGUMENTS,
     .whole = true,
+    .open = open_screen,
     .draw = draw,
     .on_key = on_key,
     .list = list,

@@ -1,4 +1,4 @@
-#include "state.h"
+#include "bar.h"
 
 #include <kprof/base/text.h>
 #include <kprof/ui/keys.h>

@@ -1,5 +1,4 @@
-/* Bins of base/scale in as many lines as there are. */
-#include "state.h"
+#include "bins.h"
 
 #include <kprof/base/clock.h>
 #include <kprof/base/format.h>

@@ -107,7 +107,7 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
 }
 
 /* How early column i is taken: 0 is first; SIZE_MAX: not at all. */
-static size_t rank(size_t i, const struct column_wish *w)
+static size_t rank(size_t i, const struct column_choice *w)
 {
     bool change = columns[i].kind == COLUMN_CHANGE;
     if (i == w->sorted) {
@@ -119,7 +119,7 @@ static size_t rank(size_t i, const struct column_wish *w)
     return w->state[i] == COLUMN_SHOW ? 1 : change ? 2 : 2 + (size_t)columns[i].priority;
 }
 
-void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_wish *w)
+void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_choice *w)
 {
     bool chosen[N] = {false};
     int least = cols / 4 > NAME_LEAST ? cols / 4 : NAME_LEAST;

@@ -39,7 +39,7 @@ struct column_set {
 /* What the operator said of a column: nothing (it shows when there is room), show it, hide it. */
 enum column_state { COLUMN_AUTO, COLUMN_SHOW, COLUMN_HIDE };
 
-struct column_wish {
+struct column_choice {
     size_t sorted; /* an index, or SIZE_MAX: kept whatever else */
     bool compared; /* there is a mark: changes against it are shown */
     enum column_state state[COLUMNS_MAX];
@@ -47,6 +47,6 @@ struct column_wish {
 
 /* The columns that fit `cols`, names needing name_cols: the sorted one, those to be shown, changes
  * against a mark, then the others by their priority. */
-void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_wish *w);
+void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_choice *w);
 
 #endif

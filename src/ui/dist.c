@@ -1,5 +1,6 @@
-/* The distribution of the selected row in the window: a histogram over durations. */
-#include "state.h"
+#include "dist.h"
+#include "bins.h"
+#include "shared.h"
 
 #include <inttypes.h>
 #include <kprof/base/format.h>
@@ -92,7 +93,7 @@ static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r
 {
     char count[FORMAT_BYTES];
     format_count(s->dist.count, count);
-    int col = table_row_title(c, a, r);
+    int col = rows_title(c, a, r);
     canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s calls by duration",
                  count);
 }
@@ -151,9 +152,11 @@ static void draw_lines(struct canvas *c, struct rect a, const struct snap_dist *
     }
 }
 
-static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
 {
-    const struct snap_row *r = table_selected(u, s);
+    (void)own;
+    const struct snap_row *r = rows_selected(&sh->rows, s);
     if (!r) {
         canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
                     "No row is selected: choose one in the table (Esc).");
@@ -180,16 +183,17 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     }
 }
 
-static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
-                   struct intent *out)
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
 {
+    (void)own;
     (void)key;
     enum action step = act == ACT_NEXT_ROW ? ACT_DOWN : act == ACT_PREV_ROW ? ACT_UP : act;
     bool moves = step == ACT_UP || step == ACT_DOWN || step == ACT_HOME || step == ACT_END;
-    if (!moves || !s || !table_move(u, step, s)) {
+    if (!moves || !s || !rows_key(&sh->rows, step, s)) {
         return false;
     }
-    out->kind = INTENT_LOOK;
+    out->intent.kind = INTENT_LOOK;
     return true;
 }
 
@@ -197,6 +201,7 @@ const struct screen_ops screen_dist = {
     .name = "distribution",
     .key = 'D',
     .context = CTX_DIST,
+    .on_request = true,
     .draw = draw,
     .on_key = on_key,
 };

@@ -1,4 +1,4 @@
-#include "state.h"
+#include "header.h"
 
 #include <kprof/base/format.h>
 #include <kprof/base/text.h>
@@ -167,7 +167,7 @@ static void replay_chip(struct chips *l, const struct snap_node *n)
     add(l, n->tracing ? STYLE_GOOD : STYLE_WARN, "REPLAY", "%s", speed);
 }
 
-static void tracing_chips(struct chips *l, const struct ui *u, const struct snapshot *s)
+static void tracing_chips(struct chips *l, const struct ui_shared *sh, const struct snapshot *s)
 {
     char text[FORMAT_BYTES];
     bool on = s->node.tracing;
@@ -181,14 +181,14 @@ static void tracing_chips(struct chips *l, const struct ui *u, const struct snap
     if (s->lost.target + s->lost.ring) {
         lost_chip(l, s); /* before what may not fit */
     }
-    if (u->paused) {
+    if (sh->time_range.paused) {
         add(l, STYLE_WARN, "", "PAUSED");
     }
     if (s->compared[0]) {
         add(l, STYLE_KEY, "against", "%s", s->compared);
     }
-    if (u->table.filter[0]) {
-        add(l, STYLE_KEY, "filter", "%s", u->table.filter);
+    if (sh->rows.filter[0]) {
+        add(l, STYLE_KEY, "filter", "%s", sh->rows.filter);
     }
     if (!s->time.history) {
         window_chip(l, s);
@@ -331,17 +331,17 @@ int header_rows(const struct snapshot *s, int rows)
     return s && rows >= 8 && trouble(s, &l) ? n + 1 : n;
 }
 
-static void draw_nothing_known(const struct ui *u, struct canvas *c)
+static void draw_nothing_known(const struct ui_shared *sh, struct canvas *c)
 {
     int col = canvas_text(c, 0, 0, c->cols, STYLE_BOLD, "kprof-top");
     canvas_textf(c, 0, col + 1, c->cols - col - 1, STYLE_WARN, "connecting to %s ...",
-                 u->target[0] ? u->target : "the node");
+                 sh->target[0] ? sh->target : "the node");
 }
 
-void header_draw(const struct ui *u, struct canvas *c, int n_rows, const struct snapshot *s)
+void header_draw(const struct ui_shared *sh, struct canvas *c, int n_rows, const struct snapshot *s)
 {
     if (!s) {
-        draw_nothing_known(u, c);
+        draw_nothing_known(sh, c);
         return;
     }
     struct chips l[5] = {{.n = 0}};
@@ -349,7 +349,7 @@ void header_draw(const struct ui *u, struct canvas *c, int n_rows, const struct 
     if (plain > 1) {
         node_chips(&l[at++], s);
     }
-    tracing_chips(&l[at++], u, s);
+    tracing_chips(&l[at++], sh, s);
     if (plain > 2) {
         path_chips(&l[at++], s);
     }

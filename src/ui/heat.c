@@ -1,5 +1,6 @@
-/* The latency heat map: time to the right, duration upwards, how many calls by shade. */
-#include "state.h"
+#include "heat.h"
+#include "bins.h"
+#include "shared.h"
 
 #include <inttypes.h>
 #include <kprof/base/format.h>
@@ -23,14 +24,20 @@ struct map {
     size_t per, low; /* bins a line, the group of the lowest line */
 };
 
-void heat_view_query(const struct ui *u, struct view_query *l)
+void heat_forget(struct heat_state *t)
 {
-    int cols = (u->cols ? u->cols : 80) - LABEL;
-    l->heat_cols = cols > 0 ? (uint32_t)cols : 1;
-    l->heat_col_s = steps[u->heat.step];
-    l->heat_end_s = u->heat.end_s ? u->heat.end_s : l->end_s;
-    if (!u->paused && !u->heat.end_s) {
-        l->heat_end_s = 0;
+    t->end_s = 0;
+    t->has_cursor = false;
+}
+
+void heat_query(const struct heat_state *t, const struct ui_shared *sh, struct view_query *q)
+{
+    int cols = (sh->cols ? sh->cols : 80) - LABEL;
+    q->heat_cols = cols > 0 ? (uint32_t)cols : 1;
+    q->heat_col_s = steps[t->step];
+    q->heat_end_s = t->end_s ? t->end_s : q->end_s;
+    if (!sh->time_range.paused && !t->end_s) {
+        q->heat_end_s = 0;
     }
 }
 
@@ -90,25 +97,25 @@ static double most(const struct map *m)
 /* --- the cursor --- */
 
 /* Column of the cursor; SIZE_MAX: there is none. */
-static size_t cursor_col(const struct ui *u, const struct map *m)
+static size_t cursor_col(const struct heat_state *t, const struct map *m)
 {
     const struct snap_heat *h = m->h;
     if (m->n == 0) {
         return SIZE_MAX;
     }
-    if (!u->heat.has_cursor || u->heat.cursor_s >= h->from_s + h->n * h->col_s) {
+    if (!t->has_cursor || t->cursor_s >= h->from_s + h->n * h->col_s) {
         return h->n - 1;
     }
-    uint64_t i = u->heat.cursor_s > h->from_s ? (u->heat.cursor_s - h->from_s) / h->col_s : 0;
+    uint64_t i = t->cursor_s > h->from_s ? (t->cursor_s - h->from_s) / h->col_s : 0;
     return i < m->first ? m->first : (size_t)i;
 }
 
 /* Group of the cursor: until it is moved, where most of the column's calls are. */
-static size_t cursor_group(const struct ui *u, const struct map *m, size_t col)
+static size_t cursor_group(const struct heat_state *t, const struct map *m, size_t col)
 {
     size_t best = m->low, top = m->low + (size_t)(m->lines > 0 ? m->lines - 1 : 0);
-    if (u->heat.has_cursor) {
-        size_t g = bins_group(u->heat.cursor_bin, m->per);
+    if (t->has_cursor) {
+        size_t g = bins_group(t->cursor_bin, m->per);
         return g < m->low ? m->low : g > top ? top : g;
     }
     for (size_t g = m->low; g <= top; g++) {
@@ -144,10 +151,10 @@ static bool blind(const struct snap_heat_col *k)
     return !k->inside && (!k->known || (k->count == 0 && k->gap_s > span / 2));
 }
 
-static void draw_grid(const struct ui *u, struct canvas *c, const struct map *m, int left)
+static void draw_grid(const struct heat_state *t, struct canvas *c, const struct map *m, int left)
 {
     double top = most(m);
-    size_t at = cursor_col(u, m), highest = bins_group(m->h->low + m->h->n_bins, m->per);
+    size_t at = cursor_col(t, m), highest = bins_group(m->h->low + m->h->n_bins, m->per);
     for (int line = 0; line < m->lines; line++) {
         size_t g = m->low + (size_t)line;
         int row = m->row + m->lines - 1 - line;
@@ -166,7 +173,7 @@ static void draw_grid(const struct ui *u, struct canvas *c, const struct map *m,
             size_t of = m->first + i;
             draw_cell(m, c, row, col, density(m, of, cell(m, of, g)), top);
         }
-        if (at != SIZE_MAX && g == cursor_group(u, m, at)) {
+        if (at != SIZE_MAX && g == cursor_group(t, m, at)) {
             canvas_style(c, row, m->col + (int)(at - m->first), 1, STYLE_SELECT);
         }
     }
@@ -210,14 +217,15 @@ static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r
     char from[FORMAT_BYTES], to[FORMAT_BYTES];
     time_range_clock(m->s, m->h->from_s + m->first * m->h->col_s, from);
     time_range_clock(m->s, m->h->from_s + m->h->n * m->h->col_s, to);
-    int col = table_row_title(c, a, r);
+    int col = rows_title(c, a, r);
     canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s-%s  %us a column",
                  from, to, (unsigned)m->h->col_s);
 }
 
-static void draw_info(const struct ui *u, struct canvas *c, struct rect a, const struct map *m)
+static void draw_info(const struct heat_state *t, struct canvas *c, struct rect a,
+                      const struct map *m)
 {
-    size_t at = cursor_col(u, m);
+    size_t at = cursor_col(t, m);
     if (at == SIZE_MAX) {
         canvas_text(c, a.row, a.col, a.cols, STYLE_DIM, "no second has ended yet");
         return;
@@ -225,7 +233,7 @@ static void draw_info(const struct ui *u, struct canvas *c, struct rect a, const
     const struct snap_heat_col *k = &m->h->col[holder(m->h, at)];
     char from[FORMAT_BYTES], to[FORMAT_BYTES], low[FORMAT_BYTES], high[FORMAT_BYTES];
     char count[FORMAT_BYTES], all[FORMAT_BYTES];
-    size_t g = cursor_group(u, m, at);
+    size_t g = cursor_group(t, m, at);
     time_range_clock(m->s, k->from_s, from);
     time_range_clock(m->s, k->to_s, to);
     bins_mark(g, m->per, low);
@@ -261,10 +269,12 @@ static struct rect grid_area(struct rect a)
     return a;
 }
 
-static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
 {
-    const struct snap_row *r = table_selected(u, s);
-    u->heat.area = a;
+    struct heat_state *t = own;
+    const struct snap_row *r = rows_selected(&sh->rows, s);
+    t->area = a;
     if (!r) {
         canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
                     "No row is selected: choose one in the table (Esc).");
@@ -279,7 +289,7 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     if (g.row > a.row) {
         draw_title(c, a, r, &m);
     }
-    draw_grid(u, c, &m, a.col);
+    draw_grid(t, c, &m, a.col);
     int below = a.row + a.rows - g.row - g.rows;
     line.row = a.row + a.rows - 1;
     if (below == 3) {
@@ -287,76 +297,79 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
         draw_axis(c, &m, g.row + g.rows + 1);
     }
     if (below) {
-        draw_info(u, c, line, &m);
+        draw_info(t, c, line, &m);
     }
 }
 
 /* --- keys --- */
 
-static void place(struct ui *u, const struct map *m, size_t col, size_t group)
+static void place(struct heat_state *t, const struct map *m, size_t col, size_t group)
 {
-    u->heat.has_cursor = true;
-    u->heat.cursor_s = m->h->from_s + col * m->h->col_s;
-    u->heat.cursor_bin = bins_first(group, m->per);
+    t->has_cursor = true;
+    t->cursor_s = m->h->from_s + col * m->h->col_s;
+    t->cursor_bin = bins_first(group, m->per);
 }
 
 /* The map's end, moved by some seconds. False: it cannot. */
-static bool pan(struct ui *u, const struct snapshot *s, uint64_t by_s, bool back)
+static bool pan(struct heat_state *t, struct message *why, const struct snapshot *s, uint64_t by_s,
+                bool back)
 {
-    uint64_t end = u->heat.end_s ? u->heat.end_s : s->time.now_s;
+    uint64_t end = t->end_s ? t->end_s : s->time.now_s;
     if (back && end <= s->time.oldest_s + by_s) {
-        ui_message(u, "nothing is kept from before", true);
+        message_set(why, "nothing is kept from before", true);
         return false;
     }
-    if (!back && !u->heat.end_s) {
+    if (!back && !t->end_s) {
         return false;
     }
     end = back ? end - by_s : end + by_s;
-    u->heat.end_s = end < s->time.now_s ? end : 0;
+    t->end_s = end < s->time.now_s ? end : 0;
     return true;
 }
 
-static bool move(struct ui *u, enum action act, const struct map *m, struct intent *out)
+static bool move(struct heat_state *t, struct ui_shared *sh, enum action act, const struct map *m,
+                 struct intent *out)
 {
-    size_t at = cursor_col(u, m), top = m->low + (size_t)(m->lines > 0 ? m->lines - 1 : 0);
+    size_t at = cursor_col(t, m), top = m->low + (size_t)(m->lines > 0 ? m->lines - 1 : 0);
     if (at == SIZE_MAX) {
         return true;
     }
-    size_t g = cursor_group(u, m, at);
+    size_t g = cursor_group(t, m, at);
     uint64_t page = m->n * m->h->col_s;
     switch (act) {
     case ACT_UP:
-        place(u, m, at, g < top ? g + 1 : g);
+        place(t, m, at, g < top ? g + 1 : g);
         return true;
     case ACT_DOWN:
-        place(u, m, at, g > m->low ? g - 1 : g);
+        place(t, m, at, g > m->low ? g - 1 : g);
         return true;
     case ACT_HOME:
-        place(u, m, m->first, g);
+        place(t, m, m->first, g);
         return true;
     case ACT_END:
-        u->heat.has_cursor = false;
+        t->has_cursor = false;
         return true;
     case ACT_LEFT:
-        if (at == m->first && pan(u, m->s, (page + 1) / 2, true)) {
+        if (at == m->first && pan(t, &sh->message, m->s, (page + 1) / 2, true)) {
             out->kind = INTENT_LOOK;
         }
-        place(u, m, at, g);
-        u->heat.cursor_s -= u->heat.cursor_s >= m->h->col_s ? m->h->col_s : 0;
+        place(t, m, at, g);
+        t->cursor_s -= t->cursor_s >= m->h->col_s ? m->h->col_s : 0;
         return true;
     case ACT_RIGHT:
-        if (at + 1 == m->h->n && pan(u, m->s, (page + 1) / 2, false)) {
+        if (at + 1 == m->h->n && pan(t, &sh->message, m->s, (page + 1) / 2, false)) {
             out->kind = INTENT_LOOK;
         }
-        place(u, m, at, g);
-        u->heat.cursor_s += m->h->col_s;
+        place(t, m, at, g);
+        t->cursor_s += m->h->col_s;
         return true;
     default:
         return false;
     }
 }
 
-static bool on_time(struct ui *u, enum action act, const struct map *m, struct intent *out)
+static bool on_time(struct heat_state *t, struct ui_shared *sh, enum action act,
+                    const struct map *m, struct intent *out)
 {
     uint64_t page = m->n * m->h->col_s;
     switch (act) {
@@ -364,19 +377,19 @@ static bool on_time(struct ui *u, enum action act, const struct map *m, struct i
     case ACT_PGUP:
     case ACT_LATER:
     case ACT_PGDN:
-        if (page && pan(u, m->s, page, act == ACT_EARLIER || act == ACT_PGUP)) {
+        if (page && pan(t, &sh->message, m->s, page, act == ACT_EARLIER || act == ACT_PGUP)) {
             out->kind = INTENT_LOOK;
-            u->heat.has_cursor = false;
+            t->has_cursor = false;
         }
         return true;
     case ACT_NOW:
-        u->heat.end_s = 0;
-        u->heat.has_cursor = false;
+        t->end_s = 0;
+        t->has_cursor = false;
         return false; /* the moment as well */
     case ACT_FINER:
     case ACT_COARSER:
-        u->heat.step -= act == ACT_FINER && u->heat.step > 0;
-        u->heat.step += act == ACT_COARSER && u->heat.step + 1 < STEPS;
+        t->step -= act == ACT_FINER && t->step > 0;
+        t->step += act == ACT_COARSER && t->step + 1 < STEPS;
         out->kind = INTENT_LOOK;
         return true;
     default:
@@ -385,90 +398,90 @@ static bool on_time(struct ui *u, enum action act, const struct map *m, struct i
 }
 
 /* Why there is no slow call in the cell. */
-static void say_why(struct ui *u, const struct snapshot *s, const struct snap_heat_col *k)
+static void say_why(struct ui_shared *sh, const struct snapshot *s, const struct snap_heat_col *k)
 {
     char why[160], text[200];
-    bool helps = slow_why_none(s, snapshot_wall_ns(s, k->from_s), snapshot_wall_ns(s, k->to_s), why,
-                               sizeof why);
+    bool helps = slow_list_why_none(s, snapshot_wall_ns(s, k->from_s), snapshot_wall_ns(s, k->to_s),
+                                    why, sizeof why);
     snprintf(text, sizeof text, "%s%s", why,
              !helps        ? ""
              : !s->slow_ns ? ": s sets a threshold"
                            : " (s: the threshold)");
-    ui_message(u, text, true);
+    message_set(&sh->message, text, true);
 }
 
-static void to_slow(struct ui *u, const struct snapshot *s, const struct snap_heat_col *k)
+static void to_slow(struct ui_shared *sh, const struct snapshot *s, const struct snap_heat_col *k,
+                    struct screen_reply *out)
 {
-    struct slow_filter f = {.from_ns = snapshot_wall_ns(s, k->from_s),
-                            .to_ns = snapshot_wall_ns(s, k->to_s)};
-    for (size_t i = 0; i < s->n_slow; i++) {
-        if (slow_matches(&f, &s->slow[i])) {
-            u->slow.filter = f;
-            u->slow.seq = 0;
-            u->screen = &screen_slow;
-            return;
-        }
+    uint64_t from = snapshot_wall_ns(s, k->from_s), to = snapshot_wall_ns(s, k->to_s);
+    if (slow_list_filter_time(&sh->slow, s, from, to)) {
+        out->open.to = SCREEN_SLOW;
+    } else {
+        say_why(sh, s, k);
     }
-    say_why(u, s, k);
 }
 
-static bool on_cell(struct ui *u, enum action act, const struct map *m, struct intent *out)
+static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
+                    const struct map *m, struct screen_reply *out)
 {
     if (act != ACT_OPEN && act != ACT_TAKE) {
         return false;
     }
-    size_t at = cursor_col(u, m);
+    size_t at = cursor_col(t, m);
     if (at == SIZE_MAX) {
         return true;
     }
     const struct snap_heat_col *k = &m->h->col[holder(m->h, at)];
     if (act == ACT_OPEN) {
-        to_slow(u, m->s, k);
+        to_slow(sh, m->s, k, out);
     } else if (k->known) {
         uint64_t now = m->s->time.now_s;
-        time_range_set(u, k->from_s, k->to_s < now ? k->to_s : now);
-        u->screen = screen_main();
-        out->kind = INTENT_LOOK;
+        time_range_set(&sh->time_range, k->from_s, k->to_s < now ? k->to_s : now);
+        out->open.to = SCREEN_MAIN;
+        out->intent.kind = INTENT_LOOK;
     } else {
-        ui_message(u, "nothing is kept of that time", true);
+        message_set(&sh->message, "nothing is kept of that time", true);
     }
     return true;
 }
 
-static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
-                   struct intent *out)
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
 {
     (void)key;
-    const struct snap_row *r = table_selected(u, s);
+    struct heat_state *t = own;
+    const struct snap_row *r = rows_selected(&sh->rows, s);
     if (act == ACT_NEXT_ROW || act == ACT_PREV_ROW) {
-        if (s && table_move(u, act == ACT_NEXT_ROW ? ACT_DOWN : ACT_UP, s)) {
-            out->kind = INTENT_LOOK;
+        if (s && rows_key(&sh->rows, act == ACT_NEXT_ROW ? ACT_DOWN : ACT_UP, s)) {
+            out->intent.kind = INTENT_LOOK;
         }
         return true;
     }
     if (act == ACT_THRESHOLD) {
-        slow_ask_threshold(u, s);
+        slow_list_ask_threshold(&sh->dialog, s);
         return true;
     }
     if (!r || !is_of(&s->heat, r)) {
         return false;
     }
-    struct map m = map_of(s, grid_area(u->heat.area));
-    return move(u, act, &m, out) || on_time(u, act, &m, out) || on_cell(u, act, &m, out);
+    struct map m = map_of(s, grid_area(t->area));
+    return move(t, sh, act, &m, &out->intent) || on_time(t, sh, act, &m, &out->intent) ||
+           on_cell(t, sh, act, &m, out);
 }
 
-static bool on_click(struct ui *u, int row, int col, const struct snapshot *s)
+static bool on_click(void *own, struct ui_shared *sh, int row, int col, const struct snapshot *s)
 {
-    const struct snap_row *r = table_selected(u, s);
+    struct heat_state *t = own;
+    const struct snap_row *r = rows_selected(&sh->rows, s);
     if (!r || !is_of(&s->heat, r)) {
         return false;
     }
-    struct map m = map_of(s, grid_area(u->heat.area));
+    struct map m = map_of(s, grid_area(t->area));
     int line = m.row + m.lines - 1 - row;
     if (col < m.col || (size_t)(col - m.col) >= m.n || line < 0 || line >= m.lines) {
         return false;
     }
-    place(u, &m, m.first + (size_t)(col - m.col), m.low + (size_t)line);
+    place(t, &m, m.first + (size_t)(col - m.col), m.low + (size_t)line);
     return true;
 }
 
@@ -476,6 +489,7 @@ const struct screen_ops screen_heat = {
     .name = "heat map",
     .key = 'H',
     .context = CTX_HEAT,
+    .on_request = true,
     .draw = draw,
     .on_key = on_key,
     .on_click = on_click,

@@ -1,5 +1,6 @@
+#include "help.h"
 #include "columns.h"
-#include "state.h"
+#include "scroll.h"
 
 #include <string.h>
 
@@ -87,25 +88,30 @@ static size_t count_lines(void)
     return make(&p);
 }
 
-static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
 {
+    struct scroll *at = own;
+    (void)sh;
     (void)s;
     size_t n = count_lines(), most = n > (size_t)a.rows ? n - (size_t)a.rows : 0;
-    u->help.page = (size_t)a.rows;
-    u->help.sel = u->help.sel > most ? most : u->help.sel;
-    struct page p = {.c = c, .area = a, .top = u->help.sel};
+    at->page = (size_t)a.rows;
+    at->sel = at->sel > most ? most : at->sel;
+    struct page p = {.c = c, .area = a, .top = at->sel};
     make(&p);
 }
 
 /* The page has no selection: sel is the line on top. */
-static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
-                   struct intent *out)
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
 {
+    struct scroll *at = own;
+    (void)sh;
     (void)key;
     (void)s;
     (void)out;
-    size_t n = count_lines(), page = u->help.page;
-    return scroll_key(&u->help, act, n > page ? n - page + 1 : 1);
+    size_t n = count_lines(), page = at->page;
+    return scroll_key(at, act, n > page ? n - page + 1 : 1);
 }
 
 const struct screen_ops screen_help = {

@@ -1,4 +1,4 @@
-#include <kprof/ui/canvas.h>
+#include <kprof/ui/input.h>
 #include <kprof/ui/keys.h>
 
 #define ESC 27

@@ -1,6 +1,7 @@
 #include "columns.h"
 #include "state.h"
 
+#include <kprof/ui/ui.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,19 +19,19 @@ void ui_set_theme(struct ui *u, enum theme t)
 
 void ui_layout_write(const struct ui *u, enum window w, struct buf *out)
 {
-    const struct table_state *t = &u->table;
+    const struct rows *rows = &u->shared.rows;
     buf_addf(out, "theme %s\nwindow %s\n", theme_name(u->theme), window_name(w));
     buf_addf(out, "sort %s%s\n",
-             t->sort == SORT_ORDER  ? "order"
-             : t->sort == SORT_NAME ? "name"
-                                    : column_at((size_t)(t->sort - SORT_COLUMN))->title,
-             t->reverse ? " reversed" : "");
-    if (t->pivot) {
+             rows->sort == SORT_ORDER  ? "order"
+             : rows->sort == SORT_NAME ? "name"
+                                       : column_at((size_t)(rows->sort - SORT_COLUMN))->title,
+             rows->reverse ? " reversed" : "");
+    if (rows->pivot) {
         buf_adds(out, "pivot\n");
     }
     for (size_t i = 0; i < columns_n(); i++) {
-        if (t->columns[i] != COLUMN_AUTO) {
-            buf_addf(out, "%s %s\n", t->columns[i] == COLUMN_SHOW ? "show" : "hide",
+        if (u->table.columns[i] != COLUMN_AUTO) {
+            buf_addf(out, "%s %s\n", u->table.columns[i] == COLUMN_SHOW ? "show" : "hide",
                      column_at(i)->title);
         }
     }
@@ -45,22 +46,23 @@ static size_t column_named(const char *title)
     return i;
 }
 
-static void read_sort(struct table_state *t, const char *by, const char *how)
+static void read_sort(struct rows *rows, const char *by, const char *how)
 {
     size_t i = column_named(by);
     if (i < columns_n()) {
-        t->sort = SORT_COLUMN + (int)i;
+        rows->sort = SORT_COLUMN + (int)i;
     } else if (strcmp(by, "name") == 0) {
-        t->sort = SORT_NAME;
+        rows->sort = SORT_NAME;
     } else {
         return;
     }
-    t->reverse = strcmp(how, "reversed") == 0;
+    rows->reverse = strcmp(how, "reversed") == 0;
 }
 
 static void read_line(struct ui *u, char word[3][WORD_BYTES], enum window *w)
 {
     struct table_state *t = &u->table;
+    struct rows *rows = &u->shared.rows;
     const char *what = word[0], *value = word[1];
     size_t column = column_named(value);
     if (strcmp(what, "theme") == 0) {
@@ -70,9 +72,9 @@ static void read_line(struct ui *u, char word[3][WORD_BYTES], enum window *w)
             *w = strcmp(value, window_name((enum window)i)) == 0 ? (enum window)i : *w;
         }
     } else if (strcmp(what, "sort") == 0) {
-        read_sort(t, value, word[2]);
+        read_sort(rows, value, word[2]);
     } else if (strcmp(what, "pivot") == 0) {
-        t->pivot = true;
+        rows->pivot = true;
     } else if (column < columns_n() && (strcmp(what, "show") == 0 || strcmp(what, "hide") == 0)) {
         t->columns[column] = what[0] == 's' ? COLUMN_SHOW : COLUMN_HIDE;
     }

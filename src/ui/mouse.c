@@ -1,4 +1,8 @@
+#include "bar.h"
+#include "screens.h"
 #include "state.h"
+
+#include <kprof/ui/ui.h>
 
 enum { WHEEL_LINES = 3 };
 
@@ -13,10 +17,13 @@ static struct intent key_times(struct ui *u, int key, int n, const struct snapsh
 
 static struct scroll *list_of(struct ui *u)
 {
-    if (u->mode == MODE_MENU) {
-        return &u->menu.at;
+    struct dialog *d = &u->shared.dialog;
+    const struct screen_ops *ops = screens_ops(u->screen);
+    if (d->mode == DIALOG_MENU) {
+        return &d->menu.at;
     }
-    return u->mode == MODE_SCREEN && u->screen->list ? u->screen->list(u) : NULL;
+    return d->mode == DIALOG_NONE && ops->list ? ops->list(screens_own(u, u->screen), &u->shared)
+                                               : NULL;
 }
 
 /* By the keys that would do it: whatever else moving means on that screen happens, too. */
@@ -31,16 +38,18 @@ static void go_to(struct ui *u, struct scroll *l, size_t line, const struct snap
 static struct intent click(struct ui *u, const struct mouse *m, const struct snapshot *s)
 {
     struct intent redraw = {.kind = INTENT_REDRAW};
+    const struct screen_ops *ops = screens_ops(u->screen);
+    enum dialog_mode mode = u->shared.dialog.mode;
     if (m->row == u->bar_row) {
-        int key = bar_key_at(u->cols, ui_bar_context(u), m->col);
+        int key = bar_key_at(u->shared.cols, screens_bar_context(u), m->col);
         return key ? ui_key(u, key, s) : redraw;
     }
-    if (u->mode == MODE_QUESTION || u->mode == MODE_PROMPT) {
+    if (mode == DIALOG_QUESTION || mode == DIALOG_PROMPT) {
         return redraw; /* what is being typed or asked stays */
     }
-    if (u->mode == MODE_SCREEN && u->screen->on_click &&
-        u->screen->on_click(u, m->row, m->col, s)) {
-        return m->kind == MOUSE_DOUBLE && u->screen->list == NULL ? ui_key(u, '\n', s) : redraw;
+    if (mode == DIALOG_NONE && ops->on_click &&
+        ops->on_click(screens_own(u, u->screen), &u->shared, m->row, m->col, s)) {
+        return m->kind == MOUSE_DOUBLE && ops->list == NULL ? ui_key(u, '\n', s) : redraw;
     }
     struct scroll *l = list_of(u);
     size_t line = l ? scroll_line_at(l, m->row) : SIZE_MAX;

@@ -1,5 +1,4 @@
-/* Open calls, the oldest first, and where the selected one's process is. */
-#include "state.h"
+#include "open.h"
 
 #include <kprof/base/format.h>
 #include <stdio.h>
@@ -58,9 +57,11 @@ static void draw_stack(const struct open_state *t, struct canvas *c, struct rect
     }
 }
 
-static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
 {
-    struct open_state *t = &u->open;
+    (void)sh;
+    struct open_state *t = own;
     size_t n = s ? s->n_open : 0;
     struct rect list = a, stack = a;
     stack.rows = t->stack && a.rows >= 6 ? a.rows / 2 : 0;
@@ -89,11 +90,12 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     }
 }
 
-static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
-                   struct intent *out)
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
 {
+    (void)sh;
     (void)key;
-    struct open_state *t = &u->open;
+    struct open_state *t = own;
     if (!s || !s->n_open) {
         return false;
     }
@@ -103,7 +105,7 @@ static bool on_key(struct ui *u, int key, enum action act, const struct snapshot
         select_call(t, &s->open[t->at.sel]);
         t->asked = true;
         t->lines[0] = 0;
-        *out = (struct intent){.kind = INTENT_STACK, .pid = t->stack};
+        out->intent = (struct intent){.kind = INTENT_STACK, .pid = t->stack};
         return true;
     }
     if (!scroll_key(&t->at, act, s->n_open)) {
@@ -113,19 +115,20 @@ static bool on_key(struct ui *u, int key, enum action act, const struct snapshot
     return true;
 }
 
-void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead)
+void open_set_stack(struct open_state *t, uint64_t pid, const char *lines, bool dead)
 {
-    if (pid != u->open.stack) {
+    if (pid != t->stack) {
         return; /* another was asked after since */
     }
-    u->open.asked = false;
-    u->open.dead = dead;
-    snprintf(u->open.lines, sizeof u->open.lines, "%s", lines);
+    t->asked = false;
+    t->dead = dead;
+    snprintf(t->lines, sizeof t->lines, "%s", lines);
 }
 
-static struct scroll *list(struct ui *u)
+static struct scroll *list(void *own, struct ui_shared *sh)
 {
-    return &u->open.at;
+    (void)sh;
+    return &((struct open_state *)own)->at;
 }
 
 const struct screen_ops screen_open = {

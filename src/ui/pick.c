@@ -1,246 +1,85 @@
 #include "pick.h"
-#include "state.h"
+#include "pick_draw.h"
+#include "pick_list.h"
 
-#include <ctype.h>
-#include <kprof/base/buf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void drop_ticks(struct pick *p)
+static void open_screen(void *own, const struct screen_request *r, struct intent *out)
 {
-    while (p->ticks) {
-        free(p->tick[--p->ticks]);
-    }
+    (void)r;
+    pick_list_open(own);
+    *out = (struct intent){.kind = INTENT_CATALOG};
 }
 
-void pick_release(struct pick *p)
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
 {
-    drop_ticks(p);
-    catalog_filter_release(&p->found);
-    prompt_release(&p->query);
+    (void)sh;
+    (void)s;
+    pick_draw(own, c, a);
 }
 
-void pick_open(struct ui *u)
+static void leave(struct screen_reply *out, enum intent_kind kind)
 {
-    struct pick *p = &u->pick;
-    drop_ticks(p);
-    catalog_filter_forget(&p->found);
-    p->catalog = NULL;
-    p->walking = false;
-    memset(&p->at, 0, sizeof p->at);
-    prompt_open(&p->query, "Find", "parts of a name, in any case; blanks between them", "");
-    u->screen = &screen_pick;
-    u->slow_focus = false;
+    out->open.to = SCREEN_MAIN;
+    out->intent.kind = kind;
 }
 
-/* --- the list --- */
-
-/* Something like [NAME=]M:F/A: app knows whether it is one. */
-static bool typed_function(const struct pick *p)
+static void cancel(struct pick_list *p, struct screen_reply *out)
 {
-    const char *s = p->query.text + prompt_name_bytes(&p->query);
-    const char *slash = strrchr(s, '/');
-    size_t digits = slash ? strspn(slash + 1, "0123456789") : 0;
-    if (!slash || slash == s || digits == 0 || digits > 3 || slash[1 + digits]) {
-        return false;
-    }
-    size_t head = strcspn(s, ":.");
-    return head > 0 && s + head + 1 < slash;
-}
-
-size_t pick_typed_lines(const struct pick *p)
-{
-    char text[CATALOG_TEXT_BYTES];
-    if (!typed_function(p)) {
-        return 0;
-    }
-    for (size_t i = 0; p->catalog && i < catalog_filter_count(&p->found) && i < 10; i++) {
-        catalog_text(p->catalog, catalog_filter_at(&p->found, i), text);
-        if (strcmp(text, p->query.text) == 0) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-size_t pick_lines(const struct pick *p)
-{
-    return pick_typed_lines(p) + catalog_filter_count(&p->found);
-}
-
-const char *pick_line(const struct pick *p, size_t i, char *text)
-{
-    size_t typed = pick_typed_lines(p);
-    if (i < typed) {
-        return p->query.text;
-    }
-    catalog_text(p->catalog, catalog_filter_at(&p->found, i - typed), text);
-    return text;
-}
-
-static void keep_selected(struct pick *p)
-{
-    size_t typed = pick_typed_lines(p), n = pick_lines(p);
-    if (p->walking && p->at.sel >= typed && p->at.sel < n) {
-        p->kept = catalog_filter_at(&p->found, p->at.sel - typed);
-    }
-}
-
-/* Where a person walks, the line stays under them; else the best is selected. */
-static void update(struct pick *p)
-{
-    catalog_filter_update(&p->found, p->catalog, p->query.text);
-    size_t typed = pick_typed_lines(p), n = catalog_filter_count(&p->found);
-    if (!p->walking) {
-        p->at.sel = 0;
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (catalog_filter_at(&p->found, i) == p->kept) {
-            p->at.sel = typed + i;
-            return;
-        }
-    }
-}
-
-void ui_set_catalog(struct ui *u, const struct catalog *c)
-{
-    struct pick *p = &u->pick;
-    if (c != p->catalog) {
-        catalog_filter_forget(&p->found);
-        p->walking = false;
-    }
-    p->catalog = c;
-    update(p);
-}
-
-size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max)
-{
-    const struct pick *p = &u->pick;
-    size_t typed = pick_typed_lines(p), n = 0;
-    if (u->screen != &screen_pick || !p->catalog) {
-        return 0;
-    }
-    for (size_t i = p->at.top; i < p->at.top + p->at.page && n < max; i++) {
-        if (i >= typed && i < pick_lines(p)) {
-            ids[n++] = catalog_filter_at(&p->found, i - typed);
-        }
-    }
-    return n;
-}
-
-/* --- ticks --- */
-
-bool pick_is_ticked(const struct pick *p, const char *text)
-{
-    for (size_t i = 0; i < p->ticks; i++) {
-        if (strcmp(p->tick[i], text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void flip(struct pick *p, const char *text)
-{
-    for (size_t i = 0; i < p->ticks; i++) {
-        if (strcmp(p->tick[i], text) == 0) {
-            free(p->tick[i]);
-            memmove(&p->tick[i], &p->tick[i + 1], (--p->ticks - i) * sizeof p->tick[0]);
-            return;
-        }
-    }
-    if (p->ticks < TIER_MAX)
-        p->tick[p->ticks++] = buf_dup(text);
-}
-
-static void tick(struct pick *p, int step)
-{
-    char text[CATALOG_TEXT_BYTES];
-    if (p->at.sel >= pick_lines(p)) {
-        return;
-    }
-    flip(p, pick_line(p, p->at.sel, text));
-    p->walking = true;
-    scroll_key(&p->at, step > 0 ? ACT_DOWN : ACT_UP, pick_lines(p));
-    keep_selected(p);
-}
-
-const char *ui_picked(const struct ui *u, size_t i)
-{
-    return i < u->pick.ticks ? u->pick.tick[i] : NULL;
-}
-
-/* --- keys --- */
-
-static void leave(struct ui *u, struct intent *out)
-{
-    u->screen = screen_main();
-    out->kind = INTENT_CATALOG_CLOSE;
-}
-
-static void cancel(struct ui *u, struct intent *out)
-{
-    const struct catalog *c = u->pick.catalog;
+    const struct catalog *c = p->catalog;
     if (c && catalog_status(c)->state == CATALOG_LOADING) {
-        out->kind = INTENT_CATALOG_STOP;
+        out->intent.kind = INTENT_CATALOG_STOP;
         return;
     }
-    drop_ticks(&u->pick);
-    leave(u, out);
+    pick_list_drop_ticks(p);
+    leave(out, INTENT_CATALOG_CLOSE);
 }
 
-static void accept(struct ui *u, struct intent *out)
+static void accept(struct pick_list *p, struct screen_reply *out)
 {
-    struct pick *p = &u->pick;
     char text[CATALOG_TEXT_BYTES];
-    if (!p->ticks && p->at.sel < pick_lines(p)) {
-        flip(p, pick_line(p, p->at.sel, text));
+    if (!p->ticks && p->at.sel < pick_list_count(p)) {
+        pick_list_flip(p, pick_list_line(p, p->at.sel, text));
     }
     if (p->ticks) {
-        leave(u, out);
-        out->kind = INTENT_PICKED;
+        leave(out, INTENT_PICKED);
     }
 }
 
-static void type(struct pick *p, int key)
+static void type(struct pick_list *p, int key)
 {
     if (prompt_key(&p->query, key) == PROMPT_CHANGED) {
         p->walking = false;
         p->at.top = 0;
-        update(p);
+        pick_list_update(p);
     }
 }
 
-static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
-                   struct intent *out)
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
 {
-    struct pick *p = &u->pick;
+    struct pick_list *p = own;
+    (void)sh;
     (void)s;
     switch (act) {
     case ACT_ACCEPT:
-        accept(u, out);
+        accept(p, out);
         break;
     case ACT_CANCEL:
-        cancel(u, out);
+        cancel(p, out);
         break;
     case ACT_TICK:
-        tick(p, key == KEY_BTAB_ ? -1 : 1);
+        pick_list_tick(p, key == KEY_BTAB_ ? -1 : 1);
         break;
     case ACT_RELOAD:
-        catalog_filter_forget(&p->found);
-        p->catalog = NULL;
-        p->walking = false;
-        update(p);
-        out->kind = INTENT_CATALOG;
+        pick_list_reload(p);
+        out->intent.kind = INTENT_CATALOG;
         break;
     default:
         if (key == ' ' && p->walking) {
-            tick(p, 1);
-        } else if (scroll_key(&p->at, act, pick_lines(p))) {
+            pick_list_tick(p, 1);
+        } else if (scroll_key(&p->at, act, pick_list_count(p))) {
             p->walking = true;
-            keep_selected(p);
+            pick_list_keep(p);
         } else {
             type(p, key);
         }
@@ -248,9 +87,10 @@ static bool on_key(struct ui *u, int key, enum action act, const struct snapshot
     return true;
 }
 
-static struct scroll *list(struct ui *u)
+static struct scroll *list(void *own, struct ui_shared *sh)
 {
-    return &u->pick.at;
+    (void)sh;
+    return &((struct pick_list *)own)->at;
 }
 
 const struct screen_ops screen_pick = {
@@ -258,7 +98,8 @@ const struct screen_ops screen_pick = {
     .key = 'a',
     .context = CTX_PICK,
     .whole = true,
-    .draw = pick_draw,
+    .open = open_screen,
+    .draw = draw,
     .on_key = on_key,
     .list = list,
 };

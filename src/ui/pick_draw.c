@@ -1,7 +1,5 @@
-/* The picker's picture. */
 
-#include "pick.h"
-#include "state.h"
+#include "pick_draw.h"
 
 #include <kprof/base/format.h>
 #include <kprof/base/fuzzy.h>
@@ -75,7 +73,7 @@ static void draw_rate(struct canvas *c, int row, int col, float per_s)
     }
 }
 
-static void draw_function(const struct pick *p, struct canvas *c, int row,
+static void draw_function(const struct pick_list *p, struct canvas *c, int row,
                           const struct columns_at *at, uint32_t id, const struct fuzzy *q)
 {
     char text[CATALOG_TEXT_BYTES];
@@ -83,7 +81,7 @@ static void draw_function(const struct pick *p, struct canvas *c, int row,
     size_t n = catalog_text(p->catalog, id, text);
     fuzzy_marks(q, text, n, hit);
     bool platform = catalog_is_platform(p->catalog, id);
-    canvas_text(c, row, 0, TICK_COLS, STYLE_GOOD, pick_is_ticked(p, text) ? "[x]" : "[ ]");
+    canvas_text(c, row, 0, TICK_COLS, STYLE_GOOD, pick_list_is_ticked(p, text) ? "[x]" : "[ ]");
     draw_name(c, row, at->name, at->name_cols, platform ? STYLE_DIM : STYLE_NORMAL, text, hit);
     if (at->local >= 0 && catalog_is_local(p->catalog, id)) {
         canvas_text(c, row, at->local, LOCAL_COLS, STYLE_DIM, "local");
@@ -96,7 +94,7 @@ static void draw_function(const struct pick *p, struct canvas *c, int row,
     }
 }
 
-static void draw_head(const struct pick *p, struct canvas *c, int row)
+static void draw_head(const struct pick_list *p, struct canvas *c, int row)
 {
     char counts[64];
     uint32_t all = p->catalog ? catalog_count(p->catalog) : 0;
@@ -107,7 +105,7 @@ static void draw_head(const struct pick *p, struct canvas *c, int row)
 }
 
 /* Ticked names stay on top, whatever is typed; -> rows used */
-static int draw_ticks(const struct pick *p, struct canvas *c, int row, int rows)
+static int draw_ticks(const struct pick_list *p, struct canvas *c, int row, int rows)
 {
     int most = rows / 3, used = 0;
     for (size_t i = 0; i < p->ticks && used < most; i++, used++) {
@@ -134,7 +132,7 @@ static void draw_titles(struct canvas *c, int row, const struct columns_at *at)
     }
 }
 
-static void draw_status(const struct pick *p, struct canvas *c, int row)
+static void draw_status(const struct pick_list *p, struct canvas *c, int row)
 {
     if (!p->catalog) {
         canvas_text(c, row, 0, c->cols, STYLE_DIM, "no functions known yet");
@@ -144,7 +142,7 @@ static void draw_status(const struct pick *p, struct canvas *c, int row)
     if (st->state == CATALOG_LOADING) {
         canvas_textf(c, row, 0, c->cols, STYLE_WARN, "loading %u of %u modules; Esc stops",
                      st->modules_done, st->modules);
-    } else if (st->state == CATALOG_WHOLE && pick_lines(p) == 0) {
+    } else if (st->state == CATALOG_WHOLE && pick_list_count(p) == 0) {
         canvas_text(c, row, 0, c->cols, STYLE_WARN,
                     "nothing matches; module:function/arity is taken as typed");
     } else if (st->state == CATALOG_WHOLE) {
@@ -159,10 +157,10 @@ static void draw_status(const struct pick *p, struct canvas *c, int row)
     }
 }
 
-static void draw_list(struct pick *p, struct canvas *c, int row, int rows)
+static void draw_list(struct pick_list *p, struct canvas *c, int row, int rows)
 {
     struct columns_at at = columns_of(c->cols);
-    size_t typed = pick_typed_lines(p), n = pick_lines(p);
+    size_t typed = pick_list_typed(p), n = pick_list_count(p);
     struct fuzzy q;
     fuzzy_set(&q, p->query.text);
     scroll_fit(&p->at, n, (size_t)rows);
@@ -170,7 +168,7 @@ static void draw_list(struct pick *p, struct canvas *c, int row, int rows)
     for (int i = 0; i < rows && p->at.top + (size_t)i < n; i++) {
         size_t line = p->at.top + (size_t)i;
         if (line < typed) {
-            const char *mark = pick_is_ticked(p, p->query.text) ? "[x]" : "[ ]";
+            const char *mark = pick_list_is_ticked(p, p->query.text) ? "[x]" : "[ ]";
             canvas_text(c, row + i, 0, TICK_COLS, STYLE_GOOD, mark);
             int col =
                 at.name + canvas_text(c, row + i, at.name, at.name_cols, STYLE_DIM, "as typed: ");
@@ -184,11 +182,9 @@ static void draw_list(struct pick *p, struct canvas *c, int row, int rows)
     }
 }
 
-void pick_draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+void pick_draw(struct pick_list *p, struct canvas *c, struct rect a)
 {
-    struct pick *p = &u->pick;
     struct columns_at at = columns_of(c->cols);
-    (void)s;
     int row = a.row, end = a.row + a.rows;
     if (a.rows >= 5) {
         draw_head(p, c, row++);

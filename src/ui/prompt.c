@@ -1,6 +1,7 @@
 #include "prompt.h"
 
 #include <kprof/base/text.h>
+#include <kprof/ui/input.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,27 +1,64 @@
-#include "screen.h"
+#include "screens.h"
+#include "dist.h"
+#include "help.h"
+#include "log.h"
+#include "pick.h"
+#include "slow.h"
+#include "state.h"
+#include "table.h"
 
-/* The registry. The first is the main screen. */
-static const struct screen_ops *const screens[] = {
-    &screen_table, &screen_slow, &screen_waterfall,       &screen_heat, &screen_dist, &screen_log,
-    &screen_help,  &screen_pick, &screen_argument_picker, &screen_open,
+#include <assert.h>
+#include <stddef.h>
+
+static const struct {
+    const struct screen_ops *ops;
+    size_t own; /* in struct ui; 0: it has none */
+} screens[SCREEN_COUNT] = {
+    [SCREEN_TABLE] = {&screen_table, offsetof(struct ui, table)},
+    [SCREEN_SLOW] = {&screen_slow, 0},
+    [SCREEN_WATERFALL] = {&screen_waterfall, offsetof(struct ui, waterfall)},
+    [SCREEN_HEAT] = {&screen_heat, offsetof(struct ui, heat)},
+    [SCREEN_DIST] = {&screen_dist, 0},
+    [SCREEN_LOG] = {&screen_log, offsetof(struct ui, log)},
+    [SCREEN_HELP] = {&screen_help, offsetof(struct ui, help)},
+    [SCREEN_PICK] = {&screen_pick, offsetof(struct ui, pick)},
+    [SCREEN_ARGUMENTS] = {&screen_argument_picker, offsetof(struct ui, argument_picker)},
+    [SCREEN_OPEN] = {&screen_open, offsetof(struct ui, open)},
 };
 
-const struct screen_ops *screen_main(void)
+const struct screen_ops *screens_ops(enum screen_id id)
 {
-    return screens[0];
+    assert(id > SCREEN_NONE && id < SCREEN_COUNT);
+    return screens[id].ops;
 }
 
-const struct screen_ops *screen_at(size_t i)
+void *screens_own(struct ui *u, enum screen_id id)
 {
-    return i < sizeof screens / sizeof *screens ? screens[i] : NULL;
+    assert(id > SCREEN_NONE && id < SCREEN_COUNT);
+    return screens[id].own ? (char *)u + screens[id].own : NULL;
 }
 
-const struct screen_ops *screen_by_key(int key)
+enum screen_id screens_by_key(int key)
 {
-    for (size_t i = 0; key != 0 && i < sizeof screens / sizeof *screens; i++) {
-        if (screens[i]->key == key) {
-            return screens[i];
+    for (enum screen_id i = SCREEN_NONE + 1; key != 0 && i < SCREEN_COUNT; i++) {
+        if (screens[i].ops->key == key) {
+            return i;
         }
     }
-    return NULL;
+    return SCREEN_NONE;
+}
+
+unsigned screens_bar_context(const struct ui *u)
+{
+    switch (u->shared.dialog.mode) {
+    case DIALOG_PROMPT:
+        return u->shared.dialog.prompt_use == PROMPT_TIER ? CTX_PROMPT : CTX_TYPING;
+    case DIALOG_MENU:
+        return CTX_MENU;
+    case DIALOG_QUESTION:
+        return CTX_ASK;
+    case DIALOG_NONE:
+        break;
+    }
+    return screens[u->screen].ops->context;
 }

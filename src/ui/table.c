@@ -1,73 +1,14 @@
-#include "columns.h"
+#include "table.h"
+#include "shared.h"
 #include "spark.h"
-#include "state.h"
+#include "table_keys.h"
+#include "table_state.h"
 
 #include <kprof/base/format.h>
 #include <kprof/base/text.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-void table_view(const struct ui *u, const struct snapshot *s, struct view *v)
-{
-    const struct table_state *t = &u->table;
-    struct view_opts o = {
-        .pivot = t->pivot,
-        .reverse = t->reverse,
-        .sort = t->sort,
-        .filter = t->filter,
-        .folds = &t->folds[t->pivot],
-    };
-    view_build(v, s, &o);
-}
-
-/* The selected row may have moved, be folded away (then its head stands for it), or be gone (then
- * what is in its place does). */
-void table_find_selection(struct table_state *t, const struct view *v)
-{
-    size_t i = t->has_key ? view_find(v, t->key) : v->n;
-    for (size_t j = 0; t->has_key && i == v->n && j < v->n; j++) {
-        if (v->lines[j].head && v->lines[j].group == t->groups[t->pivot]) {
-            i = j;
-            break;
-        }
-    }
-    if (i < v->n) {
-        t->at.sel = i;
-    } else if (t->at.sel >= v->n) {
-        t->at.sel = v->n ? v->n - 1 : 0;
-    }
-}
-
-const struct snap_row *table_selected(struct ui *u, const struct snapshot *s)
-{
-    if (!s) {
-        return NULL;
-    }
-    struct view v;
-    table_view(u, s, &v);
-    table_find_selection(&u->table, &v);
-    const struct snap_row *r = v.n ? v.lines[u->table.at.sel].row : NULL;
-    view_release(&v);
-    return r;
-}
-
-#define TITLE_REST 36 /* columns for what the screen adds */
-
-int table_row_title(struct canvas *c, struct rect a, const struct snap_row *r)
-{
-    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, r->tier_name);
-    if (r->ident) {
-        col += 1 + canvas_text(c, a.row, a.col + col + 1, a.cols - col - 1, STYLE_HEAD, r->ident);
-    }
-    const char *mfa = r->tier_mfa ? r->tier_mfa : "";
-    if (mfa[0] && col + 2 + (int)text_width(mfa, strlen(mfa)) + TITLE_REST <= a.cols) {
-        col += 2 + canvas_text(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, mfa);
-    }
-    return col;
-}
-
-/* --- drawing --- */
 
 /* What must jump to the eye: in each column of times the slowest tier, and the slowest kind of
  * request of any tier. `_total` is no tier: it is always the slowest. */
@@ -103,25 +44,25 @@ static void find_peaks(struct peaks *p, const struct column_set *set, const stru
     }
 }
 
-static const char *sort_mark(const struct ui *u, bool ascending_first)
+static const char *sort_mark(bool ascii, bool up)
 {
-    bool up = ascending_first != u->table.reverse;
-    return u->opts.ascii ? (up ? "<" : ">") : (up ? "\xe2\x96\xb2" : "\xe2\x96\xbc");
+    return ascii ? (up ? "<" : ">") : (up ? "\xe2\x96\xb2" : "\xe2\x96\xbc");
 }
 
-static void draw_titles(struct ui *u, struct painter *p, int row, int col, const struct view *v)
+static void draw_titles(const struct rows *rows, struct painter *p, int row, int col,
+                        const struct view *v)
 {
-    const struct table_state *t = &u->table;
     struct canvas *c = p->c;
     char title[64];
-    const char *what = t->pivot ? "REQUEST" : "TIER";
+    const char *what = rows->pivot ? "REQUEST" : "TIER";
     canvas_fill(c, row, col, c->cols - col, STYLE_HEAD, ' ');
-    const char *mark = t->sort == SORT_NAME || t->reverse ? sort_mark(u, true) : "";
-    if (t->sort >= SORT_COLUMN) {
+    const char *mark =
+        rows->sort == SORT_NAME || rows->reverse ? sort_mark(c->ascii, !rows->reverse) : "";
+    if (rows->sort >= SORT_COLUMN) {
         mark = "";
     }
-    if (v->n > t->at.page) {
-        snprintf(title, sizeof title, "%s%s %zu/%zu", what, mark, t->at.sel + 1, v->n);
+    if (v->n > rows->at.page) {
+        snprintf(title, sizeof title, "%s%s %zu/%zu", what, mark, rows->at.sel + 1, v->n);
     } else {
         snprintf(title, sizeof title, "%s%s", what, mark);
     }
@@ -129,10 +70,10 @@ static void draw_titles(struct ui *u, struct painter *p, int row, int col, const
     col += p->set.name_cols;
     for (size_t i = 0; i < p->set.n; i++) {
         const struct column *k = column_at(p->set.index[i]);
-        bool sorted = t->sort == SORT_COLUMN + (int)p->set.index[i];
+        bool sorted = rows->sort == SORT_COLUMN + (int)p->set.index[i];
         bool stale = p->blind && k->needs_trace;
         snprintf(title, sizeof title, "%s%s%s", stale ? "~" : "", k->title,
-                 sorted ? sort_mark(u, false) : "");
+                 sorted ? sort_mark(c->ascii, rows->reverse) : "");
         enum style st = sorted ? STYLE_SELECT : STYLE_HEAD;
         if (sorted) {
             canvas_fill(c, row, col, k->width + 1, st, ' ');
@@ -274,24 +215,15 @@ static void draw_hint(struct canvas *c, struct rect a)
     }
 }
 
-bool table_has_tier(const struct snapshot *s)
-{
-    for (size_t i = 0; i < s->n_rows; i++) {
-        if (s->rows[i].tier != TIER_TOTAL) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* --- the screen --- */
 
 /* Until the operator folds something: when not all fits, every layer is shown, and the kinds of
  * request of the total only. Which layer, which kind: both in sight. */
-static void fold_by_itself(struct ui *u, const struct snapshot *s, struct view *v, size_t lines)
+static void fold_by_itself(struct rows *rows, const struct snapshot *s, struct view *v,
+                           size_t lines)
 {
-    struct folds *f = &u->table.folds[u->table.pivot];
-    if (f->by_hand || u->table.filter[0] || v->n == 0) {
+    struct folds *f = &rows->folds[rows->pivot];
+    if (f->by_hand || rows->filter[0] || v->n == 0) {
         return;
     }
     bool fits = v->unfolded <= lines;
@@ -303,38 +235,40 @@ static void fold_by_itself(struct ui *u, const struct snapshot *s, struct view *
     bool open_first = v->lines[0].pinned && heads + children <= lines;
     folds_only(f, !fits, !fits && open_first ? &first : NULL);
     view_release(v);
-    table_view(u, s, v);
+    rows_view(rows, s, v);
 }
 
-static void draw_table(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+static void draw_table(struct table_state *t, struct ui_shared *sh, struct canvas *c, struct rect a,
+                       const struct snapshot *s)
 {
-    struct table_state *t = &u->table;
+    struct rows *rows = &sh->rows;
     bool titles = a.rows > 1;
     int lines = a.rows - titles > 0 ? a.rows - titles : 0;
     struct view v;
-    table_view(u, s, &v);
-    fold_by_itself(u, s, &v, (size_t)lines);
-    table_find_selection(t, &v);
+    rows_view(rows, s, &v);
+    fold_by_itself(rows, s, &v, (size_t)lines);
+    rows_find_selection(rows, &v);
     struct painter p = {.c = c, .blind = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
-    struct column_wish trace_config = {.compared = s->compared[0] != 0};
-    trace_config.sorted = t->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(t->sort - SORT_COLUMN);
-    memcpy(trace_config.state, t->columns, sizeof trace_config.state);
-    columns_choose(&p.set, a.cols, v.widest < 300 ? (int)v.widest : 300, &trace_config);
+    struct column_choice choice = {.compared = s->compared[0] != 0};
+    choice.sorted = rows->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(rows->sort - SORT_COLUMN);
+    memcpy(choice.state, t->columns, sizeof choice.state);
+    columns_choose(&p.set, a.cols, v.widest < 300 ? (int)v.widest : 300, &choice);
     t->trends = false;
     for (size_t i = 0; i < p.set.n; i++) {
         t->trends |= column_at(p.set.index[i])->kind == COLUMN_TREND;
     }
     find_peaks(&p.peaks, &p.set, &v);
-    scroll_fit(&t->at, v.n, (size_t)lines);
-    t->at.row = a.row + titles;
+    scroll_fit(&rows->at, v.n, (size_t)lines);
+    rows->at.row = a.row + titles;
     t->set = p.set;
     t->title_row = titles ? a.row : -1;
     if (titles) {
-        draw_titles(u, &p, a.row, a.col, &v);
+        draw_titles(rows, &p, a.row, a.col, &v);
     }
-    for (int i = 0; i < lines && t->at.top + (size_t)i < v.n; i++) {
-        size_t at = t->at.top + (size_t)i;
-        draw_line(&p, a.row + titles + i, a.col, &v.lines[at], at == t->at.sel, !u->slow_focus);
+    for (int i = 0; i < lines && rows->at.top + (size_t)i < v.n; i++) {
+        size_t at = rows->at.top + (size_t)i;
+        draw_line(&p, a.row + titles + i, a.col, &v.lines[at], at == rows->at.sel,
+                  !sh->slow.pane_focus);
     }
     if (v.n == 0) {
         canvas_text(c, a.row + titles, a.col + 2, a.cols - 2, STYLE_DIM,
@@ -346,50 +280,62 @@ static void draw_table(struct ui *u, struct canvas *c, struct rect a, const stru
 static int slow_rows(const struct snapshot *s, int rows)
 {
     int most = rows >= 34 ? 11 : rows >= 24 ? 7 : rows >= 17 ? 5 : rows >= 12 ? 3 : 0;
-    int trace_config = (int)(s->n_slow < 20 ? s->n_slow : 20) + 1;
-    return s->n_slow == 0 ? 0 : trace_config < most ? trace_config : most;
+    int all = (int)(s->n_slow < 20 ? s->n_slow : 20) + 1;
+    return s->n_slow == 0 ? 0 : all < most ? all : most;
 }
 
-static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+static void draw_pane(struct ui_shared *sh, struct canvas *c, struct rect a,
+                      const struct snapshot *s)
+{
+    struct slow_picks p = slow_list_pick(&sh->slow, s);
+    slow_list_draw(&sh->slow, c, a, s, &p, sh->slow.pane_focus);
+    free(p.at);
+}
+
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
 {
     if (!s) {
         return;
     }
-    if (!table_has_tier(s)) {
+    if (!rows_have_tier(s)) {
         draw_hint(c, a);
         return;
     }
     int below = slow_rows(s, a.rows);
-    u->slow_focus = u->slow_focus && below > 0;
+    sh->slow.pane_focus = sh->slow.pane_focus && below > 0;
     struct rect top = a, bottom = a;
     top.rows -= below;
     bottom.row += top.rows;
     bottom.rows = below;
-    draw_table(u, c, top, s);
-    u->slow.at.row = 0;
+    draw_table(own, sh, c, top, s);
+    sh->slow.at.row = 0;
     if (below) {
-        slow_pane_draw(u, c, bottom, s);
+        draw_pane(sh, c, bottom, s);
     }
 }
 
-static struct scroll *list(struct ui *u)
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
 {
-    return u->slow_focus ? &u->slow.at : &u->table.at;
+    (void)key;
+    return table_keys(own, sh, act, s, out);
 }
 
-static void sort_by(struct table_state *t, int by)
+static struct scroll *list(void *own, struct ui_shared *sh)
 {
-    t->reverse = t->sort == by && !t->reverse;
-    t->sort = by;
+    (void)own;
+    return sh->slow.pane_focus ? &sh->slow.at : &sh->rows.at;
 }
 
 /* Titles sort; what is clicked has the focus. */
-static bool on_click(struct ui *u, int row, int col, const struct snapshot *s)
+static bool on_click(void *own, struct ui_shared *sh, int row, int col, const struct snapshot *s)
 {
-    struct table_state *t = &u->table;
-    bool slow = scroll_line_at(&u->slow.at, row) != SIZE_MAX;
-    if (slow || scroll_line_at(&t->at, row) != SIZE_MAX) {
-        u->slow_focus = slow && s && s->n_slow;
+    const struct table_state *t = own;
+    struct rows *rows = &sh->rows;
+    bool slow = scroll_line_at(&sh->slow.at, row) != SIZE_MAX;
+    if (slow || scroll_line_at(&rows->at, row) != SIZE_MAX) {
+        sh->slow.pane_focus = slow && s && s->n_slow;
         return false;
     }
     if (row != t->title_row) {
@@ -397,13 +343,13 @@ static bool on_click(struct ui *u, int row, int col, const struct snapshot *s)
     }
     int left = t->set.name_cols;
     if (col < left) {
-        sort_by(t, t->sort == SORT_NAME ? SORT_ORDER : SORT_NAME);
+        rows_sort(rows, rows->sort == SORT_NAME ? SORT_ORDER : SORT_NAME);
         return true;
     }
     for (size_t i = 0; i < t->set.n; i++) {
         int width = column_at(t->set.index[i])->width + 1;
         if (col >= left && col < left + width) {
-            sort_by(t, SORT_COLUMN + (int)t->set.index[i]);
+            rows_sort(rows, SORT_COLUMN + (int)t->set.index[i]);
             return true;
         }
         left += width;
@@ -415,7 +361,7 @@ const struct screen_ops screen_table = {
     .name = "table",
     .context = CTX_TABLE,
     .draw = draw,
-    .on_key = table_on_key,
+    .on_key = on_key,
     .list = list,
     .on_click = on_click,
 };

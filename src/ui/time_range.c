@@ -1,5 +1,4 @@
-/* Which stretch of time all screens show: now, or a moment that is past. */
-#include "state.h"
+#include "time_range.h"
 #include "time_parse.h"
 
 #include <inttypes.h>
@@ -13,96 +12,119 @@ void time_range_clock(const struct snapshot *s, uint64_t sec, char *out)
     format_time(snapshot_wall_ns(s, sec), false, out);
 }
 
-void time_range_forget(struct ui *u)
+void time_range_forget(struct time_range *t)
 {
-    u->time_range = (struct time_range){.end_s = 0};
+    *t = (struct time_range){
+        .window_asked = t->window_asked, .window = t->window, .paused = t->paused};
 }
 
 /* Seconds of the window; 0: the whole run. */
-static uint64_t length_of(const struct ui *u, const struct snapshot *s)
+static uint64_t length_of(const struct time_range *t, const struct snapshot *s)
 {
-    enum window w = u->window_asked ? u->window : s->window;
-    return u->time_range.length_s ? u->time_range.length_s
-           : w == WINDOW_RUN      ? 0
-                                  : window_ns(w) / CLOCK_SEC_NS;
+    enum window w = t->window_asked ? t->window : s->window;
+    return t->length_s ? t->length_s : w == WINDOW_RUN ? 0 : window_ns(w) / CLOCK_SEC_NS;
 }
 
-static void nothing_before(struct ui *u, const struct snapshot *s)
+static void nothing_before(struct message *m, const struct snapshot *s)
 {
     char when[FORMAT_BYTES], text[80];
     time_range_clock(s, s->time.oldest_s, when);
     snprintf(text, sizeof text, "nothing is kept from before %s", when);
-    ui_message(u, text, true);
+    message_set(m, text, true);
 }
 
 /* A moment that is past may have a length of its own; now has its own again afterwards. */
-static void leave_now(struct time_range *m)
+static void leave_now(struct time_range *t)
 {
-    if (!m->end_s) {
-        m->now_length_s = m->length_s;
+    if (!t->end_s) {
+        t->now_length_s = t->length_s;
     }
 }
 
-static void to_now(struct time_range *m)
+static void to_now(struct time_range *t)
 {
-    if (m->end_s) {
-        m->length_s = m->now_length_s;
+    if (t->end_s) {
+        t->length_s = t->now_length_s;
     }
-    m->end_s = 0;
+    t->end_s = 0;
 }
 
-static bool step(struct ui *u, const struct snapshot *s, bool back)
+static bool step(struct time_range *t, struct message *m, const struct snapshot *s, bool back)
 {
-    struct time_range *m = &u->time_range;
-    uint64_t length = length_of(u, s), end = m->end_s ? m->end_s : s->time.now_s;
+    uint64_t length = length_of(t, s), end = t->end_s ? t->end_s : s->time.now_s;
     if (length == 0) {
-        ui_message(u, "this is the whole run; w or c chooses a window to look back with", true);
+        message_set(m, "this is the whole run; w or c chooses a window to look back with", true);
         return false;
     }
     if (back && end <= s->time.oldest_s + length) {
-        nothing_before(u, s);
+        nothing_before(m, s);
         return false;
     }
-    if (!back && !m->end_s) {
-        ui_message(u, "this is now", false);
+    if (!back && !t->end_s) {
+        message_set(m, "this is now", false);
         return false;
     }
-    leave_now(m);
-    m->end_s = back ? end - length : end + length;
-    if (m->end_s >= s->time.now_s) {
-        to_now(m);
+    leave_now(t);
+    t->end_s = back ? end - length : end + length;
+    if (t->end_s >= s->time.now_s) {
+        to_now(t);
     }
     return true;
 }
 
-void time_range_set(struct ui *u, uint64_t from_s, uint64_t to_s)
+void time_range_set(struct time_range *t, uint64_t from_s, uint64_t to_s)
 {
-    leave_now(&u->time_range);
-    u->time_range.end_s = to_s;
-    u->time_range.length_s = to_s - from_s;
+    leave_now(t);
+    t->end_s = to_s;
+    t->length_s = to_s - from_s;
 }
 
-bool time_range_on_key(struct ui *u, enum action act, const struct snapshot *s, struct intent *out)
+static struct intent next_window(struct time_range *t, const struct snapshot *s)
+{
+    if (!s) {
+        return (struct intent){.kind = INTENT_NONE};
+    }
+    enum window now = t->window_asked ? t->window : s->window;
+    t->window = (now + 1) % WINDOW_COUNT;
+    t->window_asked = true;
+    t->length_s = t->now_length_s = 0;
+    return (struct intent){.kind = INTENT_WINDOW, .window = t->window};
+}
+
+static void ask(struct time_range *t, struct dialog *d, struct message *m, const struct snapshot *s)
+{
+    if (!s) {
+        message_set(m, "nothing is known yet", true);
+        return;
+    }
+    t->zero_wall_ns = s->time.zero_wall_ns;
+    t->oldest_s = s->time.oldest_s;
+    t->now_s = s->time.now_s;
+    dialog_prompt(d, PROMPT_TIME_RANGE, "");
+}
+
+bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, enum action act,
+                    const struct snapshot *s, struct intent *out)
 {
     bool changed = false;
     switch (act) {
+    case ACT_WINDOW:
+        *out = next_window(t, s);
+        break;
+    case ACT_PAUSE:
+        t->paused = !t->paused && s;
+        t->paused_s = s ? s->time.now_s : 0;
+        break;
     case ACT_EARLIER:
     case ACT_LATER:
-        changed = s && step(u, s, act == ACT_EARLIER);
+        changed = s && step(t, m, s, act == ACT_EARLIER);
         break;
     case ACT_NOW:
-        changed = u->time_range.end_s != 0;
-        to_now(&u->time_range);
+        changed = t->end_s != 0;
+        to_now(t);
         break;
     case ACT_MOMENT:
-        if (!s) {
-            ui_message(u, "nothing is known yet", true);
-            break;
-        }
-        u->time_range.zero_wall_ns = s->time.zero_wall_ns;
-        u->time_range.oldest_s = s->time.oldest_s;
-        u->time_range.now_s = s->time.now_s;
-        dialog_prompt(u, PROMPT_TIME_RANGE, "");
+        ask(t, d, m, s);
         break;
     default:
         return false;
@@ -114,44 +136,43 @@ bool time_range_on_key(struct ui *u, enum action act, const struct snapshot *s, 
 }
 
 /* Clock times to seconds of the history. False: nothing is kept of them. */
-static bool take_past(struct time_range *m, const struct span *p)
+static bool take_past(struct time_range *t, const struct span *p)
 {
-    uint64_t zero = m->zero_wall_ns / CLOCK_SEC_NS;
+    uint64_t zero = t->zero_wall_ns / CLOCK_SEC_NS;
     uint64_t from = p->from_s > zero ? p->from_s - zero : 0;
     uint64_t to = p->to_s > zero ? p->to_s - zero : 0;
     if (p->length_s == 0) {
-        to = from + (m->length_s ? m->length_s : 60);
+        to = from + (t->length_s ? t->length_s : 60);
     }
-    to = to < m->now_s ? to : m->now_s;
-    from = from > m->oldest_s ? from : m->oldest_s;
+    to = to < t->now_s ? to : t->now_s;
+    from = from > t->oldest_s ? from : t->oldest_s;
     if (to <= from) {
         return false;
     }
-    leave_now(m);
-    m->end_s = to;
-    m->length_s = to - from;
+    leave_now(t);
+    t->end_s = to;
+    t->length_s = to - from;
     return true;
 }
 
-bool time_range_typed(struct ui *u, const char *text, char *error, size_t cap)
+bool time_range_typed(struct time_range *t, const char *text, char *error, size_t cap)
 {
-    struct time_range *m = &u->time_range;
     struct span p;
-    uint64_t now_s = m->zero_wall_ns / CLOCK_SEC_NS + m->now_s;
+    uint64_t now_s = t->zero_wall_ns / CLOCK_SEC_NS + t->now_s;
     if (!time_parse(text, now_s, &p, error, cap)) {
         return false;
     }
-    if (p.kind == SPAN_PAST && !take_past(m, &p)) {
+    if (p.kind == SPAN_PAST && !take_past(t, &p)) {
         char when[FORMAT_BYTES];
-        format_time(m->zero_wall_ns + m->oldest_s * CLOCK_SEC_NS, false, when);
+        format_time(t->zero_wall_ns + t->oldest_s * CLOCK_SEC_NS, false, when);
         snprintf(error, cap, "nothing is kept of that time: only from %s to now", when);
         return false;
     }
     if (p.kind != SPAN_PAST) {
-        to_now(m);
+        to_now(t);
     }
     if (p.kind == SPAN_LAST) {
-        m->length_s = m->now_length_s = p.length_s;
+        t->length_s = t->now_length_s = p.length_s;
     }
     return true;
 }
@@ -165,31 +186,17 @@ void time_range_text(const struct snapshot *s, char *out, size_t cap)
     snprintf(out, cap, "%s-%s, %s", from, to, ago);
 }
 
-void ui_view_query(struct ui *u, const struct snapshot *s, struct view_query *l)
+void time_range_query(const struct time_range *t, struct view_query *q)
 {
-    if (u->window_asked) {
-        l->window = u->window;
+    if (t->window_asked) {
+        q->window = t->window;
     }
-    l->length_s = u->time_range.length_s;
-    l->end_s = u->time_range.end_s;
-    if (u->paused && !l->end_s) { /* another window, another row: still of when it was paused */
-        l->end_s = u->time_range.paused_s;
+    q->length_s = t->length_s;
+    q->end_s = t->end_s;
+    if (t->paused && !q->end_s) { /* another window, another row: still of when it was paused */
+        q->end_s = t->paused_s;
     }
-    if (l->end_s && !l->length_s && l->window == WINDOW_RUN) {
-        l->end_s = 0;
+    if (q->end_s && !q->length_s && q->window == WINDOW_RUN) {
+        q->end_s = 0;
     }
-    l->trends = u->table.trends;
-    l->dist = u->screen == &screen_dist;
-    l->heat = u->screen == &screen_heat;
-    if (!l->dist && !l->heat) {
-        return;
-    }
-    const struct snap_row *r = table_selected(u, s);
-    l->dist = l->dist && r;
-    l->heat = l->heat && r;
-    if (r) {
-        l->tier = r->tier;
-        l->ident = r->ident_n;
-    }
-    heat_view_query(u, l);
 }

@@ -1,5 +1,5 @@
-/* A request on a time axis: its tiers across processes, what each did, whom it waited for. */
-#include "state.h"
+#include "waterfall_screen.h"
+#include "shared.h"
 
 #include <kprof/base/format.h>
 #include <kprof/core/waterfall.h>
@@ -10,23 +10,10 @@ enum { GAPS = 2, DETAIL_ROWS = 1 + GAPS, EIGHTHS = 8 };
 
 /* ---- which request ---- */
 
-static size_t find(const struct snapshot *s, uint64_t id)
+static void open_screen(void *own, const struct screen_request *r, struct intent *out)
 {
-    size_t i = 0;
-    while (i < s->n_slow_traces && s->slow_traces[i].request->id != id) {
-        i++;
-    }
-    return i;
-}
-
-bool waterfall_open(struct ui *u, const struct snapshot *s, uint64_t id)
-{
-    if (!id || find(s, id) == s->n_slow_traces) {
-        return false;
-    }
-    u->waterfall = (struct waterfall_state){.id = id};
-    u->screen = &screen_waterfall;
-    return true;
+    (void)out;
+    *(struct waterfall_state *)own = (struct waterfall_state){.id = r->trace};
 }
 
 /* The slow call by which the list of slow calls shows this request; NULL: it does not. */
@@ -42,21 +29,22 @@ static const struct snap_slow *listed(const struct slow_filter *f, const struct 
 }
 
 /* To the neighbour that the list of slow calls shows as well; down is older. */
-static void step(struct ui *u, const struct snapshot *s, bool down)
+static void step(struct waterfall_state *t, struct ui_shared *sh, const struct snapshot *s,
+                 bool down)
 {
-    size_t i = find(s, u->waterfall.id);
-    struct slow_filter f = slow_filter_at(&u->slow.filter, s);
+    size_t i = slow_list_trace(s, t->id);
+    struct slow_filter f = slow_filter_at(&sh->slow.filter, s);
     while (down ? i + 1 < s->n_slow_traces : i > 0) {
         i += down ? 1 : (size_t)-1;
         const struct snap_slow *w = listed(&f, s, s->slow_traces[i].request->id);
         if (w) {
-            waterfall_open(u, s, w->trace);
-            u->slow.seq = w->seq;
+            *t = (struct waterfall_state){.id = w->trace};
+            sh->slow.seq = w->seq;
             return;
         }
     }
-    ui_message(u, down ? "no older slow request is kept" : "this is the newest slow request",
-               false);
+    message_set(&sh->message,
+                down ? "no older slow request is kept" : "this is the newest slow request", false);
 }
 
 /* ---- lines: rows, and a title above late work ---- */
@@ -295,10 +283,9 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snapshot *
 
 /* ---- the screen ---- */
 
-static void draw_lines(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s,
+static void draw_lines(struct scroll *at, struct canvas *c, struct rect a, const struct snapshot *s,
                        const struct waterfall *w)
 {
-    struct scroll *at = &u->waterfall.at;
     size_t n = lines_of(w);
     scroll_fit(at, n, (size_t)a.rows);
     at->row = a.row;
@@ -318,9 +305,12 @@ static void draw_lines(struct ui *u, struct canvas *c, struct rect a, const stru
     }
 }
 
-static void draw(struct ui *u, struct canvas *c, struct rect a, const struct snapshot *s)
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
 {
-    size_t at = s ? find(s, u->waterfall.id) : 0;
+    struct waterfall_state *t = own;
+    (void)sh;
+    size_t at = s ? slow_list_trace(s, t->id) : 0;
     if (!s || at == s->n_slow_traces) {
         canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
                     "This request is no longer kept: only the newest slow requests are.");
@@ -336,30 +326,30 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     detail.row = list.row + list.rows;
     detail.rows = under;
     if (list.rows > 0) {
-        draw_lines(u, c, list, s, &w);
+        draw_lines(&t->at, c, list, s, &w);
     }
-    uint32_t row = row_at(&w, u->waterfall.at.sel);
+    uint32_t row = row_at(&w, t->at.sel);
     if (under && row != FALL_NIL && row < w.n) {
         draw_detail(c, detail, s, &w, row);
     }
     waterfall_release(&w);
 }
 
-static bool on_key(struct ui *u, int key, enum action act, const struct snapshot *s,
-                   struct intent *out)
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
 {
+    struct waterfall_state *t = own;
     (void)key;
-    (void)out;
-    size_t at = s ? find(s, u->waterfall.id) : 0;
+    size_t at = s ? slow_list_trace(s, t->id) : 0;
     switch (act) {
     case ACT_NEXT:
     case ACT_PREVIOUS:
         if (s) {
-            step(u, s, act == ACT_NEXT);
+            step(t, sh, s, act == ACT_NEXT);
         }
         return true;
     case ACT_BACK:
-        u->screen = &screen_slow;
+        out->open.to = SCREEN_SLOW;
         return true;
     default:
         break;
@@ -372,17 +362,19 @@ static bool on_key(struct ui *u, int key, enum action act, const struct snapshot
     for (uint32_t i = 0; i < r->n; i++) {
         late = late || r->call[i].flags & SLOW_TRACE_LATE;
     }
-    return scroll_key(&u->waterfall.at, act, r->n + late);
+    return scroll_key(&t->at, act, r->n + late);
 }
 
-static struct scroll *list(struct ui *u)
+static struct scroll *list(void *own, struct ui_shared *sh)
 {
-    return &u->waterfall.at;
+    (void)sh;
+    return &((struct waterfall_state *)own)->at;
 }
 
 const struct screen_ops screen_waterfall = {
     .name = "waterfall",
     .context = CTX_FALL,
+    .open = open_screen,
     .draw = draw,
     .on_key = on_key,
     .list = list,

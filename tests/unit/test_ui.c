@@ -381,7 +381,7 @@ static void columns_fit_and_go_by_priority(void **state)
     for (int cols = 1; cols < 260; cols++) {
         for (size_t always = 0; always <= columns_n(); always++) {
             struct column_set set;
-            struct column_wish w = {.sorted = always < columns_n() ? always : SIZE_MAX};
+            struct column_choice w = {.sorted = always < columns_n() ? always : SIZE_MAX};
             columns_choose(&set, cols, 24, &w);
             int used = set.name_cols;
             for (size_t j = 0; j < set.n; j++) {
@@ -393,7 +393,7 @@ static void columns_fit_and_go_by_priority(void **state)
         }
     }
     struct column_set all;
-    struct column_wish w = {.sorted = SIZE_MAX, .compared = true};
+    struct column_choice w = {.sorted = SIZE_MAX, .compared = true};
     columns_choose(&all, 260, 24, &w);
     assert_int_equal(all.n, columns_n());
     int seen[COLUMNS_MAX + 1] = {0};
@@ -413,7 +413,7 @@ static void columns_as_wished(void **state)
     for (int cols = 1; cols < 260; cols++) {
         for (size_t i = 0; i < columns_n(); i++) {
             struct column_set set;
-            struct column_wish w = {.sorted = SIZE_MAX};
+            struct column_choice w = {.sorted = SIZE_MAX};
             bool change = column_at(i)->kind == COLUMN_CHANGE;
             w.state[i] = COLUMN_HIDE;
             columns_choose(&set, cols, 10, &w);

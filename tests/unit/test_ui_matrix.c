@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ui/screen.h>
+#include <ui/screens.h>
 #include <ui/state.h>
 
 /* --- states --- */
@@ -156,41 +156,41 @@ static void complete(struct ui *u)
  * app says; keys_then are pressed in the state itself. */
 static const struct way {
     const char *name;
-    const struct screen_ops *screen;
+    enum screen_id screen;
     const char *keys, *keys_then;
     void (*answer)(struct ui *u);
 } ways[] = {
-    {"table", &screen_table, "", "", NULL},
-    {"slow", &screen_slow, "S", "<Down>", NULL},
-    {"fall", &screen_waterfall, "S<Enter>", "<Down>", NULL},
-    {"heat", &screen_heat, "H", "", NULL},
-    {"dist", &screen_dist, "D", "", NULL},
-    {"log", &screen_log, "M", "", NULL},
-    {"help", &screen_help, "?", "", NULL},
-    {"pick", &screen_pick, "a", "<Down>", NULL},
-    {"point", &screen_argument_picker, "I", "<Down><Down>", NULL},
-    {"open", &screen_open, "O", "", NULL},
+    {"table", SCREEN_TABLE, "", "", NULL},
+    {"slow", SCREEN_SLOW, "S", "<Down>", NULL},
+    {"fall", SCREEN_WATERFALL, "S<Enter>", "<Down>", NULL},
+    {"heat", SCREEN_HEAT, "H", "", NULL},
+    {"dist", SCREEN_DIST, "D", "", NULL},
+    {"log", SCREEN_LOG, "M", "", NULL},
+    {"help", SCREEN_HELP, "?", "", NULL},
+    {"pick", SCREEN_PICK, "a", "<Down>", NULL},
+    {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
+    {"open", SCREEN_OPEN, "O", "", NULL},
 };
 
 static const struct way dialogs[] = {
-    {"sort", &screen_table, "", "s", NULL},
-    {"columns", &screen_table, "", "C<Down> ", NULL},
-    {"entry", &screen_table, "", "E", NULL},
-    {"filter", &screen_table, "", "/upd", NULL},
-    {"type", &screen_table, "Adb=my", "<Tab>", complete},
-    {"identity", &screen_table, "", "i", NULL},
-    {"identity_wrong", &screen_table, "", "", wrong_rule},
-    {"remove", &screen_table, "", "<Down>d", NULL},
-    {"export", &screen_table, "", "e", NULL},
-    {"overwrite", &screen_table, "", "", overwrite},
-    {"window", &screen_table, "", "c", NULL},
-    {"save", &screen_table, "", "W", NULL},
-    {"load", &screen_table, "", "", choose_profile},
-    {"presets", &screen_table, "", "", choose_preset},
-    {"preset_of", &screen_table, "", "", preset_of},
-    {"slow_filter", &screen_slow, "S", "/create", NULL},
-    {"slow_export", &screen_slow, "S", "e", NULL},
-    {"threshold", &screen_slow, "S", "s", NULL},
+    {"sort", SCREEN_TABLE, "", "s", NULL},
+    {"columns", SCREEN_TABLE, "", "C<Down> ", NULL},
+    {"entry", SCREEN_TABLE, "", "E", NULL},
+    {"filter", SCREEN_TABLE, "", "/upd", NULL},
+    {"type", SCREEN_TABLE, "Adb=my", "<Tab>", complete},
+    {"identity", SCREEN_TABLE, "", "i", NULL},
+    {"identity_wrong", SCREEN_TABLE, "", "", wrong_rule},
+    {"remove", SCREEN_TABLE, "", "<Down>d", NULL},
+    {"export", SCREEN_TABLE, "", "e", NULL},
+    {"overwrite", SCREEN_TABLE, "", "", overwrite},
+    {"window", SCREEN_TABLE, "", "c", NULL},
+    {"save", SCREEN_TABLE, "", "W", NULL},
+    {"load", SCREEN_TABLE, "", "", choose_profile},
+    {"presets", SCREEN_TABLE, "", "", choose_preset},
+    {"preset_of", SCREEN_TABLE, "", "", preset_of},
+    {"slow_filter", SCREEN_SLOW, "S", "/create", NULL},
+    {"slow_export", SCREEN_SLOW, "S", "e", NULL},
+    {"threshold", SCREEN_SLOW, "S", "s", NULL},
 };
 
 static void give_capture(struct ui *u, const struct state *st)
@@ -223,16 +223,16 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     canvas_init(&c, sizes[size].rows, sizes[size].cols, ascii);
     script_run(u, &c, fake_snap(full), w->keys);
     if (u->screen != w->screen) {
-        fail_msg("%s does not lead to %s", w->keys, w->screen->name);
+        fail_msg("%s does not lead to %s", w->keys, screens_ops(w->screen)->name);
     }
-    if (w->screen == &screen_waterfall && fake_snap(f)->n_slow_traces) {
+    if (w->screen == SCREEN_WATERFALL && fake_snap(f)->n_slow_traces) {
         u->waterfall.id = fake_snap(f)->slow_traces[0].request->id;
     }
     if (w->answer) {
         w->answer(u);
     }
     ui_set_catalog(u, catalog);
-    if (w->screen == &screen_argument_picker) {
+    if (w->screen == SCREEN_ARGUMENTS) {
         give_capture(u, st);
     }
     script_run(u, &c, fake_snap(f), w->keys_then);
@@ -264,14 +264,15 @@ static bool is_golden(const struct way *w, const struct state *st, struct buf *g
     return text_is_golden(got, name);
 }
 
-static const struct way *way_to(const struct screen_ops *screen)
+static const struct way *way_to(enum screen_id screen)
 {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (ways[i].screen == screen) {
             return &ways[i];
         }
     }
-    fail_msg("the screen \"%s\" is registered: say in `ways` how to get there", screen->name);
+    fail_msg("the screen \"%s\" is registered: say in `ways` how to get there",
+             screens_ops(screen)->name);
     return NULL;
 }
 
@@ -280,7 +281,7 @@ static void every_screen_in_every_state(void **state)
     (void)state;
     int wrong = 0;
     size_t n = 0;
-    for (const struct screen_ops *screen; (screen = screen_at(n)); n++) {
+    for (enum screen_id screen = SCREEN_NONE + 1; screen < SCREEN_COUNT; screen++, n++) {
         for (size_t i = 0; i < STATES; i++) {
             struct buf got;
             buf_init(&got, 0);

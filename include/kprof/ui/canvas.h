@@ -25,25 +25,6 @@ enum style {
     STYLE_COUNT
 };
 
-enum key { /* above any code point */
-           KEY_NONE_ = 0x200000,
-           KEY_UP_,
-           KEY_DOWN_,
-           KEY_LEFT_,
-           KEY_RIGHT_,
-           KEY_PGUP_,
-           KEY_PGDN_,
-           KEY_HOME_,
-           KEY_END_,
-           KEY_BACKSPACE_,
-           KEY_DELETE_,
-           KEY_RESIZE_,
-           KEY_BTAB_,
-           KEY_F1_,
-           KEY_MOUSE_
-           /* Enter is '\n', Escape 27, Tab '\t', Space ' ' */
-};
-
 struct cell {
     char utf8[15]; /* one code point and its combining marks; empty: the right half of a wide one */
     uint8_t style;

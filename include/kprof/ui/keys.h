@@ -97,7 +97,7 @@ enum key_context {
 };
 
 struct key_def {
-    int key[3];        /* enum key in canvas.h or code points; 0: none */
+    int key[3];        /* enum key in input.h or code points; 0: none */
     const char *shown; /* as the help and the bar write it */
     const char *bar;   /* NULL: not in the bar */
     const char *help;  /* NULL: not in the help (a variant of another line) */

@@ -8,7 +8,7 @@
 
 #include <kprof/base/err.h>
 #include <kprof/ui/canvas.h>
-#include <kprof/ui/ui.h>
+#include <kprof/ui/input.h>
 
 int term_open(bool no_color, struct err *e); /* -1: not a terminal, or TERM unknown */
 void term_theme(enum theme t); /* from the next picture on; cheap when it is the same */

@@ -13,54 +13,9 @@
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
 #include <kprof/ui/canvas.h>
+#include <kprof/ui/input.h>
+#include <kprof/ui/intent.h>
 #include <stdbool.h>
-
-enum intent_kind {
-    INTENT_NONE,
-    INTENT_REDRAW, /* only the picture changed */
-    INTENT_QUIT,
-    INTENT_TOGGLE, /* tracing on or off; a replay is held, or goes on */
-    INTENT_WINDOW, /* intent.window */
-    INTENT_LOOK, /* another snapshot is needed at once, even while paused: ui_view_query says which
-                  */
-    INTENT_ZERO,
-    INTENT_MARK,        /* compare with this moment from now on, or no more */
-    INTENT_EXPORT,      /* text: file name; force: overwrite was confirmed; slow_only: the slow
-                           calls that filter lets through */
-    INTENT_TIER_ADD,    /* text: [NAME=]M:F/A */
-    INTENT_TIER_REMOVE, /* tier */
-    INTENT_ENTRY,       /* text: tier name or "none" */
-    INTENT_IDENTITY,    /* text: the rule; empty: none */
-    INTENT_COMPLETE,    /* text: the function typed so far, without NAME=; app answers with
-                           ui_set_completions */
-    INTENT_WHY,         /* tier: ask why it is empty */
-    INTENT_CAPTURE,     /* tier (TIER_TOTAL: the entry): capture its calls, for ui_set_capture */
-    INTENT_CAPTURE_END, /* give that up, or: done with it */
-    INTENT_SLOW,        /* text: the threshold of slow calls, or "off" */
-    INTENT_SAVE,        /* text: name of the profile; force: overwrite was confirmed */
-    INTENT_PROFILES,    /* which are there? app answers with ui_choose */
-    INTENT_LOAD,        /* text: name of the profile; force: replacing tiers was confirmed */
-    INTENT_PRESETS,     /* which can this node have? app answers with ui_choose */
-    INTENT_PRESET,      /* text: the preset's name first; force: as with INTENT_LOAD */
-    /* The picker's: */
-    INTENT_CATALOG,       /* load the node's functions, anew */
-    INTENT_CATALOG_STOP,  /* loading takes too long */
-    INTENT_CATALOG_CLOSE, /* nobody picks any more */
-    INTENT_PICKED,        /* add what ui_picked tells as tiers */
-    INTENT_SAMPLE_UP,     /* more requests; a replay goes faster */
-    INTENT_SAMPLE_DOWN,
-    INTENT_STACK /* pid: where is it now? app answers with ui_set_stack */
-};
-
-struct intent {
-    uint64_t pid;
-    enum intent_kind kind;
-    enum window window;
-    uint16_t tier;
-    bool force, slow_only;
-    struct slow_filter filter;
-    char text[1024];
-};
 
 struct ui;
 
@@ -85,14 +40,9 @@ void ui_free(struct ui *u);
  * (INTENT_LOOK, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
-                     const struct snapshot *s); /* key: enum key in canvas.h, or a code point */
+                     const struct snapshot *s); /* key: enum key, or a code point */
 /* The mouse does what keys do: a click selects, on the key bar it is the key, on a column's title
- * it sorts; a double click is Enter; the wheel moves three lines. row, col: of the canvas. */
-enum mouse_kind { MOUSE_CLICK, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
-struct mouse {
-    int row, col;
-    enum mouse_kind kind;
-};
+ * it sorts; a double click is Enter; the wheel moves three lines. */
 struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s);
 bool ui_is_paused(const struct ui *u);
 /* What the next snapshot shall show, of the moment it was paused at when it is. l->window stays
@@ -124,7 +74,7 @@ void ui_ask_overwrite(struct ui *u,
                       const char *path); /* file exists: ask y/n, then INTENT_EXPORT with force */
 /* Asks y/n; yes is the intent for y. */
 void ui_ask(struct ui *u, const char *question, const struct intent *yes);
-/* A menu of items (cut at MENU_ITEMS); the one that is picked comes as the text of an intent
+/* A menu of items (at most TIER_MAX + 2); the one that is picked comes as the text of an intent
  * `pick`. title: constant. False: nothing was done, the operator is at something else by now (a
  * dialog, another screen than that on which INTENT_PROFILES or INTENT_PRESETS was asked for). */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,

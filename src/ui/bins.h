@@ -1,0 +1,12 @@
+/* Durations in bins of base/scale, several a line, so that they fit. Pure; any thread. */
+#ifndef UI_BINS_H
+#define UI_BINS_H
+
+#include <stddef.h>
+
+size_t bins_per(size_t low, size_t n, size_t lines); /* so that bins low .. low + n - 1 fit */
+size_t bins_group(size_t bin, size_t per);
+size_t bins_first(size_t group, size_t per);
+void bins_mark(size_t group, size_t per, char *out); /* where it begins; FORMAT_BYTES */
+
+#endif

@@ -1,0 +1,12 @@
+/* Keys while a dialog is open, and what follows from what was typed, picked or answered. Above the
+ * screens: a dialog may concern any of them. Core thread only. */
+#ifndef UI_DIALOG_ANSWER_H
+#define UI_DIALOG_ANSWER_H
+
+#include <kprof/ui/intent.h>
+
+struct ui;
+
+struct intent dialog_answer_key(struct ui *u, int key);
+
+#endif

@@ -1,0 +1,18 @@
+/* The message above the key bar: one line about what was just done, or why it was not.
+ *
+ * Invariant: at most one; the next key clears it. Core thread only. */
+#ifndef UI_MESSAGE_H
+#define UI_MESSAGE_H
+
+#include <kprof/ui/canvas.h>
+#include <stdbool.h>
+
+struct message {
+    char text[512]; /* "": none */
+    bool error;
+};
+
+void message_set(struct message *m, const char *text, bool error);     /* copied, cut */
+bool message_draw(const struct message *m, struct canvas *c, int row); /* false: there is none */
+
+#endif

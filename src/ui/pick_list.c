@@ -1,0 +1,177 @@
+#include "pick_list.h"
+
+#include <ctype.h>
+#include <kprof/base/buf.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pick_list_drop_ticks(struct pick_list *p)
+{
+    while (p->ticks) {
+        free(p->tick[--p->ticks]);
+    }
+}
+
+void pick_list_init(struct pick_list *p)
+{
+    catalog_filter_init(&p->found);
+}
+
+void pick_list_release(struct pick_list *p)
+{
+    pick_list_drop_ticks(p);
+    catalog_filter_release(&p->found);
+    prompt_release(&p->query);
+}
+
+static void forget(struct pick_list *p)
+{
+    catalog_filter_forget(&p->found);
+    p->catalog = NULL;
+    p->walking = false;
+}
+
+void pick_list_open(struct pick_list *p)
+{
+    pick_list_drop_ticks(p);
+    forget(p);
+    memset(&p->at, 0, sizeof p->at);
+    prompt_open(&p->query, "Find", "parts of a name, in any case; blanks between them", "");
+}
+
+/* --- the list --- */
+
+/* Something like [NAME=]M:F/A: app knows whether it is one. */
+static bool typed_function(const struct pick_list *p)
+{
+    const char *s = p->query.text + prompt_name_bytes(&p->query);
+    const char *slash = strrchr(s, '/');
+    size_t digits = slash ? strspn(slash + 1, "0123456789") : 0;
+    if (!slash || slash == s || digits == 0 || digits > 3 || slash[1 + digits]) {
+        return false;
+    }
+    size_t head = strcspn(s, ":.");
+    return head > 0 && s + head + 1 < slash;
+}
+
+size_t pick_list_typed(const struct pick_list *p)
+{
+    char text[CATALOG_TEXT_BYTES];
+    if (!typed_function(p)) {
+        return 0;
+    }
+    for (size_t i = 0; p->catalog && i < catalog_filter_count(&p->found) && i < 10; i++) {
+        catalog_text(p->catalog, catalog_filter_at(&p->found, i), text);
+        if (strcmp(text, p->query.text) == 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+size_t pick_list_count(const struct pick_list *p)
+{
+    return pick_list_typed(p) + catalog_filter_count(&p->found);
+}
+
+const char *pick_list_line(const struct pick_list *p, size_t i, char *text)
+{
+    size_t typed = pick_list_typed(p);
+    if (i < typed) {
+        return p->query.text;
+    }
+    catalog_text(p->catalog, catalog_filter_at(&p->found, i - typed), text);
+    return text;
+}
+
+void pick_list_keep(struct pick_list *p)
+{
+    size_t typed = pick_list_typed(p), n = pick_list_count(p);
+    if (p->walking && p->at.sel >= typed && p->at.sel < n) {
+        p->kept = catalog_filter_at(&p->found, p->at.sel - typed);
+    }
+}
+
+/* Where a person walks, the line stays under them; else the best is selected. */
+void pick_list_update(struct pick_list *p)
+{
+    catalog_filter_update(&p->found, p->catalog, p->query.text);
+    size_t typed = pick_list_typed(p), n = catalog_filter_count(&p->found);
+    if (!p->walking) {
+        p->at.sel = 0;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (catalog_filter_at(&p->found, i) == p->kept) {
+            p->at.sel = typed + i;
+            return;
+        }
+    }
+}
+
+void pick_list_reload(struct pick_list *p)
+{
+    forget(p);
+    pick_list_update(p);
+}
+
+void pick_list_set_catalog(struct pick_list *p, const struct catalog *c)
+{
+    if (c != p->catalog) {
+        catalog_filter_forget(&p->found);
+        p->walking = false;
+    }
+    p->catalog = c;
+    pick_list_update(p);
+}
+
+size_t pick_list_in_sight(const struct pick_list *p, uint32_t *ids, size_t max)
+{
+    size_t typed = pick_list_typed(p), n = 0;
+    if (!p->catalog) {
+        return 0;
+    }
+    for (size_t i = p->at.top; i < p->at.top + p->at.page && n < max; i++) {
+        if (i >= typed && i < pick_list_count(p)) {
+            ids[n++] = catalog_filter_at(&p->found, i - typed);
+        }
+    }
+    return n;
+}
+
+/* --- ticks --- */
+
+bool pick_list_is_ticked(const struct pick_list *p, const char *text)
+{
+    for (size_t i = 0; i < p->ticks; i++) {
+        if (strcmp(p->tick[i], text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void pick_list_flip(struct pick_list *p, const char *text)
+{
+    for (size_t i = 0; i < p->ticks; i++) {
+        if (strcmp(p->tick[i], text) == 0) {
+            free(p->tick[i]);
+            memmove(&p->tick[i], &p->tick[i + 1], (--p->ticks - i) * sizeof p->tick[0]);
+            return;
+        }
+    }
+    if (p->ticks < TIER_MAX)
+        p->tick[p->ticks++] = buf_dup(text);
+}
+
+void pick_list_tick(struct pick_list *p, int step)
+{
+    char text[CATALOG_TEXT_BYTES];
+    if (p->at.sel >= pick_list_count(p)) {
+        return;
+    }
+    pick_list_flip(p, pick_list_line(p, p->at.sel, text));
+    p->walking = true;
+    scroll_key(&p->at, step > 0 ? ACT_DOWN : ACT_UP, pick_list_count(p));
+    pick_list_keep(p);
+}

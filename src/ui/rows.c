@@ -1,0 +1,184 @@
+#include "rows.h"
+
+#include <kprof/base/text.h>
+#include <kprof/core/tier.h>
+#include <string.h>
+
+void rows_release(struct rows *rows)
+{
+    folds_release(&rows->folds[0]);
+    folds_release(&rows->folds[1]);
+}
+
+void rows_view(const struct rows *rows, const struct snapshot *s, struct view *v)
+{
+    struct view_opts o = {
+        .pivot = rows->pivot,
+        .reverse = rows->reverse,
+        .sort = rows->sort,
+        .filter = rows->filter,
+        .folds = &rows->folds[rows->pivot],
+    };
+    view_build(v, s, &o);
+}
+
+/* The selected row may have moved, be folded away, or be gone. */
+void rows_find_selection(struct rows *rows, const struct view *v)
+{
+    size_t i = rows->has_key ? view_find(v, rows->key) : v->n;
+    for (size_t j = 0; rows->has_key && i == v->n && j < v->n; j++) {
+        if (v->lines[j].head && v->lines[j].group == rows->groups[rows->pivot]) {
+            i = j;
+            break;
+        }
+    }
+    if (i < v->n) {
+        rows->at.sel = i;
+    } else if (rows->at.sel >= v->n) {
+        rows->at.sel = v->n ? v->n - 1 : 0;
+    }
+}
+
+const struct snap_row *rows_selected(struct rows *rows, const struct snapshot *s)
+{
+    if (!s) {
+        return NULL;
+    }
+    struct view v;
+    rows_view(rows, s, &v);
+    rows_find_selection(rows, &v);
+    const struct snap_row *r = v.n ? v.lines[rows->at.sel].row : NULL;
+    view_release(&v);
+    return r;
+}
+
+bool rows_have_tier(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (s->rows[i].tier != TIER_TOTAL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- keys --- */
+
+static void fold(struct rows *rows, uint64_t group)
+{
+    struct folds *f = &rows->folds[rows->pivot];
+    f->by_hand = true;
+    folds_flip(f, group);
+}
+
+static void select_line(struct rows *rows, const struct view *v, size_t i)
+{
+    if (i < v->n) {
+        rows->at.sel = i;
+        const struct line *l = &v->lines[i];
+        rows->key = l->key;
+        for (int pivot = 0; pivot < 2; pivot++) {
+            rows->groups[pivot] = l->row ? view_row_group(l->row, pivot) : l->group;
+        }
+        rows->has_key = true;
+    }
+}
+
+static size_t head_of(const struct view *v, size_t i)
+{
+    while (i > 0 && !v->lines[i].head) {
+        i--;
+    }
+    return i;
+}
+
+/* Left and right walk the tree as file managers do. */
+static void walk(struct rows *rows, const struct view *v, enum action act)
+{
+    const struct line *l = &v->lines[rows->at.sel];
+    bool open = l->head && l->children && !l->folded;
+    if (act == ACT_OPEN && l->head && l->children) {
+        fold(rows, l->group);
+    } else if (act == ACT_LEFT && open) {
+        fold(rows, l->group);
+    } else if ((act == ACT_LEFT || act == ACT_OPEN) && !l->head) {
+        size_t head = head_of(v, rows->at.sel);
+        select_line(rows, v, head);
+        if (act == ACT_OPEN) {
+            fold(rows, v->lines[head].group);
+        }
+    } else if (act == ACT_RIGHT && l->head && l->folded) {
+        fold(rows, l->group);
+    } else if (act == ACT_RIGHT && open && rows->at.sel + 1 < v->n) {
+        select_line(rows, v, rows->at.sel + 1);
+    }
+}
+
+bool rows_key(struct rows *rows, enum action act, const struct snapshot *s)
+{
+    struct view v;
+    bool taken = true;
+    rows_view(rows, s, &v);
+    rows_find_selection(rows, &v);
+    if (v.n == 0) {
+        taken = false;
+    } else if (act == ACT_OPEN || act == ACT_LEFT || act == ACT_RIGHT) {
+        walk(rows, &v, act);
+    } else if (scroll_key(&rows->at, act, v.n)) {
+        select_line(rows, &v, rows->at.sel);
+    } else {
+        taken = false;
+    }
+    view_release(&v);
+    return taken;
+}
+
+void rows_fold_all(struct rows *rows)
+{
+    rows->folds[rows->pivot].by_hand = true;
+    folds_flip_all(&rows->folds[rows->pivot]);
+}
+
+void rows_sort(struct rows *rows, int by)
+{
+    rows->reverse = rows->sort == by && !rows->reverse;
+    rows->sort = by;
+}
+
+/* Whether sorting by it is of use: without a mark there are no changes, and a trend sorts as its
+ * figure does. */
+static bool sortable(int sort, bool compared)
+{
+    if (sort < SORT_COLUMN) {
+        return true;
+    }
+    const struct column *k = column_at((size_t)(sort - SORT_COLUMN));
+    return k->kind != COLUMN_TREND && (compared || k->kind != COLUMN_CHANGE);
+}
+
+void rows_sort_step(struct rows *rows, int step, bool compared)
+{
+    int n = SORT_COLUMN + (int)columns_n();
+    do {
+        rows->sort = (rows->sort + step + n) % n;
+    } while (!sortable(rows->sort, compared));
+    rows->reverse = false;
+}
+
+/* --- drawing --- */
+
+#define TITLE_REST 36 /* columns for what the screen adds */
+
+int rows_title(struct canvas *c, struct rect a, const struct snap_row *r)
+{
+    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
+    int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, r->tier_name);
+    if (r->ident) {
+        col += 1 + canvas_text(c, a.row, a.col + col + 1, a.cols - col - 1, STYLE_HEAD, r->ident);
+    }
+    const char *mfa = r->tier_mfa ? r->tier_mfa : "";
+    if (mfa[0] && col + 2 + (int)text_width(mfa, strlen(mfa)) + TITLE_REST <= a.cols) {
+        col += 2 + canvas_text(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, mfa);
+    }
+    return col;
+}

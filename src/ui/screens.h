@@ -1,0 +1,15 @@
+/* The registry of screens. Known only above the screens. The table is constant; any thread. */
+#ifndef UI_SCREENS_H
+#define UI_SCREENS_H
+
+#include "screen.h"
+
+struct ui;
+
+const struct screen_ops *screens_ops(enum screen_id id); /* not SCREEN_NONE */
+void *screens_own(struct ui *u, enum screen_id id);      /* its own state; NULL: it has none */
+enum screen_id screens_by_key(int key);                  /* SCREEN_NONE: no screen has it */
+unsigned
+screens_bar_context(const struct ui *u); /* whose keys are valid now: a dialog's or a screen's */
+
+#endif

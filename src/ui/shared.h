@@ -1,0 +1,26 @@
+/* What all screens share: the rows and which is selected, the slow calls, the stretch of time, the
+ * dialog over the screen, the message under it. Each part belongs to the unit that declares it.
+ *
+ * Invariant: nothing here points into a snapshot. Core thread only. */
+#ifndef UI_SHARED_H
+#define UI_SHARED_H
+
+#include "dialog.h"
+#include "message.h"
+#include "rows.h"
+#include "rule_edit.h"
+#include "slow_list.h"
+#include "time_range.h"
+
+struct ui_shared {
+    char target[256]; /* what "connecting to ..." names */
+    int cols;         /* of the last picture */
+    struct message message;
+    struct dialog dialog;
+    struct time_range time_range;
+    struct rows rows;
+    struct slow_list slow;
+    struct rule_edit rule;
+};
+
+#endif

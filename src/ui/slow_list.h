@@ -1,0 +1,54 @@
+/* The list of slow calls, filtered, and the one that is selected: under the table, on its own
+ * screen, and where other screens lead to it.
+ *
+ * Invariant: the selection is a call's number, so it stays while newer calls push it down. Points
+ * into no snapshot. Core thread only. */
+#ifndef UI_SLOW_LIST_H
+#define UI_SLOW_LIST_H
+
+#include "dialog.h"
+#include "rect.h"
+#include "scroll.h"
+
+#include <kprof/core/snapshot.h>
+#include <kprof/ui/canvas.h>
+
+struct slow_list {
+    struct scroll at;
+    uint64_t seq; /* the selected one; 0: the newest, whatever it is */
+    struct slow_filter filter;
+    bool pane_focus; /* the list under the table gets the keys */
+};
+
+/* The calls that the filter lets through, by their place in the snapshot. The caller frees `at`. */
+struct slow_picks {
+    size_t *at;
+    size_t n;
+};
+
+struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapshot *s);
+/* The selected one of them, which at.sel is then; NULL: there is none. */
+const struct snap_slow *slow_list_selected(struct slow_list *l, const struct snapshot *s,
+                                           const struct slow_picks *p);
+/* Selects another call, filters, asks for the threshold; false: not a key of a list. */
+bool slow_list_key(struct slow_list *l, struct dialog *d, enum action act,
+                   const struct snapshot *s);
+void slow_list_draw(struct slow_list *l, struct canvas *c, struct rect a, const struct snapshot *s,
+                    const struct slow_picks *p, bool focus); /* with its title */
+
+/* Shows the calls of a stretch of our wall clock; false: there is none, nothing is changed. */
+bool slow_list_filter_time(struct slow_list *l, const struct snapshot *s, uint64_t from_ns,
+                           uint64_t to_ns);
+bool slow_list_forget_filter(struct slow_list *l); /* false: there was none */
+/* Prompts for the threshold. */
+void slow_list_ask_threshold(struct dialog *d, const struct snapshot *s);
+/* Why no slow call is there that ended in this time of our wall clock; true: another threshold
+ * would help from now on. */
+bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_ns, char *out,
+                        size_t cap);
+/* The threshold as an operator types it: "20ms", "1500us", "2s". */
+void slow_list_threshold_text(uint64_t ns, char *out, size_t cap);
+/* The place of a slow request in s->slow_traces; n_slow_traces: it is not kept. */
+size_t slow_list_trace(const struct snapshot *s, uint64_t id);
+
+#endif

@@ -1,0 +1,80 @@
+#include "table_menus.h"
+
+#include <kprof/base/text.h>
+#include <kprof/core/tier.h>
+#include <stdio.h>
+#include <string.h>
+
+void table_menus_sort(struct ui_shared *sh)
+{
+    char item[80];
+    struct menu *m = dialog_menu(&sh->dialog, MENU_SORT, "Sort by");
+    menu_add(m, "order given");
+    menu_add(m, "name");
+    for (size_t i = 0; i < columns_n(); i++) {
+        snprintf(item, sizeof item, "%-7s %.60s", column_at(i)->title, column_at(i)->help);
+        menu_add(m, item);
+    }
+    m->at.sel = (size_t)sh->rows.sort;
+}
+
+void table_menus_sort_done(struct ui_shared *sh, size_t item)
+{
+    sh->rows.sort = (int)item;
+    sh->rows.reverse = false;
+}
+
+static void column_items(const struct table_state *t, struct menu *m)
+{
+    static const char *const state[] = {
+        [COLUMN_AUTO] = "room", [COLUMN_SHOW] = "show", [COLUMN_HIDE] = "hide"};
+    m->n = 0;
+    for (size_t i = 0; i < columns_n(); i++) {
+        char item[80];
+        snprintf(item, sizeof item, "%s  %-7s %.60s", state[t->columns[i]], column_at(i)->title,
+                 column_at(i)->help);
+        menu_add(m, item);
+    }
+}
+
+void table_menus_columns(const struct table_state *t, struct ui_shared *sh)
+{
+    column_items(t,
+                 dialog_menu(&sh->dialog, MENU_COLUMNS, "Columns: Space changes when one shows"));
+}
+
+/* By room, always, never. */
+void table_menus_column_next(struct table_state *t, struct ui_shared *sh)
+{
+    enum column_state *c = &t->columns[sh->dialog.menu.at.sel];
+    *c = *c == COLUMN_HIDE ? COLUMN_AUTO : (enum column_state)(*c + 1);
+    column_items(t, &sh->dialog.menu);
+}
+
+void table_menus_entry(struct ui_shared *sh, const struct snapshot *s)
+{
+    struct menu *m = dialog_menu(&sh->dialog, MENU_ENTRY, "Which tier starts a request?");
+    for (size_t i = 0; s && i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        if (!r->ident && r->tier != TIER_TOTAL && m->n < TIER_MAX) {
+            menu_add(m, r->tier_name);
+            if (r->tier_mfa && sh->cols >= 60) { /* names may be alike */
+                menu_add_more(m, r->tier_mfa);
+            }
+        }
+    }
+    menu_add(m, "none (every call counts on its own)");
+}
+
+void table_menus_remove(struct ui_shared *sh, const struct snap_row *r)
+{
+    struct intent yes = {.kind = INTENT_TIER_REMOVE, .tier = r->tier};
+    char text[700];
+    size_t most = sh->cols > 5 ? (size_t)sh->cols - 5 : 0; /* beside y/n */
+    int n = snprintf(text, sizeof text, "Remove tier %.64s (%.300s) and its figures?", r->tier_name,
+                     r->tier_mfa ? r->tier_mfa : "");
+    if (!r->tier_mfa || text_width(text, (size_t)n) > most) {
+        snprintf(text, sizeof text, "Remove tier %.64s and its figures?", r->tier_name);
+    }
+    dialog_question(&sh->dialog, text, &yes);
+}

@@ -1,0 +1,18 @@
+/* The menus and the question of the table, and what picking in its own menus changes. Core thread
+ * only. */
+#ifndef UI_TABLE_MENUS_H
+#define UI_TABLE_MENUS_H
+
+#include "shared.h"
+#include "table_state.h"
+
+void table_menus_sort(struct ui_shared *sh);
+void table_menus_sort_done(struct ui_shared *sh, size_t item);
+
+void table_menus_columns(const struct table_state *t, struct ui_shared *sh);
+void table_menus_column_next(struct table_state *t, struct ui_shared *sh); /* of the selected one */
+
+void table_menus_entry(struct ui_shared *sh, const struct snapshot *s);
+void table_menus_remove(struct ui_shared *sh, const struct snap_row *r); /* asks y/n */
+
+#endif

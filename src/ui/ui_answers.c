@@ -1,0 +1,127 @@
+/* Answers from app: what ui.h has for it to say. */
+#include "rule.h"
+#include "state.h"
+
+#include <kprof/ui/ui.h>
+#include <stdio.h>
+#include <string.h>
+
+void ui_message(struct ui *u, const char *text, bool is_error)
+{
+    message_set(&u->shared.message, text, is_error);
+}
+
+void ui_set_rule(struct ui *u, const char *rule)
+{
+    rule_edit_set(&u->shared.rule, rule);
+}
+
+/* --- of screens --- */
+
+void ui_set_capture(struct ui *u, struct capture *c)
+{
+    if (u->screen == SCREEN_ARGUMENTS) {
+        argument_picker_set(&u->argument_picker, c);
+    }
+}
+
+void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead)
+{
+    open_set_stack(&u->open, pid, lines, dead);
+}
+
+void ui_set_catalog(struct ui *u, const struct catalog *c)
+{
+    pick_list_set_catalog(&u->pick, c);
+}
+
+size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max)
+{
+    return u->screen == SCREEN_PICK ? pick_list_in_sight(&u->pick, ids, max) : 0;
+}
+
+const char *ui_picked(const struct ui *u, size_t i)
+{
+    return i < u->pick.ticks ? u->pick.tick[i] : NULL;
+}
+
+/* --- dialogs --- */
+
+bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+               size_t n)
+{
+    struct dialog *d = &u->shared.dialog;
+    if (d->mode != DIALOG_NONE || (u->asked_on && u->asked_on != u->screen)) {
+        return false;
+    }
+    struct menu *m = dialog_menu(d, MENU_PICK, title);
+    m->pick = pick;
+    for (size_t i = 0; i < n; i++) {
+        menu_add(m, items[i]);
+    }
+    return true;
+}
+
+void ui_ask(struct ui *u, const char *question, const struct intent *yes)
+{
+    dialog_question(&u->shared.dialog, question, yes);
+}
+
+void ui_ask_overwrite(struct ui *u, const char *path)
+{
+    struct ui_shared *sh = &u->shared;
+    struct intent yes = {.kind = INTENT_EXPORT,
+                         .force = true,
+                         .slow_only = sh->dialog.prompt_use == PROMPT_SLOW_EXPORT,
+                         .filter = sh->slow.filter};
+    char text[700];
+    snprintf(yes.text, sizeof yes.text, "%s", path);
+    snprintf(text, sizeof text, "%.600s exists. Overwrite it?", path);
+    dialog_question(&sh->dialog, text, &yes);
+}
+
+void ui_set_completions(struct ui *u, const char *typed, const char *const *items, size_t n)
+{
+    struct dialog *d = &u->shared.dialog;
+    bool wanted = d->mode == DIALOG_PROMPT && d->prompt_use == PROMPT_TIER;
+    if (wanted && strcmp(typed, d->prompt.text + prompt_name_bytes(&d->prompt)) == 0) {
+        prompt_completions(&d->prompt, items, n);
+    }
+}
+
+static enum prompt_use prompt_of(enum intent_kind which)
+{
+    switch (which) {
+    case INTENT_EXPORT:
+        return PROMPT_EXPORT;
+    case INTENT_TIER_ADD:
+        return PROMPT_TIER;
+    case INTENT_SLOW:
+        return PROMPT_SLOW;
+    case INTENT_SAVE:
+        return PROMPT_SAVE;
+    case INTENT_PRESET:
+        return PROMPT_PRESET;
+    default:
+        return PROMPT_IDENTITY;
+    }
+}
+
+void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
+                 const char *error)
+{
+    enum prompt_use use = prompt_of(which);
+    char line[PROMPT_BYTES];
+    const char *why = use == PROMPT_IDENTITY ? rule_line(text, line, sizeof line) : NULL;
+    if (use == PROMPT_IDENTITY && !why) { /* to be mended now or later */
+        ui_set_rule(u, line);
+        text = line;
+    }
+    if (u->shared.dialog.mode != DIALOG_NONE ||
+        why) { /* the operator is at something else by now */
+        ui_message(u, error, true);
+        return;
+    }
+    dialog_prompt(&u->shared.dialog, use, text);
+    prompt_error(&u->shared.dialog.prompt, at, error);
+}
