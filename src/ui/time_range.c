@@ -136,7 +136,7 @@ bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, e
 }
 
 /* Clock times to seconds of the history. False: nothing is kept of them. */
-static bool take_past(struct time_range *t, const struct span *p)
+static bool take_past(struct time_range *t, const struct time_interval *p)
 {
     uint64_t zero = t->zero_wall_ns / CLOCK_SEC_NS;
     uint64_t from = p->from_s > zero ? p->from_s - zero : 0;
@@ -157,7 +157,7 @@ static bool take_past(struct time_range *t, const struct span *p)
 
 bool time_range_typed(struct time_range *t, const char *text, char *error, size_t cap)
 {
-    struct span p;
+    struct time_interval p;
     uint64_t now_s = t->zero_wall_ns / CLOCK_SEC_NS + t->now_s;
     if (!time_parse(text, now_s, &p, error, cap)) {
         return false;

@@ -425,7 +425,7 @@ static void times_are_understood(void **state)
     };
     uint64_t midnight = NOW_WALL_S / 86400 * 86400;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        struct span p;
+        struct time_interval p;
         char error[200] = "";
         if (!time_parse(good[i].text, NOW_WALL_S, &p, error, sizeof error)) {
             fail_msg("\"%s\": %s", good[i].text, error);
@@ -442,7 +442,7 @@ static void times_are_understood(void **state)
 static void times_of_another_zone(void **state)
 {
     (void)state;
-    struct span p;
+    struct time_interval p;
     char error[200], text[FORMAT_BYTES];
     setenv("TZ", "XXX-05:30", 1); /* 5:30 ahead */
     tzset();
@@ -480,7 +480,7 @@ static void nonsense_gets_a_sentence(void **state)
                                       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
                                       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct span p;
+        struct time_interval p;
         char error[200] = "";
         if (time_parse(bad[i], NOW_WALL_S, &p, error, sizeof error)) {
             fail_msg("\"%s\" was taken", bad[i]);
@@ -497,7 +497,7 @@ static void random_text_is_survived(void **state)
         static const char letters[] = "0123456789::--  .mhsnow\xff";
         char text[16], error[200];
         size_t n = (size_t)random() % sizeof text;
-        struct span p;
+        struct time_interval p;
         for (size_t k = 0; k < n; k++) {
             text[k] = letters[(size_t)random() % (sizeof letters - 1)];
         }
