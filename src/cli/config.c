@@ -1,6 +1,6 @@
 #include "config.h"
-#include "erlscan.h"
 #include <kprof/base/buf.h>
+#include <kprof/erl/scan.h>
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #define WORD_BYTES_MAX (16u << 10) /* one value */
 
 struct parser {
-    struct erlscan scan;
+    struct scan scan;
     const char *file;
     struct config *out;
     struct err *e;
@@ -29,13 +29,13 @@ static int fail(struct parser *x, const char *what)
 
 static int next(struct parser *x)
 {
-    const char *wrong = erlscan_next(&x->scan);
+    const char *wrong = scan_next(&x->scan);
     return wrong ? fail(x, wrong) : 0;
 }
 
 static int expect(struct parser *x, char c, const char *what)
 {
-    if (!erlscan_is_punct(&x->scan, c))
+    if (!scan_is_punct(&x->scan, c))
         return fail(x, what);
     return next(x);
 }
@@ -54,7 +54,7 @@ static char *copy(const char *p, size_t n)
 
 static int text_value(struct parser *x, struct buf *b)
 {
-    const char *wrong = erlscan_unquote(&x->scan, b);
+    const char *wrong = scan_unquote(&x->scan, b);
     return wrong ? fail(x, wrong) : 0;
 }
 
@@ -62,7 +62,7 @@ static int text_value(struct parser *x, struct buf *b)
 static int word_value(struct parser *x, struct buf *b)
 {
     int rc = 0;
-    bool binary = erlscan_is_op(&x->scan, "<<") && x->scan.tok.kind == TOK_OTHER;
+    bool binary = scan_is_op(&x->scan, "<<") && x->scan.tok.kind == TOK_OTHER;
     if (binary && (next(x) || next(x)))
         return -1;
     if (x->scan.tok.kind == TOK_STRING) {
@@ -81,10 +81,10 @@ static int word_value(struct parser *x, struct buf *b)
     } else {
         return fail(x, "expected an atom, a string, a number or a fun");
     }
-    if (rc == 0 && binary && erlscan_is_op(&x->scan, "/utf8"))
+    if (rc == 0 && binary && scan_is_op(&x->scan, "/utf8"))
         rc = next(x) || next(x) ? -1 : 0;
     if (rc == 0 && binary) {
-        if (!erlscan_is_op(&x->scan, ">>"))
+        if (!scan_is_op(&x->scan, ">>"))
             return fail(x, "expected >> at the end of the binary");
         rc = next(x) || next(x) ? -1 : 0;
     }
@@ -94,19 +94,19 @@ static int word_value(struct parser *x, struct buf *b)
 /* Does `fun` here open a block that has an `end`? Not so `fun m:f/1` and `fun f/1`. */
 static bool opens_fun(const struct parser *x)
 {
-    if (erlscan_is_op(&x->scan, "("))
+    if (scan_is_op(&x->scan, "("))
         return true;
     if (x->scan.tok.kind != TOK_VAR) /* fun Name(...) -> ... end */
         return false;
-    struct erlscan look = x->scan;
-    return !erlscan_next(&look) && erlscan_is_op(&look, "(");
+    struct scan look = x->scan;
+    return !scan_next(&look) && scan_is_op(&look, "(");
 }
 
 static bool opens_block(const struct parser *x)
 {
     static const char *const words[] = {"begin", "case", "if", "receive", "try", "maybe"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (erlscan_is_word(&x->scan, words[i]))
+        if (scan_is_word(&x->scan, words[i]))
             return true;
     return false;
 }
@@ -124,11 +124,11 @@ static int fun_value(struct parser *x, struct buf *b)
     for (;;) {
         if (x->scan.tok.kind == TOK_END)
             return fail_at(x, start.line, start.col, "the fun that begins here has no `end`");
-        if (erlscan_is_op(&x->scan, "?") && x->scan.tok.kind == TOK_OTHER)
+        if (scan_is_op(&x->scan, "?") && x->scan.tok.kind == TOK_OTHER)
             return fail(x, "a macro means nothing in a config file; write the name out");
-        if (erlscan_is_word(&x->scan, "end") && --depth == 0)
+        if (scan_is_word(&x->scan, "end") && --depth == 0)
             break;
-        bool fun = erlscan_is_word(&x->scan, "fun");
+        bool fun = scan_is_word(&x->scan, "fun");
         if (opens_block(x))
             depth++;
         if (next(x))
@@ -195,7 +195,7 @@ static int tier_value(struct parser *x)
     if (rc == 0)
         rc = expect(x, ',', "expected a comma behind the tier's name");
     if (rc == 0)
-        rc = erlscan_is_punct(&x->scan, '{') ? mfa_tuple(x, &mfa) : word_value(x, &mfa);
+        rc = scan_is_punct(&x->scan, '{') ? mfa_tuple(x, &mfa) : word_value(x, &mfa);
     if (rc == 0)
         rc = expect(x, '}', "expected } at the end of the tier");
     if (rc == 0)
@@ -216,12 +216,12 @@ static int tier_list(struct parser *x)
 {
     if (expect(x, '[', "expected a list: [{Name, {Module, Function, Arity}}, ...]"))
         return -1;
-    if (erlscan_is_punct(&x->scan, ']'))
+    if (scan_is_punct(&x->scan, ']'))
         return next(x);
     for (;;) {
         if (tier_value(x))
             return -1;
-        if (!erlscan_is_punct(&x->scan, ','))
+        if (!scan_is_punct(&x->scan, ','))
             break;
         if (next(x))
             return -1;
@@ -234,7 +234,7 @@ static int plain_value(struct parser *x, const char *key)
     struct tok at = x->scan.tok;
     struct buf b;
     buf_init(&b, WORD_BYTES_MAX);
-    bool fun = erlscan_is_word(&x->scan, "fun");
+    bool fun = scan_is_word(&x->scan, "fun");
     int rc = fun ? fun_value(x, &b) : word_value(x, &b);
     if (rc == 0)
         rc = bounded(x, &b, &at);
@@ -272,10 +272,10 @@ static int pair_list(struct parser *x)
 {
     if (next(x))
         return -1;
-    while (!erlscan_is_punct(&x->scan, ']')) {
+    while (!scan_is_punct(&x->scan, ']')) {
         if (pair(x))
             return -1;
-        if (!erlscan_is_punct(&x->scan, ','))
+        if (!scan_is_punct(&x->scan, ','))
             break;
         if (next(x))
             return -1;
@@ -288,7 +288,7 @@ static int file(struct parser *x)
     if (next(x))
         return -1;
     while (x->scan.tok.kind != TOK_END) {
-        if (erlscan_is_punct(&x->scan, '[') ? pair_list(x) : pair(x))
+        if (scan_is_punct(&x->scan, '[') ? pair_list(x) : pair(x))
             return -1;
         if (x->scan.tok.kind != TOK_DOT)
             return fail(x, "expected a dot at the end of the setting");
@@ -302,7 +302,7 @@ int config_parse(const char *text, size_t n_bytes, const char *name, struct conf
                  struct err *e)
 {
     struct parser x = {.file = name, .out = out, .e = e};
-    erlscan_init(&x.scan, text, n_bytes);
+    scan_init(&x.scan, text, n_bytes);
     *out = (struct config){0};
     if (n_bytes > CONFIG_BYTES_MAX)
         return err_set(e, "%.200s: larger than 256 KiB; is it a config file?", name);

@@ -1,6 +1,8 @@
 #include "etf_tag.h"
 #include "term_impl.h"
 
+#include <kprof/erl/scan.h>
+
 #include <kprof/base/text.h>
 #include <math.h>
 #include <stdarg.h>
@@ -48,25 +50,9 @@ void pen_addf(struct pen *p, const char *fmt, ...)
 
 void pen_cp(struct pen *p, uint32_t cp)
 {
-    char u[4];
-    size_t n = 0;
+    char utf8[4];
 
-    if (cp < 0x80) {
-        u[n++] = (char)cp;
-    } else if (cp < 0x800) {
-        u[n++] = (char)(0xc0 | cp >> 6);
-        u[n++] = (char)(0x80 | (cp & 0x3f));
-    } else if (cp < 0x10000) {
-        u[n++] = (char)(0xe0 | cp >> 12);
-        u[n++] = (char)(0x80 | (cp >> 6 & 0x3f));
-        u[n++] = (char)(0x80 | (cp & 0x3f));
-    } else {
-        u[n++] = (char)(0xf0 | (cp >> 18 & 0x7));
-        u[n++] = (char)(0x80 | (cp >> 12 & 0x3f));
-        u[n++] = (char)(0x80 | (cp >> 6 & 0x3f));
-        u[n++] = (char)(0x80 | (cp & 0x3f));
-    }
-    pen_add(p, u, n);
+    pen_add(p, utf8, scan_utf8(cp, utf8));
 }
 
 void pen_done(struct pen *p)

@@ -2,6 +2,7 @@
 #include "term_impl.h"
 
 #include <kprof/base/text.h>
+#include <kprof/erl/scan.h>
 #include <string.h>
 
 #define ELIXIR "Elixir."
@@ -202,7 +203,7 @@ bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes)
 }
 
 /* What is being read, how far, and where a name goes. */
-struct scan {
+struct reading {
     const char *s;
     size_t i;
 };
@@ -218,73 +219,27 @@ static bool put(char name[256], size_t *n, char c)
 
 static bool put_cp(char name[256], size_t *n, uint32_t cp)
 {
-    struct buf b;
-    struct pen p;
-    bool ok = true;
+    char utf8[4];
+    bool ok = cp <= 0x10ffff && (cp < 0xd800 || cp > 0xdfff);
+    size_t bytes = ok ? scan_utf8(cp, utf8) : 0;
 
-    if (cp > 0x10ffff || (cp >= 0xd800 && cp <= 0xdfff))
-        return false;
-    buf_init(&b, 16);
-    pen_init(&p, &b, 4);
-    pen_cp(&p, cp);
-    for (size_t i = 0; i < b.len && ok; i++)
-        ok = put(name, n, b.data[i]);
-    buf_release(&b);
+    for (size_t i = 0; i < bytes && ok; i++)
+        ok = put(name, n, utf8[i]);
     return ok;
 }
 
-static int hex(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* \xHH or \x{H...}; the cursor is behind the x. */
-static bool hex_escape(struct scan *in, uint32_t *cp)
-{
-    bool braces = in->s[in->i] == '{';
-    unsigned digits = 0;
-
-    in->i += braces;
-    *cp = 0;
-    for (; hex(in->s[in->i]) >= 0 && digits < (braces ? 6u : 2u); digits++)
-        *cp = *cp << 4 | (uint32_t)hex(in->s[in->i++]);
-    if (digits == 0 || (braces && in->s[in->i] != '}'))
-        return false;
-    in->i += braces;
-    return true;
-}
-
 /* Behind a backslash. */
-static bool escape(struct scan *in, uint32_t *cp)
+static bool escape(struct reading *in, uint32_t *cp)
 {
-    static const char letters[] = "btnvfresd";
-    static const unsigned char codes[] = {8, 9, 10, 11, 12, 13, 27, 32, 127};
-    char c = in->s[in->i];
-    const char *at = c != 0 ? strchr(letters, c) : NULL;
+    const char *p = in->s + in->i;
+    size_t used = *p && !is_high(*p) ? scan_escape(p, strlen(p), cp) : 0;
 
-    if (c == 0 || is_high(c))
-        return false;
-    if (c >= '0' && c <= '7') {
-        *cp = 0;
-        for (int k = 0; k < 3 && in->s[in->i] >= '0' && in->s[in->i] <= '7'; k++)
-            *cp = *cp << 3 | (uint32_t)(in->s[in->i++] - '0');
-        return *cp <= 255;
-    }
-    in->i++;
-    if (c == 'x')
-        return hex_escape(in, cp);
-    *cp = at != NULL ? codes[at - letters] : (unsigned char)c;
-    return true;
+    in->i += used;
+    return used > 0;
 }
 
 /* A quoted name; the cursor is on the opening quote, and afterwards behind the closing one. */
-static bool quoted(struct scan *in, char name[256])
+static bool quoted(struct reading *in, char name[256])
 {
     char quote = in->s[in->i++];
     size_t n = 0;
@@ -312,7 +267,7 @@ static bool quoted(struct scan *in, char name[256])
 }
 
 /* Copies n bytes of a bare name. */
-static bool take(struct scan *in, size_t n, char name[256], size_t *used)
+static bool take(struct reading *in, size_t n, char name[256], size_t *used)
 {
     for (size_t k = 0; k < n; k++, in->i++)
         if (!put(name, used, in->s[in->i]))
@@ -331,7 +286,7 @@ static size_t word(const char *s)
 
 /* MyApp.Repo, its dot behind it, as 'Elixir.MyApp.Repo'; or a literal Elixir.MyApp.Repo: as in
  * Erlang. */
-static bool alias_module(struct scan *in, struct mfa *out)
+static bool alias_module(struct reading *in, struct mfa *out)
 {
     const char *s = in->s + in->i;
     size_t n = alias(s, strlen(s)), used = 0;
@@ -350,7 +305,7 @@ static bool alias_module(struct scan *in, struct mfa *out)
     return false;
 }
 
-static bool separator(struct scan *in, char c)
+static bool separator(struct reading *in, char c)
 {
     if (in->s[in->i] != c)
         return false;
@@ -358,7 +313,7 @@ static bool separator(struct scan *in, char c)
     return true;
 }
 
-static bool module(struct scan *in, struct mfa *out)
+static bool module(struct reading *in, struct mfa *out)
 {
     char c = in->s[0];
     size_t used = 0;
@@ -391,7 +346,7 @@ static bool fun_name(const char *s, size_t n)
 }
 
 /* A bare function: all up to the last '/'. */
-static bool bare_function(struct scan *in, struct mfa *out)
+static bool bare_function(struct reading *in, struct mfa *out)
 {
     const char *s = in->s + in->i, *slash = strrchr(s, '/');
     size_t n = slash != NULL ? (size_t)(slash - s) : strlen(s), used = 0, ok;
@@ -408,7 +363,7 @@ static bool bare_function(struct scan *in, struct mfa *out)
     return take(in, n, out->function, &used);
 }
 
-static bool arity(struct scan *in, int *out)
+static bool arity(struct reading *in, int *out)
 {
     int v = 0;
 
@@ -441,7 +396,7 @@ static size_t utf8_end(const char *s)
 
 bool term_parse_mfa(const char *s, struct mfa *out, size_t *at)
 {
-    struct scan in = {.s = s};
+    struct reading in = {.s = s};
     size_t end = utf8_end(s);
 
     memset(out, 0, sizeof *out);

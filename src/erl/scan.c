@@ -1,14 +1,14 @@
-#include "erlscan.h"
+#include <kprof/erl/scan.h>
 
 #include <stdint.h>
 #include <string.h>
 
-static int peek(const struct erlscan *x, size_t ahead)
+static int peek(const struct scan *x, size_t ahead)
 {
     return x->pos + ahead < x->n ? (unsigned char)x->s[x->pos + ahead] : -1;
 }
 
-static void step(struct erlscan *x)
+static void step(struct scan *x)
 {
     if (x->s[x->pos] == '\n') {
         x->line++;
@@ -43,7 +43,7 @@ static bool is_name(int c)
     return is_lower(c) || is_upper(c) || is_digit(c) || c == '@' || c >= 0x80;
 }
 
-static void skip_blanks(struct erlscan *x)
+static void skip_blanks(struct scan *x)
 {
     while (x->pos < x->n) {
         int c = peek(x, 0);
@@ -59,7 +59,7 @@ static void skip_blanks(struct erlscan *x)
 }
 
 /* Steps over a quoted atom or string. NULL, or what is wrong. */
-static const char *skip_quoted(struct erlscan *x, int quote)
+static const char *skip_quoted(struct scan *x, int quote)
 {
     step(x);
     while (x->pos < x->n && peek(x, 0) != quote) {
@@ -74,7 +74,7 @@ static const char *skip_quoted(struct erlscan *x, int quote)
     return NULL;
 }
 
-static void skip_number(struct erlscan *x)
+static void skip_number(struct scan *x)
 {
     if (peek(x, 0) == '-')
         step(x);
@@ -84,7 +84,7 @@ static void skip_number(struct erlscan *x)
 }
 
 /* "$x" and "$\n" are characters: a quote or brace behind $ means nothing. */
-static void skip_char(struct erlscan *x)
+static void skip_char(struct scan *x)
 {
     step(x);
     if (peek(x, 0) == '\\')
@@ -93,20 +93,20 @@ static void skip_char(struct erlscan *x)
         step(x);
 }
 
-static bool is_dot_end(const struct erlscan *x)
+static bool is_dot_end(const struct scan *x)
 {
     int after = peek(x, 1);
     return peek(x, 0) == '.' && (after < 0 || after == '%' || is_space(after));
 }
 
-void erlscan_init(struct erlscan *x, const char *s, size_t n)
+void scan_init(struct scan *x, const char *s, size_t n)
 {
-    *x = (struct erlscan){.s = s, .n = n, .line = 1};
+    *x = (struct scan){.s = s, .n = n, .line = 1};
     if (n >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         x->pos = x->line_start = 3;
 }
 
-const char *erlscan_next(struct erlscan *x)
+const char *scan_next(struct scan *x)
 {
     skip_blanks(x);
     struct tok *t = &x->tok;
@@ -140,41 +140,46 @@ const char *erlscan_next(struct erlscan *x)
     return wrong;
 }
 
-bool erlscan_is_punct(const struct erlscan *x, char c)
+bool scan_is_punct(const struct scan *x, char c)
 {
     return x->tok.kind == TOK_PUNCT && x->s[x->tok.from] == c;
 }
 
-bool erlscan_is_op(const struct erlscan *x, const char *op) /* the bytes that begin at the token */
+bool scan_is_op(const struct scan *x, const char *op) /* the bytes that begin at the token */
 {
     size_t len = strlen(op);
     return x->tok.from + len <= x->n && memcmp(x->s + x->tok.from, op, len) == 0;
 }
 
-bool erlscan_is_word(const struct erlscan *x, const char *w)
+bool scan_is_word(const struct scan *x, const char *w)
 {
     size_t len = x->tok.to - x->tok.from;
     return x->tok.kind == TOK_ATOM && !x->tok.quoted && len == strlen(w) &&
            memcmp(x->s + x->tok.from, w, len) == 0;
 }
 
-static void add_utf8(struct buf *b, uint32_t cp)
+size_t scan_utf8(uint32_t cp, char out[4])
 {
     if (cp < 0x80) {
-        buf_addch(b, (char)cp);
-    } else if (cp < 0x800) {
-        buf_addch(b, (char)(0xc0 | cp >> 6));
-        buf_addch(b, (char)(0x80 | (cp & 0x3f)));
-    } else if (cp < 0x10000) {
-        buf_addch(b, (char)(0xe0 | cp >> 12));
-        buf_addch(b, (char)(0x80 | (cp >> 6 & 0x3f)));
-        buf_addch(b, (char)(0x80 | (cp & 0x3f)));
-    } else {
-        buf_addch(b, (char)(0xf0 | cp >> 18));
-        buf_addch(b, (char)(0x80 | (cp >> 12 & 0x3f)));
-        buf_addch(b, (char)(0x80 | (cp >> 6 & 0x3f)));
-        buf_addch(b, (char)(0x80 | (cp & 0x3f)));
+        out[0] = (char)cp;
+        return 1;
     }
+    if (cp < 0x800) {
+        out[0] = (char)(0xc0 | cp >> 6);
+        out[1] = (char)(0x80 | (cp & 0x3f));
+        return 2;
+    }
+    if (cp < 0x10000) {
+        out[0] = (char)(0xe0 | cp >> 12);
+        out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (cp & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | (cp >> 18 & 7));
+    out[1] = (char)(0x80 | (cp >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (cp >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (cp & 0x3f));
+    return 4;
 }
 
 static int hex_digit(int c)
@@ -204,8 +209,7 @@ static size_t hex_escape(const char *p, size_t n, uint32_t *cp)
     return i;
 }
 
-/* One escape; p is behind the backslash, n > 0. Returns the bytes used, 0 when it is none. */
-static size_t escape(const char *p, size_t n, uint32_t *cp)
+size_t scan_escape(const char *p, size_t n, uint32_t *cp)
 {
     static const char from[] = "bdefnrstv", to[] = "\b\177\033\f\n\r \t\v";
     const char *at = p[0] ? strchr(from, p[0]) : NULL;
@@ -221,18 +225,19 @@ static size_t escape(const char *p, size_t n, uint32_t *cp)
     return 1;
 }
 
-const char *erlscan_unquote(const struct erlscan *x, struct buf *b)
+const char *scan_unquote(const struct scan *x, struct buf *b)
 {
     size_t i = x->tok.from + 1, end = x->tok.to - 1;
     while (i < end) {
         uint32_t cp;
+        char utf8[4];
         if (x->s[i] != '\\') {
             if (x->s[i] == '\0')
                 return ("this text holds a NUL byte; take it out");
             buf_addch(b, x->s[i++]);
             continue;
         }
-        size_t used = escape(x->s + i + 1, end - i - 1, &cp);
+        size_t used = scan_escape(x->s + i + 1, end - i - 1, &cp);
         if (used == 0)
             return ("this text holds an escape that is none; write \\xHH or \\x{HHHH}");
         if (cp == 0)
@@ -240,7 +245,7 @@ const char *erlscan_unquote(const struct erlscan *x, struct buf *b)
         if ((unsigned char)x->s[i + 1] >= 0x80)
             buf_addch(b, x->s[i + 1]); /* a byte of UTF-8 stays a byte */
         else
-            add_utf8(b, cp);
+            buf_add(b, utf8, scan_utf8(cp, utf8));
         i += used + 1;
     }
     return NULL;

@@ -1,14 +1,16 @@
-/* Erlang tokens, as far as a config file needs them: where each begins and ends, and of what kind.
+/* The lexer of Erlang terms, as far as a config file and a quoted name need it: where each begins
+ * and ends, and of what kind.
  *
  * Invariant: any bytes are survived; every call moves on or reports the end; nothing is copied (a
  * token is a range of the source, which the caller keeps). Source: Erlang reference manual, "Data
  * Types" and "Escape Sequences". Any thread. */
-#ifndef KPROF_CLI_ERLSCAN_H
-#define KPROF_CLI_ERLSCAN_H
+#ifndef KPROF_ERL_SCAN_H
+#define KPROF_ERL_SCAN_H
 
 #include <kprof/base/buf.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum tok_kind {
     TOK_END,
@@ -28,21 +30,27 @@ struct tok {
     bool quoted;     /* an atom in quotes is never a keyword */
 };
 
-struct erlscan {
+struct scan {
     const char *s;
     size_t n, pos, line_start;
     int line;
-    struct tok tok; /* the token under the eye, after erlscan_next */
+    struct tok tok; /* the token under the eye, after scan_next */
 };
 
-void erlscan_init(struct erlscan *x, const char *s, size_t n);
+void scan_init(struct scan *x, const char *s, size_t n);
 /* Goes on to the next token. NULL, or what is wrong with it. */
-const char *erlscan_next(struct erlscan *x);
-bool erlscan_is_punct(const struct erlscan *x, char c);
-bool erlscan_is_word(const struct erlscan *x, const char *w); /* an unquoted atom */
-bool erlscan_is_op(const struct erlscan *x, const char *op); /* the bytes that begin at the token */
+const char *scan_next(struct scan *x);
+bool scan_is_punct(const struct scan *x, char c);
+bool scan_is_word(const struct scan *x, const char *w); /* an unquoted atom */
+bool scan_is_op(const struct scan *x, const char *op);  /* the bytes that begin at the token */
 /* Appends the value of a quoted atom or string, escapes undone, UTF-8. NULL, or what is wrong with
  * it (a NUL is). */
-const char *erlscan_unquote(const struct erlscan *x, struct buf *b);
+const char *scan_unquote(const struct scan *x, struct buf *b);
+
+/* One escape sequence; p is behind the backslash, n > 0. Returns the bytes used, 0 when it is none.
+ * A byte of UTF-8 stays a byte. */
+size_t scan_escape(const char *p, size_t n, uint32_t *cp);
+/* Code point to UTF-8: the bytes used, 1 to 4. */
+size_t scan_utf8(uint32_t cp, char out[4]);
 
 #endif
