@@ -86,11 +86,6 @@ size_t ring_push_n(struct ring *r, const void *records, size_t n)
     return in;
 }
 
-bool ring_push(struct ring *r, const void *record)
-{
-    return ring_push_n(r, record, 1) == 1;
-}
-
 size_t ring_peek(struct ring *r, const void **records)
 {
     size_t head = atomic_load_explicit(&r->head, memory_order_relaxed);

@@ -102,7 +102,8 @@ struct attribution attribution_of_call(struct core *c, const struct event *ev, c
     }
     const struct request *r = &c->requests.req[req];
     if (r->state == REQ_CLOSING && ev->ts_ns > r->end_ns)
-        /* Late, unless the request is nested in one that goes on: that shows when it is settled. */
+        /* Late, unless the request is nested in one that goes on: that shows when it is finalized.
+         */
         return r->waits ? to_request(c, req, ev->ident)
                         : to_closed(req, r->end_ns, r->ident ? r->ident : ev->ident);
     if (!request_joinable(r, ev->ts_ns))

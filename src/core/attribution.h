@@ -1,5 +1,5 @@
 /* Where a call belongs: a request by its label or by the calls that are open around it, one that
- * has closed, itself, or nobody. Inside of core; part of follow.
+ * has closed, itself, or nobody. Inside of core; part of the tracker.
  *
  * Invariant: no counter of calls changes here; requests begin here, and join when a label shows
  * that two are one. One thread. */
@@ -18,7 +18,7 @@ enum attribution_kind { TO_NOBODY, TO_REQUEST, TO_ITSELF, TO_CLOSED };
 
 struct attribution {
     enum attribution_kind kind;
-    uint32_t req;    /* TO_REQUEST; TO_CLOSED: if it is not settled yet */
+    uint32_t req;    /* TO_REQUEST; TO_CLOSED: if it is not finalized yet */
     uint64_t end_ns; /* TO_CLOSED: when that was, which tells it from others */
     uint32_t ident;  /* name id; TO_ITSELF, TO_CLOSED */
     bool starts;     /* the call is the entry that starts req */

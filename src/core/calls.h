@@ -15,10 +15,10 @@
 
 enum call_kind {
     CALL_FREE,   /* on the free list */
-    CALL_MEMBER, /* of a request; on a stack, or held until the request is settled */
+    CALL_MEMBER, /* of a request; on a stack, or held until the request is finalized */
     CALL_OWN,    /* no entry: counts on its own */
     CALL_LATE,   /* began after its request had closed */
-    CALL_ASYNC,  /* was still running when its request was settled */
+    CALL_ASYNC,  /* was still running when its request was finalized */
     CALL_GHOST   /* accounted for; stays only to keep stack and list in order */
 };
 
@@ -26,12 +26,13 @@ enum { CALL_ON_STACK = 1, CALL_ERROR = 2, CALL_EXIT = 4 };
 
 struct call {
     uint64_t start_ns, end_ns; /* end: once it is off the stack */
-    uint64_t child_ns;         /* time in calls directly above it; of a settled member: its share */
-    uint64_t self_ns;          /* what sweeps have given it so far; LATE: when its request ended */
-    uint64_t pid;              /* serial << 32 | id */
-    uint32_t caller;           /* lean: who called; full: the called function itself */
-    uint32_t req;              /* MEMBER: its request; else CALL_NIL */
-    uint32_t below;            /* the call under it on the stack */
+    uint64_t child_ns; /* time in calls directly above it; of a finalized member: its share of the
+                          request */
+    uint64_t self_ns;  /* what self_time has given it so far; LATE: when its request ended */
+    uint64_t pid;      /* serial << 32 | id */
+    uint32_t caller;   /* lean: who called; full: the called function itself */
+    uint32_t req;      /* MEMBER: its request; else CALL_NIL */
+    uint32_t below;    /* the call under it on the stack */
     union {
         uint32_t next;   /* in a request's list, or the free list */
         uint32_t weight; /* of a call without a request */

@@ -40,7 +40,7 @@ struct core *core_new(const struct core_limits *l, const struct intern *names)
     requests_init(&c->requests, l->open_requests);
     idents_init(&c->idents, l->identities);
     windows_init(&c->windows, c->idents.cap, l->history_bytes);
-    windows_keep_past(&c->windows, l->history);
+    windows_keep_history(&c->windows, l->history);
     heat_init(&c->heat);
     trend_init(&c->trend);
     gaps_init(&c->gaps);
@@ -113,12 +113,6 @@ void core_tier_remove(struct core *c, uint16_t tier)
 void core_keep_hists(struct core *c, bool on)
 {
     c->set.hists = on;
-}
-
-void core_tier_set_fn(struct core *c, uint16_t tier, uint32_t fn)
-{
-    if (tier < c->tiers.n)
-        c->tiers.tier[tier].fn = fn;
 }
 
 void core_tier_note(struct core *c, uint16_t tier, const char *note)

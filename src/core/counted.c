@@ -63,10 +63,10 @@ void counted_add(struct counted *c, uint64_t start_ns, const struct event *ev)
              within = since % CLOCK_SEC_NS;
     uint16_t tier = ev->tier < TIER_MAX ? ev->tier : TIER_NONE;
 
-    if (tier == TIER_NONE) /* its tiers follow, of the same moment */
-        c->time_parse_ns = ev->label;
-    if (sec > 0 && within < c->time_parse_ns && c->time_parse_ns < 2 * CLOCK_SEC_NS) {
-        uint64_t early = part(calls, c->time_parse_ns - within, c->time_parse_ns);
+    if (tier == TIER_NONE) /* its tiers come next, of the same time */
+        c->covered_ns = ev->label;
+    if (sec > 0 && within < c->covered_ns && c->covered_ns < 2 * CLOCK_SEC_NS) {
+        uint64_t early = part(calls, c->covered_ns - within, c->covered_ns);
         add_to(c, sec - 1, tier, early);
         calls -= early;
     }

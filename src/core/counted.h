@@ -30,7 +30,7 @@ struct counted {
     struct counted_record *record; /* a ring once it is full; NULL: nothing yet */
     size_t n, cap, first;
     struct counted_sums run;
-    uint64_t time_parse_ns; /* the time that the last message tells of */
+    uint64_t covered_ns; /* the time that the last message tells of */
 };
 
 void counted_release(struct counted *c); /* empty again */

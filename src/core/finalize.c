@@ -56,7 +56,7 @@ static void finalize_alone(struct core *c, uint32_t at)
                       .self_ns = all > f->child_ns ? all - f->child_ns : 0};
 
     if (f->kind == CALL_ASYNC)
-        t.share_ns = f->self_ns; /* what it had of its request before that was settled */
+        t.share_ns = f->self_ns; /* what it had of its request before that was finalized */
     c->account.odd.late += t.late;
     slow_record_alone(c, f);
     if (slow_store_is_slow(&c->slow, all))

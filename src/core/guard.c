@@ -64,10 +64,10 @@ static enum guard_verdict verdict(struct guard *g, const struct guard_sample *l)
 
 enum guard_verdict guard_sample(struct guard *g, const struct guard_sample *l)
 {
-    bool away = !g->begun || l->now_ns - g->looked_ns > AWAY_NS;
+    bool away = !g->begun || l->now_ns - g->sampled_ns > AWAY_NS;
 
     g->begun = true;
-    g->looked_ns = l->now_ns;
+    g->sampled_ns = l->now_ns;
     g->opened |= g->asked && l->breaker_open;
     if (g->asked && !l->breaker_open && (g->opened || l->now_ns - g->asked_ns >= GUARD_AGAIN_NS)) {
         g->asked = g->opened = false;

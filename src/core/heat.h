@@ -2,7 +2,7 @@
  * Inside of core.
  *
  * Invariant: the sum over a grid is the row's count in the seconds its columns hold; a closed
- * column is computed once and kept, as long as the same row is looked at in the same steps. Owns
+ * column is computed once and kept, as long as the same row is viewed in the same steps. Owns
  * its memory, allocated when first used. One thread. */
 #ifndef KPROF_CORE_HEAT_H
 #define KPROF_CORE_HEAT_H

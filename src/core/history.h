@@ -1,7 +1,7 @@
-/* The slots that hold a span of the past. Inside of core.
+/* The slots that hold a stretch of the history. Inside of core.
  *
  * Invariant: slots come in order of time, none overlaps another; each time the coarsest that fits
- * into the span, and where none fits because the finer ones are no longer kept, the finest that
+ * into the stretch, and where none fits because the finer ones are no longer kept, the finest that
  * sticks out of it. Seconds of which nothing is kept are left out. Reads only; a walk ends when the
  * windows advance. */
 #ifndef KPROF_CORE_HISTORY_H

@@ -111,9 +111,35 @@ void requests_move(struct requests *t, uint32_t at, enum req_state to)
     link_newest(t, at);
 }
 
+uint32_t requests_waiting(const struct requests *t, uint64_t prev)
+{
+    uint32_t first = prev ? map_get(&t->by_prev, prev) : MAP_EMPTY;
+    return first == MAP_EMPTY ? REQ_NIL : first;
+}
+
+static void unwait(struct requests *t, uint32_t at)
+{
+    struct request *r = &t->req[at];
+
+    if (!r->waits)
+        return;
+    r->waits = false;
+    uint32_t i = requests_waiting(t, r->prev);
+    if (i == at) {
+        if (r->waits_next == REQ_NIL)
+            map_del(&t->by_prev, r->prev);
+        else
+            map_put(&t->by_prev, r->prev, r->waits_next);
+        return;
+    }
+    while (t->req[i].waits_next != at)
+        i = t->req[i].waits_next;
+    t->req[i].waits_next = r->waits_next;
+}
+
 static void drop(struct requests *t, uint32_t at)
 {
-    requests_unwait(t, at);
+    unwait(t, at);
     unlink_from_list(t, at);
     t->req[at].state = REQ_FREE;
     t->req[at].next_alias = t->free;
@@ -188,7 +214,7 @@ void requests_merge(struct requests *t, uint32_t into, uint32_t from)
         t->req[from].aliases = REQ_NIL;
     }
     /* Its own slot turns into the alias of its label. */
-    requests_unwait(t, from);
+    unwait(t, from);
     requests_move(t, from, REQ_ALIAS);
     t->req[from].alias_of = into;
     t->req[from].next_alias = t->req[into].aliases;
@@ -223,30 +249,4 @@ void requests_wait(struct requests *t, uint32_t at, uint64_t prev)
     t->req[at].prev = prev;
     t->req[at].waits = true;
     t->req[at].waits_next = first == MAP_EMPTY ? REQ_NIL : first;
-}
-
-uint32_t requests_waiting(const struct requests *t, uint64_t prev)
-{
-    uint32_t first = prev ? map_get(&t->by_prev, prev) : MAP_EMPTY;
-    return first == MAP_EMPTY ? REQ_NIL : first;
-}
-
-void requests_unwait(struct requests *t, uint32_t at)
-{
-    struct request *r = &t->req[at];
-
-    if (!r->waits)
-        return;
-    r->waits = false;
-    uint32_t i = requests_waiting(t, r->prev);
-    if (i == at) {
-        if (r->waits_next == REQ_NIL)
-            map_del(&t->by_prev, r->prev);
-        else
-            map_put(&t->by_prev, r->prev, r->waits_next);
-        return;
-    }
-    while (t->req[i].waits_next != at)
-        i = t->req[i].waits_next;
-    t->req[i].waits_next = r->waits_next;
 }

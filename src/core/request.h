@@ -27,25 +27,26 @@ struct request {
     uint64_t label; /* 0: none */
     uint64_t prev;  /* waits: the label that its process carried before */
     uint64_t start_ns, end_ns;
-    uint64_t due_ns;             /* ORPHAN, CLOSING: when it is settled */
+    uint64_t due_ns;             /* ORPHAN, CLOSING: when it is finalized */
     uint64_t self_time_until_ns; /* self time is given out up to here */
     uint32_t first, last;        /* its calls, as they came */
     uint32_t n_calls, ended;     /* in the list; of these, off the stack */
-    uint32_t drain_at; /* calls in the list that make it settle early those that have ended */
-    uint32_t entry;    /* the entry call; CALL_NIL once that is settled */
-    uint32_t ident;    /* name id of its identity; 0: not known */
+    uint32_t
+        drain_at;   /* with so many calls in the list those that have ended are finalized early */
+    uint32_t entry; /* the entry call; CALL_NIL once that is finalized */
+    uint32_t ident; /* name id of its identity; 0: not known */
     uint32_t weight;
     uint32_t aliases; /* REQ_ALIAS of it, by next_alias */
     uint32_t next_alias, alias_of;
     uint32_t newer, older;   /* neighbours in its list */
     uint32_t waits_next;     /* requests that wait for the same prev */
-    uint64_t untold_self_ns; /* of its calls that are not kept */
+    uint64_t untold_self_ns; /* of its calls that are not stored */
     uint32_t untold;
-    uint8_t trace; /* its place among those being kept, from 1; 0: none yet */
+    uint8_t trace; /* its place in the slow store, from 1; 0: none yet */
     uint8_t state;
     bool waits, error, exit;
     bool slow_open; /* the slow log has calls that want the rest of it */
-    bool drained;   /* some of its calls were settled before it ended */
+    bool drained;   /* some of its calls were finalized before it ended */
 };
 
 struct closed_label {
@@ -94,6 +95,5 @@ void requests_remember(struct requests *t, struct closed_label closed);
 /* Entries whose prev is unknown as yet: it may be an entry that has not arrived. */
 void requests_wait(struct requests *t, uint32_t at, uint64_t prev);
 uint32_t requests_waiting(const struct requests *t, uint64_t prev); /* the first, then waits_next */
-void requests_unwait(struct requests *t, uint32_t at);
 
 #endif

@@ -5,8 +5,8 @@
 
 /* ---- slow calls ---- */
 
-/* The calls of a request that has ended. Of a long one most have been settled before: they are
- * where it is kept. */
+/* The calls of a request that has ended. Of a long one most have been finalized before: they are
+ * in the store. */
 static void add_calls(const struct core *c, struct slow_entry *e, const struct request *r)
 {
     const struct slow_trace_request *whole =
@@ -123,7 +123,7 @@ void slow_record_drained(struct core *c, uint32_t req, const struct call *f)
         add(c, r, &k);
 }
 
-/* A call in the list of a request that is closing, as it is kept. False: it is not. */
+/* A call in the list of a request that is closing, as it is stored. False: it is not. */
 static bool member(const struct request *r, const struct call *f, struct slow_trace_call *k)
 {
     *k = of(f);

@@ -51,7 +51,7 @@ double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall
 {
     uint64_t from_ns, to_ns;
 
-    windows_span(&c->windows, &from_ns, &to_ns);
+    windows_viewed_time(&c->windows, &from_ns, &to_ns);
     s->gap_s = fmin((double)gaps_ns(&c->gaps, from_ns, to_ns, NULL) / 1e9, s->window_s);
     add_gaps(c, s, from_ns, to_ns);
     add_marks(c, s, from_ns, to_ns, wall_ns);

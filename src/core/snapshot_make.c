@@ -1,4 +1,4 @@
-/* One moment's figures, copied into a snapshot's arena. */
+/* The figures of one time, copied into a snapshot's arena. */
 #include "history.h"
 #include "snapshot_impl.h"
 #include "state.h"
@@ -404,10 +404,4 @@ struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t 
     snapshot_add_heat(c, s, l);
     snapshot_add_slow_traces(c, s, wall_of_now_ns);
     return s;
-}
-
-struct snapshot *core_snapshot(struct core *c, enum window w, uint64_t wall_of_now_ns)
-{
-    struct view_query l = {.window = w};
-    return core_view(c, &l, wall_of_now_ns);
 }

@@ -80,9 +80,9 @@ void windows_init(struct windows *w, uint16_t idents, size_t max_bytes)
     }
 }
 
-void windows_keep_past(struct windows *w, bool on)
+void windows_keep_history(struct windows *w, bool on)
 {
-    w->no_past = !on;
+    w->no_history = !on;
 }
 
 static void row_free(struct row *r)
@@ -121,7 +121,7 @@ void windows_release(struct windows *w)
     for (int l = 0; l < WIN_LEVELS; l++)
         free(w->ring[l].slot);
     free(w->row);
-    free(w->pack);
+    free(w->packed.bytes);
     memset(w, 0, sizeof *w);
 }
 
@@ -237,27 +237,27 @@ static void ring_put(struct windows *w, int level, uint64_t start_s)
     struct slot *s = place(w, level, start_s);
 
     slot_clear(w, s);
-    make_room(w, w->hist_codec_n);
+    make_room(w, w->packed.n);
     s->start_s = start_s;
     s->used = true;
     if (start_s < w->ring[level].oldest_s)
         w->ring[level].oldest_s = start_s;
-    if (w->hist_codec_n == 0 || w->hist_codec_n > w->max_bytes)
+    if (w->packed.n == 0 || w->packed.n > w->max_bytes)
         return;
-    s->block = memcpy(pages_new(w->hist_codec_n), w->pack, w->hist_codec_n);
-    s->bytes = w->hist_codec_n;
+    s->block = memcpy(pages_new(w->packed.n), w->packed.bytes, w->packed.n);
+    s->bytes = w->packed.n;
     w->bytes += s->bytes;
 }
 
 static void hist_codec_append(struct windows *w, uint32_t row, const struct figures *f)
 {
-    if (w->hist_codec_cap - w->hist_codec_n < HIST_CODEC_ROW_MAX) {
-        w->hist_codec_cap = w->hist_codec_cap * 2 + HIST_CODEC_ROW_MAX;
-        w->pack = realloc(w->pack, w->hist_codec_cap);
-        if (!w->pack)
+    if (w->packed.cap - w->packed.n < HIST_CODEC_ROW_MAX) {
+        w->packed.cap = w->packed.cap * 2 + HIST_CODEC_ROW_MAX;
+        w->packed.bytes = realloc(w->packed.bytes, w->packed.cap);
+        if (!w->packed.bytes)
             abort();
     }
-    w->hist_codec_n += hist_codec_row(row, f, w->pack + w->hist_codec_n);
+    w->packed.n += hist_codec_row(row, f, w->packed.bytes + w->packed.n);
 }
 
 uint32_t windows_level_s(int level)
@@ -299,7 +299,7 @@ static void roll(struct windows *w, int level)
             end[n++] = s->block + s->bytes;
         }
     }
-    w->hist_codec_n = 0;
+    w->packed.n = 0;
     struct figures sum;
     figures_init(&sum);
     for (;;) {
@@ -324,7 +324,7 @@ static void roll(struct windows *w, int level)
 
 static void close_second(struct windows *w)
 {
-    w->hist_codec_n = 0;
+    w->packed.n = 0;
     for (size_t i = 0; w->busy && i < (size_t)ROW_TIERS * w->idents; i++) {
         struct row *r = w->row[i];
         if (!r || r->cur.hist.count == 0)
@@ -338,7 +338,7 @@ static void close_second(struct windows *w)
     for (int l = 1; l < WIN_LEVELS; l++)
         if (w->sec % LEVEL[l].seconds == 0)
             roll(w, l);
-    for (int l = 0; w->no_past && l < WIN_LEVELS; l++)
+    for (int l = 0; w->no_history && l < WIN_LEVELS; l++)
         while (drop_past(w, l))
             ;
 }

@@ -5,9 +5,9 @@
  * 1, 10, 60 and 300 s, each slot one block of packed rows; a coarser slot is made of the finer ones
  * when it ends. Each ring reaches back 3 hours while all blocks together stay within two thirds of
  * history_bytes; then the oldest seconds go first (minutes stay), then the oldest of the coarser
- * slots, but not what the windows up to now need; at history_bytes the far end goes. Without a past
- * only what the windows up to now need is kept at all. A level has no holes. Reads no clock. One
- * thread. */
+ * slots, but not what the windows up to now need; at history_bytes the far end goes. Without
+ * history only what the windows up to now need is kept at all. A level has no holes. Reads no
+ * clock. One thread. */
 #ifndef KPROF_CORE_WINDOW_H
 #define KPROF_CORE_WINDOW_H
 
@@ -65,9 +65,11 @@ struct windows {
                           */
     size_t bytes, max_bytes;
     uint64_t dropped_slots; /* for want of history_bytes */
-    bool no_past;           /* nobody will look back */
-    uint8_t *pack;
-    size_t hist_codec_n, hist_codec_cap;
+    bool no_history;        /* only windows up to now will be viewed */
+    struct {                /* the slot being packed */
+        uint8_t *bytes;
+        size_t n, cap;
+    } packed;
     enum { VIEW_RUN, VIEW_LAST, VIEW_PAST } view; /* what win of the rows holds, as of view_sec */
     uint64_t view_from, view_sec, view_covered_s; /* it holds the seconds [from, sec) */
     uint64_t view_asked_s, view_to;               /* LAST: seconds. PAST: asked from, really to */
@@ -76,7 +78,7 @@ struct windows {
 
 void windows_init(struct windows *w, uint16_t idents, size_t max_bytes);
 void windows_release(struct windows *w);
-void windows_keep_past(struct windows *w, bool on);       /* before time begins; on unless told */
+void windows_keep_history(struct windows *w, bool on);    /* before time begins; on unless told */
 void windows_advance(struct windows *w, uint64_t now_ns); /* closes the seconds that have ended */
 void windows_zero(struct windows *w);
 void windows_forget_tier(struct windows *w, uint16_t tier); /* its rows vanish */
@@ -121,13 +123,13 @@ void figures_merge(struct figures *into, const struct figures *from);
 /* Makes the window ready for windows_read; returns the time it covers. */
 uint64_t windows_view(struct windows *w, enum window which);
 uint64_t windows_view_last(struct windows *w, uint64_t seconds); /* any length up to now */
-/* The closed seconds [from, to): figures of just these, or, where single seconds are no more kept,
- * of the least span around them, which from and to then say. */
+/* The closed seconds [from, to): figures of just these, or, where single seconds are no longer
+ * there, of the least time around them, which from and to then say. */
 uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s);
 /* The time of the window last viewed: [*from_ns, *to_ns), the running second in it unless it is 1
  * s.
  */
-void windows_span(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns);
+void windows_viewed_time(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns);
 /* Adds the row's figures of the window last viewed to `into`. */
 void windows_read(const struct windows *w, const struct row *r, struct figures *into);
 

@@ -147,7 +147,7 @@ uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
     return w->view_covered_s * CLOCK_SEC_NS;
 }
 
-void windows_span(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns)
+void windows_viewed_time(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns)
 {
     uint64_t to_s = w->view == VIEW_PAST ? w->view_to : w->view_sec;
 

@@ -1,4 +1,4 @@
-/* Completion of M:F/A as typed, the Erlang way or the Elixir way; part of trace/ask. */
+/* Completion of M:F/A as typed, the Erlang way or the Elixir way; part of trace/agent_request. */
 #include "agent_call.h"
 
 #include <ctype.h>

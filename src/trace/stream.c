@@ -28,8 +28,8 @@ struct stream {
     struct timeline time;
     bool clock_known;      /* the reader's; before that no stamp can be read */
     atomic_bool clock_new; /* stream_clock was called: the reader takes it over */
-    pthread_mutex_t lock;  /* clock wish, heartbeat and notes */
-    int64_t trace_config_start, trace_config_units;
+    pthread_mutex_t lock;  /* the new clock, heartbeat and notes */
+    int64_t new_start_native, new_units_per_s;
     struct heartbeat beat;
     bool has_beat;
     struct stream_note note[NOTES];
@@ -71,8 +71,8 @@ void stream_free(struct stream *s)
 void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s)
 {
     pthread_mutex_lock(&s->lock);
-    s->trace_config_start = start_native;
-    s->trace_config_units = units_per_s;
+    s->new_start_native = start_native;
+    s->new_units_per_s = units_per_s;
     atomic_store(&s->clock_new, true);
     pthread_mutex_unlock(&s->lock);
 }
@@ -82,9 +82,9 @@ static void take_clock(struct stream *s)
 {
     pthread_mutex_lock(&s->lock);
     atomic_store(&s->clock_new, false);
-    s->clock_known = s->trace_config_units > 0;
-    s->dec.start_native = s->trace_config_start;
-    s->dec.units_per_s = s->clock_known ? s->trace_config_units : 1000000000;
+    s->clock_known = s->new_units_per_s > 0;
+    s->dec.start_native = s->new_start_native;
+    s->dec.units_per_s = s->clock_known ? s->new_units_per_s : 1000000000;
     s->has_beat = false;
     pthread_mutex_unlock(&s->lock);
     timeline_connect(&s->time, s->clock_known);

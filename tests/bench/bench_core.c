@@ -4,6 +4,8 @@
  * 8 servers, 20 identities, at 100,000 requests a simulated second. Memory: 16 tiers by 64
  * identities, every row 46 calls a second (100,000 events/s) spread log-normally, for 3 simulated
  * hours. Times are CPU time, of which all is on one core. */
+#include "core_test.h"
+
 #include <core/state.h>
 
 #include <math.h>

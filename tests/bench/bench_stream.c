@@ -1,5 +1,7 @@
 /* Decode and aggregate: batches as the relay sends them, through stream and ring into core, on one
  * thread. */
+#include "core_test.h"
+
 #include <kprof/base/clock.h>
 #include <kprof/base/ring.h>
 #include <kprof/core/core.h>

@@ -1,4 +1,6 @@
 /* The event stream: any bytes as messages of an agent, then through core. */
+#include "core_test.h"
+
 #include <kprof/base/ring.h>
 #include <kprof/core/core.h>
 #include <kprof/core/waterfall.h>

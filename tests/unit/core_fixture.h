@@ -3,6 +3,8 @@
 #ifndef KPROF_TEST_CORE_FIXTURE_H
 #define KPROF_TEST_CORE_FIXTURE_H
 
+#include "core_test.h"
+
 #include <kprof/core/core.h>
 
 #include <math.h>

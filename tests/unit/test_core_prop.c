@@ -2,6 +2,7 @@
  * down and told to core as trace messages, delayed between processes. With nothing lost, all
  * counts, durations, errors and shares must be those written down; whatever is lost or made up, no
  * call may get out of the books. KPROF_SEED=n repeats a run. */
+#include "core_test.h"
 #include "rng.h"
 
 #include <core/state.h>

@@ -1,6 +1,7 @@
 /* A day of one session: a node whose clock is fast or slow by 100 ppm, and clocks that step. What
  * the agent would send goes through trace/stream as live, and as a recording without round trips;
  * the guard looks on as the engine has it look. */
+#include "core_test.h"
 #include "rng.h"
 
 #include <kprof/base/ring.h>

@@ -1,5 +1,6 @@
 /* The heat map, distribution and trends of rows against a plain list of everything that happened.
  */
+#include "core_test.h"
 #include "rng.h"
 
 #include <core/state.h>

@@ -168,7 +168,7 @@ static void without_a_past(void **state)
     size_t most_bytes[2] = {0, 0};
 
     windows_init(&w, IDENTS, (size_t)64 << 20);
-    windows_keep_past(&w, false);
+    windows_keep_history(&w, false);
     windows_advance(&w, now);
     listed = 0;
     for (int s = 0; s < 6 * 3600; s++) {

@@ -16,7 +16,6 @@ struct ring;
 struct ring *ring_new(size_t capacity, size_t record_bytes); /* capacity is rounded up to 2^n */
 void ring_free(struct ring *r);
 
-bool ring_push(struct ring *r, const void *record); /* producer */
 size_t ring_push_n(struct ring *r, const void *records,
                    size_t n); /* producer; how many went in; the rest is lost */
 /* Consumer: the longest contiguous run of ready records (0 if none); they stay until consumed. */

@@ -11,7 +11,7 @@
 
 struct catalog_filter {
     char text[256];
-    uint32_t seen;         /* functions of the catalog that were looked at */
+    uint32_t seen;         /* functions of the catalog that were compared */
     uint64_t *key, *spare; /* score, platform, length and number, packed so that they sort */
     size_t n, room;
 };

@@ -27,7 +27,7 @@ struct core_limits {
     uint64_t linger_ns;     /* closed labels are remembered this long for late work; 10 s */
     size_t history_bytes;   /* closed seconds; default 36 MiB; oldest go first */
     uint32_t slow_entries;  /* the slow log's length, default 1000 */
-    bool history;           /* default; without it only windows up to now can be looked at */
+    bool history;           /* default; without it only windows up to now can be viewed */
 };
 void core_limits_default(struct core_limits *l);
 
@@ -41,7 +41,6 @@ const struct tierset *core_tiers(const struct core *c);
 uint16_t core_tier_add(struct core *c, const char *name, const char *mfa);
 void core_tier_remove(struct core *c,
                       uint16_t tier); /* its rows vanish, its open calls count as expired */
-void core_tier_set_fn(struct core *c, uint16_t tier, uint32_t fn);
 void core_tier_note(struct core *c, uint16_t tier,
                     const char *note);              /* why it is empty; NULL: clear */
 void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on its own */
@@ -71,10 +70,9 @@ uint64_t core_now(const struct core *c); /* the latest target time it has seen *
  * distributions. Off unless asked for. */
 void core_keep_hists(struct core *c, bool on);
 
-/* wall_of_now_ns: our wall clock at core_now. Fields of node, breaker, sample, rates, lost and log
- * are the caller's to fill (the struct is not const until it is handed on). */
-struct snapshot *core_snapshot(struct core *c, enum window w, uint64_t wall_of_now_ns);
-/* The same of any stretch of time, with the parts that are made only when asked for. */
+/* A view of any stretch of time, with the parts that are made only when asked for. wall_of_now_ns:
+ * our wall clock at core_now. Fields of node, breaker, sample, rates, lost and log are the caller's
+ * to fill (the struct is not const until it is handed on). */
 struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns);
 
 /* The slow log as it goes: the number of its newest call (it counts 1, 2, ... and begins anew with

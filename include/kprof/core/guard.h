@@ -31,10 +31,10 @@ struct guard {
     uint64_t max_lag_ns; /* 0: no limit */
     bool begun, asked, opened;
     uint64_t asked_ns;
-    uint64_t lost, batches; /* as of the last look */
+    uint64_t lost, batches; /* as of the last sample */
     uint64_t late_ns;       /* since when batches come too old; 0: they do not */
     uint64_t cpu_at_ns, cpu_ns;
-    uint64_t looked_ns;
+    uint64_t sampled_ns;
 };
 
 void guard_init(struct guard *g, uint64_t max_lag_ns);

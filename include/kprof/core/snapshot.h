@@ -1,8 +1,8 @@
-/* A snapshot: everything a screen or an export may show, frozen at one moment.
+/* A snapshot: everything a screen or an export may show, frozen at one time.
  *
  * Invariant: immutable once it is handed on (who makes it fills it in before that: snapshot_rows,
- * snapshot_set_who, snapshot_set_log); self-contained (what it points at is inside it; kept
- * requests are shared and counted); figures of one moment, in whatever export or on whatever
+ * snapshot_set_who, snapshot_set_log); self-contained (what it points at is inside it; slow
+ * requests are shared and counted); figures of one time, in whatever export or on whatever
  * screen, come from here, so they agree. Freed by snapshot_free. Strings that come from the target
  * are raw bytes: whoever draws them passes them through text_safe or json_str. */
 #ifndef KPROF_CORE_SNAPSHOT_H
@@ -129,7 +129,7 @@ struct snap_slow {
     const char *args;  /* NULL unless --slow-args */
     const char *who;   /* registered name or initial call of the process; NULL: not known */
     uint64_t request;  /* label */
-    uint64_t trace;    /* id of the request in `kept`, if it is still there; 0: not kept */
+    uint64_t trace;    /* id of its snap_slow_trace, if that is still there; 0: none */
     double duration_us, request_us;     /* request_us 0: still open */
     bool error, exit;                   /* exit: the process died inside */
     const struct snap_slow_tier *tiers; /* the first calls of its request */
@@ -294,7 +294,7 @@ void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n
  * UINT64_MAX: it is open. For whoever made it, before it is handed on. */
 typedef const char *snapshot_who(void *arg, uint64_t pid, uint64_t wall_ns);
 void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg);
-/* f; where it leaves the time open and s is of a moment that is past: only the calls of then. */
+/* f; where it leaves the time open and s is of an earlier time: only the calls of then. */
 struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snapshot *s);
 /* How much of the time from from_s to to_s seconds ago was gap, as far as the list goes; *most (may
  * be NULL): the reason of most of it. A second is wholly a gap when this is 1. */

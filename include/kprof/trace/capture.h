@@ -1,8 +1,8 @@
 /* Captures of calls' arguments, asked of the agent and read into trees. Forms:
  * src/agent/PROTOCOL.md.
  *
- * As trace/ask: for the session's one control thread, bounded in time; 0, or -1 with err. What the
- * target sends is bounded and may be anything. */
+ * As trace/agent_request: for the session's one control thread, bounded in time; 0, or -1 with err.
+ * What the target sends is bounded and may be anything. */
 #ifndef KPROF_TRACE_CAPTURE_H
 #define KPROF_TRACE_CAPTURE_H
 

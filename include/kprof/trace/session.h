@@ -50,7 +50,7 @@ int session_ask(struct session *s, const struct buf *request, struct buf *answer
                 struct err *e);
 
 /* Has the thread that waits in session_ask now send this request, too, at once; nobody waits for
- * its answer. False: none waits, ask yourself. Any thread; does not block. */
+ * its answer. False: none waits, send it yourself. Any thread; does not block. */
 bool session_urge(struct session *s, const struct buf *request);
 
 struct session_receipt { /* what is left, by the target's own word */

@@ -1,4 +1,4 @@
-/* The stream: what the agent sends, byte for byte, turned into event records and kept figures.
+/* The stream: what the agent sends, byte for byte, turned into event records and figures.
  *
  * Invariant: whatever the bytes are, stream_feed survives them; an event that cannot be read is
  * counted in bad_events and no part of it is believed. Events are pushed in the order the target

@@ -1,5 +1,5 @@
-/* A wish: all that shall be traced on a target, as one value. The agent is always sent the whole
- * wish and changes only what differs, so a reconnect needs nothing but the last one. Plain data,
+/* All that is to be traced on a target, as one value. The agent is always sent the whole of it and
+ * changes only what differs, so a reconnect needs nothing but the last one. Plain data,
  * copied. */
 #ifndef KPROF_TRACE_TRACE_CONFIG_H
 #define KPROF_TRACE_TRACE_CONFIG_H
@@ -31,7 +31,7 @@ struct trace_config {
     uint64_t max_cost_ppm; /* of the node's scheduler time; 0: no limit */
 };
 
-/* The agent takes a wish in parts: what is traced (sampling and tracing on or off aside), and the
+/* The agent takes it in parts: what is traced (sampling and tracing on or off aside), and the
  * limits. */
 bool trace_config_same_config(const struct trace_config *a, const struct trace_config *b);
 bool trace_config_same_limits(const struct trace_config *a, const struct trace_config *b);

@@ -1,0 +1,19 @@
+/* What tests of core want and the program does not: a view of a plain window, and a tier's function
+ * told before its first call. */
+#ifndef KPROF_TEST_CORE_TEST_H
+#define KPROF_TEST_CORE_TEST_H
+
+#include <core/state.h>
+
+static inline struct snapshot *core_snapshot(struct core *c, enum window w, uint64_t wall_of_now_ns)
+{
+    struct view_query q = {.window = w};
+    return core_view(c, &q, wall_of_now_ns);
+}
+
+static inline void core_tier_set_fn(struct core *c, uint16_t tier, uint32_t fn)
+{
+    c->tiers.tier[tier].fn = fn;
+}
+
+#endif
