@@ -73,7 +73,7 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
         return;
     }
     if (screens_ops(r.to)->on_request) {
-        out->kind = INTENT_LOOK;
+        out->kind = INTENT_VIEW_QUERY;
     }
     u->shared.slow.pane_focus = false;
     r.to = u->screen == r.to ? SCREEN_MAIN : r.to;

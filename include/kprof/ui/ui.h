@@ -37,7 +37,7 @@ void ui_free(struct ui *u);
 
 /* s may be NULL (nothing known yet). Pause and folding are the ui's. It keeps no snapshot: while
  * ui_is_paused, the caller passes the one that it has again, until an intent wants another
- * (INTENT_LOOK, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
+ * (INTENT_VIEW_QUERY, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
                      const struct snapshot *s); /* key: enum key, or a code point */
