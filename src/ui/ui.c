@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ui *ui_new(const struct ui_opts *o)
+struct ui *ui_new(const char *target)
 {
     struct ui *u = calloc(1, sizeof *u);
     if (!u) {
         abort();
     }
-    snprintf(u->shared.target, sizeof u->shared.target, "%s", o->target ? o->target : "");
+    snprintf(u->shared.target, sizeof u->shared.target, "%s", target ? target : "");
     u->screen = SCREEN_MAIN;
     pick_list_init(&u->pick);
     return u;

@@ -61,7 +61,7 @@ static struct fake *no_calls(void)
 static int golden(struct fake *f, int rows, int cols, bool ascii, const char *keys,
                   const char *name)
 {
-    struct ui *u = ui_new(&(struct ui_opts){.ascii = ascii});
+    struct ui *u = ui_new(NULL);
     struct canvas c;
     canvas_init(&c, rows, cols, ascii);
     script_run(u, &c, fake_snap(f), keys);
@@ -152,7 +152,7 @@ static void a_past_moment_is_always_said(void **state)
     memset(s->compared, 'x', sizeof s->compared - 1);
     fake_gap(f, 10, 5, GAP_OVERLOAD);
     s->gap_s = 5;
-    struct ui *own = ui_new(&(struct ui_opts){.ascii = false});
+    struct ui *own = ui_new(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int cols = 24; cols <= 160; cols++) {
             struct canvas k;
