@@ -169,7 +169,7 @@ static const struct way {
     {"help", SCREEN_HELP, "?", "", NULL},
     {"pick", SCREEN_PICK, "a", "<Down>", NULL},
     {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
-    {"open", SCREEN_OPEN, "O", "", NULL},
+    {"open", SCREEN_OPEN_CALLS, "O", "", NULL},
 };
 
 static const struct way dialogs[] = {
