@@ -188,7 +188,6 @@ int run_live(const struct options *o, const struct target *t)
                                  .captured = on_captured};
     struct session_receipt receipt = {0};
     struct settings settings;
-    struct ui_opts uo;
     struct err e = {{0}};
     int status = 1;
 
@@ -199,9 +198,8 @@ int run_live(const struct options *o, const struct target *t)
     crash_signals();
     if (!o->no_mouse)
         term_mouse_on();
-    uo = (struct ui_opts){.ascii = o->ascii || !term_is_utf8(), .no_color = o->no_color};
-    l.ui = ui_new(&uo);
-    canvas_init(&l.canvas, 24, 80, uo.ascii);
+    l.ui = ui_new(NULL);
+    canvas_init(&l.canvas, 24, 80, o->ascii || !term_is_utf8());
     layout_load(l.ui, &l.query.window);
     if (o->theme < THEME_COUNT)
         ui_set_theme(l.ui, o->theme);

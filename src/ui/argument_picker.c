@@ -393,7 +393,7 @@ static struct scroll *list(void *own, struct ui_shared *sh)
 }
 
 const struct screen_ops screen_argument_picker = {
-    .name = "point",
+    .name = "arguments",
     .context = CTX_ARGUMENTS,
     .whole = true,
     .open = open_screen,

@@ -120,7 +120,7 @@ static struct intent take_time_range(struct ui_shared *sh)
     struct prompt *p = &sh->dialog.prompt;
     memcpy(text, p->text, p->len + 1);
     if (time_range_typed(&sh->time_range, text, error, sizeof error)) {
-        return (struct intent){.kind = INTENT_LOOK};
+        return (struct intent){.kind = INTENT_VIEW_QUERY};
     }
     dialog_prompt(&sh->dialog, PROMPT_TIME_RANGE, text);
     prompt_error(p, SIZE_MAX, error);

@@ -193,7 +193,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     if (!moves || !s || !rows_key(&sh->rows, step, s)) {
         return false;
     }
-    out->intent.kind = INTENT_LOOK;
+    out->intent.kind = INTENT_VIEW_QUERY;
     return true;
 }
 

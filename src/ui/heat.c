@@ -79,8 +79,8 @@ static uint64_t cell(const struct map *m, size_t i, size_t group)
 static double density(const struct map *m, size_t i, uint64_t count)
 {
     const struct snap_heat_col *k = &m->h->col[holder(m->h, i)];
-    double span = (double)(k->to_s - k->from_s) / m->h->col_s;
-    return span > 1 ? (double)count / span : (double)count;
+    double columns = (double)(k->to_s - k->from_s) / m->h->col_s;
+    return columns > 1 ? (double)count / columns : (double)count;
 }
 
 static double most(const struct map *m)
@@ -147,8 +147,8 @@ static void draw_cell(const struct map *m, struct canvas *c, int row, int col, d
 /* Nothing to see: not kept, or most of it not traced. */
 static bool blind(const struct snap_heat_col *k)
 {
-    double span = (double)(k->to_s - k->from_s);
-    return !k->inside && (!k->known || (k->count == 0 && k->gap_s > span / 2));
+    double length_s = (double)(k->to_s - k->from_s);
+    return !k->inside && (!k->known || (k->count == 0 && k->gap_s > length_s / 2));
 }
 
 static void draw_grid(const struct heat_state *t, struct canvas *c, const struct map *m, int left)
@@ -191,7 +191,7 @@ static void draw_errors(struct canvas *c, const struct map *m, int row, int left
     }
 }
 
-/* Clock times below; = marks the moment that the other screens show. */
+/* Clock times below; = marks the time range of the other screens. */
 static void draw_axis(struct canvas *c, const struct map *m, int row)
 {
     const struct snapshot *s = m->s;
@@ -351,14 +351,14 @@ static bool move(struct heat_state *t, struct ui_shared *sh, enum action act, co
         return true;
     case ACT_LEFT:
         if (at == m->first && pan(t, &sh->message, m->s, (page + 1) / 2, true)) {
-            out->kind = INTENT_LOOK;
+            out->kind = INTENT_VIEW_QUERY;
         }
         place(t, m, at, g);
         t->cursor_s -= t->cursor_s >= m->h->col_s ? m->h->col_s : 0;
         return true;
     case ACT_RIGHT:
         if (at + 1 == m->h->n && pan(t, &sh->message, m->s, (page + 1) / 2, false)) {
-            out->kind = INTENT_LOOK;
+            out->kind = INTENT_VIEW_QUERY;
         }
         place(t, m, at, g);
         t->cursor_s += m->h->col_s;
@@ -378,19 +378,19 @@ static bool on_time(struct heat_state *t, struct ui_shared *sh, enum action act,
     case ACT_LATER:
     case ACT_PGDN:
         if (page && pan(t, &sh->message, m->s, page, act == ACT_EARLIER || act == ACT_PGUP)) {
-            out->kind = INTENT_LOOK;
+            out->kind = INTENT_VIEW_QUERY;
             t->has_cursor = false;
         }
         return true;
     case ACT_NOW:
         t->end_s = 0;
         t->has_cursor = false;
-        return false; /* the moment as well */
+        return false; /* the time range as well */
     case ACT_FINER:
     case ACT_COARSER:
         t->step -= act == ACT_FINER && t->step > 0;
         t->step += act == ACT_COARSER && t->step + 1 < STEPS;
-        out->kind = INTENT_LOOK;
+        out->kind = INTENT_VIEW_QUERY;
         return true;
     default:
         return false;
@@ -438,7 +438,7 @@ static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
         uint64_t now = m->s->time.now_s;
         time_range_set(&sh->time_range, k->from_s, k->to_s < now ? k->to_s : now);
         out->open.to = SCREEN_MAIN;
-        out->intent.kind = INTENT_LOOK;
+        out->intent.kind = INTENT_VIEW_QUERY;
     } else {
         message_set(&sh->message, "nothing is kept of that time", true);
     }
@@ -453,7 +453,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     const struct snap_row *r = rows_selected(&sh->rows, s);
     if (act == ACT_NEXT_ROW || act == ACT_PREV_ROW) {
         if (s && rows_key(&sh->rows, act == ACT_NEXT_ROW ? ACT_DOWN : ACT_UP, s)) {
-            out->intent.kind = INTENT_LOOK;
+            out->intent.kind = INTENT_VIEW_QUERY;
         }
         return true;
     }

@@ -23,7 +23,7 @@ static const struct {
     [SCREEN_HELP] = {&screen_help, offsetof(struct ui, help)},
     [SCREEN_PICK] = {&screen_pick, offsetof(struct ui, pick)},
     [SCREEN_ARGUMENTS] = {&screen_argument_picker, offsetof(struct ui, argument_picker)},
-    [SCREEN_OPEN] = {&screen_open, offsetof(struct ui, open)},
+    [SCREEN_OPEN_CALLS] = {&screen_open_calls, offsetof(struct ui, open_calls)},
 };
 
 const struct screen_ops *screens_ops(enum screen_id id)

@@ -211,7 +211,7 @@ static void draw_call(struct canvas *c, int row, struct rect a, const struct slo
     }
 }
 
-/* There are slow calls, but the filter or the moment leaves none of them. */
+/* There are slow calls, but the filter or the time range leaves none of them. */
 static void draw_empty(struct canvas *c, struct rect a, const struct snapshot *s,
                        const struct slow_filter *filter)
 {

@@ -7,7 +7,7 @@
 
 #include "argument_picker.h"
 #include "heat.h"
-#include "open.h"
+#include "open_calls.h"
 #include "pick_list.h"
 #include "screen.h"
 #include "shared.h"
@@ -26,7 +26,7 @@ struct ui {
     struct table_state table;
     struct waterfall_state waterfall;
     struct heat_state heat;
-    struct open_state open;
+    struct open_calls_state open_calls;
     struct scroll log, help;
     struct pick_list pick;
     struct argument_picker_state argument_picker;

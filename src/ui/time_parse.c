@@ -62,7 +62,7 @@ static bool is_now(const char *p)
 }
 
 /* TIME, TIME-TIME, TIME-, TIME-now. */
-static bool clock_span(const char *p, uint64_t now_s, struct time_interval *out)
+static bool clock_times(const char *p, uint64_t now_s, struct time_parsed *out)
 {
     struct clock_time from, to;
     if (!clock_time(&p, &from)) {
@@ -72,7 +72,7 @@ static bool clock_span(const char *p, uint64_t now_s, struct time_interval *out)
     if (from_s > now_s) {
         from_s = on_day(now_s, -1, &from);
     }
-    *out = (struct time_interval){.kind = SPAN_PAST, .from_s = from_s, .to_s = now_s};
+    *out = (struct time_parsed){.kind = TIME_PAST, .from_s = from_s, .to_s = now_s};
     blanks(&p);
     if (*p == 0) {
         out->to_s = from_s;
@@ -102,8 +102,7 @@ static bool refuse(char *error, size_t cap, const char *why)
     return false;
 }
 
-bool time_parse(const char *text, uint64_t now_s, struct time_interval *out, char *error,
-                size_t cap)
+bool time_parse(const char *text, uint64_t now_s, struct time_parsed *out, char *error, size_t cap)
 {
     char word[64];
     uint64_t ns;
@@ -117,25 +116,25 @@ bool time_parse(const char *text, uint64_t now_s, struct time_interval *out, cha
     }
     memcpy(word, text, n);
     word[n] = 0;
-    *out = (struct time_interval){.kind = SPAN_NOW};
+    *out = (struct time_parsed){.kind = TIME_NOW};
     if (is_now(word)) {
         return true;
     }
     if (strchr(word, ':')) {
-        if (!clock_span(word, now_s, out)) {
+        if (!clock_times(word, now_s, out)) {
             return refuse(error, cap, "not clock times: as 02:10-02:40, 02:10:05-02:11 or 02:10");
         }
-        return out->length_s <= SPAN_MAX_S ||
+        return out->length_s <= TIME_PARSE_MAX_S ||
                refuse(error, cap, "longer than 3h, which is as far back as anything is kept");
     }
     if (!clock_parse_duration(word, &ns)) {
         return refuse(error, cap,
                       "not a time: a duration as 45m, clock times as 02:10-02:40, or now");
     }
-    *out = (struct time_interval){.kind = SPAN_LAST, .length_s = ns / 1000000000u};
+    *out = (struct time_parsed){.kind = TIME_LAST, .length_s = ns / 1000000000u};
     if (out->length_s == 0) {
         return refuse(error, cap, "shorter than a second, the least there is");
     }
-    return out->length_s <= SPAN_MAX_S ||
+    return out->length_s <= TIME_PARSE_MAX_S ||
            refuse(error, cap, "longer than 3h; w shows the whole run");
 }

@@ -8,16 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPAN_MAX_S 10800 /* as far back as anything is kept */
+#define TIME_PARSE_MAX_S 10800 /* as far back as anything is kept */
 
-struct time_interval {
-    enum { SPAN_NOW, SPAN_LAST, SPAN_PAST } kind;
+struct time_parsed {
+    enum { TIME_NOW, TIME_LAST, TIME_PAST } kind;
     uint64_t length_s;     /* LAST: up to now. PAST: to - from; 0: only from was given */
     uint64_t from_s, to_s; /* PAST: since 1970 */
 };
 
 /* now_s: since 1970. False: error says what is wrong, and what would be right. */
-bool time_parse(const char *text, uint64_t now_s, struct time_interval *out, char *error,
-                size_t cap);
+bool time_parse(const char *text, uint64_t now_s, struct time_parsed *out, char *error, size_t cap);
 
 #endif

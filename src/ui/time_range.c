@@ -33,7 +33,7 @@ static void nothing_before(struct message *m, const struct snapshot *s)
     message_set(m, text, true);
 }
 
-/* A moment that is past may have a length of its own; now has its own again afterwards. */
+/* A past time range may have a length of its own; now gets its own again afterwards. */
 static void leave_now(struct time_range *t)
 {
     if (!t->end_s) {
@@ -123,20 +123,20 @@ bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, e
         changed = t->end_s != 0;
         to_now(t);
         break;
-    case ACT_MOMENT:
+    case ACT_TIME_RANGE:
         ask(t, d, m, s);
         break;
     default:
         return false;
     }
     if (changed) {
-        out->kind = INTENT_LOOK;
+        out->kind = INTENT_VIEW_QUERY;
     }
     return true;
 }
 
 /* Clock times to seconds of the history. False: nothing is kept of them. */
-static bool take_past(struct time_range *t, const struct time_interval *p)
+static bool take_past(struct time_range *t, const struct time_parsed *p)
 {
     uint64_t zero = t->zero_wall_ns / CLOCK_SEC_NS;
     uint64_t from = p->from_s > zero ? p->from_s - zero : 0;
@@ -157,21 +157,21 @@ static bool take_past(struct time_range *t, const struct time_interval *p)
 
 bool time_range_typed(struct time_range *t, const char *text, char *error, size_t cap)
 {
-    struct time_interval p;
+    struct time_parsed p;
     uint64_t now_s = t->zero_wall_ns / CLOCK_SEC_NS + t->now_s;
     if (!time_parse(text, now_s, &p, error, cap)) {
         return false;
     }
-    if (p.kind == SPAN_PAST && !take_past(t, &p)) {
+    if (p.kind == TIME_PAST && !take_past(t, &p)) {
         char when[FORMAT_BYTES];
         format_time(t->zero_wall_ns + t->oldest_s * CLOCK_SEC_NS, false, when);
         snprintf(error, cap, "nothing is kept of that time: only from %s to now", when);
         return false;
     }
-    if (p.kind != SPAN_PAST) {
+    if (p.kind != TIME_PAST) {
         to_now(t);
     }
-    if (p.kind == SPAN_LAST) {
+    if (p.kind == TIME_LAST) {
         t->length_s = t->now_length_s = p.length_s;
     }
     return true;

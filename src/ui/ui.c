@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ui *ui_new(const struct ui_opts *o)
+struct ui *ui_new(const char *target)
 {
     struct ui *u = calloc(1, sizeof *u);
     if (!u) {
         abort();
     }
-    snprintf(u->shared.target, sizeof u->shared.target, "%s", o->target ? o->target : "");
+    snprintf(u->shared.target, sizeof u->shared.target, "%s", target ? target : "");
     u->screen = SCREEN_MAIN;
     pick_list_init(&u->pick);
     return u;
@@ -73,7 +73,7 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
         return;
     }
     if (screens_ops(r.to)->on_request) {
-        out->kind = INTENT_LOOK;
+        out->kind = INTENT_VIEW_QUERY;
     }
     u->shared.slow.pane_focus = false;
     r.to = u->screen == r.to ? SCREEN_MAIN : r.to;

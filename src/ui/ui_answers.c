@@ -27,7 +27,7 @@ void ui_set_capture(struct ui *u, struct capture *c)
 
 void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead)
 {
-    open_set_stack(&u->open, pid, lines, dead);
+    open_calls_set_stack(&u->open_calls, pid, lines, dead);
 }
 
 void ui_set_catalog(struct ui *u, const struct catalog *c)

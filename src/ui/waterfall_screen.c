@@ -373,7 +373,7 @@ static struct scroll *list(void *own, struct ui_shared *sh)
 
 const struct screen_ops screen_waterfall = {
     .name = "waterfall",
-    .context = CTX_FALL,
+    .context = CTX_WATERFALL,
     .open = open_screen,
     .draw = draw,
     .on_key = on_key,

@@ -18,7 +18,7 @@ static int by_value(const void *a, const void *b)
 
 static void draw(const struct snapshot *s, const char *what, const char *keys)
 {
-    struct ui *u = ui_new(&(struct ui_opts){.ascii = false});
+    struct ui *u = ui_new(NULL);
     struct canvas c;
     double ms[RUNS];
 

@@ -42,7 +42,7 @@ int script_key(const char **s)
 
 void script_begin(struct ui **u, struct canvas *c, bool ascii)
 {
-    *u = ui_new(&(struct ui_opts){.ascii = ascii});
+    *u = ui_new(NULL);
     canvas_init(c, 30, 100, ascii);
 }
 

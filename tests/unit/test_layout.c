@@ -14,7 +14,7 @@
 
 static struct ui *fresh(void)
 {
-    return ui_new(&(struct ui_opts){.ascii = false});
+    return ui_new(NULL);
 }
 
 static struct buf layout(const struct ui *u, enum window w)

@@ -200,8 +200,7 @@ static const struct golden {
 static void draw_golden(const struct golden *g, struct canvas *c)
 {
     struct fake *f = g->make ? g->make() : NULL;
-    struct ui_opts o = {.ascii = g->ascii, .target = "app@host"};
-    struct ui *u = ui_new(&o);
+    struct ui *u = ui_new("app@host");
     canvas_init(c, g->rows, g->cols, g->ascii);
     script_run(u, c, f ? fake_snap(f) : NULL, g->keys);
     ui_free(u);
@@ -231,7 +230,7 @@ static void prompts_are_as_their_goldens(void **state)
     static const char *const items[] = {"myapp_db:close/1", "myapp_db:get/2", "myapp_db:query/2",
                                         "myapp_db:query/3", "'Elixir.MyApp.Repo':get/2"};
     struct fake *f = fake_standard(12);
-    struct ui *u = ui_new(&(struct ui_opts){.ascii = false});
+    struct ui *u = ui_new(NULL);
     struct canvas c;
     int wrong = 0;
     canvas_init(&c, 24, 80, false);
@@ -308,7 +307,7 @@ static void pointing_is_as_its_goldens(void **state)
     int wrong = 0;
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         struct fake *f = fake_standard(3);
-        struct ui *u = ui_new(&(struct ui_opts){.ascii = points[i].ascii});
+        struct ui *u = ui_new(NULL);
         struct capture got = point_capture(points[i].what);
         struct canvas c;
         canvas_init(&c, points[i].rows, points[i].cols, points[i].ascii);
@@ -630,11 +629,11 @@ static struct fake *random_fake(void)
 static void one_random_life(unsigned seed)
 {
     struct fake *f = random_fake();
-    struct ui_opts o = {.ascii = rnd(2), .target = "x\x1b@y"};
+    bool ascii = rnd(2);
     struct catalog *more = catalog_new();
-    struct ui *u = ui_new(&o);
+    struct ui *u = ui_new("x\x1b@y");
     struct canvas c;
-    canvas_init(&c, 24, 80, o.ascii);
+    canvas_init(&c, 24, 80, ascii);
     for (int i = 0; i < 150; i++) {
         if (rnd(15) == 0) {
             canvas_resize(&c, (int)rnd(70), (int)rnd(220));

@@ -117,7 +117,7 @@ static void before_the_first_snapshot_keys_are_harmless(void **state)
 {
     (void)state;
     for (int key = 1; key < 127; key++) {
-        struct ui *v = ui_new(&(struct ui_opts){.ascii = true});
+        struct ui *v = ui_new(NULL);
         struct intent in = ui_key(v, key, NULL);
         assert_true(in.kind != INTENT_WINDOW && in.kind != INTENT_TIER_REMOVE);
         ui_draw(v, &c, NULL);

@@ -169,7 +169,7 @@ static const struct way {
     {"help", SCREEN_HELP, "?", "", NULL},
     {"pick", SCREEN_PICK, "a", "<Down>", NULL},
     {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
-    {"open", SCREEN_OPEN, "O", "", NULL},
+    {"open", SCREEN_OPEN_CALLS, "O", "", NULL},
 };
 
 static const struct way dialogs[] = {
@@ -218,7 +218,7 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
 {
     struct fake *full = fake_standard(3), *f = st->make();
     struct catalog *catalog = functions(st);
-    struct ui *u = ui_new(&(struct ui_opts){.ascii = ascii, .target = "app@host"});
+    struct ui *u = ui_new("app@host");
     struct canvas c;
     canvas_init(&c, sizes[size].rows, sizes[size].cols, ascii);
     script_run(u, &c, fake_snap(full), w->keys);

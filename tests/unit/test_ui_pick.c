@@ -58,7 +58,7 @@ static void hostile(void)
 
 static void open_sized(int rows, int cols, bool ascii)
 {
-    u = ui_new(&(struct ui_opts){.ascii = ascii, .target = "app@host"});
+    u = ui_new("app@host");
     canvas_init(&c, rows, cols, ascii);
     catalog = catalog_new();
 }

@@ -61,7 +61,7 @@ static struct fake *no_calls(void)
 static int golden(struct fake *f, int rows, int cols, bool ascii, const char *keys,
                   const char *name)
 {
-    struct ui *u = ui_new(&(struct ui_opts){.ascii = ascii});
+    struct ui *u = ui_new(NULL);
     struct canvas c;
     canvas_init(&c, rows, cols, ascii);
     script_run(u, &c, fake_snap(f), keys);
@@ -152,7 +152,7 @@ static void a_past_moment_is_always_said(void **state)
     memset(s->compared, 'x', sizeof s->compared - 1);
     fake_gap(f, 10, 5, GAP_OVERLOAD);
     s->gap_s = 5;
-    struct ui *own = ui_new(&(struct ui_opts){.ascii = false});
+    struct ui *own = ui_new(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int cols = 24; cols <= 160; cols++) {
             struct canvas k;
@@ -174,7 +174,7 @@ static void back_and_forth_by_a_window(void **state)
     (void)state;
     assert_int_equal(look_after("").end_s, 0);
     assert_int_equal(look_after("[").end_s, 3940);
-    assert_int_equal(script_run(u, &c, fake_snap(fake), "[").kind, INTENT_LOOK);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "[").kind, INTENT_VIEW_QUERY);
     assert_int_equal(look_after("]").end_s, 3940);
     assert_int_equal(look_after("]").end_s, 0);
     assert_int_equal(look_after("]").end_s, 0);
@@ -408,31 +408,31 @@ static void times_are_understood(void **state)
         uint64_t length_s;
         int64_t from_s; /* to midnight of the day; now is 03:04:05 */
     } good[] = {
-        {"now", SPAN_NOW, 0, 0},
-        {"  ", SPAN_NOW, 0, 0},
-        {"45m", SPAN_LAST, 2700, 0},
-        {" 90s ", SPAN_LAST, 90, 0},
-        {"3h", SPAN_LAST, 10800, 0},
-        {"2.5m", SPAN_LAST, 150, 0},
-        {"02:10-02:40", SPAN_PAST, 1800, 7800},
-        {"2:10 - 02:40:30", SPAN_PAST, 1830, 7800},
-        {"02:10", SPAN_PAST, 0, 7800},
-        {"03:00-", SPAN_PAST, 245, 10800},
-        {"03:00-now", SPAN_PAST, 245, 10800},
-        {"03:00-04:00", SPAN_PAST, 245, 10800}, /* not beyond now */
-        {"23:50-00:10", SPAN_PAST, 1200, -600},
-        {"22:00-23:00", SPAN_PAST, 3600, -7200}, /* yesterday's */
+        {"now", TIME_NOW, 0, 0},
+        {"  ", TIME_NOW, 0, 0},
+        {"45m", TIME_LAST, 2700, 0},
+        {" 90s ", TIME_LAST, 90, 0},
+        {"3h", TIME_LAST, 10800, 0},
+        {"2.5m", TIME_LAST, 150, 0},
+        {"02:10-02:40", TIME_PAST, 1800, 7800},
+        {"2:10 - 02:40:30", TIME_PAST, 1830, 7800},
+        {"02:10", TIME_PAST, 0, 7800},
+        {"03:00-", TIME_PAST, 245, 10800},
+        {"03:00-now", TIME_PAST, 245, 10800},
+        {"03:00-04:00", TIME_PAST, 245, 10800}, /* not beyond now */
+        {"23:50-00:10", TIME_PAST, 1200, -600},
+        {"22:00-23:00", TIME_PAST, 3600, -7200}, /* yesterday's */
     };
     uint64_t midnight = NOW_WALL_S / 86400 * 86400;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        struct time_interval p;
+        struct time_parsed p;
         char error[200] = "";
         if (!time_parse(good[i].text, NOW_WALL_S, &p, error, sizeof error)) {
             fail_msg("\"%s\": %s", good[i].text, error);
         }
         assert_int_equal(p.kind, good[i].kind);
         assert_int_equal(p.length_s, good[i].length_s);
-        if (p.kind == SPAN_PAST) {
+        if (p.kind == TIME_PAST) {
             assert_int_equal((int64_t)(p.from_s - midnight), good[i].from_s);
             assert_int_equal(p.to_s, p.from_s + p.length_s);
         }
@@ -442,7 +442,7 @@ static void times_are_understood(void **state)
 static void times_of_another_zone(void **state)
 {
     (void)state;
-    struct time_interval p;
+    struct time_parsed p;
     char error[200], text[FORMAT_BYTES];
     setenv("TZ", "XXX-05:30", 1); /* 5:30 ahead */
     tzset();
@@ -480,7 +480,7 @@ static void nonsense_gets_a_sentence(void **state)
                                       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
                                       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct time_interval p;
+        struct time_parsed p;
         char error[200] = "";
         if (time_parse(bad[i], NOW_WALL_S, &p, error, sizeof error)) {
             fail_msg("\"%s\" was taken", bad[i]);
@@ -497,12 +497,12 @@ static void random_text_is_survived(void **state)
         static const char letters[] = "0123456789::--  .mhsnow\xff";
         char text[16], error[200];
         size_t n = (size_t)random() % sizeof text;
-        struct time_interval p;
+        struct time_parsed p;
         for (size_t k = 0; k < n; k++) {
             text[k] = letters[(size_t)random() % (sizeof letters - 1)];
         }
         text[n < sizeof text ? n : sizeof text - 1] = 0;
-        if (time_parse(text, NOW_WALL_S, &p, error, sizeof error) && p.kind == SPAN_PAST) {
+        if (time_parse(text, NOW_WALL_S, &p, error, sizeof error) && p.kind == TIME_PAST) {
             assert_true(p.from_s <= p.to_s && p.to_s <= NOW_WALL_S);
         }
     }

@@ -13,10 +13,11 @@ enum intent_kind {
     INTENT_NONE,
     INTENT_REDRAW, /* only the picture changed */
     INTENT_QUIT,
-    INTENT_TOGGLE, /* tracing on or off; a replay is held, or goes on */
-    INTENT_WINDOW, /* intent.window */
-    INTENT_LOOK, /* another snapshot is needed at once, even while paused: ui_view_query says which
-                  */
+    INTENT_TOGGLE,     /* tracing on or off; a replay is held, or goes on */
+    INTENT_WINDOW,     /* intent.window */
+    INTENT_VIEW_QUERY, /* another snapshot is needed at once, even while paused: ui_view_query says
+                        * which
+                        */
     INTENT_ZERO,
     INTENT_MARK,        /* compare with this moment from now on, or no more */
     INTENT_EXPORT,      /* text: file name; force: overwrite was confirmed; slow_only: the slow

@@ -19,11 +19,6 @@
 
 struct ui;
 
-struct ui_opts {
-    bool ascii, no_color;
-    const char *target; /* what "connecting to ..." names; copied, may be NULL */
-};
-
 /* What of the screen is worth remembering between runs: order, columns, theme, window; a line each.
  */
 void ui_layout_write(const struct ui *u, enum window w, struct buf *out);
@@ -32,12 +27,12 @@ void ui_layout_read(struct ui *u, const char *text, size_t n_bytes, enum window 
 enum theme ui_theme(const struct ui *u);
 void ui_set_theme(struct ui *u, enum theme t);
 
-struct ui *ui_new(const struct ui_opts *o);
+struct ui *ui_new(const char *target); /* what "connecting to ..." names; copied, may be NULL */
 void ui_free(struct ui *u);
 
 /* s may be NULL (nothing known yet). Pause and folding are the ui's. It keeps no snapshot: while
  * ui_is_paused, the caller passes the one that it has again, until an intent wants another
- * (INTENT_LOOK, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
+ * (INTENT_VIEW_QUERY, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
                      const struct snapshot *s); /* key: enum key, or a code point */

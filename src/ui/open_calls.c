@@ -1,10 +1,10 @@
-#include "open.h"
+#include "open_calls.h"
 
 #include <kprof/base/format.h>
 #include <stdio.h>
 #include <string.h>
 
-static void find_selection(struct open_state *t, const struct snapshot *s)
+static void find_selection(struct open_calls_state *t, const struct snapshot *s)
 {
     for (size_t i = 0; t->pid && i < s->n_open; i++) {
         if (s->open[i].pid == t->pid && s->open[i].start_ns == t->start_ns) {
@@ -16,7 +16,7 @@ static void find_selection(struct open_state *t, const struct snapshot *s)
     t->at.sel = t->at.sel < s->n_open ? t->at.sel : 0;
 }
 
-static void select_call(struct open_state *t, const struct snap_open *o)
+static void select_call(struct open_calls_state *t, const struct snap_open *o)
 {
     t->pid = o ? o->pid : 0;
     t->start_ns = o ? o->start_ns : 0;
@@ -38,7 +38,7 @@ static void draw_open(struct canvas *c, int row, struct rect a, const struct sna
     }
 }
 
-static void draw_stack(const struct open_state *t, struct canvas *c, struct rect a)
+static void draw_stack(const struct open_calls_state *t, struct canvas *c, struct rect a)
 {
     char pid[FORMAT_BYTES];
     const char *line = t->lines;
@@ -61,7 +61,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
                  const struct snapshot *s)
 {
     (void)sh;
-    struct open_state *t = own;
+    struct open_calls_state *t = own;
     size_t n = s ? s->n_open : 0;
     struct rect list = a, stack = a;
     stack.rows = t->stack && a.rows >= 6 ? a.rows / 2 : 0;
@@ -95,7 +95,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 {
     (void)sh;
     (void)key;
-    struct open_state *t = own;
+    struct open_calls_state *t = own;
     if (!s || !s->n_open) {
         return false;
     }
@@ -115,7 +115,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     return true;
 }
 
-void open_set_stack(struct open_state *t, uint64_t pid, const char *lines, bool dead)
+void open_calls_set_stack(struct open_calls_state *t, uint64_t pid, const char *lines, bool dead)
 {
     if (pid != t->stack) {
         return; /* another was asked after since */
@@ -128,10 +128,10 @@ void open_set_stack(struct open_state *t, uint64_t pid, const char *lines, bool 
 static struct scroll *list(void *own, struct ui_shared *sh)
 {
     (void)sh;
-    return &((struct open_state *)own)->at;
+    return &((struct open_calls_state *)own)->at;
 }
 
-const struct screen_ops screen_open = {
+const struct screen_ops screen_open_calls = {
     .name = "open",
     .key = 'O',
     .context = CTX_OPEN,
