@@ -57,7 +57,7 @@ int engine_may_set(const struct engine *g, struct err *e)
 {
     if (!g->replay)
         return 0;
-    return err_set(e, "this is a recording: there is no node on which anything could be set");
+    return err_set(e, "not possible in a replay: there is no node");
 }
 
 /* The name it was given, or one by its function, unlike those of now. */
@@ -92,14 +92,14 @@ int engine_tier_add(struct engine *g, const char *text, struct err *e)
         const struct mfa *have = &g->trace_config.tier[i].mfa;
         if (have->arity == mfa.arity && strcmp(have->module, mfa.module) == 0 &&
             strcmp(have->function, mfa.function) == 0)
-            return err_set(e, "%s is traced already, as tier %s", ot.mfa,
+            return err_set(e, "%s is already traced, as tier %s", ot.mfa,
                            t->tier[g->trace_config.tier[i].ix].name);
     }
     name_tier(t, &ot);
     uint16_t ix = core_tier_add(g->core, ot.name, ot.mfa);
     if (ix == TIER_NONE)
         return err_set(
-            e, "cannot add %s: all %d tier numbers of this session are used; start kprof-top again",
+            e, "cannot add %s: this session has used all %d tier numbers; restart kprof-top",
             ot.name, TIER_MAX);
     memset(&g->trace_config.tier[g->trace_config.n], 0, sizeof g->trace_config.tier[0]);
     g->trace_config.tier[g->trace_config.n].ix = ix;
@@ -132,7 +132,7 @@ int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e)
         engine_push_config(g);
         return 0;
     }
-    return err_set(e, "this row is no tier that could be removed");
+    return err_set(e, "select a tier to remove");
 }
 
 int engine_entry(struct engine *g, const char *name, struct err *e)
@@ -147,7 +147,7 @@ int engine_entry(struct engine *g, const char *name, struct err *e)
             to = i;
     }
     if (to == TIER_NONE && strcmp(name, "none") != 0)
-        return err_set(e, "no tier is called \"%s\": the entry is one of the tiers, or none", name);
+        return err_set(e, "no tier is called \"%s\": the entry must be a tier, or none", name);
     g->trace_config.entry = to == TIER_NONE ? TRACE_CONFIG_NO_ENTRY : to;
     core_set_entry(g->core, to);
     engine_push_config(g);
@@ -180,10 +180,9 @@ void engine_toggle(struct engine *g)
         return;
     }
     g->trace_config.tracing = !g->trace_config.tracing;
-    engine_say(g,
-               g->trace_config.tracing ? "tracing on"
-                                       : "tracing off: flags and tokens are taken off the node",
-               false);
+    engine_say(
+        g, g->trace_config.tracing ? "tracing on" : "tracing off: flags are removed from the node",
+        false);
     engine_push_config(g);
 }
 
@@ -198,12 +197,13 @@ void engine_sample(struct engine *g, bool up)
     }
     n = up ? (n > 1 ? n / 2 : 1) : (n < 100000 ? n * 2 : n); /* up: more requests, so 1 in fewer */
     if (n == g->trace_config.sample) {
-        engine_say(g, up ? "every request is asked for already" : "fewer cannot be asked for",
+        engine_say(g,
+                   up ? "every request is already sampled" : "sampling is already at its minimum",
                    false);
         return;
     }
     g->trace_config.sample = n;
-    snprintf(line, sizeof line, "sampling 1/%u asked for: %s", n,
+    snprintf(line, sizeof line, "sampling set to 1/%u: %s", n,
              n == 1 ? "every request" : "whole requests, counts are scaled");
     engine_log(g, line);
     engine_say(g, line, false);
@@ -215,7 +215,7 @@ void engine_zero(struct engine *g)
     engine_pump_slow(g, true);
     core_zero(g->core);
     g->slow_seq = 0;
-    engine_log(g, "figures zeroed");
+    engine_log(g, "statistics reset");
 }
 
 void engine_why(struct engine *g, uint16_t tier)
@@ -248,7 +248,7 @@ static void say_held(struct engine *g, const struct session_info *was)
     while (*at) {
         const char *end = strstr(at, "; ");
         size_t n = end ? (size_t)(end - at) : strlen(at);
-        snprintf(line, sizeof line, "held back on this node: %.*s", (int)n, at);
+        snprintf(line, sizeof line, "avoided on this node: %.*s", (int)n, at);
         engine_log(g, line);
         at = end ? end + 2 : at + n;
     }
@@ -272,8 +272,8 @@ static void connected(struct engine *g, struct result *r)
     engine_say(g, line, false);
     say_held(g, &was);
     if (g->trace_config.args)
-        engine_log(g, "--slow-args: every traced call, slow or not, copies its small arguments; "
-                      "what that costs the node is part of the cost shown");
+        engine_log(g, "--slow-args: each traced call, slow or not, copies its small arguments; the "
+                      "overhead shown includes this");
     engine_record_meta(g);
 }
 
@@ -310,10 +310,9 @@ static void configured(struct engine *g, struct result *r)
         memcpy(g->good_rule, g->trace_config.identity, sizeof g->good_rule);
     if (g->identity_gen && r->gen >= g->identity_gen) {
         if (g->state == ENGINE_UP && g->tracing)
-            engine_say(g,
-                       g->trace_config.identity[0] ? "the identity rule is in force"
-                                                   : "no identity rule",
-                       false);
+            engine_say(
+                g, g->trace_config.identity[0] ? "the identity rule is set" : "no identity rule",
+                false);
         g->identity_gen = 0;
     }
     for (size_t i = 0; i < r->config.n; i++) {
@@ -352,7 +351,7 @@ static void why(struct engine *g, const struct result *r)
     if (c->no_function)
         snprintf(text, sizeof text, "no such function is loaded on the node");
     else if (c->called == 0)
-        snprintf(text, sizeof text, "not called: 0 calls in the second just counted");
+        snprintf(text, sizeof text, "not called: 0 calls in the last second");
     else if (g->trace_config.entry != TRACE_CONFIG_NO_ENTRY && c->in_request == 0 && c->outside > 0)
         snprintf(text, sizeof text,
                  "called %llu/s, but only outside requests (no call carries the token of an open "

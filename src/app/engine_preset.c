@@ -11,9 +11,9 @@ enum { TAG_OFFER = 1, TAG_TAKE = 2 };
 static int connected(struct engine *g, struct err *e)
 {
     if (!g->control)
-        return err_set(e, "a recording: there is no node to take a preset for");
+        return err_set(e, "not possible in a replay: there is no node");
     if (g->state != ENGINE_UP)
-        return err_set(e, "not connected to %.100s: a preset needs to know what the node has",
+        return err_set(e, "not connected to %.100s: a preset depends on what the node has",
                        g->node);
     return 0;
 }
@@ -103,7 +103,7 @@ void engine_take_exist(struct engine *g, const struct result *r)
     } else if (take(g, r->code.there, &e) < 0) {
         engine_say(g, e.text, true);
     } else {
-        snprintf(line, sizeof line, "preset %.200s: its tiers, entry and identity are set",
+        snprintf(line, sizeof line, "preset %.200s: tiers, entry and identity are set",
                  g->catalog_load.preset);
         engine_log(g, line);
         engine_say(g, line, false);

@@ -83,11 +83,10 @@ int engine_slow(struct engine *g, const char *text, struct err *e)
     char line[80], took[16];
 
     if (strcmp(text, "off") != 0 && !clock_parse_duration(text, &ns))
-        return err_set(e, "\"%.40s\" is no duration: write 20ms, 1500us, 2s, or off", text);
+        return err_set(e, "\"%.40s\" is not a duration: write 20ms, 1500us, 2s, or off", text);
     engine_set_slow(g, ns);
     clock_format_ns(ns, took, sizeof took);
-    snprintf(line, sizeof line,
-             ns ? "calls of %s or longer are slow" : "no calls are logged as slow", took);
+    snprintf(line, sizeof line, ns ? "slow-call threshold: %s" : "slow calls are not logged", took);
     engine_log(g, line);
     engine_say(g, line, false);
     return 0;

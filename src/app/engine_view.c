@@ -53,7 +53,7 @@ static void fill_node(struct engine *g, struct snap_node *n)
         snprintf(n->state, sizeof n->state, "connecting to %.150s ...", g->node);
     } else if (g->silent) {
         n->silent_s = (double)(clock_mono_ns() - g->heard_ns) / 1e9;
-        snprintf(n->state, sizeof n->state, "NO WORD from %.150s for %.0f s", g->node, n->silent_s);
+        snprintf(n->state, sizeof n->state, "NO DATA from %.150s for %.0f s", g->node, n->silent_s);
     }
 }
 

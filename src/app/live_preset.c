@@ -20,10 +20,10 @@ void live_offer_presets(struct ui *u, const bool *can, size_t n)
         item[items] = text[items];
         items++;
     }
-    if (ui_choose(u, INTENT_PRESET, "Presets this node can have", item, items))
+    if (ui_choose(u, INTENT_PRESET, "Presets for this node", item, items))
         ui_message(u, "", false); /* that it is being asked */
     else
-        ui_message(u, "the node has said which presets it can have: P shows them", false);
+        ui_message(u, "the presets for this node are known: press P", false);
 }
 
 /* Tiers that the preset has not: may they go? One that cannot be made says so when it is taken. */
@@ -69,5 +69,5 @@ void live_preset(struct engine *g, struct ui *u, const struct intent *in)
     else if (engine_presets(g, &e) < 0)
         ui_message(u, e.text, true);
     else
-        ui_message(u, "asking the node which presets it can have ...", false);
+        ui_message(u, "asking the node which presets it supports ...", false);
 }

@@ -8,7 +8,7 @@
 static const struct {
     const char *title, *hint;
 } prompts[] = {
-    [PROMPT_EXPORT] = {"Export to file", "its end says the format: .txt .json .csv .prom .hlog"},
+    [PROMPT_EXPORT] = {"Export to file", "the ending sets the format: .txt .json .csv .prom .hlog"},
     [PROMPT_TIER] = {"Add tier", "module:function/arity, or name=module:function/arity"},
     [PROMPT_IDENTITY] = {"Identity rule", "my_web:handle/1 element(1,arg(1))   or   fun "
                                           "({M,F,[Args]}) -> Name; (_) -> undefined end"},
@@ -18,7 +18,7 @@ static const struct {
     [PROMPT_SLOW_EXPORT] = {"Export slow calls to file", NULL},
     [PROMPT_TIME_RANGE] = {"Window", "45m, or clock times: 02:10-02:40; now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
-    [PROMPT_SLOW] = {"Slow is at least", "20ms, 1500us, 2s; off: none"},
+    [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
 };
 
 void dialog_prompt(struct ui *u, enum prompt_use use, const char *text)
@@ -79,7 +79,7 @@ void dialog_sort_menu(struct ui *u)
 {
     char item[80];
     menu_open(u, MENU_SORT, "Sort by");
-    menu_add(&u->menu, "order given");
+    menu_add(&u->menu, "configured order");
     menu_add(&u->menu, "name");
     for (size_t i = 0; i < columns_n(); i++) {
         snprintf(item, sizeof item, "%-7s %.60s", column_at(i)->title, column_at(i)->help);
@@ -91,7 +91,7 @@ void dialog_sort_menu(struct ui *u)
 static void column_items(struct ui *u)
 {
     static const char *const state[] = {
-        [COLUMN_AUTO] = "room", [COLUMN_SHOW] = "show", [COLUMN_HIDE] = "hide"};
+        [COLUMN_AUTO] = "auto", [COLUMN_SHOW] = "show", [COLUMN_HIDE] = "hide"};
     u->menu.n = 0;
     for (size_t i = 0; i < columns_n(); i++) {
         char item[80];
@@ -103,7 +103,7 @@ static void column_items(struct ui *u)
 
 void dialog_columns_menu(struct ui *u)
 {
-    menu_open(u, MENU_COLUMNS, "Columns: Space changes when one shows");
+    menu_open(u, MENU_COLUMNS, "Columns: Space selects show, hide or auto");
     column_items(u);
 }
 
@@ -213,10 +213,10 @@ void dialog_remove(struct ui *u, const struct snap_row *r)
     u->mode = MODE_QUESTION;
     size_t most = u->cols > 5 ? (size_t)u->cols - 5 : 0; /* beside y/n */
     int n = snprintf(u->question.text, sizeof u->question.text,
-                     "Remove tier %.64s (%.300s) and its figures?", r->tier_name,
+                     "Remove tier %.64s (%.300s) and its statistics?", r->tier_name,
                      r->tier_mfa ? r->tier_mfa : "");
     if (!r->tier_mfa || text_width(u->question.text, (size_t)n) > most) {
-        snprintf(u->question.text, sizeof u->question.text, "Remove tier %.64s and its figures?",
+        snprintf(u->question.text, sizeof u->question.text, "Remove tier %.64s and its statistics?",
                  r->tier_name);
     }
     u->question.yes = (struct intent){.kind = INTENT_TIER_REMOVE, .tier = r->tier};

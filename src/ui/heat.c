@@ -210,7 +210,7 @@ static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r
     time_range_clock(m->s, m->h->from_s + m->first * m->h->col_s, from);
     time_range_clock(m->s, m->h->from_s + m->h->n * m->h->col_s, to);
     int col = table_row_title(c, a, r);
-    canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s-%s  %us a column",
+    canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s-%s  %us per column",
                  from, to, (unsigned)m->h->col_s);
 }
 
@@ -218,7 +218,7 @@ static void draw_info(const struct ui *u, struct canvas *c, struct rect a, const
 {
     size_t at = cursor_col(u, m);
     if (at == SIZE_MAX) {
-        canvas_text(c, a.row, a.col, a.cols, STYLE_DIM, "no second has ended yet");
+        canvas_text(c, a.row, a.col, a.cols, STYLE_DIM, "no data yet");
         return;
     }
     const struct snap_heat_col *k = &m->h->col[holder(m->h, at)];
@@ -232,7 +232,7 @@ static void draw_info(const struct ui *u, struct canvas *c, struct rect a, const
     format_count(cell(m, at, g), count);
     format_count(k->count, all);
     if (!k->known) {
-        canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "nothing is kept of %s-%s", from, to);
+        canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "no history for %s-%s", from, to);
     } else if (blind(k)) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "not traced %s-%s: %s", from, to,
                      gap_name(k->gap));
@@ -304,7 +304,7 @@ static bool pan(struct ui *u, const struct snapshot *s, uint64_t by_s, bool back
 {
     uint64_t end = u->heat.end_s ? u->heat.end_s : s->time.now_s;
     if (back && end <= s->time.oldest_s + by_s) {
-        ui_message(u, "nothing is kept from before", true);
+        ui_message(u, "no earlier history", true);
         return false;
     }
     if (!back && !u->heat.end_s) {
@@ -429,7 +429,7 @@ static bool on_cell(struct ui *u, enum action act, const struct map *m, struct i
         u->screen = screen_main();
         out->kind = INTENT_LOOK;
     } else {
-        ui_message(u, "nothing is kept of that time", true);
+        ui_message(u, "no history for that time", true);
     }
     return true;
 }

@@ -10,7 +10,7 @@ static void draw(struct ui *u, struct canvas *c, struct rect a, const struct sna
     scroll_fit(&u->log, n, (size_t)lines);
     u->log.row = a.row + 1;
     if (n == 0) {
-        canvas_wrap(c, a.row + 1, a.col, lines, a.cols, STYLE_DIM, "Nothing has happened so far.");
+        canvas_wrap(c, a.row + 1, a.col, lines, a.cols, STYLE_DIM, "No messages.");
     }
     for (int i = 0; i < lines && u->log.top + (size_t)i < n; i++) {
         size_t at = u->log.top + (size_t)i;

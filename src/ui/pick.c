@@ -29,7 +29,7 @@ void pick_open(struct ui *u)
     p->catalog = NULL;
     p->walking = false;
     memset(&p->at, 0, sizeof p->at);
-    prompt_open(&p->query, "Find", "parts of a name, in any case; blanks between them", "");
+    prompt_open(&p->query, "Find", "parts of a name, separated by spaces; case is ignored", "");
     u->screen = &screen_pick;
     u->slow_focus = false;
 }

@@ -68,7 +68,7 @@ static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, 
     if (slow_filter_set(f)) {
         canvas_textf(c, a.row, col, a.cols - col, STYLE_WARN, "%s%s%s%s(Esc: all)",
                      f->text[0] ? "with \"" : "", f->text, f->text[0] ? "\" " : "",
-                     f->from_ns || f->to_ns ? "at that moment " : "");
+                     f->from_ns || f->to_ns ? "at that time " : "");
         return;
     }
     col = slot(c, a.row, col, w->tier, STYLE_HEAD, "TIER");
@@ -172,7 +172,7 @@ static void draw_empty(struct canvas *c, struct rect a, const struct snapshot *s
     struct slow_filter f = slow_filter_at(filter, s);
     char line[200];
     if (f.text[0]) {
-        snprintf(line, sizeof line, "no slow call%s has that text in it",
+        snprintf(line, sizeof line, "no slow call%s contains that text",
                  f.to_ns ? " of that time" : "");
     } else {
         slow_why_none(s, f.from_ns, f.to_ns, line, sizeof line);
@@ -233,13 +233,13 @@ static void open_fall(struct ui *u, const struct snapshot *s)
     find_selection(&u->slow, s, &p);
     const struct snap_slow *w = p.n ? &s->slow[p.at[u->slow.at.sel]] : NULL;
     if (w && !waterfall_open(u, s, w->trace)) {
-        ui_message(u,
-                   !w->request ? "this call is in no request"
-                   : w->request_us <= 0
-                       ? "its request has not ended yet"
-                       : "the calls of this request are no longer kept: only those "
-                         "of the newest 200 slow requests are",
-                   true);
+        ui_message(
+            u,
+            !w->request ? "this call belongs to no request"
+            : w->request_us <= 0
+                ? "its request has not ended yet"
+                : "the calls of this request are gone: only the newest 200 slow requests are kept",
+            true);
     }
     free(p.at);
 }

@@ -131,7 +131,7 @@ static void need_tier(struct ui *u, const struct snapshot *s)
 {
     ui_message(u,
                s && table_has_tier(s) ? "select a tier first (not _total)"
-                                      : "no tier yet: a picks functions of the node",
+                                      : "no tiers yet: press a to add some",
                true);
 }
 

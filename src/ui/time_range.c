@@ -30,7 +30,7 @@ static void nothing_before(struct ui *u, const struct snapshot *s)
 {
     char when[FORMAT_BYTES], text[80];
     time_range_clock(s, s->time.oldest_s, when);
-    snprintf(text, sizeof text, "nothing is kept from before %s", when);
+    snprintf(text, sizeof text, "no history before %s", when);
     ui_message(u, text, true);
 }
 
@@ -55,7 +55,7 @@ static bool step(struct ui *u, const struct snapshot *s, bool back)
     struct time_range *m = &u->time_range;
     uint64_t length = length_of(u, s), end = m->end_s ? m->end_s : s->time.now_s;
     if (length == 0) {
-        ui_message(u, "this is the whole run; w or c chooses a window to look back with", true);
+        ui_message(u, "this is the whole run; press w or c to choose a window first", true);
         return false;
     }
     if (back && end <= s->time.oldest_s + length) {
@@ -63,7 +63,7 @@ static bool step(struct ui *u, const struct snapshot *s, bool back)
         return false;
     }
     if (!back && !m->end_s) {
-        ui_message(u, "this is now", false);
+        ui_message(u, "already at now", false);
         return false;
     }
     leave_now(m);
@@ -95,7 +95,7 @@ bool time_range_on_key(struct ui *u, enum action act, const struct snapshot *s, 
         break;
     case ACT_MOMENT:
         if (!s) {
-            ui_message(u, "nothing is known yet", true);
+            ui_message(u, "no data yet", true);
             break;
         }
         u->time_range.zero_wall_ns = s->time.zero_wall_ns;
@@ -143,7 +143,7 @@ bool time_range_typed(struct ui *u, const char *text, char *error, size_t cap)
     if (p.kind == SPAN_PAST && !take_past(m, &p)) {
         char when[FORMAT_BYTES];
         format_time(m->zero_wall_ns + m->oldest_s * CLOCK_SEC_NS, false, when);
-        snprintf(error, cap, "nothing is kept of that time: only from %s to now", when);
+        snprintf(error, cap, "no history for that time: it starts at %s", when);
         return false;
     }
     if (p.kind != SPAN_PAST) {

@@ -185,7 +185,7 @@ struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
     }
     enum action act = keys_find(u->screen->context, key);
     if (s && s->node.replay && sets_node(act)) {
-        ui_message(u, "this is a recording: there is no node on which anything could be set", true);
+        ui_message(u, "not possible in a replay: there is no node", true);
         return out;
     }
     if (u->screen->on_key(u, key, act, s, &out) || common_key(u, key, act, s, &out)) {
