@@ -124,7 +124,7 @@ static int wait_configured(struct batch *b, struct err *e)
     }
     if (engine_state(b->g) == ENGINE_FAILED || engine_state(b->g) == ENGINE_LOST)
         return err_set(e, "%s", engine_trouble(b->g));
-    return stop_asked() ? err_set(e, "stopped before it began") : 0;
+    return stop_asked() ? err_set(e, "stopped before the start") : 0;
 }
 
 /* The first second is closed a little after it has passed: a first table of zeros would be none. */
@@ -182,7 +182,7 @@ static void say_held(const struct engine *g)
         return;
     buf_init(&line, 0);
     text_safe(&line, held, strlen(held), 0, false);
-    fprintf(stderr, "kprof-top: held back on this node: %s\n", line.data);
+    fprintf(stderr, "kprof-top: avoided on this node: %s\n", line.data);
     buf_release(&line);
 }
 

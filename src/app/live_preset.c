@@ -79,10 +79,10 @@ static void offer(struct ui *u, const bool *there)
         item[items] = text[items];
         items++;
     }
-    if (ui_choose(u, INTENT_PRESET, "Presets this node can have", item, items))
+    if (ui_choose(u, INTENT_PRESET, "Presets for this node", item, items))
         ui_message(u, "", false); /* that it is being asked */
     else
-        ui_message(u, "the node has said which presets it can have: P shows them", false);
+        ui_message(u, "the presets for this node are known: press P", false);
 }
 
 /* Tiers that the preset has not: may they go? One that cannot be made says so when it is taken. */
@@ -136,8 +136,7 @@ void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, ui
     } else if (set(g, p->taking, there, &e) < 0) {
         ui_message(u, e.text, true);
     } else {
-        snprintf(line, sizeof line, "preset %.200s: its tiers, entry and identity are set",
-                 p->taking);
+        snprintf(line, sizeof line, "preset %.200s: tiers, entry and identity are set", p->taking);
         engine_note(g, line);
         ui_message(u, line, false);
     }
@@ -170,5 +169,5 @@ void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const st
     else if (ask_all(g, &e) < 0)
         ui_message(u, e.text, true);
     else
-        ui_message(u, "asking the node which presets it can have ...", false);
+        ui_message(u, "asking the node which presets it supports ...", false);
 }

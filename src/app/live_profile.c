@@ -23,7 +23,7 @@ static void save(struct engine *g, struct ui *u, const struct intent *in)
     } else if (errno == EEXIST) {
         struct intent yes = *in;
         yes.force = true;
-        snprintf(line, sizeof line, "There is a profile %.64s. Overwrite it?", in->text);
+        snprintf(line, sizeof line, "Profile %.64s exists. Overwrite it?", in->text);
         ui_ask(u, line, &yes);
     } else {
         ui_reprompt(u, INTENT_SAVE, in->text, SIZE_MAX, e.text);
@@ -41,7 +41,7 @@ static void choose(struct ui *u)
     if (n)
         ui_choose(u, INTENT_LOAD, "Load profile", items, n);
     else
-        ui_message(u, "there is no profile yet: W saves one", true);
+        ui_message(u, "no profiles yet: W saves one", true);
 }
 
 bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
@@ -53,7 +53,7 @@ bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
     if (in->force || n == 0)
         return true;
     yes.force = true;
-    snprintf(line, sizeof line, "Replace %zu tier%s and %s figures?", n, n == 1 ? "" : "s",
+    snprintf(line, sizeof line, "Replace %zu tier%s and %s statistics?", n, n == 1 ? "" : "s",
              n == 1 ? "its" : "their");
     ui_ask(u, line, &yes);
     return false;

@@ -35,11 +35,8 @@ static void tokens(const struct session_receipt *r, struct buf *out)
 void receipt_text(const char *node, const struct session_receipt *r, struct buf *out)
 {
     if (!r->asked) {
-        buf_addf(
-            out,
-            "%s could not be asked for a receipt; its agent takes everything off within 2 s of "
-            "losing us",
-            node);
+        buf_addf(out, "%s did not answer on leaving; its agent removes everything within 2 s",
+                 node);
         return;
     }
     buf_addf(out, "detached from %s; left there: ", node);

@@ -47,7 +47,7 @@ static int read_relative(struct assertion *a, const char *s, struct err *e)
     double percent;
     const char *end;
     if (!read_number(s + 1, &percent, &end) || strcmp(end, "%") != 0)
-        return bad(a->text, e, "what follows the sign is no percentage");
+        return bad(a->text, e, "the value after the sign is not a percentage");
     a->relative = true;
     a->value = *s == '+' ? 1 + percent / 100 : 1 - percent / 100;
     return 0;
@@ -62,17 +62,17 @@ static int read_value(struct assertion *a, const char *s, struct err *e)
     if (fields[a->field].kind == FIELD_US) {
         /* A bare number would be seconds to the clock: too easily meant as something else here. */
         if (!clock_parse_duration(s, &ns) || !strpbrk(s, "numsh"))
-            return bad(a->text, e, "the figure is a time, and what it is compared with is none");
+            return bad(a->text, e, "the field is a time, but the value is not");
         a->value = (double)ns / 1e3;
         return 0;
     }
     if (!read_number(s, &a->value, &end))
-        return bad(a->text, e, "what it is compared with is no number");
+        return bad(a->text, e, "the value is not a number");
     if (*end == '%' && fields[a->field].kind == FIELD_SHARE) {
         a->value /= 100;
         end++;
     }
-    return *end ? bad(a->text, e, "what it is compared with is no number") : 0;
+    return *end ? bad(a->text, e, "the value is not a number") : 0;
 }
 
 int assertion_parse(const char *text, struct assertion *out, struct err *e)
@@ -84,7 +84,7 @@ int assertion_parse(const char *text, struct assertion *out, struct err *e)
     size_t left = strcspn(text, "<>");
     const char *op = text + left;
     if (!*op)
-        return bad(text, e, "there is no comparison in it");
+        return bad(text, e, "it has no comparison");
     out->less = *op++ == '<';
     out->or_equal = *op == '=';
     op += out->or_equal;
@@ -94,9 +94,9 @@ int assertion_parse(const char *text, struct assertion *out, struct err *e)
     while (dot > 0 && text[dot - 1] != '.')
         dot--;
     if (dot < 2)
-        return bad(text, e, "it has no TIER.FIGURE");
+        return bad(text, e, "it has no TIER.FIELD");
     if (!find_field(text + dot, left - dot, &out->field))
-        return bad(text, e, "there is no such figure");
+        return bad(text, e, "there is no such field");
     snprintf(out->row, sizeof out->row, "%.*s", (int)(dot - 1), text);
     return read_value(out, op + strspn(op, " "), e);
 }
@@ -129,7 +129,7 @@ static bool figure(const struct assertion *a, const struct snapshot *s, const ch
     *v = f->kind == FIELD_COUNT ? (double)field_count(f, r) : field_value(f, r);
     bool of_calls = f->kind == FIELD_US || f->kind == FIELD_SHARE;
     if (of_calls && r->count == 0 && strcmp(f->key, "oldest_open_us") != 0) {
-        snprintf(why, cap, "%s saw no call of %s", whose, optval_show(a->row).s);
+        snprintf(why, cap, "%s has no calls of %s", whose, optval_show(a->row).s);
         return false;
     }
     return true;

@@ -123,9 +123,9 @@ static int fun_value(struct parser *x, struct buf *b)
     depth = 1;
     for (;;) {
         if (x->scan.tok.kind == TOK_END)
-            return fail_at(x, start.line, start.col, "the fun that begins here has no `end`");
+            return fail_at(x, start.line, start.col, "the fun that starts here has no `end`");
         if (scan_is_op(&x->scan, "?") && x->scan.tok.kind == TOK_OTHER)
-            return fail(x, "a macro means nothing in a config file; write the name out");
+            return fail(x, "a config file has no macros; write the name out");
         if (scan_is_word(&x->scan, "end") && --depth == 0)
             break;
         bool fun = scan_is_word(&x->scan, "fun");
@@ -138,7 +138,7 @@ static int fun_value(struct parser *x, struct buf *b)
     }
     buf_add(b, x->scan.s + start.from, x->scan.tok.to - start.from);
     if (memchr(b->data, '\0', b->len))
-        return fail_at(x, start.line, start.col, "this fun holds a NUL byte; take it out");
+        return fail_at(x, start.line, start.col, "this fun contains a NUL byte; remove it");
     return next(x);
 }
 
@@ -178,7 +178,7 @@ static int mfa_tuple(struct parser *x, struct buf *b)
             return -1;
     }
     if (memchr(b->data, '\0', b->len))
-        return fail(x, "a name holds a NUL byte; take it out");
+        return fail(x, "a name contains a NUL byte; remove it");
     return 0;
 }
 
@@ -193,7 +193,7 @@ static int tier_value(struct parser *x)
     if (rc == 0)
         rc = word_value(x, &name);
     if (rc == 0)
-        rc = expect(x, ',', "expected a comma behind the tier's name");
+        rc = expect(x, ',', "expected a comma after the tier's name");
     if (rc == 0)
         rc = scan_is_punct(&x->scan, '{') ? mfa_tuple(x, &mfa) : word_value(x, &mfa);
     if (rc == 0)
@@ -261,7 +261,7 @@ static int pair(struct parser *x)
         return fail(x, "expected a key: tier_config, identity_f, entry, slow, ...");
     memcpy(key, x->scan.s + x->scan.tok.from, len);
     key[len] = '\0';
-    if (next(x) || expect(x, ',', "expected a comma behind the key"))
+    if (next(x) || expect(x, ',', "expected a comma after the key"))
         return -1;
     if (strcmp(key, "tier_config") == 0 ? tier_list(x) : plain_value(x, key))
         return -1;

@@ -81,7 +81,7 @@ static int apply_item(struct parser *p, const struct config_item *it)
 {
     const struct options_def *d = def_of_key(it->key);
     if (!d)
-        return err_set(p->e, "%s is no setting of a config file; see FILES in kprof(1)",
+        return err_set(p->e, "%s is not a setting of a config file; see FILES in kprof(1)",
                        optval_show(it->key).s);
     if (p->on_command_line[place(d)])
         return 0;
@@ -90,13 +90,13 @@ static int apply_item(struct parser *p, const struct config_item *it)
     if (it->kind == CONFIG_TIER)
         return apply_tier_item(p, it);
     if (it->kind == CONFIG_FUN && strcmp(d->name, "identity") != 0)
-        return err_set(p->e, "%s takes no fun", it->key);
+        return err_set(p->e, "%s does not accept a fun", it->key);
     if (d->kind == OPTIONS_VALUE)
         return options_set_value(d, it->text, p->o, p->e);
     if (strcmp(it->text, "false") == 0) /* as it is */
         return 0;
     if (strcmp(it->text, "true") != 0)
-        return err_set(p->e, "%s is true or false", it->key);
+        return err_set(p->e, "%s must be true or false", it->key);
     return options_set_value(d, NULL, p->o, p->e);
 }
 
@@ -126,7 +126,7 @@ static int check_mode(struct parser *p)
     bool demo = o->mode == OPTIONS_DEMO;
     int modes = (o->n_nodes > 0) + demo + (o->replay != NULL);
     if (modes == 0)
-        return err_set(p->e, "nothing to look at; give a node (app@host), --demo, or --replay FILE "
+        return err_set(p->e, "no node given; give a node (app@host), --demo, or --replay FILE "
                              "(--help lists the options)");
     if (modes > 1)
         return err_set(p->e, "%s and %s exclude each other; leave one out",
@@ -160,7 +160,7 @@ static int check_hazards(struct parser *p)
                                                   : NULL;
 
     if (o->hazards && other)
-        return err_set(p->e, "--hazards only asks a node, and ends; leave out %s", other);
+        return err_set(p->e, "--hazards only asks a node; leave out %s", other);
     return 0;
 }
 
@@ -169,27 +169,27 @@ static int check_together(struct parser *p)
     struct options *o = p->o;
     bool slow = o->slow_ns || o->mode == OPTIONS_DEMO; /* the demo has a threshold of its own */
     if (o->slow_args && !slow)
-        return err_set(p->e, "--slow-args: there is no slow log to put them in; add --slow 20ms");
+        return err_set(p->e, "--slow-args needs a slow-call threshold; add --slow 20ms");
     if (o->n_assertions && !o->batch)
-        return err_set(p->e, "--assert: the screen ends with no verdict; add --batch");
+        return err_set(p->e, "--assert works only without a screen; add --batch");
     if (o->slow_log && !slow)
-        return err_set(p->e, "--slow-log: which calls are slow? Add --slow 20ms");
+        return err_set(p->e, "--slow-log needs a slow-call threshold; add --slow 20ms");
     if (o->record && o->mode == OPTIONS_REPLAY)
         return err_set(p->e, "--record with --replay would copy the recording; leave one out");
     if (said(p, "demo-rate") && o->mode != OPTIONS_DEMO)
-        return err_set(p->e, "--demo-rate: there is no sample node to drive; add --demo");
+        return err_set(p->e, "--demo-rate works only with the sample node; add --demo");
     if (said(p, "speed") && (o->mode != OPTIONS_REPLAY || o->batch))
-        return err_set(p->e, "--speed: only a replay on the screen has a pace; %s",
+        return err_set(p->e, "--speed works only for a replay on the screen; %s",
                        o->batch ? "leave it out" : "add --replay FILE");
     if (!o->batch && said(p, "format"))
-        return err_set(p->e, "--format: the screen has no format; add --batch");
+        return err_set(p->e, "--format works only without a screen; add --batch");
     if (!o->batch && said(p, "output"))
-        return err_set(p->e, "--output: the screen cannot go to a file; add --batch");
+        return err_set(p->e, "--output works only without a screen; add --batch");
     if (!o->batch && said(p, "iterations"))
-        return err_set(p->e, "--iterations: the screen has none; add --batch, or use --duration");
-    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0)
         return err_set(p->e,
-                       "--batch: there is nothing to measure; add --tier M:F/A (or a config file)");
+                       "--iterations works only without a screen; add --batch, or use --duration");
+    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0)
+        return err_set(p->e, "--batch needs a tier; add --tier M:F/A (or a config file)");
     return 0;
 }
 
@@ -267,7 +267,7 @@ static void complain(struct parser *p, int c, char **argv)
     else if (optopt >= GETOPT_BASE)
         err_set(p->e, "%s takes no value; leave it out", optval_show(word).s);
     else
-        err_set(p->e, "%s is no option, or short for more than one; --help lists them",
+        err_set(p->e, "%s is not an option, or is ambiguous; --help lists them",
                 optval_show(word).s);
 }
 

@@ -31,7 +31,7 @@ int options_tier_check_name(const char *name, struct err *e)
         return err_set(e, "tier %s: a name is 1 to %d bytes of printable text", optval_show(name).s,
                        TIER_NAME_BYTES - 1);
     if (is_reserved(name))
-        return err_set(e, "tier %s: that name has a meaning of its own; choose another", name);
+        return err_set(e, "tier %s: this name is reserved; choose another", name);
     return 0;
 }
 

@@ -43,11 +43,11 @@ int optval_duration(const char *opt, const char *val, uint64_t min_ns, uint64_t 
     uint64_t ns;
     char least[16];
     if (!clock_parse_duration(val, &ns))
-        return err_set(e, "--%s %s: not a duration; write it as 20ms, 1500us, 2s or 3m", opt,
+        return err_set(e, "--%s %s: not a duration; write 20ms, 1500us, 2s or 3m", opt,
                        optval_show(val).s);
     clock_format_ns(min_ns, least, sizeof least);
     if (ns < min_ns)
-        return err_set(e, "--%s %s: too short; the least is %s", opt, optval_show(val).s, least);
+        return err_set(e, "--%s %s: too short; the minimum is %s", opt, optval_show(val).s, least);
     *out_ns = ns;
     return 0;
 }
@@ -131,7 +131,7 @@ int optval_speed(const char *val, double *out, struct err *e)
     }
     if (!(v >= 0.1 && v <= 1000) || (*end && strcmp(end, "x") != 0))
         return err_set(
-            e, "--speed %s: not a pace; write 10 for ten times as fast (0.1 to 1000), or max",
+            e, "--speed %s: not a speed; write 10 for ten times as fast (0.1 to 1000), or max",
             optval_show(val).s);
     *out = v;
     return 0;
@@ -167,11 +167,11 @@ int optval_node(const char *val, struct err *e)
     size_t host = !at ? 0 : colon ? (size_t)(colon - at - 1) : strlen(at + 1);
     if (!at || at == val || host == 0 || strchr(at + 1, '@') || strlen(val) > 255)
         return err_set(e,
-                       "%s is no node name; write name@host, or name@host:PORT when there is no "
+                       "%s is not a node name; write name@host, or name@host:PORT when there is no "
                        "epmd (--help lists the options)",
                        optval_show(val).s);
     if (colon && (!parse_u64(colon + 1, 65535, &port) || port == 0))
-        return err_set(e, "%s: what stands behind the colon is no port; write a number up to 65535",
+        return err_set(e, "%s: the part after the colon is not a port; write a number up to 65535",
                        optval_show(val).s);
     return 0;
 }
@@ -181,7 +181,7 @@ int optval_self_name(const char *val, struct err *e)
     size_t n = strlen(val);
     size_t good = strspn(val, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
     if (n == 0 || n > 100 || good != n)
-        return err_set(e, "--name %s: no node name without its host; use letters, digits, _ and -",
+        return err_set(e, "--name %s: not a name without a host; use letters, digits, _ and -",
                        optval_show(val).s);
     return 0;
 }

@@ -141,7 +141,7 @@ static int unknown(const char *text, struct err *e)
     for (size_t i = 0; i < preset_count(); i++)
         buf_addf(&names, "%s%s%s", i ? ", " : "", presets[i].name,
                  presets[i].asks ? ":MODULE" : "");
-    err_set(e, "preset %s: there is none; there are %s", optval_show(text).s, names.data);
+    err_set(e, "preset %s: unknown preset; known are %s", optval_show(text).s, names.data);
     buf_release(&names);
     return -1;
 }
@@ -163,7 +163,7 @@ static int read_module(const char *typed, struct module *m, struct err *e)
     if (n == 0 || n + 2 > sizeof m->before || !term_parse_mfa(text, &mfa, &at) ||
         strpbrk(mfa.module, "'\\"))
         return err_set(e,
-                       "preset: \"%s\" is no module; write gen_server:my_server, or "
+                       "preset: \"%s\" is not a module; write gen_server:my_server, or "
                        "gen_server:MyApp.Server",
                        optval_show(typed).s);
     snprintf(m->atom, sizeof m->atom, "'%s'", mfa.module);

@@ -22,11 +22,11 @@ int profile_path(const char *name, char path[PROFILE_PATH_BYTES], struct err *e)
     char file[PROFILE_NAME_BYTES + sizeof ENDING];
     if (!is_name(name))
         return err_set(
-            e, "\"%s\" is no name for a profile: use letters, digits, . _ and -, at most %d",
+            e, "\"%s\" is not a valid profile name: use letters, digits, . _ and -, at most %d",
             optval_show(name).s, PROFILE_NAME_BYTES - 1);
     snprintf(file, sizeof file, "%s" ENDING, name);
     if (!xdg_path_of(XDG_CONFIG, file, path))
-        return err_set(e, "there is no place for profiles: set HOME or XDG_CONFIG_HOME");
+        return err_set(e, "no directory for profiles: set HOME or XDG_CONFIG_HOME");
     return 0;
 }
 

@@ -44,7 +44,7 @@ void engine_capture(struct engine *g, uint16_t tier)
                                            : 0;
     g->captures.tier = tier;
     if (!live(g)) {
-        failed(g, "calls are captured on a live node, and none is connected now");
+        failed(g, "no node is connected: calls are captured on a live node");
         return;
     }
     g->captures.active = g->captures.asked = true;
@@ -83,8 +83,7 @@ static void brought(struct engine *g, struct capture *c)
     session_log_add(g, line);
     engine_capture_end(g);
     if (c->kept == 0) {
-        failed(g, "it was not called within 5 s; it is loaded, so try again (r) when there is "
-                  "work for it");
+        failed(g, "not called within 5 s; the function is loaded: try again (r) when it is in use");
         return;
     }
     tell(g, c);

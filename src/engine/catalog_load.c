@@ -47,10 +47,10 @@ void engine_catalog_open(struct engine *g)
         begin(g);
         return;
     }
-    snprintf(note, sizeof note, "not connected to %.100s yet: functions come when it answers",
+    snprintf(note, sizeof note, "not connected to %.100s yet: its functions appear when it answers",
              g->connection.node);
     set_status(g, CATALOG_WAITING,
-               g->control ? note : "a recording: there is no node to pick functions of");
+               g->control ? note : "not possible in a replay: there is no node");
 }
 
 void engine_catalog_stop(struct engine *g)
@@ -61,7 +61,7 @@ void engine_catalog_stop(struct engine *g)
     if (g->catalog_load.take_at_ns ==
         0) /* the answer that is under way is dropped: as of another catalog */
         g->catalog_load.counted_n = 0;
-    set_status(g, CATALOG_PART, "stopped; what came so far is here, ^R loads all");
+    set_status(g, CATALOG_PART, "stopped; the list is incomplete, ^R reloads it");
 }
 
 void engine_catalog_close(struct engine *g)
@@ -198,7 +198,7 @@ void catalog_load_poll(struct engine *g)
         l->counted_n = 0;
         if (loading(g)) {
             l->gen++;
-            set_status(g, CATALOG_PART, "the connection was lost; ^R loads all");
+            set_status(g, CATALOG_PART, "the connection was lost; ^R reloads the list");
         }
         return;
     }
@@ -213,9 +213,9 @@ void catalog_load_poll(struct engine *g)
 int engine_can_ask(const struct engine *g, struct err *e)
 {
     if (!g->control)
-        return err_set(e, "a recording: there is no node to take a preset for");
+        return err_set(e, "not possible in a replay: there is no node");
     if (g->state != ENGINE_UP)
-        return err_set(e, "not connected to %.100s: a preset needs to know what the node has",
+        return err_set(e, "not connected to %.100s: a preset depends on what the node has",
                        g->connection.node);
     return 0;
 }

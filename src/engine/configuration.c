@@ -40,7 +40,7 @@ int engine_may_set(const struct engine *g, struct err *e)
 {
     if (!g->replay.file)
         return 0;
-    return err_set(e, "this is a recording: there is no node on which anything could be set");
+    return err_set(e, "not possible in a replay: there is no node");
 }
 
 int engine_tier_add(struct engine *g, const struct tier_spec *spec, struct err *e)
@@ -62,13 +62,13 @@ int engine_tier_add(struct engine *g, const struct tier_spec *spec, struct err *
         const struct mfa *have = &w->tier[i].mfa;
         if (have->arity == mfa.arity && strcmp(have->module, mfa.module) == 0 &&
             strcmp(have->function, mfa.function) == 0)
-            return err_set(e, "%s is traced already, as tier %s", spec->mfa,
+            return err_set(e, "%s is already traced, as tier %s", spec->mfa,
                            t->tier[w->tier[i].ix].name);
     }
     uint16_t ix = core_tier_add(g->core, spec->name, spec->mfa);
     if (ix == TIER_NONE)
         return err_set(
-            e, "cannot add %s: all %d tier numbers of this session are used; start kprof-top again",
+            e, "cannot add %s: this session has used all %d tier numbers; restart kprof-top",
             spec->name, TIER_MAX);
     w->tier[w->n] = (struct traced_function){.ix = ix};
     w->tier[w->n].mfa = mfa;
@@ -108,7 +108,7 @@ int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e)
         configuration_push(g);
         return 0;
     }
-    return err_set(e, "this row is no tier that could be removed");
+    return err_set(e, "select a tier to remove");
 }
 
 int engine_entry(struct engine *g, const char *name, struct err *e)
@@ -123,7 +123,7 @@ int engine_entry(struct engine *g, const char *name, struct err *e)
             to = i;
     }
     if (to == TIER_NONE && strcmp(name, "none") != 0)
-        return err_set(e, "no tier is called \"%s\": the entry is one of the tiers, or none", name);
+        return err_set(e, "no tier is called \"%s\": the entry must be a tier, or none", name);
     g->configuration.wanted.entry = to == TIER_NONE ? TRACE_CONFIG_NO_ENTRY : to;
     core_set_entry(g->core, to);
     configuration_push(g);
@@ -159,7 +159,7 @@ void engine_toggle(struct engine *g)
     session_log_say(g,
                     g->configuration.wanted.tracing
                         ? "tracing on"
-                        : "tracing off: flags and tokens are taken off the node",
+                        : "tracing off: flags are removed from the node",
                     false);
     configuration_push(g);
 }
@@ -175,12 +175,13 @@ void engine_sample(struct engine *g, bool up)
     }
     n = up ? (n > 1 ? n / 2 : 1) : (n < 100000 ? n * 2 : n); /* up: more requests, so 1 in fewer */
     if (n == g->configuration.wanted.sample) {
-        session_log_say(g, up ? "every request is asked for already" : "fewer cannot be asked for",
-                        false);
+        session_log_say(
+            g, up ? "every request is already sampled" : "sampling is already at its minimum",
+            false);
         return;
     }
     g->configuration.wanted.sample = n;
-    snprintf(line, sizeof line, "sampling 1/%u asked for: %s", n,
+    snprintf(line, sizeof line, "sampling set to 1/%u: %s", n,
              n == 1 ? "every request" : "whole requests, counts are scaled");
     session_log_add(g, line);
     session_log_say(g, line, false);
@@ -192,5 +193,5 @@ void engine_zero(struct engine *g)
     slow_pump_run(g, true);
     core_zero(g->core);
     g->slow.seq = 0;
-    session_log_add(g, "figures zeroed");
+    session_log_add(g, "statistics reset");
 }

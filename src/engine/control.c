@@ -43,8 +43,8 @@ struct control {
     uint64_t known, tickets;
 };
 
-#define TOO_MUCH "the node is asked too much at once: try again"
-#define GONE     "the connection was lost before the node answered: try again when it stands"
+#define TOO_MUCH "too many questions to the node wait for an answer: try again"
+#define GONE     "the connection was lost before the node answered: try again when it is back"
 
 /* lock is held */
 static void add_result(struct control *c, struct result *r)

@@ -29,7 +29,7 @@ static void heard_again(struct engine *g, uint64_t silent_ns)
     char line[400];
 
     if (g->liveness.silent) {
-        snprintf(line, sizeof line, "%.255s is heard again, after %.0f s", g->connection.node,
+        snprintf(line, sizeof line, "%.255s sends data again, after %.0f s", g->connection.node,
                  (double)silent_ns / 1e9);
         session_log_add(g, line);
     }
@@ -58,7 +58,7 @@ void liveness_listen(struct engine *g)
     char line[400];
     g->liveness.silent = true;
     core_gap(g->core, stream_heartbeat(g->stream, &b) ? b.ts_ns : core_now(g->core), GAP_SILENT);
-    snprintf(line, sizeof line, "no word from %.255s since %.0f s", g->connection.node,
+    snprintf(line, sizeof line, "no data from %.255s for %.0f s", g->connection.node,
              (double)(now - g->liveness.heard_ns) / 1e9);
     session_log_add(g, line);
 }
@@ -93,16 +93,15 @@ void liveness_guard(struct engine *g)
     case GUARD_FINE:
         return;
     case GUARD_RING:
-        snprintf(why, sizeof why, "kprof-top is behind: %llu events had no room there",
+        snprintf(why, sizeof why, "kprof-top is behind: it had no room for %llu events",
                  (unsigned long long)(l.ring_lost - lost));
         break;
     case GUARD_LAG:
-        snprintf(why, sizeof why, "events reach kprof-top %llu ms old",
+        snprintf(why, sizeof why, "events are %llu ms old when they reach kprof-top",
                  (unsigned long long)(l.lag_ns / 1000000u));
         break;
     case GUARD_CPU:
-        snprintf(why, sizeof why, "kprof-top itself needs more than %d %% of a core",
-                 GUARD_CPU_PERCENT);
+        snprintf(why, sizeof why, "kprof-top uses more than %d %% of a core", GUARD_CPU_PERCENT);
         break;
     }
     control_ask(g->control, CONTROL_TRIP, 0, why, NULL, 0);

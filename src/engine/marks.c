@@ -25,7 +25,7 @@ static void name_mark(const struct snapshot *s, char *name, size_t name_cap, cha
         format_time(snapshot_wall_ns(s, s->time.from_s), false, from);
         format_time(snapshot_wall_ns(s, s->time.to_s), false, to);
         snprintf(name, name_cap, "%s-%s", from, to);
-        snprintf(line, cap, "compared with %s from now on; } shows now, m ends it", name);
+        snprintf(line, cap, "comparing with %s; } returns to now, m stops it", name);
         return;
     }
     format_time(s->wall_ns, false, to);
@@ -34,7 +34,7 @@ static void name_mark(const struct snapshot *s, char *name, size_t name_cap, cha
     else
         snprintf(length, sizeof length, "%s", window_name(s->window));
     snprintf(name, name_cap, "%s (%s)", to, length);
-    snprintf(line, cap, "compared with the %s before %s from now on; m ends it", length, to);
+    snprintf(line, cap, "comparing with the %s before %s; m stops it", length, to);
 }
 
 void engine_mark(struct engine *g, const struct view_query *shown)
@@ -46,7 +46,7 @@ void engine_mark(struct engine *g, const struct view_query *shown)
     if (g->compare) {
         compare_free(g->compare);
         g->compare = NULL;
-        session_log_say(g, "no more compared", false);
+        session_log_say(g, "comparison off", false);
         return;
     }
     struct snapshot *s = engine_view(g, &l);

@@ -76,7 +76,7 @@ void questions_take_why(struct engine *g, struct result *r)
     if (c->no_function)
         snprintf(text, sizeof text, "no such function is loaded on the node");
     else if (c->called == 0)
-        snprintf(text, sizeof text, "not called: 0 calls in the second just counted");
+        snprintf(text, sizeof text, "not called: 0 calls in the last second");
     else if (g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY && c->in_request == 0 &&
              c->outside > 0)
         snprintf(text, sizeof text,

@@ -24,7 +24,7 @@ static void say_held(struct engine *g, const struct session_info *was)
     while (*at) {
         const char *end = strstr(at, "; ");
         size_t n = end ? (size_t)(end - at) : strlen(at);
-        snprintf(line, sizeof line, "held back on this node: %.*s", (int)n, at);
+        snprintf(line, sizeof line, "avoided on this node: %.*s", (int)n, at);
         session_log_add(g, line);
         at = end ? end + 2 : at + n;
     }
@@ -48,9 +48,8 @@ static void connected(struct engine *g, struct result *r)
     session_log_say(g, line, false);
     say_held(g, &was);
     if (g->configuration.wanted.args)
-        session_log_add(g,
-                        "--slow-args: every traced call, slow or not, copies its small arguments; "
-                        "what that costs the node is part of the cost shown");
+        session_log_add(g, "--slow-args: each traced call, slow or not, copies its small "
+                           "arguments; the overhead shown includes this");
     configuration_record(g);
 }
 
@@ -90,7 +89,7 @@ static void configured(struct engine *g, struct result *r)
     if (g->configuration.identity_gen && r->gen >= g->configuration.identity_gen) {
         if (g->state == ENGINE_UP && g->tracing)
             session_log_say(g,
-                            g->configuration.wanted.identity[0] ? "the identity rule is in force"
+                            g->configuration.wanted.identity[0] ? "the identity rule is set"
                                                                 : "no identity rule",
                             false);
         g->configuration.identity_gen = 0;

@@ -31,12 +31,11 @@ static int fits(int fd, const char *path, bool *cut, struct err *e)
     if (fstat(fd, &st) < 0)
         return err_set(e, "cannot log slow calls to %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return err_set(e, "cannot log slow calls to %s: it is no plain file", path);
+        return err_set(e, "cannot log slow calls to %s: it is not a regular file", path);
     if (st.st_size == 0)
         return 0;
     if (pread(fd, &first, 1, 0) != 1 || pread(fd, &last, 1, st.st_size - 1) != 1 || first != '{')
-        return err_set(e, "%s exists and is no slow log: nothing is added to it; give another name",
-                       path);
+        return err_set(e, "%s exists and is not a slow log; give another name", path);
     *cut = last != '\n';
     return 0;
 }
@@ -111,7 +110,7 @@ void slow_log_flush(struct slow_log *l)
             l->failed = true;
             err_set(
                 &l->why,
-                "slow calls are no longer written to %.300s: %s; free some room and start again",
+                "slow calls are no longer written to %.300s: %s; free some space and start again",
                 l->path, n < 0 ? strerror(errno) : "nothing could be written");
             break;
         }

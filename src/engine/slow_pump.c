@@ -88,11 +88,10 @@ int engine_slow(struct engine *g, const char *text, struct err *e)
     char line[80], took[16];
 
     if (strcmp(text, "off") != 0 && !clock_parse_duration(text, &ns))
-        return err_set(e, "\"%.40s\" is no duration: write 20ms, 1500us, 2s, or off", text);
+        return err_set(e, "\"%.40s\" is not a duration: write 20ms, 1500us, 2s, or off", text);
     slow_pump_set_threshold(g, ns);
     clock_format_ns(ns, took, sizeof took);
-    snprintf(line, sizeof line,
-             ns ? "calls of %s or longer are slow" : "no calls are logged as slow", took);
+    snprintf(line, sizeof line, ns ? "slow-call threshold: %s" : "slow calls are not logged", took);
     session_log_add(g, line);
     session_log_say(g, line, false);
     return 0;

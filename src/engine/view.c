@@ -60,7 +60,7 @@ static void fill_node(struct engine *g, struct snap_node *n)
         snprintf(n->state, sizeof n->state, "connecting to %.150s ...", g->connection.node);
     } else if (g->liveness.silent) {
         n->silent_s = (double)(clock_mono_ns() - g->liveness.heard_ns) / 1e9;
-        snprintf(n->state, sizeof n->state, "NO WORD from %.150s for %.0f s", g->connection.node,
+        snprintf(n->state, sizeof n->state, "NO DATA from %.150s for %.0f s", g->connection.node,
                  n->silent_s);
     }
 }

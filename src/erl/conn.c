@@ -119,7 +119,7 @@ static int lost(const struct conn *c, int why, struct err *e)
     if (atomic_load(&c->shut))
         return err_set(e, "the connection to %s was closed", c->node);
     if (atomic_load(&c->torn))
-        return err_set(e, "lost %s: it took nothing from us for %d ms", c->node, c->timeout_ms);
+        return err_set(e, "lost %s: it accepted no data for %d ms", c->node, c->timeout_ms);
     if (why == 0 || why == ECONNRESET || why == EPIPE)
         return err_set(e,
                        "lost %s: it closed the connection; the node has stopped or has thrown us "
@@ -180,7 +180,7 @@ static int send_packet(struct conn *c, const void *term, size_t n, struct err *e
     if (sent > 0)
         (void)tear(c);
     if (rc == -ETIMEDOUT)
-        return err_set(e, "%s took nothing from us for %d ms: it is overloaded or out of reach",
+        return err_set(e, "%s accepted no data for %d ms: it is overloaded or out of reach",
                        c->node, c->timeout_ms);
     return lost(c, -rc, e);
 }

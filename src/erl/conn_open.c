@@ -26,7 +26,8 @@ struct attempt {
 
 static enum conn_fail bad_name(const struct attempt *a)
 {
-    (void)err_set(a->e, "'%.100s' is no node name; write name@host or name@host:PORT", a->o->node);
+    (void)err_set(a->e, "'%.100s' is not a node name; write name@host or name@host:PORT",
+                  a->o->node);
     return CONN_BAD_NAME;
 }
 
@@ -123,8 +124,8 @@ static enum conn_fail find_port(struct attempt *a)
         return not_registered(a);
     case EPMD_STRANGE:
         (void)err_set(a->e,
-                      "cannot connect to %.100s: what answers on port %u of %.80s is no epmd; "
-                      "name@host:PORT goes without one",
+                      "cannot connect to %.100s: the server on port %u of %.80s is not epmd; "
+                      "name@host:PORT needs none",
                       a->node, epmd_own_port(), a->host);
         return CONN_NO_EPMD;
     case EPMD_NOBODY:
@@ -132,7 +133,7 @@ static enum conn_fail find_port(struct attempt *a)
     }
     (void)err_set(a->e,
                   "cannot connect to %.100s: no epmd answers on port %u of %.80s (%s); is a node "
-                  "running there? name@host:PORT goes without epmd",
+                  "running there? name@host:PORT needs no epmd",
                   a->node, epmd_own_port(), a->host, strerror(why));
     return CONN_NO_EPMD;
 }
@@ -246,8 +247,8 @@ static enum conn_fail explain(const struct attempt *a, const struct shake *s, en
         return CONN_HANDSHAKE;
     case SHAKE_CLOSED:
         (void)err_set(a->e,
-                      "%.100s closed the connection when we said our name: it wants TLS, or is too "
-                      "old (before OTP 23), or port %u is no Erlang node's",
+                      "%.100s closed the connection after our name: it requires TLS, is older than "
+                      "OTP 23, or port %u is not an Erlang node",
                       a->node, a->port);
         return CONN_HANDSHAKE;
     case SHAKE_STATUS:
@@ -265,8 +266,8 @@ static enum conn_fail explain(const struct attempt *a, const struct shake *s, en
         break;
     }
     (void)err_set(a->e,
-                  "cannot connect to %.100s: what answers on port %u of %.80s does not speak the "
-                  "Erlang distribution protocol, or a version of it that we do not",
+                  "cannot connect to %.100s: the server on port %u of %.80s does not speak the "
+                  "Erlang distribution protocol, or another version of it",
                   a->node, a->port, a->host);
     return CONN_HANDSHAKE;
 }

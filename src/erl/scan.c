@@ -68,8 +68,8 @@ static const char *skip_quoted(struct scan *x, int quote)
         step(x);
     }
     if (x->pos >= x->n)
-        return (quote == '"' ? "a string that begins here never ends; close it with \""
-                             : "an atom that begins here never ends; close it with '");
+        return (quote == '"' ? "the string that starts here has no end; close it with \""
+                             : "the atom that starts here has no end; close it with '");
     step(x);
     return NULL;
 }
@@ -233,15 +233,15 @@ const char *scan_unquote(const struct scan *x, struct buf *b)
         char utf8[4];
         if (x->s[i] != '\\') {
             if (x->s[i] == '\0')
-                return ("this text holds a NUL byte; take it out");
+                return ("this text contains a NUL byte; remove it");
             buf_addch(b, x->s[i++]);
             continue;
         }
         size_t used = scan_escape(x->s + i + 1, end - i - 1, &cp);
         if (used == 0)
-            return ("this text holds an escape that is none; write \\xHH or \\x{HHHH}");
+            return ("invalid escape; write \\xHH or \\x{HHHH}");
         if (cp == 0)
-            return ("this text holds a NUL character; take it out");
+            return ("this text contains a NUL character; remove it");
         if ((unsigned char)x->s[i + 1] >= 0x80)
             buf_addch(b, x->s[i + 1]); /* a byte of UTF-8 stays a byte */
         else

@@ -123,14 +123,13 @@ static void lost(struct buf *out, const struct snapshot *s)
 
 void export_prom(struct buf *out, const struct snapshot *s)
 {
-    one(out, s, "kprof_window_seconds", "gauge", s->window_s,
-        "Length of the window that is told of.");
+    one(out, s, "kprof_window_seconds", "gauge", s->window_s, "Length of the window.");
     one(out, s, "kprof_gap_seconds", "gauge", s->gap_s,
         "Time of the window without tracing; rates are of the rest.");
     one(out, s, "kprof_reloads", "gauge", (double)s->n_marks,
         "Times in the window that a traced module was loaded again.");
     one(out, s, "kprof_tracing", "gauge", s->node.tracing, "1 while tracing is on.");
-    one(out, s, "kprof_sample", "gauge", s->sample, "One request in so many is traced.");
+    one(out, s, "kprof_sample", "gauge", s->sample, "One request in this many is traced.");
     one(out, s, "kprof_breaker_state", "gauge", s->breaker.state, "0 closed, 1 open, 2 half-open.");
     one(out, s, "kprof_breaker_trips_total", "counter", (double)s->breaker.trips,
         "How often the breaker opened.");

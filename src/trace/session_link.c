@@ -80,7 +80,7 @@ static void *read_loop(void *arg)
             heard = now;
         turned = now;
         if (r == 0 && now - heard > SILENCE_NS && atomic_load(&s->beating)) {
-            err_set(&e, "lost %s: nothing has come from it for %d s", s->o.node,
+            err_set(&e, "lost %s: no data from it for %d s", s->o.node,
                     (int)(SILENCE_NS / 1000000000u));
             break;
         }

@@ -136,7 +136,7 @@ static enum style name_style(const struct rule_names *names, const struct rule_n
 
 static const char *shown(const struct rule_name *n)
 {
-    return n->known ? n->name : "(cut here, known on the node)";
+    return n->known ? n->name : "(shortened here; the node has all of it)";
 }
 
 static void draw_names(struct canvas *c, struct rect a, const struct rule_names *names)
@@ -202,8 +202,8 @@ static void draw_preview(struct argument_picker_state *t, struct canvas *c, stru
     if (many && list.rows > 0)
         canvas_wrap(c, r.row + r.rows - 2, r.col, 2, r.cols, STYLE_WARN,
                     rule_prefix_most(&s->node[node_of(t)])
-                        ? "Nearly each call has its own name: take a prefix (<), or another part."
-                        : "Nearly each call has its own name: point at what comes again.");
+                        ? "Almost every call has its own name: use a prefix (<) or another part."
+                        : "Almost every call has its own name: choose a part that repeats.");
 }
 
 /* --- the screen --- */
@@ -217,7 +217,7 @@ static void draw_state(const struct argument_picker_state *t, struct canvas *c, 
         snprintf(text, sizeof text, "%s: %s", g->function[0] ? g->function : "this tier", g->why);
     else
         snprintf(text, sizeof text,
-                 "capturing the arguments of %s: %llu of %d calls (at most 5 s; Esc gives it up)",
+                 "capturing the arguments of %s: %llu of %d calls (at most 5 s; Esc cancels)",
                  g->function[0] ? g->function : "the selected tier", (unsigned long long)g->kept,
                  VALUE_TREE_CALLS);
     canvas_wrap(c, a.row, a.col, a.rows, a.cols,
@@ -232,7 +232,7 @@ static void draw_head(const struct argument_picker_state *t, const struct messag
     char cost[300];
 
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, "POINT AT THE NAME") + 2;
+    int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, "ARGUMENT PICKER") + 2;
     bool said = message_draw(m, c, a.row + 1);
     if (!g->set)
         return;
@@ -243,7 +243,7 @@ static void draw_head(const struct argument_picker_state *t, const struct messag
     snprintf(cost, sizeof cost,
              "%llu calls captured in %.1f s%s, %llu ran; arguments were copied, at most 4 KB each",
              (unsigned long long)g->kept, (double)g->elapsed_us / 1e6,
-             g->rested ? " (tracing rested)" : "", (unsigned long long)g->seen);
+             g->rested ? " (tracing paused)" : "", (unsigned long long)g->seen);
     canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, cost);
 }
 

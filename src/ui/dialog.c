@@ -7,7 +7,7 @@
 static const struct {
     const char *title, *hint;
 } prompts[] = {
-    [PROMPT_EXPORT] = {"Export to file", "its end says the format: .txt .json .csv .prom .hlog"},
+    [PROMPT_EXPORT] = {"Export to file", "the ending sets the format: .txt .json .csv .prom .hlog"},
     [PROMPT_TIER] = {"Add tier", "module:function/arity, or name=module:function/arity"},
     [PROMPT_IDENTITY] = {"Identity rule", "my_web:handle/1 element(1,arg(1))   or   fun "
                                           "({M,F,[Args]}) -> Name; (_) -> undefined end"},
@@ -17,7 +17,7 @@ static const struct {
     [PROMPT_SLOW_EXPORT] = {"Export slow calls to file", NULL},
     [PROMPT_TIME_RANGE] = {"Window", "45m, or clock times: 02:10-02:40; now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
-    [PROMPT_SLOW] = {"Slow is at least", "20ms, 1500us, 2s; off: none"},
+    [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
 };
 
 void dialog_prompt(struct dialog *d, enum prompt_use use, const char *text)

@@ -159,7 +159,7 @@ static void replay_chip(struct chips *l, const struct snap_node *n)
     if (n->replay_share >= 1 && !n->tracing)
         snprintf(speed, sizeof speed, "ended");
     else if (!n->tracing)
-        snprintf(speed, sizeof speed, "%.0f%% held", n->replay_share * 100);
+        snprintf(speed, sizeof speed, "%.0f%% paused", n->replay_share * 100);
     else if (n->replay_speed > 0)
         snprintf(speed, sizeof speed, "%.0f%% %.3gx", n->replay_share * 100, n->replay_speed);
     else
@@ -235,7 +235,7 @@ static void cost_chip(struct chips *l, const struct snap_cost *k)
     if (k->known) {
         bool over = k->limit_percent > 0 && k->percent > k->limit_percent;
         bool tiny = k->percent > 0 && k->percent < 0.1;
-        add(l, over ? STYLE_BAD : STYLE_NORMAL, "costs the node", "%s%.1f%%", tiny ? "<" : "",
+        add(l, over ? STYLE_BAD : STYLE_NORMAL, "overhead", "%s%.1f%%", tiny ? "<" : "",
             tiny ? 0.1 : k->percent);
     }
 }
@@ -294,7 +294,7 @@ static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
     add(l, open ? STYLE_BAD : STYLE_WARN, "", "BREAKER %s%s%s%s", open ? "OPEN" : "HALF-OPEN",
         b->reason[0] ? ": " : "", b->reason, next);
     if (open) {
-        add(l, STYLE_DIM, "", "figures marked ~ are old");
+        add(l, STYLE_DIM, "", "values marked ~ are old");
     }
 }
 

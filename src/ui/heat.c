@@ -218,7 +218,7 @@ static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r
     time_range_clock(m->s, m->h->from_s + m->first * m->h->col_s, from);
     time_range_clock(m->s, m->h->from_s + m->h->n * m->h->col_s, to);
     int col = rows_title(c, a, r);
-    canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s-%s  %us a column",
+    canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s-%s  %us per column",
                  from, to, (unsigned)m->h->col_s);
 }
 
@@ -227,7 +227,7 @@ static void draw_info(const struct heat_state *t, struct canvas *c, struct rect 
 {
     size_t at = cursor_col(t, m);
     if (at == SIZE_MAX) {
-        canvas_text(c, a.row, a.col, a.cols, STYLE_DIM, "no second has ended yet");
+        canvas_text(c, a.row, a.col, a.cols, STYLE_DIM, "no data yet");
         return;
     }
     const struct snap_heat_col *k = &m->h->col[holder(m->h, at)];
@@ -241,7 +241,7 @@ static void draw_info(const struct heat_state *t, struct canvas *c, struct rect 
     format_count(cell(m, at, g), count);
     format_count(k->count, all);
     if (!k->known) {
-        canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "nothing is kept of %s-%s", from, to);
+        canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "no history for %s-%s", from, to);
     } else if (blind(k)) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "not traced %s-%s: %s", from, to,
                      gap_name(k->gap));
@@ -316,7 +316,7 @@ static bool pan(struct heat_state *t, struct message *why, const struct snapshot
 {
     uint64_t end = t->end_s ? t->end_s : s->time.now_s;
     if (back && end <= s->time.oldest_s + by_s) {
-        message_set(why, "nothing is kept from before", true);
+        message_set(why, "no earlier history", true);
         return false;
     }
     if (!back && !t->end_s) {
@@ -440,7 +440,7 @@ static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
         out->open.to = SCREEN_MAIN;
         out->intent.kind = INTENT_VIEW_QUERY;
     } else {
-        message_set(&sh->message, "nothing is kept of that time", true);
+        message_set(&sh->message, "no history for that time", true);
     }
     return true;
 }

@@ -15,7 +15,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     scroll_fit(at, n, (size_t)lines);
     at->row = a.row + 1;
     if (n == 0) {
-        canvas_wrap(c, a.row + 1, a.col, lines, a.cols, STYLE_DIM, "Nothing has happened so far.");
+        canvas_wrap(c, a.row + 1, a.col, lines, a.cols, STYLE_DIM, "No messages.");
     }
     for (int i = 0; i < lines && at->top + (size_t)i < n; i++) {
         size_t nth = at->top + (size_t)i;

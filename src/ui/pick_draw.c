@@ -135,7 +135,7 @@ static void draw_titles(struct canvas *c, int row, const struct columns_at *at)
 static void draw_status(const struct pick_list *p, struct canvas *c, int row)
 {
     if (!p->catalog) {
-        canvas_text(c, row, 0, c->cols, STYLE_DIM, "no functions known yet");
+        canvas_text(c, row, 0, c->cols, STYLE_DIM, "no functions yet");
         return;
     }
     const struct catalog_status *st = catalog_status(p->catalog);
@@ -143,8 +143,7 @@ static void draw_status(const struct pick_list *p, struct canvas *c, int row)
         canvas_textf(c, row, 0, c->cols, STYLE_WARN, "loading %u of %u modules; Esc stops",
                      st->modules_done, st->modules);
     } else if (st->state == CATALOG_WHOLE && pick_list_count(p) == 0) {
-        canvas_text(c, row, 0, c->cols, STYLE_WARN,
-                    "nothing matches; module:function/arity is taken as typed");
+        canvas_text(c, row, 0, c->cols, STYLE_WARN, "no match; or type module:function/arity");
     } else if (st->state == CATALOG_WHOLE) {
         int col = canvas_textf(c, row, 0, c->cols, STYLE_DIM, "%u functions of %u modules",
                                catalog_count(p->catalog), st->modules);

@@ -36,7 +36,7 @@ void pick_list_open(struct pick_list *p)
     pick_list_drop_ticks(p);
     forget(p);
     memset(&p->at, 0, sizeof p->at);
-    prompt_open(&p->query, "Find", "parts of a name, in any case; blanks between them", "");
+    prompt_open(&p->query, "Find", "parts of a name, separated by spaces; case is ignored", "");
 }
 
 /* --- the list --- */

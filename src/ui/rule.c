@@ -11,13 +11,13 @@
 static const char *nameless(const struct value_tree *s, const struct value_tree_node *n)
 {
     if (n->kind == VALUE_TREE_MAP)
-        return "a map names nothing: go on to one of its values";
+        return "a map is not a name: select one of its values";
     if (n->kind == VALUE_TREE_LIST && n->name.len == 3 &&
         strcmp(value_tree_str(s, n->name), "...") == 0)
-        return "a list names nothing: go on to one of its elements";
+        return "a list is not a name: select one of its elements";
     if (n->name.len == 3 && n->kind == VALUE_TREE_VALUE &&
         strcmp(value_tree_str(s, n->name), "...") == 0)
-        return "this part names nothing: it is no atom, number or text";
+        return "this part is not a name: it is not an atom, number or text";
     return NULL;
 }
 
@@ -53,7 +53,7 @@ const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t prefi
     buf_clear(out);
     for (uint32_t i = node; i != VALUE_TREE_NONE && !why; i = value_tree_parent(s, i)) {
         if (s->node[i].step == VALUE_TREE_LONG_KEY)
-            why = "a key on the way here is too large for a rule";
+            why = "a key on the path to this part is too large for a rule";
     }
     if (why)
         return why;
@@ -68,7 +68,7 @@ const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t prefi
     if (out->len <= RULE_BYTES)
         return NULL;
     buf_clear(out);
-    return "the way here is too long for a rule";
+    return "the path to this part is too long for a rule";
 }
 
 /* ---- the names ---- */

@@ -170,7 +170,7 @@ static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, 
     if (slow_filter_set(f)) {
         canvas_textf(c, a.row, col, a.cols - col, STYLE_WARN, "%s%s%s%s(Esc: all)",
                      f->text[0] ? "with \"" : "", f->text, f->text[0] ? "\" " : "",
-                     f->from_ns || f->to_ns ? "at that moment " : "");
+                     f->from_ns || f->to_ns ? "at that time " : "");
         return;
     }
     col = slot(c, a.row, col, w->tier, STYLE_HEAD, "TIER");
@@ -218,7 +218,7 @@ static void draw_empty(struct canvas *c, struct rect a, const struct snapshot *s
     struct slow_filter f = slow_filter_at(filter, s);
     char line[200];
     if (f.text[0]) {
-        snprintf(line, sizeof line, "no slow call%s has that text in it",
+        snprintf(line, sizeof line, "no slow call%s contains that text",
                  f.to_ns ? " of that time" : "");
     } else {
         slow_list_why_none(s, f.from_ns, f.to_ns, line, sizeof line);

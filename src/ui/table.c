@@ -194,12 +194,12 @@ static void draw_hint(struct canvas *c, struct rect a)
         "No tiers yet",
         "",
         "A tier is a function whose calls are timed: one layer of the system.",
-        "a: pick functions of the node, P: presets; or type one after A:",
+        "a: choose functions of the node; P: presets; A: type one, such as",
         "",
         "    myapp_db:query/2        db=myapp_db:query/2        MyApp.Repo.get/2",
         "",
         "The first tier starts a request; E chooses another.",
-        "I: point at the argument that names the kind of request, i: type the rule",
+        "I: choose the argument that names the request; i: type the rule",
         "? shows all keys",
     };
     int n = (int)(sizeof hint / sizeof *hint);
@@ -272,7 +272,7 @@ static void draw_table(struct table_state *t, struct ui_shared *sh, struct canva
     }
     if (v.n == 0) {
         canvas_text(c, a.row + titles, a.col + 2, a.cols - 2, STYLE_DIM,
-                    "no name contains the filter's text; Esc clears it");
+                    "no name matches the filter; Esc clears it");
     }
     view_release(&v);
 }

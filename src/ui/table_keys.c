@@ -42,7 +42,7 @@ static void need_tier(struct message *m, const struct snapshot *s)
 {
     message_set(m,
                 s && rows_have_tier(s) ? "select a tier first (not _total)"
-                                       : "no tier yet: a picks functions of the node",
+                                       : "no tiers yet: press a to add some",
                 true);
 }
 

@@ -9,7 +9,7 @@ void table_menus_sort(struct ui_shared *sh)
 {
     char item[80];
     struct menu *m = dialog_menu(&sh->dialog, MENU_SORT, "Sort by");
-    menu_add(m, "order given");
+    menu_add(m, "configured order");
     menu_add(m, "name");
     for (size_t i = 0; i < columns_n(); i++) {
         snprintf(item, sizeof item, "%-7s %.60s", column_at(i)->title, column_at(i)->help);
@@ -27,7 +27,7 @@ void table_menus_sort_done(struct ui_shared *sh, size_t item)
 static void column_items(const struct table_state *t, struct menu *m)
 {
     static const char *const state[] = {
-        [COLUMN_AUTO] = "room", [COLUMN_SHOW] = "show", [COLUMN_HIDE] = "hide"};
+        [COLUMN_AUTO] = "auto", [COLUMN_SHOW] = "show", [COLUMN_HIDE] = "hide"};
     m->n = 0;
     for (size_t i = 0; i < columns_n(); i++) {
         char item[80];
@@ -39,8 +39,8 @@ static void column_items(const struct table_state *t, struct menu *m)
 
 void table_menus_columns(const struct table_state *t, struct ui_shared *sh)
 {
-    column_items(t,
-                 dialog_menu(&sh->dialog, MENU_COLUMNS, "Columns: Space changes when one shows"));
+    column_items(
+        t, dialog_menu(&sh->dialog, MENU_COLUMNS, "Columns: Space selects show, hide or auto"));
 }
 
 /* By room, always, never. */
@@ -71,10 +71,10 @@ void table_menus_remove(struct ui_shared *sh, const struct snap_row *r)
     struct intent yes = {.kind = INTENT_TIER_REMOVE, .tier = r->tier};
     char text[700];
     size_t most = sh->cols > 5 ? (size_t)sh->cols - 5 : 0; /* beside y/n */
-    int n = snprintf(text, sizeof text, "Remove tier %.64s (%.300s) and its figures?", r->tier_name,
-                     r->tier_mfa ? r->tier_mfa : "");
+    int n = snprintf(text, sizeof text, "Remove tier %.64s (%.300s) and its statistics?",
+                     r->tier_name, r->tier_mfa ? r->tier_mfa : "");
     if (!r->tier_mfa || text_width(text, (size_t)n) > most) {
-        snprintf(text, sizeof text, "Remove tier %.64s and its figures?", r->tier_name);
+        snprintf(text, sizeof text, "Remove tier %.64s and its statistics?", r->tier_name);
     }
     dialog_question(&sh->dialog, text, &yes);
 }

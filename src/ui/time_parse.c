@@ -112,7 +112,7 @@ bool time_parse(const char *text, uint64_t now_s, struct time_parsed *out, char 
         n--;
     }
     if (n >= sizeof word) {
-        return refuse(error, cap, "too long: a duration as 45m, or clock times as 02:10-02:40");
+        return refuse(error, cap, "too long: write 45m, or clock times such as 02:10-02:40");
     }
     memcpy(word, text, n);
     word[n] = 0;
@@ -122,18 +122,19 @@ bool time_parse(const char *text, uint64_t now_s, struct time_parsed *out, char 
     }
     if (strchr(word, ':')) {
         if (!clock_times(word, now_s, out)) {
-            return refuse(error, cap, "not clock times: as 02:10-02:40, 02:10:05-02:11 or 02:10");
+            return refuse(error, cap,
+                          "invalid clock times: write 02:10-02:40, 02:10:05-02:11 or 02:10");
         }
         return out->length_s <= TIME_PARSE_MAX_S ||
-               refuse(error, cap, "longer than 3h, which is as far back as anything is kept");
+               refuse(error, cap, "longer than 3h, the length of the history");
     }
     if (!clock_parse_duration(word, &ns)) {
         return refuse(error, cap,
-                      "not a time: a duration as 45m, clock times as 02:10-02:40, or now");
+                      "invalid time: write 45m, clock times such as 02:10-02:40, or now");
     }
     *out = (struct time_parsed){.kind = TIME_LAST, .length_s = ns / 1000000000u};
     if (out->length_s == 0) {
-        return refuse(error, cap, "shorter than a second, the least there is");
+        return refuse(error, cap, "shorter than a second, the minimum");
     }
     return out->length_s <= TIME_PARSE_MAX_S ||
            refuse(error, cap, "longer than 3h; w shows the whole run");

@@ -29,7 +29,7 @@ static void nothing_before(struct message *m, const struct snapshot *s)
 {
     char when[FORMAT_BYTES], text[80];
     time_range_clock(s, s->time.oldest_s, when);
-    snprintf(text, sizeof text, "nothing is kept from before %s", when);
+    snprintf(text, sizeof text, "no history before %s", when);
     message_set(m, text, true);
 }
 
@@ -53,7 +53,7 @@ static bool step(struct time_range *t, struct message *m, const struct snapshot 
 {
     uint64_t length = length_of(t, s), end = t->end_s ? t->end_s : s->time.now_s;
     if (length == 0) {
-        message_set(m, "this is the whole run; w or c chooses a window to look back with", true);
+        message_set(m, "this is the whole run; press w or c to choose a window first", true);
         return false;
     }
     if (back && end <= s->time.oldest_s + length) {
@@ -61,7 +61,7 @@ static bool step(struct time_range *t, struct message *m, const struct snapshot 
         return false;
     }
     if (!back && !t->end_s) {
-        message_set(m, "this is now", false);
+        message_set(m, "already at now", false);
         return false;
     }
     leave_now(t);
@@ -94,7 +94,7 @@ static struct intent next_window(struct time_range *t, const struct snapshot *s)
 static void ask(struct time_range *t, struct dialog *d, struct message *m, const struct snapshot *s)
 {
     if (!s) {
-        message_set(m, "nothing is known yet", true);
+        message_set(m, "no data yet", true);
         return;
     }
     t->zero_wall_ns = s->time.zero_wall_ns;
@@ -165,7 +165,7 @@ bool time_range_typed(struct time_range *t, const char *text, char *error, size_
     if (p.kind == TIME_PAST && !take_past(t, &p)) {
         char when[FORMAT_BYTES];
         format_time(t->zero_wall_ns + t->oldest_s * CLOCK_SEC_NS, false, when);
-        snprintf(error, cap, "nothing is kept of that time: only from %s to now", when);
+        snprintf(error, cap, "no history for that time: it starts at %s", when);
         return false;
     }
     if (p.kind != TIME_PAST) {

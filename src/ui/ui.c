@@ -192,8 +192,7 @@ struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
     }
     enum action act = keys_find(screens_ops(u->screen)->context, key);
     if (s && s->node.replay && sets_node(act)) {
-        message_set(&sh->message,
-                    "this is a recording: there is no node on which anything could be set", true);
+        message_set(&sh->message, "not possible in a replay: there is no node", true);
         return (struct intent){.kind = INTENT_REDRAW};
     }
     return screen_key(u, key, act, s, had_message);

@@ -44,7 +44,7 @@ static void step(struct waterfall_state *t, struct ui_shared *sh, const struct s
         }
     }
     message_set(&sh->message,
-                down ? "no older slow request is kept" : "this is the newest slow request", false);
+                down ? "there is no older slow request" : "this is the newest slow request", false);
 }
 
 /* ---- lines: rows, and a title above late work ---- */
@@ -196,7 +196,7 @@ static void draw_row(struct canvas *c, int row, struct rect a, const struct wate
     }
     if (late) {
         us_text(r->start_ns - w->whole_ns, text);
-        canvas_textf(c, row, a.col + at.bar, a.cols - at.bar, STYLE_DIM, "began %s after the end",
+        canvas_textf(c, row, a.col + at.bar, a.cols - at.bar, STYLE_DIM, "started %s after the end",
                      text);
     } else if (a.cols - at.bar >= 8) {
         draw_bar(c, row, a.col + at.bar, a.cols - at.bar, w, r);
@@ -294,7 +294,7 @@ static void draw_lines(struct scroll *at, struct canvas *c, struct rect a, const
         uint32_t row = row_at(w, line);
         if (row == FALL_NIL) {
             canvas_textf(c, a.row + i, a.col, a.cols, STYLE_HEAD,
-                         "LATE WORK: %u calls began after the request had ended", w->late);
+                         "LATE WORK: %u calls started after the request ended", w->late);
         } else {
             draw_row(c, a.row + i, a, w, &w->row[row], s);
         }
@@ -313,7 +313,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     size_t at = s ? slow_list_trace(s, t->id) : 0;
     if (!s || at == s->n_slow_traces) {
         canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
-                    "This request is no longer kept: only the newest slow requests are.");
+                    "This request is gone: only the newest slow requests are kept.");
         return;
     }
     struct waterfall w;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """impact.py [PART ...]: what kprof-top costs a node and the node's clients. Prints Markdown; wants a machine that is free.
 
-Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost ("costs the node" against
+Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost ("overhead" against
 paired throughput); without a part all of these. selftest: whether the harness finds what it is there to find. Every load is on
 a node that is started here, on 127.0.0.1.
 Ends with 1 when something could not be run, never for a timing. KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""

@@ -1,4 +1,4 @@
-"""Part "cost" of impact.py: "costs the node" as kprof-top says it, against paired throughput: loops as fast as they go, in turn with tracing on and off."""
+"""Part "cost" of impact.py: "overhead" as kprof-top says it, against paired throughput: loops as fast as they go, in turn with tracing on and off."""
 import statistics
 
 from impact_common import Attached, CouldNotRun, Cpu, node, number, say, table

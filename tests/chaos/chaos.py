@@ -96,7 +96,7 @@ class Round:
     def ends_itself(self, k, *words):
         """With 1 and a sentence that says what happened."""
         assert k.wait(LATER_S) == 1, k.saw()
-        said = [x for x in k.stderr.splitlines() if x.strip() and not x.startswith("kprof-top: held back on this node: ")]
+        said = [x for x in k.stderr.splitlines() if x.strip() and not x.startswith("kprof-top: avoided on this node: ")]
         assert said and said[0].startswith("kprof-top: "), k.saw()
         assert not words or any(w in said[0] for w in words), "none of %s: %s" % (words, k.saw())
 

@@ -28,14 +28,14 @@ STOPS = (
     Stop("waterfall", SIZE, ("/", "handle", "Enter", see(r"^SLOW .*\"handle\".*\n[\d:.]+ +handle +\w+ +\S+s!? +\d\S*s "), "Enter",
                              see(r"^TIER .*SELF.* self "), see(r"^ *db .*[mu]s")), ("Escape", see(r"^SLOW .*\"handle\""), "Escape", see(r"^SLOW \(\d+\) +TIER"), *HOME)),
     Stop("open", SIZE, ("O", see(r"^OPEN FOR .*\(\d")), HOME),
-    Stop("compare", WIDE, ("m", see(r"\+-P99"), see(r"^\W*handle\b.*[+-]\d+%")), ("m", see(r"no more compared"))),
+    Stop("compare", WIDE, ("m", see(r"\+-P99"), see(r"^\W*handle\b.*[+-]\d+%")), ("m", see(r"comparison off"))),
     Stop("picker", SIZE, ("a", see(r"^\d+ functions of \d+ modules"), "kpdb", see(r"^\[ \] kprof_sample:db.*[1-9]$"), "Tab",
                           see(r"^\[x\] ")), HOME),
     Stop("point", SIZE, ("Home", "I", see(r"NAMES of these")), HOME),
-    Stop("presets", SIZE, ("P", see(r"Presets this node can have"), see(r"\bsample +\w")), ("Escape", gone("Presets this"))),
+    Stop("presets", SIZE, ("P", see(r"Presets for this node"), see(r"\bsample +\w")), ("Escape", gone("Presets for this"))),
     Stop("columns", SIZE, ("C", see(r"Columns: ")), ("Escape", gone("Columns: "))),
     Stop("messages", SIZE, ("M", see(r"^MESSAGES \(\d+\)\n\d\d:")), HOME),
-    Stop("help", SIZE, ("?", see(r"tracing on or off|choose the column to sort by")), HOME),
+    Stop("help", SIZE, ("?", see(r"tracing on or off|choose the sort column")), HOME),
     Stop("small", SMALL, (TABLE, see(r"^\W*parsing\b.*[1-9]")), ()),
 )
 

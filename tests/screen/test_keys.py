@@ -263,8 +263,8 @@ def test_help(*variant):
     with Top(*variant) as top:
         top.ready()
         top.keys("?")
-        screen = top.see("choose the column to sort by")
-        for word in ("next window", "only names", "identities"):
+        screen = top.see("choose the sort column")
+        for word in ("change the window", "only names", "by identity"):
             assert word in screen, screen
         top.keys("End")
         top.see("the slowest tier of its column")
@@ -306,7 +306,7 @@ def test_names_that_clash_are_told_apart():
         top.keys("Escape")
         top.see("Which tier", gone=True)
         top.keys("End", "d")
-        top.see("Remove tier workload.request (workload:request/2) and its figures?")
+        top.see("Remove tier workload.request (workload:request/2) and its statistics?")
         top.keys("n")
         top.quit()
 
@@ -424,7 +424,7 @@ def test_slow_calls():
         top.keys("n", "N", "Escape")
         top.see("SLOW", 10)
         top.keys("s", "C-u", "9s", "Enter") # a threshold that nothing passes
-        top.see("9.00s or longer are slow", 10)
+        top.see("slow-call threshold: 9.00s", 10)
         top.keys("Escape")
         top.see("_total", 10)
         top.quit()

@@ -11,7 +11,7 @@ def test_layout_is_remembered():
     with Top(env=env) as top:
         top.ready()
         top.keys("C")
-        top.see("Space changes when one shows")
+        top.see("Space selects show, hide or auto")
         top.keys("Space", "Space", "Enter")  # COUNT: show, hide
         top.see(re.compile(r"^TIER.*COUNT", re.M), gone=True)
         top.keys("T")

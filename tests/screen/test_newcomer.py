@@ -73,13 +73,13 @@ def identity(me):
     me.press("Home", "I")
     # on a machine that has no time the capture may be refused, or catch nothing: tried again
     for _ in range(4):
-        screen = me.see(re.compile(r"NAMES of these|^POINT AT THE NAME *\n+(?!capturing)[^\n]", re.M))
+        screen = me.see(re.compile(r"NAMES of these|^ARGUMENT PICKER *\n+(?!capturing)[^\n]", re.M))
         if "NAMES of these" in screen:
             break
         me.press("r")
     assert "kprof_sample:db_exec/2 arg(1)" in screen, screen
     me.press("Enter")
-    me.see("the identity rule is in force")
+    me.see("the identity rule is set")
     me.press("z")
 
     def percentiles():
@@ -112,7 +112,7 @@ def test_a_newcomer_with_few_keys():
         entry(me)
         identity(me)
         me.press("H")
-        me.see(re.compile(r"^_total .*1s a column", re.M))
+        me.see(re.compile(r"^_total .*1s per column", re.M))
         me.see(re.compile(r"^\d+ of \S+-\S+ ", re.M))
         waterfall(me)
         me.press("e")

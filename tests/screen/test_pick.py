@@ -6,7 +6,7 @@ from common import Top
 
 def test_pick_tiers_on_a_node_without_any():
     with Top(args=[]) as top:
-        top.see("a: pick functions", 30)
+        top.see("a: choose functions", 30)
         top.keys("a")
         top.see(re.compile(r"^\d+ functions of \d+ modules", re.M), 30)
         top.keys("wkldreq")
@@ -23,7 +23,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.see(re.compile(r"^\W*leaf\b", re.M), 40)
         # Presets: offered is what this node has, here the one that asks for a module; it replaces the tiers.
         top.keys("P")
-        screen = top.see("Presets this node can have", 20)
+        screen = top.see("Presets for this node", 20)
         assert "cowboy" not in screen and "gen_server" in screen, screen
         top.keys("Enter")
         top.see("Preset of a module")
@@ -33,7 +33,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.see("Replace 3 tiers", gone=True)
         top.see(re.compile(r"^\W*request\b.*[1-9]", re.M))  # nothing has gone
         top.keys("P")
-        top.see("Presets this node can have", 20)
+        top.see("Presets for this node", 20)
         top.keys("Enter")
         top.see("Preset of a module")
         top.keys("application_controller", "Enter")

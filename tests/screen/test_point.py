@@ -24,7 +24,7 @@ def test_point_names_requests():
         top.keys("End", "I")
         top.see(re.compile("0 of 20 calls|not called within 5 s"), 30)
         top.keys("Escape")
-        top.see("POINT AT THE NAME", 30, gone=True)
+        top.see("ARGUMENT PICKER", 30, gone=True)
         kp.until(30, lambda: top.node.ours()["flags"], what="tracing goes on")
         top.ready()
         top.quit()

@@ -52,7 +52,7 @@ def figures(screen):
 
 
 def test_nothing_is_set_on_a_recording():
-    refused = "this is a recording: there is no node on which anything could be set"
+    refused = "not possible in a replay: there is no node"
     config = os.path.join(kp.scratch(), "xdg-replay")
     with Top(node=False, args=["--replay", recording(), "--speed", "1000"], env={"XDG_CONFIG_HOME": config}) as top:
         top.see(re.compile("REPLAY ended"))

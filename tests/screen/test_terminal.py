@@ -70,7 +70,7 @@ def test_stop_and_continue():
             top.keys(key)
             top.see("sample %s " % sample, 15)
         top.keys("+")
-        top.see("every request is asked for already", 15)
+        top.see("every request is already sampled", 15)
         top.keys("C-z")
         top.see("status=148", 15)  # 128 + SIGTSTP
         top.sane()

@@ -162,8 +162,8 @@ static const char *why_not(struct value_tree *s, uint32_t node)
 static void parts_without_a_name_say_why(void **state)
 {
     (void)state;
-    assert_non_null(strstr(why_not(set, 3), "a map names nothing"));
-    assert_non_null(strstr(why_not(set, 4), "a list names nothing"));
+    assert_non_null(strstr(why_not(set, 3), "a map is not a name"));
+    assert_non_null(strstr(why_not(set, 4), "a list is not a name"));
     uint32_t key = VALUE_TREE_NONE;
     for (uint32_t i = 0; i < set->n; i++) {
         if (set->node[i].step == VALUE_TREE_LONG_KEY)
@@ -360,5 +360,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(void)
 {
-    return cmocka_run_group_tests_name("point", tests, setup, teardown);
+    return cmocka_run_group_tests_name("args", tests, setup, teardown);
 }

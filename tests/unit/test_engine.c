@@ -95,7 +95,7 @@ static struct result *failed(enum result_kind kind, uint64_t pid)
     assert_non_null(r);
     r->kind = kind;
     r->failed = true;
-    r->text = strdup("the node is asked too much at once: try again");
+    r->text = strdup("too many questions to the node wait for an answer: try again");
     r->n = 1;
     r->pids = calloc(2, sizeof *r->pids);
     assert_non_null(r->pids);
@@ -136,7 +136,7 @@ static void on_captured(void *arg, struct capture *c)
 static void a_refusal_ends_every_wait(void **state)
 {
     (void)state;
-    static const char refusal[] = "the node is asked too much at once: try again";
+    static const char refusal[] = "too many questions to the node wait for an answer: try again";
     struct heard h;
     struct engine *g = engine(&h);
     struct core_limits limits;
@@ -150,7 +150,8 @@ static void a_refusal_ends_every_wait(void **state)
 
     answer(g, failed(RESULT_STACK, 9));
     assert_int_equal(h.pid, 9);
-    assert_string_equal(h.stack, "not known: the node is asked too much at once: try again");
+    assert_string_equal(h.stack,
+                        "not known: too many questions to the node wait for an answer: try again");
 
     r = failed(RESULT_COMPLETIONS, 0);
     snprintf(r->typed, sizeof r->typed, "lists:");
@@ -316,8 +317,8 @@ static void what_is_held_back_is_said_once(void **state)
     snprintf(r->info.held, sizeof r->info.held, "first (otp#1); second");
     results_take(g, r);
     assert_int_equal(g->log.n, 3); /* attached, and one each */
-    assert_string_equal(g->log.line[1].text, "held back on this node: first (otp#1)");
-    assert_string_equal(g->log.line[2].text, "held back on this node: second");
+    assert_string_equal(g->log.line[1].text, "avoided on this node: first (otp#1)");
+    assert_string_equal(g->log.line[2].text, "avoided on this node: second");
     assert_int_equal(engine_held(g, &held), 2);
     assert_string_equal(held, "first (otp#1); second");
     results_take(g, r);
@@ -325,7 +326,7 @@ static void what_is_held_back_is_said_once(void **state)
     snprintf(r->info.held, sizeof r->info.held, "third");
     r->info.n_held = 1;
     results_take(g, r);
-    assert_string_equal(g->log.line[5].text, "held back on this node: third");
+    assert_string_equal(g->log.line[5].text, "avoided on this node: third");
     result_release(r);
     core_free(g->core);
     intern_free(g->names);

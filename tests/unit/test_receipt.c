@@ -62,8 +62,8 @@ static void counts_agree_with_their_words(void **state)
     buf_clear(&out);
     r.asked = false;
     receipt_text("n@h", &r, &out);
-    assert_string_equal(out.data, "n@h could not be asked for a receipt; its agent takes "
-                                  "everything off within 2 s of losing us");
+    assert_string_equal(out.data,
+                        "n@h did not answer on leaving; its agent removes everything within 2 s");
     buf_release(&out);
 }
 

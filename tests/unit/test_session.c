@@ -277,8 +277,8 @@ static void the_table_of_hazards_is_read_and_printed(void **state)
     assert_true(h[1].held);
     buf_init(&out, 0);
     hazards_text(h, n, &out); /* held ones first; nothing that a terminal would obey */
-    assert_string_equal(out.data, "AN_ATOM_OF_NO_H held back   \xef\xbf\xbd[2Jone\xef\xbf\xbdtwo\n"
-                                  "B8   does not concern this VM   code_server crashes\n");
+    assert_string_equal(out.data, "AN_ATOM_OF_NO_H avoided     \xef\xbf\xbd[2Jone\xef\xbf\xbdtwo\n"
+                                  "B8   not in this VM   code_server crashes\n");
     buf_release(&out);
     assert_int_equal(table(TABLE_ODD, h, &n, &e), -1);
     assert_int_equal(table(TABLE_TOO_LONG, h, &n, &e), -1);

@@ -100,12 +100,12 @@ static void only_a_slow_log_is_added_to(void **state)
     struct err e = {{0}};
     put("my thesis\n");
     assert_null(slow_log_open(path, &e));
-    assert_non_null(strstr(e.text, "no slow log"));
+    assert_non_null(strstr(e.text, "not a slow log"));
     contents(text, sizeof text);
     assert_string_equal(text, "my thesis\n");
     assert_null(slow_log_open(dir, &e));
     assert_null(slow_log_open("/dev/null", &e));
-    assert_non_null(strstr(e.text, "no plain file"));
+    assert_non_null(strstr(e.text, "not a regular file"));
     snprintf(link_to, sizeof link_to, "%s/link", dir);
     put("");
     assert_int_equal(symlink(path, link_to), 0);

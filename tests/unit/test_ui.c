@@ -52,7 +52,7 @@ static struct fake *silent(void)
     struct fake *f = fake_standard(3);
     struct snap_node *n = &fake_snap(f)->node;
     n->silent_s = 12.3;
-    strcpy(n->state, "NO WORD from app@host for 12 s");
+    strcpy(n->state, "NO DATA from app@host for 12 s");
     fake_gap(f, 10, 0, GAP_SILENT);
     for (size_t i = 0; i < fake_snap(f)->n_rows; i++)
         ((struct snap_row *)fake_snap(f)->rows)[i].rate = NAN;
@@ -296,7 +296,7 @@ static struct capture point_capture(int what)
     strcpy(c.function, "my_web:handle/2");
     if (what == FAKE_FAILED) {
         c.state = CAPTURE_FAILED;
-        strcpy(c.why, "it was not called within 5 s");
+        strcpy(c.why, "not called within 5 s");
     }
     return c;
 }

@@ -59,7 +59,7 @@ static void without_tiers_keys_say_how_to_get_some(void **state)
     fake_row(fake, TIER_TOTAL, "_total", NULL, 0, 0);
     for (const char *k = "Idy"; *k; k++) {
         assert_intent((char[2]){*k}, INTENT_REDRAW, "");
-        assert_true(picture_has(&c, "no tier yet: a picks functions of the node"));
+        assert_true(picture_has(&c, "no tiers yet: press a to add some"));
         run("<Esc>");
     }
 }
@@ -361,7 +361,7 @@ static void functions_stand_beside_their_tiers(void **state)
     run("<End>d");
     assert_true(
         picture_has(&c, "Remove tier UserController.index (ShopWeb.UserController.index/2"));
-    assert_true(picture_has(&c, "and its figures? y/n"));
+    assert_true(picture_has(&c, "and its statistics? y/n"));
     run("nE");
     assert_true(picture_has(&c, "index                   ShopWeb.OrderController.index/2"));
     assert_true(picture_has(&c, "UserController.index    ShopWeb.UserController.index/2"));
@@ -430,13 +430,13 @@ static void a_late_menu_takes_nothing_over(void **state)
     static const char *const busy[] = {"Pafun", "PE", "PAx", "PS", "PH", "Pa"};
     for (size_t i = 0; i < sizeof busy / sizeof *busy; i++) {
         run(busy[i]);
-        assert_false(ui_choose(u, INTENT_PRESET, "Presets this node can have", items, 2));
+        assert_false(ui_choose(u, INTENT_PRESET, "Presets for this node", items, 2));
         run("");
-        assert_false(picture_has(&c, "Presets this node"));
+        assert_false(picture_has(&c, "Presets for this node"));
         run("<Esc><Esc>");
     }
     assert_intent("P", INTENT_PRESETS, "");
-    assert_true(ui_choose(u, INTENT_PRESET, "Presets this node can have", items, 2));
+    assert_true(ui_choose(u, INTENT_PRESET, "Presets for this node", items, 2));
     assert_intent("<Down><Enter>", INTENT_PRESET, "phoenix    Phoenix");
     assert_intent("SL", INTENT_PROFILES, ""); /* profiles are loaded on any screen */
     assert_true(ui_choose(u, INTENT_LOAD, "Load profile", items, 2));
@@ -572,13 +572,13 @@ static void a_slow_call_opens_its_waterfall(void **state)
     struct snapshot none = *fake_snap(fake);
     none.n_slow_traces = 0; /* newer ones have pushed it out while one looked */
     ui_draw(u, &c, &none);
-    assert_true(picture_has(&c, "no longer kept"));
+    assert_true(picture_has(&c, "only the newest slow requests are kept"));
     ui_key(u, 'n', &none);
     ui_key(u, KEY_DOWN_, &none);
     ui_key(u, 27, &none);
     ui_key(u, '\n', &none);
     ui_draw(u, &c, &none);
-    assert_true(picture_has(&c, "are no longer kept"));
+    assert_true(picture_has(&c, "of this request are gone"));
 }
 
 static void the_threshold_is_typed(void **state)
@@ -586,13 +586,13 @@ static void the_threshold_is_typed(void **state)
     (void)state;
     fake_snap(fake)->slow_ns = 20000000;
     run("Ss");
-    assert_true(picture_has(&c, "Slow is at least"));
+    assert_true(picture_has(&c, "Slow-call threshold"));
     assert_intent("<Enter>", INTENT_SLOW, "20ms");
     assert_intent("s<C-u>1500us<Enter>", INTENT_SLOW, "1500us");
     assert_intent("s<C-u>off<Enter>", INTENT_SLOW, "off");
     assert_intent("s<C-u><Enter>", INTENT_REDRAW, "");
     run("<Esc><Tab>s");
-    assert_true(picture_has(&c, "Slow is at least"));
+    assert_true(picture_has(&c, "Slow-call threshold"));
     run("<Esc><Esc>s");
     assert_true(picture_has(&c, "Sort by"));
 }
@@ -664,7 +664,7 @@ static void nothing_is_set_on_a_recording(void **state)
         run("<Home>");
         struct intent in = script_run(u, &c, s, key);
         assert_int_equal(in.kind, INTENT_REDRAW);
-        if (!picture_has(&c, "this is a recording"))
+        if (!picture_has(&c, "not possible in a replay"))
             fail_msg("key %c is not refused", *k);
         script_run(u, &c, s, "<Esc>");
         assert_true(picture_has(&c, "TIER"));
@@ -729,7 +729,7 @@ static void pointing_writes_the_rule(void **state)
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 arg(1)");
     pointed_at("jjjj"); /* a map: nothing is done, and why is said */
     assert_intent("<Enter>", INTENT_REDRAW, "");
-    assert_true(picture_has(&c, "a map names nothing"));
+    assert_true(picture_has(&c, "a map is not a name"));
     pointed_at("jji");
     assert_intent("<BS><BS>)<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1)");
     assert_true(picture_has(&c, "TIER"));

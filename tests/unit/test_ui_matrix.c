@@ -126,7 +126,7 @@ static void choose_preset(struct ui *u)
 {
     static const char *const items[] = {"cowboy     Cowboy 2: requests by method and path",
                                         "phoenix    Phoenix: controllers and actions"};
-    ui_choose(u, INTENT_PRESET, "Presets this node can have", items, 2);
+    ui_choose(u, INTENT_PRESET, "Presets for this node", items, 2);
 }
 
 static void preset_of(struct ui *u)
@@ -200,7 +200,7 @@ static void give_capture(struct ui *u, const struct state *st)
         got = fake_capture();
     } else if (st->capture == CAPTURE_FAILED) {
         got.state = CAPTURE_FAILED;
-        strcpy(got.why, "it was not called within 5 s");
+        strcpy(got.why, "not called within 5 s");
     } else {
         got.state = CAPTURE_RUNNING;
     }

@@ -202,7 +202,7 @@ static void escape_stops_loading_first(void **state)
     assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_CLOSE);
     assert_int_equal(pick("q").kind, INTENT_REDRAW); /* text here */
     assert_int_equal(run("<C-r>").kind, INTENT_CATALOG);
-    assert_true(picture_has(&c, "no functions known yet"));
+    assert_true(picture_has(&c, "no functions yet"));
     assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_CLOSE);
 }
 

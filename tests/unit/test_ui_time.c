@@ -184,7 +184,7 @@ static void back_and_forth_by_a_window(void **state)
     }
     struct view_query l = look_after("");
     assert_in_range(l.end_s, 25 + 1, 25 + 60 + 60);
-    assert_true(picture_has(&c, "nothing is kept from before 01:57:50"));
+    assert_true(picture_has(&c, "no history before 01:57:50"));
     l = look_after("w"); /* the same moment, another length */
     assert_int_equal(l.window, WINDOW_5M);
     assert_true(l.end_s > 0);
@@ -221,10 +221,10 @@ static void any_window_can_be_typed(void **state)
     assert_int_equal(l.length_s, 0);
     l = look_after("c00:10-00:20<Enter>");
     assert_int_equal(l.end_s, 0);
-    assert_true(picture_has(&c, "nothing is kept of that time"));
+    assert_true(picture_has(&c, "no history for that time"));
     look_after("<Esc>");
     look_after("c4 moons<Enter>");
-    assert_true(picture_has(&c, "not a time"));
+    assert_true(picture_has(&c, "invalid time"));
     assert_true(picture_has(&c, "4 moons"));
 }
 
@@ -297,10 +297,10 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     look_after("<Esc>"); /* the same in the table's pane */
     assert_true(picture_has(&c, "the slow log no longer reaches back to 02:47:26"));
     look_after("S/zzz<Enter>");
-    assert_true(picture_has(&c, "no slow call of that time has that text in it"));
+    assert_true(picture_has(&c, "no slow call of that time contains that text"));
     s->time.history = false;
     look_after("");
-    assert_true(picture_has(&c, "no slow call has that text in it"));
+    assert_true(picture_has(&c, "no slow call contains that text"));
 }
 
 /* A filter of time that was set in the heat map does not stay for good. */
@@ -310,11 +310,11 @@ static void esc_on_the_table_takes_the_time_off(void **state)
     fake_snap(fake)->slow_ns = 20000000;
     look_after("H<Enter>S"); /* to the slow calls of a cell, and to the table */
     assert_true(picture_has(&c, "TIER"));
-    assert_true(picture_has(&c, "at that moment (Esc: all)"));
+    assert_true(picture_has(&c, "at that time (Esc: all)"));
     look_after("/db<Enter><Esc>"); /* the table's own filter first */
-    assert_true(picture_has(&c, "at that moment (Esc: all)"));
+    assert_true(picture_has(&c, "at that time (Esc: all)"));
     look_after("<Esc>");
-    assert_false(picture_has(&c, "at that moment"));
+    assert_false(picture_has(&c, "at that time"));
     assert_false(picture_has(&c, "SLOW (1)"));
 }
 
@@ -330,10 +330,10 @@ static void waterfalls_go_through_the_moment(void **state)
     look_after("S<Enter>");
     assert_true(picture_has(&c, " waits"));
     look_after("n");
-    assert_true(picture_has(&c, "no older slow request is kept"));
+    assert_true(picture_has(&c, "there is no older slow request"));
     s->time.history = false;
     look_after("n");
-    assert_false(picture_has(&c, "no older slow request is kept"));
+    assert_false(picture_has(&c, "there is no older slow request"));
 }
 
 static void from_a_cell_to_its_slow_calls(void **state)
