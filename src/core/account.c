@@ -5,19 +5,19 @@ void account_expire(struct core *c, uint32_t at)
 {
     struct call *f = &c->calls.call[at];
 
-    if (f->kind == CALL_GHOST)
+    if (f->kind == CALL_ACCOUNTED)
         return;
     account_call_expired(&c->account);
     if (f->kind == CALL_MEMBER) {
         struct request *r = &c->requests.req[f->req];
         if (r->entry == at && r->state == REQ_OPEN)
-            requests_move(&c->requests, f->req, REQ_DOOMED);
+            requests_move(&c->requests, f->req, REQ_EXPIRING);
     }
-    f->kind = CALL_GHOST;
+    f->kind = CALL_ACCOUNTED;
 }
 
 void account_unattribute(struct core *c, uint32_t at)
 {
     account_call_unattributed(&c->account);
-    c->calls.call[at].kind = CALL_GHOST;
+    c->calls.call[at].kind = CALL_ACCOUNTED;
 }

@@ -96,10 +96,11 @@ static inline void account_zero(struct account *a)
     a->requests.finished = a->requests.expired = 0;
 }
 
-/* ---- with the call's state: from here on it is a ghost, which only keeps stack and list in order
+/* ---- with the call's state: from here on it is CALL_ACCOUNTED, and only keeps stack and list in
+ * order
  */
 
-/* The call is given up; if it is the entry of an open request, so is that (REQ_DOOMED). */
+/* The call is given up; if it is the entry of an open request, so is that (REQ_EXPIRING). */
 void account_expire(struct core *c, uint32_t at);
 /* A member of a request that turned out to belong to none. */
 void account_unattribute(struct core *c, uint32_t at);

@@ -14,12 +14,12 @@
 #define CALL_NIL UINT32_MAX
 
 enum call_kind {
-    CALL_FREE,   /* on the free list */
-    CALL_MEMBER, /* of a request; on a stack, or held until the request is finalized */
-    CALL_OWN,    /* no entry: counts on its own */
-    CALL_LATE,   /* began after its request had closed */
-    CALL_ASYNC,  /* was still running when its request was finalized */
-    CALL_GHOST   /* accounted for; stays only to keep stack and list in order */
+    CALL_FREE,     /* on the free list */
+    CALL_MEMBER,   /* of a request; on a stack, or held until the request is finalized */
+    CALL_OWN,      /* no entry: counts on its own */
+    CALL_LATE,     /* began after its request had closed */
+    CALL_ASYNC,    /* was still running when its request was finalized */
+    CALL_ACCOUNTED /* accounted for; stays only to keep stack and list in order */
 };
 
 enum { CALL_ON_STACK = 1, CALL_ERROR = 2, CALL_EXIT = 4 };

@@ -105,7 +105,7 @@ void core_tier_remove(struct core *c, uint16_t tier)
         if (f->tier == tier && f->kind != CALL_FREE)
             account_expire(c, at);
     }
-    finalize_doomed(c);
+    finalize_expiring(c);
     windows_forget_tier(&c->windows, tier);
     slow_store_forget_tier(&c->slow, tier);
 }
@@ -216,7 +216,7 @@ void core_zero(struct core *c)
 
 static bool is_open_call(const struct call *f)
 {
-    return f->flags & CALL_ON_STACK && f->kind != CALL_GHOST;
+    return f->flags & CALL_ON_STACK && f->kind != CALL_ACCOUNTED;
 }
 
 size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uint64_t *pids,

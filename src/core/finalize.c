@@ -92,7 +92,7 @@ void finalize_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum call_end 
             close_request(c, f->req, f);
         return;
     }
-    if (f->kind != CALL_GHOST)
+    if (f->kind != CALL_ACCOUNTED)
         finalize_alone(c, at);
     calls_free(&c->calls, at);
 }
@@ -229,7 +229,7 @@ static void expire(struct core *c, uint32_t req)
         next = f->next;
         if (f->kind == CALL_MEMBER) {
             account_call_expired(&c->account);
-            f->kind = CALL_GHOST;
+            f->kind = CALL_ACCOUNTED;
         }
         if (f->flags & CALL_ON_STACK)
             calls_unlink(&c->calls, at);
@@ -255,10 +255,10 @@ static void drop_orphan(struct core *c, uint32_t req)
 
 /* ---- time ---- */
 
-void finalize_doomed(struct core *c)
+void finalize_expiring(struct core *c)
 {
-    while (c->requests.list[REQ_DOOMED].oldest != REQ_NIL)
-        expire(c, c->requests.list[REQ_DOOMED].oldest);
+    while (c->requests.list[REQ_EXPIRING].oldest != REQ_NIL)
+        expire(c, c->requests.list[REQ_EXPIRING].oldest);
 }
 
 static void drain_long(struct core *c)
@@ -337,7 +337,7 @@ void finalize_flush(struct core *c)
     while (t->list[REQ_OPEN].oldest != REQ_NIL)
         if (!request_merge_resolve(c, t->list[REQ_OPEN].oldest))
             expire(c, t->list[REQ_OPEN].oldest);
-    finalize_doomed(c);
+    finalize_expiring(c);
     for (uint32_t at = 0; at < c->calls.high; at++)
         if (c->calls.call[at].flags & CALL_ON_STACK)
             account_expire(c, at);

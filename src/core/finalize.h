@@ -27,7 +27,7 @@ enum call_end { END_RETURNED, END_ERROR, END_EXIT, END_EXPIRED };
 /* The call `at` has just left its stack at ts. */
 void finalize_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum call_end how);
 void finalize_due(struct core *c);                   /* everything whose time has come */
-void finalize_doomed(struct core *c);                /* requests that lost their entry call */
+void finalize_expiring(struct core *c);              /* requests that lost their entry call */
 void finalize_request(struct core *c, uint32_t req); /* CLOSING: to rows */
 /* An open request: its calls that have ended by then, early. */
 void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns);

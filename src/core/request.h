@@ -17,9 +17,9 @@ enum req_state {
     REQ_FREE,
     REQ_ORPHAN, /* calls with its label came, the entry has not */
     REQ_OPEN,
-    REQ_CLOSING, /* the entry returned; waits for stragglers of other processes */
-    REQ_DOOMED,  /* to be expired before the next event */
-    REQ_ALIAS,   /* only a label: of an entry nested in another request */
+    REQ_CLOSING,  /* the entry returned; waits for stragglers of other processes */
+    REQ_EXPIRING, /* to be expired before the next event */
+    REQ_ALIAS,    /* only a label: of an entry nested in another request */
     REQ_STATES
 };
 

@@ -42,7 +42,7 @@ void request_merge_into(struct core *c, uint32_t into, uint32_t from)
  */
 static bool fits(const struct request *outer, const struct request *r)
 {
-    return outer != r && outer->state != REQ_ORPHAN && outer->state != REQ_DOOMED &&
+    return outer != r && outer->state != REQ_ORPHAN && outer->state != REQ_EXPIRING &&
            request_joinable(outer, r->start_ns) && r->self_time_until_ns == r->start_ns &&
            (r->state == REQ_OPEN || r->state == REQ_CLOSING);
 }

@@ -49,7 +49,7 @@ static void find_oldest(const struct making *m)
 
     for (uint32_t at = 0; at < c->calls.high; at++) {
         const struct call *f = &c->calls.call[at];
-        if (!(f->flags & CALL_ON_STACK) || f->kind == CALL_GHOST)
+        if (!(f->flags & CALL_ON_STACK) || f->kind == CALL_ACCOUNTED)
             continue;
         size_t ident = f->ident;
         if (f->kind == CALL_MEMBER)

@@ -24,7 +24,7 @@ void snapshot_add_open(const struct core *c, struct snapshot *s, const char *con
 
     for (uint32_t i = 0; i < c->calls.high; i++) {
         const struct call *f = &c->calls.call[i];
-        if (f->flags & CALL_ON_STACK && f->kind != CALL_GHOST && f->start_ns <= c->now_ns)
+        if (f->flags & CALL_ON_STACK && f->kind != CALL_ACCOUNTED && f->start_ns <= c->now_ns)
             n = put_older(c, at, n, i);
     }
     struct snap_open *to = snapshot_take(s, (n + 1) * sizeof *to);

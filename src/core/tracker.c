@@ -37,7 +37,7 @@ static bool same_target(const struct call *f, const struct attribution *to)
         return (f->kind == CALL_LATE && f->self_ns == to->end_ns) || f->kind == CALL_ASYNC ||
                (f->kind == CALL_MEMBER && f->req == to->req);
     default:
-        return f->kind == CALL_GHOST;
+        return f->kind == CALL_ACCOUNTED;
     }
 }
 
@@ -93,7 +93,7 @@ static void drain_full(struct core *c, uint32_t req)
 static void push(struct core *c, const struct event *ev, struct proc *p,
                  const struct attribution *to)
 {
-    static const uint8_t kind[] = {CALL_GHOST, CALL_MEMBER, CALL_OWN, CALL_LATE};
+    static const uint8_t kind[] = {CALL_ACCOUNTED, CALL_MEMBER, CALL_OWN, CALL_LATE};
     uint32_t at = calls_push(&c->calls, p);
     struct call *f = &c->calls.call[at];
     bool lean = c->tiers.returns == RETURNS_LEAN;
@@ -139,7 +139,7 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
         c->account.odd.pids_full += to->kind != TO_NOBODY;
         account_call_refused(&c->account);
         if (to->starts)
-            requests_move(&c->requests, to->req, REQ_DOOMED);
+            requests_move(&c->requests, to->req, REQ_EXPIRING);
     }
     if (p)
         calls_trim(&c->calls, p);
@@ -311,6 +311,6 @@ void tracker_event(struct core *c, const struct event *ev)
         c->account.odd.bad_events++;
         break;
     }
-    if (c->requests.in_state[REQ_DOOMED])
-        finalize_doomed(c);
+    if (c->requests.in_state[REQ_EXPIRING])
+        finalize_expiring(c);
 }

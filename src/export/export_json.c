@@ -2,6 +2,7 @@
 #include <kprof/base/json.h>
 #include <kprof/export/field.h>
 #include <kprof/export/writers.h>
+#include <stddef.h>
 
 static void key_u64(struct json *j, const char *key, uint64_t v)
 {
@@ -26,6 +27,108 @@ static void key_bool(struct json *j, const char *key, bool v)
     json_key(j, key);
     json_bool(j, v);
 }
+
+/* ---- scalars of a snapshot: a table of where they are ---- */
+
+enum scalar_kind { SCALAR_U64, SCALAR_U32, SCALAR_DOUBLE, SCALAR_BOOL, SCALAR_TEXT, SCALAR_CHARS };
+enum scalar_empty { PLAIN, OR_NULL, OR_NOTHING }; /* how 0 or "" is written */
+
+struct scalar {
+    const char *key;
+    size_t at; /* in struct snapshot */
+    uint8_t kind, decimals, empty;
+};
+
+#define KIND(member)                                                                               \
+    _Generic(((struct snapshot *)0)->member,                                                       \
+        uint64_t: SCALAR_U64,                                                                      \
+        uint32_t: SCALAR_U32,                                                                      \
+        double: SCALAR_DOUBLE,                                                                     \
+        bool: SCALAR_BOOL,                                                                         \
+        const char *: SCALAR_TEXT,                                                                 \
+        char *: SCALAR_CHARS)
+#define SCALAR(key, member, decimals, empty)                                                       \
+    {                                                                                              \
+        key, offsetof(struct snapshot, member), KIND(member), decimals, empty                      \
+    }
+#define COUNT_OF(object, member) SCALAR(#member, object.member, 0, PLAIN)
+#define SCALARS(j, s, table)     scalars(j, s, table, sizeof(table) / sizeof *(table))
+
+static void scalar(struct json *j, const void *at, const struct scalar *f)
+{
+    const char *text = f->kind == SCALAR_TEXT ? *(const char *const *)at : at;
+
+    switch ((enum scalar_kind)f->kind) {
+    case SCALAR_U64:
+        key_u64(j, f->key, *(const uint64_t *)at);
+        break;
+    case SCALAR_U32:
+        key_u64(j, f->key, *(const uint32_t *)at);
+        break;
+    case SCALAR_BOOL:
+        key_bool(j, f->key, *(const bool *)at);
+        break;
+    case SCALAR_DOUBLE:
+        if (f->empty == PLAIN || *(const double *)at > 0)
+            key_f(j, f->key, *(const double *)at, f->decimals);
+        break;
+    case SCALAR_TEXT:
+    case SCALAR_CHARS:
+        if (f->empty == PLAIN || text[0])
+            key_str(j, f->key, text);
+        else if (f->empty == OR_NULL)
+            key_str(j, f->key, NULL);
+        break;
+    }
+}
+
+static void scalars(struct json *j, const struct snapshot *s, const struct scalar *f, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        scalar(j, (const char *)s + f[i].at, &f[i]);
+}
+
+static const struct scalar run[] = {
+    SCALAR("final", final, 0, PLAIN),
+    SCALAR("node", node.name, 0, PLAIN),
+    SCALAR("otp", node.otp, 0, PLAIN),
+    SCALAR("elapsed_s", elapsed_s, 3, PLAIN),
+    SCALAR("window_s", window_s, 3, PLAIN),
+    SCALAR("gap_s", gap_s, 3, PLAIN),
+    SCALAR("counted_s", counted_s, 3, PLAIN),
+    SCALAR("oldest_event_age_ms", oldest_event_ms, 1, PLAIN),
+    SCALAR("tracing", node.tracing, 0, PLAIN),
+    SCALAR("silent_s", node.silent_s, 3, OR_NOTHING),
+    SCALAR("transport", node.transport, 0, PLAIN),
+};
+static const struct scalar sampling[] = {
+    SCALAR("compared", compared, 0, OR_NOTHING),
+    SCALAR("sample", sample, 0, PLAIN),
+    SCALAR("sample_asked", sample_asked, 0, PLAIN),
+};
+static const struct scalar breaker[] = {
+    SCALAR("trips", breaker.trips, 0, PLAIN),
+    SCALAR("reason", breaker.reason, 0, OR_NULL),
+    SCALAR("next_s", breaker.next_try_s, 3, PLAIN),
+    SCALAR("pause_s", breaker.pause_s, 3, PLAIN),
+};
+static const struct scalar calls[] = {
+    COUNT_OF(calls, received), COUNT_OF(calls, aggregated),   COUNT_OF(calls, open),
+    COUNT_OF(calls, expired),  COUNT_OF(calls, unattributed),
+};
+static const struct scalar lost[] = {COUNT_OF(lost, target), COUNT_OF(lost, ring)};
+static const struct scalar requests[] = {
+    COUNT_OF(requests, started),
+    COUNT_OF(requests, finished),
+    COUNT_OF(requests, open),
+    COUNT_OF(requests, expired),
+};
+static const struct scalar odd[] = {
+    COUNT_OF(odd, identities_folded), COUNT_OF(odd, pids_full), COUNT_OF(odd, requests_full),
+    COUNT_OF(odd, bad_events),        COUNT_OF(odd, late),      COUNT_OF(odd, orphan_returns),
+};
+
+/* ---- the session ---- */
 
 static void overhead(struct json *j, const struct snap_cost *k)
 {
@@ -68,75 +171,36 @@ static void clock_of(struct json *j, const struct snap_clock *k)
 static void session(struct json *j, const struct snapshot *s)
 {
     key_u64(j, "schema", 1);
-    key_bool(j, "final", s->final);
-    key_str(j, "node", s->node.name);
-    key_str(j, "otp", s->node.otp);
-    key_f(j, "elapsed_s", s->elapsed_s, 3);
-    key_f(j, "window_s", s->window_s, 3);
-    key_f(j, "gap_s", s->gap_s, 3);
-    key_f(j, "counted_s", s->counted_s, 3);
-    key_f(j, "oldest_event_age_ms", s->oldest_event_ms, 1);
-    key_bool(j, "tracing", s->node.tracing);
-    if (s->node.silent_s > 0)
-        key_f(j, "silent_s", s->node.silent_s, 3);
-    key_str(j, "transport", s->node.transport);
+    SCALARS(j, s, run);
     key_str(j, "returns", s->lean ? "lean" : "full");
-    if (s->compared[0])
-        key_str(j, "compared", s->compared);
-    key_u64(j, "sample", s->sample);
-    key_u64(j, "sample_asked", s->sample_asked);
+    SCALARS(j, s, sampling);
     key_str(j, "sample_why", s->sample_why ? sample_why_name(s->sample_why) : NULL);
     overhead(j, &s->cost);
     clock_of(j, &s->clock);
     json_key(j, "breaker");
     json_obj(j);
     key_str(j, "state", breaker_name(s->breaker.state));
-    key_u64(j, "trips", s->breaker.trips);
-    key_str(j, "reason", s->breaker.reason[0] ? s->breaker.reason : NULL);
-    key_f(j, "next_s", s->breaker.next_try_s, 3);
-    key_f(j, "pause_s", s->breaker.pause_s, 3);
+    SCALARS(j, s, breaker);
+    json_obj_end(j);
+}
+
+static void object(struct json *j, const struct snapshot *s, const char *key,
+                   const struct scalar *f, size_t n)
+{
+    json_key(j, key);
+    json_obj(j);
+    scalars(j, s, f, n);
     json_obj_end(j);
 }
 
 static void counters(struct json *j, const struct snapshot *s)
 {
-    json_key(j, "calls");
-    json_obj(j);
-    key_u64(j, "received", s->calls.received);
-    key_u64(j, "aggregated", s->calls.aggregated);
-    key_u64(j, "open", s->calls.open);
-    key_u64(j, "expired", s->calls.expired);
-    key_u64(j, "unattributed", s->calls.unattributed);
-    json_obj_end(j);
-    json_key(j, "lost");
-    json_obj(j);
-    key_u64(j, "target", s->lost.target);
-    key_u64(j, "ring", s->lost.ring);
-    json_obj_end(j);
-    json_key(j, "requests");
-    json_obj(j);
-    key_u64(j, "started", s->requests.started);
-    key_u64(j, "finished", s->requests.finished);
-    key_u64(j, "open", s->requests.open);
-    key_u64(j, "expired", s->requests.expired);
-    json_obj_end(j);
-}
-
-/* Only when something odd happened. */
-static void odd(struct json *j, const struct snapshot *s)
-{
-    if (!(s->odd.identities_folded | s->odd.pids_full | s->odd.requests_full | s->odd.bad_events |
-          s->odd.late | s->odd.orphan_returns))
-        return;
-    json_key(j, "odd");
-    json_obj(j);
-    key_u64(j, "identities_folded", s->odd.identities_folded);
-    key_u64(j, "pids_full", s->odd.pids_full);
-    key_u64(j, "requests_full", s->odd.requests_full);
-    key_u64(j, "bad_events", s->odd.bad_events);
-    key_u64(j, "late", s->odd.late);
-    key_u64(j, "orphan_returns", s->odd.orphan_returns);
-    json_obj_end(j);
+    object(j, s, "calls", calls, sizeof calls / sizeof *calls);
+    object(j, s, "lost", lost, sizeof lost / sizeof *lost);
+    object(j, s, "requests", requests, sizeof requests / sizeof *requests);
+    if (s->odd.identities_folded | s->odd.pids_full | s->odd.requests_full | s->odd.bad_events |
+        s->odd.late | s->odd.orphan_returns) /* only when something odd happened */
+        object(j, s, "odd", odd, sizeof odd / sizeof *odd);
 }
 
 /* From and to: seconds before this object's time, to 0 when it goes on. */
@@ -291,7 +355,6 @@ void export_json(struct buf *out, const struct snapshot *s)
     json_obj(&j);
     session(&j, s);
     counters(&j, s);
-    odd(&j, s);
     gaps(&j, s);
     json_key(&j, "rows");
     json_arr(&j);

@@ -23,7 +23,7 @@ void agent_call_word(struct agent_call *q, const char *what)
 
 int agent_call_send(struct agent_call *q, struct session *s, struct err *e)
 {
-    int rc = session_ask(s, &q->request, &q->answer, AGENT_CALL_TIMEOUT_MS, e);
+    int rc = session_request(s, &q->request, &q->answer, AGENT_CALL_TIMEOUT_MS, e);
     etf_init(&q->c, q->answer.data, q->answer.len);
     return rc;
 }

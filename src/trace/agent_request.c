@@ -139,7 +139,7 @@ bool agent_request_trip_urged(struct session *s, const char *why)
 
     agent_call_begin(&q, "trip");
     enc_str(&q.request, why);
-    bool takes = session_urge(s, &q.request);
+    bool takes = session_request_urgent(s, &q.request);
     agent_call_end(&q);
     return takes;
 }

@@ -13,7 +13,7 @@ int code_query_page(struct session *s, const char *after, struct buf *page, stru
 
     agent_call_begin(&q, "catalog");
     enc_str(&q.request, after);
-    int rc = session_ask(s, &q.request, page, AGENT_CALL_TIMEOUT_MS, e);
+    int rc = session_request(s, &q.request, page, AGENT_CALL_TIMEOUT_MS, e);
     agent_call_end(&q);
     return rc;
 }

@@ -70,7 +70,7 @@ void session_close(struct session *s, struct session_receipt *receipt)
     buf_init(&request, 64);
     buf_init(&answer, SESSION_ANSWER_BYTES);
     enc_atom(&request, "detach");
-    if (!session_lost(s) && session_ask(s, &request, &answer, s->o.timeout_ms, &ignored) == 0) {
+    if (!session_lost(s) && session_request(s, &request, &answer, s->o.timeout_ms, &ignored) == 0) {
         read_detach(&answer, r);
         session_left(s, r);
     }

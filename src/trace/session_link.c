@@ -199,8 +199,8 @@ static void begin_request(const struct session *s, uint64_t ref, const struct bu
     buf_add(m, request->data, request->len);
 }
 
-int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
-                struct err *e)
+int session_request(struct session *s, const struct buf *request, struct buf *answer,
+                    int timeout_ms, struct err *e)
 {
     struct buf m;
     uint64_t ref = expect(s, false);
@@ -220,7 +220,7 @@ int session_ask(struct session *s, const struct buf *request, struct buf *answer
     return rc;
 }
 
-bool session_urge(struct session *s, const struct buf *request)
+bool session_request_urgent(struct session *s, const struct buf *request)
 {
     pthread_mutex_lock(&s->lock);
     bool takes = s->asking && !s->lost;

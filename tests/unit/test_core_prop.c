@@ -403,7 +403,7 @@ static void check_books(const struct core *c)
                                                       c->account.requests.expired);
     for (uint32_t i = 0; i < c->calls.high; i++) {
         const struct call *f = &c->calls.call[i];
-        open += f->kind != CALL_FREE && f->kind != CALL_GHOST;
+        open += f->kind != CALL_FREE && f->kind != CALL_ACCOUNTED;
         stacked += (f->flags & CALL_ON_STACK) != 0;
         members += f->kind != CALL_FREE && f->req != CALL_NIL;
         assert_true(f->kind == CALL_FREE || f->flags & CALL_ON_STACK || f->req != CALL_NIL);

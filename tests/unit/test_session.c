@@ -130,7 +130,7 @@ static void the_agent_and_rpc_are_told_apart(void **state)
     for (int i = 0; i < 20; i++) {
         assert_int_equal(rpc(p, &answer, LONG_MS), 0);
         assert_true(is(&answer, "rpc"));
-        assert_int_equal(session_ask(peer_session(p), &request, &answer, LONG_MS, &e), 0);
+        assert_int_equal(session_request(peer_session(p), &request, &answer, LONG_MS, &e), 0);
         assert_true(is(&answer, "agent"));
     }
     buf_release(&request);

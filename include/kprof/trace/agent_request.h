@@ -42,7 +42,8 @@ int agent_request_sample(struct session *s, uint32_t n, struct err *e);
 int agent_request_ping(struct session *s, uint64_t age_ms, struct err *e);
 int agent_request_trip(struct session *s, const char *why,
                        struct err *e); /* our reason to open the breaker */
-/* The same while the control thread waits for another answer, from any thread: session_urge. */
+/* The same while the control thread waits for another answer, from any thread:
+ * session_request_urgent. */
 bool agent_request_trip_urged(struct session *s, const char *why);
 int agent_request_why(struct session *s, uint16_t ix, struct agent_request_called *out,
                       struct err *e);

@@ -46,12 +46,12 @@ bool session_lost(struct session *s);
 void session_why(struct session *s, struct err *e); /* why it was lost, as a sentence */
 /* Sends {kp,Key,Ref,Request}; request is ETF without version byte. 0 with the answer's bytes (no
  * version byte) in *answer, -1 with err. */
-int session_ask(struct session *s, const struct buf *request, struct buf *answer, int timeout_ms,
-                struct err *e);
+int session_request(struct session *s, const struct buf *request, struct buf *answer,
+                    int timeout_ms, struct err *e);
 
-/* Has the thread that waits in session_ask now send this request, too, at once; nobody waits for
- * its answer. False: none waits, send it yourself. Any thread; does not block. */
-bool session_urge(struct session *s, const struct buf *request);
+/* Has the thread that waits in session_request now send this request, too, at once; nobody waits
+ * for its answer. False: none waits, send it yourself. Any thread; does not block. */
+bool session_request_urgent(struct session *s, const struct buf *request);
 
 struct session_receipt { /* what is left, by the target's own word */
     bool asked;          /* false: the node did not answer any more */
