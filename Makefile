@@ -55,7 +55,7 @@ ROOMS   := base erl trace core export ui app
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
 OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
 MAIN    := $(B)/obj/app/main.o
-PARTS   := $(wildcard src/agent/kprof_*_00.erl)
+PARTS   := $(filter-out src/agent/kprof_sample.erl,$(wildcard src/agent/kprof_*.erl))
 BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
 LIB     := $(B)/libkprof.a
 
@@ -99,7 +99,7 @@ $(B)/obj/%.o: src/%.c $(B)/how | need-erl
 # The agent: Erlang, many sources and one module, compiled here, embedded as bytes. Each source is compiled by itself, too: for
 # its warnings.
 $(A)/kprof_agent_00.beam: src/agent/merge.escript $(PARTS) $(wildcard src/agent/*.hrl) $(A)/list | need-erl
-	@mkdir -p $(A)/parts
+	@rm -rf $(A)/parts; mkdir -p $(A)/parts
 	erlc -Werror +deterministic +no_debug_info -o $(A)/parts $(PARTS)
 	escript src/agent/merge.escript $@ $(PARTS)
 $(A)/kprof_sample.beam: src/agent/kprof_sample.erl | need-erl

@@ -1,9 +1,9 @@
 %% Trace flags of all processes, set one by one: never by `existing`, which stops all schedulers and on some VMs kills the
-%% node (kprof_hazard_00). A walk goes over processes(); processes to come are told first, with `new`.
+%% node (kprof_hazard). A walk goes over processes(); processes to come are told first, with `new`.
 %%
 %% Invariant: a walk works for at most ?SLICE_US, then lets others run; on a node so busy that this would take long it works
 %% as long as any other process does. Own: {Session | none, Tracer}. Nobody's flags but ours are touched.
--module(kprof_flags_00).
+-module(kprof_flags).
 -export([start/4, start_off/2, go/1, stop/1, off/3, walk/2, slice/0, rest/1]).
 
 -define(SLICE_US, 200).
@@ -17,7 +17,7 @@ start(Own, {Set, Clear}, New, Skip) -> spawned({on, Own, Set, Clear, New, Skip})
 %% The same to take all off.
 start_off(Own, New) -> spawned({off, Own, New}).
 
-spawned(What) -> spawn_opt(kprof_flags_00, walk, [self(), What], [link]).
+spawned(What) -> spawn_opt(kprof_flags, walk, [self(), What], [link]).
 
 go(Walker) -> Walker ! go.
 
@@ -31,13 +31,13 @@ walk({off, Own, New}) ->
     cleared(Own, New),
     0;
 walk({on, Own, Set, Clear, New, Skip}) ->
-    New andalso Clear =/= [] andalso kprof_spec_00:flags(Own, new, false, Clear),
-    New andalso kprof_spec_00:flags(Own, new, true, Set),
+    New andalso Clear =/= [] andalso kprof_spec:flags(Own, new, false, Clear),
+    New andalso kprof_spec:flags(Own, new, true, Set),
     each(processes() -- [self() | Skip], fun(P) -> refused(Own, P, Set, Clear) end).
 
 refused(Own, P, Set, Clear) ->
-    Clear =/= [] andalso kprof_spec_00:flags(Own, P, false, Clear),
-    case kprof_spec_00:flags(Own, P, true, Set) of
+    Clear =/= [] andalso kprof_spec:flags(Own, P, false, Clear),
+    case kprof_spec:flags(Own, P, true, Set) of
         0 -> lives(P);
         _ -> false
     end.
@@ -61,8 +61,8 @@ off(Own, New, Walker) ->
     cleared(Own, New).
 
 cleared(Own, New) ->
-    New andalso kprof_spec_00:flags(Own, new, false, [all]),
-    each(processes(), fun(P) -> kprof_spec_00:flags(Own, P, false, [all]) > 1 end).
+    New andalso kprof_spec:flags(Own, new, false, [all]),
+    each(processes(), fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
 
 %% For how many of these was F true?
 each(Pids, F) -> each(Pids, F, 0, ?PIECE, slice()).

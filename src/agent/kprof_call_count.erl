@@ -3,8 +3,8 @@
 %%
 %% Invariant: they cost at most ?BUDGET permille of the schedulers: where calls are few they stay on and the counts are exact;
 %% where they are many a counter is on for a moment of each round, rounds get longer, and the counts between are the last
-%% rate's. A value of the keeper's: time comes in, in native units. Their time is never counted (kprof_hazard_00: call_time).
--module(kprof_count_00).
+%% rate's. A value of the controller's: time comes in, in native units. Their time is never counted (kprof_hazard: call_time).
+-module(kprof_call_count).
 -export([new/4, step/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
 
 -define(SLICE_MS, 40).
@@ -35,7 +35,7 @@ new(Session, Tiers, CountNs, Now) ->
         covered = maps:from_list([{MFA, Now} || {_, MFA} <- Free])
     }.
 
-free(Session, MFA) -> kprof_spec_00:pattern({Session, call_count}, MFA) =:= false.
+free(Session, MFA) -> kprof_spec:pattern({Session, call_count}, MFA) =:= false.
 
 %% What may be set: functions.
 held(#c{tiers = Tiers}) -> [MFA || {_, MFA} <- Tiers].
@@ -62,7 +62,7 @@ count_on(#c{session = Session, tiers = Tiers, on = On} = C) ->
 
 counter(_, MFA, On) when is_map_key(MFA, On) -> On;
 counter(Session, MFA, On) ->
-    case kprof_spec_00:set_pattern(Session, MFA, true, [call_count]) of
+    case kprof_spec:set_pattern(Session, MFA, true, [call_count]) of
         N when is_integer(N), N > 0 -> On#{MFA => {or_zero(call_count(Session, MFA)), erlang:monotonic_time()}};
         _ -> On
     end.
@@ -131,14 +131,14 @@ stop(C) -> off(C).
 
 %% ---- Counters of anyone who has set some: [MFA] ----
 
-clear(Session, MFAs) -> [kprof_spec_00:set_pattern(Session, MFA, false, [call_count]) || MFA <- MFAs].
+clear(Session, MFAs) -> [kprof_spec:set_pattern(Session, MFA, false, [call_count]) || MFA <- MFAs].
 
 %% How many of them the VM still has.
 left(Session, MFAs) ->
-    length([x || MFA <- MFAs, not lists:member(kprof_spec_00:pattern({Session, call_count}, MFA), [false, undefined])]).
+    length([x || MFA <- MFAs, not lists:member(kprof_spec:pattern({Session, call_count}, MFA), [false, undefined])]).
 
 call_count(Session, MFA) ->
-    case kprof_spec_00:pattern({Session, call_count}, MFA) of
+    case kprof_spec:pattern({Session, call_count}, MFA) of
         N when is_integer(N) -> N;
         _ -> none
     end.

@@ -1,27 +1,27 @@
 %% How often the tiers are called, in requests or not: a call outside of any request makes no event, but its match spec costs.
-%% A few tiers at a time have a `call_count` for one look of the keeper's, now and then. Functions of the keeper's process.
+%% A few tiers at a time have a `call_count` for one look of the controller's, now and then. Functions of the controller's process.
 %%
 %% Invariant: counters of ours are known to who undoes things before they are there; someone else's are left alone. At most
 %% ?TIERS counters at once, for one look in ?LOOKS: a tenth of the time, some 20 ns a call then.
--module(kprof_rate_00).
+-module(kprof_tier_rates).
 -export([step/1, stop/1, per_second/1]).
 
--include("kprof_keeper.hrl").
+-include("kprof_controller.hrl").
 
 -define(TIERS, 8).
 -define(LOOKS, 10).
 
 %% Once a look: a slice begins, or the one that is on ends. The first begins at once.
 step(#s{slice = {on, _}} = S) -> done(S);
-step(#s{on = true, wish = #{entry := Entry}, slice = N} = S) when Entry =/= none, N rem ?LOOKS =:= 0 -> begun(S#s{slice = N + 1});
+step(#s{on = true, trace_config = #{entry := Entry}, slice = N} = S) when Entry =/= none, N rem ?LOOKS =:= 0 -> begun(S#s{slice = N + 1});
 step(#s{on = true, slice = N} = S) -> S#s{slice = N + 1};
 step(S) -> S#s{slice = 0, rates_of = #{}}.
 
 %% Whoever counts or clears something else.
 stop(#s{slice = {on, Before}, session = Session, counting = Counting} = S) ->
     Mine = [MFA || {MFA, _} <- Before],
-    kprof_count_00:clear(Session, Mine),
-    kprof_state_00:share(S#s{slice = 1, counting = Counting -- Mine});
+    kprof_call_count:clear(Session, Mine),
+    kprof_cleanup_plan:share(S#s{slice = 1, counting = Counting -- Mine});
 stop(S) ->
     S.
 
@@ -29,11 +29,11 @@ stop(S) ->
 per_second(#s{rates_of = Rates}) -> lists:sum(maps:values(Rates)).
 
 %% Entries tell of themselves: the ticket counts them.
-begun(#s{wish = #{tiers := Tiers, entry := Entry}, rates_of = Rates, set = Set, session = Session, counting = Counting} = S) ->
+begun(#s{trace_config = #{tiers := Tiers, entry := Entry}, rates_of = Rates, set = Set, session = Session, counting = Counting} = S) ->
     All = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =/= Entry, is_map_key({M, F, A}, Set)],
     Known = maps:with(All, Rates),
-    Free = [MFA || MFA <- lists:sublist(turn(All, S#s.slice_from), ?TIERS), kprof_count_00:call_count(Session, MFA) =:= none],
-    S1 = kprof_state_00:share(S#s{counting = Free ++ Counting}),
+    Free = [MFA || MFA <- lists:sublist(turn(All, S#s.slice_from), ?TIERS), kprof_call_count:call_count(Session, MFA) =:= none],
+    S1 = kprof_cleanup_plan:share(S#s{counting = Free ++ Counting}),
     Before = [{MFA, counted_from(Session, MFA)} || MFA <- Free],
     S1#s{slice = {on, Before}, rates_of = Known, slice_from = S#s.slice_from + ?TIERS}.
 
@@ -43,11 +43,11 @@ turn(All, From) ->
     B ++ A.
 
 counted_from(Session, MFA) ->
-    kprof_spec_00:set_pattern(Session, MFA, true, [call_count]),
+    kprof_spec:set_pattern(Session, MFA, true, [call_count]),
     erlang:monotonic_time().
 
 done(#s{slice = {on, Before}, session = Session, rates_of = Rates} = S) ->
-    New = [{MFA, rate(N, erlang:monotonic_time() - Since)} || {MFA, Since} <- Before, N <- [kprof_count_00:call_count(Session, MFA)], is_integer(N)],
+    New = [{MFA, rate(N, erlang:monotonic_time() - Since)} || {MFA, Since} <- Before, N <- [kprof_call_count:call_count(Session, MFA)], is_integer(N)],
     (stop(S))#s{rates_of = maps:merge(Rates, maps:from_list(New))}.
 
 rate(Calls, Span) -> Calls * erlang:convert_time_unit(1, second, native) div max(1, Span).

@@ -1,9 +1,9 @@
-%% The check of match specs: each one goes through it before it is set (kprof_spec_00:set_pattern/4), and what an operator
+%% The check of match specs: each one goes through it before it is set (kprof_spec:set_pattern/4), and what an operator
 %% has written in a rule before it becomes part of one.
 %%
 %% Invariant: what passes cannot kill the VM. A label that is no immediate does: {set_seq_token,label,X} is let through only
 %% with X proved to be one; no other action that touches tokens, flags or processes is let through at all, but those listed.
--module(kprof_check_00).
+-module(kprof_check).
 -export([check/1, pure/1, name/1, calls/1, variable/1]).
 
 -define(LOW, 16#ffffffff). % the control word's range
@@ -57,7 +57,7 @@ walk([H | T], Where) ->
 walk(X, guard) when is_map(X) ->
     walk(maps:keys(X), guard),
     walk(maps:values(X), guard);
-walk(X, _) when is_map(X) -> refuse("a map cannot name a request", X); % kprof_hazard_00: name_maps
+walk(X, _) when is_map(X) -> refuse("a map cannot name a request", X); % kprof_hazard: name_maps
 walk(_, _) -> ok.
 
 refuse(Text, What) -> throw({refused, unicode:characters_to_binary(io_lib:format("~s: ~0tP", [Text, What, 12]))}).

@@ -3,7 +3,7 @@
 %% Invariant: open lasts at least the cooldown, which doubles with every trip in a row up to 5 minutes; half_open lasts at
 %% least the probing time; sampling comes back in steps (factor 10 while half open, then 5, 2, 1). Only a trip is immediate.
 %% admit/3 never lets through more than the limit in an interval.
--module(kprof_breaker_00).
+-module(kprof_breaker).
 -export([new/1, trip/2, tick/2, wait/2, later/2, probe/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
 
 -define(PROBE_MS, 2000).

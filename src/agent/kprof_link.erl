@@ -1,0 +1,61 @@
+%% The link to kprof-top: answers, events, what must arrive though the link be full, and how long nothing was heard. Functions
+%% of the controller's process.
+-module(kprof_link).
+-export([answer/3, answer_apart/4, answer_last/3, counter/2, event/3, event_kept/3, is_silent/1, keep/2, send/2, silence_ms/1, tell_all/1, tell_kept/1]).
+
+-include("kprof_controller.hrl").
+
+-define(KEPT, 20).
+-define(LAST_MS, 2000). % the link may take so long for the last words
+-define(AGAIN_MS, 10).
+
+%% For what takes its time: a process of its own finds it out and answers.
+answer_apart(Ref, Find, Opts, #s{pid = Pid}) ->
+    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]).
+
+found(Find) ->
+    try Find()
+    catch _:Why -> {error, crashed, kprof_text:format("~0tP", [Why, 20])}
+    end.
+
+%% Who asks waits for it, though the link be full at this moment. A pong only is of now.
+answer(Ref, {pong, _} = Pong, S) ->
+    send({kr, Ref, Pong}, S),
+    S;
+answer(Ref, Result, S) ->
+    tell_kept(keep({kr, Ref, Result}, S)).
+
+%% Before we end: nobody waits for us but who asked.
+answer_last(Ref, Result, S) -> tell_all(keep({kr, Ref, Result}, S)).
+
+tell_all(S) -> tell_all(S, kprof_node:now_ms() + ?LAST_MS).
+
+tell_all(S0, Until) ->
+    S = tell_kept(S0),
+    case S#s.unsent =:= [] orelse kprof_node:now_ms() > Until of
+        true ->
+            S;
+        false ->
+            receive
+            after ?AGAIN_MS -> tell_all(S, Until)
+            end
+    end.
+
+send(What, #s{pid = Pid}) -> erlang:send(Pid, What, [nosuspend, noconnect]).
+event(Tag, Text, S) -> send({ke, Tag, Text}, S).
+
+%% One that must arrive, though the link be stopped: -> S
+event_kept(Tag, Text, S) -> tell_kept(keep({ke, Tag, Text}, S)).
+
+keep(What, #s{unsent = Unsent} = S) -> S#s{unsent = lists:sublist([What | Unsent], ?KEPT)}.
+
+tell_kept(#s{unsent = Unsent} = S) ->
+    S#s{unsent = lists:reverse(lists:dropwhile(fun(E) -> send(E, S) =:= ok end, lists:reverse(Unsent)))}.
+
+counter(I, #s{counters = C}) -> atomics:get(C, I).
+
+%% Since the last word from kprof-top.
+silence_ms(#s{heard = Heard}) -> kprof_node:now_ms() - Heard.
+
+%% So long that tracing must pause now: the next beat would be too late.
+is_silent(#s{pause_ms = Pause} = S) -> silence_ms(S) > Pause - min(?BEAT_MS, Pause div 10).
