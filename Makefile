@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large check-survive survive survive-rabbitmq impact uninstall screenshots format
+           check-format check-man check-dialyzer check-node check-screen check-agent check-chaos chaos overload soak large check-survive survive survive-rabbitmq impact uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -156,7 +156,7 @@ help:
 	@echo 'make deps        install what is missing to build and check (Debian, apt-get); deps-fuzz: also what fuzzing needs'
 	@echo 'make demo        a bundled Erlang node under load and kprof-top on it; without a terminal a few text tables'
 	@echo 'make check       every suite, closing with the counts; one suite: check-unit check-asan check-tsan check-includes'
-	@echo '                 check-format check-man check-docs check-agent check-node check-screen check-chaos check-survive'
+	@echo '                 check-format check-man check-docs check-dialyzer check-agent check-node check-screen check-chaos check-survive'
 	@echo '                 apart: check-fuzz (60 s a target)'
 	@echo 'make chaos       ROUNDS=200 mishaps on each OTP (SEED=, OTP="25 27"); make overload: 3 minutes of it; make soak: MINUTES=30 RATE=20000'
 	@echo 'make large      a node with PROCESSES=200000: how long it takes, how long the node stands still (OTP="25 27 29"), into tests/RESULTS.md'
@@ -187,7 +187,7 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs unit -- tsan agent survive -- asan screen node chaos
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs dialyzer unit -- tsan agent survive -- asan screen node chaos
 
 # The whole program on a real node, for each sanitizer: these few of the node tests.
 UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
@@ -205,7 +205,7 @@ check-tsan:
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/tsan/%,$(UNIT))
 	@KPROF_TOP=$(CURDIR)/build/tsan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
 
-.PHONY: check-includes check-format check-man check-docs
+.PHONY: check-includes check-format check-man check-docs check-dialyzer
 check-includes:
 	@python3 $(TOOLS)/includes.py --self-test
 	@python3 $(TOOLS)/includes.py
@@ -216,6 +216,8 @@ check-man:
 	@sh $(TOOLS)/man.sh
 check-docs: build/plain/keydocs
 	@python3 $(TOOLS)/docs.py $< --check
+check-dialyzer:
+	@sh $(TOOLS)/dialyzer.sh
 
 .PHONY: check-agent check-node check-screen check-chaos check-survive check-fuzz
 check-agent:

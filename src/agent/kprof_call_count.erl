@@ -6,6 +6,7 @@
 %% rate's. A value of the controller's: time comes in, in native units. Their time is never counted (kprof_hazard: call_time).
 -module(kprof_call_count).
 -export([new/4, step/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
+-export_type([counts/0]).
 
 -define(SLICE_MS, 40).
 -define(ROUND_MS, 500).
@@ -26,8 +27,11 @@
     told % until when
 }).
 
+-opaque counts() :: #c{}.
+
 %% Tiers: [{Ix, MFA}]; CountNs: of one count, as measured. What someone else counts is left alone (below OTP 27 a function has
 %% one counter for all).
+-spec new(kprof_spec:session(), [{kprof_spec:ix(), mfa()}], pos_integer(), integer()) -> counts().
 new(Session, Tiers, CountNs, Now) ->
     Free = [T || {_, MFA} = T <- Tiers, free(Session, MFA)],
     #c{
@@ -38,9 +42,11 @@ new(Session, Tiers, CountNs, Now) ->
 free(Session, MFA) -> kprof_spec:pattern({Session, call_count}, MFA) =:= false.
 
 %% What may be set: functions.
+-spec held(counts()) -> [mfa()].
 held(#c{tiers = Tiers}) -> [MFA || {_, MFA} <- Tiers].
 
 %% Goes on to the next phase: rest -> count -> rest. -> {Milliseconds until the next step, C}
+-spec step(integer(), counts()) -> {non_neg_integer(), counts()}.
 step(Now, #c{phase = rest} = C) ->
     Steady = map_size(C#c.on) > 0,
     {if Steady -> ?ROUND_MS; true -> ?SLICE_MS end, (count_on(C))#c{phase = count, began = Now}};
@@ -112,6 +118,7 @@ off(#c{session = Session, on = On} = C) ->
     C#c{on = #{}}.
 
 %% What is to be told: {Since, [{Ix, Calls}]}. Only whole calls are told, the rest stays.
+-spec due(integer(), counts()) -> {{integer(), [{kprof_spec:ix(), pos_integer()}]}, counts()}.
 due(Now, C0) ->
     Held = [MFA || {_, MFA} <- C0#c.tiers, not is_map_key(MFA, C0#c.on)],
     C = lists:foldl(fun(MFA, Acc) -> cover(MFA, Now, Acc) end, C0, Held),
@@ -120,23 +127,29 @@ due(Now, C0) ->
     {{C#c.told, [T || {_, N} = T <- Told, N > 0]}, C#c{due = Left, told = Now}}.
 
 %% By the last look at it.
+-spec per_second(mfa(), counts()) -> non_neg_integer().
 per_second(MFA, C) -> maps:get(MFA, rates(C), 0).
 
 %% All that are known: MFA => calls a second.
+-spec rates(counts()) -> kprof_tier_rates:rates().
 rates(#c{rate = Rate}) ->
     Second = erlang:convert_time_unit(1, second, native),
     maps:map(fun(_, {Calls, Span}) -> Calls * Second div Span end, Rate).
 
+-spec stop(counts()) -> counts().
 stop(C) -> off(C).
 
 %% ---- Counters of anyone who has set some: [MFA] ----
 
+-spec clear(kprof_spec:session(), [mfa()]) -> [kprof_spec:matched()].
 clear(Session, MFAs) -> [kprof_spec:set_pattern(Session, MFA, false, [call_count]) || MFA <- MFAs].
 
 %% How many of them the VM still has.
+-spec left(kprof_spec:session(), [mfa()]) -> non_neg_integer().
 left(Session, MFAs) ->
     length([x || MFA <- MFAs, not lists:member(kprof_spec:pattern({Session, call_count}, MFA), [false, undefined])]).
 
+-spec call_count(kprof_spec:session(), mfa()) -> none | non_neg_integer().
 call_count(Session, MFA) ->
     case kprof_spec:pattern({Session, call_count}, MFA) of
         N when is_integer(N) -> N;

@@ -6,6 +6,9 @@
 %% time that nobody called. A function that everybody calls all the time is caught with the first few.
 -module(kprof_capture).
 -export([start/1, init/1, stop/1, clear/1]).
+-export_type([capture/0]).
+
+-type capture() :: none | {pid(), reference(), mfa() | none, atomics:atomics_ref()}.
 
 -define(CALLS, 20).
 -define(WAIT_MS, 5000).
@@ -32,11 +35,13 @@
 
 %% #{controller, mfa, isolated, new, counters}: counters is an atomics array of 2 (calls kept, calls seen). The controller gets
 %% {captured, Capturer, {captured, Ran, Us, [Call]}} when nothing is set any more. -> {Capturer, Monitor}
+-spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref()}) -> {pid(), reference()}.
 start(Opts) ->
     spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
 
 %% Ends a capture, wherever it is, dead too; everything it set is off when this returns.
 %% Capture: none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}
+-spec stop(capture()) -> term().
 stop(none) ->
     ok;
 stop({Pid, Monitor, _, _} = Capture) ->
@@ -52,10 +57,12 @@ stop({Pid, Monitor, _, _} = Capture) ->
     clear(Capture).
 
 %% For who finds the process that captures killed. Sessions and flags end with their tracer, a pattern of the common trace does not.
+-spec clear(capture()) -> term().
 clear(none) -> ok;
 clear({_, _, none, _}) -> ok;
 clear({_, _, MFA, _}) -> kprof_spec:pattern({none, match_spec}, MFA) =:= kprof_spec:capture() andalso kprof_spec:set_pattern(none, MFA, false, [local]).
 
+-spec init(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref()}) -> term().
 init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters}) ->
     erlang:monitor(process, Controller),
     Session = kprof_spec:session(Isolated, ?MODULE, self()),

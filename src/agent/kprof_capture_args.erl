@@ -2,6 +2,10 @@
 %% forms. A part's name is what the relay would make of it, so that what is previewed is what will be.
 -module(kprof_capture_args).
 -export([call/1]).
+-export_type([part/0]).
+
+%% A value as a tree: PROTOCOL.md, "Captures".
+-type part() :: tuple().
 
 -define(ARG_BYTES, 4096). % of an argument, about
 -define(CALL_BYTES, 16384). % of all of them
@@ -11,6 +15,7 @@
 -define(KEY, 64).
 -define(NODE, 16).
 
+-spec call([term()]) -> [part()].
 call(Args) ->
     Each = min(?ARG_BYTES, ?CALL_BYTES div max(1, length(Args))),
     [element(1, part(A, ?DEPTH, Each)) || A <- Args].

@@ -8,6 +8,7 @@
 -define(MODULE_FUNCTIONS, 5000).
 -define(RATES, 40).
 
+-spec answer({catalog, binary()} | {exist, [mfa()]}) -> tuple().
 answer({catalog, After}) when is_binary(After) -> page(After);
 answer({exist, MFAs}) -> list_to_tuple([exists(MFA) || MFA <- lists:sublist(MFAs, 500)]).
 
@@ -98,11 +99,14 @@ exists({M, F, A}) -> flag(erlang:module_loaded(M) andalso lists:member({F, A}, i
 %% ---- Rates: the VM counts for a while ----
 
 %% What the VM counts of these already; none: nobody counts it.
+-spec counters(kprof_spec:session(), [mfa()]) -> [{mfa(), none | non_neg_integer()}].
 counters(Session, MFAs) -> [{MFA, kprof_call_count:call_count(Session, MFA)} || MFA <- lists:sublist(MFAs, ?RATES)].
 
+-spec count(kprof_spec:session(), [mfa()], boolean()) -> [kprof_spec:matched()].
 count(Session, MFAs, On) -> [kprof_spec:set_pattern(Session, MFA, On, [call_count]) || MFA <- MFAs].
 
 %% Calls since counters/2 said Before; -1: not counted.
+-spec rates(kprof_spec:session(), [{mfa(), none | non_neg_integer()}], pos_integer()) -> {rates, pos_integer(), tuple()}.
 rates(Session, Before, Ms) ->
     {rates, Ms, list_to_tuple([since(Was, kprof_call_count:call_count(Session, MFA)) || {MFA, Was} <- Before])}.
 

@@ -6,9 +6,12 @@
 -module(kprof_check).
 -export([check/1, pure/1, name/1, calls/1, variable/1]).
 
+-type verdict() :: ok | {error, binary()}.
+
 -define(LOW, 16#ffffffff). % the control word's range
 
 %% A whole spec: ok | {error, Binary}
+-spec check(term()) -> verdict().
 check(Spec) ->
     try
         lists:foreach(fun check_clause/1, Spec),
@@ -19,12 +22,14 @@ check(Spec) ->
     end.
 
 %% Guards, or what guards could be: no actions. ok | {error, Binary}
+-spec pure(term()) -> verdict().
 pure(Expressions) ->
     try walk(Expressions, guard)
     catch throw:{refused, Why} -> {error, Why}
     end.
 
 %% As pure/1, of what names a request.
+-spec name(term()) -> verdict().
 name(Expression) ->
     try walk(Expression, name)
     catch throw:{refused, Why} -> {error, Why}
@@ -95,6 +100,7 @@ ones(0) -> 0;
 ones(X) -> (ones(X bsr 1) bsl 1) bor 1.
 
 %% '$1', '$_', '$$', '_': not constants; what else begins so is refused with them.
+-spec variable(atom()) -> boolean().
 variable(X) ->
     case atom_to_list(X) of
         [C | _] -> C =:= $$ orelse C =:= $_;
@@ -102,6 +108,7 @@ variable(X) ->
     end.
 
 %% Is anything called in it, which may fail?
+-spec calls(term()) -> boolean().
 calls({const, _}) -> false;
 calls({T}) when is_tuple(T) -> calls(tuple_to_list(T));
 calls(T) when is_tuple(T) -> true;

@@ -8,16 +8,28 @@
 %% Invariant: patterns go first, so that nothing is traced from then on; flags after, process by process; tokens last.
 -module(kprof_cleanup).
 -export([stop_tracing/1, all/1, relay_died/1, all_died/1, reap/1, leaving/0, gone/2, slot/0]).
+-export_type([plan/0, receipt/0]).
+
+-type plan() :: #{
+    session := kprof_spec:session(), relay := none | pid(), set := kprof_patterns:set(), new := boolean(), tcw := {integer(), integer()},
+    counting := [mfa()], capture := kprof_capture:capture(), isolated := boolean(), walker := none | pid(), epoch := pos_integer(),
+    tokens := boolean(), beside := boolean()
+}.
+-type receipt() :: #{
+    patterns := non_neg_integer(), flags := non_neg_integer(), tokens := kprof_tokens:drained(), holders := non_neg_integer(), session := ended | none
+}.
 
 -define(LAST_CALLS_MS, 100).
 
 %% Called by the relay: nothing more may come, at once: the control word sees to it. On a busy node it takes a while until
 %% patterns are off. Flags are the controller's affair.
+-spec stop_tracing(plan()) -> term().
 stop_tracing(#{session := Session, set := Set, beside := Beside}) ->
     Beside orelse kprof_spec:cut(brake),
     kprof_patterns:clear(Session, Set).
 
 %% Undoes everything; the relay still lives. -> receipt
+-spec all(plan()) -> receipt().
 all(#{session := Session, isolated := Isolated, epoch := Epoch} = Plan0) ->
     Plan = #{set := Set} = last_calls(Plan0),
     kprof_patterns:clear(Session, Set),
@@ -55,6 +67,7 @@ uncount(#{session := Session, counting := Counting, capture := Capture}) ->
     kprof_call_count:clear(Session, Counting).
 
 %% The relay is dead: its flags are anyone's to take off. -> as kprof_tokens:drain/2
+-spec relay_died(plan()) -> {kprof_tokens:drained(), non_neg_integer()}.
 relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoch} = Plan) ->
     kprof_patterns:clear(Session, Set),
     uncount(Plan),
@@ -63,6 +76,7 @@ relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoc
     drained(Isolated, Epoch, Plan).
 
 %% Controller and relay are dead. What they had not yet told of does not exist.
+-spec all_died(plan() | #{relay := none}) -> term().
 all_died(#{session := _, set := _} = Plan) ->
     relay_died(Plan),
     kprof_node:restore(Plan);
@@ -72,6 +86,7 @@ all_died(_) ->
 %% Unloads our module once all our processes, and Pids, are dead, in a process that runs none of our code: erl_eval does.
 %% It holds the claim to the slot (kprof_slot_NN, as who loads does) meanwhile: nothing that another has begun to load goes.
 %% One purge: on some VMs it may wait for ever, and the node's code server with it.
+-spec reap([pid() | none]) -> pid().
 reap(Pids) ->
     Text =
         "lists:foreach(fun(P) -> R = erlang:monitor(process, P), receive {'DOWN', R, _, _, _} -> ok after 30000 -> ok end end, Pids),"
@@ -88,12 +103,15 @@ reap(Pids) ->
     spawn(erl_eval, exprs, [Forms, Bindings]).
 
 %% "00": asked, too; the compiler would make a text of atom_to_list(?MODULE).
+-spec slot() -> string().
 slot() ->
     Name = atom_to_list(?MODULE:module_info(module)),
     lists:nthtail(length(Name) - 2, Name).
 
 %% Who sees this process from now on waits until it is done.
+-spec leaving() -> term().
 leaving() -> put(kprof_state, leaving).
 
 %% The last words of an agent that ends without having been asked.
+-spec gone(pid(), binary()) -> ok | nosuspend | noconnect.
 gone(To, Text) -> erlang:send(To, {ke, gone, Text}, [nosuspend, noconnect]).

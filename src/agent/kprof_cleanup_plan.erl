@@ -6,12 +6,14 @@
 -include("kprof_controller.hrl").
 
 %% Relay and guardian know the new plan before anything is done.
+-spec share(state()) -> state().
 share(#s{relay = Relay, guardian = Guardian} = S) ->
     Plan = new(S),
     Guardian ! {cleanup, Plan},
     Relay =/= none andalso (Relay ! {cleanup, Plan}),
     S.
 
+-spec new(state()) -> kprof_cleanup:plan().
 new(#s{session = Session, relay = Relay, set = Set, spawn_flags = New, tcw = Tcw, capture = Capture} = S) ->
     Counters = S#s.counting ++ if S#s.count =:= none -> []; true -> kprof_call_count:held(S#s.count) end,
     #{

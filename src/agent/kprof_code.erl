@@ -3,10 +3,12 @@
 -export([modules/1, functions/1, exists/3, version/1, note/4, to_atom/1]).
 
 %% Those that are loaded: no other can be traced, and none is loaded for us (kprof_hazard: load_on_demand).
+-spec modules(string()) -> [binary()].
 modules(Prefix) ->
     Names = lists:usort([atom_to_list(M) || {M, _} <- code:all_loaded()]),
     [kprof_text:format("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix("Elixir." ++ Prefix, N)], 500)].
 
+-spec functions(module()) -> [{atom(), arity(), boolean()}].
 functions(M) ->
     Exports = exports(M, exports),
     lists:sublist([{F, A, lists:member({F, A}, Exports)} || {F, A} <- lists:usort(exports(M, functions)), not generated(F)], 5000).
@@ -23,6 +25,7 @@ exports(M, What) ->
     end.
 
 %% true | no_module (that is loaded) | no_function
+-spec exists(module(), atom(), arity()) -> true | no_module | no_function.
 exists(M, F, A) ->
     case erlang:module_loaded(M) of
         false -> no_module;
@@ -30,11 +33,13 @@ exists(M, F, A) ->
     end.
 
 %% none: it is not loaded.
+-spec version(module()) -> none | binary().
 version(M) ->
     try erlang:get_module_info(M, md5)
     catch _:_ -> none
     end.
 
+-spec note(no_module | no_function, module(), atom(), arity()) -> binary().
 note(no_module, M, _, _) ->
     Loaded = [atom_to_list(X) || {X, _} <- code:all_loaded()],
     Near = [kprof_text:shown(N) || N <- near(atom_to_list(M), Loaded)],
@@ -69,5 +74,6 @@ row(C, [X | Xs], [Diagonal, Above | Row], Left) ->
 row(_, [], _, _) ->
     [].
 
+-spec to_atom(atom() | binary()) -> atom().
 to_atom(A) when is_atom(A) -> A;
 to_atom(B) when is_binary(B) -> binary_to_atom(B, utf8).

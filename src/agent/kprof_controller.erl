@@ -4,6 +4,11 @@
 -module(kprof_controller).
 -export([start/1, init/2]).
 
+-type options() :: #{
+    pid := pid(), node := node(), who := binary(), key := binary(), epoch := pos_integer(), force => boolean(), again => boolean(),
+    pause_ms => pos_integer(), end_ms => pos_integer()
+}.
+
 -include("kprof_controller.hrl").
 
 -define(RUN_QUEUE, 100). % per scheduler,
@@ -11,6 +16,7 @@
 -define(NOTHING, 2000). % millionths of the schedulers' time
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
+-spec start(options()) -> {ok, pid(), map()} | {error, atom(), binary()}.
 start(Opts) ->
     {Pid, Ref} = spawn_opt(?MODULE, init, [self(), Opts], [monitor, {priority, high}]),
     receive
@@ -22,6 +28,7 @@ start(Opts) ->
     after 10000 -> {error, timeout, <<"the agent did not start within 10 s">>}
     end.
 
+-spec init(pid(), options()) -> term().
 init(From, #{pid := Pid, node := Node, key := Key} = Opts) ->
     group_leader(kprof_node:local_leader(), self()),
     case prepare(Opts) of
@@ -233,6 +240,7 @@ ticket_lives(#s{zero = Zero} = S) ->
 
 %% ---- The end ----
 
+-spec detach(integer(), state()) -> no_return().
 detach(Ref, S0) ->
     kprof_cleanup:leaving(),
     kprof_capture:stop(S0#s.capture),
@@ -245,6 +253,7 @@ detach(Ref, S0) ->
     kprof_link:answer_last(Ref, Receipt, S),
     exit(normal).
 
+-spec leave(state()) -> no_return().
 leave(S0) ->
     kprof_cleanup:leaving(),
     S = kprof_requests:capture_end(S0),
@@ -253,6 +262,7 @@ leave(S0) ->
     end_relay(S),
     exit(normal).
 
+-spec silent(state()) -> no_return().
 silent(#s{pid = Pid, end_ms = Ms} = S) ->
     kprof_cleanup:gone(Pid, kprof_text:format("it heard nothing from kprof-top for ~b s, has taken everything off and ended", [Ms div 1000])),
     leave(S).

@@ -68,3 +68,4 @@
     told_gap = 1, % by the last heartbeat that told another: why nothing is traced
     unsent = [] % what must arrive and the link did not take, newest first
 }).
+-type state() :: #s{}.

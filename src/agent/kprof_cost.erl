@@ -6,6 +6,20 @@
 -module(kprof_cost).
 -export([calibrate/3, new/1, observe/2, resampled/3, spent/1, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
 -export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, sink/1]).
+-export_type([cost/0, costs/0, counted/0, expected/0]).
+
+%% Nanoseconds of a call, each kind.
+-type costs() :: #{
+    hit := pos_integer(), full := pos_integer(), args := pos_integer(), entry := pos_integer(), rare := pos_integer(), rare0 := pos_integer(),
+    miss := pos_integer(), count := pos_integer(), assumed := boolean()
+}.
+%% What was counted up to now (observe/2).
+-type counted() :: #{
+    now_ns := integer(), events := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), tier_calls_s := non_neg_integer(),
+    sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
+}.
+-type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number()}.
+-type expected() :: #{fixed := integer(), all := integer(), events := integer(), relay := integer()}.
 
 -define(MOST_MS, 150).
 -define(CALLS, 200).
@@ -22,6 +36,7 @@
 assumed() -> #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, assumed => true}.
 
 %% Isolated: are there sessions; Others: does someone else trace.
+-spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
 calibrate(false, true, _) ->
     assumed();
 calibrate(Isolated, _, Epoch) ->
@@ -105,17 +120,27 @@ unset(Session) ->
 me() -> ?MODULE:module_info(module).
 
 %% What is called. These names stay as they are when the sources become one module.
+-spec cost_plain(X) -> X.
 cost_plain(X) -> X.
+-spec cost_told(X, term(), term()) -> X.
 cost_told(X, _, _) -> X.
+-spec cost_tier(X) -> X.
 cost_tier(X) -> X.
+-spec cost_miss(X) -> X.
 cost_miss(X) -> X.
+-spec cost_full(X) -> X.
 cost_full(X) -> X.
+-spec cost_entry(X) -> X.
 cost_entry(X) -> X.
+-spec cost_rare(X) -> X.
 cost_rare(X) -> X.
+-spec cost_rare0(X) -> X.
 cost_rare0(X) -> X.
+-spec cost_counted(X) -> X.
 cost_counted(X) -> X.
 
 %% A tracer that takes what comes and does nothing: its messages wait for its end, or are gone at once.
+-spec sink(pid()) -> ok.
 sink(Owner) ->
     receive
         Owner -> ok;
@@ -125,17 +150,22 @@ sink(Owner) ->
 %% ---- Reckoning ----
 
 %% Costs: of calibrate/3.
+-spec new(costs()) -> cost().
 new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0}.
 
 %% Ns of a traced call and its return, as the trace configuration has them; 1: assumed, not measured here.
+-spec call_ns(kprof_spec:trace_config(), cost()) -> pos_integer().
 call_ns(Config, #{costs := Costs}) -> hit(Config, Costs).
+-spec count_ns(cost()) -> pos_integer().
 count_ns(#{costs := #{count := Ns}}) -> Ns.
+-spec assumed(cost()) -> 0 | 1.
 assumed(#{costs := #{assumed := Assumed}}) -> if Assumed -> 1; true -> 0 end.
 
 %% What was counted up to now: running totals #{events (of a traced call: one of the call, one of its return), ticket (one
 %% more with every entry call, sampled or not), relay_ns (the relay's run time)}, tier_calls_s (calls a second of the other
 %% tiers, wherever they come from, as the VM counted them last), and in force #{sample, entry => boolean(),
 %% returns, args => boolean(), schedulers}, at now_ns. Costs are shares of the schedulers' time, smoothed over a second.
+-spec observe(counted(), cost()) -> cost().
 observe(Seen, #{last := none} = S) ->
     S#{last := Seen};
 observe(#{ticket := 0} = Seen, #{last := #{ticket := Ticket}} = S) when Ticket > 0 ->
@@ -169,6 +199,7 @@ entry_hit(Seen, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Seen, Cos
 %% What tracing would cost if these were traced: Rates: MFA => calls a second; Seen as for observe/2; Config: its tiers and entry.
 %% -> millionths of the schedulers' time, by calls that are not sampled, and by all if all were; events a second, if all were,
 %% and the relay's part of one scheduler in permille.
+-spec expected(kprof_tier_rates:rates(), counted(), kprof_spec:trace_config(), cost()) -> expected().
 expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := Entry}, #{costs := Costs} = S) ->
     Of = fun(Wanted) -> lists:sum([maps:get({M, F, A}, Rates, 0) || {Ix, M, F, A} <- Tiers, (Ix =:= Entry) =:= Wanted]) end,
     {Entries, Others} = {Of(true), Of(false)},
@@ -184,6 +215,7 @@ expected_ns(Entries, Calls, Seen, #{rare := Rare, miss := Miss} = Costs) ->
     {Entries * Rare + Calls * Miss, Entries * entry_hit(Seen, Costs) + Calls * hit(Seen, Costs)}.
 
 %% Sampling that keeps what is expected well within the limits (0: none). -> {ok, N} | too_much
+-spec affordable(expected(), non_neg_integer(), non_neg_integer(), pos_integer()) -> {ok, pos_integer()} | too_much.
 affordable(#{fixed := Fixed}, MaxCost, _, _) when MaxCost > 0, Fixed > MaxCost ->
     too_much;
 affordable(#{fixed := Fixed, all := All, events := Events, relay := Relay}, MaxCost, MaxRate, MaxRelay) ->
@@ -211,7 +243,9 @@ args(_, _) -> 0.
 grown(What, Seen, Last) -> max(0, maps:get(What, Seen) - maps:get(What, Last)).
 
 %% Sampling went from 1/Old to 1/New: what varies with it is believed to follow at once.
+-spec resampled(pos_integer(), pos_integer(), cost()) -> cost().
 resampled(Old, New, #{varying := V} = S) -> S#{varying := V * Old / New}.
 
 %% -> {All, Fixed} in millionths of the node's scheduler time.
+-spec spent(cost()) -> {non_neg_integer(), non_neg_integer()}.
 spent(#{fixed := F, varying := V}) -> {min(1000000, round((F + V) * 1000000)), round(F * 1000000)}.

@@ -6,11 +6,13 @@
 -define(RELAY_MS, 10000). % a relay that undoes takes no longer
 
 %% By the controller, before anything is set. To: kprof-top's pid. -> {Guardian, Monitor}
+-spec start(pid(), kprof_cleanup:plan()) -> {pid(), reference()}.
 start(To, Plan) ->
     {Guardian, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}]),
     Guardian ! {cleanup, Plan},
     {Guardian, Ref}.
 
+-spec init(pid(), pid()) -> term().
 init(Controller, To) ->
     catch register(?MODULE, self()),
     erlang:monitor(process, Controller),

@@ -6,6 +6,7 @@
 -include("kprof_controller.hrl").
 
 %% One that tells that tracing went off or on must arrive: gaps are made of them. In order with all that must.
+-spec send(state()) -> state().
 send(#s{cpu = Before, told_gap = Told} = S0) ->
     Now = kprof_node:cpu(),
     S = (kprof_link:tell_kept(S0))#s{cpu = Now},

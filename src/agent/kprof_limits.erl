@@ -16,6 +16,7 @@
 -define(FLOOD_MS, 60).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: what is not named stays.
+-spec limits(#{atom() => non_neg_integer()}, state()) -> state().
 limits(New, #s{limits = Old, breaker = B} = S) ->
     S1 = kprof_tracing:send_limits(S#s{
         limits = maps:merge(Old, maps:with(maps:keys(Old), New)),
@@ -28,6 +29,7 @@ limits(New, #s{limits = Old, breaker = B} = S) ->
 
 %% How far must be sampled, by the rates that the counters tell? -> {ok, N} | {error, Text}: not even calls that are not
 %% sampled can be paid for.
+-spec affordable(state()) -> {ok, pos_integer()} | {error, binary()}.
 affordable(#s{count = none}) ->
     {ok, 1};
 affordable(#s{count = Count, cost = Cost, limits = #{max_cost := MaxCost, max_rate := MaxRate}, trace_config = Config} = S) ->
@@ -54,6 +56,7 @@ too_much(Rates, Fixed, Max) ->
     kprof_text:format(Text ++ "~ts", [percent(Fixed), percent(Max), Remove]).
 
 %% Each 200 ms. The relay tells its counts once a tick: right after a look that it asked for, another would find no events.
+-spec adjust(state()) -> state().
 adjust(S0) ->
     #s{looked_at = At} = S = kprof_tier_rates:step(S0),
     Now = kprof_node:now_ms(),
@@ -88,6 +91,7 @@ rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - The
 
 %% More waits for the relay than it can do soon: sampling is cut at once, and opens again as the limits bear it. What waits is
 %% dropped by the relay itself.
+-spec flood(non_neg_integer() | {calls, non_neg_integer()}, state()) -> state().
 flood({calls, _}, #s{limits = #{max_queue := 0}} = S) ->
     S;
 flood(Waiting, #s{on = true, for_limits = Old, flooded = Last} = S) ->
@@ -120,6 +124,7 @@ flood_text(0, New) -> kprof_text:format("the node's run queue is long: sampling 
 flood_text(Waiting, New) -> kprof_text:format("~b events waited for the agent and were dropped: sampling is cut to 1/~b", [Waiting, New]).
 
 %% The relay drops events beyond the limit. So soon only a look that finds more than the limit is of use.
+-spec nudged(state()) -> state().
 nudged(#s{looked_at = {Then, Before, _}, limits = #{max_rate := Max}} = S) when Max > 0 ->
     Now = kprof_node:now_ms(),
     case Now - Then >= ?NUDGED_MS andalso rate(Then, Before, Now, events(S)) > Max of

@@ -3,6 +3,8 @@
 -module(kprof_link).
 -export([answer/3, answer_apart/4, answer_last/3, counter/2, event/3, event_kept/3, is_silent/1, keep/2, send/2, silence_ms/1, tell_all/1, tell_kept/1]).
 
+-type sent() :: ok | nosuspend | noconnect.
+
 -include("kprof_controller.hrl").
 
 -define(KEPT, 20).
@@ -10,6 +12,7 @@
 -define(AGAIN_MS, 10).
 
 %% For what takes its time: a process of its own finds it out and answers.
+-spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> pid().
 answer_apart(Ref, Find, Opts, #s{pid = Pid}) ->
     spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]).
 
@@ -19,6 +22,7 @@ found(Find) ->
     end.
 
 %% Who asks waits for it, though the link be full at this moment. A pong only is of now.
+-spec answer(integer(), term(), state()) -> state().
 answer(Ref, {pong, _} = Pong, S) ->
     send({kr, Ref, Pong}, S),
     S;
@@ -26,8 +30,10 @@ answer(Ref, Result, S) ->
     tell_kept(keep({kr, Ref, Result}, S)).
 
 %% Before we end: nobody waits for us but who asked.
+-spec answer_last(integer(), term(), state()) -> state().
 answer_last(Ref, Result, S) -> tell_all(keep({kr, Ref, Result}, S)).
 
+-spec tell_all(state()) -> state().
 tell_all(S) -> tell_all(S, kprof_node:now_ms() + ?LAST_MS).
 
 tell_all(S0, Until) ->
@@ -41,21 +47,29 @@ tell_all(S0, Until) ->
             end
     end.
 
+-spec send(tuple(), state()) -> sent().
 send(What, #s{pid = Pid}) -> erlang:send(Pid, What, [nosuspend, noconnect]).
+-spec event(atom(), binary(), state()) -> sent().
 event(Tag, Text, S) -> send({ke, Tag, Text}, S).
 
 %% One that must arrive, though the link be stopped: -> S
+-spec event_kept(atom(), binary(), state()) -> state().
 event_kept(Tag, Text, S) -> tell_kept(keep({ke, Tag, Text}, S)).
 
+-spec keep(tuple(), state()) -> state().
 keep(What, #s{unsent = Unsent} = S) -> S#s{unsent = lists:sublist([What | Unsent], ?KEPT)}.
 
+-spec tell_kept(state()) -> state().
 tell_kept(#s{unsent = Unsent} = S) ->
     S#s{unsent = lists:reverse(lists:dropwhile(fun(E) -> send(E, S) =:= ok end, lists:reverse(Unsent)))}.
 
+-spec counter(pos_integer(), state()) -> integer().
 counter(I, #s{counters = C}) -> atomics:get(C, I).
 
 %% Since the last word from kprof-top.
+-spec silence_ms(state()) -> integer().
 silence_ms(#s{heard = Heard}) -> kprof_node:now_ms() - Heard.
 
 %% So long that tracing must pause now: the next beat would be too late.
+-spec is_silent(state()) -> boolean().
 is_silent(#s{pause_ms = Pause} = S) -> silence_ms(S) > Pause - min(?BEAT_MS, Pause div 10).

@@ -1,16 +1,21 @@
 %% The VM: its sessions and other tracers, the control word, how busy it is.
 -module(kprof_node).
 -export([isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0, permille/2, local_leader/0, now_ms/0]).
+-export_type([cpu/0]).
+
+-type cpu() :: {runtime | wall, integer(), integer()}.
 
 -define(SAMPLED_PROCESSES, 5).
 
 %% Are there trace sessions? The module `trace` is kernel's own and has no on_load: loading it is safe on all VMs that have it.
+-spec isolated() -> boolean().
 isolated() ->
     code:ensure_loaded(trace),
     erlang:function_exported(trace, session_create, 3).
 
 %% May a controller of Who begin here? With sessions (true) several do not disturb each other. A controller of the same Who is our own
 %% of before the connection went: it is told to leave. -> none | {busy | leaving, Binary}
+-spec busy(boolean(), binary()) -> none | {busy | leaving, binary()}.
 busy(Isolated, Who) ->
     Controllers = [{R, told(R)} || R <- of_others("controller")],
     [catch R ! {superseded, Who} || {R, #{who := {Same, _}}} <- Controllers, Same =:= Who],
@@ -26,6 +31,7 @@ busy(Isolated, Who) ->
 others() -> of_others("controller") ++ of_others("relay") ++ of_others("guardian").
 
 %% Agents of other slots that stay: who leaves at the same time as we do not count.
+-spec staying() -> [atom()].
 staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starting) =/= leaving].
 
 of_others(What) ->
@@ -45,6 +51,7 @@ busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
 
 %% Who else traces. Below OTP 27 there is one trace for all: processes to come, and a few of those that are, are asked (each
 %% is a signal to it, so not all are); who has a tracer besides is found when flags are set, and told then.
+-spec others(boolean()) -> [binary()].
 others(true) ->
     Controllers = of_others("controller"),
     [kprof_text:format("a trace session (~0tP)", [Name, 8]) || Name <- sessions(), not lists:member(Name, Controllers)] ++
@@ -60,9 +67,11 @@ some_processes() ->
     lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:sublist(lists:reverse(All), ?SAMPLED_PROCESSES)).
 
 %% Are there trace sessions but ours? (Names of ours begin with kprof_.)
+-spec beside() -> boolean().
 beside() -> agents() orelse [] =/= [Name || Name <- sessions(), not lists:prefix("kprof_", lists:flatten(io_lib:format("~tP", [Name, 4])))].
 
 %% Are agents in other slots here?
+-spec agents() -> boolean().
 agents() -> of_others("controller") =/= [].
 
 %% A session of one's own, but a process has one trace token.
@@ -77,6 +86,7 @@ sessions() ->
         _:_ -> []
     end.
 
+-spec tracer_of(pid() | new_processes) -> term().
 tracer_of(What) ->
     case erlang:trace_info(What, tracer) of
         {tracer, T} -> T;
@@ -94,6 +104,7 @@ tracer_text(T) ->
 
 %% The control word is our ticket: never 0 while we run. It is one for the whole VM, sessions or not: who comes second finds
 %% it in use, and only the last one to leave puts back what was there before the first.
+-spec control_word() -> {non_neg_integer(), non_neg_integer()}.
 control_word() ->
     Before = erlang:system_info(trace_control_word),
     case [Word || R <- of_others("controller"), #{word := Word} <- [told(R)]] of
@@ -107,6 +118,7 @@ start_word(Before) ->
     Start.
 
 %% The ticket now: one more with every entry call. 0: always found away.
+-spec ticket() -> non_neg_integer().
 ticket() -> ticket(16).
 ticket(0) -> 0;
 ticket(Tries) ->
@@ -115,6 +127,7 @@ ticket(Tries) ->
     end.
 
 %% Others may count on their control word.
+-spec restore(#{tcw := {integer(), integer()}, _ => _}) -> term().
 restore(#{tcw := {Before, _}}) ->
     case staying() =:= [] andalso kprof_spec:ours(erlang:system_info(trace_control_word)) of
         true -> erlang:system_flag(trace_control_word, Before);
@@ -122,6 +135,7 @@ restore(#{tcw := {Before, _}}) ->
     end.
 
 %% What kprof-top is told of the node at the start.
+-spec info(kprof_spec:session(), [binary()], kprof_hazard:vm()) -> map().
 info(Session, Others, Vm) ->
     #{
         held => kprof_hazard:held(Vm),
@@ -138,6 +152,7 @@ info(Session, Others, Vm) ->
     }.
 
 %% Not the one of rpc: that lives on kprof-top's node.
+-spec local_leader() -> pid() | undefined.
 local_leader() ->
     case whereis(user) of
         undefined -> whereis(init);
@@ -145,6 +160,7 @@ local_leader() ->
     end.
 
 %% Scheduler use: wall time of schedulers if someone has switched it on, else CPU time of the VM.
+-spec cpu() -> cpu().
 cpu() ->
     case erlang:statistics(scheduler_wall_time) of
         undefined ->
@@ -155,7 +171,9 @@ cpu() ->
             {wall, lists:sum([A || {A, _} <- Normal]), lists:sum([T || {_, T} <- Normal])}
     end.
 
+-spec permille(cpu(), cpu()) -> -1..1000.
 permille({Kind, Used0, All0}, {Kind, Used1, All1}) when All1 > All0 -> max(0, min(1000, (Used1 - Used0) * 1000 div (All1 - All0)));
 permille(_, _) -> -1.
 
+-spec now_ms() -> integer().
 now_ms() -> erlang:monotonic_time(millisecond).

@@ -3,9 +3,15 @@
 %% one pattern for all: what is not ours is left alone.
 -module(kprof_patterns).
 -export([set/4, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
+-export_type([set/0, taken/0]).
+
+-type set() :: #{mfa() => pending | {kprof_spec:match_spec(), term()}}.
+%% Tiers that get no pattern of ours.
+-type taken() :: [{kprof_spec:ix(), mfa(), {note, binary()} | kprof_spec:match_spec()}].
 
 %% Specs: [{Ix, MFA, Spec}]: sets what differs, takes off what is not among them. Before(Set) is called with all that may be
 %% ours from then on. -> {Set, [{MFA, Why}] that cannot be set}
+-spec set(kprof_spec:session(), kprof_spec:compiled(), set(), fun((set()) -> term())) -> {set(), [{mfa(), term()}]}.
 set(Session, Specs, Set, Before) ->
     Wanted = maps:from_list([{MFA, Spec} || {_, MFA, Spec} <- Specs]),
     Gone = [MFA || MFA <- maps:keys(Set), not maps:is_key(MFA, Wanted)],
@@ -28,6 +34,7 @@ set_one(Session, MFA, Spec, {Set, Failed}) ->
     end.
 
 %% All that is still ours gets this spec. -> Set
+-spec replace(kprof_spec:session(), set(), kprof_spec:match_spec()) -> set().
 replace(Session, Set, Spec) ->
     maps:map(
         fun(MFA, Mine) ->
@@ -40,6 +47,7 @@ replace(Session, Set, Spec) ->
     ).
 
 %% Only what is still ours.
+-spec clear(kprof_spec:session(), set()) -> term().
 clear(Session, Set) ->
     maps:fold(
         fun(MFA, Mine, _) ->
@@ -58,21 +66,26 @@ ours(none, MFA, {_, Told}) -> lists:member(kprof_spec:pattern({none, match_spec}
 ours(_, _, _) -> true.
 
 %% How many of Set the VM still has.
+-spec left(kprof_spec:session(), set()) -> non_neg_integer().
 left(Session, Set) ->
     length([MFA || {MFA, Mine} <- maps:to_list(Set), traced({Session, traced}, MFA), ours(Session, MFA, Mine)]).
 
 %% A reloaded module has lost its patterns: these.
+-spec lost(kprof_spec:session(), set()) -> [mfa()].
 lost(Session, Set) -> [MFA || MFA <- maps:keys(Set), not traced({Session, traced}, MFA)].
 
 %% Functions that were not there, and now are. Nothing is loaded for it: this is looked at twice a second.
+-spec missing(kprof_spec:compiled(), set()) -> [mfa()].
 missing(Specs, Set) -> [MFA || {_, {M, F, A} = MFA, _} <- Specs, not maps:is_key(MFA, Set), kprof_code:exists(M, F, A) =:= true].
 
 %% The code that is loaded of the tiers' modules: #{Module => MD5}.
+-spec versions(kprof_spec:compiled()) -> #{module() => binary()}.
 versions(Specs) ->
     Modules = lists:usort([M || {_, {M, _, _}, _} <- Specs]),
     maps:from_list([{M, V} || M <- Modules, V <- [kprof_code:version(M)], V =/= none]).
 
 %% Built-in functions, where their patterns would be everybody's (kprof_hazard): [{Ix, MFA, {note, Why}}]
+-spec held_back(kprof_spec:compiled(), kprof_hazard:vm()) -> taken().
 held_back(Specs, Vm) ->
     case kprof_hazard:allowed(bif_beside, Vm) of
         true -> [];
@@ -80,6 +93,7 @@ held_back(Specs, Vm) ->
     end.
 
 %% Below OTP 27: functions that have a pattern which is not ours.
+-spec taken(kprof_spec:session(), kprof_spec:compiled(), set()) -> taken().
 taken(Session, _, _) when Session =/= none -> [];
 taken(none, Specs, Set) ->
     [Spec || {_, MFA, _} = Spec <- Specs, not maps:is_key(MFA, Set), traced({none, traced}, MFA)].
@@ -92,6 +106,7 @@ traced(Where, MFA) ->
     end.
 
 %% {Ix, Matched, Note} of one tier, for the answer to `config`.
+-spec matched(kprof_spec:tier(), kprof_spec:compiled(), taken()) -> {kprof_spec:ix(), 0 | 1, binary()}.
 matched({Ix, M, F, A}, Specs, Taken) ->
     case {lists:keyfind(Ix, 1, Taken), lists:keyfind({M, F, A}, 2, Specs)} of
         {{_, _, {note, Why}}, _} ->

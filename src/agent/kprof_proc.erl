@@ -5,11 +5,15 @@
 -module(kprof_proc).
 -export([answer/1]).
 
+-type id() :: {non_neg_integer(), non_neg_integer()}.
+-type question() :: {alive | who, [id()]} | {stack, id()}.
+
 -define(FRAMES, 20).
 -define(WAIT_MS, 1000).
 -define(DEAD_MS, 50). % the VM itself tells of a dead one, at once
 
 %% {alive, Pids} -> those that are not; {stack, Pid} -> dead | [Frame]; {who, Pids} -> [{Id, Serial, Name}], <<>>: not known.
+-spec answer(question()) -> dead | [id()] | [binary()] | [{non_neg_integer(), non_neg_integer(), binary()}].
 answer({alive, Pids}) ->
     Watched = maps:from_list([{erlang:monitor(process, pid(Id, Serial)), P} || {Id, Serial} = P <- Pids]),
     dead(Watched, erlang:monotonic_time(millisecond) + ?DEAD_MS);

@@ -12,6 +12,8 @@
 -module(kprof_relay).
 -export([start/1, init/1, pace/2, name/1, registered/1]).
 
+-type options() :: #{controller := pid(), pid := pid(), counters := atomics:atomics_ref(), plan := kprof_cleanup:plan() | #{}}.
+
 -define(BATCH, 200).
 -define(TICK_MS, 10).
 -define(LEAST_TICK_MS, 1).
@@ -51,6 +53,7 @@
 %% #{controller, pid, counters, undo}: counters is an atomics array of 7: seq, sent, dropped, queue, memory, run ns, which the controller reads;
 %% and when (ms) the controller cut sampling last.
 %% -> {Relay, Pacer}
+-spec start(options()) -> {pid(), pid()}.
 start(#{controller := Controller} = Opts) ->
     Relay = spawn_opt(?MODULE, init, [Opts], [{message_queue_data, off_heap}, {min_heap_size, 20000}]),
     Ref = erlang:monitor(process, Relay),
@@ -98,6 +101,7 @@ start(#{controller := Controller} = Opts) ->
     watched = 0
 }).
 
+-spec init(options()) -> no_return().
 init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}) ->
     register(?MODULE, self()),
     erlang:monitor(process, Controller),
@@ -336,6 +340,7 @@ named(Name, Msg) ->
     end.
 
 %% A value as it names a request.
+-spec name(term()) -> term().
 name(Name) when is_atom(Name); is_integer(Name), Name < ?BIG, Name > -(?BIG) -> Name;
 name(Name) ->
     case small(Name, 16) of
@@ -344,6 +349,7 @@ name(Name) ->
     end.
 
 %% A pid's registered name. The process is not asked: it may be busy for long. undefined: it has none.
+-spec registered(pid()) -> atom().
 registered(Pid) when node(Pid) =:= node() ->
     case get(kprof_registered) of
         {#{Pid := Name}, _} ->
@@ -368,21 +374,20 @@ registered_anew(Pid) ->
     maps:get(Pid, Names, undefined).
 
 %% How much is left of Budget after this term; false: it is too big.
-small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget, 1);
-small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget, 1);
+small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget);
+small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget);
 small({'kprof name', _}, _) -> false;
-small(T, Budget) when is_tuple(T), tuple_size(T) =< 8 -> small_all(tuple_to_list(T), spend(Budget, 1));
-small([H | _] = L, Budget) when is_integer(H) -> text(L, 256) andalso spend(Budget, 1);
-small([], Budget) -> spend(Budget, 1);
+small(T, Budget) when is_tuple(T), tuple_size(T) =< 8 -> small_all(tuple_to_list(T), spend(Budget));
+small([H | _] = L, Budget) when is_integer(H) -> text(L, 256) andalso spend(Budget);
+small([], Budget) -> spend(Budget);
 small(_, _) -> false.
 
 small_all(_, false) -> false;
 small_all([X | Rest], Budget) -> small_all(Rest, small(X, Budget));
 small_all([], Budget) -> Budget.
 
-spend(false, _) -> false;
-spend(Budget, N) when Budget >= N -> Budget - N;
-spend(_, _) -> false.
+spend(0) -> false;
+spend(Budget) -> Budget - 1.
 
 text([C | Rest], Left) when is_integer(C), C >= 0, C < 16#110000, Left > 0 -> text(Rest, Left - 1);
 text(End, _) -> End =:= [].
@@ -424,12 +429,12 @@ bounded(Size, Args, #s{args_at = At} = S) ->
 
 %% ---- Guards ----
 
-%% More came than may: the controller is to steer now, not when it looks next.
-nudge(Now, #s{nudged = Last, controller = Controller} = S) when Last =:= none; Now - Last >= ?NUDGE_MS ->
+%% More came than may: the controller is to cut sampling now, not when it looks next.
+nudge(Now, #s{nudged = Last} = S) when is_integer(Last), Now - Last < ?NUDGE_MS ->
+    S;
+nudge(Now, #s{controller = Controller} = S) ->
     Controller ! {over, self()},
-    S#s{nudged = Now};
-nudge(_, S) ->
-    S.
+    S#s{nudged = Now}.
 
 now_ms() -> erlang:monotonic_time(millisecond).
 to_ms(Native) -> erlang:convert_time_unit(Native, native, millisecond).
@@ -507,6 +512,7 @@ orphaned(_) ->
 %% at once, however long the relay waits for its turn.
 -record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, ticket = 0, at}).
 
+-spec pace(pid(), pid()) -> no_return().
 pace(Relay, Controller) -> pace(#p{relay = Relay, controller = Controller, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
 
 pace(#p{ms = Ms} = P) ->

@@ -9,6 +9,7 @@
 
 %% ---- A capture ----
 
+-spec capture(false | kprof_spec:tier(), state()) -> {ok | {error, atom(), binary()}, state()}.
 capture(false, S) ->
     {{error, tier, <<"this tier is not known on the node">>}, S};
 capture(_, #s{paused = Why} = S) when Why =/= none, Why =/= slow_start ->
@@ -34,6 +35,7 @@ capture({_, M, F, A} = Tier, #s{session = Session} = S0) ->
 go_on(#s{paused = capture} = S) -> kprof_tracing:trace_on(S#s{paused = none});
 go_on(S) -> S.
 
+-spec capture_end(state()) -> state().
 capture_end(#s{capture = none} = S) ->
     S;
 capture_end(#s{capture = Capture} = S) ->
@@ -43,6 +45,7 @@ capture_end(#s{capture = Capture} = S) ->
 %% ---- Calls in a second ----
 
 %% Is it called at all? The VM counts for a second; of those the relay saw are in requests.
+-spec why(integer(), kprof_spec:ix(), state()) -> state().
 why(Ref, Ix, S0) ->
     #s{trace_config = Config, session = Session} = S = kprof_tier_rates:stop(S0),
     case lists:keyfind(Ix, 1, maps:get(tiers, Config)) of
@@ -66,6 +69,7 @@ why(Ref, Ix, S0) ->
             kprof_link:answer(Ref, nofunction, S)
     end.
 
+-spec counted(integer(), kprof_spec:ix(), {mfa(), none | non_neg_integer()}, state()) -> state().
 counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
     Calls =
         case {kprof_call_count:call_count(Session, MFA), Before} of
@@ -86,6 +90,7 @@ counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
     kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1).
 
 %% How often are these called? Not the tiers: they have their figures, and other questions count them.
+-spec count_rates([mfa()], state()) -> {ok | wait, state()}.
 count_rates(_, #s{rates = {counting, _, _}} = S) ->
     {wait, S};
 count_rates(Asked, #s{session = Session, trace_config = Config, counting = Counting} = S) ->
@@ -98,6 +103,7 @@ count_rates(Asked, #s{session = Session, trace_config = Config, counting = Count
     erlang:send_after(?RATES_MS, self(), rates),
     {ok, S1}.
 
+-spec rates_counted(state()) -> state().
 rates_counted(#s{session = Session, rates = {counting, Since, Before}, counting = Counting} = S) ->
     Rates = kprof_catalog:rates(Session, Before, max(1, kprof_node:now_ms() - Since)),
     Mine = [MFA || {MFA, none} <- Before, lists:member(MFA, Counting)],

@@ -5,12 +5,15 @@
 -module(kprof_sampling).
 -export([base/1, cut/1, in_force/1, next/3, of_patterns/1]).
 
+-type goal() :: {atom(), integer(), pos_integer()}.
+
 -include("kprof_controller.hrl").
 
 -define(MOST, 1000000).
 
 %% 1 in Old is sampled now, 1 in Least is asked for. Goals: [{Why, Value, Max}], integers, Max > 0; values are taken to be
 %% proportional to the share sampled. -> {New, Why}; Why: the goal that asks for New, none if New is Least.
+-spec next(pos_integer(), pos_integer(), [goal()]) -> {pos_integer(), atom()}.
 next(Old, Least, Goals) ->
     {New, Why} = lists:max([{Least, none} | [{want(Old, Value, Max), Why} || {Why, Value, Max} <- Goals]]),
     if
@@ -28,7 +31,9 @@ ceiling(A, B) -> (A + B - 1) div B.
 %% ---- In force ----
 
 %% What shall be sampled now: 1 request in so many; without an entry, 1 call.
+-spec in_force(state()) -> pos_integer().
 in_force(#s{breaker = B} = S) -> min(1000000, base(S) * kprof_breaker:factor(B)).
+-spec base(state()) -> pos_integer().
 base(#s{trace_config = #{sample := Configured}, for_limits = ForLimits} = S) ->
     case shares_word(S) of
         true -> max(Configured, ForLimits);
@@ -37,12 +42,14 @@ base(#s{trace_config = #{sample := Configured}, for_limits = ForLimits} = S) ->
 
 %% What the patterns sample, and how far the control word cuts it besides. Other agents on the node see the same word: beside
 %% them it is left alone.
+-spec of_patterns(state()) -> pos_integer().
 of_patterns(#s{trace_config = #{sample := Configured}, breaker = B} = S) ->
     case shares_word(S) of
         true -> in_force(S);
         false -> min(1000000, Configured * kprof_breaker:factor(B))
     end.
 
+-spec cut(state()) -> 0..20.
 cut(#s{trace_config = #{sample := Configured}, for_limits = ForLimits} = S) ->
     case shares_word(S) of
         true -> 0;

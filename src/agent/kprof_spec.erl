@@ -2,6 +2,21 @@
 %% A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one spec a tier; see PROTOCOL.md for the messages.
 -module(kprof_spec).
 -export([compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1]).
+%% OTP 25 knows of no pattern of `send` there.
+-dialyzer({nowarn_function, send_pattern/2}).
+-export_type([compiled/0, ix/0, match_spec/0, matched/0, session/0, tier/0, trace_config/0]).
+
+-type session() :: none | tuple().
+-type ix() :: non_neg_integer().
+-type tier() :: {ix(), module(), atom(), arity()}.
+-type match_spec() :: [{'_' | [term()], [term()], [term()]}].
+-type compiled() :: [{ix(), mfa(), match_spec()}].
+-type matched() :: non_neg_integer() | {error, term()}.
+%% What shall be traced, and how; the epoch is the session's.
+-type trace_config() :: #{
+    tiers := [tier()], entry := none | ix(), identity := none | binary(), returns := lean | full, sample := pos_integer(), args => boolean(),
+    epoch => pos_integer()
+}.
 
 %% The control word: how far sampling is cut, plus 1, in the bits above ?TICKET_BITS; the ticket below. A ticket of 0: a process
 %% has it.
@@ -22,6 +37,7 @@
 %% ---- The specs ----
 
 %% -> {ok, [{Ix, MFA, Spec}], [Note]} | {error, Binary}. The first tier of several with one MFA gets it.
+-spec compile(trace_config()) -> {ok, compiled(), [binary()]} | {error, binary()}.
 compile(#{tiers := Tiers, entry := Entry} = Config) ->
     case kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry) of
         {ok, Rules, Notes} ->
@@ -31,6 +47,7 @@ compile(#{tiers := Tiers, entry := Entry} = Config) ->
     end.
 
 %% For a capture: the process that calls is not seen again.
+-spec capture() -> match_spec().
 capture() -> [{'_', [], [{trace, [call], []}]}].
 
 first_of([{_, M, F, A} = T | Rest], Seen) ->
@@ -180,9 +197,11 @@ ticket(Epoch, Otherwise) ->
 again(0, _, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, Otherwise};
 again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, {'andalso', Take, again(N - 1, Take, Otherwise)}}.
 
+-spec ticket_range() -> pos_integer().
 ticket_range() -> ?TICKETS + 1.
 
 %% How many were taken between two looks; 0 where one of them did not find it (0), or it went back.
+-spec tickets(non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 tickets(Before, Now) when Before =:= 0; Now =:= 0 -> 0;
 tickets(Before, Now) ->
     case (Now - Before + ?TICKETS + 1) band ?TICKETS of
@@ -193,12 +212,14 @@ tickets(Before, Now) ->
 %% ---- The control word: sampling is cut to 1 / (N * 2 ^ Cut); brake: nothing at all is traced ----
 
 %% A word to begin with, that goes on from this one.
+-spec word(brake | non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (1 + (Word band ?TICKETS) rem ?TICKETS).
 
 cut_bits(brake) -> ?BRAKE;
 cut_bits(Cut) -> 1 + min(?CUT_MOST, Cut).
 
 %% Takes effect at once. A call that is just at the word may put back what it found: so it is looked at again. -> boolean()
+-spec cut(brake | non_neg_integer()) -> boolean().
 cut(Cut) -> cut(Cut, 64).
 
 cut(_, 0) ->
@@ -217,15 +238,18 @@ cut(Cut, Tries) ->
     end.
 
 %% Is it one of ours?
+-spec ours(non_neg_integer()) -> boolean().
 ours(Word) -> Word > ?TICKETS.
 
 %% Is its ticket in a process's hands?
+-spec held(non_neg_integer()) -> boolean().
 held(Word) -> Word band ?TICKETS =:= 0.
 
 
 %% ---- The VM: the only calls that set or clear anything. Session: none (the global trace) or a session of `trace` ----
 
 %% Spec: a list, or false to clear; with [call_count]: true | pause | false. -> matched functions | {error, Why}
+-spec set_pattern(session(), mfa(), match_spec() | boolean(), [atom()]) -> matched().
 set_pattern(_, _, _, [Flag | More]) when Flag =/= local, Flag =/= call_count; More =/= [] ->
     {error, {held_back, Flag}};
 set_pattern(Session, MFA, Spec, Flags) when is_list(Spec) ->
@@ -247,6 +271,7 @@ do_set(Session, MFA, Spec, Flags) ->
     end.
 
 %% What is set on a function: the value for Item (traced, match_spec, call_count).
+-spec pattern({session(), traced | match_spec | call_count}, mfa()) -> term().
 pattern({Session, Item}, MFA) ->
     try
         case Session of
@@ -262,6 +287,7 @@ pattern({Session, Item}, MFA) ->
 
 %% Flags of a process, or of those to come (new). The tracer is named when clearing, too, so that processes of another tracer
 %% are left alone. All processes in one call is held back on every VM: kprof_flags. -> 1 | 0: it is dead, or another's
+-spec flags({session(), pid() | none}, pid() | new, boolean(), [atom()]) -> non_neg_integer().
 flags(_, Who, _, _) when Who =/= new, not is_pid(Who) ->
     error({held_back, Who});
 flags({none, Relay}, new, On, Flags) ->
@@ -285,6 +311,7 @@ set_flags(Who, On, Flags) ->
     end.
 
 %% The match spec of the event `send`, true: none. taken: someone else has one (there is one for all before OTP 27).
+-spec send_pattern(session(), true | match_spec()) -> ok | taken.
 send_pattern(none, true) ->
     erlang:trace_pattern(send, true, []),
     ok;
@@ -301,16 +328,19 @@ send_pattern(Session, Spec) ->
     ok.
 
 %% A trace session of this name, where there are sessions (OTP 27+); none: the common trace.
+-spec session(boolean(), atom(), pid()) -> session().
 session(true, Name, Tracer) -> (tracer()):session_create(Name, Tracer, []);
 session(false, _, _) -> none.
 
 %% What was set in it goes with it.
+-spec end_session(session()) -> none | ended.
 end_session(none) -> none;
 end_session(Session) ->
     catch (tracer()):session_destroy(Session),
     ended.
 
 %% Asks for {trace_delivered, all, Ref}.
+-spec delivered(session()) -> reference().
 delivered(none) -> erlang:trace_delivered(all);
 delivered(Session) -> (tracer()):delivered(Session, all).
 
@@ -319,6 +349,7 @@ tracer() -> trace.
 %% All tokens of the node go, in one stop of all schedulers: at the end only (kprof_tokens), never on a VM that this can
 %% kill, nor where there are so many processes that the stop is long (30 ms for 200,000), nor the tokens of another who uses
 %% them (seq_trace, or an agent in another slot). -> boolean()
+-spec reset_tokens() -> boolean().
 reset_tokens() ->
     kprof_hazard:allowed(reset_trace, kprof_hazard:vm()) andalso
         erlang:system_info(process_count) < ?RESET_PROCESSES andalso seq_trace:get_system_tracer() =:= false andalso

@@ -5,6 +5,9 @@
 %% ?TIERS counters at once, for one look in ?LOOKS: a tenth of the time, some 20 ns a call then.
 -module(kprof_tier_rates).
 -export([step/1, stop/1, per_second/1]).
+-export_type([rates/0]).
+
+-type rates() :: #{mfa() => non_neg_integer()}. % calls a second
 
 -include("kprof_controller.hrl").
 
@@ -12,12 +15,14 @@
 -define(LOOKS, 10).
 
 %% Once a look: a slice begins, or the one that is on ends. The first begins at once.
+-spec step(state()) -> state().
 step(#s{slice = {on, _}} = S) -> done(S);
 step(#s{on = true, trace_config = #{entry := Entry}, slice = N} = S) when Entry =/= none, N rem ?LOOKS =:= 0 -> begun(S#s{slice = N + 1});
 step(#s{on = true, slice = N} = S) -> S#s{slice = N + 1};
 step(S) -> S#s{slice = 0, rates_of = #{}}.
 
 %% Whoever counts or clears something else.
+-spec stop(state()) -> state().
 stop(#s{slice = {on, Before}, session = Session, counting = Counting} = S) ->
     Mine = [MFA || {MFA, _} <- Before],
     kprof_call_count:clear(Session, Mine),
@@ -26,6 +31,7 @@ stop(S) ->
     S.
 
 %% Calls a second of the tiers that are no entry, as last seen.
+-spec per_second(state()) -> non_neg_integer().
 per_second(#s{rates_of = Rates}) -> lists:sum(maps:values(Rates)).
 
 %% Entries tell of themselves: the ticket counts them.

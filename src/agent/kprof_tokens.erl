@@ -8,15 +8,20 @@
 %% that reset, which is not done while anybody else may use them. Ends within ?MOST_MS and some slices.
 -module(kprof_tokens).
 -export([clearing/0, drain/2]).
+-export_type([drained/0]).
+
+-type drained() :: none | drained | reset | kept.
 
 -define(MOST_MS, 1000).
 -define(ROUND_MS, 50).
 
 %% The match spec of tiers for a last moment: calls take a token away, and make no event.
+-spec clearing() -> kprof_spec:match_spec().
 clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}, {'_', [], [{message, false}]}].
 
 %% Isolated: are there trace sessions. -> {none | drained | reset | kept, Holders left}; kept: someone else's tracing stands
 %% in the way.
+-spec drain(boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Isolated, Epoch) ->
     {P, R} = spawn_monitor(fun() -> exit({done, drained(Isolated, Epoch)}) end),
     receive

@@ -11,6 +11,7 @@
 
 %% ---- The relay ----
 
+-spec new_relay(state()) -> state().
 new_relay(#s{pid = Pid, counters = Counters} = S0) ->
     {Relay, Pacer} = kprof_relay:start(#{controller => self(), pid => Pid, counters => Counters, plan => #{}}),
     Session = kprof_spec:session(S0#s.isolated, kprof_controller, Relay),
@@ -18,12 +19,14 @@ new_relay(#s{pid = Pid, counters = Counters} = S0) ->
     S = S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session, looked_at = undefined},
     kprof_cleanup_plan:share(send_limits(S)).
 
+-spec send_limits(state()) -> state().
 send_limits(#s{relay = none} = S) -> S;
 send_limits(#s{relay = Relay, limits = #{max_age_ms := AgeMs, max_queue := Queue, max_memory := Memory, max_rate := Rate} = Limits} = S) ->
     Relay ! {limits, erlang:convert_time_unit(AgeMs, millisecond, native), Queue, Memory, Rate, maps:get(max_blocked_ms, Limits)},
     S.
 
 %% Everything traced so far is sent on. -> the last batch's number
+-spec flush(state()) -> integer().
 flush(#s{relay = none} = S) ->
     kprof_link:counter(1, S);
 flush(S) ->
@@ -55,6 +58,7 @@ put_back(Message, S) ->
 
 %% ---- On and off ----
 
+-spec tracing(boolean(), state()) -> state().
 tracing(On, #s{tracing = On} = S) -> S;
 tracing(true, #s{again = true, breaker = B} = S) ->
     %% A connection that broke may have been the node's trouble with us.
@@ -67,6 +71,7 @@ tracing(true, S0) ->
 tracing(false, S) -> (trace_off(counting_off(S)))#s{tracing = false, paused = none, breaker = kprof_breaker:reset(S#s.breaker)}.
 
 %% With limits, a short look at the counters of the tiers goes before: how much the node can bear is known then.
+-spec begin_tracing(state()) -> state().
 begin_tracing(#s{on = false, tracing = true, paused = none, limits = Limits, specs = Specs} = S0) when Specs =/= [] ->
     case maps:get(max_cost, Limits) + maps:get(max_rate, Limits) of
         0 ->
@@ -82,6 +87,7 @@ begin_tracing(S) ->
 
 %% The look is over: what was counted says how far to sample, and is told to nobody. Where even calls that are not sampled cost
 %% too much, the breaker opens.
+-spec slow_start_over(state()) -> state().
 slow_start_over(#s{paused = slow_start, count = Count0} = S0) when Count0 =/= none ->
     {_, Count} = kprof_call_count:step(erlang:monotonic_time(), Count0),
     Affordable = kprof_limits:affordable(S0#s{count = Count}),
@@ -95,6 +101,7 @@ slow_start_over(S) ->
 
 affordable(N, S) -> S#s{for_limits = N, why = if N > 1 -> cost; true -> none end}.
 
+-spec trace_on(state()) -> state().
 trace_on(#s{on = false, tracing = true, paused = none, trace_config = Config} = S0) ->
     S1 = set_all(with_relay(S0)),
     S1#s.beside orelse kprof_spec:cut(kprof_sampling:cut(S1)),
@@ -110,6 +117,7 @@ with_relay(S) -> S.
 
 %% Patterns off: from then on nothing is traced. What was traced is sent; flags go after. Off already (breaker, lease):
 %% kprof-top still gets its {kx,_}.
+-spec trace_off(state()) -> state().
 trace_off(#s{on = true} = S) ->
     walk_off(quiet(S));
 trace_off(#s{relay = none} = S) ->
@@ -129,6 +137,7 @@ quiet(S) ->
     S.
 
 %% Before we leave: what was traced, and waits for the link, too. Patterns stay: the end has use for them.
+-spec all_told(state()) -> state().
 all_told(#s{on = true} = S0) ->
     S = kprof_tier_rates:stop(S0),
     flush(S),
@@ -138,6 +147,7 @@ all_told(S) ->
     S.
 
 %% The lease is over. Nobody may be reading: nothing here waits for the link.
+-spec let_go(state()) -> state().
 let_go(S0) ->
     S = clear_all(kprof_tier_rates:stop(S0)),
     delivered(S),
@@ -165,6 +175,7 @@ walk(Start, #s{session = Session, relay = Relay, walker = Before} = S0) ->
     kprof_flags:go(Walker),
     S.
 
+-spec walked(non_neg_integer(), state()) -> state().
 walked(0, S) -> S#s{walker = none};
 walked(Refused, S) ->
     Text = "~b processes have another tracer: their calls are not seen",
@@ -174,6 +185,7 @@ walked(Refused, S) ->
 %% ---- The breaker ----
 
 %% The relay has taken the patterns off already. What it found old after tracing went off for another reason is no trip.
+-spec overload(binary(), state()) -> state().
 overload(_, #s{on = false} = S) ->
     S;
 overload(Text, #s{breaker = B0} = S0) ->
@@ -185,6 +197,7 @@ overload(Text, #s{breaker = B0} = S0) ->
     counting(walk_off(kprof_heartbeat:send(step_later(S#s{on = false, paused = overload, breaker = B})))).
 
 %% Our own reasons, or kprof-top's.
+-spec trip(binary(), state()) -> state().
 trip(_, #s{on = false} = S) -> S;
 trip(Text, S) ->
     S#s.relay ! {gate, shut},
@@ -197,6 +210,7 @@ stays_open(Text, #s{breaker = B0} = S) ->
     counting(kprof_heartbeat:send(step_later(Told#s{on = false, paused = overload, breaker = B}))).
 
 %% A time that is traced by nobody's leave (lease, capture) is no probing, and nobody is there to probe for.
+-spec breaker(state()) -> state().
 breaker(#s{breaker = B0, paused = Paused, on = On} = S) ->
     Now = kprof_node:now_ms(),
     case kprof_link:is_silent(S) orelse not (On orelse Paused =:= overload) of
@@ -237,26 +251,31 @@ stepped(_, S, _) ->
 
 %% ---- While it is open, and before tracing begins: counters ----
 
+-spec counting(state()) -> state().
 counting(#s{count = none, paused = Paused, session = Session, relay = Relay, specs = Specs} = S0) when Relay =/= none, Paused =:= overload orelse Paused =:= slow_start ->
     Count = kprof_call_count:new(Session, [{Ix, MFA} || {Ix, MFA, _} <- Specs], kprof_cost:count_ns(S0#s.cost), erlang:monotonic_time()),
     count_step(kprof_cleanup_plan:share(S0#s{count = Count}));
 counting(S) ->
     S.
 
+-spec counting_off(state()) -> state().
 counting_off(#s{count = none} = S) -> S;
 counting_off(#s{count = Count} = S) ->
     kprof_cleanup_plan:share((counting_told(S#s{count = kprof_call_count:stop(Count)}))#s{count = none, count_timer = none}).
 
 %% The trace configuration has changed.
+-spec recount(state()) -> state().
 recount(#s{count = none} = S) -> S;
 recount(S) -> counting(counting_off(S)).
 
+-spec count_step(state()) -> state().
 count_step(#s{count = Count0} = S) ->
     {Ms, Count} = kprof_call_count:step(erlang:monotonic_time(), Count0),
     Timer = make_ref(),
     erlang:send_after(Ms, self(), {count, Timer}),
     S#s{count = Count, count_timer = Timer}.
 
+-spec counting_told(state()) -> state().
 counting_told(#s{count = none} = S) -> S;
 counting_told(#s{paused = slow_start} = S) -> S;
 counting_told(#s{count = Count0} = S) ->
@@ -267,6 +286,7 @@ counting_told(#s{count = Count0} = S) ->
 
 %% ---- The trace configuration ----
 
+-spec config(map(), state()) -> {{ok, [{kprof_spec:ix(), 0 | 1, binary()}]} | {error, hazard | identity, binary()}, state()}.
 config(Config0, #s{trace_config = Old} = S) ->
     Config1 = maps:merge(Old, maps:with([tiers, entry, identity, returns, sample, args], Config0)),
     Config = Config1#{
@@ -307,6 +327,7 @@ apply_config(Config, Specs, #s{trace_config = Old, on = On} = S) ->
     S4 = if On andalso Returns -> trace_on(S3); true -> S3#s{tokens = S3#s.tokens orelse (On andalso maps:get(entry, Config) =/= none)} end,
     {{ok, [kprof_patterns:matched(T, Specs, Taken) || T <- maps:get(tiers, Config)]}, S4}.
 
+-spec resample(state()) -> state().
 resample(#s{trace_config = Config} = S) ->
     case kprof_spec:compile(Config#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S)}) of
         {ok, Specs, _} ->
@@ -317,6 +338,7 @@ resample(#s{trace_config = Config} = S) ->
     end.
 
 %% Sampling as steered: at once, by the control word alone where that is ours.
+-spec recut(state()) -> state().
 recut(#s{on = true, beside = false} = S) ->
     kprof_spec:cut(kprof_sampling:cut(S)),
     weigh(S),
@@ -327,6 +349,7 @@ recut(S) ->
     S.
 
 %% Another agent has come to the node, or the last one has gone: the control word is one for all.
+-spec beside(state()) -> state().
 beside(#s{beside = Before} = S0) ->
     case kprof_node:agents() of
         Before ->
@@ -359,6 +382,7 @@ clear_all(#s{set = Set, session = Session} = S) ->
 
 %% A reloaded module has lost its patterns. While there are none (the breaker is open, tracing is off), and where a pattern
 %% was set anew before this look, its version tells.
+-spec watch_reloads(state()) -> state().
 watch_reloads(#s{versions = Before} = S0) ->
     Versions = maps:merge(Before, kprof_patterns:versions(S0#s.specs)),
     Other = [M || {M, V} <- maps:to_list(Versions), maps:get(M, Before, V) =/= V],
