@@ -1,4 +1,4 @@
-%% A capture: the arguments of some calls of one function, for a person to point at. A process of its own, which is the
+%% A capture: the arguments of some calls of one function, for a person to pick from. A process of its own, which is the
 %% tracer for that short while: in a trace session of its own (OTP 27+), else in the one there is, while the relay rests.
 %%
 %% What it may cost is bounded by how it begins. The match spec takes the call flag off the process that calls, so each

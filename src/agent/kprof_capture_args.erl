@@ -1,4 +1,4 @@
-%% The arguments of a captured call as trees that can be pointed at, cut before they leave the node: PROTOCOL.md has the
+%% The arguments of a captured call as trees of which a part can be picked, cut before they leave the node: PROTOCOL.md has the
 %% forms. A part's name is what the relay would make of it, so that what is previewed is what will be.
 -module(kprof_capture_args).
 -export([call/1]).

@@ -1,8 +1,10 @@
 %% The controller: owns patterns, flags and session; answers kprof-top; undoes everything when kprof-top, or the lease, is gone.
 %% It has priority over the node's own processes, for it must be there when they have all the time there is; what takes longer
-%% than a moment is done by processes of its own. Here are its beginning, its loop and its end; what it does in between is kprof_tracing's, kprof_limits's and kprof_requests's.
+%% than a moment is done by processes of its own. Here are its beginning, its loop and its end; kprof_controller.hrl has its state,
+%% and names the sources that change it.
 -module(kprof_controller).
 -export([start/1, init/2]).
+-export_type([options/0]).
 
 -type options() :: #{
     pid := pid(), node := node(), who := binary(), key := binary(), epoch := pos_integer(), force => boolean(), again => boolean(),
@@ -29,24 +31,15 @@ start(Opts) ->
     end.
 
 -spec init(pid(), options()) -> term().
-init(From, #{pid := Pid, node := Node, key := Key} = Opts) ->
+init(From, #{node := Node} = Opts) ->
     group_leader(kprof_node:local_leader(), self()),
     case prepare(Opts) of
         {ok, S0, Info} ->
             erlang:monitor_node(Node, true),
             put(kprof_state, running),
             From ! {started, self(), {ok, self(), Info}},
-            S = S0#s{
-                pid = Pid,
-                node = Node,
-                heard = kprof_node:now_ms(),
-                key = Key,
-                cpu = kprof_node:cpu(),
-                pause_ms = maps:get(pause_ms, Opts, ?PAUSE_MS),
-                end_ms = maps:get(end_ms, Opts, ?END_MS)
-            },
             erlang:send_after(?BEAT_MS, self(), beat),
-            loop(S);
+            loop(S0#s{link = kprof_link:new(Opts)});
         Error ->
             From ! {started, self(), Error}
     end.
@@ -65,7 +58,7 @@ prepare(#{who := Who} = Opts) ->
             end
     end.
 
-prepare_trace(Isolated, #{epoch := Epoch, pid := Pid} = Opts) ->
+prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
     Others = kprof_node:others(Isolated),
     case Others =/= [] andalso not Isolated andalso not maps:get(force, Opts, false) of
         true ->
@@ -74,13 +67,24 @@ prepare_trace(Isolated, #{epoch := Epoch, pid := Pid} = Opts) ->
             Counters = atomics:new(7, []),
             atomics:put(Counters, 7, kprof_node:now_ms() - 1000), % no cut yet
             Vm = kprof_hazard:vm(),
-            S00 = new_guardian(#s{pid = Pid, epoch = Epoch, counters = Counters, others = Others, isolated = Isolated, beside = kprof_node:agents(), vm = Vm, tcw = kprof_node:control_word()}),
-            S0 = S00#s{cost = kprof_cost:new(kprof_cost:calibrate(Isolated, Others =/= [], Epoch))},
-            S1 = kprof_tracing:new_relay(S0#s{again = maps:get(again, Opts, false), breaker = kprof_breaker:new(?COOL_MS), spawn_flags = Isolated orelse kprof_node:tracer_of(new_processes) =:= []}),
-            {ok, S1, kprof_node:info(S1#s.session, Others, Vm)}
+            S0 = new_guardian(#s{
+                link = kprof_link:new(Opts),
+                tracing = #tracing{again = maps:get(again, Opts, false)},
+                epoch = Epoch,
+                vm = Vm,
+                isolated = Isolated,
+                others = Others,
+                beside = kprof_node:agents(),
+                tcw = kprof_node:control_word(),
+                spawn_flags = Isolated orelse kprof_node:tracer_of(new_processes) =:= [],
+                counters = Counters
+            }),
+            Cost = kprof_cost:new(kprof_cost:calibrate(Isolated, Others =/= [], Epoch)),
+            S = kprof_tracing:new_relay(S0#s{cost = Cost, breaker = kprof_breaker:new(?COOL_MS)}),
+            {ok, S, kprof_node:info(S#s.session, Others, Vm)}
     end.
 
-new_guardian(#s{pid = Pid} = S) ->
+new_guardian(#s{link = #link{pid = Pid}} = S) ->
     {Guardian, Ref} = kprof_guardian:start(Pid, kprof_cleanup_plan:new(S)),
     S#s{guardian = Guardian, guardian_ref = Ref}.
 
@@ -88,14 +92,14 @@ new_guardian(#s{pid = Pid} = S) ->
 
 loop(S) ->
     receive
-        {kp, Key, Ref, detach} when Key =:= S#s.key ->
+        {kp, Key, Ref, detach} when Key =:= S#s.link#link.key ->
             detach(Ref, S);
-        {kp, Key, Ref, Request} when Key =:= S#s.key ->
+        {kp, Key, Ref, Request} when Key =:= S#s.link#link.key ->
             loop(request(Ref, Request, heard(S)));
-        {kp_lease, Key} when Key =:= S#s.key ->
+        {kp_lease, Key} when Key =:= S#s.link#link.key ->
             loop(heard(S));
         Other when element(1, Other) =:= kp; element(1, Other) =:= kp_lease ->
-            loop(unauthorized(S));
+            loop(kprof_link:unauthorized(S));
         beat ->
             erlang:send_after(?BEAT_MS, self(), beat),
             beat(S);
@@ -105,15 +109,15 @@ loop(S) ->
             loop(new_guardian(S));
         {superseded, Who} ->
             superseded(Who, S);
-        {nodedown, Node} when Node =:= S#s.node ->
+        {nodedown, Node} when Node =:= S#s.link#link.node ->
             leave(S);
-        {walked, Walker, Refused} when Walker =:= S#s.walker ->
+        {walked, Walker, Refused} when Walker =:= S#s.tracing#tracing.walker ->
             loop(kprof_tracing:walked(Refused, S));
-        {slow_start, Timer} when Timer =:= S#s.slow_start ->
+        {slow_start, Timer} when Timer =:= S#s.tracing#tracing.slow_start ->
             loop(kprof_tracing:slow_start_over(S));
         {overload, Relay, Text} when Relay =:= S#s.relay ->
             loop(kprof_tracing:overload(Text, S));
-        {breaker, Timer} when Timer =:= S#s.breaker_timer ->
+        {breaker, Timer} when Timer =:= S#s.tracing#tracing.breaker_timer ->
             loop(kprof_tracing:breaker(S));
         {adjust, Relay} when Relay =:= S#s.relay ->
             erlang:send_after(?ADJUST_MS, self(), {adjust, Relay}),
@@ -122,33 +126,26 @@ loop(S) ->
             loop(kprof_limits:flood(Waiting, S));
         {over, Relay} when Relay =:= S#s.relay ->
             loop(kprof_limits:nudged(S));
-        {count, Timer} when Timer =:= S#s.count_timer ->
+        {count, Timer} when Timer =:= S#s.tracing#tracing.count_timer ->
             loop(kprof_tracing:count_step(S));
         {why, Ref, Ix, MFA} ->
             loop(kprof_requests:counted(Ref, Ix, MFA, S));
         rates ->
             loop(kprof_requests:rates_counted(S));
-        {captured, Capturer, Caught} when Capturer =:= element(1, S#s.capture) ->
-            loop(kprof_requests:capture_end(S#s{caught = Caught}));
-        {'DOWN', _, _, Capturer, _} when Capturer =:= element(1, S#s.capture) ->
+        {captured, Capturer, Caught} when Capturer =:= element(1, S#s.requests#requests.capture) ->
+            loop(kprof_requests:caught(Caught, S));
+        {'DOWN', _, _, Capturer, _} when Capturer =:= element(1, S#s.requests#requests.capture) ->
             loop(kprof_requests:capture_end(S));
         _ ->
             loop(S)
     end.
 
-%% Erlang does not tell who sent a message: who loaded us has the key. Said for the first, the tenth, the hundredth ...
-unauthorized(#s{unauthorized = N0, said_at = At} = S) when N0 + 1 >= At ->
-    kprof_link:event(stranger, kprof_text:format("~b requests that did not come from this kprof-top were ignored", [N0 + 1]), S),
-    S#s{unauthorized = N0 + 1, said_at = At * 10};
-unauthorized(#s{unauthorized = N} = S) ->
-    S#s{unauthorized = N + 1}.
-
-heard(#s{paused = lease, heard = Heard} = S) ->
-    Text = "no word from kprof-top for ~b s (it was stopped, or its link): tracing was paused, and goes on",
-    S1 = kprof_link:event_kept(lease, kprof_text:format(Text, [(kprof_node:now_ms() - Heard) div 1000]), S),
-    kprof_heartbeat:send(kprof_tracing:begin_tracing(S1#s{heard = kprof_node:now_ms(), paused = none}));
+%% A word from kprof-top: where tracing was paused for the lack of one, it goes on.
 heard(S) ->
-    (kprof_link:tell_kept(S))#s{heard = kprof_node:now_ms()}.
+    case kprof_link:heard(S) of
+        {again, S1} -> kprof_tracing:go_on_after_lease(S1);
+        {on_time, S1} -> S1
+    end.
 
 request(Ref, {why, Ix}, S) ->
     kprof_requests:why(Ref, Ix, S);
@@ -169,7 +166,7 @@ handle({config, Config}, S0) ->
     {Result, S} = kprof_tracing:config(Config, S0),
     {Result, kprof_tracing:recount(S)};
 handle({tracing, On}, S) when is_boolean(On) -> {ok, kprof_heartbeat:send(kprof_tracing:tracing(On, kprof_requests:capture_end(S)))};
-handle({sample, N}, #s{trace_config = Config} = S) when is_integer(N), N > 0 -> {ok, kprof_tracing:resample(S#s{trace_config = Config#{sample := min(N, 1000000)}})};
+handle({sample, N}, S) when is_integer(N), N > 0 -> {ok, kprof_tracing:sample(N, S)};
 handle({limits, Limits}, S) -> {ok, kprof_limits:limits(Limits, S)};
 handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_tracing:trip(Text, S)};
 handle(flush, S) ->
@@ -179,14 +176,10 @@ handle(hazards, S) -> {kprof_hazard:list(S#s.vm), S};
 handle({modules, Prefix}, S) -> {kprof_code:modules(unicode:characters_to_list(Prefix)), S};
 handle({functions, M}, S) -> {kprof_code:functions(kprof_code:to_atom(M)), S};
 handle({rates, MFAs}, S) -> kprof_requests:count_rates(MFAs, S);
-handle(rates, #s{rates = {counting, _, _}} = S) -> {wait, S};
-handle(rates, S) -> {S#s.rates, S#s{rates = none}};
-handle({capture, none}, S) -> {ok, kprof_requests:capture_end(S#s{caught = none})};
-handle({capture, Ix}, S) -> kprof_requests:capture(lists:keyfind(Ix, 1, maps:get(tiers, S#s.trace_config)), kprof_requests:capture_end(S#s{caught = none}));
-handle(captured, #s{capture = {_, _, _, Counters}} = S) -> {{capturing, atomics:get(Counters, 1), atomics:get(Counters, 2)}, S};
-handle(captured, #s{caught = Caught} = S) when Caught =/= none -> {Caught, S};
-handle(captured, S) -> {{error, gone, <<"the capture ended early: arguments of a call took more than 64 MB">>}, S};
-handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, S#s{heard = S#s.heard - AgeMs}};
+handle(rates, S) -> kprof_requests:rates(S);
+handle({capture, Ix}, S) -> kprof_requests:capture(Ix, S);
+handle(captured, S) -> {kprof_requests:captured(S), S};
+handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, kprof_link:heard_before(AgeMs, S)};
 handle(ping, S) -> {{pong, erlang:monotonic_time()}, S};
 handle(Other, S) -> {{error, unknown, kprof_text:format("unknown request ~0tP", [Other, 8])}, S}.
 
@@ -195,47 +188,46 @@ relay_died(S0) ->
     kprof_cleanup:relay_died(kprof_cleanup_plan:new(S)),
     kprof_link:send({kx, kprof_link:counter(1, S)}, S),
     kprof_link:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
-    Off = S#s{slice = 0, counting = [], relay = none, pacer = none, relay_ref = none, session = none, set = #{}, on = false, tracing = false, paused = none, walker = none, tokens = false},
-    Off#s{breaker = kprof_breaker:reset(S#s.breaker)}.
+    kprof_tracing:relay_died(kprof_tier_rates:relay_died(S#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
 
 %% ---- Beats ----
 
-beat(#s{beat = N} = S0) ->
+beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_tracing:beside(S0#s{beat = N + 1})),
+    S1 = kprof_heartbeat:send(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
     Pause = kprof_link:is_silent(S2),
     if
-        Silence > S2#s.end_ms -> silent(S2);
-        Pause, S2#s.paused =:= none, S2#s.on -> loop(kprof_tracing:let_go(S2));
+        Silence > S2#s.link#link.end_ms -> silent(S2);
+        Pause, S2#s.tracing#tracing.paused =:= none, S2#s.tracing#tracing.on -> loop(kprof_tracing:let_go(S2));
         Pause -> loop(kprof_tracing:counting_off(S2));
         true -> loop(kprof_tracing:counting(S2))
     end.
 
 %% A node whose run queue stays long has no time for us: sampling is cut, and where that does not help tracing stops. One that
 %% pays next to nothing for us has its queue from elsewhere.
-run_queue(#s{on = true, busy = Busy, cost = Cost} = S) ->
+run_queue(#s{tracing = #tracing{on = true}, beats = #beats{busy = Busy}, cost = Cost} = S) ->
     Long = erlang:statistics(run_queue),
     {Spent, _} = kprof_cost:spent(Cost),
     case Long > ?RUN_QUEUE * erlang:system_info(schedulers_online) of
-        false -> S#s{busy = 0};
-        true when Busy + 1 < ?BUSY_BEATS -> kprof_limits:flood(0, S#s{busy = Busy + 1});
-        true when Spent < ?NOTHING -> S#s{busy = Busy + 1};
-        true -> kprof_tracing:trip(kprof_text:format("the node's run queue is ~b long", [Long]), S#s{busy = 0})
+        false -> S#s{beats = S#s.beats#beats{busy = 0}};
+        true when Busy + 1 < ?BUSY_BEATS -> kprof_limits:flood(0, S#s{beats = S#s.beats#beats{busy = Busy + 1}});
+        true when Spent < ?NOTHING -> S#s{beats = S#s.beats#beats{busy = Busy + 1}};
+        true -> kprof_tracing:trip(kprof_text:format("the node's run queue is ~b long", [Long]), S#s{beats = S#s.beats#beats{busy = 0}})
     end;
 run_queue(S) ->
-    S#s{busy = 0}.
+    S#s{beats = S#s.beats#beats{busy = 0}}.
 
 %% The ticket is put back within a microsecond; found away twice, someone else has zeroed the word.
-ticket_lives(#s{zero = Zero} = S) ->
+ticket_lives(#s{beats = #beats{zero = Zero}} = S) ->
     case kprof_spec:held(erlang:system_info(trace_control_word)) of
         true when Zero > 0 ->
             erlang:system_flag(trace_control_word, kprof_spec:word(0, 1 + erlang:unique_integer([positive]))),
-            S#s{zero = 0};
+            S#s{beats = S#s.beats#beats{zero = 0}};
         true ->
-            S#s{zero = 1};
+            S#s{beats = S#s.beats#beats{zero = 1}};
         false ->
-            S#s{zero = 0}
+            S#s{beats = S#s.beats#beats{zero = 0}}
     end.
 
 %% ---- The end ----
@@ -243,10 +235,10 @@ ticket_lives(#s{zero = Zero} = S) ->
 -spec detach(integer(), state()) -> no_return().
 detach(Ref, S0) ->
     kprof_cleanup:leaving(),
-    kprof_capture:stop(S0#s.capture),
+    kprof_capture:stop(S0#s.requests#requests.capture),
     S1 = kprof_tracing:all_told(S0),
     %% How long it was paused until now.
-    S = if S1#s.paused =:= none -> S1; true -> kprof_heartbeat:send(kprof_link:tell_all(S1)) end,
+    S = if S1#s.tracing#tracing.paused =:= none -> S1; true -> kprof_heartbeat:send(kprof_link:tell_all(S1)) end,
     Receipt = kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),
     end_relay(S),
@@ -263,7 +255,7 @@ leave(S0) ->
     exit(normal).
 
 -spec silent(state()) -> no_return().
-silent(#s{pid = Pid, end_ms = Ms} = S) ->
+silent(#s{link = #link{pid = Pid, end_ms = Ms}} = S) ->
     kprof_cleanup:gone(Pid, kprof_text:format("it heard nothing from kprof-top for ~b s, has taken everything off and ended", [Ms div 1000])),
     leave(S).
 

@@ -7,15 +7,16 @@
 
 %% One that tells that tracing went off or on must arrive: gaps are made of them. In order with all that must.
 -spec send(state()) -> state().
-send(#s{cpu = Before, told_gap = Told} = S0) ->
+send(#s{link = #link{cpu = Before, told_gap = Told}} = S0) ->
     Now = kprof_node:cpu(),
-    S = (kprof_link:tell_kept(S0))#s{cpu = Now},
+    S1 = kprof_link:tell_kept(S0),
+    S = S1#s{link = S1#s.link#link{cpu = Now}},
     Gap = gap(S),
     Beat = {kh, erlang:monotonic_time(), health(Before, Now, S)},
-    case S#s.unsent =:= [] andalso kprof_link:send(Beat, S) of
-        ok -> S#s{told_gap = Gap};
+    case S#s.link#link.unsent =:= [] andalso kprof_link:send(Beat, S) of
+        ok -> S#s{link = S#s.link#link{told_gap = Gap}};
         _ when Gap =:= Told -> S;
-        _ -> kprof_link:keep(Beat, S#s{told_gap = Gap})
+        _ -> kprof_link:keep(Beat, S#s{link = S#s.link#link{told_gap = Gap}})
     end.
 
 health(Before, Now, S) ->
@@ -38,12 +39,12 @@ health(Before, Now, S) ->
         sample => kprof_sampling:in_force(S),
         sample_why => sample_why(S),
         cost => element(1, kprof_cost:spent(S#s.cost)),
-        call_ns => kprof_cost:call_ns(S#s.trace_config, S#s.cost),
+        call_ns => kprof_cost:call_ns(S#s.tracing#tracing.trace_config, S#s.cost),
         cost_assumed => kprof_cost:assumed(S#s.cost),
-        strangers => S#s.unauthorized
+        strangers => S#s.link#link.unauthorized
     }.
 
-sample_why(#s{why = Why, breaker = B}) ->
+sample_why(#s{limits = #limits{why = Why}, breaker = B}) ->
     case {kprof_breaker:factor(B), Why} of
         {1, none} -> 0;
         {1, rate} -> 1;
@@ -53,7 +54,7 @@ sample_why(#s{why = Why, breaker = B}) ->
     end.
 
 %% Why nothing is traced now; 0: it is.
-gap(#s{on = true}) -> 0;
-gap(#s{paused = overload}) -> 2;
-gap(#s{paused = lease}) -> 3;
+gap(#s{tracing = #tracing{on = true}}) -> 0;
+gap(#s{tracing = #tracing{paused = overload}}) -> 2;
+gap(#s{tracing = #tracing{paused = lease}}) -> 3;
 gap(_) -> 1.

@@ -1,6 +1,9 @@
 %% The VM: its sessions and other tracers, the control word, how busy it is.
 -module(kprof_node).
--export([isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0, permille/2, local_leader/0, now_ms/0]).
+-export([
+    isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0,
+    permille/2, local_leader/0, now_ms/0
+]).
 -export_type([cpu/0]).
 
 -type cpu() :: {runtime | wall, integer(), integer()}.

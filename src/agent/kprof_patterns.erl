@@ -20,7 +20,7 @@ set(Session, Specs, Set, Before) ->
     Before(maps:merge(maps:map(fun(_, _) -> pending end, Wanted), Kept)),
     maps:fold(fun(MFA, Spec, Acc) -> set_one(Session, MFA, Spec, Acc) end, {Kept, []}, Wanted).
 
-%% What is remembered is the trace configuration and how the VM tells it.
+%% What is remembered is the spec as asked for, and as the VM tells it.
 set_one(Session, MFA, Spec, {Set, Failed}) ->
     case Set of
         #{MFA := {Spec, _}} ->

@@ -1,7 +1,7 @@
 %% Questions whose answer takes a while: how often something is called, and what with. Functions of the controller's process; its
 %% counters are known to who undoes things before they are there.
 -module(kprof_requests).
--export([capture/2, capture_end/1, count_rates/2, counted/4, rates_counted/1, why/3]).
+-export([capture/2, capture_end/1, captured/1, caught/2, count_rates/2, counted/4, rates/1, rates_counted/1, why/3]).
 
 -include("kprof_controller.hrl").
 
@@ -9,45 +9,61 @@
 
 %% ---- A capture ----
 
--spec capture(false | kprof_spec:tier(), state()) -> {ok | {error, atom(), binary()}, state()}.
-capture(false, S) ->
+%% Of this tier; one before it is given up. none: that is all.
+-spec capture(none | kprof_spec:ix(), state()) -> {ok | {error, atom(), binary()}, state()}.
+capture(Ix, #s{requests = Requests, tracing = #tracing{trace_config = #{tiers := Tiers}}} = S0) ->
+    S = capture_end(S0#s{requests = Requests#requests{caught = none}}),
+    case Ix of
+        none -> {ok, S};
+        _ -> capture_tier(lists:keyfind(Ix, 1, Tiers), S)
+    end.
+
+capture_tier(false, S) ->
     {{error, tier, <<"this tier is not known on the node">>}, S};
-capture(_, #s{paused = Why} = S) when Why =/= none, Why =/= slow_start ->
+capture_tier(_, #s{tracing = #tracing{paused = Why}} = S) when Why =/= none, Why =/= slow_start ->
     {{error, paused, <<"tracing is off by itself (breaker or lease): nothing is captured now; try again when it is on">>}, S};
-capture({_, M, F, A} = Tier, #s{session = Session} = S0) ->
+capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
     MFA = {M, F, A},
     %% Below OTP 27 there is one trace, so the relay has to rest.
     S =
         if
-            Session =:= none, S0#s.tracing -> (kprof_tracing:trace_off(kprof_tracing:counting_off(S0)))#s{paused = capture};
+            Session =:= none, S0#s.tracing#tracing.wanted -> kprof_tracing:pause_for_capture(S0);
             true -> S0
         end,
-    case kprof_patterns:matched(Tier, [], kprof_patterns:taken(Session, [{element(1, Tier), MFA, []}], S#s.set)) of
+    case kprof_patterns:matched(Tier, [], kprof_patterns:taken(Session, [{element(1, Tier), MFA, []}], S#s.tracing#tracing.set)) of
         {_, 0, Note} ->
-            {{error, nofunction, Note}, go_on(S)};
+            {{error, nofunction, Note}, kprof_tracing:go_on_after_capture(S)};
         _ ->
             Isolated = kprof_node:isolated(),
             Counters = atomics:new(2, []),
             {Capturer, Monitor} = kprof_capture:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters}),
-            {ok, kprof_cleanup_plan:share(S#s{capture = {Capturer, Monitor, if Isolated -> none; true -> MFA end, Counters}})}
+            Capture = {Capturer, Monitor, if Isolated -> none; true -> MFA end, Counters},
+            {ok, kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = Capture}})}
     end.
 
-go_on(#s{paused = capture} = S) -> kprof_tracing:trace_on(S#s{paused = none});
-go_on(S) -> S.
 
 -spec capture_end(state()) -> state().
-capture_end(#s{capture = none} = S) ->
+capture_end(#s{requests = #requests{capture = none}} = S) ->
     S;
-capture_end(#s{capture = Capture} = S) ->
+capture_end(#s{requests = #requests{capture = Capture}} = S) ->
     kprof_capture:stop(Capture),
-    go_on(kprof_cleanup_plan:share(S#s{capture = none})).
+    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = none}})).
+
+%% What a capture has brought.
+-spec caught(tuple(), state()) -> state().
+caught(Caught, #s{requests = Requests} = S) -> capture_end(S#s{requests = Requests#requests{caught = Caught}}).
+
+-spec captured(state()) -> tuple().
+captured(#s{requests = #requests{capture = {_, _, _, Counters}}}) -> {capturing, atomics:get(Counters, 1), atomics:get(Counters, 2)};
+captured(#s{requests = #requests{caught = none}}) -> {error, gone, <<"the capture ended early: arguments of a call took more than 64 MB">>};
+captured(#s{requests = #requests{caught = Caught}}) -> Caught.
 
 %% ---- Calls in a second ----
 
 %% Is it called at all? The VM counts for a second; of those the relay saw are in requests.
 -spec why(integer(), kprof_spec:ix(), state()) -> state().
 why(Ref, Ix, S0) ->
-    #s{trace_config = Config, session = Session} = S = kprof_tier_rates:stop(S0),
+    #s{tracing = #tracing{trace_config = Config}, session = Session} = S = kprof_tier_rates:stop(S0),
     case lists:keyfind(Ix, 1, maps:get(tiers, Config)) of
         {_, M, F, A} when S#s.count =/= none ->
             N = kprof_call_count:per_second({M, F, A}, S#s.count),
@@ -91,26 +107,32 @@ counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
 
 %% How often are these called? Not the tiers: they have their figures, and other questions count them.
 -spec count_rates([mfa()], state()) -> {ok | wait, state()}.
-count_rates(_, #s{rates = {counting, _, _}} = S) ->
+count_rates(_, #s{requests = #requests{rates = {counting, _, _}}} = S) ->
     {wait, S};
-count_rates(Asked, #s{session = Session, trace_config = Config, counting = Counting} = S) ->
+count_rates(Asked, #s{session = Session, tracing = #tracing{trace_config = Config}, counting = Counting} = S) ->
     Tiers = [{M, F, A} || {_, M, F, A} <- maps:get(tiers, Config)],
     Before = kprof_catalog:counters(Session, Asked),
     Mine = [MFA || {MFA, none} <- Before, not lists:member(MFA, Tiers)],
     %% Known to who undoes things before it is there.
-    S1 = kprof_cleanup_plan:share(S#s{counting = Mine ++ Counting, rates = {counting, kprof_node:now_ms(), Before}}),
+    Rates = {counting, kprof_node:now_ms(), Before},
+    S1 = kprof_cleanup_plan:share(S#s{counting = Mine ++ Counting, requests = S#s.requests#requests{rates = Rates}}),
     kprof_catalog:count(Session, Mine, true),
     erlang:send_after(?RATES_MS, self(), rates),
     {ok, S1}.
 
 -spec rates_counted(state()) -> state().
-rates_counted(#s{session = Session, rates = {counting, Since, Before}, counting = Counting} = S) ->
+rates_counted(#s{session = Session, requests = #requests{rates = {counting, Since, Before}}, counting = Counting} = S) ->
     Rates = kprof_catalog:rates(Session, Before, max(1, kprof_node:now_ms() - Since)),
     Mine = [MFA || {MFA, none} <- Before, lists:member(MFA, Counting)],
     kprof_catalog:count(Session, Mine, false),
-    kprof_cleanup_plan:share(S#s{counting = Counting -- Mine, rates = Rates});
+    kprof_cleanup_plan:share(S#s{counting = Counting -- Mine, requests = S#s.requests#requests{rates = Rates}});
 rates_counted(S) ->
     S.
+
+%% Told once.
+-spec rates(state()) -> {wait | none | {rates, pos_integer(), tuple()}, state()}.
+rates(#s{requests = #requests{rates = {counting, _, _}}} = S) -> {wait, S};
+rates(#s{requests = #requests{rates = Rates} = Requests} = S) -> {Rates, S#s{requests = Requests#requests{rates = none}}}.
 
 watched(_, #s{relay = none}) -> 0;
 watched(_, #s{relay = Relay, pacer = Pacer}) ->

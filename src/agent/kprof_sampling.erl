@@ -34,7 +34,7 @@ ceiling(A, B) -> (A + B - 1) div B.
 -spec in_force(state()) -> pos_integer().
 in_force(#s{breaker = B} = S) -> min(1000000, base(S) * kprof_breaker:factor(B)).
 -spec base(state()) -> pos_integer().
-base(#s{trace_config = #{sample := Configured}, for_limits = ForLimits} = S) ->
+base(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #limits{sample = ForLimits}} = S) ->
     case shares_word(S) of
         true -> max(Configured, ForLimits);
         false -> Configured bsl cut(S)
@@ -43,14 +43,14 @@ base(#s{trace_config = #{sample := Configured}, for_limits = ForLimits} = S) ->
 %% What the patterns sample, and how far the control word cuts it besides. Other agents on the node see the same word: beside
 %% them it is left alone.
 -spec of_patterns(state()) -> pos_integer().
-of_patterns(#s{trace_config = #{sample := Configured}, breaker = B} = S) ->
+of_patterns(#s{tracing = #tracing{trace_config = #{sample := Configured}}, breaker = B} = S) ->
     case shares_word(S) of
         true -> in_force(S);
         false -> min(1000000, Configured * kprof_breaker:factor(B))
     end.
 
 -spec cut(state()) -> 0..20.
-cut(#s{trace_config = #{sample := Configured}, for_limits = ForLimits} = S) ->
+cut(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #limits{sample = ForLimits}} = S) ->
     case shares_word(S) of
         true -> 0;
         false -> doublings(Configured, ForLimits, 0)

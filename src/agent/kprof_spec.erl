@@ -1,7 +1,10 @@
 %% Match specs: the only module that makes them and sets them (kprof_check looks at each before).
-%% A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one spec a tier; see PROTOCOL.md for the messages.
+%% A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one spec a tier. PROTOCOL.md has the messages.
 -module(kprof_spec).
--export([compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1]).
+-export([
+    compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0,
+    ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
+]).
 %% OTP 25 knows of no pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
 -export_type([compiled/0, ix/0, match_spec/0, matched/0, session/0, tier/0, trace_config/0]).
