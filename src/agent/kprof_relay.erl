@@ -50,7 +50,7 @@
 -define(RUN_NS, 6).
 -define(CUT_AT, 7).
 
-%% #{controller, pid, counters, undo}: counters is an atomics array of 7: seq, sent, dropped, queue, memory, run ns, which the controller reads;
+%% #{controller, pid, counters, plan}: counters is an atomics array of 7: seq, sent, dropped, queue, memory, run ns, which the controller reads;
 %% and when (ms) the controller cut sampling last.
 %% -> {Relay, Pacer}
 -spec start(options()) -> {pid(), pid()}.

@@ -19,13 +19,13 @@
  * node's code server may hang (on some VMs for ever): it is waited for so long, and what it loads
  * later goes again. */
 static const char install_text[] =
-    "fun(Slot, Keeper, Agent, Beam, Opts, Ms) ->"
+    "fun(Slot, Controller, Agent, Beam, Opts, Ms) ->"
     "  Load = fun(From) ->"
     "    From ! {self(), code:load_binary(Agent, [], Beam)},"
     "    receive keep -> ok; drop -> code:delete(Agent), code:purge(Agent) end "
     "  end,"
     "  Free = (catch erlang:register(Slot, self())) =:= true andalso"
-    "    not erlang:module_loaded(Agent) andalso erlang:whereis(Keeper) =:= undefined,"
+    "    not erlang:module_loaded(Agent) andalso erlang:whereis(Controller) =:= undefined,"
     "  case Free of"
     "    false -> taken;"
     "    true ->"
