@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-node check-screen check-agent check-chaos chaos overload soak large check-survive check-smoke quick test survive survive-rabbitmq impact uninstall screenshots format
+           check-format check-man check-dialyzer check-node check-screen check-agent check-chaos chaos overload soak large check-survive check-smoke quick test survive survive-rabbitmq impact uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -55,7 +55,7 @@ ROOMS   := base erl trace core export engine cli ui app
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
 OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
 MAIN    := $(B)/obj/app/main.o
-PARTS   := $(wildcard src/agent/kprof_*_00.erl)
+PARTS   := $(filter-out src/agent/kprof_sample.erl,$(wildcard src/agent/kprof_*.erl))
 BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
 # A library for each room. They are linked from the highest down, so that nothing below can use what is above.
 reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
@@ -106,7 +106,7 @@ $(B)/obj/%.o: src/%.c $(B)/how | need-erl
 # The agent: Erlang, many sources and one module, compiled here, embedded as bytes. Each source is compiled by itself, too: for
 # its warnings.
 $(A)/kprof_agent_00.beam: src/agent/merge.escript $(PARTS) $(wildcard src/agent/*.hrl) $(A)/list | need-erl
-	@mkdir -p $(A)/parts
+	@rm -rf $(A)/parts; mkdir -p $(A)/parts
 	erlc -Werror +deterministic +no_debug_info -o $(A)/parts $(PARTS)
 	escript src/agent/merge.escript $@ $(PARTS)
 $(A)/kprof_sample.beam: src/agent/kprof_sample.erl | need-erl
@@ -180,8 +180,8 @@ help:
 	@echo '  make screenshots      take screenshots/ anew'
 	@echo 'Check'
 	@echo '  make check            every suite, closing with the counts. One suite: check-unit check-asan check-tsan'
-	@echo '                        check-includes check-format check-man check-docs check-agent check-node check-screen'
-	@echo '                        check-chaos check-survive; not in make check: check-fuzz (60 s a target)'
+	@echo '                        check-includes check-format check-man check-docs check-dialyzer check-agent'
+	@echo '                        check-node check-screen check-chaos check-survive; not in make check: check-fuzz (60 s a target)'
 	@echo 'Measure, on a machine that does nothing else (RESULTS: the figures go into tests/RESULTS.md)'
 	@echo '  make bench            each figure with what it is measured against'
 	@echo '  make impact           what a node and its clients notice: OTP="25 27 29" PART="clients jump loop cost" WRITE=FILE ARGS='
@@ -210,7 +210,7 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs unit -- tsan agent survive -- asan screen node chaos
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs dialyzer unit -- tsan agent survive -- asan screen node chaos
 
 # The whole program on a real node, for each sanitizer: these few of the node tests.
 UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
@@ -253,7 +253,7 @@ check-smoke:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/lib/runner.py tests/node 'test_exact_counts(25, lean'
 
-.PHONY: check-includes check-format check-man check-docs
+.PHONY: check-includes check-format check-man check-docs check-dialyzer
 check-includes:
 	@python3 $(TOOLS)/includes.py --self-test
 	@python3 $(TOOLS)/includes.py
@@ -272,6 +272,8 @@ check-man:
 	@sh $(TOOLS)/man.sh
 check-docs: build/plain/keydocs
 	@python3 $(TOOLS)/docs.py $< --check
+check-dialyzer:
+	@sh $(TOOLS)/dialyzer.sh
 
 .PHONY: check-agent check-node check-screen check-chaos check-survive check-fuzz
 check-agent:

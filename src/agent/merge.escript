@@ -1,6 +1,7 @@
 #!/usr/bin/env escript
-%% merge.escript OUT SOURCE...: makes one module of the agent's sources: OUT, kprof_agent_00.beam. A function f of kprof_x_00
-%% becomes x_f of kprof_agent_00; names of registered processes stay as they are.
+%% merge.escript OUT SOURCE...: makes one module of the agent's sources: OUT, kprof_agent_00.beam, for slot 00. A function f of
+%% kprof_x becomes x_f of kprof_agent_00. Where the name of a source is a value (the name of a process or of a session) it gets
+%% the digits of the slot: kprof_x_00.
 %%
 %% The module has no literals: what would be one (a list, a tuple, a map, a text of constants) is made when it is needed,
 %% because unloading a module that has literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
@@ -8,14 +9,15 @@
 -mode(compile).
 
 -define(AGENT, kprof_agent_00).
+-define(SLOT, "_00").
 
 main([Out | Files]) ->
     Parsed = [parse(F) || F <- Files],
     Names = maps:from_list([{M, prefix(M)} || {M, _} <- Parsed]),
     put(names, Names),
     put(spawned, []),
-    Functions = lists:append([functions(M, Forms) || {M, Forms} <- Parsed]),
-    Exports = [{id, 1}, {keeper_start, 1} | get(spawned)],
+    Functions = slotted(lists:append([functions(M, Forms) || {M, Forms} <- Parsed])),
+    Exports = [{id, 1}, {controller_start, 1} | get(spawned)],
     Id = {function, 0, id, 1, [{clause, 0, [{var, 0, 'X'}], [], [{var, 0, 'X'}]}]},
     Forms = [{attribute, 0, module, ?AGENT}, {attribute, 0, export, lists:usort(Exports)}, Id | Functions] ++ [{eof, 0}],
     case compile:forms(Forms, [deterministic, no_debug_info, nowarn_unused_function, return_errors, {source, "kprof_agent"}]) of
@@ -42,7 +44,7 @@ parse(File) ->
 
 prefix(M) ->
     "kprof_" ++ Rest = atom_to_list(M),
-    lists:sublist(Rest, length(Rest) - 3).
+    Rest.
 
 functions(M, Forms) ->
     put(module, M),
@@ -59,6 +61,16 @@ named(M, F) ->
     end.
 
 ours(M) -> is_map_key(M, get(names)).
+
+%% What is left of our names after the calls are made local: values.
+slotted({atom, L, A} = Atom) ->
+    case ours(A) of
+        true -> {atom, L, list_to_atom(atom_to_list(A) ++ ?SLOT)};
+        false -> Atom
+    end;
+slotted(T) when is_tuple(T) -> list_to_tuple(slotted(tuple_to_list(T)));
+slotted([H | T]) -> [slotted(H) | slotted(T)];
+slotted(X) -> X.
 
 %% ---- Expressions: names are replaced, and constants are made when needed ----
 
@@ -150,7 +162,7 @@ qualifier({generate, L, P, E}) -> {generate, L, P, expr(E)};
 qualifier({b_generate, L, P, E}) -> {b_generate, L, P, expr(E)};
 qualifier(E) -> expr(E).
 
-%% spawn(kprof_x_00, f, [...]), and the like: functions of the one module.
+%% spawn(kprof_x, f, [...]), and the like: functions of the one module.
 spawned(F, [{atom, L, M}, {atom, _, G}, Args | Rest] = All) when F =:= spawn; F =:= spawn_opt; F =:= spawn_link; F =:= spawn_monitor ->
     case ours(M) of
         true ->

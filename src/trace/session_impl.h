@@ -18,9 +18,9 @@ struct session {
     pthread_t reader;
     bool reading;
     struct agent_module agent; /* as it is loaded there, in its slot */
-    struct buf keeper;         /* its pid, encoded */
+    struct buf controller;     /* its pid, encoded */
     uint8_t key[16];           /* of the requests: only who loaded the agent knows it */
-    atomic_bool beating;       /* the keeper has started: heartbeats come */
+    atomic_bool beating;       /* the controller has started: heartbeats come */
 
     pthread_mutex_t lock; /* what follows */
     pthread_cond_t came;
@@ -48,8 +48,8 @@ int session_rpc(struct session *s, const char *mod, const char *fun, const struc
                 struct buf *answer, int timeout_ms, struct err *e);
 
 /* ---- session_load ---- */
-/* Loads the agent into a free slot and starts its keeper, all in one call on the target: whenever
- * our connection goes, either nothing has been loaded or a keeper lives that cleans up. Waits some
+/* Loads the agent into a free slot and starts its controller, all in one call on the target: whenever
+ * our connection goes, either nothing has been loaded or a controller lives that cleans up. Waits some
  * seconds for an agent that is just leaving. */
 int session_load(struct session *s, struct session_info *info, struct err *e);
 /* After detach: waits until the agent has unloaded itself; what is left, by the target's word. */

@@ -13,7 +13,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* A keeper sends a heartbeat each half second; one that is silent for so long is out of reach. */
+/* A controller sends a heartbeat each half second; one that is silent for so long is out of reach. */
 #define SILENCE_NS UINT64_C(30000000000)
 #define RECV_MS    1000
 #define AWAY_NS    UINT64_C(5000000000) /* a turn of the reader is never so long by itself */
@@ -136,7 +136,7 @@ static void send_urgent(struct session *s)
         return;
     buf_init(&s->urgent, 0);
     pthread_mutex_unlock(&s->lock);
-    (void)conn_send_pid(s->conn, s->keeper.data, s->keeper.len, m.data, m.len, &ignored);
+    (void)conn_send_pid(s->conn, s->controller.data, s->controller.len, m.data, m.len, &ignored);
     buf_release(&m);
     pthread_mutex_lock(&s->lock);
 }
@@ -207,7 +207,7 @@ int session_request(struct session *s, const struct buf *request, struct buf *an
     int rc;
 
     begin_request(s, ref, request, &m);
-    rc = conn_send_pid(s->conn, s->keeper.data, s->keeper.len, m.data, m.len, e);
+    rc = conn_send_pid(s->conn, s->controller.data, s->controller.len, m.data, m.len, e);
     buf_release(&m);
     if (rc == 0) {
         pthread_mutex_lock(&s->lock);
@@ -275,7 +275,7 @@ struct session *session_new(const struct session_opts *o)
     if (getrandom(s->key, sizeof s->key, 0) != (ssize_t)sizeof s->key)
         abort();
     s->o = *o;
-    buf_init(&s->keeper, 4096);
+    buf_init(&s->controller, 4096);
     buf_init(&s->answer, SESSION_ANSWER_BYTES);
     buf_init(&s->urgent, 0);
     pthread_mutex_init(&s->lock, NULL);
@@ -294,7 +294,7 @@ void session_free(struct session *s)
     }
     conn_close(s->conn);
     agent_module_release(&s->agent);
-    buf_release(&s->keeper);
+    buf_release(&s->controller);
     buf_release(&s->answer);
     buf_release(&s->urgent);
     pthread_mutex_destroy(&s->lock);

@@ -18,13 +18,13 @@
  * node's code server may hang (on some VMs for ever): it is waited for so long, and what it loads
  * later goes again. */
 static const char install_text[] =
-    "fun(Slot, Keeper, Agent, Beam, Opts, Ms) ->"
+    "fun(Slot, Controller, Agent, Beam, Opts, Ms) ->"
     "  Load = fun(From) ->"
     "    From ! {self(), code:load_binary(Agent, [], Beam)},"
     "    receive keep -> ok; drop -> code:delete(Agent), code:purge(Agent) end "
     "  end,"
     "  Free = (catch erlang:register(Slot, self())) =:= true andalso"
-    "    not erlang:module_loaded(Agent) andalso erlang:whereis(Keeper) =:= undefined,"
+    "    not erlang:module_loaded(Agent) andalso erlang:whereis(Controller) =:= undefined,"
     "  case Free of"
     "    false -> taken;"
     "    true ->"
@@ -32,7 +32,7 @@ static const char install_text[] =
     "      Loader = erlang:spawn(fun() -> Load(Me) end),"
     "      receive"
     "        {Loader, {module, Agent}} ->"
-    "          R = (catch Agent:keeper_start(Opts)),"
+    "          R = (catch Agent:controller_start(Opts)),"
     "          Loader ! case is_tuple(R) andalso element(1, R) of ok -> keep; _ -> drop end,"
     "          R;"
     "        {Loader, Why} -> Loader ! keep, {load, Agent, Why}"
@@ -255,7 +255,7 @@ static void install_args(struct session *s, struct buf *args)
 {
     enc_list(args, 6);
     enc_slot_name(s, "slot", args);
-    enc_slot_name(s, "keeper", args);
+    enc_slot_name(s, "controller", args);
     enc_atom(args, s->agent.name);
     enc_binary(args, s->agent.bytes, s->agent.len);
     start_opts(s, args);
@@ -294,8 +294,8 @@ static enum installed read_installed(struct session *s, const struct buf *answer
     } else if (etf_is_atom(&c, "ok")) {
         const uint8_t *from = c.p;
         if (etf_skip(&c)) {
-            buf_clear(&s->keeper);
-            buf_add(&s->keeper, from, (size_t)(c.p - from));
+            buf_clear(&s->controller);
+            buf_add(&s->controller, from, (size_t)(c.p - from));
             read_info(&c, info);
             got = INSTALLED;
         }
@@ -368,9 +368,9 @@ void session_left(struct session *s, struct session_receipt *r)
     enc_list(&args, 3);
     enc_atom(&args, s->agent.name);
     enc_list(&args, 3);
-    enc_slot_name(s, "keeper", &args);
+    enc_slot_name(s, "controller", &args);
     enc_slot_name(s, "relay", &args);
-    enc_slot_name(s, "warden", &args);
+    enc_slot_name(s, "guardian", &args);
     enc_nil(&args);
     enc_u64(&args, LEFT_MS);
     enc_nil(&args);

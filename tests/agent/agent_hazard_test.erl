@@ -4,7 +4,7 @@
 -export([tests/0]).
 
 -include("agent.hrl").
--import(agent_lib, [load_parts/1, start/1, ask/2, wish/1, wish/2, finish/2]).
+-import(agent_lib, [load_parts/1, start/1, ask/2, trace_config/1, trace_config/2, finish/2]).
 
 tests() ->
     [
@@ -34,13 +34,13 @@ rows() ->
 
 hazards_by_version(_) ->
     [begin
-        [?equal({Use, Vm, kprof_hazard_00:allowed(Use, Vm)}, {Use, Vm, false}) || Vm <- Held],
-        [?equal({Use, Vm, kprof_hazard_00:allowed(Use, Vm)}, {Use, Vm, true}) || Vm <- Free]
+        [?equal({Use, Vm, kprof_hazard:allowed(Use, Vm)}, {Use, Vm, false}) || Vm <- Held],
+        [?equal({Use, Vm, kprof_hazard:allowed(Use, Vm)}, {Use, Vm, true}) || Vm <- Free]
      end || {Use, Held, Free} <- rows()],
     %% no row is without a test, and what is no row is refused
-    Told = [Id || {Id, _, _} <- kprof_hazard_00:list(vm([13, 1, 5]))],
+    Told = [Id || {Id, _, _} <- kprof_hazard:list(vm([13, 1, 5]))],
     ?equal(length(Told), length(rows())),
-    ?equal(kprof_hazard_00:allowed(anything, vm([17, 1])), false).
+    ?equal(kprof_hazard:allowed(anything, vm([17, 1])), false).
 
 hazards_are_told(T) ->
     K = start(T),
@@ -55,26 +55,26 @@ hazards_are_told(T) ->
 what_is_held_back_is_refused(T) ->
     load_parts(T),
     Leaf = {agent_load, leaf, 1},
-    {badrpc, {'EXIT', {{held_back, existing}, _}}} = rpc:call(T, kprof_spec_00, flags, [{none, self()}, existing, true, [call]]),
-    {badrpc, {'EXIT', {{held_back, all}, _}}} = rpc:call(T, kprof_spec_00, flags, [{none, self()}, all, false, [all]]),
-    [{error, {held_back, Kind}} = rpc:call(T, kprof_spec_00, set_pattern, [none, Leaf, true, [Kind]]) || Kind <- [call_time, call_memory, meta]],
+    {badrpc, {'EXIT', {{held_back, existing}, _}}} = rpc:call(T, kprof_spec, flags, [{none, self()}, existing, true, [call]]),
+    {badrpc, {'EXIT', {{held_back, all}, _}}} = rpc:call(T, kprof_spec, flags, [{none, self()}, all, false, [all]]),
+    [{error, {held_back, Kind}} = rpc:call(T, kprof_spec, set_pattern, [none, Leaf, true, [Kind]]) || Kind <- [call_time, call_memory, meta]],
     ?equal(rpc:call(T, erlang, trace_info, [Leaf, call_time]), {call_time, false}),
     %% built-in functions beside another session
     Bif = [{0, {erlang, self, 0}, []}, {1, Leaf, []}],
-    [{0, {erlang, self, 0}, {note, Why}}] = kprof_pattern_00:held_back(Bif, beside([15, 2, 7])),
+    [{0, {erlang, self, 0}, {note, Why}}] = kprof_patterns:held_back(Bif, beside([15, 2, 7])),
     ?check(string:find(Why, "built-in") =/= nomatch),
-    ?equal(kprof_pattern_00:held_back(Bif, vm([15, 2, 7])), []),
+    ?equal(kprof_patterns:held_back(Bif, vm([15, 2, 7])), []),
     %% maps in names
     K = start(T),
-    {error, identity, _} = ask(K, {config, wish([{entry, 1}], #{identity => <<"agent_load:entry/1 #{a => arg(1)}">>})}),
-    {error, identity, _} = ask(K, {config, wish([{entry, 1}], #{identity => <<"fun ({agent_load, entry, [X]}) -> {x, #{k => X}} end">>})}),
+    {error, identity, _} = ask(K, {config, trace_config([{entry, 1}], #{identity => <<"agent_load:entry/1 #{a => arg(1)}">>})}),
+    {error, identity, _} = ask(K, {config, trace_config([{entry, 1}], #{identity => <<"fun ({agent_load, entry, [X]}) -> {x, #{k => X}} end">>})}),
     finish(T, K),
-    [?equal(rpc:call(T, kprof_spec_00, reset_tokens, []), false) || list_to_integer(atom_to_list(get(version))) < 27].
+    [?equal(rpc:call(T, kprof_spec, reset_tokens, []), false) || list_to_integer(atom_to_list(get(version))) < 27].
 
 nothing_is_loaded_on_demand(T) ->
     K = start(T),
     false = rpc:call(T, erlang, module_loaded, [sofs]),
-    {ok, [{0, 0, Note}]} = ask(K, {config, (wish([{entry, 1}]))#{tiers => [{0, sofs, set, 1}]}}),
+    {ok, [{0, 0, Note}]} = ask(K, {config, (trace_config([{entry, 1}]))#{tiers => [{0, sofs, set, 1}]}}),
     ?check(string:find(Note, "no module sofs is loaded") =/= nomatch),
     ?equal(ask(K, {functions, sofs}), []),
     ?equal(rpc:call(T, erlang, module_loaded, [sofs]), false),

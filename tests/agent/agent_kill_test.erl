@@ -4,7 +4,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    until/2, start_keeper/3, reaped/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1,
+    until/2, start_controller/3, reaped/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1,
     run_forever/2, stop_workers/1, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0,
     other_owner/2, isolated/1
 ]).
@@ -12,22 +12,22 @@
 tests() ->
     [
         {relay_killed, fun relay_killed/1},
-        {keeper_killed, fun keeper_killed/1},
+        {controller_killed, fun controller_killed/1},
         {pacer_killed, fun pacer_killed/1},
         {kprof_top_killed, fun kprof_top_killed/1},
         {two_of_them_killed, fun two_of_them_killed/1},
-        {warden_killed, fun warden_killed/1},
+        {guardian_killed, fun guardian_killed/1},
         {next_one_waits, fun next_one_waits/1},
         {what_another_has_begun_to_load_stays, fun what_another_has_begun_to_load_stays/1},
         {our_own_from_before_gives_way, fun our_own_from_before_gives_way/1},
         {control_word_is_for_all, fun control_word_is_for_all/1}
     ].
 
-tiers() -> wish([{entry, 1}, {tier, 1}]).
+tiers() -> trace_config([{entry, 1}, {tier, 1}]).
 
-whereis(T, keeper) -> rpc:call(T, erlang, whereis, [kprof_keeper_00]);
+whereis(T, controller) -> rpc:call(T, erlang, whereis, [kprof_controller_00]);
 whereis(T, relay) -> rpc:call(T, erlang, whereis, [kprof_relay_00]);
-whereis(T, warden) -> rpc:call(T, erlang, whereis, [kprof_warden_00]);
+whereis(T, guardian) -> rpc:call(T, erlang, whereis, [kprof_guardian_00]);
 whereis(T, pacer) ->
     {links, Links} = rpc:call(T, erlang, process_info, [whereis(T, relay), links]),
     hd([P || P <- Links, is_pid(P)]).
@@ -40,7 +40,7 @@ tracing(T) ->
 %% Each ordered pair, at once and with a moment between them in which the first one's end is being dealt with.
 two_of_them_killed(T) ->
     Workers = run_forever(T, 4),
-    All = [keeper, relay, warden, pacer],
+    All = [controller, relay, guardian, pacer],
     [two_killed(T, A, B, Ms) || A <- All, B <- All, A =/= B, Ms <- [0, 1]],
     stop_workers(Workers).
 
@@ -48,8 +48,8 @@ two_killed(T, A, B, Ms) ->
     K = tracing(T),
     [P1, P2] = [whereis(T, Who) || Who <- [A, B]],
     rpc:call(T, agent_load, kill, [[P1, P2], Ms]),
-    %% with the keeper alive tracing is off, or goes on; it leaves when asked
-    case lists:member(keeper, [A, B]) of
+    %% with the controller alive tracing is off, or goes on; it leaves when asked
+    case lists:member(controller, [A, B]) of
         true -> ok;
         false -> #{patterns := 0, flags := 0} = ask(K, detach)
     end,
@@ -59,17 +59,17 @@ two_killed(T, A, B, Ms) ->
     drain().
 
 %% Another takes its place, and would do what it is there for.
-warden_killed(T) ->
+guardian_killed(T) ->
     tracing(T),
-    First = whereis(T, warden),
+    First = whereis(T, guardian),
     exit(First, kill),
-    ?soon(fun() -> P = whereis(T, warden), is_pid(P) andalso P =/= First end),
-    rpc:call(T, agent_load, kill, [[whereis(T, relay), whereis(T, keeper)], 0]),
+    ?soon(fun() -> P = whereis(T, guardian), is_pid(P) andalso P =/= First end),
+    rpc:call(T, agent_load, kill, [[whereis(T, relay), whereis(T, controller)], 0]),
     told_gone(),
     reaped(T),
     nothing_left(T).
 
-second(T, Who) -> start_keeper(T, kprof_keeper_01, #{who => Who}).
+second(T, Who) -> start_controller(T, kprof_controller_01, #{who => Who}).
 
 %% Below OTP 27, where there is one trace for all: as long as anything of an agent lives that is leaving.
 next_one_waits(T) ->
@@ -81,11 +81,11 @@ next_one_waits(T) ->
         false ->
             {error, busy, Busy} = second(T, <<"another">>),
             ?check(string:find(Busy, "tester, since 20") =/= nomatch),
-            %% its relay is held, so that the end of its keeper is not dealt with
+            %% its relay is held, so that the end of its controller is not dealt with
             Relay = whereis(T, relay),
             Holder = rpc:call(T, agent_load, hold, [Relay]),
             exit(K, kill),
-            ?soon(fun() -> whereis(T, keeper) =:= undefined end),
+            ?soon(fun() -> whereis(T, controller) =:= undefined end),
             {error, leaving, Text} = second(T, <<"another">>),
             ?check(string:find(Text, "leaving") =/= nomatch),
             rpc:call(T, agent_load, let_go, [Holder]),
@@ -100,15 +100,15 @@ begun(_, {ok, K, _}) ->
     ask(K, detach),
     true.
 
-%% While somebody holds the slot nothing of it is unloaded; and not at all when a keeper has started in it.
+%% While somebody holds the slot nothing of it is unloaded; and not at all when a controller has started in it.
 what_another_has_begun_to_load_stays(T) ->
     K = tracing(T),
     Holder = rpc:call(T, agent_load, claim, [kprof_slot_00]),
     ask(K, detach),
-    ?soon(fun() -> whereis(T, keeper) =:= undefined andalso whereis(T, relay) =:= undefined end),
+    ?soon(fun() -> whereis(T, controller) =:= undefined andalso whereis(T, relay) =:= undefined end),
     ?check(rpc:call(T, agent_load, reapers, []) =/= []),
     ?equal(until(500, fun() -> not rpc:call(T, erlang, module_loaded, [kprof_agent_00]) end), false),
-    {ok, K2, _} = start_keeper(T, kprof_keeper_00, #{}),
+    {ok, K2, _} = start_controller(T, kprof_controller_00, #{}),
     exit(Holder, kill),
     reaped(T),
     ?check(rpc:call(T, erlang, module_loaded, [kprof_agent_00])),
@@ -158,7 +158,7 @@ control_word_is_for_all(T) ->
     end.
 
 relay_killed(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     Workers = run_forever(T, 4),
     ?soon(fun() -> length(messages(K)) > 0 end),
     exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),
@@ -175,7 +175,7 @@ relay_killed(T) ->
     nothing_left(T).
 
 pacer_killed(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     {links, Links} = rpc:call(T, erlang, process_info, [rpc:call(T, erlang, whereis, [kprof_relay_00]), links]),
     [Pacer] = [P || P <- Links, is_pid(P)],
     exit(Pacer, kill),
@@ -183,8 +183,8 @@ pacer_killed(T) ->
     finish(T, K),
     nothing_left(T).
 
-keeper_killed(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+controller_killed(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     Workers = run_forever(T, 4),
     ?soon(fun() -> length(messages(K)) > 0 end),
     exit(K, kill),
@@ -195,7 +195,7 @@ keeper_killed(T) ->
 
 kprof_top_killed(T) ->
     Workers = run_forever(T, 4),
-    {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}])),
+    {Peer, Pid, K} = other_owner(T, trace_config([{entry, 1}, {tier, 1}])),
     ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =/= {traced, false} orelse isolated(T) end),
     %% in the middle of a question that counts calls for a second: asked again, should we have missed that second
     Counter = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, tier, 1}, call_count]) end,

@@ -1,8 +1,8 @@
 %% What the agent's tests are made with: the agent as kprof-top uses it, and the node's own word on what is left of it.
 -module(agent_lib).
 -export([
-    check/3, equal/3, until/2, load/2, load/3, load_parts/1, unload_parts/1, modules/0, names/0, start/1, start/2, start_keeper/3, unload/1,
-    reaped/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
+    check/3, equal/3, until/2, load/2, load/3, load_parts/1, unload_parts/1, modules/0, names/0, start/1, start/2, start_controller/3, unload/1,
+    reaped/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
     payloads/2, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0, seed/0, run_forever_tight/1, sample_told/0, beat_now/1,
     beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, drain/0, other_owner/2, owner/3, now_ms/0,
     isolated/1, set_now/1, some_load/1
@@ -30,12 +30,12 @@ load(Target, M, Beam) -> {module, M} = rpc:call(Target, code, load_binary, [M, "
 modules() -> [kprof_agent_00].
 
 %% Its sources, each compiled by itself: to call one of their functions on the target.
-parts() -> [list_to_atom(filename:basename(F, ".beam")) || F <- filelib:wildcard(filename:join(get_beams(), "kprof_*_00.beam"))] -- modules().
+parts() -> [list_to_atom(filename:basename(F, ".beam")) || F <- filelib:wildcard(filename:join(get_beams(), "kprof_*.beam"))] -- modules().
 load_parts(T) -> [load(T, M) || M <- parts()].
 unload_parts(T) -> [rpc:call(T, code, F, [M]) || M <- parts(), F <- [purge, delete, purge]].
 
 %% What its processes are registered as.
-names() -> [kprof_keeper_00, kprof_relay_00, kprof_warden_00].
+names() -> [kprof_controller_00, kprof_relay_00, kprof_guardian_00].
 
 get_beams() ->
     case get(beams) of
@@ -46,13 +46,13 @@ get_beams() ->
 start(T) -> start(T, #{}).
 start(T, Opts) ->
     [load(T, M) || M <- ?MODULES],
-    {ok, K, _} = start_keeper(T, kprof_keeper_00, Opts),
+    {ok, K, _} = start_controller(T, kprof_controller_00, Opts),
     K.
 
-%% Keeper: kprof_keeper_NN, of slot NN.
-start_keeper(T, Keeper, Opts) ->
-    "kprof_keeper_" ++ Slot = atom_to_list(Keeper),
-    rpc:call(T, list_to_atom("kprof_agent_" ++ Slot), keeper_start, [maps:merge(#{pid => self(), node => node(), who => <<"tester">>, force => false, key => ?KEY, epoch => ?EPOCH}, Opts)]).
+%% Controller: kprof_controller_NN, of slot NN.
+start_controller(T, Controller, Opts) ->
+    "kprof_controller_" ++ Slot = atom_to_list(Controller),
+    rpc:call(T, list_to_atom("kprof_agent_" ++ Slot), controller_start, [maps:merge(#{pid => self(), node => node(), who => <<"tester">>, force => false, key => ?KEY, epoch => ?EPOCH}, Opts)]).
 
 %% The agent takes itself off in a process of its own: loaded again before that, its modules would go, too.
 unload(T) ->
@@ -78,15 +78,15 @@ ask(K, Q) ->
     after ?PATIENCE -> error({no_answer, Q})
     end.
 
-wish(Tiers) -> wish(Tiers, #{}).
-wish(Tiers, More) ->
+trace_config(Tiers) -> trace_config(Tiers, #{}).
+trace_config(Tiers, More) ->
     Numbered = [{Ix, agent_load, F, A} || {Ix, {F, A}} <- lists:zip(lists:seq(0, length(Tiers) - 1), Tiers)],
     maps:merge(#{tiers => Numbered, entry => 0, identity => none, returns => lean, sample => 1}, More).
 
-traced(T, Wish) ->
+traced(T, Config) ->
     K = start(T),
     ok = ask(K, {limits, ?NO_LIMITS}), % the tests run as fast as they can and count all
-    {ok, _} = ask(K, {config, Wish}),
+    {ok, _} = ask(K, {config, Config}),
     ok = ask(K, {tracing, true}),
     K.
 
@@ -134,7 +134,7 @@ forget_beats() ->
 slot(M) -> list_to_atom(lists:sublist(atom_to_list(M), length(atom_to_list(M)) - 2) ++ "01").
 renamed(M) ->
     {ok, Beam} = file:read_file(filename:join(get_beams(), atom_to_list(M) ++ ".beam")),
-    lists:foldl(fun(X, B) -> binary:replace(B, atom_to_binary(X, utf8), atom_to_binary(slot(X), utf8), [global]) end, Beam, ?MODULES ++ parts()).
+    re:replace(Beam, "(kprof_[a-z_]+_)00", "\\g{1}01", [global, {return, binary}]).
 
 seed() ->
     Seed = erlang:system_time(microsecond) band 16#ffffffff,
@@ -188,7 +188,7 @@ unload_second(T) ->
 drain() -> receive _ -> drain() after 0 -> ok end.
 
 %% Another hidden node plays kprof-top: it can be stopped and killed.
-other_owner(T, Wish) ->
+other_owner(T, Config) ->
     Name = lists:concat(["kprof_agent_owner_", erlang:unique_integer([positive]), "_", os:getpid()]),
     Host = lists:nth(2, string:tokens(atom_to_list(node()), "@")),
     Peer = list_to_atom(Name ++ "@" ++ Host),
@@ -198,12 +198,12 @@ other_owner(T, Wish) ->
     true = until(?PATIENCE, fun() -> net_kernel:hidden_connect_node(Peer) =:= true end),
     true = rpc:call(Peer, net_kernel, hidden_connect_node, [T]),
     [load(T, M) || M <- ?MODULES],
-    Pid = spawn(Peer, ?MODULE, owner, [self(), T, Wish]),
+    Pid = spawn(Peer, ?MODULE, owner, [self(), T, Config]),
     receive {Pid, {ready, K}} -> {Peer, Pid, K} after ?PATIENCE -> error(no_owner) end.
 
-owner(Tester, T, Wish) ->
-    {ok, K, _} = start_keeper(T, kprof_keeper_00, maps:get(start, Wish, #{})),
-    {ok, _} = ask(K, {config, maps:remove(start, Wish)}),
+owner(Tester, T, Config) ->
+    {ok, K, _} = start_controller(T, kprof_controller_00, maps:get(start, Config, #{})),
+    {ok, _} = ask(K, {config, maps:remove(start, Config)}),
     ok = ask(K, {tracing, true}),
     Tester ! {self(), {ready, K}},
     own().

@@ -227,7 +227,7 @@ dbg_off() ->
 %% What is left of the agent, asked of the VM: processes, modules, patterns, counters, flags, tokens.
 left(MFAs, Modules) ->
     #{
-        processes => [N || N <- [kprof_keeper_00, kprof_relay_00, kprof_warden_00], whereis(N) =/= undefined] ++ [P || P <- processes(), ours(P, Modules)],
+        processes => [N || N <- [kprof_controller_00, kprof_relay_00, kprof_guardian_00], whereis(N) =/= undefined] ++ [P || P <- processes(), ours(P, Modules)],
         modules => [M || M <- Modules, erlang:module_loaded(M)],
         patterns => [MFA || MFA <- MFAs, erlang:trace_info(MFA, traced) =/= {traced, false}],
         counters => [{MFA, Kind} || MFA <- MFAs, Kind <- kinds(), erlang:trace_info(MFA, Kind) =/= {Kind, false}],

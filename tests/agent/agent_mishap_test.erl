@@ -5,7 +5,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    start/2, load/3, other_owner/2, some_load/1, set_now/1, gone/1, nothing_left/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
+    start/2, load/3, other_owner/2, some_load/1, set_now/1, gone/1, nothing_left/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1, stop_workers/1,
     sample_told/0, beat_now/1, beat_now/2, drain/0
 ]).
 
@@ -23,7 +23,7 @@ tests() ->
 
 %% Trips in a row do not leave a timer each.
 one_step_is_due(T) ->
-    K = traced(T, wish([{entry, 1}])),
+    K = traced(T, trace_config([{entry, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 100}}),
     [
         begin
@@ -39,7 +39,7 @@ one_step_is_due(T) ->
 
 %% What the relay found old after tracing was switched off.
 no_trip_while_off(T) ->
-    K = traced(T, wish([{entry, 1}])),
+    K = traced(T, trace_config([{entry, 1}])),
     ok = ask(K, {tracing, false}),
     K ! {overload, rpc:call(T, erlang, whereis, [kprof_relay_00]), <<"late">>},
     ?check(is_map(beat_now(K))),
@@ -53,7 +53,7 @@ no_trip_while_off(T) ->
 %% Nobody is there to probe for; it goes on when somebody is.
 no_probe_while_silent(T) ->
     K = start(T, #{pause_ms => 400}),
-    {ok, _} = ask(K, {config, wish([{entry, 1}])}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
     ok = ask(K, {limits, #{cooldown_ms => 1500}}),
     ok = ask(K, {tracing, true}),
     ok = ask(K, {trip, <<"a test">>}),
@@ -65,7 +65,7 @@ no_probe_while_silent(T) ->
 %% The usual remedy for an overload is other code: when it came is told, though nothing is traced then.
 loaded_while_untraced(T) ->
     version(T, 1),
-    K = traced(T, (wish([]))#{tiers := [{0, agent_other, f, 0}]}),
+    K = traced(T, (trace_config([]))#{tiers := [{0, agent_other, f, 0}]}),
     ?check(is_map(beat_now(K))),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
     ok = ask(K, {trip, <<"a test">>}),
@@ -91,7 +91,7 @@ version(T, N) ->
 
 %% A tier that is called outside of any request makes no event; what it costs is known all the same, and kept.
 calls_outside_are_seen(T) ->
-    K = traced(T, wish([{entry, 1}, {leaf, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
     Idle = beat_now(K, cost),
     Workers = rpc:call(T, agent_load, outside, [2]),
@@ -105,7 +105,7 @@ calls_outside_are_seen(T) ->
 %% After a lost connection: half open first, with a tenth; then all of it.
 again_with_care(T) ->
     K = start(T, #{again => true}),
-    {ok, _} = ask(K, {config, wish([{entry, 1}])}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
     ok = ask(K, {tracing, true}),
     ?got({ke, half_open, _}),
     ?got({kh, _, #{breaker := 2, sample := 10}}),
@@ -118,7 +118,7 @@ again_with_care(T) ->
     finish(T, K).
 
 counts_outlive_the_relay(T) ->
-    K = traced(T, wish([{entry, 1}])),
+    K = traced(T, trace_config([{entry, 1}])),
     run(T, entries, [lists:seq(1, 50)]),
     {ok, Seq, #{sent := 100}} = ask(K, flush),
     exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),
@@ -132,7 +132,7 @@ counts_outlive_the_relay(T) ->
 %% A reader that is stopped takes nothing: when it goes on it learns since when nothing was traced, though no heartbeat got
 %% through meanwhile.
 a_pause_is_told_over_a_full_link(T) ->
-    {Peer, Pid, K} = other_owner(T, (wish([{entry, 1}, {tier, 1}, {leaf, 1}]))#{start => #{pause_ms => 3000}}),
+    {Peer, Pid, K} = other_owner(T, (trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]))#{start => #{pause_ms => 3000}}),
     Ask = fun(Q) -> Pid ! {self(), {ask, K, Q}} end,
     Ask({limits, ?NO_LIMITS}),
     ?got({Pid, ok}),

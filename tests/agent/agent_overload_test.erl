@@ -4,7 +4,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    load/2, unload/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1, receive_off/0,
+    load/2, unload/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1, receive_off/0,
     run_forever/2, stop_workers/1, seed/0, run_forever_tight/1, sample_told/0, beat_now/1, beat_now/2,
     nothing_left/1, gone/1, told_gone/0, drain/0, other_owner/2, now_ms/0, isolated/1, set_now/1, some_load/1
 ]).
@@ -29,9 +29,9 @@ tests() ->
     ].
 
 overload_switches_off(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{max_queue => 500, cooldown_ms => 500}}),
-    %% the keeper is held, else it cuts sampling until no more comes than the relay can take
+    %% the controller is held, else it cuts sampling until no more comes than the relay can take
     Holder = rpc:call(T, agent_load, hold, [K]),
     Workers = run_forever_tight(T),
     ?soon(fun() -> maps:get(patterns, set_now(T)) =:= [] end),
@@ -52,34 +52,34 @@ breaker_keeps_its_times(_) ->
 
 breaker_history(Seed, Cooldown0, Steps) ->
     Cooldown = max(100, Cooldown0),
-    breaker_history(Seed, Cooldown, Steps, 0, kprof_breaker_00:new(Cooldown), {closed, 1, 0}, 0).
+    breaker_history(Seed, Cooldown, Steps, 0, kprof_breaker:new(Cooldown), {closed, 1, 0}, 0).
 
 breaker_history(_, _, 0, _, _, _, _) ->
     ok;
 breaker_history(Seed, Cooldown, Steps, Now0, B0, {State, Factor0, Since}, Trips) ->
     %% Also past long pauses, so that the longest one is reached.
-    Now = Now0 + rand:uniform(Cooldown) + case rand:uniform(3) of 1 -> kprof_breaker_00:next_ms(Now0, B0); _ -> 0 end,
+    Now = Now0 + rand:uniform(Cooldown) + case rand:uniform(3) of 1 -> kprof_breaker:next_ms(Now0, B0); _ -> 0 end,
     B =
         case rand:uniform(4) of
-            1 -> kprof_breaker_00:trip(Now, B0);
-            _ -> element(2, kprof_breaker_00:tick(Now, B0))
+            1 -> kprof_breaker:trip(Now, B0);
+            _ -> element(2, kprof_breaker:tick(Now, B0))
         end,
-    Next = kprof_breaker_00:state(B),
-    Factor = kprof_breaker_00:factor(B),
+    Next = kprof_breaker:state(B),
+    Factor = kprof_breaker:factor(B),
     Ok =
         case {State, Next} of
             {closed, closed} when Factor =/= Factor0 -> Now - Since >= 1000 andalso Factor < Factor0;
             {Same, Same} -> Factor =:= Factor0;
-            {closed, open} -> kprof_breaker_00:next_ms(Now, B) >= Cooldown;
-            {half_open, open} -> kprof_breaker_00:next_ms(Now, B) >= min(300000, 2 * Cooldown);
-            {open, half_open} -> Now - Since >= Cooldown andalso kprof_breaker_00:factor(B) =:= 10;
-            {half_open, closed} -> Now - Since >= 2000 andalso kprof_breaker_00:factor(B) > 1;
+            {closed, open} -> kprof_breaker:next_ms(Now, B) >= Cooldown;
+            {half_open, open} -> kprof_breaker:next_ms(Now, B) >= min(300000, 2 * Cooldown);
+            {open, half_open} -> Now - Since >= Cooldown andalso kprof_breaker:factor(B) =:= 10;
+            {half_open, closed} -> Now - Since >= 2000 andalso kprof_breaker:factor(B) > 1;
             _ -> false
         end,
     ?equal({Seed, State, Next, Ok}, {Seed, State, Next, true}),
-    ?check(kprof_breaker_00:next_ms(Now, B) =< 300000),
+    ?check(kprof_breaker:next_ms(Now, B) =< 300000),
     More = case {State, Next} of {open, open} -> 0; {_, open} -> 1; _ -> 0 end,
-    ?equal(kprof_breaker_00:trips(B), Trips + More),
+    ?equal(kprof_breaker:trips(B), Trips + More),
     At = if {State, Factor0} =:= {Next, Factor} -> {State, Factor, Since}; true -> {Next, Factor, Now} end,
     breaker_history(Seed, Cooldown, Steps - 1, Now, B, At, Trips + More).
 
@@ -93,11 +93,11 @@ limit_is_never_passed(_) ->
             Arrivals = arrivals(500, 0),
             {Let, _} = lists:mapfoldl(
                 fun({Now, N}, L0) ->
-                    {Some, L} = kprof_breaker_00:admit(N, Now, L0),
+                    {Some, L} = kprof_breaker:admit(N, Now, L0),
                     ?check(Some =< N),
                     {{element(2, L), Some}, L}
                 end,
-                kprof_breaker_00:limit(PerSecond, 0),
+                kprof_breaker:limit(PerSecond, 0),
                 Arrivals
             ),
             Starts = lists:usort([I || {I, _} <- Let]),
@@ -112,7 +112,7 @@ arrivals(N, Now) -> [{Now, rand:uniform(500)} | arrivals(N - 1, Now + rand:unifo
 
 %% A tight loop on all schedulers: open, half open, open for twice as long; when the load ends it closes.
 breaker_backs_off(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{max_age_ms => 1000, max_queue => 2000, cooldown_ms => 500}}),
     Workers = run_forever_tight(T),
     receive {ke, overload, First} -> ?check(string:find(First, "next try in 1 s") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
@@ -130,7 +130,7 @@ tripped(N) -> receive {kh, _, #{trips := N, pause_ms := Ms}} -> Ms after ?PATIEN
 
 %% While the breaker is open, calls are counted all the same, and timed; not before, not after.
 counted_while_open(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}), % at most 5 minutes
     run(T, entries, [lists:seq(1, 50)]),
     messages(K),
@@ -142,7 +142,7 @@ counted_while_open(T) ->
     ?soon(fun() -> add_counted(), maps:get(2, told(), {0, 0}) >= {2000, 0} end),
     #{0 := {2000, _}, 1 := {2000, _}, 2 := {2000, _}} = told(),
     %% a tier less, while it is open
-    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}])}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}])}),
     fresh(),
     erase(told),
     run(T, entries, [lists:seq(1, 100)]),
@@ -193,7 +193,7 @@ add_counted() -> put(told, maps:fold(fun sum/3, told(), counted(0))).
 %% Called in a tight loop, a tier is counted for a small part of the time, and the figure is near the truth. The quicker the machine, the
 %% shorter is the part: the moment that it is on may be too short to be met, so it is looked for over many of the agent's own words.
 counters_cost_little(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
     Workers = run_forever_tight(T),
     opened(K),
@@ -223,7 +223,7 @@ counting_seen(T, Words, On, Looks) ->
 counters_of_others_are_left(T) ->
     Counter = fun(F) -> rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, call_count]) end,
     rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, true, [call_count]]),
-    K = traced(T, wish([{entry, 1}, {leaf, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
     opened(K),
     run(T, entries, [lists:seq(1, 10)]),
@@ -234,11 +234,11 @@ counters_of_others_are_left(T) ->
     ?equal(Counter(entry), {call_count, false}),
     rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, false, [call_count]]).
 
-%% The keeper dies, then kprof-top, while counters are on.
+%% The controller dies, then kprof-top, while counters are on.
 killed_while_counting(T) ->
     Counters = fun() -> [rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, What]) || F <- [entry, tier], What <- [call_count, call_time]] end,
     None = [{What, false} || _ <- [entry, tier], What <- [call_count, call_time]],
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
     opened(K),
     ?soon(fun() -> isolated(T) orelse Counters() =/= None end),
@@ -247,7 +247,7 @@ killed_while_counting(T) ->
     gone(T),
     nothing_left(T),
     ?equal(Counters(), None),
-    {Peer, Pid, K2} = other_owner(T, wish([{entry, 1}, {tier, 1}])),
+    {Peer, Pid, K2} = other_owner(T, trace_config([{entry, 1}, {tier, 1}])),
     ok = owner_asks(Pid, K2, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
     ok = owner_asks(Pid, K2, {trip, <<"a test">>}),
     ?soon(fun() -> isolated(T) orelse Counters() =/= None end),
@@ -259,7 +259,7 @@ killed_while_counting(T) ->
 %% A reader that is stopped: the breaker opens, and why is told when the reader goes on. However long it takes to fill the link, the lease
 %% does not end it before.
 a_blocked_link_trips(T) ->
-    {Peer, Pid, K} = other_owner(T, (wish([{entry, 1}, {tier, 1}, {leaf, 1}]))#{start => #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}}),
+    {Peer, Pid, K} = other_owner(T, (trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]))#{start => #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}}),
     Os = rpc:call(Peer, os, getpid, []),
     ok = owner_asks(Pid, K, {limits, (?NO_LIMITS)#{max_blocked_ms => 300, cooldown_ms => 10 * ?PATIENCE}}),
     Pid ! {self(), events},
@@ -274,7 +274,7 @@ a_blocked_link_trips(T) ->
 
 %% With a limit of events sampling is steered: no trip, and the events stay below it.
 sampling_is_steered(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{max_queue => 50000, max_rate => 5000}}),
     Workers = run_forever_tight(T),
     ?soon(fun() -> steered(K) end),
@@ -307,7 +307,7 @@ goals_of_a_load(Seed) ->
     Over = fun(N, Part) -> % by more than so many tenths
         [Why || {Why, Value, Max} <- At(N), Value * 10 > Max * Part] end,
     Step = fun(_, Old) ->
-        {New, Why} = kprof_steer_00:next(Old, Least, At(Old)),
+        {New, Why} = kprof_sampling:next(Old, Least, At(Old)),
         ?check(New >= Least andalso New =< 1000000),
         ?equal({Seed, Old, New, New =:= Least}, {Seed, Old, New, Why =:= none}),
         ?check(New >= Old div 4 orelse New =:= Least),
@@ -328,8 +328,8 @@ goals_of_a_load(Seed) ->
 cost_is_measured(T) ->
     agent_lib:load_parts(T),
     Isolated = isolated(T),
-    Word = rpc:call(T, kprof_node_00, control_word, []),
-    Calibrate = fun(Others) -> rpc:call(T, kprof_cost_00, calibrate, [Isolated, Others, ?EPOCH]) end,
+    Word = rpc:call(T, kprof_node, control_word, []),
+    Calibrate = fun(Others) -> rpc:call(T, kprof_cost, calibrate, [Isolated, Others, ?EPOCH]) end,
     %% on a machine that has no time it is given up, and said to be
     %% (and what it measured there says little)
     ?soon(fun() ->
@@ -338,10 +338,10 @@ cost_is_measured(T) ->
         not Assumed andalso Hit > Count
     end),
     ?equal(maps:get(assumed, Calibrate(true)), not Isolated),
-    Own = [{kprof_cost_00, cost_told, 3} | [{kprof_cost_00, F, 1} || F <- [cost_plain, cost_tier, cost_miss, cost_full, cost_entry, cost_rare, cost_rare0, cost_counted]]],
+    Own = [{kprof_cost, cost_told, 3} | [{kprof_cost, F, 1} || F <- [cost_plain, cost_tier, cost_miss, cost_full, cost_entry, cost_rare, cost_rare0, cost_counted]]],
     Left = rpc:call(T, agent_load, left, [Own, ?MODULES]),
     ?equal(maps:with([processes, patterns, counters, flags, new, sessions, tokens], Left), #{processes => [], patterns => [], counters => [], flags => [], new => [], sessions => 0, tokens => 0}),
-    rpc:call(T, kprof_node_00, restore, [#{tcw => Word}]),
+    rpc:call(T, kprof_node, restore, [#{tcw => Word}]),
     unload(T),
     nothing_left(T).
 
@@ -350,9 +350,9 @@ cost_is_reckoned(_) ->
     Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, miss => 100, count => 10, assumed => false},
     Spent = fun(Step) ->
         Look = fun(I) ->
-            maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec_00:ticket_range(); (_, V) -> V end, Step)
+            maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec:ticket_range(); (_, V) -> V end, Step)
         end,
-        kprof_cost_00:spent(lists:foldl(fun(I, S) -> kprof_cost_00:look(Look(I), S) end, kprof_cost_00:new(Costs), lists:seq(0, 30)))
+        kprof_cost:spent(lists:foldl(fun(I, S) -> kprof_cost:observe(Look(I), S) end, kprof_cost:new(Costs), lists:seq(0, 30)))
     end,
     Step = #{now_ns => 1000000000, events => 60000, ticket => 10000, relay_ns => 20000000, tier_calls_s => 0, sample => 1, entry => true, returns => lean, schedulers => 2},
     %% 10,000 entries and 20,000 tiers: 20 + 20 ms, and 20 ms of the relay, of two schedulers' second
@@ -372,14 +372,14 @@ cost_is_reckoned(_) ->
     %% more than all there is cannot have been spent
     ?equal(Spent(Step#{ticket => 10000000, sample => 1000000}), {1000000, 1000000}),
     %% twice as sparse: what varies is halved at once
-    S = kprof_cost_00:look(Step, kprof_cost_00:look(Step#{now_ns => 0, events => 0, relay_ns => 0, ticket => 1}, kprof_cost_00:new(Costs))),
-    {All1, Fixed} = kprof_cost_00:spent(S),
-    {All2, Fixed} = kprof_cost_00:spent(kprof_cost_00:resampled(1, 2, S)),
+    S = kprof_cost:observe(Step, kprof_cost:observe(Step#{now_ns => 0, events => 0, relay_ns => 0, ticket => 1}, kprof_cost:new(Costs))),
+    {All1, Fixed} = kprof_cost:spent(S),
+    {All2, Fixed} = kprof_cost:spent(kprof_cost:resampled(1, 2, S)),
     ?check(abs((All1 - Fixed) - 2 * (All2 - Fixed)) =< 2).
 
 %% Whatever the load costs: a third of it is kept by sampling; a budget that is nothing opens the breaker.
 budget_is_obeyed(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     Workers = run_forever(T, 4),
     ?soon(fun() -> beat_now(K, cost) > 100 end),
     ?equal({beat_now(K, sample), beat_now(K, sample_why)}, {1, 0}),
@@ -418,7 +418,7 @@ kept_or_tripped(K, Most) ->
 
 %% A reader that is stopped: the node's work goes on, memory stays bounded, what is lost is counted.
 a_stopped_reader_blocks_nobody(T) ->
-    {Peer, Pid, K} = other_owner(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}])),
+    {Peer, Pid, K} = other_owner(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     Os = rpc:call(Peer, os, getpid, []),
     ok = owner_asks(Pid, K, {limits, ?NO_LIMITS}),
     os:cmd("kill -STOP " ++ Os),
@@ -436,7 +436,7 @@ a_stopped_reader_blocks_nobody(T) ->
     gone(T),
     nothing_left(T).
 
-%% What the other node asks the keeper.
+%% What the other node asks the controller.
 owner_asks(Pid, K, Question) ->
     Pid ! {self(), {ask, K, Question}},
     receive {Pid, Answer} -> Answer after ?PATIENCE -> error({no_answer, Question}) end.

@@ -1,19 +1,19 @@
 %% Why the breaker opens: each reason alone, by its text, and what then holds on the node; and promises that
-%% have a time, by the keeper's own looks: how long they took is this machine's affair.
+%% have a time, by the controller's own looks: how long they took is this machine's affair.
 %% Part of the agent's tests (agent_test runs them).
 -module(agent_reasons_test).
 -export([tests/0]).
 
 -include("agent.hrl").
 -import(agent_lib, [
-    load/3, start/1, start/2, ask/2, wish/1, wish/2, finish/2, run/3, messages/1, calls/1, receive_off/0, run_forever/2,
+    load/3, start/1, start/2, ask/2, trace_config/1, trace_config/2, finish/2, run/3, messages/1, calls/1, receive_off/0, run_forever/2,
     stop_workers/1, drain/0, set_now/1, beat_now/1
 ]).
 
 -define(BATCH, 2000). % the relay looks at its limits once a batch
 -define(EVENTS, 6). % of an entry: three calls and their returns
 -define(RUN_QUEUE, 100). % per scheduler
--define(BEAT_MS, 500). % of the keeper: it looks then
+-define(BEAT_MS, 500). % of the controller: it looks then
 
 tests() ->
     [
@@ -34,7 +34,7 @@ old_events_trip(T) ->
 
 %% Too many at once are dropped and counted, and sampling is cut; the breaker opens when it happens again soon.
 many_events_trip(T) ->
-    K = armed(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 5000}),
+    K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 5000}),
     Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
     pile_up(T, K, Relay),
     ?got({ke, sampling, <<_/binary>>}),
@@ -45,7 +45,7 @@ many_events_trip(T) ->
     ?check(N > 5000),
     finish(T, K).
 
-%% The keeper is held, too: the pacer sees how fast the calls come, and would have sampling cut meanwhile.
+%% The controller is held, too: the pacer sees how fast the calls come, and would have sampling cut meanwhile.
 pile_up(T, K, Relay) ->
     Holders = [rpc:call(T, agent_load, hold, [P]) || P <- [Relay, K]],
     run(T, many, [4, 1000]),
@@ -63,13 +63,13 @@ big_events_trip(T) ->
     {[Mb], _} = piled_up(T, #{max_memory => 2 bsl 20}, 0, "waiting events took ([0-9]+) MB"),
     ?check(Mb >= 2).
 
-%% Keeper and relay are held while events of 4000 requests pile up, for so long at least. Then the relay is let go: the patterns go by its own
-%% doing, while the keeper is still held, and what it has not yet sent is dropped and counted. -> {numbers in the reason, ms that it was held at most}
+%% Controller and relay are held while events of 4000 requests pile up, for so long at least. Then the relay is let go: the patterns go by its own
+%% doing, while the controller is still held, and what it has not yet sent is dropped and counted. -> {numbers in the reason, ms that it was held at most}
 piled_up(T, Limits, Ms, Reason) ->
-    K = armed(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}]), Limits),
+    K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), Limits),
     {ok, _, #{sent := 0, dropped := 0}} = ask(K, flush),
     Began = node_ms(T),
-    [Relay, Keeper] = [rpc:call(T, agent_load, hold, [P]) || P <- [rpc:call(T, erlang, whereis, [kprof_relay_00]), K]],
+    [Relay, Controller] = [rpc:call(T, agent_load, hold, [P]) || P <- [rpc:call(T, erlang, whereis, [kprof_relay_00]), K]],
     run(T, many, [4, 1000]),
     Made = node_ms(T),
     ?soon(fun() -> node_ms(T) > Made + Ms end),
@@ -77,7 +77,7 @@ piled_up(T, Limits, Ms, Reason) ->
     rpc:call(T, agent_load, let_go, [Relay]),
     went_off(T, Off),
     ?equal(maps:get(patterns, set_now(T)), []),
-    rpc:call(T, agent_load, let_go, [Keeper]),
+    rpc:call(T, agent_load, let_go, [Controller]),
     Numbers = opened(T, Reason),
     {Sent, Dropped} = nothing_comes(T, K),
     ?equal(Sent + Dropped, ?EVENTS * 4000),
@@ -85,13 +85,13 @@ piled_up(T, Limits, Ms, Reason) ->
     finish(T, K),
     {Numbers, node_ms(T) - Began}.
 
-%% ---- What the keeper finds ----
+%% ---- What the controller finds ----
 
 %% Beyond the limit sampling is cut. Where tracing costs next to nothing, that is all; where calls that are not sampled have their
 %% part in it, tracing goes off after two seconds.
 a_long_run_queue_trips(T) ->
     Limit = ?RUN_QUEUE * rpc:call(T, erlang, system_info, [schedulers_online]),
-    K = armed(T, wish([{entry, 1}, {leaf, 1}]), #{}),
+    K = armed(T, trace_config([{entry, 1}, {leaf, 1}]), #{}),
     Many = rpc:call(T, agent_load, spinning, [Limit * 15 div 10]),
     ?got({ke, sampling, <<"the node's run queue is long", _/binary>>}),
     Long = fun() -> receive {kh, _, #{run_queue := N, breaker := 0}} -> N > Limit after ?PATIENCE -> error(no_heartbeat) end end,
@@ -109,7 +109,7 @@ a_long_run_queue_trips(T) ->
     finish(T, K).
 
 asked_to_trip(T) ->
-    K = armed(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}]), #{}),
+    K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), #{}),
     run(T, entries, [lists:seq(1, 100)]),
     ok = ask(K, {trip, <<"kprof-top says so">>}),
     [] = opened(T, "kprof-top says so"),
@@ -118,13 +118,13 @@ asked_to_trip(T) ->
 
 %% ---- Promises that have a time ----
 
-%% At any moment between two looks of the keeper: it has beaten once at most when it says so.
+%% At any moment between two looks of the controller: it has beaten once at most when it says so.
 reloaded_is_traced_at_the_next_look(T) ->
     M = agent_reloaded,
     {ok, M, Beam} = compile:forms([{attribute, 1, module, M}, {attribute, 1, export, [{work, 1}]},
                                    {function, 1, work, 1, [{clause, 1, [{var, 1, 'X'}], [], [{var, 1, 'X'}]}]}]),
     load(T, M, Beam),
-    K = armed(T, (wish([]))#{tiers => [{0, M, work, 1}]}, #{}),
+    K = armed(T, (trace_config([]))#{tiers => [{0, M, work, 1}]}, #{}),
     [
         begin
             receive after Ms -> ok end,
@@ -139,7 +139,7 @@ reloaded_is_traced_at_the_next_look(T) ->
     finish(T, K),
     [rpc:call(T, code, F, [M]) || F <- [purge, delete, purge]].
 
-%% In the order in which the keeper has sent them.
+%% In the order in which the controller has sent them.
 beats_until_reload(Began) ->
     receive
         {ke, reload, _} -> 0;
@@ -152,7 +152,7 @@ beats_until_reload(Began) ->
 silent_for_ten_seconds(T) ->
     K = start(T),
     ok = ask(K, {limits, ?NO_LIMITS}),
-    {ok, _} = ask(K, {config, wish([{entry, 1}])}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
     ok = ask(K, {tracing, true}),
     {pong, Native} = ask(K, ping),
     Heard = rpc:call(T, erlang, convert_time_unit, [Native, native, millisecond]),
@@ -164,10 +164,10 @@ silent_for_ten_seconds(T) ->
 %% ---- Helpers ----
 
 %% Tracing, with no limit but these, and a breaker that stays open once it is.
-armed(T, Wish, Limits) ->
+armed(T, Config, Limits) ->
     K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
     ok = ask(K, {limits, maps:merge((?NO_LIMITS)#{cooldown_ms => 10 * ?PATIENCE}, Limits)}),
-    {ok, _} = ask(K, {config, Wish}),
+    {ok, _} = ask(K, {config, Config}),
     ok = ask(K, {tracing, true}),
     K.
 

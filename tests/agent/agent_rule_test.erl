@@ -4,7 +4,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    start/1, start/2, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, calls/1
+    start/1, start/2, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, calls/1
 ]).
 
 tests() ->
@@ -78,14 +78,14 @@ rules() ->
     ].
 
 identities(T) ->
-    K = traced(T, wish([])),
+    K = traced(T, trace_config([])),
     [identity(T, K, Rule, Calls, Names) || {Rule, Calls, Names} <- rules()],
     finish(T, K).
 
 %% entry is the entry; three, none and leaf are called in its request, so each of them is asked for its name.
 identity(T, K, Rule, Calls, Names) ->
-    Wish = wish([{entry, 1}, {three, 3}, {none, 0}, {leaf, 1}], #{identity => list_to_binary(Rule)}),
-    {Rule, {ok, _}} = {Rule, ask(K, {config, Wish})},
+    Config = trace_config([{entry, 1}, {three, 3}, {none, 0}, {leaf, 1}], #{identity => list_to_binary(Rule)}),
+    {Rule, {ok, _}} = {Rule, ask(K, {config, Config})},
     Rest = [C || {F, _} = C <- Calls, F =/= entry],
     run(T, call, [[hd([C || {entry, _} = C <- Calls] ++ [{entry, [0]}]) | Rest]]),
     Ms = lists:usort(fun({A, _}, {B, _}) -> A =< B end, lists:reverse(calls(messages(K)))),
@@ -97,7 +97,7 @@ name(Msg) -> element(4, Msg).
 identity_errors(T) ->
     K = start(T),
     Refused = fun(Rule) ->
-        case ask(K, {config, wish([{entry, 1}], #{identity => list_to_binary(Rule)})}) of
+        case ask(K, {config, trace_config([{entry, 1}], #{identity => list_to_binary(Rule)})}) of
             {error, identity, Text} -> binary_to_list(Text);
             Other -> {Rule, Other}
         end
@@ -139,7 +139,7 @@ identity_errors(T) ->
     Says("42", "line 1, column 1: ", "M:F/A"),
     Says("MyApp.Repo.get/2 arg(3)", "", ""),
     %% a refused rule leaves all as it was; a rule for what is no tier is told
-    {ok, _} = ask(K, {config, wish([{entry, 1}], #{identity => <<"agent_load:leaf/1 arg(1); MyApp.Repo.get!/2 arg(1)">>})}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}], #{identity => <<"agent_load:leaf/1 arg(1); MyApp.Repo.get!/2 arg(1)">>})}),
     receive {ke, identity, Note} -> ?check(string:find(Note, "agent_load:leaf") =/= nomatch) after ?PATIENCE -> error(no_note) end,
     receive {ke, identity, Note2} -> ?check(string:find(Note2, "MyApp.Repo:get!") =/= nomatch) after ?PATIENCE -> error(no_note) end,
     finish(T, K).

@@ -4,7 +4,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    load/2, modules/0, start/1, start/2, start_keeper/3, unload/1, ask/2, wish/1, wish/2, traced/2,
+    load/2, modules/0, start/1, start/2, start_controller/3, unload/1, ask/2, trace_config/1, trace_config/2, traced/2,
     finish/2, run/3, messages/1, calls/1, numbers/2, receive_off/0, run_forever/2, stop_workers/1, forget_beats/0,
     beat_now/1, beat_now/2, nothing_left/1, gone/1, told_gone/0, load_second/1, unload_second/1, isolated/1
 ]).
@@ -30,8 +30,8 @@ tests() ->
 
 no_function_is_noted(T) ->
     K = start(T),
-    Wish = wish([]),
-    {ok, Notes} = ask(K, {config, Wish#{tiers => [{0, agent_load, entyr, 1}, {1, agent_laod, entry, 1}, {2, agent_load, entry, 3}, {3, agent_load, entry, 1},
+    Config = trace_config([]),
+    {ok, Notes} = ask(K, {config, Config#{tiers => [{0, agent_load, entyr, 1}, {1, agent_laod, entry, 1}, {2, agent_load, entry, 3}, {3, agent_load, entry, 1},
                                                    {4, agent_load, entry, 1}, {5, <<"agent_load">>, <<"leaf">>, 1}, {6, lists, zzzzzzzzzz, 1}, {7, 'Elixir.No.Such', x, 1}]}}),
     [{0, 0, N0}, {1, 0, N1}, {2, 0, N2}, {3, 1, <<>>}, {4, 0, N4}, {5, 1, <<>>}, {6, 0, N6}, {7, 0, N7}] = Notes,
     ?equal(N0, <<"no function agent_load:entyr/1; there is agent_load:entry/1">>),
@@ -43,24 +43,24 @@ no_function_is_noted(T) ->
     finish(T, K).
 
 live_changes(T) ->
-    K = traced(T, wish([{entry, 1}])),
+    K = traced(T, trace_config([{entry, 1}])),
     Forms = fun() ->
         messages(K),
         run(T, entries, [[1]]),
         [{F, tuple_size(M)} || {F, M} <- calls(messages(K))]
     end,
     ?equal(Forms(), [{entry, 5}]),
-    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}, {leaf, 1}])}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])}),
     ?equal(Forms(), [{entry, 5}, {tier, 3}, {leaf, 3}]),
-    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}], #{identity => <<"agent_load:tier/1 arg(1)">>})}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}], #{identity => <<"agent_load:tier/1 arg(1)">>})}),
     ?equal(Forms(), [{entry, 5}, {tier, 4}]),
-    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}], #{entry => 1})}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}], #{entry => 1})}),
     ?equal(Forms(), [{tier, 5}]),
-    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}], #{entry => none})}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}], #{entry => none})}),
     ?equal(Forms(), [{entry, 3}, {tier, 3}]),
-    {error, identity, _} = ask(K, {config, wish([{entry, 1}], #{identity => <<"nonsense">>})}),
+    {error, identity, _} = ask(K, {config, trace_config([{entry, 1}], #{identity => <<"nonsense">>})}),
     ?equal(Forms(), [{entry, 3}, {tier, 3}]),
-    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}], #{returns => full})}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}], #{returns => full})}),
     messages(K),
     run(T, entries, [[1]]),
     ?equal([element(3, M) || M <- messages(K)], [call, call, return_from, return_from]),
@@ -71,7 +71,7 @@ live_changes(T) ->
     finish(T, K).
 
 reload_is_seen(T) ->
-    K = traced(T, wish([{entry, 1}])),
+    K = traced(T, trace_config([{entry, 1}])),
     load(T, agent_load),
     receive
         {ke, reload, Text} -> ?check(string:find(Text, "agent_load:entry/1") =/= nomatch)
@@ -87,7 +87,7 @@ reload_is_seen(T) ->
     rpc:call(T, code, purge, [agent_load]).
 
 why_it_is_empty(T) ->
-    K = traced(T, wish([{entry, 1}, {leaf, 1}, {none, 0}])),
+    K = traced(T, trace_config([{entry, 1}, {leaf, 1}, {none, 0}])),
     run(T, call, [[{leaf, [X]} || X <- [1, 2]]]),
     ?equal(in_time(fun() ->
         K ! {kp, ?KEY, 4242, {why, 1}},
@@ -98,7 +98,7 @@ why_it_is_empty(T) ->
     end), {called, 3, 1, 2}),
     ?equal(ask(K, {why, 2}), {called, 0, 0, 0}),
     ?equal(ask(K, {why, 9}), nofunction),
-    {ok, _} = ask(K, {config, wish([{entry, 1}, {nosuch, 1}])}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {nosuch, 1}])}),
     ?equal(ask(K, {why, 1}), nofunction),
     messages(K),
     run(T, entries, [[1]]),
@@ -170,7 +170,7 @@ pages(K, After) ->
     end.
 
 rates_are_counted(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     Theirs = {agent_load, throws, 1},
     Counter = fun(MFA) -> rpc:call(T, erlang, trace_info, [MFA, call_count]) end,
     1 = rpc:call(T, erlang, trace_pattern, [Theirs, true, [call_count]]),
@@ -197,11 +197,11 @@ taken(K) ->
         Rates -> Rates
     end.
 
-%% In the middle of it: the keeper dies, or is asked to go.
+%% In the middle of it: the controller dies, or is asked to go.
 rates_end_with_us(T) ->
     Counter = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, leaf, 1}, call_count]) end,
     Begin = fun() ->
-        K = traced(T, wish([{entry, 1}])),
+        K = traced(T, trace_config([{entry, 1}])),
         %% again, should that second have gone by
         ?soon(fun() -> ask(K, {rates, [{agent_load, leaf, 1}]}) =:= ok andalso (isolated(T) orelse Counter() =/= {call_count, false}) end),
         K
@@ -231,7 +231,7 @@ stacks_are_bounded(T) ->
     finish(T, K).
 
 off_means_off(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     Workers = run_forever(T, 4),
     ?soon(fun() -> length(messages(K)) > 0 end),
     ok = ask(K, {tracing, false}),
@@ -246,7 +246,7 @@ off_means_off(T) ->
 
 silence_pauses_and_ends(T) ->
     K = start(T, #{pause_ms => 1000, end_ms => 10 * ?PATIENCE}),
-    {ok, _} = ask(K, {config, wish([{entry, 1}])}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
     ok = ask(K, {tracing, true}),
     receive_off(),
     ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =:= {traced, false} end),
@@ -274,12 +274,12 @@ told_gap(Why) ->
 
 %% From another node, or from here: who has not the key is not heard, whatever it says, and counted.
 strangers_are_ignored(T) ->
-    K = traced(T, wish([{entry, 1}])),
+    K = traced(T, trace_config([{entry, 1}])),
     Forged = [{kp, 1, detach}, {kp, <<>>, 1, detach}, {kp, none, 2, {tracing, false}}, {kp_lease}, {kp_lease, <<>>}, {kp}],
     {ok, Peer, Other} = peer:start(#{name => peer:random_name(), wait_boot => ?PATIENCE, args => ["-setcookie", atom_to_list(erlang:get_cookie())]}),
     [rpc:call(Other, erlang, send, [K, M]) || M <- Forged],
-    rpc:call(Other, erlang, send, [{kprof_keeper_00, T}, hd(Forged)]),
-    [rpc:call(T, erlang, send, [kprof_keeper_00, M]) || M <- Forged],
+    rpc:call(Other, erlang, send, [{kprof_controller_00, T}, hd(Forged)]),
+    [rpc:call(T, erlang, send, [kprof_controller_00, M]) || M <- Forged],
     receive {ke, stranger, First} -> ?check(string:find(First, "1 requests") =/= nomatch) after ?PATIENCE -> error(not_said) end,
     ?soon(fun() -> beat_now(K, strangers) =:= 2 * length(Forged) + 1 end),
     peer:stop(Peer),
@@ -291,7 +291,7 @@ strangers_are_ignored(T) ->
 two_at_once(T) ->
     K = start(T),
     load_second(T),
-    Second = start_keeper(T, kprof_keeper_01, #{who => <<"another">>}),
+    Second = start_controller(T, kprof_controller_01, #{who => <<"another">>}),
     case isolated(T) of
         true ->
             {ok, K2, #{others := [Told]}} = Second,
@@ -301,13 +301,13 @@ two_at_once(T) ->
             {error, busy, Text} = Second,
             ?check(string:find(Text, "tester, since 20") =/= nomatch)
     end,
-    {error, leaving, _} = start_keeper(T, kprof_keeper_00, #{}),
+    {error, leaving, _} = start_controller(T, kprof_controller_00, #{}),
     unload_second(T),
     {pong, _} = ask(K, ping),
     finish(T, K).
 
 receipt_is_all_zero(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     Workers = run_forever(T, 4),
     ?soon(fun() -> length(messages(K)) > 0 end),
     Receipt = finish(T, K),
@@ -328,13 +328,13 @@ dbg_left_alone(T) ->
     Before = rpc:call(T, agent_load, dbg_state, []),
     [load(T, M) || M <- ?MODULES],
     Isolated = isolated(T),
-    case start_keeper(T, kprof_keeper_00, #{}) of
+    case start_controller(T, kprof_controller_00, #{}) of
         {ok, K0, _} when Isolated -> ask(K0, detach);
         {error, tracer, Text} when not Isolated -> ?check(string:find(Text, "someone else traces") =/= nomatch)
     end,
     unload(T),
     K = start(T, #{force => true}),
-    {ok, Matched} = ask(K, {config, wish([{entry, 1}, {none, 0}])}),
+    {ok, Matched} = ask(K, {config, trace_config([{entry, 1}, {none, 0}])}),
     ?equal(lists:keyfind(1, 1, Matched), if Isolated -> {1, 1, <<>>}; true -> {1, 0, <<"someone else traces this function on the node: left alone">>} end),
     ok = ask(K, {tracing, true}),
     ?equal(rpc:call(T, agent_load, dbg_state, []), Before),

@@ -4,7 +4,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    load/2, unload/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
+    load/2, unload/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, batches/1, calls/1,
     payloads/2, beat_now/1, beat_now/2
 ]).
 
@@ -27,7 +27,7 @@ tests() ->
 
 labels_are_immediates(T) ->
     agent_lib:load_parts(T),
-    Check = fun(Spec) -> rpc:call(T, kprof_check_00, check, [Spec]) end,
+    Check = fun(Spec) -> rpc:call(T, kprof_check, check, [Spec]) end,
     Label = fun(X) -> Check([{['$1'], [], [{set_seq_token, label, X}]}]) end,
     Bad = [
         {{1, 2}}, {{{1, 2}}}, {{}}, '$1', '$_', '$$', {element, 1, '$1'}, {element, 2, {get_seq_token}}, {get_seq_token}, {caller}, "abc", [],
@@ -68,14 +68,14 @@ labels_are_immediates(T) ->
     ],
     [?equal({S, refused(Check(S))}, {S, true}) || S <- Hidden],
     %% and setting goes through the check
-    ?check(is_tuple(rpc:call(T, kprof_spec_00, set_pattern, [none, {agent_load, leaf, 1}, hd(Hidden), [local]]))),
+    ?check(is_tuple(rpc:call(T, kprof_spec, set_pattern, [none, {agent_load, leaf, 1}, hd(Hidden), [local]]))),
     ?equal(rpc:call(T, erlang, trace_info, [{agent_load, leaf, 1}, traced]), {traced, false}),
-    [check_own(T, Wish) || Wish <- own_wishes()],
+    [check_own(T, Config) || Config <- own_wishes()],
     unload(T).
 
 own_wishes() ->
     [
-        wish([{entry, 1}, {tier, 1}], #{returns => R, sample => N, entry => E, identity => I, epoch => 65535, args => Args})
+        trace_config([{entry, 1}, {tier, 1}], #{returns => R, sample => N, entry => E, identity => I, epoch => 65535, args => Args})
      || Args <- [false, true], R <- [lean, full], N <- [1, 2, 1000000], E <- [0, none],
         I <- [none, <<"agent_load:entry/1 arg(1)">>, <<"fun ({agent_load,_,[#{a := X}]}) when X > 1; is_atom(X) -> {X, b} end">>]
     ].
@@ -83,12 +83,12 @@ own_wishes() ->
 refused({error, Text}) -> is_binary(Text);
 refused(_) -> false.
 
-check_own(T, Wish) ->
-    {ok, Specs, _} = rpc:call(T, kprof_spec_00, compile, [Wish]),
-    [?equal(rpc:call(T, kprof_check_00, check, [Spec]), ok) || {_, _, Spec} <- Specs].
+check_own(T, Config) ->
+    {ok, Specs, _} = rpc:call(T, kprof_spec, compile, [Config]),
+    [?equal(rpc:call(T, kprof_check, check, [Spec]), ok) || {_, _, Spec} <- Specs].
 
 tickets_are_unique(T) ->
-    K = traced(T, wish([{entry, 1}])),
+    K = traced(T, trace_config([{entry, 1}])),
     Labels = labels(T, K, 0),
     finish(T, K),
     Numbers = [L || L <- Labels, is_integer(L)],
@@ -109,7 +109,7 @@ labels(T, K, Tickets) ->
 a_share_is_sampled(T) ->
     N = 10,
     Calls = 20000,
-    K = traced(T, wish([{entry, 1}], #{sample => N, identity => <<"agent_load:entry/1 arg(1)">>})),
+    K = traced(T, trace_config([{entry, 1}], #{sample => N, identity => <<"agent_load:entry/1 arg(1)">>})),
     run(T, entries, [[X rem 4 || X <- lists:seq(1, Calls)]]),
     Batches = batches(K),
     finish(T, K),
@@ -122,7 +122,7 @@ a_share_is_sampled(T) ->
      end || I <- [0, 1, 2, 3]].
 
 unsampled_have_no_token(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}], #{sample => 3, identity => <<"agent_load:entry/1 arg(1)">>})),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}], #{sample => 3, identity => <<"agent_load:entry/1 arg(1)">>})),
     Tokens = run(T, tokens, [lists:seq(1, 300)]),
     Ms = messages(K),
     Entries = [{element(4, M), element(2, M)} || M <- payloads(Ms, entry)],
@@ -136,7 +136,7 @@ unsampled_have_no_token(T) ->
 
 old_label_is_told(T) ->
     [begin
-        K = traced(T, wish([{entry, 1}], #{sample => N, returns => Returns})),
+        K = traced(T, trace_config([{entry, 1}], #{sample => N, returns => Returns})),
         Tokens = run(T, tokens, [lists:seq(1, 40)]),
         Ms = payloads(messages(K), entry),
         finish(T, K),
@@ -153,7 +153,7 @@ told({0, L, _, undefined, entry}) -> {L, none};
 told({0, L, _, undefined, _, Prev}) -> {L, Prev}.
 
 lean_messages(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}, {leaf, 1}], #{identity => <<"agent_load:tier/1 arg(1)">>})),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}], #{identity => <<"agent_load:tier/1 arg(1)">>})),
     run(T, entries, [[x]]),
     run(T, call, [[{leaf, [1]}]]),
     Ms = messages(K),
@@ -167,7 +167,7 @@ lean_messages(T) ->
     ?equal(lists:sort([T1, T2, T3, T4, T5, T6]), [T1, T2, T3, T4, T5, T6]).
 
 full_messages(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}, {throws, 1}, {big, 2}], #{returns => full})),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}, {throws, 1}, {big, 2}], #{returns => full})),
     Calls = [{entry, [1]}, {throws, [oops]}, {big, [1, lists:seq(1, 1000)]}],
     run(T, quiet, [Calls]),
     Ms = messages(K),
@@ -181,7 +181,7 @@ full_messages(T) ->
      {trace_ts, P, call, {agent_load, big, 2}, {3, L, 0}, _},
      {trace_ts, P, return_from, {agent_load, big, 2}, 0, _}] = Ms,
     %% unsampled: no return either
-    K2 = traced(T, wish([{entry, 1}], #{returns => full, sample => 4})),
+    K2 = traced(T, trace_config([{entry, 1}], #{returns => full, sample => 4})),
     run(T, entries, [lists:seq(1, 200)]),
     Ms2 = messages(K2),
     finish(T, K2),
@@ -189,7 +189,7 @@ full_messages(T) ->
 
 messages_without_entry(T) ->
     [begin
-        K = traced(T, wish([{tier, 1}, {leaf, 1}], #{entry => none, returns => Returns, identity => <<"agent_load:leaf/1 arg(1)">>})),
+        K = traced(T, trace_config([{tier, 1}, {leaf, 1}], #{entry => none, returns => Returns, identity => <<"agent_load:leaf/1 arg(1)">>})),
         run(T, call, [[{tier, [z]}]]),
         ?equal(calls(messages(K)), [
             {tier, {0, 0, C({agent_load, '-call/1-lc$^0/1-0-', 1})}},
@@ -200,7 +200,7 @@ messages_without_entry(T) ->
 
 %% Each call tosses for itself, and stands for as many.
 without_entry_calls_are_sampled(T) ->
-    K = traced(T, wish([{tier, 1}, {leaf, 1}], #{entry => none, sample => 10})),
+    K = traced(T, trace_config([{tier, 1}, {leaf, 1}], #{entry => none, sample => 10})),
     Weights = fun(F, N) ->
         run(T, call, [[{F, [X]} || X <- lists:seq(1, N)]]),
         Batches = batches(K),
@@ -210,8 +210,8 @@ without_entry_calls_are_sampled(T) ->
     %% 20,000 calls, by turns: 2,000 of them, and five standard deviations
     ?check(abs(Seen - 2000) < 5 * math:sqrt(20000 * 0.1 * 0.9)),
     #{sample := 10, sample_why := 0} = beat_now(K),
-    %% with an entry the wish holds again
-    {ok, _} = ask(K, {config, wish([{tier, 1}, {leaf, 1}], #{sample => 10})}),
+    %% with an entry the trace configuration holds again
+    {ok, _} = ask(K, {config, trace_config([{tier, 1}, {leaf, 1}], #{sample => 10})}),
     ?soon(fun() -> beat_now(K, sample) =:= 10 end),
     messages(K),
     {[10], Calls} = Weights(tier, 1000),
@@ -219,7 +219,7 @@ without_entry_calls_are_sampled(T) ->
     finish(T, K).
 
 other_processes_have_the_label(T) ->
-    K = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     run(T, hop, [a]),
     [{trace_ts, P1, call, _, {0, L, _, _, entry}, _}, {trace_ts, P1, call, _, {1, L, _}, _}, {trace_ts, P2, call, _, {1, L, _}, _}] =
         [M || M <- messages(K), element(3, M) =:= call],
@@ -229,7 +229,7 @@ other_processes_have_the_label(T) ->
 identity_that_fails_loses_no_call(T) ->
     Values = [#{a => 1}, #{b => 1}, atom, {}, [], #{a => {2}}],
     [begin
-        K = traced(T, wish([{entry, 1}, {tier, 1}], #{sample => N, identity => <<"agent_load:entry/1 element(1, map_get(a, arg(1))); agent_load:tier/1 map_get(a,arg(1))">>})),
+        K = traced(T, trace_config([{entry, 1}, {tier, 1}], #{sample => N, identity => <<"agent_load:entry/1 element(1, map_get(a, arg(1))); agent_load:tier/1 map_get(a,arg(1))">>})),
         run(T, call, [[{entry, [V]} || V <- Values]]),
         Ms = messages(K),
         finish(T, K),
@@ -243,7 +243,7 @@ identity_that_fails_loses_no_call(T) ->
      end || N <- [1, 2]].
 
 big_identities_are_cut(T) ->
-    K = traced(T, wish([{entry, 1}], #{identity => <<"agent_load:entry/1 arg(1)">>})),
+    K = traced(T, trace_config([{entry, 1}], #{identity => <<"agent_load:entry/1 arg(1)">>})),
     Big = [binary:copy(<<"x">>, 1000000), lists:seq(1, 100000), list_to_tuple(lists:seq(1, 1000)), lists:duplicate(1000, [[]]), 1 bsl 10000,
            {a, binary:copy(<<"y">>, 1000)}, maps:from_list([{I, I} || I <- lists:seq(1, 1000)])],
     run(T, quiet, [[{entry, [B]} || B <- Big]]),
@@ -275,7 +275,7 @@ arguments_are_small(T) ->
     ],
     Rule = <<"agent_load:entry/1 element(1, arg(1))">>,
     [begin
-        K = traced(T, wish([{entry, 1}], maps:merge(#{args => true}, More))),
+        K = traced(T, trace_config([{entry, 1}], maps:merge(#{args => true}, More))),
         run(T, quiet, [[{entry, [V]} || {V, _} <- Values]]),
         Told = [element(3, M) || M <- payloads(messages(K), entry)],
         finish(T, K),
@@ -285,7 +285,7 @@ arguments_are_small(T) ->
         end,
         [?check(C =:= 0 orelse C =:= undefined orelse tuple_size(C) =:= 3) || {C, _} <- Told]
      end || More <- [#{}, #{identity => Rule}, #{entry => none}, #{returns => full}, #{sample => 2}, #{sample => 2, identity => Rule}]],
-    K = traced(T, wish([{entry, 1}], #{args => true})), % a second has its bound
+    K = traced(T, trace_config([{entry, 1}], #{args => true})), % a second has its bound
     Full = list_to_tuple(lists:duplicate(6, B64)),
     Names = list_to_tuple([list_to_atom(lists:duplicate(255, C)) || C <- "abcdef"]), % small ones, but all together
     run(T, quiet, [[{entry, [V]} || V <- [Names | lists:duplicate(6000, Full)]]]),

@@ -11,8 +11,9 @@ passed=0 failed=0 skipped=0 ran=no node_pid=
 trap '[ -z "$node_pid" ] || kill -9 "$node_pid" 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
-erlc -Werror +deterministic +no_debug_info -o "$work" "$top"/src/agent/kprof_*_00.erl || exit 1
-escript "$top/src/agent/merge.escript" "$work/kprof_agent_00.beam" "$top"/src/agent/kprof_*_00.erl || exit 1
+sources=$(ls "$top"/src/agent/kprof_*.erl | grep -v /kprof_sample.erl)
+erlc -Werror +deterministic +no_debug_info -o "$work" $sources || exit 1
+escript "$top/src/agent/merge.escript" "$work/kprof_agent_00.beam" $sources || exit 1
 erlc -Werror -o "$work" "$here"/agent_*.erl || exit 1
 epmd -daemon 2>/dev/null
 host=$(hostname -s)

@@ -24,7 +24,7 @@ NODE_GROWS_BYTES = 24 << 20
 LATER_S = float(os.environ.get("CHAOS_LATER", "60"))  # deadlines: none is a claim
 WARM_ROUNDS = 3
 TIERS = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
-PARTS = ["keeper", "relay", "warden"]
+PARTS = ["controller", "relay", "guardian"]
 HIDDEN_NAMES = 3000  # atoms that a burst of identities uses
 
 SITTERS = """persistent_term:put(chaos_sitters, [spawn(fun() -> workload:request(sit), (fun Sit() ->
@@ -234,9 +234,9 @@ def modules_reloaded(r):
     r.node.eval("chaos_caller ! stop, true")
 
 
-def keeper_killed(r):
+def controller_killed(r):
     k = r.attached()
-    r.kill_part("keeper")
+    r.kill_part("controller")
     r.ends_itself(k, "lost the agent")
 
 
@@ -253,7 +253,7 @@ def two_parts_killed(r):
     a, b = r.rng.sample(PARTS, 2)
     pause = r.rng.choice([0, 0, 0, 1, 3, 10])
     r.node.eval("(fun(A, B) -> exit(A, kill), receive after %d -> ok end, exit(B, kill) end)(%s, %s)" % (pause, process(a), process(b)))
-    if "keeper" in (a, b):
+    if "controller" in (a, b):
         r.ends_itself(k, "lost the agent")
     else:
         kp.until(LATER_S, lambda: not k.rows[-1]["tracing"], what=k.saw)
@@ -309,7 +309,7 @@ def while_calls_are_counted(r):
         r.ended_by_hand(k)
     else:
         r.kill_part(end)
-        if end == "keeper":
+        if end == "controller":
             r.ends_itself(k, "lost the agent")
         else:
             r.ended_by_hand(k)
@@ -350,7 +350,7 @@ def two_at_the_same_time(r):
 
 
 MISHAPS = [kill_9_at_any_moment, kill_9_while_tracing, interrupt_at_any_moment, stopped_and_continued, stopped_for_good, target_killed,
-           network_cut, network_cut_at_any_moment, network_cut_while_loading, network_frozen_for_a_while, network_frozen_and_killed, modules_reloaded, keeper_killed,
+           network_cut, network_cut_at_any_moment, network_cut_while_loading, network_frozen_for_a_while, network_frozen_and_killed, modules_reloaded, controller_killed,
            relay_killed, two_parts_killed, part_killed_while_leaving, ports_exhausted, burst_of_load, while_calls_are_counted, burst_of_names, next_one_at_once,
            two_at_the_same_time]
 

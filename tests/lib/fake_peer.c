@@ -153,7 +153,7 @@ struct peer *peer_new(hear_fn *hear, void *arg)
     agent_module_make(0, &p->s->agent); /* as if loaded */
     buf_init(&p->self, 0);
     conn_self_pid(p->s->conn, &p->self);
-    conn_self_pid(p->s->conn, &p->s->keeper); /* any pid */
+    conn_self_pid(p->s->conn, &p->s->controller); /* any pid */
     if (session_listen(p->s, &e) < 0 || pthread_create(&p->thread, NULL, serve, p) != 0)
         abort();
     return p;

@@ -36,6 +36,7 @@ for group in "${@:-build}"; do
         need tmux 'command -v tmux' 'screen tests'
         erl_app erlang-runtime-tools runtime_tools 'dbg, beside which kprof-top must work'
         need elixir 'command -v elixir' 'tests on an Elixir node'
+        need erlang-dialyzer 'command -v dialyzer' 'checks the types of the agent'
         need mandoc 'command -v mandoc' 'checks the manual page'
         need clang-format 'command -v clang-format' 'checks the form of the code'
         need mmdebstrap 'command -v mmdebstrap' 'roots with OTP 27 and 29 for the tests'

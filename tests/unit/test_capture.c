@@ -28,18 +28,18 @@
     "[]]],"                                                                                        \
     "Hex = fun(T) -> [io_lib:format(\"~2.16.0b\", [X]) || <<X>> <= term_to_binary(T)] end,"
 
-static const char script[] = CALLS "io:put_chars(Hex([kprof_point_00:call(C) || C <- Calls]))";
+static const char script[] = CALLS "io:put_chars(Hex([kprof_capture_args:call(C) || C <- Calls]))";
 
 /* Each rule of KPROF_RULES on each of the calls, by the agent's own match specs, as the relay would
  * send the name. */
-static const char node_names[] = CALLS
-    "Name = fun(Rule, Call) ->"
-    " {ok, [{0, _, Spec}], []} = kprof_spec_00:compile(#{tiers => [{0, m, f, 2}], entry => none,"
-    "  identity => list_to_binary(Rule), returns => full, sample => 1, epoch => 1}),"
-    " {ok, {0, 0, 0, Value}, _, _} = erlang:match_spec_test(Call, Spec, trace),"
-    " kprof_relay_00:name(Value) end,"
-    "[io:put_chars([Hex(Name(R, C)), 10]) || R <- string:lexemes(os:getenv(\"KPROF_RULES\"), "
-    "[10]), C <- Calls]";
+static const char node_names[] =
+    CALLS "Name = fun(Rule, Call) ->"
+          " {ok, [{0, _, Spec}], []} = kprof_spec:compile(#{tiers => [{0, m, f, 2}], entry => none,"
+          "  identity => list_to_binary(Rule), returns => full, sample => 1, epoch => 1}),"
+          " {ok, {0, 0, 0, Value}, _, _} = erlang:match_spec_test(Call, Spec, trace),"
+          " kprof_relay:name(Value) end,"
+          "[io:put_chars([Hex(Name(R, C)), 10]) || R <- string:lexemes(os:getenv(\"KPROF_RULES\"), "
+          "[10]), C <- Calls]";
 
 static struct value_tree *set;
 

@@ -198,8 +198,8 @@ static void test_agent_slots(void **state)
     for (size_t k = 0; k < a.len; k++)
         differ += a.bytes[k] != b.bytes[k];
     for (size_t i = 0; i < 4; i++) {
-        static const char *const word[] = {"kprof_agent_42", "kprof_keeper_42", "kprof_relay_42",
-                                           "kprof_warden_42"};
+        static const char *const word[] = {"kprof_agent_42", "kprof_controller_42",
+                                           "kprof_relay_42", "kprof_guardian_42"};
         assert_true(count(b.bytes, b.len, word[i]) >= 1);
     }
     assert_true(differ >= 8 && differ % 2 == 0 && differ <= 40); /* names, nothing else */

@@ -1,5 +1,5 @@
 /* The agent's module, renamed to a slot: `kprof_agent_00`, and the names that its processes
- * register (kprof_keeper_00, ...), become those of slot NN in a copy of the beam, so that two
+ * register (kprof_controller_00, ...), become those of slot NN in a copy of the beam, so that two
  * kprof-tops on one node do not unload each other's code, and only a few hundred atoms are ever
  * made.
  *

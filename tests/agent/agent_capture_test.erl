@@ -1,10 +1,10 @@
 %% Captures and what is pointed at: part of the agent's tests (agent_test runs them).
--module(agent_point_test).
+-module(agent_capture_test).
 -export([tests/0]).
 
 -include("agent.hrl").
 -import(agent_lib, [
-    until/2, start/1, start/2, unload/1, ask/2, wish/1, wish/2, traced/2, finish/2, run/3, messages/1, payloads/2,
+    until/2, start/1, start/2, unload/1, ask/2, trace_config/1, trace_config/2, traced/2, finish/2, run/3, messages/1, payloads/2,
     stop_workers/1, beat_now/2, nothing_left/1, gone/1
 ]).
 
@@ -33,7 +33,7 @@ flagged(T) -> [P || {M, P} <- [{agent_load, P} || P <- rpc:call(T, erlang, proce
 
 capture_of_a_busy_function(T) ->
     Workers = rpc:call(T, agent_load, forever, [50, 0]), % fewer than the run queue that opens the breaker
-    K = traced(T, wish([{entry, 1}, {tier, 1}], #{sample => 1000})), % else events pile up that nothing limits here, the quicker the more
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}], #{sample => 1000})), % else events pile up that nothing limits here, the quicker the more
     ?equal(ask(K, {capture, 0}), ok),
     {captured, Ran, Us, Calls} = captured(K),
     ?equal(length(Calls), 20),
@@ -61,7 +61,7 @@ drained() ->
 capture_of_one_process(T) ->
     [W] = rpc:call(T, agent_load, forever, [1, 1]),
     K = start(T),
-    {ok, _} = ask(K, {config, wish([{entry, 1}, {tier, 1}])}),
+    {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}])}),
     ?equal(ask(K, {capture, 1}), ok),
     {captured, 20, Us, Calls} = captured(K),
     ?equal(ask(K, captured), {captured, 20, Us, Calls}),
@@ -76,9 +76,9 @@ capture_of_one_process(T) ->
     nothing_left(T).
 
 capture_that_ends_otherwise(T) ->
-    K = traced(T, wish([{entry, 1}, {none, 0}])),
+    K = traced(T, trace_config([{entry, 1}, {none, 0}])),
     Set = fun() -> ?soon(fun() -> capturing(K) end) end,
-    Off = fun() -> ?equal(flagged_by(T, kprof_probe_00), []), ?equal(sessions(T) - 1 =< 0, true) end,
+    Off = fun() -> ?equal(processes_of(T, capture_init), []), ?equal(sessions(T) - 1 =< 0, true) end,
     %% nobody calls it
     ?equal(ask(K, {capture, 1}), ok),
     {captured, 0, Us, []} = captured(K),
@@ -92,7 +92,7 @@ capture_that_ends_otherwise(T) ->
     Set(),
     ?equal(ask(K, {capture, none}), ok),
     Off(),
-    %% the probe is killed: the keeper sees to the rest, and traces on
+    %% the probe is killed: the controller sees to the rest, and traces on
     ?equal(ask(K, {capture, 0}), ok),
     Set(),
     exit(probe(T), kill),
@@ -108,14 +108,14 @@ capture_that_ends_otherwise(T) ->
     ?soon(fun() -> not capturing(K) end),
     ?equal(rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]), {traced, false}),
     ok = ask(K, {tracing, true}),
-    %% the keeper is killed
+    %% the controller is killed
     ?equal(ask(K, {capture, 0}), ok),
     Set(),
     exit(K, kill),
     gone(T),
     nothing_left(T),
     %% we leave in the middle
-    K2 = traced(T, wish([{entry, 1}, {tier, 1}])),
+    K2 = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     ?equal(ask(K2, {capture, 0}), ok),
     Receipt = ask(K2, detach),
     ?equal(maps:with([patterns, flags], Receipt), #{patterns => 0, flags => 0}),
@@ -129,16 +129,16 @@ capturing(K) ->
     end.
 
 probe(T) ->
-    hd([P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, probe_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]]).
+    hd([P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, capture_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]]).
 
-flagged_by(T, Module) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {M, _, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], M =:= Module].
+processes_of(T, F) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, G, _}} <- [rpc:call(T, erlang, process_info, [P, initial_call])], G =:= F].
 
 sessions(T) -> maps:get(sessions, rpc:call(T, agent_load, left, [[], []])).
 
 %% The callers live shortly and are not there when the capture begins.
 capture_of_new_processes(T) ->
     W = rpc:call(T, agent_load, spawning, []),
-    K = traced(T, wish([{entry, 1}])),
+    K = traced(T, trace_config([{entry, 1}])),
     ?equal(ask(K, {capture, 0}), ok),
     {captured, Ran, _, Calls} = captured(K),
     ?equal(length(Calls), 20),
@@ -157,10 +157,10 @@ captured_are_cut(T) ->
         maps:from_list([{I, lists:seq(1, 100)} || I <- lists:seq(1, 10000)]), 1 bsl 100000, [a | b], [[[[[[$a]]]]]], #{Deep => Deep},
         lists:duplicate(1000, binary:copy(<<"y">>, 300)), fun() -> ok end, make_ref(), <<1:3>>, list_to_tuple(lists:duplicate(200, {a, b, "text"}))
     ],
-    Sizes = [erlang:external_size(rpc:call(T, kprof_point_00, call, [[X]])) || X <- Big],
+    Sizes = [erlang:external_size(rpc:call(T, kprof_capture_args, call, [[X]])) || X <- Big],
     ?equal([S || S <- Sizes, S > 12000], []),
-    ?check(erlang:external_size(rpc:call(T, kprof_point_00, call, [lists:duplicate(255, lists:nth(11, Big))])) < 100000),
-    [{l, 100000, _, Part}] = rpc:call(T, kprof_point_00, call, [[hd(Big)]]),
+    ?check(erlang:external_size(rpc:call(T, kprof_capture_args, call, [lists:duplicate(255, lists:nth(11, Big))])) < 100000),
+    [{l, 100000, _, Part}] = rpc:call(T, kprof_capture_args, call, [[hd(Big)]]),
     ?check(length(Part) > 10),
     finish(T, K).
 
@@ -180,13 +180,13 @@ values(T) ->
 names_are_as_previewed(T) ->
     agent_lib:load_parts(T),
     Values = values(T),
-    K = traced(T, wish([{entry, 1}])),
-    Trees = [hd(rpc:call(T, kprof_point_00, call, [[X]])) || X <- Values],
+    K = traced(T, trace_config([{entry, 1}])),
+    Trees = [hd(rpc:call(T, kprof_capture_args, call, [[X]])) || X <- Values],
     Paths = lists:usort(lists:append([paths(Tree, []) || Tree <- Trees])),
     ?check(length(Paths) > 40),
     [begin
         Rule = iolist_to_binary(["agent_load:entry/1 ", rule(Path)]),
-        {Rule, {ok, _}} = {Rule, ask(K, {config, wish([{entry, 1}], #{identity => Rule})})},
+        {Rule, {ok, _}} = {Rule, ask(K, {config, trace_config([{entry, 1}], #{identity => Rule})})},
         run(T, quiet, [[{entry, [X]} || X <- Values]]),
         Names = [element(4, M) || M <- payloads(messages(K), entry)],
         Previewed = [follow(lists:reverse(Path), Tree) || Tree <- Trees],

@@ -3,8 +3,9 @@
 %% Invariant: open lasts at least the cooldown, which doubles with every trip in a row up to 5 minutes; half_open lasts at
 %% least the probing time; sampling comes back in steps (factor 10 while half open, then 5, 2, 1). Only a trip is immediate.
 %% admit/3 never lets through more than the limit in an interval.
--module(kprof_breaker_00).
+-module(kprof_breaker).
 -export([new/1, trip/2, tick/2, wait/2, later/2, probe/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
+-export_type([breaker/0, limit/0]).
 
 -define(PROBE_MS, 2000).
 -define(STEP_MS, 1000).
@@ -22,10 +23,16 @@
     steps = [1] % factors still to come, the one in force first
 }).
 
+-opaque breaker() :: #b{}.
+-type limit() :: none | {pos_integer(), integer(), non_neg_integer()}.
+
 %% Cooldown: ms, at least 100.
+-spec new(pos_integer()) -> breaker().
 new(Cooldown) -> cooldown(Cooldown, #b{}).
+-spec cooldown(integer(), breaker()) -> breaker().
 cooldown(Ms, B) -> B#b{cooldown = max(100, Ms)}.
 
+-spec trip(integer(), breaker()) -> breaker().
 trip(_, #b{state = open} = B) -> B;
 trip(Now, #b{row = Row0} = B) ->
     Row = case calm(Now, B) of true -> 1; false -> Row0 + 1 end,
@@ -35,6 +42,7 @@ calm(Now, #b{state = closed, steps = [_], since = Since}) -> Now - Since >= ?CAL
 calm(_, _) -> false.
 
 %% -> {none | probe | factor | closed, B}: probe: tracing goes on again, with factor/1; factor: it changed.
+-spec tick(integer(), breaker()) -> {none | probe | factor | closed, breaker()}.
 tick(Now, #b{state = open} = B) ->
     case next_ms(Now, B) of
         0 -> {probe, B#b{state = half_open, since = Now}};
@@ -48,37 +56,48 @@ tick(_, B) ->
     {none, B}.
 
 %% Nothing is traced for another reason: that is neither probing nor a step. The cooldown of an open one goes on.
+-spec wait(integer(), breaker()) -> breaker().
 wait(_, #b{state = open} = B) -> B;
 wait(Now, B) -> B#b{since = Now}.
 
 %% A try would not succeed: it stays open for one more pause, and that is no trip.
+-spec later(integer(), breaker()) -> breaker().
 later(Now, B) -> B#b{state = open, since = Now}.
 
 %% As after a first trip whose cooldown is over.
+-spec probe(integer(), breaker()) -> breaker().
 probe(Now, B) -> B#b{state = half_open, since = Now, row = 1, steps = ?STEPS}.
 
 %% The operator switched tracing off and on: no probing, but trips stay counted.
+-spec reset(breaker()) -> breaker().
 reset(B) -> B#b{state = closed, steps = [1], row = 0}.
 
+-spec state(breaker()) -> closed | open | half_open.
 state(#b{state = State}) -> State.
+-spec factor(breaker()) -> pos_integer().
 factor(#b{steps = [F | _]}) -> F.
+-spec trips(breaker()) -> non_neg_integer().
 trips(#b{trips = N}) -> N.
 
 %% Until the next try; 0 when not open.
+-spec next_ms(integer(), breaker()) -> non_neg_integer().
 next_ms(Now, #b{state = open, since = Since} = B) -> max(0, Since + pause_ms(B) - Now);
 next_ms(_, _) -> 0.
 
 %% The pause in force: how long it stays open before a try.
+-spec pause_ms(breaker()) -> pos_integer().
 pause_ms(#b{cooldown = C, row = Row}) -> min(?MOST_MS, C bsl min(20, max(0, Row - 1))).
 
 %% ---- A limit of events a second, kept by the tenth of a second ----
 
 %% PerSecond 0: no limit.
+-spec limit(non_neg_integer(), integer()) -> limit().
 limit(0, _) -> none;
 limit(PerSecond, Now) -> {max(1, PerSecond * ?INTERVAL_MS div 1000), Now, 0}.
 
 %% N events at once -> {Admitted, Limit}; what is not admitted is the caller's to drop and count. Time that goes back counts
 %% as no time.
+-spec admit(non_neg_integer(), integer(), limit()) -> {non_neg_integer(), limit()}.
 admit(N, _, none) -> {N, none};
 admit(N, Now, {Max, Since, _}) when Now - Since >= ?INTERVAL_MS -> admit(N, Now, {Max, Now, 0});
 admit(N, _, {Max, Since, Used}) ->

@@ -1,7 +1,11 @@
-%% The arguments of a captured call as trees that can be pointed at, cut before they leave the node: PROTOCOL.md has the
+%% The arguments of a captured call as trees of which a part can be picked, cut before they leave the node: PROTOCOL.md has the
 %% forms. A part's name is what the relay would make of it, so that what is previewed is what will be.
--module(kprof_point_00).
+-module(kprof_capture_args).
 -export([call/1]).
+-export_type([part/0]).
+
+%% A value as a tree: PROTOCOL.md, "Captures".
+-type part() :: tuple().
 
 -define(ARG_BYTES, 4096). % of an argument, about
 -define(CALL_BYTES, 16384). % of all of them
@@ -11,6 +15,7 @@
 -define(KEY, 64).
 -define(NODE, 16).
 
+-spec call([term()]) -> [part()].
 call(Args) ->
     Each = min(?ARG_BYTES, ?CALL_BYTES div max(1, length(Args))),
     [element(1, part(A, ?DEPTH, Each)) || A <- Args].
@@ -19,11 +24,11 @@ call(Args) ->
 part(X, _, B) when is_atom(X); is_float(X) -> {{v, X}, B - ?NODE};
 part(X, _, B) when is_integer(X), X < 1 bsl 64, X > -(1 bsl 64) -> {{v, X}, B - ?NODE};
 part(X, _, B) when is_binary(X) ->
-    Name = binary:copy(kprof_relay_00:name(X)),
+    Name = binary:copy(kprof_relay:name(X)),
     {{b, byte_size(X), Name}, B - ?NODE - byte_size(Name)};
-part(X, _, B) when is_pid(X) -> {{p, X, kprof_relay_00:registered(X)}, B - 4 * ?NODE};
+part(X, _, B) when is_pid(X) -> {{p, X, kprof_relay:registered(X)}, B - 4 * ?NODE};
 part(X, D, B0) when is_tuple(X) ->
-    Name = kprof_relay_00:name(X),
+    Name = kprof_relay:name(X),
     {Parts, B} = parts(elements(X, 1), D - 1, B0 - ?NODE - erlang:external_size(Name)),
     {{t, tuple_size(X), Name, Parts}, B};
 part(X, D, B) when is_list(X) -> list(X, lists:sublist(proper(X, ?TEXT), ?TEXT), D, B);
@@ -45,8 +50,8 @@ elements(_, _) -> [].
 
 %% A string is one part, another list has parts.
 list(X, [_ | _] = Start, D, B0) ->
-    Name = kprof_relay_00:name(X),
-    case io_lib:printable_unicode_list(Start) andalso kprof_relay_00:name(Start) =:= Name of
+    Name = kprof_relay:name(X),
+    case io_lib:printable_unicode_list(Start) andalso kprof_relay:name(Start) =:= Name of
         true -> {{s, cells(X, 0), Name}, B0 - ?NODE - 4 * length(Name)};
         false ->
             {Parts, B} = parts(lists:sublist(Start, ?WIDTH), D - 1, B0 - ?NODE - erlang:external_size(Name)),

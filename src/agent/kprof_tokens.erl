@@ -2,21 +2,26 @@
 %%
 %% Whoever holds one of ours gets the flag `send`; a match spec on that event takes the token away before the message would
 %% take it along. What remains are tokens of processes that do not run: inert, until they hear an ordinary message. Only then,
-%% at the end, once, and where the VM bears it (kprof_hazard_00), all tokens are reset.
+%% at the end, once, and where the VM bears it (kprof_hazard), all tokens are reset.
 %%
 %% Invariant: ours are the labels of our epoch (and pids, when nobody else uses seq_trace); no other token is touched but by
 %% that reset, which is not done while anybody else may use them. Ends within ?MOST_MS and some slices.
--module(kprof_tokens_00).
+-module(kprof_tokens).
 -export([clearing/0, drain/2]).
+-export_type([drained/0]).
+
+-type drained() :: none | drained | reset | kept.
 
 -define(MOST_MS, 1000).
 -define(ROUND_MS, 50).
 
 %% The match spec of tiers for a last moment: calls take a token away, and make no event.
+-spec clearing() -> kprof_spec:match_spec().
 clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}, {'_', [], [{message, false}]}].
 
 %% Isolated: are there trace sessions. -> {none | drained | reset | kept, Holders left}; kept: someone else's tracing stands
 %% in the way.
+-spec drain(boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Isolated, Epoch) ->
     {P, R} = spawn_monitor(fun() -> exit({done, drained(Isolated, Epoch)}) end),
     receive
@@ -35,16 +40,16 @@ drained(Isolated, Epoch) ->
 
 %% -> {drained | kept, [{Pid, Reductions}]}
 rounds_of(Isolated, Epoch, Some) ->
-    Sink = spawn_opt(kprof_cost_00, sink, [self()], [link]),
-    Session = kprof_spec_00:session(Isolated, kprof_tokens_00, Sink),
-    case kprof_spec_00:send_pattern(Session, clearing()) of
+    Sink = spawn_opt(kprof_cost, sink, [self()], [link]),
+    Session = kprof_spec:session(Isolated, kprof_tokens, Sink),
+    case kprof_spec:send_pattern(Session, clearing()) of
         taken ->
             {kept, Some};
         ok ->
             {Left, Flagged} = rounds(Some, #{}, {Session, Sink}, Epoch, now_ms() + ?MOST_MS),
-            [kprof_spec_00:flags({Session, Sink}, P, false, [send]) || P <- maps:keys(Flagged)],
-            kprof_spec_00:send_pattern(Session, true),
-            kprof_spec_00:end_session(Session),
+            [kprof_spec:flags({Session, Sink}, P, false, [send]) || P <- maps:keys(Flagged)],
+            kprof_spec:send_pattern(Session, true),
+            kprof_spec:end_session(Session),
             {drained, Left}
     end.
 
@@ -60,13 +65,13 @@ rounds(Holders, Flagged0, Own, Epoch, Until) ->
 
 flagged(P, _, Flagged) when is_map_key(P, Flagged) -> Flagged;
 flagged(P, Own, Flagged) ->
-    kprof_spec_00:flags(Own, P, true, [send]),
+    kprof_spec:flags(Own, P, true, [send]),
     Flagged#{P => true}.
 
 reset({kept, Left}, _) -> {kept, length(Left)};
 reset({drained, []}, _) -> {drained, 0};
 reset({drained, Left}, Epoch) ->
-    case kprof_spec_00:reset_tokens() of
+    case kprof_spec:reset_tokens() of
         true -> {reset, length(held(Epoch))};
         false -> {drained, length(Left)}
     end.
@@ -74,7 +79,7 @@ reset({drained, Left}, Epoch) ->
 %% Both questions are answered under the process's lock, without a signal to it (unless it runs at this moment).
 held(Epoch) ->
     Pids = seq_trace:get_system_tracer() =:= false,
-    held(processes(), Epoch, Pids, 32, kprof_flags_00:slice(), []).
+    held(processes(), Epoch, Pids, 32, kprof_flags:slice(), []).
 
 held([P | Ps], Epoch, Pids, Left, Slice, Acc) when Left > 0 ->
     case process_info(P, sequential_trace_token) of
@@ -86,7 +91,7 @@ held([P | Ps], Epoch, Pids, Left, Slice, Acc) when Left > 0 ->
 held([], _, _, _, _, Acc) ->
     Acc;
 held(Ps, Epoch, Pids, _, Slice, Acc) ->
-    held(Ps, Epoch, Pids, 32, kprof_flags_00:rest(Slice), Acc).
+    held(Ps, Epoch, Pids, 32, kprof_flags:rest(Slice), Acc).
 
 reductions(P) ->
     case process_info(P, reductions) of

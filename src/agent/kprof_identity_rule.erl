@@ -1,7 +1,11 @@
 %% Identity rules: from what the operator has written, a fun or M:F/A with an expression, to heads, guards and names of match
-%% specs. The fun is never run: ms_transform makes guards and a name of it, and kprof_check_00 has its say.
--module(kprof_rule_00).
+%% specs. The fun is never run: ms_transform makes guards and a name of it, and kprof_check has its say.
+-module(kprof_identity_rule).
 -export([rules/3]).
+-export_type([clauses/0]).
+
+%% Clauses of one tier: {Head, Guards, Name}.
+-type clauses() :: [{'_' | [term()], [term()], term()}].
 
 -define(PREFIX, 256). % bytes of a prefix, at most
 -define(PREFIXED, 'kprof prefix').
@@ -9,6 +13,7 @@
 
 %% -> {ok, #{Ix => [{Head, Guards, Name}]}, [Note]} | {error, Binary}: for each tier that the rule names. A bare default
 %% clause alone names the entry, but no other tier.
+-spec rules(none | undefined | binary(), [kprof_spec:tier()], none | kprof_spec:ix()) -> {ok, #{kprof_spec:ix() => clauses()}, [binary()]} | {error, binary()}.
 rules(None, _, _) when None =:= none; None =:= undefined; byte_size(None) =:= 0 ->
     {ok, #{}, []};
 rules(Text, Tiers, Entry) ->
@@ -253,8 +258,8 @@ transform(L, Clause) ->
     end.
 
 checked(L, Head, Guards, Name) ->
-    [fail(L, "~ts", [Why]) || {error, Why} <- [kprof_check_00:pure(Guards), kprof_check_00:name(Name)]],
-    Safe = [{'orelse', {is_atom, Name}, true} || kprof_check_00:calls(Name)],
+    [fail(L, "~ts", [Why]) || {error, Why} <- [kprof_check:pure(Guards), kprof_check:name(Name)]],
+    Safe = [{'orelse', {is_atom, Name}, true} || kprof_check:calls(Name)],
     {tuple_to_list(Head), Guards ++ Safe, Name}.
 
 %% What a match spec's head cannot hold goes into guards: map patterns (there a map matches whole) and aliases.

@@ -8,9 +8,11 @@
 %% behind by more than ?BEHIND_MS: then it must drop, and say so.
 %%
 %% A turn that does not end, and messages that are older than ?FLOOD_AGE_MS, are a flood: what waits is dropped and counted, and
-%% the keeper cuts sampling at once.
--module(kprof_relay_00).
+%% the controller cuts sampling at once.
+-module(kprof_relay).
 -export([start/1, init/1, pace/2, name/1, registered/1]).
+
+-type options() :: #{controller := pid(), pid := pid(), counters := atomics:atomics_ref(), plan := kprof_cleanup:plan() | #{}}.
 
 -define(BATCH, 200).
 -define(TICK_MS, 10).
@@ -48,13 +50,14 @@
 -define(RUN_NS, 6).
 -define(CUT_AT, 7).
 
-%% #{keeper, pid, counters, undo}: counters is an atomics array of 7: seq, sent, dropped, queue, memory, run ns, which the keeper reads;
-%% and when (ms) the keeper cut sampling last.
+%% #{controller, pid, counters, plan}: counters is an atomics array of 7: seq, sent, dropped, queue, memory, run ns, which the controller reads;
+%% and when (ms) the controller cut sampling last.
 %% -> {Relay, Pacer}
-start(#{keeper := Keeper} = Opts) ->
+-spec start(options()) -> {pid(), pid()}.
+start(#{controller := Controller} = Opts) ->
     Relay = spawn_opt(?MODULE, init, [Opts], [{message_queue_data, off_heap}, {min_heap_size, 20000}]),
     Ref = erlang:monitor(process, Relay),
-    Relay ! {start, Keeper, Ref},
+    Relay ! {start, Controller, Ref},
     receive
         {Ref, Pacer} ->
             erlang:demonitor(Ref, [flush]),
@@ -65,10 +68,10 @@ start(#{keeper := Keeper} = Opts) ->
 
 -record(s, {
     pid, % kprof-top's
-    keeper,
+    controller,
     pacer,
     counters,
-    undo,
+    plan,
     seq = 0,
     sent = 0,
     dropped = 0,
@@ -90,22 +93,23 @@ start(#{keeper := Keeper} = Opts) ->
     max_memory = 0,
     max_blocked = 0,
     blocked = 0, % since when (ms) the link takes nothing; 0: it does
-    limit = none, % events a second, of kprof_breaker_00
-    nudged = none, % when (ms) the keeper was told last that events beyond it come
+    limit = none, % events a second, of kprof_breaker
+    nudged = none, % when (ms) the controller was told last that events beyond it come
     args_left = 0, % bytes of arguments in the second since
     args_at = -1000000000000, % ms
     watch = none, % a tier's number: its calls are counted
     watched = 0
 }).
 
-init(#{keeper := Keeper, pid := Pid, counters := Counters, undo := Undo}) ->
+-spec init(options()) -> no_return().
+init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}) ->
     register(?MODULE, self()),
-    erlang:monitor(process, Keeper),
+    erlang:monitor(process, Controller),
     receive
-        {start, Keeper, Ref} ->
-            Pacer = spawn_opt(?MODULE, pace, [self(), Keeper], [link, {priority, high}]),
-            Keeper ! {Ref, Pacer},
-            loop([], 0, go_on(#s{pid = Pid, keeper = Keeper, pacer = Pacer, counters = Counters, undo = Undo}))
+        {start, Controller, Ref} ->
+            Pacer = spawn_opt(?MODULE, pace, [self(), Controller], [link, {priority, high}]),
+            Controller ! {Ref, Pacer},
+            loop([], 0, go_on(#s{pid = Pid, controller = Controller, pacer = Pacer, counters = Counters, plan = Plan}))
     end.
 
 %% Of one that was killed: what waited for it is lost.
@@ -134,7 +138,7 @@ loop(Acc, N, S) ->
             add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S);
         tick ->
             tick(Acc, N, clocked(S));
-        {'DOWN', _, process, Keeper, _} when Keeper =:= S#s.keeper ->
+        {'DOWN', _, process, Controller, _} when Controller =:= S#s.controller ->
             orphaned(batch(Acc, N, S));
         Control ->
             loop([], 0, control(Control, batch(Acc, N, S)))
@@ -191,10 +195,10 @@ flooded(_, S) ->
     S.
 
 %% Drops all that waits. Made is when (ms) the oldest of it was made. By that time, not by ours: we may have had no turn for long.
-%% What was made before the keeper had cut sampling, and a little after, says nothing of how far the cut helps.
-flood(Made, #s{dropped = Before, keeper = Keeper, counters = C} = S0) ->
+%% What was made before the controller had cut sampling, and a little after, says nothing of how far the cut helps.
+flood(Made, #s{dropped = Before, controller = Controller, counters = C} = S0) ->
     S = skip(erlang:monotonic_time(), 0, S0#s{came = 0, lag = none}),
-    Made >= atomics:get(C, ?CUT_AT) + ?CUT_MS andalso (Keeper ! {flood, self(), S#s.dropped - Before}),
+    Made >= atomics:get(C, ?CUT_AT) + ?CUT_MS andalso (Controller ! {flood, self(), S#s.dropped - Before}),
     S.
 
 %% What was made before Until, but for what is not a trace message. The order of messages of one process stays.
@@ -244,9 +248,9 @@ note(#s{counters = C} = S) ->
     atomics:put(C, ?SEQ, S#s.seq).
 
 control({weight, N}, S) -> S#s{weight = N};
-control({undo, Undo}, S) -> S#s{undo = Undo};
+control({cleanup, Plan}, S) -> S#s{plan = Plan};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
-    S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker_00:limit(Rate, now_ms())};
+    S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker:limit(Rate, now_ms())};
 control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, tick = ?LEAST_TICK_MS};
 control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
 control({watched, From, Ref}, S) ->
@@ -269,7 +273,7 @@ batch(Messages, N, #s{limit = none} = S) ->
     enqueue(Messages, N, S);
 batch(Messages, N, #s{limit = Limit0} = S) ->
     Now = now_ms(),
-    case kprof_breaker_00:admit(N, Now, Limit0) of
+    case kprof_breaker:admit(N, Now, Limit0) of
         {N, Limit} ->
             enqueue(Messages, N, S#s{limit = Limit});
         {Less, Limit} ->
@@ -336,6 +340,7 @@ named(Name, Msg) ->
     end.
 
 %% A value as it names a request.
+-spec name(term()) -> term().
 name(Name) when is_atom(Name); is_integer(Name), Name < ?BIG, Name > -(?BIG) -> Name;
 name(Name) ->
     case small(Name, 16) of
@@ -344,6 +349,7 @@ name(Name) ->
     end.
 
 %% A pid's registered name. The process is not asked: it may be busy for long. undefined: it has none.
+-spec registered(pid()) -> atom().
 registered(Pid) when node(Pid) =:= node() ->
     case get(kprof_registered) of
         {#{Pid := Name}, _} ->
@@ -368,21 +374,20 @@ registered_anew(Pid) ->
     maps:get(Pid, Names, undefined).
 
 %% How much is left of Budget after this term; false: it is too big.
-small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget, 1);
-small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget, 1);
+small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget);
+small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget);
 small({'kprof name', _}, _) -> false;
-small(T, Budget) when is_tuple(T), tuple_size(T) =< 8 -> small_all(tuple_to_list(T), spend(Budget, 1));
-small([H | _] = L, Budget) when is_integer(H) -> text(L, 256) andalso spend(Budget, 1);
-small([], Budget) -> spend(Budget, 1);
+small(T, Budget) when is_tuple(T), tuple_size(T) =< 8 -> small_all(tuple_to_list(T), spend(Budget));
+small([H | _] = L, Budget) when is_integer(H) -> text(L, 256) andalso spend(Budget);
+small([], Budget) -> spend(Budget);
 small(_, _) -> false.
 
 small_all(_, false) -> false;
 small_all([X | Rest], Budget) -> small_all(Rest, small(X, Budget));
 small_all([], Budget) -> Budget.
 
-spend(false, _) -> false;
-spend(Budget, N) when Budget >= N -> Budget - N;
-spend(_, _) -> false.
+spend(0) -> false;
+spend(Budget) -> Budget - 1.
 
 text([C | Rest], Left) when is_integer(C), C >= 0, C < 16#110000, Left > 0 -> text(Rest, Left - 1);
 text(End, _) -> End =:= [].
@@ -424,12 +429,12 @@ bounded(Size, Args, #s{args_at = At} = S) ->
 
 %% ---- Guards ----
 
-%% More came than may: the keeper is to steer now, not when it looks next.
-nudge(Now, #s{nudged = Last, keeper = Keeper} = S) when Last =:= none; Now - Last >= ?NUDGE_MS ->
-    Keeper ! {over, self()},
-    S#s{nudged = Now};
-nudge(_, S) ->
-    S.
+%% More came than may: the controller is to cut sampling now, not when it looks next.
+nudge(Now, #s{nudged = Last} = S) when is_integer(Last), Now - Last < ?NUDGE_MS ->
+    S;
+nudge(Now, #s{controller = Controller} = S) ->
+    Controller ! {over, self()},
+    S#s{nudged = Now}.
 
 now_ms() -> erlang:monotonic_time(millisecond).
 to_ms(Native) -> erlang:convert_time_unit(Native, native, millisecond).
@@ -444,7 +449,7 @@ blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->
     end;
 blocked(S) -> S.
 
-%% Once a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the keeper is told.
+%% Once a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the controller is told.
 guard(_, #s{gate = shut} = S) ->
     S;
 guard(M, S) ->
@@ -465,7 +470,7 @@ guard(M, S) ->
             S
     end.
 
-%% The breaker opens where the cut did not help, or the keeper makes none.
+%% The breaker opens where the cut did not help, or the controller makes none.
 overfull(Made, _, #s{flooded = none} = S) ->
     flood(Made, S#s{flooded = now_ms()});
 overfull(Made, Queue, #s{flooded = Last, counters = C} = S) ->
@@ -481,38 +486,39 @@ memory(M, Queue) -> Queue * (erts_debug:flat_size(M) + ?MESSAGE_WORDS) * erlang:
 
 shut(_, #s{gate = shut} = S) ->
     S;
-shut(Why, #s{keeper = Keeper, undo = Undo} = S) ->
-    Keeper ! {overload, self(), unicode:characters_to_binary(Why)},
-    kprof_undo_00:stop_tracing(Undo),
+shut(Why, #s{controller = Controller, plan = Plan} = S) ->
+    Controller ! {overload, self(), unicode:characters_to_binary(Why)},
+    kprof_cleanup:stop_tracing(Plan),
     S#s{gate = shut}.
 
 watch(_, #s{watch = none} = S) -> S;
 watch(Messages, #s{watch = Ix} = S) ->
     S#s{watched = S#s.watched + length([1 || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix])}.
 
-%% The keeper was killed: all that it would undo, and tell.
-orphaned(#s{undo = Undo} = S) when map_size(Undo) > 0 ->
-    kprof_undo_00:leaving(),
-    kprof_undo_00:undo(Undo),
-    kprof_undo_00:reap([S#s.pacer]),
+%% The controller was killed: all that it would do, and tell.
+orphaned(#s{plan = Plan} = S) when map_size(Plan) > 0 ->
+    kprof_cleanup:leaving(),
+    kprof_cleanup:all(Plan),
+    kprof_cleanup:reap([S#s.pacer]),
     send(S, {kx, S#s.seq}),
-    kprof_undo_00:gone(S#s.pid, <<"its keeper on the node was killed: tracing is off, nothing is left behind">>),
+    kprof_cleanup:gone(S#s.pid, <<"its controller on the node was killed: tracing is off, nothing is left behind">>),
     exit(shutdown); % not normal: the pacer is linked
 orphaned(_) ->
-    exit(nothing_set). % the warden goes on
+    exit(nothing_set). % the guardian goes on
 
 %% ---- The pacer ----
 
-%% It sees, too, how fast calls come, by the control word: when more are sampled than the relay could ever take, the keeper is told
+%% It sees, too, how fast calls come, by the control word: when more are sampled than the relay could ever take, the controller is told
 %% at once, however long the relay waits for its turn.
--record(p, {relay, keeper, ms = ?TICK_MS, state = running, sample = 1, ticket = 0, at}).
+-record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, ticket = 0, at}).
 
-pace(Relay, Keeper) -> pace(#p{relay = Relay, keeper = Keeper, ticket = kprof_node_00:ticket(), at = erlang:monotonic_time()}).
+-spec pace(pid(), pid()) -> no_return().
+pace(Relay, Controller) -> pace(#p{relay = Relay, controller = Controller, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
 
 pace(#p{ms = Ms} = P) ->
     receive
         kick -> woken(counted(P));
-        {sample, N} -> pace(P#p{sample = N, ticket = kprof_node_00:ticket(), at = erlang:monotonic_time()})
+        {sample, N} -> pace(P#p{sample = N, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
     after Ms -> woken(counted(P))
     end.
 
@@ -527,15 +533,15 @@ done(#p{relay = Relay} = P) ->
             erlang:suspend_process(Relay, [asynchronous]),
             pace(P#p{ms = Next, state = suspended});
         {sample, N} ->
-            done(P#p{sample = N, ticket = kprof_node_00:ticket(), at = erlang:monotonic_time()})
+            done(P#p{sample = N, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
     after ?TICK_MS -> done(counted(P))
     end.
 
-counted(#p{relay = Relay, keeper = Keeper, sample = N, ticket = Before, at = Then} = P) ->
+counted(#p{relay = Relay, controller = Controller, sample = N, ticket = Before, at = Then} = P) ->
     Now = erlang:monotonic_time(),
-    Ticket = kprof_node_00:ticket(),
-    Sampled = kprof_spec_00:tickets(Before, Ticket) div N,
+    Ticket = kprof_node:ticket(),
+    Sampled = kprof_spec:tickets(Before, Ticket) div N,
     Us = erlang:convert_time_unit(Now - Then, native, microsecond),
     PerS = Sampled * 1000000 div max(1, Us),
-    Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Keeper ! {flood, Relay, {calls, PerS}}),
+    Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Controller ! {flood, Relay, {calls, PerS}}),
     P#p{ticket = Ticket, at = Now}.

@@ -1,11 +1,14 @@
-%% A capture: the arguments of some calls of one function, for a person to point at. A process of its own, which is the
+%% A capture: the arguments of some calls of one function, for a person to pick from. A process of its own, which is the
 %% tracer for that short while: in a trace session of its own (OTP 27+), else in the one there is, while the relay rests.
 %%
 %% What it may cost is bounded by how it begins. The match spec takes the call flag off the process that calls, so each
 %% process is seen once until it is flagged again; and processes are flagged by and by: a few, and twice as many each
 %% time that nobody called. A function that everybody calls all the time is caught with the first few.
--module(kprof_probe_00).
+-module(kprof_capture).
 -export([start/1, init/1, stop/1, clear/1]).
+-export_type([capture/0]).
+
+-type capture() :: none | {pid(), reference(), mfa() | none, atomics:atomics_ref()}.
 
 -define(CALLS, 20).
 -define(WAIT_MS, 5000).
@@ -14,7 +17,7 @@
 -define(HEAP_WORDS, 8 bsl 20).
 
 -record(p, {
-    keeper,
+    controller,
     mfa,
     counters,
     session,
@@ -30,13 +33,15 @@
     us = 0
 }).
 
-%% #{keeper, mfa, isolated, new, counters}: counters is an atomics array of 2 (calls kept, calls seen). The keeper gets
-%% {captured, Probe, {captured, Ran, Us, [Call]}} when nothing is set any more. -> {Probe, Monitor}
+%% #{controller, mfa, isolated, new, counters}: counters is an atomics array of 2 (calls kept, calls seen). The controller gets
+%% {captured, Capturer, {captured, Ran, Us, [Call]}} when nothing is set any more. -> {Capturer, Monitor}
+-spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref()}) -> {pid(), reference()}.
 start(Opts) ->
     spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
 
 %% Ends a capture, wherever it is, dead too; everything it set is off when this returns.
-%% Capture: none | {Probe, Monitor, MFA with a pattern in the common trace | none, Counters}
+%% Capture: none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}
+-spec stop(capture()) -> term().
 stop(none) ->
     ok;
 stop({Pid, Monitor, _, _} = Capture) ->
@@ -51,16 +56,18 @@ stop({Pid, Monitor, _, _} = Capture) ->
     end,
     clear(Capture).
 
-%% For who finds the probe killed. Sessions and flags end with their tracer, a pattern of the common trace does not.
+%% For who finds the process that captures killed. Sessions and flags end with their tracer, a pattern of the common trace does not.
+-spec clear(capture()) -> term().
 clear(none) -> ok;
 clear({_, _, none, _}) -> ok;
-clear({_, _, MFA, _}) -> kprof_spec_00:pattern({none, match_spec}, MFA) =:= kprof_spec_00:capture() andalso kprof_spec_00:set_pattern(none, MFA, false, [local]).
+clear({_, _, MFA, _}) -> kprof_spec:pattern({none, match_spec}, MFA) =:= kprof_spec:capture() andalso kprof_spec:set_pattern(none, MFA, false, [local]).
 
-init(#{keeper := Keeper, mfa := MFA, isolated := Isolated, new := New, counters := Counters}) ->
-    erlang:monitor(process, Keeper),
-    Session = kprof_spec_00:session(Isolated, ?MODULE, self()),
-    P = #p{keeper = Keeper, mfa = MFA, counters = Counters, session = Session, new = New, todo = processes() -- [self(), Keeper], begun = now_us()},
-    kprof_spec_00:set_pattern(Session, MFA, kprof_spec_00:capture(), [local]),
+-spec init(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref()}) -> term().
+init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters}) ->
+    erlang:monitor(process, Controller),
+    Session = kprof_spec:session(Isolated, ?MODULE, self()),
+    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, todo = processes() -- [self(), Controller], begun = now_us()},
+    kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
     step(P).
 
 now_us() -> erlang:monotonic_time(microsecond).
@@ -74,15 +81,15 @@ step(#p{todo = [], spawn_ms = Ms, new = true} = P) ->
 step(#p{todo = []} = P) ->
     wait(P);
 step(#p{todo = Todo, chunk = Chunk} = P) ->
-    wait((flag_some(Todo, Chunk, kprof_flags_00:slice(), P))#p{chunk = 2 * Chunk}).
+    wait((flag_some(Todo, Chunk, kprof_flags:slice(), P))#p{chunk = 2 * Chunk}).
 
 flag_some([Pid | Todo], N, Slice, #p{flagged = Flagged} = P) when N > 0 ->
     flag(Pid, true, P),
-    flag_some(Todo, N - 1, kprof_flags_00:rest(Slice), P#p{flagged = [Pid | Flagged]});
+    flag_some(Todo, N - 1, kprof_flags:rest(Slice), P#p{flagged = [Pid | Flagged]});
 flag_some(Todo, _, _, P) ->
     P#p{todo = Todo}.
 
-flag(Who, On, #p{session = Session}) -> kprof_spec_00:flags({Session, self()}, Who, On, [call]).
+flag(Who, On, #p{session = Session}) -> kprof_spec:flags({Session, self()}, Who, On, [call]).
 
 %% ---- Calls ----
 
@@ -95,7 +102,7 @@ wait(#p{begun = Begun} = P, Until, Ran) ->
             called(Pid, Args, P, Until, Ran);
         stop ->
             off(P);
-        {'DOWN', _, process, Keeper, _} when Keeper =:= P#p.keeper ->
+        {'DOWN', _, process, Controller, _} when Controller =:= P#p.controller ->
             off(P)
     after max(0, (Until - Now + 999) div 1000) ->
         if
@@ -106,7 +113,7 @@ wait(#p{begun = Begun} = P, Until, Ran) ->
     end.
 
 called(Pid, Args, #p{n = N} = P0, Until, Ran) ->
-    P = P0#p{got = [kprof_point_00:call(Args) | P0#p.got], n = N + 1, ran = P0#p.ran + 1},
+    P = P0#p{got = [kprof_capture_args:call(Args) | P0#p.got], n = N + 1, ran = P0#p.ran + 1},
     [atomics:add(P#p.counters, I, 1) || I <- [1, 2]],
     case N + 1 of
         ?CALLS ->
@@ -118,22 +125,22 @@ called(Pid, Args, #p{n = N} = P0, Until, Ran) ->
 
 %% The pattern first: from then on nobody is seen. What was under way is counted.
 off(#p{session = Session, mfa = MFA} = P) ->
-    kprof_spec_00:set_pattern(Session, MFA, false, [local]),
+    kprof_spec:set_pattern(Session, MFA, false, [local]),
     Us = now_us() - P#p.begun,
-    Delivered = kprof_spec_00:delivered(Session),
+    Delivered = kprof_spec:delivered(Session),
     receive {trace_delivered, all, Delivered} -> ok after 1000 -> ok end,
     flags_off(P),
-    kprof_spec_00:end_session(Session),
+    kprof_spec:end_session(Session),
     P#p{ran = P#p.ran + more(0), session = none, us = Us}.
 
 %% A session takes them along. Children of those that were flagged are among all only where flags of processes to come were set.
-flags_off(#p{session = none, spawn_ms = Ms} = P) when Ms > 1 -> kprof_flags_00:off({none, self()}, P#p.new, none);
-flags_off(#p{session = none, flagged = Flagged} = P) -> unflag(Flagged, kprof_flags_00:slice(), P);
+flags_off(#p{session = none, spawn_ms = Ms} = P) when Ms > 1 -> kprof_flags:off({none, self()}, P#p.new, none);
+flags_off(#p{session = none, flagged = Flagged} = P) -> unflag(Flagged, kprof_flags:slice(), P);
 flags_off(_) -> ok.
 
 unflag([Pid | Rest], Slice, P) ->
     flag(Pid, false, P),
-    unflag(Rest, kprof_flags_00:rest(Slice), P);
+    unflag(Rest, kprof_flags:rest(Slice), P);
 unflag([], _, _) ->
     ok.
 
@@ -142,4 +149,4 @@ more(N) ->
     after 0 -> N
     end.
 
-done(#p{keeper = Keeper} = P) -> Keeper ! {captured, self(), {captured, P#p.ran, P#p.us, lists:reverse(P#p.got)}}.
+done(#p{controller = Controller} = P) -> Controller ! {captured, self(), {captured, P#p.ran, P#p.us, lists:reverse(P#p.got)}}.

@@ -2,10 +2,24 @@
 %%
 %% Invariant: touches no process and no function but its own, leaves nothing set, ends within ?MOST_MS; where it may not
 %% measure (someone else traces, and there are no sessions) or cannot in time, the costs are assumed and say so.
-%% new/1, look/2, resampled/3 and spent/1 are pure.
--module(kprof_cost_00).
--export([calibrate/3, new/1, look/2, resampled/3, spent/1, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
+%% new/1, observe/2, resampled/3 and spent/1 are pure.
+-module(kprof_cost).
+-export([calibrate/3, new/1, observe/2, resampled/3, spent/1, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
 -export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, sink/1]).
+-export_type([cost/0, costs/0, counted/0, expected/0]).
+
+%% Nanoseconds of a call, each kind.
+-type costs() :: #{
+    hit := pos_integer(), full := pos_integer(), args := pos_integer(), entry := pos_integer(), rare := pos_integer(), rare0 := pos_integer(),
+    miss := pos_integer(), count := pos_integer(), assumed := boolean()
+}.
+%% What was counted up to now (observe/2).
+-type counted() :: #{
+    now_ns := integer(), events := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), tier_calls_s := non_neg_integer(),
+    sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
+}.
+-type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number()}.
+-type expected() :: #{fixed := integer(), all := integer(), events := integer(), relay := integer()}.
 
 -define(MOST_MS, 150).
 -define(CALLS, 200).
@@ -22,6 +36,7 @@
 assumed() -> #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, assumed => true}.
 
 %% Isolated: are there sessions; Others: does someone else trace.
+-spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
 calibrate(false, true, _) ->
     assumed();
 calibrate(Isolated, _, Epoch) ->
@@ -39,17 +54,17 @@ given_up(Isolated) ->
     assumed().
 
 measure(Isolated, Epoch) ->
-    Sink = spawn_opt(kprof_cost_00, sink, [self()], [link, {message_queue_data, off_heap}]),
+    Sink = spawn_opt(kprof_cost, sink, [self()], [link, {message_queue_data, off_heap}]),
     erlang:suspend_process(Sink), % as the relay: messages only queue
-    Session = kprof_spec_00:session(Isolated, me(), Sink),
+    Session = kprof_spec:session(Isolated, me(), Sink),
     set(Session, Epoch),
-    %% The keeper may have been told of no tracer, but a process to come may be traced by now: then this fails.
-    1 = kprof_spec_00:flags({Session, Sink}, self(), true, [call, arity, monotonic_timestamp, return_to]),
+    %% The controller may have been told of no tracer, but a process to come may be traced by now: then this fails.
+    1 = kprof_spec:flags({Session, Sink}, self(), true, [call, arity, monotonic_timestamp, return_to]),
     Costs = run(Session, Sink),
-    seq_trace:set_token([]), % nor shall our end carry one to the keeper
-    kprof_spec_00:flags({Session, Sink}, self(), false, [all]),
+    seq_trace:set_token([]), % nor shall our end carry one to the controller
+    kprof_spec:flags({Session, Sink}, self(), false, [all]),
     unset(Session),
-    kprof_spec_00:end_session(Session),
+    kprof_spec:end_session(Session),
     unlink(Sink),
     exit(Sink, kill),
     Costs.
@@ -65,7 +80,7 @@ run(Session, Sink) ->
     Hit = Over(fun(X) -> ?MODULE:cost_tier(X), ok end),
     Entry = Over(fun(X) -> ?MODULE:cost_entry(X), ok end),
     Told = Over(fun(X) -> ?MODULE:cost_told({get, X, <<"key">>}, {self(), [X]}, <<"state">>), ok end),
-    kprof_spec_00:flags({Session, Sink}, self(), false, [return_to]),
+    kprof_spec:flags({Session, Sink}, self(), false, [return_to]),
     Full = Over(fun(X) -> ?MODULE:cost_full(X), ok end),
     #{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, rare0 => Rare0, miss => Miss, count => Count, assumed => false}.
 
@@ -87,35 +102,45 @@ repeat(F, N) ->
 %% The specs are those that the node will have.
 set(Session, Epoch) ->
     Me = me(),
-    Wish = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
-    {ok, Lean, _} = kprof_spec_00:compile(Wish#{tiers => [{0, Me, cost_entry, 1}, {1, Me, cost_tier, 1}, {2, Me, cost_miss, 1}]}),
-    {ok, Rare, _} = kprof_spec_00:compile(Wish#{tiers => [{0, Me, cost_rare, 1}], sample => ?RARE}),
-    {ok, Rare0, _} = kprof_spec_00:compile(Wish#{tiers => [{0, Me, cost_rare0, 1}], entry => none, sample => ?RARE}),
-    {ok, Full, _} = kprof_spec_00:compile(Wish#{tiers => [{1, Me, cost_full, 1}], returns => full}),
-    {ok, Told, _} = kprof_spec_00:compile(Wish#{tiers => [{1, Me, cost_told, 3}], args => true}),
-    [1 = kprof_spec_00:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Full ++ Told],
-    1 = kprof_spec_00:set_pattern(Session, {Me, cost_counted, 1}, true, [call_count]).
+    Config = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
+    {ok, Lean, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_entry, 1}, {1, Me, cost_tier, 1}, {2, Me, cost_miss, 1}]}),
+    {ok, Rare, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare, 1}], sample => ?RARE}),
+    {ok, Rare0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare0, 1}], entry => none, sample => ?RARE}),
+    {ok, Full, _} = kprof_spec:compile(Config#{tiers => [{1, Me, cost_full, 1}], returns => full}),
+    {ok, Told, _} = kprof_spec:compile(Config#{tiers => [{1, Me, cost_told, 3}], args => true}),
+    [1 = kprof_spec:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Full ++ Told],
+    1 = kprof_spec:set_pattern(Session, {Me, cost_counted, 1}, true, [call_count]).
 
 unset(Session) ->
     Me = me(),
-    [kprof_spec_00:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [cost_entry, cost_tier, cost_miss, cost_rare, cost_rare0, cost_full]],
-    kprof_spec_00:set_pattern(Session, {Me, cost_told, 3}, false, [local]),
-    kprof_spec_00:set_pattern(Session, {Me, cost_counted, 1}, false, [call_count]).
+    [kprof_spec:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [cost_entry, cost_tier, cost_miss, cost_rare, cost_rare0, cost_full]],
+    kprof_spec:set_pattern(Session, {Me, cost_told, 3}, false, [local]),
+    kprof_spec:set_pattern(Session, {Me, cost_counted, 1}, false, [call_count]).
 
 me() -> ?MODULE:module_info(module).
 
 %% What is called. These names stay as they are when the sources become one module.
+-spec cost_plain(X) -> X.
 cost_plain(X) -> X.
+-spec cost_told(X, term(), term()) -> X.
 cost_told(X, _, _) -> X.
+-spec cost_tier(X) -> X.
 cost_tier(X) -> X.
+-spec cost_miss(X) -> X.
 cost_miss(X) -> X.
+-spec cost_full(X) -> X.
 cost_full(X) -> X.
+-spec cost_entry(X) -> X.
 cost_entry(X) -> X.
+-spec cost_rare(X) -> X.
 cost_rare(X) -> X.
+-spec cost_rare0(X) -> X.
 cost_rare0(X) -> X.
+-spec cost_counted(X) -> X.
 cost_counted(X) -> X.
 
 %% A tracer that takes what comes and does nothing: its messages wait for its end, or are gone at once.
+-spec sink(pid()) -> ok.
 sink(Owner) ->
     receive
         Owner -> ok;
@@ -125,65 +150,72 @@ sink(Owner) ->
 %% ---- Reckoning ----
 
 %% Costs: of calibrate/3.
+-spec new(costs()) -> cost().
 new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0}.
 
-%% Ns of a traced call and its return, as the wish has them; 1: assumed, not measured here.
-call_ns(Wish, #{costs := Costs}) -> hit(Wish, Costs).
+%% Ns of a traced call and its return, as the trace configuration has them; 1: assumed, not measured here.
+-spec call_ns(kprof_spec:trace_config(), cost()) -> pos_integer().
+call_ns(Config, #{costs := Costs}) -> hit(Config, Costs).
+-spec count_ns(cost()) -> pos_integer().
 count_ns(#{costs := #{count := Ns}}) -> Ns.
+-spec assumed(cost()) -> 0 | 1.
 assumed(#{costs := #{assumed := Assumed}}) -> if Assumed -> 1; true -> 0 end.
 
 %% What was counted up to now: running totals #{events (of a traced call: one of the call, one of its return), ticket (one
 %% more with every entry call, sampled or not), relay_ns (the relay's run time)}, tier_calls_s (calls a second of the other
 %% tiers, wherever they come from, as the VM counted them last), and in force #{sample, entry => boolean(),
 %% returns, args => boolean(), schedulers}, at now_ns. Costs are shares of the schedulers' time, smoothed over a second.
-look(Look, #{last := none} = S) ->
-    S#{last := Look};
-look(#{ticket := 0} = Look, #{last := #{ticket := Ticket}} = S) when Ticket > 0 ->
-    look(Look#{ticket := Ticket}, S);
-look(#{now_ns := Now} = Look, #{last := #{now_ns := Then} = Last, fixed := F0, varying := V0} = S) when Now > Then ->
-    {Fixed, Varying} = ns(Look, Last, S),
-    All = (Now - Then) * maps:get(schedulers, Look),
+-spec observe(counted(), cost()) -> cost().
+observe(Seen, #{last := none} = S) ->
+    S#{last := Seen};
+observe(#{ticket := 0} = Seen, #{last := #{ticket := Ticket}} = S) when Ticket > 0 ->
+    observe(Seen#{ticket := Ticket}, S);
+observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0, varying := V0} = S) when Now > Then ->
+    {Fixed, Varying} = ns(Seen, Last, S),
+    All = (Now - Then) * maps:get(schedulers, Seen),
     Old = math:exp(-(Now - Then) / ?SMOOTH_NS),
-    S#{last := Look, fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
-look(_, S) ->
+    S#{last := Seen, fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
+observe(_, S) ->
     S.
 
 %% Costs were measured undisturbed, counts are of a node in trouble: more than all there is was not spent.
 share(Ns, All) -> min(Ns, All) / All.
 
 %% Fixed: what remains however few are sampled: of the tiers the calls in requests, or all that were counted.
-ns(#{entry := false, sample := N} = Look, Last, #{costs := #{rare0 := Rare} = Costs}) ->
-    Calls = grown(events, Look, Last) / 2,
-    All = case N of 1 -> Calls; _ -> max(Calls, entries(Look, Last, N, Calls)) end,
+ns(#{entry := false, sample := N} = Seen, Last, #{costs := #{rare0 := Rare} = Costs}) ->
+    Calls = grown(events, Seen, Last) / 2,
+    All = case N of 1 -> Calls; _ -> max(Calls, entries(Seen, Last, N, Calls)) end,
     Fixed = All * Rare,
-    {Fixed, Calls * (hit(Look, Costs) - Rare) + grown(relay_ns, Look, Last)};
-ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Look, #{now_ns := Then} = Last, #{costs := #{rare := Rare, miss := Miss} = Costs}) ->
-    Calls = grown(events, Look, Last) / 2,
-    Entries = entries(Look, Last, N, Calls),
+    {Fixed, Calls * (hit(Seen, Costs) - Rare) + grown(relay_ns, Seen, Last)};
+ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Seen, #{now_ns := Then} = Last, #{costs := #{rare := Rare, miss := Miss} = Costs}) ->
+    Calls = grown(events, Seen, Last) / 2,
+    Entries = entries(Seen, Last, N, Calls),
     Sampled = min(Entries / N, Calls),
     Fixed = Entries * Rare + max((Calls - Sampled) * N, PerS * (Now - Then) / 1000000000) * Miss,
-    {Fixed, Sampled * max(0, entry_hit(Look, Costs) - Rare) + (Calls - Sampled) * max(0, hit(Look, Costs) - Miss) + grown(relay_ns, Look, Last)}.
+    {Fixed, Sampled * max(0, entry_hit(Seen, Costs) - Rare) + (Calls - Sampled) * max(0, hit(Seen, Costs) - Miss) + grown(relay_ns, Seen, Last)}.
 
-entry_hit(Look, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Look, Costs) - Lean.
+entry_hit(Seen, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Seen, Costs) - Lean.
 
-%% What tracing would cost if these were traced: Rates: MFA => calls a second; Look as for look/2; Wish: its tiers and entry.
+%% What tracing would cost if these were traced: Rates: MFA => calls a second; Seen as for observe/2; Config: its tiers and entry.
 %% -> millionths of the schedulers' time, by calls that are not sampled, and by all if all were; events a second, if all were,
 %% and the relay's part of one scheduler in permille.
-expected(Rates, #{schedulers := Schedulers} = Look, #{tiers := Tiers, entry := Entry}, #{costs := Costs} = S) ->
+-spec expected(kprof_tier_rates:rates(), counted(), kprof_spec:trace_config(), cost()) -> expected().
+expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := Entry}, #{costs := Costs} = S) ->
     Of = fun(Wanted) -> lists:sum([maps:get({M, F, A}, Rates, 0) || {Ix, M, F, A} <- Tiers, (Ix =:= Entry) =:= Wanted]) end,
     {Entries, Others} = {Of(true), Of(false)},
     Events = 2 * (Entries + Others),
     RelayNs = Events * event_ns(S),
-    {Fixed, All} = expected_ns(Entries, Others, Look, Costs),
+    {Fixed, All} = expected_ns(Entries, Others, Seen, Costs),
     Millionths = fun(Ns) -> round(Ns) div (1000 * Schedulers) end,
     #{fixed => Millionths(Fixed), all => Millionths(All + RelayNs), events => Events, relay => round(RelayNs) div 1000000}.
 
-expected_ns(_, Calls, #{entry := false} = Look, #{rare0 := Rare} = Costs) ->
-    {Calls * Rare, Calls * hit(Look, Costs)};
-expected_ns(Entries, Calls, Look, #{rare := Rare, miss := Miss} = Costs) ->
-    {Entries * Rare + Calls * Miss, Entries * entry_hit(Look, Costs) + Calls * hit(Look, Costs)}.
+expected_ns(_, Calls, #{entry := false} = Seen, #{rare0 := Rare} = Costs) ->
+    {Calls * Rare, Calls * hit(Seen, Costs)};
+expected_ns(Entries, Calls, Seen, #{rare := Rare, miss := Miss} = Costs) ->
+    {Entries * Rare + Calls * Miss, Entries * entry_hit(Seen, Costs) + Calls * hit(Seen, Costs)}.
 
 %% Sampling that keeps what is expected well within the limits (0: none). -> {ok, N} | too_much
+-spec affordable(expected(), non_neg_integer(), non_neg_integer(), pos_integer()) -> {ok, pos_integer()} | too_much.
 affordable(#{fixed := Fixed}, MaxCost, _, _) when MaxCost > 0, Fixed > MaxCost ->
     too_much;
 affordable(#{fixed := Fixed, all := All, events := Events, relay := Relay}, MaxCost, MaxRate, MaxRelay) ->
@@ -200,18 +232,20 @@ event_ns(_) -> ?EVENT_NS.
 
 %% The control word is anyone's: more than can have been, by those that were sampled, is not believed.
 entries(#{ticket := Now}, #{ticket := Then}, N, Calls) ->
-    min(kprof_spec_00:tickets(Then, Now), N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
+    min(kprof_spec:tickets(Then, Now), N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
 
-hit(#{returns := full} = Look, #{full := Ns} = Costs) -> Ns + args(Look, Costs);
-hit(Look, #{hit := Ns} = Costs) -> Ns + args(Look, Costs).
+hit(#{returns := full} = Seen, #{full := Ns} = Costs) -> Ns + args(Seen, Costs);
+hit(Seen, #{hit := Ns} = Costs) -> Ns + args(Seen, Costs).
 
 args(#{args := true}, #{args := Ns}) -> Ns;
 args(_, _) -> 0.
 
-grown(What, Look, Last) -> max(0, maps:get(What, Look) - maps:get(What, Last)).
+grown(What, Seen, Last) -> max(0, maps:get(What, Seen) - maps:get(What, Last)).
 
 %% Sampling went from 1/Old to 1/New: what varies with it is believed to follow at once.
+-spec resampled(pos_integer(), pos_integer(), cost()) -> cost().
 resampled(Old, New, #{varying := V} = S) -> S#{varying := V * Old / New}.
 
 %% -> {All, Fixed} in millionths of the node's scheduler time.
+-spec spent(cost()) -> {non_neg_integer(), non_neg_integer()}.
 spent(#{fixed := F, varying := V}) -> {min(1000000, round((F + V) * 1000000)), round(F * 1000000)}.

@@ -3,9 +3,10 @@
 %%
 %% Invariant: they cost at most ?BUDGET permille of the schedulers: where calls are few they stay on and the counts are exact;
 %% where they are many a counter is on for a moment of each round, rounds get longer, and the counts between are the last
-%% rate's. A value of the keeper's: time comes in, in native units. Their time is never counted (kprof_hazard_00: call_time).
--module(kprof_count_00).
+%% rate's. A value of the controller's: time comes in, in native units. Their time is never counted (kprof_hazard: call_time).
+-module(kprof_call_count).
 -export([new/4, step/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
+-export_type([counts/0]).
 
 -define(SLICE_MS, 40).
 -define(ROUND_MS, 500).
@@ -26,8 +27,11 @@
     told % until when
 }).
 
+-opaque counts() :: #c{}.
+
 %% Tiers: [{Ix, MFA}]; CountNs: of one count, as measured. What someone else counts is left alone (below OTP 27 a function has
 %% one counter for all).
+-spec new(kprof_spec:session(), [{kprof_spec:ix(), mfa()}], pos_integer(), integer()) -> counts().
 new(Session, Tiers, CountNs, Now) ->
     Free = [T || {_, MFA} = T <- Tiers, free(Session, MFA)],
     #c{
@@ -35,12 +39,14 @@ new(Session, Tiers, CountNs, Now) ->
         covered = maps:from_list([{MFA, Now} || {_, MFA} <- Free])
     }.
 
-free(Session, MFA) -> kprof_spec_00:pattern({Session, call_count}, MFA) =:= false.
+free(Session, MFA) -> kprof_spec:pattern({Session, call_count}, MFA) =:= false.
 
 %% What may be set: functions.
+-spec held(counts()) -> [mfa()].
 held(#c{tiers = Tiers}) -> [MFA || {_, MFA} <- Tiers].
 
 %% Goes on to the next phase: rest -> count -> rest. -> {Milliseconds until the next step, C}
+-spec step(integer(), counts()) -> {non_neg_integer(), counts()}.
 step(Now, #c{phase = rest} = C) ->
     Steady = map_size(C#c.on) > 0,
     {if Steady -> ?ROUND_MS; true -> ?SLICE_MS end, (count_on(C))#c{phase = count, began = Now}};
@@ -62,7 +68,7 @@ count_on(#c{session = Session, tiers = Tiers, on = On} = C) ->
 
 counter(_, MFA, On) when is_map_key(MFA, On) -> On;
 counter(Session, MFA, On) ->
-    case kprof_spec_00:set_pattern(Session, MFA, true, [call_count]) of
+    case kprof_spec:set_pattern(Session, MFA, true, [call_count]) of
         N when is_integer(N), N > 0 -> On#{MFA => {or_zero(call_count(Session, MFA)), erlang:monotonic_time()}};
         _ -> On
     end.
@@ -112,6 +118,7 @@ off(#c{session = Session, on = On} = C) ->
     C#c{on = #{}}.
 
 %% What is to be told: {Since, [{Ix, Calls}]}. Only whole calls are told, the rest stays.
+-spec due(integer(), counts()) -> {{integer(), [{kprof_spec:ix(), pos_integer()}]}, counts()}.
 due(Now, C0) ->
     Held = [MFA || {_, MFA} <- C0#c.tiers, not is_map_key(MFA, C0#c.on)],
     C = lists:foldl(fun(MFA, Acc) -> cover(MFA, Now, Acc) end, C0, Held),
@@ -120,25 +127,31 @@ due(Now, C0) ->
     {{C#c.told, [T || {_, N} = T <- Told, N > 0]}, C#c{due = Left, told = Now}}.
 
 %% By the last look at it.
+-spec per_second(mfa(), counts()) -> non_neg_integer().
 per_second(MFA, C) -> maps:get(MFA, rates(C), 0).
 
 %% All that are known: MFA => calls a second.
+-spec rates(counts()) -> kprof_tier_rates:rates().
 rates(#c{rate = Rate}) ->
     Second = erlang:convert_time_unit(1, second, native),
     maps:map(fun(_, {Calls, Span}) -> Calls * Second div Span end, Rate).
 
+-spec stop(counts()) -> counts().
 stop(C) -> off(C).
 
 %% ---- Counters of anyone who has set some: [MFA] ----
 
-clear(Session, MFAs) -> [kprof_spec_00:set_pattern(Session, MFA, false, [call_count]) || MFA <- MFAs].
+-spec clear(kprof_spec:session(), [mfa()]) -> [kprof_spec:matched()].
+clear(Session, MFAs) -> [kprof_spec:set_pattern(Session, MFA, false, [call_count]) || MFA <- MFAs].
 
 %% How many of them the VM still has.
+-spec left(kprof_spec:session(), [mfa()]) -> non_neg_integer().
 left(Session, MFAs) ->
-    length([x || MFA <- MFAs, not lists:member(kprof_spec_00:pattern({Session, call_count}, MFA), [false, undefined])]).
+    length([x || MFA <- MFAs, not lists:member(kprof_spec:pattern({Session, call_count}, MFA), [false, undefined])]).
 
+-spec call_count(kprof_spec:session(), mfa()) -> none | non_neg_integer().
 call_count(Session, MFA) ->
-    case kprof_spec_00:pattern({Session, call_count}, MFA) of
+    case kprof_spec:pattern({Session, call_count}, MFA) of
         N when is_integer(N) -> N;
         _ -> none
     end.

@@ -1,21 +1,25 @@
 %% Questions about processes. A pid is {Id, Serial} here: kprof-top keeps only the two numbers.
 %%
 %% A process answers for itself when it is scheduled next: one inside a long native function answers when that ends. So
-%% the keeper does not ask: a process of its own does, and waits a second at most.
--module(kprof_proc_00).
--export([look/1]).
+%% the controller does not ask: a process of its own does, and waits a second at most.
+-module(kprof_proc).
+-export([answer/1]).
+
+-type id() :: {non_neg_integer(), non_neg_integer()}.
+-type question() :: {alive | who, [id()]} | {stack, id()}.
 
 -define(FRAMES, 20).
 -define(WAIT_MS, 1000).
 -define(DEAD_MS, 50). % the VM itself tells of a dead one, at once
 
 %% {alive, Pids} -> those that are not; {stack, Pid} -> dead | [Frame]; {who, Pids} -> [{Id, Serial, Name}], <<>>: not known.
-look({alive, Pids}) ->
+-spec answer(question()) -> dead | [id()] | [binary()] | [{non_neg_integer(), non_neg_integer(), binary()}].
+answer({alive, Pids}) ->
     Watched = maps:from_list([{erlang:monitor(process, pid(Id, Serial)), P} || {Id, Serial} = P <- Pids]),
     dead(Watched, erlang:monotonic_time(millisecond) + ?DEAD_MS);
-look({stack, P}) ->
+answer({stack, P}) ->
     ask(fun() -> stack(P) end, erlang:monotonic_time(millisecond) + ?WAIT_MS, [<<"it has not answered within a second: it is inside a long native function">>]);
-look({who, Pids}) ->
+answer({who, Pids}) ->
     Until = erlang:monotonic_time(millisecond) + ?WAIT_MS,
     Asked = [{Id, Serial, ask_later(fun() -> who(Id, Serial) end)} || {Id, Serial} <- Pids],
     [{Id, Serial, got(One, Until, <<>>)} || {Id, Serial, One} <- Asked].
@@ -56,15 +60,15 @@ frame({M, F, A, Where}) ->
             {File, N} when is_list(File), is_integer(N) -> io_lib:format(" (~ts:~b)", [filename:basename(File), N]);
             _ -> ""
         end,
-    kprof_look_00:bin("~ts~ts", [kprof_look_00:mfa(M, F, Arity), Line]).
+    kprof_text:format("~ts~ts", [kprof_text:mfa(M, F, Arity), Line]).
 
 pid(Id, Serial) -> list_to_pid(lists:flatten(io_lib:format("<0.~b.~b>", [Id, Serial]))).
 
 who(Id, Serial) ->
     case process_info(pid(Id, Serial), [registered_name, initial_call, current_function]) of
-        [{_, Name}, _, _] when is_atom(Name) -> kprof_look_00:bin("~ts", [Name]);
-        [_, {_, {proc_lib, init_p, _}}, {_, {M, F, A}}] -> kprof_look_00:bin("~ts", [first_call(pid(Id, Serial), kprof_look_00:mfa(M, F, A))]);
-        [_, {_, {M, F, A}}, _] -> kprof_look_00:bin("~ts", [kprof_look_00:mfa(M, F, A)]);
+        [{_, Name}, _, _] when is_atom(Name) -> kprof_text:format("~ts", [Name]);
+        [_, {_, {proc_lib, init_p, _}}, {_, {M, F, A}}] -> kprof_text:format("~ts", [first_call(pid(Id, Serial), kprof_text:mfa(M, F, A))]);
+        [_, {_, {M, F, A}}, _] -> kprof_text:format("~ts", [kprof_text:mfa(M, F, A)]);
         undefined -> <<>>
     end.
 
@@ -73,7 +77,7 @@ first_call(P, Else) ->
     case process_info(P, heap_size) of
         {_, Words} when Words < 100000 ->
             {M, F, A} = proc_lib:translate_initial_call(P),
-            kprof_look_00:mfa(M, F, A);
+            kprof_text:mfa(M, F, A);
         _ ->
             Else
     end.

@@ -2,17 +2,21 @@
 %% that can hurt some VM asks allowed/2 first.
 %%
 %% Invariant: pure but for vm/0; a use that the table does not name is refused.
--module(kprof_hazard_00).
+-module(kprof_hazard).
 -export([vm/0, allowed/2, reason/2, held/1, list/1]).
+-export_type([vm/0]).
+
+-type vm() :: #{otp := binary(), erts := [non_neg_integer()], jit := boolean(), word_bytes := pos_integer(), beside := boolean()}.
 
 %% What the table decides by. erts: a list of integers; beside: other trace sessions, or other tracers, are there.
+-spec vm() -> vm().
 vm() ->
     #{
         otp => list_to_binary(erlang:system_info(otp_release)),
         erts => version(erlang:system_info(version)),
         jit => erlang:system_info(emu_flavor) =:= jit,
         word_bytes => erlang:system_info(wordsize),
-        beside => kprof_node_00:beside()
+        beside => kprof_node:beside()
     }.
 
 version(Text) -> [number(Part) || Part <- string:tokens(Text, ".")].
@@ -24,6 +28,7 @@ number(Part) ->
     end.
 
 %% May this be used on this VM?
+-spec allowed(atom(), vm()) -> boolean().
 allowed(Use, Vm) ->
     case lists:keyfind(Use, 2, rows(Vm)) of
         {_, _, Held, _, _} -> not Held;
@@ -31,22 +36,25 @@ allowed(Use, Vm) ->
     end.
 
 %% Why a use is refused, for people.
+-spec reason(atom(), vm()) -> binary().
 reason(Use, Vm) ->
     case lists:keyfind(Use, 2, rows(Vm)) of
-        {Id, _, _, Text, Where} -> kprof_look_00:bin("~ts (~ts, ~ts)", [Text, upper(Id), Where]);
-        false -> kprof_look_00:bin("~ts is not in the table of hazards", [Use])
+        {Id, _, _, Text, Where} -> kprof_text:format("~ts (~ts, ~ts)", [Text, upper(Id), Where]);
+        false -> kprof_text:format("~ts is not in the table of hazards", [Use])
     end.
 
 %% What is held back here and not on every VM: sentences for the attach.
+-spec held(vm()) -> [binary()].
 held(#{otp := Otp, erts := Erts} = Vm) ->
     [
-        kprof_look_00:bin("OTP ~ts (erts ~ts): ~ts (~ts)", [Otp, dotted(Erts), Text, Where])
+        kprof_text:format("OTP ~ts (erts ~ts): ~ts (~ts)", [Otp, dotted(Erts), Text, Where])
      || {_, Use, true, Text, Where} <- rows(Vm), not always(Use), used(Use)
     ].
 
 %% All rows: [{Id, 1 | 0, Text}], 1: held back here.
+-spec list(vm()) -> [{atom(), 0 | 1, binary()}].
 list(Vm) ->
-    [{Id, if Held -> 1; true -> 0 end, kprof_look_00:bin("~ts (~ts)", [Text, Where])} || {Id, _, Held, Text, Where} <- rows(Vm)].
+    [{Id, if Held -> 1; true -> 0 end, kprof_text:format("~ts (~ts)", [Text, Where])} || {Id, _, Held, Text, Where} <- rows(Vm)].
 
 dotted(Erts) -> lists:join(".", [integer_to_list(N) || N <- Erts]).
 upper(Id) -> string:uppercase(atom_to_list(Id)).

@@ -1,14 +1,17 @@
-%% The check of match specs: each one goes through it before it is set (kprof_spec_00:set_pattern/4), and what an operator
+%% The check of match specs: each one goes through it before it is set (kprof_spec:set_pattern/4), and what an operator
 %% has written in a rule before it becomes part of one.
 %%
 %% Invariant: what passes cannot kill the VM. A label that is no immediate does: {set_seq_token,label,X} is let through only
 %% with X proved to be one; no other action that touches tokens, flags or processes is let through at all, but those listed.
--module(kprof_check_00).
+-module(kprof_check).
 -export([check/1, pure/1, name/1, calls/1, variable/1]).
+
+-type verdict() :: ok | {error, binary()}.
 
 -define(LOW, 16#ffffffff). % the control word's range
 
 %% A whole spec: ok | {error, Binary}
+-spec check(term()) -> verdict().
 check(Spec) ->
     try
         lists:foreach(fun check_clause/1, Spec),
@@ -19,12 +22,14 @@ check(Spec) ->
     end.
 
 %% Guards, or what guards could be: no actions. ok | {error, Binary}
+-spec pure(term()) -> verdict().
 pure(Expressions) ->
     try walk(Expressions, guard)
     catch throw:{refused, Why} -> {error, Why}
     end.
 
 %% As pure/1, of what names a request.
+-spec name(term()) -> verdict().
 name(Expression) ->
     try walk(Expression, name)
     catch throw:{refused, Why} -> {error, Why}
@@ -57,7 +62,7 @@ walk([H | T], Where) ->
 walk(X, guard) when is_map(X) ->
     walk(maps:keys(X), guard),
     walk(maps:values(X), guard);
-walk(X, _) when is_map(X) -> refuse("a map cannot name a request", X); % kprof_hazard_00: name_maps
+walk(X, _) when is_map(X) -> refuse("a map cannot name a request", X); % kprof_hazard: name_maps
 walk(_, _) -> ok.
 
 refuse(Text, What) -> throw({refused, unicode:characters_to_binary(io_lib:format("~s: ~0tP", [Text, What, 12]))}).
@@ -95,6 +100,7 @@ ones(0) -> 0;
 ones(X) -> (ones(X bsr 1) bsl 1) bor 1.
 
 %% '$1', '$_', '$$', '_': not constants; what else begins so is refused with them.
+-spec variable(atom()) -> boolean().
 variable(X) ->
     case atom_to_list(X) of
         [C | _] -> C =:= $$ orelse C =:= $_;
@@ -102,6 +108,7 @@ variable(X) ->
     end.
 
 %% Is anything called in it, which may fail?
+-spec calls(term()) -> boolean().
 calls({const, _}) -> false;
 calls({T}) when is_tuple(T) -> calls(tuple_to_list(T));
 calls(T) when is_tuple(T) -> true;

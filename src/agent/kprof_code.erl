@@ -1,12 +1,14 @@
-%% What the code of the node is: modules and functions, and names near a wrong one. Also how functions are written.
--module(kprof_look_00).
--export([modules/1, functions/1, exists/3, version/1, note/4, to_atom/1, mfa/3, shown/1, bin/2]).
+%% What the code of the node is: modules and functions, and names near a wrong one.
+-module(kprof_code).
+-export([modules/1, functions/1, exists/3, version/1, note/4, to_atom/1]).
 
-%% Those that are loaded: no other can be traced, and none is loaded for us (kprof_hazard_00: load_on_demand).
+%% Those that are loaded: no other can be traced, and none is loaded for us (kprof_hazard: load_on_demand).
+-spec modules(string()) -> [binary()].
 modules(Prefix) ->
     Names = lists:usort([atom_to_list(M) || {M, _} <- code:all_loaded()]),
-    [bin("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix("Elixir." ++ Prefix, N)], 500)].
+    [kprof_text:format("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix("Elixir." ++ Prefix, N)], 500)].
 
+-spec functions(module()) -> [{atom(), arity(), boolean()}].
 functions(M) ->
     Exports = exports(M, exports),
     lists:sublist([{F, A, lists:member({F, A}, Exports)} || {F, A} <- lists:usort(exports(M, functions)), not generated(F)], 5000).
@@ -23,6 +25,7 @@ exports(M, What) ->
     end.
 
 %% true | no_module (that is loaded) | no_function
+-spec exists(module(), atom(), arity()) -> true | no_module | no_function.
 exists(M, F, A) ->
     case erlang:module_loaded(M) of
         false -> no_module;
@@ -30,24 +33,26 @@ exists(M, F, A) ->
     end.
 
 %% none: it is not loaded.
+-spec version(module()) -> none | binary().
 version(M) ->
     try erlang:get_module_info(M, md5)
     catch _:_ -> none
     end.
 
+-spec note(no_module | no_function, module(), atom(), arity()) -> binary().
 note(no_module, M, _, _) ->
     Loaded = [atom_to_list(X) || {X, _} <- code:all_loaded()],
-    Near = [shown(N) || N <- near(atom_to_list(M), Loaded)],
-    bin("no module ~ts is loaded on the node~ts", [shown(atom_to_list(M)), instead(Near)]);
+    Near = [kprof_text:shown(N) || N <- near(atom_to_list(M), Loaded)],
+    kprof_text:format("no module ~ts is loaded on the node~ts", [kprof_text:shown(atom_to_list(M)), instead(Near)]);
 note(no_function, M, F, A) ->
     All = [FA || {X, _} = FA <- exports(M, functions), not generated(X)],
     Arities = lists:sort([N || {X, N} <- All, X =:= F]),
     Near =
         case Arities of
-            [] -> [mfa(M, X, N) || Name <- near(atom_to_list(F), lists:usort([atom_to_list(X) || {X, _} <- All])), {X, N} <- All, atom_to_list(X) =:= Name];
-            _ -> [mfa(M, F, N) || N <- Arities]
+            [] -> [kprof_text:mfa(M, X, N) || Name <- near(atom_to_list(F), lists:usort([atom_to_list(X) || {X, _} <- All])), {X, N} <- All, atom_to_list(X) =:= Name];
+            _ -> [kprof_text:mfa(M, F, N) || N <- Arities]
         end,
-    bin("no function ~ts~ts", [mfa(M, F, A), instead(lists:sublist(Near, 3))]).
+    kprof_text:format("no function ~ts~ts", [kprof_text:mfa(M, F, A), instead(lists:sublist(Near, 3))]).
 
 instead([]) -> "";
 instead(Near) -> ["; there is ", lists:join(", ", Near)].
@@ -69,17 +74,6 @@ row(C, [X | Xs], [Diagonal, Above | Row], Left) ->
 row(_, [], _, _) ->
     [].
 
+-spec to_atom(atom() | binary()) -> atom().
 to_atom(A) when is_atom(A) -> A;
 to_atom(B) when is_binary(B) -> binary_to_atom(B, utf8).
-
-%% As the language writes it.
-mfa(M, F, A) ->
-    case atom_to_list(M) of
-        "Elixir." ++ Name -> io_lib:format("~ts.~ts/~b", [Name, F, A]);
-        Name -> io_lib:format("~ts:~ts/~b", [Name, F, A])
-    end.
-
-shown("Elixir." ++ Name) -> Name;
-shown(Name) -> Name.
-
-bin(Format, Args) -> unicode:characters_to_binary(io_lib:format(Format, Args)).

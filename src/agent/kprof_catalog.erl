@@ -1,15 +1,16 @@
 %% What could be traced here: modules, functions, how often they are called. Nothing is loaded for it, and it is looked up
-%% in a process of its own at low priority, so neither the node nor the keeper waits.
--module(kprof_catalog_00).
--export([look/1, counters/2, count/3, rates/3]).
+%% in a process of its own at low priority, so neither the node nor the controller waits.
+-module(kprof_catalog).
+-export([answer/1, counters/2, count/3, rates/3]).
 
 -define(PAGE_FUNCTIONS, 2000).
 -define(PAGE_MODULES, 200).
 -define(MODULE_FUNCTIONS, 5000).
 -define(RATES, 40).
 
-look({catalog, After}) when is_binary(After) -> page(After);
-look({exist, MFAs}) -> list_to_tuple([exists(MFA) || MFA <- lists:sublist(MFAs, 500)]).
+-spec answer({catalog, binary()} | {exist, [mfa()]}) -> tuple().
+answer({catalog, After}) when is_binary(After) -> page(After);
+answer({exist, MFAs}) -> list_to_tuple([exists(MFA) || MFA <- lists:sublist(MFAs, 500)]).
 
 %% ---- The catalog ----
 
@@ -98,13 +99,16 @@ exists({M, F, A}) -> flag(erlang:module_loaded(M) andalso lists:member({F, A}, i
 %% ---- Rates: the VM counts for a while ----
 
 %% What the VM counts of these already; none: nobody counts it.
-counters(Session, MFAs) -> [{MFA, kprof_count_00:call_count(Session, MFA)} || MFA <- lists:sublist(MFAs, ?RATES)].
+-spec counters(kprof_spec:session(), [mfa()]) -> [{mfa(), none | non_neg_integer()}].
+counters(Session, MFAs) -> [{MFA, kprof_call_count:call_count(Session, MFA)} || MFA <- lists:sublist(MFAs, ?RATES)].
 
-count(Session, MFAs, On) -> [kprof_spec_00:set_pattern(Session, MFA, On, [call_count]) || MFA <- MFAs].
+-spec count(kprof_spec:session(), [mfa()], boolean()) -> [kprof_spec:matched()].
+count(Session, MFAs, On) -> [kprof_spec:set_pattern(Session, MFA, On, [call_count]) || MFA <- MFAs].
 
 %% Calls since counters/2 said Before; -1: not counted.
+-spec rates(kprof_spec:session(), [{mfa(), none | non_neg_integer()}], pos_integer()) -> {rates, pos_integer(), tuple()}.
 rates(Session, Before, Ms) ->
-    {rates, Ms, list_to_tuple([since(Was, kprof_count_00:call_count(Session, MFA)) || {MFA, Was} <- Before])}.
+    {rates, Ms, list_to_tuple([since(Was, kprof_call_count:call_count(Session, MFA)) || {MFA, Was} <- Before])}.
 
 since(none, N) when is_integer(N) -> N;
 since(Was, N) when is_integer(Was), is_integer(N), N >= Was -> N - Was;

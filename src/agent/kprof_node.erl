@@ -1,20 +1,28 @@
 %% The VM: its sessions and other tracers, the control word, how busy it is.
--module(kprof_node_00).
--export([isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0, permille/2, local_leader/0]).
+-module(kprof_node).
+-export([
+    isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0,
+    permille/2, local_leader/0, now_ms/0
+]).
+-export_type([cpu/0]).
+
+-type cpu() :: {runtime | wall, integer(), integer()}.
 
 -define(SAMPLED_PROCESSES, 5).
 
 %% Are there trace sessions? The module `trace` is kernel's own and has no on_load: loading it is safe on all VMs that have it.
+-spec isolated() -> boolean().
 isolated() ->
     code:ensure_loaded(trace),
     erlang:function_exported(trace, session_create, 3).
 
-%% May a keeper of Who begin here? With sessions (true) several do not disturb each other. A keeper of the same Who is our own
+%% May a controller of Who begin here? With sessions (true) several do not disturb each other. A controller of the same Who is our own
 %% of before the connection went: it is told to leave. -> none | {busy | leaving, Binary}
+-spec busy(boolean(), binary()) -> none | {busy | leaving, binary()}.
 busy(Isolated, Who) ->
-    Keepers = [{R, told(R)} || R <- of_others("keeper")],
-    [catch R ! {superseded, Who} || {R, #{who := {Same, _}}} <- Keepers, Same =:= Who],
-    Others = [Told || {_, #{state := running, who := {Else, _}} = Told} <- Keepers, Else =/= Who],
+    Controllers = [{R, told(R)} || R <- of_others("controller")],
+    [catch R ! {superseded, Who} || {R, #{who := {Same, _}}} <- Controllers, Same =:= Who],
+    Others = [Told || {_, #{state := running, who := {Else, _}} = Told} <- Controllers, Else =/= Who],
     case {Isolated, Others, others()} of
         {true, _, _} -> none;
         {false, [Told | _], _} -> {busy, busy_text(Told)};
@@ -23,17 +31,18 @@ busy(Isolated, Who) ->
     end.
 
 %% Registered processes of agents in other slots.
-others() -> of_others("keeper") ++ of_others("relay") ++ of_others("warden").
+others() -> of_others("controller") ++ of_others("relay") ++ of_others("guardian").
 
 %% Agents of other slots that stay: who leaves at the same time as we do not count.
-staying() -> [R || R <- of_others("keeper"), maps:get(state, told(R), starting) =/= leaving].
+-spec staying() -> [atom()].
+staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starting) =/= leaving].
 
 of_others(What) ->
     Prefix = "kprof_" ++ What ++ "_",
-    Slot = kprof_undo_00:slot(),
+    Slot = kprof_cleanup:slot(),
     [R || R <- registered(), lists:prefix(Prefix, atom_to_list(R)), not lists:suffix(Slot, atom_to_list(R))].
 
-%% What a keeper says of itself in its dictionary: who, word, state.
+%% What a controller says of itself in its dictionary: who, word, state.
 told(Name) ->
     case catch process_info(whereis(Name), dictionary) of
         {dictionary, D} -> maps:from_list([{What, V} || {K, What} <- [{kprof_who, who}, {kprof_word, word}, {kprof_state, state}], {Key, V} <- D, Key =:= K]);
@@ -41,18 +50,19 @@ told(Name) ->
     end.
 
 busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
-    kprof_look_00:bin("another kprof-top is tracing this node: ~ts, since ~b-~2..0b-~2..0b ~2..0b:~2..0b:~2..0b", [Who, Y, Mo, D, H, Mi, S]).
+    kprof_text:format("another kprof-top is tracing this node: ~ts, since ~b-~2..0b-~2..0b ~2..0b:~2..0b:~2..0b", [Who, Y, Mo, D, H, Mi, S]).
 
 %% Who else traces. Below OTP 27 there is one trace for all: processes to come, and a few of those that are, are asked (each
 %% is a signal to it, so not all are); who has a tracer besides is found when flags are set, and told then.
+-spec others(boolean()) -> [binary()].
 others(true) ->
-    Keepers = of_others("keeper"),
-    [kprof_look_00:bin("a trace session (~0tP)", [Name, 8]) || Name <- sessions(), not lists:member(Name, Keepers)] ++
-        [following(Who) || R <- Keepers, #{state := running, who := {Who, _}} <- [told(R)]] ++ others(false);
+    Controllers = of_others("controller"),
+    [kprof_text:format("a trace session (~0tP)", [Name, 8]) || Name <- sessions(), not lists:member(Name, Controllers)] ++
+        [following(Who) || R <- Controllers, #{state := running, who := {Who, _}} <- [told(R)]] ++ others(false);
 others(false) ->
     New = tracer_of(new_processes),
     Some = lists:usort([tracer_of(P) || P <- some_processes()]),
-    [kprof_look_00:bin("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
+    [kprof_text:format("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
 
 %% The first, among them the system's, and the last that began.
 some_processes() ->
@@ -60,14 +70,16 @@ some_processes() ->
     lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:sublist(lists:reverse(All), ?SAMPLED_PROCESSES)).
 
 %% Are there trace sessions but ours? (Names of ours begin with kprof_.)
+-spec beside() -> boolean().
 beside() -> agents() orelse [] =/= [Name || Name <- sessions(), not lists:prefix("kprof_", lists:flatten(io_lib:format("~tP", [Name, 4])))].
 
 %% Are agents in other slots here?
-agents() -> of_others("keeper") =/= [].
+-spec agents() -> boolean().
+agents() -> of_others("controller") =/= [].
 
 %% A session of one's own, but a process has one trace token.
 following(Who) ->
-    kprof_look_00:bin("another kprof-top (~ts): of requests that both follow, either may miss calls in other processes", [Who]).
+    kprof_text:format("another kprof-top (~ts): of requests that both follow, either may miss calls in other processes", [Who]).
 
 %% Names; the session "legacy" is always there: it stands for the old trace.
 sessions() ->
@@ -77,6 +89,7 @@ sessions() ->
         _:_ -> []
     end.
 
+-spec tracer_of(pid() | new_processes) -> term().
 tracer_of(What) ->
     case erlang:trace_info(What, tracer) of
         {tracer, T} -> T;
@@ -86,7 +99,7 @@ tracer_of(What) ->
 tracer_text(P) when is_pid(P) ->
     case process_info(P, [registered_name, initial_call]) of
         [{_, Name}, _] when is_atom(Name) -> io_lib:format("~p (~ts)", [P, Name]);
-        [_, {_, {M, F, A}}] -> io_lib:format("~p (~ts)", [P, kprof_look_00:mfa(M, F, A)]);
+        [_, {_, {M, F, A}}] -> io_lib:format("~p (~ts)", [P, kprof_text:mfa(M, F, A)]);
         _ -> io_lib:format("~p", [P])
     end;
 tracer_text(T) ->
@@ -94,37 +107,41 @@ tracer_text(T) ->
 
 %% The control word is our ticket: never 0 while we run. It is one for the whole VM, sessions or not: who comes second finds
 %% it in use, and only the last one to leave puts back what was there before the first.
+-spec control_word() -> {non_neg_integer(), non_neg_integer()}.
 control_word() ->
     Before = erlang:system_info(trace_control_word),
-    case [Word || R <- of_others("keeper"), #{word := Word} <- [told(R)]] of
+    case [Word || R <- of_others("controller"), #{word := Word} <- [told(R)]] of
         [First | _] -> put(kprof_word, First), {First, Before};
         [] -> put(kprof_word, Before), {Before, start_word(Before)}
     end.
 
 start_word(Before) ->
-    Start = kprof_spec_00:word(0, Before + 1),
+    Start = kprof_spec:word(0, Before + 1),
     erlang:system_flag(trace_control_word, Start),
     Start.
 
 %% The ticket now: one more with every entry call. 0: always found away.
+-spec ticket() -> non_neg_integer().
 ticket() -> ticket(16).
 ticket(0) -> 0;
 ticket(Tries) ->
     case erlang:system_info(trace_control_word) of
-        Word -> case kprof_spec_00:held(Word) of true -> ticket(Tries - 1); false -> Word rem kprof_spec_00:ticket_range() end
+        Word -> case kprof_spec:held(Word) of true -> ticket(Tries - 1); false -> Word rem kprof_spec:ticket_range() end
     end.
 
 %% Others may count on their control word.
+-spec restore(#{tcw := {integer(), integer()}, _ => _}) -> term().
 restore(#{tcw := {Before, _}}) ->
-    case staying() =:= [] andalso kprof_spec_00:ours(erlang:system_info(trace_control_word)) of
+    case staying() =:= [] andalso kprof_spec:ours(erlang:system_info(trace_control_word)) of
         true -> erlang:system_flag(trace_control_word, Before);
         false -> ok
     end.
 
 %% What kprof-top is told of the node at the start.
+-spec info(kprof_spec:session(), [binary()], kprof_hazard:vm()) -> map().
 info(Session, Others, Vm) ->
     #{
-        held => kprof_hazard_00:held(Vm),
+        held => kprof_hazard:held(Vm),
         otp => list_to_binary(erlang:system_info(otp_release)),
         erts => list_to_binary(erlang:system_info(version)),
         start_time => erlang:system_info(start_time),
@@ -138,6 +155,7 @@ info(Session, Others, Vm) ->
     }.
 
 %% Not the one of rpc: that lives on kprof-top's node.
+-spec local_leader() -> pid() | undefined.
 local_leader() ->
     case whereis(user) of
         undefined -> whereis(init);
@@ -145,6 +163,7 @@ local_leader() ->
     end.
 
 %% Scheduler use: wall time of schedulers if someone has switched it on, else CPU time of the VM.
+-spec cpu() -> cpu().
 cpu() ->
     case erlang:statistics(scheduler_wall_time) of
         undefined ->
@@ -155,7 +174,9 @@ cpu() ->
             {wall, lists:sum([A || {A, _} <- Normal]), lists:sum([T || {_, T} <- Normal])}
     end.
 
+-spec permille(cpu(), cpu()) -> -1..1000.
 permille({Kind, Used0, All0}, {Kind, Used1, All1}) when All1 > All0 -> max(0, min(1000, (Used1 - Used0) * 1000 div (All1 - All0)));
 permille(_, _) -> -1.
 
+-spec now_ms() -> integer().
 now_ms() -> erlang:monotonic_time(millisecond).

@@ -1,7 +1,25 @@
-%% Match specs: the only module that makes them and sets them (kprof_check_00 looks at each before).
-%% A wish (tiers, entry, identity rule, returns, sampling) becomes one spec a tier; see PROTOCOL.md for the messages.
--module(kprof_spec_00).
--export([compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1]).
+%% Match specs: the only module that makes them and sets them (kprof_check looks at each before).
+%% A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one spec a tier. PROTOCOL.md has the messages.
+-module(kprof_spec).
+-export([
+    compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0,
+    ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
+]).
+%% OTP 25 knows of no pattern of `send` there.
+-dialyzer({nowarn_function, send_pattern/2}).
+-export_type([compiled/0, ix/0, match_spec/0, matched/0, session/0, tier/0, trace_config/0]).
+
+-type session() :: none | tuple().
+-type ix() :: non_neg_integer().
+-type tier() :: {ix(), module(), atom(), arity()}.
+-type match_spec() :: [{'_' | [term()], [term()], [term()]}].
+-type compiled() :: [{ix(), mfa(), match_spec()}].
+-type matched() :: non_neg_integer() | {error, term()}.
+%% What shall be traced, and how; the epoch is the session's.
+-type trace_config() :: #{
+    tiers := [tier()], entry := none | ix(), identity := none | binary(), returns := lean | full, sample := pos_integer(), args => boolean(),
+    epoch => pos_integer()
+}.
 
 %% The control word: how far sampling is cut, plus 1, in the bits above ?TICKET_BITS; the ticket below. A ticket of 0: a process
 %% has it.
@@ -22,15 +40,17 @@
 %% ---- The specs ----
 
 %% -> {ok, [{Ix, MFA, Spec}], [Note]} | {error, Binary}. The first tier of several with one MFA gets it.
-compile(#{tiers := Tiers, entry := Entry} = Wish) ->
-    case kprof_rule_00:rules(maps:get(identity, Wish, none), Tiers, Entry) of
+-spec compile(trace_config()) -> {ok, compiled(), [binary()]} | {error, binary()}.
+compile(#{tiers := Tiers, entry := Entry} = Config) ->
+    case kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry) of
         {ok, Rules, Notes} ->
-            {ok, [{Ix, {M, F, A}, spec(Ix, A, maps:get(Ix, Rules, []), Wish)} || {Ix, M, F, A} <- first_of(Tiers, [])], Notes};
+            {ok, [{Ix, {M, F, A}, spec(Ix, A, maps:get(Ix, Rules, []), Config)} || {Ix, M, F, A} <- first_of(Tiers, [])], Notes};
         Error ->
             Error
     end.
 
 %% For a capture: the process that calls is not seen again.
+-spec capture() -> match_spec().
 capture() -> [{'_', [], [{trace, [call], []}]}].
 
 first_of([{_, M, F, A} = T | Rest], Seen) ->
@@ -41,32 +61,32 @@ first_of([{_, M, F, A} = T | Rest], Seen) ->
 first_of([], _) ->
     [].
 
-spec(Ix, A, Rules, #{entry := Ix} = Wish) ->
-    passed_over(Wish) ++ lists:append([entry(Ix, Rule, Wish) || Rule <- clauses(Rules, A, Wish)]);
-spec(Ix, A, Rules, #{entry := none} = Wish) ->
-    passed_over(Wish) ++
-        [{Head, Guards, tossed(Wish) ++ full(Wish) ++ [{message, payload(Ix, 0, Head, Name, Rules, Wish)}]} || {Head, Guards, Name} <- clauses(Rules, A, Wish)];
-spec(Ix, A, Rules, Wish) ->
+spec(Ix, A, Rules, #{entry := Ix} = Config) ->
+    passed_over(Config) ++ lists:append([entry(Ix, Rule, Config) || Rule <- clauses(Rules, A, Config)]);
+spec(Ix, A, Rules, #{entry := none} = Config) ->
+    passed_over(Config) ++
+        [{Head, Guards, tossed(Config) ++ full(Config) ++ [{message, payload(Ix, 0, Head, Name, Rules, Config)}]} || {Head, Guards, Name} <- clauses(Rules, A, Config)];
+spec(Ix, A, Rules, Config) ->
     [
-        {Head, [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS} | Guards], full(Wish) ++ [{message, payload(Ix, label(), Head, Name, Rules, Wish)}]}
-     || {Head, Guards, Name} <- clauses(Rules, A, Wish)
+        {Head, [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS} | Guards], full(Config) ++ [{message, payload(Ix, label(), Head, Name, Rules, Config)}]}
+     || {Head, Guards, Name} <- clauses(Rules, A, Config)
     ].
 
-clauses(Rules, A, Wish) ->
+clauses(Rules, A, Config) ->
     All = Rules ++ [{'_', [], undefined}],
-    case maps:get(args, Wish, false) of
+    case maps:get(args, Config, false) of
         true -> [{variables(Head, A), Guards, Name} || {Head, Guards, Name} <- All];
         false -> All
     end.
 
-payload(Ix, Label, Head, _, [], Wish) -> {{Ix, Label, caller(Head, Wish)}};
-payload(Ix, Label, Head, Name, _, Wish) -> {{Ix, Label, caller(Head, Wish), Name}}.
+payload(Ix, Label, Head, _, [], Config) -> {{Ix, Label, caller(Head, Config)}};
+payload(Ix, Label, Head, Name, _, Config) -> {{Ix, Label, caller(Head, Config), Name}}.
 
 full(#{returns := full}) -> [{exception_trace}];
 full(_) -> [].
 
-caller(Head, #{args := true} = Wish) -> {{caller(Wish), arguments(Head)}};
-caller(_, Wish) -> caller(Wish).
+caller(Head, #{args := true} = Config) -> {{caller(Config), arguments(Head)}};
+caller(_, Config) -> caller(Config).
 
 caller(#{returns := full}) -> 0;
 caller(_) -> {caller}.
@@ -90,7 +110,7 @@ arguments(Head) ->
     {list_to_tuple([argument(P) || P <- lists:sublist(Head, ?ARGS)] ++ More)}.
 
 argument(X) when is_atom(X), X =/= '_' ->
-    case kprof_check_00:variable(X) of
+    case kprof_check:variable(X) of
         true -> {{value(X), prefix(X), elements(X), {'andalso', {is_map, X}, {map_size, X}}, head_of(X)}};
         false -> '...'
     end;
@@ -119,13 +139,13 @@ low() -> {'band', label(), ?LOW}.
 
 %% Two specs for a clause: a process that carries a token already tells the old label too. Elements of a tuple, and the
 %% arguments of a function, are evaluated from right to left: the last element is the label from before the actions.
-entry(Ix, {Head, Guards, Name}, #{epoch := Epoch} = Wish) ->
+entry(Ix, {Head, Guards, Name}, #{epoch := Epoch} = Config) ->
     Ticket = ticket(Epoch, {set_seq_token, label, {self}}),
-    C = caller(Head, Wish),
+    C = caller(Head, Config),
     [
         {Head, [{is_seq_trace} | Guards],
-            full(Wish) ++ [{message, {{Ix, label(), C, Name, {'=:=', 0, {list_to_tuple(lists:reverse(Ticket))}}, label()}}}]},
-        {Head, Guards, Ticket ++ full(Wish) ++ [{message, {{Ix, label(), C, Name, entry}}}]}
+            full(Config) ++ [{message, {{Ix, label(), C, Name, {'=:=', 0, {list_to_tuple(lists:reverse(Ticket))}}, label()}}}]},
+        {Head, Guards, Ticket ++ full(Config) ++ [{message, {{Ix, label(), C, Name, entry}}}]}
     ].
 
 %% Before all others: the calls that are not sampled. They are what a busy node pays for, so the guard is all they are asked, no
@@ -180,9 +200,11 @@ ticket(Epoch, Otherwise) ->
 again(0, _, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, Otherwise};
 again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, {'andalso', Take, again(N - 1, Take, Otherwise)}}.
 
+-spec ticket_range() -> pos_integer().
 ticket_range() -> ?TICKETS + 1.
 
 %% How many were taken between two looks; 0 where one of them did not find it (0), or it went back.
+-spec tickets(non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 tickets(Before, Now) when Before =:= 0; Now =:= 0 -> 0;
 tickets(Before, Now) ->
     case (Now - Before + ?TICKETS + 1) band ?TICKETS of
@@ -193,12 +215,14 @@ tickets(Before, Now) ->
 %% ---- The control word: sampling is cut to 1 / (N * 2 ^ Cut); brake: nothing at all is traced ----
 
 %% A word to begin with, that goes on from this one.
+-spec word(brake | non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (1 + (Word band ?TICKETS) rem ?TICKETS).
 
 cut_bits(brake) -> ?BRAKE;
 cut_bits(Cut) -> 1 + min(?CUT_MOST, Cut).
 
 %% Takes effect at once. A call that is just at the word may put back what it found: so it is looked at again. -> boolean()
+-spec cut(brake | non_neg_integer()) -> boolean().
 cut(Cut) -> cut(Cut, 64).
 
 cut(_, 0) ->
@@ -217,19 +241,22 @@ cut(Cut, Tries) ->
     end.
 
 %% Is it one of ours?
+-spec ours(non_neg_integer()) -> boolean().
 ours(Word) -> Word > ?TICKETS.
 
 %% Is its ticket in a process's hands?
+-spec held(non_neg_integer()) -> boolean().
 held(Word) -> Word band ?TICKETS =:= 0.
 
 
 %% ---- The VM: the only calls that set or clear anything. Session: none (the global trace) or a session of `trace` ----
 
 %% Spec: a list, or false to clear; with [call_count]: true | pause | false. -> matched functions | {error, Why}
+-spec set_pattern(session(), mfa(), match_spec() | boolean(), [atom()]) -> matched().
 set_pattern(_, _, _, [Flag | More]) when Flag =/= local, Flag =/= call_count; More =/= [] ->
     {error, {held_back, Flag}};
 set_pattern(Session, MFA, Spec, Flags) when is_list(Spec) ->
-    case kprof_check_00:check(Spec) of
+    case kprof_check:check(Spec) of
         ok -> do_set(Session, MFA, Spec, Flags);
         Error -> Error
     end;
@@ -247,6 +274,7 @@ do_set(Session, MFA, Spec, Flags) ->
     end.
 
 %% What is set on a function: the value for Item (traced, match_spec, call_count).
+-spec pattern({session(), traced | match_spec | call_count}, mfa()) -> term().
 pattern({Session, Item}, MFA) ->
     try
         case Session of
@@ -261,7 +289,8 @@ pattern({Session, Item}, MFA) ->
     end.
 
 %% Flags of a process, or of those to come (new). The tracer is named when clearing, too, so that processes of another tracer
-%% are left alone. All processes in one call is held back on every VM: kprof_flags_00. -> 1 | 0: it is dead, or another's
+%% are left alone. All processes in one call is held back on every VM: kprof_flags. -> 1 | 0: it is dead, or another's
+-spec flags({session(), pid() | none}, pid() | new, boolean(), [atom()]) -> non_neg_integer().
 flags(_, Who, _, _) when Who =/= new, not is_pid(Who) ->
     error({held_back, Who});
 flags({none, Relay}, new, On, Flags) ->
@@ -285,6 +314,7 @@ set_flags(Who, On, Flags) ->
     end.
 
 %% The match spec of the event `send`, true: none. taken: someone else has one (there is one for all before OTP 27).
+-spec send_pattern(session(), true | match_spec()) -> ok | taken.
 send_pattern(none, true) ->
     erlang:trace_pattern(send, true, []),
     ok;
@@ -301,25 +331,29 @@ send_pattern(Session, Spec) ->
     ok.
 
 %% A trace session of this name, where there are sessions (OTP 27+); none: the common trace.
+-spec session(boolean(), atom(), pid()) -> session().
 session(true, Name, Tracer) -> (tracer()):session_create(Name, Tracer, []);
 session(false, _, _) -> none.
 
 %% What was set in it goes with it.
+-spec end_session(session()) -> none | ended.
 end_session(none) -> none;
 end_session(Session) ->
     catch (tracer()):session_destroy(Session),
     ended.
 
 %% Asks for {trace_delivered, all, Ref}.
+-spec delivered(session()) -> reference().
 delivered(none) -> erlang:trace_delivered(all);
 delivered(Session) -> (tracer()):delivered(Session, all).
 
 tracer() -> trace.
 
-%% All tokens of the node go, in one stop of all schedulers: at the end only (kprof_tokens_00), never on a VM that this can
+%% All tokens of the node go, in one stop of all schedulers: at the end only (kprof_tokens), never on a VM that this can
 %% kill, nor where there are so many processes that the stop is long (30 ms for 200,000), nor the tokens of another who uses
 %% them (seq_trace, or an agent in another slot). -> boolean()
+-spec reset_tokens() -> boolean().
 reset_tokens() ->
-    kprof_hazard_00:allowed(reset_trace, kprof_hazard_00:vm()) andalso
+    kprof_hazard:allowed(reset_trace, kprof_hazard:vm()) andalso
         erlang:system_info(process_count) < ?RESET_PROCESSES andalso seq_trace:get_system_tracer() =:= false andalso
-        kprof_node_00:staying() =:= [] andalso is_tuple(seq_trace:reset_trace()) =:= false.
+        kprof_node:staying() =:= [] andalso is_tuple(seq_trace:reset_trace()) =:= false.

@@ -1,0 +1,117 @@
+%% Takes off all that was set, whoever lives to do it: the controller, or the relay when the controller is dead, or the guardian. At the
+%% end our module goes: while it is loaded the slot is taken.
+%%
+%% Plan: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in kprof_patterns,
+%% new => boolean() (new_processes is ours), tcw => {Before, Start}, counting => [MFA] with counters of ours, capture => of
+%% the controller}
+%%
+%% Invariant: patterns go first, so that nothing is traced from then on; flags after, process by process; tokens last.
+-module(kprof_cleanup).
+-export([stop_tracing/1, all/1, relay_died/1, all_died/1, reap/1, leaving/0, gone/2, slot/0]).
+-export_type([plan/0, receipt/0]).
+
+-type plan() :: #{
+    session := kprof_spec:session(), relay := none | pid(), set := kprof_patterns:set(), new := boolean(), tcw := {integer(), integer()},
+    counting := [mfa()], capture := kprof_capture:capture(), isolated := boolean(), walker := none | pid(), epoch := pos_integer(),
+    tokens := boolean(), beside := boolean()
+}.
+-type receipt() :: #{
+    patterns := non_neg_integer(), flags := non_neg_integer(), tokens := kprof_tokens:drained(), holders := non_neg_integer(), session := ended | none
+}.
+
+-define(LAST_CALLS_MS, 100).
+
+%% Called by the relay: nothing more may come, at once: the control word sees to it. On a busy node it takes a while until
+%% patterns are off. Flags are the controller's affair.
+-spec stop_tracing(plan()) -> term().
+stop_tracing(#{session := Session, set := Set, beside := Beside}) ->
+    Beside orelse kprof_spec:cut(brake),
+    kprof_patterns:clear(Session, Set).
+
+%% Undoes everything; the relay still lives. -> receipt
+-spec all(plan()) -> receipt().
+all(#{session := Session, isolated := Isolated, epoch := Epoch} = Plan0) ->
+    Plan = #{set := Set} = last_calls(Plan0),
+    kprof_patterns:clear(Session, Set),
+    uncount(Plan),
+    Flags = flags_off(Plan),
+    Patterns = kprof_patterns:left(Session, Set) + kprof_call_count:left(Session, maps:get(counting, Plan)),
+    Ended = kprof_spec:end_session(Session),
+    {Tokens, Holders} = drained(Isolated, Epoch, Plan),
+    kprof_node:restore(Plan),
+    #{patterns => Patterns, flags => Flags, tokens => Tokens, holders => Holders, session => Ended}.
+
+%% Living requests lose their tokens with the calls that they make.
+last_calls(#{tokens := true, session := Session, set := Set, relay := Relay} = Plan) when Relay =/= none, map_size(Set) > 0 ->
+    Clearing = kprof_patterns:replace(Session, Set, kprof_tokens:clearing()),
+    receive after ?LAST_CALLS_MS -> ok end,
+    Plan#{set := Clearing};
+last_calls(Plan) ->
+    Plan.
+
+drained(Isolated, Epoch, #{tokens := true}) -> kprof_tokens:drain(Isolated, Epoch);
+drained(_, _, _) -> {none, 0}.
+
+%% A session takes the flags of all processes with it.
+flags_off(#{relay := none, walker := Walker}) ->
+    kprof_flags:stop(Walker),
+    0;
+flags_off(#{session := none, relay := Relay, new := New, walker := Walker}) -> kprof_flags:off({none, Relay}, New, Walker);
+flags_off(#{session := Session, walker := Walker}) ->
+    kprof_flags:stop(Walker),
+    kprof_spec:flags({Session, none}, new, false, [all]),
+    0.
+
+uncount(#{session := Session, counting := Counting, capture := Capture}) ->
+    kprof_capture:clear(Capture),
+    kprof_call_count:clear(Session, Counting).
+
+%% The relay is dead: its flags are anyone's to take off. -> as kprof_tokens:drain/2
+-spec relay_died(plan()) -> {kprof_tokens:drained(), non_neg_integer()}.
+relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoch} = Plan) ->
+    kprof_patterns:clear(Session, Set),
+    uncount(Plan),
+    flags_off(case Session of none -> Plan#{relay := self()}; _ -> Plan end),
+    kprof_spec:end_session(Session),
+    drained(Isolated, Epoch, Plan).
+
+%% Controller and relay are dead. What they had not yet told of does not exist.
+-spec all_died(plan() | #{relay := none}) -> term().
+all_died(#{session := _, set := _} = Plan) ->
+    relay_died(Plan),
+    kprof_node:restore(Plan);
+all_died(_) ->
+    ok.
+
+%% Unloads our module once all our processes, and Pids, are dead, in a process that runs none of our code: erl_eval does.
+%% It holds the claim to the slot (kprof_slot_NN, as who loads does) meanwhile: nothing that another has begun to load goes.
+%% One purge: on some VMs it may wait for ever, and the node's code server with it.
+-spec reap([pid() | none]) -> pid().
+reap(Pids) ->
+    Text =
+        "lists:foreach(fun(P) -> R = erlang:monitor(process, P), receive {'DOWN', R, _, _, _} -> ok after 30000 -> ok end end, Pids),"
+        "(fun Claim() -> try erlang:register(Slot, self()) catch error:badarg -> receive after 5 -> Claim() end end end)(),"
+        "erlang:whereis(Controller) =/= undefined orelse begin code:delete(Module), code:purge(Module) end.",
+    {ok, Tokens, _} = erl_scan:string(Text),
+    {ok, Forms} = erl_parse:parse_exprs(Tokens),
+    Bindings = [
+        {'Pids', [P || P <- [self(), whereis(kprof_controller), whereis(kprof_relay), whereis(kprof_guardian) | Pids], is_pid(P)]},
+        {'Slot', list_to_atom("kprof_slot_" ++ slot())},
+        {'Controller', list_to_atom("kprof_controller_" ++ slot())},
+        {'Module', ?MODULE:module_info(module)}
+    ],
+    spawn(erl_eval, exprs, [Forms, Bindings]).
+
+%% "00": asked, too; the compiler would make a text of atom_to_list(?MODULE).
+-spec slot() -> string().
+slot() ->
+    Name = atom_to_list(?MODULE:module_info(module)),
+    lists:nthtail(length(Name) - 2, Name).
+
+%% Who sees this process from now on waits until it is done.
+-spec leaving() -> term().
+leaving() -> put(kprof_state, leaving).
+
+%% The last words of an agent that ends without having been asked.
+-spec gone(pid(), binary()) -> ok | nosuspend | noconnect.
+gone(To, Text) -> erlang:send(To, {ke, gone, Text}, [nosuspend, noconnect]).

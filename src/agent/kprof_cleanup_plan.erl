@@ -1,0 +1,22 @@
+%% The cleanup plan: what is set on the node, as a value (kprof_cleanup has its fields). Relay and guardian hold a copy, so that
+%% either can clean up when the controller is dead. It is shared before the VM is changed. Functions of the controller's process.
+-module(kprof_cleanup_plan).
+-export([new/1, share/1]).
+
+-include("kprof_controller.hrl").
+
+%% Relay and guardian know the new plan before anything is done.
+-spec share(state()) -> state().
+share(#s{relay = Relay, guardian = Guardian} = S) ->
+    Plan = new(S),
+    Guardian ! {cleanup, Plan},
+    Relay =/= none andalso (Relay ! {cleanup, Plan}),
+    S.
+
+-spec new(state()) -> kprof_cleanup:plan().
+new(#s{session = Session, relay = Relay, tracing = #tracing{set = Set}, spawn_flags = New, tcw = Tcw, requests = #requests{capture = Capture}} = S) ->
+    Counters = S#s.counting ++ if S#s.count =:= none -> []; true -> kprof_call_count:held(S#s.count) end,
+    #{
+        session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture,
+        isolated => S#s.isolated, walker => S#s.tracing#tracing.walker, epoch => S#s.epoch, tokens => S#s.tracing#tracing.tokens, beside => S#s.beside
+    }.

@@ -1,0 +1,275 @@
+%% The controller: owns patterns, flags and session; answers kprof-top; undoes everything when kprof-top, or the lease, is gone.
+%% It has priority over the node's own processes, for it must be there when they have all the time there is; what takes longer
+%% than a moment is done by processes of its own. Here are its beginning, its loop and its end; kprof_controller.hrl has its state,
+%% and names the sources that change it.
+-module(kprof_controller).
+-export([start/1, init/2]).
+-export_type([options/0]).
+
+-type options() :: #{
+    pid := pid(), node := node(), who := binary(), key := binary(), epoch := pos_integer(), force => boolean(), again => boolean(),
+    pause_ms => pos_integer(), end_ms => pos_integer()
+}.
+
+-include("kprof_controller.hrl").
+
+-define(RUN_QUEUE, 100). % per scheduler,
+-define(BUSY_BEATS, 4). % for so many beats
+-define(NOTHING, 2000). % millionths of the schedulers' time
+
+%% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
+-spec start(options()) -> {ok, pid(), map()} | {error, atom(), binary()}.
+start(Opts) ->
+    {Pid, Ref} = spawn_opt(?MODULE, init, [self(), Opts], [monitor, {priority, high}]),
+    receive
+        {started, Pid, Answer} ->
+            erlang:demonitor(Ref, [flush]),
+            Answer;
+        {'DOWN', Ref, _, _, Why} ->
+            {error, crashed, kprof_text:format("the agent did not start: ~0tP", [Why, 20])}
+    after 10000 -> {error, timeout, <<"the agent did not start within 10 s">>}
+    end.
+
+-spec init(pid(), options()) -> term().
+init(From, #{node := Node} = Opts) ->
+    group_leader(kprof_node:local_leader(), self()),
+    case prepare(Opts) of
+        {ok, S0, Info} ->
+            erlang:monitor_node(Node, true),
+            put(kprof_state, running),
+            From ! {started, self(), {ok, self(), Info}},
+            erlang:send_after(?BEAT_MS, self(), beat),
+            loop(S0#s{link = kprof_link:new(Opts)});
+        Error ->
+            From ! {started, self(), Error}
+    end.
+
+prepare(#{who := Who} = Opts) ->
+    put(kprof_who, {Who, calendar:local_time()}),
+    Isolated = kprof_node:isolated(),
+    Vm = kprof_hazard:vm(),
+    case {[Use || Use <- [attach, beside_no_jit], not kprof_hazard:allowed(Use, Vm)], catch register(?MODULE, self())} of
+        {[Use | _], _} -> {error, hazard, kprof_hazard:reason(Use, Vm)};
+        {_, {'EXIT', _}} -> {error, leaving, <<"an agent of this name is there already">>};
+        _ ->
+            case kprof_node:busy(Isolated, Who) of
+                none -> prepare_trace(Isolated, Opts);
+                {Tag, Text} -> {error, Tag, Text}
+            end
+    end.
+
+prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
+    Others = kprof_node:others(Isolated),
+    case Others =/= [] andalso not Isolated andalso not maps:get(force, Opts, false) of
+        true ->
+            {error, tracer, kprof_text:format("someone else traces on this node: ~ts; --force traces beside them", [lists:join(", ", Others)])};
+        false ->
+            Counters = atomics:new(7, []),
+            atomics:put(Counters, 7, kprof_node:now_ms() - 1000), % no cut yet
+            Vm = kprof_hazard:vm(),
+            S0 = new_guardian(#s{
+                link = kprof_link:new(Opts),
+                tracing = #tracing{again = maps:get(again, Opts, false)},
+                epoch = Epoch,
+                vm = Vm,
+                isolated = Isolated,
+                others = Others,
+                beside = kprof_node:agents(),
+                tcw = kprof_node:control_word(),
+                spawn_flags = Isolated orelse kprof_node:tracer_of(new_processes) =:= [],
+                counters = Counters
+            }),
+            Cost = kprof_cost:new(kprof_cost:calibrate(Isolated, Others =/= [], Epoch)),
+            S = kprof_tracing:new_relay(S0#s{cost = Cost, breaker = kprof_breaker:new(?COOL_MS)}),
+            {ok, S, kprof_node:info(S#s.session, Others, Vm)}
+    end.
+
+new_guardian(#s{link = #link{pid = Pid}} = S) ->
+    {Guardian, Ref} = kprof_guardian:start(Pid, kprof_cleanup_plan:new(S)),
+    S#s{guardian = Guardian, guardian_ref = Ref}.
+
+%% ---- The loop ----
+
+loop(S) ->
+    receive
+        {kp, Key, Ref, detach} when Key =:= S#s.link#link.key ->
+            detach(Ref, S);
+        {kp, Key, Ref, Request} when Key =:= S#s.link#link.key ->
+            loop(request(Ref, Request, heard(S)));
+        {kp_lease, Key} when Key =:= S#s.link#link.key ->
+            loop(heard(S));
+        Other when element(1, Other) =:= kp; element(1, Other) =:= kp_lease ->
+            loop(kprof_link:unauthorized(S));
+        beat ->
+            erlang:send_after(?BEAT_MS, self(), beat),
+            beat(S);
+        {'DOWN', R, _, _, _} when R =:= S#s.relay_ref ->
+            loop(relay_died(S));
+        {'DOWN', R, _, _, _} when R =:= S#s.guardian_ref ->
+            loop(new_guardian(S));
+        {superseded, Who} ->
+            superseded(Who, S);
+        {nodedown, Node} when Node =:= S#s.link#link.node ->
+            leave(S);
+        {walked, Walker, Refused} when Walker =:= S#s.tracing#tracing.walker ->
+            loop(kprof_tracing:walked(Refused, S));
+        {slow_start, Timer} when Timer =:= S#s.tracing#tracing.slow_start ->
+            loop(kprof_tracing:slow_start_over(S));
+        {overload, Relay, Text} when Relay =:= S#s.relay ->
+            loop(kprof_tracing:overload(Text, S));
+        {breaker, Timer} when Timer =:= S#s.tracing#tracing.breaker_timer ->
+            loop(kprof_tracing:breaker(S));
+        {adjust, Relay} when Relay =:= S#s.relay ->
+            erlang:send_after(?ADJUST_MS, self(), {adjust, Relay}),
+            loop(kprof_limits:adjust(S));
+        {flood, Relay, Waiting} when Relay =:= S#s.relay ->
+            loop(kprof_limits:flood(Waiting, S));
+        {over, Relay} when Relay =:= S#s.relay ->
+            loop(kprof_limits:nudged(S));
+        {count, Timer} when Timer =:= S#s.tracing#tracing.count_timer ->
+            loop(kprof_tracing:count_step(S));
+        {why, Ref, Ix, MFA} ->
+            loop(kprof_requests:counted(Ref, Ix, MFA, S));
+        rates ->
+            loop(kprof_requests:rates_counted(S));
+        {captured, Capturer, Caught} when Capturer =:= element(1, S#s.requests#requests.capture) ->
+            loop(kprof_requests:caught(Caught, S));
+        {'DOWN', _, _, Capturer, _} when Capturer =:= element(1, S#s.requests#requests.capture) ->
+            loop(kprof_requests:capture_end(S));
+        _ ->
+            loop(S)
+    end.
+
+%% A word from kprof-top: where tracing was paused for the lack of one, it goes on.
+heard(S) ->
+    case kprof_link:heard(S) of
+        {again, S1} -> kprof_tracing:go_on_after_lease(S1);
+        {on_time, S1} -> S1
+    end.
+
+request(Ref, {why, Ix}, S) ->
+    kprof_requests:why(Ref, Ix, S);
+request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_catalog:answer(Question) end, [{priority, low}], S),
+    S;
+request(Ref, {What, _} = Question, S) when What =:= stack; What =:= who; What =:= alive ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_proc:answer(Question) end, [], S),
+    S;
+request(Ref, Request, S0) ->
+    {Result, S} =
+        try handle(Request, S0)
+        catch _:Why -> {{error, crashed, kprof_text:format("~0tP", [Why, 20])}, S0}
+        end,
+    kprof_link:answer(Ref, Result, S).
+
+handle({config, Config}, S0) ->
+    {Result, S} = kprof_tracing:config(Config, S0),
+    {Result, kprof_tracing:recount(S)};
+handle({tracing, On}, S) when is_boolean(On) -> {ok, kprof_heartbeat:send(kprof_tracing:tracing(On, kprof_requests:capture_end(S)))};
+handle({sample, N}, S) when is_integer(N), N > 0 -> {ok, kprof_tracing:sample(N, S)};
+handle({limits, Limits}, S) -> {ok, kprof_limits:limits(Limits, S)};
+handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_tracing:trip(Text, S)};
+handle(flush, S) ->
+    Seq = kprof_tracing:flush(S),
+    {{ok, Seq, #{sent => kprof_link:counter(2, S), dropped => kprof_link:counter(3, S)}}, S};
+handle(hazards, S) -> {kprof_hazard:list(S#s.vm), S};
+handle({modules, Prefix}, S) -> {kprof_code:modules(unicode:characters_to_list(Prefix)), S};
+handle({functions, M}, S) -> {kprof_code:functions(kprof_code:to_atom(M)), S};
+handle({rates, MFAs}, S) -> kprof_requests:count_rates(MFAs, S);
+handle(rates, S) -> kprof_requests:rates(S);
+handle({capture, Ix}, S) -> kprof_requests:capture(Ix, S);
+handle(captured, S) -> {kprof_requests:captured(S), S};
+handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, kprof_link:heard_before(AgeMs, S)};
+handle(ping, S) -> {{pong, erlang:monotonic_time()}, S};
+handle(Other, S) -> {{error, unknown, kprof_text:format("unknown request ~0tP", [Other, 8])}, S}.
+
+relay_died(S0) ->
+    S = kprof_tracing:counting_off(S0),
+    kprof_cleanup:relay_died(kprof_cleanup_plan:new(S)),
+    kprof_link:send({kx, kprof_link:counter(1, S)}, S),
+    kprof_link:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
+    kprof_tracing:relay_died(kprof_tier_rates:relay_died(S#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
+
+%% ---- Beats ----
+
+beat(#s{beats = #beats{n = N}} = S0) ->
+    Silence = kprof_link:silence_ms(S0),
+    S1 = kprof_heartbeat:send(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})),
+    S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
+    Pause = kprof_link:is_silent(S2),
+    if
+        Silence > S2#s.link#link.end_ms -> silent(S2);
+        Pause, S2#s.tracing#tracing.paused =:= none, S2#s.tracing#tracing.on -> loop(kprof_tracing:let_go(S2));
+        Pause -> loop(kprof_tracing:counting_off(S2));
+        true -> loop(kprof_tracing:counting(S2))
+    end.
+
+%% A node whose run queue stays long has no time for us: sampling is cut, and where that does not help tracing stops. One that
+%% pays next to nothing for us has its queue from elsewhere.
+run_queue(#s{tracing = #tracing{on = true}, beats = #beats{busy = Busy}, cost = Cost} = S) ->
+    Long = erlang:statistics(run_queue),
+    {Spent, _} = kprof_cost:spent(Cost),
+    case Long > ?RUN_QUEUE * erlang:system_info(schedulers_online) of
+        false -> S#s{beats = S#s.beats#beats{busy = 0}};
+        true when Busy + 1 < ?BUSY_BEATS -> kprof_limits:flood(0, S#s{beats = S#s.beats#beats{busy = Busy + 1}});
+        true when Spent < ?NOTHING -> S#s{beats = S#s.beats#beats{busy = Busy + 1}};
+        true -> kprof_tracing:trip(kprof_text:format("the node's run queue is ~b long", [Long]), S#s{beats = S#s.beats#beats{busy = 0}})
+    end;
+run_queue(S) ->
+    S#s{beats = S#s.beats#beats{busy = 0}}.
+
+%% The ticket is put back within a microsecond; found away twice, someone else has zeroed the word.
+ticket_lives(#s{beats = #beats{zero = Zero}} = S) ->
+    case kprof_spec:held(erlang:system_info(trace_control_word)) of
+        true when Zero > 0 ->
+            erlang:system_flag(trace_control_word, kprof_spec:word(0, 1 + erlang:unique_integer([positive]))),
+            S#s{beats = S#s.beats#beats{zero = 0}};
+        true ->
+            S#s{beats = S#s.beats#beats{zero = 1}};
+        false ->
+            S#s{beats = S#s.beats#beats{zero = 0}}
+    end.
+
+%% ---- The end ----
+
+-spec detach(integer(), state()) -> no_return().
+detach(Ref, S0) ->
+    kprof_cleanup:leaving(),
+    kprof_capture:stop(S0#s.requests#requests.capture),
+    S1 = kprof_tracing:all_told(S0),
+    %% How long it was paused until now.
+    S = if S1#s.tracing#tracing.paused =:= none -> S1; true -> kprof_heartbeat:send(kprof_link:tell_all(S1)) end,
+    Receipt = kprof_cleanup:all(kprof_cleanup_plan:new(S)),
+    kprof_cleanup:reap([S#s.relay, S#s.pacer]),
+    end_relay(S),
+    kprof_link:answer_last(Ref, Receipt, S),
+    exit(normal).
+
+-spec leave(state()) -> no_return().
+leave(S0) ->
+    kprof_cleanup:leaving(),
+    S = kprof_requests:capture_end(S0),
+    kprof_cleanup:reap([S#s.relay, S#s.pacer]),
+    kprof_cleanup:all(kprof_cleanup_plan:new(S)),
+    end_relay(S),
+    exit(normal).
+
+-spec silent(state()) -> no_return().
+silent(#s{link = #link{pid = Pid, end_ms = Ms}} = S) ->
+    kprof_cleanup:gone(Pid, kprof_text:format("it heard nothing from kprof-top for ~b s, has taken everything off and ended", [Ms div 1000])),
+    leave(S).
+
+%% Its kprof-top has come again over another connection.
+superseded(Who, S) ->
+    case get(kprof_who) of
+        {Who, _} -> leave(S);
+        _ -> loop(S)
+    end.
+
+end_relay(#s{relay = none}) -> ok;
+end_relay(#s{relay = Relay, relay_ref = Ref}) ->
+    exit(Relay, kill),
+    receive
+        {'DOWN', Ref, _, _, _} -> ok
+    after 1000 -> ok
+    end.

@@ -1,0 +1,53 @@
+%% The guardian: does nothing while controller and relay live. When the controller is killed the relay undoes everything; when both
+%% are, one after the other and however quickly, the guardian does. The controller starts another if the guardian is killed.
+-module(kprof_guardian).
+-export([start/2, init/2]).
+
+-define(RELAY_MS, 10000). % a relay that undoes takes no longer
+
+%% By the controller, before anything is set. To: kprof-top's pid. -> {Guardian, Monitor}
+-spec start(pid(), kprof_cleanup:plan()) -> {pid(), reference()}.
+start(To, Plan) ->
+    {Guardian, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}]),
+    Guardian ! {cleanup, Plan},
+    {Guardian, Ref}.
+
+-spec init(pid(), pid()) -> term().
+init(Controller, To) ->
+    catch register(?MODULE, self()),
+    erlang:monitor(process, Controller),
+    loop(Controller, To, #{relay => none}, none).
+
+%% Relay: none | {Pid, Monitor} | {ended, Why}
+loop(Controller, To, Plan, Relay) ->
+    receive
+        {cleanup, New} -> loop(Controller, To, New, watched(New, Relay));
+        {'DOWN', _, process, Controller, normal} -> ok;
+        {'DOWN', _, process, Controller, _} -> orphaned(To, Plan, Relay);
+        {'DOWN', Ref, process, Pid, Why} when {Pid, Ref} =:= Relay -> loop(Controller, To, Plan, {ended, Why});
+        _ -> loop(Controller, To, Plan, Relay)
+    end.
+
+watched(#{relay := none}, _) -> none;
+watched(#{relay := Pid}, {Pid, _} = Same) -> Same;
+watched(#{relay := Pid}, _) -> {Pid, erlang:monitor(process, Pid)}.
+
+orphaned(To, Plan, Relay) ->
+    kprof_cleanup:leaving(),
+    case relay_end(Relay) of
+        shutdown -> ok; % it has undone all, and said so
+        _ ->
+            kprof_cleanup:all_died(Plan),
+            kprof_cleanup:reap([]),
+            kprof_cleanup:gone(To, <<"its processes on the node were killed: tracing is off, nothing is left behind">>)
+    end.
+
+relay_end(none) -> none;
+relay_end({ended, Why}) -> Why;
+relay_end({Pid, Ref}) ->
+    receive
+        {'DOWN', Ref, process, Pid, Why} -> Why
+    after ?RELAY_MS ->
+        exit(Pid, kill),
+        receive {'DOWN', Ref, process, Pid, Why} -> Why end
+    end.

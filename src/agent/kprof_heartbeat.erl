@@ -1,0 +1,60 @@
+%% The heartbeat: how the node and tracing are, told twice a second and when breaker or tracing change. Functions of the
+%% controller's process.
+-module(kprof_heartbeat).
+-export([send/1]).
+
+-include("kprof_controller.hrl").
+
+%% One that tells that tracing went off or on must arrive: gaps are made of them. In order with all that must.
+-spec send(state()) -> state().
+send(#s{link = #link{cpu = Before, told_gap = Told}} = S0) ->
+    Now = kprof_node:cpu(),
+    S1 = kprof_link:tell_kept(S0),
+    S = S1#s{link = S1#s.link#link{cpu = Now}},
+    Gap = gap(S),
+    Beat = {kh, erlang:monotonic_time(), health(Before, Now, S)},
+    case S#s.link#link.unsent =:= [] andalso kprof_link:send(Beat, S) of
+        ok -> S#s{link = S#s.link#link{told_gap = Gap}};
+        _ when Gap =:= Told -> S;
+        _ -> kprof_link:keep(Beat, S#s{link = S#s.link#link{told_gap = Gap}})
+    end.
+
+health(Before, Now, S) ->
+    {Up, _} = erlang:statistics(wall_clock),
+    #{
+        run_queue => erlang:statistics(run_queue),
+        sched => kprof_node:permille(Before, Now),
+        memory => erlang:memory(total),
+        processes => erlang:system_info(process_count),
+        uptime_ms => Up,
+        relay_queue => kprof_link:counter(4, S),
+        relay_memory => kprof_link:counter(5, S),
+        dropped => kprof_link:counter(3, S),
+        others => length(S#s.others),
+        gap => gap(S),
+        breaker => case kprof_breaker:state(S#s.breaker) of closed -> 0; open -> 1; half_open -> 2 end,
+        trips => kprof_breaker:trips(S#s.breaker),
+        next_ms => kprof_breaker:next_ms(kprof_node:now_ms(), S#s.breaker),
+        pause_ms => kprof_breaker:pause_ms(S#s.breaker),
+        sample => kprof_sampling:in_force(S),
+        sample_why => sample_why(S),
+        cost => element(1, kprof_cost:spent(S#s.cost)),
+        call_ns => kprof_cost:call_ns(S#s.tracing#tracing.trace_config, S#s.cost),
+        cost_assumed => kprof_cost:assumed(S#s.cost),
+        strangers => S#s.link#link.unauthorized
+    }.
+
+sample_why(#s{limits = #limits{why = Why}, breaker = B}) ->
+    case {kprof_breaker:factor(B), Why} of
+        {1, none} -> 0;
+        {1, rate} -> 1;
+        {1, cost} -> 2;
+        {1, flood} -> 4;
+        _ -> 3
+    end.
+
+%% Why nothing is traced now; 0: it is.
+gap(#s{tracing = #tracing{on = true}}) -> 0;
+gap(#s{tracing = #tracing{paused = overload}}) -> 2;
+gap(#s{tracing = #tracing{paused = lease}}) -> 3;
+gap(_) -> 1.

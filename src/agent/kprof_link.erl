@@ -1,0 +1,111 @@
+%% The link to kprof-top: answers, events, what must arrive though the link be full, and how long nothing was heard. Functions
+%% of the controller's process.
+-module(kprof_link).
+-export([
+    answer/3, answer_apart/4, answer_last/3, counter/2, event/3, event_kept/3, heard/1, heard_before/2, is_silent/1, keep/2, new/1, send/2,
+    silence_ms/1, tell_all/1, tell_kept/1, unauthorized/1
+]).
+
+-type sent() :: ok | nosuspend | noconnect.
+
+-include("kprof_controller.hrl").
+
+-define(KEPT, 20).
+-define(LAST_MS, 2000). % the link may take so long for the last words
+-define(AGAIN_MS, 10).
+
+-spec new(kprof_controller:options()) -> #link{}.
+new(#{pid := Pid, node := Node, key := Key} = Opts) ->
+    #link{
+        pid = Pid,
+        node = Node,
+        key = Key,
+        heard = kprof_node:now_ms(),
+        pause_ms = maps:get(pause_ms, Opts, ?PAUSE_MS),
+        end_ms = maps:get(end_ms, Opts, ?END_MS),
+        cpu = kprof_node:cpu()
+    }.
+
+%% For what takes its time: a process of its own finds it out and answers.
+-spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> pid().
+answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}}) ->
+    spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]).
+
+found(Find) ->
+    try Find()
+    catch _:Why -> {error, crashed, kprof_text:format("~0tP", [Why, 20])}
+    end.
+
+%% Who asks waits for it, though the link be full at this moment. A pong only is of now.
+-spec answer(integer(), term(), state()) -> state().
+answer(Ref, {pong, _} = Pong, S) ->
+    send({kr, Ref, Pong}, S),
+    S;
+answer(Ref, Result, S) ->
+    tell_kept(keep({kr, Ref, Result}, S)).
+
+%% Before we end: nobody waits for us but who asked.
+-spec answer_last(integer(), term(), state()) -> state().
+answer_last(Ref, Result, S) -> tell_all(keep({kr, Ref, Result}, S)).
+
+-spec tell_all(state()) -> state().
+tell_all(S) -> tell_all(S, kprof_node:now_ms() + ?LAST_MS).
+
+tell_all(S0, Until) ->
+    S = tell_kept(S0),
+    case S#s.link#link.unsent =:= [] orelse kprof_node:now_ms() > Until of
+        true ->
+            S;
+        false ->
+            receive
+            after ?AGAIN_MS -> tell_all(S, Until)
+            end
+    end.
+
+-spec send(tuple(), state()) -> sent().
+send(What, #s{link = #link{pid = Pid}}) -> erlang:send(Pid, What, [nosuspend, noconnect]).
+-spec event(atom(), binary(), state()) -> sent().
+event(Tag, Text, S) -> send({ke, Tag, Text}, S).
+
+%% One that must arrive, though the link be stopped: -> S
+-spec event_kept(atom(), binary(), state()) -> state().
+event_kept(Tag, Text, S) -> tell_kept(keep({ke, Tag, Text}, S)).
+
+-spec keep(tuple(), state()) -> state().
+keep(What, #s{link = #link{unsent = Unsent}} = S) -> S#s{link = S#s.link#link{unsent = lists:sublist([What | Unsent], ?KEPT)}}.
+
+-spec tell_kept(state()) -> state().
+tell_kept(#s{link = #link{unsent = Unsent}} = S) ->
+    S#s{link = S#s.link#link{unsent = lists:reverse(lists:dropwhile(fun(E) -> send(E, S) =:= ok end, lists:reverse(Unsent)))}}.
+
+-spec counter(pos_integer(), state()) -> integer().
+counter(I, #s{counters = C}) -> atomics:get(C, I).
+
+%% Erlang does not tell who sent a message: who loaded us has the key. Said for the first, the tenth, the hundredth ...
+-spec unauthorized(state()) -> state().
+unauthorized(#s{link = #link{unauthorized = N0, said_at = At} = Link} = S) when N0 + 1 >= At ->
+    event(stranger, kprof_text:format("~b requests that did not come from this kprof-top were ignored", [N0 + 1]), S),
+    S#s{link = Link#link{unauthorized = N0 + 1, said_at = At * 10}};
+unauthorized(#s{link = #link{unauthorized = N} = Link} = S) ->
+    S#s{link = Link#link{unauthorized = N + 1}}.
+
+%% A word from kprof-top. again: tracing was paused for the lack of one.
+-spec heard(state()) -> {again | on_time, state()}.
+heard(#s{tracing = #tracing{paused = lease}} = S0) ->
+    Text = "no word from kprof-top for ~b s (it was stopped, or its link): tracing was paused, and goes on",
+    S = event_kept(lease, kprof_text:format(Text, [silence_ms(S0) div 1000]), S0),
+    {again, heard_before(0, S)};
+heard(S) ->
+    {on_time, heard_before(0, tell_kept(S))}.
+
+%% kprof-top was last known to do its work so long ago.
+-spec heard_before(non_neg_integer(), state()) -> state().
+heard_before(AgeMs, #s{link = Link} = S) -> S#s{link = Link#link{heard = kprof_node:now_ms() - AgeMs}}.
+
+%% Since the last word from kprof-top.
+-spec silence_ms(state()) -> integer().
+silence_ms(#s{link = #link{heard = Heard}}) -> kprof_node:now_ms() - Heard.
+
+%% So long that tracing must pause now: the next beat would be too late.
+-spec is_silent(state()) -> boolean().
+is_silent(#s{link = #link{pause_ms = Pause}} = S) -> silence_ms(S) > Pause - min(?BEAT_MS, Pause div 10).

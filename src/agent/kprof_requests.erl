@@ -1,0 +1,145 @@
+%% Questions whose answer takes a while: how often something is called, and what with. Functions of the controller's process; its
+%% counters are known to who undoes things before they are there.
+-module(kprof_requests).
+-export([capture/2, capture_end/1, captured/1, caught/2, count_rates/2, counted/4, rates/1, rates_counted/1, why/3]).
+
+-include("kprof_controller.hrl").
+
+-define(RATES_MS, 1000).
+
+%% ---- A capture ----
+
+%% Of this tier; one before it is given up. none: that is all.
+-spec capture(none | kprof_spec:ix(), state()) -> {ok | {error, atom(), binary()}, state()}.
+capture(Ix, #s{requests = Requests, tracing = #tracing{trace_config = #{tiers := Tiers}}} = S0) ->
+    S = capture_end(S0#s{requests = Requests#requests{caught = none}}),
+    case Ix of
+        none -> {ok, S};
+        _ -> capture_tier(lists:keyfind(Ix, 1, Tiers), S)
+    end.
+
+capture_tier(false, S) ->
+    {{error, tier, <<"this tier is not known on the node">>}, S};
+capture_tier(_, #s{tracing = #tracing{paused = Why}} = S) when Why =/= none, Why =/= slow_start ->
+    {{error, paused, <<"tracing is off by itself (breaker or lease): nothing is captured now; try again when it is on">>}, S};
+capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
+    MFA = {M, F, A},
+    %% Below OTP 27 there is one trace, so the relay has to rest.
+    S =
+        if
+            Session =:= none, S0#s.tracing#tracing.wanted -> kprof_tracing:pause_for_capture(S0);
+            true -> S0
+        end,
+    case kprof_patterns:matched(Tier, [], kprof_patterns:taken(Session, [{element(1, Tier), MFA, []}], S#s.tracing#tracing.set)) of
+        {_, 0, Note} ->
+            {{error, nofunction, Note}, kprof_tracing:go_on_after_capture(S)};
+        _ ->
+            Isolated = kprof_node:isolated(),
+            Counters = atomics:new(2, []),
+            {Capturer, Monitor} = kprof_capture:start(#{controller => self(), mfa => MFA, isolated => Isolated, new => S#s.spawn_flags, counters => Counters}),
+            Capture = {Capturer, Monitor, if Isolated -> none; true -> MFA end, Counters},
+            {ok, kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = Capture}})}
+    end.
+
+
+-spec capture_end(state()) -> state().
+capture_end(#s{requests = #requests{capture = none}} = S) ->
+    S;
+capture_end(#s{requests = #requests{capture = Capture}} = S) ->
+    kprof_capture:stop(Capture),
+    kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = none}})).
+
+%% What a capture has brought.
+-spec caught(tuple(), state()) -> state().
+caught(Caught, #s{requests = Requests} = S) -> capture_end(S#s{requests = Requests#requests{caught = Caught}}).
+
+-spec captured(state()) -> tuple().
+captured(#s{requests = #requests{capture = {_, _, _, Counters}}}) -> {capturing, atomics:get(Counters, 1), atomics:get(Counters, 2)};
+captured(#s{requests = #requests{caught = none}}) -> {error, gone, <<"the capture ended early: arguments of a call took more than 64 MB">>};
+captured(#s{requests = #requests{caught = Caught}}) -> Caught.
+
+%% ---- Calls in a second ----
+
+%% Is it called at all? The VM counts for a second; of those the relay saw are in requests.
+-spec why(integer(), kprof_spec:ix(), state()) -> state().
+why(Ref, Ix, S0) ->
+    #s{tracing = #tracing{trace_config = Config}, session = Session} = S = kprof_tier_rates:stop(S0),
+    case lists:keyfind(Ix, 1, maps:get(tiers, Config)) of
+        {_, M, F, A} when S#s.count =/= none ->
+            N = kprof_call_count:per_second({M, F, A}, S#s.count),
+            kprof_link:answer(Ref, {called, N, N, 0}, S);
+        {_, M, F, A} ->
+            MFA = {M, F, A},
+            Before = kprof_call_count:call_count(Session, MFA),
+            %% Someone else's counter is only read; ours is known to who undoes things before it is there.
+            S1 = if Before =:= none -> kprof_cleanup_plan:share(S#s{counting = [MFA | S#s.counting]}); true -> S end,
+            case is_integer(Before) orelse kprof_spec:set_pattern(Session, MFA, true, [call_count]) of
+                No when No =:= 0; is_tuple(No) ->
+                    kprof_link:answer(Ref, nofunction, kprof_cleanup_plan:share(S1#s{counting = S1#s.counting -- [MFA]}));
+                _ ->
+                    S1#s.relay =/= none andalso (S1#s.relay ! {watch, Ix, self(), Ref}),
+                    erlang:send_after(1000, self(), {why, Ref, Ix, {MFA, Before}}),
+                    S1
+            end;
+        false ->
+            kprof_link:answer(Ref, nofunction, S)
+    end.
+
+-spec counted(integer(), kprof_spec:ix(), {mfa(), none | non_neg_integer()}, state()) -> state().
+counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
+    Calls =
+        case {kprof_call_count:call_count(Session, MFA), Before} of
+            {N, none} when is_integer(N) -> N;
+            {N, _} when is_integer(N), N >= Before -> N - Before;
+            _ -> 0
+        end,
+    S1 =
+        case Before of
+            none ->
+                kprof_call_count:clear(Session, [MFA]),
+                kprof_cleanup_plan:share(S#s{counting = S#s.counting -- [MFA]});
+            _ ->
+                S
+        end,
+    kprof_tracing:flush(S),
+    Seen = min(Calls, watched(Ix, S) * kprof_sampling:in_force(S)),
+    kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1).
+
+%% How often are these called? Not the tiers: they have their figures, and other questions count them.
+-spec count_rates([mfa()], state()) -> {ok | wait, state()}.
+count_rates(_, #s{requests = #requests{rates = {counting, _, _}}} = S) ->
+    {wait, S};
+count_rates(Asked, #s{session = Session, tracing = #tracing{trace_config = Config}, counting = Counting} = S) ->
+    Tiers = [{M, F, A} || {_, M, F, A} <- maps:get(tiers, Config)],
+    Before = kprof_catalog:counters(Session, Asked),
+    Mine = [MFA || {MFA, none} <- Before, not lists:member(MFA, Tiers)],
+    %% Known to who undoes things before it is there.
+    Rates = {counting, kprof_node:now_ms(), Before},
+    S1 = kprof_cleanup_plan:share(S#s{counting = Mine ++ Counting, requests = S#s.requests#requests{rates = Rates}}),
+    kprof_catalog:count(Session, Mine, true),
+    erlang:send_after(?RATES_MS, self(), rates),
+    {ok, S1}.
+
+-spec rates_counted(state()) -> state().
+rates_counted(#s{session = Session, requests = #requests{rates = {counting, Since, Before}}, counting = Counting} = S) ->
+    Rates = kprof_catalog:rates(Session, Before, max(1, kprof_node:now_ms() - Since)),
+    Mine = [MFA || {MFA, none} <- Before, lists:member(MFA, Counting)],
+    kprof_catalog:count(Session, Mine, false),
+    kprof_cleanup_plan:share(S#s{counting = Counting -- Mine, requests = S#s.requests#requests{rates = Rates}});
+rates_counted(S) ->
+    S.
+
+%% Told once.
+-spec rates(state()) -> {wait | none | {rates, pos_integer(), tuple()}, state()}.
+rates(#s{requests = #requests{rates = {counting, _, _}}} = S) -> {wait, S};
+rates(#s{requests = #requests{rates = Rates} = Requests} = S) -> {Rates, S#s{requests = Requests#requests{rates = none}}}.
+
+watched(_, #s{relay = none}) -> 0;
+watched(_, #s{relay = Relay, pacer = Pacer}) ->
+    Ref = make_ref(),
+    Relay ! {watched, self(), Ref},
+    Pacer ! kick,
+    receive
+        {watched, Ref, N} -> N
+    after 1000 -> 0
+    end.

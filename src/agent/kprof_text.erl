@@ -1,0 +1,18 @@
+%% Text for people: functions as their language writes them, formatted sentences as binaries.
+-module(kprof_text).
+-export([format/2, mfa/3, shown/1]).
+
+%% As the language writes it.
+-spec mfa(module(), atom(), arity()) -> io_lib:chars().
+mfa(M, F, A) ->
+    case atom_to_list(M) of
+        "Elixir." ++ Name -> io_lib:format("~ts.~ts/~b", [Name, F, A]);
+        Name -> io_lib:format("~ts:~ts/~b", [Name, F, A])
+    end.
+
+-spec shown(string()) -> string().
+shown("Elixir." ++ Name) -> Name;
+shown(Name) -> Name.
+
+-spec format(io:format(), [term()]) -> binary().
+format(Format, Args) -> unicode:characters_to_binary(io_lib:format(Format, Args)).

@@ -1,0 +1,68 @@
+%% How often the tiers are called, in requests or not: a call outside of any request makes no event, but its match spec costs.
+%% A few tiers at a time have a `call_count` for one look of the controller's, now and then. Functions of the controller's process.
+%%
+%% Invariant: counters of ours are known to who undoes things before they are there; someone else's are left alone. At most
+%% ?TIERS counters at once, for one look in ?LOOKS: a tenth of the time, some 20 ns a call then.
+-module(kprof_tier_rates).
+-export([step/1, stop/1, per_second/1, relay_died/1]).
+-export_type([rates/0]).
+
+-type rates() :: #{mfa() => non_neg_integer()}. % calls a second
+
+-include("kprof_controller.hrl").
+
+-define(TIERS, 8).
+-define(LOOKS, 10).
+
+%% Once a look: a slice begins, or the one that is on ends. The first begins at once.
+-spec step(state()) -> state().
+step(#s{tier_rates = #tier_rates{slice = {on, _}}} = S) -> done(S);
+step(#s{tracing = #tracing{on = true, trace_config = #{entry := Entry}}, tier_rates = #tier_rates{slice = N} = Rates} = S0) ->
+    S = S0#s{tier_rates = Rates#tier_rates{slice = N + 1}},
+    case Entry =/= none andalso N rem ?LOOKS =:= 0 of
+        true -> begun(S);
+        false -> S
+    end;
+step(S) -> S#s{tier_rates = S#s.tier_rates#tier_rates{slice = 0, rates = #{}}}.
+
+%% Whoever counts or clears something else.
+-spec stop(state()) -> state().
+stop(#s{tier_rates = #tier_rates{slice = {on, Before}}, session = Session, counting = Counting} = S) ->
+    Mine = [MFA || {MFA, _} <- Before],
+    kprof_call_count:clear(Session, Mine),
+    kprof_cleanup_plan:share(S#s{tier_rates = S#s.tier_rates#tier_rates{slice = 1}, counting = Counting -- Mine});
+stop(S) ->
+    S.
+
+%% With the session its counters went.
+-spec relay_died(state()) -> state().
+relay_died(#s{tier_rates = Rates} = S) -> S#s{tier_rates = Rates#tier_rates{slice = 0}}.
+
+%% Calls a second of the tiers that are no entry, as last seen.
+-spec per_second(state()) -> non_neg_integer().
+per_second(#s{tier_rates = #tier_rates{rates = Rates}}) -> lists:sum(maps:values(Rates)).
+
+%% Entries tell of themselves: the ticket counts them.
+begun(#s{tracing = Tracing, tier_rates = #tier_rates{rates = Rates}, session = Session, counting = Counting} = S) ->
+    #tracing{trace_config = #{tiers := Tiers, entry := Entry}, set = Set} = Tracing,
+    All = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =/= Entry, is_map_key({M, F, A}, Set)],
+    Known = maps:with(All, Rates),
+    Free = [MFA || MFA <- lists:sublist(turn(All, S#s.tier_rates#tier_rates.from), ?TIERS), kprof_call_count:call_count(Session, MFA) =:= none],
+    S1 = kprof_cleanup_plan:share(S#s{counting = Free ++ Counting}),
+    Before = [{MFA, counted_from(Session, MFA)} || MFA <- Free],
+    S1#s{tier_rates = S1#s.tier_rates#tier_rates{slice = {on, Before}, rates = Known, from = S#s.tier_rates#tier_rates.from + ?TIERS}}.
+
+turn([], _) -> [];
+turn(All, From) ->
+    {A, B} = lists:split(From rem length(All), All),
+    B ++ A.
+
+counted_from(Session, MFA) ->
+    kprof_spec:set_pattern(Session, MFA, true, [call_count]),
+    erlang:monotonic_time().
+
+done(#s{tier_rates = #tier_rates{slice = {on, Before}, rates = Rates}, session = Session} = S) ->
+    New = [{MFA, rate(N, erlang:monotonic_time() - Since)} || {MFA, Since} <- Before, N <- [kprof_call_count:call_count(Session, MFA)], is_integer(N)],
+    stop(S#s{tier_rates = S#s.tier_rates#tier_rates{rates = maps:merge(Rates, maps:from_list(New))}}).
+
+rate(Calls, Span) -> Calls * erlang:convert_time_unit(1, second, native) div max(1, Span).

@@ -1,0 +1,446 @@
+%% Tracing on and off: the trace configuration as patterns and flags of the VM, what the breaker does with them, and the
+%% counters while it is open. Functions of the controller's process; each takes its state and gives the next one.
+-module(kprof_tracing).
+-export([
+    all_told/1, begin_tracing/1, beside/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, counting_told/1, flush/1,
+    go_on_after_capture/1, go_on_after_lease/1, let_go/1, new_relay/1, overload/2, pause_for_capture/1, recount/1, recut/1, relay_died/1,
+    resample/1, sample/2, send_limits/1, slow_start_over/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_reloads/1
+]).
+
+-include("kprof_controller.hrl").
+
+-define(BREAKER_MS, 100).
+-define(SLOW_START_MS, 100).
+-define(FLUSH_MS, 3000).
+
+%% ---- The relay ----
+
+-spec new_relay(state()) -> state().
+new_relay(#s{link = #link{pid = Pid}, counters = Counters} = S0) ->
+    {Relay, Pacer} = kprof_relay:start(#{controller => self(), pid => Pid, counters => Counters, plan => #{}}),
+    Session = kprof_spec:session(S0#s.isolated, kprof_controller, Relay),
+    erlang:send_after(?ADJUST_MS, self(), {adjust, Relay}),
+    S = S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session},
+    kprof_cleanup_plan:share(send_limits(kprof_limits:new_relay(S))).
+
+%% All was taken off; kprof-top has to switch it on.
+-spec relay_died(state()) -> state().
+relay_died(#s{tracing = Tracing, breaker = B} = S) ->
+    Off = Tracing#tracing{set = #{}, on = false, wanted = false, paused = none, walker = none, tokens = false},
+    S#s{tracing = Off, breaker = kprof_breaker:reset(B)}.
+
+-spec send_limits(state()) -> state().
+send_limits(#s{relay = none} = S) -> S;
+send_limits(#s{relay = Relay, limits = #limits{max = #{max_age_ms := AgeMs, max_queue := Queue, max_memory := Memory, max_rate := Rate} = Limits}} = S) ->
+    Relay ! {limits, erlang:convert_time_unit(AgeMs, millisecond, native), Queue, Memory, Rate, maps:get(max_blocked_ms, Limits)},
+    S.
+
+%% Everything traced so far is sent on. -> the last batch's number
+-spec flush(state()) -> integer().
+flush(#s{relay = none} = S) ->
+    kprof_link:counter(1, S);
+flush(S) ->
+    delivered(S),
+    sent(S).
+
+%% It is at the relay, or the relay is dead.
+delivered(#s{session = Session, relay_ref = Down} = S) ->
+    Ref = kprof_spec:delivered(Session),
+    receive
+        {trace_delivered, all, Ref} -> ok;
+        {'DOWN', Down, _, _, _} = Died -> put_back(Died, S)
+    after ?FLUSH_MS -> ok
+    end.
+
+sent(#s{relay = Relay, pacer = Pacer, relay_ref = Down} = S) ->
+    Ref = make_ref(),
+    Relay ! {flush, self(), Ref},
+    Pacer ! kick,
+    receive
+        {flushed, Ref, Seq} -> Seq;
+        {'DOWN', Down, _, _, _} = Died -> put_back(Died, S)
+    after ?FLUSH_MS -> kprof_link:counter(1, S)
+    end.
+
+put_back(Message, S) ->
+    self() ! Message,
+    kprof_link:counter(1, S).
+
+%% ---- On and off ----
+
+-spec tracing(boolean(), state()) -> state().
+tracing(On, #s{tracing = #tracing{wanted = On}} = S) -> S;
+tracing(true, #s{tracing = #tracing{again = true}, breaker = B} = S) ->
+    %% A connection that broke may have been the node's trouble with us.
+    S1 = begin_tracing(step_later(S#s{tracing = S#s.tracing#tracing{again = false, wanted = true}, breaker = kprof_breaker:probe(kprof_node:now_ms(), B)})),
+    kprof_link:event(half_open, kprof_text:format("the connection was lost before: tracing begins with 1 request in ~b", [kprof_sampling:in_force(S1)]), S1),
+    S1;
+tracing(true, S0) ->
+    S = counting_off(S0),
+    begin_tracing(S#s{tracing = S#s.tracing#tracing{wanted = true, paused = none}, breaker = kprof_breaker:reset(S#s.breaker)});
+tracing(false, S0) ->
+    S = trace_off(counting_off(S0)),
+    S#s{tracing = S#s.tracing#tracing{wanted = false, paused = none}, breaker = kprof_breaker:reset(S#s.breaker)}.
+
+%% With limits, a short look at the counters of the tiers goes before: how much the node can bear is known then.
+-spec begin_tracing(state()) -> state().
+begin_tracing(#s{tracing = #tracing{on = false, wanted = true, paused = none, specs = Specs}, limits = #limits{max = Limits}} = S0) when Specs =/= [] ->
+    case maps:get(max_cost, Limits) + maps:get(max_rate, Limits) of
+        0 ->
+            trace_on(resample(S0));
+        _ ->
+            Timer = make_ref(),
+            S = counting(with_relay(S0#s{tracing = S0#s.tracing#tracing{paused = slow_start}})),
+            erlang:send_after(?SLOW_START_MS, self(), {slow_start, Timer}),
+            kprof_heartbeat:send(S#s{tracing = S#s.tracing#tracing{slow_start = Timer}})
+    end;
+begin_tracing(S) ->
+    trace_on(resample(S)).
+
+%% The look is over: what was counted says how far to sample, and is told to nobody. Where even calls that are not sampled cost
+%% too much, the breaker opens.
+-spec slow_start_over(state()) -> state().
+slow_start_over(#s{tracing = #tracing{paused = slow_start}, count = Count0} = S0) when Count0 =/= none ->
+    {_, Count} = kprof_call_count:step(erlang:monotonic_time(), Count0),
+    Affordable = kprof_limits:affordable(S0#s{count = Count}),
+    kprof_call_count:stop(Count),
+    S = kprof_cleanup_plan:share(S0#s{count = none, tracing = S0#s.tracing#tracing{count_timer = none, paused = none, slow_start = none}}),
+    kprof_heartbeat:send(case Affordable of {ok, N} -> trace_on(resample(kprof_limits:begin_at(N, S))); {error, Text} -> stays_open(Text, S) end);
+slow_start_over(#s{tracing = #tracing{paused = slow_start}} = S) ->
+    kprof_heartbeat:send(trace_on(S#s{tracing = S#s.tracing#tracing{paused = none, slow_start = none}}));
+slow_start_over(S) ->
+    S.
+
+-spec trace_on(state()) -> state().
+trace_on(#s{tracing = #tracing{on = false, wanted = true, paused = none, trace_config = Config}} = S0) ->
+    S1 = set_all(with_relay(S0)),
+    S1#s.beside orelse kprof_spec:cut(kprof_sampling:cut(S1)),
+    S1#s.relay ! {gate, open},
+    weigh(S1),
+    S1#s.pacer ! kick,
+    Tracing = #tracing{tokens = Tokens} = S1#s.tracing,
+    walk_on(S1#s{tracing = Tracing#tracing{on = true, tokens = Tokens orelse maps:get(entry, Config) =/= none}});
+trace_on(S) ->
+    S.
+
+%% Below OTP 27 there is one trace: while a function is captured the relay rests.
+-spec pause_for_capture(state()) -> state().
+pause_for_capture(S0) ->
+    S = trace_off(counting_off(S0)),
+    S#s{tracing = S#s.tracing#tracing{paused = capture}}.
+
+-spec go_on_after_lease(state()) -> state().
+go_on_after_lease(#s{tracing = Tracing} = S) -> kprof_heartbeat:send(begin_tracing(S#s{tracing = Tracing#tracing{paused = none}})).
+
+-spec go_on_after_capture(state()) -> state().
+go_on_after_capture(#s{tracing = #tracing{paused = capture}} = S) -> trace_on(S#s{tracing = S#s.tracing#tracing{paused = none}});
+go_on_after_capture(S) -> S.
+
+with_relay(#s{relay = none} = S) -> new_relay(S);
+with_relay(S) -> S.
+
+%% Patterns off: from then on nothing is traced. What was traced is sent; flags go after. Off already (breaker, lease):
+%% kprof-top still gets its {kx,_}.
+-spec trace_off(state()) -> state().
+trace_off(#s{tracing = #tracing{on = true}} = S) ->
+    walk_off(quiet(S));
+trace_off(#s{relay = none} = S) ->
+    S;
+trace_off(S) ->
+    S#s.relay ! off,
+    S#s.pacer ! kick,
+    S.
+
+quiet(#s{tracing = #tracing{on = true}} = S0) ->
+    S = clear_all(kprof_tier_rates:stop(S0)),
+    flush(S),
+    S#s.relay =/= none andalso (S#s.relay ! off),
+    S#s.relay =/= none andalso flush(S),
+    S#s{tracing = S#s.tracing#tracing{on = false}};
+quiet(S) ->
+    S.
+
+%% Before we leave: what was traced, and waits for the link, too. Patterns stay: the end has use for them.
+-spec all_told(state()) -> state().
+all_told(#s{tracing = #tracing{on = true}} = S0) ->
+    S = kprof_tier_rates:stop(S0),
+    flush(S),
+    S;
+all_told(S) ->
+    flush(S),
+    S.
+
+%% The lease is over. Nobody may be reading: nothing here waits for the link.
+-spec let_go(state()) -> state().
+let_go(S0) ->
+    S = clear_all(kprof_tier_rates:stop(S0)),
+    delivered(S),
+    S#s.relay ! off,
+    walk_off(kprof_heartbeat:send(S#s{tracing = S#s.tracing#tracing{on = false, paused = lease}})).
+
+%% ---- Flags of processes: set and taken off by a process of its own, one after the other ----
+
+walk_on(#s{tracing = #tracing{trace_config = Config}} = S) ->
+    Flags =
+        case maps:get(returns, Config) of
+            lean -> {[call, arity, monotonic_timestamp, return_to], []};
+            full -> {[call, arity, monotonic_timestamp], [return_to]}
+        end,
+    walk(fun(Own) -> kprof_flags:start(Own, Flags, S#s.spawn_flags, [self(), S#s.relay, S#s.pacer, S#s.guardian]) end, S).
+
+walk_off(#s{relay = none} = S) -> S;
+walk_off(S) -> walk(fun(Own) -> kprof_flags:start_off(Own, S#s.spawn_flags) end, S).
+
+%% Known to who undoes things before it sets anything.
+walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Before}} = S0) ->
+    kprof_flags:stop(Before),
+    Walker = Start({Session, Relay}),
+    S = kprof_cleanup_plan:share(S0#s{tracing = S0#s.tracing#tracing{walker = Walker}}),
+    kprof_flags:go(Walker),
+    S.
+
+-spec walked(non_neg_integer(), state()) -> state().
+walked(0, S) -> S#s{tracing = S#s.tracing#tracing{walker = none}};
+walked(Refused, S) ->
+    Text = "~b processes have another tracer: their calls are not seen",
+    kprof_link:event(others, kprof_text:format(Text, [Refused]), S),
+    S#s{tracing = S#s.tracing#tracing{walker = none}}.
+
+%% ---- The breaker ----
+
+%% The relay has taken the patterns off already. What it found old after tracing went off for another reason is no trip.
+-spec overload(binary(), state()) -> state().
+overload(_, #s{tracing = #tracing{on = false}} = S) ->
+    S;
+overload(Text, #s{breaker = B0} = S0) ->
+    brake(S0),
+    S1 = clear_all(kprof_tier_rates:stop(S0)),
+    B = kprof_breaker:trip(kprof_node:now_ms(), B0),
+    NextS = (kprof_breaker:next_ms(kprof_node:now_ms(), B) + 999) div 1000,
+    S = kprof_link:event_kept(overload, kprof_text:format("breaker open: ~ts; next try in ~b s", [Text, NextS]), S1),
+    S#s.relay ! off,
+    counting(walk_off(kprof_heartbeat:send(step_later(S#s{tracing = S#s.tracing#tracing{on = false, paused = overload}, breaker = B})))).
+
+%% Our own reasons, or kprof-top's.
+-spec trip(binary(), state()) -> state().
+trip(_, #s{tracing = #tracing{on = false}} = S) -> S;
+trip(Text, S) ->
+    S#s.relay ! {gate, shut},
+    overload(Text, S).
+
+%% Sampling cannot help: the breaker opens and stays so until the counters say that it can. Told once.
+stays_open(Text, #s{breaker = B0} = S) ->
+    B = kprof_breaker:trip(kprof_node:now_ms(), B0),
+    Told = kprof_link:event_kept(overload, kprof_text:format("breaker open: ~ts", [Text]), S),
+    counting(kprof_heartbeat:send(step_later(Told#s{tracing = Told#s.tracing#tracing{on = false, paused = overload}, breaker = B}))).
+
+%% A time that is traced by nobody's leave (lease, capture) is no probing, and nobody is there to probe for.
+-spec breaker(state()) -> state().
+breaker(#s{breaker = B0, tracing = #tracing{paused = Paused, on = On}} = S) ->
+    Now = kprof_node:now_ms(),
+    case kprof_link:is_silent(S) orelse not (On orelse Paused =:= overload) of
+        true ->
+            step_later(S#s{breaker = kprof_breaker:wait(Now, B0)});
+        false ->
+            {What, B} = kprof_breaker:tick(Now, B0),
+            stepped(What, step_later(S#s{breaker = B}), S)
+    end.
+
+%% At most one step is ever due.
+step_later(#s{breaker = B} = S) ->
+    case kprof_breaker:state(B) =:= closed andalso kprof_breaker:factor(B) =:= 1 of
+        true ->
+            S#s{tracing = S#s.tracing#tracing{breaker_timer = none}};
+        false ->
+            Timer = make_ref(),
+            erlang:send_after(?BREAKER_MS, self(), {breaker, Timer}),
+            S#s{tracing = S#s.tracing#tracing{breaker_timer = Timer}}
+    end.
+
+stepped(none, S, _) -> S;
+stepped(probe, #s{tracing = #tracing{paused = overload}} = S, #s{breaker = Open}) ->
+    %% By the counters' rates: a try that cannot succeed is none.
+    case kprof_limits:affordable(S) of
+        {ok, N} ->
+            S0 = counting_off(S),
+            S1 = trace_on(resample(kprof_limits:begin_at(N, S0#s{tracing = S0#s.tracing#tracing{paused = none}}))),
+            kprof_link:event(half_open, kprof_text:format("breaker half open: tracing 1 request in ~b", [kprof_sampling:in_force(S1)]), S1),
+            kprof_heartbeat:send(S1);
+        {error, _} ->
+            S#s{breaker = kprof_breaker:later(kprof_node:now_ms(), Open)}
+    end;
+stepped(closed, S, _) ->
+    kprof_link:event(closed, kprof_text:format("breaker closed: sampling comes back in steps", []), S),
+    kprof_heartbeat:send(resample(S));
+stepped(_, S, _) ->
+    resample(S).
+
+%% ---- While it is open, and before tracing begins: counters ----
+
+-spec counting(state()) -> state().
+counting(#s{count = none, tracing = #tracing{paused = Paused, specs = Specs}, session = Session, relay = Relay} = S0) when
+    Relay =/= none, Paused =:= overload orelse Paused =:= slow_start
+->
+    Count = kprof_call_count:new(Session, [{Ix, MFA} || {Ix, MFA, _} <- Specs], kprof_cost:count_ns(S0#s.cost), erlang:monotonic_time()),
+    count_step(kprof_cleanup_plan:share(S0#s{count = Count}));
+counting(S) ->
+    S.
+
+-spec counting_off(state()) -> state().
+counting_off(#s{count = none} = S) -> S;
+counting_off(#s{count = Count} = S0) ->
+    S = counting_told(S0#s{count = kprof_call_count:stop(Count)}),
+    kprof_cleanup_plan:share(S#s{count = none, tracing = S#s.tracing#tracing{count_timer = none}}).
+
+%% The trace configuration has changed.
+-spec recount(state()) -> state().
+recount(#s{count = none} = S) -> S;
+recount(S) -> counting(counting_off(S)).
+
+-spec count_step(state()) -> state().
+count_step(#s{count = Count0} = S) ->
+    {Ms, Count} = kprof_call_count:step(erlang:monotonic_time(), Count0),
+    Timer = make_ref(),
+    erlang:send_after(Ms, self(), {count, Timer}),
+    S#s{count = Count, tracing = S#s.tracing#tracing{count_timer = Timer}}.
+
+-spec counting_told(state()) -> state().
+counting_told(#s{count = none} = S) -> S;
+counting_told(#s{tracing = #tracing{paused = slow_start}} = S) -> S;
+counting_told(#s{count = Count0} = S) ->
+    Now = erlang:monotonic_time(),
+    {{Since, Due}, Count} = kprof_call_count:due(Now, Count0),
+    kprof_link:send({kc, Since, Now, Due}, S),
+    S#s{count = Count}.
+
+%% ---- The trace configuration ----
+
+-spec config(map(), state()) -> {{ok, [{kprof_spec:ix(), 0 | 1, binary()}]} | {error, hazard | identity, binary()}, state()}.
+config(Config0, #s{tracing = #tracing{trace_config = Old}} = S) ->
+    Config1 = maps:merge(Old, maps:with([tiers, entry, identity, returns, sample, args], Config0)),
+    Config = Config1#{
+        tiers := [{Ix, kprof_code:to_atom(M), kprof_code:to_atom(F), A} || {Ix, M, F, A} <- maps:get(tiers, Config1)],
+        sample := max(1, min(1000000, maps:get(sample, Config1)))
+    },
+    Vm = kprof_hazard:vm(),
+    case compiled(Config, Vm, S) of
+        {ok, Specs, Notes} ->
+            Changed = maps:get(identity, Config) =/= maps:get(identity, Old),
+            [kprof_link:event(identity, N, S) || N <- Notes, Changed],
+            apply_config(Config, Specs, S);
+        {held, Why} ->
+            {{error, hazard, Why}, S};
+        {error, Why} ->
+            {{error, identity, Why}, S}
+    end.
+
+%% What this VM cannot bear is refused here (kprof_hazard).
+compiled(#{returns := Returns} = Config, Vm, S) ->
+    case Returns =:= lean andalso not kprof_hazard:allowed(lean_beside, Vm) of
+        true -> {held, kprof_hazard:reason(lean_beside, Vm)};
+        false -> kprof_spec:compile(Config#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S#s{tracing = S#s.tracing#tracing{trace_config = Config}})})
+    end.
+
+apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} = S) ->
+    Returns = maps:get(returns, Config) =/= maps:get(returns, Old),
+    S1 =
+        case On andalso Returns of
+            true -> quiet(S);
+            false -> S
+        end,
+    Taken = kprof_patterns:held_back(Specs, kprof_hazard:vm()) ++ kprof_patterns:taken(S1#s.session, Specs, S1#s.tracing#tracing.set),
+    Ours = [Spec || {Ix, _, _} = Spec <- Specs, not lists:keymember(Ix, 1, Taken)],
+    S2 = S1#s{tracing = S1#s.tracing#tracing{trace_config = Config, specs = Ours}},
+    S3 = if On -> set_all(S2); true -> S2 end,
+    S3#s.relay =/= none andalso weigh(S3),
+    On andalso not S3#s.beside andalso kprof_spec:cut(kprof_sampling:cut(S3)),
+    Tracing = #tracing{tokens = Tokens} = S3#s.tracing,
+    S4 = if On andalso Returns -> trace_on(S3); true -> S3#s{tracing = Tracing#tracing{tokens = Tokens orelse (On andalso maps:get(entry, Config) =/= none)}} end,
+    {{ok, [kprof_patterns:matched(T, Specs, Taken) || T <- maps:get(tiers, Config)]}, S4}.
+
+-spec sample(pos_integer(), state()) -> state().
+sample(N, #s{tracing = #tracing{trace_config = Config} = Tracing} = S) ->
+    resample(S#s{tracing = Tracing#tracing{trace_config = Config#{sample := min(N, 1000000)}}}).
+
+-spec resample(state()) -> state().
+resample(#s{tracing = #tracing{trace_config = Config}} = S) ->
+    case kprof_spec:compile(Config#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S)}) of
+        {ok, Specs, _} ->
+            {_, S1} = apply_config(Config, Specs, S),
+            S1;
+        _ ->
+            S
+    end.
+
+%% Sampling as the limits ask for: at once, by the control word alone where that is ours.
+-spec recut(state()) -> state().
+recut(#s{tracing = #tracing{on = true}, beside = false} = S) ->
+    kprof_spec:cut(kprof_sampling:cut(S)),
+    weigh(S),
+    S;
+recut(#s{beside = true} = S) ->
+    resample(S);
+recut(S) ->
+    S.
+
+%% Another agent has come to the node, or the last one has gone: the control word is one for all.
+-spec beside(state()) -> state().
+beside(#s{beside = Before} = S0) ->
+    case kprof_node:agents() of
+        Before ->
+            S0;
+        Now ->
+            S = kprof_cleanup_plan:share(S0#s{beside = Now}),
+            (S#s.tracing#tracing.on andalso Now) andalso kprof_spec:cut(0),
+            if S#s.tracing#tracing.on -> resample(S); true -> S end
+    end.
+
+%% What an event stands for from now on.
+weigh(#s{relay = Relay, pacer = Pacer} = S) ->
+    N = kprof_sampling:in_force(S),
+    Relay ! {weight, N},
+    Pacer ! {sample, N}.
+
+%% Nothing is traced from now on, whatever patterns there are.
+brake(#s{beside = false}) -> kprof_spec:cut(brake);
+brake(_) -> false.
+
+%% Sets what differs.
+set_all(#s{tracing = #tracing{specs = Specs, set = Set0}, session = Session} = S) ->
+    {Set, Failed} = kprof_patterns:set(Session, Specs, Set0, fun(Coming) -> kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = Coming}}) end),
+    [kprof_link:event(pattern, kprof_text:format("cannot trace ~ts: ~0tP", [kprof_text:mfa(M, F, A), Why, 12]), S) || {{M, F, A}, Why} <- Failed],
+    kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = Set}}).
+
+clear_all(#s{tracing = #tracing{set = Set}, session = Session} = S) ->
+    kprof_patterns:clear(Session, Set),
+    kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = #{}}}).
+
+%% A reloaded module has lost its patterns. While there are none (the breaker is open, tracing is off), and where a pattern
+%% was set anew before this look, its version tells.
+-spec watch_reloads(state()) -> state().
+watch_reloads(#s{tracing = #tracing{versions = Before}} = S0) ->
+    Versions = maps:merge(Before, kprof_patterns:versions(S0#s.tracing#tracing.specs)),
+    Other = [M || {M, V} <- maps:to_list(Versions), maps:get(M, Before, V) =/= V],
+    {Lost, S} = put_again(S0#s{tracing = S0#s.tracing#tracing{versions = Versions}}),
+    Marks = lists:usort([M || {M, _, _} <- Lost] ++ Other),
+    [kprof_link:event(reload, kprof_text:format("~ts was loaded", [shown(M)]), S) || M <- Marks, not lists:keymember(M, 1, Lost)],
+    lists:foldl(fun(M, Acc) -> kprof_link:event_kept(mark, kprof_text:format("~ts", [shown(M)]), Acc) end, S, Marks).
+
+%% -> {Functions whose pattern was gone, S}
+put_again(#s{tracing = #tracing{on = true, set = Set, specs = Specs}, session = Session} = S) ->
+    Lost = kprof_patterns:lost(Session, Set),
+    case Lost ++ kprof_patterns:missing(Specs, Set) of
+        [] ->
+            {[], S};
+        All ->
+            S1 = set_all(S#s{tracing = S#s.tracing#tracing{set = maps:without(Lost, Set)}}),
+            [kprof_link:event(reload, kprof_text:format("~ts was loaded: ~ts", [kprof_text:mfa(M, F, A), again(maps:is_key(MFA, S1#s.tracing#tracing.set))]), S) || {M, F, A} = MFA <- All],
+            {Lost, S1}
+    end;
+put_again(S) ->
+    {[], S}.
+
+shown(M) -> kprof_text:shown(atom_to_list(M)).
+
+again(true) -> "it is traced again";
+again(false) -> "this function is no longer in it".

@@ -1,0 +1,35 @@
+#!/bin/sh
+# The agent's sources, each by itself: every exported function has a -spec, and dialyzer finds nothing. One test for each source.
+# dialyzer.sh [SOURCE...]. What dialyzer knows of OTP is kept in build/agent/dialyzer/ (a minute the first time).
+set -u
+dir=build/agent/dialyzer
+[ $# -gt 0 ] || set -- $(ls src/agent/kprof_*.erl | grep -v /kprof_sample.erl)
+plt=$dir/erts-$(erl -noinput -eval 'io:put_chars(erlang:system_info(version)), halt().').plt
+rm -rf "$dir/beams"
+mkdir -p "$dir/beams"
+
+if ! [ -e "$plt" ]; then
+    echo "dialyzer: analyses erts, kernel and stdlib, once"
+    # The end of its output is a list of functions of other applications that these three use.
+    dialyzer --build_plt --output_plt "$plt.new" --apps erts kernel stdlib >"$dir/plt.log" 2>&1
+    [ $? -ne 1 ] && mv "$plt.new" "$plt" || { cat "$dir/plt.log"; echo "0 passed, 1 failed"; exit 1; }
+fi
+
+erlc +debug_info +warn_missing_spec -I src/agent -o "$dir/beams" "$@" >"$dir/found" 2>&1
+dialyzer --plt "$plt" --quiet --fullpath -Wextra_return "$dir"/beams/*.beam >>"$dir/found" 2>&1
+rc=$? # 2: it has found something
+passed=0 failed=0
+for source; do
+    name=$(basename "$source")
+    if [ ! -e "$dir/beams/${name%.erl}.beam" ] || grep -q "$name:[0-9]" "$dir/found"; then
+        echo "FAIL $source"
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+done
+# Something that names no source: dialyzer itself, or a header.
+[ $failed -gt 0 ] || { [ $rc -eq 0 ] && [ ! -s "$dir/found" ]; } || failed=1
+[ $failed -eq 0 ] || cat "$dir/found"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
