@@ -48,9 +48,9 @@ int session_rpc(struct session *s, const char *mod, const char *fun, const struc
                 struct buf *answer, int timeout_ms, struct err *e);
 
 /* ---- session_load ---- */
-/* Loads the agent into a free slot and starts its controller, all in one call on the target: whenever
- * our connection goes, either nothing has been loaded or a controller lives that cleans up. Waits some
- * seconds for an agent that is just leaving. */
+/* Loads the agent into a free slot and starts its controller, all in one call on the target:
+ * whenever our connection goes, either nothing has been loaded or a controller lives that cleans
+ * up. Waits some seconds for an agent that is just leaving. */
 int session_load(struct session *s, struct session_info *info, struct err *e);
 /* After detach: waits until the agent has unloaded itself; what is left, by the target's word. */
 void session_left(struct session *s, struct session_receipt *r);

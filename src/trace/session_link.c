@@ -13,7 +13,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* A controller sends a heartbeat each half second; one that is silent for so long is out of reach. */
+/* A controller sends a heartbeat each half second; one that is silent for so long is out of reach.
+ */
 #define SILENCE_NS UINT64_C(30000000000)
 #define RECV_MS    1000
 #define AWAY_NS    UINT64_C(5000000000) /* a turn of the reader is never so long by itself */
