@@ -28,7 +28,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.keys("Enter")
         top.see("Preset of a module")
         top.keys("application_controller", "Enter")
-        top.see("Replace 3 tiers and their figures?")
+        top.see("Replace 3 tiers and their statistics?")
         top.keys("n")
         top.see("Replace 3 tiers", gone=True)
         top.see(re.compile(r"^\W*request\b.*[1-9]", re.M))  # nothing has gone
@@ -37,7 +37,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.keys("Enter")
         top.see("Preset of a module")
         top.keys("application_controller", "Enter")
-        top.see("Replace 3 tiers and their figures?")
+        top.see("Replace 3 tiers and their statistics?")
         top.keys("y")
         screen = top.see(re.compile(r"^\W*call\b", re.M), 20)
         assert not re.search(r"^\W*request\b", screen, re.M), screen

@@ -24,7 +24,7 @@ def test_save_load_and_start_with_a_profile():
         path = os.path.join(config, "kprof-top", "night.config")
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
         top.keys("W", "Enter")  # the same name again
-        top.see("There is a profile night. Overwrite it")
+        top.see("Profile night exists. Overwrite it")
         top.keys("y")
         top.see("saved; load it with L")
         top.keys("End", "d")

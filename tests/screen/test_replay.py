@@ -32,9 +32,9 @@ def test_replay_pace_and_progress():
         top.keys("+")
         top.see(re.compile(r"REPLAY \d+% 0\.5x"))
         top.keys("t")
-        held = re.search(r"REPLAY (\d+)% held", top.see(re.compile(r"REPLAY \d+% held"))).group(1)
+        held = re.search(r"REPLAY (\d+)% paused", top.see(re.compile(r"REPLAY \d+% paused"))).group(1)
         top.keys("w")  # drawn anew, still there
-        assert "REPLAY %s%% held" % held in top.see(re.compile("window 1m"))
+        assert "REPLAY %s%% paused" % held in top.see(re.compile("window 1m"))
         top.keys("t", "-")
         top.see(re.compile(r"REPLAY \d+% 0\.25x"))
         top.keys(*["+"] * 14)
