@@ -1,4 +1,4 @@
-%% Takes off all that was set, whoever lives to do it: the controller, or the relay when the controller is dead, or the guardian. At the
+%% Takes off all that was set. It is run by whichever process survives: the controller, or the relay when the controller is dead, or the guardian. At the
 %% end our module goes: while it is loaded the slot is taken.
 %%
 %% Plan: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in kprof_patterns,

@@ -5,7 +5,7 @@
 
 -include("kprof_controller.hrl").
 
-%% One that tells that tracing went off or on must arrive: gaps are made of them. In order with all that must.
+%% One that tells that tracing went off or on must arrive, and in order: kprof-top computes gaps from them.
 -spec send(state()) -> state().
 send(#s{link = #link{cpu = Before, told_gap = Told}} = S0) ->
     Now = kprof_node:cpu(),

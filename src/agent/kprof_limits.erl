@@ -48,7 +48,7 @@ begin_at(N, #s{limits = Limits} = S) -> S#s{limits = Limits#limits{sample = N, w
 -spec new_relay(state()) -> state().
 new_relay(#s{limits = Limits} = S) -> S#s{limits = Limits#limits{evaluated = undefined}}.
 
-%% Of the entry, or without one of all that toss, the ticket tells.
+%% The ticket gives the call rate of the entry, or of the only tier if there is none.
 known_rates(#s{tier_rates = #tier_rates{rates = Rates}, tracing = #tracing{trace_config = Config}, limits = #limits{ticket_rate = PerS}}) ->
     #{tiers := Tiers, entry := Entry} = Config,
     Tossing = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =:= Entry orelse (Entry =:= none andalso length(Tiers) =:= 1)],
@@ -64,7 +64,7 @@ too_much(Rates, Fixed, Max) ->
         end,
     kprof_text:format(Text ++ "~ts", [percent(Fixed), percent(Max), Remove]).
 
-%% Each 200 ms. The relay tells its counts once a tick: right after a look that it asked for, another would find no events.
+%% Each 200 ms. The relay tells its counts once a tick: a look soon after one that it asked for would find no events.
 -spec adjust(state()) -> state().
 adjust(S0) ->
     #s{limits = #limits{evaluated = At}} = S = kprof_tier_rates:step(S0),
@@ -163,7 +163,7 @@ next_sample(Goals, #s{tracing = #tracing{trace_config = #{sample := Configured}}
         Next -> Next
     end.
 
-%% Millionths of the cost as permille of one scheduler are no goal of the operator's: the relay has its own.
+%% Besides the operator's limits there is the relay's own: ?RELAY_PERMILLE of a scheduler.
 goals(Rate, Busy, #s{limits = #limits{max = #{max_rate := MaxRate, max_cost := MaxCost, max_queue := MaxQueue}}, cost = Cost}) ->
     {All, Fixed} = kprof_cost:spent(Cost),
     [{rate, Rate, MaxRate} || MaxRate > 0] ++

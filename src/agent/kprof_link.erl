@@ -36,7 +36,7 @@ found(Find) ->
     catch _:Why -> {error, crashed, kprof_text:format("~0tP", [Why, 20])}
     end.
 
-%% Who asks waits for it, though the link be full at this moment. A pong only is of now.
+%% An answer is kept until the link takes it. A pong is dropped then: it is true only now.
 -spec answer(integer(), term(), state()) -> state().
 answer(Ref, {pong, _} = Pong, S) ->
     send({kr, Ref, Pong}, S),

@@ -112,7 +112,7 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
             loop([], 0, go_on(#s{pid = Pid, controller = Controller, pacer = Pacer, counters = Counters, plan = Plan}))
     end.
 
-%% Of one that was killed: what waited for it is lost.
+%% Continues the counters of a relay that was killed; what waited for it counts as dropped.
 go_on(#s{counters = C} = S) ->
     [Seq, Sent, Dropped, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?QUEUE, ?RUN_NS]],
     S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
@@ -429,7 +429,7 @@ bounded(Size, Args, #s{args_at = At} = S) ->
 
 %% ---- Guards ----
 
-%% More came than may: the controller is to cut sampling now, not when it looks next.
+%% More events came than the limit allows: the controller is to cut sampling now, not when it looks next.
 nudge(Now, #s{nudged = Last} = S) when is_integer(Last), Now - Last < ?NUDGE_MS ->
     S;
 nudge(Now, #s{controller = Controller} = S) ->

@@ -1,5 +1,5 @@
 %% Questions whose answer takes a while: how often something is called, and what with. Functions of the controller's process; its
-%% counters are known to who undoes things before they are there.
+%% counters are in the cleanup plan before they are set.
 -module(kprof_requests).
 -export([capture/2, capture_end/1, captured/1, caught/2, count_rates/2, counted/4, rates/1, rates_counted/1, why/3]).
 

@@ -1,7 +1,7 @@
 %% How often the tiers are called, in requests or not: a call outside of any request makes no event, but its match spec costs.
 %% A few tiers at a time have a `call_count` for one look of the controller's, now and then. Functions of the controller's process.
 %%
-%% Invariant: counters of ours are known to who undoes things before they are there; someone else's are left alone. At most
+%% Invariant: our counters are in the cleanup plan before they are set; someone else's are left alone. At most
 %% ?TIERS counters at once, for one look in ?LOOKS: a tenth of the time, some 20 ns a call then.
 -module(kprof_tier_rates).
 -export([step/1, stop/1, per_second/1, relay_died/1]).

@@ -191,7 +191,7 @@ walk_on(#s{tracing = #tracing{trace_config = Config}} = S) ->
 walk_off(#s{relay = none} = S) -> S;
 walk_off(S) -> walk(fun(Own) -> kprof_flags:start_off(Own, S#s.spawn_flags) end, S).
 
-%% Known to who undoes things before it sets anything.
+%% It is in the cleanup plan before it sets anything.
 walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Before}} = S0) ->
     kprof_flags:stop(Before),
     Walker = Start({Session, Relay}),
@@ -208,7 +208,7 @@ walked(Refused, S) ->
 
 %% ---- The breaker ----
 
-%% The relay has taken the patterns off already. What it found old after tracing went off for another reason is no trip.
+%% Whoever calls it has seen to it that nothing more is traced. What the relay found old after tracing went off for another reason is no trip.
 -spec overload(binary(), state()) -> state().
 overload(_, #s{tracing = #tracing{on = false}} = S) ->
     S;
@@ -234,7 +234,7 @@ stays_open(Text, #s{breaker = B0} = S) ->
     Told = kprof_link:event_kept(overload, kprof_text:format("breaker open: ~ts", [Text]), S),
     counting(kprof_heartbeat:send(step_later(Told#s{tracing = Told#s.tracing#tracing{on = false, paused = overload}, breaker = B}))).
 
-%% A time that is traced by nobody's leave (lease, capture) is no probing, and nobody is there to probe for.
+%% While tracing is paused for a lease or a capture, the probing clock stands still.
 -spec breaker(state()) -> state().
 breaker(#s{breaker = B0, tracing = #tracing{paused = Paused, on = On}} = S) ->
     Now = kprof_node:now_ms(),

@@ -1,4 +1,4 @@
-/* The live screen's inside, shared by live.c (the loop, what the engine says) and live_carry.c
+/* The live screen's inside, shared by live.c (the loop, what the engine says) and live_dispatch.c
  * (what the operator wants) only. Core thread. */
 #ifndef KPROF_APP_LIVE_IMPL_H
 #define KPROF_APP_LIVE_IMPL_H
@@ -32,7 +32,7 @@ struct live {
 void live_view(struct live *l);    /* a snapshot of now */
 void live_refresh(struct live *l); /* the same, unless the screen is paused */
 
-/* ---- live_carry.c ---- */
+/* ---- live_dispatch.c ---- */
 void live_dispatch(struct live *l, const struct intent *in);
 
 #endif

@@ -2,7 +2,7 @@
  * core.
  *
  * Invariant: a request that is merged is none of its own afterwards (account.h), and its labels
- * lead to the outer one. What has been given self time on its own account is not merged any more.
+ * lead to the outer one. A request whose self time has been computed is not merged.
  * Ends no request. One thread. */
 #ifndef KPROF_CORE_REQUEST_MERGE_H
 #define KPROF_CORE_REQUEST_MERGE_H

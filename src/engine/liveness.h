@@ -1,5 +1,5 @@
-/* What the engine finds out by itself: a silent node, a lost connection, and that we are the ones
- * who cannot follow. Core thread. */
+/* What the engine finds out by itself: a silent node, a lost connection, and that kprof-top
+ * itself is too slow. Core thread. */
 #ifndef KPROF_ENGINE_LIVENESS_H
 #define KPROF_ENGINE_LIVENESS_H
 

@@ -2,8 +2,8 @@
  * selected: the screens about one row show that one.
  *
  * Invariant: the selection is a row's key, not its place; when the row is folded away its head
- * stands for it, when it is gone what is in its place does. Points into no snapshot. Core thread
- * only. */
+ * stands for it, when the row is gone, the row that is now at its place is selected. Points into no
+ * snapshot. Core thread only. */
 #ifndef UI_ROWS_H
 #define UI_ROWS_H
 

@@ -103,6 +103,7 @@ class Round:
         how = self.rng.choice(["INT", "TERM", "KILL", "KILL"] + ["cut"] * (2 if self.proxies else 0))
         self.end_word = how
         if how == "cut":
+            k.proc.send_signal(signal.SIGCONT)
             for p in self.proxies:
                 p.cut()
                 p.close()
@@ -262,6 +263,10 @@ def press(r, t, key):
         r.a_while(1.2)  # calls a second are counted meanwhile
         t.keys("Tab", r.rng.choice(["Enter", "Escape"]))
         t.keys("Escape")
+    elif key == "P":
+        t.keys("P")
+        t.wait_for(re.compile(r"Presets for this node|cannot|not connected"), LATER_S)  # it opens when the node has answered
+        t.keys("Escape")
     elif key == "O":
         t.keys("O")
         r.a_while(0.3)
@@ -269,7 +274,7 @@ def press(r, t, key):
         r.a_while(0.3)
         t.keys("Escape", "Escape")
     else:
-        t.keys(*{"P": ("P", "Escape"), "y": ("y",), "+": ("+",), "-": ("-", "-"), "E": ("E", "Down", "Enter"), "d": ("End", "d", "y")}[key])
+        t.keys(*{"y": ("y",), "+": ("+",), "-": ("-", "-"), "E": ("E", "Down", "Enter"), "d": ("End", "d", "y")}[key])
         r.a_while(0.3)
 
 

@@ -1,5 +1,5 @@
-/* The line that lies above all points and as near to them as can be: what delays, which only ever
- * add, leave of a clock's course.
+/* The line that lies above all points and as near to them as can be: it estimates the drift of a
+ * clock from readings that delays can only move to one side.
  *
  * Invariant: no point is above the line (but for rounding), and no other such line has a smaller
  * sum of distances. It is the edge of the upper convex hull over the mean of x: the linear program

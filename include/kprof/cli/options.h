@@ -1,4 +1,4 @@
-/* The command line and the config file as one struct of plain values. DESIGN section 6 is the
+/* The command line and the config file as one struct of plain values. kprof.1, OPTIONS, is the
  * contract.
  *
  * Invariant: after OPTIONS_RUN every field is valid and the combination makes sense: exactly one of

@@ -1,9 +1,9 @@
-/* The guard: our own reasons to have tracing taken off the node, as a value that is given the time.
+/* The guard: kprof-top's own reasons to have tracing stopped, as a value that is given the time.
  * The node's agent has its own, and sooner; these are what it cannot see: events lost here, events
  * that arrive old although they left young, this process eating a core.
  *
- * Invariant: at most one verdict until the breaker has been seen to open and to be done with it
- * (or GUARD_AGAIN_NS have passed without); a state that a verdict needs is counted anew from there.
+ * Invariant: at most one verdict until the breaker has opened and closed again, or GUARD_AGAIN_NS
+ * have passed; then all counters start again.
  * Pure. One thread. */
 #ifndef KPROF_CORE_GUARD_H
 #define KPROF_CORE_GUARD_H

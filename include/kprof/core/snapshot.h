@@ -180,7 +180,7 @@ struct snap_mark { /* a traced module was loaded again */
     const char *module;
 };
 
-struct snap_node {  /* filled by app; figures are the last heartbeat's, before the first 0 */
+struct snap_node { /* filled by engine/view; figures are the last heartbeat's, before the first 0 */
     char name[256]; /* as it was typed until it answers */
     char otp[16];
     bool connected, tracing;

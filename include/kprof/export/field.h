@@ -16,7 +16,7 @@ enum field_kind {
 };
 
 struct field {
-    const char *key;   /* JSON and CSV (DESIGN section 6) */
+    const char *key;   /* JSON and CSV (kprof.1, OUTPUT) */
     const char *title; /* text */
     enum field_kind kind;
     size_t offset; /* in struct snap_row */

@@ -1,6 +1,6 @@
 /* The fit of two clocks: offset and drift of the target's to ours, and how wrong they may be.
  *
- * What came over bounds the offset (target clock minus ours) from one side each: a message stamped
+ * Every message bounds the offset (target clock minus ours) from one side each: a message stamped
  * T and received at R says it is at least T - R; an answer stamped T to what was sent at S says it
  * is at most T - S; a round trip says both. Of each two seconds the tightest bound of each side is
  * kept, for ten minutes; the drift is that of the lines between the bounds (see base/envelope); a

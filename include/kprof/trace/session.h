@@ -36,7 +36,7 @@ struct session_info {
     bool own_session, lean, elixir;
     bool local;       /* the node is on this machine */
     char others[300]; /* who else traces; "" nobody */
-    size_t n_held;    /* uses of the VM that are held back there, for this VM has their hazard; */
+    size_t n_held;    /* uses of the VM that are held back there, because this VM has the fault; */
     char held[1000];  /* a short sentence each, with "; " between */
 };
 
