@@ -170,8 +170,8 @@ yielded(M, #s{slice_end = End, clock = Before} = S0) when Before > End ->
     erlang:yield(),
     Now = erlang:monotonic_time(),
     S#s{clock = Now, slice_end = Now + slice()};
-yielded(_, S) ->
-    S.
+yielded(M, S) ->
+    guard(M, S).
 
 hurried(Age, #s{hurry = Hurry} = S) ->
     case to_ms(Age) > ?BEHIND_MS of
@@ -449,7 +449,7 @@ blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->
     end;
 blocked(S) -> S.
 
-%% Once a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the controller is told.
+%% Once a batch, a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the controller is told.
 guard(_, #s{gate = shut} = S) ->
     S;
 guard(M, S) ->
@@ -470,14 +470,13 @@ guard(M, S) ->
             S
     end.
 
-%% The breaker opens where the cut did not help, or the controller makes none.
-overfull(Made, _, #s{flooded = none} = S) ->
-    flood(Made, S#s{flooded = now_ms()});
+%% Each time the controller is told, and cuts sampling further; where no sampling helps it opens the breaker. Here the breaker
+%% opens where the controller does nothing about it.
 overfull(Made, Queue, #s{flooded = Last, counters = C} = S) ->
-    case atomics:get(C, ?CUT_AT) of
-        At when At < Last, Made =< Last + ?AGAIN_MS; At >= Last, Made < At + ?CUT_MS -> flood(Made, S);
-        At when At >= Last, Made > At + ?AGAIN_MS -> flood(Made, S#s{flooded = now_ms()});
-        _ -> shut(io_lib:format("~b events were waiting", [Queue]), S)
+    case Last =:= none orelse atomics:get(C, ?CUT_AT) >= Last of
+        true -> flood(Made, S#s{flooded = now_ms()});
+        false when Made =< Last + ?AGAIN_MS -> flood(Made, S);
+        false -> shut(io_lib:format("~b events were waiting", [Queue]), S)
     end.
 
 %% Bytes that we take with what waits. To ask for it walks through the queue: of a long one it is reckoned by one message.

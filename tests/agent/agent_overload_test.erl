@@ -31,19 +31,24 @@ tests() ->
 overload_switches_off(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{max_queue => 500, cooldown_ms => 500}}),
-    %% the controller is held, else it cuts sampling until no more comes than the relay can take
+    %% The controller is held, else it cuts sampling until no more comes than the relay can take. While it does nothing, too many
+    %% wait, again and again.
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
     Holder = rpc:call(T, agent_load, hold, [K]),
-    Workers = run_forever_tight(T),
-    ?soon(fun() -> maps:get(patterns, set_now(T)) =:= [] end),
+    ?soon(fun() -> pile_up(T, Relay), maps:get(patterns, set_now(T)) =:= [] end),
     rpc:call(T, agent_load, let_go, [Holder]),
     receive {ke, overload, Text} -> ?check(string:find(Text, "waiting") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
-    stop_workers(Workers),
     receive_off(),
     %% what was dropped is told, and it comes back by itself
     {ok, _, #{dropped := Dropped}} = ask(K, flush),
     ?check(Dropped > 0),
     ?soon(fun() -> messages(K), run(T, entries, [[1]]), calls(messages(K)) =/= [] end),
     finish(T, K).
+
+pile_up(T, Relay) ->
+    Held = rpc:call(T, agent_load, hold, [Relay]),
+    run(T, many, [4, 200]),
+    rpc:call(T, agent_load, let_go, [Held]).
 
 %% Properties of the breaker as a value: random orders of trips and ticks at random times.
 breaker_keeps_its_times(_) ->
