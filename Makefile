@@ -178,6 +178,7 @@ help:
 	@echo '  make format           write every C file as clang-format has it'
 	@echo '  make docs             write the table of keys into README.md and kprof.1'
 	@echo '  make screenshots      take screenshots/ anew'
+	@echo '  make map              print the rooms: their units from the top down, and the rooms that each uses'
 	@echo 'Check'
 	@echo '  make check            every suite, closing with the counts. One suite: check-unit check-asan check-tsan'
 	@echo '                        check-includes check-format check-man check-docs check-dialyzer check-agent'

@@ -27,7 +27,7 @@ busy(Isolated, Who) ->
         {true, _, _} -> none;
         {false, [Told | _], _} -> {busy, busy_text(Told)};
         {false, [], []} -> none;
-        {false, [], _} -> {leaving, <<"another kprof-top is just leaving this node, or coming, and takes its time: try again">>}
+        {false, [], _} -> {leaving, <<"another kprof-top is attaching or detaching: try again">>}
     end.
 
 %% Registered processes of agents in other slots.

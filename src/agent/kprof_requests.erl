@@ -21,7 +21,7 @@ capture(Ix, #s{requests = Requests, tracing = #tracing{trace_config = #{tiers :=
 capture_tier(false, S) ->
     {{error, tier, <<"this tier is not known on the node">>}, S};
 capture_tier(_, #s{tracing = #tracing{paused = Why}} = S) when Why =/= none, Why =/= slow_start ->
-    {{error, paused, <<"tracing is off by itself (breaker or lease): nothing is captured now; try again when it is on">>}, S};
+    {{error, paused, <<"tracing is paused (breaker open, or connection frozen): try again when it runs">>}, S};
 capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
     MFA = {M, F, A},
     %% Below OTP 27 there is one trace, so the relay has to rest.

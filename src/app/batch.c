@@ -113,10 +113,10 @@ static int wait_configured(struct batch *b, struct err *e)
         if (!pump_until(b, clock_mono_ns() + 20000000u))
             break;
         if (clock_mono_ns() > until)
-            return err_set(
-                e,
-                "%s was reached, but its agent is not set up after 20 s: the node may be too busy",
-                o->mode == OPTIONS_NODE ? o->node[0] : "the node");
+            return err_set(e,
+                           "connected to %s, but its agent did not start within 20 s: the node may "
+                           "be too busy",
+                           o->mode == OPTIONS_NODE ? o->node[0] : "the node");
     }
     if (engine_rule_error(b->g)[0]) {
         err_set(e, "cannot use the identity rule: %.400s", engine_rule_error(b->g));

@@ -130,7 +130,7 @@ static int wait_ready(struct demo *d, int fd, struct err *e)
         return err_set(e, "the sample node did not start: is erl installed and on the PATH (make "
                           "deps installs it)?");
     }
-    return err_set(e, "the sample node did not say that it is ready within %d s", READY_MS / 1000);
+    return err_set(e, "the sample node was not ready within %d s", READY_MS / 1000);
 }
 
 static void make_names(struct demo *d)

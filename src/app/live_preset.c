@@ -82,7 +82,7 @@ static void offer(struct ui *u, const bool *there)
     if (ui_choose(u, INTENT_PRESET, "Presets for this node", item, items))
         ui_message(u, "", false); /* that it is being asked */
     else
-        ui_message(u, "the presets for this node are known: press P", false);
+        ui_message(u, "the presets for this node are ready: press P", false);
 }
 
 /* Tiers that the preset has not: may they go? One that cannot be made says so when it is taken. */
@@ -151,7 +151,7 @@ static void take(struct live_preset *p, struct engine *g, struct ui *u, const st
     snprintf(name, sizeof name, "%.*s", (int)strcspn(in->text, " "), in->text);
     snprintf(text, sizeof text, "%s:", name);
     if (preset_asks(name))
-        ui_reprompt(u, INTENT_PRESET, text, strlen(text), "which module? write it after the colon");
+        ui_reprompt(u, INTENT_PRESET, text, strlen(text), "write the module after the colon");
     else if (!may_replace(g, u, name, in))
         return;
     else if (ask_one(p, g, name, &e) < 0)

@@ -19,7 +19,7 @@ static void tokens(const struct session_receipt *r, struct buf *out)
     }
     if (r->holders) {
         count(out, "; ", r->holders, "idle process keeps", "idle processes keep");
-        buf_adds(out, " an inert trace token (60 ns a message)");
+        buf_adds(out, " an inert trace token until the next message");
         return;
     }
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) {
@@ -46,6 +46,7 @@ void receipt_text(const char *node, const struct session_receipt *r, struct buf 
     count(out, ", ", r->modules, "module", "modules");
     tokens(r, out);
     if (r->modules)
-        buf_addf(out, "; the node's code server does not answer; the module%s when it does",
-                 r->modules == 1 ? " goes" : "s go");
+        buf_addf(out,
+                 "; the node's code server does not answer; the module%s removed when it answers",
+                 r->modules == 1 ? " is" : "s are");
 }

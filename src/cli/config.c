@@ -226,7 +226,7 @@ static int tier_list(struct parser *x)
         if (next(x))
             return -1;
     }
-    return expect(x, ']', "expected a comma or ] behind the tier");
+    return expect(x, ']', "expected a comma or ] after the tier");
 }
 
 static int plain_value(struct parser *x, const char *key)
@@ -280,7 +280,7 @@ static int pair_list(struct parser *x)
         if (next(x))
             return -1;
     }
-    return expect(x, ']', "expected a comma or ] behind the setting");
+    return expect(x, ']', "expected a comma or ] after the setting");
 }
 
 static int file(struct parser *x)

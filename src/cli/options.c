@@ -129,7 +129,7 @@ static int check_mode(struct parser *p)
         return err_set(p->e, "no node given; give a node (app@host), --demo, or --replay FILE "
                              "(--help lists the options)");
     if (modes > 1)
-        return err_set(p->e, "%s and %s exclude each other; leave one out",
+        return err_set(p->e, "%s and %s cannot be used together; leave one out",
                        o->n_nodes > 0 ? optval_show(o->node[0]).s : "--demo",
                        o->replay ? "--replay" : "--demo");
     if (o->replay)

@@ -84,7 +84,7 @@ static int set_cookie(const struct options_def *d, const char *val, struct optio
                       struct err *e)
 {
     if (!*val || strlen(val) >= OPTIONS_COOKIE_BYTES)
-        return err_set(e, "--setcookie: a cookie has 1 to %d bytes; give the target's own",
+        return err_set(e, "--setcookie: a cookie has 1 to %d bytes; give the node's cookie",
                        OPTIONS_COOKIE_BYTES - 1);
     return set_text(d, val, o);
 }

@@ -37,10 +37,11 @@ int options_tier_check_name(const char *name, struct err *e)
 
 static int no_function(const char *text, size_t at, struct err *e)
 {
-    return err_set(e,
-                   "tier %s: no function (see byte %zu); write module:function/arity, as in "
-                   "my_db:query/2 or MyApp.Repo.get/2",
-                   optval_show(text).s, at + 1);
+    return err_set(
+        e,
+        "tier %s: not a function (error at byte %zu); write module:function/arity, as in "
+        "my_db:query/2 or MyApp.Repo.get/2",
+        optval_show(text).s, at + 1);
 }
 
 int options_tier_parse(const char *text, struct tier_spec *out, struct err *e)

@@ -77,13 +77,13 @@ static void brought(struct engine *g, struct capture *c)
     char line[400];
 
     c->rested = !g->connection.info.own_session && g->tracing;
-    snprintf(line, sizeof line, "%llu calls of %.200s captured in %.2f s (%llu ran meanwhile)",
-             (unsigned long long)c->kept, core_tiers(g->core)->tier[g->captures.tier].mfa,
-             (double)c->elapsed_us / 1e6, (unsigned long long)c->seen);
+    snprintf(line, sizeof line, "%llu of %llu calls of %.200s captured in %.2f s",
+             (unsigned long long)c->kept, (unsigned long long)c->seen,
+             core_tiers(g->core)->tier[g->captures.tier].mfa, (double)c->elapsed_us / 1e6);
     session_log_add(g, line);
     engine_capture_end(g);
     if (c->kept == 0) {
-        failed(g, "not called within 5 s; the function is loaded: try again (r) when it is in use");
+        failed(g, "no call within 5 s; press r to capture again");
         return;
     }
     tell(g, c);

@@ -47,7 +47,7 @@ void engine_catalog_open(struct engine *g)
         begin(g);
         return;
     }
-    snprintf(note, sizeof note, "not connected to %.100s yet: its functions appear when it answers",
+    snprintf(note, sizeof note, "not connected to %.100s yet; its functions appear once it is",
              g->connection.node);
     set_status(g, CATALOG_WAITING,
                g->control ? note : "not possible in a replay: there is no node");
@@ -103,7 +103,7 @@ static void take_page(struct engine *g, const struct result *r)
         return;
     }
     if (!code_query_read(r->text, r->n, &sink, &page)) {
-        set_status(g, CATALOG_PART, "the node's catalog cannot be read");
+        set_status(g, CATALOG_PART, "cannot read the node's list of functions");
         return;
     }
     st = *catalog_status(g->catalog_load.catalog);
@@ -215,7 +215,7 @@ int engine_can_ask(const struct engine *g, struct err *e)
     if (!g->control)
         return err_set(e, "not possible in a replay: there is no node");
     if (g->state != ENGINE_UP)
-        return err_set(e, "not connected to %.100s: a preset depends on what the node has",
+        return err_set(e, "not connected to %.100s: presets need the node's functions",
                        g->connection.node);
     return 0;
 }

@@ -181,8 +181,12 @@ void engine_sample(struct engine *g, bool up)
         return;
     }
     g->configuration.wanted.sample = n;
-    snprintf(line, sizeof line, "sampling set to 1/%u: %s", n,
-             n == 1 ? "every request" : "whole requests, counts are scaled");
+    if (n == 1)
+        snprintf(line, sizeof line, "sampling set to 1/1: every request");
+    else
+        snprintf(line, sizeof line,
+                 "sampling set to 1/%u: one request in %u is traced as a whole; EST is scaled", n,
+                 n);
     session_log_add(g, line);
     session_log_say(g, line, false);
     configuration_push(g);

@@ -93,7 +93,7 @@ void liveness_guard(struct engine *g)
     case GUARD_FINE:
         return;
     case GUARD_RING:
-        snprintf(why, sizeof why, "kprof-top is behind: it had no room for %llu events",
+        snprintf(why, sizeof why, "kprof-top is too slow: it dropped %llu events",
                  (unsigned long long)(l.ring_lost - lost));
         break;
     case GUARD_LAG:

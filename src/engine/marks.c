@@ -25,7 +25,7 @@ static void name_mark(const struct snapshot *s, char *name, size_t name_cap, cha
         format_time(snapshot_wall_ns(s, s->time.from_s), false, from);
         format_time(snapshot_wall_ns(s, s->time.to_s), false, to);
         snprintf(name, name_cap, "%s-%s", from, to);
-        snprintf(line, cap, "comparing with %s; } returns to now, m stops it", name);
+        snprintf(line, cap, "comparing with %s; } returns to now, m stops comparing", name);
         return;
     }
     format_time(s->wall_ns, false, to);
@@ -34,7 +34,7 @@ static void name_mark(const struct snapshot *s, char *name, size_t name_cap, cha
     else
         snprintf(length, sizeof length, "%s", window_name(s->window));
     snprintf(name, name_cap, "%s (%s)", to, length);
-    snprintf(line, cap, "comparing with the %s before %s; m stops it", length, to);
+    snprintf(line, cap, "comparing with the %s before %s; m stops comparing", length, to);
 }
 
 void engine_mark(struct engine *g, const struct view_query *shown)

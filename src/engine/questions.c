@@ -79,14 +79,10 @@ void questions_take_why(struct engine *g, struct result *r)
         snprintf(text, sizeof text, "not called: 0 calls in the last second");
     else if (g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY && c->in_request == 0 &&
              c->outside > 0)
-        snprintf(text, sizeof text,
-                 "called %llu/s, but only outside requests (no call carries the token of an open "
-                 "request)",
+        snprintf(text, sizeof text, "called %llu/s, but only outside requests",
                  (unsigned long long)c->called);
     else if (g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY && c->outside > 0)
-        snprintf(text, sizeof text,
-                 "called %llu/s, %llu of them without the request's token (outside requests, or it "
-                 "was lost on the way)",
+        snprintf(text, sizeof text, "called %llu/s, %llu/s of them outside requests",
                  (unsigned long long)c->called, (unsigned long long)c->outside);
     else
         snprintf(text, sizeof text, "called %llu/s, in requests", (unsigned long long)c->called);

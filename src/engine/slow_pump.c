@@ -91,7 +91,8 @@ int engine_slow(struct engine *g, const char *text, struct err *e)
         return err_set(e, "\"%.40s\" is not a duration: write 20ms, 1500us, 2s, or off", text);
     slow_pump_set_threshold(g, ns);
     clock_format_ns(ns, took, sizeof took);
-    snprintf(line, sizeof line, ns ? "slow-call threshold: %s" : "slow calls are not logged", took);
+    snprintf(line, sizeof line,
+             ns ? "slow-call threshold: %s" : "no slow-call threshold is set; s sets it", took);
     session_log_add(g, line);
     session_log_say(g, line, false);
     return 0;

@@ -44,7 +44,7 @@ void agent_call_end(struct agent_call *q)
 int agent_call_odd(const char *what, struct err *e)
 {
     return err_set(e,
-                   "the agent's answer about %s cannot be read: the node runs another agent than "
-                   "this kprof-top brought; detach and attach again",
+                   "cannot read the agent's answer about %s: the node runs a different agent; "
+                   "attach again",
                    what);
 }

@@ -112,9 +112,9 @@ bool args_print(struct etf *c, struct buf *out, size_t max_bytes)
     in.end = c->p;
     buf_init(&all, 8192);
     if (etf_is_atom(&in, "big")) {
-        buf_adds(&all, "(left out: more than a call may take)");
+        buf_adds(&all, "(omitted: too large)");
     } else if (etf_is_atom(&in, "over")) {
-        buf_adds(&all, "(left out: too many in that second)");
+        buf_adds(&all, "(omitted: limit per second reached)");
     } else if (!etf_tuple(&in, &n)) {
         unknown(&all);
     } else {

@@ -46,7 +46,7 @@ int hazard_ask(struct session *s, struct hazard hazard[HAZARDS_MAX], size_t *n, 
     int rc = agent_call_send(&q, s, e);
     error = q.c;
     if (rc == 0 && read_error(&error, why, sizeof why))
-        rc = err_set(e, "the agent cannot tell the hazards of this node: %s", why);
+        rc = err_set(e, "the agent cannot list the hazards of this node: %s", why);
     else if (rc == 0 && (!etf_list(&q.c, &rows) || rows > HAZARDS_MAX))
         rc = agent_call_odd("hazards", e);
     for (uint32_t i = 0; rc == 0 && i < rows; i++) {

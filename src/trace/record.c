@@ -36,7 +36,7 @@ struct recorder *recorder_open(const char *path, struct err *e)
 
     if (fd < 0) {
         err_set(e, "cannot record to %s: %s%s", path, strerror(errno),
-                errno == EEXIST ? "; recordings never overwrite, give another name" : "");
+                errno == EEXIST ? "; choose another file name" : "");
         return NULL;
     }
     r = calloc(1, sizeof *r);
@@ -104,7 +104,7 @@ int recorder_close(struct recorder *r, struct err *e)
     if (fclose(r->f) != 0 && !r->failed)
         r->failed = errno;
     if (r->failed)
-        rc = err_set(e, "recording %s is cut short: %s", r->path, strerror(r->failed));
+        rc = err_set(e, "recording %s is incomplete: %s", r->path, strerror(r->failed));
     pthread_mutex_destroy(&r->lock);
     free(r);
     return rc;
@@ -187,7 +187,7 @@ int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t 
 cut:
     fclose(r->f);
     r->f = NULL;
-    return err_set(e, "the recording ends in the middle of a frame: what came before it was used");
+    return err_set(e, "the recording is incomplete: its last frame was ignored");
 }
 
 double replay_share(const struct replay *r)

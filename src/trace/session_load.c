@@ -39,7 +39,7 @@ static const char install_text[] =
     "      after Ms ->"
     "        Loader ! drop,"
     "        {error, code_server, <<\"the node's code server does not answer: it hangs, or \","
-    "          \"loads something for long; nothing was loaded\">>}"
+    "          \"is busy loading; nothing was loaded\">>}"
     "      end "
     "  end "
     "end.";
@@ -95,7 +95,7 @@ static int step(struct session *s, const char *mod, const char *fun, const char 
         }
     }
     answer_text(&answer, &text);
-    err_set(e, "cannot load the agent on %s: %s:%s there answered %.300s", s->o.node, mod, fun,
+    err_set(e, "cannot load the agent on %s: %s:%s returned %.300s", s->o.node, mod, fun,
             text.data);
 out:
     buf_release(&answer);

@@ -136,7 +136,7 @@ static enum style name_style(const struct rule_names *names, const struct rule_n
 
 static const char *shown(const struct rule_name *n)
 {
-    return n->known ? n->name : "(shortened here; the node has all of it)";
+    return n->known ? n->name : "(cut here; the node uses the full value)";
 }
 
 static void draw_names(struct canvas *c, struct rect a, const struct rule_names *names)
@@ -241,9 +241,9 @@ static void draw_head(const struct argument_picker_state *t, const struct messag
     if (said)
         return;
     snprintf(cost, sizeof cost,
-             "%llu calls captured in %.1f s%s, %llu ran; arguments were copied, at most 4 KB each",
-             (unsigned long long)g->kept, (double)g->elapsed_us / 1e6,
-             g->rested ? " (tracing paused)" : "", (unsigned long long)g->seen);
+             "%llu of %llu calls captured in %.1f s%s; at most 4 KB of arguments sent per call",
+             (unsigned long long)g->kept, (unsigned long long)g->seen, (double)g->elapsed_us / 1e6,
+             g->rested ? " (tracing paused)" : "");
     canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, cost);
 }
 

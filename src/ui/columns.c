@@ -38,9 +38,9 @@ static const struct column columns[] = {
      "P99 over the last minute; blank: no calls, or not traced"},
     {"RATE~", 12, 11, COLUMN_TREND, false, offsetof(struct snap_row, rate),
      "RATE over the last minute; blank: not traced"},
-    {"+-RATE", 7, CHANGE(d_rate), "RATE against the mark: more or fewer"},
-    {"+-P50", 7, CHANGE(d_p50), "P50 against the mark: slower or faster"},
-    {"+-P99", 7, CHANGE(d_p99), "P99 against the mark: slower or faster"},
+    {"+-RATE", 7, CHANGE(d_rate), "change of RATE since the compared time"},
+    {"+-P50", 7, CHANGE(d_p50), "change of P50 since the compared time"},
+    {"+-P99", 7, CHANGE(d_p99), "change of P99 since the compared time"},
 };
 
 #define N (sizeof columns / sizeof *columns)

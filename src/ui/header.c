@@ -294,7 +294,7 @@ static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
     add(l, open ? STYLE_BAD : STYLE_WARN, "", "BREAKER %s%s%s%s", open ? "OPEN" : "HALF-OPEN",
         b->reason[0] ? ": " : "", b->reason, next);
     if (open) {
-        add(l, STYLE_DIM, "", "values marked ~ are old");
+        add(l, STYLE_DIM, "", "~ covers only the traced part of the window");
     }
 }
 

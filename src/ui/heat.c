@@ -403,10 +403,7 @@ static void say_why(struct ui_shared *sh, const struct snapshot *s, const struct
     char why[160], text[200];
     bool helps = slow_list_why_none(s, snapshot_wall_ns(s, k->from_s), snapshot_wall_ns(s, k->to_s),
                                     why, sizeof why);
-    snprintf(text, sizeof text, "%s%s", why,
-             !helps        ? ""
-             : !s->slow_ns ? ": s sets a threshold"
-                           : " (s: the threshold)");
+    snprintf(text, sizeof text, "%s%s", why, helps && s->slow_ns ? " (s: the threshold)" : "");
     message_set(&sh->message, text, true);
 }
 

@@ -59,11 +59,11 @@ static void put_words(struct page *p)
         {"request", "all that is done from an entry call to its return, in any process"},
         {"identity", "the name of the kind of request, e.g. create or GET /users"},
         {"_total", "whole requests, from entry call to entry return"},
-        {"sample", "1/N: one request in N is traced, and that one whole"},
-        {"breaker", "takes tracing off by itself when the node is overloaded"},
+        {"sample", "1/N: one request in N is traced, as a whole"},
+        {"breaker", "stops tracing when it costs the node too much"},
         {"!", "this slow call ended in an exception"},
-        {"lost", "events dropped before they were counted; 0 is what you want"},
-        {"~ grey", "of the traced part of the window only: the breaker was open"},
+        {"lost", "events that were dropped; should be 0"},
+        {"~ grey", "covers only the traced part of the window"},
         {"bold", "the slowest tier of its column; yellow: the slowest kind of request"},
     };
     put(p, STYLE_BOLD, "Words", NULL);

@@ -45,9 +45,9 @@ static void draw_stack(const struct open_calls_state *t, struct canvas *c, struc
     snapshot_pid(t->stack, pid);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s %s", pid,
-                 t->asked  ? "is being asked ..."
+                 t->asked  ? "asking ..."
                  : t->dead ? "is dead"
-                           : "is now in (innermost first; Enter updates)");
+                           : "stack, innermost function first; Enter refreshes");
     for (int i = 1; i < a.rows && *line; i++) {
         char one[256];
         int n = (int)strcspn(line, "\n");

@@ -77,7 +77,7 @@ static void draw_none(struct canvas *c, struct rect a, const struct snapshot *s)
         slow_list_threshold_text(s->slow_ns, took, sizeof took);
         snprintf(line, sizeof line, "No call has taken %s or longer. s sets the threshold.", took);
     } else {
-        snprintf(line, sizeof line, "Slow calls are not logged. s sets the threshold.");
+        snprintf(line, sizeof line, "No slow-call threshold is set. s sets it.");
     }
     canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, line);
 }

@@ -107,9 +107,9 @@ bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_
     format_time(from_ns, false, from);
     format_time(to_ns, false, to);
     if (!s->slow_ns) {
-        snprintf(out, cap, "slow calls are not logged");
+        snprintf(out, cap, "no slow-call threshold is set; s sets it");
     } else if (oldest && oldest->seq > 1 && to_ns < oldest->wall_ns) {
-        snprintf(out, cap, "the slow log no longer reaches back to %s", to);
+        snprintf(out, cap, "slow calls before %s are no longer kept", to);
         return false;
     } else {
         snprintf(out, cap, "no call of %s or longer ended %s-%s", took, from, to);

@@ -177,7 +177,7 @@ static void draw_line(struct painter *p, int row, int col, const struct line *l,
         char age[FORMAT_BYTES];
         format_us(r->oldest_open_us, age);
         canvas_textf(c, row, right + 1, c->cols - right - 1, STYLE_WARN,
-                     "no call has ended; the oldest is open for %s", age);
+                     "no call has ended yet; the oldest has been open for %s", age);
     } else if (l->row) {
         draw_cells(p, row, right, l);
     }

@@ -263,8 +263,9 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snapshot *
     us_text(r->inner_ns, in);
     snapshot_pid(r->call->pid, pid);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s of %s: self %s, in its own calls %s%s%s",
-                 tier_name(s, r), pid, self, in, flags & SLOW_TRACE_ERROR ? "; an exception" : "",
+    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD,
+                 "%s of %s: self %s, in the tiers that it calls %s%s%s", tier_name(s, r), pid, self,
+                 in, flags & SLOW_TRACE_ERROR ? "; an exception" : "",
                  flags & SLOW_TRACE_RUNNING ? "; still running"
                  : flags & SLOW_TRACE_ASYNC ? "; ended after the request"
                                             : "");
@@ -272,7 +273,7 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snapshot *
     if (at == 0 && w->untold_ns >= 1000) { /* below: rounding of people */
         us_text(w->untold_ns, self);
         canvas_textf(c, a.row++, a.col + 2, a.cols - 2, STYLE_WARN,
-                     "nobody known: %s, in %u calls beyond the first %d", self, w->request->untold,
+                     "not shown: %s, in %u calls beyond the first %d", self, w->request->untold,
                      SLOW_TRACE_CALLS);
     }
     size_t n = waterfall_gaps(w, at, gap, GAPS);
@@ -294,7 +295,7 @@ static void draw_lines(struct scroll *at, struct canvas *c, struct rect a, const
         uint32_t row = row_at(w, line);
         if (row == FALL_NIL) {
             canvas_textf(c, a.row + i, a.col, a.cols, STYLE_HEAD,
-                         "LATE WORK: %u calls started after the request ended", w->late);
+                         "LATE: %u calls started after the request ended", w->late);
         } else {
             draw_row(c, a.row + i, a, w, &w->row[row], s);
         }

@@ -12,7 +12,7 @@ def test_mark_and_baseline():
         top.ready()
         assert "+-P99" not in top.t.screen()
         top.keys("m")
-        top.see("m stops it")
+        top.see("m stops comparing")
         top.see(re.compile(r"against \d\d:\d\d:\d\d \(10s\)"))
         top.see(re.compile(r"\+-RATE\s+\+-P50\s+\+-P99"))
         top.see(re.compile(r"^\W*request\b.*[+-]\d+%", re.M))

@@ -118,9 +118,9 @@ static void nothing_told(void **state)
     falses(1);
     expect(200, "[...,[...|...]]");
     enc_atom(&term, "big");
-    expect(200, "(left out: more than a call may take)");
+    expect(200, "(omitted: too large)");
     enc_atom(&term, "over");
-    expect(200, "(left out: too many in that second)");
+    expect(200, "(omitted: limit per second reached)");
     enc_atom(&term, "EXIT");
     expect(200, "...");
     enc_tuple(&term, 1);

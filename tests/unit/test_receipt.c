@@ -31,8 +31,10 @@ static void tokens_are_told_as_they_are(void **state)
     expect("drained", 0, NOTHING "; no trace tokens left");
     expect("reset", 0, NOTHING "; no trace tokens left");
     expect("swept", 0, NOTHING "; no trace tokens left"); /* as agents before said */
-    expect("drained", 1, NOTHING "; 1 idle process keeps an inert trace token (60 ns a message)");
-    expect("drained", 3, NOTHING "; 3 idle processes keep an inert trace token (60 ns a message)");
+    expect("drained", 1,
+           NOTHING "; 1 idle process keeps an inert trace token until the next message");
+    expect("drained", 3,
+           NOTHING "; 3 idle processes keep an inert trace token until the next message");
     expect("kept", 0, NOTHING "; trace tokens left as they are: another tracer uses them");
     expect("kept", 2, NOTHING "; trace tokens left as they are: another tracer uses them");
     expect("mended", 0, NOTHING "; trace tokens: mended");
@@ -51,14 +53,14 @@ static void counts_agree_with_their_words(void **state)
     assert_string_equal(out.data,
                         "detached from n@h; left there: 1 pattern, 1 flag, 1 process, 1 module; no "
                         "trace tokens left; the node's code server does not answer; the module "
-                        "goes when it does");
+                        "is removed when it answers");
     buf_clear(&out);
     r.patterns = r.flags = r.processes = r.modules = 2;
     receipt_text("n@h", &r, &out);
     assert_string_equal(out.data,
                         "detached from n@h; left there: 2 patterns, 2 flags, 2 processes, 2 "
                         "modules; no trace tokens left; the node's code server does not answer; "
-                        "the modules go when it does");
+                        "the modules are removed when it answers");
     buf_clear(&out);
     r.asked = false;
     receipt_text("n@h", &r, &out);

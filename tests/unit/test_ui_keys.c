@@ -548,7 +548,7 @@ static void a_slow_call_opens_its_waterfall(void **state)
     (void)state;
     run("S<Enter>");
     assert_true(picture_has(&c, "request 7000"));
-    assert_true(picture_has(&c, "LATE WORK: 2 calls"));
+    assert_true(picture_has(&c, "LATE: 2 calls"));
     assert_true(picture_has(&c, "waiting for db of <0.124.0>"));
     run("n");
     assert_true(picture_has(&c, "request 7001"));
