@@ -87,7 +87,7 @@ next_one_waits(T) ->
             exit(K, kill),
             ?soon(fun() -> whereis(T, controller) =:= undefined end),
             {error, leaving, Text} = second(T, <<"another">>),
-            ?check(string:find(Text, "leaving") =/= nomatch),
+            ?check(string:find(Text, "detaching") =/= nomatch),
             rpc:call(T, agent_load, let_go, [Holder]),
             ?soon(fun() -> begun(T, second(T, <<"another">>)) end)
     end,

@@ -118,14 +118,16 @@ arrivals(N, Now) -> [{Now, rand:uniform(500)} | arrivals(N - 1, Now + rand:unifo
 %% A tight loop on all schedulers: open, half open, open for twice as long; when the load ends it closes.
 breaker_backs_off(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
-    ok = ask(K, {limits, #{max_age_ms => 1000, max_queue => 2000, cooldown_ms => 500}}),
-    Workers = run_forever_tight(T),
+    ok = ask(K, {limits, #{cooldown_ms => 500}}),
+    ok = ask(K, {trip, <<"a test">>}),
     receive {ke, overload, First} -> ?check(string:find(First, "next try in 1 s") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
     ?equal(tripped(1), 500),
+    %% again, soon after it was tried
+    ?soon(fun() -> receive {kh, _, #{trips := 1, breaker := State}} -> State =/= 1 after ?PATIENCE -> error(no_heartbeat) end end),
+    ok = ask(K, {trip, <<"a test">>}),
     ?equal(tripped(2), 1000),
     %% while it is open nothing is set on the node
     ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =:= {traced, false} end),
-    stop_workers(Workers),
     ?got({ke, closed, _}),
     ?soon(fun() -> messages(K), run(T, entries, [[1]]), calls(messages(K)) =/= [] end),
     finish(T, K).
