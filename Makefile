@@ -51,7 +51,8 @@ KP_LDFLAGS  := -pthread $(OPT_$(FLAVOUR)) $(LDFLAGS)
 LIBS        := $(EI_LIB) -lncursesw -ltinfo -lz -lm
 TEST_CFLAGS := -Itests/lib -Isrc -Wno-missing-prototypes
 
-ROOMS   := base erl trace core export engine cli ui app
+# The table of src/README.md, the lowest first.
+ROOMS   := $(shell sed -n '/^```rooms/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
 OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
 MAIN    := $(B)/obj/app/main.o

@@ -2,7 +2,6 @@
 
 #include "baseline.h"
 #include "receipt.h"
-#include "settings_map.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -18,12 +17,9 @@ int run_baseline(struct engine *g, const struct options *o, struct err *e)
 
 int run_begin(struct engine *g, const struct options *o, const struct target *t, struct err *e)
 {
-    struct settings s;
-
     if (!t->node)
         return engine_replay(g, o->replay, e);
-    settings_map_from(o, &s);
-    if (engine_first_settings(g, &s, e) < 0)
+    if (engine_first_settings(g, e) < 0)
         return -1;
     return engine_attach(g, t->node, t->cookie, e);
 }

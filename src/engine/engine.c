@@ -8,6 +8,7 @@
 #include "notes.h"
 #include "replaying.h"
 #include "results.h"
+#include "settings.h"
 #include "slow_pump.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -78,17 +79,10 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     g->text_ring = text_ring_new(ARGS_BYTES);
     stream_keep_args(g->stream, g->text_ring);
     core_set_text_ring(g->core, g->text_ring);
-    slow_pump_set_threshold(g, s->slow_ns);
-    core_set_returns(g->core, s->returns);
-    g->configuration.wanted.lean = s->returns == RETURNS_LEAN;
+    guard_init(&g->liveness.guard, s->max_age_ns);
+    settings_apply(g, s);
     g->configuration.wanted.tracing = true;
     g->configuration.wanted.args = s->slow_args;
-    g->configuration.wanted.sample = s->sample;
-    g->configuration.wanted.max_age_ms = s->max_age_ns / 1000000u;
-    g->configuration.wanted.max_rate = s->max_rate;
-    guard_init(&g->liveness.guard, s->max_age_ns);
-    g->configuration.wanted.max_cost_ppm = s->max_overhead_ppm;
-    g->configuration.wanted.cooldown_ms = s->cooldown_ns / 1000000u;
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
     g->begun_ns = clock_mono_ns();
     if (s->record && !(g->recorder = recorder_open(s->record, e))) {

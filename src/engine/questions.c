@@ -4,7 +4,8 @@
 #include <kprof/base/clock.h>
 #include <stdio.h>
 
-bool questions_allowed(const struct engine *g, const char **why)
+/* False: why nobody can be asked. */
+static bool allowed(const struct engine *g, const char **why)
 {
     *why = g->replay.file ? "the node cannot be asked: this is a recording"
                           : "the node cannot be asked: it is not connected";
@@ -24,7 +25,7 @@ void engine_stack(struct engine *g, uint64_t pid)
 {
     const char *why;
 
-    if (questions_allowed(g, &why))
+    if (allowed(g, &why))
         control_ask(g->control, CONTROL_STACK, 0, NULL, &pid, 1);
     else
         no_stack(g, pid, why);
@@ -42,7 +43,7 @@ void engine_why(struct engine *g, uint16_t tier)
 {
     const char *why_not;
 
-    if (!questions_allowed(g, &why_not)) {
+    if (!allowed(g, &why_not)) {
         session_log_say(g, why_not, true);
         return;
     }

@@ -4,9 +4,6 @@
 
 #include "state.h"
 
-bool questions_allowed(const struct engine *g,
-                       const char **why); /* false: why nobody can be asked */
-void questions_ask_empty(struct engine *g, const struct snapshot *s); /* why tiers stay empty */
 void questions_take_why(struct engine *g, struct result *r);
 void questions_take_stack(struct engine *g, struct result *r);
 

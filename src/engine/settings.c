@@ -1,4 +1,6 @@
 /* The configuration of now as a value, and a value as the configuration of now. */
+#include "settings.h"
+
 #include "configuration.h"
 #include "slow_pump.h"
 
@@ -75,14 +77,8 @@ static int take_tiers(struct engine *g, const struct settings *s, struct err *e)
     return 0;
 }
 
-int engine_take_settings(struct engine *g, const struct settings *s, struct err *e)
+void settings_apply(struct engine *g, const struct settings *s)
 {
-    const char *entry = s->entry_none ? "none"
-                        : s->entry    ? s->entry
-                        : s->n_tiers  ? s->tier[0].name
-                                      : "none";
-    if (engine_may_set(g, e) < 0 || take_tiers(g, s, e) < 0 || engine_entry(g, entry, e) < 0)
-        return -1;
     slow_pump_set_threshold(g, s->slow_ns);
     g->configuration.wanted.sample = s->sample;
     g->configuration.wanted.lean = s->returns == RETURNS_LEAN;
@@ -92,6 +88,17 @@ int engine_take_settings(struct engine *g, const struct settings *s, struct err 
     g->configuration.wanted.cooldown_ms = s->cooldown_ns / 1000000u;
     g->configuration.wanted.max_rate = s->max_rate;
     g->configuration.wanted.max_cost_ppm = s->max_overhead_ppm;
+}
+
+int engine_take_settings(struct engine *g, const struct settings *s, struct err *e)
+{
+    const char *entry = s->entry_none ? "none"
+                        : s->entry    ? s->entry
+                        : s->n_tiers  ? s->tier[0].name
+                                      : "none";
+    if (engine_may_set(g, e) < 0 || take_tiers(g, s, e) < 0 || engine_entry(g, entry, e) < 0)
+        return -1;
+    settings_apply(g, s);
     if (engine_identity(g, s->identity ? s->identity : "", e) < 0)
         return -1;
     g->configuration.identity_gen =
@@ -99,8 +106,10 @@ int engine_take_settings(struct engine *g, const struct settings *s, struct err 
     return 0;
 }
 
-int engine_first_settings(struct engine *g, const struct settings *s, struct err *e)
+int engine_first_settings(struct engine *g, struct err *e)
 {
+    const struct settings *s = &g->run;
+
     for (size_t i = 0; i < s->n_tiers; i++) {
         if (engine_tier_add(g, &s->tier[i], e) < 0)
             return -1;

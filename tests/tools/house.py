@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from includes import ROOMS, rooms_table, sources
+from includes import ROOMS, ROOT, circles, rooms_table, sources
 
 # Replaced by the field's words: src/README.md has them. A name may not be one of these, nor begin with one and "_".
 REPLACED = ("wish", "scrap", "scraps", "sift", "kept", "keep", "settle", "sweep", "nest", "follow", "past", "pack", "fall",
@@ -49,31 +49,6 @@ def graph(defined, wanted):
             if s in where and where[s] != unit:
                 uses[unit].setdefault(where[s], set()).add(s)
     return uses
-
-
-def circles(uses):
-    """Groups of units that use each other (Tarjan's strongly connected components)."""
-    index, low, stack, found = {}, {}, [], []
-
-    def visit(v):
-        index[v] = low[v] = len(index)
-        stack.append(v)
-        for w in uses.get(v, ()):
-            if w not in index:
-                visit(w)
-                low[v] = min(low[v], low[w])
-            elif w in stack:
-                low[v] = min(low[v], index[w])
-        if low[v] == index[v]:
-            at = stack.index(v)
-            if len(stack) - at > 1:
-                found.append(sorted(stack[at:]))
-            del stack[at:]
-
-    for v in sorted(uses):
-        if v not in index:
-            visit(v)
-    return found
 
 
 def check_rooms(uses, table):
@@ -162,12 +137,11 @@ def self_test():
 
 
 def main():
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     if "--self-test" in sys.argv:
         failed, n = self_test()
         print("self-test: %d planted, %d let through" % (n, failed))
         return 1 if failed else 0
-    table = rooms_table(root)
+    root, table = ROOT, rooms_table(ROOT)
     # Objects of files that are gone lie about in an old build directory.
     defined, wanted = symbols(os.path.join(root, "build", "plain", "obj"))
     now = {"%s/%s" % (room, os.path.basename(path)[:-2]) for path, room, header in sources(root) if not header}

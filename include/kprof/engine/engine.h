@@ -77,8 +77,9 @@ int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold
  * tiers that stay keep their figures. */
 int engine_settings(const struct engine *g, struct settings *out, struct err *e);
 int engine_take_settings(struct engine *g, const struct settings *s, struct err *e);
-/* The first: as they were given, before a node is attached. */
-int engine_first_settings(struct engine *g, const struct settings *s, struct err *e);
+/* Tiers, entry and identity of the settings that engine_new was given, before a node is attached.
+ */
+int engine_first_settings(struct engine *g, struct err *e);
 size_t engine_would_go(const struct engine *g, const struct settings *s); /* tiers that s lacks */
 void engine_toggle(struct engine *g);          /* a replay is held, or goes on */
 void engine_sample(struct engine *g, bool up); /* a replay goes faster or slower */
