@@ -12,10 +12,11 @@
 }.
 
 -include("kprof_controller.hrl").
+-include("kprof_counters.hrl").
 
 -define(RUN_QUEUE, 100). % per scheduler,
 -define(BUSY_BEATS, 4). % for so many beats
--define(NOTHING, 2000). % millionths of the schedulers' time
+-define(NOTHING, 5000). % millionths of the schedulers' time; where the run queue is long an idle relay alone seems to take 2000
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
 -spec start(options()) -> {ok, pid(), map()} | {error, atom(), binary()}.
@@ -64,8 +65,8 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
         true ->
             {error, tracer, kprof_text:format("someone else traces on this node: ~ts; --force traces beside them", [lists:join(", ", Others)])};
         false ->
-            Counters = atomics:new(7, []),
-            atomics:put(Counters, 7, kprof_node:now_ms() - 1000), % no cut yet
+            Counters = atomics:new(?COUNTERS, []),
+            atomics:put(Counters, ?CUT_AT, kprof_node:now_ms() - 1000), % no cut yet
             Vm = kprof_hazard:vm(),
             S0 = new_guardian(#s{
                 link = kprof_link:new(Opts),
@@ -171,7 +172,7 @@ handle({limits, Limits}, S) -> {ok, kprof_limits:limits(Limits, S)};
 handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_tracing:trip(Text, S)};
 handle(flush, S) ->
     Seq = kprof_tracing:flush(S),
-    {{ok, Seq, #{sent => kprof_link:counter(2, S), dropped => kprof_link:counter(3, S)}}, S};
+    {{ok, Seq, #{sent => kprof_link:counter(?SENT, S), dropped => kprof_link:counter(?DROPPED, S)}}, S};
 handle(hazards, S) -> {kprof_hazard:list(S#s.vm), S};
 handle({modules, Prefix}, S) -> {kprof_code:modules(unicode:characters_to_list(Prefix)), S};
 handle({functions, M}, S) -> {kprof_code:functions(kprof_code:to_atom(M)), S};
@@ -186,7 +187,7 @@ handle(Other, S) -> {{error, unknown, kprof_text:format("unknown request ~0tP", 
 relay_died(S0) ->
     S = kprof_tracing:counting_off(S0),
     kprof_cleanup:relay_died(kprof_cleanup_plan:new(S)),
-    kprof_link:send({kx, kprof_link:counter(1, S)}, S),
+    kprof_link:send({kx, kprof_link:counter(?SEQ, S)}, S),
     kprof_link:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
     kprof_tracing:relay_died(kprof_tier_rates:relay_died(S#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
 

@@ -4,6 +4,7 @@
 -export([send/1]).
 
 -include("kprof_controller.hrl").
+-include("kprof_counters.hrl").
 
 %% One that tells that tracing went off or on must arrive, and in order: kprof-top computes gaps from them.
 -spec send(state()) -> state().
@@ -27,9 +28,9 @@ health(Before, Now, S) ->
         memory => erlang:memory(total),
         processes => erlang:system_info(process_count),
         uptime_ms => Up,
-        relay_queue => kprof_link:counter(4, S),
-        relay_memory => kprof_link:counter(5, S),
-        dropped => kprof_link:counter(3, S),
+        relay_queue => kprof_link:counter(?QUEUE, S),
+        relay_memory => kprof_link:counter(?MEMORY, S),
+        dropped => kprof_link:counter(?DROPPED, S),
         others => length(S#s.others),
         gap => gap(S),
         breaker => case kprof_breaker:state(S#s.breaker) of closed -> 0; open -> 1; half_open -> 2 end,

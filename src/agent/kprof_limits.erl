@@ -5,6 +5,7 @@
 -export([affordable/1, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, new_relay/1]).
 
 -include("kprof_controller.hrl").
+-include("kprof_counters.hrl").
 
 -define(NUDGED_MS, 20). % at least, between two evaluations
 -define(SAY_MS, 2000). % between two events that say which limit is in force
@@ -12,7 +13,6 @@
 -define(RELAY_PERMILLE, 600). % of one scheduler, at most, for the relay
 -define(CUT, 8). % a flood cuts sampling to a part of this
 -define(MOST, 1000000).
--define(MOST_SAMPLED, 150000). % as the relay's
 -define(FLOOD_MS, 60).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: what is not named stays.
@@ -79,7 +79,7 @@ adjust(S0) ->
 %% Keeps what is counted between two looks within the limits: kprof_sampling.
 evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
     Events = events(S0),
-    RunNs = kprof_link:counter(6, S0),
+    RunNs = kprof_link:counter(?RUN_NS, S0),
     S1 = S0#s{
         limits = S0#s.limits#limits{evaluated = {Now, Events, RunNs}, ticket_rate = ticket_rate(S0), ticket = {Now, kprof_node:ticket()}},
         cost = kprof_cost:observe(counted_now(Events, S0), S0#s.cost)
@@ -98,7 +98,7 @@ ticket_rate(#s{limits = #limits{ticket = none}}) -> 0;
 ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
     kprof_spec:tickets(Before, kprof_node:ticket()) * 1000 div max(1, kprof_node:now_ms() - Then).
 
-events(S) -> kprof_link:counter(2, S) + kprof_link:counter(3, S).
+events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - Then).
 
 %% More waits for the relay than it can do soon: sampling is cut at once, and opens again as the limits bear it. What waits is
@@ -115,8 +115,8 @@ flood(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old, 
         true ->
             New = min(?MOST, max(kprof_sampling:base(S), Old) * cut_by(Waiting)),
             (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_link:event(sampling, flood_text(Waiting, New), S),
-            S1 = sample_to(New, S#s{limits = S#s.limits#limits{why = flood, flooded = Now, evaluated = {Now, events(S), kprof_link:counter(6, S)}}}),
-            atomics:put(S1#s.counters, 7, kprof_node:now_ms()), % by which the relay tells whether it helped
+            S1 = sample_to(New, S#s{limits = S#s.limits#limits{why = flood, flooded = Now, evaluated = {Now, events(S), kprof_link:counter(?RUN_NS, S)}}}),
+            atomics:put(S1#s.counters, ?CUT_AT, kprof_node:now_ms()), % by which the relay tells whether it helped
             S1;
         false ->
             S
@@ -175,7 +175,7 @@ counted_now(Events, #s{tracing = #tracing{trace_config = #{entry := Entry, retur
         now_ns => erlang:monotonic_time(nanosecond),
         events => Events,
         ticket => kprof_node:ticket(),
-        relay_ns => kprof_link:counter(6, S),
+        relay_ns => kprof_link:counter(?RUN_NS, S),
         tier_calls_s => kprof_tier_rates:per_second(S),
         sample => kprof_sampling:in_force(S),
         entry => Entry =/= none,

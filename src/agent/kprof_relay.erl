@@ -12,6 +12,8 @@
 -module(kprof_relay).
 -export([start/1, init/1, pace/2, name/1, registered/1]).
 
+-include("kprof_counters.hrl").
+
 -type options() :: #{controller := pid(), pid := pid(), counters := atomics:atomics_ref(), plan := kprof_cleanup:plan() | #{}}.
 
 -define(BATCH, 200).
@@ -25,8 +27,7 @@
 -define(WALKED, 1000).
 -define(AGAIN_MS, 1000).
 -define(CUT_MS, 200). % so long it may take until a cut is felt
--define(MOST_SAMPLED, 150000). % calls a second that toss and win, more than the relay can take;
--define(LEAST_SAMPLED, 500). % and not just a few in a short time
+-define(LEAST_SAMPLED, 500). % calls that toss and win: not just a few in a short time
 -define(MESSAGE_WORDS, 12). % around its term
 -define(BEHIND_MS, 20).
 -define(SKIP, 1000).
@@ -36,22 +37,11 @@
 -define(BIG, 1 bsl 64).
 -define(NAMES_MS, 1000). % registered names are looked through at most so often for a pid that has none
 
--define(LIMITED_TICK_MS, 10). % with a limit of events, which a burst passes at once
 -define(NUDGE_MS, 50). % between two words that events beyond the limit come
 -define(ARGS_A_CALL, 1024). % bytes
 -define(ARGS_A_SECOND, 1048576).
 
-
--define(SEQ, 1).
--define(SENT, 2).
--define(DROPPED, 3).
--define(QUEUE, 4).
--define(MEMORY, 5).
--define(RUN_NS, 6).
--define(CUT_AT, 7).
-
-%% #{controller, pid, counters, plan}: counters is an atomics array of 7: seq, sent, dropped, queue, memory, run ns, which the controller reads;
-%% and when (ms) the controller cut sampling last.
+%% #{controller, pid, counters, plan}: counters is the atomics array of kprof_counters.hrl.
 %% -> {Relay, Pacer}
 -spec start(options()) -> {pid(), pid()}.
 start(#{controller := Controller} = Opts) ->
@@ -202,7 +192,6 @@ flood(Made, #s{dropped = Before, controller = Controller, counters = C} = S0) ->
     S.
 
 %% What was made before Until, but for what is not a trace message. The order of messages of one process stays.
-
 skip(Until, N, S) ->
     receive
         {trace_ts, _, return_to, _, Ts} -> skip(Until, N, Ts, S);
@@ -234,7 +223,7 @@ tick(Acc, N, #s{came = Came} = S0) ->
 next_tick(#s{held = Held}) when Held > 0 -> ?BLOCKED_TICK_MS;
 next_tick(#s{came = Came, tick = Ms}) when Came > ?BATCH -> max(?LEAST_TICK_MS, Ms * ?BATCH div Came);
 next_tick(#s{came = Came, tick = Ms, limit = none}) when Came < ?BATCH div 2 -> min(?TICK_MS, Ms * 2);
-next_tick(#s{limit = {_, _, _}, tick = Ms}) -> min(?LIMITED_TICK_MS, Ms * 2);
+next_tick(#s{limit = {_, _, _}, tick = Ms}) -> min(?TICK_MS, Ms * 2); % a burst passes the limit at once
 next_tick(#s{tick = Ms}) -> Ms.
 
 note(#s{counters = C} = S) ->

@@ -8,6 +8,7 @@
 ]).
 
 -include("kprof_controller.hrl").
+-include("kprof_counters.hrl").
 
 -define(BREAKER_MS, 100).
 -define(SLOW_START_MS, 100).
@@ -38,7 +39,7 @@ send_limits(#s{relay = Relay, limits = #limits{max = #{max_age_ms := AgeMs, max_
 %% Everything traced so far is sent on. -> the last batch's number
 -spec flush(state()) -> integer().
 flush(#s{relay = none} = S) ->
-    kprof_link:counter(1, S);
+    kprof_link:counter(?SEQ, S);
 flush(S) ->
     delivered(S),
     sent(S).
@@ -59,12 +60,12 @@ sent(#s{relay = Relay, pacer = Pacer, relay_ref = Down} = S) ->
     receive
         {flushed, Ref, Seq} -> Seq;
         {'DOWN', Down, _, _, _} = Died -> put_back(Died, S)
-    after ?FLUSH_MS -> kprof_link:counter(1, S)
+    after ?FLUSH_MS -> kprof_link:counter(?SEQ, S)
     end.
 
 put_back(Message, S) ->
     self() ! Message,
-    kprof_link:counter(1, S).
+    kprof_link:counter(?SEQ, S).
 
 %% ---- On and off ----
 

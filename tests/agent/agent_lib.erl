@@ -83,8 +83,9 @@ trace_config(Tiers, More) ->
     Numbered = [{Ix, agent_load, F, A} || {Ix, {F, A}} <- lists:zip(lists:seq(0, length(Tiers) - 1), Tiers)],
     maps:merge(#{tiers => Numbered, entry => 0, identity => none, returns => lean, sample => 1}, More).
 
+%% A test that only waits for heartbeats renews no lease.
 traced(T, Config) ->
-    K = start(T),
+    K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
     ok = ask(K, {limits, ?NO_LIMITS}), % the tests run as fast as they can and count all
     {ok, _} = ask(K, {config, Config}),
     ok = ask(K, {tracing, true}),

@@ -1,0 +1,12 @@
+%% The counters that the relay writes and the controller reads: an atomics array, so that neither waits for the other. It outlives
+%% a relay that is killed: the next one continues it.
+-define(SEQ, 1). % batches sent
+-define(SENT, 2). % events
+-define(DROPPED, 3). % events
+-define(QUEUE, 4). % messages that wait for the relay
+-define(MEMORY, 5). % bytes of the relay
+-define(RUN_NS, 6). % that the relay has worked
+-define(CUT_AT, 7). % when (ms) the controller cut sampling last: the one that it writes
+-define(COUNTERS, 7).
+
+-define(MOST_SAMPLED, 150000). % calls a second that toss and win, more than the relay can take
