@@ -49,6 +49,7 @@
     ticket = none :: none | {integer(), non_neg_integer()}, % {Ms, Ticket} of the last evaluation
     ticket_rate = 0 :: non_neg_integer(), % calls a second that toss
     said = {none, none} :: {none | rate | cost | flood, none | integer()}, % the one last told, and when (ms)
+    noted = 0 :: non_neg_integer(), % how often the relay had told its counts then
     evaluated :: undefined | {integer(), integer(), integer()}, % {Ms, Events, the relay's run time in ns} of the last evaluation
     heavy = 0 :: non_neg_integer() % evaluations in a row that found the match specs alone over the budget
 }).

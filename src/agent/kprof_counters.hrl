@@ -6,7 +6,8 @@
 -define(QUEUE, 4). % messages that wait for the relay
 -define(MEMORY, 5). % bytes of the relay
 -define(RUN_NS, 6). % that the relay has worked
--define(CUT_AT, 7). % when (ms) the controller cut sampling last: the one that it writes
--define(COUNTERS, 7).
+-define(NOTED, 7). % how often the relay has written these
+-define(CUT_AT, 8). % when (ms) the controller cut sampling last: the one that it writes
+-define(COUNTERS, 8).
 
 -define(MOST_SAMPLED, 150000). % calls a second that toss and win, more than the relay can take

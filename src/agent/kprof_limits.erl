@@ -14,6 +14,7 @@
 -define(CUT, 8). % a flood cuts sampling to a part of this
 -define(MOST, 1000000).
 -define(FLOOD_MS, 60).
+-define(MANY_WAIT, 2000). % events
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: what is not named stays.
 -spec limits(#{atom() => non_neg_integer()}, state()) -> state().
@@ -80,18 +81,28 @@ adjust(S0) ->
 evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
     Events = events(S0),
     RunNs = kprof_link:counter(?RUN_NS, S0),
+    Noted = kprof_link:counter(?NOTED, S0),
     S1 = S0#s{
-        limits = S0#s.limits#limits{evaluated = {Now, Events, RunNs}, ticket_rate = ticket_rate(S0), ticket = {Now, kprof_node:ticket()}},
+        limits = S0#s.limits#limits{evaluated = {Now, Events, RunNs}, noted = Noted, ticket_rate = ticket_rate(S0), ticket = {Now, kprof_node:ticket()}},
         cost = kprof_cost:observe(counted_now(Events, S0), S0#s.cost)
     },
     case At of
         {Then, Before, Ran} when S0#s.tracing#tracing.on ->
             Busy = (RunNs - Ran) div max(1, (Now - Then) * 1000), % permille of one scheduler
-            {New, Why} = next_sample(goals(rate(Then, Before, Now, Events), Busy, S1), S1),
+            {New, Why} = let_out(Noted, next_sample(goals(rate(Then, Before, Now, Events), Busy, S1), S1), S0),
             heavy(tell_why(Now, sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why}})));
         _ ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
     end.
+
+%% A relay that had no turn since, or that has much before it, says too little of what comes: sampling is not let out.
+let_out(Noted, {New, _} = Next, #s{limits = #limits{sample = Old, why = Why, noted = Before}} = S) when New < Old ->
+    case Noted =:= Before orelse kprof_link:counter(?QUEUE, S) > ?MANY_WAIT of
+        true -> {Old, Why};
+        false -> Next
+    end;
+let_out(_, Next, _) ->
+    Next.
 
 %% Calls a second that tossed since the last look.
 ticket_rate(#s{limits = #limits{ticket = none}}) -> 0;

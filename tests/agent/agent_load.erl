@@ -3,7 +3,7 @@
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, spin/0, holding/2]). % of processes
--export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0]).
+-export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -106,6 +106,24 @@ counted(Tag) ->
         {trace, _, 'receive', M} when element(1, M) =:= Tag -> 1 + counted(Tag);
         {trace, _, 'receive', _} -> counted(Tag)
     after 0 -> 0
+    end.
+
+%% What a process asks of itself by process_info/2, and what it is answered: [{asked, Item} | {answered, Answer}], oldest first.
+hears_questions(P) ->
+    Hearer = spawn(?MODULE, questions, [[]]),
+    1 = erlang:trace(P, true, [call, {tracer, Hearer}]),
+    erlang:trace_pattern({erlang, process_info, 2}, [{[P, '_'], [], [{return_trace}]}], []),
+    Hearer.
+
+questions(Hearer) when is_pid(Hearer) ->
+    erlang:trace_pattern({erlang, process_info, 2}, false, []),
+    Hearer ! {self(), questions},
+    receive {Hearer, Heard} -> Heard end;
+questions(Heard) ->
+    receive
+        {trace, _, call, {_, _, [_, Item]}} -> questions([{asked, Item} | Heard]);
+        {trace, _, return_from, _, Answer} -> questions([{answered, Answer} | Heard]);
+        {From, questions} -> From ! {self(), lists:reverse(Heard)}
     end.
 
 is_flagged(P) -> flagged(P).

@@ -20,6 +20,7 @@ tests() ->
         {old_events_trip, fun old_events_trip/1},
         {many_events_are_dropped, fun many_events_are_dropped/1},
         {big_events_trip, fun big_events_trip/1},
+        {a_long_queue_is_not_walked, fun a_long_queue_is_not_walked/1},
         {a_long_run_queue_trips, fun a_long_run_queue_trips/1},
         {asked_to_trip, fun asked_to_trip/1},
         {reloaded_is_traced_at_the_next_look, fun reloaded_is_traced_at_the_next_look/1},
@@ -53,6 +54,20 @@ pile_up(T, K, Relay) ->
 big_events_trip(T) ->
     {[Mb], _} = piled_up(T, #{max_memory => 2 bsl 20}, 0, "waiting events took ([0-9]+) MB"),
     ?check(Mb >= 2).
+
+%% To ask for the memory of a process walks through its queue. The relay did so at each tick: where millions waited it did little else.
+a_long_queue_is_not_walked(T) ->
+    K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 0, max_memory => 1 bsl 40}),
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    Hearer = rpc:call(T, agent_load, hears_questions, [Relay]),
+    pile_up(T, K, Relay),
+    messages(K),
+    Heard = rpc:call(T, agent_load, questions, [Hearer]),
+    Waited = [N || {answered, {message_queue_len, N}} <- Heard],
+    ?check(lists:max(Waited) > 10000),
+    ?check(lists:member({asked, memory}, Heard)),
+    ?equal([N || {{answered, {message_queue_len, N}}, {asked, memory}} <- lists:zip(lists:droplast(Heard), tl(Heard)), N >= 1000], []),
+    finish(T, K).
 
 %% Controller and relay are held while events of 4000 requests pile up, for so long at least. Then the relay is let go: the patterns go by its own
 %% doing, while the controller is still held, and what it has not yet sent is dropped and counted. -> {numbers in the reason, ms that it was held at most}
