@@ -4,6 +4,7 @@
 
 #include "state.h"
 
+void questions_ask_empty(struct engine *g, const struct snapshot *s); /* why tiers stay empty */
 void questions_take_why(struct engine *g, struct result *r);
 void questions_take_stack(struct engine *g, struct result *r);
 

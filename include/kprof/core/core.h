@@ -17,7 +17,7 @@
 struct core;
 
 struct core_limits {
-    uint32_t identities;    /* a tier; the rest go under "<other>" (default 64) */
+    uint32_t identities;    /* names; the rest go under "<other>" (default 64) */
     uint32_t open_requests; /* default 65536 */
     uint32_t processes;     /* with an open call; default 131072 */
     uint32_t stack_depth;   /* open calls a process; default 256 */
