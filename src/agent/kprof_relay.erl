@@ -10,14 +10,13 @@
 %% A turn that does not end, and messages that are older than ?FLOOD_AGE_MS, are a flood: what waits is dropped and counted, and
 %% the controller cuts sampling at once.
 -module(kprof_relay).
--export([start/1, init/1, pace/2, name/1, registered/1]).
+-export([start/1, init/1, name/1, registered/1]).
 
 -include("kprof_counters.hrl").
 
 -type options() :: #{controller := pid(), pid := pid(), counters := atomics:atomics_ref(), plan := kprof_cleanup:plan() | #{}}.
 
 -define(BATCH, 200).
--define(TICK_MS, 10).
 -define(LEAST_TICK_MS, 1).
 -define(BLOCKED_TICK_MS, 5). % while the link would block
 -define(SLICE_US, 200).
@@ -28,7 +27,6 @@
 -define(WALKED, 1000).
 -define(AGAIN_MS, 1000).
 -define(CUT_MS, 200). % so long it may take until a cut is felt
--define(LEAST_SAMPLED, 500). % calls that toss and win: not just a few in a short time
 -define(MESSAGE_WORDS, 12). % around its term
 -define(BEHIND_MS, 20).
 -define(SKIP, 1000).
@@ -99,7 +97,7 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
     erlang:monitor(process, Controller),
     receive
         {start, Controller, Ref} ->
-            Pacer = spawn_opt(?MODULE, pace, [self(), Controller], [link, {priority, high}]),
+            Pacer = kprof_pacer:start(self(), Controller),
             Controller ! {Ref, Pacer},
             loop([], 0, go_on(#s{pid = Pid, controller = Controller, pacer = Pacer, counters = Counters, plan = Plan}))
     end.
@@ -159,7 +157,7 @@ clocked(#s{clock = Last, run = Run} = S) ->
 yielded(M, #s{slice_end = End, clock = Before} = S0) when Before > End ->
     Age = Before - element(tuple_size(M), M),
     S = clocked(flooded(Age, guard(M, hurried(Age, S0)))),
-    note(S), % a turn may last, and the controller goes by these
+    counted(S), % a turn may last, and the controller goes by these
     erlang:yield(),
     Now = erlang:monotonic_time(),
     S#s{clock = Now, slice_end = Now + slice()};
@@ -207,7 +205,7 @@ skip(Until, N, S) ->
 
 skip(Until, N, Ts, S) when Ts < Until, N < ?SKIP -> skip(Until, N + 1, S);
 skip(Until, N, Ts, S) when Ts < Until ->
-    note(S),
+    counted(S),
     erlang:yield(),
     skip(Until, 0, skipped(N + 1, S));
 skip(_, N, _, S) -> skipped(N + 1, S). % the first that is younger goes with them
@@ -237,6 +235,9 @@ note(#s{counters = C} = S) ->
     {_, Queue} = process_info(self(), message_queue_len),
     atomics:put(C, ?QUEUE, Queue),
     atomics:put(C, ?MEMORY, memory(Queue, S)),
+    counted(S).
+
+counted(#s{counters = C} = S) ->
     atomics:put(C, ?SENT, S#s.sent),
     atomics:put(C, ?DROPPED, S#s.dropped),
     atomics:put(C, ?RUN_NS, erlang:convert_time_unit(S#s.run, native, nanosecond)),
@@ -452,6 +453,7 @@ guard(M, S) ->
     Age = erlang:monotonic_time() - element(tuple_size(M), M),
     %% Of the messages that a receive has seen: what came since is seen when these are done.
     {_, Queue} = process_info(self(), message_queue_len),
+    atomics:put(S#s.counters, ?QUEUE, Queue),
     if
         S#s.max_age > 0, Age > S#s.max_age ->
             shut(io_lib:format("events were ~b ms old", [to_ms(Age)]), S);
@@ -502,43 +504,3 @@ orphaned(#s{plan = Plan} = S) when map_size(Plan) > 0 ->
     exit(shutdown); % not normal: the pacer is linked
 orphaned(_) ->
     exit(nothing_set). % the guardian goes on
-
-%% ---- The pacer ----
-
-%% It sees, too, how fast calls come, by the control word: when more are sampled than the relay could ever take, the controller is told
-%% at once, however long the relay waits for its turn.
--record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, ticket = 0, at}).
-
--spec pace(pid(), pid()) -> no_return().
-pace(Relay, Controller) -> pace(#p{relay = Relay, controller = Controller, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
-
-pace(#p{ms = Ms} = P) ->
-    receive
-        kick -> woken(counted(P));
-        {sample, N} -> pace(P#p{sample = N, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
-    after Ms -> woken(counted(P))
-    end.
-
-woken(#p{relay = Relay, state = State} = P) ->
-    Relay ! tick,
-    State =:= suspended andalso erlang:resume_process(Relay),
-    done(P).
-
-done(#p{relay = Relay} = P) ->
-    receive
-        {done, Next} ->
-            erlang:suspend_process(Relay, [asynchronous]),
-            pace(P#p{ms = Next, state = suspended});
-        {sample, N} ->
-            done(P#p{sample = N, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
-    after ?TICK_MS -> done(counted(P))
-    end.
-
-counted(#p{relay = Relay, controller = Controller, sample = N, ticket = Before, at = Then} = P) ->
-    Now = erlang:monotonic_time(),
-    Ticket = kprof_node:ticket(),
-    Sampled = kprof_spec:tickets(Before, Ticket) div N,
-    Us = erlang:convert_time_unit(Now - Then, native, microsecond),
-    PerS = Sampled * 1000000 div max(1, Us),
-    Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Controller ! {flood, Relay, {calls, PerS}}),
-    P#p{ticket = Ticket, at = Now}.

@@ -1,0 +1,48 @@
+%% The pacer: wakes the relay every 1 to 10 ms, and suspends it when it has done its turn. It sees, too, how fast calls come, by the
+%% control word: when more are sampled than the relay could ever take, the controller is told at once, however long the relay waits
+%% for its turn. Linked to its relay.
+-module(kprof_pacer).
+-export([start/2, init/2]).
+
+-include("kprof_counters.hrl").
+
+-define(LEAST_SAMPLED, 500). % calls that toss and win: not just a few in a short time
+
+-record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, ticket = 0, at}).
+
+-spec start(pid(), pid()) -> pid().
+start(Relay, Controller) -> spawn_opt(?MODULE, init, [Relay, Controller], [link, {priority, high}]).
+
+-spec init(pid(), pid()) -> no_return().
+init(Relay, Controller) -> pace(#p{relay = Relay, controller = Controller, ticket = kprof_node:ticket(), at = erlang:monotonic_time()}).
+
+pace(#p{ms = Ms} = P) ->
+    receive
+        kick -> woken(counted(P));
+        {sample, N} -> pace(P#p{sample = N, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
+    after Ms -> woken(counted(P))
+    end.
+
+woken(#p{relay = Relay, state = State} = P) ->
+    Relay ! tick,
+    State =:= suspended andalso erlang:resume_process(Relay),
+    done(P).
+
+done(#p{relay = Relay} = P) ->
+    receive
+        {done, Next} ->
+            erlang:suspend_process(Relay, [asynchronous]),
+            pace(P#p{ms = Next, state = suspended});
+        {sample, N} ->
+            done(P#p{sample = N, ticket = kprof_node:ticket(), at = erlang:monotonic_time()})
+    after ?TICK_MS -> done(counted(P))
+    end.
+
+counted(#p{relay = Relay, controller = Controller, sample = N, ticket = Before, at = Then} = P) ->
+    Now = erlang:monotonic_time(),
+    Ticket = kprof_node:ticket(),
+    Sampled = kprof_spec:tickets(Before, Ticket) div N,
+    Us = erlang:convert_time_unit(Now - Then, native, microsecond),
+    PerS = Sampled * 1000000 div max(1, Us),
+    Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Controller ! {flood, Relay, {calls, PerS}}),
+    P#p{ticket = Ticket, at = Now}.
