@@ -56,7 +56,7 @@ ROOMS   := $(shell sed -n '/^```rooms/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/R
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
 OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
 MAIN    := $(B)/obj/app/main.o
-PARTS   := $(filter-out src/agent/kprof_sample.erl,$(wildcard src/agent/kprof_*.erl))
+PARTS   := $(wildcard src/agent/kprof_*.erl)
 BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
 # A library for each room. They are linked from the highest down, so that nothing below can use what is above.
 reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
@@ -110,7 +110,7 @@ $(A)/kprof_agent_00.beam: src/agent/merge.escript $(PARTS) $(wildcard src/agent/
 	@rm -rf $(A)/parts; mkdir -p $(A)/parts
 	erlc -Werror +deterministic +no_debug_info -o $(A)/parts $(PARTS)
 	escript src/agent/merge.escript $@ $(PARTS)
-$(A)/kprof_sample.beam: src/agent/kprof_sample.erl | need-erl
+$(A)/kprof_sample.beam: src/app/kprof_sample.erl | need-erl
 	@mkdir -p $(@D)
 	erlc -Werror +deterministic +no_debug_info -o $(@D) $<
 

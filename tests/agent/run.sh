@@ -11,7 +11,7 @@ passed=0 failed=0 skipped=0 ran=no node_pid=
 trap '[ -z "$node_pid" ] || kill -9 "$node_pid" 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
-sources=$(ls "$top"/src/agent/kprof_*.erl | grep -v /kprof_sample.erl)
+sources=$(ls "$top"/src/agent/kprof_*.erl)
 erlc -Werror +deterministic +no_debug_info -o "$work" $sources || exit 1
 escript "$top/src/agent/merge.escript" "$work/kprof_agent_00.beam" $sources || exit 1
 erlc -Werror -o "$work" "$here"/agent_*.erl || exit 1
