@@ -199,7 +199,8 @@ flood(Made, #s{dropped = Before, controller = Controller, counters = C} = S0) ->
 skip(Until, N, S) ->
     receive
         {trace_ts, _, return_to, _, Ts} -> skip(Until, N, Ts, S);
-        {trace_ts, _, _, _, _, Ts} -> skip(Until, N, Ts, S)
+        {trace_ts, _, _, _, _, Ts} -> skip(Until, N, Ts, S);
+        {weight, Weight} -> skip(Until, 0, control({weight, Weight}, skipped(N, S))) % what follows was sampled so
     after 0 -> skipped(N, S)
     end.
 

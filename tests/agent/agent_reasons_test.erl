@@ -6,7 +6,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    load/3, start/1, start/2, ask/2, trace_config/1, trace_config/2, finish/2, run/3, messages/1, calls/1, receive_off/0, run_forever/2,
+    load/3, start/1, start/2, ask/2, trace_config/1, trace_config/2, finish/2, run/3, messages/1, batches/1, calls/1, receive_off/0, run_forever/2,
     stop_workers/1, drain/0, set_now/1, beat_now/1
 ]).
 
@@ -19,6 +19,7 @@ tests() ->
     [
         {old_events_trip, fun old_events_trip/1},
         {many_events_are_dropped, fun many_events_are_dropped/1},
+        {dropped_events_weigh_what_they_stood_for, fun dropped_events_weigh_what_they_stood_for/1},
         {big_events_trip, fun big_events_trip/1},
         {a_long_queue_is_not_walked, fun a_long_queue_is_not_walked/1},
         {a_long_run_queue_trips, fun a_long_run_queue_trips/1},
@@ -43,6 +44,23 @@ many_events_are_dropped(T) ->
     [pile_up(T, K, Relay) || _ <- lists:seq(1, 5)],
     #{breaker := 0} = beat_now(K),
     receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
+    finish(T, K).
+
+%% Events that come after a change of sampling stand for as many as it says, though they are dropped before the relay gets to the
+%% word of it. Those that are sent later stand for them, too.
+dropped_events_weigh_what_they_stood_for(T) ->
+    K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 5000}),
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    Holders = [rpc:call(T, agent_load, hold, [P]) || P <- [Relay, K]],
+    run(T, many, [1, 100]),
+    Relay ! {weight, 16},
+    run(T, many, [4, 1000]),
+    [rpc:call(T, agent_load, let_go, [Holder]) || Holder <- Holders],
+    ?got({ke, sampling, <<_/binary>>}),
+    run(T, many, [4, 2000]),
+    Stood = lists:sum([Weight * length(Ms) || {Weight, Ms} <- batches(K)]),
+    Made = 4 * 2000 * ?EVENTS,
+    ?check(Stood - Made > 4 * 1000 * ?EVENTS * 16 div 2),
     finish(T, K).
 
 %% The controller is held, too: the pacer sees how fast the calls come, and would have sampling cut meanwhile.
