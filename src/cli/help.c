@@ -29,7 +29,7 @@ const char *help_text(void)
            "      --sample 1/N         trace one request in N (--entry none: one call in N)\n"
            "      --duration DURATION  end after this time\n"
            "      --returns lean|full  lean (default): copy no return values; full: copy all\n"
-           "      --transport dist     how events are sent (the only way)\n"
+           "      --transport dist     send events over Erlang distribution\n"
            "\n"
            "Slow calls:\n"
            "      --slow DURATION      list calls that take this long or longer\n"
@@ -38,7 +38,7 @@ const char *help_text(void)
            "      --slow-args          show small arguments of slow calls; every traced\n"
            "                           call costs more\n"
            "\n"
-           "Limits (reached limits lower the sampling, then pause tracing):\n"
+           "Limits (kprof-top samples less, then pauses tracing, to keep them):\n"
            "      --max-rate N/s       maximum number of events per second\n"
            "      --max-age DURATION   stop tracing when events are older than this (1s)\n"
            "      --max-overhead PCT   maximum share of the node's time, or none\n"
@@ -77,6 +77,6 @@ const char *help_text(void)
            "            -i \"my_web:handle/1 element(2,arg(1))\" app@host\n"
            "  kprof-top -b -d 10s -n 6 --format json -t MyApp.Repo.get/2 app@host\n"
            "\n"
-           "DURATION is 20ms, 1500us, 2s, 3m. Exit status: 0 done, 1 failed while running,\n"
+           "DURATION: such as 20ms, 1500us, 2s. Exit status: 0 done, 1 failed while running,\n"
            "2 wrong usage, 3 an --assert failed. Manual: kprof(1).\n";
 }

@@ -21,7 +21,7 @@ struct core_limits {
     uint32_t open_requests; /* default 65536 */
     uint32_t processes;     /* with an open call; default 131072 */
     uint32_t stack_depth;   /* open calls a process; default 256 */
-    uint32_t request_calls; /* calls held whole per request, default 256 */
+    uint32_t request_calls; /* calls stored per open request, default 256 */
     uint64_t expire_ns;     /* a request open this long is expired; default 60 s */
     uint64_t grace_ns;      /* events this late between processes are still put right; 20 ms */
     uint64_t linger_ns;     /* closed labels are remembered this long for late work; 10 s */
@@ -55,8 +55,7 @@ void core_advance(struct core *c, uint64_t now_ns); /* target time */
 /* Nothing is traced since at_ns, by our own finding: GAP_LOST or GAP_SILENT. The next EVENT_GAP
  * ends it. */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
-/* The end of a run is no gap: that tracing went off, or the node, at since_ns or later is taken
- * back. */
+/* Removes gaps that began at since_ns or later: the end of a run is not a gap. */
 void core_gap_forget(struct core *c, uint64_t since_ns);
 void core_zero(struct core *c); /* forgets rows, histories and totals; open requests go on */
 

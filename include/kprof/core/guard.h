@@ -1,6 +1,6 @@
-/* The guard: kprof-top's own reasons to have tracing stopped, as a value that is given the time.
- * The node's agent has its own, and sooner; these are what it cannot see: events lost here, events
- * that arrive old although they left young, this process eating a core.
+/* The guard decides when kprof-top itself asks the agent to stop tracing: events are lost here,
+ * events are delayed on the way, kprof-top uses too much CPU. The agent has reasons of its own,
+ * which it finds sooner. Pure; the caller passes the time.
  *
  * Invariant: at most one verdict until the breaker has opened and closed again, or GUARD_AGAIN_NS
  * have passed; then all counters start again.

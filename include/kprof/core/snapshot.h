@@ -88,7 +88,7 @@ struct snap_dist {
 struct snap_heat_col {
     uint64_t from_s, to_s; /* what it holds */
     bool known;            /* false: nothing is kept of it */
-    bool inside;           /* belongs to the last column before that is not */
+    bool inside;           /* its time is covered by the nearest earlier column that is not */
     uint64_t count, errors;
     double gap_s; /* of its time nothing was traced, */
     enum gap_reason gap;
@@ -205,7 +205,8 @@ struct snap_breaker {
     double pause_s;    /* how long it stays open this time; 0 when not open */
 };
 
-/* Why less is sampled than asked for. SAMPLE_COST, too, when the agent could not take more. */
+/* Why less is sampled than asked for. At the start of tracing SAMPLE_COST, whichever limit it is.
+ */
 enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE_FLOOD };
 /* "" "max-rate" "max-overhead" "breaker" "flood" */
 const char *sample_why_name(enum sample_why w);
@@ -232,7 +233,7 @@ struct snapshot {
     struct {
         uint64_t zero_wall_ns;    /* when second 0 of the history began, our wall clock */
         uint64_t oldest_s, now_s; /* kept are the closed seconds [oldest, now) */
-        bool history;             /* the window does not reach to now: it is */
+        bool history;             /* the window is the range from_s, to_s; false: it ends now */
         uint64_t from_s, to_s;    /* the closed seconds [from, to) */
         uint64_t asked_s;         /* its length when that is none of enum window; 0 */
     } time;

@@ -65,7 +65,7 @@ struct snapshot *engine_view(struct engine *g, const struct view_query *look); /
  * the threshold of slow calls: there is no node, and its tiers, entry and names are those of then.
  */
 int engine_may_set(const struct engine *g, struct err *e); /* -1: it is a recording */
-/* A tier with a name that none of now has. */
+/* Adds a tier; its name must be unused. */
 int engine_tier_add(struct engine *g, const struct tier_spec *t, struct err *e);
 const struct tierset *engine_tiers(const struct engine *g);
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e);
@@ -73,16 +73,18 @@ int engine_entry(struct engine *g, const char *name, struct err *e);
 int engine_identity(struct engine *g, const char *rule, struct err *e);
 const char *engine_rule(const struct engine *g); /* the identity rule that is wanted; "": none */
 int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold, or "off" */
-/* What is traced now and how (strings are valid until the next change); and the other way round:
- * tiers that stay keep their figures. */
+/* Returns the current settings; their strings are valid until the next change. */
 int engine_settings(const struct engine *g, struct settings *out, struct err *e);
+/* Applies settings; tiers that stay keep their figures. */
 int engine_take_settings(struct engine *g, const struct settings *s, struct err *e);
 /* Tiers, entry and identity of the settings that engine_new was given, before a node is attached.
  */
 int engine_first_settings(struct engine *g, struct err *e);
 size_t engine_would_go(const struct engine *g, const struct settings *s); /* tiers that s lacks */
-void engine_toggle(struct engine *g);          /* a replay is held, or goes on */
-void engine_sample(struct engine *g, bool up); /* a replay goes faster or slower */
+/* Switches tracing on or off; pauses or resumes a replay. */
+void engine_toggle(struct engine *g);
+/* Samples twice as many requests (up), or half as many; changes the speed of a replay. */
+void engine_sample(struct engine *g, bool up);
 /* Snapshots are compared with the stretch of time that is shown from now on; when they are compared
  * already, no more. */
 void engine_mark(struct engine *g, const struct view_query *shown);
