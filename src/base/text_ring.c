@@ -6,7 +6,7 @@
 
 enum { WORD = 8, MAX_WORDS = TEXT_RING_MAX_BYTES / WORD, LEAST_WORDS = 8192 };
 
-/* A ticket is the number of the text's first word, counted from 1 over all that was ever written:
+/* A handle is the number of the text's first word, counted from 1 over all that was ever written:
  * a word with the length, then the text. `begun` is moved on before words are overwritten
  * (release), so a reader who looks at it after having read them (acquire) knows whether they were
  * still that text: a seqlock (Boehm, "Can seqlocks get along with programming language memory
@@ -43,34 +43,34 @@ void text_ring_free(struct text_ring *s)
 
 uint64_t text_ring_add(struct text_ring *s, const char *text, size_t n)
 {
-    uint64_t ticket = s->next, w;
+    uint64_t handle = s->next, w;
 
     n = n > TEXT_RING_MAX_BYTES ? TEXT_RING_MAX_BYTES : n;
     s->next += 1 + (n + WORD - 1) / WORD;
     atomic_store_explicit(&s->begun, s->next, memory_order_relaxed);
-    atomic_store_explicit(&s->word[ticket & (s->words - 1)], n, memory_order_release);
+    atomic_store_explicit(&s->word[handle & (s->words - 1)], n, memory_order_release);
     for (size_t i = 0; i * WORD < n; i++) {
         size_t left = n - i * WORD;
         w = 0;
         memcpy(&w, text + i * WORD, left < WORD ? left : WORD);
-        atomic_store_explicit(&s->word[(ticket + 1 + i) & (s->words - 1)], w, memory_order_release);
+        atomic_store_explicit(&s->word[(handle + 1 + i) & (s->words - 1)], w, memory_order_release);
     }
-    return ticket;
+    return handle;
 }
 
-bool text_ring_get(const struct text_ring *s, uint64_t ticket, char *out, size_t cap_bytes)
+bool text_ring_get(const struct text_ring *s, uint64_t handle, char *out, size_t cap_bytes)
 {
     uint64_t got[MAX_WORDS], n;
 
-    if (ticket == 0 || cap_bytes == 0)
+    if (handle == 0 || cap_bytes == 0)
         return false;
-    n = atomic_load_explicit(&s->word[ticket & (s->words - 1)], memory_order_acquire);
+    n = atomic_load_explicit(&s->word[handle & (s->words - 1)], memory_order_acquire);
     n = n > TEXT_RING_MAX_BYTES ? TEXT_RING_MAX_BYTES : n;
     for (size_t i = 0; i * WORD < n; i++)
         got[i] =
-            atomic_load_explicit(&s->word[(ticket + 1 + i) & (s->words - 1)], memory_order_acquire);
+            atomic_load_explicit(&s->word[(handle + 1 + i) & (s->words - 1)], memory_order_acquire);
     uint64_t begun = atomic_load_explicit(&s->begun, memory_order_relaxed);
-    if (ticket >= begun || begun - ticket > s->words)
+    if (handle >= begun || begun - handle > s->words)
         return false;
     n = n < cap_bytes - 1 ? n : cap_bytes - 1;
     memcpy(out, got, n);

@@ -1,4 +1,4 @@
-/* The store of what was slow: the last calls that took longer than a threshold (the slow log), and
+/* The store of what was slow: the last calls that took longer than a threshold, and
  * the requests they were part of, with all their calls. Inside of core.
  *
  * Invariant: at most `cap` entries, numbered 1, 2, ... over the run; at most SLOW_STORE_REQUESTS

@@ -48,7 +48,7 @@ void engine_capture(struct engine *g, uint16_t tier)
         return;
     }
     g->captures.active = g->captures.asked = true;
-    g->captures.ticket = control_ask(g->control, CONTROL_CAPTURE, tier, NULL, NULL, 0);
+    g->captures.question_id = control_ask(g->control, CONTROL_CAPTURE, tier, NULL, NULL, 0);
     tell(g, &c);
 }
 
@@ -67,7 +67,7 @@ void captures_poll(struct engine *g)
         failed(g, "the connection was lost while calls were captured");
     } else if (!g->captures.asked && clock_mono_ns() >= g->captures.next_ns) {
         g->captures.asked = true;
-        g->captures.ticket =
+        g->captures.question_id =
             control_ask(g->control, CONTROL_CAPTURED, g->captures.tier, NULL, NULL, 0);
     }
 }
@@ -91,7 +91,8 @@ static void brought(struct engine *g, struct capture *c)
 
 void captures_take(struct engine *g, struct result *r)
 {
-    if (!g->captures.active || r->ticket != g->captures.ticket) /* of one that was given up */
+    if (!g->captures.active ||
+        r->question_id != g->captures.question_id) /* of one that was given up */
         return;
     g->captures.asked = false;
     switch (r->capture.state) {

@@ -40,7 +40,7 @@ struct control {
     uint16_t epoch; /* of the last session */
     uint64_t sessions;
     /* the core thread's: the session it knows of (0: none), and how many questions it has asked */
-    uint64_t known, tickets;
+    uint64_t known, question_ids;
 };
 
 #define TOO_MUCH "too many questions to the node wait for an answer: try again"
@@ -362,7 +362,7 @@ uint64_t control_configure(struct control *c, const struct trace_config *w)
 
 static uint64_t put_ask(struct control *c, struct control_job *a)
 {
-    uint64_t ticket = a->ticket = ++c->tickets;
+    uint64_t question_id = a->question_id = ++c->question_ids;
     bool taken = false;
 
     a->session = c->known;
@@ -372,7 +372,7 @@ static uint64_t put_ask(struct control *c, struct control_job *a)
     } else if (a->what == CONTROL_TRIP && c->up && agent_request_trip_urged(c->up, a->text)) {
         control_job_free(a); /* the thread waits for another answer, and sends it at once */
         taken = true;
-    } else if (control_queue_put(&c->queue, a, &ticket)) {
+    } else if (control_queue_put(&c->queue, a, &question_id)) {
         pthread_cond_signal(&c->work);
         taken = true;
     } else {
@@ -381,7 +381,7 @@ static uint64_t put_ask(struct control *c, struct control_job *a)
     pthread_mutex_unlock(&c->lock);
     if (!taken)
         c->o.wake(c->o.wake_arg);
-    return ticket;
+    return question_id;
 }
 
 uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,

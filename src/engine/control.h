@@ -58,10 +58,10 @@ struct code_query_result {
 
 struct result { /* free with result_release */
     enum result_kind kind;
-    bool failed;         /* of a question: text says why, nothing else but what was asked is told */
-    uint64_t ticket;     /* of a question: what control_ask said */
-    uint64_t session;    /* RESULT_CONNECTED: its number */
-    struct result *next; /* control's own */
+    bool failed; /* of a question: text says why, nothing else but what was asked is told */
+    uint64_t question_id; /* of a question: what control_ask said */
+    uint64_t session;     /* RESULT_CONNECTED: its number */
+    struct result *next;  /* control's own */
     struct session_info info;
     struct agent_request_config config;
     struct agent_request_called called;
@@ -86,8 +86,8 @@ uint64_t control_configure(struct control *c, const struct trace_config *w); /* 
 void control_alive(struct control *c);
 /* Every question gets one answer, if only why there is none: too many wait, it took too long, the
  * connection that stood when it was asked is gone (no other answers it). A completion that waits is
- * answered as the newer one. The ticket is that of its result. CONTROL_TRIP, text why, waits behind
- * nothing, not even the answer that is under way; like CONTROL_NO_CAPTURE it has a result (a
+ * answered as the newer one. The result has its question_id. CONTROL_TRIP, text why, waits
+ * behind nothing, not even the answer that is under way; like CONTROL_NO_CAPTURE it has a result (a
  * RESULT_TROUBLE) only when it failed. Asked while nothing is connected, a question waits for that.
  */
 uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,

@@ -124,7 +124,7 @@ static struct result *answer_to(const struct control_job *a)
 {
     struct result *r = result_new(JOBS[a->what].kind);
 
-    r->ticket = a->ticket;
+    r->question_id = a->question_id;
     r->ix = a->ix;
     r->code.what = a->what;
     memcpy(r->typed, a->text, sizeof r->typed);

@@ -35,15 +35,15 @@ static struct control_job *waiting_completion(struct control_queue *q)
     return NULL;
 }
 
-bool control_queue_put(struct control_queue *q, struct control_job *a, uint64_t *ticket)
+bool control_queue_put(struct control_queue *q, struct control_job *a, uint64_t *question_id)
 {
     struct control_job *same = a->what == CONTROL_COMPLETE ? waiting_completion(q) : NULL;
 
-    *ticket = a->ticket;
+    *question_id = a->question_id;
     if (same) {
         memcpy(same->text, a->text, sizeof same->text);
         same->session = a->session;
-        *ticket = same->ticket;
+        *question_id = same->question_id;
         control_job_free(a);
     } else if (a->what == CONTROL_TRIP) {
         control_job_free(q->trip); /* once is enough */

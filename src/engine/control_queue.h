@@ -14,8 +14,8 @@
 struct control_job {
     enum control_ask what;
     uint16_t ix;
-    uint64_t ticket;  /* of the answer */
-    uint64_t session; /* the number of the one it is about; 0: whichever comes */
+    uint64_t question_id; /* of the answer */
+    uint64_t session;     /* the number of the one it is about; 0: whichever comes */
     char text[256];
     uint64_t pids[AGENT_REQUEST_PIDS];
     size_t n;
@@ -31,9 +31,10 @@ struct control_queue { /* zeros: empty */
 struct control_job *control_job_new(enum control_ask what, uint16_t ix);
 void control_job_free(struct control_job *a);
 
-/* Takes a. False: no room, a stays the caller's. *ticket: that of the question it became part of.
+/* Takes a. False: no room, a stays the caller's. *question_id: that of the question it became part
+ * of.
  */
-bool control_queue_put(struct control_queue *q, struct control_job *a, uint64_t *ticket);
+bool control_queue_put(struct control_queue *q, struct control_job *a, uint64_t *question_id);
 struct control_job *control_queue_take(struct control_queue *q); /* NULL: none */
 /* The first that is about a session, and so about none that comes later; NULL: none. */
 struct control_job *control_queue_take_old(struct control_queue *q);

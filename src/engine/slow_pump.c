@@ -13,7 +13,7 @@
 enum {
     PUMP_NS = 200000000,
     NAME_WITHIN_NS = 1000000000, /* no name after that: it goes without */
-    BACKLOG = 400,               /* of the slow log's 1000: then nothing waits */
+    BACKLOG = 400,               /* of the 1000 stored: then nothing waits */
     LINES_A_SECOND = 1000
 };
 

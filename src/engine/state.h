@@ -95,8 +95,8 @@ struct catalog_load {
 };
 
 struct captures {
-    bool active, asked; /* a capture is under way; its state was asked for */
-    uint64_t ticket;    /* of the question whose answer is waited for */
+    bool active, asked;   /* a capture is under way; its state was asked for */
+    uint64_t question_id; /* of the question whose answer is waited for */
     uint16_t tier;
     uint64_t next_ns;
 };

@@ -20,9 +20,9 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 
 #include <cmocka.h>
 
-#define PEERS   40
-#define TICKETS 4000
-#define LONG_NS UINT64_C(60000000000) /* only to end a test that hangs */
+#define PEERS     40
+#define QUESTIONS 4000
+#define LONG_NS   UINT64_C(60000000000) /* only to end a test that hangs */
 
 static struct {
     struct peer *peer[PEERS];
@@ -86,7 +86,7 @@ static void on_wake(void *arg)
 
 struct seen {
     struct control *c;
-    unsigned answers[TICKETS], failed[TICKETS];
+    unsigned answers[QUESTIONS], failed[QUESTIONS];
     unsigned connected, lost;
     uint64_t end_ns;
     char last[600]; /* why one failed */
@@ -121,10 +121,10 @@ static void take(struct seen *s)
             s->connected++;
         else if (r->kind == RESULT_LOST)
             s->lost++;
-        else if (r->ticket) {
-            assert_true(r->ticket < TICKETS);
-            s->answers[r->ticket]++;
-            s->failed[r->ticket] += r->failed;
+        else if (r->question_id) {
+            assert_true(r->question_id < QUESTIONS);
+            s->answers[r->question_id]++;
+            s->failed[r->question_id] += r->failed;
             if (r->failed)
                 snprintf(s->last, sizeof s->last, "%s", r->text);
         }
@@ -150,19 +150,19 @@ static uint64_t dead_question(struct seen *s)
 static void a_trip_has_its_own_place(void **state)
 {
     struct control_queue q = {0};
-    uint64_t ticket;
+    uint64_t question_id;
 
     (void)state;
     for (unsigned i = 0; i < CONTROL_ASKS; i++) {
         struct control_job *a = control_job_new(CONTROL_WHY, (uint16_t)i);
         a->session = i % 2;
-        assert_true(control_queue_put(&q, a, &ticket));
+        assert_true(control_queue_put(&q, a, &question_id));
     }
     struct control_job *more = control_job_new(CONTROL_WHY, 0),
                        *trip = control_job_new(CONTROL_TRIP, 0);
-    assert_false(control_queue_put(&q, more, &ticket));
+    assert_false(control_queue_put(&q, more, &question_id));
     control_job_free(more);
-    assert_true(control_queue_put(&q, trip, &ticket));
+    assert_true(control_queue_put(&q, trip, &question_id));
     assert_ptr_equal(control_queue_take(&q), trip);
     control_job_free(trip);
     /* those of a session go, in their order; the others stay, in theirs */
@@ -274,7 +274,7 @@ static void every_question_has_one_answer(void **state)
                                            CONTROL_STACK, CONTROL_RATES_TAKE, CONTROL_CAPTURE,
                                            CONTROL_PAGE,  CONTROL_CAPTURED,   CONTROL_EXIST};
     static struct seen s;
-    static bool asked[TICKETS];
+    static bool asked[QUESTIONS];
     unsigned seed = 20261122u;
     uint64_t pid = 7, t = 0;
 

@@ -188,13 +188,13 @@ static void a_refusal_ends_every_wait(void **state)
     assert_string_equal(h.message, refusal);
 
     g->captures.active = g->captures.asked = true;
-    g->captures.ticket = 5;
+    g->captures.question_id = 5;
     r = failed(RESULT_CAPTURE, 0);
-    r->ticket = 4; /* of one that was given up */
+    r->question_id = 4; /* of one that was given up */
     answer(g, r);
     assert_true(g->captures.active);
     r = failed(RESULT_CAPTURE, 0);
-    r->ticket = 5;
+    r->question_id = 5;
     r->capture.state = CAPTURE_FAILED;
     snprintf(r->capture.why, sizeof r->capture.why, "%s", refusal);
     answer(g, r);

@@ -43,17 +43,17 @@ static void the_oldest_go(void **state)
 {
     (void)state;
     enum { N = 100000 };
-    static uint64_t ticket[N];
+    static uint64_t handle[N];
     struct text_ring *s = text_ring_new(1 << 16);
     char text[64], out[64];
     int there = 0, last_gone = -1;
     for (int i = 0; i < N; i++) {
         int n = snprintf(text, sizeof text, "text number %d%.*s", i, i % 30,
                          "..............................");
-        ticket[i] = text_ring_add(s, text, (size_t)n);
+        handle[i] = text_ring_add(s, text, (size_t)n);
     }
     for (int i = 0; i < N; i++) {
-        if (!text_ring_get(s, ticket[i], out, sizeof out)) {
+        if (!text_ring_get(s, handle[i], out, sizeof out)) {
             last_gone = i;
             continue;
         }
@@ -97,12 +97,12 @@ static void never_half_of_two(void **state)
     shared = text_ring_new(0);
     assert_int_equal(pthread_create(&t, NULL, writer, NULL), 0);
     while (!atomic_load(&finished) || got == 0) {
-        uint64_t ticket = atomic_load(&newest);
-        if (!ticket)
+        uint64_t handle = atomic_load(&newest);
+        if (!handle)
             continue;
         /* now and then the writer comes round and is at this very place */
         for (int again = 0; again < 50; again++) {
-            if (!text_ring_get(shared, ticket, out, sizeof out)) {
+            if (!text_ring_get(shared, handle, out, sizeof out)) {
                 gone++;
                 break;
             }

@@ -1,7 +1,7 @@
-/* Texts that are wanted for a while only: written by one thread, fetched by another by ticket, and
+/* Texts that are wanted for a while only: written by one thread, fetched by another by handle, and
  * overwritten when the memory has gone round.
  *
- * Invariant: text_ring_get gives the whole text that got the ticket, or nothing. One thread adds,
+ * Invariant: text_ring_get gives the whole text that got the handle, or nothing. One thread adds,
  * one gets, without locks; memory is reserved at the start and touched when first used. */
 #ifndef KPROF_BASE_TEXT_RING_H
 #define KPROF_BASE_TEXT_RING_H
@@ -16,8 +16,8 @@ struct text_ring;
 
 struct text_ring *text_ring_new(size_t bytes); /* at least 64 kB; rounded up to a power of 2 */
 void text_ring_free(struct text_ring *s);
-uint64_t text_ring_add(struct text_ring *s, const char *text, size_t n); /* its ticket; never 0 */
-/* Fills out, NUL-terminated and cut to cap; false: it is gone, or ticket is 0. */
-bool text_ring_get(const struct text_ring *s, uint64_t ticket, char *out, size_t cap_bytes);
+uint64_t text_ring_add(struct text_ring *s, const char *text, size_t n); /* its handle; never 0 */
+/* Fills out, NUL-terminated and cut to cap; false: it is gone, or handle is 0. */
+bool text_ring_get(const struct text_ring *s, uint64_t handle, char *out, size_t cap_bytes);
 
 #endif

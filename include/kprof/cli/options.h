@@ -49,7 +49,7 @@ struct options {
 
     uint32_t sample;           /* 1 request in this many (entry_none: 1 call); 1 */
     enum returns_mode returns; /* auto is lean */
-    uint64_t slow_ns;          /* 0: no slow log */
+    uint64_t slow_ns;          /* 0: no slow calls are listed */
     char *slow_log;            /* file; NULL: none */
     bool slow_args;
     uint64_t max_age_ns;  /* 1 s */

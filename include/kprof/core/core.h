@@ -26,7 +26,7 @@ struct core_limits {
     uint64_t grace_ns;      /* events this late between processes are still put right; 20 ms */
     uint64_t linger_ns;     /* closed labels are remembered this long for late work; 10 s */
     size_t history_bytes;   /* closed seconds; default 36 MiB; oldest go first */
-    uint32_t slow_entries;  /* the slow log's length, default 1000 */
+    uint32_t slow_entries;  /* slow calls stored, default 1000 */
     bool history;           /* default; without it only windows up to now can be viewed */
 };
 void core_limits_default(struct core_limits *l);
@@ -46,9 +46,10 @@ void core_tier_note(struct core *c, uint16_t tier,
 void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on its own */
 void core_set_identity(struct core *c, bool has_rule);
 void core_set_returns(struct core *c, enum returns_mode m);
-/* Where the tickets of events' arguments lead; must outlive core. Fetched when a call was slow. */
+/* The store of events' argument texts, fetched by handle; must outlive core. Fetched when a call
+ * was slow. */
 void core_set_text_ring(struct core *c, const struct text_ring *s);
-void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow log */
+void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: none are stored */
 
 void core_feed(struct core *c, const struct event *ev, size_t n);
 void core_advance(struct core *c, uint64_t now_ns); /* target time */
@@ -74,7 +75,7 @@ void core_keep_hists(struct core *c, bool on);
  * to fill (the struct is not const until it is handed on). */
 struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns);
 
-/* The slow log as it goes: the number of its newest call (it counts 1, 2, ... and begins anew with
+/* The stored slow calls: the number of its newest call (it counts 1, 2, ... and begins anew with
  * core_zero), and a snapshot of nothing but the calls after number `since`. */
 uint64_t core_slow_seq(const struct core *c);
 struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t wall_of_now_ns);

@@ -47,7 +47,7 @@ struct event {
     uint8_t kind;    /* enum event_kind */
     uint32_t weight; /* stands for so many requests (no entry: calls); 0 reads as 1 */
     uint32_t pad;
-    uint64_t args; /* CALL/ENTRY: ticket of the text of its arguments; 0: not told */
+    uint64_t args; /* CALL/ENTRY: handle of the text of its arguments; 0: not told */
 };
 
 _Static_assert(sizeof(struct event) == 64, "one cache line");
