@@ -216,17 +216,28 @@ translate(L, Params0, Known0, Guards0, Body0) ->
     Clause = {clause, L, [{tuple, L, Params}], short_forms(Guards, guard), short_forms([substitute(Body1, Unknown)], name)},
     [checked(L, Head, G, prefixed(Name)) || {Head, G, [Name]} <- transform(L, Clause)].
 
-%% What a rule may say beside what a match spec knows: nth(K, List); prefix(N, Binary); name(Pid), which the relay looks up.
-short_forms({call, L, {atom, _, nth}, [K, E]}, Where) -> nth(K, short_forms(E, Where), L);
-short_forms({call, L, {remote, _, {atom, _, lists}, {atom, _, nth}}, [K, E]}, Where) -> nth(K, short_forms(E, Where), L);
-short_forms({call, L, {atom, _, prefix}, [{integer, _, N} = Bytes, E]}, name) when N > 0, N =< ?PREFIX ->
-    {tuple, L, [{atom, L, ?PREFIXED}, Bytes, short_forms(E, name)]};
-short_forms({call, L, {atom, _, prefix}, _}, name) -> fail(L, "it is prefix(Bytes, Binary), with 1 to ~b bytes", [?PREFIX]);
-short_forms({call, L, {atom, _, name}, [E]}, name) -> {tuple, L, [{atom, L, 'kprof name'}, short_forms(E, name)]};
-short_forms({call, L, {atom, _, F}, _}, guard) when F =:= prefix; F =:= name -> fail(L, "~s names a request, a guard cannot use it", [F]);
+%% What a rule may say beside what a match spec knows: nth(K, List); prefix(N, Binary); name(Pid), which the relay looks up;
+%% path(Text) and shape(Text), which kprof-top works out: they are a name, or an element of one, and no argument (Where is
+%% guard, name, or argument: of a function in a name).
+short_forms({call, L, {atom, _, nth}, [K, E]}, Where) -> nth(K, short_forms(E, inner(Where)), L);
+short_forms({call, L, {remote, _, {atom, _, lists}, {atom, _, nth}}, [K, E]}, Where) -> nth(K, short_forms(E, inner(Where)), L);
+short_forms({call, L, {atom, _, F}, [_ | _]}, guard) when F =:= prefix; F =:= name; F =:= path; F =:= shape ->
+    fail(L, "~s names a request, a guard cannot use it", [F]);
+short_forms({call, L, {atom, _, F}, [_]}, argument) when F =:= path; F =:= shape ->
+    fail(L, "~s is worked out by kprof-top: no function of the node can use it", [F]);
+short_forms({call, L, {atom, _, path}, [E]}, name) -> {tuple, L, [{atom, L, 'kprof path'}, short_forms(E, argument)]};
+short_forms({call, L, {atom, _, shape}, [E]}, name) -> {tuple, L, [{atom, L, 'kprof shape'}, short_forms(E, argument)]};
+short_forms({call, L, {atom, _, prefix}, [{integer, _, N} = Bytes, E]}, _) when N > 0, N =< ?PREFIX ->
+    {tuple, L, [{atom, L, ?PREFIXED}, Bytes, short_forms(E, argument)]};
+short_forms({call, L, {atom, _, prefix}, _}, _) -> fail(L, "it is prefix(Bytes, Binary), with 1 to ~b bytes", [?PREFIX]);
+short_forms({call, L, {atom, _, name}, [E]}, _) -> {tuple, L, [{atom, L, 'kprof name'}, short_forms(E, argument)]};
+short_forms({call, L, F, Es}, Where) -> {call, L, F, short_forms(Es, inner(Where))};
 short_forms(T, Where) when is_tuple(T) -> list_to_tuple(short_forms(tuple_to_list(T), Where));
 short_forms([H | T], Where) -> [short_forms(H, Where) | short_forms(T, Where)];
 short_forms(X, _) -> X.
+
+inner(guard) -> guard;
+inner(_) -> argument.
 
 nth({integer, _, K}, E, L) when K >= 1, K =< ?NTH -> call(L, hd, [tails(K - 1, E, L)]);
 nth(_, _, L) -> fail(L, "it is nth(K, List), with K from 1 to ~b", [?NTH]).

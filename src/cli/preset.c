@@ -33,7 +33,7 @@ struct preset {
  *   rabbitmq 4.0    rabbitmq/rabbitmq-server 00070d9 (rabbit_channel); rabbit_exchange:route/3 and
  *                   rabbit_queue_type:deliver/4 as it calls them; rabbit_amqqueue_process of 3.9
  *   ejabberd 17 on  processone/ejabberd: ejabberd_c2s, ejabberd_router, ejabberd_local, ejabberd_sm
- * A path in an identity makes many of them: the first 64 are kept apart, the rest is <other>. */
+ * A path is named by its shape, path(...): with an id in it each request would have a name. */
 static const struct preset presets[] = {
     {.name = "sample",
      .about = "the sample node of --demo",
@@ -51,7 +51,7 @@ static const struct preset presets[] = {
     {.name = "plug",
      .about = "Plug on Cowboy: requests by method and path",
      .tier = {{"request", "Plug.Cowboy.Handler.init/2",
-               "{map_get(method, arg(1)), map_get(path, arg(1))}", false},
+               "{map_get(method, arg(1)), path(map_get(path, arg(1)))}", false},
               {"send", "Plug.Conn.send_resp/1", NULL, true}}},
     {.name = "phoenix",
      .about = "Phoenix 1.7 on: requests by method and route",
@@ -66,7 +66,7 @@ static const struct preset presets[] = {
     {.name = "yaws",
      .about = "Yaws: requests by method and path",
      .tier = {{"request", "yaws_server:handle_ut/4",
-               "{element(2, element(5, arg(2))), element(2, element(3, element(5, arg(2))))}",
+               "{element(2, element(5, arg(2))), path(element(2, element(3, element(5, arg(2)))))}",
                false},
               {"dynamic", "yaws_server:deliver_dyn_part/8", NULL, true}}},
     {.name = "rabbitmq",

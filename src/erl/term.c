@@ -1,6 +1,8 @@
 #include "etf_tag.h"
 #include "term_impl.h"
 
+#include <kprof/base/template.h>
+
 static void print(struct pen *p, struct etf *c, unsigned depth);
 
 static bool stopped(const struct pen *p, const struct etf *c)
@@ -237,6 +239,81 @@ static void identity_tuple(struct pen *p, struct etf *c, unsigned depth)
     }
 }
 
+typedef size_t (*template_fn)(const char *, size_t, char *);
+
+/* What a rule's path(Text) or shape(Text) is: {'kprof path', Text}. Then c stands before the text,
+ * else it has not moved. */
+static template_fn template_at(struct etf *c)
+{
+    struct etf in = *c;
+    template_fn how = NULL;
+    uint32_t n;
+
+    if (etf_peek(c) != T_SMALL_TUPLE || !etf_tuple(&in, &n) || n != 2)
+        return NULL;
+    if (etf_is_atom(&in, "kprof path"))
+        how = template_path;
+    else if (etf_is_atom(&in, "kprof shape"))
+        how = template_shape;
+    if (how)
+        *c = in;
+    return how;
+}
+
+/* Text that is the same in Latin-1 and UTF-8. Looks only. */
+static bool string_is_ascii(struct etf c)
+{
+    const uint8_t *b;
+    size_t n;
+
+    if (!string_is_text(c) || !etf_string(&c, &b, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (b[i] >= 0x80)
+            return false;
+    return true;
+}
+
+/* The text of a template is cut by it, not by the pen: it may be longer than what becomes of it. */
+static void identity_template(struct pen *p, struct etf *c, template_fn how, unsigned depth)
+{
+    char name[TEMPLATE_BYTES];
+    struct etf in = *c, bytes = *c;
+    const uint8_t *b;
+    struct buf text;
+    struct pen inner;
+    size_t n;
+
+    if (!etf_skip(c))
+        return;
+    if ((etf_peek(&in) == T_BINARY || (etf_peek(&in) == T_STRING && string_is_ascii(in))) &&
+        etf_string(&bytes, &b, &n) && n > 0) {
+        pen_add(p, name, how((const char *)b, n, name));
+        return;
+    }
+    buf_init(&text, 0);
+    pen_init(&inner, &text, TEMPLATE_READS);
+    identity(&inner, &in, depth + 1);
+    pen_add(p, name, how(text.data, text.len, name));
+    buf_release(&text);
+}
+
+static bool has_template(struct etf *c, unsigned depth)
+{
+    bool found = template_at(c) != NULL;
+    uint32_t n;
+
+    if (found || depth > TERM_MAX_DEPTH || etf_peek(c) != T_SMALL_TUPLE) {
+        etf_skip(c);
+        return found;
+    }
+    if (!etf_tuple(c, &n))
+        return false;
+    for (uint32_t i = 0; i < n && !found && !c->bad; i++)
+        found = has_template(c, depth + 1);
+    return found;
+}
+
 /* Bare text; what is empty stays visible. */
 static void identity(struct pen *p, struct etf *c, unsigned depth)
 {
@@ -252,7 +329,11 @@ static void identity(struct pen *p, struct etf *c, unsigned depth)
     case T_LARGE_TUPLE:
         if (depth > TERM_MAX_DEPTH)
             break;
-        identity_tuple(p, c, depth);
+        template_fn how = template_at(c);
+        if (how)
+            identity_template(p, c, how, depth);
+        else
+            identity_tuple(p, c, depth);
         return;
     case T_ATOM:
     case T_SMALL_ATOM:
@@ -307,4 +388,9 @@ bool term_print(struct etf *c, struct buf *out, size_t max_bytes)
 bool term_identity(struct etf *c, struct buf *out, size_t max_bytes)
 {
     return print_with(identity, c, out, max_bytes);
+}
+
+bool term_has_template(struct etf c)
+{
+    return etf_peek(&c) == T_SMALL_TUPLE && has_template(&c, 0);
 }

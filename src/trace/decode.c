@@ -21,6 +21,7 @@ void decoder_init(struct decoder *d, struct intern *names)
     d->text_of = calloc(RAW_MAX + 1, sizeof *d->text_of);
     if (!d->text_of)
         abort();
+    buf_init(&d->shaped, DECODE_IDENT_BYTES);
     d->units_per_s = 1000000000;
 }
 
@@ -28,6 +29,7 @@ void decoder_release(struct decoder *d)
 {
     intern_free(d->raw);
     free(d->text_of);
+    buf_release(&d->shaped);
     memset(d, 0, sizeof *d);
 }
 
@@ -78,6 +80,18 @@ static bool read_fn(struct decoder *d, struct etf *c, uint32_t *id)
     return true;
 }
 
+/* Each request may bring another text for the same name, so the text is not interned. */
+static bool read_shaped(struct decoder *d, struct etf *c, uint32_t *id)
+{
+    buf_clear(&d->shaped);
+    if (!term_identity(c, &d->shaped, DECODE_IDENT_BYTES))
+        return false;
+    *id = strcmp(d->shaped.data, "undefined") == 0
+              ? INTERN_NONE
+              : intern_add(d->names, d->shaped.data, d->shaped.len);
+    return true;
+}
+
 static bool read_ident(struct decoder *d, struct etf *c, uint32_t *id)
 {
     const uint8_t *from = c->p;
@@ -86,6 +100,8 @@ static bool read_ident(struct decoder *d, struct etf *c, uint32_t *id)
         *id = 0;
         return true;
     }
+    if (term_has_template(*c))
+        return read_shaped(d, c, id);
     if (!etf_skip(c))
         return false;
     *id = name_of(d, from, (size_t)(c->p - from), TEXT_IDENT);

@@ -2,11 +2,12 @@
  *
  * Invariant: reads only inside the cursor; a message it does not know leaves the cursor after it
  * and gives DECODE_SKIP; broken bytes give DECODE_BAD and the rest of the batch is lost. Names are
- * interned by their encoded bytes, so a name is turned into text once. One thread. Hot path:
- * allocates nothing once names are known. */
+ * interned by their encoded bytes, so a name is turned into text once; what a template makes a name
+ * of is not kept. One thread. Hot path: allocates nothing once names are known. */
 #ifndef KPROF_TRACE_DECODE_H
 #define KPROF_TRACE_DECODE_H
 
+#include <kprof/base/buf.h>
 #include <kprof/base/intern.h>
 #include <kprof/base/text_ring.h>
 #include <kprof/core/event.h>
@@ -18,6 +19,7 @@ struct decoder {
     struct intern *names;        /* text by id; borrowed */
     struct intern *raw;          /* encoded bytes -> raw id */
     uint32_t *text_of;           /* raw id -> name id */
+    struct buf shaped;           /* a name that a template makes, until it is interned */
     struct text_ring *text_ring; /* where arguments go; NULL: nowhere. Borrowed */
     uint32_t tier_fn[EVENT_TIERS];
     int64_t start_native, units_per_s;

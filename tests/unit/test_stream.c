@@ -208,6 +208,50 @@ static void test_a_request_in_order(void **state)
     assert_int_equal(ev[2].ts_ns, 3000);
 }
 
+/* A call whose rule says path(...) of the text, as the relay sends it. */
+static void path_call(struct buf *b, uint64_t seq, const char *text)
+{
+    batch(b, seq, 1);
+    head(b, 6, 42, "call");
+    mfa(b, "web", "handle", 1);
+    enc_tuple(b, 4);
+    enc_u64(b, 0);
+    enc_u64(b, 77);
+    enc_atom(b, "undefined");
+    enc_tuple(b, 2);
+    enc_atom(b, "get");
+    enc_tuple(b, 2);
+    enc_atom(b, "kprof path");
+    enc_str(b, text);
+    stamp(b, (int64_t)seq * 1000);
+    enc_nil(b);
+}
+
+static void test_many_paths_are_one_name(void **state)
+{
+    struct fixture *f = *state;
+    const void *p;
+    char text[40];
+    uint32_t ident = 0, known = 0;
+
+    for (uint64_t i = 1; i <= 100000; i++) {
+        snprintf(text, sizeof text, "/item/%llu?x=1", (unsigned long long)(i * 7919));
+        path_call(&f->m, i, text);
+        assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+        size_t n = ring_peek(f->ring, &p);
+        const struct event *ev = p;
+        assert_true(n > 0 && ev[n - 1].kind == EVENT_CALL);
+        if (i == 1) {
+            ident = ev[n - 1].ident;
+            known = intern_count(f->names);
+            assert_string_equal(intern_str(f->names, ident), "get /item/*");
+        }
+        assert_int_equal(ev[n - 1].ident, ident);
+        ring_consume(f->ring, n);
+    }
+    assert_int_equal(intern_count(f->names), known);
+}
+
 static void test_returns_of_full_mode(void **state)
 {
     struct fixture *f = *state;
@@ -617,6 +661,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_request_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_paths_are_one_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_agent_that_is_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_returns_of_full_mode, setup, teardown),

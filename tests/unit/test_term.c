@@ -184,6 +184,123 @@ static void identities_are_bare(void **state)
     buf_release(&out);
 }
 
+static void template_of(struct buf *b, const char *which)
+{
+    enc_tuple(b, 2);
+    enc_atom(b, which);
+}
+
+/* The same text in each way that a node has of sending it. */
+static void templates_name_any_text(void **state)
+{
+    static const char text[] = "/item/1781?x=1";
+    struct buf b, out;
+
+    (void)state;
+    buf_init(&b, 0);
+    buf_init(&out, 0);
+    template_of(&b, "kprof path");
+    enc_str(&b, text);
+    assert_string_equal(identity(&b, &out), "/item/*");
+    template_of(&b, "kprof path");
+    buf_add(&b, "\x6b\0\x0e", 3);
+    buf_adds(&b, text);
+    assert_string_equal(identity(&b, &out), "/item/*");
+    template_of(&b, "kprof path");
+    buf_add(&b, "\x6b\0\x07/caf\xe9/1", 10); /* Latin-1 */
+    assert_string_equal(identity(&b, &out), "/caf\xc3\xa9/*");
+    template_of(&b, "kprof path");
+    enc_list(&b, 5);
+    for (const char *c = "/\x80/12"; *c; c++)
+        enc_u64(&b, (unsigned char)*c == 0x80 ? 0x4f60 : (unsigned char)*c);
+    enc_nil(&b);
+    assert_string_equal(identity(&b, &out), "/\xe4\xbd\xa0/*");
+    template_of(&b, "kprof shape");
+    enc_atom(&b, "shard_17");
+    assert_string_equal(identity(&b, &out), "shard_#");
+    template_of(&b, "kprof shape");
+    enc_i64(&b, -1234567);
+    assert_string_equal(identity(&b, &out), "-#");
+    template_of(&b, "kprof shape");
+    enc_str(&b, "");
+    assert_string_equal(identity(&b, &out), "<<>>");
+    enc_tuple(&b, 2);
+    enc_atom(&b, "get");
+    template_of(&b, "kprof path");
+    enc_str(&b, text);
+    assert_string_equal(identity(&b, &out), "get /item/*");
+    template_of(&b, "kprof paths"); /* the node's own */
+    enc_str(&b, text);
+    assert_string_equal(identity(&b, &out), "kprof paths /item/1781?x=1");
+    buf_release(&b);
+    buf_release(&out);
+}
+
+/* What is cut in the middle of a list does not lose the element after it. */
+static void templates_of_long_texts_end(void **state)
+{
+    struct buf b, out;
+
+    (void)state;
+    buf_init(&b, 0);
+    buf_init(&out, 0);
+    enc_tuple(&b, 2);
+    template_of(&b, "kprof path");
+    enc_list(&b, 2000);
+    for (int i = 0; i < 2000; i++)
+        enc_u64(&b, 0x4f60);
+    enc_nil(&b);
+    enc_atom(&b, "post");
+    assert_string_equal(identity(&b, &out), "* post");
+    for (int i = 0; i < 50; i++)
+        template_of(&b, "kprof shape");
+    enc_i64(&b, 12);
+    assert_string_equal(identity(&b, &out), "#");
+    buf_release(&b);
+    buf_release(&out);
+}
+
+static bool templated(struct buf *term)
+{
+    struct etf c;
+
+    etf_init(&c, term->data, term->len);
+    bool is = term_has_template(c);
+    buf_clear(term);
+    return is;
+}
+
+static void a_template_is_found(void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 0);
+    assert_false(templated(&b));
+    enc_atom(&b, "kprof path");
+    assert_false(templated(&b));
+    template_of(&b, "kprof path");
+    enc_str(&b, "x");
+    assert_true(templated(&b));
+    enc_tuple(&b, 3);
+    enc_list(&b, 1);
+    enc_str(&b, "x");
+    enc_nil(&b);
+    enc_tuple(&b, 2);
+    enc_str(&b, "x");
+    template_of(&b, "kprof shape");
+    enc_str(&b, "x");
+    enc_str(&b, "x");
+    assert_true(templated(&b));
+    enc_tuple(&b, 2);
+    enc_atom(&b, "get");
+    enc_str(&b, "kprof path");
+    assert_false(templated(&b));
+    enc_tuple(&b, 200); /* broken: they are not there */
+    assert_false(templated(&b));
+    buf_release(&b);
+}
+
 static void mfa_term(struct buf *b, const char *m, const char *f, int arity)
 {
     buf_clear(b);
@@ -394,6 +511,9 @@ int main(void)
         cmocka_unit_test(nothing_fits_an_empty_buf),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(identities_are_bare),
+        cmocka_unit_test(templates_name_any_text),
+        cmocka_unit_test(templates_of_long_texts_end),
+        cmocka_unit_test(a_template_is_found),
         cmocka_unit_test(mfas_as_their_language_writes_them),
         cmocka_unit_test(people_type_mfas),
         cmocka_unit_test(errors_have_a_position),

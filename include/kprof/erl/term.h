@@ -13,6 +13,10 @@ bool term_print(struct etf *c, struct buf *out, size_t max_bytes);
 /* An identity: atoms and binaries bare, strings bare, integers, tuples joined by ' '
  * ({get,<<"/u">>} -> "get /u"). */
 bool term_identity(struct etf *c, struct buf *out, size_t max_bytes);
+/* Is a part of that identity one that path(Text) or shape(Text) of a rule makes? Then the term is
+ * {'kprof path', Text}, or has such an element, and term_identity gives base/template's name for
+ * it: many terms have one name. */
+bool term_has_template(struct etf c);
 /* {M,F,Arity} -> "m:f/2", or "MyApp.Repo.get/2" when the module is an 'Elixir.' one. */
 bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes);
 /* The same in parts, for lists of functions. The atom at the cursor as what stands before a
