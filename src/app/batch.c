@@ -62,7 +62,10 @@ static int write_snapshot(struct batch *b, enum window w, bool final, struct err
     int rc;
 
     buf_init(&text, 0);
-    export_write(&text, s, b->o->format, b->first);
+    if (b->o->format == EXPORT_TEXT && b->o->slow_details)
+        export_details(&text, s);
+    else
+        export_write(&text, s, b->o->format, b->first);
     b->first = false;
     rc = replaces(b->o) ? output_replace(path, text.data, text.len, e)
                         : output_write(b->fd, path, text.data, text.len, e);

@@ -170,6 +170,8 @@ static int check_together(struct parser *p)
     bool slow = o->slow_ns || o->mode == OPTIONS_DEMO; /* the demo has a threshold of its own */
     if (o->slow_args && !slow)
         return err_set(p->e, "--slow-args needs a slow-call threshold; add --slow 20ms");
+    if (o->slow_details && !slow)
+        return err_set(p->e, "--slow-details needs a slow-call threshold; add --slow 20ms");
     if (o->n_assertions && !o->batch)
         return err_set(p->e, "--assert works only without a screen; add --batch");
     if (o->slow_log && !slow)

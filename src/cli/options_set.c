@@ -255,6 +255,7 @@ static const struct options_def defs[] = {
     {"transport", .set = set_transport},
     {"slow", NS(slow_ns, 1)},
     {"slow-args", FLAG(slow_args)},
+    {"slow-details", FLAG(slow_details)},
     {"slow-log", .set = set_file, TEXT(slow_log)},
     {"max-age", NS(max_age_ns, MAX_AGE_MIN_NS)},
     {"max-rate", .set = set_rate, AT(uint64_t, max_rate)},

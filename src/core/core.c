@@ -207,6 +207,8 @@ void core_zero(struct core *c)
     windows_zero(&c->windows);
     gaps_zero(&c->gaps, c->now_ns);
     slow_store_clear(&c->slow);
+    for (uint32_t i = 0; i < c->requests.high; i++)
+        c->requests.req[i].slow_seq = 0;
     counted_release(&c->counted);
     renumber_identities(c);
     c->finalizer.next_due_ns = 0; /* seconds begin anew */

@@ -60,7 +60,7 @@ static void finalize_alone(struct core *c, uint32_t at)
     c->account.odd.late += t.late;
     slow_record_alone(c, f);
     if (slow_store_is_slow(&c->slow, all))
-        slow_record_call(c, at, NULL, f->ident, 0);
+        slow_record_call(c, at, NULL, f->ident);
     aggregate(c, f, f->ident, &t);
 }
 
@@ -137,8 +137,7 @@ static uint64_t leave_running(struct core *c, const struct request *r, uint16_t 
     return last;
 }
 
-static void finalize_member(struct core *c, uint32_t at, struct request *r, uint16_t ident,
-                            uint64_t trace)
+static void finalize_member(struct core *c, uint32_t at, struct request *r, uint16_t ident)
 {
     struct call *f = &c->calls.call[at];
     bool late = r->state == REQ_CLOSING && f->start_ns > r->end_ns; /* came before the close did */
@@ -150,10 +149,8 @@ static void finalize_member(struct core *c, uint32_t at, struct request *r, uint
                       .share_ns = r->state == REQ_CLOSING ? f->child_ns : f->self_ns};
 
     c->account.odd.late += late;
-    if (slow_store_is_slow(&c->slow, duration(f))) {
-        slow_record_call(c, at, r, ident, trace);
-        r->slow_open |= r->state == REQ_OPEN;
-    }
+    if (slow_store_is_slow(&c->slow, duration(f)))
+        slow_record_call(c, at, r, ident);
     aggregate(c, f, ident, &t);
 }
 
@@ -176,11 +173,10 @@ void finalize_request(struct core *c, uint32_t req)
     self_time_share(c, r, last);
     uint64_t trace = slow_record_finalized(c, req);
     windows_add(&c->windows, ROW_TOTAL, ident, whole, &t);
-    if (r->slow_open)
-        slow_record_complete(c, r, trace);
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next)
         if (c->calls.call[at].kind == CALL_MEMBER)
-            finalize_member(c, at, r, ident, trace);
+            finalize_member(c, at, r, ident);
+    slow_record_complete(c, r, ident, trace);
     for (uint32_t at = r->first, next; at != CALL_NIL; at = next) {
         next = c->calls.call[at].next;
         let_go(c, at, r->weight);
@@ -208,7 +204,7 @@ void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns)
         *link = f->next;
         if (f->kind == CALL_MEMBER) {
             slow_record_drained(c, req, f);
-            finalize_member(c, at, r, ident, 0);
+            finalize_member(c, at, r, ident);
             r->drained = true;
         }
         calls_free(&c->calls, at);

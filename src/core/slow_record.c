@@ -3,7 +3,14 @@
 
 #include <string.h>
 
-/* ---- slow calls ---- */
+static void drop_trace(struct core *c, struct request *r)
+{
+    if (r->trace)
+        slow_store_drop(&c->slow, r->trace - 1);
+    r->trace = 0;
+}
+
+/* ---- the slow log ---- */
 
 /* The calls of a request that has ended. Of a long one most have been finalized before: they are
  * in the store. */
@@ -16,58 +23,93 @@ static void add_calls(const struct core *c, struct slow_entry *e, const struct r
     for (uint32_t i = 0; whole && i < whole->n; i++) {
         const struct slow_trace_call *m = &whole->call[i];
         if (m->end_ns)
-            slow_store_entry_add(
-                e, &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
-                                             .duration_ns = m->end_ns - m->start_ns,
-                                             .self_ns = m->self_ns,
-                                             .pid = m->pid,
-                                             .tier = m->tier,
-                                             .error = (m->flags & SLOW_TRACE_ERROR) != 0});
+            slow_entry_add(e,
+                           &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
+                                                     .duration_ns = m->end_ns - m->start_ns,
+                                                     .self_ns = m->self_ns,
+                                                     .pid = m->pid,
+                                                     .tier = m->tier,
+                                                     .error = (m->flags & SLOW_TRACE_ERROR) != 0});
     }
     for (uint32_t i = r->first; !whole && i != CALL_NIL; i = c->calls.call[i].next) {
         const struct call *m = &c->calls.call[i];
         if (m->kind == CALL_MEMBER && !(m->flags & CALL_ON_STACK))
-            slow_store_entry_add(e,
-                                 &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
-                                                           .duration_ns = m->end_ns - m->start_ns,
-                                                           .self_ns = m->self_ns,
-                                                           .pid = m->pid,
-                                                           .tier = m->tier,
-                                                           .error = (m->flags & CALL_ERROR) != 0});
+            slow_entry_add(e, &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
+                                                        .duration_ns = m->end_ns - m->start_ns,
+                                                        .self_ns = m->self_ns,
+                                                        .pid = m->pid,
+                                                        .tier = m->tier,
+                                                        .error = (m->flags & CALL_ERROR) != 0});
     }
 }
 
-void slow_record_call(struct core *c, uint32_t at, const struct request *r, uint16_t ident,
-                      uint64_t trace)
+static struct slow_entry *entry_of(struct core *c, const struct request *r)
+{
+    return slow_store_entry_of(&c->slow, r->slow_seq, r->label);
+}
+
+/* The entry of a request, or a new one. A request that is closing gets the rest at once, and
+ * nothing comes between. */
+static struct slow_entry *entry_for(struct core *c, struct request *r)
+{
+    struct slow_entry *e = entry_of(c, r);
+
+    if (e && e->done && r->state == REQ_OPEN)
+        e = NULL; /* it had to make room: someone may have written it down */
+    if (e || !(e = slow_store_entry_new(&c->slow, r->state == REQ_OPEN)))
+        return e;
+    e->request = r->label;
+    r->slow_seq = e->seq;
+    return e;
+}
+
+void slow_record_call(struct core *c, uint32_t at, struct request *r, uint16_t ident)
 {
     const struct call *f = &c->calls.call[at];
-    struct slow_entry *e = slow_store_entry_new(&c->slow);
+    struct slow_entry *e = r ? entry_for(c, r) : slow_store_entry_new(&c->slow, false);
+    struct slow_entry_slow slow = {.end_ns = f->end_ns,
+                                   .duration_ns = f->end_ns - f->start_ns,
+                                   .pid = f->pid,
+                                   .calls = 1,
+                                   .tier = f->tier,
+                                   .error = (f->flags & CALL_ERROR) != 0,
+                                   .exit = (f->flags & CALL_EXIT) != 0};
 
     if (!e)
         return;
-    e->end_ns = f->end_ns;
-    e->pid = f->pid;
-    e->duration_ns = f->end_ns - f->start_ns;
     if (c->calls.args && c->set.text_ring)
-        text_ring_get(c->set.text_ring, c->calls.args[at], e->args, sizeof e->args);
+        text_ring_get(c->set.text_ring, c->calls.args[at], slow.args, sizeof slow.args);
     e->ident = ident;
-    e->tier = f->tier;
-    e->error = (f->flags & CALL_ERROR) != 0;
-    e->exit = (f->flags & CALL_EXIT) != 0;
-    e->trace = trace;
-    if (!r)
-        return;
-    e->request = r->label;
-    if (r->state == REQ_CLOSING)
-        add_calls(c, e, r);
+    slow_entry_note(e, &slow);
 }
 
-void slow_record_complete(struct core *c, const struct request *r, uint64_t trace)
+void slow_record_complete(struct core *c, const struct request *r, uint16_t ident, uint64_t trace)
 {
-    struct slow_entry whole = {.request = r->label, .trace = trace};
+    struct slow_entry *e = entry_of(c, r);
 
-    add_calls(c, &whole, r);
-    slow_store_entry_complete(&c->slow, &whole);
+    if (!e)
+        return;
+    e->ident = ident;
+    e->trace = trace;
+    e->end_ns = r->end_ns > e->end_ns ? r->end_ns : e->end_ns;
+    add_calls(c, e, r);
+    slow_store_entry_settle(&c->slow, e);
+}
+
+void slow_record_merged(struct core *c, uint32_t into, uint32_t from)
+{
+    struct request *r = &c->requests.req[into], *f = &c->requests.req[from];
+    struct slow_entry *of = entry_of(c, f), *e = entry_of(c, r);
+
+    drop_trace(c, f);
+    if (of && !of->done && e && !e->done) {
+        slow_entry_absorb(e, of);
+        slow_store_entry_drop(&c->slow, of);
+    } else if (of && !of->done) {
+        of->request = r->label;
+        r->slow_seq = of->seq;
+    }
+    f->slow_seq = 0;
 }
 
 /* ---- requests ---- */
@@ -88,7 +130,7 @@ static bool is_slow(const struct core *c, const struct request *r)
 
     if (!s->threshold_ns)
         return false;
-    if (r->slow_open || slow_store_is_slow(s, r->end_ns - r->start_ns))
+    if (r->slow_seq || slow_store_is_slow(s, r->end_ns - r->start_ns))
         return true;
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next) {
         const struct call *f = &c->calls.call[at];
@@ -148,7 +190,7 @@ uint64_t slow_record_finalized(struct core *c, uint32_t req)
     bool slow = is_slow(c, r);
 
     if (!slow || !begun(c, r)) {
-        slow_record_expired(c, req);
+        drop_trace(c, r);
         return 0;
     }
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next) {
@@ -176,10 +218,11 @@ uint64_t slow_record_finalized(struct core *c, uint32_t req)
 void slow_record_expired(struct core *c, uint32_t req)
 {
     struct request *r = &c->requests.req[req];
+    struct slow_entry *e = entry_of(c, r);
 
-    if (r->trace)
-        slow_store_drop(&c->slow, r->trace - 1);
-    r->trace = 0;
+    drop_trace(c, r);
+    if (e)
+        slow_store_entry_settle(&c->slow, e);
 }
 
 void slow_record_alone(struct core *c, const struct call *f)

@@ -1,5 +1,7 @@
 #include "slow_store.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +20,8 @@ void slow_store_set(struct slow_store *s, uint64_t threshold_ns)
     if (!s->threshold_ns || s->log.entry)
         return;
     s->log.entry = calloc(s->log.cap, sizeof *s->log.entry);
-    if (!s->log.entry)
+    s->log.open = calloc(SLOW_STORE_OPEN, sizeof *s->log.open);
+    if (!s->log.entry || !s->log.open)
         abort();
 }
 
@@ -37,8 +40,8 @@ static void forget(struct slow_store *s, uint32_t at)
 
 void slow_store_clear(struct slow_store *s)
 {
-    s->log.n = s->log.at = 0;
-    s->log.seq = 0;
+    s->log.n = s->log.at = s->log.n_open = 0;
+    s->log.seq = s->log.done = 0;
     for (uint32_t i = 0; i < SLOW_STORE_REQUESTS; i++)
         forget(s, i);
     s->n = s->at = 0;
@@ -51,61 +54,94 @@ void slow_store_release(struct slow_store *s)
         slow_store_drop(s, i);
     free(s->early);
     free(s->log.entry);
+    free(s->log.open);
     map_release(&s->by_end);
     memset(s, 0, sizeof *s);
 }
 
-/* ---- slow calls ---- */
+/* ---- the slow log ---- */
 
-struct slow_entry *slow_store_entry_new(struct slow_store *s)
+static struct slow_entry *next_done(struct slow_store *s)
 {
-    if (!s->threshold_ns)
-        return NULL;
     struct slow_entry *e = &s->log.entry[s->log.at];
+
     s->log.at = s->log.at + 1 == s->log.cap ? 0 : s->log.at + 1;
     if (s->log.n < s->log.cap)
         s->log.n++;
-    memset(e, 0, offsetof(struct slow_entry, calls));
-    e->seq = ++s->log.seq;
     return e;
+}
+
+struct slow_entry *slow_store_entry_new(struct slow_store *s, bool open)
+{
+    struct slow_entry *e;
+
+    if (!s->threshold_ns)
+        return NULL;
+    if (open && s->log.n_open == SLOW_STORE_OPEN)
+        slow_store_entry_settle(s, &s->log.open[0]);
+    e = open ? &s->log.open[s->log.n_open++] : next_done(s);
+    memset(e, 0, offsetof(struct slow_entry, slow));
+    e->seq = ++s->log.seq;
+    e->done = open ? 0 : ++s->log.done;
+    return e;
+}
+
+struct slow_entry *slow_store_entry_of(const struct slow_store *s, uint64_t seq, uint64_t request)
+{
+    struct slow_entry *e;
+
+    for (uint32_t i = 0; seq && i <= s->log.n_open && (e = slow_store_entry(s, i)); i++)
+        if (e->seq == seq && e->request == request)
+            return e;
+    return NULL;
 }
 
 struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i)
 {
+    if (i < s->log.n_open)
+        return &s->log.open[s->log.n_open - 1 - i];
+    i -= s->log.n_open;
     return i < s->log.n ? &s->log.entry[(s->log.at + s->log.cap - 1 - i) % s->log.cap] : NULL;
 }
 
-void slow_store_entry_complete(struct slow_store *s, const struct slow_entry *whole)
+void slow_store_entry_drop(struct slow_store *s, struct slow_entry *e)
 {
-    struct slow_entry *e;
+    uint32_t at = (uint32_t)(e - s->log.open);
 
-    for (uint32_t i = 0; whole->request && (e = slow_store_entry(s, i)); i++) {
-        if (e->request != whole->request || e->request_ns != 0)
-            continue;
-        e->request_ns = whole->request_ns;
-        e->trace = whole->trace;
-        e->n_calls = whole->n_calls;
-        e->n_sums = whole->n_sums;
-        memcpy(e->calls, whole->calls, sizeof e->calls);
-        memcpy(e->sums, whole->sums, sizeof e->sums);
-    }
+    assert(!e->done && at < s->log.n_open);
+    memmove(e, e + 1, (s->log.n_open - 1 - at) * sizeof *e);
+    s->log.n_open--;
 }
 
-void slow_store_entry_add(struct slow_entry *e, const struct slow_entry_call *call)
+void slow_store_entry_settle(struct slow_store *s, struct slow_entry *e)
 {
-    uint8_t i = 0;
-
-    if (e->n_calls < SLOW_ENTRY_CALLS)
-        e->calls[e->n_calls++] = *call;
-    while (i < e->n_sums && e->sums[i].tier != call->tier)
-        i++;
-    if (i == SLOW_ENTRY_SUMS)
+    if (e->done)
         return;
-    if (i == e->n_sums)
-        e->sums[e->n_sums++] = (struct slow_entry_sum){.tier = call->tier};
-    e->sums[i].sum_ns += call->duration_ns;
-    e->sums[i].self_ns += call->self_ns;
-    e->sums[i].calls++;
+    struct slow_entry *to = next_done(s);
+    *to = *e;
+    to->done = ++s->log.done;
+    slow_store_entry_drop(s, e);
+}
+
+void slow_store_settle_all(struct slow_store *s)
+{
+    while (s->log.n_open)
+        slow_store_entry_settle(s, &s->log.open[0]);
+}
+
+static void forget_tier_of_open(struct slow_store *s, uint16_t tier)
+{
+    uint32_t keep = 0;
+
+    for (uint32_t i = 0; i < s->log.n_open; i++) {
+        struct slow_entry *e = &s->log.open[i];
+        if (!slow_entry_forget_tier(e, tier))
+            continue;
+        if (keep != i)
+            s->log.open[keep] = *e;
+        keep++;
+    }
+    s->log.n_open = keep;
 }
 
 void slow_store_forget_tier(struct slow_store *s, uint16_t tier)
@@ -115,7 +151,7 @@ void slow_store_forget_tier(struct slow_store *s, uint16_t tier)
 
     for (uint32_t i = 0; i < n; i++) {
         struct slow_entry *e = &s->log.entry[(first + i) % s->log.cap];
-        if (e->tier == tier)
+        if (!slow_entry_forget_tier(e, tier))
             continue;
         struct slow_entry *to = &s->log.entry[(first + keep++) % s->log.cap];
         if (to != e)
@@ -123,6 +159,7 @@ void slow_store_forget_tier(struct slow_store *s, uint16_t tier)
     }
     s->log.n = keep;
     s->log.at = s->log.cap ? (first + keep) % s->log.cap : 0;
+    forget_tier_of_open(s, tier);
 }
 
 /* ---- a request ---- */

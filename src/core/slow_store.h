@@ -1,7 +1,9 @@
-/* The store of what was slow: the last calls that took longer than a threshold, and
- * the requests they were part of, with all their calls. Inside of core.
+/* The store of what was slow: the last requests with calls that took longer than a threshold, with
+ * all their calls. Inside of core.
  *
- * Invariant: at most `cap` entries, numbered 1, 2, ... over the run; at most SLOW_STORE_REQUESTS
+ * Invariant: of a request one entry, which has all its slow calls, as long as at most
+ * SLOW_STORE_OPEN requests that have not ended have one. Those that have ended: at most `cap`,
+ * numbered 1, 2, ... in this order over the run; at most SLOW_STORE_REQUESTS
  * finished requests of at most SLOW_TRACE_CALLS calls, and SLOW_STORE_BUILDING that are still open;
  * of each kind the oldest go first, and calls beyond are counted. An entry names its request by id,
  * and has the first calls and the sums of it for when that is gone. A finished request that someone
@@ -11,46 +13,28 @@
 #ifndef KPROF_CORE_SLOW_STORE_H
 #define KPROF_CORE_SLOW_STORE_H
 
+#include "slow_entry.h"
+
 #include <kprof/base/map.h>
 #include <kprof/core/slow_trace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SLOW_STORE_REQUESTS = 200, SLOW_STORE_BUILDING = 64, SLOW_STORE_EARLY = 1024 };
-enum { SLOW_ENTRY_CALLS = 32, SLOW_ENTRY_SUMS = 32, SLOW_ENTRY_ARGS_BYTES = 204 };
-
-struct slow_entry_call {
-    uint64_t start_ns, duration_ns, self_ns, pid; /* start: from the start of the request */
-    uint8_t tier;
-    bool error;
+enum {
+    SLOW_STORE_REQUESTS = 200,
+    SLOW_STORE_BUILDING = 64,
+    SLOW_STORE_OPEN = 64,
+    SLOW_STORE_EARLY = 1024
 };
-
-struct slow_entry_sum { /* what a tier did in the request, all its calls together */
-    uint64_t sum_ns, self_ns;
-    uint32_t calls;
-    uint8_t tier;
-};
-
-struct slow_entry { /* a slow call */
-    uint64_t seq, end_ns, pid;
-    uint64_t request;                 /* label of its request; 0: none */
-    uint64_t duration_ns, request_ns; /* request_ns 0: still open, or no request */
-    uint64_t trace;                   /* id of its request in this store; 0: none */
-    char args[SLOW_ENTRY_ARGS_BYTES]; /* "": not known */
-    uint32_t ident;                   /* identity index */
-    uint8_t tier, n_calls, n_sums;
-    bool error, exit; /* exit: an error, the process died inside */
-    struct slow_entry_call calls[SLOW_ENTRY_CALLS];
-    struct slow_entry_sum sums[SLOW_ENTRY_SUMS]; /* by first call; tiers beyond it are left out */
-};
-
 struct slow_store {
     uint64_t threshold_ns; /* 0: off */
     struct {
         struct slow_entry *entry; /* a ring; NULL until a threshold was set */
         uint32_t cap, n, at;      /* at: where the next goes */
-        uint64_t seq;
+        struct slow_entry *open;  /* of requests that have not ended, by their first slow call */
+        uint32_t n_open;
+        uint64_t seq, done; /* the newest of each */
     } log;
     struct slow_trace_request *slot[SLOW_STORE_REQUESTS]; /* a ring */
     uint32_t n, at;
@@ -75,17 +59,20 @@ static inline bool slow_store_is_slow(const struct slow_store *s, uint64_t durat
     return s->threshold_ns && duration_ns >= s->threshold_ns;
 }
 
-/* ---- slow calls ---- */
+/* ---- the slow log ---- */
 
-/* A blank entry with its seq set, for the caller to fill; NULL when the log is off. */
-struct slow_entry *slow_store_entry_new(struct slow_store *s);
-/* i-th newest; NULL beyond the last. */
+/* A blank entry with its seq set, for the caller to fill; NULL when the log is off. It is among
+ * those that are done, or among the open ones, of which the oldest is done when there are too
+ * many. */
+struct slow_entry *slow_store_entry_new(struct slow_store *s, bool open);
+/* The entry of a request that has not been settled yet, or was just now; NULL: there is none. */
+struct slow_entry *slow_store_entry_of(const struct slow_store *s, uint64_t seq, uint64_t request);
+/* i-th newest: open ones, then those that are done; NULL beyond the last. */
 struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i);
-/* Adds a call of the entry's request: to the list while there is room, and to its tier's sum. */
-void slow_store_entry_add(struct slow_entry *e, const struct slow_entry_call *call);
-/* Of a request that has ended now: its calls that were logged before get its duration, its calls
- * and its id here. */
-void slow_store_entry_complete(struct slow_store *s, const struct slow_entry *whole);
+/* Nothing more is to come for it: it is done now. e is not valid any more. */
+void slow_store_entry_settle(struct slow_store *s, struct slow_entry *e);
+void slow_store_entry_drop(struct slow_store *s, struct slow_entry *e); /* an open one */
+void slow_store_settle_all(struct slow_store *s);
 void slow_store_forget_tier(struct slow_store *s, uint16_t tier);
 
 /* ---- requests ---- */

@@ -18,8 +18,8 @@ const char *snapshot_text(struct snapshot *s, const char *text); /* a copy in it
 void snapshot_add_open(const struct core *c, struct snapshot *s, const char *const *ident_name);
 /* The gaps and marks of the window last viewed; -> the time of it that was traced, s. */
 double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall_ns);
-/* The slow calls after number `since`, newest first. */
-void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t since, uint64_t wall_ns);
+/* The slow requests, newest first: those that are open, then those that have ended. */
+void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t wall_ns);
 void snapshot_add_heat(struct core *c, struct snapshot *s, const struct view_query *l);
 void snapshot_add_slow_traces(const struct core *c, struct snapshot *s, uint64_t wall_ns);
 

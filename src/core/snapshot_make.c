@@ -400,7 +400,7 @@ struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t 
     if (l->trends)
         find_blind(&m);
     add_rows(&m);
-    snapshot_add_slow(c, s, 0, wall_of_now_ns);
+    snapshot_add_slow(c, s, wall_of_now_ns);
     snapshot_add_heat(c, s, l);
     snapshot_add_slow_traces(c, s, wall_of_now_ns);
     return s;

@@ -1,4 +1,4 @@
-/* The slow calls of a snapshot. */
+/* The slow requests of a snapshot. */
 #include "snapshot_impl.h"
 #include "state.h"
 
@@ -54,44 +54,80 @@ static void add_tiers(struct naming *n, struct snap_slow *to, const struct slow_
         sum[i] = (struct snap_slow_sum){.name = tier_name(n, e->sums[i].tier),
                                         .calls = e->sums[i].calls,
                                         .sum_us = us(e->sums[i].sum_ns),
-                                        .self_us = us(e->sums[i].self_ns)};
+                                        .self_us = us(e->sums[i].self_ns),
+                                        .pid = e->sums[i].pid};
     to->tiers = t;
     to->n_tiers = e->n_calls;
     to->sums = sum;
     to->n_sums = e->n_sums;
 }
 
-void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t since, uint64_t wall_ns)
+static void add_calls(struct naming *n, struct snap_slow *to, const struct slow_entry *e)
+{
+    struct snap_slow_call *calls = snapshot_take(n->s, e->slow_tiers * sizeof *calls);
+
+    for (uint8_t i = 0; i < e->slow_tiers; i++) {
+        const struct slow_entry_slow *f = &e->slow[i];
+        calls[i] = (struct snap_slow_call){.tier_name = tier_name(n, f->tier),
+                                           .calls = f->calls,
+                                           .duration_us = us(f->duration_ns),
+                                           .pid = f->pid,
+                                           .args = f->args[0] ? snapshot_text(n->s, f->args) : NULL,
+                                           .error = f->error};
+    }
+    to->calls = calls;
+    to->n_calls = e->slow_tiers;
+    to->args = calls[slow_entry_longest(e) - e->slow].args;
+}
+
+static void add_entry(struct naming *n, struct snap_slow *to, const struct slow_entry *e,
+                      uint64_t wall_ns)
+{
+    const struct slow_entry_slow *f = slow_entry_longest(e);
+    uint64_t now_ns = n->c->now_ns, ago = now_ns > e->end_ns ? now_ns - e->end_ns : 0;
+
+    *to = (struct snap_slow){.seq = e->seq,
+                             .done = e->done,
+                             .wall_ns = wall_ns > ago ? wall_ns - ago : 0,
+                             .first_ns = e->end_ns - e->soonest_ns,
+                             .pid = f->pid,
+                             .tier_name = tier_name(n, f->tier),
+                             .ident = ident_name(n, e->ident),
+                             .request = e->request,
+                             .trace = e->trace,
+                             .duration_us = us(f->duration_ns),
+                             .request_us = us(e->request_ns),
+                             .error = f->error,
+                             .exit = f->exit,
+                             .n_slow = e->n_slow};
+    add_calls(n, to, e);
+    add_tiers(n, to, e);
+}
+
+/* Entries that are done after number `since`, newest first; open: before them those that are not
+ * done. */
+static void add_slow(const struct core *c, struct snapshot *s, uint64_t since, bool open,
+                     uint64_t wall_ns)
 {
     struct naming n = {.c = c, .s = s};
     const struct slow_entry *e;
-    uint32_t k = 0;
+    uint32_t from = open ? 0 : c->slow.log.n_open, k = from;
 
     s->slow_ns = c->slow.threshold_ns;
-    while ((e = slow_store_entry(&c->slow, k)) && e->seq > since)
+    while ((e = slow_store_entry(&c->slow, k)) && (!e->done || e->done > since))
         k++;
     n.ident =
         memset(snapshot_take(s, c->idents.n * sizeof *n.ident), 0, c->idents.n * sizeof *n.ident);
-    struct snap_slow *to = snapshot_take(s, (k + 1) * sizeof *to);
-    for (uint32_t i = 0; i < k; i++) {
-        e = slow_store_entry(&c->slow, i);
-        uint64_t ago = c->now_ns > e->end_ns ? c->now_ns - e->end_ns : 0;
-        to[i] = (struct snap_slow){.seq = e->seq,
-                                   .wall_ns = wall_ns > ago ? wall_ns - ago : 0,
-                                   .pid = e->pid,
-                                   .tier_name = tier_name(&n, e->tier),
-                                   .ident = ident_name(&n, e->ident),
-                                   .args = e->args[0] ? snapshot_text(s, e->args) : NULL,
-                                   .request = e->request,
-                                   .trace = e->trace,
-                                   .duration_us = us(e->duration_ns),
-                                   .request_us = us(e->request_ns),
-                                   .error = e->error,
-                                   .exit = e->exit};
-        add_tiers(&n, &to[i], e);
-    }
+    struct snap_slow *to = snapshot_take(s, (k - from + 1) * sizeof *to);
+    for (uint32_t i = from; i < k; i++)
+        add_entry(&n, &to[i - from], slow_store_entry(&c->slow, i), wall_ns);
     s->slow = to;
-    s->n_slow = k;
+    s->n_slow = k - from;
+}
+
+void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t wall_ns)
+{
+    add_slow(c, s, 0, true, wall_ns);
 }
 
 void snapshot_add_slow_traces(const struct core *c, struct snapshot *s, uint64_t wall_ns)
@@ -113,9 +149,14 @@ void snapshot_add_slow_traces(const struct core *c, struct snapshot *s, uint64_t
     s->n_tier_names = c->tiers.n;
 }
 
-uint64_t core_slow_seq(const struct core *c)
+uint64_t core_slow_done(const struct core *c)
 {
-    return c->slow.log.seq;
+    return c->slow.log.done;
+}
+
+void core_slow_settle(struct core *c)
+{
+    slow_store_settle_all(&c->slow);
 }
 
 struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t wall_of_now_ns)
@@ -123,8 +164,22 @@ struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t 
     struct snapshot *s = calloc(1, sizeof *s);
     if (!s)
         abort();
-    snapshot_add_slow(c, s, since, wall_of_now_ns);
+    add_slow(c, s, since, false, wall_of_now_ns);
     return s;
+}
+
+static const struct snap_slow_sum *named_sums(struct snapshot *s, const struct snap_slow *w,
+                                              snapshot_who *who, void *arg)
+{
+    const struct snap_slow_sum *most = slow_most(w);
+    struct snap_slow_sum *own = snapshot_take(s, w->n_sums * sizeof *own);
+
+    for (size_t i = 0; i < w->n_sums; i++) {
+        const char *name = &w->sums[i] == most ? who(arg, w->sums[i].pid, w->wall_ns) : NULL;
+        own[i] = w->sums[i];
+        own[i].who = name ? snapshot_text(s, name) : NULL;
+    }
+    return own;
 }
 
 void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
@@ -136,6 +191,7 @@ void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
         own[i] = s->slow[i];
         if (name)
             own[i].who = snapshot_text(s, name);
+        own[i].sums = named_sums(s, &s->slow[i], who, arg);
     }
     s->slow = own;
     struct snap_open *open = snapshot_take(s, (s->n_open + 1) * sizeof *open);
@@ -147,6 +203,61 @@ void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
     s->open = open;
 }
 
+/* ---- what a line says ---- */
+
+const struct snap_slow_sum *slow_most(const struct snap_slow *w)
+{
+    const struct snap_slow_sum *most = NULL;
+
+    for (size_t i = 0; i < w->n_sums; i++)
+        if (!most || w->sums[i].self_us > most->self_us)
+            most = &w->sums[i];
+    return most;
+}
+
+double slow_took_us(const struct snap_slow *w)
+{
+    return w->request_us > 0 ? w->request_us : w->duration_us;
+}
+
+const char *slow_tier(const struct snap_slow *w)
+{
+    const struct snap_slow_sum *most = slow_most(w);
+    return most ? most->name : w->tier_name;
+}
+
+uint64_t slow_pid(const struct snap_slow *w)
+{
+    const struct snap_slow_sum *most = slow_most(w);
+    return most ? most->pid : w->pid;
+}
+
+const char *slow_who(const struct snap_slow *w)
+{
+    const struct snap_slow_sum *most = slow_most(w);
+    return most ? most->who : w->who;
+}
+
+static bool has_text(const struct snap_slow *w, const char *text)
+{
+    char pid[SNAPSHOT_PID_BYTES];
+    const char *who = slow_who(w);
+
+    snapshot_pid(slow_pid(w), pid);
+    if (text_contains(slow_tier(w), text) || text_contains(w->ident, text) ||
+        (who && text_contains(who, text)) || text_contains(pid, text))
+        return true;
+    snapshot_pid(w->pid, pid);
+    if (text_contains(w->tier_name, text) || (w->who && text_contains(w->who, text)) ||
+        (w->args && text_contains(w->args, text)) || text_contains(pid, text))
+        return true;
+    for (size_t i = 0; i < w->n_calls; i++)
+        if (text_contains(w->calls[i].tier_name, text) ||
+            (w->calls[i].args && text_contains(w->calls[i].args, text)))
+            return true;
+    return false;
+}
+
 bool slow_filter_set(const struct slow_filter *f)
 {
     return f->text[0] || f->from_ns || f->to_ns;
@@ -154,16 +265,9 @@ bool slow_filter_set(const struct slow_filter *f)
 
 bool slow_matches(const struct slow_filter *f, const struct snap_slow *w)
 {
-    char pid[SNAPSHOT_PID_BYTES];
-
-    if (w->wall_ns < f->from_ns || (f->to_ns && w->wall_ns >= f->to_ns))
+    if (w->wall_ns < f->from_ns || (f->to_ns && w->wall_ns - w->first_ns >= f->to_ns))
         return false;
-    if (!f->text[0])
-        return true;
-    snapshot_pid(w->pid, pid);
-    return text_contains(w->tier_name, f->text) || text_contains(w->ident, f->text) ||
-           (w->who && text_contains(w->who, f->text)) ||
-           (w->args && text_contains(w->args, f->text)) || text_contains(pid, f->text);
+    return !f->text[0] || has_text(w, f->text);
 }
 
 struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snapshot *s)

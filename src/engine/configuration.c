@@ -196,6 +196,6 @@ void engine_zero(struct engine *g)
 {
     slow_pump_run(g, true);
     core_zero(g->core);
-    g->slow.seq = 0;
+    g->slow.done = 0;
     session_log_add(g, "statistics reset");
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHO_ASK_NS = 500000000, WHO_OPEN = 20, WHO_OPEN_US = 1000000 };
+enum { WHO_ASK_NS = 500000000, WHO_SLOW = 48, WHO_OPEN = 20, WHO_OPEN_US = 1000000 };
 
 /* wall_ns: of the call; UINT64_MAX: it is still open. */
 static struct process_name *find(struct engine *g, uint64_t pid, uint64_t wall_ns)
@@ -63,8 +63,10 @@ void process_names_ask(struct engine *g, const struct snapshot *s, uint64_t now_
 
     if (!g->control || g->state != ENGINE_UP || now_ns < g->process_names.next_ns)
         return;
-    for (size_t i = 0; i < s->n_slow && i < PROCESS_NAMES / 2 && n < PROCESS_NAMES / 4; i++) {
-        want(g, s->slow[i].pid, s->slow[i].wall_ns, pids, &n);
+    for (size_t i = 0; i < s->n_slow && i < WHO_SLOW && n < PROCESS_NAMES / 4; i++) {
+        want(g, slow_pid(&s->slow[i]), s->slow[i].wall_ns, pids, &n);
+        if (n < PROCESS_NAMES / 4)
+            want(g, s->slow[i].pid, s->slow[i].wall_ns, pids, &n);
     }
     for (size_t i = 0; i < s->n_open && i < WHO_OPEN && n < PROCESS_NAMES / 4; i++) {
         if (s->open[i].age_us >= WHO_OPEN_US)

@@ -1,4 +1,4 @@
-/* The file of --slow-log: slow calls as they come, one JSON object a line.
+/* The file of --slow-log: slow requests as they come, one JSON object a line.
  *
  * Invariant: only whole lines are written, always at the end; the first failure ends it with one
  * sentence and everything else goes on. A new file is 0600; an existing one is added to only if it

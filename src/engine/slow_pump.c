@@ -1,5 +1,5 @@
-/* Slow calls to the file of --slow-log, as they come: each when its process has been named, or when
- * that takes too long. */
+/* Slow requests to the file of --slow-log, as they end: each when its process has been named, or
+ * when that takes too long. */
 #include "slow_pump.h"
 
 #include "process_names.h"
@@ -36,10 +36,11 @@ static void write_all(struct engine *g, const struct snapshot *s, uint64_t wall_
 
     for (size_t i = s->n_slow; i-- > 0;) {
         const struct snap_slow *w = &s->slow[i];
-        if (wait && !w->who && i < BACKLOG && w->wall_ns + NAME_WITHIN_NS > wall_ns)
+        if (wait && (!w->who || !slow_who(w)) && i < BACKLOG &&
+            w->wall_ns + NAME_WITHIN_NS > wall_ns)
             return;
-        g->slow.missed += w->seq - g->slow.seq - 1;
-        g->slow.seq = w->seq;
+        g->slow.missed += w->done - g->slow.done - 1;
+        g->slow.done = w->done;
         if (!line_allowed(g, now_ns)) {
             g->slow.missed++;
             continue;
@@ -51,16 +52,19 @@ static void write_all(struct engine *g, const struct snapshot *s, uint64_t wall_
 
 void slow_pump_run(struct engine *g, bool all)
 {
-    uint64_t now_ns = clock_mono_ns(), seq = core_slow_seq(g->core);
-
-    if (!g->slow.log || seq == g->slow.seq)
+    if (!g->slow.log)
         return;
-    bool many = seq - g->slow.seq >= BACKLOG;
+    if (all)
+        core_slow_settle(g->core);
+    uint64_t now_ns = clock_mono_ns(), done = core_slow_done(g->core);
+    if (done == g->slow.done)
+        return;
+    bool many = done - g->slow.done >= BACKLOG;
     if (!all && !many && !g->replay.file && now_ns < g->slow.next_ns)
         return;
     g->slow.next_ns = now_ns + PUMP_NS;
     uint64_t wall_ns = wall_clock_of_core(g);
-    struct snapshot *s = core_slow_since(g->core, g->slow.seq, wall_ns);
+    struct snapshot *s = core_slow_since(g->core, g->slow.done, wall_ns);
     process_names_apply(g, s);
     process_names_ask(g, s, now_ns);
     write_all(g, s, wall_ns, !all && !g->replay.file);

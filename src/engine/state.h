@@ -77,7 +77,7 @@ struct dead_processes {
 struct slow_pump {
     struct slow_log *log;  /* NULL: none */
     uint64_t threshold_ns; /* in force; 0: none */
-    uint64_t seq;          /* the last slow call that was written or left out */
+    uint64_t done;         /* the last slow request that was written or left out */
     uint64_t missed;       /* left out since the last line */
     uint64_t next_ns, second_ns;
     unsigned lines; /* in that second */

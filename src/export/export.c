@@ -13,7 +13,7 @@ void export_write(struct buf *out, const struct snapshot *s, enum export_format 
 {
     switch (f) {
     case EXPORT_TEXT:
-        export_text(out, s);
+        export_text(out, s, false);
         break;
     case EXPORT_JSON:
         export_json(out, s);
@@ -28,6 +28,11 @@ void export_write(struct buf *out, const struct snapshot *s, enum export_format 
         export_hlog(out, s, first);
         break;
     }
+}
+
+void export_details(struct buf *out, const struct snapshot *s)
+{
+    export_text(out, s, true);
 }
 
 void export_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f)

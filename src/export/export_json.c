@@ -288,6 +288,44 @@ static void slow_sums(struct json *j, const struct snap_slow *w)
     json_arr_end(j);
 }
 
+/* The longest slow call of each tier. */
+static void slow_tiers_of(struct json *j, const struct snap_slow *w)
+{
+    json_key(j, "slow_tiers");
+    json_arr(j);
+    for (size_t i = 0; i < w->n_calls; i++) {
+        const struct snap_slow_call *f = &w->calls[i];
+        char pid[FIELD_CELL_BYTES];
+        snapshot_pid(f->pid, pid);
+        json_obj(j);
+        key_str(j, "tier", f->tier_name);
+        key_u64(j, "calls", f->calls);
+        key_f(j, "duration_us", f->duration_us, 3);
+        key_str(j, "pid", pid);
+        if (f->error)
+            key_bool(j, "error", true);
+        if (f->args)
+            key_str(j, "args", f->args);
+        json_obj_end(j);
+    }
+    json_arr_end(j);
+}
+
+/* The tier that explains most of the request. */
+static void slow_most_of(struct json *j, const struct snap_slow_sum *most)
+{
+    char pid[FIELD_CELL_BYTES];
+    snapshot_pid(most->pid, pid);
+    json_key(j, "most");
+    json_obj(j);
+    key_str(j, "tier", most->name);
+    key_f(j, "self_us", most->self_us, 3);
+    key_str(j, "pid", pid);
+    if (most->who)
+        key_str(j, "who", most->who);
+    json_obj_end(j);
+}
+
 /* node NULL: it is known from around */
 static void slow(struct json *j, const struct snap_slow *w, const char *node)
 {
@@ -313,6 +351,10 @@ static void slow(struct json *j, const struct snap_slow *w, const char *node)
         key_str(j, "who", w->who);
     if (w->args)
         key_str(j, "args", w->args);
+    key_u64(j, "slow_calls", w->n_slow);
+    slow_tiers_of(j, w);
+    if (slow_most(w))
+        slow_most_of(j, slow_most(w));
     if (w->n_sums > 0)
         slow_sums(j, w);
     if (w->n_tiers > 0)

@@ -9,6 +9,7 @@
 
 #define NAME_COLS_MAX 48 /* longer names are cut: the figures must stay in sight */
 #define NOTE_COLS_MAX 300
+#define SLOW_LINES    5 /* without details */
 #define GAP           "  "
 
 static void safe(struct buf *out, const char *s, size_t max_cols)
@@ -220,13 +221,77 @@ static void table(struct buf *out, const struct snapshot *s)
             s->counted_s);
 }
 
-/* ---- slow calls, log ---- */
+/* ---- slow requests, log ---- */
 
-static void slow_call(struct buf *out, const struct snap_slow *w)
+static void process(struct buf *out, uint64_t pid, const char *who)
+{
+    char text[FIELD_CELL_BYTES];
+    snapshot_pid(pid, text);
+    buf_adds(out, text);
+    if (who) {
+        buf_addch(out, ' ');
+        safe(out, who, NAME_COLS_MAX);
+    }
+}
+
+/* One line: what, how long, the tier that explains most of it, where. */
+static void slow_line(struct buf *out, const struct snap_slow *w)
+{
+    const struct snap_slow_sum *most = slow_most(w);
+    char at[40];
+    clock_format_wall(w->wall_ns, at, sizeof at);
+    buf_addf(out, "%s" GAP, at);
+    safe(out, w->ident ? w->ident : "undefined", NAME_COLS_MAX);
+    buf_addf(out, GAP "%.1f" GAP, slow_took_us(w));
+    safe(out, slow_tier(w), NAME_COLS_MAX);
+    if (most && w->request_us > 0)
+        buf_addf(out, " self %.1f (%.0f %%)", most->self_us, 100 * most->self_us / w->request_us);
+    buf_adds(out, GAP);
+    process(out, slow_pid(w), slow_who(w));
+    buf_adds(out, w->exit ? GAP "error: exit\n" : w->error ? GAP "error\n" : "\n");
+}
+
+static void slow_lines(struct buf *out, const struct snapshot *s)
+{
+    const struct snap_slow *top[SLOW_LINES + 1];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_slow; i++) {
+        size_t k = n;
+        for (; k > 0 && slow_took_us(top[k - 1]) < slow_took_us(&s->slow[i]); k--)
+            top[k] = top[k - 1];
+        top[k] = &s->slow[i];
+        n += n < SLOW_LINES;
+    }
+    buf_addf(out, "\nslow requests: %zu", s->n_slow);
+    buf_addf(out, s->n_slow > n ? ", the %zu slowest\n" : ", the slowest first\n", n);
+    for (size_t i = 0; i < n; i++)
+        slow_line(out, top[i]);
+}
+
+/* Slow calls of other tiers than that of the longest one. */
+static void slow_others(struct buf *out, const struct snap_slow *w)
+{
+    for (size_t i = 0; i < w->n_calls; i++) {
+        const struct snap_slow_call *f = &w->calls[i];
+        if (f->tier_name == w->tier_name || strcmp(f->tier_name, w->tier_name) == 0)
+            continue;
+        buf_addf(out, "    slow %.1f" GAP "calls %" PRIu32 GAP, f->duration_us, f->calls);
+        safe(out, f->tier_name, NAME_COLS_MAX);
+        buf_adds(out, GAP);
+        process(out, f->pid, NULL);
+        if (f->args) {
+            buf_adds(out, GAP "args ");
+            safe(out, f->args, NOTE_COLS_MAX);
+        }
+        buf_adds(out, f->error ? GAP "error\n" : "\n");
+    }
+}
+
+static void slow_details(struct buf *out, const struct snap_slow *w)
 {
     char at[40], pid[FIELD_CELL_BYTES];
     clock_format_wall(w->wall_ns, at, sizeof at);
-    snapshot_pid(w->pid, pid);
     buf_addf(out, "%s" GAP, at);
     safe(out, w->tier_name, NAME_COLS_MAX);
     buf_adds(out, GAP);
@@ -234,17 +299,15 @@ static void slow_call(struct buf *out, const struct snap_slow *w)
     buf_addf(out, GAP "%.1f", w->duration_us);
     if (w->request_us > 0)
         buf_addf(out, " of %.1f", w->request_us);
-    buf_addf(out, GAP "request %" PRIu64 GAP "%s", w->request, pid);
-    if (w->who) {
-        buf_addch(out, ' ');
-        safe(out, w->who, NAME_COLS_MAX);
-    }
+    buf_addf(out, GAP "request %" PRIu64 GAP, w->request);
+    process(out, w->pid, w->who);
     buf_adds(out, w->exit ? GAP "error: exit\n" : w->error ? GAP "error\n" : "\n");
     if (w->args) {
         buf_adds(out, "    args ");
         safe(out, w->args, NOTE_COLS_MAX);
         buf_addch(out, '\n');
     }
+    slow_others(out, w);
     for (size_t i = 0; i < w->n_sums; i++) {
         const struct snap_slow_sum *t = &w->sums[i];
         buf_addf(out, "    sum %.1f" GAP "self %.1f" GAP "calls %" PRIu32 GAP, t->sum_us,
@@ -262,11 +325,11 @@ static void slow_call(struct buf *out, const struct snap_slow *w)
     }
 }
 
-static void slow_calls(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
+static void slow_all(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
 {
     for (size_t i = 0; i < s->n_slow; i++)
         if (!f || slow_matches(f, &s->slow[i]))
-            slow_call(out, &s->slow[i]);
+            slow_details(out, &s->slow[i]);
 }
 
 static void slow_time(struct buf *out, const struct slow_filter *f)
@@ -285,7 +348,8 @@ static void slow_time(struct buf *out, const struct slow_filter *f)
 void export_text_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
 {
     session(out, s);
-    buf_addf(out, "\nslow calls, newest first, of %.1f us or longer", (double)s->slow_ns / 1e3);
+    buf_addf(out, "\nslow requests, newest first, with calls of %.1f us or longer",
+             (double)s->slow_ns / 1e3);
     if (f->text[0]) {
         buf_adds(out, ", that have \"");
         safe(out, f->text, NAME_COLS_MAX);
@@ -293,7 +357,7 @@ void export_text_slow(struct buf *out, const struct snapshot *s, const struct sl
     }
     slow_time(out, f);
     buf_adds(out, "; times in microseconds\n");
-    slow_calls(out, s, f);
+    slow_all(out, s, f);
 }
 
 static void log_lines(struct buf *out, const struct snapshot *s)
@@ -307,7 +371,7 @@ static void log_lines(struct buf *out, const struct snapshot *s)
     }
 }
 
-void export_text(struct buf *out, const struct snapshot *s)
+void export_text(struct buf *out, const struct snapshot *s, bool details)
 {
     session(out, s);
     counters(out, s);
@@ -316,9 +380,12 @@ void export_text(struct buf *out, const struct snapshot *s)
     buf_addch(out, '\n');
     table(out, s);
     export_change(out, s);
-    if (s->n_slow > 0)
-        buf_adds(out, "\nslow calls, newest first\n");
-    slow_calls(out, s, NULL);
+    if (s->n_slow > 0 && details) {
+        buf_adds(out, "\nslow requests, newest first\n");
+        slow_all(out, s, NULL);
+    } else if (s->n_slow > 0) {
+        slow_lines(out, s);
+    }
     if (s->n_log > 0)
         buf_adds(out, "\nlog, newest first\n");
     log_lines(out, s);

@@ -14,17 +14,35 @@ static const struct {
     [PROMPT_SAVE] = {"Save as profile", "a name: letters, digits, . _ -"},
     [PROMPT_FILTER] = {"Filter", "part of a tier's or an identity's name"},
     [PROMPT_SLOW_FILTER] = {"Filter", "part of a tier, identity, process or argument"},
-    [PROMPT_SLOW_EXPORT] = {"Export slow calls to file", NULL},
+    [PROMPT_SLOW_EXPORT] = {"Export slow requests to file", NULL},
     [PROMPT_TIME_RANGE] = {"Window", "45m, or clock times: 02:10-02:40; now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
-    [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
+    [PROMPT_SLOW] = {"Slow from", "20ms, 1500us, 2s; off: none"},
 };
 
 void dialog_prompt(struct dialog *d, enum prompt_use use, const char *text)
 {
     d->mode = DIALOG_PROMPT;
     d->prompt_use = use;
+    d->offer[0] = 0;
     prompt_open(&d->prompt, prompts[use].title, prompts[use].hint, text);
+}
+
+void dialog_prompt_titled(struct dialog *d, enum prompt_use use, const char *title,
+                          const char *text)
+{
+    snprintf(d->title, sizeof d->title, "%s", title);
+    dialog_prompt(d, use, text);
+    d->prompt.title = d->title;
+}
+
+void dialog_offer(struct dialog *d, const char *text)
+{
+    snprintf(d->offer, sizeof d->offer, "%s", text);
+    if (text[0]) {
+        snprintf(d->hint, sizeof d->hint, "Enter: %.20s; or 1500us, 2s", text);
+        d->prompt.hint = d->hint;
+    }
 }
 
 struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title)

@@ -51,11 +51,18 @@ struct dialog {
     enum dialog_mode mode;
     struct prompt prompt;
     enum prompt_use prompt_use;
+    char title[64]; /* of a prompt with one of its own */
+    char offer[32], hint[64];
     struct menu menu;
     struct question question;
 };
 
 void dialog_prompt(struct dialog *d, enum prompt_use use, const char *text);
+/* With a title of its own, which is copied. */
+void dialog_prompt_titled(struct dialog *d, enum prompt_use use, const char *title,
+                          const char *text);
+/* What Enter takes of the prompt just opened while nothing is typed; "": nothing. Copied. */
+void dialog_offer(struct dialog *d, const char *text);
 
 /* title: constant */
 struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title);

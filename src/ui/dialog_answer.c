@@ -114,6 +114,15 @@ static struct intent export_slow_calls(const struct ui_shared *sh)
     return in;
 }
 
+static struct intent threshold(const struct dialog *d)
+{
+    struct intent in = with_text(&d->prompt, INTENT_SLOW);
+    if (!d->prompt.len) {
+        snprintf(in.text, sizeof in.text, "%s", d->offer);
+    }
+    return in;
+}
+
 static struct intent take_time_range(struct ui_shared *sh)
 {
     char error[200], text[PROMPT_BYTES];
@@ -152,7 +161,7 @@ static struct intent prompt_done(struct ui *u)
     case PROMPT_PRESET:
         return p->len ? with_text(p, INTENT_PRESET) : none;
     case PROMPT_SLOW:
-        return p->len ? with_text(p, INTENT_SLOW) : none;
+        return p->len || sh->dialog.offer[0] ? threshold(&sh->dialog) : none;
     case PROMPT_TIME_RANGE:
         return take_time_range(sh);
     case PROMPT_FILTER:

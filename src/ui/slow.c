@@ -5,69 +5,136 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void draw_bar(struct canvas *c, int row, int col, int cols, double from, double to)
+/* Columns of a tier of the request, by the width there is. */
+struct slots {
+    int name, calls, sum, self, share, pid;
+};
+
+static struct slots slots_for(int cols)
 {
-    if (cols < 8) {
-        return;
+    if (cols < 60) {
+        return (struct slots){.name = 14, .self = 8, .share = 4};
     }
-    int a = (int)(from * cols), b = (int)(to * cols + 0.5);
-    a = a < 0 ? 0 : a > cols - 1 ? cols - 1 : a;
-    b = b <= a ? a + 1 : b > cols ? cols : b;
-    for (int i = 0; i < cols; i++) {
-        bool in = i >= a && i < b;
-        const char *full = c->ascii ? "#" : "\xe2\x96\x88", *none = c->ascii ? "." : "\xc2\xb7";
-        canvas_text(c, row, col + i, 1, in ? STYLE_GOOD : STYLE_DIM, in ? full : none);
+    return (struct slots){
+        .name = 20, .calls = 6, .sum = 8, .self = 8, .share = 5, .pid = cols < 76 ? 0 : 12};
+}
+
+static int slot(struct canvas *c, int row, int col, int cols, enum style st, const char *text)
+{
+    if (cols > 0) {
+        canvas_right(c, row, col, cols, st, text);
+        col += cols + 1;
+    }
+    return col;
+}
+
+/* Which part of the request it is. */
+static void draw_bar(struct canvas *c, int row, int col, int cols, double part)
+{
+    int full = (int)(part * cols + 0.5);
+    for (int i = 0; i < cols && cols >= 8; i++) {
+        const char *on = c->ascii ? "#" : "\xe2\x96\x88", *off = c->ascii ? "." : "\xc2\xb7";
+        canvas_text(c, row, col + i, 1, i < full ? STYLE_GOOD : STYLE_DIM, i < full ? on : off);
     }
 }
 
-static void draw_part(struct canvas *c, int row, struct rect a, const struct snap_slow_tier *p,
+static void draw_tier(struct canvas *c, int row, struct rect a, const struct snap_slow_sum *t,
                       double whole_us)
 {
     char text[FORMAT_BYTES];
-    int name = a.cols < 60 ? 12 : 20;
+    struct slots w = slots_for(a.cols);
+    double part = whole_us > 0 ? t->self_us / whole_us : 0;
     int col = a.col + 2;
-    canvas_name(c, row, col, name, STYLE_BOLD, p->name);
-    col += name + 1;
-    format_us((double)p->start_us, text + 1);
-    text[0] = '+';
-    canvas_right(c, row, col, 8, STYLE_DIM, text);
-    col += 8 + 1;
-    format_us((double)p->duration_us, text);
-    canvas_right(c, row, col, 7, p->error ? STYLE_BAD : STYLE_NORMAL, text);
-    col += 7 + 1;
-    if (a.cols >= 60) {
-        snapshot_pid(p->pid, text);
-        canvas_text(c, row, col, 12, STYLE_NORMAL, text);
-        col += 12 + 1;
+    canvas_name(c, row, col, w.name, STYLE_BOLD, t->name);
+    col += w.name + 1;
+    snprintf(text, sizeof text, "%u", (unsigned)t->calls);
+    col = slot(c, row, col, w.calls, STYLE_NORMAL, text);
+    format_us(t->sum_us, text);
+    col = slot(c, row, col, w.sum, STYLE_NORMAL, text);
+    format_us(t->self_us, text);
+    col = slot(c, row, col, w.self, STYLE_NORMAL, text);
+    snprintf(text, sizeof text, "%.0f%%", 100 * part);
+    col = slot(c, row, col, w.share, STYLE_NORMAL, text);
+    if (w.pid) {
+        snapshot_pid(t->pid, text);
+        canvas_text(c, row, col, w.pid, STYLE_NORMAL, text);
+        col += w.pid + 1;
     }
-    double end = (double)(p->start_us + p->duration_us);
-    if (whole_us > 0) {
-        draw_bar(c, row, col, a.col + a.cols - col, (double)p->start_us / whole_us, end / whole_us);
-    }
+    draw_bar(c, row, col, a.col + a.cols - col, part);
 }
 
-static double whole_of(const struct snap_slow *s)
-{
-    double whole = s->request_us;
-    for (size_t i = 0; i < s->n_tiers; i++) {
-        double end = (double)(s->tiers[i].start_us + s->tiers[i].duration_us);
-        whole = end > whole ? end : whole;
-    }
-    return whole;
-}
-
-static void draw_detail(struct canvas *c, struct rect a, const struct snap_slow *s)
+/* Of a request that has not ended only the slow calls are known. */
+static void draw_slow_call(struct canvas *c, int row, struct rect a, const struct snap_slow_call *f)
 {
     char text[FORMAT_BYTES];
-    format_us(s->request_us, text);
-    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "REQUEST %llu  %s  %s%s",
-                 (unsigned long long)s->request, s->ident, s->request_us > 0 ? text : "still open",
-                 s->n_tiers ? "" : "  (its tiers are not known)");
-    double whole = whole_of(s);
-    for (size_t i = 0; i < s->n_tiers && (int)i + 1 < a.rows; i++) {
-        draw_part(c, a.row + 1 + (int)i, a, &s->tiers[i], whole);
+    struct slots w = slots_for(a.cols);
+    int col = a.col + 2;
+    canvas_name(c, row, col, w.name, STYLE_BOLD, f->tier_name);
+    col += w.name + 1;
+    snprintf(text, sizeof text, "%u", (unsigned)f->calls);
+    col = slot(c, row, col, w.calls, STYLE_NORMAL, text);
+    format_us(f->duration_us, text);
+    col = slot(c, row, col, w.sum ? w.sum : w.self, f->error ? STYLE_BAD : STYLE_NORMAL, text);
+    snapshot_pid(f->pid, text);
+    col += canvas_text(c, row, col, a.col + a.cols - col, STYLE_NORMAL, text) + 1;
+    if (f->args) {
+        canvas_text(c, row, col, a.col + a.cols - col, STYLE_DIM, f->args);
     }
+}
+
+static void draw_head(struct canvas *c, struct rect a, const struct snap_slow *s)
+{
+    char took[FORMAT_BYTES], text[200];
+    struct slots w = slots_for(a.cols);
+    int col = a.col + 2 + w.name + 1;
+    format_us(slow_took_us(s), took);
+    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
+    if (!s->n_sums) {
+        snprintf(text, sizeof text, "%s  %s%s", s->ident, took,
+                 !s->request         ? "  (no request)"
+                 : s->request_us > 0 ? "  (its tiers are not known)"
+                                     : "  (still open: its slow calls so far)");
+        canvas_name(c, a.row, a.col, a.cols, STYLE_HEAD, text);
+        return;
+    }
+    snprintf(text, sizeof text, "%s  %s", s->ident, took);
+    canvas_name(c, a.row, a.col, w.name + 2, STYLE_HEAD, text);
+    col = slot(c, a.row, col, w.calls, STYLE_HEAD, "CALLS");
+    col = slot(c, a.row, col, w.sum, STYLE_HEAD, "TOTAL");
+    col = slot(c, a.row, col, w.self, STYLE_HEAD, "SELF");
+    col = slot(c, a.row, col, w.share, STYLE_HEAD, "");
+    canvas_text(c, a.row, col, w.pid, STYLE_HEAD, "PROCESS");
+}
+
+static int by_self(const void *a, const void *b)
+{
+    const struct snap_slow_sum *const *x = a, *const *y = b;
+    if ((*x)->self_us != (*y)->self_us) {
+        return (*x)->self_us < (*y)->self_us ? 1 : -1;
+    }
+    return *x > *y ? 1 : -1;
+}
+
+/* The selected request, unfolded into its tiers: the one that explains most of it first. */
+static void draw_detail(struct canvas *c, struct rect a, const struct snap_slow *s)
+{
+    const struct snap_slow_sum **sum = malloc((s->n_sums + 1) * sizeof *sum);
+    if (!sum) {
+        abort();
+    }
+    for (size_t i = 0; i < s->n_sums; i++) {
+        sum[i] = &s->sums[i];
+    }
+    qsort(sum, s->n_sums, sizeof *sum, by_self);
+    draw_head(c, a, s);
+    for (int i = 0; i + 1 < a.rows; i++) {
+        if (i < (int)s->n_sums) {
+            draw_tier(c, a.row + 1 + i, a, sum[i], s->request_us);
+        } else if (!s->n_sums && i < (int)s->n_calls) {
+            draw_slow_call(c, a.row + 1 + i, a, &s->calls[i]);
+        }
+    }
+    free(sum);
 }
 
 static void draw_none(struct canvas *c, struct rect a, const struct snapshot *s)
@@ -93,7 +160,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     struct rect list = a, detail = a;
     struct slow_picks p = slow_list_pick(&sh->slow, s);
     const struct snap_slow *sel = slow_list_selected(&sh->slow, s, &p);
-    size_t parts = sel ? sel->n_tiers + 1 : 0;
+    size_t parts = sel ? (sel->n_sums ? sel->n_sums : sel->n_calls) + 1 : 0;
     int most = a.rows / 2;
     detail.rows = a.rows < 6 ? 0 : parts < (size_t)most ? (int)parts : most;
     list.rows -= detail.rows;

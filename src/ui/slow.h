@@ -1,5 +1,5 @@
-/* The screen of slow calls: the list, and the tiers of the selected request on a time axis. Its
- * state is the list (src/ui/slow_list.h). Core thread only. */
+/* The screen of slow requests: the list, and the selected one unfolded into its tiers. Its state is
+ * the list (src/ui/slow_list.h). Core thread only. */
 #ifndef UI_SLOW_H
 #define UI_SLOW_H
 

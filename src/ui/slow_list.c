@@ -2,14 +2,72 @@
 
 #include <inttypes.h>
 #include <kprof/base/format.h>
+#include <kprof/core/tier.h>
 #include <kprof/core/waterfall.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* --- what is listed, in which order --- */
+
+/* The part of the request that its tier explains; negative: not known. */
+static double share(const struct snap_slow *w)
+{
+    const struct snap_slow_sum *most = slow_most(w);
+    return most && w->request_us > 0 ? most->self_us / w->request_us : -1;
+}
+
+static double self_us(const struct snap_slow *w)
+{
+    const struct snap_slow_sum *most = slow_most(w);
+    return most && w->request_us > 0 ? most->self_us : -1;
+}
+
+static int by_number(double a, double b)
+{
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int in_column(enum slow_column by, const struct snap_slow *a, const struct snap_slow *b)
+{
+    switch (by) {
+    case SLOW_IDENTITY:
+        return strcmp(a->ident, b->ident);
+    case SLOW_TOOK:
+        return by_number(slow_took_us(a), slow_took_us(b));
+    case SLOW_TIER:
+        return strcmp(slow_tier(a), slow_tier(b));
+    case SLOW_SELF:
+        return by_number(self_us(a), self_us(b));
+    case SLOW_SHARE:
+        return by_number(share(a), share(b));
+    case SLOW_PROCESS:
+        return slow_pid(a) < slow_pid(b) ? -1 : slow_pid(a) > slow_pid(b);
+    case SLOW_TIME:
+    case SLOW_COLUMNS:
+        break;
+    }
+    return 0;
+}
+
+struct order {
+    const struct snap_slow *of;
+    const struct slow_list *l;
+};
+
+static int compare(const void *x, const void *y, void *arg)
+{
+    const struct order *o = arg;
+    size_t a = *(const size_t *)x, b = *(const size_t *)y;
+    int way = in_column(o->l->sort, &o->of[a], &o->of[b]);
+    way = way ? way : a < b ? -1 : 1; /* the newer first */
+    return o->l->reverse ? -way : way;
+}
+
 struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapshot *s)
 {
     struct slow_picks p = {.at = malloc((s->n_slow + 1) * sizeof *p.at)};
+    struct order o = {s->slow, l};
     if (!p.at) {
         abort();
     }
@@ -19,10 +77,13 @@ struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapsho
             p.at[p.n++] = i;
         }
     }
+    if (l->sort != SLOW_TIME || l->reverse) {
+        qsort_r(p.at, p.n, sizeof *p.at, compare, &o);
+    }
     return p;
 }
 
-/* The selected call stays selected while newer ones push it down. */
+/* The selected line stays selected while newer ones push it down. */
 static void find_selection(struct slow_list *l, const struct snapshot *s,
                            const struct slow_picks *p)
 {
@@ -89,13 +150,43 @@ void slow_list_threshold_text(uint64_t ns, char *out, size_t cap)
     }
 }
 
+/* Of whole requests; without an entry there are none, and nothing is offered. */
+static double present_p99_us(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (s->rows[i].tier == TIER_TOTAL && !s->rows[i].ident && s->rows[i].count) {
+            return s->rows[i].p99_us;
+        }
+    }
+    return 0;
+}
+
+/* Two digits: what a person would type. */
+static uint64_t round_us(double us)
+{
+    uint64_t unit = 1, n = us > 0 ? (uint64_t)us : 0;
+    while (n / unit >= 100) {
+        unit *= 10;
+    }
+    return n / unit * unit;
+}
+
 void slow_list_ask_threshold(struct dialog *d, const struct snapshot *s)
 {
-    char now[32] = "";
-    if (s && s->slow_ns) {
-        slow_list_threshold_text(s->slow_ns, now, sizeof now);
+    char now[32] = "", title[64] = "Slow from", text[FORMAT_BYTES];
+    double p99_us = s ? present_p99_us(s) : 0;
+    uint64_t ns = s ? s->slow_ns : 0;
+    if (p99_us > 0) {
+        format_us(p99_us, text);
+        snprintf(title, sizeof title, "Slow from (P99 is %s)", text);
     }
-    dialog_prompt(d, PROMPT_SLOW, now);
+    if (ns || p99_us >= 1) {
+        slow_list_threshold_text(ns ? ns : round_us(p99_us) * 1000, now, sizeof now);
+    }
+    dialog_prompt_titled(d, PROMPT_SLOW, title, ns ? now : "");
+    if (!ns) {
+        dialog_offer(d, now);
+    }
 }
 
 bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_ns, char *out,
@@ -119,99 +210,129 @@ bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_
 
 /* --- drawing --- */
 
-/* Columns of a slow call, by the width there is. */
+/* Columns by the width there is; 0: not shown. */
 struct slots {
-    int time, tier, ident, took, request, pid;
+    int of[SLOW_COLUMNS];
 };
+
+static const char *const titles[SLOW_COLUMNS] = {
+    [SLOW_IDENTITY] = "IDENTITY", [SLOW_TOOK] = "TOOK", [SLOW_TIER] = "TIER",
+    [SLOW_SELF] = "SELF",         [SLOW_SHARE] = "",    [SLOW_PROCESS] = "PROCESS"};
+
+static bool is_right(enum slow_column k)
+{
+    return k == SLOW_TOOK || k == SLOW_SELF || k == SLOW_SHARE;
+}
 
 static struct slots slots_for(int cols)
 {
-    struct slots w = {.time = 12, .tier = 12, .ident = 14, .took = 7, .request = 8, .pid = 12};
+    struct slots w = {{12, 14, 7, 12, 7, 4, cols < 96 ? 10 : 12}};
     if (cols < 76) {
-        w = (struct slots){.time = 8, .tier = 12, .ident = 10, .took = 7};
+        w = (struct slots){
+            {8, 11, 7, cols < 48 ? 10 : 12, cols < 56 ? 0 : 7, cols < 46 ? 0 : 4, 0}};
     }
     int more = cols > 80 ? (cols - 80) / 4 : 0;
-    w.tier += more < 12 ? more : 12;
-    w.ident += more < 18 ? more : 18;
+    w.of[SLOW_IDENTITY] += more < 18 ? more : 18;
+    w.of[SLOW_TIER] += more < 12 ? more : 12;
     return w;
 }
 
-static int slot(struct canvas *c, int row, int col, int cols, enum style st, const char *s)
-{
-    if (cols > 0) {
-        canvas_text(c, row, col, cols, st, s);
-        col += cols + 1;
-    }
-    return col;
-}
-
-static int slot_name(struct canvas *c, int row, int col, int cols, enum style st, const char *s)
-{
-    canvas_name(c, row, col, cols, st, s);
-    return col + cols + 1;
-}
-
-static int slot_right(struct canvas *c, int row, int col, int cols, enum style st, const char *s)
-{
-    if (cols > 0) {
-        canvas_right(c, row, col, cols, st, s);
-        col += cols + 1;
-    }
-    return col;
-}
-
 static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, size_t n,
-                        const struct slow_filter *f)
+                        const struct slow_list *l)
 {
+    const struct slow_filter *f = &l->filter;
     char title[40];
-    snprintf(title, sizeof title, w->time >= 12 ? "SLOW (%zu)" : "SLOW %zu", n);
+    int col = a.col + w->of[SLOW_TIME] + 1;
+    snprintf(title, sizeof title, w->of[SLOW_TIME] >= 12 ? "SLOW (%zu)" : "SLOW %zu", n);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    int col = slot(c, a.row, a.col, w->time, STYLE_HEAD, title);
+    canvas_text(c, a.row, a.col, w->of[SLOW_TIME], STYLE_HEAD, title);
     if (slow_filter_set(f)) {
         canvas_textf(c, a.row, col, a.cols - col, STYLE_WARN, "%s%s%s%s(Esc: all)",
                      f->text[0] ? "with \"" : "", f->text, f->text[0] ? "\" " : "",
                      f->from_ns || f->to_ns ? "at that time " : "");
         return;
     }
-    col = slot(c, a.row, col, w->tier, STYLE_HEAD, "TIER");
-    col = slot(c, a.row, col, w->ident, STYLE_HEAD, "IDENTITY");
-    col = slot_right(c, a.row, col, w->took, STYLE_HEAD, "TOOK");
-    col = slot_right(c, a.row, col, w->request, STYLE_HEAD, "REQUEST");
-    slot(c, a.row, col, w->pid ? a.col + a.cols - col : 0, STYLE_HEAD, "PROCESS");
+    for (enum slow_column k = SLOW_IDENTITY; k < SLOW_COLUMNS; k++) {
+        int cols = w->of[k];
+        if (cols > 0 && is_right(k)) {
+            canvas_right(c, a.row, col, cols, STYLE_HEAD, titles[k]);
+        } else if (cols > 0) {
+            canvas_text(c, a.row, col, cols, STYLE_HEAD, titles[k]);
+        }
+        if (cols > 0 && k == l->sort) {
+            canvas_style(c, a.row, col, cols, STYLE_KEY);
+        }
+        col += cols > 0 ? cols + 1 : 0;
+    }
 }
 
-static void draw_call(struct canvas *c, int row, struct rect a, const struct slots *w,
+/* SELF and its part of the request, or why there is none. */
+static int draw_self(struct canvas *c, int row, int col, const struct slots *w,
+                     const struct snap_slow *s)
+{
+    char text[FORMAT_BYTES];
+    int cols = w->of[SLOW_SELF], part = w->of[SLOW_SHARE];
+    bool open = s->request && !s->done && s->request_us <= 0;
+    if (cols > 0) {
+        format_us(self_us(s), text);
+        canvas_right(c, row, col, cols, STYLE_NORMAL, self_us(s) < 0 ? open ? "open" : "-" : text);
+        col += cols + 1;
+    }
+    if (part > 0) {
+        snprintf(text, sizeof text, "%.0f%%", 100 * share(s));
+        canvas_right(c, row, col, part, STYLE_NORMAL,
+                     share(s) >= 0       ? text
+                     : open && cols <= 0 ? "open"
+                                         : "");
+        col += part + 1;
+    }
+    return col;
+}
+
+static void draw_process(struct canvas *c, int row, int col, struct rect a, const struct slots *w,
+                         const struct snap_slow *s)
+{
+    char text[SNAPSHOT_PID_BYTES];
+    int cols = w->of[SLOW_PROCESS];
+    snapshot_pid(slow_pid(s), text);
+    int used = canvas_text(c, row, col, a.cols - col, STYLE_NORMAL, text);
+    col += used < cols ? cols + 1 : used + 1;
+    if (slow_who(s)) {
+        col += canvas_text(c, row, col, a.cols - col, STYLE_NORMAL, slow_who(s)) + 1;
+    }
+    if (s->args) {
+        canvas_text(c, row, col, a.cols - col, STYLE_DIM, s->args);
+    }
+}
+
+static void draw_line(struct canvas *c, int row, struct rect a, const struct slots *w,
                       const struct snap_slow *s, bool selected)
 {
     char text[FORMAT_BYTES];
-    format_time(s->wall_ns, w->time >= 12, text);
-    int col = slot(c, row, a.col, w->time, STYLE_DIM, text);
-    col = slot_name(c, row, col, w->tier, STYLE_BOLD, s->tier_name);
-    col = slot_name(c, row, col, w->ident, STYLE_NORMAL, s->ident);
-    format_us(s->duration_us, text);
-    col = slot_right(c, row, col, w->took, s->error ? STYLE_BAD : STYLE_WARN, text);
+    int col = a.col;
+    format_time(s->wall_ns, w->of[SLOW_TIME] >= 12, text);
+    canvas_text(c, row, col, w->of[SLOW_TIME], STYLE_DIM, text);
+    col += w->of[SLOW_TIME] + 1;
+    canvas_name(c, row, col, w->of[SLOW_IDENTITY], STYLE_NORMAL, s->ident);
+    col += w->of[SLOW_IDENTITY] + 1;
+    format_us(slow_took_us(s), text);
+    canvas_right(c, row, col, w->of[SLOW_TOOK], s->error ? STYLE_BAD : STYLE_WARN, text);
+    col += w->of[SLOW_TOOK] + 1;
     if (s->error) {
         canvas_text(c, row, col - 1, 1, STYLE_BAD, "!");
     }
-    format_us(s->request_us, text);
-    col = slot_right(c, row, col, w->request, STYLE_NORMAL, s->request_us > 0 ? text : "open");
-    if (w->pid) {
-        snapshot_pid(s->pid, text);
-        int used = canvas_text(c, row, col, a.cols - col, STYLE_NORMAL, text);
-        col += used < w->pid ? w->pid + 1 : used + 1;
-        if (s->who) {
-            col += canvas_text(c, row, col, a.cols - col, STYLE_NORMAL, s->who) + 1;
-        }
-        if (s->args) {
-            canvas_text(c, row, col, a.cols - col, STYLE_DIM, s->args);
-        }
+    canvas_name(c, row, col, w->of[SLOW_TIER], STYLE_BOLD, slow_tier(s));
+    col += w->of[SLOW_TIER] + 1;
+    col = draw_self(c, row, col, w, s);
+    if (w->of[SLOW_PROCESS]) {
+        draw_process(c, row, col, a, w, s);
     }
     if (selected) {
         canvas_style(c, row, a.col, a.cols, STYLE_SELECT);
     }
 }
 
-/* There are slow calls, but the filter or the time range leaves none of them. */
+/* There are slow requests, but the filter or the time range leaves none of them. */
 static void draw_empty(struct canvas *c, struct rect a, const struct snapshot *s,
                        const struct slow_filter *filter)
 {
@@ -234,19 +355,19 @@ void slow_list_draw(struct slow_list *l, struct canvas *c, struct rect a, const 
     int lines = a.rows > 1 ? a.rows - 1 : 0;
     scroll_fit(&l->at, p->n, (size_t)lines);
     l->at.row = a.row + 1;
-    draw_titles(c, a, &w, p->n, &l->filter);
+    draw_titles(c, a, &w, p->n, l);
     if (p->n == 0 && lines > 0) {
         draw_empty(c, (struct rect){a.row + 1, a.col, lines, a.cols}, s, &l->filter);
     }
     for (int i = 0; i < lines && l->at.top + (size_t)i < p->n; i++) {
         size_t at = l->at.top + (size_t)i;
-        draw_call(c, a.row + 1 + i, a, &w, &s->slow[p->at[at]], focus && at == l->at.sel);
+        draw_line(c, a.row + 1 + i, a, &w, &s->slow[p->at[at]], focus && at == l->at.sel);
     }
 }
 
 /* --- keys --- */
 
-static bool scroll_calls(struct slow_list *l, enum action act, const struct snapshot *s)
+static bool scroll_lines(struct slow_list *l, enum action act, const struct snapshot *s)
 {
     struct slow_picks p = slow_list_pick(l, s);
     find_selection(l, s, &p);
@@ -268,9 +389,18 @@ bool slow_list_key(struct slow_list *l, struct dialog *d, enum action act, const
     case ACT_SORT: /* the same key, in the pane */
         slow_list_ask_threshold(d, s);
         return true;
+    case ACT_SORT_LEFT:
+        l->sort = l->sort == SLOW_TIME ? SLOW_PROCESS : l->sort - 1;
+        return true;
+    case ACT_SORT_RIGHT:
+        l->sort = l->sort == SLOW_PROCESS ? SLOW_TIME : l->sort + 1;
+        return true;
+    case ACT_REVERSE:
+        l->reverse = !l->reverse;
+        return true;
     case ACT_BACK:
         return slow_list_forget_filter(l);
     default:
-        return s && scroll_calls(l, act, s);
+        return s && scroll_lines(l, act, s);
     }
 }

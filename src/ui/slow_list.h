@@ -1,7 +1,8 @@
-/* The list of slow calls, filtered, and the one that is selected: under the table, on its own
- * screen, and where other screens lead to it.
+/* The list of slow requests, one line each, filtered and sorted, and the one that is selected:
+ * under the table, on its own screen, and where other screens lead to it. A slow call without a
+ * request has a line of its own.
  *
- * Invariant: the selection is a call's number, so it stays while newer calls push it down. Points
+ * Invariant: the selection is a line's number, so it stays while newer ones push it down. Points
  * into no snapshot. Core thread only. */
 #ifndef UI_SLOW_LIST_H
 #define UI_SLOW_LIST_H
@@ -13,14 +14,28 @@
 #include <kprof/core/snapshot.h>
 #include <kprof/ui/canvas.h>
 
+enum slow_column { /* from left to right */
+                   SLOW_TIME,
+                   SLOW_IDENTITY,
+                   SLOW_TOOK,
+                   SLOW_TIER,
+                   SLOW_SELF,
+                   SLOW_SHARE,
+                   SLOW_PROCESS,
+                   SLOW_COLUMNS
+};
+
 struct slow_list {
     struct scroll at;
-    uint64_t seq; /* the selected one; 0: the newest, whatever it is */
+    uint64_t seq;          /* the selected one; 0: the first, whatever it is */
+    enum slow_column sort; /* names from A, all else from the largest, newest */
+    bool reverse;
     struct slow_filter filter;
     bool pane_focus; /* the list under the table gets the keys */
 };
 
-/* The calls that the filter lets through, by their place in the snapshot. The caller frees `at`. */
+/* What the filter lets through, in the order chosen, by the places in the snapshot. The caller
+ * frees `at`. */
 struct slow_picks {
     size_t *at;
     size_t n;
@@ -30,13 +45,13 @@ struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapsho
 /* The selected one of them, which at.sel is then; NULL: there is none. */
 const struct snap_slow *slow_list_selected(struct slow_list *l, const struct snapshot *s,
                                            const struct slow_picks *p);
-/* Selects another call, filters, asks for the threshold; false: not a key of a list. */
+/* Selects another line, filters, sorts, asks for the threshold; false: not a key of a list. */
 bool slow_list_key(struct slow_list *l, struct dialog *d, enum action act,
                    const struct snapshot *s);
 void slow_list_draw(struct slow_list *l, struct canvas *c, struct rect a, const struct snapshot *s,
                     const struct slow_picks *p, bool focus); /* with its title */
 
-/* Shows the calls of a stretch of our wall clock; false: there is none, nothing is changed. */
+/* Shows the requests of a stretch of our wall clock; false: there is none, nothing is changed. */
 bool slow_list_filter_time(struct slow_list *l, const struct snapshot *s, uint64_t from_ns,
                            uint64_t to_ns);
 bool slow_list_forget_filter(struct slow_list *l); /* false: there was none */

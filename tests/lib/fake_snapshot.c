@@ -25,6 +25,7 @@ struct fake {
     struct snap_row *rows;
     size_t n_rows, cap_rows;
     struct snap_slow slow[MAX_SLOW];
+    struct snap_slow_call calls[MAX_SLOW];
     struct snap_slow_tier parts[MAX_SLOW][MAX_PARTS];
     struct snap_slow_sum sums[MAX_SLOW][MAX_PARTS];
     size_t n_slow;
@@ -172,7 +173,9 @@ static void fill_slow_parts(struct fake *f, struct snap_slow *s, size_t n)
         sum[i] = (struct snap_slow_sum){.name = tiers[i],
                                         .calls = 1,
                                         .sum_us = (double)p[i].duration_us,
-                                        .self_us = (double)p[i].self_us};
+                                        .self_us = (double)p[i].self_us,
+                                        .pid = p[i].pid,
+                                        .who = s->who};
     }
     s->tiers = p;
     s->n_tiers = n;
@@ -198,8 +201,17 @@ struct snap_slow *fake_slow(struct fake *f, const char *tier_name, const char *i
     s->duration_us = duration_us;
     s->request_us = i % 5 == 4 ? 0 : duration_us * 1.25;
     s->error = i % 4 == 3;
+    s->done = i % 5 == 4 ? 0 : 1000 - i;
+    s->n_slow = 1 + (uint32_t)i % 3;
+    f->calls[i] = (struct snap_slow_call){.tier_name = s->tier_name,
+                                          .calls = s->n_slow,
+                                          .duration_us = duration_us,
+                                          .pid = s->pid,
+                                          .error = s->error};
+    s->calls = &f->calls[i];
+    s->n_calls = 1;
     size_t most = sizeof tiers / sizeof *tiers;
-    fill_slow_parts(f, s, n_tiers < most ? n_tiers : most);
+    fill_slow_parts(f, s, s->done ? (n_tiers < most ? n_tiers : most) : 0);
     return s;
 }
 

@@ -97,7 +97,7 @@ def waterfall(me):
     me.type("db_e")
     me.press("Enter")
     # its request has ended: it can be drawn
-    me.see(re.compile(r'^SLOW .*with "db_e".*\n[\d:.]+ +db_exec +\w+ +\S+s!? +\d\S+s', re.M))
+    me.see(re.compile(r'^SLOW .*with "db_e".*\n[\d:.]+ +\w+ +\d\S+s[ !]\w+ +\S+s +\d+% ', re.M))
     me.press("Enter")
     screen = me.see(re.compile(r"^TIER .*SELF.* self ", re.M))
     for tier in ("db_exec", "takes_us", "wait_us"):

@@ -568,6 +568,28 @@ static void compare(const struct snapshot *s)
 
 /* ---- tests ---- */
 
+enum { SLOW_NS = 300000, SLOW_ENTRIES = 8192 };
+
+/* Every slow call is in exactly one entry of the slow log, and a request has one. */
+static void check_slow(const struct snapshot *s)
+{
+    uint64_t slow = 0, told = 0;
+
+    for (int i = 0; i < vm.calls; i++) {
+        const struct tcall *k = &vm.call[i];
+        slow += !k->unattributed && !k->folded && k->end - k->start >= SLOW_NS;
+    }
+    for (size_t i = 0; i < s->n_slow; i++) {
+        const struct snap_slow *w = &s->slow[i];
+        told += w->n_slow;
+        assert_true(w->done && w->duration_us * 1e3 >= SLOW_NS);
+        for (size_t k = 0; k < i && w->request; k++)
+            assert_int_not_equal(s->slow[k].request, w->request);
+    }
+    assert_true(s->n_slow < SLOW_ENTRIES);
+    assert_int_equal(told, slow);
+}
+
 static void nothing_lost(void **state)
 {
     (void)state;
@@ -582,7 +604,10 @@ static void nothing_lost(void **state)
         l.processes = 4096;
         l.request_calls = 4096;
         l.linger_ns = UINT64_C(1000000000000);
+        l.slow_entries = SLOW_ENTRIES;
         struct core *c = core_of(l, names);
+        if (round % 3 == 0)
+            core_set_slow(c, SLOW_NS);
         for (size_t i = 0; i < vm.outs; i++) {
             core_feed(c, &vm.out[i].ev, 1);
             if (i % 64 == 0)
@@ -608,6 +633,8 @@ static void nothing_lost(void **state)
         assert_int_equal(s->requests.finished, requests);
         assert_int_equal(s->requests.started, requests);
         compare(s);
+        if (round % 3 == 0)
+            check_slow(s);
         snapshot_free(s);
         core_free(c);
         intern_free(names);

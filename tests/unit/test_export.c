@@ -32,10 +32,9 @@ static struct buf write_as(const struct snapshot *s, enum export_format f, bool 
 
 /* ---- goldens ---- */
 
-static void golden(const struct snapshot *s, enum export_format f, const char *name)
+static void golden_is(struct buf got, const char *name)
 {
     char path[128];
-    struct buf got = write_as(s, f, true);
     snprintf(path, sizeof path, "tests/golden/export/%s", name);
     const char *update = getenv("UPDATE_GOLDENS");
     FILE *file = fopen(path, update && *update == '1' ? "w+b" : "rb");
@@ -58,6 +57,19 @@ static void golden(const struct snapshot *s, enum export_format f, const char *n
                  got.data + at);
     free(want);
     buf_release(&got);
+}
+
+static void golden(const struct snapshot *s, enum export_format f, const char *name)
+{
+    golden_is(write_as(s, f, true), name);
+}
+
+static void golden_details(const struct snapshot *s, const char *name)
+{
+    struct buf b;
+    buf_init(&b, 0);
+    export_details(&b, s);
+    golden_is(b, name);
 }
 
 /* A snapshot with one of everything: odd counters, a note, a trip, a row without calls. */
@@ -96,6 +108,7 @@ static void goldens(void **state)
     struct fake *f = everything();
     struct snapshot *s = fake_snap(f);
     golden(s, EXPORT_TEXT, "everything.txt");
+    golden_details(s, "everything_details.txt");
     golden(s, EXPORT_JSON, "everything.json");
     golden(s, EXPORT_CSV, "everything.csv");
     golden(s, EXPORT_PROM, "everything.prom");
@@ -109,6 +122,7 @@ static void goldens(void **state)
     f = fake_hostile();
     s = fake_snap(f);
     golden(s, EXPORT_TEXT, "hostile.txt");
+    golden_details(s, "hostile_details.txt");
     golden(s, EXPORT_JSON, "hostile.json");
     golden(s, EXPORT_CSV, "hostile.csv");
     golden(s, EXPORT_PROM, "hostile.prom");

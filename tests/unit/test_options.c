@@ -70,7 +70,8 @@ static void defaults(void **state)
     assert_int_equal(r.o.demo_rate, 200);
     assert_int_equal(r.o.duration_ns + r.o.slow_ns + r.o.iterations + r.o.max_rate, 0);
     assert_int_equal(r.o.max_overhead_ppm, 50000);
-    assert_false(r.o.batch || r.o.no_color || r.o.ascii || r.o.force || r.o.slow_args);
+    assert_false(r.o.slow_details || r.o.batch || r.o.no_color || r.o.ascii || r.o.force ||
+                 r.o.slow_args);
     assert_null(r.o.entry);
     done(&r);
 }
@@ -310,6 +311,7 @@ static void mistakes(void **state)
         {{"--max-overhead", "1e1", "a@b"}, {"--max-overhead 1e1"}},
         {{"--max-overhead", "nan", "a@b"}, {"--max-overhead nan"}},
         {{"--slow-args", "a@b"}, {"--slow-args", "--slow 20ms"}},
+        {{"--slow-details", "a@b"}, {"--slow-details", "--slow 20ms"}},
         {{"--slow-log", "f", "a@b"}, {"--slow-log", "--slow 20ms"}},
         {{"--slow-log", "", "--slow", "1s", "a@b"}, {"--slow-log", "empty"}},
         {{"-d", "1ms", "a@b"}, {"--delay 1ms", "too short"}},

@@ -1,12 +1,15 @@
-/* The slow log: which calls it holds and what it says of their request. */
+/* The slow log: its entries, one for each request with slow calls, and what they say of it. */
 #include "core_fixture.h"
+
+#include <core/slow_store.h>
 
 static struct snapshot *snap(struct fix *f)
 {
     return core_snapshot(f->c, WINDOW_RUN, T0 + UINT64_C(1000) * MS);
 }
 
-static void slow_calls_of_a_request(void **state)
+/* The request, a tier in it and one in that are slow: one entry has all three. */
+static void one_entry_for_a_request(void **state)
 {
     (void)state;
     struct fix f = fix();
@@ -21,41 +24,100 @@ static void slow_calls_of_a_request(void **state)
     ret(&f, 20, P1, M0);
     until(&f, 1000);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_slow, 3); /* entry, a, the first b */
-    const struct snap_slow *b = NULL;
-    for (size_t i = 0; i < s->n_slow; i++) {
-        const struct snap_slow *w = &s->slow[i];
-        assert_int_equal(w->seq, 3 - i);
-        assert_int_equal(w->request, 77);
-        assert_string_equal(w->ident, "create");
-        expect_ms(w->request_us, 20);
-        assert_int_equal(w->n_tiers, 4);
-        assert_null(w->args);
-        if (!strcmp(w->tier_name, "b"))
-            b = w;
+    assert_int_equal(s->n_slow, 1);
+    const struct snap_slow *w = &s->slow[0];
+    assert_int_equal(w->seq, 1);
+    assert_int_equal(w->done, 1);
+    assert_int_equal(w->n_slow, 3); /* entry, a, the first b */
+    assert_int_equal(w->request, 77);
+    assert_string_equal(w->ident, "create");
+    assert_string_equal(w->tier_name, "entry"); /* the longest */
+    expect_ms(w->duration_us, 20);
+    expect_ms(w->request_us, 20);
+    assert_int_equal(w->pid, P1);
+    assert_int_equal(w->wall_ns, T0 + 20 * MS);
+    assert_int_equal(w->first_ns, 11 * MS); /* b ended at 9 */
+    assert_false(w->error);
+    assert_null(w->args);
+    static const char *const slow[] = {"entry", "a", "b"};
+    static const double took[] = {20, 11, 7};
+    assert_int_equal(w->n_calls, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(w->calls[i].tier_name, slow[i]);
+        assert_int_equal(w->calls[i].calls, 1);
+        assert_int_equal(w->calls[i].pid, i == 2 ? P2 : P1);
+        expect_ms(w->calls[i].duration_us, took[i]);
     }
-    assert_non_null(b);
-    expect_ms(b->duration_us, 7);
-    assert_int_equal(b->pid, P2);
-    assert_int_equal(b->wall_ns, T0 + 9 * MS);
-    assert_false(b->error);
-    assert_string_equal(b->tiers[0].name, "entry");
-    assert_int_equal(b->tiers[0].start_us, 0);
-    assert_int_equal(b->tiers[0].duration_us, 20000);
-    assert_int_equal(b->tiers[2].start_us, 2000);
-    assert_int_equal(b->tiers[2].pid, P2);
-    assert_true(b->tiers[3].error);
+    assert_int_equal(w->n_tiers, 4);
+    assert_string_equal(w->tiers[0].name, "entry");
+    assert_int_equal(w->tiers[0].start_us, 0);
+    assert_int_equal(w->tiers[0].duration_us, 20000);
+    assert_int_equal(w->tiers[2].start_us, 2000);
+    assert_int_equal(w->tiers[2].pid, P2);
+    assert_true(w->tiers[3].error);
     /* each tier's sum and self: entry 20, a 11 in it, b 7 + 0.5 in that */
     static const double sum[] = {20, 11, 7.5}, self[] = {9, 3.5, 7.5};
-    assert_int_equal(b->n_sums, 3);
+    assert_int_equal(w->n_sums, 3);
     for (size_t i = 0; i < 3; i++) {
-        expect_ms(b->sums[i].sum_us, sum[i]);
-        expect_ms(b->sums[i].self_us, self[i]);
-        assert_int_equal(b->sums[i].calls, i == 2 ? 2 : 1);
+        expect_ms(w->sums[i].sum_us, sum[i]);
+        expect_ms(w->sums[i].self_us, self[i]);
+        assert_int_equal(w->sums[i].calls, i == 2 ? 2 : 1);
     }
-    assert_int_equal(b->tiers[0].self_us, 9000);
+    assert_int_equal(w->tiers[0].self_us, 9000);
     snapshot_free(s);
     done(&f);
+}
+
+/* A nested pair, most of it spent inside, in another process: that is what the line names. */
+static void what_explains_a_request(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_slow(f.c, 5 * MS);
+    call_id(&f, 0, P1, 77, E, M0, f.create);
+    call(&f, 1, P2, 77, B, M1);
+    ret(&f, 3, P2, M1);
+    call(&f, 4, P3, 77, B, M1);
+    ret(&f, 18, P3, M1);
+    ret(&f, 20, P1, M0);
+    until(&f, 1000);
+    struct snapshot *s = snap(&f);
+    assert_int_equal(s->n_slow, 1);
+    const struct snap_slow *w = &s->slow[0];
+    const struct snap_slow_sum *most = slow_most(w);
+    assert_non_null(most);
+    assert_string_equal(most->name, "b");
+    expect_ms(most->self_us, 16);
+    assert_int_equal(most->calls, 2);
+    assert_int_equal(most->pid, P3); /* where the longer one ran */
+    assert_string_equal(slow_tier(w), "b");
+    assert_int_equal(slow_pid(w), P3);
+    expect_ms(slow_took_us(w), 20);
+    assert_string_equal(w->tier_name, "entry");
+    snapshot_free(s);
+    done(&f);
+}
+
+/* More tiers are slow than an entry has room for: all are counted, the longest are kept. */
+static void more_slow_tiers_than_are_kept(void **state)
+{
+    (void)state;
+    struct slow_entry e = {.seq = 1};
+    for (uint8_t tier = 0; tier < 2 * SLOW_ENTRY_SLOW; tier++)
+        for (int i = 0; i < 2; i++)
+            slow_entry_note(&e, &(struct slow_entry_slow){.end_ns = 100u - tier,
+                                                          .duration_ns = 10u * tier + 1,
+                                                          .calls = 1,
+                                                          .tier = tier});
+    assert_int_equal(e.n_slow, 4 * SLOW_ENTRY_SLOW);
+    assert_int_equal(e.slow_tiers, SLOW_ENTRY_SLOW);
+    assert_int_equal(e.end_ns, 100);
+    assert_int_equal(e.soonest_ns, 100 - 2 * SLOW_ENTRY_SLOW + 1);
+    for (uint8_t i = 0; i < e.slow_tiers; i++) {
+        assert_true(e.slow[i].tier >= SLOW_ENTRY_SLOW);
+        assert_int_equal(e.slow[i].calls, 2);
+    }
+    assert_int_equal(slow_entry_longest(&e)->tier, 2 * SLOW_ENTRY_SLOW - 1);
 }
 
 /* For whoever writes them down as they come. */
@@ -64,19 +126,19 @@ static void calls_since_a_number(void **state)
     (void)state;
     struct fix f = fix(); /* 8 entries */
     core_set_slow(f.c, MS);
-    assert_int_equal(core_slow_seq(f.c), 0);
+    assert_int_equal(core_slow_done(f.c), 0);
     for (uint64_t i = 1; i <= 12; i++) {
         call_id(&f, (double)i * 10, P1, i, E, M0, f.create);
         ret(&f, (double)i * 10 + 5, P1, M0);
     }
     until(&f, 300);
-    assert_int_equal(core_slow_seq(f.c), 12);
+    assert_int_equal(core_slow_done(f.c), 12);
     static const size_t since[] = {0, 4, 9, 12, 13}, want[] = {8, 8, 3, 0, 0};
     for (size_t i = 0; i < 5; i++) {
         struct snapshot *s = core_slow_since(f.c, since[i], T0 + 300 * MS);
         assert_int_equal(s->n_slow, want[i]);
         for (size_t k = 0; k < s->n_slow; k++) {
-            assert_int_equal(s->slow[k].seq, 12 - k);
+            assert_int_equal(s->slow[k].done, 12 - k);
             assert_string_equal(s->slow[k].ident, "create");
             assert_int_equal(s->slow[k].wall_ns, T0 + ((12 - k) * 10 + 5) * MS);
         }
@@ -93,7 +155,8 @@ static void the_filter(void **state)
                           .who = "kv_db:loop/1",
                           .args = "{get,42}",
                           .pid = (uint64_t)7 << 32 | 99,
-                          .wall_ns = 5000};
+                          .wall_ns = 5000,
+                          .first_ns = 200};
     static const struct {
         struct slow_filter f;
         bool set, matches;
@@ -106,8 +169,9 @@ static void the_filter(void **state)
         {{.text = "web"}, true, false},
         {{.from_ns = 5000}, true, true},
         {{.from_ns = 5001}, true, false},
-        {{.to_ns = 5000}, true, false},
         {{.from_ns = 4000, .to_ns = 5001}, true, true},
+        {{.to_ns = 4801}, true, true}, /* a slow call of it ended at 4800 */
+        {{.to_ns = 4800}, true, false},
         {{.text = "web", .from_ns = 4000, .to_ns = 5001}, true, false},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -161,7 +225,8 @@ static void the_oldest_go_first(void **state)
     done(&f);
 }
 
-/* A request that stays open: its duration is filled in when it is known. */
+/* A request that stays open: the rest of it is filled in when it is known, and its slow calls of
+ * later join those of before. Whoever writes entries down gets it once, whole. */
 static void logged_before_the_request_ends(void **state)
 {
     (void)state;
@@ -174,21 +239,97 @@ static void logged_before_the_request_ends(void **state)
     struct snapshot *s = snap(&f);
     assert_int_equal(s->n_slow, 1);
     assert_true(s->slow[0].request_us == 0);
+    assert_int_equal(s->slow[0].done, 0);
+    assert_int_equal(s->slow[0].n_slow, 1);
+    assert_null(slow_most(&s->slow[0]));
+    assert_string_equal(slow_tier(&s->slow[0]), "a");
+    snapshot_free(s);
+    call(&f, 5100, P2, 8, E, M0); /* another one, over at once */
+    ret(&f, 5110, P2, M0);
+    until(&f, 5500);
+    s = core_slow_since(f.c, 0, T0);
+    assert_int_equal(s->n_slow, 1); /* this one alone */
+    assert_int_equal(s->slow[0].request, 8);
     snapshot_free(s);
     ret(&f, 6000, P1, M0);
     until(&f, 6100);
     s = snap(&f);
     assert_int_equal(s->n_slow, 2);
-    expect_ms(s->slow[0].request_us, 6000);
-    expect_ms(s->slow[1].request_us, 6000);
-    for (size_t i = 0; i < 2; i++) { /* both have all of it, the entry's line above all */
-        assert_int_equal(s->slow[i].n_tiers, 2);
-        assert_string_equal(s->slow[i].tiers[0].name, "entry");
-        assert_string_equal(s->slow[i].tiers[1].name, "a");
-        assert_int_equal(s->slow[i].tiers[1].start_us, 1000);
-        assert_int_equal(s->slow[i].tiers[1].duration_us, 99000);
-        assert_int_equal(s->slow[i].n_sums, 2);
+    const struct snap_slow *w = &s->slow[0]; /* it ended last */
+    assert_int_equal(w->request, 7);
+    assert_int_equal(w->seq, 1);
+    assert_int_equal(w->done, 2);
+    expect_ms(w->request_us, 6000);
+    assert_int_equal(w->n_slow, 2);
+    assert_int_equal(w->n_tiers, 2);
+    assert_string_equal(w->tiers[0].name, "entry");
+    assert_string_equal(w->tiers[1].name, "a");
+    assert_int_equal(w->tiers[1].start_us, 1000);
+    assert_int_equal(w->tiers[1].duration_us, 99000);
+    assert_int_equal(w->n_sums, 2);
+    snapshot_free(s);
+    s = core_slow_since(f.c, 1, T0);
+    assert_int_equal(s->n_slow, 1);
+    assert_int_equal(s->slow[0].request, 7);
+    snapshot_free(s);
+    done(&f);
+}
+
+/* Requests that are given up, or still open when somebody asks for the last time. */
+static void logged_though_the_request_never_ends(void **state)
+{
+    (void)state;
+    for (int settle = 0; settle < 2; settle++) {
+        struct core_limits l = small();
+        l.expire_ns = 20000 * MS;
+        struct fix f = fix_of(l);
+        core_set_slow(f.c, 5 * MS);
+        call(&f, 0, P1, 7, E, M0);
+        call(&f, 1, P1, 7, A, FN_E);
+        ret(&f, 100, P1, FN_E);
+        until(&f, 5000);
+        if (!settle)
+            until(&f, 30000);
+        if (settle)
+            core_slow_settle(f.c);
+        assert_int_equal(core_slow_done(f.c), 1);
+        struct snapshot *s = core_slow_since(f.c, 0, T0);
+        assert_int_equal(s->n_slow, 1);
+        assert_int_equal(s->slow[0].n_slow, 1);
+        assert_true(s->slow[0].request_us == 0);
+        snapshot_free(s);
+        done(&f);
     }
+}
+
+/* More requests are open than there is room for: what was known of the first is not lost. */
+static void more_open_requests_than_are_kept(void **state)
+{
+    (void)state;
+    struct core_limits l = small();
+    l.slow_entries = 1000;
+    l.open_requests = l.processes = 2 * SLOW_STORE_OPEN;
+    struct fix f = fix_of(l);
+    core_set_slow(f.c, 5 * MS);
+    for (uint64_t i = 0; i < SLOW_STORE_OPEN + 6; i++) {
+        double t = (double)i * 20;
+        call(&f, t, 1000 + i, 1 + i, E, M0);
+        call(&f, t + 1, 1000 + i, 1 + i, A, FN_E);
+        ret(&f, t + 10, 1000 + i, FN_E);
+    }
+    until(&f, 8000);
+    struct snapshot *s = snap(&f);
+    assert_int_equal(s->n_slow, SLOW_STORE_OPEN + 6);
+    assert_int_equal(core_slow_done(f.c), 6);
+    snapshot_free(s);
+    for (uint64_t i = 0; i < SLOW_STORE_OPEN + 6; i++)
+        ret(&f, 9000 + (double)i, 1000 + i, M0);
+    until(&f, 20000);
+    s = snap(&f);
+    uint64_t calls = 0;
+    for (size_t i = 0; i < s->n_slow; i++)
+        calls += s->slow[i].n_slow;
+    assert_int_equal(calls, 2 * (SLOW_STORE_OPEN + 6));
     snapshot_free(s);
     done(&f);
 }
@@ -226,15 +367,17 @@ static void arguments(void **state)
     ret(&f, 121, P1, M0);
     until(&f, 200);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_slow, 6);
+    assert_int_equal(s->n_slow, 3);
     size_t with = 0;
     for (size_t i = 0; i < s->n_slow; i++)
-        if (s->slow[i].args) {
-            with++;
-            assert_string_equal(s->slow[i].args, "[1,2]");
-            assert_string_equal(s->slow[i].tier_name, "a");
-            assert_int_equal(s->slow[i].request, 7);
-        }
+        for (size_t k = 0; k < s->slow[i].n_calls; k++)
+            if (s->slow[i].calls[k].args) {
+                with++;
+                assert_string_equal(s->slow[i].calls[k].args, "[1,2]");
+                assert_string_equal(s->slow[i].calls[k].tier_name, "a");
+                assert_int_equal(s->slow[i].request, 7);
+                assert_true(slow_matches(&(struct slow_filter){.text = "[1,"}, &s->slow[i]));
+            }
     assert_int_equal(with, 1);
     snapshot_free(s);
     done(&f);
@@ -271,11 +414,15 @@ static void removed_tiers_leave(void **state)
         ret(&f, t + 6, P1, M0);
     }
     until(&f, 700);
+    call(&f, 700, P1, 0, A, M0); /* nothing of it but a: it goes */
+    ret(&f, 710, P1, M0);
+    until(&f, 790);
     core_tier_remove(f.c, A);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_slow, 4);
+    assert_int_equal(s->n_slow, 6);
     for (size_t i = 0; i < s->n_slow; i++) {
         assert_string_equal(s->slow[i].tier_name, "entry");
+        assert_int_equal(s->slow[i].n_slow, 1);
         assert_int_equal(s->slow[i].request, 6 - i);
     }
     snapshot_free(s);
@@ -283,7 +430,7 @@ static void removed_tiers_leave(void **state)
     ret(&f, 810, P1, M0);
     until(&f, 900);
     s = snap(&f);
-    assert_int_equal(s->n_slow, 5);
+    assert_int_equal(s->n_slow, 7);
     assert_int_equal(s->slow[0].request, 9);
     snapshot_free(s);
     done(&f);
@@ -292,10 +439,14 @@ static void removed_tiers_leave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slow_calls_of_a_request),
+        cmocka_unit_test(one_entry_for_a_request),
+        cmocka_unit_test(what_explains_a_request),
+        cmocka_unit_test(more_slow_tiers_than_are_kept),
         cmocka_unit_test(off_until_a_threshold_is_set),
         cmocka_unit_test(the_oldest_go_first),
         cmocka_unit_test(logged_before_the_request_ends),
+        cmocka_unit_test(logged_though_the_request_never_ends),
+        cmocka_unit_test(more_open_requests_than_are_kept),
         cmocka_unit_test(arguments),
         cmocka_unit_test(calls_since_a_number),
         cmocka_unit_test(the_filter),

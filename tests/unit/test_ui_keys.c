@@ -482,7 +482,7 @@ static void every_screen_opens_and_closes(void **state)
     run("q"); /* closes the help, does not quit */
     assert_true(picture_has(&c, "TRACING ON"));
     run("S");
-    assert_true(picture_has(&c, "REQUEST 7000"));
+    assert_true(picture_has(&c, "TOTAL"));
     run("S");
     assert_true(picture_has(&c, "_total"));
     run("M");
@@ -490,7 +490,7 @@ static void every_screen_opens_and_closes(void **state)
     run("<Esc>");
     assert_true(picture_has(&c, "_total"));
     run("<Tab><Down><Enter>");
-    assert_true(picture_has(&c, "REQUEST 7001"));
+    assert_true(picture_has(&c, "create  77.2ms"));
     assert_intent("t", INTENT_TOGGLE, "");
     run("<Esc>");
     assert_intent("q", INTENT_QUIT, "");
@@ -500,16 +500,16 @@ static void selected_slow_call_stays_when_new_ones_come(void **state)
 {
     (void)state;
     run("S<Down><Down>");
-    assert_true(picture_has(&c, "REQUEST 7002"));
+    assert_true(picture_has(&c, "update  51.4ms"));
     struct snapshot s = *fake_snap(fake);
     s.slow++; /* the newest two are new: seen from these, the rest is older */
     s.n_slow--;
     struct snapshot older = s;
     ui_draw(u, &c, &older);
-    assert_true(picture_has(&c, "REQUEST 7002"));
+    assert_true(picture_has(&c, "update  51.4ms"));
     run("<Home>");
     ui_draw(u, &c, &older); /* at the top the newest is followed */
-    assert_true(picture_has(&c, "REQUEST 7001"));
+    assert_true(picture_has(&c, "create  77.2ms"));
 }
 
 static void slow_calls_are_filtered(void **state)
@@ -521,7 +521,7 @@ static void slow_calls_are_filtered(void **state)
     assert_false(picture_has(&c, "create"));
     run("<Enter><Down><Down><Down><Down><Down>");
     assert_true(picture_has(&c, "SLOW (3)"));
-    assert_true(picture_has(&c, "REQUEST 7010"));
+    assert_true(picture_has(&c, "update  14.0ms"));
     struct intent in = run("e<C-u>calls.txt<Enter>");
     assert_int_equal(in.kind, INTENT_EXPORT);
     assert_true(in.slow_only);
@@ -562,7 +562,7 @@ static void a_slow_call_opens_its_waterfall(void **state)
     run("<End><Down><Home><Down><Down>");
     assert_true(picture_has(&c, "db of <0.124.0>: self"));
     run("nn<Esc>"); /* the list has gone along */
-    assert_true(picture_has(&c, "REQUEST 7002"));
+    assert_true(picture_has(&c, "update  51.4ms"));
     run("<Home><Down><Down><Down><Down><Enter>");
     assert_true(picture_has(&c, "its request has not ended yet"));
     run("/upd<Enter><Home><Enter>");
@@ -586,15 +586,56 @@ static void the_threshold_is_typed(void **state)
     (void)state;
     fake_snap(fake)->slow_ns = 20000000;
     run("Ss");
-    assert_true(picture_has(&c, "Slow-call threshold"));
+    assert_true(picture_has(&c, "Slow from (P99 is "));
     assert_intent("<Enter>", INTENT_SLOW, "20ms");
     assert_intent("s<C-u>1500us<Enter>", INTENT_SLOW, "1500us");
     assert_intent("s<C-u>off<Enter>", INTENT_SLOW, "off");
     assert_intent("s<C-u><Enter>", INTENT_REDRAW, "");
     run("<Esc><Tab>s");
-    assert_true(picture_has(&c, "Slow-call threshold"));
+    assert_true(picture_has(&c, "Slow from (P99 is "));
     run("<Esc><Esc>s");
     assert_true(picture_has(&c, "Sort by"));
+}
+
+/* Without a threshold the present P99 is offered: Enter takes it, anything typed replaces it. */
+static void the_present_p99_is_offered(void **state)
+{
+    (void)state;
+    fake_snap(fake)->slow_ns = 0;
+    run("Ss");
+    assert_true(picture_has(&c, "Slow from (P99 is 46.8ms)"));
+    assert_true(picture_has(&c, "Enter: 46ms"));
+    assert_intent("<Enter>", INTENT_SLOW, "46ms");
+    assert_intent("s30ms<Enter>", INTENT_SLOW, "30ms");
+    assert_intent("/db<Enter>", INTENT_REDRAW, ""); /* it was of that prompt alone */
+    assert_intent("e<C-u><Enter>", INTENT_REDRAW, "");
+}
+
+/* By each column, both ways: the first line is the selected one, whose tiers are below the list. */
+static void slow_requests_are_sorted(void **state)
+{
+    (void)state;
+    static const char *const first[][2] = {
+        {"read  154ms", "delete  12.9ms"},    /* time */
+        {"create  77.2ms", "update  14.0ms"}, /* identity */
+        {"read  154ms", "create  12.3ms"},    /* took */
+        {"read  154ms", "delete  12.9ms"},    /* tier: one explains them all */
+        {"read  154ms", "create  12.3ms"},    /* self: that of open ones is not known */
+        {"read  154ms", "create  12.3ms"},    /* its share */
+        {"read  154ms", "delete  12.9ms"},    /* process */
+    };
+    run("S");
+    for (size_t i = 0; i < 8; i++) {
+        for (size_t reverse = 0; reverse < 2; reverse++) {
+            if (!picture_has(&c, first[i % 7][reverse]))
+                fail_msg("column %zu, reverse %zu", i % 7, reverse);
+            run("r");
+        }
+        run(">");
+    }
+    run("<<<"); /* from identity, over time, to process and share */
+    run("r");
+    assert_true(picture_has(&c, "create  12.3ms"));
 }
 
 /* --- the prompt --- */
@@ -820,6 +861,8 @@ int main(void)
         T(slow_calls_are_filtered),
         T(a_slow_call_opens_its_waterfall),
         T(the_threshold_is_typed),
+        T(the_present_p99_is_offered),
+        T(slow_requests_are_sorted),
         T(prompt_edits_whole_characters),
         T(prompt_is_bounded_and_scrolls),
         T(pointing_writes_the_rule),

@@ -52,6 +52,7 @@ struct options {
     uint64_t slow_ns;          /* 0: no slow calls are listed */
     char *slow_log;            /* file; NULL: none */
     bool slow_args;
+    bool slow_details;    /* the text of --batch has the tiers of each */
     uint64_t max_age_ns;  /* 1 s */
     uint64_t max_rate;    /* events a second; 0: no limit */
     uint64_t cooldown_ns; /* 5 s */

@@ -75,9 +75,11 @@ void core_keep_hists(struct core *c, bool on);
  * to fill (the struct is not const until it is handed on). */
 struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns);
 
-/* The stored slow calls: the number of its newest call (it counts 1, 2, ... and begins anew with
- * core_zero), and a snapshot of nothing but the calls after number `since`. */
-uint64_t core_slow_seq(const struct core *c);
+/* The stored slow requests: the number of the newest that has ended (it counts 1, 2, ... and begins
+ * anew with core_zero), and a snapshot of nothing but those after number `since`. A slow call
+ * without a request counts as one; so does, at once, what core_slow_settle finds open. */
+uint64_t core_slow_done(const struct core *c);
+void core_slow_settle(struct core *c);
 struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t wall_of_now_ns);
 
 #endif

@@ -114,29 +114,55 @@ struct snap_slow_tier {
     bool error;
 };
 
-struct snap_slow_sum { /* a tier in the request of a slow call, all its calls together */
+struct snap_slow_sum { /* a tier in a slow request, all its calls together */
     const char *name;
     uint32_t calls;
     double sum_us, self_us;
+    uint64_t pid;    /* of its call with the most self time */
+    const char *who; /* that process; NULL: not known */
 };
 
-struct snap_slow {
-    uint64_t seq;     /* 1, 2, ... since the figures were forgotten last */
-    uint64_t wall_ns; /* when the call ended, our wall clock */
-    uint64_t pid;     /* serial << 32 | id */
+struct snap_slow_call { /* the slow calls of a tier in a request: the longest, and how many */
     const char *tier_name;
-    const char *ident; /* "undefined" when the rule gave none */
-    const char *args;  /* NULL unless --slow-args */
-    const char *who;   /* registered name or initial call of the process; NULL: not known */
-    uint64_t request;  /* label */
-    uint64_t trace;    /* id of its snap_slow_trace, if that is still there; 0: none */
-    double duration_us, request_us;     /* request_us 0: still open */
-    bool error, exit;                   /* exit: the process died inside */
-    const struct snap_slow_tier *tiers; /* the first calls of its request */
+    uint32_t calls;
+    double duration_us;
+    uint64_t pid;
+    const char *args; /* NULL unless --slow-args */
+    bool error;
+};
+
+/* A request with slow calls, all of them together; or a slow call without a request. */
+struct snap_slow {
+    uint64_t seq;      /* 1, 2, ... by the first slow call, since the figures were forgotten last */
+    uint64_t done;     /* the same by the end of the request; 0: it is still open */
+    uint64_t wall_ns;  /* when it ended (open: its last slow call), our wall clock */
+    uint64_t first_ns; /* the slow call that ended first did so before wall_ns by so much */
+    uint64_t pid;      /* serial << 32 | id; this and the next: of the longest slow call */
+    const char *tier_name;
+    const char *ident;  /* "undefined" when the rule gave none */
+    const char *args;   /* of the longest slow call; NULL unless --slow-args */
+    const char *who;    /* registered name or initial call of the process; NULL: not known */
+    uint64_t request;   /* label; 0: no request */
+    uint64_t trace;     /* id of its snap_slow_trace, if that is still there; 0: none */
+    double duration_us; /* of the longest slow call */
+    double request_us;  /* 0: still open, or given up, or no request */
+    bool error, exit;   /* of the longest slow call; exit: the process died inside */
+    uint32_t n_slow;    /* slow calls */
+    const struct snap_slow_call *calls; /* by tier, as many as are kept */
+    size_t n_calls;
+    const struct snap_slow_tier *tiers; /* the first calls of the request, slow or not */
     size_t n_tiers;
     const struct snap_slow_sum *sums;
     size_t n_sums;
 };
+/* The tier that explains most of it, by self time; NULL: its tiers are not known. */
+const struct snap_slow_sum *slow_most(const struct snap_slow *w);
+/* What its line says: how long the request took, or, without one that has ended, its longest slow
+ * call; and the tier that explains most of it, and the process in which. */
+double slow_took_us(const struct snap_slow *w);
+const char *slow_tier(const struct snap_slow *w);
+uint64_t slow_pid(const struct snap_slow *w);
+const char *slow_who(const struct snap_slow *w);
 
 struct slow_trace_request; /* core/slow_trace.h; core/waterfall.h makes rows of it */
 
@@ -145,8 +171,8 @@ struct snap_slow_trace { /* a slow request with its calls */
     uint64_t wall_ns; /* when it began, our wall clock */
 };
 
-/* Which slow calls are meant: those with the text in a name, the process or the arguments, that
- * ended in the time. */
+/* Which slow requests are meant: those with the text in a name, a process or arguments on their
+ * line, that have a slow call that ended in the time, or ended themselves then. */
 struct slow_filter {
     char text[128];          /* "": any */
     uint64_t from_ns, to_ns; /* our wall clock, [from, to); to 0: without end */

@@ -10,14 +10,16 @@
 
 enum export_format { EXPORT_TEXT, EXPORT_JSON, EXPORT_CSV, EXPORT_PROM, EXPORT_HLOG };
 
-/* text: a header block, the table, the slow log; json: one object and a newline, whose keys kprof.1
- * (OUTPUT) lists; csv: one line a row, a header line first when `first`; prom: Prometheus text
- * format, whole; hlog: HdrHistogram's log, a header first when `first`, then a line a row with
- * calls (rows need their histograms, core_keep_hists). */
+/* text: a header block, the table, the slowest five requests, a line each; json: one object and a
+ * newline, whose keys kprof.1 (OUTPUT) lists; csv: one line a row, a header line first when
+ * `first`; prom: Prometheus text format, whole; hlog: HdrHistogram's log, a header first when
+ * `first`, then a line a row with calls (rows need their histograms, core_keep_hists). */
 void export_write(struct buf *out, const struct snapshot *s, enum export_format f, bool first);
-/* Only the slow log, as text: the calls that the filter lets through, newest first. */
+/* As text, with all slow requests, newest first, each with its tiers. */
+void export_details(struct buf *out, const struct snapshot *s);
+/* Only the slow log, as text: the requests that the filter lets through, in the same form. */
 void export_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f);
-/* One slow call as one JSON object and a newline, as in "slow" of json, with "node" in it. */
+/* One slow request as one JSON object and a newline, as in "slow" of json, with "node" in it. */
 void export_slow_line(struct buf *out, const struct snap_slow *w, const char *node);
 int export_format_parse(const char *s); /* enum export_format, or -1 */
 /* By the ending of a file's name (.json .csv .prom .hlog); EXPORT_TEXT for any other. */

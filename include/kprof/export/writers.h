@@ -6,7 +6,7 @@
 #include <kprof/core/snapshot.h>
 #include <stdbool.h>
 
-void export_text(struct buf *out, const struct snapshot *s);
+void export_text(struct buf *out, const struct snapshot *s, bool details);
 void export_change(struct buf *out, const struct snapshot *s); /* a part of text */
 void export_json(struct buf *out, const struct snapshot *s);
 void export_csv(struct buf *out, const struct snapshot *s, bool first);
