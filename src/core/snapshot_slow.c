@@ -111,10 +111,12 @@ static void add_slow(const struct core *c, struct snapshot *s, uint64_t since, b
 {
     struct naming n = {.c = c, .s = s};
     const struct slow_entry *e;
+    uint32_t recent = c->slow.log.n_open + c->slow.log.n;
     uint32_t from = open ? 0 : c->slow.log.n_open, k = from;
 
     s->slow_ns = c->slow.threshold_ns;
-    while ((e = slow_store_entry(&c->slow, k)) && (!e->done || e->done > since))
+    while ((open || k < recent) && (e = slow_store_entry(&c->slow, k)) &&
+           (!e->done || e->done > since))
         k++;
     n.ident =
         memset(snapshot_take(s, c->idents.n * sizeof *n.ident), 0, c->idents.n * sizeof *n.ident);
@@ -123,6 +125,7 @@ static void add_slow(const struct core *c, struct snapshot *s, uint64_t since, b
         add_entry(&n, &to[i - from], slow_store_entry(&c->slow, i), wall_ns);
     s->slow = to;
     s->n_slow = k - from;
+    s->n_slow_recent = (k < recent ? k : recent) - from;
 }
 
 void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t wall_ns)
