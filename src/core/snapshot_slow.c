@@ -178,9 +178,11 @@ static const struct snap_slow_sum *named_sums(struct snapshot *s, const struct s
     struct snap_slow_sum *own = snapshot_take(s, w->n_sums * sizeof *own);
 
     for (size_t i = 0; i < w->n_sums; i++) {
-        const char *name = &w->sums[i] == most ? who(arg, w->sums[i].pid, w->wall_ns) : NULL;
         own[i] = w->sums[i];
-        own[i].who = name ? snapshot_text(s, name) : NULL;
+        if (&w->sums[i] != most)
+            continue;
+        const char *name = most->pid == w->pid ? w->who : who(arg, most->pid, w->wall_ns);
+        own[i].who = name && name != w->who ? snapshot_text(s, name) : name;
     }
     return own;
 }
@@ -194,7 +196,7 @@ void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
         own[i] = s->slow[i];
         if (name)
             own[i].who = snapshot_text(s, name);
-        own[i].sums = named_sums(s, &s->slow[i], who, arg);
+        own[i].sums = named_sums(s, &own[i], who, arg);
     }
     s->slow = own;
     struct snap_open *open = snapshot_take(s, (s->n_open + 1) * sizeof *open);

@@ -102,7 +102,7 @@ static void draw_head(struct canvas *c, struct rect a, const struct snap_slow *s
     col = slot(c, a.row, col, w.calls, STYLE_HEAD, "CALLS");
     col = slot(c, a.row, col, w.sum, STYLE_HEAD, "TOTAL");
     col = slot(c, a.row, col, w.self, STYLE_HEAD, "SELF");
-    col = slot(c, a.row, col, w.share, STYLE_HEAD, "");
+    col = slot(c, a.row, col, w.share, STYLE_HEAD, "%");
     canvas_text(c, a.row, col, w.pid, STYLE_HEAD, "PROCESS");
 }
 

@@ -217,7 +217,7 @@ struct slots {
 
 static const char *const titles[SLOW_COLUMNS] = {
     [SLOW_IDENTITY] = "IDENTITY", [SLOW_TOOK] = "TOOK", [SLOW_TIER] = "TIER",
-    [SLOW_SELF] = "SELF",         [SLOW_SHARE] = "",    [SLOW_PROCESS] = "PROCESS"};
+    [SLOW_SELF] = "SELF",         [SLOW_SHARE] = "%",   [SLOW_PROCESS] = "PROCESS"};
 
 static bool is_right(enum slow_column k)
 {
