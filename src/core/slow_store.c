@@ -42,6 +42,7 @@ void slow_store_clear(struct slow_store *s)
 {
     s->log.n = s->log.at = s->log.n_open = 0;
     s->log.seq = s->log.done = 0;
+    slow_kept_clear(&s->kept);
     for (uint32_t i = 0; i < SLOW_STORE_REQUESTS; i++)
         forget(s, i);
     s->n = s->at = 0;
@@ -65,6 +66,8 @@ static struct slow_entry *next_done(struct slow_store *s)
 {
     struct slow_entry *e = &s->log.entry[s->log.at];
 
+    if (s->log.n == s->log.cap)
+        slow_kept_add(&s->kept, e);
     s->log.at = s->log.at + 1 == s->log.cap ? 0 : s->log.at + 1;
     if (s->log.n < s->log.cap)
         s->log.n++;
@@ -101,7 +104,10 @@ struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i)
     if (i < s->log.n_open)
         return &s->log.open[s->log.n_open - 1 - i];
     i -= s->log.n_open;
-    return i < s->log.n ? &s->log.entry[(s->log.at + s->log.cap - 1 - i) % s->log.cap] : NULL;
+    if (i < s->log.n)
+        return &s->log.entry[(s->log.at + s->log.cap - 1 - i) % s->log.cap];
+    i -= s->log.n;
+    return i < s->kept.n ? s->kept.of[s->kept.n - 1 - i].entry : NULL;
 }
 
 void slow_store_entry_drop(struct slow_store *s, struct slow_entry *e)
@@ -160,6 +166,7 @@ void slow_store_forget_tier(struct slow_store *s, uint16_t tier)
     s->log.n = keep;
     s->log.at = s->log.cap ? (first + keep) % s->log.cap : 0;
     forget_tier_of_open(s, tier);
+    slow_kept_forget_tier(&s->kept, tier);
 }
 
 /* ---- a request ---- */

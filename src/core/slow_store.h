@@ -5,7 +5,8 @@
  * SLOW_STORE_OPEN requests that have not ended have one. Those that have ended: at most `cap`,
  * numbered 1, 2, ... in this order over the run; at most SLOW_STORE_REQUESTS
  * finished requests of at most SLOW_TRACE_CALLS calls, and SLOW_STORE_BUILDING that are still open;
- * of each kind the oldest go first, and calls beyond are counted. An entry names its request by id,
+ * of each kind the oldest go first (the slowest of each identity stay, see slow_kept), and calls
+ * beyond are counted. An entry names its request by id,
  * and has the first calls and the sums of it for when that is gone. A finished request that someone
  * else holds a reference to never changes: late work goes into a copy. The entries are allocated
  * when a threshold is first set, a request when it is slow or long. One thread, but for references
@@ -14,6 +15,7 @@
 #define KPROF_CORE_SLOW_STORE_H
 
 #include "slow_entry.h"
+#include "slow_kept.h"
 
 #include <kprof/base/map.h>
 #include <kprof/core/slow_trace.h>
@@ -36,6 +38,7 @@ struct slow_store {
         uint32_t n_open;
         uint64_t seq, done; /* the newest of each */
     } log;
+    struct slow_kept kept;                                /* of those that left the ring */
     struct slow_trace_request *slot[SLOW_STORE_REQUESTS]; /* a ring */
     uint32_t n, at;
     uint32_t running;  /* calls of all of them */
@@ -67,7 +70,7 @@ static inline bool slow_store_is_slow(const struct slow_store *s, uint64_t durat
 struct slow_entry *slow_store_entry_new(struct slow_store *s, bool open);
 /* The entry of a request that has not been settled yet, or was just now; NULL: there is none. */
 struct slow_entry *slow_store_entry_of(const struct slow_store *s, uint64_t seq, uint64_t request);
-/* i-th newest: open ones, then those that are done; NULL beyond the last. */
+/* i-th newest: open ones, those that are done, those that are kept; NULL beyond the last. */
 struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i);
 /* Nothing more is to come for it: it is done now. e is not valid any more. */
 void slow_store_entry_settle(struct slow_store *s, struct slow_entry *e);

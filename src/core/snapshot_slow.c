@@ -111,10 +111,12 @@ static void add_slow(const struct core *c, struct snapshot *s, uint64_t since, b
 {
     struct naming n = {.c = c, .s = s};
     const struct slow_entry *e;
+    uint32_t recent = c->slow.log.n_open + c->slow.log.n;
     uint32_t from = open ? 0 : c->slow.log.n_open, k = from;
 
     s->slow_ns = c->slow.threshold_ns;
-    while ((e = slow_store_entry(&c->slow, k)) && (!e->done || e->done > since))
+    while ((open || k < recent) && (e = slow_store_entry(&c->slow, k)) &&
+           (!e->done || e->done > since))
         k++;
     n.ident =
         memset(snapshot_take(s, c->idents.n * sizeof *n.ident), 0, c->idents.n * sizeof *n.ident);
@@ -123,6 +125,7 @@ static void add_slow(const struct core *c, struct snapshot *s, uint64_t since, b
         add_entry(&n, &to[i - from], slow_store_entry(&c->slow, i), wall_ns);
     s->slow = to;
     s->n_slow = k - from;
+    s->n_slow_recent = (k < recent ? k : recent) - from;
 }
 
 void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t wall_ns)
@@ -175,9 +178,11 @@ static const struct snap_slow_sum *named_sums(struct snapshot *s, const struct s
     struct snap_slow_sum *own = snapshot_take(s, w->n_sums * sizeof *own);
 
     for (size_t i = 0; i < w->n_sums; i++) {
-        const char *name = &w->sums[i] == most ? who(arg, w->sums[i].pid, w->wall_ns) : NULL;
         own[i] = w->sums[i];
-        own[i].who = name ? snapshot_text(s, name) : NULL;
+        if (&w->sums[i] != most)
+            continue;
+        const char *name = most->pid == w->pid ? w->who : who(arg, most->pid, w->wall_ns);
+        own[i].who = name && name != w->who ? snapshot_text(s, name) : name;
     }
     return own;
 }
@@ -191,7 +196,7 @@ void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
         own[i] = s->slow[i];
         if (name)
             own[i].who = snapshot_text(s, name);
-        own[i].sums = named_sums(s, &s->slow[i], who, arg);
+        own[i].sums = named_sums(s, &own[i], who, arg);
     }
     s->slow = own;
     struct snap_open *open = snapshot_take(s, (s->n_open + 1) * sizeof *open);

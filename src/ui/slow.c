@@ -102,7 +102,7 @@ static void draw_head(struct canvas *c, struct rect a, const struct snap_slow *s
     col = slot(c, a.row, col, w.calls, STYLE_HEAD, "CALLS");
     col = slot(c, a.row, col, w.sum, STYLE_HEAD, "TOTAL");
     col = slot(c, a.row, col, w.self, STYLE_HEAD, "SELF");
-    col = slot(c, a.row, col, w.share, STYLE_HEAD, "");
+    col = slot(c, a.row, col, w.share, STYLE_HEAD, "%");
     canvas_text(c, a.row, col, w.pid, STYLE_HEAD, "PROCESS");
 }
 
@@ -182,13 +182,13 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
     if (w && w->trace && slow_list_trace(s, w->trace) < s->n_slow_traces) {
         *open = (struct screen_request){.to = SCREEN_WATERFALL, .trace = w->trace};
     } else if (w) {
-        message_set(
-            &sh->message,
-            !w->request ? "this call belongs to no request"
-            : w->request_us <= 0
-                ? "its request has not ended yet"
-                : "the calls of this request are gone: only the newest 200 slow requests are kept",
-            true);
+        message_set(&sh->message,
+                    !w->request                     ? "this call belongs to no request"
+                    : w->request_us <= 0 && w->done ? "nobody saw its request end"
+                    : w->request_us <= 0            ? "its request has not ended yet"
+                                         : "the calls of this request are gone: they are kept of "
+                                           "the newest 200 slow requests",
+                    true);
     }
     free(p.at);
 }

@@ -193,14 +193,14 @@ bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_
                         size_t cap)
 {
     char took[FORMAT_BYTES], from[FORMAT_BYTES], to[FORMAT_BYTES];
-    const struct snap_slow *oldest = s->n_slow ? &s->slow[s->n_slow - 1] : NULL;
+    const struct snap_slow *oldest = s->n_slow_recent ? &s->slow[s->n_slow_recent - 1] : NULL;
     format_us((double)s->slow_ns / 1e3, took);
     format_time(from_ns, false, from);
     format_time(to_ns, false, to);
     if (!s->slow_ns) {
         snprintf(out, cap, "no slow-call threshold is set; s sets it");
     } else if (oldest && oldest->seq > 1 && to_ns < oldest->wall_ns) {
-        snprintf(out, cap, "slow calls before %s are no longer kept", to);
+        snprintf(out, cap, "of slow requests before %s only the slowest are kept", to);
         return false;
     } else {
         snprintf(out, cap, "no call of %s or longer ended %s-%s", took, from, to);
@@ -217,7 +217,7 @@ struct slots {
 
 static const char *const titles[SLOW_COLUMNS] = {
     [SLOW_IDENTITY] = "IDENTITY", [SLOW_TOOK] = "TOOK", [SLOW_TIER] = "TIER",
-    [SLOW_SELF] = "SELF",         [SLOW_SHARE] = "",    [SLOW_PROCESS] = "PROCESS"};
+    [SLOW_SELF] = "SELF",         [SLOW_SHARE] = "%",   [SLOW_PROCESS] = "PROCESS"};
 
 static bool is_right(enum slow_column k)
 {

@@ -262,6 +262,7 @@ struct snapshot *fake_snap(struct fake *f)
     s->n_rows = f->n_rows;
     s->slow = f->slow;
     s->n_slow = f->n_slow;
+    s->n_slow_recent = f->n_slow;
     for (uint32_t i = 0; i < f->traces.n; i++) {
         f->trace_list[i].request = slow_store_request(&f->traces, i);
         f->trace_list[i].wall_ns = WALL_NS - i * 1370000000ull;

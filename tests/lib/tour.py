@@ -23,7 +23,7 @@ STOPS = (
     Stop("pivot", SIZE, ("v", see(r"^REQUEST .*\bCOUNT\b")), ("v", TABLE)),
     Stop("heat", SIZE, ("H", see(r"^_total .*per column"), see(r"^\d+ of \S+-\S+ ")), HOME),
     Stop("dist", SIZE, ("D", see(r"calls by duration"), see(r"^p50 .*p99 ")), HOME),
-    Stop("slow", SIZE, ("S", see(r"^SLOW \(\d+\).*\n[\d:.]+ "), see(r"^\S.* CALLS +TOTAL +SELF ")), ()),
+    Stop("slow", SIZE, ("S", see(r"^SLOW \(\d+\).*\n[\d:.]+ "), see(r"^\S.* CALLS +TOTAL +SELF +% ")), ()),
     # A request that has ended, so that it can be drawn.
     Stop("waterfall", SIZE, ("/", "handle", "Enter", see(r"^SLOW .*\"handle\".*\n[\d:.]+ +\w+ +\d\S+s[ !]\w+ +\S+s +\d+% "), "Enter",
                              see(r"^TIER .*SELF.* self "), see(r"^ *db .*[mu]s")), ("Escape", see(r"^SLOW .*\"handle\""), "Escape", see(r"^SLOW \(\d+\) +IDENTITY"), *HOME)),

@@ -216,11 +216,63 @@ static void the_oldest_go_first(void **state)
     }
     until(&f, 300);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_slow, 8);
+    assert_int_equal(s->n_slow_recent, 8);
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(s->slow[i].seq, 20 - i);
         assert_int_equal(s->slow[i].request, 20 - i);
     }
+    snapshot_free(s);
+    done(&f);
+}
+
+/* The slowest of each identity stay, in order, however many come after them; for three hours. */
+static void the_slowest_of_each_identity_stay(void **state)
+{
+    (void)state;
+    struct fix f = fix(); /* 8 entries */
+    core_set_slow(f.c, MS);
+    for (uint64_t i = 1; i <= 200; i++) {
+        double t = (double)i * 100;
+        bool two = i % 2;
+        call_id(&f, t, P1, i, E, M0, two ? f.create : f.del);
+        ret(&f, t + (i == 9 || i == 20 ? 60 : i % 50 == 0 ? 30 : 2 + two), P1, M0);
+    }
+    until(&f, 30000);
+    struct snapshot *s = snap(&f);
+    assert_int_equal(s->n_slow_recent, 8);
+    assert_int_equal(s->n_slow, 8 + 2 * SLOW_KEPT_EACH);
+    static const uint64_t of_del[] = {20, 50, 100, 150};
+    size_t create = 0, del = 0, nines = 0;
+    for (size_t i = 0; i < s->n_slow; i++) {
+        const struct snap_slow *w = &s->slow[i];
+        assert_true(i == 0 || w->done < s->slow[i - 1].done);
+        if (i < 8)
+            continue;
+        create += !strcmp(w->ident, "create");
+        nines += w->request == 9;
+        for (size_t k = 0; k < 4; k++)
+            del += w->request == of_del[k];
+    }
+    assert_int_equal(create, SLOW_KEPT_EACH);
+    assert_int_equal(del, SLOW_KEPT_EACH);
+    assert_int_equal(nines, 1); /* create's slowest came early */
+    snapshot_free(s);
+    s = core_slow_since(f.c, 0, T0); /* who writes them down had them before */
+    assert_int_equal(s->n_slow, 8);
+    snapshot_free(s);
+    double later = 4 * 3600 * 1e3;
+    for (uint64_t i = 1; i <= 20; i++) {
+        call_id(&f, later + (double)i * 100, P1, 1000 + i, E, M0, f.create);
+        ret(&f, later + (double)i * 100 + 5, P1, M0);
+    }
+    until(&f, later + 10000);
+    s = snap(&f);
+    assert_int_equal(s->n_slow, 8 + SLOW_KEPT_EACH);
+    assert_true(s->slow[s->n_slow - 1].request > 1000);
+    core_zero(f.c);
+    snapshot_free(s);
+    s = snap(&f);
+    assert_int_equal(s->n_slow, 0);
     snapshot_free(s);
     done(&f);
 }
@@ -444,6 +496,7 @@ int main(void)
         cmocka_unit_test(more_slow_tiers_than_are_kept),
         cmocka_unit_test(off_until_a_threshold_is_set),
         cmocka_unit_test(the_oldest_go_first),
+        cmocka_unit_test(the_slowest_of_each_identity_stay),
         cmocka_unit_test(logged_before_the_request_ends),
         cmocka_unit_test(logged_though_the_request_never_ends),
         cmocka_unit_test(more_open_requests_than_are_kept),

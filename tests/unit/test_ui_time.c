@@ -293,9 +293,9 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     s->time.to_s = 3001;
     look_after("");
     assert_true(picture_has(&c, "SLOW (0)"));
-    assert_true(picture_has(&c, "slow calls before 02:47:26 are no longer kept"));
+    assert_true(picture_has(&c, "of slow requests before 02:47:26 only the slowest"));
     look_after("<Esc>"); /* the same in the table's pane */
-    assert_true(picture_has(&c, "slow calls before 02:47:26 are no longer kept"));
+    assert_true(picture_has(&c, "of slow requests before 02:47:26 only the slowest"));
     look_after("S/zzz<Enter>");
     assert_true(picture_has(&c, "no slow call of that time contains that text"));
     s->time.history = false;
@@ -346,7 +346,7 @@ static void from_a_cell_to_its_slow_calls(void **state)
     assert_true(picture_has(&c, "SLOW (1)"));
     assert_true(picture_has(&c, "03:04:04"));
     look_after("<Esc><Esc>H<Home><Enter>");
-    assert_true(picture_has(&c, "slow calls before 03:02:34 are no longer kept"));
+    assert_true(picture_has(&c, "of slow requests before 03:02:34 only the slowest"));
     struct snapshot *s = fake_snap(fake);
     ((struct snap_slow *)(uintptr_t)s->slow)[s->n_slow - 1].seq = 1; /* it is all there is */
     look_after("<Enter>");

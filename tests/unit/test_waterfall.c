@@ -177,7 +177,7 @@ static void only_slow_requests_are_kept(void **state)
     assert_int_equal(s->n_slow_traces, SLOW_STORE_REQUESTS);
     for (size_t i = 0; i < s->n_slow_traces; i++)
         assert_int_equal(s->slow_traces[i].request->label, 3 * SLOW_STORE_REQUESTS - 1 - 2 * i);
-    for (size_t i = 0; i < s->n_slow; i++)
+    for (size_t i = 0; i < s->n_slow_recent; i++)
         assert_int_equal(s->slow[i].trace, s->slow_traces[i].request->id);
     snapshot_free(s);
     done(&f);

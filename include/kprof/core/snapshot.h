@@ -298,6 +298,7 @@ struct snapshot {
     uint64_t slow_ns;             /* the threshold in force; 0: nothing is logged */
     const struct snap_slow *slow; /* newest first */
     size_t n_slow;
+    size_t n_slow_recent; /* of them, without gaps; older ones are the slowest of their identity */
     const struct snap_open *open; /* oldest first, at most SNAP_OPEN */
     size_t n_open;
     const struct snap_slow_trace *slow_traces; /* newest first */

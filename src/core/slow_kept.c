@@ -1,0 +1,65 @@
+#include "slow_kept.h"
+
+#include <kprof/core/snapshot.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void drop(struct slow_kept *k, uint32_t at)
+{
+    free(k->of[at].entry);
+    k->n--;
+    memmove(&k->of[at], &k->of[at + 1], (k->n - at) * sizeof k->of[0]);
+}
+
+/* The place of the fastest of an identity, when it has all it may have; SLOW_KEPT: it has not. */
+static uint32_t fastest_of(struct slow_kept *k, uint32_t ident)
+{
+    uint32_t least = SLOW_KEPT, n = 0;
+
+    for (uint32_t i = 0; i < k->n; i++) {
+        struct slow_kept_one *o = &k->of[i];
+        if (o->ident != ident)
+            continue;
+        o->ident = o->entry->ident; /* another has its number by now */
+        if (o->ident != ident)
+            continue;
+        n++;
+        if (least == SLOW_KEPT || o->took_ns < k->of[least].took_ns)
+            least = i;
+    }
+    return n < SLOW_KEPT_EACH ? SLOW_KEPT : least;
+}
+
+void slow_kept_add(struct slow_kept *k, const struct slow_entry *e)
+{
+    struct slow_kept_one one = {.ident = e->ident};
+
+    one.took_ns = e->request_ns ? e->request_ns : slow_entry_longest(e)->duration_ns;
+    while (k->n && k->of[0].entry->end_ns + window_ns(WINDOW_3H) < e->end_ns)
+        drop(k, 0);
+    uint32_t least = fastest_of(k, e->ident);
+    if (least < SLOW_KEPT && one.took_ns <= k->of[least].took_ns)
+        return;
+    if (least < SLOW_KEPT)
+        drop(k, least);
+    else if (k->n == SLOW_KEPT)
+        drop(k, 0);
+    one.entry = malloc(sizeof *one.entry);
+    if (!one.entry)
+        abort();
+    *one.entry = *e;
+    k->of[k->n++] = one;
+}
+
+void slow_kept_forget_tier(struct slow_kept *k, uint16_t tier)
+{
+    for (uint32_t i = k->n; i-- > 0;)
+        if (!slow_entry_forget_tier(k->of[i].entry, tier))
+            drop(k, i);
+}
+
+void slow_kept_clear(struct slow_kept *k)
+{
+    while (k->n)
+        drop(k, k->n - 1);
+}

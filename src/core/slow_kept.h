@@ -1,0 +1,28 @@
+/* The slowest requests of each identity, kept for the length of the history when newer ones push
+ * them out of the slow log. Inside of core.
+ *
+ * Invariant: at most SLOW_KEPT entries, at most SLOW_KEPT_EACH of an identity and these its slowest
+ * of all that were given here (as long as there is room for all identities, and none of its tiers
+ * is forgotten); by `done`. Owns copies. One thread. */
+#ifndef KPROF_CORE_SLOW_KEPT_H
+#define KPROF_CORE_SLOW_KEPT_H
+
+#include "slow_entry.h"
+
+enum { SLOW_KEPT = 256, SLOW_KEPT_EACH = 3 };
+
+struct slow_kept {
+    struct slow_kept_one {
+        uint64_t took_ns;
+        uint32_t ident; /* as it was when it came; the entry says what it is now */
+        struct slow_entry *entry;
+    } of[SLOW_KEPT];
+    uint32_t n;
+};
+
+/* e is done, and leaves the slow log. */
+void slow_kept_add(struct slow_kept *k, const struct slow_entry *e);
+void slow_kept_forget_tier(struct slow_kept *k, uint16_t tier);
+void slow_kept_clear(struct slow_kept *k);
+
+#endif

@@ -1,0 +1,46 @@
+"""Slow requests: one line each, in every form, however many of their calls were slow."""
+import json
+import os
+import re
+
+import kp
+from common import RULE2, attach, clean, tiers, workload_node
+
+TIERS = tiers("request/2", "sleeper/1")
+N = 3  # of each kind, in each of four processes
+
+
+def one_a_request(slow):
+    assert len(slow) == 4 * N and len({s["request"] for s in slow}) == 4 * N, slow
+    for s in slow:
+        assert s["identity"] == "long" and s["slow_calls"] == 2 and s["tier"] == "request", s
+        assert {t["tier"]: t["calls"] for t in s["slow_tiers"]} == {"request": 1, "sleeper": 1}, s
+        assert s["most"]["tier"] == "sleeper" and s["most"]["pid"].startswith("<0."), s
+        assert s["request_us"] >= s["duration_us"] >= s["most"]["self_us"] > s["request_us"] / 2, s
+        assert abs(sum(t["self_us"] for t in s["sums"]) - s["request_us"]) < 1, s
+
+
+def test_one_line_a_request():
+    """The longest kind of three sleeps inside of the entry: both calls are slow, and of one request."""
+    with workload_node(25) as n:
+        log, rec = (os.path.join(kp.scratch(), x) for x in ("slow.log", "slow.rec"))
+        k = attach(n, *TIERS, "-i", RULE2, "--slow", "15ms", "--slow-log", log, "--record", rec)
+        k.tracing()
+        n.eval("workload:sleeping(%d,x)" % N, 30)
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        kp.nothing_lost(final)
+        slow = [s for s in final["slow"] if s["identity"] == "long"]
+        one_a_request(slow)
+        with open(log, encoding="utf-8") as f:
+            written = [json.loads(x) for x in f]
+        one_a_request([w for w in written if w["identity"] == "long"])
+        clean(n)
+    listed = len(final["slow"])
+    for details, lines in ((), 5), (("--slow-details",), listed):
+        text = kp.run("--replay", rec, "--batch", "--slow", "15ms", *details).stdout
+        below = re.split(r"^slow requests.*\n", text, flags=re.M)[-1].split("\n\n")[0]
+        assert len(re.findall(r"^\S+Z  ", below, re.M)) == lines, text
+        assert ("    sum " in below) == bool(details), text
+        if not details:
+            assert len(re.findall(r"^\S+Z  long  [0-9.]+  sleeper self [0-9.]+ \(\d+ %\)  <0\.", below, re.M)) == lines, text
