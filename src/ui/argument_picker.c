@@ -17,6 +17,13 @@ static uint32_t node_of(const struct argument_picker_state *t)
     return set_of(t)->call[t->call] + (uint32_t)t->at.sel;
 }
 
+/* A mouse may have left the part that was named by its shape. */
+static uint32_t how_of(const struct argument_picker_state *t)
+{
+    bool fits = t->how < RULE_PATH || rule_has_shape(&set_of(t)->node[node_of(t)]);
+    return fits ? t->how : RULE_WHOLE;
+}
+
 static uint32_t call_nodes(const struct argument_picker_state *t)
 {
     return value_tree_call_end(set_of(t), t->call) - set_of(t)->call[t->call];
@@ -27,7 +34,7 @@ void argument_picker_set(struct argument_picker_state *t, struct capture *c)
     value_tree_free(t->got.set);
     t->got = *c;
     c->set = NULL;
-    t->call = t->prefix = 0;
+    t->call = t->how = 0;
     t->at = (struct scroll){0};
 }
 
@@ -173,8 +180,8 @@ static void draw_preview(struct argument_picker_state *t, struct canvas *c, stru
     char line[800];
 
     buf_init(&rule, 0);
-    const char *why = rule_write(s, node_of(t), t->prefix, t->got.function, &rule);
-    rule_names(s, node_of(t), t->prefix, &names);
+    const char *why = rule_write(s, node_of(t), how_of(t), t->got.function, &rule);
+    rule_names(s, node_of(t), how_of(t), &names);
     struct rect r = a;
     if (tall) {
         canvas_text(c, r.row, r.col, r.cols, STYLE_HEAD, "RULE");
@@ -287,16 +294,18 @@ static void to_call(struct argument_picker_state *t, int step)
 
     t->call = to;
     t->at.sel = alike == VALUE_TREE_NONE ? 0 : alike - s->call[to];
-    bool fits = t->prefix <= rule_prefix_most(&s->node[node_of(t)]);
+    bool fits = t->how >= RULE_PATH || t->how <= rule_prefix_most(&s->node[node_of(t)]);
     if (alike == VALUE_TREE_NONE || !fits)
-        t->prefix = 0;
+        t->how = RULE_WHOLE;
 }
 
 static void shift_prefix(struct argument_picker_state *t, struct message *m, enum action act)
 {
     const struct value_tree *s = set_of(t);
-    uint32_t most = rule_prefix_most(&s->node[node_of(t)]), *p = &t->prefix;
+    uint32_t most = rule_prefix_most(&s->node[node_of(t)]), *p = &t->how;
 
+    if (*p > most)
+        *p = RULE_WHOLE;
     if (act == ACT_SHORTER || act == ACT_LONGER)
         *p = rule_prefix_step(s, node_of(t), *p, act == ACT_LONGER ? 1 : -1);
     else if (act == ACT_LESS)
@@ -307,13 +316,23 @@ static void shift_prefix(struct argument_picker_state *t, struct message *m, enu
         message_set(m, "only a binary of two bytes or more has a prefix", true);
 }
 
+static void next_shape(struct argument_picker_state *t, struct message *m)
+{
+    uint32_t now = how_of(t);
+
+    if (!rule_has_shape(&set_of(t)->node[node_of(t)]))
+        message_set(m, "only a binary or a string has a shape", true);
+    else
+        t->how = now == RULE_PATH ? RULE_SHAPE : now == RULE_SHAPE ? RULE_WHOLE : RULE_PATH;
+}
+
 static void accept(struct argument_picker_state *t, struct ui_shared *sh, bool as_text,
                    struct screen_reply *out)
 {
     struct buf rule;
 
     buf_init(&rule, 0);
-    const char *why = rule_write(set_of(t), node_of(t), t->prefix, t->got.function, &rule);
+    const char *why = rule_write(set_of(t), node_of(t), how_of(t), t->got.function, &rule);
     _Static_assert(sizeof out->intent.text > RULE_BYTES, "a rule fits");
     if (why) {
         message_set(&sh->message, why, true);
@@ -346,6 +365,9 @@ static bool in_tree(struct argument_picker_state *t, struct ui_shared *sh, enum 
     case ACT_MORE:
         shift_prefix(t, &sh->message, act);
         return true;
+    case ACT_SHAPE:
+        next_shape(t, &sh->message);
+        return true;
     case ACT_OPEN:
     case ACT_IDENTITY:
         accept(t, sh, act == ACT_IDENTITY, out);
@@ -364,7 +386,7 @@ static bool in_tree(struct argument_picker_state *t, struct ui_shared *sh, enum 
             return false;
     }
     if (t->at.sel != before)
-        t->prefix = 0;
+        t->how = rule_suggest(set_of(t), node_of(t));
     return true;
 }
 

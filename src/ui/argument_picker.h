@@ -12,8 +12,9 @@
 struct argument_picker_state {
     struct capture got; /* got.set is ours */
     uint16_t tier;
-    uint32_t call, prefix; /* prefix in bytes; 0: all of the part */
-    struct scroll at;      /* among the nodes of the call */
+    uint32_t call;
+    uint32_t how;     /* the part names requests: bytes of a prefix, or RULE_... of rule.h */
+    struct scroll at; /* among the nodes of the call */
 };
 
 extern const struct screen_ops screen_argument_picker;

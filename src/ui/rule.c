@@ -1,6 +1,7 @@
 #include "rule.h"
 
 #include <ctype.h>
+#include <kprof/base/template.h>
 #include <kprof/base/text.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void write_steps(const struct value_tree *s, uint32_t node, struct buf *o
     buf_addch(out, ')');
 }
 
-const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t prefix,
+const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t how,
                        const char *function, struct buf *out)
 {
     const char *why = nameless(s, &s->node[node]);
@@ -60,10 +61,12 @@ const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t prefi
     buf_addf(out, "%s ", function);
     if (s->node[node].kind == VALUE_TREE_PROCESS)
         buf_adds(out, "name(");
-    else if (prefix)
-        buf_addf(out, "prefix(%u, ", prefix);
+    else if (how >= RULE_PATH)
+        buf_adds(out, how == RULE_PATH ? "path(" : "shape(");
+    else if (how)
+        buf_addf(out, "prefix(%u, ", how);
     write_steps(s, node, out);
-    if (s->node[node].kind == VALUE_TREE_PROCESS || prefix)
+    if (s->node[node].kind == VALUE_TREE_PROCESS || how)
         buf_addch(out, ')');
     if (out->len <= RULE_BYTES)
         return NULL;
@@ -102,7 +105,15 @@ static bool character(const struct value_tree *s, uint32_t node, uint32_t call, 
     return true;
 }
 
-static void name_in(const struct value_tree *s, uint32_t node, uint32_t prefix, uint32_t call,
+static void set_shaped(struct rule_name *n, uint32_t how, const char *bytes, size_t len)
+{
+    char shaped[TEMPLATE_BYTES];
+
+    len = how == RULE_PATH ? template_path(bytes, len, shaped) : template_shape(bytes, len, shaped);
+    set_name(n, shaped, len);
+}
+
+static void name_in(const struct value_tree *s, uint32_t node, uint32_t how, uint32_t call,
                     struct rule_name *out)
 {
     const struct value_tree_node *like = &s->node[node], *n;
@@ -116,14 +127,17 @@ static void name_in(const struct value_tree *s, uint32_t node, uint32_t prefix, 
         return;
     }
     n = &s->node[at];
-    if (prefix && n->kind != VALUE_TREE_BINARY)
+    const char *name = value_tree_str(s, n->name);
+    if (how >= RULE_PATH)
+        set_shaped(out, how, name, n->name.len);
+    else if (how && n->kind != VALUE_TREE_BINARY)
         set_name(out, "undefined", 9);
-    else if (prefix && n->size && prefix < n->size)
-        set_name(out, value_tree_str(s, n->name), prefix < n->name.len ? prefix : n->name.len);
+    else if (how && n->size && how < n->size)
+        set_name(out, name, how < n->name.len ? how : n->name.len);
     else if (like->kind == VALUE_TREE_PROCESS && n->kind == VALUE_TREE_PROCESS)
         set_name(out, value_tree_str(s, n->other_name), n->other_name.len);
     else
-        set_name(out, value_tree_str(s, n->name), n->name.len);
+        set_name(out, name, n->name.len);
 }
 
 static int by_count(const void *a, const void *b)
@@ -133,7 +147,7 @@ static int by_count(const void *a, const void *b)
     return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-void rule_names(const struct value_tree *s, uint32_t node, uint32_t prefix, struct rule_names *out)
+void rule_names(const struct value_tree *s, uint32_t node, uint32_t how, struct rule_names *out)
 {
     struct rule_name name;
     uint32_t mine = value_tree_call_of(s, node);
@@ -141,7 +155,7 @@ void rule_names(const struct value_tree *s, uint32_t node, uint32_t prefix, stru
     out->n = 0;
     for (uint32_t c = 0; c < s->calls; c++) {
         uint32_t i = 0;
-        name_in(s, node, prefix, c, &name);
+        name_in(s, node, how, c, &name);
         if (c == mine)
             out->mine = name;
         while (i < out->n &&
@@ -152,6 +166,28 @@ void rule_names(const struct value_tree *s, uint32_t node, uint32_t prefix, stru
         out->of[i].count++;
     }
     qsort(out->of, out->n, sizeof out->of[0], by_count);
+}
+
+/* ---- shapes ---- */
+
+bool rule_has_shape(const struct value_tree_node *n)
+{
+    return n->kind == VALUE_TREE_BINARY || n->kind == VALUE_TREE_STRING;
+}
+
+uint32_t rule_suggest(const struct value_tree *s, uint32_t node)
+{
+    struct rule_names whole, shaped;
+
+    if (!rule_has_shape(&s->node[node]))
+        return RULE_WHOLE;
+    rule_names(s, node, RULE_WHOLE, &whole);
+    const char *mine = whole.mine.name;
+    uint32_t how = mine[0] == '/' || strstr(mine, "://") ? RULE_PATH : RULE_SHAPE;
+    rule_names(s, node, how, &shaped);
+    return shaped.n < whole.n || (how == RULE_PATH && strcmp(mine, shaped.mine.name) != 0)
+               ? how
+               : RULE_WHOLE;
 }
 
 /* ---- prefixes ---- */

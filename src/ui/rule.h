@@ -7,10 +7,14 @@
 #define UI_RULE_H
 
 #include <kprof/base/value_tree.h>
+#include <stdbool.h>
 
 #define RULE_BYTES      1000
 #define RULE_NAME_BYTES 160
 #define RULE_PREFIX_MAX 100u /* longer names are not known here to the byte */
+
+/* How a part names a request: by so many bytes of it, or by one of these. */
+enum { RULE_WHOLE = 0, RULE_PATH = RULE_PREFIX_MAX + 1, RULE_SHAPE };
 
 struct rule_name {
     char name[RULE_NAME_BYTES]; /* bytes, NUL-terminated */
@@ -24,11 +28,16 @@ struct rule_names {
     struct rule_name mine; /* of the call that is pointed at; count unused */
 };
 
-/* "M:F/A element(2, arg(1))"; a process is named by its registered name; prefix 0: the whole.
+/* "M:F/A element(2, arg(1))"; a process is named by its registered name.
  * NULL, or why this part names nothing (then out is empty). */
-const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t prefix,
+const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t how,
                        const char *function, struct buf *out);
-void rule_names(const struct value_tree *s, uint32_t node, uint32_t prefix, struct rule_names *out);
+void rule_names(const struct value_tree *s, uint32_t node, uint32_t how, struct rule_names *out);
+
+/* May this part be named by path or shape? Only a text may. */
+bool rule_has_shape(const struct value_tree_node *n);
+/* How to begin with this part: by path or shape where that leaves fewer names, else the whole. */
+uint32_t rule_suggest(const struct value_tree *s, uint32_t node);
 
 /* Bytes that a prefix of this part may have: at most; 0: it has none. */
 uint32_t rule_prefix_most(const struct value_tree_node *n);

@@ -19,7 +19,7 @@ static void name(size_t (*how)(const char *, size_t, char *), const char *text, 
 
     must(once && twice);
     size_t len = how(text, n, once);
-    must(len <= TEMPLATE_BYTES && len <= n + 2);
+    must(len <= TEMPLATE_BYTES && len <= n + 3);
     for (size_t i = 0; i < len; i++)
         must(memchr("*#./", once[i], 4) || memchr(text, once[i], n));
     char *exact = malloc(len ? len : 1);

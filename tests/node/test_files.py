@@ -214,3 +214,21 @@ def test_many_identities_are_folded():
         names = {r["identity"] for r in final["rows"] if r["tier"] == "cache" and r["identity"] is not None}
         assert len(names) <= 65 and "<other>" in names, sorted(names)
         assert kp.count(final, "cache") == 500
+
+
+def test_shapes_are_few_names_live_and_replayed():
+    rec = os.path.join(kp.scratch(), "shapes.rec")
+    with workload_node(25) as n:
+        k = attach(n, *tiers("request/2", "cache/1"), "-i", "workload:request/2 {get, path(arg(1))}", "--record", rec)
+        k.tracing()
+        n.eval("[workload:request(P, fun(Op) -> workload:cache(Op) end) || I <- lists:seq(1, 500), "
+               "T <- [\"/item/\" ++ integer_to_list(I) ++ \"?x=1\"], P <- [T, list_to_binary(T)]]")
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        clean(n)
+    again = kp.run("--replay", rec, "--batch", "--format", "json")
+    assert again.proc.returncode == 0, again.saw()
+    for what in final, again.final():
+        kp.conserves(what)
+        names = {r["identity"]: r["count"] for r in what["rows"] if r["tier"] == "cache" and r["identity"] is not None}
+        assert names == {"get /item/*": 1000}, names

@@ -199,7 +199,7 @@ static void holds(template_fn how, const char *text, size_t n)
     assert_true(once && twice);
     size_t len = how(in, n, once);
     char *name = copy(once, len);
-    assert_true(len <= n + 2 && len <= TEMPLATE_BYTES);
+    assert_true(len <= n + 3 && len <= TEMPLATE_BYTES);
     assert_int_equal(how(name, len, twice), len);
     assert_memory_equal(once, twice, len);
     counts(in, n, before);

@@ -261,6 +261,33 @@ static void prompts_are_as_their_goldens(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* --- the header --- */
+
+static void too_many_names_have_a_cure(void **state)
+{
+    struct fake *f = fake_standard(0);
+    struct ui *u = ui_new(NULL);
+    struct canvas c;
+
+    (void)state;
+    canvas_init(&c, 24, 80, true);
+    struct snap_row *other = fake_row(f, 9, "late", "<other>", 0, 500);
+    struct snapshot *s = fake_snap(f);
+    s->odd.identities_folded = 5; /* long ago, under another rule */
+    script_run(u, &c, s, "");
+    assert_false(picture_has(&c, "too many names"));
+    other->count = 5;
+    script_run(u, &c, s, "j");
+    assert_true(picture_has(
+        &c, "too many names, the rest is in <other>: I, name by path(...) or shape(...)"));
+    s->odd.identities_folded = 0; /* the node's own name */
+    script_run(u, &c, s, "k");
+    assert_false(picture_has(&c, "too many names"));
+    canvas_release(&c);
+    ui_free(u);
+    fake_free(f);
+}
+
 /* --- pointing --- */
 
 static const struct {
@@ -691,6 +718,7 @@ int main(void)
         cmocka_unit_test(without_total_rows_groups_still_have_heads),
         cmocka_unit_test(screens_are_as_their_goldens),
         cmocka_unit_test(prompts_are_as_their_goldens),
+        cmocka_unit_test(too_many_names_have_a_cure),
         cmocka_unit_test(pointing_is_as_its_goldens),
         cmocka_unit_test(random_keys_never_break_the_picture),
     };

@@ -749,6 +749,19 @@ static void pointing_writes_the_rule(void **state)
     pointed_at("jj");
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1))");
     assert_true(picture_has(&c, "TIER")); /* back on the table */
+    pointed_at("jjj");                    /* paths with numbers */
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 path(element(3, arg(1)))");
+    pointed_at("jjjn<Tab>");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 shape(element(3, arg(1)))");
+    pointed_at("jjj<Tab><Tab>");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(3, arg(1))");
+    pointed_at("jjj<Tab><Tab><Tab>");
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 path(element(3, arg(1)))");
+    pointed_at("jjj-+"); /* all of it */
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(3, arg(1))");
+    pointed_at("jj<Tab>"); /* an atom */
+    assert_true(picture_has(&c, "has a shape"));
+    assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1))");
     pointed_at("jjj<<");
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 prefix(7, element(3, arg(1)))");
     pointed_at("jjj<<><Right>");

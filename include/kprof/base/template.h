@@ -1,9 +1,9 @@
 /* Names of texts by their shape, so that a million URLs are a few names.
  *
  * Invariant: reads at most TEMPLATE_READS bytes, allocates nothing, writes at most TEMPLATE_BYTES
- * (no NUL). What it writes are bytes of the text in their order, with '*' or '#' for some of them,
- * and "..." at a cut: no control character that was not there. A text that is such a name stays as
- * it is. The text may hold any bytes. Pure; any thread. */
+ * (no NUL), at most 3 more than the text has. What it writes are bytes of the text in their order,
+ * with '*' or '#' for some of them, and "..." at a cut: no control character that was not there. A
+ * text that is such a name stays as it is. The text may hold any bytes. Pure; any thread. */
 #ifndef KPROF_BASE_TEMPLATE_H
 #define KPROF_BASE_TEMPLATE_H
 

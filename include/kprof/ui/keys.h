@@ -51,6 +51,7 @@ enum action {
     ACT_LONGER,
     ACT_LESS,
     ACT_MORE,
+    ACT_SHAPE,
     ACT_AGAIN,
     ACT_WHY,
     ACT_MARK,
