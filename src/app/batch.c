@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "preset_take.h"
 #include "progress.h"
 #include "settings_map.h"
 #include <kprof/base/clock.h>
@@ -25,6 +26,8 @@ struct batch {
     bool broken;     /* an assertion does not hold */
     bool unwritable; /* the output takes nothing more */
     char warned[400];
+    struct preset_take preset;
+    struct err preset_why; /* "": it is set, or not yet answered */
 };
 
 /* A file of Prometheus' is replaced as a whole each time, and opened only then. */
@@ -87,6 +90,22 @@ static void warn_missing(struct batch *b)
     }
 }
 
+static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why)
+{
+    struct batch *b = arg;
+    char said[PRESET_SAID_BYTES];
+    struct err e;
+
+    if (!preset_take_is_mine(&b->preset, tag))
+        return;
+    if (preset_take_answer(&b->preset, b->g, there, why, said, &e) == 0) {
+        if (said[0])
+            fprintf(stderr, "kprof-top: %s: %s\n", b->preset.what, said);
+    } else if (!preset_take_wanted(&b->preset)) {
+        b->preset_why = e;
+    }
+}
+
 /* Polls until the time, or until something ends the run. */
 static bool pump_until(struct batch *b, uint64_t until_ns)
 {
@@ -112,9 +131,12 @@ static int wait_configured(struct batch *b, struct err *e)
     uint64_t until = clock_mono_ns() + CONNECT_NS;
     const struct options *o = b->o;
 
-    while (!engine_configured(b->g)) {
+    while (preset_take_wanted(&b->preset) || !engine_configured(b->g)) {
+        preset_take_poll(&b->preset, b->g);
         if (!pump_until(b, clock_mono_ns() + 20000000u))
             break;
+        if (b->preset_why.text[0])
+            return err_set(e, "%s", b->preset_why.text);
         if (clock_mono_ns() > until)
             return err_set(e,
                            "connected to %s, but its agent did not start within 20 s: the node may "
@@ -191,16 +213,18 @@ static void say_held(const struct engine *g)
 
 int run_batch(const struct options *o, const struct target *t)
 {
-    struct engine_hooks hooks = {0};
+    struct batch b = {.o = o, .first = true, .fd = STDOUT_FILENO};
+    struct engine_hooks hooks = {.arg = &b, .exist = on_exist};
     struct session_receipt receipt;
     struct settings settings;
     struct err e = {{0}};
-    struct batch b = {.o = o, .first = true, .fd = STDOUT_FILENO};
     int status = 1, rc = 0;
 
     if (o->output && !replaces(o) && (b.fd = output_open(o->output, OUTPUT_OVER, &e)) < 0)
         goto out;
     settings_map_from(o, &settings);
+    if (t->node)
+        preset_take_first(&b.preset, o, &settings);
     b.g = engine_new(&settings, &hooks, &e);
     if (!b.g || run_baseline(b.g, o, &e) < 0 || run_begin(b.g, o, t, &e) < 0)
         goto out;
@@ -233,6 +257,7 @@ out:
             run_receipt(t, &receipt);
         engine_free(b.g);
     }
+    preset_take_drop(&b.preset);
     if (b.fd > STDOUT_FILENO)
         close(b.fd);
     return status;

@@ -160,6 +160,7 @@ static void loop(struct live *l)
 
     while (!l->quit && !stop_asked() && engine_state(l->g) != ENGINE_FAILED) {
         bool more = engine_poll(l->g);
+        live_preset_poll(&l->preset, l->g);
         keys(l);
         uint64_t now = clock_mono_ns();
         feed_picker(l, now);
@@ -192,6 +193,8 @@ int run_live(const struct options *o, const struct target *t)
     int status = 1;
 
     settings_map_from(o, &settings);
+    if (t->node)
+        preset_take_first(&l.preset.take, o, &settings);
     l.g = engine_new(&settings, &hooks, &e);
     if (!l.g || run_baseline(l.g, o, &e) < 0 || term_open(o->no_color, &e) < 0)
         goto out;
@@ -226,5 +229,6 @@ out:
         ui_free(l.ui);
     }
     engine_free(l.g);
+    preset_take_drop(&l.preset.take);
     return status;
 }

@@ -163,7 +163,7 @@ static void preset(struct live *l, const struct intent *in)
 
 static void profile(struct live *l, const struct intent *in)
 {
-    live_profile(l->g, l->ui, in);
+    live_profile(l->g, l->ui, &l->preset.take, in);
     live_refresh(l);
 }
 

@@ -3,97 +3,106 @@
 #include "live_profile.h"
 #include "settings_map.h"
 #include <kprof/base/buf.h>
-#include <kprof/cli/preset.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define ITEM_BYTES 80
+#define ITEM_BYTES 100
 
-enum { TAG_OFFER = 1, TAG_TAKE = 2 };
-
-static void add_lines(struct buf *lines, const struct preset_set *s)
-{
-    for (size_t i = 0; i < s->n; i++)
-        buf_addf(lines, "%s\n", s->tier[i].mfa);
-}
+#define TAG_OFFER 1
+_Static_assert(TAG_OFFER < PRESET_TAKE_TAG, "tags are taken twice");
 
 /* All functions of all presets in one question; the answers come in the same order. */
 static int ask_all(struct engine *g, struct err *e)
 {
-    struct preset_set s;
     struct buf lines;
+    size_t n;
 
     buf_init(&lines, 0);
     for (size_t i = 0; i < preset_count(); i++)
-        if (!preset_asks(preset_name(i)) && preset_make(preset_name(i), NULL, &s, e) == 0)
-            add_lines(&lines, &s);
+        if (!preset_asks(preset_name(i)))
+            preset_candidates(preset_name(i), &lines, &n, e);
     int rc = engine_exist(g, TAG_OFFER, lines.data, e);
     buf_release(&lines);
     return rc;
 }
 
-/* A node that cannot be asked is told before a preset that there is none. */
-static int ask_one(struct live_preset *p, struct engine *g, const char *text, struct err *e)
+/* What the node said of this preset when it was asked for all; NULL: it says nothing of it. */
+static const bool *said_of(const bool *there, const char *name)
 {
-    struct preset_set s;
-    struct buf lines;
+    struct buf ignored;
+    struct err e;
+    size_t n;
 
-    if (engine_can_ask(g, e) < 0 || preset_make(text, NULL, &s, e) < 0)
-        return -1;
-    snprintf(p->taking, sizeof p->taking, "%s", text);
-    buf_init(&lines, 0);
-    add_lines(&lines, &s);
-    int rc = engine_exist(g, TAG_TAKE, lines.data, e);
-    buf_release(&lines);
-    return rc;
+    for (size_t i = 0; i < preset_count(); i++) {
+        if (strcmp(preset_name(i), name) == 0)
+            return preset_asks(name) ? NULL : there;
+        if (preset_asks(preset_name(i)))
+            continue;
+        buf_init(&ignored, 0);
+        preset_candidates(preset_name(i), &ignored, &n, &e);
+        buf_release(&ignored);
+        there += n;
+    }
+    return NULL;
 }
 
-/* Which of them has the node (or does it depend on a module)? */
-static size_t can_have(const bool *there, bool *can)
+/* False: it cannot be offered. One of a module always can. */
+static bool item_of(const char *name, const char *about, const bool *there, char *text)
 {
     struct preset_set s;
     struct err ignored;
-    size_t n = preset_count() < LIVE_PRESETS ? preset_count() : LIVE_PRESETS;
 
-    for (size_t i = 0; i < n; i++) {
-        const char *name = preset_name(i);
-        can[i] = preset_asks(name) || preset_make(name, there, &s, &ignored) == 0;
-        if (!preset_asks(name) && preset_make(name, NULL, &s, &ignored) == 0)
-            there += s.n;
-    }
-    return n;
+    if (!preset_asks(name) && preset_make(name, said_of(there, name), &s, &ignored) < 0)
+        return false;
+    snprintf(text, ITEM_BYTES, "%-10s %s", name, about);
+    if (!preset_asks(name) && s.n < s.all)
+        snprintf(text + strlen(text), ITEM_BYTES - strlen(text), " (%zu of %zu tiers)", s.n, s.all);
+    return true;
 }
 
-static void offer(struct ui *u, const bool *there)
+static void offer(struct live_preset *p, struct ui *u, const bool *there)
 {
     char text[LIVE_PRESETS][ITEM_BYTES];
     const char *item[LIVE_PRESETS];
-    bool can[LIVE_PRESETS];
-    size_t items = 0, n = can_have(there, can);
+    size_t n = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        if (!can[i])
-            continue;
-        snprintf(text[items], ITEM_BYTES, "%-10s %s", preset_name(i), preset_about(i));
-        item[items] = text[items];
-        items++;
+    memcpy(p->there, there, sizeof p->there);
+    for (size_t i = 0; i < preset_count() && n < LIVE_PRESETS; i++) {
+        if (item_of(preset_name(i), preset_about(i), p->there, text[n])) {
+            item[n] = text[n];
+            n++;
+        }
     }
-    if (ui_choose(u, INTENT_PRESET, "Presets for this node", item, items))
+    if (ui_choose(u, INTENT_PRESET, "Presets for this node", item, n))
         ui_message(u, "", false); /* that it is being asked */
     else
         ui_message(u, "the presets for this node are ready: press P", false);
 }
 
+/* The settings of now, with the preset's tiers, entry and identity. */
+static int settings_with(struct engine *g, const char *name, struct options *o, struct err *e)
+{
+    struct settings now;
+
+    if (engine_settings(g, &now, e) < 0)
+        return -1;
+    now.n_tiers = 0;
+    now.entry_none = false;
+    now.entry = now.identity = NULL;
+    settings_map_to(&now, o);
+    return options_preset_add(o, name, e);
+}
+
 /* Tiers that the preset has not: may they go? One that cannot be made says so when it is taken. */
-static bool may_replace(struct engine *g, struct ui *u, const char *name, const struct intent *in)
+static bool may_replace(struct live_preset *p, struct engine *g, struct ui *u, const char *name,
+                        const struct intent *in)
 {
     struct preset_set s;
     struct settings with;
     struct err ignored;
     struct options o;
 
-    if (preset_make(name, NULL, &s, &ignored) < 0)
+    if (preset_make(name, said_of(p->there, name), &s, &ignored) < 0)
         return true;
     options_defaults(&o);
     preset_fill(&s, &o);
@@ -103,43 +112,50 @@ static bool may_replace(struct engine *g, struct ui *u, const char *name, const 
     return may;
 }
 
-/* The settings of now, with the preset's tiers, entry and identity. */
-static int set(struct engine *g, const char *name, const bool *there, struct err *e)
+/* A node that cannot be asked is told before a preset that there is none. */
+static int want(struct live_preset *p, struct engine *g, const char *name, struct err *e)
 {
-    struct preset_set s;
-    struct settings now;
-    struct options o;
+    struct options o = {.n_nodes = 0};
+    char what[300];
 
-    if (preset_make(name, there, &s, e) < 0 || engine_settings(g, &now, e) < 0)
-        return -1;
-    now.n_tiers = 0;
-    now.entry_none = false;
-    now.entry = now.identity = NULL;
-    settings_map_to(&now, &o);
-    preset_fill(&s, &o);
-    settings_map_from(&o, &now);
-    int rc = engine_take_settings(g, &now, e);
+    int rc = engine_can_ask(g, e) < 0 ? -1 : settings_with(g, name, &o, e);
+    snprintf(what, sizeof what, "preset %s", name);
+    if (rc == 0)
+        preset_take_want(&p->take, &o, what);
     options_release(&o);
     return rc;
+}
+
+static void taken(struct live_preset *p, struct engine *g, struct ui *u, const bool *there,
+                  const char *why)
+{
+    char said[PRESET_SAID_BYTES], line[PRESET_SAID_BYTES + 400];
+    struct err e = {{0}};
+
+    if (preset_take_answer(&p->take, g, there, why, said, &e) < 0) {
+        ui_message(u, e.text, true);
+        return;
+    }
+    snprintf(line, sizeof line, "%s: tiers, entry and identity are set%s%s", p->take.what,
+             said[0] ? "; " : "", said);
+    engine_note(g, line);
+    ui_message(u, line, false);
 }
 
 void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
                        const bool *there, const char *why)
 {
-    struct err e = {{0}};
-    char line[300];
-
-    if (why) {
+    if (preset_take_is_mine(&p->take, tag))
+        taken(p, g, u, there, why);
+    else if (tag == TAG_OFFER && why)
         ui_message(u, why, true);
-    } else if (tag == TAG_OFFER) {
-        offer(u, there);
-    } else if (set(g, p->taking, there, &e) < 0) {
-        ui_message(u, e.text, true);
-    } else {
-        snprintf(line, sizeof line, "preset %.200s: tiers, entry and identity are set", p->taking);
-        engine_note(g, line);
-        ui_message(u, line, false);
-    }
+    else if (tag == TAG_OFFER)
+        offer(p, u, there);
+}
+
+void live_preset_poll(struct live_preset *p, struct engine *g)
+{
+    preset_take_poll(&p->take, g);
 }
 
 /* An item of the menu begins with the name; one that is about a module asks which. */
@@ -152,9 +168,9 @@ static void take(struct live_preset *p, struct engine *g, struct ui *u, const st
     snprintf(text, sizeof text, "%s:", name);
     if (preset_asks(name))
         ui_reprompt(u, INTENT_PRESET, text, strlen(text), "write the module after the colon");
-    else if (!may_replace(g, u, name, in))
+    else if (!may_replace(p, g, u, name, in))
         return;
-    else if (ask_one(p, g, name, &e) < 0)
+    else if (want(p, g, name, &e) < 0)
         ui_reprompt(u, INTENT_PRESET, name, strlen(name), e.text);
     else
         ui_message(u, "asking the node which functions of the preset it has ...", false);

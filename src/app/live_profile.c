@@ -59,9 +59,31 @@ bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
     return false;
 }
 
-static void load(struct engine *g, struct ui *u, const struct intent *in)
+/* One with a preset waits for what the node has of it. */
+static int take(struct engine *g, struct ui *u, struct preset_take *presets, const char *name,
+                const struct options *o, struct err *e)
 {
-    char path[PROFILE_PATH_BYTES], line[600];
+    struct settings s;
+    char line[100];
+
+    snprintf(line, sizeof line, "profile %.64s", name);
+    if (o->preset) {
+        preset_take_want(presets, o, line);
+        return engine_can_ask(g, e);
+    }
+    settings_map_from(o, &s);
+    if (engine_take_settings(g, &s, e) < 0)
+        return -1;
+    preset_take_drop(presets); /* what was chosen last counts */
+    snprintf(line, sizeof line, "profile %.64s is loaded", name);
+    ui_message(u, line, false);
+    return 0;
+}
+
+static void load(struct engine *g, struct ui *u, struct preset_take *presets,
+                 const struct intent *in)
+{
+    char path[PROFILE_PATH_BYTES];
     struct err e = {{0}};
     struct options o = {.n_nodes = 0};
     struct settings s;
@@ -72,21 +94,18 @@ static void load(struct engine *g, struct ui *u, const struct intent *in)
         options_release(&o);
         return;
     }
-    if (!read || engine_take_settings(g, &s, &e) < 0) {
+    if (!read || take(g, u, presets, in->text, &o, &e) < 0)
         ui_message(u, e.text, true);
-    } else {
-        snprintf(line, sizeof line, "profile %.64s is loaded", in->text);
-        ui_message(u, line, false);
-    }
     options_release(&o);
 }
 
-void live_profile(struct engine *g, struct ui *u, const struct intent *in)
+void live_profile(struct engine *g, struct ui *u, struct preset_take *presets,
+                  const struct intent *in)
 {
     if (in->kind == INTENT_SAVE)
         save(g, u, in);
     else if (in->kind == INTENT_LOAD)
-        load(g, u, in);
+        load(g, u, presets, in);
     else
         choose(u);
 }

@@ -2,11 +2,14 @@
 #ifndef KPROF_APP_LIVE_PROFILE_H
 #define KPROF_APP_LIVE_PROFILE_H
 
+#include "preset_take.h"
 #include <kprof/engine/engine.h>
 #include <kprof/ui/ui.h>
 
-/* INTENT_SAVE, INTENT_PROFILES, INTENT_LOAD. */
-void live_profile(struct engine *g, struct ui *u, const struct intent *in);
+/* INTENT_SAVE, INTENT_PROFILES, INTENT_LOAD. A profile with a preset waits in presets for what the
+ * node has of it. */
+void live_profile(struct engine *g, struct ui *u, struct preset_take *presets,
+                  const struct intent *in);
 /* May the settings s be taken? Not when tiers would go and the intent is not confirmed: then that
  * is asked, and yes is the same intent with force. */
 bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,

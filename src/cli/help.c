@@ -14,7 +14,7 @@ const char *help_text(void)
            "Tiers:\n"
            "  -t, --tier [NAME=]M:F/A  time this function; may be repeated\n"
            "                           (Elixir: MyApp.Repo.get/2)\n"
-           "      --preset NAME        tiers, entry and identity of: cowboy, phoenix,\n"
+           "      --preset NAME,...    tiers, entry and identity of: cowboy, phoenix,\n"
            "                           phoenix16, plug, yaws, rabbitmq, ejabberd, sample,\n"
            "                           gen_server:MODULE\n"
            "  -e, --entry NAME|none    the tier that starts a request (default: the first);\n"

@@ -74,7 +74,7 @@ static int apply_tier_item(struct parser *p, const struct config_item *it)
     if (options_tier_check_name(it->name, p->e))
         return -1;
     snprintf(t.name, sizeof t.name, "%s", it->name);
-    return options_set_tier(p->o, &t, p->e);
+    return options_tier_add(p->o->tier, &p->o->n_tiers, &t, p->e);
 }
 
 static int apply_item(struct parser *p, const struct config_item *it)

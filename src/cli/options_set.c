@@ -2,8 +2,8 @@
 
 #include <assert.h>
 #include <kprof/base/buf.h>
+#include <kprof/cli/options_preset.h>
 #include <kprof/cli/optval.h>
-#include <kprof/cli/preset.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +77,7 @@ static int set_identity(const struct options_def *d, const char *val, struct opt
     if (strlen(val) >= OPTIONS_IDENTITY_BYTES)
         return err_set(e, "--identity: the rule is longer than %u bytes; shorten it",
                        OPTIONS_IDENTITY_BYTES - 1);
+    o->identity_of_preset = false;
     return set_text(d, val, o);
 }
 
@@ -186,43 +187,18 @@ static int add_node(const struct options_def *d, const char *val, struct options
     return 0;
 }
 
-int options_set_tier(struct options *o, const struct tier_spec *t, struct err *e)
-{
-    if (o->n_tiers == TIER_MAX)
-        return err_set(e, "tier %s: more than %d tiers; leave some out", optval_show(t->mfa).s,
-                       TIER_MAX);
-    for (size_t i = 0; i < o->n_tiers; i++) {
-        if (t->name[0] && strcmp(t->name, o->tier[i].name) == 0)
-            return err_set(e, "tier %s: the name is given twice; name one of them NAME=M:F/A",
-                           optval_show(t->name).s);
-        if (strcmp(t->mfa, o->tier[i].mfa) == 0)
-            return err_set(e, "tier %s: the function is given twice; leave one out",
-                           optval_show(t->mfa).s);
-    }
-    o->tier[o->n_tiers++] = *t;
-    return 0;
-}
-
 static int add_tier(const struct options_def *d, const char *val, struct options *o, struct err *e)
 {
     struct tier_spec t;
     (void)d;
-    return options_tier_parse(val, &t, e) || options_set_tier(o, &t, e) ? -1 : 0;
+    return options_tier_parse(val, &t, e) || options_tier_add(o->tier, &o->n_tiers, &t, e) ? -1 : 0;
 }
 
-/* Its tiers as if each had been written; what else it says where nothing else is said. */
 static int add_preset(const struct options_def *d, const char *val, struct options *o,
                       struct err *e)
 {
-    struct preset_set s;
     (void)d;
-    if (preset_make(val, NULL, &s, e) < 0)
-        return -1;
-    for (size_t i = 0; i < s.n; i++)
-        if (options_set_tier(o, &s.tier[i], e) < 0)
-            return -1;
-    preset_fill(&s, o);
-    return 0;
+    return options_preset_add(o, val, e);
 }
 
 static int add_assertion(const struct options_def *d, const char *val, struct options *o,
@@ -247,7 +223,7 @@ static int add_assertion(const struct options_def *d, const char *val, struct op
 static const struct options_def defs[] = {
     {"config", 'f', .where = OPTIONS_ARGV, .set = set_file, TEXT(config)},
     {"tier", 't', .set = add_tier},
-    {"preset", .set = add_preset},
+    {"preset", .set = add_preset, TEXT(preset)},
     {"entry", 'e', .set = set_entry, TEXT(entry)},
     {"identity", 'i', .set = set_identity, TEXT(identity)},
     {"sample", .set = set_sample},

@@ -36,8 +36,6 @@ size_t options_set_index(const char *name);
 /* val is NULL for a flag. 0, or -1 with err. */
 int options_set_value(const struct options_def *d, const char *val, struct options *o,
                       struct err *e);
-/* One more tier, whose name and function none of the others has; 0, or -1 with err. */
-int options_set_tier(struct options *o, const struct tier_spec *t, struct err *e);
 void options_set_release(struct options *o); /* every field that is owned; a cookie is wiped */
 
 #endif

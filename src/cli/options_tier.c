@@ -67,6 +67,23 @@ int options_tier_parse(const char *text, struct tier_spec *out, struct err *e)
     return spec == text ? 0 : options_tier_check_name(out->name, e);
 }
 
+int options_tier_add(struct tier_spec *tier, size_t *n, const struct tier_spec *t, struct err *e)
+{
+    if (*n == TIER_MAX)
+        return err_set(e, "tier %s: more than %d tiers; leave some out", optval_show(t->mfa).s,
+                       TIER_MAX);
+    for (size_t i = 0; i < *n; i++) {
+        if (t->name[0] && strcmp(t->name, tier[i].name) == 0)
+            return err_set(e, "tier %s: the name is given twice; name one of them NAME=M:F/A",
+                           optval_show(t->name).s);
+        if (strcmp(t->mfa, tier[i].mfa) == 0)
+            return err_set(e, "tier %s: the function is given twice; leave one out",
+                           optval_show(t->mfa).s);
+    }
+    tier[(*n)++] = *t;
+    return 0;
+}
+
 static bool is_taken(const char *name, const struct tier_spec *taken, size_t n)
 {
     for (size_t i = 0; i < n; i++)

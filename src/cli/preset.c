@@ -3,35 +3,43 @@
 #include <assert.h>
 #include <ctype.h>
 #include <kprof/base/buf.h>
+#include <kprof/cli/options_tier.h>
 #include <kprof/cli/optval.h>
 #include <kprof/erl/term.h>
 #include <stdio.h>
 #include <string.h>
 
+#define PARTS_MAX   8 /* presets combined */
+#define ALTERNATIVE " | "
+#define LEFT_BYTES  1000
+
 struct preset_tier {
-    const char *name, *mfa; /* % at the start: the module that was given */
-    const char *rule;       /* what names a request, NULL: not this tier */
-    bool spare;             /* the preset can do without */
+    const char *name;
+    const char *mfa;  /* "m:f/1 | m:f/2": the node has one of them; % at the start: the module that
+                         was given */
+    const char *rule; /* what names a request, NULL: not this tier */
+    bool spare;       /* the preset can do without */
 };
 
 struct preset {
     const char *name, *about;
     bool asks, entry_none;
     bool clauses; /* rules are clauses of a fun, with % for the module's atom; else short ones */
-    struct preset_tier tier[PRESET_TIERS];
+    struct preset_tier tier[PRESET_TIERS_OF_ONE];
 };
 
 /* The functions were read in these sources (repository, commit or release):
- *   cowboy 2.13     ninenines/cowboy b36f064 (cowboy_handler), 03d306e (cowboy_stream_h: 2.5 on)
+ *   cowboy 2.13     ninenines/cowboy b36f064 (cowboy_handler), 03d306e (cowboy_stream_h: 2.5 on);
+ *                   all of it in 2.8, 2.12, 2.20
  *   plug_cowboy 2.7 elixir-plug/plug_cowboy 0227c58 (Plug.Cowboy.Handler)
  *   plug            elixir-plug/plug, lib/plug/conn.ex of 1.2 to 1.15 (send_resp/1)
  *   phoenix 1.7     lib/phoenix/router.ex (__call__/5); 1.4 to 1.6: phoenixframework/phoenix
  * 0018c78
  *                   (__call__/2)
  *   yaws 2.0        erlyaws/yaws, src/yaws_server.erl (handle_ut/4, deliver_dyn_part/8), #arg{} of
- *                   yaws_api.hrl: the request is its fifth element in 1.x and 2.x
- *   rabbitmq 4.0    rabbitmq/rabbitmq-server 00070d9 (rabbit_channel); rabbit_exchange:route/3 and
- *                   rabbit_queue_type:deliver/4 as it calls them; rabbit_amqqueue_process of 3.9
+ *                   yaws_api.hrl: the request is its fifth element in 1.x and 2.x; deliver_file/5
+ * and deliver_accumulated/4 in 2.1.1, 2.2.0, 2.3.1 rabbitmq        the modules of 3.10.8, 4.0.5
+ * and 4.3.6. No tier is of the reader: it hands frames over before the channel begins a request
  *   ejabberd 17 on  processone/ejabberd: ejabberd_c2s, ejabberd_router, ejabberd_local, ejabberd_sm
  * A path is named by its shape, path(...): with an id in it each request would have a name. */
 static const struct preset presets[] = {
@@ -46,6 +54,7 @@ static const struct preset presets[] = {
      .about = "Cowboy 2: requests by method and handler",
      .tier = {{"request", "cowboy_stream_h:request_process/3", NULL, false},
               {"routing", "cowboy_router:execute/2", NULL, true},
+              {"reply", "cowboy_req:reply/4", NULL, true},
               {"handler", "cowboy_handler:execute/2",
                "{map_get(method, arg(1)), map_get(handler, arg(2))}", false}}},
     {.name = "plug",
@@ -68,7 +77,9 @@ static const struct preset presets[] = {
      .tier = {{"request", "yaws_server:handle_ut/4",
                "{element(2, element(5, arg(2))), path(element(2, element(3, element(5, arg(2)))))}",
                false},
-              {"dynamic", "yaws_server:deliver_dyn_part/8", NULL, true}}},
+              {"dynamic", "yaws_server:deliver_dyn_part/8", NULL, true},
+              {"file", "yaws_server:deliver_file/5", NULL, true},
+              {"send", "yaws_server:deliver_accumulated/4", NULL, true}}},
     {.name = "rabbitmq",
      .about = "RabbitMQ: AMQP methods of channels, with their way to the queues",
      .clauses = true,
@@ -76,15 +87,21 @@ static const struct preset presets[] = {
                "({rabbit_channel, handle_cast, [{method, M, _, _}, _]}) -> element(1, M); "
                "({rabbit_channel, handle_cast, [X, _]}) when is_tuple(X) -> element(1, X)",
                false},
-              {"route", "rabbit_exchange:route/3", NULL, true},
-              {"deliver", "rabbit_queue_type:deliver/4", NULL, true},
-              {"queue", "rabbit_amqqueue_process:handle_cast/2", NULL, true}}},
+              {"route", "rabbit_exchange:route/3 | rabbit_exchange:route/2", NULL, true},
+              {"deliver", "rabbit_queue_type:deliver/4 | rabbit_queue_type:deliver/3", NULL, true},
+              {"queue", "rabbit_amqqueue_process:handle_cast/2", NULL, true},
+              {"get", "rabbit_amqqueue_process:handle_call/3", NULL, true},
+              {"backing", "rabbit_variable_queue:publish/5 | rabbit_variable_queue:publish/6", NULL,
+               true},
+              {"store", "rabbit_msg_store:handle_cast/2", NULL, true},
+              {"writer", "rabbit_writer:handle_message/2", NULL, true}}},
     {.name = "ejabberd",
      .about = "ejabberd: stanzas of clients by kind",
      .tier = {{"stanza", "ejabberd_c2s:handle_authenticated_packet/2", "element(1, arg(1))", false},
               {"router", "ejabberd_router:route/1", NULL, true},
               {"local", "ejabberd_local:route/1", NULL, true},
-              {"sessions", "ejabberd_sm:route/1", NULL, true}}},
+              {"sessions", "ejabberd_sm:route/1", NULL, true},
+              {"offline", "mod_offline:store_packet/1", NULL, true}}},
     {.name = "gen_server",
      .about = "callbacks of one module, each call on its own, by request",
      .asks = true,
@@ -157,7 +174,7 @@ static int read_module(const char *typed, struct module *m, struct err *e)
     struct mfa mfa;
     size_t at, n = strlen(typed);
 
-    snprintf(m->before, sizeof m->before, "%s%c", typed,
+    snprintf(m->before, sizeof m->before, "%.*s%c", (int)(sizeof m->before - 2), typed,
              isupper((unsigned char)typed[0]) ? '.' : ':');
     snprintf(text, sizeof text, "%sf/1", m->before);
     if (n == 0 || n + 2 > sizeof m->before || !term_parse_mfa(text, &mfa, &at) ||
@@ -170,54 +187,219 @@ static int read_module(const char *typed, struct module *m, struct err *e)
     return 0;
 }
 
-static void put_rule(struct buf *rule, const struct preset *p, const struct preset_tier *t,
-                     const char *mfa, const char *atom)
+/* A preset of a text that names some. */
+struct part {
+    const struct preset *p;
+    struct module m;
+    size_t n, have; /* its tiers: in all, on the node */
+};
+
+struct plan {
+    struct part part[PARTS_MAX];
+    size_t n_parts;
+    struct {
+        struct part *of;
+        const struct preset_tier *t;
+    } tier[PRESET_TIERS];
+    struct tier_spec name[PRESET_TIERS]; /* whatever of it is there, a tier has the same name */
+    size_t n;
+};
+
+/* The k-th function that the tier may be; false: it has no more. */
+static bool alternative(const struct preset_tier *t, const struct module *m, size_t k, char *mfa,
+                        size_t cap)
 {
-    buf_adds(rule, rule->len ? "; " : p->clauses ? "fun " : "");
-    if (!p->clauses)
+    const char *at = t->mfa;
+
+    for (; k > 0; k--) {
+        const char *next = strstr(at, ALTERNATIVE);
+        if (!next)
+            return false;
+        at = next + strlen(ALTERNATIVE);
+    }
+    const char *end = strstr(at, ALTERNATIVE);
+    bool of_module = *at == '%';
+    at += of_module;
+    int len = (int)(end ? (size_t)(end - at) : strlen(at));
+    snprintf(mfa, cap, "%s%.*s", of_module ? m->before : "", len, at);
+    return true;
+}
+
+/* Another preset of the plan has that function, too. */
+static bool planned(const struct plan *plan, const char *mfa)
+{
+    char other[TIER_MFA_BYTES];
+
+    for (size_t i = 0; i < plan->n; i++)
+        if (alternative(plan->tier[i].t, &plan->tier[i].of->m, 0, other, sizeof other) &&
+            strcmp(other, mfa) == 0)
+            return true;
+    return false;
+}
+
+static int plan_part(struct plan *plan, const char *text, struct err *e)
+{
+    struct part *part = &plan->part[plan->n_parts];
+    size_t n = strcspn(text, ":");
+    char mfa[TIER_MFA_BYTES];
+
+    *part = (struct part){.p = find(text, n)};
+    if (!part->p || part->p->asks != (text[n] == ':'))
+        return unknown(text, e);
+    if (part->p->asks && read_module(text + n + 1, &part->m, e) < 0)
+        return -1;
+    plan->n_parts++;
+    for (size_t i = 0; i < PRESET_TIERS_OF_ONE && part->p->tier[i].name; i++) {
+        const struct preset_tier *t = &part->p->tier[i];
+        if (!alternative(t, &part->m, 0, mfa, sizeof mfa) || planned(plan, mfa))
+            continue;
+        if (plan->n == PRESET_TIERS)
+            return err_set(e, "preset %s: too many presets at once", optval_show(text).s);
+        snprintf(plan->name[plan->n].name, sizeof plan->name[0].name, "%s", t->name);
+        options_tier_name(&plan->name[plan->n], plan->name, plan->n);
+        plan->tier[plan->n].of = part;
+        plan->tier[plan->n++].t = t;
+        part->n++;
+    }
+    return 0;
+}
+
+static int make_plan(const char *text, struct plan *plan, struct err *e)
+{
+    char one[256];
+
+    memset(plan, 0, sizeof *plan);
+    for (const char *at = text;; at++) {
+        size_t n = strcspn(at, ",");
+        if (n >= sizeof one || plan->n_parts == PARTS_MAX)
+            return err_set(e, "preset %s: too long, or too many presets at once",
+                           optval_show(text).s);
+        snprintf(one, sizeof one, "%.*s", (int)n, at);
+        if (plan_part(plan, one, e) < 0)
+            return -1;
+        at += n;
+        if (!*at)
+            return 0;
+    }
+}
+
+int preset_candidates(const char *text, struct buf *lines, size_t *n, struct err *e)
+{
+    struct plan plan;
+    char mfa[TIER_MFA_BYTES];
+
+    *n = 0;
+    if (make_plan(text, &plan, e) < 0)
+        return -1;
+    for (size_t i = 0; i < plan.n; i++) {
+        for (size_t k = 0; alternative(plan.tier[i].t, &plan.tier[i].of->m, k, mfa, sizeof mfa);
+             k++, ++*n)
+            buf_addf(lines, "%s\n", mfa);
+    }
+    return 0;
+}
+
+static void put_rule(struct buf *rule, const struct part *part, const struct preset_tier *t,
+                     const char *mfa)
+{
+    buf_adds(rule, rule->len ? "; " : part->p->clauses ? "fun " : "");
+    if (!part->p->clauses)
         buf_addf(rule, "%s ", mfa);
     for (const char *c = t->rule; *c; c++) {
         if (*c == '%')
-            buf_adds(rule, atom);
+            buf_adds(rule, part->m.atom);
         else
             buf_addch(rule, *c);
     }
 }
 
-int preset_make(const char *text, const bool *there, struct preset_set *out, struct err *e)
+/* "store (rabbit_msg_store:handle_cast/2)", "route (m:route/3 or m:route/2)" */
+static void put_left_out(struct buf *left, const struct plan *plan, size_t i)
 {
-    size_t n = strcspn(text, ":");
-    const struct preset *p = find(text, n);
-    struct module m = {"", ""};
-    struct buf rule;
+    char mfa[TIER_MFA_BYTES];
 
-    memset(out, 0, sizeof *out);
-    if (!p || p->asks != (text[n] == ':'))
-        return unknown(text, e);
-    if (p->asks && read_module(text + n + 1, &m, e) < 0)
-        return -1;
-    buf_init(&rule, PRESET_RULE_BYTES - 1);
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < PRESET_TIERS && p->tier[i].name; i++) {
-        const struct preset_tier *t = &p->tier[i];
+    buf_addf(left, "%s%s (", left->len ? ", " : "", plan->name[i].name);
+    for (size_t k = 0; alternative(plan->tier[i].t, &plan->tier[i].of->m, k, mfa, sizeof mfa); k++)
+        buf_addf(left, "%s%s", k ? " or " : "", mfa);
+    buf_addch(left, ')');
+}
+
+/* The function of a tier that the node has, of those that *there tells of; moves *there on. */
+static bool choose(const struct part *part, const struct preset_tier *t, const bool **there,
+                   char *mfa, size_t cap)
+{
+    char at[TIER_MFA_BYTES];
+    bool found = false;
+
+    for (size_t k = 0; alternative(t, &part->m, k, at, sizeof at); k++) {
+        bool has = !*there || *(*there)++;
+        if (has && !found)
+            snprintf(mfa, cap, "%s", at);
+        found |= has;
+    }
+    return found;
+}
+
+static int half_of_each(const struct plan *plan, struct err *e)
+{
+    for (size_t i = 0; i < plan->n_parts; i++) {
+        const struct part *part = &plan->part[i];
+        if (2 * part->have < part->n)
+            return err_set(e,
+                           "preset %s: the node has no more than %zu of its %zu tiers; choose "
+                           "tiers one by one",
+                           part->p->name, part->have, part->n);
+    }
+    return 0;
+}
+
+static int make_tiers(struct plan *plan, const bool *there, struct preset_set *out,
+                      struct buf *rule, struct buf *left, struct err *e)
+{
+    char first[TIER_MFA_BYTES];
+
+    for (size_t i = 0; i < plan->n; i++) {
+        struct part *part = plan->tier[i].of;
+        const struct preset_tier *t = plan->tier[i].t;
         struct tier_spec *to = &out->tier[out->n];
-        bool of_module = t->mfa[0] == '%';
-        snprintf(to->name, sizeof to->name, "%s", t->name);
-        snprintf(to->mfa, sizeof to->mfa, "%s%s", of_module ? m.before : "", t->mfa + of_module);
-        if (there && !there[i] && !t->spare)
-            rc = err_set(e, "preset %s: the node has no %s", optval_show(text).s, to->mfa);
-        if (there && !there[i])
+        if (!choose(part, t, &there, to->mfa, sizeof to->mfa)) {
+            put_left_out(left, plan, i);
+            if (!t->spare && alternative(t, &part->m, 0, first, sizeof first))
+                return err_set(e, "preset %s: the node has no %s", part->p->name, first);
             continue;
-        if (t->rule)
-            put_rule(&rule, p, t, to->mfa, m.atom);
+        }
+        memcpy(to->name, plan->name[i].name, sizeof to->name);
+        if (t->rule &&
+            part == plan->part) /* of the first: what others name is inside of its requests */
+            put_rule(rule, part, t, to->mfa);
+        part->have++;
         out->n++;
     }
-    if (p->clauses)
+    return half_of_each(plan, e);
+}
+
+int preset_make(const char *text, const bool *there, struct preset_set *out, struct err *e)
+{
+    struct plan plan;
+    struct buf rule, left;
+
+    memset(out, 0, sizeof *out);
+    if (make_plan(text, &plan, e) < 0)
+        return -1;
+    buf_init(&rule, PRESET_RULE_BYTES - 1);
+    buf_init(&left, LEFT_BYTES - 1);
+    int rc = make_tiers(&plan, there, out, &rule, &left, e);
+    if (plan.part[0].p->clauses)
         buf_adds(&rule, "; (_) -> undefined end");
     assert(!rule.truncated);
     snprintf(out->identity, sizeof out->identity, "%s", rule.data);
-    out->entry_none = p->entry_none;
+    if (left.len)
+        snprintf(out->left_out, sizeof out->left_out, "left out, as the node has not loaded it: %s",
+                 left.data);
+    out->all = plan.n;
+    out->entry_none = plan.part[0].p->entry_none;
     buf_release(&rule);
+    buf_release(&left);
     return rc;
 }
 

@@ -8,8 +8,8 @@ PRESETS = (
     ("plug", ("request", "send"), {"GET /items/*": 1}),
     ("phoenix", ("router", "send"), {"GET /items/:id": 1}),
     ("phoenix16", ("router", "send"), {"GET /items/:id": 1}),
-    ("yaws", ("request",), {"GET /items/*": 1}),
-    ("rabbitmq", ("channel", "route"), {"basic.publish": 1, "queue_event": 1}),
+    ("yaws", ("request", "send"), {"GET /items/*": 1}),
+    ("rabbitmq", ("channel", "route", "deliver"), {"basic.publish": 1, "queue_event": 1}),
     ("ejabberd", ("stanza", "router"), {"iq": 1}),
     ("gen_server:shop_server", ("call", "cast"), {"get": 1, "stop": 1, "put": 1}),
 )
@@ -32,4 +32,48 @@ def test_presets_name_requests():
                 if r["identity"] and r["identity"] != "undefined" and r["tier"] in ("_total", "call", "cast"):
                     seen[r["identity"]] = max(seen.get(r["identity"], 0), r["count"])
             assert seen == {i: 10 * c for i, c in identities.items()}, (preset, seen)
+        clean(n)
+
+
+LEFT_OUT = "left out, as the node has not loaded it: "
+
+
+def rabbit(n, *options):
+    """One round of calls under the preset; the last picture, and what was said of tiers."""
+    k = attach(n, "--preset", "rabbitmq", *options, delay="100ms")
+    k.tracing()
+    n.eval("fakes:call(rabbitmq, 10)")
+    assert k.interrupt() == 0, k.saw()
+    return k.final(), k.stderr
+
+
+def test_a_tier_is_the_function_that_the_node_has():
+    with kp.Node(25) as n:
+        for which, more in (("old", ()), ("new", ("-t", "own=fakes:call/2"))):
+            n.eval("[code:delete(M) andalso code:purge(M) || M <- [rabbit_exchange, rabbit_queue_type]], ok")
+            n.eval("fakes:load_rabbit(%s, [rabbit_exchange, rabbit_queue_type, rabbit_amqqueue_process, rabbit_writer])" % which)
+            final, said = rabbit(n, *more)
+            tiers = {r["tier"] for r in final["rows"]}
+            assert tiers >= {"channel", "route", "deliver", "queue", "get", "writer"}, tiers
+            assert not tiers & {"backing", "store"}, tiers  # the node has them not: not started with
+            for tier in ("channel", "route", "deliver"):
+                assert kp.count(final, tier) == 30, (which, tier, final["rows"])
+            line = [x for x in said.splitlines() if LEFT_OUT in x]
+            assert len(line) == 1 and "backing (rabbit_variable_queue:publish/5 or rabbit_variable_queue:publish/6), store (" in line[0], said
+            assert "no module" not in said and "no function" not in said, said
+        clean(n)
+
+
+def test_too_little_of_a_preset_is_refused():
+    with kp.Node(25) as n:
+        n.eval("fakes:load_rabbit(old, [rabbit_exchange, rabbit_queue_type])")
+        k = attach(n, "--preset", "rabbitmq")
+        k.wait(60)
+        assert k.proc.returncode == 1, k.saw()
+        assert "preset rabbitmq: the node has no more than 3 of its 8 tiers" in k.stderr, k.saw()
+        assert n.eval("code:is_loaded(pg)") is False
+        k = attach(n, "--preset", "gen_server:pg")  # it is on the node's path, and nothing is loaded for us
+        k.wait(60)
+        assert k.proc.returncode == 1 and "preset gen_server: the node has no pg:handle_call/3" in k.stderr, k.saw()
+        assert n.eval("code:is_loaded(pg)") is False
         clean(n)

@@ -512,7 +512,9 @@ static void a_preset_gives_what_is_left_open(void **state)
     done(&r);
     RUN(&r, "-t", "m:f/1", "--preset", "ejabberd", "-e", "router", "-i", "m:f/1 arg(1)",
         "app@host");
-    assert_int_equal(r.o.n_tiers, 5);
+    assert_int_equal(r.o.n_tiers, 6);
+    assert_string_equal(r.o.preset, "ejabberd");
+    assert_true(!r.o.of_preset[0] && r.o.of_preset[1] && r.o.of_preset[5]);
     assert_string_equal(r.o.tier[0].mfa, "m:f/1");
     assert_string_equal(r.o.entry, "router");
     assert_string_equal(r.o.identity, "m:f/1 arg(1)");
@@ -520,10 +522,22 @@ static void a_preset_gives_what_is_left_open(void **state)
     done(&r);
     FILE_RUN(&r, "{preset, \"ejabberd\"}.", "app@host", "-t", "m:f/1"); /* tiers: one key */
     assert_int_equal(r.o.n_tiers, 1);
+    assert_null(r.o.preset);
     done(&r);
     FILE_RUN(&r, "{preset, cowboy}. {tier_config, [{db, {m,f,1}}]}.", "app@host");
-    assert_int_equal(r.o.n_tiers, 4);
+    assert_int_equal(r.o.n_tiers, 5);
     done(&r);
+    static const char *const together[][4] = {{"--preset", "plug,gen_server:a"},
+                                              {"--preset", "plug", "--preset", "gen_server:a"}};
+    for (size_t i = 0; i < 2; i++) {
+        RUN(&r, together[i][0], together[i][1], i ? together[i][2] : "-e",
+            i ? together[i][3] : "request", "app@host");
+        assert_int_equal(r.o.n_tiers, 5);
+        assert_string_equal(r.o.preset, "plug,gen_server:a");
+        assert_string_equal(r.o.tier[4].mfa, "a:handle_info/2");
+        assert_false(r.o.entry_none);
+        done(&r);
+    }
     parse(&r, (const char *const[]){"--preset", "apache", "app@host", NULL});
     assert_int_equal(r.result, OPTIONS_USAGE);
     assert_non_null(strstr(r.e.text, "cowboy"));

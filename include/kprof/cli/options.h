@@ -43,6 +43,9 @@ struct options {
 
     struct tier_spec tier[TIER_MAX]; /* may be none: the demo has its own, the screen asks */
     size_t n_tiers;
+    char *preset;             /* names with commas between; NULL: none, or resolved */
+    bool of_preset[TIER_MAX]; /* tier[i] is of it: its first choice until it is resolved */
+    bool identity_of_preset;
     char *entry;     /* a tier's name; NULL: the first tier */
     bool entry_none; /* --entry none: no requests, every call on its own */
     char *identity;  /* the rule as written; NULL: none */

@@ -14,6 +14,9 @@
 int options_tier_parse(const char *text, struct tier_spec *out, struct err *e);
 /* Is that a name a tier may have? 0, or -1 with err. */
 int options_tier_check_name(const char *name, struct err *e);
+/* One more of tier[0..*n), which has room for TIER_MAX: its name and function none of the others
+ * has. 0, or -1 with err. */
+int options_tier_add(struct tier_spec *tier, size_t *n, const struct tier_spec *t, struct err *e);
 /* Gives t a name that none of taken[0..n) has: the one it has, with a number if need be; else the
  * first of "index", "OrderController.index" (the last part of the module),
  * "OrderController.index/2" that is free. t may be one of taken if it has none. */
