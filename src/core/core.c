@@ -91,7 +91,17 @@ uint16_t core_tier_add(struct core *c, const char *name, const char *mfa)
     copy_name(t->name, sizeof t->name, name);
     copy_name(t->mfa, sizeof t->mfa, mfa);
     t->active = true;
+    c->set_at[c->tiers.n].since_ns = c->now_ns;
     return c->tiers.n++;
+}
+
+void core_tier_confirmed(struct core *c, uint16_t tier)
+{
+    if (tier >= c->tiers.n || c->set_at[tier].confirmed)
+        return;
+    c->set_at[tier].confirmed = true;
+    if (!c->tiers.tier[tier].fn) /* else calls of it were seen before the answer came */
+        c->set_at[tier].since_ns = c->now_ns;
 }
 
 void core_tier_remove(struct core *c, uint16_t tier)
@@ -128,6 +138,7 @@ void core_set_entry(struct core *c, uint16_t tier)
     if (c->tiers.entry == tier)
         return;
     c->tiers.entry = tier;
+    c->set_at[ROW_TOTAL].since_ns = c->now_ns;
     windows_forget_tier(&c->windows, ROW_TOTAL); /* it was another request's total */
 }
 

@@ -43,6 +43,10 @@ struct core {
         char *note[TIER_MAX];
     } set;
     struct tierset tiers;
+    struct { /* since when a tier's calls can have been traced; ROW_TOTAL: those of the entry */
+        uint64_t since_ns;
+        bool confirmed; /* the target has said so */
+    } set_at[ROW_TIERS];
     struct heat heat;
     struct trend trend;
     struct counted counted;

@@ -100,6 +100,7 @@ static void configured(struct engine *g, struct result *r)
             continue;
         g->configuration.unmatched[a->ix] = a->note[0] != 0;
         core_tier_note(g->core, a->ix, a->note[0] ? a->note : NULL);
+        core_tier_confirmed(g->core, a->ix);
         if (a->matched || !a->note[0])
             continue;
         snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->tier[a->ix].name,

@@ -35,10 +35,12 @@ void core_limits_default(struct core_limits *l);
 struct core *core_new(const struct core_limits *l, const struct intern *names);
 void core_free(struct core *c);
 
-/* Tiers. core keeps the set; numbers are stable. add: the number, or TIER_NONE when 64 are used up.
- */
+/* Tiers. core keeps the set; numbers are stable. add: the number, or TIER_NONE when 64 are used up;
+ * rates are per second since then. */
 const struct tierset *core_tiers(const struct core *c);
 uint16_t core_tier_add(struct core *c, const char *name, const char *mfa);
+/* The target has set it: its time counts from now, unless it was set before or has been called. */
+void core_tier_confirmed(struct core *c, uint16_t tier);
 void core_tier_remove(struct core *c,
                       uint16_t tier); /* its rows vanish, its open calls count as expired */
 void core_tier_note(struct core *c, uint16_t tier,

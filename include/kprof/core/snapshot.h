@@ -49,8 +49,8 @@ struct snap_row {
      * begin); 0 for identities, which nobody knew then. They are in none of the figures but rate;
      * how long they took is not known. */
     uint64_t counted;
-    /* Per second of the window that was traced: est_count; of a tier with `counted`, per second
-     * that was traced or counted, both together. NAN: none of it was (or less than 50 ms); 0:
+    /* Per second of the window in which its tier was set and traced: est_count; of a tier with
+     * `counted`, per second that was traced or counted, both together. NAN: none of it was (or less than 50 ms); 0:
      * nothing of the window has passed. */
     double rate;
     double min_us, mean_us, sd_us, p25_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, max_us;
