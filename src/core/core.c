@@ -145,7 +145,7 @@ void core_set_entry(struct core *c, uint16_t tier)
 void core_set_identity(struct core *c, bool has_rule)
 {
     c->tiers.has_identity = has_rule;
-    idents_age(&c->idents);
+    idents_age(&c->idents, seconds(c->now_ns));
 }
 
 void core_set_returns(struct core *c, enum returns_mode m)
@@ -203,10 +203,12 @@ static void renumber_identities(struct core *c)
     struct idents old = c->idents;
 
     idents_init(&c->idents, (uint32_t)(old.cap - IDENT_FIRST));
+    c->idents.settled_s = old.settled_s;
     for (uint32_t at = 0; at < c->calls.high; at++) {
         struct call *f = &c->calls.call[at];
         if (f->flags & CALL_ON_STACK && f->req == CALL_NIL && f->ident >= IDENT_FIRST)
-            f->ident = idents_of(&c->idents, old.name[f->ident]);
+            f->ident =
+                idents_of(&c->idents, old.name[f->ident], seconds(f->start_ns), seconds(c->now_ns));
     }
     idents_release(&old);
 }

@@ -251,8 +251,7 @@ static void find_blind(struct making *m)
 {
     for (uint64_t i = 0; i < SNAP_TREND; i++) {
         uint64_t from = trend_ns(m, i);
-        m->blind[i] =
-            from && gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
+        m->blind[i] = from && gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
     }
 }
 
@@ -287,9 +286,37 @@ static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint1
     r->trend_p99_us = rate + SNAP_TREND;
 }
 
+/* A row of a name that is gone stays while the window has calls of it. */
+static bool is_left(const struct making *m, uint16_t tier, uint16_t ident)
+{
+    const struct core *c = m->c;
+
+    return idents_gone(&c->idents, ident, seconds(c->now_ns)) && m->one.hist.count == 0 &&
+           *oldest_at(m, tier, ident) == 0;
+}
+
+static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const struct snap_row *of)
+{
+    const struct idents *all = &m->c->idents;
+    struct snap_row *r = new_row(m);
+
+    r->tier = of->tier;
+    r->tier_name = of->tier_name;
+    r->tier_mfa = of->tier_mfa;
+    r->ident = m->ident_name[ident];
+    r->ident_n = ident;
+    r->gone = idents_gone(all, ident, seconds(m->c->now_ns));
+    if (ident == IDENT_OTHER && m->one.hist.count > 0 && !r->gone && all->n == all->cap)
+        m->s->names_full = (uint32_t)(all->cap - IDENT_FIRST);
+    add_dist(m, of->tier, ident, &m->one);
+    add_trend(m, r, tier, ident);
+    fill(m, r, &m->one, m->requests_ns[ident], *oldest_at(m, tier, ident));
+}
+
 static void add_tier(struct making *m, uint16_t tier, uint16_t number, const char *name)
 {
     const char *mfa = number == TIER_TOTAL ? NULL : snapshot_text(m->s, m->c->tiers.tier[tier].mfa);
+    const struct snap_row of = {.tier = number, .tier_name = name, .tier_mfa = mfa};
     size_t total = m->n;
     double all_ns = 0;
 
@@ -301,17 +328,8 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
         if (!read_one(m, tier, i))
             continue;
         figures_merge(&m->sum, &m->one);
-        if (!m->c->tiers.has_identity)
-            continue;
-        struct snap_row *r = new_row(m);
-        r->tier = number;
-        r->tier_name = name;
-        r->tier_mfa = mfa;
-        r->ident = m->ident_name[i];
-        r->ident_n = i;
-        add_dist(m, number, i, &m->one);
-        add_trend(m, r, tier, i);
-        fill(m, r, &m->one, m->requests_ns[i], *oldest_at(m, tier, i));
+        if (m->c->tiers.has_identity && !is_left(m, tier, i))
+            add_identity(m, tier, i, &of);
     }
     qsort(m->row + total + 1, m->n - total - 1, sizeof *m->row, by_count);
     struct snap_row *r = &m->row[total];

@@ -54,6 +54,11 @@ struct core {
     struct gaps gaps;
 };
 
+static inline uint32_t seconds(uint64_t ts_ns)
+{
+    return (uint32_t)(ts_ns / UINT64_C(1000000000));
+}
+
 static inline uint64_t after(uint64_t ts_ns, uint64_t by_ns)
 {
     return ts_ns > UINT64_MAX - by_ns ? UINT64_MAX : ts_ns + by_ns;

@@ -140,7 +140,7 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
     snprintf(g->configuration.wanted.identity, sizeof g->configuration.wanted.identity, "%s", rule);
     core_set_identity(g->core, rule[0] != 0);
     configuration_push(g);
-    g->configuration.identity_gen = g->configuration.gen;
+    g->configuration.identity_gen = g->configuration.rule_gen = g->configuration.gen;
     return 0;
 }
 

@@ -86,6 +86,10 @@ static void configured(struct engine *g, struct result *r)
     if (r->gen == g->configuration.gen)
         memcpy(g->configuration.good_rule, g->configuration.wanted.identity,
                sizeof g->configuration.good_rule);
+    if (g->configuration.rule_gen && r->gen >= g->configuration.rule_gen) {
+        core_set_identity(g->core, g->configuration.wanted.identity[0] != 0);
+        g->configuration.rule_gen = 0;
+    }
     if (g->configuration.identity_gen && r->gen >= g->configuration.identity_gen) {
         if (g->state == ENGINE_UP && g->tracing)
             session_log_say(g,

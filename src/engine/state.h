@@ -37,6 +37,7 @@ struct configuration {
     char good_rule[TRACE_CONFIG_RULE_BYTES]; /* the identity rule that the target took last */
     uint64_t gen, configured_gen;            /* of the one sent last, of the one in force */
     uint64_t identity_gen;                   /* of the rule that was typed last; 0: said */
+    uint64_t rule_gen;                       /* of the rule set last; 0: the target has it */
     char rule_error[400], missing[400];
     bool unmatched[EVENT_TIERS]; /* no such function: its note stays */
 };

@@ -121,6 +121,18 @@ static struct fake *far_away(void)
     return f;
 }
 
+/* A rule that names too much, after one that named otherwise. */
+static struct fake *names_full(void)
+{
+    struct fake *f = fake_new();
+    fake_row(f, 0, "web", NULL, 1000, 500);
+    fake_row(f, 0, "web", "<other>", 900, 500);
+    fake_row(f, 0, "web", "new", 60, 500);
+    fake_row(f, 0, "web", "former", 40, 500)->gone = true;
+    fake_snap(f)->names_full = 64;
+    return f;
+}
+
 /* --- goldens --- */
 
 static const struct golden {
@@ -168,6 +180,7 @@ static const struct golden {
     {"node_lost_80x24", 24, 80, false, node_lost, ""},
     {"node_lost_40x10", 10, 40, true, node_lost, ""},
     {"empty_tiers_80x24", 24, 80, false, empty_tiers, "j"},
+    {"names_full_80x24", 24, 80, false, names_full, ""},
     {"hostile_80x24", 24, 80, false, fake_hostile, "f"},
     {"hostile_80x24_ascii", 24, 80, true, fake_hostile, "f"},
     {"hostile_132x43", 43, 132, false, fake_hostile, ""},

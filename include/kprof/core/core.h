@@ -46,6 +46,8 @@ void core_tier_remove(struct core *c,
 void core_tier_note(struct core *c, uint16_t tier,
                     const char *note);              /* why it is empty; NULL: clear */
 void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on its own */
+/* A new rule, or none: names that only the former one gave are gone once they are seen no more.
+ * Called again when the target has it: until then, requests may have brought them. */
 void core_set_identity(struct core *c, bool has_rule);
 void core_set_returns(struct core *c, enum returns_mode m);
 /* Where the tickets of events' arguments lead; must outlive core. Fetched when a call was slow. */
