@@ -148,6 +148,26 @@ void core_set_identity(struct core *c, bool has_rule)
     idents_age(&c->idents, seconds(c->now_ns));
 }
 
+void core_names(const struct core *c, struct core_names *out)
+{
+    bool each = c->tiers.entry == TIER_NONE;
+
+    memset(out, 0, sizeof *out);
+    for (uint16_t i = 0; i < c->idents.n; i++) {
+        uint64_t n = 0;
+        for (uint16_t t = each ? 0 : ROW_TOTAL; t < (each ? c->tiers.n : ROW_TIERS); t++) {
+            const struct row *r = windows_row(&c->windows, t, i);
+            n += r ? r->run.hist.count + r->cur.hist.count : 0;
+        }
+        out->all += n;
+        if (i == IDENT_UNDEFINED)
+            out->undefined = n;
+        else if (i >= IDENT_FIRST &&
+                 strcmp(intern_str(c->set.names, c->idents.name[i]), CORE_COMPOUND) == 0)
+            out->compound = n;
+    }
+}
+
 void core_set_returns(struct core *c, enum returns_mode m)
 {
     if (c->tiers.returns != m)

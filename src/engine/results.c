@@ -7,6 +7,7 @@
 #include "liveness.h"
 #include "process_names.h"
 #include "questions.h"
+#include "rule_check.h"
 #include "session_log.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/yielding.h>
@@ -88,6 +89,7 @@ static void configured(struct engine *g, struct result *r)
                sizeof g->configuration.good_rule);
     if (g->configuration.rule_gen && r->gen >= g->configuration.rule_gen) {
         core_set_identity(g->core, g->configuration.wanted.identity[0] != 0);
+        rule_check_begin(g);
         g->configuration.rule_gen = 0;
     }
     if (g->configuration.identity_gen && r->gen >= g->configuration.identity_gen) {

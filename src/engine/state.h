@@ -42,6 +42,14 @@ struct configuration {
     bool unmatched[EVENT_TIERS]; /* no such function: its note stays */
 };
 
+/* Whether the identity rule names anything. */
+struct rule_check {
+    bool wanted, again, said;             /* again: something was named; said: that nothing is */
+    uint64_t begun_ns, first_ns, next_ns; /* our clock: looked at first, a request was seen */
+    struct core_names base;               /* what was named before */
+    char note[200];
+};
+
 /* Why a tier is empty: asked of the node, one at a time, for each counts for a second. */
 struct questions {
     uint64_t why_at_ns[EVENT_TIERS]; /* when to ask; 0: not thought of yet */
@@ -162,6 +170,7 @@ struct engine {
     struct configuration configuration;
     struct session_log log;
     struct questions questions;
+    struct rule_check rule_check;
     struct process_names process_names;
     struct dead_processes dead;
     struct slow_pump slow;

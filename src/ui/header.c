@@ -314,6 +314,8 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         breaker_trouble(l, &s->breaker);
     } else if (n->state[0]) {
         add(l, STYLE_WARN, "", "%s", n->state);
+    } else if (s->rule_note[0]) {
+        add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "", "%u names are full, the rest is in (other): I", s->names_full);
     }

@@ -2,6 +2,7 @@
  */
 #include <engine/process_names.h>
 #include <engine/results.h>
+#include <engine/rule_check.h>
 
 #include <core/snapshot_impl.h>
 #include <setjmp.h>
@@ -333,6 +334,124 @@ static void what_is_held_back_is_said_once(void **state)
     free(g);
 }
 
+/* ---- does the rule name anything ---- */
+
+#define MS UINT64_C(1000000)
+
+struct ruled {
+    struct heard h;
+    struct engine *g;
+    uint64_t now_ns, label;
+};
+
+static struct ruled ruled(const char *rule)
+{
+    struct ruled r = {.now_ns = 1000 * MS};
+    struct core_limits limits;
+
+    core_limits_default(&limits);
+    r.g = calloc(1, sizeof *r.g);
+    assert_non_null(r.g);
+    r.g->hooks.message = on_message;
+    r.g->names = intern_new(100, 10000);
+    r.g->core = core_new(&limits, r.g->names);
+    core_set_entry(r.g->core, core_tier_add(r.g->core, "web", "m:web/2"));
+    snprintf(r.g->configuration.wanted.identity, sizeof r.g->configuration.wanted.identity, "%s",
+             rule);
+    core_set_identity(r.g->core, true);
+    rule_check_begin(r.g);
+    return r;
+}
+
+/* So many requests, ten a second, that the rule gave this name (NULL: undefined). */
+static void named(struct ruled *r, int n, const char *text)
+{
+    struct event ev = {.pid = 1, .kind = EVENT_ENTRY, .fn = 90, .caller = 91};
+
+    r->g->hooks.arg = &r->h;
+    ev.ident = text ? intern_add(r->g->names, text, strlen(text)) : 0;
+    for (int i = 0; i < n; i++) {
+        ev.ts_ns = r->now_ns;
+        ev.label = ++r->label;
+        core_feed(r->g->core, &ev, 1);
+        core_feed(
+            r->g->core,
+            &(struct event){.ts_ns = ev.ts_ns + MS, .pid = 1, .kind = EVENT_RETURN_TO, .fn = 91},
+            1);
+        r->now_ns += 100 * MS;
+        core_advance(r->g->core, r->now_ns);
+        rule_check_poll(r->g, r->now_ns);
+    }
+}
+
+static void release(struct ruled *r)
+{
+    core_free(r->g->core);
+    intern_free(r->g->names);
+    free(r->g);
+}
+
+static void a_rule_that_matches_no_call_says_so(void **state)
+{
+    (void)state;
+    static const char said[] = "the identity rule matches no call (11 so far): of a list take "
+                               "nth(1, arg(2)); I shows the arguments";
+    struct ruled r = ruled("m:web/2 element(1, arg(2))");
+    named(&r, 10, NULL);
+    assert_string_equal(r.h.message, ""); /* some may be of before */
+    named(&r, 7, NULL);
+    assert_string_equal(r.h.message, said); /* within 2 s */
+    assert_string_equal(r.g->log.line[0].text, said);
+    r.h.message[0] = 0;
+    named(&r, 20, NULL);
+    assert_string_equal(r.h.message, ""); /* once */
+    assert_int_equal(r.g->log.n, 1);
+    assert_memory_equal(r.g->rule_check.note, "the identity rule matches no call (", 35);
+    named(&r, 1, "get /a");
+    assert_string_equal(r.g->rule_check.note, "");
+    release(&r);
+}
+
+static void a_rule_that_yields_a_list_says_so(void **state)
+{
+    (void)state;
+    struct ruled r = ruled("m:web/2 arg(2)");
+    named(&r, 17, CORE_COMPOUND);
+    assert_string_equal(r.h.message,
+                        "the identity rule yields a list or a map, which is no name: of a list "
+                        "take nth(1, arg(2)); I shows the arguments");
+    release(&r);
+    r = ruled("fun ({m,web,[_, X]}) -> X end");
+    named(&r, 17, CORE_COMPOUND);
+    assert_non_null(strstr(r.h.message, "take nth(1, List);"));
+    release(&r);
+}
+
+static void a_rule_that_names_is_let_be(void **state)
+{
+    (void)state;
+    struct ruled r = ruled("m:web/2 arg(1)");
+    for (int i = 0; i < 30; i++) {
+        named(&r, 2, NULL); /* only some kinds have a name */
+        named(&r, 2, "get /a");
+    }
+    named(&r, 50, NULL);
+    assert_string_equal(r.h.message, "");
+    release(&r);
+    r = ruled("m:web/2 arg(1)");
+    named(&r, 12, "of the former rule"); /* under way when the rule was set */
+    named(&r, 60, NULL);
+    assert_non_null(strstr(r.h.message, "matches no call"));
+    core_zero(r.g->core); /* begins anew, and finds the same */
+    named(&r, 40, NULL);
+    assert_non_null(strstr(r.g->rule_check.note, "matches no call"));
+    release(&r);
+    r = ruled("");
+    named(&r, 30, NULL);
+    assert_string_equal(r.h.message, ""); /* there is no rule */
+    release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +461,9 @@ int main(void)
         cmocka_unit_test(a_name_is_of_the_node_that_had_it),
         cmocka_unit_test(names_that_were_refused_are_forgotten),
         cmocka_unit_test(what_is_held_back_is_said_once),
+        cmocka_unit_test(a_rule_that_matches_no_call_says_so),
+        cmocka_unit_test(a_rule_that_yields_a_list_says_so),
+        cmocka_unit_test(a_rule_that_names_is_let_be),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

@@ -49,6 +49,13 @@ void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on 
 /* A new rule, or none: names that only the former one gave are gone once they are seen no more.
  * Called again when the target has it: until then, requests may have brought them. */
 void core_set_identity(struct core *c, bool has_rule);
+/* What requests were named so far (without an entry: calls), by any rule. compound: by a list or a
+ * map, which the agent tells as CORE_COMPOUND. */
+#define CORE_COMPOUND "..."
+struct core_names {
+    uint64_t all, undefined, compound;
+};
+void core_names(const struct core *c, struct core_names *out);
 void core_set_returns(struct core *c, enum returns_mode m);
 /* Where the tickets of events' arguments lead; must outlive core. Fetched when a call was slow. */
 void core_set_text_ring(struct core *c, const struct text_ring *s);

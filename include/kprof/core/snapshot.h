@@ -267,7 +267,8 @@ struct snapshot {
     } odd;
     /* Calls of the window are under "<other>", for all of so many names are taken; 0: none are. */
     uint32_t names_full;
-    char compared[200];          /* what its rows are compared with; "": nothing */
+    char rule_note[200]; /* why the identity rule names no request; "": it does, or not known */
+    char compared[200];  /* what its rows are compared with; "": nothing */
     const struct snap_row *rows; /* tiers in order, _total last; of a tier: its total row, then its
                                     identities by count */
     size_t n_rows;
