@@ -39,7 +39,8 @@ struct configuration {
     uint64_t identity_gen;                   /* of the rule that was typed last; 0: said */
     uint64_t rule_gen;                       /* of the rule set last; 0: the target has it */
     char rule_error[400], missing[400];
-    bool unmatched[EVENT_TIERS]; /* no such function: its note stays */
+    bool unmatched[EVENT_TIERS]; /* the target has a word on it: its note stays */
+    bool absent[EVENT_TIERS];    /* no such function */
 };
 
 /* Whether the identity rule names anything. */

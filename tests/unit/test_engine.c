@@ -452,6 +452,84 @@ static void a_rule_that_names_is_let_be(void **state)
     release(&r);
 }
 
+/* ---- an entry that does not exist ---- */
+
+static const char *note_of(const struct snapshot *s, uint16_t tier)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (s->rows[i].tier == tier && !s->rows[i].ident)
+            return s->rows[i].note ? s->rows[i].note : "";
+    fail();
+    return "";
+}
+
+static void expect_notes(struct engine *g, const char *entry, const char *other)
+{
+    struct view_query q = {.window = WINDOW_10S};
+    struct snapshot *s = core_view(g->core, &q, 0);
+    assert_string_equal(note_of(s, 0), entry);
+    assert_string_equal(note_of(s, 1), other);
+    snapshot_free(s);
+}
+
+static void set_there(struct engine *g, bool entry_exists)
+{
+    struct result *r = calloc(1, sizeof *r);
+
+    assert_non_null(r);
+    r->kind = RESULT_CONFIGURED;
+    r->config.n = 2;
+    r->config.tier[0] = (struct agent_request_tier){.ix = 0, .matched = entry_exists};
+    r->config.tier[1] = (struct agent_request_tier){.ix = 1, .matched = 1};
+    if (!entry_exists)
+        snprintf(r->config.tier[0].note, sizeof r->config.tier[0].note,
+                 "no such function; near: web:handle/2");
+    answer(g, r);
+}
+
+static void asked(struct engine *g, uint64_t in_request, uint64_t outside)
+{
+    struct result *r = calloc(1, sizeof *r);
+
+    assert_non_null(r);
+    r->kind = RESULT_WHY;
+    r->ix = 1;
+    r->called.called = in_request + outside;
+    r->called.in_request = in_request;
+    r->called.outside = outside;
+    answer(g, r);
+}
+
+static void a_missing_entry_is_not_the_tiers_fault(void **state)
+{
+    (void)state;
+    static const char no[] = "no request begins: entry web does not exist; E";
+    static const char missing[] = "no such function; near: web:handle/2";
+    struct ruled r = ruled("");
+    struct engine *g = r.g;
+
+    g->hooks.arg = &r.h;
+    core_tier_add(g->core, "db", "m:db/2");
+    g->configuration.wanted.entry = 0;
+    set_there(g, false);
+    expect_notes(g, missing, no);
+    asked(g, 0, 4000);
+    expect_notes(g, missing, no);
+    asked(g, 0, 0); /* that is true of the tier itself */
+    expect_notes(g, missing, "not called: 0 calls in the last second");
+    set_there(g, true);
+    expect_notes(g, "", "");
+    asked(g, 0, 4000);
+    expect_notes(g, "", "called 4000/s, but only outside requests");
+    asked(g, 1000, 3000);
+    expect_notes(g, "", "called 4000/s, 3000/s of them outside requests");
+    g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
+    set_there(g, false);
+    asked(g, 0, 4000);
+    expect_notes(g, missing, "called 4000/s, in requests");
+    release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +542,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_matches_no_call_says_so),
         cmocka_unit_test(a_rule_that_yields_a_list_says_so),
         cmocka_unit_test(a_rule_that_names_is_let_be),
+        cmocka_unit_test(a_missing_entry_is_not_the_tiers_fault),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }
