@@ -185,7 +185,7 @@ void engine_sample(struct engine *g, bool up)
         snprintf(line, sizeof line, "sampling set to 1/1: every request");
     else
         snprintf(line, sizeof line,
-                 "sampling set to 1/%u: one request in %u is traced as a whole; EST is scaled", n,
+                 "sampling set to 1/%u: one request in %u is traced as a whole; COUNT is scaled", n,
                  n);
     session_log_add(g, line);
     session_log_say(g, line, false);

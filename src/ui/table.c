@@ -135,7 +135,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
 {
     for (size_t j = 0; j < p->set.n; j++) {
         const struct column *k = column_at(p->set.index[j]);
-        char text[FORMAT_BYTES + 1] = "~";
+        char text[COLUMN_TEXT_BYTES + 1] = "~";
         bool stale = p->blind && k->needs_trace;
         if (k->kind == COLUMN_TREND) {
             draw_trend(p, row, col + 1, k, l->row);

@@ -113,6 +113,16 @@ static struct fake *steered(void)
     return f;
 }
 
+/* One request in eight is traced: RATE is of all, and so is what is beside it. */
+static struct fake *sampled(void)
+{
+    struct fake *f = steered();
+    const struct snapshot *s = fake_snap(f);
+    for (size_t i = 0; i < s->n_rows; i++)
+        ((struct snap_row *)s->rows)[i].est_count = 8 * s->rows[i].count;
+    return f;
+}
+
 /* A long way to the node: what its times may be wrong by is worth a word. */
 static struct fake *far_away(void)
 {
@@ -174,6 +184,8 @@ static const struct golden {
     {"counted_80x24_ascii", 24, 80, true, counted, "f"},
     {"counted_closed_80x24", 24, 80, false, counted_closed, "f"},
     {"steered_80x24", 24, 80, false, steered, ""},
+    {"sampled_80x24", 24, 80, false, sampled, ""},
+    {"sampled_200x60", 60, 200, true, sampled, ""},
     {"far_away_100x24", 24, 100, false, far_away, ""},
     {"silent_80x24", 24, 80, false, silent, ""},
     {"silent_40x10", 10, 40, false, silent, ""},
