@@ -20,14 +20,14 @@ page(After) ->
     All = lists:sort([{atom_to_binary(M, utf8), M, File} || {M, File} <- code:all_loaded(), not agent(M)]),
     {Before, Rest} = lists:splitwith(fun({Name, _, _}) -> Name =< After end, All),
     Apps = applications(),
-    Platform = [atom_to_binary(A, utf8) || A <- platform()],
+    Origins = origins(),
     {Told, Left} = take(Rest, ?PAGE_MODULES, ?PAGE_FUNCTIONS, []),
     Next =
         case {Left, Told} of
             {[], _} -> <<>>;
             {_, [{Last, _, _, _} | _]} -> Last
         end,
-    {catalog, length(Before) + length(Told), length(All), Next, [module(T, Apps, Platform) || T <- lists:reverse(Told)]}.
+    {catalog, length(Before) + length(Told), length(All), Next, [module(T, Apps, Origins) || T <- lists:reverse(Told)]}.
 
 take([{Name, M, File} | Rest], Modules, Functions, Told) when Modules > 0, Functions > 0 ->
     Of = functions(M),
@@ -35,9 +35,9 @@ take([{Name, M, File} | Rest], Modules, Functions, Told) when Modules > 0, Funct
 take(Rest, _, _, Told) ->
     {Told, Rest}.
 
-module({_, M, File, Functions}, Apps, Platform) ->
+module({_, M, File, Functions}, Apps, Origins) ->
     App = application(M, File, Apps),
-    {M, App, flag(lists:member(App, Platform)), Functions}.
+    {M, App, maps:get(App, Origins, 0), Functions}.
 
 %% {Function, Arity, 1 if exported}
 functions(M) ->
@@ -86,6 +86,20 @@ of_file(_) ->
 
 of_dir(true, Dir) -> unicode:characters_to_binary(hd(string:split(Dir ++ "-", "-")));
 of_dir(false, _) -> <<>>.
+
+%% 1: it comes with Erlang/OTP or Elixir. 2: a library, which another application needs. All else is the node's own.
+origins() ->
+    Platform = platform(),
+    Loaded = [A || {A, _, _} <- application:loaded_applications()] -- Platform,
+    Needed = lists:usort([D || A <- Loaded, {ok, Ds} <- [application:get_key(A, applications)], D <- Ds, D =/= A]) -- Platform,
+    Roots = [atom_to_list(A) || A <- Loaded -- Needed],
+    maps:from_list([{atom_to_binary(A, utf8), 1} || A <- Platform] ++ [{atom_to_binary(A, utf8), 2} || A <- Needed, not akin(atom_to_list(A), Roots)]).
+
+%% Of one system, by their names: shop, shop_db and shop_web; rabbit and rabbitmq_management.
+akin(Name, Roots) ->
+    Word = lists:takewhile(fun(C) -> C =/= $_ end, Name),
+    Short = if length(Word) > 2 -> Word; true -> Name end,
+    lists:any(fun(Root) -> lists:prefix(Short, Root) end, Roots).
 
 %% Applications that come with Erlang/OTP or Elixir: nobody's own code.
 platform() ->

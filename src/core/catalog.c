@@ -14,7 +14,7 @@
 struct module {
     uint32_t name, app; /* in names */
     uint16_t len;
-    bool platform;
+    uint8_t origin;
 };
 
 struct function {
@@ -80,7 +80,8 @@ static bool fits(const struct catalog *c, const char *s, const char *more)
            c->names.len + strlen(s) + strlen(more) + 2 < NAMES_BYTES;
 }
 
-void catalog_module(struct catalog *c, const char *shown, const char *app, bool platform)
+void catalog_module(struct catalog *c, const char *shown, const char *app,
+                    enum catalog_origin origin)
 {
     c->skipping = !fits(c, shown, app);
     if (c->skipping)
@@ -89,7 +90,7 @@ void catalog_module(struct catalog *c, const char *shown, const char *app, bool 
     c->module[c->modules].name = keep(c, shown);
     c->module[c->modules].app = keep(c, app);
     c->module[c->modules].len = (uint16_t)strlen(shown);
-    c->module[c->modules++].platform = platform;
+    c->module[c->modules++].origin = (uint8_t)origin;
 }
 
 void catalog_function(struct catalog *c, const char *shown, unsigned arity, bool exported)
@@ -167,9 +168,14 @@ const char *catalog_app(const struct catalog *c, uint32_t id)
     return c->names.data + c->module[function(c, id)->module].app;
 }
 
+enum catalog_origin catalog_origin(const struct catalog *c, uint32_t id)
+{
+    return (enum catalog_origin)c->module[function(c, id)->module].origin;
+}
+
 bool catalog_is_platform(const struct catalog *c, uint32_t id)
 {
-    return c->module[function(c, id)->module].platform;
+    return catalog_origin(c, id) == CATALOG_PLATFORM;
 }
 
 bool catalog_is_local(const struct catalog *c, uint32_t id)

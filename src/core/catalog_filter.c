@@ -6,12 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key, from the top: 20 bits of score (less is better), 1 platform, 17 length, 26 number. */
-enum { ID_BITS = 26, LEN_BITS = 17, SCORE_BITS = 20, OWN_POINTS = 16 };
+/* A key, from the top: 18 bits of score (less is better), 2 origin, 1 not called, 17 length, 26
+ * number. */
+enum { ID_BITS = 26, LEN_BITS = 17, CALLED_BITS = 1, ORIGIN_BITS = 2, SCORE_BITS = 18 };
+/* A start, more of it the more is typed: from one origin to the next it outweighs that a word
+ * begins after a ':' and not within a name, and that it is called, but not a match in one piece. */
+enum { CALLED_POINTS = 8 };
+static const struct {
+    int once, each, place;
+} START[] = {
+    [CATALOG_OWN] = {20, 4, 0}, [CATALOG_LIBRARY] = {8, 2, 1}, [CATALOG_PLATFORM] = {0, 0, 2}};
 #define SCORE_MAX ((1 << SCORE_BITS) - 1)
 
 _Static_assert(CATALOG_FUNCTIONS_MAX < 1u << ID_BITS, "a number fits its bits");
 _Static_assert(CATALOG_TEXT_BYTES < 1 << LEN_BITS, "a length fits its bits");
+_Static_assert(SCORE_BITS + ORIGIN_BITS + CALLED_BITS + LEN_BITS + ID_BITS == 64, "all bits");
 
 void catalog_filter_init(struct catalog_filter *s)
 {
@@ -42,10 +51,20 @@ static void make_room(struct catalog_filter *s, size_t n)
         abort();
 }
 
+static int letters(const struct fuzzy *q)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < q->n; i++)
+        sum += q->term[i].len;
+    return (int)sum;
+}
+
 static bool key_of(const struct fuzzy *q, const struct catalog *c, uint32_t id, uint64_t *key)
 {
     char text[CATALOG_TEXT_BYTES];
-    bool platform = catalog_is_platform(c, id);
+    enum catalog_origin origin = catalog_origin(c, id);
+    bool called = catalog_rate(c, id) > 0;
     int score = 0;
     size_t len = 0;
 
@@ -56,11 +75,12 @@ static bool key_of(const struct fuzzy *q, const struct catalog *c, uint32_t id, 
         score = fuzzy_score(q, text, len);
         if (score < 0)
             return false;
-        score += platform ? 0 : OWN_POINTS;
+        score += START[origin].once + START[origin].each * letters(q);
+        score += called ? CALLED_POINTS : 0;
         score = score < SCORE_MAX ? score : SCORE_MAX;
     }
-    *key = (uint64_t)(SCORE_MAX - score) << (1 + LEN_BITS + ID_BITS) |
-           (uint64_t)platform << (LEN_BITS + ID_BITS) | (uint64_t)len << ID_BITS | id;
+    uint64_t top = (uint64_t)(SCORE_MAX - score) << ORIGIN_BITS | (uint64_t)START[origin].place;
+    *key = (top << CALLED_BITS | !called) << (LEN_BITS + ID_BITS) | (uint64_t)len << ID_BITS | id;
     return true;
 }
 

@@ -91,7 +91,17 @@ uint16_t core_tier_add(struct core *c, const char *name, const char *mfa)
     copy_name(t->name, sizeof t->name, name);
     copy_name(t->mfa, sizeof t->mfa, mfa);
     t->active = true;
+    c->set_at[c->tiers.n].since_ns = c->now_ns;
     return c->tiers.n++;
+}
+
+void core_tier_confirmed(struct core *c, uint16_t tier)
+{
+    if (tier >= c->tiers.n || c->set_at[tier].confirmed)
+        return;
+    c->set_at[tier].confirmed = true;
+    if (!c->tiers.tier[tier].fn) /* else calls of it were seen before the answer came */
+        c->set_at[tier].since_ns = c->now_ns;
 }
 
 void core_tier_remove(struct core *c, uint16_t tier)
@@ -128,13 +138,34 @@ void core_set_entry(struct core *c, uint16_t tier)
     if (c->tiers.entry == tier)
         return;
     c->tiers.entry = tier;
+    c->set_at[ROW_TOTAL].since_ns = c->now_ns;
     windows_forget_tier(&c->windows, ROW_TOTAL); /* it was another request's total */
 }
 
 void core_set_identity(struct core *c, bool has_rule)
 {
     c->tiers.has_identity = has_rule;
-    idents_age(&c->idents);
+    idents_age(&c->idents, seconds(c->now_ns));
+}
+
+void core_names(const struct core *c, struct core_names *out)
+{
+    bool each = c->tiers.entry == TIER_NONE;
+
+    memset(out, 0, sizeof *out);
+    for (uint16_t i = 0; i < c->idents.n; i++) {
+        uint64_t n = 0;
+        for (uint16_t t = each ? 0 : ROW_TOTAL; t < (each ? c->tiers.n : ROW_TIERS); t++) {
+            const struct row *r = windows_row(&c->windows, t, i);
+            n += r ? r->run.hist.count + r->cur.hist.count : 0;
+        }
+        out->all += n;
+        if (i == IDENT_UNDEFINED)
+            out->undefined = n;
+        else if (i >= IDENT_FIRST &&
+                 strcmp(intern_str(c->set.names, c->idents.name[i]), CORE_COMPOUND) == 0)
+            out->compound = n;
+    }
 }
 
 void core_set_returns(struct core *c, enum returns_mode m)
@@ -192,10 +223,12 @@ static void renumber_identities(struct core *c)
     struct idents old = c->idents;
 
     idents_init(&c->idents, (uint32_t)(old.cap - IDENT_FIRST));
+    c->idents.settled_s = old.settled_s;
     for (uint32_t at = 0; at < c->calls.high; at++) {
         struct call *f = &c->calls.call[at];
         if (f->flags & CALL_ON_STACK && f->req == CALL_NIL && f->ident >= IDENT_FIRST)
-            f->ident = idents_of(&c->idents, old.name[f->ident]);
+            f->ident =
+                idents_of(&c->idents, old.name[f->ident], seconds(f->start_ns), seconds(c->now_ns));
     }
     idents_release(&old);
 }

@@ -13,9 +13,9 @@ static uint64_t duration(const struct call *f)
 }
 
 /* Rows of a former rule's identity make room for one of the rule in force. */
-static void make_room(struct core *c, uint32_t name)
+static void make_room(struct core *c, uint32_t name, uint64_t began_ns)
 {
-    uint16_t at = idents_recycle(&c->idents, name);
+    uint16_t at = idents_recycle(&c->idents, name, seconds(began_ns), seconds(c->now_ns));
 
     if (!at)
         return;
@@ -30,11 +30,11 @@ static void make_room(struct core *c, uint32_t name)
             e->ident = IDENT_OTHER;
 }
 
-uint16_t finalize_ident(struct core *c, uint32_t name)
+uint16_t finalize_ident(struct core *c, uint32_t name, uint64_t began_ns)
 {
-    if (c->idents.n_stale && c->idents.n == c->idents.cap)
-        make_room(c, name);
-    return idents_of(&c->idents, name);
+    if (c->idents.n_old && c->idents.n == c->idents.cap)
+        make_room(c, name, began_ns);
+    return idents_of(&c->idents, name, seconds(began_ns), seconds(c->now_ns));
 }
 
 /* Into its row, once. */
@@ -161,7 +161,7 @@ void finalize_request(struct core *c, uint32_t req)
     request_merge_waiting(c, req);
     struct request *r = &c->requests.req[req];
     uint64_t whole = r->end_ns - r->start_ns;
-    uint16_t ident = finalize_ident(c, r->ident);
+    uint16_t ident = finalize_ident(c, r->ident, r->start_ns);
     struct tally t = {.est = r->weight,
                       .errors = r->error,
                       .exits = r->exit,
@@ -189,7 +189,7 @@ void finalize_request(struct core *c, uint32_t req)
 void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns)
 {
     struct request *r = &c->requests.req[req];
-    uint16_t ident = finalize_ident(c, r->ident);
+    uint16_t ident = finalize_ident(c, r->ident, r->start_ns);
     uint32_t *link = &r->first, last = CALL_NIL;
 
     self_time_share(c, r, until_ns);

@@ -33,7 +33,8 @@ void finalize_request(struct core *c, uint32_t req); /* CLOSING: to rows */
 void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns);
 void finalize_flush(struct core *c);
 
-/* The number of an identity, for good. Where all are used up, one of a former rule makes room. */
-uint16_t finalize_ident(struct core *c, uint32_t name);
+/* The number of the identity of what began at began_ns, for good. Where all are used up, one that
+ * only a former rule gave makes room. */
+uint16_t finalize_ident(struct core *c, uint32_t name, uint64_t began_ns);
 
 #endif

@@ -73,7 +73,10 @@ void gaps_word(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_t 
     if (ts_ns < g->word_ns)
         ts_ns = g->word_ns; /* the word of a link that was behind */
     g->word_ns = ts_ns;
-    g->begun |= reason == GAP_NONE;
+    if (!g->begun && reason == GAP_NONE) {
+        g->begun = true;
+        g->begun_ns = ts_ns;
+    }
     if (!g->begun)
         return;
     if (o && o->reason == reason)

@@ -27,7 +27,8 @@ struct gaps {
     struct gap gap[GAPS_MAX]; /* ring */
     size_t n;                 /* ever begun; the newest is n - 1, modulo GAPS_MAX */
     size_t least;             /* older ones are forgotten */
-    bool begun;               /* it has traced once */
+    bool begun;               /* it has traced once, */
+    uint64_t begun_ns;        /* from then on */
     uint64_t word_ns;         /* the target's last word */
     struct {
         uint64_t at_ns;

@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So long a former rule may go on: until the node has the new one, and what began before is named.
+ */
+#define SETTLE_S 5
+#define QUIET_S  2 /* not seen for so long: gone */
+
 void idents_init(struct idents *t, uint32_t max)
 {
     memset(t, 0, sizeof *t);
@@ -11,9 +16,11 @@ void idents_init(struct idents *t, uint32_t max)
         max = UINT16_MAX - IDENT_FIRST - 1;
     t->cap = (uint16_t)(IDENT_FIRST + max);
     t->n = IDENT_FIRST;
+    t->last = IDENT_OTHER; /* nothing was asked for */
     t->name = calloc(t->cap, sizeof *t->name);
-    t->stale = calloc(t->cap, sizeof *t->stale);
-    if (!t->name || !t->stale)
+    t->old = calloc(t->cap, sizeof *t->old);
+    t->seen_s = calloc(t->cap, sizeof *t->seen_s);
+    if (!t->name || !t->old || !t->seen_s)
         abort();
     map_init(&t->by_name, max ? max : 1);
 }
@@ -22,7 +29,8 @@ void idents_release(struct idents *t)
 {
     map_release(&t->by_name);
     free(t->name);
-    free(t->stale);
+    free(t->old);
+    free(t->seen_s);
     memset(t, 0, sizeof *t);
 }
 
@@ -34,52 +42,81 @@ uint16_t idents_peek(const struct idents *t, uint32_t name)
     return at == MAP_EMPTY ? IDENT_OTHER : (uint16_t)at;
 }
 
-uint16_t idents_of(struct idents *t, uint32_t name)
+static uint16_t seen(struct idents *t, uint16_t at, uint32_t began_s, uint32_t now_s)
 {
+    t->seen_s[at] = now_s;
+    if (t->old[at] && began_s >= t->settled_s) {
+        t->old[at] = 0;
+        t->n_old = (uint16_t)(t->n_old - (at >= IDENT_FIRST));
+    }
+    return at;
+}
+
+/* The number has this name from now on. */
+static void give(struct idents *t, uint16_t at, uint32_t name, uint32_t began_s)
+{
+    t->name[at] = name;
+    map_put(&t->by_name, name, at);
+    t->old[at] = began_s < t->settled_s;
+    t->n_old = (uint16_t)(t->n_old + t->old[at]);
+}
+
+uint16_t idents_of(struct idents *t, uint32_t name, uint32_t began_s, uint32_t now_s)
+{
+    t->used = true;
     if (name == INTERN_NONE)
-        return IDENT_UNDEFINED;
+        return seen(t, IDENT_UNDEFINED, began_s, now_s);
     if (name == t->last_name && t->last != IDENT_OTHER)
-        return t->last;
+        return seen(t, t->last, began_s, now_s);
     uint16_t at = idents_peek(t, name);
     if (at == IDENT_OTHER) {
         if (name == INTERN_FULL || t->n == t->cap) {
             t->folded++;
-            return IDENT_OTHER;
+            return seen(t, IDENT_OTHER, began_s, now_s);
         }
         at = t->n++;
-        t->name[at] = name;
-        map_put(&t->by_name, name, at);
-    }
-    if (t->stale[at]) {
-        t->stale[at] = 0;
-        t->n_stale--;
+        give(t, at, name, began_s);
     }
     t->last_name = name;
     t->last = at;
-    return at;
+    return seen(t, at, began_s, now_s);
 }
 
-void idents_age(struct idents *t)
+void idents_age(struct idents *t, uint32_t now_s)
 {
-    for (uint16_t i = IDENT_FIRST; i < t->n; i++)
-        t->stale[i] = 1;
-    t->n_stale = (uint16_t)(t->n - IDENT_FIRST);
+    if (!t->used)
+        return;
+    memset(t->old, 1, t->n);
+    memset(t->seen_s, 0, t->n * sizeof *t->seen_s);
+    t->n_old = (uint16_t)(t->n - IDENT_FIRST);
+    t->settled_s = now_s + SETTLE_S;
+    t->searched_s = 0;
     t->last_name = INTERN_NONE;
 }
 
-uint16_t idents_recycle(struct idents *t, uint32_t name)
+bool idents_gone(const struct idents *t, uint16_t at, uint32_t now_s)
+{
+    return t->old[at] && (t->seen_s[at] == 0 || now_s >= t->seen_s[at] + QUIET_S);
+}
+
+uint16_t idents_recycle(struct idents *t, uint32_t name, uint32_t began_s, uint32_t now_s)
 {
     uint16_t at = IDENT_FIRST;
 
-    if (!t->n_stale || name == INTERN_NONE || name == INTERN_FULL ||
+    if (!t->n_old || t->searched_s == now_s || name == INTERN_NONE || name == INTERN_FULL ||
         idents_peek(t, name) != IDENT_OTHER)
         return 0;
-    while (!t->stale[at])
+    while (at < t->n && !idents_gone(t, at, now_s))
         at++;
+    if (at == t->n) {
+        t->searched_s = now_s;
+        return 0;
+    }
     map_del(&t->by_name, t->name[at]);
-    t->stale[at] = 0;
-    t->n_stale--;
-    t->name[at] = name;
-    map_put(&t->by_name, name, at);
+    t->n_old--;
+    if (t->last == at)
+        t->last_name = INTERN_NONE;
+    give(t, at, name, began_s);
+    t->seen_s[at] = now_s;
     return at;
 }

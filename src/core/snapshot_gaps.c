@@ -59,6 +59,37 @@ double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall
     return s->gap_s > 0 && traced_s < TRACED_LEAST_S ? 0 : traced_s;
 }
 
+uint64_t snapshot_set_ns(const struct core *c, uint16_t tier)
+{
+    uint64_t first = UINT64_MAX;
+
+    if (tier == ROW_TOTAL && c->tiers.entry != TIER_NONE) {
+        uint64_t entry = c->set_at[c->tiers.entry].since_ns, chosen = c->set_at[tier].since_ns;
+        return entry > chosen ? entry : chosen;
+    }
+    if (tier != ROW_TOTAL)
+        return c->set_at[tier].since_ns;
+    for (uint16_t i = 0; i < c->tiers.n; i++)
+        if (c->tiers.tier[i].active && c->set_at[i].since_ns < first)
+            first = c->set_at[i].since_ns;
+    return first == UINT64_MAX ? 0 : first;
+}
+
+double snapshot_traced_s(const struct core *c, uint16_t tier, double traced_s)
+{
+    uint64_t from_ns, to_ns, since_ns = snapshot_set_ns(c, tier);
+
+    windows_viewed_time(&c->windows, &from_ns, &to_ns);
+    since_ns = since_ns > c->gaps.begun_ns ? since_ns : c->gaps.begun_ns;
+    if (since_ns <= from_ns)
+        return traced_s;
+    if (since_ns >= to_ns)
+        return 0;
+    uint64_t gap_ns = gaps_ns(&c->gaps, since_ns, to_ns, NULL);
+    double there_s = (double)(to_ns - since_ns - gap_ns) / 1e9;
+    return there_s < TRACED_LEAST_S ? 0 : fmin(there_s, traced_s);
+}
+
 double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most)
 {
     double of[GAP_COUNT] = {0}, sum = 0;

@@ -18,6 +18,10 @@ const char *snapshot_text(struct snapshot *s, const char *text); /* a copy in it
 void snapshot_add_open(const struct core *c, struct snapshot *s, const char *const *ident_name);
 /* The gaps and marks of the window last viewed; -> the time of it that was traced, s. */
 double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall_ns);
+/* When a row's tier was set (ROW_TOTAL: the entry; without one, the tier that was set first). */
+uint64_t snapshot_set_ns(const struct core *c, uint16_t tier);
+/* Of traced_s, the time of the whole window that was traced, what the tier was there for. */
+double snapshot_traced_s(const struct core *c, uint16_t tier, double traced_s);
 /* The slow requests, newest first: those that are open, then those that have ended. */
 void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t wall_ns);
 void snapshot_add_heat(struct core *c, struct snapshot *s, const struct view_query *l);

@@ -8,13 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A rate over less than one part in so many of a second is not told. */
+#define TREND_LEAST 20
+
 /* ---- rows ---- */
 
 struct making {
     struct core *c;
     struct snapshot *s;
     const struct view_query *query;
-    double traced_s; /* the window covers it, less its gaps */
+    double traced_s; /* the window covers it, less its gaps, */
+    double there_s;  /* and less the time before the tier of now was set */
     size_t idents;   /* identities that may have rows, from 0 */
     struct snap_row *row;
     size_t n, cap;
@@ -112,7 +116,7 @@ static void fill(const struct making *m, struct snap_row *r, const struct figure
     r->errors = f->tally.errors;
     if (oldest && m->c->now_ns > oldest)
         r->oldest_open_us = us(m->c->now_ns - oldest);
-    r->rate = m->s->window_s <= 0 ? 0 : m->traced_s > 0 ? (double)f->tally.est / m->traced_s : NAN;
+    r->rate = m->s->window_s <= 0 ? 0 : m->there_s > 0 ? (double)f->tally.est / m->there_s : NAN;
     if (h->count == 0)
         return;
     r->min_us = us(h->min_ns);
@@ -150,7 +154,16 @@ static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
     return any;
 }
 
-/* What was counted of a tier, or of all, while nothing was traced. */
+/* The second behind the window. */
+static uint64_t view_end_s(const struct windows *w)
+{
+    return w->view == VIEW_PAST  ? w->view_to
+           : w->view == VIEW_RUN ? w->sec + 1
+                                 : w->view_sec + w->with_running;
+}
+
+/* What was counted of a tier, or of all, while nothing was traced. Before it was set it was not
+ * counted. */
 static uint64_t counted_of(const struct making *m, uint16_t tier)
 {
     const struct tierset *t = &m->c->tiers;
@@ -164,24 +177,37 @@ static uint64_t counted_of(const struct making *m, uint16_t tier)
     return sum;
 }
 
+/* For how long calls were counted that were the tier's. */
+static double counted_there_s(const struct making *m, uint16_t tier)
+{
+    const struct windows *w = &m->c->windows;
+    uint64_t from_ns, to_ns, set_ns = snapshot_set_ns(m->c, tier);
+    struct counted_sums since;
+
+    windows_viewed_time(w, &from_ns, &to_ns);
+    if (set_ns <= from_ns || m->s->counted_s <= 0)
+        return m->s->counted_s;
+    counted_read(&m->c->counted, (set_ns - w->start_ns) / CLOCK_SEC_NS, view_end_s(w), &since);
+    return (double)since.covered_ns / 1e9;
+}
+
 static void fill_counted(const struct making *m, struct snap_row *r, uint16_t tier)
 {
-    double seconds = m->traced_s + m->s->counted_s;
+    double counted_s = counted_there_s(m, tier);
 
     r->counted = counted_of(m, tier);
-    if (m->s->counted_s > 0)
-        r->rate = (double)(r->est_count + r->counted) / seconds;
+    if (counted_s > 0)
+        r->rate = (double)(r->est_count + r->counted) / (m->there_s + counted_s);
 }
 
 static void read_counted(struct making *m)
 {
     const struct windows *w = &m->c->windows;
-    uint64_t to = w->view == VIEW_PAST ? w->view_to : w->view_sec + w->with_running;
 
     if (w->view == VIEW_RUN)
         m->counted = m->c->counted.run;
     else
-        counted_read(&m->c->counted, w->view_from, to, &m->counted);
+        counted_read(&m->c->counted, w->view_from, view_end_s(w), &m->counted);
     m->s->counted_s = (double)m->counted.covered_ns / 1e9;
 }
 
@@ -213,15 +239,36 @@ static void add_dist(struct making *m, uint16_t tier, uint16_t ident, const stru
     d->bin = memcpy(snapshot_take(m->s, d->n * sizeof *bin), bin + d->low, d->n * sizeof *bin);
 }
 
+/* When second i of the trends begins; before the history: 0. */
+static uint64_t trend_ns(const struct making *m, uint64_t i)
+{
+    uint64_t s = m->c->trend.end_s + i;
+    return s < SNAP_TREND ? 0 : m->c->windows.start_ns + (s - SNAP_TREND) * CLOCK_SEC_NS;
+}
+
 /* The seconds of the trends in which nothing was traced. */
 static void find_blind(struct making *m)
 {
-    const struct windows *w = &m->c->windows;
-
     for (uint64_t i = 0; i < SNAP_TREND; i++) {
-        uint64_t s = m->c->trend.end_s + i, from = w->start_ns + (s - SNAP_TREND) * CLOCK_SEC_NS;
-        m->blind[i] = s >= SNAP_TREND &&
-                      gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
+        uint64_t from = trend_ns(m, i);
+        m->blind[i] = from && gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
+    }
+}
+
+/* Of the second in which the tier was set a part counts; what was before is not known. */
+static void clip_trend(const struct making *m, uint16_t tier, float *rate)
+{
+    uint64_t set_ns = snapshot_set_ns(m->c, tier);
+
+    set_ns = set_ns > m->c->gaps.begun_ns ? set_ns : m->c->gaps.begun_ns;
+    for (uint64_t i = 0; i < SNAP_TREND; i++) {
+        uint64_t from = trend_ns(m, i);
+        if (from >= set_ns)
+            return;
+        uint64_t there_ns = from + CLOCK_SEC_NS > set_ns ? from + CLOCK_SEC_NS - set_ns : 0;
+        rate[i] = there_ns * TREND_LEAST < CLOCK_SEC_NS
+                      ? NAN
+                      : rate[i] * (float)CLOCK_SEC_NS / (float)there_ns;
     }
 }
 
@@ -234,16 +281,46 @@ static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint1
     for (size_t i = 0; i < SNAP_TREND; i++)
         if (m->blind[i])
             rate[i] = NAN;
+    clip_trend(m, tier, rate);
     r->trend_rate = rate;
     r->trend_p99_us = rate + SNAP_TREND;
+}
+
+/* A row of a name that is gone stays while the window has calls of it. */
+static bool is_left(const struct making *m, uint16_t tier, uint16_t ident)
+{
+    const struct core *c = m->c;
+
+    return idents_gone(&c->idents, ident, seconds(c->now_ns)) && m->one.hist.count == 0 &&
+           *oldest_at(m, tier, ident) == 0;
+}
+
+static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const struct snap_row *of)
+{
+    const struct idents *all = &m->c->idents;
+    struct snap_row *r = new_row(m);
+
+    r->tier = of->tier;
+    r->tier_name = of->tier_name;
+    r->tier_mfa = of->tier_mfa;
+    r->ident = m->ident_name[ident];
+    r->ident_n = ident;
+    r->gone = idents_gone(all, ident, seconds(m->c->now_ns));
+    if (ident == IDENT_OTHER && m->one.hist.count > 0 && !r->gone && all->n == all->cap)
+        m->s->names_full = (uint32_t)(all->cap - IDENT_FIRST);
+    add_dist(m, of->tier, ident, &m->one);
+    add_trend(m, r, tier, ident);
+    fill(m, r, &m->one, m->requests_ns[ident], *oldest_at(m, tier, ident));
 }
 
 static void add_tier(struct making *m, uint16_t tier, uint16_t number, const char *name)
 {
     const char *mfa = number == TIER_TOTAL ? NULL : snapshot_text(m->s, m->c->tiers.tier[tier].mfa);
+    const struct snap_row of = {.tier = number, .tier_name = name, .tier_mfa = mfa};
     size_t total = m->n;
     double all_ns = 0;
 
+    m->there_s = snapshot_traced_s(m->c, tier, m->traced_s);
     new_row(m);
     figures_clear(&m->sum);
     for (uint16_t i = 0; i < m->idents; i++) {
@@ -251,17 +328,8 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
         if (!read_one(m, tier, i))
             continue;
         figures_merge(&m->sum, &m->one);
-        if (!m->c->tiers.has_identity)
-            continue;
-        struct snap_row *r = new_row(m);
-        r->tier = number;
-        r->tier_name = name;
-        r->tier_mfa = mfa;
-        r->ident = m->ident_name[i];
-        r->ident_n = i;
-        add_dist(m, number, i, &m->one);
-        add_trend(m, r, tier, i);
-        fill(m, r, &m->one, m->requests_ns[i], *oldest_at(m, tier, i));
+        if (m->c->tiers.has_identity && !is_left(m, tier, i))
+            add_identity(m, tier, i, &of);
     }
     qsort(m->row + total + 1, m->n - total - 1, sizeof *m->row, by_count);
     struct snap_row *r = &m->row[total];

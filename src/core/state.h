@@ -43,12 +43,21 @@ struct core {
         char *note[TIER_MAX];
     } set;
     struct tierset tiers;
+    struct { /* since when a tier's calls can have been traced; ROW_TOTAL: those of the entry */
+        uint64_t since_ns;
+        bool confirmed; /* the target has said so */
+    } set_at[ROW_TIERS];
     struct heat heat;
     struct trend trend;
     struct counted counted;
     struct slow_store slow;
     struct gaps gaps;
 };
+
+static inline uint32_t seconds(uint64_t ts_ns)
+{
+    return (uint32_t)(ts_ns / UINT64_C(1000000000));
+}
 
 static inline uint64_t after(uint64_t ts_ns, uint64_t by_ns)
 {

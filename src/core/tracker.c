@@ -118,7 +118,7 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
     }
     f->weight = ev->weight;
     f->self_ns = to->end_ns;
-    f->ident = finalize_ident(c, to->ident);
+    f->ident = finalize_ident(c, to->ident, ev->ts_ns);
 }
 
 static void place(struct core *c, const struct event *ev, struct proc *p,

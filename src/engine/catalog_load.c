@@ -80,9 +80,12 @@ uint32_t engine_catalog_version(const struct engine *g)
     return g->catalog_load.version;
 }
 
-static void add_module(void *arg, const char *shown, const char *app, bool platform)
+static void add_module(void *arg, const char *shown, const char *app, enum code_query_origin origin)
 {
-    catalog_module(arg, shown, app, platform);
+    static const enum catalog_origin of[] = {[CODE_QUERY_OWN] = CATALOG_OWN,
+                                             [CODE_QUERY_PLATFORM] = CATALOG_PLATFORM,
+                                             [CODE_QUERY_LIBRARY] = CATALOG_LIBRARY};
+    catalog_module(arg, shown, app, of[origin]);
 }
 
 static void add_function(void *arg, const char *shown, unsigned arity, bool exported)

@@ -140,7 +140,7 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
     snprintf(g->configuration.wanted.identity, sizeof g->configuration.wanted.identity, "%s", rule);
     core_set_identity(g->core, rule[0] != 0);
     configuration_push(g);
-    g->configuration.identity_gen = g->configuration.gen;
+    g->configuration.identity_gen = g->configuration.rule_gen = g->configuration.gen;
     return 0;
 }
 
@@ -185,7 +185,7 @@ void engine_sample(struct engine *g, bool up)
         snprintf(line, sizeof line, "sampling set to 1/1: every request");
     else
         snprintf(line, sizeof line,
-                 "sampling set to 1/%u: one request in %u is traced as a whole; EST is scaled", n,
+                 "sampling set to 1/%u: one request in %u is traced as a whole; COUNT is scaled", n,
                  n);
     session_log_add(g, line);
     session_log_say(g, line, false);

@@ -8,6 +8,7 @@
 #include "notes.h"
 #include "replaying.h"
 #include "results.h"
+#include "rule_check.h"
 #include "settings.h"
 #include "slow_pump.h"
 #include <errno.h>
@@ -200,6 +201,7 @@ bool engine_poll(struct engine *g)
     dead_processes_bury(g);
     dead_processes_ask(g);
     captures_poll(g);
+    rule_check_poll(g, clock_mono_ns());
     slow_pump_run(g, false);
     return ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
 }

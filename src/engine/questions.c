@@ -58,6 +58,38 @@ void engine_complete(struct engine *g, const char *typed)
         control_ask(g->control, CONTROL_COMPLETE, 0, typed, NULL, 0);
 }
 
+bool questions_no_entry(const struct engine *g, char *out, size_t cap)
+{
+    uint16_t entry = g->configuration.wanted.entry;
+    const struct tierset *t = core_tiers(g->core);
+
+    if (entry >= t->n || !g->configuration.absent[entry])
+        return false;
+    snprintf(out, cap, "no request begins: entry %s does not exist; E", t->tier[entry].name);
+    return true;
+}
+
+/* In words; a tier is not to blame for an entry that is not there. */
+static void explain(const struct engine *g, const struct agent_request_called *c, char *out,
+                    size_t cap)
+{
+    bool entry = g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY;
+    unsigned long long called = c->called, outside = c->outside;
+
+    if (c->no_function)
+        snprintf(out, cap, "no such function is loaded on the node");
+    else if (c->called == 0)
+        snprintf(out, cap, "not called: 0 calls in the last second");
+    else if (entry && c->in_request == 0 && questions_no_entry(g, out, cap))
+        return;
+    else if (entry && c->in_request == 0 && c->outside > 0)
+        snprintf(out, cap, "called %llu/s, but only outside requests", called);
+    else if (entry && c->outside > 0)
+        snprintf(out, cap, "called %llu/s, %llu/s of them outside requests", called, outside);
+    else
+        snprintf(out, cap, "called %llu/s, in requests", called);
+}
+
 void questions_take_why(struct engine *g, struct result *r)
 {
     if (r->failed) {
@@ -70,23 +102,10 @@ void questions_take_why(struct engine *g, struct result *r)
         return;
     }
     const struct tierset *t = core_tiers(g->core);
-    const struct agent_request_called *c = &r->called;
     const char *name = r->ix < t->n ? t->tier[r->ix].name : "?";
     char text[300];
 
-    if (c->no_function)
-        snprintf(text, sizeof text, "no such function is loaded on the node");
-    else if (c->called == 0)
-        snprintf(text, sizeof text, "not called: 0 calls in the last second");
-    else if (g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY && c->in_request == 0 &&
-             c->outside > 0)
-        snprintf(text, sizeof text, "called %llu/s, but only outside requests",
-                 (unsigned long long)c->called);
-    else if (g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY && c->outside > 0)
-        snprintf(text, sizeof text, "called %llu/s, %llu/s of them outside requests",
-                 (unsigned long long)c->called, (unsigned long long)c->outside);
-    else
-        snprintf(text, sizeof text, "called %llu/s, in requests", (unsigned long long)c->called);
+    explain(g, &r->called, text, sizeof text);
     core_tier_note(g->core, r->ix, text);
     if (r->ix >= EVENT_TIERS || !g->questions.why_by_hand[r->ix])
         return;

@@ -7,6 +7,7 @@
 #include "liveness.h"
 #include "process_names.h"
 #include "questions.h"
+#include "rule_check.h"
 #include "session_log.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/yielding.h>
@@ -69,11 +70,42 @@ static void back_to_good_rule(struct engine *g, const char *why)
     g->hooks.rule_refused(g->hooks.arg, refused, why);
 }
 
-static void configured(struct engine *g, struct result *r)
+static void note_tier(struct engine *g, const struct agent_request_tier *a)
 {
-    const struct tierset *t = core_tiers(g->core);
+    const struct tier *t = &core_tiers(g->core)->tier[a->ix];
     char line[400];
 
+    g->configuration.unmatched[a->ix] = a->note[0] != 0;
+    g->configuration.absent[a->ix] = !a->matched && a->note[0];
+    core_tier_note(g->core, a->ix, a->note[0] ? a->note : NULL);
+    core_tier_confirmed(g->core, a->ix);
+    if (!g->configuration.absent[a->ix])
+        return;
+    snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->name, t->mfa, a->note);
+    session_log_add(g, line);
+    session_log_say(g, line, true);
+    if (!g->configuration.missing[0])
+        err_copy(g->configuration.missing, sizeof g->configuration.missing, line);
+}
+
+/* The other tiers stay empty where the entry does not exist: that is said of it, not of them. */
+static void note_tiers(struct engine *g, const struct agent_request_config *config)
+{
+    uint16_t n = core_tiers(g->core)->n;
+    char why[TIER_NAME_BYTES + 60];
+
+    for (size_t i = 0; i < config->n; i++)
+        if (config->tier[i].ix < n)
+            note_tier(g, &config->tier[i]);
+    if (!questions_no_entry(g, why, sizeof why))
+        return;
+    for (size_t i = 0; i < config->n; i++)
+        if (config->tier[i].ix < n && !config->tier[i].note[0])
+            core_tier_note(g->core, config->tier[i].ix, why);
+}
+
+static void configured(struct engine *g, struct result *r)
+{
     g->configuration.configured_gen = r->gen;
     g->configuration.missing[0] = 0;
     err_copy(g->configuration.rule_error, sizeof g->configuration.rule_error, r->config.rule_error);
@@ -86,6 +118,11 @@ static void configured(struct engine *g, struct result *r)
     if (r->gen == g->configuration.gen)
         memcpy(g->configuration.good_rule, g->configuration.wanted.identity,
                sizeof g->configuration.good_rule);
+    if (g->configuration.rule_gen && r->gen >= g->configuration.rule_gen) {
+        core_set_identity(g->core, g->configuration.wanted.identity[0] != 0);
+        rule_check_begin(g);
+        g->configuration.rule_gen = 0;
+    }
     if (g->configuration.identity_gen && r->gen >= g->configuration.identity_gen) {
         if (g->state == ENGINE_UP && g->tracing)
             session_log_say(g,
@@ -94,21 +131,7 @@ static void configured(struct engine *g, struct result *r)
                             false);
         g->configuration.identity_gen = 0;
     }
-    for (size_t i = 0; i < r->config.n; i++) {
-        const struct agent_request_tier *a = &r->config.tier[i];
-        if (a->ix >= t->n)
-            continue;
-        g->configuration.unmatched[a->ix] = a->note[0] != 0;
-        core_tier_note(g->core, a->ix, a->note[0] ? a->note : NULL);
-        if (a->matched || !a->note[0])
-            continue;
-        snprintf(line, sizeof line, "tier %s (%.100s): %.200s", t->tier[a->ix].name,
-                 t->tier[a->ix].mfa, a->note);
-        session_log_add(g, line);
-        session_log_say(g, line, true);
-        if (!g->configuration.missing[0])
-            err_copy(g->configuration.missing, sizeof g->configuration.missing, line);
-    }
+    note_tiers(g, &r->config);
 }
 
 static void lost(struct engine *g, struct result *r)

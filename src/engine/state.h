@@ -37,8 +37,18 @@ struct configuration {
     char good_rule[TRACE_CONFIG_RULE_BYTES]; /* the identity rule that the target took last */
     uint64_t gen, configured_gen;            /* of the one sent last, of the one in force */
     uint64_t identity_gen;                   /* of the rule that was typed last; 0: said */
+    uint64_t rule_gen;                       /* of the rule set last; 0: the target has it */
     char rule_error[400], missing[400];
-    bool unmatched[EVENT_TIERS]; /* no such function: its note stays */
+    bool unmatched[EVENT_TIERS]; /* the target has a word on it: its note stays */
+    bool absent[EVENT_TIERS];    /* no such function */
+};
+
+/* Whether the identity rule names anything. */
+struct rule_check {
+    bool wanted, again, said;             /* again: something was named; said: that nothing is */
+    uint64_t begun_ns, first_ns, next_ns; /* our clock: looked at first, a request was seen */
+    struct core_names base;               /* what was named before */
+    char note[200];
 };
 
 /* Why a tier is empty: asked of the node, one at a time, for each counts for a second. */
@@ -161,6 +171,7 @@ struct engine {
     struct configuration configuration;
     struct session_log log;
     struct questions questions;
+    struct rule_check rule_check;
     struct process_names process_names;
     struct dead_processes dead;
     struct slow_pump slow;

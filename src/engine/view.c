@@ -155,6 +155,7 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     s->lost.target = f.target_dropped + f.missing_batches;
     s->lost.ring = ring_lost(g->ring);
     s->odd.bad_events += f.bad_events; /* to those that core did not understand */
+    err_copy(s->rule_note, sizeof s->rule_note, g->rule_check.note);
     process_names_apply(g, s);
     snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));
     if (g->compare)

@@ -9,7 +9,7 @@
 
 const struct field fields[FIELDS] = {
     {"count", "count", FIELD_COUNT, FIELD(count)},
-    {"est_count", "est", FIELD_COUNT, FIELD(est_count)},
+    {"est_count", "seen", FIELD_COUNT, FIELD(est_count)},
     {"counted", "counted", FIELD_COUNT, FIELD(counted)},
     {"late", "late", FIELD_COUNT, FIELD(late)},
     {"rate", "rate/s", FIELD_RATE, FIELD(rate)},
@@ -72,12 +72,25 @@ void field_plain(const struct field *c, const struct snap_row *r, char cell[FIEL
         number_cell(field_value(c, r), field_decimals(c), "", "", cell);
 }
 
+/* People read the calls that there were, beside their rate; how many of them were traced follows.
+ */
+static void count_text(const struct field *c, const struct snap_row *r, char *cell)
+{
+    if (c->offset == FIELD(count))
+        snprintf(cell, FIELD_CELL_BYTES, "%s%" PRIu64, r->est_count != r->count ? "~" : "",
+                 r->est_count);
+    else if (c->offset == FIELD(est_count))
+        snprintf(cell, FIELD_CELL_BYTES, "%" PRIu64, r->count);
+    else
+        count_cell(c, r, cell);
+}
+
 void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES])
 {
     bool apart = c->offset == FIELD(oldest_open_us); /* a call may be open where none has ended */
     double v = c->kind == FIELD_COUNT ? 0 : field_value(c, r);
     if (c->kind == FIELD_COUNT)
-        count_cell(c, r, cell);
+        count_text(c, r, cell);
     else if (apart ? v <= 0 : r->count == 0 && c->kind != FIELD_RATE)
         snprintf(cell, FIELD_CELL_BYTES, "-");
     else if (c->kind == FIELD_SHARE)

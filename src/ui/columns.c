@@ -13,8 +13,9 @@
 #define COMPARED      0 /* no place of their own: shown whenever there is a mark */
 
 static const struct column columns[] = {
-    {"COUNT", 7, 3, COUNT(count), "calls seen and aggregated in the window"},
-    {"EST", 7, 20, COUNT(est_count), "COUNT scaled by the sampling"},
+    {"COUNT", 7, 3, COUNT(est_count),
+     "calls in the window; ~ when sampled: scaled by the sampling"},
+    {"SEEN", 7, 20, COUNT(count), "calls of COUNT that were traced"},
     {"RATE", 6, 4, COLUMN_RATE, false, offsetof(struct snap_row, rate), "calls per second"},
     {"ERR", 5, 8, COUNT(errors), "calls that ended in an exception"},
     {"LATE", 5, 21, COUNT(late), "calls that started after their request ended"},
@@ -82,6 +83,9 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     double v = column_value(c, r);
     switch (c->kind) {
     case COLUMN_COUNT:
+        if (c->offset == offsetof(struct snap_row, est_count) && r->est_count != r->count) {
+            *out++ = '~'; /* a guess, though a good one */
+        }
         format_count((uint64_t)v, out);
         break;
     case COLUMN_RATE:

@@ -4,6 +4,7 @@
 #ifndef UI_COLUMNS_H
 #define UI_COLUMNS_H
 
+#include <kprof/base/format.h>
 #include <kprof/core/snapshot.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ double column_value(const struct column *c, const struct snap_row *r);
 /* COLUMN_TREND: the series it draws, SNAP_TREND values; NULL: not known. column_value is the row's
  * own figure then. */
 const float *column_trend(const struct column *c, const struct snap_row *r);
-/* out: FORMAT_BYTES */
+#define COLUMN_TEXT_BYTES (FORMAT_BYTES + 1)
+/* out: COLUMN_TEXT_BYTES. A count that is scaled begins with "~". */
 void column_text(const struct column *c, const struct snap_row *r, char *out);
 
 struct column_set {

@@ -298,17 +298,6 @@ static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
     }
 }
 
-/* Do requests of the window share <other> because the names are all taken? */
-static bool names_ran_out(const struct snapshot *s)
-{
-    for (size_t i = 0; i < s->n_rows && s->odd.identities_folded; i++) {
-        const struct snap_row *r = &s->rows[i];
-        if (r->ident && r->count && strcmp(r->ident, "<other>") == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The line that says what is wrong now; false: nothing is. */
 static bool trouble(const struct snapshot *s, struct chips *l)
 {
@@ -325,9 +314,12 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         breaker_trouble(l, &s->breaker);
     } else if (n->state[0]) {
         add(l, STYLE_WARN, "", "%s", n->state);
-    } else if (names_ran_out(s)) {
+    } else if (s->rule_note[0]) {
+        add(l, STYLE_WARN, "", "%s", s->rule_note);
+    } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "too many names, the rest is in <other>: I, name by path(...) or shape(...)");
+            "%u names are full, the rest is in (other): I, name by path(...) or shape(...)",
+            s->names_full);
     }
     return l->n > 0;
 }

@@ -99,7 +99,7 @@ static enum style cell_style(struct painter *p, const struct line *l, size_t j)
 {
     const struct column *k = column_at(p->set.index[j]);
     double x = column_value(k, l->row);
-    if (p->blind && k->needs_trace) {
+    if (l->row->gone || (p->blind && k->needs_trace)) {
         return STYLE_DIM;
     }
     if (k->offset == offsetof(struct snap_row, errors)) {
@@ -135,7 +135,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
 {
     for (size_t j = 0; j < p->set.n; j++) {
         const struct column *k = column_at(p->set.index[j]);
-        char text[FORMAT_BYTES + 1] = "~";
+        char text[COLUMN_TEXT_BYTES + 1] = "~";
         bool stale = p->blind && k->needs_trace;
         if (k->kind == COLUMN_TREND) {
             draw_trend(p, row, col + 1, k, l->row);
@@ -151,6 +151,12 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
     }
 }
 
+/* A name that only a former rule gave is on its way out. */
+static enum style name_style(const struct line *l)
+{
+    return l->row && l->row->gone ? STYLE_DIM : l->head ? STYLE_BOLD : STYLE_NORMAL;
+}
+
 static void draw_name(struct painter *p, int row, int col, const struct line *l)
 {
     bool ascii = p->c->ascii;
@@ -159,7 +165,7 @@ static void draw_name(struct painter *p, int row, int col, const struct line *l)
         const char *open = ascii ? "-" : "\xe2\x96\xbe", *shut = ascii ? "+" : "\xe2\x96\xb8";
         canvas_text(p->c, row, col, 1, STYLE_DIM, l->folded ? shut : open);
     }
-    canvas_name(p->c, row, col + indent, cols - indent, l->head ? STYLE_BOLD : STYLE_NORMAL,
+    canvas_name(p->c, row, col + indent, cols - indent, name_style(l),
                 l->label[0] ? l->label : "\"\"");
 }
 

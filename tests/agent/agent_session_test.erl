@@ -19,6 +19,7 @@ tests() ->
         {questions, fun questions/1},
         {stacks_are_bounded, fun stacks_are_bounded/1},
         {the_catalog_is_whole, fun the_catalog_is_whole/1},
+        {the_catalog_tells_libraries, fun the_catalog_tells_libraries/1},
         {rates_are_counted, fun rates_are_counted/1},
         {rates_end_with_us, fun rates_end_with_us/1},
         {off_means_off, fun off_means_off/1},
@@ -161,6 +162,25 @@ the_catalog_is_whole(T) ->
     {erlang, <<"erts">>, 1, _} = lists:keyfind(erlang, 1, Told),
     ?equal(ask(K, {exist, [{lists, map, 2}, {lists, map, 9}, {agent_load, tokens_left, 0}, {no_such_module, f, 0}]}), {1, 0, 1, 0}),
     {error, crashed, _} = ask(K, {exist, [what]}),
+    finish(T, K).
+
+%% A library is what another application needs, unless it is of the same system by its name.
+the_catalog_tells_libraries(T) ->
+    Apps = [{shopex_web, [stdlib, shopex, httplib]}, {shopex, [shopex_db, httplib]}, {shopex_db, []}, {httplib, [kernel, socklib]}, {socklib, []}, {alone, []}],
+    [
+        begin
+            M = list_to_atom(atom_to_list(App) ++ "_main"),
+            {ok, M, Beam} = compile:forms([{attribute, 1, module, M}]),
+            {module, M} = rpc:call(T, code, load_binary, [M, "nowhere", Beam]),
+            ok = rpc:call(T, application, load, [{application, App, [{vsn, "1"}, {modules, [M]}, {applications, Needs}]}])
+        end
+     || {App, Needs} <- Apps
+    ],
+    K = start(T),
+    Told = lists:append([Ms || {catalog, _, _, _, Ms} <- pages(K, <<>>)]),
+    Origin = fun(M) -> element(3, lists:keyfind(M, 1, Told)) end,
+    ?equal([Origin(M) || M <- [shopex_web_main, shopex_main, shopex_db_main, alone_main, httplib_main, socklib_main, lists, agent_load]], [0, 0, 0, 0, 2, 2, 1, 0]),
+    [ok = rpc:call(T, application, unload, [App]) || {App, _} <- Apps],
     finish(T, K).
 
 pages(K, After) ->

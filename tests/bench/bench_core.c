@@ -213,7 +213,7 @@ int main(void)
         char name[16];
         int n = snprintf(name, sizeof name, "operation%d", i);
         ident[i] = intern_add(names, name, (size_t)n);
-        idents_of(&c->idents, ident[i]);
+        idents_of(&c->idents, ident[i], 0, 0);
     }
     for (int i = 0; i < ROW_TIERS_USED; i++) {
         char name[16];

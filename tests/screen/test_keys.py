@@ -372,6 +372,28 @@ def test_wrong_rule_is_shown_and_can_be_mended(*variant):
         back_home(top)
 
 
+def test_a_rule_that_names_nothing_says_so():
+    """Neither `undefined` nor `...` is an answer: what is wrong, and the cure, until it is mended."""
+    with Top(LARGE) as top:
+        top.ready()
+        top.keys("i", "C-u", "workload:request/1 element(1, arg(1))", "Enter")
+        top.see(re.compile(r"matches no call \(\d+ so far\): of a list take nth\(1, arg\(1\)\); I shows"))
+        top.keys("i", "C-u", "workload:request/1 [arg(1)]", "Enter")
+        top.see(re.compile(r"yields a list or a map, which is no name: of a list take nth\(1, arg\(1\)\)"))
+        top.keys("i", "C-u", "workload:request/1 arg(1)", "Enter")
+        top.see("the identity rule is set")
+        top.see("which is no name", gone=True)
+        top.quit()
+
+
+def test_a_missing_entry_is_named():
+    with Top(args=["-t", "web=workload:nothing/1", "-t", "db=workload:db/1"]) as top:
+        top.see(re.compile(r"^\W*db\W+no request begins: entry web does not exist; E", re.M))
+        top.keys("E", "Down", "Enter")
+        top.see("no request begins", gone=True)
+        top.quit()
+
+
 def test_the_rule_in_force_is_edited():
     """However it came about; one that no line holds is left alone."""
     rule = "workload:request/1 arg(1)"

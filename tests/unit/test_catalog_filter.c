@@ -193,10 +193,12 @@ static void grow(struct catalog *c, unsigned functions)
         if (!catalog_count(c) || rng() % 20 == 0) {
             random_text(name, 12, alphabet);
             strcat(name, ":");
-            catalog_module(c, name, "app", rng() % 2);
+            catalog_module(c, name, "app", (enum catalog_origin)(rng() % 3));
         }
         random_text(name, 16, alphabet);
         catalog_function(c, name, (unsigned)(rng() % 4), rng() % 2);
+        if (rng() % 4 == 0)
+            catalog_set_rate(c, catalog_count(c) - 1, (float)(rng() % 3));
     }
 }
 
@@ -227,14 +229,22 @@ static bool in_order(const struct catalog *c, const char *query, uint32_t a, uin
     char ta[CATALOG_TEXT_BYTES], tb[CATALOG_TEXT_BYTES];
     struct fuzzy q;
     fuzzy_set(&q, query);
-    bool blank = q.n == 0, pa = catalog_is_platform(c, a), pb = catalog_is_platform(c, b);
+    int typed = 0;
+    for (const char *at = query; *at; at++)
+        typed += *at != ' ';
+    const int start[] = {
+        [CATALOG_OWN] = 20 + 4 * typed, [CATALOG_LIBRARY] = 8 + 2 * typed, [CATALOG_PLATFORM] = 0};
+    bool blank = q.n == 0, ca = catalog_rate(c, a) > 0, cb = catalog_rate(c, b) > 0;
+    int pa = start[catalog_origin(c, a)], pb = start[catalog_origin(c, b)];
     size_t na = catalog_text(c, a, ta), nb = catalog_text(c, b, tb);
-    int sa = fuzzy_score(&q, ta, na) + (pa || blank ? 0 : 16);
-    int sb = fuzzy_score(&q, tb, nb) + (pb || blank ? 0 : 16);
+    int sa = fuzzy_score(&q, ta, na) + (blank ? 0 : pa + 8 * ca);
+    int sb = fuzzy_score(&q, tb, nb) + (blank ? 0 : pb + 8 * cb);
     if (sa != sb)
         return sa > sb;
     if (pa != pb)
-        return !pa;
+        return pa > pb;
+    if (ca != cb)
+        return ca;
     if (na != nb && !blank)
         return na < nb;
     return a < b;
@@ -297,6 +307,44 @@ static void own_code_comes_first(void **state)
     catalog_free(c);
 }
 
+static void first_is(struct catalog_filter *s, const struct catalog *c, const char *query,
+                     const char *want)
+{
+    char text[CATALOG_TEXT_BYTES];
+    catalog_filter_update(s, c, query);
+    assert_true(catalog_filter_count(s) > 0);
+    catalog_text(c, catalog_filter_at(s, 0), text);
+    assert_string_equal(text, want);
+}
+
+/* The node's own application, then libraries, then the platform; of those, what is called. */
+static void the_nodes_own_application_comes_first(void **state)
+{
+    (void)state;
+    struct catalog *c = catalog_new();
+    struct catalog_filter s;
+    catalog_filter_init(&s);
+    catalog_module(c, "ranch_tcp:", "ranch", CATALOG_LIBRARY);
+    catalog_function(c, "controlling_process", 2, true);
+    catalog_module(c, "inet:", "kernel", CATALOG_PLATFORM);
+    catalog_function(c, "controlling_process", 2, true);
+    catalog_module(c, "ShopexWeb.PageController.", "shopex", CATALOG_OWN);
+    catalog_function(c, "action", 2, true);
+    catalog_function(c, "show", 2, true);
+    first_is(&s, c, "contr", "ShopexWeb.PageController.show/2");
+    assert_int_equal(catalog_filter_at(&s, 2), 0); /* a library before the platform */
+    assert_int_equal(catalog_filter_at(&s, 3), 1);
+    catalog_set_rate(c, 2, 100); /* the longer name */
+    catalog_set_rate(c, 3, 0);
+    first_is(&s, c, "contr", "ShopexWeb.PageController.show/2"); /* not under one's hands */
+    first_is(&s, c, "contro", "ShopexWeb.PageController.action/2");
+    catalog_filter_forget(&s);
+    first_is(&s, c, "", "ShopexWeb.PageController.action/2");
+    first_is(&s, c, "ranch_tcp", "ranch_tcp:controlling_process/2"); /* what is meant is found */
+    catalog_filter_release(&s);
+    catalog_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +355,7 @@ int main(void)
         cmocka_unit_test(a_catalog_is_bounded),
         cmocka_unit_test(found_as_by_a_naive_search),
         cmocka_unit_test(own_code_comes_first),
+        cmocka_unit_test(the_nodes_own_application_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,11 +19,12 @@ struct got {
     char module[4096];
 };
 
-static void on_module(void *arg, const char *shown, const char *app, bool platform)
+static void on_module(void *arg, const char *shown, const char *app, enum code_query_origin origin)
 {
     struct got *g = arg;
     snprintf(g->module, sizeof g->module, "%s", shown);
-    buf_addf(&g->text, "[%s%s]", app, platform ? " platform" : "");
+    static const char *const word[] = {"", " platform", " library"};
+    buf_addf(&g->text, "[%s%s]", app, word[origin]);
 }
 
 static void on_function(void *arg, const char *shown, unsigned arity, bool exported)
@@ -66,7 +67,7 @@ static void page(struct buf *b, const char *next)
     enc_tuple(b, 4);
     enc_atom(b, "empty");
     enc_str(b, "");
-    enc_u64(b, 0);
+    enc_u64(b, 2);
     enc_nil(b);
     enc_nil(b);
 }
@@ -88,7 +89,7 @@ static void a_page_is_read(void **state)
     page(&b, "lists");
     assert_true(read_page(b.data, b.len, &g, &p));
     assert_string_equal(g.text.data, "[stdlib platform] lists:map/2 lists:'fold odd'/3-"
-                                     "[my_app] MyApp.Repo.get!/2[]");
+                                     "[my_app] MyApp.Repo.get!/2[ library]");
     assert_int_equal(p.at, 3);
     assert_int_equal(p.of, 640);
     assert_string_equal(p.next, "lists");

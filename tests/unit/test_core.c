@@ -257,6 +257,86 @@ static void a_new_rule_takes_the_places_of_the_old(void **state)
     done(&f);
 }
 
+/* The former rule goes on until the target has the new one, with requests under way: its names do
+ * not keep the places for that. They fade, and their rows go with their calls. */
+static void names_of_a_former_rule_go(void **state)
+{
+    (void)state;
+    struct core_limits l = small();
+    l.identities = 2;
+    struct fix f = fix_of(l);
+    one_named(&f, 0, 1, "old1");
+    one_named(&f, 100, 2, "old2");
+    one_named(&f, 200, 3, "old3");
+    struct snapshot *s = core_snapshot(f.c, WINDOW_10S, 0);
+    assert_int_equal(s->names_full, 2);
+    snapshot_free(s);
+    until(&f, 10000);
+    core_set_identity(f.c, true);
+    call_id(&f, 10050, P2, 9, E, M0, intern_add(f.names, "old1", 4)); /* will be late */
+    one_named(&f, 10100, 4, "old1");
+    one_named(&f, 10200, 5, "old2");
+    one_named(&f, 10300, 6, "new1"); /* as far as is known, they are in use */
+    assert_int_equal(row_in(&f, WINDOW_1M, E, "<other>").count, 2);
+    assert_false(row_in(&f, WINDOW_1M, E, "old2").gone);
+    until(&f, 13000);
+    assert_true(row_in(&f, WINDOW_1M, E, "old2").gone);
+    assert_int_equal(row_in(&f, WINDOW_1M, E, "old2").count, 2);
+    assert_int_equal(row_in(&f, WINDOW_1S, E, "old2").tier, UINT16_MAX);
+    one_named(&f, 13100, 7, "new1");
+    one_named(&f, 13200, 8, "new2");
+    assert_int_equal(row_in(&f, WINDOW_1M, E, "new1").count, 1);
+    assert_int_equal(row_in(&f, WINDOW_1M, E, "new2").count, 1);
+    assert_false(row_in(&f, WINDOW_1M, E, "new2").gone);
+    one_named(&f, 16000, 10, "new1");
+    one_named(&f, 16100, 11, "new2");
+    ret(&f, 16500, P2, M0); /* the late one takes no place */
+    until(&f, 17000);
+    assert_int_equal(row_in(&f, WINDOW_1S, E, "old1").tier, UINT16_MAX);
+    assert_int_equal(row_in(&f, WINDOW_1S, E, "<other>").count, 1);
+    until(&f, 30000);
+    assert_int_equal(row_in(&f, WINDOW_1S, E, "<other>").tier, UINT16_MAX);
+    assert_false(row_in(&f, WINDOW_1S, E, "new1").gone); /* idle, not gone */
+    assert_int_equal(row_in(&f, WINDOW_1S, E, "new1").count, 0);
+    s = core_snapshot(f.c, WINDOW_1M, 0);
+    assert_int_equal(s->names_full, 0); /* what is there is of the former rule */
+    snapshot_free(s);
+    assert_int_equal(row(&f, E, NULL).count, 11);
+    done(&f);
+}
+
+/* Any calls under any rules: none is lost, and the names of the rule in force get the places. */
+static void places_go_to_the_rule_in_force(void **state)
+{
+    (void)state;
+    struct core_limits l = small();
+    l.identities = 8;
+    struct fix f = fix_of(l);
+    uint64_t label = 1;
+    double ms = 0;
+
+    for (int rule = 0; rule < 5; rule++) {
+        core_set_identity(f.c, true);
+        for (int i = 0; i < 120; i++, ms += 100) {
+            bool late = i < 10 && rule > 0; /* the target does not have it yet */
+            char name[32];
+            snprintf(name, sizeof name, "rule%d name%d", rule - late, i % 8);
+            call_id(&f, ms, P1, label++, E, M0, intern_add(f.names, name, strlen(name)));
+            ret(&f, ms + 1, P1, M0);
+        }
+        until(&f, ms);
+        struct snapshot *s = core_snapshot(f.c, WINDOW_1S, 0);
+        size_t names = 0;
+        for (size_t i = 0; i < s->n_rows; i++)
+            names += s->rows[i].tier == E && s->rows[i].ident;
+        assert_int_equal(names, 8);
+        assert_int_equal(s->names_full, 0);
+        snapshot_free(s);
+        assert_int_equal(row(&f, E, NULL).count, label - 1);
+    }
+    done(&f);
+}
+
 /* ---- ends ---- */
 
 static void exit_of_a_process(void **state)
@@ -563,6 +643,8 @@ int main(void)
         cmocka_unit_test(identity_is_the_first_defined),
         cmocka_unit_test(identities_are_bounded),
         cmocka_unit_test(a_new_rule_takes_the_places_of_the_old),
+        cmocka_unit_test(names_of_a_former_rule_go),
+        cmocka_unit_test(places_go_to_the_rule_in_force),
         cmocka_unit_test(exit_of_a_process),
         cmocka_unit_test(flush_expires),
         cmocka_unit_test(requests_expire),

@@ -2,6 +2,7 @@
  */
 #include <engine/process_names.h>
 #include <engine/results.h>
+#include <engine/rule_check.h>
 
 #include <core/snapshot_impl.h>
 #include <setjmp.h>
@@ -333,6 +334,202 @@ static void what_is_held_back_is_said_once(void **state)
     free(g);
 }
 
+/* ---- does the rule name anything ---- */
+
+#define MS UINT64_C(1000000)
+
+struct ruled {
+    struct heard h;
+    struct engine *g;
+    uint64_t now_ns, label;
+};
+
+static struct ruled ruled(const char *rule)
+{
+    struct ruled r = {.now_ns = 1000 * MS};
+    struct core_limits limits;
+
+    core_limits_default(&limits);
+    r.g = calloc(1, sizeof *r.g);
+    assert_non_null(r.g);
+    r.g->hooks.message = on_message;
+    r.g->names = intern_new(100, 10000);
+    r.g->core = core_new(&limits, r.g->names);
+    core_set_entry(r.g->core, core_tier_add(r.g->core, "web", "m:web/2"));
+    snprintf(r.g->configuration.wanted.identity, sizeof r.g->configuration.wanted.identity, "%s",
+             rule);
+    core_set_identity(r.g->core, true);
+    rule_check_begin(r.g);
+    return r;
+}
+
+/* So many requests, ten a second, that the rule gave this name (NULL: undefined). */
+static void named(struct ruled *r, int n, const char *text)
+{
+    struct event ev = {.pid = 1, .kind = EVENT_ENTRY, .fn = 90, .caller = 91};
+
+    r->g->hooks.arg = &r->h;
+    ev.ident = text ? intern_add(r->g->names, text, strlen(text)) : 0;
+    for (int i = 0; i < n; i++) {
+        ev.ts_ns = r->now_ns;
+        ev.label = ++r->label;
+        core_feed(r->g->core, &ev, 1);
+        core_feed(
+            r->g->core,
+            &(struct event){.ts_ns = ev.ts_ns + MS, .pid = 1, .kind = EVENT_RETURN_TO, .fn = 91},
+            1);
+        r->now_ns += 100 * MS;
+        core_advance(r->g->core, r->now_ns);
+        rule_check_poll(r->g, r->now_ns);
+    }
+}
+
+static void release(struct ruled *r)
+{
+    core_free(r->g->core);
+    intern_free(r->g->names);
+    free(r->g);
+}
+
+static void a_rule_that_matches_no_call_says_so(void **state)
+{
+    (void)state;
+    static const char said[] = "the identity rule matches no call (11 so far): of a list take "
+                               "nth(1, arg(2)); I shows the arguments";
+    struct ruled r = ruled("m:web/2 element(1, arg(2))");
+    named(&r, 10, NULL);
+    assert_string_equal(r.h.message, ""); /* some may be of before */
+    named(&r, 7, NULL);
+    assert_string_equal(r.h.message, said); /* within 2 s */
+    assert_string_equal(r.g->log.line[0].text, said);
+    r.h.message[0] = 0;
+    named(&r, 20, NULL);
+    assert_string_equal(r.h.message, ""); /* once */
+    assert_int_equal(r.g->log.n, 1);
+    assert_memory_equal(r.g->rule_check.note, "the identity rule matches no call (", 35);
+    named(&r, 1, "get /a");
+    assert_string_equal(r.g->rule_check.note, "");
+    release(&r);
+}
+
+static void a_rule_that_yields_a_list_says_so(void **state)
+{
+    (void)state;
+    struct ruled r = ruled("m:web/2 arg(2)");
+    named(&r, 17, CORE_COMPOUND);
+    assert_string_equal(r.h.message,
+                        "the identity rule yields a list or a map, which is no name: of a list "
+                        "take nth(1, arg(2)); I shows the arguments");
+    release(&r);
+    r = ruled("fun ({m,web,[_, X]}) -> X end");
+    named(&r, 17, CORE_COMPOUND);
+    assert_non_null(strstr(r.h.message, "take nth(1, List);"));
+    release(&r);
+}
+
+static void a_rule_that_names_is_let_be(void **state)
+{
+    (void)state;
+    struct ruled r = ruled("m:web/2 arg(1)");
+    for (int i = 0; i < 30; i++) {
+        named(&r, 2, NULL); /* only some kinds have a name */
+        named(&r, 2, "get /a");
+    }
+    named(&r, 50, NULL);
+    assert_string_equal(r.h.message, "");
+    release(&r);
+    r = ruled("m:web/2 arg(1)");
+    named(&r, 12, "of the former rule"); /* under way when the rule was set */
+    named(&r, 60, NULL);
+    assert_non_null(strstr(r.h.message, "matches no call"));
+    core_zero(r.g->core); /* begins anew, and finds the same */
+    named(&r, 40, NULL);
+    assert_non_null(strstr(r.g->rule_check.note, "matches no call"));
+    release(&r);
+    r = ruled("");
+    named(&r, 30, NULL);
+    assert_string_equal(r.h.message, ""); /* there is no rule */
+    release(&r);
+}
+
+/* ---- an entry that does not exist ---- */
+
+static const char *note_of(const struct snapshot *s, uint16_t tier)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (s->rows[i].tier == tier && !s->rows[i].ident)
+            return s->rows[i].note ? s->rows[i].note : "";
+    fail();
+    return "";
+}
+
+static void expect_notes(struct engine *g, const char *entry, const char *other)
+{
+    struct view_query q = {.window = WINDOW_10S};
+    struct snapshot *s = core_view(g->core, &q, 0);
+    assert_string_equal(note_of(s, 0), entry);
+    assert_string_equal(note_of(s, 1), other);
+    snapshot_free(s);
+}
+
+static void set_there(struct engine *g, bool entry_exists)
+{
+    struct result *r = calloc(1, sizeof *r);
+
+    assert_non_null(r);
+    r->kind = RESULT_CONFIGURED;
+    r->config.n = 2;
+    r->config.tier[0] = (struct agent_request_tier){.ix = 0, .matched = entry_exists};
+    r->config.tier[1] = (struct agent_request_tier){.ix = 1, .matched = 1};
+    if (!entry_exists)
+        snprintf(r->config.tier[0].note, sizeof r->config.tier[0].note,
+                 "no such function; near: web:handle/2");
+    answer(g, r);
+}
+
+static void asked(struct engine *g, uint64_t in_request, uint64_t outside)
+{
+    struct result *r = calloc(1, sizeof *r);
+
+    assert_non_null(r);
+    r->kind = RESULT_WHY;
+    r->ix = 1;
+    r->called.called = in_request + outside;
+    r->called.in_request = in_request;
+    r->called.outside = outside;
+    answer(g, r);
+}
+
+static void a_missing_entry_is_not_the_tiers_fault(void **state)
+{
+    (void)state;
+    static const char no[] = "no request begins: entry web does not exist; E";
+    static const char missing[] = "no such function; near: web:handle/2";
+    struct ruled r = ruled("");
+    struct engine *g = r.g;
+
+    g->hooks.arg = &r.h;
+    core_tier_add(g->core, "db", "m:db/2");
+    g->configuration.wanted.entry = 0;
+    set_there(g, false);
+    expect_notes(g, missing, no);
+    asked(g, 0, 4000);
+    expect_notes(g, missing, no);
+    asked(g, 0, 0); /* that is true of the tier itself */
+    expect_notes(g, missing, "not called: 0 calls in the last second");
+    set_there(g, true);
+    expect_notes(g, "", "");
+    asked(g, 0, 4000);
+    expect_notes(g, "", "called 4000/s, but only outside requests");
+    asked(g, 1000, 3000);
+    expect_notes(g, "", "called 4000/s, 3000/s of them outside requests");
+    g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
+    set_there(g, false);
+    asked(g, 0, 4000);
+    expect_notes(g, missing, "called 4000/s, in requests");
+    release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +539,10 @@ int main(void)
         cmocka_unit_test(a_name_is_of_the_node_that_had_it),
         cmocka_unit_test(names_that_were_refused_are_forgotten),
         cmocka_unit_test(what_is_held_back_is_said_once),
+        cmocka_unit_test(a_rule_that_matches_no_call_says_so),
+        cmocka_unit_test(a_rule_that_yields_a_list_says_so),
+        cmocka_unit_test(a_rule_that_names_is_let_be),
+        cmocka_unit_test(a_missing_entry_is_not_the_tiers_fault),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

@@ -394,6 +394,20 @@ static void figures_of_csv(const struct buf *b, struct figures *f)
     }
 }
 
+/* The text has the scaled figure first, marked if it is another than what was seen. */
+static void count_and_estimate(char (*cell)[FIELD_CELL_BYTES])
+{
+    bool marked = cell[0][0] == '~';
+    char seen[FIELD_CELL_BYTES];
+
+    assert_string_equal(fields[0].key, "count");
+    assert_string_equal(fields[1].key, "est_count");
+    memcpy(seen, cell[1], sizeof seen);
+    memcpy(cell[1], cell[0] + marked, sizeof seen - marked);
+    memcpy(cell[0], seen, sizeof seen);
+    assert_true(marked == (strcmp(cell[0], cell[1]) != 0));
+}
+
 /* The figures are the last words of a line of the table. */
 static void figures_of_text(const struct buf *b, struct figures *f)
 {
@@ -410,6 +424,7 @@ static void figures_of_text(const struct buf *b, struct figures *f)
             while (p > line && p[-1] == ' ')
                 p--;
         }
+        count_and_estimate(f->cell[f->n]);
         line = next;
     }
 }
@@ -507,6 +522,29 @@ static void no_numbers(void **state)
     buf_release(&t);
     buf_release(&j);
     buf_release(&v);
+    fake_free(f);
+}
+
+static bool said(const struct snapshot *s, enum export_format f, const char *what)
+{
+    struct buf b = write_as(s, f, true);
+    bool there = strstr(b.data, what) != NULL;
+    buf_release(&b);
+    return there;
+}
+
+/* Sampled: what stands beside the rate is of all calls, too, and marked; programs get both. */
+static void scaled_counts_are_marked(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new();
+    struct snap_row *r = fake_row(f, 0, "web", NULL, 123, 500);
+    assert_true(said(fake_snap(f), EXPORT_TEXT, "  count  seen  counted  "));
+    assert_true(said(fake_snap(f), EXPORT_TEXT, "    123   123  "));
+    r->est_count = 984;
+    assert_true(said(fake_snap(f), EXPORT_TEXT, "   ~984   123  "));
+    assert_true(said(fake_snap(f), EXPORT_JSON, "\"count\":123,\"est_count\":984"));
+    assert_true(said(fake_snap(f), EXPORT_CSV, ",123,984,"));
     fake_free(f);
 }
 
@@ -612,6 +650,7 @@ int main(void)
         cmocka_unit_test(json_contract),
         cmocka_unit_test(agreement),
         cmocka_unit_test(no_numbers),
+        cmocka_unit_test(scaled_counts_are_marked),
         cmocka_unit_test(csv_header_once),
         cmocka_unit_test(broken_conservation_shows),
         cmocka_unit_test(gaps_and_reloads_are_in_all),

@@ -220,6 +220,120 @@ static void no_traced_time_no_rate(void **state)
     done(&f);
 }
 
+static struct snap_row row_of(const struct snapshot *s, uint16_t tier)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (s->rows[i].tier == tier && !s->rows[i].ident)
+            return s->rows[i];
+    fail();
+    return s->rows[0];
+}
+
+static struct snapshot *with_trends(struct fix *f, enum window w)
+{
+    struct view_query q = {.window = w, .trends = true};
+    return core_view(f->c, &q, 0);
+}
+
+/* 10 requests a second from 6 s on, when their tier is set: never 1 a second, then 2, then 5. */
+static void a_tier_counts_from_when_it_is_set(void **state)
+{
+    struct fix f = fix();
+    uint64_t label = 1;
+
+    (void)state;
+    until(&f, 0);
+    says(&f, 0, GAP_NONE);
+    until(&f, 6000);
+    uint16_t late = core_tier_add(f.c, "late", "m:late/1");
+    core_set_entry(f.c, late);
+    for (int ms = 6050; ms < 10000; ms += 100) {
+        struct event ev = call_ev(ms, P1, label++, E, M0);
+        ev.tier = late;
+        feed(&f, ev);
+        ret(&f, ms + 1, P1, M0);
+        if (ms != 6550 && ms != 8050)
+            continue;
+        until(&f, ms + 50);
+        assert_true(fabs(row_in(&f, WINDOW_10S, TIER_TOTAL, NULL).rate - 10) < 0.4);
+    }
+    until(&f, 10000);
+    struct snapshot *s = with_trends(&f, WINDOW_10S);
+    assert_true(fabs(row_of(s, late).rate - 10) < 0.1);
+    assert_true(fabs(row_of(s, TIER_TOTAL).rate - 10) < 0.1);
+    assert_true(row_of(s, A).rate == 0); /* it was there, and was not called */
+    const float *rate = row_of(s, late).trend_rate, *total = row_of(s, TIER_TOTAL).trend_rate;
+    for (size_t i = SNAP_TREND - 10; i < SNAP_TREND; i++) {
+        assert_true(row_of(s, A).trend_rate[i] == 0);
+        if (i < SNAP_TREND - 4)
+            assert_true(isnan(rate[i]) && isnan(total[i]));
+        else
+            assert_true(fabsf(rate[i] - 10) < 0.01f && fabsf(total[i] - 10) < 0.01f);
+    }
+    snapshot_free(s);
+    s = core_snapshot(f.c, WINDOW_RUN, 0);
+    assert_true(fabs(row_of(s, late).rate - 10) < 0.1);
+    snapshot_free(s);
+    struct view_query before = {.length_s = 3, .end_s = 5}; /* it did not exist then */
+    s = core_view(f.c, &before, 0);
+    assert_true(isnan(row_of(s, late).rate));
+    snapshot_free(s);
+    done(&f);
+}
+
+/* The answer that it is set comes after it was asked for: unless a call was seen before, the time
+ * counts from the answer, and from the first only. */
+static void a_tier_counts_from_the_answer(void **state)
+{
+    struct fix f = fix();
+
+    (void)state;
+    until(&f, 0);
+    says(&f, 0, GAP_NONE);
+    until(&f, 2000);
+    uint16_t late = core_tier_add(f.c, "late", "m:late/1");
+    until(&f, 4500);
+    core_tier_confirmed(f.c, late);
+    until(&f, 5000);
+    struct event ev = call_ev(5000, P1, 1, E, M0);
+    ev.tier = late;
+    core_set_entry(f.c, TIER_NONE);
+    feed(&f, ev);
+    ret(&f, 5001, P1, M0);
+    until(&f, 6500);
+    core_tier_confirmed(f.c, late); /* of a later change of something else */
+    core_tier_confirmed(f.c, 63);   /* nobody's */
+    struct snapshot *s = with_trends(&f, WINDOW_10S);
+    assert_true(fabs(row_of(s, late).rate - 0.5) < 0.01);
+    /* of second 4 a half counts: nothing was called in it; second 5 has one call */
+    assert_true(isnan(row_of(s, late).trend_rate[SNAP_TREND - 3]));
+    assert_true(row_of(s, late).trend_rate[SNAP_TREND - 2] == 0);
+    assert_true(row_of(s, late).trend_rate[SNAP_TREND - 1] == 1);
+    snapshot_free(s);
+    done(&f);
+}
+
+/* Before the target says that it traces, it does not, whatever is wanted. */
+static void no_rate_before_tracing_began(void **state)
+{
+    struct fix f = fix();
+
+    (void)state;
+    until(&f, 0);
+    until(&f, 3000);
+    says(&f, 3000, GAP_NONE);
+    for (int i = 0; i < 20; i++) {
+        call(&f, 3000 + 100 * i, P1, 1u + (unsigned)i, E, M0);
+        ret(&f, 3001 + 100 * i, P1, M0);
+    }
+    until(&f, 5000);
+    assert_true(fabs(row_in(&f, WINDOW_10S, E, NULL).rate - 10) < 0.1);
+    core_zero(f.c);
+    until(&f, 6000);
+    assert_true(row_in(&f, WINDOW_10S, E, NULL).rate == 0);
+    done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +343,9 @@ int main(void)
         cmocka_unit_test(any_words),
         cmocka_unit_test(rates_are_of_traced_time),
         cmocka_unit_test(no_traced_time_no_rate),
+        cmocka_unit_test(a_tier_counts_from_when_it_is_set),
+        cmocka_unit_test(a_tier_counts_from_the_answer),
+        cmocka_unit_test(no_rate_before_tracing_began),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);
 }

@@ -49,7 +49,7 @@ static struct fix fix_new(bool entry, size_t history_bytes)
     for (uint16_t i = 0; i < IDENTS; i++) {
         char name[8];
         int n = snprintf(name, sizeof name, "id%d", i);
-        f.ident[i] = idents_of(&f.c->idents, intern_add(f.names, name, (size_t)n));
+        f.ident[i] = idents_of(&f.c->idents, intern_add(f.names, name, (size_t)n), 0, 0);
     }
     core_advance(f.c, f.now);
     listed = 0;

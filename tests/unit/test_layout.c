@@ -41,7 +41,7 @@ static void round_trip(void **state)
     assert_non_null(strstr(a.data, " reversed"));
     assert_non_null(strstr(a.data, "pivot"));
     assert_non_null(strstr(a.data, "show COUNT"));
-    assert_non_null(strstr(a.data, "hide EST"));
+    assert_non_null(strstr(a.data, "hide SEEN"));
     ui_layout_read(v, a.data, a.len, &w);
     assert_int_equal(w, WINDOW_5M);
     struct buf b = layout(v, w);

@@ -113,11 +113,33 @@ static struct fake *steered(void)
     return f;
 }
 
+/* One request in eight is traced: RATE is of all, and so is what is beside it. */
+static struct fake *sampled(void)
+{
+    struct fake *f = steered();
+    const struct snapshot *s = fake_snap(f);
+    for (size_t i = 0; i < s->n_rows; i++)
+        ((struct snap_row *)s->rows)[i].est_count = 8 * s->rows[i].count;
+    return f;
+}
+
 /* A long way to the node: what its times may be wrong by is worth a word. */
 static struct fake *far_away(void)
 {
     struct fake *f = fake_standard(3);
     fake_snap(f)->clock.error_us = 62000;
+    return f;
+}
+
+/* A rule that names too much, after one that named otherwise. */
+static struct fake *names_full(void)
+{
+    struct fake *f = fake_new();
+    fake_row(f, 0, "web", NULL, 1000, 500);
+    fake_row(f, 0, "web", "<other>", 900, 500);
+    fake_row(f, 0, "web", "new", 60, 500);
+    fake_row(f, 0, "web", "former", 40, 500)->gone = true;
+    fake_snap(f)->names_full = 64;
     return f;
 }
 
@@ -162,12 +184,15 @@ static const struct golden {
     {"counted_80x24_ascii", 24, 80, true, counted, "f"},
     {"counted_closed_80x24", 24, 80, false, counted_closed, "f"},
     {"steered_80x24", 24, 80, false, steered, ""},
+    {"sampled_80x24", 24, 80, false, sampled, ""},
+    {"sampled_200x60", 60, 200, true, sampled, ""},
     {"far_away_100x24", 24, 100, false, far_away, ""},
     {"silent_80x24", 24, 80, false, silent, ""},
     {"silent_40x10", 10, 40, false, silent, ""},
     {"node_lost_80x24", 24, 80, false, node_lost, ""},
     {"node_lost_40x10", 10, 40, true, node_lost, ""},
     {"empty_tiers_80x24", 24, 80, false, empty_tiers, "j"},
+    {"names_full_80x24", 24, 80, false, names_full, ""},
     {"hostile_80x24", 24, 80, false, fake_hostile, "f"},
     {"hostile_80x24_ascii", 24, 80, true, fake_hostile, "f"},
     {"hostile_132x43", 43, 132, false, fake_hostile, ""},
@@ -271,18 +296,13 @@ static void too_many_names_have_a_cure(void **state)
 
     (void)state;
     canvas_init(&c, 24, 80, true);
-    struct snap_row *other = fake_row(f, 9, "late", "<other>", 0, 500);
     struct snapshot *s = fake_snap(f);
-    s->odd.identities_folded = 5; /* long ago, under another rule */
     script_run(u, &c, s, "");
-    assert_false(picture_has(&c, "too many names"));
-    other->count = 5;
+    assert_false(picture_has(&c, "names are full"));
+    s->names_full = 64;
     script_run(u, &c, s, "j");
     assert_true(picture_has(
-        &c, "too many names, the rest is in <other>: I, name by path(...) or shape(...)"));
-    s->odd.identities_folded = 0; /* the node's own name */
-    script_run(u, &c, s, "k");
-    assert_false(picture_has(&c, "too many names"));
+        &c, "64 names are full, the rest is in (other): I, name by path(...) or shape(...)"));
     canvas_release(&c);
     ui_free(u);
     fake_free(f);

@@ -23,6 +23,9 @@ enum catalog_state {
     CATALOG_PART /* ended early: `note` says why */
 };
 
+/* Platform: it comes with Erlang/OTP or Elixir. Library: another application needs it. */
+enum catalog_origin { CATALOG_OWN, CATALOG_PLATFORM, CATALOG_LIBRARY };
+
 struct catalog_status {
     enum catalog_state state;
     uint32_t modules_done, modules;
@@ -33,8 +36,9 @@ struct catalog *catalog_new(void);
 void catalog_free(struct catalog *c); /* NULL is fine */
 
 /* shown: with what stands before the function ("lists:", "MyApp.Repo."); app: "" not known;
- * platform: it comes with Erlang/OTP or Elixir. The functions added next are its own. */
-void catalog_module(struct catalog *c, const char *shown, const char *app, bool platform);
+ * origin: of the application. The functions added next are its own. */
+void catalog_module(struct catalog *c, const char *shown, const char *app,
+                    enum catalog_origin origin);
 void catalog_function(struct catalog *c, const char *shown, unsigned arity, bool exported);
 void catalog_set_status(struct catalog *c, const struct catalog_status *s);
 const struct catalog_status *catalog_status(const struct catalog *c);
@@ -45,6 +49,7 @@ uint32_t catalog_left_out(const struct catalog *c);
 size_t catalog_text(const struct catalog *c, uint32_t id, char *out);
 uint64_t catalog_mask(const struct catalog *c, uint32_t id); /* fuzzy_mask of its text */
 const char *catalog_app(const struct catalog *c, uint32_t id);
+enum catalog_origin catalog_origin(const struct catalog *c, uint32_t id);
 bool catalog_is_platform(const struct catalog *c, uint32_t id);
 bool catalog_is_local(const struct catalog *c, uint32_t id);
 /* Calls a second; negative: not measured, CATALOG_UNCOUNTED: it cannot be. */

@@ -35,16 +35,27 @@ void core_limits_default(struct core_limits *l);
 struct core *core_new(const struct core_limits *l, const struct intern *names);
 void core_free(struct core *c);
 
-/* Tiers. core keeps the set; numbers are stable. add: the number, or TIER_NONE when 64 are used up.
- */
+/* Tiers. core keeps the set; numbers are stable. add: the number, or TIER_NONE when 64 are used up;
+ * rates are per second since then. */
 const struct tierset *core_tiers(const struct core *c);
 uint16_t core_tier_add(struct core *c, const char *name, const char *mfa);
+/* The target has set it: its time counts from now, unless it was set before or has been called. */
+void core_tier_confirmed(struct core *c, uint16_t tier);
 void core_tier_remove(struct core *c,
                       uint16_t tier); /* its rows vanish, its open calls count as expired */
 void core_tier_note(struct core *c, uint16_t tier,
                     const char *note);              /* why it is empty; NULL: clear */
 void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: every call on its own */
+/* A new rule, or none: names that only the former one gave are gone once they are seen no more.
+ * Called again when the target has it: until then, requests may have brought them. */
 void core_set_identity(struct core *c, bool has_rule);
+/* What requests were named so far (without an entry: calls), by any rule. compound: by a list or a
+ * map, which the agent tells as CORE_COMPOUND. */
+#define CORE_COMPOUND "..."
+struct core_names {
+    uint64_t all, undefined, compound;
+};
+void core_names(const struct core *c, struct core_names *out);
 void core_set_returns(struct core *c, enum returns_mode m);
 /* The store of events' argument texts, fetched by handle; must outlive core. Fetched when a call
  * was slow. */

@@ -42,6 +42,7 @@ struct snap_row {
     const char *tier_name;
     const char *tier_mfa;         /* its function, as the operator wrote it; NULL: _total */
     const char *ident;            /* NULL: the tier over all identities */
+    bool gone;                    /* only a former rule gave this identity */
     uint64_t count;               /* calls seen that are aggregated in the window */
     uint64_t est_count;           /* the same scaled by the sampling in force when each was seen */
     uint64_t late, errors, exits; /* exits: of the errors, those of processes that died inside */
@@ -49,9 +50,9 @@ struct snap_row {
      * begin); 0 for identities, which nobody knew then. They are in none of the figures but rate;
      * how long they took is not known. */
     uint64_t counted;
-    /* Per second of the window that was traced: est_count; of a tier with `counted`, per second
-     * that was traced or counted, both together. NAN: none of it was (or less than 50 ms); 0:
-     * nothing of the window has passed. */
+    /* Per second of the window in which its tier was set and traced: est_count; of a tier with
+     * `counted`, per second that was traced or counted, both together. NAN: none of it was (or less
+     * than 50 ms); 0: nothing of the window has passed. */
     double rate;
     double min_us, mean_us, sd_us, p25_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, max_us;
     double self_us; /* mean self time a call (without nested traced tiers) */
@@ -291,7 +292,10 @@ struct snapshot {
     struct {
         uint64_t identities_folded, pids_full, requests_full, bad_events, late, orphan_returns;
     } odd;
-    char compared[200];          /* what its rows are compared with; "": nothing */
+    /* Calls of the window are under "<other>", for all of so many names are taken; 0: none are. */
+    uint32_t names_full;
+    char rule_note[200]; /* why the identity rule names no request; "": it does, or not known */
+    char compared[200];  /* what its rows are compared with; "": nothing */
     const struct snap_row *rows; /* tiers in order, _total last; of a tier: its total row, then its
                                     identities by count */
     size_t n_rows;

@@ -17,10 +17,13 @@
  * code_query_page.next. */
 int code_query_page(struct session *s, const char *after, struct buf *page, struct err *e);
 
+/* Whose an application is: as the agent numbers it. */
+enum code_query_origin { CODE_QUERY_OWN, CODE_QUERY_PLATFORM, CODE_QUERY_LIBRARY };
+
 struct code_query_sink { /* shown: as term_module and term_function write them; valid during the
                             call */
     void *arg;
-    void (*module)(void *arg, const char *shown, const char *app, bool platform);
+    void (*module)(void *arg, const char *shown, const char *app, enum code_query_origin origin);
     void (*function)(void *arg, const char *shown, unsigned arity, bool exported);
 };
 
