@@ -120,7 +120,7 @@ static struct core *core(struct intern *names)
 
 struct result {
     double ns;    /* a request */
-    size_t grown; /* bytes resident since a tenth of the requests */
+    size_t grown; /* bytes resident since a hundredth of the requests */
 };
 
 static struct result run(enum kind kind)
@@ -147,7 +147,7 @@ static struct result run(enum kind kind)
             ring_consume(r, n);
         }
         took_ns += cpu_ns() - t0;
-        if (i == BATCHES / 10)
+        if (i == BATCHES / 100)
             early = resident_bytes();
     }
     late = resident_bytes();
@@ -206,7 +206,7 @@ int main(void)
     printf("a million requests, decode and aggregate: %.0f ns of CPU a request named by an atom, "
            "%.0f by one path, %.0f by a million paths (medians of %d; no slower than one path)\n",
            atom->ns, one->ns, many->ns, RUNS);
-    printf("memory from the 100,000th request to the millionth: %zu KB more with one path, %zu KB "
+    printf("memory from the 10,000th request to the millionth: %zu KB more with one path, %zu KB "
            "with a million (as much)\n",
            one->grown >> 10, many->grown >> 10);
     return 0;
