@@ -162,10 +162,9 @@ static struct intent prompt_done(struct ui *u)
     return none;
 }
 
-static struct intent typed_key(struct ui *u, int key)
+static struct intent typed(struct ui *u, enum prompt_event ev)
 {
     struct dialog *d = &u->shared.dialog;
-    enum prompt_event ev = prompt_key(&d->prompt, key);
     if (ev == PROMPT_DONE) {
         return prompt_done(u);
     }
@@ -186,11 +185,19 @@ static struct intent typed_key(struct ui *u, int key)
     return (struct intent){.kind = INTENT_REDRAW};
 }
 
+struct intent dialog_answer_paste(struct ui *u, int cp)
+{
+    if (u->shared.dialog.mode == DIALOG_PROMPT) {
+        return typed(u, prompt_paste(&u->shared.dialog.prompt, cp));
+    }
+    return (struct intent){.kind = INTENT_NONE};
+}
+
 struct intent dialog_answer_key(struct ui *u, int key)
 {
     switch (u->shared.dialog.mode) {
     case DIALOG_PROMPT:
-        return typed_key(u, key);
+        return typed(u, prompt_key(&u->shared.dialog.prompt, key));
     case DIALOG_MENU:
         return menu_key(u, keys_find(CTX_MENU, key));
     case DIALOG_QUESTION:

@@ -249,9 +249,34 @@ static enum prompt_event edit(struct prompt *p, int key)
     }
 }
 
+static void changed(struct prompt *p)
+{
+    p->error[0] = 0;
+    p->error_at = SIZE_MAX;
+    p->sel = p->n_items;
+}
+
+enum prompt_event prompt_paste(struct prompt *p, int cp)
+{
+    if (cp == '\n' || cp == '\r' || cp == '\t') {
+        p->pasted_break = p->caret > 0;
+        return PROMPT_NOTHING;
+    }
+    if (p->pasted_break) {
+        insert(p, ' ');
+    }
+    p->pasted_break = false;
+    enum prompt_event ev = insert(p, cp);
+    if (ev == PROMPT_CHANGED) {
+        changed(p);
+    }
+    return ev;
+}
+
 enum prompt_event prompt_key(struct prompt *p, int key)
 {
     enum prompt_event ev;
+    p->pasted_break = false;
     switch (key) {
     case 27:
         return PROMPT_CANCELLED;
@@ -272,9 +297,7 @@ enum prompt_event prompt_key(struct prompt *p, int key)
         ev = edit(p, key);
     }
     if (ev == PROMPT_CHANGED) {
-        p->error[0] = 0;
-        p->error_at = SIZE_MAX;
-        p->sel = p->n_items;
+        changed(p);
     }
     return ev;
 }

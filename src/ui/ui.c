@@ -176,9 +176,26 @@ static struct intent screen_key(struct ui *u, int key, enum action act, const st
     return r.intent;
 }
 
+/* Pasted text is never a key: it is typed where text is typed, else nothing is done with it. */
+static struct intent paste(struct ui *u, int cp)
+{
+    const struct screen_ops *ops = screens_ops(u->screen);
+    if (u->shared.dialog.mode == DIALOG_PROMPT) {
+        return dialog_answer_paste(u, cp);
+    }
+    if (u->shared.dialog.mode != DIALOG_NONE || !ops->on_paste ||
+        !ops->on_paste(screens_own(u, u->screen), cp)) {
+        message_set(&u->shared.message, "what was pasted is ignored: no text is typed here", true);
+    }
+    return (struct intent){.kind = INTENT_REDRAW};
+}
+
 struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
 {
     struct ui_shared *sh = &u->shared;
+    if (key & KEY_PASTED_) {
+        return paste(u, key & ~KEY_PASTED_);
+    }
     if (key == KEY_NONE_) {
         return (struct intent){.kind = INTENT_NONE};
     }

@@ -295,6 +295,65 @@ static void filter_is_live_and_esc_clears(void **state)
     assert_intent("/q<Enter>", INTENT_REDRAW, ""); /* q is text here */
 }
 
+/* --- pasted text --- */
+
+static struct intent paste(const char *text)
+{
+    struct intent last = {.kind = INTENT_NONE};
+    for (int key; (key = script_key(&text));) {
+        last = ui_key(u, key | KEY_PASTED_, fake_snap(fake));
+        assert_true(last.kind == INTENT_REDRAW || last.kind == INTENT_COMPLETE);
+    }
+    ui_draw(u, &c, fake_snap(fake));
+    return last;
+}
+
+static void a_pasted_newline_is_a_blank(void **state)
+{
+    (void)state;
+    run("i");
+    paste("\nweb:handle/1\r\n\t\telement(1,\033[2J\narg(1))\n");
+    assert_intent("<Enter>", INTENT_IDENTITY, "web:handle/1 element(1,[2J arg(1))");
+    run("/");
+    paste("form\n");
+    assert_true(picture_has(&c, "formatter"));
+    assert_false(picture_has(&c, "\xe2\x96\xb8 parsing")); /* as if it were typed */
+    run("<Esc>A");
+    assert_int_equal(paste("db:get/1").kind, INTENT_COMPLETE);
+    paste("\n");
+    assert_intent("<Enter>", INTENT_TIER_ADD, "db:get/1");
+    run("ip");
+    paste("\nq");
+    assert_intent("<C-u><Enter>", INTENT_IDENTITY, "");
+}
+
+/* q quits, z forgets, e and y export and overwrite: none of them in a paste. */
+static void elsewhere_a_paste_does_nothing(void **state)
+{
+    (void)state;
+    static const char *const where[] = {"", "S", "H", "D", "O", "M", "?", "s", "C", "<End>d", "I"};
+    for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
+        struct buf before, after;
+        buf_init(&before, 0);
+        buf_init(&after, 0);
+        run(where[i]);
+        canvas_dump(&c, &before);
+        paste("q\nzey\n+-twpIdvfr\033 ");
+        assert_true(strcmp(where[i], "?") == 0 || picture_has(&c, "what was pasted is ignored") ||
+                    picture_has(&c, "y/n"));
+        run("<Resize>");
+        canvas_dump(&c, &after);
+        size_t n = (before.len < after.len ? before.len : after.len) / 2;
+        before.data[n] = after.data[n] = 0; /* above the message */
+        if (strcmp(where[i], "I") != 0)     /* it says it in its second line */
+            assert_string_equal(before.data, after.data);
+        buf_release(&before);
+        buf_release(&after);
+        teardown(NULL);
+        setup(NULL);
+    }
+}
+
 /* --- dialogs --- */
 
 static void adding_a_tier_completes_and_submits(void **state)
@@ -804,6 +863,8 @@ int main(void)
         T(what_does_not_fit_is_folded_until_a_hand_folds),
         T(sort_keys_go_through_all_columns),
         T(filter_is_live_and_esc_clears),
+        T(a_pasted_newline_is_a_blank),
+        T(elsewhere_a_paste_does_nothing),
         T(adding_a_tier_completes_and_submits),
         T(a_name_before_the_function_is_kept),
         T(removing_a_tier_is_asked),
