@@ -59,10 +59,15 @@ static struct intent menu_key(struct ui *u, enum action act)
 
 /* --- questions --- */
 
-static struct intent question_key(struct dialog *d, enum action act)
+static struct intent question_key(struct ui *u, enum action act)
 {
+    struct dialog *d = &u->shared.dialog;
     if (act == ACT_YES || act == ACT_NO) {
         dialog_close(d);
+    }
+    if (act == ACT_YES && d->question.yes.kind == INTENT_ZERO) {
+        time_range_forget(&u->shared.time_range); /* seconds are counted anew */
+        heat_forget(&u->heat);
     }
     return act == ACT_YES ? d->question.yes : (struct intent){.kind = INTENT_REDRAW};
 }
@@ -201,7 +206,7 @@ struct intent dialog_answer_key(struct ui *u, int key)
     case DIALOG_MENU:
         return menu_key(u, keys_find(CTX_MENU, key));
     case DIALOG_QUESTION:
-        return question_key(&u->shared.dialog, keys_find(CTX_ASK, key));
+        return question_key(u, keys_find(CTX_ASK, key));
     case DIALOG_NONE:
         break;
     }

@@ -99,9 +99,8 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         out->kind = INTENT_TOGGLE;
         return true;
     case ACT_ZERO:
-        time_range_forget(&u->shared.time_range); /* seconds are counted anew */
-        heat_forget(&u->heat);
-        out->kind = INTENT_ZERO;
+        dialog_question(&u->shared.dialog, "Reset all statistics, slow calls and the history?",
+                        &(struct intent){.kind = INTENT_ZERO});
         return true;
     case ACT_SAMPLE_UP:
         out->kind = INTENT_SAMPLE_UP;

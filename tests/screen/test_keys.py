@@ -138,6 +138,8 @@ def test_zero(*variant):
         assert top.node.eval("workload:load_done()", 30) > 0
         kp.until(10, lambda: column(top.t.screen(), "COUNT").get("request", "0") not in ("0", "-"))
         top.keys("z")
+        top.see("y/n")
+        top.keys("y")
         kp.until(10, lambda: column(top.t.screen(), "COUNT").get("request", "0") in ("0", "-"),
                  what=lambda: "zero: " + top.t.screen())
         top.quit()
@@ -387,7 +389,7 @@ def test_the_rule_in_force_is_edited():
                         "the rule is too long for one line: edit it in a profile")
                 top.keys("Enter")
                 top.see("Identity rule: ", gone=True)
-            top.keys("z", "w")
+            top.keys("z", "y", "w")
             top.see(re.compile(r"^ +create +[1-9]", re.M))
             top.quit()
 

@@ -70,7 +70,6 @@ static void plain_keys_give_their_intents(void **state)
     assert_intent("q", INTENT_QUIT, "");
     assert_intent("t", INTENT_TOGGLE, "");
     assert_intent(" ", INTENT_TOGGLE, "");
-    assert_intent("z", INTENT_ZERO, "");
     assert_intent("+", INTENT_SAMPLE_UP, "");
     assert_intent("-", INTENT_SAMPLE_DOWN, "");
     assert_intent("j", INTENT_REDRAW, "");
@@ -398,6 +397,38 @@ static void removing_a_tier_is_asked(void **state)
     assert_int_equal(in.tier, 4);
     assert_intent("<Home>d", INTENT_REDRAW, ""); /* not _total */
     assert_true(picture_has(&c, "select a tier"));
+}
+
+/* Nothing is lost with it. One that has no calls only in this window is another matter. */
+static void an_empty_tier_goes_without_a_question(void **state)
+{
+    (void)state;
+    fake_row(fake, 6, "never", NULL, 0, 0);
+    struct intent in = run("<End>d");
+    assert_int_equal(in.kind, INTENT_TIER_REMOVE);
+    assert_int_equal(in.tier, 6);
+    assert_true(picture_has(&c, "tier never is removed: it had no calls"));
+    fake_row(fake, 7, "earlier", NULL, 0, 0)->run_count = 5;
+    assert_int_equal(run("<End>d").kind, INTENT_REDRAW);
+    assert_true(picture_has(&c, "Remove tier earlier"));
+    run("n");
+    fake_row(fake, 8, "open", NULL, 0, 0)->oldest_open_us = 3;
+    assert_int_equal(run("<End>d").kind, INTENT_REDRAW);
+    run("n");
+    fake_row(fake, 9, "counted", NULL, 0, 0)->counted = 3;
+    assert_int_equal(run("<End>d").kind, INTENT_REDRAW);
+}
+
+static void forgetting_all_figures_is_asked(void **state)
+{
+    (void)state;
+    assert_intent("z", INTENT_REDRAW, "");
+    assert_true(picture_has(&c, "Reset all statistics"));
+    assert_intent("n", INTENT_REDRAW, "");
+    assert_intent("z<Esc>", INTENT_REDRAW, "");
+    assert_intent("zxz<Enter>", INTENT_REDRAW, ""); /* no key but y says yes */
+    assert_intent("y", INTENT_ZERO, "");
+    assert_intent("Szy", INTENT_ZERO, "");
 }
 
 static void entry_is_picked_from_the_tiers(void **state)
@@ -868,6 +899,8 @@ int main(void)
         T(adding_a_tier_completes_and_submits),
         T(a_name_before_the_function_is_kept),
         T(removing_a_tier_is_asked),
+        T(an_empty_tier_goes_without_a_question),
+        T(forgetting_all_figures_is_asked),
         T(entry_is_picked_from_the_tiers),
         T(nothing_is_set_on_a_recording),
         T(functions_stand_beside_their_tiers),
