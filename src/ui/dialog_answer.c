@@ -67,7 +67,7 @@ static struct intent question_key(struct ui *u, enum action act)
     }
     if (act == ACT_YES && d->question.yes.kind == INTENT_ZERO) {
         time_range_forget(&u->shared.time_range); /* seconds are counted anew */
-        heat_forget(&u->heat);
+        heat_to_now(&u->heat);
     }
     return act == ACT_YES ? d->question.yes : (struct intent){.kind = INTENT_REDRAW};
 }
@@ -119,12 +119,16 @@ static struct intent export_slow_calls(const struct ui_shared *sh)
     return in;
 }
 
-static struct intent take_time_range(struct ui_shared *sh)
+static struct intent take_time_range(struct ui *u)
 {
     char error[200], text[PROMPT_BYTES];
+    struct ui_shared *sh = &u->shared;
     struct prompt *p = &sh->dialog.prompt;
     memcpy(text, p->text, p->len + 1);
     if (time_range_typed(&sh->time_range, text, error, sizeof error)) {
+        if (!sh->time_range.end_s) {
+            heat_to_now(&u->heat);
+        }
         return (struct intent){.kind = INTENT_VIEW_QUERY};
     }
     dialog_prompt(&sh->dialog, PROMPT_TIME_RANGE, text);
@@ -159,7 +163,7 @@ static struct intent prompt_done(struct ui *u)
     case PROMPT_SLOW:
         return p->len ? with_text(p, INTENT_SLOW) : none;
     case PROMPT_TIME_RANGE:
-        return take_time_range(sh);
+        return take_time_range(u);
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
         break;

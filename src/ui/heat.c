@@ -24,10 +24,12 @@ struct map {
     size_t per, low; /* bins a line, the group of the lowest line */
 };
 
-void heat_forget(struct heat_state *t)
+bool heat_to_now(struct heat_state *t)
 {
+    bool was_past = t->end_s != 0;
     t->end_s = 0;
     t->has_cursor = false;
+    return was_past;
 }
 
 void heat_query(const struct heat_state *t, const struct ui_shared *sh, struct view_query *q)
@@ -382,10 +384,6 @@ static bool on_time(struct heat_state *t, struct ui_shared *sh, enum action act,
             t->has_cursor = false;
         }
         return true;
-    case ACT_NOW:
-        t->end_s = 0;
-        t->has_cursor = false;
-        return false; /* the time range as well */
     case ACT_FINER:
     case ACT_COARSER:
         t->step -= act == ACT_FINER && t->step > 0;

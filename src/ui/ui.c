@@ -124,6 +124,12 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     case ACT_EXPORT:
         ask_export(u, s);
         return true;
+    case ACT_NOW: /* of all screens: a map that was left in the past would be found there again */
+        if (heat_to_now(&u->heat)) {
+            out->kind = INTENT_VIEW_QUERY;
+        }
+        return time_range_key(&u->shared.time_range, &u->shared.dialog, &u->shared.message, act, s,
+                              out);
     case ACT_HELP:
         open_by_key(u, '?', out);
         return true;

@@ -262,6 +262,22 @@ static void the_map_says_what_it_needs(void **state)
     assert_true(l.dist && !l.heat);
 }
 
+/* However the map got there, from whatever screen. */
+static void now_is_of_the_map_too(void **state)
+{
+    (void)state;
+    assert_int_equal(look_after("H[").heat_end_s, 4000 - 92);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "}").kind, INTENT_VIEW_QUERY); /* at once */
+    assert_int_equal(look_after("").heat_end_s, 0);
+    assert_int_equal(look_after("H[<Esc>}H").heat_end_s, 0);
+    assert_int_equal(look_after("[o}H").heat_end_s, 0); /* the table at the cursor, back to now */
+    assert_int_equal(look_after("[S}H").heat_end_s, 0);
+    assert_int_equal(look_after("[cnow<Enter>").heat_end_s, 0);
+    fake_snap(fake)->heat.there = false; /* another row's is being read */
+    look_after("[");
+    assert_int_equal(look_after("}").heat_end_s, 0);
+}
+
 static void the_cursor_gives_a_moment(void **state)
 {
     (void)state;
@@ -539,6 +555,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_window_can_be_typed, setup, teardown),
         cmocka_unit_test_setup_teardown(paused_stays_at_its_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(the_map_says_what_it_needs, setup, teardown),
+        cmocka_unit_test_setup_teardown(now_is_of_the_map_too, setup, teardown),
         cmocka_unit_test_setup_teardown(the_cursor_gives_a_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(a_past_moment_has_its_own_slow_calls, setup, teardown),
         cmocka_unit_test_setup_teardown(esc_on_the_table_takes_the_time_off, setup, teardown),
