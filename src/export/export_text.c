@@ -222,7 +222,7 @@ static void table(struct buf *out, const struct snapshot *s)
 
 /* ---- slow calls, log ---- */
 
-static void slow_call(struct buf *out, const struct snap_slow *w)
+static void slow_line(struct buf *out, const struct snap_slow *w)
 {
     char at[40], pid[FIELD_CELL_BYTES];
     clock_format_wall(w->wall_ns, at, sizeof at);
@@ -245,6 +245,11 @@ static void slow_call(struct buf *out, const struct snap_slow *w)
         safe(out, w->args, NOTE_COLS_MAX);
         buf_addch(out, '\n');
     }
+}
+
+static void slow_parts(struct buf *out, const struct snap_slow *w)
+{
+    char pid[FIELD_CELL_BYTES];
     for (size_t i = 0; i < w->n_sums; i++) {
         const struct snap_slow_sum *t = &w->sums[i];
         buf_addf(out, "    sum %.1f" GAP "self %.1f" GAP "calls %" PRIu32 GAP, t->sum_us,
@@ -265,8 +270,32 @@ static void slow_call(struct buf *out, const struct snap_slow *w)
 static void slow_calls(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
 {
     for (size_t i = 0; i < s->n_slow; i++)
-        if (!f || slow_matches(f, &s->slow[i]))
-            slow_call(out, &s->slow[i]);
+        if (!f || slow_matches(f, &s->slow[i])) {
+            slow_line(out, &s->slow[i]);
+            slow_parts(out, &s->slow[i]);
+        }
+}
+
+/* Of those that are equally slow, the newer first. */
+static void slowest(struct buf *out, const struct snapshot *s)
+{
+    const struct snap_slow *top[EXPORT_SLOWEST];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_slow; i++) {
+        size_t at = n;
+        while (at > 0 && top[at - 1]->duration_us < s->slow[i].duration_us)
+            at--;
+        if (at == EXPORT_SLOWEST)
+            continue;
+        n += n < EXPORT_SLOWEST;
+        memmove(top + at + 1, top + at, (n - at - 1) * sizeof *top);
+        top[at] = &s->slow[i];
+    }
+    if (n)
+        buf_addf(out, "\nthe %zu slowest of %zu slow calls\n", n, s->n_slow);
+    for (size_t i = 0; i < n; i++)
+        slow_line(out, top[i]);
 }
 
 static void slow_time(struct buf *out, const struct slow_filter *f)
@@ -307,7 +336,7 @@ static void log_lines(struct buf *out, const struct snapshot *s)
     }
 }
 
-void export_text(struct buf *out, const struct snapshot *s)
+static void view(struct buf *out, const struct snapshot *s)
 {
     session(out, s);
     counters(out, s);
@@ -316,6 +345,17 @@ void export_text(struct buf *out, const struct snapshot *s)
     buf_addch(out, '\n');
     table(out, s);
     export_change(out, s);
+}
+
+void export_text_view(struct buf *out, const struct snapshot *s)
+{
+    view(out, s);
+    slowest(out, s);
+}
+
+void export_text(struct buf *out, const struct snapshot *s)
+{
+    view(out, s);
     if (s->n_slow > 0)
         buf_adds(out, "\nslow calls, newest first\n");
     slow_calls(out, s, NULL);

@@ -14,7 +14,9 @@ static const struct {
     [PROMPT_SAVE] = {"Save as profile", "a name: letters, digits, . _ -"},
     [PROMPT_FILTER] = {"Filter", "part of a tier's or an identity's name"},
     [PROMPT_SLOW_FILTER] = {"Filter", "part of a tier, identity, process or argument"},
-    [PROMPT_SLOW_EXPORT] = {"Export slow calls to file", NULL},
+    [PROMPT_SLOW_EXPORT] = {"Export slow calls to file", "as text: .txt"},
+    [PROMPT_HEAT_EXPORT] = {"Export heat map to file",
+                            ".txt: the map; other endings: the table, as .json .csv .prom .hlog"},
     [PROMPT_TIME_RANGE] = {"Window", "45m, or clock times: 02:10-02:40; now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
     [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
@@ -25,6 +27,17 @@ void dialog_prompt(struct dialog *d, enum prompt_use use, const char *text)
     d->mode = DIALOG_PROMPT;
     d->prompt_use = use;
     prompt_open(&d->prompt, prompts[use].title, prompts[use].hint, text);
+}
+
+void dialog_propose(struct dialog *d, enum prompt_use use, const char *text)
+{
+    dialog_prompt(d, use, text);
+    prompt_propose(&d->prompt);
+}
+
+bool dialog_is_export(enum prompt_use use)
+{
+    return use == PROMPT_EXPORT || use == PROMPT_SLOW_EXPORT || use == PROMPT_HEAT_EXPORT;
 }
 
 struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title)

@@ -111,10 +111,11 @@ static void set_filter(const struct prompt *p, char *filter, size_t cap)
     filter[n] = 0;
 }
 
-static struct intent export_slow_calls(const struct ui_shared *sh)
+static struct intent export_to(const struct ui_shared *sh)
 {
     struct intent in = with_text(&sh->dialog.prompt, INTENT_EXPORT);
-    in.slow_only = true;
+    in.slow_only = sh->dialog.prompt_use == PROMPT_SLOW_EXPORT;
+    in.picture = sh->dialog.prompt_use == PROMPT_HEAT_EXPORT;
     in.filter = sh->slow.filter;
     return in;
 }
@@ -144,7 +145,9 @@ static struct intent prompt_done(struct ui *u)
     dialog_close(&sh->dialog);
     switch (sh->dialog.prompt_use) {
     case PROMPT_EXPORT:
-        return p->len ? with_text(p, INTENT_EXPORT) : none;
+    case PROMPT_SLOW_EXPORT:
+    case PROMPT_HEAT_EXPORT:
+        return p->len ? export_to(sh) : none;
     case PROMPT_TIER:
         return p->len ? with_text(p, INTENT_TIER_ADD) : none;
     case PROMPT_SAVE:
@@ -156,8 +159,6 @@ static struct intent prompt_done(struct ui *u)
         }
         rule_edit_set(&sh->rule, p->text);
         return with_text(p, INTENT_IDENTITY);
-    case PROMPT_SLOW_EXPORT:
-        return p->len ? export_slow_calls(sh) : none;
     case PROMPT_PRESET:
         return p->len ? with_text(p, INTENT_PRESET) : none;
     case PROMPT_SLOW:

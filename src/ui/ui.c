@@ -50,10 +50,17 @@ static void ask_export(struct ui *u, const struct snapshot *s)
         return;
     }
     clock_format_wall(s->wall_ns, when, sizeof when); /* 2026-11-21T03:04:05.678Z */
-    bool slow = u->screen == SCREEN_SLOW;
-    snprintf(name, sizeof name, "kprof-top-%s%.10s-%.2s%.2s%.2s.txt", slow ? "slow-" : "", when,
-             when + 11, when + 14, when + 17);
-    dialog_prompt(&u->shared.dialog, slow ? PROMPT_SLOW_EXPORT : PROMPT_EXPORT, name);
+    bool slow = u->screen == SCREEN_SLOW, heat = u->screen == SCREEN_HEAT;
+    snprintf(name, sizeof name, "kprof-top-%s%.10s-%.2s%.2s%.2s.txt",
+             slow   ? "slow-"
+             : heat ? "heat-"
+                    : "",
+             when, when + 11, when + 14, when + 17);
+    dialog_propose(&u->shared.dialog,
+                   slow   ? PROMPT_SLOW_EXPORT
+                   : heat ? PROMPT_HEAT_EXPORT
+                          : PROMPT_EXPORT,
+                   name);
 }
 
 static void show(struct ui *u, const struct screen_request *r, struct intent *out)

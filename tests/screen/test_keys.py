@@ -174,6 +174,27 @@ def test_export(*variant):
         back_home(top)
 
 
+def test_an_ending_that_nobody_knows_is_refused():
+    """With those that are known; the name is there to be mended. In the heat map, the map is written."""
+    path = os.path.join(kp.scratch(), "heat")
+    with Top() as top:
+        top.ready()
+        top.keys("H")
+        top.see(re.compile(r"s per column"))
+        top.keys("e", path + ".tx", "Enter")
+        top.see("unknown ending: use one of .txt .json .csv .prom .hlog")
+        top.keys("t", "Enter")
+        top.see("written to")
+        with open(path + ".txt") as f:
+            text = f.read()
+        assert "s per column" in text and "errors" in text and "Esc back" not in text, text
+        assert os.listdir(os.path.dirname(path)).count("heat.tx") == 0
+        top.keys("S", "e", path + ".json", "Enter")
+        top.see("slow calls are written as text: end the name in .txt")
+        top.keys("Escape", "q")
+        assert top.ended() == 0, top.t.screen()
+
+
 def test_histograms_are_of_the_picture():
     """What is exported while the picture is held still is of then, not of now."""
     path = os.path.join(kp.scratch(), "held.hlog")

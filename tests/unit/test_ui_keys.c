@@ -532,6 +532,52 @@ static void a_late_menu_takes_nothing_over(void **state)
     assert_true(ui_choose(u, INTENT_LOAD, "Load profile", items, 2));
 }
 
+static void what_is_typed_replaces_the_proposed_name(void **state)
+{
+    (void)state;
+    assert_intent("ex.json<Enter>", INTENT_EXPORT, "x.json");
+    assert_intent("e<BS>x<Enter>", INTENT_EXPORT, "x");
+    assert_intent("e<Del>x<Enter>", INTENT_EXPORT, "x");
+    assert_intent("e<End><BS><BS><BS>csv<Enter>", INTENT_EXPORT, "kprof-top-2026-11-21-030405.csv");
+    assert_intent("e<Home>my-<Enter>", INTENT_EXPORT, "my-kprof-top-2026-11-21-030405.txt");
+    run("e");
+    paste("\nall.csv\n");
+    assert_intent("<Enter>", INTENT_EXPORT, "all.csv");
+    ui_reprompt(u, INTENT_EXPORT, "x.jsn", SIZE_MAX, "unknown ending"); /* that is edited */
+    run("");
+    assert_int_equal(c.cursor_col, (int)strlen("Export to file: x.jsn"));
+    assert_intent("<BS>on<Enter>", INTENT_EXPORT, "x.json");
+}
+
+/* Each screen's export stays what it is when the name is asked for again. */
+static void an_export_is_of_its_screen(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys, *name;
+        bool slow_only, picture;
+    } of[] = {{"e<Enter>", "kprof-top-2026-11-21-030405.txt", false, false},
+              {"Se<Enter>", "kprof-top-slow-2026-11-21-030405.txt", true, false},
+              {"He<Enter>", "kprof-top-heat-2026-11-21-030405.txt", false, true}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct intent in = run(of[i].keys);
+        for (int again = 0; again < 3; again++) {
+            assert_int_equal(in.kind, INTENT_EXPORT);
+            assert_string_equal(in.text, of[i].name);
+            assert_int_equal(in.slow_only, of[i].slow_only);
+            assert_int_equal(in.picture, of[i].picture);
+            if (again == 0) {
+                ui_reprompt(u, INTENT_EXPORT, in.text, SIZE_MAX, "another");
+                in = run("<Enter>");
+            } else if (again == 1) {
+                ui_ask_overwrite(u, in.text);
+                in = run("y");
+            }
+        }
+        run("<Esc>");
+    }
+}
+
 static void export_asks_for_a_name_and_before_overwriting(void **state)
 {
     (void)state;
@@ -907,6 +953,8 @@ int main(void)
         T(identity_rule_is_typed_and_remembered),
         T(the_rule_in_force_is_edited),
         T(a_late_menu_takes_nothing_over),
+        T(what_is_typed_replaces_the_proposed_name),
+        T(an_export_is_of_its_screen),
         T(export_asks_for_a_name_and_before_overwriting),
         T(messages_go_with_the_next_key),
         T(every_screen_opens_and_closes),

@@ -15,13 +15,18 @@ enum export_format { EXPORT_TEXT, EXPORT_JSON, EXPORT_CSV, EXPORT_PROM, EXPORT_H
  * format, whole; hlog: HdrHistogram's log, a header first when `first`, then a line a row with
  * calls (rows need their histograms, core_keep_hists). */
 void export_write(struct buf *out, const struct snapshot *s, enum export_format f, bool first);
+/* What the table's screen is about, as text: the same without the log, and of the slow calls only
+ * the 20 slowest, a line each. */
+void export_view(struct buf *out, const struct snapshot *s);
 /* Only the slow log, as text: the calls that the filter lets through, newest first. */
 void export_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f);
 /* One slow call as one JSON object and a newline, as in "slow" of json, with "node" in it. */
 void export_slow_line(struct buf *out, const struct snap_slow *w, const char *node);
 int export_format_parse(const char *s); /* enum export_format, or -1 */
-/* By the ending of a file's name (.json .csv .prom .hlog); EXPORT_TEXT for any other. */
-enum export_format export_format_of_file(const char *path);
+/* By the ending of a file's name: enum export_format, EXPORT_TEXT where there is none; -1: not one
+ * of export_endings. */
+int export_format_of_file(const char *path);
+const char *export_endings(void); /* ".txt .json ..." */
 /* Does the format need the rows' histograms? */
 bool export_needs_hists(enum export_format f);
 
