@@ -113,8 +113,9 @@ static bool right_ending(struct live *l, const struct intent *in)
 
     if (f == EXPORT_TEXT || (f >= 0 && !in->slow_only))
         return true;
-    snprintf(line, sizeof line, f >= 0 ? "slow calls are written as text: end the name in %.4s"
-                                       : "unknown ending: use one of %s",
+    snprintf(line, sizeof line,
+             f >= 0 ? "slow calls are written as text: end the name in %.4s"
+                    : "unknown ending: use one of %s",
              export_endings());
     ui_reprompt(l->ui, INTENT_EXPORT, in->text, SIZE_MAX, line);
     return false;
@@ -164,7 +165,7 @@ static void slow(struct live *l, const struct intent *in)
     struct err e = {{0}};
 
     if (engine_slow(l->g, in->text, &e) < 0)
-        ui_reprompt(l->ui, INTENT_SLOW, in->text, 0, e.text);
+        ui_reprompt(l->ui, INTENT_SLOW, in->text, SIZE_MAX, e.text);
     live_refresh(l);
 }
 

@@ -48,14 +48,14 @@ static void by_hand(void **state)
         {"\033]10;rgb:ffff/ffff/ffff\007t", "t"}, /* a colour */
         {"\033]11;rgb:0000/0000/0000\033\\t", "t"},
         {"\033P1+r636f=38\033\\w", "w"},
-        {"\033as", "Eas"},              /* Escape and keys, in one packet */
-        {"\033[12\nq", "\nq"},          /* cut off */
-        {"a\033[200~qt\nz\033[201~b", "a{qt\nz}b"}, /* pasted: no keys */
+        {"\033as", "Eas"},                                   /* Escape and keys, in one packet */
+        {"\033[12\nq", "\nq"},                               /* cut off */
+        {"a\033[200~qt\nz\033[201~b", "a{qt\nz}b"},          /* pasted: no keys */
         {"\033[200~q\033q\033[20q\033\033[201~q", "{qqq}q"}, /* the end, among parts of it */
-        {"\033[200~\033[31mq", "{31mq"},               /* no end, no keys */
-        {"\033[201~q", "q"},                           /* an end without a begin */
-        {"\033[?200~q\033[1200~q\033[200;1~q", "qqq"}, /* other sequences */
-        {"\033P\033[31qs", "s"},        /* one that ends in another */
+        {"\033[200~\033[31mq", "{31mq"},                     /* no end, no keys */
+        {"\033[201~q", "q"},                                 /* an end without a begin */
+        {"\033[?200~q\033[1200~q\033[200;1~q", "qqq"},       /* other sequences */
+        {"\033P\033[31qs", "s"},                             /* one that ends in another */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -341,6 +341,28 @@ static void mistakes(void **state)
     }
 }
 
+/* What another option's name has in it, too, is no abbreviation of one. */
+static void nothing_is_guessed(void **state)
+{
+    (void)state;
+    static const char *const wrong[][4] = {{"--cookie", "s3cret", "a@b"},
+                                           {"a@b", "--cookie", "s3cret"},
+                                           {"--cookie=s3cret", "a@b", NULL}};
+    struct run r;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i]);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        assert_string_equal(r.e.text,
+                            "--cookie is not an option; write --cookie-file or --setcookie");
+        assert_null(r.o.cookie_file);
+        done(&r);
+    }
+    RUN(&r, "--setcook", "s3cret", "--dura=2s", "a@b"); /* only one has them */
+    assert_string_equal(r.o.setcookie, "s3cret");
+    assert_int_equal(r.o.duration_ns, 2000000000);
+    done(&r);
+}
+
 static void too_many_tiers(void **state)
 {
     (void)state;
@@ -609,6 +631,7 @@ int main(void)
         cmocka_unit_test(tier_names),
         cmocka_unit_test(names_that_clash),
         cmocka_unit_test(mistakes),
+        cmocka_unit_test(nothing_is_guessed),
         cmocka_unit_test(too_many_tiers),
         cmocka_unit_test(rates),
         cmocka_unit_test(from_file),

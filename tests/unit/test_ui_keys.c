@@ -550,6 +550,14 @@ static void what_is_typed_replaces_the_proposed_name(void **state)
 }
 
 /* Each screen's export stays what it is when the name is asked for again. */
+/* What was refused is mended at its end. */
+static void a_refused_text_has_the_caret_behind_it(void **state)
+{
+    (void)state;
+    ui_reprompt(u, INTENT_SLOW, "5 moons", SIZE_MAX, "it is not a duration");
+    assert_intent("<BS><BS><BS><BS><BS>ms<Enter>", INTENT_SLOW, "5 ms");
+}
+
 static void an_export_is_of_its_screen(void **state)
 {
     (void)state;
@@ -954,6 +962,7 @@ int main(void)
         T(the_rule_in_force_is_edited),
         T(a_late_menu_takes_nothing_over),
         T(what_is_typed_replaces_the_proposed_name),
+        T(a_refused_text_has_the_caret_behind_it),
         T(an_export_is_of_its_screen),
         T(export_asks_for_a_name_and_before_overwriting),
         T(messages_go_with_the_next_key),

@@ -209,6 +209,8 @@ static void any_window_can_be_typed(void **state)
     struct view_query l = look_after("c45m<Enter>");
     assert_int_equal(l.length_s, 45 * 60);
     assert_int_equal(l.end_s, 0);
+    l = look_after("c 30 m <Enter>");
+    assert_int_equal(l.length_s, 30 * 60);
     l = look_after("c02:10-02:40<Enter>"); /* now is 03:04:05 */
     assert_int_equal(l.length_s, 30 * 60);
     assert_int_equal(l.end_s, 4000 - (24 * 60 + 5));

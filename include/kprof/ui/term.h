@@ -21,6 +21,6 @@ void term_size(int *rows, int *cols);
 void term_show(const struct canvas *c); /* sends only what changed */
 /* KEY_NONE_ when there is none; never blocks. Of pasted text, its code points with KEY_PASTED_. */
 int term_key(void);
-int term_fd(void);                      /* for poll */
+int term_fd(void); /* for poll */
 
 #endif
