@@ -334,7 +334,7 @@ static bool move(struct heat_state *t, struct ui_shared *sh, enum action act, co
 {
     size_t at = cursor_col(t, m), top = m->low + (size_t)(m->lines > 0 ? m->lines - 1 : 0);
     if (at == SIZE_MAX) {
-        return true;
+        return false; /* nowhere to move in; other keys mean what they always do */
     }
     size_t g = cursor_group(t, m, at);
     uint64_t page = m->n * m->h->col_s;

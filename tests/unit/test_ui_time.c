@@ -280,6 +280,18 @@ static void now_is_of_the_map_too(void **state)
     assert_int_equal(look_after("}").heat_end_s, 0);
 }
 
+/* In the first second of a session there is no column yet. */
+static void an_empty_map_swallows_no_keys(void **state)
+{
+    (void)state;
+    look_after("H");
+    fake_snap(fake)->heat.n = 0;
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "t").kind, INTENT_TOGGLE);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "<Left><Up><Enter>o").kind, INTENT_REDRAW);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "ex<Enter>").kind, INTENT_EXPORT);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "q").kind, INTENT_QUIT);
+}
+
 static void the_cursor_gives_a_moment(void **state)
 {
     (void)state;
@@ -558,6 +570,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(paused_stays_at_its_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(the_map_says_what_it_needs, setup, teardown),
         cmocka_unit_test_setup_teardown(now_is_of_the_map_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_empty_map_swallows_no_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(the_cursor_gives_a_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(a_past_moment_has_its_own_slow_calls, setup, teardown),
         cmocka_unit_test_setup_teardown(esc_on_the_table_takes_the_time_off, setup, teardown),
