@@ -71,8 +71,54 @@ static void export_text(struct live *l, enum export_format f, struct buf *text)
         own = engine_view(l->g, &shown);
         engine_keep_hists(l->g, false);
     }
-    export_write(text, own ? own : l->snap, f, true);
+    if (f == EXPORT_TEXT)
+        export_view(text, l->snap);
+    else
+        export_write(text, own ? own : l->snap, f, true);
     snapshot_free(own);
+}
+
+/* The screen as it stands, without the key bar. */
+static void picture(struct live *l, struct buf *text)
+{
+    struct canvas c;
+
+    canvas_init(&c, l->canvas.rows, l->canvas.cols, l->canvas.ascii);
+    ui_draw(l->ui, &c, l->snap);
+    int bar = c.rows > 1;
+    c.rows -= bar;
+    canvas_dump(&c, text);
+    c.rows += bar;
+    canvas_release(&c);
+}
+
+static void contents(struct live *l, const struct intent *in, struct buf *text)
+{
+    struct slow_filter shown = slow_filter_at(&in->filter, l->snap);
+    enum export_format f = (enum export_format)export_format_of_file(in->text);
+
+    if (in->slow_only)
+        export_slow(text, l->snap, &shown);
+    else if (in->picture && f == EXPORT_TEXT)
+        picture(l, text);
+    else
+        export_text(l, f, text);
+}
+
+/* False: it was asked for another name. */
+static bool right_ending(struct live *l, const struct intent *in)
+{
+    char line[200];
+    int f = export_format_of_file(in->text);
+
+    if (f == EXPORT_TEXT || (f >= 0 && !in->slow_only))
+        return true;
+    snprintf(line, sizeof line,
+             f >= 0 ? "slow calls are written as text: end the name in %.4s"
+                    : "unknown ending: use one of %s",
+             export_endings());
+    ui_reprompt(l->ui, INTENT_EXPORT, in->text, SIZE_MAX, line);
+    return false;
 }
 
 static void export_to(struct live *l, const struct intent *in)
@@ -80,6 +126,8 @@ static void export_to(struct live *l, const struct intent *in)
     char line[700];
     struct buf text;
     struct err e = {{0}};
+    if (!right_ending(l, in))
+        return;
     int fd = output_open(in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &e);
 
     if (fd < 0 && errno == EEXIST && !in->force) {
@@ -91,11 +139,7 @@ static void export_to(struct live *l, const struct intent *in)
         return;
     }
     buf_init(&text, 0);
-    struct slow_filter shown = slow_filter_at(&in->filter, l->snap);
-    if (in->slow_only)
-        export_slow(&text, l->snap, &shown);
-    else
-        export_text(l, export_format_of_file(in->text), &text);
+    contents(l, in, &text);
     bool ok = output_write(fd, in->text, text.data, text.len, &e) == 0;
     close(fd);
     snprintf(line, sizeof line, "written to %.300s", in->text);
@@ -121,7 +165,7 @@ static void slow(struct live *l, const struct intent *in)
     struct err e = {{0}};
 
     if (engine_slow(l->g, in->text, &e) < 0)
-        ui_reprompt(l->ui, INTENT_SLOW, in->text, 0, e.text);
+        ui_reprompt(l->ui, INTENT_SLOW, in->text, SIZE_MAX, e.text);
     live_refresh(l);
 }
 

@@ -95,6 +95,27 @@ bool clock_parse_duration(const char *s, uint64_t *out_ns)
     return true;
 }
 
+static const char *past_blanks(const char *s)
+{
+    return s + strspn(s, " ");
+}
+
+bool clock_parse_typed(const char *s, uint64_t *out_ns)
+{
+    char word[64];
+    size_t number, unit;
+    s = past_blanks(s);
+    number = strspn(s, "0123456789.");
+    const char *u = past_blanks(s + number);
+    unit = strcspn(u, " 0123456789.");
+    if (number + unit >= sizeof word || *past_blanks(u + unit))
+        return false;
+    memcpy(word, s, number);
+    memcpy(word + number, u, unit);
+    word[number + unit] = 0;
+    return clock_parse_duration(word, out_ns);
+}
+
 /* ns as three digits of unit; false where that rounds to 1000 units or more. Whole numbers only, so
  * no locale has a say in the point. */
 static bool three_digits(uint64_t ns, uint64_t unit, const char *name, char *out, size_t cap_bytes)

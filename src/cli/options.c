@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NOT_SAID       UINT32_MAX
 #define LEASE_NS       10000000000u
@@ -100,12 +101,30 @@ static int apply_item(struct parser *p, const struct config_item *it)
     return options_set_value(d, NULL, p->o, p->e);
 }
 
+/* What was given is neither a file nor a profile: adds which profiles there are. */
+static void name_profiles(struct err *e)
+{
+    profile_name name[PROFILES_MAX];
+    char names[160] = "";
+    struct err inner = *e;
+    size_t n = profile_list(name), used = 0, i = 0;
+    for (; i < n && used + PROFILE_NAME_BYTES + 6 < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", name[i]);
+    if (n)
+        err_set(e, "%.300s; profiles that are there: %s%s", inner.text, names,
+                i < n ? ", ..." : "");
+    else
+        err_set(e, "%.300s; there are no profiles yet (W saves one)", inner.text);
+}
+
 static int apply_config(struct parser *p)
 {
     struct config c;
     char path[PROFILE_PATH_BYTES];
     profile_find(p->o->config, path);
     int rc = config_load(path, &c, p->e);
+    if (rc && access(path, F_OK) != 0)
+        name_profiles(p->e);
     for (size_t i = 0; rc == 0 && i < c.n; i++) {
         rc = apply_item(p, &c.item[i]);
         if (rc) {
@@ -286,6 +305,31 @@ static enum options_result read_option(struct parser *p, const struct options_de
     return rc ? OPTIONS_USAGE : OPTIONS_RUN;
 }
 
+/* The name that stands in argv; getopt has just taken it. */
+static size_t word_of(char **argv, char word[64])
+{
+    const char *arg = argv[optind - 1] == optarg ? argv[optind - 2] : argv[optind - 1];
+    snprintf(word, 64, "%.*s", (int)strcspn(arg, "="), arg);
+    return strlen(word);
+}
+
+/* getopt completes --cookie to --cookie-file. But --setcookie may have been meant: where the word
+ * is in the name of another option, too, nothing is guessed. */
+static bool is_guess(struct parser *p, const struct options_def *d, char **argv)
+{
+    char word[64], others[200] = "";
+    const struct options_def *k;
+    size_t n = word_of(argv, word), used = 0;
+    if (n < 3 || strncmp(word, "--", 2) != 0 || strcmp(word + 2, d->name) == 0)
+        return false;
+    for (size_t i = 0; (k = options_set_at(i)); i++)
+        if (k != d && k->where != OPTIONS_FILE && strstr(k->name, word + 2) && used < 150)
+            used += (size_t)snprintf(others + used, sizeof others - used, " or --%s", k->name);
+    if (used)
+        err_set(p->e, "%s is not an option; write --%s%s", optval_show(word).s, d->name, others);
+    return used > 0;
+}
+
 static enum options_result read_argv(struct parser *p, int argc, char **argv)
 {
     struct getopt_tables t;
@@ -296,7 +340,9 @@ static enum options_result read_argv(struct parser *p, int argc, char **argv)
     opterr = 0;
     while (r == OPTIONS_RUN && (c = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
         const struct options_def *d = c == ':' || c == '?' ? NULL : def_of_getopt(c);
-        if (d) {
+        if (d && c >= GETOPT_BASE && is_guess(p, d, argv)) {
+            r = OPTIONS_USAGE;
+        } else if (d) {
             r = read_option(p, d);
         } else {
             complain(p, c, argv);

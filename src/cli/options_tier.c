@@ -35,8 +35,27 @@ int options_tier_check_name(const char *name, struct err *e)
     return 0;
 }
 
-static int no_function(const char *text, size_t at, struct err *e)
+/* A function but for its arity: with or without the slash. */
+static bool lacks_arity(const char *spec, size_t *name_bytes)
 {
+    char whole[1024];
+    struct mfa mfa;
+    size_t n = strlen(spec), at;
+    *name_bytes = n - (n > 0 && spec[n - 1] == '/');
+    return n + 3 < sizeof whole &&
+           snprintf(whole, sizeof whole, "%.*s/0", (int)*name_bytes, spec) > 0 &&
+           term_parse_mfa(whole, &mfa, &at);
+}
+
+static int no_function(const char *text, const char *spec, size_t at, struct err *e)
+{
+    size_t n;
+    if (lacks_arity(spec, &n)) {
+        char name[1024];
+        snprintf(name, sizeof name, "%.*s", (int)n, spec);
+        return err_set(e, "tier %s: arity is missing: %s/N", optval_show(text).s,
+                       optval_show(name).s);
+    }
     return err_set(
         e,
         "tier %s: not a function (error at byte %zu); write module:function/arity, as in "
@@ -53,11 +72,11 @@ int options_tier_parse(const char *text, struct tier_spec *out, struct err *e)
     /* First as it stands: a function's name may hold a '=' too. */
     if (!term_parse_mfa(text, &mfa, &at)) {
         if (!eq)
-            return no_function(text, at, e);
+            return no_function(text, text, at, e);
         spec = eq + 1;
         name_n = (size_t)(eq - text);
         if (!term_parse_mfa(spec, &mfa, &at))
-            return no_function(text, at + name_n + 1, e);
+            return no_function(text, spec, at + name_n + 1, e);
     }
     if (strlen(spec) >= sizeof out->mfa || (name_n && name_n >= sizeof out->name))
         return err_set(e, "tier %s: a name has at most %d bytes, a function %d; shorten it",

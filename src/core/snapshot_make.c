@@ -313,18 +313,27 @@ static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const 
     fill(m, r, &m->one, m->requests_ns[ident], *oldest_at(m, tier, ident));
 }
 
+/* Calls of the run, those of the running second too. */
+static uint64_t run_count(const struct making *m, uint16_t tier, uint16_t ident)
+{
+    const struct row *r = windows_row(&m->c->windows, tier, ident);
+    return r ? r->run.hist.count + r->cur.hist.count : 0;
+}
+
 static void add_tier(struct making *m, uint16_t tier, uint16_t number, const char *name)
 {
     const char *mfa = number == TIER_TOTAL ? NULL : snapshot_text(m->s, m->c->tiers.tier[tier].mfa);
     const struct snap_row of = {.tier = number, .tier_name = name, .tier_mfa = mfa};
     size_t total = m->n;
     double all_ns = 0;
+    uint64_t calls = 0;
 
     m->there_s = snapshot_traced_s(m->c, tier, m->traced_s);
     new_row(m);
     figures_clear(&m->sum);
     for (uint16_t i = 0; i < m->idents; i++) {
         all_ns += m->requests_ns[i];
+        calls += run_count(m, tier, i);
         if (!read_one(m, tier, i))
             continue;
         figures_merge(&m->sum, &m->one);
@@ -337,6 +346,7 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
     r->tier_name = name;
     r->tier_mfa = mfa;
     r->ident_n = IDENT_ALL;
+    r->run_count = calls;
     add_dist(m, number, IDENT_ALL, &m->sum);
     add_trend(m, r, tier, IDENT_ALL);
     r->note =

@@ -91,7 +91,7 @@ int engine_slow(struct engine *g, const char *text, struct err *e)
     uint64_t ns = 0;
     char line[80], took[16];
 
-    if (strcmp(text, "off") != 0 && !clock_parse_duration(text, &ns))
+    if (strcmp(text, "off") != 0 && !clock_parse_typed(text, &ns))
         return err_set(e, "\"%.40s\" is not a duration: write 20ms, 1500us, 2s, or off", text);
     slow_pump_set_threshold(g, ns);
     clock_format_ns(ns, took, sizeof took);

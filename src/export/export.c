@@ -35,6 +35,11 @@ void export_details(struct buf *out, const struct snapshot *s)
     export_text(out, s, true);
 }
 
+void export_view(struct buf *out, const struct snapshot *s)
+{
+    export_text_view(out, s);
+}
+
 void export_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f)
 {
     export_text_slow(out, s, f);
@@ -53,11 +58,18 @@ int export_format_parse(const char *s)
     return -1;
 }
 
-enum export_format export_format_of_file(const char *path)
+int export_format_of_file(const char *path)
 {
-    const char *dot = strrchr(path, '.');
-    int f = dot ? export_format_parse(dot + 1) : -1;
-    return f < 0 ? EXPORT_TEXT : (enum export_format)f;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    if (!dot || dot == name || strcmp(dot, ".txt") == 0) /* a hidden file has no ending */
+        return EXPORT_TEXT;
+    return export_format_parse(dot + 1);
+}
+
+const char *export_endings(void)
+{
+    return ".txt .json .csv .prom .hlog";
 }
 
 bool export_needs_hists(enum export_format f)

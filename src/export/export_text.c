@@ -1,5 +1,6 @@
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
+#include <kprof/export/export.h>
 #include <kprof/export/field.h>
 #include <kprof/export/writers.h>
 
@@ -251,9 +252,10 @@ static void slow_line(struct buf *out, const struct snap_slow *w)
     buf_adds(out, w->exit ? GAP "error: exit\n" : w->error ? GAP "error\n" : "\n");
 }
 
-static void slow_lines(struct buf *out, const struct snapshot *s)
+/* The `most` slowest, at most EXPORT_SLOWEST. */
+static void slow_lines(struct buf *out, const struct snapshot *s, size_t most)
 {
-    const struct snap_slow *top[SLOW_LINES + 1];
+    const struct snap_slow *top[EXPORT_SLOWEST + 1];
     size_t n = 0;
 
     for (size_t i = 0; i < s->n_slow; i++) {
@@ -261,7 +263,7 @@ static void slow_lines(struct buf *out, const struct snapshot *s)
         for (; k > 0 && slow_took_us(top[k - 1]) < slow_took_us(&s->slow[i]); k--)
             top[k] = top[k - 1];
         top[k] = &s->slow[i];
-        n += n < SLOW_LINES;
+        n += n < most;
     }
     buf_addf(out, "\nslow requests: %zu", s->n_slow);
     buf_addf(out, s->n_slow > n ? ", the %zu slowest\n" : ", the slowest first\n", n);
@@ -371,7 +373,7 @@ static void log_lines(struct buf *out, const struct snapshot *s)
     }
 }
 
-void export_text(struct buf *out, const struct snapshot *s, bool details)
+static void view(struct buf *out, const struct snapshot *s)
 {
     session(out, s);
     counters(out, s);
@@ -380,11 +382,23 @@ void export_text(struct buf *out, const struct snapshot *s, bool details)
     buf_addch(out, '\n');
     table(out, s);
     export_change(out, s);
+}
+
+void export_text_view(struct buf *out, const struct snapshot *s)
+{
+    view(out, s);
+    if (s->n_slow > 0)
+        slow_lines(out, s, EXPORT_SLOWEST);
+}
+
+void export_text(struct buf *out, const struct snapshot *s, bool details)
+{
+    view(out, s);
     if (s->n_slow > 0 && details) {
         buf_adds(out, "\nslow requests, newest first\n");
         slow_all(out, s, NULL);
     } else if (s->n_slow > 0) {
-        slow_lines(out, s);
+        slow_lines(out, s, SLOW_LINES);
     }
     if (s->n_log > 0)
         buf_adds(out, "\nlog, newest first\n");

@@ -14,7 +14,9 @@ static const struct {
     [PROMPT_SAVE] = {"Save as profile", "a name: letters, digits, . _ -"},
     [PROMPT_FILTER] = {"Filter", "part of a tier's or an identity's name"},
     [PROMPT_SLOW_FILTER] = {"Filter", "part of a tier, identity, process or argument"},
-    [PROMPT_SLOW_EXPORT] = {"Export slow requests to file", NULL},
+    [PROMPT_SLOW_EXPORT] = {"Export slow requests to file", "as text: .txt"},
+    [PROMPT_HEAT_EXPORT] = {"Export heat map to file",
+                            ".txt: the map; other endings: the table, as .json .csv .prom .hlog"},
     [PROMPT_TIME_RANGE] = {"Window", "45m, or clock times: 02:10-02:40; now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
     [PROMPT_SLOW] = {"Slow from", "20ms, 1500us, 2s; off: none"},
@@ -43,6 +45,17 @@ void dialog_offer(struct dialog *d, const char *text)
         snprintf(d->hint, sizeof d->hint, "Enter: %.20s; or 1500us, 2s", text);
         d->prompt.hint = d->hint;
     }
+}
+
+void dialog_propose(struct dialog *d, enum prompt_use use, const char *text)
+{
+    dialog_prompt(d, use, text);
+    prompt_propose(&d->prompt);
+}
+
+bool dialog_is_export(enum prompt_use use)
+{
+    return use == PROMPT_EXPORT || use == PROMPT_SLOW_EXPORT || use == PROMPT_HEAT_EXPORT;
 }
 
 struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title)

@@ -22,6 +22,7 @@ enum prompt_use {
     PROMPT_FILTER,
     PROMPT_SLOW_FILTER,
     PROMPT_SLOW_EXPORT,
+    PROMPT_HEAT_EXPORT,
     PROMPT_SLOW,
     PROMPT_TIME_RANGE,
     PROMPT_PRESET
@@ -63,6 +64,10 @@ void dialog_prompt_titled(struct dialog *d, enum prompt_use use, const char *tit
                           const char *text);
 /* What Enter takes of the prompt just opened while nothing is typed; "": nothing. Copied. */
 void dialog_offer(struct dialog *d, const char *text);
+
+/* The same; what is typed first replaces the text. */
+void dialog_propose(struct dialog *d, enum prompt_use use, const char *text);
+bool dialog_is_export(enum prompt_use use);
 
 /* title: constant */
 struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title);

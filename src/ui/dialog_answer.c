@@ -59,10 +59,15 @@ static struct intent menu_key(struct ui *u, enum action act)
 
 /* --- questions --- */
 
-static struct intent question_key(struct dialog *d, enum action act)
+static struct intent question_key(struct ui *u, enum action act)
 {
+    struct dialog *d = &u->shared.dialog;
     if (act == ACT_YES || act == ACT_NO) {
         dialog_close(d);
+    }
+    if (act == ACT_YES && d->question.yes.kind == INTENT_ZERO) {
+        time_range_forget(&u->shared.time_range); /* seconds are counted anew */
+        heat_to_now(&u->heat);
     }
     return act == ACT_YES ? d->question.yes : (struct intent){.kind = INTENT_REDRAW};
 }
@@ -106,10 +111,11 @@ static void set_filter(const struct prompt *p, char *filter, size_t cap)
     filter[n] = 0;
 }
 
-static struct intent export_slow_calls(const struct ui_shared *sh)
+static struct intent export_to(const struct ui_shared *sh)
 {
     struct intent in = with_text(&sh->dialog.prompt, INTENT_EXPORT);
-    in.slow_only = true;
+    in.slow_only = sh->dialog.prompt_use == PROMPT_SLOW_EXPORT;
+    in.picture = sh->dialog.prompt_use == PROMPT_HEAT_EXPORT;
     in.filter = sh->slow.filter;
     return in;
 }
@@ -117,18 +123,21 @@ static struct intent export_slow_calls(const struct ui_shared *sh)
 static struct intent threshold(const struct dialog *d)
 {
     struct intent in = with_text(&d->prompt, INTENT_SLOW);
-    if (!d->prompt.len) {
+    if (!d->prompt.len)
         snprintf(in.text, sizeof in.text, "%s", d->offer);
-    }
     return in;
 }
 
-static struct intent take_time_range(struct ui_shared *sh)
+static struct intent take_time_range(struct ui *u)
 {
     char error[200], text[PROMPT_BYTES];
+    struct ui_shared *sh = &u->shared;
     struct prompt *p = &sh->dialog.prompt;
     memcpy(text, p->text, p->len + 1);
     if (time_range_typed(&sh->time_range, text, error, sizeof error)) {
+        if (!sh->time_range.end_s) {
+            heat_to_now(&u->heat);
+        }
         return (struct intent){.kind = INTENT_VIEW_QUERY};
     }
     dialog_prompt(&sh->dialog, PROMPT_TIME_RANGE, text);
@@ -144,7 +153,9 @@ static struct intent prompt_done(struct ui *u)
     dialog_close(&sh->dialog);
     switch (sh->dialog.prompt_use) {
     case PROMPT_EXPORT:
-        return p->len ? with_text(p, INTENT_EXPORT) : none;
+    case PROMPT_SLOW_EXPORT:
+    case PROMPT_HEAT_EXPORT:
+        return p->len ? export_to(sh) : none;
     case PROMPT_TIER:
         return p->len ? with_text(p, INTENT_TIER_ADD) : none;
     case PROMPT_SAVE:
@@ -156,14 +167,12 @@ static struct intent prompt_done(struct ui *u)
         }
         rule_edit_set(&sh->rule, p->text);
         return with_text(p, INTENT_IDENTITY);
-    case PROMPT_SLOW_EXPORT:
-        return p->len ? export_slow_calls(sh) : none;
     case PROMPT_PRESET:
         return p->len ? with_text(p, INTENT_PRESET) : none;
     case PROMPT_SLOW:
         return p->len || sh->dialog.offer[0] ? threshold(&sh->dialog) : none;
     case PROMPT_TIME_RANGE:
-        return take_time_range(sh);
+        return take_time_range(u);
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
         break;
@@ -171,10 +180,9 @@ static struct intent prompt_done(struct ui *u)
     return none;
 }
 
-static struct intent typed_key(struct ui *u, int key)
+static struct intent typed(struct ui *u, enum prompt_event ev)
 {
     struct dialog *d = &u->shared.dialog;
-    enum prompt_event ev = prompt_key(&d->prompt, key);
     if (ev == PROMPT_DONE) {
         return prompt_done(u);
     }
@@ -195,15 +203,23 @@ static struct intent typed_key(struct ui *u, int key)
     return (struct intent){.kind = INTENT_REDRAW};
 }
 
+struct intent dialog_answer_paste(struct ui *u, int cp)
+{
+    if (u->shared.dialog.mode == DIALOG_PROMPT) {
+        return typed(u, prompt_paste(&u->shared.dialog.prompt, cp));
+    }
+    return (struct intent){.kind = INTENT_NONE};
+}
+
 struct intent dialog_answer_key(struct ui *u, int key)
 {
     switch (u->shared.dialog.mode) {
     case DIALOG_PROMPT:
-        return typed_key(u, key);
+        return typed(u, prompt_key(&u->shared.dialog.prompt, key));
     case DIALOG_MENU:
         return menu_key(u, keys_find(CTX_MENU, key));
     case DIALOG_QUESTION:
-        return question_key(&u->shared.dialog, keys_find(CTX_ASK, key));
+        return question_key(u, keys_find(CTX_ASK, key));
     case DIALOG_NONE:
         break;
     }

@@ -8,5 +8,7 @@
 struct ui;
 
 struct intent dialog_answer_key(struct ui *u, int key);
+/* A code point of a pasted text: only a prompt takes it. */
+struct intent dialog_answer_paste(struct ui *u, int cp);
 
 #endif

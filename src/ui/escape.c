@@ -3,10 +3,14 @@
 #define ESC 27
 #define BEL 7
 
+enum { PASTE_BEGINS = 200 };
+
+static const char paste_ends[] = "\033[201~";
+
 void escape_begin(struct escape *e, uint64_t now_ns)
 {
     e->state = ESCAPE_BEGUN;
-    e->bytes = 0;
+    e->bytes = e->number = 0;
     e->last_ns = now_ns;
 }
 
@@ -34,8 +38,29 @@ bool escape_introduces(uint32_t cp)
     return after_esc(cp) != ESCAPE_NONE;
 }
 
+static void csi_number(struct escape *e, uint32_t cp)
+{
+    bool digit = cp >= '0' && cp <= '9' && e->number < 1000;
+    e->number = digit ? e->number * 10 + (cp - '0') : UINT32_MAX;
+}
+
+/* False: cp is text of the paste. */
+static bool paste_eats(struct escape *e, uint32_t cp)
+{
+    if (cp == (unsigned char)paste_ends[e->paste_end]) {
+        e->paste_end++;
+        e->pasting = paste_ends[e->paste_end] != 0;
+        return true;
+    }
+    e->paste_end = cp == ESC;
+    return cp == ESC;
+}
+
 bool escape_eats(struct escape *e, uint32_t cp, uint64_t now_ns)
 {
+    if (e->pasting) {
+        return paste_eats(e, cp);
+    }
     if (e->state == ESCAPE_NONE) {
         return false;
     }
@@ -51,9 +76,13 @@ bool escape_eats(struct escape *e, uint32_t cp, uint64_t now_ns)
     case ESCAPE_CSI:
         if (cp >= 0x40 && cp <= 0x7e) {
             e->state = ESCAPE_NONE;
+            e->pasting = cp == '~' && e->number == PASTE_BEGINS;
+            e->paste_end = 0;
         } else if (cp < 0x20 || cp > 0x7e) { /* cut off: this one was typed */
             e->state = ESCAPE_NONE;
             return false;
+        } else {
+            csi_number(e, cp);
         }
         break;
     case ESCAPE_TEXT:

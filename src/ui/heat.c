@@ -24,10 +24,12 @@ struct map {
     size_t per, low; /* bins a line, the group of the lowest line */
 };
 
-void heat_forget(struct heat_state *t)
+bool heat_to_now(struct heat_state *t)
 {
+    bool was_past = t->end_s != 0;
     t->end_s = 0;
     t->has_cursor = false;
+    return was_past;
 }
 
 void heat_query(const struct heat_state *t, const struct ui_shared *sh, struct view_query *q)
@@ -332,7 +334,7 @@ static bool move(struct heat_state *t, struct ui_shared *sh, enum action act, co
 {
     size_t at = cursor_col(t, m), top = m->low + (size_t)(m->lines > 0 ? m->lines - 1 : 0);
     if (at == SIZE_MAX) {
-        return true;
+        return false; /* nowhere to move in; other keys mean what they always do */
     }
     size_t g = cursor_group(t, m, at);
     uint64_t page = m->n * m->h->col_s;
@@ -382,10 +384,6 @@ static bool on_time(struct heat_state *t, struct ui_shared *sh, enum action act,
             t->has_cursor = false;
         }
         return true;
-    case ACT_NOW:
-        t->end_s = 0;
-        t->has_cursor = false;
-        return false; /* the time range as well */
     case ACT_FINER:
     case ACT_COARSER:
         t->step -= act == ACT_FINER && t->step > 0;

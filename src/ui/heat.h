@@ -18,7 +18,8 @@ struct heat_state {
 
 extern const struct screen_ops screen_heat;
 
-void heat_forget(struct heat_state *t); /* the history has begun anew: to now */
+/* The map and its cursor; true: the map was of the past. */
+bool heat_to_now(struct heat_state *t);
 /* Which part of the map the next snapshot shall have. q has the time already. */
 void heat_query(const struct heat_state *t, const struct ui_shared *sh, struct view_query *q);
 

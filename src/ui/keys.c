@@ -142,7 +142,7 @@ static const struct key_def table[] = {
      history,
      ACT_MARK,
      CTX_SCREENS},
-    {{'z'}, "z", "zero", "reset all statistics", tracing, ACT_ZERO, CTX_SCREENS},
+    {{'z'}, "z", "zero", "reset all statistics and the history", tracing, ACT_ZERO, CTX_SCREENS},
     {{'W'},
      "W",
      NULL,

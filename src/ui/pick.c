@@ -45,9 +45,9 @@ static void accept(struct pick_list *p, struct screen_reply *out)
     }
 }
 
-static void type(struct pick_list *p, int key)
+static void typed(struct pick_list *p, enum prompt_event ev)
 {
-    if (prompt_key(&p->query, key) == PROMPT_CHANGED) {
+    if (ev == PROMPT_CHANGED) {
         p->walking = false;
         p->at.top = 0;
         pick_list_update(p);
@@ -81,9 +81,16 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
             p->walking = true;
             pick_list_keep(p);
         } else {
-            type(p, key);
+            typed(p, prompt_key(&p->query, key));
         }
     }
+    return true;
+}
+
+static bool on_paste(void *own, int cp)
+{
+    struct pick_list *p = own;
+    typed(p, prompt_paste(&p->query, cp));
     return true;
 }
 
@@ -101,5 +108,6 @@ const struct screen_ops screen_pick = {
     .open = open_screen,
     .draw = draw,
     .on_key = on_key,
+    .on_paste = on_paste,
     .list = list,
 };

@@ -41,6 +41,11 @@ void prompt_open(struct prompt *p, const char *title, const char *hint, const ch
     set_text(p, text);
 }
 
+void prompt_propose(struct prompt *p)
+{
+    p->proposed = p->len > 0;
+}
+
 static bool is_start(const struct prompt *p, size_t i)
 {
     return i >= p->len || ((unsigned char)p->text[i] & 0xc0) != 0x80;
@@ -249,9 +254,49 @@ static enum prompt_event edit(struct prompt *p, int key)
     }
 }
 
+/* As with selected text: a character or Backspace replaces it, any other key keeps it. */
+static void take_proposal(struct prompt *p, int key)
+{
+    bool erases = key == KEY_BACKSPACE_ || key == KEY_DELETE_;
+    bool types = key >= ' ' && key <= 0x10ffff && text_cp_width((uint32_t)key) >= 0;
+    if (p->proposed && (types || erases)) {
+        p->text[erases] = 0; /* Backspace has something to take away */
+        p->len = p->caret = erases;
+        p->caret -= key == KEY_DELETE_;
+    }
+    p->proposed = false;
+}
+
+static void changed(struct prompt *p)
+{
+    p->error[0] = 0;
+    p->error_at = SIZE_MAX;
+    p->sel = p->n_items;
+}
+
+enum prompt_event prompt_paste(struct prompt *p, int cp)
+{
+    if (cp == '\n' || cp == '\r' || cp == '\t') {
+        p->pasted_break = p->caret > 0 && !p->proposed;
+        return PROMPT_NOTHING;
+    }
+    take_proposal(p, cp);
+    if (p->pasted_break) {
+        insert(p, ' ');
+    }
+    p->pasted_break = false;
+    enum prompt_event ev = insert(p, cp);
+    if (ev == PROMPT_CHANGED) {
+        changed(p);
+    }
+    return ev;
+}
+
 enum prompt_event prompt_key(struct prompt *p, int key)
 {
     enum prompt_event ev;
+    p->pasted_break = false;
+    take_proposal(p, key);
     switch (key) {
     case 27:
         return PROMPT_CANCELLED;
@@ -272,9 +317,7 @@ enum prompt_event prompt_key(struct prompt *p, int key)
         ev = edit(p, key);
     }
     if (ev == PROMPT_CHANGED) {
-        p->error[0] = 0;
-        p->error_at = SIZE_MAX;
-        p->sel = p->n_items;
+        changed(p);
     }
     return ev;
 }
@@ -323,7 +366,8 @@ void prompt_draw(const struct prompt *p, struct canvas *c, int row)
     if (!p->len && p->hint) {
         canvas_text(c, row, col, room, STYLE_DIM, p->hint);
     }
-    canvas_text(c, row, col, room + 1, STYLE_NORMAL, p->text + start);
+    enum style st = p->proposed ? STYLE_SELECT : STYLE_NORMAL;
+    canvas_text(c, row, col, room + 1, st, p->text + start);
     c->cursor_row = row;
     int caret = col + (int)text_width(p->text + start, p->caret - start);
     c->cursor_col = caret < c->cols ? caret : c->cols - 1;

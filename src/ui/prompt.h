@@ -27,16 +27,23 @@ struct prompt {
     size_t len, caret; /* bytes */
     char error[256];   /* drawn above the line; "": none */
     size_t error_at;   /* byte the error points at; SIZE_MAX: nowhere */
+    bool proposed;     /* the text is a proposal: what is typed first replaces it */
+    bool pasted_break; /* a line of what is pasted has ended; another may follow */
     char **items; /* each replaces what follows `NAME=`, or the whole text if it starts with that */
     size_t n_items, sel; /* sel == n_items: none chosen */
 };
 
 void prompt_open(struct prompt *p, const char *title, const char *hint, const char *text);
+/* The text it was opened with is a proposal: typing replaces it, moving or completing edits it. */
+void prompt_propose(struct prompt *p);
 void prompt_release(struct prompt *p);
 void prompt_error(struct prompt *p, size_t at, const char *error);
 /* PICKED: a completion was put into the text by Tab or an arrow (the list stays); CHANGED: text was
  * typed. */
 enum prompt_event prompt_key(struct prompt *p, int key);
+/* cp: of a pasted text. Ends of lines are a blank where text stands on both sides; other control
+ * characters are left out. CHANGED or NOTHING. */
+enum prompt_event prompt_paste(struct prompt *p, int cp);
 size_t prompt_name_bytes(const struct prompt *p); /* bytes of `NAME=` at the start of the text */
 void prompt_completions(struct prompt *p, const char *const *items, size_t n);
 /* Draws on `row`, what else there is above it. Sets the canvas cursor. */

@@ -60,6 +60,8 @@ struct screen_ops {
                  const struct snapshot *s);
     bool (*on_key)(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out);
+    /* A code point of a pasted text; false: nothing is typed here. NULL: never. */
+    bool (*on_paste)(void *own, int cp);
     struct scroll *(*list)(void *own,
                            struct ui_shared *sh); /* whose lines can be clicked; NULL: none */
     /* A click that is on no line of the list; true: it meant something. May be NULL. */

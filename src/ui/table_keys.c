@@ -56,7 +56,7 @@ static bool on_tier(struct ui_shared *sh, enum action act, const struct snapshot
         if (!r || r->tier == TIER_TOTAL) {
             need_tier(&sh->message, s);
         } else if (act == ACT_REMOVE) {
-            table_menus_remove(sh, r);
+            out->intent = table_menus_remove(sh, r);
         } else {
             out->intent = (struct intent){.kind = INTENT_WHY, .tier = r->tier};
         }

@@ -66,10 +66,20 @@ void table_menus_entry(struct ui_shared *sh, const struct snapshot *s)
     menu_add(m, "none (every call counts on its own)");
 }
 
-void table_menus_remove(struct ui_shared *sh, const struct snap_row *r)
+static bool is_empty(const struct snap_row *r)
+{
+    return !r->ident && r->run_count == 0 && r->counted == 0 && r->oldest_open_us <= 0;
+}
+
+struct intent table_menus_remove(struct ui_shared *sh, const struct snap_row *r)
 {
     struct intent yes = {.kind = INTENT_TIER_REMOVE, .tier = r->tier};
     char text[700];
+    if (is_empty(r)) { /* nothing is lost */
+        snprintf(text, sizeof text, "tier %.64s is removed: it had no calls", r->tier_name);
+        message_set(&sh->message, text, false);
+        return yes;
+    }
     size_t most = sh->cols > 5 ? (size_t)sh->cols - 5 : 0; /* beside y/n */
     int n = snprintf(text, sizeof text, "Remove tier %.64s (%.300s) and its statistics?",
                      r->tier_name, r->tier_mfa ? r->tier_mfa : "");
@@ -77,4 +87,5 @@ void table_menus_remove(struct ui_shared *sh, const struct snap_row *r)
         snprintf(text, sizeof text, "Remove tier %.64s and its statistics?", r->tier_name);
     }
     dialog_question(&sh->dialog, text, &yes);
+    return (struct intent){.kind = INTENT_REDRAW};
 }

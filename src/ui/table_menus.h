@@ -13,6 +13,7 @@ void table_menus_columns(const struct table_state *t, struct ui_shared *sh);
 void table_menus_column_next(struct table_state *t, struct ui_shared *sh); /* of the selected one */
 
 void table_menus_entry(struct ui_shared *sh, const struct snapshot *s);
-void table_menus_remove(struct ui_shared *sh, const struct snap_row *r); /* asks y/n */
+/* Asks y/n; of a tier that had no calls nothing is lost, so it goes at once: for app. */
+struct intent table_menus_remove(struct ui_shared *sh, const struct snap_row *r);
 
 #endif

@@ -19,7 +19,9 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#define ESC 27
+#define ESC       27
+#define PASTE_ON  "\033[?2004h"
+#define PASTE_OFF "\033[?2004l" /* as long */
 
 /* ncurses itself has one current terminal, and a signal handler gets no argument: so this is the
  * one static of the room. */
@@ -30,6 +32,8 @@ static struct {
     struct termios before;
     char leave[256]; /* what brings the terminal back, ready to be written */
     size_t leave_bytes;
+    bool pastes;       /* it is asked to mark them */
+    void (*stop)(int); /* what curses does when we are stopped */
     bool colour;
     enum theme theme;
     attr_t attr[STYLE_COUNT];
@@ -70,6 +74,37 @@ static void prepare_leaving(void)
         term.leave_bytes + sizeof no_mouse < sizeof term.leave) {
         memcpy(term.leave + term.leave_bytes, no_mouse, sizeof no_mouse - 1);
         term.leave_bytes += sizeof no_mouse - 1;
+    }
+}
+
+/* Pasted text then comes between two sequences that escape knows. Terminals that are not ANSI might
+ * show what they do not know. */
+static void mark_pastes(bool on)
+{
+    if (term.pastes) {
+        ssize_t n = write(STDOUT_FILENO, on ? PASTE_ON : PASTE_OFF, sizeof PASTE_ON - 1);
+        (void)n;
+    }
+}
+
+/* curses gives the terminal back while we are stopped, but knows nothing of pastes. */
+static void on_stop(int sig)
+{
+    mark_pastes(false);
+    term.stop(sig); /* returns when we go on */
+    mark_pastes(true);
+}
+
+static void begin_pastes(void)
+{
+    struct sigaction sa;
+    term.pastes = strncmp(tigetstr("cup"), "\033[", 2) == 0;
+    mark_pastes(true);
+    if (sigaction(SIGTSTP, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&
+        sa.sa_handler != SIG_IGN) {
+        term.stop = sa.sa_handler;
+        sa.sa_handler = on_stop;
+        sigaction(SIGTSTP, &sa, NULL);
     }
 }
 
@@ -233,6 +268,7 @@ int term_open(bool no_color, struct err *e)
     intrflush(stdscr, FALSE);
     set_escdelay(25);
     define_keys();
+    begin_pastes();
     prepare_styles(no_color);
     return 0;
 }
@@ -242,6 +278,7 @@ void term_close(void)
     if (!term.open) {
         return;
     }
+    mark_pastes(false);
     endwin();
     delscreen(term.screen);
     term.screen = NULL;
@@ -255,6 +292,7 @@ void term_restore(void)
         return;
     }
     term.ours = 0;
+    mark_pastes(false);
     ssize_t n = write(STDOUT_FILENO, term.leave, term.leave_bytes);
     (void)n;
     tcsetattr(STDIN_FILENO, TCSANOW, &term.before);
@@ -425,20 +463,23 @@ int term_key(void)
             return KEY_NONE_;
         }
         if (kind == KEY_CODE_YES && k == KEY_MOUSE) {
-            if (take_mouse()) {
+            if (take_mouse() && !term.escape.pasting) {
                 return KEY_MOUSE_;
             }
             continue;
         }
         if (kind == KEY_CODE_YES) {
             int ours = function_key(k);
-            if (ours) {
+            if (ours && (!term.escape.pasting || ours == KEY_RESIZE_)) {
                 return ours;
             }
-            continue; /* a key without a meaning here */
+            continue; /* a key without a meaning here, or the bytes of one in a pasted text */
         }
         if (escape_eats(&term.escape, k, clock_mono_ns())) {
             continue;
+        }
+        if (term.escape.pasting) {
+            return (int)k | KEY_PASTED_;
         }
         if (k == ESC) {
             if (escape_alone()) {

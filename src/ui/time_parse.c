@@ -128,7 +128,7 @@ bool time_parse(const char *text, uint64_t now_s, struct time_parsed *out, char 
         return out->length_s <= TIME_PARSE_MAX_S ||
                refuse(error, cap, "longer than 3h, the length of the history");
     }
-    if (!clock_parse_duration(word, &ns)) {
+    if (!clock_parse_typed(word, &ns)) {
         return refuse(error, cap,
                       "invalid time: write 45m, clock times such as 02:10-02:40, or now");
     }

@@ -50,10 +50,17 @@ static void ask_export(struct ui *u, const struct snapshot *s)
         return;
     }
     clock_format_wall(s->wall_ns, when, sizeof when); /* 2026-11-21T03:04:05.678Z */
-    bool slow = u->screen == SCREEN_SLOW;
-    snprintf(name, sizeof name, "kprof-top-%s%.10s-%.2s%.2s%.2s.txt", slow ? "slow-" : "", when,
-             when + 11, when + 14, when + 17);
-    dialog_prompt(&u->shared.dialog, slow ? PROMPT_SLOW_EXPORT : PROMPT_EXPORT, name);
+    bool slow = u->screen == SCREEN_SLOW, heat = u->screen == SCREEN_HEAT;
+    snprintf(name, sizeof name, "kprof-top-%s%.10s-%.2s%.2s%.2s.txt",
+             slow   ? "slow-"
+             : heat ? "heat-"
+                    : "",
+             when, when + 11, when + 14, when + 17);
+    dialog_propose(&u->shared.dialog,
+                   slow   ? PROMPT_SLOW_EXPORT
+                   : heat ? PROMPT_HEAT_EXPORT
+                          : PROMPT_EXPORT,
+                   name);
 }
 
 static void show(struct ui *u, const struct screen_request *r, struct intent *out)
@@ -99,9 +106,8 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         out->kind = INTENT_TOGGLE;
         return true;
     case ACT_ZERO:
-        time_range_forget(&u->shared.time_range); /* seconds are counted anew */
-        heat_forget(&u->heat);
-        out->kind = INTENT_ZERO;
+        dialog_question(&u->shared.dialog, "Reset all statistics, slow calls and the history?",
+                        &(struct intent){.kind = INTENT_ZERO});
         return true;
     case ACT_SAMPLE_UP:
         out->kind = INTENT_SAMPLE_UP;
@@ -125,6 +131,12 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     case ACT_EXPORT:
         ask_export(u, s);
         return true;
+    case ACT_NOW: /* of all screens: a map that was left in the past would be found there again */
+        if (heat_to_now(&u->heat)) {
+            out->kind = INTENT_VIEW_QUERY;
+        }
+        return time_range_key(&u->shared.time_range, &u->shared.dialog, &u->shared.message, act, s,
+                              out);
     case ACT_HELP:
         open_by_key(u, '?', out);
         return true;
@@ -176,9 +188,26 @@ static struct intent screen_key(struct ui *u, int key, enum action act, const st
     return r.intent;
 }
 
+/* Pasted text is never a key: it is typed where text is typed, else nothing is done with it. */
+static struct intent paste(struct ui *u, int cp)
+{
+    const struct screen_ops *ops = screens_ops(u->screen);
+    if (u->shared.dialog.mode == DIALOG_PROMPT) {
+        return dialog_answer_paste(u, cp);
+    }
+    if (u->shared.dialog.mode != DIALOG_NONE || !ops->on_paste ||
+        !ops->on_paste(screens_own(u, u->screen), cp)) {
+        message_set(&u->shared.message, "what was pasted is ignored: no text is typed here", true);
+    }
+    return (struct intent){.kind = INTENT_REDRAW};
+}
+
 struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
 {
     struct ui_shared *sh = &u->shared;
+    if (key & KEY_PASTED_) {
+        return paste(u, key & ~KEY_PASTED_);
+    }
     if (key == KEY_NONE_) {
         return (struct intent){.kind = INTENT_NONE};
     }

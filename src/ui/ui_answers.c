@@ -73,6 +73,7 @@ void ui_ask_overwrite(struct ui *u, const char *path)
     struct intent yes = {.kind = INTENT_EXPORT,
                          .force = true,
                          .slow_only = sh->dialog.prompt_use == PROMPT_SLOW_EXPORT,
+                         .picture = sh->dialog.prompt_use == PROMPT_HEAT_EXPORT,
                          .filter = sh->slow.filter};
     char text[700];
     snprintf(yes.text, sizeof yes.text, "%s", path);
@@ -89,11 +90,12 @@ void ui_set_completions(struct ui *u, const char *typed, const char *const *item
     }
 }
 
-static enum prompt_use prompt_of(enum intent_kind which)
+/* last: the prompt that was open last; an export's is the one that was answered. */
+static enum prompt_use prompt_of(enum intent_kind which, enum prompt_use last)
 {
     switch (which) {
     case INTENT_EXPORT:
-        return PROMPT_EXPORT;
+        return dialog_is_export(last) ? last : PROMPT_EXPORT;
     case INTENT_TIER_ADD:
         return PROMPT_TIER;
     case INTENT_SLOW:
@@ -110,7 +112,7 @@ static enum prompt_use prompt_of(enum intent_kind which)
 void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
                  const char *error)
 {
-    enum prompt_use use = prompt_of(which);
+    enum prompt_use use = prompt_of(which, u->shared.dialog.prompt_use);
     char line[PROMPT_BYTES];
     const char *why = use == PROMPT_IDENTITY ? rule_line(text, line, sizeof line) : NULL;
     if (use == PROMPT_IDENTITY && !why) { /* to be mended now or later */

@@ -138,6 +138,7 @@ struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, 
     r->ident = ident ? fake_str(f, ident) : NULL;
     r->ident_n = ident ? (uint16_t)f->n_rows : IDENT_ALL;
     r->count = r->est_count = count;
+    r->run_count = ident ? 0 : count;
     r->rate = (double)count / f->snap.window_s;
     if (count == 0) {
         return r;

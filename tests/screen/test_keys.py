@@ -138,6 +138,8 @@ def test_zero(*variant):
         assert top.node.eval("workload:load_done()", 30) > 0
         kp.until(10, lambda: column(top.t.screen(), "COUNT").get("request", "0") not in ("0", "-"))
         top.keys("z")
+        top.see("y/n")
+        top.keys("y")
         kp.until(10, lambda: column(top.t.screen(), "COUNT").get("request", "0") in ("0", "-"),
                  what=lambda: "zero: " + top.t.screen())
         top.quit()
@@ -170,6 +172,29 @@ def test_export(*variant):
         top.keys("e", "C-u", "/nonexistent/x", "Enter")
         top.see("cannot write /nonexistent/x")
         back_home(top)
+
+
+def test_an_ending_that_nobody_knows_is_refused():
+    """With those that are known; the name is there to be mended. In the heat map, the map is written."""
+    path = os.path.join(kp.scratch(), "heat")
+    with Top() as top:
+        top.ready()
+        top.keys("H")
+        top.see(re.compile(r"s per column"))
+        top.keys("e")
+        top.see("Export heat map to file")
+        top.keys(path + ".tx", "Enter")
+        top.see("unknown ending: use one of .txt .json .csv .prom .hlog")
+        top.keys("t", "Enter")
+        top.see("written to")
+        with open(path + ".txt") as f:
+            text = f.read()
+        assert "s per column" in text and "errors" in text and "Esc back" not in text, text
+        assert os.listdir(os.path.dirname(path)).count("heat.tx") == 0
+        top.keys("S", "e", path + ".json", "Enter")
+        top.see("slow calls are written as text: end the name in .txt")
+        top.keys("Escape", "q")
+        assert top.ended() == 0, top.t.screen()
 
 
 def test_histograms_are_of_the_picture():
@@ -306,8 +331,8 @@ def test_names_that_clash_are_told_apart():
         top.keys("Escape")
         top.see("Which tier", gone=True)
         top.keys("End", "d")
-        top.see("Remove tier workload.request (workload:request/2) and its statistics?")
-        top.keys("n")
+        top.see("tier workload.request is removed: it had no calls")
+        top.see(re.compile(r"^\W*workload\.request\b", re.M), gone=True)
         top.quit()
 
 
@@ -409,7 +434,7 @@ def test_the_rule_in_force_is_edited():
                         "the rule is too long for one line: edit it in a profile")
                 top.keys("Enter")
                 top.see("Identity rule: ", gone=True)
-            top.keys("z", "w")
+            top.keys("z", "y", "w")
             top.see(re.compile(r"^ +create +[1-9]", re.M))
             top.quit()
 

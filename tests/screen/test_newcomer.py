@@ -80,7 +80,7 @@ def identity(me):
     assert "kprof_sample:db_exec/2 arg(1)" in screen, screen
     me.press("Enter")
     me.see("the identity rule is set")
-    me.press("z")
+    me.press("z", "y")
 
     def percentiles():
         """A line of each operation with at least P50 and P99, and no request without a name."""

@@ -56,6 +56,35 @@ def test_unknown_sequences_are_no_keys():
         top.quit()
 
 
+@kp.each("xterm-256color", "screen", "vt100")
+def test_a_paste_runs_no_keys(term):
+    """Its letters would quit (q), switch tracing off (t), open help (?); its newlines would end the prompt."""
+    with Top(term=term) as top:
+        def paste(text):
+            top.t._tmux("set-buffer", text)
+            top.t._tmux("paste-buffer", "-p")
+        top.ready()
+        paste("t\nz\n?\nq\n")
+        top.see("what was pasted is ignored")
+        assert "TRACING ON" in top.t.screen(), top.t.screen()
+        top.keys("/")
+        top.see("Filter:")
+        paste("db\nq\n")
+        top.see(re.compile(r"Filter: db q$", re.M))
+        top.keys("Escape")
+        top.see("Filter:", gone=True)
+        kp.os.kill(top.t.pid_of(), signal.SIGTSTP)
+        top.see("Stopped")
+        top.keys("fg", "Enter")
+        top.see("TRACING ON")
+        paste("q\n")
+        top.see("what was pasted is ignored")
+        top.keys("q")
+        top.see("detached from")
+        paste("echo 'it is ours'\n")  # no brackets for a shell that does not ask for them
+        top.see(re.compile(r"^it is ours", re.M))
+
+
 def test_duration_ends_the_screen():
     with Top(args=options() + ["--duration", "2s"]) as top:
         assert top.ended(40) == 0, top.t.screen()

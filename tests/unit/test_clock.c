@@ -93,6 +93,33 @@ static void refuses(void **state)
     }
 }
 
+static void takes_what_is_typed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } good[] = {{"5 ms", 5000000},
+                {"  2.5   s ", 2500000000},
+                {"20ms", 20000000},
+                {"7 ", 7000000000},
+                {"45 m", 2700000000000}};
+    static const char *const bad[] = {"",    " ",     "ms",  "5 0ms", "5 ms 3", "5 m s",
+                                      "- 5", "5\tms", ". 5", "5 . 5", "5. ms"};
+    char longest[200];
+    uint64_t ns = 77;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (clock_parse_typed(bad[i], &ns))
+            fail_msg("taken: \"%s\" as %llu", bad[i], (unsigned long long)ns);
+    memset(longest, '1', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    assert_false(clock_parse_typed(longest, &ns));
+    assert_int_equal(ns, 77);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (!clock_parse_typed(good[i].text, &ns) || ns != good[i].ns)
+            fail_msg("%s: %llu", good[i].text, (unsigned long long)ns);
+}
+
 static void formats(void **state)
 {
     (void)state;
@@ -179,9 +206,13 @@ static void clocks_go_forward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parses),     cmocka_unit_test(refuses),
-        cmocka_unit_test(formats),    cmocka_unit_test(never_wider_than_seven),
-        cmocka_unit_test(wall_clock), cmocka_unit_test(clocks_go_forward),
+        cmocka_unit_test(parses),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(takes_what_is_typed),
+        cmocka_unit_test(formats),
+        cmocka_unit_test(never_wider_than_seven),
+        cmocka_unit_test(wall_clock),
+        cmocka_unit_test(clocks_go_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

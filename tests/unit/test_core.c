@@ -441,9 +441,14 @@ static void zero(void **state)
     EXPECT_CALLS(&f, 1, 0, 1, 0, 0);
     EXPECT_REQUESTS(&f, 1, 0, 1, 0);
     assert_int_equal(row(&f, E, NULL).count, 0);
+    assert_int_equal(row(&f, E, NULL).run_count, 0);
     ret(&f, 60, P1, M0);
     until(&f, 90);
     EXPECT_CALLS(&f, 1, 1, 0, 0, 0);
+    assert_int_equal(row(&f, E, NULL).run_count, 1);
+    assert_int_equal(row(&f, E, "delete").run_count, 0);
+    until(&f, 30000); /* no longer in the window */
+    assert_int_equal(row(&f, E, NULL).run_count, 1);
     assert_int_equal(row(&f, E, "delete").count, 1);
     assert_int_equal(row(&f, E, "create").tier, UINT16_MAX);
     done(&f);

@@ -12,14 +12,19 @@
 
 #include <cmocka.h>
 
-/* As term_key does: an ESC that an introducer follows begins a sequence; any other is a key (E). */
+/* As term_key does: an ESC that an introducer follows begins a sequence; any other is a key (E).
+ * Pasted text stands in {}. */
 static void typed(const char *bytes, char *out)
 {
     struct escape e = {.state = ESCAPE_NONE};
     uint64_t now = 1000;
 
     for (; *bytes; bytes++, now += 1000) {
-        if (escape_eats(&e, (unsigned char)*bytes, now))
+        bool was = e.pasting;
+        bool eaten = escape_eats(&e, (unsigned char)*bytes, now);
+        if (e.pasting != was)
+            *out++ = was ? '}' : '{';
+        if (eaten)
             continue;
         if (*bytes == 27 && escape_introduces((unsigned char)bytes[1]))
             escape_begin(&e, now);
@@ -43,10 +48,14 @@ static void by_hand(void **state)
         {"\033]10;rgb:ffff/ffff/ffff\007t", "t"}, /* a colour */
         {"\033]11;rgb:0000/0000/0000\033\\t", "t"},
         {"\033P1+r636f=38\033\\w", "w"},
-        {"\033as", "Eas"},              /* Escape and keys, in one packet */
-        {"\033[12\nq", "\nq"},          /* cut off */
-        {"\033[200~qt\033[201~", "qt"}, /* pasted: the text itself was meant */
-        {"\033P\033[31qs", "s"},        /* one that ends in another */
+        {"\033as", "Eas"},                                   /* Escape and keys, in one packet */
+        {"\033[12\nq", "\nq"},                               /* cut off */
+        {"a\033[200~qt\nz\033[201~b", "a{qt\nz}b"},          /* pasted: no keys */
+        {"\033[200~q\033q\033[20q\033\033[201~q", "{qqq}q"}, /* the end, among parts of it */
+        {"\033[200~\033[31mq", "{31mq"},                     /* no end, no keys */
+        {"\033[201~q", "q"},                                 /* an end without a begin */
+        {"\033[?200~q\033[1200~q\033[200;1~q", "qqq"},       /* other sequences */
+        {"\033P\033[31qs", "s"},                             /* one that ends in another */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -74,6 +83,35 @@ static void ends_by_itself(void **state)
     assert_false(escape_eats(&e, 'q', 1000));
 }
 
+/* However slowly it comes, and whatever is in it: nothing of a paste is a key. */
+static void a_paste_has_no_time(void **state)
+{
+    static const char begin[] = "[200~", end[] = "\033[201~";
+    uint32_t seed = (uint32_t)time(NULL);
+    uint64_t now = 1000;
+
+    (void)state;
+    printf("seed %u\n", seed);
+    srand(seed);
+    for (int run = 0; run < 1000; run++) {
+        struct escape e = {.state = ESCAPE_NONE};
+        escape_begin(&e, now);
+        for (const char *b = begin; *b; b++)
+            assert_true(escape_eats(&e, (unsigned char)*b, now));
+        for (int i = rand() % 3 * ESCAPE_BYTES_MAX; i > 0; i--) {
+            uint32_t cp = rand() % 4 ? (uint32_t)rand() % 0x110000 : (unsigned char)end[rand() % 5];
+            now += (uint64_t)rand() % (3 * ESCAPE_WAIT_NS);
+            bool eaten = escape_eats(&e, cp, now);
+            assert_true(e.pasting);
+            assert_true(!eaten || e.paste_end > 0);
+        }
+        for (const char *b = end; *b; b++)
+            assert_true(escape_eats(&e, (unsigned char)*b, now += 3 * ESCAPE_WAIT_NS));
+        assert_false(e.pasting);
+        assert_false(escape_eats(&e, 'q', now));
+    }
+}
+
 static void any_bytes(void **state)
 {
     uint32_t seed = (uint32_t)time(NULL);
@@ -85,7 +123,7 @@ static void any_bytes(void **state)
     srand(seed);
     for (int i = 0; i < 200000; i++) {
         now += (uint64_t)rand() % 3000000;
-        bool was = e.state != ESCAPE_NONE;
+        bool was = e.state != ESCAPE_NONE || e.pasting;
         if (rand() % 50 == 0)
             escape_begin(&e, now);
         else if (escape_eats(&e, (uint32_t)rand() % (rand() % 2 ? 0x80 : 0x110000), now))
@@ -99,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),
         cmocka_unit_test(ends_by_itself),
+        cmocka_unit_test(a_paste_has_no_time),
         cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -627,6 +627,47 @@ static void what_was_chosen_is_told(void **state)
     fake_free(f);
 }
 
+static size_t lines_from(const struct buf *b, const char *heading)
+{
+    const char *at = strstr(b->data, heading);
+    assert_non_null(at);
+    size_t n = 0;
+    for (; *at; at++)
+        n += *at == '\n';
+    return n;
+}
+
+/* The table and a line for each of the slowest, not all that is kept. */
+static void a_view_has_the_slowest(void **state)
+{
+    (void)state;
+    struct fake *f = fake_standard(0);
+    for (int i = 0; i < 64; i++) /* 37 and 64 have no common factor: each once */
+        fake_slow(f, "db", "read", 1000.0, 5)->request_us = 1000.0 + i * 37 % 64;
+    struct snapshot *s = fake_snap(f);
+    struct buf b;
+    buf_init(&b, 0);
+    export_view(&b, s);
+    assert_non_null(strstr(b.data, "accounting"));
+    assert_int_equal(lines_from(&b, "slow requests: 64, the 20 slowest\n"), 21);
+    const char *at = b.data;
+    for (int i = 63; i > 43; i--) { /* the slowest first */
+        char figure[40];
+        snprintf(figure, sizeof figure, "  read  %.1f  ", 1000.0 + i);
+        at = strstr(at, figure);
+        if (!at)
+            fail_msg("no %s at its place in:\n%s", figure, b.data);
+    }
+    assert_null(strstr(b.data, "\nlog, newest"));
+    fake_free(f);
+    f = fake_standard(3);
+    buf_clear(&b);
+    export_view(&b, fake_snap(f));
+    lines_from(&b, "slow requests: 3, the slowest first\n");
+    buf_release(&b);
+    fake_free(f);
+}
+
 static void format_names(void **state)
 {
     (void)state;
@@ -638,6 +679,20 @@ static void format_names(void **state)
     assert_int_equal(export_format_of_file("a.b/x.hlog"), EXPORT_HLOG);
     assert_int_equal(export_format_of_file("x.txt"), EXPORT_TEXT);
     assert_int_equal(export_format_of_file("json"), EXPORT_TEXT);
+    assert_int_equal(export_format_of_file("a.json/report"), EXPORT_TEXT);
+    assert_int_equal(export_format_of_file("x.html"), -1);
+    assert_int_equal(export_format_of_file("x.txt.gz"), -1);
+    assert_int_equal(export_format_of_file("x."), -1);
+    char ends[100], name[20];
+    snprintf(ends, sizeof ends, "%s", export_endings());
+    bool has[EXPORT_HLOG + 1] = {false};
+    for (char *w = strtok(ends, " "); w; w = strtok(NULL, " ")) { /* each format has one */
+        snprintf(name, sizeof name, "x%s", w);
+        assert_in_range(export_format_of_file(name), 0, EXPORT_HLOG);
+        has[export_format_of_file(name)] = true;
+    }
+    for (size_t i = 0; i <= EXPORT_HLOG; i++)
+        assert_true(has[i]);
     assert_int_equal(export_format_parse("CSV"), -1);
     assert_int_equal(export_format_parse(""), -1);
 }
@@ -655,6 +710,7 @@ int main(void)
         cmocka_unit_test(broken_conservation_shows),
         cmocka_unit_test(gaps_and_reloads_are_in_all),
         cmocka_unit_test(what_was_chosen_is_told),
+        cmocka_unit_test(a_view_has_the_slowest),
         cmocka_unit_test(format_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,6 +324,11 @@ static void mistakes(void **state)
         {{"-b", "a@b"}, {"--batch", "--tier"}},
         {{"--setcookie", "", "a@b"}, {"--setcookie"}},
         {{"--name", "a@b", "a@b"}, {"--name a@b"}},
+        {{"-t", "Shopex.View.one", "a@b"}, {"arity is missing: Shopex.View.one/N"}},
+        {{"-t", "x=my_db:query/", "a@b"}, {"tier x=my_db:query/: arity is missing: my_db:query/N"}},
+        {{"-t", "my_db:query/x", "a@b"}, {"not a function"}},
+        {{"-t", "query", "a@b"}, {"not a function"}},
+        {{"-t", "/", "a@b"}, {"not a function"}},
         {{"--record", "f", "--replay", "g"}, {"--record", "--replay"}},
         {{"--demo-rate", "5", "a@b"}, {"--demo-rate", "--demo"}},
         {{"-f", "/nonexistent/x", "a@b"}, {"/nonexistent/x", "No such file"}},
@@ -341,6 +346,28 @@ static void mistakes(void **state)
         assert_null(strstr(r.e.text, "s3cret"));
         done(&r);
     }
+}
+
+/* What another option's name has in it, too, is no abbreviation of one. */
+static void nothing_is_guessed(void **state)
+{
+    (void)state;
+    static const char *const wrong[][4] = {{"--cookie", "s3cret", "a@b"},
+                                           {"a@b", "--cookie", "s3cret"},
+                                           {"--cookie=s3cret", "a@b", NULL}};
+    struct run r;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i]);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        assert_string_equal(r.e.text,
+                            "--cookie is not an option; write --cookie-file or --setcookie");
+        assert_null(r.o.cookie_file);
+        done(&r);
+    }
+    RUN(&r, "--setcook", "s3cret", "--dura=2s", "a@b"); /* only one has them */
+    assert_string_equal(r.o.setcookie, "s3cret");
+    assert_int_equal(r.o.duration_ns, 2000000000);
+    done(&r);
 }
 
 static void too_many_tiers(void **state)
@@ -625,6 +652,7 @@ int main(void)
         cmocka_unit_test(tier_names),
         cmocka_unit_test(names_that_clash),
         cmocka_unit_test(mistakes),
+        cmocka_unit_test(nothing_is_guessed),
         cmocka_unit_test(too_many_tiers),
         cmocka_unit_test(rates),
         cmocka_unit_test(from_file),

@@ -165,6 +165,21 @@ static void saved_for_the_owner_and_listed(void **state)
     assert_string_equal(found, "Makefile");
     profile_find("nosuch", found);
     assert_string_equal(found, "nosuch");
+    struct options none;
+    assert_int_equal(options_load("nosuch", &none, &e), -1); /* says which there are */
+    assert_non_null(strstr(e.text, "cannot read the config file nosuch: No such file"));
+    assert_non_null(strstr(e.text, "profiles that are there: a-1, b.2"));
+    options_release(&none);
+    for (int i = 0; i < 10; i++) { /* as many as a line holds */
+        char name[PROFILE_NAME_BYTES];
+        snprintf(name, sizeof name, "c%d-%s", i, "0123456789012345678901234567890123456789");
+        assert_int_equal(profile_save(&o, name, false, &e), 0);
+    }
+    assert_int_equal(options_load("nosuch", &none, &e), -1);
+    assert_non_null(strstr(e.text, ", ..."));
+    assert_true(strlen(e.text) < 300);
+    options_release(&none);
+    options_release(&o);
 }
 
 int main(void)

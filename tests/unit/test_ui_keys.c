@@ -70,7 +70,6 @@ static void plain_keys_give_their_intents(void **state)
     assert_intent("q", INTENT_QUIT, "");
     assert_intent("t", INTENT_TOGGLE, "");
     assert_intent(" ", INTENT_TOGGLE, "");
-    assert_intent("z", INTENT_ZERO, "");
     assert_intent("+", INTENT_SAMPLE_UP, "");
     assert_intent("-", INTENT_SAMPLE_DOWN, "");
     assert_intent("j", INTENT_REDRAW, "");
@@ -295,6 +294,65 @@ static void filter_is_live_and_esc_clears(void **state)
     assert_intent("/q<Enter>", INTENT_REDRAW, ""); /* q is text here */
 }
 
+/* --- pasted text --- */
+
+static struct intent paste(const char *text)
+{
+    struct intent last = {.kind = INTENT_NONE};
+    for (int key; (key = script_key(&text));) {
+        last = ui_key(u, key | KEY_PASTED_, fake_snap(fake));
+        assert_true(last.kind == INTENT_REDRAW || last.kind == INTENT_COMPLETE);
+    }
+    ui_draw(u, &c, fake_snap(fake));
+    return last;
+}
+
+static void a_pasted_newline_is_a_blank(void **state)
+{
+    (void)state;
+    run("i");
+    paste("\nweb:handle/1\r\n\t\telement(1,\033[2J\narg(1))\n");
+    assert_intent("<Enter>", INTENT_IDENTITY, "web:handle/1 element(1,[2J arg(1))");
+    run("/");
+    paste("form\n");
+    assert_true(picture_has(&c, "formatter"));
+    assert_false(picture_has(&c, "\xe2\x96\xb8 parsing")); /* as if it were typed */
+    run("<Esc>A");
+    assert_int_equal(paste("db:get/1").kind, INTENT_COMPLETE);
+    paste("\n");
+    assert_intent("<Enter>", INTENT_TIER_ADD, "db:get/1");
+    run("ip");
+    paste("\nq");
+    assert_intent("<C-u><Enter>", INTENT_IDENTITY, "");
+}
+
+/* q quits, z forgets, e and y export and overwrite: none of them in a paste. */
+static void elsewhere_a_paste_does_nothing(void **state)
+{
+    (void)state;
+    static const char *const where[] = {"", "S", "H", "D", "O", "M", "?", "s", "C", "<End>d", "I"};
+    for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
+        struct buf before, after;
+        buf_init(&before, 0);
+        buf_init(&after, 0);
+        run(where[i]);
+        canvas_dump(&c, &before);
+        paste("q\nzey\n+-twpIdvfr\033 ");
+        assert_true(strcmp(where[i], "?") == 0 || picture_has(&c, "what was pasted is ignored") ||
+                    picture_has(&c, "y/n"));
+        run("<Resize>");
+        canvas_dump(&c, &after);
+        size_t n = (before.len < after.len ? before.len : after.len) / 2;
+        before.data[n] = after.data[n] = 0; /* above the message */
+        if (strcmp(where[i], "I") != 0)     /* it says it in its second line */
+            assert_string_equal(before.data, after.data);
+        buf_release(&before);
+        buf_release(&after);
+        teardown(NULL);
+        setup(NULL);
+    }
+}
+
 /* --- dialogs --- */
 
 static void adding_a_tier_completes_and_submits(void **state)
@@ -339,6 +397,38 @@ static void removing_a_tier_is_asked(void **state)
     assert_int_equal(in.tier, 4);
     assert_intent("<Home>d", INTENT_REDRAW, ""); /* not _total */
     assert_true(picture_has(&c, "select a tier"));
+}
+
+/* Nothing is lost with it. One that has no calls only in this window is another matter. */
+static void an_empty_tier_goes_without_a_question(void **state)
+{
+    (void)state;
+    fake_row(fake, 6, "never", NULL, 0, 0);
+    struct intent in = run("<End>d");
+    assert_int_equal(in.kind, INTENT_TIER_REMOVE);
+    assert_int_equal(in.tier, 6);
+    assert_true(picture_has(&c, "tier never is removed: it had no calls"));
+    fake_row(fake, 7, "earlier", NULL, 0, 0)->run_count = 5;
+    assert_int_equal(run("<End>d").kind, INTENT_REDRAW);
+    assert_true(picture_has(&c, "Remove tier earlier"));
+    run("n");
+    fake_row(fake, 8, "open", NULL, 0, 0)->oldest_open_us = 3;
+    assert_int_equal(run("<End>d").kind, INTENT_REDRAW);
+    run("n");
+    fake_row(fake, 9, "counted", NULL, 0, 0)->counted = 3;
+    assert_int_equal(run("<End>d").kind, INTENT_REDRAW);
+}
+
+static void forgetting_all_figures_is_asked(void **state)
+{
+    (void)state;
+    assert_intent("z", INTENT_REDRAW, "");
+    assert_true(picture_has(&c, "Reset all statistics"));
+    assert_intent("n", INTENT_REDRAW, "");
+    assert_intent("z<Esc>", INTENT_REDRAW, "");
+    assert_intent("zxz<Enter>", INTENT_REDRAW, ""); /* no key but y says yes */
+    assert_intent("y", INTENT_ZERO, "");
+    assert_intent("Szy", INTENT_ZERO, "");
 }
 
 static void entry_is_picked_from_the_tiers(void **state)
@@ -440,6 +530,60 @@ static void a_late_menu_takes_nothing_over(void **state)
     assert_intent("<Down><Enter>", INTENT_PRESET, "phoenix    Phoenix");
     assert_intent("SL", INTENT_PROFILES, ""); /* profiles are loaded on any screen */
     assert_true(ui_choose(u, INTENT_LOAD, "Load profile", items, 2));
+}
+
+static void what_is_typed_replaces_the_proposed_name(void **state)
+{
+    (void)state;
+    assert_intent("ex.json<Enter>", INTENT_EXPORT, "x.json");
+    assert_intent("e<BS>x<Enter>", INTENT_EXPORT, "x");
+    assert_intent("e<Del>x<Enter>", INTENT_EXPORT, "x");
+    assert_intent("e<End><BS><BS><BS>csv<Enter>", INTENT_EXPORT, "kprof-top-2026-11-21-030405.csv");
+    assert_intent("e<Home>my-<Enter>", INTENT_EXPORT, "my-kprof-top-2026-11-21-030405.txt");
+    run("e");
+    paste("\nall.csv\n");
+    assert_intent("<Enter>", INTENT_EXPORT, "all.csv");
+    ui_reprompt(u, INTENT_EXPORT, "x.jsn", SIZE_MAX, "unknown ending"); /* that is edited */
+    run("");
+    assert_int_equal(c.cursor_col, (int)strlen("Export to file: x.jsn"));
+    assert_intent("<BS>on<Enter>", INTENT_EXPORT, "x.json");
+}
+
+/* Each screen's export stays what it is when the name is asked for again. */
+/* What was refused is mended at its end. */
+static void a_refused_text_has_the_caret_behind_it(void **state)
+{
+    (void)state;
+    ui_reprompt(u, INTENT_SLOW, "5 moons", SIZE_MAX, "it is not a duration");
+    assert_intent("<BS><BS><BS><BS><BS>ms<Enter>", INTENT_SLOW, "5 ms");
+}
+
+static void an_export_is_of_its_screen(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys, *name;
+        bool slow_only, picture;
+    } of[] = {{"e<Enter>", "kprof-top-2026-11-21-030405.txt", false, false},
+              {"Se<Enter>", "kprof-top-slow-2026-11-21-030405.txt", true, false},
+              {"He<Enter>", "kprof-top-heat-2026-11-21-030405.txt", false, true}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct intent in = run(of[i].keys);
+        for (int again = 0; again < 3; again++) {
+            assert_int_equal(in.kind, INTENT_EXPORT);
+            assert_string_equal(in.text, of[i].name);
+            assert_int_equal(in.slow_only, of[i].slow_only);
+            assert_int_equal(in.picture, of[i].picture);
+            if (again == 0) {
+                ui_reprompt(u, INTENT_EXPORT, in.text, SIZE_MAX, "another");
+                in = run("<Enter>");
+            } else if (again == 1) {
+                ui_ask_overwrite(u, in.text);
+                in = run("y");
+            }
+        }
+        run("<Esc>");
+    }
 }
 
 static void export_asks_for_a_name_and_before_overwriting(void **state)
@@ -858,15 +1002,22 @@ int main(void)
         T(what_does_not_fit_is_folded_until_a_hand_folds),
         T(sort_keys_go_through_all_columns),
         T(filter_is_live_and_esc_clears),
+        T(a_pasted_newline_is_a_blank),
+        T(elsewhere_a_paste_does_nothing),
         T(adding_a_tier_completes_and_submits),
         T(a_name_before_the_function_is_kept),
         T(removing_a_tier_is_asked),
+        T(an_empty_tier_goes_without_a_question),
+        T(forgetting_all_figures_is_asked),
         T(entry_is_picked_from_the_tiers),
         T(nothing_is_set_on_a_recording),
         T(functions_stand_beside_their_tiers),
         T(identity_rule_is_typed_and_remembered),
         T(the_rule_in_force_is_edited),
         T(a_late_menu_takes_nothing_over),
+        T(what_is_typed_replaces_the_proposed_name),
+        T(a_refused_text_has_the_caret_behind_it),
+        T(an_export_is_of_its_screen),
         T(export_asks_for_a_name_and_before_overwriting),
         T(messages_go_with_the_next_key),
         T(every_screen_opens_and_closes),

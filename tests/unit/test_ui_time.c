@@ -188,7 +188,7 @@ static void back_and_forth_by_a_window(void **state)
     l = look_after("w"); /* the same moment, another length */
     assert_int_equal(l.window, WINDOW_5M);
     assert_true(l.end_s > 0);
-    assert_int_equal(look_after("z").end_s, 0);
+    assert_int_equal(look_after("zy").end_s, 0);
     look_after("www"); /* run */
     look_after("w");
     look_after("w");
@@ -209,6 +209,8 @@ static void any_window_can_be_typed(void **state)
     struct view_query l = look_after("c45m<Enter>");
     assert_int_equal(l.length_s, 45 * 60);
     assert_int_equal(l.end_s, 0);
+    l = look_after("c 30 m <Enter>");
+    assert_int_equal(l.length_s, 30 * 60);
     l = look_after("c02:10-02:40<Enter>"); /* now is 03:04:05 */
     assert_int_equal(l.length_s, 30 * 60);
     assert_int_equal(l.end_s, 4000 - (24 * 60 + 5));
@@ -260,6 +262,34 @@ static void the_map_says_what_it_needs(void **state)
     assert_true(l.tier == TIER_TOTAL && l.ident != IDENT_ALL);
     l = look_after("D<Down><Down>");
     assert_true(l.dist && !l.heat);
+}
+
+/* However the map got there, from whatever screen. */
+static void now_is_of_the_map_too(void **state)
+{
+    (void)state;
+    assert_int_equal(look_after("H[").heat_end_s, 4000 - 92);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "}").kind, INTENT_VIEW_QUERY); /* at once */
+    assert_int_equal(look_after("").heat_end_s, 0);
+    assert_int_equal(look_after("H[<Esc>}H").heat_end_s, 0);
+    assert_int_equal(look_after("[o}H").heat_end_s, 0); /* the table at the cursor, back to now */
+    assert_int_equal(look_after("[S}H").heat_end_s, 0);
+    assert_int_equal(look_after("[cnow<Enter>").heat_end_s, 0);
+    fake_snap(fake)->heat.there = false; /* another row's is being read */
+    look_after("[");
+    assert_int_equal(look_after("}").heat_end_s, 0);
+}
+
+/* In the first second of a session there is no column yet. */
+static void an_empty_map_swallows_no_keys(void **state)
+{
+    (void)state;
+    look_after("H");
+    fake_snap(fake)->heat.n = 0;
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "t").kind, INTENT_TOGGLE);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "<Left><Up><Enter>o").kind, INTENT_REDRAW);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "ex<Enter>").kind, INTENT_EXPORT);
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "q").kind, INTENT_QUIT);
 }
 
 static void the_cursor_gives_a_moment(void **state)
@@ -539,6 +569,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_window_can_be_typed, setup, teardown),
         cmocka_unit_test_setup_teardown(paused_stays_at_its_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(the_map_says_what_it_needs, setup, teardown),
+        cmocka_unit_test_setup_teardown(now_is_of_the_map_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_empty_map_swallows_no_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(the_cursor_gives_a_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(a_past_moment_has_its_own_slow_calls, setup, teardown),
         cmocka_unit_test_setup_teardown(esc_on_the_table_takes_the_time_off, setup, teardown),

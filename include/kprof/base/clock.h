@@ -18,6 +18,8 @@ uint64_t clock_cpu_ns(void);  /* CPU time of this process, all its threads */
 /* "20ms", "1500us", "2s", "3m", "1h", "2.5s", "0"; a bare number is seconds. Whole string or false.
  */
 bool clock_parse_duration(const char *s, uint64_t *out_ns);
+/* The same as people type it: blanks around it, and between number and unit ("5 ms"), are fine. */
+bool clock_parse_typed(const char *s, uint64_t *out_ns);
 
 /* At most 7 columns, three significant digits, ASCII: "853ns" "12.3us" "4.56ms" "1.20s" "2m03s"
  * "1h02m". */

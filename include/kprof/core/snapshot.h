@@ -40,11 +40,12 @@ struct snap_row {
     uint16_t tier;    /* tier number, or TIER_TOTAL */
     uint16_t ident_n; /* number of the identity, until figures are forgotten; IDENT_ALL */
     const char *tier_name;
-    const char *tier_mfa;         /* its function, as the operator wrote it; NULL: _total */
-    const char *ident;            /* NULL: the tier over all identities */
-    bool gone;                    /* only a former rule gave this identity */
-    uint64_t count;               /* calls seen that are aggregated in the window */
-    uint64_t est_count;           /* the same scaled by the sampling in force when each was seen */
+    const char *tier_mfa; /* its function, as the operator wrote it; NULL: _total */
+    const char *ident;    /* NULL: the tier over all identities */
+    bool gone;            /* only a former rule gave this identity */
+    uint64_t count;       /* calls seen that are aggregated in the window */
+    uint64_t run_count;   /* of a tier: calls since figures were forgotten, whatever the window */
+    uint64_t est_count;   /* the same scaled by the sampling in force when each was seen */
     uint64_t late, errors, exits; /* exits: of the errors, those of processes that died inside */
     /* Calls counted by the VM while nothing was traced (breaker open, or tracing was about to
      * begin); 0 for identities, which nobody knew then. They are in none of the figures but rate;

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 
 void export_text(struct buf *out, const struct snapshot *s, bool details);
+enum { EXPORT_SLOWEST = 20 }; /* lines of slow requests in a view */
+void export_text_view(struct buf *out, const struct snapshot *s);
 void export_change(struct buf *out, const struct snapshot *s); /* a part of text */
 void export_json(struct buf *out, const struct snapshot *s);
 void export_csv(struct buf *out, const struct snapshot *s, bool first);

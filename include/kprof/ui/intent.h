@@ -21,7 +21,7 @@ enum intent_kind {
     INTENT_ZERO,
     INTENT_MARK,        /* compare with this moment from now on, or no more */
     INTENT_EXPORT,      /* text: file name; force: overwrite was confirmed; slow_only: the slow
-                           calls that filter lets through */
+                           calls that filter lets through; picture: as text, it is the screen */
     INTENT_TIER_ADD,    /* text: [NAME=]M:F/A */
     INTENT_TIER_REMOVE, /* tier */
     INTENT_ENTRY,       /* text: tier name or "none" */
@@ -52,7 +52,7 @@ struct intent {
     enum intent_kind kind;
     enum window window;
     uint16_t tier;
-    bool force, slow_only;
+    bool force, slow_only, picture;
     struct slow_filter filter;
     char text[1024];
 };

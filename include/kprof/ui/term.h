@@ -19,7 +19,8 @@ void term_restore(void);
 bool term_is_utf8(void); /* by the locale */
 void term_size(int *rows, int *cols);
 void term_show(const struct canvas *c); /* sends only what changed */
-int term_key(void);                     /* KEY_NONE_ when there is none; never blocks */
-int term_fd(void);                      /* for poll */
+/* KEY_NONE_ when there is none; never blocks. Of pasted text, its code points with KEY_PASTED_. */
+int term_key(void);
+int term_fd(void); /* for poll */
 
 #endif

@@ -35,7 +35,8 @@ void ui_free(struct ui *u);
  * (INTENT_VIEW_QUERY, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
-                     const struct snapshot *s); /* key: enum key, or a code point */
+                     const struct snapshot *s); /* key: enum key, a code point, or a code point
+                                                   with KEY_PASTED_ */
 /* The mouse does what keys do: a click selects, on the key bar it is the key, on a column's title
  * it sorts; a double click is Enter; the wheel moves three lines. */
 struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s);
