@@ -38,11 +38,11 @@ struct request {
     uint32_t weight;
     uint32_t aliases; /* REQ_ALIAS of it, by next_alias */
     uint32_t next_alias, alias_of;
-    uint32_t newer, older;   /* neighbours in its list */
-    uint32_t waits_next;     /* requests that wait for the same prev */
-    uint64_t slow_seq;       /* its entry in the slow log; 0: none */
-    uint64_t untold_self_ns; /* of its calls that are not stored */
-    uint32_t untold;
+    uint32_t newer, older;    /* neighbours in its list */
+    uint32_t waits_next;      /* requests that wait for the same prev */
+    uint64_t slow_seq;        /* its entry in the slow log; 0: none */
+    uint64_t omitted_self_ns; /* of its calls that are not stored */
+    uint32_t omitted;
     uint8_t trace; /* its place in the slow store, from 1; 0: none yet */
     uint8_t state;
     bool waits, error, exit;

@@ -151,9 +151,9 @@ static void add(struct core *c, struct request *r, const struct slow_trace_call 
 {
     if (begun(c, r) && slow_store_add(&c->slow, r->trace - 1, call))
         return;
-    r->untold++;
+    r->omitted++;
     if (!(call->flags & SLOW_TRACE_LATE))
-        r->untold_self_ns += call->self_ns;
+        r->omitted_self_ns += call->self_ns;
 }
 
 void slow_record_drained(struct core *c, uint32_t req, const struct call *f)
@@ -206,8 +206,8 @@ uint64_t slow_record_finalized(struct core *c, uint32_t req)
     size_t n = strnlen(ident, sizeof to->ident - 1);
     to->end_ns = r->end_ns;
     to->error = r->error;
-    to->untold = r->untold;
-    to->untold_self_ns = r->untold_self_ns;
+    to->omitted = r->omitted;
+    to->omitted_self_ns = r->omitted_self_ns;
     memcpy(to->ident, ident, n);
     to->ident[n] = 0;
     uint64_t id = slow_store_close(&c->slow, r->trace - 1, &entry);

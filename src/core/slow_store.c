@@ -191,8 +191,8 @@ static struct slow_trace_request *copy_of(const struct slow_trace_request *r, ui
     to->label = r->label;
     to->start_ns = r->start_ns;
     to->end_ns = r->end_ns;
-    to->untold_self_ns = r->untold_self_ns;
-    to->untold = r->untold;
+    to->omitted_self_ns = r->omitted_self_ns;
+    to->omitted = r->omitted;
     to->n = r->n;
     to->running = r->running;
     to->error = r->error;
@@ -303,7 +303,7 @@ void slow_store_late(struct slow_store *s, uint64_t request_end_ns,
     if (s->slot[at]->running && end_running(s, at, call))
         return;
     if (s->slot[at]->n >= SLOW_TRACE_CALLS) {
-        writable(s, at)->untold++;
+        writable(s, at)->omitted++;
         return;
     }
     struct slow_trace_request *r = writable(s, at);

@@ -39,7 +39,7 @@ static void fill_rows(struct waterfall *w, const struct slow_trace_request *r)
         w->late += is_late(to);
         self += is_late(to) ? 0 : c->self_ns;
     }
-    w->untold_ns = w->whole_ns > self ? w->whole_ns - self : 0;
+    w->omitted_ns = w->whole_ns > self ? w->whole_ns - self : 0;
     qsort(w->row, w->n, sizeof *w->row, by_start);
 }
 

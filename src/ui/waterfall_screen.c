@@ -270,10 +270,10 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snapshot *
                  : flags & SLOW_TRACE_ASYNC ? "; ended after the request"
                                             : "");
     a.row++;
-    if (at == 0 && w->untold_ns >= 1000) { /* below: rounding of people */
-        us_text(w->untold_ns, self);
+    if (at == 0 && w->omitted_ns >= 1000) { /* below: rounding of people */
+        us_text(w->omitted_ns, self);
         canvas_textf(c, a.row++, a.col + 2, a.cols - 2, STYLE_WARN,
-                     "not shown: %s, in %u calls beyond the first %d", self, w->request->untold,
+                     "not shown: %s, in %u calls beyond the first %d", self, w->request->omitted,
                      SLOW_TRACE_CALLS);
     }
     size_t n = waterfall_gaps(w, at, gap, GAPS);

@@ -29,7 +29,7 @@ static void fall(const struct snapshot *s)
     for (size_t i = 0; i < s->n_slow_traces; i++) {
         struct waterfall w;
         waterfall_make(&w, s->slow_traces[i].request);
-        uint64_t self = w.untold_ns;
+        uint64_t self = w.omitted_ns;
         for (uint32_t k = 0; k < w.n - w.late; k++)
             self += w.row[k].self_ns;
         if (self != w.whole_ns)

@@ -52,7 +52,7 @@ static void check_row(const struct waterfall *w, const struct waterfall_row *r, 
  * so that every instant of it is some row's. */
 static void check_fall(const struct waterfall *w, bool exact)
 {
-    uint64_t self = w->untold_ns;
+    uint64_t self = w->omitted_ns;
     struct waterfall_gap gap[SLOW_TRACE_CALLS];
     for (uint32_t i = 0; i < w->n - w->late; i++) {
         const struct waterfall_row *r = &w->row[i];
@@ -74,7 +74,7 @@ static void check_fall(const struct waterfall *w, bool exact)
     }
     assert_int_equal(self, w->whole_ns);
     if (exact)
-        assert_int_equal(w->untold_ns, 0);
+        assert_int_equal(w->omitted_ns, 0);
 }
 
 /* ---- by hand ---- */
@@ -206,10 +206,10 @@ static void more_calls_than_are_kept(void **state)
             const struct slow_trace_request *r = s->slow_traces[0].request;
             struct waterfall w;
             assert_int_equal(r->n, SLOW_TRACE_CALLS);
-            assert_int_equal(r->untold, 701 - SLOW_TRACE_CALLS);
+            assert_int_equal(r->omitted, 701 - SLOW_TRACE_CALLS);
             waterfall_make(&w, r);
-            assert_int_equal(w.untold_ns, (701 - SLOW_TRACE_CALLS) * MS / 2);
-            assert_int_equal(r->untold_self_ns, w.untold_ns);
+            assert_int_equal(w.omitted_ns, (701 - SLOW_TRACE_CALLS) * MS / 2);
+            assert_int_equal(r->omitted_self_ns, w.omitted_ns);
             assert_int_equal(w.row[0].call->tier, E);
             check_fall(&w, false);
             waterfall_release(&w);

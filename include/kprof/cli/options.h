@@ -20,11 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OPTIONS_NODES_MAX      8
-#define OPTIONS_NODES_BACKED   1 /* more than this is refused in a sentence */
-#define OPTIONS_ASSERTIONS_MAX 16
-#define OPTIONS_COOKIE_BYTES   256
-#define OPTIONS_IDENTITY_BYTES (16u << 10)
+#define OPTIONS_NODES_MAX       8
+#define OPTIONS_NODES_SUPPORTED 1 /* more is an error */
+#define OPTIONS_ASSERTIONS_MAX  16
+#define OPTIONS_COOKIE_BYTES    256
+#define OPTIONS_IDENTITY_BYTES  (16u << 10)
 
 enum options_result {
     OPTIONS_RUN,

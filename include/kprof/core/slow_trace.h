@@ -30,9 +30,9 @@ struct slow_trace_request {
     _Atomic uint32_t refs;
     uint64_t id; /* 1, 2, ... over the session */
     uint64_t label, start_ns, end_ns;
-    uint64_t untold_self_ns; /* of the calls that are not here */
-    uint32_t untold;         /* how many */
-    uint32_t n, running;     /* calls here; of these, SLOW_TRACE_RUNNING */
+    uint64_t omitted_self_ns; /* of the calls that are not here */
+    uint32_t omitted;         /* how many */
+    uint32_t n, running;      /* calls here; of these, SLOW_TRACE_RUNNING */
     uint32_t cap;
     bool error;
     char ident[SLOW_TRACE_IDENT_BYTES]; /* raw bytes of the target's */

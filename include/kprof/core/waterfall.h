@@ -1,10 +1,10 @@
 /* One request on a time axis: its calls as rows, what each did at every instant, and who waited for
  * whom. Pure; any thread.
  *
- * Invariant: the rows' self times (late work apart) and untold_ns add up to the request's duration,
- * to the nanosecond; of each row the stretches follow one another from its start to its end within
- * the request, and where all calls are kept those of SELF add up to its self time. As in the table,
- * an instant belongs to the open call that began last, in whatever process. */
+ * Invariant: the rows' self times (late work apart) and omitted_ns add up to the request's
+ * duration, to the nanosecond; of each row the stretches follow one another from its start to its
+ * end within the request, and where all calls are kept those of SELF add up to its self time. As in
+ * the table, an instant belongs to the open call that began last, in whatever process. */
 #ifndef KPROF_CORE_WATERFALL_H
 #define KPROF_CORE_WATERFALL_H
 
@@ -43,7 +43,7 @@ struct waterfall_gap { /* a row's waiting for one tier of one process, all toget
 struct waterfall {
     const struct slow_trace_request *request; /* a reference of its own */
     uint64_t whole_ns;
-    uint64_t untold_ns;        /* of the request, in calls that nobody kept */
+    uint64_t omitted_ns;       /* of the request, in calls that nobody kept */
     struct waterfall_row *row; /* within the request by start, then late work by start */
     uint32_t n, late;          /* rows; of these, late */
     struct waterfall_stretch *stretch;
