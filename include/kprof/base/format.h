@@ -12,7 +12,7 @@
 
 void format_count(uint64_t n, char *out);   /* "1204", "9999999", "12.3M" */
 void format_rate(double per_s, char *out);  /* "0.25" "12.3" "611" "12.3k" */
-void format_us(double us, char *out);       /* microseconds; "-" if not a time */
+void format_us(double us, char *out);       /* as clock_format_ns; "-" if not a time */
 void format_share(double part, char *out);  /* 0..1 as "42.0%" */
 void format_change(double part, char *out); /* 0.1 as "+10%", 15 as "x16"; "-" if NaN */
 const char *format_eighths(unsigned n);     /* 1..8: a block that fills n eighths from the left */
