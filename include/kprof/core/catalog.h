@@ -19,7 +19,7 @@
 struct catalog;
 
 enum catalog_state {
-    CATALOG_WAITING, /* there is no node to ask yet; `note` has the reason */
+    CATALOG_WAITING, /* the node cannot be asked yet; `note` has the reason */
     CATALOG_LOADING,
     CATALOG_WHOLE,
     CATALOG_PART /* loading ended early; `note` has the reason */

@@ -305,7 +305,7 @@ struct snapshot {
     uint64_t slow_ns;             /* the threshold in force; 0: slow requests are not stored */
     const struct snap_slow *slow; /* newest first */
     size_t n_slow;
-    size_t n_slow_recent;         /* the newest without holes; then the slowest of each identity */
+    size_t n_slow_recent;         /* newest ones without holes; older: slowest of each identity */
     const struct snap_open *open; /* oldest first, at most SNAP_OPEN */
     size_t n_open;
     const struct snap_slow_trace *slow_traces; /* newest first */
