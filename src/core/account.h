@@ -1,10 +1,10 @@
-/* What became of the calls and requests: the counters of a session, and every step that changes
- * them. Inside of core.
+/* The counters of calls and requests of a session, and every step that changes them. Inside of
+ * core.
  *
- * Invariant: calls.received == aggregated + open + expired + unattributed and requests.started ==
- * finished + open + expired between any two functions of core's parts. A call or request is counted
- * as open where it begins, and taken from there once, where it is accounted for: `open` is never
- * computed from the others. One thread. */
+ * Invariant: between any two functions of the units of core, calls.received == aggregated + open +
+ * expired + unattributed and requests.started == finished + open + expired. A call or request is
+ * counted as open when it begins and leaves `open` once, when another counter takes it; `open` is
+ * never computed from the other counters. One thread. */
 #ifndef KPROF_CORE_ACCOUNT_H
 #define KPROF_CORE_ACCOUNT_H
 
@@ -86,7 +86,7 @@ static inline void account_request_expired(struct account *a)
     a->requests.open--;
 }
 
-/* All begins anew; what is open stays so. */
+/* Sets all counters to zero; calls and requests that are open stay counted. */
 static inline void account_zero(struct account *a)
 {
     memset(&a->odd, 0, sizeof a->odd);
@@ -96,13 +96,13 @@ static inline void account_zero(struct account *a)
     a->requests.finished = a->requests.expired = 0;
 }
 
-/* ---- with the call's state: from here on it is CALL_ACCOUNTED, and only keeps stack and list in
- * order
- */
+/* ---- these also set the kind of the call to CALL_ACCOUNTED: from then on the call only keeps
+ * stack and list in order */
 
-/* The call is given up; if it is the entry of an open request, so is that (REQ_EXPIRING). */
+/* Expires a call. If the call is the entry of an open request, the request expires, too
+ * (REQ_EXPIRING). */
 void account_expire(struct core *c, uint32_t at);
-/* A member of a request that turned out to belong to none. */
+/* Counts a call as unattributed: it was a member of a request but belongs to none. */
 void account_unattribute(struct core *c, uint32_t at);
 
 #endif

@@ -1,9 +1,9 @@
-/* Calls and the shadow stacks they stand on, one stack a process. Inside of core.
+/* The calls, and the shadow stacks that they are on, one stack per process. Inside of core.
  *
- * Invariant: a call is in use while it is on a stack or in a request's list; whoever takes it off
- * the last of the two frees it. A process is known exactly while its stack has a call. Knows
- * nothing of requests or counting. All memory is reserved at the start (touched when first used).
- * One thread. */
+ * Invariant: a call is in use while it is on a stack or in the list of a request; the code that
+ * takes it off the last of the two frees it. A process has an entry exactly while its stack has a
+ * call. This unit knows nothing of requests or counters. All memory is reserved at the start
+ * (touched when first used). One thread. */
 #ifndef KPROF_CORE_CALLS_H
 #define KPROF_CORE_CALLS_H
 
@@ -15,7 +15,7 @@
 
 enum call_kind {
     CALL_FREE,     /* on the free list */
-    CALL_MEMBER,   /* of a request; on a stack, or held until the request is finalized */
+    CALL_MEMBER,   /* member of a request; on a stack, or held until the request is finalized */
     CALL_OWN,      /* no entry: counts on its own */
     CALL_LATE,     /* began after its request had closed */
     CALL_ASYNC,    /* was still running when its request was finalized */
@@ -25,12 +25,11 @@ enum call_kind {
 enum { CALL_ON_STACK = 1, CALL_ERROR = 2, CALL_EXIT = 4 };
 
 struct call {
-    uint64_t start_ns, end_ns; /* end: once it is off the stack */
-    uint64_t child_ns; /* time in calls directly above it; of a finalized member: its share of the
-                          request */
-    uint64_t self_ns;  /* what self_time has given it so far; LATE: when its request ended */
+    uint64_t start_ns, end_ns; /* end: valid once the call is off the stack */
+    uint64_t child_ns; /* time in calls directly above it; finalized: its share of the request */
+    uint64_t self_ns;  /* self time given by self_time so far; LATE: end of its request */
     uint64_t pid;      /* serial << 32 | id */
-    uint32_t caller;   /* lean: who called; full: the called function itself */
+    uint32_t caller;   /* lean: the calling function; full: the called function */
     uint32_t req;      /* MEMBER: its request; else CALL_NIL */
     uint32_t below;    /* the call under it on the stack */
     union {
@@ -46,7 +45,7 @@ _Static_assert(sizeof(struct call) == 64, "one cache line");
 
 struct proc {
     uint64_t pid;
-    uint32_t top, depth; /* free: top is the next free one */
+    uint32_t top, depth; /* on the free list: top is the next free entry */
 };
 
 struct calls {
@@ -55,19 +54,19 @@ struct calls {
     struct proc *proc;
     uint32_t proc_cap, proc_high, proc_free, depth_max;
     struct map by_pid;
-    uint64_t *args; /* ticket of each call's arguments; NULL until the first came */
+    uint64_t *args; /* handle of the arguments of each call; NULL until the first arrives */
 };
 
 void calls_init(struct calls *k, uint32_t calls, uint32_t processes, uint32_t depth_max);
 void calls_release(struct calls *k);
 
-struct proc *calls_proc(struct calls *k, uint64_t pid); /* NULL: nothing open there */
-/* Room for one more call on the stack of pid: the process, or NULL when a table is full. p: what
- * calls_proc gave. */
+struct proc *calls_proc(struct calls *k, uint64_t pid); /* NULL: the process has no open calls */
+/* Makes room for one more call on the stack of pid. Returns the process, or NULL when a table is
+ * full. p: the result of calls_proc. */
 struct proc *calls_room(struct calls *k, struct proc *p, uint64_t pid);
 /* Puts a new call on top; there must be room. Fields not set here are zero. */
 uint32_t calls_push(struct calls *k, struct proc *p);
-/* Takes the top off and returns it; the caller frees the process with calls_trim at last. */
+/* Takes the top call off the stack and returns it. The caller calls calls_trim afterwards. */
 uint32_t calls_pop(struct calls *k, struct proc *p);
 void calls_trim(struct calls *k, struct proc *p); /* forgets p when its stack is empty */
 void calls_unlink(struct calls *k, uint32_t at); /* takes a call off its stack wherever it stands */

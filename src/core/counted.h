@@ -1,10 +1,11 @@
-/* Calls that were counted on the target while nothing was traced (its breaker was open, or tracing
- * was about to begin): per tier, by the second. Inside of core.
+/* Calls that the target counted while nothing was traced (its breaker was open, or tracing was
+ * about to begin), per tier and second. Inside of core.
  *
- * Invariant: these calls are in no histogram and in none of `calls.*`; a figure is of traced calls
- * or of counted ones, never of both, but for rates. Nobody times a counted call: the VM's call_time
- * is not true. Seconds are those of core/window. At most COUNTED_MOST records (a tier in a second);
- * then the oldest go, and are in the run's sums only. One thread. */
+ * Invariant: these calls are in no histogram and in none of `calls.*`. A figure includes either
+ * traced calls or counted calls; only rates include both. Counted calls have no durations, because
+ * the call_time of the VM is not accurate. Seconds are those of core/window. At most COUNTED_MOST
+ * records (one for a tier in a second) are kept; beyond that the oldest are dropped and remain only
+ * in the sums of the run. One thread. */
 #ifndef KPROF_CORE_COUNTED_H
 #define KPROF_CORE_COUNTED_H
 
@@ -17,27 +18,27 @@
 #define COUNTED_MOST 65536u
 
 struct counted_sums {
-    uint64_t covered_ns; /* for so long calls were counted */
+    uint64_t covered_ns; /* how long calls were counted */
     uint64_t calls[TIER_MAX];
 };
 
 struct counted_record {
     uint64_t sec : 48, tier : 16;
-    uint64_t calls; /* of TIER_NONE: ns that were covered */
+    uint64_t calls; /* TIER_NONE: ns of counted time */
 };
 
 struct counted {
-    struct counted_record *record; /* a ring once it is full; NULL: nothing yet */
+    struct counted_record *record; /* a ring once it is full; NULL: no record yet */
     size_t n, cap, first;
     struct counted_sums run;
-    uint64_t covered_ns; /* the time that the last message tells of */
+    uint64_t covered_ns; /* the time that the last message covers */
 };
 
 void counted_release(struct counted *c); /* empty again */
-/* An EVENT_COUNTED, one of a message: that without a tier comes first. start_ns: where second 0
- * begins. What it tells is spread over the two seconds it may touch. */
+/* Adds one EVENT_COUNTED of a message; the one without a tier comes first. start_ns: start of
+ * second 0. The count is spread over the two seconds that it may touch. */
 void counted_add(struct counted *c, uint64_t start_ns, const struct event *ev);
-/* The sums of the seconds [from_s, to_s) into *out. */
+/* Writes the sums of the seconds [from_s, to_s) to *out. */
 void counted_read(const struct counted *c, uint64_t from_s, uint64_t to_s,
                   struct counted_sums *out);
 

@@ -1,9 +1,9 @@
-/* The latency heat map of one row: its calls by time and duration, out of the packed history.
+/* The latency heat map of one row: its calls by time and duration, made from the packed history.
  * Inside of core.
  *
- * Invariant: the sum over a grid is the row's count in the seconds its columns hold; a closed
- * column is computed once and kept, as long as the same row is viewed in the same steps. Owns
- * its memory, allocated when first used. One thread. */
+ * Invariant: the sum over a grid is the count of the row in the seconds that the columns of the
+ * grid hold. A closed column is computed once and kept while the same row is viewed with the same
+ * step. Owns its memory, allocated when first used. One thread. */
 #ifndef KPROF_CORE_HEAT_H
 #define KPROF_CORE_HEAT_H
 
@@ -14,17 +14,17 @@
 
 #define HEAT_COLS 512
 
-/* Which rows of the windows make one row of a screen. */
+/* Selects the rows of the windows that form one row of a screen. */
 struct heat_row {
     uint16_t tier, tiers; /* tiers [tier, tier + tiers) */
-    uint16_t ident;       /* IDENT_ALL: all of them */
+    uint16_t ident;       /* IDENT_ALL: all identities */
 };
 
 struct heat_col {
     bool done, known, inside;
-    uint64_t start_s;      /* its place; done: that of which it is a copy */
-    uint64_t after_s;      /* what is earlier was in another column when it was computed */
-    uint64_t from_s, to_s; /* what it holds */
+    uint64_t start_s;      /* start of the column; done: start of the column that it copies */
+    uint64_t after_s;      /* earlier seconds were in another column when this was computed */
+    uint64_t from_s, to_s; /* the seconds it holds */
     uint64_t count, errors;
     uint32_t bin[SCALE_BINS];
 };
@@ -39,8 +39,9 @@ struct heat {
 
 void heat_init(struct heat *h);
 void heat_release(struct heat *h);
-/* The closed seconds [from, to), to - from a multiple of step_s, at most HEAT_COLS steps; from a
- * multiple of step_s. heat_at then gives each column, until the next heat_make. */
+/* Computes the columns for the closed seconds [from, to): to - from is a multiple of step_s with at
+ * most HEAT_COLS steps, and from is a multiple of step_s. heat_at then returns each column, until
+ * the next heat_make. */
 void heat_make(struct heat *h, const struct windows *w, struct heat_row row, uint64_t from_s,
                uint64_t to_s, uint32_t step_s);
 const struct heat_col *heat_at(const struct heat *h, uint64_t start_s);

@@ -1,10 +1,11 @@
-/* The session's identities: name ids to small numbers, first come, bounded. Inside of core.
+/* The identities of a session: name ids to small numbers, in order of arrival, bounded. Inside of
+ * core.
  *
- * Invariant: 0 is "undefined", 1 is "<other>" (everything beyond the bound); a number keeps its
- * name, unless that is gone and the number given to another. A name is gone when only a former rule
- * gave it: it had its number before the rule changed, or so shortly after that requests of before
- * may have brought it, and has not been seen for some seconds. Reads no clock: seconds are the
- * caller's. One thread. */
+ * Invariant: 0 is "undefined", 1 is "<other>" (all names beyond the bound). A number keeps its name
+ * until the name is gone and the number is given to another name. A name is gone when only a former
+ * rule gave it and it has not been seen for some seconds. A former rule is assumed for names that
+ * had a number before the rule changed, and for names of requests that began before the change or
+ * shortly after it. Reads no clock: the caller passes seconds. One thread. */
 #ifndef KPROF_CORE_IDENT_H
 #define KPROF_CORE_IDENT_H
 
@@ -17,25 +18,26 @@ enum { IDENT_UNDEFINED, IDENT_OTHER, IDENT_FIRST };
 struct idents {
     struct map by_name;
     uint32_t *name;   /* name id by number, from IDENT_FIRST */
-    uint8_t *old;     /* by number: a former rule gave it, for all that is known */
+    uint8_t *old;     /* by number: as far as is known, only a former rule gave it */
     uint32_t *seen_s; /* by number: last seen; 0: not since idents_age */
-    uint16_t n_old;   /* of those that can be given to another */
+    uint16_t n_old;   /* number of old ones that can be given to another name */
     uint16_t n, cap;
-    bool used;           /* something was named */
-    uint32_t settled_s;  /* what began before may still be named by the former rule */
-    uint32_t searched_s; /* in this second there was none that is gone */
-    uint32_t last_name;  /* the last one asked for, and its number: requests come in runs */
+    bool used;           /* a name was requested */
+    uint32_t settled_s;  /* the former rule may have named what began before */
+    uint32_t searched_s; /* in this second no name was gone */
+    uint32_t last_name;  /* last requested name, and its number: requests come in runs */
     uint16_t last;
-    uint64_t folded; /* times a name beyond the bound was asked for */
+    uint64_t folded; /* requests for a name beyond the bound */
 };
 
 void idents_init(struct idents *t, uint32_t max);
 void idents_release(struct idents *t);
-/* Gives a number if there is one left. began_s: when what it names began. */
+/* Returns the number of a name, and gives it one if any is left. began_s: start of the call or
+ * request. */
 uint16_t idents_of(struct idents *t, uint32_t name, uint32_t began_s, uint32_t now_s);
-void idents_age(struct idents *t, uint32_t now_s); /* the rule has changed: all are of the former */
-/* The number of a name that is gone gets this name: what is counted under it is the caller's to
- * forget before. 0: none is gone, or the name has a number. */
+void idents_age(struct idents *t, uint32_t now_s); /* call it when the rule changes */
+/* Gives the number of a name that is gone to this name and returns it; the caller must first forget
+ * what is counted under the number. 0: no name is gone, or the name has a number. */
 uint16_t idents_recycle(struct idents *t, uint32_t name, uint32_t began_s, uint32_t now_s);
 uint16_t idents_peek(const struct idents *t, uint32_t name); /* IDENT_OTHER if it has none */
 bool idents_gone(const struct idents *t, uint16_t at, uint32_t now_s);

@@ -1,9 +1,9 @@
-/* The table of requests: open, just closed, waiting for their entry; and the labels that lead to
- * them. Inside of core.
+/* The table of requests (open, just closed, or waiting for their entry) and of the labels that lead
+ * to them. Inside of core.
  *
- * Invariant: a label leads to at most one request or to one remembered closed label; a request is
- * in exactly one list, by its state, in the order in which it came there. Owns no call, counts
- * nothing. Memory is reserved at the start. One thread. */
+ * Invariant: a label leads to at most one request or to one remembered closed label. A request is
+ * in exactly one list, that of its state, in the order of arrival there. The table owns no calls
+ * and counts nothing. Memory is reserved at the start. One thread. */
 #ifndef KPROF_CORE_REQUEST_H
 #define KPROF_CORE_REQUEST_H
 
@@ -15,33 +15,32 @@
 
 enum req_state {
     REQ_FREE,
-    REQ_ORPHAN, /* calls with its label came, the entry has not */
+    REQ_ORPHAN, /* calls with its label came, but the entry did not yet */
     REQ_OPEN,
     REQ_CLOSING,  /* the entry returned; waits for stragglers of other processes */
     REQ_EXPIRING, /* to be expired before the next event */
-    REQ_ALIAS,    /* only a label: of an entry nested in another request */
+    REQ_ALIAS,    /* only the label of an entry nested in another request */
     REQ_STATES
 };
 
 struct request {
     uint64_t label; /* 0: none */
-    uint64_t prev;  /* waits: the label that its process carried before */
+    uint64_t prev;  /* waits: the label of its process before the entry */
     uint64_t start_ns, end_ns;
     uint64_t due_ns;             /* ORPHAN, CLOSING: when it is finalized */
-    uint64_t self_time_until_ns; /* self time is given out up to here */
-    uint32_t first, last;        /* its calls, as they came */
-    uint32_t n_calls, ended;     /* in the list; of these, off the stack */
-    uint32_t
-        drain_at;   /* with so many calls in the list those that have ended are finalized early */
-    uint32_t entry; /* the entry call; CALL_NIL once that is finalized */
-    uint32_t ident; /* name id of its identity; 0: not known */
+    uint64_t self_time_until_ns; /* self time is computed up to here */
+    uint32_t first, last;        /* its calls, in order of arrival */
+    uint32_t n_calls, ended;     /* calls in the list; number of them off the stack */
+    uint32_t drain_at;           /* n_calls at which ended calls are finalized early */
+    uint32_t entry;              /* the entry call; CALL_NIL once the call is finalized */
+    uint32_t ident;              /* name id of its identity; 0: not known */
     uint32_t weight;
-    uint32_t aliases; /* REQ_ALIAS of it, by next_alias */
+    uint32_t aliases; /* first REQ_ALIAS of the request, then next_alias */
     uint32_t next_alias, alias_of;
     uint32_t newer, older;    /* neighbours in its list */
     uint32_t waits_next;      /* requests that wait for the same prev */
-    uint64_t slow_seq;        /* its entry in the slow log; 0: none */
-    uint64_t omitted_self_ns; /* of its calls that are not stored */
+    uint64_t slow_seq;        /* number of its entry in the slow log; 0: none */
+    uint64_t omitted_self_ns; /* self time of its calls that are not stored */
     uint32_t omitted;
     uint8_t trace; /* its place in the slow store, from 1; 0: none yet */
     uint8_t state;
@@ -52,14 +51,14 @@ struct request {
 struct closed_label {
     uint64_t label, end_ns;
     uint32_t ident;
-    bool dead; /* not closed but given up: its calls are nobody's */
+    bool dead; /* expired or dropped, not closed: its calls are unattributed */
 };
 
 struct requests {
     struct request *req;
     uint32_t cap, high, free;
-    struct map by_label; /* request, or CLOSED_BIT | slot in closed */
-    struct map by_prev;  /* prev that nobody knows -> first request that waits for it */
+    struct map by_label; /* label -> request, or CLOSED_BIT | slot in closed */
+    struct map by_prev;  /* unknown prev -> first request that waits for it */
     struct {
         uint32_t oldest, newest;
     } list[REQ_STATES];
@@ -68,7 +67,7 @@ struct requests {
     uint32_t closed_cap, closed_at;
 };
 
-/* A call that begins at ts may be part of r. */
+/* Reports whether a call that begins at ts may be part of r. */
 static inline bool request_joinable(const struct request *r, uint64_t ts_ns)
 {
     return r->state == REQ_ORPHAN || (r->state == REQ_OPEN && ts_ns >= r->start_ns) ||
@@ -77,22 +76,23 @@ static inline bool request_joinable(const struct request *r, uint64_t ts_ns)
 
 void requests_init(struct requests *t, uint32_t max_open);
 void requests_release(struct requests *t);
-void requests_clear(struct requests *t); /* all but the closed labels */
+void requests_clear(struct requests *t); /* clears everything except the closed labels */
 
 uint32_t requests_new(struct requests *t, enum req_state state, uint64_t label); /* REQ_NIL: full */
 void requests_move(struct requests *t, uint32_t at, enum req_state to);
-/* Frees it and its aliases; their labels are remembered as closed, or forgotten when remember is
- * NULL. */
+/* Frees a request and its aliases. Their labels are remembered as closed, or forgotten when
+ * remember is NULL. */
 void requests_free(struct requests *t, uint32_t at, const struct closed_label *remember);
 bool requests_alias(struct requests *t, uint32_t of, uint64_t label); /* false: full */
-/* Everything that leads to `from` leads to `into`; from is freed. Its calls are not touched. */
+/* Makes all labels and aliases of `from` lead to `into`, and frees `from`. Does not touch calls. */
 void requests_merge(struct requests *t, uint32_t into, uint32_t from);
 
-/* Where a label leads: a request (aliases followed), or NIL and *closed, or NIL and NULL. */
+/* Finds what a label leads to. Returns a request (after following aliases), or REQ_NIL; with
+ * REQ_NIL, *closed is the closed label or NULL. */
 uint32_t requests_find(struct requests *t, uint64_t label, const struct closed_label **closed);
 void requests_remember(struct requests *t, struct closed_label closed);
 
-/* Entries whose prev is unknown as yet: it may be an entry that has not arrived. */
+/* Requests whose prev is not known yet: it may be the label of an entry that has not arrived. */
 void requests_wait(struct requests *t, uint32_t at, uint64_t prev);
 uint32_t requests_waiting(const struct requests *t, uint64_t prev); /* the first, then waits_next */
 

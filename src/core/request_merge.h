@@ -1,9 +1,9 @@
-/* Entries inside other requests: their calls and labels become those of the outer one. Inside of
- * core.
+/* Merges requests whose entries are nested in other requests: their calls and labels become those
+ * of the outer request. Inside of core.
  *
- * Invariant: a request that is merged is none of its own afterwards (account.h), and its labels
- * lead to the outer one. A request whose self time has been computed is not merged.
- * Ends no request. One thread. */
+ * Invariant: a merged request no longer counts as a request (account.h), and its labels lead to the
+ * outer request. A request whose self time has been computed is not merged. This unit ends no
+ * request. One thread. */
 #ifndef KPROF_CORE_REQUEST_MERGE_H
 #define KPROF_CORE_REQUEST_MERGE_H
 
@@ -12,13 +12,14 @@
 
 struct core;
 
-/* All of `from` becomes part of `into`. */
+/* Makes all of `from` part of `into`. */
 void request_merge_into(struct core *c, uint32_t into, uint32_t from);
-/* Calls that began before the entry of their request belong to none. */
+/* Counts calls that began before the entry of their request as unattributed. */
 void request_merge_drop_early(struct core *c, uint32_t req);
-/* Now that it is known: into the request it is nested in, if there is one. True: req is no more. */
+/* Merges req into the request that it is nested in, if that request is known by now. Returns true
+ * when req no longer exists. */
 bool request_merge_resolve(struct core *c, uint32_t req);
-/* Into req: the requests that wait for a label of it and are inside it. */
+/* Merges into req the requests that wait for one of its labels and lie inside it. */
 void request_merge_waiting(struct core *c, uint32_t req);
 
 #endif

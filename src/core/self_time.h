@@ -1,9 +1,9 @@
-/* Self time across processes: at every instant the time of a request belongs to the open call that
+/* Self time across processes: at every instant, the time of a request belongs to the open call that
  * began last. Inside of core.
  *
- * Invariant: the self times of a request's calls add up to the time given out, to the nanosecond;
- * no instant is given out twice. Owns its scratch memory, which grows to the largest request. One
- * thread. */
+ * Invariant: the self times of the calls of a request add up to the time in which a call was open,
+ * to the nanosecond; no instant is counted twice. Owns its scratch memory, which grows to the
+ * largest request. One thread. */
 #ifndef KPROF_CORE_SELF_TIME_H
 #define KPROF_CORE_SELF_TIME_H
 
@@ -22,7 +22,7 @@ struct self_time { /* scratch of self_time_share */
 };
 
 void self_time_release(struct self_time *s);
-/* Gives the time between the request's self_time_until_ns and until_ns to its calls. */
+/* Divides the time from self_time_until_ns of the request to until_ns among its calls. */
 void self_time_share(struct core *c, struct request *r, uint64_t until_ns);
 
 #endif

@@ -1,9 +1,9 @@
-/* Which calls and requests go into the store of what was slow (slow_store), told by finalize where
- * they end. Inside of core.
+/* Decides which calls and requests go into the store of slow requests (slow_store). finalize calls
+ * it where calls and requests end. Inside of core.
  *
- * Invariant: changes no call, no counter and no row; of a request only its place in the store. A
- * request is stored if it or a call of it was slow; until that is known, what it has given up early
- * is kept in `building`. One thread. */
+ * Invariant: this unit changes no call, no counter and no row; of a request it changes only its
+ * place in the store. A request is stored if it or one of its calls was slow. Until this is known,
+ * the calls that it gave up early are kept in `building`. One thread. */
 #ifndef KPROF_CORE_SLOW_RECORD_H
 #define KPROF_CORE_SLOW_RECORD_H
 
@@ -13,23 +13,24 @@ struct core;
 struct call;
 struct request;
 
-/* The call at `at` was slow: into the entry of its request r; NULL: it has none, and gets an entry
- * of its own. */
+/* Records the slow call `at` in the entry of its request r; NULL: the call has no request and gets
+ * an entry of its own. */
 void slow_record_call(struct core *c, uint32_t at, struct request *r, uint16_t ident);
-/* r is closing and all its calls were told: its entry, if it has one, gets the rest of it. trace:
- * its id in the store, 0: it is not there. */
+/* Adds the rest of r to its entry, if r has one. r is closing and all its calls were recorded.
+ * trace: id of r in the store, 0: r is not stored. */
 void slow_record_complete(struct core *c, const struct request *r, uint16_t ident, uint64_t trace);
 
-/* A member of a request that goes on leaves its list. */
+/* Stores a member of a request when the member leaves the list of the request, which goes on. */
 void slow_record_drained(struct core *c, uint32_t req, const struct call *f);
-/* A request is being finalized, its self times are given out: its calls, if it is slow. Returns its
- * id in the store; 0: it is not there. */
+/* Stores the calls of a request that is being finalized, if it is slow. Its self times have been
+ * computed. Returns its id in the store; 0: it is not stored. */
 uint64_t slow_record_finalized(struct core *c, uint32_t req);
-/* A request is given up: what is known of it stays in the log. */
+/* Handles a request that expires: its entry in the slow log stays. */
 void slow_record_expired(struct core *c, uint32_t req);
-/* `from` turned out to be part of `into`: so do its slow calls. */
+/* Gives the slow calls of `from` to `into`: `from` turned out to be part of `into`. */
 void slow_record_merged(struct core *c, uint32_t into, uint32_t from);
-/* A call without a request has ended: it may be late work of one in the store. */
+/* Handles a call without a request that has ended: it may be late work of a request in the
+ * store. */
 void slow_record_alone(struct core *c, const struct call *f);
 
 #endif

@@ -1,15 +1,15 @@
-/* The store of what was slow: the last requests with calls that took longer than a threshold, with
+/* The store of slow requests: the last requests with calls that took longer than a threshold, with
  * all their calls. Inside of core.
  *
- * Invariant: of a request one entry, which has all its slow calls, as long as at most
- * SLOW_STORE_OPEN requests that have not ended have one. Those that have ended: at most `cap`,
- * numbered 1, 2, ... in this order over the run; at most SLOW_STORE_REQUESTS
- * finished requests of at most SLOW_TRACE_CALLS calls, and SLOW_STORE_BUILDING that are still open;
- * of each kind the oldest go first (the slowest of each identity stay, see slow_kept), and calls
- * beyond are counted. An entry names its request by id,
- * and has the first calls and the sums of it for when that is gone. A finished request that someone
- * else holds a reference to never changes: late work goes into a copy. The entries are allocated
- * when a threshold is first set, a request when it is slow or long. One thread, but for references
+ * Invariant: a request has one entry with all its slow calls, as long as at most SLOW_STORE_OPEN
+ * requests that have not ended have an entry. At most `cap` entries have ended; they are numbered
+ * 1, 2, ... in the order of their end over the run. The store keeps at most SLOW_STORE_REQUESTS
+ * finished requests with at most SLOW_TRACE_CALLS calls each, and SLOW_STORE_BUILDING that are
+ * still open. The oldest of each kind go first (the slowest of each identity stay, see slow_kept);
+ * further calls are only counted. An entry names its request by id, and has the first calls and the
+ * sums of the request for the time after the request is dropped. A finished request with a second
+ * reference never changes: late work goes into a copy. Entries are allocated when a threshold is
+ * first set, requests when they turn out slow or long. One thread, except for references
  * (core/slow_trace). */
 #ifndef KPROF_CORE_SLOW_STORE_H
 #define KPROF_CORE_SLOW_STORE_H
@@ -34,20 +34,20 @@ struct slow_store {
     struct {
         struct slow_entry *entry; /* a ring; NULL until a threshold was set */
         uint32_t cap, n, at;      /* at: where the next goes */
-        struct slow_entry *open;  /* of requests that have not ended, by their first slow call */
+        struct slow_entry *open;  /* entries of requests that have not ended, by first slow call */
         uint32_t n_open;
         uint64_t seq, done; /* the newest of each */
     } log;
-    struct slow_kept kept;                                /* of those that left the ring */
+    struct slow_kept kept;                                /* slowest entries that left the ring */
     struct slow_trace_request *slot[SLOW_STORE_REQUESTS]; /* a ring */
     uint32_t n, at;
-    uint32_t running;  /* calls of all of them */
-    struct map by_end; /* end_ns -> slot: late work knows no more of its request */
+    uint32_t running;  /* SLOW_TRACE_RUNNING calls of all of them */
+    struct map by_end; /* end_ns -> slot: late work knows only the end of its request */
     struct slow_trace_request *building[SLOW_STORE_BUILDING];
-    struct slow_trace_early { /* late work of requests that may be closed any moment: a ring */
+    struct slow_trace_early { /* a ring: late work of requests that may close at any moment */
         uint64_t request_end_ns;
         struct slow_trace_call call;
-    } * early; /* NULL until the first */
+    } * early; /* NULL until the first late work */
     uint32_t n_early;
     uint64_t ids;
 };
@@ -55,7 +55,7 @@ struct slow_store {
 void slow_store_init(struct slow_store *s, uint32_t entries);
 void slow_store_release(struct slow_store *s);
 void slow_store_set(struct slow_store *s, uint64_t threshold_ns);
-void slow_store_clear(struct slow_store *s); /* entries and finished requests */
+void slow_store_clear(struct slow_store *s); /* removes entries and finished requests */
 
 static inline bool slow_store_is_slow(const struct slow_store *s, uint64_t duration_ns)
 {
@@ -64,15 +64,17 @@ static inline bool slow_store_is_slow(const struct slow_store *s, uint64_t durat
 
 /* ---- the slow log ---- */
 
-/* A blank entry with its seq set, for the caller to fill; NULL when the log is off. It is among
- * those that are done, or among the open ones, of which the oldest is done when there are too
- * many. */
+/* Returns a blank entry with its seq set, for the caller to fill; NULL when the log is off. open:
+ * the entry goes to the open ones, and if there are too many, the oldest open one counts as ended.
+ * Else it goes to those that have ended. */
 struct slow_entry *slow_store_entry_new(struct slow_store *s, bool open);
-/* The entry of a request that has not been settled yet, or was just now; NULL: there is none. */
+/* Returns the entry of a request that is not settled yet or was settled just before; NULL: there is
+ * none. */
 struct slow_entry *slow_store_entry_of(const struct slow_store *s, uint64_t seq, uint64_t request);
-/* i-th newest: open ones, those that are done, those that are kept; NULL beyond the last. */
+/* Returns the i-th newest: first open entries, then those that have ended, then those kept; NULL
+ * after the last. */
 struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i);
-/* Nothing more is to come for it: it is done now. e is not valid any more. */
+/* Moves an open entry to those that have ended. e is not valid afterwards. */
 void slow_store_entry_settle(struct slow_store *s, struct slow_entry *e);
 void slow_store_entry_drop(struct slow_store *s, struct slow_entry *e); /* an open one */
 void slow_store_settle_all(struct slow_store *s);
@@ -80,21 +82,21 @@ void slow_store_forget_tier(struct slow_store *s, uint16_t tier);
 
 /* ---- requests ---- */
 
-/* A request that is still open: its place in `building`, or -1 when there is none. Room for its
- * entry is left. */
+/* Begins to store a request that is still open. Returns its place in `building`, or -1 when there
+ * is none. Reserves room for its entry call. */
 int slow_store_begin(struct slow_store *s, uint64_t label, uint64_t start_ns);
-/* false: there is no room for it. */
+/* Returns false when there is no room for the call. */
 bool slow_store_add(struct slow_store *s, int at, const struct slow_trace_call *call);
-void slow_store_drop(struct slow_store *s, int at); /* it was not slow after all */
-/* Its entry call, and it is among the finished. end_ns, ident, error and what is left out are set
- * by then. Returns its id. */
+void slow_store_drop(struct slow_store *s, int at); /* the request was not slow after all */
+/* Sets the entry call and moves the request to the finished ones. The caller has set end_ns, ident,
+ * error and the omitted counts. Returns its id. */
 uint64_t slow_store_close(struct slow_store *s, int at, const struct slow_trace_call *entry);
 
-/* A call that began after a request had ended at request_end_ns. Of one that is not closed yet it
- * is remembered until then, while there is room. */
+/* Stores a call that began after its request had ended at request_end_ns. If the request is not
+ * closed yet, the call is remembered until then, while there is room. */
 void slow_store_late(struct slow_store *s, uint64_t request_end_ns,
                      const struct slow_trace_call *call);
-/* A call that was running when its request closed has ended. */
+/* Stores the end of a call that was running when its request closed. */
 void slow_store_ended(struct slow_store *s, const struct slow_trace_call *call);
 
 const struct slow_trace_request *slow_store_request(const struct slow_store *s,

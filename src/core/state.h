@@ -1,9 +1,9 @@
-/* The inside of struct core: what the units share that carry events through it. tracker takes an
- * event, attribution says where its call belongs, finalize makes rows of what has ended,
- * slow_record stores what was slow, snapshot makes views.
+/* The inside of struct core: the state that the units of core share. tracker takes an event,
+ * attribution decides where its call belongs, finalize turns ended calls and requests into rows,
+ * slow_record stores slow requests, snapshot makes views.
  *
- * Invariant: each part below is changed by the unit it is named after; calls and requests by those
- * that carry events. One thread. */
+ * Invariant: the unit after which a part is named changes that part. Calls and requests are also
+ * changed by tracker, attribution, finalize and request_merge. One thread. */
 #ifndef KPROF_CORE_STATE_H
 #define KPROF_CORE_STATE_H
 
@@ -35,7 +35,7 @@ struct core {
     struct self_time self_time;
     struct idents idents;
     struct windows windows;
-    struct { /* what core was told */
+    struct { /* settings that the caller of core made */
         struct core_limits limits;
         const struct intern *names;
         const struct text_ring *text_ring; /* NULL: arguments are not known */
@@ -43,9 +43,9 @@ struct core {
         char *note[TIER_MAX];
     } set;
     struct tierset tiers;
-    struct { /* since when a tier's calls can have been traced; ROW_TOTAL: those of the entry */
+    struct { /* since when calls of a tier can have been traced; ROW_TOTAL: calls of the entry */
         uint64_t since_ns;
-        bool confirmed; /* the target has said so */
+        bool confirmed; /* the target has confirmed the tier */
     } set_at[ROW_TIERS];
     struct heat heat;
     struct trend trend;

@@ -1,9 +1,10 @@
-/* Follows events: calls onto stacks and into requests, returns off them. Inside of core.
+/* Follows events: puts calls onto stacks and into requests, and takes them off the stacks when they
+ * return. Inside of core.
  *
- * Invariant: every event that is a call is counted as received and accounted for once (account.h);
- * a call stands on the stack of its process until it returns, unwinds or is given up. Takes events
- * in the order in which they come; those that overtook each other are put right by attribution and
- * finalize. One thread. */
+ * Invariant: every event that is a call is counted as received and accounted for once (account.h).
+ * A call is on the stack of its process until it returns, unwinds or expires. Events are taken in
+ * the order of arrival; attribution and finalize handle events that overtook each other. One
+ * thread. */
 #ifndef KPROF_CORE_TRACKER_H
 #define KPROF_CORE_TRACKER_H
 

@@ -1,8 +1,8 @@
 /* The last minute of every row, second by second: rate and p99, for sparklines. Inside of core.
  *
- * Invariant: asked for the same end again it does nothing, for one a little later it reads just the
- * seconds between. A series is NAN where nothing is kept; its p99 also where there was no call.
- * Owns its memory, allocated when first used. One thread. */
+ * Invariant: a second trend_make with the same end does nothing; one with a slightly later end
+ * reads only the seconds between. A series is NAN where nothing is kept; its p99 is also NAN where
+ * there was no call. Owns its memory, allocated when first used. One thread. */
 #ifndef KPROF_CORE_TREND_H
 #define KPROF_CORE_TREND_H
 
@@ -18,15 +18,15 @@ struct trend {
     uint64_t end_s, generation;
     bool valid, all_tiers;
     bool known[SNAP_TREND];
-    struct figures tier_sum, *total; /* scratch; total: by identity, the last: all of them */
+    struct figures tier_sum, *total; /* scratch; total: by identity, last: all of them */
 };
 
 void trend_init(struct trend *t);
 void trend_release(struct trend *t);
-/* Makes the series ready for the seconds [end - SNAP_TREND, end), end at most the running one.
- * all_tiers: `_total` is the sum of the tiers (no entry), not a row of its own. */
+/* Computes the series for the seconds [end - SNAP_TREND, end); end is at most the running second.
+ * all_tiers: `_total` is the sum of the tiers (there is no entry), not a row of its own. */
 void trend_make(struct trend *t, const struct windows *w, uint64_t end_s, bool all_tiers);
-/* Copies a row's series, oldest first, to[SNAP_TREND] each. */
+/* Copies the series of a row, oldest first; each output has SNAP_TREND values. */
 void trend_copy(const struct trend *t, uint16_t tier, uint16_t ident, float *rate, float *p99_us);
 
 #endif

@@ -1,12 +1,13 @@
-/* Rows and their history: what a tier did for an identity in the running second, the whole run, and
- * any window. Inside of core.
+/* Rows and their history: the figures of a tier for an identity in the running second, in the whole
+ * run, and in any window. Inside of core.
  *
- * Invariant: seconds are counted from the session's start; closed seconds lie in rings of slots of
- * 1, 10, 60 and 300 s, each slot one block of packed rows; a coarser slot is made of the finer ones
- * when it ends. Each ring reaches back 3 hours while all blocks together stay within two thirds of
- * history_bytes; then the oldest seconds go first (minutes stay), then the oldest of the coarser
- * slots, but not what the windows up to now need; at history_bytes the far end goes. Without
- * history only what the windows up to now need is kept at all. A level has no holes. Reads no
+ * Invariant: seconds count from the start of the session. Closed seconds are in rings of slots of
+ * 1, 10, 60 and 300 s; each slot is one block of packed rows, and a coarser slot is made of finer
+ * ones when it ends. Each ring reaches back 3 hours while all blocks together fit into two thirds
+ * of history_bytes. Beyond that, the oldest seconds are dropped first (minutes stay), then the
+ * oldest of the coarser slots, but not the slots that windows up to now need; at history_bytes, the
+ * oldest slots of the coarsest level are dropped next, then those of the finer levels. Without
+ * history, only the slots that windows up to now need are kept. A ring has no holes. Reads no
  * clock. One thread. */
 #ifndef KPROF_CORE_WINDOW_H
 #define KPROF_CORE_WINDOW_H
@@ -18,15 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROW_TIERS (TIER_MAX + 1) /* the last: _total */
+#define ROW_TIERS (TIER_MAX + 1) /* the last one: _total */
 #define ROW_TOTAL TIER_MAX
 
-/* What a histogram does not hold. */
+/* The figures that a histogram does not contain. */
 struct tally {
     uint64_t est, late, errors;
-    uint64_t exits;    /* of the errors: the process died inside */
+    uint64_t exits;    /* errors of processes that died inside */
     uint64_t self_ns;  /* without nested tiers */
-    uint64_t share_ns; /* of self: within the request's duration */
+    uint64_t share_ns; /* part of self_ns within the duration of the request */
 };
 
 struct figures {
@@ -38,7 +39,7 @@ struct row {
     struct figures cur; /* the running second */
     struct figures run; /* the closed seconds of the run */
     struct figures win; /* the closed seconds of the window last viewed */
-    uint64_t born_s;    /* what older slots hold under its number is another's */
+    uint64_t born_s;    /* older slots hold another row under its number */
 };
 
 enum { WIN_LEVELS = 4 };
@@ -59,30 +60,30 @@ struct windows {
     uint64_t busy;                  /* calls in the running second */
     struct {
         struct slot *slot;
-        uint64_t oldest_s; /* nothing is kept from before */
+        uint64_t oldest_s; /* no earlier second is kept */
     } ring[WIN_LEVELS];
-    uint64_t generation; /* counts up when rows or history are forgotten: for those who keep copies
-                          */
+    uint64_t generation; /* changes when rows or history are forgotten */
     size_t bytes, max_bytes;
-    uint64_t dropped_slots; /* for want of history_bytes */
+    uint64_t dropped_slots; /* dropped because of history_bytes */
     bool no_history;        /* only windows up to now will be viewed */
     struct {                /* the slot being packed */
         uint8_t *bytes;
         size_t n, cap;
     } packed;
-    enum { VIEW_RUN, VIEW_LAST, VIEW_PAST } view; /* what win of the rows holds, as of view_sec */
-    uint64_t view_from, view_sec, view_covered_s; /* it holds the seconds [from, sec) */
-    uint64_t view_asked_s, view_to;               /* LAST: seconds. PAST: asked from, really to */
-    bool view_valid, with_running;                /* the running second belongs to it */
+    enum { VIEW_RUN, VIEW_LAST, VIEW_PAST } view; /* what `win` of the rows has, as of view_sec */
+    uint64_t view_from, view_sec, view_covered_s; /* `win` holds the seconds [from, sec) */
+    uint64_t view_asked_s, view_to;               /* LAST: seconds. PAST: requested from, real to */
+    bool view_valid, with_running;                /* the running second is part of the window */
 };
 
 void windows_init(struct windows *w, uint16_t idents, size_t max_bytes);
 void windows_release(struct windows *w);
-void windows_keep_history(struct windows *w, bool on);    /* before time begins; on unless told */
+void windows_keep_history(struct windows *w, bool on); /* call before the first event; default on */
 void windows_advance(struct windows *w, uint64_t now_ns); /* closes the seconds that have ended */
 void windows_zero(struct windows *w);
-void windows_forget_tier(struct windows *w, uint16_t tier); /* its rows vanish */
-/* Its running second and its run go to another; its closed slots are forgotten. */
+void windows_forget_tier(struct windows *w, uint16_t tier); /* removes its rows */
+/* Adds the running second and the run of an identity to those of `into`; its closed slots are
+ * forgotten. */
 void windows_fold_ident(struct windows *w, uint16_t ident, uint16_t into);
 
 static inline struct row *windows_row(const struct windows *w, uint16_t tier, uint16_t ident)
@@ -112,7 +113,8 @@ uint32_t windows_level_s(int level); /* seconds of a slot */
 uint64_t windows_reach_s(int level); /* seconds of a whole ring */
 const struct slot *windows_slot(const struct windows *w, int level,
                                 uint64_t start_s); /* NULL: not kept */
-/* Whether a slot that ends there holds anything of the row that has this number now. */
+/* Reports whether a slot that ends at ends_s contains figures of the row that has this number
+ * now. */
 bool windows_wants(const struct windows *w, uint32_t row, uint64_t ends_s);
 
 void figures_init(struct figures *f);
@@ -120,17 +122,17 @@ void figures_release(struct figures *f);
 void figures_clear(struct figures *f);
 void figures_merge(struct figures *into, const struct figures *from);
 
-/* Makes the window ready for windows_read; returns the time it covers. */
+/* Prepares the window for windows_read. Returns the time that it covers. */
 uint64_t windows_view(struct windows *w, enum window which);
-uint64_t windows_view_last(struct windows *w, uint64_t seconds); /* any length up to now */
-/* The closed seconds [from, to): figures of just these, or, where single seconds are no longer
- * there, of the least time around them, which from and to then say. */
+uint64_t windows_view_last(struct windows *w, uint64_t seconds); /* any length, up to now */
+/* Prepares the closed seconds [from, to) for windows_read. Where single seconds are no longer kept,
+ * prepares the shortest time around them that is, and sets *from_s and *to_s to it. Returns the
+ * time that it covers. */
 uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s);
-/* The time of the window last viewed: [*from_ns, *to_ns), the running second in it unless it is 1
- * s.
- */
+/* Returns the time of the window last viewed, [*from_ns, *to_ns). It includes the running second,
+ * except for a window of 1 s or a window that does not end now. */
 void windows_viewed_time(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns);
-/* Adds the row's figures of the window last viewed to `into`. */
+/* Adds the figures of a row in the window last viewed to `into`. */
 void windows_read(const struct windows *w, const struct row *r, struct figures *into);
 
 #endif

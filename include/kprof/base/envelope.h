@@ -1,11 +1,12 @@
-/* The line that lies above all points and as near to them as can be: it estimates the drift of a
+/* The line that lies above all points and as close to them as possible. It estimates the drift of a
  * clock from readings that delays can only move to one side.
  *
- * Invariant: no point is above the line (but for rounding), and no other such line has a smaller
- * sum of distances. It is the edge of the upper convex hull over the mean of x: the linear program
- * of Moon, Skelly, Towsley, "Estimation and removal of clock skew from network delay measurements"
- * (INFOCOM 1999), solved by a hull as in Zhang, Liu, Xia, "Clock synchronization algorithms for
- * network measurements" (INFOCOM 2002). Pure; any thread; allocates nothing; O(n). */
+ * Invariant: no point lies above the line (except for rounding), and no other line above all points
+ * has a smaller sum of distances. The line is the edge of the upper convex hull over the mean of x.
+ * This is the linear program of Moon, Skelly, Towsley, "Estimation and removal of clock skew from
+ * network delay measurements" (INFOCOM 1999), solved with a hull as in Zhang, Liu, Xia, "Clock
+ * synchronization algorithms for network measurements" (INFOCOM 2002). Pure; any thread; allocates
+ * nothing; O(n). */
 #ifndef KPROF_BASE_ENVELOPE_H
 #define KPROF_BASE_ENVELOPE_H
 
@@ -20,11 +21,12 @@ struct envelope_point {
 
 struct envelope_line {
     double slope;
-    double mean_x, at_mean; /* it goes through this point */
-    double distance;        /* mean, of the points below it */
+    double mean_x, at_mean; /* the line goes through this point */
+    double distance;        /* mean distance of the points below the line */
 };
 
-/* x must grow from point to point, n is at most ENVELOPE_MAX. False: fewer than two points. */
+/* x must grow from point to point; n is at most ENVELOPE_MAX. Returns false when there are fewer
+ * than two points. */
 bool envelope_above(const struct envelope_point *p, size_t n, struct envelope_line *out);
 
 #endif

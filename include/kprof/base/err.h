@@ -1,7 +1,7 @@
-/* One sentence for the outside world: what was tried, on what, why, what to do.
+/* One sentence for the user: what was tried, on what, why it failed, what to do.
  *
- * Invariant: text is always NUL-terminated and never longer than the buffer.
- * The caller owns the struct; any thread may use its own. Never holds a cookie. */
+ * Invariant: text is always NUL-terminated and never longer than the buffer. The caller owns the
+ * struct; each thread may use its own. The text never contains a cookie. */
 #ifndef KPROF_BASE_ERR_H
 #define KPROF_BASE_ERR_H
 
@@ -14,7 +14,7 @@ struct err {
 /* Formats the sentence; returns -1 so that `return err_set(...)` reads well. */
 int err_set(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Copies s into out, cut to fit, always terminated: for fixed fields that are meant to cut. */
+/* Copies s into out, cut to fit and always NUL-terminated; for fields of fixed size. */
 void err_copy(char *out, size_t cap_bytes, const char *s);
 
 #endif

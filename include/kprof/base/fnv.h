@@ -1,5 +1,5 @@
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): short keys out of bytes. Who uses one looks after
- * collisions, or can live with them: they are easily made. Pure; any thread. */
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): short keys from bytes. Collisions are easy to produce, so
+ * callers must detect or tolerate them. Pure; any thread. */
 #ifndef KPROF_BASE_FNV_H
 #define KPROF_BASE_FNV_H
 
@@ -8,7 +8,7 @@
 
 #define FNV_START UINT64_C(0xcbf29ce484222325)
 
-/* The hash h of what came before, with n more bytes. */
+/* Returns the hash of the bytes hashed so far (h, at first FNV_START) followed by n more bytes. */
 static inline uint64_t fnv_add(uint64_t h, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;

@@ -1,7 +1,7 @@
-/* Numbers and durations as people read them: short, not padded, ASCII (but format_eighths). But
- * for the zone of format_time pure; any thread.
+/* Numbers and durations as people read them: short, not padded, ASCII (except for format_eighths).
+ * Pure, except that format_time uses the local time zone; any thread.
  *
- * Every function fills out completely (NUL-terminated) and never writes more than FORMAT_BYTES. */
+ * Every function NUL-terminates out and writes at most FORMAT_BYTES bytes. */
 #ifndef KPROF_BASE_FORMAT_H
 #define KPROF_BASE_FORMAT_H
 
@@ -10,10 +10,10 @@
 
 #define FORMAT_BYTES 32
 
-void format_count(uint64_t n, char *out);  /* "1204", "9999999", "12.3M" */
-void format_rate(double per_s, char *out); /* "0.25" "12.3" "611" "12.3k" */
-void format_us(double us, char *out);      /* microseconds, as clock_format_ns; "-" if not a time */
-void format_share(double part, char *out); /* 0..1 as "42.0%" */
+void format_count(uint64_t n, char *out);   /* "1204", "9999999", "12.3M" */
+void format_rate(double per_s, char *out);  /* "0.25" "12.3" "611" "12.3k" */
+void format_us(double us, char *out);       /* as clock_format_ns; "-" if not a time */
+void format_share(double part, char *out);  /* 0..1 as "42.0%" */
 void format_change(double part, char *out); /* 0.1 as "+10%", 15 as "x16"; "-" if NaN */
 const char *format_eighths(unsigned n);     /* 1..8: a block that fills n eighths from the left */
 void format_bytes(uint64_t n, char *out);   /* "512M", powers of 1024 */

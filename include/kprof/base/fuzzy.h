@@ -1,11 +1,12 @@
-/* Fuzzy matching as fzf does it: a term matches a text that has its characters in that order.
+/* Fuzzy matching in the manner of fzf: a term matches a text that contains the characters of the
+ * term in the same order.
  *
- * A query is terms separated by blanks; all must match. Smart case: a term with an upper-case
- * letter is matched as it stands, any other without regard to case (ASCII). Bytes are compared, so
- * UTF-8 matches itself. Scores after fzf's FuzzyMatchV1 (github.com/junegunn/fzf, src/algo/algo.go:
- * points for a match, for the start of a word, for what stands together, less for gaps), and the
- * best of a term's occurrences in one piece, if that is better. Pure; any thread; allocates
- * nothing. */
+ * A query consists of terms separated by blanks; all terms must match. Smart case: a term with an
+ * upper-case letter is matched with regard to case, any other term without (ASCII only). Bytes are
+ * compared, so UTF-8 matches itself. The score of a term follows the FuzzyMatchV1 of fzf
+ * (github.com/junegunn/fzf, src/algo/algo.go: points for a match, for the start of a word and for
+ * adjacent characters, fewer for gaps). If an occurrence of the whole term in one piece has a
+ * higher score, that score counts. Pure; any thread; allocates nothing. */
 #ifndef KPROF_BASE_FUZZY_H
 #define KPROF_BASE_FUZZY_H
 
@@ -17,7 +18,7 @@
 #define FUZZY_TERMS (FUZZY_BYTES / 2)
 
 struct fuzzy {
-    char text[FUZZY_BYTES]; /* what is longer is cut */
+    char text[FUZZY_BYTES]; /* a longer query is cut */
     struct {
         uint8_t at, len; /* in text */
         bool as_is;
@@ -27,11 +28,13 @@ struct fuzzy {
 };
 
 void fuzzy_set(struct fuzzy *q, const char *text);
-/* Which characters s has, roughly: a text without all bits of q->need cannot match. */
+/* Returns a mask of roughly which characters s contains. A text whose mask lacks a bit of q->need
+ * cannot match. */
 uint64_t fuzzy_mask(const char *s, size_t n);
-/* -1: no match; else the higher the better. */
+/* Returns -1 when s does not match, else a score; a higher score is a better match. */
 int fuzzy_score(const struct fuzzy *q, const char *s, size_t n);
-/* Sets hit[i] for each byte of s[0..n) that the match uses; false and nothing set: no match. */
+/* Sets hit[i] for each byte of s[0..n) that the match uses. Returns false and sets nothing when s
+ * does not match. */
 bool fuzzy_marks(const struct fuzzy *q, const char *s, size_t n, bool *hit);
 
 #endif

@@ -1,9 +1,10 @@
 /* Byte strings to small ids and back, append-only.
  *
- * Invariant: the same bytes give the same id for ever; ids count up from 1; id 0 means "none" and
- * has the empty string (so adding no bytes gives 0). Strings never move and are NUL-terminated. One
- * thread adds; any thread may call intern_str/intern_len with an id it received through an acquire
- * (ring, mutex). Bounded: beyond max_ids or max_bytes, intern_add gives INTERN_FULL and counts. */
+ * Invariant: the same bytes always give the same id. Ids count up from 1; id 0 means "none" and
+ * stands for the empty string (so intern_add of no bytes returns 0). Strings never move and are
+ * NUL-terminated. One thread adds; any thread may call intern_str/intern_len with an id that it
+ * received through an acquire (ring, mutex). Bounded: beyond max_ids or max_bytes, intern_add
+ * returns INTERN_FULL and counts the refusal. */
 #ifndef KPROF_BASE_INTERN_H
 #define KPROF_BASE_INTERN_H
 

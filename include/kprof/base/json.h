@@ -1,7 +1,7 @@
-/* Writes JSON onto a buf: commas and escapes are its business, nesting is checked by assert.
+/* Writes JSON to a buf. It writes commas and escapes itself and checks nesting with assert.
  *
- * Invariant: what is in the buf after the last close is one valid JSON value, valid UTF-8 whatever
- * strings came in (invalid bytes become U+FFFD). NaN and infinities become null. One thread. */
+ * Invariant: after the last close, the buf contains one valid JSON value in valid UTF-8, whatever
+ * strings were given (invalid bytes become U+FFFD). NaN and infinities become null. One thread. */
 #ifndef KPROF_BASE_JSON_H
 #define KPROF_BASE_JSON_H
 
@@ -13,7 +13,7 @@ struct json {
     struct buf *out;
     int depth;
     bool first[16], after_key;
-    bool obj[16]; /* what is open at each depth: an object, else an array */
+    bool obj[16]; /* true: an object is open at this depth; false: an array */
 };
 
 void json_init(struct json *j, struct buf *out);

@@ -1,14 +1,15 @@
-/* Memory for blocks of many sizes that come and go for hours: big ones are whole pages of their
- * own, given back to the system when freed, so that they leave no holes in the heap.
+/* Memory for blocks of many sizes that are allocated and freed for hours. A big block consists of
+ * whole pages of its own, which return to the system when the block is freed, so big blocks leave
+ * no holes in the heap.
  *
- * Invariant: pages_free takes the size that pages_new was given. Contents are not zeroed by
- * contract. Aborts when there is no memory. Any thread. */
+ * Invariant: the caller passes to pages_free the size that it passed to pages_new. Do not rely on
+ * zeroed contents. Aborts when memory runs out. Any thread. */
 #ifndef KPROF_BASE_PAGES_H
 #define KPROF_BASE_PAGES_H
 
 #include <stddef.h>
 
 void *pages_new(size_t bytes);          /* not 0 */
-void pages_free(void *p, size_t bytes); /* NULL: nothing */
+void pages_free(void *p, size_t bytes); /* NULL: does nothing */
 
 #endif

@@ -1,13 +1,13 @@
-/* Has the operator asked us to stop? Set by SIGINT, SIGTERM and SIGHUP.
+/* Tells whether the operator wants kprof-top to stop: SIGINT, SIGTERM and SIGHUP request a stop.
  *
- * Invariant: once it is asked it stays asked. stop_on_signals is for main, once, before threads
- * begin; stop_asked is for any thread. */
+ * Invariant: a requested stop stays requested. Only main calls stop_on_signals, once, before other
+ * threads start; any thread may call stop_asked. */
 #ifndef KPROF_BASE_STOP_H
 #define KPROF_BASE_STOP_H
 
 #include <stdbool.h>
 
-void stop_on_signals(void); /* SIGPIPE is ignored from then on, too */
+void stop_on_signals(void); /* also makes the process ignore SIGPIPE */
 bool stop_asked(void);
 
 #endif

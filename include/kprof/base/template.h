@@ -1,28 +1,31 @@
-/* Names of texts by their shape, so that a million URLs are a few names.
+/* Names of texts by their shape, so that a million URLs get a few names.
  *
- * Invariant: reads at most TEMPLATE_READS bytes, allocates nothing, writes at most TEMPLATE_BYTES
- * (no NUL), at most 3 more than the text has. What it writes are bytes of the text in their order,
- * with '*' or '#' for some of them, and "..." at a cut: no control character that was not there. A
- * text that is such a name stays as it is. The text may hold any bytes. Pure; any thread. */
+ * Invariant: reads at most TEMPLATE_READS bytes, allocates nothing, and writes at most
+ * TEMPLATE_BYTES bytes (without NUL) and at most 3 bytes more than the text has. The name consists
+ * of bytes of the text in their order, with '*' or '#' in place of some of them and "..." at a cut;
+ * it contains no control character that the text does not contain. The name of a name is the same
+ * name. The text may contain any bytes. Pure; any thread. */
 #ifndef KPROF_BASE_TEMPLATE_H
 #define KPROF_BASE_TEMPLATE_H
 
 #include <stddef.h>
 
 enum {
-    TEMPLATE_READS = 256,  /* bytes; a text that has as many is taken for one that was cut */
-    TEMPLATE_BYTES = 264,  /* of a name, at most */
-    TEMPLATE_SEGMENTS = 8, /* of a path; the rest is "..." */
-    TEMPLATE_WORD = 64     /* longer segments and words are ids */
+    TEMPLATE_READS = 256,  /* bytes; a text of this size or more counts as cut */
+    TEMPLATE_BYTES = 264,  /* the longest name */
+    TEMPLATE_SEGMENTS = 8, /* of a path; "..." stands for the others */
+    TEMPLATE_WORD = 64     /* longer segments and words count as ids */
 };
 
-/* A path or URL without query, fragment and user. A segment, or a part of it between punctuation,
- * is '*' when it is a number, a date, a UUID, hexadecimal of 8 digits or more, or 16 characters or
- * more that look random: of "/api/item/1781.json?x=1" the last segment is "*.json". Scheme, host
- * and port stay. An empty path is "/". Gives the bytes written. */
+/* Names a path or URL, without query, fragment and user. '*' replaces a segment, or a part of a
+ * segment between punctuation, that is a number, a date, a UUID, hexadecimal of 8 or more digits,
+ * or 16 or more characters that look random: the last segment of "/api/item/1781.json?x=1" becomes
+ * "*.json". Scheme, host and port stay. The name of an empty path is "/". Returns the bytes
+ * written. */
 size_t template_path(const char *text, size_t n, char out[TEMPLATE_BYTES]);
 
-/* Any text: '#' for each run of digits and for the same kinds of words. */
+/* Names any text: '#' replaces each run of digits and the same kinds of words. Returns the bytes
+ * written. */
 size_t template_shape(const char *text, size_t n, char out[TEMPLATE_BYTES]);
 
 #endif

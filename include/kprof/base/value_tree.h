@@ -1,10 +1,10 @@
-/* Values as trees, flat: each call's arguments with their parts in preorder, to walk over, point at
- * and compare.
+/* Values as trees in one flat array: the arguments of each call with their parts in preorder. Users
+ * walk over them, point at a node and compare calls.
  *
- * Invariant: nodes are only added; a node's subtree is [i, node[i].end), its parent is before it;
- * texts live in the set and hold any bytes (whoever draws them makes them safe). Bounded:
- * VALUE_TREE_NODES nodes, VALUE_TREE_DEPTH levels, VALUE_TREE_CALLS calls; beyond it adding fails.
- * Owned by one thread at a time. */
+ * Invariant: nodes are only added. The subtree of node i is [i, node[i].end), and a parent stands
+ * before its parts. Texts belong to the set and may contain any bytes; code that draws them must
+ * make them safe. Bounded: VALUE_TREE_NODES nodes, VALUE_TREE_DEPTH levels, VALUE_TREE_CALLS calls;
+ * adding beyond a bound fails. One thread at a time owns a set. */
 #ifndef KPROF_BASE_VALUE_TREE_H
 #define KPROF_BASE_VALUE_TREE_H
 
@@ -37,36 +37,37 @@ enum value_tree_step {
 };
 
 struct value_tree_text {
-    uint32_t at, len; /* in the set */
+    uint32_t at, len; /* place in the text of the set */
 };
 
 struct value_tree_node {
     enum value_tree_kind kind;
-    enum value_tree_step step;         /* how its parent leads here, */
-    uint32_t nth;                      /* from 1: of ARG, ELEMENT, NTH; */
-    struct value_tree_text key;        /* of KEY, LONG_KEY (a key too large to be written) */
-    struct value_tree_text text;       /* as it is shown; empty: it has parts */
-    struct value_tree_text name;       /* as it names a request */
+    enum value_tree_step step;         /* how its parent leads to this node */
+    uint32_t nth;                      /* ARG, ELEMENT, NTH: the position, from 1 */
+    struct value_tree_text key;        /* KEY, LONG_KEY (too large to be written): the key */
+    struct value_tree_text text;       /* as shown on the screen; empty: the node has parts */
+    struct value_tree_text name;       /* as it appears in the name of a request */
     struct value_tree_text other_name; /* PROCESS: its registered name */
-    uint64_t size;  /* bytes, characters, elements: of the whole, parts may be cut */
-    uint32_t parts; /* of them here */
+    uint64_t size;  /* bytes, characters or elements of the whole value; parts may be cut */
+    uint32_t parts; /* parts that are in the tree */
     uint32_t end, depth;
 };
 
 struct value_tree {
     struct value_tree_node *node;
     uint32_t n, cap;
-    uint32_t call[VALUE_TREE_CALLS]; /* first node of each; its arguments follow at depth 0 */
+    uint32_t call[VALUE_TREE_CALLS]; /* first node of each call; its arguments have depth 0 */
     uint32_t calls;
     struct buf text;
-    uint32_t open[VALUE_TREE_DEPTH], open_n; /* while it is built */
+    uint32_t open[VALUE_TREE_DEPTH], open_n; /* nodes that are open while the tree is built */
 };
 
 struct value_tree *value_tree_new(void);
 void value_tree_free(struct value_tree *s); /* NULL is fine */
 
-/* Building: a call, then its nodes; value_tree_open begins one (kind, step, nth, size are read),
- * value_tree_close ends the one begun last. False: no room. */
+/* Building: value_tree_call begins a call, value_tree_open begins a node of it (and reads kind,
+ * step, nth and size of `like`), value_tree_close ends the node that was begun last.
+ * value_tree_call and value_tree_open return false when there is no room. */
 bool value_tree_call(struct value_tree *s);
 bool value_tree_open(struct value_tree *s, const struct value_tree_node *like);
 void value_tree_close(struct value_tree *s);
@@ -74,22 +75,23 @@ struct value_tree_text value_tree_text(struct value_tree *s, const void *p, size
 
 const char *value_tree_str(const struct value_tree *s,
                            struct value_tree_text t);                    /* NUL-terminated */
-uint32_t value_tree_call_end(const struct value_tree *s, uint32_t call); /* behind its last node */
+uint32_t value_tree_call_end(const struct value_tree *s, uint32_t call); /* past its last node */
 uint32_t value_tree_call_of(const struct value_tree *s, uint32_t node);
 uint32_t value_tree_parent(const struct value_tree *s,
                            uint32_t node); /* VALUE_TREE_NONE: an argument */
-/* The part of another call that stands where `node` stands in its own: same argument, elements,
- * keys. VALUE_TREE_NONE: there is none; *cut then says whether it may have been left out. */
+/* Returns the node of another call at the same place: the same argument, elements and keys lead to
+ * it. VALUE_TREE_NONE: there is no such node; *cut then reports whether it may have been left
+ * out. */
 uint32_t value_tree_alike(const struct value_tree *s, uint32_t node, uint32_t call, bool *cut);
 
-/* What a capture of calls is at, and what it brought. */
+/* The state of a capture, and its result. */
 struct capture {
     enum { CAPTURE_NONE, CAPTURE_RUNNING, CAPTURE_DONE, CAPTURE_FAILED } state;
-    char function[300]; /* as the operator named it: M:F/A */
+    char function[300]; /* as the operator wrote it: M:F/A */
     uint64_t kept, seen, elapsed_us;
-    bool rested;            /* tracing rested meanwhile */
-    char why[300];          /* FAILED: a sentence */
-    struct value_tree *set; /* DONE: owned; else NULL */
+    bool rested;            /* tracing was off for part of the time */
+    char why[300];          /* FAILED: the reason, a sentence */
+    struct value_tree *set; /* DONE: the calls, owned by the capture; else NULL */
 };
 
 #endif

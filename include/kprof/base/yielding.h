@@ -1,8 +1,8 @@
-/* Lets others run first: a thread that calls this has less of the processor than others where they
- * want the same one.
+/* Lets other threads run first: a thread that calls yielding_begin gets a smaller share of a
+ * processor than other threads that want to run on it.
  *
- * Invariant: of the calling thread only, and for good: only root could take it back. A kernel that
- * refuses is none of our business. Any thread. */
+ * Invariant: the change affects only the calling thread (on Linux) and is permanent: only root
+ * could undo it. A refusal of the kernel is ignored. Any thread. */
 #ifndef KPROF_BASE_YIELDING_H
 #define KPROF_BASE_YIELDING_H
 

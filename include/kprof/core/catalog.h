@@ -1,9 +1,11 @@
-/* The catalog: modules and functions of a node that could be traced, as they are shown.
+/* The catalog: the functions of a node that could be traced, with their modules, as shown on the
+ * screen.
  *
- * Invariant: functions are numbered 0, 1, ... in the order they were added and keep their numbers;
- * at most CATALOG_FUNCTIONS_MAX, what is more is counted as left out. Texts are the target's: they
- * parse as M:F/A, but who draws them makes them safe. Owns its memory. One thread. Knows no node:
- * whoever loads it adds to it and says how far it is. */
+ * Invariant: functions are numbered 0, 1, ... in the order in which they are added and keep their
+ * numbers. The catalog holds at most CATALOG_FUNCTIONS_MAX functions and counts further ones as
+ * left out. Texts come from the target: they parse as M:F/A, but code that draws them must make
+ * them safe. The catalog owns its memory. One thread. It does not know the node: the code that
+ * loads it adds functions and sets the status. */
 #ifndef KPROF_CORE_CATALOG_H
 #define KPROF_CORE_CATALOG_H
 
@@ -12,18 +14,19 @@
 #include <stdint.h>
 
 #define CATALOG_FUNCTIONS_MAX 200000u
-#define CATALOG_TEXT_BYTES    1600 /* of a function as shown; what is longer is left out */
+#define CATALOG_TEXT_BYTES    1600 /* longest function as shown; a longer one is left out */
 
 struct catalog;
 
 enum catalog_state {
-    CATALOG_WAITING, /* nothing to ask yet: `note` says why */
+    CATALOG_WAITING, /* the node cannot be asked yet; `note` has the reason */
     CATALOG_LOADING,
     CATALOG_WHOLE,
-    CATALOG_PART /* ended early: `note` says why */
+    CATALOG_PART /* loading ended early; `note` has the reason */
 };
 
-/* Platform: it comes with Erlang/OTP or Elixir. Library: another application needs it. */
+/* Platform: the application comes with Erlang/OTP or Elixir. Library: another application needs
+ * it. */
 enum catalog_origin { CATALOG_OWN, CATALOG_PLATFORM, CATALOG_LIBRARY };
 
 struct catalog_status {
@@ -35,8 +38,8 @@ struct catalog_status {
 struct catalog *catalog_new(void);
 void catalog_free(struct catalog *c); /* NULL is fine */
 
-/* shown: with what stands before the function ("lists:", "MyApp.Repo."); app: "" not known;
- * origin: of the application. The functions added next are its own. */
+/* Begins a module; the functions added next belong to it. shown: the text before the function
+ * ("lists:", "MyApp.Repo."); app: "" when not known; origin: that of the application. */
 void catalog_module(struct catalog *c, const char *shown, const char *app,
                     enum catalog_origin origin);
 void catalog_function(struct catalog *c, const char *shown, unsigned arity, bool exported);
@@ -45,14 +48,14 @@ const struct catalog_status *catalog_status(const struct catalog *c);
 
 uint32_t catalog_count(const struct catalog *c);
 uint32_t catalog_left_out(const struct catalog *c);
-/* "lists:map/2"; its bytes. out has CATALOG_TEXT_BYTES. */
+/* Writes "lists:map/2" and returns its length in bytes. out has CATALOG_TEXT_BYTES bytes. */
 size_t catalog_text(const struct catalog *c, uint32_t id, char *out);
 uint64_t catalog_mask(const struct catalog *c, uint32_t id); /* fuzzy_mask of its text */
 const char *catalog_app(const struct catalog *c, uint32_t id);
 enum catalog_origin catalog_origin(const struct catalog *c, uint32_t id);
 bool catalog_is_platform(const struct catalog *c, uint32_t id);
 bool catalog_is_local(const struct catalog *c, uint32_t id);
-/* Calls a second; negative: not measured, CATALOG_UNCOUNTED: it cannot be. */
+/* Calls per second. Negative: not measured; CATALOG_UNCOUNTED: cannot be measured. */
 #define CATALOG_UNCOUNTED (-2.0f)
 void catalog_set_rate(struct catalog *c, uint32_t id, float per_s);
 float catalog_rate(const struct catalog *c, uint32_t id);

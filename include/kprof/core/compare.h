@@ -1,6 +1,6 @@
-/* Now against then: a snapshot that was kept as a mark, and what has changed since.
+/* Compares a snapshot with an earlier one that was kept as a mark.
  *
- * Invariant: rows are matched by the names of tier and identity, so two runs or two recordings may
+ * Invariant: rows are matched by the names of tier and identity, so two runs or two recordings can
  * be compared. Owns the mark. Pure; core thread. */
 #ifndef KPROF_CORE_COMPARE_H
 #define KPROF_CORE_COMPARE_H
@@ -9,14 +9,16 @@
 
 struct compare;
 
-/* Takes the snapshot over. name: what it is, for people ("03:04:05, 10s", a file); copied, cut. */
+/* Takes ownership of the snapshot. name: a description for people ("03:04:05, 10s", a file);
+ * copied, and cut to fit. */
 struct compare *compare_new(struct snapshot *then, const char *name);
 void compare_free(struct compare *c); /* NULL is fine */
 const struct snapshot *compare_then(const struct compare *c);
 
-/* The row of the mark with r's names; NULL: there is none. */
+/* Returns the row of the mark with the same names as r; NULL: there is none. */
 const struct snap_row *compare_find(const struct compare *c, const struct snap_row *r);
-/* Fills in s->compared and the rows' changes; for whoever made s, before it is handed on. */
+/* Sets s->compared and the changes in the rows of s. Only the maker of s calls this, before it
+ * hands s on. */
 void compare_apply(const struct compare *c, struct snapshot *s);
 
 #endif

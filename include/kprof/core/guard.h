@@ -1,18 +1,17 @@
-/* The guard decides when kprof-top itself asks the agent to stop tracing: events are lost here,
- * events are delayed on the way, kprof-top uses too much CPU. The agent has reasons of its own,
- * which it finds sooner. Pure; the caller passes the time.
+/* The guard decides when kprof-top itself requests that the agent stops tracing: when kprof-top
+ * loses events, when events arrive too late, or when kprof-top uses too much CPU. The agent has
+ * other reasons of its own, which it finds sooner.
  *
- * Invariant: at most one verdict until the breaker has opened and closed again, or GUARD_AGAIN_NS
- * have passed; then all counters start again.
- * Pure. One thread. */
+ * Invariant: at most one verdict until the breaker has opened and closed again or GUARD_AGAIN_NS
+ * have passed; then all counters start again. Pure: the caller passes the time. One thread. */
 #ifndef KPROF_CORE_GUARD_H
 #define KPROF_CORE_GUARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GUARD_LAG_HOLD_NS UINT64_C(2000000000)  /* too old for so long without a break */
-#define GUARD_CPU_HOLD_NS UINT64_C(5000000000)  /* too busy over so long */
+#define GUARD_LAG_HOLD_NS UINT64_C(2000000000)  /* batches too old without a break */
+#define GUARD_CPU_HOLD_NS UINT64_C(5000000000)  /* period over which CPU use is measured */
 #define GUARD_CPU_PERCENT 90                    /* of one core */
 #define GUARD_AGAIN_NS    UINT64_C(15000000000) /* the request may have been lost */
 
@@ -38,9 +37,11 @@ struct guard {
 };
 
 void guard_init(struct guard *g, uint64_t max_lag_ns);
-/* Another limit from now on; how long batches have come too old is counted anew, all else stays. */
+/* Sets another limit. The time that batches have come too late starts again; everything else
+ * stays. */
 void guard_limit(struct guard *g, uint64_t max_lag_ns);
-/* Some times a second. Not GUARD_FINE: have the breaker opened, for this reason. */
+/* Called several times a second. A verdict other than GUARD_FINE requests that the caller has the
+ * breaker opened, for this reason. */
 enum guard_verdict guard_sample(struct guard *g, const struct guard_sample *l);
 
 #endif

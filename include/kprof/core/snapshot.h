@@ -1,10 +1,10 @@
-/* A snapshot: everything a screen or an export may show, frozen at one time.
+/* A snapshot: everything that a screen or an export may show, frozen at one time.
  *
- * Invariant: immutable once it is handed on (who makes it fills it in before that: snapshot_rows,
- * snapshot_set_who, snapshot_set_log); self-contained (what it points at is inside it; slow
- * requests are shared and counted); figures of one time, in whatever export or on whatever
- * screen, come from here, so they agree. Freed by snapshot_free. Strings that come from the target
- * are raw bytes: whoever draws them passes them through text_safe or json_str. */
+ * Invariant: immutable once it is handed on. Before that, its maker fills it in with snapshot_rows,
+ * snapshot_set_who and snapshot_set_log. Self-contained: it owns all that it points at, except slow
+ * traces, which it shares by reference. All screens and exports take the figures of one time from
+ * one snapshot, so the figures agree. snapshot_free frees it. Strings from the target are raw
+ * bytes: code that draws them must use text_safe or json_str. */
 #ifndef KPROF_CORE_SNAPSHOT_H
 #define KPROF_CORE_SNAPSHOT_H
 
@@ -40,67 +40,68 @@ struct snap_row {
     uint16_t tier;    /* tier number, or TIER_TOTAL */
     uint16_t ident_n; /* number of the identity, until figures are forgotten; IDENT_ALL */
     const char *tier_name;
-    const char *tier_mfa; /* its function, as the operator wrote it; NULL: _total */
+    const char *tier_mfa; /* function of the tier, as the operator wrote it; NULL: _total */
     const char *ident;    /* NULL: the tier over all identities */
     bool gone;            /* only a former rule gave this identity */
-    uint64_t count;       /* calls seen that are aggregated in the window */
-    uint64_t run_count;   /* of a tier: calls since figures were forgotten, whatever the window */
-    uint64_t est_count;   /* the same scaled by the sampling in force when each was seen */
-    uint64_t late, errors, exits; /* exits: of the errors, those of processes that died inside */
-    /* Calls counted by the VM while nothing was traced (breaker open, or tracing was about to
-     * begin); 0 for identities, which nobody knew then. They are in none of the figures but rate;
-     * how long they took is not known. */
+    uint64_t count;       /* calls seen and aggregated in the window */
+    uint64_t run_count;   /* tiers only: calls since figures were last forgotten, in any window */
+    uint64_t est_count;   /* `count` scaled by the sampling in force when each call was seen */
+    uint64_t late, errors, exits; /* exits: errors of processes that died inside the call */
+    /* Calls that the VM counted while nothing was traced (the breaker was open, or tracing was
+     * about to begin); 0 for identities, which were not known then. Only rate includes these calls;
+     * their durations are not known. */
     uint64_t counted;
-    /* Per second of the window in which its tier was set and traced: est_count; of a tier with
-     * `counted`, per second that was traced or counted, both together. NAN: none of it was (or less
-     * than 50 ms); 0: nothing of the window has passed. */
+    /* Calls per second of the part of the window in which the tier was set and traced: from
+     * est_count. For a tier with `counted`: est_count plus counted, per second that was traced or
+     * counted. NAN: no part of the window was traced (or less than 50 ms); 0: no time of the window
+     * has passed. */
     double rate;
     double min_us, mean_us, sd_us, p25_us, p50_us, p75_us, p90_us, p95_us, p99_us, p999_us, max_us;
-    double self_us; /* mean self time a call (without nested traced tiers) */
-    /* Self time of these calls within their requests / duration of the requests of that identity
-     * that ended in the window: 0..1 over a run, but a short window may have calls whose request
-     * ends outside of it. 0 without an entry. */
+    double self_us; /* mean self time per call (without nested traced tiers) */
+    /* Self time of these calls within their requests, divided by the duration of the requests of
+     * the identity that ended in the window. It is 0..1 over a run, but in a short window it may
+     * exceed 1, because the request of a call may end outside of the window. 0 without an entry. */
     double share;
     double oldest_open_us; /* age of the oldest call still open; 0: none, or the window is past */
-    /* Against the mark, where the snapshot is compared: changes as parts of what it was (0.1: a
-     * tenth more; NaN: nothing to compare), and the calls seen then. */
+    /* If the snapshot is compared with a mark: changes as fractions of the value in the mark (0.1:
+     * a tenth more; NaN: nothing to compare), and the number of calls in the mark. */
     double d_rate, d_p50, d_p99;
     uint64_t then_count;
-    const uint8_t *packed; /* the histogram as hist_pack has it; NULL unless core_keep_hists */
+    const uint8_t *packed; /* the histogram in the form of hist_pack; NULL unless core_keep_hists */
     size_t n_packed;
-    /* Of a tier: what the node said when asked why it is empty ("no such function; near: ..."),
-     * until calls were seen; NULL: nothing. */
+    /* Tiers only: the answer of the node about why the tier is empty ("no such function; near:
+     * ..."), until calls are seen; NULL: none. */
     const char *note;
-    /* The SNAP_TREND seconds before the window's end, oldest first; NAN where it is not known, or
-     * nothing was to measure. NULL: not asked for. */
+    /* The SNAP_TREND seconds before the end of the window, oldest first; NAN where nothing is known
+     * or nothing was measured. NULL: not requested. */
     const float *trend_rate, *trend_p99_us;
 };
 
-/* How the calls of one row in the window lie on base/scale. */
+/* How the calls of one row in the window are distributed over the bins of base/scale. */
 struct snap_dist {
     bool there;
     uint16_t tier, ident_n;
-    size_t low, n; /* bins low .. low + n - 1 hold all there is */
+    size_t low, n; /* bins low .. low + n - 1 contain all calls */
     const uint64_t *bin;
     uint64_t count;
 };
 
 /* One column of the heat map. Where single seconds are no longer kept, a column may hold more than
- * its own seconds; those that follow then lie inside and are empty. */
+ * its own seconds; the following columns then lie inside it and are empty. */
 struct snap_heat_col {
-    uint64_t from_s, to_s; /* what it holds */
+    uint64_t from_s, to_s; /* the seconds it holds */
     bool known;            /* false: nothing is kept of it */
-    bool inside;           /* its time is covered by the nearest earlier column that is not */
+    bool inside;           /* the nearest earlier column with inside == false covers its time */
     uint64_t count, errors;
-    double gap_s; /* of its time nothing was traced, */
+    double gap_s; /* seconds of its time in which nothing was traced */
     enum gap_reason gap;
-    const uint32_t *bin; /* as of snap_heat; NULL: no calls */
+    const uint32_t *bin; /* bins as in snap_heat; NULL: no calls */
 };
 
 struct snap_heat {
     bool there;
     uint16_t tier, ident_n;
-    uint64_t from_s; /* column i begins there, plus i * col_s */
+    uint64_t from_s; /* column i begins at from_s + i * col_s */
     uint32_t col_s;
     size_t n, low, n_bins; /* columns; bins of base/scale: low .. low + n_bins - 1 */
     const struct snap_heat_col *col;
@@ -111,17 +112,17 @@ struct snap_slow_tier {
     const char *name;
     uint64_t start_us; /* from the start of the request */
     uint64_t duration_us;
-    uint64_t self_us; /* without the calls that began within it, in any process */
+    uint64_t self_us; /* without calls that began within it, in any process */
     uint64_t pid;
     bool error;
 };
 
-struct snap_slow_sum { /* a tier in a slow request, all its calls together */
+struct snap_slow_sum { /* all calls of a tier in a slow request */
     const char *name;
     uint32_t calls;
     double sum_us, self_us;
-    uint64_t pid;    /* of its call with the most self time */
-    const char *who; /* that process; NULL: not known */
+    uint64_t pid;    /* process of its call with the most self time */
+    const char *who; /* name of the process; NULL: not known */
 };
 
 struct snap_slow_call { /* the slow calls of a tier in a request: the longest, and how many */
@@ -133,19 +134,19 @@ struct snap_slow_call { /* the slow calls of a tier in a request: the longest, a
     bool error;
 };
 
-/* A request with slow calls, all of them together; or a slow call without a request. */
+/* A slow request with all its slow calls, or a slow call without a request. */
 struct snap_slow {
-    uint64_t seq;      /* 1, 2, ... by the first slow call, since the figures were forgotten last */
-    uint64_t done;     /* the same by the end of the request; 0: it is still open */
+    uint64_t seq;      /* 1, 2, ... by the first slow call, since figures were last forgotten */
+    uint64_t done;     /* 1, 2, ... by the end of the request; 0: it is still open */
     uint64_t wall_ns;  /* when it ended (open: its last slow call), our wall clock */
-    uint64_t first_ns; /* the slow call that ended first did so before wall_ns by so much */
-    uint64_t pid;      /* serial << 32 | id; this and the next: of the longest slow call */
+    uint64_t first_ns; /* the first end of a slow call, in ns before wall_ns */
+    uint64_t pid;      /* serial << 32 | id; pid and tier_name: of the longest slow call */
     const char *tier_name;
     const char *ident;  /* "undefined" when the rule gave none */
     const char *args;   /* of the longest slow call; NULL unless --slow-args */
     const char *who;    /* registered name or initial call of the process; NULL: not known */
     uint64_t request;   /* label; 0: no request */
-    uint64_t trace;     /* id of its snap_slow_trace, if that is still there; 0: none */
+    uint64_t trace;     /* id of its snap_slow_trace if that still exists; 0: none */
     double duration_us; /* of the longest slow call */
     double request_us;  /* 0: still open, or given up, or no request */
     bool error, exit;   /* of the longest slow call; exit: the process died inside */
@@ -157,10 +158,11 @@ struct snap_slow {
     const struct snap_slow_sum *sums;
     size_t n_sums;
 };
-/* The tier that explains most of it, by self time; NULL: its tiers are not known. */
+/* Returns the tier with the most self time; NULL: the tiers are not known. */
 const struct snap_slow_sum *slow_most(const struct snap_slow *w);
-/* What its line says: how long the request took, or, without one that has ended, its longest slow
- * call; and the tier that explains most of it, and the process in which. */
+/* The contents of its line on the screen. slow_took_us: the duration of the request or, when no
+ * request has ended, of the longest slow call; slow_tier, slow_pid, slow_who: the tier with the
+ * most self time, and its process. */
 double slow_took_us(const struct snap_slow *w);
 const char *slow_tier(const struct snap_slow *w);
 uint64_t slow_pid(const struct snap_slow *w);
@@ -170,35 +172,35 @@ struct slow_trace_request; /* core/slow_trace.h; core/waterfall.h makes rows of 
 
 struct snap_slow_trace { /* a slow request with its calls */
     const struct slow_trace_request *request;
-    uint64_t wall_ns; /* when it began, our wall clock */
+    uint64_t wall_ns; /* start of the request, our wall clock */
 };
 
-/* Which slow requests are meant: those with the text in a name, a process or arguments on their
- * line, that have a slow call that ended in the time, or ended themselves then. */
+/* Selects slow requests: those with the text in a name, a process or arguments on their line that
+ * ended in the time range or have a slow call that ended in it. */
 struct slow_filter {
     char text[128];          /* "": any */
-    uint64_t from_ns, to_ns; /* our wall clock, [from, to); to 0: without end */
+    uint64_t from_ns, to_ns; /* our wall clock, [from, to); to 0: no end */
 };
-bool slow_filter_set(const struct slow_filter *f); /* it leaves something out */
+bool slow_filter_set(const struct slow_filter *f); /* true: it leaves something out */
 bool slow_matches(const struct slow_filter *f, const struct snap_slow *w);
 
 enum { SNAP_OPEN = 100 };
 
-struct snap_open {          /* a call that has not ended now, wherever the window is */
-    uint64_t pid, start_ns; /* start: target time; the two tell it from others */
+struct snap_open {          /* a call that is open now, whatever the window */
+    uint64_t pid, start_ns; /* start: target time; both together identify the call */
     const char *tier_name;
     const char *ident; /* "undefined" when not known (yet) */
     const char *who;   /* registered name or initial call of the process; NULL: not known */
     double age_us;
 };
 
-struct snap_log { /* what happened, for the log pane: breaker, reload, node lost, ... */
+struct snap_log { /* an event for the log pane: breaker, reload, node lost, ... */
     uint64_t wall_ns;
     const char *text;
 };
 
-struct snap_gap {        /* seconds before now; begins not before the window, may end after it */
-    double from_s, to_s; /* to_s 0: it goes on */
+struct snap_gap {        /* seconds before now; begins in the window, may end after it */
+    double from_s, to_s; /* to_s 0: the gap goes on */
     enum gap_reason reason;
 };
 
@@ -208,67 +210,67 @@ struct snap_mark { /* a traced module was loaded again */
     const char *module;
 };
 
-struct snap_node { /* filled by engine/view; figures are the last heartbeat's, before the first 0 */
-    char name[256]; /* as it was typed until it answers */
+struct snap_node {  /* made by engine/view; figures: last heartbeat, 0 before the first */
+    char name[256]; /* as the operator typed it until the node answers */
     char otp[16];
     bool connected, tracing;
     uint64_t uptime_s;
     uint32_t run_queue;
-    double scheduler_use; /* 0..1; negative: not known, as before the first heartbeat */
+    double scheduler_use; /* 0..1; negative: not known (before the first heartbeat) */
     uint64_t memory_bytes, processes;
     uint64_t relay_queue, relay_bytes;
     char transport[16]; /* "dist" "replay" */
     bool replay;        /* a recording: */
     double replay_share,
-        replay_speed; /* 0..1 of it has been read; times its own pace, 0: all at once */
-    double silent_s;  /* without a word for so long, though connected; 0: it is heard */
+        replay_speed; /* 0..1 of the recording read; speed as a factor, 0: all at once */
+    double silent_s;  /* time without a message though connected; 0: messages arrive */
     char state[200];  /* one line for a person: "NODE LOST, next try in 4 s: ..." or "" */
 };
 
 struct snap_breaker {
     enum breaker_state state;
     uint64_t trips;
-    char reason[120];  /* why it opened last; "": it never did, or the agent has not yet said */
+    char reason[120];  /* why it opened last; "": never opened, or not yet reported */
     double next_try_s; /* seconds to the next try; 0 when not open, and in a replay */
     double pause_s;    /* how long it stays open this time; 0 when not open */
 };
 
-/* Why less is sampled than asked for. At the start of tracing SAMPLE_COST, whichever limit it is.
- */
+/* Why less is sampled than the operator requested. At the start of tracing it is SAMPLE_COST,
+ * whichever limit is reached. */
 enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE_FLOOD };
 /* "" "max-rate" "max-overhead" "breaker" "flood" */
 const char *sample_why_name(enum sample_why w);
 
-struct snap_cost { /* what tracing costs the node, by its own account */
+struct snap_cost { /* what tracing costs the node, as the node reports it */
     bool known;
-    bool assumed;         /* call_ns was not measured there */
-    double percent;       /* of its schedulers' time, smoothed over a second */
+    bool assumed;         /* call_ns was not measured on this node */
+    double percent;       /* of the time of its schedulers, smoothed over a second */
     double limit_percent; /* 0: none, or a replay */
-    double call_ns;       /* of a traced call, in the process that makes it */
+    double call_ns;       /* time a traced call costs the process that makes it */
 };
 
-struct snap_clock { /* the node's clock against ours */
+struct snap_clock { /* the clock of the node compared with ours */
     bool error_known, drift_known;
-    double error_us;  /* what ages and times of the node may be wrong by */
-    double drift_ppm; /* it runs faster than ours by so much */
+    double error_us;  /* possible error of ages and times of the node */
+    double drift_ppm; /* how much faster it runs than our clock */
 };
 
 struct snapshot {
-    uint64_t wall_ns; /* when it was made; of a replay: what our clock showed then */
-    double elapsed_s; /* since the run began; of a replay: since its first event */
+    uint64_t wall_ns; /* when it was made; replay: what our clock showed then */
+    double elapsed_s; /* since the run began; replay: since its first event */
     enum window window;
     double window_s; /* seconds of the window actually covered so far */
     struct {
         uint64_t zero_wall_ns;    /* when second 0 of the history began, our wall clock */
-        uint64_t oldest_s, now_s; /* kept are the closed seconds [oldest, now) */
-        bool history;             /* the window is the range from_s, to_s; false: it ends now */
+        uint64_t oldest_s, now_s; /* the history keeps the closed seconds [oldest, now) */
+        bool history;             /* true: the window is from_s to to_s; false: it ends now */
         uint64_t from_s, to_s;    /* the closed seconds [from, to) */
-        uint64_t asked_s;         /* its length when that is none of enum window; 0 */
+        uint64_t asked_s;         /* requested length if it is none of enum window; else 0 */
     } time;
     struct snap_dist dist;
     struct snap_heat heat;
-    double gap_s;     /* of window_s without tracing; rates are per second of the rest, */
-    double counted_s; /* and of this part of gap_s, in which calls were counted all the same */
+    double gap_s;     /* part of window_s without tracing; rates are per second of the rest */
+    double counted_s; /* ... plus this part of gap_s, in which calls were counted */
     bool final;
     struct snap_node node;
     struct snap_breaker breaker;
@@ -276,7 +278,7 @@ struct snapshot {
     bool has_entry, has_identity;
     struct snap_cost cost;
     struct snap_clock clock;
-    uint32_t sample, sample_asked; /* 1/sample, in force and as the operator asked */
+    uint32_t sample, sample_asked; /* 1/sample: in force, and as the operator requested */
     enum sample_why sample_why;
     double events_per_s, lag_ms, ring_fill; /* ring_fill 0..1 */
     double oldest_event_ms;                 /* age of the oldest event of the run when it came */
@@ -284,7 +286,7 @@ struct snapshot {
         uint64_t received, aggregated, open, expired, unattributed;
     } calls;
     struct {
-        uint64_t target; /* messages dropped there, and batches that did not come */
+        uint64_t target; /* messages dropped on the node, and batches that did not arrive */
         uint64_t ring;   /* events */
     } lost;
     struct {
@@ -293,17 +295,17 @@ struct snapshot {
     struct {
         uint64_t identities_folded, pids_full, requests_full, bad_events, late, orphan_returns;
     } odd;
-    /* Calls of the window are under "<other>", for all of so many names are taken; 0: none are. */
+    /* Number of allowed names, if all are taken and calls count as "<other>"; else 0. */
     uint32_t names_full;
     char rule_note[200]; /* why the identity rule names no request; "": it does, or not known */
-    char compared[200];  /* what its rows are compared with; "": nothing */
-    const struct snap_row *rows; /* tiers in order, _total last; of a tier: its total row, then its
-                                    identities by count */
+    char compared[200];  /* name of the mark that rows are compared with; "": none */
+    const struct snap_row *rows; /* tiers in order, _total last; for each tier its total row, then
+                                    its identities by count */
     size_t n_rows;
-    uint64_t slow_ns;             /* the threshold in force; 0: nothing is logged */
+    uint64_t slow_ns;             /* the threshold in force; 0: slow requests are not stored */
     const struct snap_slow *slow; /* newest first */
     size_t n_slow;
-    size_t n_slow_recent; /* of them, without gaps; older ones are the slowest of their identity */
+    size_t n_slow_recent;         /* newest ones without holes; older: slowest of each identity */
     const struct snap_open *open; /* oldest first, at most SNAP_OPEN */
     size_t n_open;
     const struct snap_slow_trace *slow_traces; /* newest first */
@@ -312,32 +314,36 @@ struct snapshot {
     size_t n_tier_names;
     const struct snap_log *log; /* newest first */
     size_t n_log;
-    const struct snap_gap *gaps; /* of the window, newest first, the newest SNAP_GAPS of them */
+    const struct snap_gap *gaps; /* in the window, newest first, at most the newest SNAP_GAPS */
     size_t n_gaps;
-    const struct snap_mark *marks; /* of the window, newest first */
+    const struct snap_mark *marks; /* in the window, newest first */
     size_t n_marks;
-    void *owner; /* memory behind all of it */
+    void *owner; /* memory that contains all of the snapshot */
 };
 
 void snapshot_free(struct snapshot *s); /* NULL is fine */
-/* Copies the lines (newest first) into the snapshot; for whoever made it, once, before it is handed
- * on. */
+/* Copies the lines (newest first) into the snapshot. Only its maker calls this, once, before it
+ * hands the snapshot on. */
 void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n);
-/* Sets who ran each slow and each open call: a name or NULL, copied; wall_ns: when the call ended,
- * UINT64_MAX: it is open. For whoever made it, before it is handed on. */
+/* Sets the name of the process for each slow and each open call. The callback returns a name, which
+ * is copied, or NULL; wall_ns: when the call ended, UINT64_MAX: the call is open. Only the maker of
+ * the snapshot calls this, before it hands the snapshot on. */
 typedef const char *snapshot_who(void *arg, uint64_t pid, uint64_t wall_ns);
 void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg);
-/* f; where it leaves the time open and s is of an earlier time: only the calls of then. */
+/* Returns f. If f has no time range and s shows an earlier time, the result is limited to that
+ * time. */
 struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snapshot *s);
-/* How much of the time from from_s to to_s seconds ago was gap, as far as the list goes; *most (may
- * be NULL): the reason of most of it. A second is wholly a gap when this is 1. */
+/* Returns how many seconds of the time from from_s to to_s ago are gap, according to the list of
+ * gaps. *most (may be NULL): the reason of most of that time. 1 for a range of one second: the
+ * whole second is a gap. */
 double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most);
-/* Our wall clock at second `sec` of the history. */
+/* Returns our wall clock at second `sec` of the history. */
 uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec);
-/* A pid (serial << 32 | id) as the target's own shell shows it: "<0.ID.SERIAL>". */
+/* Writes a pid (serial << 32 | id) as the shell of the target shows it: "<0.ID.SERIAL>". */
 #define SNAPSHOT_PID_BYTES 32
 void snapshot_pid(uint64_t pid, char out[SNAPSHOT_PID_BYTES]);
-/* The rows, to be filled in further, for whoever made it, before it is handed on. */
+/* Returns the rows for changes. Only the maker of the snapshot calls this, before it hands the
+ * snapshot on. */
 struct snap_row *snapshot_rows(struct snapshot *s);
 bool snapshot_conserves(
     const struct snapshot *s); /* calls.received == aggregated + open + expired + unattributed */

@@ -1,7 +1,7 @@
-/* The tiers of a session: names and numbers. A number is never used twice in a session, so events
- * that are under way while a tier is removed or added cannot be taken for another's.
+/* The tiers of a session: names and numbers. A session never uses a number twice, so an event that
+ * is on its way while a tier is removed or added is never counted for another tier.
  *
- * Owned by the core thread; snapshots copy what they need. */
+ * The core thread owns the set; snapshots copy what they need. */
 #ifndef KPROF_CORE_TIER_H
 #define KPROF_CORE_TIER_H
 
@@ -18,7 +18,7 @@
 
 enum returns_mode { RETURNS_LEAN, RETURNS_FULL };
 
-/* A tier as it is asked for. */
+/* A tier as the operator requests it. */
 struct tier_spec {
     char name[TIER_NAME_BYTES]; /* "": none was given */
     char mfa[TIER_MFA_BYTES];   /* as given: "m:f/2", "MyApp.Repo.get/2" */

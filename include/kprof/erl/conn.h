@@ -1,8 +1,10 @@
-/* A distribution connection to one node, as a hidden node, over libei's handshake and own framing.
+/* A distribution connection to one node, as a hidden node. libei does the handshake; the framing is
+ * our own.
  *
- * Invariant: packets in are at most CONN_MAX_PACKET bytes (a larger one ends the connection); ticks
- * are answered here. One thread receives, one other may send at the same time; open and close are
- * for when nobody else uses it. The cookie never appears in an error. */
+ * Invariant: incoming packets have at most CONN_MAX_PACKET bytes (a larger packet ends the
+ * connection). The connection answers ticks itself. One thread may receive while one other thread
+ * sends; conn_open and conn_close require that no other thread uses the connection. The cookie
+ * never appears in an error. */
 #ifndef KPROF_ERL_CONN_H
 #define KPROF_ERL_CONN_H
 
@@ -33,34 +35,35 @@ struct conn_opts {
     const char *node; /* name@host or name@host:PORT */
     const char *cookie;
     const char *self_name; /* our name without host; NULL: kprof_top_<pid> */
-    int timeout_ms;        /* for the whole of it */
+    int timeout_ms;        /* for the whole of conn_open */
 };
 
-/* One socket, one handshake. Long names by the dot in the host. */
+/* Opens one socket and makes one handshake. A dot in the host selects long names. */
 enum conn_fail conn_open(struct conn **out, const struct conn_opts *o, struct err *e);
 void conn_close(struct conn *c);    /* NULL is fine */
 void conn_shutdown(struct conn *c); /* wakes a blocked conn_recv; any thread */
 
-/* The other side is on this machine: both ends of the socket have the same address. */
+/* Reports whether the node runs on this machine: both ends of the socket have the same address. */
 bool conn_is_local(const struct conn *c);
 
-const char *conn_node(const struct conn *c); /* full name of the other side */
-const char *conn_self(const struct conn *c); /* ours */
+const char *conn_node(const struct conn *c); /* full name of the node */
+const char *conn_self(const struct conn *c); /* our own full name */
 /* Appends our pid as ETF (no version byte), for use inside messages. */
 void conn_self_pid(const struct conn *c, struct buf *out);
 
-/* Waits up to timeout_ms for the next message to us: 1 with *payload (ETF with version byte, valid
- * until the next call), 0 on timeout, -1 when the connection is gone (err says why). */
+/* Waits up to timeout_ms for the next message to us. Returns 1 with *payload (ETF with version
+ * byte, valid until the next call), 0 on timeout, -1 when the connection is lost (err has the
+ * reason). */
 int conn_recv(struct conn *c, int timeout_ms, const uint8_t **payload, size_t *n, struct err *e);
 
 /* Sends an ETF term (with version byte) to a registered name or to an encoded pid (no version
- * byte). 0, or -1 with err. Blocks at most timeout of opts. */
+ * byte). Returns 0, or -1 with err. Blocks for at most timeout_ms of conn_opts. */
 int conn_send_name(struct conn *c, const char *name, const void *term, size_t n, struct err *e);
 int conn_send_pid(struct conn *c, const void *pid, size_t pid_n, const void *term, size_t n,
                   struct err *e);
 
-/* The cookie by section 6: --setcookie, KPROF_COOKIE, --cookie-file, ~/.erlang.cookie. out is 256+
- * bytes. */
+/* Finds the cookie. The first of these that is given counts: --setcookie, --cookie-file,
+ * KPROF_COOKIE, ~/.erlang.cookie. out has at least 256 bytes. Returns 0, or -1 with err. */
 int conn_find_cookie(const char *setcookie, const char *cookie_file, char *out, size_t cap_bytes,
                      struct err *e);
 

@@ -1,9 +1,9 @@
-/* The lexer of Erlang terms, as far as a config file and a quoted name need it: where each begins
- * and ends, and of what kind.
+/* The lexer of Erlang terms, as far as a config file and a quoted name need it: where each token
+ * begins and ends, and its kind.
  *
- * Invariant: any bytes are survived; every call moves on or reports the end; nothing is copied (a
- * token is a range of the source, which the caller keeps). Source: Erlang reference manual, "Data
- * Types" and "Escape Sequences". Any thread. */
+ * Invariant: accepts any bytes. Every call moves on or reports the end. Nothing is copied: a token
+ * is a range of the source, which the caller keeps. Source: Erlang reference manual, "Data Types"
+ * and "Escape Sequences". Any thread. */
 #ifndef KPROF_ERL_SCAN_H
 #define KPROF_ERL_SCAN_H
 
@@ -15,7 +15,7 @@
 enum tok_kind {
     TOK_END,
     TOK_PUNCT, /* one of {}[], */
-    TOK_ATOM,  /* words like `end` too */
+    TOK_ATOM,  /* including keywords such as `end` */
     TOK_VAR,
     TOK_STRING,
     TOK_NUMBER,
@@ -34,23 +34,23 @@ struct scan {
     const char *s;
     size_t n, pos, line_start;
     int line;
-    struct tok tok; /* the token under the eye, after scan_next */
+    struct tok tok; /* the token that scan_next read last */
 };
 
 void scan_init(struct scan *x, const char *s, size_t n);
-/* Goes on to the next token. NULL, or what is wrong with it. */
+/* Reads the next token. Returns NULL, or the reason why the token is malformed. */
 const char *scan_next(struct scan *x);
 bool scan_is_punct(const struct scan *x, char c);
 bool scan_is_word(const struct scan *x, const char *w); /* an unquoted atom */
 bool scan_is_op(const struct scan *x, const char *op);  /* the bytes that begin at the token */
-/* Appends the value of a quoted atom or string, escapes undone, UTF-8. NULL, or what is wrong with
- * it (a NUL is). */
+/* Appends the value of a quoted atom or string, with escapes decoded, as UTF-8. Returns NULL, or
+ * the reason why it is malformed (it contains a NUL, for example). */
 const char *scan_unquote(const struct scan *x, struct buf *b);
 
-/* One escape sequence; p is behind the backslash, n > 0. Returns the bytes used, 0 when it is none.
- * A byte of UTF-8 stays a byte. */
+/* Decodes one escape sequence; p points behind the backslash, n > 0. Returns the bytes used, or 0
+ * when p is not at an escape sequence. A byte of UTF-8 stays a byte. */
 size_t scan_escape(const char *p, size_t n, uint32_t *cp);
-/* Code point to UTF-8: the bytes used, 1 to 4. */
+/* Encodes a code point as UTF-8. Returns the bytes used, 1 to 4. */
 size_t scan_utf8(uint32_t cp, char out[4]);
 
 #endif
