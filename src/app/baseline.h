@@ -1,7 +1,6 @@
-/* A recording as the yardstick: its whole run as one snapshot.
+/* A recording as a baseline: its whole run as one snapshot.
  *
- * Blocks while the file is read (as fast as it can be). The caller frees the snapshot. Main thread.
- */
+ * Blocks while the file is read (at full speed). The caller frees the snapshot. Main thread. */
 #ifndef KPROF_APP_BASELINE_H
 #define KPROF_APP_BASELINE_H
 

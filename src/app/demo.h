@@ -1,7 +1,8 @@
-/* The bundled sample node: started under load for --demo, ended with us.
+/* The bundled sample node: started under load for --demo, stopped when kprof-top ends.
  *
- * Invariant: the node's process is our child and ends when demo_stop is called, or by itself when
- * we are gone; its files are in a directory of our own that demo_stop removes. Main thread. */
+ * Invariant: the node's process is a child of kprof-top. It ends when demo_stop is called, or by
+ * itself when kprof-top is gone. Its files are in a temporary directory that demo_stop removes.
+ * Main thread. */
 #ifndef KPROF_APP_DEMO_H
 #define KPROF_APP_DEMO_H
 
@@ -14,7 +15,7 @@ struct demo *demo_start(uint32_t rate,
                         struct err *e); /* requests/s; returns when it can be attached to */
 const char *demo_node(const struct demo *d);
 const char *demo_cookie(const struct demo *d);
-/* Tiers, entry and identity of the sample where the options give none. */
+/* Sets tiers, entry and identity of the sample node if the options have none. */
 void demo_defaults(struct options *o);
 void demo_stop(struct demo *d); /* NULL is fine */
 

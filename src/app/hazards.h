@@ -1,7 +1,7 @@
-/* kprof-top --hazards NODE: attaches, traces nothing, prints the node's table of hazards, leaves.
+/* kprof-top --hazards NODE: attaches, traces nothing, prints the node's table of hazards, detaches.
  *
- * Invariant: what is printed is safe to draw, whatever the node says. run_hazards blocks, and is
- * for the main thread, with no engine; the exit status is as with run.h. */
+ * Invariant: the printed text is safe to draw, for any answer of the node. run_hazards blocks, is
+ * for the main thread, and needs no engine; it returns the exit status as described in run.h. */
 #ifndef KPROF_APP_HAZARDS_H
 #define KPROF_APP_HAZARDS_H
 
@@ -9,7 +9,8 @@
 #include <kprof/base/buf.h>
 #include <kprof/trace/hazard.h>
 
-/* Appends a line each: those held back first, else in their order. */
+/* Appends one line per hazard: first those that this VM has, then the others, each in the order of
+ * the table. */
 void hazards_text(const struct hazard *h, size_t n, struct buf *out);
 int run_hazards(const struct options *o, const struct target *t);
 

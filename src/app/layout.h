@@ -1,6 +1,6 @@
 /* The screen's layout between runs: $XDG_STATE_HOME/kprof-top/layout (else ~/.local/state/...).
  *
- * What cannot be read or written is left: a layout is no reason for a message. One thread. */
+ * A layout that cannot be read or written is ignored without a message. One thread. */
 #ifndef KPROF_APP_LAYOUT_H
 #define KPROF_APP_LAYOUT_H
 

@@ -1,5 +1,5 @@
-/* The live screen's inside, shared by live.c (the loop, what the engine says) and live_dispatch.c
- * (what the operator wants) only. Core thread. */
+/* The inside of the live screen. Only live.c (the loop, the engine's hooks), live_view.c (a new
+ * picture) and live_dispatch.c (the operator's intents) share it. Core thread. */
 #ifndef KPROF_APP_LIVE_IMPL_H
 #define KPROF_APP_LIVE_IMPL_H
 
@@ -23,13 +23,13 @@ struct live {
     uint64_t fresh_at_ns, rates_at_ns;
     uint32_t catalog_version;
     struct live_preset preset;
-    bool dirty, keyed; /* the picture is old; the operator waits for the new one */
+    bool dirty, keyed; /* the picture is old; the operator waits for a new one */
     bool quit;
-    char rule[TRACE_CONFIG_RULE_BYTES]; /* the one the ui was told last */
+    char rule[TRACE_CONFIG_RULE_BYTES]; /* the rule that the ui received last */
 };
 
 /* ---- live_view.c ---- */
-void live_view(struct live *l);    /* a snapshot of now */
+void live_view(struct live *l);    /* takes a new snapshot */
 void live_refresh(struct live *l); /* the same, unless the screen is paused */
 
 /* ---- live_dispatch.c ---- */

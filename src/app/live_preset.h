@@ -1,5 +1,5 @@
-/* Presets on the live screen: offered, asked for a module, taken. A part of app/live. Core thread.
- */
+/* Presets on the live screen: offers them, asks for a module if a preset needs one, and applies
+ * them. A part of app/live. Core thread. */
 #ifndef KPROF_APP_LIVE_PRESET_H
 #define KPROF_APP_LIVE_PRESET_H
 
@@ -10,16 +10,17 @@
 #define LIVE_PRESETS 32
 
 struct live_preset {
-    struct preset_take take;  /* the one to take when the node has said what it has */
-    bool there[ENGINE_EXIST]; /* of the presets offered last, their candidates one after another */
+    struct preset_take take;  /* the preset to apply when the node has reported its functions */
+    bool there[ENGINE_EXIST]; /* candidates of the presets offered last, one after another: the node
+                                 has them */
 };
 
-/* INTENT_PRESETS, INTENT_PRESET. */
+/* Carries out INTENT_PRESETS and INTENT_PRESET. */
 void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in);
-/* What is wanted is asked for when the node can be asked. */
+/* Asks the node about the wanted preset when it can be asked. */
 void live_preset_poll(struct live_preset *p, struct engine *g);
-/* engine_hooks.exist: opens the menu, unless the operator is at something else by now; or takes
- * what is wanted. */
+/* Takes the answer of engine_hooks.exist: opens the menu, unless a dialog or another screen is open
+ * now; or applies the wanted preset. */
 void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
                        const bool *there, const char *why);
 

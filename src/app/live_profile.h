@@ -6,12 +6,12 @@
 #include <kprof/engine/engine.h>
 #include <kprof/ui/ui.h>
 
-/* INTENT_SAVE, INTENT_PROFILES, INTENT_LOAD. A profile with a preset waits in presets for what the
- * node has of it. */
+/* Carries out INTENT_SAVE, INTENT_PROFILES and INTENT_LOAD. A profile with a preset waits in
+ * presets until the node has reported which functions it has. */
 void live_profile(struct engine *g, struct ui *u, struct preset_take *presets,
                   const struct intent *in);
-/* May the settings s be taken? Not when tiers would go and the intent is not confirmed: then that
- * is asked, and yes is the same intent with force. */
+/* True: the settings s may be applied. False: they would remove tiers and the intent is not
+ * confirmed; the operator is then asked, and yes is the same intent with force. */
 bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
                       const struct settings *s);
 

@@ -1,6 +1,7 @@
-/* One line on stderr that says how far long work is; only where stderr is a terminal.
+/* One line on stderr that shows the progress of long work; only if stderr is a terminal.
  *
- * Zeroed is ready. One thread. Interrupting the work is its owner's (stop_asked). */
+ * A zeroed struct is ready for use. One thread. The caller must interrupt the work itself
+ * (stop_asked). */
 #ifndef KPROF_APP_PROGRESS_H
 #define KPROF_APP_PROGRESS_H
 
@@ -13,6 +14,6 @@ struct progress {
 };
 
 void progress_show(struct progress *p, const char *what, double share); /* 0..1; 5 times a second */
-void progress_end(struct progress *p);                                  /* the line goes away */
+void progress_end(struct progress *p);                                  /* removes the line */
 
 #endif

@@ -1,9 +1,10 @@
-/* When the screen may be drawn: a value that is given the time, as a bucket of draws that fills.
+/* Decides when the screen may be drawn. The limit is a token bucket: draws empty it, time fills it.
  *
  * Invariant: at most REDRAW_LIMIT_BURST + REDRAW_LIMIT_A_SECOND draws begin in any second; a key
- * waits for one at most REDRAW_LIMIT_GAP_NS; a draw that no key asked for is made from a full
- * bucket only, so keys after it find what is left: two of them are answered at once, as is each
- * that comes REDRAW_LIMIT_GAP_NS or more after the one before. All zero: full. Pure. One thread. */
+ * waits for a draw at most REDRAW_LIMIT_GAP_NS. A draw without a key needs a full bucket and leaves
+ * enough for two keys, which are drawn at once; so is each key that comes REDRAW_LIMIT_GAP_NS or
+ * more after the key before it. A zeroed struct is a full bucket. Pure: the caller passes the time.
+ * One thread. */
 #ifndef KPROF_APP_REDRAW_LIMIT_H
 #define KPROF_APP_REDRAW_LIMIT_H
 
@@ -15,11 +16,12 @@
 #define REDRAW_LIMIT_GAP_NS   (UINT64_C(1000000000) / REDRAW_LIMIT_A_SECOND)
 
 struct redraw_limit {
-    uint64_t at_ns;   /* as of when, */
-    uint64_t used_ns; /* this much is missing to full; REDRAW_LIMIT_GAP_NS a draw */
+    uint64_t at_ns;   /* time of the last call */
+    uint64_t used_ns; /* time until the bucket is full; REDRAW_LIMIT_GAP_NS per draw */
 };
 
-/* Takes a draw; false: not yet. key: somebody waits for it. now_ns: never less than before. */
+/* Takes a draw from the bucket; false: not yet. key: the operator waits for the draw. now_ns: not
+ * less than in the call before. */
 bool redraw_limit_draw(struct redraw_limit *p, uint64_t now_ns, bool key);
 
 #endif

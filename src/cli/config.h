@@ -4,13 +4,13 @@
  *   {identity_f, fun ({my_web, handle, [Req]}) -> element(2, Req); (_) -> undefined end}.
  *   {entry, http}.   {slow, "20ms"}.   {sample, "1/10"}.   {no_color, true}.
  *
- * or the same tuples in one list, ended by a dot. A fun is not understood here: its text goes on as
- * it stands, up to the `end` that belongs to it.
+ * or the same tuples in one list, ended by a dot. This unit does not interpret a fun: it passes on
+ * the text of the fun unchanged, up to the `end` that belongs to it.
  *
- * Invariant: at most CONFIG_BYTES_MAX bytes in, CONFIG_ITEMS_MAX items out; no recursion; any bytes
- * are survived. Which keys exist is the caller's business. The caller owns the struct and ends it
- * with config_release. Any thread. Source of the syntax: Erlang reference manual, "Character Set
- * and Source File Encoding", "Data Types". */
+ * Invariant: at most CONFIG_BYTES_MAX bytes are read and at most CONFIG_ITEMS_MAX items are
+ * returned; there is no recursion; the parser survives any bytes. The caller decides which keys
+ * exist. The caller owns the struct and frees it with config_release. Any thread. Source of the
+ * syntax: Erlang reference manual, "Character Set and Source File Encoding", "Data Types". */
 #ifndef KPROF_CLI_CONFIG_H
 #define KPROF_CLI_CONFIG_H
 
@@ -32,7 +32,7 @@ struct config_item {
     enum config_kind kind;
     char *name;    /* CONFIG_TIER only, else NULL */
     char *text;    /* never NULL */
-    int line, col; /* of the value; from 1; col in bytes */
+    int line, col; /* position of the value, from 1; col in bytes */
 };
 
 struct config {
@@ -40,7 +40,7 @@ struct config {
     size_t n;
 };
 
-/* 0, or -1 with err "FILE:LINE:COLUMN: ...". file is only named in errors. */
+/* Returns 0, or -1 with err "FILE:LINE:COLUMN: ...". file is used only in errors. */
 int config_parse(const char *text, size_t n_bytes, const char *file, struct config *out,
                  struct err *e);
 /* Reads path and parses it. */

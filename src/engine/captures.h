@@ -1,4 +1,5 @@
-/* A capture of calls whose arguments are looked at: begun, watched, brought. Core thread. */
+/* Captures calls, so that the operator can look at their arguments: begins a capture, watches it,
+ * and delivers it. Core thread. */
 #ifndef KPROF_ENGINE_CAPTURES_H
 #define KPROF_ENGINE_CAPTURES_H
 

@@ -1,5 +1,5 @@
-/* The catalog of the live node, page by page, call rates of what is in sight, and whether functions
- * are there. Core thread. */
+/* Loads the catalog of the live node page by page, measures the call rates of functions in sight,
+ * and takes the answers about functions that the node has. Core thread. */
 #ifndef KPROF_ENGINE_CATALOG_LOAD_H
 #define KPROF_ENGINE_CATALOG_LOAD_H
 

@@ -1,10 +1,10 @@
-/* What is wanted of the node, and how it gets there. Core thread. */
+/* The configuration that the node shall have, and how it is sent. Core thread. */
 #ifndef KPROF_ENGINE_CONFIGURATION_H
 #define KPROF_ENGINE_CONFIGURATION_H
 
 #include "state.h"
 
-void configuration_push(struct engine *g);   /* to control, and into the recording */
-void configuration_record(struct engine *g); /* into the recording */
+void configuration_push(struct engine *g);   /* sends it to control and into the recording */
+void configuration_record(struct engine *g); /* writes it into the recording */
 
 #endif

@@ -1,10 +1,10 @@
 /* The control thread: every call that may wait for a node happens here.
  *
- * Invariant: the caller (the core thread) never blocks: it states a configuration or asks a
- * question and later takes results. The latest configuration is always what the target is brought
- * to, after every reconnect too. Until the first connection stands, failing is final
- * (RESULT_FAILED); after that the thread reconnects, with delays that grow while connections do not
- * last. All functions but control_finish are for the core thread and return at once. */
+ * Invariant: the caller (the core thread) never blocks: it passes a configuration or a question and
+ * takes results later. The thread always brings the target to the latest configuration, also after
+ * every reconnect. Until the first connection is up, a failure is final (RESULT_FAILED); after that
+ * the thread reconnects, with delays that grow while connections do not last. All functions are for
+ * the core thread; all except control_finish return at once. */
 #ifndef KPROF_ENGINE_CONTROL_H
 #define KPROF_ENGINE_CONTROL_H
 
@@ -23,30 +23,30 @@ enum control_ask {
     CONTROL_WHO,
     CONTROL_STACK,
     CONTROL_TRIP,
-    CONTROL_PAGE,  /* control_code_query: of the catalog; lines: code_query_page's `after` */
+    CONTROL_PAGE, /* control_code_query: a page of the catalog; lines: `after` of code_query_page */
     CONTROL_EXIST, /* lines: functions as shown, one a line */
-    CONTROL_RATES, /* the same */
+    CONTROL_RATES, /* as CONTROL_EXIST */
     CONTROL_RATES_TAKE,
-    CONTROL_CAPTURE,   /* ix: begin to capture its calls */
-    CONTROL_CAPTURED,  /* how far is it */
-    CONTROL_NO_CAPTURE /* give it up */
+    CONTROL_CAPTURE,   /* ix: begin to capture calls of this tier */
+    CONTROL_CAPTURED,  /* ask for the progress of the capture */
+    CONTROL_NO_CAPTURE /* give up the capture */
 };
 
 enum result_kind {
     RESULT_NONE,
-    RESULT_FAILED,      /* text: the sentence; nothing more will come */
+    RESULT_FAILED,      /* text: the sentence; this is the last result */
     RESULT_CONNECTED,   /* info */
-    RESULT_CONFIGURED,  /* config: of configuration number `gen` */
+    RESULT_CONFIGURED,  /* config: the answer to configuration number `gen` */
     RESULT_TRACING,     /* on: tracing was switched on or off at the target */
-    RESULT_LOST,        /* text; next try in delay_ms */
+    RESULT_LOST,        /* text; the next try is in delay_ms */
     RESULT_TROUBLE,     /* text: a configuration could not be set, the connection stands */
-    RESULT_COMPLETIONS, /* typed; text: lines */
+    RESULT_COMPLETIONS, /* typed; text: one completion per line */
     RESULT_WHY,         /* ix, called */
-    RESULT_STACK,       /* pids[0], text: a line a function; on: the process is dead */
-    RESULT_WHO,         /* pids[0..n), text: a line for each */
+    RESULT_STACK,       /* pids[0]; text: one function per line; on: the process is dead */
+    RESULT_WHO,         /* pids[0..n); text: one line for each */
     RESULT_DEAD,        /* pids[0..n) */
-    RESULT_CODE,        /* ix: the tag; look */
-    RESULT_CAPTURE      /* capture; to CONTROL_CAPTURE and CONTROL_CAPTURED */
+    RESULT_CODE,        /* ix: the tag; code */
+    RESULT_CAPTURE      /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
 };
 
 struct code_query_result {
@@ -58,10 +58,10 @@ struct code_query_result {
 
 struct result { /* free with result_release */
     enum result_kind kind;
-    bool failed; /* of a question: text says why, nothing else but what was asked is told */
-    uint64_t question_id; /* of a question: what control_ask said */
-    uint64_t session;     /* RESULT_CONNECTED: its number */
-    struct result *next;  /* control's own */
+    bool failed; /* the question failed: text says why; only the fields of the question are set */
+    uint64_t question_id; /* of a question: the number that control_ask returned */
+    uint64_t session;     /* RESULT_CONNECTED: number of the session */
+    struct result *next;  /* private to control */
     struct session_info info;
     struct agent_request_config config;
     struct agent_request_called called;
@@ -77,22 +77,24 @@ struct result { /* free with result_release */
     size_t n;
 };
 
-/* o is copied; its strings must outlive the thread; o->wake is called from other threads when a
- * result waits. */
+/* Copies o, whose strings must outlive the thread. Other threads call o->wake when a result
+ * waits. */
 struct control *control_start(const struct session_opts *o);
-uint64_t control_configure(struct control *c, const struct trace_config *w); /* its number */
-/* The core thread is not stuck. While it does not say so (once it has), the lease is not renewed:
- * the target stops tracing until it does. */
+/* returns its number */
+uint64_t control_configure(struct control *c, const struct trace_config *w);
+/* Reports that the core thread is not stuck. After the first call, the control thread renews the
+ * lease only as of the latest call, so the target stops tracing while the core thread hangs. */
 void control_alive(struct control *c);
-/* Every question gets one answer, if only why there is none: too many wait, it took too long, the
- * connection that stood when it was asked is gone (no other answers it). A completion that waits is
- * answered as the newer one. The result has its question_id. CONTROL_TRIP, text why, waits
- * behind nothing, not even the answer that is under way; like CONTROL_NO_CAPTURE it has a result (a
- * RESULT_TROUBLE) only when it failed. Asked while nothing is connected, a question waits for that.
- */
+/* Asks a question and returns its question_id, which the result has, too. Every question gets one
+ * answer, which may be a failure: too many questions wait, the answer took too long, or the
+ * connection of the question is lost (a later connection does not answer it). A newer completion
+ * replaces the text of one that waits, and both get one answer. CONTROL_TRIP, with the reason in
+ * text, goes before all other questions and does not wait for the answer that is under way.
+ * CONTROL_TRIP and CONTROL_NO_CAPTURE have a result (a RESULT_TROUBLE) only when they fail. A
+ * question that is asked without a connection waits for the next connection. */
 uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                      const uint64_t *pids, size_t n);
-/* lines: as the question has it. The answer's ix is tag. */
+/* lines: as described at the question (enum control_ask). The answer's ix is tag. */
 void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);

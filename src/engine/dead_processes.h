@@ -1,4 +1,5 @@
-/* Processes with open calls that are dead: asked after, and their calls ended. Core thread. */
+/* Finds dead processes with open calls: asks the node for them and ends their calls. Core
+ * thread. */
 #ifndef KPROF_ENGINE_DEAD_PROCESSES_H
 #define KPROF_ENGINE_DEAD_PROCESSES_H
 
@@ -6,6 +7,7 @@
 
 void dead_processes_ask(struct engine *g);
 void dead_processes_take(struct engine *g, struct result *r);
-void dead_processes_bury(struct engine *g); /* when their last events must have come */
+/* ends their calls once their last events must have arrived */
+void dead_processes_bury(struct engine *g);
 
 #endif

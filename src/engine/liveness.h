@@ -1,13 +1,14 @@
-/* What the engine finds out by itself: a silent node, a lost connection, and that kprof-top
- * itself is too slow. Core thread. */
+/* The engine's own checks: the node is silent, the connection is lost, kprof-top itself is too
+ * slow. Core thread. */
 #ifndef KPROF_ENGINE_LIVENESS_H
 #define KPROF_ENGINE_LIVENESS_H
 
 #include "state.h"
 
-/* The node is not heard any more: since its last word nothing is known. Recorded, too. */
+/* Begins a gap at the last message of the node, because nothing is known after it. Records the gap,
+ * too. */
 void liveness_gap(struct engine *g, enum gap_reason reason);
-void liveness_listen(struct engine *g); /* is the node silent? */
-void liveness_guard(struct engine *g);  /* are we the ones who cannot follow? */
+void liveness_listen(struct engine *g); /* checks whether the node is silent */
+void liveness_guard(struct engine *g);  /* checks whether kprof-top itself is too slow */
 
 #endif

@@ -1,4 +1,4 @@
-/* What the agent said, into the log. Core thread. */
+/* Puts the agent's notes into the log. Core thread. */
 #ifndef KPROF_ENGINE_NOTES_H
 #define KPROF_ENGINE_NOTES_H
 

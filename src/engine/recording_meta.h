@@ -1,8 +1,9 @@
-/* The meta frame of a recording: what a replay must know of the session besides the stream, as ETF:
- * {meta, Node, Otp, StartNative, UnitsPerS, WallNs, Lean, HasIdentity, Entry|none, Sample, [{Ix,
- * Name, Mfa, Active}]}.
+/* The meta frame of a recording: the facts about the session that a replay needs besides the
+ * stream, as ETF: {meta, Node, Otp, StartNative, UnitsPerS, WallNs, Lean, HasIdentity, Entry|none,
+ * Sample, [{Ix, Name, Mfa, Active}]}.
  *
- * Invariant: recording_meta_read survives any bytes (false). Pure; core thread. */
+ * Invariant: recording_meta_read survives any bytes and returns false for those it cannot read.
+ * Pure; core thread. */
 #ifndef KPROF_ENGINE_RECORDING_META_H
 #define KPROF_ENGINE_RECORDING_META_H
 

@@ -5,7 +5,7 @@
 #include "state.h"
 
 void replaying_pump(struct engine *g);   /* feeds the next frames */
-void replaying_toggle(struct engine *g); /* holds it, or lets it go on */
+void replaying_toggle(struct engine *g); /* pauses or resumes the replay */
 void replaying_faster(struct engine *g, bool faster);
 
 #endif

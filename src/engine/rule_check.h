@@ -1,8 +1,8 @@
-/* Does the identity rule name anything? Inside of engine.
+/* Checks whether the identity rule names anything. For src/engine only.
  *
- * Invariant: looks at requests that were counted after the node had the rule for half a second;
- * says so once; the note stays until the rule names something. Not for a recording: its rule is not
- * known. Core thread. */
+ * Invariant: the check uses requests that were counted after the node had the rule for half a
+ * second. It reports a rule that names nothing once; the note stays until the rule names something.
+ * There is no check for a recording, because its rule is not known. Core thread. */
 #ifndef KPROF_ENGINE_RULE_CHECK_H
 #define KPROF_ENGINE_RULE_CHECK_H
 

@@ -1,10 +1,11 @@
-/* Thresholds and limits of a struct settings, brought into force. Core thread. */
+/* Applies the thresholds and limits of a struct settings. Core thread. */
 #ifndef KPROF_ENGINE_SETTINGS_IMPL_H
 #define KPROF_ENGINE_SETTINGS_IMPL_H
 
 #include "state.h"
 
-/* All but tiers, entry and identity; nothing is sent to the node yet (configuration_push). */
+/* Applies all settings except tiers, entry and identity. Sends nothing to the node:
+ * configuration_push does that. */
 void settings_apply(struct engine *g, const struct settings *s);
 
 #endif

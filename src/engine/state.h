@@ -1,7 +1,7 @@
-/* The inside of struct engine: a part for each unit of this room that keeps something. Only the
- * unit that a part is named after writes it; engine wires them.
+/* The inside of struct engine: a part for each unit of this room that has a state. Only the unit
+ * whose name a part has writes the part; engine wires the parts together.
  *
- * Invariant: one thread (the core thread), but for `full_waits`. */
+ * Invariant: only the core thread uses the struct, except `full_waits`. */
 #ifndef KPROF_ENGINE_STATE_H
 #define KPROF_ENGINE_STATE_H
 
@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 
 #define ENGINE_LOG 100
-/* Batches are at most this late: time is not pushed on before they can have come. */
+/* Batches are at most this late: core's time advances only after they must have arrived. */
 #define FINALIZE_LAG_NS 150000000u
 
 struct session_log {
@@ -28,33 +28,37 @@ struct session_log {
         uint64_t wall_ns;
         char text[400];
     } line[ENGINE_LOG];
-    size_t n; /* written so far; newest is (n - 1) % ENGINE_LOG */
+    size_t n; /* lines written so far; the newest is line[(n - 1) % ENGINE_LOG] */
 };
 
-/* The configuration that is wanted, and what came of it. */
+/* The wanted configuration, and the node's answer to it. */
 struct configuration {
     struct trace_config wanted;
-    char good_rule[TRACE_CONFIG_RULE_BYTES]; /* the identity rule that the target took last */
-    uint64_t gen, configured_gen;            /* of the one sent last, of the one in force */
-    uint64_t identity_gen;                   /* of the rule that was typed last; 0: said */
-    uint64_t rule_gen;                       /* of the rule set last; 0: the target has it */
+    char good_rule[TRACE_CONFIG_RULE_BYTES]; /* the last identity rule that the target accepted */
+    /* of the configuration sent last; of the configuration in force */
+    uint64_t gen, configured_gen;
+    uint64_t identity_gen; /* of the rule typed last; 0: its result was reported */
+    uint64_t rule_gen;     /* of the rule set last; 0: the target has this rule */
     char rule_error[400], missing[400];
-    bool unmatched[EVENT_TIERS]; /* the target has a word on it: its note stays */
-    bool absent[EVENT_TIERS];    /* no such function */
+    bool unmatched[EVENT_TIERS]; /* the target sent a note on the tier: it stays */
+    bool absent[EVENT_TIERS];    /* the node has no such function */
 };
 
 /* Whether the identity rule names anything. */
 struct rule_check {
-    bool wanted, again, said;             /* again: something was named; said: that nothing is */
-    uint64_t begun_ns, first_ns, next_ns; /* our clock: looked at first, a request was seen */
-    struct core_names base;               /* what was named before */
+    /* again: the rule has named something; said: reported that it names nothing */
+    bool wanted, again, said;
+    /* our clock: begin of the check; first request; next check */
+    uint64_t begun_ns, first_ns, next_ns;
+    struct core_names base; /* the counts before the check */
     char note[200];
 };
 
-/* Why a tier is empty: asked of the node, one at a time, for each counts for a second. */
+/* Questions why a tier is empty. The node gets one at a time, because it counts calls for a second
+ * for each. */
 struct questions {
-    uint64_t why_at_ns[EVENT_TIERS]; /* when to ask; 0: not thought of yet */
-    bool why_by_hand[EVENT_TIERS];   /* the operator asked: the answer is said, too */
+    uint64_t why_at_ns[EVENT_TIERS]; /* time to ask; 0: not planned yet */
+    bool why_by_hand[EVENT_TIERS];   /* the operator asked: the answer is a message, too */
     uint64_t why_next_ns;
 };
 
@@ -62,57 +66,57 @@ struct questions {
 
 struct process_name {
     uint64_t pid; /* 0: none */
-    /* Our wall clock: of calls that ended in this time. Before and after, the number is that of
-     * another process: the node has been started anew. */
+    /* Our wall clock: the name is valid for calls that ended in this time. Before and after, the
+     * pid belongs to another process, because the node was restarted. */
     uint64_t from_wall_ns, to_wall_ns;
-    char name[AGENT_REQUEST_WHO_BYTES]; /* "": asked, not known */
+    char name[AGENT_REQUEST_WHO_BYTES]; /* "": the node was asked, the name is not known */
 };
 
 struct process_names {
     struct process_name of[PROCESS_NAMES]; /* round robin */
     size_t n;
     uint64_t next_ns;
-    uint64_t lost_wall_ns; /* when the connection was lost last */
-    uint64_t vm_wall_ns;   /* the node that runs now is another than before then; 0: it is not */
+    uint64_t lost_wall_ns; /* time at which the connection was lost last */
+    uint64_t vm_wall_ns;   /* loss of the connection after which the node was another; 0: none */
 };
 
-/* Processes that are known to be dead, and not yet told to core. */
+/* Dead processes that core does not know yet. */
 struct dead_processes {
     uint64_t pid[AGENT_REQUEST_PIDS], due_ns;
     size_t n;
-    uint32_t from; /* where to look for the next to ask after */
+    uint32_t from; /* place from which to look for the next process to ask for */
     uint64_t next_ns;
 };
 
 struct slow_pump {
     struct slow_log *log;  /* NULL: none */
     uint64_t threshold_ns; /* in force; 0: none */
-    uint64_t done;         /* the last slow request that was written or left out */
-    uint64_t missed;       /* left out since the last line */
+    uint64_t done;         /* number of the last slow request that was written or left out */
+    uint64_t missed;       /* number of requests left out since the last line */
     uint64_t next_ns, second_ns;
-    unsigned lines; /* in that second */
+    unsigned lines; /* lines written in the second that began at second_ns */
 };
 
-/* What the picker needs of the node: its catalog, how often what is in sight is called. */
+/* What the picker needs from the node: the catalog, and call rates of the functions in sight. */
 struct catalog_load {
-    struct catalog *catalog;            /* NULL: never asked for */
-    bool open;                          /* somebody looks at it */
-    uint16_t gen;                       /* of the catalog: pages of an older one are dropped */
-    uint32_t counted[CODE_QUERY_RATES]; /* numbers of the functions whose calls are counted now, */
+    struct catalog *catalog; /* NULL: never loaded */
+    bool open;               /* the picker is open */
+    uint16_t gen;            /* number of the catalog: pages of an older catalog are dropped */
+    uint32_t counted[CODE_QUERY_RATES]; /* numbers of the functions whose calls are counted now */
     size_t counted_n;                   /* 0: none */
-    uint64_t take_at_ns;                /* when to ask for the counts; 0: not begun */
+    uint64_t take_at_ns;                /* time to ask for the counts; 0: counting has not begun */
     uint32_t version;                   /* goes up when the catalog has changed */
 };
 
 struct captures {
-    bool active, asked;   /* a capture is under way; its state was asked for */
-    uint64_t question_id; /* of the question whose answer is waited for */
+    bool active, asked;   /* a capture is under way; the node was asked for its state */
+    uint64_t question_id; /* number of the question that waits for its answer */
     uint16_t tier;
     uint64_t next_ns;
 };
 
 struct liveness {
-    uint64_t polled_ns, heard_ns; /* our clock: the last poll; the node's last word */
+    uint64_t polled_ns, heard_ns; /* our clock: the last poll; the last message of the node */
     uint64_t heard_batches;
     bool silent;
     struct guard guard;
@@ -120,9 +124,9 @@ struct liveness {
 };
 
 struct replaying {
-    struct replay *file;        /* NULL: a node */
-    struct recording_meta meta; /* what the recording said */
-    /* At since_ns of our clock it stood at the stamp at_ns. */
+    struct replay *file;        /* NULL: the source is a node */
+    struct recording_meta meta; /* the meta frame of the recording */
+    /* At since_ns of our clock the replay was at the stamp at_ns. */
     uint64_t at_ns, since_ns;
     double speed;     /* 0: all at once */
     uint64_t core_ns; /* target time of the recording's first event */
@@ -132,10 +136,10 @@ struct replaying {
         uint64_t stamp_ns;
         const uint8_t *bytes;
         size_t n;
-    } frame; /* the one being replayed */
+    } frame; /* the frame being replayed */
 };
 
-struct event_rate { /* events/s, of the last second */
+struct event_rate { /* events/s in the last second */
     uint64_t at_ns, events;
     double per_s;
 };
@@ -160,12 +164,13 @@ struct engine {
     struct control *control;
     struct compare *compare; /* what snapshots are compared with; NULL: nothing */
     int pipe[2];
-    atomic_uint full_waits; /* of the reader, since the core took something out of the ring */
+    atomic_uint full_waits; /* waits of the reader since the core thread last took something out of
+                               the ring */
 
     enum engine_state state;
-    bool tracing; /* as the target confirmed */
+    bool tracing; /* as the target has confirmed */
     uint64_t begun_ns, target_now_ns;
-    char breaker_reason[120]; /* why it opened last */
+    char breaker_reason[120]; /* why the breaker opened last */
 
     struct connection connection;
     struct configuration configuration;

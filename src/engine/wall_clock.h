@@ -1,4 +1,4 @@
-/* Our wall clock at the time that core has reached. Core thread. */
+/* Converts the time that core has reached to our wall clock. Core thread. */
 #ifndef KPROF_ENGINE_WALL_CLOCK_H
 #define KPROF_ENGINE_WALL_CLOCK_H
 

@@ -1,7 +1,9 @@
-/* Arguments of a call, as the agent tells them (PROTOCOL.md, "Arguments"), as Erlang text.
+/* Converts the arguments of a call, as the agent sends them (PROTOCOL.md, "Arguments"), to Erlang
+ * text.
  *
- * Invariant: the cursor ends after the term or is bad; at most max_bytes are added. What was not
- * told is "..."; output may hold any character: drawing it goes through text_safe. Pure. */
+ * Invariant: the cursor ends after the term or is bad; at most max_bytes are added. Parts that the
+ * agent left out are "...". The output may hold any character and must pass text_safe before it is
+ * drawn. Pure. */
 #ifndef KPROF_TRACE_ARGS_H
 #define KPROF_TRACE_ARGS_H
 

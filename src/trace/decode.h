@@ -1,9 +1,10 @@
 /* Decodes trace messages (the elements of a batch) into event records.
  *
- * Invariant: reads only inside the cursor; a message it does not know leaves the cursor after it
- * and gives DECODE_SKIP; broken bytes give DECODE_BAD and the rest of the batch is lost. Names are
- * interned by their encoded bytes, so a name is turned into text once; what a template makes a name
- * of is not kept. One thread. Hot path: allocates nothing once names are known. */
+ * Invariant: the decoder reads only inside the cursor. An unknown message leaves the cursor after
+ * the message and gives DECODE_SKIP; broken bytes give DECODE_BAD, and the rest of the batch is
+ * lost. Names are interned by their encoded bytes, so a name is turned into text once; the text
+ * from which a template makes a name is not kept. One thread. Hot path: allocates nothing once
+ * names are known. */
 #ifndef KPROF_TRACE_DECODE_H
 #define KPROF_TRACE_DECODE_H
 
@@ -13,14 +14,15 @@
 #include <kprof/core/event.h>
 #include <kprof/erl/etf.h>
 
-#define DECODE_IDENT_BYTES 128 /* of an identity as text; more is cut */
+#define DECODE_IDENT_BYTES 128 /* length of an identity as text; the rest is cut */
 
 struct decoder {
-    struct intern *names;        /* text by id; borrowed */
-    struct intern *raw;          /* encoded bytes -> raw id */
-    uint32_t *text_of;           /* raw id -> name id */
-    struct buf shaped;           /* a name that a template makes, until it is interned */
-    struct text_ring *text_ring; /* where arguments go; NULL: nowhere. Borrowed */
+    struct intern *names; /* text by id; borrowed */
+    struct intern *raw;   /* encoded bytes -> raw id */
+    uint32_t *text_of;    /* raw id -> name id */
+    struct buf shaped;    /* a name that a template makes, until it is interned */
+    /* where arguments are stored; NULL: they are not stored. Borrowed */
+    struct text_ring *text_ring;
     uint32_t tier_fn[EVENT_TIERS];
     int64_t start_native, units_per_s;
     uint64_t base_ns; /* added to every stamp: a restarted node goes on where the old one was */
@@ -30,7 +32,7 @@ enum decode_result { DECODE_EVENT, DECODE_SKIP, DECODE_BAD };
 
 void decoder_init(struct decoder *d, struct intern *names);
 void decoder_release(struct decoder *d);
-/* Fills *ev but for weight and node. */
+/* Fills *ev except weight and node. */
 enum decode_result decode_message(struct decoder *d, struct etf *c, struct event *ev);
 uint64_t decode_stamp(const struct decoder *d, int64_t native); /* ns since the VM started */
 

@@ -1,6 +1,6 @@
-/* A session's inside: the link (session_link: connection, reader thread, requests), loading the
- * agent (session_load), opening and closing (session), each of which uses the ones before. For
- * src/trace only. */
+/* The inside of a session: the link (session_link: connection, reader thread, requests), loading
+ * the agent (session_load), opening and closing (session). Each of them uses the ones before it.
+ * For src/trace only. */
 #ifndef KPROF_TRACE_SESSION_IMPL_H
 #define KPROF_TRACE_SESSION_IMPL_H
 
@@ -17,42 +17,43 @@ struct session {
     struct conn *conn;
     pthread_t reader;
     bool reading;
-    struct agent_module agent; /* as it is loaded there, in its slot */
-    struct buf controller;     /* its pid, encoded */
-    uint8_t key[16];           /* of the requests: only who loaded the agent knows it */
-    atomic_bool beating;       /* the controller has started: heartbeats come */
+    struct agent_module agent; /* the module as it is loaded on the node, in its slot */
+    struct buf controller;     /* pid of the controller, encoded */
+    uint8_t key[16]; /* key of the requests: only the kprof-top that loaded the agent knows it */
+    atomic_bool beating; /* the controller has started: heartbeats come */
 
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t came;
     struct buf answer;
     uint64_t want,
-        got;          /* reference of the request under way (0: none); of the answer in `answer` */
-    uint64_t sent_ns; /* when it was sent, or a little before */
+        got; /* references of the request under way (0: none) and of the answer in `answer` */
+    uint64_t sent_ns; /* time at which the request was sent, or a little before */
     bool want_rpc, lost;
     struct err why;
     uint64_t refs;
-    bool asking;       /* a thread waits for the agent's answer, */
-    struct buf urgent; /* and is to send this; empty: nothing */
+    bool asking;       /* a thread waits for the agent's answer */
+    struct buf urgent; /* request that the waiting thread shall send; empty: none */
 };
 
 /* ---- session_link ---- */
-/* The parts of session_open and session_close, and a test's own way in: it brings a connection. */
+/* The parts of session_open and session_close. A test calls them with a connection of its own. */
 struct session *session_new(const struct session_opts *o);
 int session_listen(struct session *s, struct err *e); /* starts the reader of s->conn */
 void session_free(struct session *s);
 
-/* rpc through rex, called as the gen_server that it is: {'$gen_call', {Self, Ref}, {call, M, F,
- * Args, user}} -> {Ref, Result}. Asked by a plain message it answers {rex, Result}, and an answer
- * that comes too late could not be told from the next. args: an encoded list. */
+/* Calls a function through rex, with a gen_server call: {'$gen_call', {Self, Ref}, {call, M, F,
+ * Args, user}} -> {Ref, Result}. To a plain message rex answers {rex, Result}, and a late answer
+ * could not be distinguished from the next one. args: an encoded list. */
 int session_rpc(struct session *s, const char *mod, const char *fun, const struct buf *args,
                 struct buf *answer, int timeout_ms, struct err *e);
 
 /* ---- session_load ---- */
-/* Loads the agent into a free slot and starts its controller, all in one call on the target:
- * whenever our connection goes, either nothing has been loaded or a controller lives that cleans
- * up. Waits some seconds for an agent that is just leaving. */
+/* Loads the agent into a free slot and starts its controller, in one call on the target. At any
+ * loss of the connection, either nothing has been loaded, or a controller is alive and cleans up.
+ * Waits some seconds for an agent that is leaving. */
 int session_load(struct session *s, struct session_info *info, struct err *e);
-/* After detach: waits until the agent has unloaded itself; what is left, by the target's word. */
+/* After detach: waits until the agent has unloaded itself, then stores in r what is left, as the
+ * target reports it. */
 void session_left(struct session *s, struct session_receipt *r);
 
 #endif

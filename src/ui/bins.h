@@ -4,9 +4,11 @@
 
 #include <stddef.h>
 
-size_t bins_per(size_t low, size_t n, size_t lines); /* so that bins low .. low + n - 1 fit */
+/* bins per line so that bins low .. low + n - 1 fit */
+size_t bins_per(size_t low, size_t n, size_t lines);
 size_t bins_group(size_t bin, size_t per);
 size_t bins_first(size_t group, size_t per);
-void bins_mark(size_t group, size_t per, char *out); /* where it begins; FORMAT_BYTES */
+/* begin of the group as text; out: FORMAT_BYTES */
+void bins_mark(size_t group, size_t per, char *out);
 
 #endif

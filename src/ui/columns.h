@@ -1,6 +1,7 @@
-/* The columns of the table: what each shows, how wide, which go first when there is no room.
+/* The columns of the table: content, width, and the order in which they are dropped when there is
+ * no room.
  *
- * Invariant: a value drawn comes from the row alone. Constant data; any thread. */
+ * Invariant: a drawn value comes only from the row. Constant data; any thread. */
 #ifndef UI_COLUMNS_H
 #define UI_COLUMNS_H
 
@@ -16,9 +17,9 @@ enum { SORT_ORDER, SORT_NAME, SORT_COLUMN /* + index of the column */ };
 struct column {
     const char *title;
     int width;    /* without the blank before it */
-    int priority; /* 1 is the last to go */
+    int priority; /* 1 is dropped last */
     enum { COLUMN_COUNT, COLUMN_RATE, COLUMN_TIME, COLUMN_SHARE, COLUMN_CHANGE, COLUMN_TREND } kind;
-    bool needs_trace; /* worth nothing while the breaker is open */
+    bool needs_trace; /* has no meaning while the breaker is open */
     size_t offset;    /* in struct snap_row */
     const char *help;
 };
@@ -26,8 +27,8 @@ struct column {
 size_t columns_n(void);
 const struct column *column_at(size_t i);
 double column_value(const struct column *c, const struct snap_row *r);
-/* COLUMN_TREND: the series it draws, SNAP_TREND values; NULL: not known. column_value is the row's
- * own figure then. */
+/* COLUMN_TREND: returns the series that the column draws, SNAP_TREND values; NULL: not known. For
+ * such a column, column_value returns the row's own figure. */
 const float *column_trend(const struct column *c, const struct snap_row *r);
 #define COLUMN_TEXT_BYTES (FORMAT_BYTES + 1)
 /* out: COLUMN_TEXT_BYTES. A count that is scaled begins with "~". */
@@ -35,20 +36,20 @@ void column_text(const struct column *c, const struct snap_row *r, char *out);
 
 struct column_set {
     size_t n, index[COLUMNS_MAX]; /* from left to right */
-    int name_cols;                /* what is left for the name */
+    int name_cols;                /* columns left for the name */
 };
 
-/* What the operator said of a column: nothing (it shows when there is room), show it, hide it. */
+/* The operator's choice for a column: none (it is shown if there is room), show, hide. */
 enum column_state { COLUMN_AUTO, COLUMN_SHOW, COLUMN_HIDE };
 
 struct column_choice {
-    size_t sorted; /* an index, or SIZE_MAX: kept whatever else */
+    size_t sorted; /* index of the column that is always shown; SIZE_MAX: none */
     bool compared; /* there is a mark: changes against it are shown */
     enum column_state state[COLUMNS_MAX];
 };
 
-/* The columns that fit `cols`, names needing name_cols: the sorted one, those to be shown, changes
- * against a mark, then the others by their priority. */
+/* Chooses the columns that fit `cols`, with name_cols for names: the sorted column, columns with
+ * COLUMN_SHOW, changes against a mark, then the others by priority. */
 void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_choice *w);
 
 #endif

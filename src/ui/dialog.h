@@ -1,7 +1,7 @@
-/* Prompts, menus and questions: what is open over a screen, how it is moved in and drawn. What
- * follows from an answer is not known here: src/ui/dialog_answer.c carries it out.
+/* Prompts, menus and questions that are open over a screen: their keys and their drawing.
+ * src/ui/dialog_answer.c carries out the answers.
  *
- * Invariant: at most one is open. Core thread only. */
+ * Invariant: at most one dialog is open. Core thread only. */
 #ifndef UI_DIALOG_H
 #define UI_DIALOG_H
 
@@ -38,7 +38,8 @@ struct menu {
     enum intent_kind pick; /* of MENU_PICK */
     const char *title;
     char item[MENU_ITEMS][160];
-    size_t name_bytes[MENU_ITEMS]; /* of an item; what follows says more about it */
+    size_t name_bytes[MENU_ITEMS]; /* length of the item's name; the text after it describes the
+                                      item */
     size_t n;
     struct scroll at;
 };
@@ -52,33 +53,33 @@ struct dialog {
     enum dialog_mode mode;
     struct prompt prompt;
     enum prompt_use prompt_use;
-    char title[64]; /* of a prompt with one of its own */
+    char title[64]; /* title of a prompt opened with dialog_prompt_titled */
     char offer[32], hint[64];
     struct menu menu;
     struct question question;
 };
 
 void dialog_prompt(struct dialog *d, enum prompt_use use, const char *text);
-/* With a title of its own, which is copied. */
+/* Opens a prompt with its own title, which is copied. */
 void dialog_prompt_titled(struct dialog *d, enum prompt_use use, const char *title,
                           const char *text);
-/* What Enter takes of the prompt just opened while nothing is typed; "": nothing. Copied. */
+/* Sets the text that Enter accepts in the open prompt while nothing is typed; "": none. Copied. */
 void dialog_offer(struct dialog *d, const char *text);
 
-/* The same; what is typed first replaces the text. */
+/* As dialog_prompt, but the first typed character replaces the text. */
 void dialog_propose(struct dialog *d, enum prompt_use use, const char *text);
 bool dialog_is_export(enum prompt_use use);
 
 /* title: constant */
 struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title);
-void menu_add(struct menu *m, const char *item); /* beyond MENU_ITEMS: left out */
-/* After the name of the last item, from column 24 on where the name is short. */
+void menu_add(struct menu *m, const char *item); /* items beyond MENU_ITEMS are left out */
+/* Adds a text after the name of the last item, from column 24 on if the name is short. */
 void menu_add_more(struct menu *m, const char *more);
 
 void dialog_question(struct dialog *d, const char *text, const struct intent *yes);
 
 void dialog_close(struct dialog *d);
-/* line_row: where a prompt or a question is; a menu is in the middle of what is above it. */
+/* line_row: row of a prompt or a question; a menu is in the middle of the rows above it. */
 void dialog_draw(struct dialog *d, struct canvas *c, int line_row);
 void dialog_release(struct dialog *d);
 

@@ -1,5 +1,5 @@
-/* Keys while a dialog is open, and what follows from what was typed, picked or answered. Above the
- * screens: a dialog may concern any of them. Core thread only. */
+/* Takes keys while a dialog is open, and carries out what was typed, picked or answered. This unit
+ * is above the screens, because a dialog may concern any of them. Core thread only. */
 #ifndef UI_DIALOG_ANSWER_H
 #define UI_DIALOG_ANSWER_H
 
@@ -8,7 +8,7 @@
 struct ui;
 
 struct intent dialog_answer_key(struct ui *u, int key);
-/* A code point of a pasted text: only a prompt takes it. */
+/* Takes a code point of a pasted text; only a prompt uses it. */
 struct intent dialog_answer_paste(struct ui *u, int cp);
 
 #endif

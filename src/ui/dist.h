@@ -1,5 +1,5 @@
-/* The screen of the distribution: a histogram over durations, of the row that is selected in the
- * table, in the window. Has no state of its own. Core thread only. */
+/* The screen of the distribution: a histogram of the durations of the row selected in the table,
+ * over the window. The screen has no state of its own. Core thread only. */
 #ifndef UI_DIST_H
 #define UI_DIST_H
 

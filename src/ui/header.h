@@ -1,11 +1,12 @@
-/* The lines above most screens: the node, tracing, what was lost, and what is wrong now. Draws
+/* The lines above most screens: the node, tracing, lost events, and current problems. Draws
  * only. */
 #ifndef UI_HEADER_H
 #define UI_HEADER_H
 
 #include "shared.h"
 
-int header_rows(const struct snapshot *s, int rows); /* that it takes of so many */
+/* rows of the header on a screen of `rows` rows */
+int header_rows(const struct snapshot *s, int rows);
 void header_draw(const struct ui_shared *sh, struct canvas *c, int n_rows,
                  const struct snapshot *s);
 

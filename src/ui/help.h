@@ -1,5 +1,5 @@
-/* The screen of help: all keys, columns and words. Its state is a struct scroll, of which sel is
- * the line on top. Core thread only. */
+/* The screen of help: all keys, columns and words. Its state is a struct scroll, whose sel is the
+ * line on top. Core thread only. */
 #ifndef UI_HELP_H
 #define UI_HELP_H
 

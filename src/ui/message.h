@@ -1,6 +1,6 @@
-/* The message above the key bar: one line about what was just done, or why it was not.
+/* The message above the key bar: one line that reports the last action, or why it failed.
  *
- * Invariant: at most one; the next key clears it. Core thread only. */
+ * Invariant: there is at most one message; the next key clears it. Core thread only. */
 #ifndef UI_MESSAGE_H
 #define UI_MESSAGE_H
 

@@ -1,5 +1,5 @@
-/* The screen of open calls, the oldest first, and where the selected one's process is now. Core
- * thread only. */
+/* The screen of open calls, the oldest first, with the current stack of the selected call's
+ * process. Core thread only. */
 #ifndef UI_OPEN_CALLS_H
 #define UI_OPEN_CALLS_H
 
@@ -8,15 +8,15 @@
 
 struct open_calls_state {
     struct scroll at;
-    uint64_t pid, start_ns; /* the selected call; 0: the oldest, whatever it is */
-    uint64_t stack;         /* whose stack is shown; 0: nobody's */
+    uint64_t pid, start_ns; /* the selected call; 0: always the oldest call */
+    uint64_t stack;         /* pid of the process whose stack is shown; 0: none */
     bool dead, asked;
-    char lines[4096]; /* of the stack */
+    char lines[4096]; /* lines of the stack */
 };
 
 extern const struct screen_ops screen_open_calls;
 
-/* Of another pid than that asked for last: dropped. */
+/* Sets the stack of pid. A stack of another pid than the last requested one is dropped. */
 void open_calls_set_stack(struct open_calls_state *t, uint64_t pid, const char *lines, bool dead);
 
 #endif

@@ -1,5 +1,5 @@
-/* The screen of the picker: functions of the node, found by typing, several ticked, then added as
- * tiers. Its state is a struct pick_list. Core thread only. */
+/* The screen of the picker: the operator finds functions of the node by typing, ticks some, and
+ * adds them as tiers. Its state is a struct pick_list. Core thread only. */
 #ifndef UI_PICK_H
 #define UI_PICK_H
 

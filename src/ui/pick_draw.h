@@ -1,4 +1,4 @@
-/* The picture of the picker. Draws only, and remembers where the list is. Core thread only. */
+/* Draws the picker and remembers where it drew the list. Core thread only. */
 #ifndef UI_PICK_DRAW_H
 #define UI_PICK_DRAW_H
 

@@ -1,7 +1,7 @@
 /* A line being typed at the bottom of the screen, with completions drawn above it.
  *
- * Invariant: text is NUL-terminated UTF-8, caret at the start of a code point; len < PROMPT_BYTES.
- * Owns its list of completions. Knows no screen. One thread. */
+ * Invariant: text is NUL-terminated UTF-8, caret is at the start of a code point; len <
+ * PROMPT_BYTES. The prompt owns its list of completions and knows no screen. One thread. */
 #ifndef UI_PROMPT_H
 #define UI_PROMPT_H
 
@@ -25,28 +25,31 @@ struct prompt {
     const char *hint;  /* constant, drawn dim while nothing is typed; may be NULL */
     char text[PROMPT_BYTES];
     size_t len, caret; /* bytes */
-    char error[256];   /* drawn above the line; "": none */
+    char error[256];   /* drawn under the line; "": none */
     size_t error_at;   /* byte the error points at; SIZE_MAX: nowhere */
-    bool proposed;     /* the text is a proposal: what is typed first replaces it */
-    bool pasted_break; /* a line of what is pasted has ended; another may follow */
-    char **items; /* each replaces what follows `NAME=`, or the whole text if it starts with that */
+    bool proposed;     /* the text is a proposal: the first typed character replaces it */
+    bool pasted_break; /* a line of the pasted text has ended; another may follow */
+    char **items; /* each replaces the text after `NAME=`, or the whole text if the item starts with
+                     `NAME=` */
     size_t n_items, sel; /* sel == n_items: none chosen */
 };
 
 void prompt_open(struct prompt *p, const char *title, const char *hint, const char *text);
-/* The text it was opened with is a proposal: typing replaces it, moving or completing edits it. */
+/* Makes the text of the open prompt a proposal: typing replaces it, moving or completing edits
+ * it. */
 void prompt_propose(struct prompt *p);
 void prompt_release(struct prompt *p);
 void prompt_error(struct prompt *p, size_t at, const char *error);
 /* PICKED: a completion was put into the text by Tab or an arrow (the list stays); CHANGED: text was
  * typed. */
 enum prompt_event prompt_key(struct prompt *p, int key);
-/* cp: of a pasted text. Ends of lines are a blank where text stands on both sides; other control
- * characters are left out. CHANGED or NOTHING. */
+/* cp: code point of a pasted text. An end of line becomes a blank if there is text on both sides;
+ * other control characters are left out. Returns CHANGED or NOTHING. */
 enum prompt_event prompt_paste(struct prompt *p, int cp);
 size_t prompt_name_bytes(const struct prompt *p); /* bytes of `NAME=` at the start of the text */
 void prompt_completions(struct prompt *p, const char *const *items, size_t n);
-/* Draws on `row`, what else there is above it. Sets the canvas cursor. */
+/* Draws the line on `row`, or above it if there is an error, which is then on `row`. Completions
+ * are above the line. Sets the canvas cursor. */
 void prompt_draw(const struct prompt *p, struct canvas *c, int row);
 
 #endif

@@ -1,9 +1,9 @@
-/* The rows of the table as the operator has ordered, filtered and folded them, and the one that is
- * selected: the screens about one row show that one.
+/* The rows of the table as the operator has ordered, filtered and folded them, and the selected
+ * row. Screens about one row show the selected row.
  *
- * Invariant: the selection is a row's key, not its place; when the row is folded away its head
- * stands for it, when the row is gone, the row that is now at its place is selected. Points into no
- * snapshot. Core thread only. */
+ * Invariant: the selection is a row's key, not its place. While the row is folded away, its head is
+ * shown as selected; when the row is gone, the row that is now at its place is selected. Nothing
+ * here points into a snapshot. Core thread only. */
 #ifndef UI_ROWS_H
 #define UI_ROWS_H
 
@@ -17,8 +17,8 @@
 
 struct rows {
     struct scroll at;
-    uint64_t key, groups[2]; /* the selected row, its groups as tree and as pivot, */
-    bool has_key;            /* if there is one */
+    uint64_t key, groups[2]; /* the selected row, and its groups as tree and as pivot */
+    bool has_key;            /* true: a row is selected */
     bool pivot, reverse;
     int sort; /* as in struct view_opts */
     char filter[128];
@@ -29,17 +29,18 @@ void rows_release(struct rows *rows);
 void rows_view(const struct rows *rows, const struct snapshot *s, struct view *v);
 void rows_find_selection(struct rows *rows, const struct view *v);                 /* at.sel */
 const struct snap_row *rows_selected(struct rows *rows, const struct snapshot *s); /* NULL: none */
-bool rows_have_tier(const struct snapshot *s); /* beside _total */
+bool rows_have_tier(const struct snapshot *s); /* a tier other than _total */
 
-/* Selects another row, or folds; false: the key means no such thing. */
+/* Selects another row, or folds; false: the key does neither. */
 bool rows_key(struct rows *rows, enum action act, const struct snapshot *s);
 void rows_fold_all(struct rows *rows);
-void rows_sort(struct rows *rows, int by); /* the same again: reversed */
-/* By the next (1) or previous (-1) column that says something. compared: there is a mark. */
+void rows_sort(struct rows *rows, int by); /* the same column again reverses the order */
+/* Sorts by the next (1) or previous (-1) column that has a meaning now. compared: there is a
+ * mark. */
 void rows_sort_step(struct rows *rows, int step, bool compared);
 
-/* A title line for a screen about one row: its names, and its function where there is room; returns
- * the columns used. */
+/* Draws the title line of a screen about one row: the names of the row, and its function if there
+ * is room. Returns the columns used. */
 int rows_title(struct canvas *c, struct rect a, const struct snap_row *r);
 
 #endif

@@ -1,8 +1,8 @@
-/* The identity rule at a part of a captured call, and what it would name.
+/* The identity rule for a part of a captured call, and the names that it would give.
  *
- * Invariant: the rule is one that the agent's kprof_spec takes, and the names are those that it
- * would give for the captured calls (tests/agent/agent_point.erl compares the same walk with real
- * rules). Pure; any thread. */
+ * Invariant: the agent's kprof_spec accepts the rule, and the names are those that the rule gives
+ * for the captured calls (tests/agent/agent_point.erl compares the same steps with real rules).
+ * Pure; any thread. */
 #ifndef UI_RULE_H
 #define UI_RULE_H
 
@@ -11,9 +11,9 @@
 
 #define RULE_BYTES      1000
 #define RULE_NAME_BYTES 160
-#define RULE_PREFIX_MAX 100u /* longer names are not known here to the byte */
+#define RULE_PREFIX_MAX 100u /* this unit does not know longer names to the byte */
 
-/* How a part names a request: by so many bytes of it, or by one of these. */
+/* How a part names a request: the number of bytes of a prefix, or one of these. */
 enum { RULE_WHOLE = 0, RULE_PATH = RULE_PREFIX_MAX + 1, RULE_SHAPE };
 
 struct rule_name {
@@ -25,7 +25,7 @@ struct rule_name {
 struct rule_names {
     struct rule_name of[VALUE_TREE_CALLS]; /* most frequent first */
     uint32_t n;
-    struct rule_name mine; /* of the call that is pointed at; count unused */
+    struct rule_name mine; /* name of the selected call; count unused */
 };
 
 /* "M:F/A element(2, arg(1))"; a process is named by its registered name.
@@ -34,19 +34,20 @@ const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t how,
                        const char *function, struct buf *out);
 void rule_names(const struct value_tree *s, uint32_t node, uint32_t how, struct rule_names *out);
 
-/* May this part be named by path or shape? Only a text may. */
+/* True: this part can name by path or shape. Only a text can. */
 bool rule_has_shape(const struct value_tree_node *n);
-/* How to begin with this part: by path or shape where that leaves fewer names, else the whole. */
+/* Returns the first proposal for this part: path or shape if it gives fewer names, else the
+ * whole. */
 uint32_t rule_suggest(const struct value_tree *s, uint32_t node);
 
-/* Bytes that a prefix of this part may have: at most; 0: it has none. */
+/* Returns the greatest length of a prefix of this part, in bytes; 0: the part has no prefix. */
 uint32_t rule_prefix_most(const struct value_tree_node *n);
-/* The next shorter (step -1) or longer (1) prefix that ends where a word does; 0: the whole. A
- * prefix longer than this part may have counts as the whole. */
+/* Returns the next shorter (step -1) or longer (1) prefix that ends at the end of a word; 0: the
+ * whole. A prefix above rule_prefix_most counts as the whole. */
 uint32_t rule_prefix_step(const struct value_tree *s, uint32_t node, uint32_t prefix, int step);
 
-/* The rule, as long as it may be, on one line of less than cap bytes, meaning the same. NULL, or
- * why that cannot be (then out is empty). */
+/* Writes a rule of any valid length on one line of less than cap bytes, with the same meaning.
+ * Returns NULL, or why that is impossible (then out is empty). */
 const char *rule_line(const char *rule, char *out, size_t cap);
 
 #endif

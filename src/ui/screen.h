@@ -1,9 +1,10 @@
-/* A screen: one table of operations, one line in the registry (src/ui/screens.c).
+/* A screen: one table of operations and one line in the registry (src/ui/screens.c).
  *
- * A screen sees its own state (`own`) and what all screens share. It knows no other screen: it
- * answers which one shall be shown, and src/ui/ui.c shows it. draw gets the area left by header,
- * message line and key bar (or all above the key bar if `whole`) and may only remember where it
- * drew; on_key gets every key first and returns whether it was for it. */
+ * A screen uses its own state (`own`) and the state that all screens share. It knows no other
+ * screen: its reply names the screen to show, and src/ui/ui.c shows that screen. draw gets the area
+ * left by header, message line and key bar (or all above the key bar if `whole`) and may change
+ * only its memory of where it drew. on_key gets every key first and returns true if the screen used
+ * the key. */
 #ifndef UI_SCREEN_H
 #define UI_SCREEN_H
 
@@ -31,16 +32,16 @@ enum screen_id {
     SCREEN_MAIN = SCREEN_TABLE
 };
 
-/* Which screen to show next, and of what. */
+/* The screen to show next, and its subject. */
 struct screen_request {
     enum screen_id to;
-    uint64_t trace; /* SCREEN_WATERFALL: of this slow request */
-    uint16_t tier;  /* SCREEN_ARGUMENTS: of calls of this tier */
+    uint64_t trace; /* SCREEN_WATERFALL: id of the slow request */
+    uint16_t tier;  /* SCREEN_ARGUMENTS: tier of the calls */
 };
 
-/* What a screen answers to a key. */
+/* The answer of a screen to a key. */
 struct screen_reply {
-    struct intent intent;       /* for app; INTENT_REDRAW unless said */
+    struct intent intent;       /* for app; INTENT_REDRAW if the screen sets no other */
     struct screen_request open; /* SCREEN_NONE: this screen stays */
 };
 
@@ -49,22 +50,22 @@ struct ui_shared;
 
 struct screen_ops {
     const char *name;
-    int key; /* opens it, by ACT_SCREEN or ACT_HELP in keys.c; 0: the main screen, or opened from
-                another */
-    unsigned context; /* its keys */
+    int key; /* key that opens the screen, by ACT_SCREEN or ACT_HELP in keys.c; 0: the main screen,
+                or a screen that another one opens */
+    unsigned context; /* context of its keys */
     bool whole;       /* draws without the header */
-    bool on_request;  /* draws what a snapshot has only when ui_view_query asks for it */
-    /* It is shown from now on; may set what app is to do. NULL: nothing to prepare. */
+    bool on_request;  /* draws data that a snapshot has only if ui_view_query requests it */
+    /* Called when the screen is opened; may set an intent for app. NULL: nothing to prepare. */
     void (*open)(void *own, const struct screen_request *r, struct intent *out);
     void (*draw)(void *own, struct ui_shared *sh, struct canvas *c, struct rect area,
                  const struct snapshot *s);
     bool (*on_key)(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out);
-    /* A code point of a pasted text; false: nothing is typed here. NULL: never. */
+    /* Takes a code point of a pasted text; false: the screen takes no text now. NULL: never. */
     bool (*on_paste)(void *own, int cp);
     struct scroll *(*list)(void *own,
                            struct ui_shared *sh); /* whose lines can be clicked; NULL: none */
-    /* A click that is on no line of the list; true: it meant something. May be NULL. */
+    /* Takes a click that is on no line of the list; true: the click had an effect. May be NULL. */
     bool (*on_click)(void *own, struct ui_shared *sh, int row, int col, const struct snapshot *s);
 };
 

@@ -1,4 +1,5 @@
-/* The registry of screens. Known only above the screens. The table is constant; any thread. */
+/* The registry of screens. Only units above the screens use it. The table is constant; any
+ * thread. */
 #ifndef UI_SCREENS_H
 #define UI_SCREENS_H
 
@@ -7,7 +8,7 @@
 struct ui;
 
 const struct screen_ops *screens_ops(enum screen_id id); /* not SCREEN_NONE */
-void *screens_own(struct ui *u, enum screen_id id);      /* its own state; NULL: it has none */
+void *screens_own(struct ui *u, enum screen_id id);      /* state of the screen; NULL: none */
 enum screen_id screens_by_key(int key);                  /* SCREEN_NONE: no screen has it */
 unsigned
 screens_bar_context(const struct ui *u); /* whose keys are valid now: a dialog's or a screen's */

@@ -1,4 +1,4 @@
-/* A list of which one line is selected; keeps that line in sight. Pure; knows no screen. */
+/* A list with one selected line, which scroll_fit keeps in sight. Pure; knows no screen. */
 #ifndef UI_SCROLL_H
 #define UI_SCROLL_H
 
@@ -9,13 +9,14 @@
 struct scroll {
     size_t sel, top;
     size_t page; /* lines shown by the last picture */
-    int row;     /* of the canvas, where its first line was drawn; 0: not said */
+    int row;     /* row of the canvas on which the first line was drawn; 0: not known */
 };
 
 bool scroll_key(struct scroll *a, enum action act, size_t n); /* false: not a movement */
 void scroll_fit(struct scroll *a, size_t n,
                 size_t page); /* sel and top into range; page remembered */
-/* The line that was drawn at a row of the canvas: SIZE_MAX: none. row 0 is never a list's. */
+/* Returns the line that was drawn at a row of the canvas; SIZE_MAX: none. A list never has row
+ * 0. */
 size_t scroll_line_at(const struct scroll *a, int row);
 
 #endif

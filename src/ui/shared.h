@@ -1,5 +1,6 @@
-/* What all screens share: the rows and which is selected, the slow calls, the stretch of time, the
- * dialog over the screen, the message under it. Each part belongs to the unit that declares it.
+/* The state that all screens share: the rows and the selected row, the slow requests, the stretch
+ * of time, the dialog over the screen, the message under it. Each part belongs to the unit that
+ * declares it.
  *
  * Invariant: nothing here points into a snapshot. Core thread only. */
 #ifndef UI_SHARED_H

@@ -1,9 +1,9 @@
-/* The list of slow requests, one line each, filtered and sorted, and the one that is selected:
- * under the table, on its own screen, and where other screens lead to it. A slow call without a
- * request has a line of its own.
+/* The list of slow requests, one line each, filtered and sorted, and the selected request. It is
+ * shown under the table and on its own screen, which other screens can open, too. A slow call
+ * without a request has its own line.
  *
- * Invariant: the selection is a line's number, so it stays while newer ones push it down. Points
- * into no snapshot. Core thread only. */
+ * Invariant: the selection is the number of a slow request, not its place, so it stays while newer
+ * requests move it down. Nothing here points into a snapshot. Core thread only. */
 #ifndef UI_SLOW_LIST_H
 #define UI_SLOW_LIST_H
 
@@ -27,14 +27,14 @@ enum slow_column { /* from left to right */
 
 struct slow_list {
     struct scroll at;
-    uint64_t seq;          /* the selected one; 0: the first, whatever it is */
-    enum slow_column sort; /* names from A, all else from the largest, newest */
+    uint64_t seq;          /* number of the selected request; 0: always the first line */
+    enum slow_column sort; /* names from A, other columns from the largest or newest */
     bool reverse;
     struct slow_filter filter;
     bool pane_focus; /* the list under the table gets the keys */
 };
 
-/* What the filter lets through, in the order chosen, by the places in the snapshot. The caller
+/* The requests that pass the filter, in the chosen order, as places in the snapshot. The caller
  * frees `at`. */
 struct slow_picks {
     size_t *at;
@@ -42,7 +42,7 @@ struct slow_picks {
 };
 
 struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapshot *s);
-/* The selected one of them, which at.sel is then; NULL: there is none. */
+/* Returns the selected request of p and sets at.sel to its line; NULL: there is none. */
 const struct snap_slow *slow_list_selected(struct slow_list *l, const struct snapshot *s,
                                            const struct slow_picks *p);
 /* Selects another line, filters, sorts, asks for the threshold; false: not a key of a list. */
@@ -51,14 +51,15 @@ bool slow_list_key(struct slow_list *l, struct dialog *d, enum action act,
 void slow_list_draw(struct slow_list *l, struct canvas *c, struct rect a, const struct snapshot *s,
                     const struct slow_picks *p, bool focus); /* with its title */
 
-/* Shows the requests of a stretch of our wall clock; false: there is none, nothing is changed. */
+/* Filters for requests in a stretch of our wall clock; false: there are none, nothing has
+ * changed. */
 bool slow_list_filter_time(struct slow_list *l, const struct snapshot *s, uint64_t from_ns,
                            uint64_t to_ns);
 bool slow_list_forget_filter(struct slow_list *l); /* false: there was none */
 /* Prompts for the threshold. */
 void slow_list_ask_threshold(struct dialog *d, const struct snapshot *s);
-/* Why no slow call is there that ended in this time of our wall clock; true: another threshold
- * would help from now on. */
+/* Writes why there is no slow call that ended in this time of our wall clock; true: another
+ * threshold would help from now on. */
 bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_ns, char *out,
                         size_t cap);
 /* The threshold as an operator types it: "20ms", "1500us", "2s". */

@@ -7,8 +7,8 @@
 
 enum spark_by { SPARK_MEAN, SPARK_MAX }; /* what a cell shows of the values it stands for */
 
-/* n values, oldest first, in `cols` cells from 0 to the greatest of them. NAN is not known: where a
- * cell has no other value it stays blank. Negative values count as 0. */
+/* Draws n values, oldest first, in `cols` cells; the scale is from 0 to the greatest value. NAN
+ * means unknown: a cell with no other value stays blank. Negative values count as 0. */
 void spark_draw(struct canvas *c, int row, int col, int cols, enum style st, const float *v,
                 size_t n, enum spark_by by);
 

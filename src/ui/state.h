@@ -1,5 +1,5 @@
-/* What the ui remembers between keys and pictures: what all screens share, and what each has of its
- * own. Seen only by the units above the screens.
+/* The state that the ui keeps between keys and pictures: the part that all screens share, and the
+ * part of each screen. Only units above the screens use it.
  *
  * Invariant: nothing here points into a snapshot. Core thread only. */
 #ifndef UI_STATE_H
@@ -19,7 +19,7 @@
 struct ui {
     struct ui_shared shared;
     enum screen_id screen;   /* the one that is shown */
-    enum screen_id asked_on; /* where the last menu of app's was asked for */
+    enum screen_id asked_on; /* the screen that requested app's last menu */
     enum theme theme;
     int bar_row;      /* of the last picture; -1: no bar */
     char profile[80]; /* the name it was saved under or loaded from last */

@@ -1,5 +1,5 @@
-/* The main screen: the table of rows, and under it the slow calls. Which rows, in which order, and
- * which is selected is shared by all screens (src/ui/rows.h). Core thread only. */
+/* The main screen: the table of rows, and the slow requests under it. All screens share the rows,
+ * their order and the selected row (src/ui/rows.h). Core thread only. */
 #ifndef UI_TABLE_H
 #define UI_TABLE_H
 

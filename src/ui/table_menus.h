@@ -1,4 +1,4 @@
-/* The menus and the question of the table, and what picking in its own menus changes. Core thread
+/* The menus and the question of the table, and the changes that its own menus make. Core thread
  * only. */
 #ifndef UI_TABLE_MENUS_H
 #define UI_TABLE_MENUS_H
@@ -13,7 +13,8 @@ void table_menus_columns(const struct table_state *t, struct ui_shared *sh);
 void table_menus_column_next(struct table_state *t, struct ui_shared *sh); /* of the selected one */
 
 void table_menus_entry(struct ui_shared *sh, const struct snapshot *s);
-/* Asks y/n; of a tier that had no calls nothing is lost, so it goes at once: for app. */
+/* Asks y/n before a tier is removed. A tier without calls loses no figures: the result is then the
+ * intent for app that removes it at once. */
 struct intent table_menus_remove(struct ui_shared *sh, const struct snap_row *r);
 
 #endif

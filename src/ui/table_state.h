@@ -1,4 +1,4 @@
-/* What the table remembers beside its rows: its columns. Core thread only. */
+/* The state of the table besides its rows: its columns. Core thread only. */
 #ifndef UI_TABLE_STATE_H
 #define UI_TABLE_STATE_H
 
@@ -6,9 +6,9 @@
 
 struct table_state {
     enum column_state columns[COLUMNS_MAX];
-    struct column_set set; /* of the last picture, */
-    int title_row;         /* its titles; -1: none */
-    bool trends;           /* the last picture had columns of them */
+    struct column_set set; /* columns of the last picture */
+    int title_row;         /* row of the titles in the last picture; -1: none */
+    bool trends;           /* the last picture had columns with trends */
 };
 
 #endif

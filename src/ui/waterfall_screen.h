@@ -1,5 +1,5 @@
-/* The screen of one slow request on a time axis: its tiers across processes, what each did, whom it
- * waited for. Core thread only. */
+/* The screen of one slow request on a time axis: its tiers across processes, the work of each
+ * process, and the processes that it waited for. Core thread only. */
 #ifndef UI_WATERFALL_SCREEN_H
 #define UI_WATERFALL_SCREEN_H
 
@@ -7,7 +7,7 @@
 #include "scroll.h"
 
 struct waterfall_state {
-    uint64_t id; /* of the kept request */
+    uint64_t id; /* id of the slow request, whose trace is kept */
     struct scroll at;
 };
 

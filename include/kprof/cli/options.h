@@ -3,9 +3,9 @@
  *
  * Invariant: after OPTIONS_RUN every field is valid and the combination makes sense: exactly one of
  * a node, --demo and --replay; every tier's M:F/A parses; tier names are unique; the entry names a
- * tier when tiers are known. What the command line says wins over the file, key by key (all tiers
- * count as one key). The caller owns the struct and ends it with options_release, whatever
- * options_parse returned. One thread (getopt has state of its own). Does not connect, does not
+ * tier when tiers are known. The command line overrides the file, key by key (all tiers count as
+ * one key). The caller owns the struct and frees it with options_release, for every result of
+ * options_parse. One thread (getopt has a state). options_parse does not connect and does not
  * translate identity rules. */
 #ifndef KPROF_CLI_OPTIONS_H
 #define KPROF_CLI_OPTIONS_H
@@ -41,13 +41,15 @@ struct options {
     char *replay;                  /* file; NULL unless OPTIONS_REPLAY */
     char *config;                  /* file already read; NULL: none */
 
-    struct tier_spec tier[TIER_MAX]; /* may be none: the demo has its own, the screen asks */
+    /* may be empty: the demo has its own tiers, the screen asks for them */
+    struct tier_spec tier[TIER_MAX];
     size_t n_tiers;
-    char *preset;             /* names with commas between; NULL: none, or resolved */
-    bool of_preset[TIER_MAX]; /* tier[i] is of it: its first choice until it is resolved */
+    char *preset;             /* names, separated by commas; NULL: none, or already resolved */
+    bool of_preset[TIER_MAX]; /* tier[i] is from the preset: the first choice until the preset is
+                                 resolved */
     bool identity_of_preset;
     char *entry;     /* a tier's name; NULL: the first tier */
-    bool entry_none; /* --entry none: no requests, every call on its own */
+    bool entry_none; /* --entry none: no requests, every call counts alone */
     char *identity;  /* the rule as written; NULL: none */
 
     uint32_t sample;           /* 1 request in this many (entry_none: 1 call); 1 */
@@ -55,39 +57,41 @@ struct options {
     uint64_t slow_ns;          /* 0: no slow calls are listed */
     char *slow_log;            /* file; NULL: none */
     bool slow_args;
-    bool slow_details;    /* the text of --batch has the tiers of each */
+    bool slow_details;    /* the text of --batch has the tiers of each slow request */
     uint64_t max_age_ns;  /* 1 s */
     uint64_t max_rate;    /* events a second; 0: no limit */
     uint64_t cooldown_ns; /* 5 s */
-    /* Of the node's scheduler time; 50000, or 0 when max_rate is given; 0: no limit. */
+    /* Limit as a part of the node's scheduler time; default 50000, or 0 if max_rate is given; 0: no
+     * limit. */
     uint32_t max_overhead_ppm;
-    uint64_t lease_ns;    /* silence of ours after which the node stops tracing; 10 s */
-    uint64_t duration_ns; /* 0: until told to stop */
+    uint64_t lease_ns;    /* time without a sign from us after which the node stops tracing; 10 s */
+    uint64_t duration_ns; /* 0: until kprof-top is stopped */
     uint64_t delay_ns;    /* batch interval, 1 s; at least 100 ms */
     uint64_t iterations;  /* 0: no limit */
     uint32_t demo_rate;   /* requests a second of the sample node, 200 */
-    enum theme theme;     /* THEME_COUNT: not said */
-    bool no_mouse;        /* the terminal keeps it */
+    enum theme theme;     /* THEME_COUNT: not given */
+    bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
     bool hazards; /* print the node's table of hazards, nothing else */
     enum export_format format;
     char *output;   /* file; NULL: stdout */
-    double speed;   /* of a replay on the screen, times its own pace; 1; 0: all at once */
+    double speed;   /* of a replay on the screen, as a multiple of real time; default 1; 0: all at
+                       once */
     char *record;   /* file; NULL: none */
     char *baseline; /* recording to compare with; NULL: none */
-    struct assertion assertion[OPTIONS_ASSERTIONS_MAX]; /* on the last table of a batch */
+    struct assertion assertion[OPTIONS_ASSERTIONS_MAX]; /* claims about the last table of a batch */
     size_t n_assertions;
-    char *cookie_file; /* NULL: look at KPROF_COOKIE, ~/.erlang.cookie */
+    char *cookie_file; /* NULL: use KPROF_COOKIE or ~/.erlang.cookie */
     char *setcookie;   /* blanked in argv; overwritten by options_release; never in an err */
-    char *name;        /* of our own hidden node, without host; NULL: made up */
+    char *name;        /* name of our hidden node, without host; NULL: generated */
 };
 
-/* argv is reordered (options first) and a cookie in it is overwritten with NULs. */
+/* Reorders argv (options first) and overwrites a cookie in it with NULs. */
 enum options_result options_parse(int argc, char **argv, struct options *o, struct err *e);
-/* What a run without options has: every number at its default, nothing to look at. */
+/* Sets the options of a run without arguments: every number at its default, no source. */
 void options_defaults(struct options *o);
-/* The settings of a config file or profile alone, over the defaults; -1 with err. The caller ends
- * the struct with options_release either way. What it says of nodes is not looked at. */
+/* Reads the settings of only a config file or profile, over the defaults; -1 with err. The caller
+ * frees the struct with options_release in both cases. Nodes in the file are ignored. */
 int options_load(const char *path, struct options *o, struct err *e);
 void options_release(struct options *o);
 

@@ -1,8 +1,8 @@
 /* A tier as an operator writes it: [NAME=]M:F/A, on the command line, in a file or typed on the
  * screen.
  *
- * Invariant: a struct that came out of here holds an M:F/A that term_parse_mfa takes, and a name
- * that is printable or "". Pure; any thread. Does not know whether the function exists. */
+ * Invariant: a struct from this unit holds an M:F/A that term_parse_mfa accepts, and a name that is
+ * printable or "". Pure; any thread. This unit does not know whether the function exists. */
 #ifndef KPROF_CLI_OPTIONS_TIER_H
 #define KPROF_CLI_OPTIONS_TIER_H
 
@@ -12,14 +12,14 @@
 
 /* 0, or -1 with err. */
 int options_tier_parse(const char *text, struct tier_spec *out, struct err *e);
-/* Is that a name a tier may have? 0, or -1 with err. */
+/* Checks that a tier may have this name. Returns 0, or -1 with err. */
 int options_tier_check_name(const char *name, struct err *e);
-/* One more of tier[0..*n), which has room for TIER_MAX: its name and function none of the others
- * has. 0, or -1 with err. */
+/* Adds t to tier[0..*n), which has room for TIER_MAX. No other tier may have the same name or
+ * function. Returns 0, or -1 with err. */
 int options_tier_add(struct tier_spec *tier, size_t *n, const struct tier_spec *t, struct err *e);
-/* Gives t a name that none of taken[0..n) has: the one it has, with a number if need be; else the
- * first of "index", "OrderController.index" (the last part of the module),
- * "OrderController.index/2" that is free. t may be one of taken if it has none. */
+/* Gives t a name that none of taken[0..n) has. If t has a name, that name stays, with a number if
+ * needed; if not, t gets the first free name of "index", "OrderController.index" (the last part of
+ * the module), "OrderController.index/2". t may be one of taken if it has no name. */
 void options_tier_name(struct tier_spec *t, const struct tier_spec *taken, size_t n);
 
 #endif

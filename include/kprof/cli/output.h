@@ -1,5 +1,5 @@
-/* Files that the operator asked for: exports and the output of batch. Created 0600, never through a
- * symbolic link. One thread. */
+/* Files that the operator requests: exports and the output of batch. Files are created 0600 and
+ * never opened through a symbolic link. One thread. */
 #ifndef KPROF_CLI_OUTPUT_H
 #define KPROF_CLI_OUTPUT_H
 
@@ -7,13 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum output_mode { OUTPUT_NEW /* refuses a file that is there: errno EEXIST */, OUTPUT_OVER };
+enum output_mode { OUTPUT_NEW /* refuses an existing file: errno EEXIST */, OUTPUT_OVER };
 
-/* A descriptor, or -1 with err (and errno). A file that is overwritten becomes 0600, too. */
+/* Returns a descriptor, or -1 with err (and errno). A file that is overwritten becomes 0600,
+ * too. */
 int output_open(const char *path, enum output_mode m, struct err *e);
-/* All of it; -1 with err. */
+/* Writes all n bytes; -1 with err. */
 int output_write(int fd, const char *path, const void *bytes, size_t n, struct err *e);
-/* The file's whole content anew, at once: a reader sees the old one or the new one. */
+/* Replaces the whole content of the file at once: a reader sees the old content or the new one. */
 int output_replace(const char *path, const void *bytes, size_t n, struct err *e);
 
 #endif

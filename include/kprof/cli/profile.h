@@ -1,9 +1,9 @@
-/* Profiles: tiers, entry, identity rule and thresholds under a name, as the Erlang terms that
- * --config reads, in $XDG_CONFIG_HOME/kprof-top (else ~/.config/kprof-top).
+/* Profiles: tiers, entry, identity rule and thresholds under a name. A profile is a file of Erlang
+ * terms, as --config reads them, in $XDG_CONFIG_HOME/kprof-top (else ~/.config/kprof-top).
  *
- * Invariant: a name is 1 to 64 of A-Z a-z 0-9 . _ - and begins with no dot, so no name leads out of
- * the directory; files are 0600, the directory 0700. One thread. Does not read a profile: that is
- * options_load. */
+ * Invariant: a name is 1 to 64 characters of A-Z a-z 0-9 . _ - and does not begin with a dot, so no
+ * name leads out of the directory; files are 0600, the directory is 0700. One thread. options_load
+ * reads a profile, this unit does not. */
 #ifndef KPROF_CLI_PROFILE_H
 #define KPROF_CLI_PROFILE_H
 
@@ -17,11 +17,12 @@
 
 typedef char profile_name[PROFILE_NAME_BYTES];
 
-/* The file of a profile, whether it is there or not; -1 with err: not a name, no home. */
+/* Stores the path of a profile, which need not exist; -1 with err: not a valid name, no home. */
 int profile_path(const char *name, char path[PROFILE_PATH_BYTES], struct err *e);
-/* What -f means: a file of that name, else a profile of that name (the path of it), else what was
- * given. */
+/* Stores the path for the argument of -f: a file with that name, else the file of the profile with
+ * that name, else the argument itself. */
 void profile_find(const char *given, char path[PROFILE_PATH_BYTES]);
-/* Their names, in alphabetical order, at most PROFILES_MAX; returns how many. */
+/* Stores the names of the profiles, at most PROFILES_MAX, in alphabetical order; returns their
+ * number. */
 size_t profile_list(profile_name *out);
 #endif

@@ -1,7 +1,7 @@
-/* Where files of ours are: under $XDG_CONFIG_HOME or $XDG_STATE_HOME, else under HOME, in a
- * directory kprof-top. Source: XDG Base Directory Specification (a relative base is to be ignored).
+/* The places of kprof-top's files: a directory kprof-top under $XDG_CONFIG_HOME or $XDG_STATE_HOME,
+ * else under HOME. Source: XDG Base Directory Specification (a relative base must be ignored).
  *
- * Directories are made 0700. One thread. */
+ * Directories are created with mode 0700. One thread. */
 #ifndef KPROF_CLI_XDG_PATH_H
 #define KPROF_CLI_XDG_PATH_H
 
@@ -12,10 +12,11 @@
 
 enum xdg_path { XDG_CONFIG, XDG_STATE };
 
-/* The path of a file there (name "": of the directory, with its slash); false: no home, or too long
- * a one. */
+/* Stores the path of a file (name "": path of the directory, with a slash at the end); false: no
+ * home, or a home that is too long. */
 bool xdg_path_of(enum xdg_path p, const char *name, char path[XDG_PATH_BYTES]);
-/* Makes the directories above the path; what cannot be made shows when the file is opened. */
+/* Creates the directories above the path. A failure here is not reported: opening the file fails
+ * later. */
 void xdg_path_make(const char *path);
 
 #endif

@@ -1,7 +1,7 @@
-/* What a session is told of us and of the settings: who we are, the node, its cookie, the lease.
+/* The options of a session: who we are, the node, its cookie, the lease.
  *
- * Invariant: the strings are the caller's, and must outlive the session. Stream, recorder, waking
- * and epoch are the caller's to add. Any thread. */
+ * Invariant: the caller owns the strings, which must outlive the session. The caller adds stream,
+ * recorder, wake function and epoch. Any thread. */
 #ifndef KPROF_ENGINE_ATTACH_H
 #define KPROF_ENGINE_ATTACH_H
 
@@ -9,7 +9,7 @@
 #include <kprof/trace/session.h>
 
 struct attach_who {
-    char text[256]; /* user@host, pid N: a second kprof-top is told */
+    char text[256]; /* user@host, pid N: a second kprof-top gets this text */
 };
 
 void attach_opts(const struct settings *s, const char *node, const char *cookie,

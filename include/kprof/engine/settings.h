@@ -1,8 +1,8 @@
-/* What a session is started with, as one value: what is traced and how (what a profile keeps), and
- * what concerns this run alone.
+/* The settings with which a session starts, as one value: what is traced and how (a profile keeps
+ * this part), and what concerns only this run.
  *
- * Invariant: plain data, copied; the strings are the caller's and outlive whoever was handed the
- * value. Does not know where it came from: the command line, a file or the screen. */
+ * Invariant: plain data, copied; the caller owns the strings, which must outlive every user of the
+ * value. The value does not show its source: the command line, a file or the screen. */
 #ifndef KPROF_ENGINE_SETTINGS_H
 #define KPROF_ENGINE_SETTINGS_H
 
@@ -15,7 +15,7 @@ struct settings {
     struct tier_spec tier[TIER_MAX]; /* each has a name */
     size_t n_tiers;
     const char *entry;    /* a tier's name; NULL: the first tier */
-    bool entry_none;      /* no requests: every call on its own */
+    bool entry_none;      /* no requests: every call counts alone */
     const char *identity; /* the rule; NULL: none */
     uint32_t sample;      /* 1 request in this many (entry_none: 1 call) */
     enum returns_mode returns;
@@ -25,14 +25,14 @@ struct settings {
     uint64_t max_rate;         /* events/s; 0: no limit */
     uint32_t max_overhead_ppm; /* of the node's scheduler time; 0: no limit */
 
-    /* of this run */
-    bool history;                  /* closed seconds are kept: somebody scrolls back */
+    /* only for this run */
+    bool history;                  /* keep closed seconds, for looking back */
     bool force;                    /* trace beside another tracer */
-    const char *self_name;         /* of our hidden node; NULL: made up */
+    const char *self_name;         /* name of our hidden node; NULL: generated */
     const char *record, *slow_log; /* files; NULL: none */
-    uint64_t lease_ns;             /* silence of ours after which the node stops tracing */
-    double replay_speed;           /* of a recording; 0: all at once */
-    uint64_t replay_most_ns;       /* so much of a recording; 0: all */
+    uint64_t lease_ns;       /* time without a sign from us after which the node stops tracing */
+    double replay_speed;     /* speed of a recording; 0: all at once */
+    uint64_t replay_most_ns; /* play only this much of a recording; 0: all */
 };
 
 #endif

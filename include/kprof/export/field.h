@@ -1,5 +1,5 @@
-/* The figures of a row, once: name, place in struct snap_row and form for each format. That the
- * formats agree comes from here. Pure; any thread. */
+/* The one table of the figures of a row: name, place in struct snap_row, and form for each format.
+ * All formats use this table, so they agree. Pure; any thread. */
 #ifndef KPROF_EXPORT_FIELD_H
 #define KPROF_EXPORT_FIELD_H
 
@@ -10,7 +10,7 @@
 
 enum field_kind {
     FIELD_COUNT, /* uint64_t */
-    FIELD_RATE,  /* a second: 3 decimals, in text 1 */
+    FIELD_RATE,  /* per second: 3 decimals, in text 1 */
     FIELD_US,    /* microseconds: 3 decimals, in text 1 */
     FIELD_SHARE  /* 0..1: 4 decimals; in text per cent, 2 */
 };
@@ -28,11 +28,12 @@ struct field {
 extern const struct field fields[FIELDS];
 
 uint64_t field_count(const struct field *c, const struct snap_row *r); /* FIELD_COUNT only */
-double field_value(const struct field *c, const struct snap_row *r);   /* the others */
+double field_value(const struct field *c, const struct snap_row *r);   /* all other kinds */
 int field_decimals(const struct field *c);
-/* The cell for CSV; "" for what is no number. */
+/* Writes the cell for CSV; "" if the value is not a number. */
 void field_plain(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);
-/* The cell for people; "-" for what is no number, and for times of a row without calls. */
+/* Writes the cell for text; "-" if the value is not a number, and for times of a row without
+ * calls. */
 void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);
 
 #endif

@@ -1,4 +1,4 @@
-/* The writers behind export_write and its like. Same contract. */
+/* The writers behind the functions of export.h, with the same contract. */
 #ifndef KPROF_EXPORT_WRITERS_H
 #define KPROF_EXPORT_WRITERS_H
 

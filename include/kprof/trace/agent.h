@@ -1,9 +1,9 @@
-/* The agent's module, renamed to a slot: `kprof_agent_00`, and the names that its processes
- * register (kprof_controller_00, ...), become those of slot NN in a copy of the beam, so that two
- * kprof-tops on one node do not unload each other's code, and only a few hundred atoms are ever
- * made.
+/* The agent's module, renamed to a slot. In a copy of the beam, the module name `kprof_agent_00`
+ * and the names that its processes register (kprof_controller_00, ...) get the digits of slot NN
+ * instead of 00. Two kprof-tops on one node therefore do not unload each other's code, and all
+ * slots together create only a few hundred atoms.
  *
- * Invariant: the copy differs from the embedded bytes in the slot digits of its atom chunk only.
+ * Invariant: the copy differs from the embedded bytes only in the slot digits of its atom chunk.
  * Pure; any thread. */
 #ifndef KPROF_TRACE_AGENT_H
 #define KPROF_TRACE_AGENT_H
@@ -15,7 +15,7 @@
 
 struct agent_module {
     char name[64];
-    char digits[3]; /* of the slot */
+    char digits[3]; /* digits of the slot */
     uint8_t *bytes; /* owned */
     size_t len;
 };

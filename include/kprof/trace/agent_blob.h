@@ -1,9 +1,9 @@
 /* The agent's beam file (one module, made by src/agent/merge.escript) and the sample node's,
  * embedded as bytes by src/agent/embed.sh at build time.
  *
- * Invariant: constant data, one element a beam, in the order of the build's command line; module is
- * the file's name without ".beam" (kprof_agent_00, kprof_sample). Any thread. Renaming to a slot is
- * agent.h's, on a copy. */
+ * Invariant: the data is constant and has one element per beam, in the order of the build's command
+ * line; `module` is the file's name without ".beam" (kprof_agent_00, kprof_sample). Any thread.
+ * Renaming to a slot works on a copy and is part of agent.h. */
 #ifndef KPROF_TRACE_AGENT_BLOB_H
 #define KPROF_TRACE_AGENT_BLOB_H
 

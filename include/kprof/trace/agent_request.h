@@ -1,8 +1,8 @@
-/* The agent's requests as functions: encode, send, wait, read the answer. Forms:
- * src/agent/PROTOCOL.md.
+/* Requests to the agent as functions: each encodes and sends a request, waits, and reads the
+ * answer. src/agent/PROTOCOL.md describes the forms.
  *
- * All block for at most their timeout and are for the session's one control thread; 0, or -1 with
- * err. Answers from the target are bounded and may hold any bytes. */
+ * All block for at most their timeout, are for the session's one control thread, and return 0, or
+ * -1 with err. Answers from the target are bounded and may hold any bytes. */
 #ifndef KPROF_TRACE_AGENT_REQUEST_H
 #define KPROF_TRACE_AGENT_REQUEST_H
 
@@ -24,11 +24,11 @@ struct agent_request_tier {
 struct agent_request_config {
     struct agent_request_tier tier[EVENT_TIERS];
     size_t n;
-    bool rule_refused; /* then nothing was changed and rule_error says why and where */
+    bool rule_refused; /* the agent changed nothing; rule_error says why and where */
     char rule_error[400];
 };
 
-struct agent_request_called { /* answer of why */
+struct agent_request_called { /* answer to agent_request_why */
     bool no_function;
     uint64_t called, in_request, outside; /* calls in the second that was counted */
 };
@@ -42,22 +42,24 @@ int agent_request_sample(struct session *s, uint32_t n, struct err *e);
 int agent_request_ping(struct session *s, uint64_t age_ms, struct err *e);
 int agent_request_trip(struct session *s, const char *why,
                        struct err *e); /* our reason to open the breaker */
-/* The same while the control thread waits for another answer, from any thread:
- * session_request_urgent. */
+/* Sends the same request while the control thread waits for another answer; see
+ * session_request_urgent. Any thread. */
 bool agent_request_trip_urged(struct session *s, const char *why);
 int agent_request_why(struct session *s, uint16_t ix, struct agent_request_called *out,
                       struct err *e);
-/* Of pids[0..n) (serial << 32 | id) those that are dead; *n_dead of them in dead. */
+/* Stores those of pids[0..n) (serial << 32 | id) that are dead in dead, and their number in
+ * *n_dead. */
 int agent_request_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead,
                        size_t *n_dead, struct err *e);
-/* Registered names or initial calls: one line for each of pids[0..n) in *lines, empty when the
- * process is gone. */
+/* Stores one line for each of pids[0..n) in *lines: the registered name or the initial call of the
+ * process, or an empty line when the process is gone. */
 int agent_request_who(struct session *s, const uint64_t *pids, size_t n, struct buf *lines,
                       struct err *e);
-/* Where a process is now: a line a function, innermost first, in *lines; *dead: it is no more. */
+/* Stores the current stack of a process in *lines: one function per line, innermost first. *dead:
+ * the process no longer exists. */
 int agent_request_stack(struct session *s, uint64_t pid, struct buf *lines, bool *dead,
                         struct err *e);
-/* What typed could become: full M:F/A texts or module names, one a line in *lines. */
+/* Stores the completions of typed in *lines: full M:F/A texts or module names, one per line. */
 int agent_request_completions(struct session *s, const char *typed, struct buf *lines,
                               struct err *e);
 

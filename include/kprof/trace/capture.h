@@ -1,8 +1,9 @@
-/* Captures of calls' arguments, asked of the agent and read into trees. Forms:
- * src/agent/PROTOCOL.md.
+/* Requests captures of calls from the agent and reads their arguments into trees.
+ * src/agent/PROTOCOL.md describes the forms.
  *
- * As trace/agent_request: for the session's one control thread, bounded in time; 0, or -1 with err.
- * What the target sends is bounded and may be anything. */
+ * As in trace/agent_request, the functions are for the session's one control thread, block for a
+ * bounded time and return 0, or -1 with err. The target's data is bounded and may hold any
+ * bytes. */
 #ifndef KPROF_TRACE_CAPTURE_H
 #define KPROF_TRACE_CAPTURE_H
 
@@ -12,11 +13,11 @@
 
 /* Begins to capture calls of tier ix. out: RUNNING, or FAILED with the reason. */
 int capture_begin(struct session *s, uint16_t ix, struct capture *out, struct err *e);
-/* How far it is; DONE gives out->set to the caller. */
+/* Reports the progress of the capture in out. When it is DONE, the caller owns out->set. */
 int capture_look(struct session *s, struct capture *out, struct err *e);
 int capture_give_up(struct session *s, struct err *e);
 
-/* [[Part]], a list for each call; NULL: not that. */
+/* Reads [[Part]], one list for each call. NULL: the term has another form. */
 struct value_tree *capture_read(struct etf *c);
 
 #endif

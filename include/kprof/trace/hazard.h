@@ -1,9 +1,9 @@
-/* The target's table of hazards: uses of the VM that can hurt it in some version, and whether this
- * VM is one of those. Form: src/agent/PROTOCOL.md, `hazards`.
+/* The target's table of hazards: uses of the VM that can hurt some VM version, and whether the
+ * target's VM is such a version. src/agent/PROTOCOL.md, `hazards`, describes the form.
  *
- * Invariant: the table is the agent's, nothing of it is known here; at most HAZARDS_MAX rows are
- * taken, texts are cut to fit and may hold any bytes. Blocks as agent_call_send; control thread, or
- * whoever alone uses the session. */
+ * Invariant: the table belongs to the agent, and this unit knows none of its rows. At most
+ * HAZARDS_MAX rows are taken; texts are cut to fit and may hold any bytes. Blocks like
+ * agent_call_send. For the control thread, or for the only thread that uses the session. */
 #ifndef KPROF_TRACE_HAZARD_H
 #define KPROF_TRACE_HAZARD_H
 
@@ -12,8 +12,8 @@
 #define HAZARDS_MAX 64
 
 struct hazard {
-    char id[16];    /* as the agent names it: a1 */
-    bool held;      /* this VM has it: that use is held back here */
+    char id[16];    /* the agent's name of the hazard, for example a1 */
+    bool held;      /* this VM has the hazard: the agent does not use it here */
     char text[240]; /* a sentence */
 };
 

@@ -1,14 +1,16 @@
-/* Recordings: the stream as it came, so that it can be fed again (bug report, fixture, benchmark).
+/* Recordings: the stream as it arrived, so that it can be fed again (bug report, fixture,
+ * benchmark).
  *
  * Format: "KPROFREC" 0x01 0 0 0, then frames: kind (1 byte), stamp_ns, length (u64, u32, big
- * endian), bytes. Kind 'X': event records of what was found out here: processes found dead, the
- * node lost (struct event as it stands; same machine, same build). Kind 'E': one message of the
- * agent; kind 'M': what app needs to know of the session (its own form); kind 'C': a round trip,
- * for the clocks: when we asked (u64) and the node's native time in its answer (i64, both big
- * endian), the stamp being when that came. Kinds that a reader does not know are passed over.
- * Invariant: a reader survives any bytes: a broken or cut frame ends the replay with a count, never
- * more than RECORD_MAX_FRAME is believed. Files are created 0600 and never overwritten.
- * recorder_write may be called by any thread; the replay side is for one. */
+ * endian), bytes. Kind 'X': event records that kprof-top itself made: dead processes, a lost node
+ * (struct event in memory form; same machine, same build). Kind 'E': one message of the agent. Kind
+ * 'M': what the engine needs to know of the session (engine/recording_meta). Kind 'C': a round
+ * trip, for the clocks: the time of our request (u64) and the node's native time in the answer
+ * (i64, both big endian); the stamp is the time at which the answer arrived. A reader skips kinds
+ * that it does not know. Invariant: a reader survives any bytes: a broken or cut frame ends the
+ * replay with an error, and a length above RECORD_MAX_FRAME counts as broken. Files are created
+ * 0600 and never overwritten. Any thread may call recorder_write; the replay functions are for one
+ * thread. */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
 

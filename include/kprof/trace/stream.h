@@ -1,12 +1,12 @@
-/* The stream: what the agent sends, byte for byte, turned into event records and figures.
+/* The stream: turns the agent's messages, byte for byte, into event records and figures.
  *
- * Invariant: whatever the bytes are, stream_feed survives them; an event that cannot be read is
- * counted in bad_events and no part of it is believed. Events are pushed in the order the target
- * made them; what the ring refuses is counted by the ring. Every payload may be recorded and fed
- * again later with the same result. Stamps become one time for the whole session (trace/timeline).
- * stream_feed is for one thread (the reader, or whoever replays);
- * the figures are atomics and may be read by any; stream_take_* by any thread. Forms:
- * src/agent/PROTOCOL.md. Owns its tables, borrows ring and names. */
+ * Invariant: stream_feed survives any bytes; an event that cannot be read is counted in bad_events,
+ * and no part of it is used. Events are pushed in the order in which the target made them; the ring
+ * counts the events that it refuses. Every payload may be recorded and fed again later with the
+ * same result. Stamps become one time for the whole session (trace/timeline). stream_feed is for
+ * one thread (the reader, or the thread that replays); the figures are atomics, and any thread may
+ * read them or call stream_take_*. src/agent/PROTOCOL.md describes the forms. The stream owns its
+ * tables and borrows ring and names. */
 #ifndef KPROF_TRACE_STREAM_H
 #define KPROF_TRACE_STREAM_H
 
@@ -28,23 +28,23 @@ struct heartbeat {
     int32_t sched_permille; /* -1: not known */
     uint64_t memory_bytes, processes, uptime_ms, relay_queue, relay_bytes, dropped;
     uint32_t breaker;        /* 0 closed, 1 open, 2 half open */
-    uint64_t trips, next_ms; /* to the next try; 0: not open */
+    uint64_t trips, next_ms; /* next_ms: time to the next try; 0: not open */
     uint64_t pause_ms;       /* the breaker's pause in force */
-    uint32_t sample;         /* in force now: 1 in so many; 0: not told */
-    uint32_t sample_why;     /* 0 as asked, 1 max_rate, 2 cost, 3 breaker, 4 flood */
+    uint32_t sample;         /* sampling in force: 1 in so many; 0: not reported */
+    uint32_t sample_why;     /* 0 as requested, 1 max_rate, 2 cost, 3 breaker, 4 flood */
     uint32_t cost_ppm;       /* of the node's scheduler time */
-    uint32_t call_ns;        /* of a traced call; 0: not told */
-    bool cost_assumed;       /* not measured there */
-    int gap;                 /* enum gap_reason: why it does not trace; -1: not told */
+    uint32_t call_ns;        /* cost of a traced call; 0: not reported */
+    bool cost_assumed;       /* the cost was not measured on this node */
+    int gap;                 /* enum gap_reason: why the node does not trace; -1: not reported */
 };
 
 struct stream_figures {
     uint64_t events, bad_events, batches, missing_batches, target_dropped, bytes, last_event_ns;
-    uint64_t offs;              /* how often {kx,_} has come */
+    uint64_t offs;              /* number of {kx,_} received */
     struct clock_reading clock; /* target clock minus ours */
-    int64_t oldest_ns;          /* age of the oldest event of the run when it came */
-    int64_t lag_ns; /* age of the newest event of the last batch when it came; 0 while the
-                       clocks are in doubt (see trace/clock_fit) */
+    int64_t oldest_ns;          /* age of the oldest event of the run when it arrived */
+    int64_t lag_ns; /* age of the newest event of the last batch when it arrived; 0 while the clocks
+                       are in doubt (see trace/clock_fit) */
 };
 
 struct stream_note { /* {ke,Tag,Text}: for the log pane */
@@ -65,28 +65,29 @@ enum stream_kind {
 };
 
 struct stream *stream_new(struct ring *ring, struct intern *names);
-/* Arguments of calls go there; before the first is fed. Borrowed. */
+/* Stores arguments of calls in text_ring, which is borrowed. Must precede the first stream_feed. */
 void stream_keep_args(struct stream *s, struct text_ring *text_ring);
 void stream_free(struct stream *s);
 
-/* The target's clock: its value when the VM started, native units a second (0: not known yet,
- * heartbeats are passed over). Takes effect before the next message; forgets what belongs to the
- * last connection (sequence numbers). Any thread. */
+/* Sets the target's clock: its value when the VM started, and native units per second (0: not known
+ * yet; heartbeats are skipped). Takes effect before the next message and forgets data of the last
+ * connection (sequence numbers). Any thread. */
 void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s);
-/* Called between failed pushes while the ring is full: true to try again, false to drop. NULL:
- * drop. */
+/* Sets the function that is called between failed pushes while the ring is full: it returns true to
+ * try again, false to drop. NULL: drop. */
 void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg);
 
-/* One message with its version byte. For STREAM_REPLY and STREAM_RPC, *rest is left at the answer
- * and *ref is set; for STREAM_GONE, *rest is at the reason. */
+/* Feeds one message with its version byte. For STREAM_REPLY and STREAM_RPC, *rest is left at the
+ * answer and *ref is set; for STREAM_GONE, *rest is at the reason. */
 enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns,
                              struct etf *rest, uint64_t *ref);
 
-/* An answer that the target stamped, to what we sent; for the thread of stream_feed. now_ns: when
- * it came. */
+/* Feeds an answer that the target stamped. sent_ns: time of our request; now_ns: time at which the
+ * answer arrived. For the thread of stream_feed. */
 void stream_round_trip(struct stream *s, uint64_t sent_ns, int64_t native, uint64_t now_ns);
 
-/* The target's time now, as trace/timeline says. One thread, not that of stream_feed. */
+/* Returns the target's current time as timeline_now does (trace/timeline). One thread, other than
+ * the thread of stream_feed. */
 bool stream_now(struct stream *s, uint64_t now_ns, uint64_t *target_ns);
 
 void stream_figures(struct stream *s, struct stream_figures *out);

@@ -1,5 +1,5 @@
-/* All that is to be traced on a target, as one value. The agent is always sent the whole of it and
- * changes only what differs, so a reconnect needs nothing but the last one. Plain data,
+/* Everything that is to be traced on a target, as one value. The agent always receives the whole
+ * value and changes only what differs, so a reconnect needs only the last value. Plain data,
  * copied. */
 #ifndef KPROF_TRACE_TRACE_CONFIG_H
 #define KPROF_TRACE_TRACE_CONFIG_H
@@ -23,16 +23,16 @@ struct trace_config {
     uint16_t entry;                         /* a tier's ix, or TRACE_CONFIG_NO_ENTRY */
     char identity[TRACE_CONFIG_RULE_BYTES]; /* "" : none */
     bool lean, tracing;
-    bool args;       /* small arguments of every call, too */
+    bool args;       /* copy small arguments of every call, too */
     uint32_t sample; /* 1/sample */
-    /* What the node is spared: an event's age, events a second (0: no limit), the breaker's first
-     * pause. */
+    /* Limits that protect the node: age of an event, events per second (0: no limit), the breaker's
+     * first pause. */
     uint64_t max_age_ms, max_rate, cooldown_ms;
     uint64_t max_cost_ppm; /* of the node's scheduler time; 0: no limit */
 };
 
-/* The agent takes it in parts: what is traced (sampling and tracing on or off aside), and the
- * limits. */
+/* The agent takes a configuration in two parts: what is traced (without sampling and without
+ * tracing on or off), and the limits. */
 bool trace_config_same_config(const struct trace_config *a, const struct trace_config *b);
 bool trace_config_same_limits(const struct trace_config *a, const struct trace_config *b);
 void trace_config_take_limits(struct trace_config *to, const struct trace_config *from);

@@ -1,5 +1,6 @@
-/* A grid of cells that screens draw on. Two back ends: a plain grid in memory (tests, goldens), and
- * the grid shown by ncurses (src/ui/term.c, the one file that includes <ncurses.h>).
+/* A grid of cells on which screens draw. It has two back ends: a plain grid in memory (tests,
+ * goldens), and a terminal through ncurses (src/ui/term.c, the only file that includes
+ * <ncurses.h>).
  *
  * Invariant: every cell holds printable text of its width; drawing outside is clipped. One thread.
  */
@@ -43,18 +44,19 @@ void canvas_resize(struct canvas *c, int rows, int cols);
 void canvas_clear(struct canvas *c);
 /* Draws s made safe (text_safe); returns the columns used. */
 int canvas_text(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s);
-/* The same, cut in the middle (text_middle): for names. */
+/* As canvas_text, but cuts a long text in the middle (text_middle); for names. */
 int canvas_name(struct canvas *c, int row, int col, int max_cols, enum style st, const char *s);
 int canvas_textf(struct canvas *c, int row, int col, int max_cols, enum style st, const char *fmt,
                  ...) __attribute__((format(printf, 6, 7)));
-/* Over several rows, at most `rows`, between words where it can; returns the rows used. */
+/* Draws s over at most `rows` rows and breaks it between words if possible; returns the rows
+ * used. */
 int canvas_wrap(struct canvas *c, int row, int col, int rows, int cols, enum style st,
                 const char *s);
 void canvas_right(struct canvas *c, int row, int col, int cols, enum style st,
                   const char *s); /* right aligned in cols */
 void canvas_fill(struct canvas *c, int row, int col, int cols, enum style st, char ch);
 void canvas_style(struct canvas *c, int row, int col, int cols,
-                  enum style st); /* restyles what is there */
+                  enum style st); /* sets the style of the cells only */
 void canvas_dump(const struct canvas *c,
                  struct buf *out); /* rows as text, trailing blanks cut; for goldens */
 

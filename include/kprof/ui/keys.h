@@ -1,8 +1,9 @@
-/* The one table of keys: what each does, where, what the key bar and the help say about it. The
- * tables of README and of the manual page are made of it, too (make docs).
+/* The one table of keys: the action of each key, the screens where it is valid, and its text in the
+ * key bar and the help. The tables in README and in the manual page are made from it, too (make
+ * docs).
  *
- * Invariant: in one context a key means one thing. The table is constant; any thread. A key that
- * types text (prompts) is not in it. */
+ * Invariant: in one context a key has one meaning. The table is constant; any thread. Keys that
+ * type text (prompts) are not in the table. */
 #ifndef KPROF_UI_KEYS_H
 #define KPROF_UI_KEYS_H
 

@@ -1,10 +1,11 @@
-/* The screens: draw a snapshot, turn keys into intents. Knows no node, no socket, no tracker.
+/* The screens: draw a snapshot and turn keys into intents. The ui knows no node, no socket, no
+ * tracker.
  *
- * Invariant: ui_draw changes the picture, and of the ui only what belongs to it: how far lists are
- * scrolled so that the selection is seen, and where things were drawn, for keys and clicks that
- * follow. ui_key changes nothing but the ui's own state (selection, sort, folding, typed text) and
- * returns an intent for app to carry out. Runs on any `canvas` (ncurses or a plain grid in memory),
- * so every screen is tested without a terminal. Core thread only. */
+ * Invariant: ui_draw changes the picture and only the part of the ui's state that belongs to the
+ * picture: the scroll position that keeps the selection visible, and the places of what was drawn,
+ * for later keys and clicks. ui_key changes only the ui's own state (selection, sort, folding,
+ * typed text) and returns an intent for app to carry out. The ui runs on any `canvas` (ncurses or a
+ * plain grid in memory), so tests of a screen need no terminal. Core thread only. */
 #ifndef KPROF_UI_UI_H
 #define KPROF_UI_UI_H
 
@@ -19,65 +20,75 @@
 
 struct ui;
 
-/* What of the screen is worth remembering between runs: order, columns, theme, window; a line each.
- */
+/* Writes the settings of the screen that are kept between runs: order, columns, theme, window; one
+ * line each. */
 void ui_layout_write(const struct ui *u, enum window w, struct buf *out);
-/* Takes what it understands of the text; *w is set when a window is named. Survives any bytes. */
+/* Applies the lines of the text that it understands; sets *w if the text names a window. Survives
+ * any bytes. */
 void ui_layout_read(struct ui *u, const char *text, size_t n_bytes, enum window *w);
 enum theme ui_theme(const struct ui *u);
 void ui_set_theme(struct ui *u, enum theme t);
 
-struct ui *ui_new(const char *target); /* what "connecting to ..." names; copied, may be NULL */
+/* target: the name in "connecting to ..."; copied, may be NULL */
+struct ui *ui_new(const char *target);
 void ui_free(struct ui *u);
 
-/* s may be NULL (nothing known yet). Pause and folding are the ui's. It keeps no snapshot: while
- * ui_is_paused, the caller passes the one that it has again, until an intent wants another
- * (INTENT_VIEW_QUERY, INTENT_WINDOW), which then is of the same moment (ui_view_query). */
+/* Draws s, which may be NULL (nothing known yet). The ui keeps pause and folding, but no snapshot.
+ * While ui_is_paused, the caller passes the same snapshot again, until an intent requests another
+ * one (INTENT_VIEW_QUERY, INTENT_WINDOW), which then shows the same moment (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
                      const struct snapshot *s); /* key: enum key, a code point, or a code point
                                                    with KEY_PASTED_ */
-/* The mouse does what keys do: a click selects, on the key bar it is the key, on a column's title
- * it sorts; a double click is Enter; the wheel moves three lines. */
+/* Does for the mouse what ui_key does for keys: a click selects a line, presses a key of the key
+ * bar, or sorts by the column whose title is clicked; a double click is Enter; the wheel moves
+ * three lines. */
 struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s);
 bool ui_is_paused(const struct ui *u);
-/* What the next snapshot shall show, of the moment it was paused at when it is. l->window stays
- * what it is until the operator chooses one. s: the last snapshot, or NULL. */
+/* Writes to l what the next snapshot shall show; while the ui is paused, at the moment of the
+ * pause. l->window does not change until the operator chooses a window. s: the last snapshot, or
+ * NULL. */
 void ui_view_query(struct ui *u, const struct snapshot *s, struct view_query *l);
 
-/* The picker. c: valid until the next call; called again when it has changed. NULL: none. */
+/* Sets the catalog of the picker. c: valid until the next call; NULL: none. The caller calls this
+ * again when the catalog has changed. */
 void ui_set_catalog(struct ui *u, const struct catalog *c);
-/* Functions in sight, whose call rates would be of use; 0 when nobody picks. */
+/* Stores the functions in sight of the picker, whose call rates are needed; 0 while the picker is
+ * closed. */
 size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
-/* After INTENT_PICKED: the i-th, [NAME=]M:F/A; NULL past the last. */
+/* After INTENT_PICKED: returns the i-th picked function, [NAME=]M:F/A; NULL if i is beyond the
+ * last. */
 const char *ui_picked(const struct ui *u, size_t i);
 
-/* The identity rule in force, as often as it changes: it is what is edited. */
+/* Sets the identity rule in force, which the operator edits. app calls this at each change of the
+ * rule. */
 void ui_set_rule(struct ui *u, const char *rule);
 
 /* Answers from app. */
 void ui_message(struct ui *u, const char *text, bool is_error); /* one line above the key bar */
-/* How far a capture is, or what it brought: then c->set is taken. Nobody waiting: ignored. */
+/* Passes the progress of a capture, or its result; the ui takes over c->set of a result. Ignored if
+ * the argument picker is not open. */
 void ui_set_capture(struct ui *u, struct capture *c);
-/* The answer to INTENT_STACK: a line a function, innermost first, or why it is not known. Of
- * another pid than that asked for last: dropped. */
+/* Passes the answer to INTENT_STACK: one function per line, innermost first, or the reason why the
+ * stack is not known. An answer for another pid than the last requested one is dropped. */
 void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead);
-/* typed: the text of the INTENT_COMPLETE this answers (an answer to an older one is dropped). An
- * item replaces what follows `NAME=` on the line, or all of it when the item itself starts with
- * `NAME=`. */
+/* Passes the answer to INTENT_COMPLETE. typed: the text of that intent (the answer to an older text
+ * is dropped). An item replaces the text after `NAME=` on the line, or the whole line if the item
+ * itself starts with `NAME=`. */
 void ui_set_completions(struct ui *u, const char *typed, const char *const *items, size_t n);
 void ui_ask_overwrite(struct ui *u,
                       const char *path); /* file exists: ask y/n, then INTENT_EXPORT with force */
-/* Asks y/n; yes is the intent for y. */
+/* Asks a question with y/n; yes: the intent for y. */
 void ui_ask(struct ui *u, const char *question, const struct intent *yes);
-/* A menu of items (at most TIER_MAX + 2); the one that is picked comes as the text of an intent
- * `pick`. title: constant. False: nothing was done, the operator is at something else by now (a
- * dialog, another screen than that on which INTENT_PROFILES or INTENT_PRESETS was asked for). */
+/* Opens a menu of items (at most TIER_MAX + 2); the picked item comes as the text of an intent
+ * `pick`. title: constant. False: the menu was not opened, because a dialog is open or the screen
+ * is not the one that requested INTENT_PROFILES or INTENT_PRESETS. */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
-/* Opens a prompt again with its text and the error under it, caret at byte `at` (a rule that does
- * not parse). When another dialog is open, or the text is a rule that no line can hold, the error
- * is a message instead; a rule that a line can hold is what is edited next all the same. */
+/* Opens a prompt again with its text, the error under it and the caret at byte `at` (for example
+ * for a rule that does not parse). If another dialog is open, or no line can hold the rule, the
+ * error is a message instead; a rule that a line can hold is still the one that the next edit
+ * starts from. */
 void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
                  const char *error);
 
