@@ -50,7 +50,7 @@ struct rule_check {
     bool wanted, again, said;
     /* our clock: begin of the check; first request; next check */
     uint64_t begun_ns, first_ns, next_ns;
-    struct core_names base; /* the counts before the check */
+    struct core_names base; /* the counts that the next verdict starts from */
     char note[200];
 };
 
