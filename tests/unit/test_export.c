@@ -295,7 +295,7 @@ static void hostile_names(void **state)
     fake_free(f);
 }
 
-/* Every key of DESIGN section 6. */
+/* Every key that kprof.1 lists under OUTPUT, json. */
 static void json_contract(void **state)
 {
     (void)state;
