@@ -86,9 +86,7 @@ static int settings_with(struct engine *g, const char *name, struct options *o, 
 
     if (engine_settings(g, &now, e) < 0)
         return -1;
-    now.n_tiers = 0;
-    now.entry_none = false;
-    now.entry = now.identity = NULL;
+    settings_map_clear_tiers(&now);
     settings_map_to(&now, o);
     return options_preset_add(o, name, e);
 }

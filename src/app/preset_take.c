@@ -32,9 +32,7 @@ void preset_take_first(struct preset_take *p, const struct options *o, struct se
         return;
     snprintf(what, sizeof what, "preset %.200s", o->preset);
     preset_take_want(p, o, what);
-    first->n_tiers = 0;
-    first->entry_none = false;
-    first->entry = first->identity = NULL;
+    settings_map_clear_tiers(first);
 }
 
 void preset_take_drop(struct preset_take *p)

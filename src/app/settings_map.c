@@ -46,6 +46,13 @@ void settings_map_to(const struct settings *s, struct options *out)
     out->max_overhead_ppm = s->max_overhead_ppm;
 }
 
+void settings_map_clear_tiers(struct settings *s)
+{
+    s->n_tiers = 0;
+    s->entry_none = false;
+    s->entry = s->identity = NULL;
+}
+
 int settings_map_add_tier(struct engine *g, const char *text, struct err *e)
 {
     const struct tierset *t = engine_tiers(g);

@@ -155,10 +155,8 @@ void core_names(const struct core *c, struct core_names *out)
     memset(out, 0, sizeof *out);
     for (uint16_t i = 0; i < c->idents.n; i++) {
         uint64_t n = 0;
-        for (uint16_t t = each ? 0 : ROW_TOTAL; t < (each ? c->tiers.n : ROW_TIERS); t++) {
-            const struct row *r = windows_row(&c->windows, t, i);
-            n += r ? r->run.hist.count + r->cur.hist.count : 0;
-        }
+        for (uint16_t t = each ? 0 : ROW_TOTAL; t < (each ? c->tiers.n : ROW_TIERS); t++)
+            n += windows_run_count(&c->windows, t, i);
         out->all += n;
         if (i == IDENT_UNDEFINED)
             out->undefined = n;

@@ -94,13 +94,3 @@ const struct slow_entry_slow *slow_entry_longest(const struct slow_entry *e)
             s = &e->slow[i];
     return s;
 }
-
-const struct slow_entry_sum *slow_entry_most(const struct slow_entry *e)
-{
-    const struct slow_entry_sum *s = NULL;
-
-    for (uint8_t i = 0; i < e->n_sums; i++)
-        if (!s || e->sums[i].self_ns > s->self_ns)
-            s = &e->sums[i];
-    return s;
-}

@@ -66,7 +66,5 @@ bool slow_entry_forget_tier(struct slow_entry *e, uint16_t tier);
 
 /* Returns the longest slow call. */
 const struct slow_entry_slow *slow_entry_longest(const struct slow_entry *e);
-/* Returns the sum of the tier with the most self time; NULL: there are no sums. */
-const struct slow_entry_sum *slow_entry_most(const struct slow_entry *e);
 
 #endif

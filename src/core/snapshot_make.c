@@ -313,13 +313,6 @@ static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const 
     fill(m, r, &m->one, m->requests_ns[ident], *oldest_at(m, tier, ident));
 }
 
-/* Calls of the run, those of the running second too. */
-static uint64_t run_count(const struct making *m, uint16_t tier, uint16_t ident)
-{
-    const struct row *r = windows_row(&m->c->windows, tier, ident);
-    return r ? r->run.hist.count + r->cur.hist.count : 0;
-}
-
 static void add_tier(struct making *m, uint16_t tier, uint16_t number, const char *name)
 {
     const char *mfa = number == TIER_TOTAL ? NULL : snapshot_text(m->s, m->c->tiers.tier[tier].mfa);
@@ -333,7 +326,7 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
     figures_clear(&m->sum);
     for (uint16_t i = 0; i < m->idents; i++) {
         all_ns += m->requests_ns[i];
-        calls += run_count(m, tier, i);
+        calls += windows_run_count(&m->c->windows, tier, i);
         if (!read_one(m, tier, i))
             continue;
         figures_merge(&m->sum, &m->one);

@@ -92,6 +92,13 @@ static inline struct row *windows_row(const struct windows *w, uint16_t tier, ui
 }
 struct row *windows_row_new(struct windows *w, uint16_t tier, uint16_t ident);
 
+/* Returns the calls of the run, with those of the running second. */
+static inline uint64_t windows_run_count(const struct windows *w, uint16_t tier, uint16_t ident)
+{
+    const struct row *r = windows_row(w, tier, ident);
+    return r ? r->run.hist.count + r->cur.hist.count : 0;
+}
+
 /* Adds one call to the running second. */
 static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
                                uint64_t duration_ns, const struct tally *t)

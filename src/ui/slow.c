@@ -38,17 +38,24 @@ static void draw_bar(struct canvas *c, int row, int col, int cols, double part)
     }
 }
 
+/* The name and the number of calls. Returns the column after them. */
+static int draw_tier_name(struct canvas *c, int row, int col, const struct slots *w,
+                          const char *name, uint64_t calls)
+{
+    char text[FORMAT_BYTES];
+
+    canvas_name(c, row, col, w->name, STYLE_BOLD, name);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)calls);
+    return slot(c, row, col + w->name + 1, w->calls, STYLE_NORMAL, text);
+}
+
 static void draw_tier(struct canvas *c, int row, struct rect a, const struct snap_slow_sum *t,
                       double whole_us)
 {
     char text[FORMAT_BYTES];
     struct slots w = slots_for(a.cols);
     double part = whole_us > 0 ? t->self_us / whole_us : 0;
-    int col = a.col + 2;
-    canvas_name(c, row, col, w.name, STYLE_BOLD, t->name);
-    col += w.name + 1;
-    snprintf(text, sizeof text, "%u", (unsigned)t->calls);
-    col = slot(c, row, col, w.calls, STYLE_NORMAL, text);
+    int col = draw_tier_name(c, row, a.col + 2, &w, t->name, t->calls);
     format_us(t->sum_us, text);
     col = slot(c, row, col, w.sum, STYLE_NORMAL, text);
     format_us(t->self_us, text);
@@ -68,11 +75,7 @@ static void draw_slow_call(struct canvas *c, int row, struct rect a, const struc
 {
     char text[FORMAT_BYTES];
     struct slots w = slots_for(a.cols);
-    int col = a.col + 2;
-    canvas_name(c, row, col, w.name, STYLE_BOLD, f->tier_name);
-    col += w.name + 1;
-    snprintf(text, sizeof text, "%u", (unsigned)f->calls);
-    col = slot(c, row, col, w.calls, STYLE_NORMAL, text);
+    int col = draw_tier_name(c, row, a.col + 2, &w, f->tier_name, f->calls);
     format_us(f->duration_us, text);
     col = slot(c, row, col, w.sum ? w.sum : w.self, f->error ? STYLE_BAD : STYLE_NORMAL, text);
     snapshot_pid(f->pid, text);

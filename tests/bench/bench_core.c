@@ -3,17 +3,18 @@
  * Speed: requests of four nested tiers in two processes under lean returns (8 events), 64 clients,
  * 8 servers, 20 identities, at 100,000 requests a simulated second. Memory: 16 tiers by 64
  * identities, every row 46 calls a second (100,000 events/s) spread log-normally, for 3 simulated
- * hours. Times are CPU time, of which all is on one core. */
+ * hours. Times are CPU time, of which all is on one core. Times are CPU times: others on the
+ * machine shall not be in the figures. */
 #include "core_test.h"
+#include "resident.h"
 
 #include <core/state.h>
+#include <kprof/base/clock.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { REQUESTS = 20000, EVENTS = 8 * REQUESTS, RUNS = 5, BLOCKS = 25, CLIENTS = 64, SERVERS = 8 };
 enum {
@@ -25,25 +26,6 @@ enum {
 };
 
 static uint64_t label, start_ns = 1000000000;
-
-/* Others on the machine shall not be in the figures. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static size_t resident_kib(void)
-{
-    FILE *f = fopen("/proc/self/statm", "r");
-    unsigned long all = 0, resident = 0;
-    if (!f || fscanf(f, "%lu %lu", &all, &resident) != 2)
-        resident = 0;
-    if (f)
-        fclose(f);
-    return resident * (size_t)sysconf(_SC_PAGESIZE) / 1024;
-}
 
 /* A client's entry, its a; the server's b, its c; and back. Times overlap those of other requests.
  */
@@ -86,9 +68,9 @@ static double feed_once(struct core *c, struct event *ev, const uint32_t *ident)
     for (int b = 0; b < BLOCKS; b++) {
         for (uint64_t i = 0; i < REQUESTS; i++)
             make_request(&ev[8 * i], i, ident[i % 20]);
-        uint64_t t = cpu_ns();
+        uint64_t t = clock_cpu_ns();
         core_feed(c, ev, EVENTS);
-        spent += cpu_ns() - t;
+        spent += clock_cpu_ns() - t;
     }
     return (double)EVENTS * BLOCKS / ((double)spent / 1e9) / 1e6;
 }
@@ -141,20 +123,20 @@ static void time_look(struct core *c, const char *what, const struct view_query 
 {
     double ms[RUNS];
 
-    uint64_t t = cpu_ns();
+    uint64_t t = clock_cpu_ns();
     snapshot_free(core_view(c, l, 0));
-    double first = (double)(cpu_ns() - t) / 1e6;
+    double first = (double)(clock_cpu_ns() - t) / 1e6;
     for (int i = 0; i < RUNS; i++) {
-        t = cpu_ns();
+        t = clock_cpu_ns();
         snapshot_free(core_view(c, l, 0));
-        ms[i] = (double)(cpu_ns() - t) / 1e6;
+        ms[i] = (double)(clock_cpu_ns() - t) / 1e6;
     }
     double again = (qsort(ms, RUNS, sizeof *ms, by_value), ms[RUNS / 2]);
     for (int i = 0; i < RUNS; i++) {
         fill_history(c, 1);
-        t = cpu_ns();
+        t = clock_cpu_ns();
         snapshot_free(core_view(c, l, 0));
-        ms[i] = (double)(cpu_ns() - t) / 1e6;
+        ms[i] = (double)(clock_cpu_ns() - t) / 1e6;
     }
     qsort(ms, RUNS, sizeof *ms, by_value);
     printf(
@@ -181,23 +163,23 @@ static void time_looks(struct core *c)
 
 static void time_snapshot(struct core *c, enum window w)
 {
-    uint64_t t = cpu_ns();
+    uint64_t t = clock_cpu_ns();
     struct snapshot *s = core_snapshot(c, w, 0);
-    uint64_t first = cpu_ns() - t;
+    uint64_t first = clock_cpu_ns() - t;
     size_t rows = s->n_rows;
 
     snapshot_free(s);
-    t = cpu_ns();
+    t = clock_cpu_ns();
     snapshot_free(core_snapshot(c, w, 0));
-    uint64_t again = cpu_ns() - t;
+    uint64_t again = clock_cpu_ns() - t;
     fill_history(c, 1);
-    t = cpu_ns();
+    t = clock_cpu_ns();
     snapshot_free(core_snapshot(c, w, 0));
     printf(
         "core: snapshot of %zu rows, window %s: first %.1f ms, again in the same second %.1f ms, "
         "a second later %.1f ms\n",
         rows, window_name(w), (double)first / 1e6, (double)again / 1e6,
-        (double)(cpu_ns() - t) / 1e6);
+        (double)(clock_cpu_ns() - t) / 1e6);
 }
 
 int main(void)
@@ -235,7 +217,7 @@ int main(void)
            snapshot_conserves(s) ? "holds" : "BROKEN");
     snapshot_free(s);
     free(ev);
-    size_t before = resident_kib();
+    size_t before = resident_bytes();
     fill_history(c, 3 * 3600);
     for (enum window w = WINDOW_1S; w < WINDOW_COUNT; w++)
         time_snapshot(c, w);
@@ -243,8 +225,9 @@ int main(void)
     printf("core: resident %.1f MiB with %d tiers x %d identities x 3 h (%.1f before), history "
            "%.1f MiB,"
            " %llu slots dropped\n",
-           (double)resident_kib() / 1024, ROW_TIERS_USED, ROW_IDENTS, (double)before / 1024,
-           (double)c->windows.bytes / 1048576, (unsigned long long)c->windows.dropped_slots);
+           (double)resident_bytes() / (1024 * 1024), ROW_TIERS_USED, ROW_IDENTS,
+           (double)before / (1024 * 1024), (double)c->windows.bytes / 1048576,
+           (unsigned long long)c->windows.dropped_slots);
     core_free(c);
     intern_free(names);
     return 0;

@@ -1,7 +1,9 @@
 /* Names by shape: what one costs, and what a million different paths cost on their way from the
  * node's batches into core, beside one path and beside an atom. */
 #include "core_test.h"
+#include "resident.h"
 
+#include <kprof/base/clock.h>
 #include <kprof/base/ring.h>
 #include <kprof/base/template.h>
 #include <kprof/core/core.h>
@@ -10,33 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { REQUESTS = 100, BATCHES = 10000, RUNS = 5 };
 
 enum kind { ATOM, ONE_PATH, MANY_PATHS };
 
 enum { KINDS = MANY_PATHS + 1 };
-
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static size_t resident_bytes(void)
-{
-    FILE *f = fopen("/proc/self/statm", "r");
-    long all, resident = 0;
-
-    if (!f || fscanf(f, "%ld %ld", &all, &resident) != 2)
-        exit(1);
-    fclose(f);
-    return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 static void head(struct buf *b, uint32_t arity, int request, const char *kind)
 {
@@ -140,13 +121,13 @@ static struct result run(enum kind kind)
         struct etf rest;
         uint64_t ref;
         batch(&b, kind, i);
-        uint64_t t0 = cpu_ns();
+        uint64_t t0 = clock_cpu_ns();
         stream_feed(s, b.data, b.len, t0, &rest, &ref);
         while ((n = ring_peek(r, &ev)) > 0) {
             core_feed(c, ev, n);
             ring_consume(r, n);
         }
-        took_ns += cpu_ns() - t0;
+        took_ns += clock_cpu_ns() - t0;
         if (i == BATCHES / 100)
             early = resident_bytes();
     }
@@ -183,11 +164,11 @@ static double one_name_ns(size_t (*how)(const char *, size_t, char *))
     const size_t n = sizeof paths / sizeof *paths, rounds = 1000000;
     char out[TEMPLATE_BYTES];
     size_t written = 0;
-    uint64_t t0 = cpu_ns();
+    uint64_t t0 = clock_cpu_ns();
 
     for (size_t i = 0; i < rounds; i++)
         written += how(paths[i % n], strlen(paths[i % n]), out);
-    double ns = (double)(cpu_ns() - t0) / (double)rounds;
+    double ns = (double)(clock_cpu_ns() - t0) / (double)rounds;
     return written ? ns : 0;
 }
 
