@@ -3,8 +3,8 @@
  * Speed: requests of four nested tiers in two processes under lean returns (8 events), 64 clients,
  * 8 servers, 20 identities, at 100,000 requests a simulated second. Memory: 16 tiers by 64
  * identities, every row 46 calls a second (100,000 events/s) spread log-normally, for 3 simulated
- * hours. Times are CPU time, of which all is on one core. Times are CPU times: others on the
- * machine shall not be in the figures. */
+ * hours. Times are CPU time, of which all is on one core: others on the machine are not in
+ * the figures. */
 #include "core_test.h"
 #include "resident.h"
 
