@@ -1,0 +1,10 @@
+"""All servers of the bench, by name, in the order of the table."""
+from rabbitmq import RabbitMQ, RabbitMQManagement
+from yaws import Yaws
+
+SERVERS = {s.name: s for s in (Yaws, RabbitMQ, RabbitMQManagement)}
+
+
+def packages(otp):
+    """Of all servers on this OTP."""
+    return sorted({p for s in SERVERS.values() for p in s.packages.get(otp, [])})
