@@ -94,17 +94,25 @@ static void erlang_atom(struct pen *p, const struct atom *a)
         leaf_quoted(p, a->s, a->n, a->latin1, '\'');
 }
 
+size_t term_elixir_prefix(const char *s, size_t n)
+{
+    size_t prefix = strlen(ELIXIR);
+    bool elixir =
+        n > prefix && memcmp(s, ELIXIR, prefix) == 0 && alias(s + prefix, n - prefix) == n - prefix;
+
+    /* 'Elixir.Elixir.A' cut to Elixir.A would be read as another module. */
+    if (elixir && n >= 2 * prefix - 1 && memcmp(s + prefix, ELIXIR, prefix - 1) == 0 &&
+        (n == 2 * prefix - 1 || s[2 * prefix - 1] == '.'))
+        elixir = false;
+    return elixir ? prefix : 0;
+}
+
 /* -> the function is written the Elixir way */
 static bool write_module(struct pen *p, const struct atom *m)
 {
-    size_t prefix = strlen(ELIXIR);
-    bool elixir = m->n > prefix && memcmp(m->s, ELIXIR, prefix) == 0 &&
-                  alias(m->s + prefix, m->n - prefix) == m->n - prefix;
+    size_t prefix = term_elixir_prefix(m->s, m->n);
+    bool elixir = prefix > 0;
 
-    /* 'Elixir.Elixir.A' cut to Elixir.A would be read as another module. */
-    if (elixir && m->n >= 2 * prefix - 1 && memcmp(m->s + prefix, ELIXIR, prefix - 1) == 0 &&
-        (m->n == 2 * prefix - 1 || m->s[2 * prefix - 1] == '.'))
-        elixir = false;
     if (elixir)
         pen_add(p, m->s + prefix, m->n - prefix);
     else

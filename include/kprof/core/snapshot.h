@@ -230,7 +230,7 @@ struct snap_node {  /* made by engine/view; figures: last heartbeat, 0 before th
 struct snap_breaker {
     enum breaker_state state;
     uint64_t trips;
-    char reason[120];  /* why it opened last; "": never opened, or not yet reported */
+    char reason[240];  /* why it opened last; "": never opened, or not yet reported */
     double next_try_s; /* seconds to the next try; 0 when not open, and in a replay */
     double pause_s;    /* how long it stays open this time; 0 when not open */
 };
