@@ -88,7 +88,7 @@ class Release(ElixirShop):
         if not os.path.exists(made):
             shutil.copytree(os.path.join(HERE, "shopex"), made)
         libs = sorted({os.path.dirname(os.path.dirname(p)) for p in self.cowboy()})
-        env = dict(os.environ, MIX_ENV="prod", HOME=self.base, ERL_LIBS=os.path.dirname(libs[0]))
+        env = dict(os.environ, MIX_ENV="prod", HOME=self.base, ERL_LIBS=":".join(libs))
         r = subprocess.run(["mix", "release", "--overwrite", "--path", out], cwd=made, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert r.returncode == 0, "mix release: exit %d: %s" % (r.returncode, r.stdout[-2000:])
         assert not glob.glob(os.path.join(out, "lib", "runtime_tools-*"))
