@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -119,12 +120,10 @@ class Place:
         """A directory of this run that everybody may enter; gone at exit. As it is called here."""
         if self._dir is None:
             if self.root:
-                self._dir = os.path.join(self.root, "tmp", "kprof-real-%d" % os.getpid())
-                os.makedirs(self._dir)
+                self._dir = tempfile.mkdtemp(prefix="kprof-real-", dir=os.path.join(self.root, "tmp"))
                 kp.atexit.register(shutil.rmtree, self._dir, ignore_errors=True)
             else:
-                self._dir = os.path.join(kp.scratch(), "real")
-                os.mkdir(self._dir)
+                self._dir = tempfile.mkdtemp(prefix="real", dir=kp.scratch())
                 os.chmod(kp.scratch(), 0o755)
             os.chmod(self._dir, 0o755)
         return self._dir

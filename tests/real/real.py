@@ -43,7 +43,7 @@ def demand(ok, text):
 def offered(s):
     """kprof-top's own list has the preset, with all its tiers."""
     with kp.Tmux(110, 40, command=[kp.PROGRAM, s.node.name], env={"KPROF_COOKIE": s.node.cookie}) as t:
-        t.wait_for(re.compile(r"\bconnected\b|\bTRACING\b|no tiers", re.I), LATER_S)
+        t.wait_for("attached to", LATER_S)
         t.keys("P")
         screen = t.wait_for(re.compile("Presets for this node|presets for this node are ready"), LATER_S)
         if "are ready" in screen:
