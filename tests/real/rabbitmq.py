@@ -23,7 +23,7 @@ class RabbitMQ(Server):
     packages = {25: ["rabbitmq-server"], 27: ["rabbitmq-server"], 29: ["rabbitmq-server"]}
     host = ["librabbitmq-dev"]
     tiers = ["channel", "route", "deliver", "queue", "get", "backing", "writer"]
-    identities = [r"(basic|channel|queue|exchange|confirm|tx)\.[a-z_-]+", "queue_event"]
+    identities = [r"(basic|channel|queue|exchange|confirm|tx)\.[a-z_-]+", "queue_event|command|terminate"]
     most = 16
     rates = (100, 500)
 
