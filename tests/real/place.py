@@ -120,7 +120,7 @@ class Place:
         """A directory of this run that everybody may enter; gone at exit. As it is called here."""
         if self._dir is None:
             if self.root:
-                self._dir = tempfile.mkdtemp(prefix="kprof-real", dir=os.path.join(self.root, "tmp"))
+                self._dir = tempfile.mkdtemp(prefix="kprof-real-", dir=os.path.join(self.root, "tmp"))
                 kp.atexit.register(shutil.rmtree, self._dir, ignore_errors=True)
             else:
                 self._dir = tempfile.mkdtemp(prefix="real", dir=kp.scratch())

@@ -23,9 +23,9 @@ class RabbitMQ(Server):
     packages = {25: ["rabbitmq-server"], 27: ["rabbitmq-server"], 29: ["rabbitmq-server"]}
     host = ["librabbitmq-dev"]
     tiers = ["channel", "route", "deliver", "queue", "get", "backing", "writer"]
-    identities = [r"(basic|channel|queue|exchange|confirm|tx)\.[a-z_-]+", "queue_event"]
+    identities = [r"(basic|channel|queue|exchange|confirm|tx)\.[a-z_-]+", "queue_event|command|ready_for_close|terminate"]
     most = 16
-    rates = (100, 500)
+    rates = (200, 1000)
 
     def start(self):
         self.home = os.path.join(self.place.dir(), "rabbit")

@@ -70,13 +70,13 @@ def clean(s):
     demand(s.lives(), "the server died: " + ("" if s.lives() else s.last_words()))
 
 
-def named(s, final):
-    """{identity: its row} of the entry, with calls."""
-    return {r["identity"]: r for r in final["rows"] if r["tier"] == s.entry and r["identity"] is not None and r["count"]}
+def named(final):
+    """{identity: its row} of whole requests: a call of the entry inside of another request is not one of its own."""
+    return {r["identity"]: r for r in final["rows"] if r["tier"] == "_total" and r["identity"] is not None and r["count"]}
 
 
 def identities(s, final, _load):
-    rows = named(s, final)
+    rows = named(final)
     odd = [i for i in rows if not any(re.fullmatch(p, i) for p in s.identities)]
     demand(not odd, lambda: "identities that mean nothing: %s, of %s" % (odd[:10], sorted(rows)))
     demand(rows and len(rows) <= s.most, lambda: "%d identities: %s" % (len(rows), sorted(rows)))
@@ -89,8 +89,8 @@ def allowed(row):
     return DEVIATIONS * math.sqrt(scaled * (scaled / seen - 1)) if scaled != seen else 0
 
 
-def counts(s, final, load):
-    rows = named(s, final)
+def counts(_s, final, load):
+    rows = named(final)
     for identity, sent in load.sent.items():
         row = rows.get(identity)
         demand(row, lambda: "%s: %d sent, none counted; there are %s" % (identity, sent, sorted(rows)))
@@ -100,15 +100,17 @@ def counts(s, final, load):
         demand(counted(s, final, load) == sum(load.sent.values()), lambda: "sent %s, counted %s" % (load.sent, {i: r["est_count"] for i, r in rows.items()}))
     kp.conserves(final)
     kp.nothing_lost(final)
-    return "%d sent, %d counted" % (sum(load.sent.values()), counted(s, final, load))
+    return "%d sent, %d counted" % (sum(load.sent.values()), counted(final, load))
 
 
-def counted(s, final, load):
-    rows = named(s, final)
+def counted(final, load):
+    rows = named(final)
     return sum(rows[i]["est_count"] for i in load.sent if i in rows)
 
 
 def tiers(s, final, _load):
+    demand(kp.count(final, s.entry) >= sum(r["count"] for r in named(final).values()), lambda: "%s is not the entry: %d calls" % (
+        s.entry, kp.count(final, s.entry)))
     empty = [t for t in s.tiers if not kp.count(final, t)]
     demand(not empty, lambda: "tiers without calls: %s" % empty)
     return ", ".join("%s %d" % (t, kp.count(final, t)) for t in s.tiers)
@@ -212,8 +214,8 @@ class Run:
         return figures, final, load
 
     def row(self, rate, without, with_it, final, load):
-        sent, seen = sum(load.sent.values()), counted(self.s, final, load)
-        traced = sum(r["count"] for i, r in named(self.s, final).items() if i in load.sent)
+        sent, seen = sum(load.sent.values()), counted(final, load)
+        traced = sum(r["count"] for i, r in named(final).items() if i in load.sent)
         p99 = [median([f["p99"] for f in fs]) for fs in (without, with_it)]
         r = median([ratio(b["p99"], a["p99"]) for a, b in zip(without, with_it)])
         cpu = [median([f["node"] for f in fs]) for fs in (without, with_it)]

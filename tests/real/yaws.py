@@ -27,7 +27,7 @@ class Yaws(Server):
     tiers = ["request", "dynamic", "file", "send"]
     identities = [r"GET /", r"GET /api/item/\*", r"GET /api/cart/\*", r"POST /api/order"]
     most = 4
-    rates = (400, 2000)
+    rates = (500, 5000)
 
     def start(self):
         base = os.path.join(self.place.dir(), "yaws")
