@@ -340,7 +340,7 @@ static void identity(struct pen *p, struct etf *c, unsigned depth)
     case T_ATOM_UTF8:
     case T_SMALL_ATOM_UTF8:
         if (etf_atom(c, &s, &n) && n > 0) {
-            size_t prefix = term_elixir_prefix(s, n);
+            size_t prefix = leaf_elixir_prefix(s, n);
             leaf_text(p, s + prefix, n - prefix, leaf_tag_is_latin1(tag));
         } else {
             pen_adds(p, "''");
