@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-dialyzer check-node check-screen check-agent check-chaos chaos overload soak large check-survive check-smoke quick test survive survive-rabbitmq impact uninstall screenshots format
+           check-format check-man check-dialyzer check-node check-screen check-agent check-chaos chaos overload soak large check-survive check-real real check-smoke quick test survive survive-rabbitmq impact uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -170,7 +170,7 @@ help:
 	@echo '  make deps             install what is missing to build and check (Debian, apt-get); deps-fuzz: for fuzzing, too'
 	@echo '  make demo             build, start the sample node under load, and show it; without a terminal: a few text tables'
 	@echo '  make install          PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall removes it'
-	@echo '  make clean            remove build/, but keep the OTP roots of the tests (build/otp); make distclean removes all'
+	@echo '  make clean            remove build/, but keep the Debian roots of the tests (build/otp, build/real); make distclean removes all'
 	@echo 'Edit and test (src/CONTRIBUTING.md)'
 	@echo '  make quick            unit tests, includes, format and one node test: under a minute'
 	@echo '  make test T=NAME      one test: unit/test_hist, node/test_counts, node/test_counts:test_recursion, screen/test_keys,'
@@ -183,13 +183,14 @@ help:
 	@echo 'Check'
 	@echo '  make check            every suite, closing with the counts. One suite: check-unit check-asan check-tsan'
 	@echo '                        check-includes check-format check-man check-docs check-dialyzer check-agent'
-	@echo '                        check-node check-screen check-chaos check-survive; not in make check: check-fuzz (60 s a target)'
+	@echo '                        check-node check-screen check-chaos check-survive check-real; not in make check: check-fuzz (60 s a target)'
 	@echo 'Measure, on a machine that does nothing else (RESULTS: the figures go into tests/RESULTS.md)'
 	@echo '  make bench            each figure with what it is measured against'
 	@echo '  make impact           what a node and its clients notice: OTP="25 27 29" PART="clients jump loop cost" WRITE=FILE ARGS='
 	@echo '  make large            a node of PROCESSES=200000: attach, detach, longest stall (OTP=; RESULTS)'
 	@echo '  make survive          ROUNDS=100 attaches to nodes under stress, on each OTP (SEED= OTP=; RESULTS)'
 	@echo '  make survive-rabbitmq ATTACHES=50 attaches to RabbitMQ under load (installs RabbitMQ)'
+	@echo '  make real             on servers people run, installed where missing: SERVER="yaws rabbitmq" OTP="25 27 29" TURNS=5 WRITE=FILE'
 	@echo '  make chaos            ROUNDS=200 failures of each kind, on each OTP (SEED= OTP=)'
 	@echo '  make overload         three minutes of overload: the breaker, memory and throughput of the node'
 	@echo '  make soak             MINUTES=30 at RATE=20000 requests/s: every call accounted for, memory flat'
@@ -212,7 +213,7 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs dialyzer unit -- tsan agent survive -- asan screen node chaos
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs dialyzer unit -- tsan agent survive real -- asan screen node chaos
 
 # The whole program on a real node, for each sanitizer: these few of the node tests.
 UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
@@ -277,7 +278,7 @@ check-docs: build/plain/keydocs
 check-dialyzer:
 	@sh $(TOOLS)/dialyzer.sh
 
-.PHONY: check-agent check-node check-screen check-chaos check-survive check-fuzz
+.PHONY: check-agent check-node check-screen check-chaos check-survive check-real check-fuzz
 check-agent:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -299,6 +300,10 @@ check-survive:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/survive.py --rounds 7 --seed 43
+# yaws and RabbitMQ on this machine's OTP; skipped where their packages cannot be installed.
+check-real:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/real/real.py --short
 check-fuzz:
 	@sh $(TOOLS)/deps.sh build fuzz
 	$(SUB) -s -j$(JOBS) FLAVOUR=fuzz fuzz-programs
@@ -320,7 +325,7 @@ ATTACHES ?= 50
 MINUTES ?= 30
 RATE    ?= 20000
 PROCESSES ?= 200000
-.PHONY: chaos overload soak large survive survive-rabbitmq impact
+.PHONY: chaos overload soak large survive survive-rabbitmq real impact
 chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -342,6 +347,10 @@ large:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/large.py --processes $(PROCESSES) $(if $(OTP),--otp "$(OTP)") --write
+# Some five minutes for each server and OTP.
+real:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/real/real.py $(if $(SERVER),--server "$(SERVER)") $(if $(OTP),--otp "$(OTP)") $(if $(TURNS),--turns $(TURNS)) $(if $(WRITE),--write $(WRITE)) $(ARGS)
 # All parts take half an hour and more for each OTP.
 impact:
 	$(SUB) -s -j$(JOBS) all
@@ -370,6 +379,6 @@ uninstall:
 
 .PHONY: clean distclean
 clean:
-	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name otp -exec rm -rf {} +; rmdir build 2>/dev/null || :; fi
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name otp ! -name real -exec rm -rf {} +; rmdir build 2>/dev/null || :; fi
 distclean:
 	rm -rf build

@@ -57,7 +57,7 @@ known_rates(#s{tier_rates = #tier_rates{rates = Rates}, tracing = #tracing{trace
 
 %% If sampling cannot help, the operator should remove the tier that is called most often.
 too_much(Rates, Fixed, Max) ->
-    Text = "unsampled calls alone would cost ~ts of the node's time; --max-overhead is ~ts; ",
+    Text = "unsampled calls would cost ~ts of the node (limit ~ts); ",
     Remove =
         case lists:reverse(lists:sort([{N, MFA} || {MFA, N} <- maps:to_list(Rates)])) of
             [] -> "remove the tier that is called most often";

@@ -85,7 +85,8 @@ static const struct preset presets[] = {
      .clauses = true,
      .tier = {{"channel", "rabbit_channel:handle_cast/2",
                "({rabbit_channel, handle_cast, [{method, M, _, _}, _]}) -> element(1, M); "
-               "({rabbit_channel, handle_cast, [X, _]}) when is_tuple(X) -> element(1, X)",
+               "({rabbit_channel, handle_cast, [X, _]}) when is_tuple(X) -> element(1, X); "
+               "({rabbit_channel, handle_cast, [X, _]}) when is_atom(X) -> X",
                false},
               {"route", "rabbit_exchange:route/3 | rabbit_exchange:route/2", NULL, true},
               {"deliver", "rabbit_queue_type:deliver/4 | rabbit_queue_type:deliver/3", NULL, true},

@@ -231,7 +231,7 @@ struct snap_node {  /* made by engine/view; values: last heartbeat, 0 before the
 struct snap_breaker {
     enum breaker_state state;
     uint64_t trips;
-    char reason[120];  /* why it last opened; "": never opened, or not yet reported */
+    char reason[240];  /* why it last opened; "": never opened, or not yet reported */
     double next_try_s; /* seconds to the next try; 0 when not open, and in a replay */
     double pause_s;    /* length of the present pause; 0 when not open */
 };
