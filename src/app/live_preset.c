@@ -11,7 +11,7 @@
 #define TAG_OFFER 1
 _Static_assert(TAG_OFFER < PRESET_TAKE_TAG, "tags are taken twice");
 
-/* All functions of all presets in one question; the answers come in the same order. */
+/* All functions of all presets in one request; the answers are in the same order. */
 static int ask_all(struct engine *g, struct err *e)
 {
     struct buf lines;
@@ -26,7 +26,7 @@ static int ask_all(struct engine *g, struct err *e)
     return rc;
 }
 
-/* What the node said of this preset when it was asked for all; NULL: it says nothing of it. */
+/* The node's answer about this preset from the request for all; NULL: there is none. */
 static const bool *said_of(const bool *there, const char *name)
 {
     struct buf ignored;
@@ -46,7 +46,7 @@ static const bool *said_of(const bool *there, const char *name)
     return NULL;
 }
 
-/* False: it cannot be offered. One of a module always can. */
+/* False: the preset cannot be offered. A preset of a module always can. */
 static bool item_of(const char *name, const char *about, const bool *there, char *text)
 {
     struct preset_set s;
@@ -74,12 +74,12 @@ static void offer(struct live_preset *p, struct ui *u, const bool *there)
         }
     }
     if (ui_choose(u, INTENT_PRESET, "Presets for this node", item, n))
-        ui_message(u, "", false); /* that it is being asked */
+        ui_message(u, "", false); /* removes the message about the request */
     else
         ui_message(u, "the presets for this node are ready: press P", false);
 }
 
-/* The settings of now, with the preset's tiers, entry and identity. */
+/* The present settings, with the preset's tiers, entry and identity. */
 static int settings_with(struct engine *g, const char *name, struct options *o, struct err *e)
 {
     struct settings now;
@@ -91,7 +91,8 @@ static int settings_with(struct engine *g, const char *name, struct options *o, 
     return options_preset_add(o, name, e);
 }
 
-/* Tiers that the preset has not: may they go? One that cannot be made says so when it is taken. */
+/* Asks before it removes tiers that the preset does not have. A preset that cannot be made shows
+ * its error when it is applied. */
 static bool may_replace(struct live_preset *p, struct engine *g, struct ui *u, const char *name,
                         const struct intent *in)
 {
@@ -110,7 +111,7 @@ static bool may_replace(struct live_preset *p, struct engine *g, struct ui *u, c
     return may;
 }
 
-/* A node that cannot be asked is told before a preset that there is none. */
+/* If the node cannot be asked, that error comes before the one that no preset fits. */
 static int want(struct live_preset *p, struct engine *g, const char *name, struct err *e)
 {
     struct options o = {.n_nodes = 0};
@@ -156,7 +157,7 @@ void live_preset_poll(struct live_preset *p, struct engine *g)
     preset_take_poll(&p->take, g);
 }
 
-/* An item of the menu begins with the name; one that is about a module asks which. */
+/* An item of the menu begins with the name; a preset for a module asks for the module. */
 static void take(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in)
 {
     char name[256], text[300];
