@@ -93,7 +93,7 @@ static void tell_start(struct ui *u, const bool *there)
             continue;
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
         if (s.n < s.all && used < sizeof names)
-            snprintf(names + used, sizeof names - used, " (%zu of %zu tiers)", s.n, s.all);
+            snprintf(names + used, sizeof names - used, " (%zu of %zu)", s.n, s.all);
     }
     ui_set_presets(u, names);
 }

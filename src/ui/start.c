@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BUSIEST = 3 };
+enum { BUSIEST = 3, ALL_ROWS = 10, COLS = 72 };
 
 void start_set_presets(struct start *t, const char *names)
 {
@@ -82,8 +82,12 @@ static void way(struct page *p, const char *key, const char *text)
         return;
     }
     canvas_text(p->c, row, p->a.col, 1, STYLE_KEY, key);
-    canvas_text(p->c, row, p->a.col + 4, p->a.cols - 4, STYLE_NORMAL, text);
-    p->row++;
+    if (p->a.rows < ALL_ROWS + 2) { /* no row to spare */
+        canvas_text(p->c, row, p->a.col + 4, p->a.cols - 4, STYLE_NORMAL, text);
+        p->row++;
+    } else {
+        p->row += canvas_wrap(p->c, row, p->a.col + 4, 2, p->a.cols - 4, STYLE_NORMAL, text);
+    }
 }
 
 /* A key, what it leads to, and what is known of that ("": else `unknown`). Without room for a title
@@ -110,7 +114,6 @@ static void ways(const struct start *t, struct page *p)
 
 void start_draw(const struct start *t, struct canvas *c, struct rect a)
 {
-    enum { ALL_ROWS = 10, COLS = 72 };
     struct page p = {.c = c, .a = a};
     bool all = a.rows >= ALL_ROWS;
     p.row = all ? (a.rows - ALL_ROWS) / 3 : 0;

@@ -614,7 +614,13 @@ static void random_answer(struct ui *u, const char *typed, struct catalog *more)
     for (size_t i = 0; i < 7; i++) {
         items[i] = bad[rnd(7)];
     }
-    switch (rnd(7)) {
+    switch (rnd(9)) {
+    case 7:
+        ui_set_presets(u, bad[rnd(7)]);
+        break;
+    case 8:
+        ui_set_suggested(u, bad[rnd(7)]);
+        break;
     case 0:
         ui_message(u, bad[rnd(7)], rnd(2));
         break;
@@ -681,6 +687,7 @@ static void one_random_life(unsigned seed)
     struct ui *u = ui_new("x\x1b@y");
     struct canvas c;
     canvas_init(&c, 24, 80, ascii);
+    c.shades = !ascii && rnd(2);
     for (int i = 0; i < 150; i++) {
         if (rnd(15) == 0) {
             canvas_resize(&c, (int)rnd(70), (int)rnd(220));
