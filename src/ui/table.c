@@ -11,12 +11,17 @@
 #include <string.h>
 
 /* What must jump to the eye, and is all that is bold: in each column of times the slowest tier, and
- * the slowest kind of request of any tier. `_total` is no tier: it is always the slowest. */
-struct peaks {
-    double head[COLUMNS_MAX], leaf[COLUMNS_MAX], whole[COLUMNS_MAX]; /* whole: those of _total */
+ * the slowest kind of request of any tier. `_total` is no tier: it is always the slowest. Where
+ * all are alike, or there is one only, none is. */
+struct peak {
+    double top, least;
 };
 
-static double *peak(struct peaks *p, const struct line *l, size_t j)
+struct peaks {
+    struct peak head[COLUMNS_MAX], leaf[COLUMNS_MAX], whole[COLUMNS_MAX]; /* whole: of _total */
+};
+
+static struct peak *peak(struct peaks *p, const struct line *l, size_t j)
 {
     return l->head ? &p->head[j] : l->pinned ? &p->whole[j] : &p->leaf[j];
 }
@@ -36,9 +41,11 @@ static void find_peaks(struct peaks *p, const struct column_set *set, const stru
         bool total = l->head && l->pinned;
         for (size_t j = 0; l->row && !total && j < set->n; j++) {
             const struct column *k = column_at(set->index[j]);
-            double x = column_value(k, l->row), *top = peak(p, l, j);
-            if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > *top) {
-                *top = x;
+            double x = column_value(k, l->row);
+            struct peak *of = peak(p, l, j);
+            if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > 0) {
+                of->least = of->top == 0 || x < of->least ? x : of->least;
+                of->top = x > of->top ? x : of->top;
             }
         }
     }
@@ -113,8 +120,9 @@ static enum style cell_style(struct painter *p, const struct line *l, size_t j)
         return change_style(k, l->row, x);
     }
     bool total = l->head && l->pinned;
-    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !total && x > 0 &&
-        x >= *peak(&p->peaks, l, j)) {
+    const struct peak *of = peak(&p->peaks, l, j);
+    bool slowest = x >= of->top && of->top > of->least;
+    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !total && x > 0 && slowest) {
         return STYLE_BOLD;
     }
     return STYLE_NORMAL;
