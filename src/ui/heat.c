@@ -124,7 +124,7 @@ static void draw_info(const struct heat_state *t, struct canvas *c, struct rect 
     format_count(k->count, all);
     if (!k->known) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "no history for %s-%s", from, to);
-    } else if (heat_map_is_blind(k)) {
+    } else if (heat_map_has_gap(k)) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "not traced %s-%s: %s", from, to,
                      gap_name(k->gap));
     } else if (!m->h->n_bins) {

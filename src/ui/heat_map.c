@@ -36,7 +36,7 @@ uint64_t heat_map_count(const struct heat_map *m, size_t i, size_t group)
     return count_of(m, &m->h->col[heat_map_holder(m->h, i)], group);
 }
 
-bool heat_map_is_blind(const struct snap_heat_col *k)
+bool heat_map_has_gap(const struct snap_heat_col *k)
 {
     double length_s = (double)(k->to_s - k->from_s);
     return !k->inside && (!k->known || (k->count == 0 && k->gap_s > length_s / 2));
@@ -168,7 +168,7 @@ static void draw_blind(const struct heat_map *m, struct canvas *c, int row, cons
 static void draw_column(const struct heat_map *m, struct canvas *c, size_t i, size_t cursor)
 {
     struct drawn d = {.col = m->col + (int)(i - m->first), .cursor = cursor};
-    bool blind = heat_map_is_blind(&m->h->col[i]);
+    bool blind = heat_map_has_gap(&m->h->col[i]);
     d.shown = &m->h->col[blind ? i : heat_map_holder(m->h, i)];
     for (int row = m->row; row < m->row + m->rows; row++) {
         if (blind) {

@@ -32,7 +32,7 @@ size_t heat_map_holder(const struct snap_heat *h, size_t i);
 /* Calls of column i in the group. */
 uint64_t heat_map_count(const struct heat_map *m, size_t i, size_t group);
 /* Nothing to see: not kept, or most of it not traced. */
-bool heat_map_is_blind(const struct snap_heat_col *k);
+bool heat_map_has_gap(const struct snap_heat_col *k);
 /* The group with most of the column's calls. */
 size_t heat_map_fullest(const struct heat_map *m, size_t i);
 /* The column and the group drawn at a cell of the canvas; of two groups the one with more calls.

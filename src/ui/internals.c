@@ -92,7 +92,7 @@ static void add_delays(struct list *l, const struct snapshot *s)
     mark(add(l, "clock", "possible error of the node's times", "%s%s",
              s->clock.error_known ? "+-" : "", text),
          STYLE_WARN, s->clock.error_known && s->clock.error_us > CLOCK_ERROR_US);
-    add(l, "relay", "messages that wait for the tracer process", "%llu",
+    add(l, "relay", "messages in the queue of the tracer process", "%llu",
         (unsigned long long)s->node.relay_queue);
     mark(add(l, "ring", "buffer of events; when it is full, events are lost", "%.0f%% full",
              s->ring_fill * 100),
@@ -107,8 +107,8 @@ static void add_events(struct list *l, const struct snapshot *s)
     add(l, "ev/s", "events that arrive per second", "%s", text);
     add_lost(l, s);
     add_delays(l, s);
-    mark(count(l, "bad", s->odd.bad_events, "events that were not understood"), STYLE_WARN,
-         s->odd.bad_events > 0);
+    mark(count(l, "bad", s->anomalies.bad_events, "events that could not be decoded"), STYLE_WARN,
+         s->anomalies.bad_events > 0);
     add(l, "via", "how events arrive: connection of the node, or replay", "%.15s",
         s->node.transport[0] ? s->node.transport : "?");
 }
@@ -126,9 +126,9 @@ static void add_calls(struct list *l, const struct snapshot *s)
     mark(count(l, "expired", s->calls.expired, "their end did not arrive, or not within 60 s"),
          STYLE_WARN, many(s->calls.expired, all, 100));
     count(l, "unattributed", s->calls.unattributed, "calls outside requests");
-    mark(count(l, "late", s->odd.late, "calls that started after their request ended"), STYLE_WARN,
-         many(s->odd.late, all, 4));
-    count(l, "orphans", s->odd.orphan_returns, "returns that fit no open call");
+    mark(count(l, "late", s->anomalies.late, "calls that started after their request ended"),
+         STYLE_WARN, many(s->anomalies.late, all, 4));
+    count(l, "orphans", s->anomalies.orphan_returns, "returns without an open call");
 }
 
 static void add_requests(struct list *l, const struct snapshot *s)
@@ -138,11 +138,11 @@ static void add_requests(struct list *l, const struct snapshot *s)
     count(l, "finished", s->requests.finished, "requests whose entry has returned");
     count(l, "open", s->requests.open, "requests under way");
     count(l, "expired", s->requests.expired, "requests whose end did not arrive");
-    count(l, "folded", s->odd.identities_folded,
+    count(l, "folded", s->anomalies.identities_folded,
           "requests counted as (other): all names are taken");
-    mark(count(l, "full", s->odd.pids_full + s->odd.requests_full,
+    mark(count(l, "full", s->anomalies.pids_full + s->anomalies.requests_full,
                "times that a table of processes, requests was full"),
-         STYLE_WARN, s->odd.pids_full + s->odd.requests_full > 0);
+         STYLE_WARN, s->anomalies.pids_full + s->anomalies.requests_full > 0);
 }
 
 /* --- tracing --- */

@@ -49,9 +49,9 @@ static bool shows(const char *text)
 static void two_lines_while_all_is_well(void **state)
 {
     (void)state;
-    s->odd.orphan_returns = 12; /* as it is after any start */
+    s->anomalies.orphan_returns = 12; /* as it is after any start */
     s->calls.unattributed = 500;
-    s->odd.late = 2000; /* a tier that works later, by design */
+    s->anomalies.late = 2000; /* a tier that works later, by design */
     for (int rows = 6; rows < 80; rows++) {
         assert_int_equal(header_rows(s, rows), 2);
     }
@@ -99,7 +99,7 @@ static void cut_by_flood(void)
 
 static void late(void)
 {
-    s->odd.late = 10000;
+    s->anomalies.late = 10000;
 }
 
 static void expired(void)
@@ -124,12 +124,12 @@ static void clock_off(void)
 
 static void bad(void)
 {
-    s->odd.bad_events = 1;
+    s->anomalies.bad_events = 1;
 }
 
 static void full(void)
 {
-    s->odd.requests_full = 2;
+    s->anomalies.requests_full = 2;
 }
 
 static void breaker(void)
