@@ -31,6 +31,7 @@ void configuration_record(struct engine *g)
 
 void configuration_push(struct engine *g)
 {
+    g->configuration.changes++;
     if (g->control)
         g->configuration.gen = control_configure(g->control, &g->configuration.wanted);
     configuration_record(g);
@@ -187,7 +188,6 @@ void engine_sample(struct engine *g, bool up)
         snprintf(line, sizeof line,
                  "sampling set to 1/%u: one request in %u is traced as a whole; COUNT is scaled", n,
                  n);
-    session_log_add(g, line);
     session_log_say(g, line, false);
     configuration_push(g);
 }
