@@ -1,5 +1,7 @@
 #include "header.h"
+#include "header_help.h"
 
+#include <assert.h>
 #include <kprof/base/format.h>
 #include <kprof/base/text.h>
 #include <math.h>
@@ -27,6 +29,7 @@ struct chips {
 __attribute__((format(printf, 4, 5))) static void add(struct chips *l, enum style st,
                                                       const char *label, const char *fmt, ...)
 {
+    assert(!label[0] || header_help(label));
     if (l->n == CHIPS) {
         return;
     }
@@ -185,7 +188,7 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
         add(l, STYLE_WARN, "", "PAUSED");
     }
     if (s->compared[0]) {
-        add(l, STYLE_KEY, "against", "%s", s->compared);
+        add(l, STYLE_KEY, "compared with", "%s", s->compared);
     }
     if (sh->rows.filter[0]) {
         add(l, STYLE_KEY, "filter", "%s", sh->rows.filter);
@@ -221,12 +224,13 @@ static void breaker_chip(struct chips *l, const struct snapshot *s)
 
 static void sample_chip(struct chips *l, const struct snapshot *s)
 {
-    uint32_t n = s->sample ? s->sample : 1;
-    if (s->sample_why == SAMPLE_ASKED) {
-        add(l, n > 1 ? STYLE_WARN : STYLE_NORMAL, "sample", "1/%u", n);
-    } else {
-        add(l, STYLE_WARN, "sample", "1/%u (asked 1/%u: %s)", n, s->sample_asked,
-            sample_why_name(s->sample_why));
+    char text[SNAPSHOT_SAMPLING_BYTES];
+    bool whole = s->sample <= 1 && s->sample_why == SAMPLE_ASKED;
+    snapshot_sampling(s, text);
+    add(l, whole ? STYLE_NORMAL : STYLE_WARN, "tracing", "%s", text);
+    if (!whole) {
+        char *brief = l->chip[l->n - 1].brief;
+        snprintf(brief, sizeof l->chip[0].brief, "1 of %u", s->sample);
     }
 }
 

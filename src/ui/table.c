@@ -305,6 +305,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         return;
     }
     if (!rows_have_tier(s)) {
+        sh->slow.pane_focus = false;
         draw_hint(c, a);
         return;
     }
