@@ -30,8 +30,8 @@ class Newcomer:
         return self.top.see(what, 60)
 
     def select(self, line):
-        """Goes down a menu to the line; the first is selected when it opens."""
-        self.press(*["Down"] * self.menu().index(line))
+        """Goes down a menu to the line; the present choice is selected when it opens."""
+        self.press("Home", *["Down"] * self.menu().index(line))
 
     def menu(self):
         """The lines under the menu's title, as they stand."""
