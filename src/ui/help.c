@@ -96,6 +96,7 @@ static void add_words(struct page *p)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         add(p, words[i][0], words[i][1]);
     }
+    end_section(p);
 }
 
 static void make(struct page *p)

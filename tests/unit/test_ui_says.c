@@ -253,6 +253,7 @@ static void help_has_every_column_and_label(void **state)
     run("?");
     see("COLUMNS (");
     see("HEADER");
+    see("  (no name) requests that the identity rule gives no name");
     for (size_t i = 0; i < columns_n(); i++) {
         see(column_at(i)->title);
         see(column_at(i)->help);
