@@ -284,6 +284,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         return;
     }
     if (!rows_have_tier(s)) {
+        sh->slow.pane_focus = false;
         start_draw(&sh->start, c, a);
         return;
     }
