@@ -55,7 +55,7 @@ void snapshot_free(struct snapshot *s)
     free(s);
 }
 
-/* ---- what may be changed of it, what is asked of it ---- */
+/* ---- changing and reading it ---- */
 
 void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n)
 {
@@ -118,10 +118,10 @@ const char *sample_why_name(enum sample_why w)
 static void limit_text(const struct snapshot *s, char *out, size_t cap)
 {
     static const char *const name[] = {
-        [SAMPLE_RATE] = "limit of events a second",
-        [SAMPLE_COST] = "limit of the overhead",
-        [SAMPLE_BREAKER] = "the breaker has opened",
-        [SAMPLE_FLOOD] = "flood of calls",
+        [SAMPLE_RATE] = "limit --max-rate",
+        [SAMPLE_COST] = "limit --max-overhead",
+        [SAMPLE_BREAKER] = "the breaker closes in steps",
+        [SAMPLE_FLOOD] = "calls come too fast",
     };
     if (s->sample_why == SAMPLE_COST && s->cost.limit_percent > 0)
         snprintf(out, cap, " (limit %.3g %% of the node)", s->cost.limit_percent);
@@ -132,13 +132,17 @@ static void limit_text(const struct snapshot *s, char *out, size_t cap)
 
 void snapshot_sampling(const struct snapshot *s, char *out)
 {
-    char limit[60] = "";
+    char limit[60] = "", asked[30] = "";
     const char *what = s->has_entry ? "request" : "call";
+    uint32_t n = s->sample ? s->sample : 1;
 
-    if (s->sample_why != SAMPLE_ASKED)
+    if (s->sample_why != SAMPLE_ASKED) {
         limit_text(s, limit, sizeof limit);
-    if (s->sample <= 1)
+        if (s->sample_asked > 1)
+            snprintf(asked, sizeof asked, ", asked 1 of %u", s->sample_asked);
+    }
+    if (n == 1)
         snprintf(out, SNAPSHOT_SAMPLING_BYTES, "every %s%s", what, limit);
     else
-        snprintf(out, SNAPSHOT_SAMPLING_BYTES, "1 of %u %ss%s", s->sample, what, limit);
+        snprintf(out, SNAPSHOT_SAMPLING_BYTES, "1 of %u %ss%s%s", n, what, asked, limit);
 }

@@ -30,7 +30,7 @@ struct ui {
     struct waterfall_state waterfall;
     struct heat_state heat;
     struct open_calls_state open_calls;
-    struct scroll log;
+    struct scroll log, internals;
     struct help_state help;
     struct pick_list pick;
     struct argument_picker_state argument_picker;

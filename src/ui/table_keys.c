@@ -4,7 +4,7 @@
 #include <kprof/core/tier.h>
 
 static bool on_order(struct table_state *t, struct ui_shared *sh, enum action act,
-                     const struct snapshot *s)
+                     const struct snapshot *s, struct screen_reply *out)
 {
     bool compared = s && s->compared[0];
     struct rows *rows = &sh->rows;
@@ -35,7 +35,11 @@ static bool on_order(struct table_state *t, struct ui_shared *sh, enum action ac
         }
         return true;
     case ACT_FILTER:
-        dialog_propose(&sh->dialog, PROMPT_FILTER, rows->filter);
+        if (!s || rows_have_tier(s)) {
+            dialog_propose(&sh->dialog, PROMPT_FILTER, rows->filter);
+        } else { /* there is nothing to filter; what is looked for is a function */
+            out->open.to = SCREEN_PICK;
+        }
         return true;
     default:
         return false;
@@ -189,5 +193,5 @@ bool table_keys(struct table_state *t, struct ui_shared *sh, enum action act,
     if (act == ACT_BACK && on_back(sh)) {
         return true;
     }
-    return on_order(t, sh, act, s) || on_tier(sh, act, s, out) || on_rows(sh, act, s);
+    return on_order(t, sh, act, s, out) || on_tier(sh, act, s, out) || on_rows(sh, act, s);
 }

@@ -77,13 +77,13 @@ def test_limits_of_a_profile_reach_the_node():
     put_profile(config, "b-high", 900000000)
     with Top(env={"XDG_CONFIG_HOME": config}) as top:
         screen = top.ready()
-        assert "limit of events" not in screen, screen
+        assert "max-rate" not in screen, screen
         top.keys("L")
         top.see("b-high")
         top.keys("Enter")
-        top.see(re.compile(r"tracing 1 of \d+ requests \(limit of events a second\)"), 20)
+        top.see(re.compile(r"tracing 1 of \d+ requests \(limit --max-rate\)"), 20)
         top.keys("L")
         top.see("b-high")
         top.keys("Down", "Enter")
-        top.see("tracing every request ", 30)
+        top.see(re.compile(r"sample 1/1 "), 30)
         top.quit()

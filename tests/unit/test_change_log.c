@@ -155,7 +155,8 @@ static void what_the_limits_leave_is_told(void **state)
     beat(16, SAMPLE_COST);
     expect(5 * S, n, (const char *const[]){"tracing 1 of 16 requests (limit 5 % of the node)"}, 1);
     beat(2, SAMPLE_FLOOD);
-    expect(30 * S, n + 1, (const char *const[]){"tracing 1 of 2 requests (flood of calls)"}, 1);
+    expect(30 * S, n + 1, (const char *const[]){"tracing 1 of 2 requests (calls come too fast)"},
+           1);
     beat(1, SAMPLE_ASKED);
     expect(50 * S, n + 2, (const char *const[]){"tracing every request, as asked for"}, 1);
     engine_sample(g, false);
