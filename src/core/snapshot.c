@@ -132,13 +132,17 @@ static void limit_text(const struct snapshot *s, char *out, size_t cap)
 
 void snapshot_sampling(const struct snapshot *s, char *out)
 {
-    char limit[60] = "";
+    char limit[60] = "", asked[30] = "";
     const char *what = s->has_entry ? "request" : "call";
+    uint32_t n = s->sample ? s->sample : 1;
 
-    if (s->sample_why != SAMPLE_ASKED)
+    if (s->sample_why != SAMPLE_ASKED) {
         limit_text(s, limit, sizeof limit);
-    if (s->sample <= 1)
+        if (s->sample_asked > 1)
+            snprintf(asked, sizeof asked, ", asked 1 of %u", s->sample_asked);
+    }
+    if (n == 1)
         snprintf(out, SNAPSHOT_SAMPLING_BYTES, "every %s%s", what, limit);
     else
-        snprintf(out, SNAPSHOT_SAMPLING_BYTES, "1 of %u %ss%s", s->sample, what, limit);
+        snprintf(out, SNAPSHOT_SAMPLING_BYTES, "1 of %u %ss%s%s", n, what, asked, limit);
 }

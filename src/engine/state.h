@@ -37,7 +37,7 @@ struct configuration {
     char good_rule[TRACE_CONFIG_RULE_BYTES]; /* the last identity rule that the node accepted */
     /* of the configuration sent last; of the configuration in use */
     uint64_t gen, configured_gen;
-    uint64_t changes;      /* goes up when `wanted` may have changed */
+    uint64_t changes;      /* increases when `wanted` may have changed */
     uint64_t identity_gen; /* of the last rule that was typed; 0: its result was reported */
     uint64_t rule_gen;     /* of the last rule that was set; 0: the node has this rule */
     char rule_error[400], missing[400];

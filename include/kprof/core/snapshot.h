@@ -246,9 +246,9 @@ enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE
 /* "" "max-rate" "max-overhead" "breaker" "flood" */
 const char *sample_why_name(enum sample_why w);
 struct snapshot;
-#define SNAPSHOT_SAMPLING_BYTES 100
+#define SNAPSHOT_SAMPLING_BYTES 120
 /* How much is traced, as people read it: "every request", "1 of 2 requests", with what limits it:
- * "1 of 2 requests (limit 5 % of the node)". Without an entry calls are counted. out:
+ * "1 of 8 requests, asked 1 of 2 (limit 5 % of the node)". Without an entry calls are counted. out:
  * SNAPSHOT_SAMPLING_BYTES. */
 void snapshot_sampling(const struct snapshot *s, char *out);
 
