@@ -39,6 +39,7 @@ struct configuration {
     uint64_t gen, configured_gen;
     uint64_t identity_gen; /* of the rule typed last; 0: its result was reported */
     uint64_t rule_gen;     /* of the rule set last; 0: the target has this rule */
+    char rule_said[300];   /* what to say when the target has the rule; "": that it is set */
     char rule_error[400], missing[400];
     bool unmatched[EVENT_TIERS]; /* the target sent a note on the tier: it stays */
     bool absent[EVENT_TIERS];    /* the node has no such function */
@@ -52,6 +53,11 @@ struct rule_check {
     uint64_t begun_ns, first_ns, next_ns;
     struct core_names base; /* the counts that the next verdict starts from */
     char note[200];
+};
+
+/* The rule that path(...) or shape(...) was put around last, and what came of it. Owned. */
+struct identity_template {
+    char *former, *made; /* NULL: none */
 };
 
 /* Questions why a tier is empty. The node gets one at a time, because it counts calls for a second
@@ -100,6 +106,7 @@ struct slow_pump {
 /* What the picker needs from the node: the catalog, and call rates of the functions in sight. */
 struct catalog_load {
     struct catalog *catalog; /* NULL: never loaded */
+    char of[TIER_MFA_BYTES]; /* it has what this function calls; "": all functions of the node */
     bool open;               /* the picker is open */
     uint16_t gen;            /* number of the catalog: pages of an older catalog are dropped */
     uint32_t counted[CODE_QUERY_RATES]; /* numbers of the functions whose calls are counted now */
@@ -177,6 +184,7 @@ struct engine {
     struct session_log log;
     struct questions questions;
     struct rule_check rule_check;
+    struct identity_template identity_template;
     struct process_names process_names;
     struct dead_processes dead;
     struct slow_pump slow;
