@@ -83,7 +83,7 @@ uint32_t snapshot_names_once(const struct snapshot *s)
         return 0;
     for (size_t i = 0; i < s->n_rows; i++) {
         const struct snap_row *r = &s->rows[i];
-        if (!r->ident || (s->has_entry && r->tier != TIER_TOTAL) || r->gone || !r->count)
+        if (!r->ident || (s->has_entry && r->tier != TIER_TOTAL) || r->former || !r->count)
             continue;
         n++;
         once += r->count == 1;

@@ -47,7 +47,7 @@ static void read_names(const struct snapshot *s, struct named *to)
         abort();
     for (size_t i = 0; i < s->n_rows; i++) {
         const struct snap_row *r = &s->rows[i];
-        if (!r->ident || r->tier != tier || r->ident_n < NAME_FIRST || r->gone)
+        if (!r->ident || r->tier != tier || r->ident_n < NAME_FIRST || r->former)
             continue;
         to->name[to->n] = r->ident;
         to->calls[to->n++] = r->count;
