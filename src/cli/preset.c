@@ -23,6 +23,7 @@ struct preset_tier {
 
 struct preset {
     const char *name, *about;
+    const char *hint; /* what to do if the node lacks a tier that the preset needs; NULL: nothing */
     bool asks, entry_none;
     bool clauses; /* rules are clauses of a fun, with % for the module's atom; else short ones */
     struct preset_tier tier[PRESET_TIERS_OF_ONE];
@@ -130,6 +131,7 @@ static const struct preset presets[] = {
                true}}},
     {.name = "gen_statem",
      .about = "events of one module with handle_event/4, each on its own, by type",
+     .hint = "; if each state has a function of its own, add these as tiers (a)",
      .asks = true,
      .entry_none = true,
      .clauses = true,
@@ -441,7 +443,8 @@ static int make_tiers(struct plan *plan, const bool *there, struct preset_set *o
         if (!choose(part, t, &there, to->mfa, sizeof to->mfa)) {
             put_left_out(left, plan, i);
             if (!t->optional && alternative(t, &part->m, 0, first, sizeof first))
-                return err_set(e, "preset %s: the node has no %s", part->p->name, first);
+                return err_set(e, "preset %s: the node has no %s%s", part->p->name, first,
+                               part->p->hint ? part->p->hint : "");
             continue;
         }
         memcpy(to->name, plan->name[i].name, sizeof to->name);

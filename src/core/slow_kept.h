@@ -32,7 +32,7 @@ struct slow_kept {
 void slow_kept_add(struct slow_kept *k, const struct slow_entry *e,
                    const struct slow_trace_request *trace);
 /* The trace of the entry with this number leaves the ring of the newest: keeps a compact copy of
- * it. False: the entry is not kept. */
+ * it, in which a call that still runs stays so. False: the entry is not kept. */
 bool slow_kept_compact(struct slow_kept *k, uint64_t done, const struct slow_trace_request *trace);
 /* Returns how many entries have a number below `done`. */
 uint32_t slow_kept_before(const struct slow_kept *k, uint64_t done);
