@@ -95,13 +95,18 @@ requests(I) ->
     Id = integer_to_list(I),
     [{get, "/api/item/" ++ Id ++ "?page=" ++ Id}, {get, "/user/" ++ string:to_lower(integer_to_list(16#1000000000 + I, 16)) ++ "/orders"}, {post, "/cart"}, {get, "/"}].
 
-asked(plug, {Method, Url}) ->
-    [Path | Query] = string:split(Url, "?"),
-    Req = (req())#{method := list_to_binary(string:to_upper(atom_to_list(Method))), path := list_to_binary(Path), qs => list_to_binary(Query)},
-    'Elixir.Plug.Cowboy.Handler':init(Req, {plug, []});
+asked(plug, Asked) ->
+    'Elixir.Plug.Cowboy.Handler':init(req(Asked), {plug, []});
+asked(cowboy, {_, Url} = Asked) ->
+    Handler = case Url of "/api" ++ _ -> item_h; "/user" ++ _ -> orders_h; "/cart" -> cart_h; "/" -> home_h end,
+    cowboy_stream_h:request_process(req(Asked), #{handler => Handler, handler_opts => []}, []);
 asked(yaws, {Method, Url}) ->
     Http = {http_request, list_to_atom(string:to_upper(atom_to_list(Method))), {abs_path, Url}, {1, 1}},
     yaws_server:handle_ut(s, {arg, s, ip, h, Http, more}, ut, 0).
+
+req({Method, Url}) ->
+    [Path | Query] = string:split(Url, "?"),
+    (req())#{method := list_to_binary(string:to_upper(atom_to_list(Method))), path := list_to_binary(Path), qs => list_to_binary(Query)}.
 
 one(cowboy) -> cowboy_stream_h:request_process(req(), #{handler => shop_h, handler_opts => []}, []);
 one(plug) -> 'Elixir.Plug.Cowboy.Handler':init(req(), {plug, []});
