@@ -1,12 +1,12 @@
-/* The slowest requests of each identity, kept for the length of the history after newer ones push
+/* The slowest requests of each identity, stored for the length of the history after newer ones push
  * them out of the slow log, each with a compact slow trace. Inside of core.
  *
  * Invariant: at most SLOW_KEPT entries, and at most SLOW_KEPT_EACH of an identity. These are the
  * slowest of all entries of the identity added here, as long as there is room for all identities
- * and no tier of the entries is forgotten. Entries are in the order of `done`, each number once. A
- * trace that left the ring of the newest has at most SLOW_KEPT_CALLS calls, so all of them take at
+ * and no tier of the entries is dropped. Entries are in the order of `done`, each number once. A
+ * trace that left the ring of the newest has at most SLOW_KEPT_CALLS calls, so all of them use at
  * most SLOW_KEPT * (sizeof (struct slow_trace_request) + SLOW_KEPT_CALLS * sizeof (struct
- * slow_trace_call)), 1.1 MB, beside 0.9 MB of entries. Owns copies. One thread. */
+ * slow_trace_call)), 1.1 MB, in addition to 0.9 MB of entries. Owns copies. One thread. */
 #ifndef KPROF_CORE_SLOW_KEPT_H
 #define KPROF_CORE_SLOW_KEPT_H
 
