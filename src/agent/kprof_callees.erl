@@ -31,7 +31,7 @@ found({M, F, A} = MFA) ->
     case calls(MFA, chunk(<<"Code">>, Chunks, M), Atoms, Imports) of
         {ok, Calls, 0} -> told(Calls, kprof_text:format("functions that ~ts calls", [Name]));
         {ok, Calls, N} -> told(Calls, kprof_text:format("functions that ~ts calls; chosen at run time: ~b more", [Name, N]));
-        none -> exit({refused, kprof_text:format("~ts is not in the file of its module: another version is loaded", [Name])});
+        other -> exit({refused, kprof_text:format("the file of ~ts has another version than the one that is loaded", [M])});
         unknown -> told(tuple_to_list(Imports), kprof_text:format("functions of other modules that ~ts calls: the code of ~ts is of a newer OTP", [M, Name]))
     end.
 
@@ -131,8 +131,8 @@ name(I, Atoms) ->
 
 %% ---- The code: its instructions, one behind the other ----
 
-%% -> {ok, [MFA], Chosen}, Chosen: how many calls of funs and of functions that are variables; none: it has no such function;
-%% unknown: it has instructions that are not known here
+%% -> {ok, [MFA], Chosen}, Chosen: how many calls of funs and of functions that are variables; other: it has other functions than
+%% the loaded module; unknown: it has instructions that are not known here
 calls({M, F, A}, Code, Atoms, Imports) ->
     Arities = arities(),
     case number(Code, 8) =< tuple_size(Arities) of % the highest instruction
@@ -146,8 +146,9 @@ calls({M, F, A}, Code, Atoms, Imports) ->
     end.
 
 called(M, Own, Calls, Entries, Imports) ->
-    case lists:member(Own, maps:values(Entries)) of
-        false -> none;
+    Loaded = [{atom_to_binary(F, utf8), A} || {F, A} <- erlang:get_module_info(M, functions)],
+    case lists:member(Own, Loaded) andalso lists:usort(Loaded) =:= lists:usort(maps:values(Entries)) of
+        false -> other;
         true -> {ok, lists:append([called_by(M, Own, C, Entries, Imports) || C <- Calls]), length([C || C <- Calls, C =:= chosen])}
     end.
 

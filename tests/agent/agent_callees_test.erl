@@ -119,8 +119,18 @@ callees_that_are_not_known(T) ->
     Why({erlang, display, 1}, "was not loaded from a file"),
     Why({agent_load, leaf, 1}, "was not loaded from a file"),
     File = load(T, [], "a"),
-    Why({agent_caller, go, 3}, "agent_caller:go/3 is not in the file of its module: another version is loaded"),
+    Why({agent_caller, go, 3}, "another version than the one that is loaded"),
     {ok, Beam} = rpc:call(T, file, read_file, [File]),
+    %% changed on the disk
+    {ok, agent_caller, Newer} = rpc:call(T, compile, forms, [forms(source("a") ++ "newer(X) -> plain(X), go(X, X). "), [export_all]]),
+    ok = rpc:call(T, file, write_file, [File, Newer]),
+    Why({agent_caller, go, 2}, "another version than the one that is loaded"),
+    %% of an OTP to come: its instructions are not known
+    {At, 4} = binary:match(Beam, <<"Code">>),
+    ok = rpc:call(T, file, write_file, [File, [binary:part(Beam, 0, At + 16), <<250:32>>, binary:part(Beam, At + 20, byte_size(Beam) - At - 20)]]),
+    {Imported, Note} = callees(K, {agent_caller, other, 1}),
+    ?check(string:find(Note, "functions of other modules that agent_caller calls") =/= nomatch),
+    ?equal(Imported -- [{gen_server, call, 2}, {string, to_upper, 1}], [{agent_caller, other, 1}, {agent_load, leaf, 1}, {lists, foreach, 2}, {lists, reverse, 1}]),
     [
         begin
             ok = rpc:call(T, file, write_file, [File, Bad]),
