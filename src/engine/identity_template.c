@@ -66,6 +66,17 @@ static int take_back(struct engine *g, struct buf *said, struct err *e)
     return rc;
 }
 
+static void say_what_follows(const struct rule_names *names, enum rule_how how, struct buf *said)
+{
+    struct buf preview;
+
+    buf_init(&preview, 0);
+    size_t n = rule_template_preview(names, how, &preview);
+    buf_addf(said, "names by %s(...), n undoes it: %zu names become %zu: %s",
+             how == RULE_BY_PATH ? "path" : "shape", names->n, n, preview.data);
+    buf_release(&preview);
+}
+
 static int wrap(struct engine *g, const struct rule_names *names, struct buf *said, struct err *e)
 {
     enum rule_how how = rule_template_fit(names);
@@ -89,9 +100,7 @@ static int wrap(struct engine *g, const struct rule_names *names, struct buf *sa
         identity_template_release(g);
         g->identity_template = (struct identity_template){former, buf_dup(rule.data)};
         former = NULL;
-        buf_addf(said, "names by %s(...), n takes it back: %zu become ",
-                 how == RULE_BY_PATH ? "path" : "shape", names->n);
-        rule_template_preview(names, how, said);
+        say_what_follows(names, how, said);
     }
     free(former);
     buf_release(&rule);

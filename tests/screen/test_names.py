@@ -12,7 +12,7 @@ def test_one_key_makes_few_names():
         top.node.eval("ids:start()")
         top.see(FULL, 30)
         top.keys("n")
-        top.see(re.compile(r"names by path\(\.\.\.\), n takes it back: 64 become get /item/\* \d+"), 30)
+        top.see(re.compile(r"names by path\(\.\.\.\), n undoes it: 64 names become 1: get /item/\* \d+"), 30)
         top.keys("f")
         top.see(re.compile(r"^ +get /item/\* +\d", re.M), 30)
         top.see(FULL, 30, gone=True)

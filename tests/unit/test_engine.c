@@ -590,8 +590,9 @@ static void too_many_names_are_named_by_their_shape(void **state)
     ask_items(g, 0);
     assert_int_equal(engine_identity_template(g, &e), 0);
     assert_string_equal(engine_rule(g), "m:f/1 {arg(1), path(arg(2))}");
-    assert_string_equal(h.message, "names by path(...), n takes it back: 64 become GET /item/* 32, "
-                                   "GET /user/* 32");
+    assert_string_equal(h.message,
+                        "names by path(...), n undoes it: 64 names become 2: GET /item/* "
+                        "32, GET /user/* 32");
     assert_int_equal(g->log.n, 2); /* both are in the messages */
     assert_non_null(strstr(g->log.line[0].text, "m:f/1 {arg(1), path(arg(2))}"));
     assert_int_equal(engine_identity_template(g, &e), 0);
