@@ -52,16 +52,16 @@ LIBS        := $(EI_LIB) -lncursesw -ltinfo -lz -lm
 TEST_CFLAGS := -Itests/lib -Isrc -Wno-missing-prototypes
 
 # The table of src/README.md, the lowest first.
-ROOMS   := $(shell sed -n '/^```rooms/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
-SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
+LAYERS   := $(shell sed -n '/^```layers/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
+SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(LAYERS))))
 OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
 MAIN    := $(B)/obj/app/main.o
 PARTS   := $(wildcard src/agent/kprof_*.erl)
 BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
-# A library for each room. They are linked from the highest down, so that nothing below can use what is above.
+# A library for each layer. They are linked from the top layer down, so that no layer can use one above it.
 reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 libs_of  = $(patsubst %,$(B)/libkprof_%.a,$(1))
-LIBS_ALL := $(call libs_of,$(call reversed,$(ROOMS)))
+LIBS_ALL := $(call libs_of,$(call reversed,$(LAYERS)))
 
 UNIT    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH   := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
@@ -84,13 +84,13 @@ build/plain/kprof-top: FORCE
 	@$(MAKE) --no-print-directory FLAVOUR=plain $@
 endif
 
-# The bytes of the agent belong to the room that loads it.
-define room_library
+# The layer trace contains the bytes of the agent.
+define layer_library
 $(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1)),$(B)/obj/agent_blob.o) $(B)/objects
 	@rm -f $$@
 	@$$(AR) qcs $$@ $$(filter %.o,$$^)
 endef
-$(foreach room,$(ROOMS),$(eval $(call room_library,$(room))))
+$(foreach layer,$(LAYERS),$(eval $(call layer_library,$(layer))))
 
 # Lists of what goes into a library or into the beams, and how: so that a removed file or another compiler rebuilds.
 $(B)/objects: FORCE
@@ -131,9 +131,9 @@ $(B)/$(1)/%.o: tests/$(1)/%.c $(B)/how
 endef
 $(foreach kind,unit bench fuzz,$(eval $(call test_object,$(kind))))
 
-# A unit test is linked with the rooms that it names and those below. TESTLIB is a library, too: its parts name rooms of their own.
+# A unit test is linked with the layers that it includes and those below. TESTLIB is a library, too: its parts include layers.
 .SECONDEXPANSION:
-$(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tools/rooms.sh "$(ROOMS)" tests/unit/$$*.c))
+$(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tools/layers.sh "$(LAYERS)" tests/unit/$$*.c))
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 $(B)/bench/%: $(B)/bench/%.o $(B)/libtest.a $(LIBS_ALL)
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
@@ -179,7 +179,7 @@ help:
 	@echo '  make format           write every C file as clang-format has it'
 	@echo '  make docs             write the table of keys into README.md and kprof.1'
 	@echo '  make screenshots      take screenshots/ anew'
-	@echo '  make map              print the rooms: their units from the top down, and the rooms that each uses'
+	@echo '  make map              print the layers: their units from the top down, and the layers that each one uses'
 	@echo 'Check'
 	@echo '  make check            every suite, closing with the counts. One suite: check-unit check-asan check-tsan'
 	@echo '                        check-includes check-format check-man check-docs check-dialyzer check-agent'
@@ -260,14 +260,14 @@ check-smoke:
 check-includes:
 	@python3 $(TOOLS)/includes.py --self-test
 	@python3 $(TOOLS)/includes.py
-	@python3 $(TOOLS)/house.py --self-test
+	@python3 $(TOOLS)/style.py --self-test
 	$(SUB) -s -j$(JOBS) all
-	@python3 $(TOOLS)/house.py
-# Rooms, their units from those that use to those that are used, and the rooms below.
+	@python3 $(TOOLS)/style.py
+# The dependency graph: layers with their units, from the top down.
 .PHONY: map
 map:
 	$(SUB) -s -j$(JOBS) all
-	@python3 $(TOOLS)/house.py --draw
+	@python3 $(TOOLS)/style.py --draw
 check-format:
 	@sh $(TOOLS)/format.sh
 check-man:

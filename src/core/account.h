@@ -22,10 +22,10 @@ struct account {
     } requests;
     struct {
         uint64_t pids_full, requests_full, late, orphan_returns, bad_events;
-    } odd;
+    } anomalies;
 };
 
-/* ---- a call that has been received: exactly one of the three, then, if open, of the next three */
+/* ---- a received call: counted in one of these three; if open, later in one of the next three */
 
 static inline void account_call_opened(struct account *a)
 {
@@ -68,7 +68,7 @@ static inline void account_request_started(struct account *a)
     a->requests.open++;
 }
 
-static inline void account_request_merged(struct account *a) /* it was part of another */
+static inline void account_request_merged(struct account *a) /* it was part of another request */
 {
     a->requests.started--;
     a->requests.open--;
@@ -89,7 +89,7 @@ static inline void account_request_expired(struct account *a)
 /* Sets all counters to zero; calls and requests that are open stay counted. */
 static inline void account_zero(struct account *a)
 {
-    memset(&a->odd, 0, sizeof a->odd);
+    memset(&a->anomalies, 0, sizeof a->anomalies);
     a->calls.received = a->calls.open;
     a->calls.aggregated = a->calls.expired = a->calls.unattributed = 0;
     a->requests.started = a->requests.open;

@@ -48,8 +48,8 @@ static bool ends_inside(const struct core *c, const struct request *outer, const
     return outer->state == REQ_OPEN ? r->due_ns <= c->now_ns : r->end_ns <= outer->end_ns;
 }
 
-/* A request that has given out self time on its own, and an outer one without an entry, stay apart.
- */
+/* A request whose self time has been computed, and an outer one without an entry, are not merged.
+ * */
 static bool fits(const struct core *c, const struct request *outer, const struct request *r)
 {
     return outer != r && outer->state != REQ_ORPHAN && outer->state != REQ_EXPIRING &&
@@ -57,8 +57,7 @@ static bool fits(const struct core *c, const struct request *outer, const struct
            ends_inside(c, outer, r);
 }
 
-/* The outer one may itself be nested in one that is over by the time this one starts: so it first.
- */
+/* The outer one may be nested in one that has ended when this one starts, so it is merged first. */
 static bool resolve(struct core *c, uint32_t req, unsigned depth)
 {
     struct request *r = &c->requests.req[req];
@@ -70,7 +69,7 @@ static bool resolve(struct core *c, uint32_t req, unsigned depth)
     outer = requests_find(&c->requests, r->prev, &closed);
     if (outer != REQ_NIL && outer != req) {
         resolve(c, outer, depth + 1);
-        if (r->state == REQ_ALIAS) /* made-up labels go round in circles */
+        if (r->state == REQ_ALIAS) /* forged labels can form a cycle */
             return true;
         outer = requests_find(&c->requests, r->prev, &closed);
     }
@@ -94,8 +93,8 @@ static void merge_waiting(struct core *c, uint32_t req, uint64_t label)
     }
 }
 
-/* Those merged put their labels in front of the list, so it is walked until nothing new has come.
- */
+/* Merged requests put their labels at the front of the list, so the walk repeats until there is
+ * nothing new. */
 void request_merge_waiting(struct core *c, uint32_t req)
 {
     if (c->requests.by_prev.used == 0)

@@ -1,4 +1,4 @@
-/* The figures of one time, copied into a snapshot's arena. */
+/* Copies the values of one time into the arena of a snapshot. */
 #include "history.h"
 #include "snapshot_impl.h"
 #include "state.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rate over less than one part in so many of a second is not told. */
+/* A rate over less than this fraction of a second is not shown. */
 #define TREND_LEAST 20
 
 /* ---- rows ---- */
@@ -17,8 +17,8 @@ struct making {
     struct core *c;
     struct snapshot *s;
     const struct view_query *query;
-    double traced_s; /* the window covers it, less its gaps, */
-    double there_s;  /* and less the time before the tier of now was set */
+    double traced_s; /* length of the window without its gaps, */
+    double there_s;  /* and without the time before the tier was set */
     size_t idents;   /* identities that may have rows, from 0 */
     struct snap_row *row;
     size_t n, cap;
@@ -27,7 +27,7 @@ struct making {
     double *requests_ns; /* by identity: duration of its requests in the window */
     uint64_t *oldest;    /* start of the oldest open call, by tier and identity; 0: none */
     struct figures one, sum;
-    bool blind[SNAP_TREND];
+    bool untraced[SNAP_TREND];
     struct counted_sums counted; /* of the window */
 };
 
@@ -131,7 +131,7 @@ static void fill(const struct making *m, struct snap_row *r, const struct figure
         keep_hist(m, r, h);
 }
 
-/* The figures of a tier for an identity in m->one; false: there is no such row. */
+/* The values of a tier for an identity in m->one; false: there is no such row. */
 static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
 {
     const struct core *c = m->c;
@@ -154,7 +154,7 @@ static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
     return any;
 }
 
-/* The second behind the window. */
+/* The second after the window. */
 static uint64_t view_end_s(const struct windows *w)
 {
     return w->view == VIEW_PAST  ? w->view_to
@@ -162,8 +162,8 @@ static uint64_t view_end_s(const struct windows *w)
                                  : w->view_sec + w->with_running;
 }
 
-/* What was counted of a tier, or of all, while nothing was traced. Before it was set it was not
- * counted. */
+/* Counted calls of a tier, or of all tiers, while nothing was traced. Time before the tier was set
+ * is not included. */
 static uint64_t counted_of(const struct making *m, uint16_t tier)
 {
     const struct tierset *t = &m->c->tiers;
@@ -177,7 +177,7 @@ static uint64_t counted_of(const struct making *m, uint16_t tier)
     return sum;
 }
 
-/* For how long calls were counted that were the tier's. */
+/* The time in which calls of the tier were counted. */
 static double counted_there_s(const struct making *m, uint16_t tier)
 {
     const struct windows *w = &m->c->windows;
@@ -217,7 +217,7 @@ static int by_count(const void *a, const void *b)
     return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->ident, y->ident);
 }
 
-/* ---- what is made only when asked for ---- */
+/* ---- parts that are made on request ---- */
 
 static void add_dist(struct making *m, uint16_t tier, uint16_t ident, const struct figures *f)
 {
@@ -239,7 +239,7 @@ static void add_dist(struct making *m, uint16_t tier, uint16_t ident, const stru
     d->bin = memcpy(snapshot_take(m->s, d->n * sizeof *bin), bin + d->low, d->n * sizeof *bin);
 }
 
-/* When second i of the trends begins; before the history: 0. */
+/* The begin of second i of the trends; before the history: 0. */
 static uint64_t trend_ns(const struct making *m, uint64_t i)
 {
     uint64_t s = m->c->trend.end_s + i;
@@ -251,11 +251,12 @@ static void find_blind(struct making *m)
 {
     for (uint64_t i = 0; i < SNAP_TREND; i++) {
         uint64_t from = trend_ns(m, i);
-        m->blind[i] = from && gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
+        m->untraced[i] =
+            from && gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
     }
 }
 
-/* Of the second in which the tier was set a part counts; what was before is not known. */
+/* Of the second in which the tier was set only a part counts; earlier calls are not known. */
 static void clip_trend(const struct making *m, uint16_t tier, float *rate)
 {
     uint64_t set_ns = snapshot_set_ns(m->c, tier);
@@ -279,19 +280,19 @@ static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint1
     float *rate = snapshot_take(m->s, 2 * SNAP_TREND * sizeof *rate);
     trend_copy(&m->c->trend, tier, ident, rate, rate + SNAP_TREND);
     for (size_t i = 0; i < SNAP_TREND; i++)
-        if (m->blind[i])
+        if (m->untraced[i])
             rate[i] = NAN;
     clip_trend(m, tier, rate);
     r->trend_rate = rate;
     r->trend_p99_us = rate + SNAP_TREND;
 }
 
-/* A row of a name that is gone stays while the window has calls of it. */
+/* A row of a former name stays while the window has calls of it. */
 static bool is_left(const struct making *m, uint16_t tier, uint16_t ident)
 {
     const struct core *c = m->c;
 
-    return idents_gone(&c->idents, ident, seconds(c->now_ns)) && m->one.hist.count == 0 &&
+    return idents_is_former(&c->idents, ident, seconds(c->now_ns)) && m->one.hist.count == 0 &&
            *oldest_at(m, tier, ident) == 0;
 }
 
@@ -305,8 +306,8 @@ static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const 
     r->tier_mfa = of->tier_mfa;
     r->ident = m->ident_name[ident];
     r->ident_n = ident;
-    r->gone = idents_gone(all, ident, seconds(m->c->now_ns));
-    if (ident == IDENT_OTHER && m->one.hist.count > 0 && !r->gone && all->n == all->cap)
+    r->former = idents_is_former(all, ident, seconds(m->c->now_ns));
+    if (ident == IDENT_OTHER && m->one.hist.count > 0 && !r->former && all->n == all->cap)
         m->s->names_full = (uint32_t)(all->cap - IDENT_FIRST);
     add_dist(m, of->tier, ident, &m->one);
     add_trend(m, r, tier, ident);
@@ -382,7 +383,7 @@ static void add_rows(struct making *m)
         abort();
     name_identities(m);
     read_counted(m);
-    if (!m->query->end_s) /* what is open now says nothing of then */
+    if (!m->query->end_s) /* open calls are shown only for windows that end now */
         find_oldest(m);
     sum_requests(m);
     for (uint16_t t = 0; t < c->tiers.n; t++)
@@ -400,7 +401,7 @@ static void add_rows(struct making *m)
     figures_release(&m->sum);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole snapshot ---- */
 
 static void view(struct making *m)
 {
@@ -438,12 +439,12 @@ static void totals(const struct core *c, struct snapshot *s)
     s->requests.finished = c->account.requests.finished;
     s->requests.open = c->account.requests.open;
     s->requests.expired = c->account.requests.expired;
-    s->odd.identities_folded = c->idents.folded;
-    s->odd.pids_full = c->account.odd.pids_full;
-    s->odd.requests_full = c->account.odd.requests_full;
-    s->odd.bad_events = c->account.odd.bad_events;
-    s->odd.late = c->account.odd.late;
-    s->odd.orphan_returns = c->account.odd.orphan_returns;
+    s->anomalies.identities_folded = c->idents.folded;
+    s->anomalies.pids_full = c->account.anomalies.pids_full;
+    s->anomalies.requests_full = c->account.anomalies.requests_full;
+    s->anomalies.bad_events = c->account.anomalies.bad_events;
+    s->anomalies.late = c->account.anomalies.late;
+    s->anomalies.orphan_returns = c->account.anomalies.orphan_returns;
 }
 
 struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns)

@@ -24,7 +24,7 @@ uint16_t epmd_own_port(void)
     return s != NULL && *s != 0 && *end == 0 && v > 0 && v < 65536 ? (uint16_t)v : EPMD_PORT;
 }
 
-/* Connects and sends one request: the socket, or negative errno. */
+/* Connects and sends one request. Returns the socket, or negative errno. */
 static int ask(struct in_addr host, char what, const char *arg, uint64_t deadline_ns)
 {
     size_t n = strlen(arg), sent;
@@ -46,24 +46,24 @@ enum epmd_answer epmd_port(struct in_addr host, const char *name, uint64_t deadl
 {
     unsigned char head[2] = {0}, body[2];
     int fd = ask(host, PORT_PLEASE2_REQ, name, deadline_ns);
-    enum epmd_answer answer = EPMD_STRANGE;
+    enum epmd_answer answer = EPMD_UNKNOWN_PROTOCOL;
     ssize_t n;
 
     *why = 0;
     if (fd < 0) {
         *why = -fd;
-        return EPMD_NOBODY;
+        return EPMD_NO_CONNECTION;
     }
     n = net_read_full(fd, head, sizeof head, deadline_ns);
     if (n < 0) {
         *why = (int)-n;
-        answer = EPMD_NOBODY;
+        answer = EPMD_NO_CONNECTION;
     } else if (n == sizeof head && head[0] == PORT2_RESP) {
         answer = EPMD_NOT_REGISTERED;
         if (head[1] == 0) {
             n = net_read_full(fd, body, sizeof body, deadline_ns);
             *port = (uint16_t)(body[0] << 8 | body[1]);
-            answer = n == sizeof body && *port != 0 ? EPMD_FOUND : EPMD_STRANGE;
+            answer = n == sizeof body && *port != 0 ? EPMD_FOUND : EPMD_UNKNOWN_PROTOCOL;
         }
     }
     close(fd);
@@ -117,8 +117,9 @@ void epmd_names(struct in_addr host, uint64_t deadline_ns, struct buf *out)
     bytes = malloc(NAMES_MAX_BYTES);
     if (bytes == NULL)
         abort();
-    n = net_read_full(fd, bytes, NAMES_MAX_BYTES, deadline_ns); /* it closes after the last */
-    if (n > 4)                                                  /* its own port comes first */
+    n = net_read_full(fd, bytes, NAMES_MAX_BYTES,
+                      deadline_ns); /* it closes the connection after the last name */
+    if (n > 4)                      /* its own port comes first */
         list_names(out, bytes + 4, (size_t)n - 4);
     free(bytes);
     close(fd);

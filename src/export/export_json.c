@@ -28,7 +28,7 @@ static void key_bool(struct json *j, const char *key, bool v)
     json_bool(j, v);
 }
 
-/* ---- scalars of a snapshot: a table of where they are ---- */
+/* ---- scalars of a snapshot: a table of their offsets ---- */
 
 enum scalar_kind { SCALAR_U64, SCALAR_U32, SCALAR_DOUBLE, SCALAR_BOOL, SCALAR_TEXT, SCALAR_CHARS };
 enum scalar_empty { PLAIN, OR_NULL, OR_NOTHING }; /* how 0 or "" is written */
@@ -123,9 +123,13 @@ static const struct scalar requests[] = {
     COUNT_OF(requests, open),
     COUNT_OF(requests, expired),
 };
-static const struct scalar odd[] = {
-    COUNT_OF(odd, identities_folded), COUNT_OF(odd, pids_full), COUNT_OF(odd, requests_full),
-    COUNT_OF(odd, bad_events),        COUNT_OF(odd, late),      COUNT_OF(odd, orphan_returns),
+static const struct scalar anomalies[] = {
+    COUNT_OF(anomalies, identities_folded),
+    COUNT_OF(anomalies, pids_full),
+    COUNT_OF(anomalies, requests_full),
+    COUNT_OF(anomalies, bad_events),
+    COUNT_OF(anomalies, late),
+    COUNT_OF(anomalies, orphan_returns),
 };
 
 /* ---- the session ---- */
@@ -198,12 +202,13 @@ static void counters(struct json *j, const struct snapshot *s)
     object(j, s, "calls", calls, sizeof calls / sizeof *calls);
     object(j, s, "lost", lost, sizeof lost / sizeof *lost);
     object(j, s, "requests", requests, sizeof requests / sizeof *requests);
-    if (s->odd.identities_folded | s->odd.pids_full | s->odd.requests_full | s->odd.bad_events |
-        s->odd.late | s->odd.orphan_returns) /* only when something odd happened */
-        object(j, s, "odd", odd, sizeof odd / sizeof *odd);
+    if (s->anomalies.identities_folded | s->anomalies.pids_full | s->anomalies.requests_full |
+        s->anomalies.bad_events | s->anomalies.late |
+        s->anomalies.orphan_returns) /* only when there is one */
+        object(j, s, "odd", anomalies, sizeof anomalies / sizeof *anomalies);
 }
 
-/* From and to: seconds before this object's time, to 0 when it goes on. */
+/* From and to: seconds before the time of this object; to 0: the gap has not ended. */
 static void gaps(struct json *j, const struct snapshot *s)
 {
     json_key(j, "gaps");
@@ -311,7 +316,7 @@ static void slow_tiers_of(struct json *j, const struct snap_slow *w)
     json_arr_end(j);
 }
 
-/* The tier that explains most of the request. */
+/* The tier with the most self time of the request. */
 static void slow_most_of(struct json *j, const struct snap_slow_sum *most)
 {
     char pid[FIELD_CELL_BYTES];
@@ -326,7 +331,7 @@ static void slow_most_of(struct json *j, const struct snap_slow_sum *most)
     json_obj_end(j);
 }
 
-/* node NULL: it is known from around */
+/* node NULL: the surrounding object has it */
 static void slow(struct json *j, const struct snap_slow *w, const char *node)
 {
     char at[40], pid[FIELD_CELL_BYTES];

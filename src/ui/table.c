@@ -10,13 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What must jump to the eye: in each column of times the slowest tier, and the slowest kind of
- * request of any tier. `_total` is no tier: it is always the slowest. */
-struct peaks {
-    double head[COLUMNS_MAX], leaf[COLUMNS_MAX], whole[COLUMNS_MAX]; /* whole: those of _total */
+/* What must jump to the eye, and is all that is bold: in each column of times the slowest tier, and
+ * the slowest kind of request of any tier. `_total` is no tier: it is always the slowest. Where
+ * all are alike, or there is one only, none is. */
+struct peak {
+    double top, least;
 };
 
-static double *peak(struct peaks *p, const struct line *l, size_t j)
+struct peaks {
+    struct peak head[COLUMNS_MAX], leaf[COLUMNS_MAX], whole[COLUMNS_MAX]; /* whole: of _total */
+};
+
+static struct peak *peak(struct peaks *p, const struct line *l, size_t j)
 {
     return l->head ? &p->head[j] : l->pinned ? &p->whole[j] : &p->leaf[j];
 }
@@ -25,7 +30,7 @@ struct painter {
     struct canvas *c;
     struct column_set set;
     struct peaks peaks;
-    bool blind; /* for a part of the window nothing was traced: what needs a trace lacks it */
+    bool has_gap; /* for a part of the window nothing was traced: what needs a trace lacks it */
 };
 
 static void find_peaks(struct peaks *p, const struct column_set *set, const struct view *v)
@@ -36,9 +41,11 @@ static void find_peaks(struct peaks *p, const struct column_set *set, const stru
         bool total = l->head && l->pinned;
         for (size_t j = 0; l->row && !total && j < set->n; j++) {
             const struct column *k = column_at(set->index[j]);
-            double x = column_value(k, l->row), *top = peak(p, l, j);
-            if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > *top) {
-                *top = x;
+            double x = column_value(k, l->row);
+            struct peak *of = peak(p, l, j);
+            if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > 0) {
+                of->least = of->top == 0 || x < of->least ? x : of->least;
+                of->top = x > of->top ? x : of->top;
             }
         }
     }
@@ -71,7 +78,7 @@ static void draw_titles(const struct rows *rows, struct painter *p, int row, int
     for (size_t i = 0; i < p->set.n; i++) {
         const struct column *k = column_at(p->set.index[i]);
         bool sorted = rows->sort == SORT_COLUMN + (int)p->set.index[i];
-        bool stale = p->blind && k->needs_trace;
+        bool stale = p->has_gap && k->needs_trace;
         snprintf(title, sizeof title, "%s%s%s", stale ? "~" : "", k->title,
                  sorted ? sort_mark(c->ascii, rows->reverse) : "");
         enum style st = sorted ? STYLE_SELECT : STYLE_HEAD;
@@ -92,14 +99,14 @@ static enum style change_style(const struct column *k, const struct snap_row *r,
     if (r->count < least || r->then_count < least || !(part > 0.1 || part < -0.1)) {
         return STYLE_DIM;
     }
-    return rate ? STYLE_BOLD : part > 0 ? STYLE_BAD : STYLE_GOOD;
+    return rate ? STYLE_NORMAL : part > 0 ? STYLE_BAD : STYLE_GOOD;
 }
 
 static enum style cell_style(struct painter *p, const struct line *l, size_t j)
 {
     const struct column *k = column_at(p->set.index[j]);
     double x = column_value(k, l->row);
-    if (l->row->gone || (p->blind && k->needs_trace)) {
+    if (l->row->former || (p->has_gap && k->needs_trace)) {
         return STYLE_DIM;
     }
     if (k->offset == offsetof(struct snap_row, errors)) {
@@ -113,9 +120,10 @@ static enum style cell_style(struct painter *p, const struct line *l, size_t j)
         return change_style(k, l->row, x);
     }
     bool total = l->head && l->pinned;
-    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !total && x > 0 &&
-        x >= *peak(&p->peaks, l, j)) {
-        return l->head ? STYLE_BOLD : STYLE_WARN;
+    const struct peak *of = peak(&p->peaks, l, j);
+    bool slowest = x >= of->top && of->top > of->least;
+    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !total && x > 0 && slowest) {
+        return STYLE_BOLD;
     }
     return STYLE_NORMAL;
 }
@@ -136,7 +144,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
     for (size_t j = 0; j < p->set.n; j++) {
         const struct column *k = column_at(p->set.index[j]);
         char text[COLUMN_TEXT_BYTES + 1] = "~";
-        bool stale = p->blind && k->needs_trace;
+        bool stale = p->has_gap && k->needs_trace;
         if (k->kind == COLUMN_TREND) {
             draw_trend(p, row, col + 1, k, l->row);
             col += k->width + 1;
@@ -154,7 +162,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
 /* A name that only a former rule gave is on its way out. */
 static enum style name_style(const struct line *l)
 {
-    return l->row && l->row->gone ? STYLE_DIM : l->head ? STYLE_BOLD : STYLE_NORMAL;
+    return l->row && l->row->former ? STYLE_DIM : STYLE_NORMAL;
 }
 
 static void draw_name(struct painter *p, int row, int col, const struct line *l)
@@ -192,35 +200,6 @@ static void draw_line(struct painter *p, int row, int col, const struct line *l,
     }
 }
 
-/* --- no tier yet --- */
-
-static void draw_hint(struct canvas *c, struct rect a)
-{
-    static const char *const hint[] = {
-        "No tiers yet",
-        "",
-        "A tier is a function whose calls are timed: one layer of the system.",
-        "a: choose functions of the node; P: presets; A: type one, such as",
-        "",
-        "    myapp_db:query/2        db=myapp_db:query/2        MyApp.Repo.get/2",
-        "",
-        "The first tier starts a request; E chooses another.",
-        "I: choose the argument that names the request; i: type the rule",
-        "? shows all keys",
-    };
-    int n = (int)(sizeof hint / sizeof *hint);
-    int row = a.row + (a.rows > n ? (a.rows - n) / 3 : 0);
-    int col = a.col + (a.cols > 72 ? (a.cols - 72) / 2 : 0);
-    for (int i = 0, drawn = 0; i < n && drawn < a.rows; i++) {
-        if (!hint[i][0]) {
-            drawn += a.rows >= n;
-            continue;
-        }
-        drawn += canvas_wrap(c, row + drawn, col, a.rows - drawn, a.cols,
-                             i == 0 ? STYLE_BOLD : STYLE_NORMAL, hint[i]);
-    }
-}
-
 /* --- the screen --- */
 
 /* Until the operator folds something: when not all fits, every layer is shown, and the kinds of
@@ -254,7 +233,7 @@ static void draw_table(struct table_state *t, struct ui_shared *sh, struct canva
     rows_view(rows, s, &v);
     fold_by_itself(rows, s, &v, (size_t)lines);
     rows_find_selection(rows, &v);
-    struct painter p = {.c = c, .blind = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
+    struct painter p = {.c = c, .has_gap = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
     struct column_choice choice = {.compared = s->compared[0] != 0};
     choice.sorted = rows->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(rows->sort - SORT_COLUMN);
     memcpy(choice.state, t->columns, sizeof choice.state);
@@ -305,7 +284,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         return;
     }
     if (!rows_have_tier(s)) {
-        draw_hint(c, a);
+        start_draw(&sh->start, c, a);
         return;
     }
     int below = slow_rows(s, a.rows);

@@ -88,12 +88,12 @@ def allowed(row, sent, most):
     return DEVIATIONS * math.sqrt(sent * (most - 1)) if row["est_count"] != row["count"] else 0
 
 
-def counts(_s, final, load):
+def counts(s, final, load):
     rows = named(final)
     for identity, sent in load.sent.items():
         row = rows.get(identity)
         demand(row, lambda: "%s: %d sent, none counted; there are %s" % (identity, sent, sorted(rows)))
-        most = allowed(row, sent, final["sample_most"])
+        most = allowed(row, sent, final["sample_most"]) + s.stray_share * sum(load.sent.values())
         demand(abs(row["est_count"] - sent) <= most, lambda: "%s: %d sent, %d counted, of which %d were traced (it may be off by %.0f)" % (
             identity, sent, row["est_count"], row["count"], most))
     kp.conserves(final)

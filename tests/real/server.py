@@ -9,6 +9,7 @@ What a subclass says (class attributes):
   tiers     tiers that must have calls under the load, the entry among them
   identities  regular expressions: each identity of the entry matches one of them as a whole
   most      the identities of the entry are no more than this
+  stray_share  of all requests, those that may be part of another request: the entry's process still had its token (kprof.1, CAVEATS)
   rates     the two rates of the load, requests/s: at the lower one, all requests should be traced at default limits
 
 What it does (methods):
@@ -82,6 +83,7 @@ def beam(name, directory=HERE):
 class Server:
     name = preset = entry = None
     packages, host, tiers, identities, most, rates = {}, [], [], [], 16, (100, 1000)
+    stray_share = 0
 
     def __init__(self, place):
         self.place = place

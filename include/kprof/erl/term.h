@@ -1,4 +1,4 @@
-/* Terms as text, as people write them in Erlang or Elixir.
+/* Terms as text, in Erlang or Elixir syntax.
  *
  * Invariant: max_bytes bounds the output; an output that was cut ends in "...". The cursor ends
  * after the term or is bad. The output may contain any character; code that draws it must use
@@ -12,7 +12,8 @@
 /* Writes Erlang syntax ({a,"b",<<"c">>,[1]}) on one line, as ~p does. */
 bool term_print(struct etf *c, struct buf *out, size_t max_bytes);
 /* Writes an identity: atoms, binaries and strings without quotes, integers, the elements of a tuple
- * with a blank between them ({get,<<"/u">>} -> "get /u"). */
+ * with a blank between them ({get,<<"/u">>} -> "get /u"). The atom of an Elixir module is written
+ * as Elixir writes it ('Elixir.Shop.Page' -> "Shop.Page"). */
 bool term_identity(struct etf *c, struct buf *out, size_t max_bytes);
 /* Reports whether path(Text) or shape(Text) of a rule made a part of the identity. The term is then
  * {'kprof path', Text}, or has such an element, and term_identity writes the name that
@@ -28,7 +29,7 @@ bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes);
 bool term_module(struct etf *c, struct buf *out, bool *elixir);
 bool term_function(struct etf *c, struct buf *out, bool elixir);
 
-struct mfa {                         /* a function as a person typed it */
+struct mfa {                         /* a function as the user typed it */
     char module[256], function[256]; /* UTF-8, unquoted; module with "Elixir." */
     int arity;                       /* 0..255 */
 };
