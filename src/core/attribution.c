@@ -3,7 +3,7 @@
 #include "request_merge.h"
 #include "state.h"
 
-enum { NESTED_DEPTH = 16 }; /* made-up labels go round in circles */
+enum { NESTED_DEPTH = 16 }; /* forged labels can form a cycle */
 
 static const struct attribution NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
 
