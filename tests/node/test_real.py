@@ -61,10 +61,28 @@ def test_each_check_can_fail():
         f = copy.deepcopy(final())
         f[part][key] += 1
         assert fails(real.counts, f), (part, key)
+    assert fails(real.counts, with_row("request", None, est_count=199))
     assert fails(real.tiers, with_row("file", None, count=0))
     assert fails(real.tiers, with_row("request", None, count=150))
     assert fails(real.errors, with_row("send", "GET /", errors=1))
     assert fails(real.errors, final(), Load(SENT, 1, 1, 2))
+
+
+def test_what_is_tried_again():
+    """Only what a busy machine explains: not calls that are missing altogether."""
+    def why(**rows):
+        f = final(rows.pop("sample", 1))
+        f["breaker"] = {"trips": rows.pop("trips", 0), "reason": "age"}
+        for r in f["rows"]:
+            if (r["tier"], r["identity"]) in (("_total", "GET /"), ("request", None)):
+                r["est_count"] -= rows.get(r["tier"], 0)
+        return real.disturbed(Yaws, f, LOAD)
+    assert why() == ""
+    assert "breaker" in why(trips=1)
+    assert "2 requests ran within others" in why(_total=2)
+    assert why(_total=2, request=1) == ""
+    assert why(_total=2, sample=10) == ""
+    assert why(_total=-2) == ""
 
 
 class Shop(socketserver.ThreadingTCPServer):
