@@ -169,17 +169,22 @@ static int check_entry(struct parser *p)
         optval_show(o->entry).s, optval_show(o->entry).s);
 }
 
-/* It ends by itself, and traces nothing that could go anywhere. */
-static int check_hazards(struct parser *p)
+/* They end by themselves, and trace nothing that could go anywhere. */
+static int check_asks_only(struct parser *p)
 {
     const struct options *o = p->o;
     const char *other = o->mode == OPTIONS_REPLAY ? "--replay"
                         : o->record               ? "--record"
                         : o->batch                ? "--batch"
                                                   : NULL;
+    const char *asks = o->hazards ? "--hazards" : "--suggest";
 
-    if (o->hazards && other)
-        return err_set(p->e, "--hazards only asks a node; leave out %s", other);
+    if (o->hazards && o->suggest)
+        return err_set(p->e, "--hazards and --suggest are two questions; leave one out");
+    if (o->suggest && !other)
+        other = o->n_tiers ? "the tiers" : o->identity ? "--identity" : NULL;
+    if ((o->hazards || o->suggest) && other)
+        return err_set(p->e, "%s only asks a node; leave out %s", asks, other);
     return 0;
 }
 
@@ -388,7 +393,7 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
     if (o->config && apply_config(&p))
         return OPTIONS_USAGE;
     finish(o);
-    if (check_mode(&p) || check_hazards(&p) || check_entry(&p) || check_together(&p))
+    if (check_mode(&p) || check_asks_only(&p) || check_entry(&p) || check_together(&p))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;
 }

@@ -34,6 +34,11 @@ static void begin(struct engine *g)
     control_code_query(g->control, CONTROL_PAGE, g->catalog_load.gen, "");
 }
 
+uint32_t engine_catalog_load(const struct engine *g)
+{
+    return g->catalog_load.loads;
+}
+
 void engine_catalog_open(struct engine *g)
 {
     char note[160];
@@ -42,6 +47,7 @@ void engine_catalog_open(struct engine *g)
     g->catalog_load.catalog = catalog_new();
     g->catalog_load.open = true;
     g->catalog_load.gen++;
+    g->catalog_load.loads++;
     g->catalog_load.counted_n = 0;
     if (g->control && g->state == ENGINE_UP) {
         begin(g);
@@ -80,12 +86,14 @@ uint32_t engine_catalog_version(const struct engine *g)
     return g->catalog_load.version;
 }
 
-static void add_module(void *arg, const char *shown, const char *app, enum code_query_origin origin)
+static void add_module(void *arg, const char *shown, const char *app, enum code_query_origin origin,
+                       const char *behaviours)
 {
     static const enum catalog_origin of[] = {[CODE_QUERY_OWN] = CATALOG_OWN,
                                              [CODE_QUERY_PLATFORM] = CATALOG_PLATFORM,
                                              [CODE_QUERY_LIBRARY] = CATALOG_LIBRARY};
     catalog_module(arg, shown, app, of[origin]);
+    catalog_behaviours(arg, behaviours);
 }
 
 static void add_function(void *arg, const char *shown, unsigned arity, bool exported)

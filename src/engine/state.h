@@ -106,6 +106,7 @@ struct catalog_load {
     size_t counted_n;                   /* 0: none */
     uint64_t take_at_ns;                /* time to ask for the counts; 0: counting has not begun */
     uint32_t version;                   /* goes up when the catalog has changed */
+    uint32_t loads;                     /* catalogs that were begun */
 };
 
 struct captures {
