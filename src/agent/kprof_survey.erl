@@ -19,7 +19,7 @@
 -define(MOST, 400).
 -define(SLICE_US, 200).
 -define(APART_MS, 1). % slices
--define(SET_MS, 500). % what is not set by then, on a node that is too busy, is not counted
+-define(SET_MS, 1000). % what is not set by then, on a node that is too busy, is not counted
 -define(FIRST_MS, 50).
 -define(ROUND_MS, 1000).
 -define(LOOK_MS, 100). % has the breaker opened?
@@ -69,7 +69,7 @@ take(S) -> {wait, S}.
 told(MFA, Calls, All) ->
     case Calls of
         #{MFA := {N, Span}} when abs(Span - All) * 20 =< All -> N;
-        #{MFA := {N, Span}} -> N * All div max(1, Span);
+        #{MFA := {N, Span}} -> (N * All + Span div 2) div max(1, Span);
         _ -> -1
     end.
 
@@ -142,7 +142,8 @@ next(#s{survey = #survey{phase = clear}} = S0) ->
     #s{survey = Survey} = S = held(S0),
     S#s{survey = Survey#survey{phase = told, on = #{}, timer = none}}.
 
-whose(Whose, #s{survey = #survey{on = On}}) -> [MFA || {MFA, {Who, _, _}} <- maps:to_list(On), Who =:= Whose].
+%% In the order of the question: where the time does not suffice, the last ones are left out.
+whose(Whose, #s{survey = #survey{on = On, asked = Asked}}) -> [MFA || MFA <- Asked, element(1, maps:get(MFA, On, {none})) =:= Whose].
 
 %% The plan has what is still there, and no more: below OTP 27 a counter that comes after ours would be someone else's.
 held(#s{survey = #survey{held = Before} = Survey, counting = Counting} = S) ->
