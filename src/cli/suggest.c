@@ -92,6 +92,25 @@ static double function_score(const struct chooser *s, const struct called *k)
            (k->local ? 0 : 0.3) + (busy < 0.5 ? busy : 0.5);
 }
 
+/* A function that sounds like an entry is called evenly with it, and divides most of the others:
+ * this callback is inside of its requests. */
+static bool is_inside(const struct chooser *s, const struct called *k)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct called *f = &s->of[i];
+        if (f->kind == SUGGEST_FUNCTION && f->own && !f->local && divides(f->per_s, k->per_s) &&
+            suggest_sounds_like_entry(catalog_function_text(s->c, f->id)) &&
+            share_divided(s, f) >= 0.5)
+            return true;
+    }
+    return false;
+}
+
+static double callback_score(const struct chooser *s, const struct called *k, double least)
+{
+    return is_inside(s, k) ? 0.5 : least + log10(k->per_s) + share_divided(s, k);
+}
+
 /* Between two kinds lies a factor of 100 in calls: an interface that nobody uses is not the edge of
  * a busy server. */
 static double entry_score(const struct chooser *s, const struct called *k)
@@ -107,9 +126,9 @@ static double entry_score(const struct chooser *s, const struct called *k)
         return 4 + calls + (k->own ? 0.5 : 0) + plug_bonus(s, k);
     case SUGGEST_CALL:
     case SUGGEST_EVENT:
-        return 2 + calls + share_divided(s, k);
+        return callback_score(s, k, 2);
     case SUGGEST_CAST:
-        return 1.5 + calls + share_divided(s, k);
+        return callback_score(s, k, 1.5);
     case SUGGEST_FUNCTION:
         return function_score(s, k);
     default:

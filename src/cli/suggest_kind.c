@@ -23,7 +23,7 @@ static const struct suggest_known table[] = {
      "kind of stanza"},
     /* what these servers do with a request */
     {"cowboy_handler:", "execute", 2, "handler", 26, 0, NULL, NULL},
-    {"cowboy_router:", "execute", 2, "routing", 12, 0, NULL, NULL},
+    {"cowboy_router:", "execute", 2, "routing", 7, 0, NULL, NULL},
     {"cowboy_req:", "reply", 4, "reply", 18, 0, NULL, NULL},
     {"cowboy_rest:", "upgrade", 4, "rest", 12, 0, NULL, NULL},
     {"Plug.Conn.", "send_resp", 1, "send", 20, 0, NULL, NULL},
@@ -88,7 +88,7 @@ static const char *const boilerplate[] = {
 
 static const char *const layer_words[] = {
     "db",     "query",  "cache",   "store",   "repo",   "render", "encode", "decode",  "pars", 
-    "format", "auth",   "find",    "get",     "fetch",  "load",   "lookup", "read",    "write",
+    "format", "auth",   "find",    "fetch",  "load",   "lookup", "read",    "write",
     "save",   "insert", "update",  "delete",  "publish", "send",  "list",   "search",  "price",
     "account", "exec",  "check",   "compute", "view",   "json",   "call",   "request"};
 
@@ -163,7 +163,7 @@ bool suggest_sounds_like_layer(const char *function)
     for (size_t i = 0; i < sizeof layer_words / sizeof *layer_words; i++)
         if (strstr(function, layer_words[i]))
             return true;
-    return false;
+    return strcmp(function, "get") == 0; /* get_this and get_that are mostly fields of a record */
 }
 
 bool suggest_sounds_like_entry(const char *function)

@@ -52,7 +52,7 @@ taken(K) ->
 %% Who has set something on these: sessions, and below OTP 27 counters.
 set_on(T, MFAs) ->
     case isolated(T) of
-        true -> [MFA || MFA <- MFAs, {all, [_ | _]} <- [rpc:call(T, trace, session_info, [MFA])]] ++ counted(T, MFAs);
+        true -> [MFA || MFA <- MFAs, [_ | _] <- [rpc:call(T, trace, session_info, [MFA])]] ++ counted(T, MFAs);
         false -> counted(T, MFAs)
     end.
 
@@ -65,6 +65,7 @@ counts_many(T) ->
     All = loaded(T),
     K = start(T),
     ok = ask(K, {rates, All}),
+    ?equal(set_on(T, lists:sublist(All, 5)), lists:sublist(All, 5)),
     Times = fun(I) -> 20 * (I rem 3) end,
     run(T, call, [[{work, [M, F, []]} || {I, {M, F, _}} <- lists:zip(lists:seq(1, length(All)), All), _ <- lists:seq(1, Times(I))]]),
     {rates, Ms, Counts} = taken(K),
