@@ -11,6 +11,7 @@
 #define LEAST_RATIO 0.3 /* calls of a tier for each call of the entry */
 #define MOST_RATIO  20.0
 #define EVEN        0.03 /* so near to a whole number is even */
+#define FUNCTION_LEAST_S 5 /* calls per second of an entry that is of no known kind */
 #define LEAST_TIERS 3
 #define GOOD        0.25 /* score of a tier that is worth its cost */
 #define POOR        (-1.5) /* not even where there are too few */
@@ -86,7 +87,7 @@ static double function_score(const struct chooser *s, const struct called *k)
     const char *name = catalog_function_text(s->c, k->id);
     double busy = log10(k->per_s + 1) / 4;
 
-    if (!k->own)
+    if (!k->own || k->per_s < FUNCTION_LEAST_S)
         return -1;
     return 2 * share_divided(s, k) + (suggest_sounds_like_entry(name) ? 0.6 : 0) +
            (k->local ? 0 : 0.3) + (busy < 0.5 ? busy : 0.5);
@@ -376,6 +377,8 @@ int suggest_make(const struct catalog *c, const uint32_t *ids, size_t n, struct 
     s.chosen[s.n_chosen++] = entry;
     while (s.n_chosen < SUGGEST_TIERS && choose_tier(&s))
         ;
+    if (s.of[entry].kind == SUGGEST_FUNCTION && s.n_chosen < 2)
+        return why_none(&s, n, e); /* some function that is called: no request, and no layer */
     for (size_t i = 0; i < s.n_chosen; i++)
         put_tier(&s, i, out);
     out->n = s.n_chosen;

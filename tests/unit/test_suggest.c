@@ -234,6 +234,14 @@ static void without_calls_there_is_none_and_it_says_why(void **state)
     count(&n);
     assert_none(&n, "none of 1 functions was called in a second");
 
+    begin(&n); /* one function alone is neither a request nor a layer */
+    module(&n, "shop:", "shop", CATALOG_OWN, "");
+    functions(&n, "handle/1 tick/1");
+    count(&n);
+    set_rate(&n, "shop:handle/1", 4000);
+    set_rate(&n, "shop:tick/1", 1);
+    assert_none(&n, "nothing that was called looks like the start of a request");
+
     begin(&n);
     module(&n, "shop:", "shop", CATALOG_OWN, "");
     functions(&n, "handle/1");
