@@ -12,7 +12,7 @@
 
 struct live_preset {
     struct live_suggest *suggest; /* offered after the presets that fit */
-    struct preset_take take;  /* the preset to apply when the node has reported its functions */
+    struct preset_take take;      /* the preset to apply when the node has reported its functions */
     bool there[ENGINE_EXIST]; /* candidates of the presets offered last, one after another: the node
                                  has them */
 };

@@ -44,7 +44,8 @@ static void open_lines(struct live_suggest *p, struct ui *u)
         snprintf(text[n++], LINE_BYTES, "names requests by %.40s", s->named_by);
     for (size_t i = 0; i < n; i++)
         item[i] = text[i];
-    if (ui_tick(u, INTENT_SUGGESTED, "Suggested: Enter traces these, Space leaves one out", item, n))
+    if (ui_tick(u, INTENT_SUGGESTED, "Suggested: Enter traces these, Space leaves one out", item,
+                n))
         ui_message(u, "", false); /* that calls are counted */
     else
         ui_message(u, "the suggestion is ready: press P", false);

@@ -74,8 +74,9 @@ bool survey_poll(struct survey *s, struct engine *g)
         return fail(s);
     }
     if (clock_mono_ns() > s->until_ns) {
-        err_set(&s->why, "no suggestion: the node did not count calls within %d s; its breaker may "
-                         "be open",
+        err_set(&s->why,
+                "no suggestion: the node did not count calls within %d s; its breaker may "
+                "be open",
                 SURVEY_MOST_S);
         return fail(s);
     }

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_RATIO 0.3 /* calls of a tier for each call of the entry */
-#define MOST_RATIO  20.0
-#define EVEN        0.03 /* so near to a whole number is even */
-#define FUNCTION_LEAST_S 5 /* calls per second of an entry that is of no known kind */
-#define LEAST_TIERS 3
-#define GOOD        0.25 /* score of a tier that is worth its cost */
-#define POOR        (-1.5) /* not even where there are too few */
+#define LEAST_RATIO      0.3 /* calls of a tier for each call of the entry */
+#define MOST_RATIO       20.0
+#define EVEN             0.03 /* so near to a whole number is even */
+#define FUNCTION_LEAST_S 5    /* calls per second of an entry that is of no known kind */
+#define LEAST_TIERS      3
+#define GOOD             0.25   /* score of a tier that is worth its cost */
+#define POOR             (-1.5) /* not even where there are too few */
 
 struct called {
     uint32_t id, module;
@@ -60,7 +60,8 @@ static bool divides(double n, double of)
     return ratio >= 1 - EVEN && ratio <= MOST_RATIO && fabs(ratio - round(ratio)) <= EVEN * ratio;
 }
 
-/* Which share of the other functions of the node's own that were called its count divides evenly. */
+/* Which share of the other functions of the node's own that were called its count divides evenly.
+ */
 static double share_divided(const struct chooser *s, const struct called *k)
 {
     size_t even = 0, all = 0;
@@ -303,11 +304,13 @@ static void put_callback_rule(const char *mfa, const char *callback, int more,
     out->named_by = "tag of the message";
 }
 
-static void put_rule(const char *mfa, const char *rule, const char *named_by, struct suggestion *out)
+static void put_rule(const char *mfa, const char *rule, const char *named_by,
+                     struct suggestion *out)
 {
     bool whole = strncmp(rule, "fun ", 4) == 0;
 
-    snprintf(out->identity, sizeof out->identity, "%s%s%s", whole ? "" : mfa, whole ? "" : " ", rule);
+    snprintf(out->identity, sizeof out->identity, "%s%s%s", whole ? "" : mfa, whole ? "" : " ",
+             rule);
     out->named_by = named_by;
 }
 
@@ -325,7 +328,8 @@ static void put_identity(const struct called *entry, struct suggestion *out)
         put_rule(mfa, "{map_get(method, arg(1)), path(map_get(path, arg(1)))}", by_path, out);
         break;
     case SUGGEST_PLUG:
-        put_rule(mfa, "{map_get(method, arg(1)), path(map_get(request_path, arg(1)))}", by_path, out);
+        put_rule(mfa, "{map_get(method, arg(1)), path(map_get(request_path, arg(1)))}", by_path,
+                 out);
         break;
     case SUGGEST_YAWS:
         put_rule(mfa,

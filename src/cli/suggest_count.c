@@ -102,7 +102,8 @@ static int by_order(const void *a, const void *b)
 {
     const struct other *x = a, *y = b;
 
-    return x->order != y->order ? (x->order < y->order ? -1 : 1) : (x->id > y->id) - (x->id < y->id);
+    return x->order != y->order ? (x->order < y->order ? -1 : 1)
+                                : (x->id > y->id) - (x->id < y->id);
 }
 
 /* 0: the first to be counted of its module. */
@@ -154,7 +155,8 @@ static void tell_kinds(struct wanted *w)
     for (uint32_t id = 0; id < catalog_count(w->c);) {
         struct suggest_module m = suggest_module_at(w->c, id);
         for (; id < m.end; id++)
-            w->kind[id] = (uint8_t)(suggest_kind_of(w->c, &node, &m, id, &known) | (m.own ? OWN : 0));
+            w->kind[id] =
+                (uint8_t)(suggest_kind_of(w->c, &node, &m, id, &known) | (m.own ? OWN : 0));
     }
 }
 

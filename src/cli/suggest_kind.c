@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQ_MAP  "{map_get(method, arg(1)), path(map_get(path, arg(1)))}"
-#define PATH     "method and path"
+#define REQ_MAP "{map_get(method, arg(1)), path(map_get(path, arg(1)))}"
+#define PATH    "method and path"
 
 /* Edges as preset.c has them, with the sources in which they were read. The functions of libraries
  * are those that their documentation names; with an arity of -1 it is whichever the node has. */
@@ -68,29 +68,89 @@ static const struct suggest_known table[] = {
 };
 
 /* Applications that are nobody's own, though no other may say that it needs them. */
-static const char *const libraries[] = {
-    "cowboy",        "cowlib",       "ranch",        "yaws",        "mochiweb",  "elli",
-    "plug",          "plug_cowboy",  "plug_crypto",  "phoenix",     "bandit",    "thousand_island",
-    "phoenix_html",  "mime",         "telemetry",    "jason",       "poison",    "ecto",
-    "ecto_sql",      "postgrex",     "myxql",        "db_connection", "decimal", "redix",
-    "finch",         "mint",         "nimble_pool",  "nimble_options", "castore", "hpax",
-    "tesla",         "epgsql",       "pgo",          "mysql",       "eredis",    "mongodb",
-    "hackney",       "gun",          "jsx",          "jiffy",       "poolboy",   "lager",
-    "recon",         "observer_cli", "prometheus",   "gproc",       "phoenix_pubsub",
-    "phoenix_live_view", "amqp_client", "ibrowse",   "certifi",     "idna"};
+static const char *const libraries[] = {"cowboy",
+                                        "cowlib",
+                                        "ranch",
+                                        "yaws",
+                                        "mochiweb",
+                                        "elli",
+                                        "plug",
+                                        "plug_cowboy",
+                                        "plug_crypto",
+                                        "phoenix",
+                                        "bandit",
+                                        "thousand_island",
+                                        "phoenix_html",
+                                        "mime",
+                                        "telemetry",
+                                        "jason",
+                                        "poison",
+                                        "ecto",
+                                        "ecto_sql",
+                                        "postgrex",
+                                        "myxql",
+                                        "db_connection",
+                                        "decimal",
+                                        "redix",
+                                        "finch",
+                                        "mint",
+                                        "nimble_pool",
+                                        "nimble_options",
+                                        "castore",
+                                        "hpax",
+                                        "tesla",
+                                        "epgsql",
+                                        "pgo",
+                                        "mysql",
+                                        "eredis",
+                                        "mongodb",
+                                        "hackney",
+                                        "gun",
+                                        "jsx",
+                                        "jiffy",
+                                        "poolboy",
+                                        "lager",
+                                        "recon",
+                                        "observer_cli",
+                                        "prometheus",
+                                        "gproc",
+                                        "phoenix_pubsub",
+                                        "phoenix_live_view",
+                                        "amqp_client",
+                                        "ibrowse",
+                                        "certifi",
+                                        "idna"};
 
 /* What modules have to have, or what tells nothing of a request. */
-static const char *const boilerplate[] = {
-    "start",         "start_link", "stop",        "init",          "terminate",      "code_change",
-    "child_spec",    "behaviour_info", "format_status", "module_info", "__info__",   "__struct__",
-    "callback_mode", "enable",     "disable",     "description",   "__impl__",       "__schema__",
-    "handle_info",   "handle_continue", "init_it", "system_continue", "system_terminate"};
+static const char *const boilerplate[] = {"start",
+                                          "start_link",
+                                          "stop",
+                                          "init",
+                                          "terminate",
+                                          "code_change",
+                                          "child_spec",
+                                          "behaviour_info",
+                                          "format_status",
+                                          "module_info",
+                                          "__info__",
+                                          "__struct__",
+                                          "callback_mode",
+                                          "enable",
+                                          "disable",
+                                          "description",
+                                          "__impl__",
+                                          "__schema__",
+                                          "handle_info",
+                                          "handle_continue",
+                                          "init_it",
+                                          "system_continue",
+                                          "system_terminate"};
 
 static const char *const layer_words[] = {
-    "db",     "query",  "cache",   "store",   "repo",   "render", "encode", "decode",  "pars", 
-    "format", "auth",   "find",    "fetch",  "load",   "lookup", "read",    "write",
-    "save",   "insert", "update",  "delete",  "publish", "send",  "list",   "search",  "price",
-    "account", "exec",  "check",   "compute", "view",   "json",   "call",   "request"};
+    "db",     "query",  "cache",   "store",   "repo", "render", "encode", "decode", "pars",
+    "format", "auth",   "find",    "fetch",   "load", "lookup", "read",   "write",  "save",
+    "insert", "update", "delete",  "publish", "send", "list",   "search", "price",  "account",
+    "exec",   "check",  "compute", "view",    "json", "call",   "request"};
 
 static const char *const entry_words[] = {"handle", "request", "process", "dispatch", "serve",
                                           "route",  "execute", "run",     "call",     "perform"};
@@ -126,7 +186,8 @@ static bool is_one_of(const char *s, const char *const *words, size_t n)
 struct suggest_module suggest_module_at(const struct catalog *c, uint32_t first)
 {
     enum catalog_origin origin = catalog_origin(c, first);
-    bool library = is_one_of(catalog_app(c, first), libraries, sizeof libraries / sizeof *libraries);
+    bool library =
+        is_one_of(catalog_app(c, first), libraries, sizeof libraries / sizeof *libraries);
     struct suggest_module m = {.first = first,
                                .end = first + 1,
                                .own = origin == CATALOG_OWN && !library,
@@ -235,7 +296,8 @@ enum suggest_kind suggest_kind_of(const struct catalog *c, const struct suggest_
 {
     const char *function = catalog_function_text(c, id);
 
-    *known = m->known ? find_known(catalog_module_text(c, id), function, catalog_arity(c, id)) : NULL;
+    *known =
+        m->known ? find_known(catalog_module_text(c, id), function, catalog_arity(c, id)) : NULL;
     if (*known)
         return (*known)->weight ? SUGGEST_LAYER : SUGGEST_EDGE;
     enum suggest_kind kind = m->platform ? SUGGEST_NOTHING : handler_of(c, node, m, id);

@@ -40,7 +40,7 @@ struct menu {
     char item[MENU_ITEMS][160];
     size_t name_bytes[MENU_ITEMS]; /* length of the item's name; the text after it describes the
                                       item */
-    bool left_out[MENU_ITEMS]; /* of MENU_TICKS: the item is not ticked */
+    bool left_out[MENU_ITEMS];     /* of MENU_TICKS: the item is not ticked */
     size_t n;
     struct scroll at;
 };

@@ -1,8 +1,8 @@
 /* Suggestions: by hand for the shapes of servers, and for random catalogs with random counts. */
+#include "rng.h"
 #include <kprof/base/buf.h>
 #include <kprof/cli/suggest.h>
 #include <kprof/erl/term.h>
-#include "rng.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,9 +125,8 @@ static void cowboy_begins_where_it_calls_the_application(void **state)
     assert_int_equal(n.rc, 0);
     assert_string_equal(n.found.tier[0].mfa, "cowboy_stream_h:request_process/3");
     assert_string_equal(n.found.tier[0].name, "request");
-    assert_string_equal(n.found.identity,
-                        "cowboy_stream_h:request_process/3 "
-                        "{map_get(method, arg(1)), path(map_get(path, arg(1)))}");
+    assert_string_equal(n.found.identity, "cowboy_stream_h:request_process/3 "
+                                          "{map_get(method, arg(1)), path(map_get(path, arg(1)))}");
     assert_true(has(&n, "cowboy_handler:execute/2") && has(&n, "Shop.Stock.handle_call/3") &&
                 has(&n, "Shop.Repo.get/2"));
     assert_false(has(&n, "Shop.Repo.hot/1")); /* an inner loop */
@@ -252,9 +251,10 @@ static void without_calls_there_is_none_and_it_says_why(void **state)
 
 /* ---- any catalog, any counts ---- */
 
-static const char *const names[] = {"handle", "init",      "call",       "out",    "query",
-                                    "handle_call", "handle_cast", "start_link", "odd name", "get!",
-                                    "callback_mode", "handle_event", "execute", "loop", "none", "request_process"};
+static const char *const names[] = {"handle",   "init",        "call",          "out",
+                                    "query",    "handle_call", "handle_cast",   "start_link",
+                                    "odd name", "get!",        "callback_mode", "handle_event",
+                                    "execute",  "loop",        "none",          "request_process"};
 
 /* No function twice. */
 static void random_functions(struct node *n)
@@ -269,8 +269,8 @@ static void random_functions(struct node *n)
 
 static void random_catalog(struct node *n)
 {
-    static const char *const modules[] = {"cowboy_handler:", "yaws_server:", "rabbit_channel:",
-                                          "Plug.Conn.", "cowboy_stream_h:"};
+    static const char *const modules[] = {
+        "cowboy_handler:", "yaws_server:", "rabbit_channel:", "Plug.Conn.", "cowboy_stream_h:"};
     static const char *const behaviours[] = {"", "gen_server", "Elixir.Plug", "cowboy_handler x"};
     char shown[400], app[20];
     size_t count = rng_below(120);

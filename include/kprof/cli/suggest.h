@@ -1,5 +1,5 @@
-/* Suggests tiers, an entry and an identity rule for a node, from its catalog and from call counts of
- * about a second.
+/* Suggests tiers, an entry and an identity rule for a node, from its catalog and from call counts
+ * of about a second.
  *
  * The entry is the function at the edge that is called once per request: one of a known server, a
  * handler (found by its behaviour or its exports), a callback of a server process, or a function
@@ -10,8 +10,8 @@
  * Invariant: at most SUGGEST_COUNTED functions are to be counted, each once; every tier is a
  * function of the catalog that was called, the first is the entry, the rule names only the entry. A
  * function that was not counted, or not called, is never suggested. Texts of the catalog come from
- * the node: names made of them are printable. Pure; any thread. This unit does not count: the caller
- * sets the rates in the catalog. */
+ * the node: names made of them are printable. Pure; any thread. This unit does not count: the
+ * caller sets the rates in the catalog. */
 #ifndef KPROF_CLI_SUGGEST_H
 #define KPROF_CLI_SUGGEST_H
 
@@ -35,9 +35,9 @@ size_t suggest_count(const struct catalog *c, uint32_t ids[SUGGEST_COUNTED]);
 /* Makes the suggestion from the rates of ids[0..n). -1 with err: why there is none. */
 int suggest_make(const struct catalog *c, const uint32_t *ids, size_t n, struct suggestion *out,
                  struct err *e);
-/* Sets tiers, entry and identity in o, which has none. keep[0..n): which tiers; NULL: all. identity:
- * with the rule. If the entry is left out, the first tier that is kept becomes the entry, without a
- * rule. */
+/* Sets tiers, entry and identity in o, which has none. keep[0..n): which tiers; NULL: all.
+ * identity: with the rule. If the entry is left out, the first tier that is kept becomes the entry,
+ * without a rule. */
 void suggest_fill(const struct suggestion *s, const bool *keep, bool identity, struct options *o);
 
 #endif

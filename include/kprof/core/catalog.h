@@ -53,7 +53,8 @@ uint32_t catalog_left_out(const struct catalog *c);
 /* Writes "lists:map/2" and returns its length in bytes. out has CATALOG_TEXT_BYTES bytes. */
 size_t catalog_text(const struct catalog *c, uint32_t id, char *out);
 /* The parts of that text. Functions of one module have consecutive numbers. */
-uint32_t catalog_module_of(const struct catalog *c, uint32_t id); /* number of its module: 0, 1 .. */
+uint32_t catalog_module_of(const struct catalog *c,
+                           uint32_t id); /* number of its module: 0, 1 .. */
 const char *catalog_module_text(const struct catalog *c, uint32_t id); /* "lists:" */
 const char *catalog_function_text(const struct catalog *c, uint32_t id);
 unsigned catalog_arity(const struct catalog *c, uint32_t id);
