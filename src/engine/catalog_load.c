@@ -182,7 +182,7 @@ void engine_catalog_rates(struct engine *g, const uint32_t *ids, size_t n)
     char text[CATALOG_TEXT_BYTES];
     struct buf lines;
 
-    if (!l->open || !g->control || g->state != ENGINE_UP || l->counted_n)
+    if (!l->catalog || !g->control || g->state != ENGINE_UP || l->counted_n)
         return;
     buf_init(&lines, 0);
     for (size_t i = 0; i < n && l->counted_n < CODE_QUERY_RATES; i++) {

@@ -178,6 +178,30 @@ static void hazards(void **state)
     }
 }
 
+static void suggest(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--suggest", "a@b", "--setcookie", "c");
+    assert_true(r.o.suggest);
+    done(&r);
+    RUN(&r, "--suggest", "--demo");
+    assert_int_equal(r.result, OPTIONS_RUN);
+    done(&r);
+    static const char *const wrong[][5] = {{"--suggest", "--replay", "f", NULL},
+                                           {"--suggest", "a@b", "--batch", "--tier=m:f/1", NULL},
+                                           {"--suggest", "a@b", "--record=r", NULL},
+                                           {"--suggest", "a@b", "--tier=m:f/1", NULL},
+                                           {"--suggest", "a@b", "--preset=cowboy", NULL},
+                                           {"--suggest", "a@b", "--hazards", NULL},
+                                           {"--suggest", NULL}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i]);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        done(&r);
+    }
+}
+
 static void modes(void **state)
 {
     (void)state;
@@ -648,6 +672,7 @@ int main(void)
         cmocka_unit_test(assertions),
         cmocka_unit_test(modes),
         cmocka_unit_test(hazards),
+        cmocka_unit_test(suggest),
         cmocka_unit_test(cookie_is_blanked),
         cmocka_unit_test(tier_names),
         cmocka_unit_test(names_that_clash),
