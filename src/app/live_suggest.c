@@ -69,11 +69,22 @@ void live_suggest_open(struct live_suggest *p, struct engine *g, struct ui *u)
     ui_message(u, "counting calls for a second ...", false);
 }
 
+/* For the first screen: "request (shop:handle/1), db, mailer" */
+static void tell_start(const struct suggestion *s, struct ui *u)
+{
+    char text[300];
+    int used = snprintf(text, sizeof text, "%.40s (%.100s)", s->tier[0].name, s->tier[0].mfa);
+
+    for (size_t i = 1; i < s->n && used > 0 && (size_t)used < sizeof text; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", %.40s", s->tier[i].name);
+    ui_set_suggested(u, text);
+}
+
 static void tell(struct live_suggest *p, struct engine *g, struct ui *u)
 {
     const struct suggestion *s = &p->survey.found;
-    char line[300];
     bool asked = p->asked;
+    char line[300];
 
     p->asked = false;
     if (p->survey.state == SURVEY_FAILED) {
@@ -82,13 +93,12 @@ static void tell(struct live_suggest *p, struct engine *g, struct ui *u)
             ui_message(u, p->survey.why.text, true);
         return;
     }
-    snprintf(line, sizeof line, "suggested: %.100s and %zu more tier%s; P shows it", s->tier[0].mfa,
-             s->n - 1, s->n == 2 ? "" : "s");
+    snprintf(line, sizeof line, "suggested: %.100s and %zu more tier%s; P shows them",
+             s->tier[0].mfa, s->n - 1, s->n == 2 ? "" : "s");
     engine_note(g, line);
+    tell_start(s, u);
     if (asked)
         open_lines(p, u);
-    else if (!has_tier(g))
-        ui_message(u, line, false);
 }
 
 void live_suggest_poll(struct live_suggest *p, struct engine *g, struct ui *u)

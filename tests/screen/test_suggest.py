@@ -9,7 +9,7 @@ TITLE = "Suggested: Enter traces these"
 
 def test_from_attach_to_tracing_in_three_keys():
     with Top(args=[]) as top:
-        top.see(re.compile(r"suggested: workload:request/1 and \d more tiers; P shows it"), 40)
+        top.see(re.compile(r"P +Suggested: request \(workload:request/1\), "), 40)
         top.keys("P")
         screen = top.see("Presets for this node", 20)
         menu = [x.strip() for x in screen.split("\n") if re.match(r"\s*(suggested|gen_server) ", x)]
@@ -29,7 +29,7 @@ def test_from_attach_to_tracing_in_three_keys():
 
 def test_lines_are_left_out_and_the_rest_is_a_profile():
     with Top(args=[]) as top:
-        top.see("P shows it", 40)
+        top.see("Suggested: request", 40)
         top.keys("P")
         top.see("Presets for this node", 20)
         top.keys("Enter")
