@@ -19,7 +19,7 @@ struct wanted {
     size_t n;
 };
 
-/* A function of the node's own that waits for what the others leave. */
+/* A module of the node's own, or a function of it, that waits for what the others leave. */
 struct other {
     uint64_t order;
     uint32_t id;
@@ -115,35 +115,60 @@ static unsigned preference(const struct catalog *c, uint32_t id)
     return (catalog_is_local(c, id) ? 2u : 0) + (sounds ? 0 : 1u);
 }
 
-/* The functions of one module, [first, end): one of each module, then the second of each ... */
-static void add_module(const struct wanted *w, size_t handlers, uint32_t first, uint32_t end,
-                       struct others *o)
+static bool has_function(const struct wanted *w, const struct suggest_module *m)
 {
+    for (uint32_t id = m->first; id < m->end; id++)
+        if ((w->kind[id] & KIND) == SUGGEST_FUNCTION)
+            return true;
+    return false;
+}
+
+/* Modules of applications that handle requests come first, those that have a counter already last
+ * among them. */
+static uint64_t order_of(const struct wanted *w, size_t handlers, uint32_t first)
+{
+    uint64_t far = !app_has_handler(w, handlers, first), counted = module_is_counted(w, first);
+
+    return far << 60 | counted << 32 | first;
+}
+
+/* One function of each module, then the second of each ... */
+static void add_module(const struct wanted *w, const struct other *module, struct others *o)
+{
+    struct suggest_module m = suggest_module_at(w->c, module->id);
     uint64_t place = 0;
-    uint64_t far = !app_has_handler(w, handlers, first);
-    uint64_t handles = module_is_counted(w, first);
 
     for (unsigned p = 0; p < 4; p++)
-        for (uint32_t id = first; id < end; id++)
+        for (uint32_t id = m.first; id < m.end; id++)
             if ((w->kind[id] & KIND) == SUGGEST_FUNCTION && preference(w->c, id) == p)
-                add_other(o, far << 60 | (place++ + handles) << 32 | first, id);
+                add_other(o, module->order + (place++ << 32), id);
+}
+
+static void sort(struct others *o)
+{
+    if (o->n)
+        qsort(o->of, o->n, sizeof *o->of, by_order);
 }
 
 static void want_others(struct wanted *w, size_t handlers)
 {
-    struct others o = {NULL, 0, 0};
+    struct others modules = {NULL, 0, 0}, o = {NULL, 0, 0};
 
     for (uint32_t id = 0; id < catalog_count(w->c);) {
         struct suggest_module m = suggest_module_at(w->c, id);
-        if (m.own)
-            add_module(w, handlers, m.first, m.end, &o);
+        if (m.own && has_function(w, &m))
+            add_other(&modules, order_of(w, handlers, m.first), m.first);
         id = m.end;
     }
-    if (o.n)
-        qsort(o.of, o.n, sizeof *o.of, by_order);
+    sort(&modules);
     size_t left = SUGGEST_COUNTED - w->n;
+    /* the first functions of so many modules already take all that is left */
+    for (size_t i = 0; i < modules.n && i < left; i++)
+        add_module(w, &modules.of[i], &o);
+    sort(&o);
     for (size_t i = 0; i < o.n && left; i++)
         want(w, o.of[i].id, &left);
+    free(modules.of);
     free(o.of);
 }
 
