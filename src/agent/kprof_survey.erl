@@ -65,10 +65,10 @@ take(#s{survey = #survey{phase = told, asked = Asked, calls = Calls, span = All}
     {{rates, max(1, erlang:convert_time_unit(All, native, millisecond)), Told}, S#s{survey = #survey{}}};
 take(S) -> {wait, S}.
 
-%% -1: not counted. Scaled is what was counted for another time than the others: by more than a twentieth.
+%% -1: not counted. Scaled is what was counted for another time than the others: by more than a hundredth.
 told(MFA, Calls, All) ->
     case Calls of
-        #{MFA := {N, Span}} when abs(Span - All) * 20 =< All -> N;
+        #{MFA := {N, Span}} when abs(Span - All) * 100 =< All -> N;
         #{MFA := {N, Span}} -> (N * All + Span div 2) div max(1, Span);
         _ -> -1
     end.

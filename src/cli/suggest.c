@@ -10,7 +10,8 @@
 
 #define LEAST_RATIO      0.3 /* calls of a tier for each call of the entry */
 #define MOST_RATIO       20.0
-#define EVEN             0.03 /* so near to a whole number is even */
+#define EVEN             0.06 /* a ratio is even that is off by no more than this part of it, */
+#define EVEN_MOST        0.2  /* and no more than this: counters are not set all at once */
 #define FUNCTION_LEAST_S 5    /* calls per second of an entry that is of no known kind */
 #define LEAST_TIERS      3
 #define GOOD             0.25   /* score of a tier that is worth its cost */
@@ -53,11 +54,16 @@ static void take_called(struct chooser *s, const struct suggest_node *node, uint
 
 /* ---- the entry ---- */
 
+static bool is_even(double ratio)
+{
+    double off = fabs(ratio - round(ratio));
+
+    return ratio >= 1 - EVEN && ratio <= MOST_RATIO && off <= EVEN * ratio && off <= EVEN_MOST;
+}
+
 static bool divides(double n, double of)
 {
-    double ratio = of / n;
-
-    return ratio >= 1 - EVEN && ratio <= MOST_RATIO && fabs(ratio - round(ratio)) <= EVEN * ratio;
+    return is_even(of / n);
 }
 
 /* Which share of the other functions of the node's own that were called its count divides evenly.
@@ -209,7 +215,7 @@ static double tier_score(const struct chooser *s, const struct called *k)
 
     if (ratio < LEAST_RATIO || ratio > MOST_RATIO)
         return -100;
-    double even = ratio >= 1 - EVEN && fabs(ratio - round(ratio)) <= EVEN * ratio ? 0.3 : 0;
+    double even = is_even(ratio) ? 0.3 : 0;
     double far = ratio > 1 ? 0.15 * log2(ratio) : 0.5 * (1 - ratio);
     return kind_score(s, k) + even - far - nearness(s, k);
 }

@@ -185,6 +185,26 @@ static void without_a_behaviour_counts_tell_the_entry(void **state)
     end(&n);
 }
 
+/* A server process that requests ask is inside of them, though counters are never set all at once.
+ */
+static void a_server_process_inside_of_requests_is_no_entry(void **state)
+{
+    (void)state;
+    struct node n;
+    begin(&n);
+    module(&n, "workload:", "", CATALOG_OWN, "");
+    functions(&n, "request/1 parse/1 format/1 init/1 handle_call/3");
+    count(&n);
+    set_rate(&n, "workload:request/1", 200);
+    set_rate(&n, "workload:parse/1", 209);
+    set_rate(&n, "workload:format/1", 196);
+    set_rate(&n, "workload:handle_call/3", 420);
+    make(&n);
+    assert_string_equal(n.found.tier[0].mfa, "workload:request/1");
+    assert_true(has(&n, "workload:handle_call/3"));
+    end(&n);
+}
+
 static void an_interface_that_nobody_uses_is_not_the_edge(void **state)
 {
     (void)state;
@@ -403,6 +423,7 @@ int main(void)
         cmocka_unit_test(cowboy_begins_where_it_calls_the_application),
         cmocka_unit_test(a_server_process_is_named_by_its_messages),
         cmocka_unit_test(without_a_behaviour_counts_tell_the_entry),
+        cmocka_unit_test(a_server_process_inside_of_requests_is_no_entry),
         cmocka_unit_test(an_interface_that_nobody_uses_is_not_the_edge),
         cmocka_unit_test(without_calls_there_is_none_and_it_says_why),
         cmocka_unit_test(random_nodes),
