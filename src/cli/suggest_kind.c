@@ -17,6 +17,7 @@ static const struct suggest_known table[] = {
     {"rabbit_channel:", "handle_cast", 2, "channel", 0, 0,
      "fun ({rabbit_channel, handle_cast, [{method, M, _, _}, _]}) -> element(1, M); "
      "({rabbit_channel, handle_cast, [X, _]}) when is_tuple(X) -> element(1, X); "
+     "({rabbit_channel, handle_cast, [X, _]}) when is_atom(X) -> X; "
      "(_) -> undefined end",
      "AMQP method"},
     {"ejabberd_c2s:", "handle_authenticated_packet", 2, "stanza", 0, 0, "element(1, arg(1))",

@@ -25,7 +25,8 @@ enum prompt_use {
     PROMPT_HEAT_EXPORT,
     PROMPT_SLOW,
     PROMPT_TIME_RANGE,
-    PROMPT_PRESET
+    PROMPT_PRESET,
+    PROMPT_HELP_FIND
 };
 
 /* What is being chosen. */
@@ -42,6 +43,8 @@ struct menu {
                                       item */
     bool left_out[MENU_ITEMS];     /* of MENU_TICKS: the item is not ticked */
     size_t n;
+    size_t name_from; /* where the name of an item begins */
+    char typed[40];   /* what was typed to get to the selected item */
     struct scroll at;
 };
 
