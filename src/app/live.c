@@ -13,8 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RATES_NS 300000000u /* the list must be unchanged for this long before calls are counted   \
-                             */
+#define RATES_NS 300000000u /* calls are counted when the list has been unchanged for so long */
 #define IN_SIGHT 40u        /* functions counted at once for the picker */
 
 static void on_message(void *arg, const char *text, bool is_error)
