@@ -2,6 +2,7 @@
 #include "demo.h"
 #include "hazards.h"
 #include "run.h"
+#include "suggest_print.h"
 #include <kprof/base/stop.h>
 #include <kprof/cli/options.h>
 
@@ -14,6 +15,8 @@ static int run(struct options *o, const struct target *t)
 {
     if (o->hazards)
         return run_hazards(o, t);
+    if (o->suggest)
+        return run_suggest(o, t);
     return o->batch ? run_batch(o, t) : run_live(o, t);
 }
 

@@ -258,6 +258,7 @@ static const struct options_def defs[] = {
     {"demo-rate", .set = set_demo_rate},
     {"speed", .set = set_speed},
     {"hazards", .where = OPTIONS_ARGV, FLAG(hazards)},
+    {"suggest", .where = OPTIONS_ARGV, FLAG(suggest)},
     {"replay", .where = OPTIONS_ARGV, .set = set_file, TEXT(replay)},
     {"node", .where = OPTIONS_FILE, .set = add_node},
     {"version", 'V', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},

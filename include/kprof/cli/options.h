@@ -74,6 +74,7 @@ struct options {
     bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
     bool hazards; /* print the node's table of hazards, nothing else */
+    bool suggest; /* print a profile with tiers that are suggested, nothing else */
     enum export_format format;
     char *output;   /* file; NULL: stdout */
     double speed;   /* of a replay on the screen, as a multiple of real time; default 1; 0: all at
