@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINES_MAX = 1000000 }; /* of eflame for one sample: weights may be nanoseconds */
+
 /* ---- folded ---- */
 
 void stacks_write_folded(struct stacks_out *o, const struct stack_view *v,
@@ -100,7 +102,7 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
         }
         buf_adds(&line, s->status == STACK_WAITING ? ";sleep\n" : "\n");
         /* eflame has no counts: its scripts count equal lines. */
-        for (uint64_t w = 0; w < s->weight && o->ok; w++) {
+        for (uint64_t w = 0; w < s->weight && w < LINES_MAX && o->ok; w++) {
             buf_add(&o->b, line.data, line.len);
             stacks_out_more(o);
         }
