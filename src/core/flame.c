@@ -71,17 +71,6 @@ static bool has_request(const struct flame_filter *f, uint64_t request)
     return low < f->requests_n && f->requests[low] == request;
 }
 
-unsigned flame_decade(const struct stack_view *v, size_t i)
-{
-    int64_t bytes, delta;
-    if (!stack_view_metric(v, i, STACK_MEMORY, &bytes, &delta))
-        return 0;
-    unsigned d = 1;
-    for (; bytes >= 10; bytes /= 10)
-        d++;
-    return d;
-}
-
 static bool is_or_any(uint32_t wanted, uint32_t is)
 {
     return wanted == 0 || wanted == is;

@@ -52,6 +52,17 @@ void flame_frame_text(struct buf *out, const struct stack_profile *p, uint32_t f
         buf_addf(out, ":%u", (unsigned)f.line);
 }
 
+unsigned flame_decade(const struct stack_view *v, size_t i)
+{
+    int64_t bytes, delta;
+    if (!stack_view_metric(v, i, STACK_MEMORY, &bytes, &delta))
+        return 0;
+    unsigned d = 1;
+    for (; bytes >= 10; bytes /= 10)
+        d++;
+    return d;
+}
+
 void flame_decade_text(struct buf *out, unsigned d)
 {
     static const char *const UNIT[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};

@@ -124,7 +124,7 @@ void stacks_write_speedscope(struct stacks_out *o, const struct stack_view *v,
 
 /* ---- trace events ---- */
 
-struct moment {
+struct timed {
     uint64_t process, time_ns;
     uint32_t sample;
 };
@@ -135,7 +135,7 @@ struct timeline {
     const struct stack_view *view;
     const struct stack_profile *profile;
     bool fold;
-    struct moment *moment; /* the samples of one process after the other, by time */
+    struct timed *timed; /* the samples of one process after the other, by time */
     size_t n;
     uint64_t start_ns;
     uint32_t tid;
@@ -147,7 +147,7 @@ struct timeline {
 
 static int by_process_and_time(const void *a, const void *b)
 {
-    const struct moment *x = a, *y = b;
+    const struct timed *x = a, *y = b;
     if (x->process != y->process)
         return x->process < y->process ? -1 : 1;
     if (x->time_ns != y->time_ns)
@@ -217,7 +217,7 @@ static size_t frames_of(struct timeline *t, uint32_t stack)
 static uint64_t length_ns(const struct timeline *t, size_t i)
 {
     const struct stack_profile_meta *m = stack_profile_meta(t->profile);
-    const struct moment *k = &t->moment[i];
+    const struct timed *k = &t->timed[i];
     uint64_t weight = stack_view_at(t->view, k->sample)->weight;
     if (m->unit == STACK_UNIT_NS)
         return weight;
@@ -232,7 +232,7 @@ static uint64_t length_ns(const struct timeline *t, size_t i)
 /* Frames that the sample shares with the one before stay open. */
 static void take(struct timeline *t, size_t i)
 {
-    const struct moment *k = &t->moment[i];
+    const struct timed *k = &t->timed[i];
     bool last = i + 1 == t->n || k[1].process != k->process;
     uint64_t ns = length_ns(t, i), end_ns = k->time_ns + ns;
     if (end_ns < k->time_ns)
@@ -251,7 +251,7 @@ static void take(struct timeline *t, size_t i)
         close_to(t, 0, end_ns);
 }
 
-static void begin_process(struct timeline *t, const struct moment *k)
+static void begin_process(struct timeline *t, const struct timed *k)
 {
     const struct stack_sample *s = stack_view_at(t->view, k->sample);
     struct buf name;
@@ -286,16 +286,16 @@ static void begin_process(struct timeline *t, const struct moment *k)
 static void sort_samples(struct timeline *t, const struct flame_filter *filter)
 {
     size_t all = stack_view_count(t->view);
-    t->moment = must(malloc((all + 1) * sizeof *t->moment));
+    t->timed = must(malloc((all + 1) * sizeof *t->timed));
     for (size_t i = 0; i < all; i++) {
         const struct stack_sample *s = stack_view_at(t->view, i);
         if (!flame_passes(t->view, i, filter))
             continue;
         if (t->n == 0 || s->time_ns < t->start_ns)
             t->start_ns = s->time_ns;
-        t->moment[t->n++] = (struct moment){s->process, s->time_ns, (uint32_t)i};
+        t->timed[t->n++] = (struct timed){s->process, s->time_ns, (uint32_t)i};
     }
-    qsort(t->moment, t->n, sizeof *t->moment, by_process_and_time);
+    qsort(t->timed, t->n, sizeof *t->timed, by_process_and_time);
 }
 
 void stacks_write_chrome(struct stacks_out *o, const struct stack_view *v,
@@ -311,14 +311,14 @@ void stacks_write_chrome(struct stacks_out *o, const struct stack_view *v,
     json_key(&t.j, "traceEvents");
     json_arr(&t.j);
     for (size_t i = 0; i < t.n && o->ok; i++) {
-        if (i == 0 || t.moment[i].process != t.moment[i - 1].process)
-            begin_process(&t, &t.moment[i]);
+        if (i == 0 || t.timed[i].process != t.timed[i - 1].process)
+            begin_process(&t, &t.timed[i]);
         take(&t, i);
     }
     json_arr_end(&t.j);
     json_obj_end(&t.j);
     buf_addch(&o->b, '\n');
-    free(t.moment);
+    free(t.timed);
     free(t.open);
     free(t.next);
 }
