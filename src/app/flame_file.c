@@ -1,5 +1,6 @@
 #include "flame_file.h"
 
+#include "crash.h"
 #include "progress.h"
 #include "redraw_limit.h"
 
@@ -201,6 +202,7 @@ static int show(const struct options *o, struct stack_profile *now, struct stack
         return -1;
     if (term_open(o->no_color, e) < 0)
         return -1;
+    crash_restores_terminal();
     if (!o->no_mouse)
         term_mouse_on();
     w.ui = ui_new(NULL);

@@ -1,16 +1,26 @@
 #include <kprof/base/buf.h>
+#include <kprof/base/intern.h>
 #include <kprof/core/folded.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 18, PID_DIGITS_MAX = 9 };
+enum { DIGITS_MAX = 18, PID_DIGITS_MAX = 9, NAMES_MAX = 200000 };
 
 struct folded {
     struct stack_profile *profile;
     struct folded_counts counts;
-    struct buf line; /* what came of a line that has not ended */
-    bool too_long;   /* the rest of this line is skipped */
+    struct buf line;      /* what came of a line that has not ended */
+    bool too_long;        /* the rest of this line is skipped */
+    struct intern *names; /* frames as text, so that each is taken apart once */
+    uint32_t *frame_of;   /* by name */
+    /* The last stack. Lines are mostly sorted: the next one begins as it does. */
+    struct buf last;
+    struct step {
+        size_t end; /* where a frame ends in `last` */
+        uint32_t stack;
+    } step[FOLDED_DEPTH_MAX];
+    uint32_t steps;
 };
 
 struct folded *folded_new(struct stack_profile *to)
@@ -19,7 +29,12 @@ struct folded *folded_new(struct stack_profile *to)
     if (!f)
         abort();
     f->profile = to;
+    f->names = intern_new(NAMES_MAX, (size_t)64 << 20);
+    f->frame_of = calloc(NAMES_MAX + 1, sizeof *f->frame_of);
+    if (!f->frame_of)
+        abort();
     buf_init(&f->line, FOLDED_LINE_MAX);
+    buf_init(&f->last, FOLDED_LINE_MAX);
     return f;
 }
 
@@ -61,7 +76,7 @@ static bool split(const char *s, size_t n, size_t *module, size_t *slash, uint64
     return !zero && number(s, n, &i, 3, arity) && i == n && *arity < STACK_NO_ARITY;
 }
 
-static uint32_t frame_of(struct stack_profile *p, const char *s, size_t n)
+static uint32_t make_frame(struct stack_profile *p, const char *s, size_t n)
 {
     struct stack_frame frame = {.arity = STACK_NO_ARITY};
     size_t module, slash;
@@ -76,18 +91,51 @@ static uint32_t frame_of(struct stack_profile *p, const char *s, size_t n)
     return stack_profile_frame(p, &frame);
 }
 
+static uint32_t frame_of(struct folded *f, const char *s, size_t n)
+{
+    uint32_t name = intern_add(f->names, s, n);
+    if (name == INTERN_FULL)
+        return make_frame(f->profile, s, n);
+    if (f->frame_of[name] == 0)
+        f->frame_of[name] = make_frame(f->profile, s, n);
+    return f->frame_of[name];
+}
+
+/* Goes back to the last frame that this stack shares with the one before; where it ends. */
+static size_t share(struct folded *f, const char *s, size_t n)
+{
+    size_t same = 0, most = n < f->last.len ? n : f->last.len;
+    while (same < most && s[same] == f->last.data[same])
+        same++;
+    /* A frame is shared when it ends within what is the same, or with it. */
+    while (f->steps > 0) {
+        size_t end = f->step[f->steps - 1].end;
+        if (end < same || (end == same && (same == n || s[same] == ';')))
+            return end;
+        f->steps--;
+    }
+    return 0;
+}
+
 /* The frames of s[0..n) on top of each other. */
 static uint32_t stack_of(struct folded *f, const char *s, size_t n)
 {
-    uint32_t stack = 0, depth = 0;
-    for (size_t from = 0; from < n;) {
+    size_t from = share(f, s, n);
+    uint32_t stack = f->steps > 0 ? f->step[f->steps - 1].stack : 0;
+    bool deep = false;
+    while (from < n) {
         const char *end = memchr(s + from, ';', n - from);
         size_t len = end ? (size_t)(end - s) - from : n - from;
-        if (len > 0 && depth++ < FOLDED_DEPTH_MAX)
-            stack = stack_profile_push(f->profile, stack, frame_of(f->profile, s + from, len));
+        deep = deep || (len > 0 && f->steps == FOLDED_DEPTH_MAX);
+        if (len > 0 && f->steps < FOLDED_DEPTH_MAX) {
+            stack = stack_profile_push(f->profile, stack, frame_of(f, s + from, len));
+            f->step[f->steps++] = (struct step){.end = from + len, .stack = stack};
+        }
         from += len + 1;
     }
-    f->counts.deep += depth > FOLDED_DEPTH_MAX;
+    buf_clear(&f->last);
+    buf_add(&f->last, s, n);
+    f->counts.deep += deep;
     return stack;
 }
 
@@ -158,7 +206,10 @@ struct folded_counts folded_end(struct folded *f)
     if (!f->too_long)
         take_line(f, f->line.data, f->line.len);
     struct folded_counts counts = f->counts;
+    intern_free(f->names);
+    free(f->frame_of);
     buf_release(&f->line);
+    buf_release(&f->last);
     free(f);
     return counts;
 }

@@ -144,8 +144,12 @@ function again() {
 
 /* ---- controls ---- */
 
-const fallback = document.getElementById('still');
-if (fallback) fallback.parentNode.removeChild(fallback);
+const image = document.documentElement, still = document.getElementById('still');
+if (still) { /* an SVG image: it was as large as its still picture */
+  image.removeChild(still);
+  image.setAttribute('width', '100%');
+  image.setAttribute('height', '100%');
+}
 make('h1', root, '', D.title);
 const bar = make('div', root, 'bar');
 const widths = make('select', bar);

@@ -15,8 +15,18 @@ void stacks_write_folded(struct stacks_out *o, const struct stack_view *v,
 {
     struct flame *f = flame_build(v, &how->query);
     uint32_t *path = malloc((f->depth + 1) * sizeof *path);
-    if (!path)
+    size_t *at_label = malloc(((size_t)f->labels + 2) * sizeof *at_label);
+    struct buf names; /* of all labels, each made safe once */
+    if (!path || !at_label)
         abort();
+    buf_init(&names, SIZE_MAX / 4);
+    for (uint32_t l = 1; l <= f->labels; l++) {
+        size_t len;
+        const char *s = flame_label_text(f, l, &len);
+        at_label[l] = names.len;
+        stacks_out_name(&names, s, len, ";", ':');
+    }
+    at_label[f->labels + 1] = names.len;
     for (uint32_t i = 0; i < f->nodes && o->ok; i++) {
         uint32_t n = 0;
         if (f->node[i].self == 0)
@@ -26,15 +36,16 @@ void stacks_write_folded(struct stacks_out *o, const struct stack_view *v,
         if (n == 0)
             buf_adds(&o->b, "all"); /* samples without a stack */
         while (n-- > 0) {
-            size_t len;
-            const char *s = flame_text(f, path[n], &len);
-            stacks_out_name(&o->b, s, len, ";", ':');
+            uint32_t l = f->node[path[n]].label;
+            buf_add(&o->b, names.data + at_label[l], at_label[l + 1] - at_label[l]);
             if (n > 0)
                 buf_addch(&o->b, ';');
         }
         buf_addf(&o->b, " %" PRIu64 "\n", f->node[i].self);
         stacks_out_more(o);
     }
+    buf_release(&names);
+    free(at_label);
     free(path);
     flame_free(f);
 }

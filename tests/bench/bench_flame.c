@@ -2,6 +2,9 @@
  * by a metric, both halves of a function, a comparison, a search. Median of 3 runs. */
 #include <kprof/base/clock.h>
 #include <kprof/core/flame.h>
+#include <kprof/core/folded.h>
+#include <kprof/export/stacks.h>
+#include <ui/flame_draw.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +59,12 @@ static struct stack_profile *load(void)
     return p;
 }
 
+static bool append(void *arg, const char *bytes, size_t n)
+{
+    buf_add(arg, bytes, n);
+    return true;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -104,6 +113,46 @@ static void report_search(const struct flame *f)
            median(ms), 100.0 * (double)sum / (double)f->node[0].total);
 }
 
+/* A file of as many lines as there are stacks. */
+static void report_folded(const struct stack_view *v)
+{
+    struct buf text;
+    buf_init(&text, (size_t)1 << 30);
+    uint64_t begin = clock_mono_ns();
+    stacks_write(v, STACKS_FOLDED, &(struct stacks_options){.query.group = FLAME_PROCESS}, append,
+                 &text);
+    printf("folded stacks written: %.0f ms, %.0f MB\n", since_ms(begin), (double)text.len / 1e6);
+    begin = clock_mono_ns();
+    struct stack_profile *p =
+        stack_profile_new(&(struct stack_profile_limits){.max_bytes = (size_t)512 << 20});
+    struct folded *f = folded_new(p);
+    folded_feed(f, text.data, text.len);
+    struct folded_counts n = folded_end(f);
+    printf("folded stacks read: %.0f ms, %.0f lines (limit: 3,000 for 1,000,000)\n",
+           since_ms(begin), (double)n.lines);
+    stack_profile_free(p);
+    buf_release(&text);
+}
+
+/* What Enter and Esc cost: the graph stays, its boxes are laid out anew and drawn. */
+static void report_zoom(struct flame *f)
+{
+    struct flame_pane pane = {0};
+    struct canvas c;
+    double ms[RUNS];
+    canvas_init(&c, 60, 200, false);
+    flame_pane_set(&pane, f, false);
+    for (int r = 0; r < RUNS; r++) {
+        uint64_t begin = clock_mono_ns();
+        flame_pane_zoom(&pane, pane.graph->node[0].first_child + (uint32_t)r);
+        flame_draw(&pane, &c, (struct rect){0, 0, 60, 200}, false, true);
+        ms[r] = since_ms(begin);
+    }
+    printf("flame graph, zoom and picture of 200x60: %.2f ms (limit: 50)\n", median(ms));
+    flame_pane_release(&pane);
+    canvas_release(&c);
+}
+
 int main(void)
 {
     uint64_t begin = clock_mono_ns();
@@ -130,7 +179,8 @@ int main(void)
     printf("flame graph, comparison of two: %.0f ms\n", since_ms(begin));
     report_search(f);
     flame_free(both);
-    flame_free(f);
+    report_zoom(f);
+    report_folded(v);
     stack_view_release(v);
     stack_profile_free(p);
     return 0;

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,62 @@ static void what_is_written_is_read_again(void **state)
     }
 }
 
+/* Stacks that share the beginning of a line, but not always whole frames. */
+static void lines_that_begin_alike_stay_apart(void **state)
+{
+    static const char *const frames[] = {"a", "ab", "abc", "b", "m:a/1", "m:a/12", "", "a b"};
+    (void)state;
+    for (int round = 0; round < rng_rounds(300); round++) {
+        char lines[40][80];
+        uint64_t counts[40];
+        size_t n = 0;
+        struct stack_profile *p = stack_profile_new(NULL);
+        struct buf text, out;
+        buf_init(&text, 0);
+        for (int k = 0; k < 60; k++) {
+            char line[80] = "", bare[80] = "";
+            for (uint64_t d = 1 + rng_below(5); d > 0; d--) {
+                const char *frame = frames[rng_below(sizeof frames / sizeof *frames)];
+                strcat(line, line[0] ? ";" : "");
+                strcat(line, frame);
+                strcat(bare, bare[0] && frame[0] ? ";" : "");
+                strcat(bare, frame);
+            }
+            if (!bare[0])
+                continue;
+            size_t i = 0;
+            while (i < n && strcmp(lines[i], bare) != 0)
+                i++;
+            if (i == 40)
+                continue;
+            if (i == n) {
+                strcpy(lines[n], bare);
+                counts[n++] = 0;
+            }
+            counts[i] += (uint64_t)k + 1;
+            buf_addf(&text, "%s %d\n", line, k + 1);
+        }
+        assert_int_equal(read_in_pieces(p, text.data, text.len, 100).bad, 0);
+        write_folded(&out, p);
+        size_t bytes = 0;
+        for (size_t i = 0; i < n; i++) {
+            char want[120];
+            int len =
+                snprintf(want, sizeof want, "%s %llu\n", lines[i], (unsigned long long)counts[i]);
+            const char *at = strstr(out.data, want);
+            while (at && at != out.data && at[-1] != '\n')
+                at = strstr(at + 1, want);
+            if (!at)
+                fail_msg("no line %s in:\n%s of:\n%s", want, out.data, text.data);
+            bytes += (size_t)len;
+        }
+        assert_int_equal(bytes, out.len);
+        buf_release(&text);
+        buf_release(&out);
+        stack_profile_free(p);
+    }
+}
+
 static void long_lines_and_deep_stacks_are_bounded(void **state)
 {
     (void)state;
@@ -130,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_read_in_any_pieces),
         cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(lines_that_begin_alike_stay_apart),
         cmocka_unit_test(long_lines_and_deep_stacks_are_bounded),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);
