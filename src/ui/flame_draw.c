@@ -1,6 +1,7 @@
 #include "flame_draw.h"
 
 #include <kprof/base/fnv.h>
+#include <kprof/base/text.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +42,15 @@ static enum style style_of(const struct flame_pane *p, uint32_t node, bool activ
     return change >= 0.001 ? STYLE_MORE : change <= -0.001 ? STYLE_LESS : STYLE_NORMAL;
 }
 
+/* Where there is no room for the module, the function alone is more than a piece of both. */
+static const char *fitting(const char *text, int cols)
+{
+    const char *colon = strchr(text, ':'), *dot = strrchr(text, '.');
+    const char *end = colon ? colon : dot;
+    bool fits = text_width(text, strlen(text)) <= (size_t)cols;
+    return fits || !end || !strchr(end, '/') ? text : end + 1; /* M:F/A */
+}
+
 static void draw_box(const struct flame_pane *p, struct canvas *c, int row, int col,
                      const struct flame_box *b, bool active)
 {
@@ -54,7 +64,8 @@ static void draw_box(const struct flame_pane *p, struct canvas *c, int row, int 
     canvas_text(c, row, col, 1, st, c->ascii ? "|" : "\xe2\x94\x82");
     if (b->cols >= 4) {
         int n = canvas_text(c, row, col + 1, b->cols - 1, st, sign);
-        canvas_name(c, row, col + 1 + n, b->cols - 1 - n, st, text);
+        int room = b->cols - 1 - n;
+        canvas_text(c, row, col + 1 + n, room, st, fitting(text, room));
     }
 }
 

@@ -62,7 +62,7 @@ static void make_world(struct world *w)
 {
     w->p = stack_profile_new(NULL);
     for (uint32_t i = 0; i < FRAMES; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "f%u", (unsigned)i / 2); /* two places of each function */
         w->frame[i] = frame_of(w->p, "m", name, 1 + i);
     }

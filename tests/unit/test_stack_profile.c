@@ -73,7 +73,7 @@ static void full_tables_cut_stacks(void **state)
     frame(p, "b", 7);                      /* the fourth frame */
     assert_int_equal(frame(p, "b", 8), b); /* no room for the place: the function */
     for (int i = 0; i < 9; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "t%d", i);
         frame(p, name, 0);
     }
