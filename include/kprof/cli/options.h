@@ -2,10 +2,10 @@
  * contract.
  *
  * Invariant: after OPTIONS_RUN every field is valid and the combination is valid: exactly one of a
- * node, --demo, --replay and --flame; every tier's M:F/A parses; tier names are unique; the entry names a
- * tier when tiers are known. The command line overrides the file, key by key (all tiers count as
- * one key). The caller owns the struct and frees it with options_release, for every result of
- * options_parse. One thread (getopt has a state). options_parse does not connect and does not
+ * node, --demo, --replay and --flame; every tier's M:F/A parses; tier names are unique; the entry
+ * names a tier when tiers are known. The command line overrides the file, key by key (all tiers
+ * count as one key). The caller owns the struct and frees it with options_release, for every result
+ * of options_parse. One thread (getopt has a state). options_parse does not connect and does not
  * translate identity rules. */
 #ifndef KPROF_CLI_OPTIONS_H
 #define KPROF_CLI_OPTIONS_H
