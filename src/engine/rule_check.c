@@ -8,8 +8,9 @@
  * rule has this long to name one. */
 #define BEFORE_NS UINT64_C(500000000)
 #define ENOUGH_NS UINT64_C(1000000000)
-#define UNTIL_NS  UINT64_C(10000000000) /* after this time it is valid, if it has named a request  \
-                                         */
+#define UNTIL_NS                                                                                   \
+    UINT64_C(10000000000) /* after this time it is valid, if it has named a request                \
+                           */
 #define EVERY_NS   UINT64_C(100000000)
 #define ARG_DIGITS 3
 

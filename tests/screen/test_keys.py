@@ -466,7 +466,7 @@ def test_slow_calls():
         top.keys("S")
         top.see(re.compile(r"sleeper.*long|long.*sleeper"), 10)
         top.keys("Enter")
-        top.see(re.compile(r"long +[0-9.]+m?s .* of [0-9]+  request"), 10)
+        top.see(re.compile(r"long +[0-9.]+m?s .* of [0-9]+"), 10)
         top.see(re.compile(r"^request .*\n sleeper .*<0\.", re.M), 10)
         top.keys("n", "N", "Escape")
         top.see("SLOW", 10)
