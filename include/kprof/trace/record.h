@@ -6,11 +6,12 @@
  * (struct event in memory form; same machine, same build). Kind 'E': one message of the agent. Kind
  * 'M': what the engine needs to know of the session (engine/recording_meta). Kind 'C': a round
  * trip, for the clocks: the time of our request (u64) and the node's native time in the answer
- * (i64, both big endian); the stamp is the time at which the answer arrived. A reader skips kinds
- * that it does not know. Invariant: a reader survives any bytes: a broken or cut frame ends the
- * replay with an error, and a length above RECORD_MAX_FRAME counts as broken. Files are created
- * 0600 and never overwritten. Any thread may call recorder_write; the replay functions are for one
- * thread. */
+ * (i64, both big endian); the stamp is the time at which the answer arrived. Kind 'S': one message
+ * of the agent with stack samples. A reader skips kinds that it does not know: a kprof-top that
+ * knows nothing of stacks replays the rest. Invariant: a reader survives any bytes: a broken or cut
+ * frame ends the replay with an error, and a length above RECORD_MAX_FRAME counts as broken. Files
+ * are created 0600 and never overwritten. Any thread may call recorder_write; the replay functions
+ * are for one thread. */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
 
@@ -24,6 +25,7 @@
 #define RECORD_META      'M'
 #define RECORD_EXITS     'X'
 #define RECORD_CLOCK     'C'
+#define RECORD_STACKS    'S'
 
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */
