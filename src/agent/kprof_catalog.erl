@@ -1,7 +1,7 @@
 %% What could be traced here: modules, functions, how often they are called. Nothing is loaded for it, and it is looked up
 %% in a process of its own at low priority, so neither the node nor the controller waits.
 -module(kprof_catalog).
--export([answer/1, counters/2, count/3, rates/3]).
+-export([answer/1, agent/1, counters/2, count/3, rates/3]).
 
 -define(PAGE_FUNCTIONS, 2000).
 -define(PAGE_MODULES, 200).
@@ -58,6 +58,7 @@ flag(true) -> 1;
 flag(false) -> 0.
 
 %% Ours, whatever slot: kprof_WORD_NN.
+-spec agent(atom()) -> boolean().
 agent(M) ->
     case lists:reverse(atom_to_list(M)) of
         [A, B, $_ | _] = Reversed when A >= $0, A =< $9, B >= $0, B =< $9 -> lists:prefix("kprof_", lists:reverse(Reversed));

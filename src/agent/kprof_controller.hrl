@@ -1,5 +1,5 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
-%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests and kprof_cleanup_plan. Nobody else sees it.
+%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_stacks and kprof_cleanup_plan. Nobody else sees it.
 %% A record for each concern, named after the source that changes it.
 -define(PAUSE_MS, 10000). % without a word from kprof-top tracing pauses,
 -define(END_MS, 60000). % and then we leave
@@ -68,6 +68,13 @@
     caught = none :: none | tuple() % what it brought
 }).
 
+%% Stacks that are sampled (kprof_stacks).
+-record(stacks, {
+    sampler = none :: none | pid(),
+    ref = none :: none | reference(), % its monitor
+    busy = 0 :: non_neg_integer() % beats in a row with a long run queue; counted down when it is not
+}).
+
 %% What is looked at with each heartbeat (kprof_controller).
 -record(beats, {
     n = 0 :: non_neg_integer(),
@@ -102,6 +109,7 @@
     limits = #limits{} :: #limits{},
     tier_rates = #tier_rates{} :: #tier_rates{},
     requests = #requests{} :: #requests{},
+    stacks = #stacks{} :: #stacks{},
     beats = #beats{} :: #beats{}
 }).
 -type state() :: #s{}.
