@@ -1,4 +1,4 @@
-#include "stack_inbox.h"
+#include <kprof/trace/stack_inbox.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@ void stack_inbox_init(struct stack_inbox *q)
 
 void stack_inbox_release(struct stack_inbox *q)
 {
-    struct stream_stacks *m;
+    struct stack_message *m;
 
     while ((m = stack_inbox_take(q)))
-        stream_stacks_free(m);
+        stack_message_free(m);
     pthread_mutex_destroy(&q->lock);
 }
 
@@ -28,7 +28,7 @@ void stack_inbox_put(struct stack_inbox *q, const void *bytes, size_t n,
     pthread_mutex_unlock(&q->lock);
     if (!fits)
         return;
-    struct stream_stacks *m = malloc(sizeof *m + n);
+    struct stack_message *m = malloc(sizeof *m + n);
     if (!m)
         abort();
     m->next = NULL;
@@ -44,10 +44,10 @@ void stack_inbox_put(struct stack_inbox *q, const void *bytes, size_t n,
     pthread_mutex_unlock(&q->lock);
 }
 
-struct stream_stacks *stack_inbox_take(struct stack_inbox *q)
+struct stack_message *stack_inbox_take(struct stack_inbox *q)
 {
     pthread_mutex_lock(&q->lock);
-    struct stream_stacks *m = q->first;
+    struct stack_message *m = q->first;
     if (m) {
         q->first = m->next;
         if (!q->first)
@@ -57,6 +57,11 @@ struct stream_stacks *stack_inbox_take(struct stack_inbox *q)
     }
     pthread_mutex_unlock(&q->lock);
     return m;
+}
+
+void stack_message_free(struct stack_message *m)
+{
+    free(m);
 }
 
 uint64_t stack_inbox_dropped(struct stack_inbox *q)

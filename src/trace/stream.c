@@ -1,7 +1,6 @@
 #include <kprof/trace/stream.h>
 
 #include "decode.h"
-#include "stack_inbox.h"
 #include "timeline.h"
 
 #include <pthread.h>
@@ -389,14 +388,9 @@ static enum stream_kind feed_stacks(struct stream *s, struct etf *c, const void 
     return STREAM_STACKS;
 }
 
-struct stream_stacks *stream_take_stacks(struct stream *s)
+struct stack_message *stream_take_stacks(struct stream *s)
 {
     return stack_inbox_take(&s->stacks);
-}
-
-void stream_stacks_free(struct stream_stacks *m)
-{
-    free(m);
 }
 
 static enum stream_kind feed_off(struct stream *s)

@@ -26,11 +26,11 @@ static void feed(struct stream *s, struct core *c, struct ring *r, const uint8_t
 
 static void take_stacks(struct stream *s, struct stack_decoder *d)
 {
-    struct stream_stacks *m;
+    struct stack_message *m;
 
     while ((m = stream_take_stacks(s))) {
         stack_decoder_feed(d, m->bytes, m->n, &m->clock);
-        stream_stacks_free(m);
+        stack_message_free(m);
     }
 }
 

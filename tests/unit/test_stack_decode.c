@@ -404,11 +404,11 @@ static void through_the_stream(void **state)
     assert_null(stream_take_stacks(s));
     stream_clock(s, START, 1000000000);
     assert_int_equal(stream_feed(s, f->m.data, f->m.len, 1000, &rest, &ref), STREAM_STACKS);
-    struct stream_stacks *m = stream_take_stacks(s);
+    struct stack_message *m = stream_take_stacks(s);
     assert_non_null(m);
     assert_int_equal(m->clock.start_native, START);
     assert_true(stack_decoder_feed(f->d, m->bytes, m->n, &m->clock));
-    stream_stacks_free(m);
+    stack_message_free(m);
     assert_null(stream_take_stacks(s));
     assert_int_equal(ring_fill(ring), 0);
 
@@ -418,7 +418,7 @@ static void through_the_stream(void **state)
     stream_figures(s, &fig);
     uint64_t kept = 0;
     while ((m = stream_take_stacks(s))) {
-        stream_stacks_free(m);
+        stack_message_free(m);
         kept++;
     }
     assert_true(fig.dropped_stacks > 0);

@@ -15,7 +15,7 @@
 #include <kprof/base/text_ring.h>
 #include <kprof/erl/etf.h>
 #include <kprof/trace/clock_fit.h>
-#include <kprof/trace/stack_decode.h>
+#include <kprof/trace/stack_inbox.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,15 +97,8 @@ void stream_figures(struct stream *s, struct stream_figures *out);
 bool stream_heartbeat(struct stream *s, struct heartbeat *out); /* false: none yet */
 bool stream_take_note(struct stream *s, struct stream_note *out);
 
-/* A message with stack samples, for stack_decoder_feed, and the clock by which its stamps count. */
-struct stream_stacks {
-    struct stream_stacks *next; /* private */
-    struct stack_clock clock;
-    size_t n;
-    uint8_t bytes[];
-};
-/* Returns the oldest message, which the caller frees with stream_stacks_free; NULL: none. */
-struct stream_stacks *stream_take_stacks(struct stream *s);
-void stream_stacks_free(struct stream_stacks *m);
+/* Returns the oldest message with stack samples, which the caller frees with stack_message_free;
+ * NULL: none. */
+struct stack_message *stream_take_stacks(struct stream *s);
 
 #endif
