@@ -17,7 +17,7 @@ A       := build/agent
 
 # Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
-           check-format check-man check-dialyzer check-node check-screen check-agent check-chaos chaos overload soak large check-survive check-smoke quick test survive survive-rabbitmq impact uninstall screenshots format
+           check-format check-man check-dialyzer check-node check-screen check-agent check-chaos chaos overload soak large check-survive check-real real check-smoke quick test survive survive-rabbitmq impact uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
 # libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
@@ -52,16 +52,16 @@ LIBS        := $(EI_LIB) -lncursesw -ltinfo -lz -lm
 TEST_CFLAGS := -Itests/lib -Isrc -Wno-missing-prototypes
 
 # The table of src/README.md, the lowest first.
-ROOMS   := $(shell sed -n '/^```rooms/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
-SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(ROOMS))))
-OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
+LAYERS   := $(shell sed -n '/^```layers/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
+SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(LAYERS))))
+OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o $(B)/obj/page_blob.o
 MAIN    := $(B)/obj/app/main.o
 PARTS   := $(wildcard src/agent/kprof_*.erl)
 BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
-# A library for each room. They are linked from the highest down, so that nothing below can use what is above.
+# A library for each layer. They are linked from the top layer down, so that no layer can use one above it.
 reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 libs_of  = $(patsubst %,$(B)/libkprof_%.a,$(1))
-LIBS_ALL := $(call libs_of,$(call reversed,$(ROOMS)))
+LIBS_ALL := $(call libs_of,$(call reversed,$(LAYERS)))
 
 UNIT    := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH   := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
@@ -84,13 +84,13 @@ build/plain/kprof-top: FORCE
 	@$(MAKE) --no-print-directory FLAVOUR=plain $@
 endif
 
-# The bytes of the agent belong to the room that loads it.
-define room_library
-$(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1)),$(B)/obj/agent_blob.o) $(B)/objects
+# The layer trace contains the bytes of the agent, export those of the flame graph page.
+define layer_library
+$(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1)),$(B)/obj/agent_blob.o) $(if $(filter export,$(1)),$(B)/obj/page_blob.o) $(B)/objects
 	@rm -f $$@
 	@$$(AR) qcs $$@ $$(filter %.o,$$^)
 endef
-$(foreach room,$(ROOMS),$(eval $(call room_library,$(room))))
+$(foreach layer,$(LAYERS),$(eval $(call layer_library,$(layer))))
 
 # Lists of what goes into a library or into the beams, and how: so that a removed file or another compiler rebuilds.
 $(B)/objects: FORCE
@@ -121,6 +121,14 @@ $(B)/obj/agent_blob.o: build/agent_blob.c $(B)/how
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
+build/page_blob.c: src/export/flame_page.js src/export/flame_page.css src/export/embed.sh
+	@mkdir -p $(@D)
+	@sh src/export/embed.sh src/export/flame_page.js src/export/flame_page.css > $@.tmp && mv -f $@.tmp $@
+
+$(B)/obj/page_blob.o: build/page_blob.c $(B)/how
+	@mkdir -p $(@D)
+	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
+
 $(B)/testlib/%.o: tests/lib/%.c $(B)/how
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) $(TEST_CFLAGS) -MMD -MP -c -o $@ $<
@@ -131,9 +139,9 @@ $(B)/$(1)/%.o: tests/$(1)/%.c $(B)/how
 endef
 $(foreach kind,unit bench fuzz,$(eval $(call test_object,$(kind))))
 
-# A unit test is linked with the rooms that it names and those below. TESTLIB is a library, too: its parts name rooms of their own.
+# A unit test is linked with the layers that it includes and those below. TESTLIB is a library, too: its parts include layers.
 .SECONDEXPANSION:
-$(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tools/rooms.sh "$(ROOMS)" tests/unit/$$*.c))
+$(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tools/layers.sh "$(LAYERS)" tests/unit/$$*.c))
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 $(B)/bench/%: $(B)/bench/%.o $(B)/libtest.a $(LIBS_ALL)
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
@@ -145,6 +153,10 @@ $(B)/libtest.a: $(TESTLIB)
 
 $(B)/keydocs: tests/tools/keydocs.c $(LIBS_ALL) $(B)/how
 	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -o $@ $< $(LIBS_ALL) $(LIBS)
+
+# Files that other tools shall read, for tests/node/test_flame_files.py.
+$(B)/stacks_files: tests/tools/stacks_files.c $(B)/libtest.a $(LIBS_ALL) $(B)/how
+	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) $(TEST_CFLAGS) -o $@ $< $(B)/libtest.a $(LIBS_ALL) $(LIBS)
 
 .PRECIOUS: $(TESTOBJ)
 -include $(OBJ:.o=.d) $(MAIN:.o=.d) $(TESTOBJ:.o=.d)
@@ -170,7 +182,7 @@ help:
 	@echo '  make deps             install what is missing to build and check (Debian, apt-get); deps-fuzz: for fuzzing, too'
 	@echo '  make demo             build, start the sample node under load, and show it; without a terminal: a few text tables'
 	@echo '  make install          PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall removes it'
-	@echo '  make clean            remove build/, but keep the OTP roots of the tests (build/otp); make distclean removes all'
+	@echo '  make clean            remove build/, but keep the Debian roots of the tests (build/otp, build/real); make distclean removes all'
 	@echo 'Edit and test (src/CONTRIBUTING.md)'
 	@echo '  make quick            unit tests, includes, format and one node test: under a minute'
 	@echo '  make test T=NAME      one test: unit/test_hist, node/test_counts, node/test_counts:test_recursion, screen/test_keys,'
@@ -179,17 +191,18 @@ help:
 	@echo '  make format           write every C file as clang-format has it'
 	@echo '  make docs             write the table of keys into README.md and kprof.1'
 	@echo '  make screenshots      take screenshots/ anew'
-	@echo '  make map              print the rooms: their units from the top down, and the rooms that each uses'
+	@echo '  make map              print the layers: their units from the top down, and the layers that each one uses'
 	@echo 'Check'
 	@echo '  make check            every suite, closing with the counts. One suite: check-unit check-asan check-tsan'
 	@echo '                        check-includes check-format check-man check-docs check-dialyzer check-agent'
-	@echo '                        check-node check-screen check-chaos check-survive; not in make check: check-fuzz (60 s a target)'
+	@echo '                        check-node check-screen check-chaos check-survive check-real; not in make check: check-fuzz (60 s a target)'
 	@echo 'Measure, on a machine that does nothing else (RESULTS: the figures go into tests/RESULTS.md)'
 	@echo '  make bench            each figure with what it is measured against'
 	@echo '  make impact           what a node and its clients notice: OTP="25 27 29" PART="clients jump loop cost" WRITE=FILE ARGS='
 	@echo '  make large            a node of PROCESSES=200000: attach, detach, longest stall (OTP=; RESULTS)'
 	@echo '  make survive          ROUNDS=100 attaches to nodes under stress, on each OTP (SEED= OTP=; RESULTS)'
 	@echo '  make survive-rabbitmq ATTACHES=50 attaches to RabbitMQ under load (installs RabbitMQ)'
+	@echo '  make real             on servers people run, installed where missing: SERVER="yaws rabbitmq" OTP="25 27 29" TURNS=5 WRITE=FILE'
 	@echo '  make chaos            ROUNDS=200 failures of each kind, on each OTP (SEED= OTP=)'
 	@echo '  make overload         three minutes of overload: the breaker, memory and throughput of the node'
 	@echo '  make soak             MINUTES=30 at RATE=20000 requests/s: every call accounted for, memory flat'
@@ -212,7 +225,7 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs dialyzer unit -- tsan agent survive -- asan screen node chaos
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs dialyzer unit -- tsan agent survive real -- asan screen node chaos
 
 # The whole program on a real node, for each sanitizer: these few of the node tests.
 UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
@@ -259,14 +272,14 @@ check-smoke:
 check-includes:
 	@python3 $(TOOLS)/includes.py --self-test
 	@python3 $(TOOLS)/includes.py
-	@python3 $(TOOLS)/house.py --self-test
+	@python3 $(TOOLS)/style.py --self-test
 	$(SUB) -s -j$(JOBS) all
-	@python3 $(TOOLS)/house.py
-# Rooms, their units from those that use to those that are used, and the rooms below.
+	@python3 $(TOOLS)/style.py
+# The dependency graph: layers with their units, from the top down.
 .PHONY: map
 map:
 	$(SUB) -s -j$(JOBS) all
-	@python3 $(TOOLS)/house.py --draw
+	@python3 $(TOOLS)/style.py --draw
 check-format:
 	@sh $(TOOLS)/format.sh
 check-man:
@@ -277,7 +290,7 @@ check-docs: build/plain/keydocs
 check-dialyzer:
 	@sh $(TOOLS)/dialyzer.sh
 
-.PHONY: check-agent check-node check-screen check-chaos check-survive check-fuzz
+.PHONY: check-agent check-node check-screen check-chaos check-survive check-real check-fuzz
 check-agent:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -299,6 +312,10 @@ check-survive:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/survive.py --rounds 7 --seed 43
+# yaws and RabbitMQ on this machine's OTP; skipped where their packages cannot be installed.
+check-real:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/real/real.py --short
 check-fuzz:
 	@sh $(TOOLS)/deps.sh build fuzz
 	$(SUB) -s -j$(JOBS) FLAVOUR=fuzz fuzz-programs
@@ -320,7 +337,7 @@ ATTACHES ?= 50
 MINUTES ?= 30
 RATE    ?= 20000
 PROCESSES ?= 200000
-.PHONY: chaos overload soak large survive survive-rabbitmq impact
+.PHONY: chaos overload soak large survive survive-rabbitmq real impact
 chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
@@ -342,6 +359,10 @@ large:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/large.py --processes $(PROCESSES) $(if $(OTP),--otp "$(OTP)") --write
+# Some five minutes for each server and OTP.
+real:
+	$(SUB) -s -j$(JOBS) all
+	@python3 tests/real/real.py $(if $(SERVER),--server "$(SERVER)") $(if $(OTP),--otp "$(OTP)") $(if $(TURNS),--turns $(TURNS)) $(if $(WRITE),--write $(WRITE)) $(ARGS)
 # All parts take half an hour and more for each OTP.
 impact:
 	$(SUB) -s -j$(JOBS) all
@@ -370,6 +391,6 @@ uninstall:
 
 .PHONY: clean distclean
 clean:
-	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name otp -exec rm -rf {} +; rmdir build 2>/dev/null || :; fi
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name otp ! -name real -exec rm -rf {} +; rmdir build 2>/dev/null || :; fi
 distclean:
 	rm -rf build

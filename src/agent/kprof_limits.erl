@@ -57,7 +57,7 @@ known_rates(#s{tier_rates = #tier_rates{rates = Rates}, tracing = #tracing{trace
 
 %% Where sampling cannot help, the tier that is called most often is the one to remove.
 too_much(Rates, Fixed, Max) ->
-    Text = "calls that are not sampled alone would cost ~ts of the node, and --max-overhead is ~ts; ",
+    Text = "calls that are not sampled would cost ~ts of the node (limit ~ts); ",
     Remove =
         case lists:reverse(lists:sort([{N, MFA} || {MFA, N} <- maps:to_list(Rates)])) of
             [] -> "remove the tier that is called most often";

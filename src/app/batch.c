@@ -200,13 +200,13 @@ static void read_recording(struct batch *b)
 
 static void say_held(const struct engine *g)
 {
-    const char *held;
+    const char *avoided;
     struct buf line;
 
-    if (!engine_held(g, &held))
+    if (!engine_avoided(g, &avoided))
         return;
     buf_init(&line, 0);
-    text_safe(&line, held, strlen(held), 0, false);
+    text_safe(&line, avoided, strlen(avoided), 0, false);
     fprintf(stderr, "kprof-top: avoided on this node: %s\n", line.data);
     buf_release(&line);
 }

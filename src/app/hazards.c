@@ -19,16 +19,16 @@ static void add_line(struct buf *out, const struct hazard *h)
         id[i] = (char)toupper((unsigned char)h->id[i]);
     size_t cols = text_safe(out, id, strlen(id), 0, false);
     buf_addf(out, "%*s%s", cols < 5 ? (int)(5 - cols) : 1, "",
-             h->held ? "avoided     " : "not in this VM   ");
+             h->avoided ? "avoided     " : "not in this VM   ");
     text_safe(out, h->text, strlen(h->text), 0, false);
     buf_addch(out, '\n');
 }
 
 void hazards_text(const struct hazard *h, size_t n, struct buf *out)
 {
-    for (int held = 1; held >= 0; held--)
+    for (int avoided = 1; avoided >= 0; avoided--)
         for (size_t i = 0; i < n; i++)
-            if (h[i].held == (held == 1))
+            if (h[i].avoided == (avoided == 1))
                 add_line(out, &h[i]);
 }
 

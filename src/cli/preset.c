@@ -18,7 +18,7 @@ struct preset_tier {
     const char *mfa;  /* "m:f/1 | m:f/2": the node has one of them; % at the start: the module that
                          was given */
     const char *rule; /* what names a request, NULL: not this tier */
-    bool spare;       /* the preset can do without */
+    bool optional;    /* the preset can do without */
 };
 
 struct preset {
@@ -85,7 +85,8 @@ static const struct preset presets[] = {
      .clauses = true,
      .tier = {{"channel", "rabbit_channel:handle_cast/2",
                "({rabbit_channel, handle_cast, [{method, M, _, _}, _]}) -> element(1, M); "
-               "({rabbit_channel, handle_cast, [X, _]}) when is_tuple(X) -> element(1, X)",
+               "({rabbit_channel, handle_cast, [X, _]}) when is_tuple(X) -> element(1, X); "
+               "({rabbit_channel, handle_cast, [X, _]}) when is_atom(X) -> X",
                false},
               {"route", "rabbit_exchange:route/3 | rabbit_exchange:route/2", NULL, true},
               {"deliver", "rabbit_queue_type:deliver/4 | rabbit_queue_type:deliver/3", NULL, true},
@@ -364,7 +365,7 @@ static int make_tiers(struct plan *plan, const bool *there, struct preset_set *o
         struct tier_spec *to = &out->tier[out->n];
         if (!choose(part, t, &there, to->mfa, sizeof to->mfa)) {
             put_left_out(left, plan, i);
-            if (!t->spare && alternative(t, &part->m, 0, first, sizeof first))
+            if (!t->optional && alternative(t, &part->m, 0, first, sizeof first))
                 return err_set(e, "preset %s: the node has no %s", part->p->name, first);
             continue;
         }

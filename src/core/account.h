@@ -22,7 +22,7 @@ struct account {
     } requests;
     struct {
         uint64_t pids_full, requests_full, late, orphan_returns, bad_events;
-    } odd;
+    } anomalies;
 };
 
 /* ---- a call that has been received: exactly one of the three, then, if open, of the next three */
@@ -89,7 +89,7 @@ static inline void account_request_expired(struct account *a)
 /* Sets all counters to zero; calls and requests that are open stay counted. */
 static inline void account_zero(struct account *a)
 {
-    memset(&a->odd, 0, sizeof a->odd);
+    memset(&a->anomalies, 0, sizeof a->anomalies);
     a->calls.received = a->calls.open;
     a->calls.aggregated = a->calls.expired = a->calls.unattributed = 0;
     a->requests.started = a->requests.open;

@@ -44,7 +44,7 @@ static struct attribution to_orphan(struct core *c, const struct event *ev)
     uint32_t req = requests_new(&c->requests, REQ_ORPHAN, ev->label);
 
     if (req == REQ_NIL) {
-        c->account.odd.requests_full++;
+        c->account.anomalies.requests_full++;
         return NOBODY;
     }
     struct request *r = &c->requests.req[req];
@@ -62,7 +62,7 @@ static struct attribution relabelled(struct core *c, const struct event *ev, uin
     if (labelled != REQ_NIL && labelled != req && c->requests.req[labelled].state == REQ_ORPHAN)
         request_merge_into(c, req, labelled);
     else if (labelled != req && !requests_alias(&c->requests, req, ev->label))
-        c->account.odd.requests_full++;
+        c->account.anomalies.requests_full++;
     return to_request(c, req, ev->ident);
 }
 
@@ -124,7 +124,7 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
     else
         requests_move(&c->requests, req, REQ_OPEN); /* its calls came first */
     if (req == REQ_NIL) {
-        c->account.odd.requests_full++;
+        c->account.anomalies.requests_full++;
         requests_remember(&c->requests, (struct closed_label){
                                             .label = ev->label, .end_ns = ev->ts_ns, .dead = true});
         return NOBODY;

@@ -57,7 +57,7 @@ static void finalize_alone(struct core *c, uint32_t at)
 
     if (f->kind == CALL_ASYNC)
         t.share_ns = f->self_ns; /* what it had of its request before that was finalized */
-    c->account.odd.late += t.late;
+    c->account.anomalies.late += t.late;
     slow_record_alone(c, f);
     if (slow_store_is_slow(&c->slow, all))
         slow_record_call(c, at, NULL, f->ident);
@@ -148,7 +148,7 @@ static void finalize_member(struct core *c, uint32_t at, struct request *r, uint
                       .self_ns = f->self_ns,
                       .share_ns = r->state == REQ_CLOSING ? f->child_ns : f->self_ns};
 
-    c->account.odd.late += late;
+    c->account.anomalies.late += late;
     if (slow_store_is_slow(&c->slow, duration(f)))
         slow_record_call(c, at, r, ident);
     aggregate(c, f, ident, &t);

@@ -94,7 +94,7 @@ void idents_age(struct idents *t, uint32_t now_s)
     t->last_name = INTERN_NONE;
 }
 
-bool idents_gone(const struct idents *t, uint16_t at, uint32_t now_s)
+bool idents_is_former(const struct idents *t, uint16_t at, uint32_t now_s)
 {
     return t->old[at] && (t->seen_s[at] == 0 || now_s >= t->seen_s[at] + QUIET_S);
 }
@@ -106,7 +106,7 @@ uint16_t idents_recycle(struct idents *t, uint32_t name, uint32_t began_s, uint3
     if (!t->n_old || t->searched_s == now_s || name == INTERN_NONE || name == INTERN_FULL ||
         idents_peek(t, name) != IDENT_OTHER)
         return 0;
-    while (at < t->n && !idents_gone(t, at, now_s))
+    while (at < t->n && !idents_is_former(t, at, now_s))
         at++;
     if (at == t->n) {
         t->searched_s = now_s;

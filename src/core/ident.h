@@ -40,6 +40,6 @@ void idents_age(struct idents *t, uint32_t now_s); /* call it when the rule chan
  * what is counted under the number. 0: no name is gone, or the name has a number. */
 uint16_t idents_recycle(struct idents *t, uint32_t name, uint32_t began_s, uint32_t now_s);
 uint16_t idents_peek(const struct idents *t, uint32_t name); /* IDENT_OTHER if it has none */
-bool idents_gone(const struct idents *t, uint16_t at, uint32_t now_s);
+bool idents_is_former(const struct idents *t, uint16_t at, uint32_t now_s);
 
 #endif

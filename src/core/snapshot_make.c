@@ -27,7 +27,7 @@ struct making {
     double *requests_ns; /* by identity: duration of its requests in the window */
     uint64_t *oldest;    /* start of the oldest open call, by tier and identity; 0: none */
     struct figures one, sum;
-    bool blind[SNAP_TREND];
+    bool untraced[SNAP_TREND];
     struct counted_sums counted; /* of the window */
 };
 
@@ -251,7 +251,8 @@ static void find_blind(struct making *m)
 {
     for (uint64_t i = 0; i < SNAP_TREND; i++) {
         uint64_t from = trend_ns(m, i);
-        m->blind[i] = from && gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
+        m->untraced[i] =
+            from && gaps_ns(&m->c->gaps, from, from + CLOCK_SEC_NS, NULL) == CLOCK_SEC_NS;
     }
 }
 
@@ -279,7 +280,7 @@ static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint1
     float *rate = snapshot_take(m->s, 2 * SNAP_TREND * sizeof *rate);
     trend_copy(&m->c->trend, tier, ident, rate, rate + SNAP_TREND);
     for (size_t i = 0; i < SNAP_TREND; i++)
-        if (m->blind[i])
+        if (m->untraced[i])
             rate[i] = NAN;
     clip_trend(m, tier, rate);
     r->trend_rate = rate;
@@ -291,7 +292,7 @@ static bool is_left(const struct making *m, uint16_t tier, uint16_t ident)
 {
     const struct core *c = m->c;
 
-    return idents_gone(&c->idents, ident, seconds(c->now_ns)) && m->one.hist.count == 0 &&
+    return idents_is_former(&c->idents, ident, seconds(c->now_ns)) && m->one.hist.count == 0 &&
            *oldest_at(m, tier, ident) == 0;
 }
 
@@ -305,8 +306,8 @@ static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const 
     r->tier_mfa = of->tier_mfa;
     r->ident = m->ident_name[ident];
     r->ident_n = ident;
-    r->gone = idents_gone(all, ident, seconds(m->c->now_ns));
-    if (ident == IDENT_OTHER && m->one.hist.count > 0 && !r->gone && all->n == all->cap)
+    r->former = idents_is_former(all, ident, seconds(m->c->now_ns));
+    if (ident == IDENT_OTHER && m->one.hist.count > 0 && !r->former && all->n == all->cap)
         m->s->names_full = (uint32_t)(all->cap - IDENT_FIRST);
     add_dist(m, of->tier, ident, &m->one);
     add_trend(m, r, tier, ident);
@@ -438,12 +439,12 @@ static void totals(const struct core *c, struct snapshot *s)
     s->requests.finished = c->account.requests.finished;
     s->requests.open = c->account.requests.open;
     s->requests.expired = c->account.requests.expired;
-    s->odd.identities_folded = c->idents.folded;
-    s->odd.pids_full = c->account.odd.pids_full;
-    s->odd.requests_full = c->account.odd.requests_full;
-    s->odd.bad_events = c->account.odd.bad_events;
-    s->odd.late = c->account.odd.late;
-    s->odd.orphan_returns = c->account.odd.orphan_returns;
+    s->anomalies.identities_folded = c->idents.folded;
+    s->anomalies.pids_full = c->account.anomalies.pids_full;
+    s->anomalies.requests_full = c->account.anomalies.requests_full;
+    s->anomalies.bad_events = c->account.anomalies.bad_events;
+    s->anomalies.late = c->account.anomalies.late;
+    s->anomalies.orphan_returns = c->account.anomalies.orphan_returns;
 }
 
 struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns)

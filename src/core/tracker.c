@@ -136,7 +136,7 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
             push(c, ev, room, to);
             return;
         }
-        c->account.odd.pids_full += to->kind != TO_NOBODY;
+        c->account.anomalies.pids_full += to->kind != TO_NOBODY;
         account_call_refused(&c->account);
         if (to->starts)
             requests_move(&c->requests, to->req, REQ_EXPIRING);
@@ -207,7 +207,7 @@ static void on_return_to(struct core *c, const struct event *ev)
     struct proc *p = calls_proc(&c->calls, ev->pid);
 
     if (!p) {
-        c->account.odd.orphan_returns++;
+        c->account.anomalies.orphan_returns++;
         return;
     }
     uint32_t top = p->top, above = CALL_NIL, at = top;
@@ -229,12 +229,12 @@ static void on_return_to(struct core *c, const struct event *ev)
             else if (f->fold > 0)
                 f->fold--;
             else
-                c->account.odd.orphan_returns++;
+                c->account.anomalies.orphan_returns++;
             break;
         }
     }
     if (at == CALL_NIL)
-        c->account.odd.orphan_returns++;
+        c->account.anomalies.orphan_returns++;
     calls_trim(&c->calls, p);
 }
 
@@ -246,7 +246,7 @@ static void on_return(struct core *c, const struct event *ev)
     while (at != CALL_NIL && c->calls.call[at].caller != ev->fn)
         at = c->calls.call[at].below;
     if (at == CALL_NIL) {
-        c->account.odd.orphan_returns++;
+        c->account.anomalies.orphan_returns++;
         return;
     }
     while (p->top != at) /* their own returns have been lost */
@@ -308,7 +308,7 @@ void tracker_event(struct core *c, const struct event *ev)
         counted_add(&c->counted, c->windows.start_ns, ev);
         break;
     default:
-        c->account.odd.bad_events++;
+        c->account.anomalies.bad_events++;
         break;
     }
     if (c->requests.in_state[REQ_EXPIRING])

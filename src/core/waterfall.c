@@ -31,7 +31,7 @@ static void fill_rows(struct waterfall *w, const struct slow_trace_request *r)
     for (uint32_t i = 0; i < r->n; i++) {
         const struct slow_trace_call *c = &r->call[i];
         struct waterfall_row *to = &w->row[i];
-        *to = (struct waterfall_row){.call = c, .self_ns = c->self_ns, .parent = FALL_NIL};
+        *to = (struct waterfall_row){.call = c, .self_ns = c->self_ns, .parent = WATERFALL_NIL};
         to->start_ns = c->start_ns - r->start_ns;
         to->end_ns = c->flags & SLOW_TRACE_RUNNING ? w->whole_ns : c->end_ns - r->start_ns;
         if (to->end_ns < to->start_ns)
@@ -117,12 +117,12 @@ static void spend(struct waterfall *w, struct open *o, struct pieces *ps, uint64
         struct waterfall_row *r = &w->row[o->row[k]];
         uint32_t *seen = &o->seen[o->proc[o->row[k]]];
         struct waterfall_stretch s = {
-            .from_ns = from, .to_ns = to, .kind = FALL_SELF, .other = FALL_NIL};
+            .from_ns = from, .to_ns = to, .kind = WATERFALL_SELF, .other = WATERFALL_NIL};
         if (*seen == o->instant) {
-            s.kind = FALL_INNER;
+            s.kind = WATERFALL_INNER;
             r->inner_ns += to - from;
         } else if (k + 1 < o->n) {
-            s.kind = FALL_WAIT;
+            s.kind = WATERFALL_WAIT;
             s.other = o->row[k + 1];
             r->wait_ns += to - from;
         }
@@ -260,7 +260,7 @@ size_t waterfall_gaps(const struct waterfall *w, uint32_t row, struct waterfall_
     for (uint32_t i = 0; i < r->n; i++) {
         const struct waterfall_stretch *s = &w->stretch[r->first + i];
         size_t k = 0;
-        if (s->kind != FALL_WAIT)
+        if (s->kind != WATERFALL_WAIT)
             continue;
         while (k < n && !same_server(w, all[k].other, s->other))
             k++;

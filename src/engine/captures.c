@@ -76,7 +76,7 @@ static void brought(struct engine *g, struct capture *c)
 {
     char line[400];
 
-    c->rested = !g->connection.info.own_session && g->tracing;
+    c->paused = !g->connection.info.own_session && g->tracing;
     snprintf(line, sizeof line, "%llu of %llu calls of %.200s captured in %.2f s",
              (unsigned long long)c->kept, (unsigned long long)c->seen,
              core_tiers(g->core)->tier[g->captures.tier].mfa, (double)c->elapsed_us / 1e6);

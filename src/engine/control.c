@@ -231,7 +231,7 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     struct err e = {{0}};
     struct session_opts o = c->o;
 
-    o.again = !first;
+    o.reconnected = !first;
     c->seed =
         c->seed * 1664525u + 1013904223u; /* another epoch each time: old labels stay strangers */
     uint16_t epoch = (uint16_t)((c->seed >> 16) % 65535 + 1);

@@ -245,10 +245,10 @@ bool engine_configured(const struct engine *g)
     return g->configuration.configured_gen == g->configuration.gen && g->configuration.gen > 0;
 }
 
-size_t engine_held(const struct engine *g, const char **text)
+size_t engine_avoided(const struct engine *g, const char **text)
 {
-    *text = g->connection.info.held;
-    return g->connection.info.n_held;
+    *text = g->connection.info.avoided;
+    return g->connection.info.n_avoided;
 }
 
 const char *engine_rule_error(const struct engine *g)

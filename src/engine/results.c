@@ -10,17 +10,17 @@
 #include "rule_check.h"
 #include "session_log.h"
 #include <kprof/base/clock.h>
-#include <kprof/base/yielding.h>
+#include <kprof/base/low_priority.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Said once, and again when it is another node. */
 static void say_held(struct engine *g, const struct session_info *was)
 {
-    const char *at = g->connection.info.held;
+    const char *at = g->connection.info.avoided;
     char line[400];
 
-    if (!g->connection.info.n_held || strcmp(was->held, at) == 0)
+    if (!g->connection.info.n_avoided || strcmp(was->avoided, at) == 0)
         return;
     while (*at) {
         const char *end = strstr(at, "; ");
@@ -39,7 +39,7 @@ static void connected(struct engine *g, struct result *r)
     if (g->connection.info.units_per_s && g->connection.info.start_native != r->info.start_native)
         process_names_restarted(g);
     if (r->info.local)
-        yielding_begin();
+        low_priority_begin();
     g->connection.info = r->info;
     g->state = ENGINE_UP;
     g->connection.state_line[0] = 0;

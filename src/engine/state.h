@@ -170,7 +170,7 @@ struct engine {
     enum engine_state state;
     bool tracing; /* as the target has confirmed */
     uint64_t begun_ns, target_now_ns;
-    char breaker_reason[120]; /* why the breaker opened last */
+    char breaker_reason[240]; /* why the breaker opened last */
 
     struct connection connection;
     struct configuration configuration;

@@ -154,7 +154,7 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     s->ring_fill = (double)ring_fill(g->ring) / (double)ring_capacity(g->ring);
     s->lost.target = f.target_dropped + f.missing_batches;
     s->lost.ring = ring_lost(g->ring);
-    s->odd.bad_events += f.bad_events; /* to those that core did not understand */
+    s->anomalies.bad_events += f.bad_events; /* to those that core did not understand */
     err_copy(s->rule_note, sizeof s->rule_note, g->rule_check.note);
     process_names_apply(g, s);
     snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));

@@ -47,7 +47,7 @@ struct conn *conn_new(int fd, int timeout_ms, uint32_t creation, const char *nod
     buf_init(&c->head, 4096);
     atomic_init(&c->sent_ns, clock_mono_ns());
     atomic_init(&c->shut, false);
-    atomic_init(&c->torn, false);
+    atomic_init(&c->send_failed, false);
     return c;
 }
 
@@ -118,7 +118,7 @@ static int lost(const struct conn *c, int why, struct err *e)
 {
     if (atomic_load(&c->shut))
         return err_set(e, "the connection to %s was closed", c->node);
-    if (atomic_load(&c->torn))
+    if (atomic_load(&c->send_failed))
         return err_set(e, "lost %s: it accepted no data for %d ms", c->node, c->timeout_ms);
     if (why == 0 || why == ECONNRESET || why == EPIPE)
         return err_set(e,
@@ -130,7 +130,7 @@ static int lost(const struct conn *c, int why, struct err *e)
 
 static int tear(struct conn *c)
 {
-    atomic_store(&c->torn, true);
+    atomic_store(&c->send_failed, true);
     (void)shutdown(c->fd, SHUT_RDWR);
     return -1;
 }
@@ -151,7 +151,7 @@ static void tick(struct conn *c)
 
     if (pthread_mutex_trylock(&c->sending) != 0)
         return;
-    if (!atomic_load(&c->torn) && poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0) {
+    if (!atomic_load(&c->send_failed) && poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0) {
         if (net_write_all(c->fd, &iov, 1, net_deadline(c->timeout_ms), &sent) < 0 && sent > 0)
             (void)tear(c);
         went_out(c);
@@ -166,7 +166,7 @@ static int send_packet(struct conn *c, const void *term, size_t n, struct err *e
     struct iovec iov[2] = {{c->head.data, c->head.len}, {(void *)(uintptr_t)term, n}};
     int rc;
 
-    if (atomic_load(&c->torn) || atomic_load(&c->shut))
+    if (atomic_load(&c->send_failed) || atomic_load(&c->shut))
         return lost(c, 0, e);
     if (c->head.truncated || length > CONN_MAX_PACKET)
         return err_set(e, "a message of %zu bytes to %s is too long to send", n, c->node);

@@ -21,7 +21,7 @@ struct conn {
 
     atomic_uint_least64_t sent_ns; /* when something last went out */
     atomic_bool shut;              /* by us */
-    atomic_bool torn;              /* a packet went out in part: nothing may follow */
+    atomic_bool send_failed;       /* a packet went out in part: nothing may follow */
 };
 
 /* Takes the socket. */

@@ -1,7 +1,7 @@
 #include "conn_impl.h"
 #include "epmd.h"
+#include "handshake.h"
 #include "net.h"
-#include "shake.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -122,13 +122,13 @@ static enum conn_fail find_port(struct attempt *a)
         return CONN_OK;
     case EPMD_NOT_REGISTERED:
         return not_registered(a);
-    case EPMD_STRANGE:
+    case EPMD_UNKNOWN_PROTOCOL:
         (void)err_set(a->e,
                       "cannot connect to %.100s: the server on port %u of %.80s is not epmd; "
                       "name@host:PORT needs none",
                       a->node, epmd_own_port(), a->host);
         return CONN_NO_EPMD;
-    case EPMD_NOBODY:
+    case EPMD_NO_CONNECTION:
         break;
     }
     (void)err_set(a->e,
@@ -206,7 +206,7 @@ static enum conn_fail name_ourselves(struct attempt *a)
     return CONN_OK;
 }
 
-static enum conn_fail refused(const struct attempt *a, const struct shake *s)
+static enum conn_fail refused(const struct attempt *a, const struct handshake *s)
 {
     (void)err_set(a->e, "cannot connect to %.100s: port %u of %.80s (%s) does not let us in: %s",
                   a->node, a->port, a->host,
@@ -214,7 +214,7 @@ static enum conn_fail refused(const struct attempt *a, const struct shake *s)
     return s->why == ETIMEDOUT ? CONN_TIMEOUT : CONN_REFUSED;
 }
 
-static enum conn_fail timed_out(const struct attempt *a, const struct shake *s)
+static enum conn_fail timed_out(const struct attempt *a, const struct handshake *s)
 {
     (void)err_set(a->e, "cannot connect to %.100s: port %u of %.80s %s within %d ms", a->node,
                   a->port, a->host,
@@ -224,45 +224,46 @@ static enum conn_fail timed_out(const struct attempt *a, const struct shake *s)
     return CONN_TIMEOUT;
 }
 
-static enum conn_fail explain(const struct attempt *a, const struct shake *s, enum shake_end end)
+static enum conn_fail explain(const struct attempt *a, const struct handshake *s,
+                              enum handshake_result end)
 {
     switch (end) {
-    case SHAKE_OK:
+    case HANDSHAKE_OK:
         return CONN_OK;
-    case SHAKE_NO_CONNECTION:
+    case HANDSHAKE_NO_CONNECTION:
         return refused(a, s);
-    case SHAKE_TIMEOUT:
+    case HANDSHAKE_TIMEOUT:
         return timed_out(a, s);
-    case SHAKE_COOKIE:
+    case HANDSHAKE_COOKIE:
         (void)err_set(a->e,
                       "%.100s refused our cookie; give the node's own with --setcookie, "
                       "--cookie-file or KPROF_COOKIE",
                       a->node);
         return CONN_COOKIE;
-    case SHAKE_TLS:
+    case HANDSHAKE_TLS:
         (void)err_set(a->e,
                       "%.100s speaks only TLS between nodes, which kprof-top does not; it needs a "
                       "plain distribution port",
                       a->node);
         return CONN_HANDSHAKE;
-    case SHAKE_CLOSED:
+    case HANDSHAKE_CLOSED:
         (void)err_set(a->e,
                       "%.100s closed the connection after our name: it requires TLS, is older than "
                       "OTP 23, or port %u is not an Erlang node",
                       a->node, a->port);
         return CONN_HANDSHAKE;
-    case SHAKE_STATUS:
+    case HANDSHAKE_STATUS:
         (void)err_set(
             a->e,
             "%.100s does not let %.100s in (%s): another node of that name is connecting, "
             "or its net_kernel allows only some; --name gives us another",
             a->node, a->our_name, s->status);
         return CONN_HANDSHAKE;
-    case SHAKE_LOCAL:
+    case HANDSHAKE_LOCAL:
         (void)err_set(a->e, "cannot start libei as node %.100s: name or cookie is too long",
                       a->our_name);
         return CONN_LOCAL;
-    case SHAKE_STRANGE:
+    case HANDSHAKE_UNKNOWN_PROTOCOL:
         break;
     }
     (void)err_set(a->e,
@@ -274,17 +275,17 @@ static enum conn_fail explain(const struct attempt *a, const struct shake *s, en
 
 static enum conn_fail shake(struct conn **out, struct attempt *a)
 {
-    struct shake s = {.host = a->address,
-                      .port = a->port,
-                      .alive = a->our_alive,
-                      .our_host = a->our_host,
-                      .our_name = a->our_name,
-                      .cookie = a->o->cookie,
-                      .deadline_ns = a->deadline_ns};
+    struct handshake s = {.host = a->address,
+                          .port = a->port,
+                          .alive = a->our_alive,
+                          .our_host = a->our_host,
+                          .our_name = a->our_name,
+                          .cookie = a->o->cookie,
+                          .deadline_ns = a->deadline_ns};
 
     /* Each time another: what was meant for one before us is told from what is for us. */
     s.creation = (uint32_t)(clock_wall_ns() >> 20) ^ (uint32_t)getpid() << 20;
-    enum conn_fail fail = explain(a, &s, shake_hands(&s));
+    enum conn_fail fail = explain(a, &s, handshake_run(&s));
     if (fail == CONN_OK)
         *out = conn_new(s.fd, a->o->timeout_ms, s.creation, s.peer[0] != 0 ? s.peer : a->node,
                         a->our_name);

@@ -46,24 +46,24 @@ enum epmd_answer epmd_port(struct in_addr host, const char *name, uint64_t deadl
 {
     unsigned char head[2] = {0}, body[2];
     int fd = ask(host, PORT_PLEASE2_REQ, name, deadline_ns);
-    enum epmd_answer answer = EPMD_STRANGE;
+    enum epmd_answer answer = EPMD_UNKNOWN_PROTOCOL;
     ssize_t n;
 
     *why = 0;
     if (fd < 0) {
         *why = -fd;
-        return EPMD_NOBODY;
+        return EPMD_NO_CONNECTION;
     }
     n = net_read_full(fd, head, sizeof head, deadline_ns);
     if (n < 0) {
         *why = (int)-n;
-        answer = EPMD_NOBODY;
+        answer = EPMD_NO_CONNECTION;
     } else if (n == sizeof head && head[0] == PORT2_RESP) {
         answer = EPMD_NOT_REGISTERED;
         if (head[1] == 0) {
             n = net_read_full(fd, body, sizeof body, deadline_ns);
             *port = (uint16_t)(body[0] << 8 | body[1]);
-            answer = n == sizeof body && *port != 0 ? EPMD_FOUND : EPMD_STRANGE;
+            answer = n == sizeof body && *port != 0 ? EPMD_FOUND : EPMD_UNKNOWN_PROTOCOL;
         }
     }
     close(fd);

@@ -12,8 +12,8 @@ uint16_t epmd_own_port(void); /* ERL_EPMD_PORT, else 4369 */
 enum epmd_answer {
     EPMD_FOUND,
     EPMD_NOT_REGISTERED,
-    EPMD_NOBODY, /* no connection; errno value in *why */
-    EPMD_STRANGE /* somebody, who does not speak epmd */
+    EPMD_NO_CONNECTION,   /* no connection; errno value in *why */
+    EPMD_UNKNOWN_PROTOCOL /* somebody, who does not speak epmd */
 };
 enum epmd_answer epmd_port(struct in_addr host, const char *name, uint64_t deadline_ns,
                            uint16_t *port, int *why);

@@ -339,10 +339,12 @@ static void identity(struct pen *p, struct etf *c, unsigned depth)
     case T_SMALL_ATOM:
     case T_ATOM_UTF8:
     case T_SMALL_ATOM_UTF8:
-        if (etf_atom(c, &s, &n) && n > 0)
-            leaf_text(p, s, n, leaf_tag_is_latin1(tag));
-        else
+        if (etf_atom(c, &s, &n) && n > 0) {
+            size_t prefix = leaf_elixir_prefix(s, n);
+            leaf_text(p, s + prefix, n - prefix, leaf_tag_is_latin1(tag));
+        } else {
             pen_adds(p, "''");
+        }
         return;
     case T_BINARY:
         if (etf_binary(c, &b, &n) && n > 0)

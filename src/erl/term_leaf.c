@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ELIXIR "Elixir."
+
 #define BIG_MAX_BYTES 512 /* beyond it a number's size is printed, not its digits */
 
 void pen_init(struct pen *p, struct buf *out, size_t max_bytes)
@@ -179,6 +181,39 @@ bool leaf_atom_is_bare(const char *s, size_t n, bool latin1)
         n -= used;
     }
     return true;
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+size_t leaf_alias(const char *s, size_t n)
+{
+    size_t i = 0, end = 0;
+
+    while (i < n && s[i] >= 'A' && s[i] <= 'Z') {
+        while (i < n && is_word(s[i]))
+            i++;
+        end = i;
+        if (i >= n || s[i] != '.')
+            break;
+        i++;
+    }
+    return end;
+}
+
+size_t leaf_elixir_prefix(const char *s, size_t n)
+{
+    size_t prefix = strlen(ELIXIR);
+    bool elixir = n > prefix && memcmp(s, ELIXIR, prefix) == 0 &&
+                  leaf_alias(s + prefix, n - prefix) == n - prefix;
+
+    /* 'Elixir.Elixir.A' cut to Elixir.A would be read as another module. */
+    if (elixir && n >= 2 * prefix - 1 && memcmp(s + prefix, ELIXIR, prefix - 1) == 0 &&
+        (n == 2 * prefix - 1 || s[2 * prefix - 1] == '.'))
+        elixir = false;
+    return elixir ? prefix : 0;
 }
 
 void leaf_atom(struct pen *p, struct etf *c)

@@ -37,22 +37,6 @@ static bool is_operator(char c)
     return c != 0 && strchr("+-*/<>=!&|^~@.", c) != NULL;
 }
 
-/* Segments as in MyApp.Repo; their length, 0 if there is not one. */
-static size_t alias(const char *s, size_t n)
-{
-    size_t i = 0, end = 0;
-
-    while (i < n && is_upper(s[i])) {
-        while (i < n && is_word(s[i]))
-            i++;
-        end = i;
-        if (i >= n || s[i] != '.')
-            break;
-        i++;
-    }
-    return end;
-}
-
 static bool all_operator(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -97,14 +81,9 @@ static void erlang_atom(struct pen *p, const struct atom *a)
 /* -> the function is written the Elixir way */
 static bool write_module(struct pen *p, const struct atom *m)
 {
-    size_t prefix = strlen(ELIXIR);
-    bool elixir = m->n > prefix && memcmp(m->s, ELIXIR, prefix) == 0 &&
-                  alias(m->s + prefix, m->n - prefix) == m->n - prefix;
+    size_t prefix = leaf_elixir_prefix(m->s, m->n);
+    bool elixir = prefix > 0;
 
-    /* 'Elixir.Elixir.A' cut to Elixir.A would be read as another module. */
-    if (elixir && m->n >= 2 * prefix - 1 && memcmp(m->s + prefix, ELIXIR, prefix - 1) == 0 &&
-        (m->n == 2 * prefix - 1 || m->s[2 * prefix - 1] == '.'))
-        elixir = false;
     if (elixir)
         pen_add(p, m->s + prefix, m->n - prefix);
     else
@@ -289,7 +268,7 @@ static size_t word(const char *s)
 static bool alias_module(struct reading *in, struct mfa *out)
 {
     const char *s = in->s + in->i;
-    size_t n = alias(s, strlen(s)), used = 0;
+    size_t n = leaf_alias(s, strlen(s)), used = 0;
     bool literal = strncmp(s, ELIXIR, strlen(ELIXIR)) == 0;
 
     if (!literal) {

@@ -123,9 +123,13 @@ static const struct scalar requests[] = {
     COUNT_OF(requests, open),
     COUNT_OF(requests, expired),
 };
-static const struct scalar odd[] = {
-    COUNT_OF(odd, identities_folded), COUNT_OF(odd, pids_full), COUNT_OF(odd, requests_full),
-    COUNT_OF(odd, bad_events),        COUNT_OF(odd, late),      COUNT_OF(odd, orphan_returns),
+static const struct scalar anomalies[] = {
+    COUNT_OF(anomalies, identities_folded),
+    COUNT_OF(anomalies, pids_full),
+    COUNT_OF(anomalies, requests_full),
+    COUNT_OF(anomalies, bad_events),
+    COUNT_OF(anomalies, late),
+    COUNT_OF(anomalies, orphan_returns),
 };
 
 /* ---- the session ---- */
@@ -198,9 +202,10 @@ static void counters(struct json *j, const struct snapshot *s)
     object(j, s, "calls", calls, sizeof calls / sizeof *calls);
     object(j, s, "lost", lost, sizeof lost / sizeof *lost);
     object(j, s, "requests", requests, sizeof requests / sizeof *requests);
-    if (s->odd.identities_folded | s->odd.pids_full | s->odd.requests_full | s->odd.bad_events |
-        s->odd.late | s->odd.orphan_returns) /* only when something odd happened */
-        object(j, s, "odd", odd, sizeof odd / sizeof *odd);
+    if (s->anomalies.identities_folded | s->anomalies.pids_full | s->anomalies.requests_full |
+        s->anomalies.bad_events | s->anomalies.late |
+        s->anomalies.orphan_returns) /* only when there is one */
+        object(j, s, "odd", anomalies, sizeof anomalies / sizeof *anomalies);
 }
 
 /* From and to: seconds before this object's time, to 0 when it goes on. */

@@ -108,17 +108,17 @@ static void marks(struct buf *out, const struct snapshot *s)
     }
 }
 
-static void odd(struct buf *out, const struct snapshot *s)
+static void anomalies(struct buf *out, const struct snapshot *s)
 {
     const struct {
         const char *name;
         uint64_t n;
-    } all[] = {{"identities folded", s->odd.identities_folded},
-               {"processes not followed", s->odd.pids_full},
-               {"requests not followed", s->odd.requests_full},
-               {"bad events", s->odd.bad_events},
-               {"late", s->odd.late},
-               {"returns without a call", s->odd.orphan_returns}};
+    } all[] = {{"identities folded", s->anomalies.identities_folded},
+               {"processes not followed", s->anomalies.pids_full},
+               {"requests not followed", s->anomalies.requests_full},
+               {"bad events", s->anomalies.bad_events},
+               {"late", s->anomalies.late},
+               {"returns without a call", s->anomalies.orphan_returns}};
     bool any = false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].n == 0)
@@ -143,7 +143,7 @@ static void counters(struct buf *out, const struct snapshot *s)
              "requests  started %" PRIu64 GAP "finished %" PRIu64 GAP "open %" PRIu64 GAP
              "expired %" PRIu64 "\n",
              s->requests.started, s->requests.finished, s->requests.open, s->requests.expired);
-    odd(out, s);
+    anomalies(out, s);
 }
 
 /* ---- table ---- */

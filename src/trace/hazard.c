@@ -8,16 +8,16 @@
 static bool read_hazard(struct etf *c, struct hazard *h)
 {
     uint32_t arity;
-    uint64_t held;
+    uint64_t avoided;
     const char *id;
     size_t n;
 
     memset(h, 0, sizeof *h);
-    if (!etf_tuple(c, &arity) || arity != 3 || !etf_atom(c, &id, &n) || !etf_u64(c, &held) ||
-        held > 1)
+    if (!etf_tuple(c, &arity) || arity != 3 || !etf_atom(c, &id, &n) || !etf_u64(c, &avoided) ||
+        avoided > 1)
         return false;
     memcpy(h->id, id, n < sizeof h->id - 1 ? n : sizeof h->id - 1);
-    h->held = held == 1;
+    h->avoided = avoided == 1;
     struct etf text = *c;
     etf_text(&text, h->text, sizeof h->text);
     return etf_skip(c);

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <kprof/base/clock.h>
-#include <kprof/base/yielding.h>
+#include <kprof/base/low_priority.h>
 #include <kprof/erl/conn.h>
 #include <kprof/erl/enc.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void *read_loop(void *arg)
     uint64_t heard = clock_mono_ns(), turned = heard;
 
     if (conn_is_local(s->conn))
-        yielding_begin();
+        low_priority_begin();
     while ((r = conn_recv(s->conn, RECV_MS, &bytes, &n, &e)) >= 0) {
         struct etf rest;
         uint64_t ref, now = clock_mono_ns();

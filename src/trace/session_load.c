@@ -162,15 +162,15 @@ static void read_held(struct etf *c, struct session_info *info)
 
     if (!etf_list(c, &n))
         return;
-    info->n_held = n;
+    info->n_avoided = n;
     for (uint32_t i = 0; i < n; i++) {
         char one[160];
-        size_t len = strlen(info->held);
+        size_t len = strlen(info->avoided);
         struct etf text = *c;
         etf_text(&text, one, sizeof one);
         if (!etf_skip(c))
             return;
-        snprintf(info->held + len, sizeof info->held - len, "%s%s", i ? "; " : "", one);
+        snprintf(info->avoided + len, sizeof info->avoided - len, "%s%s", i ? "; " : "", one);
     }
 }
 
@@ -223,7 +223,7 @@ static void start_opts(struct session *s, struct buf *args)
     enc_atom(args, "force");
     enc_atom(args, s->o.force ? "true" : "false");
     enc_atom(args, "again");
-    enc_atom(args, s->o.again ? "true" : "false");
+    enc_atom(args, s->o.reconnected ? "true" : "false");
     enc_atom(args, "key");
     enc_binary(args, s->key, sizeof s->key);
     enc_atom(args, "epoch");

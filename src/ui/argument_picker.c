@@ -250,7 +250,7 @@ static void draw_head(const struct argument_picker_state *t, const struct messag
     snprintf(cost, sizeof cost,
              "%llu of %llu calls captured in %.1f s%s; at most 4 KB of arguments sent per call",
              (unsigned long long)g->kept, (unsigned long long)g->seen, (double)g->elapsed_us / 1e6,
-             g->rested ? " (tracing paused)" : "");
+             g->paused ? " (tracing paused)" : "");
     canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, cost);
 }
 

@@ -33,6 +33,10 @@ static struct intent picked(struct ui *u)
         in.kind = m->pick;
         snprintf(in.text, sizeof in.text, "%s", m->item[m->at.sel]);
         break;
+    case MENU_FLAME_WIDTH:
+    case MENU_FLAME_GROUP:
+        flame_screen_picked(&u->flame, m->use == MENU_FLAME_WIDTH, m->at.sel);
+        break;
     case MENU_ENTRY:
         return entry_picked(m);
     }
@@ -173,8 +177,11 @@ static struct intent prompt_done(struct ui *u)
         return p->len || sh->dialog.offer[0] ? threshold(&sh->dialog) : none;
     case PROMPT_TIME_RANGE:
         return take_time_range(u);
+    case PROMPT_FLAME_EXPORT:
+        return p->len ? with_text(p, INTENT_EXPORT_STACKS) : none;
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
+    case PROMPT_FLAME_SEARCH:
         break;
     }
     return none;
@@ -196,6 +203,9 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
     }
     if (ev == PROMPT_CHANGED && filter) {
         set_filter(&d->prompt, filter, cap);
+    }
+    if (d->prompt_use == PROMPT_FLAME_SEARCH && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
+        flame_screen_search(&u->flame, ev == PROMPT_CHANGED ? d->prompt.text : "", false);
     }
     if (ev == PROMPT_CHANGED && d->prompt_use == PROMPT_TIER) {
         return text_from(&d->prompt, INTENT_COMPLETE, prompt_name_bytes(&d->prompt));

@@ -271,11 +271,11 @@ static void call_chips(struct chips *l, const struct snapshot *s)
         {"open", s->calls.open, false},
         {"expired", s->calls.expired, true},
         {"unattributed", s->calls.unattributed, false},
-        {"late", s->odd.late, false},
-        {"orphans", s->odd.orphan_returns, false},
-        {"bad", s->odd.bad_events, true},
-        {"folded", s->odd.identities_folded, true},
-        {"full", s->odd.pids_full + s->odd.requests_full, true},
+        {"late", s->anomalies.late, false},
+        {"orphans", s->anomalies.orphan_returns, false},
+        {"bad", s->anomalies.bad_events, true},
+        {"folded", s->anomalies.identities_folded, true},
+        {"full", s->anomalies.pids_full + s->anomalies.requests_full, true},
     };
     for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
         char text[FORMAT_BYTES];

@@ -147,7 +147,7 @@ static void draw_cell(const struct map *m, struct canvas *c, int row, int col, d
 }
 
 /* Nothing to see: not kept, or most of it not traced. */
-static bool blind(const struct snap_heat_col *k)
+static bool has_gap(const struct snap_heat_col *k)
 {
     double length_s = (double)(k->to_s - k->from_s);
     return !k->inside && (!k->known || (k->count == 0 && k->gap_s > length_s / 2));
@@ -168,7 +168,7 @@ static void draw_grid(const struct heat_state *t, struct canvas *c, const struct
         for (size_t i = 0; i < m->n; i++) {
             int col = m->col + (int)i;
             const struct snap_heat_col *k = &m->h->col[m->first + i];
-            if (blind(k)) {
+            if (has_gap(k)) {
                 canvas_text(c, row, col, 1, k->known ? STYLE_WARN : STYLE_DIM, "/");
                 continue;
             }
@@ -244,7 +244,7 @@ static void draw_info(const struct heat_state *t, struct canvas *c, struct rect 
     format_count(k->count, all);
     if (!k->known) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "no history for %s-%s", from, to);
-    } else if (blind(k)) {
+    } else if (has_gap(k)) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "not traced %s-%s: %s", from, to,
                      gap_name(k->gap));
     } else if (!m->h->n_bins) {

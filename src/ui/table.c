@@ -25,7 +25,7 @@ struct painter {
     struct canvas *c;
     struct column_set set;
     struct peaks peaks;
-    bool blind; /* for a part of the window nothing was traced: what needs a trace lacks it */
+    bool has_gap; /* for a part of the window nothing was traced: what needs a trace lacks it */
 };
 
 static void find_peaks(struct peaks *p, const struct column_set *set, const struct view *v)
@@ -71,7 +71,7 @@ static void draw_titles(const struct rows *rows, struct painter *p, int row, int
     for (size_t i = 0; i < p->set.n; i++) {
         const struct column *k = column_at(p->set.index[i]);
         bool sorted = rows->sort == SORT_COLUMN + (int)p->set.index[i];
-        bool stale = p->blind && k->needs_trace;
+        bool stale = p->has_gap && k->needs_trace;
         snprintf(title, sizeof title, "%s%s%s", stale ? "~" : "", k->title,
                  sorted ? sort_mark(c->ascii, rows->reverse) : "");
         enum style st = sorted ? STYLE_SELECT : STYLE_HEAD;
@@ -99,7 +99,7 @@ static enum style cell_style(struct painter *p, const struct line *l, size_t j)
 {
     const struct column *k = column_at(p->set.index[j]);
     double x = column_value(k, l->row);
-    if (l->row->gone || (p->blind && k->needs_trace)) {
+    if (l->row->former || (p->has_gap && k->needs_trace)) {
         return STYLE_DIM;
     }
     if (k->offset == offsetof(struct snap_row, errors)) {
@@ -136,7 +136,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
     for (size_t j = 0; j < p->set.n; j++) {
         const struct column *k = column_at(p->set.index[j]);
         char text[COLUMN_TEXT_BYTES + 1] = "~";
-        bool stale = p->blind && k->needs_trace;
+        bool stale = p->has_gap && k->needs_trace;
         if (k->kind == COLUMN_TREND) {
             draw_trend(p, row, col + 1, k, l->row);
             col += k->width + 1;
@@ -154,7 +154,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
 /* A name that only a former rule gave is on its way out. */
 static enum style name_style(const struct line *l)
 {
-    return l->row && l->row->gone ? STYLE_DIM : l->head ? STYLE_BOLD : STYLE_NORMAL;
+    return l->row && l->row->former ? STYLE_DIM : l->head ? STYLE_BOLD : STYLE_NORMAL;
 }
 
 static void draw_name(struct painter *p, int row, int col, const struct line *l)
@@ -254,7 +254,7 @@ static void draw_table(struct table_state *t, struct ui_shared *sh, struct canva
     rows_view(rows, s, &v);
     fold_by_itself(rows, s, &v, (size_t)lines);
     rows_find_selection(rows, &v);
-    struct painter p = {.c = c, .blind = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
+    struct painter p = {.c = c, .has_gap = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
     struct column_choice choice = {.compared = s->compared[0] != 0};
     choice.sorted = rows->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(rows->sort - SORT_COLUMN);
     memcpy(choice.state, t->columns, sizeof choice.state);

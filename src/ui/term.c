@@ -3,6 +3,7 @@
 #endif
 
 #include "escape.h"
+#include "flame_colour.h"
 
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
@@ -115,8 +116,13 @@ struct paint {
 };
 
 static const attr_t plain[STYLE_COUNT] = {
-    [STYLE_BOLD] = A_BOLD, [STYLE_HEAD] = A_REVERSE,           [STYLE_SELECT] = A_REVERSE | A_BOLD,
-    [STYLE_WARN] = A_BOLD, [STYLE_BAD] = A_BOLD | A_UNDERLINE, [STYLE_KEY] = A_BOLD,
+    [STYLE_BOLD] = A_BOLD,
+    [STYLE_HEAD] = A_REVERSE,
+    [STYLE_SELECT] = A_REVERSE | A_BOLD,
+    [STYLE_WARN] = A_BOLD,
+    [STYLE_BAD] = A_BOLD | A_UNDERLINE,
+    [STYLE_KEY] = A_BOLD,
+    [STYLE_MATCH] = A_REVERSE,
 };
 
 enum { GREY = 8, AMBER = 130 }; /* of 16 and of 256 colours */
@@ -186,7 +192,9 @@ void term_theme(enum theme t)
         return;
     }
     for (int st = 0; st < STYLE_COUNT; st++) {
-        set_style((enum style)st, looks[t][st]);
+        struct paint k = looks[t][st];
+        flame_colour(t, (enum style)st, COLORS, &k.fg, &k.bg);
+        set_style((enum style)st, k);
     }
     term.theme = t;
     clearok(curscr, TRUE); /* what stands there has the old colours */

@@ -18,7 +18,7 @@ struct ui *ui_new(const char *target)
         abort();
     }
     snprintf(u->shared.target, sizeof u->shared.target, "%s", target ? target : "");
-    u->screen = SCREEN_MAIN;
+    u->screen = u->home = SCREEN_MAIN;
     pick_list_init(&u->pick);
     return u;
 }
@@ -32,6 +32,7 @@ void ui_free(struct ui *u)
     rows_release(&u->shared.rows);
     pick_list_release(&u->pick);
     argument_picker_release(&u->argument_picker);
+    flame_screen_release(&u->flame);
     free(u);
 }
 
@@ -83,7 +84,7 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
         out->kind = INTENT_VIEW_QUERY;
     }
     u->shared.slow.pane_focus = false;
-    r.to = u->screen == r.to ? SCREEN_MAIN : r.to;
+    r.to = u->screen == r.to ? u->home : r.to;
     show(u, &r, out);
 }
 
@@ -144,7 +145,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         open_by_key(u, key, out);
         return true;
     case ACT_BACK:
-        u->screen = SCREEN_MAIN;
+        u->screen = u->home;
         return true;
     default:
         return time_range_key(&u->shared.time_range, &u->shared.dialog, &u->shared.message, act, s,

@@ -54,11 +54,11 @@ static size_t lines_of(const struct waterfall *w)
     return w->n + (w->late > 0);
 }
 
-/* FALL_NIL: the title */
+/* WATERFALL_NIL: the title */
 static uint32_t row_at(const struct waterfall *w, size_t line)
 {
     size_t within = w->n - w->late;
-    return line < within ? (uint32_t)line : line == within ? FALL_NIL : (uint32_t)line - 1;
+    return line < within ? (uint32_t)line : line == within ? WATERFALL_NIL : (uint32_t)line - 1;
 }
 
 static const char *tier_name(const struct snapshot *s, const struct waterfall_row *r)
@@ -83,7 +83,7 @@ static struct share share_of(const struct waterfall *w, const struct waterfall_r
             continue;
         }
         uint64_t a = st->from_ns > from ? st->from_ns : from, b = st->to_ns < to ? st->to_ns : to;
-        if (st->kind == FALL_SELF && sh.first_ns == UINT64_MAX) {
+        if (st->kind == WATERFALL_SELF && sh.first_ns == UINT64_MAX) {
             sh.first_ns = a;
         }
         sh.kind[st->kind] += b - a;
@@ -105,7 +105,8 @@ static const char *block(uint64_t own, uint64_t cell, bool right)
 static void draw_cell(struct canvas *c, int row, int col, const struct share *sh, uint64_t from,
                       uint64_t to)
 {
-    uint64_t own = sh->kind[FALL_SELF], wait = sh->kind[FALL_WAIT], in = sh->kind[FALL_INNER];
+    uint64_t own = sh->kind[WATERFALL_SELF], wait = sh->kind[WATERFALL_WAIT],
+             in = sh->kind[WATERFALL_INNER];
     uint64_t cell = to - from;
     bool none = !own && !wait && !in;
     if (none) {
@@ -293,7 +294,7 @@ static void draw_lines(struct scroll *at, struct canvas *c, struct rect a, const
     for (int i = 0; i < a.rows && at->top + (size_t)i < n; i++) {
         size_t line = at->top + (size_t)i;
         uint32_t row = row_at(w, line);
-        if (row == FALL_NIL) {
+        if (row == WATERFALL_NIL) {
             canvas_textf(c, a.row + i, a.col, a.cols, STYLE_HEAD,
                          "LATE: %u calls started after the request ended", w->late);
         } else {
@@ -330,7 +331,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         draw_lines(&t->at, c, list, s, &w);
     }
     uint32_t row = row_at(&w, t->at.sel);
-    if (under && row != FALL_NIL && row < w.n) {
+    if (under && row != WATERFALL_NIL && row < w.n) {
         draw_detail(c, detail, s, &w, row);
     }
     waterfall_release(&w);

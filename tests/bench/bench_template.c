@@ -135,10 +135,10 @@ static struct result run(enum kind kind)
     core_advance(c, core_now(c) + 1000000000);
     struct snapshot *snap = core_snapshot(c, WINDOW_RUN, 0);
     if (snap->requests.finished != (uint64_t)BATCHES * REQUESTS || !snapshot_conserves(snap) ||
-        snap->odd.identities_folded) {
+        snap->anomalies.identities_folded) {
         fprintf(stderr, "bench_template: %llu requests finished, not %d, %llu in <other>\n",
                 (unsigned long long)snap->requests.finished, BATCHES * REQUESTS,
-                (unsigned long long)snap->odd.identities_folded);
+                (unsigned long long)snap->anomalies.identities_folded);
         exit(1);
     }
     snapshot_free(snap);

@@ -114,7 +114,7 @@ class Attached:
         self.path = os.path.join(kp.scratch(), f"impact_{Attached._count}.json")
         self._err_path = self.path + ".err"
         env = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LC_ALL") or (k.startswith("KPROF_") and not k.startswith("KPROF_TEST"))}
-        env.update(HOME=kp.scratch(), KPROF_COOKIE=kp.COOKIE)
+        env.update(HOME=kp.scratch(), KPROF_COOKIE=n.cookie)
         self.argv = [kp.PROGRAM, "--batch", "--format", "json", "-d", delay, "-o", self.path, *map(str, args), n.name]
         with open(self._err_path, "wb") as err:
             self.proc = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, env=env, cwd=kp.scratch())
@@ -198,15 +198,15 @@ def table(head, rows):
     return "\n".join([line(head), rule, *map(line, rows)])
 
 
-def write(path, text):
+def write(path, text, begin=BEGIN, end=END):
     """Between the markers; the rest of the file stays."""
     old = ""
     if os.path.exists(path):
         with open(path) as f:
             old = f.read()
-    block = f"{BEGIN}\n{text}\n{END}"
-    if BEGIN in old and END in old:
-        head, tail = old.split(BEGIN, 1)[0], old.split(END, 1)[1]
+    block = f"{begin}\n{text}\n{end}"
+    if begin in old and end in old:
+        head, tail = old.split(begin, 1)[0], old.split(end, 1)[1]
     else:
         head, tail = (old.rstrip("\n") + "\n\n" if old else "# Results\n\n"), "\n"
     with open(path, "w") as f:

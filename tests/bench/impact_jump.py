@@ -67,7 +67,7 @@ def run(otp, o):
     out = [f"### Jump, OTP {otp}", "",
            f"From 0 to {o.jump_rate:,} requests/s of four traced functions in a millisecond, for {o.jump_seconds:g} s, `--max-overhead {LIMIT}`;"
            " the same load untraced, half as long before and after.", "",
-           table(["", "seen", "wanted"], [
+           table(["", "measured", "goal"], [
                ["seconds with percentiles of all four tiers", f"{lit} of {len(seconds)}", "57 of 60"],
                ["oldest event", f"{max(age):,.0f} ms" if age else "not exported", "1,000 ms"],
                ["scaled counts against the node's own, worst tier", f"{worst:+.1f} %", "5 %"],
@@ -79,7 +79,7 @@ def run(otp, o):
                ["requests unfinished after 10 s more", str(traced["unfinished"]), "0"],
                ["trips", str(trips), "0"],
                ["events lost on the node, in kprof-top's ring", f"{final['lost']['target']:,}, {final['lost']['ring']:,}", "-"],
-               ["costs the node, by kprof-top: mean, most of a second", f"{sum(costs) / max(1, len(costs)):.1f} %, {max(costs, default=0):.1f} %",
+               ["overhead that kprof-top reports: mean, maximum of one second", f"{sum(costs) / max(1, len(costs)):.1f} %, {max(costs, default=0):.1f} %",
                 f"{LIMIT} %"],
                ["CPU of the node, untraced and traced", f"{plain_cpu[0]:.0f} %, {traced_cpu[0]:.0f} %", "-"],
                ["CPU of kprof-top, and of everybody else on this machine", f"{traced_cpu[1]:.0f} %, {traced_cpu[2]:.0f} %", "-"],

@@ -2,8 +2,6 @@
  * client, a process of its own, has a queue: it publishes some messages, takes them again and
  * acknowledges each. A line with the messages that all have got so far is printed each quarter of a
  * second. Ends with 1 when a client fails: a server that dies shows. */
-#include <amqp.h>
-#include <amqp_tcp_socket.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,6 +14,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "amqp_client.h"
 
 enum { BURST = 10, BODY_BYTES = 200, PAUSE_US = 3000, TELL_MS = 250, CLIENTS_MAX = 64 };
 
@@ -33,44 +33,14 @@ static void child_of(pid_t parent)
     }
 }
 
-static void must(int ok, int client, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "rabbit_load: client %d: %s failed\n", client, what);
-        _exit(1);
-    }
-}
-
-static bool answered(amqp_connection_state_t c)
-{
-    return amqp_get_rpc_reply(c).reply_type == AMQP_RESPONSE_NORMAL;
-}
-
-static amqp_connection_state_t connected(int port, int client, amqp_bytes_t queue)
-{
-    amqp_connection_state_t c = amqp_new_connection();
-    amqp_socket_t *s = amqp_tcp_socket_new(c);
-    must(s && amqp_socket_open(s, "127.0.0.1", port) == AMQP_STATUS_OK, client, "connect");
-    const amqp_rpc_reply_t in =
-        amqp_login(c, "/", 0, 131072, 0, AMQP_SASL_METHOD_PLAIN, "guest", "guest");
-    must(in.reply_type == AMQP_RESPONSE_NORMAL, client, "login");
-    amqp_channel_open(c, 1);
-    must(answered(c), client, "channel.open");
-    amqp_queue_declare(c, 1, queue, 0, 0, 0, 1, amqp_empty_table);
-    must(answered(c), client, "queue.declare");
-    amqp_basic_consume(c, 1, queue, amqp_empty_bytes, 0, 0, 0, amqp_empty_table);
-    must(answered(c), client, "basic.consume");
-    return c;
-}
-
 static void publish(amqp_connection_state_t c, int client, amqp_bytes_t queue)
 {
     static char body[BODY_BYTES];
     const amqp_bytes_t message = {sizeof body, body};
     for (int i = 0; i < BURST; i++) {
-        must(amqp_basic_publish(c, 1, amqp_empty_bytes, queue, 0, 0, NULL, message) ==
-                 AMQP_STATUS_OK,
-             client, "basic.publish");
+        amqp_must(amqp_basic_publish(c, 1, amqp_empty_bytes, queue, 0, 0, NULL, message) ==
+                      AMQP_STATUS_OK,
+                  client, "basic.publish");
     }
 }
 
@@ -79,9 +49,9 @@ static void take(amqp_connection_state_t c, int client)
     for (int i = 0; i < BURST; i++) {
         amqp_envelope_t e;
         amqp_maybe_release_buffers(c);
-        must(amqp_consume_message(c, &e, NULL, 0).reply_type == AMQP_RESPONSE_NORMAL, client,
-             "consume");
-        must(amqp_basic_ack(c, 1, e.delivery_tag, 0) == 0, client, "basic.ack");
+        amqp_must(amqp_consume_message(c, &e, NULL, 0).reply_type == AMQP_RESPONSE_NORMAL, client,
+                  "consume");
+        amqp_must(amqp_basic_ack(c, 1, e.delivery_tag, 0) == 0, client, "basic.ack");
         amqp_destroy_envelope(&e);
     }
 }
@@ -91,7 +61,8 @@ static void run(int port, int client, atomic_uint_fast64_t *got)
     char name[32];
     snprintf(name, sizeof name, "survive-%d", client);
     const amqp_bytes_t queue = amqp_cstring_bytes(name);
-    const amqp_connection_state_t c = connected(port, client, queue);
+    const amqp_connection_state_t c = amqp_connected(port, client, queue);
+    amqp_consumes(c, client, queue);
     for (;;) {
         publish(c, client, queue);
         take(c, client);

@@ -442,10 +442,10 @@ def told(results, a):
 
 HEAD = """## make survive
 
-Rounds of attaching to nodes under the load of tests/chaos/survive_load.erl; a line for each OTP of a run.
+Each round attaches to nodes under the load of tests/chaos/survive_load.erl. One line per OTP release of a run.
 
 %s
-| Date | OTP | Rounds | Attaches, of them screens | Trips | Requests answered | Rounds with another fault | What died | Seed |
+| Date | OTP | Rounds | Attaches, with a screen | Trips | Requests answered | Rounds with another fault | Crashed nodes | Seed |
 |---|---|---|---|---|---|---|---|---|
 %s
 """ % (BEGIN, END)

@@ -95,7 +95,7 @@ struct capture fake_capture_hostile(void)
                         .kept = 2,
                         .seen = 90000,
                         .elapsed_us = 5000000,
-                        .rested = true,
+                        .paused = true,
                         .set = value_tree_new()};
     char wide[300];
 

@@ -80,7 +80,7 @@ void picture(const struct canvas *c, struct buf *out)
         size_t start = out->len, end = start;
         for (int col = 0; col < c->cols; col++) {
             bool cursor = row == c->cursor_row && col == c->cursor_col;
-            char ch = cursor ? '_' : " dbhsgwxk"[cell_at(c, row, col)->style];
+            char ch = cursor ? '_' : " dbhsgwxkABCDEFm+-"[cell_at(c, row, col)->style];
             buf_addch(out, ch);
             end = ch == ' ' ? end : out->len;
         }

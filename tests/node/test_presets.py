@@ -9,7 +9,7 @@ PRESETS = (
     ("phoenix", ("router", "send"), {"GET /items/:id": 1}),
     ("phoenix16", ("router", "send"), {"GET /items/:id": 1}),
     ("yaws", ("request", "send"), {"GET /items/*": 1}),
-    ("rabbitmq", ("channel", "route", "deliver"), {"basic.publish": 1, "queue_event": 1}),
+    ("rabbitmq", ("channel", "route", "deliver"), {"basic.publish": 1, "queue_event": 1, "terminate": 1}),
     ("ejabberd", ("stanza", "router"), {"iq": 1}),
     ("gen_server:shop_server", ("call", "cast"), {"get": 1, "stop": 1, "put": 1}),
 )

@@ -189,7 +189,7 @@ static inline void expect_near(double v, double want)
 static inline uint64_t orphan_returns(struct fix *f)
 {
     struct snapshot *s = core_snapshot(f->c, WINDOW_RUN, 0);
-    uint64_t n = s->odd.orphan_returns;
+    uint64_t n = s->anomalies.orphan_returns;
     snapshot_free(s);
     return n;
 }

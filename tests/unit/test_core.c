@@ -215,7 +215,7 @@ static void identities_are_bounded(void **state)
     assert_int_equal(row(&f, E, "id2").tier, UINT16_MAX);
     assert_int_equal(row(&f, E, "<other>").count, 3);
     struct snapshot *s = core_snapshot(f.c, WINDOW_RUN, 0);
-    assert_int_equal(s->odd.identities_folded, 3);
+    assert_int_equal(s->anomalies.identities_folded, 3);
     snapshot_free(s);
     done(&f);
 }
@@ -278,16 +278,16 @@ static void names_of_a_former_rule_go(void **state)
     one_named(&f, 10200, 5, "old2");
     one_named(&f, 10300, 6, "new1"); /* as far as is known, they are in use */
     assert_int_equal(row_in(&f, WINDOW_1M, E, "<other>").count, 2);
-    assert_false(row_in(&f, WINDOW_1M, E, "old2").gone);
+    assert_false(row_in(&f, WINDOW_1M, E, "old2").former);
     until(&f, 13000);
-    assert_true(row_in(&f, WINDOW_1M, E, "old2").gone);
+    assert_true(row_in(&f, WINDOW_1M, E, "old2").former);
     assert_int_equal(row_in(&f, WINDOW_1M, E, "old2").count, 2);
     assert_int_equal(row_in(&f, WINDOW_1S, E, "old2").tier, UINT16_MAX);
     one_named(&f, 13100, 7, "new1");
     one_named(&f, 13200, 8, "new2");
     assert_int_equal(row_in(&f, WINDOW_1M, E, "new1").count, 1);
     assert_int_equal(row_in(&f, WINDOW_1M, E, "new2").count, 1);
-    assert_false(row_in(&f, WINDOW_1M, E, "new2").gone);
+    assert_false(row_in(&f, WINDOW_1M, E, "new2").former);
     one_named(&f, 16000, 10, "new1");
     one_named(&f, 16100, 11, "new2");
     ret(&f, 16500, P2, M0); /* the late one takes no place */
@@ -296,7 +296,7 @@ static void names_of_a_former_rule_go(void **state)
     assert_int_equal(row_in(&f, WINDOW_1S, E, "<other>").count, 1);
     until(&f, 30000);
     assert_int_equal(row_in(&f, WINDOW_1S, E, "<other>").tier, UINT16_MAX);
-    assert_false(row_in(&f, WINDOW_1S, E, "new1").gone); /* idle, not gone */
+    assert_false(row_in(&f, WINDOW_1S, E, "new1").former); /* idle, not gone */
     assert_int_equal(row_in(&f, WINDOW_1S, E, "new1").count, 0);
     s = core_snapshot(f.c, WINDOW_1M, 0);
     assert_int_equal(s->names_full, 0); /* what is there is of the former rule */
@@ -476,8 +476,8 @@ static void full_tables(void **state)
         call(&f, 6 + i, P1 + 1, 1, i % 2 ? A : B, (uint32_t)(300 + i));
     EXPECT_CALLS(&f, 12, 0, 6, 0, 6);
     struct snapshot *s = core_snapshot(f.c, WINDOW_RUN, 0);
-    assert_int_equal(s->odd.requests_full, 1);
-    assert_int_equal(s->odd.pids_full, 4);
+    assert_int_equal(s->anomalies.requests_full, 1);
+    assert_int_equal(s->anomalies.pids_full, 4);
     snapshot_free(s);
     mark(&f, 20, 1, EVENT_FLUSH, 0);
     EXPECT_CALLS(&f, 12, 0, 0, 6, 6);

@@ -305,7 +305,7 @@ static void what_is_held_back_is_said_once(void **state)
     struct engine *g = engine(&h);
     struct result *r = calloc(1, sizeof *r);
     struct core_limits limits;
-    const char *held;
+    const char *avoided;
 
     assert_non_null(r);
     core_limits_default(&limits);
@@ -313,19 +313,19 @@ static void what_is_held_back_is_said_once(void **state)
     g->core = core_new(&limits, g->names);
     g->hooks.message = NULL;
     r->kind = RESULT_CONNECTED;
-    assert_int_equal(engine_held(g, &held), 0);
-    r->info.n_held = 2;
-    snprintf(r->info.held, sizeof r->info.held, "first (otp#1); second");
+    assert_int_equal(engine_avoided(g, &avoided), 0);
+    r->info.n_avoided = 2;
+    snprintf(r->info.avoided, sizeof r->info.avoided, "first (otp#1); second");
     results_take(g, r);
     assert_int_equal(g->log.n, 3); /* attached, and one each */
     assert_string_equal(g->log.line[1].text, "avoided on this node: first (otp#1)");
     assert_string_equal(g->log.line[2].text, "avoided on this node: second");
-    assert_int_equal(engine_held(g, &held), 2);
-    assert_string_equal(held, "first (otp#1); second");
+    assert_int_equal(engine_avoided(g, &avoided), 2);
+    assert_string_equal(avoided, "first (otp#1); second");
     results_take(g, r);
     assert_int_equal(g->log.n, 4); /* attached again */
-    snprintf(r->info.held, sizeof r->info.held, "third");
-    r->info.n_held = 1;
+    snprintf(r->info.avoided, sizeof r->info.avoided, "third");
+    r->info.n_avoided = 1;
     results_take(g, r);
     assert_string_equal(g->log.line[5].text, "avoided on this node: third");
     result_release(r);

@@ -89,8 +89,8 @@ static struct fake *everything(void)
     s->clock.drift_known = true;
     s->lost.target = 17;
     s->lost.ring = 3;
-    s->odd.bad_events = 2;
-    s->odd.late = 40;
+    s->anomalies.bad_events = 2;
+    s->anomalies.late = 40;
     s->breaker.state = BREAKER_HALF_OPEN;
     s->breaker.trips = 3;
     s->breaker.next_try_s = 2.5;

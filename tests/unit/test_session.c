@@ -272,9 +272,9 @@ static void the_table_of_hazards_is_read_and_printed(void **state)
     assert_int_equal(table(TABLE, h, &n, &e), 0);
     assert_int_equal(n, 2);
     assert_string_equal(h[0].id, "b8");
-    assert_false(h[0].held);
+    assert_false(h[0].avoided);
     assert_string_equal(h[1].id, "an_atom_of_no_h");
-    assert_true(h[1].held);
+    assert_true(h[1].avoided);
     buf_init(&out, 0);
     hazards_text(h, n, &out); /* held ones first; nothing that a terminal would obey */
     assert_string_equal(out.data, "AN_ATOM_OF_NO_H avoided     \xef\xbf\xbd[2Jone\xef\xbf\xbdtwo\n"

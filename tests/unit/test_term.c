@@ -167,6 +167,14 @@ static void identities_are_bare(void **state)
     assert_string_equal(identity(&b, &out), "get /u");
     enc_atom(&b, "Odd one");
     assert_string_equal(identity(&b, &out), "Odd one");
+    enc_tuple(&b, 2);
+    enc_str(&b, "GET");
+    enc_atom(&b, "Elixir.Shop.ItemPage");
+    assert_string_equal(identity(&b, &out), "GET Shop.ItemPage");
+    enc_atom(&b, "Elixir.Elixir.A");
+    assert_string_equal(identity(&b, &out), "Elixir.Elixir.A");
+    enc_atom(&b, "Elixir.");
+    assert_string_equal(identity(&b, &out), "Elixir.");
     enc_i64(&b, -5);
     assert_string_equal(identity(&b, &out), "-5");
     buf_add(&b, "\x6b\0\3abc", 6);

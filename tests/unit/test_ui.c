@@ -138,7 +138,7 @@ static struct fake *names_full(void)
     fake_row(f, 0, "web", NULL, 1000, 500);
     fake_row(f, 0, "web", "<other>", 900, 500);
     fake_row(f, 0, "web", "new", 60, 500);
-    fake_row(f, 0, "web", "former", 40, 500)->gone = true;
+    fake_row(f, 0, "web", "former", 40, 500)->former = true;
     fake_snap(f)->names_full = 64;
     return f;
 }

@@ -32,8 +32,8 @@ static void check_row(const struct waterfall *w, const struct waterfall_row *r, 
         const struct waterfall_stretch *s = &w->stretch[i];
         assert_int_equal(s->from_ns, at);
         assert_true(s->to_ns > s->from_ns);
-        assert_int_equal(s->kind == FALL_WAIT, s->other != FALL_NIL);
-        if (s->kind == FALL_WAIT) {
+        assert_int_equal(s->kind == WATERFALL_WAIT, s->other != WATERFALL_NIL);
+        if (s->kind == WATERFALL_WAIT) {
             assert_true(w->row[s->other].call->pid != r->call->pid);
             assert_true(w->row[s->other].start_ns <= s->from_ns);
             assert_true(w->row[s->other].end_ns >= s->to_ns);
@@ -42,10 +42,10 @@ static void check_row(const struct waterfall *w, const struct waterfall_row *r, 
         at = s->to_ns;
     }
     assert_int_equal(at, within(w, r->end_ns) > r->start_ns ? within(w, r->end_ns) : r->start_ns);
-    assert_int_equal(sum[FALL_INNER], r->inner_ns);
-    assert_int_equal(sum[FALL_WAIT], r->wait_ns);
+    assert_int_equal(sum[WATERFALL_INNER], r->inner_ns);
+    assert_int_equal(sum[WATERFALL_WAIT], r->wait_ns);
     if (exact)
-        assert_int_equal(sum[FALL_SELF], r->self_ns);
+        assert_int_equal(sum[WATERFALL_SELF], r->self_ns);
 }
 
 /* The law: self times and what nobody kept add up to the request. exact: all its calls are here,
@@ -57,7 +57,7 @@ static void check_fall(const struct waterfall *w, bool exact)
     for (uint32_t i = 0; i < w->n - w->late; i++) {
         const struct waterfall_row *r = &w->row[i];
         assert_true(i == 0 || r->start_ns >= w->row[i - 1].start_ns);
-        assert_true(r->parent == FALL_NIL ? i == 0 : r->parent < i);
+        assert_true(r->parent == WATERFALL_NIL ? i == 0 : r->parent < i);
         check_row(w, r, exact);
         self += r->self_ns;
         uint64_t waits = 0;
@@ -116,7 +116,7 @@ static void across_processes(void **state)
     assert_int_equal(w.n, 6);
     assert_int_equal(w.late, 1);
     static const uint64_t self[] = {8000, 3500, 7000, 500, 1000}, wait[] = {1000, 7500, 0, 0, 0};
-    static const uint32_t parent[] = {FALL_NIL, 0, 1, 1, 0};
+    static const uint32_t parent[] = {WATERFALL_NIL, 0, 1, 1, 0};
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(w.row[i].self_ns, self[i] * 1000);
         assert_int_equal(w.row[i].wait_ns, wait[i] * 1000);

@@ -42,7 +42,7 @@ struct snap_row {
     const char *tier_name;
     const char *tier_mfa; /* function of the tier, as the operator wrote it; NULL: _total */
     const char *ident;    /* NULL: the tier over all identities */
-    bool gone;            /* only a former rule gave this identity */
+    bool former;          /* only a former rule gave this identity */
     uint64_t count;       /* calls seen and aggregated in the window */
     uint64_t run_count;   /* tiers only: calls since figures were last forgotten, in any window */
     uint64_t est_count;   /* `count` scaled by the sampling in force when each call was seen */
@@ -230,7 +230,7 @@ struct snap_node {  /* made by engine/view; figures: last heartbeat, 0 before th
 struct snap_breaker {
     enum breaker_state state;
     uint64_t trips;
-    char reason[120];  /* why it opened last; "": never opened, or not yet reported */
+    char reason[240];  /* why it opened last; "": never opened, or not yet reported */
     double next_try_s; /* seconds to the next try; 0 when not open, and in a replay */
     double pause_s;    /* how long it stays open this time; 0 when not open */
 };
@@ -294,7 +294,7 @@ struct snapshot {
     } requests;
     struct {
         uint64_t identities_folded, pids_full, requests_full, bad_events, late, orphan_returns;
-    } odd;
+    } anomalies;
     /* Number of allowed names, if all are taken and calls count as "<other>"; else 0. */
     uint32_t names_full;
     char rule_note[200]; /* why the identity rule names no request; "": it does, or not known */

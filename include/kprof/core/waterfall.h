@@ -12,12 +12,12 @@
 #include <kprof/core/slow_trace.h>
 #include <stddef.h>
 
-#define FALL_NIL UINT32_MAX
+#define WATERFALL_NIL UINT32_MAX
 
 enum waterfall_kind {
-    FALL_SELF,
-    FALL_INNER, /* in a call that it made itself, in its own process */
-    FALL_WAIT   /* a call in another process runs: `other` */
+    WATERFALL_SELF,
+    WATERFALL_INNER, /* in a call that it made itself, in its own process */
+    WATERFALL_WAIT   /* a call in another process runs: `other` */
 };
 
 struct waterfall_stretch {
@@ -31,8 +31,9 @@ struct waterfall_row {
     uint64_t start_ns, end_ns; /* from the start of the request; a running call has its end */
     uint64_t self_ns;          /* as in the table */
     uint64_t inner_ns, wait_ns;
-    uint32_t parent, depth; /* the newest call that was open at its start; FALL_NIL and 0: none */
-    uint32_t first, n;      /* its stretches */
+    uint32_t parent,
+        depth;         /* the newest call that was open at its start; WATERFALL_NIL and 0: none */
+    uint32_t first, n; /* its stretches */
 };
 
 struct waterfall_gap { /* all waiting of a row for one tier of one process */

@@ -57,7 +57,7 @@ bool engine_configured(
     const struct engine *g); /* the latest configuration is in force at the target */
 /* Returns the number of uses of the VM that the agent avoids on this node, and their texts in
  * *text, with "; " between; 0 until the node is attached. */
-size_t engine_held(const struct engine *g, const char **text);
+size_t engine_avoided(const struct engine *g, const char **text);
 const char *engine_rule_error(const struct engine *g); /* "": the rule was accepted */
 bool engine_tier_missing(const struct engine *g,
                          const char **note); /* a tier matched no function */

@@ -12,7 +12,8 @@
 /* Writes Erlang syntax ({a,"b",<<"c">>,[1]}) on one line, as ~p does. */
 bool term_print(struct etf *c, struct buf *out, size_t max_bytes);
 /* Writes an identity: atoms, binaries and strings without quotes, integers, the elements of a tuple
- * with a blank between them ({get,<<"/u">>} -> "get /u"). */
+ * with a blank between them ({get,<<"/u">>} -> "get /u"). The atom of an Elixir module is written
+ * as Elixir writes it ('Elixir.Shop.Page' -> "Shop.Page"). */
 bool term_identity(struct etf *c, struct buf *out, size_t max_bytes);
 /* Reports whether path(Text) or shape(Text) of a rule made a part of the identity. The term is then
  * {'kprof path', Text}, or has such an element, and term_identity writes the name that

@@ -13,7 +13,7 @@
 
 struct hazard {
     char id[16];    /* the agent's name of the hazard, for example a1 */
-    bool held;      /* this VM has the hazard: the agent does not use it here */
+    bool avoided;   /* this VM has the hazard: the agent does not use it here */
     char text[240]; /* a sentence */
 };
 

@@ -18,7 +18,7 @@ struct session_opts {
     const char *node, *cookie, *self_name;
     int timeout_ms;
     bool force;
-    bool again;        /* the connection was lost: the agent begins as after an overload */
+    bool reconnected;  /* the connection was lost: the agent begins as after an overload */
     const char *who;   /* for the sentence that a second kprof-top gets */
     uint16_t epoch;    /* 1..65535, high part of the labels */
     uint32_t pause_ms; /* time without a sign from us after which the agent stops tracing (it leaves
@@ -37,8 +37,8 @@ struct session_info {
     bool local;       /* the node is on this machine */
     char others[300]; /* who else traces; "" nobody */
     /* number of uses of the VM that the agent avoids, because this VM has the fault */
-    size_t n_held;
-    char held[1000]; /* one short sentence for each of them, with "; " between */
+    size_t n_avoided;
+    char avoided[1000]; /* one short sentence for each of them, with "; " between */
 };
 
 struct session *session_open(const struct session_opts *o, struct session_info *info,

@@ -11,6 +11,7 @@
 
 #include <kprof/base/value_tree.h>
 #include <kprof/core/catalog.h>
+#include <kprof/core/flame.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
 #include <kprof/ui/canvas.h>
@@ -59,6 +60,16 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
 /* After INTENT_PICKED: returns the i-th picked function, [NAME=]M:F/A; NULL if i is beyond the
  * last. */
 const char *ui_picked(const struct ui *u, size_t i);
+
+/* Hands stack samples to the flame graph screen, which takes over the view. source: what they are
+ * from, for the title; copied. */
+void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source);
+/* Hands over the samples to compare with, of any profile. */
+void ui_set_stacks_base(struct ui *u, struct stack_view *v);
+/* Shows the flame graph. home: the other screens lead back to it, not to the table. */
+void ui_show_stacks(struct ui *u, bool home);
+/* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
+const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 
 /* Sets the identity rule in force, which the operator edits. app calls this at each change of the
  * rule. */

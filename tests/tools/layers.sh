@@ -1,6 +1,6 @@
 #!/bin/sh
-# rooms.sh "ROOMS, the lowest first" FILE.c: the rooms that a test program links, the highest first: those that FILE.c and what
-# it includes from tests/ name, and every room below.
+# layers.sh "LAYERS, from the lowest" FILE.c: prints the layers that a test program links, from the highest: those that FILE.c and
+# the files of tests/ that it includes use, and every layer below.
 set -eu
 order=$1 file=$2
 here=$(dirname "$file")
@@ -12,8 +12,8 @@ for part in $(sed -n 's/^#include "\(.*\)\.h"$/\1/p' "$file"); do
 done
 named=" $(sed -n -e 's/^#include <\(kprof\/\)\{0,1\}\([a-z]*\)\/.*/\2/p' -e 's/^#include "\.\.\/\.\.\/src\/\([a-z]*\)\/.*/\1/p' $files | tr '\n' ' ') "
 wanted= all=
-for room in $order; do
-    all="$room $all"
-    case $named in *" $room "*) wanted=$all ;; esac
+for layer in $order; do
+    all="$layer $all"
+    case $named in *" $layer "*) wanted=$all ;; esac
 done
 echo $wanted

@@ -1,11 +1,11 @@
-/* Lets other threads run first: a thread that calls yielding_begin gets a smaller share of a
+/* Lets other threads run first: a thread that calls low_priority_begin gets a smaller share of a
  * processor than other threads that want to run on it.
  *
  * Invariant: the change affects only the calling thread (on Linux) and is permanent: only root
  * could undo it. A refusal of the kernel is ignored. Any thread. */
-#ifndef KPROF_BASE_YIELDING_H
-#define KPROF_BASE_YIELDING_H
+#ifndef KPROF_BASE_LOW_PRIORITY_H
+#define KPROF_BASE_LOW_PRIORITY_H
 
-void yielding_begin(void);
+void low_priority_begin(void);
 
 #endif

@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""The house as it was built: rooms, units and who uses whom, read from the objects (nm) of build/plain/obj, so that
-nothing depends on what headers promise.
+"""Checks dependencies and names. Dependencies of layers and units come from the objects (nm) of build/plain/obj.
 
-Without an option it is a check: a room uses only rooms above it in the table of src/README.md, no units of a room use each
-other in a circle, and the words that were replaced are not the name or prefix of a unit, a function, a type or a file.
---draw prints the map. --self-test plants one violation of each kind and must see every one of them."""
+Without an option: a layer uses only layers above it in the table of src/README.md, the units of a layer have no circular
+dependencies, and no forbidden word is the name or prefix of a unit, a function, a type or a file. --draw prints the
+graph. --self-test makes one violation of each kind and must detect each of them."""
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
-from includes import ROOMS, ROOT, circles, rooms_table, sources
+from includes import LAYERS, ROOT, circles, layers_table, sources
 
-# Replaced by the field's words: src/README.md has them. A name may not be one of these, nor begin with one and "_".
+# Forbidden: standard terms replaced them (src/README.md). A name may not be one of these, nor begin with one and "_".
 REPLACED = ("wish", "scrap", "scraps", "sift", "kept", "keep", "settle", "sweep", "nest", "follow", "past", "pack", "fall",
             "moment", "span", "figure", "place", "pace", "carry", "shape", "ask", "look", "point", "query", "guard_look",
             "engine_word", "engine_who", "engine_wish", "engine_look", "engine_point")
@@ -23,14 +22,14 @@ MODULE = re.compile(r"^-module\((\w+)\)", re.M)
 
 
 def symbols(objects):
-    """{unit: symbols it defines}, {unit: symbols it wants}; a unit is room/name."""
+    """{unit: symbols it defines}, {unit: symbols it uses}; a unit is layer/name."""
     defined, wanted = {}, {}
-    for room in ROOMS:
-        directory = os.path.join(objects, room)
+    for layer in LAYERS:
+        directory = os.path.join(objects, layer)
         for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
             if not name.endswith(".o"):
                 continue
-            unit = "%s/%s" % (room, name[:-2])
+            unit = "%s/%s" % (layer, name[:-2])
             out = subprocess.run(["nm", os.path.join(directory, name)], stdout=subprocess.PIPE, text=True, check=True).stdout
             for words in (line.split() for line in out.splitlines()):
                 if words[-2] in "TDBRV":
@@ -41,7 +40,7 @@ def symbols(objects):
 
 
 def graph(defined, wanted):
-    """{unit: {unit it uses: symbols}}"""
+    """{unit: {unit that it uses: symbols}}"""
     where = {s: unit for unit, some in defined.items() for s in some}
     uses = {unit: {} for unit in set(defined) | set(wanted)}
     for unit, some in wanted.items():
@@ -51,13 +50,13 @@ def graph(defined, wanted):
     return uses
 
 
-def check_rooms(uses, table):
+def check_layers(uses, table):
     bad = []
     for unit in sorted(uses):
-        room = unit.split("/")[0]
+        layer = unit.split("/")[0]
         for to, some in sorted(uses[unit].items()):
-            if to.split("/")[0] != room and to.split("/")[0] not in {u.split("/")[0] for u in table[room]}:
-                bad.append("%s: %s is of %s, which %s may not use" % (unit, ", ".join(sorted(some)), to, room))
+            if to.split("/")[0] != layer and to.split("/")[0] not in {u.split("/")[0] for u in table[layer]}:
+                bad.append("%s: %s is of %s, which %s may not use" % (unit, ", ".join(sorted(some)), to, layer))
     return bad
 
 
@@ -70,24 +69,24 @@ def is_replaced(name, words):
 
 
 def check_names(root, defined):
-    bad = ["%s: the name of %s was replaced" % (unit, s) for unit in sorted(defined) for s in sorted(defined[unit])
+    bad = ["%s: %s: forbidden name" % (unit, s) for unit in sorted(defined) for s in sorted(defined[unit])
            if is_replaced(s, REPLACED)]
     for path, _, _ in sources(root):
         if is_replaced(os.path.basename(path)[:-2], REPLACED):
-            bad.append("%s: the name of this file was replaced" % path)
+            bad.append("%s: forbidden file name" % path)
         with open(os.path.join(root, path), encoding="utf-8") as f:
-            bad += ["%s: the name of type %s was replaced" % (path, t) for t in TYPE.findall(f.read()) if is_replaced(t, REPLACED)]
+            bad += ["%s: type %s: forbidden name" % (path, t) for t in TYPE.findall(f.read()) if is_replaced(t, REPLACED)]
     agent = os.path.join(root, "src", "agent")
     for name in sorted(os.listdir(agent)) if os.path.isdir(agent) else []:
         if name.endswith(".erl"):
             with open(os.path.join(agent, name), encoding="utf-8") as f:
-                bad += ["src/agent/%s: the name of module %s was replaced" % (name, m) for m in MODULE.findall(f.read())
+                bad += ["src/agent/%s: module %s: forbidden name" % (name, m) for m in MODULE.findall(f.read())
                         if is_replaced(m.replace("kprof_", "", 1), REPLACED_AGENT)]
     return bad
 
 
 def levels(units, uses):
-    """Units of a room from the top (used by none of the room) down."""
+    """Units of a layer from the top (used by none of the layer) down."""
     left, rows = set(units), []
     while left:
         top = {u for u in left if not any(u in uses[v] for v in left if v != u)} or left
@@ -97,10 +96,10 @@ def levels(units, uses):
 
 
 def draw(uses, table):
-    for room in reversed(list(table)):
-        units = [u for u in uses if u.startswith(room + "/")]
-        below = sorted({to.split("/")[0] for u in units for to in uses[u]} - {room}, key=list(table).index)
-        print("+-- %s (%d units)%s" % (room, len(units), "  -> " + " ".join(below) if below else ""))
+    for layer in reversed(list(table)):
+        units = [u for u in uses if u.startswith(layer + "/")]
+        below = sorted({to.split("/")[0] for u in units for to in uses[u]} - {layer}, key=list(table).index)
+        print("+-- %s (%d units)%s" % (layer, len(units), "  -> " + " ".join(below) if below else ""))
         for row in levels(units, uses):
             line = "|  "
             for u in row:
@@ -115,7 +114,7 @@ def draw(uses, table):
 def self_test():
     failed = 0
     table = {"base": set(), "core": {"base"}, "ui": {"base", "core/snapshot"}}
-    planted = [(check_rooms({"base/a": {"core/b": {"b_x"}}}, table), "may not use"),
+    planted = [(check_layers({"base/a": {"core/b": {"b_x"}}}, table), "may not use"),
                (check_circles({"core/a": {"core/b": {"b"}}, "core/b": {"core/c": {"c"}}, "core/c": {"core/a": {"a"}}}), "circle"),
                (check_names("/nonexistent", {"core/a": {"settle_due"}}), "settle_due")]
     with tempfile.TemporaryDirectory() as root:
@@ -125,32 +124,32 @@ def self_test():
             with open(os.path.join(root, path), "w") as f:
                 f.write(text)
         names = check_names(root, {})
-        planted += [(names, "sift.c: the name of this file"), (names, "type wish"), (names, "module kprof_keeper")]
+        planted += [(names, "sift.c: forbidden file name"), (names, "type wish"), (names, "module kprof_keeper")]
     for bad, want in planted:
         if not any(want in b for b in bad):
             failed += 1
-            print("FAIL self-test: %s was let through" % want)
-    if check_rooms({"ui/a": {"core/b": {"b_x"}, "ui/c": {"c_x"}}}, table) or circles({"a": {"b": 0}, "b": {}}):
+            print("FAIL self-test: %s was not detected" % want)
+    if check_layers({"ui/a": {"core/b": {"b_x"}, "ui/c": {"c_x"}}}, table) or circles({"a": {"b": 0}, "b": {}}):
         failed += 1
-        print("FAIL self-test: what is allowed was found")
+        print("FAIL self-test: an allowed dependency was reported")
     return failed, len(planted) + 1
 
 
 def main():
     if "--self-test" in sys.argv:
         failed, n = self_test()
-        print("self-test: %d planted, %d let through" % (n, failed))
+        print("self-test: %d violations, %d not detected" % (n, failed))
         return 1 if failed else 0
-    root, table = ROOT, rooms_table(ROOT)
-    # Objects of files that are gone lie about in an old build directory.
+    root, table = ROOT, layers_table(ROOT)
+    # An old build directory has objects of deleted files.
     defined, wanted = symbols(os.path.join(root, "build", "plain", "obj"))
-    now = {"%s/%s" % (room, os.path.basename(path)[:-2]) for path, room, header in sources(root) if not header}
+    now = {"%s/%s" % (layer, os.path.basename(path)[:-2]) for path, layer, header in sources(root) if not header}
     defined, wanted = ({u: s for u, s in d.items() if u in now} for d in (defined, wanted))
     uses = graph(defined, wanted)
     if "--draw" in sys.argv:
         draw(uses, table)
         return 0
-    bad = check_rooms(uses, table) + check_circles(uses) + check_names(root, defined)
+    bad = check_layers(uses, table) + check_circles(uses) + check_names(root, defined)
     if now - set(uses):
         bad.append("no objects of %s: build first" % " ".join(sorted(now - set(uses))[:5]))
     for b in bad:

@@ -1,4 +1,4 @@
-#include "shake.h"
+#include "handshake.h"
 #include "net.h"
 
 #include <ei.h>
@@ -25,7 +25,7 @@ static int cb_socket(void **ctx, void *setup)
 
 static int cb_close(void *ctx)
 {
-    struct shake *s = ctx;
+    struct handshake *s = ctx;
 
     if (!s->keep && s->fd >= 0) {
         close(s->fd);
@@ -36,7 +36,7 @@ static int cb_close(void *ctx)
 
 static int cb_connect(void *ctx, void *addr, int len, unsigned tmo)
 {
-    struct shake *s = ctx;
+    struct handshake *s = ctx;
 
     (void)addr; /* it is s->host and s->port */
     (void)len;
@@ -50,7 +50,7 @@ static int cb_connect(void *ctx, void *addr, int len, unsigned tmo)
     return 0;
 }
 
-static int write_bytes(struct shake *s, const void *bytes, size_t n)
+static int write_bytes(struct handshake *s, const void *bytes, size_t n)
 {
     struct iovec iov = {(void *)(uintptr_t)bytes, n};
     size_t sent;
@@ -63,7 +63,7 @@ static int write_bytes(struct shake *s, const void *bytes, size_t n)
 
 static int cb_write(void *ctx, const char *bytes, ssize_t *len, unsigned tmo)
 {
-    struct shake *s = ctx;
+    struct handshake *s = ctx;
 
     (void)tmo;
     s->sent++;
@@ -77,7 +77,7 @@ static bool name_char(char c)
 }
 
 /* 's' and a word. */
-static int take_status(struct shake *s, char *body, size_t n)
+static int take_status(struct handshake *s, char *body, size_t n)
 {
     static const char go_on[] = {0, 5, 's', 't', 'r', 'u', 'e'};
     size_t word = n < sizeof s->status ? n - 1 : sizeof s->status - 1;
@@ -96,7 +96,7 @@ static int take_status(struct shake *s, char *body, size_t n)
 }
 
 /* 'N', flags (8), challenge (4), creation (4), name's length (2), name. */
-static void take_challenge(struct shake *s, const char *body, size_t n)
+static void take_challenge(struct handshake *s, const char *body, size_t n)
 {
     const size_t before = 1 + 8 + 4 + 4 + 2;
     size_t len;
@@ -113,7 +113,7 @@ static void take_challenge(struct shake *s, const char *body, size_t n)
     s->peer[len] = 0;
 }
 
-static int take_packet(struct shake *s, char *body, size_t n)
+static int take_packet(struct handshake *s, char *body, size_t n)
 {
     s->read++;
     if (s->read == READ_STATUS)
@@ -125,7 +125,7 @@ static int take_packet(struct shake *s, char *body, size_t n)
 
 static int cb_read(void *ctx, char *bytes, ssize_t *len, unsigned tmo)
 {
-    struct shake *s = ctx;
+    struct handshake *s = ctx;
     size_t want = (size_t)*len;
     ssize_t n = net_read_full(s->fd, bytes, want, s->deadline_ns);
     bool is_head = s->head[0] == 0 && s->head[1] == 0;
@@ -165,7 +165,7 @@ static int cb_complete(void *ctx)
 
 static int cb_fd(void *ctx, int *fd)
 {
-    *fd = ((struct shake *)ctx)->fd;
+    *fd = ((struct handshake *)ctx)->fd;
     return 0;
 }
 
@@ -174,25 +174,25 @@ static void start_libei(void)
     (void)ei_init();
 }
 
-static enum shake_end verdict(const struct shake *s)
+static enum handshake_result verdict(const struct handshake *s)
 {
     if (!s->connected)
-        return s->why == ETIMEDOUT ? SHAKE_TIMEOUT : SHAKE_NO_CONNECTION;
+        return s->why == ETIMEDOUT ? HANDSHAKE_TIMEOUT : HANDSHAKE_NO_CONNECTION;
     if (s->tls)
-        return SHAKE_TLS;
+        return HANDSHAKE_TLS;
     if (s->why == ETIMEDOUT)
-        return SHAKE_TIMEOUT;
+        return HANDSHAKE_TIMEOUT;
     /* It closes on a wrong digest; a digest of its own that is wrong means as much. */
     if (s->sent >= SENT_REPLY && (s->closed || s->why == EPIPE || s->read >= READ_ACK))
-        return SHAKE_COOKIE;
+        return HANDSHAKE_COOKIE;
     if (s->read == READ_STATUS && s->status[0] != 0 && strncmp(s->status, "ok", 2) != 0)
-        return SHAKE_STATUS;
+        return HANDSHAKE_STATUS;
     if (s->read == 0 && (s->closed || s->why == EPIPE) && s->head[0] == 0 && s->head[1] == 0)
-        return SHAKE_CLOSED;
-    return SHAKE_STRANGE;
+        return HANDSHAKE_CLOSED;
+    return HANDSHAKE_UNKNOWN_PROTOCOL;
 }
 
-enum shake_end shake_hands(struct shake *s)
+enum handshake_result handshake_run(struct handshake *s)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT; /* libei asks to be started once a process */
     ei_socket_callbacks callbacks = {.flags = EI_SCLBK_FLG_FULL_IMPL,
@@ -205,7 +205,7 @@ enum shake_end shake_hands(struct shake *s)
                                      .connect_handshake_complete = cb_complete,
                                      .accept_handshake_complete = cb_complete,
                                      .get_fd = cb_fd};
-    enum shake_end end = SHAKE_OK;
+    enum handshake_result end = HANDSHAKE_OK;
     ei_cnode node;
     int fd;
 
@@ -214,7 +214,7 @@ enum shake_end shake_hands(struct shake *s)
     memset(&node, 0, sizeof node);
     if (ei_connect_xinit_ussi(&node, s->our_host, s->alive, s->our_name, &s->host, s->cookie,
                               s->creation, &callbacks, sizeof callbacks, s) < 0) {
-        end = SHAKE_LOCAL;
+        end = HANDSHAKE_LOCAL;
         goto out;
     }
     s->creation = node.creation; /* libei adds to a small one */

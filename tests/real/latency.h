@@ -1,0 +1,62 @@
+/* Latencies of an open load: when a request is due, and exact quantiles of what they took. One
+ * thread at a time. */
+#ifndef KPROF_REAL_LATENCY_H
+#define KPROF_REAL_LATENCY_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct latency {
+    int64_t *ns;
+    size_t n, cap;
+};
+
+static inline int64_t latency_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* When the i-th request is due, at `rate` requests a second. */
+static inline int64_t latency_due(int64_t start_ns, uint64_t i, uint64_t rate)
+{
+    return start_ns +
+           (int64_t)(i / rate * UINT64_C(1000000000) + i % rate * UINT64_C(1000000000) / rate);
+}
+
+static inline void latency_init(struct latency *l, size_t most)
+{
+    *l = (struct latency){.ns = calloc(most + 1, sizeof *l->ns), .cap = most};
+    if (!l->ns) {
+        fprintf(stderr, "no memory for %zu latencies\n", most);
+        exit(1);
+    }
+}
+
+/* More than there is room for are dropped: the caller knows how many there can be. */
+static inline void latency_add(struct latency *l, int64_t ns)
+{
+    if (l->n < l->cap)
+        l->ns[l->n++] = ns;
+}
+
+static inline int latency_order(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts. 0 of none. */
+static inline double latency_quantile_us(struct latency *l, double q)
+{
+    if (!l->n)
+        return 0;
+    qsort(l->ns, l->n, sizeof *l->ns, latency_order);
+    size_t rank = (size_t)(q * (double)l->n);
+    return (double)l->ns[rank < l->n ? rank : l->n - 1] / 1000;
+}
+
+#endif

@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""real.py [--server "yaws rabbitmq"] [--otp "25 27 29"] [--turns N] [--seconds S] [--write FILE] [--short]: kprof-top on servers people run.
+
+Each server (servers.py) is installed by its package, started on 127.0.0.1, and loaded by an open client at two rates, in turn without and
+with kprof-top at its default limits, while a monitor in the node asks all its processes each second. Checked are the preset (offered, and
+complete), the identities, the counts against what the client sent, errors, the server's own logs, and what is left on the node. Times are
+printed, never judged. --short: each server of SHORT on this machine's OTP, at its lower rate, once. Closes with the counts of checks."""
+import argparse
+import datetime
+import math
+import os
+import re
+import shlex
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "bench")]
+from impact_common import Attached, CouldNotRun, Cpu, kp, machine, median, number, ratio, say, table, write  # noqa: E402
+from place import Place  # noqa: E402
+from servers import SERVERS, packages  # noqa: E402
+
+SHORT = ("yaws", "rabbitmq")
+BEGIN, END = "<!-- real: made by make real -->", "<!-- real: end -->"
+LATER_S = 60  # deadlines: none is a claim
+TRIES = 3  # where the breaker opens (this machine is busy elsewhere) calls are not counted by name, and the load is repeated
+DEVIATIONS = 5  # of a sample: a scaled count that is wrong by more is wrong
+HEAD = ["server, version", "OTP", "requests/s", "sent", "counted", "off by", "traced", "p99 without", "p99 with", "ratio", "node CPU without", "with", "kprof-top CPU"]
+
+
+class Wrong(Exception):
+    """A check failed."""
+
+
+def demand(ok, text):
+    if not ok:
+        raise Wrong(text() if callable(text) else text)
+
+
+# ---- checks ---------------------------------------------------------------------------------------------------
+
+def offered(s):
+    """kprof-top's own list has the preset, with all its tiers."""
+    with kp.Tmux(110, 40, command=[kp.PROGRAM, s.node.name], env={"KPROF_COOKIE": s.node.cookie}) as t:
+        t.wait_for("attached to", LATER_S)
+        t.keys("P")
+        screen = t.wait_for(re.compile("Presets for this node|presets for this node are ready"), LATER_S)
+        if "are ready" in screen:
+            t.keys("P")
+            screen = t.wait_for("Presets for this node", LATER_S)
+        lines = [x for x in screen.splitlines() if re.search(r"\b%s +\S" % re.escape(s.preset), x)]
+        demand(lines, lambda: "preset %s is not offered:\n%s" % (s.preset, screen))
+        demand(not re.search(r"\d+ of \d+ tiers", lines[0]), lambda: "not complete: " + lines[0].strip())
+        t.keys("Escape", "q")
+        kp.until(LATER_S, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
+    clean(s)
+
+
+def clean(s):
+    last = [""]
+
+    def look():
+        last[0] = s.left() if s.lives() else "dead"
+        return last[0] in ("[]", "dead")
+    try:
+        kp.until(LATER_S, look, 0.2)
+    except kp.Timeout:
+        raise Wrong("left on the node: %s" % last[0][:1000]) from None
+    demand(s.lives(), "the server died: " + ("" if s.lives() else s.last_words()))
+
+
+def named(final):
+    """{identity: its row} of whole requests: a call of the entry inside of another request is not one of its own."""
+    return {r["identity"]: r for r in final["rows"] if r["tier"] == "_total" and r["identity"] is not None and r["count"]}
+
+
+def identities(s, final, _load):
+    rows = named(final)
+    odd = [i for i in rows if not any(re.fullmatch(p, i) for p in s.identities)]
+    demand(not odd, lambda: "identities that mean nothing: %s, of %s" % (odd[:10], sorted(rows)))
+    demand(rows and len(rows) <= s.most, lambda: "%d identities: %s" % (len(rows), sorted(rows)))
+    return "%d: %s" % (len(rows), ", ".join(sorted(rows)))
+
+
+def allowed(row):
+    """How wrong a count scaled from a sample may be; 0: all were traced."""
+    seen, scaled = row["count"], row["est_count"]
+    return DEVIATIONS * math.sqrt(scaled * (scaled / seen - 1)) if scaled != seen else 0
+
+
+def counts(s, final, load):
+    rows = named(final)
+    for identity, sent in load.sent.items():
+        row = rows.get(identity)
+        demand(row, lambda: "%s: %d sent, none counted; there are %s" % (identity, sent, sorted(rows)))
+        off, may = abs(row["est_count"] - sent), allowed(row) + s.stray_share * sum(load.sent.values())
+        demand(off <= may, lambda: "%s: %d sent, %d counted, of which %d were traced (%.0f may be missing)" % (identity, sent, row["est_count"], row["count"], may))
+    kp.conserves(final)
+    kp.nothing_lost(final)
+    return "%d sent, %d counted" % (sum(load.sent.values()), counted(final, load))
+
+
+def counted(final, load):
+    rows = named(final)
+    return sum(rows[i]["est_count"] for i in load.sent if i in rows)
+
+
+def tiers(s, final, _load):
+    demand(kp.count(final, s.entry) >= sum(r["count"] for r in named(final).values()), lambda: "%s is not the entry: %d calls" % (
+        s.entry, kp.count(final, s.entry)))
+    empty = [t for t in s.tiers if not kp.count(final, t)]
+    demand(not empty, lambda: "tiers without calls: %s" % empty)
+    return ", ".join("%s %d" % (t, kp.count(final, t)) for t in s.tiers)
+
+
+def errors(_s, final, load):
+    demand(load.errors == 0, lambda: "the client had %d errors: %s" % (load.errors, load.said))
+    bad = ["%s %s: %d" % (r["tier"], r["identity"], r["errors"]) for r in final["rows"] if r["errors"]]
+    demand(not bad, lambda: "calls that ended in an exception: %s" % bad[:10])
+    return "0"
+
+
+CHECKS = {"identities": identities, "counts": counts, "tiers": tiers, "errors": errors}
+
+
+# ---- one server -----------------------------------------------------------------------------------------------
+
+class Run:
+    """A server on one OTP; counts its checks."""
+
+    def __init__(self, cls, otp, o, count):
+        self.s, self.otp, self.o, self.count = cls(Place(otp)), otp, o, count
+        self.label = "%s, OTP %d" % (cls.name, otp)
+        self.rows = []
+
+    def check(self, what, fn, *args):
+        """Runs it and says how it went. Whether it held."""
+        try:
+            said = fn(*args)
+        except (Wrong, AssertionError) as e:
+            self.count["failed"] += 1
+            print("FAIL %s: %s: %s" % (self.label, what, e), flush=True)
+            return False
+        self.count["passed"] += 1
+        print("ok   %s: %s%s" % (self.label, what, " (%s)" % said if said else ""), flush=True)
+        return True
+
+    def all_of_it(self):
+        s = self.s
+        s.place.provide(s.packages[self.otp], packages(self.otp))
+        if s.host:
+            Place(25).provide(s.host)
+        try:
+            s.up()
+            self.label = "%s %s, OTP %d" % (s.name, s.version(), self.otp)
+            s.watch()
+            rates = s.rates[:1] if self.o.short else s.rates
+            s.load(rates[0], 1)  # what is done once is done
+            self.check("preset %s is offered, and complete" % s.preset, offered, s)
+            for rate in rates:
+                self.at(rate)
+        finally:
+            s.stop()
+
+    def at(self, rate):
+        without, with_it, kept = [], [], None
+        for turn in range(self.o.turns):
+            for traced in ((False, True) if turn % 2 == 0 else (True, False)):
+                if traced:
+                    figures, final, load = self.traced(rate, turn)
+                    with_it.append(figures)
+                    kept = (final, load)
+                else:
+                    without.append(self.plain(rate))
+        self.rows.append(self.row(rate, without, with_it, *kept))
+
+    def plain(self, rate):
+        cpu = Cpu(self.s.node, None)
+        load = self.s.load(rate, self.o.seconds)
+        if load.errors:
+            raise CouldNotRun("without kprof-top the client had %d errors: %s" % (load.errors, load.said))
+        return {"p99": load.p99_us, "node": cpu.taken()[0]}
+
+    def session(self, rate):
+        """One attach with its load: figures, the last object, the load, what kprof-top said."""
+        k = Attached(self.s.node, "--preset", self.s.preset)
+        k.tracing()
+        cpu = Cpu(self.s.node, k)
+        load = self.s.load(rate, self.o.seconds)
+        node, ours, _ = cpu.taken()
+        final = k.end()[-1]
+        return {"p99": load.p99_us, "node": node, "ours": ours}, final, load, k.said()
+
+    def traced(self, rate, turn):
+        """A session, and all checks of it."""
+        s, at = self.s, "%d/s, turn %d: " % (rate, turn + 1)
+        lines, rounds = s.log_lines(), s.watched()
+        for left in reversed(range(TRIES)):
+            figures, final, load, said = self.session(rate)
+            if not final["breaker"]["trips"]:
+                break
+            say("  the breaker opened: %s" % final["breaker"]["reason"])
+        self.check(at + "the breaker stays closed", lambda: demand(not final["breaker"]["trips"], "it opened %d times running: %s" % (
+            TRIES, final["breaker"]["reason"])))
+        self.check(at + "all of the preset is set", lambda: demand("left out" not in said, said))
+        for what, fn in CHECKS.items():
+            self.check(at + what, fn, s, final, load)
+        self.check(at + "clean afterwards", clean, s)
+        self.check(at + "nothing in its logs", lambda: demand(s.log_lines() == lines, lambda: "\n".join(s.log_lines()[len(lines):][:20])))
+        kp.until(LATER_S, lambda: s.watched() > rounds, what="the monitor goes on")
+        return figures, final, load
+
+    def row(self, rate, without, with_it, final, load):
+        sent, seen = sum(load.sent.values()), counted(final, load)
+        traced = sum(r["count"] for i, r in named(final).items() if i in load.sent)
+        p99 = [median([f["p99"] for f in fs]) for fs in (without, with_it)]
+        r = median([ratio(b["p99"], a["p99"]) for a, b in zip(without, with_it)])
+        cpu = [median([f["node"] for f in fs]) for fs in (without, with_it)]
+        return [self.label.split(",")[0], str(self.otp), number(rate), number(sent), number(seen), number(100 * (seen - sent) / sent, 1) + " %",
+                number(100 * traced / seen if seen else None) + " %", number(p99[0]) + " us", number(p99[1]) + " us", number(r, 2),
+                number(cpu[0]) + " %", number(cpu[1]) + " %", number(median([f["ours"] for f in with_it])) + " %"]
+
+
+# ---- all ------------------------------------------------------------------------------------------------------
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--server", default="", help=" ".join(SERVERS))
+    p.add_argument("--otp", default="25 27 29")
+    p.add_argument("--turns", type=int, default=5)
+    p.add_argument("--seconds", type=float, default=5, help="of each load")
+    p.add_argument("--write", metavar="FILE", help="write the table into a Markdown file, between its two markers")
+    p.add_argument("--short", action="store_true")
+    o = p.parse_args()
+    if o.short:
+        o.server, o.otp, o.turns, o.seconds = o.server or " ".join(SHORT), "25", 1, 2
+    o.servers = o.server.split() or list(SERVERS)
+    o.otps = [int(w) for w in o.otp.split()]
+    for word in o.servers:
+        if word not in SERVERS:
+            p.error("%s: one of %s" % (word, " ".join(SERVERS)))
+    return o
+
+
+def chosen(label):
+    """What check.py wants tried again, or all."""
+    only = os.environ.get("KPROF_ONLY")
+    if not only:
+        return True
+    with open(only) as f:
+        return label in f.read().splitlines()
+
+
+def note_failure(label):
+    if os.environ.get("KPROF_FAILED"):
+        with open(os.environ["KPROF_FAILED"], "a") as f:
+            f.write(label + "\n")
+
+
+def try_one(name, otp, o, count):
+    """The rows of its table."""
+    label, before = "%s %d" % (name, otp), count["failed"]
+    run = Run(SERVERS[name], otp, o, count)
+    try:
+        run.all_of_it()
+    except kp.Skip as e:
+        count["skipped"] += 1
+        print("skip %s: %s" % (run.label, e), flush=True)
+    except Exception:
+        count["failed"] += 1
+        print("FAIL %s:" % run.label, flush=True)
+        traceback.print_exc(limit=-4, file=sys.stdout)
+    finally:
+        kp.clean_up()
+    if count["failed"] > before:
+        note_failure(label)
+    return run.rows
+
+
+def text_of(rows, o):
+    command = "make real" + "".join(" %s=%s" % (n, shlex.quote(v)) for n, v in (("SERVER", o.server), ("OTP", o.otp if o.otp != "25 27 29" else "")) if v)
+    return ("`%s`, %s, %s. Open load of %g s, %d turns without and with kprof-top at its default limits; p99: of latencies from the moment a request was"
+            " due, medians of the turns, the ratio that of the ratios. CPU in percent of one core. Counts are of the last turn.\n\n%s" % (
+                command, datetime.date.today(), machine(), o.seconds, o.turns, table(HEAD, rows)))
+
+
+def main():
+    o, count, rows = options(), {"passed": 0, "failed": 0, "skipped": 0}, []
+    began = time.monotonic()
+    for name in o.servers:
+        for otp in o.otps:
+            if otp in SERVERS[name].packages and chosen("%s %d" % (name, otp)):
+                rows += try_one(name, otp, o, count)
+    if rows:
+        text = text_of(rows, o)
+        print("\n" + text + "\n")
+        if o.write:
+            write(o.write, text + "\n", BEGIN, END)
+    print("%.0f s" % (time.monotonic() - began))
+    print("%d passed, %d failed, %d skipped" % tuple(count[k] for k in ("passed", "failed", "skipped")))
+    return 1 if count["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""A real server as the bench (real.py) knows it. One file for each server has a subclass of Server and names it in servers.py.
+
+What a subclass says (class attributes):
+  name      as people call it: make real SERVER=name
+  packages  {otp: [Debian packages]}, of the server and of its load; its keys are the OTPs that the server is tried on
+  host      [Debian packages] that this machine needs whatever the OTP is: for the load
+  preset    the preset of kprof-top that must be offered, and complete
+  entry     the tier whose calls are the requests
+  tiers     tiers that must have calls under the load, the entry among them
+  identities  regular expressions: each identity of the entry matches one of them as a whole
+  most      the identities of the entry are no more than this
+  stray_share  of all requests, those that may be part of another request: the entry's process still had its token (kprof.1, CAVEATS)
+  rates     the two rates of the load, requests/s: at the lower one, all requests should be traced at default limits
+
+What it does (methods):
+  start()   starts the server in self.place and sets self.node, a Node: its name and cookie, proc (whose pid is the VM's). Does not wait.
+  ready()   true when it can be asked. It is polled with a deadline, and the server's end is noticed by the caller.
+  load(rate, seconds)  puts open load on it from this machine and waits until all of it is answered: a Load. Open: a request is sent when it
+            is due, whatever has become of those before it, and its latency is from that moment. It must not depend on earlier loads.
+  logs()    the server's own logs (paths of this machine), at a level at which a server that is well writes nothing
+  version() of the server, as text; eval() may be asked
+Server has the rest: directories, questions to the node, the watcher, and the end, by its pid. Nobody's ctl program is used.
+
+All of a server's files are in self.place.dir(), it listens on 127.0.0.1 only, on ports that were free.
+"""
+import base64
+import glob
+import os
+import re
+import signal
+import socket
+import subprocess
+
+from place import HERE, kp
+
+LATER_S = 60  # deadlines: none is a claim
+
+
+class Load:
+    """What the client did. sent: {identity as kprof-top must name it: requests}; p50_us, p99_us: latencies from the intended start;
+    errors: requests that failed or were answered wrong, said of the first."""
+
+    def __init__(self, sent, errors, p50_us, p99_us, said=""):
+        self.sent, self.errors, self.p50_us, self.p99_us, self.said = sent, errors, p50_us, p99_us, said
+
+
+class Node:
+    def __init__(self, name, cookie, proc):
+        self.name, self.cookie, self.proc = name, cookie, proc
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def short_host():
+    return os.uname().nodename.split(".")[0]
+
+
+_programs = {}
+
+
+def compiled(name, *libraries, directory=HERE):
+    """The program of name.c (which may include headers from here), in the run's scratch directory."""
+    if name not in _programs:
+        _programs[name] = os.path.join(kp.scratch(), name)
+        subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I" + HERE, "-o", _programs[name],
+                        os.path.join(directory, name + ".c"), *libraries], check=True)
+    return _programs[name]
+
+
+def beam(name, directory=HERE):
+    """An Erlang module of the tests, compiled by this machine's erlc, which runs on later OTPs: the path of the beam."""
+    out = os.path.join(kp.scratch(), "real_beams")
+    os.makedirs(out, exist_ok=True)
+    path = os.path.join(out, name + ".beam")
+    if not os.path.exists(path):
+        subprocess.run(["erlc", "-Werror", "+deterministic", "-o", out, os.path.join(directory, name + ".erl")], check=True)
+    return path
+
+
+class Server:
+    name = preset = entry = None
+    packages, host, tiers, identities, most, rates = {}, [], [], [], 16, (100, 1000)
+    stray_share = 0
+
+    def __init__(self, place):
+        self.place = place
+        self.node = self.output = None
+
+    # ---- of the subclass ----
+
+    def start(self):
+        raise NotImplementedError
+
+    def ready(self):
+        raise NotImplementedError
+
+    def load(self, rate, seconds):
+        raise NotImplementedError
+
+    def logs(self):
+        raise NotImplementedError
+
+    def version(self):
+        raise NotImplementedError
+
+    # ---- for all ----
+
+    def run(self, name, cookie, argv, env, cwd, user=None):
+        """For start(): the server's process, and its node."""
+        kp.epmd()
+        self.output = os.path.join(self.place.dir(), self.name + ".out")
+        with open(self.output, "w") as out:
+            self.node = Node(name, cookie, self.place.start(argv, env, out, cwd, user))
+
+    def up(self):
+        """Started, and ready."""
+        self.start()
+        kp.until(120, lambda: not self.lives() or self.ready(), 0.2, what=lambda: "%s starts: %s" % (self.name, self.said()[-3000:]))
+        assert self.lives(), "%s: %s" % (self.name, self.last_words())
+
+    def lives(self):
+        return self.node.proc.poll() is None
+
+    def said(self):
+        with open(self.output, errors="replace") as f:
+            return f.read()
+
+    def last_words(self):
+        code = self.node.proc.returncode
+        how = "killed by %s" % signal.Signals(-code).name if code < 0 else "exit %d" % code
+        return "%s; %s" % (how, " / ".join([x for x in self.said().splitlines() if x.strip()][-4:]))
+
+    def eval(self, source):
+        """Erlang, on the node: the value as Erlang writes it, without blanks."""
+        call = sorted(glob.glob("/usr/lib/erlang/lib/erl_interface-*/bin/erl_call"))[-1]
+        r = subprocess.run([call, "-sname", self.node.name, "-c", self.node.cookie, "-e"], input=source + ".\n", stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, timeout=LATER_S * kp.PATIENCE)
+        out = re.sub(r"\s+", "", r.stdout)
+        assert out.startswith("{ok,"), "%s: %s: %s" % (self.node.name, source[:200], r.stdout or r.returncode)
+        return out[len("{ok,"):-1]
+
+    def bring(self, path):
+        """Loads a beam into the node."""
+        name = os.path.basename(path)[:-len(".beam")]
+        with open(path, "rb") as f:
+            text = base64.b64encode(f.read()).decode()
+        assert self.eval('element(1, code:load_binary(%s, "%s", base64:decode("%s")))' % (name, name, text)) == "module"
+
+    def watch(self):
+        """A monitor in the node asks all processes each second from now on, as observer_cli does."""
+        self.bring(beam("real_watch"))
+        self.bring(beam("kp_target", os.path.join(HERE, "..", "lib")))
+        assert self.eval("real_watch:start()") == "ok"
+
+    def watched(self):
+        """How often the monitor has asked all processes."""
+        return int(self.eval("real_watch:rounds()"))
+
+    def left(self):
+        """What of kprof-top is on the node, by the VM's own word: "[]" is nothing."""
+        return self.eval("real_watch:left()")
+
+    def log_lines(self):
+        """All lines of its logs, and what it said on its terminal."""
+        lines = self.said().splitlines()
+        for path in self.logs():
+            with open(path, errors="replace") as f:
+                lines += f.read().splitlines()
+        return lines
+
+    def stop(self):
+        if self.node and self.lives():
+            self.node.proc.terminate()
+            try:
+                self.node.proc.wait(60)
+            except subprocess.TimeoutExpired:
+                kp.kill_pid(self.node.proc)
