@@ -141,7 +141,7 @@ split(_, Rest, Taken) -> {Taken, {list, Rest}}.
 next(0, I, Taken) ->
     {Taken, {iterator, I}};
 next(N, I, Taken) ->
-    case apply(erlang, process_next, [I]) of
+    case apply(erlang, processes_next, [I]) of
         {P, More} -> next(N - 1, More, [P | Taken]);
         none -> {Taken, {list, []}}
     end.

@@ -3,7 +3,7 @@
 %% Invariant: the interval is never shorter than was asked for; it grows at once when the cost is above nine tenths of the
 %% budget, to what brings it to six tenths, and shrinks by at most a half a look when it is below a third.
 -module(kprof_stack_rate).
--export([next/4, cost/4, median/1]).
+-export([next/4, cost/4, each/2]).
 
 -define(MOST_US, 1000000).
 
@@ -20,8 +20,9 @@ to_budget(Now, Cost, Budget) -> min(Now * 8, Now * Cost * 10 div max(1, Budget *
 -spec cost(non_neg_integer(), non_neg_integer(), non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 cost(Samples, EachNs, OwnNs, PassedNs) -> min(1000000, (Samples * EachNs + OwnNs) * 1000000 div max(1, PassedNs)).
 
-%% What a question costs is the median of how long answers took: one that waited for a process that runs costs no more than
-%% another, and on a node that is short of time all of them take longer.
--spec median([non_neg_integer()]) -> non_neg_integer().
-median([]) -> 0;
-median(L) -> lists:nth((length(L) + 1) div 2, lists:sort(L)).
+%% What a question costs: how long the fastest tenth of the answers took. The others waited for a process that runs, or for a
+%% scheduler, which costs nothing. Before: what it was so far (0: not known); it grows by at most a quarter.
+-spec each([non_neg_integer()], non_neg_integer()) -> non_neg_integer().
+each([], Before) -> Before;
+each(Ns, 0) -> lists:nth((length(Ns) + 9) div 10, lists:sort(Ns));
+each(Ns, Before) -> min(each(Ns, 0), Before * 5 div 4 + 1).

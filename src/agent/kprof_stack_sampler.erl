@@ -25,6 +25,7 @@
 -define(SHUT_US, 100000). % while nothing is sampled it looks so often whether it may
 -define(LOOK_MS, 500).
 -define(BATCH, 200). % samples of a message
+-define(TURN_NS, 500000). % its work for a message is no longer: where it took longer it has waited
 -define(HEAP_WORDS, 8 bsl 20).
 
 -record(l, {
@@ -116,7 +117,7 @@ loop(#l{controller = Controller} = L) ->
 timed(Message, L0) ->
     Began = now_ns(),
     L = handle(Message, L0),
-    L#l{own_ns = L#l.own_ns + now_ns() - Began}.
+    L#l{own_ns = L#l.own_ns + min(?TURN_NS, now_ns() - Began)}.
 
 handle(round, L) -> plan_round(turn(L));
 handle({sampled, Worker, _, Results, Skipped, Late}, L) -> sampled(Worker, Results, Skipped, Late, L);
@@ -310,7 +311,7 @@ count(What, N, #l{figures = Figures} = L) -> L#l{figures = Figures#{What => maps
 
 look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, budget = Budget, options = #{interval_us := Asked}} = L0) ->
     Now = now_ns(),
-    Each = case Answers of [] -> L0#l.each_ns; _ -> kprof_stack_rate:median(Answers) end,
+    Each = kprof_stack_rate:each(Answers, L0#l.each_ns),
     Cost = kprof_stack_rate:cost(length(Answers), Each, Own, (Now - Then) * erlang:system_info(schedulers_online)),
     Smooth = (L0#l.cost + Cost) div 2,
     L = tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth}),

@@ -59,8 +59,10 @@ stack_rate_keeps_the_budget(_) ->
     seed(),
     [budget_kept(rand:uniform(100000), rand:uniform(2000) * 100, 1000 + rand:uniform(20000)) || _ <- lists:seq(1, 500)],
     ?equal(kprof_stack_rate:next(500000, 9000, 999999, 0), 9000),
-    ?equal(kprof_stack_rate:median([]), 0),
-    ?equal(kprof_stack_rate:median([9, 1, 5]), 5).
+    ?equal(kprof_stack_rate:each([], 7), 7),
+    ?equal(kprof_stack_rate:each([9, 1, 5], 0), 1),
+    ?equal(kprof_stack_rate:each(lists:seq(20, 1, -1), 0), 2),
+    ?equal(kprof_stack_rate:each([1000], 100), 126).
 
 budget_kept(Budget, EachUs, Asked) ->
     Cost = fun(Us) -> kprof_stack_rate:cost(1000000 div Us, EachUs, 0, 1000000) end,
