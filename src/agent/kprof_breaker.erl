@@ -1,26 +1,27 @@
-%% The overload circuit breaker as a value: closed -> open -> half_open -> closed. Pure: time comes in, in milliseconds.
+%% The overload circuit breaker as a value: closed -> open -> half_open -> closed. Pure: the caller passes the time in
+%% milliseconds.
 %%
-%% Invariant: open lasts at least the cooldown, which doubles with every trip in a row up to 5 minutes; half_open lasts at
-%% least the probing time; sampling comes back in steps (factor 10 while half open, then 5, 2, 1). Only a trip is immediate.
-%% admit/3 never lets through more than the limit in an interval.
+%% Invariant: open lasts at least the cooldown, which doubles with each consecutive trip up to 5 minutes; half_open lasts at
+%% least ?PROBE_MS; sampling increases in steps (factor 10 while half open, then 5, 2, 1). Only opening takes effect at once.
+%% admit/3 never admits more than the limit in an interval.
 -module(kprof_breaker).
 -export([new/1, trip/2, tick/2, wait/2, later/2, probe/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
 -export_type([breaker/0, limit/0]).
 
 -define(PROBE_MS, 2000).
 -define(STEP_MS, 1000).
--define(CALM_MS, 30000). % closed this long, the next trip is a first one again
+-define(CALM_MS, 30000). % after this time closed, the next pause is the cooldown again
 -define(MOST_MS, 300000).
 -define(INTERVAL_MS, 100).
 -define(STEPS, [10, 5, 2, 1]).
 
 -record(b, {
     state = closed, % closed | open | half_open
-    since = 0, % of the state, or of the step
+    since = 0, % begin of the state, or of the step
     cooldown = 5000,
     trips = 0,
-    row = 0, % trips in a row
-    steps = [1] % factors still to come, the one in force first
+    row = 0, % consecutive trips
+    steps = [1] % remaining factors, the present one first
 }).
 
 -opaque breaker() :: #b{}.
@@ -41,7 +42,7 @@ trip(Now, #b{row = Row0} = B) ->
 calm(Now, #b{state = closed, steps = [_], since = Since}) -> Now - Since >= ?CALM_MS;
 calm(_, _) -> false.
 
-%% -> {none | probe | factor | closed, B}: probe: tracing goes on again, with factor/1; factor: it changed.
+%% -> {none | probe | factor | closed, B}: probe: tracing begins again, with factor/1; factor: factor/1 has changed.
 -spec tick(integer(), breaker()) -> {none | probe | factor | closed, breaker()}.
 tick(Now, #b{state = open} = B) ->
     case next_ms(Now, B) of
@@ -55,20 +56,20 @@ tick(Now, #b{state = closed, since = Since, steps = [_ | [_ | _] = Rest]} = B) w
 tick(_, B) ->
     {none, B}.
 
-%% Nothing is traced for another reason: that is neither probing nor a step. The cooldown of an open one goes on.
+%% Tracing is off for another reason: the probe does not advance. An open breaker keeps its timer.
 -spec wait(integer(), breaker()) -> breaker().
 wait(_, #b{state = open} = B) -> B;
 wait(Now, B) -> B#b{since = Now}.
 
-%% A try would not succeed: it stays open for one more pause, and that is no trip.
+%% A try cannot succeed: the breaker stays open for one more pause, which does not count as a trip.
 -spec later(integer(), breaker()) -> breaker().
 later(Now, B) -> B#b{state = open, since = Now}.
 
-%% As after a first trip whose cooldown is over.
+%% Begins half open, as after the cooldown of a first trip.
 -spec probe(integer(), breaker()) -> breaker().
 probe(Now, B) -> B#b{state = half_open, since = Now, row = 1, steps = ?STEPS}.
 
-%% The operator switched tracing off and on: no probing, but trips stay counted.
+%% The operator switched tracing off and on: no probe; the number of trips is kept.
 -spec reset(breaker()) -> breaker().
 reset(B) -> B#b{state = closed, steps = [1], row = 0}.
 
@@ -79,24 +80,24 @@ factor(#b{steps = [F | _]}) -> F.
 -spec trips(breaker()) -> non_neg_integer().
 trips(#b{trips = N}) -> N.
 
-%% Until the next try; 0 when not open.
+%% Time until the next try; 0 if not open.
 -spec next_ms(integer(), breaker()) -> non_neg_integer().
 next_ms(Now, #b{state = open, since = Since} = B) -> max(0, Since + pause_ms(B) - Now);
 next_ms(_, _) -> 0.
 
-%% The pause in force: how long it stays open before a try.
+%% The present pause: how long it stays open before a try.
 -spec pause_ms(breaker()) -> pos_integer().
 pause_ms(#b{cooldown = C, row = Row}) -> min(?MOST_MS, C bsl min(20, max(0, Row - 1))).
 
-%% ---- A limit of events a second, kept by the tenth of a second ----
+%% ---- A limit of events per second, applied to each tenth of a second ----
 
 %% PerSecond 0: no limit.
 -spec limit(non_neg_integer(), integer()) -> limit().
 limit(0, _) -> none;
 limit(PerSecond, Now) -> {max(1, PerSecond * ?INTERVAL_MS div 1000), Now, 0}.
 
-%% N events at once -> {Admitted, Limit}; what is not admitted is the caller's to drop and count. Time that goes back counts
-%% as no time.
+%% N events at once -> {Admitted, Limit}. The caller drops and counts the rest. A time before the last one is treated as the
+%% last one.
 -spec admit(non_neg_integer(), integer(), limit()) -> {non_neg_integer(), limit()}.
 admit(N, _, none) -> {N, none};
 admit(N, Now, {Max, Since, _}) when Now - Since >= ?INTERVAL_MS -> admit(N, Now, {Max, Now, 0});

@@ -1,9 +1,8 @@
-%% Counters of calls (`call_count`) for the time in which nothing is traced, and for a look before tracing begins: how often is
-%% each tier called?
+%% Call counters (`call_count`) while tracing is off, and before tracing begins: the call rate of each tier.
 %%
-%% Invariant: they cost at most ?BUDGET permille of the schedulers: where calls are few they stay on and the counts are exact;
-%% where they are many a counter is on for a moment of each round, rounds get longer, and the counts between are the last
-%% rate's. A value of the controller's: time comes in, in native units. Their time is never counted (kprof_hazard: call_time).
+%% Invariant: they cost at most ?BUDGET permille of the schedulers. With few calls they stay on and the counts are exact. With
+%% many calls a counter is on for a part of each round, rounds get longer, and the last rate is used for the rest. A value of
+%% the controller; the caller passes the time in native units. The time of calls is never counted (kprof_hazard: call_time).
 -module(kprof_call_count).
 -export([new/4, step/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
 -export_type([counts/0]).
@@ -12,25 +11,25 @@
 -define(ROUND_MS, 500).
 -define(MOST_REST_MS, 10000).
 -define(BUDGET, 10). % permille
--define(BUSY, 200). % permille of all schedulers spent in counting: then who calls does nothing else
+-define(BUSY, 200). % permille of all schedulers spent counting: the caller runs a tight loop
 
 -record(c, {
     session,
-    tiers, % [{Ix, MFA}] that may be counted
-    count_ns, % what one count costs
+    tiers, % [{Ix, MFA}] that can be counted
+    count_ns, % cost of one count
     phase = rest,
-    on, % MFA => {Calls, At} as last read; a counter that is on
-    rate, % MFA => {Calls, Native}: so many in that time
-    due, % Ix => calls not told yet
-    covered, % MFA => until when due tells
-    began, % of the round
-    told % until when
+    on, % MFA => {Calls, At} as last read, for each counter that is on
+    rate, % MFA => {Calls, Native}: calls in that time
+    due, % Ix => calls not reported yet
+    covered, % MFA => end of the time that due covers
+    began, % begin of the round
+    told % end of the time reported so far
 }).
 
 -opaque counts() :: #c{}.
 
-%% Tiers: [{Ix, MFA}]; CountNs: of one count, as measured. What someone else counts is left alone (below OTP 27 a function has
-%% one counter for all).
+%% Tiers: [{Ix, MFA}]; CountNs: measured cost of one count. Counters of other tracers are not changed (below OTP 27 a function
+%% has one counter for all).
 -spec new(kprof_spec:session(), [{kprof_spec:ix(), mfa()}], pos_integer(), integer()) -> counts().
 new(Session, Tiers, CountNs, Now) ->
     Free = [T || {_, MFA} = T <- Tiers, free(Session, MFA)],
@@ -41,11 +40,11 @@ new(Session, Tiers, CountNs, Now) ->
 
 free(Session, MFA) -> kprof_spec:pattern({Session, call_count}, MFA) =:= false.
 
-%% What may be set: functions.
+%% The functions that may have a counter.
 -spec held(counts()) -> [mfa()].
 held(#c{tiers = Tiers}) -> [MFA || {_, MFA} <- Tiers].
 
-%% Goes on to the next phase: rest -> count -> rest. -> {Milliseconds until the next step, C}
+%% Begins the next phase: rest -> count -> rest. -> {Milliseconds until the next step, C}
 -spec step(integer(), counts()) -> {non_neg_integer(), counts()}.
 step(Now, #c{phase = rest} = C) ->
     Steady = map_size(C#c.on) > 0,
@@ -76,7 +75,7 @@ counter(Session, MFA, On) ->
 or_zero(none) -> 0;
 or_zero(N) -> N.
 
-%% -> {Native units of one scheduler that the counts have cost, C}
+%% -> {Cost of the counts, in native units of one scheduler, C}
 count_read(#c{on = On} = C) -> maps:fold(fun(MFA, Was, {Cost, Acc}) -> count_one(MFA, Was, Cost, Acc) end, {0, C}, On).
 
 count_one(MFA, {Before, Since}, Cost, #c{session = Session, on = On} = C) ->
@@ -93,18 +92,18 @@ count_one(MFA, {Before, Since}, Cost, #c{session = Session, on = On} = C) ->
             {Cost + Spent, cover(MFA, Now, C1#c{rate = (C#c.rate)#{MFA => {uncounted(Calls, Spent, Span), Span}}})}
     end.
 
-%% A tight loop calls less often while its calls are counted. This is the estimate of its calls without the counter. What a
-%% count costs depends on the loop (4.5 to 8 ns were seen on one machine), and the error of the estimate grows with the share
-%% of time that is spent in counting: so the estimate is at most 1.5 times the counted calls.
+%% A tight loop calls less often while its calls are counted. This estimates its calls without the counter. The cost of a count
+%% depends on the loop (4.5 to 8 ns on one machine), and the error of the estimate increases with the share of time that
+%% counting takes, so the estimate is at most 1.5 times the counted calls.
 uncounted(Calls, Spent, Span) when Spent * 1000 =< Span * ?BUSY -> Calls;
 uncounted(Calls, Spent, Span) when Spent * 3 < Span -> Calls * Span div (Span - Spent);
 uncounted(Calls, _, _) -> Calls * 3 div 2.
 
-%% Of the time before its first counter nothing is known.
+%% Calls before the counter was first set are not known.
 first(MFA, _, #c{rate = Rate} = C) when is_map_key(MFA, Rate) -> C;
 first(MFA, Since, #c{covered = Covered} = C) -> C#c{covered = Covered#{MFA := Since}}.
 
-%% Calls of the time since the last look, by the rate that is known.
+%% Calls since the last reading, computed from the last known rate.
 cover(MFA, Now, #c{tiers = Tiers, covered = Covered, rate = Rate, due = Due} = C) ->
     case Rate of
         #{MFA := {Calls, Span}} ->
@@ -120,7 +119,7 @@ off(#c{session = Session, on = On} = C) ->
     clear(Session, maps:keys(On)),
     C#c{on = #{}}.
 
-%% What is to be told: {Since, [{Ix, Calls}]}. Only whole calls are told, the rest stays.
+%% Calls to report: {Since, [{Ix, Calls}]}. Only whole calls are reported; the fraction stays.
 -spec due(integer(), counts()) -> {{integer(), [{kprof_spec:ix(), pos_integer()}]}, counts()}.
 due(Now, C0) ->
     Held = [MFA || {_, MFA} <- C0#c.tiers, not is_map_key(MFA, C0#c.on)],
@@ -129,11 +128,11 @@ due(Now, C0) ->
     Left = maps:map(fun(_, N) -> N - trunc(N) end, C#c.due),
     {{C#c.told, [T || {_, N} = T <- Told, N > 0]}, C#c{due = Left, told = Now}}.
 
-%% By the last look at it.
+%% The rate of the last reading.
 -spec per_second(mfa(), counts()) -> non_neg_integer().
 per_second(MFA, C) -> maps:get(MFA, rates(C), 0).
 
-%% All that are known: MFA => calls a second.
+%% All known rates: MFA => calls per second.
 -spec rates(counts()) -> kprof_tier_rates:rates().
 rates(#c{rate = Rate}) ->
     Second = erlang:convert_time_unit(1, second, native),
@@ -142,12 +141,12 @@ rates(#c{rate = Rate}) ->
 -spec stop(counts()) -> counts().
 stop(C) -> off(C).
 
-%% ---- Counters of anyone who has set some: [MFA] ----
+%% ---- Counters that any process has set: [MFA] ----
 
 -spec clear(kprof_spec:session(), [mfa()]) -> [kprof_spec:matched()].
 clear(Session, MFAs) -> [kprof_spec:set_pattern(Session, MFA, false, [call_count]) || MFA <- MFAs].
 
-%% How many of them the VM still has.
+%% Returns the number of counters that are still set in the VM.
 -spec left(kprof_spec:session(), [mfa()]) -> non_neg_integer().
 left(Session, MFAs) ->
     length([x || MFA <- MFAs, not lists:member(kprof_spec:pattern({Session, call_count}, MFA), [false, undefined])]).

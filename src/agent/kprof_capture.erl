@@ -1,9 +1,9 @@
-%% A capture: the arguments of some calls of one function, for a person to pick from. A process of its own, which is the
-%% tracer for that short while: in a trace session of its own (OTP 27+), else in the one there is, while the relay rests.
+%% A capture: the arguments of some calls of one function, from which the operator chooses. It runs in a separate process, which
+%% is the tracer: in its own trace session (OTP 27+), otherwise in the common trace while the relay is paused.
 %%
-%% What it may cost is bounded by how it begins. The match spec takes the call flag off the process that calls, so each
-%% process is seen once until it is flagged again; and processes are flagged by and by: a few, and twice as many each
-%% time that nobody called. A function that everybody calls all the time is caught with the first few.
+%% Processes are flagged step by step, which limits the cost. The match spec clears the call flag of the calling process, so
+%% each process is recorded once until it is flagged again. A few processes are flagged first, then twice as many each time that
+%% no call arrived. So a function that all processes call is captured from the first few.
 -module(kprof_capture).
 -export([start/1, init/1, stop/1, clear/1]).
 -export_type([capture/0]).
@@ -13,7 +13,7 @@
 -define(CALLS, 20).
 -define(WAIT_MS, 5000).
 -define(STEP_MS, 10).
--define(FIRST, 32). % processes flagged at first;
+-define(FIRST, 32). % processes flagged first;
 -define(HEAP_WORDS, 8 bsl 20).
 
 -record(p, {
@@ -21,11 +21,11 @@
     mfa,
     counters,
     session,
-    new, % may processes to come be flagged
+    new, % true: new processes may be flagged
     todo, % processes not flagged yet
-    flagged = [], % those that are
+    flagged = [], % processes that are flagged
     chunk = ?FIRST,
-    spawn_ms = 1, % for how long processes to come are flagged in the next step
+    spawn_ms = 1, % time for which new processes are flagged in the next step
     got = [], % newest first
     n = 0,
     ran = 0,
@@ -33,14 +33,14 @@
     us = 0
 }).
 
-%% #{controller, mfa, isolated, new, counters}: counters is an atomics array of 2 (calls kept, calls seen). The controller gets
-%% {captured, Capturer, {captured, Ran, Us, [Call]}} when nothing is set any more. -> {Capturer, Monitor}
+%% #{controller, mfa, isolated, new, counters}: counters is an atomics array of 2 (calls kept, calls seen). When everything is
+%% removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us, [Call]}}. -> {Capturer, Monitor}
 -spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref()}) -> {pid(), reference()}.
 start(Opts) ->
     spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
 
-%% Ends a capture, wherever it is, dead too; everything it set is off when this returns.
-%% Capture: none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}
+%% Ends a capture in any state, even if its process is dead. When this returns, everything it set has been removed. Capture:
+%% none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}
 -spec stop(capture()) -> term().
 stop(none) ->
     ok;
@@ -56,7 +56,7 @@ stop({Pid, Monitor, _, _} = Capture) ->
     end,
     clear(Capture).
 
-%% For who finds the process that captures killed. Sessions and flags end with their tracer, a pattern of the common trace does not.
+%% Called if the capturing process was killed. Sessions and flags end with their tracer; a pattern of the common trace does not.
 -spec clear(capture()) -> term().
 clear(none) -> ok;
 clear({_, _, none, _}) -> ok;
@@ -72,7 +72,7 @@ init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, c
 
 now_us() -> erlang:monotonic_time(microsecond).
 
-%% ---- Who is flagged ----
+%% ---- Flags ----
 
 step(#p{todo = [], spawn_ms = Ms, new = true} = P) ->
     flag(new, true, P),
@@ -107,7 +107,7 @@ wait(#p{begun = Begun} = P, Until, Ran) ->
     after max(0, (Until - Now + 999) div 1000) ->
         if
             Now - Begun > ?WAIT_MS * 1000 -> done(off(P));
-            P#p.ran > Ran -> wait(P); % they do call: no more of them
+            P#p.ran > Ran -> wait(P); % calls arrive: flag no more processes
             true -> step(P)
         end
     end.
@@ -123,7 +123,7 @@ called(Pid, Args, #p{n = N} = P0, Until, Ran) ->
             wait(P, Until, Ran)
     end.
 
-%% The pattern first: from then on nobody is seen. What was under way is counted.
+%% The pattern is removed first, so that no further call is captured. Messages under way are counted.
 off(#p{session = Session, mfa = MFA} = P) ->
     kprof_spec:set_pattern(Session, MFA, false, [local]),
     Us = now_us() - P#p.begun,
@@ -133,7 +133,7 @@ off(#p{session = Session, mfa = MFA} = P) ->
     kprof_spec:end_session(Session),
     P#p{ran = P#p.ran + more(0), session = none, us = Us}.
 
-%% A session takes them along. Children of those that were flagged are among all only where flags of processes to come were set.
+%% A session removes its flags. Children of flagged processes have flags only if flags of new processes were set.
 flags_off(#p{session = none, spawn_ms = Ms} = P) when Ms > 1 -> kprof_flags:off({none, self()}, P#p.new, none);
 flags_off(#p{session = none, flagged = Flagged} = P) -> unflag(Flagged, kprof_flags:slice(), P);
 flags_off(_) -> ok.

@@ -1,5 +1,5 @@
-%% The arguments of a captured call as trees of which a part can be picked, cut before they leave the node: PROTOCOL.md has the
-%% forms. A part's name is what the relay would make of it, so that what is previewed is what will be.
+%% The arguments of a captured call as trees, shortened before they leave the node. PROTOCOL.md has the forms. The name of a
+%% part is what the relay would use, so that the preview is correct.
 -module(kprof_capture_args).
 -export([call/1]).
 -export_type([part/0]).
@@ -7,8 +7,8 @@
 %% A value as a tree: PROTOCOL.md, "Captures".
 -type part() :: tuple().
 
--define(ARG_BYTES, 4096). % of an argument, about
--define(CALL_BYTES, 16384). % of all of them
+-define(ARG_BYTES, 4096). % about, per argument
+-define(CALL_BYTES, 16384). % for all arguments of a call
 -define(DEPTH, 12).
 -define(WIDTH, 64).
 -define(TEXT, 256).
@@ -20,7 +20,7 @@ call(Args) ->
     Each = min(?ARG_BYTES, ?CALL_BYTES div max(1, length(Args))),
     [element(1, part(A, ?DEPTH, Each)) || A <- Args].
 
-%% -> {Part, what is left of the bytes}
+%% -> {Part, remaining bytes}
 part(X, _, B) when is_atom(X); is_float(X) -> {{v, X}, B - ?NODE};
 part(X, _, B) when is_integer(X), X < 1 bsl 64, X > -(1 bsl 64) -> {{v, X}, B - ?NODE};
 part(X, _, B) when is_binary(X) ->
@@ -48,7 +48,7 @@ parts(_, _, B) ->
 elements(T, I) when I =< tuple_size(T), I =< ?WIDTH -> [element(I, T) | elements(T, I + 1)];
 elements(_, _) -> [].
 
-%% A string is one part, another list has parts.
+%% A string is one part; another list has parts.
 list(X, [_ | _] = Start, D, B0) ->
     Name = kprof_relay:name(X),
     case io_lib:printable_unicode_list(Start) andalso kprof_relay:name(Start) =:= Name of

@@ -1,5 +1,5 @@
-%% What could be traced here: modules, functions, how often they are called. Nothing is loaded for it, and it is looked up
-%% in a process of its own at low priority, so neither the node nor the controller waits.
+%% The functions of the node that can be traced, and their call rates. No module is loaded for this. It runs in a separate
+%% low-priority process, so neither the node nor the controller waits.
 -module(kprof_catalog).
 -export([answer/1, agent/1, counters/2, count/3, rates/3]).
 
@@ -14,8 +14,8 @@ answer({exist, MFAs}) -> list_to_tuple([exists(MFA) || MFA <- lists:sublist(MFAs
 
 %% ---- The catalog ----
 
-%% The modules that come after After in the order of their names; <<>>: from the first. -> {catalog, At, Of, Next, Modules}:
-%% with these At of Of modules are told; Next is <<>> when that is all.
+%% The modules whose names sort after After; <<>>: from the first. -> {catalog, At, Of, Next, Modules}: after this page, At of
+%% Of modules have been sent; Next is <<>> after the last page.
 page(After) ->
     All = lists:sort([{atom_to_binary(M, utf8), M, File} || {M, File} <- code:all_loaded(), not agent(M)]),
     {Before, Rest} = lists:splitwith(fun({Name, _, _}) -> Name =< After end, All),
@@ -49,7 +49,7 @@ info(M, What) ->
     catch _:_ -> []
     end.
 
-%% Not what the compiler makes: funs, comprehensions, module_info.
+%% Functions that the compiler adds are left out: funs, comprehensions, module_info.
 shown(module_info, A) -> A > 1;
 shown('__info__', 1) -> false;
 shown(F, _) -> hd(atom_to_list(F) ++ " ") =/= $-.
@@ -57,7 +57,7 @@ shown(F, _) -> hd(atom_to_list(F) ++ " ") =/= $-.
 flag(true) -> 1;
 flag(false) -> 0.
 
-%% Ours, whatever slot: kprof_WORD_NN.
+%% A module of an agent in any slot: kprof_WORD_NN.
 -spec agent(atom()) -> boolean().
 agent(M) ->
     case lists:reverse(atom_to_list(M)) of
@@ -74,7 +74,7 @@ application(M, File, Apps) ->
         _ -> of_file(File)
     end.
 
-%% .../lib/NAME-1.2.3/ebin/m.beam. No atom is made for it: the target's table of atoms is not ours to fill.
+%% .../lib/NAME-1.2.3/ebin/m.beam. No atom is created for it, because the atom table of the node is limited.
 of_file(preloaded) ->
     <<"erts">>;
 of_file(File) when is_list(File) ->
@@ -88,7 +88,7 @@ of_file(_) ->
 of_dir(true, Dir) -> unicode:characters_to_binary(hd(string:split(Dir ++ "-", "-")));
 of_dir(false, _) -> <<>>.
 
-%% 1: it comes with Erlang/OTP or Elixir. 2: a library, which another application needs. All else is the node's own.
+%% 1: it comes with Erlang/OTP or Elixir. 2: a library, which another application needs. 0: the node's own application.
 origins() ->
     Platform = platform(),
     Loaded = [A || {A, _, _} <- application:loaded_applications()] -- Platform,
@@ -96,31 +96,31 @@ origins() ->
     Roots = [atom_to_list(A) || A <- Loaded -- Needed],
     maps:from_list([{atom_to_binary(A, utf8), 1} || A <- Platform] ++ [{atom_to_binary(A, utf8), 2} || A <- Needed, not akin(atom_to_list(A), Roots)]).
 
-%% Of one system, by their names: shop, shop_db and shop_web; rabbit and rabbitmq_management.
+%% True if the names belong to one system: shop, shop_db and shop_web; rabbit and rabbitmq_management.
 akin(Name, Roots) ->
     Word = lists:takewhile(fun(C) -> C =/= $_ end, Name),
     Short = if length(Word) > 2 -> Word; true -> Name end,
     lists:any(fun(Root) -> lists:prefix(Short, Root) end, Roots).
 
-%% Applications that come with Erlang/OTP or Elixir: nobody's own code.
+%% Applications that come with Erlang/OTP or Elixir.
 platform() ->
     [asn1, common_test, compiler, crypto, debugger, dialyzer, diameter, edoc, eldap, erl_docgen, erl_interface, erts, et, eunit, ftp, hipe, inets,
      jinterface, kernel, megaco, mnesia, observer, odbc, os_mon, parsetools, public_key, reltool, runtime_tools, sasl, snmp, ssh, ssl, stdlib,
      syntax_tools, tftp, tools, wx, xmerl, elixir, logger, eex, iex, mix, ex_unit].
 
-%% 1: the module is loaded and has that function.
+%% 1: the module is loaded and has this function.
 exists({M, F, A}) -> flag(erlang:module_loaded(M) andalso lists:member({F, A}, info(M, functions))).
 
-%% ---- Rates: the VM counts for a while ----
+%% ---- Rates, by counters of the VM ----
 
-%% What the VM counts of these already; none: nobody counts it.
+%% The present counts of these functions; none: the function has no counter.
 -spec counters(kprof_spec:session(), [mfa()]) -> [{mfa(), none | non_neg_integer()}].
 counters(Session, MFAs) -> [{MFA, kprof_call_count:call_count(Session, MFA)} || MFA <- lists:sublist(MFAs, ?RATES)].
 
 -spec count(kprof_spec:session(), [mfa()], boolean()) -> [kprof_spec:matched()].
 count(Session, MFAs, On) -> [kprof_spec:set_pattern(Session, MFA, On, [call_count]) || MFA <- MFAs].
 
-%% Calls since counters/2 said Before; -1: not counted.
+%% Calls since counters/2 returned Before; -1: not counted.
 -spec rates(kprof_spec:session(), [{mfa(), none | non_neg_integer()}], pos_integer()) -> {rates, pos_integer(), tuple()}.
 rates(Session, Before, Ms) ->
     {rates, Ms, list_to_tuple([since(Was, kprof_call_count:call_count(Session, MFA)) || {MFA, Was} <- Before])}.

@@ -1,16 +1,17 @@
-%% The check of match specs: each one goes through it before it is set (kprof_spec:set_pattern/4), and what an operator
-%% has written in a rule before it becomes part of one.
+%% Checks match specs: each one before it is set (kprof_spec:set_pattern/4), and the operator's rule before it becomes part of
+%% one.
 %%
-%% Invariant: what passes cannot kill the VM. A label that is no immediate does: {set_seq_token,label,X} is let through only
-%% with X proved to be one; no other action that touches tokens, flags or processes is let through at all, but those listed.
+%% Invariant: a match spec that passes cannot crash the VM. A label that is not an immediate term crashes it, so
+%% {set_seq_token,label,X} is allowed only if X is known to be an immediate. Other actions on tokens, flags or processes are
+%% refused, except those listed.
 -module(kprof_check).
 -export([check/1, pure/1, name/1, calls/1, variable/1]).
 
 -type verdict() :: ok | {error, binary()}.
 
--define(LOW, 16#ffffffff). % the control word's range
+-define(LOW, 16#ffffffff). % the range of the control word
 
-%% A whole spec: ok | {error, Binary}
+%% A whole match spec: ok | {error, Binary}
 -spec check(term()) -> verdict().
 check(Spec) ->
     try
@@ -21,14 +22,14 @@ check(Spec) ->
         _:_ -> {error, <<"not a match spec">>}
     end.
 
-%% Guards, or what guards could be: no actions. ok | {error, Binary}
+%% Guards, or expressions that could be guards: no actions. ok | {error, Binary}
 -spec pure(term()) -> verdict().
 pure(Expressions) ->
     try walk(Expressions, guard)
     catch throw:{refused, Why} -> {error, Why}
     end.
 
-%% As pure/1, of what names a request.
+%% The same as pure/1, for the name of a request.
 -spec name(term()) -> verdict().
 name(Expression) ->
     try walk(Expression, name)
@@ -79,7 +80,7 @@ immediate(X) when is_integer(X) -> X > -(1 bsl 58) andalso X < 1 bsl 58;
 immediate(X) when is_atom(X) -> not variable(X);
 immediate(X) -> bound(X) < 1 bsl 58.
 
-%% The largest value that a non-negative integer expression can have; an atom (greater than any number) if not provable.
+%% The largest value that a non-negative integer expression can have; an atom (greater than any number) if it is not known.
 bound(X) when is_integer(X), X >= 0 -> X;
 bound({get_tcw}) -> ?LOW;
 bound({set_tcw, _}) -> ?LOW;
@@ -99,7 +100,7 @@ both(A, B, F) ->
 ones(0) -> 0;
 ones(X) -> (ones(X bsr 1) bsl 1) bor 1.
 
-%% '$1', '$_', '$$', '_': not constants; what else begins so is refused with them.
+%% '$1', '$_', '$$', '_' are not constants; other atoms that begin like them are refused.
 -spec variable(atom()) -> boolean().
 variable(X) ->
     case atom_to_list(X) of
@@ -107,7 +108,7 @@ variable(X) ->
         [] -> false
     end.
 
-%% Is anything called in it, which may fail?
+%% True: the expression calls a function, which may fail.
 -spec calls(term()) -> boolean().
 calls({const, _}) -> false;
 calls({T}) when is_tuple(T) -> calls(tuple_to_list(T));

@@ -1,11 +1,11 @@
-%% Takes off all that was set. It is run by whichever process survives: the controller, or the relay when the controller is dead, or the guardian. At the
-%% end our module goes: while it is loaded the slot is taken.
+%% Removes everything that was set. The process that survives runs it: the controller, else the relay, else the guardian. At the
+%% end the module is unloaded; while it is loaded, the slot is in use.
 %%
-%% Plan: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in kprof_patterns,
-%% new => boolean() (new_processes is ours), tcw => {Before, Start}, counting => [MFA] with counters of ours, capture => of
-%% the controller, sampler => of stacks | none}
+%% Plan: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in
+%% kprof_patterns, new => boolean() (the agent sets new_processes), tcw => {Before, Start}, counting => [MFA] with counters of
+%% the agent, capture => of the controller, sampler => of stacks | none}
 %%
-%% Invariant: patterns go first, so that nothing is traced from then on; flags after, process by process; tokens last.
+%% Invariant: patterns are removed first, so that nothing more is traced; then flags, process by process; tokens last.
 -module(kprof_cleanup).
 -export([stop_tracing/1, all/1, relay_died/1, all_died/1, reap/1, leaving/0, gone/2, slot/0]).
 -export_type([plan/0, receipt/0]).
@@ -21,14 +21,14 @@
 
 -define(LAST_CALLS_MS, 100).
 
-%% Called by the relay: nothing more may come, at once: the control word sees to it. On a busy node it takes a while until
-%% patterns are off. Flags are the controller's affair.
+%% Called by the relay to stop tracing at once, with the control word. Removing the patterns takes longer on a busy node. The
+%% controller removes the flags.
 -spec stop_tracing(plan()) -> term().
 stop_tracing(#{session := Session, set := Set, beside := Beside}) ->
     Beside orelse kprof_spec:cut(brake),
     kprof_patterns:clear(Session, Set).
 
-%% Undoes everything; the relay still lives. -> receipt
+%% Removes everything while the relay is alive. -> receipt
 -spec all(plan()) -> receipt().
 all(#{session := Session, isolated := Isolated, epoch := Epoch} = Plan0) ->
     Plan = #{set := Set} = last_calls(Plan0),
@@ -41,7 +41,7 @@ all(#{session := Session, isolated := Isolated, epoch := Epoch} = Plan0) ->
     kprof_node:restore(Plan),
     #{patterns => Patterns, flags => Flags, tokens => Tokens, holders => Holders, session => Ended}.
 
-%% Living requests lose their tokens with the calls that they make.
+%% Open requests lose their tokens with their next calls of tiers.
 last_calls(#{tokens := true, session := Session, set := Set, relay := Relay} = Plan) when Relay =/= none, map_size(Set) > 0 ->
     Clearing = kprof_patterns:replace(Session, Set, kprof_tokens:clearing()),
     receive after ?LAST_CALLS_MS -> ok end,
@@ -52,7 +52,7 @@ last_calls(Plan) ->
 drained(Isolated, Epoch, #{tokens := true}) -> kprof_tokens:drain(Isolated, Epoch);
 drained(_, _, _) -> {none, 0}.
 
-%% A session takes the flags of all processes with it.
+%% A session removes the flags of all its processes.
 flags_off(#{relay := none, walker := Walker}) ->
     kprof_flags:stop(Walker),
     0;
@@ -67,7 +67,7 @@ uncount(#{session := Session, counting := Counting, capture := Capture, sampler 
     kprof_capture:clear(Capture),
     kprof_call_count:clear(Session, Counting).
 
-%% The relay is dead: its flags are anyone's to take off. -> as kprof_tokens:drain/2
+%% The relay is dead, so any process can clear its flags. -> as kprof_tokens:drain/2
 -spec relay_died(plan()) -> {kprof_tokens:drained(), non_neg_integer()}.
 relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoch} = Plan) ->
     kprof_patterns:clear(Session, Set),
@@ -76,7 +76,7 @@ relay_died(#{session := Session, set := Set, isolated := Isolated, epoch := Epoc
     kprof_spec:end_session(Session),
     drained(Isolated, Epoch, Plan).
 
-%% Controller and relay are dead. What they had not yet told of does not exist.
+%% Controller and relay are dead. The plan is complete, because it is shared before anything is set.
 -spec all_died(plan() | #{relay := none}) -> term().
 all_died(#{session := _, set := _} = Plan) ->
     relay_died(Plan),
@@ -84,9 +84,9 @@ all_died(#{session := _, set := _} = Plan) ->
 all_died(_) ->
     ok.
 
-%% Unloads our module once all our processes, and Pids, are dead, in a process that runs none of our code: erl_eval does.
-%% It holds the claim to the slot (kprof_slot_NN, as who loads does) meanwhile: nothing that another has begun to load goes.
-%% One purge: on some VMs it may wait for ever, and the node's code server with it.
+%% Unloads the module when all processes of the agent, and Pids, are dead. The process that does it runs no code of the agent,
+%% only erl_eval. Meanwhile it holds the name of the slot (kprof_slot_NN), so it cannot unload a module that another kprof-top
+%% is loading. It purges once: on some VMs a purge can block forever, and the code server with it.
 -spec reap([pid() | none]) -> pid().
 reap(Pids) ->
     Text =
@@ -103,16 +103,16 @@ reap(Pids) ->
     ],
     spawn(erl_eval, exprs, [Forms, Bindings]).
 
-%% "00": asked, too; the compiler would make a text of atom_to_list(?MODULE).
+%% "00" is built at run time; the compiler would make a literal of atom_to_list(?MODULE).
 -spec slot() -> string().
 slot() ->
     Name = atom_to_list(?MODULE:module_info(module)),
     lists:nthtail(length(Name) - 2, Name).
 
-%% Who sees this process from now on waits until it is done.
+%% From now on, a starting agent that sees this process waits until it has ended.
 -spec leaving() -> term().
 leaving() -> put(kprof_state, leaving).
 
-%% The last words of an agent that ends without having been asked.
+%% The last message of an agent that ends without a request.
 -spec gone(pid(), binary()) -> ok | nosuspend | noconnect.
 gone(To, Text) -> erlang:send(To, {ke, gone, Text}, [nosuspend, noconnect]).

@@ -1,11 +1,11 @@
-%% The cleanup plan: what is set on the node, as a value (kprof_cleanup has its fields). Relay and guardian hold a copy, so that
-%% either can clean up when the controller is dead. It is shared before the VM is changed. Functions of the controller's process.
+%% The cleanup plan: what is set on the node, as a value (kprof_cleanup has its fields). Relay and guardian have a copy, so that
+%% either can clean up if the controller is dead. It is shared before the VM is changed. Functions of the controller's process.
 -module(kprof_cleanup_plan).
 -export([new/1, share/1]).
 
 -include("kprof_controller.hrl").
 
-%% Relay and guardian know the new plan before anything is done.
+%% Sends the new plan to relay and guardian before anything is set.
 -spec share(state()) -> state().
 share(#s{relay = Relay, guardian = Guardian} = S) ->
     Plan = new(S),

@@ -1,8 +1,8 @@
-%% What the code of the node is: modules and functions, and names near a wrong one.
+%% The loaded code of the node: modules, functions, and names similar to a wrong one.
 -module(kprof_code).
 -export([modules/1, functions/1, exists/3, version/1, note/4, to_atom/1]).
 
-%% Those that are loaded: no other can be traced, and none is loaded for us (kprof_hazard: load_on_demand).
+%% Only loaded modules: others cannot be traced, and the agent loads none (kprof_hazard: load_on_demand).
 -spec modules(string()) -> [binary()].
 modules(Prefix) ->
     Names = lists:usort([atom_to_list(M) || {M, _} <- code:all_loaded()]),
@@ -24,7 +24,7 @@ exports(M, What) ->
     catch _:_ -> []
     end.
 
-%% true | no_module (that is loaded) | no_function
+%% true | no_module (not loaded) | no_function
 -spec exists(module(), atom(), arity()) -> true | no_module | no_function.
 exists(M, F, A) ->
     case erlang:module_loaded(M) of
@@ -32,7 +32,7 @@ exists(M, F, A) ->
         true -> lists:member({F, A}, exports(M, functions)) orelse no_function
     end.
 
-%% none: it is not loaded.
+%% none: the module is not loaded.
 -spec version(module()) -> none | binary().
 version(M) ->
     try erlang:get_module_info(M, md5)
@@ -57,7 +57,7 @@ note(no_function, M, F, A) ->
 instead([]) -> "";
 instead(Near) -> ["; there is ", lists:join(", ", Near)].
 
-%% The three nearest names, if near at all.
+%% The three most similar names, if any is similar enough.
 near(Name, Names) ->
     Max = max(2, length(Name) div 3),
     Far = [{distance(Name, N), N} || N <- Names, abs(length(N) - length(Name)) =< Max, length(N) < 100],

@@ -1,7 +1,7 @@
-%% The controller: owns patterns, flags and session; answers kprof-top; undoes everything when kprof-top, or the lease, is gone.
-%% It has priority over the node's own processes, for it must be there when they have all the time there is; what takes longer
-%% than a moment is done by processes of its own. Here are its beginning, its loop and its end; kprof_controller.hrl has its state,
-%% and names the sources that change it.
+%% The controller: owns patterns, flags and session; answers kprof-top; removes everything if kprof-top disappears or the lease
+%% expires. It has priority over the node's own processes, so that it runs even when the node is fully loaded. Longer work is
+%% done in separate processes. This source has its start, its loop and its end; kprof_controller.hrl has its state, and lists
+%% the sources that change it.
 -module(kprof_controller).
 -export([start/1, init/2]).
 -export_type([options/0]).
@@ -15,8 +15,8 @@
 -include("kprof_counters.hrl").
 
 -define(RUN_QUEUE, 100). % per scheduler,
--define(BUSY_BEATS, 4). % for so many beats
--define(NOTHING, 5000). % millionths of the schedulers' time; where the run queue is long an idle relay alone seems to take 2000
+-define(BUSY_BEATS, 4). % for this number of heartbeats
+-define(NOTHING, 5000). % ppm of scheduler time that counts as no cost; with a long run queue an idle relay measures 2000
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
 -spec start(options()) -> {ok, pid(), map()} | {error, atom(), binary()}.
@@ -51,7 +51,7 @@ prepare(#{who := Who} = Opts) ->
     Vm = kprof_hazard:vm(),
     case {[Use || Use <- [attach, beside_no_jit], not kprof_hazard:allowed(Use, Vm)], catch register(?MODULE, self())} of
         {[Use | _], _} -> {error, hazard, kprof_hazard:reason(Use, Vm)};
-        {_, {'EXIT', _}} -> {error, leaving, <<"an agent of this name is there already">>};
+        {_, {'EXIT', _}} -> {error, leaving, <<"an agent of this name already runs">>};
         _ ->
             case kprof_node:busy(Isolated, Who) of
                 none -> prepare_trace(Isolated, Opts);
@@ -63,14 +63,14 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
     Others = kprof_node:others(Isolated),
     case Others =/= [] andalso not Isolated andalso not maps:get(force, Opts, false) of
         true ->
-            {error, tracer, kprof_text:format("someone else traces on this node: ~ts; --force traces beside them", [lists:join(", ", Others)])};
+            {error, tracer, kprof_text:format("someone else traces on this node: ~ts; --force attaches in spite of it", [lists:join(", ", Others)])};
         false ->
             Counters = atomics:new(?COUNTERS, []),
             atomics:put(Counters, ?CUT_AT, kprof_node:now_ms() - 1000), % no cut yet
             Vm = kprof_hazard:vm(),
             S0 = new_guardian(#s{
                 link = kprof_link:new(Opts),
-                tracing = #tracing{again = maps:get(again, Opts, false)},
+                tracing = #tracing{reconnected = maps:get(again, Opts, false)},
                 epoch = Epoch,
                 vm = Vm,
                 isolated = Isolated,
@@ -143,7 +143,7 @@ loop(S) ->
             loop(S)
     end.
 
-%% A word from kprof-top: where tracing was paused for the lack of one, it goes on.
+%% A message from kprof-top renews the lease; tracing that was paused by the lease continues.
 heard(S) ->
     case kprof_link:heard(S) of
         {again, S1} -> kprof_tracing:go_on_after_lease(S1);
@@ -194,7 +194,7 @@ relay_died(S0) ->
     kprof_link:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
     kprof_tracing:relay_died(kprof_tier_rates:relay_died(S#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
 
-%% ---- Beats ----
+%% ---- Heartbeats ----
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
@@ -208,8 +208,8 @@ beat(#s{beats = #beats{n = N}} = S0) ->
         true -> loop(kprof_tracing:counting(S2))
     end.
 
-%% A node whose run queue stays long has no time for us: sampling is cut, and where that does not help tracing stops. One that
-%% pays next to nothing for us has its queue from elsewhere.
+%% If the run queue stays long, sampling is cut; if that does not help, tracing stops. If tracing costs almost nothing, the run
+%% queue has another cause and nothing is done.
 run_queue(#s{tracing = #tracing{on = true}, beats = #beats{busy = Busy}, cost = Cost} = S) ->
     Long = erlang:statistics(run_queue),
     {Spent, _} = kprof_cost:spent(Cost),
@@ -222,7 +222,7 @@ run_queue(#s{tracing = #tracing{on = true}, beats = #beats{busy = Busy}, cost = 
 run_queue(S) ->
     S#s{beats = S#s.beats#beats{busy = 0}}.
 
-%% The ticket is put back within a microsecond; found away twice, someone else has zeroed the word.
+%% A ticket is put back within a microsecond. If the word is 0 in two checks in a row, someone else has set it to 0.
 ticket_lives(#s{beats = #beats{zero = Zero}} = S) ->
     case kprof_spec:held(erlang:system_info(trace_control_word)) of
         true when Zero > 0 ->
@@ -241,7 +241,7 @@ detach(Ref, S0) ->
     kprof_cleanup:leaving(),
     kprof_capture:stop(S0#s.requests#requests.capture),
     S1 = kprof_tracing:all_told(S0),
-    %% How long it was paused until now.
+    %% Time in which it was paused until now.
     S = if S1#s.tracing#tracing.paused =:= none -> S1; true -> kprof_heartbeat:send(kprof_link:tell_all(S1)) end,
     Receipt = kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),
@@ -260,10 +260,10 @@ leave(S0) ->
 
 -spec silent(state()) -> no_return().
 silent(#s{link = #link{pid = Pid, end_ms = Ms}} = S) ->
-    kprof_cleanup:gone(Pid, kprof_text:format("it heard nothing from kprof-top for ~b s, has taken everything off and ended", [Ms div 1000])),
+    kprof_cleanup:gone(Pid, kprof_text:format("it received nothing from kprof-top for ~b s; it has removed everything and ended", [Ms div 1000])),
     leave(S).
 
-%% Its kprof-top has come again over another connection.
+%% kprof-top has reconnected.
 superseded(Who, S) ->
     case get(kprof_who) of
         {Who, _} -> leave(S);

@@ -1,19 +1,19 @@
-%% What tracing costs this node: measured once at attach on functions of our own, then reckoned from what is counted anyway.
+%% The cost of tracing on this node: measured once at attach with functions of the agent, later computed from counters.
 %%
-%% Invariant: touches no process and no function but its own, leaves nothing set, ends within ?MOST_MS; where it may not
-%% measure (someone else traces, and there are no sessions) or cannot in time, the costs are assumed and say so.
-%% new/1, observe/2, resampled/3 and spent/1 are pure.
+%% Invariant: changes no process and no function except its own, leaves nothing set, ends within ?MOST_MS. If it may not measure
+%% (another tracer, no sessions) or cannot in time, it uses default costs and sets a flag. new/1, observe/2, resampled/3 and
+%% spent/1 are pure.
 -module(kprof_cost).
 -export([calibrate/3, new/1, observe/2, resampled/3, spent/1, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
 -export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, sink/1]).
 -export_type([cost/0, costs/0, counted/0, expected/0]).
 
-%% Nanoseconds of a call, each kind.
+%% Nanoseconds per call, for each kind of call.
 -type costs() :: #{
     hit := pos_integer(), full := pos_integer(), args := pos_integer(), entry := pos_integer(), rare := pos_integer(), rare0 := pos_integer(),
     miss := pos_integer(), count := pos_integer(), assumed := boolean()
 }.
-%% What was counted up to now (observe/2).
+%% Totals up to now (observe/2).
 -type counted() :: #{
     now_ns := integer(), events := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), tier_calls_s := non_neg_integer(),
     sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
@@ -26,16 +26,16 @@
 -define(ROUNDS, 5).
 -define(RARE, 1000000).
 -define(EVENT_NS, 700).
--define(SMOOTH_NS, 1000000000). % a burst of a second is what counts, not one of a look
+-define(SMOOTH_NS, 1000000000). % averages over 1 s, so that a short burst does not change the cost
 
 %% ---- Calibration ----
 
-%% Ns of a call and its return, beyond the untraced call: hit: a tier in a sampled request (lean); full: the same with
-%% full returns; args: more, when it tells its arguments; entry: of a sampled request; rare: of one that is not sampled; rare0: of
-%% a call that is not, without an entry; miss: a tier outside of a request; count: call_count.
+%% Nanoseconds of a call and its return, minus the untraced call: hit: a tier in a sampled request (lean); full: the same with
+%% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
+%% unsampled call without an entry; miss: a tier outside of a request; count: call_count.
 assumed() -> #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, assumed => true}.
 
-%% Isolated: are there sessions; Others: does someone else trace.
+%% Isolated: the VM has sessions; Others: another tracer is active.
 -spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
 calibrate(false, true, _) ->
     assumed();
@@ -55,13 +55,13 @@ given_up(Isolated) ->
 
 measure(Isolated, Epoch) ->
     Sink = spawn_opt(kprof_cost, sink, [self()], [link, {message_queue_data, off_heap}]),
-    erlang:suspend_process(Sink), % as the relay: messages only queue
+    erlang:suspend_process(Sink), % suspended like the relay, so messages are only queued
     Session = kprof_spec:session(Isolated, me(), Sink),
     set(Session, Epoch),
-    %% The controller may have been told of no tracer, but a process to come may be traced by now: then this fails.
+    %% If another tracer has begun to trace new processes, this fails.
     1 = kprof_spec:flags({Session, Sink}, self(), true, [call, arity, monotonic_timestamp, return_to]),
     Costs = run(Session, Sink),
-    seq_trace:set_token([]), % nor shall our end carry one to the controller
+    seq_trace:set_token([]), % the exit signal must not carry a token to the controller
     kprof_spec:flags({Session, Sink}, self(), false, [all]),
     unset(Session),
     kprof_spec:end_session(Session),
@@ -84,7 +84,7 @@ run(Session, Sink) ->
     Full = Over(fun(X) -> ?MODULE:cost_full(X), ok end),
     #{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, rare0 => Rare0, miss => Miss, count => Count, assumed => false}.
 
-%% Ns a call, of the round that was disturbed least.
+%% Nanoseconds per call, minimum over all rounds.
 fastest(F) -> lists:min([round_ns(F) || _ <- lists:seq(1, ?ROUNDS)]).
 
 round_ns(F) ->
@@ -99,7 +99,7 @@ repeat(F, N) ->
     F(N),
     repeat(F, N - 1).
 
-%% The specs are those that the node will have.
+%% The match specs that the node will have.
 set(Session, Epoch) ->
     Me = me(),
     Config = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
@@ -119,7 +119,7 @@ unset(Session) ->
 
 me() -> ?MODULE:module_info(module).
 
-%% What is called. These names stay as they are when the sources become one module.
+%% The functions that are called. These names do not change when the sources become one module.
 -spec cost_plain(X) -> X.
 cost_plain(X) -> X.
 -spec cost_told(X, term(), term()) -> X.
@@ -139,7 +139,7 @@ cost_rare0(X) -> X.
 -spec cost_counted(X) -> X.
 cost_counted(X) -> X.
 
-%% A tracer that takes what comes and does nothing: its messages wait for its end, or are gone at once.
+%% A tracer that does nothing with its messages: they stay in its queue, or are dropped at once.
 -spec sink(pid()) -> ok.
 sink(Owner) ->
     receive
@@ -147,13 +147,13 @@ sink(Owner) ->
         _ -> sink(Owner)
     end.
 
-%% ---- Reckoning ----
+%% ---- Computed cost ----
 
 %% Costs: of calibrate/3.
 -spec new(costs()) -> cost().
 new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0}.
 
-%% Ns of a traced call and its return, as the trace configuration has them; 1: assumed, not measured here.
+%% Nanoseconds of a traced call and its return with this trace configuration; 1: a default, not measured.
 -spec call_ns(kprof_spec:trace_config(), cost()) -> pos_integer().
 call_ns(Config, #{costs := Costs}) -> hit(Config, Costs).
 -spec count_ns(cost()) -> pos_integer().
@@ -161,10 +161,10 @@ count_ns(#{costs := #{count := Ns}}) -> Ns.
 -spec assumed(cost()) -> 0 | 1.
 assumed(#{costs := #{assumed := Assumed}}) -> if Assumed -> 1; true -> 0 end.
 
-%% What was counted up to now: running totals #{events (of a traced call: one of the call, one of its return), ticket (one
-%% more with every entry call, sampled or not), relay_ns (the relay's run time)}, tier_calls_s (calls a second of the other
-%% tiers, wherever they come from, as the VM counted them last), and in force #{sample, entry => boolean(),
-%% returns, args => boolean(), schedulers}, at now_ns. Costs are shares of the schedulers' time, smoothed over a second.
+%% Totals up to now: #{events (two per traced call: the call and its return), ticket (increases with every entry call, sampled
+%% or not), relay_ns (run time of the relay)}, tier_calls_s (calls per second of the other tiers, in and outside of requests, as
+%% the VM counted them last), and the present #{sample, entry => boolean(), returns, args => boolean(), schedulers}, at now_ns.
+%% Costs are shares of the schedulers' time, smoothed over a second.
 -spec observe(counted(), cost()) -> cost().
 observe(Seen, #{last := none} = S) ->
     S#{last := Seen};
@@ -178,10 +178,11 @@ observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0
 observe(_, S) ->
     S.
 
-%% Costs were measured undisturbed, counts are of a node in trouble: more than all there is was not spent.
+%% The costs were measured on an idle VM, the counts may come from an overloaded one. The result is at most the total scheduler
+%% time.
 share(Ns, All) -> min(Ns, All) / All.
 
-%% Fixed: what remains however few are sampled: of the tiers the calls in requests, or all that were counted.
+%% Fixed: the part that sampling cannot lower: of the tiers, the calls in requests, or all calls that were counted.
 ns(#{entry := false, sample := N} = Seen, Last, #{costs := #{rare0 := Rare} = Costs}) ->
     Calls = grown(events, Seen, Last) / 2,
     All = case N of 1 -> Calls; _ -> max(Calls, entries(Seen, Last, N, Calls)) end,
@@ -196,9 +197,9 @@ ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Seen, #{now_ns := Then}
 
 entry_hit(Seen, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Seen, Costs) - Lean.
 
-%% What tracing would cost if these were traced: Rates: MFA => calls a second; Seen as for observe/2; Config: its tiers and entry.
-%% -> millionths of the schedulers' time, by calls that are not sampled, and by all if all were; events a second, if all were,
-%% and the relay's part of one scheduler in permille.
+%% The cost of tracing these rates: Rates: MFA => calls per second; Seen as for observe/2; Config: its tiers and entry. -> ppm
+%% of the schedulers' time, for unsampled calls, and for all calls if all were sampled; events per second if all were sampled,
+%% and the relay's share of one scheduler in permille.
 -spec expected(kprof_tier_rates:rates(), counted(), kprof_spec:trace_config(), cost()) -> expected().
 expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := Entry}, #{costs := Costs} = S) ->
     Of = fun(Wanted) -> lists:sum([maps:get({M, F, A}, Rates, 0) || {Ix, M, F, A} <- Tiers, (Ix =:= Entry) =:= Wanted]) end,
@@ -214,7 +215,7 @@ expected_ns(_, Calls, #{entry := false} = Seen, #{rare0 := Rare} = Costs) ->
 expected_ns(Entries, Calls, Seen, #{rare := Rare, miss := Miss} = Costs) ->
     {Entries * Rare + Calls * Miss, Entries * entry_hit(Seen, Costs) + Calls * hit(Seen, Costs)}.
 
-%% Sampling that keeps what is expected well within the limits (0: none). -> {ok, N} | too_much
+%% The sampling that keeps the expected cost well within the limits (0: no limit). -> {ok, N} | too_much
 -spec affordable(expected(), non_neg_integer(), non_neg_integer(), pos_integer()) -> {ok, pos_integer()} | too_much.
 affordable(#{fixed := Fixed}, MaxCost, _, _) when MaxCost > 0, Fixed > MaxCost ->
     too_much;
@@ -222,15 +223,15 @@ affordable(#{fixed := Fixed, all := All, events := Events, relay := Relay}, MaxC
     Parts = [part(All - Fixed, MaxCost - Fixed) || MaxCost > 0] ++ [part(Events, MaxRate) || MaxRate > 0] ++ [part(Relay, MaxRelay)],
     {ok, lists:max([1 | Parts])}.
 
-%% To seven tenths of the limit.
+%% Target: 70 % of the limit.
 part(Value, Max) when Value * 10 =< Max * 7 -> 1;
 part(Value, Max) -> (Value * 10 + Max * 7 - 1) div max(1, Max * 7).
 
-%% What the relay takes for an event: as seen so far, or a usual figure.
+%% The relay's time per event: as measured so far, or a default.
 event_ns(#{last := #{events := Events, relay_ns := Ns}}) when Events > 10000 -> Ns / Events;
 event_ns(_) -> ?EVENT_NS.
 
-%% The control word is anyone's: more than can have been, by those that were sampled, is not believed.
+%% Other code can change the control word: a count that is higher than the sampled calls allow is ignored.
 entries(#{ticket := Now}, #{ticket := Then}, N, Calls) ->
     min(kprof_spec:tickets(Then, Now), N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
 
@@ -242,10 +243,10 @@ args(_, _) -> 0.
 
 grown(What, Seen, Last) -> max(0, maps:get(What, Seen) - maps:get(What, Last)).
 
-%% Sampling went from 1/Old to 1/New: what varies with it is believed to follow at once.
+%% Sampling changed from 1/Old to 1/New: the variable part of the cost is scaled at once.
 -spec resampled(pos_integer(), pos_integer(), cost()) -> cost().
 resampled(Old, New, #{varying := V} = S) -> S#{varying := V * Old / New}.
 
-%% -> {All, Fixed} in millionths of the node's scheduler time.
+%% -> {All, Fixed} in ppm of the node's scheduler time.
 -spec spent(cost()) -> {non_neg_integer(), non_neg_integer()}.
 spent(#{fixed := F, varying := V}) -> {min(1000000, round((F + V) * 1000000)), round(F * 1000000)}.

@@ -1,8 +1,8 @@
-%% Trace flags of all processes, set one by one: never by `existing`, which stops all schedulers and on some VMs kills the
-%% node (kprof_hazard). A walk goes over processes(); processes to come are told first, with `new`.
+%% Trace flags of all processes, set one by one: never with `existing`, which blocks all schedulers and crashes some VMs
+%% (kprof_hazard). A walk goes over processes(). The flag for new processes (`new`) is set first.
 %%
-%% Invariant: a walk works for at most ?SLICE_US, then lets others run; on a node so busy that this would take long it works
-%% as long as any other process does. Own: {Session | none, Tracer}. Nobody's flags but ours are touched.
+%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own: {Session |
+%% none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
 -export([start/4, start_off/2, go/1, stop/1, off/3, walk/2, slice/0, rest/1]).
 -export_type([own/0, slice/0]).
@@ -14,14 +14,15 @@
 
 -define(SLICE_US, 200).
 -define(PIECE, 16).
--define(PATIENT_MS, 500). % then slices are as the VM makes them
+-define(PATIENT_MS, 500). % after this time, the walk no longer yields by itself
 
-%% A process that sets flags of all, once go/1 says so; it ends with its caller. New: may those of processes to come be set;
-%% Skip: pids that get none. The caller gets {walked, Walker, Refused}: so many live and have another tracer. -> Walker
+%% A process that sets flags of all processes when go/1 is called; it ends with its caller. New: true: flags of new processes
+%% may be set; Skip: pids that get none. The caller gets {walked, Walker, Refused}: the number of live processes with another
+%% tracer. -> Walker
 -spec start(own(), {flags(), flags()}, boolean(), [pid() | none]) -> pid().
 start(Own, {Set, Clear}, New, Skip) -> spawned({on, Own, Set, Clear, New, Skip}).
 
-%% The same to take all off.
+%% The same, to clear all flags.
 -spec start_off(own(), boolean()) -> pid().
 start_off(Own, New) -> spawned({off, Own, New}).
 
@@ -52,10 +53,10 @@ refused(Own, P, Set, Clear) ->
         _ -> false
     end.
 
-%% Alive, asked without a signal.
+%% True if the process is alive; no signal is sent to it.
 lives(P) -> process_info(P, status) =/= undefined.
 
-%% Ends a walk, if one is under way: from then on it sets nothing.
+%% Ends a walk, if there is one: it sets no more flags.
 -spec stop(none | pid()) -> ok.
 stop(none) ->
     ok;
@@ -66,7 +67,8 @@ stop(Walker) ->
     receive {'DOWN', Ref, _, _, _} -> ok end,
     receive {walked, Walker, _} -> ok after 0 -> ok end.
 
-%% Off for all, by the caller. -> flags that are left: nobody is asked, the VM refuses only those of the dead and of others.
+%% Clears all flags, in the calling process. -> number of flags left. No process is asked: the VM refuses only dead processes
+%% and those of other tracers.
 -spec off(own(), boolean(), none | pid()) -> non_neg_integer().
 off(Own, New, Walker) ->
     stop(Walker),
@@ -76,7 +78,7 @@ cleared(Own, New) ->
     New andalso kprof_spec:flags(Own, new, false, [all]),
     each(processes(), fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
 
-%% For how many of these was F true?
+%% The number of pids for which F is true.
 each(Pids, F) -> each(Pids, F, 0, ?PIECE, slice()).
 
 each([P | Ps], F, N, Left, Slice) when Left > 0 ->
@@ -89,7 +91,7 @@ each([], _, N, _, _) ->
 each(Ps, F, N, _, Slice) ->
     each(Ps, F, N, ?PIECE, rest(Slice)).
 
-%% A slice of work: who works calls rest/1 every few steps.
+%% A slice of work: the worker calls rest/1 every few steps.
 -spec slice() -> slice().
 slice() ->
     Now = now_us(),

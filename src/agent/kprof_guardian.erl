@@ -1,11 +1,12 @@
-%% The guardian: does nothing while controller and relay live. When the controller is killed the relay undoes everything; when both
-%% are, one after the other and however quickly, the guardian does. The controller starts another if the guardian is killed.
+%% The guardian: idle while controller and relay are alive. If the controller is killed, the relay cleans up. If both are
+%% killed, in any order and however quickly, the guardian cleans up. The controller starts another guardian if this one is
+%% killed.
 -module(kprof_guardian).
 -export([start/2, init/2]).
 
--define(RELAY_MS, 10000). % a relay that undoes takes no longer
+-define(RELAY_MS, 10000). % maximum time for the relay's cleanup
 
-%% By the controller, before anything is set. To: kprof-top's pid. -> {Guardian, Monitor}
+%% Called by the controller before anything is set. To: kprof-top's pid. -> {Guardian, Monitor}
 -spec start(pid(), kprof_cleanup:plan()) -> {pid(), reference()}.
 start(To, Plan) ->
     {Guardian, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}]),
@@ -35,7 +36,7 @@ watched(#{relay := Pid}, _) -> {Pid, erlang:monitor(process, Pid)}.
 orphaned(To, Plan, Relay) ->
     kprof_cleanup:leaving(),
     case relay_end(Relay) of
-        shutdown -> ok; % it has undone all, and said so
+        shutdown -> ok; % the relay has cleaned up and reported it
         _ ->
             kprof_cleanup:all_died(Plan),
             kprof_cleanup:reap([]),

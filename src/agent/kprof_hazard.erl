@@ -1,14 +1,15 @@
-%% The hazard gate: which uses of the VM are held back on this node, and why. One table; who sets or asks something of the VM
-%% that can hurt some VM asks allowed/2 first.
+%% The hazard table: which VM functions the agent avoids on this node, and why. Code that uses such a function asks allowed/2
+%% first.
 %%
-%% Invariant: pure but for vm/0; a use that the table does not name is refused.
+%% Invariant: pure except vm/0; a use that is not in the table is refused.
 -module(kprof_hazard).
 -export([vm/0, allowed/2, reason/2, held/1, list/1]).
 -export_type([vm/0]).
 
 -type vm() :: #{otp := binary(), erts := [non_neg_integer()], jit := boolean(), word_bytes := pos_integer(), beside := boolean()}.
 
-%% What the table decides by. erts: a list of integers; beside: other trace sessions, or other tracers, are there.
+%% The properties of the VM that the table uses. erts: a list of integers; beside: other trace sessions, or other tracers, are
+%% active.
 -spec vm() -> vm().
 vm() ->
     #{
@@ -27,7 +28,7 @@ number(Part) ->
         _ -> 0
     end.
 
-%% May this be used on this VM?
+%% True if this use is allowed on this VM.
 -spec allowed(atom(), vm()) -> boolean().
 allowed(Use, Vm) ->
     case lists:keyfind(Use, 2, rows(Vm)) of
@@ -35,7 +36,7 @@ allowed(Use, Vm) ->
         false -> false
     end.
 
-%% Why a use is refused, for people.
+%% The reason why a use is refused, as a sentence.
 -spec reason(atom(), vm()) -> binary().
 reason(Use, Vm) ->
     case lists:keyfind(Use, 2, rows(Vm)) of
@@ -43,7 +44,7 @@ reason(Use, Vm) ->
         false -> kprof_text:format("~ts is not in the table of hazards", [Use])
     end.
 
-%% What is held back here and not on every VM: sentences for the attach.
+%% What is avoided on this VM but not on every VM: sentences that are shown at attach.
 -spec held(vm()) -> [binary()].
 held(#{otp := Otp, erts := Erts} = Vm) ->
     [
@@ -51,7 +52,7 @@ held(#{otp := Otp, erts := Erts} = Vm) ->
      || {_, Use, true, Text, Where} <- rows(Vm), not always(Use), used(Use)
     ].
 
-%% All rows: [{Id, 1 | 0, Text}], 1: held back here.
+%% All rows: [{Id, 1 | 0, Text}], 1: avoided on this VM.
 -spec list(vm()) -> [{atom(), 0 | 1, binary()}].
 list(Vm) ->
     [{Id, if Held -> 1; true -> 0 end, kprof_text:format("~ts (~ts)", [Text, Where])} || {Id, _, Held, Text, Where} <- rows(Vm)].
@@ -59,13 +60,13 @@ list(Vm) ->
 dotted(Erts) -> lists:join(".", [integer_to_list(N) || N <- Erts]).
 upper(Id) -> string:uppercase(atom_to_list(Id)).
 
-%% Held back on every VM: nothing to tell of this one.
+%% Avoided on every VM, so not reported for this one.
 always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory]).
 
-%% No screen uses these yet.
+%% kprof-top does not use these.
 used(Use) -> not lists:member(Use, [gc_flags]).
 
-%% {Id, Use, Held here?, What is held back, where it is told of}. Ids are those of the project's list of hazards.
+%% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. Ids are those of the project's list of hazards.
 rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
     Otp27 = [15, 0],
     Fixed271 = [15, 1],
@@ -73,22 +74,22 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
     OffHeap = Erts < [13, 2, 2, 5] orelse within(Erts, [14, 0], [14, 2]),
     Hibernates = within(Erts, Otp27, [15, 3]) orelse within(Erts, Otp28, [16, 2, 1]),
     [
-        {a1, reset_trace, Erts < Otp27, "trace tokens are drained, never reset all at once", "PR 7651"},
-        {a2, existing, true, "trace flags are set for each process by itself", "otp#6495, GH-5984"},
-        {a3, call_time, true, "time of calls is never counted by the VM", "a crash after a purge, all versions"},
-        {a4, running_flags, Erts < [13, 2], "scheduling flags off", "otp#6495"},
+        {a1, reset_trace, Erts < Otp27, "trace tokens are removed one by one, not reset", "PR 7651"},
+        {a2, existing, true, "trace flags are set for one process at a time", "otp#6495, GH-5984"},
+        {a3, call_time, true, "call_time is never used", "a crash after a purge, all versions"},
+        {a4, running_flags, Erts < [13, 2], "the trace flag running is not used", "otp#6495"},
         {b2, module_literals, true, "the agent is one module without literals, loaded and unloaded once", "PR 9724, GH-8119"},
-        {b3, flags_idle, true, "no trace flag while tracing is off", "PR 8342"},
-        {b4, ask_all, true, "no question to every process that is a signal to it", "PR 7822, OTP-18838, GH-10651"},
-        {b5, sample_queue, OffHeap, "stack samples: no queue lengths of processes whose messages are off heap", "OTP-18838"},
+        {b3, flags_idle, true, "no trace flag is set while tracing is off", "PR 8342"},
+        {b4, ask_all, true, "no signal is sent to every process (for example process_info/2)", "PR 7822, OTP-18838, GH-10651"},
+        {b5, sample_queue, OffHeap, "stack samples: no queue lengths of processes with messages off heap", "OTP-18838"},
         {b7, sample_large, OffHeap orelse Hibernates, "stack samples: no processes with large heaps", "PR 7822, PR 10696"},
         {b8, load_on_demand, true, "modules of the node are never loaded on demand", "PR 8046, GH-7466"},
-        {b11, session_timers, true, "no timer to a suspended process", "PR 11196"},
-        {b13, name_maps, true, "no map in the name of a request", "GH-7683"},
+        {b11, session_timers, true, "no timer message is sent to a suspended process", "PR 11196"},
+        {b13, name_maps, true, "a map cannot be the name of a request", "GH-7683"},
         {b14, beside_no_jit, Beside andalso not Jit andalso within(Erts, Otp27, Fixed271), "no tracing beside another session on a VM without JIT", "OTP-19248"},
         {b15, attach, Erts < [12, 3] orelse Word =:= 4, "kprof-top needs a 64-bit VM of OTP 24.3 or later", "PR 6662, PR 5078"},
-        {c2, sample_memory, true, "stack samples: memory and messages of a process are never asked for", "that walks its queue"},
-        {d1, lean_exceptions, Erts < Fixed271, "lean returns: a call left by an exception that is caught further up ends with its request", "OTP-19122"},
+        {c2, sample_memory, true, "stack samples: memory and messages of a process are never requested", "this walks its queue"},
+        {d1, lean_exceptions, Erts < Fixed271, "lean returns: if an exception passes through the caller, the call is shown as ending with its request", "OTP-19122"},
         {d2, lean_beside, Beside andalso within(Erts, Otp27, Fixed271), "no lean returns beside another session", "OTP-19122"},
         {d3, bif_beside, Beside andalso (within(Erts, Otp27, Otp28) orelse within(Erts, Otp28, [16, 3])), "no built-in function as a tier beside another session", "PR 10349"},
         {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 0, 3]), "no trace of garbage collection beside another session", "PR 11623"}

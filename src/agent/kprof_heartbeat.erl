@@ -1,12 +1,12 @@
-%% The heartbeat: how the node and tracing are, told twice a second and when breaker or tracing change. Functions of the
-%% controller's process.
+%% The heartbeat: the state of the node and of tracing, sent twice a second and when the breaker or tracing changes. Functions
+%% of the controller's process.
 -module(kprof_heartbeat).
 -export([send/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
-%% One that tells that tracing went off or on must arrive, and in order: kprof-top computes gaps from them.
+%% A heartbeat that reports that tracing was switched on or off must arrive, and in order: kprof-top computes gaps from them.
 -spec send(state()) -> state().
 send(#s{link = #link{cpu = Before, told_gap = Told}} = S0) ->
     Now = kprof_node:cpu(),
@@ -54,7 +54,7 @@ sample_why(#s{limits = #limits{why = Why}, breaker = B}) ->
         _ -> 3
     end.
 
-%% Why nothing is traced now; 0: it is.
+%% Why nothing is traced now; 0: tracing is on.
 gap(#s{tracing = #tracing{on = true}}) -> 0;
 gap(#s{tracing = #tracing{paused = overload}}) -> 2;
 gap(#s{tracing = #tracing{paused = lease}}) -> 3;

@@ -1,5 +1,5 @@
-%% Identity rules: from what the operator has written, a fun or M:F/A with an expression, to heads, guards and names of match
-%% specs. The fun is never run: ms_transform makes guards and a name of it, and kprof_check has its say.
+%% Identity rules: from the operator's text, a fun or M:F/A with an expression, to heads, guards and names of match specs. The
+%% fun is never run: ms_transform translates it to guards and a name, which kprof_check checks.
 -module(kprof_identity_rule).
 -export([rules/3]).
 -export_type([clauses/0]).
@@ -7,11 +7,11 @@
 %% Clauses of one tier: {Head, Guards, Name}.
 -type clauses() :: [{'_' | [term()], [term()], term()}].
 
--define(PREFIX, 256). % bytes of a prefix, at most
+-define(PREFIX, 256). % maximum length of a prefix in bytes
 -define(PREFIXED, 'kprof prefix').
 -define(NTH, 64).
 
-%% -> {ok, #{Ix => [{Head, Guards, Name}]}, [Note]} | {error, Binary}: for each tier that the rule names. A bare default
+%% -> {ok, #{Ix => [{Head, Guards, Name}]}, [Note]} | {error, Binary}: one entry for each tier that the rule names. A default
 %% clause alone names the entry, but no other tier.
 -spec rules(none | undefined | binary(), [kprof_spec:tier()], none | kprof_spec:ix()) -> {ok, #{kprof_spec:ix() => clauses()}, [binary()]} | {error, binary()}.
 rules(None, _, _) when None =:= none; None =:= undefined; byte_size(None) =:= 0 ->
@@ -87,7 +87,7 @@ short([First | _] = Tokens) ->
     {M, F, A, Rest} = target(Tokens),
     L = element(2, First),
     case Rest of
-        [{dot, End}] -> fail(End, "what names the request is missing after ~ts:~ts/~b: arg(1), for example", [M, F, A]);
+        [{dot, End}] -> fail(End, "an expression is missing after ~ts:~ts/~b, for example arg(1)", [M, F, A]);
         _ -> ok
     end,
     Args = [{var, L, variable_name(I)} || I <- lists:seq(1, A)],
@@ -100,7 +100,7 @@ target([{atom, _, M}, {':', _}, {atom, _, F}, {'/', _}, {integer, _, A} | Rest])
 target([{':', _} | Tokens]) -> dotted(Tokens, []);
 target(Tokens) -> dotted(Tokens, []).
 
-%% Elixir's way: MyApp.Repo.get/2, :lists.map/2
+%% Elixir syntax: MyApp.Repo.get/2, :lists.map/2
 dotted([T, {'.', _} | Rest], Parts) when element(1, T) =:= var; element(1, T) =:= atom -> dotted(Rest, [T | Parts]);
 dotted([F, {Mark, _}, {'/', S}, A | Rest], [_ | _] = Parts) when Mark =:= '!'; Mark =:= '?' ->
     dotted([{atom, element(2, F), list_to_atom(word(F) ++ atom_to_list(Mark))}, {'/', S}, A | Rest], Parts);
@@ -131,7 +131,7 @@ text({dot, _}) -> "the end";
 text(T) when tuple_size(T) > 2 -> io_lib:format("~tp", [element(3, T)]);
 text(T) -> atom_to_list(element(1, T)).
 
-%% :path, as Elixir writes an atom
+%% :path, an atom in Elixir syntax
 unatom([{':', _}, {atom, _, _} = Atom | Rest]) -> [Atom | unatom(Rest)];
 unatom([{atom, _, _} = Atom, {':', _} = Colon | Rest]) -> [Atom, Colon | unatom(Rest)];
 unatom([T | Rest]) -> [T | unatom(Rest)];
@@ -140,15 +140,15 @@ unatom([]) -> [].
 args({call, _, {atom, _, arg}, [{integer, _, N}]}, Args, A) when N >= 1, N =< A -> lists:nth(N, Args);
 args({call, L, {atom, _, arg}, _}, _, 0) -> fail(L, "the function has no arguments", []);
 args({call, L, {atom, _, arg}, _}, _, A) -> fail(L, "arg takes a number from 1 to ~b", [A]);
-args({var, L, Name}, _, _) -> fail(L, "~ts: say arg(N) for the Nth argument", [Name]);
+args({var, L, Name}, _, _) -> fail(L, "~ts is not bound: use arg(N) for the Nth argument", [Name]);
 args(T, Args, A) when is_tuple(T) -> list_to_tuple(args(tuple_to_list(T), Args, A));
 args([H | T], Args, A) -> [args(H, Args, A) | args(T, Args, A)];
 args(X, _, _) -> X.
 
 list(L, Elements) -> lists:foldr(fun(E, T) -> {cons, L, E, T} end, {nil, L}, Elements).
 
-%% A rule's clauses as they apply to one tier. A name that cannot be computed (no such key) is a clause that does not
-%% apply: in a guard the VM says so, in a message it would be the atom 'EXIT'.
+%% The clauses of a rule for one tier. If a name cannot be computed (no such key), its clause does not apply: in a guard the VM
+%% reports this, in a message the name would be the atom 'EXIT'.
 of_tier(Clauses, {_, M, F, A}) ->
     lists:append([translated(C, M, F, A) || C <- Clauses]).
 
@@ -216,20 +216,20 @@ translate(L, Params0, Known0, Guards0, Body0) ->
     Clause = {clause, L, [{tuple, L, Params}], short_forms(Guards, guard), short_forms([substitute(Body1, Unknown)], name)},
     [checked(L, Head, G, prefixed(Name)) || {Head, G, [Name]} <- transform(L, Clause)].
 
-%% What a rule may say beside what a match spec knows: nth(K, List); prefix(N, Binary); name(Pid), which the relay looks up;
-%% path(Text) and shape(Text), which kprof-top works out: they are a name, or an element of one, and no argument (Where is
+%% Functions of a rule that match specs do not have: nth(K, List); prefix(N, Binary); name(Pid), which the relay looks up;
+%% path(Text) and shape(Text), which kprof-top computes: they are a name, or an element of one, and never an argument (Where is
 %% guard, name, or argument: of a function in a name).
 short_forms({call, L, {atom, _, nth}, [K, E]}, Where) -> nth(K, short_forms(E, inner(Where)), L);
 short_forms({call, L, {remote, _, {atom, _, lists}, {atom, _, nth}}, [K, E]}, Where) -> nth(K, short_forms(E, inner(Where)), L);
 short_forms({call, L, {atom, _, F}, [_ | _]}, guard) when F =:= prefix; F =:= name; F =:= path; F =:= shape ->
-    fail(L, "~s names a request, a guard cannot use it", [F]);
+    fail(L, "~s cannot be used in a guard", [F]);
 short_forms({call, L, {atom, _, F}, [_]}, argument) when F =:= path; F =:= shape ->
-    fail(L, "~s is worked out by kprof-top: no function of the node can use it", [F]);
+    fail(L, "~s cannot be the argument of a function: kprof-top computes it, not the node", [F]);
 short_forms({call, L, {atom, _, path}, [E]}, name) -> {tuple, L, [{atom, L, 'kprof path'}, short_forms(E, argument)]};
 short_forms({call, L, {atom, _, shape}, [E]}, name) -> {tuple, L, [{atom, L, 'kprof shape'}, short_forms(E, argument)]};
 short_forms({call, L, {atom, _, prefix}, [{integer, _, N} = Bytes, E]}, _) when N > 0, N =< ?PREFIX ->
     {tuple, L, [{atom, L, ?PREFIXED}, Bytes, short_forms(E, argument)]};
-short_forms({call, L, {atom, _, prefix}, _}, _) -> fail(L, "it is prefix(Bytes, Binary), with 1 to ~b bytes", [?PREFIX]);
+short_forms({call, L, {atom, _, prefix}, _}, _) -> fail(L, "use prefix(Bytes, Binary), with 1 to ~b bytes", [?PREFIX]);
 short_forms({call, L, {atom, _, name}, [E]}, _) -> {tuple, L, [{atom, L, 'kprof name'}, short_forms(E, argument)]};
 short_forms({call, L, F, Es}, Where) -> {call, L, F, short_forms(Es, inner(Where))};
 short_forms(T, Where) when is_tuple(T) -> list_to_tuple(short_forms(tuple_to_list(T), Where));
@@ -240,12 +240,12 @@ inner(guard) -> guard;
 inner(_) -> argument.
 
 nth({integer, _, K}, E, L) when K >= 1, K =< ?NTH -> call(L, hd, [tails(K - 1, E, L)]);
-nth(_, _, L) -> fail(L, "it is nth(K, List), with K from 1 to ~b", [?NTH]).
+nth(_, _, L) -> fail(L, "use nth(K, List), with K from 1 to ~b", [?NTH]).
 
 tails(0, E, _) -> E;
 tails(K, E, L) -> call(L, tl, [tails(K - 1, E, L)]).
 
-%% The first N bytes, or all when there are fewer: the lesser of two numbers without min, which not every OTP has here.
+%% The first N bytes, or all if there are fewer. min/2 is not allowed in match specs of all OTP releases.
 prefixed({{?PREFIXED, N, X0}}) ->
     X = prefixed(X0),
     Size = {byte_size, X},
@@ -273,7 +273,7 @@ checked(L, Head, Guards, Name) ->
     Safe = [{'orelse', {is_atom, Name}, true} || kprof_check:calls(Name)],
     {tuple_to_list(Head), Guards ++ Safe, Name}.
 
-%% What a match spec's head cannot hold goes into guards: map patterns (there a map matches whole) and aliases.
+%% Patterns that the head of a match spec cannot express become guards: map patterns (there a map matches exactly) and aliases.
 plain(Ps, Later) when is_list(Ps) -> lists:mapfoldl(fun plain/2, Later, Ps);
 plain({tuple, L, Ps}, Later0) ->
     {Qs, Later} = plain(Ps, Later0),
@@ -296,7 +296,7 @@ literal_binary(L, P) ->
     try
         erl_parse:normalise(P)
     catch
-        _:_ -> fail(L, "match specs cannot look into a binary: match it whole, or take it with arg(N)", [])
+        _:_ -> fail(L, "match specs cannot match a part of a binary: use the whole binary, or arg(N)", [])
     end.
 
 matches([{P, E} | Rest], Acc) -> matches(Rest, match(P, E, Acc));
@@ -314,7 +314,7 @@ match({map, L, Fields}, E, {Known, Guards}) ->
     lists:foldl(fun(F, Acc) -> field(F, E, Acc) end, {Known, [call(L, is_map, [E]) | Guards]}, Fields);
 match({tuple, L, Ps}, E, {Known, Guards}) ->
     Size = {op, L, '=:=', call(L, size, [E]), {integer, L, length(Ps)}},
-    each(Ps, 1, E, L, {Known, [Size, call(L, is_tuple, [E]) | Guards]}); % tuple_size: not known to OTP 25's ms_transform
+    each(Ps, 1, E, L, {Known, [Size, call(L, is_tuple, [E]) | Guards]}); % ms_transform of OTP 25 does not accept tuple_size
 match({cons, L, H, T}, E, {Known, Guards}) ->
     Some = [{op, L, '=/=', E, {nil, L}}, call(L, is_list, [E])],
     match(T, call(L, tl, [E]), match(H, call(L, hd, [E]), {Known, Some ++ Guards}));
@@ -347,12 +347,12 @@ vars(T) when is_tuple(T) -> vars(tuple_to_list(T));
 vars([H | T]) -> vars(H) ++ vars(T);
 vars(_) -> [].
 
-%% Clauses at the end that say undefined say nothing; a tier with none left is not named by the rule.
+%% Final clauses that give undefined are dropped. A tier without any other clause is not named by the rule.
 trim(Clauses) -> lists:reverse(lists:dropwhile(fun({_, _, Name}) -> Name =:= undefined end, lists:reverse(Clauses))).
 
 unused(Clauses, Tiers) ->
     [
-        bin(io_lib:format("~tsthe identity rule names ~ts:~ts, which is no tier", [place(L), M, F]))
+        bin(io_lib:format("~tsthe identity rule names ~ts:~ts, which is not a tier", [place(L), M, F]))
      || {clause, L, [{tuple, _, [{atom, _, M}, {atom, _, F}, _]}], _, _} <- Clauses,
         not lists:any(fun({_, TM, TF, _}) -> {TM, TF} =:= {M, F} end, Tiers)
     ].

@@ -1,22 +1,23 @@
-%% Keeps what tracing costs, how many events it makes and what waits for the relay within the limits: sets how far is sampled
-%% (kprof_sampling says), cuts it at once when a flood comes, and opens the breaker where sampling cannot help. Functions of the
-%% controller's process.
+%% Keeps the cost of tracing, the number of events and the relay's queue within the limits: sets the sampling (kprof_sampling
+%% computes it), cuts it at once on a flood, and opens the breaker if sampling cannot help. Functions of the controller's
+%% process.
 -module(kprof_limits).
 -export([affordable/1, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, new_relay/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
 
--define(NUDGED_MS, 20). % at least, between two evaluations
--define(SAY_MS, 2000). % between two events that say which limit is in force
--define(HEAVY, 3). % over the budget whatever the sampling, in a row
--define(RELAY_PERMILLE, 600). % of one scheduler, at most, for the relay
--define(CUT, 8). % a flood cuts sampling to a part of this
+-define(NUDGED_MS, 20). % minimum time between two evaluations
+-define(SAY_MS, 2000). % minimum time between two events that report the limit in use
+-define(HEAVY, 3). % consecutive evaluations over the limit, whatever the sampling
+-define(RELAY_PERMILLE, 600). % of one scheduler, maximum for the relay
+-define(CUT, 8). % a flood divides sampling by this
 -define(MOST, 1000000).
 -define(FLOOD_MS, 60).
 -define(MANY_WAIT, 2000). % events
 
-%% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: what is not named stays.
+%% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: a limit that is not given
+%% keeps its value.
 -spec limits(#{atom() => non_neg_integer()}, state()) -> state().
 limits(New, #s{limits = #limits{max = Old}, breaker = B} = S) ->
     S1 = kprof_tracing:send_limits(S#s{
@@ -28,8 +29,7 @@ limits(New, #s{limits = #limits{max = Old}, breaker = B} = S) ->
         false -> kprof_tracing:resample(S1)
     end.
 
-%% How far must be sampled, by the rates that the counters tell? -> {ok, N} | {error, Text}: not even calls that are not
-%% sampled can be paid for.
+%% The sampling that the counted rates require -> {ok, N} | {error, Text}: even unsampled calls cost too much.
 -spec affordable(state()) -> {ok, pos_integer()} | {error, binary()}.
 affordable(#s{count = none}) ->
     {ok, 1};
@@ -41,23 +41,23 @@ affordable(#s{count = Count, cost = Cost, limits = #limits{max = #{max_cost := M
         too_much -> {error, too_much(Rates, maps:get(fixed, Reckoned), MaxCost)}
     end.
 
-%% Tracing begins with what affordable/1 says.
+%% Tracing begins with the sampling of affordable/1.
 -spec begin_at(pos_integer(), state()) -> state().
 begin_at(N, #s{limits = Limits} = S) -> S#s{limits = Limits#limits{sample = N, why = if N > 1 -> cost; true -> none end}}.
 
-%% Its counts begin anew.
+%% The relay's counters start at 0 again.
 -spec new_relay(state()) -> state().
 new_relay(#s{limits = Limits} = S) -> S#s{limits = Limits#limits{evaluated = undefined}}.
 
 %% The ticket gives the call rate of the entry, or of the only tier if there is none.
 known_rates(#s{tier_rates = #tier_rates{rates = Rates}, tracing = #tracing{trace_config = Config}, limits = #limits{ticket_rate = PerS}}) ->
     #{tiers := Tiers, entry := Entry} = Config,
-    Tossing = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =:= Entry orelse (Entry =:= none andalso length(Tiers) =:= 1)],
-    maps:merge(Rates, maps:from_list([{MFA, PerS} || MFA <- Tossing])).
+    Sampled = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =:= Entry orelse (Entry =:= none andalso length(Tiers) =:= 1)],
+    maps:merge(Rates, maps:from_list([{MFA, PerS} || MFA <- Sampled])).
 
-%% Where sampling cannot help, the tier that is called most often is the one to remove.
+%% If sampling cannot help, the operator should remove the tier that is called most often.
 too_much(Rates, Fixed, Max) ->
-    Text = "calls that are not sampled would cost ~ts of the node (limit ~ts); ",
+    Text = "unsampled calls would cost ~ts of the node (limit ~ts); ",
     Remove =
         case lists:reverse(lists:sort([{N, MFA} || {MFA, N} <- maps:to_list(Rates)])) of
             [] -> "remove the tier that is called most often";
@@ -65,19 +65,19 @@ too_much(Rates, Fixed, Max) ->
         end,
     kprof_text:format(Text ++ "~ts", [percent(Fixed), percent(Max), Remove]).
 
-%% Each 200 ms. The relay tells its counts once a tick: a look soon after one that it asked for would find no events.
+%% Every 200 ms. The relay updates its counters once a tick, so an evaluation shortly after another would see no events.
 -spec adjust(state()) -> state().
 adjust(S0) ->
     #s{limits = #limits{evaluated = At}} = S = kprof_tier_rates:step(S0),
     Now = kprof_node:now_ms(),
-    %% a call may have put back the word of before the last change
+    %% a call may have restored the word from before the last change
     S#s.tracing#tracing.on andalso not S#s.beside andalso kprof_spec:cut(kprof_sampling:cut(S)),
     case At of
         {Then, _, _} when Now - Then < ?NUDGED_MS -> S;
         _ -> evaluate(Now, S)
     end.
 
-%% Keeps what is counted between two looks within the limits: kprof_sampling.
+%% Keeps the values since the last evaluation within the limits: kprof_sampling.
 evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
     Events = events(S0),
     RunNs = kprof_link:counter(?RUN_NS, S0),
@@ -95,7 +95,7 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
     end.
 
-%% A relay that had no turn since, or that has much before it, says too little of what comes: sampling is not let out.
+%% If the relay had no turn since, or has a long queue, its counters are too low: sampling is not increased.
 let_out(Noted, {New, _} = Next, #s{limits = #limits{sample = Old, why = Why, noted = Before}} = S) when New < Old ->
     case Noted =:= Before orelse kprof_link:counter(?QUEUE, S) > ?MANY_WAIT of
         true -> {Old, Why};
@@ -104,7 +104,7 @@ let_out(Noted, {New, _} = Next, #s{limits = #limits{sample = Old, why = Why, not
 let_out(_, Next, _) ->
     Next.
 
-%% Calls a second that tossed since the last look.
+%% Calls per second that took a sampling decision since the last evaluation.
 ticket_rate(#s{limits = #limits{ticket = none}}) -> 0;
 ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
     kprof_spec:tickets(Before, kprof_node:ticket()) * 1000 div max(1, kprof_node:now_ms() - Then).
@@ -112,8 +112,8 @@ ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
 events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - Then).
 
-%% More waits for the relay than it can do soon: sampling is cut at once, and opens again as the limits bear it. What waits is
-%% dropped by the relay itself.
+%% More messages wait than the relay can process soon: sampling is cut at once and increases again within the limits. The relay
+%% drops the messages itself.
 -spec flood(non_neg_integer() | {calls, non_neg_integer()}, state()) -> state().
 flood({calls, _}, #s{limits = #limits{max = #{max_queue := 0}}} = S) ->
     S;
@@ -121,13 +121,13 @@ flood(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old, 
     Now = kprof_node:now_ms(),
     case Last =:= none orelse Now - Last >= settled_ms(Waiting) of
         true when Old * ?CUT > ?MOST, is_integer(Waiting), Waiting > 0 ->
-            Why = <<"events of single requests come faster than the agent can follow, whatever the sampling">>,
+            Why = <<"even one sampled request makes more events than the agent can process">>,
             kprof_tracing:trip(Why, S#s{limits = S#s.limits#limits{flooded = Now}});
         true ->
             New = min(?MOST, max(kprof_sampling:base(S), Old) * cut_by(Waiting)),
             (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_link:event(sampling, flood_text(Waiting, New), S),
             S1 = sample_to(New, S#s{limits = S#s.limits#limits{why = flood, flooded = Now, evaluated = {Now, events(S), kprof_link:counter(?RUN_NS, S)}}}),
-            atomics:put(S1#s.counters, ?CUT_AT, kprof_node:now_ms()), % by which the relay tells whether it helped
+            atomics:put(S1#s.counters, ?CUT_AT, kprof_node:now_ms()), % the relay uses it to decide whether the cut has taken effect
             S1;
         false ->
             S
@@ -135,19 +135,20 @@ flood(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old, 
 flood(_, S) ->
     S.
 
-%% What waited before the last cut is no new flood: where calls are told it is known at once, where messages waited it takes longer.
+%% Messages from before the last cut are not a new flood. A call rate shows the effect of a cut at once; queued messages show it
+%% later.
 settled_ms({calls, _}) -> ?FLOOD_MS;
 settled_ms(_) -> 4 * ?FLOOD_MS.
 
-%% Calls a second that were sampled are known: so far that it is a fifth of what the relay can take.
+%% The rate of sampled calls is known: sampling is cut to a fifth of what the relay can process.
 cut_by({calls, PerS}) -> max(2, PerS * 5 div ?MOST_SAMPLED);
 cut_by(_) -> ?CUT.
 
-flood_text({calls, _}, New) -> kprof_text:format("calls come faster than the agent could follow: sampling is cut to 1/~b", [New]);
+flood_text({calls, _}, New) -> kprof_text:format("there are more calls than the agent can process: sampling is cut to 1/~b", [New]);
 flood_text(0, New) -> kprof_text:format("the node's run queue is long: sampling is cut to 1/~b", [New]);
-flood_text(Waiting, New) -> kprof_text:format("~b events waited for the agent and were dropped: sampling is cut to 1/~b", [Waiting, New]).
+flood_text(Waiting, New) -> kprof_text:format("~b events in the agent's queue were dropped: sampling is cut to 1/~b", [Waiting, New]).
 
-%% The relay drops events beyond the limit. So soon only a look that finds more than the limit is of use.
+%% The relay drops events beyond the limit. This early, an evaluation is only useful if it finds more than the limit.
 -spec nudged(state()) -> state().
 nudged(#s{limits = #limits{evaluated = {Then, Before, _}, max = #{max_rate := Max}}} = S) when Max > 0 ->
     Now = kprof_node:now_ms(),
@@ -165,7 +166,7 @@ sample_to(New, #s{cost = Cost} = S0) ->
         {Old, Now} -> kprof_tracing:recut(S#s{cost = kprof_cost:resampled(Old, Now, Cost)})
     end.
 
-%% While the breaker gives sampling back in steps, the limits do not let it out besides.
+%% While the breaker increases sampling in steps, the limits do not increase it as well.
 next_sample(Goals, #s{tracing = #tracing{trace_config = #{sample := Configured}}, breaker = B, limits = #limits{why = Why}} = S) ->
     Base = kprof_sampling:base(S),
     Step = kprof_breaker:factor(B),
@@ -174,7 +175,7 @@ next_sample(Goals, #s{tracing = #tracing{trace_config = #{sample := Configured}}
         Next -> Next
     end.
 
-%% Besides the operator's limits there is the relay's own: ?RELAY_PERMILLE of a scheduler.
+%% In addition to the operator's limits, the relay has its own: ?RELAY_PERMILLE of a scheduler.
 goals(Rate, Busy, #s{limits = #limits{max = #{max_rate := MaxRate, max_cost := MaxCost, max_queue := MaxQueue}}, cost = Cost}) ->
     {All, Fixed} = kprof_cost:spent(Cost),
     [{rate, Rate, MaxRate} || MaxRate > 0] ++
@@ -195,7 +196,7 @@ counted_now(Events, #s{tracing = #tracing{trace_config = #{entry := Entry, retur
         schedulers => erlang:system_info(schedulers_online)
     }.
 
-%% Sampling cannot mend what every call pays.
+%% Sampling cannot lower the cost that every call has.
 heavy(#s{tracing = #tracing{on = true}, limits = #limits{max = #{max_cost := Max}, heavy = Heavy}, cost = Cost} = S) when Max > 0 ->
     case kprof_cost:spent(Cost) of
         {_, Fixed} when Fixed > Max, Heavy + 1 >= ?HEAVY ->
@@ -214,10 +215,10 @@ tell_why(Now, #s{limits = #limits{why = Why, said = {Said, At}, max = Limits}} =
     kprof_link:event(
         sampling,
         case Why of
-            none -> kprof_text:format("sampling is as asked again: 1/~b", [kprof_sampling:in_force(S)]);
+            none -> kprof_text:format("sampling is as requested again: 1/~b", [kprof_sampling:in_force(S)]);
             rate -> kprof_text:format("sampling 1/~b to keep under ~b events/s", [kprof_sampling:in_force(S), maps:get(max_rate, Limits)]);
             cost -> kprof_text:format("sampling 1/~b to keep under ~ts of the node", [kprof_sampling:in_force(S), percent(maps:get(max_cost, Limits))]);
-            flood -> kprof_text:format("sampling 1/~b: the agent cannot follow more", [kprof_sampling:in_force(S)])
+            flood -> kprof_text:format("sampling 1/~b: the agent cannot process more", [kprof_sampling:in_force(S)])
         end,
         S
     ),

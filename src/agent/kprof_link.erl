@@ -1,5 +1,5 @@
-%% The link to kprof-top: answers, events, what must arrive though the link be full, and how long nothing was heard. Functions
-%% of the controller's process.
+%% The connection to kprof-top: answers, events, messages that are sent again if the connection is full, and the time since the
+%% last message. Functions of the controller's process.
 -module(kprof_link).
 -export([
     answer/3, answer_apart/4, answer_last/3, counter/2, event/3, event_kept/3, heard/1, heard_before/2, is_silent/1, keep/2, new/1, send/2,
@@ -11,7 +11,7 @@
 -include("kprof_controller.hrl").
 
 -define(KEPT, 20).
--define(LAST_MS, 2000). % the link may take so long for the last words
+-define(LAST_MS, 2000). % maximum time to send the last messages
 -define(AGAIN_MS, 10).
 
 -spec new(kprof_controller:options()) -> #link{}.
@@ -26,7 +26,7 @@ new(#{pid := Pid, node := Node, key := Key} = Opts) ->
         cpu = kprof_node:cpu()
     }.
 
-%% For what takes its time: a process of its own finds it out and answers.
+%% For slow requests: a separate process finds the answer and sends it.
 -spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> pid().
 answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}}) ->
     spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]).
@@ -36,7 +36,7 @@ found(Find) ->
     catch _:Why -> {error, crashed, kprof_text:format("~0tP", [Why, 20])}
     end.
 
-%% An answer is kept until the link takes it. A pong is dropped then: it is true only now.
+%% An answer is kept until it can be sent. A pong is dropped instead, because it is valid only at its time.
 -spec answer(integer(), term(), state()) -> state().
 answer(Ref, {pong, _} = Pong, S) ->
     send({kr, Ref, Pong}, S),
@@ -44,7 +44,7 @@ answer(Ref, {pong, _} = Pong, S) ->
 answer(Ref, Result, S) ->
     tell_kept(keep({kr, Ref, Result}, S)).
 
-%% Before we end: nobody waits for us but who asked.
+%% Before the agent ends: only the process that asked waits for it.
 -spec answer_last(integer(), term(), state()) -> state().
 answer_last(Ref, Result, S) -> tell_all(keep({kr, Ref, Result}, S)).
 
@@ -67,7 +67,7 @@ send(What, #s{link = #link{pid = Pid}}) -> erlang:send(Pid, What, [nosuspend, no
 -spec event(atom(), binary(), state()) -> sent().
 event(Tag, Text, S) -> send({ke, Tag, Text}, S).
 
-%% One that must arrive, though the link be stopped: -> S
+%% A message that must arrive, even if the connection is blocked. -> S
 -spec event_kept(atom(), binary(), state()) -> state().
 event_kept(Tag, Text, S) -> tell_kept(keep({ke, Tag, Text}, S)).
 
@@ -81,31 +81,32 @@ tell_kept(#s{link = #link{unsent = Unsent}} = S) ->
 -spec counter(pos_integer(), state()) -> integer().
 counter(I, #s{counters = C}) -> atomics:get(C, I).
 
-%% Erlang does not tell who sent a message: who loaded us has the key. Said for the first, the tenth, the hundredth ...
+%% A message does not identify its sender; only the kprof-top that loaded the agent has the key. Reported for the 1st, 10th,
+%% 100th ...
 -spec unauthorized(state()) -> state().
 unauthorized(#s{link = #link{unauthorized = N0, said_at = At} = Link} = S) when N0 + 1 >= At ->
-    event(stranger, kprof_text:format("~b requests that did not come from this kprof-top were ignored", [N0 + 1]), S),
+    event(stranger, kprof_text:format("~b requests without the key of this kprof-top were ignored", [N0 + 1]), S),
     S#s{link = Link#link{unauthorized = N0 + 1, said_at = At * 10}};
 unauthorized(#s{link = #link{unauthorized = N} = Link} = S) ->
     S#s{link = Link#link{unauthorized = N + 1}}.
 
-%% A word from kprof-top. again: tracing was paused for the lack of one.
+%% A message from kprof-top arrived. again: tracing was paused because none had arrived.
 -spec heard(state()) -> {again | on_time, state()}.
 heard(#s{tracing = #tracing{paused = lease}} = S0) ->
-    Text = "no word from kprof-top for ~b s (it was stopped, or its link): tracing was paused, and goes on",
+    Text = "nothing was received from kprof-top for ~b s (it was suspended or its connection was blocked): tracing was paused and continues",
     S = event_kept(lease, kprof_text:format(Text, [silence_ms(S0) div 1000]), S0),
     {again, heard_before(0, S)};
 heard(S) ->
     {on_time, heard_before(0, tell_kept(S))}.
 
-%% kprof-top was last known to do its work so long ago.
+%% Time since kprof-top was last known to be responsive.
 -spec heard_before(non_neg_integer(), state()) -> state().
 heard_before(AgeMs, #s{link = Link} = S) -> S#s{link = Link#link{heard = kprof_node:now_ms() - AgeMs}}.
 
-%% Since the last word from kprof-top.
+%% Time since the last message from kprof-top.
 -spec silence_ms(state()) -> integer().
 silence_ms(#s{link = #link{heard = Heard}}) -> kprof_node:now_ms() - Heard.
 
-%% So long that tracing must pause now: the next beat would be too late.
+%% True if tracing must pause now, because the next heartbeat would be too late.
 -spec is_silent(state()) -> boolean().
 is_silent(#s{link = #link{pause_ms = Pause}} = S) -> silence_ms(S) > Pause - min(?BEAT_MS, Pause div 10).

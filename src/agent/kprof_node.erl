@@ -1,4 +1,4 @@
-%% The VM: its sessions and other tracers, the control word, how busy it is.
+%% The VM: its sessions and other tracers, the control word, its load.
 -module(kprof_node).
 -export([
     isolated/0, busy/2, staying/0, others/1, beside/0, agents/0, tracer_of/1, control_word/0, ticket/0, restore/1, info/3, cpu/0,
@@ -10,14 +10,15 @@
 
 -define(SAMPLED_PROCESSES, 5).
 
-%% Are there trace sessions? The module `trace` is kernel's own and has no on_load: loading it is safe on all VMs that have it.
+%% True if the VM has trace sessions. The module `trace` belongs to kernel and has no on_load, so it can be loaded on all VMs
+%% that have it.
 -spec isolated() -> boolean().
 isolated() ->
     code:ensure_loaded(trace),
     erlang:function_exported(trace, session_create, 3).
 
-%% May a controller of Who begin here? With sessions (true) several do not disturb each other. A controller of the same Who is our own
-%% of before the connection went: it is told to leave. -> none | {busy | leaving, Binary}
+%% Checks whether a controller of Who may start. With sessions (true), several agents do not affect each other. An older
+%% controller of the same Who is told to end. -> none | {busy | leaving, Binary}
 -spec busy(boolean(), binary()) -> none | {busy | leaving, binary()}.
 busy(Isolated, Who) ->
     Controllers = [{R, told(R)} || R <- of_others("controller")],
@@ -33,7 +34,7 @@ busy(Isolated, Who) ->
 %% Registered processes of agents in other slots.
 others() -> of_others("controller") ++ of_others("relay") ++ of_others("guardian").
 
-%% Agents of other slots that stay: who leaves at the same time as we do not count.
+%% Agents of other slots that stay; agents that end at the same time do not count.
 -spec staying() -> [atom()].
 staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starting) =/= leaving].
 
@@ -42,7 +43,7 @@ of_others(What) ->
     Slot = kprof_cleanup:slot(),
     [R || R <- registered(), lists:prefix(Prefix, atom_to_list(R)), not lists:suffix(Slot, atom_to_list(R))].
 
-%% What a controller says of itself in its dictionary: who, word, state.
+%% Values that a controller stores in its process dictionary: who, word, state.
 told(Name) ->
     case catch process_info(whereis(Name), dictionary) of
         {dictionary, D} -> maps:from_list([{What, V} || {K, What} <- [{kprof_who, who}, {kprof_word, word}, {kprof_state, state}], {Key, V} <- D, Key =:= K]);
@@ -52,8 +53,8 @@ told(Name) ->
 busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
     kprof_text:format("another kprof-top is tracing this node: ~ts, since ~b-~2..0b-~2..0b ~2..0b:~2..0b:~2..0b", [Who, Y, Mo, D, H, Mi, S]).
 
-%% Who else traces. Below OTP 27 there is one trace for all: processes to come, and a few of those that are, are asked (each
-%% is a signal to it, so not all are); who has a tracer besides is found when flags are set, and told then.
+%% Other tracers. Below OTP 27 there is only one trace. New processes and a few existing ones are checked (each check is a
+%% signal, so not all are). Other tracers are found and reported when flags are set.
 -spec others(boolean()) -> [binary()].
 others(true) ->
     Controllers = of_others("controller"),
@@ -64,24 +65,24 @@ others(false) ->
     Some = lists:usort([tracer_of(P) || P <- some_processes()]),
     [kprof_text:format("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
 
-%% The first, among them the system's, and the last that began.
+%% The oldest processes, which include those of the system, and the newest.
 some_processes() ->
     All = processes(),
     lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:sublist(lists:reverse(All), ?SAMPLED_PROCESSES)).
 
-%% Are there trace sessions but ours? (Names of ours begin with kprof_.)
+%% True if there are trace sessions of others. (Names of the agent's sessions begin with kprof_.)
 -spec beside() -> boolean().
 beside() -> agents() orelse [] =/= [Name || Name <- sessions(), not lists:prefix("kprof_", lists:flatten(io_lib:format("~tP", [Name, 4])))].
 
-%% Are agents in other slots here?
+%% True if agents in other slots are on this node.
 -spec agents() -> boolean().
 agents() -> of_others("controller") =/= [].
 
-%% A session of one's own, but a process has one trace token.
+%% Each agent has its own session, but a process has only one trace token.
 following(Who) ->
-    kprof_text:format("another kprof-top (~ts): of requests that both follow, either may miss calls in other processes", [Who]).
+    kprof_text:format("another kprof-top (~ts) is tracing: in requests that both trace, each may miss calls in other processes", [Who]).
 
-%% Names; the session "legacy" is always there: it stands for the old trace.
+%% Names; the session "legacy" always exists: it is the trace without a session.
 sessions() ->
     try
         [Name || {Name, _} <- apply(trace, session_info, [all]), Name =/= legacy]
@@ -105,8 +106,8 @@ tracer_text(P) when is_pid(P) ->
 tracer_text(T) ->
     io_lib:format("~0tP", [T, 6]).
 
-%% The control word is our ticket: never 0 while we run. It is one for the whole VM, sessions or not: who comes second finds
-%% it in use, and only the last one to leave puts back what was there before the first.
+%% The control word exists once per VM, with or without sessions. It is never 0 while the agent runs. The second agent finds it
+%% in use; only the last agent to end restores the original value.
 -spec control_word() -> {non_neg_integer(), non_neg_integer()}.
 control_word() ->
     Before = erlang:system_info(trace_control_word),
@@ -120,7 +121,7 @@ start_word(Before) ->
     erlang:system_flag(trace_control_word, Start),
     Start.
 
-%% The ticket now: one more with every entry call. 0: always found away.
+%% The present ticket; it increases with every entry call. 0: every read found it taken.
 -spec ticket() -> non_neg_integer().
 ticket() -> ticket(16).
 ticket(0) -> 0;
@@ -129,7 +130,7 @@ ticket(Tries) ->
         Word -> case kprof_spec:held(Word) of true -> ticket(Tries - 1); false -> Word rem kprof_spec:ticket_range() end
     end.
 
-%% Others may count on their control word.
+%% Other programs may use the control word.
 -spec restore(#{tcw := {integer(), integer()}, _ => _}) -> term().
 restore(#{tcw := {Before, _}}) ->
     case staying() =:= [] andalso kprof_spec:ours(erlang:system_info(trace_control_word)) of
@@ -137,7 +138,7 @@ restore(#{tcw := {Before, _}}) ->
         false -> ok
     end.
 
-%% What kprof-top is told of the node at the start.
+%% The data about the node that kprof-top gets at the start.
 -spec info(kprof_spec:session(), [binary()], kprof_hazard:vm()) -> map().
 info(Session, Others, Vm) ->
     #{
@@ -154,7 +155,7 @@ info(Session, Others, Vm) ->
         node => node()
     }.
 
-%% Not the one of rpc: that lives on kprof-top's node.
+%% Not the group leader of the rpc, which is on kprof-top's node.
 -spec local_leader() -> pid() | undefined.
 local_leader() ->
     case whereis(user) of
@@ -162,7 +163,7 @@ local_leader() ->
         User -> User
     end.
 
-%% Scheduler use: wall time of schedulers if someone has switched it on, else CPU time of the VM.
+%% Scheduler use: scheduler wall time if someone has switched it on, else CPU time of the VM.
 -spec cpu() -> cpu().
 cpu() ->
     case erlang:statistics(scheduler_wall_time) of

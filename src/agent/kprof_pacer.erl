@@ -1,12 +1,12 @@
-%% The pacer: wakes the relay every 1 to 10 ms, and suspends it when it has done its turn. It sees, too, how fast calls come, by the
-%% control word: when more are sampled than the relay could ever take, the controller is told at once, however long the relay waits
-%% for its turn. Linked to its relay.
+%% The pacer: resumes the relay every 1 to 10 ms, and suspends it after its turn. It also checks the call rate in the control
+%% word: if more calls are sampled than the relay can process, it informs the controller at once, even if the relay has not run.
+%% Linked to its relay.
 -module(kprof_pacer).
 -export([start/2, init/2]).
 
 -include("kprof_counters.hrl").
 
--define(LEAST_SAMPLED, 500). % calls that toss and win: not just a few in a short time
+-define(LEAST_SAMPLED, 500). % minimum number of sampled calls, so that a short burst does not count
 
 -record(p, {relay, controller, ms = ?TICK_MS, state = running, sample = 1, ticket = 0, at}).
 

@@ -1,16 +1,16 @@
-%% Which functions have a pattern of ours, as a value: #{MFA => pending | {Spec, Spec as the VM tells it}}. The controller holds
-%% it and shares it with the relay before the VM is changed, so that whoever lives can undo it. Below OTP 27 a function has
-%% one pattern for all: what is not ours is left alone.
+%% The functions that have a pattern of the agent, as a value: #{MFA => pending | {Spec, Spec as the VM returns it}}. The
+%% controller shares it with the relay before it changes the VM, so that the surviving process can clean up. Below OTP 27 a
+%% function has one pattern: patterns of other tracers are not changed.
 -module(kprof_patterns).
 -export([set/4, replace/3, clear/2, left/2, lost/2, missing/2, versions/1, held_back/2, taken/3, matched/3]).
 -export_type([set/0, taken/0]).
 
 -type set() :: #{mfa() => pending | {kprof_spec:match_spec(), term()}}.
-%% Tiers that get no pattern of ours.
+%% Tiers that get no pattern.
 -type taken() :: [{kprof_spec:ix(), mfa(), {note, binary()} | kprof_spec:match_spec()}].
 
-%% Specs: [{Ix, MFA, Spec}]: sets what differs, takes off what is not among them. Before(Set) is called with all that may be
-%% ours from then on. -> {Set, [{MFA, Why}] that cannot be set}
+%% Specs: [{Ix, MFA, Spec}]: sets the patterns that differ, removes those that are not in Specs. Before(Set) is called with all
+%% patterns that may be set from then on. -> {Set, [{MFA, Why}] that cannot be set}
 -spec set(kprof_spec:session(), kprof_spec:compiled(), set(), fun((set()) -> term())) -> {set(), [{mfa(), term()}]}.
 set(Session, Specs, Set, Before) ->
     Wanted = maps:from_list([{MFA, Spec} || {_, MFA, Spec} <- Specs]),
@@ -20,7 +20,7 @@ set(Session, Specs, Set, Before) ->
     Before(maps:merge(maps:map(fun(_, _) -> pending end, Wanted), Kept)),
     maps:fold(fun(MFA, Spec, Acc) -> set_one(Session, MFA, Spec, Acc) end, {Kept, []}, Wanted).
 
-%% What is remembered is the spec as asked for, and as the VM tells it.
+%% Stores the match spec as requested, and as the VM returns it.
 set_one(Session, MFA, Spec, {Set, Failed}) ->
     case Set of
         #{MFA := {Spec, _}} ->
@@ -33,7 +33,7 @@ set_one(Session, MFA, Spec, {Set, Failed}) ->
             end
     end.
 
-%% All that is still ours gets this spec. -> Set
+%% Sets this match spec on all functions whose pattern is still the agent's. -> Set
 -spec replace(kprof_spec:session(), set(), kprof_spec:match_spec()) -> set().
 replace(Session, Set, Spec) ->
     maps:map(
@@ -46,7 +46,7 @@ replace(Session, Set, Spec) ->
         Set
     ).
 
-%% Only what is still ours.
+%% Only patterns that are still the agent's.
 -spec clear(kprof_spec:session(), set()) -> term().
 clear(Session, Set) ->
     maps:fold(
@@ -61,30 +61,30 @@ clear(Session, Set) ->
     ).
 
 ours(_, _, pending) -> true;
-%% The clearing spec is ours, too: who was killed may have set it last.
+%% The clearing match spec belongs to the agent, too: a process that was killed may have set it.
 ours(none, MFA, {_, Told}) -> lists:member(kprof_spec:pattern({none, match_spec}, MFA), [Told, kprof_tokens:clearing()]);
 ours(_, _, _) -> true.
 
-%% How many of Set the VM still has.
+%% The number of patterns of Set that are still set in the VM.
 -spec left(kprof_spec:session(), set()) -> non_neg_integer().
 left(Session, Set) ->
     length([MFA || {MFA, Mine} <- maps:to_list(Set), traced({Session, traced}, MFA), ours(Session, MFA, Mine)]).
 
-%% A reloaded module has lost its patterns: these.
+%% Functions that lost their patterns because their module was reloaded.
 -spec lost(kprof_spec:session(), set()) -> [mfa()].
 lost(Session, Set) -> [MFA || MFA <- maps:keys(Set), not traced({Session, traced}, MFA)].
 
-%% Functions that were not there, and now are. Nothing is loaded for it: this is looked at twice a second.
+%% Functions that did not exist before and exist now. No module is loaded for this; it runs twice a second.
 -spec missing(kprof_spec:compiled(), set()) -> [mfa()].
 missing(Specs, Set) -> [MFA || {_, {M, F, A} = MFA, _} <- Specs, not maps:is_key(MFA, Set), kprof_code:exists(M, F, A) =:= true].
 
-%% The code that is loaded of the tiers' modules: #{Module => MD5}.
+%% The versions of the loaded modules of the tiers: #{Module => MD5}.
 -spec versions(kprof_spec:compiled()) -> #{module() => binary()}.
 versions(Specs) ->
     Modules = lists:usort([M || {_, {M, _, _}, _} <- Specs]),
     maps:from_list([{M, V} || M <- Modules, V <- [kprof_code:version(M)], V =/= none]).
 
-%% Built-in functions, where their patterns would be everybody's (kprof_hazard): [{Ix, MFA, {note, Why}}]
+%% Built-in functions, if their patterns would apply to all sessions (kprof_hazard): [{Ix, MFA, {note, Why}}]
 -spec held_back(kprof_spec:compiled(), kprof_hazard:vm()) -> taken().
 held_back(Specs, Vm) ->
     case kprof_hazard:allowed(bif_beside, Vm) of
@@ -92,7 +92,7 @@ held_back(Specs, Vm) ->
         false -> [{Ix, {M, F, A}, {note, kprof_hazard:reason(bif_beside, Vm)}} || {Ix, {M, F, A}, _} <- Specs, erlang:is_builtin(M, F, A)]
     end.
 
-%% Below OTP 27: functions that have a pattern which is not ours.
+%% Below OTP 27: functions that have a pattern of another tracer.
 -spec taken(kprof_spec:session(), kprof_spec:compiled(), set()) -> taken().
 taken(Session, _, _) when Session =/= none -> [];
 taken(none, Specs, Set) ->
@@ -112,9 +112,9 @@ matched({Ix, M, F, A}, Specs, Taken) ->
         {{_, _, {note, Why}}, _} ->
             {Ix, 0, Why};
         {{_, _, _}, _} ->
-            {Ix, 0, <<"someone else traces this function on the node: left alone">>};
+            {Ix, 0, <<"another tracer traces this function on the node: it is not traced here">>};
         {_, {Other, _, _}} when Other =/= Ix ->
-            {Ix, 0, kprof_text:format("the same function as tier ~b, which has its calls", [Other])};
+            {Ix, 0, kprof_text:format("this function is already tier ~b", [Other])};
         _ ->
             case kprof_code:exists(M, F, A) of
                 true -> {Ix, 1, <<>>};

@@ -1,7 +1,7 @@
-%% Questions about processes. A pid is {Id, Serial} here: kprof-top keeps only the two numbers.
+%% Requests about processes. A pid is {Id, Serial} here: kprof-top stores only the two numbers.
 %%
-%% A process answers for itself when it is scheduled next: one inside a long native function answers when that ends. So
-%% the controller does not ask: a process of its own does, and waits a second at most.
+%% A process answers such questions when it is scheduled. A process in a long native function answers after it. Therefore a
+%% separate process asks, and waits at most a second.
 -module(kprof_proc).
 -export([answer/1]).
 
@@ -10,15 +10,15 @@
 
 -define(FRAMES, 20).
 -define(WAIT_MS, 1000).
--define(DEAD_MS, 50). % the VM itself tells of a dead one, at once
+-define(DEAD_MS, 50). % for a dead process, the VM answers at once
 
-%% {alive, Pids} -> those that are not; {stack, Pid} -> dead | [Frame]; {who, Pids} -> [{Id, Serial, Name}], <<>>: not known.
+%% {alive, Pids} -> those that are dead; {stack, Pid} -> dead | [Frame]; {who, Pids} -> [{Id, Serial, Name}], <<>>: not known.
 -spec answer(question()) -> dead | [id()] | [binary()] | [{non_neg_integer(), non_neg_integer(), binary()}].
 answer({alive, Pids}) ->
     Watched = maps:from_list([{erlang:monitor(process, pid(Id, Serial)), P} || {Id, Serial} = P <- Pids]),
     dead(Watched, erlang:monotonic_time(millisecond) + ?DEAD_MS);
 answer({stack, P}) ->
-    ask(fun() -> stack(P) end, erlang:monotonic_time(millisecond) + ?WAIT_MS, [<<"it has not answered within a second: it is inside a long native function">>]);
+    ask(fun() -> stack(P) end, erlang:monotonic_time(millisecond) + ?WAIT_MS, [<<"the process did not answer within a second: it may be in a long native function">>]);
 answer({who, Pids}) ->
     Until = erlang:monotonic_time(millisecond) + ?WAIT_MS,
     Asked = [{Id, Serial, ask_later(fun() -> who(Id, Serial) end)} || {Id, Serial} <- Pids],
@@ -46,7 +46,7 @@ got({Pid, Ref}, Until, Else) ->
         Else
     end.
 
-%% Where it is now: functions and lines, never an argument; innermost first. dead: it is no more.
+%% The current stack: functions and lines, never an argument; innermost first. dead: the process has ended.
 stack({Id, Serial}) ->
     case process_info(pid(Id, Serial), current_stacktrace) of
         {_, Frames} -> [frame(F) || F <- lists:sublist(Frames, ?FRAMES)];
@@ -72,7 +72,8 @@ who(Id, Serial) ->
         undefined -> <<>>
     end.
 
-%% proc_lib keeps it in the dictionary, which may be large. Its memory is not asked for: on some VMs that hangs the process.
+%% proc_lib stores it in the dictionary, which may be large. The memory of the process is not read: on some VMs that hangs the
+%% process.
 first_call(P, Else) ->
     case process_info(P, heap_size) of
         {_, Words} when Words < 100000 ->

@@ -1,14 +1,14 @@
-%% The relay: the tracer. Collects trace messages and sends them on in batches; the guards against overload live here,
-%% because kprof-top may be seconds away.
+%% The relay: the tracer. Sends trace messages in batches. The overload checks are here, because kprof-top may be seconds
+%% behind.
 %%
-%% Waking a process for each message costs more than all that it does with it. So the relay sleeps suspended, where
-%% messages only queue, and a pacer wakes it every 1 to 10 ms, so that some 200 messages wait; a `tick` in the queue tells it
-%% how far to work. The clients of the node pay for every longer turn: the relay works for at most ?SLICE_US, sends what it
-%% has in small batches, and lets others run, whatever waits. It has priority over the node's own processes only while it is
-%% behind by more than ?BEHIND_MS: then it must drop, and say so.
+%% To wake a process for each message costs more than to process the message. The relay is therefore suspended. Messages are
+%% queued, and a pacer resumes it every 1 to 10 ms, when about 200 messages wait. A `tick` message marks where its turn ends.
+%% Longer turns add to the latency of the node's clients: the relay works for at most ?SLICE_US, sends small batches, and
+%% yields. It has priority over the node's own processes only while it is more than ?BEHIND_MS behind: then it must drop
+%% messages and report it.
 %%
-%% A turn that does not end, and messages that are older than ?FLOOD_AGE_MS, are a flood: what waits is dropped and counted, and
-%% the controller cuts sampling at once.
+%% A turn that does not end, with messages older than ?FLOOD_AGE_MS, is a flood: the waiting messages are dropped and counted,
+%% and the controller cuts sampling at once.
 -module(kprof_relay).
 -export([start/1, init/1, name/1, registered/1]).
 
@@ -18,25 +18,25 @@
 
 -define(BATCH, 200).
 -define(LEAST_TICK_MS, 1).
--define(BLOCKED_TICK_MS, 5). % while the link would block
+-define(BLOCKED_TICK_MS, 5). % while the connection would block
 -define(SLICE_US, 200).
--define(STEP, 16). % messages between two looks at the clock
--define(FLOOD, 2000). % messages in a turn that does not end,
--define(FLOOD_AGE_MS, 25). % and so old,
--define(CATCH_UP_MS, 250). % and no older when so much time has passed: else we are late for good
+-define(STEP, 16). % messages between two readings of the clock
+-define(FLOOD, 2000). % a flood: this many messages in a turn,
+-define(FLOOD_AGE_MS, 25). % of this age,
+-define(CATCH_UP_MS, 250). % and if the age still grows after this time, the relay does not catch up
 -define(WALKED, 1000).
 -define(AGAIN_MS, 1000).
--define(CUT_MS, 200). % so long it may take until a cut is felt
--define(MESSAGE_WORDS, 12). % around its term
+-define(CUT_MS, 200). % time until a cut takes effect
+-define(MESSAGE_WORDS, 12). % overhead of a message, without its term
 -define(BEHIND_MS, 20).
 -define(SKIP, 1000).
--define(HELD, 32000). % messages kept while the link would block
--define(WEIGHTIER, 16). % at most so many times its sampling an event stands for
+-define(HELD, 32000). % messages kept while the connection would block
+-define(MAX_WEIGHT_FACTOR, 16). % maximum factor on the weight of an event after drops
 
 -define(BIG, 1 bsl 64).
--define(NAMES_MS, 1000). % registered names are looked through at most so often for a pid that has none
+-define(NAMES_MS, 1000). % minimum time between two scans of the registered names for a pid without a name
 
--define(NUDGE_MS, 50). % between two words that events beyond the limit come
+-define(NUDGE_MS, 50). % minimum time between two reports that the limit is exceeded
 -define(ARGS_A_CALL, 1024). % bytes
 -define(ARGS_A_SECOND, 1048576).
 
@@ -56,7 +56,7 @@ start(#{controller := Controller} = Opts) ->
     end.
 
 -record(s, {
-    pid, % kprof-top's
+    pid, % of kprof-top
     controller,
     pacer,
     counters,
@@ -65,29 +65,29 @@ start(#{controller := Controller} = Opts) ->
     sent = 0,
     dropped = 0,
     weight = 1,
-    debt = 0, % what was dropped stood for so many events: those that follow stand for them, too
-    gate = open, % open: forward; shut: count and discard (overload); idle: discard (off: returns of calls that are told)
-    pending = queue:new(), % {batch, N, Weight, Messages} | off | {answer, Pid, Ref}: in this order, one after the other
+    debt = 0, % weight of dropped events, which is added to the next events
+    gate = open, % open: forward; shut: count and discard (breaker open); idle: discard (tracing off: late returns)
+    pending = queue:new(), % {batch, N, Weight, Messages} | off | {answer, Pid, Ref}, in order
     held = 0, % messages in pending
     came = 0, % messages since the last tick
     slice_end = 0, % native
-    hurry = false, % we have priority
-    message_bytes = 200, % that a message takes
-    flooded = none, % when (ms) there were too many, and they were dropped
-    lag = none, % {Age, Came, At}: how far behind this turn was at first
+    high_priority = false,
+    message_bytes = 200, % estimated memory of a message
+    flooded = none, % when (ms) the queue was over its limit and messages were dropped
+    lag = none, % {Age, Came, At} at the begin of this turn
     tick = ?TICK_MS,
-    run = 0, % native time that we have worked
-    clock = 0, % when (native) it was looked at last
+    run = 0, % run time, native
+    clock = 0, % time of the last reading, native
     max_age = 0, % native units; 0: no limit
     max_queue = 0,
     max_memory = 0,
     max_blocked = 0,
-    blocked = 0, % since when (ms) the link takes nothing; 0: it does
-    limit = none, % events a second, of kprof_breaker
-    nudged = none, % when (ms) the controller was told last that events beyond it come
-    args_left = 0, % bytes of arguments in the second since
+    blocked = 0, % since when (ms) the connection accepts no data; 0: it accepts data
+    limit = none, % events per second, of kprof_breaker
+    nudged = none, % when (ms) the controller was last told that the limit is exceeded
+    args_left = 0, % bytes of arguments in the second that began at args_at
     args_at = -1000000000000, % ms
-    watch = none, % a tier's number: its calls are counted
+    watch = none, % number of the tier whose calls are counted
     watched = 0
 }).
 
@@ -102,7 +102,7 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
             loop([], 0, go_on(#s{pid = Pid, controller = Controller, pacer = Pacer, counters = Counters, plan = Plan}))
     end.
 
-%% Continues the counters of a relay that was killed; what waited for it counts as dropped.
+%% Continues the counters of a relay that was killed; the messages in its queue count as dropped.
 go_on(#s{counters = C} = S) ->
     [Seq, Sent, Dropped, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?QUEUE, ?RUN_NS]],
     S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
@@ -144,7 +144,7 @@ add(M, Acc, N, S0) when N + 1 < ?BATCH ->
 add(M, Acc, N, S) ->
     loop([], 0, yielded(M, clocked(blocked(batch([M | Acc], N + 1, S#s{came = S#s.came + N + 1}))))).
 
-%% The clock is looked at every few messages. These cannot have taken long: where they have, we did not run, and a slice begins.
+%% The clock is read every few messages. If these took long, the process was not scheduled, and a new slice begins.
 clocked(#s{clock = Last, run = Run} = S) ->
     Now = erlang:monotonic_time(),
     Most = slice(),
@@ -153,29 +153,30 @@ clocked(#s{clock = Last, run = Run} = S) ->
         Took -> S#s{clock = Now, run = Run + Took}
     end.
 
-%% A slice is over, or not yet. M: the last message.
+%% Checks whether the slice is over. M: the last message.
 yielded(M, #s{slice_end = End, clock = Before} = S0) when Before > End ->
     Age = Before - element(tuple_size(M), M),
-    S = clocked(flooded(Age, guard(M, hurried(Age, S0)))),
-    counted(S), % a turn may last, and the controller goes by these
+    S = clocked(flooded(Age, guard(M, set_priority(Age, S0)))),
+    counted(S), % the controller uses these counters, and a turn can be long
     erlang:yield(),
     Now = erlang:monotonic_time(),
     S#s{clock = Now, slice_end = Now + slice()};
 yielded(M, S) ->
     guard(M, S).
 
-hurried(Age, #s{hurry = Hurry} = S) ->
+set_priority(Age, #s{high_priority = HighPriority} = S) ->
     case Age =:= infinity orelse to_ms(Age) > ?BEHIND_MS of
-        Hurry ->
+        HighPriority ->
             S;
         Now ->
             process_flag(priority, if Now -> high; true -> normal end),
-            S#s{hurry = Now}
+            S#s{high_priority = Now}
     end.
 
 slice() -> erlang:convert_time_unit(?SLICE_US, microsecond, native).
 
-%% More comes than this process can take: it has worked for long since the last tick, is far behind, and does not catch up.
+%% More messages arrive than the relay can process: it has worked for long since the last tick, is far behind, and does not
+%% catch up.
 flooded(Age, #s{came = Came, gate = open, max_queue = Max, lag = Lag} = S) when Max > 0, Came > ?FLOOD ->
     case to_ms(Age) > ?FLOOD_AGE_MS of
         true when Lag =:= none -> S#s{lag = {Age, Came, S#s.clock}};
@@ -188,19 +189,19 @@ flooded(_, S) ->
 catches_up(Age, #s{lag = {First, Before, At}, came = Came, clock = Now}) ->
     Came - Before =< ?FLOOD orelse (Age < First andalso to_ms(Now - At) < ?CATCH_UP_MS).
 
-%% Drops all that waits. Made is when (ms) the oldest of it was made. By that time, not by ours: we may have had no turn for long.
-%% What was made before the controller had cut sampling, and a little after, says nothing of how far the cut helps.
+%% Drops the waiting messages. Made is the time (ms) of the oldest message. That time is used because the relay may not have run
+%% for long. Messages from before a cut, and from shortly after it, do not show its effect.
 flood(Made, #s{dropped = Before, controller = Controller, counters = C} = S0) ->
-    S = skip(erlang:monotonic_time(), 0, hurried(infinity, S0#s{came = 0, lag = none})),
+    S = skip(erlang:monotonic_time(), 0, set_priority(infinity, S0#s{came = 0, lag = none})),
     Made >= atomics:get(C, ?CUT_AT) + ?CUT_MS andalso (Controller ! {flood, self(), S#s.dropped - Before}),
     S.
 
-%% What was made before Until, but for what is not a trace message. The order of messages of one process stays.
+%% Drops trace messages that were made before Until; other messages stay. The messages of one process stay in order.
 skip(Until, N, S) ->
     receive
         {trace_ts, _, return_to, _, Ts} -> skip(Until, N, Ts, S);
         {trace_ts, _, _, _, _, Ts} -> skip(Until, N, Ts, S);
-        {weight, Weight} -> skip(Until, 0, control({weight, Weight}, skipped(N, S))) % what follows was sampled so
+        {weight, Weight} -> skip(Until, 0, control({weight, Weight}, skipped(N, S))) % the following messages were sampled with it
     after 0 -> skipped(N, S)
     end.
 
@@ -209,7 +210,7 @@ skip(Until, N, Ts, S) when Ts < Until ->
     counted(S),
     erlang:yield(),
     skip(Until, 0, skipped(N + 1, S));
-skip(_, N, _, S) -> skipped(N + 1, S). % the first that is younger goes with them
+skip(_, N, _, S) -> skipped(N + 1, S). % the first newer message is dropped as well
 
 skipped(0, S) -> S;
 skipped(N, S) -> dropped(N, S#s.weight, S).
@@ -219,17 +220,17 @@ tick(Acc, N, #s{came = Came} = S0) ->
     note(S1),
     Ms = next_tick(S1),
     S1#s.pacer ! {done, Ms},
-    S2 = hurried(0, S1#s{tick = Ms, came = 0, lag = none}),
+    S2 = set_priority(0, S1#s{tick = Ms, came = 0, lag = none}),
     case Acc of
         [] -> loop([], 0, S2);
         [M | _] -> loop([], 0, guard(M, S2))
     end.
 
-%% So often that some 200 messages wait: about a slice.
+%% The time after which about 200 messages wait, which is about a slice.
 next_tick(#s{held = Held}) when Held > 0 -> ?BLOCKED_TICK_MS;
 next_tick(#s{came = Came, tick = Ms}) when Came > ?BATCH -> max(?LEAST_TICK_MS, Ms * ?BATCH div Came);
 next_tick(#s{came = Came, tick = Ms, limit = none}) when Came < ?BATCH div 2 -> min(?TICK_MS, Ms * 2);
-next_tick(#s{limit = {_, _, _}, tick = Ms}) -> min(?TICK_MS, Ms * 2); % a burst passes the limit at once
+next_tick(#s{limit = {_, _, _}, tick = Ms}) -> min(?TICK_MS, Ms * 2); % a burst reaches the limit at once
 next_tick(#s{tick = Ms}) -> Ms.
 
 note(#s{counters = C} = S) ->
@@ -275,14 +276,14 @@ batch(Messages, N, #s{limit = Limit0} = S) ->
         {N, Limit} ->
             enqueue(Messages, N, S#s{limit = Limit});
         {Less, Limit} ->
-            %% The oldest go on; the list is newest first.
+            %% The oldest are sent; the list is newest first.
             nudge(Now, dropped(N - Less, S#s.weight, enqueue(lists:nthtail(N - Less, Messages), Less, S#s{limit = Limit})))
     end.
 
 enqueue(_, 0, S) ->
     S;
 enqueue(Messages, N, #s{held = Held, weight = Sampled, debt = Debt} = S0) ->
-    Weight = min(?WEIGHTIER * Sampled, Sampled + Debt div N),
+    Weight = min(?MAX_WEIGHT_FACTOR * Sampled, Sampled + Debt div N),
     S = later({batch, N, Weight, Messages}, watch(Messages, S0#s{held = Held + N, debt = Debt - (Weight - Sampled) * N})),
     case Held of
         0 -> deliver(S);
@@ -299,7 +300,7 @@ drop_oldest(#s{pending = Q, held = Held} = S) ->
 
 dropped(N, Weight, S) -> S#s{dropped = S#s.dropped + N, debt = S#s.debt + N * Weight}.
 
-%% Sends what the link takes without blocking.
+%% Sends as much as possible without blocking.
 deliver(#s{pending = Q0} = S) ->
     case queue:out(Q0) of
         {empty, _} ->
@@ -323,9 +324,9 @@ deliver(#s{pending = Q0} = S) ->
 
 send(#s{pid = Pid}, What) -> erlang:send(Pid, What, [nosuspend, noconnect]).
 
-%% ---- What a message may be ----
+%% ---- Contents of messages ----
 
-%% A name that is big is cut; a message that is no tuple (a process lost its ticket) is none.
+%% A large name is shortened; a message that is not a tuple (a process lost its ticket) is dropped.
 clip({_, _, _, Name} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _, _} = Msg) -> named(Name, Msg);
@@ -337,7 +338,7 @@ named(Name, Msg) ->
         Less -> setelement(4, Msg, Less)
     end.
 
-%% A value as it names a request.
+%% The name that a value gives to a request.
 -spec name(term()) -> term().
 name(Name) when is_atom(Name); is_integer(Name), Name < ?BIG, Name > -(?BIG) -> Name;
 name(Name) ->
@@ -346,7 +347,7 @@ name(Name) ->
         false -> cut(Name, 3)
     end.
 
-%% A pid's registered name. The process is not asked: it may be busy for long. undefined: it has none.
+%% The registered name of a pid; undefined: it has none. The process is not asked, because it may be busy for long.
 -spec registered(pid()) -> atom().
 registered(Pid) when node(Pid) =:= node() ->
     case get(kprof_registered) of
@@ -371,7 +372,7 @@ registered_anew(Pid) ->
     put(kprof_registered, {Names, now_ms()}),
     maps:get(Pid, Names, undefined).
 
-%% How much is left of Budget after this term; false: it is too big.
+%% The rest of Budget after this term; false: the term is too large.
 small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget);
 small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget);
 small({'kprof name', _}, _) -> false;
@@ -405,7 +406,7 @@ elements(_, _) -> [].
 characters([C | Rest], Left) when is_integer(C), C >= 0, C < 16#110000, Left > 0 -> [C | characters(Rest, Left - 1)];
 characters(_, _) -> [].
 
-%% Arguments: the match spec lets only small ones through, here their sum is bounded, for a call and for a second.
+%% Arguments: the match spec sends only small ones; here their sum is limited, per call and per second.
 argued({trace_ts, P, call, MFA, Msg, Ts}, S0) ->
     {Caller, Args} = element(3, Msg),
     {Told, S} = bounded(erlang:external_size(Args), Args, S0),
@@ -425,9 +426,9 @@ bounded(Size, Args, #s{args_at = At} = S) ->
         _ -> {over, S}
     end.
 
-%% ---- Guards ----
+%% ---- Overload checks ----
 
-%% More events came than the limit allows: the controller is to cut sampling now, not when it looks next.
+%% More events arrived than the limit allows: the controller cuts sampling now, not at its next evaluation.
 nudge(Now, #s{nudged = Last} = S) when is_integer(Last), Now - Last < ?NUDGE_MS ->
     S;
 nudge(Now, #s{controller = Controller} = S) ->
@@ -437,22 +438,23 @@ nudge(Now, #s{controller = Controller} = S) ->
 now_ms() -> erlang:monotonic_time(millisecond).
 to_ms(Native) -> erlang:convert_time_unit(Native, native, millisecond).
 
-%% Once a batch and a tick (which may be far back in the queue): what is held is held because the link would block.
+%% Once per batch and tick (a tick may be far back in the queue): messages are held because the connection would block.
 blocked(#s{held = 0} = S) -> S#s{blocked = 0};
 blocked(#s{blocked = 0} = S) -> S#s{blocked = now_ms()};
 blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->
     case now_ms() - Since of
-        Ms when Ms > Max -> shut(io_lib:format("the link to kprof-top took nothing for ~b ms", [Ms]), S);
+        Ms when Ms > Max -> shut(io_lib:format("the connection to kprof-top accepted no data for ~b ms", [Ms]), S);
         _ -> S
     end;
 blocked(S) -> S.
 
-%% Once a batch, a slice and a tick: are we too late, too full, too big? Then everything is off at once, and the controller is told.
+%% Once per batch, slice and tick: checks age, queue and memory. Beyond a limit, all tracing is stopped at once and the
+%% controller is told.
 guard(_, #s{gate = shut} = S) ->
     S;
 guard(M, S) ->
     Age = erlang:monotonic_time() - element(tuple_size(M), M),
-    %% Of the messages that a receive has seen: what came since is seen when these are done.
+    %% The length counts only messages that a receive has scanned; newer ones are counted later.
     {_, Queue} = process_info(self(), message_queue_len),
     atomics:put(S#s.counters, ?QUEUE, Queue),
     if
@@ -463,24 +465,24 @@ guard(M, S) ->
         S#s.max_memory > 0 ->
             S1 = S#s{message_bytes = (erts_debug:flat_size(M) + ?MESSAGE_WORDS) * erlang:system_info(wordsize)},
             case memory(Queue, S1) of
-                Memory when Memory > S#s.max_memory -> shut(io_lib:format("waiting events took ~b MB", [Memory bsr 20]), S1);
+                Memory when Memory > S#s.max_memory -> shut(io_lib:format("events in the queue took ~b MB", [Memory bsr 20]), S1);
                 _ -> S1
             end;
         true ->
             S
     end.
 
-%% Each time the controller is told, and cuts sampling further; where no sampling helps it opens the breaker. Here the breaker
-%% opens where the controller does nothing about it.
+%% Informs the controller, which cuts sampling further, or opens the breaker if sampling cannot help. If the controller does
+%% nothing, the breaker opens here.
 overfull(Made, Queue, #s{flooded = Last, counters = C} = S) ->
     case Last =:= none orelse atomics:get(C, ?CUT_AT) >= Last of
         true -> flood(Made, S#s{flooded = now_ms()});
         false when Made =< Last + ?AGAIN_MS -> flood(Made, S);
-        false -> shut(io_lib:format("~b events were waiting", [Queue]), S)
+        false -> shut(io_lib:format("~b events were in the queue", [Queue]), S)
     end.
 
-%% Bytes that we take with what waits. To ask for it walks through the queue, 250 ms for 2.6 million messages: of a long one it is
-%% reckoned by one message.
+%% Memory of the relay with its queue. process_info walks the queue (250 ms for 2.6 million messages), so for a long queue the
+%% memory is estimated from one message.
 memory(Queue, _) when Queue < ?WALKED -> element(2, process_info(self(), memory));
 memory(Queue, #s{message_bytes = Each}) -> Queue * Each.
 
@@ -495,13 +497,13 @@ watch(_, #s{watch = none} = S) -> S;
 watch(Messages, #s{watch = Ix} = S) ->
     S#s{watched = S#s.watched + length([1 || {trace_ts, _, call, _, Msg, _} <- Messages, element(1, Msg) =:= Ix])}.
 
-%% The controller was killed: all that it would do, and tell.
+%% The controller was killed: cleans up and reports in its place.
 orphaned(#s{plan = Plan} = S) when map_size(Plan) > 0 ->
     kprof_cleanup:leaving(),
     kprof_cleanup:all(Plan),
     kprof_cleanup:reap([S#s.pacer]),
     send(S, {kx, S#s.seq}),
     kprof_cleanup:gone(S#s.pid, <<"its controller on the node was killed: tracing is off, nothing is left behind">>),
-    exit(shutdown); % not normal: the pacer is linked
+    exit(shutdown); % not normal, because the pacer is linked
 orphaned(_) ->
-    exit(nothing_set). % the guardian goes on
+    exit(nothing_set). % the guardian continues

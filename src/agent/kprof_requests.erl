@@ -1,5 +1,5 @@
-%% Questions whose answer takes a while: how often something is called, and what with. Functions of the controller's process; its
-%% counters are in the cleanup plan before they are set.
+%% Requests that take longer: call rates, and captured arguments. Functions of the controller's process. Counters are in the
+%% cleanup plan before they are set.
 -module(kprof_requests).
 -export([capture/2, capture_end/1, captured/1, caught/2, count_rates/2, counted/4, rates/1, rates_counted/1, why/3]).
 
@@ -9,7 +9,7 @@
 
 %% ---- A capture ----
 
-%% Of this tier; one before it is given up. none: that is all.
+%% Begins a capture of this tier; a running capture is cancelled. none: only cancels.
 -spec capture(none | kprof_spec:ix(), state()) -> {ok | {error, atom(), binary()}, state()}.
 capture(Ix, #s{requests = Requests, tracing = #tracing{trace_config = #{tiers := Tiers}}} = S0) ->
     S = capture_end(S0#s{requests = Requests#requests{caught = none}}),
@@ -21,10 +21,10 @@ capture(Ix, #s{requests = Requests, tracing = #tracing{trace_config = #{tiers :=
 capture_tier(false, S) ->
     {{error, tier, <<"this tier is not known on the node">>}, S};
 capture_tier(_, #s{tracing = #tracing{paused = Why}} = S) when Why =/= none, Why =/= slow_start ->
-    {{error, paused, <<"tracing is paused (breaker open, or connection frozen): try again when it runs">>}, S};
+    {{error, paused, <<"tracing is paused (breaker open, or connection blocked): try again when it is on">>}, S};
 capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
     MFA = {M, F, A},
-    %% Below OTP 27 there is one trace, so the relay has to rest.
+    %% Below OTP 27 there is one trace, so the relay must pause.
     S =
         if
             Session =:= none, S0#s.tracing#tracing.wanted -> kprof_tracing:pause_for_capture(S0);
@@ -49,18 +49,18 @@ capture_end(#s{requests = #requests{capture = Capture}} = S) ->
     kprof_capture:stop(Capture),
     kprof_tracing:go_on_after_capture(kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = none}})).
 
-%% What a capture has brought.
+%% The result of a capture.
 -spec caught(tuple(), state()) -> state().
 caught(Caught, #s{requests = Requests} = S) -> capture_end(S#s{requests = Requests#requests{caught = Caught}}).
 
 -spec captured(state()) -> tuple().
 captured(#s{requests = #requests{capture = {_, _, _, Counters}}}) -> {capturing, atomics:get(Counters, 1), atomics:get(Counters, 2)};
-captured(#s{requests = #requests{caught = none}}) -> {error, gone, <<"the capture ended early: arguments of a call took more than 64 MB">>};
+captured(#s{requests = #requests{caught = none}}) -> {error, gone, <<"the capture ended: the arguments of a call are larger than 64 MB">>};
 captured(#s{requests = #requests{caught = Caught}}) -> Caught.
 
-%% ---- Calls in a second ----
+%% ---- Calls per second ----
 
-%% Is it called at all? The VM counts for a second; of those the relay saw are in requests.
+%% Whether a tier is called: the VM counts for a second; the calls that the relay received are in requests.
 -spec why(integer(), kprof_spec:ix(), state()) -> state().
 why(Ref, Ix, S0) ->
     #s{tracing = #tracing{trace_config = Config}, session = Session} = S = kprof_tier_rates:stop(S0),
@@ -71,7 +71,7 @@ why(Ref, Ix, S0) ->
         {_, M, F, A} ->
             MFA = {M, F, A},
             Before = kprof_call_count:call_count(Session, MFA),
-            %% Someone else's counter is only read; ours is known to who undoes things before it is there.
+            %% Counters of other tracers are only read; a counter of the agent is in the cleanup plan before it is set.
             S1 = if Before =:= none -> kprof_cleanup_plan:share(S#s{counting = [MFA | S#s.counting]}); true -> S end,
             case is_integer(Before) orelse kprof_spec:set_pattern(Session, MFA, true, [call_count]) of
                 No when No =:= 0; is_tuple(No) ->
@@ -105,7 +105,7 @@ counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
     Seen = min(Calls, watched(Ix, S) * kprof_sampling:in_force(S)),
     kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1).
 
-%% How often are these called? Not the tiers: they have their figures, and other questions count them.
+%% Call rates of these functions. Tiers are left out: they have rates already, and other requests count them.
 -spec count_rates([mfa()], state()) -> {ok | wait, state()}.
 count_rates(_, #s{requests = #requests{rates = {counting, _, _}}} = S) ->
     {wait, S};
@@ -113,7 +113,7 @@ count_rates(Asked, #s{session = Session, tracing = #tracing{trace_config = Confi
     Tiers = [{M, F, A} || {_, M, F, A} <- maps:get(tiers, Config)],
     Before = kprof_catalog:counters(Session, Asked),
     Mine = [MFA || {MFA, none} <- Before, not lists:member(MFA, Tiers)],
-    %% Known to who undoes things before it is there.
+    %% It is in the cleanup plan before it is set.
     Rates = {counting, kprof_node:now_ms(), Before},
     S1 = kprof_cleanup_plan:share(S#s{counting = Mine ++ Counting, requests = S#s.requests#requests{rates = Rates}}),
     kprof_catalog:count(Session, Mine, true),
@@ -129,7 +129,7 @@ rates_counted(#s{session = Session, requests = #requests{rates = {counting, Sinc
 rates_counted(S) ->
     S.
 
-%% Told once.
+%% Sent once.
 -spec rates(state()) -> {wait | none | {rates, pos_integer(), tuple()}, state()}.
 rates(#s{requests = #requests{rates = {counting, _, _}}} = S) -> {wait, S};
 rates(#s{requests = #requests{rates = Rates} = Requests} = S) -> {Rates, S#s{requests = Requests#requests{rates = none}}}.

@@ -1,7 +1,7 @@
-%% Sampling: what is in force, how it comes about, and which share keeps the goals: pure.
+%% Sampling: what is in use, its parts, and which share keeps the limits. Pure.
 %%
-%% Invariant: the result of next/3 is between Least and ?MOST; above nine tenths of a goal's limit it is larger than before; it falls
-%% to a quarter at most, and only while every goal has room.
+%% Invariant: the result of next/3 is between Least and ?MOST. It increases if a value is above 90 % of its limit. It decreases
+%% at most to a quarter, and only if all values are below a third of their limits.
 -module(kprof_sampling).
 -export([base/1, cut/1, in_force/1, next/3, of_patterns/1]).
 
@@ -11,8 +11,8 @@
 
 -define(MOST, 1000000).
 
-%% 1 in Old is sampled now, 1 in Least is asked for. Goals: [{Why, Value, Max}], integers, Max > 0; values are taken to be
-%% proportional to the share sampled. -> {New, Why}; Why: the goal that asks for New, none if New is Least.
+%% Old: 1 in Old is sampled now; Least: 1 in Least is requested. Goals: [{Why, Value, Max}], integers, Max > 0; values are taken
+%% to be proportional to the sampled share. -> {New, Why}; Why: the goal that requires New, none if New is Least.
 -spec next(pos_integer(), pos_integer(), [goal()]) -> {pos_integer(), atom()}.
 next(Old, Least, Goals) ->
     {New, Why} = lists:max([{Least, none} | [{want(Old, Value, Max), Why} || {Why, Value, Max} <- Goals]]),
@@ -21,16 +21,16 @@ next(Old, Least, Goals) ->
         true -> {min(?MOST, New), Why}
     end.
 
-%% To six tenths of the limit: below a third of it there is room, above nine tenths there is none.
+%% Target: 60 % of the limit. Sampling may increase below a third of it, and must be lowered above 90 %.
 want(Old, Value, Max) when Value * 10 > Max * 9 -> max(Old + 1, ceiling(Old * Value * 10, Max * 6));
 want(Old, Value, Max) when Value * 3 < Max -> max(Old div 4, ceiling(Old * Value * 10, Max * 6));
 want(Old, _, _) -> Old.
 
 ceiling(A, B) -> (A + B - 1) div B.
 
-%% ---- In force ----
+%% ---- In use ----
 
-%% What shall be sampled now: 1 request in so many; without an entry, 1 call.
+%% The N of the sampling 1/N in use: of requests; without an entry, of calls.
 -spec in_force(state()) -> pos_integer().
 in_force(#s{breaker = B} = S) -> min(1000000, base(S) * kprof_breaker:factor(B)).
 -spec base(state()) -> pos_integer().
@@ -40,8 +40,8 @@ base(#s{tracing = #tracing{trace_config = #{sample := Configured}}, limits = #li
         false -> Configured bsl cut(S)
     end.
 
-%% What the patterns sample, and how far the control word cuts it besides. Other agents on the node see the same word: beside
-%% them it is left alone.
+%% The sampling of the patterns, and the cut in the control word. Agents in other slots use the same word: with them it is not
+%% changed.
 -spec of_patterns(state()) -> pos_integer().
 of_patterns(#s{tracing = #tracing{trace_config = #{sample := Configured}}, breaker = B} = S) ->
     case shares_word(S) of

@@ -1,11 +1,11 @@
-%% Match specs: the only module that makes them and sets them (kprof_check looks at each before).
-%% A trace configuration (tiers, entry, identity rule, returns, sampling) becomes one spec a tier. PROTOCOL.md has the messages.
+%% Match specs: the only source that makes and sets them (kprof_check checks each one first). A trace configuration (tiers,
+%% entry, identity rule, returns, sampling) becomes one match spec per tier. PROTOCOL.md has the messages.
 -module(kprof_spec).
 -export([
     compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0,
     ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
 ]).
-%% OTP 25 knows of no pattern of `send` there.
+%% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
 -export_type([compiled/0, ix/0, match_spec/0, matched/0, session/0, tier/0, trace_config/0]).
 
@@ -15,14 +15,14 @@
 -type match_spec() :: [{'_' | [term()], [term()], [term()]}].
 -type compiled() :: [{ix(), mfa(), match_spec()}].
 -type matched() :: non_neg_integer() | {error, term()}.
-%% What shall be traced, and how; the epoch is the session's.
+%% The trace configuration; the epoch is that of the session.
 -type trace_config() :: #{
     tiers := [tier()], entry := none | ix(), identity := none | binary(), returns := lean | full, sample := pos_integer(), args => boolean(),
     epoch => pos_integer()
 }.
 
-%% The control word: how far sampling is cut, plus 1, in the bits above ?TICKET_BITS; the ticket below. A ticket of 0: a process
-%% has it.
+%% The control word: the cut, plus 1, in the bits above ?TICKET_BITS, and the ticket below. Ticket 0: a process is taking a
+%% ticket.
 -define(TICKET_BITS, 27).
 -define(TICKETS, 16#7ffffff).
 -define(CUT_BITS, 16#f8000000).
@@ -31,15 +31,15 @@
 -define(LOW, 16#ffffffff). % the ticket's bits of a label
 -define(SPINS, 24).
 -define(AHEAD, 16).
--define(ARGS, 8). % arguments that are told, at most
+-define(ARGS, 8). % maximum number of arguments that are sent
 -define(ELEMENTS, 6). % of a tuple in them
 -define(BYTES, 64). % of a binary
 -define(BIG, 16#10000000000000000).
 -define(RESET_PROCESSES, 50000).
 
-%% ---- The specs ----
+%% ---- Match specs ----
 
-%% -> {ok, [{Ix, MFA, Spec}], [Note]} | {error, Binary}. The first tier of several with one MFA gets it.
+%% -> {ok, [{Ix, MFA, Spec}], [Note]} | {error, Binary}. If several tiers have one MFA, the first one gets it.
 -spec compile(trace_config()) -> {ok, compiled(), [binary()]} | {error, binary()}.
 compile(#{tiers := Tiers, entry := Entry} = Config) ->
     case kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry) of
@@ -49,7 +49,7 @@ compile(#{tiers := Tiers, entry := Entry} = Config) ->
             Error
     end.
 
-%% For a capture: the process that calls is not seen again.
+%% For a capture: the calling process is not recorded again.
 -spec capture() -> match_spec().
 capture() -> [{'_', [], [{trace, [call], []}]}].
 
@@ -65,7 +65,7 @@ spec(Ix, A, Rules, #{entry := Ix} = Config) ->
     passed_over(Config) ++ lists:append([entry(Ix, Rule, Config) || Rule <- clauses(Rules, A, Config)]);
 spec(Ix, A, Rules, #{entry := none} = Config) ->
     passed_over(Config) ++
-        [{Head, Guards, tossed(Config) ++ full(Config) ++ [{message, payload(Ix, 0, Head, Name, Rules, Config)}]} || {Head, Guards, Name} <- clauses(Rules, A, Config)];
+        [{Head, Guards, self_counted(Config) ++ full(Config) ++ [{message, payload(Ix, 0, Head, Name, Rules, Config)}]} || {Head, Guards, Name} <- clauses(Rules, A, Config)];
 spec(Ix, A, Rules, Config) ->
     [
         {Head, [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS} | Guards], full(Config) ++ [{message, payload(Ix, label(), Head, Name, Rules, Config)}]}
@@ -93,11 +93,11 @@ caller(_) -> {caller}.
 
 %% ---- Arguments (--slow-args) ----
 
-%% A match spec cannot ask how big a term is, but a few guards tell what is small: and nothing else leaves the process. An
-%% argument is {Value, Prefix, Tuple, Map, List}, all false but one; all are false of what is none of these.
+%% A match spec cannot measure the size of a term, but guards can test for small terms. Only these are copied. An argument is
+%% {Value, Prefix, Tuple, Map, List}, all false but one; all false if it is none of these.
 %%   Value: {V}, V small                 Prefix: {Bytes, <<the first of them>>}
 %%   Tuple: {Size, {V} | false, ...}     Map: how many keys     List: {{V} | false}, of its head
-%% Every argument that is told has a variable of its own.
+%% Every argument that is sent has its own variable.
 variables('_', A) -> variables(lists:duplicate(A, '_'), A);
 variables(Head, _) -> variables_from(Head, 1).
 
@@ -137,7 +137,7 @@ head_of(X) -> {'andalso', {is_list, X}, {'=/=', X, []}, {{value({hd, X})}}}.
 label() -> {element, 2, {get_seq_token}}.
 low() -> {'band', label(), ?LOW}.
 
-%% Two specs for a clause: a process that carries a token already tells the old label too. Elements of a tuple, and the
+%% Two match specs for each clause: a process that has a token already sends the old label, too. Elements of a tuple, and the
 %% arguments of a function, are evaluated from right to left: the last element is the label from before the actions.
 entry(Ix, {Head, Guards, Name}, #{epoch := Epoch} = Config) ->
     Ticket = ticket(Epoch, {set_seq_token, label, {self}}),
@@ -148,8 +148,8 @@ entry(Ix, {Head, Guards, Name}, #{epoch := Epoch} = Config) ->
         {Head, Guards, Ticket ++ full(Config) ++ [{message, {{Ix, label(), C, Name, entry}}}]}
     ].
 
-%% Before all others: the calls that are not sampled. They are what a busy node pays for, so the guard is all they are asked, no
-%% token is made, and a stale one is taken away. Without an entry no call has a token.
+%% First clause: unsampled calls. They dominate the cost on a busy node, so it has only one guard, makes no token, and clears an
+%% old token. Without an entry, calls have no tokens.
 passed_over(#{sample := N, entry := none}) ->
     [{'_', [lost(N)], [bump(), {message, false}]}];
 passed_over(#{sample := N}) ->
@@ -159,11 +159,10 @@ passed_over(#{sample := N}) ->
     ].
 
 %% A call without an entry has no ticket: it counts itself.
-tossed(#{}) -> [bump()].
+self_counted(#{}) -> [bump()].
 
-%% True but for 1 call in N, and in twice, four times as many as sampling is cut in the control word: so it is cut, and opened,
-%% at once, and no pattern is touched for it. The hash is of the ticket: two multiplications modulo two primes, for one alone
-%% would favour workloads that go round by turns.
+%% False for 1 call in N. With a cut in the control word, N is doubled for each step of the cut. A change of the cut therefore
+%% needs no change of a pattern. The hash of the ticket uses two primes, because one alone is unfair to periodic workloads.
 lost(N) ->
     P1 = 2147483647,
     P2 = 2147483629,
@@ -172,26 +171,26 @@ lost(N) ->
     Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', Ticket, 48271}}, P1}, 69621}, P2},
     {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}}.
 
-%% All: also the largest value.
+%% All: the largest value of a ticket.
 most(P2, 1) -> P2;
 most(P2, N) -> P2 div N.
 
-%% One more call in the control word. Not atomic: that a count is lost only means that two calls have tossed alike. But a count
-%% must not bring back a ticket that is taken: who finds that the word has changed meanwhile goes on well after it. A ticket
-%% of 0 is in somebody's hands (ticket/2).
+%% One more call in the control word. Not atomic: a lost count only means that two calls share a sampling decision. A process
+%% that finds a changed word continues well after it, so that no ticket is used twice. Ticket 0: a process is taking a ticket
+%% (ticket/2).
 bump() ->
     {'orelse',
         {'=:=', 0, ticket_of({get_tcw})},
         {'=:=', {get_tcw}, {'+', 1, {set_tcw, after_it({get_tcw}, 1)}}},
         {'=:=', 0, {set_tcw, after_it({get_tcw}, ?AHEAD)}}}.
 
-%% The word that comes N tickets after this one; after the last ticket comes 1.
+%% The word that is N tickets after this one; after the last ticket comes 1.
 after_it(Word, N) -> {'bor', {'band', {get_tcw}, ?CUT_BITS}, {'+', 1, {'rem', {'+', N - 1, ticket_of(Word)}, ?TICKETS}}}.
 
 ticket_of(Word) -> {'band', Word, ?TICKETS}.
 
-%% An atomic ticket. set_tcw exchanges: who reads a number owns it until it puts back the next one; who reads 0 (someone
-%% else is at it) tries again, and at last does Otherwise. The token's label is the variable that match specs lack.
+%% An atomic ticket. set_tcw exchanges values: a process that reads a number owns it until it writes the next one. A process
+%% that reads 0 tries again, and finally uses Otherwise. The label of the token serves as the variable that match specs lack.
 ticket(Epoch, Otherwise) ->
     Take = {set_seq_token, label, {'bor', Epoch bsl 32, {set_tcw, {'band', {get_tcw}, ?CUT_BITS}}}},
     Put = {'=:=', 0, {set_tcw, after_it(low(), 1)}},
@@ -203,7 +202,7 @@ again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, {'andal
 -spec ticket_range() -> pos_integer().
 ticket_range() -> ?TICKETS + 1.
 
-%% How many were taken between two looks; 0 where one of them did not find it (0), or it went back.
+%% The number of tickets taken between two readings; 0 if one of them did not find it (0), or if it went back.
 -spec tickets(non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 tickets(Before, Now) when Before =:= 0; Now =:= 0 -> 0;
 tickets(Before, Now) ->
@@ -214,14 +213,14 @@ tickets(Before, Now) ->
 
 %% ---- The control word: sampling is cut to 1 / (N * 2 ^ Cut); brake: nothing at all is traced ----
 
-%% A word to begin with, that goes on from this one.
+%% A start value for the control word that continues from this one.
 -spec word(brake | non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (1 + (Word band ?TICKETS) rem ?TICKETS).
 
 cut_bits(brake) -> ?BRAKE;
 cut_bits(Cut) -> 1 + min(?CUT_MOST, Cut).
 
-%% Takes effect at once. A call that is just at the word may put back what it found: so it is looked at again. -> boolean()
+%% Takes effect at once. A call that is using the word may restore the old value, so it is checked again. -> boolean()
 -spec cut(brake | non_neg_integer()) -> boolean().
 cut(Cut) -> cut(Cut, 64).
 
@@ -240,11 +239,11 @@ cut(Cut, Tries) ->
             true
     end.
 
-%% Is it one of ours?
+%% True if the word is of an agent.
 -spec ours(non_neg_integer()) -> boolean().
 ours(Word) -> Word > ?TICKETS.
 
-%% Is its ticket in a process's hands?
+%% True if a process is taking the ticket.
 -spec held(non_neg_integer()) -> boolean().
 held(Word) -> Word band ?TICKETS =:= 0.
 
@@ -273,7 +272,7 @@ do_set(Session, MFA, Spec, Flags) ->
         _:Why -> {error, Why}
     end.
 
-%% What is set on a function: the value for Item (traced, match_spec, call_count).
+%% What is set for a function: the value of Item (traced, match_spec, call_count).
 -spec pattern({session(), traced | match_spec | call_count}, mfa()) -> term().
 pattern({Session, Item}, MFA) ->
     try
@@ -288,15 +287,16 @@ pattern({Session, Item}, MFA) ->
         _:_ -> undefined
     end.
 
-%% Flags of a process, or of those to come (new). The tracer is named when clearing, too, so that processes of another tracer
-%% are left alone. All processes in one call is held back on every VM: kprof_flags. -> 1 | 0: it is dead, or another's
+%% Flags of a process, or of new processes (new). The tracer is given when clearing, too, so that processes of another tracer
+%% are not changed. All processes in one call is refused on every VM: kprof_flags. -> 1 | 0: it is dead, or has another tracer
 -spec flags({session(), pid() | none}, pid() | new, boolean(), [atom()]) -> non_neg_integer().
 flags(_, Who, _, _) when Who =/= new, not is_pid(Who) ->
     error({held_back, Who});
 flags({none, Relay}, new, On, Flags) ->
     set_flags(new_processes, On, [{tracer, Relay} | Flags]);
 flags({none, Relay}, P, true, Flags) ->
-    %% To set flags of a process that another traces is an error in the node's log; to take off none tells the same in silence.
+    %% To set flags of a process that another tracer traces causes an error log on the node. To clear no flags gives the same
+    %% information without a log.
     case set_flags(P, false, [{tracer, Relay} | []]) of
         0 -> 0;
         _ -> set_flags(P, true, [{tracer, Relay} | Flags])
@@ -313,7 +313,7 @@ set_flags(Who, On, Flags) ->
     catch _:_ -> 0
     end.
 
-%% The match spec of the event `send`, true: none. taken: someone else has one (there is one for all before OTP 27).
+%% The match spec of the event `send`; true: none. taken: another tracer has one (before OTP 27 there is one for all).
 -spec send_pattern(session(), true | match_spec()) -> ok | taken.
 send_pattern(none, true) ->
     erlang:trace_pattern(send, true, []),
@@ -330,28 +330,28 @@ send_pattern(Session, Spec) ->
     (tracer()):send(Session, Spec, []),
     ok.
 
-%% A trace session of this name, where there are sessions (OTP 27+); none: the common trace.
+%% A trace session of this name if the VM has sessions (OTP 27+); none: the common trace.
 -spec session(boolean(), atom(), pid()) -> session().
 session(true, Name, Tracer) -> (tracer()):session_create(Name, Tracer, []);
 session(false, _, _) -> none.
 
-%% What was set in it goes with it.
+%% Everything that was set in it is removed with it.
 -spec end_session(session()) -> none | ended.
 end_session(none) -> none;
 end_session(Session) ->
     catch (tracer()):session_destroy(Session),
     ended.
 
-%% Asks for {trace_delivered, all, Ref}.
+%% Requests {trace_delivered, all, Ref}.
 -spec delivered(session()) -> reference().
 delivered(none) -> erlang:trace_delivered(all);
 delivered(Session) -> (tracer()):delivered(Session, all).
 
 tracer() -> trace.
 
-%% All tokens of the node go, in one stop of all schedulers: at the end only (kprof_tokens), never on a VM that this can
-%% kill, nor where there are so many processes that the stop is long (30 ms for 200,000), nor the tokens of another who uses
-%% them (seq_trace, or an agent in another slot). -> boolean()
+%% Removes all tokens of the node, and blocks all schedulers meanwhile: only at the end (kprof_tokens), never on a VM that this
+%% can crash, with so many processes that it takes long (30 ms for 200,000), or while another tracer uses tokens (seq_trace, or
+%% an agent in another slot). -> boolean()
 -spec reset_tokens() -> boolean().
 reset_tokens() ->
     kprof_hazard:allowed(reset_trace, kprof_hazard:vm()) andalso

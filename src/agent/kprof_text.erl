@@ -1,8 +1,8 @@
-%% Text for people: functions as their language writes them, formatted sentences as binaries.
+%% Text: functions in the syntax of their language, formatted sentences as binaries.
 -module(kprof_text).
 -export([format/2, mfa/3, shown/1]).
 
-%% As the language writes it.
+%% A name in the syntax of its language.
 -spec mfa(module(), atom(), arity()) -> io_lib:chars().
 mfa(M, F, A) ->
     case atom_to_list(M) of

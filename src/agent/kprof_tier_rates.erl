@@ -1,8 +1,8 @@
-%% How often the tiers are called, in requests or not: a call outside of any request makes no event, but its match spec costs.
-%% A few tiers at a time have a `call_count` for one look of the controller's, now and then. Functions of the controller's process.
+%% Call rates of the tiers, in requests or not: a call outside of any request sends no event, but its match spec has a cost. Now
+%% and then a few tiers get a `call_count` until the next evaluation (200 ms). Functions of the controller's process.
 %%
-%% Invariant: our counters are in the cleanup plan before they are set; someone else's are left alone. At most
-%% ?TIERS counters at once, for one look in ?LOOKS: a tenth of the time, some 20 ns a call then.
+%% Invariant: counters of the agent are in the cleanup plan before they are set; those of other tracers are not changed. At most
+%% ?TIERS counters at once, for one evaluation in ?LOOKS: a tenth of the time, about 20 ns per call.
 -module(kprof_tier_rates).
 -export([step/1, stop/1, per_second/1, relay_died/1]).
 -export_type([rates/0]).
@@ -14,7 +14,7 @@
 -define(TIERS, 8).
 -define(LOOKS, 10).
 
-%% Once a look: a slice begins, or the one that is on ends. The first begins at once.
+%% Once per evaluation: a slice begins, or the present one ends. The first begins at once.
 -spec step(state()) -> state().
 step(#s{tier_rates = #tier_rates{slice = {on, _}}} = S) -> done(S);
 step(#s{tracing = #tracing{on = true, trace_config = #{entry := Entry}}, tier_rates = #tier_rates{slice = N} = Rates} = S0) ->
@@ -25,7 +25,7 @@ step(#s{tracing = #tracing{on = true, trace_config = #{entry := Entry}}, tier_ra
     end;
 step(S) -> S#s{tier_rates = S#s.tier_rates#tier_rates{slice = 0, rates = #{}}}.
 
-%% Whoever counts or clears something else.
+%% Called before anything else is counted or cleared.
 -spec stop(state()) -> state().
 stop(#s{tier_rates = #tier_rates{slice = {on, Before}}, session = Session, counting = Counting} = S) ->
     Mine = [MFA || {MFA, _} <- Before],
@@ -34,15 +34,15 @@ stop(#s{tier_rates = #tier_rates{slice = {on, Before}}, session = Session, count
 stop(S) ->
     S.
 
-%% With the session its counters went.
+%% The session was removed with its counters.
 -spec relay_died(state()) -> state().
 relay_died(#s{tier_rates = Rates} = S) -> S#s{tier_rates = Rates#tier_rates{slice = 0}}.
 
-%% Calls a second of the tiers that are no entry, as last seen.
+%% Last known calls per second of the tiers except the entry.
 -spec per_second(state()) -> non_neg_integer().
 per_second(#s{tier_rates = #tier_rates{rates = Rates}}) -> lists:sum(maps:values(Rates)).
 
-%% Entries tell of themselves: the ticket counts them.
+%% Entries are counted by the ticket.
 begun(#s{tracing = Tracing, tier_rates = #tier_rates{rates = Rates}, session = Session, counting = Counting} = S) ->
     #tracing{trace_config = #{tiers := Tiers, entry := Entry}, set = Set} = Tracing,
     All = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =/= Entry, is_map_key({M, F, A}, Set)],

@@ -1,11 +1,11 @@
-%% Trace tokens that are left over at the end: taken away without seq_trace:reset_trace/0, which aborts VMs before OTP 27.
+%% Removes leftover trace tokens at the end, without seq_trace:reset_trace/0, which aborts VMs before OTP 27.
 %%
-%% Whoever holds one of ours gets the flag `send`; a match spec on that event takes the token away before the message would
-%% take it along. What remains are tokens of processes that do not run: inert, until they hear an ordinary message. Only then,
-%% at the end, once, and where the VM bears it (kprof_hazard), all tokens are reset.
+%% Each process with a token of the agent gets the flag `send`; a match spec for this event clears the token before the message
+%% gets it. Tokens of processes that do not run remain. They are inert until the process receives a message without a token.
+%% Then, once, where the VM supports it (kprof_hazard), all tokens are reset.
 %%
-%% Invariant: ours are the labels of our epoch (and pids, when nobody else uses seq_trace); no other token is touched but by
-%% that reset, which is not done while anybody else may use them. Ends within ?MOST_MS and some slices.
+%% Invariant: only tokens with a label of this epoch (and pids, if nobody else uses seq_trace) are changed, except by that
+%% reset, which is not done while another program may use tokens. Ends within ?MOST_MS and some slices.
 -module(kprof_tokens).
 -export([clearing/0, drain/2]).
 -export_type([drained/0]).
@@ -15,12 +15,12 @@
 -define(MOST_MS, 1000).
 -define(ROUND_MS, 50).
 
-%% The match spec of tiers for a last moment: calls take a token away, and make no event.
+%% The last match spec of the tiers: calls clear a token and send no event.
 -spec clearing() -> kprof_spec:match_spec().
 clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}, {'_', [], [{message, false}]}].
 
-%% Isolated: are there trace sessions. -> {none | drained | reset | kept, Holders left}; kept: someone else's tracing stands
-%% in the way.
+%% Isolated: the VM has trace sessions. -> {none | drained | reset | kept, Holders left}; kept: another tracer prevents the
+%% removal.
 -spec drain(boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Isolated, Epoch) ->
     {P, R} = spawn_monitor(fun() -> exit({done, drained(Isolated, Epoch)}) end),
@@ -53,7 +53,7 @@ rounds_of(Isolated, Epoch, Some) ->
             {drained, Left}
     end.
 
-%% Ends when nobody holds one but who has not run since the last look.
+%% Ends when only processes that have not run since the last check have a token.
 rounds(Holders, Flagged0, Own, Epoch, Until) ->
     Flagged = lists:foldl(fun({P, _}, Acc) -> flagged(P, Own, Acc) end, Flagged0, Holders),
     receive after ?ROUND_MS -> ok end,
@@ -76,7 +76,7 @@ reset({drained, Left}, Epoch) ->
         false -> {drained, length(Left)}
     end.
 
-%% Both questions are answered under the process's lock, without a signal to it (unless it runs at this moment).
+%% Both values are read under the lock of the process, without a signal to it (unless it runs at this moment).
 held(Epoch) ->
     Pids = seq_trace:get_system_tracer() =:= false,
     held(processes(), Epoch, Pids, 32, kprof_flags:slice(), []).

@@ -1,5 +1,5 @@
-%% Tracing on and off: the trace configuration as patterns and flags of the VM, what the breaker does with them, and the
-%% counters while it is open. Functions of the controller's process; each takes its state and gives the next one.
+%% Tracing on and off: sets the trace configuration as patterns and flags of the VM, carries out what the breaker decides, and
+%% runs the counters while it is open. Functions of the controller's process; each takes its state and returns the next one.
 -module(kprof_tracing).
 -export([
     all_told/1, begin_tracing/1, beside/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, counting_told/1, flush/1,
@@ -24,7 +24,7 @@ new_relay(#s{link = #link{pid = Pid}, counters = Counters} = S0) ->
     S = S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session},
     kprof_cleanup_plan:share(send_limits(kprof_limits:new_relay(S))).
 
-%% All was taken off; kprof-top has to switch it on.
+%% Everything was removed; kprof-top must switch tracing on again.
 -spec relay_died(state()) -> state().
 relay_died(#s{tracing = Tracing, breaker = B} = S) ->
     Off = Tracing#tracing{set = #{}, on = false, wanted = false, paused = none, walker = none, tokens = false},
@@ -36,7 +36,7 @@ send_limits(#s{relay = Relay, limits = #limits{max = #{max_age_ms := AgeMs, max_
     Relay ! {limits, erlang:convert_time_unit(AgeMs, millisecond, native), Queue, Memory, Rate, maps:get(max_blocked_ms, Limits)},
     S.
 
-%% Everything traced so far is sent on. -> the last batch's number
+%% Sends everything traced so far. -> number of the last batch
 -spec flush(state()) -> integer().
 flush(#s{relay = none} = S) ->
     kprof_link:counter(?SEQ, S);
@@ -44,7 +44,7 @@ flush(S) ->
     delivered(S),
     sent(S).
 
-%% It is at the relay, or the relay is dead.
+%% The relay has received it, or is dead.
 delivered(#s{session = Session, relay_ref = Down} = S) ->
     Ref = kprof_spec:delivered(Session),
     receive
@@ -71,10 +71,10 @@ put_back(Message, S) ->
 
 -spec tracing(boolean(), state()) -> state().
 tracing(On, #s{tracing = #tracing{wanted = On}} = S) -> S;
-tracing(true, #s{tracing = #tracing{again = true}, breaker = B} = S) ->
-    %% A connection that broke may have been the node's trouble with us.
-    S1 = begin_tracing(step_later(S#s{tracing = S#s.tracing#tracing{again = false, wanted = true}, breaker = kprof_breaker:probe(kprof_node:now_ms(), B)})),
-    kprof_link:event(half_open, kprof_text:format("the connection was lost before: tracing begins with 1 request in ~b", [kprof_sampling:in_force(S1)]), S1),
+tracing(true, #s{tracing = #tracing{reconnected = true}, breaker = B} = S) ->
+    %% The connection may have been lost because tracing overloaded the node.
+    S1 = begin_tracing(step_later(S#s{tracing = S#s.tracing#tracing{reconnected = false, wanted = true}, breaker = kprof_breaker:probe(kprof_node:now_ms(), B)})),
+    kprof_link:event(half_open, kprof_text:format("after the lost connection, tracing begins with 1 request in ~b", [kprof_sampling:in_force(S1)]), S1),
     S1;
 tracing(true, S0) ->
     S = counting_off(S0),
@@ -83,7 +83,7 @@ tracing(false, S0) ->
     S = trace_off(counting_off(S0)),
     S#s{tracing = S#s.tracing#tracing{wanted = false, paused = none}, breaker = kprof_breaker:reset(S#s.breaker)}.
 
-%% With limits, a short look at the counters of the tiers goes before: how much the node can bear is known then.
+%% With limits, the tiers are counted for a short time first, to find the affordable sampling.
 -spec begin_tracing(state()) -> state().
 begin_tracing(#s{tracing = #tracing{on = false, wanted = true, paused = none, specs = Specs}, limits = #limits{max = Limits}} = S0) when Specs =/= [] ->
     case maps:get(max_cost, Limits) + maps:get(max_rate, Limits) of
@@ -98,8 +98,7 @@ begin_tracing(#s{tracing = #tracing{on = false, wanted = true, paused = none, sp
 begin_tracing(S) ->
     trace_on(resample(S)).
 
-%% The look is over: what was counted says how far to sample, and is told to nobody. Where even calls that are not sampled cost
-%% too much, the breaker opens.
+%% Counting is over. The counts set the sampling and are not reported. If even unsampled calls cost too much, the breaker opens.
 -spec slow_start_over(state()) -> state().
 slow_start_over(#s{tracing = #tracing{paused = slow_start}, count = Count0} = S0) when Count0 =/= none ->
     {_, Count} = kprof_call_count:step(erlang:monotonic_time(), Count0),
@@ -124,7 +123,7 @@ trace_on(#s{tracing = #tracing{on = false, wanted = true, paused = none, trace_c
 trace_on(S) ->
     S.
 
-%% Below OTP 27 there is one trace: while a function is captured the relay rests.
+%% Below OTP 27 there is one trace: the relay pauses while a function is captured.
 -spec pause_for_capture(state()) -> state().
 pause_for_capture(S0) ->
     S = trace_off(counting_off(S0)),
@@ -140,8 +139,8 @@ go_on_after_capture(S) -> S.
 with_relay(#s{relay = none} = S) -> new_relay(S);
 with_relay(S) -> S.
 
-%% Patterns off: from then on nothing is traced. What was traced is sent; flags go after. Off already (breaker, lease):
-%% kprof-top still gets its {kx,_}.
+%% Removes the patterns, so that nothing more is traced. Messages that wait are sent; then the flags are removed. If tracing is
+%% already off (breaker, lease), kprof-top still gets its {kx,_}.
 -spec trace_off(state()) -> state().
 trace_off(#s{tracing = #tracing{on = true}} = S) ->
     walk_off(quiet(S));
@@ -161,7 +160,7 @@ quiet(#s{tracing = #tracing{on = true}} = S0) ->
 quiet(S) ->
     S.
 
-%% Before we leave: what was traced, and waits for the link, too. Patterns stay: the end has use for them.
+%% Before the agent ends: sends what was traced, including what waits for the connection. Patterns stay: the end uses them.
 -spec all_told(state()) -> state().
 all_told(#s{tracing = #tracing{on = true}} = S0) ->
     S = kprof_tier_rates:stop(S0),
@@ -171,7 +170,7 @@ all_told(S) ->
     flush(S),
     S.
 
-%% The lease is over. Nobody may be reading: nothing here waits for the link.
+%% The lease has expired. kprof-top may not be reading, so nothing here may block on the connection.
 -spec let_go(state()) -> state().
 let_go(S0) ->
     S = clear_all(kprof_tier_rates:stop(S0)),
@@ -179,7 +178,7 @@ let_go(S0) ->
     S#s.relay ! off,
     walk_off(kprof_heartbeat:send(S#s{tracing = S#s.tracing#tracing{on = false, paused = lease}})).
 
-%% ---- Flags of processes: set and taken off by a process of its own, one after the other ----
+%% ---- Flags of processes: a separate process sets and clears them, one after the other ----
 
 walk_on(#s{tracing = #tracing{trace_config = Config}} = S) ->
     Flags =
@@ -192,7 +191,7 @@ walk_on(#s{tracing = #tracing{trace_config = Config}} = S) ->
 walk_off(#s{relay = none} = S) -> S;
 walk_off(S) -> walk(fun(Own) -> kprof_flags:start_off(Own, S#s.spawn_flags) end, S).
 
-%% It is in the cleanup plan before it sets anything.
+%% The walker is in the cleanup plan before it sets anything.
 walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Before}} = S0) ->
     kprof_flags:stop(Before),
     Walker = Start({Session, Relay}),
@@ -203,13 +202,14 @@ walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Bef
 -spec walked(non_neg_integer(), state()) -> state().
 walked(0, S) -> S#s{tracing = S#s.tracing#tracing{walker = none}};
 walked(Refused, S) ->
-    Text = "~b processes have another tracer: their calls are not seen",
+    Text = "~b processes have another tracer: their calls are not traced",
     kprof_link:event(others, kprof_text:format(Text, [Refused]), S),
     S#s{tracing = S#s.tracing#tracing{walker = none}}.
 
 %% ---- The breaker ----
 
-%% Whoever calls it has seen to it that nothing more is traced. What the relay found old after tracing went off for another reason is no trip.
+%% The caller has made sure that nothing more is traced. Old events that the relay finds after tracing was switched off do not
+%% open the breaker.
 -spec overload(binary(), state()) -> state().
 overload(_, #s{tracing = #tracing{on = false}} = S) ->
     S;
@@ -223,20 +223,20 @@ overload(Text, #s{breaker = B0} = S0) ->
     kprof_stacks:gate(S),
     counting(walk_off(kprof_heartbeat:send(step_later(S#s{tracing = S#s.tracing#tracing{on = false, paused = overload}, breaker = B})))).
 
-%% Our own reasons, or kprof-top's.
+%% A reason of the controller, or of kprof-top.
 -spec trip(binary(), state()) -> state().
 trip(_, #s{tracing = #tracing{on = false}} = S) -> S;
 trip(Text, S) ->
     S#s.relay ! {gate, shut},
     overload(Text, S).
 
-%% Sampling cannot help: the breaker opens and stays so until the counters say that it can. Told once.
+%% Sampling cannot help: the breaker opens and stays open until the counters show that tracing is affordable. Reported once.
 stays_open(Text, #s{breaker = B0} = S) ->
     B = kprof_breaker:trip(kprof_node:now_ms(), B0),
     Told = kprof_link:event_kept(overload, kprof_text:format("breaker open: ~ts", [Text]), S),
     counting(kprof_heartbeat:send(step_later(Told#s{tracing = Told#s.tracing#tracing{on = false, paused = overload}, breaker = B}))).
 
-%% While tracing is paused for a lease or a capture, the probing clock stands still.
+%% While tracing is paused for a lease or a capture, the breaker does not advance.
 -spec breaker(state()) -> state().
 breaker(#s{breaker = B0, tracing = #tracing{paused = Paused, on = On}} = S) ->
     Now = kprof_node:now_ms(),
@@ -248,7 +248,7 @@ breaker(#s{breaker = B0, tracing = #tracing{paused = Paused, on = On}} = S) ->
             stepped(What, step_later(S#s{breaker = B}), S)
     end.
 
-%% At most one step is ever due.
+%% At most one timer is set.
 step_later(#s{breaker = B} = S) ->
     case kprof_breaker:state(B) =:= closed andalso kprof_breaker:factor(B) =:= 1 of
         true ->
@@ -261,7 +261,7 @@ step_later(#s{breaker = B} = S) ->
 
 stepped(none, S, _) -> S;
 stepped(probe, #s{tracing = #tracing{paused = overload}} = S, #s{breaker = Open}) ->
-    %% By the counters' rates: a try that cannot succeed is none.
+    %% If the counters show that the try cannot succeed, it is skipped.
     case kprof_limits:affordable(S) of
         {ok, N} ->
             S0 = counting_off(S),
@@ -272,7 +272,7 @@ stepped(probe, #s{tracing = #tracing{paused = overload}} = S, #s{breaker = Open}
             S#s{breaker = kprof_breaker:later(kprof_node:now_ms(), Open)}
     end;
 stepped(closed, S, _) ->
-    kprof_link:event(closed, kprof_text:format("breaker closed: sampling comes back in steps", []), S),
+    kprof_link:event(closed, kprof_text:format("breaker closed: sampling increases in steps", []), S),
     kprof_heartbeat:send(resample(S));
 stepped(_, S, _) ->
     resample(S).
@@ -294,7 +294,7 @@ counting_off(#s{count = Count} = S0) ->
     S = counting_told(S0#s{count = kprof_call_count:stop(Count)}),
     kprof_cleanup_plan:share(S#s{count = none, tracing = S#s.tracing#tracing{count_timer = none}}).
 
-%% The trace configuration has changed.
+%% Starts the counters again after a change of the trace configuration.
 -spec recount(state()) -> state().
 recount(#s{count = none} = S) -> S;
 recount(S) -> counting(counting_off(S)).
@@ -336,7 +336,7 @@ config(Config0, #s{tracing = #tracing{trace_config = Old}} = S) ->
             {{error, identity, Why}, S}
     end.
 
-%% What this VM cannot bear is refused here (kprof_hazard).
+%% A configuration that is not supported on this VM is refused (kprof_hazard).
 compiled(#{returns := Returns} = Config, Vm, S) ->
     case Returns =:= lean andalso not kprof_hazard:allowed(lean_beside, Vm) of
         true -> {held, kprof_hazard:reason(lean_beside, Vm)};
@@ -374,7 +374,7 @@ resample(#s{tracing = #tracing{trace_config = Config}} = S) ->
             S
     end.
 
-%% Sampling as the limits ask for: at once, by the control word alone where that is ours.
+%% Applies the sampling that the limits require: at once, by the control word alone if no other agent uses it.
 -spec recut(state()) -> state().
 recut(#s{tracing = #tracing{on = true}, beside = false} = S) ->
     kprof_spec:cut(kprof_sampling:cut(S)),
@@ -385,7 +385,7 @@ recut(#s{beside = true} = S) ->
 recut(S) ->
     S.
 
-%% Another agent has come to the node, or the last one has gone: the control word is one for all.
+%% Another agent has attached to the node, or the last other one has ended: they share the control word.
 -spec beside(state()) -> state().
 beside(#s{beside = Before} = S0) ->
     case kprof_node:agents() of
@@ -397,17 +397,17 @@ beside(#s{beside = Before} = S0) ->
             if S#s.tracing#tracing.on -> resample(S); true -> S end
     end.
 
-%% What an event stands for from now on.
+%% Sets the weight of the events from now on.
 weigh(#s{relay = Relay, pacer = Pacer} = S) ->
     N = kprof_sampling:in_force(S),
     Relay ! {weight, N},
     Pacer ! {sample, N}.
 
-%% Nothing is traced from now on, whatever patterns there are.
+%% Stops all tracing by the control word (the brake), whatever patterns are set.
 brake(#s{beside = false}) -> kprof_spec:cut(brake);
 brake(_) -> false.
 
-%% Sets what differs.
+%% Sets the patterns that differ.
 set_all(#s{tracing = #tracing{specs = Specs, set = Set0}, session = Session} = S) ->
     {Set, Failed} = kprof_patterns:set(Session, Specs, Set0, fun(Coming) -> kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = Coming}}) end),
     [kprof_link:event(pattern, kprof_text:format("cannot trace ~ts: ~0tP", [kprof_text:mfa(M, F, A), Why, 12]), S) || {{M, F, A}, Why} <- Failed],
@@ -417,8 +417,8 @@ clear_all(#s{tracing = #tracing{set = Set}, session = Session} = S) ->
     kprof_patterns:clear(Session, Set),
     kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = #{}}}).
 
-%% A reloaded module has lost its patterns. While there are none (the breaker is open, tracing is off), and where a pattern
-%% was set anew before this look, its version tells.
+%% A reloaded module has lost its patterns. If there are none (the breaker is open, tracing is off), or a pattern was set since,
+%% the version of the module shows the reload.
 -spec watch_reloads(state()) -> state().
 watch_reloads(#s{tracing = #tracing{versions = Before}} = S0) ->
     Versions = maps:merge(Before, kprof_patterns:versions(S0#s.tracing#tracing.specs)),
@@ -428,7 +428,7 @@ watch_reloads(#s{tracing = #tracing{versions = Before}} = S0) ->
     [kprof_link:event(reload, kprof_text:format("~ts was loaded", [shown(M)]), S) || M <- Marks, not lists:keymember(M, 1, Lost)],
     lists:foldl(fun(M, Acc) -> kprof_link:event_kept(mark, kprof_text:format("~ts", [shown(M)]), Acc) end, S, Marks).
 
-%% -> {Functions whose pattern was gone, S}
+%% -> {Functions that had lost their pattern, S}
 put_again(#s{tracing = #tracing{on = true, set = Set, specs = Specs}, session = Session} = S) ->
     Lost = kprof_patterns:lost(Session, Set),
     case Lost ++ kprof_patterns:missing(Specs, Set) of
@@ -445,4 +445,4 @@ put_again(S) ->
 shown(M) -> kprof_text:shown(atom_to_list(M)).
 
 again(true) -> "it is traced again";
-again(false) -> "this function is no longer in it".
+again(false) -> "this function no longer exists".

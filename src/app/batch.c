@@ -24,13 +24,13 @@ struct batch {
     int fd;
     bool first;
     bool broken;     /* an assertion does not hold */
-    bool unwritable; /* the output takes nothing more */
+    bool unwritable; /* the output cannot be written */
     char warned[400];
     struct preset_take preset;
     struct err preset_why; /* "": it is set, or not yet answered */
 };
 
-/* A file of Prometheus' is replaced as a whole each time, and opened only then. */
+/* A file of --format prom is replaced as a whole each time, and opened only then. */
 static bool replaces(const struct options *o)
 {
     return o->output && o->format == EXPORT_PROM;
@@ -106,7 +106,7 @@ static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why
     }
 }
 
-/* Polls until the time, or until something ends the run. */
+/* Polls until the time, or until the run ends. */
 static bool pump_until(struct batch *b, uint64_t until_ns)
 {
     struct pollfd p = {.fd = engine_wake_fd(b->g), .events = POLLIN};
@@ -152,7 +152,7 @@ static int wait_configured(struct batch *b, struct err *e)
     return stop_asked() ? err_set(e, "stopped before the start") : 0;
 }
 
-/* The first second is closed a little after it has passed: a first table of zeros would be none. */
+/* Waits a little longer than the first second, so that the first report is not empty. */
 static void first_second(struct batch *b, uint64_t end_ns)
 {
     uint64_t until = clock_mono_ns() + FIRST_NS;
@@ -182,7 +182,7 @@ static int intervals(struct batch *b, struct err *e)
         if (i == 0) {
             first_second(b, end);
             next = clock_mono_ns() > next ? clock_mono_ns()
-                                          : next; /* the others keep their distance */
+                                          : next; /* the other reports keep the interval */
         }
         if (write_snapshot(b, window_for(o->delay_ns), false, e) < 0)
             return -1;

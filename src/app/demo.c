@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #define BEAM_FILE   "kprof_sample.beam"
-#define COOKIE_FILE ".erlang.cookie" /* of its home; must be for its owner only */
+#define COOKIE_FILE ".erlang.cookie" /* in its home directory; only its owner may read it */
 
 #define READY_MS 20000
 #define STOP_MS  3000
-#define SLOW_NS  20000000u /* unless the operator says otherwise */
+#define SLOW_NS  20000000u /* unless the operator sets another */
 
 struct demo {
     pid_t pid;
@@ -37,11 +37,11 @@ void demo_defaults(struct options *o)
     if (o->n_tiers)
         return;
     if (preset_make("sample", NULL, &sample, &e) < 0)
-        abort(); /* it is in the table */
+        abort(); /* it is always in the table */
     preset_fill(&sample, o);
 }
 
-/* A new file of the sample node's own directory, its owner's only. */
+/* Creates a file in the directory of the sample node, readable only by its owner. */
 static int write_file(const struct demo *d, const char *name, const void *bytes, size_t len,
                       struct err *e)
 {
@@ -92,8 +92,8 @@ static void run_erl(const struct demo *d, uint32_t rate, int out, pid_t parent)
     snprintf(rate_text, sizeof rate_text, "%u", rate);
     snprintf(parent_text, sizeof parent_text, "%ld", (long)parent);
     unsetenv("ERL_AFLAGS");
-    setenv("HOME", d->dir, 1); /* the cookie is there: flags, ERL_AFLAGS too, are what ps shows */
-    setsid();                  /* the terminal's ^C is for us, not for it */
+    setenv("HOME", d->dir, 1); /* the cookie is in a file, because ps shows flags and ERL_AFLAGS */
+    setsid();                  /* C of the terminal must not reach the sample node */
     int null = open("/dev/null", O_RDWR);
     dup2(null, 0);
     dup2(out, 1);
@@ -104,7 +104,7 @@ static void run_erl(const struct demo *d, uint32_t rate, int out, pid_t parent)
     _exit(127);
 }
 
-/* The node says "ready" when it may be attached to. */
+/* The node prints "ready" when it accepts connections. */
 static int wait_ready(struct demo *d, int fd, struct err *e)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};

@@ -1,7 +1,7 @@
 /* The bundled sample node: started under load for --demo, stopped when kprof-top ends.
  *
  * Invariant: the node's process is a child of kprof-top. It ends when demo_stop is called, or by
- * itself when kprof-top is gone. Its files are in a temporary directory that demo_stop removes.
+ * itself when kprof-top has ended. Its files are in a temporary directory that demo_stop removes.
  * Main thread. */
 #ifndef KPROF_APP_DEMO_H
 #define KPROF_APP_DEMO_H
@@ -17,6 +17,6 @@ const char *demo_node(const struct demo *d);
 const char *demo_cookie(const struct demo *d);
 /* Sets tiers, entry and identity of the sample node if the options have none. */
 void demo_defaults(struct options *o);
-void demo_stop(struct demo *d); /* NULL is fine */
+void demo_stop(struct demo *d); /* NULL is allowed */
 
 #endif

@@ -56,7 +56,7 @@ static int ask_and_print(struct session *s, struct err *e)
 
 int run_hazards(const struct options *o, const struct target *t)
 {
-    /* A session wants a place for events; none will come. */
+    /* A session needs a stream; no events will arrive. */
     struct intern *names = intern_new(100, 10000);
     struct ring *ring = ring_new(64, sizeof(struct event));
     struct stream *stream = stream_new(ring, names);

@@ -9,7 +9,7 @@
 #include <kprof/base/buf.h>
 #include <kprof/trace/hazard.h>
 
-/* Appends one line per hazard: first those that this VM has, then the others, each in the order of
+/* Appends one line per hazard: first the faults of this VM, then the others, each in the order of
  * the table. */
 void hazards_text(const struct hazard *h, size_t n, struct buf *out);
 int run_hazards(const struct options *o, const struct target *t);

@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RATES_NS 300000000u /* time for the eye to come to rest before calls are counted */
+#define RATES_NS                                                                                   \
+    300000000u /* the list must be unchanged for this long before calls are counted                \
+                */
 
 static void on_message(void *arg, const char *text, bool is_error)
 {
@@ -30,7 +32,7 @@ static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why
     l->dirty = true;
 }
 
-/* The rule may come from anywhere: the command line, a profile, a preset, an older one again. */
+/* The rule may come from any source: the command line, a profile, a preset, an earlier rule. */
 static void tell_rule(struct live *l)
 {
     const char *rule = engine_rule(l->g);
@@ -50,7 +52,7 @@ static void on_rule_refused(void *arg, const char *rule, const char *why)
     if (sscanf(why, "line %u, column %u", &line, &column) == 2 && line == 1 && column > 0 &&
         column - 1 < at)
         at = column - 1;
-    tell_rule(l); /* the one before is in force again */
+    tell_rule(l); /* the previous rule is in use again */
     ui_reprompt(l->ui, INTENT_IDENTITY, rule, at, why);
     l->dirty = true;
 }
@@ -87,7 +89,7 @@ static void on_completions(void *arg, const char *typed, const char *lines)
     l->dirty = true;
 }
 
-/* Hands on what came for the picker, asks for what is in sight. */
+/* Passes data for the picker to the ui, and requests the rates of the functions in sight. */
 static void feed_picker(struct live *l, uint64_t now)
 {
     uint32_t ids[CODE_QUERY_RATES];
@@ -111,8 +113,9 @@ static void draw(struct live *l)
     term_size(&rows, &cols);
     if (rows != l->canvas.rows || cols != l->canvas.cols)
         canvas_resize(&l->canvas, rows, cols);
-    ui_draw(l->ui, &l->canvas, l->snap);
     term_theme(ui_theme(l->ui));
+    l->canvas.shades = !l->canvas.ascii && term_has_shades();
+    ui_draw(l->ui, &l->canvas, l->snap);
     term_show(&l->canvas);
     l->dirty = l->keyed = false;
 }
@@ -153,7 +156,7 @@ static void loop(struct live *l)
         if (!more)
             poll(p, 2, l->dirty ? 10 : 50);
         if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
-            break; /* the terminal is gone */
+            break; /* the terminal is closed */
     }
 }
 

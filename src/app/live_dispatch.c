@@ -1,4 +1,4 @@
-/* Carries out what keys and clicks meant. */
+/* Carries out the intents of keys and clicks. */
 #include "live_impl.h"
 
 #include "flame_file.h"
@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the outside world refused, as a message. */
+/* Shows an error of the system or the node as a message. */
 static void tell(struct live *l, int rc, const struct err *e)
 {
     if (rc < 0)
         ui_message(l->ui, e->text, true);
 }
 
-/* ---- what is looked at ---- */
+/* ---- the view ---- */
 
 static void redraw(struct live *l, const struct intent *in)
 {
@@ -59,8 +59,8 @@ static void mark(struct live *l, const struct intent *in)
     live_refresh(l);
 }
 
-/* What is shown. No snapshot on a screen holds all distributions: these are asked for of its time,
- * while it is paused that of the picture. */
+/* Exports what is shown. A snapshot of the screen does not have all distributions, so a new
+ * snapshot of its time is made; while paused, of the time of the screen. */
 static void export_text(struct live *l, enum export_format f, struct buf *text)
 {
     struct snapshot *own = NULL;
@@ -79,7 +79,7 @@ static void export_text(struct live *l, enum export_format f, struct buf *text)
     snapshot_free(own);
 }
 
-/* The screen as it stands, without the key bar. */
+/* The screen as it is, without the key bar. */
 static void picture(struct live *l, struct buf *text)
 {
     struct canvas c;
@@ -106,7 +106,7 @@ static void contents(struct live *l, const struct intent *in, struct buf *text)
         export_text(l, f, text);
 }
 
-/* False: it was asked for another name. */
+/* False: the operator was asked for another name. */
 static bool right_ending(struct live *l, const struct intent *in)
 {
     char line[200];
@@ -153,7 +153,7 @@ static void export_stacks(struct live *l, const struct intent *in)
     flame_file_export(l->ui, in);
 }
 
-/* ---- what is traced ---- */
+/* ---- the trace configuration ---- */
 
 static void toggle(struct live *l, const struct intent *in)
 {
@@ -217,7 +217,7 @@ static void profile(struct live *l, const struct intent *in)
     live_refresh(l);
 }
 
-/* ---- the node is asked ---- */
+/* ---- requests to the node ---- */
 
 static void complete(struct live *l, const struct intent *in)
 {
@@ -265,7 +265,7 @@ static void catalog_close(struct live *l, const struct intent *in)
     engine_catalog_close(l->g);
 }
 
-/* One that is wrong does not keep the others out. */
+/* An invalid function does not prevent the others from being added. */
 static void add_picked(struct live *l)
 {
     char line[200];

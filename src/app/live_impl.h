@@ -1,5 +1,5 @@
-/* The inside of the live screen. Only live.c (the loop, the engine's hooks), live_view.c (a new
- * picture) and live_dispatch.c (the operator's intents) share it. Core thread. */
+/* The private state of the live screen. Only live.c (the loop, the engine's hooks), live_view.c
+ * (new snapshots) and live_dispatch.c (the operator's intents) use it. Core thread. */
 #ifndef KPROF_APP_LIVE_IMPL_H
 #define KPROF_APP_LIVE_IMPL_H
 
@@ -23,7 +23,7 @@ struct live {
     uint64_t fresh_at_ns, rates_at_ns;
     uint32_t catalog_version;
     struct live_preset preset;
-    bool dirty, keyed; /* the picture is old; the operator waits for a new one */
+    bool dirty, keyed; /* the screen is out of date; the operator waits for a new one */
     bool quit;
     char rule[TRACE_CONFIG_RULE_BYTES]; /* the rule that the ui received last */
 };

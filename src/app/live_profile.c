@@ -59,7 +59,7 @@ bool live_may_replace(struct engine *g, struct ui *u, const struct intent *in,
     return false;
 }
 
-/* One with a preset waits for what the node has of it. */
+/* A profile with a preset waits for the functions of the node. */
 static int take(struct engine *g, struct ui *u, struct preset_take *presets, const char *name,
                 const struct options *o, struct err *e)
 {
@@ -74,7 +74,7 @@ static int take(struct engine *g, struct ui *u, struct preset_take *presets, con
     settings_map_from(o, &s);
     if (engine_take_settings(g, &s, e) < 0)
         return -1;
-    preset_take_drop(presets); /* what was chosen last counts */
+    preset_take_drop(presets); /* the last choice counts */
     snprintf(line, sizeof line, "profile %.64s is loaded", name);
     ui_message(u, line, false);
     return 0;
@@ -90,7 +90,7 @@ static void load(struct engine *g, struct ui *u, struct preset_take *presets,
     bool read = profile_path(in->text, path, &e) == 0 && options_load(path, &o, &e) == 0;
     if (read)
         settings_map_from(&o, &s);
-    if (read && !live_may_replace(g, u, in, &s)) { /* asked */
+    if (read && !live_may_replace(g, u, in, &s)) { /* the operator was asked */
         options_release(&o);
         return;
     }

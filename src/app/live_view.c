@@ -1,4 +1,4 @@
-/* A new snapshot for the screen. */
+/* New snapshots for the screen. */
 #include "live_impl.h"
 
 #include <kprof/base/clock.h>

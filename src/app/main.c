@@ -1,4 +1,4 @@
-/* kprof-top: options, then one of the ways to run. */
+/* kprof-top: parses options, then runs. */
 #include "demo.h"
 #include "flame_file.h"
 #include "hazards.h"

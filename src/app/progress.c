@@ -12,7 +12,7 @@ void progress_show(struct progress *p, const char *what, double share)
     uint64_t now = clock_mono_ns();
     if (now < p->next_ns || !isatty(STDERR_FILENO))
         return;
-    /* Short work says nothing. */
+    /* Short work shows no progress. */
     if (p->next_ns) {
         fprintf(stderr, "\rreading %s: %.0f %% (^C stops) ", optval_show(what).s, share * 100);
         p->shown = true;

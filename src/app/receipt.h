@@ -1,8 +1,7 @@
 /* The receipt as the line that kprof-top prints at its end.
  *
- * Invariant: the line reports the node's answer in the operator's words; an unknown word, which an
- * agent of another version may use, is printed unchanged. Pure; any thread. This unit does not
- * print. */
+ * Invariant: the line reports the node's answer as a sentence; an unknown word, which an agent of
+ * another version may use, is printed unchanged. Pure; any thread. This unit does not print. */
 #ifndef KPROF_APP_RECEIPT_H
 #define KPROF_APP_RECEIPT_H
 

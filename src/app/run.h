@@ -1,8 +1,8 @@
-/* The two ways to run: with a screen, or as batch. Both attach, run until they are stopped, detach
- * and print the receipt.
+/* The two modes: with a screen, or as batch. Both attach, run until they are stopped, detach and
+ * print the receipt.
  *
  * Both return the exit status: 0 done, 1 a run-time failure (reported on stderr), 2 wrong usage
- * that is found late (a rule that does not parse). Main thread. */
+ * that is detected late (a rule that does not parse). Main thread. */
 #ifndef KPROF_APP_RUN_H
 #define KPROF_APP_RUN_H
 
@@ -10,7 +10,7 @@
 #include <kprof/engine/engine.h>
 #include <stdbool.h>
 
-struct target {                /* what to attach to */
+struct target {                /* the node to attach to */
     const char *node, *cookie; /* NULL node: replay the file in the options */
 };
 

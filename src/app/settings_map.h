@@ -10,7 +10,7 @@
 void settings_map_from(const struct options *o, struct settings *out);
 /* Converts settings to options, over the defaults; the caller frees out with options_release. */
 void settings_map_to(const struct settings *s, struct options *out);
-/* Takes tiers, entry and identity out of settings: those of a preset come in their place. */
+/* Removes tiers, entry and identity from settings: those of a preset replace them. */
 void settings_map_clear_tiers(struct settings *s);
 /* Adds a typed tier, [NAME=]M:F/A, and gives it a name if it has none. -1: err. */
 int settings_map_add_tier(struct engine *g, const char *text, struct err *e);

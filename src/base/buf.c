@@ -11,7 +11,7 @@ enum { FIRST_BYTES = 64 };
 
 #define DEFAULT_MAX ((size_t)64 << 20)
 
-/* What data points to before the first byte: never written, as cap is 0 then. */
+/* data points to this before the first byte. It is never written, because cap is 0 then. */
 static const char nothing[1] = "";
 
 void buf_init(struct buf *b, size_t max_bytes)

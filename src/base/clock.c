@@ -11,7 +11,7 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
-/* A ns in hours has 13 decimals: further ones say nothing. */
+/* A number of ns in hours has 13 decimals: more decimals have no effect. */
 #define PART_OF_MAX UINT64_C(10000000000000)
 
 __extension__ typedef unsigned __int128 u128;
@@ -61,8 +61,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* By hand: strtod takes signs, blanks, hexadecimal and "inf", and asks the locale about the point.
- */
+/* Parsed without strtod, which accepts signs, blanks, hexadecimal and "inf", and uses the decimal
+ * point of the locale. */
 bool clock_parse_duration(const char *s, uint64_t *out_ns)
 {
     const char *p = s;
@@ -116,8 +116,8 @@ bool clock_parse_typed(const char *s, uint64_t *out_ns)
     return clock_parse_duration(word, out_ns);
 }
 
-/* ns as three digits of unit; false where that rounds to 1000 units or more. Whole numbers only, so
- * no locale has a say in the point. */
+/* ns as three digits of unit; false if that rounds to 1000 units or more. Uses integers only, so
+ * the decimal point of the locale does not matter. */
 static bool three_digits(uint64_t ns, uint64_t unit, const char *name, char *out, size_t cap_bytes)
 {
     unsigned v[3]; /* in units, tenths and hundredths, rounded */

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-/* Is b on or below the straight line from a to c? */
+/* True: b is on or below the straight line from a to c. */
 static bool below(const struct envelope_point *a, const struct envelope_point *b,
                   const struct envelope_point *c)
 {

@@ -21,7 +21,7 @@ static size_t whole_chars(const char *s, size_t len)
 int err_set(struct err *e, const char *fmt, ...)
 {
     assert(e);
-    char text[sizeof e->text]; /* apart: the arguments may hold e->text itself */
+    char text[sizeof e->text]; /* a copy, because the arguments may contain e->text itself */
     va_list ap;
     va_start(ap, fmt);
     int n = vsnprintf(text, sizeof text, fmt, ap);

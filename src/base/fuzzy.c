@@ -5,12 +5,12 @@
 
 enum {
     POINTS_MATCH = 16,
-    POINTS_GAP = -3, /* its first byte, */
+    POINTS_GAP = -3, /* the first byte of the gap, */
     POINTS_GAP_MORE = -1,
-    POINTS_START = 10, /* of the text, */
-    POINTS_PART = 9,   /* behind : . or / */
-    POINTS_WORD = 8,   /* of a word */
-    POINTS_HUMP = 7,   /* of a word in camelCase */
+    POINTS_START = 10, /* the start of the text, */
+    POINTS_PART = 9,   /* after : . or / */
+    POINTS_WORD = 8,   /* the start of a word */
+    POINTS_HUMP = 7,   /* the start of a word in camelCase */
     POINTS_TOGETHER = 4
 };
 
@@ -79,7 +79,7 @@ uint64_t fuzzy_mask(const char *s, size_t n)
     return mask;
 }
 
-/* What a match at s[i] is worth for its place. */
+/* Bonus of a match at s[i] for its position. */
 static inline int place(const char *s, size_t i)
 {
     if (!is_word(s[i]))
@@ -91,7 +91,7 @@ static inline int place(const char *s, size_t i)
     return is_upper(s[i]) && is_lower(s[i - 1]) ? POINTS_HUMP : 0;
 }
 
-/* A term in a text from s[from] on: the way of a match from there to the earliest end. */
+/* A term in a text from s[from] on: the match from there to the earliest end. */
 struct way {
     const char *t;
     size_t m;
@@ -99,7 +99,7 @@ struct way {
     size_t from, to; /* of the text */
 };
 
-/* The shortest way that ends where the term can first end. */
+/* The shortest match that ends where the term can first end. */
 static bool first_way(struct way *w, const char *s, size_t n)
 {
     size_t k = 0, i = 0;
@@ -143,7 +143,7 @@ static int way_score(const struct way *w, const char *s, bool *hit)
     return score > 0 ? score : 0;
 }
 
-/* What the term's occurrence in one piece at s[i] is worth. */
+/* The score of the term's occurrence in one piece at s[i]. */
 static int piece_score(const char *s, size_t i, size_t m)
 {
     int first = place(s, i), each = first > POINTS_TOGETHER ? first : POINTS_TOGETHER;

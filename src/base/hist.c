@@ -114,7 +114,7 @@ void hist_merge_scalars(struct hist *into, uint64_t count, double sum_ns, double
         into->max_ns = max_ns;
 }
 
-/* Apart, with restrict, so that compilers make vector code of it. */
+/* A separate function with restrict, so that compilers can vectorize it. */
 static void merge_octave(uint32_t *restrict into, const uint32_t *restrict from)
 {
     for (size_t i = 0; i < HIST_SUB; i++)
@@ -136,7 +136,8 @@ void hist_merge(struct hist *into, const struct hist *from)
 
 /* ---- quantiles ---- */
 
-/* Where a walk over the buckets stands: `seen` values are below `bucket`. Walks go upwards only. */
+/* The position of a walk over the buckets: `seen` values are below `bucket`. Walks go upwards only.
+ * */
 struct walk {
     size_t bucket;
     uint64_t seen;
@@ -160,7 +161,7 @@ static bool walk_to(const struct hist *h, struct walk *w, uint64_t rank)
             w->bucket = (w->bucket / HIST_SUB + 1) * HIST_SUB;
             continue;
         }
-        if (w->bucket % HIST_SUB == 0) { /* over a whole octave at once, if that is not too far */
+        if (w->bucket % HIST_SUB == 0) { /* skips a whole octave, if that is not too far */
             uint64_t all = octave_sum(o);
             if (w->seen + all < rank) {
                 w->seen += all;
@@ -228,7 +229,7 @@ double hist_mean(const struct hist *h)
 double hist_sd(const struct hist *h)
 {
     if (h->count == 0 || h->min_ns >= h->max_ns)
-        return 0; /* all equal: what rounding leaves is not a deviation */
+        return 0; /* all values are equal: a rounding error is not a deviation */
     double mean = hist_mean(h);
     double variance = h->sumsq_ns / (double)h->count - mean * mean;
     return variance > 0 ? sqrt(variance) : 0;
@@ -252,7 +253,7 @@ static uint8_t *varint_put(uint8_t *p, uint32_t v)
     return p;
 }
 
-/* False on a cut, over-long or too large number. */
+/* Returns false for a truncated, over-long or too large number. */
 static bool varint_get(const uint8_t **p, const uint8_t *end, uint32_t *out)
 {
     uint64_t v = 0;
@@ -267,7 +268,7 @@ static bool varint_get(const uint8_t **p, const uint8_t *end, uint32_t *out)
     return false;
 }
 
-/* Writes to p unless it is NULL; returns the bytes either way. */
+/* Writes to p unless it is NULL; returns the number of bytes in both cases. */
 static size_t hist_codec_to(const struct hist *h, uint8_t *p)
 {
     size_t bytes = 0, last = 0;

@@ -12,7 +12,7 @@ enum {
     CHUNK_BITS = 10,
     CHUNK_ENTRIES = 1 << CHUNK_BITS,
     BLOCK_BYTES = 32 << 10,
-    OWN_BLOCK_BYTES = BLOCK_BYTES / 4, /* longer strings get a block of their own */
+    OWN_BLOCK_BYTES = BLOCK_BYTES / 4, /* longer strings get their own block */
     FIRST_SLOTS = 256,
 };
 
@@ -28,8 +28,8 @@ struct block {
     char bytes[];
 };
 
-/* Readers touch `chunks` and `count` only. A chunk never moves; an entry is written before `count`
- * is raised over it, and before its id can leave the adder. */
+/* Readers use only `chunks` and `count`. A chunk never moves; an entry is written before `count` is
+ * raised over it, and before its id can leave the adder. */
 struct intern {
     _Atomic(struct entry *) *chunks;
     _Atomic uint32_t count; /* entries, the empty one of id 0 included */
@@ -42,8 +42,8 @@ struct intern {
     size_t free_bytes;
     uint64_t *slots; /* hash << 32 | id; 0: free. Linear probing, at most half full */
     size_t mask;
-    uint64_t
-        seed[2]; /* secret: the strings are the target's choice, their collisions must not be */
+    uint64_t seed[2]; /* secret, because the target chooses the strings and must not be able to
+                         produce collisions */
 };
 
 static void *must(void *p)
@@ -124,7 +124,7 @@ static uint64_t word(const char *p)
 }
 
 /* Two lanes of "multiply, fold the halves" over 8-byte words (the idea of wyhash, Wang Yi); the
- * last words overlap those before, and the length tells such strings apart. */
+ * last words overlap the previous ones, and the length distinguishes such strings. */
 static uint32_t hash_of(const struct intern *t, const char *p, size_t n)
 {
     const uint64_t k0 = UINT64_C(0x9e3779b97f4a7c15), k1 = UINT64_C(0xd1b54a32d192ed03);
@@ -150,7 +150,7 @@ static uint32_t hash_of(const struct intern *t, const char *p, size_t n)
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* The slot that holds the string, or the free one where it would go. */
+/* The slot that holds the string, or the free one for it. */
 static size_t slot_of(const struct intern *t, uint32_t hash, const void *bytes, size_t n)
 {
     size_t i = hash & t->mask;

@@ -14,7 +14,7 @@ void json_init(struct json *j, struct buf *out)
     *j = (struct json){.out = out, .first = {true}};
 }
 
-/* What goes before a value: nothing after a key, a comma between elements. */
+/* The text before a value: nothing after a key, a comma between elements. */
 static void before_value(struct json *j)
 {
     if (j->after_key) {
@@ -110,7 +110,8 @@ static void add_string(struct buf *out, const char *s, size_t n)
         } else if (cp == '"' || cp == '\\') {
             buf_addch(out, '\\');
             buf_addch(out, (char)cp);
-        } else if (text_cp_width(cp) < 0) { /* valid JSON raw, but a terminal may obey it */
+        } else if (text_cp_width(cp) <
+                   0) { /* valid JSON as it is, but a terminal may interpret it */
             add_escaped(out, cp);
         } else {
             buf_add(out, s + i, used);

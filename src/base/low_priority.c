@@ -2,11 +2,11 @@
 
 #include <sys/resource.h>
 
-/* A third of the share of an ordinary thread: enough to follow, and the node's schedulers first. */
+/* Nice value with about a third of the CPU share of an ordinary thread. */
 #define NICE 5
 
 void low_priority_begin(void)
 {
-    if (getpriority(PRIO_PROCESS, 0) < NICE) /* 0: on Linux the thread that calls */
+    if (getpriority(PRIO_PROCESS, 0) < NICE) /* 0: on Linux the calling thread */
         (void)setpriority(PRIO_PROCESS, 0, NICE);
 }

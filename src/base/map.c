@@ -26,9 +26,9 @@ void map_clear(struct map *m)
     m->used = 0;
 }
 
-/* Keys are counters, pids and labels: close together and alike in the low bits. Multiplying by an
+/* Keys are counters, pids and labels: close together and similar in the low bits. Multiplying by an
  * odd number near 2^64/phi spreads them (Knuth, vol. 3, 6.4), the shifts bring the high bits down.
- */
+ * */
 static size_t home(const struct map *m, uint64_t key)
 {
     key = (key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15);
@@ -36,7 +36,7 @@ static size_t home(const struct map *m, uint64_t key)
     return (size_t)(key ^ key >> 32) & m->mask;
 }
 
-/* The slot of key, or the free slot where it would go. There is always a free one. */
+/* The slot of key, or the free slot for it. There is always a free one. */
 static size_t slot_of(const struct map *m, uint64_t key)
 {
     size_t i = home(m, key);
@@ -101,7 +101,7 @@ bool map_del(struct map *m, uint64_t key)
     size_t hole = slot_of(m, key);
     if (m->vals[hole] == MAP_EMPTY)
         return false;
-    /* Entries after the hole move back into it unless that would put them before their home
+    /* Entries after the hole move back into it unless that would put them before their home slot
      * (Knuth, vol. 3, 6.4, algorithm R). */
     for (size_t i = (hole + 1) & m->mask; m->vals[i] != MAP_EMPTY; i = (i + 1) & m->mask) {
         size_t from_home = (i - home(m, m->keys[i])) & m->mask;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* From here on less than a tenth is lost to the last page. */
+/* From this size on, less than a tenth is lost in the last page. */
 #define OWN_PAGES_BYTES ((size_t)32 << 10)
 
 void *pages_new(size_t bytes)

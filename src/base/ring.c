@@ -8,19 +8,19 @@
 
 #define LINE 64 /* bytes of a cache line; the two sides must not share one */
 
-/* Indices count up for ever and wrap as size_t; tail - head is the fill. */
+/* Indices only increase and wrap as size_t; tail - head is the number of records. */
 struct ring {
-    alignas(LINE) char *data; /* read by both, written by none after ring_new */
+    alignas(LINE) char *data; /* read by both threads, written by none after ring_new */
     size_t mask, record_bytes;
 
-    alignas(LINE) _Atomic size_t tail; /* producer's: next to write */
+    alignas(LINE) _Atomic size_t tail; /* of the producer: next to write */
     size_t head_seen;                  /* head as the producer last saw it */
     _Atomic uint64_t lost;
 
-    alignas(LINE) _Atomic size_t head; /* consumer's: next to read */
+    alignas(LINE) _Atomic size_t head; /* of the consumer: next to read */
     size_t tail_seen;                  /* tail as the consumer last saw it */
 
-    alignas(LINE) char end[LINE]; /* the next allocation starts on a line of its own */
+    alignas(LINE) char end[LINE]; /* the next allocation starts on its own line */
 };
 
 static void *aligned(size_t bytes)
@@ -79,7 +79,7 @@ size_t ring_push_n(struct ring *r, const void *records, size_t n)
         copy_in(r, tail, records, in);
         atomic_store_explicit(&r->tail, tail + in, memory_order_release);
     }
-    if (in < n) /* one writer: a load and a store do for an add */
+    if (in < n) /* one writer, so a load and a store replace an atomic add */
         atomic_store_explicit(&r->lost,
                               atomic_load_explicit(&r->lost, memory_order_relaxed) + (n - in),
                               memory_order_relaxed);

@@ -7,8 +7,8 @@
 enum { DIGIT = 1, UPPER = 2, LOWER = 4, HEX = 8, MARK = 16, STAR = 32 };
 enum { UUID_BYTES = 36, HEX_LEAST = 8, RANDOM_LEAST = 16, SCHEME_MOST = 16 };
 
-/* A segment consists of parts (letters, digits, all bytes that have no class) between marks. '%'
- * has no class: it and what it quotes belong to a part. */
+/* A segment consists of parts (letters, digits, all bytes without a class) between separators. '%'
+ * has no class: it and the bytes that it quotes belong to a part. */
 #define D DIGIT | HEX
 #define V UPPER | HEX
 #define U UPPER
@@ -51,14 +51,15 @@ static bool is_uuid(const char *s)
     return true;
 }
 
-/* A place where words seldom go on: a capital after a small letter, a letter after a digit. */
+/* A transition that is rare inside words: an upper-case letter after a lower-case one, a letter
+ * after a digit. */
 static bool is_knot(uint8_t before, uint8_t now)
 {
     return ((before & LOWER) && (now & UPPER)) || ((before & DIGIT) && (now & (UPPER | LOWER)));
 }
 
-/* A segment that looks random as a whole (as base64 for URLs does, with marks in it). CamelCase has
- * a knot in five or six characters, random letters and digits one in three or four. */
+/* A segment that looks random as a whole (such as base64 in URLs, with separators). CamelCase has
+ * such a transition in five or six characters, random letters and digits one in three or four. */
 static bool is_random(const char *s, size_t n)
 {
     size_t knots = 0;
@@ -77,7 +78,7 @@ static bool is_random(const char *s, size_t n)
     return (any & DIGIT) ? knots >= 2 && knots * 8 >= n : knots * 4 >= n;
 }
 
-/* "02T10", "20240102T101112Z": as dates with a time are written. */
+/* A date with a time: "02T10", "20240102T101112Z". */
 static bool is_time(const char *s, size_t n)
 {
     if (!(class_at(s) & DIGIT))
@@ -88,7 +89,7 @@ static bool is_time(const char *s, size_t n)
     return true;
 }
 
-/* Is this part, of one character or more, another one for another request? */
+/* True: this part (not empty) is an id, which differs from request to request. */
 static bool is_id(const char *s, size_t n)
 {
     uint8_t any = 0, all = 0xff;
@@ -118,7 +119,7 @@ static void put(struct out *o, const char *s, size_t n)
     o->n += n;
 }
 
-/* Ids with nothing but marks between them are one, and so are a segment's parts if all are ids. */
+/* Ids with only separators between them are one id, and so is a segment whose parts are all ids. */
 static void put_parts(struct out *o, const char *s, size_t n)
 {
     size_t start = o->n, after_id = 0, literals = 0, ids = 0;
@@ -190,7 +191,7 @@ static size_t scheme(const char *s, size_t n)
     return i > 0 && n - i >= 3 && memcmp(s + i, "://", 3) == 0 ? i + 3 : 0;
 }
 
-/* The user, and a password, are no part of a name. Gives the bytes read. */
+/* The user and the password are left out of a name. Returns the bytes read. */
 static size_t put_host(struct out *o, const char *s, size_t n, bool cut)
 {
     size_t from = scheme(s, n), end, at;
@@ -266,7 +267,7 @@ static void put_word(struct out *o, const char *s, size_t n)
         put_digits(o, s, n);
 }
 
-/* Where the word at s ends, which may be a UUID. */
+/* The end of the word at s, which may be a UUID. */
 static size_t word_end(const char *s, size_t n, bool cut)
 {
     size_t e = 0;
@@ -286,7 +287,7 @@ size_t template_shape(const char *text, size_t n, char out[TEMPLATE_BYTES])
 
     for (size_t at = 0; at < end;) {
         size_t len = word_end(text + at, end - at, cut);
-        if (cut && len && at + len == end) /* the rest of it is not known */
+        if (cut && len && at + len == end) /* the text may continue after the cut */
             break;
         if (len == UUID_BYTES && text[at + 8] == '-')
             put(&o, "#", 1);

@@ -13,9 +13,9 @@ struct range {
     uint32_t first, last;
 };
 
-/* From UnicodeData.txt and EastAsianWidth.txt, Unicode 14; a code point not assigned there goes
- * with those around it. Widths agree with glibc's wcwidth, as ncurses uses that one; own tables
- * because wcwidth depends on the locale. */
+/* From UnicodeData.txt and EastAsianWidth.txt, Unicode 14; an unassigned code point has the class
+ * of its neighbors. Widths agree with wcwidth of glibc, which ncurses uses; these are separate
+ * tables because wcwidth depends on the locale. */
 
 /* Controls, surrogates, line and paragraph separators, bidirectional controls, invisible format
  * characters, tags; noncharacters and planes without characters. */
@@ -184,12 +184,12 @@ size_t text_next(const char *s, size_t n, uint32_t *cp)
     return len;
 }
 
-/* A walk over a string that gives what may be drawn, piece by piece. */
+/* Walks over a string and gives the pieces that may be drawn. */
 struct walk {
     const char *s;
     size_t n;
     bool ascii;
-    unsigned marks; /* combining marks the character before may still take */
+    unsigned marks; /* combining marks that the previous character may still take */
 };
 
 struct piece {
@@ -204,7 +204,7 @@ static bool next_piece(struct walk *w, struct piece *out)
     uint32_t cp;
     size_t used = text_next(w->s, w->n, &cp);
     int width = cp == BAD ? -1 : text_cp_width(cp);
-    if (width == 0) { /* a mark needs something to sit on, and a heap of them is an attack */
+    if (width == 0) { /* a combining mark needs a base character; at most MARKS_MAX are kept */
         if (w->marks > 0)
             w->marks--;
         else
@@ -223,7 +223,7 @@ static bool next_piece(struct walk *w, struct piece *out)
     return true;
 }
 
-/* Half a character is no text: so a full buffer takes all of a piece or none. */
+/* A character is added whole or not at all. */
 static bool add_whole(struct buf *out, const char *bytes, size_t n)
 {
     if (n > out->max - out->len) {
@@ -249,7 +249,8 @@ size_t text_safe(struct buf *out, const char *s, size_t n, size_t max_cols, bool
     size_t dots_cols = ascii ? 2 : 1, dots_bytes = strlen(dots);
     if (limit < dots_cols) /* ".." in one column */
         dots_cols = dots_bytes = limit;
-    size_t cols = 0, fit_cols = 0, fit_len = out->len; /* fit: with the dots after it */
+    size_t cols = 0, fit_cols = 0,
+           fit_len = out->len; /* fit: the part that fits together with the dots */
     struct walk w = {.s = s, .n = n, .ascii = ascii};
     struct piece p;
     while (next_piece(&w, &p)) {
@@ -293,7 +294,7 @@ size_t text_middle(struct buf *out, const char *s, size_t n, size_t max_cols, bo
     if (out->truncated || !add_whole(out, ascii ? ".." : ELLIPSIS, ascii ? 2 : strlen(ELLIPSIS)))
         return cols;
     cols += dots_cols;
-    /* a mark does not begin the tail: it would sit on the dots */
+    /* the tail must not begin with a combining mark, which would combine with the dots */
     for (; more && (all - passed > tail || p.cols == 0); more = next_piece(&w, &p))
         passed += p.cols;
     for (; more && add_whole(out, p.bytes, p.n); more = next_piece(&w, &p))

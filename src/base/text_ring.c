@@ -6,16 +6,15 @@
 
 enum { WORD = 8, MAX_WORDS = TEXT_RING_MAX_BYTES / WORD, LEAST_WORDS = 8192 };
 
-/* A handle is the number of the text's first word, counted from 1 over all that was ever written:
- * a word with the length, then the text. `begun` is moved on before words are overwritten
- * (release), so a reader who looks at it after having read them (acquire) knows whether they were
- * still that text: a seqlock (Boehm, "Can seqlocks get along with programming language memory
- * models?", 2012). */
+/* A handle is the number of the text's first word, counted from 1 over all words ever written: a
+ * word with the length, then the text. `begun` is increased before words are overwritten (release).
+ * A reader that reads it after the words (acquire) knows whether they were still that text: a
+ * seqlock (Boehm, "Can seqlocks get along with programming language memory models?", 2012). */
 struct text_ring {
     _Atomic uint64_t *word;
     uint64_t words;         /* a power of 2 */
     _Atomic uint64_t begun; /* words written or about to be */
-    uint64_t next;          /* the writer's */
+    uint64_t next;          /* of the writer */
 };
 
 struct text_ring *text_ring_new(size_t bytes)

@@ -128,7 +128,7 @@ static bool same_step(const struct value_tree *s, const struct value_tree_node *
                : a->nth == b->nth;
 }
 
-/* One step down, among the nodes [from, to) of one depth. */
+/* One step down, to a node in [from, to) of one depth. */
 static uint32_t step_down(const struct value_tree *s, uint32_t from, uint32_t to,
                           const struct value_tree_node *like)
 {
@@ -139,7 +139,7 @@ static uint32_t step_down(const struct value_tree *s, uint32_t from, uint32_t to
     return VALUE_TREE_NONE;
 }
 
-/* May `like` be among the parts of p that were left out? */
+/* True: `like` may be among the parts of p that were left out. */
 static bool left_out(const struct value_tree_node *p, const struct value_tree_node *like)
 {
     if (p->parts >= p->size)

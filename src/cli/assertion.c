@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static int bad(const char *text, struct err *e, const char *what)
 {
@@ -16,7 +16,7 @@ static int bad(const char *text, struct err *e, const char *what)
                    optval_show(text).s, what);
 }
 
-/* Keys as in the exports, their unit may be left out. */
+/* Keys as in the exports; the unit may be left out. */
 static bool find_field(const char *name, size_t n, unsigned *out)
 {
     for (unsigned i = 0; i < FIELDS; i++) {
@@ -31,7 +31,7 @@ static bool find_field(const char *name, size_t n, unsigned *out)
     return false;
 }
 
-/* A finite number at the start of s; *end: behind it. */
+/* A finite number at the start of s; *end: after it. */
 static bool read_number(const char *s, double *v, const char **end)
 {
     char *stop;
@@ -60,7 +60,8 @@ static int read_value(struct assertion *a, const char *s, struct err *e)
     if (*s == '+' || *s == '-')
         return read_relative(a, s, e);
     if (fields[a->field].kind == FIELD_US) {
-        /* A bare number would be seconds to the clock: too easily meant as something else here. */
+        /* clock_parse would read a number without a unit as seconds, which is easily not what is
+         * meant. */
         if (!clock_parse_duration(s, &ns) || !strpbrk(s, "numsh"))
             return bad(a->text, e, "the field is a time, but the value is not");
         a->value = (double)ns / 1e3;
@@ -101,7 +102,7 @@ int assertion_parse(const char *text, struct assertion *out, struct err *e)
     return read_value(out, op + strspn(op, " "), e);
 }
 
-/* ---- judging ---- */
+/* ---- evaluation ---- */
 
 static const struct snap_row *find_row(const struct snapshot *s, const char *name)
 {
@@ -116,7 +117,7 @@ static const struct snap_row *find_row(const struct snapshot *s, const char *nam
     return NULL;
 }
 
-/* False: there is none to be judged. */
+/* False: the row has no such value. */
 static bool figure(const struct assertion *a, const struct snapshot *s, const char *whose,
                    double *v, char *why, size_t cap)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_BYTES_MAX (16u << 10) /* one value */
+#define WORD_BYTES_MAX (16u << 10) /* maximum of one value */
 
 struct parser {
     struct scan scan;
@@ -91,7 +91,7 @@ static int word_value(struct parser *x, struct buf *b)
     return rc;
 }
 
-/* Does `fun` here open a block that has an `end`? Not so `fun m:f/1` and `fun f/1`. */
+/* True: this `fun` opens a block that has an `end`. `fun m:f/1` and `fun f/1` do not. */
 static bool opens_fun(const struct parser *x)
 {
     if (scan_is_op(&x->scan, "("))
@@ -111,7 +111,7 @@ static bool opens_block(const struct parser *x)
     return false;
 }
 
-/* From `fun` to the `end` that belongs to it, as it stands. */
+/* The text from `fun` to its `end`, unchanged. */
 static int fun_value(struct parser *x, struct buf *b)
 {
     struct tok start = x->scan.tok;
@@ -163,7 +163,7 @@ static int bounded(struct parser *x, const struct buf *b, const struct tok *at)
     return 0;
 }
 
-/* {M,F,A} as M:F/A, atoms as they were written, so that odd ones keep their quotes. */
+/* {M,F,A} as M:F/A, atoms as they were written, so that unusual ones keep their quotes. */
 static int mfa_tuple(struct parser *x, struct buf *b)
 {
     static const char *const what = "expected {Module, Function, Arity}";

@@ -1,11 +1,11 @@
-/* A config file: Erlang terms in kprof's own keys, as a flat list of settings.
+/* A config file: Erlang terms with kprof's own keys, as a flat list of settings.
  *
- *   {tier_config, [{db, {my_db, query, 2}}, {"http", "MyApp.Router.call/2"}]}.
- *   {identity_f, fun ({my_web, handle, [Req]}) -> element(2, Req); (_) -> undefined end}.
- *   {entry, http}.   {slow, "20ms"}.   {sample, "1/10"}.   {no_color, true}.
+ * {tier_config, [{db, {my_db, query, 2}}, {"http", "MyApp.Router.call/2"}]}. {identity_f, fun
+ * ({my_web, handle, [Req]}) -> element(2, Req); (_) -> undefined end}. {entry, http}. {slow,
+ * "20ms"}. {sample, "1/10"}. {no_color, true}.
  *
- * or the same tuples in one list, ended by a dot. This unit does not interpret a fun: it passes on
- * the text of the fun unchanged, up to the `end` that belongs to it.
+ * or the same tuples in one list, followed by a dot. This unit does not interpret a fun: it returns
+ * the text of the fun unchanged, up to its `end`.
  *
  * Invariant: at most CONFIG_BYTES_MAX bytes are read and at most CONFIG_ITEMS_MAX items are
  * returned; there is no recursion; the parser survives any bytes. The caller decides which keys

@@ -14,21 +14,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOT_SAID       UINT32_MAX
+#define NOT_SET        UINT32_MAX
 #define LEASE_NS       10000000000u
 #define LEASE_LEAST_NS 1000000000u
 #define LEASE_MOST_NS  600000000000u
 #define OVERHEAD_PPM   50000u
 
-#define GETOPT_BASE 256 /* of an option's place in the table: above any letter */
+#define GETOPT_BASE 256 /* plus the index of an option in the table: above any letter */
 
 struct parser {
     struct options *o;
     struct err *e;
-    bool on_command_line[OPTIONS_DEFS_MAX]; /* by place in the table */
+    bool on_command_line[OPTIONS_DEFS_MAX]; /* by index in the table */
 };
 
-/* Names the tiers that have none, around those that were given. */
+/* Names the tiers that have no name, after those that have one. */
 static void name_tiers(struct options *o)
 {
     for (size_t i = 0; i < o->n_tiers; i++)
@@ -36,7 +36,7 @@ static void name_tiers(struct options *o)
             options_tier_name(&o->tier[i], o->tier, o->n_tiers);
 }
 
-/* All tiers count as one setting, those of a preset too. */
+/* All tiers count as one setting, including those of a preset. */
 static size_t place(const struct options_def *d)
 {
     return options_set_index(strcmp(d->name, "preset") == 0 ? "tier" : d->name);
@@ -49,7 +49,7 @@ static bool said(const struct parser *p, const char *name)
 
 /* ---- the config file ---- */
 
-/* The option that a key stands for; NULL: none. */
+/* The option of a key; NULL: none. */
 static const struct options_def *def_of_key(const char *key)
 {
     char name[CONFIG_KEY_BYTES];
@@ -88,21 +88,21 @@ static int apply_item(struct parser *p, const struct config_item *it)
     if (p->on_command_line[place(d)])
         return 0;
     if (d->where == OPTIONS_FILE && (p->o->mode == OPTIONS_DEMO || p->o->replay))
-        return 0; /* a node, and something else is looked at */
+        return 0; /* a node, and the command line has another source */
     if (it->kind == CONFIG_TIER)
         return apply_tier_item(p, it);
     if (it->kind == CONFIG_FUN && strcmp(d->name, "identity") != 0)
         return err_set(p->e, "%s does not accept a fun", it->key);
     if (d->kind == OPTIONS_VALUE)
         return options_set_value(d, it->text, p->o, p->e);
-    if (strcmp(it->text, "false") == 0) /* as it is */
+    if (strcmp(it->text, "false") == 0) /* the default */
         return 0;
     if (strcmp(it->text, "true") != 0)
         return err_set(p->e, "%s must be true or false", it->key);
     return options_set_value(d, NULL, p->o, p->e);
 }
 
-/* What was given is neither a file nor a profile: adds which profiles there are. */
+/* The argument is neither a file nor a profile: adds the existing profiles to the error. */
 static void name_profiles(struct err *e)
 {
     profile_name name[PROFILES_MAX];
@@ -138,7 +138,7 @@ static int apply_config(struct parser *p)
     return rc;
 }
 
-/* ---- what goes with what ---- */
+/* ---- combinations ---- */
 
 static int check_mode(struct parser *p)
 {
@@ -177,7 +177,7 @@ static int check_entry(struct parser *p)
         optval_show(o->entry).s, optval_show(o->entry).s);
 }
 
-/* It ends by itself, and traces nothing that could go anywhere. */
+/* --hazards ends by itself and records nothing, so these options have no meaning with it. */
 static int check_hazards(struct parser *p)
 {
     const struct options *o = p->o;
@@ -248,7 +248,7 @@ static int check_profile(struct parser *p)
 static int check_together(struct parser *p)
 {
     struct options *o = p->o;
-    bool slow = o->slow_ns || o->mode == OPTIONS_DEMO; /* the demo has a threshold of its own */
+    bool slow = o->slow_ns || o->mode == OPTIONS_DEMO; /* the demo has its own threshold */
     if (o->slow_args && !slow)
         return err_set(p->e, "--slow-args needs a slow-call threshold; add --slow 20ms");
     if (o->slow_details && !slow)
@@ -276,7 +276,7 @@ static int check_together(struct parser *p)
     return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole command line ---- */
 
 void options_defaults(struct options *o)
 {
@@ -284,7 +284,7 @@ void options_defaults(struct options *o)
                           .returns = RETURNS_LEAN,
                           .max_age_ns = 1000000000u,
                           .cooldown_ns = 5000000000u,
-                          .max_overhead_ppm = NOT_SAID,
+                          .max_overhead_ppm = NOT_SET,
                           .delay_ns = 1000000000u,
                           .demo_rate = 200,
                           .sample_interval_ns = 9000000u,
@@ -299,7 +299,7 @@ void options_defaults(struct options *o)
         o->lease_ns = LEASE_NS;
 }
 
-/* The table as getopt takes it. */
+/* The table for getopt. */
 struct getopt_tables {
     char shorts[2 * OPTIONS_DEFS_MAX + 2];
     struct option longs[OPTIONS_DEFS_MAX + 1];
@@ -310,7 +310,7 @@ static void make_tables(struct getopt_tables *t)
     const struct options_def *d;
     char *s = t->shorts;
     size_t n = 0;
-    *s++ = ':'; /* a missing value is told apart */
+    *s++ = ':'; /* getopt reports a missing value separately */
     for (size_t i = 0; (d = options_set_at(i)); i++) {
         bool value = d->kind == OPTIONS_VALUE;
         if (d->where == OPTIONS_FILE)
@@ -337,7 +337,7 @@ static const struct options_def *def_of_getopt(int c)
     return NULL;
 }
 
-/* getopt's complaint in our words; what stands behind a '=' may be a cookie and is not shown. */
+/* The error of getopt as a sentence; the text after a '=' may be a cookie and is not shown. */
 static void complain(struct parser *p, int c, char **argv)
 {
     char word[64];
@@ -368,7 +368,7 @@ static enum options_result read_option(struct parser *p, const struct options_de
     return rc ? OPTIONS_USAGE : OPTIONS_RUN;
 }
 
-/* The name that stands in argv; getopt has just taken it. */
+/* The name in argv; getopt has just read it. */
 static size_t word_of(char **argv, char word[64])
 {
     const char *arg = argv[optind - 1] == optarg ? argv[optind - 2] : argv[optind - 1];
@@ -376,8 +376,8 @@ static size_t word_of(char **argv, char word[64])
     return strlen(word);
 }
 
-/* getopt completes --cookie to --cookie-file. But --setcookie may have been meant: where the word
- * is in the name of another option, too, nothing is guessed. */
+/* getopt would complete --cookie to --cookie-file, but --setcookie may be meant: if the word is
+ * also in the name of another option, it is not completed. */
 static bool is_guess(struct parser *p, const struct options_def *d, char **argv)
 {
     char word[64], others[200] = "";
@@ -399,7 +399,7 @@ static enum options_result read_argv(struct parser *p, int argc, char **argv)
     enum options_result r = OPTIONS_RUN;
     int c;
     make_tables(&t);
-    optind = 0; /* glibc: begin anew */
+    optind = 0; /* glibc: starts again */
     opterr = 0;
     while (r == OPTIONS_RUN && (c = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
         const struct options_def *d = c == ':' || c == '?' ? NULL : def_of_getopt(c);
@@ -421,18 +421,18 @@ static enum options_result read_argv(struct parser *p, int argc, char **argv)
     return r;
 }
 
-/* What depends on all of it. */
+/* Defaults that depend on other options. */
 static void finish(struct options *o)
 {
     name_tiers(o);
-    if (o->max_overhead_ppm == NOT_SAID) /* who limits events has chosen what is to be kept */
+    if (o->max_overhead_ppm == NOT_SET) /* --max-rate replaces the default limit of overhead */
         o->max_overhead_ppm = o->max_rate ? 0 : OVERHEAD_PPM;
 }
 
 int options_load(const char *path, struct options *o, struct err *e)
 {
     struct parser p = {.o = o, .e = e};
-    p.on_command_line[options_set_index("node")] = true; /* the one that is looked at */
+    p.on_command_line[options_set_index("node")] = true; /* the node of the command line */
     options_defaults(o);
     o->config = buf_dup(path);
     if (apply_config(&p))

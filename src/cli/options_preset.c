@@ -54,7 +54,7 @@ static bool is_tier(const struct options *o, size_t n, const char *mfa)
     return false;
 }
 
-/* A tier keeps its name; a function that is a tier already is not one again. */
+/* A tier keeps its name; a function that is a tier already is not added again. */
 static void take_tiers(struct options *o, const struct preset_set *s)
 {
     size_t n = 0;

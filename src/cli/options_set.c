@@ -15,7 +15,7 @@
 #define TOP_MAX        1000u
 #define SAMPLE_MIN_NS  1000000u
 
-/* The field that d names; the table has made sure of its type. */
+/* The field of d; the table ensures its type. */
 static void *field(const struct options_def *d, struct options *o)
 {
     return (char *)o + d->at;
@@ -69,7 +69,7 @@ static int set_file(const struct options_def *d, const char *val, struct options
     return set_text(d, val, o);
 }
 
-/* ---- values of a form of their own ---- */
+/* ---- values with their own syntax ---- */
 
 static int set_profile(const struct options_def *d, const char *val, struct options *o,
                        struct err *e)
@@ -187,7 +187,7 @@ static int set_demo(const struct options_def *d, const char *val, struct options
     return 0;
 }
 
-/* ---- values of which there are many ---- */
+/* ---- options that can be repeated ---- */
 
 static int add_node(const struct options_def *d, const char *val, struct options *o, struct err *e)
 {
@@ -228,7 +228,7 @@ static int add_assertion(const struct options_def *d, const char *val, struct op
 
 /* ---- the table ---- */
 
-/* Where a field is; a field of another type does not compile. */
+/* The offset of a field; a field of another type does not compile. */
 #define AT(type, field)                                                                            \
     .at = _Generic(((struct options *)0)->field, type : offsetof(struct options, field))
 #define TEXT(field)      AT(char *, field), .owns = true

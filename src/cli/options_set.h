@@ -1,4 +1,4 @@
-/* The options one by one: how each is written, and how its value gets into struct options. A new
+/* The options one by one: the syntax of each, and how its value gets into struct options. A new
  * option needs a field in struct options and a line in the table of options_set.c (and in help.c,
  * kprof.1 and the completions).
  *
@@ -23,7 +23,7 @@ struct options_def {
     enum options_where where; /* where it may be used; a node is a word of argv, not an option */
     int (*set)(const struct options_def *d, const char *val, struct options *o, struct err *e);
     size_t at;      /* offset of the field that it sets, if it sets only one field */
-    uint64_t bound; /* least duration in ns, greatest count */
+    uint64_t bound; /* minimum duration in ns, maximum count */
     bool owns;      /* the field is a char * for options_set_release to free */
 };
 
@@ -31,7 +31,7 @@ struct options_def {
 
 /* Returns the i-th option of the table; NULL: i is beyond the last. */
 const struct options_def *options_set_at(size_t i);
-/* Returns the place of the option in the table; the option must exist. */
+/* Returns the index of the option in the table; the option must exist. */
 size_t options_set_index(const char *name);
 /* Sets the option to val, which is NULL for a flag. Returns 0, or -1 with err. */
 int options_set_value(const struct options_def *d, const char *val, struct options *o,

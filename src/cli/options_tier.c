@@ -35,7 +35,7 @@ int options_tier_check_name(const char *name, struct err *e)
     return 0;
 }
 
-/* A function but for its arity: with or without the slash. */
+/* A function without an arity: with or without the slash. */
 static bool lacks_arity(const char *spec, size_t *name_bytes)
 {
     char whole[1024];
@@ -69,7 +69,7 @@ int options_tier_parse(const char *text, struct tier_spec *out, struct err *e)
     size_t at = 0, name_n = 0;
     const char *spec = text, *eq = strchr(text, '=');
     *out = (struct tier_spec){0};
-    /* First as it stands: a function's name may hold a '=' too. */
+    /* First without splitting it: the name of a function may contain a '='. */
     if (!term_parse_mfa(text, &mfa, &at)) {
         if (!eq)
             return no_function(text, text, at, e);
@@ -111,7 +111,7 @@ static bool is_taken(const char *name, const struct tier_spec *taken, size_t n)
     return is_reserved(name);
 }
 
-/* base, cut between characters so that the suffix fits behind it */
+/* base, cut between characters so that the suffix fits */
 static void compose(char out[TIER_NAME_BYTES], const char *base, const char *suffix)
 {
     size_t room = TIER_NAME_BYTES - 1 - strlen(suffix), n = strlen(base);
@@ -127,7 +127,7 @@ static bool fits_in_name(const char *part)
     return part[0] && part[0] != ' ' && is_printable(part, strlen(part));
 }
 
-/* "OrderController.index": of which module it is. */
+/* "OrderController.index": with the last part of the module. */
 static void qualify(char out[TIER_NAME_BYTES], const struct mfa *mfa)
 {
     const char *dot = strrchr(mfa->module, '.'), *last = dot ? dot + 1 : mfa->module;
@@ -141,7 +141,8 @@ void options_tier_name(struct tier_spec *t, const struct tier_spec *taken, size_
     struct mfa mfa;
     size_t at;
     char suffix[24], base[TIER_NAME_BYTES];
-    char name[TIER_NAME_BYTES]; /* t may be one of taken: what it becomes must not be in the way */
+    char name[TIER_NAME_BYTES]; /* t may be one of taken: its new name must not conflict with its
+                                   old one */
     bool given = t->name[0];
     bool ok = term_parse_mfa(t->mfa, &mfa, &at) && fits_in_name(mfa.function);
     compose(base, given ? t->name : ok ? mfa.function : "tier", "");

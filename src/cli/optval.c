@@ -19,7 +19,7 @@ struct shown optval_show(const char *text)
     return out;
 }
 
-/* Digits only, the whole string, at most max. */
+/* Only digits, the whole string, at most max. */
 static bool parse_u64(const char *s, uint64_t max, uint64_t *out)
 {
     uint64_t v = 0;

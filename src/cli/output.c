@@ -24,8 +24,7 @@ int output_open(const char *path, enum output_mode m, struct err *e)
     struct stat st;
     if (fd < 0)
         return cannot(path, e);
-    /* What is somebody else's to read by its old mode is not so any more; a device keeps its own.
-     */
+    /* Removes the permissions of others from an existing file; a device keeps its own. */
     if (m == OUTPUT_OVER && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077))
         fchmod(fd, 0600);
     return fd;

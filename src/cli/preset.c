@@ -15,16 +15,16 @@
 
 struct preset_tier {
     const char *name;
-    const char *mfa;  /* "m:f/1 | m:f/2": the node has one of them; % at the start: the module that
-                         was given */
-    const char *rule; /* what names a request, NULL: not this tier */
-    bool optional;    /* the preset can do without */
+    const char
+        *mfa; /* "m:f/1 | m:f/2": the node has one of them; % at the start: the given module */
+    const char *rule; /* names a request; NULL: this tier names none */
+    bool optional;    /* the preset works without this tier */
 };
 
 struct preset {
     const char *name, *about;
     bool asks, entry_none;
-    bool clauses; /* rules are clauses of a fun, with % for the module's atom; else short ones */
+    bool clauses; /* rules are clauses of a fun, with % for the module's atom; else short rules */
     struct preset_tier tier[PRESET_TIERS_OF_ONE];
 };
 

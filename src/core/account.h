@@ -25,7 +25,7 @@ struct account {
     } anomalies;
 };
 
-/* ---- a call that has been received: exactly one of the three, then, if open, of the next three */
+/* ---- a received call: counted in one of these three; if open, later in one of the next three */
 
 static inline void account_call_opened(struct account *a)
 {
@@ -68,7 +68,7 @@ static inline void account_request_started(struct account *a)
     a->requests.open++;
 }
 
-static inline void account_request_merged(struct account *a) /* it was part of another */
+static inline void account_request_merged(struct account *a) /* it was part of another request */
 {
     a->requests.started--;
     a->requests.open--;

@@ -5,9 +5,9 @@
 
 static const struct attribution NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
 
-/* ---- where a call belongs ---- */
+/* ---- the request of a call ---- */
 
-/* The request that the process is inside of, by its open calls. */
+/* The request that the process is in, by its open calls. */
 static uint32_t inside(const struct core *c, const struct proc *p, uint64_t ts, bool orphans)
 {
     for (uint32_t at = p ? p->top : CALL_NIL; at != CALL_NIL; at = c->calls.call[at].below) {
@@ -38,7 +38,7 @@ static struct attribution to_closed(uint32_t req, uint64_t end_ns, uint32_t iden
     return (struct attribution){.kind = TO_CLOSED, .req = req, .end_ns = end_ns, .ident = ident};
 }
 
-/* The first call of a label whose entry has not come, yet. */
+/* The first call of a label whose entry has not arrived yet. */
 static struct attribution to_orphan(struct core *c, const struct event *ev)
 {
     uint32_t req = requests_new(&c->requests, REQ_ORPHAN, ev->label);
@@ -55,7 +55,7 @@ static struct attribution to_orphan(struct core *c, const struct event *ev)
     return to_request(c, req, ev->ident);
 }
 
-/* A label that replaces the one that the process carried, inside its own request. */
+/* A label that replaces the label of the process, inside its own request. */
 static struct attribution relabelled(struct core *c, const struct event *ev, uint32_t req,
                                      uint32_t labelled)
 {
@@ -66,8 +66,8 @@ static struct attribution relabelled(struct core *c, const struct event *ev, uin
     return to_request(c, req, ev->ident);
 }
 
-/* The request of the process when another kprof-top (its labels have another epoch) has put a label
- * of its own on it: from here on that one leads to the request as well. REQ_NIL: not so. */
+/* The request of the process if another kprof-top (its labels have another epoch) has set its own
+ * label on it: from here on that label leads to the request as well. REQ_NIL: no such request. */
 static uint32_t taken_over(const struct core *c, const struct event *ev, const struct proc *p)
 {
     uint32_t req = inside(c, p, ev->ts_ns, false);
@@ -102,12 +102,12 @@ struct attribution attribution_of_call(struct core *c, const struct event *ev, c
     }
     const struct request *r = &c->requests.req[req];
     if (r->state == REQ_CLOSING && ev->ts_ns > r->end_ns)
-        /* Late, unless the request is nested in one that goes on: that shows when it is finalized.
-         */
+        /* A late call, unless the request is nested in an open request. That is known when it is
+         * finalized. */
         return r->waits ? to_request(c, req, ev->ident)
                         : to_closed(req, r->end_ns, r->ident ? r->ident : ev->ident);
     if (!request_joinable(r, ev->ts_ns))
-        return NOBODY; /* before its entry */
+        return NOBODY; /* before the entry of the request */
     if (r->state == REQ_ORPHAN && r->n_calls >= c->set.limits.request_calls)
         return NOBODY;
     return to_request(c, req, ev->ident);
@@ -122,7 +122,7 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
     if (req == REQ_NIL)
         req = requests_new(&c->requests, REQ_OPEN, ev->label);
     else
-        requests_move(&c->requests, req, REQ_OPEN); /* its calls came first */
+        requests_move(&c->requests, req, REQ_OPEN); /* its calls arrived first */
     if (req == REQ_NIL) {
         c->account.anomalies.requests_full++;
         requests_remember(&c->requests, (struct closed_label){
@@ -143,8 +143,9 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
     return (struct attribution){.kind = TO_REQUEST, .req = req, .starts = true};
 }
 
-/* The label by which an entry may be nested in a request that began in another process; 0: by none.
- * Whether it is shows when both have ended: until then either's events may be under way. */
+/* The label by which an entry may be nested in a request that began in another process; 0: none.
+ * Whether it is nested is known when both have ended: until then events of either may be under way.
+ * */
 static uint64_t outer_label(struct core *c, const struct event *ev, uint32_t around)
 {
     const struct closed_label *closed;
@@ -166,8 +167,8 @@ bool attribution_repeats(const struct core *c, const struct event *ev, const str
            (by_itself || ev->caller == top->caller);
 }
 
-/* Certain at once: the process is inside a request that it has entered itself, and that is no
- * other's. */
+/* Known at once: the process is inside a request that it has entered itself, and that is not
+ * nested. */
 static bool surely_nested(const struct core *c, const struct event *ev, const struct proc *p,
                           uint32_t around)
 {
@@ -188,7 +189,7 @@ struct attribution attribution_of_entry(struct core *c, const struct event *ev,
 
     if (around != REQ_NIL && surely_nested(c, ev, p, around))
         return relabelled(c, ev, around, labelled);
-    /* One label, two entries: not ours, but it must not break anything. */
+    /* Two entries with one label: invalid input, which must not cause a fault. */
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
         return relabelled(c, ev, labelled, labelled);
     uint64_t outer = outer_label(c, ev, around);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reserved as zero pages: what is never used is never resident. */
+/* Reserved as zero pages: unused memory is never resident. */
 static void *reserve(size_t n, size_t bytes)
 {
     void *p = calloc(n, bytes);

@@ -1,9 +1,9 @@
-/* The calls, and the shadow stacks that they are on, one stack per process. Inside of core.
+/* The calls, and their shadow stacks, one stack per process. Inside of core.
  *
  * Invariant: a call is in use while it is on a stack or in the list of a request; the code that
  * takes it off the last of the two frees it. A process has an entry exactly while its stack has a
- * call. This unit knows nothing of requests or counters. All memory is reserved at the start
- * (touched when first used). One thread. */
+ * call. This unit does not use requests or counters. All memory is reserved at the start (touched
+ * when first used). One thread. */
 #ifndef KPROF_CORE_CALLS_H
 #define KPROF_CORE_CALLS_H
 
@@ -16,7 +16,7 @@
 enum call_kind {
     CALL_FREE,     /* on the free list */
     CALL_MEMBER,   /* member of a request; on a stack, or held until the request is finalized */
-    CALL_OWN,      /* no entry: counts on its own */
+    CALL_OWN,      /* no entry: counted separately */
     CALL_LATE,     /* began after its request had closed */
     CALL_ASYNC,    /* was still running when its request was finalized */
     CALL_ACCOUNTED /* accounted for; stays only to keep stack and list in order */
@@ -27,7 +27,7 @@ enum { CALL_ON_STACK = 1, CALL_ERROR = 2, CALL_EXIT = 4 };
 struct call {
     uint64_t start_ns, end_ns; /* end: valid once the call is off the stack */
     uint64_t child_ns; /* time in calls directly above it; finalized: its share of the request */
-    uint64_t self_ns;  /* self time given by self_time so far; LATE: end of its request */
+    uint64_t self_ns;  /* self time from self_time so far; LATE: end of its request */
     uint64_t pid;      /* serial << 32 | id */
     uint32_t caller;   /* lean: the calling function; full: the called function */
     uint32_t req;      /* MEMBER: its request; else CALL_NIL */
@@ -69,7 +69,7 @@ uint32_t calls_push(struct calls *k, struct proc *p);
 /* Takes the top call off the stack and returns it. The caller calls calls_trim afterwards. */
 uint32_t calls_pop(struct calls *k, struct proc *p);
 void calls_trim(struct calls *k, struct proc *p); /* forgets p when its stack is empty */
-void calls_unlink(struct calls *k, uint32_t at); /* takes a call off its stack wherever it stands */
+void calls_unlink(struct calls *k, uint32_t at);  /* takes a call off its stack at any position */
 void calls_free(struct calls *k, uint32_t at);
 void calls_clear(struct calls *k); /* everything */
 void calls_set_args(struct calls *k, uint32_t at, uint64_t ticket);

@@ -27,12 +27,12 @@ struct function {
 };
 
 struct catalog {
-    struct buf names; /* NUL-terminated, one behind the other */
+    struct buf names; /* NUL-terminated, one after the other */
     struct module *module;
     struct function *function;
     uint32_t modules, functions, module_room, function_room, left_out;
     struct catalog_status status;
-    bool skipping; /* the module could not be kept */
+    bool skipping; /* the module could not be stored */
 };
 
 struct catalog *catalog_new(void)

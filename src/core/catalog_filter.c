@@ -9,8 +9,8 @@
 /* A key, from the top: 18 bits of score (less is better), 2 origin, 1 not called, 17 length, 26
  * number. */
 enum { ID_BITS = 26, LEN_BITS = 17, CALLED_BITS = 1, ORIGIN_BITS = 2, SCORE_BITS = 18 };
-/* A start, more of it the more is typed: from one origin to the next it outweighs that a word
- * begins after a ':' and not within a name, and that it is called, but not a match in one piece. */
+/* Bonus by origin; it grows with the length of the text. It outweighs the start of a word and
+ * "called", but not a match in one piece. */
 enum { CALLED_POINTS = 8 };
 static const struct {
     int once, each, place;
@@ -84,7 +84,7 @@ static bool key_of(const struct fuzzy *q, const struct catalog *c, uint32_t id, 
     return true;
 }
 
-/* By bytes, the least first; a byte that all keys share costs one pass over the counts. */
+/* Radix sort by bytes; a byte that all keys share costs one pass over the counts. */
 static void sort(struct catalog_filter *s)
 {
     static const size_t bytes = sizeof(uint64_t);

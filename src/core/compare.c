@@ -55,7 +55,7 @@ const struct snapshot *compare_then(const struct compare *c)
 const struct snap_row *compare_find(const struct compare *c, const struct snap_row *r)
 {
     uint32_t i = map_get(&c->row, key(r));
-    /* Two names of one hash: the one that lost its place is not found, never mistaken. */
+    /* If two names have the same hash, one is not found. It is never taken for the other. */
     return i != MAP_EMPTY && same(&c->then->rows[i], r) ? &c->then->rows[i] : NULL;
 }
 

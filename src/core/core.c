@@ -1,4 +1,4 @@
-/* The doors of core: life, tiers, feeding. */
+/* The public functions of core: creation, tiers, events. */
 #include "state.h"
 
 #include <kprof/base/buf.h>
@@ -100,7 +100,7 @@ void core_tier_confirmed(struct core *c, uint16_t tier)
     if (tier >= c->tiers.n || c->set_at[tier].confirmed)
         return;
     c->set_at[tier].confirmed = true;
-    if (!c->tiers.tier[tier].fn) /* else calls of it were seen before the answer came */
+    if (!c->tiers.tier[tier].fn) /* else calls of it were seen before the answer arrived */
         c->set_at[tier].since_ns = c->now_ns;
 }
 
@@ -139,7 +139,7 @@ void core_set_entry(struct core *c, uint16_t tier)
         return;
     c->tiers.entry = tier;
     c->set_at[ROW_TOTAL].since_ns = c->now_ns;
-    windows_forget_tier(&c->windows, ROW_TOTAL); /* it was another request's total */
+    windows_forget_tier(&c->windows, ROW_TOTAL); /* the totals of the former entry */
 }
 
 void core_set_identity(struct core *c, bool has_rule)
@@ -169,7 +169,7 @@ void core_names(const struct core *c, struct core_names *out)
 void core_set_returns(struct core *c, enum returns_mode m)
 {
     if (c->tiers.returns != m)
-        finalize_flush(c); /* stacks of one mode say nothing to the other's returns */
+        finalize_flush(c); /* stacks of one returns mode do not match the returns of the other */
     c->tiers.returns = m;
 }
 
@@ -215,7 +215,7 @@ void core_gap_forget(struct core *c, uint64_t since_ns)
     gaps_forget(&c->gaps, since_ns);
 }
 
-/* Identities get new numbers: those of a former rule give their places back. */
+/* Identities get new numbers; numbers of a former rule's identities become free. */
 static void renumber_identities(struct core *c)
 {
     struct idents old = c->idents;
@@ -242,10 +242,10 @@ void core_zero(struct core *c)
         c->requests.req[i].slow_seq = 0;
     counted_release(&c->counted);
     renumber_identities(c);
-    c->finalizer.next_due_ns = 0; /* seconds begin anew */
+    c->finalizer.next_due_ns = 0; /* seconds start again */
 }
 
-/* ---- questions ---- */
+/* ---- requests of the caller ---- */
 
 static bool is_open_call(const struct call *f)
 {

@@ -37,7 +37,8 @@ static struct counted_record *record_new(struct counted *c)
     return at(c, c->n++);
 }
 
-/* Records come by time, but a message tells of two seconds: the right one is among the last. */
+/* Records are in order of time, but a message covers two seconds: the record is among the last
+ * ones. */
 static void add_to(struct counted *c, uint64_t sec, uint16_t tier, uint64_t calls)
 {
     sums_add(&c->run, tier, calls);
@@ -63,7 +64,7 @@ void counted_add(struct counted *c, uint64_t start_ns, const struct event *ev)
              within = since % CLOCK_SEC_NS;
     uint16_t tier = ev->tier < TIER_MAX ? ev->tier : TIER_NONE;
 
-    if (tier == TIER_NONE) /* its tiers come next, of the same time */
+    if (tier == TIER_NONE) /* its tiers follow, with the same time */
         c->covered_ns = ev->label;
     if (sec > 0 && within < c->covered_ns && c->covered_ns < 2 * CLOCK_SEC_NS) {
         uint64_t early = part(calls, c->covered_ns - within, c->covered_ns);

@@ -1,11 +1,10 @@
-/* Calls that the target counted while nothing was traced (its breaker was open, or tracing was
- * about to begin), per tier and second. Inside of core.
+/* Calls that the node counted while its breaker was open, per tier and second. Inside of core.
  *
- * Invariant: these calls are in no histogram and in none of `calls.*`. A figure includes either
+ * Invariant: these calls are in no histogram and in none of `calls.*`. A value includes either
  * traced calls or counted calls; only rates include both. Counted calls have no durations, because
  * the call_time of the VM is not accurate. Seconds are those of core/window. At most COUNTED_MOST
- * records (one for a tier in a second) are kept; beyond that the oldest are dropped and remain only
- * in the sums of the run. One thread. */
+ * records (one for a tier in a second) are stored; beyond that the oldest are dropped and remain
+ * only in the sums of the run. One thread. */
 #ifndef KPROF_CORE_COUNTED_H
 #define KPROF_CORE_COUNTED_H
 
@@ -18,7 +17,7 @@
 #define COUNTED_MOST 65536u
 
 struct counted_sums {
-    uint64_t covered_ns; /* how long calls were counted */
+    uint64_t covered_ns; /* time in which calls were counted */
     uint64_t calls[TIER_MAX];
 };
 
@@ -35,8 +34,8 @@ struct counted {
 };
 
 void counted_release(struct counted *c); /* empty again */
-/* Adds one EVENT_COUNTED of a message; the one without a tier comes first. start_ns: start of
- * second 0. The count is spread over the two seconds that it may touch. */
+/* Adds one EVENT_COUNTED of a message; the one without a tier is first. start_ns: start of second
+ * 0. The count is divided between the two seconds that it may cover. */
 void counted_add(struct counted *c, uint64_t start_ns, const struct event *ev);
 /* Writes the sums of the seconds [from_s, to_s) to *out. */
 void counted_read(const struct counted *c, uint64_t from_s, uint64_t to_s,

@@ -12,7 +12,7 @@ static uint64_t duration(const struct call *f)
     return f->end_ns - f->start_ns;
 }
 
-/* Rows of a former rule's identity make room for one of the rule in force. */
+/* Rows of a former rule's identity make room for one of the present rule. */
 static void make_room(struct core *c, uint32_t name, uint64_t began_ns)
 {
     uint16_t at = idents_recycle(&c->idents, name, seconds(began_ns), seconds(c->now_ns));
@@ -37,14 +37,14 @@ uint16_t finalize_ident(struct core *c, uint32_t name, uint64_t began_ns)
     return idents_of(&c->idents, name, seconds(began_ns), seconds(c->now_ns));
 }
 
-/* Into its row, once. */
+/* Adds the call to its row, once. */
 static void aggregate(struct core *c, const struct call *f, uint16_t ident, const struct tally *t)
 {
     account_call_aggregated(&c->account);
     windows_add(&c->windows, f->tier, ident, duration(f), t);
 }
 
-/* A call without a request, off its stack. */
+/* A call without a request that is off its stack. */
 static void finalize_alone(struct core *c, uint32_t at)
 {
     struct call *f = &c->calls.call[at];
@@ -56,7 +56,7 @@ static void finalize_alone(struct core *c, uint32_t at)
                       .self_ns = all > f->child_ns ? all - f->child_ns : 0};
 
     if (f->kind == CALL_ASYNC)
-        t.share_ns = f->self_ns; /* what it had of its request before that was finalized */
+        t.share_ns = f->self_ns; /* its self time within the request */
     c->account.anomalies.late += t.late;
     slow_record_alone(c, f);
     if (slow_store_is_slow(&c->slow, all))
@@ -99,7 +99,7 @@ void finalize_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum call_end 
 
 /* ---- a request ---- */
 
-/* Its list is at an end: what still stands on a stack goes on without it. */
+/* The request is finalized: calls that are still on a stack continue without a request. */
 static void let_go(struct core *c, uint32_t at, uint32_t weight)
 {
     struct call *f = &c->calls.call[at];
@@ -112,7 +112,7 @@ static void let_go(struct core *c, uint32_t at, uint32_t weight)
     }
 }
 
-/* Members still running: they will count as calls of this identity when they end. */
+/* Members that are still running: they will count as calls of this identity when they end. */
 static uint64_t leave_running(struct core *c, const struct request *r, uint16_t ident)
 {
     uint64_t last = r->end_ns;
@@ -129,8 +129,7 @@ static uint64_t leave_running(struct core *c, const struct request *r, uint16_t 
                 f->self_ns = r->end_ns;
             }
         } else {
-            f->child_ns =
-                f->self_ns; /* the share: from here on self time lies outside the request */
+            f->child_ns = f->self_ns; /* its share: later self time is outside of the request */
             last = f->end_ns > last ? f->end_ns : last;
         }
     }
@@ -140,7 +139,8 @@ static uint64_t leave_running(struct core *c, const struct request *r, uint16_t 
 static void finalize_member(struct core *c, uint32_t at, struct request *r, uint16_t ident)
 {
     struct call *f = &c->calls.call[at];
-    bool late = r->state == REQ_CLOSING && f->start_ns > r->end_ns; /* came before the close did */
+    bool late = r->state == REQ_CLOSING &&
+                f->start_ns > r->end_ns; /* it arrived before the request was closed */
     struct tally t = {.est = r->weight,
                       .late = late,
                       .errors = (f->flags & CALL_ERROR) != 0,
@@ -272,7 +272,7 @@ static void drain_long(struct core *c)
     }
 }
 
-/* Calls without a request whose end never came. */
+/* Calls without a request whose end did not arrive. */
 static void scan_alone(struct core *c)
 {
     c->finalizer.next_scan_ns = after(c->now_ns, c->set.limits.expire_ns / SCANS_PER_EXPIRE + 1);

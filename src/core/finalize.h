@@ -1,5 +1,5 @@
-/* Turns calls and requests that have ended into rows, and expires those that will never end. Inside
- * of core.
+/* Adds calls and requests that have ended to the rows, and expires those that will never end.
+ * Inside of core.
  *
  * Invariant: a call is aggregated once, into the row of its tier and of the identity of its
  * request; a request is aggregated once, into `_total`. The calls of a request wait until their
@@ -30,13 +30,13 @@ enum call_end { END_RETURNED, END_ERROR, END_EXIT, END_EXPIRED };
 void finalize_popped(struct core *c, uint32_t at, uint64_t ts_ns, enum call_end how);
 void finalize_due(struct core *c);                   /* handles everything that is due */
 void finalize_expiring(struct core *c);              /* requests that lost their entry call */
-void finalize_request(struct core *c, uint32_t req); /* turns a CLOSING request into rows */
+void finalize_request(struct core *c, uint32_t req); /* adds a CLOSING request to the rows */
 /* Finalizes calls of an open request early: those that ended at until_ns or before. */
 void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns);
 void finalize_flush(struct core *c);
 
-/* Returns the number of the identity of something that began at began_ns; the number does not
- * change later. When all numbers are used up, an identity that only a former rule gave loses its
+/* Returns the number of the identity of a call or request that began at began_ns; the number does
+ * not change later. When all numbers are in use, an identity that only a former rule gave loses its
  * number. */
 uint16_t finalize_ident(struct core *c, uint32_t name, uint64_t began_ns);
 

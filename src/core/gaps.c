@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Shorter than this, "off" right after a lost connection is only the new one being set up. */
+/* An "off" that is shorter than this, right after a lost connection, is the setup of the new
+ * connection. */
 #define SETUP_NS UINT64_C(2000000000)
 
 const char *gap_name(enum gap_reason r)
@@ -51,7 +52,7 @@ static void end(struct gaps *g, struct gap *o, uint64_t at_ns)
     bool nothing = at_ns <= o->from_ns;
 
     if (o->reason == GAP_SILENT && at_ns - o->from_ns <= GAPS_SILENCE_NS)
-        nothing = true; /* only the word was late */
+        nothing = true; /* only the report was late */
     if (nothing) {
         g->n--;
         return;
@@ -67,12 +68,12 @@ static void end(struct gaps *g, struct gap *o, uint64_t at_ns)
 
 void gaps_word(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_t called_ns)
 {
-    uint64_t before = called_ns > g->word_ns ? called_ns : g->word_ns;
+    uint64_t before = called_ns > g->report_ns ? called_ns : g->report_ns;
     struct gap *o = open_one(g);
 
-    if (ts_ns < g->word_ns)
-        ts_ns = g->word_ns; /* the word of a link that was behind */
-    g->word_ns = ts_ns;
+    if (ts_ns < g->report_ns)
+        ts_ns = g->report_ns; /* a report that was delayed by the connection */
+    g->report_ns = ts_ns;
     if (!g->begun && reason == GAP_NONE) {
         g->begun = true;
         g->begun_ns = ts_ns;
@@ -98,7 +99,7 @@ void gaps_begin(struct gaps *g, uint64_t at_ns, enum gap_reason reason)
     if (!o)
         begin(g, at_ns, UINT64_MAX, reason);
     else if (o->reason == GAP_SILENT)
-        o->reason = reason; /* now it is known what the silence was */
+        o->reason = reason; /* the reason of the silence is known now */
 }
 
 void gaps_forget(struct gaps *g, uint64_t since_ns)

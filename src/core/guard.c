@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Looks further apart than this: we did not run (^Z), and what waited meanwhile is old for no fault
- * of the node's. */
+/* If checks are further apart than this, kprof-top did not run (^Z), and old events are not the
+ * node's fault. */
 #define AWAY_NS UINT64_C(1500000000)
 
 void guard_init(struct guard *g, uint64_t max_lag_ns)
@@ -30,7 +30,7 @@ static void anew(struct guard *g, const struct guard_sample *l)
 
 static bool late(struct guard *g, const struct guard_sample *l)
 {
-    if (l->batches == g->batches) /* the age is that of the last one still */
+    if (l->batches == g->batches) /* the age is still that of the last batch */
         return false;
     g->batches = l->batches;
     if (g->max_lag_ns == 0 || l->lag_ns <= g->max_lag_ns) {

@@ -34,7 +34,7 @@ static bool is_same(const struct heat_row *a, const struct heat_row *b)
     return a->tier == b->tier && a->tiers == b->tiers && a->ident == b->ident;
 }
 
-/* What a slot holds of the row, onto the sum. Rows lie in order of tier, then identity. */
+/* Adds the calls of a slot in the row to the sum. Rows are in order of tier, then identity. */
 static void slot_sum(struct heat *h, const struct windows *w, const struct slot *s, uint64_t ends_s)
 {
     const uint8_t *p = s->block, *end = s->block + s->bytes;
@@ -63,8 +63,8 @@ static void column_fill(struct heat_col *c, const struct figures *sum)
         c->bin[i] = bin[i] < UINT32_MAX ? (uint32_t)bin[i] : UINT32_MAX;
 }
 
-/* Computes the column that begins at start_s; *next_s: up to there is in some column already.
- * False: some of it is only in a slot that those before have a part of. */
+/* Computes the column that begins at start_s; *next_s: earlier seconds are in some column already.
+ * False: a part of it is only in a slot that an earlier column has used in part. */
 static bool column_make(struct heat *h, const struct windows *w, uint64_t start_s, uint64_t *next_s)
 {
     struct heat_col *c = place(h, start_s);
@@ -99,8 +99,8 @@ static bool column_make(struct heat *h, const struct windows *w, uint64_t start_
     return c->inside || (whole && got_s >= history.to_s);
 }
 
-/* Whether a column computed before is still right beside those before it, whose slots reach to
- * next_s: none is in two columns, none in no column. */
+/* True: a column computed before is still correct next to the columns before it, whose slots reach
+ * to next_s: no slot is in two columns or in none. */
 static bool still_good(const struct heat_col *c, uint64_t start_s, uint64_t next_s)
 {
     uint64_t after_s = start_s > next_s ? start_s : next_s;
@@ -108,7 +108,7 @@ static bool still_good(const struct heat_col *c, uint64_t start_s, uint64_t next
     return c->done && c->start_s == start_s && c->after_s == after_s && next_s <= c->from_s;
 }
 
-/* False: columns computed before are in the way. */
+/* False: columns that were computed before conflict. */
 static bool make_all(struct heat *h, const struct windows *w, uint64_t from_s, uint64_t to_s)
 {
     uint64_t next_s = 0;
@@ -143,7 +143,8 @@ void heat_make(struct heat *h, const struct windows *w, struct heat_row row, uin
     h->generation = w->generation;
     if (make_all(h, w, from_s, to_s))
         return;
-    for (size_t i = 0; i < HEAT_COLS; i++) /* finer than what history has now: they do not fit */
+    for (size_t i = 0; i < HEAT_COLS;
+         i++) /* finer than the present slots of the history, so they do not fit */
         h->col[i].done = false;
     make_all(h, w, from_s, to_s);
 }

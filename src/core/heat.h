@@ -1,9 +1,9 @@
 /* The latency heat map of one row: its calls by time and duration, made from the packed history.
  * Inside of core.
  *
- * Invariant: the sum over a grid is the count of the row in the seconds that the columns of the
- * grid hold. A closed column is computed once and kept while the same row is viewed with the same
- * step. Owns its memory, allocated when first used. One thread. */
+ * Invariant: the sum over a grid is the count of the row in the seconds of the grid's columns. A
+ * closed column is computed once and stored while the same row is viewed with the same step. Owns
+ * its memory, allocated when first used. One thread. */
 #ifndef KPROF_CORE_HEAT_H
 #define KPROF_CORE_HEAT_H
 

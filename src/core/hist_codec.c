@@ -12,7 +12,7 @@ enum {
     HAS_EXITS = 128,
     RAW_SUM = 64
 };
-enum { UNARY_MAX = 24 }; /* a quotient from here on is written as 32 plain bits */
+enum { UNARY_MAX = 24 }; /* a quotient of this size or more is written as 32 plain bits */
 
 /* ---- bytes ---- */
 
@@ -125,7 +125,7 @@ struct bucket {
     uint32_t at, n;
 };
 
-/* The buckets that hold something, in order. */
+/* The non-empty buckets, in order. */
 static uint32_t list_buckets(const struct hist *h, struct bucket *to)
 {
     uint32_t n = 0;
@@ -168,7 +168,7 @@ static uint8_t *put_buckets(uint8_t *o, const struct hist *h)
     return bits.o;
 }
 
-/* Makes the octave as hist would, so that its memory stays hist's own business. */
+/* Creates the octave with a function of hist, which manages its memory. */
 static void make_octave(struct hist *h, size_t bucket)
 {
     struct hist keep = *h;
@@ -343,7 +343,7 @@ static void add_scalars(struct figures *f, const struct scalars *s)
     f->tally.share_ns += s->t.share_ns;
 }
 
-/* The length has two bytes of its own: it is known only when the body is written. */
+/* The length has two separate bytes, because it is known only when the body is written. */
 size_t hist_codec_row(uint32_t row, const struct figures *f, uint8_t *out)
 {
     uint8_t *o = put_varint(out, row), *len = o;
@@ -366,7 +366,7 @@ bool hist_codec_peek(const uint8_t *p, const uint8_t *end, uint32_t *row)
     return true;
 }
 
-/* A row's body [*p, end): NULL when broken. */
+/* The body of a row [*p, end): NULL if malformed. */
 static const uint8_t *body(const uint8_t **p, const uint8_t *end)
 {
     uint64_t row;

@@ -1,6 +1,6 @@
-/* The figures of one row, packed into a few bytes for the history. Inside of core.
+/* The values of one row, packed into a few bytes for the history. Inside of core.
  *
- * Invariant: unpacking gives exactly the figures that were packed. Malformed bytes are refused and
+ * Invariant: unpacking gives exactly the values that were packed. Malformed bytes are refused and
  * never read past their end. Form: varint row, flags, scalars as varints (without those that follow
  * from others), then the buckets as a bit stream: Rice-coded gaps and counts (Rice 1979), with
  * parameters chosen for each row. */
@@ -27,7 +27,7 @@ const uint8_t *hist_codec_add(const uint8_t *p, const uint8_t *end, struct figur
 struct hist_codec_said {
     uint64_t count, est, value_ns; /* value: at the requested quantile */
 };
-/* Adds one packed row to n figures at once, and sets *said to the figures of the row alone. This is
+/* Adds one packed row to n sums at once, and sets *said to the values of the row alone. This is
  * cheaper than unpacking and merging. */
 const uint8_t *hist_codec_spread(const uint8_t *p, const uint8_t *end, struct figures *const into[],
                                  size_t n, double quantile, struct hist_codec_said *said);

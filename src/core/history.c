@@ -6,7 +6,7 @@ uint64_t history_oldest_s(const struct windows *w)
 
     for (int l = 0; l < WIN_LEVELS; l++) {
         uint64_t s = w->ring[l].oldest_s, reach = windows_reach_s(l);
-        if (w->sec > reach && s < w->sec - reach) /* overwritten since */
+        if (w->sec > reach && s < w->sec - reach) /* overwritten meanwhile */
             s = w->sec - reach;
         oldest = s < oldest ? s : oldest;
     }

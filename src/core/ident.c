@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So long a former rule may go on: until the node has the new one, and what began before is named.
- */
+/* Time for which a former rule may be in use: until the node has the new one, and calls from before
+ * are named. */
 #define SETTLE_S 5
-#define QUIET_S  2 /* not seen for so long: gone */
+#define QUIET_S  2 /* not seen for this long: former */
 
 void idents_init(struct idents *t, uint32_t max)
 {
@@ -16,7 +16,7 @@ void idents_init(struct idents *t, uint32_t max)
         max = UINT16_MAX - IDENT_FIRST - 1;
     t->cap = (uint16_t)(IDENT_FIRST + max);
     t->n = IDENT_FIRST;
-    t->last = IDENT_OTHER; /* nothing was asked for */
+    t->last = IDENT_OTHER; /* no name was requested */
     t->name = calloc(t->cap, sizeof *t->name);
     t->old = calloc(t->cap, sizeof *t->old);
     t->seen_s = calloc(t->cap, sizeof *t->seen_s);

@@ -164,7 +164,7 @@ static void leave_label(struct requests *t, uint32_t at, const struct closed_lab
 {
     uint64_t label = t->req[at].label;
 
-    /* The label may lead elsewhere by now: it was used again. */
+    /* The label may belong to another request now: it was used again. */
     if (!label || map_get(&t->by_label, label) != at)
         return;
     if (!remember) {
@@ -213,7 +213,7 @@ void requests_merge(struct requests *t, uint32_t into, uint32_t from)
         t->req[into].aliases = t->req[from].aliases;
         t->req[from].aliases = REQ_NIL;
     }
-    /* Its own slot turns into the alias of its label. */
+    /* Its slot becomes the alias of its label. */
     unwait(t, from);
     requests_move(t, from, REQ_ALIAS);
     t->req[from].alias_of = into;
@@ -240,7 +240,7 @@ void requests_wait(struct requests *t, uint32_t at, uint64_t prev)
     uint32_t first = map_get(&t->by_prev, prev);
     unsigned before = 0;
 
-    /* More than a few would be a made-up stream, and unwait walks the chain. */
+    /* More than a few occur only in a forged stream, and unwait walks the chain. */
     for (uint32_t i = requests_waiting(t, prev); i != REQ_NIL; i = t->req[i].waits_next)
         if (++before == WAITING_MAX)
             return;

@@ -15,9 +15,9 @@
 
 enum req_state {
     REQ_FREE,
-    REQ_ORPHAN, /* calls with its label came, but the entry did not yet */
+    REQ_ORPHAN, /* calls with its label arrived, but the entry has not yet */
     REQ_OPEN,
-    REQ_CLOSING,  /* the entry returned; waits for stragglers of other processes */
+    REQ_CLOSING,  /* the entry returned; waits for late events of other processes */
     REQ_EXPIRING, /* to be expired before the next event */
     REQ_ALIAS,    /* only the label of an entry nested in another request */
     REQ_STATES
@@ -25,7 +25,7 @@ enum req_state {
 
 struct request {
     uint64_t label; /* 0: none */
-    uint64_t prev;  /* waits: the label of its process before the entry */
+    uint64_t prev;  /* label of the process before the call of the entry; 0: known or none */
     uint64_t start_ns, end_ns;
     uint64_t due_ns;             /* ORPHAN, CLOSING: when it is finalized */
     uint64_t self_time_until_ns; /* self time is computed up to here */
@@ -42,7 +42,7 @@ struct request {
     uint64_t slow_seq;        /* number of its entry in the slow log; 0: none */
     uint64_t omitted_self_ns; /* self time of its calls that are not stored */
     uint32_t omitted;
-    uint8_t trace; /* its place in the slow store, from 1; 0: none yet */
+    uint8_t trace; /* its position in the slow store, from 1; 0: none yet */
     uint8_t state;
     bool waits, error, exit;
     bool drained; /* some of its calls were finalized before it ended */
@@ -63,7 +63,7 @@ struct requests {
         uint32_t oldest, newest;
     } list[REQ_STATES];
     uint32_t in_state[REQ_STATES];
-    struct closed_label *closed; /* a ring: the oldest is forgotten */
+    struct closed_label *closed; /* a ring: the oldest is dropped */
     uint32_t closed_cap, closed_at;
 };
 
@@ -80,11 +80,12 @@ void requests_clear(struct requests *t); /* clears everything except the closed 
 
 uint32_t requests_new(struct requests *t, enum req_state state, uint64_t label); /* REQ_NIL: full */
 void requests_move(struct requests *t, uint32_t at, enum req_state to);
-/* Frees a request and its aliases. Their labels are remembered as closed, or forgotten when
- * remember is NULL. */
+/* Frees a request and its aliases. Their labels are stored as closed, or dropped when remember is
+ * NULL. */
 void requests_free(struct requests *t, uint32_t at, const struct closed_label *remember);
 bool requests_alias(struct requests *t, uint32_t of, uint64_t label); /* false: full */
-/* Makes all labels and aliases of `from` lead to `into`, and frees `from`. Does not touch calls. */
+/* Makes all labels and aliases of `from` lead to `into`, and frees `from`. Does not change calls.
+ * */
 void requests_merge(struct requests *t, uint32_t into, uint32_t from);
 
 /* Finds what a label leads to. Returns a request (after following aliases), or REQ_NIL; with

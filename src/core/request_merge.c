@@ -38,8 +38,8 @@ void request_merge_into(struct core *c, uint32_t into, uint32_t from)
     request_merge_drop_early(c, into);
 }
 
-/* A request that has given out self time on its own, and an outer one without an entry, stay apart.
- */
+/* A request whose self time has been computed, and an outer one without an entry, are not merged.
+ * */
 static bool fits(const struct request *outer, const struct request *r)
 {
     return outer != r && outer->state != REQ_ORPHAN && outer->state != REQ_EXPIRING &&
@@ -47,8 +47,7 @@ static bool fits(const struct request *outer, const struct request *r)
            (r->state == REQ_OPEN || r->state == REQ_CLOSING);
 }
 
-/* The outer one may itself be nested in one that is over by the time this one starts: so it first.
- */
+/* The outer one may be nested in one that has ended when this one starts, so it is merged first. */
 static bool resolve(struct core *c, uint32_t req, unsigned depth)
 {
     struct request *r = &c->requests.req[req];
@@ -60,7 +59,7 @@ static bool resolve(struct core *c, uint32_t req, unsigned depth)
     outer = requests_find(&c->requests, r->prev, &closed);
     if (outer != REQ_NIL && outer != req) {
         resolve(c, outer, depth + 1);
-        if (r->state == REQ_ALIAS) /* made-up labels go round in circles */
+        if (r->state == REQ_ALIAS) /* forged labels can form a cycle */
             return true;
         outer = requests_find(&c->requests, r->prev, &closed);
     }
@@ -84,8 +83,8 @@ static void merge_waiting(struct core *c, uint32_t req, uint64_t label)
     }
 }
 
-/* Those merged put their labels in front of the list, so it is walked until nothing new has come.
- */
+/* Merged requests put their labels at the front of the list, so the walk repeats until there is
+ * nothing new. */
 void request_merge_waiting(struct core *c, uint32_t req)
 {
     if (c->requests.by_prev.used == 0)

@@ -28,10 +28,10 @@ static bool starts_after(const struct self_time_item *a, const struct self_time_
 
 static int by_start(const void *a, const void *b)
 {
-    return starts_after(a, b) ? 1 : -1; /* no two are equal */
+    return starts_after(a, b) ? 1 : -1; /* two calls are never equal */
 }
 
-/* Calls come nearly in order: one process's are, and processes hand over to one another. */
+/* Calls are nearly in order: those of one process are, and processes call each other in turn. */
 static void sort(struct self_time_item *s, uint32_t n)
 {
     if (n > INSERTION_MAX) {
@@ -71,8 +71,8 @@ static uint32_t gather(struct core *c, const struct request *r, uint64_t until)
     return n;
 }
 
-/* Gives the time from *t to `to` to the calls on the stack, the top first, each to its end at most.
- */
+/* Gives the time from *t to `to` to the calls on the stack, the top first, each at most to its end.
+ * */
 static uint32_t spend(struct core *c, uint32_t depth, uint64_t *t, uint64_t to, uint64_t until)
 {
     while (depth > 0 && *t < to) {

@@ -3,8 +3,8 @@
  *
  * Invariant: n_slow counts each slow call given to slow_entry_note once. `slow` contains the
  * longest slow call of each tier while there is room for tiers. The sums cover all calls of the
- * request given to slow_entry_add, slow or not. Plain values: they are copied as they are and own
- * nothing. */
+ * request given to slow_entry_add, slow or not. Plain values: they can be copied and own nothing.
+ * */
 #ifndef KPROF_CORE_SLOW_ENTRY_H
 #define KPROF_CORE_SLOW_ENTRY_H
 
@@ -59,7 +59,7 @@ struct slow_entry {
 void slow_entry_note(struct slow_entry *e, const struct slow_entry_slow *call);
 /* Adds a call of the request: to the list while there is room, and to its tier's sum. */
 void slow_entry_add(struct slow_entry *e, const struct slow_entry_call *call);
-/* Adds all slow calls of `from` to e: the two turned out to be one request. */
+/* Adds all slow calls of `from` to e: both are one request. */
 void slow_entry_absorb(struct slow_entry *e, const struct slow_entry *from);
 /* Removes the slow calls of a tier. Returns false when no slow call is left. */
 bool slow_entry_forget_tier(struct slow_entry *e, uint16_t tier);

@@ -11,7 +11,7 @@ static void drop(struct slow_kept *k, uint32_t at)
     memmove(&k->of[at], &k->of[at + 1], (k->n - at) * sizeof k->of[0]);
 }
 
-/* The place of the fastest of an identity, when it has all it may have; SLOW_KEPT: it has not. */
+/* The position of the fastest of an identity, if it has the maximum number; else SLOW_KEPT. */
 static uint32_t fastest_of(struct slow_kept *k, uint32_t ident)
 {
     uint32_t least = SLOW_KEPT, n = 0;
@@ -20,7 +20,7 @@ static uint32_t fastest_of(struct slow_kept *k, uint32_t ident)
         struct slow_kept_one *o = &k->of[i];
         if (o->ident != ident)
             continue;
-        o->ident = o->entry->ident; /* another has its number by now */
+        o->ident = o->entry->ident; /* the number belongs to another identity now */
         if (o->ident != ident)
             continue;
         n++;

@@ -1,9 +1,9 @@
-/* The slowest requests of each identity, kept for the length of the history after newer ones push
+/* The slowest requests of each identity, stored for the length of the history after newer ones push
  * them out of the slow log. Inside of core.
  *
  * Invariant: at most SLOW_KEPT entries, and at most SLOW_KEPT_EACH of an identity. These are the
  * slowest of all entries of the identity added here, as long as there is room for all identities
- * and no tier of the entries is forgotten. Entries are in the order of `done`. Owns copies. One
+ * and no tier of the entries is dropped. Entries are in the order of `done`. Owns copies. One
  * thread. */
 #ifndef KPROF_CORE_SLOW_KEPT_H
 #define KPROF_CORE_SLOW_KEPT_H

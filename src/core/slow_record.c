@@ -12,8 +12,8 @@ static void drop_trace(struct core *c, struct request *r)
 
 /* ---- the slow log ---- */
 
-/* The calls of a request that has ended. Of a long one most have been finalized before: they are
- * in the store. */
+/* The calls of a request that has ended. Most calls of a long request were finalized before: they
+ * are in the store. */
 static void add_calls(const struct core *c, struct slow_entry *e, const struct request *r)
 {
     const struct slow_trace_request *whole =
@@ -48,14 +48,14 @@ static struct slow_entry *entry_of(struct core *c, const struct request *r)
     return slow_store_entry_of(&c->slow, r->slow_seq, r->label);
 }
 
-/* The entry of a request, or a new one. A request that is closing gets the rest at once, and
- * nothing comes between. */
+/* The entry of a request, or a new one. A request that is closing gets the rest at once, without
+ * events in between. */
 static struct slow_entry *entry_for(struct core *c, struct request *r)
 {
     struct slow_entry *e = entry_of(c, r);
 
     if (e && e->done && r->state == REQ_OPEN)
-        e = NULL; /* it had to make room: someone may have written it down */
+        e = NULL; /* the entry was dropped to make room and may already be in the slow log */
     if (e || !(e = slow_store_entry_new(&c->slow, r->state == REQ_OPEN)))
         return e;
     e->request = r->label;
@@ -165,7 +165,7 @@ void slow_record_drained(struct core *c, uint32_t req, const struct call *f)
         add(c, r, &k);
 }
 
-/* A call in the list of a request that is closing, as it is stored. False: it is not. */
+/* A call in the list of a closing request, in its stored form. False: it is not stored. */
 static bool member(const struct request *r, const struct call *f, struct slow_trace_call *k)
 {
     *k = of(f);

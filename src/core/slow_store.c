@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
 void slow_store_init(struct slow_store *s, uint32_t entries)
 {
@@ -182,7 +182,7 @@ static struct slow_trace_request *sized(struct slow_trace_request *r, uint32_t c
     return to;
 }
 
-/* A field at a time where it counts: an atomic is not copied as bytes. */
+/* Copies each field, because an atomic must not be copied as bytes. */
 static struct slow_trace_request *copy_of(const struct slow_trace_request *r, uint32_t cap)
 {
     struct slow_trace_request *to = sized(NULL, cap);
@@ -244,7 +244,7 @@ void slow_store_drop(struct slow_store *s, int at)
     s->building[at] = NULL;
 }
 
-/* ---- late work ---- */
+/* ---- late calls ---- */
 
 /* The request in a form that may be changed, with room for one more call. */
 static struct slow_trace_request *writable(struct slow_store *s, uint32_t at)
@@ -310,7 +310,7 @@ void slow_store_late(struct slow_store *s, uint64_t request_end_ns,
     r->call[r->n++] = *call;
 }
 
-/* A request is closed: what came too early of its late work. */
+/* A request is closed: its late calls that arrived before are added. */
 static void take_early(struct slow_store *s, uint64_t end_ns)
 {
     uint32_t n = s->n_early < SLOW_STORE_EARLY ? s->n_early : SLOW_STORE_EARLY;

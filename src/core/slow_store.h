@@ -3,14 +3,14 @@
  *
  * Invariant: a request has one entry with all its slow calls, as long as at most SLOW_STORE_OPEN
  * requests that have not ended have an entry. At most `cap` entries have ended; they are numbered
- * 1, 2, ... in the order of their end over the run. The store keeps at most SLOW_STORE_REQUESTS
+ * 1, 2, ... in the order of their end over the run. The store has at most SLOW_STORE_REQUESTS
  * finished requests with at most SLOW_TRACE_CALLS calls each, and SLOW_STORE_BUILDING that are
- * still open. The oldest of each kind go first (the slowest of each identity stay, see slow_kept);
- * further calls are only counted. An entry names its request by id, and has the first calls and the
- * sums of the request for the time after the request is dropped. A finished request with a second
- * reference never changes: late work goes into a copy. Entries are allocated when a threshold is
- * first set, requests when they turn out slow or long. One thread, except for references
- * (core/slow_trace). */
+ * still open. The oldest of each kind are dropped first (the slowest of each identity stay, see
+ * slow_kept); further calls are only counted. An entry refers to its request by id, and has the
+ * first calls and the sums of the request for the time after the request is dropped. A finished
+ * request with a second reference never changes: late calls go into a copy. Entries are allocated
+ * when a threshold is first set, requests when they turn out slow or long. One thread, except for
+ * references (core/slow_trace). */
 #ifndef KPROF_CORE_SLOW_STORE_H
 #define KPROF_CORE_SLOW_STORE_H
 
@@ -33,7 +33,7 @@ struct slow_store {
     uint64_t threshold_ns; /* 0: off */
     struct {
         struct slow_entry *entry; /* a ring; NULL until a threshold was set */
-        uint32_t cap, n, at;      /* at: where the next goes */
+        uint32_t cap, n, at;      /* at: position of the next */
         struct slow_entry *open;  /* entries of requests that have not ended, by first slow call */
         uint32_t n_open;
         uint64_t seq, done; /* the newest of each */
@@ -42,12 +42,12 @@ struct slow_store {
     struct slow_trace_request *slot[SLOW_STORE_REQUESTS]; /* a ring */
     uint32_t n, at;
     uint32_t running;  /* SLOW_TRACE_RUNNING calls of all of them */
-    struct map by_end; /* end_ns -> slot: late work knows only the end of its request */
+    struct map by_end; /* end_ns -> slot: a late call has only the end time of its request */
     struct slow_trace_request *building[SLOW_STORE_BUILDING];
-    struct slow_trace_early { /* a ring: late work of requests that may close at any moment */
+    struct slow_trace_early { /* a ring: late calls of requests that may close at any time */
         uint64_t request_end_ns;
         struct slow_trace_call call;
-    } * early; /* NULL until the first late work */
+    } * early; /* NULL until the first late call */
     uint32_t n_early;
     uint64_t ids;
 };
@@ -66,13 +66,13 @@ static inline bool slow_store_is_slow(const struct slow_store *s, uint64_t durat
 
 /* Returns a blank entry with its seq set, for the caller to fill; NULL when the log is off. open:
  * the entry goes to the open ones, and if there are too many, the oldest open one counts as ended.
- * Else it goes to those that have ended. */
+ * Otherwise it goes to those that have ended. */
 struct slow_entry *slow_store_entry_new(struct slow_store *s, bool open);
-/* Returns the entry of a request that is not settled yet or was settled just before; NULL: there is
- * none. */
+/* Returns the entry of a request that is not finalized yet or was finalized just before; NULL:
+ * there is none. */
 struct slow_entry *slow_store_entry_of(const struct slow_store *s, uint64_t seq, uint64_t request);
-/* Returns the i-th newest: first open entries, then those that have ended, then those kept; NULL
- * after the last. */
+/* Returns the i-th newest: first open entries, then those that have ended, then those of slow_kept;
+ * NULL after the last. */
 struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i);
 /* Moves an open entry to those that have ended. e is not valid afterwards. */
 void slow_store_entry_settle(struct slow_store *s, struct slow_entry *e);
@@ -82,18 +82,18 @@ void slow_store_forget_tier(struct slow_store *s, uint16_t tier);
 
 /* ---- requests ---- */
 
-/* Begins to store a request that is still open. Returns its place in `building`, or -1 when there
- * is none. Reserves room for its entry call. */
+/* Begins to store a request that is still open. Returns its position in `building`, or -1 when
+ * there is none. Reserves room for its entry call. */
 int slow_store_begin(struct slow_store *s, uint64_t label, uint64_t start_ns);
 /* Returns false when there is no room for the call. */
 bool slow_store_add(struct slow_store *s, int at, const struct slow_trace_call *call);
-void slow_store_drop(struct slow_store *s, int at); /* the request was not slow after all */
+void slow_store_drop(struct slow_store *s, int at); /* the request was not slow */
 /* Sets the entry call and moves the request to the finished ones. The caller has set end_ns, ident,
  * error and the omitted counts. Returns its id. */
 uint64_t slow_store_close(struct slow_store *s, int at, const struct slow_trace_call *entry);
 
 /* Stores a call that began after its request had ended at request_end_ns. If the request is not
- * closed yet, the call is remembered until then, while there is room. */
+ * closed yet, the call is stored until then, while there is room. */
 void slow_store_late(struct slow_store *s, uint64_t request_end_ns,
                      const struct slow_trace_call *call);
 /* Stores the end of a call that was running when its request closed. */

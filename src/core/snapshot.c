@@ -55,7 +55,7 @@ void snapshot_free(struct snapshot *s)
     free(s);
 }
 
-/* ---- what may be changed of it, what is asked of it ---- */
+/* ---- changing and reading it ---- */
 
 void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n)
 {

@@ -1,4 +1,4 @@
-/* The figures of one time, copied into a snapshot's arena. */
+/* Copies the values of one time into the arena of a snapshot. */
 #include "history.h"
 #include "snapshot_impl.h"
 #include "state.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rate over less than one part in so many of a second is not told. */
+/* A rate over less than this fraction of a second is not shown. */
 #define TREND_LEAST 20
 
 /* ---- rows ---- */
@@ -17,8 +17,8 @@ struct making {
     struct core *c;
     struct snapshot *s;
     const struct view_query *query;
-    double traced_s; /* the window covers it, less its gaps, */
-    double there_s;  /* and less the time before the tier of now was set */
+    double traced_s; /* length of the window without its gaps, */
+    double there_s;  /* and without the time before the tier was set */
     size_t idents;   /* identities that may have rows, from 0 */
     struct snap_row *row;
     size_t n, cap;
@@ -131,7 +131,7 @@ static void fill(const struct making *m, struct snap_row *r, const struct figure
         keep_hist(m, r, h);
 }
 
-/* The figures of a tier for an identity in m->one; false: there is no such row. */
+/* The values of a tier for an identity in m->one; false: there is no such row. */
 static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
 {
     const struct core *c = m->c;
@@ -154,7 +154,7 @@ static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
     return any;
 }
 
-/* The second behind the window. */
+/* The second after the window. */
 static uint64_t view_end_s(const struct windows *w)
 {
     return w->view == VIEW_PAST  ? w->view_to
@@ -162,8 +162,8 @@ static uint64_t view_end_s(const struct windows *w)
                                  : w->view_sec + w->with_running;
 }
 
-/* What was counted of a tier, or of all, while nothing was traced. Before it was set it was not
- * counted. */
+/* Counted calls of a tier, or of all tiers, while nothing was traced. Time before the tier was set
+ * is not included. */
 static uint64_t counted_of(const struct making *m, uint16_t tier)
 {
     const struct tierset *t = &m->c->tiers;
@@ -177,7 +177,7 @@ static uint64_t counted_of(const struct making *m, uint16_t tier)
     return sum;
 }
 
-/* For how long calls were counted that were the tier's. */
+/* The time in which calls of the tier were counted. */
 static double counted_there_s(const struct making *m, uint16_t tier)
 {
     const struct windows *w = &m->c->windows;
@@ -217,7 +217,7 @@ static int by_count(const void *a, const void *b)
     return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->ident, y->ident);
 }
 
-/* ---- what is made only when asked for ---- */
+/* ---- parts that are made on request ---- */
 
 static void add_dist(struct making *m, uint16_t tier, uint16_t ident, const struct figures *f)
 {
@@ -239,7 +239,7 @@ static void add_dist(struct making *m, uint16_t tier, uint16_t ident, const stru
     d->bin = memcpy(snapshot_take(m->s, d->n * sizeof *bin), bin + d->low, d->n * sizeof *bin);
 }
 
-/* When second i of the trends begins; before the history: 0. */
+/* The begin of second i of the trends; before the history: 0. */
 static uint64_t trend_ns(const struct making *m, uint64_t i)
 {
     uint64_t s = m->c->trend.end_s + i;
@@ -256,7 +256,7 @@ static void find_blind(struct making *m)
     }
 }
 
-/* Of the second in which the tier was set a part counts; what was before is not known. */
+/* Of the second in which the tier was set only a part counts; earlier calls are not known. */
 static void clip_trend(const struct making *m, uint16_t tier, float *rate)
 {
     uint64_t set_ns = snapshot_set_ns(m->c, tier);
@@ -287,7 +287,7 @@ static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint1
     r->trend_p99_us = rate + SNAP_TREND;
 }
 
-/* A row of a name that is gone stays while the window has calls of it. */
+/* A row of a former name stays while the window has calls of it. */
 static bool is_left(const struct making *m, uint16_t tier, uint16_t ident)
 {
     const struct core *c = m->c;
@@ -383,7 +383,7 @@ static void add_rows(struct making *m)
         abort();
     name_identities(m);
     read_counted(m);
-    if (!m->query->end_s) /* what is open now says nothing of then */
+    if (!m->query->end_s) /* open calls are shown only for windows that end now */
         find_oldest(m);
     sum_requests(m);
     for (uint16_t t = 0; t < c->tiers.n; t++)
@@ -401,7 +401,7 @@ static void add_rows(struct making *m)
     figures_release(&m->sum);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole snapshot ---- */
 
 static void view(struct making *m)
 {

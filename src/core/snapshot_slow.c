@@ -208,7 +208,7 @@ void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
     s->open = open;
 }
 
-/* ---- what a line says ---- */
+/* ---- contents of a line ---- */
 
 const struct snap_slow_sum *slow_most(const struct snap_slow *w)
 {

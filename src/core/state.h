@@ -1,8 +1,8 @@
-/* The inside of struct core: the state that the units of core share. tracker takes an event,
- * attribution decides where its call belongs, finalize turns ended calls and requests into rows,
+/* The private state of struct core, which the units of core share. tracker takes an event,
+ * attribution decides where its call belongs, finalize adds ended calls and requests to the rows,
  * slow_record stores slow requests, snapshot makes views.
  *
- * Invariant: the unit after which a part is named changes that part. Calls and requests are also
+ * Invariant: each part is changed by the unit it is named after. Calls and requests are also
  * changed by tracker, attribution, finalize and request_merge. One thread. */
 #ifndef KPROF_CORE_STATE_H
 #define KPROF_CORE_STATE_H
@@ -43,9 +43,10 @@ struct core {
         char *note[TIER_MAX];
     } set;
     struct tierset tiers;
-    struct { /* since when calls of a tier can have been traced; ROW_TOTAL: calls of the entry */
+    struct { /* time since which calls of a tier can have been traced; ROW_TOTAL: calls of the entry
+              */
         uint64_t since_ns;
-        bool confirmed; /* the target has confirmed the tier */
+        bool confirmed; /* the node has confirmed the tier */
     } set_at[ROW_TIERS];
     struct heat heat;
     struct trend trend;

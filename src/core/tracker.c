@@ -1,4 +1,4 @@
-/* Events to stacks: what a call is pushed onto, what a return ends. */
+/* Call stacks from events: pushes calls, and ends them on returns. */
 #include "tracker.h"
 #include "attribution.h"
 #include "request_merge.h"
@@ -41,8 +41,8 @@ static bool same_target(const struct call *f, const struct attribution *to)
     }
 }
 
-/* Lean returns cannot tell inner calls of a function to itself apart: they are the outer one. True:
- * the call is accounted for. */
+/* With lean returns, a recursive call cannot be distinguished from the outer call, so it is counted
+ * as part of it. True: the call is accounted for. */
 static bool folded(struct core *c, const struct event *ev, struct proc *p,
                    const struct attribution *to)
 {
@@ -59,7 +59,8 @@ static bool folded(struct core *c, const struct event *ev, struct proc *p,
             top->fold++;
         return true;
     }
-    /* A server loop that never returns, now at its next request: the call before will not end. */
+    /* A server loop that never returns has begun its next request: the earlier call will not end.
+     * */
     if (ev->caller == top->caller)
         pop(c, p, ev->ts_ns, END_EXPIRED);
     return false;
@@ -126,8 +127,8 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
 {
     if (p && p->depth > 0 && folded(c, ev, p, to))
         return;
-    /* A call of nobody's is kept on the stack for what unwinds through it, while there is plenty of
-     * room. */
+    /* A call outside of any request is kept on the stack while there is enough room, so that
+     * returns unwind correctly. */
     if (to->kind == TO_NOBODY && !p && c->calls.by_pid.used >= c->calls.proc_cap / 2) {
         account_call_refused(&c->account);
     } else {
@@ -145,8 +146,8 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
         calls_trim(&c->calls, p);
 }
 
-/* Events were dropped since the open call `f` began, and now the same caller makes the same call:
- * its return was among them. Else it would be a call of the function within itself. */
+/* Events were dropped since the open call `f` began, and the same caller makes the same call: the
+ * return of `f` was among the dropped events. Otherwise this would be a recursive call. */
 static bool has_ended(const struct core *c, const struct event *ev, const struct call *f)
 {
     bool lean = c->tiers.returns == RETURNS_LEAN;
@@ -194,7 +195,7 @@ static void on_call(struct core *c, const struct event *ev)
     place(c, ev, p, &to);
 }
 
-/* ---- what a return ends ---- */
+/* ---- returns ---- */
 
 static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts, enum call_end how)
 {
@@ -218,7 +219,7 @@ static void on_return_to(struct core *c, const struct event *ev)
     }
     for (; at != CALL_NIL; above = at, at = c->calls.call[at].below) {
         struct call *f = &c->calls.call[at];
-        if (f->caller == ev->fn) { /* an exception unwound to whoever called this one */
+        if (f->caller == ev->fn) { /* an exception unwound to the caller of this call */
             pop_through(c, p, at, ev->ts_ns, END_ERROR);
             pop_run(c, p, ev->fn, ev->ts_ns, END_ERROR);
             break;
@@ -249,7 +250,7 @@ static void on_return(struct core *c, const struct event *ev)
         c->account.anomalies.orphan_returns++;
         return;
     }
-    while (p->top != at) /* their own returns have been lost */
+    while (p->top != at) /* their returns have been lost */
         pop(c, p, ev->ts_ns, END_EXPIRED);
     pop(c, p, ev->ts_ns, ev->kind == EVENT_EXCEPTION ? END_ERROR : END_RETURNED);
     calls_trim(&c->calls, p);
@@ -268,7 +269,8 @@ static void on_exit_of(struct core *c, const struct event *ev)
 
 void tracker_event(struct core *c, const struct event *ev)
 {
-    if (ev->kind == EVENT_GAP) { /* ahead of the calls before it: time does not go on by it */
+    if (ev->kind ==
+        EVENT_GAP) { /* it may arrive before earlier calls, so it does not advance the time */
         if (ev->ident < GAP_COUNT)
             gaps_word(&c->gaps, ev->ts_ns, (enum gap_reason)ev->ident, c->tracker.called_ns);
         return;

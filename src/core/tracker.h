@@ -3,7 +3,7 @@
  *
  * Invariant: every event that is a call is counted as received and accounted for once (account.h).
  * A call is on the stack of its process until it returns, unwinds or expires. Events are taken in
- * the order of arrival; attribution and finalize handle events that overtook each other. One
+ * the order of arrival; attribution and finalize handle events that arrive out of order. One
  * thread. */
 #ifndef KPROF_CORE_TRACKER_H
 #define KPROF_CORE_TRACKER_H
@@ -15,7 +15,7 @@ struct event;
 
 struct tracker {
     uint64_t called_ns;  /* the newest call */
-    uint64_t dropped_ns; /* when events were dropped last; 0: never */
+    uint64_t dropped_ns; /* time of the last dropped events; 0: none */
 };
 
 void tracker_event(struct core *c, const struct event *ev);

@@ -74,7 +74,7 @@ static void set(struct trend *t, uint16_t tier, uint16_t ident, size_t at, uint6
     r->p99_us[at] = (float)((double)said->value_ns / 1e3);
 }
 
-/* A sum's figures of the slot; it is left empty. */
+/* The sums of the slot; they are reset. */
 static void set_sum(struct trend *t, uint16_t tier, uint16_t ident, size_t at, uint64_t seconds,
                     struct figures *f)
 {
@@ -116,7 +116,7 @@ static void read_slot(struct trend *t, const struct windows *w, const struct slo
         set_sum(t, ROW_TOTAL, i < t->idents ? i : IDENT_ALL, at, seconds, &ident_sum[i]);
 }
 
-/* Second `at_s` for all rows: at first as if there was no call. */
+/* Second `at_s` for all rows, at first without calls. */
 static void second_begin(struct trend *t, size_t at, bool known)
 {
     t->known[at] = known;
@@ -178,7 +178,7 @@ void trend_copy(const struct trend *t, uint16_t tier, uint16_t ident, float *rat
     const struct trend_row *r = *row_at(t, tier, ident);
 
     for (uint64_t i = 0; i < SNAP_TREND; i++) {
-        uint64_t s = t->end_s + i; /* - SNAP_TREND, which is the same place */
+        uint64_t s = t->end_s + i; /* - SNAP_TREND, which has the same index */
         size_t at = s % SNAP_TREND;
         bool known = s >= SNAP_TREND && t->known[at];
         rate[i] = !known ? NAN : r ? r->rate[at] : 0;

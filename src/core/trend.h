@@ -1,8 +1,8 @@
 /* The last minute of every row, second by second: rate and p99, for sparklines. Inside of core.
  *
  * Invariant: a second trend_make with the same end does nothing; one with a slightly later end
- * reads only the seconds between. A series is NAN where nothing is kept; its p99 is also NAN where
- * there was no call. Owns its memory, allocated when first used. One thread. */
+ * reads only the seconds between. A series is NAN where nothing is stored; its p99 is also NAN
+ * where there was no call. Owns its memory, allocated when first used. One thread. */
 #ifndef KPROF_CORE_TREND_H
 #define KPROF_CORE_TREND_H
 
@@ -24,7 +24,7 @@ struct trend {
 void trend_init(struct trend *t);
 void trend_release(struct trend *t);
 /* Computes the series for the seconds [end - SNAP_TREND, end); end is at most the running second.
- * all_tiers: `_total` is the sum of the tiers (there is no entry), not a row of its own. */
+ * all_tiers: `_total` is the sum of the tiers (there is no entry), not a separate row. */
 void trend_make(struct trend *t, const struct windows *w, uint64_t end_s, bool all_tiers);
 /* Copies the series of a row, oldest first; each output has SNAP_TREND values. */
 void trend_copy(const struct trend *t, uint16_t tier, uint16_t ident, float *rate, float *p99_us);

@@ -17,7 +17,7 @@ static int by_start(const void *a, const void *b)
         return is_late(x) ? 1 : -1;
     if (x->start_ns != y->start_ns)
         return x->start_ns > y->start_ns ? 1 : -1;
-    return x->call > y->call ? 1 : -1; /* as they came */
+    return x->call > y->call ? 1 : -1; /* in order of arrival */
 }
 
 static void fill_rows(struct waterfall *w, const struct slow_trace_request *r)
@@ -43,13 +43,13 @@ static void fill_rows(struct waterfall *w, const struct slow_trace_request *r)
     qsort(w->row, w->n, sizeof *w->row, by_start);
 }
 
-/* ---- stretches: instant by instant ---- */
+/* ---- segments: instant by instant ---- */
 
 struct open { /* calls open at an instant, by start */
     uint32_t *row;
     uint32_t n;
     uint32_t *proc; /* by row: the number of its process */
-    uint32_t *seen; /* by process: the instant it was last looked at in */
+    uint32_t *seen; /* by process: the instant at which it was last visited */
     uint32_t instant;
 };
 
@@ -77,7 +77,7 @@ static void number_processes(const struct waterfall *w, struct open *o)
     }
 }
 
-/* Stretches are collected in the order of time; the rows' lists are made of them at the end. */
+/* Segments are collected in order of time; the lists of the rows are made at the end. */
 struct piece {
     struct waterfall_stretch s;
     uint32_t row;
@@ -86,7 +86,7 @@ struct piece {
 struct pieces {
     struct piece *p;
     uint32_t n, cap;
-    uint32_t *last; /* by row: the newest piece of it, from 1 */
+    uint32_t *last; /* by row: its newest segment, from 1 */
 };
 
 static void add_piece(struct pieces *ps, uint32_t row, struct waterfall_stretch s)
@@ -107,8 +107,8 @@ static void add_piece(struct pieces *ps, uint32_t row, struct waterfall_stretch 
     ps->last[row] = ps->n;
 }
 
-/* From the call that began last to the one that began first: what is above each is known by then.
- */
+/* From the call that began last to the one that began first, so that the calls above each are
+ * known. */
 static void spend(struct waterfall *w, struct open *o, struct pieces *ps, uint64_t from,
                   uint64_t to)
 {
@@ -131,7 +131,7 @@ static void spend(struct waterfall *w, struct open *o, struct pieces *ps, uint64
     }
 }
 
-/* Goes on to `until`, stopping wherever a call ends. */
+/* Advances to `until`, and stops wherever a call ends. */
 static void advance(struct waterfall *w, struct open *o, struct pieces *ps, uint64_t *t,
                     uint64_t until)
 {
@@ -187,7 +187,7 @@ static void walk(struct waterfall *w)
     for (uint32_t i = 0; i < w->n - w->late; i++) {
         struct waterfall_row *r = &w->row[i];
         advance(w, &o, &ps, &t, r->start_ns);
-        if (i > 0) { /* at the very end of the request none is open: of the entry, then */
+        if (i > 0) { /* at the end of the request no call is open except the entry */
             r->parent = o.n ? o.row[o.n - 1] : 0;
             r->depth = w->row[r->parent].depth + 1;
         }
@@ -203,8 +203,8 @@ static void walk(struct waterfall *w)
     free(ps.last);
 }
 
-/* Calls of a long request are counted before it ends. When its end then comes later than core waits
- * for, and lies before what it has counted, the stretches say what is true. */
+/* Calls of a long request are counted before it ends. If its end arrives later than core waits for,
+ * and is before the counted time, the segments are correct and the row's self time is not. */
 static void own_self_times(struct waterfall *w)
 {
     uint64_t self = 0;

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* least_s: what the windows up to now need of a level; that stays when history_bytes are full. It
- * is some more than the longest window made of the level, so that what leaves a window can still be
- * taken out of it. */
+/* least_s: the seconds of a level that windows up to now need; they stay when history_bytes are
+ * full. It is more than the longest window made of the level, so that slots that leave a window can
+ * still be subtracted. */
 static const struct {
     uint32_t seconds, slots, least_s;
 } LEVEL[WIN_LEVELS] = {{1, 11100, 75}, {10, 1110, 320}, {60, 185, 34 * 60}, {300, 37, 37 * 300}};
 
-/* After a gap this long no slot can hold anything. */
+/* After a pause this long, all slots are empty. */
 #define GAP_S ((uint64_t)300 * 37)
 
 const char *window_name(enum window w)
@@ -63,7 +63,7 @@ void figures_merge(struct figures *into, const struct figures *from)
     into->tally.share_ns += from->tally.share_ns;
 }
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
 void windows_init(struct windows *w, uint16_t idents, size_t max_bytes)
 {
@@ -137,7 +137,7 @@ void windows_zero(struct windows *w)
     w->start_ns = w->zero_ns = w->now_ns;
 }
 
-/* What closed slots hold of it has no row to go to any more. */
+/* The values of the closed slots have no row any more. */
 static void forget_row(struct windows *w, size_t at)
 {
     row_free(w->row[at]);
@@ -181,14 +181,14 @@ struct row *windows_row_new(struct windows *w, uint16_t tier, uint16_t ident)
 
 /* ---- closing seconds ---- */
 
-/* A slot's place follows from when it begins. */
+/* The position of a slot follows from its begin. */
 static struct slot *place(const struct windows *w, int level, uint64_t start_s)
 {
     return &w->ring[level].slot[start_s / LEVEL[level].seconds % LEVEL[level].slots];
 }
 
-/* Frees the oldest block of those that end by until_s. Empty slots before it go as well: what is
- * left of a level has no holes. False: there is none. */
+/* Frees the oldest block of those that end by until_s, and empty slots before it: the rest of a
+ * level is contiguous. False: there is none. */
 static bool drop_oldest(struct windows *w, int level, uint64_t until_s)
 {
     uint64_t *at_s = &w->ring[level].oldest_s, step = LEVEL[level].seconds;
@@ -206,15 +206,15 @@ static bool drop_oldest(struct windows *w, int level, uint64_t until_s)
     return false;
 }
 
-/* What no window up to now needs. */
+/* Drops slots that no window up to now needs. */
 static bool drop_past(struct windows *w, int level)
 {
     return w->sec >= LEVEL[level].least_s && drop_oldest(w, level, w->sec - LEVEL[level].least_s);
 }
 
-/* Makes room for n bytes. Detail, what is older than any window up to now needs, is given up first:
- * beyond two thirds already, for blocks of many sizes that come and go leave holes in the heap.
- * Then the far end of the history goes. */
+/* Makes room for n bytes. Fine slots that are older than any window up to now needs are dropped
+ * first, already beyond two thirds, because blocks of many sizes fragment the heap. Then the oldest
+ * part of the history is dropped. */
 static void make_room(struct windows *w, size_t n)
 {
     for (int l = 0; l < WIN_LEVELS && w->bytes + n > w->max_bytes / 3 * 2;)
@@ -281,8 +281,8 @@ bool windows_wants(const struct windows *w, uint32_t row, uint64_t ends_s)
     return row < (uint32_t)ROW_TIERS * w->idents && w->row[row] && w->row[row]->born_s < ends_s;
 }
 
-/* A coarser slot out of the finer ones it covers: their rows are in order, so one walk merges them.
- */
+/* Makes a coarser slot from the finer slots that it covers: their rows are in order, so one walk
+ * merges them. */
 static void roll(struct windows *w, int level)
 {
     enum { MOST = 10 };
@@ -346,7 +346,7 @@ static void close_second(struct windows *w)
 void windows_advance(struct windows *w, uint64_t now_ns)
 {
     if (!w->started) {
-        if (now_ns == 0) /* nobody knows the time yet */
+        if (now_ns == 0) /* the time is not known yet */
             return;
         w->started = true;
         w->start_ns = w->zero_ns = w->now_ns = now_ns;

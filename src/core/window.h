@@ -1,4 +1,4 @@
-/* Rows and their history: the figures of a tier for an identity in the running second, in the whole
+/* Rows and their history: the values of a tier for an identity in the running second, in the whole
  * run, and in any window. Inside of core.
  *
  * Invariant: seconds count from the start of the session. Closed seconds are in rings of slots of
@@ -7,8 +7,8 @@
  * of history_bytes. Beyond that, the oldest seconds are dropped first (minutes stay), then the
  * oldest of the coarser slots, but not the slots that windows up to now need; at history_bytes, the
  * oldest slots of the coarsest level are dropped next, then those of the finer levels. Without
- * history, only the slots that windows up to now need are kept. A ring has no holes. Reads no
- * clock. One thread. */
+ * history, only the slots that windows up to now need are stored. The slots of a ring are
+ * contiguous. Reads no clock. One thread. */
 #ifndef KPROF_CORE_WINDOW_H
 #define KPROF_CORE_WINDOW_H
 
@@ -22,7 +22,7 @@
 #define ROW_TIERS (TIER_MAX + 1) /* the last one: _total */
 #define ROW_TOTAL TIER_MAX
 
-/* The figures that a histogram does not contain. */
+/* The values of a row that a histogram does not contain. */
 struct tally {
     uint64_t est, late, errors;
     uint64_t exits;    /* errors of processes that died inside */
@@ -39,14 +39,14 @@ struct row {
     struct figures cur; /* the running second */
     struct figures run; /* the closed seconds of the run */
     struct figures win; /* the closed seconds of the window last viewed */
-    uint64_t born_s;    /* older slots hold another row under its number */
+    uint64_t born_s;    /* first second of this row; older slots use the number for another row */
 };
 
 enum { WIN_LEVELS = 4 };
 
 struct slot {
     uint64_t start_s;
-    uint8_t *block; /* NULL: nothing happened */
+    uint8_t *block; /* NULL: no calls */
     size_t bytes;
     bool used;
 };
@@ -62,7 +62,7 @@ struct windows {
         struct slot *slot;
         uint64_t oldest_s; /* no earlier second is kept */
     } ring[WIN_LEVELS];
-    uint64_t generation; /* changes when rows or history are forgotten */
+    uint64_t generation; /* changes when rows or history are reset */
     size_t bytes, max_bytes;
     uint64_t dropped_slots; /* dropped because of history_bytes */
     bool no_history;        /* only windows up to now will be viewed */
@@ -83,7 +83,7 @@ void windows_advance(struct windows *w, uint64_t now_ns); /* closes the seconds 
 void windows_zero(struct windows *w);
 void windows_forget_tier(struct windows *w, uint16_t tier); /* removes its rows */
 /* Adds the running second and the run of an identity to those of `into`; its closed slots are
- * forgotten. */
+ * dropped. */
 void windows_fold_ident(struct windows *w, uint16_t ident, uint16_t into);
 
 static inline struct row *windows_row(const struct windows *w, uint16_t tier, uint16_t ident)
@@ -119,9 +119,9 @@ static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
 uint32_t windows_level_s(int level); /* seconds of a slot */
 uint64_t windows_reach_s(int level); /* seconds of a whole ring */
 const struct slot *windows_slot(const struct windows *w, int level,
-                                uint64_t start_s); /* NULL: not kept */
-/* Reports whether a slot that ends at ends_s contains figures of the row that has this number
- * now. */
+                                uint64_t start_s); /* NULL: not stored */
+/* Reports whether a slot that ends at ends_s contains values of the row that has this number now.
+ * */
 bool windows_wants(const struct windows *w, uint32_t row, uint64_t ends_s);
 
 void figures_init(struct figures *f);
@@ -132,9 +132,9 @@ void figures_merge(struct figures *into, const struct figures *from);
 /* Prepares the window for windows_read. Returns the time that it covers. */
 uint64_t windows_view(struct windows *w, enum window which);
 uint64_t windows_view_last(struct windows *w, uint64_t seconds); /* any length, up to now */
-/* Prepares the closed seconds [from, to) for windows_read. Where single seconds are no longer kept,
- * prepares the shortest time around them that is, and sets *from_s and *to_s to it. Returns the
- * time that it covers. */
+/* Prepares the closed seconds [from, to) for windows_read. If single seconds are no longer stored,
+ * prepares the shortest stored time around them, and sets *from_s and *to_s to it. Returns the time
+ * that it covers. */
 uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s);
 /* Returns the time of the window last viewed, [*from_ns, *to_ns). It includes the running second,
  * except for a window of 1 s or a window that does not end now. */

@@ -1,4 +1,5 @@
-/* Reading a window: closed slots summed into the rows' `win`, moved on from second to second. */
+/* Reads a window: closed slots are summed into `win` of the rows, which then advances from second
+ * to second. */
 #include "hist_codec.h"
 #include "history.h"
 #include "window.h"
@@ -6,7 +7,7 @@
 #include <kprof/base/clock.h>
 #include <string.h>
 
-/* The coarsest level a window of that length is made of: its far edge moves in steps of that. */
+/* The coarsest level for a window of that length: its begin moves in steps of that level. */
 static int level_of(uint64_t seconds)
 {
     return seconds <= 60 ? 0 : seconds <= 300 ? 1 : seconds <= 1800 ? 2 : 3;
@@ -22,8 +23,8 @@ static void slot_add(struct windows *w, const struct slot *s, uint64_t ends_s,
         p = hist_codec_add(p, end, windows_wants(w, row, ends_s) ? &w->row[row]->win : NULL, what);
 }
 
-/* Adds the seconds [from, to), each time by the coarsest slot that begins there and ends in time;
- * returns how many of them there were. */
+/* Adds the seconds [from, to), each time with the coarsest slot that begins there and ends in time.
+ * Returns the number of slots. */
 static uint64_t range_add(struct windows *w, int coarsest, uint64_t from, uint64_t to,
                           enum hist_codec_what what)
 {
@@ -55,8 +56,8 @@ static void scalars_clear(struct figures *f)
     memset(&f->tally, 0, sizeof f->tally);
 }
 
-/* Moves the view on: buckets are added and taken away; scalars, of which least and greatest cannot
- * be taken away, are summed anew. False: something is missing. */
+/* Advances the view: buckets are added and subtracted; scalars are summed again, because minimum
+ * and maximum cannot be subtracted. False: a slot is missing. */
 static bool view_move(struct windows *w, int coarsest, uint64_t from)
 {
     uint64_t was_from = w->view_from, was_to = w->view_sec;
@@ -88,7 +89,7 @@ uint64_t windows_view_last(struct windows *w, uint64_t seconds)
 {
     int coarsest = level_of(seconds);
     uint64_t step = windows_level_s(coarsest);
-    uint64_t most = seconds <= 1 ? 1 : seconds - 1; /* the running second is one of them */
+    uint64_t most = seconds <= 1 ? 1 : seconds - 1; /* one of them is the running second */
     uint64_t from = w->sec > most ? w->sec - most : 0;
 
     from = (from + step - 1) / step * step;

@@ -1,4 +1,4 @@
-/* A capture of calls whose arguments are picked from. */
+/* Captures of calls, from whose arguments the operator chooses. */
 #include "captures.h"
 
 #include "session_log.h"
@@ -8,7 +8,7 @@
 
 #define CODE_QUERY_EVERY_NS 150000000u
 
-/* Not connected yet is fine: it is asked then, after the tiers are set. */
+/* If there is no connection yet, the request is sent after the tiers are set. */
 static bool live(const struct engine *g)
 {
     return g->control && (g->state == ENGINE_UP || g->state == ENGINE_CONNECTING);
@@ -92,7 +92,7 @@ static void brought(struct engine *g, struct capture *c)
 void captures_take(struct engine *g, struct result *r)
 {
     if (!g->captures.active ||
-        r->question_id != g->captures.question_id) /* of one that was given up */
+        r->question_id != g->captures.question_id) /* an answer to a cancelled capture */
         return;
     g->captures.asked = false;
     switch (r->capture.state) {

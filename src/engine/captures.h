@@ -1,5 +1,5 @@
-/* Captures calls, so that the operator can look at their arguments: begins a capture, watches it,
- * and delivers it. Core thread. */
+/* Captures calls, so that the operator can read their arguments: begins a capture, polls it, and
+ * returns it. Core thread. */
 #ifndef KPROF_ENGINE_CAPTURES_H
 #define KPROF_ENGINE_CAPTURES_H
 

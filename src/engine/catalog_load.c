@@ -1,4 +1,4 @@
-/* The catalog of the live node, page by page, and the call rates of what is in sight. */
+/* The catalog of the live node, page by page, and the call rates of the functions in sight. */
 #include "catalog_load.h"
 
 #include <kprof/base/clock.h>
@@ -59,7 +59,7 @@ void engine_catalog_stop(struct engine *g)
         return;
     g->catalog_load.gen++;
     if (g->catalog_load.take_at_ns ==
-        0) /* the answer that is under way is dropped: as of another catalog */
+        0) /* the answer under way belongs to another catalog and is dropped */
         g->catalog_load.counted_n = 0;
     set_status(g, CATALOG_PART, "stopped; the list is incomplete, ^R reloads it");
 }
@@ -119,7 +119,7 @@ static void take_page(struct engine *g, const struct result *r)
         control_code_query(g->control, CONTROL_PAGE, g->catalog_load.gen, page.next);
 }
 
-/* A rate that cannot be had is not asked for again. */
+/* A rate that cannot be measured is not requested again. */
 static void take_rates(struct engine *g, const struct result *r)
 {
     const struct code_query_rates *k = &r->code.rates;

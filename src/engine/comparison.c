@@ -1,4 +1,4 @@
-/* Now against a moment that was marked, or against a recording. */
+/* Compares the present with the reference: an earlier time range, or a recording. */
 #include "session_log.h"
 
 #include <kprof/base/format.h>
@@ -15,8 +15,7 @@ const struct snapshot *engine_compared(const struct engine *g)
     return g->compare ? compare_then(g->compare) : NULL;
 }
 
-/* What is marked, as the header says such a stretch of time: the name of the mark, and a sentence.
- */
+/* The reference as the header shows a time range: its name, and a sentence. */
 static void name_mark(const struct snapshot *s, char *name, size_t name_cap, char *line, size_t cap)
 {
     char from[FORMAT_BYTES], to[FORMAT_BYTES], length[FORMAT_BYTES];

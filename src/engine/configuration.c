@@ -72,7 +72,7 @@ int engine_tier_add(struct engine *g, const struct tier_spec *spec, struct err *
             spec->name, TIER_MAX);
     w->tier[w->n] = (struct traced_function){.ix = ix};
     w->tier[w->n].mfa = mfa;
-    /* the first tier is the entry until another is chosen */
+    /* the first tier is the entry until the operator chooses another */
     if (w->n++ == 0 && !g->run.entry_none) {
         w->entry = ix;
         core_set_entry(g->core, ix);
@@ -173,7 +173,8 @@ void engine_sample(struct engine *g, bool up)
         replaying_faster(g, up);
         return;
     }
-    n = up ? (n > 1 ? n / 2 : 1) : (n < 100000 ? n * 2 : n); /* up: more requests, so 1 in fewer */
+    n = up ? (n > 1 ? n / 2 : 1)
+           : (n < 100000 ? n * 2 : n); /* up: sample more requests, so N gets smaller */
     if (n == g->configuration.wanted.sample) {
         session_log_say(
             g, up ? "every request is already sampled" : "sampling is already at its minimum",

@@ -1,4 +1,4 @@
-/* The configuration that the node shall have, and how it is sent. Core thread. */
+/* The requested configuration of the node, and sending it. Core thread. */
 #ifndef KPROF_ENGINE_CONFIGURATION_H
 #define KPROF_ENGINE_CONFIGURATION_H
 

@@ -12,26 +12,26 @@
 #include <string.h>
 #include <time.h>
 
-#define PING_MS        2000 /* at most: three a lease */
+#define PING_MS        2000 /* maximum: three per lease */
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
-#define CALM_NS        UINT64_C(60000000000) /* a connection that stood so long was a good one */
-#define ALIVE_NS       UINT64_C(1500000000)  /* the core thread looks in far more often */
+#define CALM_NS        UINT64_C(60000000000) /* a connection that lasted this long was stable */
+#define ALIVE_NS       UINT64_C(1500000000)  /* the core thread reports far more often */
 
 struct control {
     struct session_opts o;
     pthread_t thread;
-    _Atomic uint64_t alive_ns; /* when the core thread looked in last; 0: never yet */
-    pthread_mutex_t lock;      /* what follows */
+    _Atomic uint64_t alive_ns; /* last report of the core thread; 0: none yet */
+    pthread_mutex_t lock;      /* protects the following fields */
     pthread_cond_t work;
     bool stop;
     struct trace_config trace_config;
     uint64_t gen;
     struct control_queue queue;
-    struct session *up; /* the session that asks go to; NULL: none */
+    struct session *up; /* the session for requests; NULL: none */
     uint64_t up_number; /* its number, from 1 on; 0: none */
     struct result *first, *last;
-    /* the thread's own */
+    /* of the control thread */
     struct session_receipt receipt;
     struct trace_config applied;
     uint64_t applied_gen;
@@ -39,14 +39,14 @@ struct control {
     uint32_t seed;
     uint16_t epoch; /* of the last session */
     uint64_t sessions;
-    /* the core thread's: the session it knows of (0: none), and how many questions it has asked */
+    /* of the core thread: the session that it knows (0: none), and the number of its requests */
     uint64_t known, question_ids;
 };
 
 #define TOO_MUCH "too many questions to the node wait for an answer: try again"
 #define GONE     "the connection was lost before the node answered: try again when it is back"
 
-/* lock is held */
+/* call with the lock */
 static void add_result(struct control *c, struct result *r)
 {
     if (c->last)
@@ -94,7 +94,7 @@ struct result *control_take(struct control *c)
     return r;
 }
 
-/* Waits for work or the deadline; lock is held. */
+/* Waits for work or the deadline; call with the lock. */
 static void wait_ms(struct control *c, int ms)
 {
     struct timespec t;
@@ -120,7 +120,7 @@ static bool apply_tracing(struct control *c, struct session *s, bool on, struct 
     return true;
 }
 
-/* Brings the target to the configuration. False: it could not be asked. */
+/* Sends the configuration to the node. False: the request failed. */
 static bool apply(struct control *c, struct session *s, const struct trace_config *w, uint64_t gen,
                   struct err *e)
 {
@@ -129,7 +129,7 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
     if (fresh || !trace_config_same_limits(&c->applied, w)) {
         if (agent_request_limits(s, w, e) < 0)
             return false;
-        trace_config_take_limits(&c->applied, w); /* they stand, whatever becomes of the rest */
+        trace_config_take_limits(&c->applied, w); /* the limits are set, even if the rest fails */
     }
     if (fresh || !trace_config_same_config(&c->applied, w)) {
         struct result *r = result_new(RESULT_CONFIGURED);
@@ -160,8 +160,8 @@ void control_alive(struct control *c)
     atomic_store_explicit(&c->alive_ns, clock_mono_ns(), memory_order_relaxed);
 }
 
-/* Nobody looks at what a core thread that hangs in a write (a terminal, a pipe that takes nothing)
- * would show: the lease is renewed as of when it looked in last, and not at all after a while. */
+/* If the core thread hangs in a write (a terminal or pipe that accepts nothing), nobody sees its
+ * output: the lease is renewed only as of its last report, and no longer after some time. */
 static int ping(struct control *c, struct session *s, struct err *e)
 {
     uint64_t at = atomic_load_explicit(&c->alive_ns, memory_order_relaxed);
@@ -175,14 +175,14 @@ static int ping_every_ms(const struct control *c)
     return c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS;
 }
 
-/* Questions renew the lease, too, but tell nothing of the clocks: no stream of them holds up a
- * ping. */
+/* Requests renew the lease, too, but have no time stamps, so a ping is sent even if there are many
+ * requests. */
 static bool ping_overdue(const struct control *c)
 {
     return clock_mono_ns() - c->pinged_ns > 2 * (uint64_t)ping_every_ms(c) * 1000000u;
 }
 
-/* One question; lock held at entry, not at exit. */
+/* Sends one request; lock held at entry, not at exit. */
 static void work_ask(struct control *c, struct session *s)
 {
     struct control_job *a = control_queue_take(&c->queue);
@@ -192,13 +192,13 @@ static void work_ask(struct control *c, struct session *s)
     control_job_free(a);
 }
 
-/* One piece of work, lock held at entry and exit. False: nothing more with this session. */
+/* One piece of work, lock held at entry and exit. False: the session has ended. */
 static bool work(struct control *c, struct session *s)
 {
     struct err e = {{0}};
     bool ok = true;
 
-    if (c->queue.trip) { /* before all that waits, a configuration too */
+    if (c->queue.trip) { /* before everything else in the queue, even a configuration */
         work_ask(c, s);
     } else if (c->gen != c->applied_gen) {
         struct trace_config w = c->trace_config;
@@ -206,7 +206,8 @@ static bool work(struct control *c, struct session *s)
         pthread_mutex_unlock(&c->lock);
         ok = apply(c, s, &w, gen, &e);
         if (!ok)
-            c->applied_gen = gen; /* said below; not tried for ever */
+            c->applied_gen =
+                gen; /* the error is reported below, and the configuration is not sent again */
     } else if (ping_overdue(c)) {
         pthread_mutex_unlock(&c->lock);
         ok = ping(c, s, &e) == 0;
@@ -232,8 +233,8 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     struct session_opts o = c->o;
 
     o.reconnected = !first;
-    c->seed =
-        c->seed * 1664525u + 1013904223u; /* another epoch each time: old labels stay strangers */
+    c->seed = c->seed * 1664525u + 1013904223u; /* a new epoch for each session, so that labels of
+                                                   old sessions are recognized */
     uint16_t epoch = (uint16_t)((c->seed >> 16) % 65535 + 1);
     c->epoch = epoch == c->epoch ? (uint16_t)(epoch % 65535 + 1) : epoch;
     o.epoch = c->epoch;
@@ -253,8 +254,8 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     return s;
 }
 
-/* Lock held; ends a. That a trip or the end of a capture came too late is nothing to tell: both are
- * over with the session, and a capture ends by itself. */
+/* Lock held; frees a. If a trip or the end of a capture was too late, nothing is reported: both end
+ * with the session, and a capture ends by itself. */
 static void refuse(struct control *c, struct control_job *a, const char *why)
 {
     if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE)
@@ -262,7 +263,7 @@ static void refuse(struct control *c, struct control_job *a, const char *why)
     control_job_free(a);
 }
 
-/* Lock held. What was asked of this session no other will answer. */
+/* Lock held. Requests of this session are not sent to another one. */
 static void down(struct control *c)
 {
     struct control_job *a;
@@ -273,7 +274,7 @@ static void down(struct control *c)
         refuse(c, a, GONE);
 }
 
-/* why: set when it was lost */
+/* why: set if the session was lost */
 static void serve(struct control *c, struct session *s, struct err *why)
 {
     struct err e = {{0}};
@@ -370,7 +371,7 @@ static uint64_t put_ask(struct control *c, struct control_job *a)
     if (a->session && a->session != c->up_number) {
         refuse(c, a, GONE);
     } else if (a->what == CONTROL_TRIP && c->up && agent_request_trip_urged(c->up, a->text)) {
-        control_job_free(a); /* the thread waits for another answer, and sends it at once */
+        control_job_free(a); /* the thread waits for another answer, and sends this at once */
         taken = true;
     } else if (control_queue_put(&c->queue, a, &question_id)) {
         pthread_cond_signal(&c->work);

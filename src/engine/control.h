@@ -1,7 +1,7 @@
-/* The control thread: every call that may wait for a node happens here.
+/* The control thread: every call that may wait for a node runs here.
  *
- * Invariant: the caller (the core thread) never blocks: it passes a configuration or a question and
- * takes results later. The thread always brings the target to the latest configuration, also after
+ * Invariant: the caller (the core thread) never blocks: it passes a configuration or a request and
+ * takes results later. The thread always sends the latest configuration to the node, also after
  * every reconnect. Until the first connection is up, a failure is final (RESULT_FAILED); after that
  * the thread reconnects, with delays that grow while connections do not last. All functions are for
  * the core thread; all except control_finish return at once. */
@@ -29,7 +29,7 @@ enum control_ask {
     CONTROL_RATES_TAKE,
     CONTROL_CAPTURE,   /* ix: begin to capture calls of this tier */
     CONTROL_CAPTURED,  /* ask for the progress of the capture */
-    CONTROL_NO_CAPTURE /* give up the capture */
+    CONTROL_NO_CAPTURE /* cancel the capture */
 };
 
 enum result_kind {
@@ -37,9 +37,9 @@ enum result_kind {
     RESULT_FAILED,      /* text: the sentence; this is the last result */
     RESULT_CONNECTED,   /* info */
     RESULT_CONFIGURED,  /* config: the answer to configuration number `gen` */
-    RESULT_TRACING,     /* on: tracing was switched on or off at the target */
+    RESULT_TRACING,     /* on: the node has switched tracing on or off */
     RESULT_LOST,        /* text; the next try is in delay_ms */
-    RESULT_TROUBLE,     /* text: a configuration could not be set, the connection stands */
+    RESULT_TROUBLE,     /* text: a configuration could not be set; the connection is up */
     RESULT_COMPLETIONS, /* typed; text: one completion per line */
     RESULT_WHY,         /* ix, called */
     RESULT_STACK,       /* pids[0]; text: one function per line; on: the process is dead */
@@ -58,8 +58,8 @@ struct code_query_result {
 
 struct result { /* free with result_release */
     enum result_kind kind;
-    bool failed; /* the question failed: text says why; only the fields of the question are set */
-    uint64_t question_id; /* of a question: the number that control_ask returned */
+    bool failed; /* the request failed: text says why; only the fields of the request are set */
+    uint64_t question_id; /* of a request: the number that control_ask returned */
     uint64_t session;     /* RESULT_CONNECTED: number of the session */
     struct result *next;  /* private to control */
     struct session_info info;
@@ -77,24 +77,24 @@ struct result { /* free with result_release */
     size_t n;
 };
 
-/* Copies o, whose strings must outlive the thread. Other threads call o->wake when a result
- * waits. */
+/* Copies o, whose strings must outlive the thread. Other threads call o->wake when a result is
+ * ready. */
 struct control *control_start(const struct session_opts *o);
 /* returns its number */
 uint64_t control_configure(struct control *c, const struct trace_config *w);
-/* Reports that the core thread is not stuck. After the first call, the control thread renews the
- * lease only as of the latest call, so the target stops tracing while the core thread hangs. */
+/* Reports that the core thread is running. After the first call, the control thread renews the
+ * lease only as of the latest call, so the node stops tracing while the core thread hangs. */
 void control_alive(struct control *c);
-/* Asks a question and returns its question_id, which the result has, too. Every question gets one
- * answer, which may be a failure: too many questions wait, the answer took too long, or the
- * connection of the question is lost (a later connection does not answer it). A newer completion
- * replaces the text of one that waits, and both get one answer. CONTROL_TRIP, with the reason in
- * text, goes before all other questions and does not wait for the answer that is under way.
+/* Sends a request to the node and returns its question_id, which the result has, too. Every request
+ * gets one answer, which may be a failure: too many requests are queued, the answer took too long,
+ * or the connection of the request is lost (a later connection does not answer it). A newer
+ * completion replaces the text of one in the queue, and both get one answer. CONTROL_TRIP, with the
+ * reason in text, is sent before all other requests and does not wait for the answer under way.
  * CONTROL_TRIP and CONTROL_NO_CAPTURE have a result (a RESULT_TROUBLE) only when they fail. A
- * question that is asked without a connection waits for the next connection. */
+ * request without a connection waits for the next connection. */
 uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,
                      const uint64_t *pids, size_t n);
-/* lines: as described at the question (enum control_ask). The answer's ix is tag. */
+/* lines: as described at the request (enum control_ask). The answer's ix is tag. */
 void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);

@@ -26,7 +26,7 @@ void result_release(struct result *r)
     free(r);
 }
 
-/* 0 with r filled, lines in *lines where it has some; -1 with err. */
+/* Returns 0 with r filled, and *lines if it has lines; -1 with err. */
 typedef int run(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
                 struct err *e);
 
@@ -105,7 +105,7 @@ static int no_capture(struct session *s, const struct control_job *a, struct res
 
 static const struct {
     run *run;
-    enum result_kind kind; /* of the answer; RESULT_NONE: it has one only when it failed */
+    enum result_kind kind; /* of the answer; RESULT_NONE: there is one only on failure */
 } JOBS[] = {[CONTROL_COMPLETE] = {complete, RESULT_COMPLETIONS},
             [CONTROL_WHY] = {why, RESULT_WHY},
             [CONTROL_DEAD] = {dead, RESULT_DEAD},

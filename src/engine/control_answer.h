@@ -1,6 +1,6 @@
-/* Answers one question in the control thread; for src/engine/control*.c only.
+/* Answers one request in the control thread; for src/engine/control*.c only.
  *
- * Invariant: every question has exactly one answer: the result, or `failed` with a sentence that
+ * Invariant: every request has exactly one answer: the result, or `failed` with a sentence that
  * says why. A trip and the end of a capture have no answer when they succeed (RESULT_NONE). */
 #ifndef KPROF_ENGINE_CONTROL_ANSWER_H
 #define KPROF_ENGINE_CONTROL_ANSWER_H
@@ -10,7 +10,7 @@
 struct result *result_new(enum result_kind kind);
 /* Asks the node; blocks. */
 struct result *control_answer(struct session *s, const struct control_job *a);
-/* Makes the failure answer to a question that was not sent to the node. */
+/* Makes the failure answer to a request that was not sent to the node. */
 struct result *control_refuse(const struct control_job *a, const char *why);
 
 #endif

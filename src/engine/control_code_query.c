@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Functions as shown, one a line; what does not parse is a function that nobody has. */
+/* Functions as shown, one per line; a text that does not parse counts as a function that does not
+ * exist. */
 static size_t parse(const char *lines, struct mfa *f, size_t max)
 {
     size_t n = 0, at;

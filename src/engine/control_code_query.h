@@ -1,4 +1,4 @@
-/* Answers questions about code in the control thread; for src/engine/control_answer.c only. */
+/* Answers requests about code in the control thread; for src/engine/control_answer.c only. */
 #ifndef KPROF_ENGINE_CONTROL_CODE_QUERY_H
 #define KPROF_ENGINE_CONTROL_CODE_QUERY_H
 

@@ -46,7 +46,7 @@ bool control_queue_put(struct control_queue *q, struct control_job *a, uint64_t 
         *question_id = same->question_id;
         control_job_free(a);
     } else if (a->what == CONTROL_TRIP) {
-        control_job_free(q->trip); /* once is enough */
+        control_job_free(q->trip); /* one is enough */
         q->trip = a;
     } else if (q->n == CONTROL_ASKS) {
         return false;

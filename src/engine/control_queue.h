@@ -1,10 +1,10 @@
-/* Questions that wait for the control thread: for control*.c only.
+/* The queue of requests for the control thread: for control*.c only.
  *
- * Invariant: at most CONTROL_ASKS questions wait, in the order in which they came; a trip of the
- * breaker has a place of its own, which is never full, and goes first. A completion that waits
- * takes the newer text, because a person types faster than the node answers. The queue owns the
- * questions that wait; a caller that takes one out frees it with control_job_free. The queue has no
- * lock: the lock of control guards it. */
+ * Invariant: at most CONTROL_ASKS requests are queued, in order of arrival; a trip of the breaker
+ * has a separate slot, which is never full, and is sent first. A completion in the queue takes the
+ * newer text, because the user may type faster than the node answers. The queue owns its requests;
+ * a caller that takes one out frees it with control_job_free. The lock of control protects the
+ * queue. */
 #ifndef KPROF_ENGINE_CONTROL_QUEUE_H
 #define KPROF_ENGINE_CONTROL_QUEUE_H
 
@@ -16,7 +16,7 @@ struct control_job {
     enum control_ask what;
     uint16_t ix;
     uint64_t question_id; /* question_id of the answer */
-    uint64_t session; /* number of the session that the question is about; 0: the next session */
+    uint64_t session;     /* number of the session of the request; 0: the next session */
     char text[256];
     uint64_t pids[AGENT_REQUEST_PIDS];
     size_t n;
@@ -32,11 +32,11 @@ struct control_queue { /* zeros: empty */
 struct control_job *control_job_new(enum control_ask what, uint16_t ix);
 void control_job_free(struct control_job *a);
 
-/* Takes a over. False: the queue is full, and the caller still owns a. *question_id: number of a,
- * or of the waiting question that took the text of a. */
+/* Takes ownership of a. False: the queue is full, and the caller still owns a. *question_id: number
+ * of a, or of the queued request that took the text of a. */
 bool control_queue_put(struct control_queue *q, struct control_job *a, uint64_t *question_id);
 struct control_job *control_queue_take(struct control_queue *q); /* NULL: none */
-/* Takes the trip, or the first question about one session, which no later session may answer; NULL:
+/* Takes the trip, or the first request of one session, which no later session may answer; NULL:
  * none. */
 struct control_job *control_queue_take_old(struct control_queue *q);
 bool control_queue_any(const struct control_queue *q);

@@ -7,14 +7,14 @@
 #define DEAD_AFTER_NS 1000000000u
 #define BURY_AFTER_NS 300000000u
 
-/* As long as events are late, the return of a call may still be under way. */
+/* While events are late, the return of a call may still be under way. */
 void dead_processes_take(struct engine *g, struct result *r)
 {
     struct stream_figures f;
 
     if (r->failed)
         session_log_add_once(g, r->text);
-    if (r->failed || g->dead.n || r->n > AGENT_REQUEST_PIDS) /* they are asked after again */
+    if (r->failed || g->dead.n || r->n > AGENT_REQUEST_PIDS) /* they will be checked again */
         return;
     stream_figures(g->stream, &f);
     memcpy(g->dead.pid, r->pids, r->n * sizeof r->pids[0]);
@@ -34,8 +34,8 @@ void dead_processes_ask(struct engine *g)
         control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
 }
 
-/* The dead were asked after while their last events may still have been under way: only when those
- * must have come are calls that are still open ended. */
+/* When the node reported the dead processes, their last events may still have been under way: their
+ * open calls are ended only when these events must have arrived. */
 void dead_processes_bury(struct engine *g)
 {
     struct buf b;

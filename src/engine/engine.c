@@ -30,11 +30,12 @@
 static void wake(void *arg)
 {
     struct engine *g = arg;
-    ssize_t ignored = write(g->pipe[1], "", 1); /* full: it is readable anyway */
+    ssize_t ignored = write(g->pipe[1], "", 1); /* the pipe is full, so it is readable */
     (void)ignored;
 }
 
-/* Reader: the ring is full. Wait a little for the core, then drop: the target must not feel us. */
+/* Reader: the ring is full. Waits a little for the core thread, then drops events, so that the node
+ * is not blocked. */
 static bool ring_wait(void *arg)
 {
     struct engine *g = arg;
@@ -47,7 +48,7 @@ static bool ring_wait(void *arg)
     return true;
 }
 
-/* A test makes it tiny, and then waits for nobody, so that we cannot follow. */
+/* A test makes the ring tiny and does not wait, so that kprof-top cannot keep up. */
 static size_t ring_records(void)
 {
     const char *test = getenv("KPROF_TEST_RING");
@@ -71,8 +72,7 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
         return NULL;
     }
     core_limits_default(&l);
-    l.history =
-        s->history; /* only a screen scrolls back: an unattended run stays as small as it is */
+    l.history = s->history; /* only a screen looks back: without one, memory stays small */
     g->names = intern_new(NAMES_MAX, NAMES_BYTES);
     g->ring = ring_new(ring_records(), sizeof(struct event));
     g->core = core_new(&l, g->names);
@@ -105,7 +105,7 @@ void engine_free(struct engine *g)
     if (!g)
         return;
     engine_detach(g, &ignored);
-    g->hooks = (struct engine_hooks){0}; /* what they lead to may be gone */
+    g->hooks = (struct engine_hooks){0}; /* their arguments may be freed */
     slow_pump_run(g, true);
     slow_log_close(g->slow.log);
     if (g->recorder && recorder_close(g->recorder, &e) < 0)
@@ -155,7 +155,7 @@ int engine_wake_fd(const struct engine *g)
     return g->pipe[0];
 }
 
-/* Time goes on when nothing comes, but never past what may still be under way. */
+/* Advances the time when no events arrive, but not past events that may still be under way. */
 static void advance(struct engine *g)
 {
     uint64_t target;
@@ -218,7 +218,7 @@ void engine_settle(struct engine *g, int timeout_ms)
     uint64_t since = core_now(g->core);
     g->configuration.wanted.tracing = false;
     configuration_push(g);
-    /* That it is off an earlier pause may have told: the agent's answer comes after all. */
+    /* An earlier pause may already have set this; the agent's answer counts. */
     while ((f.offs == offs || g->tracing) && clock_mono_ns() < until && g->state == ENGINE_UP) {
         engine_poll(g);
         usleep(2000);

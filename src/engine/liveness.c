@@ -1,5 +1,4 @@
-/* What the engine finds out by itself: a silent node, a lost connection, and that we are the ones
- * who cannot follow. */
+/* Checks of the engine: a silent node, a lost connection, and a kprof-top that is too slow. */
 #include "liveness.h"
 
 #include "session_log.h"
@@ -7,7 +6,7 @@
 #include <kprof/base/clock.h>
 #include <stdio.h>
 
-/* Without a word for so long the node is called silent: it tells twice a second that it lives. */
+/* If nothing arrives for this long, the node counts as silent; heartbeats come twice a second. */
 #define ENGINE_SILENCE_NS 3000000000u
 
 void liveness_gap(struct engine *g, enum gap_reason reason)
@@ -41,7 +40,7 @@ void liveness_listen(struct engine *g)
     struct stream_figures f;
     struct heartbeat b;
     uint64_t now = clock_mono_ns(), before = g->liveness.heard_ns;
-    /* We ourselves did not run (^Z): what came meanwhile is still to be read. */
+    /* kprof-top itself did not run (^Z): the data that arrived meanwhile has not been read yet. */
     bool away = g->liveness.polled_ns && now - g->liveness.polled_ns > ENGINE_SILENCE_NS / 2;
 
     g->liveness.polled_ns = now;

@@ -4,7 +4,7 @@
 #include "session_log.h"
 #include <string.h>
 
-/* "breaker open: REASON; next try in N s": how long it is still, the heartbeats tell. */
+/* "breaker open: REASON; next try in N s": the heartbeats have the remaining time. */
 static void take_reason(struct engine *g, const char *text)
 {
     static const char before[] = "breaker open: ";
@@ -23,7 +23,8 @@ void notes_take(struct engine *g)
 
     while (stream_take_note(g->stream, &n)) {
         session_log_add(g, n.text);
-        if (strcmp(n.tag, "relay_died") == 0) { /* it stays off until someone wants it again */
+        if (strcmp(n.tag, "relay_died") ==
+            0) { /* it stays off until the operator switches it on again */
             g->configuration.wanted.tracing = false;
             configuration_push(g);
         }

@@ -1,5 +1,5 @@
-/* Who runs the slow calls, and those open for long: names of processes, asked of the node once and
- * kept as long as there is room. */
+/* Names of the processes of slow and open calls. The node is asked once for each name, which is
+ * kept while there is room. */
 #include "process_names.h"
 
 #include "session_log.h"
@@ -30,7 +30,7 @@ static const char *name_of(void *arg, uint64_t pid, uint64_t wall_ns)
 static void want(struct engine *g, uint64_t pid, uint64_t wall_ns, uint64_t *pids, size_t *n)
 {
     if (wall_ns < g->process_names.vm_wall_ns ||
-        find(g, pid, wall_ns)) /* nobody knows processes that were */
+        find(g, pid, wall_ns)) /* the node cannot name a process that has ended */
         return;
     struct process_name *w = &g->process_names.of[g->process_names.n++ % PROCESS_NAMES];
     *w = (struct process_name){
@@ -78,7 +78,7 @@ void process_names_ask(struct engine *g, const struct snapshot *s, uint64_t now_
     }
 }
 
-/* Asked again when it is wanted again. */
+/* The name is requested again when it is needed again. */
 static void forget(struct engine *g, const struct result *r)
 {
     for (size_t i = 0; i < r->n; i++) {

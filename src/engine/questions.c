@@ -4,7 +4,7 @@
 #include <kprof/base/clock.h>
 #include <stdio.h>
 
-/* False: why nobody can be asked. */
+/* False: e says why no node can be asked. */
 static bool allowed(const struct engine *g, const char **why)
 {
     *why = g->replay.file ? "the node cannot be asked: this is a recording"
@@ -54,7 +54,7 @@ void engine_why(struct engine *g, uint16_t tier)
 
 void engine_complete(struct engine *g, const char *typed)
 {
-    if (g->control) /* not connected yet: it is asked then */
+    if (g->control) /* without a connection, it is sent later */
         control_ask(g->control, CONTROL_COMPLETE, 0, typed, NULL, 0);
 }
 
@@ -69,7 +69,7 @@ bool questions_no_entry(const struct engine *g, char *out, size_t cap)
     return true;
 }
 
-/* In words; a tier is not to blame for an entry that is not there. */
+/* As a sentence. If the entry does not exist, that is the reason for all tiers. */
 static void explain(const struct engine *g, const struct agent_request_called *c, char *out,
                     size_t cap)
 {
@@ -118,8 +118,8 @@ void questions_take_why(struct engine *g, struct result *r)
 
 enum { WHY_FIRST_S = 4, WHY_AGAIN_S = 20, WHY_APART_S = 2 };
 
-/* A tier that stays empty says why, without being asked to: the node counts its calls for a second.
- */
+/* If a tier stays empty, the node is asked for the reason without a key: it counts the calls for a
+ * second. */
 static void why_empty(struct engine *g, const struct snap_row *r, uint64_t now_ns)
 {
     uint64_t *at = &g->questions.why_at_ns[r->tier];

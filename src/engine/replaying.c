@@ -1,4 +1,4 @@
-/* The same bytes through the same stream, on the core thread. */
+/* Replay: feeds the recorded bytes to the stream, on the core thread. */
 #include "replaying.h"
 
 #include "session_log.h"
@@ -28,7 +28,7 @@ double engine_replay_share(const struct engine *g)
     return g->replay.file ? replay_share(g->replay.file) : 1;
 }
 
-/* The recording's tiers become ours, by their numbers. */
+/* Takes the tiers of the recording, with their numbers. */
 static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
 {
     static const struct recording_meta none;
@@ -55,7 +55,7 @@ static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
     g->configuration.wanted.sample = m.sample;
 }
 
-/* What was found out here, not told by the agent: processes found dead, the node lost. */
+/* Events that kprof-top made itself: dead processes, a lost connection. */
 static void take_exits(struct engine *g, const uint8_t *bytes, size_t n)
 {
     for (size_t at = 0; at + sizeof(struct event) <= n; at += sizeof(struct event)) {
@@ -94,14 +94,14 @@ static void the_end(struct engine *g)
     session_log_add(g, "end of the recording");
 }
 
-/* The stamp that is due now; while it is held, the one at which it was. */
+/* The stamp that is due now; while paused, the stamp at which the pause began. */
 static uint64_t due_stamp(const struct engine *g, uint64_t now_ns)
 {
     double since = g->tracing ? (double)(now_ns - g->replay.since_ns) : 0;
     return g->replay.at_ns + (uint64_t)(since * g->replay.speed);
 }
 
-/* Before the speed changes: from here on it is counted anew. */
+/* Called before the speed changes: the time counts from here. */
 static void begin_here(struct engine *g)
 {
     uint64_t now = clock_mono_ns();
@@ -109,7 +109,7 @@ static void begin_here(struct engine *g)
     g->replay.since_ns = now;
 }
 
-/* Is it this frame's time yet? */
+/* True: this frame is due. */
 static bool due(struct engine *g, uint64_t stamp_ns)
 {
     if (!g->replay.since_ns) {
@@ -160,11 +160,11 @@ static void take_frame(struct engine *g)
             stream_round_trip(g->stream, sent_ns, native, g->replay.frame.stamp_ns);
         break;
     default:
-        break; /* a newer version's frame */
+        break; /* a frame of a newer version */
     }
 }
 
-/* Without a screen --duration is that much of the recording. */
+/* Without a screen, --duration limits the replay to this much of the recording. */
 static bool enough(const struct engine *g)
 {
     uint64_t most = g->run.replay_most_ns;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Said once, and again when it is another node. */
+/* Reported once for each node. */
 static void say_held(struct engine *g, const struct session_info *was)
 {
     const char *at = g->connection.info.avoided;
@@ -54,14 +54,15 @@ static void connected(struct engine *g, struct result *r)
     configuration_record(g);
 }
 
-/* A configuration is taken or refused as a whole: with a wrong rule left in it, nothing later would
- * take effect. */
+/* A configuration is accepted or refused as a whole: with an invalid rule in it, no later change
+ * would take effect. */
 static void back_to_good_rule(struct engine *g, const char *why)
 {
     char refused[TRACE_CONFIG_RULE_BYTES];
 
     memcpy(refused, g->configuration.wanted.identity, sizeof refused);
-    if (strcmp(refused, g->configuration.good_rule) == 0) /* good no more: its tier may have gone */
+    if (strcmp(refused, g->configuration.good_rule) ==
+        0) /* no longer valid: its tier may have been removed */
         g->configuration.good_rule[0] = 0;
     memcpy(g->configuration.wanted.identity, g->configuration.good_rule,
            sizeof g->configuration.wanted.identity);
@@ -88,7 +89,8 @@ static void note_tier(struct engine *g, const struct agent_request_tier *a)
         err_copy(g->configuration.missing, sizeof g->configuration.missing, line);
 }
 
-/* The other tiers stay empty where the entry does not exist: that is said of it, not of them. */
+/* If the entry does not exist, the other tiers stay empty: the note is on the entry, not on them.
+ * */
 static void note_tiers(struct engine *g, const struct agent_request_config *config)
 {
     uint16_t n = core_tiers(g->core)->n;
@@ -139,13 +141,13 @@ static void lost(struct engine *g, struct result *r)
     struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
     if (g->state == ENGINE_UP) {
-        core_feed(g->core, &off, 1); /* what was open there will never end for us */
+        core_feed(g->core, &off, 1); /* the ends of its open calls will not arrive */
         liveness_gap(g, GAP_LOST);
         session_log_add(g, r->text);
     }
     g->state = ENGINE_LOST;
     g->tracing = false;
-    g->dead.n = 0; /* what they had open is closed; who has these numbers next may live */
+    g->dead.n = 0; /* their calls are closed; new processes may reuse the pids */
     process_names_lost(g);
     g->connection.retry_at_ns = clock_mono_ns() + (uint64_t)r->delay_ms * 1000000u;
     err_copy(g->connection.trouble, sizeof g->connection.trouble, r->text);

@@ -1,4 +1,4 @@
-/* Passes each result of the control thread to the unit that it concerns. Core thread. */
+/* Passes each result of the control thread to its unit. Core thread. */
 #ifndef KPROF_ENGINE_RESULTS_H
 #define KPROF_ENGINE_RESULTS_H
 

@@ -4,15 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Requests under way when the node took the rule have ended, most of them; then it is given so long
- * to name one. */
-#define BEFORE_NS  UINT64_C(500000000)
-#define ENOUGH_NS  UINT64_C(1000000000)
-#define UNTIL_NS   UINT64_C(10000000000) /* then it is good, if it has named anything */
+/* Most requests that were open when the node took the rule have ended after this time; then the
+ * rule has this long to name one. */
+#define BEFORE_NS UINT64_C(500000000)
+#define ENOUGH_NS UINT64_C(1000000000)
+#define UNTIL_NS                                                                                   \
+    UINT64_C(10000000000) /* after this time it is valid, if it has named a request                \
+                           */
 #define EVERY_NS   UINT64_C(100000000)
 #define ARG_DIGITS 3
 
-enum { SOME = 3, MANY = 20 }; /* requests that a verdict needs; where some have been named before */
+enum {
+    SOME = 3,
+    MANY = 20
+}; /* requests needed for a result; the second if some have been named before */
 
 void rule_check_begin(struct engine *g)
 {
@@ -22,7 +27,7 @@ void rule_check_begin(struct engine *g)
     g->rule_check.wanted = g->configuration.wanted.identity[0] != 0;
 }
 
-/* The argument that the rule names requests by: "arg(2)"; in a fun it has a name of its own. */
+/* The argument that the rule uses for names: "arg(2)"; in a fun it has its own name. */
 static void argument(const char *rule, char *out, size_t cap)
 {
     const char *at = strstr(rule, "arg(");
@@ -34,7 +39,7 @@ static void argument(const char *rule, char *out, size_t cap)
         snprintf(out, cap, "List");
 }
 
-/* "": it names them. */
+/* "": the rule names requests. */
 static void judge(const struct core_names *n, const char *rule, char *out, size_t cap)
 {
     char arg[16];
@@ -59,7 +64,7 @@ static uint64_t since(uint64_t now, uint64_t then)
     return now > then ? now - then : 0;
 }
 
-/* What comes next is compared with this. */
+/* Later counts are compared with these. */
 static void begin_anew(struct rule_check *k, const struct core_names *now)
 {
     k->base = *now;
@@ -74,15 +79,15 @@ static void verdict(struct engine *g, uint64_t now_ns, const struct core_names *
                              .compound = since(now->compound, k->base.compound)};
 
     k->first_ns = k->first_ns || new.all == 0 ? k->first_ns : now_ns;
-    if (!k->first_ns || now_ns < k->first_ns + ENOUGH_NS || new.all < (k->again ? MANY : SOME))
+    if (!k->first_ns || now_ns < k->first_ns + ENOUGH_NS || new.all < (k->matched ? MANY : SOME))
         return;
     judge(&new, g->configuration.wanted.identity, k->note, sizeof k->note);
     if (!k->note[0]) { /* the former rule may have named them */
-        k->again = true;
+        k->matched = true;
         k->wanted = now_ns < k->begun_ns + UNTIL_NS;
         begin_anew(k, now);
-    } else if (!k->said) {
-        k->said = true;
+    } else if (!k->warned) {
+        k->warned = true;
         session_log_add(g, k->note);
         session_log_say(g, k->note, true);
     }
@@ -98,7 +103,8 @@ void rule_check_poll(struct engine *g, uint64_t now_ns)
     k->next_ns = now_ns + EVERY_NS;
     k->begun_ns = k->begun_ns ? k->begun_ns : now_ns;
     core_names(g->core, &now);
-    if (now_ns < k->begun_ns + BEFORE_NS || now.all < k->base.all) /* less: all was forgotten */
+    if (now_ns < k->begun_ns + BEFORE_NS ||
+        now.all < k->base.all) /* fewer: the statistics were reset */
         begin_anew(k, &now);
     else
         verdict(g, now_ns, &now);

@@ -1,4 +1,4 @@
-/* Checks whether the identity rule names anything. For src/engine only.
+/* Checks that the identity rule names requests. For src/engine only.
  *
  * Invariant: the check uses requests that were counted after the node had the rule for half a
  * second. It reports a rule that names nothing once; the note stays until the rule names something.
@@ -8,7 +8,7 @@
 
 #include "state.h"
 
-void rule_check_begin(struct engine *g);                 /* the node has the rule that is wanted */
-void rule_check_poll(struct engine *g, uint64_t now_ns); /* our clock */
+void rule_check_begin(struct engine *g);                 /* the node uses the requested rule */
+void rule_check_poll(struct engine *g, uint64_t now_ns); /* clock of this machine */
 
 #endif

@@ -1,4 +1,4 @@
-/* The configuration of now as a value, and a value as the configuration of now. */
+/* The present configuration as a value, and a value as the new configuration. */
 #include "settings.h"
 
 #include "configuration.h"
@@ -61,7 +61,7 @@ size_t engine_would_go(const struct engine *g, const struct settings *s)
     return n;
 }
 
-/* Those that stay keep their figures. */
+/* Tiers that stay keep their values. */
 static int take_tiers(struct engine *g, const struct settings *s, struct err *e)
 {
     const struct tierset *t = core_tiers(g->core);
@@ -101,8 +101,8 @@ int engine_take_settings(struct engine *g, const struct settings *s, struct err 
     settings_apply(g, s);
     if (engine_identity(g, s->identity ? s->identity : "", e) < 0)
         return -1;
-    g->configuration.identity_gen =
-        0; /* the caller has a word for all of it: the rule's must not push it away */
+    g->configuration.identity_gen = 0; /* the caller shows one message for all settings; the message
+                                          about the rule must not replace it */
     return 0;
 }
 

@@ -16,12 +16,12 @@
 struct slow_log {
     int fd;
     char path[512];
-    struct buf lines; /* whole ones, not written yet */
+    struct buf lines; /* whole lines, not written yet */
     bool failed, told;
     struct err why;
 };
 
-/* A file of ours begins with an object; a last line that was cut short is ended. */
+/* A slow log begins with an object; an incomplete last line is ended. */
 static int fits(int fd, const char *path, bool *cut, struct err *e)
 {
     struct stat st;
@@ -55,7 +55,7 @@ struct slow_log *slow_log_open(const char *path, struct err *e)
         close(fd);
         return NULL;
     }
-    fchmod(fd, 0600); /* one that was there before, too */
+    fchmod(fd, 0600); /* also for an existing file */
     struct slow_log *l = calloc(1, sizeof *l);
     if (!l)
         abort();
@@ -96,7 +96,7 @@ void slow_log_add(struct slow_log *l, const struct snap_slow *w, const char *nod
         slow_log_flush(l);
 }
 
-/* What of a line did get there when the disk was full is taken away again. */
+/* If the disk is full, the part of a line that was written is removed. */
 void slow_log_flush(struct slow_log *l)
 {
     size_t done = 0;
@@ -119,7 +119,7 @@ void slow_log_flush(struct slow_log *l)
     while (l->failed && done > 0 && l->lines.data[done - 1] != '\n')
         done--;
     if (l->failed && before >= 0 && ftruncate(l->fd, before + (off_t)done) < 0)
-        done = 0; /* a line cut short stays: the next run ends it */
+        done = 0; /* an incomplete line stays: the next run ends it */
     buf_clear(&l->lines);
 }
 

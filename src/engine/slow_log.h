@@ -1,4 +1,4 @@
-/* The file of --slow-log: slow requests as they come, one JSON object per line.
+/* The file of --slow-log: slow requests when they have ended, one JSON object per line.
  *
  * Invariant: only whole lines are written, always at the end of the file. The first failure ends
  * the slow log with one sentence; everything else continues. A new file is 0600. Lines are appended
@@ -20,6 +20,6 @@ void slow_log_flush(struct slow_log *l);
 /* Returns the sentence of the failure once; NULL: no failure, or the sentence was already
  * returned. */
 const char *slow_log_trouble(struct slow_log *l);
-void slow_log_close(struct slow_log *l); /* NULL is fine; flushes */
+void slow_log_close(struct slow_log *l); /* NULL is allowed; flushes */
 
 #endif

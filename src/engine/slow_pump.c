@@ -1,5 +1,5 @@
-/* Slow requests to the file of --slow-log, as they end: each when its process has been named, or
- * when that takes too long. */
+/* Writes slow requests to the file of --slow-log when they have ended: each when the name of its
+ * process is known, or after a time limit. */
 #include "slow_pump.h"
 
 #include "process_names.h"
@@ -12,12 +12,13 @@
 
 enum {
     PUMP_NS = 200000000,
-    NAME_WITHIN_NS = 1000000000, /* no name after that: it goes without */
-    BACKLOG = 400,               /* of the 1000 stored: then nothing waits */
+    NAME_WITHIN_NS = 1000000000, /* after this time it is written without a name */
+    BACKLOG = 400, /* of the 1000 stored: beyond this, lines are written without waiting */
     LINES_A_SECOND = 1000
 };
 
-/* Room for another line in this second? A threshold far too low must not fill a disk in minutes. */
+/* True: another line may be written in this second. A threshold that is far too low must not fill a
+ * disk in minutes. */
 static bool line_allowed(struct engine *g, uint64_t now_ns)
 {
     if (g->replay.file)

@@ -1,5 +1,5 @@
-/* The inside of struct engine: a part for each unit of this room that has a state. Only the unit
- * whose name a part has writes the part; engine wires the parts together.
+/* The private state of struct engine: one part for each unit of this layer that has a state. Only
+ * the unit that a part is named after writes the part; engine connects the parts.
  *
  * Invariant: only the core thread uses the struct, except `full_waits`. */
 #ifndef KPROF_ENGINE_STATE_H
@@ -31,33 +31,33 @@ struct session_log {
     size_t n; /* lines written so far; the newest is line[(n - 1) % ENGINE_LOG] */
 };
 
-/* The wanted configuration, and the node's answer to it. */
+/* The requested configuration, and the node's answer to it. */
 struct configuration {
     struct trace_config wanted;
-    char good_rule[TRACE_CONFIG_RULE_BYTES]; /* the last identity rule that the target accepted */
-    /* of the configuration sent last; of the configuration in force */
+    char good_rule[TRACE_CONFIG_RULE_BYTES]; /* the last identity rule that the node accepted */
+    /* of the configuration sent last; of the configuration in use */
     uint64_t gen, configured_gen;
-    uint64_t identity_gen; /* of the rule typed last; 0: its result was reported */
-    uint64_t rule_gen;     /* of the rule set last; 0: the target has this rule */
+    uint64_t identity_gen; /* of the last rule that was typed; 0: its result was reported */
+    uint64_t rule_gen;     /* of the last rule that was set; 0: the node has this rule */
     char rule_error[400], missing[400];
-    bool unmatched[EVENT_TIERS]; /* the target sent a note on the tier: it stays */
+    bool unmatched[EVENT_TIERS]; /* the node sent a note on the tier: it stays */
     bool absent[EVENT_TIERS];    /* the node has no such function */
 };
 
-/* Whether the identity rule names anything. */
+/* The check of the identity rule. */
 struct rule_check {
-    /* again: the rule has named something; said: reported that it names nothing */
-    bool wanted, again, said;
-    /* our clock: begin of the check; first request; next check */
+    /* matched: the rule has named a request before; warned: the log has a warning */
+    bool wanted, matched, warned;
+    /* local clock: begin of the check; first request; next check */
     uint64_t begun_ns, first_ns, next_ns;
-    struct core_names base; /* the counts that the next verdict starts from */
+    struct core_names base; /* the counts with which the next check begins */
     char note[200];
 };
 
-/* Questions why a tier is empty. The node gets one at a time, because it counts calls for a second
+/* Requests why a tier is empty. The node gets one at a time, because it counts calls for a second
  * for each. */
 struct questions {
-    uint64_t why_at_ns[EVENT_TIERS]; /* time to ask; 0: not planned yet */
+    uint64_t why_at_ns[EVENT_TIERS]; /* when to ask; 0: not planned yet */
     bool why_by_hand[EVENT_TIERS];   /* the operator asked: the answer is a message, too */
     uint64_t why_next_ns;
 };
@@ -66,7 +66,7 @@ struct questions {
 
 struct process_name {
     uint64_t pid; /* 0: none */
-    /* Our wall clock: the name is valid for calls that ended in this time. Before and after, the
+    /* Local wall clock: the name is valid for calls that ended in this time. Before and after, the
      * pid belongs to another process, because the node was restarted. */
     uint64_t from_wall_ns, to_wall_ns;
     char name[AGENT_REQUEST_WHO_BYTES]; /* "": the node was asked, the name is not known */
@@ -76,47 +76,48 @@ struct process_names {
     struct process_name of[PROCESS_NAMES]; /* round robin */
     size_t n;
     uint64_t next_ns;
-    uint64_t lost_wall_ns; /* time at which the connection was lost last */
-    uint64_t vm_wall_ns;   /* loss of the connection after which the node was another; 0: none */
+    uint64_t lost_wall_ns; /* when the connection was last lost */
+    uint64_t
+        vm_wall_ns; /* when the connection to the earlier VM was lost; 0: the VM has not changed */
 };
 
 /* Dead processes that core does not know yet. */
 struct dead_processes {
     uint64_t pid[AGENT_REQUEST_PIDS], due_ns;
     size_t n;
-    uint32_t from; /* place from which to look for the next process to ask for */
+    uint32_t from; /* where the next check begins */
     uint64_t next_ns;
 };
 
 struct slow_pump {
     struct slow_log *log;  /* NULL: none */
-    uint64_t threshold_ns; /* in force; 0: none */
+    uint64_t threshold_ns; /* in use; 0: none */
     uint64_t done;         /* number of the last slow request that was written or left out */
     uint64_t missed;       /* number of requests left out since the last line */
     uint64_t next_ns, second_ns;
     unsigned lines; /* lines written in the second that began at second_ns */
 };
 
-/* What the picker needs from the node: the catalog, and call rates of the functions in sight. */
+/* The node's data for the picker: the catalog, and call rates of the functions in sight. */
 struct catalog_load {
     struct catalog *catalog; /* NULL: never loaded */
     bool open;               /* the picker is open */
     uint16_t gen;            /* number of the catalog: pages of an older catalog are dropped */
     uint32_t counted[CODE_QUERY_RATES]; /* numbers of the functions whose calls are counted now */
     size_t counted_n;                   /* 0: none */
-    uint64_t take_at_ns;                /* time to ask for the counts; 0: counting has not begun */
-    uint32_t version;                   /* goes up when the catalog has changed */
+    uint64_t take_at_ns;                /* when to take the counts; 0: counting has not begun */
+    uint32_t version;                   /* increases when the catalog has changed */
 };
 
 struct captures {
     bool active, asked;   /* a capture is under way; the node was asked for its state */
-    uint64_t question_id; /* number of the question that waits for its answer */
+    uint64_t question_id; /* number of the request that waits for its answer */
     uint16_t tier;
     uint64_t next_ns;
 };
 
 struct liveness {
-    uint64_t polled_ns, heard_ns; /* our clock: the last poll; the last message of the node */
+    uint64_t polled_ns, heard_ns; /* local clock: the last poll; the last message of the node */
     uint64_t heard_batches;
     bool silent;
     struct guard guard;
@@ -126,10 +127,10 @@ struct liveness {
 struct replaying {
     struct replay *file;        /* NULL: the source is a node */
     struct recording_meta meta; /* the meta frame of the recording */
-    /* At since_ns of our clock the replay was at the stamp at_ns. */
+    /* At since_ns of the local clock the replay was at the stamp at_ns. */
     uint64_t at_ns, since_ns;
     double speed;     /* 0: all at once */
-    uint64_t core_ns; /* target time of the recording's first event */
+    uint64_t core_ns; /* node time of the recording's first event */
     struct {
         char kind;
         bool waiting;
@@ -162,13 +163,13 @@ struct engine {
     struct stream *stream;
     struct recorder *recorder;
     struct control *control;
-    struct compare *compare; /* what snapshots are compared with; NULL: nothing */
+    struct compare *compare; /* the reference of snapshots; NULL: none */
     int pipe[2];
-    atomic_uint full_waits; /* waits of the reader since the core thread last took something out of
-                               the ring */
+    atomic_uint
+        full_waits; /* waits of the reader since the core thread last took events from the ring */
 
     enum engine_state state;
-    bool tracing; /* as the target has confirmed */
+    bool tracing; /* as the node has confirmed */
     uint64_t begun_ns, target_now_ns;
     char breaker_reason[240]; /* why the breaker opened last */
 

@@ -1,4 +1,4 @@
-/* What the engine adds to core's snapshot: node, breaker, loss, lag, log. */
+/* Adds the engine's data to core's snapshot: node, breaker, loss, lag, log. */
 #include "notes.h"
 #include "process_names.h"
 #include "questions.h"
@@ -65,7 +65,7 @@ static void fill_node(struct engine *g, struct snap_node *n)
     }
 }
 
-/* The breaker is the target's: its last word, and how long ago that was. */
+/* The breaker is on the node: its last report, and the age of the report. */
 static void fill_breaker(struct engine *g, struct snapshot *s)
 {
     struct heartbeat b;
@@ -75,10 +75,10 @@ static void fill_breaker(struct engine *g, struct snapshot *s)
         g->configuration.wanted.sample ? g->configuration.wanted.sample : 1;
     if (!stream_heartbeat(g->stream, &b))
         return;
-    notes_take(g); /* why came before that it is so */
+    notes_take(g); /* the note with the reason arrives before the heartbeat with the state */
     k->state = b.breaker == 1 ? BREAKER_OPEN : b.breaker == 2 ? BREAKER_HALF_OPEN : BREAKER_CLOSED;
     k->trips = b.trips;
-    if (k->trips) /* also when it has closed since: nobody may have looked meanwhile */
+    if (k->trips) /* even if it has closed since, because the operator may not have seen it */
         err_copy(k->reason, sizeof k->reason, g->breaker_reason);
     k->pause_s = k->state == BREAKER_OPEN ? (double)b.pause_ms / 1e3 : 0;
     if (k->state == BREAKER_OPEN && !g->replay.file) {
@@ -154,7 +154,7 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     s->ring_fill = (double)ring_fill(g->ring) / (double)ring_capacity(g->ring);
     s->lost.target = f.target_dropped + f.missing_batches;
     s->lost.ring = ring_lost(g->ring);
-    s->anomalies.bad_events += f.bad_events; /* to those that core did not understand */
+    s->anomalies.bad_events += f.bad_events; /* added to those that core could not decode */
     err_copy(s->rule_note, sizeof s->rule_note, g->rule_check.note);
     process_names_apply(g, s);
     snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));
@@ -163,7 +163,7 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     return s;
 }
 
-/* What shall be known by the next one. */
+/* Sends requests for the data of the next snapshot. */
 static struct snapshot *asked_about(struct engine *g, struct snapshot *s)
 {
     questions_ask_empty(g, s);

@@ -1,4 +1,4 @@
-/* Converts the time that core has reached to our wall clock. Core thread. */
+/* Converts the time that core has reached to the local wall clock. Core thread. */
 #ifndef KPROF_ENGINE_WALL_CLOCK_H
 #define KPROF_ENGINE_WALL_CLOCK_H
 

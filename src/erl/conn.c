@@ -13,15 +13,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FRAME_BYTES   4u /* length of what follows, big-endian */
+#define FRAME_BYTES   4u /* length of the packet, big-endian */
 #define PASS_THROUGH  112
 #define START_BYTES   ((size_t)256 << 10)
 #define KEEP_BYTES    ((size_t)4 << 20) /* a buffer grown beyond it shrinks when it is empty */
 #define READ_BYTES    ((size_t)64 << 10)
 #define TICK_EVERY_NS UINT64_C(5000000000)
 
-enum op { /* control messages that carry something for us; the rest is none of a hidden node's
-             business */
+enum op { /* control messages with a payload for kprof-top; a hidden node ignores all others */
           OP_SEND = 2,
           OP_REG_SEND = 6,
           OP_SEND_TT = 12,
@@ -140,8 +139,8 @@ static void went_out(struct conn *c)
     atomic_store_explicit(&c->sent_ns, clock_mono_ns(), memory_order_relaxed);
 }
 
-/* Four zero bytes, so that the node knows we live. If a packet is on its way, or the way is full,
- * bytes of ours are reaching it anyway. */
+/* Four zero bytes, a tick. If a packet is being sent, or the socket is full, the node receives
+ * bytes anyway. */
 static void tick(struct conn *c)
 {
     static const char zeros[FRAME_BYTES] = {0};
@@ -159,7 +158,7 @@ static void tick(struct conn *c)
     pthread_mutex_unlock(&c->sending);
 }
 
-/* Sends c->head, whose first four bytes are to hold the length, and the term. */
+/* Sends c->head, whose first four bytes will be the length, and the term. */
 static int send_packet(struct conn *c, const void *term, size_t n, struct err *e)
 {
     size_t length = c->head.len - FRAME_BYTES + n, sent;
@@ -202,7 +201,7 @@ int conn_send_name(struct conn *c, const char *name, const void *term, size_t n,
     pthread_mutex_lock(&c->sending);
     begin_packet(c, 4, OP_REG_SEND);
     conn_self_pid(c, &c->head);
-    enc_atom(&c->head, ""); /* a cookie once */
+    enc_atom(&c->head, ""); /* unused; in old versions the cookie */
     enc_atom(&c->head, name);
     rc = send_packet(c, term, n, e);
     pthread_mutex_unlock(&c->sending);
@@ -223,7 +222,7 @@ int conn_send_pid(struct conn *c, const void *pid, size_t pid_n, const void *ter
     return rc;
 }
 
-/* A pid of ours, or of one before us that had our name? */
+/* True: a pid of this node, or of an earlier node with the same name. */
 static bool is_us(const struct conn *c, const uint8_t *pid, const uint8_t *end)
 {
     uint32_t creation;
@@ -236,7 +235,7 @@ static bool is_us(const struct conn *c, const uint8_t *pid, const uint8_t *end)
 
 enum kind { KIND_MESSAGE, KIND_OTHER, KIND_BAD };
 
-/* A packet behind its length: 'p', control tuple, message. */
+/* A packet after its length: 'p', control tuple, message. */
 static enum kind read_packet(const struct conn *c, const uint8_t *p, size_t n,
                              const uint8_t **payload, size_t *payload_n)
 {
@@ -276,8 +275,8 @@ static enum kind read_packet(const struct conn *c, const uint8_t *p, size_t n,
     }
 }
 
-/* The next message out of what is there: 1, 0 when more must be read (*need: bytes it takes at
- * least), -1 on nonsense. */
+/* The next message from the buffer: 1; 0 if more bytes are needed (*need: at least this many); -1
+ * if it is malformed. */
 static int take(struct conn *c, const uint8_t **payload, size_t *n, size_t *need, struct err *e)
 {
     while (c->end - c->begin >= FRAME_BYTES) {
@@ -308,7 +307,8 @@ static int take(struct conn *c, const uint8_t **payload, size_t *n, size_t *need
     return 0;
 }
 
-/* Room behind end. Memory follows what has arrived, not the length that a packet claims. */
+/* Makes room at the end. Memory grows with the bytes that have arrived, not with the length that a
+ * packet claims. */
 static void make_room(struct conn *c, size_t need)
 {
     size_t have = c->end - c->begin, cap = c->cap;
@@ -335,7 +335,7 @@ static void make_room(struct conn *c, size_t need)
     }
 }
 
-/* Reads what is there: 1 something, 0 nothing, -1 the end. */
+/* Reads the available bytes: 1 some, 0 none, -1 the end. */
 static int fill(struct conn *c, size_t need, struct err *e)
 {
     make_room(c, need);
@@ -374,6 +374,7 @@ int conn_recv(struct conn *c, int timeout_ms, const uint8_t **payload, size_t *n
             tick(c);
         if (rc == 0 && net_wait(c->fd, POLLIN, deadline) < 0)
             return 0;
-        late = rc == 1 && now >= deadline; /* packets may come without end, and none for us */
+        late = rc == 1 &&
+               now >= deadline; /* packets may arrive without end, and none with a message */
     }
 }

@@ -1,4 +1,4 @@
-/* A connection's inside, for the file that opens it and the file that uses it. For src/erl only. */
+/* The private state of a connection, for the files that open and use it. For src/erl only. */
 #ifndef KPROF_ERL_CONN_IMPL_H
 #define KPROF_ERL_CONN_IMPL_H
 
@@ -11,20 +11,20 @@ struct conn {
     uint32_t creation;
     char node[256], self[256];
 
-    /* the receiver's */
+    /* of the receiver */
     uint8_t *in;
-    size_t cap, begin, end; /* bytes; [begin, end) of in are received and not yet given out */
+    size_t cap, begin, end; /* bytes; [begin, end) of in are received but not yet parsed */
 
-    /* the senders' */
-    pthread_mutex_t sending; /* what follows */
+    /* of the senders */
+    pthread_mutex_t sending; /* protects the following fields */
     struct buf head;
 
-    atomic_uint_least64_t sent_ns; /* when something last went out */
-    atomic_bool shut;              /* by us */
-    atomic_bool send_failed;       /* a packet went out in part: nothing may follow */
+    atomic_uint_least64_t sent_ns; /* time of the last send */
+    atomic_bool shut;              /* by conn_shutdown */
+    atomic_bool send_failed;       /* a packet was sent only in part; nothing more may be sent */
 };
 
-/* Takes the socket. */
+/* Takes ownership of the socket. */
 struct conn *conn_new(int fd, int timeout_ms, uint32_t creation, const char *node,
                       const char *self);
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How one attempt goes; every step leaves its sentence in e. */
+/* One attempt; a step that fails leaves its sentence in e. */
 struct attempt {
     const struct conn_opts *o;
     struct err *e;
@@ -31,8 +31,8 @@ static enum conn_fail bad_name(const struct attempt *a)
     return CONN_BAD_NAME;
 }
 
-/* What Erlang lets a node be called, and no more: it goes to the screen, to epmd and to the node.
- */
+/* The characters that Erlang allows in a node name: it goes to the screen, to epmd and to the node.
+ * */
 static bool name_ok(const char *s, const char *more)
 {
     if (*s == 0)
@@ -80,7 +80,7 @@ static enum conn_fail find_host(struct attempt *a)
 
     if (rc == 0)
         return CONN_OK;
-    /* A machine that does not know its own name still has its own nodes. */
+    /* A machine that cannot resolve its own name can still have nodes. */
     if (gethostname(here, sizeof here - 1) == 0) {
         here[strcspn(here, ".")] = 0;
         if (strcmp(here, a->host) == 0) {
@@ -138,7 +138,7 @@ static enum conn_fail find_port(struct attempt *a)
     return CONN_NO_EPMD;
 }
 
-/* The host's full name where it has one. */
+/* The full name of the host, if it has one. */
 static bool full_name(char out[256])
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_flags = AI_CANONNAME}, *list = NULL;
@@ -283,7 +283,8 @@ static enum conn_fail shake(struct conn **out, struct attempt *a)
                           .cookie = a->o->cookie,
                           .deadline_ns = a->deadline_ns};
 
-    /* Each time another: what was meant for one before us is told from what is for us. */
+    /* A new creation for each connection, so that messages for an earlier connection can be
+     * recognized. */
     s.creation = (uint32_t)(clock_wall_ns() >> 20) ^ (uint32_t)getpid() << 20;
     enum conn_fail fail = explain(a, &s, handshake_run(&s));
     if (fail == CONN_OK)

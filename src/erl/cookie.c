@@ -26,7 +26,7 @@ static int take(const char *s, size_t n, const char *from, char *out, size_t cap
     return 0;
 }
 
-/* The first line, as Erlang takes it; blanks around it are none of the cookie. */
+/* The first line, as in Erlang, without the blanks around it. */
 static int from_file(const char *path, char *out, size_t cap_bytes, struct err *e)
 {
     char line[1024];
@@ -77,7 +77,7 @@ int conn_find_cookie(const char *setcookie, const char *cookie_file, char *out, 
 
     if (setcookie != NULL)
         return take(setcookie, strlen(setcookie), "--setcookie", out, cap_bytes, e);
-    if (cookie_file != NULL) /* said now, so it goes before what was once put in the environment */
+    if (cookie_file != NULL) /* an option comes before an environment variable */
         return from_file(cookie_file, out, cap_bytes, e);
     if (environment != NULL)
         return take(environment, strlen(environment), "KPROF_COOKIE", out, cap_bytes, e);

@@ -24,7 +24,7 @@ uint16_t epmd_own_port(void)
     return s != NULL && *s != 0 && *end == 0 && v > 0 && v < 65536 ? (uint16_t)v : EPMD_PORT;
 }
 
-/* Connects and sends one request: the socket, or negative errno. */
+/* Connects and sends one request. Returns the socket, or negative errno. */
 static int ask(struct in_addr host, char what, const char *arg, uint64_t deadline_ns)
 {
     size_t n = strlen(arg), sent;
@@ -117,8 +117,9 @@ void epmd_names(struct in_addr host, uint64_t deadline_ns, struct buf *out)
     bytes = malloc(NAMES_MAX_BYTES);
     if (bytes == NULL)
         abort();
-    n = net_read_full(fd, bytes, NAMES_MAX_BYTES, deadline_ns); /* it closes after the last */
-    if (n > 4)                                                  /* its own port comes first */
+    n = net_read_full(fd, bytes, NAMES_MAX_BYTES,
+                      deadline_ns); /* it closes the connection after the last name */
+    if (n > 4)                      /* its own port comes first */
         list_names(out, bytes + 4, (size_t)n - 4);
     free(bytes);
     close(fd);

@@ -29,7 +29,7 @@ static bool fail(struct etf *c)
     return false;
 }
 
-/* The tag is there and n bytes after it. */
+/* The tag is present, with n bytes after it. */
 static inline bool has(const struct etf *c, size_t n)
 {
     return !c->bad && left(c) > n;
@@ -37,7 +37,7 @@ static inline bool has(const struct etf *c, size_t n)
 
 void etf_init(struct etf *c, const void *bytes, size_t n)
 {
-    c->p = bytes ? bytes : (const void *)""; /* nothing at all: no arithmetic on a null pointer */
+    c->p = bytes ? bytes : (const void *)""; /* no bytes: avoids arithmetic on a null pointer */
     c->end = c->p + n;
     c->bad = false;
 }
@@ -116,7 +116,7 @@ bool etf_map(struct etf *c, uint32_t *pairs)
     return true;
 }
 
-/* Where an atom's text lies; the cursor does not move. */
+/* The text of an atom; the cursor does not move. */
 static inline bool atom_at(const struct etf *c, const uint8_t **s, size_t *n)
 {
     size_t head;
@@ -229,7 +229,7 @@ bool etf_i64(struct etf *c, int64_t *v)
     return true;
 }
 
-/* FLOAT_EXT is "%.20e" text in 31 bytes. Read by hand: strtod would follow the locale. */
+/* FLOAT_EXT is "%.20e" text in 31 bytes. Parsed without strtod, which follows the locale. */
 static bool text_double(const uint8_t *s, size_t n, double *v)
 {
     size_t i = 0;
@@ -286,7 +286,7 @@ bool etf_double(struct etf *c, double *v)
             return fail(c);
         bits = (uint64_t)be32(c->p + 1) << 32 | be32(c->p + 5);
         memcpy(v, &bits, sizeof *v);
-        if (!isfinite(*v)) /* no Erlang term is */
+        if (!isfinite(*v)) /* no Erlang term has such a value */
             return fail(c);
         c->p += 9;
         return true;
@@ -416,7 +416,7 @@ static bool skip_reference(struct etf *c, size_t creation)
     return skip_node_and(c, creation + 4 * words);
 }
 
-/* Skips what has a length of its own; the tag is behind us. */
+/* Skips a term that has its length in it; the tag has been read. */
 static bool skip_leaf(struct etf *c, uint8_t tag)
 {
     switch (tag) {
@@ -461,22 +461,23 @@ static bool skip_leaf(struct etf *c, uint8_t tag)
         return left(c) >= 1 ? skip_bytes(c, 2 + (uint64_t)c->p[0]) : fail(c);
     case T_LARGE_BIG:
         return left(c) >= 4 ? skip_bytes(c, 5 + (uint64_t)be32(c->p)) : fail(c);
-    case T_NEW_FUN: /* the size counts itself */
+    case T_NEW_FUN: /* the size includes itself */
         if (left(c) < NEW_FUN_MIN_BYTES || be32(c->p) < NEW_FUN_MIN_BYTES)
             return fail(c);
         return skip_bytes(c, be32(c->p));
-    default: /* LOCAL_EXT, compressed terms, atom cache references: nobody may send us these */
+    default: /* LOCAL_EXT, compressed terms, atom cache references: kprof-top does not accept them
+              */
         return fail(c);
     }
 }
 
 bool etf_skip(struct etf *c)
 {
-    uint64_t todo = 1; /* terms still to come; no recursion, so no depth to bound */
+    uint64_t todo = 1; /* terms still to come; without recursion, so depth needs no limit */
     uint32_t n;
 
     while (todo > 0) {
-        if (todo > left(c)) /* each takes a byte at least */
+        if (todo > left(c)) /* each term has at least one byte */
             return fail(c);
         todo--;
         switch (etf_peek(c)) {

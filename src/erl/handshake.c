@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* With EI_SCLBK_FLG_FULL_IMPL libei leaves waiting to these; the one deadline stands in place of
- * its time-outs. Reads come as the two bytes of a length, then the whole packet. */
+/* With EI_SCLBK_FLG_FULL_IMPL libei leaves waiting to these functions; the deadline replaces its
+ * time-outs. Reads come as the two bytes of a length, then the whole packet. */
 
 #define HEAD_BYTES 2
 #define TLS_ALERT  0x15
 #define TLS_MAJOR  0x03
 
-enum { SENT_NAME = 1, SENT_REPLY = 2 };                     /* our packets, in order */
-enum { READ_STATUS = 1, READ_CHALLENGE = 2, READ_ACK = 3 }; /* its */
+enum { SENT_NAME = 1, SENT_REPLY = 2 };                     /* packets sent, in order */
+enum { READ_STATUS = 1, READ_CHALLENGE = 2, READ_ACK = 3 }; /* packets received */
 
 static int cb_socket(void **ctx, void *setup)
 {
@@ -38,7 +38,7 @@ static int cb_connect(void *ctx, void *addr, int len, unsigned tmo)
 {
     struct handshake *s = ctx;
 
-    (void)addr; /* it is s->host and s->port */
+    (void)addr; /* the address is s->host and s->port */
     (void)len;
     (void)tmo;
     s->fd = net_connect(s->host, s->port, s->deadline_ns);
@@ -76,7 +76,7 @@ static bool name_char(char c)
            (c != 0 && strchr("_-.@", c) != NULL);
 }
 
-/* 's' and a word. */
+/* 's' and the status. */
 static int take_status(struct handshake *s, char *body, size_t n)
 {
     static const char go_on[] = {0, 5, 's', 't', 'r', 'u', 'e'};
@@ -89,8 +89,9 @@ static int take_status(struct handshake *s, char *body, size_t n)
     s->status[word] = 0;
     if (strcmp(s->status, "alive") != 0 || n != 6)
         return 0;
-    /* It still holds a connection of this name: one that broke without its noticing, as names are
-     * unique by our pid. The protocol lets us insist; libei does not know how. */
+    /* The node still has a connection from this name. That connection is dead, because the name
+     * contains the pid of this process. The protocol allows to replace it; libei does not support
+     * this. */
     memcpy(body, "sok", 3);
     return write_bytes(s, go_on, sizeof go_on);
 }
@@ -182,7 +183,8 @@ static enum handshake_result verdict(const struct handshake *s)
         return HANDSHAKE_TLS;
     if (s->why == ETIMEDOUT)
         return HANDSHAKE_TIMEOUT;
-    /* It closes on a wrong digest; a digest of its own that is wrong means as much. */
+    /* The node closes the connection on a wrong digest; a wrong digest of the node has the same
+     * cause. */
     if (s->sent >= SENT_REPLY && (s->closed || s->why == EPIPE || s->read >= READ_ACK))
         return HANDSHAKE_COOKIE;
     if (s->read == READ_STATUS && s->status[0] != 0 && strncmp(s->status, "ok", 2) != 0)
@@ -194,7 +196,7 @@ static enum handshake_result verdict(const struct handshake *s)
 
 enum handshake_result handshake_run(struct handshake *s)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* libei asks to be started once a process */
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* libei must be initialized once per process */
     ei_socket_callbacks callbacks = {.flags = EI_SCLBK_FLG_FULL_IMPL,
                                      .socket = cb_socket,
                                      .close = cb_close,
@@ -218,10 +220,11 @@ enum handshake_result handshake_run(struct handshake *s)
         goto out;
     }
     s->creation = node.creation; /* libei adds to a small one */
-    ei_set_tracelevel(0);        /* the environment may have asked it to write to stderr */
+    ei_set_tracelevel(
+        0); /* an environment variable may have set it, and it would write to stderr */
     fd = ei_xconnect_host_port_tmo(&node, &s->host, s->port, (unsigned)net_left_ms(s->deadline_ns));
     if (fd >= 0) {
-        s->keep = true; /* closed in libei's books, open for us */
+        s->keep = true; /* libei regards the socket as closed; it stays open for the caller */
         (void)ei_close_connection(fd);
         goto out;
     }

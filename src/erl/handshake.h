@@ -1,5 +1,5 @@
-/* The distribution handshake, by libei over a socket of ours, so that it can be told how far it
- * came. For src/erl only; blocks, at most until the deadline. */
+/* The distribution handshake, by libei over a socket of this unit, so that an error can say which
+ * step failed. For src/erl only; blocks, at most until the deadline. */
 #ifndef KPROF_ERL_HANDSHAKE_H
 #define KPROF_ERL_HANDSHAKE_H
 
@@ -12,11 +12,11 @@ enum handshake_result {
     HANDSHAKE_NO_CONNECTION, /* errno value in why */
     HANDSHAKE_TIMEOUT,
     HANDSHAKE_TLS,    /* it answered with a TLS record */
-    HANDSHAKE_CLOSED, /* closed as soon as it had our name */
-    HANDSHAKE_STATUS, /* refused; its own word in status */
+    HANDSHAKE_CLOSED, /* closed after it received the name of this node */
+    HANDSHAKE_STATUS, /* refused; status has the reply */
     HANDSHAKE_COOKIE,
-    HANDSHAKE_UNKNOWN_PROTOCOL, /* does not speak the protocol, or not one that libei speaks */
-    HANDSHAKE_LOCAL             /* libei would not start */
+    HANDSHAKE_UNKNOWN_PROTOCOL, /* unknown protocol, or a version that libei does not support */
+    HANDSHAKE_LOCAL             /* libei could not be initialized */
 };
 
 struct handshake {
@@ -27,11 +27,11 @@ struct handshake {
     uint32_t creation;
     uint64_t deadline_ns;
 
-    int fd;          /* HANDSHAKE_OK: connected, the caller's now; libei has forgotten it */
-    int why;         /* errno value */
-    char status[32]; /* what it said of us: letters, digits, '_' and '?' */
-    char peer[256];  /* its name for itself; "" if it had none that can be one */
-    /* how far we came */
+    int fd;  /* HANDSHAKE_OK: the connected socket, owned by the caller; libei no longer uses it */
+    int why; /* errno value */
+    char status[32]; /* the status that it sent: letters, digits, '_' and '?' */
+    char peer[256];  /* name that the node sent; "" if it was not a valid name */
+    /* progress of the handshake */
     int sent, read; /* packets */
     bool connected, tls, closed, keep;
     uint8_t head[2];

@@ -45,7 +45,7 @@ int net_wait(int fd, short events, uint64_t deadline_ns)
         int ms = net_left_ms(deadline_ns), rc = poll(&p, 1, ms);
 
         if (rc > 0)
-            return 0; /* an error, too, is for the next call to tell */
+            return 0; /* the next call reports an error, too */
         if (rc == 0 && ms == 0)
             return -ETIMEDOUT;
         if (rc < 0 && errno != EINTR)
@@ -53,7 +53,7 @@ int net_wait(int fd, short events, uint64_t deadline_ns)
     }
 }
 
-/* A silent peer (cable, power) must be noticed although we may have nothing to send. */
+/* A dead peer (cable, power) must be detected even if there is nothing to send. */
 static void set_options(int fd)
 {
     static const struct {
@@ -116,7 +116,7 @@ ssize_t net_read_full(int fd, void *bytes, size_t n, uint64_t deadline_ns)
     return (ssize_t)got;
 }
 
-/* Drops what has been sent from the front of iov; how many entries are left. */
+/* Drops the bytes that were sent from the front of iov. Returns the number of entries left. */
 static int advance(struct iovec *iov, int n, size_t sent)
 {
     int used = 0;

@@ -1,7 +1,7 @@
 /* A plain non-blocking TCP socket under a deadline. No SIGPIPE. For src/erl only.
  *
- * Deadlines are clock_mono_ns. Failures are negative errno; ETIMEDOUT when the deadline passed. Any
- * thread, one reader and one writer a socket. */
+ * Deadlines are clock_mono_ns. Failures are negative errno; ETIMEDOUT when the deadline has passed.
+ * Any thread, one reader and one writer per socket. */
 #ifndef KPROF_ERL_NET_H
 #define KPROF_ERL_NET_H
 
@@ -18,14 +18,14 @@ int net_left_ms(uint64_t deadline_ns); /* rounded up; 0: passed */
 int net_resolve(const char *host, struct in_addr *out);
 
 int net_connect(struct in_addr host, uint16_t port,
-                uint64_t deadline_ns);                    /* fd, nobody's but the caller's */
+                uint64_t deadline_ns);                    /* a new fd, owned by the caller */
 int net_wait(int fd, short events, uint64_t deadline_ns); /* 0: ready */
-/* All n bytes, or fewer when the other side has closed; how many. */
+/* Reads n bytes, or fewer if the other side has closed. Returns the number. */
 ssize_t net_read_full(int fd, void *bytes, size_t n, uint64_t deadline_ns);
-/* All of it, or failed; *sent says how much went out. Changes iov. */
+/* Writes all bytes, or fails; *sent is the number of bytes written. Changes iov. */
 int net_write_all(int fd, struct iovec *iov, int n, uint64_t deadline_ns, size_t *sent);
 
-/* Our address on the way to host, as text; empty when there is no way. */
+/* The local address on the route to host, as text; empty if there is no route. */
 void net_local_address(struct in_addr host, char out[INET_ADDRSTRLEN]);
 
 #endif

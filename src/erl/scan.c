@@ -37,7 +37,7 @@ static bool is_upper(int c)
     return (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Bytes of UTF-8 letters count as name characters: the target's own scanner has the last word. */
+/* Bytes of UTF-8 letters count as name characters: the parser of the node makes the final check. */
 static bool is_name(int c)
 {
     return is_lower(c) || is_upper(c) || is_digit(c) || c == '@' || c >= 0x80;
@@ -58,7 +58,7 @@ static void skip_blanks(struct scan *x)
     }
 }
 
-/* Steps over a quoted atom or string. NULL, or what is wrong. */
+/* Skips a quoted atom or string. Returns NULL, or the reason why it is malformed. */
 static const char *skip_quoted(struct scan *x, int quote)
 {
     step(x);
@@ -83,7 +83,7 @@ static void skip_number(struct scan *x)
         step(x);
 }
 
-/* "$x" and "$\n" are characters: a quote or brace behind $ means nothing. */
+/* "$x" and "$\n" are characters: a quote or brace after $ has no meaning. */
 static void skip_char(struct scan *x)
 {
     step(x);
@@ -191,7 +191,7 @@ static int hex_digit(int c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* \x41 or \x{1F600}; p is behind the x. Returns the bytes used, 0 when it is none. */
+/* \x41 or \x{1F600}; p is after the x. Returns the bytes used, 0 if it is malformed. */
 static size_t hex_escape(const char *p, size_t n, uint32_t *cp)
 {
     size_t i = 0;

@@ -42,7 +42,8 @@ static void print_map(struct pen *p, struct etf *c, unsigned depth)
     pen_adds(p, "}");
 }
 
-/* STRING_EXT holds bytes; all of them printable Latin-1 makes it text. Looks only. */
+/* STRING_EXT contains bytes; it is text if all of them are printable Latin-1. Does not move the
+ * cursor. */
 static bool string_is_text(struct etf c)
 {
     const uint8_t *b;
@@ -74,7 +75,8 @@ static void print_string(struct pen *p, struct etf *c)
     pen_adds(p, "]");
 }
 
-/* A proper list of printable code points. Looks only, no further than could be shown. */
+/* A proper list of printable code points. Does not move the cursor, and reads only as much as could
+ * be shown. */
 static bool list_is_text(const struct pen *p, struct etf c)
 {
     uint64_t cp;
@@ -91,7 +93,7 @@ static bool list_is_text(const struct pen *p, struct etf c)
     return etf_nil(&c);
 }
 
-/* Only after list_is_text. */
+/* Call only after list_is_text. */
 static void list_text(struct pen *p, struct etf *c, bool quoted)
 {
     uint64_t cp;
@@ -241,8 +243,8 @@ static void identity_tuple(struct pen *p, struct etf *c, unsigned depth)
 
 typedef size_t (*template_fn)(const char *, size_t, char *);
 
-/* What a rule's path(Text) or shape(Text) is: {'kprof path', Text}. Then c stands before the text,
- * else it has not moved. */
+/* True for path(Text) or shape(Text) of a rule: {'kprof path', Text}. Then c is before the text;
+ * otherwise it has not moved. */
 static template_fn template_at(struct etf *c)
 {
     struct etf in = *c;
@@ -260,7 +262,7 @@ static template_fn template_at(struct etf *c)
     return how;
 }
 
-/* Text that is the same in Latin-1 and UTF-8. Looks only. */
+/* Text that is the same in Latin-1 and UTF-8. Does not move the cursor. */
 static bool string_is_ascii(struct etf c)
 {
     const uint8_t *b;
@@ -274,7 +276,7 @@ static bool string_is_ascii(struct etf c)
     return true;
 }
 
-/* The text of a template is cut by it, not by the pen: it may be longer than what becomes of it. */
+/* The template shortens its text, not the pen: the text may be longer than its name. */
 static void identity_template(struct pen *p, struct etf *c, template_fn how, unsigned depth)
 {
     char name[TEMPLATE_BYTES];
@@ -314,7 +316,7 @@ static bool has_template(struct etf *c, unsigned depth)
     return found;
 }
 
-/* Bare text; what is empty stays visible. */
+/* Text without quotes; an empty text stays visible. */
 static void identity(struct pen *p, struct etf *c, unsigned depth)
 {
     int tag = etf_peek(c);
@@ -366,7 +368,7 @@ static void identity(struct pen *p, struct etf *c, unsigned depth)
     print(p, c, depth);
 }
 
-/* Validates and passes the whole term first: printing may stop early, the cursor must not. */
+/* Validates and skips the whole term first: printing may stop early, but the cursor must not. */
 static bool print_with(void (*how)(struct pen *, struct etf *, unsigned), struct etf *c,
                        struct buf *out, size_t max_bytes)
 {

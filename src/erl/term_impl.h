@@ -1,4 +1,4 @@
-/* What the files of term share: a pen that stops at a limit, and the leaves of a term. For src/erl
+/* Shared by the files of term: a pen that stops at a limit, and the leaves of a term. For src/erl
  * only. */
 #ifndef KPROF_ERL_TERM_IMPL_H
 #define KPROF_ERL_TERM_IMPL_H
@@ -25,7 +25,7 @@ void pen_done(struct pen *p);            /* a cut text ends in "..." */
 void leaf_quoted(struct pen *p, const char *s, size_t n, bool latin1, char quote);
 /* One character of it. */
 void leaf_escaped(struct pen *p, uint32_t cp, char quote);
-/* An atom's text as it is, Latin-1 made UTF-8. */
+/* The text of an atom, Latin-1 converted to UTF-8. */
 void leaf_text(struct pen *p, const char *s, size_t n, bool latin1);
 bool leaf_atom_is_bare(const char *s, size_t n, bool latin1);
 bool leaf_tag_is_latin1(int tag);
@@ -37,7 +37,7 @@ size_t leaf_elixir_prefix(const char *s, size_t n);
 /* Returns the length of the segments at s, as in MyApp.Repo; 0: s does not begin with one. */
 size_t leaf_alias(const char *s, size_t n);
 
-/* Each prints the term at the cursor and moves past it; the caller has seen the tag. */
+/* Each function prints the term at the cursor and moves past it; the caller has read the tag. */
 void leaf_atom(struct pen *p, struct etf *c);
 void leaf_integer(struct pen *p, struct etf *c);
 void leaf_float(struct pen *p, struct etf *c);

@@ -12,7 +12,7 @@
 
 #define ELIXIR "Elixir."
 
-#define BIG_MAX_BYTES 512 /* beyond it a number's size is printed, not its digits */
+#define BIG_MAX_BYTES 512 /* for larger numbers the size is printed, not the digits */
 
 void pen_init(struct pen *p, struct buf *out, size_t max_bytes)
 {
@@ -30,7 +30,7 @@ void pen_add(struct pen *p, const char *s, size_t n)
         p->full = true;
     }
     buf_add(p->out, s, n);
-    if (p->out->len < before + n) /* the buffer's own ceiling */
+    if (p->out->len < before + n) /* the maximum size of the buffer */
         p->full = true;
 }
 
@@ -70,7 +70,7 @@ void pen_done(struct pen *p)
             break;
         end--;
     }
-    if (end < p->out->len) { /* an empty buf's data is not to be written */
+    if (end < p->out->len) { /* the data of an empty buf must not be written */
         p->out->len = end;
         p->out->data[end] = 0;
     }
@@ -246,7 +246,7 @@ static int shortest(double d, char digits[20], int *exponent)
 
     for (int precision = 0; precision <= 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, d);
-        if (strtod(text, NULL) == d) /* the same locale both ways */
+        if (strtod(text, NULL) == d) /* reads with the same locale */
             break;
     }
     for (const char *s = text; *s != 0 && *s != 'e'; s++)
@@ -264,8 +264,8 @@ static void scientific(struct pen *p, const char *digits, int n, int exponent)
     pen_addf(p, "%c.%se%d", digits[0], n == 1 ? "0" : digits + 1, exponent);
 }
 
-/* Erlang's choice between 1200.0 and 1.2e3: whichever is shorter, no zeros that claim digits
- * beyond 2^53. (io_lib_format's rule.) */
+/* The rule of io_lib_format to choose between 1200.0 and 1.2e3: the shorter one, without zeros that
+ * suggest digits beyond 2^53. */
 void leaf_float(struct pen *p, struct etf *c)
 {
     static const char zeros[] = "0000000000000000000000";
@@ -342,7 +342,7 @@ void leaf_big(struct pen *p, struct etf *c)
     decimal(p, b + head, n);
 }
 
-/* UTF-8 that a string literal would hold; *wide when Latin-1 does not suffice. */
+/* UTF-8 that a string literal could contain; *wide if Latin-1 does not suffice. */
 static bool printable_utf8(const uint8_t *b, size_t n, bool *wide)
 {
     uint32_t cp;
@@ -371,7 +371,7 @@ void leaf_binary(struct pen *p, struct etf *c)
 
     if (!etf_binary(c, &b, &n))
         return;
-    /* What is cut away anyway need not be read; a character may lie across the cut. */
+    /* The part that is cut need not be read; a character may lie across the cut. */
     seen = n > p->max + 4 ? p->max + 4 : n;
     while (seen < n && seen > 0 && (b[seen] & 0xc0) == 0x80)
         seen--;
@@ -438,7 +438,7 @@ void leaf_reference(struct pen *p, struct etf *c)
 
     if (!etf_skip(c))
         return;
-    if (tag == T_REFERENCE) { /* the word lies before the creation */
+    if (tag == T_REFERENCE) { /* here the word is before the creation */
         words = c->p - 5;
     } else {
         n = (size_t)big_endian(start + 1, 2);

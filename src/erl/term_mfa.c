@@ -78,7 +78,7 @@ static void erlang_atom(struct pen *p, const struct atom *a)
         leaf_quoted(p, a->s, a->n, a->latin1, '\'');
 }
 
-/* -> the function is written the Elixir way */
+/* -> true: the function is written in Elixir syntax */
 static bool write_module(struct pen *p, const struct atom *m)
 {
     size_t prefix = leaf_elixir_prefix(m->s, m->n);
@@ -135,7 +135,7 @@ bool term_function(struct etf *c, struct buf *out, bool elixir)
     return true;
 }
 
-/* An arity, or the list of arguments that stands in its place in {M,F,Args}. */
+/* An arity, or the list of arguments in its place in {M,F,Args}. */
 static bool arity_of(struct etf *c, uint64_t *arity)
 {
     const uint8_t *b;
@@ -169,7 +169,7 @@ bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes)
 
     if (!etf_tuple(&in, &n) || n != 3 || !get_atom(&in, &m) || !get_atom(&in, &f) ||
         !arity_of(&in, &arity))
-        return term_print(c, out, max_bytes); /* undefined, and whatever else may come */
+        return term_print(c, out, max_bytes); /* undefined, and any other term */
     if (!etf_skip(&whole)) {
         *c = whole;
         return false;
@@ -181,7 +181,7 @@ bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes)
     return true;
 }
 
-/* What is being read, how far, and where a name goes. */
+/* The source, the position, and the destination of a name. */
 struct reading {
     const char *s;
     size_t i;
@@ -207,7 +207,7 @@ static bool put_cp(char name[256], size_t *n, uint32_t cp)
     return ok;
 }
 
-/* Behind a backslash. */
+/* The character after a backslash. */
 static bool escape(struct reading *in, uint32_t *cp)
 {
     const char *p = in->s + in->i;
@@ -217,7 +217,7 @@ static bool escape(struct reading *in, uint32_t *cp)
     return used > 0;
 }
 
-/* A quoted name; the cursor is on the opening quote, and afterwards behind the closing one. */
+/* A quoted name; the cursor is on the opening quote, and afterwards after the closing one. */
 static bool quoted(struct reading *in, char name[256])
 {
     char quote = in->s[in->i++];
@@ -245,7 +245,7 @@ static bool quoted(struct reading *in, char name[256])
     return true;
 }
 
-/* Copies n bytes of a bare name. */
+/* Copies n bytes of an unquoted name. */
 static bool take(struct reading *in, size_t n, char name[256], size_t *used)
 {
     for (size_t k = 0; k < n; k++, in->i++)
@@ -263,7 +263,7 @@ static size_t word(const char *s)
     return n;
 }
 
-/* MyApp.Repo, its dot behind it, as 'Elixir.MyApp.Repo'; or a literal Elixir.MyApp.Repo: as in
+/* MyApp.Repo with the dot after it, as 'Elixir.MyApp.Repo'; or a literal Elixir.MyApp.Repo: as in
  * Erlang. */
 static bool alias_module(struct reading *in, struct mfa *out)
 {
@@ -313,7 +313,7 @@ static bool module(struct reading *in, struct mfa *out)
            separator(in, ':');
 }
 
-/* The compiler's names for funs: -handle/2-fun-0-. */
+/* Names of funs that the compiler generates: -handle/2-fun-0-. */
 static bool fun_name(const char *s, size_t n)
 {
     if (n < 3 || s[0] != '-' || s[n - 1] != '-')
@@ -324,7 +324,7 @@ static bool fun_name(const char *s, size_t n)
     return true;
 }
 
-/* A bare function: all up to the last '/'. */
+/* An unquoted function: everything up to the last '/'. */
 static bool bare_function(struct reading *in, struct mfa *out)
 {
     const char *s = in->s + in->i, *slash = strrchr(s, '/');
@@ -358,7 +358,7 @@ static bool arity(struct reading *in, int *out)
     return in->s[in->i] == 0;
 }
 
-/* Where s stops being UTF-8; its length if it is all. */
+/* Returns the position at which s stops being UTF-8; its length if all of it is. */
 static size_t utf8_end(const char *s)
 {
     size_t n = strlen(s), i = 0;

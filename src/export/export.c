@@ -62,7 +62,7 @@ int export_format_of_file(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
-    if (!dot || dot == name || strcmp(dot, ".txt") == 0) /* a hidden file has no ending */
+    if (!dot || dot == name || strcmp(dot, ".txt") == 0) /* a hidden file has no extension */
         return EXPORT_TEXT;
     return export_format_parse(dot + 1);
 }

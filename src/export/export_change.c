@@ -1,4 +1,4 @@
-/* What has changed since the mark, row by row: the part of the text format that only a comparison
+/* Changes against the reference, row by row: the part of the text format that only a comparison
  * has. */
 #include <kprof/base/text.h>
 #include <kprof/export/writers.h>

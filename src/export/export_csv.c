@@ -8,16 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a line says of its snapshot, before the row's own figures: a reader of one line must see
- * loss and breaker. */
+/* The values of the snapshot that are on each line, before those of the row: a reader of one line
+ * must see loss and breaker. */
 static const char head[] =
     "at,node,elapsed_s,window_s,final,tracing,sample,breaker,trips,received,aggregated,"
     "open,expired,unattributed,lost_target,lost_ring,gap_s,counted_s,overhead_percent,gap,reloaded,"
     "row,tier,identity";
 
-/* RFC 4180: always quoted, quotes doubled. A spreadsheet takes text that begins with = + - or @ for
- * a formula, quoted or not; an apostrophe in front keeps it text. Control characters do not get
- * past text_safe. */
+/* RFC 4180: always quoted, quotes doubled. A spreadsheet treats text that begins with = + - or @ as
+ * a formula, quoted or not; an apostrophe in front prevents this. text_safe removes control
+ * characters. */
 static void quoted(struct buf *out, const char *s)
 {
     struct buf safe;
@@ -36,7 +36,8 @@ static void quoted(struct buf *out, const char *s)
     buf_release(&safe);
 }
 
-/* Why most of the gap, and the traced modules that were loaded again, parted by blanks. */
+/* The reason of most of the gap, and the traced modules that were loaded again, separated by
+ * blanks. */
 static void disturbed(struct buf *out, const struct snapshot *s)
 {
     struct buf names;

@@ -1,7 +1,8 @@
-/* HdrHistogram's log (format version 1.3) of its V2 compressed histograms, a line a row: readable
- * by its own tools in every language. Values are nanoseconds with 3 significant digits, more than
- * our buckets have; a bucket's calls stand at its middle, the least and the greatest call exactly
- * where they were. Source: HdrHistogram's HistogramLogWriter and encodings (Gil Tene), own code. */
+/* HdrHistogram log (format version 1.3) with V2 compressed histograms, one line per row: the
+ * HdrHistogram tools of every language can read it. Values are nanoseconds with 3 significant
+ * digits, more than the buckets of base/hist have; the calls of a bucket are at its middle, minimum
+ * and maximum are exact. Source: HistogramLogWriter and encodings of HdrHistogram (Gil Tene),
+ * original code. */
 #include <kprof/base/clock.h>
 #include <kprof/base/hist.h>
 #include <kprof/base/text.h>
@@ -150,7 +151,7 @@ static void add_histogram(struct buf *out, const struct snap_row *r)
     uLongf n = compressBound(plain.len);
     Bytef *z = malloc(n);
     if (!z || compress(z, &n, (const Bytef *)plain.data, plain.len) != Z_OK)
-        abort(); /* only memory can be missing: the bound is zlib's own */
+        abort(); /* only memory can be missing: the size is zlib's own bound */
     add_be(&packed, V2_COMPRESSED, 4);
     add_be(&packed, n, 4);
     buf_add(&packed, z, n);
@@ -191,7 +192,7 @@ static void head(struct buf *out, const struct snapshot *s)
                   "\"Interval_Compressed_Histogram\"\n");
 }
 
-/* What a reader of the log must know of the interval besides its histograms. */
+/* Values of the interval that are not in its histograms. */
 static void remarks(struct buf *out, const struct snapshot *s)
 {
     if (s->breaker.state != BREAKER_CLOSED)

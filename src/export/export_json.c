@@ -28,7 +28,7 @@ static void key_bool(struct json *j, const char *key, bool v)
     json_bool(j, v);
 }
 
-/* ---- scalars of a snapshot: a table of where they are ---- */
+/* ---- scalars of a snapshot: a table of their offsets ---- */
 
 enum scalar_kind { SCALAR_U64, SCALAR_U32, SCALAR_DOUBLE, SCALAR_BOOL, SCALAR_TEXT, SCALAR_CHARS };
 enum scalar_empty { PLAIN, OR_NULL, OR_NOTHING }; /* how 0 or "" is written */
@@ -208,7 +208,7 @@ static void counters(struct json *j, const struct snapshot *s)
         object(j, s, "odd", anomalies, sizeof anomalies / sizeof *anomalies);
 }
 
-/* From and to: seconds before this object's time, to 0 when it goes on. */
+/* From and to: seconds before the time of this object; to 0: the gap has not ended. */
 static void gaps(struct json *j, const struct snapshot *s)
 {
     json_key(j, "gaps");
@@ -316,7 +316,7 @@ static void slow_tiers_of(struct json *j, const struct snap_slow *w)
     json_arr_end(j);
 }
 
-/* The tier that explains most of the request. */
+/* The tier with the most self time of the request. */
 static void slow_most_of(struct json *j, const struct snap_slow_sum *most)
 {
     char pid[FIELD_CELL_BYTES];
@@ -331,7 +331,7 @@ static void slow_most_of(struct json *j, const struct snap_slow_sum *most)
     json_obj_end(j);
 }
 
-/* node NULL: it is known from around */
+/* node NULL: the surrounding object has it */
 static void slow(struct json *j, const struct snap_slow *w, const char *node)
 {
     char at[40], pid[FIELD_CELL_BYTES];

@@ -1,6 +1,6 @@
-/* Prometheus' text format: the window as gauges (a window slides, so nothing of it is a counter),
- * the session's own state. For the textfile collector of a node exporter. Source: Prometheus'
- * exposition formats, text version 0.0.4; own code. */
+/* The Prometheus text format: the window as gauges (a window slides, so it has no counters), and
+ * the state of the session. For the textfile collector of a node exporter. Source: Prometheus
+ * exposition formats, text version 0.0.4; original code. */
 #include <kprof/base/text.h>
 #include <kprof/export/field.h>
 #include <kprof/export/writers.h>
@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Label values: quotes, backslashes and line ends escaped; control characters do not get past
- * text_safe. */
+/* Label values: quotes, backslashes and line ends are escaped; text_safe removes control
+ * characters. */
 static void label(struct buf *out, const char *name, const char *value, const char *lead)
 {
     struct buf safe;
@@ -45,7 +45,7 @@ static void row_labels(struct buf *out, const char *name, const struct snapshot 
     buf_addf(out, "%s", name);
     label(out, "node", s->node.name, "{");
     label(out, "tier", r->tier_name, ",");
-    /* The tier over all identities has none: an empty label is no label there. */
+    /* The tier over all identities has no identity: an empty label means no label. */
     label(out, "identity", r->ident ? r->ident : "", ",");
 }
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_COLS_MAX 48 /* longer names are cut: the figures must stay in sight */
+#define NAME_COLS_MAX 48 /* longer names are cut, so that the values stay in sight */
 #define NOTE_COLS_MAX 300
-#define SLOW_LINES    5 /* without details */
+#define SLOW_LINES    5 /* without --slow-details */
 #define GAP           "  "
 
 static void safe(struct buf *out, const char *s, size_t max_cols)
@@ -31,7 +31,7 @@ static void overhead(struct buf *out, const struct snap_cost *k)
              k->assumed ? "assumed" : "measured there");
 }
 
-/* The rows are of a window that is past. */
+/* The window ends before now. */
 static void time_range(struct buf *out, const struct snapshot *s)
 {
     char from[40], to[40];
@@ -82,7 +82,7 @@ static void session(struct buf *out, const struct snapshot *s)
     }
 }
 
-/* When nothing was traced: figures and rates are of the rest of the window. */
+/* Time without tracing: values and rates cover the rest of the window. */
 static void gaps(struct buf *out, const struct snapshot *s)
 {
     if (s->n_gaps == 0)
@@ -152,7 +152,7 @@ static const char *row_name(const struct snap_row *r, size_t *indent)
 {
     *indent = r->ident ? 2 : 0;
     if (r->ident)
-        return r->ident[0] ? r->ident : "\"\""; /* a row needs a name to be seen */
+        return r->ident[0] ? r->ident : "\"\""; /* an empty name would be invisible */
     return r->tier_name;
 }
 
@@ -235,7 +235,7 @@ static void process(struct buf *out, uint64_t pid, const char *who)
     }
 }
 
-/* One line: what, how long, the tier that explains most of it, where. */
+/* One line: identity, duration, the tier with the most self time, process. */
 static void slow_line(struct buf *out, const struct snap_slow *w)
 {
     const struct snap_slow_sum *most = slow_most(w);
@@ -271,7 +271,7 @@ static void slow_lines(struct buf *out, const struct snapshot *s, size_t most)
         slow_line(out, top[i]);
 }
 
-/* Slow calls of other tiers than that of the longest one. */
+/* Slow calls of tiers other than that of the longest one. */
 static void slow_others(struct buf *out, const struct snap_slow *w)
 {
     for (size_t i = 0; i < w->n_calls; i++) {

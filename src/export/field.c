@@ -55,7 +55,7 @@ static void count_cell(const struct field *c, const struct snap_row *r, char *ce
     snprintf(cell, FIELD_CELL_BYTES, "%" PRIu64, field_count(c, r));
 }
 
-/* %.*f of a huge double has 300 digits; no figure of ours is that large. */
+/* %.*f of a huge double has 300 digits; no value here is that large. */
 static void number_cell(double v, int decimals, const char *none, const char *unit, char *cell)
 {
     if (!isfinite(v) || fabs(v) >= 1e18)
@@ -72,8 +72,8 @@ void field_plain(const struct field *c, const struct snap_row *r, char cell[FIEL
         number_cell(field_value(c, r), field_decimals(c), "", "", cell);
 }
 
-/* People read the calls that there were, beside their rate; how many of them were traced follows.
- */
+/* In text: the estimated number of calls, next to their rate; the number of traced calls follows.
+ * */
 static void count_text(const struct field *c, const struct snap_row *r, char *cell)
 {
     if (c->offset == FIELD(count))
@@ -87,7 +87,8 @@ static void count_text(const struct field *c, const struct snap_row *r, char *ce
 
 void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES])
 {
-    bool apart = c->offset == FIELD(oldest_open_us); /* a call may be open where none has ended */
+    bool apart =
+        c->offset == FIELD(oldest_open_us); /* a tier can have an open call and no ended one */
     double v = c->kind == FIELD_COUNT ? 0 : field_value(c, r);
     if (c->kind == FIELD_COUNT)
         count_text(c, r, cell);

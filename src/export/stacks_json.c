@@ -142,6 +142,8 @@ struct timeline {
     uint32_t *open; /* frames that are open now, root first */
     size_t opened;
     uint32_t *next; /* those of the next sample */
+    struct stacks_texts texts;
+    struct buf name;
     size_t cap;
 };
 
@@ -175,13 +177,16 @@ static void event(struct timeline *t, const char *phase, const char *name, size_
     stacks_out_more(t->o);
 }
 
+static void frame_name(struct buf *b, const struct stack_profile *p, uint32_t frame)
+{
+    flame_frame_text(b, p, frame, false);
+}
+
 static void frame_event(struct timeline *t, const char *phase, uint32_t frame, uint64_t time_ns)
 {
-    struct buf text;
-    buf_init(&text, 0);
-    flame_frame_text(&text, t->profile, frame, false);
-    event(t, phase, text.data, text.len, time_ns);
-    buf_release(&text);
+    buf_clear(&t->name);
+    stacks_texts_add(&t->texts, &t->name, frame);
+    event(t, phase, t->name.data, t->name.len, time_ns);
 }
 
 static void close_to(struct timeline *t, size_t depth, uint64_t time_ns)
@@ -304,6 +309,8 @@ void stacks_write_chrome(struct stacks_out *o, const struct stack_view *v,
     struct timeline t = {
         .o = o, .view = v, .profile = stack_view_profile(v), .fold = how->query.fold_recursion};
     sort_samples(&t, &how->query.filter);
+    stacks_texts_init(&t.texts, t.profile, frame_name);
+    buf_init(&t.name, 0);
     json_init(&t.j, &o->b);
     json_obj(&t.j);
     json_key(&t.j, "displayTimeUnit");
@@ -318,6 +325,8 @@ void stacks_write_chrome(struct stacks_out *o, const struct stack_view *v,
     json_arr_end(&t.j);
     json_obj_end(&t.j);
     buf_addch(&o->b, '\n');
+    stacks_texts_release(&t.texts);
+    buf_release(&t.name);
     free(t.timed);
     free(t.open);
     free(t.next);

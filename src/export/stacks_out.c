@@ -2,6 +2,7 @@
 
 #include "stacks_out.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { PIECE_BYTES = 64 << 10 };
@@ -52,4 +53,34 @@ void stacks_out_width_name(struct buf *b, const struct flame *f)
         buf_adds(b, UNIT[f->unit]);
     else
         buf_addf(b, "%s%s", OF[f->by], stack_metric_name(f->metric));
+}
+
+void stacks_texts_init(struct stacks_texts *t, const struct stack_profile *p,
+                       void (*make)(struct buf *b, const struct stack_profile *p, uint32_t frame))
+{
+    size_t n = (size_t)stack_profile_frames(p) + 1;
+    *t = (struct stacks_texts){.profile = p, .make = make};
+    buf_init(&t->made, SIZE_MAX / 4);
+    t->from = calloc(n, sizeof *t->from);
+    t->to = calloc(n, sizeof *t->to);
+    if (!t->from || !t->to)
+        abort();
+    buf_addch(&t->made, ' '); /* so that none ends at 0 */
+}
+
+void stacks_texts_release(struct stacks_texts *t)
+{
+    buf_release(&t->made);
+    free(t->from);
+    free(t->to);
+}
+
+void stacks_texts_add(struct stacks_texts *t, struct buf *out, uint32_t frame)
+{
+    if (t->to[frame] == 0) {
+        t->from[frame] = t->made.len;
+        t->make(&t->made, t->profile, frame);
+        t->to[frame] = t->made.len;
+    }
+    buf_add(out, t->made.data + t->from[frame], t->to[frame] - t->from[frame]);
 }

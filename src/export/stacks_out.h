@@ -24,6 +24,19 @@ void stacks_out_pid(struct buf *b, uint64_t process); /* 0.80.0 */
 /* What the widths count: "samples", "reductions", "growth of memory". */
 void stacks_out_width_name(struct buf *b, const struct flame *f);
 
+/* What is written for a frame: made when it is written for the first time, then copied. */
+struct stacks_texts {
+    const struct stack_profile *profile;
+    void (*make)(struct buf *b, const struct stack_profile *p, uint32_t frame);
+    struct buf made;
+    size_t *from, *to; /* by frame id, in `made`; to 0: not yet */
+};
+
+void stacks_texts_init(struct stacks_texts *t, const struct stack_profile *p,
+                       void (*make)(struct buf *b, const struct stack_profile *p, uint32_t frame));
+void stacks_texts_release(struct stacks_texts *t);
+void stacks_texts_add(struct stacks_texts *t, struct buf *out, uint32_t frame);
+
 /* The writers, each for a format; stacks.h. */
 void stacks_write_folded(struct stacks_out *o, const struct stack_view *v,
                          const struct stacks_options *how);

@@ -90,13 +90,22 @@ static void add_function(struct buf *b, const struct stack_profile *p, const str
         buf_addf(b, "/%u", (unsigned)f->arity);
 }
 
+static void eflame_frame(struct buf *b, const struct stack_profile *p, uint32_t frame)
+{
+    struct stack_frame f = stack_profile_frame_of(p, frame);
+    buf_addch(b, ';');
+    add_function(b, p, &f);
+}
+
 void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
                          const struct stacks_options *how)
 {
     const struct stack_profile *p = stack_view_profile(v);
     struct frames f = {0};
+    struct stacks_texts texts;
     struct buf line;
     buf_init(&line, 0);
+    stacks_texts_init(&texts, p, eflame_frame);
     for (size_t i = 0; i < stack_view_count(v) && o->ok; i++) {
         const struct stack_sample *s = stack_view_at(v, i);
         if (!flame_passes(v, i, &how->query.filter))
@@ -106,11 +115,8 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
         buf_addch(&line, '<');
         stacks_out_pid(&line, s->process);
         buf_addch(&line, '>');
-        for (size_t k = f.n; k-- > 0;) {
-            struct stack_frame frame = stack_profile_frame_of(p, f.frame[k]);
-            buf_addch(&line, ';');
-            add_function(&line, p, &frame);
-        }
+        for (size_t k = f.n; k-- > 0;)
+            stacks_texts_add(&texts, &line, f.frame[k]);
         buf_adds(&line, s->status == STACK_WAITING ? ";sleep\n" : "\n");
         /* eflame has no counts: its scripts count equal lines. */
         for (uint64_t w = 0; w < s->weight && w < LINES_MAX && o->ok; w++) {
@@ -118,6 +124,7 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
             stacks_out_more(o);
         }
     }
+    stacks_texts_release(&texts);
     buf_release(&line);
     free(f.frame);
 }
@@ -178,6 +185,8 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
 {
     const struct stack_profile *p = stack_view_profile(v);
     struct frames f = {0};
+    struct stacks_texts texts;
+    stacks_texts_init(&texts, p, perf_frame);
     for (size_t i = 0; i < stack_view_count(v) && o->ok; i++) {
         const struct stack_sample *s = stack_view_at(v, i);
         if (!flame_passes(v, i, &how->query.filter))
@@ -185,7 +194,7 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
         perf_header(&o->b, v, i, how->integer_pid);
         frames_of(p, s->stack, how->query.fold_recursion, &f);
         for (size_t k = 0; k < f.n; k++)
-            perf_frame(&o->b, p, f.frame[k]);
+            stacks_texts_add(&texts, &o->b, f.frame[k]);
         /* The initial call is there once: not when it is the outermost frame, too. */
         if (s->initial_call && (f.n == 0 || stack_profile_function(p, f.frame[f.n - 1]) !=
                                                 stack_profile_function(p, s->initial_call)))
@@ -193,5 +202,6 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
         buf_addch(&o->b, '\n');
         stacks_out_more(o);
     }
+    stacks_texts_release(&texts);
     free(f.frame);
 }

@@ -46,7 +46,7 @@ static bool is_word(uint8_t c)
     return (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* Every kprof_WORD_00: the module, and the names its processes register. */
+/* Every kprof_WORD_00: the module, and the names that its processes register. */
 static void rename_atoms(uint8_t *atoms, size_t n, const char digits[3])
 {
     const size_t prefix = sizeof PREFIX - 1;
@@ -77,7 +77,7 @@ void agent_module_make(unsigned slot, struct agent_module *m)
         abort();
     memcpy(m->bytes, b->bytes, b->len);
     atoms = atom_chunk(m->bytes, b->len, &atoms_len);
-    assert(atoms); /* our own build made it */
+    assert(atoms); /* the module comes from this build */
     rename_atoms(atoms, atoms_len, m->digits);
 }
 

@@ -77,7 +77,7 @@ int agent_request_config(struct session *s, const struct trace_config *w,
         rc = read_matched(&q.c, out) ? 0 : agent_call_odd("config", e);
     else if (arity == 3 && etf_is_atom(&q.c, "error")) {
         out->rule_refused = etf_is_atom(&q.c, "identity");
-        if (!out->rule_refused) /* something that this VM cannot bear */
+        if (!out->rule_refused) /* not supported on this VM */
             etf_skip(&q.c);
         etf_text(&q.c, out->rule_error, sizeof out->rule_error);
         if (!out->rule_refused)
@@ -176,7 +176,7 @@ int agent_request_why(struct session *s, uint16_t ix, struct agent_request_calle
     return rc;
 }
 
-/* Pids go as two numbers: node and creation are the target's own. */
+/* A pid is sent as two numbers: node and creation are those of the node. */
 static void enc_pids(struct buf *request, const uint64_t *pids, size_t n)
 {
     if (n)
@@ -219,7 +219,7 @@ int agent_request_dead(struct session *s, const uint64_t *pids, size_t n, uint64
     return rc;
 }
 
-/* Texts of the node may hold anything; a line is a line. */
+/* Texts of the node may contain newlines, which would add lines. */
 static void add_line(struct buf *lines, struct etf *c, size_t cap)
 {
     char text[AGENT_REQUEST_NOTE_BYTES];

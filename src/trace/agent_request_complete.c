@@ -1,4 +1,4 @@
-/* Completion of M:F/A as typed, the Erlang way or the Elixir way; part of trace/agent_request. */
+/* Completion of M:F/A as typed, in Erlang or Elixir syntax; part of trace/agent_request. */
 #include "agent_call.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@ static bool is_elixir(const char *s)
     return isupper((unsigned char)s[0]);
 }
 
-/* One module name an entry; shown without "Elixir." */
+/* One module name per entry; shown without "Elixir." */
 static int add_modules(struct session *s, const char *prefix, struct buf *lines, struct err *e)
 {
     struct agent_call q;

@@ -11,7 +11,7 @@ static void unknown(struct buf *out)
     buf_adds(out, "...");
 }
 
-/* {V}; anything else is not told. */
+/* {V}; any other value was left out. */
 static void value(struct etf *c, struct buf *out)
 {
     struct etf in = *c;
@@ -55,7 +55,7 @@ static void elements(struct etf *c, uint32_t n, struct buf *out)
     buf_adds(out, size > n - 1 ? ",...}" : "}");
 }
 
-/* One slot that is not false. */
+/* An argument: one of its elements is not false. */
 static void slot(struct etf c, uint32_t which, struct buf *out)
 {
     struct etf whole = c;
@@ -129,7 +129,7 @@ bool args_print(struct etf *c, struct buf *out, size_t max_bytes)
     if (all.len > max_bytes) {
         size_t keep = max_bytes > 3 ? max_bytes - 3 : 0;
         while (keep > 0 && ((unsigned char)all.data[keep] & 0xc0) == 0x80)
-            keep--; /* at a whole character */
+            keep--; /* ends at a whole character */
         buf_add(out, all.data, keep);
         unknown(out);
     } else {

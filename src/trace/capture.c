@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define SHOWN_BYTES 300
-#define KEY_BYTES   1000 /* whole, or no rule could be written with it */
+#define KEY_BYTES   1000 /* a longer key cannot be used in a rule */
 
-/* The term as text; the cursor goes past it. */
+/* The term as text; moves the cursor past it. */
 static struct value_tree_text printed(struct value_tree *s, struct etf *c,
                                       bool (*how)(struct etf *, struct buf *, size_t), size_t max)
 {
@@ -29,7 +29,7 @@ static struct value_tree_text name_of(struct value_tree *s, struct etf *c)
     return printed(s, c, term_identity, DECODE_IDENT_BYTES);
 }
 
-/* A term that both is shown and names. */
+/* A term that is both shown and used as a name. */
 static void shown_and_name(struct value_tree *s, struct etf *c, struct value_tree_node *n)
 {
     struct etf again = *c;
@@ -80,7 +80,7 @@ static bool read_fields(struct value_tree *s, struct etf *c)
     return n == 0 || etf_nil(c);
 }
 
-/* {Tag, Size, Name} of what has no parts. */
+/* {Tag, Size, Name} of a value without parts. */
 static bool read_sized(struct value_tree *s, struct etf *c, struct value_tree_node *n,
                        enum value_tree_kind kind)
 {
@@ -91,7 +91,7 @@ static bool read_sized(struct value_tree *s, struct etf *c, struct value_tree_no
     return !c->bad;
 }
 
-/* What stands in the tuple behind its tag, when it has no parts. */
+/* The elements of the tuple after its tag, of a value without parts. */
 static bool read_leaf(struct value_tree *s, struct etf *c, struct value_tree_node *n,
                       uint32_t arity)
 {
@@ -175,7 +175,7 @@ struct value_tree *capture_read(struct etf *c)
     return NULL;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 /* {error, Tag, Text} */
 static bool refused(struct etf *c, struct capture *out)

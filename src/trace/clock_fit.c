@@ -6,48 +6,52 @@
 
 #define MS 1000000
 
-#define STEP_NS  (100 * MS) /* a change of so much is no drift */
-#define SLIP_NS  (2 * MS)   /* contradictions of so little cost a bound, not the fit */
-#define LATE_NS  (250 * MS) /* later than that of a sudden: the clocks are in doubt */
+#define STEP_NS  (100 * MS) /* a change of this size is not drift */
+#define SLIP_NS  (2 * MS)   /* smaller contradictions remove a bound, not the fit */
+#define LATE_NS  (250 * MS) /* a message that is suddenly this late puts the clocks in doubt */
 #define DOUBT_NS (UINT64_C(5000) * MS)
 
-/* A step ahead that messages alone show: by so much, after so many. */
+/* A step ahead without round trips: its least size, and the number of messages that show it. */
 #define AHEAD_NS (500 * MS)
 #define AHEAD_N  10
 
-/* Nothing for so long: nothing is known any more. */
+/* After this time without a bound, the offset is unknown. */
 #define STALE_NS (CLOCK_FIT_BUCKETS * CLOCK_FIT_BUCKET_NS)
 
-/* A step back that messages alone show: so late, so many, for so long, so alike. */
+/* A step back without round trips: least lateness, number of messages, duration, and allowed
+ * difference. */
 #define RUN_LATE_NS  (500 * MS)
 #define RUN_N        5
 #define RUN_NS       (UINT64_C(2000) * MS)
 #define RUN_APART_NS (20 * MS)
 
-/* Messages alone: the least delay of a minute that is longer by more than this was a clock. */
+/* Without round trips: if the least delay of a minute grows by more than this, a clock has changed.
+ * */
 #define RECENT_NS     (UINT64_C(60000) * MS)
 #define RECENT_GAP_NS (3.0 * MS)
 
-#define WANDER_LEAST 5e-6 /* of a good clock within minutes: RFC 5905 says 15 for all */
-#define WANDER_FIRST 3e-4 /* nothing is known of the drift */
+#define WANDER_LEAST                                                                               \
+    5e-6                  /* of a good clock within minutes; RFC 5905 uses 15 ppm for all clocks   \
+                           */
+#define WANDER_FIRST 3e-4 /* the drift is unknown */
 #define WANDER_MOST  1e-3
-#define DRIFT_CLOCK  5e-4 /* of clocks, which a drift is believed to be without proof: RFC 5905 */
-#define DRIFT_MOST   0.03 /* an Erlang VM puts its clock right by at most 0.01 */
+#define DRIFT_CLOCK  5e-4 /* maximum drift of a clock that is accepted without proof: RFC 5905 */
+#define DRIFT_MOST   0.03 /* an Erlang VM corrects its clock by at most 0.01 */
 
-/* Two small changes as far apart as that are a drift. */
+/* Two small changes within this time are a drift. */
 #define SLEW_LEAST_NS 1e9
 #define SLEW_MOST_NS  60e9
 
-#define SETTLES 32 /* what a fit takes over of a drift that it allows, one in so many */
+#define SETTLES 32 /* a fit moves the drift by this fraction of the difference */
 
-/* A drift needs so many buckets over so long; points are no better than that. */
+/* A drift needs this number of buckets over this time; the points are not more exact. */
 #define FIT_POINTS 10
 #define FIT_SPAN   8e9
 #define POINT_NS   (0.1 * MS)
 
 _Static_assert(CLOCK_FIT_BUCKETS <= ENVELOPE_MAX, "all buckets are points");
 
-/* Offsets are what a hostile node makes them: differences wrap. */
+/* A hostile node can send any offset, so differences may wrap. */
 static int64_t minus(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);
@@ -65,7 +69,7 @@ static double since(uint64_t now_ns, uint64_t then_ns)
     return (double)(int64_t)(now_ns - then_ns);
 }
 
-/* More is tighter for the low side, less for the high one. */
+/* For the low side a greater value is tighter, for the high side a smaller one. */
 static double sign(enum clock_fit_side side)
 {
     return side == CLOCK_FIT_LOW ? 1 : -1;
@@ -81,7 +85,7 @@ double clock_reading_error_ns(const struct clock_reading *r, uint64_t now_ns)
     return r->bounded ? r->error_ns + r->wander * fabs(since(now_ns, r->at_ns)) : 0;
 }
 
-/* What a bound says of another time: the drift takes it there, its wander loosens it. */
+/* A bound at another time: the drift moves it, the wander loosens it. */
 static int64_t bound_at(const struct clock_fit *f, const struct clock_fit_bound *b,
                         enum clock_fit_side side, uint64_t now_ns)
 {
@@ -176,8 +180,8 @@ static void window_add(struct clock_fit *f, enum clock_fit_side side, struct clo
         *best = b;
 }
 
-/* The tightest of a side, at the end of the bucket with that id. None there: a low one stays as it
- * was, for it is all there is to tell the time by. */
+/* The tightest bound of a side, at the end of the bucket with that id. Without a new bound, a low
+ * one is kept, because it is the only data. */
 static void window_best(struct clock_fit *f, uint64_t id, enum clock_fit_side side)
 {
     struct clock_fit_bound best = {.has = false};
@@ -204,7 +208,7 @@ static bool slope_of(struct clock_fit *f, uint64_t id, enum clock_fit_side side,
 {
     struct envelope_point p[CLOCK_FIT_BUCKETS];
     struct envelope_line line;
-    const struct clock_fit_bound *ref = NULL; /* the oldest: numbers stay small, so exact */
+    const struct clock_fit_bound *ref = NULL; /* the oldest, so that numbers stay small and exact */
     size_t n = 0;
 
     for (unsigned i = 0; i < CLOCK_FIT_BUCKETS; i++) {
@@ -228,8 +232,8 @@ static double nearest(double v, double to, double within)
     return fmin(fmax(v, to - within), to + within);
 }
 
-/* Of both sides, by how sure they are. A burst of late ones may make a slope of its own: then the
- * sides do not agree, and nothing is learned. */
+/* The slope of both sides, weighted by their certainty. If a burst of late messages changes the
+ * slope of one side, the sides disagree and the drift is not changed. */
 static bool slope_of_both(struct clock_fit *f, uint64_t id, struct slope *out)
 {
     struct slope low, high;
@@ -248,7 +252,7 @@ static bool slope_of_both(struct clock_fit *f, uint64_t id, struct slope *out)
     return fabs(low.drift - high.drift) < 2 * (low.unsure + high.unsure);
 }
 
-/* The drift of before is kept, nearly, as far as what is seen allows: so it does not tremble. */
+/* Keeps most of the previous drift, as far as the data allow it, to avoid jitter. */
 static void fit_drift(struct clock_fit *f, uint64_t id)
 {
     struct slope s;
@@ -272,8 +276,8 @@ static void window_forget_before(struct clock_fit *f, uint64_t id, uint64_t befo
     }
 }
 
-/* Messages alone cannot tell a clock that falls behind from a longer way: after a minute it is
- * taken for the clock. */
+/* Without round trips, a clock that falls behind looks like a longer delay: after a minute it is
+ * treated as the clock. */
 static void fit_recent(struct clock_fit *f, uint64_t id)
 {
     struct clock_fit_bound *best = &f->best[CLOCK_FIT_LOW];
@@ -298,7 +302,7 @@ static void fit_recent(struct clock_fit *f, uint64_t id)
 static void fit(struct clock_fit *f, uint64_t id)
 {
     f->fit_id = id;
-    fit_drift(f, id - 1); /* the last has just begun */
+    fit_drift(f, id - 1); /* the last one has just begun */
     window_best(f, id, CLOCK_FIT_LOW);
     window_best(f, id, CLOCK_FIT_HIGH);
     fit_recent(f, id);
@@ -306,8 +310,8 @@ static void fit(struct clock_fit *f, uint64_t id)
 
 /* ---- steps ---- */
 
-/* The offset is now that, whatever was seen before. Small changes soon after each other, with
- * proof, are a drift: a clock that is put right slowly. -> the step */
+/* Sets the offset, whatever was seen before. Several small proven changes in a short time are
+ * drift: a clock that is being corrected slowly. -> the step */
 static int64_t anew(struct clock_fit *f, uint64_t at_ns, int64_t offset_ns)
 {
     int64_t step = known(f) ? minus(offset_ns, offset_at(f, at_ns)) : 0;
@@ -340,8 +344,8 @@ static void add(struct clock_fit *f, enum clock_fit_side side, uint64_t at_ns, i
                (struct clock_fit_bound){.has = true, .at_ns = at_ns, .offset_ns = offset_ns});
 }
 
-/* The newest is the truth: bounds of the other side that it contradicts by a little go. False: it
- * contradicts by more. */
+/* The newest bound is correct: bounds of the other side that contradict it by a small amount are
+ * removed. False: a bound contradicts it by more. */
 static bool agrees(struct clock_fit *f, enum clock_fit_side side, uint64_t at_ns, int64_t offset_ns)
 {
     enum clock_fit_side other = side == CLOCK_FIT_LOW ? CLOCK_FIT_HIGH : CLOCK_FIT_LOW;
@@ -364,8 +368,8 @@ static bool agrees(struct clock_fit *f, enum clock_fit_side side, uint64_t at_ns
     return true;
 }
 
-/* Late by the same, some of them? One that is later still may be late by itself: it says nothing.
- */
+/* True: some messages are late by the same time. A message that is later may have its own delay and
+ * is ignored. */
 static bool run_of_late(struct clock_fit *f, uint64_t at_ns, int64_t offset_ns)
 {
     int64_t moved =
@@ -381,7 +385,7 @@ static bool run_of_late(struct clock_fit *f, uint64_t at_ns, int64_t offset_ns)
     return ++f->run_n >= RUN_N && at_ns - f->run.at_ns >= RUN_NS;
 }
 
-/* A message that is late. -> it was the clock, not the way */
+/* A message that is late. -> true: the clock has changed, not the delay */
 static bool late_is_step(struct clock_fit *f, uint64_t at_ns, int64_t offset_ns)
 {
     int64_t late = known(f) ? minus(offset_at(f, at_ns), offset_ns) : 0;
@@ -398,8 +402,8 @@ static bool late_is_step(struct clock_fit *f, uint64_t at_ns, int64_t offset_ns)
     return !f->best[CLOCK_FIT_HIGH].has && late >= RUN_LATE_NS && run_of_late(f, at_ns, offset_ns);
 }
 
-/* A message above all that came, where there are no round trips: so many others were not all late
- * by the same. */
+/* Without round trips: a message above all earlier ones. So many others cannot all have been late
+ * by the same time. */
 static bool ahead_is_step(const struct clock_fit *f, int64_t ahead)
 {
     return !bounded(f) && ahead >= AHEAD_NS && f->messages >= AHEAD_N;

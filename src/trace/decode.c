@@ -42,7 +42,7 @@ uint64_t decode_stamp(const struct decoder *d, int64_t native)
     return d->base_ns + since / per * 1000000000u + since % per * 1000000000u / per;
 }
 
-/* The text of encoded bytes seen for the first time. */
+/* The text of encoded bytes that are seen for the first time. */
 static uint32_t name_new(struct decoder *d, const uint8_t *from, size_t n, enum text_as as)
 {
     struct buf text;
@@ -62,7 +62,7 @@ static uint32_t name_of(struct decoder *d, const uint8_t *from, size_t n, enum t
 {
     uint32_t raw = intern_add(d->raw, from, n);
     if (raw == INTERN_FULL)
-        return name_new(d, from, n, as); /* table full: slow, still right */
+        return name_new(d, from, n, as); /* table full: slow, but correct */
     if (!d->text_of[raw])
         d->text_of[raw] = name_new(d, from, n, as);
     return d->text_of[raw];
@@ -131,7 +131,7 @@ static bool read_caller(struct decoder *d, struct etf *c, struct event *ev)
     return ok;
 }
 
-/* A label is a small integer or a pid; an atom (false) is none. */
+/* A label is a small integer or a pid; an atom (false) means no label. */
 static bool read_label(struct etf *c, uint64_t *label)
 {
     int tag = etf_peek(c);
@@ -152,8 +152,8 @@ static bool read_label(struct etf *c, uint64_t *label)
     return etf_skip(c);
 }
 
-/* The match spec's own message: {Ix,Label,Caller | {Caller,Arguments}[,Ident[,entry | Junk,Prev]]}.
- */
+/* The message of the match spec: {Ix,Label,Caller | {Caller,Arguments}[,Ident[,entry |
+ * Junk,Prev]]}. */
 static bool read_payload(struct decoder *d, struct etf *c, struct event *ev)
 {
     uint32_t arity;
@@ -181,7 +181,7 @@ static bool read_call(struct decoder *d, struct etf *c, struct event *ev)
     const uint8_t *from = c->p;
     size_t n;
 
-    /* The function is that of the tier: its name is read once a tier. */
+    /* The function is that of the tier: its name is read once per tier. */
     if (!etf_skip(c))
         return false;
     n = (size_t)(c->p - from);

@@ -1,9 +1,9 @@
 /* Decodes trace messages (the elements of a batch) into event records.
  *
  * Invariant: the decoder reads only inside the cursor. An unknown message leaves the cursor after
- * the message and gives DECODE_SKIP; broken bytes give DECODE_BAD, and the rest of the batch is
+ * the message and gives DECODE_SKIP; malformed bytes give DECODE_BAD, and the rest of the batch is
  * lost. Names are interned by their encoded bytes, so a name is turned into text once; the text
- * from which a template makes a name is not kept. One thread. Hot path: allocates nothing once
+ * from which a template makes a name is not stored. One thread. Hot path: allocates nothing once
  * names are known. */
 #ifndef KPROF_TRACE_DECODE_H
 #define KPROF_TRACE_DECODE_H
@@ -25,7 +25,8 @@ struct decoder {
     struct text_ring *text_ring;
     uint32_t tier_fn[EVENT_TIERS];
     int64_t start_native, units_per_s;
-    uint64_t base_ns; /* added to every stamp: a restarted node goes on where the old one was */
+    uint64_t base_ns; /* added to every stamp: the time of a restarted node continues that of the
+                         old one */
 };
 
 enum decode_result { DECODE_EVENT, DECODE_SKIP, DECODE_BAD };

@@ -171,7 +171,7 @@ int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t 
     if (*n > RECORD_MAX_FRAME)
         goto cut;
     if (*n > r->cap) {
-        /* grow as bytes really come, not by what a header claims */
+        /* grows with the bytes that arrive, not with the length in a header */
         size_t cap = *n < 65536 ? 65536 : *n;
         free(r->frame);
         r->frame = malloc(cap);

@@ -1,5 +1,4 @@
-/* A session from connecting to the receipt: opens the link, loads the agent, and takes both away.
- */
+/* A session from connecting to the receipt: opens the link, loads the agent, and removes both. */
 #include "session_impl.h"
 
 #include <kprof/erl/conn.h>

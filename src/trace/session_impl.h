@@ -1,6 +1,6 @@
-/* The inside of a session: the link (session_link: connection, reader thread, requests), loading
- * the agent (session_load), opening and closing (session). Each of them uses the ones before it.
- * For src/trace only. */
+/* The private state of a session: the link (session_link: connection, reader thread, requests),
+ * loading the agent (session_load), opening and closing (session). Each of them uses the ones
+ * before it. For src/trace only. */
 #ifndef KPROF_TRACE_SESSION_IMPL_H
 #define KPROF_TRACE_SESSION_IMPL_H
 
@@ -19,8 +19,8 @@ struct session {
     bool reading;
     struct agent_module agent; /* the module as it is loaded on the node, in its slot */
     struct buf controller;     /* pid of the controller, encoded */
-    uint8_t key[16]; /* key of the requests: only the kprof-top that loaded the agent knows it */
-    atomic_bool beating; /* the controller has started: heartbeats come */
+    uint8_t key[16];     /* key of the requests: only the kprof-top that loaded the agent has it */
+    atomic_bool beating; /* the controller has started and sends heartbeats */
 
     pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t came;
@@ -32,11 +32,11 @@ struct session {
     struct err why;
     uint64_t refs;
     bool asking;       /* a thread waits for the agent's answer */
-    struct buf urgent; /* request that the waiting thread shall send; empty: none */
+    struct buf urgent; /* request that the waiting thread sends; empty: none */
 };
 
 /* ---- session_link ---- */
-/* The parts of session_open and session_close. A test calls them with a connection of its own. */
+/* The parts of session_open and session_close. A test calls them with its own connection. */
 struct session *session_new(const struct session_opts *o);
 int session_listen(struct session *s, struct err *e); /* starts the reader of s->conn */
 void session_free(struct session *s);
@@ -48,12 +48,12 @@ int session_rpc(struct session *s, const char *mod, const char *fun, const struc
                 struct buf *answer, int timeout_ms, struct err *e);
 
 /* ---- session_load ---- */
-/* Loads the agent into a free slot and starts its controller, in one call on the target. At any
- * loss of the connection, either nothing has been loaded, or a controller is alive and cleans up.
- * Waits some seconds for an agent that is leaving. */
+/* Loads the agent into a free slot and starts its controller, in one call on the node. If the
+ * connection is lost, either nothing has been loaded, or a controller is running and cleans up.
+ * Waits some seconds for an agent that is ending. */
 int session_load(struct session *s, struct session_info *info, struct err *e);
 /* After detach: waits until the agent has unloaded itself, then stores in r what is left, as the
- * target reports it. */
+ * node reports it. */
 void session_left(struct session *s, struct session_receipt *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* A session's connection, its reader thread, and requests that wait for their answers:
+/* The connection of a session, its reader thread, and requests that wait for their answers:
  * session_impl.h. */
 #include "session_impl.h"
 
@@ -13,11 +13,11 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* A controller sends a heartbeat each half second; one that is silent for so long is out of reach.
- */
+/* A controller sends a heartbeat every half second; one that sends nothing for this long is out of
+ * reach. */
 #define SILENCE_NS UINT64_C(30000000000)
 #define RECV_MS    1000
-#define AWAY_NS    UINT64_C(5000000000) /* a turn of the reader is never so long by itself */
+#define AWAY_NS    UINT64_C(5000000000) /* a turn of the reader is never this long */
 
 static void hand_over(struct session *s, enum stream_kind kind, const struct etf *rest,
                       uint64_t ref)
@@ -33,7 +33,7 @@ static void hand_over(struct session *s, enum stream_kind kind, const struct etf
     pthread_mutex_unlock(&s->lock);
 }
 
-/* {pong, MonotonicNative}: what the node's clock said between our question and now. */
+/* {pong, MonotonicNative}: the node's clock at a time between the request and now. */
 static void take_pong(struct session *s, struct etf c, uint64_t ref, uint64_t now_ns)
 {
     uint32_t arity;
@@ -49,7 +49,7 @@ static void take_pong(struct session *s, struct etf c, uint64_t ref, uint64_t no
     recorder_round_trip(s->o.recorder, sent_ns, native, now_ns);
 }
 
-/* The agent says that it has ended: {ke, gone, Text}. */
+/* The agent reports that it has ended: {ke, gone, Text}. */
 static void agent_gone(const struct session *s, struct etf *text, struct err *e)
 {
     const uint8_t *b;
@@ -77,7 +77,8 @@ static void *read_loop(void *arg)
         struct etf rest;
         uint64_t ref, now = clock_mono_ns();
 
-        if (now - turned > AWAY_NS) /* we did not run (^Z, a laptop asleep): nobody was silent */
+        if (now - turned > AWAY_NS) /* kprof-top did not run (^Z, a suspended machine), so the node
+                                       was not silent */
             heard = now;
         turned = now;
         if (r == 0 && now - heard > SILENCE_NS && atomic_load(&s->beating)) {
@@ -128,7 +129,7 @@ void session_why(struct session *s, struct err *e)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* lock is held, but not while it sends. */
+/* Call with the lock; it is released while sending. */
 static void send_urgent(struct session *s)
 {
     struct buf m = s->urgent;
@@ -143,8 +144,8 @@ static void send_urgent(struct session *s)
     pthread_mutex_lock(&s->lock);
 }
 
-/* Waits for the answer; lock is held. One that comes later is nobody's: its reference is not wanted
- * any more. */
+/* Waits for the answer; call with the lock. A later answer is ignored, because its reference is no
+ * longer expected. */
 static int wait_answer(struct session *s, uint64_t ref, struct buf *answer, int timeout_ms,
                        const char *what, struct err *e)
 {
@@ -216,7 +217,7 @@ int session_request(struct session *s, const struct buf *request, struct buf *an
         s->asking = true;
         rc = wait_answer(s, ref, answer, timeout_ms, "the agent", e);
         s->asking = false;
-        send_urgent(s); /* what came just as the wait ended */
+        send_urgent(s); /* a request that arrived at the end of the wait */
         pthread_mutex_unlock(&s->lock);
     }
     return rc;

@@ -1,4 +1,4 @@
-/* The agent's way onto the target and off it: session_impl.h. */
+/* Loads the agent on the node and unloads it: session_impl.h. */
 #include "session_impl.h"
 
 #include <kprof/base/clock.h>
@@ -13,10 +13,10 @@
 #define LEAVING_US 200000
 #define LEFT_MS    8000
 
-/* Runs on the target, in a process that has none of our code. The name is the claim to the slot:
- * registering it is atomic, so two that come at once do not load into each other's module. The
- * node's code server may hang (on some VMs for ever): it is waited for so long, and what it loads
- * later goes again. */
+/* Runs on the node, in a process that runs no code of the agent. The registered name reserves the
+ * slot: registering is atomic, so two kprof-tops do not load into one slot. The node's code server
+ * may hang (on some VMs forever): the wait is limited, and a module that is loaded later is
+ * unloaded. */
 static const char install_text[] =
     "fun(Slot, Controller, Agent, Beam, Opts, Ms) ->"
     "  Load = fun(From) ->"
@@ -67,8 +67,8 @@ static void answer_text(const struct buf *a, struct buf *out)
         buf_adds(out, "(unreadable)");
 }
 
-/* One step of making a fun: calls M:F with the arguments, and leaves the term behind `tag` in out.
- */
+/* One step of building a fun: calls M:F with the arguments, and copies the term after `tag` to out.
+ * */
 static int step(struct session *s, const char *mod, const char *fun, const char *tag,
                 struct buf *args, struct buf *out, struct err *e)
 {
@@ -104,7 +104,7 @@ out:
     return rc;
 }
 
-/* Makes a fun of Erlang text on the target, and calls it. args: an encoded list. */
+/* Builds a fun from Erlang text on the node, and calls it. args: an encoded list. */
 static int call_text(struct session *s, const char *fun_text, const struct buf *args,
                      struct buf *answer, int timeout_ms, struct err *e)
 {
@@ -259,7 +259,7 @@ static void install_args(struct session *s, struct buf *args)
     enc_atom(args, s->agent.name);
     enc_binary(args, s->agent.bytes, s->agent.len);
     start_opts(s, args);
-    enc_u64(args, (uint64_t)s->o.timeout_ms * 4 / 5); /* its answer comes before we give up */
+    enc_u64(args, (uint64_t)s->o.timeout_ms * 4 / 5); /* its answer arrives before the timeout */
     enc_nil(args);
 }
 
@@ -331,7 +331,8 @@ static enum installed install(struct session *s, struct session_info *info, stru
 int session_load(struct session *s, struct session_info *info, struct err *e)
 {
     uint64_t until = clock_mono_ns() + LEAVING_NS;
-    unsigned slot = 0; /* the first that is free: names of slots are atoms there for ever */
+    unsigned slot =
+        0; /* the first free slot, because each slot name is a permanent atom on the node */
 
     while (slot < AGENT_SLOTS) {
         take_slot(s, slot);

@@ -9,12 +9,12 @@
 
 #define BATCH_MAX   65536u
 #define NOTES       64u
-#define COUNTED_MAX (UINT64_C(1) << 48) /* calls, or microseconds, of one message */
+#define COUNTED_MAX (UINT64_C(1) << 48) /* maximum calls, or microseconds, of one message */
 
 struct stream {
     struct ring *ring;
     struct decoder dec;
-    struct event *batch; /* one batch, newest first as it came */
+    struct event *batch; /* one batch, newest first as received */
     size_t batch_cap;
     uint64_t next_seq, last_ts_ns, beat_ts_ns;
     bool (*full)(void *);
@@ -24,12 +24,12 @@ struct stream {
         _Atomic int64_t lag, oldest;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
-    bool lossy;              /* events were dropped before those that come next */
+    bool lossy;              /* events were dropped before the next ones */
     struct timeline time;
     struct stack_inbox stacks;
-    bool clock_known;      /* the reader's; before that no stamp can be read */
-    atomic_bool clock_new; /* stream_clock was called: the reader takes it over */
-    pthread_mutex_t lock;  /* the new clock, heartbeat and notes */
+    bool clock_known;      /* of the reader; before that no stamp can be read */
+    atomic_bool clock_new; /* stream_clock was called: the reader takes the new clock */
+    pthread_mutex_t lock;  /* protects the new clock, heartbeat and notes */
     int64_t new_start_native, new_units_per_s;
     struct heartbeat beat;
     bool has_beat;
@@ -80,7 +80,7 @@ void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Reader: a connection's clock takes effect between two messages, never within one. */
+/* Reader: the clock of a connection takes effect between two messages, never within one. */
 static void take_clock(struct stream *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -126,7 +126,8 @@ static void push_oldest_first(struct stream *s, size_t n)
         if (room == 0 && s->full && s->full(s->full_arg))
             continue;
         size_t take = n - done < room || room == 0 ? n - done : room;
-        ring_push_n(s->ring, s->batch + done, take); /* with no room: counted as lost there */
+        ring_push_n(s->ring, s->batch + done,
+                    take); /* without room, the ring counts them as lost */
         done += take;
     }
 }
@@ -139,7 +140,7 @@ static void push_dropped(struct stream *s, uint64_t ts_ns)
     s->lossy = false;
 }
 
-/* Stamps of a batch, newest first, become those of the session. */
+/* Converts the stamps of a batch, newest first, to the time of the session. */
 static void date_batch(struct stream *s, size_t n, uint64_t now_ns)
 {
     uint64_t lack = timeline_join(&s->time, s->batch[0].ts_ns, now_ns);
@@ -201,7 +202,7 @@ bad:
     return STREAM_BAD;
 }
 
-/* {Ix, Calls}; a third element of older agents, their time, is not true and not read */
+/* {Ix, Calls}; older agents add their time, which is not accurate and is ignored */
 static bool read_counted(struct etf *c, struct event *ev)
 {
     uint32_t arity;
@@ -217,7 +218,7 @@ static bool read_counted(struct etf *c, struct event *ev)
     return true;
 }
 
-/* {kc, SinceNative, MonotonicNative, [{Ix, Calls}]}: one event for the time, and one a tier. */
+/* {kc, SinceNative, MonotonicNative, [{Ix, Calls}]}: one event for the time, and one per tier. */
 static enum stream_kind feed_counts(struct stream *s, struct etf *c, uint64_t now_ns)
 {
     struct event head = {.kind = EVENT_COUNTED, .tier = UINT16_MAX};
@@ -237,7 +238,7 @@ static enum stream_kind feed_counts(struct stream *s, struct etf *c, uint64_t no
         if (!read_counted(c, ev))
             goto bad;
     }
-    *batch_slot(s, n) = head; /* the first to go */
+    *batch_slot(s, n) = head; /* pushed first */
     if (s->clock_known)
         push_oldest_first(s, n + 1u);
     return STREAM_COUNTS;
@@ -295,7 +296,7 @@ static void beat_field(struct etf *c, struct heartbeat *b)
 #undef IS
 }
 
-/* What the agent says of itself, in order with what it traced. */
+/* The agent's own state, in order with its trace messages. */
 static void push_word(struct stream *s, enum event_kind kind, uint32_t ident)
 {
     uint64_t ts_ns = s->beat_ts_ns > s->last_ts_ns ? s->beat_ts_ns : s->last_ts_ns;
@@ -351,15 +352,14 @@ static enum stream_kind feed_note(struct stream *s, struct etf *c, struct etf *r
     *reason = *c;
     if (!etf_string(c, &text, &n))
         return STREAM_BAD;
-    if (tag_n == 4 &&
-        memcmp(tag, "mark", 4) == 0) { /* a moment of the history, no line of its own */
+    if (tag_n == 4 && memcmp(tag, "mark", 4) == 0) { /* gives no line in the log */
         push_word(s, EVENT_MARK, intern_add(s->dec.names, (const char *)text, n < 255 ? n : 255));
         return STREAM_NOTE;
     }
     memcpy(note.tag, tag, tag_n < sizeof note.tag - 1 ? tag_n : sizeof note.tag - 1);
     memcpy(note.text, text, n < sizeof note.text - 1 ? n : sizeof note.text - 1);
     pthread_mutex_lock(&s->lock);
-    if (s->notes == NOTES) { /* the oldest goes */
+    if (s->notes == NOTES) { /* the oldest is dropped */
         s->note_first = (s->note_first + 1) % NOTES;
         s->notes--;
     }

@@ -2,9 +2,10 @@
 
 #include <string.h>
 
-/* A node that is that far from where it would be by now was started again. */
+/* A node whose time differs from the expected time by this much was restarted. */
 #define SAME_NODE_NS INT64_C(2000000000)
-/* A step ahead by less is no leap worth hiding; back, no more than what waits to be in order. */
+/* A smaller step ahead is not corrected; a step back is corrected if it exceeds the reordering
+ * time. */
 #define LEAP_NS INT64_C(500000000)
 #define BACK_NS INT64_C(100000000)
 #define AWAY_NS UINT64_C(1000000000)
@@ -32,8 +33,8 @@ void timeline_connect(struct timeline *t, bool known)
     t->joining = known && t->kept.known;
 }
 
-/* A node that was started again counts from 0 again (its start time is the same number: it cannot
- * tell). When the first stamp is far from where the old node would be by now, time goes on from
+/* A restarted node counts from 0 again (its start time has the same number, so that does not show
+ * it). If the first stamp is far from the time that the old node would have, time continues from
  * there. */
 uint64_t timeline_join(struct timeline *t, uint64_t ts_ns, uint64_t received_ns)
 {
@@ -49,13 +50,13 @@ uint64_t timeline_join(struct timeline *t, uint64_t ts_ns, uint64_t received_ns)
     return (uint64_t)lack;
 }
 
-/* The node's time by the fit. */
+/* The node's time according to the fit. */
 static uint64_t target_at(const struct clock_reading *r, uint64_t now_ns)
 {
     return now_ns + (uint64_t)clock_reading_offset(r, now_ns);
 }
 
-/* What stamps lack so that time goes on from what was shown, and does not leap. */
+/* The offset to add to stamps so that time continues from the last time shown, without a step. */
 static uint64_t lack_of(struct timeline *t, int64_t step, uint64_t now_ns)
 {
     struct clock_reading r = clock_fit_read(&t->fit);
@@ -69,7 +70,7 @@ static uint64_t lack_of(struct timeline *t, int64_t step, uint64_t now_ns)
     return (int64_t)(shown - target) > BACK_NS ? shown - target : 0;
 }
 
-/* What the fit has learned. */
+/* Takes over the results of the fit. */
 static uint64_t take(struct timeline *t, int64_t step, uint64_t now_ns)
 {
     uint64_t lack = step ? lack_of(t, step, now_ns) : 0;
@@ -109,7 +110,7 @@ uint64_t timeline_event(struct timeline *t, uint64_t ts_ns, uint64_t received_ns
 
 void timeline_round_trip(struct timeline *t, uint64_t sent_ns, uint64_t ts_ns, uint64_t received_ns)
 {
-    if (!t->joining) /* a message says first what this node's stamps are */
+    if (!t->joining) /* a message must first show the stamps of this node */
         take(t, clock_fit_round_trip(&t->fit, sent_ns, ts_ns, received_ns), received_ns);
 }
 

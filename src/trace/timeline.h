@@ -1,8 +1,8 @@
 /* The timeline: makes one time for the whole session from the stamps of a node whose clock may
- * begin anew, step, or run faster or slower than ours.
+ * start again, step, or run faster or slower than that of this machine.
  *
  * Invariant: a stamp of the timeline is the node's stamp plus base_ns. base_ns changes only where
- * time would otherwise go back or leap: at a connection to a restarted node, and at a proven step
+ * time would otherwise go back or step: at a connection to a restarted node, and at a proven step
  * of a clock (see trace/clock_fit). The time from timeline_now never goes back, and later stamps
  * continue from it, except those of events that were under way. One thread (the reader) feeds the
  * timeline; any other thread may call timeline_now and timeline_reading, one thread at a time. */
@@ -23,8 +23,8 @@ struct timeline { /* private to timeline.c, except base_ns */
     pthread_mutex_t lock;      /* guards all fields below */
     struct clock_reading reading;
     uint64_t told_ns;  /* latest time that timeline_now returned */
-    uint64_t asked_ns; /* our clock: last call of timeline_now */
-    uint64_t away_ns;  /* our clock: first call after a pause of more than 1 s */
+    uint64_t asked_ns; /* local clock: last call of timeline_now */
+    uint64_t away_ns;  /* local clock: first call after a pause of more than 1 s */
 };
 
 void timeline_init(struct timeline *t);
@@ -48,7 +48,7 @@ bool timeline_age(const struct timeline *t, uint64_t ts_ns, uint64_t now_ns, int
 
 /* Stores the node's current time in *target_ns. False: the time is unknown, or the clocks are in
  * doubt, or timeline_now was not called for more than a second (kprof-top did not run, the machine
- * slept) and no stamp has arrived since. */
+ * was suspended) and no stamp has arrived since. */
 bool timeline_now(struct timeline *t, uint64_t now_ns, uint64_t *target_ns);
 struct clock_reading timeline_reading(struct timeline *t);
 

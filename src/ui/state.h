@@ -30,7 +30,7 @@ struct ui {
     struct heat_state heat;
     struct open_calls_state open_calls;
     struct flame_state flame;
-    struct scroll log, help;
+    struct scroll log, help, internals;
     struct pick_list pick;
     struct argument_picker_state argument_picker;
 };

@@ -98,7 +98,7 @@ calls_outside_are_seen(T) ->
     ?soon(fun() -> beat_now(K, cost) > 4 * Idle + 1000 end),
     {ok, _, #{sent := 0}} = ask(K, flush),
     ok = ask(K, {limits, #{max_cost => max(1, beat_now(K, cost) div 4)}}), % however much of this machine that is
-    receive {ke, overload, Why} -> ?check(string:find(Why, "that are not sampled would cost") =/= nomatch) after ?PATIENCE -> error(no_trip) end,
+    receive {ke, overload, Why} -> ?check(string:find(Why, "unsampled calls would cost") =/= nomatch) after ?PATIENCE -> error(no_trip) end,
     stop_workers(Workers),
     finish(T, K).
 

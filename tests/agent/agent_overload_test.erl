@@ -37,7 +37,7 @@ overload_switches_off(T) ->
     Holder = rpc:call(T, agent_load, hold, [K]),
     ?soon(fun() -> pile_up(T, Relay), maps:get(patterns, set_now(T)) =:= [] end),
     rpc:call(T, agent_load, let_go, [Holder]),
-    receive {ke, overload, Text} -> ?check(string:find(Text, "waiting") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
+    receive {ke, overload, Text} -> ?check(string:find(Text, "in the queue") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
     receive_off(),
     %% what was dropped is told, and it comes back by itself
     {ok, _, #{dropped := Dropped}} = ask(K, flush),
@@ -274,7 +274,7 @@ a_blocked_link_trips(T) ->
     ?soon(fun() -> some_load(T), #{flags := Flags, patterns := Patterns} = set_now(T), {Patterns, Flags -- [call]} =:= {[], []} end),
     os:cmd("kill -CONT " ++ Os),
     Text = receive {Pid, {ke, overload, Why}} -> Why after ?PATIENCE -> error(not_told) end,
-    ?check(re:run(Text, "^breaker open: the link to kprof-top took nothing for [0-9]+ ms; ") =/= nomatch),
+    ?check(re:run(Text, "^breaker open: the connection to kprof-top accepted no data for [0-9]+ ms; ") =/= nomatch),
     os:cmd("kill -9 " ++ Os),
     gone(T),
     nothing_left(T).

@@ -70,7 +70,7 @@ pile_up(T, K, Relay) ->
     [rpc:call(T, agent_load, let_go, [Holder]) || Holder <- Holders].
 
 big_events_trip(T) ->
-    {[Mb], _} = piled_up(T, #{max_memory => 2 bsl 20}, 0, "waiting events took ([0-9]+) MB"),
+    {[Mb], _} = piled_up(T, #{max_memory => 2 bsl 20}, 0, "events in the queue took ([0-9]+) MB"),
     ?check(Mb >= 2).
 
 %% To ask for the memory of a process walks through its queue. The relay did so at each tick: where millions waited it did little else.

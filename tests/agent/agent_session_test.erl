@@ -38,7 +38,7 @@ no_function_is_noted(T) ->
     ?equal(N0, <<"no function agent_load:entyr/1; there is agent_load:entry/1">>),
     ?equal(N1, <<"no module agent_laod is loaded on the node; there is agent_load">>),
     ?equal(N2, <<"no function agent_load:entry/3; there is agent_load:entry/1">>),
-    ?equal(N4, <<"the same function as tier 3, which has its calls">>),
+    ?equal(N4, <<"this function is already tier 3">>),
     ?equal(N6, <<"no function lists:zzzzzzzzzz/1">>),
     ?check(string:prefix(N7, "no module No.Such") =/= nomatch),
     finish(T, K).
@@ -355,7 +355,7 @@ dbg_left_alone(T) ->
     unload(T),
     K = start(T, #{force => true}),
     {ok, Matched} = ask(K, {config, trace_config([{entry, 1}, {none, 0}])}),
-    ?equal(lists:keyfind(1, 1, Matched), if Isolated -> {1, 1, <<>>}; true -> {1, 0, <<"someone else traces this function on the node: left alone">>} end),
+    ?equal(lists:keyfind(1, 1, Matched), if Isolated -> {1, 1, <<>>}; true -> {1, 0, <<"another tracer traces this function on the node: it is not traced here">>} end),
     ok = ask(K, {tracing, true}),
     ?equal(rpc:call(T, agent_load, dbg_state, []), Before),
     run(T, entries, [[1]]),

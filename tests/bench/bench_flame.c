@@ -113,6 +113,27 @@ static void report_search(const struct flame *f)
            median(ms), 100.0 * (double)sum / (double)f->node[0].total);
 }
 
+static bool count_bytes(void *arg, const char *bytes, size_t n)
+{
+    (void)bytes;
+    *(size_t *)arg += n;
+    return true;
+}
+
+static void report_files(const struct stack_view *v)
+{
+    static const enum stacks_format all[] = {STACKS_FOLDED, STACKS_SPEEDSCOPE, STACKS_PPROF,
+                                             STACKS_HTML, STACKS_PERF};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        enum stacks_format f = all[i];
+        size_t bytes = 0;
+        uint64_t begin = clock_mono_ns();
+        stacks_write(v, f, &(struct stacks_options){0}, count_bytes, &bytes);
+        printf("%d samples as %s: %.0f ms, %.1f MB\n", SAMPLES, stacks_format_name(f),
+               since_ms(begin), (double)bytes / 1e6);
+    }
+}
+
 /* A file of as many lines as there are stacks. */
 static void report_folded(const struct stack_view *v)
 {
@@ -181,6 +202,7 @@ int main(void)
     flame_free(both);
     report_zoom(f);
     report_folded(v);
+    report_files(v);
     stack_view_release(v);
     stack_profile_free(p);
     return 0;

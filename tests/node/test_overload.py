@@ -38,7 +38,7 @@ def test_breaker_opens_and_stays_open(otp):
         # open: nothing is set, the node runs as ever
         kp.until(60, lambda: n.ours()["patterns"] == [], what=lambda: n.ours()["patterns"])
         reason = k.rows[-1]["breaker"]["reason"]
-        assert re.fullmatch(r"calls that are not sampled would cost [0-9.]+ % of the node \(limit [0-9.]+ %\); remove the tier tight:\w+/\d \(\d+ calls/s\)", reason), reason
+        assert re.fullmatch(r"unsampled calls would cost [0-9.]+ % of the node \(limit [0-9.]+ %\); remove the tier tight:\w+/\d \(\d+ calls/s\)", reason), reason
         # never blind: the tiers' calls are counted meanwhile, no percentile is made of them
         blind = k.wait_json(120, lambda r: r["counted_s"] > 0 and kp.row(r, "tier")["counted"] > 0 and kp.row(r, "request")["counted"] > 0)
         for tier in ("request", "tier", "_total"):

@@ -4,6 +4,7 @@
 #include <kprof/core/stack_profile.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -173,6 +174,53 @@ static void what_was_put_in_comes_out(void **state)
         }
 }
 
+struct reader {
+    struct stack_view *view;
+    uint64_t sum, frames;
+};
+
+static void *read_view(void *arg)
+{
+    struct reader *r = arg;
+    const struct stack_profile *p = stack_view_profile(r->view);
+    for (size_t i = 0; i < stack_view_count(r->view); i++) {
+        const struct stack_sample *s = stack_view_at(r->view, i);
+        struct stack_metrics m;
+        stack_view_metrics(r->view, i, &m);
+        r->sum += s->weight;
+        for (uint32_t at = s->stack; at != 0; at = stack_profile_caller(p, at))
+            r->frames += stack_profile_frame_of(p, stack_profile_leaf(p, at)).line;
+    }
+    stack_view_release(r->view);
+    return NULL;
+}
+
+/* The writer goes on: with samples, with what is dropped, with new frames and stacks. */
+static void another_thread_reads_a_view(void **state)
+{
+    (void)state;
+    struct stack_profile_limits l = {.keep_newest = true, .max_samples = 9000};
+    struct stack_profile *p = stack_profile_new(&l);
+    uint32_t stack = 0;
+    for (int round = 0; round < 8; round++) {
+        struct reader r = {0};
+        pthread_t thread;
+        for (uint32_t i = 0; i < 5000; i++) {
+            if (i % 10 == 0)
+                stack = stack_profile_push(p, i % 100 ? stack : 0, frame(p, "f", 1 + i));
+            struct stack_sample s = {.weight = 1 + i % 3, .stack = stack};
+            stack_profile_add(p, &s, NULL);
+            if (i == 2500) {
+                r.view = stack_profile_view(p);
+                assert_int_equal(pthread_create(&thread, NULL, read_view, &r), 0);
+            }
+        }
+        pthread_join(thread, NULL);
+        assert_true(r.sum > 2500 && r.frames > 0);
+    }
+    stack_profile_free(p);
+}
+
 static void sums_stay_exact(void **state)
 {
     (void)state;
@@ -214,6 +262,7 @@ int main(void)
         cmocka_unit_test(stacks_and_frames_are_interned),
         cmocka_unit_test(full_tables_cut_stacks),
         cmocka_unit_test(what_was_put_in_comes_out),
+        cmocka_unit_test(another_thread_reads_a_view),
         cmocka_unit_test(sums_stay_exact),
         cmocka_unit_test(words_are_read_as_they_are_written),
     };

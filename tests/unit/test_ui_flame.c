@@ -91,8 +91,6 @@ static void a_comparison_has_signs(void **state)
     (void)state;
     struct show w;
     begin(&w, 24, 80, false);
-    keys(&w, "d");
-    assert_true(picture_has(&w.c, "nothing to compare with"));
     struct stack_profile *base = fake_stacks(false);
     struct stack_sample more = {.weight = 60, .stack = stack_profile_stacks(base)};
     stack_profile_add(base, &more, NULL);
@@ -105,6 +103,47 @@ static void a_comparison_has_signs(void **state)
     assert_true(picture_has(&w.c, "compared"));
     end(&w);
     stack_profile_free(base);
+}
+
+/* d: what comes from then on, with what there was. */
+static void two_stretches_of_time_are_compared(void **state)
+{
+    (void)state;
+    struct show w;
+    begin(&w, 24, 80, false);
+    const struct flame_pane *p = &w.u->flame.pane[0];
+    keys(&w, "d");
+    assert_true(picture_has(&w.c, "No samples yet since"));
+    uint32_t newest = stack_profile_stacks(w.p);
+    struct stack_sample more = {
+        .time_ns = UINT64_C(9000000000), .weight = 60, .stack = newest, .status = STACK_WAITING};
+    stack_profile_add(w.p, &more, NULL);
+    ui_set_stacks(w.u, stack_profile_view(w.p), "live");
+    ui_draw(w.u, &w.c, NULL);
+    assert_int_equal(p->graph->node[0].total, 60);
+    assert_int_equal(p->graph->node[0].base_total, 300);
+    assert_true(picture_has(&w.c, "-20.0 "));
+    keys(&w, "d");
+    assert_int_equal(p->graph->node[0].total, 360);
+    end(&w);
+}
+
+static void no_times_no_comparison(void **state)
+{
+    (void)state;
+    struct ui *u = ui_new(NULL);
+    struct canvas c;
+    struct stack_profile *p = stack_profile_new(NULL);
+    struct stack_sample s = {.weight = 3};
+    stack_profile_add(p, &s, NULL);
+    canvas_init(&c, 24, 80, true);
+    ui_set_stacks(u, stack_profile_view(p), "x");
+    ui_show_stacks(u, true);
+    script_run(u, &c, NULL, "d");
+    assert_true(picture_has(&c, "nothing to compare with"));
+    canvas_release(&c);
+    ui_free(u);
+    stack_profile_free(p);
 }
 
 static void zoom_in_and_out(void **state)
@@ -284,6 +323,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures),
         cmocka_unit_test(a_comparison_has_signs),
+        cmocka_unit_test(two_stretches_of_time_are_compared),
+        cmocka_unit_test(no_times_no_comparison),
         cmocka_unit_test(zoom_in_and_out),
         cmocka_unit_test(moving_stays_in_the_zoomed_part),
         cmocka_unit_test(clicks),

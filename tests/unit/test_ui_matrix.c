@@ -172,6 +172,7 @@ static const struct way {
     {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
     {"open", SCREEN_OPEN_CALLS, "O", "", NULL},
     {"flame", SCREEN_FLAME, "", "<Down><Down>", NULL},
+    {"internals", SCREEN_INTERNALS, "#", "", NULL},
 };
 
 static const struct way dialogs[] = {

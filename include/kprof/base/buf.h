@@ -1,4 +1,4 @@
-/* A growable byte buffer with a ceiling.
+/* A growable byte buffer with a maximum size.
  *
  * Invariant: data[len] == 0 always (data is never NULL after buf_init); len <= max. Bytes that do
  * not fit under max are dropped and `truncated` is set. When memory runs out, the process aborts.

@@ -1,4 +1,4 @@
-/* The clocks of this machine, and durations as people write them. Any thread. */
+/* The clocks of this machine; reading and printing durations. Any thread. */
 #ifndef KPROF_BASE_CLOCK_H
 #define KPROF_BASE_CLOCK_H
 

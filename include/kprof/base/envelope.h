@@ -1,5 +1,5 @@
 /* The line that lies above all points and as close to them as possible. It estimates the drift of a
- * clock from readings that delays can only move to one side.
+ * clock from readings that delays can shift in one direction only.
  *
  * Invariant: no point lies above the line (except for rounding), and no other line above all points
  * has a smaller sum of distances. The line is the edge of the upper convex hull over the mean of x.

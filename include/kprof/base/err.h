@@ -1,4 +1,4 @@
-/* One sentence for the user: what was tried, on what, why it failed, what to do.
+/* One sentence for the user: what failed, why, and what to do.
  *
  * Invariant: text is always NUL-terminated and never longer than the buffer. The caller owns the
  * struct; each thread may use its own. The text never contains a cookie. */

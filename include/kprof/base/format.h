@@ -1,5 +1,5 @@
-/* Numbers and durations as people read them: short, not padded, ASCII (except for format_eighths).
- * Pure, except that format_time uses the local time zone; any thread.
+/* Numbers and durations for the screen: short, not padded, ASCII (except for format_eighths). Pure,
+ * except that format_time uses the local time zone; any thread.
  *
  * Every function NUL-terminates out and writes at most FORMAT_BYTES bytes. */
 #ifndef KPROF_BASE_FORMAT_H

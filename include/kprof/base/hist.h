@@ -4,7 +4,7 @@
  * Invariant: count, sum, min and max are exact. A quantile is within 1 % of the exact value from 0
  * ns to HIST_MAX_NS; larger values are put into the last bucket and counted in `clipped` (max stays
  * exact). Single-threaded, but several threads may read a const hist at once. Source: the bucket
- * scheme of HdrHistogram (Gil Tene); the code is our own. */
+ * scheme of HdrHistogram (Gil Tene); the code is original. */
 #ifndef KPROF_BASE_HIST_H
 #define KPROF_BASE_HIST_H
 

@@ -1,5 +1,4 @@
-/* Lets other threads run first: a thread that calls low_priority_begin gets a smaller share of a
- * processor than other threads that want to run on it.
+/* Lowers the scheduling priority of the calling thread.
  *
  * Invariant: the change affects only the calling thread (on Linux) and is permanent: only root
  * could undo it. A refusal of the kernel is ignored. Any thread. */

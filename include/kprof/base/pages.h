@@ -1,6 +1,6 @@
-/* Memory for blocks of many sizes that are allocated and freed for hours. A big block consists of
- * whole pages of its own, which return to the system when the block is freed, so big blocks leave
- * no holes in the heap.
+/* Allocates blocks of many sizes in a process that runs for hours. A large block consists of whole
+ * pages, which return to the system when the block is freed, so large blocks do not fragment the
+ * heap.
  *
  * Invariant: the caller passes to pages_free the size that it passed to pages_new. Do not rely on
  * zeroed contents. Aborts when memory runs out. Any thread. */

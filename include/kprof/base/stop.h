@@ -1,4 +1,4 @@
-/* Tells whether the operator wants kprof-top to stop: SIGINT, SIGTERM and SIGHUP request a stop.
+/* The operator's request to stop: SIGINT, SIGTERM or SIGHUP.
  *
  * Invariant: a requested stop stays requested. Only main calls stop_on_signals, once, before other
  * threads start; any thread may call stop_asked. */

@@ -1,10 +1,10 @@
-/* Names of texts by their shape, so that a million URLs get a few names.
+/* The pattern of a text, so that a million URLs get a few names.
  *
  * Invariant: reads at most TEMPLATE_READS bytes, allocates nothing, and writes at most
  * TEMPLATE_BYTES bytes (without NUL) and at most 3 bytes more than the text has. The name consists
  * of bytes of the text in their order, with '*' or '#' in place of some of them and "..." at a cut;
- * it contains no control character that the text does not contain. The name of a name is the same
- * name. The text may contain any bytes. Pure; any thread. */
+ * it contains no control character that the text does not contain. The function is idempotent: the
+ * name of a name is that name. The text may contain any bytes. Pure; any thread. */
 #ifndef KPROF_BASE_TEMPLATE_H
 #define KPROF_BASE_TEMPLATE_H
 

@@ -1,5 +1,5 @@
-/* Texts that are needed only for a while: one thread writes them, another fetches them by handle,
- * and the oldest are overwritten when the memory is full.
+/* A ring of texts that are needed for a short time: one thread writes them, another fetches them by
+ * handle, and the oldest are overwritten when the memory is full.
  *
  * Invariant: text_ring_get returns the whole text of the handle, or nothing. One thread adds and
  * one thread gets, without locks. Memory is reserved at the start and touched when it is first

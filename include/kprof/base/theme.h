@@ -1,5 +1,5 @@
-/* Colour themes by name: for a dark terminal, for a light one, and for one with eight colours.
- * ui/term defines the colours of each theme. Constant data; any thread. */
+/* Color themes by name: for a dark terminal, for a light one, and for one with eight colors.
+ * ui/term defines the colors of each theme. Constant data; any thread. */
 #ifndef KPROF_BASE_THEME_H
 #define KPROF_BASE_THEME_H
 

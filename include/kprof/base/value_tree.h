@@ -1,10 +1,10 @@
 /* Values as trees in one flat array: the arguments of each call with their parts in preorder. Users
- * walk over them, point at a node and compare calls.
+ * walk over them, select a node and compare calls.
  *
- * Invariant: nodes are only added. The subtree of node i is [i, node[i].end), and a parent stands
- * before its parts. Texts belong to the set and may contain any bytes; code that draws them must
+ * Invariant: nodes are only added. The subtree of node i is [i, node[i].end), and a parent comes
+ * before its parts. The tree owns the texts, which may contain any bytes; code that draws them must
  * make them safe. Bounded: VALUE_TREE_NODES nodes, VALUE_TREE_DEPTH levels, VALUE_TREE_CALLS calls;
- * adding beyond a bound fails. One thread at a time owns a set. */
+ * adding beyond a bound fails. One thread at a time owns a tree. */
 #ifndef KPROF_BASE_VALUE_TREE_H
 #define KPROF_BASE_VALUE_TREE_H
 
@@ -37,14 +37,14 @@ enum value_tree_step {
 };
 
 struct value_tree_text {
-    uint32_t at, len; /* place in the text of the set */
+    uint32_t at, len; /* position in the text of the tree */
 };
 
 struct value_tree_node {
     enum value_tree_kind kind;
-    enum value_tree_step step;         /* how its parent leads to this node */
+    enum value_tree_step step;         /* the step from its parent to this node */
     uint32_t nth;                      /* ARG, ELEMENT, NTH: the position, from 1 */
-    struct value_tree_text key;        /* KEY, LONG_KEY (too large to be written): the key */
+    struct value_tree_text key;        /* KEY, LONG_KEY (too large for a rule): the key */
     struct value_tree_text text;       /* as shown on the screen; empty: the node has parts */
     struct value_tree_text name;       /* as it appears in the name of a request */
     struct value_tree_text other_name; /* PROCESS: its registered name */
@@ -63,7 +63,7 @@ struct value_tree {
 };
 
 struct value_tree *value_tree_new(void);
-void value_tree_free(struct value_tree *s); /* NULL is fine */
+void value_tree_free(struct value_tree *s); /* NULL is allowed */
 
 /* Building: value_tree_call begins a call, value_tree_open begins a node of it (and reads kind,
  * step, nth and size of `like`), value_tree_close ends the node that was begun last.
@@ -79,9 +79,8 @@ uint32_t value_tree_call_end(const struct value_tree *s, uint32_t call); /* past
 uint32_t value_tree_call_of(const struct value_tree *s, uint32_t node);
 uint32_t value_tree_parent(const struct value_tree *s,
                            uint32_t node); /* VALUE_TREE_NONE: an argument */
-/* Returns the node of another call at the same place: the same argument, elements and keys lead to
- * it. VALUE_TREE_NONE: there is no such node; *cut then reports whether it may have been left
- * out. */
+/* Returns the node of another call with the same path of arguments, elements and keys.
+ * VALUE_TREE_NONE: there is no such node; *cut then reports whether it may have been left out. */
 uint32_t value_tree_alike(const struct value_tree *s, uint32_t node, uint32_t call, bool *cut);
 
 /* The state of a capture, and its result. */
@@ -89,7 +88,7 @@ struct capture {
     enum { CAPTURE_NONE, CAPTURE_RUNNING, CAPTURE_DONE, CAPTURE_FAILED } state;
     char function[300]; /* as the operator wrote it: M:F/A */
     uint64_t kept, seen, elapsed_us;
-    bool paused;            /* tracing was off for part of the time */
+    bool paused;            /* tracing was paused for part of the time */
     char why[300];          /* FAILED: the reason, a sentence */
     struct value_tree *set; /* DONE: the calls, owned by the capture; else NULL */
 };

@@ -1,7 +1,7 @@
-/* --assert: a claim about the last table, for example `db.p99<20ms`, and its check.
+/* --assert: a condition on the summary, for example `db.p99<20ms`, and its check.
  *
- * Invariant: plain data, no pointers; pure. The form is TIER[/IDENTITY].FIGURE OP VALUE. OP is < <=
- * > >=. FIGURE is a column of the exports (count, est_count, late, rate, errors, min, mean, sd, p25
+ * Invariant: plain data, no pointers; pure. The form is TIER[/IDENTITY].FIELD OP VALUE. OP is < <=
+ * > >=. FIELD is a field of the exports (count, est_count, late, rate, errors, min, mean, sd, p25
  * ... p999, max, self, share, oldest_open). A time needs a unit (20ms, 1500us); a share is a part
  * of 1 or a percentage. If VALUE is a percentage with a sign (+10%), it is relative to the same row
  * of a baseline. Any thread. */
@@ -19,13 +19,13 @@ struct assertion {
     char row[ASSERTION_BYTES]; /* TIER or TIER/IDENTITY */
     unsigned field;            /* index in the table of export/field */
     bool less, or_equal, relative;
-    double value; /* in the unit of the field; relative: factor for the baseline's figure */
+    double value; /* in the unit of the field; relative: factor for the value of the baseline */
 };
 
 int assertion_parse(const char *text, struct assertion *out, struct err *e); /* 0, or -1 with err */
-/* True: the claim holds. False: why gets a sentence with the reason. A row without calls has no
- * times, so no claim about its times holds. base: snapshot of the baseline, or NULL: none (a
- * relative claim then does not hold). */
+/* True: the condition holds. False: why gets a sentence with the reason. A row without calls has no
+ * times, so no condition on its times holds. base: snapshot of the baseline, or NULL: none (a
+ * relative condition then does not hold). */
 bool assertion_holds(const struct assertion *a, const struct snapshot *s,
                      const struct snapshot *base, char *why, size_t cap);
 

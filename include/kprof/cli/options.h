@@ -1,8 +1,8 @@
-/* The command line and the config file as one struct of plain values. kprof.1, OPTIONS, is the
+/* The command line and the config file as one struct of plain values. kprof.1, DESCRIPTION, is the
  * contract.
  *
- * Invariant: after OPTIONS_RUN every field is valid and the combination makes sense: exactly one of
- * a node, --demo, --replay and --flame; every tier's M:F/A parses; tier names are unique; the entry
+ * Invariant: after OPTIONS_RUN every field is valid and the combination is valid: exactly one of a
+ * node, --demo, --replay and --flame; every tier's M:F/A parses; tier names are unique; the entry
  * names a tier when tiers are known. The command line overrides the file, key by key (all tiers
  * count as one key). The caller owns the struct and frees it with options_release, for every result
  * of options_parse. One thread (getopt has a state). options_parse does not connect and does not
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define OPTIONS_NODES_MAX       8
-#define OPTIONS_NODES_SUPPORTED 1 /* more is an error */
+#define OPTIONS_NODES_SUPPORTED 1 /* more nodes are an error */
 #define OPTIONS_ASSERTIONS_MAX  16
 #define OPTIONS_COOKIE_BYTES    256
 #define OPTIONS_IDENTITY_BYTES  (16u << 10)
@@ -42,7 +42,7 @@ struct options {
     char *flame;                   /* file of folded stacks; NULL unless OPTIONS_FLAME */
     char *config;                  /* file already read; NULL: none */
 
-    /* may be empty: the demo has its own tiers, the screen asks for them */
+    /* may be empty: the demo has its own tiers, on the screen they can be added */
     struct tier_spec tier[TIER_MAX];
     size_t n_tiers;
     char *preset;             /* names, separated by commas; NULL: none, or already resolved */
@@ -50,26 +50,27 @@ struct options {
                                  resolved */
     bool identity_of_preset;
     char *entry;     /* a tier's name; NULL: the first tier */
-    bool entry_none; /* --entry none: no requests, every call counts alone */
+    bool entry_none; /* --entry none: no requests, every call is counted separately */
     char *identity;  /* the rule as written; NULL: none */
 
-    uint32_t sample;           /* 1 request in this many (entry_none: 1 call); 1 */
+    uint32_t sample; /* N of the sampling 1/N of requests (entry_none: of calls); default 1 */
     enum returns_mode returns; /* auto is lean */
     uint64_t slow_ns;          /* 0: no slow calls are listed */
     char *slow_log;            /* file; NULL: none */
     bool slow_args;
     bool slow_details;    /* the text of --batch has the tiers of each slow request */
     uint64_t max_age_ns;  /* 1 s */
-    uint64_t max_rate;    /* events a second; 0: no limit */
+    uint64_t max_rate;    /* events per second; 0: no limit */
     uint64_t cooldown_ns; /* 5 s */
     /* Limit as a part of the node's scheduler time; default 50000, or 0 if max_rate is given; 0: no
      * limit. */
     uint32_t max_overhead_ppm;
-    uint64_t lease_ns;    /* time without a sign from us after which the node stops tracing; 10 s */
+    uint64_t lease_ns; /* the node stops tracing after this time without a message from kprof-top;
+                          10 s */
     uint64_t duration_ns; /* 0: until kprof-top is stopped */
     uint64_t delay_ns;    /* batch interval, 1 s; at least 100 ms */
     uint64_t iterations;  /* 0: no limit */
-    uint32_t demo_rate;   /* requests a second of the sample node, 200 */
+    uint32_t demo_rate;   /* requests per second of the sample node, 200 */
     enum theme theme;     /* THEME_COUNT: not given */
     bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
@@ -83,11 +84,11 @@ struct options {
                        once */
     char *record;   /* file; NULL: none */
     char *baseline; /* recording (OPTIONS_FLAME: stacks) to compare with; NULL: none */
-    struct assertion assertion[OPTIONS_ASSERTIONS_MAX]; /* claims about the last table of a batch */
+    struct assertion assertion[OPTIONS_ASSERTIONS_MAX]; /* conditions on the summary of a batch */
     size_t n_assertions;
     char *cookie_file; /* NULL: use KPROF_COOKIE or ~/.erlang.cookie */
     char *setcookie;   /* blanked in argv; overwritten by options_release; never in an err */
-    char *name;        /* name of our hidden node, without host; NULL: generated */
+    char *name;        /* name of kprof-top's hidden node, without host; NULL: generated */
 };
 
 /* Reorders argv (options first) and overwrites a cookie in it with NULs. */

@@ -11,9 +11,10 @@
 /* Adds the tiers of a preset (or of several, separated by commas), and its entry and identity if
  * the options have none. Returns 0, or -1 with err. */
 int options_preset_add(struct options *o, const char *text, struct err *e);
-/* Replaces each tier by the function that the node has, and removes tiers that the node lacks.
- * there: as in preset_make, for o->preset. said: a sentence about the tiers that were left out, ""
- * if none. -1 with err: the node has too few tiers of the preset, or not the entry. */
+/* Replaces each tier by the function that the node has, and removes tiers that the node does not
+ * have. there: as in preset_make, for o->preset. said: receives a sentence about the tiers that
+ * were left out, "" if none. -1 with err: the node has too few tiers of the preset, or not the
+ * entry. */
 int options_preset_resolve(struct options *o, const bool *there, char said[PRESET_SAID_BYTES],
                            struct err *e);
 

@@ -1,8 +1,7 @@
-/* A tier as an operator writes it: [NAME=]M:F/A, on the command line, in a file or typed on the
- * screen.
+/* A tier as an operator writes it: [NAME=]M:F/A, on the command line, in a file or on the screen.
  *
- * Invariant: a struct from this unit holds an M:F/A that term_parse_mfa accepts, and a name that is
- * printable or "". Pure; any thread. This unit does not know whether the function exists. */
+ * Invariant: a struct from this unit has an M:F/A that term_parse_mfa accepts, and a name that is
+ * printable or "". Pure; any thread. This unit does not check that the function exists. */
 #ifndef KPROF_CLI_OPTIONS_TIER_H
 #define KPROF_CLI_OPTIONS_TIER_H
 

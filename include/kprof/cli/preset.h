@@ -5,8 +5,8 @@
  * identity.
  *
  * Invariant: every tier of the table parses, and every rule names only tiers of its preset.
- * Constant data; pure; any thread. This unit does not know whether a node has the functions: the
- * caller asks the node and passes the answer (`there`). */
+ * Constant data; pure; any thread. This unit does not check which functions a node has: the caller
+ * asks the node and passes the answer (`there`). */
 #ifndef KPROF_CLI_PRESET_H
 #define KPROF_CLI_PRESET_H
 
@@ -23,7 +23,8 @@ struct preset_set {
     size_t n, all; /* n: number of tiers; all: n plus the number of tiers that were left out */
     bool entry_none;
     char identity[PRESET_RULE_BYTES];
-    char left_out[PRESET_SAID_BYTES]; /* a sentence: the tiers that the node lacks; "": none */
+    char left_out[PRESET_SAID_BYTES]; /* a sentence: the tiers that the node does not have; "": none
+                                       */
 };
 
 size_t preset_count(void);
@@ -35,9 +36,9 @@ bool preset_asks(const char *name); /* true: the preset is used as NAME:MODULE *
  * by commas. -1 with err: no such preset, no such module. */
 int preset_candidates(const char *text, struct buf *lines, size_t *n, struct err *e);
 /* Makes the set of text. there[i]: the node has the i-th candidate; NULL: it has all. A tier
- * becomes the first of its functions that the node has; a tier of which the node has no function is
- * left out. -1 with err: as preset_candidates; or the node lacks a tier that the preset needs (its
- * entry), or more than half of its tiers. */
+ * becomes the first of its functions that the node has; a tier without such a function is left out.
+ * -1 with err: as preset_candidates; or the node does not have a tier that the preset needs (its
+ * entry), or more than half of its tiers are missing. */
 int preset_make(const char *text, const bool *there, struct preset_set *out, struct err *e);
 /* Sets tiers, entry and identity in o, each only if o has none. */
 void preset_fill(const struct preset_set *s, struct options *o);

@@ -2,8 +2,8 @@
  * terms, as --config reads them, in $XDG_CONFIG_HOME/kprof-top (else ~/.config/kprof-top).
  *
  * Invariant: a name is 1 to 64 characters of A-Z a-z 0-9 . _ - and does not begin with a dot, so no
- * name leads out of the directory; files are 0600, the directory is 0700. One thread. options_load
- * reads a profile, this unit does not. */
+ * name points outside of the directory; files are 0600, the directory is 0700. One thread.
+ * options_load reads a profile, this unit does not. */
 #ifndef KPROF_CLI_PROFILE_H
 #define KPROF_CLI_PROFILE_H
 

@@ -1,5 +1,5 @@
-/* The places of kprof-top's files: a directory kprof-top under $XDG_CONFIG_HOME or $XDG_STATE_HOME,
- * else under HOME. Source: XDG Base Directory Specification (a relative base must be ignored).
+/* The directories of kprof-top's files: kprof-top under $XDG_CONFIG_HOME or $XDG_STATE_HOME, else
+ * under HOME. Source: XDG Base Directory Specification (a relative base must be ignored).
  *
  * Directories are created with mode 0700. One thread. */
 #ifndef KPROF_CLI_XDG_PATH_H

@@ -3,9 +3,9 @@
  *
  * Invariant: functions are numbered 0, 1, ... in the order in which they are added and keep their
  * numbers. The catalog holds at most CATALOG_FUNCTIONS_MAX functions and counts further ones as
- * left out. Texts come from the target: they parse as M:F/A, but code that draws them must make
- * them safe. The catalog owns its memory. One thread. It does not know the node: the code that
- * loads it adds functions and sets the status. */
+ * left out. Texts come from the node: they parse as M:F/A, but code that draws them must make them
+ * safe. The catalog owns its memory. One thread. It does not use the node: the code that loads it
+ * adds functions and sets the status. */
 #ifndef KPROF_CORE_CATALOG_H
 #define KPROF_CORE_CATALOG_H
 

@@ -16,7 +16,7 @@
 struct catalog_filter {
     char text[256];
     uint32_t seen;         /* functions of the catalog compared so far */
-    uint64_t *key, *spare; /* score, origin, called, length, number, packed so that they sort */
+    uint64_t *key, *spare; /* score, origin, called, length, number, packed so that integers sort */
     size_t n, room;
 };
 

@@ -4,7 +4,7 @@
  * Invariant: calls.received == aggregated + open + expired + unattributed at any time, and struct
  * core_limits bounds the memory. Pure: reads no clock, does no I/O, starts no thread. Only one
  * thread (the core thread) calls these functions; any thread may read a finished snapshot. Times
- * are those of the target, as in struct event; core_advance passes the time when no events come. */
+ * are those of the node, as in struct event; core_advance passes the time when no events arrive. */
 #ifndef KPROF_CORE_CORE_H
 #define KPROF_CORE_CORE_H
 
@@ -25,10 +25,11 @@ struct core_limits {
     uint32_t request_calls; /* calls stored per open request, default 256 */
     uint64_t expire_ns;     /* a request open this long is expired; default 60 s */
     uint64_t grace_ns;      /* tolerated lateness of events between processes; default 20 ms */
-    uint64_t linger_ns;     /* how long closed labels are remembered for late work; default 10 s */
-    size_t history_bytes;   /* for closed seconds; default 36 MiB; the oldest go first */
-    uint32_t slow_entries;  /* entries of the slow log, default 1000 */
-    bool history;           /* default true; false: only windows up to now can be viewed */
+    uint64_t linger_ns;   /* time for which closed labels are kept, to recognize late calls; default
+                             10 s */
+    size_t history_bytes; /* for closed seconds; default 36 MiB; the oldest are dropped first */
+    uint32_t slow_entries; /* entries of the slow log, default 1000 */
+    bool history;          /* default true; false: only windows up to now can be viewed */
 };
 void core_limits_default(struct core_limits *l);
 
@@ -37,20 +38,20 @@ struct core *core_new(const struct core_limits *l, const struct intern *names);
 void core_free(struct core *c);
 
 /* Tiers. Core owns the set; the number of a tier never changes. core_tier_add returns the number,
- * or TIER_NONE when all 64 are used up; rates count the time since the tier was added. */
+ * or TIER_NONE when all 64 are in use; rates count the time since the tier was added. */
 const struct tierset *core_tiers(const struct core *c);
 uint16_t core_tier_add(struct core *c, const char *name, const char *mfa);
-/* The target has set the tier: its time counts from now, unless the tier was confirmed before or
- * calls of it have been seen. */
+/* The node has confirmed the tier: its time counts from now, unless it was confirmed before or
+ * calls of it were seen. */
 void core_tier_confirmed(struct core *c, uint16_t tier);
 void core_tier_remove(struct core *c,
                       uint16_t tier); /* removes its rows; its open calls count as expired */
 void core_tier_note(struct core *c, uint16_t tier,
                     const char *note);              /* why the tier is empty; NULL: no note */
-void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: each call counts on its own */
+void core_set_entry(struct core *c, uint16_t tier); /* TIER_NONE: each call is counted separately */
 /* The identity rule has changed (has_rule false: there is none now). A name that only a former rule
- * gave is dropped when requests with it no longer come. Called a second time when the target uses
- * the new rule, because until then requests may still bring names of the former rule. */
+ * gave is dropped when there are no more requests with it. Called a second time when the node uses
+ * the new rule, because until then requests may still have names of the former rule. */
 void core_set_identity(struct core *c, bool has_rule);
 /* Numbers of requests (without an entry: of calls) so far, under any rule: all, those without a
  * name, and those named by a list or a map, for which the agent sends CORE_COMPOUND. */
@@ -61,34 +62,34 @@ struct core_names {
 void core_names(const struct core *c, struct core_names *out);
 void core_set_returns(struct core *c, enum returns_mode m);
 /* The store of the argument texts of events; must outlive core. Core fetches a text by its handle
- * when a call was slow. */
+ * if the call was slow. */
 void core_set_text_ring(struct core *c, const struct text_ring *s);
 void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow calls are stored */
 
 void core_feed(struct core *c, const struct event *ev, size_t n);
 void core_advance(struct core *c, uint64_t now_ns); /* target time */
-/* kprof-top itself found that nothing is traced since at_ns: GAP_LOST or GAP_SILENT. The next
+/* kprof-top itself detected that nothing is traced since at_ns: GAP_LOST or GAP_SILENT. The next
  * EVENT_GAP ends the gap. */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
-/* Removes the gap that still goes on, if it began at since_ns or later and is GAP_OFF or GAP_LOST:
- * the end of a run is not a gap. */
+/* Removes the newest gap if it has not ended, began at since_ns or later and is GAP_OFF or
+ * GAP_LOST, because the end of a run is not a gap. */
 void core_gap_forget(struct core *c, uint64_t since_ns);
-void core_zero(struct core *c); /* forgets rows, histories and totals; open requests stay */
+void core_zero(struct core *c); /* removes rows, histories and totals; open requests stay */
 
-/* Lists the pids of processes with a call open for at least age_ns, to ask the target which of them
- * are dead. When there are more than max, the next call continues after the last one: *from is the
- * place, 0 at first. */
+/* Lists the pids of processes with a call open for at least age_ns, to ask the node which of them
+ * are dead. If there are more than max, the next call continues after the last one: *from is the
+ * position, 0 at first. */
 size_t core_open_pids(const struct core *c, uint64_t age_ns, uint32_t *from, uint64_t *pids,
                       size_t max);
-uint64_t core_now(const struct core *c); /* the latest target time that core has seen */
+uint64_t core_now(const struct core *c); /* the latest node time that core has seen */
 
 /* Turns histograms in the rows of snapshots (snap_row.packed) on or off, for exports that write
  * distributions. Off by default. */
 void core_keep_hists(struct core *c, bool on);
 
-/* Makes a snapshot of any stretch of time, with the parts that are made only on request.
- * wall_of_now_ns: our wall clock at core_now. The caller fills in node, breaker, sample, rates,
- * lost and log (the struct is not const until it is handed on). */
+/* Makes a snapshot of any time range, with the parts that are made only on request. wall_of_now_ns:
+ * the wall clock of this machine at core_now. The caller fills in node, breaker, sample, rates,
+ * lost and log (the struct is not const until then). */
 struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns);
 
 /* The slow requests that are stored. core_slow_done returns the number of the newest that has ended

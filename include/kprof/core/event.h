@@ -1,9 +1,9 @@
-/* The event record: a decoder makes one of each trace message. Event records are all that core
- * knows of a target.
+/* The event record: a decoder makes one of each trace message. Core gets all data about a node as
+ * event records.
  *
  * Invariant: plain data, 64 bytes, copied by value through the ring; names are ids of the interner
- * of the session. Times are those of the monotonic clock of the target, in ns since its VM
- * started. */
+ * of the session. Times are those of the monotonic clock of the node, in ns since its VM started.
+ * */
 #ifndef KPROF_CORE_EVENT_H
 #define KPROF_CORE_EVENT_H
 
@@ -14,11 +14,11 @@
 enum event_kind {
     EVENT_ENTRY = 1, /* call of the entry tier: starts a request (or is nested in one) */
     EVENT_CALL,      /* call of any other tier */
-    EVENT_RETURN_TO, /* lean: control came back to function `fn` */
+    EVENT_RETURN_TO, /* lean: the call returned to function `fn` */
     EVENT_RETURN,    /* full: function `fn` returned */
     EVENT_EXCEPTION, /* full: an exception ended function `fn` */
-    EVENT_EXIT,      /* the process is dead (the answer to a bulk question) */
-    EVENT_FLUSH,     /* tracing went off at ts: calls that are open will have no end */
+    EVENT_EXIT,      /* the process is dead (from the answer to {alive, ...}) */
+    EVENT_FLUSH,     /* tracing was switched off at ts: calls that are open will have no end */
     EVENT_GAP,       /* from ts on: ident = enum gap_reason; GAP_NONE: traced (twice a second) */
     EVENT_MARK,      /* a traced module was loaded again: ident = interned name */
     EVENT_DROPPED,   /* events were dropped before ts: open calls may have ended */
@@ -26,12 +26,12 @@ enum event_kind {
                         UINT16_MAX comes first: label = ns before ts that the counts cover */
 };
 
-/* Why nothing was traced for a while. The agent uses the same numbers for the first four. */
+/* Why nothing was traced. The agent uses the same numbers for the first four. */
 enum gap_reason {
     GAP_NONE,
-    GAP_OFF,      /* switched off by hand */
+    GAP_OFF,      /* the operator switched tracing off */
     GAP_OVERLOAD, /* the breaker was open */
-    GAP_LEASE,    /* kprof-top was silent: stopped, or its link frozen */
+    GAP_LEASE,    /* kprof-top sent nothing: it was suspended, or its connection was blocked */
     GAP_LOST,     /* the connection was lost */
     GAP_SILENT,   /* nothing came from the node */
     GAP_COUNT
@@ -47,7 +47,7 @@ struct event {
     uint32_t ident;  /* interned identity; 0: the rule gave undefined, or there is no rule */
     uint16_t tier;   /* CALL/ENTRY: tier number */
     uint8_t kind;    /* enum event_kind */
-    uint32_t weight; /* number of requests (no entry: calls) it stands for; 0 means 1 */
+    uint32_t weight; /* number of requests (no entry: calls) that it represents; 0 means 1 */
     uint32_t pad;
     uint64_t args; /* CALL/ENTRY: handle of the text of its arguments; 0: not known */
 };

@@ -20,9 +20,10 @@ enum {
 };
 
 struct slow_trace_call {
-    uint64_t start_ns, end_ns; /* target time; end 0 while it is running */
-    uint64_t self_ns;          /* its part of the request, as in the rows; late call: of its own */
-    uint64_t pid;              /* serial << 32 | id */
+    uint64_t start_ns, end_ns; /* node time; end 0 while it is running */
+    uint64_t
+        self_ns;  /* self time within the request, as in the rows; late call: its own self time */
+    uint64_t pid; /* serial << 32 | id */
     uint8_t tier, flags;
 };
 
@@ -30,13 +31,13 @@ struct slow_trace_request {
     _Atomic uint32_t refs;
     uint64_t id; /* 1, 2, ... over the session */
     uint64_t label, start_ns, end_ns;
-    uint64_t omitted_self_ns; /* self time of the calls that are not here */
-    uint32_t omitted;         /* how many */
-    uint32_t n, running;      /* calls here; number of them that are SLOW_TRACE_RUNNING */
+    uint64_t omitted_self_ns; /* self time of the calls that are left out */
+    uint32_t omitted;         /* number of the calls that are left out */
+    uint32_t n, running;      /* calls in `call`; number of them that are SLOW_TRACE_RUNNING */
     uint32_t cap;
     bool error;
     char ident[SLOW_TRACE_IDENT_BYTES]; /* raw bytes from the target */
-    struct slow_trace_call call[];      /* the entry first; the others as they came */
+    struct slow_trace_call call[];      /* the entry first; the others in order of arrival */
 };
 
 const struct slow_trace_request *slow_trace_ref(const struct slow_trace_request *r);

@@ -1,10 +1,10 @@
-/* A snapshot: everything that a screen or an export may show, frozen at one time.
+/* A snapshot: an immutable copy of all data that a screen or an export can show.
  *
- * Invariant: immutable once it is handed on. Before that, its maker fills it in with snapshot_rows,
+ * Invariant: immutable once it is complete. Before that, its maker fills it in with snapshot_rows,
  * snapshot_set_who and snapshot_set_log. Self-contained: it owns all that it points at, except slow
- * traces, which it shares by reference. All screens and exports take the figures of one time from
- * one snapshot, so the figures agree. snapshot_free frees it. Strings from the target are raw
- * bytes: code that draws them must use text_safe or json_str. */
+ * traces, which it shares by reference. All screens and exports take the values of one time from
+ * one snapshot, so the values agree. snapshot_free frees it. Strings from the node are raw bytes:
+ * code that draws them must use text_safe or json_str. */
 #ifndef KPROF_CORE_SNAPSHOT_H
 #define KPROF_CORE_SNAPSHOT_H
 
@@ -38,18 +38,17 @@ const char *gap_name(enum gap_reason r); /* "off" "overload" "lease" "lost" "sil
 
 struct snap_row {
     uint16_t tier;    /* tier number, or TIER_TOTAL */
-    uint16_t ident_n; /* number of the identity, until figures are forgotten; IDENT_ALL */
+    uint16_t ident_n; /* number of the identity, until values are reset; IDENT_ALL */
     const char *tier_name;
     const char *tier_mfa; /* function of the tier, as the operator wrote it; NULL: _total */
     const char *ident;    /* NULL: the tier over all identities */
     bool former;          /* only a former rule gave this identity */
-    uint64_t count;       /* calls seen and aggregated in the window */
-    uint64_t run_count;   /* tiers only: calls since figures were last forgotten, in any window */
-    uint64_t est_count;   /* `count` scaled by the sampling in force when each call was seen */
+    uint64_t count;       /* traced and aggregated calls in the window */
+    uint64_t run_count;   /* tiers only: calls since values were last reset, in any window */
+    uint64_t est_count;   /* `count`, each call times the sampling in use when it was traced */
     uint64_t late, errors, exits; /* exits: errors of processes that died inside the call */
-    /* Calls that the VM counted while nothing was traced (the breaker was open, or tracing was
-     * about to begin); 0 for identities, which were not known then. Only rate includes these calls;
-     * their durations are not known. */
+    /* Calls that the VM counted while the breaker was open; 0 for identities. They are not in
+     * `count`; their durations are not known. Only rate includes them. */
     uint64_t counted;
     /* Calls per second of the part of the window in which the tier was set and traced: from
      * est_count. For a tier with `counted`: est_count plus counted, per second that was traced or
@@ -62,9 +61,11 @@ struct snap_row {
      * the identity that ended in the window. It is 0..1 over a run, but in a short window it may
      * exceed 1, because the request of a call may end outside of the window. 0 without an entry. */
     double share;
-    double oldest_open_us; /* age of the oldest call still open; 0: none, or the window is past */
-    /* If the snapshot is compared with a mark: changes as fractions of the value in the mark (0.1:
-     * a tenth more; NaN: nothing to compare), and the number of calls in the mark. */
+    double oldest_open_us; /* age of the oldest call still open; 0: none, or the window ends before
+                              now */
+    /* If the snapshot is compared with a reference: changes as fractions of the value in the
+     * reference (0.1: a tenth more; NaN: nothing to compare), and the number of calls in the
+     * reference. */
     double d_rate, d_p50, d_p99;
     uint64_t then_count;
     const uint8_t *packed; /* the histogram in the form of hist_pack; NULL unless core_keep_hists */
@@ -72,12 +73,12 @@ struct snap_row {
     /* Tiers only: the answer of the node about why the tier is empty ("no such function; near:
      * ..."), until calls are seen; NULL: none. */
     const char *note;
-    /* The SNAP_TREND seconds before the end of the window, oldest first; NAN where nothing is known
-     * or nothing was measured. NULL: not requested. */
+    /* The SNAP_TREND seconds before the end of the window, oldest first; NAN if nothing is known or
+     * nothing was measured. NULL: not requested. */
     const float *trend_rate, *trend_p99_us;
 };
 
-/* How the calls of one row in the window are distributed over the bins of base/scale. */
+/* The distribution of the calls of one row in the window over the bins of base/scale. */
 struct snap_dist {
     bool there;
     uint16_t tier, ident_n;
@@ -86,11 +87,11 @@ struct snap_dist {
     uint64_t count;
 };
 
-/* One column of the heat map. Where single seconds are no longer kept, a column may hold more than
- * its own seconds; the following columns then lie inside it and are empty. */
+/* One column of the heat map. If single seconds are no longer stored, a column may cover more than
+ * its own seconds; the following columns are then inside it and empty. */
 struct snap_heat_col {
-    uint64_t from_s, to_s; /* the seconds it holds */
-    bool known;            /* false: nothing is kept of it */
+    uint64_t from_s, to_s; /* the seconds it covers */
+    bool known;            /* false: nothing is stored of it */
     bool inside;           /* the nearest earlier column with inside == false covers its time */
     uint64_t count, errors;
     double gap_s; /* seconds of its time in which nothing was traced */
@@ -136,9 +137,9 @@ struct snap_slow_call { /* the slow calls of a tier in a request: the longest, a
 
 /* A slow request with all its slow calls, or a slow call without a request. */
 struct snap_slow {
-    uint64_t seq;      /* 1, 2, ... by the first slow call, since figures were last forgotten */
+    uint64_t seq;      /* 1, 2, ... by the first slow call, since values were last reset */
     uint64_t done;     /* 1, 2, ... by the end of the request; 0: it is still open */
-    uint64_t wall_ns;  /* when it ended (open: its last slow call), our wall clock */
+    uint64_t wall_ns;  /* when it ended (open: its last slow call), wall clock of this machine */
     uint64_t first_ns; /* the first end of a slow call, in ns before wall_ns */
     uint64_t pid;      /* serial << 32 | id; pid and tier_name: of the longest slow call */
     const char *tier_name;
@@ -148,10 +149,10 @@ struct snap_slow {
     uint64_t request;   /* label; 0: no request */
     uint64_t trace;     /* id of its snap_slow_trace if that still exists; 0: none */
     double duration_us; /* of the longest slow call */
-    double request_us;  /* 0: still open, or given up, or no request */
+    double request_us;  /* 0: still open, or expired, or no request */
     bool error, exit;   /* of the longest slow call; exit: the process died inside */
     uint32_t n_slow;    /* slow calls */
-    const struct snap_slow_call *calls; /* by tier, as many as are kept */
+    const struct snap_slow_call *calls; /* by tier, as many as are stored */
     size_t n_calls;
     const struct snap_slow_tier *tiers; /* the first calls of the request, slow or not */
     size_t n_tiers;
@@ -172,35 +173,35 @@ struct slow_trace_request; /* core/slow_trace.h; core/waterfall.h makes rows of 
 
 struct snap_slow_trace { /* a slow request with its calls */
     const struct slow_trace_request *request;
-    uint64_t wall_ns; /* start of the request, our wall clock */
+    uint64_t wall_ns; /* start of the request, wall clock of this machine */
 };
 
 /* Selects slow requests: those with the text in a name, a process or arguments on their line that
  * ended in the time range or have a slow call that ended in it. */
 struct slow_filter {
     char text[128];          /* "": any */
-    uint64_t from_ns, to_ns; /* our wall clock, [from, to); to 0: no end */
+    uint64_t from_ns, to_ns; /* wall clock of this machine, [from, to); to 0: no end */
 };
-bool slow_filter_set(const struct slow_filter *f); /* true: it leaves something out */
+bool slow_filter_set(const struct slow_filter *f); /* true: it excludes something */
 bool slow_matches(const struct slow_filter *f, const struct snap_slow *w);
 
 enum { SNAP_OPEN = 100 };
 
 struct snap_open {          /* a call that is open now, whatever the window */
-    uint64_t pid, start_ns; /* start: target time; both together identify the call */
+    uint64_t pid, start_ns; /* start: node time; both together identify the call */
     const char *tier_name;
     const char *ident; /* "undefined" when not known (yet) */
     const char *who;   /* registered name or initial call of the process; NULL: not known */
     double age_us;
 };
 
-struct snap_log { /* an event for the log pane: breaker, reload, node lost, ... */
+struct snap_log { /* a line of the session log: breaker, reload, connection lost, ... */
     uint64_t wall_ns;
     const char *text;
 };
 
-struct snap_gap {        /* seconds before now; begins in the window, may end after it */
-    double from_s, to_s; /* to_s 0: the gap goes on */
+struct snap_gap {        /* in seconds before now; begins in the window and may end after it */
+    double from_s, to_s; /* to_s 0: the gap has not ended */
     enum gap_reason reason;
 };
 
@@ -210,7 +211,7 @@ struct snap_mark { /* a traced module was loaded again */
     const char *module;
 };
 
-struct snap_node {  /* made by engine/view; figures: last heartbeat, 0 before the first */
+struct snap_node {  /* made by engine/view; values: last heartbeat, 0 before the first */
     char name[256]; /* as the operator typed it until the node answers */
     char otp[16];
     bool connected, tracing;
@@ -223,46 +224,46 @@ struct snap_node {  /* made by engine/view; figures: last heartbeat, 0 before th
     bool replay;        /* a recording: */
     double replay_share,
         replay_speed; /* 0..1 of the recording read; speed as a factor, 0: all at once */
-    double silent_s;  /* time without a message though connected; 0: messages arrive */
-    char state[200];  /* one line for a person: "NODE LOST, next try in 4 s: ..." or "" */
+    double silent_s;  /* time without a message while connected; 0: messages arrive */
+    char state[200];  /* one line for the screen: "CONNECTION LOST, next try in 4 s: ..." or "" */
 };
 
 struct snap_breaker {
     enum breaker_state state;
     uint64_t trips;
-    char reason[240];  /* why it opened last; "": never opened, or not yet reported */
+    char reason[240];  /* why it last opened; "": never opened, or not yet reported */
     double next_try_s; /* seconds to the next try; 0 when not open, and in a replay */
-    double pause_s;    /* how long it stays open this time; 0 when not open */
+    double pause_s;    /* length of the present pause; 0 when not open */
 };
 
-/* Why less is sampled than the operator requested. At the start of tracing it is SAMPLE_COST,
- * whichever limit is reached. */
+/* Why fewer requests are sampled than the operator requested. At the start of tracing it is
+ * SAMPLE_COST, whichever limit is reached. */
 enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE_FLOOD };
 /* "" "max-rate" "max-overhead" "breaker" "flood" */
 const char *sample_why_name(enum sample_why w);
 
-struct snap_cost { /* what tracing costs the node, as the node reports it */
+struct snap_cost { /* the cost of tracing, as the node reports it */
     bool known;
     bool assumed;         /* call_ns was not measured on this node */
     double percent;       /* of the time of its schedulers, smoothed over a second */
     double limit_percent; /* 0: none, or a replay */
-    double call_ns;       /* time a traced call costs the process that makes it */
+    double call_ns;       /* cost of a traced call, in the calling process */
 };
 
-struct snap_clock { /* the clock of the node compared with ours */
+struct snap_clock { /* the clock of the node compared with that of this machine */
     bool error_known, drift_known;
     double error_us;  /* possible error of ages and times of the node */
-    double drift_ppm; /* how much faster it runs than our clock */
+    double drift_ppm; /* drift relative to the clock of this machine */
 };
 
 struct snapshot {
-    uint64_t wall_ns; /* when it was made; replay: what our clock showed then */
+    uint64_t wall_ns; /* when it was made; replay: the wall clock of the recording */
     double elapsed_s; /* since the run began; replay: since its first event */
     enum window window;
     double window_s; /* seconds of the window actually covered so far */
     struct {
-        uint64_t zero_wall_ns;    /* when second 0 of the history began, our wall clock */
-        uint64_t oldest_s, now_s; /* the history keeps the closed seconds [oldest, now) */
+        uint64_t zero_wall_ns;    /* begin of second 0 of the history, wall clock of this machine */
+        uint64_t oldest_s, now_s; /* the history has the closed seconds [oldest, now) */
         bool history;             /* true: the window is from_s to to_s; false: it ends now */
         uint64_t from_s, to_s;    /* the closed seconds [from, to) */
         uint64_t asked_s;         /* requested length if it is none of enum window; else 0 */
@@ -278,10 +279,10 @@ struct snapshot {
     bool has_entry, has_identity;
     struct snap_cost cost;
     struct snap_clock clock;
-    uint32_t sample, sample_asked; /* 1/sample: in force, and as the operator requested */
+    uint32_t sample, sample_asked; /* 1/sample: in use, and as the operator requested */
     enum sample_why sample_why;
     double events_per_s, lag_ms, ring_fill; /* ring_fill 0..1 */
-    double oldest_event_ms;                 /* age of the oldest event of the run when it came */
+    double oldest_event_ms;                 /* maximum age of an event of the run when it arrived */
     struct {
         uint64_t received, aggregated, open, expired, unattributed;
     } calls;
@@ -295,17 +296,17 @@ struct snapshot {
     struct {
         uint64_t identities_folded, pids_full, requests_full, bad_events, late, orphan_returns;
     } anomalies;
-    /* Number of allowed names, if all are taken and calls count as "<other>"; else 0. */
+    /* Number of allowed names, if all are in use and calls count as "<other>"; else 0. */
     uint32_t names_full;
     char rule_note[200]; /* why the identity rule names no request; "": it does, or not known */
-    char compared[200];  /* name of the mark that rows are compared with; "": none */
+    char compared[200];  /* name of the reference; "": none */
     const struct snap_row *rows; /* tiers in order, _total last; for each tier its total row, then
                                     its identities by count */
     size_t n_rows;
-    uint64_t slow_ns;             /* the threshold in force; 0: slow requests are not stored */
+    uint64_t slow_ns;             /* the threshold in use; 0: slow requests are not stored */
     const struct snap_slow *slow; /* newest first */
     size_t n_slow;
-    size_t n_slow_recent;         /* newest ones without holes; older: slowest of each identity */
+    size_t n_slow_recent; /* the newest, complete; after them only the slowest of each identity */
     const struct snap_open *open; /* oldest first, at most SNAP_OPEN */
     size_t n_open;
     const struct snap_slow_trace *slow_traces; /* newest first */
@@ -322,28 +323,28 @@ struct snapshot {
 };
 
 void snapshot_free(struct snapshot *s); /* NULL is fine */
-/* Copies the lines (newest first) into the snapshot. Only its maker calls this, once, before it
- * hands the snapshot on. */
+/* Copies the lines (newest first) into the snapshot. Only its maker calls this, once, before the
+ * snapshot is complete. */
 void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n);
 /* Sets the name of the process for each slow and each open call. The callback returns a name, which
  * is copied, or NULL; wall_ns: when the call ended, UINT64_MAX: the call is open. Only the maker of
- * the snapshot calls this, before it hands the snapshot on. */
+ * the snapshot calls this, before the snapshot is complete. */
 typedef const char *snapshot_who(void *arg, uint64_t pid, uint64_t wall_ns);
 void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg);
 /* Returns f. If f has no time range and s shows an earlier time, the result is limited to that
  * time. */
 struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snapshot *s);
-/* Returns how many seconds of the time from from_s to to_s ago are gap, according to the list of
- * gaps. *most (may be NULL): the reason of most of that time. 1 for a range of one second: the
- * whole second is a gap. */
+/* Returns the seconds of the time from from_s to to_s ago in which nothing was traced, according to
+ * the list of gaps. *most (may be NULL): the reason of most of that time. 1 for a range of one
+ * second: the whole second is a gap. */
 double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most);
-/* Returns our wall clock at second `sec` of the history. */
+/* Returns the wall clock of this machine at second `sec` of the history. */
 uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec);
-/* Writes a pid (serial << 32 | id) as the shell of the target shows it: "<0.ID.SERIAL>". */
+/* Writes a pid (serial << 32 | id) as the Erlang shell shows it: "<0.ID.SERIAL>". */
 #define SNAPSHOT_PID_BYTES 32
 void snapshot_pid(uint64_t pid, char out[SNAPSHOT_PID_BYTES]);
-/* Returns the rows for changes. Only the maker of the snapshot calls this, before it hands the
- * snapshot on. */
+/* Returns the rows for changes. Only the maker of the snapshot calls this, before the snapshot is
+ * complete. */
 struct snap_row *snapshot_rows(struct snapshot *s);
 bool snapshot_conserves(
     const struct snapshot *s); /* calls.received == aggregated + open + expired + unattributed */

@@ -1,5 +1,5 @@
 /* The tiers of a session: names and numbers. A session never uses a number twice, so an event that
- * is on its way while a tier is removed or added is never counted for another tier.
+ * is under way while a tier is removed or added is never counted for another tier.
  *
  * The core thread owns the set; snapshots copy what they need. */
 #ifndef KPROF_CORE_TIER_H
@@ -26,15 +26,15 @@ struct tier_spec {
 
 struct tier {
     char name[TIER_NAME_BYTES]; /* UTF-8, as the operator gave it */
-    char mfa[TIER_MFA_BYTES];   /* "mod:fun/2", or as Elixir writes it */
-    uint32_t fn;                /* interned M:F/A, the id events carry; 0: not known yet */
+    char mfa[TIER_MFA_BYTES];   /* "mod:fun/2", or in Elixir syntax */
+    uint32_t fn;                /* interned M:F/A, the id in events; 0: not known yet */
     bool active;                /* false: removed (its number stays taken) */
 };
 
 struct tierset {
     struct tier tier[TIER_MAX];
-    uint16_t n;     /* numbers given out so far */
-    uint16_t entry; /* TIER_NONE: every call counts on its own (--entry none) */
+    uint16_t n;     /* numbers in use so far */
+    uint16_t entry; /* TIER_NONE: every call is counted separately (--entry none) */
     bool has_identity;
     enum returns_mode returns;
 };

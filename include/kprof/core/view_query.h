@@ -1,6 +1,5 @@
-/* What the next snapshot shall contain: a stretch of time, and which of the costly parts. The
- * screen passes this value to core. Times are seconds of the history of the session, as in
- * snapshot.h. */
+/* Contents of the next snapshot: a time range, and the costly parts. The screen passes this value
+ * to core. Times are seconds of the history of the session, as in snapshot.h. */
 #ifndef KPROF_CORE_VIEW_QUERY_H
 #define KPROF_CORE_VIEW_QUERY_H
 
@@ -8,11 +7,11 @@
 
 struct view_query {
     enum window window;
-    uint64_t length_s; /* 0: as window says; else any length */
+    uint64_t length_s; /* 0: as `window`; else any length */
     uint64_t end_s;    /* 0: up to now; else the window is the closed seconds [end - length, end) */
     bool trends;       /* last minute of each row, second by second */
     bool dist, heat;   /* for the row with this tier and ident: */
-    uint16_t tier, ident;           /* as snap_row has them */
+    uint16_t tier, ident;           /* as in snap_row */
     uint64_t heat_end_s;            /* the last second of the map; 0: the last closed one */
     uint32_t heat_col_s, heat_cols; /* seconds per column, columns: 1 to HEAT_COLS */
 };

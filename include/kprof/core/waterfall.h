@@ -1,11 +1,10 @@
 /* One request on a time axis: its calls as rows, what each call did at every instant, and which
  * call waited for which. Pure; any thread.
  *
- * Invariant: the self times of the rows (without late work) and omitted_ns add up to the duration
- * of the request, to the nanosecond. The stretches of a row follow one another without holes from
- * its start to its end within the request; when all calls are kept, the SELF stretches of a row add
- * up to its self time. As in the table, an instant belongs to the open call that began last, in any
- * process. */
+ * Invariant: the self times of the rows (without late calls) and omitted_ns add up to the duration
+ * of the request, to the nanosecond. The segments of a row are contiguous from its start to its end
+ * within the request; if all calls are stored, the SELF segments of a row add up to its self time.
+ * As in the table, an instant belongs to the open call that began last, in any process. */
 #ifndef KPROF_CORE_WATERFALL_H
 #define KPROF_CORE_WATERFALL_H
 
@@ -16,27 +15,28 @@
 
 enum waterfall_kind {
     WATERFALL_SELF,
-    WATERFALL_INNER, /* in a call that it made itself, in its own process */
-    WATERFALL_WAIT   /* a call in another process runs: `other` */
+    WATERFALL_INNER, /* in a call that it made, in its own process */
+    WATERFALL_WAIT   /* waits for a call in another process: `other` */
 };
 
 struct waterfall_stretch {
     uint64_t from_ns, to_ns; /* from the start of the request */
     enum waterfall_kind kind;
-    uint32_t other; /* WAIT: the row waited for: of the open calls, the one that began next */
+    uint32_t other; /* WAIT: the row it waits for: of the open calls, the one that began next */
 };
 
 struct waterfall_row {
     const struct slow_trace_call *call;
-    uint64_t start_ns, end_ns; /* from the start of the request; a running call has its end */
-    uint64_t self_ns;          /* as in the table */
+    uint64_t start_ns,
+        end_ns;       /* from the start of the request; a running call ends with the request */
+    uint64_t self_ns; /* as in the table */
     uint64_t inner_ns, wait_ns;
     uint32_t parent,
         depth;         /* the newest call that was open at its start; WATERFALL_NIL and 0: none */
-    uint32_t first, n; /* its stretches */
+    uint32_t first, n; /* its segments */
 };
 
-struct waterfall_gap { /* all waiting of a row for one tier of one process */
+struct waterfall_gap { /* the total time that a row waits for one tier of one process */
     uint32_t other;    /* the first row waited for */
     uint32_t times;
     uint64_t ns;
@@ -45,16 +45,16 @@ struct waterfall_gap { /* all waiting of a row for one tier of one process */
 struct waterfall {
     const struct slow_trace_request *request; /* holds its own reference */
     uint64_t whole_ns;
-    uint64_t omitted_ns;       /* part of the request in calls that were not kept */
-    struct waterfall_row *row; /* calls within the request, by start; then late work */
-    uint32_t n, late;          /* rows; number of them that are late work */
+    uint64_t omitted_ns;       /* part of the request in calls that were not stored */
+    struct waterfall_row *row; /* calls within the request, by start; then late calls */
+    uint32_t n, late;          /* rows; number of them that are late calls */
     struct waterfall_stretch *stretch;
     uint32_t n_stretches;
 };
 
 void waterfall_make(struct waterfall *w, const struct slow_trace_request *r);
 void waterfall_release(struct waterfall *w);
-/* Lists what a row waited for, the longest wait first, at most max. Returns how many there are. */
+/* Lists what a row waited for, the longest wait first, at most max. Returns the number of all. */
 size_t waterfall_gaps(const struct waterfall *w, uint32_t row, struct waterfall_gap *out,
                       size_t max);
 

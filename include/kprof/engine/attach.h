@@ -1,4 +1,4 @@
-/* The options of a session: who we are, the node, its cookie, the lease.
+/* The options of a session: the name of this kprof-top, the node, its cookie, the lease.
  *
  * Invariant: the caller owns the strings, which must outlive the session. The caller adds stream,
  * recorder, wake function and epoch. Any thread. */
@@ -9,7 +9,7 @@
 #include <kprof/trace/session.h>
 
 struct attach_who {
-    char text[256]; /* user@host, pid N: a second kprof-top gets this text */
+    char text[256]; /* user@host, pid N: a second kprof-top shows this text */
 };
 
 void attach_opts(const struct settings *s, const char *node, const char *cookie,

@@ -1,9 +1,9 @@
-/* The engine: ring, core, stream and control wired together, for the screen and for batch alike.
+/* The engine: connects ring, core, stream and control, for the screen and for batch.
  *
  * Invariant: the engine never blocks on a node, except in engine_settle and engine_detach.
  * engine_poll does a bounded piece of work, so that a key waits for at most some milliseconds. All
- * functions are for the core thread; engine_wake_fd becomes readable when another thread has
- * brought something. The engine owns all its parts, the recorder included. */
+ * functions are for the core thread; engine_wake_fd becomes readable when another thread has data.
+ * The engine owns all its parts, including the recorder. */
 #ifndef KPROF_ENGINE_ENGINE_H
 #define KPROF_ENGINE_ENGINE_H
 
@@ -18,8 +18,7 @@ struct engine;
 
 enum engine_state { ENGINE_CONNECTING, ENGINE_UP, ENGINE_LOST, ENGINE_FAILED, ENGINE_REPLAYED };
 
-/* Functions that the engine calls to report what happened. Strings are valid until the next
- * poll. */
+/* Functions that the engine calls to report events. Strings are valid until the next poll. */
 struct engine_hooks {
     void *arg;
     void (*message)(void *arg, const char *text, bool is_error);
@@ -36,27 +35,26 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
                           struct err *e); /* NULL: err */
 void engine_free(struct engine *g);
 
-/* node, cookie: as app found them (app generates those of the demo). */
+/* node, cookie: from app (app generates those of the demo). */
 int engine_attach(struct engine *g, const char *node, const char *cookie, struct err *e);
 int engine_replay(struct engine *g, const char *path, struct err *e);
 /* share of the recording that has been read, 0..1 */
 double engine_replay_share(const struct engine *g);
-/* Turns tracing off and waits (at most timeout_ms) until core has all events that were sent before,
- * so that the last figures are exact. */
+/* Switches tracing off and waits (at most timeout_ms) until core has all events that were sent
+ * before, so that the last values are exact. */
 void engine_settle(struct engine *g, int timeout_ms);
-/* Detaches and waits for the end of the control thread; the receipt says what is left on the
- * target. */
+/* Detaches and waits for the end of the control thread; the receipt says what is left on the node.
+ * */
 void engine_detach(struct engine *g, struct session_receipt *receipt);
 
 int engine_wake_fd(const struct engine *g);
 bool engine_poll(struct engine *g); /* true: there is more work to do at once */
 enum engine_state engine_state(const struct engine *g);
 const char *
-engine_trouble(const struct engine *g); /* the sentence of ENGINE_FAILED or ENGINE_LOST */
-bool engine_configured(
-    const struct engine *g); /* the latest configuration is in force at the target */
-/* Returns the number of uses of the VM that the agent avoids on this node, and their texts in
- * *text, with "; " between; 0 until the node is attached. */
+engine_trouble(const struct engine *g);         /* the sentence of ENGINE_FAILED or ENGINE_LOST */
+bool engine_configured(const struct engine *g); /* the node uses the latest configuration */
+/* Returns the number of VM functions that the agent avoids on this node, and their texts in *text,
+ * with "; " between; 0 until the node is attached. */
 size_t engine_avoided(const struct engine *g, const char **text);
 const char *engine_rule_error(const struct engine *g); /* "": the rule was accepted */
 bool engine_tier_missing(const struct engine *g,
@@ -67,9 +65,9 @@ void engine_keep_hists(struct engine *g, bool on);
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
 struct snapshot *engine_view(struct engine *g, const struct view_query *look); /* for a screen */
 
-/* Requests of the operator. -1: err (a sentence for the message line). A recording refuses all but
- * the threshold of slow calls: there is no node, and tiers, entry and names were fixed when it was
- * made. */
+/* Requests of the operator. -1: err (a sentence for the message line). A recording refuses all
+ * except the threshold of slow calls: there is no node, and tiers, entry and names were fixed when
+ * it was made. */
 int engine_may_set(const struct engine *g, struct err *e); /* -1: the source is a recording */
 /* Adds a tier; its name must be unused. */
 int engine_tier_add(struct engine *g, const struct tier_spec *t, struct err *e);
@@ -77,25 +75,26 @@ const struct tierset *engine_tiers(const struct engine *g);
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e);
 int engine_entry(struct engine *g, const char *name, struct err *e);
 int engine_identity(struct engine *g, const char *rule, struct err *e);
-const char *engine_rule(const struct engine *g); /* the identity rule that is wanted; "": none */
+const char *engine_rule(const struct engine *g); /* the requested identity rule; "": none */
 int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold, or "off" */
 /* Returns the current settings; their strings are valid until the next change. */
 int engine_settings(const struct engine *g, struct settings *out, struct err *e);
-/* Applies settings; tiers that stay keep their figures. */
+/* Applies settings; tiers that stay keep their values. */
 int engine_take_settings(struct engine *g, const struct settings *s, struct err *e);
-/* Applies tiers, entry and identity of the settings that engine_new received; for a time before a
- * node is attached. */
+/* Applies tiers, entry and identity of the settings that engine_new received; before a node is
+ * attached. */
 int engine_first_settings(struct engine *g, struct err *e);
-/* number of current tiers that s lacks */
+/* number of current tiers that are not in s */
 size_t engine_would_go(const struct engine *g, const struct settings *s);
 /* Switches tracing on or off; pauses or resumes a replay. */
 void engine_toggle(struct engine *g);
 /* Samples twice as many requests (up), or half as many; changes the speed of a replay. */
 void engine_sample(struct engine *g, bool up);
-/* Compares all later snapshots with the stretch of time that is shown now. If snapshots are already
- * compared, ends the comparison. */
+/* Compares all later snapshots with the time range that is shown now. If there is a reference
+ * already, ends the comparison. */
 void engine_mark(struct engine *g, const struct view_query *shown);
-/* Compares all later snapshots with `then`, and takes it over. name: its name on the screen. */
+/* Compares all later snapshots with `then`, and takes ownership of it. name: its name on the
+ * screen. */
 void engine_compare(struct engine *g, struct snapshot *then, const char *name);
 /* snapshot to compare with; NULL: none */
 const struct snapshot *engine_compared(const struct engine *g);
@@ -112,19 +111,19 @@ void engine_complete(struct engine *g, const char *typed);
 #define ENGINE_EXIST CODE_QUERY_EXIST
 /* Asks the node which of these functions it has (one per line, at most ENGINE_EXIST); hooks.exist
  * gets the answer with the tag. -1 with err: there is no node to ask. */
-int engine_can_ask(const struct engine *g, struct err *e); /* the same, without a question */
+int engine_can_ask(const struct engine *g, struct err *e); /* -1 with err: no node can be asked */
 int engine_exist(struct engine *g, uint16_t tag, const char *lines, struct err *e);
 
-/* For the picker. open begins to load the catalog anew and frees the old catalog; stop ends the
- * loading; close declares that the picker is closed. The engine owns the catalog, which is valid
+/* For the picker. open begins to load the catalog again and frees the old catalog; stop ends the
+ * loading; close reports that the picker is closed. The engine owns the catalog, which is valid
  * until the next engine_catalog_open. */
 void engine_catalog_open(struct engine *g);
 void engine_catalog_stop(struct engine *g);
 void engine_catalog_close(struct engine *g);
 const struct catalog *engine_catalog(const struct engine *g); /* NULL: never opened */
 uint32_t engine_catalog_version(const struct engine *g); /* changes whenever the catalog changes */
-/* Declares which functions are in sight. The engine measures how often each of them is called, some
- * at a time, each once. */
+/* Sets the functions that are in sight. The engine measures their call rates, some at a time, each
+ * once. */
 void engine_catalog_rates(struct engine *g, const uint32_t *ids, size_t n);
 
 #endif

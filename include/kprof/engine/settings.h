@@ -1,5 +1,5 @@
-/* The settings with which a session starts, as one value: what is traced and how (a profile keeps
- * this part), and what concerns only this run.
+/* The settings with which a session starts, as one value: the trace configuration (a profile stores
+ * this part), and settings of only this run.
  *
  * Invariant: plain data, copied; the caller owns the strings, which must outlive every user of the
  * value. The value does not show its source: the command line, a file or the screen. */
@@ -15,9 +15,9 @@ struct settings {
     struct tier_spec tier[TIER_MAX]; /* each has a name */
     size_t n_tiers;
     const char *entry;    /* a tier's name; NULL: the first tier */
-    bool entry_none;      /* no requests: every call counts alone */
+    bool entry_none;      /* no requests: every call is counted separately */
     const char *identity; /* the rule; NULL: none */
-    uint32_t sample;      /* 1 request in this many (entry_none: 1 call) */
+    uint32_t sample;      /* N of the sampling 1/N of requests (entry_none: of calls) */
     enum returns_mode returns;
     bool slow_args;   /* small arguments of every call are copied */
     uint64_t slow_ns; /* threshold of slow calls; 0: none */
@@ -26,11 +26,11 @@ struct settings {
     uint32_t max_overhead_ppm; /* of the node's scheduler time; 0: no limit */
 
     /* only for this run */
-    bool history;                  /* keep closed seconds, for looking back */
-    bool force;                    /* trace beside another tracer */
-    const char *self_name;         /* name of our hidden node; NULL: generated */
+    bool history;                  /* store closed seconds, to look back */
+    bool force;                    /* attach even if another tracer is active */
+    const char *self_name;         /* name of kprof-top's hidden node; NULL: generated */
     const char *record, *slow_log; /* files; NULL: none */
-    uint64_t lease_ns;       /* time without a sign from us after which the node stops tracing */
+    uint64_t lease_ns; /* the node stops tracing after this time without a message from kprof-top */
     double replay_speed;     /* speed of a recording; 0: all at once */
     uint64_t replay_most_ns; /* play only this much of a recording; 0: all */
 };

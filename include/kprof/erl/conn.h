@@ -1,5 +1,5 @@
-/* A distribution connection to one node, as a hidden node. libei does the handshake; the framing is
- * our own.
+/* A distribution connection to one node, as a hidden node. libei does the handshake; this unit does
+ * the framing.
  *
  * Invariant: incoming packets have at most CONN_MAX_PACKET bytes (a larger packet ends the
  * connection). The connection answers ticks itself. One thread may receive while one other thread
@@ -18,7 +18,7 @@
 
 struct conn;
 
-enum conn_fail { /* why conn_open failed; each has its own sentence in err */
+enum conn_fail { /* why conn_open failed; err has a sentence for each */
                  CONN_OK,
                  CONN_BAD_NAME,
                  CONN_HOST_UNKNOWN,
@@ -34,26 +34,26 @@ enum conn_fail { /* why conn_open failed; each has its own sentence in err */
 struct conn_opts {
     const char *node; /* name@host or name@host:PORT */
     const char *cookie;
-    const char *self_name; /* our name without host; NULL: kprof_top_<pid> */
+    const char *self_name; /* name of this node without host; NULL: kprof_top_<pid> */
     int timeout_ms;        /* for the whole of conn_open */
 };
 
 /* Opens one socket and makes one handshake. A dot in the host selects long names. */
 enum conn_fail conn_open(struct conn **out, const struct conn_opts *o, struct err *e);
-void conn_close(struct conn *c);    /* NULL is fine */
+void conn_close(struct conn *c);    /* NULL is allowed */
 void conn_shutdown(struct conn *c); /* wakes a blocked conn_recv; any thread */
 
 /* Reports whether the node runs on this machine: both ends of the socket have the same address. */
 bool conn_is_local(const struct conn *c);
 
 const char *conn_node(const struct conn *c); /* full name of the node */
-const char *conn_self(const struct conn *c); /* our own full name */
-/* Appends our pid as ETF (no version byte), for use inside messages. */
+const char *conn_self(const struct conn *c); /* full name of this node */
+/* Appends the pid of this node as ETF (no version byte), for use inside messages. */
 void conn_self_pid(const struct conn *c, struct buf *out);
 
-/* Waits up to timeout_ms for the next message to us. Returns 1 with *payload (ETF with version
- * byte, valid until the next call), 0 on timeout, -1 when the connection is lost (err has the
- * reason). */
+/* Waits up to timeout_ms for the next message to this node. Returns 1 with *payload (ETF with
+ * version byte, valid until the next call), 0 on timeout, -1 when the connection is lost (err has
+ * the reason). */
 int conn_recv(struct conn *c, int timeout_ms, const uint8_t **payload, size_t *n, struct err *e);
 
 /* Sends an ETF term (with version byte) to a registered name or to an encoded pid (no version
@@ -62,8 +62,8 @@ int conn_send_name(struct conn *c, const char *name, const void *term, size_t n,
 int conn_send_pid(struct conn *c, const void *pid, size_t pid_n, const void *term, size_t n,
                   struct err *e);
 
-/* Finds the cookie. The first of these that is given counts: --setcookie, --cookie-file,
- * KPROF_COOKIE, ~/.erlang.cookie. out has at least 256 bytes. Returns 0, or -1 with err. */
+/* Finds the cookie: the first one of --setcookie, --cookie-file, KPROF_COOKIE, ~/.erlang.cookie.
+ * out has at least 256 bytes. Returns 0, or -1 with err. */
 int conn_find_cookie(const char *setcookie, const char *cookie_file, char *out, size_t cap_bytes,
                      struct err *e);
 

@@ -1,7 +1,7 @@
-/* The lexer of Erlang terms, as far as a config file and a quoted name need it: where each token
- * begins and ends, and its kind.
+/* The lexer of Erlang terms, as far as config files and quoted names need it: begin, end and kind
+ * of each token.
  *
- * Invariant: accepts any bytes. Every call moves on or reports the end. Nothing is copied: a token
+ * Invariant: accepts any bytes. Every call advances or reports the end. Nothing is copied: a token
  * is a range of the source, which the caller keeps. Source: Erlang reference manual, "Data Types"
  * and "Escape Sequences". Any thread. */
 #ifndef KPROF_ERL_SCAN_H

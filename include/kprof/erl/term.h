@@ -1,4 +1,4 @@
-/* Terms as text, as people write them in Erlang or Elixir.
+/* Terms as text, in Erlang or Elixir syntax.
  *
  * Invariant: max_bytes bounds the output; an output that was cut ends in "...". The cursor ends
  * after the term or is bad. The output may contain any character; code that draws it must use
@@ -29,7 +29,7 @@ bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes);
 bool term_module(struct etf *c, struct buf *out, bool *elixir);
 bool term_function(struct etf *c, struct buf *out, bool elixir);
 
-struct mfa {                         /* a function as a person typed it */
+struct mfa {                         /* a function as the user typed it */
     char module[256], function[256]; /* UTF-8, unquoted; module with "Elixir." */
     int arity;                       /* 0..255 */
 };

@@ -1,5 +1,5 @@
-/* The one table of the figures of a row: name, place in struct snap_row, and form for each format.
- * All formats use this table, so they agree. Pure; any thread. */
+/* The table of the values of a row: name, offset in struct snap_row, and form for each format. All
+ * formats use this table, so they agree. Pure; any thread. */
 #ifndef KPROF_EXPORT_FIELD_H
 #define KPROF_EXPORT_FIELD_H
 

@@ -2,7 +2,7 @@
  * answer. src/agent/PROTOCOL.md describes the forms.
  *
  * All block for at most their timeout, are for the session's one control thread, and return 0, or
- * -1 with err. Answers from the target are bounded and may hold any bytes. */
+ * -1 with err. Answers from the node are bounded and may contain any bytes. */
 #ifndef KPROF_TRACE_AGENT_REQUEST_H
 #define KPROF_TRACE_AGENT_REQUEST_H
 
@@ -41,7 +41,7 @@ int agent_request_sample(struct session *s, uint32_t n, struct err *e);
 /* Renews the lease as of age_ms ago. */
 int agent_request_ping(struct session *s, uint64_t age_ms, struct err *e);
 int agent_request_trip(struct session *s, const char *why,
-                       struct err *e); /* our reason to open the breaker */
+                       struct err *e); /* kprof-top opens the breaker, for this reason */
 /* Sends the same request while the control thread waits for another answer; see
  * session_request_urgent. Any thread. */
 bool agent_request_trip_urged(struct session *s, const char *why);
@@ -52,11 +52,11 @@ int agent_request_why(struct session *s, uint16_t ix, struct agent_request_calle
 int agent_request_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead,
                        size_t *n_dead, struct err *e);
 /* Stores one line for each of pids[0..n) in *lines: the registered name or the initial call of the
- * process, or an empty line when the process is gone. */
+ * process, or an empty line when the process has ended. */
 int agent_request_who(struct session *s, const uint64_t *pids, size_t n, struct buf *lines,
                       struct err *e);
 /* Stores the current stack of a process in *lines: one function per line, innermost first. *dead:
- * the process no longer exists. */
+ * the process has ended. */
 int agent_request_stack(struct session *s, uint64_t pid, struct buf *lines, bool *dead,
                         struct err *e);
 /* Stores the completions of typed in *lines: full M:F/A texts or module names, one per line. */

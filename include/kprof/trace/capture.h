@@ -2,7 +2,7 @@
  * src/agent/PROTOCOL.md describes the forms.
  *
  * As in trace/agent_request, the functions are for the session's one control thread, block for a
- * bounded time and return 0, or -1 with err. The target's data is bounded and may hold any
+ * bounded time and return 0, or -1 with err. The data of the node is bounded and may contain any
  * bytes. */
 #ifndef KPROF_TRACE_CAPTURE_H
 #define KPROF_TRACE_CAPTURE_H

@@ -1,7 +1,7 @@
-/* The fit of two clocks: offset and drift of the target's clock relative to ours, and their
- * possible error.
+/* The fit of two clocks: offset and drift of the node's clock relative to the clock of this
+ * machine, and their possible error.
  *
- * Every message bounds the offset (target clock minus ours) from one side. A message that is
+ * Every message bounds the offset (node clock minus local clock) from one side. A message that is
  * stamped T and received at R shows that the offset is at least T - R. An answer that is stamped T
  * shows that the offset is at most T - S, if its request was sent at S. A round trip gives both
  * bounds. The fit keeps the tightest bound of each side for each two seconds, for ten minutes. The
@@ -14,10 +14,11 @@
  * If only messages came (a recording without round trips), the offset is taken from the message
  * with the least delay. The length of that delay is unknown, so `bounded` is false.
  *
- * Steps: bounds that contradict each other prove that a clock was set, slept or was paused; the fit
- * then begins anew with the newest bound. Stamps that go back prove the same. If only messages
- * came, a step back looks like a delay: several messages in a row that are late by the same time
- * count as a step, and a least delay of a minute that is longer than before counts as drift.
+ * Steps: bounds that contradict each other prove that a clock was set, or that a machine was
+ * suspended or paused; the fit then starts again with the newest bound. Stamps that go back prove
+ * the same. If only messages came, a step back looks like a delay: several messages in a row that
+ * are late by the same time count as a step, and a least delay of a minute that is longer than
+ * before counts as drift.
  *
  * Invariant: no stamp causes an overflow, and the fit allocates no memory. The true offset of a
  * bounded reading is within the error if no clock steps, no delay is negative and the drift changes
@@ -34,17 +35,17 @@
 #define CLOCK_FIT_BUCKETS   300u
 
 struct clock_reading {
-    bool known;       /* false: nothing has come, all other fields are 0 */
+    bool known;       /* false: no stamp has arrived, all other fields are 0 */
     bool bounded;     /* false: the error is unknown, error_ns is 0 */
-    bool drift_known; /* false: too few bounds so far; drift is a guess */
+    bool drift_known; /* false: too few bounds so far; drift is a default */
     bool in_doubt;    /* result of clock_fit_in_doubt at at_ns */
-    uint64_t at_ns;   /* our clock: time of the reading */
+    uint64_t at_ns;   /* local clock: time of the reading */
     int64_t offset_ns;
     double drift;
     double error_ns, wander; /* error_ns grows with time by the ratio `wander` */
 };
 
-/* Return the offset and the error at another time of our clock than at_ns. */
+/* Return the offset and the error at another time of the local clock than at_ns. */
 int64_t clock_reading_offset(const struct clock_reading *r, uint64_t now_ns);
 double clock_reading_error_ns(const struct clock_reading *r, uint64_t now_ns);
 
@@ -68,7 +69,7 @@ struct clock_fit { /* private to clock_fit.c */
     bool drift_known;
     unsigned messages;              /* number of messages, counted up to a small limit */
     uint64_t stamp_ns, received_ns; /* of the last message */
-    struct clock_fit_bound begun;   /* the bound with which the fit began anew last */
+    struct clock_fit_bound begun;   /* the bound with which the fit last started again */
     uint64_t late_ns;               /* time since which messages are late; 0: they are not */
     bool late_sure;                 /* a round trip has compared the clocks since late_ns */
     struct clock_fit_bound run;     /* the first of the messages that are late by the same time */
@@ -90,7 +91,7 @@ void clock_fit_shift(struct clock_fit *f, uint64_t by_ns);
 
 struct clock_reading clock_fit_read(const struct clock_fit *f);
 /* True: messages suddenly arrive late, and the cause, a delay or a clock, is not known yet. During
- * that time, at most 5 s, the age of a message means nothing. */
+ * that time, at most 5 s, the age of a message is not valid. */
 bool clock_fit_in_doubt(const struct clock_fit *f, uint64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* Questions about the node's code: which functions could be traced, which exist, how often they are
- * called. src/agent/PROTOCOL.md describes the forms.
+/* Requests about the node's code: which functions could be traced, which exist, their call rates.
+ * src/agent/PROTOCOL.md describes the forms.
  *
  * Functions that take a session block for at most their timeout, are for the session's one control
  * thread, and return 0, or -1 with err. The readers are pure and accept any bytes. */

@@ -1,8 +1,8 @@
-/* The target's table of hazards: uses of the VM that can hurt some VM version, and whether the
- * target's VM is such a version. src/agent/PROTOCOL.md, `hazards`, describes the form.
+/* The node's table of hazards: VM functions that can crash or block some VM versions, and whether
+ * this VM has the fault. src/agent/PROTOCOL.md, `hazards`, describes the form.
  *
- * Invariant: the table belongs to the agent, and this unit knows none of its rows. At most
- * HAZARDS_MAX rows are taken; texts are cut to fit and may hold any bytes. Blocks like
+ * Invariant: the table belongs to the agent; this unit does not depend on its rows. At most
+ * HAZARDS_MAX rows are read; texts are cut to fit and may contain any bytes. Blocks like
  * agent_call_send. For the control thread, or for the only thread that uses the session. */
 #ifndef KPROF_TRACE_HAZARD_H
 #define KPROF_TRACE_HAZARD_H
@@ -13,7 +13,7 @@
 
 struct hazard {
     char id[16];    /* the agent's name of the hazard, for example a1 */
-    bool avoided;   /* this VM has the hazard: the agent does not use it here */
+    bool avoided;   /* this VM has the fault: the agent avoids the function */
     char text[240]; /* a sentence */
 };
 

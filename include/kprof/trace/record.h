@@ -2,16 +2,16 @@
  * benchmark).
  *
  * Format: "KPROFREC" 0x01 0 0 0, then frames: kind (1 byte), stamp_ns, length (u64, u32, big
- * endian), bytes. Kind 'X': event records that kprof-top itself made: dead processes, a lost node
- * (struct event in memory form; same machine, same build). Kind 'E': one message of the agent. Kind
- * 'M': what the engine needs to know of the session (engine/recording_meta). Kind 'C': a round
- * trip, for the clocks: the time of our request (u64) and the node's native time in the answer
- * (i64, both big endian); the stamp is the time at which the answer arrived. Kind 'S': one message
- * of the agent with stack samples. A reader skips kinds that it does not know: a kprof-top that
- * knows nothing of stacks replays the rest. Invariant: a reader survives any bytes: a broken or cut
- * frame ends the replay with an error, and a length above RECORD_MAX_FRAME counts as broken. Files
- * are created 0600 and never overwritten. Any thread may call recorder_write; the replay functions
- * are for one thread. */
+ * endian), bytes. Kind 'X': event records that kprof-top itself made: dead processes, a lost
+ * connection (struct event in memory form; same machine, same build). Kind 'E': one message of the
+ * agent. Kind 'M': session data for the engine (engine/recording_meta). Kind 'C': a round trip, for
+ * the clocks: the local time of the request (u64) and the node's native time in the answer (i64,
+ * both big endian); the stamp is the time at which the answer arrived. Kind 'S': one message of the
+ * agent with stack samples. A reader skips unknown kinds: a kprof-top without stack samples replays
+ * the rest. Invariant: a reader survives any bytes: a malformed or cut frame ends the replay with
+ * an error, and a length above RECORD_MAX_FRAME counts as malformed. Files are created 0600 and
+ * never overwritten. Any thread may call recorder_write; the replay functions are for one thread.
+ */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
 
@@ -30,18 +30,18 @@
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */
 void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes,
-                    size_t n); /* NULL r: nothing */
+                    size_t n); /* r NULL: does nothing */
 void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native,
-                         uint64_t received_ns);        /* NULL r: nothing */
+                         uint64_t received_ns);        /* r NULL: does nothing */
 int recorder_close(struct recorder *r, struct err *e); /* -1: something could not be written */
 
 struct replay;
 struct replay *replay_open(const char *path, struct err *e);
 struct replay *replay_memory(const void *bytes, size_t n); /* borrowed; for tests and fuzzing */
-/* 1: a frame (bytes valid until the next call); 0: the end; -1: broken from here on (err). */
+/* 1: a frame (bytes valid until the next call); 0: the end; -1: the rest is unreadable (err). */
 int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t **bytes, size_t *n,
                 struct err *e);
-/* The bytes of a frame of kind 'C'. False: it is none. */
+/* Reads the bytes of a frame of kind 'C'. False: they are malformed. */
 bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_t *native);
 double replay_share(const struct replay *r); /* 0..1: how much of the file has been read */
 void replay_close(struct replay *r);

@@ -1,9 +1,9 @@
-/* A session: our agent on one node, from the connection to the receipt.
+/* A session: the agent on one node, from connecting to the receipt.
  *
  * Invariant: while a session is open, one reader thread receives messages and feeds the stream. All
  * functions block for at most the timeout and are for one thread (control), unless their comment
  * says otherwise. After the connection is lost, every call fails with a sentence and session_lost
- * is true; the agent then removes itself from the target. */
+ * is true; the agent then removes itself from the node. */
 #ifndef KPROF_TRACE_SESSION_H
 #define KPROF_TRACE_SESSION_H
 
@@ -18,11 +18,11 @@ struct session_opts {
     const char *node, *cookie, *self_name;
     int timeout_ms;
     bool force;
-    bool reconnected;  /* the connection was lost: the agent begins as after an overload */
-    const char *who;   /* for the sentence that a second kprof-top gets */
+    bool reconnected;  /* the connection was lost before: the breaker begins half open */
+    const char *who;   /* for the sentence that a second kprof-top shows */
     uint16_t epoch;    /* 1..65535, high part of the labels */
-    uint32_t pause_ms; /* time without a sign from us after which the agent stops tracing (it leaves
-                          after six times as long); 0: the agent's default, 10 s */
+    uint32_t pause_ms; /* the agent stops tracing after this time without a message from kprof-top
+                          (it ends after six times as long); 0: the agent's default, 10 s */
     struct stream *stream;
     struct recorder *recorder; /* or NULL */
     void (*wake)(void *arg);   /* the reader calls it after a message */
@@ -35,8 +35,8 @@ struct session_info {
     uint32_t schedulers;
     bool own_session, lean, elixir;
     bool local;       /* the node is on this machine */
-    char others[300]; /* who else traces; "" nobody */
-    /* number of uses of the VM that the agent avoids, because this VM has the fault */
+    char others[300]; /* other tracers; "": none */
+    /* number of VM functions that the agent avoids because this VM has the fault */
     size_t n_avoided;
     char avoided[1000]; /* one short sentence for each of them, with "; " between */
 };
@@ -50,17 +50,17 @@ void session_why(struct session *s, struct err *e); /* why the session was lost,
 int session_request(struct session *s, const struct buf *request, struct buf *answer,
                     int timeout_ms, struct err *e);
 
-/* Makes the thread that now waits in session_request send this request, too, at once; nobody waits
- * for the answer. False: no thread waits there, and the caller must send the request itself. Any
+/* Lets the thread that now waits in session_request send this request, too, at once; the answer is
+ * not awaited. False: no thread waits there, and the caller must send the request itself. Any
  * thread; does not block. */
 bool session_request_urgent(struct session *s, const struct buf *request);
 
-struct session_receipt { /* what is left on the target, as the target reports it */
+struct session_receipt { /* what is left on the node, as the node reports it */
     bool asked;          /* false: the node no longer answered */
     uint64_t patterns, flags, processes, modules;
-    char tokens[32];  /* end of the trace tokens: none, drained, reset, kept (another tracer uses
-                         them) */
-    uint64_t holders; /* idle processes that keep a trace token, which leads to nothing */
+    char tokens[32]; /* result for the trace tokens: none, drained, reset, kept (another tracer uses
+                        them) */
+    uint64_t holders; /* idle processes that have an inert trace token */
 };
 /* Detaches, removes the agent and closes the session. receipt may be NULL. */
 void session_close(struct session *s, struct session_receipt *receipt);

@@ -1,12 +1,12 @@
-/* The stream: turns the agent's messages, byte for byte, into event records and figures.
+/* The stream: turns the agent's messages, byte for byte, into event records and status values.
  *
  * Invariant: stream_feed survives any bytes; an event that cannot be read is counted in bad_events,
- * and no part of it is used. Events are pushed in the order in which the target made them; the ring
+ * and no part of it is used. Events are pushed in the order in which the node made them; the ring
  * counts the events that it refuses. Every payload may be recorded and fed again later with the
  * same result. Stamps become one time for the whole session (trace/timeline). stream_feed is for
- * one thread (the reader, or the thread that replays); the figures are atomics, and any thread may
- * read them or call stream_take_*. src/agent/PROTOCOL.md describes the forms. The stream owns its
- * tables and borrows ring and names. */
+ * one thread (the reader, or the thread that replays); the status values are atomics, and any
+ * thread may read them or call stream_take_*. src/agent/PROTOCOL.md describes the forms. The stream
+ * owns its tables and borrows ring and names. */
 #ifndef KPROF_TRACE_STREAM_H
 #define KPROF_TRACE_STREAM_H
 
@@ -23,15 +23,15 @@
 struct stream;
 
 struct heartbeat {
-    uint64_t ts_ns;       /* target time */
-    uint64_t received_ns; /* our monotonic clock */
+    uint64_t ts_ns;       /* node time */
+    uint64_t received_ns; /* monotonic clock of this machine */
     uint32_t run_queue;
     int32_t sched_permille; /* -1: not known */
     uint64_t memory_bytes, processes, uptime_ms, relay_queue, relay_bytes, dropped;
     uint32_t breaker;        /* 0 closed, 1 open, 2 half open */
     uint64_t trips, next_ms; /* next_ms: time to the next try; 0: not open */
-    uint64_t pause_ms;       /* the breaker's pause in force */
-    uint32_t sample;         /* sampling in force: 1 in so many; 0: not reported */
+    uint64_t pause_ms;       /* length of the breaker's present pause */
+    uint32_t sample;         /* sampling in use: N of 1/N; 0: not reported */
     uint32_t sample_why;     /* 0 as requested, 1 max_rate, 2 cost, 3 breaker, 4 flood */
     uint32_t cost_ppm;       /* of the node's scheduler time */
     uint32_t call_ns;        /* cost of a traced call; 0: not reported */
@@ -42,14 +42,14 @@ struct heartbeat {
 struct stream_figures {
     uint64_t events, bad_events, batches, missing_batches, target_dropped, bytes, last_event_ns;
     uint64_t offs;              /* number of {kx,_} received */
-    uint64_t dropped_stacks;    /* messages with stack samples that nobody took in time */
-    struct clock_reading clock; /* target clock minus ours */
+    uint64_t dropped_stacks;    /* messages with stack samples that were not taken in time */
+    struct clock_reading clock; /* node clock minus local clock */
     int64_t oldest_ns;          /* age of the oldest event of the run when it arrived */
     int64_t lag_ns; /* age of the newest event of the last batch when it arrived; 0 while the clocks
                        are in doubt (see trace/clock_fit) */
 };
 
-struct stream_note { /* {ke,Tag,Text}: for the log pane */
+struct stream_note { /* {ke,Tag,Text}: for the session log */
     char tag[32];
     char text[400];
 };
@@ -72,25 +72,25 @@ struct stream *stream_new(struct ring *ring, struct intern *names);
 void stream_keep_args(struct stream *s, struct text_ring *text_ring);
 void stream_free(struct stream *s);
 
-/* Sets the target's clock: its value when the VM started, and native units per second (0: not known
- * yet; heartbeats are skipped). Takes effect before the next message and forgets data of the last
+/* Sets the node's clock: its value when the VM started, and native units per second (0: not known
+ * yet; heartbeats are skipped). Takes effect before the next message and drops data of the last
  * connection (sequence numbers). Any thread. */
 void stream_clock(struct stream *s, int64_t start_native, int64_t units_per_s);
 /* Sets the function that is called between failed pushes while the ring is full: it returns true to
  * try again, false to drop. NULL: drop. */
 void stream_on_full(struct stream *s, bool (*wait)(void *arg), void *arg);
 
-/* Feeds one message with its version byte. For STREAM_REPLY and STREAM_RPC, *rest is left at the
- * answer and *ref is set; for STREAM_GONE, *rest is at the reason. */
+/* Feeds one message with its version byte. For STREAM_REPLY and STREAM_RPC, *rest is at the answer
+ * and *ref is set; for STREAM_GONE, *rest is at the reason. */
 enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint64_t now_ns,
                              struct etf *rest, uint64_t *ref);
 
-/* Feeds an answer that the target stamped. sent_ns: time of our request; now_ns: time at which the
- * answer arrived. For the thread of stream_feed. */
+/* Feeds an answer that the node stamped. sent_ns: local time of the request; now_ns: local time at
+ * which the answer arrived. For the thread of stream_feed. */
 void stream_round_trip(struct stream *s, uint64_t sent_ns, int64_t native, uint64_t now_ns);
 
-/* Returns the target's current time as timeline_now does (trace/timeline). One thread, other than
- * the thread of stream_feed. */
+/* Returns the node's current time as timeline_now does (trace/timeline). One thread, other than the
+ * thread of stream_feed. */
 bool stream_now(struct stream *s, uint64_t now_ns, uint64_t *target_ns);
 
 void stream_figures(struct stream *s, struct stream_figures *out);

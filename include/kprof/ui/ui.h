@@ -70,6 +70,12 @@ void ui_set_stacks_base(struct ui *u, struct stack_view *v);
 void ui_show_stacks(struct ui *u, bool home);
 /* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
+/* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
+ * between; "": none does. Copied. */
+void ui_set_presets(struct ui *u, const char *names);
+/* What a preset made from call counts would trace, in a line, for the operator who presses P; "":
+ * there is none. Copied. */
+void ui_set_suggested(struct ui *u, const char *text);
 
 /* Sets the identity rule in force, which the operator edits. app calls this at each change of the
  * rule. */
