@@ -63,8 +63,8 @@ upper(Id) -> string:uppercase(atom_to_list(Id)).
 %% Avoided on every VM, so not reported for this one.
 always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory]).
 
-%% kprof-top does not use these.
-used(Use) -> not lists:member(Use, [gc_flags]).
+%% Not used by kprof-top, or only with stack samples, which count what they leave out.
+used(Use) -> not lists:member(Use, [gc_flags, sample_queue, sample_large]).
 
 %% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. Ids are those of the project's list of hazards.
 rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
