@@ -166,6 +166,7 @@ place(_, _, W) ->
     {<<>>, 0, W}.
 
 %% What proc_lib began it with. OTP 27 tells one key of a dictionary; before, all of it is copied.
+-dialyzer({nowarn_function, first_call/1}). % the OTP that it looks at may not know the item
 first_call(P) ->
     case catch process_info(P, {dictionary, '$initial_call'}) of
         {_, {M, F, A}} when is_atom(M), is_atom(F), is_integer(A) -> [{M, F, A}];

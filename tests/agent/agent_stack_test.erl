@@ -27,6 +27,7 @@ tests() ->
         {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
         {stack_stuck_process_holds_nobody_up, fun stack_stuck_process_holds_nobody_up/1},
         {stack_sampler_killed, fun stack_sampler_killed/1},
+        {stack_relay_killed, fun stack_relay_killed/1},
         {stack_controller_killed, fun stack_controller_killed/1},
         {stack_kprof_top_killed, fun stack_kprof_top_killed/1}
     ].
@@ -323,6 +324,16 @@ stack_sampler_killed(T) ->
     listen(enough(20), state()),
     finish(T, K),
     ?soon(fun() -> rpc:call(T, agent_load, samplers, []) =:= [] end),
+    nothing_left(T).
+
+%% Who finds the relay dead takes all off, the sampler, too.
+stack_relay_killed(T) ->
+    K = sampling(T),
+    exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),
+    receive {ke, stacks, _} -> ok after ?PATIENCE -> error(not_told) end,
+    ?soon(fun() -> rpc:call(T, agent_load, samplers, []) =:= [] end),
+    ask(K, detach),
+    gone(T),
     nothing_left(T).
 
 flush_stacks() -> receive {ks, _, _, _, _, _, _, _, _} -> flush_stacks() after 0 -> ok end.
