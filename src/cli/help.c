@@ -15,9 +15,9 @@
     "Tiers:\n"                                                                                     \
     "  -t, --tier [NAME=]M:F/A  time this function; may be repeated\n"                             \
     "                           (Elixir: MyApp.Repo.get/2)\n"                                      \
-    "      --preset NAME,...    tiers, entry and identity of: cowboy, phoenix,\n"                  \
-    "                           phoenix16, plug, yaws, rabbitmq, ejabberd, sample,\n"              \
-    "                           gen_server:MODULE\n"                                               \
+    "      --preset NAME,...    tiers, entry and identity of: cowboy, plug, sample,\n"             \
+    "                           phoenix, phoenix16, liveview, ecto, oban, rabbitmq,\n"             \
+    "                           yaws, ejabberd, gen_server:MODULE, gen_statem:MODULE\n"            \
     "  -e, --entry NAME|none    the tier that starts a request (default: the first);\n"            \
     "                           none: no requests\n"                                               \
     "  -i, --identity RULE      name the requests: \"m:f/2 arg(1)\",\n"                            \

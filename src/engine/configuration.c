@@ -31,6 +31,7 @@ void configuration_record(struct engine *g)
 
 void configuration_push(struct engine *g)
 {
+    g->configuration.changes++;
     if (g->control)
         g->configuration.gen = control_configure(g->control, &g->configuration.wanted);
     configuration_record(g);
@@ -138,6 +139,7 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
         return err_set(e, "the identity rule is longer than %zu bytes",
                        sizeof g->configuration.wanted.identity - 1);
     snprintf(g->configuration.wanted.identity, sizeof g->configuration.wanted.identity, "%s", rule);
+    g->configuration.rule_said[0] = 0;
     core_set_identity(g->core, rule[0] != 0);
     configuration_push(g);
     g->configuration.identity_gen = g->configuration.rule_gen = g->configuration.gen;
@@ -183,12 +185,10 @@ void engine_sample(struct engine *g, bool up)
     }
     g->configuration.wanted.sample = n;
     if (n == 1)
-        snprintf(line, sizeof line, "sampling set to 1/1: every request");
+        snprintf(line, sizeof line, "tracing every request");
     else
-        snprintf(line, sizeof line,
-                 "sampling set to 1/%u: one request in %u is traced as a whole; COUNT is scaled", n,
+        snprintf(line, sizeof line, "tracing 1 of %u requests, each as a whole; COUNT is scaled",
                  n);
-    session_log_add(g, line);
     session_log_say(g, line, false);
     configuration_push(g);
 }

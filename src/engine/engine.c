@@ -2,8 +2,10 @@
 
 #include "captures.h"
 #include "catalog_load.h"
+#include "change_log.h"
 #include "configuration.h"
 #include "dead_processes.h"
+#include "identity_template.h"
 #include "liveness.h"
 #include "notes.h"
 #include "replaying.h"
@@ -86,6 +88,7 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     g->configuration.wanted.args = s->slow_args;
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
     g->begun_ns = clock_mono_ns();
+    change_log_begin(g);
     if (s->record && !(g->recorder = recorder_open(s->record, e))) {
         engine_free(g);
         return NULL;
@@ -111,6 +114,7 @@ void engine_free(struct engine *g)
     if (g->recorder && recorder_close(g->recorder, &e) < 0)
         fprintf(stderr, "kprof-top: %s\n", e.text);
     replay_close(g->replay.file);
+    identity_template_release(g);
     compare_free(g->compare);
     stream_free(g->stream);
     core_free(g->core);
@@ -202,6 +206,7 @@ bool engine_poll(struct engine *g)
     dead_processes_ask(g);
     captures_poll(g);
     rule_check_poll(g, clock_mono_ns());
+    change_log_poll(g, clock_mono_ns());
     slow_pump_run(g, false);
     return ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
 }

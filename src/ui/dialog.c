@@ -23,6 +23,7 @@ static const struct {
     [PROMPT_FLAME_EXPORT] = {"Export samples to file",
                              "the ending sets the format: .svg .html .folded .perf "
                              ".speedscope.json .pb.gz .trace.json .eflame"},
+    [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
     [PROMPT_SLOW] = {"Slow from", "20ms, 1500us, 2s; off: none"},
 };
 
@@ -108,7 +109,7 @@ void dialog_release(struct dialog *d)
 
 static void menu_draw(struct menu *m, struct canvas *c, int bottom)
 {
-    size_t widest = strlen(m->title);
+    size_t widest = strlen(m->title) + (m->typed[0] ? strlen(m->typed) + 2 : 0);
     for (size_t i = 0; i < m->n; i++) {
         size_t w = text_width(m->item[i], strlen(m->item[i]));
         widest = w > widest ? w : widest;
@@ -121,7 +122,8 @@ static void menu_draw(struct menu *m, struct canvas *c, int bottom)
     scroll_fit(&m->at, m->n, (size_t)shown);
     m->at.row = row + 1;
     canvas_fill(c, row, col, cols, STYLE_KEY, ' ');
-    canvas_text(c, row, col + 1, cols - 1, STYLE_KEY, m->title);
+    canvas_textf(c, row, col + 1, cols - 1, STYLE_KEY, "%s%s%s", m->title, m->typed[0] ? ": " : "",
+                 m->typed);
     for (int i = 0; i < shown; i++) {
         size_t at = m->at.top + (size_t)i;
         enum style st = at == m->at.sel ? STYLE_SELECT : STYLE_HEAD;

@@ -27,7 +27,8 @@ enum prompt_use {
     PROMPT_TIME_RANGE,
     PROMPT_PRESET,
     PROMPT_FLAME_SEARCH,
-    PROMPT_FLAME_EXPORT
+    PROMPT_FLAME_EXPORT,
+    PROMPT_HELP_FIND
 };
 
 /* What is being chosen. */
@@ -50,6 +51,8 @@ struct menu {
     size_t name_bytes[MENU_ITEMS]; /* length of the item's name; the text after it describes the
                                       item */
     size_t n;
+    size_t name_from; /* where the name of an item begins */
+    char typed[40];   /* what was typed to get to the selected item */
     struct scroll at;
 };
 

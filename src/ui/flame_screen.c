@@ -370,8 +370,9 @@ static bool on_click(void *own, struct ui_shared *sh, int row, int col, const st
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
                  const struct snapshot *s)
 {
+    (void)sh;
     (void)s;
-    flame_screen_draw(own, &sh->message, c, a);
+    flame_screen_draw(own, c, a);
 }
 
 const struct screen_ops screen_flame = {

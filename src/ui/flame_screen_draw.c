@@ -110,8 +110,7 @@ static void draw_graphs(struct flame_state *t, struct canvas *c, struct rect a)
     flame_draw(&t->pane[0], c, t->area[0], t->sandwich || t->up, t->active == 0);
 }
 
-void flame_screen_draw(struct flame_state *t, const struct message *message, struct canvas *c,
-                       struct rect a)
+void flame_screen_draw(struct flame_state *t, struct canvas *c, struct rect a)
 {
     struct rect inner = a, last = a;
     int title = a.rows >= 3, under = a.rows >= 8 ? 2 : a.rows >= 2;
@@ -131,7 +130,7 @@ void flame_screen_draw(struct flame_state *t, const struct message *message, str
     if (under == 2 && !none) {
         draw_counts(t, c, (struct rect){last.row - 1, a.col, 1, a.cols});
     }
-    if (under && !message_draw(message, c, last.row) && !none) {
+    if (under && !none) {
         draw_info(t, c, last);
     }
 }

@@ -1,6 +1,8 @@
 #include "header.h"
+#include "header_help.h"
 #include "internals.h"
 
+#include <assert.h>
 #include <kprof/base/format.h>
 #include <kprof/base/text.h>
 #include <math.h>
@@ -25,6 +27,7 @@ struct chips {
 __attribute__((format(printf, 4, 5))) static void add(struct chips *l, enum style st,
                                                       const char *label, const char *fmt, ...)
 {
+    assert(!label[0] || header_help(label));
     if (l->n == CHIPS) {
         return;
     }
@@ -218,7 +221,7 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
         add(l, STYLE_WARN, "", "PAUSED");
     }
     if (s->compared[0]) {
-        add(l, STYLE_KEY, "against", "%s", s->compared);
+        add(l, STYLE_KEY, "compared with", "%s", s->compared);
     }
     if (sh->rows.filter[0]) {
         add(l, STYLE_KEY, "filter", "%s", sh->rows.filter);
@@ -268,8 +271,12 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "%u names are full, the rest is in (other): I, name by path(...) or shape(...)",
+            "%u names are full, the rest is in (other): n names by shape, I by a part",
             s->names_full);
+    } else if (snapshot_names_once(s)) {
+        add(l, STYLE_WARN, "",
+            "%u names, most of them with one call: n names by shape, I by a part",
+            snapshot_names_once(s));
     }
     return l->n > 0;
 }

@@ -1,12 +1,24 @@
 #include "pick.h"
 #include "pick_draw.h"
 #include "pick_list.h"
+#include "shared.h"
+
+#include <stdio.h>
+
+static struct intent load(const struct pick_list *p)
+{
+    return (struct intent){.kind = p->called_by ? INTENT_CALLEES : INTENT_CATALOG, .tier = p->tier};
+}
 
 static void open_screen(void *own, const struct screen_request *r, struct intent *out)
 {
-    (void)r;
-    pick_list_open(own);
-    *out = (struct intent){.kind = INTENT_CATALOG};
+    struct pick_list *p = own;
+    pick_list_open(p);
+    p->called_by = r->called_by;
+    p->tier = r->tier;
+    p->trace = r->trace;
+    snprintf(p->name, sizeof p->name, "%s", r->name ? r->name : "");
+    *out = load(p);
 }
 
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
@@ -32,9 +44,15 @@ static void cancel(struct pick_list *p, struct screen_reply *out)
     }
     pick_list_drop_ticks(p);
     leave(out, INTENT_CATALOG_CLOSE);
+    if (p->called_by) {
+        out->open = (struct screen_request){.to = SCREEN_WATERFALL, .trace = p->trace};
+    }
 }
 
-static void accept(struct pick_list *p, struct screen_reply *out)
+static const char NO_FUNCTION[] =
+    "no function is selected: type another part, or module:function/arity";
+
+static void accept(struct pick_list *p, struct message *m, struct screen_reply *out)
 {
     char text[CATALOG_TEXT_BYTES];
     if (!p->ticks && p->at.sel < pick_list_count(p)) {
@@ -42,6 +60,8 @@ static void accept(struct pick_list *p, struct screen_reply *out)
     }
     if (p->ticks) {
         leave(out, INTENT_PICKED);
+    } else {
+        message_set(m, NO_FUNCTION, true);
     }
 }
 
@@ -58,21 +78,25 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
     struct pick_list *p = own;
-    (void)sh;
     (void)s;
     switch (act) {
+    case ACT_HELP:
+        return false;
     case ACT_ACCEPT:
-        accept(p, out);
+        accept(p, &sh->message, out);
         break;
     case ACT_CANCEL:
         cancel(p, out);
         break;
     case ACT_TICK:
+        if (p->at.sel >= pick_list_count(p)) {
+            message_set(&sh->message, NO_FUNCTION, true);
+        }
         pick_list_tick(p, key == KEY_BTAB_ ? -1 : 1);
         break;
     case ACT_RELOAD:
         pick_list_reload(p);
-        out->intent.kind = INTENT_CATALOG;
+        out->intent = load(p);
         break;
     default:
         if (key == ' ' && p->walking) {
@@ -81,7 +105,9 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
             p->walking = true;
             pick_list_keep(p);
         } else {
-            typed(p, prompt_key(&p->query, key));
+            enum prompt_event ev = prompt_key(&p->query, key);
+            typed(p, ev);
+            return ev != PROMPT_NOTHING;
         }
     }
     return true;

@@ -8,6 +8,7 @@
 #include "argument_picker.h"
 #include "flame_screen.h"
 #include "heat.h"
+#include "help.h"
 #include "open_calls.h"
 #include "pick_list.h"
 #include "screen.h"
@@ -23,14 +24,17 @@ struct ui {
     enum screen_id home;     /* the one that others lead back to */
     enum screen_id asked_on; /* the screen that requested app's last menu */
     enum theme theme;
-    int bar_row;      /* of the last picture; -1: no bar */
-    char profile[80]; /* the name it was saved under or loaded from last */
+    int bar_row;          /* of the last picture; -1: no bar */
+    char profile[80];     /* the name it was saved under or loaded from last */
+    char preset[80];      /* the preset that was chosen last */
+    uint64_t log_seen_ns; /* what the log told up to then was in sight when a key was pressed */
     struct table_state table;
     struct waterfall_state waterfall;
     struct heat_state heat;
     struct open_calls_state open_calls;
     struct flame_state flame;
-    struct scroll log, help, internals;
+    struct scroll log, internals;
+    struct help_state help;
     struct pick_list pick;
     struct argument_picker_state argument_picker;
 };
