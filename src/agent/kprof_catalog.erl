@@ -1,7 +1,7 @@
 %% The functions of the node that can be traced. No module is loaded for this. It runs in a separate low-priority process, so
 %% neither the node nor the controller waits.
 -module(kprof_catalog).
--export([answer/1, some/1]).
+-export([answer/1, agent/1, some/1]).
 
 -define(PAGE_FUNCTIONS, 2000).
 -define(PAGE_MODULES, 200).
@@ -78,6 +78,7 @@ flag(true) -> 1;
 flag(false) -> 0.
 
 %% A module of an agent in any slot: kprof_WORD_NN.
+-spec agent(atom()) -> boolean().
 agent(M) ->
     case lists:reverse(atom_to_list(M)) of
         [A, B, $_ | _] = Reversed when A >= $0, A =< $9, B >= $0, B =< $9 -> lists:prefix("kprof_", lists:reverse(Reversed));

@@ -108,6 +108,8 @@ loop(S) ->
             loop(relay_died(S));
         {'DOWN', R, _, _, _} when R =:= S#s.guardian_ref ->
             loop(new_guardian(S));
+        {'DOWN', R, _, _, Why} when R =:= S#s.stacks#stacks.ref ->
+            loop(kprof_stacks:ended(Why, S));
         {superseded, Who} ->
             superseded(Who, S);
         {nodedown, Node} when Node =:= S#s.link#link.node ->
@@ -183,6 +185,7 @@ handle({modules, Prefix}, S) -> {kprof_code:modules(unicode:characters_to_list(P
 handle({functions, M}, S) -> {kprof_code:functions(kprof_code:to_atom(M)), S};
 handle(rates, S) -> kprof_survey:take(S);
 handle({capture, Ix}, S) -> kprof_requests:capture(Ix, S);
+handle({stacks, What}, S) -> kprof_stacks:request(What, S);
 handle(captured, S) -> {kprof_requests:captured(S), S};
 handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, kprof_link:heard_before(AgeMs, S)};
 handle(ping, S) -> {{pong, erlang:monotonic_time()}, S};
@@ -199,7 +202,7 @@ relay_died(S0) ->
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})),
+    S1 = kprof_heartbeat:send(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
     Pause = kprof_link:is_silent(S2),
     if

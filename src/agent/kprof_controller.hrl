@@ -1,6 +1,6 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
-%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey and kprof_cleanup_plan. No other
-%% process uses it. Each part is a record, named after the source that changes it.
+%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks and
+%% kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one
 -define(COOL_MS, 5000).
@@ -81,6 +81,13 @@
     span = 0 :: integer() % native units from then to the last look
 }).
 
+%% Stack sampling (kprof_stacks).
+-record(stacks, {
+    sampler = none :: none | pid(),
+    ref = none :: none | reference(), % its monitor
+    busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue; counted down while it is short
+}).
+
 %% Checked with each heartbeat (kprof_controller).
 -record(beats, {
     n = 0 :: non_neg_integer(),
@@ -116,6 +123,7 @@
     tier_rates = #tier_rates{} :: #tier_rates{},
     requests = #requests{} :: #requests{},
     survey = #survey{} :: #survey{},
+    stacks = #stacks{} :: #stacks{},
     beats = #beats{} :: #beats{}
 }).
 -type state() :: #s{}.

@@ -87,9 +87,8 @@ static bool write_piece(void *arg, const char *bytes, size_t n)
     return output_write(to->fd, to->path, bytes, n, to->e) == 0;
 }
 
-/* -1 with err, and errno where the file could not be opened. */
-static int write_file(const struct stack_view *v, const char *path, enum output_mode mode,
-                      const struct flame_query *q, const char *title, struct err *e)
+int flame_file_write(const struct stack_view *v, const char *path, enum output_mode mode,
+                     const struct flame_query *q, const char *title, struct err *e)
 {
     const struct stacks_options how = {.query = *q, .title = title};
     enum stacks_format f = stacks_format_of_file(path);
@@ -122,7 +121,8 @@ void flame_file_export(struct ui *u, const struct intent *in)
         ui_reprompt(u, INTENT_EXPORT_STACKS, in->text, SIZE_MAX, line);
         return;
     }
-    if (write_file(v, in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &q, "kprof-top", &e) == 0) {
+    if (flame_file_write(v, in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &q, "kprof-top", &e) ==
+        0) {
         snprintf(line, sizeof line, "written to %.300s", in->text);
         ui_message(u, line, false);
     } else if (errno == EEXIST && !in->force) {
@@ -231,7 +231,7 @@ int flame_file_run(const struct options *o)
         goto out;
     if (o->batch) {
         struct stack_view *v = stack_profile_view(now);
-        rc = write_file(v, o->output, OUTPUT_OVER, &(struct flame_query){0}, o->flame, &e);
+        rc = flame_file_write(v, o->output, OUTPUT_OVER, &(struct flame_query){0}, o->flame, &e);
         stack_view_release(v);
     } else {
         rc = show(o, now, base, &e);

@@ -23,6 +23,10 @@ _kprof_top() {
         mapfile -t COMPREPLY < <(compgen -W "lean full auto" -- "$cur")
         return
         ;;
+    --profile)
+        mapfile -t COMPREPLY < <(compgen -W "cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs" -- "$cur")
+        return
+        ;;
     --transport)
         mapfile -t COMPREPLY < <(compgen -W "dist auto" -- "$cur")
         return

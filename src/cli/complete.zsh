@@ -13,6 +13,7 @@ _kprof_top() {
     -o|--output|--record|--replay|--flame|--baseline|--cookie-file|--slow-log) _files; return ;;
     --format) compadd text json csv prom hlog; return ;;
     --returns) compadd lean full auto; return ;;
+    --profile) compadd cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs; return ;;
     --transport) compadd dist auto; return ;;
     esac
     if [[ $cur == -* ]]; then

@@ -101,6 +101,9 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
                          const struct stacks_options *how)
 {
     const struct stack_profile *p = stack_view_profile(v);
+    enum stack_unit unit = stack_profile_meta(p)->unit;
+    /* eflame's resolution: a line is a millisecond */
+    uint64_t per_line = unit == STACK_UNIT_NS ? 1000000 : unit == STACK_UNIT_US ? 1000 : 1;
     struct frames f = {0};
     struct stacks_texts texts;
     struct buf line;
@@ -119,7 +122,8 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
             stacks_texts_add(&texts, &line, f.frame[k]);
         buf_adds(&line, s->status == STACK_WAITING ? ";sleep\n" : "\n");
         /* eflame has no counts: its scripts count equal lines. */
-        for (uint64_t w = 0; w < s->weight && w < LINES_MAX && o->ok; w++) {
+        uint64_t lines = s->weight / per_line > 0 ? s->weight / per_line : 1;
+        for (uint64_t w = 0; w < lines && w < LINES_MAX && o->ok; w++) {
             buf_add(&o->b, line.data, line.len);
             stacks_out_more(o);
         }

@@ -157,6 +157,40 @@ static void folded_lines_add_up(void **state)
 }
 
 /* The sampler's own order of lines: what FlameScope's fork was written for. */
+/* eflame's lines are milliseconds: of a sample that weighs microseconds it must not write as many
+ * lines. */
+static void eflame_lines_are_milliseconds(void **state)
+{
+    (void)state;
+    static const struct {
+        enum stack_unit unit;
+        uint64_t weight, lines;
+    } of[] = {{STACK_UNIT_SAMPLES, 3, 3},
+              {STACK_UNIT_US, 99000, 99},
+              {STACK_UNIT_US, 10, 1},
+              {STACK_UNIT_NS, 5000000, 5}};
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct stack_profile *p = stack_profile_new(NULL);
+        struct stack_profile_meta meta = {.unit = of[i].unit};
+        stack_profile_set_meta(p, &meta);
+        struct stack_frame f = {.function = stack_profile_text(p, "f", 1), .arity = 1};
+        struct stack_sample s = {.weight = of[i].weight, .process = 42};
+        s.stack = stack_profile_push(p, 0, stack_profile_frame(p, &f));
+        assert_true(stack_profile_add(p, &s, NULL));
+        struct stack_view *v = stack_profile_view(p);
+        struct file out;
+        write_all(&out, v, STACKS_EFLAME, &(struct stacks_options){0});
+        uint64_t lines = 0;
+        for (size_t k = 0; k < out.b.len; k++)
+            lines += out.b.data[k] == '\n';
+        assert_int_equal(lines, of[i].lines);
+        buf_release(&out.b);
+        stack_view_release(v);
+        stack_profile_free(p);
+    }
+}
+
 static void perf_lines(void **state)
 {
     (void)state;
@@ -181,9 +215,13 @@ static void perf_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats_by_name_and_ending), cmocka_unit_test(no_samples),
-        cmocka_unit_test(a_full_disk_ends_it),        cmocka_unit_test(nothing_hostile_gets_out),
-        cmocka_unit_test(folded_lines_add_up),        cmocka_unit_test(perf_lines),
+        cmocka_unit_test(formats_by_name_and_ending),
+        cmocka_unit_test(no_samples),
+        cmocka_unit_test(a_full_disk_ends_it),
+        cmocka_unit_test(nothing_hostile_gets_out),
+        cmocka_unit_test(folded_lines_add_up),
+        cmocka_unit_test(eflame_lines_are_milliseconds),
+        cmocka_unit_test(perf_lines),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);
 }

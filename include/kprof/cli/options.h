@@ -74,8 +74,11 @@ struct options {
     enum theme theme;     /* THEME_COUNT: not given */
     bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
-    bool hazards; /* print the node's table of hazards, nothing else */
-    bool suggest; /* print a profile with tiers that are suggested, nothing else */
+    char *profile;               /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
+    uint64_t top;                /* how many processes; 0: 100 */
+    uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */
+    bool hazards;                /* print the node's table of hazards, nothing else */
+    bool suggest;                /* print a profile with tiers that are suggested, nothing else */
     enum export_format format;
     char *output;   /* file; NULL: stdout */
     double speed;   /* of a replay on the screen, as a multiple of real time; default 1; 0: all at
