@@ -23,12 +23,15 @@ static size_t parse(const char *lines, struct mfa *f, size_t max)
     return n;
 }
 
-static int take_page(struct session *s, const char *after, struct result *r, struct err *e)
+/* of: the function whose callees are asked for; NULL: a page of all, after `after`. */
+static int take_page(struct session *s, const char *after, const struct mfa *of, struct result *r,
+                     struct err *e)
 {
     struct buf page;
 
     buf_init(&page, 0);
-    int rc = code_query_page(s, after, &page, e);
+    int rc = of ? code_query_callees(s, of, &page, r->code.note, e)
+                : code_query_page(s, after, &page, e);
     if (rc == 0) {
         r->text = malloc(page.len + 1);
         if (!r->text)
@@ -68,12 +71,22 @@ static int begin_rates(struct session *s, const char *lines, struct result *r, s
     return rc;
 }
 
+static int callees(struct session *s, const char *lines, struct result *r, struct err *e)
+{
+    struct mfa f = {.arity = 0};
+
+    parse(lines, &f, 1);
+    return take_page(s, "", &f, r, e);
+}
+
 int control_code_query_answer(struct session *s, enum control_ask what, const char *lines,
                               struct result *r, struct err *e)
 {
     switch (what) {
     case CONTROL_PAGE:
-        return take_page(s, lines, r, e);
+        return take_page(s, lines, NULL, r, e);
+    case CONTROL_CALLEES:
+        return callees(s, lines, r, e);
     case CONTROL_EXIST:
         return exist(s, lines, r, e);
     case CONTROL_RATES:
