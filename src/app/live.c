@@ -2,6 +2,7 @@
 
 #include "run.h"
 
+#include "crash.h"
 #include "layout.h"
 #include "settings_map.h"
 #include <kprof/base/clock.h>
@@ -9,7 +10,6 @@
 #include <kprof/ui/term.h>
 #include <kprof/ui/ui.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,26 +85,6 @@ static void on_completions(void *arg, const char *typed, const char *lines)
     }
     ui_set_completions(l->ui, typed, item, n);
     l->dirty = true;
-}
-
-/* On a crash: restores the terminal, then lets the default signal handler run. */
-static void on_crash(int sig)
-{
-    term_restore();
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
-static void crash_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_crash, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
-
-    sigemptyset(&sa.sa_mask);
-    sigaction(SIGSEGV, &sa, NULL);
-    sigaction(SIGBUS, &sa, NULL);
-    sigaction(SIGFPE, &sa, NULL);
-    sigaction(SIGILL, &sa, NULL);
-    sigaction(SIGABRT, &sa, NULL);
 }
 
 /* Passes data for the picker to the ui, and requests the rates of the functions in sight. */
@@ -202,7 +182,7 @@ int run_live(const struct options *o, const struct target *t)
     l.g = engine_new(&settings, &hooks, &e);
     if (!l.g || run_baseline(l.g, o, &e) < 0 || term_open(o->no_color, &e) < 0)
         goto out;
-    crash_signals();
+    crash_restores_terminal();
     if (!o->no_mouse)
         term_mouse_on();
     l.ui = ui_new(NULL);

@@ -1,6 +1,7 @@
 /* Carries out the intents of keys and clicks. */
 #include "live_impl.h"
 
+#include "flame_file.h"
 #include "live_profile.h"
 #include "settings_map.h"
 #include <assert.h>
@@ -145,6 +146,11 @@ static void export_to(struct live *l, const struct intent *in)
     snprintf(line, sizeof line, "written to %.300s", in->text);
     ui_message(l->ui, ok ? line : e.text, !ok);
     buf_release(&text);
+}
+
+static void export_stacks(struct live *l, const struct intent *in)
+{
+    flame_file_export(l->ui, in);
 }
 
 /* ---- the trace configuration ---- */
@@ -321,6 +327,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_ZERO] = zero,
     [INTENT_MARK] = mark,
     [INTENT_EXPORT] = export_to,
+    [INTENT_EXPORT_STACKS] = export_stacks,
     [INTENT_TOGGLE] = toggle,
     [INTENT_SAMPLE_UP] = sample,
     [INTENT_SAMPLE_DOWN] = sample,

@@ -1,5 +1,6 @@
 /* kprof-top: parses options, then runs. */
 #include "demo.h"
+#include "flame_file.h"
 #include "hazards.h"
 #include "run.h"
 #include "suggest_print.h"
@@ -65,6 +66,8 @@ int main(int argc, char **argv)
             status = run_demo(&o, &e);
         } else if (o.mode == OPTIONS_NODE) {
             status = run_node(&o, &e);
+        } else if (o.mode == OPTIONS_FLAME) {
+            status = flame_file_run(&o);
         } else {
             struct target none = {0};
             status = run(&o, &none);

@@ -260,6 +260,7 @@ static const struct options_def defs[] = {
     {"hazards", .where = OPTIONS_ARGV, FLAG(hazards)},
     {"suggest", .where = OPTIONS_ARGV, FLAG(suggest)},
     {"replay", .where = OPTIONS_ARGV, .set = set_file, TEXT(replay)},
+    {"flame", .where = OPTIONS_ARGV, .set = set_file, TEXT(flame)},
     {"node", .where = OPTIONS_FILE, .set = add_node},
     {"version", 'V', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},
     {"help", 'h', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},

@@ -71,12 +71,17 @@ static int begin_rates(struct session *s, const char *lines, struct result *r, s
     return rc;
 }
 
-static int callees(struct session *s, const char *lines, struct result *r, struct err *e)
+static int take_callees(struct session *s, const char *line, struct result *r, struct err *e)
 {
-    struct mfa f = {.arity = 0};
+    struct mfa *f = functions(1);
+    int rc = -1;
 
-    parse(lines, &f, 1);
-    return take_page(s, "", &f, r, e);
+    if (parse(line, f, 1) == 1)
+        rc = take_page(s, "", f, r, e);
+    else
+        err_set(e, "'%.200s' is not a function", line);
+    free(f);
+    return rc;
 }
 
 int control_code_query_answer(struct session *s, enum control_ask what, const char *lines,
@@ -86,7 +91,7 @@ int control_code_query_answer(struct session *s, enum control_ask what, const ch
     case CONTROL_PAGE:
         return take_page(s, lines, NULL, r, e);
     case CONTROL_CALLEES:
-        return callees(s, lines, r, e);
+        return take_callees(s, lines, r, e);
     case CONTROL_EXIST:
         return exist(s, lines, r, e);
     case CONTROL_RATES:

@@ -19,6 +19,10 @@ static const struct {
                             ".txt: the map; other endings: the table, as .json .csv .prom .hlog"},
     [PROMPT_TIME_RANGE] = {"Window", "45m, or clock times: 02:10-02:40; now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
+    [PROMPT_FLAME_SEARCH] = {"Search", "a regular expression, as in ^lists:|encode"},
+    [PROMPT_FLAME_EXPORT] = {"Export samples to file",
+                             "the ending sets the format: .svg .html .folded .perf "
+                             ".speedscope.json .pb.gz .trace.json .eflame"},
     [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
     [PROMPT_SLOW] = {"Slow from", "20ms, 1500us, 2s; off: none"},
 };

@@ -26,11 +26,21 @@ enum prompt_use {
     PROMPT_SLOW,
     PROMPT_TIME_RANGE,
     PROMPT_PRESET,
+    PROMPT_FLAME_SEARCH,
+    PROMPT_FLAME_EXPORT,
     PROMPT_HELP_FIND
 };
 
 /* What is being chosen. */
-enum menu_use { MENU_SORT, MENU_ENTRY, MENU_PICK, MENU_TICKS, MENU_COLUMNS };
+enum menu_use {
+    MENU_SORT,
+    MENU_ENTRY,
+    MENU_PICK,
+    MENU_TICKS,
+    MENU_COLUMNS,
+    MENU_FLAME_WIDTH,
+    MENU_FLAME_GROUP
+};
 
 #define MENU_ITEMS (TIER_MAX + 2)
 

@@ -53,6 +53,10 @@ static struct intent picked(struct ui *u)
             in.text[i] = m->left_out[i] ? '0' : '1';
         }
         break;
+    case MENU_FLAME_WIDTH:
+    case MENU_FLAME_GROUP:
+        flame_screen_picked(&u->flame, m->use == MENU_FLAME_WIDTH, m->at.sel);
+        break;
     case MENU_ENTRY:
         return entry_picked(m);
     }
@@ -251,8 +255,11 @@ static struct intent prompt_done(struct ui *u)
         return threshold(&sh->dialog);
     case PROMPT_TIME_RANGE:
         return take_time_range(u);
+    case PROMPT_FLAME_EXPORT:
+        return p->len ? with_text(p, INTENT_EXPORT_STACKS) : none;
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
+    case PROMPT_FLAME_SEARCH:
     case PROMPT_HELP_FIND:
         break;
     }
@@ -275,6 +282,9 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
     }
     if (ev == PROMPT_CHANGED && filter) {
         set_filter(&d->prompt, filter, cap);
+    }
+    if (d->prompt_use == PROMPT_FLAME_SEARCH && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
+        flame_screen_search(&u->flame, ev == PROMPT_CHANGED ? d->prompt.text : "", false);
     }
     if (d->prompt_use == PROMPT_HELP_FIND && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
         help_find(&u->help, ev == PROMPT_CHANGED ? d->prompt.text : "");

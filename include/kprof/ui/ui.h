@@ -11,6 +11,7 @@
 
 #include <kprof/base/value_tree.h>
 #include <kprof/core/catalog.h>
+#include <kprof/core/flame.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
 #include <kprof/ui/canvas.h>
@@ -60,6 +61,15 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
  * last. */
 const char *ui_picked(const struct ui *u, size_t i);
 
+/* Hands stack samples to the flame graph screen, which takes over the view. source: what they are
+ * from, for the title; copied. */
+void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source);
+/* Hands over the samples to compare with, of any profile. */
+void ui_set_stacks_base(struct ui *u, struct stack_view *v);
+/* Shows the flame graph. home: the other screens lead back to it, not to the table. */
+void ui_show_stacks(struct ui *u, bool home);
+/* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
+const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
  * between; "": none does. Copied. */
 void ui_set_presets(struct ui *u, const char *names);
