@@ -73,6 +73,24 @@ uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec)
     return s->time.zero_wall_ns + sec * CLOCK_SEC_NS;
 }
 
+enum { NAMES_MANY = 16, WINDOW_LEAST_S = 5 };
+
+uint32_t snapshot_names_once(const struct snapshot *s)
+{
+    uint32_t n = 0, once = 0;
+
+    if (s->window_s < WINDOW_LEAST_S)
+        return 0;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        if (!r->ident || (s->has_entry && r->tier != TIER_TOTAL) || r->former || !r->count)
+            continue;
+        n++;
+        once += r->count == 1;
+    }
+    return n >= NAMES_MANY && 4 * once >= 3 * n ? n : 0;
+}
+
 void snapshot_pid(uint64_t pid, char out[SNAPSHOT_PID_BYTES])
 {
     snprintf(out, SNAPSHOT_PID_BYTES, "<0.%u.%u>", (unsigned)(pid & UINT32_MAX),
@@ -132,13 +150,17 @@ static void limit_text(const struct snapshot *s, char *out, size_t cap)
 
 void snapshot_sampling(const struct snapshot *s, char *out)
 {
-    char limit[60] = "";
+    char limit[60] = "", asked[30] = "";
     const char *what = s->has_entry ? "request" : "call";
+    uint32_t n = s->sample ? s->sample : 1;
 
-    if (s->sample_why != SAMPLE_ASKED)
+    if (s->sample_why != SAMPLE_ASKED) {
         limit_text(s, limit, sizeof limit);
-    if (s->sample <= 1)
+        if (s->sample_asked > 1)
+            snprintf(asked, sizeof asked, ", asked 1 of %u", s->sample_asked);
+    }
+    if (n == 1)
         snprintf(out, SNAPSHOT_SAMPLING_BYTES, "every %s%s", what, limit);
     else
-        snprintf(out, SNAPSHOT_SAMPLING_BYTES, "1 of %u %ss%s", s->sample, what, limit);
+        snprintf(out, SNAPSHOT_SAMPLING_BYTES, "1 of %u %ss%s%s", n, what, asked, limit);
 }

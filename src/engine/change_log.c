@@ -147,7 +147,8 @@ static void sampling(struct engine *g, uint64_t now_ns)
     struct change_log *k = &g->change_log;
     struct heartbeat b;
     struct snapshot s = {.has_entry = g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY,
-                         .sample = g->configuration.wanted.sample};
+                         .sample = g->configuration.wanted.sample,
+                         .sample_asked = g->configuration.wanted.sample};
     char text[SNAPSHOT_SAMPLING_BYTES];
 
     if (g->replay.file || !stream_heartbeat(g->stream, &b))

@@ -271,8 +271,12 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "%u names are full, the rest is in (other): I, name by path(...) or shape(...)",
+            "%u names are full, the rest is in (other): n names by shape, I by a part",
             s->names_full);
+    } else if (snapshot_names_once(s)) {
+        add(l, STYLE_WARN, "",
+            "%u names, most of them with one call: n names by shape, I by a part",
+            snapshot_names_once(s));
     }
     return l->n > 0;
 }

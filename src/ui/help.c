@@ -1,6 +1,7 @@
 #include "help.h"
 #include "columns.h"
 #include "header_help.h"
+#include "internals.h"
 #include "shared.h"
 
 #include <assert.h>
@@ -76,6 +77,21 @@ static void add_tables(struct page *p)
     end_section(p);
 }
 
+/* Their labels and meanings are constant; the values are not asked for. */
+static void add_internals(struct page *p)
+{
+    static const struct snapshot none;
+    struct internal list[INTERNALS_MAX];
+    size_t n = internals_list(&none, list);
+    add(p, "Internals (#; the header shows those that mean a problem)", NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].meaning) {
+            add(p, list[i].label, list[i].meaning);
+        }
+    }
+    end_section(p);
+}
+
 static void add_words(struct page *p)
 {
     static const char *const words[][2] = {
@@ -86,8 +102,6 @@ static void add_words(struct page *p)
         {"(no name)", "requests that the identity rule gives no name"},
         {"(other)", "requests for whose name there was no room"},
         {"_total", "whole requests, from entry call to entry return"},
-        {"sample", "1/N: one request in N is traced, as a whole"},
-        {"breaker", "stops tracing when it costs the node too much"},
         {"!", "this slow call ended in an exception"},
         {"~ grey", "covers only the traced part of the window"},
         {"bold", "the slowest of its column: a tier, and a kind of request"},
@@ -106,6 +120,7 @@ static void make(struct page *p)
     add(p, "", NULL);
     add_keys(p);
     add_tables(p);
+    add_internals(p);
     add_words(p);
 }
 

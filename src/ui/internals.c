@@ -150,19 +150,16 @@ static void add_requests(struct list *l, const struct snapshot *s)
 static void add_sample(struct list *l, const struct snapshot *s)
 {
     uint32_t n = s->sample ? s->sample : 1, asked = s->sample_asked ? s->sample_asked : 1;
-    char text[SNAPSHOT_SAMPLING_BYTES], instead[30] = "";
+    char text[SNAPSHOT_SAMPLING_BYTES];
     struct internal *k =
         add(l, "sample", "part of the requests that is traced, as a whole", "1/%u", n);
     if (s->sample_why == SAMPLE_ASKED) {
         return;
     }
-    if (asked > 1) {
-        snprintf(instead, sizeof instead, "; asked: 1 of %u", asked);
-    }
+    snapshot_sampling(s, text);
     snprintf(k->value, sizeof k->value, "1/%u, asked 1/%u: %s", n, asked,
              sample_why_name(s->sample_why));
-    snapshot_sampling(s, text);
-    snprintf(k->header_text, sizeof k->header_text, "tracing %s%s", text, instead);
+    snprintf(k->header_text, sizeof k->header_text, "tracing %s", text);
     mark(k, STYLE_WARN, true);
 }
 
@@ -196,4 +193,17 @@ size_t internals_list(const struct snapshot *s, struct internal *out)
     add_calls(&l, s);
     add_requests(&l, s);
     return l.n;
+}
+
+const char *internals_meaning(const char *label)
+{
+    static const struct snapshot none;
+    struct internal list[INTERNALS_MAX];
+    size_t n = internals_list(&none, list);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i].label, label) == 0) {
+            return list[i].meaning;
+        }
+    }
+    return NULL;
 }

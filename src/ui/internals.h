@@ -25,5 +25,6 @@ struct internal {
 
 /* Writes all figures to out, which has INTERNALS_MAX places. Returns how many. */
 size_t internals_list(const struct snapshot *s, struct internal *out);
+const char *internals_meaning(const char *label); /* NULL: there is no such label */
 
 #endif

@@ -223,7 +223,7 @@ class Run:
                 t.wait_for(re.compile("BREAKER (OPEN|HALF-OPEN)"), TRIP_S)
                 self.tell("a tight loop", "the breaker opened")
             except kp.Timeout:
-                found = re.search(r"tracing (1 of \d+|every)", t.screen())
+                found = re.search(r"sample 1/\d+", t.screen())
                 self.tell("a tight loop", "the breaker stayed closed, %s" % (found.group(0) if found else "?"))
         self.phases.during("a tight loop, a trip", opens, TIGHT_S, control="control, tight loop")
         self.phases.during("end of the loop", lambda: n.eval("large_load:tight_end()", LATER_S), TIGHT_S)

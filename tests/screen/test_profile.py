@@ -77,7 +77,7 @@ def test_limits_of_a_profile_reach_the_node():
     put_profile(config, "b-high", 900000000)
     with Top(env={"XDG_CONFIG_HOME": config}) as top:
         screen = top.ready()
-        assert "--max-rate" not in screen, screen
+        assert "max-rate" not in screen, screen
         top.keys("L")
         top.see("b-high")
         top.keys("Enter")
@@ -85,5 +85,5 @@ def test_limits_of_a_profile_reach_the_node():
         top.keys("L")
         top.see("b-high")
         top.keys("Down", "Enter")
-        top.see("sample 1/1 ", 30)
+        top.see(re.compile(r"sample 1/1 "), 30)
         top.quit()

@@ -95,9 +95,9 @@ def test_stop_and_continue():
     """^Z and fg: the shell's terminal in between, ours again afterwards. The node is traced no more meanwhile, and the gap is told."""
     with Top(env={"KPROF_LEASE": "2s"}) as top:
         top.ready()
-        for key, traced in (("-", "1 of 2 requests"), ("-", "1 of 4 requests"), ("+", "1 of 2 requests"), ("+", "every request")):
-            top.keys(key)  # + is more requests
-            top.see("tracing %s  " % traced, 15)
+        for key, sample in (("-", "1/2"), ("-", "1/4"), ("+", "1/2"), ("+", "1/1")):  # + is more requests
+            top.keys(key)
+            top.see("sample %s " % sample, 15)
         top.keys("+")
         top.see("every request is already sampled", 15)
         top.keys("C-z")

@@ -102,12 +102,12 @@ static struct fake *(*const states[])(void) = {full, one_row, no_tier};
 static const struct way {
     enum screen_id screen;
     const char *keys;
-} ways[] = {{SCREEN_TABLE, ""},      {SCREEN_TABLE, "<Tab>"},
-            {SCREEN_SLOW, "S"},      {SCREEN_WATERFALL, "S<Enter>"},
-            {SCREEN_HEAT, "H"},      {SCREEN_DIST, "D"},
-            {SCREEN_LOG, "M"},       {SCREEN_HELP, "?"},
-            {SCREEN_PICK, "a"},      {SCREEN_ARGUMENTS, "I"},
-            {SCREEN_OPEN_CALLS, "O"}};
+} ways[] = {{SCREEN_TABLE, ""},       {SCREEN_TABLE, "<Tab>"},
+            {SCREEN_SLOW, "S"},       {SCREEN_WATERFALL, "S<Enter>"},
+            {SCREEN_HEAT, "H"},       {SCREEN_DIST, "D"},
+            {SCREEN_LOG, "M"},        {SCREEN_HELP, "?"},
+            {SCREEN_PICK, "a"},       {SCREEN_ARGUMENTS, "I"},
+            {SCREEN_OPEN_CALLS, "O"}, {SCREEN_INTERNALS, "#"}};
 
 static void dump(struct buf *b)
 {
@@ -286,7 +286,7 @@ static void help_has_two_columns_where_they_fit(void **state)
 static void help_is_searched(void **state)
 {
     (void)state;
-    static const char *const fits[] = {"expired", "age of the oldest"};
+    static const char *const fits[] = {"orphans", "age of the oldest"};
     for (size_t i = 0; i < 2; i++) {
         char keys[40];
         run("?");
@@ -457,19 +457,21 @@ static void how_much_is_traced_is_in_words(void **state)
     struct snapshot *s = fake_snap(fake);
     char text[SNAPSHOT_SAMPLING_BYTES];
     canvas_resize(&c, 30, 132);
-    run("");
-    see("sample 1/1");
+    snapshot_sampling(s, text);
+    assert_string_equal(text, "every request");
     s->sample = s->sample_asked = 2;
-    run("");
-    see("sample 1/2");
+    snapshot_sampling(s, text);
+    assert_string_equal(text, "1 of 2 requests");
     s->sample_asked = 1;
     s->sample_why = SAMPLE_COST;
     run("");
     see("tracing 1 of 2 requests (limit 5 % of the node)");
     s->has_entry = false;
+    s->sample = 8;
+    s->sample_asked = 2;
     s->sample_why = SAMPLE_FLOOD;
     snapshot_sampling(s, text);
-    assert_string_equal(text, "1 of 2 calls (calls come too fast)");
+    assert_string_equal(text, "1 of 8 calls, asked 1 of 2 (calls come too fast)");
     strcpy(s->compared, "15:56:45-15:56:55");
     run("");
     see("compared with 15:56:45-15:56:55");

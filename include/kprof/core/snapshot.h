@@ -246,9 +246,9 @@ enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE
 /* "" "max-rate" "max-overhead" "breaker" "flood" */
 const char *sample_why_name(enum sample_why w);
 struct snapshot;
-#define SNAPSHOT_SAMPLING_BYTES 100
+#define SNAPSHOT_SAMPLING_BYTES 120
 /* How much is traced, as people read it: "every request", "1 of 2 requests", with what limits it:
- * "1 of 2 requests (limit 5 % of the node)". Without an entry calls are counted. out:
+ * "1 of 8 requests, asked 1 of 2 (limit 5 % of the node)". Without an entry calls are counted. out:
  * SNAPSHOT_SAMPLING_BYTES. */
 void snapshot_sampling(const struct snapshot *s, char *out);
 
@@ -349,6 +349,9 @@ struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snap
  * the list of gaps. *most (may be NULL): the reason of most of that time. 1 for a range of one
  * second: the whole second is a gap. */
 double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most);
+/* Number of identities if there are many and most of them have a single call, in a window of 5 s or
+ * more; else 0. Each call then has its own name. */
+uint32_t snapshot_names_once(const struct snapshot *s);
 /* Returns the wall clock of this machine at second `sec` of the history. */
 uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec);
 /* Writes a pid (serial << 32 | id) as the Erlang shell shows it: "<0.ID.SERIAL>". */
