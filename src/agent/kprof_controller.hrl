@@ -1,6 +1,6 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
-%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests and kprof_cleanup_plan. No other process uses
-%% it. Each part is a record, named after the source that changes it.
+%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey and kprof_cleanup_plan. No other
+%% process uses it. Each part is a record, named after the source that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one
 -define(COOL_MS, 5000).
@@ -63,9 +63,22 @@
 
 %% Requests that take longer (kprof_requests).
 -record(requests, {
-    rates = none :: none | {counting, integer(), [{mfa(), none | non_neg_integer()}]} | {rates, pos_integer(), tuple()},
     capture = none :: kprof_capture:capture(),
     caught = none :: none | tuple() % the result of the capture
+}).
+
+%% Calls of many functions, counted for a second (kprof_survey).
+-record(survey, {
+    phase = none :: kprof_survey:phase(),
+    ref = none :: none | integer(), % of the question, while it is not answered
+    timer = none :: none | reference(), % of the next slice
+    asked = [] :: [mfa()],
+    todo = [] :: [mfa()], % of this phase
+    held = [] :: [mfa()], % that the cleanup plan has for it
+    on = #{} :: #{mfa() => {free | ours | theirs, non_neg_integer(), integer()}}, % whose counter; what it said, and when (native)
+    calls = #{} :: #{mfa() => {non_neg_integer(), integer()}}, % counted, in so many native units
+    since = 0 :: integer(), % native: setting began; then, counting began
+    span = 0 :: integer() % native units from then to the last look
 }).
 
 %% Checked with each heartbeat (kprof_controller).
@@ -102,6 +115,7 @@
     limits = #limits{} :: #limits{},
     tier_rates = #tier_rates{} :: #tier_rates{},
     requests = #requests{} :: #requests{},
+    survey = #survey{} :: #survey{},
     beats = #beats{} :: #beats{}
 }).
 -type state() :: #s{}.

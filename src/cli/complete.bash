@@ -11,7 +11,7 @@ _kprof_top() {
         )
         return
         ;;
-    -o | --output | --record | --replay | --baseline | --cookie-file | --slow-log)
+    -o | --output | --record | --replay | --flame | --baseline | --cookie-file | --slow-log)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;

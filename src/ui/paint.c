@@ -1,4 +1,5 @@
 #include "paint.h"
+#include "flame_colour.h"
 #include "palette.h"
 
 #include <assert.h>
@@ -98,6 +99,9 @@ static int direct(int colour)
 struct paint paint_style(enum theme t, enum style st, int colours)
 {
     assert(t < THEME_COUNT && st < STYLE_COUNT);
+    if (st >= STYLE_FRAME) {
+        return flame_colour(t, st, colours);
+    }
     if (colours == 0) {
         return plain[st];
     }

@@ -1,0 +1,13 @@
+/* --flame: stack samples of a file, shown as a flame graph or written as another file; and the
+ * export of what the flame graph shows. Main thread. */
+#ifndef KPROF_APP_FLAME_FILE_H
+#define KPROF_APP_FLAME_FILE_H
+
+#include <kprof/cli/options.h>
+#include <kprof/ui/ui.h>
+
+int flame_file_run(const struct options *o); /* exit status; failures are on stderr */
+/* Carries out INTENT_EXPORT_STACKS, and tells the ui what came of it. */
+void flame_file_export(struct ui *u, const struct intent *in);
+
+#endif
