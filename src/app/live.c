@@ -14,8 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RATES_NS 300000000u /* the list must be unchanged for this long before calls are counted   \
-                             */
+#define RATES_NS                                                                                   \
+    300000000u /* the list must be unchanged for this long before calls are counted                \
+                */
 
 static void on_message(void *arg, const char *text, bool is_error)
 {

@@ -81,7 +81,7 @@ static const struct preset presets[] = {
               {"file", "yaws_server:deliver_file/5", NULL, true},
               {"send", "yaws_server:deliver_accumulated/4", NULL, true}}},
     {.name = "rabbitmq",
-     .about = "RabbitMQ: AMQP methods of channels, with their way to the queues",
+     .about = "RabbitMQ: AMQP methods per channel, and their path to the queues",
      .clauses = true,
      .tier = {{"channel", "rabbit_channel:handle_cast/2",
                "({rabbit_channel, handle_cast, [{method, M, _, _}, _]}) -> element(1, M); "
@@ -347,7 +347,7 @@ static int half_of_each(const struct plan *plan, struct err *e)
         const struct part *part = &plan->part[i];
         if (2 * part->have < part->n)
             return err_set(e,
-                           "preset %s: the node has no more than %zu of its %zu tiers; choose "
+                           "preset %s: the node has only %zu of its %zu tiers; add "
                            "tiers one by one",
                            part->p->name, part->have, part->n);
     }
@@ -395,8 +395,8 @@ int preset_make(const char *text, const bool *there, struct preset_set *out, str
     assert(!rule.truncated);
     snprintf(out->identity, sizeof out->identity, "%s", rule.data);
     if (left.len)
-        snprintf(out->left_out, sizeof out->left_out, "left out, as the node has not loaded it: %s",
-                 left.data);
+        snprintf(out->left_out, sizeof out->left_out,
+                 "left out, because the node has not loaded them: %s", left.data);
     out->all = plan.n;
     out->entry_none = plan.part[0].p->entry_none;
     buf_release(&rule);

@@ -123,7 +123,7 @@ int engine_entry(struct engine *g, const char *name, struct err *e)
             to = i;
     }
     if (to == TIER_NONE && strcmp(name, "none") != 0)
-        return err_set(e, "no tier is called \"%s\": the entry must be a tier, or none", name);
+        return err_set(e, "no tier has the name \"%s\": the entry must be a tier, or none", name);
     g->configuration.wanted.entry = to == TIER_NONE ? TRACE_CONFIG_NO_ENTRY : to;
     core_set_entry(g->core, to);
     configuration_push(g);
@@ -186,8 +186,8 @@ void engine_sample(struct engine *g, bool up)
         snprintf(line, sizeof line, "sampling set to 1/1: every request");
     else
         snprintf(line, sizeof line,
-                 "sampling set to 1/%u: one request in %u is traced as a whole; COUNT is scaled", n,
-                 n);
+                 "sampling set to 1/%u: one request in %u is traced as a whole; COUNT is estimated",
+                 n, n);
     session_log_add(g, line);
     session_log_say(g, line, false);
     configuration_push(g);

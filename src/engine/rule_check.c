@@ -8,8 +8,9 @@
  * rule has this long to name one. */
 #define BEFORE_NS UINT64_C(500000000)
 #define ENOUGH_NS UINT64_C(1000000000)
-#define UNTIL_NS  UINT64_C(10000000000) /* after this time it is valid, if it has named a request  \
-                                         */
+#define UNTIL_NS                                                                                   \
+    UINT64_C(10000000000) /* after this time it is valid, if it has named a request                \
+                           */
 #define EVERY_NS   UINT64_C(100000000)
 #define ARG_DIGITS 3
 
@@ -46,14 +47,13 @@ static void judge(const struct core_names *n, const char *rule, char *out, size_
     out[0] = 0;
     argument(rule, arg, sizeof arg);
     if (n->compound > 0 && n->compound + n->undefined == n->all)
-        snprintf(
-            out, cap,
-            "the identity rule yields a list or a map, which is no name: of a list take nth(1, "
-            "%s); I shows the arguments",
-            arg);
+        snprintf(out, cap,
+                 "the identity rule gives a list or a map, which cannot be a name: use nth(1, "
+                 "%s) of a list; I shows the arguments",
+                 arg);
     else if (n->all > 0 && n->undefined == n->all)
         snprintf(out, cap,
-                 "the identity rule matches no call (%llu so far): of a list take nth(1, %s); I "
+                 "the identity rule matches no call of %llu so far; for a list, use nth(1, %s); I "
                  "shows the arguments",
                  (unsigned long long)n->all, arg);
 }

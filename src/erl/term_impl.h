@@ -31,8 +31,8 @@ bool leaf_atom_is_bare(const char *s, size_t n, bool latin1);
 bool leaf_tag_is_latin1(int tag);
 bool leaf_printable(uint32_t cp); /* in a string literal */
 
-/* Returns the length of "Elixir." when s is the atom of an Elixir module, which Elixir writes without
- * it; else 0. */
+/* Returns the length of "Elixir." when s is the atom of an Elixir module, which Elixir writes
+ * without it; else 0. */
 size_t leaf_elixir_prefix(const char *s, size_t n);
 /* Returns the length of the segments at s, as in MyApp.Repo; 0: s does not begin with one. */
 size_t leaf_alias(const char *s, size_t n);

@@ -30,7 +30,8 @@
 #define RECENT_NS     (UINT64_C(60000) * MS)
 #define RECENT_GAP_NS (3.0 * MS)
 
-#define WANDER_LEAST 5e-6 /* of a good clock within minutes; RFC 5905 uses 15 ppm for all clocks   \
+#define WANDER_LEAST                                                                               \
+    5e-6                  /* of a good clock within minutes; RFC 5905 uses 15 ppm for all clocks   \
                            */
 #define WANDER_FIRST 3e-4 /* the drift is unknown */
 #define WANDER_MOST  1e-3

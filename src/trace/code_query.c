@@ -110,10 +110,10 @@ int code_query_exist(struct session *s, const struct mfa *f, size_t n, bool *the
     enc_functions(&q.request, f, n);
     int rc = agent_call_send(&q, s, e);
     if (rc == 0 && (!etf_tuple(&q.c, &got) || got != n))
-        rc = agent_call_odd("functions", e);
+        rc = agent_call_unreadable("functions", e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         uint64_t is = 0;
-        rc = etf_u64(&q.c, &is) ? 0 : agent_call_odd("functions", e);
+        rc = etf_u64(&q.c, &is) ? 0 : agent_call_unreadable("functions", e);
         there[i] = is != 0;
     }
     agent_call_end(&q);
@@ -130,7 +130,7 @@ int code_query_rates_begin(struct session *s, const struct mfa *f, size_t n, boo
     int rc = agent_call_send(&q, s, e);
     *wait = rc == 0 && etf_is_atom(&q.c, "wait");
     if (rc == 0 && !*wait && !etf_is_atom(&q.c, "ok"))
-        rc = agent_call_odd("call rates", e);
+        rc = agent_call_unreadable("call rates", e);
     agent_call_end(&q);
     return rc;
 }
@@ -161,7 +161,7 @@ int code_query_rates_take(struct session *s, struct code_query_rates *out, struc
     agent_call_word(&q, "rates");
     int rc = agent_call_send(&q, s, e);
     if (rc == 0 && !read_rates(&q.c, out))
-        rc = agent_call_odd("call rates", e);
+        rc = agent_call_unreadable("call rates", e);
     agent_call_end(&q);
     return rc;
 }

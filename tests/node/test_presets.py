@@ -35,7 +35,7 @@ def test_presets_name_requests():
         clean(n)
 
 
-LEFT_OUT = "left out, as the node has not loaded it: "
+LEFT_OUT = "left out, because the node has not loaded them: "
 
 
 def rabbit(n, *options):
@@ -70,7 +70,7 @@ def test_too_little_of_a_preset_is_refused():
         k = attach(n, "--preset", "rabbitmq")
         k.wait(60)
         assert k.proc.returncode == 1, k.saw()
-        assert "preset rabbitmq: the node has no more than 3 of its 8 tiers" in k.stderr, k.saw()
+        assert "preset rabbitmq: the node has only 3 of its 8 tiers" in k.stderr, k.saw()
         assert n.eval("code:is_loaded(pg)") is False
         k = attach(n, "--preset", "gen_server:pg")  # it is on the node's path, and nothing is loaded for us
         k.wait(60)

@@ -343,7 +343,7 @@ static struct capture point_capture(int what)
     strcpy(c.function, "my_web:handle/2");
     if (what == FAKE_FAILED) {
         c.state = CAPTURE_FAILED;
-        strcpy(c.why, "no call within 5 s");
+        strcpy(c.why, "the function was not called within 5 s");
     }
     return c;
 }

@@ -200,7 +200,7 @@ static void give_capture(struct ui *u, const struct state *st)
         got = fake_capture();
     } else if (st->capture == CAPTURE_FAILED) {
         got.state = CAPTURE_FAILED;
-        strcpy(got.why, "no call within 5 s");
+        strcpy(got.why, "the function was not called within 5 s");
     } else {
         got.state = CAPTURE_RUNNING;
     }
