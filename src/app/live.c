@@ -133,8 +133,9 @@ static void draw(struct live *l)
     term_size(&rows, &cols);
     if (rows != l->canvas.rows || cols != l->canvas.cols)
         canvas_resize(&l->canvas, rows, cols);
-    ui_draw(l->ui, &l->canvas, l->snap);
     term_theme(ui_theme(l->ui));
+    l->canvas.shades = !l->canvas.ascii && term_has_shades();
+    ui_draw(l->ui, &l->canvas, l->snap);
     term_show(&l->canvas);
     l->dirty = l->keyed = false;
 }

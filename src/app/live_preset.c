@@ -8,11 +8,11 @@
 
 #define ITEM_BYTES 100
 
-#define TAG_OFFER 1
-_Static_assert(TAG_OFFER < PRESET_TAKE_TAG, "tags are taken twice");
+enum { TAG_OFFER = 1, TAG_START };
+_Static_assert(TAG_START < PRESET_TAKE_TAG, "tags are taken twice");
 
 /* All functions of all presets in one request; the answers are in the same order. */
-static int ask_all(struct engine *g, struct err *e)
+static int ask_all(struct engine *g, uint16_t tag, struct err *e)
 {
     struct buf lines;
     size_t n;
@@ -21,7 +21,7 @@ static int ask_all(struct engine *g, struct err *e)
     for (size_t i = 0; i < preset_count(); i++)
         if (!preset_asks(preset_name(i)))
             preset_candidates(preset_name(i), &lines, &n, e);
-    int rc = engine_exist(g, TAG_OFFER, lines.data, e);
+    int rc = engine_exist(g, tag, lines.data, e);
     buf_release(&lines);
     return rc;
 }
@@ -77,6 +77,25 @@ static void offer(struct live_preset *p, struct ui *u, const bool *there)
         ui_message(u, "", false); /* removes the message about the request */
     else
         ui_message(u, "the presets for this node are ready: press P", false);
+}
+
+/* Names the presets on the first screen, without those for one module. */
+static void tell_start(struct ui *u, const bool *there)
+{
+    char names[300] = "";
+    struct preset_set s;
+    struct err ignored;
+
+    for (size_t i = 0; i < preset_count(); i++) {
+        const char *name = preset_name(i);
+        size_t used = strlen(names);
+        if (preset_asks(name) || preset_make(name, said_of(there, name), &s, &ignored) < 0)
+            continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+        if (s.n < s.all && used < sizeof names)
+            snprintf(names + used, sizeof names - used, " (%zu of %zu)", s.n, s.all);
+    }
+    ui_set_presets(u, names);
 }
 
 /* The present settings, with the preset's tiers, entry and identity. */
@@ -150,11 +169,20 @@ void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, ui
         ui_message(u, why, true);
     else if (tag == TAG_OFFER)
         offer(p, u, there);
+    else if (tag == TAG_START && !why)
+        tell_start(u, there);
 }
 
 void live_preset_poll(struct live_preset *p, struct engine *g)
 {
+    struct err ignored;
+
     preset_take_poll(&p->take, g);
+    if (p->start_asked || engine_can_ask(g, &ignored) < 0)
+        return;
+    p->start_asked = true; /* once, whatever comes of it: P asks again */
+    if (engine_tiers(g)->n == 0 && !preset_take_wanted(&p->take))
+        ask_all(g, TAG_START, &ignored);
 }
 
 /* An item of the menu begins with the name; a preset for a module asks for the module. */
@@ -181,7 +209,7 @@ void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const st
 
     if (in->kind == INTENT_PRESET)
         take(p, g, u, in);
-    else if (ask_all(g, &e) < 0)
+    else if (ask_all(g, TAG_OFFER, &e) < 0)
         ui_message(u, e.text, true);
     else
         ui_message(u, "asking the node which presets it supports ...", false);

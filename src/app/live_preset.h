@@ -14,14 +14,16 @@ struct live_preset {
         take; /* the preset that is applied when the node has reported its functions */
     bool there[ENGINE_EXIST]; /* candidates of the presets offered last, one after another: the node
                                  has them */
+    bool start_asked;         /* which presets fit the node, for a session that has no tier */
 };
 
 /* Carries out INTENT_PRESETS and INTENT_PRESET. */
 void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in);
-/* Asks the node about the chosen preset when it can be asked. */
+/* Asks the node about the chosen preset when it can be asked; once, if there is no tier, which
+ * presets fit it. */
 void live_preset_poll(struct live_preset *p, struct engine *g);
 /* Takes the answer of engine_hooks.exist: opens the menu, unless a dialog or another screen is open
- * now; or applies the chosen preset. */
+ * now; or applies the chosen preset; or names the presets on the first screen. */
 void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
                        const bool *there, const char *why);
 

@@ -10,7 +10,7 @@
 #include <kprof/cli/options_preset.h>
 #include <kprof/engine/engine.h>
 
-#define PRESET_TAKE_TAG 2 /* minimum tag of its requests */
+#define PRESET_TAKE_TAG 8 /* minimum tag of its requests */
 
 struct preset_take {
     struct options want; /* owned; want.preset: the preset that the node is asked for; NULL: none */

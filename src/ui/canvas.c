@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <kprof/base/text.h>
 #include <kprof/ui/canvas.h>
 #include <stdarg.h>
@@ -15,6 +16,12 @@ static int clamp_side(int n)
 static struct cell *at(const struct canvas *c, int row, int col)
 {
     return &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
+}
+
+static void set_style(struct cell *k, enum style st)
+{
+    k->style = (uint8_t)st;
+    k->ink = k->paper = SHADE_NONE;
 }
 
 static void blank(struct cell *k, uint8_t style)
@@ -54,9 +61,10 @@ void canvas_resize(struct canvas *c, int rows, int cols)
 
 void canvas_clear(struct canvas *c)
 {
+    static const struct cell empty = {.utf8 = " ", .style = STYLE_NORMAL};
     size_t n = (size_t)c->rows * (size_t)c->cols;
     for (size_t i = 0; i < n; i++) {
-        blank(&c->cells[i], STYLE_NORMAL);
+        c->cells[i] = empty;
     }
     c->cursor_row = c->cursor_col = -1;
 }
@@ -82,10 +90,10 @@ static struct cell *put(struct canvas *c, int row, int col, int width, enum styl
     struct cell *k = at(c, row, col);
     memset(k->utf8, 0, sizeof k->utf8);
     memcpy(k->utf8, bytes, n);
-    k->style = (uint8_t)st;
+    set_style(k, st);
     if (width == 2) {
         memset(k[1].utf8, 0, sizeof k[1].utf8);
-        k[1].style = (uint8_t)st;
+        set_style(&k[1], st);
     }
     return k;
 }
@@ -234,7 +242,31 @@ void canvas_style(struct canvas *c, int row, int col, int cols, enum style st)
         return;
     }
     for (int i = col < 0 ? 0 : col; i < c->cols && i - col < cols; i++) {
-        at(c, row, i)->style = (uint8_t)st;
+        set_style(at(c, row, i), st);
+    }
+}
+
+void canvas_halves(struct canvas *c, int row, int col, unsigned upper, unsigned lower)
+{
+    static const char upper_half[] = "\xe2\x96\x80", lower_half[] = "\xe2\x96\x84";
+    assert(c->shades && upper <= SHADE_CURSOR && lower <= SHADE_CURSOR);
+    if (row < 0 || row >= c->rows || col < 0 || col >= c->cols || (!upper && !lower)) {
+        return;
+    }
+    struct cell *k = put(c, row, col, 1, STYLE_NORMAL, upper ? upper_half : lower_half, 3);
+    k->ink = (uint8_t)(upper ? upper : lower);
+    k->paper = (uint8_t)(upper ? lower : SHADE_NONE);
+}
+
+void canvas_shade(struct canvas *c, int row, int col, int cols, unsigned shade)
+{
+    assert(c->shades && shade <= SHADE_CURSOR);
+    if (row < 0 || row >= c->rows) {
+        return;
+    }
+    for (int i = col < 0 ? 0 : col; i < c->cols && i - col < cols; i++) {
+        at(c, row, i)->ink = (uint8_t)shade;
+        at(c, row, i)->paper = SHADE_NONE;
     }
 }
 

@@ -1,5 +1,6 @@
 #include "dist.h"
 #include "bins.h"
+#include "palette.h"
 #include "shared.h"
 
 #include <inttypes.h>
@@ -64,6 +65,9 @@ static void draw_bar(struct canvas *c, int row, int col, int cols, double part)
         canvas_text(c, row, col + eighths / 8, 1, STYLE_GOOD,
                     format_eighths((unsigned)eighths % 8));
     }
+    if (c->shades) { /* as the heat map has them */
+        canvas_shade(c, row, col, (eighths + 7) / 8, palette_shade(part));
+    }
 }
 
 /* The percentiles that lie in the line. */
@@ -125,11 +129,11 @@ static void draw_line(struct canvas *c, int row, struct rect a, const struct sna
     format_count(n, text);
     canvas_right(c, row, col, p.count, n ? STYLE_NORMAL : STYLE_DIM, text);
     col += p.count;
-    if (p.share) {
+    if (p.share && n) {
         format_share((double)n / (double)d->count, text);
-        canvas_right(c, row, col, p.share, n ? STYLE_NORMAL : STYLE_DIM, text);
-        col += p.share;
+        canvas_right(c, row, col, p.share, STYLE_NORMAL, text);
     }
+    col += p.share;
     if (n && p.bar > 0) {
         draw_bar(c, row, col + 1, p.bar, (double)n / (double)top);
     }

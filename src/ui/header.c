@@ -1,4 +1,5 @@
 #include "header.h"
+#include "internals.h"
 
 #include <kprof/base/format.h>
 #include <kprof/base/text.h>
@@ -15,9 +16,6 @@ struct chip {
 };
 
 #define CHIPS 12
-
-/* What the clocks may be wrong by is told when it is more than that. */
-#define CLOCK_ERROR_US 50000
 
 struct chips {
     struct chip chip[CHIPS];
@@ -82,18 +80,17 @@ static void node_chips(struct chips *l, const struct snapshot *s)
     const struct snap_node *n = &s->node;
     char text[FORMAT_BYTES];
     add(l, STYLE_BOLD, "", "%s", n->name[0] ? n->name : "?");
+    format_uptime(n->uptime_s, text);
+    add(l, STYLE_NORMAL, "up", "%s", text);
     if (n->scheduler_use >= 0) {
-        format_share(n->scheduler_use, text);
-        add(l, load_style(n->scheduler_use), "sched", "%s", text);
+        add(l, load_style(n->scheduler_use), "sched", "%.0f%%", fmin(n->scheduler_use, 99) * 100);
     }
     add(l, STYLE_NORMAL, "runq", "%u", n->run_queue);
     format_bytes(n->memory_bytes, text);
     add(l, STYLE_NORMAL, "mem", "%s", text);
-    add(l, STYLE_NORMAL, "OTP", "%s", n->otp[0] ? n->otp : "?");
-    format_uptime(n->uptime_s, text);
-    add(l, STYLE_NORMAL, "up", "%s", text);
     format_count(n->processes, text);
     add(l, STYLE_NORMAL, "procs", "%s", text);
+    add(l, STYLE_NORMAL, "OTP", "%s", n->otp[0] ? n->otp : "?");
 }
 
 static double request_rate(const struct snapshot *s)
@@ -148,8 +145,10 @@ static void lost_chip(struct chips *l, const struct snapshot *s)
 {
     uint64_t lost = s->lost.target + s->lost.ring;
     char text[FORMAT_BYTES];
-    format_count(lost, text);
-    add(l, lost ? STYLE_BAD : STYLE_NORMAL, "lost", "%s", text);
+    if (lost) {
+        format_count(lost, text);
+        add(l, STYLE_BAD, "lost", "%s", text);
+    }
 }
 
 /* How far a recording has been played, and how fast. */
@@ -167,18 +166,52 @@ static void replay_chip(struct chips *l, const struct snap_node *n)
     add(l, n->tracing ? STYLE_GOOD : STYLE_WARN, "REPLAY", "%s", speed);
 }
 
-static void tracing_chips(struct chips *l, const struct ui_shared *sh, const struct snapshot *s)
+static void breaker_chip(struct chips *l, const struct snapshot *s)
+{
+    const struct snap_breaker *b = &s->breaker;
+    enum style st = b->state == BREAKER_OPEN        ? STYLE_BAD
+                    : b->state == BREAKER_HALF_OPEN ? STYLE_WARN
+                                                    : STYLE_GOOD;
+    if (b->trips) {
+        add(l, st, "breaker", "%s (%llu trips)", breaker_name(b->state),
+            (unsigned long long)b->trips);
+        snprintf(l->chip[l->n - 1].brief, FORMAT_BYTES, "%llu trips", (unsigned long long)b->trips);
+    } else {
+        add(l, st, "breaker", "%s", breaker_name(b->state));
+    }
+}
+
+static void cost_chip(struct chips *l, const struct snap_cost *k)
+{
+    if (k->known) {
+        bool over = k->limit_percent > 0 && k->percent > k->limit_percent;
+        bool tiny = k->percent > 0 && k->percent < 0.1;
+        add(l, over ? STYLE_BAD : STYLE_NORMAL, "overhead", "%s%.1f%%", tiny ? "<" : "",
+            tiny ? 0.1 : k->percent);
+    }
+}
+
+static void on_chips(struct chips *l, const struct snapshot *s)
+{
+    bool on = s->node.tracing;
+    if (s->node.replay) {
+        replay_chip(l, &s->node);
+    } else {
+        add(l, on ? STYLE_GOOD : STYLE_WARN, "", "TRACING %s", on ? "ON" : "OFF");
+    }
+}
+
+/* What is looked at, then how it is traced. lost: no line below tells what was lost. */
+static void tracing_chips(struct chips *l, const struct ui_shared *sh, const struct snapshot *s,
+                          bool lost)
 {
     char text[FORMAT_BYTES];
-    bool on = s->node.tracing;
-    if (s->node.replay)
-        replay_chip(l, &s->node);
-    else
-        add(l, on ? STYLE_GOOD : STYLE_WARN, "", "TRACING %s", on ? "ON" : "OFF");
+    uint32_t n = s->sample ? s->sample : 1;
+    on_chips(l, s);
     if (s->time.history) {
         time_range_chip(l, s);
     }
-    if (s->lost.target + s->lost.ring) {
+    if (lost) {
         lost_chip(l, s); /* before what may not fit */
     }
     if (sh->time_range.paused) {
@@ -196,92 +229,9 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
     gap_chip(l, s);
     format_rate(request_rate(s), text);
     add(l, STYLE_BOLD, s->has_entry ? "req/s" : "calls/s", "%s", text);
-    if (!(s->lost.target + s->lost.ring)) {
-        lost_chip(l, s);
-    }
-    format_rate(s->events_per_s, text);
-    add(l, STYLE_NORMAL, "ev/s", "%s", text);
-    format_count(s->requests.open, text);
-    add(l, STYLE_NORMAL, "open", "%s", text);
-}
-
-static void breaker_chip(struct chips *l, const struct snapshot *s)
-{
-    const struct snap_breaker *b = &s->breaker;
-    enum style st = b->state == BREAKER_OPEN        ? STYLE_BAD
-                    : b->state == BREAKER_HALF_OPEN ? STYLE_WARN
-                                                    : STYLE_GOOD;
-    if (b->trips) {
-        add(l, st, "breaker", "%s (%llu trips)", breaker_name(b->state),
-            (unsigned long long)b->trips);
-    } else {
-        add(l, st, "breaker", "%s", breaker_name(b->state));
-    }
-}
-
-static void sample_chip(struct chips *l, const struct snapshot *s)
-{
-    uint32_t n = s->sample ? s->sample : 1;
-    if (s->sample_why == SAMPLE_ASKED) {
-        add(l, n > 1 ? STYLE_WARN : STYLE_NORMAL, "sample", "1/%u", n);
-    } else {
-        add(l, STYLE_WARN, "sample", "1/%u (asked 1/%u: %s)", n, s->sample_asked,
-            sample_why_name(s->sample_why));
-    }
-}
-
-static void cost_chip(struct chips *l, const struct snap_cost *k)
-{
-    if (k->known) {
-        bool over = k->limit_percent > 0 && k->percent > k->limit_percent;
-        bool tiny = k->percent > 0 && k->percent < 0.1;
-        add(l, over ? STYLE_BAD : STYLE_NORMAL, "overhead", "%s%.1f%%", tiny ? "<" : "",
-            tiny ? 0.1 : k->percent);
-    }
-}
-
-static void path_chips(struct chips *l, const struct snapshot *s)
-{
-    char text[FORMAT_BYTES];
-    breaker_chip(l, s);
-    sample_chip(l, s);
+    add(l, n > 1 || s->sample_why != SAMPLE_ASKED ? STYLE_WARN : STYLE_NORMAL, "sample", "1/%u", n);
     cost_chip(l, &s->cost);
-    format_us(s->lag_ms * 1e3, text);
-    add(l, s->lag_ms > 1000 ? STYLE_BAD : STYLE_NORMAL, "lag", "%s", text);
-    if (s->clock.error_known && s->clock.error_us > CLOCK_ERROR_US) {
-        format_us(s->clock.error_us, text);
-        add(l, STYLE_WARN, "clock", "+-%s", text);
-    }
-    add(l, load_style(s->ring_fill), "ring", "%.0f%%", s->ring_fill * 100);
-    add(l, STYLE_NORMAL, "via", "%s", s->node.transport[0] ? s->node.transport : "?");
-    add(l, STYLE_NORMAL, "returns", "%s", s->lean ? "lean" : "full");
-    add(l, STYLE_NORMAL, "relay", "%llu", (unsigned long long)s->node.relay_queue);
-}
-
-/* Where every call went: the conservation law, for those who doubt the figures. */
-static void call_chips(struct chips *l, const struct snapshot *s)
-{
-    const struct {
-        const char *label;
-        uint64_t n;
-        bool odd;
-    } what[] = {
-        {"calls", s->calls.received, false},
-        {"aggregated", s->calls.aggregated, false},
-        {"open", s->calls.open, false},
-        {"expired", s->calls.expired, true},
-        {"unattributed", s->calls.unattributed, false},
-        {"late", s->anomalies.late, false},
-        {"orphans", s->anomalies.orphan_returns, false},
-        {"bad", s->anomalies.bad_events, true},
-        {"folded", s->anomalies.identities_folded, true},
-        {"full", s->anomalies.pids_full + s->anomalies.requests_full, true},
-    };
-    for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
-        char text[FORMAT_BYTES];
-        format_count(what[i].n, text);
-        add(l, what[i].odd && what[i].n ? STYLE_WARN : STYLE_NORMAL, what[i].label, "%s", text);
-    }
+    breaker_chip(l, s);
 }
 
 static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
@@ -324,17 +274,55 @@ static bool trouble(const struct snapshot *s, struct chips *l)
     return l->n > 0;
 }
 
-/* Lines without the one of trouble. */
+static void note(struct chips *l, const struct internal *k)
+{
+    if (k->header_text[0]) {
+        add(l, k->style, "", "%s", k->header_text);
+    } else {
+        add(l, k->style, k->label, "%s", k->value);
+    }
+}
+
+/* Figures that are 0, or as they should be, while all is well; the worst first. */
+static bool notes(const struct snapshot *s, struct chips *l)
+{
+    struct internal list[INTERNALS_MAX];
+    size_t n = internals_list(s, list), before = l->n;
+    for (int bad = 1; bad >= 0; bad--) {
+        for (size_t i = 0; i < n; i++) {
+            if (list[i].in_header && (list[i].style == STYLE_BAD) == bad) {
+                note(l, &list[i]);
+            }
+        }
+    }
+    return l->n > before;
+}
+
+/* Lines while all is well: the node, and tracing where there is room for one only. */
 static int plain_rows(int rows)
 {
-    return rows < 6 ? 1 : rows < 16 ? 2 : rows < 30 ? 3 : 4;
+    return rows < 6 ? 1 : 2;
+}
+
+/* What is wrong, in at most two lines: the trouble, then the figures; in one if there is room for
+ * one only. Returns how many. */
+static int wrong(const struct snapshot *s, int rows, struct chips l[2])
+{
+    int most = rows < 8 ? 0 : rows < 16 ? 1 : 2, n = 0;
+    l[0].n = l[1].n = 0;
+    if (most > 0 && trouble(s, &l[0])) {
+        n = 1;
+    }
+    if (most > 0 && notes(s, &l[n < most ? n : n - 1])) {
+        n = n < most ? n + 1 : n;
+    }
+    return n;
 }
 
 int header_rows(const struct snapshot *s, int rows)
 {
-    struct chips l = {.n = 0};
-    int n = plain_rows(rows);
-    return s && rows >= 8 && trouble(s, &l) ? n + 1 : n;
+    struct chips l[2];
+    return plain_rows(rows) + (s ? wrong(s, rows, l) : 0);
 }
 
 static void draw_nothing_known(const struct ui_shared *sh, struct canvas *c)
@@ -350,21 +338,13 @@ void header_draw(const struct ui_shared *sh, struct canvas *c, int n_rows, const
         draw_nothing_known(sh, c);
         return;
     }
-    struct chips l[5] = {{.n = 0}};
+    struct chips l[4] = {{.n = 0}};
     int plain = plain_rows(c->rows), at = 0;
     if (plain > 1) {
         node_chips(&l[at++], s);
     }
-    tracing_chips(&l[at++], sh, s);
-    if (plain > 2) {
-        path_chips(&l[at++], s);
-    }
-    if (plain > 3) {
-        call_chips(&l[at++], s);
-    }
-    if (at < n_rows) {
-        trouble(s, &l[at++]);
-    }
+    tracing_chips(&l[at++], sh, s, c->rows < 16);
+    at += wrong(s, c->rows, &l[at]);
     for (int row = 0; row < at && row < n_rows; row++) {
         int col = draw_chips(c, row, 0, &l[row]);
         if (row == 0 && plain > 1) {

@@ -1,5 +1,5 @@
-/* The lines above most screens: the node, tracing, lost events, and current problems. Draws
- * only. */
+/* The lines above most screens: the node, and tracing; below them what is wrong, if anything is.
+ * Draws only. */
 #ifndef UI_HEADER_H
 #define UI_HEADER_H
 

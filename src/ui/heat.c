@@ -1,28 +1,15 @@
 #include "heat.h"
 #include "bins.h"
+#include "heat_map.h"
 #include "shared.h"
 
 #include <inttypes.h>
 #include <kprof/base/format.h>
-#include <kprof/base/scale.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static const uint32_t steps[] = {1, 2, 5, 10, 30, 60, 300};
-#define STEPS  (sizeof steps / sizeof *steps)
-#define LABEL  8
-#define LEVELS 8
-
-/* Where the map lies in the area: columns from the right, lines from the bottom. */
-struct map {
-    const struct snapshot *s;
-    const struct snap_heat *h;
-    size_t first, n; /* columns of h that are shown */
-    int row, col;    /* its upper left cell */
-    int lines;       /* there are */
-    size_t per, low; /* bins a line, the group of the lowest line */
-};
+#define STEPS (sizeof steps / sizeof *steps)
 
 bool heat_to_now(struct heat_state *t)
 {
@@ -34,7 +21,7 @@ bool heat_to_now(struct heat_state *t)
 
 void heat_query(const struct heat_state *t, const struct ui_shared *sh, struct view_query *q)
 {
-    int cols = (sh->cols ? sh->cols : 80) - LABEL;
+    int cols = (sh->cols ? sh->cols : 80) - HEAT_LABEL_COLS;
     q->heat_cols = cols > 0 ? (uint32_t)cols : 1;
     q->heat_col_s = steps[t->step];
     q->heat_end_s = t->end_s ? t->end_s : q->end_s;
@@ -43,63 +30,10 @@ void heat_query(const struct heat_state *t, const struct ui_shared *sh, struct v
     }
 }
 
-static struct map map_of(const struct snapshot *s, struct rect a)
-{
-    const struct snap_heat *h = &s->heat;
-    struct map m = {.s = s, .h = h, .row = a.row, .lines = a.rows};
-    size_t cols = a.cols > LABEL ? (size_t)(a.cols - LABEL) : 0;
-    m.n = h->n < cols ? h->n : cols;
-    m.first = h->n - m.n;
-    m.col = a.col + LABEL + (int)(cols - m.n);
-    m.per = bins_per(h->low, h->n_bins ? h->n_bins : 1, (size_t)(a.rows > 0 ? a.rows : 1));
-    m.low = bins_group(h->low, m.per);
-    return m;
-}
-
-/* The column that holds what column i shows. */
-static size_t holder(const struct snap_heat *h, size_t i)
-{
-    while (i > 0 && h->col[i].inside) {
-        i--;
-    }
-    return i;
-}
-
-static uint64_t cell(const struct map *m, size_t i, size_t group)
-{
-    const struct snap_heat_col *k = &m->h->col[holder(m->h, i)];
-    uint64_t sum = 0;
-    for (size_t b = bins_first(group, m->per); k->bin && b < bins_first(group + 1, m->per); b++) {
-        if (b >= m->h->low && b < m->h->low + m->h->n_bins) {
-            sum += k->bin[b - m->h->low];
-        }
-    }
-    return sum;
-}
-
-/* A column that holds more than its own time is shown as thin as it is long. */
-static double density(const struct map *m, size_t i, uint64_t count)
-{
-    const struct snap_heat_col *k = &m->h->col[holder(m->h, i)];
-    double columns = (double)(k->to_s - k->from_s) / m->h->col_s;
-    return columns > 1 ? (double)count / columns : (double)count;
-}
-
-static double most(const struct map *m)
-{
-    double top = 0;
-    for (size_t i = 0; i < m->n; i++) {
-        for (size_t g = 0; g < (size_t)m->lines; g++) {
-            top = fmax(top, density(m, m->first + i, cell(m, m->first + i, m->low + g)));
-        }
-    }
-    return top;
-}
-
 /* --- the cursor --- */
 
 /* Column of the cursor; SIZE_MAX: there is none. */
-static size_t cursor_col(const struct heat_state *t, const struct map *m)
+static size_t cursor_col(const struct heat_state *t, const struct heat_map *m)
 {
     const struct snap_heat *h = m->h;
     if (m->n == 0) {
@@ -113,79 +47,23 @@ static size_t cursor_col(const struct heat_state *t, const struct map *m)
 }
 
 /* Group of the cursor: until it is moved, where most of the column's calls are. */
-static size_t cursor_group(const struct heat_state *t, const struct map *m, size_t col)
+static size_t cursor_group(const struct heat_state *t, const struct heat_map *m, size_t col)
 {
-    size_t best = m->low, top = m->low + (size_t)(m->lines > 0 ? m->lines - 1 : 0);
-    if (t->has_cursor) {
-        size_t g = bins_group(t->cursor_bin, m->per);
-        return g < m->low ? m->low : g > top ? top : g;
+    size_t top = m->low + (m->lines > 0 ? m->lines - 1 : 0);
+    if (!t->has_cursor) {
+        return heat_map_fullest(m, col);
     }
-    for (size_t g = m->low; g <= top; g++) {
-        best = cell(m, col, g) > cell(m, col, best) ? g : best;
-    }
-    return best;
+    size_t g = bins_group(t->cursor_bin, m->per);
+    return g < m->low ? m->low : g > top ? top : g;
 }
 
 /* --- drawing --- */
 
-static void draw_cell(const struct map *m, struct canvas *c, int row, int col, double n, double top)
+static void draw_errors(struct canvas *c, const struct heat_map *m, int row, int left)
 {
-    static const char *const shade[] = {"\xc2\xb7",     "\xe2\x96\x91", "\xe2\x96\x91",
-                                        "\xe2\x96\x92", "\xe2\x96\x92", "\xe2\x96\x93",
-                                        "\xe2\x96\x93", "\xe2\x96\x88"};
-    static const char *const plain[] = {".", ":", "-", "=", "+", "*", "#", "@"};
-    static const enum style styles[] = {STYLE_DIM,  STYLE_DIM,  STYLE_NORMAL, STYLE_NORMAL,
-                                        STYLE_GOOD, STYLE_GOOD, STYLE_WARN,   STYLE_WARN};
-    (void)m;
-    if (n <= 0) {
-        return;
-    }
-    double part = top > 0 ? cbrt(n / top) : 1; /* between the hot alone and all alike */
-    int level = (int)(part * LEVELS);
-    level = level < 0 ? 0 : level >= LEVELS ? LEVELS - 1 : level;
-    canvas_text(c, row, col, 1, styles[level], c->ascii ? plain[level] : shade[level]);
-}
-
-/* Nothing to see: not kept, or most of it not traced. */
-static bool has_gap(const struct snap_heat_col *k)
-{
-    double length_s = (double)(k->to_s - k->from_s);
-    return !k->inside && (!k->known || (k->count == 0 && k->gap_s > length_s / 2));
-}
-
-static void draw_grid(const struct heat_state *t, struct canvas *c, const struct map *m, int left)
-{
-    double top = most(m);
-    size_t at = cursor_col(t, m), highest = bins_group(m->h->low + m->h->n_bins, m->per);
-    for (int line = 0; line < m->lines; line++) {
-        size_t g = m->low + (size_t)line;
-        int row = m->row + m->lines - 1 - line;
-        char mark[FORMAT_BYTES];
-        bins_mark(g, m->per, mark);
-        if (m->h->n_bins && bins_first(g, m->per) < SCALE_BINS && (line == 0 || g <= highest)) {
-            canvas_right(c, row, left, LABEL - 1, STYLE_DIM, mark);
-        }
-        for (size_t i = 0; i < m->n; i++) {
-            int col = m->col + (int)i;
-            const struct snap_heat_col *k = &m->h->col[m->first + i];
-            if (has_gap(k)) {
-                canvas_text(c, row, col, 1, k->known ? STYLE_WARN : STYLE_DIM, "/");
-                continue;
-            }
-            size_t of = m->first + i;
-            draw_cell(m, c, row, col, density(m, of, cell(m, of, g)), top);
-        }
-        if (at != SIZE_MAX && g == cursor_group(t, m, at)) {
-            canvas_style(c, row, m->col + (int)(at - m->first), 1, STYLE_SELECT);
-        }
-    }
-}
-
-static void draw_errors(struct canvas *c, const struct map *m, int row, int left)
-{
-    canvas_right(c, row, left, LABEL - 1, STYLE_DIM, "errors");
+    canvas_right(c, row, left, HEAT_LABEL_COLS - 1, STYLE_DIM, "errors");
     for (size_t i = 0; i < m->n; i++) {
-        uint64_t n = m->h->col[holder(m->h, m->first + i)].errors;
+        uint64_t n = m->h->col[heat_map_holder(m->h, m->first + i)].errors;
         char text[2] = {n > 9 ? '+' : (char)('0' + n), 0};
         if (n) {
             canvas_text(c, row, m->col + (int)i, 1, STYLE_BAD, text);
@@ -194,7 +72,7 @@ static void draw_errors(struct canvas *c, const struct map *m, int row, int left
 }
 
 /* Clock times below; = marks the time range of the other screens. */
-static void draw_axis(struct canvas *c, const struct map *m, int row)
+static void draw_axis(struct canvas *c, const struct heat_map *m, int row)
 {
     const struct snapshot *s = m->s;
     for (size_t i = 0; i < m->n; i++) {
@@ -214,25 +92,27 @@ static void draw_axis(struct canvas *c, const struct map *m, int row)
 }
 
 static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r,
-                       const struct map *m)
+                       const struct heat_map *m)
 {
     char from[FORMAT_BYTES], to[FORMAT_BYTES];
     time_range_clock(m->s, m->h->from_s + m->first * m->h->col_s, from);
     time_range_clock(m->s, m->h->from_s + m->h->n * m->h->col_s, to);
     int col = rows_title(c, a, r);
-    canvas_textf(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_HEAD, "%s-%s  %us per column",
-                 from, to, (unsigned)m->h->col_s);
+    col += 2;
+    col += canvas_textf(c, a.row, a.col + col, a.cols - col, STYLE_HEAD, "%s-%s  %us per column",
+                        from, to, (unsigned)m->h->col_s);
+    heat_map_legend(m, c, a.row, a.col + col + 1, a.cols - col - 2);
 }
 
 static void draw_info(const struct heat_state *t, struct canvas *c, struct rect a,
-                      const struct map *m)
+                      const struct heat_map *m)
 {
     size_t at = cursor_col(t, m);
     if (at == SIZE_MAX) {
         canvas_text(c, a.row, a.col, a.cols, STYLE_DIM, "no data yet");
         return;
     }
-    const struct snap_heat_col *k = &m->h->col[holder(m->h, at)];
+    const struct snap_heat_col *k = &m->h->col[heat_map_holder(m->h, at)];
     char from[FORMAT_BYTES], to[FORMAT_BYTES], low[FORMAT_BYTES], high[FORMAT_BYTES];
     char count[FORMAT_BYTES], all[FORMAT_BYTES];
     size_t g = cursor_group(t, m, at);
@@ -240,19 +120,23 @@ static void draw_info(const struct heat_state *t, struct canvas *c, struct rect 
     time_range_clock(m->s, k->to_s, to);
     bins_mark(g, m->per, low);
     bins_mark(g + 1, m->per, high);
-    format_count(cell(m, at, g), count);
+    format_count(heat_map_count(m, at, g), count);
     format_count(k->count, all);
     if (!k->known) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "no history for %s-%s", from, to);
-    } else if (has_gap(k)) {
+    } else if (heat_map_has_gap(k)) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "not traced %s-%s: %s", from, to,
                      gap_name(k->gap));
     } else if (!m->h->n_bins) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM, "no calls %s-%s", from, to);
     } else {
-        canvas_textf(c, a.row, a.col, a.cols, STYLE_BOLD,
-                     "%s of %s-%s  %s-%s  (of %s calls, %" PRIu64 " errors)", count, low, high,
-                     from, to, all, k->errors);
+        char errors[40] = "";
+        if (k->errors) {
+            snprintf(errors, sizeof errors, ", %" PRIu64 " error%s", k->errors,
+                     k->errors == 1 ? "" : "s");
+        }
+        canvas_textf(c, a.row, a.col, a.cols, STYLE_BOLD, "%s of %s-%s  %s-%s  (of %s calls%s)",
+                     count, low, high, from, to, all, errors);
     }
 }
 
@@ -277,6 +161,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     struct heat_state *t = own;
     const struct snap_row *r = rows_selected(&sh->rows, s);
     t->area = a;
+    t->halves = c->shades;
     if (!r) {
         canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
                     "No row is selected: choose one in the table (Esc).");
@@ -287,11 +172,12 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         return;
     }
     struct rect g = grid_area(a), line = a;
-    struct map m = map_of(s, g);
+    struct heat_map m = heat_map_of(s, g, c->shades);
     if (g.row > a.row) {
         draw_title(c, a, r, &m);
     }
-    draw_grid(t, c, &m, a.col);
+    size_t at = cursor_col(t, &m);
+    heat_map_draw(&m, c, a.col, at, at == SIZE_MAX ? 0 : cursor_group(t, &m, at));
     int below = a.row + a.rows - g.row - g.rows;
     line.row = a.row + a.rows - 1;
     if (below == 3) {
@@ -305,7 +191,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
 
 /* --- keys --- */
 
-static void place(struct heat_state *t, const struct map *m, size_t col, size_t group)
+static void place(struct heat_state *t, const struct heat_map *m, size_t col, size_t group)
 {
     t->has_cursor = true;
     t->cursor_s = m->h->from_s + col * m->h->col_s;
@@ -329,10 +215,10 @@ static bool pan(struct heat_state *t, struct message *why, const struct snapshot
     return true;
 }
 
-static bool move(struct heat_state *t, struct ui_shared *sh, enum action act, const struct map *m,
-                 struct intent *out)
+static bool move(struct heat_state *t, struct ui_shared *sh, enum action act,
+                 const struct heat_map *m, struct intent *out)
 {
-    size_t at = cursor_col(t, m), top = m->low + (size_t)(m->lines > 0 ? m->lines - 1 : 0);
+    size_t at = cursor_col(t, m), top = m->low + (m->lines > 0 ? m->lines - 1 : 0);
     if (at == SIZE_MAX) {
         return false; /* nowhere to move in; other keys mean what they always do */
     }
@@ -371,7 +257,7 @@ static bool move(struct heat_state *t, struct ui_shared *sh, enum action act, co
 }
 
 static bool on_time(struct heat_state *t, struct ui_shared *sh, enum action act,
-                    const struct map *m, struct intent *out)
+                    const struct heat_map *m, struct intent *out)
 {
     uint64_t page = m->n * m->h->col_s;
     switch (act) {
@@ -417,7 +303,7 @@ static void to_slow(struct ui_shared *sh, const struct snapshot *s, const struct
 }
 
 static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
-                    const struct map *m, struct screen_reply *out)
+                    const struct heat_map *m, struct screen_reply *out)
 {
     if (act != ACT_OPEN && act != ACT_TAKE) {
         return false;
@@ -426,7 +312,7 @@ static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
     if (at == SIZE_MAX) {
         return true;
     }
-    const struct snap_heat_col *k = &m->h->col[holder(m->h, at)];
+    const struct snap_heat_col *k = &m->h->col[heat_map_holder(m->h, at)];
     if (act == ACT_OPEN) {
         to_slow(sh, m->s, k, out);
     } else if (k->known) {
@@ -459,7 +345,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     if (!r || !is_of(&s->heat, r)) {
         return false;
     }
-    struct map m = map_of(s, grid_area(t->area));
+    struct heat_map m = heat_map_of(s, grid_area(t->area), t->halves);
     return move(t, sh, act, &m, &out->intent) || on_time(t, sh, act, &m, &out->intent) ||
            on_cell(t, sh, act, &m, out);
 }
@@ -471,12 +357,12 @@ static bool on_click(void *own, struct ui_shared *sh, int row, int col, const st
     if (!r || !is_of(&s->heat, r)) {
         return false;
     }
-    struct map m = map_of(s, grid_area(t->area));
-    int line = m.row + m.lines - 1 - row;
-    if (col < m.col || (size_t)(col - m.col) >= m.n || line < 0 || line >= m.lines) {
+    struct heat_map m = heat_map_of(s, grid_area(t->area), t->halves);
+    size_t at, group;
+    if (!heat_map_at(&m, row, col, &at, &group)) {
         return false;
     }
-    place(t, &m, m.first + (size_t)(col - m.col), m.low + (size_t)line);
+    place(t, &m, at, group);
     return true;
 }
 

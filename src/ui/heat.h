@@ -1,5 +1,6 @@
 /* The screen of the latency heat map of the row selected in the table: time to the right, duration
- * upwards, number of calls as shade. Core thread only. */
+ * upwards, number of calls as shade (two durations a row where the terminal has shades). Core
+ * thread only. */
 #ifndef UI_HEAT_H
 #define UI_HEAT_H
 
@@ -14,6 +15,7 @@ struct heat_state {
     uint64_t cursor_s;
     size_t cursor_bin;
     struct rect area; /* area of the last picture */
+    bool halves;      /* it had two lines a row */
 };
 
 extern const struct screen_ops screen_heat;

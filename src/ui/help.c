@@ -64,7 +64,7 @@ static void put_words(struct page *p)
         {"!", "this slow call ended in an exception"},
         {"lost", "events that were dropped; should be 0"},
         {"~ grey", "covers only the traced part of the window"},
-        {"bold", "the slowest tier of its column; yellow: the slowest kind of request"},
+        {"bold", "the slowest of its column: a tier, and a kind of request"},
     };
     put(p, STYLE_BOLD, "Words", NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

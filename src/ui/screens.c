@@ -1,6 +1,7 @@
 #include "screens.h"
 #include "dist.h"
 #include "help.h"
+#include "internals_screen.h"
 #include "log.h"
 #include "pick.h"
 #include "slow.h"
@@ -24,6 +25,7 @@ static const struct {
     [SCREEN_PICK] = {&screen_pick, offsetof(struct ui, pick)},
     [SCREEN_ARGUMENTS] = {&screen_argument_picker, offsetof(struct ui, argument_picker)},
     [SCREEN_OPEN_CALLS] = {&screen_open_calls, offsetof(struct ui, open_calls)},
+    [SCREEN_INTERNALS] = {&screen_internals, offsetof(struct ui, internals)},
 };
 
 const struct screen_ops *screens_ops(enum screen_id id)

@@ -1,6 +1,6 @@
 /* The state that all screens share: the rows and the selected row, the slow requests, the stretch
- * of time, the dialog over the screen, the message under it. Each part belongs to the unit that
- * declares it.
+ * of time, the dialog over the screen, the message under it, what to begin with. Each part belongs
+ * to the unit that declares it.
  *
  * Invariant: nothing here points into a snapshot. Core thread only. */
 #ifndef UI_SHARED_H
@@ -11,6 +11,7 @@
 #include "rows.h"
 #include "rule_edit.h"
 #include "slow_list.h"
+#include "start.h"
 #include "time_range.h"
 
 struct ui_shared {
@@ -22,6 +23,7 @@ struct ui_shared {
     struct rows rows;
     struct slow_list slow;
     struct rule_edit rule;
+    struct start start;
 };
 
 #endif

@@ -27,7 +27,7 @@ struct ui {
     struct waterfall_state waterfall;
     struct heat_state heat;
     struct open_calls_state open_calls;
-    struct scroll log, help;
+    struct scroll log, help, internals;
     struct pick_list pick;
     struct argument_picker_state argument_picker;
 };

@@ -10,13 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What must jump to the eye: in each column of times the slowest tier, and the slowest kind of
- * request of any tier. `_total` is no tier: it is always the slowest. */
-struct peaks {
-    double head[COLUMNS_MAX], leaf[COLUMNS_MAX], whole[COLUMNS_MAX]; /* whole: those of _total */
+/* What must jump to the eye, and is all that is bold: in each column of times the slowest tier, and
+ * the slowest kind of request of any tier. `_total` is no tier: it is always the slowest. Where
+ * all are alike, or there is one only, none is. */
+struct peak {
+    double top, least;
 };
 
-static double *peak(struct peaks *p, const struct line *l, size_t j)
+struct peaks {
+    struct peak head[COLUMNS_MAX], leaf[COLUMNS_MAX], whole[COLUMNS_MAX]; /* whole: of _total */
+};
+
+static struct peak *peak(struct peaks *p, const struct line *l, size_t j)
 {
     return l->head ? &p->head[j] : l->pinned ? &p->whole[j] : &p->leaf[j];
 }
@@ -36,9 +41,11 @@ static void find_peaks(struct peaks *p, const struct column_set *set, const stru
         bool total = l->head && l->pinned;
         for (size_t j = 0; l->row && !total && j < set->n; j++) {
             const struct column *k = column_at(set->index[j]);
-            double x = column_value(k, l->row), *top = peak(p, l, j);
-            if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > *top) {
-                *top = x;
+            double x = column_value(k, l->row);
+            struct peak *of = peak(p, l, j);
+            if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > 0) {
+                of->least = of->top == 0 || x < of->least ? x : of->least;
+                of->top = x > of->top ? x : of->top;
             }
         }
     }
@@ -92,7 +99,7 @@ static enum style change_style(const struct column *k, const struct snap_row *r,
     if (r->count < least || r->then_count < least || !(part > 0.1 || part < -0.1)) {
         return STYLE_DIM;
     }
-    return rate ? STYLE_BOLD : part > 0 ? STYLE_BAD : STYLE_GOOD;
+    return rate ? STYLE_NORMAL : part > 0 ? STYLE_BAD : STYLE_GOOD;
 }
 
 static enum style cell_style(struct painter *p, const struct line *l, size_t j)
@@ -113,9 +120,10 @@ static enum style cell_style(struct painter *p, const struct line *l, size_t j)
         return change_style(k, l->row, x);
     }
     bool total = l->head && l->pinned;
-    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !total && x > 0 &&
-        x >= *peak(&p->peaks, l, j)) {
-        return l->head ? STYLE_BOLD : STYLE_WARN;
+    const struct peak *of = peak(&p->peaks, l, j);
+    bool slowest = x >= of->top && of->top > of->least;
+    if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && !total && x > 0 && slowest) {
+        return STYLE_BOLD;
     }
     return STYLE_NORMAL;
 }
@@ -154,7 +162,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
 /* A name that only a former rule gave is on its way out. */
 static enum style name_style(const struct line *l)
 {
-    return l->row && l->row->former ? STYLE_DIM : l->head ? STYLE_BOLD : STYLE_NORMAL;
+    return l->row && l->row->former ? STYLE_DIM : STYLE_NORMAL;
 }
 
 static void draw_name(struct painter *p, int row, int col, const struct line *l)
@@ -189,35 +197,6 @@ static void draw_line(struct painter *p, int row, int col, const struct line *l,
     }
     if (selected && focus) {
         canvas_style(c, row, col, c->cols - col, STYLE_SELECT);
-    }
-}
-
-/* --- no tier yet --- */
-
-static void draw_hint(struct canvas *c, struct rect a)
-{
-    static const char *const hint[] = {
-        "No tiers yet",
-        "",
-        "A tier is a function whose calls are timed: one layer of the system.",
-        "a: choose functions of the node; P: presets; A: type one, such as",
-        "",
-        "    myapp_db:query/2        db=myapp_db:query/2        MyApp.Repo.get/2",
-        "",
-        "The first tier starts a request; E chooses another.",
-        "I: choose the argument that names the request; i: type the rule",
-        "? shows all keys",
-    };
-    int n = (int)(sizeof hint / sizeof *hint);
-    int row = a.row + (a.rows > n ? (a.rows - n) / 3 : 0);
-    int col = a.col + (a.cols > 72 ? (a.cols - 72) / 2 : 0);
-    for (int i = 0, drawn = 0; i < n && drawn < a.rows; i++) {
-        if (!hint[i][0]) {
-            drawn += a.rows >= n;
-            continue;
-        }
-        drawn += canvas_wrap(c, row + drawn, col, a.rows - drawn, a.cols,
-                             i == 0 ? STYLE_BOLD : STYLE_NORMAL, hint[i]);
     }
 }
 
@@ -305,7 +284,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         return;
     }
     if (!rows_have_tier(s)) {
-        draw_hint(c, a);
+        start_draw(&sh->start, c, a);
         return;
     }
     int below = slow_rows(s, a.rows);

@@ -4,7 +4,7 @@
 #include <kprof/core/tier.h>
 
 static bool on_order(struct table_state *t, struct ui_shared *sh, enum action act,
-                     const struct snapshot *s)
+                     const struct snapshot *s, struct screen_reply *out)
 {
     bool compared = s && s->compared[0];
     struct rows *rows = &sh->rows;
@@ -31,7 +31,11 @@ static bool on_order(struct table_state *t, struct ui_shared *sh, enum action ac
         rows_fold_all(rows);
         return true;
     case ACT_FILTER:
-        dialog_prompt(&sh->dialog, PROMPT_FILTER, rows->filter);
+        if (!s || rows_have_tier(s)) {
+            dialog_prompt(&sh->dialog, PROMPT_FILTER, rows->filter);
+        } else { /* there is nothing to filter; what is looked for is a function */
+            out->open.to = SCREEN_PICK;
+        }
         return true;
     default:
         return false;
@@ -128,6 +132,6 @@ bool table_keys(struct table_state *t, struct ui_shared *sh, enum action act,
     if (act == ACT_BACK && on_back(sh)) {
         return true;
     }
-    return on_order(t, sh, act, s) || on_tier(sh, act, s, out) ||
+    return on_order(t, sh, act, s, out) || on_tier(sh, act, s, out) ||
            (s && rows_key(&sh->rows, act, s));
 }

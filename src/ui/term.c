@@ -3,6 +3,7 @@
 #endif
 
 #include "escape.h"
+#include "paint.h"
 
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
@@ -19,9 +20,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#define ESC       27
-#define PASTE_ON  "\033[?2004h"
-#define PASTE_OFF "\033[?2004l" /* as long */
+#define ESC         27
+#define SHADE_PAIRS ((SHADE_CURSOR + 1) * (SHADE_CURSOR + 1))
+#define PASTE_ON    "\033[?2004h"
+#define PASTE_OFF   "\033[?2004l" /* as long */
 
 /* ncurses itself has one current terminal, and a signal handler gets no argument: so this is the
  * one static of the room. */
@@ -34,10 +36,11 @@ static struct {
     size_t leave_bytes;
     bool pastes;       /* it is asked to mark them */
     void (*stop)(int); /* what curses does when we are stopped */
-    bool colour;
+    int colours;       /* 0: none are used */
     enum theme theme;
     attr_t attr[STYLE_COUNT];
     short pair[STYLE_COUNT];
+    bool shade_known[SHADE_PAIRS]; /* this pair of shades has its colours */
     struct escape escape;
     struct mouse mouse; /* of the last KEY_MOUSE_, */
     uint64_t click_ns;  /* and when a click was there */
@@ -108,69 +111,37 @@ static void begin_pastes(void)
     }
 }
 
-/* Foreground, background (-1: the terminal's own), attributes; without colours. */
-struct paint {
-    short fg, bg;
-    attr_t attr;
-};
-
-static const attr_t plain[STYLE_COUNT] = {
-    [STYLE_BOLD] = A_BOLD, [STYLE_HEAD] = A_REVERSE,           [STYLE_SELECT] = A_REVERSE | A_BOLD,
-    [STYLE_WARN] = A_BOLD, [STYLE_BAD] = A_BOLD | A_UNDERLINE, [STYLE_KEY] = A_BOLD,
-};
-
-enum { GREY = 8, AMBER = 130 }; /* of 16 and of 256 colours */
-
-static const struct paint looks[THEME_COUNT][STYLE_COUNT] = {
-    [THEME_DARK] = {[STYLE_NORMAL] = {-1, -1, A_NORMAL},
-                    [STYLE_DIM] = {GREY, -1, A_NORMAL},
-                    [STYLE_BOLD] = {-1, -1, A_BOLD},
-                    [STYLE_HEAD] = {COLOR_BLACK, COLOR_GREEN, A_NORMAL},
-                    [STYLE_SELECT] = {COLOR_BLACK, COLOR_CYAN, A_NORMAL},
-                    [STYLE_GOOD] = {COLOR_GREEN, -1, A_NORMAL},
-                    [STYLE_WARN] = {COLOR_YELLOW, -1, A_BOLD},
-                    [STYLE_BAD] = {COLOR_RED, -1, A_BOLD},
-                    [STYLE_KEY] = {COLOR_CYAN, -1, A_BOLD}},
-    /* Yellow and cyan are not to be read on white. */
-    [THEME_LIGHT] = {[STYLE_NORMAL] = {-1, -1, A_NORMAL},
-                     [STYLE_DIM] = {GREY, -1, A_NORMAL},
-                     [STYLE_BOLD] = {-1, -1, A_BOLD},
-                     [STYLE_HEAD] = {COLOR_WHITE, COLOR_BLUE, A_NORMAL},
-                     [STYLE_SELECT] = {COLOR_WHITE, COLOR_MAGENTA, A_NORMAL},
-                     [STYLE_GOOD] = {COLOR_GREEN, -1, A_NORMAL},
-                     [STYLE_WARN] = {AMBER, -1, A_BOLD},
-                     [STYLE_BAD] = {COLOR_RED, -1, A_BOLD},
-                     [STYLE_KEY] = {COLOR_BLUE, -1, A_BOLD}},
-    /* For terminals that show bright colours badly, or eight as sixteen. */
-    [THEME_EIGHT] = {[STYLE_NORMAL] = {-1, -1, A_NORMAL},
-                     [STYLE_DIM] = {-1, -1, A_DIM},
-                     [STYLE_BOLD] = {-1, -1, A_BOLD},
-                     [STYLE_HEAD] = {COLOR_BLACK, COLOR_WHITE, A_NORMAL},
-                     [STYLE_SELECT] = {COLOR_BLACK, COLOR_CYAN, A_NORMAL},
-                     [STYLE_GOOD] = {COLOR_GREEN, -1, A_NORMAL},
-                     [STYLE_WARN] = {COLOR_MAGENTA, -1, A_NORMAL},
-                     [STYLE_BAD] = {COLOR_RED, -1, A_NORMAL},
-                     [STYLE_KEY] = {COLOR_BLUE, -1, A_NORMAL}},
-};
-
-static void set_style(enum style st, struct paint k)
+static attr_t attributes(const struct paint *k)
 {
+    attr_t a = A_NORMAL;
+    a |= k->attributes & PAINT_BOLD ? A_BOLD : 0;
+    a |= k->attributes & PAINT_DIM ? A_DIM : 0;
+    a |= k->attributes & PAINT_REVERSE ? A_REVERSE : 0;
+    a |= k->attributes & PAINT_UNDERLINE ? A_UNDERLINE : 0;
+    return a;
+}
+
+static void set_style(enum style st, enum theme t)
+{
+    struct paint k = paint_style(t, st, term.colours);
+    term.attr[st] = attributes(&k);
     term.pair[st] = 0;
-    if (!term.colour) {
-        term.attr[st] = plain[st];
-        return;
-    }
-    if (k.fg == GREY && COLORS < 16) {
-        k = (struct paint){-1, k.bg, A_DIM};
-    }
-    if (k.fg == AMBER && COLORS < 256) {
-        k.fg = COLOR_MAGENTA;
-    }
-    term.attr[st] = k.attr;
-    if (k.fg >= 0 || k.bg >= 0) {
+    if (k.ink >= 0 || k.paper >= 0) {
         term.pair[st] = (short)st;
-        init_pair((short)st, k.fg, k.bg);
+        init_extended_pair(st, k.ink, k.paper);
     }
+}
+
+/* A pair for two shades; made when it is used for the first time. */
+static short shade_pair(unsigned ink, unsigned paper)
+{
+    size_t i = (size_t)ink * (SHADE_CURSOR + 1) + paper;
+    if (!term.shade_known[i]) {
+        init_extended_pair(STYLE_COUNT + (int)i, paint_shade(term.theme, ink, term.colours),
+                           paint_shade(term.theme, paper, term.colours));
+        term.shade_known[i] = true;
+    }
+    return (short)(STYLE_COUNT + i);
 }
 
 void term_mouse_on(void)
@@ -186,20 +157,28 @@ void term_theme(enum theme t)
         return;
     }
     for (int st = 0; st < STYLE_COUNT; st++) {
-        set_style((enum style)st, looks[t][st]);
+        set_style((enum style)st, t);
     }
+    memset(term.shade_known, 0, sizeof term.shade_known);
     term.theme = t;
     clearok(curscr, TRUE); /* what stands there has the old colours */
 }
 
 static void prepare_styles(bool no_color)
 {
-    term.colour = !no_color && has_colors() && start_color() == OK;
-    if (term.colour) {
+    bool colour = !no_color && has_colors() && start_color() == OK;
+    term.colours = colour ? COLORS : 0;
+    if (colour) {
         use_default_colors();
     }
     term.theme = THEME_COUNT;
     term_theme(THEME_DARK);
+}
+
+bool term_has_shades(void)
+{
+    return term.open && paint_has_shades(term.theme, term.colours) &&
+           COLOR_PAIRS >= STYLE_COUNT + SHADE_PAIRS;
 }
 
 /* Terminals send more keys than their entry in terminfo knows (a vt100 with a Home key is a modern
@@ -331,7 +310,12 @@ static bool to_wide(const struct cell *k, wchar_t *out, size_t cap, size_t *n)
     return true;
 }
 
-/* Cells of one style go out in one call, up to one that is not ASCII: that one is placed by itself,
+static bool same_paint(const struct cell *a, const struct cell *b)
+{
+    return a->style == b->style && a->ink == b->ink && a->paper == b->paper;
+}
+
+/* Cells of one look go out in one call, up to one that is not ASCII: that one is placed by itself,
  * so an error of width cannot shift what follows. */
 static int show_run(const struct canvas *c, int row, int col)
 {
@@ -339,14 +323,17 @@ static int show_run(const struct canvas *c, int row, int col)
     wchar_t run[256];
     size_t n = 0;
     int end = col;
-    uint8_t st = k->style;
-    while (end < c->cols && n < 256 && k[n].style == st && k[n].utf8[0] >= ' ' &&
+    while (end < c->cols && n < 256 && same_paint(&k[n], k) && k[n].utf8[0] >= ' ' &&
            k[n].utf8[0] <= '~' && !k[n].utf8[1]) {
         run[n] = (wchar_t)k[n].utf8[0];
         n++;
         end++;
     }
-    wattr_set(stdscr, term.attr[st], term.pair[st], NULL);
+    if (k->ink || k->paper) {
+        wattr_set(stdscr, A_NORMAL, shade_pair(k->ink, k->paper), NULL);
+    } else {
+        wattr_set(stdscr, term.attr[k->style], term.pair[k->style], NULL);
+    }
     if (n == 0) {
         bool ok = to_wide(k, run, 8, &n);
         bool half = end + 1 < c->cols && !k[1].utf8[0];

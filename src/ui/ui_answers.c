@@ -16,6 +16,16 @@ void ui_set_rule(struct ui *u, const char *rule)
     rule_edit_set(&u->shared.rule, rule);
 }
 
+void ui_set_presets(struct ui *u, const char *names)
+{
+    start_set_presets(&u->shared.start, names);
+}
+
+void ui_set_suggested(struct ui *u, const char *text)
+{
+    start_set_suggested(&u->shared.start, text);
+}
+
 /* --- of screens --- */
 
 void ui_set_capture(struct ui *u, struct capture *c)
@@ -33,6 +43,7 @@ void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead)
 void ui_set_catalog(struct ui *u, const struct catalog *c)
 {
     pick_list_set_catalog(&u->pick, c);
+    start_set_catalog(&u->shared.start, c);
 }
 
 size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max)

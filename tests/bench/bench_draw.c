@@ -1,5 +1,6 @@
-/* How long a picture takes: 500 rows unfolded on 200 x 60, with trends; heat map and distribution.
- * Only the drawing, as ui_draw does it; what the terminal makes of it is apart. To hold: 5 ms. */
+/* How long a picture takes: 500 rows unfolded on 200 x 60, with trends; heat map and distribution,
+ * these also with shades. Only the drawing, as ui_draw does it; what the terminal makes of it is
+ * apart. To hold: 5 ms. */
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
@@ -16,13 +17,14 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void draw(const struct snapshot *s, const char *what, const char *keys)
+static void draw(const struct snapshot *s, const char *what, const char *keys, bool shades)
 {
     struct ui *u = ui_new(NULL);
     struct canvas c;
     double ms[RUNS];
 
     canvas_init(&c, 60, 200, false);
+    c.shades = shades;
     script_run(u, &c, s, keys);
     for (int i = 0; i < RUNS; i++) {
         uint64_t t = clock_mono_ns();
@@ -45,10 +47,12 @@ int main(void)
     fake_heat(f, total, 192, 1);
     fake_dist(f, total);
     fake_trends(f);
-    draw(fake_snap(f), "table", "f");
-    draw(fake_snap(f), "table sorted by p99", "fs<End><Up><Up><Up><Up><Up><Enter>");
-    draw(fake_snap(f), "heat map", "H");
-    draw(fake_snap(f), "distribution", "D");
+    draw(fake_snap(f), "table", "f", false);
+    draw(fake_snap(f), "table sorted by p99", "fs<End><Up><Up><Up><Up><Up><Enter>", false);
+    draw(fake_snap(f), "heat map", "H", false);
+    draw(fake_snap(f), "heat map with shades", "H", true);
+    draw(fake_snap(f), "distribution", "D", false);
+    draw(fake_snap(f), "distribution with shades", "D", true);
     fake_free(f);
     return 0;
 }

@@ -72,21 +72,54 @@ static const struct cell *cell_at(const struct canvas *c, int row, int col)
     return &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
 }
 
-void picture(const struct canvas *c, struct buf *out)
+static char shade_letter(unsigned shade)
 {
-    canvas_dump(c, out);
-    buf_adds(out, "--- styles\n");
+    return shade == SHADE_NONE ? ' ' : (char)('A' + shade - 1);
+}
+
+static bool is_lower_half(const struct cell *k)
+{
+    return strcmp(k->utf8, "\xe2\x96\x84") == 0;
+}
+
+static char style_letter(const struct canvas *c, int row, int col)
+{
+    const struct cell *k = cell_at(c, row, col);
+    if (row == c->cursor_row && col == c->cursor_col) {
+        return '_';
+    }
+    return !k->ink ? " dbhsgwxk"[k->style] : is_lower_half(k) ? ' ' : shade_letter(k->ink);
+}
+
+static char lower_letter(const struct canvas *c, int row, int col)
+{
+    const struct cell *k = cell_at(c, row, col);
+    return shade_letter(is_lower_half(k) ? k->ink : k->paper);
+}
+
+static void map(const struct canvas *c, struct buf *out, const char *title,
+                char (*letter)(const struct canvas *c, int row, int col))
+{
+    buf_adds(out, title);
     for (int row = 0; row < c->rows; row++) {
         size_t start = out->len, end = start;
         for (int col = 0; col < c->cols; col++) {
-            bool cursor = row == c->cursor_row && col == c->cursor_col;
-            char ch = cursor ? '_' : " dbhsgwxk"[cell_at(c, row, col)->style];
+            char ch = letter(c, row, col);
             buf_addch(out, ch);
             end = ch == ' ' ? end : out->len;
         }
         out->len = end;
         out->data[end] = 0;
         buf_addch(out, '\n');
+    }
+}
+
+void picture(const struct canvas *c, struct buf *out)
+{
+    canvas_dump(c, out);
+    map(c, out, "--- styles\n", style_letter);
+    if (c->shades) {
+        map(c, out, "--- lower halves\n", lower_letter);
     }
 }
 
@@ -170,6 +203,10 @@ static const char *cell_broken(const struct canvas *c, int row, int col)
     }
     if (k->style >= STYLE_COUNT) {
         return "no such style";
+    }
+    if (k->ink > SHADE_CURSOR || k->paper > SHADE_CURSOR || (k->paper && !k->ink) ||
+        (k->ink && !c->shades)) {
+        return "no such shade";
     }
     uint32_t cp = 0;
     if (n == 0) {

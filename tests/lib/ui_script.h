@@ -19,7 +19,8 @@ void script_end(struct ui *u, struct canvas *c, struct fake *shown);
 struct intent script_run(struct ui *u, struct canvas *c, const struct snapshot *s,
                          const char *keys);
 /* Text and a map of styles: n(ormal) is blank, d b h s g w x k the others; '_' where the cursor is.
- */
+ * On a canvas with shades these are capital letters, A for the least, and the lower halves have a
+ * map of their own. */
 void picture(const struct canvas *c, struct buf *out);
 /* true: the picture is tests/golden/ui/NAME.txt (which is written instead under
  * UPDATE_GOLDENS=1); else both are printed where they begin to differ. */

@@ -292,9 +292,9 @@ def test_help(*variant):
         for word in ("change the window", "only names", "by identity"):
             assert word in screen, screen
         top.keys("End")
-        top.see("the slowest tier of its column")
+        top.see("the slowest of its column: a tier, and a kind of request")
         top.keys("Escape")
-        top.see("the slowest tier of its column", gone=True)
+        top.see("the slowest of its column: a tier, and a kind of request", gone=True)
         back_home(top)
 
 

@@ -6,7 +6,7 @@ from common import Top
 
 def test_pick_tiers_on_a_node_without_any():
     with Top(args=[]) as top:
-        top.see("a: choose functions", 30)
+        top.see("Busiest functions", 30)
         top.keys("a")
         top.see(re.compile(r"^\d+ functions of \d+ modules", re.M), 30)
         top.keys("wkldreq")

@@ -81,7 +81,7 @@ def test_limits_of_a_profile_reach_the_node():
         top.keys("L")
         top.see("b-high")
         top.keys("Enter")
-        top.see(re.compile(r"sample 1/\d+ \(asked 1/1: max-rate\)"), 20)
+        top.see(re.compile(r"tracing 1 of \d+ requests \(limit --max-rate\)"), 20)
         top.keys("L")
         top.see("b-high")
         top.keys("Down", "Enter")

@@ -158,6 +158,67 @@ static void resize_starts_empty(void **state)
     assert_dump("");
 }
 
+/* --- shades --- */
+
+#define UPPER "\xe2\x96\x80"
+#define LOWER "\xe2\x96\x84"
+
+static void assert_cell(int col, const char *utf8, unsigned ink, unsigned paper)
+{
+    assert_string_equal(c.cells[col].utf8, utf8);
+    assert_int_equal(c.cells[col].ink, ink);
+    assert_int_equal(c.cells[col].paper, paper);
+}
+
+static void two_shades_in_a_cell(void **state)
+{
+    (void)state;
+    c.shades = true;
+    canvas_halves(&c, 0, 0, 3, 5);
+    canvas_halves(&c, 0, 1, 3, SHADE_NONE);
+    canvas_halves(&c, 0, 2, SHADE_NONE, 5);
+    canvas_halves(&c, 0, 3, SHADE_NONE, SHADE_NONE);
+    canvas_halves(&c, 0, 4, SHADES, SHADE_CURSOR);
+    assert_cell(0, UPPER, 3, 5);
+    assert_cell(1, UPPER, 3, SHADE_NONE);
+    assert_cell(2, LOWER, 5, SHADE_NONE);
+    assert_cell(3, " ", SHADE_NONE, SHADE_NONE);
+    assert_cell(4, UPPER, SHADES, SHADE_CURSOR);
+    assert_dump(UPPER UPPER LOWER " " UPPER "\n\n\n");
+    canvas_halves(&c, -1, 0, 1, 1);
+    canvas_halves(&c, 3, 0, 1, 1);
+    canvas_halves(&c, 1, -1, 1, 1);
+    canvas_halves(&c, 1, 10, 1, 1);
+    assert_dump(UPPER UPPER LOWER " " UPPER "\n\n\n");
+}
+
+/* What is drawn over it, or selected, has the colours of its style again. */
+static void shades_go_with_what_is_drawn_over_them(void **state)
+{
+    (void)state;
+    c.shades = true;
+    for (int col = 0; col < 5; col++) {
+        canvas_halves(&c, 0, col, 3, 5);
+    }
+    canvas_text(&c, 0, 0, 1, STYLE_WARN, "x");
+    canvas_style(&c, 0, 1, 1, STYLE_SELECT);
+    canvas_fill(&c, 0, 2, 1, STYLE_HEAD, ' ');
+    canvas_shade(&c, 0, 3, 1, 7);
+    canvas_shade(&c, 0, 4, 1, SHADE_NONE);
+    assert_cell(0, "x", SHADE_NONE, SHADE_NONE);
+    assert_cell(1, UPPER, SHADE_NONE, SHADE_NONE);
+    assert_cell(2, " ", SHADE_NONE, SHADE_NONE);
+    assert_cell(3, UPPER, 7, SHADE_NONE);
+    assert_cell(4, UPPER, SHADE_NONE, SHADE_NONE);
+    canvas_clear(&c);
+    assert_cell(3, " ", SHADE_NONE, SHADE_NONE);
+    canvas_shade(&c, -1, 0, 5, 7);
+    canvas_shade(&c, 0, -3, 50, 7);
+    canvas_shade(&c, 9, 0, 5, 7);
+    assert_cell(9, " ", 7, SHADE_NONE);
+    assert_null(canvas_broken(&c));
+}
+
 /* --- random drawing --- */
 
 static unsigned rnd(unsigned n)
@@ -183,12 +244,13 @@ static void random_drawing_keeps_the_invariant(void **state)
     unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
     printf("seed %u (KPROF_SEED sets it)\n", seed);
     srandom(seed);
+    c.shades = true;
     for (int i = 0; i < 20000; i++) {
         char s[400];
         random_text(s, sizeof s);
         int row = (int)rnd(14) - 2, col = (int)rnd(40) - 4, cols = (int)rnd(45) - 3;
         enum style st = rnd(STYLE_COUNT);
-        switch (rnd(i % 50 ? 4 : 6)) {
+        switch (rnd(i % 50 ? 6 : 8)) {
         case 0:
             assert_true((rnd(2) ? canvas_text : canvas_name)(&c, row, col, cols, st, s) <=
                         (cols > 0 ? cols : 0));
@@ -203,10 +265,21 @@ static void random_drawing_keeps_the_invariant(void **state)
             canvas_style(&c, row, col, cols, st);
             break;
         case 4:
+            if (c.shades) {
+                canvas_halves(&c, row, col, rnd(SHADE_CURSOR + 1), rnd(SHADE_CURSOR + 1));
+            }
+            break;
+        case 5:
+            if (c.shades) {
+                canvas_shade(&c, row, col, cols, rnd(SHADE_CURSOR + 1));
+            }
+            break;
+        case 6:
             canvas_resize(&c, (int)rnd(12), (int)rnd(40));
             break;
         default:
             c.ascii = rnd(2);
+            c.shades = !c.ascii && rnd(2);
             canvas_clear(&c);
         }
         const char *why = canvas_broken(&c);
@@ -231,6 +304,8 @@ int main(void)
         T(marks_stay_with_their_character),
         T(hostile_text_is_harmless),
         T(resize_starts_empty),
+        T(two_shades_in_a_cell),
+        T(shades_go_with_what_is_drawn_over_them),
         T(random_drawing_keeps_the_invariant),
     };
     return cmocka_run_group_tests_name("canvas", tests, NULL, NULL);

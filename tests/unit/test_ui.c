@@ -308,6 +308,54 @@ static void too_many_names_have_a_cure(void **state)
     fake_free(f);
 }
 
+/* --- bold --- */
+
+/* Rows with a bold cell in the columns [from, to) of the table, as bits, and whether all bold cells
+ * lie there. */
+static unsigned bold_rows(const struct canvas *c, int from, int to, bool *elsewhere)
+{
+    unsigned rows = 0;
+    *elsewhere = false;
+    for (int row = 3; row < 13; row++) { /* below the titles */
+        for (int col = 0; col < c->cols; col++) {
+            bool bold = c->cells[row * c->cols + col].style == STYLE_BOLD;
+            bool here = col >= from && col < to;
+            rows |= bold && here ? 1u << (row - 3) : 0;
+            *elsewhere |= bold && !here;
+        }
+    }
+    return rows;
+}
+
+/* Whatever else a row is: a tier, in error, selected. Ties and single figures say nothing. */
+static void bold_is_the_slowest_and_nothing_else(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new();
+    struct ui *u = ui_new(NULL);
+    struct canvas c;
+    bool elsewhere;
+    canvas_init(&c, 24, 60, true);
+    fake_row(f, 0, "web", NULL, 90000, 700);
+    fake_row(f, 0, "web", "read", 90000, 900);
+    script_run(u, &c, fake_snap(f), "");
+    assert_int_equal(bold_rows(&c, 0, 60, &elsewhere), 0);
+    fake_row(f, 0, "web", "write", 90000, 300);
+    fake_row(f, 1, "db", NULL, 80000, 500);
+    fake_row(f, 1, "db", "read", 80000, 500);
+    fake_row(f, 1, "db", "write", 80000, 900); /* with that of web the slowest */
+    fake_row(f, TIER_TOTAL, "_total", NULL, 80000, 5000);
+    script_run(u, &c, fake_snap(f), "");
+    assert_true(picture_has(&c, "_total"));
+    /* 0 _total; 1 web, 2 read, 3 write; 4 db, 5 read, 6 write (by count) */
+    unsigned rows = bold_rows(&c, 24, 60, &elsewhere);
+    assert_int_equal(rows, 1u << 1 | 1u << 2 | 1u << 6);
+    assert_false(elsewhere);
+    canvas_release(&c);
+    ui_free(u);
+    fake_free(f);
+}
+
 /* --- pointing --- */
 
 static const struct {
@@ -614,7 +662,13 @@ static void random_answer(struct ui *u, const char *typed, struct catalog *more)
     for (size_t i = 0; i < 7; i++) {
         items[i] = bad[rnd(7)];
     }
-    switch (rnd(7)) {
+    switch (rnd(9)) {
+    case 7:
+        ui_set_presets(u, bad[rnd(7)]);
+        break;
+    case 8:
+        ui_set_suggested(u, bad[rnd(7)]);
+        break;
     case 0:
         ui_message(u, bad[rnd(7)], rnd(2));
         break;
@@ -681,6 +735,7 @@ static void one_random_life(unsigned seed)
     struct ui *u = ui_new("x\x1b@y");
     struct canvas c;
     canvas_init(&c, 24, 80, ascii);
+    c.shades = !ascii && rnd(2);
     for (int i = 0; i < 150; i++) {
         if (rnd(15) == 0) {
             canvas_resize(&c, (int)rnd(70), (int)rnd(220));
@@ -739,6 +794,7 @@ int main(void)
         cmocka_unit_test(screens_are_as_their_goldens),
         cmocka_unit_test(prompts_are_as_their_goldens),
         cmocka_unit_test(too_many_names_have_a_cure),
+        cmocka_unit_test(bold_is_the_slowest_and_nothing_else),
         cmocka_unit_test(pointing_is_as_its_goldens),
         cmocka_unit_test(random_keys_never_break_the_picture),
     };

@@ -170,6 +170,7 @@ static const struct way {
     {"pick", SCREEN_PICK, "a", "<Down>", NULL},
     {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
     {"open", SCREEN_OPEN_CALLS, "O", "", NULL},
+    {"internals", SCREEN_INTERNALS, "#", "", NULL},
 };
 
 static const struct way dialogs[] = {

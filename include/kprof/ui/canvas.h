@@ -26,14 +26,22 @@ enum style {
     STYLE_COUNT
 };
 
+/* Colours that say how much: from little (1) to most (SHADES), in even steps of lightness, away
+ * from the terminal's background. SHADE_CURSOR differs from all of them. src/ui/palette.h has them.
+ */
+enum { SHADE_NONE, SHADES = 8, SHADE_CURSOR };
+
 struct cell {
     char utf8[15]; /* one code point and its combining marks; empty: the right half of a wide one */
     uint8_t style;
+    uint8_t ink, paper; /* shades of the character and of what is behind it; SHADE_NONE: the colours
+                           of the style (if ink has a shade, paper is the terminal's background) */
 };
 
 struct canvas {
     int rows, cols;
     bool ascii;                 /* draw no code point above 126 */
+    bool shades;                /* the terminal has shades, and the canvas is not ASCII */
     struct cell *cells;         /* rows * cols */
     int cursor_row, cursor_col; /* -1: hidden */
 };
@@ -56,7 +64,12 @@ void canvas_right(struct canvas *c, int row, int col, int cols, enum style st,
                   const char *s); /* right aligned in cols */
 void canvas_fill(struct canvas *c, int row, int col, int cols, enum style st, char ch);
 void canvas_style(struct canvas *c, int row, int col, int cols,
-                  enum style st); /* sets the style of the cells only */
+                  enum style st); /* sets the style of the cells only, which lose their shades */
+/* Draws two shades, one above the other, as the halves of one cell; SHADE_NONE: that half is blank.
+ * Only on a canvas with shades. */
+void canvas_halves(struct canvas *c, int row, int col, unsigned upper, unsigned lower);
+/* Draws the characters of the cells in a shade. */
+void canvas_shade(struct canvas *c, int row, int col, int cols, unsigned shade);
 void canvas_dump(const struct canvas *c,
                  struct buf *out); /* rows as text, trailing blanks cut; for goldens */
 

@@ -60,6 +60,13 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
  * last. */
 const char *ui_picked(const struct ui *u, size_t i);
 
+/* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
+ * between; "": none does. Copied. */
+void ui_set_presets(struct ui *u, const char *names);
+/* What a preset made from call counts would trace, in a line, for the operator who presses P; "":
+ * there is none. Copied. */
+void ui_set_suggested(struct ui *u, const char *text);
+
 /* Sets the identity rule in force, which the operator edits. app calls this at each change of the
  * rule. */
 void ui_set_rule(struct ui *u, const char *rule);

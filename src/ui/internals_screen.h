@@ -1,0 +1,10 @@
+/* The screen of internals: what became of events, calls and requests, each figure with its
+ * meaning. */
+#ifndef UI_INTERNALS_SCREEN_H
+#define UI_INTERNALS_SCREEN_H
+
+#include "screen.h"
+
+extern const struct screen_ops screen_internals;
+
+#endif

@@ -1,0 +1,130 @@
+#include "paint.h"
+#include "palette.h"
+
+#include <assert.h>
+
+enum {
+    BLACK,
+    RED,
+    GREEN,
+    YELLOW,
+    BLUE,
+    MAGENTA,
+    CYAN,
+    WHITE,
+    GREY,
+    BRIGHT_RED,
+    BRIGHT_YELLOW = 11
+};
+enum { AMBER = 130 }; /* of 256 */
+
+static const struct paint plain[STYLE_COUNT] = {
+    [STYLE_NORMAL] = {-1, -1, 0},
+    [STYLE_DIM] = {-1, -1, 0},
+    [STYLE_BOLD] = {-1, -1, PAINT_BOLD},
+    [STYLE_HEAD] = {-1, -1, PAINT_REVERSE},
+    [STYLE_SELECT] = {-1, -1, PAINT_REVERSE | PAINT_BOLD},
+    [STYLE_GOOD] = {-1, -1, 0},
+    [STYLE_WARN] = {-1, -1, PAINT_UNDERLINE},
+    [STYLE_BAD] = {-1, -1, PAINT_BOLD | PAINT_UNDERLINE},
+    [STYLE_KEY] = {-1, -1, PAINT_BOLD},
+};
+
+static const struct paint of_theme[THEME_COUNT][STYLE_COUNT] = {
+    [THEME_DARK] = {[STYLE_NORMAL] = {-1, -1, 0},
+                    [STYLE_DIM] = {GREY, -1, 0},
+                    [STYLE_BOLD] = {-1, -1, PAINT_BOLD},
+                    [STYLE_HEAD] = {BLACK, GREEN, 0},
+                    [STYLE_SELECT] = {BLACK, CYAN, 0},
+                    [STYLE_GOOD] = {GREEN, -1, 0},
+                    [STYLE_WARN] = {BRIGHT_YELLOW, -1, 0},
+                    [STYLE_BAD] = {BRIGHT_RED, -1, 0},
+                    [STYLE_KEY] = {CYAN, -1, PAINT_BOLD}},
+    /* Yellow and cyan are not to be read on white. */
+    [THEME_LIGHT] = {[STYLE_NORMAL] = {-1, -1, 0},
+                     [STYLE_DIM] = {GREY, -1, 0},
+                     [STYLE_BOLD] = {-1, -1, PAINT_BOLD},
+                     [STYLE_HEAD] = {WHITE, BLUE, 0},
+                     [STYLE_SELECT] = {WHITE, MAGENTA, 0},
+                     [STYLE_GOOD] = {GREEN, -1, 0},
+                     [STYLE_WARN] = {AMBER, -1, 0},
+                     [STYLE_BAD] = {RED, -1, 0},
+                     [STYLE_KEY] = {BLUE, -1, PAINT_BOLD}},
+    /* For terminals that show bright colours badly, or eight as sixteen. */
+    [THEME_EIGHT] = {[STYLE_NORMAL] = {-1, -1, 0},
+                     [STYLE_DIM] = {-1, -1, PAINT_DIM},
+                     [STYLE_BOLD] = {-1, -1, PAINT_BOLD},
+                     [STYLE_HEAD] = {BLACK, WHITE, 0},
+                     [STYLE_SELECT] = {BLACK, CYAN, 0},
+                     [STYLE_GOOD] = {GREEN, -1, 0},
+                     [STYLE_WARN] = {MAGENTA, -1, 0},
+                     [STYLE_BAD] = {RED, -1, 0},
+                     [STYLE_KEY] = {BLUE, -1, 0}},
+};
+
+/* What is not among eight colours is made of them and attributes. */
+static struct paint with_eight(struct paint k, enum style st)
+{
+    if (k.ink == GREY) {
+        return (struct paint){-1, k.paper, PAINT_DIM};
+    }
+    if (k.ink == BRIGHT_YELLOW || k.ink == BRIGHT_RED) {
+        k.ink -= 8;
+    }
+    if (k.ink == AMBER) {
+        k.ink = MAGENTA;
+    }
+    k.attributes |= st == STYLE_WARN || st == STYLE_BAD ? PAINT_BOLD : 0;
+    return k;
+}
+
+/* A terminal that takes any colour has no names for those above the first eight. */
+static int direct(int colour)
+{
+    switch (colour) {
+    case GREY:
+        return 0x808080;
+    case BRIGHT_RED:
+        return 0xff5f5f;
+    case BRIGHT_YELLOW:
+        return 0xffff5f;
+    case AMBER:
+        return 0xaf5f00;
+    default:
+        return colour;
+    }
+}
+
+struct paint paint_style(enum theme t, enum style st, int colours)
+{
+    assert(t < THEME_COUNT && st < STYLE_COUNT);
+    if (colours == 0) {
+        return plain[st];
+    }
+    struct paint k = of_theme[t][st];
+    if (colours < 16) {
+        return t == THEME_EIGHT ? k : with_eight(k, st);
+    }
+    if (colours < 256 && k.ink == AMBER) {
+        k.ink = MAGENTA;
+    }
+    if (colours > 256) {
+        k.ink = direct(k.ink);
+    }
+    return k;
+}
+
+bool paint_has_shades(enum theme t, int colours)
+{
+    return t != THEME_EIGHT && colours >= 256;
+}
+
+int paint_shade(enum theme t, unsigned shade, int colours)
+{
+    assert(paint_has_shades(t, colours));
+    bool light = t == THEME_LIGHT;
+    if (shade == SHADE_NONE) {
+        return -1;
+    }
+    return colours > 256 ? (int)palette_rgb(light, shade) : (int)palette_256(light, shade);
+}

@@ -1,0 +1,29 @@
+/* How styles and shades look on a terminal: colours and attributes by theme and by the number of
+ * its colours.
+ *
+ * Invariant: a terminal with fewer colours gets no colour that it lacks. With 16 colours or more
+ * only STYLE_BOLD is bold, besides what is no figure (keys, headings). Constant data; knows no
+ * ncurses; any thread. */
+#ifndef UI_PAINT_H
+#define UI_PAINT_H
+
+#include <kprof/base/theme.h>
+#include <kprof/ui/canvas.h>
+#include <stdbool.h>
+
+enum { PAINT_BOLD = 1, PAINT_DIM = 2, PAINT_REVERSE = 4, PAINT_UNDERLINE = 8 };
+
+/* Colours as the terminal numbers them; -1: its own. With more than 256 colours a number from 8 on
+ * is 0xRRGGBB. */
+struct paint {
+    int ink, paper;
+    unsigned attributes;
+};
+
+/* colours: how many the terminal has; 0: none. */
+struct paint paint_style(enum theme t, enum style st, int colours);
+bool paint_has_shades(enum theme t, int colours);
+/* The colour of a shade, -1 for SHADE_NONE; only where there are shades. */
+int paint_shade(enum theme t, unsigned shade, int colours);
+
+#endif

@@ -1,0 +1,389 @@
+/* The header: two lines while all is well, a line more for what is wrong, and what it is; the
+ * internals; what the table shows while there is no tier. */
+#include "fake_snapshot.h"
+#include "ui_script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kprof/core/tier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ui/header.h>
+#include <ui/internals.h>
+#include <ui/start.h>
+
+static struct fake *fake;
+static struct snapshot *s;
+static struct ui *u;
+static struct canvas c;
+
+static int setup(void **state)
+{
+    (void)state;
+    fake = fake_standard(3);
+    s = fake_snap(fake);
+    script_begin(&u, &c, true);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    script_end(u, &c, fake);
+    return 0;
+}
+
+static bool shows(const char *text)
+{
+    script_run(u, &c, s, "");
+    return picture_has(&c, text);
+}
+
+/* --- lines --- */
+
+static void two_lines_while_all_is_well(void **state)
+{
+    (void)state;
+    s->anomalies.orphan_returns = 12; /* as it is after any start */
+    s->calls.unattributed = 500;
+    s->anomalies.late = 2000; /* a tier that works later, by design */
+    for (int rows = 6; rows < 80; rows++) {
+        assert_int_equal(header_rows(s, rows), 2);
+    }
+    assert_int_equal(header_rows(s, 5), 1);
+    assert_true(shows("TRACING ON  window 10s  req/s 611  sample 1/1  overhead 0.8%  breaker "
+                      "closed"));
+    static const char *const left_out[] = {"lost", "ring", "orphans", "unattributed", "folded",
+                                           "lag",  "via",  "relay",   "aggregated"};
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        assert_false(picture_has(&c, left_out[i]));
+    }
+}
+
+/* --- what is wrong has a line --- */
+
+static void lost_here(void)
+{
+    s->lost.ring = 12;
+}
+
+static void lost_there(void)
+{
+    s->lost.target = 8123;
+}
+
+static void cut_by_cost(void)
+{
+    s->sample = 8;
+    s->sample_why = SAMPLE_COST;
+}
+
+static void cut_by_rate(void)
+{
+    s->sample = 4;
+    s->sample_asked = 2;
+    s->sample_why = SAMPLE_RATE;
+    s->has_entry = false;
+}
+
+static void cut_by_flood(void)
+{
+    s->sample = 64;
+    s->sample_why = SAMPLE_FLOOD;
+}
+
+static void late(void)
+{
+    s->anomalies.late = 10000;
+}
+
+static void expired(void)
+{
+    s->calls.expired = 400;
+}
+
+static void lag(void)
+{
+    s->lag_ms = 1700;
+}
+
+static void ring(void)
+{
+    s->ring_fill = 0.87;
+}
+
+static void clock_off(void)
+{
+    s->clock.error_us = 62000;
+}
+
+static void bad(void)
+{
+    s->anomalies.bad_events = 1;
+}
+
+static void full(void)
+{
+    s->anomalies.requests_full = 2;
+}
+
+static void breaker(void)
+{
+    s->breaker = (struct snap_breaker){.state = BREAKER_OPEN, .trips = 1, .reason = "too slow"};
+}
+
+static void half_open(void)
+{
+    s->breaker = (struct snap_breaker){.state = BREAKER_HALF_OPEN, .trips = 1};
+}
+
+static void silent(void)
+{
+    s->node.silent_s = 12;
+    strcpy(s->node.state, "NO DATA from app@host for 12 s");
+}
+
+static const struct {
+    void (*happens)(void);
+    const char *term;
+    enum style style;
+} wrongs[] = {
+    {lost_here, "lost 12 events", STYLE_BAD},
+    {lost_there, "lost 8123 events", STYLE_BAD},
+    {cut_by_cost, "tracing 1 of 8 requests (limit 5% of the node)", STYLE_WARN},
+    {cut_by_rate, "tracing 1 of 4 calls, asked 1 of 2 (limit --max-rate)", STYLE_WARN},
+    {cut_by_flood, "tracing 1 of 64 requests (calls come too fast)", STYLE_WARN},
+    {late, "late 10000", STYLE_WARN},
+    {expired, "expired 400", STYLE_WARN},
+    {lag, "lag 1.70s", STYLE_BAD},
+    {ring, "ring 87% full", STYLE_WARN},
+    {clock_off, "clock +-62.0ms", STYLE_WARN},
+    {bad, "bad 1", STYLE_WARN},
+    {full, "full 2", STYLE_WARN},
+    {breaker, "BREAKER OPEN: too slow", STYLE_BAD},
+    {half_open, "BREAKER HALF-OPEN", STYLE_WARN},
+    {silent, "NO DATA from app@host for 12 s", STYLE_BAD},
+};
+
+enum { WRONGS = sizeof wrongs / sizeof *wrongs };
+
+/* The style of the last character of the text on the third row. */
+static enum style style_of(const char *text)
+{
+    char row[101] = "";
+    for (int col = 0; col < 100; col++) {
+        row[col] = c.cells[2 * 100 + col].utf8[0];
+    }
+    const char *at = strstr(row, text);
+    if (!at) {
+        fail_msg("the header says \"%s\", not \"%s\"", row, text);
+        return STYLE_COUNT;
+    }
+    return c.cells[2 * 100 + (at - row) + (long)strlen(text) - 1].style;
+}
+
+static void what_is_wrong_has_a_line(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WRONGS; i++) {
+        struct snapshot well = *s;
+        wrongs[i].happens();
+        assert_int_equal(header_rows(s, 24), 3);
+        assert_int_equal(header_rows(s, 8), 3);
+        assert_int_equal(header_rows(s, 7), 2);
+        script_run(u, &c, s, "");
+        assert_int_equal(style_of(wrongs[i].term), wrongs[i].style);
+        *s = well;
+    }
+    assert_int_equal(header_rows(s, 24), 2);
+}
+
+/* Whatever comes together: at most four lines, and what was lost is always among them. */
+static void all_at_once(void **state)
+{
+    (void)state;
+    for (unsigned mask = 0; mask < 1u << WRONGS; mask += 7) {
+        struct snapshot well = *s;
+        for (size_t i = 0; i < WRONGS; i++) {
+            if (mask & 1u << i) {
+                wrongs[i].happens();
+            }
+        }
+        for (int rows = 4; rows < 40; rows += 5) {
+            int plain = rows < 6 ? 1 : 2;
+            assert_in_range(header_rows(s, rows), plain,
+                            plain + (rows < 8    ? 0
+                                     : rows < 16 ? 1
+                                                 : 2));
+            canvas_resize(&c, rows, 40);
+            script_run(u, &c, s, "");
+            if (s->lost.target + s->lost.ring) {
+                assert_true(picture_has(&c, "lost "));
+            }
+        }
+        *s = well;
+    }
+}
+
+/* --- internals --- */
+
+static const struct internal *named(const struct internal *list, size_t n, const char *label)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].meaning && strcmp(list[i].label, label) == 0) {
+            return &list[i];
+        }
+    }
+    fail_msg("no internal \"%s\"", label);
+    return NULL;
+}
+
+static uint64_t value(const struct internal *list, size_t n, const char *label)
+{
+    return strtoull(named(list, n, label)->value, NULL, 10);
+}
+
+static void internals_hold_the_law_of_the_calls(void **state)
+{
+    (void)state;
+    struct internal list[INTERNALS_MAX];
+    s->calls.expired = 5;
+    fake_snap(fake);
+    size_t n = internals_list(s, list);
+    assert_true(snapshot_conserves(s));
+    assert_int_equal(value(list, n, "received"), value(list, n, "aggregated") + 7 +
+                                                     value(list, n, "expired") +
+                                                     value(list, n, "unattributed"));
+    assert_int_equal(value(list, n, "received"), s->calls.received);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(list[i].label[0]);
+        assert_true(!list[i].meaning == !list[i].value[0]);
+    }
+}
+
+/* Two lines of picture for each: what the header tells is what the screen of internals marks. */
+static void the_header_tells_no_more_than_the_internals(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < WRONGS; k++) {
+        struct internal list[INTERNALS_MAX];
+        struct snapshot well = *s;
+        size_t told = 0;
+        wrongs[k].happens();
+        size_t n = internals_list(s, list);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(list[i].in_header == (list[i].style != STYLE_NORMAL));
+            told += list[i].in_header;
+        }
+        assert_int_equal(told, k < 12); /* the others are no figures */
+        *s = well;
+    }
+}
+
+static void internals_scroll_and_go_back(void **state)
+{
+    (void)state;
+    canvas_resize(&c, 12, 80);
+    script_run(u, &c, s, "#");
+    assert_true(picture_has(&c, "INTERNALS"));
+    assert_true(picture_has(&c, "sample"));
+    script_run(u, &c, s, "<End>");
+    assert_true(picture_has(&c, "full"));
+    script_run(u, &c, s, "<Down><Down><Down><Home>");
+    assert_true(picture_has(&c, "sample"));
+    script_run(u, &c, s, "#");
+    assert_true(picture_has(&c, "_total"));
+    assert_int_equal(script_run(u, &c, s, "#q").kind, INTENT_QUIT);
+}
+
+/* --- without tiers --- */
+
+static struct catalog *counted_functions(void)
+{
+    static const struct {
+        const char *module, *function;
+        enum catalog_origin origin;
+        bool exported;
+        float per_s;
+    } f[] = {{"shop_web:", "handle", CATALOG_OWN, true, 1204},
+             {"shop_web:", "inner", CATALOG_OWN, false, 99999},
+             {"shop_db:", "query", CATALOG_OWN, true, 4000},
+             {"shop_db:", "idle", CATALOG_OWN, true, 0},
+             {"lists:", "map", CATALOG_PLATFORM, true, 88888},
+             {"cowboy:", "loop", CATALOG_LIBRARY, true, 3},
+             {"shop_log:", "write", CATALOG_OWN, true, CATALOG_UNCOUNTED},
+             {"shop_log:", "flush", CATALOG_OWN, true, 20},
+             {"shop_log:", "new", CATALOG_OWN, true, -1}};
+    struct catalog *k = catalog_new();
+    struct catalog_status whole = {.state = CATALOG_WHOLE};
+    for (uint32_t i = 0; i < sizeof f / sizeof *f; i++) {
+        catalog_module(k, f[i].module, "shop", f[i].origin);
+        catalog_function(k, f[i].function, 2, f[i].exported);
+        if (f[i].per_s != -1) {
+            catalog_set_rate(k, i, f[i].per_s);
+        }
+    }
+    catalog_set_status(k, &whole);
+    return k;
+}
+
+static void three_things_to_begin_with(void **state)
+{
+    (void)state;
+    struct fake *empty = fake_new();
+    struct catalog *k = counted_functions();
+    s = fake_snap(empty);
+    canvas_resize(&c, 24, 120);
+    assert_true(shows("P   Presets found here: the list shows those of this node"));
+    assert_true(shows("a   Busiest functions: the list shows calls per second"));
+    assert_true(shows("/   Search: type parts of a function's name"));
+    ui_set_presets(u, "");
+    assert_true(shows("P   Presets found here: none"));
+    ui_set_presets(u, "cowboy, phoenix (3 of 4 tiers)");
+    assert_true(shows("P   Presets found here: cowboy, phoenix (3 of 4 tiers)"));
+    ui_set_catalog(u, k);
+    assert_true(shows("shop_db:query/2 4000/s, shop_web:handle/2 1204/s, shop_log:flush/2 20.0/s"));
+    ui_set_catalog(u, NULL); /* what was known stays known */
+    assert_true(shows("shop_db:query/2 4000/s"));
+    ui_set_suggested(u, "entry shop_web:handle/2, 4 tiers");
+    assert_true(shows("P   Suggested: entry shop_web:handle/2, 4 tiers"));
+    assert_true(shows("    Presets found here: cowboy"));
+    s = fake_snap(fake);
+    catalog_free(k);
+    fake_free(empty);
+}
+
+static void slash_searches_where_there_is_nothing_to_filter(void **state)
+{
+    (void)state;
+    struct fake *empty = fake_new();
+    assert_int_equal(script_run(u, &c, fake_snap(empty), "/").kind, INTENT_CATALOG);
+    assert_true(picture_has(&c, "Find"));
+    assert_int_equal(script_run(u, &c, fake_snap(empty), "<Esc>").kind, INTENT_CATALOG_CLOSE);
+    script_run(u, &c, s, "/");
+    assert_true(picture_has(&c, "Filter"));
+    fake_free(empty);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    setenv("TZ", "UTC0", 1); /* clock times are local */
+    const struct CMUnitTest tests[] = {
+        T(two_lines_while_all_is_well),
+        T(what_is_wrong_has_a_line),
+        T(all_at_once),
+        T(internals_hold_the_law_of_the_calls),
+        T(the_header_tells_no_more_than_the_internals),
+        T(internals_scroll_and_go_back),
+        T(three_things_to_begin_with),
+        T(slash_searches_where_there_is_nothing_to_filter),
+    };
+    return cmocka_run_group_tests_name("ui_header", tests, NULL, NULL);
+}
