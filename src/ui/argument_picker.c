@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WIDE_COLS 72 /* from here on the preview is beside the tree, else below */
+#define WIDE_COLS 72 /* from this width on, the preview is beside the tree, else below */
 
 static const struct value_tree *set_of(const struct argument_picker_state *t)
 {
@@ -17,7 +17,7 @@ static uint32_t node_of(const struct argument_picker_state *t)
     return set_of(t)->call[t->call] + (uint32_t)t->at.sel;
 }
 
-/* A mouse may have left the part that was named by its shape. */
+/* A click may have left the part that was named by its shape. */
 static uint32_t how_of(const struct argument_picker_state *t)
 {
     bool fits = t->how < RULE_PATH || rule_has_shape(&set_of(t)->node[node_of(t)]);
@@ -231,7 +231,7 @@ static void draw_state(const struct argument_picker_state *t, struct canvas *c, 
                 g->state == CAPTURE_FAILED ? STYLE_WARN : STYLE_NORMAL, text);
 }
 
-/* What it took is said: a person decides whether to do it again. */
+/* Shows how long the capture took, so that the operator can decide whether to repeat it. */
 static void draw_head(const struct argument_picker_state *t, const struct message *m,
                       struct canvas *c, struct rect a)
 {

@@ -7,8 +7,8 @@
 
 enum { TURNS = 3 };
 
-/* On the table: as they stand. On another screen: how to get help and back, then what only it has,
- * then the rest. */
+/* On the table: in the order of the keys. On another screen: help and back first, then the keys of
+ * only this screen, then the rest. */
 static size_t turn_of(const struct key_def *k, unsigned context)
 {
     if (context & CTX_TABLE) {
@@ -20,7 +20,7 @@ static size_t turn_of(const struct key_def *k, unsigned context)
     return k->act == ACT_HELP || k->act == ACT_BACK ? 0 : 2;
 }
 
-/* Entries of the context that fit, from the left; i: where to look on. NULL: no more. */
+/* Entries of the context that fit, from the left; i: where to continue. NULL: no more. */
 static const struct key_def *next(unsigned context, int cols, size_t *i, int col, int *width)
 {
     size_t n;

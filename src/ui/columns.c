@@ -10,7 +10,7 @@
 #define TIME(field)  COLUMN_TIME, true, offsetof(struct snap_row, field)
 
 #define CHANGE(field) COMPARED, COLUMN_CHANGE, false, offsetof(struct snap_row, field)
-#define COMPARED      0 /* no place of their own: shown whenever there is a mark */
+#define COMPARED      0 /* no fixed position: shown whenever there is a reference */
 
 static const struct column columns[] = {
     {"COUNT", 7, 3, COUNT(est_count),
@@ -68,9 +68,9 @@ double column_value(const struct column *c, const struct snap_row *r)
     double v;
     memcpy(&v, p, sizeof v);
     if (c->kind == COLUMN_CHANGE) {
-        return v; /* less is no less known than more */
+        return v; /* a change can be negative */
     }
-    return isfinite(v) ? v : -1; /* not known: below all that is, and drawn as "-" */
+    return isfinite(v) ? v : -1; /* not known: sorts below all known values, and is drawn as "-" */
 }
 
 const float *column_trend(const struct column *c, const struct snap_row *r)
@@ -84,7 +84,7 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     switch (c->kind) {
     case COLUMN_COUNT:
         if (c->offset == offsetof(struct snap_row, est_count) && r->est_count != r->count) {
-            *out++ = '~'; /* a guess, though a good one */
+            *out++ = '~'; /* an estimate */
         }
         format_count((uint64_t)v, out);
         break;
@@ -110,7 +110,7 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     }
 }
 
-/* How early column i is taken: 0 is first; SIZE_MAX: not at all. */
+/* The order in which column i is chosen: 0 is first; SIZE_MAX: not at all. */
 static size_t rank(size_t i, const struct column_choice *w)
 {
     bool change = columns[i].kind == COLUMN_CHANGE;
@@ -134,7 +134,8 @@ void columns_choose(struct column_set *set, int cols, int name_cols, const struc
             if (rank(i, w) != r) {
                 continue;
             }
-            /* Not a less important but narrower one instead: it would come and go. */
+            /* A narrower, less important column is not used instead: columns would appear and
+             * disappear with the width. */
             full = columns[i].width + 1 > left && r > 0;
             if (columns[i].width + 1 <= left) {
                 chosen[i] = true;

@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One figure of the header: a dim label and a value; brief: what is shown where that has no room.
- */
+/* One value of the header: a dim label and a value; brief: a shorter value for narrow screens. */
 struct chip {
     char label[24], value[300], brief[FORMAT_BYTES];
     enum style style;
@@ -43,7 +42,7 @@ static int chip_cols(const struct chip *k, const char *value)
     return (label ? label + 1 : 0) + (int)text_width(value, strlen(value));
 }
 
-/* Room for chip i, and for what is bad after it? */
+/* True: there is room for chip i, and for the warnings after it. */
 static bool fits(const struct chips *l, size_t i, int room)
 {
     const struct chip *next = i + 1 < l->n ? &l->chip[i + 1] : NULL;
@@ -51,8 +50,8 @@ static bool fits(const struct chips *l, size_t i, int room)
     return chip_cols(&l->chip[i], l->chip[i].value) + more <= room;
 }
 
-/* Draws the chips that fit, in their order: one that has no room does not hide those after it. The
- * first is drawn in any case, cut. */
+/* Draws the chips that fit, in their order: one that does not fit does not hide those after it. The
+ * first is always drawn, cut if necessary. */
 static int draw_chips(struct canvas *c, int row, int col, const struct chips *l)
 {
     for (size_t i = 0; i < l->n; i++) {
@@ -118,7 +117,7 @@ static void window_chip(struct chips *l, const struct snapshot *s)
     }
 }
 
-/* That it is not now must be seen wherever there is room for anything. */
+/* A window that does not end now must be visible on every screen size. */
 static void time_range_chip(struct chips *l, const struct snapshot *s)
 {
     uint64_t ago_s = s->time.now_s > s->time.to_s ? s->time.now_s - s->time.to_s : 0;
@@ -128,7 +127,7 @@ static void time_range_chip(struct chips *l, const struct snapshot *s)
     format_ago(ago_s, l->chip[l->n - 1].brief);
 }
 
-/* Time of the window in which nothing was traced, and why most of it. */
+/* Time in the window in which nothing was traced, and the main reason. */
 static void gap_chip(struct chips *l, const struct snapshot *s)
 {
     char text[FORMAT_BYTES];
@@ -151,7 +150,7 @@ static void lost_chip(struct chips *l, const struct snapshot *s)
     }
 }
 
-/* How far a recording has been played, and how fast. */
+/* How much of a recording was played, and how fast. */
 static void replay_chip(struct chips *l, const struct snap_node *n)
 {
     char speed[24] = "";
@@ -201,7 +200,7 @@ static void on_chips(struct chips *l, const struct snapshot *s)
     }
 }
 
-/* What is looked at, then how it is traced. lost: no line below tells what was lost. */
+/* The view, then the state of tracing. lost: no line below shows the lost events. */
 static void tracing_chips(struct chips *l, const struct ui_shared *sh, const struct snapshot *s,
                           bool lost)
 {
@@ -212,7 +211,7 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
         time_range_chip(l, s);
     }
     if (lost) {
-        lost_chip(l, s); /* before what may not fit */
+        lost_chip(l, s); /* before chips that may not fit */
     }
     if (sh->time_range.paused) {
         add(l, STYLE_WARN, "", "PAUSED");
@@ -248,11 +247,11 @@ static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
     }
 }
 
-/* The line that says what is wrong now; false: nothing is. */
+/* The line with the present problem; false: there is none. */
 static bool trouble(const struct snapshot *s, struct chips *l)
 {
     const struct snap_node *n = &s->node;
-    if (!n->connected && !n->otp[0]) { /* never heard */
+    if (!n->connected && !n->otp[0]) { /* not attached yet */
         add(l, STYLE_WARN, "", "%s", n->state[0] ? n->state : "connecting ...");
     } else if (!n->connected && strstr(n->state, "NODE LOST")) {
         add(l, STYLE_BAD, "", "%s", n->state);
@@ -283,7 +282,7 @@ static void note(struct chips *l, const struct internal *k)
     }
 }
 
-/* Figures that are 0, or as they should be, while all is well; the worst first. */
+/* Values that are 0, or as expected, while there is no problem; the worst first. */
 static bool notes(const struct snapshot *s, struct chips *l)
 {
     struct internal list[INTERNALS_MAX];
@@ -298,14 +297,14 @@ static bool notes(const struct snapshot *s, struct chips *l)
     return l->n > before;
 }
 
-/* Lines while all is well: the node, and tracing where there is room for one only. */
+/* Lines without a problem: the node, and tracing if there is room for only one. */
 static int plain_rows(int rows)
 {
     return rows < 6 ? 1 : 2;
 }
 
-/* What is wrong, in at most two lines: the trouble, then the figures; in one if there is room for
- * one only. Returns how many. */
+/* Problems, in at most two lines: the problem, then the values; in one line if there is no room for
+ * two. Returns the number of lines. */
 static int wrong(const struct snapshot *s, int rows, struct chips l[2])
 {
     int most = rows < 8 ? 0 : rows < 16 ? 1 : 2, n = 0;

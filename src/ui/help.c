@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The page is made line by line by a walk that only draws the lines in sight. */
+/* The page is made line by line; only the lines in sight are drawn. */
 struct page {
     struct canvas *c; /* NULL: only count */
     struct rect area;

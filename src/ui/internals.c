@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the clocks may be wrong by is told when it is more than that. */
+/* A possible clock error is shown only above this value. */
 #define CLOCK_ERROR_US 50000
 
-/* The newest event is old: the figures are of the past. */
+/* Above this age of the newest event, the values are out of date. */
 #define LAG_MS 1000
 
 struct list {
@@ -54,7 +54,7 @@ static void mark(struct internal *k, enum style st, bool wrong)
     }
 }
 
-/* One call in `each` or more: some of these are as it should be. */
+/* True: at least one call in `each`; fewer are normal. */
 static bool many(uint64_t n, uint64_t calls, uint64_t each)
 {
     return n > 0 && n >= calls / each;
@@ -115,7 +115,7 @@ static void add_events(struct list *l, const struct snapshot *s)
 
 /* --- calls and requests --- */
 
-/* Where every call went: the conservation law, for those who doubt the figures. */
+/* The sum of all calls: received == aggregated + open + expired + unattributed. */
 static void add_calls(struct list *l, const struct snapshot *s)
 {
     uint64_t all = s->calls.received;
@@ -147,7 +147,7 @@ static void add_requests(struct list *l, const struct snapshot *s)
 
 /* --- tracing --- */
 
-/* Which limit it was, as one thinks of it. */
+/* The name of the limit for the screen. */
 static void sample_limit(const struct snapshot *s, char *out, size_t n)
 {
     switch (s->sample_why) {

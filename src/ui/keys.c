@@ -11,7 +11,7 @@ static const char seeing[] = "View", history[] = "Time range, comparison",
 static const char *const groups[] = {seeing,  history,       slow,   maps, tracing,
                                      picking, argument_keys, moving, other};
 
-/* The bar shows what fits from the left, so what is needed most comes first. */
+/* The bar shows the keys that fit from the left, so the most important ones come first. */
 static const struct key_def table[] = {
     {{'?', KEY_F1_}, "?", "help", "show this help", other, ACT_HELP, CTX_SCREENS},
     {{'q'}, "q", "quit", "quit; remove everything from the node", other, ACT_QUIT, CTX_SCREENS},

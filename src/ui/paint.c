@@ -40,7 +40,7 @@ static const struct paint of_theme[THEME_COUNT][STYLE_COUNT] = {
                     [STYLE_WARN] = {BRIGHT_YELLOW, -1, 0},
                     [STYLE_BAD] = {BRIGHT_RED, -1, 0},
                     [STYLE_KEY] = {CYAN, -1, PAINT_BOLD}},
-    /* Yellow and cyan are not to be read on white. */
+    /* Yellow and cyan are not readable on white. */
     [THEME_LIGHT] = {[STYLE_NORMAL] = {-1, -1, 0},
                      [STYLE_DIM] = {GREY, -1, 0},
                      [STYLE_BOLD] = {-1, -1, PAINT_BOLD},
@@ -50,7 +50,7 @@ static const struct paint of_theme[THEME_COUNT][STYLE_COUNT] = {
                      [STYLE_WARN] = {AMBER, -1, 0},
                      [STYLE_BAD] = {RED, -1, 0},
                      [STYLE_KEY] = {BLUE, -1, PAINT_BOLD}},
-    /* For terminals that show bright colours badly, or eight as sixteen. */
+    /* For terminals that show bright colors badly, or that have eight colors but report 16. */
     [THEME_EIGHT] = {[STYLE_NORMAL] = {-1, -1, 0},
                      [STYLE_DIM] = {-1, -1, PAINT_DIM},
                      [STYLE_BOLD] = {-1, -1, PAINT_BOLD},
@@ -62,7 +62,7 @@ static const struct paint of_theme[THEME_COUNT][STYLE_COUNT] = {
                      [STYLE_KEY] = {BLUE, -1, 0}},
 };
 
-/* What is not among eight colours is made of them and attributes. */
+/* Styles that eight colors do not have are made from them and attributes. */
 static struct paint with_eight(struct paint k, enum style st)
 {
     if (k.ink == GREY) {
@@ -78,7 +78,7 @@ static struct paint with_eight(struct paint k, enum style st)
     return k;
 }
 
-/* A terminal that takes any colour has no names for those above the first eight. */
+/* A terminal with direct color has no numbers for colors above the first eight. */
 static int direct(int colour)
 {
     switch (colour) {

@@ -1,9 +1,8 @@
-/* How styles and shades look on a terminal: colours and attributes by theme and by the number of
- * its colours.
+/* Colors and attributes of styles and shades, by theme and number of colors of the terminal.
  *
- * Invariant: a terminal with fewer colours gets no colour that it lacks. With 16 colours or more
- * only STYLE_BOLD is bold, besides what is no figure (keys, headings). Constant data; knows no
- * ncurses; any thread. */
+ * Invariant: a terminal with fewer colors gets no color that it does not have. With 16 colors or
+ * more only STYLE_BOLD is bold, and text that is not a value (keys, headings). Constant data; uses
+ * no ncurses; any thread. */
 #ifndef UI_PAINT_H
 #define UI_PAINT_H
 

@@ -2,8 +2,8 @@
  * shown under the table and on its own screen, which other screens can open, too. A slow call
  * without a request has its own line.
  *
- * Invariant: the selection is the number of a slow request, not its place, so it stays while newer
- * requests move it down. Nothing here points into a snapshot. Core thread only. */
+ * Invariant: the selection is the number of a slow request, not its position, so it stays while
+ * newer requests move it down. Nothing here points into a snapshot. Core thread only. */
 #ifndef UI_SLOW_LIST_H
 #define UI_SLOW_LIST_H
 

@@ -1,5 +1,5 @@
-/* The state that the ui keeps between keys and pictures: the part that all screens share, and the
- * part of each screen. Only units above the screens use it.
+/* The state of the ui: the part that all screens share, and the part of each screen. Only units
+ * above the screens use it.
  *
  * Invariant: nothing here points into a snapshot. Core thread only. */
 #ifndef UI_STATE_H
@@ -21,8 +21,8 @@ struct ui {
     enum screen_id screen;   /* the one that is shown */
     enum screen_id asked_on; /* the screen that requested app's last menu */
     enum theme theme;
-    int bar_row;      /* of the last picture; -1: no bar */
-    char profile[80]; /* the name it was saved under or loaded from last */
+    int bar_row;      /* of the last draw; -1: no bar */
+    char profile[80]; /* the name it was last saved under or loaded from */
     struct table_state table;
     struct waterfall_state waterfall;
     struct heat_state heat;

@@ -33,7 +33,7 @@ static bool on_order(struct table_state *t, struct ui_shared *sh, enum action ac
     case ACT_FILTER:
         if (!s || rows_have_tier(s)) {
             dialog_prompt(&sh->dialog, PROMPT_FILTER, rows->filter);
-        } else { /* there is nothing to filter; what is looked for is a function */
+        } else { /* there is nothing to filter, so the picker opens */
             out->open.to = SCREEN_PICK;
         }
         return true;
@@ -95,7 +95,7 @@ static bool on_tier(struct ui_shared *sh, enum action act, const struct snapshot
     }
 }
 
-/* The slow calls under the table, while they have the focus. */
+/* The slow requests under the table, while they have the focus. */
 static bool on_pane(struct ui_shared *sh, enum action act, const struct snapshot *s,
                     struct screen_reply *out)
 {

@@ -43,7 +43,7 @@ void table_menus_columns(const struct table_state *t, struct ui_shared *sh)
         t, dialog_menu(&sh->dialog, MENU_COLUMNS, "Columns: Space selects show, hide or auto"));
 }
 
-/* By room, always, never. */
+/* If there is room, always, never. */
 void table_menus_column_next(struct table_state *t, struct ui_shared *sh)
 {
     enum column_state *c = &t->columns[sh->dialog.menu.at.sel];
@@ -58,7 +58,7 @@ void table_menus_entry(struct ui_shared *sh, const struct snapshot *s)
         const struct snap_row *r = &s->rows[i];
         if (!r->ident && r->tier != TIER_TOTAL && m->n < TIER_MAX) {
             menu_add(m, r->tier_name);
-            if (r->tier_mfa && sh->cols >= 60) { /* names may be alike */
+            if (r->tier_mfa && sh->cols >= 60) { /* two names may be similar */
                 menu_add_more(m, r->tier_mfa);
             }
         }

@@ -72,7 +72,7 @@ static void show(struct ui *u, const struct screen_request *r, struct intent *ou
     }
 }
 
-/* By its key; the same key again leads back. */
+/* Opens a screen by its key; the same key closes it. */
 static void open_by_key(struct ui *u, int key, struct intent *out)
 {
     struct screen_request r = {.to = screens_by_key(key)};
@@ -94,7 +94,7 @@ static void say_theme(struct ui *u)
     message_set(&u->shared.message, text, false);
 }
 
-/* Keys that mean the same on every screen that has them. */
+/* Keys with the same meaning on every screen that has them. */
 static bool common_key(struct ui *u, int key, enum action act, const struct snapshot *s,
                        struct intent *out)
 {
@@ -131,7 +131,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     case ACT_EXPORT:
         ask_export(u, s);
         return true;
-    case ACT_NOW: /* of all screens: a map that was left in the past would be found there again */
+    case ACT_NOW: /* for all screens, because a heat map would otherwise stay at the earlier time */
         if (heat_to_now(&u->heat)) {
             out->kind = INTENT_VIEW_QUERY;
         }
@@ -152,7 +152,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     }
 }
 
-/* Keys that change what is traced on a node, or keep it. */
+/* Keys that change the trace configuration of a node, or save it. */
 static bool sets_node(enum action act)
 {
     switch (act) {
@@ -183,12 +183,12 @@ static struct intent screen_key(struct ui *u, int key, enum action act, const st
         show(u, &r.open, &r.intent);
     }
     if (r.intent.kind == INTENT_PRESETS || r.intent.kind == INTENT_PROFILES) {
-        u->asked_on = on; /* app's answer is a menu, for this screen */
+        u->asked_on = on; /* the answer of app is a menu, for this screen */
     }
     return r.intent;
 }
 
-/* Pasted text is never a key: it is typed where text is typed, else nothing is done with it. */
+/* Pasted text is never a key: it is text for an input line, otherwise it is ignored. */
 static struct intent paste(struct ui *u, int cp)
 {
     const struct screen_ops *ops = screens_ops(u->screen);
@@ -227,7 +227,7 @@ struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
     return screen_key(u, key, act, s, had_message);
 }
 
-/* --- the picture --- */
+/* --- drawing --- */
 
 static void draw_line(const struct ui *u, struct canvas *c, int row, const struct snapshot *s)
 {

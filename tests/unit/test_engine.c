@@ -405,7 +405,7 @@ static void a_rule_that_matches_no_call_says_so(void **state)
     named(&r, 20, NULL);
     assert_string_equal(r.h.message, ""); /* once */
     assert_int_equal(r.g->log.n, 1);
-    assert_memory_equal(r.g->rule_check.note, "the identity rule matches no call (", 35);
+    assert_memory_equal(r.g->rule_check.note, "the identity rule matches no call of ", 37);
     named(&r, 1, "get /a");
     assert_string_equal(r.g->rule_check.note, "");
     release(&r);
@@ -525,7 +525,7 @@ static void a_missing_entry_is_not_the_tiers_fault(void **state)
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
     set_there(g, false);
     asked(g, 0, 4000);
-    expect_notes(g, missing, "called 4000/s, in requests");
+    expect_notes(g, missing, "called 4000/s, all in requests");
     release(&r);
 }
 
