@@ -62,7 +62,7 @@ static void session(struct buf *out, const struct snapshot *s)
     buf_addf(out, "tracing   %s" GAP "sample 1/%" PRIu32, s->node.tracing ? "on" : "off",
              s->sample);
     if (s->sample_why)
-        buf_addf(out, " (asked 1/%" PRIu32 ": %s)", s->sample_asked,
+        buf_addf(out, " (requested 1/%" PRIu32 ": %s)", s->sample_asked,
                  sample_why_name(s->sample_why));
     buf_addch(out, '\n');
     overhead(out, &s->cost);

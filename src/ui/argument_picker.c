@@ -87,7 +87,7 @@ static void value_text(const struct value_tree *s, const struct value_tree_node 
     case VALUE_TREE_LIST:
     case VALUE_TREE_MAP:
         if (n->parts < n->size)
-            snprintf(out, cap, "%s of %llu (%u here)", inner_name(n->kind),
+            snprintf(out, cap, "%s of %llu (%u shown)", inner_name(n->kind),
                      (unsigned long long)n->size, n->parts);
         else
             snprintf(out, cap, "%s of %u", inner_name(n->kind), n->parts);
@@ -143,7 +143,7 @@ static enum style name_style(const struct rule_names *names, const struct rule_n
 
 static const char *shown(const struct rule_name *n)
 {
-    return n->known ? n->name : "(cut here; the node uses the full value)";
+    return n->known ? n->name : "(shortened here; the node uses the full value)";
 }
 
 static void draw_names(struct canvas *c, struct rect a, const struct rule_names *names)

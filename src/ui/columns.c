@@ -13,9 +13,8 @@
 #define COMPARED      0 /* no fixed position: shown whenever there is a reference */
 
 static const struct column columns[] = {
-    {"COUNT", 7, 3, COUNT(est_count),
-     "calls in the window; ~ when sampled: scaled by the sampling"},
-    {"SEEN", 7, 20, COUNT(count), "calls of COUNT that were traced"},
+    {"COUNT", 7, 3, COUNT(est_count), "calls in the window; ~: estimated from the sampled calls"},
+    {"SEEN", 7, 20, COUNT(count), "calls that were traced"},
     {"RATE", 6, 4, COLUMN_RATE, false, offsetof(struct snap_row, rate), "calls per second"},
     {"ERR", 5, 8, COUNT(errors), "calls that ended in an exception"},
     {"LATE", 5, 21, COUNT(late), "calls that started after their request ended"},
@@ -39,9 +38,9 @@ static const struct column columns[] = {
      "P99 over the last minute; blank: no calls, or not traced"},
     {"RATE~", 12, 11, COLUMN_TREND, false, offsetof(struct snap_row, rate),
      "RATE over the last minute; blank: not traced"},
-    {"+-RATE", 7, CHANGE(d_rate), "change of RATE since the compared time"},
-    {"+-P50", 7, CHANGE(d_p50), "change of P50 since the compared time"},
-    {"+-P99", 7, CHANGE(d_p99), "change of P99 since the compared time"},
+    {"+-RATE", 7, CHANGE(d_rate), "change of RATE against the reference"},
+    {"+-P50", 7, CHANGE(d_p50), "change of P50 against the reference"},
+    {"+-P99", 7, CHANGE(d_p99), "change of P99 against the reference"},
 };
 
 #define N (sizeof columns / sizeof *columns)

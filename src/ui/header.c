@@ -243,7 +243,7 @@ static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
     add(l, open ? STYLE_BAD : STYLE_WARN, "", "BREAKER %s%s%s%s", open ? "OPEN" : "HALF-OPEN",
         b->reason[0] ? ": " : "", b->reason, next);
     if (open) {
-        add(l, STYLE_DIM, "", "~ covers only the traced part of the window");
+        add(l, STYLE_DIM, "", "~: only the traced part of the window");
     }
 }
 
@@ -253,10 +253,10 @@ static bool trouble(const struct snapshot *s, struct chips *l)
     const struct snap_node *n = &s->node;
     if (!n->connected && !n->otp[0]) { /* not attached yet */
         add(l, STYLE_WARN, "", "%s", n->state[0] ? n->state : "connecting ...");
-    } else if (!n->connected && strstr(n->state, "NODE LOST")) {
+    } else if (!n->connected && strstr(n->state, "CONNECTION LOST")) {
         add(l, STYLE_BAD, "", "%s", n->state);
     } else if (!n->connected) {
-        add(l, STYLE_BAD, "", "NODE LOST%s%s", n->state[0] ? ": " : "", n->state);
+        add(l, STYLE_BAD, "", "CONNECTION LOST%s%s", n->state[0] ? ": " : "", n->state);
     } else if (n->silent_s > 0) {
         add(l, STYLE_BAD, "", "%s", n->state);
     } else if (s->breaker.state != BREAKER_CLOSED) {
@@ -267,7 +267,7 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "%u names are full, the rest is in (other): I, name by path(...) or shape(...)",
+            "all %u names are in use; the rest is (other). I: use path(...) or shape(...)",
             s->names_full);
     }
     return l->n > 0;

@@ -321,7 +321,7 @@ static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
         out->open.to = SCREEN_MAIN;
         out->intent.kind = INTENT_VIEW_QUERY;
     } else {
-        message_set(&sh->message, "no history for that time", true);
+        message_set(&sh->message, "no history for this time", true);
     }
     return true;
 }

@@ -43,7 +43,7 @@ static void put_keys(struct page *p)
 
 static void put_columns(struct page *p)
 {
-    put(p, STYLE_BOLD, "Columns (what does not fit is left out; the sort column always shows)",
+    put(p, STYLE_BOLD, "Columns (columns that do not fit are hidden, except the sort column)",
         NULL);
     for (size_t i = 0; i < columns_n(); i++) {
         put(p, STYLE_NORMAL, column_at(i)->title, column_at(i)->help);
@@ -56,15 +56,15 @@ static void put_words(struct page *p)
     static const char *const words[][2] = {
         {"tier", "a function whose calls are timed: one layer of the system"},
         {"entry", "the tier that starts a request"},
-        {"request", "all that is done from an entry call to its return, in any process"},
+        {"request", "everything from a call of the entry to its return, in any process"},
         {"identity", "the name of the kind of request, e.g. create or GET /users"},
         {"_total", "whole requests, from entry call to entry return"},
         {"sample", "1/N: one request in N is traced, as a whole"},
         {"breaker", "stops tracing when it costs the node too much"},
         {"!", "this slow call ended in an exception"},
         {"lost", "events that were dropped; should be 0"},
-        {"~ grey", "covers only the traced part of the window"},
-        {"bold", "the slowest of its column: a tier, and a kind of request"},
+        {"~, grey", "value of only the traced part of the window"},
+        {"bold", "the slowest tier and the slowest identity of a column"},
     };
     put(p, STYLE_BOLD, "Words", NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -72,10 +72,10 @@ static void add_lost(struct list *l, const struct snapshot *s)
     format_count(s->lost.ring, here);
     if (lost) {
         k = add(l, "lost", "events dropped: calls are missing", "%s", all);
-        snprintf(k->value, sizeof k->value, "%s: %s on the node, %s here", all, node, here);
+        snprintf(k->value, sizeof k->value, "%s: %s on the node, %s in kprof-top", all, node, here);
         snprintf(k->header_text, sizeof k->header_text, "lost %s events", all);
     } else {
-        k = add(l, "lost", "events dropped, on the node or here", "0");
+        k = add(l, "lost", "events dropped, on the node or in kprof-top", "0");
     }
     mark(k, STYLE_BAD, lost > 0);
 }
@@ -125,7 +125,7 @@ static void add_calls(struct list *l, const struct snapshot *s)
     count(l, "open", s->calls.open, "calls that have not ended");
     mark(count(l, "expired", s->calls.expired, "their end did not arrive, or not within 60 s"),
          STYLE_WARN, many(s->calls.expired, all, 100));
-    count(l, "unattributed", s->calls.unattributed, "calls outside requests");
+    count(l, "unattributed", s->calls.unattributed, "calls outside of requests");
     mark(count(l, "late", s->anomalies.late, "calls that started after their request ended"),
          STYLE_WARN, many(s->anomalies.late, all, 4));
     count(l, "orphans", s->anomalies.orphan_returns, "returns without an open call");
@@ -139,9 +139,9 @@ static void add_requests(struct list *l, const struct snapshot *s)
     count(l, "open", s->requests.open, "requests under way");
     count(l, "expired", s->requests.expired, "requests whose end did not arrive");
     count(l, "folded", s->anomalies.identities_folded,
-          "requests counted as (other): all names are taken");
+          "requests counted as (other): all names are in use");
     mark(count(l, "full", s->anomalies.pids_full + s->anomalies.requests_full,
-               "times that a table of processes, requests was full"),
+               "how often a table of processes or requests was full"),
          STYLE_WARN, s->anomalies.pids_full + s->anomalies.requests_full > 0);
 }
 
@@ -164,7 +164,7 @@ static void sample_limit(const struct snapshot *s, char *out, size_t n)
         snprintf(out, n, "the breaker closes in steps");
         return;
     case SAMPLE_FLOOD:
-        snprintf(out, n, "calls come too fast");
+        snprintf(out, n, "calls arrive too fast");
         return;
     case SAMPLE_ASKED:
         break;
@@ -179,15 +179,15 @@ static void add_sample(struct list *l, const struct snapshot *s)
     bool cut = s->sample_why != SAMPLE_ASKED;
     char why[50], instead[30] = "";
     struct internal *k =
-        add(l, "sample", "part of the requests that is traced, as a whole", "1/%u", n);
+        add(l, "sample", "share of the requests that is traced, as a whole", "1/%u", n);
     if (!cut) {
         return;
     }
     sample_limit(s, why, sizeof why);
     if (asked > 1) {
-        snprintf(instead, sizeof instead, ", asked 1 of %u", asked);
+        snprintf(instead, sizeof instead, ", requested 1 of %u", asked);
     }
-    snprintf(k->value, sizeof k->value, "1/%u, asked 1/%u: %s", n, asked,
+    snprintf(k->value, sizeof k->value, "1/%u, requested 1/%u: %s", n, asked,
              sample_why_name(s->sample_why));
     snprintf(k->header_text, sizeof k->header_text, "tracing 1 of %u %s%s (%s)", n, what, instead,
              why);
@@ -211,7 +211,7 @@ static void add_tracing(struct list *l, const struct snapshot *s)
     }
     if (k->known) {
         format_us(k->call_ns / 1e3, text);
-        add(l, "a call", "what tracing adds to a call, measured at attach", "%s%s", text,
+        add(l, "a call", "cost of a traced call, measured at attach", "%s%s", text,
             k->assumed ? " (assumed)" : "");
     }
 }

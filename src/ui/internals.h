@@ -16,7 +16,7 @@
 
 struct internal {
     const char *label;
-    char value[120];       /* "": the label is the title of the following values */
+    char value[144];       /* "": the label is the title of the following values */
     const char *meaning;   /* a sentence without a full stop; NULL: a title */
     enum style style;      /* of the value: normal, a warning, bad */
     bool in_header;        /* it indicates a problem: the header shows it, too */

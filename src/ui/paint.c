@@ -79,9 +79,9 @@ static struct paint with_eight(struct paint k, enum style st)
 }
 
 /* A terminal with direct color has no numbers for colors above the first eight. */
-static int direct(int colour)
+static int direct(int color)
 {
-    switch (colour) {
+    switch (color) {
     case GREY:
         return 0x808080;
     case BRIGHT_RED:
@@ -91,40 +91,40 @@ static int direct(int colour)
     case AMBER:
         return 0xaf5f00;
     default:
-        return colour;
+        return color;
     }
 }
 
-struct paint paint_style(enum theme t, enum style st, int colours)
+struct paint paint_style(enum theme t, enum style st, int colors)
 {
     assert(t < THEME_COUNT && st < STYLE_COUNT);
-    if (colours == 0) {
+    if (colors == 0) {
         return plain[st];
     }
     struct paint k = of_theme[t][st];
-    if (colours < 16) {
+    if (colors < 16) {
         return t == THEME_EIGHT ? k : with_eight(k, st);
     }
-    if (colours < 256 && k.ink == AMBER) {
+    if (colors < 256 && k.ink == AMBER) {
         k.ink = MAGENTA;
     }
-    if (colours > 256) {
+    if (colors > 256) {
         k.ink = direct(k.ink);
     }
     return k;
 }
 
-bool paint_has_shades(enum theme t, int colours)
+bool paint_has_shades(enum theme t, int colors)
 {
-    return t != THEME_EIGHT && colours >= 256;
+    return t != THEME_EIGHT && colors >= 256;
 }
 
-int paint_shade(enum theme t, unsigned shade, int colours)
+int paint_shade(enum theme t, unsigned shade, int colors)
 {
-    assert(paint_has_shades(t, colours));
+    assert(paint_has_shades(t, colors));
     bool light = t == THEME_LIGHT;
     if (shade == SHADE_NONE) {
         return -1;
     }
-    return colours > 256 ? (int)palette_rgb(light, shade) : (int)palette_256(light, shade);
+    return colors > 256 ? (int)palette_rgb(light, shade) : (int)palette_256(light, shade);
 }

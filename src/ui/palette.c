@@ -10,7 +10,7 @@
  * visible. */
 static const double dark_from = 24, dark_to = 94, light_from = 84, light_to = 14;
 
-/* The hue follows the lightness, so both backgrounds have the same colours. Degrees. */
+/* The hue follows the lightness, so both backgrounds have the same colors. Degrees. */
 static const double violet = 318, violet_lightness = 24, yellow = 108, yellow_lightness = 94;
 
 #define CHROMA 75 /* the maximum; less if that cannot be shown */

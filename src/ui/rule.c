@@ -12,13 +12,13 @@
 static const char *nameless(const struct value_tree *s, const struct value_tree_node *n)
 {
     if (n->kind == VALUE_TREE_MAP)
-        return "a map is not a name: select one of its values";
+        return "a map cannot be a name: select one of its values";
     if (n->kind == VALUE_TREE_LIST && n->name.len == 3 &&
         strcmp(value_tree_str(s, n->name), "...") == 0)
-        return "a list is not a name: select one of its elements";
+        return "a list cannot be a name: select one of its elements";
     if (n->name.len == 3 && n->kind == VALUE_TREE_VALUE &&
         strcmp(value_tree_str(s, n->name), "...") == 0)
-        return "this part is not a name: it is not an atom, number or text";
+        return "this part cannot be a name: it is not an atom, a number or a text";
     return NULL;
 }
 

@@ -186,11 +186,12 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
         *open = (struct screen_request){.to = SCREEN_WATERFALL, .trace = w->trace};
     } else if (w) {
         message_set(&sh->message,
-                    !w->request                     ? "this call belongs to no request"
-                    : w->request_us <= 0 && w->done ? "nobody saw its request end"
-                    : w->request_us <= 0            ? "its request has not ended yet"
-                                         : "the calls of this request are gone: they are kept of "
-                                           "the newest 200 slow requests",
+                    !w->request                     ? "this call is not part of a request"
+                    : w->request_us <= 0 && w->done ? "the end of its request was not received"
+                    : w->request_us <= 0
+                        ? "its request has not ended yet"
+                        : "the calls of this request were dropped: only the newest "
+                          "200 slow requests keep them",
                     true);
     }
     free(p.at);

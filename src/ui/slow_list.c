@@ -173,12 +173,12 @@ static uint64_t round_us(double us)
 
 void slow_list_ask_threshold(struct dialog *d, const struct snapshot *s)
 {
-    char now[32] = "", title[64] = "Slow from", text[FORMAT_BYTES];
+    char now[32] = "", title[64] = "Slow-call threshold", text[FORMAT_BYTES];
     double p99_us = s ? present_p99_us(s) : 0;
     uint64_t ns = s ? s->slow_ns : 0;
     if (p99_us > 0) {
         format_us(p99_us, text);
-        snprintf(title, sizeof title, "Slow from (P99 is %s)", text);
+        snprintf(title, sizeof title, "Slow-call threshold (P99 is %s)", text);
     }
     if (ns || p99_us >= 1) {
         slow_list_threshold_text(ns ? ns : round_us(p99_us) * 1000, now, sizeof now);
@@ -200,10 +200,10 @@ bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_
     if (!s->slow_ns) {
         snprintf(out, cap, "no slow-call threshold is set; s sets it");
     } else if (oldest && oldest->seq > 1 && to_ns < oldest->wall_ns) {
-        snprintf(out, cap, "of slow requests before %s only the slowest are kept", to);
+        snprintf(out, cap, "before %s only the slowest requests are kept", to);
         return false;
     } else {
-        snprintf(out, cap, "no call of %s or longer ended %s-%s", took, from, to);
+        snprintf(out, cap, "no call of %s or longer ended between %s and %s", took, from, to);
     }
     return true;
 }
@@ -249,7 +249,7 @@ static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, 
     if (slow_filter_set(f)) {
         canvas_textf(c, a.row, col, a.cols - col, STYLE_WARN, "%s%s%s%s(Esc: all)",
                      f->text[0] ? "with \"" : "", f->text, f->text[0] ? "\" " : "",
-                     f->from_ns || f->to_ns ? "at that time " : "");
+                     f->from_ns || f->to_ns ? "in this time range " : "");
         return;
     }
     for (enum slow_column k = SLOW_IDENTITY; k < SLOW_COLUMNS; k++) {
@@ -339,8 +339,8 @@ static void draw_empty(struct canvas *c, struct rect a, const struct snapshot *s
     struct slow_filter f = slow_filter_at(filter, s);
     char line[200];
     if (f.text[0]) {
-        snprintf(line, sizeof line, "no slow call%s contains that text",
-                 f.to_ns ? " of that time" : "");
+        snprintf(line, sizeof line, "no slow request%s contains this text",
+                 f.to_ns ? " in this time range" : "");
     } else {
         slow_list_why_none(s, f.from_ns, f.to_ns, line, sizeof line);
     }

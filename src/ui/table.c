@@ -61,7 +61,7 @@ static void draw_titles(const struct rows *rows, struct painter *p, int row, int
 {
     struct canvas *c = p->c;
     char title[64];
-    const char *what = rows->pivot ? "REQUEST" : "TIER";
+    const char *what = rows->pivot ? "IDENTITY" : "TIER";
     canvas_fill(c, row, col, c->cols - col, STYLE_HEAD, ' ');
     const char *mark =
         rows->sort == SORT_NAME || rows->reverse ? sort_mark(c->ascii, !rows->reverse) : "";

@@ -63,7 +63,7 @@ void table_menus_entry(struct ui_shared *sh, const struct snapshot *s)
             }
         }
     }
-    menu_add(m, "none (every call counts on its own)");
+    menu_add(m, "none (every call is counted separately)");
 }
 
 static bool is_empty(const struct snap_row *r)

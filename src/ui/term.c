@@ -37,7 +37,7 @@ static struct {
     size_t leave_bytes;
     bool pastes;       /* the terminal was told to mark pasted text */
     void (*stop)(int); /* handler of curses for SIGTSTP */
-    int colours;       /* 0: none are used */
+    int colors;        /* 0: none are used */
     enum theme theme;
     attr_t attr[STYLE_COUNT];
     short pair[STYLE_COUNT];
@@ -124,7 +124,7 @@ static attr_t attributes(const struct paint *k)
 
 static void set_style(enum style st, enum theme t)
 {
-    struct paint k = paint_style(t, st, term.colours);
+    struct paint k = paint_style(t, st, term.colors);
     term.attr[st] = attributes(&k);
     term.pair[st] = 0;
     if (k.ink >= 0 || k.paper >= 0) {
@@ -138,8 +138,8 @@ static short shade_pair(unsigned ink, unsigned paper)
 {
     size_t i = (size_t)ink * (SHADE_CURSOR + 1) + paper;
     if (!term.shade_known[i]) {
-        init_extended_pair(STYLE_COUNT + (int)i, paint_shade(term.theme, ink, term.colours),
-                           paint_shade(term.theme, paper, term.colours));
+        init_extended_pair(STYLE_COUNT + (int)i, paint_shade(term.theme, ink, term.colors),
+                           paint_shade(term.theme, paper, term.colors));
         term.shade_known[i] = true;
     }
     return (short)(STYLE_COUNT + i);
@@ -167,9 +167,9 @@ void term_theme(enum theme t)
 
 static void prepare_styles(bool no_color)
 {
-    bool colour = !no_color && has_colors() && start_color() == OK;
-    term.colours = colour ? COLORS : 0;
-    if (colour) {
+    bool color = !no_color && has_colors() && start_color() == OK;
+    term.colors = color ? COLORS : 0;
+    if (color) {
         use_default_colors();
     }
     term.theme = THEME_COUNT;
@@ -178,7 +178,7 @@ static void prepare_styles(bool no_color)
 
 bool term_has_shades(void)
 {
-    return term.open && paint_has_shades(term.theme, term.colours) &&
+    return term.open && paint_has_shades(term.theme, term.colors) &&
            COLOR_PAIRS >= STYLE_COUNT + SHADE_PAIRS;
 }
 

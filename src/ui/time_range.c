@@ -61,7 +61,7 @@ static bool step(struct time_range *t, struct message *m, const struct snapshot 
         return false;
     }
     if (!back && !t->end_s) {
-        message_set(m, "already at now", false);
+        message_set(m, "this is already the present time range", false);
         return false;
     }
     leave_now(t);
@@ -165,7 +165,7 @@ bool time_range_typed(struct time_range *t, const char *text, char *error, size_
     if (p.kind == TIME_PAST && !take_past(t, &p)) {
         char when[FORMAT_BYTES];
         format_time(t->zero_wall_ns + t->oldest_s * CLOCK_SEC_NS, false, when);
-        snprintf(error, cap, "no history for that time: it starts at %s", when);
+        snprintf(error, cap, "no history for this time: it starts at %s", when);
         return false;
     }
     if (p.kind != TIME_PAST) {

@@ -90,7 +90,7 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
 static void say_theme(struct ui *u)
 {
     char text[40];
-    snprintf(text, sizeof text, "colours: %s", theme_name(u->theme));
+    snprintf(text, sizeof text, "colors: %s", theme_name(u->theme));
     message_set(&u->shared.message, text, false);
 }
 
@@ -106,7 +106,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         out->kind = INTENT_TOGGLE;
         return true;
     case ACT_ZERO:
-        dialog_question(&u->shared.dialog, "Reset all statistics, slow calls and the history?",
+        dialog_question(&u->shared.dialog, "Reset all statistics, slow requests and the history?",
                         &(struct intent){.kind = INTENT_ZERO});
         return true;
     case ACT_SAMPLE_UP:
@@ -197,7 +197,7 @@ static struct intent paste(struct ui *u, int cp)
     }
     if (u->shared.dialog.mode != DIALOG_NONE || !ops->on_paste ||
         !ops->on_paste(screens_own(u, u->screen), cp)) {
-        message_set(&u->shared.message, "what was pasted is ignored: no text is typed here", true);
+        message_set(&u->shared.message, "pasted text is ignored here", true);
     }
     return (struct intent){.kind = INTENT_REDRAW};
 }

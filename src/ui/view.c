@@ -128,7 +128,7 @@ static struct item *make_items(const struct snapshot *s, const struct view_opts 
         bool by_ident = it->head ? o->pivot : !o->pivot;
         it->name = by_ident ? r->ident : r->tier_name;
         if (!it->name) {
-            it->name = o->pivot ? "all requests" : "";
+            it->name = o->pivot ? "all identities" : "";
         }
     }
     return items;
@@ -186,7 +186,7 @@ static size_t make_groups(struct item *items, size_t n, const struct view_opts *
             *g = (struct group){.by = items[i], .first = i, .pinned = items[i].group == pinned};
             if (!items[i].head) {
                 g->by.name = o->pivot ? items[i].row->ident : items[i].row->tier_name;
-                g->by.name = g->by.name ? g->by.name : "all requests";
+                g->by.name = g->by.name ? g->by.name : "all identities";
             }
         }
         struct group *g = &groups[n_groups - 1];

@@ -237,8 +237,8 @@ static void draw_titles(struct canvas *c, struct rect a, const struct snapshot *
     }
     canvas_text(c, row, col, sl.pid, STYLE_DIM, "PROCESS");
     canvas_text(c, row, a.col + sl.bar, a.cols - sl.bar, STYLE_DIM,
-                c->ascii ? "# self - inner . waits"
-                         : "\xe2\x96\x88 self \xe2\x94\x80 inner \xe2\x96\x91 waits");
+                c->ascii ? "# self - calls . waits"
+                         : "\xe2\x96\x88 self \xe2\x94\x80 calls \xe2\x96\x91 waits");
 }
 
 /* ---- what the selected row waited for ---- */
@@ -298,12 +298,12 @@ static void draw_lines(struct scroll *at, struct canvas *c, struct rect a, const
         uint32_t row = row_at(w, line);
         if (row == WATERFALL_NIL) {
             canvas_textf(c, a.row + i, a.col, a.cols, STYLE_HEAD,
-                         "LATE: %u calls started after the request ended", w->late);
+                         "LATE: %u calls that started after the request ended", w->late);
         } else {
             draw_row(c, a.row + i, a, w, &w->row[row], s);
         }
         if (line == at->sel) {
-            int cols = slots_for(a.cols).bar; /* the bar keeps its colours */
+            int cols = slots_for(a.cols).bar; /* the bar keeps its colors */
             canvas_style(c, a.row + i, a.col, cols < a.cols ? cols : a.cols, STYLE_SELECT);
         }
     }
@@ -317,7 +317,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     size_t at = s ? slow_list_trace(s, t->id) : 0;
     if (!s || at == s->n_slow_traces) {
         canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
-                    "This request is gone: only the newest slow requests are kept.");
+                    "This request was dropped: only the newest slow requests are kept.");
         return;
     }
     struct waterfall w;

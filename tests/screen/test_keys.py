@@ -257,7 +257,7 @@ def selected(top):
         plain = re.sub(r"\x1b\[[0-9;]*m|[\x0e\x0f]", "", line)
         if inside and picked:
             return re.match(r"(\W*)(\w*)", plain).groups()
-        inside = inside or bool(re.match(r"(TIER|REQUEST)\b", plain))
+        inside = inside or bool(re.match(r"(TIER|IDENTITY)\b", plain))
     return None
 
 

@@ -83,7 +83,7 @@ static struct fake *node_lost(void)
     struct fake *f = fake_standard(3);
     struct snap_node *n = &fake_snap(f)->node;
     n->connected = n->tracing = false;
-    strcpy(n->state, "NODE LOST, next try in 4 s: connection refused");
+    strcpy(n->state, "CONNECTION LOST, next try in 4 s: connection refused");
     return f;
 }
 
@@ -298,11 +298,11 @@ static void too_many_names_have_a_cure(void **state)
     canvas_init(&c, 24, 80, true);
     struct snapshot *s = fake_snap(f);
     script_run(u, &c, s, "");
-    assert_false(picture_has(&c, "names are full"));
+    assert_false(picture_has(&c, "names are in use"));
     s->names_full = 64;
     script_run(u, &c, s, "j");
     assert_true(picture_has(
-        &c, "64 names are full, the rest is in (other): I, name by path(...) or shape(...)"));
+        &c, "all 64 names are in use; the rest is (other). I: use path(...) or shape(...)"));
     canvas_release(&c);
     ui_free(u);
     fake_free(f);

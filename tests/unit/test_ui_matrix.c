@@ -70,7 +70,7 @@ static struct fake *lost(void)
     struct fake *f = fake_standard(3);
     struct snap_node *n = &fake_snap(f)->node;
     n->connected = n->tracing = false;
-    strcpy(n->state, "NODE LOST, next try in 4 s: connection refused");
+    strcpy(n->state, "CONNECTION LOST, next try in 4 s: connection refused");
     over_time(f);
     return f;
 }
