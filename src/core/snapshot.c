@@ -89,6 +89,14 @@ struct snap_row *snapshot_rows(struct snapshot *s)
     return own;
 }
 
+const char *snapshot_name(const char *ident)
+{
+    return !ident                            ? NULL
+           : strcmp(ident, "undefined") == 0 ? "(no name)"
+           : strcmp(ident, "<other>") == 0   ? "(other)"
+                                             : ident;
+}
+
 bool snapshot_conserves(const struct snapshot *s)
 {
     return s->calls.received ==
@@ -105,4 +113,36 @@ const char *sample_why_name(enum sample_why w)
 {
     static const char *const name[] = {"", "max-rate", "max-overhead", "breaker", "flood"};
     return (unsigned)w < sizeof name / sizeof *name ? name[w] : "?";
+}
+
+static void limit_text(const struct snapshot *s, char *out, size_t cap)
+{
+    static const char *const name[] = {
+        [SAMPLE_RATE] = "limit --max-rate",
+        [SAMPLE_COST] = "limit --max-overhead",
+        [SAMPLE_BREAKER] = "the breaker closes in steps",
+        [SAMPLE_FLOOD] = "calls arrive too fast",
+    };
+    if (s->sample_why == SAMPLE_COST && s->cost.limit_percent > 0)
+        snprintf(out, cap, " (limit %.3g %% of the node)", s->cost.limit_percent);
+    else
+        snprintf(out, cap, " (%s)",
+                 (unsigned)s->sample_why < sizeof name / sizeof *name ? name[s->sample_why] : "?");
+}
+
+void snapshot_sampling(const struct snapshot *s, char *out)
+{
+    char limit[60] = "", asked[30] = "";
+    const char *what = s->has_entry ? "request" : "call";
+    uint32_t n = s->sample ? s->sample : 1;
+
+    if (s->sample_why != SAMPLE_ASKED) {
+        limit_text(s, limit, sizeof limit);
+        if (s->sample_asked > 1)
+            snprintf(asked, sizeof asked, ", requested 1 of %u", s->sample_asked);
+    }
+    if (n == 1)
+        snprintf(out, SNAPSHOT_SAMPLING_BYTES, "every %s%s", what, limit);
+    else
+        snprintf(out, SNAPSHOT_SAMPLING_BYTES, "1 of %u %ss%s%s", n, what, asked, limit);
 }

@@ -463,6 +463,7 @@ struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t 
     s->elapsed_s = (double)(c->windows.now_ns - c->windows.zero_ns) / 1e9;
     s->lean = c->tiers.returns == RETURNS_LEAN;
     s->has_entry = c->tiers.entry != TIER_NONE;
+    s->entry = c->tiers.entry;
     s->has_identity = c->tiers.has_identity;
     s->sample = s->sample_asked = 1;
     totals(c, s);

@@ -249,7 +249,7 @@ static bool has_text(const struct snap_slow *w, const char *text)
     const char *who = slow_who(w);
 
     snapshot_pid(slow_pid(w), pid);
-    if (text_contains(slow_tier(w), text) || text_contains(w->ident, text) ||
+    if (text_contains(slow_tier(w), text) || text_contains(snapshot_name(w->ident), text) ||
         (who && text_contains(who, text)) || text_contains(pid, text))
         return true;
     snapshot_pid(w->pid, pid);

@@ -18,22 +18,18 @@ const struct snapshot *engine_compared(const struct engine *g)
 /* The reference as the header shows a time range: its name, and a sentence. */
 static void name_mark(const struct snapshot *s, char *name, size_t name_cap, char *line, size_t cap)
 {
-    char from[FORMAT_BYTES], to[FORMAT_BYTES], length[FORMAT_BYTES];
+    char from[FORMAT_BYTES], to[FORMAT_BYTES];
+    uint64_t from_ns = s->wall_ns - (uint64_t)(s->window_s * 1e9), to_ns = s->wall_ns;
 
     if (s->time.history) {
-        format_time(snapshot_wall_ns(s, s->time.from_s), false, from);
-        format_time(snapshot_wall_ns(s, s->time.to_s), false, to);
-        snprintf(name, name_cap, "%s-%s", from, to);
-        snprintf(line, cap, "comparing with %s; } returns to now, m stops comparing", name);
-        return;
+        from_ns = snapshot_wall_ns(s, s->time.from_s);
+        to_ns = snapshot_wall_ns(s, s->time.to_s);
     }
-    format_time(s->wall_ns, false, to);
-    if (s->time.asked_s)
-        format_span(s->time.asked_s, length);
-    else
-        snprintf(length, sizeof length, "%s", window_name(s->window));
-    snprintf(name, name_cap, "%s (%s)", to, length);
-    snprintf(line, cap, "comparing with the %s before %s; m stops comparing", length, to);
+    format_time(from_ns, false, from);
+    format_time(to_ns, false, to);
+    snprintf(name, name_cap, "%s-%s", from, to);
+    snprintf(line, cap, "comparing with %s; %sm stops comparing", name,
+             s->time.history ? "} returns to now, " : "");
 }
 
 void engine_mark(struct engine *g, const struct view_query *shown)

@@ -31,6 +31,7 @@ void configuration_record(struct engine *g)
 
 void configuration_push(struct engine *g)
 {
+    g->configuration.changes++;
     if (g->control)
         g->configuration.gen = control_configure(g->control, &g->configuration.wanted);
     configuration_record(g);
@@ -183,12 +184,10 @@ void engine_sample(struct engine *g, bool up)
     }
     g->configuration.wanted.sample = n;
     if (n == 1)
-        snprintf(line, sizeof line, "sampling set to 1/1: every request");
+        snprintf(line, sizeof line, "tracing every request");
     else
-        snprintf(line, sizeof line,
-                 "sampling set to 1/%u: one request in %u is traced as a whole; COUNT is estimated",
-                 n, n);
-    session_log_add(g, line);
+        snprintf(line, sizeof line, "tracing 1 of %u requests, each as a whole; COUNT is estimated",
+                 n);
     session_log_say(g, line, false);
     configuration_push(g);
 }

@@ -2,6 +2,7 @@
 
 #include "captures.h"
 #include "catalog_load.h"
+#include "change_log.h"
 #include "configuration.h"
 #include "dead_processes.h"
 #include "liveness.h"
@@ -86,6 +87,7 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     g->configuration.wanted.args = s->slow_args;
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
     g->begun_ns = clock_mono_ns();
+    change_log_begin(g);
     if (s->record && !(g->recorder = recorder_open(s->record, e))) {
         engine_free(g);
         return NULL;
@@ -202,6 +204,7 @@ bool engine_poll(struct engine *g)
     dead_processes_ask(g);
     captures_poll(g);
     rule_check_poll(g, clock_mono_ns());
+    change_log_poll(g, clock_mono_ns());
     slow_pump_run(g, false);
     return ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
 }

@@ -98,7 +98,6 @@ int engine_slow(struct engine *g, const char *text, struct err *e)
     clock_format_ns(ns, took, sizeof took);
     snprintf(line, sizeof line,
              ns ? "slow-call threshold: %s" : "no slow-call threshold is set; s sets it", took);
-    session_log_add(g, line);
     session_log_say(g, line, false);
     return 0;
 }

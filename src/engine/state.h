@@ -37,11 +37,22 @@ struct configuration {
     char good_rule[TRACE_CONFIG_RULE_BYTES]; /* the last identity rule that the node accepted */
     /* of the configuration sent last; of the configuration in use */
     uint64_t gen, configured_gen;
+    uint64_t changes;      /* increases when `wanted` may have changed */
     uint64_t identity_gen; /* of the last rule that was typed; 0: its result was reported */
     uint64_t rule_gen;     /* of the last rule that was set; 0: the node has this rule */
     char rule_error[400], missing[400];
     bool unmatched[EVENT_TIERS]; /* the node sent a note on the tier: it stays */
     bool absent[EVENT_TIERS];    /* the node has no such function */
+};
+
+/* What the log has told of the configuration. */
+struct change_log {
+    struct trace_config known;
+    uint64_t changes;      /* of struct configuration, at that time */
+    uint64_t slow_ns;      /* the threshold */
+    uint32_t cut, cut_why; /* sampling that a limit leaves; 0: it is as asked for */
+    size_t cut_lines;      /* lines of the log after that line */
+    uint64_t cut_ns;       /* when its burst began, our clock */
 };
 
 /* The check of the identity rule. */
@@ -176,6 +187,7 @@ struct engine {
     struct connection connection;
     struct configuration configuration;
     struct session_log log;
+    struct change_log change_log;
     struct questions questions;
     struct rule_check rule_check;
     struct process_names process_names;

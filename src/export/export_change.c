@@ -19,7 +19,7 @@ static void cell(struct buf *out, double part)
 
 static void row(struct buf *out, const struct snap_row *r)
 {
-    const char *name = r->ident ? r->ident : r->tier_name;
+    const char *name = r->ident ? snapshot_name(r->ident) : r->tier_name;
     int indent = r->ident ? 2 : 0;
     buf_addf(out, "%*s", indent, "");
     size_t cols = text_safe(out, name, strlen(name), (size_t)(NAME_COLS - indent), false);
@@ -34,7 +34,7 @@ void export_change(struct buf *out, const struct snapshot *s)
 {
     if (!s->compared[0])
         return;
-    buf_adds(out, "\nagainst ");
+    buf_adds(out, "\ncompared with ");
     text_safe(out, s->compared, strlen(s->compared), 0, false);
     buf_addf(out, "\n%-*s  %*s  %*s  %*s\n", NAME_COLS, "tier / identity", CELL_COLS, "rate",
              CELL_COLS, "p50", CELL_COLS, "p99");

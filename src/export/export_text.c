@@ -151,7 +151,8 @@ static const char *row_name(const struct snap_row *r, size_t *indent)
 {
     *indent = r->ident ? 2 : 0;
     if (r->ident)
-        return r->ident[0] ? r->ident : "\"\""; /* an empty name would be invisible */
+        return r->ident[0] ? snapshot_name(r->ident)
+                           : "\"\""; /* an empty name would be invisible */
     return r->tier_name;
 }
 
@@ -241,7 +242,7 @@ static void slow_line(struct buf *out, const struct snap_slow *w)
     char at[40];
     clock_format_wall(w->wall_ns, at, sizeof at);
     buf_addf(out, "%s" GAP, at);
-    safe(out, w->ident ? w->ident : "undefined", NAME_COLS_MAX);
+    safe(out, snapshot_name(w->ident ? w->ident : "undefined"), NAME_COLS_MAX);
     buf_addf(out, GAP "%.1f" GAP, slow_took_us(w));
     safe(out, slow_tier(w), NAME_COLS_MAX);
     if (most && w->request_us > 0)
@@ -296,7 +297,7 @@ static void slow_details(struct buf *out, const struct snap_slow *w)
     buf_addf(out, "%s" GAP, at);
     safe(out, w->tier_name, NAME_COLS_MAX);
     buf_adds(out, GAP);
-    safe(out, w->ident ? w->ident : "undefined", NAME_COLS_MAX);
+    safe(out, snapshot_name(w->ident ? w->ident : "undefined"), NAME_COLS_MAX);
     buf_addf(out, GAP "%.1f", w->duration_us);
     if (w->request_us > 0)
         buf_addf(out, " of %.1f", w->request_us);

@@ -143,7 +143,7 @@ static enum style name_style(const struct rule_names *names, const struct rule_n
 
 static const char *shown(const struct rule_name *n)
 {
-    return n->known ? n->name : "(shortened here; the node uses the full value)";
+    return n->known ? snapshot_name(n->name) : "(shortened here; the node uses the full value)";
 }
 
 static void draw_names(struct canvas *c, struct rect a, const struct rule_names *names)
@@ -232,21 +232,17 @@ static void draw_state(const struct argument_picker_state *t, struct canvas *c, 
 }
 
 /* Shows how long the capture took, so that the operator can decide whether to repeat it. */
-static void draw_head(const struct argument_picker_state *t, const struct message *m,
-                      struct canvas *c, struct rect a)
+static void draw_head(const struct argument_picker_state *t, struct canvas *c, struct rect a)
 {
     const struct capture *g = &t->got;
     char cost[300];
 
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, "ARGUMENT PICKER") + 2;
-    bool said = message_draw(m, c, a.row + 1);
     if (!g->set)
         return;
     canvas_textf(c, a.row, col, a.cols - col, STYLE_HEAD, "call %u of %u of %s", t->call + 1,
                  g->set->calls, g->function);
-    if (said)
-        return;
     snprintf(cost, sizeof cost,
              "%llu of %llu calls captured in %.1f s%s; at most 4 KB of arguments sent per call",
              (unsigned long long)g->kept, (unsigned long long)g->seen, (double)g->elapsed_us / 1e6,
@@ -258,8 +254,9 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
                  const struct snapshot *s)
 {
     struct argument_picker_state *t = own;
+    (void)sh;
     (void)s;
-    draw_head(t, &sh->message, c, a);
+    draw_head(t, c, a);
     struct rect body = {a.row + 2, a.col, a.rows - 2, a.cols};
     if (body.rows < 1)
         return;
@@ -390,6 +387,46 @@ static bool in_tree(struct argument_picker_state *t, struct ui_shared *sh, enum 
     return true;
 }
 
+/* Why a key of the tree has changed nothing. Steps to another line say it of themselves. */
+static const char *why_same(enum action act)
+{
+    switch (act) {
+    case ACT_NEXT:
+    case ACT_PREVIOUS:
+        return "there is no other captured call";
+    case ACT_LEFT:
+        return "there is no enclosing value";
+    case ACT_RIGHT:
+        return "this value has no parts";
+    case ACT_SHORTER:
+    case ACT_LESS:
+        return "the prefix cannot be shorter";
+    case ACT_LONGER:
+    case ACT_MORE:
+        return "it is the whole already";
+    default:
+        return NULL;
+    }
+}
+
+static bool on_tree(struct argument_picker_state *t, struct ui_shared *sh, enum action act,
+                    struct screen_reply *out)
+{
+    const char *why = why_same(act);
+    if (!set_of(t)) {
+        if (act != ACT_NONE && act != ACT_HELP)
+            message_set(&sh->message, "there is no captured call to choose from", true);
+        return act != ACT_NONE && act != ACT_HELP;
+    }
+    size_t sel = t->at.sel;
+    uint32_t call = t->call, how = t->how;
+    bool taken = in_tree(t, sh, act, out);
+    bool same = t->at.sel == sel && t->call == call && t->how == how;
+    if (taken && same && why && !sh->message.text[0])
+        message_set(&sh->message, why, true);
+    return taken;
+}
+
 static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
@@ -405,7 +442,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         out->open = (struct screen_request){.to = SCREEN_ARGUMENTS, .tier = t->tier};
         return true;
     }
-    return set_of(t) && in_tree(t, sh, act, out);
+    return on_tree(t, sh, act, out);
 }
 
 static struct scroll *list(void *own, struct ui_shared *sh)

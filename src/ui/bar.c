@@ -1,33 +1,35 @@
 #include "bar.h"
 
 #include <kprof/base/text.h>
-#include <kprof/ui/keys.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { TURNS = 3 };
+enum { TURN_FIRST = 1, TURN_OWN = TURN_FIRST + BAR_FIRST, TURN_REST, TURNS };
 
-/* On the table: in the order of the keys. On another screen: help and back first, then the keys of
- * only this screen, then the rest. */
-static size_t turn_of(const struct key_def *k, unsigned context)
+/* On the table: the most important keys, then the others in the order of the keys. On another
+ * screen: help and back first, then the keys of only this screen, then the rest. */
+static size_t turn_of(const struct key_def *k, const struct bar *b)
 {
-    if (context & CTX_TABLE) {
+    bool table = b->context & CTX_TABLE, common = k->contexts & CTX_TABLE;
+    if (common && (k->act == ACT_HELP || k->act == (table ? ACT_QUIT : ACT_BACK))) {
         return 0;
     }
-    if (!(k->contexts & CTX_TABLE)) {
-        return 1;
+    for (size_t i = 0; i < BAR_FIRST && b->first[i]; i++) {
+        if (k->act == b->first[i]) {
+            return TURN_FIRST + i;
+        }
     }
-    return k->act == ACT_HELP || k->act == ACT_BACK ? 0 : 2;
+    return !table && common ? TURN_REST : TURN_OWN;
 }
 
-/* Entries of the context that fit, from the left; i: where to continue. NULL: no more. */
-static const struct key_def *next(unsigned context, int cols, size_t *i, int col, int *width)
+/* Entries of the bar that fit, from the left; i: where to continue. NULL: no more. */
+static const struct key_def *next(const struct bar *b, int cols, size_t *i, int col, int *width)
 {
     size_t n;
     const struct key_def *k = keys_all(&n);
     for (; *i < TURNS * n; (*i)++) {
         const struct key_def *d = &k[*i % n];
-        if ((d->contexts & context) && d->bar && turn_of(d, context) == *i / n) {
+        if ((d->contexts & b->context) && d->bar && turn_of(d, b) == *i / n) {
             *width = (int)(strlen(d->shown) + strlen(d->bar)) + 1;
             return col + *width <= cols ? d : NULL; /* the help has the rest */
         }
@@ -35,11 +37,11 @@ static const struct key_def *next(unsigned context, int cols, size_t *i, int col
     return NULL;
 }
 
-void bar_draw(struct canvas *c, int row, unsigned context, const char *extra)
+void bar_draw(struct canvas *c, int row, const struct bar *b)
 {
     const struct key_def *k;
-    int col = extra ? canvas_text(c, row, 0, c->cols, STYLE_NORMAL, extra) + 2 : 0, width;
-    for (size_t i = 0; (k = next(context, c->cols, &i, col, &width)); i++) {
+    int col = 0, width;
+    for (size_t i = 0; (k = next(b, c->cols, &i, col, &width)); i++) {
         int at = col + canvas_text(c, row, col, c->cols - col, STYLE_KEY, k->shown);
         canvas_fill(c, row, at++, 1, STYLE_NORMAL, ' ');
         canvas_text(c, row, at, c->cols - at, STYLE_NORMAL, k->bar);
@@ -47,11 +49,11 @@ void bar_draw(struct canvas *c, int row, unsigned context, const char *extra)
     }
 }
 
-int bar_key_at(int cols, unsigned context, int col)
+int bar_key_at(int cols, const struct bar *b, int col)
 {
     const struct key_def *k;
     int at = 0, width;
-    for (size_t i = 0; (k = next(context, cols, &i, at, &width)); i++) {
+    for (size_t i = 0; (k = next(b, cols, &i, at, &width)); i++) {
         if (col >= at && col < at + width) {
             return k->key[0];
         }

@@ -20,6 +20,7 @@ static const struct {
                             ".txt: the map; .json .csv .prom .hlog: the table"},
     [PROMPT_TIME_RANGE] = {"Time range", "45m, or clock times such as 02:10-02:40, or now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
+    [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
     [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
 };
 
@@ -105,7 +106,7 @@ void dialog_release(struct dialog *d)
 
 static void menu_draw(struct menu *m, struct canvas *c, int bottom)
 {
-    size_t widest = strlen(m->title);
+    size_t widest = strlen(m->title) + (m->typed[0] ? strlen(m->typed) + 2 : 0);
     for (size_t i = 0; i < m->n; i++) {
         size_t w = text_width(m->item[i], strlen(m->item[i]));
         widest = w > widest ? w : widest;
@@ -118,7 +119,8 @@ static void menu_draw(struct menu *m, struct canvas *c, int bottom)
     scroll_fit(&m->at, m->n, (size_t)shown);
     m->at.row = row + 1;
     canvas_fill(c, row, col, cols, STYLE_KEY, ' ');
-    canvas_text(c, row, col + 1, cols - 1, STYLE_KEY, m->title);
+    canvas_textf(c, row, col + 1, cols - 1, STYLE_KEY, "%s%s%s", m->title, m->typed[0] ? ": " : "",
+                 m->typed);
     for (int i = 0; i < shown; i++) {
         size_t at = m->at.top + (size_t)i;
         enum style st = at == m->at.sel ? STYLE_SELECT : STYLE_HEAD;

@@ -25,7 +25,8 @@ enum prompt_use {
     PROMPT_HEAT_EXPORT,
     PROMPT_SLOW,
     PROMPT_TIME_RANGE,
-    PROMPT_PRESET
+    PROMPT_PRESET,
+    PROMPT_HELP_FIND
 };
 
 /* The items of an open menu. */
@@ -41,6 +42,8 @@ struct menu {
     size_t name_bytes[MENU_ITEMS]; /* length of the item's name; the text after it describes the
                                       item */
     size_t n;
+    size_t name_from; /* where the name of an item begins */
+    char typed[40];   /* what was typed to get to the selected item */
     struct scroll at;
 };
 

@@ -1,12 +1,21 @@
 #include "dialog_answer.h"
+#include "menu_type.h"
+#include "no_effect.h"
 #include "state.h"
 #include "table_menus.h"
 
+#include <kprof/ui/input.h>
 #include <kprof/ui/keys.h>
 #include <stdio.h>
 #include <string.h>
 
 /* --- menus --- */
+
+/* The first word: what follows describes it. */
+static void keep_name(char *to, size_t cap, const char *item)
+{
+    snprintf(to, cap, "%.*s", (int)strcspn(item, " "), item);
+}
 
 static struct intent entry_picked(const struct menu *m)
 {
@@ -31,6 +40,11 @@ static struct intent picked(struct ui *u)
         break; /* each choice was carried out at once */
     case MENU_PICK:
         in.kind = m->pick;
+        if (m->pick == INTENT_LOAD) {
+            keep_name(u->profile, sizeof u->profile, m->item[m->at.sel]);
+        } else {
+            keep_name(u->preset, sizeof u->preset, m->item[m->at.sel]);
+        }
         snprintf(in.text, sizeof in.text, "%s", m->item[m->at.sel]);
         break;
     case MENU_ENTRY:
@@ -39,9 +53,35 @@ static struct intent picked(struct ui *u)
     return in;
 }
 
-static struct intent menu_key(struct ui *u, enum action act)
+static void say_no_item(struct ui_shared *sh, int key)
+{
+    char text[80];
+    snprintf(text, sizeof text, "no item contains \"%s%c\"", sh->dialog.menu.typed, key);
+    message_set(&sh->message, text, true);
+}
+
+/* Where nothing contains it, what is typed stays as it was. */
+static bool typed_in_menu(struct ui *u, int key, enum action act)
+{
+    struct menu *m = &u->shared.dialog.menu;
+    size_t before = strlen(m->typed);
+    if (!menu_type(m, key, act)) {
+        return false;
+    }
+    if (key != KEY_BACKSPACE_ && strlen(m->typed) == before) {
+        say_no_item(&u->shared, key);
+    }
+    return true;
+}
+
+static struct intent menu_key(struct ui *u, int key)
 {
     struct dialog *d = &u->shared.dialog;
+    enum action act = keys_find(CTX_MENU, key);
+    size_t line = d->menu.at.sel;
+    if (typed_in_menu(u, key, act)) {
+        return (struct intent){.kind = INTENT_REDRAW};
+    }
     if (act == ACT_ACCEPT) {
         return picked(u);
     }
@@ -50,9 +90,15 @@ static struct intent menu_key(struct ui *u, enum action act)
     } else if (act == ACT_TICK) {
         if (d->menu.use == MENU_COLUMNS) {
             table_menus_column_next(&u->table, &u->shared);
+        } else {
+            message_set(&u->shared.message, "Enter takes the item; here is nothing to tick", true);
         }
     } else {
-        scroll_key(&d->menu.at, act, d->menu.n);
+        bool moves = scroll_key(&d->menu.at, act, d->menu.n);
+        if (!moves || d->menu.at.sel == line) {
+            no_effect_say(&u->shared.message, key, act, !moves, "Enter takes the item, Esc leaves",
+                          line);
+        }
     }
     return (struct intent){.kind = INTENT_REDRAW};
 }
@@ -145,22 +191,46 @@ static struct intent take_time_range(struct ui *u)
     return (struct intent){.kind = INTENT_REDRAW};
 }
 
+/* Enter with nothing typed, where something is needed. */
+static struct intent nothing_typed(struct ui_shared *sh)
+{
+    message_set(&sh->message, "nothing was typed: nothing is done", false);
+    return (struct intent){.kind = INTENT_REDRAW};
+}
+
+static bool is_search(enum prompt_use use)
+{
+    return use == PROMPT_FILTER || use == PROMPT_SLOW_FILTER || use == PROMPT_HELP_FIND;
+}
+
+static bool may_be_empty(const struct dialog *d)
+{
+    return is_search(d->prompt_use) || d->prompt_use == PROMPT_IDENTITY ||
+           (d->prompt_use == PROMPT_SLOW && d->offer[0]);
+}
+
 static struct intent prompt_done(struct ui *u)
 {
     struct intent none = {.kind = INTENT_REDRAW};
     struct ui_shared *sh = &u->shared;
-    const struct prompt *p = &sh->dialog.prompt;
+    struct prompt *p = &sh->dialog.prompt;
     dialog_close(&sh->dialog);
+    if (!is_search(sh->dialog.prompt_use) && sh->dialog.prompt_use != PROMPT_IDENTITY) {
+        prompt_trim(p);
+    }
+    if (!p->len && !may_be_empty(&sh->dialog)) {
+        return nothing_typed(sh);
+    }
     switch (sh->dialog.prompt_use) {
     case PROMPT_EXPORT:
     case PROMPT_SLOW_EXPORT:
     case PROMPT_HEAT_EXPORT:
-        return p->len ? export_to(sh) : none;
+        return export_to(sh);
     case PROMPT_TIER:
-        return p->len ? with_text(p, INTENT_TIER_ADD) : none;
+        return with_text(p, INTENT_TIER_ADD);
     case PROMPT_SAVE:
-        memcpy(u->profile, p->text, sizeof u->profile - 1);
-        return p->len ? with_text(p, INTENT_SAVE) : none;
+        keep_name(u->profile, sizeof u->profile, p->text);
+        return with_text(p, INTENT_SAVE);
     case PROMPT_IDENTITY:
         if (u->screen == SCREEN_ARGUMENTS) {
             u->screen = SCREEN_MAIN;
@@ -168,13 +238,14 @@ static struct intent prompt_done(struct ui *u)
         rule_edit_set(&sh->rule, p->text);
         return with_text(p, INTENT_IDENTITY);
     case PROMPT_PRESET:
-        return p->len ? with_text(p, INTENT_PRESET) : none;
+        return with_text(p, INTENT_PRESET);
     case PROMPT_SLOW:
-        return p->len || sh->dialog.offer[0] ? threshold(&sh->dialog) : none;
+        return threshold(&sh->dialog);
     case PROMPT_TIME_RANGE:
         return take_time_range(u);
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
+    case PROMPT_HELP_FIND:
         break;
     }
     return none;
@@ -197,6 +268,9 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
     if (ev == PROMPT_CHANGED && filter) {
         set_filter(&d->prompt, filter, cap);
     }
+    if (d->prompt_use == PROMPT_HELP_FIND && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
+        help_find(&u->help, ev == PROMPT_CHANGED ? d->prompt.text : "");
+    }
     if (ev == PROMPT_CHANGED && d->prompt_use == PROMPT_TIER) {
         return text_from(&d->prompt, INTENT_COMPLETE, prompt_name_bytes(&d->prompt));
     }
@@ -217,7 +291,7 @@ struct intent dialog_answer_key(struct ui *u, int key)
     case DIALOG_PROMPT:
         return typed(u, prompt_key(&u->shared.dialog.prompt, key));
     case DIALOG_MENU:
-        return menu_key(u, keys_find(CTX_MENU, key));
+        return menu_key(u, key);
     case DIALOG_QUESTION:
         return question_key(u, keys_find(CTX_ASK, key));
     case DIALOG_NONE:

@@ -192,10 +192,19 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 {
     (void)own;
     (void)key;
+    size_t before = sh->rows.at.sel;
     enum action step = act == ACT_NEXT_ROW ? ACT_DOWN : act == ACT_PREV_ROW ? ACT_UP : act;
-    bool moves = step == ACT_UP || step == ACT_DOWN || step == ACT_HOME || step == ACT_END;
+    bool moves = step == ACT_UP || step == ACT_DOWN || step == ACT_HOME || step == ACT_END ||
+                 step == ACT_PGUP || step == ACT_PGDN;
     if (!moves || !s || !rows_key(&sh->rows, step, s)) {
         return false;
+    }
+    if (sh->rows.at.sel == before) {
+        bool up = step == ACT_UP || step == ACT_HOME || step == ACT_PGUP;
+        message_set(&sh->message,
+                    up ? "this is the first row of the table" : "this is the last row of the table",
+                    false);
+        return true;
     }
     out->intent.kind = INTENT_VIEW_QUERY;
     return true;

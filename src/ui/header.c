@@ -1,6 +1,8 @@
 #include "header.h"
+#include "header_help.h"
 #include "internals.h"
 
+#include <assert.h>
 #include <kprof/base/format.h>
 #include <kprof/base/text.h>
 #include <math.h>
@@ -24,6 +26,7 @@ struct chips {
 __attribute__((format(printf, 4, 5))) static void add(struct chips *l, enum style st,
                                                       const char *label, const char *fmt, ...)
 {
+    assert(!label[0] || header_help(label));
     if (l->n == CHIPS) {
         return;
     }
@@ -217,7 +220,7 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
         add(l, STYLE_WARN, "", "PAUSED");
     }
     if (s->compared[0]) {
-        add(l, STYLE_KEY, "against", "%s", s->compared);
+        add(l, STYLE_KEY, "compared with", "%s", s->compared);
     }
     if (sh->rows.filter[0]) {
         add(l, STYLE_KEY, "filter", "%s", sh->rows.filter);

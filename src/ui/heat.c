@@ -1,6 +1,7 @@
 #include "heat.h"
 #include "bins.h"
 #include "heat_map.h"
+#include "heat_says.h"
 #include "shared.h"
 
 #include <inttypes.h>
@@ -310,6 +311,7 @@ static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
     }
     size_t at = cursor_col(t, m);
     if (at == SIZE_MAX) {
+        message_set(&sh->message, "no data yet", true);
         return true;
     }
     const struct snap_heat_col *k = &m->h->col[heat_map_holder(m->h, at)];
@@ -326,6 +328,35 @@ static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
     return true;
 }
 
+static void next_row(struct ui_shared *sh, bool down, const struct snapshot *s, struct intent *out)
+{
+    size_t before = sh->rows.at.sel;
+    if (s && rows_key(&sh->rows, down ? ACT_DOWN : ACT_UP, s) && sh->rows.at.sel != before) {
+        out->kind = INTENT_VIEW_QUERY;
+    } else {
+        message_set(&sh->message,
+                    down ? "this is the last row of the table"
+                         : "this is the first row of the table",
+                    false);
+    }
+}
+
+static bool on_map(struct heat_state *t, struct ui_shared *sh, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
+{
+    struct heat_map m = heat_map_of(s, grid_area(t->area), t->halves);
+    struct heat_state was = *t;
+    size_t col = cursor_col(t, &m), group = col == SIZE_MAX ? 0 : cursor_group(t, &m, col);
+    bool taken = move(t, sh, act, &m, &out->intent) || on_time(t, sh, act, &m, &out->intent) ||
+                 on_cell(t, sh, act, &m, out);
+    size_t at = cursor_col(t, &m), now_group = at == SIZE_MAX ? 0 : cursor_group(t, &m, at);
+    bool same = was.step == t->step && was.end_s == t->end_s && at == col && now_group == group;
+    if (taken && same && act != ACT_OPEN && act != ACT_TAKE && !sh->message.text[0]) {
+        heat_says_end(&sh->message, act);
+    }
+    return taken;
+}
+
 static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
@@ -333,21 +364,17 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     struct heat_state *t = own;
     const struct snap_row *r = rows_selected(&sh->rows, s);
     if (act == ACT_NEXT_ROW || act == ACT_PREV_ROW) {
-        if (s && rows_key(&sh->rows, act == ACT_NEXT_ROW ? ACT_DOWN : ACT_UP, s)) {
-            out->intent.kind = INTENT_VIEW_QUERY;
-        }
+        next_row(sh, act == ACT_NEXT_ROW, s, &out->intent);
         return true;
     }
     if (act == ACT_THRESHOLD) {
         slow_list_ask_threshold(&sh->dialog, s);
         return true;
     }
-    if (!r || !is_of(&s->heat, r)) {
-        return false;
+    if (r && is_of(&s->heat, r)) {
+        return on_map(t, sh, act, s, out);
     }
-    struct heat_map m = heat_map_of(s, grid_area(t->area), t->halves);
-    return move(t, sh, act, &m, &out->intent) || on_time(t, sh, act, &m, &out->intent) ||
-           on_cell(t, sh, act, &m, out);
+    return heat_says_none(&sh->message, act, r != NULL);
 }
 
 static bool on_click(void *own, struct ui_shared *sh, int row, int col, const struct snapshot *s)

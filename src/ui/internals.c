@@ -147,50 +147,19 @@ static void add_requests(struct list *l, const struct snapshot *s)
 
 /* --- tracing --- */
 
-/* The name of the limit for the screen. */
-static void sample_limit(const struct snapshot *s, char *out, size_t n)
-{
-    switch (s->sample_why) {
-    case SAMPLE_COST:
-        if (s->cost.limit_percent > 0) {
-            snprintf(out, n, "limit %.3g%% of the node", s->cost.limit_percent);
-            return;
-        }
-        break;
-    case SAMPLE_RATE:
-        snprintf(out, n, "limit --max-rate");
-        return;
-    case SAMPLE_BREAKER:
-        snprintf(out, n, "the breaker closes in steps");
-        return;
-    case SAMPLE_FLOOD:
-        snprintf(out, n, "calls arrive too fast");
-        return;
-    case SAMPLE_ASKED:
-        break;
-    }
-    snprintf(out, n, "%s", sample_why_name(s->sample_why));
-}
-
 static void add_sample(struct list *l, const struct snapshot *s)
 {
     uint32_t n = s->sample ? s->sample : 1, asked = s->sample_asked ? s->sample_asked : 1;
-    const char *what = s->has_entry ? "requests" : "calls";
-    bool cut = s->sample_why != SAMPLE_ASKED;
-    char why[50], instead[30] = "";
+    char text[SNAPSHOT_SAMPLING_BYTES];
     struct internal *k =
         add(l, "sample", "share of the requests that is traced, as a whole", "1/%u", n);
-    if (!cut) {
+    if (s->sample_why == SAMPLE_ASKED) {
         return;
     }
-    sample_limit(s, why, sizeof why);
-    if (asked > 1) {
-        snprintf(instead, sizeof instead, ", requested 1 of %u", asked);
-    }
+    snapshot_sampling(s, text);
     snprintf(k->value, sizeof k->value, "1/%u, requested 1/%u: %s", n, asked,
              sample_why_name(s->sample_why));
-    snprintf(k->header_text, sizeof k->header_text, "tracing 1 of %u %s%s (%s)", n, what, instead,
-             why);
+    snprintf(k->header_text, sizeof k->header_text, "tracing %s", text);
     mark(k, STYLE_WARN, true);
 }
 
@@ -224,4 +193,17 @@ size_t internals_list(const struct snapshot *s, struct internal *out)
     add_calls(&l, s);
     add_requests(&l, s);
     return l.n;
+}
+
+const char *internals_meaning(const char *label)
+{
+    static const struct snapshot none;
+    struct internal list[INTERNALS_MAX];
+    size_t n = internals_list(&none, list);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i].label, label) == 0) {
+            return list[i].meaning;
+        }
+    }
+    return NULL;
 }

@@ -25,5 +25,6 @@ struct internal {
 
 /* Writes all values to out, which has room for INTERNALS_MAX. Returns the number. */
 size_t internals_list(const struct snapshot *s, struct internal *out);
+const char *internals_meaning(const char *label); /* NULL: there is no such label */
 
 #endif

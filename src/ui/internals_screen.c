@@ -1,6 +1,7 @@
 #include "internals_screen.h"
 #include "internals.h"
 #include "scroll.h"
+#include "shared.h"
 
 enum { LABEL_COLS = 16, VALUE_COLS = 10, MEANING_LEAST = 30 };
 
@@ -47,11 +48,16 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 {
     struct scroll *at = own;
     struct internal list[INTERNALS_MAX];
-    size_t n = s ? internals_list(s, list) : 0, page = at->page;
-    (void)sh;
+    size_t n = s ? internals_list(s, list) : 0, page = at->page, before = at->sel;
     (void)key;
     (void)out;
-    return scroll_key(at, act, n > page ? n - page + 1 : 1);
+    if (!scroll_key(at, act, n > page ? n - page + 1 : 1)) {
+        return false;
+    }
+    if (at->sel == before) {
+        message_set(&sh->message, n <= page ? "all of it is in sight" : "it ends here", false);
+    }
+    return true;
 }
 
 const struct screen_ops screen_internals = {

@@ -36,7 +36,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     (void)sh;
     (void)key;
     (void)out;
-    return scroll_key(at, act, s ? s->n_log : 0);
+    return s && s->n_log && scroll_key(at, act, s->n_log);
 }
 
 static struct scroll *list(void *own, struct ui_shared *sh)

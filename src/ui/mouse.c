@@ -1,4 +1,5 @@
 #include "bar.h"
+#include "bar_keys.h"
 #include "screens.h"
 #include "state.h"
 
@@ -41,7 +42,8 @@ static struct intent click(struct ui *u, const struct mouse *m, const struct sna
     const struct screen_ops *ops = screens_ops(u->screen);
     enum dialog_mode mode = u->shared.dialog.mode;
     if (m->row == u->bar_row) {
-        int key = bar_key_at(u->shared.cols, screens_bar_context(u), m->col);
+        struct bar keys = bar_keys(u, s);
+        int key = bar_key_at(u->shared.cols, &keys, m->col);
         return key ? ui_key(u, key, s) : redraw;
     }
     if (mode == DIALOG_QUESTION || mode == DIALOG_PROMPT) {

@@ -1,4 +1,5 @@
 #include "open_calls.h"
+#include "shared.h"
 
 #include <kprof/base/format.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static void draw_open(struct canvas *c, int row, struct rect a, const struct sna
     format_us(o->age_us, text);
     canvas_right(c, row, a.col, 8, o->age_us >= 1e7 ? STYLE_BAD : STYLE_WARN, text);
     canvas_name(c, row, a.col + 9, name, STYLE_BOLD, o->tier_name);
-    canvas_name(c, row, a.col + 10 + name, name, STYLE_NORMAL, o->ident);
+    canvas_name(c, row, a.col + 10 + name, name, STYLE_NORMAL, snapshot_name(o->ident));
     snapshot_pid(o->pid, text);
     int col = a.col + 11 + 2 * name;
     col += canvas_text(c, row, col, a.col + a.cols - col, STYLE_NORMAL, text) + 1;
@@ -93,11 +94,15 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
 static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
-    (void)sh;
     (void)key;
     struct open_calls_state *t = own;
+    bool moves = act == ACT_UP || act == ACT_DOWN || act == ACT_PGUP || act == ACT_PGDN ||
+                 act == ACT_HOME || act == ACT_END;
     if (!s || !s->n_open) {
-        return false;
+        if (moves || act == ACT_OPEN) {
+            message_set(&sh->message, "no call is open", true);
+        }
+        return moves || act == ACT_OPEN;
     }
     find_selection(t, s);
     if (act == ACT_OPEN) {

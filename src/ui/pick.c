@@ -1,6 +1,7 @@
 #include "pick.h"
 #include "pick_draw.h"
 #include "pick_list.h"
+#include "shared.h"
 
 static void open_screen(void *own, const struct screen_request *r, struct intent *out)
 {
@@ -34,7 +35,10 @@ static void cancel(struct pick_list *p, struct screen_reply *out)
     leave(out, INTENT_CATALOG_CLOSE);
 }
 
-static void accept(struct pick_list *p, struct screen_reply *out)
+static const char NO_FUNCTION[] =
+    "no function is selected: type another part, or module:function/arity";
+
+static void accept(struct pick_list *p, struct message *m, struct screen_reply *out)
 {
     char text[CATALOG_TEXT_BYTES];
     if (!p->ticks && p->at.sel < pick_list_count(p)) {
@@ -42,6 +46,8 @@ static void accept(struct pick_list *p, struct screen_reply *out)
     }
     if (p->ticks) {
         leave(out, INTENT_PICKED);
+    } else {
+        message_set(m, NO_FUNCTION, true);
     }
 }
 
@@ -58,16 +64,20 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
     struct pick_list *p = own;
-    (void)sh;
     (void)s;
     switch (act) {
+    case ACT_HELP:
+        return false;
     case ACT_ACCEPT:
-        accept(p, out);
+        accept(p, &sh->message, out);
         break;
     case ACT_CANCEL:
         cancel(p, out);
         break;
     case ACT_TICK:
+        if (p->at.sel >= pick_list_count(p)) {
+            message_set(&sh->message, NO_FUNCTION, true);
+        }
         pick_list_tick(p, key == KEY_BTAB_ ? -1 : 1);
         break;
     case ACT_RELOAD:
@@ -81,7 +91,9 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
             p->walking = true;
             pick_list_keep(p);
         } else {
-            typed(p, prompt_key(&p->query, key));
+            enum prompt_event ev = prompt_key(&p->query, key);
+            typed(p, ev);
+            return ev != PROMPT_NOTHING;
         }
     }
     return true;

@@ -46,6 +46,19 @@ void prompt_propose(struct prompt *p)
     p->proposed = p->len > 0;
 }
 
+void prompt_trim(struct prompt *p)
+{
+    size_t from = strspn(p->text, " ");
+    while (p->len > from && p->text[p->len - 1] == ' ') {
+        p->len--;
+    }
+    memmove(p->text, p->text + from, p->len - from);
+    p->len -= from;
+    p->text[p->len] = 0;
+    p->caret = p->caret > from ? p->caret - from : 0;
+    p->caret = p->caret < p->len ? p->caret : p->len;
+}
+
 static bool is_start(const struct prompt *p, size_t i)
 {
     return i >= p->len || ((unsigned char)p->text[i] & 0xc0) != 0x80;
@@ -136,8 +149,9 @@ static size_t word_start(const struct prompt *p)
 
 static enum prompt_event move_to(struct prompt *p, size_t caret)
 {
+    enum prompt_event ev = p->caret == caret ? PROMPT_NOTHING : PROMPT_MOVED;
     p->caret = caret;
-    return PROMPT_MOVED;
+    return ev;
 }
 
 /* --- completions --- */

@@ -93,7 +93,7 @@ static size_t head_of(const struct view *v, size_t i)
 }
 
 /* Left and Right fold and unfold groups, as in file managers. */
-static void walk(struct rows *rows, const struct view *v, enum action act)
+static bool walk(struct rows *rows, const struct view *v, enum action act)
 {
     const struct line *l = &v->lines[rows->at.sel];
     bool open = l->head && l->children && !l->folded;
@@ -111,7 +111,10 @@ static void walk(struct rows *rows, const struct view *v, enum action act)
         fold(rows, l->group);
     } else if (act == ACT_RIGHT && open && rows->at.sel + 1 < v->n) {
         select_line(rows, v, rows->at.sel + 1);
+    } else {
+        return false;
     }
+    return true;
 }
 
 bool rows_key(struct rows *rows, enum action act, const struct snapshot *s)
@@ -123,7 +126,7 @@ bool rows_key(struct rows *rows, enum action act, const struct snapshot *s)
     if (v.n == 0) {
         taken = false;
     } else if (act == ACT_OPEN || act == ACT_LEFT || act == ACT_RIGHT) {
-        walk(rows, &v, act);
+        taken = walk(rows, &v, act);
     } else if (scroll_key(&rows->at, act, v.n)) {
         select_line(rows, &v, rows->at.sel);
     } else {
@@ -131,6 +134,18 @@ bool rows_key(struct rows *rows, enum action act, const struct snapshot *s)
     }
     view_release(&v);
     return taken;
+}
+
+bool rows_can_fold(const struct rows *rows, const struct snapshot *s)
+{
+    struct view v;
+    bool can = false;
+    rows_view(rows, s, &v);
+    for (size_t i = 0; i < v.n; i++) {
+        can = can || v.lines[i].children > 0;
+    }
+    view_release(&v);
+    return can;
 }
 
 void rows_fold_all(struct rows *rows)
@@ -174,7 +189,8 @@ int rows_title(struct canvas *c, struct rect a, const struct snap_row *r)
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     int col = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, r->tier_name);
     if (r->ident) {
-        col += 1 + canvas_text(c, a.row, a.col + col + 1, a.cols - col - 1, STYLE_HEAD, r->ident);
+        col += 1 + canvas_text(c, a.row, a.col + col + 1, a.cols - col - 1, STYLE_HEAD,
+                               snapshot_name(r->ident));
     }
     const char *mfa = r->tier_mfa ? r->tier_mfa : "";
     if (mfa[0] && col + 2 + (int)text_width(mfa, strlen(mfa)) + TITLE_REST <= a.cols) {

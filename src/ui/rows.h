@@ -33,6 +33,7 @@ bool rows_have_tier(const struct snapshot *s); /* a tier other than _total */
 
 /* Selects another row, or folds; false: the key does neither. */
 bool rows_key(struct rows *rows, enum action act, const struct snapshot *s);
+bool rows_can_fold(const struct rows *rows, const struct snapshot *s); /* a row has others below */
 void rows_fold_all(struct rows *rows);
 void rows_sort(struct rows *rows, int by); /* the same column again reverses the order */
 /* Sorts by the next (1) or previous (-1) column that has a meaning now. compared: there is a

@@ -1,6 +1,5 @@
 #include "screens.h"
 #include "dist.h"
-#include "help.h"
 #include "internals_screen.h"
 #include "log.h"
 #include "pick.h"
@@ -50,7 +49,7 @@ enum screen_id screens_by_key(int key)
     return SCREEN_NONE;
 }
 
-unsigned screens_bar_context(const struct ui *u)
+unsigned screens_context(const struct ui *u)
 {
     switch (u->shared.dialog.mode) {
     case DIALOG_PROMPT:

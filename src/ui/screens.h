@@ -11,6 +11,6 @@ const struct screen_ops *screens_ops(enum screen_id id); /* not SCREEN_NONE */
 void *screens_own(struct ui *u, enum screen_id id);      /* state of the screen; NULL: none */
 enum screen_id screens_by_key(int key);                  /* SCREEN_NONE: no screen has it */
 unsigned
-screens_bar_context(const struct ui *u); /* whose keys are valid now: a dialog's or a screen's */
+screens_context(const struct ui *u); /* whose keys are valid now: a dialog's or a screen's */
 
 #endif

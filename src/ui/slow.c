@@ -93,14 +93,14 @@ static void draw_head(struct canvas *c, struct rect a, const struct snap_slow *s
     format_us(slow_took_us(s), took);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     if (!s->n_sums) {
-        snprintf(text, sizeof text, "%s  %s%s", s->ident, took,
+        snprintf(text, sizeof text, "%s  %s%s", snapshot_name(s->ident), took,
                  !s->request         ? "  (no request)"
                  : s->request_us > 0 ? "  (its tiers are not known)"
                                      : "  (still open: its slow calls so far)");
         canvas_name(c, a.row, a.col, a.cols, STYLE_HEAD, text);
         return;
     }
-    snprintf(text, sizeof text, "%s  %s", s->ident, took);
+    snprintf(text, sizeof text, "%s  %s", snapshot_name(s->ident), took);
     canvas_name(c, a.row, a.col, w.name + 2, STYLE_HEAD, text);
     col = slot(c, a.row, col, w.calls, STYLE_HEAD, "CALLS");
     col = slot(c, a.row, col, w.sum, STYLE_HEAD, "TOTAL");
@@ -193,8 +193,18 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
                         : "the calls of this request were dropped: only the newest "
                           "200 slow requests keep them",
                     true);
+    } else {
+        message_set(&sh->message, "no slow request passes the filter; Esc clears it", true);
     }
     free(p.at);
+}
+
+/* Keys of the list, where it is empty. */
+static bool needs_list(enum action act)
+{
+    return act == ACT_OPEN || act == ACT_SORT_LEFT || act == ACT_SORT_RIGHT || act == ACT_REVERSE ||
+           act == ACT_UP || act == ACT_DOWN || act == ACT_PGUP || act == ACT_PGDN ||
+           act == ACT_HOME || act == ACT_END;
 }
 
 static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
@@ -202,12 +212,14 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 {
     (void)own;
     (void)key;
+    if (needs_list(act) && (!s || !s->n_slow)) {
+        message_set(&sh->message, "there is no slow request yet; s sets the threshold", true);
+        return true;
+    }
     if (act != ACT_OPEN) {
         return slow_list_key(&sh->slow, &sh->dialog, act, s);
     }
-    if (s) {
-        open_waterfall(sh, s, &out->open);
-    }
+    open_waterfall(sh, s, &out->open);
     return true;
 }
 

@@ -32,7 +32,7 @@ static int in_column(enum slow_column by, const struct snap_slow *a, const struc
 {
     switch (by) {
     case SLOW_IDENTITY:
-        return strcmp(a->ident, b->ident);
+        return strcmp(snapshot_name(a->ident), snapshot_name(b->ident));
     case SLOW_TOOK:
         return by_number(slow_took_us(a), slow_took_us(b));
     case SLOW_TIER:
@@ -178,12 +178,15 @@ void slow_list_ask_threshold(struct dialog *d, const struct snapshot *s)
     uint64_t ns = s ? s->slow_ns : 0;
     if (p99_us > 0) {
         format_us(p99_us, text);
-        snprintf(title, sizeof title, "Slow-call threshold (P99 is %s)", text);
+        size_t digits = strspn(text, "0123456789.");
+        snprintf(title, sizeof title, "Slow-call threshold (P99 is %.*s %s)", (int)digits, text,
+                 text + digits);
     }
     if (ns || p99_us >= 1) {
         slow_list_threshold_text(ns ? ns : round_us(p99_us) * 1000, now, sizeof now);
     }
     dialog_prompt_titled(d, PROMPT_SLOW, title, ns ? now : "");
+    prompt_propose(&d->prompt); /* another one replaces it */
     if (!ns) {
         dialog_offer(d, now);
     }
@@ -313,7 +316,7 @@ static void draw_line(struct canvas *c, int row, struct rect a, const struct slo
     format_time(s->wall_ns, w->of[SLOW_TIME] >= 12, text);
     canvas_text(c, row, col, w->of[SLOW_TIME], STYLE_DIM, text);
     col += w->of[SLOW_TIME] + 1;
-    canvas_name(c, row, col, w->of[SLOW_IDENTITY], STYLE_NORMAL, s->ident);
+    canvas_name(c, row, col, w->of[SLOW_IDENTITY], STYLE_NORMAL, snapshot_name(s->ident));
     col += w->of[SLOW_IDENTITY] + 1;
     format_us(slow_took_us(s), text);
     canvas_right(c, row, col, w->of[SLOW_TOOK], s->error ? STYLE_BAD : STYLE_WARN, text);
@@ -383,7 +386,7 @@ bool slow_list_key(struct slow_list *l, struct dialog *d, enum action act, const
 {
     switch (act) {
     case ACT_FILTER:
-        dialog_prompt(d, PROMPT_SLOW_FILTER, l->filter.text);
+        dialog_propose(d, PROMPT_SLOW_FILTER, l->filter.text);
         return true;
     case ACT_THRESHOLD:
     case ACT_SORT: /* the same key, in the pane */

@@ -7,6 +7,7 @@
 
 #include "argument_picker.h"
 #include "heat.h"
+#include "help.h"
 #include "open_calls.h"
 #include "pick_list.h"
 #include "screen.h"
@@ -23,11 +24,15 @@ struct ui {
     enum theme theme;
     int bar_row;      /* of the last draw; -1: no bar */
     char profile[80]; /* the name it was last saved under or loaded from */
+    char preset[80];  /* the last chosen preset */
+    uint64_t
+        log_seen_ns; /* lines of the log up to this time were in sight when a key was pressed */
     struct table_state table;
     struct waterfall_state waterfall;
     struct heat_state heat;
     struct open_calls_state open_calls;
-    struct scroll log, help, internals;
+    struct scroll log, internals;
+    struct help_state help;
     struct pick_list pick;
     struct argument_picker_state argument_picker;
 };

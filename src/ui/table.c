@@ -41,9 +41,12 @@ static void find_peaks(struct peaks *p, const struct column_set *set, const stru
         bool total = l->head && l->pinned;
         for (size_t j = 0; l->row && !total && j < set->n; j++) {
             const struct column *k = column_at(set->index[j]);
+            if (k->kind != COLUMN_TIME && k->kind != COLUMN_SHARE) {
+                continue;
+            }
             double x = column_value(k, l->row);
             struct peak *of = peak(p, l, j);
-            if ((k->kind == COLUMN_TIME || k->kind == COLUMN_SHARE) && x > 0) {
+            if (x > 0) {
                 of->least = of->top == 0 || x < of->least ? x : of->least;
                 of->top = x > of->top ? x : of->top;
             }
@@ -284,6 +287,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         return;
     }
     if (!rows_have_tier(s)) {
+        sh->slow.pane_focus = false;
         start_draw(&sh->start, c, a);
         return;
     }

@@ -28,11 +28,15 @@ static bool on_order(struct table_state *t, struct ui_shared *sh, enum action ac
         rows->pivot = !rows->pivot;
         return true;
     case ACT_FOLD_ALL:
-        rows_fold_all(rows);
+        if (s && rows_can_fold(rows, s)) {
+            rows_fold_all(rows);
+        } else {
+            message_set(&sh->message, "nothing to fold: no request has a name yet", true);
+        }
         return true;
     case ACT_FILTER:
         if (!s || rows_have_tier(s)) {
-            dialog_prompt(&sh->dialog, PROMPT_FILTER, rows->filter);
+            dialog_propose(&sh->dialog, PROMPT_FILTER, rows->filter);
         } else { /* there is nothing to filter, so the picker opens */
             out->open.to = SCREEN_PICK;
         }
@@ -85,7 +89,11 @@ static bool on_tier(struct ui_shared *sh, enum action act, const struct snapshot
         out->intent = (struct intent){.kind = INTENT_COMPLETE};
         return true;
     case ACT_ENTRY:
-        table_menus_entry(sh, s);
+        if (s && rows_have_tier(s)) {
+            table_menus_entry(sh, s);
+        } else {
+            need_tier(&sh->message, s);
+        }
         return true;
     case ACT_IDENTITY:
         rule_edit_open(&sh->rule, &sh->dialog, &sh->message);
@@ -101,6 +109,10 @@ static bool on_pane(struct ui_shared *sh, enum action act, const struct snapshot
 {
     if (act == ACT_OPEN) {
         out->open.to = SCREEN_SLOW;
+        return true;
+    }
+    if (act == ACT_LEFT || act == ACT_RIGHT) {
+        message_set(&sh->message, "a slow request unfolds on its screen: Enter", true);
         return true;
     }
     return slow_list_key(&sh->slow, &sh->dialog, act, s);
@@ -119,11 +131,60 @@ static bool on_back(struct ui_shared *sh)
     return slow_list_forget_filter(&sh->slow); /* it was set on another screen */
 }
 
+/* Keys of rows, where there is none. */
+static bool needs_rows(enum action act)
+{
+    switch (act) {
+    case ACT_SORT_LEFT:
+    case ACT_SORT_RIGHT:
+    case ACT_REVERSE:
+    case ACT_PIVOT:
+    case ACT_FOLD_ALL:
+    case ACT_OPEN:
+    case ACT_LEFT:
+    case ACT_RIGHT:
+    case ACT_UP:
+    case ACT_DOWN:
+    case ACT_PGUP:
+    case ACT_PGDN:
+    case ACT_HOME:
+    case ACT_END:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool on_rows(struct ui_shared *sh, enum action act, const struct snapshot *s)
+{
+    if (!s || rows_key(&sh->rows, act, s)) {
+        return s != NULL;
+    }
+    if (act == ACT_OPEN || act == ACT_LEFT || act == ACT_RIGHT) {
+        message_set(&sh->message,
+                    act == ACT_RIGHT ? "nothing to unfold here" : "nothing to fold here", true);
+        return true;
+    }
+    return false;
+}
+
+static void change_focus(struct ui_shared *sh, const struct snapshot *s)
+{
+    sh->slow.pane_focus = !sh->slow.pane_focus && s && s->n_slow;
+    if (!s || !s->n_slow) {
+        message_set(&sh->message, "there is no slow request to move to: S sets from when on", true);
+    }
+}
+
 bool table_keys(struct table_state *t, struct ui_shared *sh, enum action act,
                 const struct snapshot *s, struct screen_reply *out)
 {
     if (act == ACT_FOCUS) {
-        sh->slow.pane_focus = !sh->slow.pane_focus && s && s->n_slow;
+        change_focus(sh, s);
+        return true;
+    }
+    if (needs_rows(act) && !(s && rows_have_tier(s))) {
+        need_tier(&sh->message, s);
         return true;
     }
     if (sh->slow.pane_focus && on_pane(sh, act, s, out)) {
@@ -132,6 +193,5 @@ bool table_keys(struct table_state *t, struct ui_shared *sh, enum action act,
     if (act == ACT_BACK && on_back(sh)) {
         return true;
     }
-    return on_order(t, sh, act, s, out) || on_tier(sh, act, s, out) ||
-           (s && rows_key(&sh->rows, act, s));
+    return on_order(t, sh, act, s, out) || on_tier(sh, act, s, out) || on_rows(sh, act, s);
 }

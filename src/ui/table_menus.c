@@ -39,8 +39,13 @@ static void column_items(const struct table_state *t, struct menu *m)
 
 void table_menus_columns(const struct table_state *t, struct ui_shared *sh)
 {
-    column_items(
-        t, dialog_menu(&sh->dialog, MENU_COLUMNS, "Columns: Space selects show, hide or auto"));
+    struct menu *m =
+        dialog_menu(&sh->dialog, MENU_COLUMNS, "Columns: Space selects show, hide or auto");
+    m->name_from = 6; /* behind the state */
+    column_items(t, m);
+    if (sh->rows.sort >= SORT_COLUMN) {
+        m->at.sel = (size_t)(sh->rows.sort - SORT_COLUMN);
+    }
 }
 
 /* If there is room, always, never. */
@@ -57,12 +62,14 @@ void table_menus_entry(struct ui_shared *sh, const struct snapshot *s)
     for (size_t i = 0; s && i < s->n_rows; i++) {
         const struct snap_row *r = &s->rows[i];
         if (!r->ident && r->tier != TIER_TOTAL && m->n < TIER_MAX) {
+            m->at.sel = s->has_entry && r->tier == s->entry ? m->n : m->at.sel;
             menu_add(m, r->tier_name);
             if (r->tier_mfa && sh->cols >= 60) { /* two names may be similar */
                 menu_add_more(m, r->tier_mfa);
             }
         }
     }
+    m->at.sel = s && !s->has_entry ? m->n : m->at.sel;
     menu_add(m, "none (every call is counted separately)");
 }
 

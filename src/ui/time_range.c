@@ -81,9 +81,6 @@ void time_range_set(struct time_range *t, uint64_t from_s, uint64_t to_s)
 
 static struct intent next_window(struct time_range *t, const struct snapshot *s)
 {
-    if (!s) {
-        return (struct intent){.kind = INTENT_NONE};
-    }
     enum window now = t->window_asked ? t->window : s->window;
     t->window = (now + 1) % WINDOW_COUNT;
     t->window_asked = true;
@@ -91,40 +88,50 @@ static struct intent next_window(struct time_range *t, const struct snapshot *s)
     return (struct intent){.kind = INTENT_WINDOW, .window = t->window};
 }
 
-static void ask(struct time_range *t, struct dialog *d, struct message *m, const struct snapshot *s)
+static void ask(struct time_range *t, struct dialog *d, const struct snapshot *s)
 {
-    if (!s) {
-        message_set(m, "no data yet", true);
-        return;
-    }
     t->zero_wall_ns = s->time.zero_wall_ns;
     t->oldest_s = s->time.oldest_s;
     t->now_s = s->time.now_s;
     dialog_prompt(d, PROMPT_TIME_RANGE, "");
 }
 
+static bool is_of_time(enum action act)
+{
+    return act == ACT_WINDOW || act == ACT_PAUSE || act == ACT_EARLIER || act == ACT_LATER ||
+           act == ACT_NOW || act == ACT_TIME_RANGE;
+}
+
 bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, enum action act,
                     const struct snapshot *s, struct intent *out)
 {
     bool changed = false;
+    if (!s && is_of_time(act)) {
+        message_set(m, "no data yet", true);
+        return true;
+    }
     switch (act) {
     case ACT_WINDOW:
         *out = next_window(t, s);
         break;
     case ACT_PAUSE:
-        t->paused = !t->paused && s;
-        t->paused_s = s ? s->time.now_s : 0;
+        t->paused = !t->paused;
+        t->paused_s = s->time.now_s;
         break;
     case ACT_EARLIER:
     case ACT_LATER:
-        changed = s && step(t, m, s, act == ACT_EARLIER);
+        changed = step(t, m, s, act == ACT_EARLIER);
         break;
     case ACT_NOW:
         changed = t->end_s != 0;
         to_now(t);
+        if (!changed &&
+            out->kind != INTENT_VIEW_QUERY) { /* the heat map was not in the past either */
+            message_set(m, "this is already the present time range", false);
+        }
         break;
     case ACT_TIME_RANGE:
-        ask(t, d, m, s);
+        ask(t, d, s);
         break;
     default:
         return false;

@@ -1,6 +1,8 @@
 #include "bar.h"
+#include "bar_keys.h"
 #include "dialog_answer.h"
 #include "header.h"
+#include "no_effect.h"
 #include "screens.h"
 #include "state.h"
 
@@ -83,8 +85,24 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
         out->kind = INTENT_VIEW_QUERY;
     }
     u->shared.slow.pane_focus = false;
+    if (r.to == SCREEN_HELP) {
+        help_of(&u->help, u->screen, screens_ops(u->screen)->context);
+    }
     r.to = u->screen == r.to ? SCREEN_MAIN : r.to;
     show(u, &r, out);
+}
+
+/* Help goes back to where it was opened; that screen is as it was. */
+static void back(struct ui *u, bool had_message, struct intent *out)
+{
+    enum screen_id to = u->screen == SCREEN_HELP ? u->help.from : SCREEN_MAIN;
+    if (u->screen == to && !had_message) {
+        message_set(&u->shared.message, "nothing to go back from; q quits", true);
+    }
+    u->screen = to;
+    if (screens_ops(to)->on_request) {
+        out->kind = INTENT_VIEW_QUERY;
+    }
 }
 
 static void say_theme(struct ui *u)
@@ -96,7 +114,7 @@ static void say_theme(struct ui *u)
 
 /* Keys with the same meaning on every screen that has them. */
 static bool common_key(struct ui *u, int key, enum action act, const struct snapshot *s,
-                       struct intent *out)
+                       bool had_message, struct intent *out)
 {
     switch (act) {
     case ACT_QUIT:
@@ -123,7 +141,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         out->kind = INTENT_MARK;
         return true;
     case ACT_SAVE:
-        dialog_prompt(&u->shared.dialog, PROMPT_SAVE, u->profile);
+        dialog_propose(&u->shared.dialog, PROMPT_SAVE, u->profile);
         return true;
     case ACT_LOAD:
         out->kind = INTENT_PROFILES;
@@ -144,7 +162,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         open_by_key(u, key, out);
         return true;
     case ACT_BACK:
-        u->screen = SCREEN_MAIN;
+        back(u, had_message, out);
         return true;
     default:
         return time_range_key(&u->shared.time_range, &u->shared.dialog, &u->shared.message, act, s,
@@ -175,9 +193,13 @@ static struct intent screen_key(struct ui *u, int key, enum action act, const st
     struct screen_reply r = {.intent.kind = INTENT_REDRAW};
     const struct screen_ops *ops = screens_ops(u->screen);
     enum screen_id on = u->screen;
+    struct scroll *list = ops->list ? ops->list(screens_own(u, on), &u->shared) : NULL;
+    size_t line = list ? list->sel : SIZE_MAX;
     bool taken = ops->on_key(screens_own(u, on), &u->shared, key, act, s, &r);
-    if (!taken && !common_key(u, key, act, s, &r.intent)) {
-        r.intent.kind = had_message ? INTENT_REDRAW : INTENT_NONE;
+    bool known = taken || common_key(u, key, act, s, had_message, &r.intent);
+    if (!known || (list && list->sel == line)) {
+        no_effect_say(&u->shared.message, key, act, !known,
+                      ops->on_paste ? "F1 shows the keys" : "? shows the keys", line);
     }
     if (r.open.to != SCREEN_NONE) {
         show(u, &r.open, &r.intent);
@@ -216,6 +238,7 @@ struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
     }
     bool had_message = sh->message.text[0] != 0;
     sh->message.text[0] = 0;
+    u->log_seen_ns = s && s->n_log ? s->log[0].wall_ns : u->log_seen_ns;
     if (sh->dialog.mode != DIALOG_NONE) {
         return dialog_answer_key(u, key);
     }
@@ -229,14 +252,24 @@ struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
 
 /* --- drawing --- */
 
+/* The message; without one, what has happened since the last key. Nothing older. */
 static void draw_line(const struct ui *u, struct canvas *c, int row, const struct snapshot *s)
 {
-    if (!message_draw(&u->shared.message, c, row) && s && s->n_log) {
+    bool said = message_draw(&u->shared.message, c, row);
+    if (!said && s && s->n_log && s->log[0].wall_ns > u->log_seen_ns) {
         char when[FORMAT_BYTES];
         format_time(s->log[0].wall_ns, false, when);
         int col = canvas_text(c, row, 0, c->cols, STYLE_DIM, when) + 1;
         canvas_text(c, row, col, c->cols - col, STYLE_DIM, s->log[0].text);
     }
+}
+
+/* A screen without that line has it while there is something to say or to type. */
+static bool needs_line(const struct ui *u)
+{
+    enum dialog_mode mode = u->shared.dialog.mode;
+    return !screens_ops(u->screen)->whole || u->shared.message.text[0] || mode == DIALOG_PROMPT ||
+           mode == DIALOG_QUESTION;
 }
 
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s)
@@ -246,11 +279,11 @@ void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s)
     if (c->rows < 1 || c->cols < 1) {
         return;
     }
-    int bar = c->rows >= 4, line = c->rows >= 6;
+    int bar = c->rows >= 4, line = c->rows >= 6 && needs_line(u);
     const struct screen_ops *ops = screens_ops(u->screen);
     bool whole = ops->whole;
     int top = whole ? 0 : header_rows(s, c->rows);
-    int under = bar + (whole ? 0 : line);
+    int under = bar + line;
     struct rect area = {.row = top, .cols = c->cols, .rows = c->rows - top - under};
     if (!whole) {
         header_draw(&u->shared, c, top, s);
@@ -258,12 +291,15 @@ void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s)
     if (area.rows > 0) {
         ops->draw(screens_own(u, u->screen), &u->shared, c, area, s);
     }
-    if (line && !whole) {
+    if (line && whole) {
+        message_draw(&u->shared.message, c, c->rows - 2);
+    } else if (line) {
         draw_line(u, c, c->rows - 2, s);
     }
     u->bar_row = bar ? c->rows - 1 : -1;
     if (bar) {
-        bar_draw(c, c->rows - 1, screens_bar_context(u), NULL);
+        struct bar keys = bar_keys(u, s);
+        bar_draw(c, c->rows - 1, &keys);
     }
     int dialog_row = c->rows - 1 - bar;
     if (dialog_row >= 0) {

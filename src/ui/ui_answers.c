@@ -1,4 +1,5 @@
 /* Results from app, by the functions of ui.h. */
+#include "menu_type.h"
 #include "rule.h"
 #include "state.h"
 
@@ -30,7 +31,8 @@ void ui_set_suggested(struct ui *u, const char *text)
 
 void ui_set_capture(struct ui *u, struct capture *c)
 {
-    if (u->screen == SCREEN_ARGUMENTS) {
+    bool behind = u->screen == SCREEN_HELP && u->help.from == SCREEN_ARGUMENTS;
+    if (u->screen == SCREEN_ARGUMENTS || behind) {
         argument_picker_set(&u->argument_picker, c);
     }
 }
@@ -70,6 +72,7 @@ bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const cha
     for (size_t i = 0; i < n; i++) {
         menu_add(m, items[i]);
     }
+    menu_select(m, pick == INTENT_LOAD ? u->profile : u->preset);
     return true;
 }
 

@@ -126,7 +126,7 @@ static struct item *make_items(const struct snapshot *s, const struct view_opts 
         it->group = view_row_group(r, o->pivot);
         it->head = o->pivot ? r->tier == TIER_TOTAL : !r->ident;
         bool by_ident = it->head ? o->pivot : !o->pivot;
-        it->name = by_ident ? r->ident : r->tier_name;
+        it->name = by_ident ? snapshot_name(r->ident) : r->tier_name;
         if (!it->name) {
             it->name = o->pivot ? "all identities" : "";
         }
@@ -185,7 +185,8 @@ static size_t make_groups(struct item *items, size_t n, const struct view_opts *
             struct group *g = &groups[n_groups++];
             *g = (struct group){.by = items[i], .first = i, .pinned = items[i].group == pinned};
             if (!items[i].head) {
-                g->by.name = o->pivot ? items[i].row->ident : items[i].row->tier_name;
+                g->by.name =
+                    o->pivot ? snapshot_name(items[i].row->ident) : items[i].row->tier_name;
                 g->by.name = g->by.name ? g->by.name : "all identities";
             }
         }

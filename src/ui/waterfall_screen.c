@@ -216,9 +216,9 @@ static void draw_titles(struct canvas *c, struct rect a, const struct snapshot *
     us_text(w->whole_ns, took);
     format_time(s->slow_traces[at].wall_ns, true, when);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s  %s%s  %s  %zu of %zu  request %llu",
-                 r->ident, took, r->error ? " error" : "", when, at + 1, s->n_slow_traces,
-                 (unsigned long long)r->label);
+    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s  %s%s  %s  %zu of %zu",
+                 snapshot_name(r->ident), took, r->error ? " error" : "", when, at + 1,
+                 s->n_slow_traces);
     if (a.rows < 4) {
         return;
     }

@@ -274,7 +274,7 @@ def press(r, t, key):
         r.a_while(0.3)
         t.keys("Escape", "Escape")
     else:
-        t.keys(*{"y": ("y",), "+": ("+",), "-": ("-", "-"), "E": ("E", "Down", "Enter"), "d": ("End", "d", "y")}[key])
+        t.keys(*{"y": ("y",), "+": ("+",), "-": ("-", "-"), "E": ("E", "Home", "Down", "Enter"), "d": ("End", "d", "y")}[key])
         r.a_while(0.3)
 
 

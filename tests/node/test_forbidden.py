@@ -68,7 +68,7 @@ def screen(n):
         phase(n, "configuration")
         t.keys("Enter")
         t.wait_for(re.compile(r"^\W*(create|read)\b", re.M), LATER_S)
-        t.keys("E", "Down", "Enter")
+        t.keys("E", "Home", "Down", "Enter")
         phase(n, "q, end")
         t.keys("q")
         kp.until(LATER_S, lambda: t.get("pane_dead") == "1", what=t.screen)

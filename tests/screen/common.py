@@ -90,7 +90,7 @@ def names(screen):
         if re.match(r"(TIER|IDENTITY)\b", line):
             inside = True
         elif inside:
-            m = re.match(r"(\W*)([\w<>]+(?: requests)?)\s", line + " ")
+            m = re.match(r"(\W*?)(\((?:no name|other)\)|[\w<>]+(?: requests)?)\s", line + " ")
             if not m or not re.search(r"\d|-", line[m.end():]):
                 break
             found.append((len(m.group(1)), m.group(2)))
@@ -115,7 +115,7 @@ def column(screen, title):
     end = re.search(r"\b%s[^\w\s]?(?=\s|$)" % re.escape(title), lines[at]).end()
     found = {}
     for line in lines[at + 1:]:
-        m = re.match(MARK + r"([\w<>]+)", line)
+        m = re.match(MARK + r"([\w<>()]+)", line)
         if not m:
             break
         found.setdefault(m.group(1), (line[:end].split() or [""])[-1])

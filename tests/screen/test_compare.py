@@ -13,7 +13,7 @@ def test_mark_and_baseline():
         assert "+-P99" not in top.t.screen()
         top.keys("m")
         top.see("m stops comparing")
-        top.see(re.compile(r"against \d\d:\d\d:\d\d \(10s\)"))
+        top.see(re.compile(r"compared with \d\d:\d\d:\d\d-\d\d:\d\d:\d\d"))
         top.see(re.compile(r"\+-RATE\s+\+-P50\s+\+-P99"))
         top.see(re.compile(r"^\W*request\b.*[+-]\d+%", re.M))
         top.keys("m")
@@ -27,9 +27,9 @@ def test_mark_and_baseline():
     assert final["compared"] == "base.rec", k.saw()
     assert all(r["d_p99"] == 0 and r["then_count"] == r["count"] for r in final["rows"] if r["count"]), final["rows"]
     k = kp.run("--replay", rec, "--baseline", rec, "--batch")
-    assert "against base.rec" in k.stdout and "+0.0%" in k.stdout, k.saw()
+    assert "compared with base.rec" in k.stdout and "+0.0%" in k.stdout, k.saw()
     with Top(size=(160, 43), node=False, args=["--replay", rec, "--baseline", rec, "--speed", "max"]) as top:
-        top.see("against base.rec")
+        top.see("compared with base.rec")
         top.see(re.compile(r"^\W*request\b.*[+-]\d+%", re.M))
         top.keys("m")
         top.see("comparison off")
@@ -39,6 +39,6 @@ def test_mark_and_baseline():
         top.see(re.compile(r"\d\d:\d\d:\d\d-(\d\d:\d\d:\d\d), .* ago"))
         top.keys("m")
         top.see(re.compile(r"comparing with \d\d:\d\d:\d\d-\d\d:\d\d:\d\d; } returns to now"))
-        top.see(re.compile(r" (\d\d:\d\d:\d\d-\d\d:\d\d:\d\d), .* ago .*against \1"))
+        top.see(re.compile(r" (\d\d:\d\d:\d\d-\d\d:\d\d:\d\d), .* ago .*compared with \1"))
         top.see(re.compile(r"^\W*request\b.* \+0%\s+\+0%\s+\+0%", re.M))
         top.quit()

@@ -30,8 +30,8 @@ class Newcomer:
         return self.top.see(what, 60)
 
     def select(self, line):
-        """Goes down a menu to the line; the first is selected when it opens."""
-        self.press(*["Down"] * self.menu().index(line))
+        """Goes down a menu to the line; the present choice is selected when it opens."""
+        self.press("Home", *["Down"] * self.menu().index(line))
 
     def menu(self):
         """The lines under the menu's title, as they stand."""
@@ -66,7 +66,7 @@ def entry(me):
     me.see("Which tier starts a request?")
     me.select("db_exec")
     me.press("Enter")
-    me.see(re.compile(r"^ +undefined +[1-9]", re.M))  # the rule that was there says nothing of such requests
+    me.see(re.compile(r"^ +\(no name\) +[1-9]", re.M))  # the rule that was there says nothing of such requests
 
 
 def identity(me):
@@ -85,7 +85,7 @@ def identity(me):
     def percentiles():
         """A line of each operation with at least P50 and P99, and no request without a name."""
         screen = me.top.t.screen()
-        return not re.search(r"^ +undefined +[1-9]", screen, re.M) and all(
+        return not re.search(r"^ +\(no name\) +[1-9]", screen, re.M) and all(
             re.search(r"^ +%s +[1-9].* \S+[mu]s +\S+[mu]s" % op, screen, re.M) for op in OPS)
     kp.until(60, percentiles, what=lambda: "percentiles of each operation:\n" + me.top.t.screen())
 

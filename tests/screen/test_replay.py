@@ -46,7 +46,7 @@ def figures(screen):
     """The rows of the table as they stand."""
     lines = screen.split("\n")
     first = next(i for i, x in enumerate(lines) if x.startswith("TIER"))
-    rows = [x for x in lines[first + 1:] if re.match(r"\W*[\w<>]+ +\S*\d", x)]
+    rows = [x for x in lines[first + 1:] if re.match(r"\W*?(?:\((?:no name|other)\)|[\w<>]+) +\S*\d", x)]
     assert any("_total" in x for x in rows) and len(rows) > 6, screen
     return rows
 

@@ -74,7 +74,7 @@ static void changes_by_name(void **state)
     struct buf t;
     buf_init(&t, 0);
     export_write(&t, s, EXPORT_TEXT, true);
-    assert_non_null(strstr(t.data, "against 03:04:05 (10s)"));
+    assert_non_null(strstr(t.data, "compared with 03:04:05 (10s)"));
     assert_non_null(strstr(t.data, "-50.0%"));
     assert_non_null(strstr(t.data, "+50.0%"));
     buf_release(&t);

@@ -34,7 +34,7 @@ static void round_trip(void **state)
     enum window w = WINDOW_10S;
     canvas_init(&c, 40, 160, false);
     /* By the eye: sorted by the column before the last, reversed, pivot, a theme, columns. */
-    script_run(u, &c, fake_snap(f), "<<rvTC <Down>  <Enter>");
+    script_run(u, &c, fake_snap(f), "<<rvTC<Home> <Down>  <Enter>");
     struct buf a = layout(u, WINDOW_5M);
     assert_non_null(strstr(a.data, "window 5m"));
     assert_non_null(strstr(a.data, "theme light"));

@@ -155,7 +155,7 @@ static const struct {
 } wrongs[] = {
     {lost_here, "lost 12 events", STYLE_BAD},
     {lost_there, "lost 8123 events", STYLE_BAD},
-    {cut_by_cost, "tracing 1 of 8 requests (limit 5% of the node)", STYLE_WARN},
+    {cut_by_cost, "tracing 1 of 8 requests (limit 5 % of the node)", STYLE_WARN},
     {cut_by_rate, "tracing 1 of 4 calls, requested 1 of 2 (limit --max-rate)", STYLE_WARN},
     {cut_by_flood, "tracing 1 of 64 requests (calls arrive too fast)", STYLE_WARN},
     {late, "late 10000", STYLE_WARN},

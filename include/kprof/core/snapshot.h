@@ -159,6 +159,10 @@ struct snap_slow {
     const struct snap_slow_sum *sums;
     size_t n_sums;
 };
+/* The name of an identity as people read it: "(no name)" for "undefined", "(other)" for "<other>",
+ * else the name itself (NULL: NULL). What programs read keeps the identifiers. */
+const char *snapshot_name(const char *ident);
+
 /* Returns the tier with the most self time; NULL: the tiers are not known. */
 const struct snap_slow_sum *slow_most(const struct snap_slow *w);
 /* The contents of its line on the screen. slow_took_us: the duration of the request or, when no
@@ -241,6 +245,12 @@ struct snap_breaker {
 enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE_FLOOD };
 /* "" "max-rate" "max-overhead" "breaker" "flood" */
 const char *sample_why_name(enum sample_why w);
+struct snapshot;
+#define SNAPSHOT_SAMPLING_BYTES 120
+/* How much is traced, as people read it: "every request", "1 of 2 requests", with what limits it:
+ * "1 of 8 requests, asked 1 of 2 (limit 5 % of the node)". Without an entry calls are counted. out:
+ * SNAPSHOT_SAMPLING_BYTES. */
+void snapshot_sampling(const struct snapshot *s, char *out);
 
 struct snap_cost { /* the cost of tracing, as the node reports it */
     bool known;
@@ -277,6 +287,7 @@ struct snapshot {
     struct snap_breaker breaker;
     bool lean; /* returns mode */
     bool has_entry, has_identity;
+    uint16_t entry; /* its tier, if there is one */
     struct snap_cost cost;
     struct snap_clock clock;
     uint32_t sample, sample_asked; /* 1/sample: in use, and as the operator requested */

@@ -1,0 +1,45 @@
+#include "header_help.h"
+#include "internals.h"
+
+#include <string.h>
+
+static const struct header_label labels[] = {
+    {"up", "uptime of the node"},
+    {"sched", "share of the time of its schedulers that is used"},
+    {"runq", "its processes that are ready to run and wait for a scheduler"},
+    {"mem", "its memory"},
+    {"procs", "its processes"},
+    {"OTP", "its OTP release"},
+    {"TRACING", "ON or OFF: whether calls are traced now"},
+    {"REPLAY", "a recording: how much was played, and how fast"},
+    {"PAUSED", "the display is frozen; tracing continues"},
+    {"compared with", "the time or the recording that the figures are compared with"},
+    {"filter", "only names that contain this text are shown"},
+    {"window", "the time that the table covers; in parentheses: as much as there is so far"},
+    {"gap", "time of the window in which nothing was traced, and the main reason"},
+    {"req/s", "whole requests per second"},
+    {"calls/s", "calls per second, where there is no entry"},
+    {"sample", "1/N: one request in N is traced, as a whole"},
+    {"overhead", "share of the node's scheduler time that tracing takes"},
+    {"breaker", "stops tracing when it costs too much: closed, open, half-open"},
+    {"lost", "events that were dropped: calls are missing"},
+    {"~", "this value covers only the traced part of the window"},
+};
+
+#define N (sizeof labels / sizeof *labels)
+
+const struct header_label *header_labels(size_t *n)
+{
+    *n = N;
+    return labels;
+}
+
+const char *header_help(const char *label)
+{
+    for (size_t i = 0; i < N; i++) {
+        if (strcmp(labels[i].label, label) == 0) {
+            return labels[i].help;
+        }
+    }
+    return internals_meaning(label); /* the header shows those that mean a problem */
+}
