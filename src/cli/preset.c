@@ -164,7 +164,7 @@ static int unknown(const char *text, struct err *e)
     return -1;
 }
 
-/* A module as typed: what stands before a function of it, and its atom in a rule. */
+/* A module as typed: the text before a function of it, and its atom in a rule. */
 struct module {
     char before[200], atom[300];
 };
@@ -188,11 +188,11 @@ static int read_module(const char *typed, struct module *m, struct err *e)
     return 0;
 }
 
-/* A preset of a text that names some. */
+/* One preset of a text that names several. */
 struct part {
     const struct preset *p;
     struct module m;
-    size_t n, have; /* its tiers: in all, on the node */
+    size_t n, have; /* number of its tiers; number of them on the node */
 };
 
 struct plan {
@@ -202,11 +202,11 @@ struct plan {
         struct part *of;
         const struct preset_tier *t;
     } tier[PRESET_TIERS];
-    struct tier_spec name[PRESET_TIERS]; /* whatever of it is there, a tier has the same name */
+    struct tier_spec name[PRESET_TIERS]; /* a tier has the same name whichever tiers are left out */
     size_t n;
 };
 
-/* The k-th function that the tier may be; false: it has no more. */
+/* The k-th candidate of the tier; false: there are no more. */
 static bool alternative(const struct preset_tier *t, const struct module *m, size_t k, char *mfa,
                         size_t cap)
 {
@@ -226,7 +226,7 @@ static bool alternative(const struct preset_tier *t, const struct module *m, siz
     return true;
 }
 
-/* Another preset of the plan has that function, too. */
+/* True: another preset of the plan has this function, too. */
 static bool planned(const struct plan *plan, const char *mfa)
 {
     char other[TIER_MFA_BYTES];
@@ -325,7 +325,7 @@ static void put_left_out(struct buf *left, const struct plan *plan, size_t i)
     buf_addch(left, ')');
 }
 
-/* The function of a tier that the node has, of those that *there tells of; moves *there on. */
+/* The function of a tier that the node has, according to *there; advances *there. */
 static bool choose(const struct part *part, const struct preset_tier *t, const bool **there,
                    char *mfa, size_t cap)
 {
@@ -371,7 +371,8 @@ static int make_tiers(struct plan *plan, const bool *there, struct preset_set *o
         }
         memcpy(to->name, plan->name[i].name, sizeof to->name);
         if (t->rule &&
-            part == plan->part) /* of the first: what others name is inside of its requests */
+            part ==
+                plan->part) /* the first preset: tiers of the others are inside of its requests */
             put_rule(rule, part, t, to->mfa);
         part->have++;
         out->n++;

@@ -387,7 +387,8 @@ static bool in_tree(struct argument_picker_state *t, struct ui_shared *sh, enum 
     return true;
 }
 
-/* Why a key of the tree has changed nothing. Steps to another line say it of themselves. */
+/* The reason why a key of the tree has changed nothing. Moving to another line gives its own
+ * message. */
 static const char *why_same(enum action act)
 {
     switch (act) {

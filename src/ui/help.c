@@ -265,7 +265,7 @@ static bool matches(const struct entry *e, const char *text)
     return text_contains(e->left, text) || (e->right && text_contains(e->right, text));
 }
 
-/* The next one from an entry on, in a circle. */
+/* The next match from an entry on; wraps around. */
 static bool search(struct help_state *t, const struct page *p, size_t from, bool back)
 {
     t->found = 0;
@@ -314,7 +314,7 @@ static void search_on(struct help_state *t, struct message *m, bool back)
 
 /* --- keys --- */
 
-/* A screen without keys of its own has those of the table: the page begins with them. */
+/* A screen without its own keys has those of the table: the page begins with them. */
 static const char *group_of(unsigned context)
 {
     size_t n;
@@ -346,7 +346,7 @@ static void move(struct help_state *t, struct message *m, enum action act)
     make(&p);
     size_t n = line_at(&p, p.n, t->cols), page = t->at.page, before = t->at.sel;
     size_t most = n > page ? n - page : 0;
-    /* help may have opened further down than the last full page */
+    /* help may have opened below the last full page */
     bool beyond = before > most && (act == ACT_DOWN || act == ACT_PGDN);
     if (!beyond) {
         scroll_key(&t->at, act, most + 1);

@@ -131,7 +131,7 @@ static bool on_back(struct ui_shared *sh)
     return slow_list_forget_filter(&sh->slow); /* it was set on another screen */
 }
 
-/* Keys of rows, where there is none. */
+/* Keys for rows, without a row. */
 static bool needs_rows(enum action act)
 {
     switch (act) {

@@ -41,7 +41,7 @@ void table_menus_columns(const struct table_state *t, struct ui_shared *sh)
 {
     struct menu *m =
         dialog_menu(&sh->dialog, MENU_COLUMNS, "Columns: Space selects show, hide or auto");
-    m->name_from = 6; /* behind the state */
+    m->name_from = 6; /* after the state */
     column_items(t, m);
     if (sh->rows.sort >= SORT_COLUMN) {
         m->at.sel = (size_t)(sh->rows.sort - SORT_COLUMN);
@@ -87,7 +87,7 @@ struct intent table_menus_remove(struct ui_shared *sh, const struct snap_row *r)
         message_set(&sh->message, text, false);
         return yes;
     }
-    size_t most = sh->cols > 5 ? (size_t)sh->cols - 5 : 0; /* beside y/n */
+    size_t most = sh->cols > 5 ? (size_t)sh->cols - 5 : 0; /* next to y/n */
     int n = snprintf(text, sizeof text, "Remove tier %.64s (%.300s) and its statistics?",
                      r->tier_name, r->tier_mfa ? r->tier_mfa : "");
     if (!r->tier_mfa || text_width(text, (size_t)n) > most) {

@@ -264,7 +264,7 @@ static void draw_line(const struct ui *u, struct canvas *c, int row, const struc
     }
 }
 
-/* A screen without that line has it while there is something to say or to type. */
+/* A screen without a message line gets one while there is a message or a prompt. */
 static bool needs_line(const struct ui *u)
 {
     enum dialog_mode mode = u->shared.dialog.mode;

@@ -292,9 +292,9 @@ def test_help(*variant):
         for word in ("change the window", "only names", "by identity"):
             assert word in screen, screen
         top.keys("End")
-        top.see("the slowest of its column: a tier, and a kind of")
+        top.see("the slowest tier and the slowest identity of a column")
         top.keys("Escape")
-        top.see("the slowest of its column: a tier, and a kind of", gone=True)
+        top.see("the slowest tier and the slowest identity of a column", gone=True)
         back_home(top)
 
 

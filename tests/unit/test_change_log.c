@@ -158,7 +158,7 @@ static void what_the_limits_leave_is_told(void **state)
     expect(30 * S, n + 1, (const char *const[]){"tracing 1 of 2 requests (calls arrive too fast)"},
            1);
     beat(1, SAMPLE_ASKED);
-    expect(50 * S, n + 2, (const char *const[]){"tracing every request, as asked for"}, 1);
+    expect(50 * S, n + 2, (const char *const[]){"tracing every request, as requested"}, 1);
     engine_sample(g, false);
     beat(2, SAMPLE_ASKED); /* that was the operator */
     expect(51 * S, n + 3, (const char *const[]){"sampling: 1 of 2 requests"}, 1);
