@@ -1,7 +1,7 @@
 %% The functions of the node that can be traced, and their call rates. No module is loaded for this. It runs in a separate
 %% low-priority process, so neither the node nor the controller waits.
 -module(kprof_catalog).
--export([answer/1, counters/2, count/3, rates/3]).
+-export([answer/1, counters/2, count/3, rates/3, some/1]).
 
 -define(PAGE_FUNCTIONS, 2000).
 -define(PAGE_MODULES, 200).
@@ -28,6 +28,19 @@ page(After) ->
             {_, [{Last, _, _, _} | _]} -> Last
         end,
     {catalog, length(Before) + length(Told), length(All), Next, [module(T, Apps, Origins) || T <- lists:reverse(Told)]}.
+
+%% A page of these functions, of those that are there.
+-spec some([mfa()]) -> {catalog, non_neg_integer(), non_neg_integer(), binary(), [tuple()]}.
+some(MFAs) ->
+    Wanted = lists:usort([M || {M, _, _} <- MFAs]),
+    Files = maps:from_list([{M, File} || {M, File} <- code:all_loaded(), lists:member(M, Wanted)]),
+    Apps = applications(),
+    Origins = origins(),
+    Told = [
+        module({none, M, maps:get(M, Files), Of}, Apps, Origins)
+     || M <- Wanted, is_map_key(M, Files), Of <- [[FA || {F, A, _} = FA <- functions(M), lists:member({M, F, A}, MFAs)]], Of =/= []
+    ],
+    {catalog, length(Told), length(Told), <<>>, Told}.
 
 take([{Name, M, File} | Rest], Modules, Functions, Told) when Modules > 0, Functions > 0 ->
     Of = functions(M),

@@ -153,6 +153,9 @@ request(Ref, {why, Ix}, S) ->
 request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
     kprof_link:answer_apart(Ref, fun() -> kprof_catalog:answer(Question) end, [{priority, low}], S),
     S;
+request(Ref, {callees, _} = Question, S) ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_callees:answer(Question) end, [{priority, low}], S),
+    S;
 request(Ref, {What, _} = Question, S) when What =:= stack; What =:= who; What =:= alive ->
     kprof_link:answer_apart(Ref, fun() -> kprof_proc:answer(Question) end, [], S),
     S;

@@ -200,6 +200,15 @@ static void identity(struct live *l, const struct intent *in)
     tell(l, engine_identity(l->g, in->text, &e), &e);
 }
 
+static void by_template(struct live *l, const struct intent *in)
+{
+    struct err e = {{0}};
+
+    (void)in;
+    tell(l, engine_identity_template(l->g, &e), &e);
+    live_refresh(l);
+}
+
 static void preset(struct live *l, const struct intent *in)
 {
     live_preset(&l->preset, l->g, l->ui, in);
@@ -245,6 +254,11 @@ static void catalog(struct live *l, const struct intent *in)
 {
     (void)in;
     engine_catalog_open(l->g);
+}
+
+static void callees(struct live *l, const struct intent *in)
+{
+    engine_callees_open(l->g, in->tier);
 }
 
 static void catalog_stop(struct live *l, const struct intent *in)
@@ -309,6 +323,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_TIER_REMOVE] = tier_remove,
     [INTENT_ENTRY] = entry,
     [INTENT_IDENTITY] = identity,
+    [INTENT_TEMPLATE] = by_template,
     [INTENT_PRESETS] = preset,
     [INTENT_PRESET] = preset,
     [INTENT_SAVE] = profile,
@@ -320,6 +335,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_CAPTURE] = capture,
     [INTENT_CAPTURE_END] = capture_end,
     [INTENT_CATALOG] = catalog,
+    [INTENT_CALLEES] = callees,
     [INTENT_CATALOG_STOP] = catalog_stop,
     [INTENT_CATALOG_CLOSE] = catalog_close,
     [INTENT_PICKED] = picked,

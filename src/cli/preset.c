@@ -23,6 +23,7 @@ struct preset_tier {
 
 struct preset {
     const char *name, *about;
+    const char *hint; /* what to do if the node lacks a tier that the preset needs; NULL: nothing */
     bool asks, entry_none;
     bool clauses; /* rules are clauses of a fun, with % for the module's atom; else short rules */
     struct preset_tier tier[PRESET_TIERS_OF_ONE];
@@ -41,7 +42,15 @@ struct preset {
  * and deliver_accumulated/4 in 2.1.1, 2.2.0, 2.3.1 rabbitmq        the modules of 3.10.8, 4.0.5
  * and 4.3.6. No tier is of the reader: it hands frames over before the channel begins a request
  *   ejabberd 17 on  processone/ejabberd: ejabberd_c2s, ejabberd_router, ejabberd_local, ejabberd_sm
+ *   liveview        phoenixframework/phoenix_live_view, 0.16 to 1.1: channel.ex, utils.ex,
+ *                   renderer.ex, diff.ex, static.ex
+ *   ecto 3          elixir-ecto/ecto_sql, lib/ecto/adapters/sql.ex; elixir-ecto/db_connection 2
+ *   oban 1, 2       oban-bg/oban, lib/oban/queue/executor.ex, lib/oban/engine.ex
  * A path is named by its shape, path(...): with an id in it each request would have a name. */
+#define LIVE "'Elixir.Phoenix.LiveView.Channel'"
+#define SQL  "'Elixir.Ecto.Adapters.SQL'"
+#define OBAN "'Elixir.Oban.Queue.Executor'"
+
 static const struct preset presets[] = {
     {.name = "sample",
      .about = "the sample node of --demo",
@@ -120,6 +129,74 @@ static const struct preset presets[] = {
                "({%, handle_info, [R, _]}) when is_tuple(R) -> element(1, R); "
                "({%, handle_info, [R, _]}) -> R",
                true}}},
+    {.name = "gen_statem",
+     .about = "events of one module with handle_event/4, each on its own, by type",
+     .hint = "; if each state has a function of its own, add these as tiers (a)",
+     .asks = true,
+     .entry_none = true,
+     .clauses = true,
+     .tier = {{"event", "%handle_event/4",
+               "({%, handle_event, [{T, _}, C, _, _]}) when is_tuple(C) -> {T, element(1, C)}; "
+               "({%, handle_event, [{T, _}, C, _, _]}) when is_atom(C) -> {T, C}; "
+               "({%, handle_event, [{T, _}, _, _, _]}) -> T; "
+               "({%, handle_event, [T, C, _, _]}) when is_tuple(C) -> {T, element(1, C)}; "
+               "({%, handle_event, [T, C, _, _]}) when is_atom(C) -> {T, C}; "
+               "({%, handle_event, [T, _, _, _]}) -> T",
+               false},
+              {"init", "%init/1", NULL, true}}},
+    {.name = "liveview",
+     .about = "Phoenix LiveView: messages of its processes by view and event",
+     .clauses = true,
+     .tier = {{"event", "Phoenix.LiveView.Channel.handle_info/2",
+               "({" LIVE ", handle_info, [#{payload := #{<<\"event\">> := E}}, #{socket := "
+               "#{view := V}}]}) -> {V, E}; "
+               "({" LIVE ", handle_info, [#{event := E}, #{socket := #{view := V}}]}) -> {V, E}; "
+               "({" LIVE ", handle_info, [X, #{socket := #{view := V}}]}) when is_tuple(X) -> "
+               "{V, element(1, X)}; "
+               "({" LIVE ", handle_info, [X, _]}) when is_tuple(X) -> element(1, X)",
+               false},
+              {"mount",
+               "Phoenix.LiveView.Utils.maybe_call_live_view_mount!/5 | "
+               "Phoenix.LiveView.Utils.maybe_call_live_view_mount!/4",
+               NULL, true},
+              {"render",
+               "Phoenix.LiveView.Renderer.to_rendered/2 | Phoenix.LiveView.Utils.to_rendered/2",
+               NULL, true},
+              {"diff", "Phoenix.LiveView.Diff.render/4 | Phoenix.LiveView.Diff.render/3", NULL,
+               true},
+              {"static", "Phoenix.LiveView.Static.render/3", NULL, true}}},
+    {.name = "ecto",
+     .about = "Ecto on DBConnection: each query on its own, by table",
+     .entry_none = true,
+     .clauses = true,
+     .tier = {{"query", "Ecto.Adapters.SQL.execute/6 | Ecto.Adapters.SQL.execute/5",
+               "({" SQL ", execute, [_, _, #{sources := S}, _, _, _]}) -> element(1, element(1, "
+               "S)); "
+               "({" SQL ", execute, [_, #{sources := S}, _, _, _]}) -> element(1, element(1, S))",
+               false},
+              {"change", "Ecto.Adapters.SQL.struct/10 | Ecto.Adapters.SQL.struct/8",
+               "({" SQL ", struct, [_, _, _, Op, S, _, _, _, _, _]}) -> {Op, S}; "
+               "({" SQL ", struct, [_, _, _, {Op, S, _}, _, _, _, _]}) -> {Op, S}",
+               true},
+              {"sql", "Ecto.Adapters.SQL.query/4", NULL, true},
+              {"checkout", "DBConnection.Holder.checkout/3 | DBConnection.Holder.checkout/2", NULL,
+               true},
+              {"prepare", "DBConnection.prepare_execute/4", NULL, true},
+              {"execute", "DBConnection.execute/4", NULL, true}}},
+    {.name = "oban",
+     .about = "Oban: jobs by worker",
+     .clauses = true,
+     .tier = {{"job", "Oban.Queue.Executor.call/1 | Oban.Queue.Executor.call/2",
+               "({" OBAN ", call, [#{job := #{worker := W}}]}) -> W; "
+               "({" OBAN ", call, [#{worker := W}, _]}) -> W",
+               false},
+              {"perform", "Oban.Queue.Executor.perform/1 | Oban.Queue.Executor.perform_inline/2",
+               NULL, true},
+              {"report",
+               "Oban.Queue.Executor.report_finished/1 | Oban.Queue.Executor.report_success/3", NULL,
+               true},
+              {"complete", "Oban.Engine.complete_job/2 | Oban.Query.complete_job/2", NULL, true},
+              {"fetch", "Oban.Engine.fetch_jobs/3", NULL, true}}},
 };
 
 size_t preset_count(void)
@@ -366,7 +443,8 @@ static int make_tiers(struct plan *plan, const bool *there, struct preset_set *o
         if (!choose(part, t, &there, to->mfa, sizeof to->mfa)) {
             put_left_out(left, plan, i);
             if (!t->optional && alternative(t, &part->m, 0, first, sizeof first))
-                return err_set(e, "preset %s: the node has no %s", part->p->name, first);
+                return err_set(e, "preset %s: the node has no %s%s", part->p->name, first,
+                               part->p->hint ? part->p->hint : "");
             continue;
         }
         memcpy(to->name, plan->name[i].name, sizeof to->name);

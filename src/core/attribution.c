@@ -3,20 +3,34 @@
 #include "request_merge.h"
 #include "state.h"
 
+enum { NESTED_DEPTH = 16 }; /* forged labels can form a cycle */
+
 static const struct attribution NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
 
 /* ---- the request of a call ---- */
 
+/* req, or the one that it turns out to be nested in: it has ended, and that one goes on. */
+static uint32_t going_on(struct core *c, uint32_t req, uint64_t ts)
+{
+    const struct closed_label *closed;
+
+    for (int depth = 0; req != REQ_NIL && depth < NESTED_DEPTH; depth++) {
+        const struct request *r = &c->requests.req[req];
+        if (request_joinable(r, ts))
+            return req;
+        req = r->waits ? requests_find(&c->requests, r->prev, &closed) : REQ_NIL;
+    }
+    return REQ_NIL;
+}
+
 /* The request that the process is in, by its open calls. */
-static uint32_t inside(const struct core *c, const struct proc *p, uint64_t ts, bool orphans)
+static uint32_t inside(struct core *c, const struct proc *p, uint64_t ts, bool orphans)
 {
     for (uint32_t at = p ? p->top : CALL_NIL; at != CALL_NIL; at = c->calls.call[at].below) {
         const struct call *f = &c->calls.call[at];
-        if (f->kind != CALL_MEMBER)
-            continue;
-        const struct request *r = &c->requests.req[f->req];
-        if (request_joinable(r, ts) && (orphans || r->state != REQ_ORPHAN))
-            return f->req;
+        uint32_t req = f->kind == CALL_MEMBER ? going_on(c, f->req, ts) : REQ_NIL;
+        if (req != REQ_NIL && (orphans || c->requests.req[req].state != REQ_ORPHAN))
+            return req;
     }
     return REQ_NIL;
 }
@@ -68,7 +82,7 @@ static struct attribution relabelled(struct core *c, const struct event *ev, uin
 
 /* The request of the process if another kprof-top (its labels have another epoch) has set its own
  * label on it: from here on that label leads to the request as well. REQ_NIL: no such request. */
-static uint32_t taken_over(const struct core *c, const struct event *ev, const struct proc *p)
+static uint32_t taken_over(struct core *c, const struct event *ev, const struct proc *p)
 {
     uint32_t req = inside(c, p, ev->ts_ns, false);
     const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
@@ -197,5 +211,7 @@ struct attribution attribution_of_entry(struct core *c, const struct event *ev,
         finalize_request(c, labelled);
         labelled = REQ_NIL;
     }
+    if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_EXPIRING)
+        labelled = REQ_NIL; /* it is as good as gone, and may be in the lists of those that wait */
     return new_request(c, ev, labelled, outer);
 }

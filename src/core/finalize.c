@@ -24,10 +24,7 @@ static void make_room(struct core *c, uint32_t name, uint64_t began_ns)
         if (c->calls.call[i].kind != CALL_FREE && c->calls.call[i].req == CALL_NIL &&
             c->calls.call[i].ident == at)
             c->calls.call[i].ident = IDENT_OTHER;
-    struct slow_entry *e;
-    for (uint32_t i = 0; (e = slow_store_entry(&c->slow, i)); i++)
-        if (e->ident == at)
-            e->ident = IDENT_OTHER;
+    slow_store_rename(&c->slow, at, IDENT_OTHER);
 }
 
 uint16_t finalize_ident(struct core *c, uint32_t name, uint64_t began_ns)

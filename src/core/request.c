@@ -246,6 +246,7 @@ void requests_wait(struct requests *t, uint32_t at, uint64_t prev)
             return;
     if (!map_put(&t->by_prev, prev, at))
         return;
+    assert(!t->req[at].waits && first != at);
     t->req[at].prev = prev;
     t->req[at].waits = true;
     t->req[at].waits_next = first == MAP_EMPTY ? REQ_NIL : first;

@@ -38,13 +38,23 @@ void request_merge_into(struct core *c, uint32_t into, uint32_t from)
     request_merge_drop_early(c, into);
 }
 
+/* One that ends later was not waited for: it only began before the process of the other came to its
+ * end, as the next request of a connection may. While the other goes on, r may end inside of it
+ * only if no earlier end of that one can be under way. */
+static bool ends_inside(const struct core *c, const struct request *outer, const struct request *r)
+{
+    if (r->state != REQ_CLOSING)
+        return false;
+    return outer->state == REQ_OPEN ? r->due_ns <= c->now_ns : r->end_ns <= outer->end_ns;
+}
+
 /* A request whose self time has been computed, and an outer one without an entry, are not merged.
  * */
-static bool fits(const struct request *outer, const struct request *r)
+static bool fits(const struct core *c, const struct request *outer, const struct request *r)
 {
     return outer != r && outer->state != REQ_ORPHAN && outer->state != REQ_EXPIRING &&
            request_joinable(outer, r->start_ns) && r->self_time_until_ns == r->start_ns &&
-           (r->state == REQ_OPEN || r->state == REQ_CLOSING);
+           ends_inside(c, outer, r);
 }
 
 /* The outer one may be nested in one that has ended when this one starts, so it is merged first. */
@@ -63,7 +73,7 @@ static bool resolve(struct core *c, uint32_t req, unsigned depth)
             return true;
         outer = requests_find(&c->requests, r->prev, &closed);
     }
-    if (outer == REQ_NIL || !fits(&c->requests.req[outer], r))
+    if (outer == REQ_NIL || !fits(c, &c->requests.req[outer], r))
         return false;
     request_merge_into(c, outer, req);
     return true;
@@ -78,7 +88,7 @@ static void merge_waiting(struct core *c, uint32_t req, uint64_t label)
 {
     for (uint32_t i = requests_waiting(&c->requests, label), next; i != REQ_NIL; i = next) {
         next = c->requests.req[i].waits_next;
-        if (fits(&c->requests.req[req], &c->requests.req[i]))
+        if (fits(c, &c->requests.req[req], &c->requests.req[i]))
             request_merge_into(c, req, i);
     }
 }

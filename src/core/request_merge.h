@@ -1,5 +1,5 @@
-/* Merges requests whose entries are nested in other requests: their calls and labels become those
- * of the outer request. Inside of core.
+/* Merges requests that began and ended within another request from which their token came: their
+ * calls and labels become those of the outer request. Inside of core.
  *
  * Invariant: a merged request no longer counts as a request (account.h), and its labels lead to the
  * outer request. A request whose self time has been computed is not merged. This unit ends no

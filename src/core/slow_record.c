@@ -93,7 +93,10 @@ void slow_record_complete(struct core *c, const struct request *r, uint16_t iden
     e->trace = trace;
     e->end_ns = r->end_ns > e->end_ns ? r->end_ns : e->end_ns;
     add_calls(c, e, r);
+    uint64_t done = e->done;
     slow_store_entry_settle(&c->slow, e);
+    if (trace)
+        slow_store_closed_done(&c->slow, trace, done ? done : c->slow.log.done);
 }
 
 void slow_record_merged(struct core *c, uint32_t into, uint32_t from)

@@ -38,6 +38,37 @@ static void forget(struct slow_store *s, uint32_t at)
     s->slot[at] = NULL;
 }
 
+/* The ended entry with this number; NULL: it has left the log. */
+static const struct slow_entry *ended(const struct slow_store *s, uint64_t done)
+{
+    uint32_t low = 0, high = s->log.n; /* from the oldest */
+
+    while (done && low < high) {
+        uint32_t mid = (low + high) / 2, from = s->log.at + s->log.cap - s->log.n;
+        const struct slow_entry *e = &s->log.entry[(from + mid) % s->log.cap];
+        if (e->done == done)
+            return e;
+        if (e->done < done)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return NULL;
+}
+
+/* A request makes room for a newer one: if it is one of the slowest it is kept for longer. */
+static void make_room(struct slow_store *s, uint32_t at)
+{
+    const struct slow_entry *e = ended(s, s->slot_done[at]);
+
+    if (s->slot[at] && e)
+        slow_kept_add(&s->kept, e, s->slot[at]);
+    if (s->slot[at] && s->slot_done[at])
+        slow_kept_compact(&s->kept, s->slot_done[at], s->slot[at]);
+    forget(s, at);
+    s->slot_done[at] = 0;
+}
+
 void slow_store_clear(struct slow_store *s)
 {
     s->log.n = s->log.at = s->log.n_open = 0;
@@ -45,6 +76,7 @@ void slow_store_clear(struct slow_store *s)
     slow_kept_clear(&s->kept);
     for (uint32_t i = 0; i < SLOW_STORE_REQUESTS; i++)
         forget(s, i);
+    memset(s->slot_done, 0, sizeof s->slot_done);
     s->n = s->at = 0;
 }
 
@@ -62,12 +94,31 @@ void slow_store_release(struct slow_store *s)
 
 /* ---- the slow log ---- */
 
+/* The request of an entry among the newest; NULL: it is not there. */
+static const struct slow_trace_request *trace_of(const struct slow_store *s,
+                                                 const struct slow_entry *e)
+{
+    for (uint32_t i = 0; e->trace && i < SLOW_STORE_REQUESTS; i++)
+        if (s->slot_done[i] == e->done)
+            return s->slot[i];
+    return NULL;
+}
+
+/* An entry leaves the log. One whose request left before it was kept then, if at all. */
+static void leave_log(struct slow_store *s, const struct slow_entry *e)
+{
+    const struct slow_trace_request *r = trace_of(s, e);
+
+    if (r || !e->trace)
+        slow_kept_add(&s->kept, e, r);
+}
+
 static struct slow_entry *next_done(struct slow_store *s)
 {
     struct slow_entry *e = &s->log.entry[s->log.at];
 
     if (s->log.n == s->log.cap)
-        slow_kept_add(&s->kept, e);
+        leave_log(s, e);
     s->log.at = s->log.at + 1 == s->log.cap ? 0 : s->log.at + 1;
     if (s->log.n < s->log.cap)
         s->log.n++;
@@ -99,6 +150,14 @@ struct slow_entry *slow_store_entry_of(const struct slow_store *s, uint64_t seq,
     return NULL;
 }
 
+/* Kept entries that are no longer in the log: the first so many. */
+static uint32_t kept_only(const struct slow_store *s)
+{
+    uint32_t oldest = s->log.n ? (s->log.at + s->log.cap - s->log.n) % s->log.cap : 0;
+
+    return s->log.n ? slow_kept_before(&s->kept, s->log.entry[oldest].done) : s->kept.n;
+}
+
 struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i)
 {
     if (i < s->log.n_open)
@@ -107,7 +166,20 @@ struct slow_entry *slow_store_entry(const struct slow_store *s, uint32_t i)
     if (i < s->log.n)
         return &s->log.entry[(s->log.at + s->log.cap - 1 - i) % s->log.cap];
     i -= s->log.n;
-    return i < s->kept.n ? s->kept.of[s->kept.n - 1 - i].entry : NULL;
+    uint32_t n = kept_only(s);
+    return i < n ? s->kept.of[n - 1 - i].entry : NULL;
+}
+
+void slow_store_rename(struct slow_store *s, uint32_t from, uint32_t to)
+{
+    struct slow_entry *e;
+
+    for (uint32_t i = 0; i < s->log.n_open + s->log.n && (e = slow_store_entry(s, i)); i++)
+        e->ident = e->ident == from ? to : e->ident;
+    for (uint32_t i = 0; i < s->kept.n; i++) {
+        e = s->kept.of[i].entry;
+        e->ident = e->ident == from ? to : e->ident;
+    }
 }
 
 void slow_store_entry_drop(struct slow_store *s, struct slow_entry *e)
@@ -330,7 +402,7 @@ uint64_t slow_store_close(struct slow_store *s, int at, const struct slow_trace_
 
     s->building[at] = NULL;
     r->call[0] = *entry;
-    forget(s, s->at);
+    make_room(s, s->at);
     s->slot[s->at] = r;
     s->running += r->running;
     map_put(&s->by_end, r->end_ns, s->at);
@@ -348,7 +420,22 @@ void slow_store_ended(struct slow_store *s, const struct slow_trace_call *call)
             return;
 }
 
+void slow_store_closed_done(struct slow_store *s, uint64_t id, uint64_t done)
+{
+    uint32_t newest = (s->at + SLOW_STORE_REQUESTS - 1) % SLOW_STORE_REQUESTS;
+
+    if (s->n && s->slot[newest]->id == id)
+        s->slot_done[newest] = done;
+}
+
+/* A kept one that is among the newest, too, is not listed twice. */
 const struct slow_trace_request *slow_store_request(const struct slow_store *s, uint32_t i)
 {
-    return i < s->n ? s->slot[(s->at + SLOW_STORE_REQUESTS - 1 - i) % SLOW_STORE_REQUESTS] : NULL;
+    if (i < s->n)
+        return s->slot[(s->at + SLOW_STORE_REQUESTS - 1 - i) % SLOW_STORE_REQUESTS];
+    i -= s->n;
+    for (uint32_t k = s->kept.n; k-- > 0;)
+        if (s->kept.of[k].compact && i-- == 0)
+            return s->kept.of[k].trace;
+    return NULL;
 }

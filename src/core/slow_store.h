@@ -9,8 +9,9 @@
  * slow_kept); further calls are only counted. An entry refers to its request by id, and has the
  * first calls and the sums of the request for the time after the request is dropped. A finished
  * request with a second reference never changes: late calls go into a copy. Entries are allocated
- * when a threshold is first set, requests when they turn out slow or long. One thread, except for
- * references (core/slow_trace). */
+ * when a threshold is first set, requests when they turn out slow or long. An entry of slow_kept
+ * has its trace (compact, once it has left the ring of the newest), unless it never had one. One
+ * thread, except for references (core/slow_trace). */
 #ifndef KPROF_CORE_SLOW_STORE_H
 #define KPROF_CORE_SLOW_STORE_H
 
@@ -40,6 +41,7 @@ struct slow_store {
     } log;
     struct slow_kept kept;                                /* slowest entries that left the ring */
     struct slow_trace_request *slot[SLOW_STORE_REQUESTS]; /* a ring */
+    uint64_t slot_done[SLOW_STORE_REQUESTS];              /* the entry's number; 0: none */
     uint32_t n, at;
     uint32_t running;  /* SLOW_TRACE_RUNNING calls of all of them */
     struct map by_end; /* end_ns -> slot: a late call has only the end time of its request */
@@ -79,6 +81,7 @@ void slow_store_entry_settle(struct slow_store *s, struct slow_entry *e);
 void slow_store_entry_drop(struct slow_store *s, struct slow_entry *e); /* an open one */
 void slow_store_settle_all(struct slow_store *s);
 void slow_store_forget_tier(struct slow_store *s, uint16_t tier);
+void slow_store_rename(struct slow_store *s, uint32_t from, uint32_t to); /* of identities */
 
 /* ---- requests ---- */
 
@@ -92,6 +95,8 @@ void slow_store_drop(struct slow_store *s, int at); /* the request was not slow 
  * error and the omitted counts. Returns its id. */
 uint64_t slow_store_close(struct slow_store *s, int at, const struct slow_trace_call *entry);
 
+/* The request that was closed last has the entry with this number. */
+void slow_store_closed_done(struct slow_store *s, uint64_t id, uint64_t done);
 /* Stores a call that began after its request had ended at request_end_ns. If the request is not
  * closed yet, the call is stored until then, while there is room. */
 void slow_store_late(struct slow_store *s, uint64_t request_end_ns,
@@ -99,7 +104,7 @@ void slow_store_late(struct slow_store *s, uint64_t request_end_ns,
 /* Stores the end of a call that was running when its request closed. */
 void slow_store_ended(struct slow_store *s, const struct slow_trace_call *call);
 
-const struct slow_trace_request *slow_store_request(const struct slow_store *s,
-                                                    uint32_t i); /* i-th newest; NULL: no more */
+/* Returns the i-th newest: first those of the ring, then those of kept entries; NULL: no more. */
+const struct slow_trace_request *slow_store_request(const struct slow_store *s, uint32_t i);
 
 #endif

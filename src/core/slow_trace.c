@@ -1,6 +1,76 @@
 #include <kprof/core/slow_trace.h>
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* How much of the request a call explains: late work nothing, a running one goes to the end. */
+static uint64_t length(const struct slow_trace_request *r, const struct slow_trace_call *c)
+{
+    uint64_t end = c->flags & SLOW_TRACE_RUNNING ? r->end_ns : c->end_ns;
+
+    if (c->flags & SLOW_TRACE_LATE)
+        return 0;
+    return 1 + (end > c->start_ns ? end - c->start_ns : 0);
+}
+
+struct ranked {
+    uint64_t length;
+    uint32_t at;
+};
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+
+    if (x->length != y->length)
+        return x->length < y->length ? 1 : -1;
+    return x->at > y->at ? 1 : -1;
+}
+
+static void choose(const struct slow_trace_request *r, uint32_t max, bool in[SLOW_TRACE_CALLS])
+{
+    struct ranked rank[SLOW_TRACE_CALLS];
+
+    for (uint32_t i = 0; i < r->n; i++)
+        rank[i] = (struct ranked){i == 0 ? UINT64_MAX : length(r, &r->call[i]), i};
+    qsort(rank, r->n, sizeof *rank, longest_first);
+    for (uint32_t i = 0; i < r->n; i++)
+        in[rank[i].at] = i < max;
+}
+
+struct slow_trace_request *slow_trace_compact(const struct slow_trace_request *r, uint32_t max)
+{
+    uint32_t n = r->n < max ? r->n : max;
+    struct slow_trace_request *to = malloc(sizeof *to + n * sizeof to->call[0]);
+    bool in[SLOW_TRACE_CALLS];
+
+    assert(r->n <= SLOW_TRACE_CALLS && n > 0);
+    if (!to)
+        abort();
+    to->id = r->id;
+    to->label = r->label;
+    to->start_ns = r->start_ns;
+    to->end_ns = r->end_ns;
+    to->omitted_self_ns = r->omitted_self_ns;
+    to->omitted = r->omitted + (r->n - n);
+    to->n = to->running = 0;
+    to->cap = n;
+    to->error = r->error;
+    memcpy(to->ident, r->ident, sizeof to->ident);
+    choose(r, max, in);
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct slow_trace_call *c = &r->call[i];
+        if (in[i]) {
+            to->call[to->n++] = *c;
+            to->running += (c->flags & SLOW_TRACE_RUNNING) != 0;
+        } else if (!(c->flags & SLOW_TRACE_LATE)) {
+            to->omitted_self_ns += c->self_ns;
+        }
+    }
+    atomic_init(&to->refs, 1);
+    return to;
+}
 
 const struct slow_trace_request *slow_trace_ref(const struct slow_trace_request *r)
 {

@@ -73,6 +73,24 @@ uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec)
     return s->time.zero_wall_ns + sec * CLOCK_SEC_NS;
 }
 
+enum { NAMES_MANY = 16, WINDOW_LEAST_S = 5 };
+
+uint32_t snapshot_names_once(const struct snapshot *s)
+{
+    uint32_t n = 0, once = 0;
+
+    if (s->window_s < WINDOW_LEAST_S)
+        return 0;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        if (!r->ident || (s->has_entry && r->tier != TIER_TOTAL) || r->former || !r->count)
+            continue;
+        n++;
+        once += r->count == 1;
+    }
+    return n >= NAMES_MANY && 4 * once >= 3 * n ? n : 0;
+}
+
 void snapshot_pid(uint64_t pid, char out[SNAPSHOT_PID_BYTES])
 {
     snprintf(out, SNAPSHOT_PID_BYTES, "<0.%u.%u>", (unsigned)(pid & UINT32_MAX),

@@ -135,19 +135,20 @@ void snapshot_add_slow(const struct core *c, struct snapshot *s, uint64_t wall_n
 
 void snapshot_add_slow_traces(const struct core *c, struct snapshot *s, uint64_t wall_ns)
 {
-    struct snap_slow_trace *to = snapshot_take(s, (c->slow.n + 1) * sizeof *to);
+    struct snap_slow_trace *to = snapshot_take(s, (c->slow.n + SLOW_KEPT) * sizeof *to);
+    const struct slow_trace_request *r;
+    size_t n = 0;
     const char **names = snapshot_take(s, (c->tiers.n + 1u) * sizeof *names);
 
     for (uint16_t i = 0; i < c->tiers.n; i++)
         names[i] = snapshot_text(s, c->tiers.tier[i].name);
-    for (uint32_t i = 0; i < c->slow.n; i++) {
-        const struct slow_trace_request *r = slow_store_request(&c->slow, i);
+    while ((r = slow_store_request(&c->slow, (uint32_t)n))) {
         uint64_t ago = c->now_ns > r->start_ns ? c->now_ns - r->start_ns : 0;
-        to[i] = (struct snap_slow_trace){.request = slow_trace_ref(r),
-                                         .wall_ns = wall_ns > ago ? wall_ns - ago : 0};
+        to[n++] = (struct snap_slow_trace){.request = slow_trace_ref(r),
+                                           .wall_ns = wall_ns > ago ? wall_ns - ago : 0};
     }
     s->slow_traces = to;
-    s->n_slow_traces = c->slow.n;
+    s->n_slow_traces = n;
     s->tier_names = names;
     s->n_tier_names = c->tiers.n;
 }

@@ -30,11 +30,13 @@ static bool loading(const struct engine *g)
 
 static void begin(struct engine *g)
 {
-    set_status(g, CATALOG_LOADING, "");
-    control_code_query(g->control, CONTROL_PAGE, g->catalog_load.gen, "");
+    const char *of = g->catalog_load.of;
+
+    set_status(g, CATALOG_LOADING, of[0] ? "reading the code of the function" : "");
+    control_code_query(g->control, of[0] ? CONTROL_CALLEES : CONTROL_PAGE, g->catalog_load.gen, of);
 }
 
-void engine_catalog_open(struct engine *g)
+static void open_catalog(struct engine *g)
 {
     char note[160];
 
@@ -51,6 +53,22 @@ void engine_catalog_open(struct engine *g)
              g->connection.node);
     set_status(g, CATALOG_WAITING,
                g->control ? note : "not possible in a replay: there is no node");
+}
+
+void engine_catalog_open(struct engine *g)
+{
+    g->catalog_load.of[0] = 0;
+    open_catalog(g);
+}
+
+void engine_callees_open(struct engine *g, uint16_t tier)
+{
+    const struct tierset *t = core_tiers(g->core);
+
+    if (tier >= t->n)
+        return;
+    snprintf(g->catalog_load.of, sizeof g->catalog_load.of, "%s", t->tier[tier].mfa);
+    open_catalog(g);
 }
 
 void engine_catalog_stop(struct engine *g)
@@ -113,6 +131,7 @@ static void take_page(struct engine *g, const struct result *r)
     st.modules_done = page.at;
     st.modules = page.of;
     st.state = page.next[0] ? CATALOG_LOADING : CATALOG_WHOLE;
+    err_copy(st.note, sizeof st.note, r->code.note);
     catalog_set_status(g->catalog_load.catalog, &st);
     changed(g);
     if (page.next[0])
@@ -146,6 +165,7 @@ void catalog_load_take(struct engine *g, struct result *r)
 
     switch (r->code.what) {
     case CONTROL_PAGE:
+    case CONTROL_CALLEES:
         take_page(g, r);
         break;
     case CONTROL_RATES:

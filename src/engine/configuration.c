@@ -139,6 +139,7 @@ int engine_identity(struct engine *g, const char *rule, struct err *e)
         return err_set(e, "the identity rule is longer than %zu bytes",
                        sizeof g->configuration.wanted.identity - 1);
     snprintf(g->configuration.wanted.identity, sizeof g->configuration.wanted.identity, "%s", rule);
+    g->configuration.rule_said[0] = 0;
     core_set_identity(g->core, rule[0] != 0);
     configuration_push(g);
     g->configuration.identity_gen = g->configuration.rule_gen = g->configuration.gen;

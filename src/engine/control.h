@@ -24,8 +24,9 @@ enum control_ask {
     CONTROL_STACK,
     CONTROL_TRIP,
     CONTROL_PAGE, /* control_code_query: a page of the catalog; lines: `after` of code_query_page */
-    CONTROL_EXIST, /* lines: functions as shown, one a line */
-    CONTROL_RATES, /* as CONTROL_EXIST */
+    CONTROL_CALLEES, /* lines: a function; as CONTROL_PAGE: those that it calls */
+    CONTROL_EXIST,   /* lines: functions as shown, one a line */
+    CONTROL_RATES,   /* as CONTROL_EXIST */
     CONTROL_RATES_TAKE,
     CONTROL_CAPTURE,   /* ix: begin to capture calls of this tier */
     CONTROL_CAPTURED,  /* ask for the progress of the capture */
@@ -53,7 +54,8 @@ struct code_query_result {
     enum control_ask what;
     bool there[CODE_QUERY_EXIST];
     struct code_query_rates rates; /* CONTROL_RATES: only `wait` */
-    /* CONTROL_PAGE: text[0..n) for code_query_read */
+    /* CONTROL_PAGE, CONTROL_CALLEES: text[0..n) for code_query_read */
+    char note[CODE_QUERY_NOTE_BYTES]; /* CONTROL_CALLEES: what the functions are */
 };
 
 struct result { /* free with result_release */

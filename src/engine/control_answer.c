@@ -113,6 +113,7 @@ static const struct {
             [CONTROL_STACK] = {stack, RESULT_STACK},
             [CONTROL_TRIP] = {trip, RESULT_NONE},
             [CONTROL_PAGE] = {code, RESULT_CODE},
+            [CONTROL_CALLEES] = {code, RESULT_CODE},
             [CONTROL_EXIST] = {code, RESULT_CODE},
             [CONTROL_RATES] = {code, RESULT_CODE},
             [CONTROL_RATES_TAKE] = {code, RESULT_CODE},

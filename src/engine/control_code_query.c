@@ -23,12 +23,15 @@ static size_t parse(const char *lines, struct mfa *f, size_t max)
     return n;
 }
 
-static int take_page(struct session *s, const char *after, struct result *r, struct err *e)
+/* of: the function whose callees are asked for; NULL: a page of all, after `after`. */
+static int take_page(struct session *s, const char *after, const struct mfa *of, struct result *r,
+                     struct err *e)
 {
     struct buf page;
 
     buf_init(&page, 0);
-    int rc = code_query_page(s, after, &page, e);
+    int rc = of ? code_query_callees(s, of, &page, r->code.note, e)
+                : code_query_page(s, after, &page, e);
     if (rc == 0) {
         r->text = malloc(page.len + 1);
         if (!r->text)
@@ -48,7 +51,10 @@ int control_code_query_answer(struct session *s, enum control_ask what, const ch
 
     switch (what) {
     case CONTROL_PAGE:
-        return take_page(s, lines, r, e);
+        return take_page(s, lines, NULL, r, e);
+    case CONTROL_CALLEES:
+        parse(lines, f, 1);
+        return take_page(s, "", f, r, e);
     case CONTROL_EXIST:
         n = parse(lines, f, CODE_QUERY_EXIST);
         return code_query_exist(s, f, n, r->code.there, e);

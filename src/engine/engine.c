@@ -5,6 +5,7 @@
 #include "change_log.h"
 #include "configuration.h"
 #include "dead_processes.h"
+#include "identity_template.h"
 #include "liveness.h"
 #include "notes.h"
 #include "replaying.h"
@@ -113,6 +114,7 @@ void engine_free(struct engine *g)
     if (g->recorder && recorder_close(g->recorder, &e) < 0)
         fprintf(stderr, "kprof-top: %s\n", e.text);
     replay_close(g->replay.file);
+    identity_template_release(g);
     compare_free(g->compare);
     stream_free(g->stream);
     core_free(g->core);

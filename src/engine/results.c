@@ -126,11 +126,12 @@ static void configured(struct engine *g, struct result *r)
         g->configuration.rule_gen = 0;
     }
     if (g->configuration.identity_gen && r->gen >= g->configuration.identity_gen) {
+        const char *said = g->configuration.rule_said;
+        if (!said[0])
+            said = g->configuration.wanted.identity[0] ? "the identity rule is set"
+                                                       : "no identity rule";
         if (g->state == ENGINE_UP && g->tracing)
-            session_log_say(g,
-                            g->configuration.wanted.identity[0] ? "the identity rule is set"
-                                                                : "no identity rule",
-                            false);
+            session_log_say(g, said, false);
         g->configuration.identity_gen = 0;
     }
     note_tiers(g, &r->config);

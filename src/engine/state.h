@@ -40,6 +40,7 @@ struct configuration {
     uint64_t changes;      /* increases when `wanted` may have changed */
     uint64_t identity_gen; /* of the last rule that was typed; 0: its result was reported */
     uint64_t rule_gen;     /* of the last rule that was set; 0: the node has this rule */
+    char rule_said[300];   /* message for when the node has the rule; "": the usual one */
     char rule_error[400], missing[400];
     bool unmatched[EVENT_TIERS]; /* the node sent a note on the tier: it stays */
     bool absent[EVENT_TIERS];    /* the node has no such function */
@@ -63,6 +64,11 @@ struct rule_check {
     uint64_t begun_ns, first_ns, next_ns;
     struct core_names base; /* the counts with which the next check begins */
     char note[200];
+};
+
+/* The last rule that was wrapped in path(...) or shape(...), and the result. Owned. */
+struct identity_template {
+    char *former, *made; /* NULL: none */
 };
 
 /* Requests why a tier is empty. The node gets one at a time, because it counts calls for a second
@@ -112,6 +118,7 @@ struct slow_pump {
 /* The node's data for the picker: the catalog, and call rates of the functions in sight. */
 struct catalog_load {
     struct catalog *catalog; /* NULL: never loaded */
+    char of[TIER_MFA_BYTES]; /* it has what this function calls; "": all functions of the node */
     bool open;               /* the picker is open */
     uint16_t gen;            /* number of the catalog: pages of an older catalog are dropped */
     uint32_t counted[CODE_QUERY_RATES]; /* numbers of the functions whose calls are counted now */
@@ -190,6 +197,7 @@ struct engine {
     struct change_log change_log;
     struct questions questions;
     struct rule_check rule_check;
+    struct identity_template identity_template;
     struct process_names process_names;
     struct dead_processes dead;
     struct slow_pump slow;

@@ -88,17 +88,57 @@ bool code_query_read(const void *bytes, size_t n, const struct code_query_sink *
     return true;
 }
 
+static void enc_function(struct buf *request, const struct mfa *f)
+{
+    enc_tuple(request, 3);
+    enc_atom(request, f->module);
+    enc_atom(request, f->function);
+    enc_i64(request, f->arity);
+}
+
 static void enc_functions(struct buf *request, const struct mfa *f, size_t n)
 {
     if (n)
         enc_list(request, (uint32_t)n);
-    for (size_t i = 0; i < n; i++) {
-        enc_tuple(request, 3);
-        enc_atom(request, f[i].module);
-        enc_atom(request, f[i].function);
-        enc_i64(request, f[i].arity);
-    }
+    for (size_t i = 0; i < n; i++)
+        enc_function(request, &f[i]);
     enc_nil(request);
+}
+
+static int read_callees(struct etf *c, struct buf *page, char note[CODE_QUERY_NOTE_BYTES],
+                        struct err *e)
+{
+    char why[CODE_QUERY_NOTE_BYTES] = "";
+    uint32_t arity;
+
+    if (!etf_tuple(c, &arity) || arity != 3)
+        return agent_call_unreadable("called functions", e);
+    if (etf_is_atom(c, "error")) {
+        etf_skip(c);
+        etf_text(c, why, sizeof why);
+        return err_set(e, "%s", why);
+    }
+    bool ok = etf_is_atom(c, "callees");
+    etf_text(c, note, CODE_QUERY_NOTE_BYTES);
+    if (!ok || c->bad)
+        return agent_call_unreadable("called functions", e);
+    buf_add(page, c->p, (size_t)(c->end - c->p));
+    return 0;
+}
+
+int code_query_callees(struct session *s, const struct mfa *f, struct buf *page,
+                       char note[CODE_QUERY_NOTE_BYTES], struct err *e)
+{
+    struct agent_call q;
+
+    note[0] = 0;
+    agent_call_begin(&q, "callees");
+    enc_function(&q.request, f);
+    int rc = agent_call_send(&q, s, e);
+    if (rc == 0)
+        rc = read_callees(&q.c, page, note, e);
+    agent_call_end(&q);
+    return rc;
 }
 
 int code_query_exist(struct session *s, const struct mfa *f, size_t n, bool *there, struct err *e)

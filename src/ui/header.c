@@ -270,8 +270,12 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "all %u names are in use; the rest is (other). I: use path(...) or shape(...)",
+            "all %u names are in use; the rest is (other): n names by shape, I by a part",
             s->names_full);
+    } else if (snapshot_names_once(s)) {
+        add(l, STYLE_WARN, "",
+            "%u names, most of them with one call: n names by shape, I by a part",
+            snapshot_names_once(s));
     }
     return l->n > 0;
 }

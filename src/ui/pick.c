@@ -3,11 +3,22 @@
 #include "pick_list.h"
 #include "shared.h"
 
+#include <stdio.h>
+
+static struct intent load(const struct pick_list *p)
+{
+    return (struct intent){.kind = p->called_by ? INTENT_CALLEES : INTENT_CATALOG, .tier = p->tier};
+}
+
 static void open_screen(void *own, const struct screen_request *r, struct intent *out)
 {
-    (void)r;
-    pick_list_open(own);
-    *out = (struct intent){.kind = INTENT_CATALOG};
+    struct pick_list *p = own;
+    pick_list_open(p);
+    p->called_by = r->called_by;
+    p->tier = r->tier;
+    p->trace = r->trace;
+    snprintf(p->name, sizeof p->name, "%s", r->name ? r->name : "");
+    *out = load(p);
 }
 
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
@@ -33,6 +44,9 @@ static void cancel(struct pick_list *p, struct screen_reply *out)
     }
     pick_list_drop_ticks(p);
     leave(out, INTENT_CATALOG_CLOSE);
+    if (p->called_by) {
+        out->open = (struct screen_request){.to = SCREEN_WATERFALL, .trace = p->trace};
+    }
 }
 
 static const char NO_FUNCTION[] =
@@ -82,7 +96,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         break;
     case ACT_RELOAD:
         pick_list_reload(p);
-        out->intent.kind = INTENT_CATALOG;
+        out->intent = load(p);
         break;
     default:
         if (key == ' ' && p->walking) {

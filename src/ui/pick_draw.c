@@ -99,7 +99,9 @@ static void draw_head(const struct pick_list *p, struct canvas *c, int row)
     char counts[64];
     uint32_t all = p->catalog ? catalog_count(p->catalog) : 0;
     canvas_fill(c, row, 0, c->cols, STYLE_HEAD, ' ');
-    canvas_text(c, row, 0, c->cols, STYLE_HEAD, "ADD TIERS");
+    int col = canvas_text(c, row, 0, c->cols, STYLE_HEAD,
+                          p->called_by ? "ADD TIERS: called by " : "ADD TIERS");
+    canvas_text(c, row, col, c->cols - col, STYLE_HEAD, p->called_by ? p->name : "");
     snprintf(counts, sizeof counts, "%zu/%u", catalog_filter_count(&p->found), all);
     canvas_right(c, row, 12, c->cols - 12, STYLE_HEAD, counts);
 }
@@ -140,8 +142,14 @@ static void draw_status(const struct pick_list *p, struct canvas *c, int row)
     }
     const struct catalog_status *st = catalog_status(p->catalog);
     if (st->state == CATALOG_LOADING) {
-        canvas_textf(c, row, 0, c->cols, STYLE_WARN, "loading %u of %u modules; Esc stops",
-                     st->modules_done, st->modules);
+        if (st->note[0]) {
+            canvas_textf(c, row, 0, c->cols, STYLE_WARN, "%s; Esc stops", st->note);
+        } else {
+            canvas_textf(c, row, 0, c->cols, STYLE_WARN, "loading %u of %u modules; Esc stops",
+                         st->modules_done, st->modules);
+        }
+    } else if (st->state == CATALOG_WHOLE && st->note[0]) {
+        canvas_textf(c, row, 0, c->cols, STYLE_DIM, "%u %s", catalog_count(p->catalog), st->note);
     } else if (st->state == CATALOG_WHOLE && pick_list_count(p) == 0) {
         canvas_text(c, row, 0, c->cols, STYLE_WARN, "no match; or type module:function/arity");
     } else if (st->state == CATALOG_WHOLE) {

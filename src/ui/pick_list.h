@@ -19,6 +19,11 @@ struct pick_list {
     struct scroll at; /* line 0 is the typed text, if it is a function; then the lines of `found` */
     bool walking;     /* the arrows were used: Space ticks, and the selected function is kept */
     uint32_t kept;    /* number of the selected function while `walking` */
+    bool called_by;   /* only functions that a tier calls: its number, its name, the waterfall that
+                         the picker was opened from */
+    uint16_t tier;
+    uint64_t trace;
+    char name[TIER_NAME_BYTES];
     char *tick[TIER_MAX]; /* as shown */
     size_t ticks;
 };

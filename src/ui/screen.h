@@ -36,8 +36,10 @@ enum screen_id {
 /* The screen to show next, and its subject. */
 struct screen_request {
     enum screen_id to;
-    uint64_t trace; /* SCREEN_WATERFALL: id of the slow request */
-    uint16_t tier;  /* SCREEN_ARGUMENTS: tier of the calls */
+    uint64_t trace;   /* SCREEN_WATERFALL: id of the slow request; SCREEN_PICK: see called_by */
+    uint16_t tier;    /* SCREEN_ARGUMENTS: tier of the calls; SCREEN_PICK: see called_by */
+    const char *name; /* SCREEN_PICK: name of the tier; valid while the screen opens */
+    bool called_by;   /* SCREEN_PICK: only functions that `tier` calls, for the waterfall `trace` */
 };
 
 /* The answer of a screen to a key. */

@@ -98,6 +98,9 @@ static bool on_tier(struct ui_shared *sh, enum action act, const struct snapshot
     case ACT_IDENTITY:
         rule_edit_open(&sh->rule, &sh->dialog, &sh->message);
         return true;
+    case ACT_TEMPLATE:
+        out->intent = (struct intent){.kind = INTENT_TEMPLATE};
+        return true;
     default:
         return false;
     }

@@ -179,6 +179,7 @@ static bool sets_node(enum action act)
     case ACT_REMOVE:
     case ACT_ENTRY:
     case ACT_IDENTITY:
+    case ACT_TEMPLATE:
     case ACT_SAVE:
     case ACT_LOAD:
         return true;

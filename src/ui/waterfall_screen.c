@@ -316,8 +316,10 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     (void)sh;
     size_t at = s ? slow_list_trace(s, t->id) : 0;
     if (!s || at == s->n_slow_traces) {
-        canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
-                    "This request was dropped: only the newest slow requests are kept.");
+        canvas_wrap(
+            c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
+            "This request was dropped: only the newest slow requests are kept, and the slowest "
+            "of each identity.");
         return;
     }
     struct waterfall w;
@@ -335,6 +337,23 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     uint32_t row = row_at(&w, t->at.sel);
     if (under && row != WATERFALL_NIL && row < w.n) {
         draw_detail(c, detail, s, &w, row);
+    }
+    waterfall_release(&w);
+}
+
+/* Offers the functions that the selected call's function calls: where its self time may be. */
+static void offer_callees(const struct waterfall_state *t, const struct snapshot *s, size_t at,
+                          struct screen_request *to)
+{
+    struct waterfall w;
+    waterfall_make(&w, s->slow_traces[at].request);
+    uint32_t row = row_at(&w, t->at.sel);
+    if (row != WATERFALL_NIL && row < w.n) {
+        *to = (struct screen_request){.to = SCREEN_PICK,
+                                      .trace = t->id,
+                                      .tier = w.row[row].call->tier,
+                                      .name = tier_name(s, &w.row[row]),
+                                      .called_by = true};
     }
     waterfall_release(&w);
 }
@@ -360,6 +379,10 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     }
     if (!s || at == s->n_slow_traces) {
         return false;
+    }
+    if (act == ACT_ADD) {
+        offer_callees(t, s, at, &out->open);
+        return true;
     }
     const struct slow_trace_request *r = s->slow_traces[at].request;
     bool late = false;

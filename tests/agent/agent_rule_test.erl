@@ -43,6 +43,11 @@ rules() ->
         One("agent_load:entry/1 path(arg(1))", binary:copy(<<"/a">>, 200), {'kprof path', binary:copy(<<"/a">>, 128)}),
         One("agent_load:entry/1 path(arg(1))", lists:duplicate(300, $a), {'kprof path', lists:duplicate(256, $a)}),
         One("fun ({agent_load,entry,[{path, P}]}) -> {P, path(P)} end", {path, <<"/u">>}, {<<"/u">>, {'kprof path', <<"/u">>}}),
+        %% What kprof-top puts around the parts of a rule (engine/rule_template).
+        One("agent_load:entry/1 {get, shape({element(1, arg(1)), x})}", {17}, {get, {'kprof shape', {17, x}}}),
+        One("agent_load:entry/1 path({{element(1, arg(1)), 7}, x})", {a}, {'kprof path', {{a, 7}, x}}),
+        One("fun ({agent_load,F,[A]}) when A > 5; A < 0 -> {path(F), shape(A)}; (_) -> undefined end", 7, {{'kprof path', entry}, {'kprof shape', 7}}),
+        One("fun ({agent_load,entry,[#{path := P, q := 'end; ->'}]}) -> path(P); (_) -> undefined end", #{path => a, q => 'end; ->'}, {'kprof path', a}),
         One("agent_load:entry/1 fixed", 1, fixed),
         One("'agent_load':entry/1 \"text\"", 1, "text"),
         One(":agent_load.entry/1 arg(1)", 1, 1),

@@ -12,7 +12,14 @@ PRESETS = (
     ("rabbitmq", ("channel", "route", "deliver"), {"basic.publish": 1, "queue_event": 1, "terminate": 1}),
     ("ejabberd", ("stanza", "router"), {"iq": 1}),
     ("gen_server:shop_server", ("call", "cast"), {"get": 1, "stop": 1, "put": 1}),
+    ("gen_statem:shop_door", ("event",), {"call push": 1, "cast lock": 1, "timeout": 1, "info tcp": 1}),
+    ("liveview", ("event", "mount", "render", "diff"),
+     {"Shop.CartLive add": 1, "Shop.CartLive live_patch": 1, "Shop.CartLive stock": 1, "Phoenix.Channel": 1}),
+    ("ecto", ("query", "change", "sql", "checkout", "prepare", "execute"), {"items": 1, "insert orders": 1}),
+    ("oban", ("job", "perform", "report", "complete"), {"Shop.Mailer": 1}),
+    ("phoenix,ecto", ("router", "send", "query", "change", "checkout"), {"GET /items/:id": 1}),
 )
+NAMED = ("_total", "call", "cast", "event", "query", "change")  # tiers whose calls a rule names
 
 
 def test_presets_name_requests():
@@ -21,7 +28,7 @@ def test_presets_name_requests():
         for preset, tiers, identities in PRESETS:
             k = attach(n, "--preset", preset, delay="100ms")
             k.tracing()
-            n.eval("fakes:call(%s, 10)" % preset.split(":")[0])
+            n.eval("fakes:call('%s', 10)" % preset.split(":")[0])
             assert k.interrupt() == 0, k.saw()
             final = k.final()
             kp.conserves(final)
@@ -29,9 +36,59 @@ def test_presets_name_requests():
                 assert kp.count(final, tier) > 0, (preset, tier, final["rows"])
             seen = {}
             for r in final["rows"]:
-                if r["identity"] and r["identity"] != "undefined" and r["tier"] in ("_total", "call", "cast"):
+                if r["identity"] and r["identity"] != "undefined" and r["tier"] in NAMED:
                     seen[r["identity"]] = max(seen.get(r["identity"], 0), r["count"])
             assert seen == {i: 10 * c for i, c in identities.items()}, (preset, seen)
+        clean(n)
+
+
+# What a preset can do without, and what is too little: modules that the node has not.
+HALF = (
+    ("liveview", ("Elixir.Phoenix.LiveView.Diff",), ("Elixir.Phoenix.LiveView.Diff", "Elixir.Phoenix.LiveView.Utils"),
+     "only 2 of its 5 tiers"),
+    ("ecto", ("Elixir.DBConnection.Holder",), ("Elixir.Ecto.Adapters.SQL",), "the node has no Ecto.Adapters.SQL.execute/6"),
+    ("oban", ("Elixir.Oban.Engine",), ("Elixir.Oban.Queue.Executor",), "the node has no Oban.Queue.Executor.call/1"),
+)
+
+
+def without(n, modules):
+    n.eval("[{code:purge(M), code:delete(M), code:purge(M)} || M <- [%s]], ok" % ", ".join("'%s'" % m for m in modules))
+
+
+def test_half_of_an_elixir_preset_is_enough():
+    with kp.Node(25) as n:
+        for preset, spare, much, why in HALF:
+            n.eval("fakes:load()")
+            without(n, spare)
+            k = attach(n, "--preset", preset, delay="100ms")
+            k.tracing()
+            assert k.interrupt() == 0, k.saw()
+            assert LEFT_OUT in k.stderr, k.saw()
+            without(n, much)
+            k = attach(n, "--preset", preset)
+            k.wait(60)
+            assert k.proc.returncode == 1 and why in k.stderr, k.saw()
+        clean(n)
+
+
+IDS = 2000
+PATHS = {"GET /api/item/*": IDS, "GET /user/*/orders": IDS, "POST /cart": IDS, "GET /": IDS}
+SHOP = (("cowboy", {"GET item_h": IDS, "GET orders_h": IDS, "POST cart_h": IDS, "GET home_h": IDS}), ("plug", PATHS), ("yaws", PATHS))
+
+
+def test_a_shop_with_many_ids_has_few_identities():
+    """2,000 ids in the path: four identities, and no request among the others."""
+    with kp.Node(25) as n:
+        n.eval("fakes:load()")
+        for preset, identities in SHOP:
+            k = attach(n, "--preset", preset, delay="100ms")
+            k.tracing()
+            n.eval("fakes:shop(%s, %d)" % (preset, IDS), 60)
+            assert k.interrupt() == 0, k.saw()
+            final = k.final()
+            kp.conserves(final)
+            seen = {r["identity"]: r["count"] for r in final["rows"] if r["tier"] == "_total" and r["identity"] and r["count"]}
+            assert seen == identities and not final.get("odd", {}).get("identities_folded", 0), (preset, seen)
         clean(n)
 
 

@@ -24,6 +24,7 @@ HOST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # What scripts that start servers use. Packages are extracted without what they would need to be configured.
 BASE = ["base-files", "base-passwd", "dash", "coreutils", "sed", "grep", "gawk", "hostname", "procps", "libc6", "libc-bin", "erlang-base"]
 ROOT_S = 900
+FETCH_S = 120
 AGAIN_S = 3600  # a root that could not be made is not tried again for so long
 
 
@@ -58,14 +59,23 @@ def install(packages):
     if os.geteuid() != 0:
         raise kp.Skip("not root, so install these first: apt-get install %s" % " ".join(missing))
     print("installing: %s" % " ".join(missing), file=sys.stderr, flush=True)
-    env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "-q", "--no-install-recommends", *missing]
     with no_daemons():
-        if subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
-            subprocess.run(["apt-get", "update", "-q"], stdout=subprocess.DEVNULL)
-            r = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            if r.returncode != 0:
-                raise kp.Skip("apt-get could not install %s: %s" % (" ".join(missing), " ".join(r.stdout.split()[-40:])))
+        if not apt_get("install", "--download-only", *missing):  # the lists of a fresh machine are empty or old
+            apt_get("update")
+            if not apt_get("install", "--download-only", *missing):
+                raise kp.Skip("apt-get could not fetch %s within %d s" % (" ".join(missing), FETCH_S))
+        if not apt_get("install", *missing, deadline_s=None):
+            raise kp.Skip("apt-get could not install %s" % " ".join(missing))
+
+
+def apt_get(what, *words, deadline_s=FETCH_S):
+    """Whether it could, in this time. What installs is not to be interrupted: it has no deadline."""
+    command = ["apt-get", "-o", "DPkg::Lock::Timeout=%d" % FETCH_S, what, "-y", "-q", *(["--no-install-recommends"] if words else []), *words]
+    try:
+        return subprocess.run(command, env=dict(os.environ, DEBIAN_FRONTEND="noninteractive"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=deadline_s).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 class Place:

@@ -24,7 +24,7 @@ from servers import SERVERS, packages  # noqa: E402
 SHORT = ("yaws", "rabbitmq")
 BEGIN, END = "<!-- real: made by make real -->", "<!-- real: end -->"
 LATER_S = 60  # deadlines: none is a claim
-TRIES = 3  # where the breaker opens (this machine is busy elsewhere) calls are not counted by name, and the load is repeated
+TRIES = 3  # this machine may be busy elsewhere: see disturbed
 DEVIATIONS = 5  # of a sample: a scaled count that is wrong by more is wrong
 HEAD = ["server, version", "OTP", "requests/s", "sent", "counted", "off by", "traced", "p99 without", "p99 with", "ratio", "node CPU without", "with", "kprof-top CPU"]
 
@@ -83,10 +83,9 @@ def identities(s, final, _load):
     return "%d: %s" % (len(rows), ", ".join(sorted(rows)))
 
 
-def allowed(row):
-    """How wrong a count scaled from a sample may be; 0: all were traced."""
-    seen, scaled = row["count"], row["est_count"]
-    return DEVIATIONS * math.sqrt(scaled * (scaled / seen - 1)) if scaled != seen else 0
+def allowed(row, sent, most):
+    """How wrong a count scaled from a sample may be, when at times 1 in `most` was traced; 0: all were."""
+    return DEVIATIONS * math.sqrt(sent * (most - 1)) if row["est_count"] != row["count"] else 0
 
 
 def counts(s, final, load):
@@ -94,11 +93,31 @@ def counts(s, final, load):
     for identity, sent in load.sent.items():
         row = rows.get(identity)
         demand(row, lambda: "%s: %d sent, none counted; there are %s" % (identity, sent, sorted(rows)))
-        off, may = abs(row["est_count"] - sent), allowed(row) + s.stray_share * sum(load.sent.values())
-        demand(off <= may, lambda: "%s: %d sent, %d counted, of which %d were traced (%.0f may be missing)" % (identity, sent, row["est_count"], row["count"], may))
+        most = allowed(row, sent, final["sample_most"]) + s.stray_share * sum(load.sent.values())
+        demand(abs(row["est_count"] - sent) <= most, lambda: "%s: %d sent, %d counted, of which %d were traced (it may be off by %.0f)" % (
+            identity, sent, row["est_count"], row["count"], most))
+    lost = sum(load.sent.values()) - entered(s, final)
+    demand(lost <= DEVIATIONS * math.sqrt(sum(load.sent.values()) * (final["sample_most"] - 1)), lambda: "%d calls of %s are missing" % (lost, s.entry))
     kp.conserves(final)
     kp.nothing_lost(final)
     return "%d sent, %d counted" % (sum(load.sent.values()), counted(final, load))
+
+
+def entered(s, final):
+    """Calls of the entry, of whatever request they are a part."""
+    row = kp.row(final, s.entry)
+    return row["est_count"] if row else 0
+
+
+def disturbed(s, final, load):
+    """'' or why the machine did not let this load be counted by name: the breaker opened, or a thread of the VM stood still in a request, and
+    others that had its token ran from start to end meanwhile (kprof.1, CAVEATS). All of those are there as calls of the entry."""
+    if final["breaker"]["trips"]:
+        return "the breaker opened: %s" % final["breaker"]["reason"]
+    short = sum(load.sent.values()) - counted(final, load)
+    if final["sample_most"] == 1 and short > 0 and entered(s, final) >= sum(load.sent.values()):
+        return "%d requests ran within others" % short
+    return ""
 
 
 def counted(final, load):
@@ -184,12 +203,13 @@ class Run:
 
     def session(self, rate):
         """One attach with its load: figures, the last object, the load, what kprof-top said."""
-        k = Attached(self.s.node, "--preset", self.s.preset)
+        k = Attached(self.s.node, "--preset", self.s.preset, delay="200ms")
         k.tracing()
         cpu = Cpu(self.s.node, k)
         load = self.s.load(rate, self.o.seconds)
         node, ours, _ = cpu.taken()
-        final = k.end()[-1]
+        objects = k.end()
+        final = dict(objects[-1], sample_most=max(o["sample"] for o in objects))
         return {"p99": load.p99_us, "node": node, "ours": ours}, final, load, k.said()
 
     def traced(self, rate, turn):
@@ -198,9 +218,10 @@ class Run:
         lines, rounds = s.log_lines(), s.watched()
         for left in reversed(range(TRIES)):
             figures, final, load, said = self.session(rate)
-            if not final["breaker"]["trips"]:
+            why = disturbed(s, final, load)
+            if not why:
                 break
-            say("  the breaker opened: %s" % final["breaker"]["reason"])
+            say("  %s: %s%s" % (self.label, why, ", once more" if left else ""))
         self.check(at + "the breaker stays closed", lambda: demand(not final["breaker"]["trips"], "it opened %d times running: %s" % (
             TRIES, final["breaker"]["reason"])))
         self.check(at + "all of the preset is set", lambda: demand("left out" not in said, said))

@@ -136,10 +136,16 @@ class Server:
     def eval(self, source):
         """Erlang, on the node: the value as Erlang writes it, without blanks."""
         call = sorted(glob.glob("/usr/lib/erlang/lib/erl_interface-*/bin/erl_call"))[-1]
-        r = subprocess.run([call, "-sname", self.node.name, "-c", self.node.cookie, "-e"], input=source + ".\n", stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, text=True, timeout=LATER_S * kp.PATIENCE)
-        out = re.sub(r"\s+", "", r.stdout)
-        assert out.startswith("{ok,"), "%s: %s: %s" % (self.node.name, source[:200], r.stdout or r.returncode)
+        last = [""]
+
+        def answered():
+            r = subprocess.run([call, "-sname", self.node.name, "-c", self.node.cookie, "-e"], input=source + ".\n", stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, timeout=LATER_S * kp.PATIENCE)
+            last[0] = r.stdout or "exit %d" % r.returncode
+            return "failed to connect" not in last[0] or not self.lives()  # a node that is too busy to greet is asked again
+        kp.until(LATER_S, answered, 0.5, what=lambda: "%s: %s" % (self.node.name, last[0]))
+        out = re.sub(r"\s+", "", last[0])
+        assert out.startswith("{ok,"), "%s: %s: %s%s" % (self.node.name, source[:200], last[0], "" if self.lives() else "; it died: " + self.last_words())
         return out[len("{ok,"):-1]
 
     def bring(self, path):

@@ -116,7 +116,7 @@ static void limits_are_told(void **state)
     s.returns = RETURNS_FULL;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
     EXPECT(0, "returns: full", "limit of the overhead: 2.5 % of the node",
-           "limit of events a second: 1000");
+           "limit of events per second: 1000");
     s.max_overhead_ppm = 0;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
     EXPECT(3, "limit of the overhead: none");

@@ -42,6 +42,47 @@ static void stale_prev_is_a_new_request(void **state)
     done(&f);
 }
 
+/* The next request of a connection: it began before the process of the one before had ended. */
+static void nobody_waits_for_an_entry_that_outlasts(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    entry_prev(&f, 4, P2, 9, 7, M1);
+    call(&f, 4.5, P3, 9, A, M1);
+    ret(&f, 5, P1, M0);
+    ret(&f, 6, P3, M1);
+    ret(&f, 7, P2, M1);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 2, 2, 0, 0);
+    EXPECT_CALLS(&f, 3, 3, 0, 0, 0);
+    assert_int_equal(row(&f, E, "create").count, 1);
+    assert_int_equal(row(&f, TIER_TOTAL, "create").count, 1);
+    assert_int_equal(row(&f, A, NULL).count, 1);
+    assert_int_equal(row(&f, A, NULL).late, 0);
+    expect_ms(row(&f, TIER_TOTAL, NULL).max_us, 5);
+    done(&f);
+}
+
+/* An entry in a nested request that has ended: its outer one goes on. */
+static void entry_by_a_call_of_a_nested_request(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    entry_prev(&f, 1, P2, 8, 7, M1);
+    call(&f, 2, P3, 8, A, M1);
+    ret(&f, 3, P2, M1);
+    call(&f, 4, P3, 9, E, M1); /* the token that it carried is lost */
+    ret(&f, 5, P3, M1);
+    ret(&f, 6, P3, M1);
+    ret(&f, 8, P1, M0);
+    until(&f, 40);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    assert_int_equal(row(&f, E, "create").count, 3);
+    done(&f);
+}
+
 /* The nested entry is seen before the outer one: order holds only within a process. */
 static void nested_entry_comes_first(void **state)
 {
@@ -639,6 +680,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nested_entries),
         cmocka_unit_test(stale_prev_is_a_new_request),
+        cmocka_unit_test(nobody_waits_for_an_entry_that_outlasts),
+        cmocka_unit_test(entry_by_a_call_of_a_nested_request),
         cmocka_unit_test(nested_entry_comes_first),
         cmocka_unit_test(calls_before_their_entry),
         cmocka_unit_test(entry_that_never_comes),

@@ -42,6 +42,7 @@ struct tcall {
 struct treq {
     uint64_t start, end; /* end 0: open */
     int entry, proc;
+    int outer; /* the request that it is nested in if it ends inside of it; -1: none */
     uint32_t ident, weight;
     bool error;
 };
@@ -120,14 +121,22 @@ static int top_call(const struct tproc *p)
     return -1;
 }
 
+/* req, or the one that it may be nested in and that goes on; -1: neither does. */
+static int going_on(int req)
+{
+    while (req >= 0 && vm.req[req].end != 0)
+        req = vm.req[req].outer;
+    return req;
+}
+
 /* The open request whose call the process is inside of. */
 static int inside_of(const struct tproc *p)
 {
     for (int i = p->depth - 1; i >= 0; i--)
         for (int k = p->f[i].n_call - 1; k >= 0; k--) {
-            const struct tcall *c = &vm.call[p->f[i].call[k]];
-            if (c->req >= 0 && !c->late && vm.req[c->req].end == 0)
-                return c->req;
+            int req = going_on(vm.call[p->f[i].call[k]].req);
+            if (req >= 0)
+                return req;
         }
     return -1;
 }
@@ -139,16 +148,34 @@ static int labelled(uint64_t label)
 
 /* ---- what processes do ---- */
 
-static int new_req(const struct tproc *p)
+/* It may be nested in `outer`, or is that. */
+static bool descends(int req, int outer)
+{
+    while (req >= 0 && req != outer)
+        req = vm.req[req].outer;
+    return req >= 0;
+}
+
+/* The request that it is a part of, when all have ended. */
+static int whole(int req)
+{
+    int outer = req >= 0 && vm.req[req].outer >= 0 ? whole(vm.req[req].outer) : -1;
+
+    return outer >= 0 && vm.req[req].end <= vm.req[outer].end ? outer : req;
+}
+
+static int new_req(const struct tproc *p, int outer)
 {
     struct treq *r = &vm.req[vm.reqs];
 
     assert_true(vm.reqs < REQS);
+    outer = going_on(outer) >= 0 ? outer : -1;
     *r = (struct treq){.start = vm.now,
                        .entry = vm.calls,
                        .proc = (int)(p - vm.p),
-                       .ident = vm.ident[pick(IDENTS)],
-                       .weight = 1 + pick(3)};
+                       .outer = outer,
+                       .ident = outer >= 0 ? vm.req[outer].ident : vm.ident[pick(IDENTS)],
+                       .weight = outer >= 0 ? vm.req[outer].weight : 1 + pick(3)};
     return vm.reqs++;
 }
 
@@ -161,13 +188,12 @@ static void describe(struct tproc *p, uint16_t tier, bool tail, struct event *ev
         return;
     }
     if (tier == 0) {
-        int outer = inside_of(p), prev = labelled(p->token);
-        if (outer < 0 && prev >= 0 && vm.req[prev].end == 0)
-            outer = prev;
+        int own = inside_of(p), prev = labelled(p->token);
+        bool surely = own >= 0 && vm.req[own].proc == (int)(p - vm.p);
         ev->kind = EVENT_ENTRY;
         ev->prev = p->token;
         ev->label = p->token = vm.next_label++;
-        c->req = vm.req_of[ev->label] = outer >= 0 ? outer : new_req(p);
+        c->req = vm.req_of[ev->label] = surely ? own : new_req(p, own >= 0 ? own : prev);
         ev->ident = vm.req[c->req].ident;
     } else {
         int own = inside_of(p);
@@ -296,7 +322,8 @@ static bool same_request(const struct tproc *p)
     const struct tcall *c = &vm.call[top_call(p)];
     int req = labelled(p->token);
 
-    return c->label == p->token && c->req == req && (req < 0 || c->late == (vm.req[req].end != 0));
+    return c->label == p->token && c->req == req &&
+           (req < 0 || (c->late == (vm.req[req].end != 0) && !(c->late && vm.req[req].outer >= 0)));
 }
 
 static void do_call(struct tproc *p)
@@ -328,13 +355,14 @@ static void do_call(struct tproc *p)
     }
 }
 
-/* In the middle of a call only an answer of the same request: else the order of stamps between
- * processes would decide what a call is nested in, and that is not known in time. */
+/* In the middle of a call only an answer of the same request, or of one inside of it: else the
+ * order of stamps between processes would decide what a call is nested in, and that is not known in
+ * time. */
 static bool may_hear(const struct tproc *q, uint64_t label)
 {
     int own = inside_of(q);
 
-    return own >= 0 && own == labelled(label);
+    return own >= 0 && descends(labelled(label), own);
 }
 
 static void step(void)
@@ -501,8 +529,10 @@ static void sum_up(uint64_t *unattributed, uint64_t *requests)
     for (int i = 0; i < vm.reqs; i++)
         first[i] = -1;
     for (int i = vm.calls - 1; i >= 0; i--) {
-        const struct tcall *c = &vm.call[i];
+        struct tcall *c = &vm.call[i];
         *unattributed += c->unattributed;
+        c->req = whole(c->req);
+        c->late = c->req >= 0 && c->start > vm.req[c->req].end;
         if (c->unattributed || c->folded)
             continue;
         uint64_t all = c->end - c->start;
@@ -516,9 +546,12 @@ static void sum_up(uint64_t *unattributed, uint64_t *requests)
         if (!vm.has_entry)
             add(&want[TIERS][ident_index(c->ident)], all, c->weight, c->error, false);
     }
-    *requests = (uint64_t)vm.reqs;
+    *requests = 0;
     for (int r = 0; r < vm.reqs; r++) {
         int n = 0;
+        if (whole(r) != r)
+            continue;
+        ++*requests;
         for (int i = first[r]; i >= 0; i = next[i])
             member[n++] = i;
         share_out(r, member, n);

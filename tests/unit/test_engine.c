@@ -1,5 +1,6 @@
 /* The engine where no node is there to be asked, and what is left of a question that was dropped.
  */
+#include <engine/identity_template.h>
 #include <engine/process_names.h>
 #include <engine/results.h>
 #include <engine/rule_check.h>
@@ -529,6 +530,87 @@ static void a_missing_entry_is_not_the_tiers_fault(void **state)
     release(&r);
 }
 
+/* ---- too many names ---- */
+
+static void on_any_message(void *arg, const char *text, bool is_error)
+{
+    struct heard *h = arg;
+    assert_false(is_error);
+    snprintf(h->message, sizeof h->message, "%s", text);
+}
+
+static void request_named(struct engine *g, uint64_t i, const char *name)
+{
+    uint64_t at = i * 1000000;
+    uint32_t ident = intern_add(g->names, name, strlen(name));
+    struct event ev[] = {{.ts_ns = at,
+                          .pid = 7,
+                          .label = i,
+                          .tier = 0,
+                          .fn = 100,
+                          .caller = 200,
+                          .ident = ident,
+                          .weight = 1,
+                          .kind = EVENT_ENTRY},
+                         {.ts_ns = at + 1000, .pid = 7, .fn = 200, .kind = EVENT_RETURN_TO}};
+    core_feed(g->core, ev, 2);
+}
+
+static void ask_items(struct engine *g, uint64_t from)
+{
+    char name[40];
+    for (uint64_t i = from + 1; i <= from + 200; i++) {
+        snprintf(name, sizeof name, "GET /%s/%u", i % 2 ? "item" : "user", (unsigned)(1000 + i));
+        request_named(g, i, name);
+    }
+    core_advance(g->core, (from + 1000) * 1000000);
+}
+
+/* One key puts path(...) around the rule, says what becomes of the names, and takes it back. */
+static void too_many_names_are_named_by_their_shape(void **state)
+{
+    (void)state;
+    static const char rule[] = "m:f/1 {arg(1), arg(2)}";
+    struct heard h;
+    struct engine *g = engine(&h);
+    struct core_limits limits;
+    struct err e = {{0}};
+    core_limits_default(&limits);
+    g->names = intern_new(1000, 100000);
+    g->core = core_new(&limits, g->names);
+    g->hooks.message = on_any_message;
+    assert_int_equal(core_tier_add(g->core, "web", "m:f/1"), 0);
+    core_set_entry(g->core, 0);
+    assert_int_equal(engine_identity_template(g, &e), -1);
+    assert_non_null(strstr(e.text, "there is no identity rule"));
+    assert_int_equal(engine_identity(g, rule, &e), 0);
+    assert_int_equal(engine_identity_template(g, &e), -1);
+    assert_non_null(strstr(e.text, "no request has a name yet"));
+    ask_items(g, 0);
+    assert_int_equal(engine_identity_template(g, &e), 0);
+    assert_string_equal(engine_rule(g), "m:f/1 {arg(1), path(arg(2))}");
+    assert_string_equal(h.message,
+                        "names by path(...), n undoes it: 64 names become 2: GET /item/* "
+                        "32, GET /user/* 32");
+    assert_int_equal(g->log.n, 2); /* both are in the messages */
+    assert_non_null(strstr(g->log.line[0].text, "m:f/1 {arg(1), path(arg(2))}"));
+    assert_int_equal(engine_identity_template(g, &e), 0);
+    assert_string_equal(engine_rule(g), rule);
+    assert_non_null(strstr(h.message, rule));
+    assert_int_equal(engine_identity_template(g, &e), -1); /* not before names come again */
+    ask_items(g, 10000);
+    assert_int_equal(engine_identity_template(g, &e), 0);
+    assert_string_equal(engine_rule(g), "m:f/1 {arg(1), path(arg(2))}");
+    assert_int_equal(engine_identity(g, "m:f/1 arg(1)", &e), 0); /* typed meanwhile */
+    ask_items(g, 20000);
+    assert_int_equal(engine_identity_template(g, &e), 0);
+    assert_string_equal(engine_rule(g), "m:f/1 path(arg(1))");
+    identity_template_release(g);
+    core_free(g->core);
+    intern_free(g->names);
+    free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -542,6 +624,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_yields_a_list_says_so),
         cmocka_unit_test(a_rule_that_names_is_let_be),
         cmocka_unit_test(a_missing_entry_is_not_the_tiers_fault),
+        cmocka_unit_test(too_many_names_are_named_by_their_shape),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

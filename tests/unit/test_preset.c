@@ -283,6 +283,10 @@ static void a_module_is_written_either_way(void **state)
     assert_string_equal(s.identity, rule);
     assert_int_equal(s.n, 2);
     assert_true(s.entry_none);
+    const bool nothing[CANDIDATES] = {false};
+    assert_int_equal(preset_make("gen_statem:shop_door", nothing, &s, &e), -1);
+    assert_string_equal(e.text, "preset gen_statem: the node has no shop_door:handle_event/4; if "
+                                "each state has a function of its own, add these as tiers (a)");
     assert_int_equal(preset_make("gen_server:shop_db", NULL, &s, &e), 0);
     assert_string_equal(s.tier[2].mfa, "shop_db:handle_info/2");
     static const char *const wrong[] = {

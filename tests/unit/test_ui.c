@@ -302,7 +302,34 @@ static void too_many_names_have_a_cure(void **state)
     s->names_full = 64;
     script_run(u, &c, s, "j");
     assert_true(picture_has(
-        &c, "all 64 names are in use; the rest is (other). I: use path(...) or shape(...)"));
+        &c, "all 64 names are in use; the rest is (other): n names by shape, I by a part"));
+    s->names_full = 0;
+    script_run(u, &c, s, "j");
+    assert_false(picture_has(&c, "names"));
+    struct snap_row *rows = calloc(40, sizeof *rows);
+    char name[40][16];
+    for (size_t i = 0; i < 40; i++) {
+        snprintf(name[i], sizeof name[i], "/item/%zu", i);
+        rows[i] = (struct snap_row){.tier = TIER_TOTAL,
+                                    .tier_name = "_total",
+                                    .ident = i ? name[i] : NULL,
+                                    .ident_n = (uint16_t)(i ? 1 + i : IDENT_ALL),
+                                    .count = i ? i < 30 ? 1 : 5 : 79};
+    }
+    struct snapshot once = *s;
+    once.rows = rows;
+    once.n_rows = 40;
+    script_run(u, &c, &once, "j"); /* of 39 names 29 have one call */
+    assert_false(picture_has(&c, "most of them with one call"));
+    for (size_t i = 30; i < 35; i++)
+        rows[i].count = 1;
+    script_run(u, &c, &once, "j");
+    assert_true(
+        picture_has(&c, "39 names, most of them with one call: n names by shape, I by a part"));
+    once.window_s = 1;
+    script_run(u, &c, &once, "j");
+    assert_false(picture_has(&c, "most of them with one call"));
+    free(rows);
     canvas_release(&c);
     ui_free(u);
     fake_free(f);

@@ -74,6 +74,7 @@ static void plain_keys_give_their_intents(void **state)
     assert_intent("-", INTENT_SAMPLE_DOWN, "");
     assert_intent("j", INTENT_REDRAW, "");
     assert_intent("L", INTENT_PROFILES, "");
+    assert_intent("n", INTENT_TEMPLATE, "");
     assert_intent("Wnight<Enter>", INTENT_SAVE, "night");
     assert_intent("x", INTENT_REDRAW, ""); /* that it is no key is said */
     assert_intent("<Resize>", INTENT_REDRAW, "");
@@ -716,13 +717,51 @@ static void a_slow_call_opens_its_waterfall(void **state)
     struct snapshot none = *fake_snap(fake);
     none.n_slow_traces = 0; /* newer ones have pushed it out while one looked */
     ui_draw(u, &c, &none);
-    assert_true(picture_has(&c, "only the newest slow requests are kept"));
+    assert_true(picture_has(&c, "the newest slow requests are kept, and the slowest of each"));
     ui_key(u, 'n', &none);
     ui_key(u, KEY_DOWN_, &none);
     ui_key(u, 27, &none);
     ui_key(u, '\n', &none);
     ui_draw(u, &c, &none);
     assert_true(picture_has(&c, "of this request were dropped"));
+}
+
+/* Self time is no dead end: what the bar's function calls can be added, and Esc comes back. */
+static void a_waterfall_offers_what_is_called(void **state)
+{
+    (void)state;
+    run("S<Enter><Down><Down>");
+    struct intent in = run("a");
+    assert_int_equal(in.kind, INTENT_CALLEES);
+    assert_int_equal(in.tier, 3);
+    assert_true(picture_has(&c, "ADD TIERS: called by db"));
+    struct catalog *catalog = catalog_new();
+    struct catalog_status st = {.state = CATALOG_WHOLE,
+                                .modules = 1,
+                                .modules_done = 1,
+                                .note = "functions that m:f/1 calls"};
+    catalog_module(catalog, "pgo:", "pgo", CATALOG_LIBRARY);
+    catalog_function(catalog, "query", 2, true);
+    catalog_set_status(catalog, &st);
+    ui_set_catalog(u, catalog);
+    in = run("<C-r>"); /* the same again */
+    assert_int_equal(in.kind, INTENT_CALLEES);
+    assert_int_equal(in.tier, 3);
+    ui_set_catalog(u, catalog);
+    run("<Down>");
+    assert_true(picture_has(&c, "1 functions that m:f/1 calls"));
+    assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_CLOSE);
+    assert_true(picture_has(&c, "read  154ms"));
+    run("aquery");
+    ui_set_catalog(u, catalog);
+    assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
+    assert_string_equal(ui_picked(u, 0), "pgo:query/2");
+    assert_true(picture_has(&c, "_total"));
+    assert_int_equal(run("a").kind, INTENT_CATALOG); /* of the table: all functions */
+    assert_false(picture_has(&c, "called by"));
+    run("<Esc>");
+    ui_set_catalog(u, NULL);
+    catalog_free(catalog);
 }
 
 static void the_threshold_is_typed(void **state)
@@ -1024,6 +1063,7 @@ int main(void)
         T(selected_slow_call_stays_when_new_ones_come),
         T(slow_calls_are_filtered),
         T(a_slow_call_opens_its_waterfall),
+        T(a_waterfall_offers_what_is_called),
         T(the_threshold_is_typed),
         T(the_present_p99_is_offered),
         T(slow_requests_are_sorted),

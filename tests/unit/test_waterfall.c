@@ -174,13 +174,184 @@ static void only_slow_requests_are_kept(void **state)
     }
     until(&f, 100000);
     struct snapshot *s = snap(&f);
-    assert_int_equal(s->n_slow_traces, SLOW_STORE_REQUESTS);
-    for (size_t i = 0; i < s->n_slow_traces; i++)
+    assert_int_equal(s->n_slow_traces, SLOW_STORE_REQUESTS + SLOW_KEPT_EACH);
+    for (size_t i = 0; i < SLOW_STORE_REQUESTS; i++)
         assert_int_equal(s->slow_traces[i].request->label, 3 * SLOW_STORE_REQUESTS - 1 - 2 * i);
     for (size_t i = 0; i < s->n_slow_recent; i++)
         assert_int_equal(s->slow[i].trace, s->slow_traces[i].request->id);
     snapshot_free(s);
     done(&f);
+}
+
+/* A request of an identity that took ms, with 150 calls in it. */
+static void one_of(struct fix *f, uint64_t label, uint32_t ident, uint64_t ms)
+{
+    double t = (double)label * 1000;
+    call_id(f, t, P1, label, E, M0, ident);
+    for (uint64_t i = 0; i < 150; i++) {
+        uint64_t at = T0 + label * 1000 * MS + MS / 2 + i * 10000;
+        struct event ev[] = {
+            call_ev(0, P1, label, A, FN_E),
+            {.pid = P1, .fn = FN_E, .kind = EVENT_RETURN_TO, .ts_ns = at + (i == 77 ? 9000 : 500)}};
+        ev[0].ts_ns = at;
+        core_feed(f->c, ev, 2);
+    }
+    ret(f, t + (double)ms, P1, M0);
+}
+
+static const struct slow_trace_request *trace_with(const struct snapshot *s, uint64_t label)
+{
+    for (size_t i = 0; i < s->n_slow_traces; i++)
+        if (s->slow_traces[i].request->label == label)
+            return s->slow_traces[i].request;
+    return NULL;
+}
+
+/* However many come after them, and whichever leaves first, the line or the calls. */
+static void the_slowest_keep_their_waterfalls(void **state)
+{
+    (void)state;
+    enum { ALL = 700 };
+    static const uint32_t entries[] = {8, 100, 1000};
+    for (size_t k = 0; k < 3; k++) {
+        struct core_limits l = small();
+        l.slow_entries = entries[k];
+        struct fix f = fix_of(l);
+        uint64_t slowest[2][SLOW_KEPT_EACH] = {{0}}, took[2][SLOW_KEPT_EACH] = {{0}};
+        core_set_slow(f.c, MS);
+        for (uint64_t i = 1; i <= ALL; i++) {
+            uint64_t ms = 3 + i * (269 + k) % 701, who = i % 2; /* no two alike */
+            size_t at = SLOW_KEPT_EACH;
+            one_of(&f, i, who ? f.create : f.del, ms);
+            while (at > 0 && took[who][at - 1] < ms)
+                at--;
+            for (size_t j = SLOW_KEPT_EACH; j-- > at;) {
+                took[who][j] = j > at ? took[who][j - 1] : ms;
+                slowest[who][j] = j > at ? slowest[who][j - 1] : i;
+            }
+        }
+        until(&f, (ALL + 1) * 1000.0);
+        struct snapshot *s = snap(&f);
+        for (size_t who = 0; who < 2; who++)
+            for (size_t i = 0; i < SLOW_KEPT_EACH; i++) {
+                const struct slow_trace_request *r = trace_with(s, slowest[who][i]);
+                struct waterfall w;
+                assert_non_null(r);
+                waterfall_make(&w, r);
+                check_fall(&w, false);
+                assert_int_equal(w.whole_ns, took[who][i] * MS);
+                assert_int_equal(r->n + r->omitted, 151);
+                waterfall_release(&w);
+            }
+        for (size_t i = s->n_slow_recent; i < s->n_slow; i++) /* who is listed has one */
+            assert_non_null(trace_with(s, s->slow[i].request));
+        for (size_t i = 0; i < s->n_slow_traces; i++) /* nobody twice */
+            assert_ptr_equal(trace_with(s, s->slow_traces[i].request->label),
+                             s->slow_traces[i].request);
+        snapshot_free(s);
+        core_zero(f.c);
+        s = snap(&f);
+        assert_int_equal(s->n_slow_traces, 0);
+        snapshot_free(s);
+        done(&f);
+    }
+}
+
+/* The bound that slow_kept.h names: more identities than there is room for, long requests. */
+static void what_is_kept_is_bounded(void **state)
+{
+    (void)state;
+    struct core_limits l = small();
+    l.slow_entries = 50;
+    l.identities = 150;
+    struct fix f = fix_of(l);
+    char name[20];
+    size_t bytes = 0, kept = 0;
+    seed = 7;
+    core_set_slow(f.c, MS);
+    for (uint64_t i = 1; i <= 1500; i++) {
+        int n = snprintf(name, sizeof name, "name %u", pick(150));
+        one_of(&f, i, intern_add(f.names, name, (size_t)n), 3 + pick(900));
+    }
+    until(&f, 1501 * 1000.0);
+    const struct slow_kept *k = &f.c->slow.kept;
+    assert_int_equal(k->n, SLOW_KEPT); /* full */
+    for (uint32_t i = 0; i < k->n; i++) {
+        const struct slow_trace_request *r = k->of[i].trace;
+        assert_non_null(r);
+        assert_true(i == 0 || k->of[i].entry->done > k->of[i - 1].entry->done);
+        if (!k->of[i].compact)
+            continue; /* shared with the ring of the newest */
+        kept++;
+        assert_true(r->n <= SLOW_KEPT_CALLS && r->cap == r->n);
+        bytes += sizeof *r + r->cap * sizeof r->call[0];
+    }
+    assert_true(kept > SLOW_KEPT / 2);
+    assert_true(bytes <= SLOW_KEPT * (sizeof(struct slow_trace_request) +
+                                      SLOW_KEPT_CALLS * sizeof(struct slow_trace_call)));
+    assert_true(SLOW_KEPT * (sizeof(struct slow_trace_request) +
+                             SLOW_KEPT_CALLS * sizeof(struct slow_trace_call)) <
+                1100000);
+    done(&f);
+}
+
+/* Of random calls: the entry and the longest stay, in order; the time of the others is told. */
+static void a_compact_waterfall_adds_up(void **state)
+{
+    (void)state;
+    seed = 3;
+    for (int round = 0; round < 200; round++) {
+        struct slow_store k;
+        slow_store_init(&k, 0);
+        uint64_t whole = 1000 + pick(100000), spent = 0;
+        struct slow_trace_call e = {.start_ns = 5000, .end_ns = 5000 + whole, .pid = P1};
+        int at = slow_store_begin(&k, 7, 5000);
+        uint32_t n = pick(SLOW_TRACE_CALLS), max = 1 + pick(SLOW_TRACE_CALLS);
+        for (uint32_t i = 0; i < n; i++) {
+            uint64_t start = 5000 + pick((uint32_t)whole), took = pick(1 + (uint32_t)whole / 400);
+            bool late = pick(20) == 0;
+            struct slow_trace_call c = {.start_ns = late ? start + whole : start,
+                                        .end_ns = start + took + (late ? whole : 0),
+                                        .self_ns = took,
+                                        .pid = P1 + pick(3),
+                                        .tier = A,
+                                        .flags = late ? SLOW_TRACE_LATE : 0};
+            spent += late ? 0 : took;
+            assert_true(slow_store_add(&k, at, &c) || i + 2 > SLOW_TRACE_CALLS);
+        }
+        e.self_ns = whole > spent ? whole - spent : 0;
+        k.building[at]->end_ns = 5000 + whole;
+        slow_store_close(&k, at, &e);
+        const struct slow_trace_request *r = slow_store_request(&k, 0);
+        struct slow_trace_request *c = slow_trace_compact(r, max);
+        assert_int_equal(c->n, r->n < max ? r->n : max);
+        assert_int_equal(c->n + c->omitted, r->n);
+        assert_int_equal(c->call[0].end_ns, e.end_ns);
+        uint64_t least = UINT64_MAX, self = c->omitted_self_ns, all = 0;
+        for (uint32_t i = 0; i < c->n; i++) {
+            bool late = c->call[i].flags & SLOW_TRACE_LATE;
+            uint64_t took = late ? 0 : 1 + c->call[i].end_ns - c->call[i].start_ns;
+            least = took < least ? took : least;
+            self += late ? 0 : c->call[i].self_ns;
+        }
+        uint32_t longer = 0;
+        for (uint32_t i = 0; i < r->n; i++) {
+            bool late = r->call[i].flags & SLOW_TRACE_LATE;
+            uint64_t took = late ? 0 : 1 + r->call[i].end_ns - r->call[i].start_ns;
+            longer += took > least;
+            all += late ? 0 : r->call[i].self_ns;
+        }
+        assert_true(longer < c->n || least == 0);
+        assert_int_equal(self, all);
+        if (spent <= whole) {
+            struct waterfall w;
+            waterfall_make(&w, c);
+            check_fall(&w, false);
+            waterfall_release(&w);
+        }
+        slow_trace_unref(c);
+        slow_store_release(&k);
+    }
 }
 
 /* A request of many calls is drained while it is open: the first are kept, the others counted. */
@@ -440,6 +611,9 @@ int main(void)
         cmocka_unit_test(across_processes),
         cmocka_unit_test(late_work_goes_into_a_copy),
         cmocka_unit_test(only_slow_requests_are_kept),
+        cmocka_unit_test(the_slowest_keep_their_waterfalls),
+        cmocka_unit_test(what_is_kept_is_bounded),
+        cmocka_unit_test(a_compact_waterfall_adds_up),
         cmocka_unit_test(more_calls_than_are_kept),
         cmocka_unit_test(places_are_given_back),
         cmocka_unit_test(more_self_than_time),

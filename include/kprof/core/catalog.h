@@ -21,8 +21,8 @@ struct catalog;
 enum catalog_state {
     CATALOG_WAITING, /* the node cannot be asked yet; `note` has the reason */
     CATALOG_LOADING,
-    CATALOG_WHOLE,
-    CATALOG_PART /* loading ended early; `note` has the reason */
+    CATALOG_WHOLE, /* `note`: what it has, "": all functions of the node */
+    CATALOG_PART   /* loading ended early; `note` has the reason */
 };
 
 /* Platform: the application comes with Erlang/OTP or Elixir. Library: another application needs

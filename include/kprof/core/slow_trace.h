@@ -40,6 +40,9 @@ struct slow_trace_request {
     struct slow_trace_call call[];      /* the entry first; the others in order of arrival */
 };
 
+/* Returns a copy with at most max calls, for the caller to drop: the entry and the longest ones.
+ * The others are counted as omitted. */
+struct slow_trace_request *slow_trace_compact(const struct slow_trace_request *r, uint32_t max);
 const struct slow_trace_request *slow_trace_ref(const struct slow_trace_request *r);
 void slow_trace_unref(const struct slow_trace_request *r); /* NULL is fine */
 

@@ -349,6 +349,9 @@ struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snap
  * the list of gaps. *most (may be NULL): the reason of most of that time. 1 for a range of one
  * second: the whole second is a gap. */
 double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most);
+/* Number of identities if there are many and most of them have a single call, in a window of 5 s or
+ * more; else 0. Each call then has its own name. */
+uint32_t snapshot_names_once(const struct snapshot *s);
 /* Returns the wall clock of this machine at second `sec` of the history. */
 uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec);
 /* Writes a pid (serial << 32 | id) as the Erlang shell shows it: "<0.ID.SERIAL>". */

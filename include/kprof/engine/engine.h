@@ -75,6 +75,10 @@ const struct tierset *engine_tiers(const struct engine *g);
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e);
 int engine_entry(struct engine *g, const char *name, struct err *e);
 int engine_identity(struct engine *g, const char *rule, struct err *e);
+/* Wraps the parts of the identity rule that name requests in path(...) or shape(...), whichever
+ * gives few names for the present ones. While that rule is in use, the next call restores the
+ * former rule. Hook `message` gets the resulting names. */
+int engine_identity_template(struct engine *g, struct err *e);
 const char *engine_rule(const struct engine *g); /* the requested identity rule; "": none */
 int engine_slow(struct engine *g, const char *text, struct err *e); /* threshold, or "off" */
 /* Returns the current settings; their strings are valid until the next change. */
@@ -118,6 +122,8 @@ int engine_exist(struct engine *g, uint16_t tag, const char *lines, struct err *
  * loading; close reports that the picker is closed. The engine owns the catalog, which is valid
  * until the next engine_catalog_open. */
 void engine_catalog_open(struct engine *g);
+/* Does the same with only the functions that the function of a tier calls. */
+void engine_callees_open(struct engine *g, uint16_t tier);
 void engine_catalog_stop(struct engine *g);
 void engine_catalog_close(struct engine *g);
 const struct catalog *engine_catalog(const struct engine *g); /* NULL: never opened */

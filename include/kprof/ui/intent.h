@@ -27,6 +27,7 @@ enum intent_kind {
     INTENT_TIER_REMOVE, /* tier */
     INTENT_ENTRY,       /* text: tier name or "none" */
     INTENT_IDENTITY,    /* text: the rule; empty: none */
+    INTENT_TEMPLATE,    /* name by path(...) or shape(...), or take that back */
     INTENT_COMPLETE,    /* text: the function typed so far, without NAME=; app answers with
                            ui_set_completions */
     INTENT_WHY,         /* tier: ask why this tier is empty */
@@ -40,6 +41,7 @@ enum intent_kind {
     INTENT_PRESET,      /* text: begins with the preset's name; force: as with INTENT_LOAD */
     /* For the picker: */
     INTENT_CATALOG,       /* load the node's functions again */
+    INTENT_CALLEES,       /* tier: load only the functions that it calls */
     INTENT_CATALOG_STOP,  /* stop the loading */
     INTENT_CATALOG_CLOSE, /* the picker is closed */
     INTENT_PICKED,        /* add the functions of ui_picked as tiers */

@@ -46,6 +46,7 @@ enum action {
     ACT_REMOVE,
     ACT_ENTRY,
     ACT_IDENTITY,
+    ACT_TEMPLATE,
     ACT_CAPTURE,
     ACT_SHORTER,
     ACT_LONGER,
