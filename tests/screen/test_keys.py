@@ -402,12 +402,12 @@ def test_a_rule_that_names_nothing_says_so():
     with Top(LARGE) as top:
         top.ready()
         top.keys("i", "C-u", "workload:request/1 element(1, arg(1))", "Enter")
-        top.see(re.compile(r"matches no call \(\d+ so far\): of a list take nth\(1, arg\(1\)\); I shows"))
+        top.see(re.compile(r"matches no call of \d+ so far; for a list, use nth\(1, arg\(1\)\); I shows"))
         top.keys("i", "C-u", "workload:request/1 [arg(1)]", "Enter")
         top.see(re.compile(r"gives a list or a map, which cannot be a name: use nth\(1, arg\(1\)\) of a list"))
         top.keys("i", "C-u", "workload:request/1 arg(1)", "Enter")
         top.see("the identity rule is set")
-        top.see("which is no name", gone=True)
+        top.see("which cannot be a name", gone=True)
         top.quit()
 
 
