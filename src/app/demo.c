@@ -62,7 +62,7 @@ static int write_files(struct demo *d, struct err *e)
 
     if (!beam)
         return err_set(e,
-                       "this build has no sample node in it: build again where erlc is installed");
+                       "this build has no sample node: install erlc (make deps) and build again");
     snprintf(d->dir, sizeof d->dir, "/tmp/kprof-demo-XXXXXX");
     if (!mkdtemp(d->dir)) {
         d->dir[0] = 0;

@@ -115,7 +115,7 @@ static bool right_ending(struct live *l, const struct intent *in)
     if (f == EXPORT_TEXT || (f >= 0 && !in->slow_only))
         return true;
     snprintf(line, sizeof line,
-             f >= 0 ? "slow calls are written as text: end the name in %.4s"
+             f >= 0 ? "slow requests are exported as text: use a name that ends in %.4s"
                     : "unknown ending: use one of %s",
              export_endings());
     ui_reprompt(l->ui, INTENT_EXPORT, in->text, SIZE_MAX, line);

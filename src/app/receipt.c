@@ -11,7 +11,7 @@ static void count(struct buf *out, const char *before, uint64_t n, const char *o
 
 static void tokens(const struct session_receipt *r, struct buf *out)
 {
-    static const char *const gone[] = {"none", "drained", "reset", "swept"};
+    static const char *const gone[] = {"none", "drained", "reset"};
 
     if (strcmp(r->tokens, "kept") == 0) {
         buf_adds(out, "; trace tokens left as they are: another tracer uses them");
@@ -35,7 +35,8 @@ static void tokens(const struct session_receipt *r, struct buf *out)
 void receipt_text(const char *node, const struct session_receipt *r, struct buf *out)
 {
     if (!r->asked) {
-        buf_addf(out, "%s did not answer on leaving; its agent removes everything within 2 s",
+        buf_addf(out,
+                 "%s did not answer the detach request; its agent removes everything within 2 s",
                  node);
         return;
     }

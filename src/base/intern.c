@@ -42,7 +42,7 @@ struct intern {
     size_t free_bytes;
     uint64_t *slots; /* hash << 32 | id; 0: free. Linear probing, at most half full */
     size_t mask;
-    uint64_t seed[2]; /* secret, because the target chooses the strings and must not be able to
+    uint64_t seed[2]; /* secret, because the node chooses the strings and must not be able to
                          produce collisions */
 };
 

@@ -175,7 +175,7 @@ bool assertion_holds(const struct assertion *a, const struct snapshot *s,
         return true;
     show(a, v, is, sizeof is);
     show(a, limit, should, sizeof should);
-    snprintf(why, cap, "it is %s, not %s%s %s", is, a->less ? "<" : ">", a->or_equal ? "=" : "",
-             should);
+    snprintf(why, cap, "the value is %s, expected %s%s %s", is, a->less ? "<" : ">",
+             a->or_equal ? "=" : "", should);
     return false;
 }

@@ -72,7 +72,8 @@ static int apply_tier_item(struct parser *p, const struct config_item *it)
     if (options_tier_parse(it->text, &t, p->e))
         return -1;
     if (t.name[0])
-        return err_set(p->e, "tier %s: write the name once, in front", optval_show(it->text).s);
+        return err_set(p->e, "tier %s: the name is given twice; write it only before the function",
+                       optval_show(it->text).s);
     if (options_tier_check_name(it->name, p->e))
         return -1;
     snprintf(t.name, sizeof t.name, "%s", it->name);
@@ -112,8 +113,7 @@ static void name_profiles(struct err *e)
     for (; i < n && used + PROFILE_NAME_BYTES + 6 < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", name[i]);
     if (n)
-        err_set(e, "%.300s; profiles that are there: %s%s", inner.text, names,
-                i < n ? ", ..." : "");
+        err_set(e, "%.300s; existing profiles: %s%s", inner.text, names, i < n ? ", ..." : "");
     else
         err_set(e, "%.300s; there are no profiles yet (W saves one)", inner.text);
 }
@@ -173,7 +173,7 @@ static int check_entry(struct parser *p)
         if (strcmp(o->tier[i].name, o->entry) == 0)
             return 0;
     return err_set(
-        p->e, "--entry %s: no tier has that name; add --tier %s=M:F/A, or name one that is there",
+        p->e, "--entry %s: no tier has this name; add --tier %s=M:F/A, or use the name of a tier",
         optval_show(o->entry).s, optval_show(o->entry).s);
 }
 
@@ -193,7 +193,7 @@ static int check_asks_only(struct parser *p)
     if (o->suggest && !other)
         other = o->n_tiers ? "the tiers" : o->identity ? "--identity" : NULL;
     if ((o->hazards || o->suggest) && other)
-        return err_set(p->e, "%s only asks a node; leave out %s", asks, other);
+        return err_set(p->e, "%s cannot be used with %s; leave it out", asks, other);
     return 0;
 }
 
@@ -264,7 +264,7 @@ static int check_together(struct parser *p)
     if (o->slow_log && !slow)
         return err_set(p->e, "--slow-log needs a slow-call threshold; add --slow 20ms");
     if (o->record && o->mode == OPTIONS_REPLAY)
-        return err_set(p->e, "--record with --replay would copy the recording; leave one out");
+        return err_set(p->e, "--record and --replay cannot be used together; leave one out");
     if (said(p, "demo-rate") && o->mode != OPTIONS_DEMO)
         return err_set(p->e, "--demo-rate works only with the sample node; add --demo");
     if (said(p, "speed") && (o->mode != OPTIONS_REPLAY || o->batch))

@@ -195,8 +195,7 @@ static int add_node(const struct options_def *d, const char *val, struct options
     if (optval_node(val, e))
         return -1;
     if (o->n_nodes == OPTIONS_NODES_SUPPORTED)
-        return err_set(e,
-                       "%s: this version shows one node at a time; start another kprof-top for it",
+        return err_set(e, "%s: kprof-top can trace only one node; start another kprof-top for it",
                        optval_show(val).s);
     o->node[o->n_nodes++] = buf_dup(val);
     return 0;

@@ -66,9 +66,7 @@ int optval_sample(const char *val, uint32_t *out, struct err *e)
 {
     uint64_t n;
     if (strncmp(val, "1/", 2) != 0 || !parse_u64(val + 2, SAMPLE_MAX, &n) || n == 0)
-        return err_set(e,
-                       "--sample %s: not a share of the requests; write 1/N, as in 1/10, with N "
-                       "up to %u",
+        return err_set(e, "--sample %s: invalid; write 1/N, such as 1/10, with N up to %u",
                        optval_show(val).s, SAMPLE_MAX);
     *out = (uint32_t)n;
     return 0;
@@ -113,10 +111,8 @@ int optval_percent(const char *opt, const char *val, uint32_t *out_ppm, struct e
     else if (n > 0 && n < 16 && *val != '.' && (!val[n] || strcmp(val + n, "%") == 0))
         v = strtod(val, &stop);
     if ((stop && stop != val + n) || !(v >= 0 && v <= 100) || (v > 0 && v < 0.01))
-        return err_set(e,
-                       "--%s %s: not a share of the node's time; write a percentage from 0.01 to "
-                       "100, or none",
-                       opt, optval_show(val).s);
+        return err_set(e, "--%s %s: invalid; write a percentage from 0.01 to 100, or none", opt,
+                       optval_show(val).s);
     *out_ppm = (uint32_t)(v * 10000 + 0.5);
     return 0;
 }
@@ -181,7 +177,7 @@ int optval_self_name(const char *val, struct err *e)
     size_t n = strlen(val);
     size_t good = strspn(val, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
     if (n == 0 || n > 100 || good != n)
-        return err_set(e, "--name %s: not a name without a host; use letters, digits, _ and -",
+        return err_set(e, "--name %s: invalid; use letters, digits, _ and -, without @host",
                        optval_show(val).s);
     return 0;
 }

@@ -90,7 +90,7 @@ static const struct preset presets[] = {
               {"file", "yaws_server:deliver_file/5", NULL, true},
               {"send", "yaws_server:deliver_accumulated/4", NULL, true}}},
     {.name = "rabbitmq",
-     .about = "RabbitMQ: AMQP methods of channels, with their way to the queues",
+     .about = "RabbitMQ: AMQP methods per channel, and their path to the queues",
      .clauses = true,
      .tier = {{"channel", "rabbit_channel:handle_cast/2",
                "({rabbit_channel, handle_cast, [{method, M, _, _}, _]}) -> element(1, M); "
@@ -241,7 +241,7 @@ static int unknown(const char *text, struct err *e)
     return -1;
 }
 
-/* A module as typed: what stands before a function of it, and its atom in a rule. */
+/* A module as typed: the text before a function of it, and its atom in a rule. */
 struct module {
     char before[200], atom[300];
 };
@@ -265,11 +265,11 @@ static int read_module(const char *typed, struct module *m, struct err *e)
     return 0;
 }
 
-/* A preset of a text that names some. */
+/* One preset of a text that names several. */
 struct part {
     const struct preset *p;
     struct module m;
-    size_t n, have; /* its tiers: in all, on the node */
+    size_t n, have; /* number of its tiers; number of them on the node */
 };
 
 struct plan {
@@ -279,11 +279,11 @@ struct plan {
         struct part *of;
         const struct preset_tier *t;
     } tier[PRESET_TIERS];
-    struct tier_spec name[PRESET_TIERS]; /* whatever of it is there, a tier has the same name */
+    struct tier_spec name[PRESET_TIERS]; /* a tier has the same name whichever tiers are left out */
     size_t n;
 };
 
-/* The k-th function that the tier may be; false: it has no more. */
+/* The k-th candidate of the tier; false: there are no more. */
 static bool alternative(const struct preset_tier *t, const struct module *m, size_t k, char *mfa,
                         size_t cap)
 {
@@ -303,7 +303,7 @@ static bool alternative(const struct preset_tier *t, const struct module *m, siz
     return true;
 }
 
-/* Another preset of the plan has that function, too. */
+/* True: another preset of the plan has this function, too. */
 static bool planned(const struct plan *plan, const char *mfa)
 {
     char other[TIER_MFA_BYTES];
@@ -402,7 +402,7 @@ static void put_left_out(struct buf *left, const struct plan *plan, size_t i)
     buf_addch(left, ')');
 }
 
-/* The function of a tier that the node has, of those that *there tells of; moves *there on. */
+/* The function of a tier that the node has, according to *there; advances *there. */
 static bool choose(const struct part *part, const struct preset_tier *t, const bool **there,
                    char *mfa, size_t cap)
 {
@@ -424,7 +424,7 @@ static int half_of_each(const struct plan *plan, struct err *e)
         const struct part *part = &plan->part[i];
         if (2 * part->have < part->n)
             return err_set(e,
-                           "preset %s: the node has no more than %zu of its %zu tiers; choose "
+                           "preset %s: the node has only %zu of its %zu tiers; add "
                            "tiers one by one",
                            part->p->name, part->have, part->n);
     }
@@ -449,7 +449,8 @@ static int make_tiers(struct plan *plan, const bool *there, struct preset_set *o
         }
         memcpy(to->name, plan->name[i].name, sizeof to->name);
         if (t->rule &&
-            part == plan->part) /* of the first: what others name is inside of its requests */
+            part ==
+                plan->part) /* the first preset: tiers of the others are inside of its requests */
             put_rule(rule, part, t, to->mfa);
         part->have++;
         out->n++;
@@ -473,8 +474,8 @@ int preset_make(const char *text, const bool *there, struct preset_set *out, str
     assert(!rule.truncated);
     snprintf(out->identity, sizeof out->identity, "%s", rule.data);
     if (left.len)
-        snprintf(out->left_out, sizeof out->left_out, "left out, as the node has not loaded it: %s",
-                 left.data);
+        snprintf(out->left_out, sizeof out->left_out,
+                 "left out, because the node has not loaded them: %s", left.data);
     out->all = plan.n;
     out->entry_none = plan.part[0].p->entry_none;
     buf_release(&rule);

@@ -139,7 +139,7 @@ static void limit_text(const struct snapshot *s, char *out, size_t cap)
         [SAMPLE_RATE] = "limit --max-rate",
         [SAMPLE_COST] = "limit --max-overhead",
         [SAMPLE_BREAKER] = "the breaker closes in steps",
-        [SAMPLE_FLOOD] = "calls come too fast",
+        [SAMPLE_FLOOD] = "calls arrive too fast",
     };
     if (s->sample_why == SAMPLE_COST && s->cost.limit_percent > 0)
         snprintf(out, cap, " (limit %.3g %% of the node)", s->cost.limit_percent);
@@ -157,7 +157,7 @@ void snapshot_sampling(const struct snapshot *s, char *out)
     if (s->sample_why != SAMPLE_ASKED) {
         limit_text(s, limit, sizeof limit);
         if (s->sample_asked > 1)
-            snprintf(asked, sizeof asked, ", asked 1 of %u", s->sample_asked);
+            snprintf(asked, sizeof asked, ", requested 1 of %u", s->sample_asked);
     }
     if (n == 1)
         snprintf(out, SNAPSHOT_SAMPLING_BYTES, "every %s%s", what, limit);

@@ -30,7 +30,7 @@ uint64_t window_ns(enum window w)
     return w < WINDOW_RUN ? seconds[w] * CLOCK_SEC_NS : UINT64_MAX;
 }
 
-/* ---- figures ---- */
+/* ---- values of a row ---- */
 
 void figures_init(struct figures *f)
 {

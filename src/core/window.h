@@ -139,7 +139,7 @@ uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s);
 /* Returns the time of the window last viewed, [*from_ns, *to_ns). It includes the running second,
  * except for a window of 1 s or a window that does not end now. */
 void windows_viewed_time(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns);
-/* Adds the figures of a row in the window last viewed to `into`. */
+/* Adds the values of a row in the window last viewed to `into`. */
 void windows_read(const struct windows *w, const struct row *r, struct figures *into);
 
 #endif

@@ -83,7 +83,7 @@ static void brought(struct engine *g, struct capture *c)
     session_log_add(g, line);
     engine_capture_end(g);
     if (c->kept == 0) {
-        failed(g, "no call within 5 s; press r to capture again");
+        failed(g, "the function was not called within 5 s; press r to capture again");
         return;
     }
     tell(g, c);

@@ -43,7 +43,7 @@ static bool has(const struct trace_config *c, uint16_t ix)
     return false;
 }
 
-/* Those of `a` that `b` lacks; a function beside each name if there is only one. */
+/* The members of `a` that are not in `b`; with the function of each if there is only one. */
 static void tiers(struct engine *g, const struct trace_config *a, const struct trace_config *b,
                   const char *what)
 {
@@ -117,7 +117,7 @@ static void how(struct engine *g, const struct trace_config *was, const struct t
     }
     if (was->max_rate != is->max_rate) {
         snprintf(text, is->max_rate ? sizeof text : 1, "%" PRIu64, is->max_rate);
-        limit(g, "limit of events a second", text);
+        limit(g, "limit of events per second", text);
     }
     if (was->max_age_ms != is->max_age_ms) {
         clock_format_ns(is->max_age_ms * 1000000u, text, sizeof text);
@@ -140,8 +140,7 @@ static void threshold(struct engine *g)
     limit(g, "slow-call threshold", g->slow.threshold_ns ? text : "");
 }
 
-/* What the limits leave of the sampling. Where it is searched for, in steps, the last one counts.
- */
+/* The sampling that the limits leave. While it changes in steps, the last value counts. */
 static void sampling(struct engine *g, uint64_t now_ns)
 {
     struct change_log *k = &g->change_log;
@@ -168,7 +167,7 @@ static void sampling(struct engine *g, uint64_t now_ns)
         g->log.n--;
     else
         k->cut_ns = now_ns;
-    line(g, "tracing %s%s", text, cut ? "" : ", as asked for");
+    line(g, "tracing %s%s", text, cut ? "" : ", as requested");
     k->cut_lines = g->log.n;
 }
 

@@ -124,7 +124,7 @@ int engine_entry(struct engine *g, const char *name, struct err *e)
             to = i;
     }
     if (to == TIER_NONE && strcmp(name, "none") != 0)
-        return err_set(e, "no tier is called \"%s\": the entry must be a tier, or none", name);
+        return err_set(e, "no tier has the name \"%s\": the entry must be a tier, or none", name);
     g->configuration.wanted.entry = to == TIER_NONE ? TRACE_CONFIG_NO_ENTRY : to;
     core_set_entry(g->core, to);
     configuration_push(g);
@@ -187,7 +187,7 @@ void engine_sample(struct engine *g, bool up)
     if (n == 1)
         snprintf(line, sizeof line, "tracing every request");
     else
-        snprintf(line, sizeof line, "tracing 1 of %u requests, each as a whole; COUNT is scaled",
+        snprintf(line, sizeof line, "tracing 1 of %u requests, each as a whole; COUNT is estimated",
                  n);
     session_log_say(g, line, false);
     configuration_push(g);

@@ -43,7 +43,7 @@ struct control {
     uint64_t known, question_ids;
 };
 
-#define TOO_MUCH "too many questions to the node wait for an answer: try again"
+#define TOO_MUCH "too many requests to the node are waiting: try again"
 #define GONE     "the connection was lost before the node answered: try again when it is back"
 
 /* call with the lock */

@@ -65,7 +65,8 @@ bool questions_no_entry(const struct engine *g, char *out, size_t cap)
 
     if (entry >= t->n || !g->configuration.absent[entry])
         return false;
-    snprintf(out, cap, "no request begins: entry %s does not exist; E", t->tier[entry].name);
+    snprintf(out, cap, "no request begins: entry %s does not exist; E chooses another",
+             t->tier[entry].name);
     return true;
 }
 
@@ -77,17 +78,17 @@ static void explain(const struct engine *g, const struct agent_request_called *c
     unsigned long long called = c->called, outside = c->outside;
 
     if (c->no_function)
-        snprintf(out, cap, "no such function is loaded on the node");
+        snprintf(out, cap, "the node has not loaded this function");
     else if (c->called == 0)
         snprintf(out, cap, "not called: 0 calls in the last second");
     else if (entry && c->in_request == 0 && questions_no_entry(g, out, cap))
         return;
     else if (entry && c->in_request == 0 && c->outside > 0)
-        snprintf(out, cap, "called %llu/s, but only outside requests", called);
+        snprintf(out, cap, "called %llu/s, but only outside of requests", called);
     else if (entry && c->outside > 0)
-        snprintf(out, cap, "called %llu/s, %llu/s of them outside requests", called, outside);
+        snprintf(out, cap, "called %llu/s, %llu/s of them outside of requests", called, outside);
     else
-        snprintf(out, cap, "called %llu/s, in requests", called);
+        snprintf(out, cap, "called %llu/s, all in requests", called);
 }
 
 void questions_take_why(struct engine *g, struct result *r)

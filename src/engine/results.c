@@ -44,7 +44,7 @@ static void connected(struct engine *g, struct result *r)
     g->state = ENGINE_UP;
     g->connection.state_line[0] = 0;
     snprintf(line, sizeof line, "attached to %.255s, OTP %.15s%s%.250s", r->info.node, r->info.otp,
-             r->info.others[0] ? "; also tracing there: " : "", r->info.others);
+             r->info.others[0] ? "; other tracers: " : "", r->info.others);
     session_log_add(g, line);
     session_log_say(g, line, false);
     say_held(g, &was);

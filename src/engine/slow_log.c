@@ -29,9 +29,9 @@ static int fits(int fd, const char *path, bool *cut, struct err *e)
 
     *cut = false;
     if (fstat(fd, &st) < 0)
-        return err_set(e, "cannot log slow calls to %s: %s", path, strerror(errno));
+        return err_set(e, "cannot write the slow log %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return err_set(e, "cannot log slow calls to %s: it is not a regular file", path);
+        return err_set(e, "cannot write the slow log %s: it is not a regular file", path);
     if (st.st_size == 0)
         return 0;
     if (pread(fd, &first, 1, 0) != 1 || pread(fd, &last, 1, st.st_size - 1) != 1 || first != '{')
@@ -47,8 +47,9 @@ struct slow_log *slow_log_open(const char *path, struct err *e)
     bool cut;
 
     if (fd < 0) {
-        err_set(e, "cannot log slow calls to %s: %s", path,
-                errno == ELOOP ? "it is a symbolic link; give the file itself" : strerror(errno));
+        err_set(e, "cannot write the slow log %s: %s", path,
+                errno == ELOOP ? "it is a symbolic link; give the name of the file"
+                               : strerror(errno));
         return NULL;
     }
     if (fits(fd, path, &cut, e) < 0) {
@@ -108,10 +109,10 @@ void slow_log_flush(struct slow_log *l)
             continue;
         if (n <= 0) {
             l->failed = true;
-            err_set(
-                &l->why,
-                "slow calls are no longer written to %.300s: %s; free some space and start again",
-                l->path, n < 0 ? strerror(errno) : "nothing could be written");
+            err_set(&l->why,
+                    "slow requests are no longer written to %.300s: %s; free some space and "
+                    "restart kprof-top",
+                    l->path, n < 0 ? strerror(errno) : "nothing could be written");
             break;
         }
         done += (size_t)n;

@@ -46,12 +46,12 @@ struct configuration {
     bool absent[EVENT_TIERS];    /* the node has no such function */
 };
 
-/* What the log has told of the configuration. */
+/* The configuration that the log shows. */
 struct change_log {
     struct trace_config known;
     uint64_t changes;      /* of struct configuration, at that time */
     uint64_t slow_ns;      /* the threshold */
-    uint32_t cut, cut_why; /* sampling that a limit leaves; 0: it is as asked for */
+    uint32_t cut, cut_why; /* sampling that a limit leaves; 0: as requested */
     size_t cut_lines;      /* lines of the log after that line */
     uint64_t cut_ns;       /* when its burst began, our clock */
 };

@@ -52,7 +52,7 @@ static void fill_node(struct engine *g, struct snap_node *n)
         uint64_t now = clock_mono_ns();
         double in_s =
             g->connection.retry_at_ns > now ? (double)(g->connection.retry_at_ns - now) / 1e9 : 0;
-        snprintf(n->state, sizeof n->state, "NODE LOST, next try in %.0f s: %.140s", in_s,
+        snprintf(n->state, sizeof n->state, "CONNECTION LOST, next try in %.0f s: %.140s", in_s,
                  g->connection.state_line);
     } else if (g->state == ENGINE_REPLAYED) {
         err_copy(n->state, sizeof n->state, "end of the recording");

@@ -121,8 +121,8 @@ static int lost(const struct conn *c, int why, struct err *e)
         return err_set(e, "lost %s: it accepted no data for %d ms", c->node, c->timeout_ms);
     if (why == 0 || why == ECONNRESET || why == EPIPE)
         return err_set(e,
-                       "lost %s: it closed the connection; the node has stopped or has thrown us "
-                       "out",
+                       "lost %s: it closed the connection; the node has stopped or has "
+                       "disconnected kprof-top",
                        c->node);
     return err_set(e, "lost %s: %s", c->node, strerror(why));
 }
@@ -284,7 +284,7 @@ static int take(struct conn *c, const uint8_t **payload, size_t *n, size_t *need
         uint32_t length = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 
         if (length > CONN_MAX_PACKET)
-            return err_set(e, "%s sent a packet of %u bytes, more than kprof-top takes (%u)",
+            return err_set(e, "%s sent a packet of %u bytes, more than kprof-top accepts (%u)",
                            c->node, length, CONN_MAX_PACKET);
         *need = FRAME_BYTES + (size_t)length;
         if (c->end - c->begin < *need)
@@ -300,7 +300,7 @@ static int take(struct conn *c, const uint8_t **payload, size_t *n, size_t *need
         case KIND_OTHER:
             break;
         case KIND_BAD:
-            return err_set(e, "%s sent something that is not the distribution protocol", c->node);
+            return err_set(e, "%s sent data that is not of the distribution protocol", c->node);
         }
     }
     *need = FRAME_BYTES;

@@ -106,8 +106,8 @@ static enum conn_fail not_registered(struct attempt *a)
                       names.data);
     else
         (void)err_set(a->e,
-                      "no node '%.80s' on %.80s; its epmd has no nodes at all: is it running, and "
-                      "with -sname or -name?",
+                      "no node '%.80s' on %.80s: no node is registered in its epmd; was the "
+                      "node started with -sname or -name?",
                       a->alive, a->host);
     buf_release(&names);
     return CONN_NOT_REGISTERED;
@@ -192,14 +192,14 @@ static enum conn_fail name_ourselves(struct attempt *a)
         n = snprintf(a->our_alive, sizeof a->our_alive, "kprof_top_%ld", (long)getpid());
     if (n < 0 || n >= (int)sizeof a->our_alive || !name_ok(a->our_alive, "")) {
         (void)err_set(a->e,
-                      "'%.100s' cannot be our own node's name: letters, digits, '_' and '-', and "
-                      "no @host",
+                      "'%.100s' cannot be the name of kprof-top's node: use letters, digits, '_' "
+                      "and '-', without @host",
                       a->our_alive);
         return CONN_LOCAL;
     }
     n = snprintf(a->our_name, sizeof a->our_name, "%s@%s", a->our_alive, a->our_host);
     if (n < 0 || n >= (int)sizeof a->our_name) {
-        (void)err_set(a->e, "our own node name is too long: %.100s@%.100s", a->our_alive,
+        (void)err_set(a->e, "the name of kprof-top's node is too long: %.100s@%.100s", a->our_alive,
                       a->our_host);
         return CONN_LOCAL;
     }
@@ -208,9 +208,10 @@ static enum conn_fail name_ourselves(struct attempt *a)
 
 static enum conn_fail refused(const struct attempt *a, const struct handshake *s)
 {
-    (void)err_set(a->e, "cannot connect to %.100s: port %u of %.80s (%s) does not let us in: %s",
+    (void)err_set(a->e,
+                  "cannot connect to %.100s: port %u of %.80s (%s) refused the connection: %s",
                   a->node, a->port, a->host,
-                  a->port_given ? "as given" : "where epmd says it listens", strerror(s->why));
+                  a->port_given ? "as given" : "the port that epmd gives", strerror(s->why));
     return s->why == ETIMEDOUT ? CONN_TIMEOUT : CONN_REFUSED;
 }
 
@@ -218,7 +219,7 @@ static enum conn_fail timed_out(const struct attempt *a, const struct handshake 
 {
     (void)err_set(a->e, "cannot connect to %.100s: port %u of %.80s %s within %d ms", a->node,
                   a->port, a->host,
-                  s->connected ? "took the connection but did not finish the handshake"
+                  s->connected ? "accepted the connection but did not complete the handshake"
                                : "did not answer",
                   a->o->timeout_ms);
     return CONN_TIMEOUT;
@@ -236,7 +237,7 @@ static enum conn_fail explain(const struct attempt *a, const struct handshake *s
         return timed_out(a, s);
     case HANDSHAKE_COOKIE:
         (void)err_set(a->e,
-                      "%.100s refused our cookie; give the node's own with --setcookie, "
+                      "%.100s rejected the cookie; give the cookie of the node with --setcookie, "
                       "--cookie-file or KPROF_COOKIE",
                       a->node);
         return CONN_COOKIE;
@@ -247,17 +248,17 @@ static enum conn_fail explain(const struct attempt *a, const struct handshake *s
                       a->node);
         return CONN_HANDSHAKE;
     case HANDSHAKE_CLOSED:
-        (void)err_set(a->e,
-                      "%.100s closed the connection after our name: it requires TLS, is older than "
-                      "OTP 23, or port %u is not an Erlang node",
-                      a->node, a->port);
-        return CONN_HANDSHAKE;
-    case HANDSHAKE_STATUS:
         (void)err_set(
             a->e,
-            "%.100s does not let %.100s in (%s): another node of that name is connecting, "
-            "or its net_kernel allows only some; --name gives us another",
-            a->node, a->our_name, s->status);
+            "%.100s closed the connection during the handshake: it requires TLS, is older than "
+            "OTP 23, or port %u is not an Erlang node",
+            a->node, a->port);
+        return CONN_HANDSHAKE;
+    case HANDSHAKE_STATUS:
+        (void)err_set(a->e,
+                      "%.100s rejected %.100s (%s): another node with this name is connecting, "
+                      "or its net_kernel allows only some nodes; --name changes the name",
+                      a->node, a->our_name, s->status);
         return CONN_HANDSHAKE;
     case HANDSHAKE_LOCAL:
         (void)err_set(a->e, "cannot start libei as node %.100s: name or cookie is too long",

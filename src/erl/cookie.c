@@ -19,8 +19,8 @@ static int take(const char *s, size_t n, const char *from, char *out, size_t cap
                        COOKIE_MAX_BYTES);
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)s[i] < 32 || (unsigned char)s[i] > 126)
-            return err_set(e, "the cookie from %s has a character that no cookie has (byte %zu)",
-                           from, i + 1);
+            return err_set(e, "the cookie from %s has an invalid character (byte %zu)", from,
+                           i + 1);
     memcpy(out, s, n);
     out[n] = 0;
     return 0;

@@ -27,8 +27,8 @@ static void overhead(struct buf *out, const struct snap_cost *k)
     buf_addf(out, "overhead  %.2f %% of the node's scheduler time", k->percent);
     if (k->limit_percent > 0)
         buf_addf(out, GAP "limit %.2f %%", k->limit_percent);
-    buf_addf(out, GAP "%.0f ns a traced call, %s\n", k->call_ns,
-             k->assumed ? "assumed" : "measured there");
+    buf_addf(out, GAP "%.0f ns per traced call, %s\n", k->call_ns,
+             k->assumed ? "assumed" : "measured on the node");
 }
 
 /* The window ends before now. */
@@ -39,7 +39,7 @@ static void time_range(struct buf *out, const struct snapshot *s)
     clock_format_wall(s->time.zero_wall_ns + s->time.from_s * UINT64_C(1000000000), from,
                       sizeof from);
     clock_format_wall(s->time.zero_wall_ns + s->time.to_s * UINT64_C(1000000000), to, sizeof to);
-    buf_addf(out, "moment    %s to %s\n", from, to);
+    buf_addf(out, "range     %s to %s\n", from, to);
 }
 
 static void session(struct buf *out, const struct snapshot *s)
@@ -62,7 +62,7 @@ static void session(struct buf *out, const struct snapshot *s)
     buf_addf(out, "tracing   %s" GAP "sample 1/%" PRIu32, s->node.tracing ? "on" : "off",
              s->sample);
     if (s->sample_why)
-        buf_addf(out, " (asked 1/%" PRIu32 ": %s)", s->sample_asked,
+        buf_addf(out, " (requested 1/%" PRIu32 ": %s)", s->sample_asked,
                  sample_why_name(s->sample_why));
     buf_addch(out, '\n');
     overhead(out, &s->cost);
@@ -123,7 +123,7 @@ static void anomalies(struct buf *out, const struct snapshot *s)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].n == 0)
             continue;
-        buf_addf(out, "%s%s %" PRIu64, any ? GAP : "odd       ", all[i].name, all[i].n);
+        buf_addf(out, "%s%s %" PRIu64, any ? GAP : "anomalies ", all[i].name, all[i].n);
         any = true;
     }
     if (any)
@@ -137,8 +137,7 @@ static void counters(struct buf *out, const struct snapshot *s)
              " + expired %" PRIu64 " + unattributed %" PRIu64 "\n",
              s->calls.received, snapshot_conserves(s) ? "=" : "!=", s->calls.aggregated,
              s->calls.open, s->calls.expired, s->calls.unattributed);
-    buf_addf(out, "lost      target %" PRIu64 GAP "ring %" PRIu64 "\n", s->lost.target,
-             s->lost.ring);
+    buf_addf(out, "lost      node %" PRIu64 GAP "ring %" PRIu64 "\n", s->lost.target, s->lost.ring);
     buf_addf(out,
              "requests  started %" PRIu64 GAP "finished %" PRIu64 GAP "open %" PRIu64 GAP
              "expired %" PRIu64 "\n",
@@ -218,8 +217,8 @@ static void table(struct buf *out, const struct snapshot *s)
     if (s->counted_s > 0)
         buf_addf(
             out,
-            "counted: for %.1f s of this window calls were only counted (before tracing "
-            "began, or while the\nbreaker was open). rate has them, the other figures do not\n",
+            "counted: for %.1f s of this window calls were only counted (the breaker was open). "
+            "rate includes them, the\nother values do not\n",
             s->counted_s);
 }
 
@@ -340,11 +339,11 @@ static void slow_time(struct buf *out, const struct slow_filter *f)
     char at[40];
     if (f->from_ns) {
         clock_format_wall(f->from_ns, at, sizeof at);
-        buf_addf(out, ", that ended from %s", at);
+        buf_addf(out, ", ended after %s", at);
     }
     if (f->to_ns) {
         clock_format_wall(f->to_ns, at, sizeof at);
-        buf_addf(out, "%s %s", f->from_ns ? " to" : ", that ended before", at);
+        buf_addf(out, "%s %s", f->from_ns ? " to" : ", ended before", at);
     }
 }
 
@@ -354,7 +353,7 @@ void export_text_slow(struct buf *out, const struct snapshot *s, const struct sl
     buf_addf(out, "\nslow requests, newest first, with calls of %.1f us or longer",
              (double)s->slow_ns / 1e3);
     if (f->text[0]) {
-        buf_adds(out, ", that have \"");
+        buf_adds(out, ", containing \"");
         safe(out, f->text, NAME_COLS_MAX);
         buf_adds(out, "\"");
     }

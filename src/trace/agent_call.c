@@ -41,10 +41,10 @@ void agent_call_end(struct agent_call *q)
     buf_release(&q->answer);
 }
 
-int agent_call_odd(const char *what, struct err *e)
+int agent_call_unreadable(const char *what, struct err *e)
 {
     return err_set(e,
-                   "cannot read the agent's answer about %s: the node runs a different agent; "
+                   "cannot read the agent's answer to %s: the agent has another version; "
                    "attach again",
                    what);
 }

@@ -30,6 +30,6 @@ int agent_call_send(struct agent_call *q, struct session *s, struct err *e);
 int agent_call_done(struct agent_call *q, struct session *s, struct err *e);
 void agent_call_end(struct agent_call *q);
 /* Reports in err that the answer about `what` cannot be read. Returns -1. */
-int agent_call_odd(const char *what, struct err *e);
+int agent_call_unreadable(const char *what, struct err *e);
 
 #endif

@@ -72,9 +72,9 @@ int agent_request_config(struct session *s, const struct trace_config *w,
         goto out;
     rc = 0;
     if (!etf_tuple(&q.c, &arity))
-        rc = agent_call_odd("config", e);
+        rc = agent_call_unreadable("config", e);
     else if (arity == 2 && etf_is_atom(&q.c, "ok"))
-        rc = read_matched(&q.c, out) ? 0 : agent_call_odd("config", e);
+        rc = read_matched(&q.c, out) ? 0 : agent_call_unreadable("config", e);
     else if (arity == 3 && etf_is_atom(&q.c, "error")) {
         out->rule_refused = etf_is_atom(&q.c, "identity");
         if (!out->rule_refused) /* not supported on this VM */
@@ -83,7 +83,7 @@ int agent_request_config(struct session *s, const struct trace_config *w,
         if (!out->rule_refused)
             rc = err_set(e, "cannot trace: %.400s", out->rule_error);
     } else
-        rc = agent_call_odd("config", e);
+        rc = agent_call_unreadable("config", e);
 out:
     agent_call_end(&q);
     return rc;
@@ -170,7 +170,7 @@ int agent_request_why(struct session *s, uint16_t ix, struct agent_request_calle
         else if (!etf_tuple(&q.c, &arity) || arity != 4 || !etf_is_atom(&q.c, "called") ||
                  !etf_u64(&q.c, &out->called) || !etf_u64(&q.c, &out->in_request) ||
                  !etf_u64(&q.c, &out->outside))
-            rc = agent_call_odd("why", e);
+            rc = agent_call_unreadable("why", e);
     }
     agent_call_end(&q);
     return rc;
@@ -204,13 +204,13 @@ int agent_request_dead(struct session *s, const uint64_t *pids, size_t n, uint64
     rc = agent_call_send(&q, s, e);
     if (rc == 0) {
         if (!etf_list(&q.c, &got) || got > n)
-            rc = agent_call_odd("alive", e);
+            rc = agent_call_unreadable("alive", e);
         for (uint32_t i = 0; rc == 0 && i < got; i++) {
             uint64_t id, serial;
             uint32_t arity;
             if (!etf_tuple(&q.c, &arity) || arity != 2 || !etf_u64(&q.c, &id) ||
                 !etf_u64(&q.c, &serial))
-                rc = agent_call_odd("alive", e);
+                rc = agent_call_unreadable("alive", e);
             else
                 dead[(*n_dead)++] = serial << 32 | (id & UINT32_MAX);
         }
@@ -242,10 +242,10 @@ int agent_request_who(struct session *s, const uint64_t *pids, size_t n, struct 
     enc_pids(&q.request, pids, n);
     rc = agent_call_send(&q, s, e);
     if (rc == 0 && (!etf_list(&q.c, &got) || got != n))
-        rc = agent_call_odd("who", e);
+        rc = agent_call_unreadable("who", e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (!etf_tuple(&q.c, &arity) || arity != 3 || !etf_skip(&q.c) || !etf_skip(&q.c))
-            rc = agent_call_odd("who", e);
+            rc = agent_call_unreadable("who", e);
         add_line(lines, &q.c, AGENT_REQUEST_WHO_BYTES);
     }
     agent_call_end(&q);
@@ -268,11 +268,11 @@ int agent_request_stack(struct session *s, uint64_t pid, struct buf *lines, bool
     if (rc == 0 && etf_is_atom(&q.c, "dead"))
         *dead = true;
     else if (rc == 0 && (!etf_list(&q.c, &got) || got > AGENT_REQUEST_FRAMES))
-        rc = agent_call_odd("stack", e);
+        rc = agent_call_unreadable("stack", e);
     for (uint32_t i = 0; rc == 0 && !*dead && i < got; i++)
         add_line(lines, &q.c, AGENT_REQUEST_NOTE_BYTES);
     if (rc == 0 && q.c.bad)
-        rc = agent_call_odd("stack", e);
+        rc = agent_call_unreadable("stack", e);
     agent_call_end(&q);
     return rc;
 }

@@ -48,10 +48,10 @@ int hazard_ask(struct session *s, struct hazard hazard[HAZARDS_MAX], size_t *n, 
     if (rc == 0 && read_error(&error, why, sizeof why))
         rc = err_set(e, "the agent cannot list the hazards of this node: %s", why);
     else if (rc == 0 && (!etf_list(&q.c, &rows) || rows > HAZARDS_MAX))
-        rc = agent_call_odd("hazards", e);
+        rc = agent_call_unreadable("hazards", e);
     for (uint32_t i = 0; rc == 0 && i < rows; i++) {
         if (!read_hazard(&q.c, &hazard[*n]))
-            rc = agent_call_odd("hazards", e);
+            rc = agent_call_unreadable("hazards", e);
         else
             ++*n;
     }

@@ -166,7 +166,7 @@ static int wait_answer(struct session *s, uint64_t ref, struct buf *answer, int 
             s->want = 0;
             return err_set(e,
                            "%s did not answer %s within %d ms: the node may be too busy; try again "
-                           "or raise its priority",
+                           "or raise the priority of the node",
                            s->o.node, what, timeout_ms);
         }
     }

@@ -304,7 +304,7 @@ static enum installed read_installed(struct session *s, const struct buf *answer
     } else if (etf_is_atom(&c, "load")) {
         err_set(e,
                 "cannot load the agent on %s: %s; it was compiled for another Erlang: build "
-                "kprof-top with an OTP no newer than the node's",
+                "kprof-top with the OTP release of the node, or an older one",
                 s->o.node, text.data);
     } else {
         err_set(e, "cannot start the agent on %s: %s", s->o.node, text.data);
@@ -352,8 +352,8 @@ int session_load(struct session *s, struct session_info *info, struct err *e)
         }
     }
     return err_set(e,
-                   "cannot load the agent on %s: all %d slots are taken; is something left from "
-                   "earlier runs?",
+                   "cannot load the agent on %s: all %d slots are in use, possibly by agents of "
+                   "earlier runs",
                    s->o.node, AGENT_SLOTS);
 }
 

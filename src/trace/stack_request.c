@@ -75,7 +75,7 @@ static int read_answer(struct etf *c, struct err *e)
     if (etf_is_atom(c, "ok"))
         return 0;
     if (!etf_tuple(c, &arity) || arity != 3 || !etf_is_atom(c, "error") || !etf_skip(c))
-        return agent_call_odd("stacks", e);
+        return agent_call_unreadable("stacks", e);
     etf_text(c, why, sizeof why);
     return err_set(e, "the node cannot sample stacks: %s", why);
 }

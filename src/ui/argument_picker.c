@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WIDE_COLS 72 /* from here on the preview is beside the tree, else below */
+#define WIDE_COLS 72 /* from this width on, the preview is beside the tree, else below */
 
 static const struct value_tree *set_of(const struct argument_picker_state *t)
 {
@@ -17,7 +17,7 @@ static uint32_t node_of(const struct argument_picker_state *t)
     return set_of(t)->call[t->call] + (uint32_t)t->at.sel;
 }
 
-/* A mouse may have left the part that was named by its shape. */
+/* A click may have left the part that was named by its shape. */
 static uint32_t how_of(const struct argument_picker_state *t)
 {
     bool fits = t->how < RULE_PATH || rule_has_shape(&set_of(t)->node[node_of(t)]);
@@ -87,7 +87,7 @@ static void value_text(const struct value_tree *s, const struct value_tree_node 
     case VALUE_TREE_LIST:
     case VALUE_TREE_MAP:
         if (n->parts < n->size)
-            snprintf(out, cap, "%s of %llu (%u here)", inner_name(n->kind),
+            snprintf(out, cap, "%s of %llu (%u shown)", inner_name(n->kind),
                      (unsigned long long)n->size, n->parts);
         else
             snprintf(out, cap, "%s of %u", inner_name(n->kind), n->parts);
@@ -143,7 +143,7 @@ static enum style name_style(const struct rule_names *names, const struct rule_n
 
 static const char *shown(const struct rule_name *n)
 {
-    return n->known ? snapshot_name(n->name) : "(cut here; the node uses the full value)";
+    return n->known ? snapshot_name(n->name) : "(shortened here; the node uses the full value)";
 }
 
 static void draw_names(struct canvas *c, struct rect a, const struct rule_names *names)
@@ -231,7 +231,7 @@ static void draw_state(const struct argument_picker_state *t, struct canvas *c, 
                 g->state == CAPTURE_FAILED ? STYLE_WARN : STYLE_NORMAL, text);
 }
 
-/* What it took is said: a person decides whether to do it again. */
+/* Shows how long the capture took, so that the operator can decide whether to repeat it. */
 static void draw_head(const struct argument_picker_state *t, struct canvas *c, struct rect a)
 {
     const struct capture *g = &t->got;
@@ -387,7 +387,8 @@ static bool in_tree(struct argument_picker_state *t, struct ui_shared *sh, enum 
     return true;
 }
 
-/* Why a key of the tree has changed nothing. Steps to another line say it of themselves. */
+/* The reason why a key of the tree has changed nothing. Moving to another line gives its own
+ * message. */
 static const char *why_same(enum action act)
 {
     switch (act) {

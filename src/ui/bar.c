@@ -6,8 +6,8 @@
 
 enum { TURN_FIRST = 1, TURN_OWN = TURN_FIRST + BAR_FIRST, TURN_REST, TURNS };
 
-/* On the table: as they stand, after what is needed most. On another screen: how to get help and
- * back, then what only it has, then the rest. */
+/* On the table: the most important keys, then the others in the order of the keys. On another
+ * screen: help and back first, then the keys of only this screen, then the rest. */
 static size_t turn_of(const struct key_def *k, const struct bar *b)
 {
     bool table = b->context & CTX_TABLE, common = k->contexts & CTX_TABLE;
@@ -22,7 +22,7 @@ static size_t turn_of(const struct key_def *k, const struct bar *b)
     return !table && common ? TURN_REST : TURN_OWN;
 }
 
-/* Entries of the bar that fit, from the left; i: where to look on. NULL: no more. */
+/* Entries of the bar that fit, from the left; i: where to continue. NULL: no more. */
 static const struct key_def *next(const struct bar *b, int cols, size_t *i, int col, int *width)
 {
     size_t n;

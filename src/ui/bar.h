@@ -1,4 +1,4 @@
-/* The key bar: the keys that are valid now, as far as there is room. Draws only. */
+/* The key bar: the keys that are valid now, as many as fit. Draws only. */
 #ifndef UI_BAR_H
 #define UI_BAR_H
 

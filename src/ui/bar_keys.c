@@ -2,7 +2,7 @@
 #include "screens.h"
 #include "state.h"
 
-/* On the table, what is still to be set: tiers, then what names their requests. */
+/* On the table, the next steps of the setup first: tiers, then the identity rule. */
 struct bar bar_keys(const struct ui *u, const struct snapshot *s)
 {
     struct bar b = {.context = screens_context(u)};

@@ -1,4 +1,4 @@
-/* Which keys the key bar shows now. Core thread only. */
+/* The keys that the key bar shows now. Core thread only. */
 #ifndef UI_BAR_KEYS_H
 #define UI_BAR_KEYS_H
 

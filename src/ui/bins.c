@@ -7,7 +7,7 @@
 
 size_t bins_group(size_t bin, size_t per)
 {
-    return (bin + per - 1) / per; /* bin 0, less than a nanosecond, is alone */
+    return (bin + per - 1) / per; /* bin 0, less than a nanosecond, is separate */
 }
 
 size_t bins_first(size_t group, size_t per)

@@ -1,4 +1,4 @@
-/* Durations in bins of base/scale, several a line, so that they fit. Pure; any thread. */
+/* Groups the bins of base/scale into lines, so that they fit. Pure; any thread. */
 #ifndef UI_BINS_H
 #define UI_BINS_H
 

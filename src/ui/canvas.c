@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SIDE 10000 /* rows or columns; more is a broken terminal */
+#define MAX_SIDE 10000 /* rows or columns; a terminal that reports more is broken */
 
 static int clamp_side(int n)
 {
@@ -69,7 +69,7 @@ void canvas_clear(struct canvas *c)
     c->cursor_row = c->cursor_col = -1;
 }
 
-/* Before cell (row, col) is overwritten: a wide character of which it is one half leaves blanks. */
+/* Called before cell (row, col) is overwritten: clears the other half of a wide character. */
 static void split_wide(struct canvas *c, int row, int col)
 {
     struct cell *k = at(c, row, col);

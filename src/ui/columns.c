@@ -10,12 +10,11 @@
 #define TIME(field)  COLUMN_TIME, true, offsetof(struct snap_row, field)
 
 #define CHANGE(field) COMPARED, COLUMN_CHANGE, false, offsetof(struct snap_row, field)
-#define COMPARED      0 /* no place of their own: shown whenever there is a mark */
+#define COMPARED      0 /* no fixed position: shown whenever there is a reference */
 
 static const struct column columns[] = {
-    {"COUNT", 7, 3, COUNT(est_count),
-     "calls in the window; ~ when sampled: scaled by the sampling"},
-    {"SEEN", 7, 20, COUNT(count), "calls of COUNT that were traced"},
+    {"COUNT", 7, 3, COUNT(est_count), "calls in the window; ~: estimated from the sampled calls"},
+    {"SEEN", 7, 20, COUNT(count), "calls that were traced"},
     {"RATE", 6, 4, COLUMN_RATE, false, offsetof(struct snap_row, rate), "calls per second"},
     {"ERR", 5, 8, COUNT(errors), "calls that ended in an exception"},
     {"LATE", 5, 21, COUNT(late), "calls that started after their request ended"},
@@ -39,9 +38,9 @@ static const struct column columns[] = {
      "P99 over the last minute; blank: no calls, or not traced"},
     {"RATE~", 12, 11, COLUMN_TREND, false, offsetof(struct snap_row, rate),
      "RATE over the last minute; blank: not traced"},
-    {"+-RATE", 7, CHANGE(d_rate), "change of RATE since the compared time"},
-    {"+-P50", 7, CHANGE(d_p50), "change of P50 since the compared time"},
-    {"+-P99", 7, CHANGE(d_p99), "change of P99 since the compared time"},
+    {"+-RATE", 7, CHANGE(d_rate), "change of RATE against the reference"},
+    {"+-P50", 7, CHANGE(d_p50), "change of P50 against the reference"},
+    {"+-P99", 7, CHANGE(d_p99), "change of P99 against the reference"},
 };
 
 #define N (sizeof columns / sizeof *columns)
@@ -68,9 +67,9 @@ double column_value(const struct column *c, const struct snap_row *r)
     double v;
     memcpy(&v, p, sizeof v);
     if (c->kind == COLUMN_CHANGE) {
-        return v; /* less is no less known than more */
+        return v; /* a change can be negative */
     }
-    return isfinite(v) ? v : -1; /* not known: below all that is, and drawn as "-" */
+    return isfinite(v) ? v : -1; /* not known: sorts below all known values, and is drawn as "-" */
 }
 
 const float *column_trend(const struct column *c, const struct snap_row *r)
@@ -84,7 +83,7 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     switch (c->kind) {
     case COLUMN_COUNT:
         if (c->offset == offsetof(struct snap_row, est_count) && r->est_count != r->count) {
-            *out++ = '~'; /* a guess, though a good one */
+            *out++ = '~'; /* an estimate */
         }
         format_count((uint64_t)v, out);
         break;
@@ -110,7 +109,7 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
     }
 }
 
-/* How early column i is taken: 0 is first; SIZE_MAX: not at all. */
+/* The order in which column i is chosen: 0 is first; SIZE_MAX: not at all. */
 static size_t rank(size_t i, const struct column_choice *w)
 {
     bool change = columns[i].kind == COLUMN_CHANGE;
@@ -134,7 +133,8 @@ void columns_choose(struct column_set *set, int cols, int name_cols, const struc
             if (rank(i, w) != r) {
                 continue;
             }
-            /* Not a less important but narrower one instead: it would come and go. */
+            /* A narrower, less important column is not used instead: columns would appear and
+             * disappear with the width. */
             full = columns[i].width + 1 > left && r > 0;
             if (columns[i].width + 1 <= left) {
                 chosen[i] = true;

@@ -1,4 +1,4 @@
-/* The columns of the table: content, width, and the order in which they are dropped when there is
+/* The columns of the table: contents, width, and the order in which they are dropped when there is
  * no room.
  *
  * Invariant: a drawn value comes only from the row. Constant data; any thread. */
@@ -28,10 +28,10 @@ size_t columns_n(void);
 const struct column *column_at(size_t i);
 double column_value(const struct column *c, const struct snap_row *r);
 /* COLUMN_TREND: returns the series that the column draws, SNAP_TREND values; NULL: not known. For
- * such a column, column_value returns the row's own figure. */
+ * such a column, column_value returns the row's own value. */
 const float *column_trend(const struct column *c, const struct snap_row *r);
 #define COLUMN_TEXT_BYTES (FORMAT_BYTES + 1)
-/* out: COLUMN_TEXT_BYTES. A count that is scaled begins with "~". */
+/* out: COLUMN_TEXT_BYTES. An estimated count begins with "~". */
 void column_text(const struct column *c, const struct snap_row *r, char *out);
 
 struct column_set {
@@ -44,12 +44,12 @@ enum column_state { COLUMN_AUTO, COLUMN_SHOW, COLUMN_HIDE };
 
 struct column_choice {
     size_t sorted; /* index of the column that is always shown; SIZE_MAX: none */
-    bool compared; /* there is a mark: changes against it are shown */
+    bool compared; /* there is a reference: changes against it are shown */
     enum column_state state[COLUMNS_MAX];
 };
 
 /* Chooses the columns that fit `cols`, with name_cols for names: the sorted column, columns with
- * COLUMN_SHOW, changes against a mark, then the others by priority. */
+ * COLUMN_SHOW, changes against a reference, then the others by priority. */
 void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_choice *w);
 
 #endif

@@ -7,7 +7,8 @@
 static const struct {
     const char *title, *hint;
 } prompts[] = {
-    [PROMPT_EXPORT] = {"Export to file", "the ending sets the format: .txt .json .csv .prom .hlog"},
+    [PROMPT_EXPORT] = {"Export to file",
+                       "the extension sets the format: .txt .json .csv .prom .hlog"},
     [PROMPT_TIER] = {"Add tier", "module:function/arity, or name=module:function/arity"},
     [PROMPT_IDENTITY] = {"Identity rule", "my_web:handle/1 element(1,arg(1))   or   fun "
                                           "({M,F,[Args]}) -> Name; (_) -> undefined end"},
@@ -16,15 +17,15 @@ static const struct {
     [PROMPT_SLOW_FILTER] = {"Filter", "part of a tier, identity, process or argument"},
     [PROMPT_SLOW_EXPORT] = {"Export slow requests to file", "as text: .txt"},
     [PROMPT_HEAT_EXPORT] = {"Export heat map to file",
-                            ".txt: the map; other endings: the table, as .json .csv .prom .hlog"},
-    [PROMPT_TIME_RANGE] = {"Window", "45m, or clock times: 02:10-02:40; now"},
+                            ".txt: the map; .json .csv .prom .hlog: the table"},
+    [PROMPT_TIME_RANGE] = {"Time range", "45m, or clock times such as 02:10-02:40, or now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
     [PROMPT_FLAME_SEARCH] = {"Search", "a regular expression, as in ^lists:|encode"},
     [PROMPT_FLAME_EXPORT] = {"Export samples to file",
                              "the ending sets the format: .svg .html .folded .perf "
                              ".speedscope.json .pb.gz .trace.json .eflame"},
     [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
-    [PROMPT_SLOW] = {"Slow from", "20ms, 1500us, 2s; off: none"},
+    [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
 };
 
 void dialog_prompt(struct dialog *d, enum prompt_use use, const char *text)
@@ -132,7 +133,7 @@ static void menu_draw(struct menu *m, struct canvas *c, int bottom)
     }
     int room = bottom > 1 ? bottom - 1 : 0;
     int shown = m->n < (size_t)room ? (int)m->n : room;
-    /* a strip of what is below, too small to read, is none */
+    /* If the part below would be too small to read, it is not drawn. */
     int cols = (int)widest + 4 < c->cols - 6 ? (int)widest + 4 : c->cols;
     int row = (bottom - shown - 1) / 2, col = (c->cols - cols) / 2;
     scroll_fit(&m->at, m->n, (size_t)shown);

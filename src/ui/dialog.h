@@ -13,7 +13,7 @@
 
 enum dialog_mode { DIALOG_NONE, DIALOG_PROMPT, DIALOG_MENU, DIALOG_QUESTION };
 
-/* What is being typed. */
+/* The text that is being typed. */
 enum prompt_use {
     PROMPT_EXPORT,
     PROMPT_TIER,
@@ -31,7 +31,7 @@ enum prompt_use {
     PROMPT_HELP_FIND
 };
 
-/* What is being chosen. */
+/* The items of an open menu. */
 enum menu_use {
     MENU_SORT,
     MENU_ENTRY,

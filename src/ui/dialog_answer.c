@@ -37,7 +37,7 @@ static struct intent picked(struct ui *u)
         table_menus_sort_done(&u->shared, m->at.sel);
         break;
     case MENU_COLUMNS:
-        break; /* each was carried out at once */
+        break; /* each choice was carried out at once */
     case MENU_PICK:
         in.kind = m->pick;
         if (m->pick == INTENT_LOAD) {
@@ -124,7 +124,7 @@ static struct intent question_key(struct ui *u, enum action act)
         dialog_close(d);
     }
     if (act == ACT_YES && d->question.yes.kind == INTENT_ZERO) {
-        time_range_forget(&u->shared.time_range); /* seconds are counted anew */
+        time_range_forget(&u->shared.time_range); /* seconds start again at 0 */
         heat_to_now(&u->heat);
     }
     return act == ACT_YES ? d->question.yes : (struct intent){.kind = INTENT_REDRAW};
@@ -145,7 +145,7 @@ static struct intent with_text(const struct prompt *p, enum intent_kind kind)
     return text_from(p, kind, 0);
 }
 
-/* The filter that is being typed; NULL: something else is. */
+/* The filter that is being typed; NULL: another prompt is open. */
 static char *filter_of(struct ui *u, size_t *cap)
 {
     bool slow = u->shared.dialog.prompt_use == PROMPT_SLOW_FILTER;
@@ -157,7 +157,7 @@ static char *filter_of(struct ui *u, size_t *cap)
 
 static void set_filter(const struct prompt *p, char *filter, size_t cap)
 {
-    /* cut at a whole code point: the filter is looked for in names byte by byte */
+    /* cut at a whole code point, because names are searched for the filter byte by byte */
     size_t n = p->len, max = cap - 1;
     if (n > max) {
         n = max;

@@ -1,5 +1,5 @@
-/* Takes keys while a dialog is open, and carries out what was typed, picked or answered. This unit
- * is above the screens, because a dialog may concern any of them. Core thread only. */
+/* Takes keys while a dialog is open, and carries out its result. This unit is above the screens,
+ * because a dialog may change any of them. Core thread only. */
 #ifndef UI_DIALOG_ANSWER_H
 #define UI_DIALOG_ANSWER_H
 

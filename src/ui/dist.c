@@ -25,7 +25,7 @@ static double mark_us(const struct snap_row *r, size_t i)
     return us;
 }
 
-/* Columns of a line: its duration, how many, which part, the bar, marks. */
+/* Columns of a line: duration, count, share, bar, percentiles. */
 struct parts {
     int label, count, share, bar, mark;
 };
@@ -65,12 +65,12 @@ static void draw_bar(struct canvas *c, int row, int col, int cols, double part)
         canvas_text(c, row, col + eighths / 8, 1, STYLE_GOOD,
                     format_eighths((unsigned)eighths % 8));
     }
-    if (c->shades) { /* as the heat map has them */
+    if (c->shades) { /* with shades, as in the heat map */
         canvas_shade(c, row, col, (eighths + 7) / 8, palette_shade(part));
     }
 }
 
-/* The percentiles that lie in the line. */
+/* The percentiles in this line. */
 static void draw_marks(struct canvas *c, int row, int col, int cols, const struct snap_row *r,
                        size_t group, size_t per)
 {

@@ -78,7 +78,7 @@ bool escape_eats(struct escape *e, uint32_t cp, uint64_t now_ns)
             e->state = ESCAPE_NONE;
             e->pasting = cp == '~' && e->number == PASTE_BEGINS;
             e->paste_end = 0;
-        } else if (cp < 0x20 || cp > 0x7e) { /* cut off: this one was typed */
+        } else if (cp < 0x20 || cp > 0x7e) { /* the sequence was cut off: this one was typed */
             e->state = ESCAPE_NONE;
             return false;
         } else {

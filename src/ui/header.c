@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One figure of the header: a dim label and a value; brief: what is shown where that has no room.
- */
+/* One value of the header: a dim label and a value; brief: a shorter value for narrow screens. */
 struct chip {
     char label[24], value[300], brief[FORMAT_BYTES];
     enum style style;
@@ -46,7 +45,7 @@ static int chip_cols(const struct chip *k, const char *value)
     return (label ? label + 1 : 0) + (int)text_width(value, strlen(value));
 }
 
-/* Room for chip i, and for what is bad after it? */
+/* True: there is room for chip i, and for the warnings after it. */
 static bool fits(const struct chips *l, size_t i, int room)
 {
     const struct chip *next = i + 1 < l->n ? &l->chip[i + 1] : NULL;
@@ -54,8 +53,8 @@ static bool fits(const struct chips *l, size_t i, int room)
     return chip_cols(&l->chip[i], l->chip[i].value) + more <= room;
 }
 
-/* Draws the chips that fit, in their order: one that has no room does not hide those after it. The
- * first is drawn in any case, cut. */
+/* Draws the chips that fit, in their order: one that does not fit does not hide those after it. The
+ * first is always drawn, cut if necessary. */
 static int draw_chips(struct canvas *c, int row, int col, const struct chips *l)
 {
     for (size_t i = 0; i < l->n; i++) {
@@ -121,7 +120,7 @@ static void window_chip(struct chips *l, const struct snapshot *s)
     }
 }
 
-/* That it is not now must be seen wherever there is room for anything. */
+/* A window that does not end now must be visible on every screen size. */
 static void time_range_chip(struct chips *l, const struct snapshot *s)
 {
     uint64_t ago_s = s->time.now_s > s->time.to_s ? s->time.now_s - s->time.to_s : 0;
@@ -131,7 +130,7 @@ static void time_range_chip(struct chips *l, const struct snapshot *s)
     format_ago(ago_s, l->chip[l->n - 1].brief);
 }
 
-/* Time of the window in which nothing was traced, and why most of it. */
+/* Time in the window in which nothing was traced, and the main reason. */
 static void gap_chip(struct chips *l, const struct snapshot *s)
 {
     char text[FORMAT_BYTES];
@@ -154,7 +153,7 @@ static void lost_chip(struct chips *l, const struct snapshot *s)
     }
 }
 
-/* How far a recording has been played, and how fast. */
+/* How much of a recording was played, and how fast. */
 static void replay_chip(struct chips *l, const struct snap_node *n)
 {
     char speed[24] = "";
@@ -204,7 +203,7 @@ static void on_chips(struct chips *l, const struct snapshot *s)
     }
 }
 
-/* What is looked at, then how it is traced. lost: no line below tells what was lost. */
+/* The view, then the state of tracing. lost: no line below shows the lost events. */
 static void tracing_chips(struct chips *l, const struct ui_shared *sh, const struct snapshot *s,
                           bool lost)
 {
@@ -215,7 +214,7 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
         time_range_chip(l, s);
     }
     if (lost) {
-        lost_chip(l, s); /* before what may not fit */
+        lost_chip(l, s); /* before chips that may not fit */
     }
     if (sh->time_range.paused) {
         add(l, STYLE_WARN, "", "PAUSED");
@@ -247,20 +246,20 @@ static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
     add(l, open ? STYLE_BAD : STYLE_WARN, "", "BREAKER %s%s%s%s", open ? "OPEN" : "HALF-OPEN",
         b->reason[0] ? ": " : "", b->reason, next);
     if (open) {
-        add(l, STYLE_DIM, "", "~ covers only the traced part of the window");
+        add(l, STYLE_DIM, "", "~: only the traced part of the window");
     }
 }
 
-/* The line that says what is wrong now; false: nothing is. */
+/* The line with the present problem; false: there is none. */
 static bool trouble(const struct snapshot *s, struct chips *l)
 {
     const struct snap_node *n = &s->node;
-    if (!n->connected && !n->otp[0]) { /* never heard */
+    if (!n->connected && !n->otp[0]) { /* not attached yet */
         add(l, STYLE_WARN, "", "%s", n->state[0] ? n->state : "connecting ...");
-    } else if (!n->connected && strstr(n->state, "NODE LOST")) {
+    } else if (!n->connected && strstr(n->state, "CONNECTION LOST")) {
         add(l, STYLE_BAD, "", "%s", n->state);
     } else if (!n->connected) {
-        add(l, STYLE_BAD, "", "NODE LOST%s%s", n->state[0] ? ": " : "", n->state);
+        add(l, STYLE_BAD, "", "CONNECTION LOST%s%s", n->state[0] ? ": " : "", n->state);
     } else if (n->silent_s > 0) {
         add(l, STYLE_BAD, "", "%s", n->state);
     } else if (s->breaker.state != BREAKER_CLOSED) {
@@ -271,7 +270,7 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "%u names are full, the rest is in (other): n names by shape, I by a part",
+            "all %u names are in use; the rest is (other): n names by shape, I by a part",
             s->names_full);
     } else if (snapshot_names_once(s)) {
         add(l, STYLE_WARN, "",
@@ -290,7 +289,7 @@ static void note(struct chips *l, const struct internal *k)
     }
 }
 
-/* Figures that are 0, or as they should be, while all is well; the worst first. */
+/* Values that are 0, or as expected, while there is no problem; the worst first. */
 static bool notes(const struct snapshot *s, struct chips *l)
 {
     struct internal list[INTERNALS_MAX];
@@ -305,14 +304,14 @@ static bool notes(const struct snapshot *s, struct chips *l)
     return l->n > before;
 }
 
-/* Lines while all is well: the node, and tracing where there is room for one only. */
+/* Lines without a problem: the node, and tracing if there is room for only one. */
 static int plain_rows(int rows)
 {
     return rows < 6 ? 1 : 2;
 }
 
-/* What is wrong, in at most two lines: the trouble, then the figures; in one if there is room for
- * one only. Returns how many. */
+/* Problems, in at most two lines: the problem, then the values; in one line if there is no room for
+ * two. Returns the number of lines. */
 static int wrong(const struct snapshot *s, int rows, struct chips l[2])
 {
     int most = rows < 8 ? 0 : rows < 16 ? 1 : 2, n = 0;

@@ -5,7 +5,7 @@
 
 static const struct header_label labels[] = {
     {"up", "uptime of the node"},
-    {"sched", "share of the time of its schedulers that is used"},
+    {"sched", "share of its schedulers' time that is used"},
     {"runq", "its processes that are ready to run and wait for a scheduler"},
     {"mem", "its memory"},
     {"procs", "its processes"},
@@ -13,12 +13,12 @@ static const struct header_label labels[] = {
     {"TRACING", "ON or OFF: whether calls are traced now"},
     {"REPLAY", "a recording: how much was played, and how fast"},
     {"PAUSED", "the display is frozen; tracing continues"},
-    {"compared with", "the time or the recording that the figures are compared with"},
+    {"compared with", "the time range or the recording that the values are compared with"},
     {"filter", "only names that contain this text are shown"},
-    {"window", "the time that the table covers; in parentheses: as much as there is so far"},
-    {"gap", "time of the window in which nothing was traced, and the main reason"},
+    {"window", "the time that the table covers; in parentheses: the part covered so far"},
+    {"gap", "time in the window in which nothing was traced, and the main reason"},
     {"req/s", "whole requests per second"},
-    {"calls/s", "calls per second, where there is no entry"},
+    {"calls/s", "calls per second, if there is no entry"},
     {"sample", "1/N: one request in N is traced, as a whole"},
     {"overhead", "share of the node's scheduler time that tracing takes"},
     {"breaker", "stops tracing when it costs too much: closed, open, half-open"},
@@ -41,5 +41,5 @@ const char *header_help(const char *label)
             return labels[i].help;
         }
     }
-    return internals_meaning(label); /* the header shows those that mean a problem */
+    return internals_meaning(label); /* the header shows those that indicate a problem */
 }

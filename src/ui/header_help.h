@@ -1,7 +1,7 @@
-/* The labels of the header and what they mean, for the help: one table. Those of internals, which
- * the header shows when they mean a problem, are in src/ui/internals.c.
+/* The labels of the header with their meanings, for the help: one table. Labels of internals, which
+ * the header shows when they indicate a problem, are in src/ui/internals.c.
  *
- * Invariant: every label that src/ui/header.c draws is known here (it asserts that). Constant; any
+ * Invariant: it has every label that src/ui/header.c draws (header.c asserts this). Constant; any
  * thread. */
 #ifndef UI_HEADER_HELP_H
 #define UI_HEADER_HELP_H

@@ -47,7 +47,7 @@ static size_t cursor_col(const struct heat_state *t, const struct heat_map *m)
     return i < m->first ? m->first : (size_t)i;
 }
 
-/* Group of the cursor: until it is moved, where most of the column's calls are. */
+/* Group of the cursor: until it is moved, the group with most of the column's calls. */
 static size_t cursor_group(const struct heat_state *t, const struct heat_map *m, size_t col)
 {
     size_t top = m->low + (m->lines > 0 ? m->lines - 1 : 0);
@@ -72,7 +72,7 @@ static void draw_errors(struct canvas *c, const struct heat_map *m, int row, int
     }
 }
 
-/* Clock times below; = marks the time range of the other screens. */
+/* Clock times at the bottom; = marks the time range of the other screens. */
 static void draw_axis(struct canvas *c, const struct heat_map *m, int row)
 {
     const struct snapshot *s = m->s;
@@ -146,7 +146,7 @@ static bool is_of(const struct snap_heat *h, const struct snap_row *r)
     return h->there && h->tier == r->tier && h->ident_n == r->ident_n;
 }
 
-/* The grid's part of the area. */
+/* The part of the area for the grid. */
 static struct rect grid_area(struct rect a)
 {
     int under = a.rows >= 9 ? 3 : a.rows >= 4; /* errors, times, cursor */
@@ -199,7 +199,7 @@ static void place(struct heat_state *t, const struct heat_map *m, size_t col, si
     t->cursor_bin = bins_first(group, m->per);
 }
 
-/* The map's end, moved by some seconds. False: it cannot. */
+/* The end of the map, moved by some seconds. False: it cannot be moved. */
 static bool pan(struct heat_state *t, struct message *why, const struct snapshot *s, uint64_t by_s,
                 bool back)
 {
@@ -221,7 +221,7 @@ static bool move(struct heat_state *t, struct ui_shared *sh, enum action act,
 {
     size_t at = cursor_col(t, m), top = m->low + (m->lines > 0 ? m->lines - 1 : 0);
     if (at == SIZE_MAX) {
-        return false; /* nowhere to move in; other keys mean what they always do */
+        return false; /* no map: the cursor cannot move */
     }
     size_t g = cursor_group(t, m, at);
     uint64_t page = m->n * m->h->col_s;
@@ -282,7 +282,7 @@ static bool on_time(struct heat_state *t, struct ui_shared *sh, enum action act,
     }
 }
 
-/* Why there is no slow call in the cell. */
+/* The reason why there is no slow call in the cell. */
 static void say_why(struct ui_shared *sh, const struct snapshot *s, const struct snap_heat_col *k)
 {
     char why[160], text[200];
@@ -323,7 +323,7 @@ static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
         out->open.to = SCREEN_MAIN;
         out->intent.kind = INTENT_VIEW_QUERY;
     } else {
-        message_set(&sh->message, "no history for that time", true);
+        message_set(&sh->message, "no history for this time", true);
     }
     return true;
 }

@@ -1,6 +1,6 @@
-/* The screen of the latency heat map of the row selected in the table: time to the right, duration
- * upwards, number of calls as shade (two durations a row where the terminal has shades). Core
- * thread only. */
+/* The screen of the latency heat map of the row selected in the table: the time axis is horizontal,
+ * the duration axis vertical, the number of calls is the shade (two durations per row if the
+ * terminal has shades). Core thread only. */
 #ifndef UI_HEAT_H
 #define UI_HEAT_H
 
@@ -14,15 +14,15 @@ struct heat_state {
     bool has_cursor; /* false: the cursor is at the newest column */
     uint64_t cursor_s;
     size_t cursor_bin;
-    struct rect area; /* area of the last picture */
-    bool halves;      /* it had two lines a row */
+    struct rect area; /* area of the last draw */
+    bool halves;      /* it had two lines per row */
 };
 
 extern const struct screen_ops screen_heat;
 
-/* Moves the map and its cursor to now; true: the map was of the past. */
+/* Moves the map and its cursor to now; true: the map was at an earlier time. */
 bool heat_to_now(struct heat_state *t);
-/* Writes to q which part of the map the next snapshot shall have. q already has the time. */
+/* Sets the part of q that selects the map of the next snapshot. q already has the time. */
 void heat_query(const struct heat_state *t, const struct ui_shared *sh, struct view_query *q);
 
 #endif

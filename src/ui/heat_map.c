@@ -42,7 +42,7 @@ bool heat_map_has_gap(const struct snap_heat_col *k)
     return !k->inside && (!k->known || (k->count == 0 && k->gap_s > length_s / 2));
 }
 
-/* A column that holds more than its own time is shown as thin as it is long. */
+/* A column that covers several column times is drawn with its calls divided by that number. */
 static double density(const struct heat_map *m, const struct snap_heat_col *k, size_t group)
 {
     double count = (double)count_of(m, k, group);
@@ -87,7 +87,7 @@ size_t heat_map_fullest(const struct heat_map *m, size_t i)
     return best;
 }
 
-/* The lower line of a row of the screen. */
+/* The lower line of a screen row. */
 static size_t lower_line(const struct heat_map *m, int row)
 {
     return (size_t)(m->row + m->rows - 1 - row) * (m->halves ? 2 : 1);
@@ -108,7 +108,7 @@ bool heat_map_at(const struct heat_map *m, int row, int col, size_t *i, size_t *
 
 /* --- drawing --- */
 
-/* The cell of a terminal without shades: signs and a few colours. */
+/* The cell on a terminal without shades: characters and a few colors. */
 static void draw_sign(struct canvas *c, int row, int col, double part)
 {
     static const char *const shade[] = {"\xc2\xb7",     "\xe2\x96\x91", "\xe2\x96\x91",
@@ -117,7 +117,7 @@ static void draw_sign(struct canvas *c, int row, int col, double part)
     static const char *const plain[] = {".", ":", "-", "=", "+", "*", "#", "@"};
     static const enum style styles[] = {STYLE_DIM,  STYLE_DIM,  STYLE_NORMAL, STYLE_NORMAL,
                                         STYLE_GOOD, STYLE_GOOD, STYLE_WARN,   STYLE_WARN};
-    int level = (int)(cbrt(part) * LEVELS); /* between the hot alone and all alike */
+    int level = (int)(cbrt(part) * LEVELS); /* cube root: small counts stay visible */
     level = level < 0 ? 0 : level >= LEVELS ? LEVELS - 1 : level;
     canvas_text(c, row, col, 1, styles[level], c->ascii ? plain[level] : shade[level]);
 }
@@ -127,7 +127,7 @@ static unsigned shade_of(double n, double top)
     return n > 0 ? palette_shade(top > 0 ? n / top : 1) : SHADE_NONE;
 }
 
-/* A column as it is drawn: what it shows, and the group of the cursor in it (SIZE_MAX: none). */
+/* A column as it is drawn, and the group of the cursor in it (SIZE_MAX: none). */
 struct drawn {
     const struct snap_heat_col *shown;
     int col; /* of the canvas */
@@ -156,7 +156,7 @@ static void draw_cell(const struct heat_map *m, struct canvas *c, int row, const
     }
 }
 
-/* The cursor is on a column that shows nothing, too. */
+/* The cursor can be on an empty column, too. */
 static void draw_blind(const struct heat_map *m, struct canvas *c, int row, const struct drawn *d)
 {
     size_t group = m->low + lower_line(m, row);
@@ -181,7 +181,7 @@ static void draw_column(const struct heat_map *m, struct canvas *c, size_t i, si
     }
 }
 
-/* A row is labelled with the begin of its lower line. */
+/* The label of a row is the begin of its lower line. */
 static void draw_label(const struct heat_map *m, struct canvas *c, int row, int left)
 {
     size_t g = m->low + lower_line(m, row), highest = bins_group(m->h->low + m->h->n_bins, m->per);

@@ -4,9 +4,9 @@ static const char *end_of(enum action act)
 {
     switch (act) {
     case ACT_FINER:
-        return "a column is one second already";
+        return "a column cannot be shorter than a second";
     case ACT_COARSER:
-        return "more seconds per column there are not";
+        return "a column cannot have more seconds";
     case ACT_UP:
         return "the map ends here: nothing took longer";
     case ACT_DOWN:

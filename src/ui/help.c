@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Two columns from here on. */
+/* From this width on, two columns. */
 enum { WIDE_COLS = 116, ENTRIES = 256, LEFT_LEAST = 8 };
 
 /* --- the page: entries, in their order --- */
@@ -65,7 +65,7 @@ static void add_tables(struct page *p)
 {
     size_t n;
     const struct header_label *l = header_labels(&n);
-    add(p, "Columns (what does not fit is left out; the sort column always shows)", NULL);
+    add(p, "Columns (columns that do not fit are hidden, except the sort column)", NULL);
     for (size_t i = 0; i < columns_n(); i++) {
         add(p, column_at(i)->title, column_at(i)->help);
     }
@@ -77,13 +77,13 @@ static void add_tables(struct page *p)
     end_section(p);
 }
 
-/* Their labels and meanings are constant; the values are not asked for. */
+/* Labels and meanings are constant; the values are not used. */
 static void add_internals(struct page *p)
 {
     static const struct snapshot none;
     struct internal list[INTERNALS_MAX];
     size_t n = internals_list(&none, list);
-    add(p, "Internals (#; the header shows those that mean a problem)", NULL);
+    add(p, "Internals (#; the header shows those that indicate a problem)", NULL);
     for (size_t i = 0; i < n; i++) {
         if (list[i].meaning) {
             add(p, list[i].label, list[i].meaning);
@@ -97,14 +97,14 @@ static void add_words(struct page *p)
     static const char *const words[][2] = {
         {"tier", "a function whose calls are timed: one layer of the system"},
         {"entry", "the tier that starts a request"},
-        {"request", "all that is done from an entry call to its return, in any process"},
+        {"request", "everything from a call of the entry to its return, in any process"},
         {"identity", "the name of the kind of request, e.g. create or GET /users"},
         {"(no name)", "requests that the identity rule gives no name"},
-        {"(other)", "requests for whose name there was no room"},
+        {"(other)", "requests whose name is not counted, because all names are in use"},
         {"_total", "whole requests, from entry call to entry return"},
         {"!", "this slow call ended in an exception"},
-        {"~ grey", "covers only the traced part of the window"},
-        {"bold", "the slowest of its column: a tier, and a kind of request"},
+        {"~, grey", "value of only the traced part of the window"},
+        {"bold", "the slowest tier and the slowest identity of a column"},
     };
     add(p, "Words", NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -126,7 +126,7 @@ static void make(struct page *p)
 
 /* --- lines: an entry may take several --- */
 
-/* Bytes of the first line of a text (ASCII) that is `cols` wide. */
+/* Bytes of the first line of an ASCII text, wrapped at `cols`. */
 static size_t line_bytes(const char *s, int cols)
 {
     size_t n = strlen(s), most = cols > 1 ? (size_t)cols : 1;
@@ -177,7 +177,7 @@ static size_t entry_at(const struct page *p, size_t line, int cols)
 
 /* --- drawing --- */
 
-/* Where a line is drawn; false: nowhere. */
+/* The position at which a line is drawn; false: it is not in sight. */
 static bool place(const struct scroll *at, struct rect a, int cols, size_t line, int *row, int *col)
 {
     if (line < at->sel || line - at->sel >= at->page || a.rows < 1) {
@@ -225,7 +225,7 @@ static void draw_entry(const struct help_state *t, struct canvas *c, struct rect
     }
 }
 
-/* What must be shown is: on top, or only somewhere. */
+/* Scrolls to the entry that must be shown: to the top, or until it is in sight. */
 static void scroll_to(struct help_state *t, const struct page *p, int cols)
 {
     if (!t->show) {
@@ -265,7 +265,7 @@ static bool matches(const struct entry *e, const char *text)
     return text_contains(e->left, text) || (e->right && text_contains(e->right, text));
 }
 
-/* The next one from an entry on, in a circle. */
+/* The next match from an entry on; wraps around. */
 static bool search(struct help_state *t, const struct page *p, size_t from, bool back)
 {
     t->found = 0;
@@ -314,7 +314,7 @@ static void search_on(struct help_state *t, struct message *m, bool back)
 
 /* --- keys --- */
 
-/* A screen without keys of its own has those of the table: the page begins with them. */
+/* A screen without its own keys has those of the table: the page begins with them. */
 static const char *group_of(unsigned context)
 {
     size_t n;
@@ -346,7 +346,7 @@ static void move(struct help_state *t, struct message *m, enum action act)
     make(&p);
     size_t n = line_at(&p, p.n, t->cols), page = t->at.page, before = t->at.sel;
     size_t most = n > page ? n - page : 0;
-    /* help may have opened further down than the last full page */
+    /* help may have opened below the last full page */
     bool beyond = before > most && (act == ACT_DOWN || act == ACT_PGDN);
     if (!beyond) {
         scroll_key(&t->at, act, most + 1);

@@ -12,19 +12,19 @@
 struct help_state {
     struct scroll at;    /* sel: the line on top; page: lines in sight */
     enum screen_id from; /* the screen to go back to */
-    int cols;            /* of a column of the last picture */
-    char find[64];       /* "": nothing is searched for */
-    size_t begin;        /* the entry from which a text that is being typed is searched for */
+    int cols;            /* of a column of the last draw */
+    char find[64];       /* "": no search */
+    size_t begin;        /* the entry from which the search began */
     size_t found;        /* the entry that was found, counted from 1; 0: none */
-    size_t show;         /* the entry that the next picture must show, counted from 1; 0: any */
-    bool on_top;         /* ... on top of it */
+    size_t show;         /* the entry that the next draw must show, counted from 1; 0: any */
+    bool on_top;         /* at the top of the screen */
 };
 
 extern const struct screen_ops screen_help;
 
-/* Call before the screen is shown: on it help was asked for, these are its keys. */
+/* Call before the screen is shown: help was opened on this screen, and these are its keys. */
 void help_of(struct help_state *t, enum screen_id from, unsigned context);
-/* Searches from where `/` was pressed; "": no more. */
+/* Searches from where `/` was pressed; "": ends the search. */
 void help_find(struct help_state *t, const char *text);
 
 #endif

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the clocks may be wrong by is told when it is more than that. */
+/* A possible clock error is shown only above this value. */
 #define CLOCK_ERROR_US 50000
 
-/* The newest event is old: the figures are of the past. */
+/* Above this age of the newest event, the values are out of date. */
 #define LAG_MS 1000
 
 struct list {
@@ -54,7 +54,7 @@ static void mark(struct internal *k, enum style st, bool wrong)
     }
 }
 
-/* One call in `each` or more: some of these are as it should be. */
+/* True: at least one call in `each`; fewer are normal. */
 static bool many(uint64_t n, uint64_t calls, uint64_t each)
 {
     return n > 0 && n >= calls / each;
@@ -72,10 +72,10 @@ static void add_lost(struct list *l, const struct snapshot *s)
     format_count(s->lost.ring, here);
     if (lost) {
         k = add(l, "lost", "events dropped: calls are missing", "%s", all);
-        snprintf(k->value, sizeof k->value, "%s: %s on the node, %s here", all, node, here);
+        snprintf(k->value, sizeof k->value, "%s: %s on the node, %s in kprof-top", all, node, here);
         snprintf(k->header_text, sizeof k->header_text, "lost %s events", all);
     } else {
-        k = add(l, "lost", "events dropped, on the node or here", "0");
+        k = add(l, "lost", "events dropped, on the node or in kprof-top", "0");
     }
     mark(k, STYLE_BAD, lost > 0);
 }
@@ -115,7 +115,7 @@ static void add_events(struct list *l, const struct snapshot *s)
 
 /* --- calls and requests --- */
 
-/* Where every call went: the conservation law, for those who doubt the figures. */
+/* The sum of all calls: received == aggregated + open + expired + unattributed. */
 static void add_calls(struct list *l, const struct snapshot *s)
 {
     uint64_t all = s->calls.received;
@@ -125,7 +125,7 @@ static void add_calls(struct list *l, const struct snapshot *s)
     count(l, "open", s->calls.open, "calls that have not ended");
     mark(count(l, "expired", s->calls.expired, "their end did not arrive, or not within 60 s"),
          STYLE_WARN, many(s->calls.expired, all, 100));
-    count(l, "unattributed", s->calls.unattributed, "calls outside requests");
+    count(l, "unattributed", s->calls.unattributed, "calls outside of requests");
     mark(count(l, "late", s->anomalies.late, "calls that started after their request ended"),
          STYLE_WARN, many(s->anomalies.late, all, 4));
     count(l, "orphans", s->anomalies.orphan_returns, "returns without an open call");
@@ -139,9 +139,9 @@ static void add_requests(struct list *l, const struct snapshot *s)
     count(l, "open", s->requests.open, "requests under way");
     count(l, "expired", s->requests.expired, "requests whose end did not arrive");
     count(l, "folded", s->anomalies.identities_folded,
-          "requests counted as (other): all names are taken");
+          "requests counted as (other): all names are in use");
     mark(count(l, "full", s->anomalies.pids_full + s->anomalies.requests_full,
-               "times that a table of processes, requests was full"),
+               "how often a table of processes or requests was full"),
          STYLE_WARN, s->anomalies.pids_full + s->anomalies.requests_full > 0);
 }
 
@@ -152,12 +152,12 @@ static void add_sample(struct list *l, const struct snapshot *s)
     uint32_t n = s->sample ? s->sample : 1, asked = s->sample_asked ? s->sample_asked : 1;
     char text[SNAPSHOT_SAMPLING_BYTES];
     struct internal *k =
-        add(l, "sample", "part of the requests that is traced, as a whole", "1/%u", n);
+        add(l, "sample", "share of the requests that is traced, as a whole", "1/%u", n);
     if (s->sample_why == SAMPLE_ASKED) {
         return;
     }
     snapshot_sampling(s, text);
-    snprintf(k->value, sizeof k->value, "1/%u, asked 1/%u: %s", n, asked,
+    snprintf(k->value, sizeof k->value, "1/%u, requested 1/%u: %s", n, asked,
              sample_why_name(s->sample_why));
     snprintf(k->header_text, sizeof k->header_text, "tracing %s", text);
     mark(k, STYLE_WARN, true);
@@ -180,7 +180,7 @@ static void add_tracing(struct list *l, const struct snapshot *s)
     }
     if (k->known) {
         format_us(k->call_ns / 1e3, text);
-        add(l, "a call", "what tracing adds to a call, measured at attach", "%s%s", text,
+        add(l, "a call", "cost of a traced call, measured at attach", "%s%s", text,
             k->assumed ? " (assumed)" : "");
     }
 }

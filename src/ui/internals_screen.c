@@ -5,7 +5,7 @@
 
 enum { LABEL_COLS = 16, VALUE_COLS = 10, MEANING_LEAST = 30 };
 
-/* The meaning beside the value where it has room, else it is left out: the manual has it. */
+/* The meaning is beside the value if there is room; otherwise it is left out. */
 static void draw_line(struct canvas *c, int row, struct rect a, const struct internal *k)
 {
     if (!k->meaning) {

@@ -1,5 +1,4 @@
-/* The screen of internals: what became of events, calls and requests, each figure with its
- * meaning. */
+/* The screen of internals: counters of events, calls and requests, each with its meaning. */
 #ifndef UI_INTERNALS_SCREEN_H
 #define UI_INTERNALS_SCREEN_H
 

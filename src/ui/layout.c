@@ -80,7 +80,7 @@ static void read_line(struct ui *u, char word[3][WORD_BYTES], enum window *w)
     }
 }
 
-/* Words of the line at s, n bytes; longer ones and further ones are left. */
+/* Reads the words of the line at s, n bytes; longer and further words are ignored. */
 static void split(const char *s, size_t n, char word[3][WORD_BYTES])
 {
     memset(word, 0, 3 * WORD_BYTES);

@@ -1,5 +1,4 @@
-/* The screen of messages: what has happened so far. Its state is a struct scroll. Core thread only.
- */
+/* The screen of messages: the session log. Its state is a struct scroll. Core thread only. */
 #ifndef UI_LOG_H
 #define UI_LOG_H
 

@@ -1,4 +1,4 @@
-/* Typing in a menu: the cursor goes to the first item that begins with what is typed, else to the
+/* Typing in a menu: the cursor moves to the first item that begins with the typed text, else to the
  * first that contains it. A letter with which no item begins is a command, if it is one and nothing
  * has been typed. Core thread only. */
 #ifndef UI_MENU_TYPE_H
@@ -10,7 +10,7 @@
 
 /* act: what the key means in a menu. False: the key is not typing. */
 bool menu_type(struct menu *m, int key, enum action act);
-/* Puts the cursor on the item that begins with this word, if there is one. */
+/* Moves the cursor to the item that begins with this word, if there is one. */
 void menu_select(struct menu *m, const char *name);
 
 #endif

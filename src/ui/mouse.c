@@ -27,7 +27,7 @@ static struct scroll *list_of(struct ui *u)
                                                : NULL;
 }
 
-/* By the keys that would do it: whatever else moving means on that screen happens, too. */
+/* Uses the key actions, so that their side effects on the screen happen, too. */
 static void go_to(struct ui *u, struct scroll *l, size_t line, const struct snapshot *s)
 {
     for (size_t before = SIZE_MAX; l->sel != line && l->sel != before;) {
@@ -47,7 +47,7 @@ static struct intent click(struct ui *u, const struct mouse *m, const struct sna
         return key ? ui_key(u, key, s) : redraw;
     }
     if (mode == DIALOG_QUESTION || mode == DIALOG_PROMPT) {
-        return redraw; /* what is being typed or asked stays */
+        return redraw; /* an open prompt or question stays */
     }
     if (mode == DIALOG_NONE && ops->on_click &&
         ops->on_click(screens_own(u, u->screen), &u->shared, m->row, m->col, s)) {

@@ -1,4 +1,4 @@
-/* Why a key did nothing, where the screen itself has not said so. Core thread only. */
+/* The reason why a key did nothing, if the screen has not given one. Core thread only. */
 #ifndef UI_NO_EFFECT_H
 #define UI_NO_EFFECT_H
 
@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* refused: nobody took the key; instead: what to do then, as "? shows the keys". line: where the
- * selection was, and still is, if there is a list. Says nothing if there is a message, or if the
- * key is known to do something. */
+/* refused: no screen used the key; instead: the next action, such as "? shows the keys". line: the
+ * selection before the key, if there is a list. Shows nothing if there is a message, or if the key
+ * always has an effect. */
 void no_effect_say(struct message *m, int key, enum action act, bool refused, const char *instead,
                    size_t line);
 

@@ -123,7 +123,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 void open_calls_set_stack(struct open_calls_state *t, uint64_t pid, const char *lines, bool dead)
 {
     if (pid != t->stack) {
-        return; /* another was asked after since */
+        return; /* an answer to an earlier request */
     }
     t->asked = false;
     t->dead = dead;

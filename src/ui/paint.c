@@ -1,5 +1,5 @@
 #include "paint.h"
-#include "flame_colour.h"
+#include "flame_color.h"
 #include "palette.h"
 
 #include <assert.h>
@@ -41,7 +41,7 @@ static const struct paint of_theme[THEME_COUNT][STYLE_COUNT] = {
                     [STYLE_WARN] = {BRIGHT_YELLOW, -1, 0},
                     [STYLE_BAD] = {BRIGHT_RED, -1, 0},
                     [STYLE_KEY] = {CYAN, -1, PAINT_BOLD}},
-    /* Yellow and cyan are not to be read on white. */
+    /* Yellow and cyan are not readable on white. */
     [THEME_LIGHT] = {[STYLE_NORMAL] = {-1, -1, 0},
                      [STYLE_DIM] = {GREY, -1, 0},
                      [STYLE_BOLD] = {-1, -1, PAINT_BOLD},
@@ -51,7 +51,7 @@ static const struct paint of_theme[THEME_COUNT][STYLE_COUNT] = {
                      [STYLE_WARN] = {AMBER, -1, 0},
                      [STYLE_BAD] = {RED, -1, 0},
                      [STYLE_KEY] = {BLUE, -1, PAINT_BOLD}},
-    /* For terminals that show bright colours badly, or eight as sixteen. */
+    /* For terminals that show bright colors badly, or that have eight colors but report 16. */
     [THEME_EIGHT] = {[STYLE_NORMAL] = {-1, -1, 0},
                      [STYLE_DIM] = {-1, -1, PAINT_DIM},
                      [STYLE_BOLD] = {-1, -1, PAINT_BOLD},
@@ -63,7 +63,7 @@ static const struct paint of_theme[THEME_COUNT][STYLE_COUNT] = {
                      [STYLE_KEY] = {BLUE, -1, 0}},
 };
 
-/* What is not among eight colours is made of them and attributes. */
+/* Styles that eight colors do not have are made from them and attributes. */
 static struct paint with_eight(struct paint k, enum style st)
 {
     if (k.ink == GREY) {
@@ -79,10 +79,10 @@ static struct paint with_eight(struct paint k, enum style st)
     return k;
 }
 
-/* A terminal that takes any colour has no names for those above the first eight. */
-static int direct(int colour)
+/* A terminal with direct color has no numbers for colors above the first eight. */
+static int direct(int color)
 {
-    switch (colour) {
+    switch (color) {
     case GREY:
         return 0x808080;
     case BRIGHT_RED:
@@ -92,43 +92,43 @@ static int direct(int colour)
     case AMBER:
         return 0xaf5f00;
     default:
-        return colour;
+        return color;
     }
 }
 
-struct paint paint_style(enum theme t, enum style st, int colours)
+struct paint paint_style(enum theme t, enum style st, int colors)
 {
     assert(t < THEME_COUNT && st < STYLE_COUNT);
     if (st >= STYLE_FRAME) {
-        return flame_colour(t, st, colours);
+        return flame_color(t, st, colors);
     }
-    if (colours == 0) {
+    if (colors == 0) {
         return plain[st];
     }
     struct paint k = of_theme[t][st];
-    if (colours < 16) {
+    if (colors < 16) {
         return t == THEME_EIGHT ? k : with_eight(k, st);
     }
-    if (colours < 256 && k.ink == AMBER) {
+    if (colors < 256 && k.ink == AMBER) {
         k.ink = MAGENTA;
     }
-    if (colours > 256) {
+    if (colors > 256) {
         k.ink = direct(k.ink);
     }
     return k;
 }
 
-bool paint_has_shades(enum theme t, int colours)
+bool paint_has_shades(enum theme t, int colors)
 {
-    return t != THEME_EIGHT && colours >= 256;
+    return t != THEME_EIGHT && colors >= 256;
 }
 
-int paint_shade(enum theme t, unsigned shade, int colours)
+int paint_shade(enum theme t, unsigned shade, int colors)
 {
-    assert(paint_has_shades(t, colours));
+    assert(paint_has_shades(t, colors));
     bool light = t == THEME_LIGHT;
     if (shade == SHADE_NONE) {
         return -1;
     }
-    return colours > 256 ? (int)palette_rgb(light, shade) : (int)palette_256(light, shade);
+    return colors > 256 ? (int)palette_rgb(light, shade) : (int)palette_256(light, shade);
 }

@@ -6,19 +6,21 @@
 
 #define PI 3.14159265358979323846
 
-/* CIE L* where the ramp begins and ends. On white it ends darker: yellow is hardly to be seen. */
+/* CIE L* at the begin and end of the ramp. On white it ends darker, because yellow is hardly
+ * visible. */
 static const double dark_from = 24, dark_to = 94, light_from = 84, light_to = 14;
 
-/* The hue follows the lightness, so both backgrounds have the same colours. Degrees. */
+/* The hue follows the lightness, so both backgrounds have the same colors. Degrees. */
 static const double violet = 318, violet_lightness = 24, yellow = 108, yellow_lightness = 94;
 
-#define CHROMA 75 /* the most; less where that cannot be shown */
+#define CHROMA 75 /* the maximum; less if that cannot be shown */
 
-/* No hue of the ramp; number 198 of 256. */
+/* A hue that is not in the ramp; number 198 of 256. */
 #define CURSOR     0xff0087u
 #define CURSOR_256 198
 
-/* Even steps of lightness among the 6 x 6 x 6 colours, each near the ramp; found by trying all. */
+/* Even steps of lightness among the 6 x 6 x 6 colors, each near the ramp; the result of a search
+ * over all. */
 static const uint8_t of_256[2][SHADES] = {{54, 91, 26, 31, 36, 41, 185, 191},
                                           {185, 41, 36, 31, 26, 91, 54, 18}};
 
@@ -47,7 +49,7 @@ static bool can_be_shown(const struct rgb *k)
     return fmin(fmin(k->red, k->green), k->blue) >= 0 && fmax(fmax(k->red, k->green), k->blue) <= 1;
 }
 
-/* As colourful as it can be shown. */
+/* The highest chroma that can be shown. */
 static struct rgb of_lightness(double l)
 {
     double part = (l - violet_lightness) / (yellow_lightness - violet_lightness);

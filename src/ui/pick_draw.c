@@ -31,7 +31,7 @@ static struct columns_at columns_of(int cols)
     return at;
 }
 
-/* The end of a name says more than its beginning: what does not fit goes from the front. */
+/* The end of a name is more important than its begin: a long name is cut at the front. */
 static size_t first_shown(const char *s, int cols)
 {
     size_t from = 0, n = strlen(s);
@@ -106,7 +106,7 @@ static void draw_head(const struct pick_list *p, struct canvas *c, int row)
     canvas_right(c, row, 12, c->cols - 12, STYLE_HEAD, counts);
 }
 
-/* Ticked names stay on top, whatever is typed; -> rows used */
+/* Ticked names stay at the top, whatever is typed. -> rows used */
 static int draw_ticks(const struct pick_list *p, struct canvas *c, int row, int rows)
 {
     int most = rows / 3, used = 0;

@@ -41,7 +41,7 @@ void pick_list_open(struct pick_list *p)
 
 /* --- the list --- */
 
-/* Something like [NAME=]M:F/A: app knows whether it is one. */
+/* True for a text of the form [NAME=]M:F/A; app checks it. */
 static bool typed_function(const struct pick_list *p)
 {
     const char *s = p->query.text + prompt_name_bytes(&p->query);
@@ -92,7 +92,7 @@ void pick_list_keep(struct pick_list *p)
     }
 }
 
-/* Where a person walks, the line stays under them; else the best is selected. */
+/* After an arrow key, the selected line stays selected; otherwise the best match is selected. */
 void pick_list_update(struct pick_list *p)
 {
     catalog_filter_update(&p->found, p->catalog, p->query.text);

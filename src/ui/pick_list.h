@@ -1,7 +1,7 @@
 /* The functions of a node that match the typed text, and the ticked functions.
  *
  * Invariant: a selected or ticked function stays selected or ticked while the catalog grows. The
- * list borrows the catalog and owns the rest. It knows no node: the caller passes a catalog. Core
+ * list borrows the catalog and owns the rest. It uses no node: the caller passes a catalog. Core
  * thread only. */
 #ifndef UI_PICK_LIST_H
 #define UI_PICK_LIST_H

@@ -225,7 +225,8 @@ static enum prompt_event choose(struct prompt *p, int step)
     return take(p, p->items[p->sel], PROMPT_BYTES, PROMPT_PICKED);
 }
 
-/* What all completions share is typed at once; after that, Tab goes from one to the next. */
+/* The common begin of all completions is inserted at once; after that, Tab selects one after the
+ * other. */
 static enum prompt_event complete(struct prompt *p)
 {
     if (!p->n_items) {
@@ -274,7 +275,7 @@ static void take_proposal(struct prompt *p, int key)
     bool erases = key == KEY_BACKSPACE_ || key == KEY_DELETE_;
     bool types = key >= ' ' && key <= 0x10ffff && text_cp_width((uint32_t)key) >= 0;
     if (p->proposed && (types || erases)) {
-        p->text[erases] = 0; /* Backspace has something to take away */
+        p->text[erases] = 0; /* Backspace removes the proposed text */
         p->len = p->caret = erases;
         p->caret -= key == KEY_DELETE_;
     }

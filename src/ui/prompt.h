@@ -1,7 +1,7 @@
-/* A line being typed at the bottom of the screen, with completions drawn above it.
+/* A text input line at the bottom of the screen, with completions drawn above it.
  *
  * Invariant: text is NUL-terminated UTF-8, caret is at the start of a code point; len <
- * PROMPT_BYTES. The prompt owns its list of completions and knows no screen. One thread. */
+ * PROMPT_BYTES. The prompt owns its list of completions and depends on no screen. One thread. */
 #ifndef UI_PROMPT_H
 #define UI_PROMPT_H
 
@@ -26,7 +26,7 @@ struct prompt {
     char text[PROMPT_BYTES];
     size_t len, caret; /* bytes */
     char error[256];   /* drawn under the line; "": none */
-    size_t error_at;   /* byte the error points at; SIZE_MAX: nowhere */
+    size_t error_at;   /* byte of the error; SIZE_MAX: no position */
     bool proposed;     /* the text is a proposal: the first typed character replaces it */
     bool pasted_break; /* a line of the pasted text has ended; another may follow */
     char **items; /* each replaces the text after `NAME=`, or the whole text if the item starts with

@@ -22,7 +22,7 @@ void rows_view(const struct rows *rows, const struct snapshot *s, struct view *v
     view_build(v, s, &o);
 }
 
-/* The selected row may have moved, be folded away, or be gone. */
+/* The selected row may have moved, be folded, or have disappeared. */
 void rows_find_selection(struct rows *rows, const struct view *v)
 {
     size_t i = rows->has_key ? view_find(v, rows->key) : v->n;
@@ -92,7 +92,7 @@ static size_t head_of(const struct view *v, size_t i)
     return i;
 }
 
-/* Left and right walk the tree as file managers do. */
+/* Left and Right fold and unfold groups, as in file managers. */
 static bool walk(struct rows *rows, const struct view *v, enum action act)
 {
     const struct line *l = &v->lines[rows->at.sel];
@@ -160,8 +160,8 @@ void rows_sort(struct rows *rows, int by)
     rows->sort = by;
 }
 
-/* Whether sorting by it is of use: without a mark there are no changes, and a trend sorts as its
- * figure does. */
+/* True: the column can be sorted by. Without a reference there are no changes, and a trend sorts as
+ * its value does. */
 static bool sortable(int sort, bool compared)
 {
     if (sort < SORT_COLUMN) {

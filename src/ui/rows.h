@@ -1,9 +1,9 @@
 /* The rows of the table as the operator has ordered, filtered and folded them, and the selected
  * row. Screens about one row show the selected row.
  *
- * Invariant: the selection is a row's key, not its place. While the row is folded away, its head is
- * shown as selected; when the row is gone, the row that is now at its place is selected. Nothing
- * here points into a snapshot. Core thread only. */
+ * Invariant: the selection is a row's key, not its position. While the row is folded, its head is
+ * shown as selected; when the row has disappeared, the row that is now at its position is selected.
+ * Nothing here points into a snapshot. Core thread only. */
 #ifndef UI_ROWS_H
 #define UI_ROWS_H
 
@@ -37,7 +37,7 @@ bool rows_can_fold(const struct rows *rows, const struct snapshot *s); /* a row 
 void rows_fold_all(struct rows *rows);
 void rows_sort(struct rows *rows, int by); /* the same column again reverses the order */
 /* Sorts by the next (1) or previous (-1) column that has a meaning now. compared: there is a
- * mark. */
+ * reference. */
 void rows_sort_step(struct rows *rows, int step, bool compared);
 
 /* Draws the title line of a screen about one row: the names of the row, and its function if there

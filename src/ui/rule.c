@@ -12,13 +12,13 @@
 static const char *nameless(const struct value_tree *s, const struct value_tree_node *n)
 {
     if (n->kind == VALUE_TREE_MAP)
-        return "a map is not a name: select one of its values";
+        return "a map cannot be a name: select one of its values";
     if (n->kind == VALUE_TREE_LIST && n->name.len == 3 &&
         strcmp(value_tree_str(s, n->name), "...") == 0)
-        return "a list is not a name: select one of its elements";
+        return "a list cannot be a name: select one of its elements";
     if (n->name.len == 3 && n->kind == VALUE_TREE_VALUE &&
         strcmp(value_tree_str(s, n->name), "...") == 0)
-        return "this part is not a name: it is not an atom, number or text";
+        return "this part cannot be a name: it is not an atom, a number or a text";
     return NULL;
 }
 
@@ -42,7 +42,7 @@ static void write_steps(const struct value_tree *s, uint32_t node, struct buf *o
         buf_addf(out, "map_get(%s, ", value_tree_str(s, n->key));
         break;
     }
-    write_steps(s, up, out); /* as deep as a shape is */
+    write_steps(s, up, out); /* the depth of a shape */
     buf_addch(out, ')');
 }
 
@@ -84,7 +84,7 @@ static void set_name(struct rule_name *n, const char *bytes, size_t len)
     n->known = true;
 }
 
-/* Pointing into a list, and this call has a string there: a character's number. */
+/* An element of a list that is a string in this call: its name is the number of the character. */
 static bool character(const struct value_tree *s, uint32_t node, uint32_t call, struct rule_name *n)
 {
     const struct value_tree_node *like = &s->node[node];
@@ -197,10 +197,10 @@ uint32_t rule_prefix_most(const struct value_tree_node *n)
     if (n->kind != VALUE_TREE_BINARY || n->size < 2)
         return 0;
     uint32_t most = n->size - 1 < RULE_PREFIX_MAX ? (uint32_t)n->size - 1 : RULE_PREFIX_MAX;
-    return most < n->name.len ? most : n->name.len; /* the size is what the node says it is */
+    return most < n->name.len ? most : n->name.len; /* the node reports this size */
 }
 
-/* A prefix of n bytes ends behind a separator or before one, never inside a character. */
+/* A prefix of n bytes ends after a separator or before one, never inside a character. */
 static bool word_ends(const char *s, uint32_t n)
 {
     unsigned char last = (unsigned char)s[n - 1], next = (unsigned char)s[n];
@@ -232,7 +232,7 @@ uint32_t rule_prefix_step(const struct value_tree *s, uint32_t node, uint32_t pr
 
 /* ---- on one line ---- */
 
-/* Bytes at s that stand for themselves: what is quoted by a backslash, or a character after $. */
+/* Bytes at s that are copied as they are: a byte after a backslash, or a character after $. */
 static size_t literal(const char *s, char quote)
 {
     size_t n = 1;

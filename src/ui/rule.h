@@ -11,7 +11,7 @@
 
 #define RULE_BYTES      1000
 #define RULE_NAME_BYTES 160
-#define RULE_PREFIX_MAX 100u /* this unit does not know longer names to the byte */
+#define RULE_PREFIX_MAX 100u /* names longer than this are not known to the byte */
 
 /* How a part names a request: the number of bytes of a prefix, or one of these. */
 enum { RULE_WHOLE = 0, RULE_PATH = RULE_PREFIX_MAX + 1, RULE_SHAPE };
@@ -19,7 +19,8 @@ enum { RULE_WHOLE = 0, RULE_PATH = RULE_PREFIX_MAX + 1, RULE_SHAPE };
 struct rule_name {
     char name[RULE_NAME_BYTES]; /* bytes, NUL-terminated */
     unsigned count;
-    bool known; /* false: the part was cut when it was captured, so its name is not known here */
+    bool known; /* false: the part was shortened when it was captured, so its name is not known here
+                 */
 };
 
 struct rule_names {

@@ -1,5 +1,5 @@
-/* The identity rule that the operator edits: the rule in force, or a rule typed after it. Core
- * thread only. */
+/* The identity rule that the operator edits: the rule in use, or a rule that was typed after it.
+ * Core thread only. */
 #ifndef UI_RULE_EDIT_H
 #define UI_RULE_EDIT_H
 

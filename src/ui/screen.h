@@ -1,10 +1,10 @@
 /* A screen: one table of operations and one line in the registry (src/ui/screens.c).
  *
- * A screen uses its own state (`own`) and the state that all screens share. It knows no other
- * screen: its reply names the screen to show, and src/ui/ui.c shows that screen. draw gets the area
- * left by header, message line and key bar (or all above the key bar if `whole`) and may change
- * only its memory of where it drew. on_key gets every key first and returns true if the screen used
- * the key. */
+ * A screen uses its own state (`own`) and the state that all screens share. Screens do not call
+ * each other: a reply names the screen to show, and src/ui/ui.c shows it. draw gets the area left
+ * by header, message line and key bar (or all above the key bar if `whole`) and may change only the
+ * positions of what it drew. on_key gets every key first and returns true if the screen used the
+ * key. */
 #ifndef UI_SCREEN_H
 #define UI_SCREEN_H
 

@@ -12,7 +12,7 @@
 
 static const struct {
     const struct screen_ops *ops;
-    size_t own; /* in struct ui; 0: it has none */
+    size_t own; /* offset in struct ui; 0: the screen has no state */
 } screens[SCREEN_COUNT] = {
     [SCREEN_TABLE] = {&screen_table, offsetof(struct ui, table)},
     [SCREEN_SLOW] = {&screen_slow, 0},

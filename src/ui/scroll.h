@@ -1,4 +1,4 @@
-/* A list with one selected line, which scroll_fit keeps in sight. Pure; knows no screen. */
+/* A list with one selected line, which scroll_fit keeps in sight. Pure; depends on no screen. */
 #ifndef UI_SCROLL_H
 #define UI_SCROLL_H
 
@@ -8,7 +8,7 @@
 
 struct scroll {
     size_t sel, top;
-    size_t page; /* lines shown by the last picture */
+    size_t page; /* lines of the last draw */
     int row;     /* row of the canvas on which the first line was drawn; 0: not known */
 };
 

@@ -1,6 +1,6 @@
-/* The state that all screens share: the rows and the selected row, the slow requests, the stretch
- * of time, the dialog over the screen, the message under it, what to begin with. Each part belongs
- * to the unit that declares it.
+/* The state that all screens share: the rows and the selected row, the slow requests, the time
+ * range, the dialog over the screen, the message under it, the first start. Each part belongs to
+ * the unit that declares it.
  *
  * Invariant: nothing here points into a snapshot. Core thread only. */
 #ifndef UI_SHARED_H
@@ -15,8 +15,8 @@
 #include "time_range.h"
 
 struct ui_shared {
-    char target[256]; /* what "connecting to ..." names */
-    int cols;         /* of the last picture */
+    char target[256]; /* the name in "connecting to ..." */
+    int cols;         /* of the last draw */
     struct message message;
     struct dialog dialog;
     struct time_range time_range;

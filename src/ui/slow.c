@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Columns of a tier of the request, by the width there is. */
+/* Columns of a tier of the request, by the width of the screen. */
 struct slots {
     int name, calls, sum, self, share, pid;
 };
@@ -28,7 +28,7 @@ static int slot(struct canvas *c, int row, int col, int cols, enum style st, con
     return col;
 }
 
-/* Which part of the request it is. */
+/* The share of the request. */
 static void draw_bar(struct canvas *c, int row, int col, int cols, double part)
 {
     int full = (int)(part * cols + 0.5);
@@ -70,7 +70,7 @@ static void draw_tier(struct canvas *c, int row, struct rect a, const struct sna
     draw_bar(c, row, col, a.col + a.cols - col, part);
 }
 
-/* Of a request that has not ended only the slow calls are known. */
+/* If a request has not ended, only its slow calls are known. */
 static void draw_slow_call(struct canvas *c, int row, struct rect a, const struct snap_slow_call *f)
 {
     char text[FORMAT_BYTES];
@@ -118,7 +118,7 @@ static int by_self(const void *a, const void *b)
     return *x > *y ? 1 : -1;
 }
 
-/* The selected request, unfolded into its tiers: the one that explains most of it first. */
+/* The selected request, unfolded into its tiers, by self time. */
 static void draw_detail(struct canvas *c, struct rect a, const struct snap_slow *s)
 {
     const struct snap_slow_sum **sum = malloc((s->n_sums + 1) * sizeof *sum);
@@ -186,11 +186,12 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
         *open = (struct screen_request){.to = SCREEN_WATERFALL, .trace = w->trace};
     } else if (w) {
         message_set(&sh->message,
-                    !w->request                     ? "this call belongs to no request"
-                    : w->request_us <= 0 && w->done ? "nobody saw its request end"
-                    : w->request_us <= 0            ? "its request has not ended yet"
-                                         : "the calls of this request are gone: they are kept of "
-                                           "the newest 200 slow requests",
+                    !w->request                     ? "this call is not part of a request"
+                    : w->request_us <= 0 && w->done ? "the end of its request was not received"
+                    : w->request_us <= 0
+                        ? "its request has not ended yet"
+                        : "the calls of this request were dropped: only the newest "
+                          "200 slow requests keep them",
                     true);
     } else {
         message_set(&sh->message, "no slow request passes the filter; Esc clears it", true);

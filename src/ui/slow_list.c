@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what is listed, in which order --- */
+/* --- contents and order of the list --- */
 
-/* The part of the request that its tier explains; negative: not known. */
+/* The share of the tier's self time in the request; negative: not known. */
 static double share(const struct snap_slow *w)
 {
     const struct snap_slow_sum *most = slow_most(w);
@@ -60,7 +60,7 @@ static int compare(const void *x, const void *y, void *arg)
     const struct order *o = arg;
     size_t a = *(const size_t *)x, b = *(const size_t *)y;
     int way = in_column(o->l->sort, &o->of[a], &o->of[b]);
-    way = way ? way : a < b ? -1 : 1; /* the newer first */
+    way = way ? way : a < b ? -1 : 1; /* the newer one first */
     return o->l->reverse ? -way : way;
 }
 
@@ -83,7 +83,7 @@ struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapsho
     return p;
 }
 
-/* The selected line stays selected while newer ones push it down. */
+/* The selected line stays selected while newer ones move it down. */
 static void find_selection(struct slow_list *l, const struct snapshot *s,
                            const struct slow_picks *p)
 {
@@ -150,7 +150,7 @@ void slow_list_threshold_text(uint64_t ns, char *out, size_t cap)
     }
 }
 
-/* Of whole requests; without an entry there are none, and nothing is offered. */
+/* The P99 of whole requests; without an entry there is none, and no threshold is proposed. */
 static double present_p99_us(const struct snapshot *s)
 {
     for (size_t i = 0; i < s->n_rows; i++) {
@@ -161,7 +161,7 @@ static double present_p99_us(const struct snapshot *s)
     return 0;
 }
 
-/* Two digits: what a person would type. */
+/* Rounded to two digits. */
 static uint64_t round_us(double us)
 {
     uint64_t unit = 1, n = us > 0 ? (uint64_t)us : 0;
@@ -173,13 +173,13 @@ static uint64_t round_us(double us)
 
 void slow_list_ask_threshold(struct dialog *d, const struct snapshot *s)
 {
-    char now[32] = "", title[64] = "Slow from", text[FORMAT_BYTES];
+    char now[32] = "", title[64] = "Slow-call threshold", text[FORMAT_BYTES];
     double p99_us = s ? present_p99_us(s) : 0;
     uint64_t ns = s ? s->slow_ns : 0;
     if (p99_us > 0) {
         format_us(p99_us, text);
         size_t digits = strspn(text, "0123456789.");
-        snprintf(title, sizeof title, "Slow from (P99 is %.*s %s)", (int)digits, text,
+        snprintf(title, sizeof title, "Slow-call threshold (P99 is %.*s %s)", (int)digits, text,
                  text + digits);
     }
     if (ns || p99_us >= 1) {
@@ -203,17 +203,17 @@ bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_
     if (!s->slow_ns) {
         snprintf(out, cap, "no slow-call threshold is set; s sets it");
     } else if (oldest && oldest->seq > 1 && to_ns < oldest->wall_ns) {
-        snprintf(out, cap, "of slow requests before %s only the slowest are kept", to);
+        snprintf(out, cap, "before %s only the slowest requests are kept", to);
         return false;
     } else {
-        snprintf(out, cap, "no call of %s or longer ended %s-%s", took, from, to);
+        snprintf(out, cap, "no call of %s or longer ended between %s and %s", took, from, to);
     }
     return true;
 }
 
 /* --- drawing --- */
 
-/* Columns by the width there is; 0: not shown. */
+/* Columns by the width of the screen; 0: not shown. */
 struct slots {
     int of[SLOW_COLUMNS];
 };
@@ -252,7 +252,7 @@ static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, 
     if (slow_filter_set(f)) {
         canvas_textf(c, a.row, col, a.cols - col, STYLE_WARN, "%s%s%s%s(Esc: all)",
                      f->text[0] ? "with \"" : "", f->text, f->text[0] ? "\" " : "",
-                     f->from_ns || f->to_ns ? "at that time " : "");
+                     f->from_ns || f->to_ns ? "in this time range " : "");
         return;
     }
     for (enum slow_column k = SLOW_IDENTITY; k < SLOW_COLUMNS; k++) {
@@ -269,7 +269,7 @@ static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, 
     }
 }
 
-/* SELF and its part of the request, or why there is none. */
+/* SELF and its share of the request, or why there is none. */
 static int draw_self(struct canvas *c, int row, int col, const struct slots *w,
                      const struct snap_slow *s)
 {
@@ -335,15 +335,15 @@ static void draw_line(struct canvas *c, int row, struct rect a, const struct slo
     }
 }
 
-/* There are slow requests, but the filter or the time range leaves none of them. */
+/* There are slow requests, but none passes the filter and the time range. */
 static void draw_empty(struct canvas *c, struct rect a, const struct snapshot *s,
                        const struct slow_filter *filter)
 {
     struct slow_filter f = slow_filter_at(filter, s);
     char line[200];
     if (f.text[0]) {
-        snprintf(line, sizeof line, "no slow call%s contains that text",
-                 f.to_ns ? " of that time" : "");
+        snprintf(line, sizeof line, "no slow request%s contains this text",
+                 f.to_ns ? " in this time range" : "");
     } else {
         slow_list_why_none(s, f.from_ns, f.to_ns, line, sizeof line);
     }

@@ -2,8 +2,8 @@
  * shown under the table and on its own screen, which other screens can open, too. A slow call
  * without a request has its own line.
  *
- * Invariant: the selection is the number of a slow request, not its place, so it stays while newer
- * requests move it down. Nothing here points into a snapshot. Core thread only. */
+ * Invariant: the selection is the number of a slow request, not its position, so it stays while
+ * newer requests move it down. Nothing here points into a snapshot. Core thread only. */
 #ifndef UI_SLOW_LIST_H
 #define UI_SLOW_LIST_H
 
@@ -51,7 +51,7 @@ bool slow_list_key(struct slow_list *l, struct dialog *d, enum action act,
 void slow_list_draw(struct slow_list *l, struct canvas *c, struct rect a, const struct snapshot *s,
                     const struct slow_picks *p, bool focus); /* with its title */
 
-/* Filters for requests in a stretch of our wall clock; false: there are none, nothing has
+/* Filters for requests in a range of the local wall clock; false: there are none, and nothing has
  * changed. */
 bool slow_list_filter_time(struct slow_list *l, const struct snapshot *s, uint64_t from_ns,
                            uint64_t to_ns);
@@ -64,7 +64,7 @@ bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_
                         size_t cap);
 /* The threshold as an operator types it: "20ms", "1500us", "2s". */
 void slow_list_threshold_text(uint64_t ns, char *out, size_t cap);
-/* The place of a slow request in s->slow_traces; n_slow_traces: it is not kept. */
+/* The index of a slow request in s->slow_traces; n_slow_traces: its trace was dropped. */
 size_t slow_list_trace(const struct snapshot *s, uint64_t id);
 
 #endif

@@ -5,7 +5,7 @@
 #define CELLS  64
 #define LEVELS 8
 
-/* The cell's value of the values [from, to); NAN: none is known. */
+/* The value of a cell, from the values [from, to); NAN: none is known. */
 static double cell(const float *v, size_t from, size_t to, enum spark_by by)
 {
     double sum = 0, top = 0;

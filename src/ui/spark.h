@@ -5,7 +5,7 @@
 #include <kprof/ui/canvas.h>
 #include <stddef.h>
 
-enum spark_by { SPARK_MEAN, SPARK_MAX }; /* what a cell shows of the values it stands for */
+enum spark_by { SPARK_MEAN, SPARK_MAX }; /* how a cell combines its values */
 
 /* Draws n values, oldest first, in `cols` cells; the scale is from 0 to the greatest value. NAN
  * means unknown: a cell with no other value stays blank. Negative values count as 0. */

@@ -74,7 +74,7 @@ static void line(struct page *p, enum style st, const char *text)
     }
 }
 
-/* key "": goes on with the one above */
+/* key "": continues the line above */
 static void way(struct page *p, const char *key, const char *text)
 {
     int row = p->a.row + p->row;
@@ -90,8 +90,8 @@ static void way(struct page *p, const char *key, const char *text)
     }
 }
 
-/* A key, what it leads to, and what is known of that ("": else `unknown`). Without room for a title
- * what is known stands for itself. */
+/* A key, its purpose, and the data about it ("": else `unknown`). Without room for a title, the
+ * data is shown alone. */
 static void titled(struct page *p, const char *key, const char *title, const char *known,
                    const char *unknown)
 {
@@ -106,8 +106,8 @@ static void ways(const struct start *t, struct page *p)
     if (t->suggested[0]) {
         titled(p, "P", "Suggested", t->suggested, "");
     }
-    titled(p, t->suggested[0] ? "" : "P", "Presets found here", t->presets,
-           t->presets_known ? "none" : "the list shows those of this node");
+    titled(p, t->suggested[0] ? "" : "P", "Presets for this node", t->presets,
+           t->presets_known ? "none" : "P lists them");
     titled(p, "a", "Busiest functions", t->busiest, "the list shows calls per second");
     titled(p, "/", "Search", "", "type parts of a function's name");
 }

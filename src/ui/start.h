@@ -1,7 +1,7 @@
-/* What the table shows while there is no tier: three things to do, with what is known of the node.
+/* The contents of the table while there is no tier: three things to do, with data about the node.
  *
- * Invariant: owns its texts; nothing points into a catalog. It asks nobody: app and the picker's
- * catalog bring what is known. Core thread only. */
+ * Invariant: owns its texts; nothing points into a catalog. It sends no requests: app and the
+ * picker's catalog pass the data. Core thread only. */
 #ifndef UI_START_H
 #define UI_START_H
 

@@ -1,5 +1,5 @@
-/* The state that the ui keeps between keys and pictures: the part that all screens share, and the
- * part of each screen. Only units above the screens use it.
+/* The state of the ui: the part that all screens share, and the part of each screen. Only units
+ * above the screens use it.
  *
  * Invariant: nothing here points into a snapshot. Core thread only. */
 #ifndef UI_STATE_H
@@ -24,10 +24,11 @@ struct ui {
     enum screen_id home;     /* the one that others lead back to */
     enum screen_id asked_on; /* the screen that requested app's last menu */
     enum theme theme;
-    int bar_row;          /* of the last picture; -1: no bar */
-    char profile[80];     /* the name it was saved under or loaded from last */
-    char preset[80];      /* the preset that was chosen last */
-    uint64_t log_seen_ns; /* what the log told up to then was in sight when a key was pressed */
+    int bar_row;      /* of the last draw; -1: no bar */
+    char profile[80]; /* the name it was last saved under or loaded from */
+    char preset[80];  /* the last chosen preset */
+    uint64_t
+        log_seen_ns; /* lines of the log up to this time were in sight when a key was pressed */
     struct table_state table;
     struct waterfall_state waterfall;
     struct heat_state heat;

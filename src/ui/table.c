@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What must jump to the eye, and is all that is bold: in each column of times the slowest tier, and
- * the slowest kind of request of any tier. `_total` is no tier: it is always the slowest. Where
- * all are alike, or there is one only, none is. */
+/* Highlights, the only bold values: in each column of times, the slowest tier, and the slowest
+ * identity of any tier. _total is not a tier. If all are equal, or there is only one, none is
+ * highlighted. */
 struct peak {
     double top, least;
 };
@@ -30,7 +30,7 @@ struct painter {
     struct canvas *c;
     struct column_set set;
     struct peaks peaks;
-    bool has_gap; /* for a part of the window nothing was traced: what needs a trace lacks it */
+    bool has_gap; /* part of the window was not traced; columns that need tracing are marked ~ */
 };
 
 static void find_peaks(struct peaks *p, const struct column_set *set, const struct view *v)
@@ -64,7 +64,7 @@ static void draw_titles(const struct rows *rows, struct painter *p, int row, int
 {
     struct canvas *c = p->c;
     char title[64];
-    const char *what = rows->pivot ? "REQUEST" : "TIER";
+    const char *what = rows->pivot ? "IDENTITY" : "TIER";
     canvas_fill(c, row, col, c->cols - col, STYLE_HEAD, ' ');
     const char *mark =
         rows->sort == SORT_NAME || rows->reverse ? sort_mark(c->ascii, !rows->reverse) : "";
@@ -93,8 +93,8 @@ static void draw_titles(const struct rows *rows, struct painter *p, int row, int
     }
 }
 
-/* More than a tenth is worth a colour; slower is bad, more calls are neither. A quantile of a few
- * calls says little. */
+/* A change of more than a tenth is colored; slower is bad, more calls are neither good nor bad. A
+ * quantile of a few calls is not significant. */
 static enum style change_style(const struct column *k, const struct snap_row *r, double part)
 {
     bool rate = k->offset == offsetof(struct snap_row, d_rate);
@@ -162,7 +162,7 @@ static void draw_cells(struct painter *p, int row, int col, const struct line *l
     }
 }
 
-/* A name that only a former rule gave is on its way out. */
+/* A name that only a former rule gave is drawn dim. */
 static enum style name_style(const struct line *l)
 {
     return l->row && l->row->former ? STYLE_DIM : STYLE_NORMAL;
@@ -205,8 +205,8 @@ static void draw_line(struct painter *p, int row, int col, const struct line *l,
 
 /* --- the screen --- */
 
-/* Until the operator folds something: when not all fits, every layer is shown, and the kinds of
- * request of the total only. Which layer, which kind: both in sight. */
+/* Until the operator folds a row: if not all rows fit, every tier is shown, and the identities of
+ * only the total. */
 static void fold_by_itself(struct rows *rows, const struct snapshot *s, struct view *v,
                            size_t lines)
 {
@@ -317,7 +317,7 @@ static struct scroll *list(void *own, struct ui_shared *sh)
     return sh->slow.pane_focus ? &sh->slow.at : &sh->rows.at;
 }
 
-/* Titles sort; what is clicked has the focus. */
+/* A click on a title sorts; a click in a list gives it the focus. */
 static bool on_click(void *own, struct ui_shared *sh, int row, int col, const struct snapshot *s)
 {
     const struct table_state *t = own;

@@ -37,7 +37,7 @@ static bool on_order(struct table_state *t, struct ui_shared *sh, enum action ac
     case ACT_FILTER:
         if (!s || rows_have_tier(s)) {
             dialog_propose(&sh->dialog, PROMPT_FILTER, rows->filter);
-        } else { /* there is nothing to filter; what is looked for is a function */
+        } else { /* there is nothing to filter, so the picker opens */
             out->open.to = SCREEN_PICK;
         }
         return true;
@@ -106,7 +106,7 @@ static bool on_tier(struct ui_shared *sh, enum action act, const struct snapshot
     }
 }
 
-/* The slow calls under the table, while they have the focus. */
+/* The slow requests under the table, while they have the focus. */
 static bool on_pane(struct ui_shared *sh, enum action act, const struct snapshot *s,
                     struct screen_reply *out)
 {
@@ -134,7 +134,7 @@ static bool on_back(struct ui_shared *sh)
     return slow_list_forget_filter(&sh->slow); /* it was set on another screen */
 }
 
-/* Keys of rows, where there is none. */
+/* Keys for rows, without a row. */
 static bool needs_rows(enum action act)
 {
     switch (act) {

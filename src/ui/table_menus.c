@@ -41,14 +41,14 @@ void table_menus_columns(const struct table_state *t, struct ui_shared *sh)
 {
     struct menu *m =
         dialog_menu(&sh->dialog, MENU_COLUMNS, "Columns: Space selects show, hide or auto");
-    m->name_from = 6; /* behind the state */
+    m->name_from = 6; /* after the state */
     column_items(t, m);
     if (sh->rows.sort >= SORT_COLUMN) {
         m->at.sel = (size_t)(sh->rows.sort - SORT_COLUMN);
     }
 }
 
-/* By room, always, never. */
+/* If there is room, always, never. */
 void table_menus_column_next(struct table_state *t, struct ui_shared *sh)
 {
     enum column_state *c = &t->columns[sh->dialog.menu.at.sel];
@@ -64,13 +64,13 @@ void table_menus_entry(struct ui_shared *sh, const struct snapshot *s)
         if (!r->ident && r->tier != TIER_TOTAL && m->n < TIER_MAX) {
             m->at.sel = s->has_entry && r->tier == s->entry ? m->n : m->at.sel;
             menu_add(m, r->tier_name);
-            if (r->tier_mfa && sh->cols >= 60) { /* names may be alike */
+            if (r->tier_mfa && sh->cols >= 60) { /* two names may be similar */
                 menu_add_more(m, r->tier_mfa);
             }
         }
     }
     m->at.sel = s && !s->has_entry ? m->n : m->at.sel;
-    menu_add(m, "none (every call counts on its own)");
+    menu_add(m, "none (every call is counted separately)");
 }
 
 static bool is_empty(const struct snap_row *r)
@@ -87,7 +87,7 @@ struct intent table_menus_remove(struct ui_shared *sh, const struct snap_row *r)
         message_set(&sh->message, text, false);
         return yes;
     }
-    size_t most = sh->cols > 5 ? (size_t)sh->cols - 5 : 0; /* beside y/n */
+    size_t most = sh->cols > 5 ? (size_t)sh->cols - 5 : 0; /* next to y/n */
     int n = snprintf(text, sizeof text, "Remove tier %.64s (%.300s) and its statistics?",
                      r->tier_name, r->tier_mfa ? r->tier_mfa : "");
     if (!r->tier_mfa || text_width(text, (size_t)n) > most) {

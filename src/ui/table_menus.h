@@ -13,7 +13,7 @@ void table_menus_columns(const struct table_state *t, struct ui_shared *sh);
 void table_menus_column_next(struct table_state *t, struct ui_shared *sh); /* of the selected one */
 
 void table_menus_entry(struct ui_shared *sh, const struct snapshot *s);
-/* Asks y/n before a tier is removed. A tier without calls loses no figures: the result is then the
+/* Asks y/n before a tier is removed. A tier without calls loses no values: the result is then the
  * intent for app that removes it at once. */
 struct intent table_menus_remove(struct ui_shared *sh, const struct snap_row *r);
 

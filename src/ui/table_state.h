@@ -6,9 +6,9 @@
 
 struct table_state {
     enum column_state columns[COLUMNS_MAX];
-    struct column_set set; /* columns of the last picture */
-    int title_row;         /* row of the titles in the last picture; -1: none */
-    bool trends;           /* the last picture had columns with trends */
+    struct column_set set; /* columns of the last draw */
+    int title_row;         /* row of the titles in the last draw; -1: none */
+    bool trends;           /* the last draw had columns with trends */
 };
 
 #endif

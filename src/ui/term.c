@@ -25,30 +25,31 @@
 #define PASTE_ON    "\033[?2004h"
 #define PASTE_OFF   "\033[?2004l" /* as long */
 
-/* ncurses itself has one current terminal, and a signal handler gets no argument: so this is the
- * one static of the room. */
+/* ncurses has one current terminal, and a signal handler gets no argument, so this is the only
+ * static variable of the layer. */
 static struct {
     bool open;
-    volatile sig_atomic_t ours; /* the terminal is in our modes: term_restore has work */
+    volatile sig_atomic_t
+        ours; /* the terminal is in the modes of this unit: term_restore must reset them */
     SCREEN *screen;
     struct termios before;
-    char leave[256]; /* what brings the terminal back, ready to be written */
+    char leave[256]; /* escape sequences that restore the terminal, for the signal handler */
     size_t leave_bytes;
-    bool pastes;       /* it is asked to mark them */
-    void (*stop)(int); /* what curses does when we are stopped */
-    int colours;       /* 0: none are used */
+    bool pastes;       /* the terminal was told to mark pasted text */
+    void (*stop)(int); /* handler of curses for SIGTSTP */
+    int colors;        /* 0: none are used */
     enum theme theme;
     attr_t attr[STYLE_COUNT];
     short pair[STYLE_COUNT];
-    bool shade_known[SHADE_PAIRS]; /* this pair of shades has its colours */
+    bool shade_known[SHADE_PAIRS]; /* the colors of this pair of shades are set */
     struct escape escape;
     struct mouse mouse; /* of the last KEY_MOUSE_, */
     uint64_t click_ns;  /* and when a click was there */
 } term;
 
-/* --- coming and going --- */
+/* --- opening and closing --- */
 
-/* Adds a capability without its padding ("$<5>"): nobody waits in a crash handler. */
+/* Adds a capability without its padding ("$<5>"), because a signal handler cannot wait. */
 static void leave_with(const char *name)
 {
     const char *s = tigetstr(name);
@@ -80,8 +81,8 @@ static void prepare_leaving(void)
     }
 }
 
-/* Pasted text then comes between two sequences that escape knows. Terminals that are not ANSI might
- * show what they do not know. */
+/* Pasted text then comes between two sequences that escape detects. Terminals that are not ANSI
+ * might print unknown sequences. */
 static void mark_pastes(bool on)
 {
     if (term.pastes) {
@@ -90,11 +91,11 @@ static void mark_pastes(bool on)
     }
 }
 
-/* curses gives the terminal back while we are stopped, but knows nothing of pastes. */
+/* curses restores the terminal on SIGTSTP, but does not reset the marking of pastes. */
 static void on_stop(int sig)
 {
     mark_pastes(false);
-    term.stop(sig); /* returns when we go on */
+    term.stop(sig); /* returns when the process continues */
     mark_pastes(true);
 }
 
@@ -123,7 +124,7 @@ static attr_t attributes(const struct paint *k)
 
 static void set_style(enum style st, enum theme t)
 {
-    struct paint k = paint_style(t, st, term.colours);
+    struct paint k = paint_style(t, st, term.colors);
     term.attr[st] = attributes(&k);
     term.pair[st] = 0;
     if (k.ink >= 0 || k.paper >= 0) {
@@ -137,8 +138,8 @@ static short shade_pair(unsigned ink, unsigned paper)
 {
     size_t i = (size_t)ink * (SHADE_CURSOR + 1) + paper;
     if (!term.shade_known[i]) {
-        init_extended_pair(STYLE_COUNT + (int)i, paint_shade(term.theme, ink, term.colours),
-                           paint_shade(term.theme, paper, term.colours));
+        init_extended_pair(STYLE_COUNT + (int)i, paint_shade(term.theme, ink, term.colors),
+                           paint_shade(term.theme, paper, term.colors));
         term.shade_known[i] = true;
     }
     return (short)(STYLE_COUNT + i);
@@ -146,7 +147,7 @@ static short shade_pair(unsigned ink, unsigned paper)
 
 void term_mouse_on(void)
 {
-    /* Presses only: ncurses would hold each back to see whether it becomes a click or two. */
+    /* Only presses: ncurses would delay each one to detect a click or double click. */
     mouseinterval(0);
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
 }
@@ -161,14 +162,14 @@ void term_theme(enum theme t)
     }
     memset(term.shade_known, 0, sizeof term.shade_known);
     term.theme = t;
-    clearok(curscr, TRUE); /* what stands there has the old colours */
+    clearok(curscr, TRUE); /* the screen has the old colors */
 }
 
 static void prepare_styles(bool no_color)
 {
-    bool colour = !no_color && has_colors() && start_color() == OK;
-    term.colours = colour ? COLORS : 0;
-    if (colour) {
+    bool color = !no_color && has_colors() && start_color() == OK;
+    term.colors = color ? COLORS : 0;
+    if (color) {
         use_default_colors();
     }
     term.theme = THEME_COUNT;
@@ -177,12 +178,12 @@ static void prepare_styles(bool no_color)
 
 bool term_has_shades(void)
 {
-    return term.open && paint_has_shades(term.theme, term.colours) &&
+    return term.open && paint_has_shades(term.theme, term.colors) &&
            COLOR_PAIRS >= STYLE_COUNT + SHADE_PAIRS;
 }
 
-/* Terminals send more keys than their entry in terminfo knows (a vt100 with a Home key is a modern
- * one that says so): what nearly all send is understood, or its parts would be read as commands. */
+/* Terminals send more keys than their terminfo entry has (for example a modern one that reports
+ * vt100). The usual sequences are added, because their parts would be read as commands. */
 static void define_keys(void)
 {
     static const struct {
@@ -295,7 +296,7 @@ int term_fd(void)
 
 /* --- showing --- */
 
-/* The cell's characters for curses; false: curses measures them otherwise than we do. */
+/* The characters of the cell for curses; false: curses measures a different width. */
 static bool to_wide(const struct cell *k, wchar_t *out, size_t cap, size_t *n)
 {
     *n = 0;
@@ -315,8 +316,8 @@ static bool same_paint(const struct cell *a, const struct cell *b)
     return a->style == b->style && a->ink == b->ink && a->paper == b->paper;
 }
 
-/* Cells of one look go out in one call, up to one that is not ASCII: that one is placed by itself,
- * so an error of width cannot shift what follows. */
+/* Cells with the same style are sent in one call, up to one that is not ASCII: that one is
+ * positioned separately, so an error of width cannot shift the rest. */
 static int show_run(const struct canvas *c, int row, int col)
 {
     const struct cell *k = &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
@@ -367,7 +368,7 @@ void term_show(const struct canvas *c)
 
 #define DOUBLE_NS 400000000u
 
-/* False: none of ours. */
+/* False: not a mouse event of this program. */
 static bool take_mouse(void)
 {
     MEVENT e;
@@ -420,7 +421,8 @@ static int function_key(wint_t k)
     return 0;
 }
 
-/* After an ESC that is part of no key we know: more of it is there at once, or it was typed. */
+/* After an ESC that is not part of a known key: either more bytes follow at once, or it was typed.
+ * */
 static bool escape_alone(void)
 {
     wint_t next;
@@ -460,7 +462,7 @@ int term_key(void)
             if (ours && (!term.escape.pasting || ours == KEY_RESIZE_)) {
                 return ours;
             }
-            continue; /* a key without a meaning here, or the bytes of one in a pasted text */
+            continue; /* an unknown key, or its bytes in a pasted text */
         }
         if (escape_eats(&term.escape, k, clock_mono_ns())) {
             continue;

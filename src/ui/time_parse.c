@@ -20,7 +20,7 @@ static bool digits(const char **p, int least, int most, int *out)
     return seen >= least && n <= most;
 }
 
-/* H:MM or H:MM:SS; p is left behind it. */
+/* H:MM or H:MM:SS; p moves past it. */
 static bool clock_time(const char **p, struct clock_time *t)
 {
     t->second = 0;

@@ -1,6 +1,6 @@
-/* A stretch of time as an operator types it: "45m", "02:10-02:40", "02:10", "now". Clock times are
- * in the local zone and mean the last such time in the past. This unit reads no clock; the C
- * library supplies the zone. */
+/* A time range as the operator types it: "45m", "02:10-02:40", "02:10", "now". Clock times are in
+ * the local zone and mean the last such time before now. This unit reads no clock; the C library
+ * supplies the zone. */
 #ifndef UI_TIME_PARSE_H
 #define UI_TIME_PARSE_H
 
@@ -16,7 +16,7 @@ struct time_parsed {
     uint64_t from_s, to_s; /* PAST: since 1970 */
 };
 
-/* now_s: seconds since 1970. False: error says what is wrong, and what to type instead. */
+/* now_s: seconds since 1970. False: error says why it is invalid, and what to type instead. */
 bool time_parse(const char *text, uint64_t now_s, struct time_parsed *out, char *error, size_t cap);
 
 #endif

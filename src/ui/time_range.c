@@ -33,7 +33,7 @@ static void nothing_before(struct message *m, const struct snapshot *s)
     message_set(m, text, true);
 }
 
-/* A past time range may have a length of its own; now gets its own again afterwards. */
+/* An earlier time range may have its own length; at `now` the previous length is restored. */
 static void leave_now(struct time_range *t)
 {
     if (!t->end_s) {
@@ -61,7 +61,7 @@ static bool step(struct time_range *t, struct message *m, const struct snapshot 
         return false;
     }
     if (!back && !t->end_s) {
-        message_set(m, "already at now", false);
+        message_set(m, "this is already the present time range", false);
         return false;
     }
     leave_now(t);
@@ -127,7 +127,7 @@ bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, e
         to_now(t);
         if (!changed &&
             out->kind != INTENT_VIEW_QUERY) { /* the heat map was not in the past either */
-            message_set(m, "already at now", false);
+            message_set(m, "this is already the present time range", false);
         }
         break;
     case ACT_TIME_RANGE:
@@ -142,7 +142,7 @@ bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, e
     return true;
 }
 
-/* Clock times to seconds of the history. False: nothing is kept of them. */
+/* Clock times to seconds of the history. False: the history does not have them. */
 static bool take_past(struct time_range *t, const struct time_parsed *p)
 {
     uint64_t zero = t->zero_wall_ns / CLOCK_SEC_NS;
@@ -172,7 +172,7 @@ bool time_range_typed(struct time_range *t, const char *text, char *error, size_
     if (p.kind == TIME_PAST && !take_past(t, &p)) {
         char when[FORMAT_BYTES];
         format_time(t->zero_wall_ns + t->oldest_s * CLOCK_SEC_NS, false, when);
-        snprintf(error, cap, "no history for that time: it starts at %s", when);
+        snprintf(error, cap, "no history for this time: it starts at %s", when);
         return false;
     }
     if (p.kind != TIME_PAST) {
@@ -200,7 +200,7 @@ void time_range_query(const struct time_range *t, struct view_query *q)
     }
     q->length_s = t->length_s;
     q->end_s = t->end_s;
-    if (t->paused && !q->end_s) { /* another window, another row: still of when it was paused */
+    if (t->paused && !q->end_s) { /* another window or row, still at the time of the pause */
         q->end_s = t->paused_s;
     }
     if (q->end_s && !q->length_s && q->window == WINDOW_RUN) {

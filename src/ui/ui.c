@@ -75,7 +75,7 @@ static void show(struct ui *u, const struct screen_request *r, struct intent *ou
     }
 }
 
-/* By its key; the same key again leads back. */
+/* Opens a screen by its key; the same key closes it. */
 static void open_by_key(struct ui *u, int key, struct intent *out)
 {
     struct screen_request r = {.to = screens_by_key(key)};
@@ -109,11 +109,11 @@ static void back(struct ui *u, bool had_message, struct intent *out)
 static void say_theme(struct ui *u)
 {
     char text[40];
-    snprintf(text, sizeof text, "colours: %s", theme_name(u->theme));
+    snprintf(text, sizeof text, "colors: %s", theme_name(u->theme));
     message_set(&u->shared.message, text, false);
 }
 
-/* Keys that mean the same on every screen that has them. */
+/* Keys with the same meaning on every screen that has them. */
 static bool common_key(struct ui *u, int key, enum action act, const struct snapshot *s,
                        bool had_message, struct intent *out)
 {
@@ -125,7 +125,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         out->kind = INTENT_TOGGLE;
         return true;
     case ACT_ZERO:
-        dialog_question(&u->shared.dialog, "Reset all statistics, slow calls and the history?",
+        dialog_question(&u->shared.dialog, "Reset all statistics, slow requests and the history?",
                         &(struct intent){.kind = INTENT_ZERO});
         return true;
     case ACT_SAMPLE_UP:
@@ -150,7 +150,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     case ACT_EXPORT:
         ask_export(u, s);
         return true;
-    case ACT_NOW: /* of all screens: a map that was left in the past would be found there again */
+    case ACT_NOW: /* for all screens, because a heat map would otherwise stay at the earlier time */
         if (heat_to_now(&u->heat)) {
             out->kind = INTENT_VIEW_QUERY;
         }
@@ -171,7 +171,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     }
 }
 
-/* Keys that change what is traced on a node, or keep it. */
+/* Keys that change the trace configuration of a node, or save it. */
 static bool sets_node(enum action act)
 {
     switch (act) {
@@ -207,12 +207,12 @@ static struct intent screen_key(struct ui *u, int key, enum action act, const st
         show(u, &r.open, &r.intent);
     }
     if (r.intent.kind == INTENT_PRESETS || r.intent.kind == INTENT_PROFILES) {
-        u->asked_on = on; /* app's answer is a menu, for this screen */
+        u->asked_on = on; /* the answer of app is a menu, for this screen */
     }
     return r.intent;
 }
 
-/* Pasted text is never a key: it is typed where text is typed, else nothing is done with it. */
+/* Pasted text is never a key: it is text for an input line, otherwise it is ignored. */
 static struct intent paste(struct ui *u, int cp)
 {
     const struct screen_ops *ops = screens_ops(u->screen);
@@ -221,7 +221,7 @@ static struct intent paste(struct ui *u, int cp)
     }
     if (u->shared.dialog.mode != DIALOG_NONE || !ops->on_paste ||
         !ops->on_paste(screens_own(u, u->screen), cp)) {
-        message_set(&u->shared.message, "what was pasted is ignored: no text is typed here", true);
+        message_set(&u->shared.message, "pasted text is ignored here", true);
     }
     return (struct intent){.kind = INTENT_REDRAW};
 }
@@ -252,7 +252,7 @@ struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
     return screen_key(u, key, act, s, had_message);
 }
 
-/* --- the picture --- */
+/* --- drawing --- */
 
 /* The message; without one, what has happened since the last key. Nothing older. */
 static void draw_line(const struct ui *u, struct canvas *c, int row, const struct snapshot *s)
@@ -266,7 +266,7 @@ static void draw_line(const struct ui *u, struct canvas *c, int row, const struc
     }
 }
 
-/* A screen without that line has it while there is something to say or to type. */
+/* A screen without a message line gets one while there is a message or a prompt. */
 static bool needs_line(const struct ui *u)
 {
     enum dialog_mode mode = u->shared.dialog.mode;

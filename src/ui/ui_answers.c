@@ -1,4 +1,4 @@
-/* Answers from app: what ui.h has for it to say. */
+/* Results from app, by the functions of ui.h. */
 #include "menu_type.h"
 #include "rule.h"
 #include "state.h"
@@ -143,7 +143,7 @@ void ui_set_completions(struct ui *u, const char *typed, const char *const *item
     }
 }
 
-/* last: the prompt that was open last; an export's is the one that was answered. */
+/* last: the prompt that was open last; for an export, the one that was answered. */
 static enum prompt_use prompt_of(enum intent_kind which, enum prompt_use last)
 {
     switch (which) {
@@ -170,12 +170,11 @@ void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t 
     enum prompt_use use = prompt_of(which, u->shared.dialog.prompt_use);
     char line[PROMPT_BYTES];
     const char *why = use == PROMPT_IDENTITY ? rule_line(text, line, sizeof line) : NULL;
-    if (use == PROMPT_IDENTITY && !why) { /* to be mended now or later */
+    if (use == PROMPT_IDENTITY && !why) { /* the operator corrects it now or later */
         ui_set_rule(u, line);
         text = line;
     }
-    if (u->shared.dialog.mode != DIALOG_NONE ||
-        why) { /* the operator is at something else by now */
+    if (u->shared.dialog.mode != DIALOG_NONE || why) { /* the operator has opened another dialog */
         ui_message(u, error, true);
         return;
     }

@@ -1,4 +1,4 @@
-/* What the next snapshot shall show. */
+/* The contents of the next snapshot. */
 #include "state.h"
 
 #include <kprof/ui/ui.h>

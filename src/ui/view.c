@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_LOOK 4096 /* bytes of a name that are looked at */
+#define NAME_LOOK 4096 /* bytes of a name that are compared */
 #define INDENT    2
 
 static void *need(void *p)
@@ -88,7 +88,7 @@ uint64_t view_row_group(const struct snap_row *r, bool pivot)
     return pivot ? ident_key(r->ident) : r->tier;
 }
 
-/* --- items: rows with what they are sorted by --- */
+/* --- items: rows with their sort keys --- */
 
 struct item {
     const struct snap_row *row;
@@ -100,7 +100,7 @@ struct item {
 };
 
 struct group {
-    struct item by; /* what the group is sorted by: its head, else its first row */
+    struct item by; /* the sort key of the group: that of its head, else of its first row */
     size_t first, n;
     bool pinned;
 };
@@ -128,7 +128,7 @@ static struct item *make_items(const struct snapshot *s, const struct view_opts 
         bool by_ident = it->head ? o->pivot : !o->pivot;
         it->name = by_ident ? snapshot_name(r->ident) : r->tier_name;
         if (!it->name) {
-            it->name = o->pivot ? "all requests" : "";
+            it->name = o->pivot ? "all identities" : "";
         }
     }
     return items;
@@ -187,7 +187,7 @@ static size_t make_groups(struct item *items, size_t n, const struct view_opts *
             if (!items[i].head) {
                 g->by.name =
                     o->pivot ? snapshot_name(items[i].row->ident) : items[i].row->tier_name;
-                g->by.name = g->by.name ? g->by.name : "all requests";
+                g->by.name = g->by.name ? g->by.name : "all identities";
             }
         }
         struct group *g = &groups[n_groups - 1];
@@ -202,7 +202,7 @@ static size_t make_groups(struct item *items, size_t n, const struct view_opts *
 struct maker {
     struct view *v;
     const struct view_opts *o;
-    bool lone_hidden; /* without an identity rule a tier's only identity says nothing */
+    bool lone_hidden; /* without an identity rule, the only identity of a tier is not shown */
 };
 
 static void widen(struct view *v, const char *name, size_t indent)

@@ -32,7 +32,7 @@ struct view_opts {
 };
 
 struct line {
-    const struct snap_row *row; /* NULL: a group without figures of its own */
+    const struct snap_row *row; /* NULL: a group without values of its own */
     const char *label;
     uint64_t key, group; /* key: the same row in all snapshots; group: the row's group */
     bool head, pinned, folded;
@@ -49,6 +49,6 @@ struct view {
 uint64_t view_row_group(const struct snap_row *r, bool pivot);
 void view_build(struct view *v, const struct snapshot *s, const struct view_opts *o);
 void view_release(struct view *v);
-size_t view_find(const struct view *v, uint64_t key); /* v->n: not there */
+size_t view_find(const struct view *v, uint64_t key); /* v->n: not found */
 
 #endif

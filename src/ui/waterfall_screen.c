@@ -8,7 +8,7 @@
 
 enum { GAPS = 2, DETAIL_ROWS = 1 + GAPS, EIGHTHS = 8 };
 
-/* ---- which request ---- */
+/* ---- the request ---- */
 
 static void open_screen(void *own, const struct screen_request *r, struct intent *out)
 {
@@ -16,7 +16,7 @@ static void open_screen(void *own, const struct screen_request *r, struct intent
     *(struct waterfall_state *)own = (struct waterfall_state){.id = r->trace};
 }
 
-/* The slow call by which the list of slow calls shows this request; NULL: it does not. */
+/* The slow call by which the list of slow requests shows this request; NULL: it does not. */
 static const struct snap_slow *listed(const struct slow_filter *f, const struct snapshot *s,
                                       uint64_t id)
 {
@@ -28,7 +28,7 @@ static const struct snap_slow *listed(const struct slow_filter *f, const struct 
     return NULL;
 }
 
-/* To the neighbour that the list of slow calls shows as well; down is older. */
+/* Moves to the next request of the list of slow requests; down is older. */
 static void step(struct waterfall_state *t, struct ui_shared *sh, const struct snapshot *s,
                  bool down)
 {
@@ -47,7 +47,7 @@ static void step(struct waterfall_state *t, struct ui_shared *sh, const struct s
                 down ? "there is no older slow request" : "this is the newest slow request", false);
 }
 
-/* ---- lines: rows, and a title above late work ---- */
+/* ---- lines: rows, and a title above late calls ---- */
 
 static size_t lines_of(const struct waterfall *w)
 {
@@ -68,9 +68,9 @@ static const char *tier_name(const struct snapshot *s, const struct waterfall_ro
 
 /* ---- bars ---- */
 
-/* What a row does in a cell of the axis, in ns. */
+/* The activity of a row in a cell of the axis, in ns. */
 struct share {
-    uint64_t kind[3], first_ns; /* first: where its own time begins */
+    uint64_t kind[3], first_ns; /* first: the begin of its self time */
 };
 
 static struct share share_of(const struct waterfall *w, const struct waterfall_row *r,
@@ -91,7 +91,7 @@ static struct share share_of(const struct waterfall *w, const struct waterfall_r
     return sh;
 }
 
-/* Own time fills the cell by eighths from the side where it is. */
+/* Self time fills the cell by eighths from the side where it is. */
 static const char *block(uint64_t own, uint64_t cell, bool right)
 {
     unsigned n = (unsigned)(own * EIGHTHS / (cell ? cell : 1));
@@ -99,7 +99,8 @@ static const char *block(uint64_t own, uint64_t cell, bool right)
     if (!right || n == EIGHTHS) {
         return format_eighths(n);
     }
-    return n < 3 ? "\xe2\x96\x95" : "\xe2\x96\x90"; /* there are only two of these */
+    return n < 3 ? "\xe2\x96\x95"
+                 : "\xe2\x96\x90"; /* only these two blocks exist on the right side */
 }
 
 static void draw_cell(struct canvas *c, int row, int col, const struct share *sh, uint64_t from,
@@ -132,7 +133,8 @@ static void draw_bar(struct canvas *c, int row, int col, int cols, const struct 
         struct share sh = share_of(w, r, from, to);
         draw_cell(c, row, col + i, &sh, from, to);
     }
-    if (r->end_ns == r->start_ns || w->whole_ns < (unsigned)cols) { /* no time at all: a mark */
+    if (r->end_ns == r->start_ns ||
+        w->whole_ns < (unsigned)cols) { /* shorter than a cell: a mark */
         uint64_t at = w->whole_ns ? r->start_ns * (unsigned)cols / w->whole_ns : 0;
         int x = at < (unsigned)cols ? (int)at : cols - 1;
         canvas_text(c, row, col + x, 1, STYLE_GOOD, c->ascii ? "|" : "\xe2\x96\x8f");
@@ -143,7 +145,7 @@ static void draw_bar(struct canvas *c, int row, int col, int cols, const struct 
 
 struct slots {
     int name, start, took, self, pid; /* 0: not shown */
-    int bar;                          /* column where it begins */
+    int bar;                          /* column where the bar begins */
 };
 
 static struct slots slots_for(int cols)
@@ -235,8 +237,8 @@ static void draw_titles(struct canvas *c, struct rect a, const struct snapshot *
     }
     canvas_text(c, row, col, sl.pid, STYLE_DIM, "PROCESS");
     canvas_text(c, row, a.col + sl.bar, a.cols - sl.bar, STYLE_DIM,
-                c->ascii ? "# self - inner . waits"
-                         : "\xe2\x96\x88 self \xe2\x94\x80 inner \xe2\x96\x91 waits");
+                c->ascii ? "# self - calls . waits"
+                         : "\xe2\x96\x88 self \xe2\x94\x80 calls \xe2\x96\x91 waits");
 }
 
 /* ---- what the selected row waited for ---- */
@@ -271,7 +273,7 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snapshot *
                  : flags & SLOW_TRACE_ASYNC ? "; ended after the request"
                                             : "");
     a.row++;
-    if (at == 0 && w->omitted_ns >= 1000) { /* below: rounding of people */
+    if (at == 0 && w->omitted_ns >= 1000) { /* a smaller sum is a rounding error */
         us_text(w->omitted_ns, self);
         canvas_textf(c, a.row++, a.col + 2, a.cols - 2, STYLE_WARN,
                      "not shown: %s, in %u calls beyond the first %d", self, w->request->omitted,
@@ -296,12 +298,12 @@ static void draw_lines(struct scroll *at, struct canvas *c, struct rect a, const
         uint32_t row = row_at(w, line);
         if (row == WATERFALL_NIL) {
             canvas_textf(c, a.row + i, a.col, a.cols, STYLE_HEAD,
-                         "LATE: %u calls started after the request ended", w->late);
+                         "LATE: %u calls that started after the request ended", w->late);
         } else {
             draw_row(c, a.row + i, a, w, &w->row[row], s);
         }
         if (line == at->sel) {
-            int cols = slots_for(a.cols).bar; /* the bar keeps its colours */
+            int cols = slots_for(a.cols).bar; /* the bar keeps its colors */
             canvas_style(c, a.row + i, a.col, cols < a.cols ? cols : a.cols, STYLE_SELECT);
         }
     }
@@ -314,9 +316,10 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     (void)sh;
     size_t at = s ? slow_list_trace(s, t->id) : 0;
     if (!s || at == s->n_slow_traces) {
-        canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
-                    "This request is gone: the newest slow requests are kept, and the slowest "
-                    "of each identity.");
+        canvas_wrap(
+            c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
+            "This request was dropped: only the newest slow requests are kept, and the slowest "
+            "of each identity.");
         return;
     }
     struct waterfall w;

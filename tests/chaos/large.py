@@ -203,7 +203,7 @@ class Run:
                 self.phases.during("tracing on (t)", lambda: t.keys("t") or see("TRACING ON"))
             t.keys("v", "v", "r", "r")  # a picture of our own: nothing folds or moves by itself
             self.phases.during("a tier more (A)", lambda: t.keys("A", "%s=large_load:%s/1" % (ADDED, ADDED), "Enter") or see(r"^\W*%s\b.*[1-9]" % ADDED))
-            self.phases.during("a capture (I)", lambda: t.keys("Home", "I") or see("NAMES of these|no call within"))
+            self.phases.during("a capture (I)", lambda: t.keys("Home", "I") or see("NAMES of these|not called within"))
             t.keys("Escape")
             see(r"^\W*request\b.*[1-9]")
             self.tight(t)

@@ -253,7 +253,7 @@ def press(r, t, key):
         t.wait_for("TRACING ON", LATER_S)
     elif key == "I":
         t.keys("Home", "I")
-        t.wait_for(re.compile(r"\d+ calls captured|no call within|NAMES of these|captured|paused"), LATER_S)
+        t.wait_for(re.compile(r"\d+ calls captured|not called within|NAMES of these|captured|paused"), LATER_S)
         t.keys(r.rng.choice(["Enter", "Escape"]))
         t.keys("Escape")
     elif key == "a":

@@ -471,7 +471,7 @@ class Tmux:
         return self._tmux("capture-pane", "-p")
 
     def styled(self):
-        """With the colour and attribute sequences."""
+        """With the color and attribute sequences."""
         return self._tmux("capture-pane", "-p", "-e", "-N")
 
     def get(self, format_):

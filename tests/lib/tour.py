@@ -20,7 +20,7 @@ HOME = ("Escape", TABLE)
 
 STOPS = (
     Stop("tiers", SIZE, (see(r"^\W*handle\b.*[1-9]"), see(r"^SLOW \(\d+\).*\n[\d:.]+ ")), ()),
-    Stop("pivot", SIZE, ("v", see(r"^REQUEST .*\bCOUNT\b")), ("v", TABLE)),
+    Stop("pivot", SIZE, ("v", see(r"^IDENTITY .*\bCOUNT\b")), ("v", TABLE)),
     Stop("heat", SIZE, ("H", see(r"^_total .*per column"), see(r"^\d+ of \S+-\S+ ")), HOME),
     Stop("dist", SIZE, ("D", see(r"calls by duration"), see(r"^p50 .*p99 ")), HOME),
     Stop("slow", SIZE, ("S", see(r"^SLOW \(\d+\).*\n[\d:.]+ "), see(r"^\S.* CALLS +TOTAL +SELF +% ")), ()),

@@ -220,7 +220,7 @@ def test_dbg_is_left_as_it_was(otp):
         # who else traces is said at attach; --force goes beside them, and leaves them as they are
         force = ["--force"] if otp < 27 else []
         k = kp.run("--batch", "--format", "text", "-n", "1", "-d", "200ms", *tiers("request/1"), *force, n.name)
-        assert k.proc.returncode == 0 and "also tracing there: " in k.stdout, k.saw()
+        assert k.proc.returncode == 0 and "other tracers: " in k.stdout, k.saw()
         assert n.eval(shape) == before
         n.eval("dbg:stop()" if otp >= 27 else "dbg:stop_clear()")
 

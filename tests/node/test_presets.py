@@ -45,7 +45,7 @@ def test_presets_name_requests():
 # What a preset can do without, and what is too little: modules that the node has not.
 HALF = (
     ("liveview", ("Elixir.Phoenix.LiveView.Diff",), ("Elixir.Phoenix.LiveView.Diff", "Elixir.Phoenix.LiveView.Utils"),
-     "no more than 2 of its 5 tiers"),
+     "only 2 of its 5 tiers"),
     ("ecto", ("Elixir.DBConnection.Holder",), ("Elixir.Ecto.Adapters.SQL",), "the node has no Ecto.Adapters.SQL.execute/6"),
     ("oban", ("Elixir.Oban.Engine",), ("Elixir.Oban.Queue.Executor",), "the node has no Oban.Queue.Executor.call/1"),
 )
@@ -92,7 +92,7 @@ def test_a_shop_with_many_ids_has_few_identities():
         clean(n)
 
 
-LEFT_OUT = "left out, as the node has not loaded it: "
+LEFT_OUT = "left out, because the node has not loaded them: "
 
 
 def rabbit(n, *options):
@@ -127,7 +127,7 @@ def test_too_little_of_a_preset_is_refused():
         k = attach(n, "--preset", "rabbitmq")
         k.wait(60)
         assert k.proc.returncode == 1, k.saw()
-        assert "preset rabbitmq: the node has no more than 3 of its 8 tiers" in k.stderr, k.saw()
+        assert "preset rabbitmq: the node has only 3 of its 8 tiers" in k.stderr, k.saw()
         assert n.eval("code:is_loaded(pg)") is False
         k = attach(n, "--preset", "gen_server:pg")  # it is on the node's path, and nothing is loaded for us
         k.wait(60)

@@ -87,7 +87,7 @@ def names(screen):
     """The names of the table's rows as they stand: [(indent, name)]."""
     found, inside = [], False
     for line in screen.split("\n"):
-        if re.match(r"(TIER|REQUEST)\b", line):
+        if re.match(r"(TIER|IDENTITY)\b", line):
             inside = True
         elif inside:
             m = re.match(r"(\W*?)(\((?:no name|other)\)|[\w<>]+(?: requests)?)\s", line + " ")
@@ -109,7 +109,7 @@ def last_head(top):
 def column(screen, title):
     """The cells of a column as text, by the tiers' names."""
     lines = screen.split("\n")
-    at = next((i for i, x in enumerate(lines) if re.match(r"(TIER|REQUEST)\b", x)), None)
+    at = next((i for i, x in enumerate(lines) if re.match(r"(TIER|IDENTITY)\b", x)), None)
     if at is None:
         return {}  # a menu covers it
     end = re.search(r"\b%s[^\w\s]?(?=\s|$)" % re.escape(title), lines[at]).end()

@@ -192,7 +192,7 @@ def test_an_ending_that_nobody_knows_is_refused():
         assert "s per column" in text and "errors" in text and "Esc back" not in text, text
         assert os.listdir(os.path.dirname(path)).count("heat.tx") == 0
         top.keys("S", "e", path + ".json", "Enter")
-        top.see("slow calls are written as text: end the name in .txt")
+        top.see("slow requests are exported as text: use a name that ends in .txt")
         top.keys("Escape", "q")
         assert top.ended() == 0, top.t.screen()
 
@@ -257,7 +257,7 @@ def selected(top):
         plain = re.sub(r"\x1b\[[0-9;]*m|[\x0e\x0f]", "", line)
         if inside and picked:
             return re.match(r"(\W*)(\w*)", plain).groups()
-        inside = inside or bool(re.match(r"(TIER|REQUEST)\b", plain))
+        inside = inside or bool(re.match(r"(TIER|IDENTITY)\b", plain))
     return None
 
 
@@ -292,9 +292,9 @@ def test_help(*variant):
         for word in ("change the window", "only names", "by identity"):
             assert word in screen, screen
         top.keys("End")
-        top.see("the slowest of its column: a tier, and a kind of")
+        top.see("the slowest tier and the slowest identity of a column")
         top.keys("Escape")
-        top.see("the slowest of its column: a tier, and a kind of", gone=True)
+        top.see("the slowest tier and the slowest identity of a column", gone=True)
         back_home(top)
 
 
@@ -402,12 +402,12 @@ def test_a_rule_that_names_nothing_says_so():
     with Top(LARGE) as top:
         top.ready()
         top.keys("i", "C-u", "workload:request/1 element(1, arg(1))", "Enter")
-        top.see(re.compile(r"matches no call \(\d+ so far\): of a list take nth\(1, arg\(1\)\); I shows"))
+        top.see(re.compile(r"matches no call of \d+ so far; for a list, use nth\(1, arg\(1\)\); I shows"))
         top.keys("i", "C-u", "workload:request/1 [arg(1)]", "Enter")
-        top.see(re.compile(r"yields a list or a map, which is no name: of a list take nth\(1, arg\(1\)\)"))
+        top.see(re.compile(r"gives a list or a map, which cannot be a name: use nth\(1, arg\(1\)\) of a list"))
         top.keys("i", "C-u", "workload:request/1 arg(1)", "Enter")
         top.see("the identity rule is set")
-        top.see("which is no name", gone=True)
+        top.see("which cannot be a name", gone=True)
         top.quit()
 
 
@@ -445,7 +445,7 @@ def test_empty_tier_says_why():
         top.ready()
         top.see(re.compile(r"typo.*no function.*request/1", re.I), 20)
         top.node.eval("workload:outside_load(5)")
-        for tier, words in (("never", r"not called"), ("outside", r"only outside requests")):
+        for tier, words in (("never", r"not called"), ("outside", r"only outside of requests")):
             for _ in range(12):
                 now = selected(top)
                 if now and now[1] == tier:

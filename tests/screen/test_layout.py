@@ -1,4 +1,4 @@
-"""Columns chosen, colours, and that the screen comes back as it was left."""
+"""Columns chosen, colors, and that the screen comes back as it was left."""
 import os
 import re
 
@@ -15,7 +15,7 @@ def test_layout_is_remembered():
         top.keys("Space", "Space", "Enter")  # COUNT: show, hide
         top.see(re.compile(r"^TIER.*COUNT", re.M), gone=True)
         top.keys("T")
-        top.see("colours: light")
+        top.see("colors: light")
         top.keys("w")
         top.see("window 1m")
         top.quit()

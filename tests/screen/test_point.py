@@ -22,7 +22,7 @@ def test_point_names_requests():
         kp.until(30, lambda: OPS <= {n for _, n in names(top.t.screen())}, what=lambda: "identities: " + top.t.screen())
         # given up in the middle; nothing stays set, tracing goes on
         top.keys("End", "I")
-        top.see(re.compile("0 of 20 calls|no call within 5 s"), 30)
+        top.see(re.compile("0 of 20 calls|not called within 5 s"), 30)
         top.keys("Escape")
         top.see("ARGUMENT PICKER", 30, gone=True)
         kp.until(30, lambda: top.node.ours()["flags"], what="tracing goes on")

@@ -1,5 +1,5 @@
-"""Heat map and bars on terminals with many colours, with eight and with none: two durations a row only where both Unicode
-and 256 colours are there. A recording, so without a node."""
+"""Heat map and bars on terminals with many colors, with eight and with none: two durations a row only where both Unicode
+and 256 colors are there. A recording, so without a node."""
 import os
 import re
 import subprocess
@@ -14,11 +14,11 @@ OF_256 = r"\x1b\[[0-9;:]*[34]8[;:]5[;:]"
 
 
 def direct_terminal():
-    """TERMINFO with an entry of ours for a terminal that takes any colour: not every machine has xterm-direct."""
+    """TERMINFO with an entry of ours for a terminal that takes any color: not every machine has xterm-direct."""
     directory = os.path.join(kp.scratch(), "terminfo")
     source = os.path.join(kp.scratch(), "direct.ti")
     with open(source, "w") as f:
-        f.write("""kprof-direct|any colour,
+        f.write("""kprof-direct|any color,
 	RGB, colors#0x1000000, pairs#0x7FFF, ccc@, initc@,
 	setaf=\\E[%?%p1%{8}%<%t3%p1%d%e38:2::%p1%{65536}%/%d:%p1%{256}%/%{255}%&%d:%p1%{255}%&%d%;m,
 	setab=\\E[%?%p1%{8}%<%t4%p1%d%e48:2::%p1%{65536}%/%d:%p1%{256}%/%{255}%&%d:%p1%{255}%&%d%;m,
@@ -45,7 +45,7 @@ def heat_map(term, locale="C.UTF-8", env=None, args=()):
 
 
 @kp.each("tmux-256color", "xterm-256color")
-def test_256_colours(term):
+def test_256_colors(term):
     screen, styled, bars = heat_map(term)
     assert any(h in screen for h in HALVES), screen
     assert len(set(re.findall(OF_256 + r"(\d+)", styled))) >= 5, "shades:\n" + styled
@@ -54,7 +54,7 @@ def test_256_colours(term):
     assert re.search(OF_256, bars), bars
 
 
-def test_any_colour():
+def test_any_color():
     screen, styled, bars = heat_map("kprof-direct", env=direct_terminal())
     assert any(h in screen for h in HALVES), screen
     assert len(set(re.findall(ANY_COLOUR + r":?([\d;:]+)", styled))) >= 5, "shades:\n" + styled
@@ -62,7 +62,7 @@ def test_any_colour():
 
 
 @kp.each(("xterm", "C.UTF-8"), ("vt100", "C.UTF-8"), ("xterm-256color", "C"))
-def test_few_colours_or_ascii(term, locale):
+def test_few_colors_or_ascii(term, locale):
     screen, styled, bars = heat_map(term, locale)
     assert not any(h in screen for h in HALVES), screen
     assert re.search("[@#*]" if locale == "C" else "[\u2591\u2592\u2593\u2588]", screen), screen
@@ -70,7 +70,7 @@ def test_few_colours_or_ascii(term, locale):
         assert not re.search(OF_256 + "|" + ANY_COLOUR, styled + bars), styled
 
 
-def test_theme_of_eight_colours():
+def test_theme_of_eight_colors():
     with Top(size=(100, 30), node=False, args=["--replay", DEMO]) as top:
         top.see(re.compile(r"REPLAY ended"), 30)
         top.keys("H")
@@ -78,10 +78,10 @@ def test_theme_of_eight_colours():
         assert any(h in top.t.screen() for h in HALVES)
         dark = set(re.findall(OF_256 + r"(\d+)", top.t.styled()))
         top.keys("T")
-        top.see("colours: light")
+        top.see("colors: light")
         light = set(re.findall(OF_256 + r"(\d+)", top.t.styled()))
         assert len(dark) >= 5 and len(light) >= 5, (dark, light)
         top.keys("T")
-        top.see("colours: 8")
+        top.see("colors: 8")
         assert not any(h in top.t.screen() for h in HALVES), top.t.screen()
         top.quit()

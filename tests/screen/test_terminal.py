@@ -65,7 +65,7 @@ def test_a_paste_runs_no_keys(term):
             top.t._tmux("paste-buffer", "-p")
         top.ready()
         paste("t\nz\n?\nq\n")
-        top.see("what was pasted is ignored")
+        top.see("pasted text is ignored here")
         assert "TRACING ON" in top.t.screen(), top.t.screen()
         top.keys("/")
         top.see("Filter:")
@@ -78,7 +78,7 @@ def test_a_paste_runs_no_keys(term):
         top.keys("fg", "Enter")
         top.see("TRACING ON")
         paste("q\n")
-        top.see("what was pasted is ignored")
+        top.see("pasted text is ignored here")
         top.keys("q")
         top.see("detached from")
         paste("echo 'it is ours'\n")  # no brackets for a shell that does not ask for them
@@ -133,11 +133,11 @@ def test_control_c():
         top.ended()
 
 
-def test_no_colour():
+def test_no_color():
     with Top(args=None, env={"NO_COLOR": "1"}) as top:
         top.ready()
         styled = top.t.styled()
-        assert "\x1b[3" not in styled.replace("\x1b[39m", ""), "colours despite NO_COLOR"
+        assert "\x1b[3" not in styled.replace("\x1b[39m", ""), "colors despite NO_COLOR"
         top.quit()
 
 

@@ -18,8 +18,8 @@ INK, PAPER = "#d0d0d0", "#161616"
 W, H = 8.4, 18
 
 
-def colour(codes):
-    """256-colour number -> hex."""
+def color(codes):
+    """256-color number -> hex."""
     n = int(codes)
     if n < 16:
         return PALETTE[n]
@@ -51,26 +51,26 @@ class Style:
             elif 40 <= c <= 47 or 100 <= c <= 107:
                 self.bg = PALETTE[c - 40 if c < 100 else c - 92]
             elif c in (38, 48) and len(codes) >= 2 and codes[0] == 5:
-                setattr(self, "fg" if c == 38 else "bg", colour(codes[1]))
+                setattr(self, "fg" if c == 38 else "bg", color(codes[1]))
                 codes = codes[2:]
             elif c == 39:
                 self.fg = None
             elif c == 49:
                 self.bg = None
 
-    def colours(self):
+    def colors(self):
         fg, bg = self.fg or INK, self.bg or PAPER
         return (bg, fg) if self.reverse else (fg, bg)
 
 
 def runs(line, style):
-    """(column, text, colours and weight) of the pieces of a line that look the same."""
+    """(column, text, colors and weight) of the pieces of a line that look the same."""
     x, last = 0, None
     for codes, text in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b]+)|\x1b[^\x1b]", line):
         if codes or not text:
             style.apply(codes)
             continue
-        look = style.colours() + (style.bold, style.dim, style.line)
+        look = style.colors() + (style.bold, style.dim, style.line)
         if last and last[2] == look:
             last[1] += text
         else:

@@ -192,7 +192,7 @@ static void two_shades_in_a_cell(void **state)
     assert_dump(UPPER UPPER LOWER " " UPPER "\n\n\n");
 }
 
-/* What is drawn over it, or selected, has the colours of its style again. */
+/* What is drawn over it, or selected, has the colors of its style again. */
 static void shades_go_with_what_is_drawn_over_them(void **state)
 {
     (void)state;

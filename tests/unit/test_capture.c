@@ -162,8 +162,8 @@ static const char *why_not(struct value_tree *s, uint32_t node)
 static void parts_without_a_name_say_why(void **state)
 {
     (void)state;
-    assert_non_null(strstr(why_not(set, 3), "a map is not a name"));
-    assert_non_null(strstr(why_not(set, 4), "a list is not a name"));
+    assert_non_null(strstr(why_not(set, 3), "a map cannot be a name"));
+    assert_non_null(strstr(why_not(set, 4), "a list cannot be a name"));
     uint32_t key = VALUE_TREE_NONE;
     for (uint32_t i = 0; i < set->n; i++) {
         if (set->node[i].step == VALUE_TREE_LONG_KEY)

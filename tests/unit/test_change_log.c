@@ -116,7 +116,7 @@ static void limits_are_told(void **state)
     s.returns = RETURNS_FULL;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
     EXPECT(0, "returns: full", "limit of the overhead: 2.5 % of the node",
-           "limit of events a second: 1000");
+           "limit of events per second: 1000");
     s.max_overhead_ppm = 0;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
     EXPECT(3, "limit of the overhead: none");
@@ -155,10 +155,10 @@ static void what_the_limits_leave_is_told(void **state)
     beat(16, SAMPLE_COST);
     expect(5 * S, n, (const char *const[]){"tracing 1 of 16 requests (limit 5 % of the node)"}, 1);
     beat(2, SAMPLE_FLOOD);
-    expect(30 * S, n + 1, (const char *const[]){"tracing 1 of 2 requests (calls come too fast)"},
+    expect(30 * S, n + 1, (const char *const[]){"tracing 1 of 2 requests (calls arrive too fast)"},
            1);
     beat(1, SAMPLE_ASKED);
-    expect(50 * S, n + 2, (const char *const[]){"tracing every request, as asked for"}, 1);
+    expect(50 * S, n + 2, (const char *const[]){"tracing every request, as requested"}, 1);
     engine_sample(g, false);
     beat(2, SAMPLE_ASKED); /* that was the operator */
     expect(51 * S, n + 3, (const char *const[]){"sampling: 1 of 2 requests"}, 1);

@@ -203,7 +203,7 @@ static void a_trip_waits_for_nobody(void **state)
     assert_int_equal(s.answers[first], 0);
     UNTIL(&s, s.answers[last]); /* refused at once */
     assert_int_equal(s.failed[last], 1);
-    assert_non_null(strstr(s.last, "too many questions to the node wait for an answer: try again"));
+    assert_non_null(strstr(s.last, "too many requests to the node are waiting: try again"));
     net.hold = false;
     struct buf none;
     buf_init(&none, 0);

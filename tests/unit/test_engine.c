@@ -97,7 +97,7 @@ static struct result *failed(enum result_kind kind, uint64_t pid)
     assert_non_null(r);
     r->kind = kind;
     r->failed = true;
-    r->text = strdup("too many questions to the node wait for an answer: try again");
+    r->text = strdup("too many requests to the node are waiting: try again");
     r->n = 1;
     r->pids = calloc(2, sizeof *r->pids);
     assert_non_null(r->pids);
@@ -138,7 +138,7 @@ static void on_captured(void *arg, struct capture *c)
 static void a_refusal_ends_every_wait(void **state)
 {
     (void)state;
-    static const char refusal[] = "too many questions to the node wait for an answer: try again";
+    static const char refusal[] = "too many requests to the node are waiting: try again";
     struct heard h;
     struct engine *g = engine(&h);
     struct core_limits limits;
@@ -152,8 +152,7 @@ static void a_refusal_ends_every_wait(void **state)
 
     answer(g, failed(RESULT_STACK, 9));
     assert_int_equal(h.pid, 9);
-    assert_string_equal(h.stack,
-                        "not known: too many questions to the node wait for an answer: try again");
+    assert_string_equal(h.stack, "not known: too many requests to the node are waiting: try again");
 
     r = failed(RESULT_COMPLETIONS, 0);
     snprintf(r->typed, sizeof r->typed, "lists:");
@@ -395,7 +394,7 @@ static void release(struct ruled *r)
 static void a_rule_that_matches_no_call_says_so(void **state)
 {
     (void)state;
-    static const char said[] = "the identity rule matches no call (11 so far): of a list take "
+    static const char said[] = "the identity rule matches no call of 11 so far; for a list, use "
                                "nth(1, arg(2)); I shows the arguments";
     struct ruled r = ruled("m:web/2 element(1, arg(2))");
     named(&r, 10, NULL);
@@ -407,7 +406,7 @@ static void a_rule_that_matches_no_call_says_so(void **state)
     named(&r, 20, NULL);
     assert_string_equal(r.h.message, ""); /* once */
     assert_int_equal(r.g->log.n, 1);
-    assert_memory_equal(r.g->rule_check.note, "the identity rule matches no call (", 35);
+    assert_memory_equal(r.g->rule_check.note, "the identity rule matches no call of ", 37);
     named(&r, 1, "get /a");
     assert_string_equal(r.g->rule_check.note, "");
     release(&r);
@@ -419,12 +418,12 @@ static void a_rule_that_yields_a_list_says_so(void **state)
     struct ruled r = ruled("m:web/2 arg(2)");
     named(&r, 17, CORE_COMPOUND);
     assert_string_equal(r.h.message,
-                        "the identity rule yields a list or a map, which is no name: of a list "
-                        "take nth(1, arg(2)); I shows the arguments");
+                        "the identity rule gives a list or a map, which cannot be a name: use "
+                        "nth(1, arg(2)) of a list; I shows the arguments");
     release(&r);
     r = ruled("fun ({m,web,[_, X]}) -> X end");
     named(&r, 17, CORE_COMPOUND);
-    assert_non_null(strstr(r.h.message, "take nth(1, List);"));
+    assert_non_null(strstr(r.h.message, "use nth(1, List) of a list;"));
     release(&r);
 }
 
@@ -504,7 +503,7 @@ static void asked(struct engine *g, uint64_t in_request, uint64_t outside)
 static void a_missing_entry_is_not_the_tiers_fault(void **state)
 {
     (void)state;
-    static const char no[] = "no request begins: entry web does not exist; E";
+    static const char no[] = "no request begins: entry web does not exist; E chooses another";
     static const char missing[] = "no such function; near: web:handle/2";
     struct ruled r = ruled("");
     struct engine *g = r.g;
@@ -521,13 +520,13 @@ static void a_missing_entry_is_not_the_tiers_fault(void **state)
     set_there(g, true);
     expect_notes(g, "", "");
     asked(g, 0, 4000);
-    expect_notes(g, "", "called 4000/s, but only outside requests");
+    expect_notes(g, "", "called 4000/s, but only outside of requests");
     asked(g, 1000, 3000);
-    expect_notes(g, "", "called 4000/s, 3000/s of them outside requests");
+    expect_notes(g, "", "called 4000/s, 3000/s of them outside of requests");
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
     set_there(g, false);
     asked(g, 0, 4000);
-    expect_notes(g, missing, "called 4000/s, in requests");
+    expect_notes(g, missing, "called 4000/s, all in requests");
     release(&r);
 }
 

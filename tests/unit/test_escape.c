@@ -45,7 +45,7 @@ static void by_hand(void **state)
         {"x\033[?62;22cy", "xy"},                 /* an answer to "what are you?" */
         {"\033[<0;12;3M\033[<0;12;3mq", "q"},     /* a mouse nobody asked for */
         {"\033Oq\033Opk", "k"},                   /* the number pad */
-        {"\033]10;rgb:ffff/ffff/ffff\007t", "t"}, /* a colour */
+        {"\033]10;rgb:ffff/ffff/ffff\007t", "t"}, /* a color */
         {"\033]11;rgb:0000/0000/0000\033\\t", "t"},
         {"\033P1+r636f=38\033\\w", "w"},
         {"\033as", "Eas"},                                   /* Escape and keys, in one packet */

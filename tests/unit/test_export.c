@@ -620,9 +620,8 @@ static void what_was_chosen_is_told(void **state)
     then.to_ns = snapshot_wall_ns(s, 3991);
     buf_clear(&b);
     export_slow(&b, s, &then);
-    assert_non_null(strstr(b.data,
-                           ", that have \"db\", that ended from 2026-11-21T03:03:55.000Z to "
-                           "2026-11-21T03:03:56.000Z; times in microseconds\n"));
+    assert_non_null(strstr(b.data, ", containing \"db\", ended after 2026-11-21T03:03:55.000Z to "
+                                   "2026-11-21T03:03:56.000Z; times in microseconds\n"));
     buf_release(&b);
     fake_free(f);
 }

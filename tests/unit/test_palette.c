@@ -1,4 +1,4 @@
-/* Shades and looks: even steps of lightness, no colour that the terminal lacks. The lightness is
+/* Shades and looks: even steps of lightness, no color that the terminal lacks. The lightness is
  * computed here from what would be shown. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static double lightness(uint32_t rgb)
     return y > 216.0 / 24389 ? 116 * cbrt(y) - 16 : y * 24389 / 27;
 }
 
-/* Of a terminal with 256 colours: the cube of 6 x 6 x 6, then 24 greys. */
+/* Of a terminal with 256 colors: the cube of 6 x 6 x 6, then 24 greys. */
 static uint32_t rgb_of_256(unsigned n)
 {
     static const uint32_t side[] = {0, 95, 135, 175, 215, 255};
@@ -57,7 +57,7 @@ static void check_steps(bool light, bool few, double by)
         double step = shade_lightness(light, i + 1, few) - shade_lightness(light, i, few);
         if (fabs(step / mean - 1) > by) {
             fail_msg("%s, %s: from shade %u to %u %.1f, on the mean %.1f", light ? "light" : "dark",
-                     few ? "256" : "any colour", i, i + 1, step, mean);
+                     few ? "256" : "any color", i, i + 1, step, mean);
         }
     }
 }
@@ -69,7 +69,7 @@ static void steps_are_even(void **state)
     check_steps(true, false, 0.1);
 }
 
-static void steps_are_as_even_as_256_colours_allow(void **state)
+static void steps_are_as_even_as_256_colors_allow(void **state)
 {
     (void)state;
     check_steps(false, true, 0.25);
@@ -77,7 +77,7 @@ static void steps_are_as_even_as_256_colours_allow(void **state)
 }
 
 /* The same picture on both kinds of terminals, about. */
-static void few_colours_are_near_the_many(void **state)
+static void few_colors_are_near_the_many(void **state)
 {
     (void)state;
     for (int light = 0; light < 2; light++) {
@@ -127,48 +127,48 @@ static void more_is_never_a_lesser_shade(void **state)
 
 /* --- looks --- */
 
-static void no_colour_that_the_terminal_lacks(void **state)
+static void no_color_that_the_terminal_lacks(void **state)
 {
     (void)state;
-    static const int colours[] = {0, 8, 16, 88, 256};
-    for (size_t n = 0; n < sizeof colours / sizeof *colours; n++) {
+    static const int colors[] = {0, 8, 16, 88, 256};
+    for (size_t n = 0; n < sizeof colors / sizeof *colors; n++) {
         for (int t = 0; t < THEME_COUNT; t++) {
             for (int st = 0; st < STYLE_COUNT; st++) {
-                struct paint k = paint_style((enum theme)t, (enum style)st, colours[n]);
-                assert_true(k.ink < colours[n] && k.paper < colours[n]);
+                struct paint k = paint_style((enum theme)t, (enum style)st, colors[n]);
+                assert_true(k.ink < colors[n] && k.paper < colors[n]);
                 assert_true(k.ink >= -1 && k.paper >= -1);
             }
         }
     }
 }
 
-/* With eight colours bold makes what is wrong bright; elsewhere a bold figure means one thing. */
+/* With eight colors bold makes what is wrong bright; elsewhere a bold figure means one thing. */
 static void bold_means_one_thing(void **state)
 {
     (void)state;
-    static const int colours[] = {0, 16, 256, 1 << 24};
+    static const int colors[] = {0, 16, 256, 1 << 24};
     static const enum style of_figures[] = {STYLE_NORMAL, STYLE_DIM, STYLE_GOOD, STYLE_WARN};
-    for (size_t n = 0; n < sizeof colours / sizeof *colours; n++) {
+    for (size_t n = 0; n < sizeof colors / sizeof *colors; n++) {
         for (int t = 0; t < THEME_COUNT; t++) {
-            assert_true(paint_style((enum theme)t, STYLE_BOLD, colours[n]).attributes & PAINT_BOLD);
+            assert_true(paint_style((enum theme)t, STYLE_BOLD, colors[n]).attributes & PAINT_BOLD);
             for (size_t i = 0; i < sizeof of_figures / sizeof *of_figures; i++) {
-                struct paint k = paint_style((enum theme)t, of_figures[i], colours[n]);
+                struct paint k = paint_style((enum theme)t, of_figures[i], colors[n]);
                 assert_false(k.attributes & PAINT_BOLD);
             }
         }
     }
 }
 
-static void assert_look(enum theme t, enum style st, int colours, int ink, int paper,
+static void assert_look(enum theme t, enum style st, int colors, int ink, int paper,
                         unsigned attributes)
 {
-    struct paint k = paint_style(t, st, colours);
+    struct paint k = paint_style(t, st, colors);
     assert_int_equal(k.ink, ink);
     assert_int_equal(k.paper, paper);
     assert_int_equal(k.attributes, attributes);
 }
 
-static void eight_colours_are_as_ever(void **state)
+static void eight_colors_are_as_ever(void **state)
 {
     (void)state;
     assert_look(THEME_DARK, STYLE_DIM, 8, -1, -1, PAINT_DIM);
@@ -185,8 +185,8 @@ static void eight_colours_are_as_ever(void **state)
     assert_false(paint_has_shades(THEME_EIGHT, 256));
 }
 
-/* There 8 to 255 are all but black, not the greys and bright colours of other terminals. */
-static void colours_of_direct_terminals(void **state)
+/* There 8 to 255 are all but black, not the greys and bright colors of other terminals. */
+static void colors_of_direct_terminals(void **state)
 {
     (void)state;
     enum { DIRECT = 1 << 24 };
@@ -210,14 +210,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_even),
-        cmocka_unit_test(steps_are_as_even_as_256_colours_allow),
-        cmocka_unit_test(few_colours_are_near_the_many),
+        cmocka_unit_test(steps_are_as_even_as_256_colors_allow),
+        cmocka_unit_test(few_colors_are_near_the_many),
         cmocka_unit_test(the_cursor_is_none_of_them),
         cmocka_unit_test(more_is_never_a_lesser_shade),
-        cmocka_unit_test(no_colour_that_the_terminal_lacks),
+        cmocka_unit_test(no_color_that_the_terminal_lacks),
         cmocka_unit_test(bold_means_one_thing),
-        cmocka_unit_test(eight_colours_are_as_ever),
-        cmocka_unit_test(colours_of_direct_terminals),
+        cmocka_unit_test(eight_colors_are_as_ever),
+        cmocka_unit_test(colors_of_direct_terminals),
     };
     return cmocka_run_group_tests_name("palette", tests, NULL, NULL);
 }

@@ -168,7 +168,7 @@ static void saved_for_the_owner_and_listed(void **state)
     struct options none;
     assert_int_equal(options_load("nosuch", &none, &e), -1); /* says which there are */
     assert_non_null(strstr(e.text, "cannot read the config file nosuch: No such file"));
-    assert_non_null(strstr(e.text, "profiles that are there: a-1, b.2"));
+    assert_non_null(strstr(e.text, "existing profiles: a-1, b.2"));
     options_release(&none);
     for (int i = 0; i < 10; i++) { /* as many as a line holds */
         char name[PROFILE_NAME_BYTES];

@@ -30,7 +30,6 @@ static void tokens_are_told_as_they_are(void **state)
     expect("none", 0, NOTHING "; no trace tokens left");
     expect("drained", 0, NOTHING "; no trace tokens left");
     expect("reset", 0, NOTHING "; no trace tokens left");
-    expect("swept", 0, NOTHING "; no trace tokens left"); /* as agents before said */
     expect("drained", 1,
            NOTHING "; 1 idle process keeps an inert trace token until the next message");
     expect("drained", 3,
@@ -64,8 +63,8 @@ static void counts_agree_with_their_words(void **state)
     buf_clear(&out);
     r.asked = false;
     receipt_text("n@h", &r, &out);
-    assert_string_equal(out.data,
-                        "n@h did not answer on leaving; its agent removes everything within 2 s");
+    assert_string_equal(
+        out.data, "n@h did not answer the detach request; its agent removes everything within 2 s");
     buf_release(&out);
 }
 

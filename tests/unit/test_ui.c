@@ -83,7 +83,7 @@ static struct fake *node_lost(void)
     struct fake *f = fake_standard(3);
     struct snap_node *n = &fake_snap(f)->node;
     n->connected = n->tracing = false;
-    strcpy(n->state, "NODE LOST, next try in 4 s: connection refused");
+    strcpy(n->state, "CONNECTION LOST, next try in 4 s: connection refused");
     return f;
 }
 
@@ -298,11 +298,11 @@ static void too_many_names_have_a_cure(void **state)
     canvas_init(&c, 24, 80, true);
     struct snapshot *s = fake_snap(f);
     script_run(u, &c, s, "");
-    assert_false(picture_has(&c, "names are full"));
+    assert_false(picture_has(&c, "names are in use"));
     s->names_full = 64;
     script_run(u, &c, s, "j");
     assert_true(picture_has(
-        &c, "64 names are full, the rest is in (other): n names by shape, I by a part"));
+        &c, "all 64 names are in use; the rest is (other): n names by shape, I by a part"));
     s->names_full = 0;
     script_run(u, &c, s, "j");
     assert_false(picture_has(&c, "names"));
@@ -418,7 +418,7 @@ static struct capture point_capture(int what)
     strcpy(c.function, "my_web:handle/2");
     if (what == FAKE_FAILED) {
         c.state = CAPTURE_FAILED;
-        strcpy(c.why, "no call within 5 s");
+        strcpy(c.why, "the function was not called within 5 s");
     }
     return c;
 }

@@ -339,7 +339,7 @@ static void elsewhere_a_paste_does_nothing(void **state)
         run(where[i]);
         canvas_dump(&c, &before);
         paste("q\nzey\n+-twpIdvfr\033 ");
-        assert_true(strcmp(where[i], "?") == 0 || picture_has(&c, "what was pasted is ignored") ||
+        assert_true(strcmp(where[i], "?") == 0 || picture_has(&c, "pasted text is ignored here") ||
                     picture_has(&c, "y/n"));
         run("<Resize>");
         canvas_dump(&c, &after);
@@ -743,7 +743,7 @@ static void a_slow_call_opens_its_waterfall(void **state)
     ui_key(u, 27, &none);
     ui_key(u, '\n', &none);
     ui_draw(u, &c, &none);
-    assert_true(picture_has(&c, "of this request are gone"));
+    assert_true(picture_has(&c, "of this request were dropped"));
 }
 
 /* Self time is no dead end: what the bar's function calls can be added, and Esc comes back. */
@@ -789,13 +789,13 @@ static void the_threshold_is_typed(void **state)
     (void)state;
     fake_snap(fake)->slow_ns = 20000000;
     run("Ss");
-    assert_true(picture_has(&c, "Slow from (P99 is "));
+    assert_true(picture_has(&c, "Slow-call threshold (P99 is "));
     assert_intent("<Enter>", INTENT_SLOW, "20ms");
     assert_intent("s<C-u>1500us<Enter>", INTENT_SLOW, "1500us");
     assert_intent("s<C-u>off<Enter>", INTENT_SLOW, "off");
     assert_intent("s<C-u><Enter>", INTENT_REDRAW, "");
     run("<Esc><Tab>s");
-    assert_true(picture_has(&c, "Slow from (P99 is "));
+    assert_true(picture_has(&c, "Slow-call threshold (P99 is "));
     run("<Esc><Esc>s");
     assert_true(picture_has(&c, "Sort by"));
 }
@@ -806,7 +806,7 @@ static void the_present_p99_is_offered(void **state)
     (void)state;
     fake_snap(fake)->slow_ns = 0;
     run("Ss");
-    assert_true(picture_has(&c, "Slow from (P99 is 46.8 ms): "));
+    assert_true(picture_has(&c, "Slow-call threshold (P99 is 46.8 ms): "));
     assert_true(picture_has(&c, "Enter: 46ms"));
     assert_intent("<Enter>", INTENT_SLOW, "46ms");
     assert_intent("s30ms<Enter>", INTENT_SLOW, "30ms");
@@ -986,7 +986,7 @@ static void pointing_writes_the_rule(void **state)
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 arg(1)");
     pointed_at("jjjj"); /* a map: nothing is done, and why is said */
     assert_intent("<Enter>", INTENT_REDRAW, "");
-    assert_true(picture_has(&c, "a map is not a name"));
+    assert_true(picture_has(&c, "a map cannot be a name"));
     pointed_at("jji");
     assert_intent("<BS><BS>)<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1)");
     assert_true(picture_has(&c, "TIER"));

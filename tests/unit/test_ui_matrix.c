@@ -71,7 +71,7 @@ static struct fake *lost(void)
     struct fake *f = fake_standard(3);
     struct snap_node *n = &fake_snap(f)->node;
     n->connected = n->tracing = false;
-    strcpy(n->state, "NODE LOST, next try in 4 s: connection refused");
+    strcpy(n->state, "CONNECTION LOST, next try in 4 s: connection refused");
     over_time(f);
     return f;
 }
@@ -203,7 +203,7 @@ static void give_capture(struct ui *u, const struct state *st)
         got = fake_capture();
     } else if (st->capture == CAPTURE_FAILED) {
         got.state = CAPTURE_FAILED;
-        strcpy(got.why, "no call within 5 s");
+        strcpy(got.why, "the function was not called within 5 s");
     } else {
         got.state = CAPTURE_RUNNING;
     }

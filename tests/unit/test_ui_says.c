@@ -179,7 +179,7 @@ static void why_is_in_words(void **state)
     run("<End><Down>");
     see("this is the last line");
     run("}");
-    see("already at now");
+    see("this is already the present time range");
     run("<Esc>"); /* the message */
     run("<Esc>");
     see("nothing to go back from; q quits");
@@ -471,7 +471,7 @@ static void how_much_is_traced_is_in_words(void **state)
     s->sample_asked = 2;
     s->sample_why = SAMPLE_FLOOD;
     snapshot_sampling(s, text);
-    assert_string_equal(text, "1 of 8 calls, asked 1 of 2 (calls come too fast)");
+    assert_string_equal(text, "1 of 8 calls, requested 1 of 2 (calls arrive too fast)");
     strcpy(s->compared, "15:56:45-15:56:55");
     run("");
     see("compared with 15:56:45-15:56:55");

@@ -223,7 +223,7 @@ static void any_window_can_be_typed(void **state)
     assert_int_equal(l.length_s, 0);
     l = look_after("c00:10-00:20<Enter>");
     assert_int_equal(l.end_s, 0);
-    assert_true(picture_has(&c, "no history for that time"));
+    assert_true(picture_has(&c, "no history for this time"));
     look_after("<Esc>");
     look_after("c4 moons<Enter>");
     assert_true(picture_has(&c, "invalid time"));
@@ -323,14 +323,14 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     s->time.to_s = 3001;
     look_after("");
     assert_true(picture_has(&c, "SLOW (0)"));
-    assert_true(picture_has(&c, "of slow requests before 02:47:26 only the slowest"));
+    assert_true(picture_has(&c, "before 02:47:26 only the slowest requests"));
     look_after("<Esc>"); /* the same in the table's pane */
-    assert_true(picture_has(&c, "of slow requests before 02:47:26 only the slowest"));
+    assert_true(picture_has(&c, "before 02:47:26 only the slowest requests"));
     look_after("S/zzz<Enter>");
-    assert_true(picture_has(&c, "no slow call of that time contains that text"));
+    assert_true(picture_has(&c, "no slow request in this time range contains this text"));
     s->time.history = false;
     look_after("");
-    assert_true(picture_has(&c, "no slow call contains that text"));
+    assert_true(picture_has(&c, "no slow request contains this text"));
 }
 
 /* A filter of time that was set in the heat map does not stay for good. */
@@ -340,11 +340,11 @@ static void esc_on_the_table_takes_the_time_off(void **state)
     fake_snap(fake)->slow_ns = 20000000;
     look_after("H<Enter>S"); /* to the slow calls of a cell, and to the table */
     assert_true(picture_has(&c, "TIER"));
-    assert_true(picture_has(&c, "at that time (Esc: all)"));
+    assert_true(picture_has(&c, "in this time range (Esc: all)"));
     look_after("/db<Enter><Esc>"); /* the table's own filter first */
-    assert_true(picture_has(&c, "at that time (Esc: all)"));
+    assert_true(picture_has(&c, "in this time range (Esc: all)"));
     look_after("<Esc>");
-    assert_false(picture_has(&c, "at that time"));
+    assert_false(picture_has(&c, "in this time range"));
     assert_false(picture_has(&c, "SLOW (1)"));
 }
 
@@ -376,11 +376,11 @@ static void from_a_cell_to_its_slow_calls(void **state)
     assert_true(picture_has(&c, "SLOW (1)"));
     assert_true(picture_has(&c, "03:04:04"));
     look_after("<Esc><Esc>H<Home><Enter>");
-    assert_true(picture_has(&c, "of slow requests before 03:02:34 only the slowest"));
+    assert_true(picture_has(&c, "before 03:02:34 only the slowest requests"));
     struct snapshot *s = fake_snap(fake);
     ((struct snap_slow *)(uintptr_t)s->slow)[s->n_slow - 1].seq = 1; /* it is all there is */
     look_after("<Enter>");
-    assert_true(picture_has(&c, "no call of 20.0ms or longer ended 03:02:33-03:02:34"));
+    assert_true(picture_has(&c, "no call of 20.0ms or longer ended between 03:02:33 and 03:02:34"));
     fake_snap(fake)->slow_ns = 0;
     look_after("<Enter>");
     assert_true(picture_has(&c, "no slow-call threshold is set; s sets it"));

@@ -28,8 +28,8 @@ struct fuzzy {
 };
 
 void fuzzy_set(struct fuzzy *q, const char *text);
-/* Returns a mask of roughly which characters s contains. A text whose mask lacks a bit of q->need
- * cannot match. */
+/* Returns an approximate mask of the characters in s. A text whose mask does not contain all bits
+ * of q->need cannot match. */
 uint64_t fuzzy_mask(const char *s, size_t n);
 /* Returns -1 when s does not match, else a score; a higher score is a better match. */
 int fuzzy_score(const struct fuzzy *q, const char *s, size_t n);

@@ -1,8 +1,8 @@
 /* Durations on a logarithmic scale whose marks are round numbers: 12 bins per decade. Every second,
  * fourth and twelfth mark forms a coarser scale of round numbers (every fourth mark: 1 2 5 10).
  *
- * Invariant: bins are in order and without gaps. Bin i holds [scale_low_ns(i), scale_low_ns(i +
- * 1)); the first bin begins at 0, the last bin has no end. Pure; any thread. */
+ * Invariant: bins are in order and contiguous. Bin i is [scale_low_ns(i), scale_low_ns(i + 1)); the
+ * first bin begins at 0, the last bin has no end. Pure; any thread. */
 #ifndef KPROF_BASE_SCALE_H
 #define KPROF_BASE_SCALE_H
 

@@ -67,7 +67,7 @@ void core_set_text_ring(struct core *c, const struct text_ring *s);
 void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow calls are stored */
 
 void core_feed(struct core *c, const struct event *ev, size_t n);
-void core_advance(struct core *c, uint64_t now_ns); /* target time */
+void core_advance(struct core *c, uint64_t now_ns); /* node time */
 /* kprof-top itself detected that nothing is traced since at_ns: GAP_LOST or GAP_SILENT. The next
  * EVENT_GAP ends the gap. */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);

@@ -36,7 +36,7 @@ struct slow_trace_request {
     uint32_t n, running;      /* calls in `call`; number of them that are SLOW_TRACE_RUNNING */
     uint32_t cap;
     bool error;
-    char ident[SLOW_TRACE_IDENT_BYTES]; /* raw bytes from the target */
+    char ident[SLOW_TRACE_IDENT_BYTES]; /* raw bytes from the node */
     struct slow_trace_call call[];      /* the entry first; the others in order of arrival */
 };
 

@@ -159,8 +159,8 @@ struct snap_slow {
     const struct snap_slow_sum *sums;
     size_t n_sums;
 };
-/* The name of an identity as people read it: "(no name)" for "undefined", "(other)" for "<other>",
- * else the name itself (NULL: NULL). What programs read keeps the identifiers. */
+/* The name of an identity for the screen: "(no name)" for "undefined", "(other)" for "<other>",
+ * else the name itself (NULL: NULL). Outputs for programs keep the identifiers. */
 const char *snapshot_name(const char *ident);
 
 /* Returns the tier with the most self time; NULL: the tiers are not known. */
@@ -247,9 +247,9 @@ enum sample_why { SAMPLE_ASKED, SAMPLE_RATE, SAMPLE_COST, SAMPLE_BREAKER, SAMPLE
 const char *sample_why_name(enum sample_why w);
 struct snapshot;
 #define SNAPSHOT_SAMPLING_BYTES 120
-/* How much is traced, as people read it: "every request", "1 of 2 requests", with what limits it:
- * "1 of 8 requests, asked 1 of 2 (limit 5 % of the node)". Without an entry calls are counted. out:
- * SNAPSHOT_SAMPLING_BYTES. */
+/* The sampling as text: "every request", "1 of 2 requests"; with the limit: "1 of 8 requests,
+ * requested 1 of 2 (limit 5 % of the node)". Without an entry: calls. out: SNAPSHOT_SAMPLING_BYTES.
+ * */
 void snapshot_sampling(const struct snapshot *s, char *out);
 
 struct snap_cost { /* the cost of tracing, as the node reports it */

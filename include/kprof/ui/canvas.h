@@ -32,16 +32,16 @@ enum style {
 };
 enum { STYLE_FRAMES = STYLE_FRAME_LAST - STYLE_FRAME + 1 };
 
-/* Colours that say how much: from little (1) to most (SHADES), in even steps of lightness, away
+/* Colors that show an amount: from little (1) to most (SHADES), in even steps of lightness, away
  * from the terminal's background. SHADE_CURSOR differs from all of them. src/ui/palette.h has them.
- */
+ * */
 enum { SHADE_NONE, SHADES = 8, SHADE_CURSOR };
 
 struct cell {
     char utf8[15]; /* one code point and its combining marks; empty: the right half of a wide one */
     uint8_t style;
-    uint8_t ink, paper; /* shades of the character and of what is behind it; SHADE_NONE: the colours
-                           of the style (if ink has a shade, paper is the terminal's background) */
+    uint8_t ink, paper; /* shades of the character and of its background; SHADE_NONE: the colors of
+                           the style (if ink has a shade, paper is the terminal's background) */
 };
 
 struct canvas {

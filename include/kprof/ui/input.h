@@ -1,4 +1,4 @@
-/* Keys and the mouse as a terminal gives them. Values only; any thread. */
+/* Keys and mouse events. Values only; any thread. */
 #ifndef KPROF_UI_INPUT_H
 #define KPROF_UI_INPUT_H
 
@@ -21,7 +21,7 @@ enum key { /* above any code point */
            /* Enter is '\n', Escape 27, Tab '\t', Space ' ' */
 };
 
-#define KEY_PASTED_ 0x400000 /* flag beside a code point: it was pasted, it is not a key */
+#define KEY_PASTED_ 0x400000 /* flag of a code point: it was pasted, it is not a key */
 
 enum mouse_kind { MOUSE_CLICK, MOUSE_DOUBLE, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
 struct mouse {

@@ -1,4 +1,4 @@
-/* Requests of a key to app: the ui changes only its own state and returns an intent.
+/* Requests to app, caused by a key: the ui changes only its own state and returns an intent.
  *
  * Invariant: a value; text is NUL-terminated. The comment of each kind names the other members that
  * the kind uses. */
@@ -11,7 +11,7 @@
 
 enum intent_kind {
     INTENT_NONE,
-    INTENT_REDRAW, /* only the picture changed */
+    INTENT_REDRAW, /* only the screen has changed */
     INTENT_QUIT,
     INTENT_TOGGLE,     /* switch tracing on or off; pause or resume a replay */
     INTENT_WINDOW,     /* intent.window */
@@ -19,7 +19,7 @@ enum intent_kind {
                         * which
                         */
     INTENT_ZERO,
-    INTENT_MARK,   /* compare with this moment from now on, or end the comparison */
+    INTENT_MARK,   /* compare with the time shown now, or end the comparison */
     INTENT_EXPORT, /* text: file name; force: overwrite was confirmed; slow_only: only slow requests
                       that pass the filter; picture: the text format has the content of the screen
                     */
@@ -33,7 +33,7 @@ enum intent_kind {
                              ui_set_completions */
     INTENT_WHY,           /* tier: ask why this tier is empty */
     INTENT_CAPTURE,       /* tier (TIER_TOTAL: the entry): capture its calls, for ui_set_capture */
-    INTENT_CAPTURE_END,   /* the capture is given up or no longer needed */
+    INTENT_CAPTURE_END,   /* the capture is cancelled or no longer needed */
     INTENT_SLOW,          /* text: the threshold of slow calls, or "off" */
     INTENT_SAVE,          /* text: name of the profile; force: overwrite was confirmed */
     INTENT_PROFILES,      /* list the profiles; app answers with ui_choose */

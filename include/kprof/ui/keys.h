@@ -1,6 +1,5 @@
-/* The one table of keys: the action of each key, the screens where it is valid, and its text in the
- * key bar and the help. The tables in README and in the manual page are made from it, too (make
- * docs).
+/* The table of keys: the action of each key, the screens where it is valid, and its text in the key
+ * bar and the help. The tables in README and in the manual page are made from it, too (make docs).
  *
  * Invariant: in one context a key has one meaning. The table is constant; any thread. Keys that
  * type text (prompts) are not in the table. */

@@ -1,9 +1,9 @@
-/* The terminal: shows a canvas through ncurses and reads keys. Only this unit knows ncurses.
+/* The terminal: shows a canvas through ncurses and reads keys. Only this unit uses ncurses.
  *
- * Invariant: between term_open and term_close the terminal is ours; term_restore is
- * async-signal-safe enough to be called from a crash handler and leaves a sane terminal. One
- * thread. Works with less on a terminal without colour, on a vt100 and in the C locale. A canvas
- * with shades is shown only where term_has_shades. */
+ * Invariant: between term_open and term_close this unit controls the terminal; term_restore is
+ * async-signal-safe enough to be called from a crash handler and restores the terminal. One thread.
+ * Works with less on a terminal without color, on a vt100 and in the C locale. A canvas with shades
+ * is shown only if term_has_shades. */
 #ifndef KPROF_UI_TERM_H
 #define KPROF_UI_TERM_H
 
@@ -12,8 +12,8 @@
 #include <kprof/ui/input.h>
 
 int term_open(bool no_color, struct err *e); /* -1: not a terminal, or TERM unknown */
-void term_theme(enum theme t); /* from the next picture on; cheap if t is the theme in use */
-/* Can this terminal show shades (canvas.h), in the theme in use? */
+void term_theme(enum theme t); /* from the next draw on; does nothing if t is the theme in use */
+/* True: this terminal can show shades (canvas.h), in the theme in use. */
 bool term_has_shades(void);
 void term_mouse_on(void);      /* clicks and the wheel come as KEY_MOUSE_ */
 struct mouse term_mouse(void); /* the event of the last KEY_MOUSE_ */

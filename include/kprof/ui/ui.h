@@ -1,11 +1,11 @@
-/* The screens: draw a snapshot and turn keys into intents. The ui knows no node, no socket, no
+/* The screens: draw a snapshot and turn keys into intents. The ui uses no node, no socket, no
  * tracker.
  *
- * Invariant: ui_draw changes the picture and only the part of the ui's state that belongs to the
- * picture: the scroll position that keeps the selection visible, and the places of what was drawn,
- * for later keys and clicks. ui_key changes only the ui's own state (selection, sort, folding,
- * typed text) and returns an intent for app to carry out. The ui runs on any `canvas` (ncurses or a
- * plain grid in memory), so tests of a screen need no terminal. Core thread only. */
+ * Invariant: ui_draw changes the canvas and only the part of the ui's state that belongs to
+ * drawing: the scroll position that keeps the selection visible, and the positions of what was
+ * drawn, for later keys and clicks. ui_key changes only the ui's own state (selection, sort,
+ * folding, typed text) and returns an intent for app to carry out. The ui runs on any `canvas`
+ * (ncurses or a plain grid in memory), so tests of a screen need no terminal. Core thread only. */
 #ifndef KPROF_UI_UI_H
 #define KPROF_UI_UI_H
 
@@ -21,11 +21,10 @@
 
 struct ui;
 
-/* Writes the settings of the screen that are kept between runs: order, columns, theme, window; one
- * line each. */
+/* Writes the settings of the screen that are stored between runs: order, columns, theme, window;
+ * one line each. */
 void ui_layout_write(const struct ui *u, enum window w, struct buf *out);
-/* Applies the lines of the text that it understands; sets *w if the text names a window. Survives
- * any bytes. */
+/* Applies the known lines of the text; sets *w if the text names a window. Survives any bytes. */
 void ui_layout_read(struct ui *u, const char *text, size_t n_bytes, enum window *w);
 enum theme ui_theme(const struct ui *u);
 void ui_set_theme(struct ui *u, enum theme t);
@@ -34,9 +33,9 @@ void ui_set_theme(struct ui *u, enum theme t);
 struct ui *ui_new(const char *target);
 void ui_free(struct ui *u);
 
-/* Draws s, which may be NULL (nothing known yet). The ui keeps pause and folding, but no snapshot.
- * While ui_is_paused, the caller passes the same snapshot again, until an intent requests another
- * one (INTENT_VIEW_QUERY, INTENT_WINDOW), which then shows the same moment (ui_view_query). */
+/* Draws s, which may be NULL (no data yet). The ui stores pause and folding, but no snapshot. While
+ * ui_is_paused, the caller passes the same snapshot again, until an intent requests another one
+ * (INTENT_VIEW_QUERY, INTENT_WINDOW), which then shows the same time (ui_view_query). */
 void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s);
 struct intent ui_key(struct ui *u, int key,
                      const struct snapshot *s); /* key: enum key, a code point, or a code point
@@ -46,9 +45,8 @@ struct intent ui_key(struct ui *u, int key,
  * three lines. */
 struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s);
 bool ui_is_paused(const struct ui *u);
-/* Writes to l what the next snapshot shall show; while the ui is paused, at the moment of the
- * pause. l->window does not change until the operator chooses a window. s: the last snapshot, or
- * NULL. */
+/* Writes the contents of the next snapshot to l; while the ui is paused, at the time of the pause.
+ * l->window does not change until the operator chooses a window. s: the last snapshot, or NULL. */
 void ui_view_query(struct ui *u, const struct snapshot *s, struct view_query *l);
 
 /* Sets the catalog of the picker. c: valid until the next call; NULL: none. The caller calls this
@@ -77,14 +75,14 @@ void ui_set_presets(struct ui *u, const char *names);
  * there is none. Copied. */
 void ui_set_suggested(struct ui *u, const char *text);
 
-/* Sets the identity rule in force, which the operator edits. app calls this at each change of the
+/* Sets the identity rule in use, which the operator edits. app calls this at each change of the
  * rule. */
 void ui_set_rule(struct ui *u, const char *rule);
 
 /* Answers from app. */
 void ui_message(struct ui *u, const char *text, bool is_error); /* one line above the key bar */
-/* Passes the progress of a capture, or its result; the ui takes over c->set of a result. Ignored if
- * the argument picker is not open. */
+/* Passes the progress of a capture, or its result; the ui takes ownership of c->set of a result.
+ * Ignored if the argument picker is not open. */
 void ui_set_capture(struct ui *u, struct capture *c);
 /* Passes the answer to INTENT_STACK: one function per line, innermost first, or the reason why the
  * stack is not known. An answer for another pid than the last requested one is dropped. */
@@ -107,8 +105,8 @@ bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const cha
 bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
              size_t n);
 /* Opens a prompt again with its text, the error under it and the caret at byte `at` (for example
- * for a rule that does not parse). If another dialog is open, or no line can hold the rule, the
- * error is a message instead; a rule that a line can hold is still the one that the next edit
+ * for a rule that does not parse). If another dialog is open, or the rule does not fit on a line,
+ * the error is a message instead; a rule that fits on a line is still the one that the next edit
  * starts from. */
 void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
                  const char *error);
