@@ -220,6 +220,12 @@ static void preset(struct live *l, const struct intent *in)
     live_preset(&l->preset, l->g, l->ui, in);
 }
 
+static void suggested(struct live *l, const struct intent *in)
+{
+    live_suggest_take(&l->suggest, l->g, l->ui, in);
+    live_refresh(l);
+}
+
 static void profile(struct live *l, const struct intent *in)
 {
     live_profile(l->g, l->ui, &l->preset.take, in);
@@ -333,6 +339,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_TEMPLATE] = by_template,
     [INTENT_PRESETS] = preset,
     [INTENT_PRESET] = preset,
+    [INTENT_SUGGESTED] = suggested,
     [INTENT_SAVE] = profile,
     [INTENT_PROFILES] = profile,
     [INTENT_LOAD] = profile,

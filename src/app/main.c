@@ -4,6 +4,7 @@
 #include "hazards.h"
 #include "run.h"
 #include "stack_run.h"
+#include "suggest_print.h"
 #include <kprof/base/stop.h>
 #include <kprof/cli/options.h>
 
@@ -18,6 +19,8 @@ static int run(struct options *o, const struct target *t)
         return run_hazards(o, t);
     if (o->profile)
         return stack_run(o, t);
+    if (o->suggest)
+        return run_suggest(o, t);
     return o->batch ? run_batch(o, t) : run_live(o, t);
 }
 

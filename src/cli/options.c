@@ -177,17 +177,23 @@ static int check_entry(struct parser *p)
         optval_show(o->entry).s, optval_show(o->entry).s);
 }
 
-/* --hazards ends by itself and records nothing, so these options have no meaning with it. */
-static int check_hazards(struct parser *p)
+/* --hazards and --suggest end by themselves and record nothing, so these options have no meaning
+ * with them. */
+static int check_asks_only(struct parser *p)
 {
     const struct options *o = p->o;
     const char *other = o->mode == OPTIONS_REPLAY ? "--replay"
                         : o->record               ? "--record"
                         : o->batch                ? "--batch"
                                                   : NULL;
+    const char *asks = o->hazards ? "--hazards" : "--suggest";
 
-    if (o->hazards && other)
-        return err_set(p->e, "--hazards only asks a node; leave out %s", other);
+    if (o->hazards && o->suggest)
+        return err_set(p->e, "--hazards and --suggest are two questions; leave one out");
+    if (o->suggest && !other)
+        other = o->n_tiers ? "the tiers" : o->identity ? "--identity" : NULL;
+    if ((o->hazards || o->suggest) && other)
+        return err_set(p->e, "%s only asks a node; leave out %s", asks, other);
     return 0;
 }
 
@@ -358,7 +364,15 @@ static void complain(struct parser *p, int c, char **argv)
 static enum options_result read_option(struct parser *p, const struct options_def *d)
 {
     if (d->kind == OPTIONS_ASK) {
-        fputs(d->letter == 'h' ? help_text() : "kprof-top " KPROF_VERSION "\n", stdout);
+        struct buf text;
+
+        buf_init(&text, 0);
+        if (d->letter == 'h')
+            help_add(&text);
+        else
+            buf_adds(&text, "kprof-top " KPROF_VERSION "\n");
+        fputs(text.data, stdout);
+        buf_release(&text);
         return OPTIONS_EXIT_OK;
     }
     p->on_command_line[place(d)] = true;
@@ -451,7 +465,7 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
     if (o->config && apply_config(&p))
         return OPTIONS_USAGE;
     finish(o);
-    if (check_mode(&p) || check_hazards(&p) || check_flame(&p) || check_profile(&p) ||
+    if (check_mode(&p) || check_asks_only(&p) || check_flame(&p) || check_profile(&p) ||
         check_entry(&p) || check_together(&p))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;

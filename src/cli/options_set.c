@@ -276,6 +276,7 @@ static const struct options_def defs[] = {
     {"top", .set = set_count, AT(uint64_t, top), .bound = TOP_MAX},
     {"sample-interval", NS(sample_interval_ns, SAMPLE_MIN_NS)},
     {"hazards", .where = OPTIONS_ARGV, FLAG(hazards)},
+    {"suggest", .where = OPTIONS_ARGV, FLAG(suggest)},
     {"replay", .where = OPTIONS_ARGV, .set = set_file, TEXT(replay)},
     {"flame", .where = OPTIONS_ARGV, .set = set_file, TEXT(flame)},
     {"node", .where = OPTIONS_FILE, .set = add_node},

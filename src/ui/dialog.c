@@ -90,6 +90,22 @@ void menu_add_more(struct menu *m, const char *more)
     }
 }
 
+void menu_tick_all(struct menu *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        char item[sizeof m->item[0]];
+        memcpy(item, m->item[i], sizeof item);
+        snprintf(m->item[i], sizeof m->item[0], "[x] %.*s", (int)sizeof item - 5, item);
+    }
+}
+
+void menu_tick_turn(struct menu *m)
+{
+    size_t i = m->at.sel;
+    m->left_out[i] = !m->left_out[i];
+    m->item[i][1] = m->left_out[i] ? ' ' : 'x';
+}
+
 void dialog_question(struct dialog *d, const char *text, const struct intent *yes)
 {
     d->mode = DIALOG_QUESTION;

@@ -47,6 +47,12 @@ static struct intent picked(struct ui *u)
         }
         snprintf(in.text, sizeof in.text, "%s", m->item[m->at.sel]);
         break;
+    case MENU_TICKS:
+        in.kind = m->pick;
+        for (size_t i = 0; i < m->n; i++) {
+            in.text[i] = m->left_out[i] ? '0' : '1';
+        }
+        break;
     case MENU_FLAME_WIDTH:
     case MENU_FLAME_GROUP:
         flame_screen_picked(&u->flame, m->use == MENU_FLAME_WIDTH, m->at.sel);
@@ -94,6 +100,8 @@ static struct intent menu_key(struct ui *u, int key)
     } else if (act == ACT_TICK) {
         if (d->menu.use == MENU_COLUMNS) {
             table_menus_column_next(&u->table, &u->shared);
+        } else if (d->menu.use == MENU_TICKS) {
+            menu_tick_turn(&d->menu);
         } else {
             message_set(&u->shared.message, "Enter takes the item; here is nothing to tick", true);
         }

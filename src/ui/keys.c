@@ -489,7 +489,7 @@ static const struct key_def table[] = {
     {{'\n'}, "Enter", "ok", NULL, NULL, ACT_ACCEPT, CTX_PROMPT | CTX_TYPING | CTX_MENU},
     {{ESC}, "Esc", "cancel", NULL, NULL, ACT_CANCEL, CTX_PROMPT | CTX_TYPING | CTX_MENU},
     {{'q'}, "", NULL, NULL, NULL, ACT_CANCEL, CTX_MENU},
-    {{' '}, "", NULL, NULL, NULL, ACT_TICK, CTX_MENU},
+    {{' ', '\t'}, "", NULL, NULL, NULL, ACT_TICK, CTX_MENU},
     {{'\t'}, "Tab", "complete", NULL, NULL, ACT_COMPLETE, CTX_PROMPT},
     {{KEY_UP_, 'k'}, "Up Down", "choose", NULL, NULL, ACT_UP, CTX_MENU},
     {{0}, "a-z", "jump", "in a menu: type to jump to an item", moving, ACT_NONE, CTX_MENU},

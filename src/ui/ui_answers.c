@@ -83,19 +83,35 @@ const char *ui_picked(const struct ui *u, size_t i)
 
 /* --- dialogs --- */
 
-bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
-               size_t n)
+static bool open_menu(struct ui *u, enum menu_use use, enum intent_kind pick, const char *title,
+                      const char *const *items, size_t n)
 {
     struct dialog *d = &u->shared.dialog;
     if (d->mode != DIALOG_NONE || (u->asked_on && u->asked_on != u->screen)) {
         return false;
     }
-    struct menu *m = dialog_menu(d, MENU_PICK, title);
+    struct menu *m = dialog_menu(d, use, title);
     m->pick = pick;
     for (size_t i = 0; i < n; i++) {
         menu_add(m, items[i]);
     }
     menu_select(m, pick == INTENT_LOAD ? u->profile : u->preset);
+    return true;
+}
+
+bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+               size_t n)
+{
+    return open_menu(u, MENU_PICK, pick, title, items, n);
+}
+
+bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+             size_t n)
+{
+    if (!open_menu(u, MENU_TICKS, pick, title, items, n)) {
+        return false;
+    }
+    menu_tick_all(&u->shared.dialog.menu);
     return true;
 }
 

@@ -330,7 +330,7 @@ class Kp:
 
     def _on_out(self, line):
         self.lines.append(line)
-        if line.startswith("{"):
+        if line.startswith('{"'):
             self.rows.append(json.loads(line))
 
     @property

@@ -20,6 +20,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "bench")]
 from impact_common import Attached, CouldNotRun, Cpu, kp, machine, median, number, ratio, say, table, write  # noqa: E402
 from place import Place  # noqa: E402
 from servers import SERVERS, packages  # noqa: E402
+from suggested import PRESETS, suggested  # noqa: E402
 
 SHORT = ("yaws", "rabbitmq")
 BEGIN, END = "<!-- real: made by make real -->", "<!-- real: end -->"
@@ -177,6 +178,9 @@ class Run:
             rates = s.rates[:1] if self.o.short else s.rates
             s.load(rates[0], 1)  # what is done once is done
             self.check("preset %s is offered, and complete" % s.preset, offered, s)
+            if s.preset in PRESETS:
+                self.check("the suggestion", suggested, s, rates[0])
+                self.check("clean after the suggestion", clean, s)
             for rate in rates:
                 self.at(rate)
         finally:

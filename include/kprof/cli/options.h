@@ -78,6 +78,7 @@ struct options {
     uint64_t top;                /* how many processes; 0: 100 */
     uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */
     bool hazards;                /* print the node's table of hazards, nothing else */
+    bool suggest;                /* print a profile with tiers that are suggested, nothing else */
     enum export_format format;
     char *output;   /* file; NULL: stdout */
     double speed;   /* of a replay on the screen, as a multiple of real time; default 1; 0: all at

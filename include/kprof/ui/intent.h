@@ -40,6 +40,7 @@ enum intent_kind {
     INTENT_LOAD,          /* text: name of the profile; force: replacing tiers was confirmed */
     INTENT_PRESETS,       /* list the presets for this node; app answers with ui_choose */
     INTENT_PRESET,        /* text: begins with the preset's name; force: as with INTENT_LOAD */
+    INTENT_SUGGESTED,     /* text: 1 or 0 for each item of ui_tick; force: as with INTENT_LOAD */
     /* For the picker: */
     INTENT_CATALOG,       /* load the node's functions again */
     INTENT_CALLEES,       /* tier: load only the functions that it calls */

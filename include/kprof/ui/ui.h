@@ -102,6 +102,10 @@ void ui_ask(struct ui *u, const char *question, const struct intent *yes);
  * is not the one that requested INTENT_PROFILES or INTENT_PRESETS. */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
+/* As ui_choose, but each item can be ticked; all are, to begin with. The text of the intent has for
+ * each item 1, or 0 if it was left out. */
+bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+             size_t n);
 /* Opens a prompt again with its text, the error under it and the caret at byte `at` (for example
  * for a rule that does not parse). If another dialog is open, or no line can hold the rule, the
  * error is a message instead; a rule that a line can hold is still the one that the next edit
