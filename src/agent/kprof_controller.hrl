@@ -67,13 +67,6 @@
     caught = none :: none | tuple() % the result of the capture
 }).
 
-%% Stack sampling (kprof_stacks).
--record(stacks, {
-    sampler = none :: none | pid(),
-    ref = none :: none | reference(), % its monitor
-    busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue; counted down while it is short
-}).
-
 %% Calls of many functions, counted for a second (kprof_survey).
 -record(survey, {
     phase = none :: kprof_survey:phase(),
@@ -86,6 +79,13 @@
     calls = #{} :: #{mfa() => {non_neg_integer(), integer()}}, % counted, in so many native units
     since = 0 :: integer(), % native: setting began; then, counting began
     span = 0 :: integer() % native units from then to the last look
+}).
+
+%% Stack sampling (kprof_stacks).
+-record(stacks, {
+    sampler = none :: none | pid(),
+    ref = none :: none | reference(), % its monitor
+    busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue; counted down while it is short
 }).
 
 %% Checked with each heartbeat (kprof_controller).
@@ -122,8 +122,8 @@
     limits = #limits{} :: #limits{},
     tier_rates = #tier_rates{} :: #tier_rates{},
     requests = #requests{} :: #requests{},
-    stacks = #stacks{} :: #stacks{},
     survey = #survey{} :: #survey{},
+    stacks = #stacks{} :: #stacks{},
     beats = #beats{} :: #beats{}
 }).
 -type state() :: #s{}.

@@ -17,10 +17,10 @@ static int run(struct options *o, const struct target *t)
 {
     if (o->hazards)
         return run_hazards(o, t);
-    if (o->profile)
-        return stack_run(o, t);
     if (o->suggest)
         return run_suggest(o, t);
+    if (o->profile)
+        return stack_run(o, t);
     return o->batch ? run_batch(o, t) : run_live(o, t);
 }
 

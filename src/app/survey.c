@@ -25,6 +25,10 @@ static bool load(struct survey *s, struct engine *g)
     const struct catalog *c = engine_catalog(g);
     const struct catalog_status *st = catalog_status(c);
 
+    if (!engine_catalog_of_node(g)) {
+        err_set(&s->why, "no suggestion: the list of functions was needed for a tier's callees");
+        return fail(s);
+    }
     if (st->state == CATALOG_PART) {
         err_set(&s->why, "no suggestion: the node's functions are not known: %s", st->note);
         return fail(s);

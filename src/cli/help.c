@@ -59,7 +59,7 @@ static const char *const parts[] = {
     "  -d, --delay DURATION     report interval (default 1s)\n"
     "  -n, --iterations N       number of reports, then a summary\n"
     "      --format text|json|csv|prom|hlog  (prom: Prometheus; hlog: HdrHistogram)\n"
-    "  -o, --output FILE        write to a file, not to standard output\n"
+    "  -o, --output FILE        write to a file; --flame: .svg, .html\n"
     "      --assert CONDITION   check the summary, as in 'db.p99<20ms'; repeat for\n"
     "                           more; exit 3 if one fails\n"
     "      --baseline FILE      compare with a recording; --assert 'db.p99<+10%'\n"

@@ -41,6 +41,11 @@ uint32_t engine_catalog_load(const struct engine *g)
     return g->catalog_load.loads;
 }
 
+bool engine_catalog_of_node(const struct engine *g)
+{
+    return g->catalog_load.of[0] == 0;
+}
+
 static void open_catalog(struct engine *g)
 {
     char note[160];

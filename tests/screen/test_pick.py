@@ -25,7 +25,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.keys("P")
         screen = top.see("Presets for this node", 20)
         assert "cowboy" not in screen and "gen_server" in screen, screen
-        top.keys("Down", "Enter")
+        top.keys("Home", "Down", "Enter")
         top.see("Preset of a module")
         top.keys("application_controller", "Enter")
         top.see("Replace 3 tiers and their statistics?")
@@ -34,7 +34,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.see(re.compile(r"^\W*request\b.*[1-9]", re.M))  # nothing has gone
         top.keys("P")
         top.see("Presets for this node", 20)
-        top.keys("Down", "Enter")
+        top.keys("Home", "Down", "Enter")
         top.see("Preset of a module")
         top.keys("application_controller", "Enter")
         top.see("Replace 3 tiers and their statistics?")

@@ -12,8 +12,8 @@ def test_from_attach_to_tracing_in_three_keys():
         top.see(re.compile(r"P +Suggested: request \(workload:request/1\), "), 40)
         top.keys("P")
         screen = top.see("Presets for this node", 20)
-        menu = [x.strip() for x in screen.split("\n") if re.match(r"\s*(suggested|gen_server) ", x)]
-        assert [x.split()[0] for x in menu] == ["suggested", "gen_server"], screen
+        menu = [x.strip() for x in screen.split("\n") if re.match(r"\s*(suggested|gen_server|gen_statem) ", x)]
+        assert [x.split()[0] for x in menu] == ["suggested", "gen_server", "gen_statem"], screen
         top.keys("Enter")
         screen = top.see(TITLE)
         assert re.search(r"\[x\] entry request +workload:request/1 +\d+/s", screen), screen
@@ -53,10 +53,10 @@ def test_written_presets_come_first():
         top.see("attached to ", 40)
         top.keys("P")
         screen = top.see("Presets for this node", 20)
-        names = re.findall(r"^\s*(cowboy|plug|phoenix16|phoenix|yaws|rabbitmq|ejabberd|suggested|gen_server) ", screen, re.M)
-        assert "cowboy" in names and names[-2:] == ["suggested", "gen_server"], screen
+        names = re.findall(r"^\s*(cowboy|plug|phoenix16|phoenix|yaws|rabbitmq|ejabberd|suggested|gen_server|gen_statem) ", screen, re.M)
+        assert "cowboy" in names and names[-3:] == ["suggested", "gen_server", "gen_statem"], screen
         # Asked for, it looks again; what it says then is an answer.
-        top.keys("End", "Up", "Enter")
+        top.keys("End", "Up", "Up", "Enter")
         top.see(re.compile(r"counting calls for a second|no suggestion: (none|nothing)"), 20)
         top.see(re.compile("no suggestion: (none of|nothing that was called)"), 40)
         top.quit()
