@@ -6,7 +6,7 @@
 %%
 %% Invariant: at most ?MOST are chosen; of more that match, another random part each time. None of an agent's is chosen.
 -module(kprof_stack_choice).
--export([start/2, init/3, is_who/1, is_large/1]).
+-export([start/2, init/3, is_who/1, is_large/1, is_long/1]).
 -export_type([who/0, chosen/0]).
 
 -type by() :: reductions | memory | queue | binary.
@@ -238,6 +238,8 @@ describe(P, Name, First, Leader, #c{vm = Vm, masters = Masters}) ->
     Heaps = not (Queue andalso is_long(info(P, message_queue_len))),
     {P, if is_atom(Name) -> Name; true -> 0 end, First, maps:get(Leader, Masters, <<>>), Queue, Heaps, element(1, First) =:= proc_lib}.
 
+%% A queue so long that sizes of heaps are not asked for: that walks the messages (5 ms for a million).
+-spec is_long(term()) -> boolean().
 is_long(N) -> is_integer(N) andalso N > ?LONG.
 
 %% -> false | held

@@ -284,7 +284,7 @@ result({N, At, Ns, Status, Stack, Values}, #l{answers = Answers, options = #{sta
     case maps:is_key(N, Processes) of
         false -> count(other, 1, L1#l{named = L0#l.named}); % it is no longer chosen
         true when (Statuses bsr Status) band 1 =:= 0 -> count(other, 1, L1);
-        true -> kept(N, At, Status, Stack, Values, grown_large(N, Values, L1))
+        true -> kept(N, At, Status, Stack, Values, grown_large(N, Values, grown_long(N, Values, L1)))
     end.
 
 kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
@@ -293,6 +293,13 @@ kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
     L = count(sampled, 1, L0#l{table = Table1, gone = Gone ++ L0#l.gone, samples = [{N, At, Id, Status, Values} | L0#l.samples], n_samples = L0#l.n_samples + 1}),
     case New of
         true -> L#l{new_stacks = [{Id, Cut, Frames} | L#l.new_stacks]};
+        false -> L
+    end.
+
+%% From now on it is asked for its queue only.
+grown_long(N, Values, #l{processes = Processes} = L) ->
+    case kprof_stack_choice:is_long(element(2, Values)) of
+        true -> L#l{processes = Processes#{N := setelement(6, maps:get(N, Processes), false)}};
         false -> L
     end.
 

@@ -19,6 +19,7 @@ tests() ->
         {stack_hazards_are_left_out, fun stack_hazards_are_left_out/1},
         {stack_shares, fun stack_shares/1},
         {stack_metrics, fun stack_metrics/1},
+        {stack_long_queue, fun stack_long_queue/1},
         {stack_names, fun stack_names/1},
         {stack_top, fun stack_top/1},
         {stack_statuses, fun stack_statuses/1},
@@ -209,6 +210,17 @@ stack_metrics(T) ->
     ?equal(Most(2), Queue),
     ?equal(Most(1), Burner),
     [?equal(tuple_size(V), 14) || {_, _, _, _, _, V} <- Samples].
+
+%% Sizes of heaps are not asked of a process with a long queue, whether it was long when it was chosen, or is so later.
+stack_long_queue(T) ->
+    load(T, agent_burn),
+    P = rpc:call(T, agent_burn, sized, [100, on_heap]),
+    Fill = fun() -> [P ! message || _ <- lists:seq(1, 10001)] end,
+    Sizes = fun(#{samples := Samples}) -> [tuple_size(V) || {_, _, _, _, _, V} <- Samples] end,
+    St = sampled(T, #{who => {pids, [numbers(T, P)]}, interval_us => 2000}, fun(S) -> hd(Sizes(S) ++ [14]) =:= 2 end, fun(_) -> Fill() end),
+    ?check(lists:member(2, Sizes(St))),
+    ?equal(lists:usort(Sizes(sampled(T, {pids, [numbers(T, P)]}, enough(5)))), [2]),
+    exit(P, kill).
 
 pairs([A, B | Rest]) -> [{A, B} | pairs([B | Rest])];
 pairs(_) -> [].
