@@ -54,7 +54,7 @@ TEST_CFLAGS := -Itests/lib -Isrc -Wno-missing-prototypes
 # The table of src/README.md, the lowest first.
 LAYERS   := $(shell sed -n '/^```layers/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(LAYERS))))
-OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o
+OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o $(B)/obj/page_blob.o
 MAIN    := $(B)/obj/app/main.o
 PARTS   := $(wildcard src/agent/kprof_*.erl)
 BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
@@ -84,9 +84,9 @@ build/plain/kprof-top: FORCE
 	@$(MAKE) --no-print-directory FLAVOUR=plain $@
 endif
 
-# The layer trace contains the bytes of the agent.
+# The layer trace contains the bytes of the agent, export those of the flame graph page.
 define layer_library
-$(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1)),$(B)/obj/agent_blob.o) $(B)/objects
+$(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1)),$(B)/obj/agent_blob.o) $(if $(filter export,$(1)),$(B)/obj/page_blob.o) $(B)/objects
 	@rm -f $$@
 	@$$(AR) qcs $$@ $$(filter %.o,$$^)
 endef
@@ -121,6 +121,14 @@ $(B)/obj/agent_blob.o: build/agent_blob.c $(B)/how
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
+build/page_blob.c: src/export/flame_page.js src/export/flame_page.css src/export/embed.sh
+	@mkdir -p $(@D)
+	@sh src/export/embed.sh src/export/flame_page.js src/export/flame_page.css > $@.tmp && mv -f $@.tmp $@
+
+$(B)/obj/page_blob.o: build/page_blob.c $(B)/how
+	@mkdir -p $(@D)
+	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
+
 $(B)/testlib/%.o: tests/lib/%.c $(B)/how
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) $(TEST_CFLAGS) -MMD -MP -c -o $@ $<
@@ -145,6 +153,10 @@ $(B)/libtest.a: $(TESTLIB)
 
 $(B)/keydocs: tests/tools/keydocs.c $(LIBS_ALL) $(B)/how
 	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -o $@ $< $(LIBS_ALL) $(LIBS)
+
+# Files that other tools shall read, for tests/node/test_flame_files.py.
+$(B)/stacks_files: tests/tools/stacks_files.c $(B)/libtest.a $(LIBS_ALL) $(B)/how
+	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) $(TEST_CFLAGS) -o $@ $< $(B)/libtest.a $(LIBS_ALL) $(LIBS)
 
 .PRECIOUS: $(TESTOBJ)
 -include $(OBJ:.o=.d) $(MAIN:.o=.d) $(TESTOBJ:.o=.d)

@@ -1,12 +1,13 @@
-%% The functions of the node that can be traced, and their call rates. No module is loaded for this. It runs in a separate
-%% low-priority process, so neither the node nor the controller waits.
+%% The functions of the node that can be traced. No module is loaded for this. It runs in a separate low-priority process, so
+%% neither the node nor the controller waits.
 -module(kprof_catalog).
--export([answer/1, counters/2, count/3, rates/3, some/1]).
+-export([answer/1, agent/1, some/1]).
 
 -define(PAGE_FUNCTIONS, 2000).
 -define(PAGE_MODULES, 200).
 -define(MODULE_FUNCTIONS, 5000).
--define(RATES, 40).
+-define(BEHAVIOURS, 8).
+-define(BEHAVIOUR_BYTES, 100).
 
 -spec answer({catalog, binary()} | {exist, [mfa()]}) -> tuple().
 answer({catalog, After}) when is_binary(After) -> page(After);
@@ -50,7 +51,13 @@ take(Rest, _, _, Told) ->
 
 module({_, M, File, Functions}, Apps, Origins) ->
     App = application(M, File, Apps),
-    {M, App, maps:get(App, Origins, 0), Functions}.
+    {M, App, maps:get(App, Origins, 0), behaviours(M), Functions}.
+
+%% That it says to have, with blanks between: at most ?BEHAVIOURS names of a usual length.
+behaviours(M) ->
+    Said = [B || {K, Bs} <- info(M, attributes), K =:= behaviour orelse K =:= behavior, is_list(Bs), B <- Bs, is_atom(B)],
+    Names = [Name || B <- Said, Name <- [atom_to_binary(B, utf8)], byte_size(Name) =< ?BEHAVIOUR_BYTES],
+    iolist_to_binary(lists:join(" ", lists:sublist(Names, ?BEHAVIOURS))).
 
 %% {Function, Arity, 1 if exported}
 functions(M) ->
@@ -71,6 +78,7 @@ flag(true) -> 1;
 flag(false) -> 0.
 
 %% A module of an agent in any slot: kprof_WORD_NN.
+-spec agent(atom()) -> boolean().
 agent(M) ->
     case lists:reverse(atom_to_list(M)) of
         [A, B, $_ | _] = Reversed when A >= $0, A =< $9, B >= $0, B =< $9 -> lists:prefix("kprof_", lists:reverse(Reversed));
@@ -122,21 +130,3 @@ platform() ->
 
 %% 1: the module is loaded and has this function.
 exists({M, F, A}) -> flag(erlang:module_loaded(M) andalso lists:member({F, A}, info(M, functions))).
-
-%% ---- Rates, by counters of the VM ----
-
-%% The present counts of these functions; none: the function has no counter.
--spec counters(kprof_spec:session(), [mfa()]) -> [{mfa(), none | non_neg_integer()}].
-counters(Session, MFAs) -> [{MFA, kprof_call_count:call_count(Session, MFA)} || MFA <- lists:sublist(MFAs, ?RATES)].
-
--spec count(kprof_spec:session(), [mfa()], boolean()) -> [kprof_spec:matched()].
-count(Session, MFAs, On) -> [kprof_spec:set_pattern(Session, MFA, On, [call_count]) || MFA <- MFAs].
-
-%% Calls since counters/2 returned Before; -1: not counted.
--spec rates(kprof_spec:session(), [{mfa(), none | non_neg_integer()}], pos_integer()) -> {rates, pos_integer(), tuple()}.
-rates(Session, Before, Ms) ->
-    {rates, Ms, list_to_tuple([since(Was, kprof_call_count:call_count(Session, MFA)) || {MFA, Was} <- Before])}.
-
-since(none, N) when is_integer(N) -> N;
-since(Was, N) when is_integer(Was), is_integer(N), N >= Was -> N - Was;
-since(_, _) -> -1.

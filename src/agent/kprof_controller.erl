@@ -108,6 +108,8 @@ loop(S) ->
             loop(relay_died(S));
         {'DOWN', R, _, _, _} when R =:= S#s.guardian_ref ->
             loop(new_guardian(S));
+        {'DOWN', R, _, _, Why} when R =:= S#s.stacks#stacks.ref ->
+            loop(kprof_stacks:ended(Why, S));
         {superseded, Who} ->
             superseded(Who, S);
         {nodedown, Node} when Node =:= S#s.link#link.node ->
@@ -131,8 +133,8 @@ loop(S) ->
             loop(kprof_tracing:count_step(S));
         {why, Ref, Ix, MFA} ->
             loop(kprof_requests:counted(Ref, Ix, MFA, S));
-        rates ->
-            loop(kprof_requests:rates_counted(S));
+        {survey, Timer} ->
+            loop(kprof_survey:step(Timer, S));
         {captured, Capturer, Caught} when Capturer =:= element(1, S#s.requests#requests.capture) ->
             loop(kprof_requests:caught(Caught, S));
         {'DOWN', _, _, Capturer, _} when Capturer =:= element(1, S#s.requests#requests.capture) ->
@@ -150,6 +152,8 @@ heard(S) ->
 
 request(Ref, {why, Ix}, S) ->
     kprof_requests:why(Ref, Ix, S);
+request(Ref, {rates, MFAs}, S) when is_list(MFAs) ->
+    kprof_survey:count(Ref, MFAs, S);
 request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
     kprof_link:answer_apart(Ref, fun() -> kprof_catalog:answer(Question) end, [{priority, low}], S),
     S;
@@ -179,9 +183,9 @@ handle(flush, S) ->
 handle(hazards, S) -> {kprof_hazard:list(S#s.vm), S};
 handle({modules, Prefix}, S) -> {kprof_code:modules(unicode:characters_to_list(Prefix)), S};
 handle({functions, M}, S) -> {kprof_code:functions(kprof_code:to_atom(M)), S};
-handle({rates, MFAs}, S) -> kprof_requests:count_rates(MFAs, S);
-handle(rates, S) -> kprof_requests:rates(S);
+handle(rates, S) -> kprof_survey:take(S);
 handle({capture, Ix}, S) -> kprof_requests:capture(Ix, S);
+handle({stacks, What}, S) -> kprof_stacks:request(What, S);
 handle(captured, S) -> {kprof_requests:captured(S), S};
 handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, kprof_link:heard_before(AgeMs, S)};
 handle(ping, S) -> {{pong, erlang:monotonic_time()}, S};
@@ -192,13 +196,13 @@ relay_died(S0) ->
     kprof_cleanup:relay_died(kprof_cleanup_plan:new(S)),
     kprof_link:send({kx, kprof_link:counter(?SEQ, S)}, S),
     kprof_link:event(relay_died, <<"the relay on the node was killed: tracing is off, nothing is left behind">>, S),
-    kprof_tracing:relay_died(kprof_tier_rates:relay_died(S#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
+    kprof_tracing:relay_died(kprof_tier_rates:relay_died((kprof_survey:forget(S))#s{counting = [], relay = none, pacer = none, relay_ref = none, session = none})).
 
 %% ---- Heartbeats ----
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})),
+    S1 = kprof_heartbeat:send(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
     Pause = kprof_link:is_silent(S2),
     if

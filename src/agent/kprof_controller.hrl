@@ -1,6 +1,6 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
-%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests and kprof_cleanup_plan. No other process uses
-%% it. Each part is a record, named after the source that changes it.
+%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks and
+%% kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one
 -define(COOL_MS, 5000).
@@ -63,9 +63,29 @@
 
 %% Requests that take longer (kprof_requests).
 -record(requests, {
-    rates = none :: none | {counting, integer(), [{mfa(), none | non_neg_integer()}]} | {rates, pos_integer(), tuple()},
     capture = none :: kprof_capture:capture(),
     caught = none :: none | tuple() % the result of the capture
+}).
+
+%% Calls of many functions, counted for a second (kprof_survey).
+-record(survey, {
+    phase = none :: kprof_survey:phase(),
+    ref = none :: none | integer(), % of the question, while it is not answered
+    timer = none :: none | reference(), % of the next slice
+    asked = [] :: [mfa()],
+    todo = [] :: [mfa()], % of this phase
+    held = [] :: [mfa()], % that the cleanup plan has for it
+    on = #{} :: #{mfa() => {free | ours | theirs, non_neg_integer(), integer()}}, % whose counter; what it said, and when (native)
+    calls = #{} :: #{mfa() => {non_neg_integer(), integer()}}, % counted, in so many native units
+    since = 0 :: integer(), % native: setting began; then, counting began
+    span = 0 :: integer() % native units from then to the last look
+}).
+
+%% Stack sampling (kprof_stacks).
+-record(stacks, {
+    sampler = none :: none | pid(),
+    ref = none :: none | reference(), % its monitor
+    busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue; counted down while it is short
 }).
 
 %% Checked with each heartbeat (kprof_controller).
@@ -102,6 +122,8 @@
     limits = #limits{} :: #limits{},
     tier_rates = #tier_rates{} :: #tier_rates{},
     requests = #requests{} :: #requests{},
+    survey = #survey{} :: #survey{},
+    stacks = #stacks{} :: #stacks{},
     beats = #beats{} :: #beats{}
 }).
 -type state() :: #s{}.

@@ -61,16 +61,18 @@ dotted(Erts) -> lists:join(".", [integer_to_list(N) || N <- Erts]).
 upper(Id) -> string:uppercase(atom_to_list(Id)).
 
 %% Avoided on every VM, so not reported for this one.
-always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers]).
+always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory]).
 
-%% kprof-top does not use these.
-used(Use) -> not lists:member(Use, [gc_flags]).
+%% Not used by kprof-top, or only with stack samples, which count what they leave out.
+used(Use) -> not lists:member(Use, [gc_flags, sample_queue, sample_large]).
 
 %% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. Ids are those of the project's list of hazards.
 rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
     Otp27 = [15, 0],
     Fixed271 = [15, 1],
     Otp28 = [16, 0],
+    OffHeap = Erts < [13, 2, 2, 5] orelse within(Erts, [14, 0], [14, 2]),
+    Hibernates = within(Erts, Otp27, [15, 3]) orelse within(Erts, Otp28, [16, 2, 1]),
     [
         {a1, reset_trace, Erts < Otp27, "trace tokens are removed one by one, not reset", "PR 7651"},
         {a2, existing, true, "trace flags are set for one process at a time", "otp#6495, GH-5984"},
@@ -79,11 +81,14 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {b2, module_literals, true, "the agent is one module without literals, loaded and unloaded once", "PR 9724, GH-8119"},
         {b3, flags_idle, true, "no trace flag is set while tracing is off", "PR 8342"},
         {b4, ask_all, true, "no signal is sent to every process (for example process_info/2)", "PR 7822, OTP-18838, GH-10651"},
+        {b5, sample_queue, OffHeap, "stack samples: no queue lengths of processes with messages off heap", "OTP-18838"},
+        {b7, sample_large, OffHeap orelse Hibernates, "stack samples: no processes with large heaps", "PR 7822, PR 10696"},
         {b8, load_on_demand, true, "modules of the node are never loaded on demand", "PR 8046, GH-7466"},
         {b11, session_timers, true, "no timer message is sent to a suspended process", "PR 11196"},
         {b13, name_maps, true, "a map cannot be the name of a request", "GH-7683"},
         {b14, beside_no_jit, Beside andalso not Jit andalso within(Erts, Otp27, Fixed271), "no tracing beside another session on a VM without JIT", "OTP-19248"},
         {b15, attach, Erts < [12, 3] orelse Word =:= 4, "kprof-top needs a 64-bit VM of OTP 24.3 or later", "PR 6662, PR 5078"},
+        {c2, sample_memory, true, "stack samples: memory and messages of a process are never requested", "this walks its queue"},
         {d1, lean_exceptions, Erts < Fixed271, "lean returns: if an exception passes through the caller, the call is shown as ending with its request", "OTP-19122"},
         {d2, lean_beside, Beside andalso within(Erts, Otp27, Fixed271), "no lean returns beside another session", "OTP-19122"},
         {d3, bif_beside, Beside andalso (within(Erts, Otp27, Otp28) orelse within(Erts, Otp28, [16, 3])), "no built-in function as a tier beside another session", "PR 10349"},

@@ -1,11 +1,9 @@
 %% Requests that take longer: call rates, and captured arguments. Functions of the controller's process. Counters are in the
 %% cleanup plan before they are set.
 -module(kprof_requests).
--export([capture/2, capture_end/1, captured/1, caught/2, count_rates/2, counted/4, rates/1, rates_counted/1, why/3]).
+-export([capture/2, capture_end/1, captured/1, caught/2, counted/4, why/3]).
 
 -include("kprof_controller.hrl").
-
--define(RATES_MS, 1000).
 
 %% ---- A capture ----
 
@@ -104,35 +102,6 @@ counted(Ref, Ix, {MFA, Before}, #s{session = Session} = S) ->
     kprof_tracing:flush(S),
     Seen = min(Calls, watched(Ix, S) * kprof_sampling:in_force(S)),
     kprof_link:answer(Ref, {called, Calls, Seen, Calls - Seen}, S1).
-
-%% Call rates of these functions. Tiers are left out: they have rates already, and other requests count them.
--spec count_rates([mfa()], state()) -> {ok | wait, state()}.
-count_rates(_, #s{requests = #requests{rates = {counting, _, _}}} = S) ->
-    {wait, S};
-count_rates(Asked, #s{session = Session, tracing = #tracing{trace_config = Config}, counting = Counting} = S) ->
-    Tiers = [{M, F, A} || {_, M, F, A} <- maps:get(tiers, Config)],
-    Before = kprof_catalog:counters(Session, Asked),
-    Mine = [MFA || {MFA, none} <- Before, not lists:member(MFA, Tiers)],
-    %% It is in the cleanup plan before it is set.
-    Rates = {counting, kprof_node:now_ms(), Before},
-    S1 = kprof_cleanup_plan:share(S#s{counting = Mine ++ Counting, requests = S#s.requests#requests{rates = Rates}}),
-    kprof_catalog:count(Session, Mine, true),
-    erlang:send_after(?RATES_MS, self(), rates),
-    {ok, S1}.
-
--spec rates_counted(state()) -> state().
-rates_counted(#s{session = Session, requests = #requests{rates = {counting, Since, Before}}, counting = Counting} = S) ->
-    Rates = kprof_catalog:rates(Session, Before, max(1, kprof_node:now_ms() - Since)),
-    Mine = [MFA || {MFA, none} <- Before, lists:member(MFA, Counting)],
-    kprof_catalog:count(Session, Mine, false),
-    kprof_cleanup_plan:share(S#s{counting = Counting -- Mine, requests = S#s.requests#requests{rates = Rates}});
-rates_counted(S) ->
-    S.
-
-%% Sent once.
--spec rates(state()) -> {wait | none | {rates, pos_integer(), tuple()}, state()}.
-rates(#s{requests = #requests{rates = {counting, _, _}}} = S) -> {wait, S};
-rates(#s{requests = #requests{rates = Rates} = Requests} = S) -> {Rates, S#s{requests = Requests#requests{rates = none}}}.
 
 watched(_, #s{relay = none}) -> 0;
 watched(_, #s{relay = Relay, pacer = Pacer}) ->

@@ -2,21 +2,19 @@
 
 #include "run.h"
 
+#include "crash.h"
 #include "layout.h"
 #include "settings_map.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/stop.h>
-#include <kprof/trace/code_query.h>
 #include <kprof/ui/term.h>
 #include <kprof/ui/ui.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#define RATES_NS                                                                                   \
-    300000000u /* the list must be unchanged for this long before calls are counted                \
-                */
+#define RATES_NS 300000000u /* calls are counted when the list has been unchanged for so long */
+#define IN_SIGHT 40u        /* functions counted at once for the picker */
 
 static void on_message(void *arg, const char *text, bool is_error)
 {
@@ -89,30 +87,10 @@ static void on_completions(void *arg, const char *typed, const char *lines)
     l->dirty = true;
 }
 
-/* On a crash: restores the terminal, then lets the default signal handler run. */
-static void on_crash(int sig)
-{
-    term_restore();
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
-static void crash_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_crash, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
-
-    sigemptyset(&sa.sa_mask);
-    sigaction(SIGSEGV, &sa, NULL);
-    sigaction(SIGBUS, &sa, NULL);
-    sigaction(SIGFPE, &sa, NULL);
-    sigaction(SIGILL, &sa, NULL);
-    sigaction(SIGABRT, &sa, NULL);
-}
-
 /* Passes data for the picker to the ui, and requests the rates of the functions in sight. */
 static void feed_picker(struct live *l, uint64_t now)
 {
-    uint32_t ids[CODE_QUERY_RATES];
+    uint32_t ids[IN_SIGHT];
     uint32_t version = engine_catalog_version(l->g);
 
     if (version != l->catalog_version) {
@@ -123,7 +101,7 @@ static void feed_picker(struct live *l, uint64_t now)
     if (now < l->rates_at_ns)
         return;
     l->rates_at_ns = now + RATES_NS;
-    engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, CODE_QUERY_RATES));
+    engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, IN_SIGHT));
 }
 
 static void draw(struct live *l)
@@ -164,6 +142,8 @@ static void loop(struct live *l)
     while (!l->quit && !stop_asked() && engine_state(l->g) != ENGINE_FAILED) {
         bool more = engine_poll(l->g);
         live_preset_poll(&l->preset, l->g);
+        if (!preset_take_wanted(&l->preset.take))
+            live_suggest_poll(&l->suggest, l->g, l->ui);
         keys(l);
         uint64_t now = clock_mono_ns();
         feed_picker(l, now);
@@ -195,13 +175,14 @@ int run_live(const struct options *o, const struct target *t)
     struct err e = {{0}};
     int status = 1;
 
+    l.preset.suggest = &l.suggest;
     settings_map_from(o, &settings);
     if (t->node)
         preset_take_first(&l.preset.take, o, &settings);
     l.g = engine_new(&settings, &hooks, &e);
     if (!l.g || run_baseline(l.g, o, &e) < 0 || term_open(o->no_color, &e) < 0)
         goto out;
-    crash_signals();
+    crash_restores_terminal();
     if (!o->no_mouse)
         term_mouse_on();
     l.ui = ui_new(NULL);

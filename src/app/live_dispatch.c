@@ -1,6 +1,7 @@
 /* Carries out the intents of keys and clicks. */
 #include "live_impl.h"
 
+#include "flame_file.h"
 #include "live_profile.h"
 #include "settings_map.h"
 #include <assert.h>
@@ -147,6 +148,11 @@ static void export_to(struct live *l, const struct intent *in)
     buf_release(&text);
 }
 
+static void export_stacks(struct live *l, const struct intent *in)
+{
+    flame_file_export(l->ui, in);
+}
+
 /* ---- the trace configuration ---- */
 
 static void toggle(struct live *l, const struct intent *in)
@@ -212,6 +218,12 @@ static void by_template(struct live *l, const struct intent *in)
 static void preset(struct live *l, const struct intent *in)
 {
     live_preset(&l->preset, l->g, l->ui, in);
+}
+
+static void suggested(struct live *l, const struct intent *in)
+{
+    live_suggest_take(&l->suggest, l->g, l->ui, in);
+    live_refresh(l);
 }
 
 static void profile(struct live *l, const struct intent *in)
@@ -315,6 +327,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_ZERO] = zero,
     [INTENT_MARK] = mark,
     [INTENT_EXPORT] = export_to,
+    [INTENT_EXPORT_STACKS] = export_stacks,
     [INTENT_TOGGLE] = toggle,
     [INTENT_SAMPLE_UP] = sample,
     [INTENT_SAMPLE_DOWN] = sample,
@@ -326,6 +339,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_TEMPLATE] = by_template,
     [INTENT_PRESETS] = preset,
     [INTENT_PRESET] = preset,
+    [INTENT_SUGGESTED] = suggested,
     [INTENT_SAVE] = profile,
     [INTENT_PROFILES] = profile,
     [INTENT_LOAD] = profile,

@@ -4,6 +4,7 @@
 #define KPROF_APP_LIVE_IMPL_H
 
 #include "live_preset.h"
+#include "live_suggest.h"
 #include "redraw_limit.h"
 #include <kprof/cli/options.h>
 #include <kprof/core/view_query.h>
@@ -23,6 +24,7 @@ struct live {
     uint64_t fresh_at_ns, rates_at_ns;
     uint32_t catalog_version;
     struct live_preset preset;
+    struct live_suggest suggest;
     bool dirty, keyed; /* the screen is out of date; the operator waits for a new one */
     bool quit;
     char rule[TRACE_CONFIG_RULE_BYTES]; /* the rule that the ui received last */

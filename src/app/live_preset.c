@@ -67,12 +67,15 @@ static void offer(struct live_preset *p, struct ui *u, const bool *there)
     size_t n = 0;
 
     memcpy(p->there, there, sizeof p->there);
-    for (size_t i = 0; i < preset_count() && n < LIVE_PRESETS; i++) {
-        if (item_of(preset_name(i), preset_about(i), p->there, text[n])) {
-            item[n] = text[n];
-            n++;
-        }
-    }
+    for (size_t i = 0; i < preset_count() && n + 1 < LIVE_PRESETS; i++)
+        n += !preset_asks(preset_name(i)) &&
+             item_of(preset_name(i), preset_about(i), p->there, text[n]);
+    live_suggest_item(p->suggest, text[n++], ITEM_BYTES);
+    for (size_t i = 0; i < preset_count() && n < LIVE_PRESETS; i++)
+        n += preset_asks(preset_name(i)) &&
+             item_of(preset_name(i), preset_about(i), p->there, text[n]);
+    for (size_t i = 0; i < n; i++)
+        item[i] = text[i];
     if (ui_choose(u, INTENT_PRESET, "Presets for this node", item, n))
         ui_message(u, "", false); /* removes the message about the request */
     else
@@ -193,7 +196,9 @@ static void take(struct live_preset *p, struct engine *g, struct ui *u, const st
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(in->text, " "), in->text);
     snprintf(text, sizeof text, "%s:", name);
-    if (preset_asks(name))
+    if (strcmp(name, LIVE_SUGGEST_NAME) == 0)
+        live_suggest_open(p->suggest, g, u);
+    else if (preset_asks(name))
         ui_reprompt(u, INTENT_PRESET, text, strlen(text), "write the module after the colon");
     else if (!may_replace(p, g, u, name, in))
         return;

@@ -3,6 +3,7 @@
 #ifndef KPROF_APP_LIVE_PRESET_H
 #define KPROF_APP_LIVE_PRESET_H
 
+#include "live_suggest.h"
 #include "preset_take.h"
 #include <kprof/engine/engine.h>
 #include <kprof/ui/ui.h>
@@ -10,6 +11,7 @@
 #define LIVE_PRESETS 32
 
 struct live_preset {
+    struct live_suggest *suggest; /* offered after the presets that fit */
     struct preset_take
         take; /* the preset that is applied when the node has reported its functions */
     bool there[ENGINE_EXIST]; /* candidates of the presets offered last, one after another: the node

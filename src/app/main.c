@@ -1,7 +1,10 @@
 /* kprof-top: parses options, then runs. */
 #include "demo.h"
+#include "flame_file.h"
 #include "hazards.h"
 #include "run.h"
+#include "stack_run.h"
+#include "suggest_print.h"
 #include <kprof/base/stop.h>
 #include <kprof/cli/options.h>
 
@@ -14,6 +17,10 @@ static int run(struct options *o, const struct target *t)
 {
     if (o->hazards)
         return run_hazards(o, t);
+    if (o->suggest)
+        return run_suggest(o, t);
+    if (o->profile)
+        return stack_run(o, t);
     return o->batch ? run_batch(o, t) : run_live(o, t);
 }
 
@@ -62,6 +69,8 @@ int main(int argc, char **argv)
             status = run_demo(&o, &e);
         } else if (o.mode == OPTIONS_NODE) {
             status = run_node(&o, &e);
+        } else if (o.mode == OPTIONS_FLAME) {
+            status = flame_file_run(&o);
         } else {
             struct target none = {0};
             status = run(&o, &none);

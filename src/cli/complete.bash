@@ -11,7 +11,7 @@ _kprof_top() {
         )
         return
         ;;
-    -o | --output | --record | --replay | --baseline | --cookie-file | --slow-log)
+    -o | --output | --record | --replay | --flame | --baseline | --cookie-file | --slow-log)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
@@ -21,6 +21,10 @@ _kprof_top() {
         ;;
     --returns)
         mapfile -t COMPREPLY < <(compgen -W "lean full auto" -- "$cur")
+        return
+        ;;
+    --profile)
+        mapfile -t COMPREPLY < <(compgen -W "cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs" -- "$cur")
         return
         ;;
     --transport)

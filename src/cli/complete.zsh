@@ -10,9 +10,10 @@ _kprof_top() {
     local cur=${words[CURRENT]} prev=${words[CURRENT-1]}
     case $prev in
     -f|--config) _kprof_top_profiles; return ;;
-    -o|--output|--record|--replay|--baseline|--cookie-file|--slow-log) _files; return ;;
+    -o|--output|--record|--replay|--flame|--baseline|--cookie-file|--slow-log) _files; return ;;
     --format) compadd text json csv prom hlog; return ;;
     --returns) compadd lean full auto; return ;;
+    --profile) compadd cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs; return ;;
     --transport) compadd dist auto; return ;;
     esac
     if [[ $cur == -* ]]; then

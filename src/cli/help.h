@@ -2,6 +2,8 @@
 #ifndef KPROF_CLI_HELP_H
 #define KPROF_CLI_HELP_H
 
-const char *help_text(void);
+struct buf;
+
+void help_add(struct buf *out); /* appends it */
 
 #endif

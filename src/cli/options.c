@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <kprof/base/buf.h>
 #include <kprof/base/clock.h>
+#include <kprof/export/stacks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,16 +144,23 @@ static int check_mode(struct parser *p)
 {
     struct options *o = p->o;
     bool demo = o->mode == OPTIONS_DEMO;
-    int modes = (o->n_nodes > 0) + demo + (o->replay != NULL);
+    int modes = (o->n_nodes > 0) + demo + (o->replay != NULL) + (o->flame != NULL);
     if (modes == 0)
-        return err_set(p->e, "no node given; give a node (app@host), --demo, or --replay FILE "
-                             "(--help lists the options)");
+        return err_set(
+            p->e, "no node given; give a node (app@host), --demo, --replay FILE, or --flame FILE "
+                  "(--help lists the options)");
     if (modes > 1)
         return err_set(p->e, "%s and %s cannot be used together; leave one out",
-                       o->n_nodes > 0 ? optval_show(o->node[0]).s : "--demo",
-                       o->replay ? "--replay" : "--demo");
+                       o->n_nodes > 0 ? optval_show(o->node[0]).s
+                       : demo         ? "--demo"
+                                      : "--replay",
+                       o->flame    ? "--flame"
+                       : o->replay ? "--replay"
+                                   : "--demo");
     if (o->replay)
         o->mode = OPTIONS_REPLAY;
+    if (o->flame)
+        o->mode = OPTIONS_FLAME;
     return 0;
 }
 
@@ -169,17 +177,77 @@ static int check_entry(struct parser *p)
         optval_show(o->entry).s, optval_show(o->entry).s);
 }
 
-/* --hazards ends by itself and records nothing, so these options have no meaning with it. */
-static int check_hazards(struct parser *p)
+/* --hazards and --suggest end by themselves and record nothing, so these options have no meaning
+ * with them. */
+static int check_asks_only(struct parser *p)
 {
     const struct options *o = p->o;
     const char *other = o->mode == OPTIONS_REPLAY ? "--replay"
                         : o->record               ? "--record"
                         : o->batch                ? "--batch"
                                                   : NULL;
+    const char *asks = o->hazards ? "--hazards" : "--suggest";
 
-    if (o->hazards && other)
-        return err_set(p->e, "--hazards cannot be used with %s; leave it out", other);
+    if (o->hazards && o->suggest)
+        return err_set(p->e, "--hazards and --suggest are two questions; leave one out");
+    if (o->suggest && !other)
+        other = o->n_tiers ? "the tiers" : o->identity ? "--identity" : NULL;
+    if ((o->hazards || o->suggest) && other)
+        return err_set(p->e, "%s only asks a node; leave out %s", asks, other);
+    return 0;
+}
+
+/* A file of stacks has no calls: what asks for them has nothing to do. */
+static int check_flame(struct parser *p)
+{
+    const struct options *o = p->o;
+    const char *other = o->record         ? "--record"
+                        : o->hazards      ? "--hazards"
+                        : o->slow_log     ? "--slow-log"
+                        : o->n_assertions ? "--assert"
+                                          : NULL;
+    enum stacks_format f = o->output ? stacks_format_of_file(o->output) : STACKS_FORMATS;
+    if (o->mode != OPTIONS_FLAME)
+        return 0;
+    if (other)
+        return err_set(p->e, "%s does not work with --flame; leave it out", other);
+    if (o->batch && !o->output)
+        return err_set(p->e, "--batch with --flame writes a file; add --output FILE.svg");
+    if (o->batch && f == STACKS_FORMATS)
+        return err_set(p->e, "--output %s: the ending must be one of %s", optval_show(o->output).s,
+                       stacks_endings());
+    return 0;
+}
+
+/* Samples have no calls, either; they are written when they have all come. */
+static int check_profile(struct parser *p)
+{
+    const struct options *o = p->o;
+    const char *other = o->mode == OPTIONS_REPLAY  ? "--replay"
+                        : o->mode == OPTIONS_FLAME ? "--flame"
+                        : o->record                ? "--record"
+                        : o->baseline              ? "--baseline"
+                        : o->hazards               ? "--hazards"
+                        : o->slow_log              ? "--slow-log"
+                        : o->n_assertions          ? "--assert"
+                        : said(p, "tier")          ? "--tier"
+                        : said(p, "format")        ? "--format"
+                        : said(p, "iterations")    ? "--iterations"
+                                                   : NULL;
+
+    if (!o->profile && (said(p, "top") || said(p, "sample-interval")))
+        return err_set(p->e, "--%s works only with --profile; add --profile cpu",
+                       said(p, "top") ? "top" : "sample-interval");
+    if (!o->profile)
+        return 0;
+    if (other)
+        return err_set(p->e, "%s does not work with --profile; leave it out", other);
+    if (!o->output)
+        return err_set(p->e, "--profile writes a file; add --output FILE.svg");
+    if (stacks_format_of_file(o->output) == STACKS_FORMATS)
+        return err_set(p->e, "--output %s: the ending must be one of %s", optval_show(o->output).s,
+                       stacks_endings());
+    p->o->batch = true;
     return 0;
 }
 
@@ -209,7 +277,7 @@ static int check_together(struct parser *p)
     if (!o->batch && said(p, "iterations"))
         return err_set(p->e,
                        "--iterations works only without a screen; add --batch, or use --duration");
-    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0)
+    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0 && !o->profile)
         return err_set(p->e, "--batch needs a tier; add --tier M:F/A (or a config file)");
     return 0;
 }
@@ -225,6 +293,7 @@ void options_defaults(struct options *o)
                           .max_overhead_ppm = NOT_SET,
                           .delay_ns = 1000000000u,
                           .demo_rate = 200,
+                          .sample_interval_ns = 9000000u,
                           .speed = 1,
                           .theme = THEME_COUNT,
                           .format = EXPORT_TEXT};
@@ -295,7 +364,15 @@ static void complain(struct parser *p, int c, char **argv)
 static enum options_result read_option(struct parser *p, const struct options_def *d)
 {
     if (d->kind == OPTIONS_ASK) {
-        fputs(d->letter == 'h' ? help_text() : "kprof-top " KPROF_VERSION "\n", stdout);
+        struct buf text;
+
+        buf_init(&text, 0);
+        if (d->letter == 'h')
+            help_add(&text);
+        else
+            buf_adds(&text, "kprof-top " KPROF_VERSION "\n");
+        fputs(text.data, stdout);
+        buf_release(&text);
         return OPTIONS_EXIT_OK;
     }
     p->on_command_line[place(d)] = true;
@@ -388,7 +465,8 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
     if (o->config && apply_config(&p))
         return OPTIONS_USAGE;
     finish(o);
-    if (check_mode(&p) || check_hazards(&p) || check_entry(&p) || check_together(&p))
+    if (check_mode(&p) || check_asks_only(&p) || check_flame(&p) || check_profile(&p) ||
+        check_entry(&p) || check_together(&p))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;
 }

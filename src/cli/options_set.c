@@ -4,6 +4,7 @@
 #include <kprof/base/buf.h>
 #include <kprof/cli/options_preset.h>
 #include <kprof/cli/optval.h>
+#include <kprof/core/stack_profile.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #define MAX_AGE_MIN_NS 1000000u
 #define ITERATIONS_MAX 1000000000u
 #define DEMO_RATE_MAX  20000u
+#define TOP_MAX        1000u
+#define SAMPLE_MIN_NS  1000000u
 
 /* The field of d; the table ensures its type. */
 static void *field(const struct options_def *d, struct options *o)
@@ -67,6 +70,18 @@ static int set_file(const struct options_def *d, const char *val, struct options
 }
 
 /* ---- values with their own syntax ---- */
+
+static int set_profile(const struct options_def *d, const char *val, struct options *o,
+                       struct err *e)
+{
+    if (strcmp(val, "cpu") != 0 && strcmp(val, "wall") != 0 &&
+        stack_metric_parse(val, strlen(val)) == STACK_METRICS)
+        return err_set(e,
+                       "--profile %s: no such profile; write cpu, wall, reductions, memory, "
+                       "message_queue_len, bin_vheap_size, minor_gcs or another metric (kprof(1))",
+                       optval_show(val).s);
+    return set_text(d, val, o);
+}
 
 static int set_identity(const struct options_def *d, const char *val, struct options *o,
                         struct err *e)
@@ -256,8 +271,13 @@ static const struct options_def defs[] = {
     {"demo", .kind = OPTIONS_FLAG, .where = OPTIONS_ARGV, .set = set_demo},
     {"demo-rate", .set = set_demo_rate},
     {"speed", .set = set_speed},
+    {"profile", .where = OPTIONS_ARGV, .set = set_profile, TEXT(profile)},
+    {"top", .set = set_count, AT(uint64_t, top), .bound = TOP_MAX},
+    {"sample-interval", NS(sample_interval_ns, SAMPLE_MIN_NS)},
     {"hazards", .where = OPTIONS_ARGV, FLAG(hazards)},
+    {"suggest", .where = OPTIONS_ARGV, FLAG(suggest)},
     {"replay", .where = OPTIONS_ARGV, .set = set_file, TEXT(replay)},
+    {"flame", .where = OPTIONS_ARGV, .set = set_file, TEXT(flame)},
     {"node", .where = OPTIONS_FILE, .set = add_node},
     {"version", 'V', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},
     {"help", 'h', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},

@@ -56,8 +56,7 @@ static void tiers(struct buf *out, const struct options *o)
     buf_adds(out, "]}.\n");
 }
 
-/* The settings of o that a profile keeps; what is at its default is left out. */
-static void put_settings(const struct options *o, struct buf *out)
+void profile_save_text(const struct options *o, struct buf *out)
 {
     struct options plain;
     options_defaults(&plain);
@@ -96,7 +95,7 @@ int profile_save(const struct options *o, const char *name, bool over, struct er
         return -1;
     xdg_path_make(path);
     buf_init(&text, 0);
-    put_settings(o, &text);
+    profile_save_text(o, &text);
     if (over) {
         rc = output_replace(path, text.data, text.len, e);
     } else {

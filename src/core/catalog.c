@@ -12,7 +12,7 @@
 #define NOT_MEASURED (-1.0f)
 
 struct module {
-    uint32_t name, app; /* in names */
+    uint32_t name, app, behaviours; /* in names */
     uint16_t len;
     uint8_t origin;
 };
@@ -77,7 +77,7 @@ static uint32_t keep(struct catalog *c, const char *s)
 static bool fits(const struct catalog *c, const char *s, const char *more)
 {
     return strlen(s) <= NAME_MAX && strlen(more) <= NAME_MAX &&
-           c->names.len + strlen(s) + strlen(more) + 2 < NAMES_BYTES;
+           c->names.len + strlen(s) + strlen(more) + 3 < NAMES_BYTES;
 }
 
 void catalog_module(struct catalog *c, const char *shown, const char *app,
@@ -89,8 +89,15 @@ void catalog_module(struct catalog *c, const char *shown, const char *app,
     c->module = room_for(c->module, c->modules, &c->module_room, sizeof *c->module);
     c->module[c->modules].name = keep(c, shown);
     c->module[c->modules].app = keep(c, app);
+    c->module[c->modules].behaviours = keep(c, "");
     c->module[c->modules].len = (uint16_t)strlen(shown);
     c->module[c->modules++].origin = (uint8_t)origin;
+}
+
+void catalog_behaviours(struct catalog *c, const char *names)
+{
+    if (names[0] && !c->skipping && c->modules && fits(c, names, ""))
+        c->module[c->modules - 1].behaviours = keep(c, names);
 }
 
 void catalog_function(struct catalog *c, const char *shown, unsigned arity, bool exported)
@@ -156,6 +163,37 @@ size_t catalog_text(const struct catalog *c, uint32_t id, char *out)
         out[at++] = arity[--n];
     out[at] = 0;
     return at;
+}
+
+uint32_t catalog_module_of(const struct catalog *c, uint32_t id)
+{
+    return function(c, id)->module;
+}
+
+const char *catalog_module_text(const struct catalog *c, uint32_t id)
+{
+    return c->names.data + c->module[function(c, id)->module].name;
+}
+
+const char *catalog_function_text(const struct catalog *c, uint32_t id)
+{
+    return c->names.data + function(c, id)->name;
+}
+
+unsigned catalog_arity(const struct catalog *c, uint32_t id)
+{
+    return function(c, id)->arity;
+}
+
+bool catalog_has_behaviour(const struct catalog *c, uint32_t id, const char *name)
+{
+    const char *at = c->names.data + c->module[function(c, id)->module].behaviours;
+    size_t n = strlen(name);
+
+    for (; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strncmp(at, name, n) == 0 && (at[n] == ' ' || at[n] == 0))
+            return true;
+    return false;
 }
 
 uint64_t catalog_mask(const struct catalog *c, uint32_t id)

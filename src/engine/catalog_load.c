@@ -36,6 +36,16 @@ static void begin(struct engine *g)
     control_code_query(g->control, of[0] ? CONTROL_CALLEES : CONTROL_PAGE, g->catalog_load.gen, of);
 }
 
+uint32_t engine_catalog_load(const struct engine *g)
+{
+    return g->catalog_load.loads;
+}
+
+bool engine_catalog_of_node(const struct engine *g)
+{
+    return g->catalog_load.of[0] == 0;
+}
+
 static void open_catalog(struct engine *g)
 {
     char note[160];
@@ -44,6 +54,7 @@ static void open_catalog(struct engine *g)
     g->catalog_load.catalog = catalog_new();
     g->catalog_load.open = true;
     g->catalog_load.gen++;
+    g->catalog_load.loads++;
     g->catalog_load.counted_n = 0;
     if (g->control && g->state == ENGINE_UP) {
         begin(g);
@@ -98,12 +109,14 @@ uint32_t engine_catalog_version(const struct engine *g)
     return g->catalog_load.version;
 }
 
-static void add_module(void *arg, const char *shown, const char *app, enum code_query_origin origin)
+static void add_module(void *arg, const char *shown, const char *app, enum code_query_origin origin,
+                       const char *behaviours)
 {
     static const enum catalog_origin of[] = {[CODE_QUERY_OWN] = CATALOG_OWN,
                                              [CODE_QUERY_PLATFORM] = CATALOG_PLATFORM,
                                              [CODE_QUERY_LIBRARY] = CATALOG_LIBRARY};
     catalog_module(arg, shown, app, of[origin]);
+    catalog_behaviours(arg, behaviours);
 }
 
 static void add_function(void *arg, const char *shown, unsigned arity, bool exported)
@@ -194,7 +207,7 @@ void engine_catalog_rates(struct engine *g, const uint32_t *ids, size_t n)
     char text[CATALOG_TEXT_BYTES];
     struct buf lines;
 
-    if (!l->open || !g->control || g->state != ENGINE_UP || l->counted_n)
+    if (!l->catalog || !g->control || g->state != ENGINE_UP || l->counted_n)
         return;
     buf_init(&lines, 0);
     for (size_t i = 0; i < n && l->counted_n < CODE_QUERY_RATES; i++) {

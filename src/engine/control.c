@@ -149,7 +149,8 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
             return false;
         c->applied.sample = w->sample;
     }
-    if (c->applied.tracing != w->tracing && !apply_tracing(c, s, w->tracing, e))
+    bool tracing = w->tracing && w->n > 0; /* no flag of any process while there is no tier */
+    if (c->applied.tracing != tracing && !apply_tracing(c, s, tracing, e))
         return false;
     c->applied_gen = gen;
     return true;

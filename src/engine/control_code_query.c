@@ -43,24 +43,59 @@ static int take_page(struct session *s, const char *after, const struct mfa *of,
     return rc;
 }
 
+static struct mfa *functions(size_t max)
+{
+    struct mfa *f = calloc(max, sizeof *f);
+
+    if (!f)
+        abort();
+    return f;
+}
+
+static int exist(struct session *s, const char *lines, struct result *r, struct err *e)
+{
+    struct mfa *f = functions(CODE_QUERY_EXIST);
+    int rc = code_query_exist(s, f, parse(lines, f, CODE_QUERY_EXIST), r->code.there, e);
+
+    free(f);
+    return rc;
+}
+
+static int begin_rates(struct session *s, const char *lines, struct result *r, struct err *e)
+{
+    struct mfa *f = functions(CODE_QUERY_RATES);
+    size_t n = parse(lines, f, CODE_QUERY_RATES);
+    int rc = code_query_rates_begin(s, f, n, &r->code.rates.wait, e);
+
+    free(f);
+    return rc;
+}
+
+static int take_callees(struct session *s, const char *line, struct result *r, struct err *e)
+{
+    struct mfa *f = functions(1);
+    int rc = -1;
+
+    if (parse(line, f, 1) == 1)
+        rc = take_page(s, "", f, r, e);
+    else
+        err_set(e, "'%.200s' is not a function", line);
+    free(f);
+    return rc;
+}
+
 int control_code_query_answer(struct session *s, enum control_ask what, const char *lines,
                               struct result *r, struct err *e)
 {
-    struct mfa f[CODE_QUERY_EXIST];
-    size_t n;
-
     switch (what) {
     case CONTROL_PAGE:
         return take_page(s, lines, NULL, r, e);
     case CONTROL_CALLEES:
-        parse(lines, f, 1);
-        return take_page(s, "", f, r, e);
+        return take_callees(s, lines, r, e);
     case CONTROL_EXIST:
-        n = parse(lines, f, CODE_QUERY_EXIST);
-        return code_query_exist(s, f, n, r->code.there, e);
+        return exist(s, lines, r, e);
     case CONTROL_RATES:
-        n = parse(lines, f, CODE_QUERY_RATES);
-        return code_query_rates_begin(s, f, n, &r->code.rates.wait, e);
+        return begin_rates(s, lines, r, e);
     default:
         return code_query_rates_take(s, &r->code.rates, e);
     }

@@ -125,6 +125,7 @@ struct catalog_load {
     size_t counted_n;                   /* 0: none */
     uint64_t take_at_ns;                /* when to take the counts; 0: counting has not begun */
     uint32_t version;                   /* increases when the catalog has changed */
+    uint32_t loads;                     /* catalogs that were begun */
 };
 
 struct captures {

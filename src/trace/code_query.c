@@ -52,17 +52,18 @@ static bool read_functions(struct etf *c, bool elixir, const struct code_query_s
 
 static bool read_module(struct etf *c, const struct code_query_sink *sink)
 {
-    char app[CODE_QUERY_NAME_BYTES];
+    char app[CODE_QUERY_NAME_BYTES], behaviours[CODE_QUERY_NAME_BYTES];
     struct buf shown;
     uint32_t arity;
     uint64_t origin;
     bool elixir = false;
 
     buf_init(&shown, SHOWN_BYTES);
-    bool ok = etf_tuple(c, &arity) && arity == 4 && term_module(c, &shown, &elixir) &&
-              read_text(c, app, sizeof app) && etf_u64(c, &origin) && origin <= CODE_QUERY_LIBRARY;
+    bool ok = etf_tuple(c, &arity) && arity == 5 && term_module(c, &shown, &elixir) &&
+              read_text(c, app, sizeof app) && etf_u64(c, &origin) &&
+              origin <= CODE_QUERY_LIBRARY && read_text(c, behaviours, sizeof behaviours);
     if (ok)
-        sink->module(sink->arg, shown.data, app, (enum code_query_origin)origin);
+        sink->module(sink->arg, shown.data, app, (enum code_query_origin)origin, behaviours);
     buf_release(&shown);
     return ok && read_functions(c, elixir, sink);
 }

@@ -95,7 +95,8 @@ static void *read_loop(void *arg)
         if (kind == STREAM_REPLY || kind == STREAM_RPC)
             hand_over(s, kind, &rest, ref);
         else if (kind != STREAM_BAD)
-            recorder_write(s->o.recorder, RECORD_EVENTS, now, bytes, n);
+            recorder_write(s->o.recorder, kind == STREAM_STACKS ? RECORD_STACKS : RECORD_EVENTS,
+                           now, bytes, n);
         if (kind == STREAM_GONE) {
             agent_gone(s, &rest, &e);
             break;

@@ -26,6 +26,7 @@ struct stream {
     uint64_t dropped_before; /* of earlier connections */
     bool lossy;              /* events were dropped before the next ones */
     struct timeline time;
+    struct stack_inbox stacks;
     bool clock_known;      /* of the reader; before that no stamp can be read */
     atomic_bool clock_new; /* stream_clock was called: the reader takes the new clock */
     pthread_mutex_t lock;  /* protects the new clock, heartbeat and notes */
@@ -49,6 +50,7 @@ struct stream *stream_new(struct ring *ring, struct intern *names)
     decoder_init(&s->dec, names);
     pthread_mutex_init(&s->lock, NULL);
     timeline_init(&s->time);
+    stack_inbox_init(&s->stacks);
     return s;
 }
 
@@ -64,6 +66,7 @@ void stream_free(struct stream *s)
     decoder_release(&s->dec);
     pthread_mutex_destroy(&s->lock);
     timeline_release(&s->time);
+    stack_inbox_release(&s->stacks);
     free(s->batch);
     free(s);
 }
@@ -365,6 +368,31 @@ static enum stream_kind feed_note(struct stream *s, struct etf *c, struct etf *r
     return strcmp(note.tag, "gone") == 0 ? STREAM_GONE : STREAM_NOTE;
 }
 
+/* {ks, Seq, MonotonicNative, ...}: read later, by who has the store for it. */
+static enum stream_kind feed_stacks(struct stream *s, struct etf *c, const void *bytes, size_t n,
+                                    uint64_t now_ns)
+{
+    uint64_t seq;
+    int64_t native;
+
+    if (!s->clock_known || !etf_u64(c, &seq) || !etf_i64(c, &native)) {
+        ADD(bad_events, 1);
+        return STREAM_BAD;
+    }
+    timeline_join(&s->time, decode_stamp(&s->dec, native), now_ns);
+    s->dec.base_ns = s->time.base_ns;
+    stack_inbox_put(&s->stacks, bytes, n,
+                    &(struct stack_clock){.start_native = s->dec.start_native,
+                                          .units_per_s = s->dec.units_per_s,
+                                          .base_ns = s->dec.base_ns});
+    return STREAM_STACKS;
+}
+
+struct stack_message *stream_take_stacks(struct stream *s)
+{
+    return stack_inbox_take(&s->stacks);
+}
+
 static enum stream_kind feed_off(struct stream *s)
 {
     struct event ev = {.ts_ns = s->last_ts_ns, .kind = EVENT_FLUSH, .pid = UINT64_MAX};
@@ -409,6 +437,8 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
         return feed_counts(s, &c, now_ns);
     if (arity == 3 && etf_is_atom(&c, "kh"))
         return feed_heartbeat(s, &c, now_ns);
+    if (arity == 9 && etf_is_atom(&c, "ks"))
+        return feed_stacks(s, &c, bytes, n, now_ns);
     if (arity == 3 && etf_is_atom(&c, "ke"))
         return feed_note(s, &c, rest);
     if (arity == 2 && etf_is_atom(&c, "kx"))
@@ -436,6 +466,7 @@ void stream_figures(struct stream *s, struct stream_figures *out)
     out->bytes = LOAD(bytes);
     out->last_event_ns = LOAD(last_ns);
     out->offs = LOAD(offs);
+    out->dropped_stacks = stack_inbox_dropped(&s->stacks);
     out->clock = timeline_reading(&s->time);
     out->lag_ns = LOAD(lag);
     out->oldest_ns = LOAD(oldest);

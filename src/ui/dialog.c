@@ -20,6 +20,10 @@ static const struct {
                             ".txt: the map; .json .csv .prom .hlog: the table"},
     [PROMPT_TIME_RANGE] = {"Time range", "45m, or clock times such as 02:10-02:40, or now"},
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
+    [PROMPT_FLAME_SEARCH] = {"Search", "a regular expression, as in ^lists:|encode"},
+    [PROMPT_FLAME_EXPORT] = {"Export samples to file",
+                             "the ending sets the format: .svg .html .folded .perf "
+                             ".speedscope.json .pb.gz .trace.json .eflame"},
     [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
     [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
 };
@@ -85,6 +89,22 @@ void menu_add_more(struct menu *m, const char *more)
         int gap = n < 22 ? 24 - (int)n : 2;
         snprintf(m->item[i] + n, sizeof m->item[0] - n, "%*s%s", gap, "", more);
     }
+}
+
+void menu_tick_all(struct menu *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        char item[sizeof m->item[0]];
+        memcpy(item, m->item[i], sizeof item);
+        snprintf(m->item[i], sizeof m->item[0], "[x] %.*s", (int)sizeof item - 5, item);
+    }
+}
+
+void menu_tick_turn(struct menu *m)
+{
+    size_t i = m->at.sel;
+    m->left_out[i] = !m->left_out[i];
+    m->item[i][1] = m->left_out[i] ? ' ' : 'x';
 }
 
 void dialog_question(struct dialog *d, const char *text, const struct intent *yes)

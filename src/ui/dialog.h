@@ -26,21 +26,32 @@ enum prompt_use {
     PROMPT_SLOW,
     PROMPT_TIME_RANGE,
     PROMPT_PRESET,
+    PROMPT_FLAME_SEARCH,
+    PROMPT_FLAME_EXPORT,
     PROMPT_HELP_FIND
 };
 
-/* The items of an open menu. */
-enum menu_use { MENU_SORT, MENU_ENTRY, MENU_PICK, MENU_COLUMNS };
+/* What is being chosen. */
+enum menu_use {
+    MENU_SORT,
+    MENU_ENTRY,
+    MENU_PICK,
+    MENU_TICKS,
+    MENU_COLUMNS,
+    MENU_FLAME_WIDTH,
+    MENU_FLAME_GROUP
+};
 
 #define MENU_ITEMS (TIER_MAX + 2)
 
 struct menu {
     enum menu_use use;
-    enum intent_kind pick; /* of MENU_PICK */
+    enum intent_kind pick; /* of MENU_PICK, MENU_TICKS */
     const char *title;
     char item[MENU_ITEMS][160];
     size_t name_bytes[MENU_ITEMS]; /* length of the item's name; the text after it describes the
                                       item */
+    bool left_out[MENU_ITEMS];     /* of MENU_TICKS: the item is not ticked */
     size_t n;
     size_t name_from; /* where the name of an item begins */
     char typed[40];   /* what was typed to get to the selected item */
@@ -78,6 +89,10 @@ struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title)
 void menu_add(struct menu *m, const char *item); /* items beyond MENU_ITEMS are left out */
 /* Adds a text after the name of the last item, from column 24 on if the name is short. */
 void menu_add_more(struct menu *m, const char *more);
+
+/* Puts a ticked box before each item. */
+void menu_tick_all(struct menu *m);
+void menu_tick_turn(struct menu *m); /* of the selected item */
 
 void dialog_question(struct dialog *d, const char *text, const struct intent *yes);
 

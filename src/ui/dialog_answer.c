@@ -47,6 +47,16 @@ static struct intent picked(struct ui *u)
         }
         snprintf(in.text, sizeof in.text, "%s", m->item[m->at.sel]);
         break;
+    case MENU_TICKS:
+        in.kind = m->pick;
+        for (size_t i = 0; i < m->n; i++) {
+            in.text[i] = m->left_out[i] ? '0' : '1';
+        }
+        break;
+    case MENU_FLAME_WIDTH:
+    case MENU_FLAME_GROUP:
+        flame_screen_picked(&u->flame, m->use == MENU_FLAME_WIDTH, m->at.sel);
+        break;
     case MENU_ENTRY:
         return entry_picked(m);
     }
@@ -90,6 +100,8 @@ static struct intent menu_key(struct ui *u, int key)
     } else if (act == ACT_TICK) {
         if (d->menu.use == MENU_COLUMNS) {
             table_menus_column_next(&u->table, &u->shared);
+        } else if (d->menu.use == MENU_TICKS) {
+            menu_tick_turn(&d->menu);
         } else {
             message_set(&u->shared.message, "Enter takes the item; here is nothing to tick", true);
         }
@@ -243,8 +255,11 @@ static struct intent prompt_done(struct ui *u)
         return threshold(&sh->dialog);
     case PROMPT_TIME_RANGE:
         return take_time_range(u);
+    case PROMPT_FLAME_EXPORT:
+        return p->len ? with_text(p, INTENT_EXPORT_STACKS) : none;
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
+    case PROMPT_FLAME_SEARCH:
     case PROMPT_HELP_FIND:
         break;
     }
@@ -267,6 +282,9 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
     }
     if (ev == PROMPT_CHANGED && filter) {
         set_filter(&d->prompt, filter, cap);
+    }
+    if (d->prompt_use == PROMPT_FLAME_SEARCH && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
+        flame_screen_search(&u->flame, ev == PROMPT_CHANGED ? d->prompt.text : "", false);
     }
     if (d->prompt_use == PROMPT_HELP_FIND && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
         help_find(&u->help, ev == PROMPT_CHANGED ? d->prompt.text : "");

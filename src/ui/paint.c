@@ -1,4 +1,5 @@
 #include "paint.h"
+#include "flame_color.h"
 #include "palette.h"
 
 #include <assert.h>
@@ -98,6 +99,9 @@ static int direct(int color)
 struct paint paint_style(enum theme t, enum style st, int colors)
 {
     assert(t < THEME_COUNT && st < STYLE_COUNT);
+    if (st >= STYLE_FRAME) {
+        return flame_color(t, st, colors);
+    }
     if (colors == 0) {
         return plain[st];
     }

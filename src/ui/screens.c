@@ -24,6 +24,7 @@ static const struct {
     [SCREEN_PICK] = {&screen_pick, offsetof(struct ui, pick)},
     [SCREEN_ARGUMENTS] = {&screen_argument_picker, offsetof(struct ui, argument_picker)},
     [SCREEN_OPEN_CALLS] = {&screen_open_calls, offsetof(struct ui, open_calls)},
+    [SCREEN_FLAME] = {&screen_flame, offsetof(struct ui, flame)},
     [SCREEN_INTERNALS] = {&screen_internals, offsetof(struct ui, internals)},
 };
 

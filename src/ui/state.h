@@ -6,6 +6,7 @@
 #define UI_STATE_H
 
 #include "argument_picker.h"
+#include "flame_screen.h"
 #include "heat.h"
 #include "help.h"
 #include "open_calls.h"
@@ -20,6 +21,7 @@
 struct ui {
     struct ui_shared shared;
     enum screen_id screen;   /* the one that is shown */
+    enum screen_id home;     /* the one that others lead back to */
     enum screen_id asked_on; /* the screen that requested app's last menu */
     enum theme theme;
     int bar_row;      /* of the last draw; -1: no bar */
@@ -31,6 +33,7 @@ struct ui {
     struct waterfall_state waterfall;
     struct heat_state heat;
     struct open_calls_state open_calls;
+    struct flame_state flame;
     struct scroll log, internals;
     struct help_state help;
     struct pick_list pick;

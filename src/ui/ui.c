@@ -20,7 +20,7 @@ struct ui *ui_new(const char *target)
         abort();
     }
     snprintf(u->shared.target, sizeof u->shared.target, "%s", target ? target : "");
-    u->screen = SCREEN_MAIN;
+    u->screen = u->home = SCREEN_MAIN;
     pick_list_init(&u->pick);
     return u;
 }
@@ -34,6 +34,7 @@ void ui_free(struct ui *u)
     rows_release(&u->shared.rows);
     pick_list_release(&u->pick);
     argument_picker_release(&u->argument_picker);
+    flame_screen_release(&u->flame);
     free(u);
 }
 
@@ -88,14 +89,14 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
     if (r.to == SCREEN_HELP) {
         help_of(&u->help, u->screen, screens_ops(u->screen)->context);
     }
-    r.to = u->screen == r.to ? SCREEN_MAIN : r.to;
+    r.to = u->screen == r.to ? u->home : r.to;
     show(u, &r, out);
 }
 
 /* Help goes back to where it was opened; that screen is as it was. */
 static void back(struct ui *u, bool had_message, struct intent *out)
 {
-    enum screen_id to = u->screen == SCREEN_HELP ? u->help.from : SCREEN_MAIN;
+    enum screen_id to = u->screen == SCREEN_HELP ? u->help.from : u->home;
     if (u->screen == to && !had_message) {
         message_set(&u->shared.message, "nothing to go back from; q quits", true);
     }

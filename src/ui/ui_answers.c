@@ -42,6 +42,29 @@ void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead)
     open_calls_set_stack(&u->open_calls, pid, lines, dead);
 }
 
+void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source)
+{
+    snprintf(u->flame.source, sizeof u->flame.source, "%s", source);
+    flame_screen_set(&u->flame, v);
+}
+
+void ui_set_stacks_base(struct ui *u, struct stack_view *v)
+{
+    flame_screen_set_base(&u->flame, v);
+}
+
+void ui_show_stacks(struct ui *u, bool home)
+{
+    u->screen = SCREEN_FLAME;
+    u->home = home ? SCREEN_FLAME : u->home;
+}
+
+const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q)
+{
+    *q = u->flame.query;
+    return u->flame.view;
+}
+
 void ui_set_catalog(struct ui *u, const struct catalog *c)
 {
     pick_list_set_catalog(&u->pick, c);
@@ -60,19 +83,35 @@ const char *ui_picked(const struct ui *u, size_t i)
 
 /* --- dialogs --- */
 
-bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
-               size_t n)
+static bool open_menu(struct ui *u, enum menu_use use, enum intent_kind pick, const char *title,
+                      const char *const *items, size_t n)
 {
     struct dialog *d = &u->shared.dialog;
     if (d->mode != DIALOG_NONE || (u->asked_on && u->asked_on != u->screen)) {
         return false;
     }
-    struct menu *m = dialog_menu(d, MENU_PICK, title);
+    struct menu *m = dialog_menu(d, use, title);
     m->pick = pick;
     for (size_t i = 0; i < n; i++) {
         menu_add(m, items[i]);
     }
     menu_select(m, pick == INTENT_LOAD ? u->profile : u->preset);
+    return true;
+}
+
+bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+               size_t n)
+{
+    return open_menu(u, MENU_PICK, pick, title, items, n);
+}
+
+bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+             size_t n)
+{
+    if (!open_menu(u, MENU_TICKS, pick, title, items, n)) {
+        return false;
+    }
+    menu_tick_all(&u->shared.dialog.menu);
     return true;
 }
 
@@ -114,6 +153,8 @@ static enum prompt_use prompt_of(enum intent_kind which, enum prompt_use last)
         return PROMPT_TIER;
     case INTENT_SLOW:
         return PROMPT_SLOW;
+    case INTENT_EXPORT_STACKS:
+        return PROMPT_FLAME_EXPORT;
     case INTENT_SAVE:
         return PROMPT_SAVE;
     case INTENT_PRESET:

@@ -45,7 +45,7 @@ callees(K, MFA) ->
     case ask(K, {callees, MFA}) of
         {callees, Note, {catalog, N, N, <<>>, Modules}} ->
             ?equal(length(Modules), N),
-            {lists:sort([{M, F, A} || {M, _, _, Fs} <- Modules, {F, A, _} <- Fs]), Note};
+            {lists:sort([{M, F, A} || {M, _, _, _, Fs} <- Modules, {F, A, _} <- Fs]), Note};
         Error -> Error
     end.
 

@@ -7,9 +7,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void add_module(void *arg, const char *shown, const char *app, enum code_query_origin origin)
+static void add_module(void *arg, const char *shown, const char *app, enum code_query_origin origin,
+                       const char *behaviours)
 {
     catalog_module(arg, shown, app, (enum catalog_origin)origin);
+    catalog_behaviours(arg, behaviours);
 }
 
 static void add_function(void *arg, const char *shown, unsigned arity, bool exported)

@@ -1,4 +1,5 @@
-/* The event stream: any bytes as messages of an agent, then through core. */
+/* The event stream: any bytes as messages of an agent, then through core, or into the store of
+ * stack samples. */
 #include "core_test.h"
 
 #include <kprof/base/ring.h>
@@ -23,6 +24,25 @@ static void feed(struct stream *s, struct core *c, struct ring *r, const uint8_t
     }
 }
 
+static void take_stacks(struct stream *s, struct stack_decoder *d)
+{
+    struct stack_message *m;
+
+    while ((m = stream_take_stacks(s))) {
+        stack_decoder_feed(d, m->bytes, m->n, &m->clock);
+        stack_message_free(m);
+    }
+}
+
+/* Every sample that was read is in the store, or counted there. */
+static void stacks_conserve(const struct stack_profile *p, const struct stack_decoder *d)
+{
+    struct stack_profile_counts c = stack_profile_counts(p);
+
+    if (c.added > stack_decoder_counts(d)->samples || c.left_out > c.added)
+        abort();
+}
+
 /* What is kept of slow requests adds up, whatever came. */
 static void fall(const struct snapshot *s)
 {
@@ -44,6 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct intern *names = intern_new(1000, 1 << 16);
     struct ring *r = ring_new(256, sizeof(struct event));
     struct stream *s = stream_new(r, names);
+    struct stack_profile_limits few = {
+        .max_samples = 100, .max_texts = 50, .max_frames = 50, .max_stacks = 50};
+    struct stack_profile *stacks = stack_profile_new(&few);
+    struct stack_decoder *d = stack_decoder_new(stacks);
 
     core_limits_default(&l);
     l.open_requests = 64;
@@ -63,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     for (size_t from = 0, at = 1; at <= n; at++) {
         if (at == n || data[at] == 0x83) {
             feed(s, c, r, data + from, at - from);
+            take_stacks(s, d);
             from = at;
         }
     }
@@ -71,6 +96,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (!snapshot_conserves(snap))
         abort();
     fall(snap);
+    stacks_conserve(stacks, d);
+    stack_decoder_free(d);
+    stack_profile_free(stacks);
     snapshot_free(snap);
     core_free(c);
     text_ring_free(text_ring);

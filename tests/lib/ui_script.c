@@ -88,7 +88,7 @@ static char style_letter(const struct canvas *c, int row, int col)
     if (row == c->cursor_row && col == c->cursor_col) {
         return '_';
     }
-    return !k->ink ? " dbhsgwxk"[k->style] : is_lower_half(k) ? ' ' : shade_letter(k->ink);
+    return !k->ink ? " dbhsgwxkABCDEFm+-"[k->style] : is_lower_half(k) ? ' ' : shade_letter(k->ink);
 }
 
 static char lower_letter(const struct canvas *c, int row, int col)

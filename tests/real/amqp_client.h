@@ -45,10 +45,14 @@ static inline void amqp_consumes(amqp_connection_state_t c, int client, amqp_byt
 }
 
 /* After this the server has done all that was sent before. */
-static inline void amqp_disconnect(amqp_connection_state_t c, int client)
+static inline void amqp_close_channel(amqp_connection_state_t c, int client)
 {
     amqp_must(amqp_channel_close(c, 1, AMQP_REPLY_SUCCESS).reply_type == AMQP_RESPONSE_NORMAL,
               client, "channel.close");
+}
+
+static inline void amqp_disconnect(amqp_connection_state_t c, int client)
+{
     amqp_must(amqp_connection_close(c, AMQP_REPLY_SUCCESS).reply_type == AMQP_RESPONSE_NORMAL,
               client, "connection.close");
     amqp_destroy_connection(c);

@@ -20,11 +20,13 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "bench")]
 from impact_common import Attached, CouldNotRun, Cpu, kp, machine, median, number, ratio, say, table, write  # noqa: E402
 from place import Place  # noqa: E402
 from servers import SERVERS, packages  # noqa: E402
+from suggested import PRESETS, suggested  # noqa: E402
 
 SHORT = ("yaws", "rabbitmq")
 BEGIN, END = "<!-- real: made by make real -->", "<!-- real: end -->"
 LATER_S = 60  # deadlines: none is a claim
 TRIES = 3  # this machine may be busy elsewhere: see disturbed
+TURNS, SECONDS = 5, 5
 DEVIATIONS = 5  # of a sample: a scaled count that is wrong by more is wrong
 HEAD = ["server, version", "OTP", "requests/s", "sent", "counted", "off by", "traced", "p99 without", "p99 with", "ratio", "node CPU without", "with", "kprof-top CPU"]
 
@@ -177,6 +179,9 @@ class Run:
             rates = s.rates[:1] if self.o.short else s.rates
             s.load(rates[0], 1)  # what is done once is done
             self.check("preset %s is offered, and complete" % s.preset, offered, s)
+            if s.preset in PRESETS:
+                self.check("the suggestion", suggested, s, rates[0])
+                self.check("clean after the suggestion", clean, s)
             for rate in rates:
                 self.at(rate)
         finally:
@@ -249,8 +254,8 @@ def options():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--server", default="", help=" ".join(SERVERS))
     p.add_argument("--otp", default="25 27 29")
-    p.add_argument("--turns", type=int, default=5)
-    p.add_argument("--seconds", type=float, default=5, help="of each load")
+    p.add_argument("--turns", type=int, default=TURNS)
+    p.add_argument("--seconds", type=float, default=SECONDS, help="of each load")
     p.add_argument("--write", metavar="FILE", help="write the table into a Markdown file, between its two markers")
     p.add_argument("--short", action="store_true")
     o = p.parse_args()
@@ -300,8 +305,10 @@ def try_one(name, otp, o, count):
 
 
 def text_of(rows, o):
-    command = "make real" + "".join(" %s=%s" % (n, shlex.quote(v)) for n, v in (("SERVER", o.server), ("OTP", o.otp if o.otp != "25 27 29" else "")) if v)
-    return ("`%s`, %s, %s. Open load of %g s, %d turns without and with kprof-top at its default limits; p99: of latencies from the moment a request was"
+    said = (("SERVER", o.server), ("OTP", o.otp if o.otp != "25 27 29" else ""), ("TURNS", str(o.turns) if o.turns != TURNS else ""),
+            ("ARGS", "--seconds %g" % o.seconds if o.seconds != SECONDS else ""))
+    command = "make real" + "".join(" %s=%s" % (n, shlex.quote(v)) for n, v in said if v)
+    return ("`%s`, %s, %s. Open load of %g s, turns without and with kprof-top at its default limits: %d; p99: of latencies from the moment a request was"
             " due, medians of the turns, the ratio that of the ratios. CPU in percent of one core. Counts are of the last turn.\n\n%s" % (
                 command, datetime.date.today(), machine(), o.seconds, o.turns, table(HEAD, rows)))
 

@@ -26,6 +26,7 @@ All of a server's files are in self.place.dir(), it listens on 127.0.0.1 only, o
 import base64
 import glob
 import os
+import random
 import re
 import signal
 import socket
@@ -50,8 +51,14 @@ class Node:
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
+    """Below those that the kernel gives to connections, which could take it before the server does."""
+    while True:
+        port = random.randrange(20000, 32000)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
 
 
 def short_host():

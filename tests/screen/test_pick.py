@@ -21,11 +21,11 @@ def test_pick_tiers_on_a_node_without_any():
         top.see(re.compile(r"^\W*request\b.*[1-9]", re.M), 40)
         top.see(re.compile(r"^\W*db\b.*[1-9]", re.M), 40)
         top.see(re.compile(r"^\W*leaf\b", re.M), 40)
-        # Presets: offered is what this node has, here the one that asks for a module; it replaces the tiers.
+        # Presets: offered is what this node has, here the suggested one and the one that asks for a module; it replaces the tiers.
         top.keys("P")
         screen = top.see("Presets for this node", 20)
         assert "cowboy" not in screen and "gen_server" in screen, screen
-        top.keys("Enter")
+        top.keys("Home", "Down", "Enter")
         top.see("Preset of a module")
         top.keys("application_controller", "Enter")
         top.see("Replace 3 tiers and their statistics?")
@@ -34,7 +34,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.see(re.compile(r"^\W*request\b.*[1-9]", re.M))  # nothing has gone
         top.keys("P")
         top.see("Presets for this node", 20)
-        top.keys("Enter")
+        top.keys("Home", "Down", "Enter")
         top.see("Preset of a module")
         top.keys("application_controller", "Enter")
         top.see("Replace 3 tiers and their statistics?")

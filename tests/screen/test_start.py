@@ -31,7 +31,8 @@ def test_search_and_the_busiest():
         top.keys("workload:req")
         top.see(re.compile(r"^\[ \] workload:request/1 .*[1-9]", re.M), 60)
         top.keys("Escape")
-        top.see(re.compile(r"^ *a +Busiest functions: workload:request/1 \S+/s", re.M), 30)
+        # request/1, or those of the suggestion, whose calls were counted, too
+        top.see(re.compile(r"^ *a +Busiest functions: workload:[a-z_]+/\d \S+/s", re.M), 30)
         top.keys("a")
         top.see(re.compile(r"^\d+ functions of \d+ modules", re.M), 60)
         top.keys("workload:req")

@@ -106,9 +106,25 @@ def svg(styled, cols, rows):
         '<rect width="100%%" height="100%%" rx="6" fill="%s"/>' % PAPER] + body + ["</svg>", ""])
 
 
+def flames(directory):
+    """The flame graph has no node: its samples are in a file."""
+    t = kp.Tmux(*tour.SIZE, ["sh", "-c", 'cd "%s" && exec "%s" --flame demo.folded' % (
+        os.path.join(kp.ROOT, "tests", "golden"), kp.PROGRAM)], term="screen-256color")  # writes colored blanks one by one
+    for name, keys in (("flame", ("/", "json:", "Enter", "Down", "Down")), ("sandwich", ("r", "/", "shop_json:encode", "Enter", "n", "s"))):
+        t.wait_for("FLAME GRAPH")
+        t.keys(*keys)
+        time.sleep(1.5)
+        path = os.path.join(directory, name + ".svg")
+        with open(path, "w") as f:
+            f.write(svg(t.styled(), *tour.SIZE))
+        print(path)
+    t.keys("q")
+
+
 def main():
     directory = sys.argv[1]
     os.makedirs(directory, exist_ok=True)
+    flames(directory)
     t = kp.Tmux(*tour.SIZE, [kp.PROGRAM, "--demo"])
     t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)
     time.sleep(60)  # a history worth looking at

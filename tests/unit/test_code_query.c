@@ -19,12 +19,13 @@ struct got {
     char module[4096];
 };
 
-static void on_module(void *arg, const char *shown, const char *app, enum code_query_origin origin)
+static void on_module(void *arg, const char *shown, const char *app, enum code_query_origin origin,
+                      const char *behaviours)
 {
     struct got *g = arg;
     snprintf(g->module, sizeof g->module, "%s", shown);
     static const char *const word[] = {"", " platform", " library"};
-    buf_addf(&g->text, "[%s%s]", app, word[origin]);
+    buf_addf(&g->text, "[%s%s%s%s]", app, word[origin], behaviours[0] ? ": " : "", behaviours);
 }
 
 static void on_function(void *arg, const char *shown, unsigned arity, bool exported)
@@ -49,25 +50,28 @@ static void page(struct buf *b, const char *next)
     enc_u64(b, 640);
     enc_str(b, next);
     enc_list(b, 3);
-    enc_tuple(b, 4);
+    enc_tuple(b, 5);
     enc_atom(b, "lists");
     enc_str(b, "stdlib");
     enc_u64(b, 1);
+    enc_str(b, "");
     enc_list(b, 2);
     function(b, "map", 2, 1);
     function(b, "fold odd", 3, 0);
     enc_nil(b);
-    enc_tuple(b, 4);
+    enc_tuple(b, 5);
     enc_atom(b, "Elixir.MyApp.Repo");
     enc_str(b, "my_app");
     enc_u64(b, 0);
+    enc_str(b, "Elixir.Plug gen_server");
     enc_list(b, 1);
     function(b, "get!", 2, 1);
     enc_nil(b);
-    enc_tuple(b, 4);
+    enc_tuple(b, 5);
     enc_atom(b, "empty");
     enc_str(b, "");
     enc_u64(b, 2);
+    enc_str(b, "");
     enc_nil(b);
     enc_nil(b);
 }
@@ -89,7 +93,8 @@ static void a_page_is_read(void **state)
     page(&b, "lists");
     assert_true(read_page(b.data, b.len, &g, &p));
     assert_string_equal(g.text.data, "[stdlib platform] lists:map/2 lists:'fold odd'/3-"
-                                     "[my_app] MyApp.Repo.get!/2[ library]");
+                                     "[my_app: Elixir.Plug gen_server] MyApp.Repo.get!/2"
+                                     "[ library]");
     assert_int_equal(p.at, 3);
     assert_int_equal(p.of, 640);
     assert_string_equal(p.next, "lists");

@@ -1,6 +1,7 @@
 /* The command line: what each option does, what goes with what, and the sentence for each mistake.
  */
 #include <cli/help.h>
+#include <kprof/base/buf.h>
 #include <kprof/base/text.h>
 #include <kprof/cli/options.h>
 #include <kprof/cli/optval.h>
@@ -178,6 +179,30 @@ static void hazards(void **state)
     }
 }
 
+static void suggest(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--suggest", "a@b", "--setcookie", "c");
+    assert_true(r.o.suggest);
+    done(&r);
+    RUN(&r, "--suggest", "--demo");
+    assert_int_equal(r.result, OPTIONS_RUN);
+    done(&r);
+    static const char *const wrong[][5] = {{"--suggest", "--replay", "f", NULL},
+                                           {"--suggest", "a@b", "--batch", "--tier=m:f/1", NULL},
+                                           {"--suggest", "a@b", "--record=r", NULL},
+                                           {"--suggest", "a@b", "--tier=m:f/1", NULL},
+                                           {"--suggest", "a@b", "--preset=cowboy", NULL},
+                                           {"--suggest", "a@b", "--hazards", NULL},
+                                           {"--suggest", NULL}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i]);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        done(&r);
+    }
+}
+
 static void modes(void **state)
 {
     (void)state;
@@ -277,6 +302,11 @@ static void mistakes(void **state)
         {{"a@b", "--demo"}, {"a@b", "--demo", "cannot be used together"}},
         {{"--demo", "--replay", "f"}, {"--demo", "--replay", "cannot be used together"}},
         {{"a@b", "--replay", "f"}, {"--replay", "cannot be used together"}},
+        {{"a@b", "--flame", "f"}, {"a@b", "--flame", "cannot be used together"}},
+        {{"--flame", "f", "--replay", "g"}, {"--flame", "--replay", "cannot be used together"}},
+        {{"--flame", "f", "-b"}, {"--batch with --flame", "--output"}},
+        {{"--flame", "f", "-b", "-o", "x.json"}, {"x.json", ".speedscope.json"}},
+        {{"--flame", "f", "--record", "g"}, {"--record", "--flame"}},
         {{"--bogus", "a@b"}, {"--bogus", "not an option"}},
         {{"--bogus=s3cret", "a@b"}, {"--bogus ", "not an option"}},
         {{"-x", "a@b"}, {"-x", "not an option"}},
@@ -574,22 +604,29 @@ static void a_preset_gives_what_is_left_open(void **state)
 static void help_fits(void **state)
 {
     (void)state;
-    const char *line = help_text();
+    struct buf text;
+    buf_init(&text, 0);
+    help_add(&text);
+    const char *line = text.data;
     for (const char *end; (end = strchr(line, '\n')); line = end + 1)
         if (text_width(line, (size_t)(end - line)) > 80)
             fail_msg("wider than 80 columns: %.*s", (int)(end - line), line);
     assert_int_equal(*line, '\0');
     static const char *const must[] = {
-        "--tier",        "--entry",        "--identity",  "--sample",    "--returns",
-        "--transport",   "--slow-log",     "--slow",      "--slow-args", "--max-age",
-        "--max-rate",    "--cooldown",     "--duration",  "--batch",     "--delay",
-        "--iterations",  "--format",       "--output",    "--record",    "--replay",
-        "--cookie-file", "--setcookie",    "--name",      "--no-color",  "--ascii",
-        "--force",       "--demo",         "--demo-rate", "--version",   "--help",
-        "--config",      "--max-overhead", "--hazards",   "Examples:"};
+        "--tier",        "--entry",     "--identity", "--sample",
+        "--returns",     "--transport", "--slow-log", "--slow",
+        "--slow-args",   "--max-age",   "--max-rate", "--cooldown",
+        "--duration",    "--batch",     "--delay",    "--iterations",
+        "--format",      "--output",    "--record",   "--replay",
+        "--cookie-file", "--setcookie", "--name",     "--no-color",
+        "--ascii",       "--force",     "--demo",     "--demo-rate",
+        "--version",     "--help",      "--config",   "--max-overhead",
+        "--hazards",     "--profile",   "--top",      "--sample-interval",
+        "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
-        if (!strstr(help_text(), must[i]))
+        if (!strstr(text.data, must[i]))
             fail_msg("--help lacks %s", must[i]);
+    buf_release(&text);
 }
 
 static void no_color_of_the_environment(void **state)
@@ -648,6 +685,7 @@ int main(void)
         cmocka_unit_test(assertions),
         cmocka_unit_test(modes),
         cmocka_unit_test(hazards),
+        cmocka_unit_test(suggest),
         cmocka_unit_test(cookie_is_blanked),
         cmocka_unit_test(tier_names),
         cmocka_unit_test(names_that_clash),

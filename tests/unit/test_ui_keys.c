@@ -533,6 +533,26 @@ static void a_late_menu_takes_nothing_over(void **state)
     assert_true(ui_choose(u, INTENT_LOAD, "Load profile", items, 2));
 }
 
+/* Each line has a box; what is left out is told by its place. */
+static void lines_are_ticked_and_left_out(void **state)
+{
+    (void)state;
+    static const char *const items[] = {"entry web", "tier  db", "names requests by path"};
+    run("");
+    assert_true(ui_tick(u, INTENT_SUGGESTED, "Suggested", items, 3));
+    run("");
+    assert_true(picture_has(&c, "[x] entry web") && picture_has(&c, "[x] names requests"));
+    run("<Down> ");
+    assert_true(picture_has(&c, "[ ] tier  db"));
+    assert_intent("<Down><Tab><Tab><Up><Enter>", INTENT_SUGGESTED, "101");
+    assert_true(ui_tick(u, INTENT_SUGGESTED, "Suggested", items, 3)); /* all again */
+    assert_false(ui_tick(u, INTENT_SUGGESTED, "Suggested", items, 3));
+    assert_intent("<Enter>", INTENT_SUGGESTED, "111");
+    assert_true(ui_tick(u, INTENT_SUGGESTED, "Suggested", items, 3));
+    run("<Esc>");
+    assert_false(picture_has(&c, "[x] entry web"));
+}
+
 static void what_is_typed_replaces_the_proposed_name(void **state)
 {
     (void)state;
@@ -1054,6 +1074,7 @@ int main(void)
         T(identity_rule_is_typed_and_remembered),
         T(the_rule_in_force_is_edited),
         T(a_late_menu_takes_nothing_over),
+        T(lines_are_ticked_and_left_out),
         T(what_is_typed_replaces_the_proposed_name),
         T(a_refused_text_has_the_caret_behind_it),
         T(an_export_is_of_its_screen),

@@ -3,6 +3,7 @@
  * tests/golden/matrix/. A screen that is registered and has no way to it here fails. */
 #include "fake_capture.h"
 #include "fake_snapshot.h"
+#include "fake_stacks.h"
 #include "ui_script.h"
 
 #include <setjmp.h>
@@ -170,6 +171,7 @@ static const struct way {
     {"pick", SCREEN_PICK, "a", "<Down>", NULL},
     {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
     {"open", SCREEN_OPEN_CALLS, "O", "", NULL},
+    {"flame", SCREEN_FLAME, "", "<Down><Down>", NULL},
     {"internals", SCREEN_INTERNALS, "#", "", NULL},
 };
 
@@ -215,12 +217,25 @@ static const struct {
     int rows, cols;
 } sizes[] = {{24, 80}, {40, 120}, {10, 40}};
 
+/* No key leads to the flame graph yet: app shows it. */
+static struct stack_profile *give_stacks(struct ui *u, const struct state *st)
+{
+    struct stack_profile *p = NULL;
+    if (st->make != none) {
+        p = fake_stacks(st->make == many);
+        ui_set_stacks(u, stack_profile_view(p), "app@host");
+    }
+    ui_show_stacks(u, false);
+    return p;
+}
+
 static void draw(const struct way *w, const struct state *st, int size, bool ascii, struct buf *out)
 {
     struct fake *full = fake_standard(3), *f = st->make();
     struct catalog *catalog = functions(st);
     struct ui *u = ui_new("app@host");
     struct canvas c;
+    struct stack_profile *stacks = w->screen == SCREEN_FLAME ? give_stacks(u, st) : NULL;
     canvas_init(&c, sizes[size].rows, sizes[size].cols, ascii);
     script_run(u, &c, fake_snap(full), w->keys);
     if (u->screen != w->screen) {
@@ -249,6 +264,7 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     }
     canvas_release(&c);
     ui_free(u);
+    stack_profile_free(stacks);
     catalog_free(catalog);
     fake_free(f);
     fake_free(full);

@@ -2,10 +2,10 @@
  * contract.
  *
  * Invariant: after OPTIONS_RUN every field is valid and the combination is valid: exactly one of a
- * node, --demo and --replay; every tier's M:F/A parses; tier names are unique; the entry names a
- * tier when tiers are known. The command line overrides the file, key by key (all tiers count as
- * one key). The caller owns the struct and frees it with options_release, for every result of
- * options_parse. One thread (getopt has a state). options_parse does not connect and does not
+ * node, --demo, --replay and --flame; every tier's M:F/A parses; tier names are unique; the entry
+ * names a tier when tiers are known. The command line overrides the file, key by key (all tiers
+ * count as one key). The caller owns the struct and frees it with options_release, for every result
+ * of options_parse. One thread (getopt has a state). options_parse does not connect and does not
  * translate identity rules. */
 #ifndef KPROF_CLI_OPTIONS_H
 #define KPROF_CLI_OPTIONS_H
@@ -32,13 +32,14 @@ enum options_result {
     OPTIONS_USAGE    /* err has one sentence for stderr: exit 2 */
 };
 
-enum options_mode { OPTIONS_NODE, OPTIONS_DEMO, OPTIONS_REPLAY };
+enum options_mode { OPTIONS_NODE, OPTIONS_DEMO, OPTIONS_REPLAY, OPTIONS_FLAME };
 
 struct options {
     enum options_mode mode;
     char *node[OPTIONS_NODES_MAX]; /* name@host or name@host:PORT */
     size_t n_nodes;                /* 0 unless OPTIONS_NODE */
     char *replay;                  /* file; NULL unless OPTIONS_REPLAY */
+    char *flame;                   /* file of folded stacks; NULL unless OPTIONS_FLAME */
     char *config;                  /* file already read; NULL: none */
 
     /* may be empty: the demo has its own tiers, on the screen they can be added */
@@ -73,13 +74,17 @@ struct options {
     enum theme theme;     /* THEME_COUNT: not given */
     bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
-    bool hazards; /* print the node's table of hazards, nothing else */
+    char *profile;               /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
+    uint64_t top;                /* how many processes; 0: 100 */
+    uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */
+    bool hazards;                /* print the node's table of hazards, nothing else */
+    bool suggest;                /* print a profile with tiers that are suggested, nothing else */
     enum export_format format;
     char *output;   /* file; NULL: stdout */
     double speed;   /* of a replay on the screen, as a multiple of real time; default 1; 0: all at
                        once */
     char *record;   /* file; NULL: none */
-    char *baseline; /* recording to compare with; NULL: none */
+    char *baseline; /* recording (OPTIONS_FLAME: stacks) to compare with; NULL: none */
     struct assertion assertion[OPTIONS_ASSERTIONS_MAX]; /* conditions on the summary of a batch */
     size_t n_assertions;
     char *cookie_file; /* NULL: use KPROF_COOKIE or ~/.erlang.cookie */

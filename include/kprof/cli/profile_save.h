@@ -3,8 +3,11 @@
 #ifndef KPROF_CLI_PROFILE_SAVE_H
 #define KPROF_CLI_PROFILE_SAVE_H
 
+#include <kprof/base/buf.h>
 #include <kprof/cli/options.h>
 
+/* Appends the text of the profile. */
+void profile_save_text(const struct options *o, struct buf *out);
 /* Writes the file of the profile. -1 with err; errno is EEXIST if the file exists and `over` is
  * false. */
 int profile_save(const struct options *o, const char *name, bool over, struct err *e);

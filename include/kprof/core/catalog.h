@@ -42,6 +42,8 @@ void catalog_free(struct catalog *c); /* NULL is fine */
  * ("lists:", "MyApp.Repo."); app: "" when not known; origin: that of the application. */
 void catalog_module(struct catalog *c, const char *shown, const char *app,
                     enum catalog_origin origin);
+/* Sets the behaviours that the module begun last has declared, with blanks between them. */
+void catalog_behaviours(struct catalog *c, const char *names);
 void catalog_function(struct catalog *c, const char *shown, unsigned arity, bool exported);
 void catalog_set_status(struct catalog *c, const struct catalog_status *s);
 const struct catalog_status *catalog_status(const struct catalog *c);
@@ -50,6 +52,13 @@ uint32_t catalog_count(const struct catalog *c);
 uint32_t catalog_left_out(const struct catalog *c);
 /* Writes "lists:map/2" and returns its length in bytes. out has CATALOG_TEXT_BYTES bytes. */
 size_t catalog_text(const struct catalog *c, uint32_t id, char *out);
+/* The parts of that text. Functions of one module have consecutive numbers. */
+uint32_t catalog_module_of(const struct catalog *c,
+                           uint32_t id); /* number of its module: 0, 1 .. */
+const char *catalog_module_text(const struct catalog *c, uint32_t id); /* "lists:" */
+const char *catalog_function_text(const struct catalog *c, uint32_t id);
+unsigned catalog_arity(const struct catalog *c, uint32_t id);
+bool catalog_has_behaviour(const struct catalog *c, uint32_t id, const char *name);
 uint64_t catalog_mask(const struct catalog *c, uint32_t id); /* fuzzy_mask of its text */
 const char *catalog_app(const struct catalog *c, uint32_t id);
 enum catalog_origin catalog_origin(const struct catalog *c, uint32_t id);

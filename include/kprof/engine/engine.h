@@ -128,8 +128,10 @@ void engine_catalog_stop(struct engine *g);
 void engine_catalog_close(struct engine *g);
 const struct catalog *engine_catalog(const struct engine *g); /* NULL: never opened */
 uint32_t engine_catalog_version(const struct engine *g); /* changes whenever the catalog changes */
-/* Sets the functions that are in sight. The engine measures their call rates, some at a time, each
- * once. */
+uint32_t engine_catalog_load(const struct engine *g);    /* changes with each catalog */
+bool engine_catalog_of_node(const struct engine *g);     /* false: of the callees of a tier */
+/* Sets the functions that are in sight. The engine measures their call rates, at most
+ * CODE_QUERY_RATES at a time, each once. */
 void engine_catalog_rates(struct engine *g, const uint32_t *ids, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
 #include <kprof/trace/session.h>
 
 #define CODE_QUERY_NAME_BYTES 1024 /* length of a module name on the node */
-#define CODE_QUERY_RATES      40
+#define CODE_QUERY_RATES      400
 #define CODE_QUERY_EXIST      100
 
 /* Stores a page of the catalog as the agent sent it, for code_query_read. after: "" or
@@ -20,10 +20,12 @@ int code_query_page(struct session *s, const char *after, struct buf *page, stru
 /* Origin of an application, with the agent's numbers. */
 enum code_query_origin { CODE_QUERY_OWN, CODE_QUERY_PLATFORM, CODE_QUERY_LIBRARY };
 
-struct code_query_sink { /* shown: name in the form of term_module or term_function; valid during
-                            the call */
+struct code_query_sink { /* shown: name in the form of term_module or term_function; behaviours:
+                            those that the module has declared, blanks between them; texts are valid
+                            during the call */
     void *arg;
-    void (*module)(void *arg, const char *shown, const char *app, enum code_query_origin origin);
+    void (*module)(void *arg, const char *shown, const char *app, enum code_query_origin origin,
+                   const char *behaviours);
     void (*function)(void *arg, const char *shown, unsigned arity, bool exported);
 };
 
@@ -52,7 +54,8 @@ struct code_query_rates {
     size_t n;
     int64_t calls[CODE_QUERY_RATES]; /* -1: not counted */
 };
-/* Begins to count calls of f[0..n), for a second. *wait: the node still counts other functions. */
+/* Begins to count calls of f[0..n), for a second; n is at most CODE_QUERY_RATES. *wait: the node
+ * still counts other functions, or its breaker is not closed: try again later. */
 int code_query_rates_begin(struct session *s, const struct mfa *f, size_t n, bool *wait,
                            struct err *e);
 int code_query_rates_take(struct session *s, struct code_query_rates *out, struct err *e);

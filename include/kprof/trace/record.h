@@ -6,10 +6,12 @@
  * connection (struct event in memory form; same machine, same build). Kind 'E': one message of the
  * agent. Kind 'M': session data for the engine (engine/recording_meta). Kind 'C': a round trip, for
  * the clocks: the local time of the request (u64) and the node's native time in the answer (i64,
- * both big endian); the stamp is the time at which the answer arrived. A reader skips unknown
- * kinds. Invariant: a reader survives any bytes: a malformed or cut frame ends the replay with an
- * error, and a length above RECORD_MAX_FRAME counts as malformed. Files are created 0600 and never
- * overwritten. Any thread may call recorder_write; the replay functions are for one thread. */
+ * both big endian); the stamp is the time at which the answer arrived. Kind 'S': one message of the
+ * agent with stack samples. A reader skips unknown kinds: a kprof-top without stack samples replays
+ * the rest. Invariant: a reader survives any bytes: a malformed or cut frame ends the replay with
+ * an error, and a length above RECORD_MAX_FRAME counts as malformed. Files are created 0600 and
+ * never overwritten. Any thread may call recorder_write; the replay functions are for one thread.
+ */
 #ifndef KPROF_TRACE_RECORD_H
 #define KPROF_TRACE_RECORD_H
 
@@ -23,6 +25,7 @@
 #define RECORD_META      'M'
 #define RECORD_EXITS     'X'
 #define RECORD_CLOCK     'C'
+#define RECORD_STACKS    'S'
 
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */

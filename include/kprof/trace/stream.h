@@ -15,6 +15,7 @@
 #include <kprof/base/text_ring.h>
 #include <kprof/erl/etf.h>
 #include <kprof/trace/clock_fit.h>
+#include <kprof/trace/stack_inbox.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@ struct heartbeat {
 struct stream_figures {
     uint64_t events, bad_events, batches, missing_batches, target_dropped, bytes, last_event_ns;
     uint64_t offs;              /* number of {kx,_} received */
+    uint64_t dropped_stacks;    /* messages with stack samples that were not taken in time */
     struct clock_reading clock; /* node clock minus local clock */
     int64_t oldest_ns;          /* age of the oldest event of the run when it arrived */
     int64_t lag_ns; /* age of the newest event of the last batch when it arrived; 0 while the clocks
@@ -58,6 +60,7 @@ enum stream_kind {
     STREAM_HEARTBEAT,
     STREAM_COUNTS,
     STREAM_NOTE,
+    STREAM_STACKS, /* stack samples: wait for stream_take_stacks */
     STREAM_OFF,
     STREAM_GONE, /* a note that the agent has ended */
     STREAM_REPLY,
@@ -93,5 +96,9 @@ bool stream_now(struct stream *s, uint64_t now_ns, uint64_t *target_ns);
 void stream_figures(struct stream *s, struct stream_figures *out);
 bool stream_heartbeat(struct stream *s, struct heartbeat *out); /* false: none yet */
 bool stream_take_note(struct stream *s, struct stream_note *out);
+
+/* Returns the oldest message with stack samples, which the caller frees with stack_message_free;
+ * NULL: none. */
+struct stack_message *stream_take_stacks(struct stream *s);
 
 #endif

@@ -23,8 +23,14 @@ enum style {
     STYLE_WARN,
     STYLE_BAD,
     STYLE_KEY,
+    STYLE_FRAME, /* a frame of a flame graph: STYLE_FRAMES of them, by module */
+    STYLE_FRAME_LAST = STYLE_FRAME + 5,
+    STYLE_MATCH, /* a frame that was searched for */
+    STYLE_MORE,  /* a frame that has grown since the base; it has a sign, too */
+    STYLE_LESS,
     STYLE_COUNT
 };
+enum { STYLE_FRAMES = STYLE_FRAME_LAST - STYLE_FRAME + 1 };
 
 /* Colors that show an amount: from little (1) to most (SHADES), in even steps of lightness, away
  * from the terminal's background. SHADE_CURSOR differs from all of them. src/ui/palette.h has them.

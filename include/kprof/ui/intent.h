@@ -23,22 +23,24 @@ enum intent_kind {
     INTENT_EXPORT, /* text: file name; force: overwrite was confirmed; slow_only: only slow requests
                       that pass the filter; picture: the text format has the content of the screen
                     */
-    INTENT_TIER_ADD,    /* text: [NAME=]M:F/A */
-    INTENT_TIER_REMOVE, /* tier */
-    INTENT_ENTRY,       /* text: tier name or "none" */
-    INTENT_IDENTITY,    /* text: the rule; empty: none */
-    INTENT_TEMPLATE,    /* name by path(...) or shape(...), or take that back */
-    INTENT_COMPLETE,    /* text: the function typed so far, without NAME=; app answers with
-                           ui_set_completions */
-    INTENT_WHY,         /* tier: ask why this tier is empty */
-    INTENT_CAPTURE,     /* tier (TIER_TOTAL: the entry): capture its calls, for ui_set_capture */
-    INTENT_CAPTURE_END, /* the capture is cancelled or no longer needed */
-    INTENT_SLOW,        /* text: the threshold of slow calls, or "off" */
-    INTENT_SAVE,        /* text: name of the profile; force: overwrite was confirmed */
-    INTENT_PROFILES,    /* list the profiles; app answers with ui_choose */
-    INTENT_LOAD,        /* text: name of the profile; force: replacing tiers was confirmed */
-    INTENT_PRESETS,     /* list the presets for this node; app answers with ui_choose */
-    INTENT_PRESET,      /* text: begins with the preset's name; force: as with INTENT_LOAD */
+    INTENT_EXPORT_STACKS, /* text: file name; force: overwrite was confirmed */
+    INTENT_TIER_ADD,      /* text: [NAME=]M:F/A */
+    INTENT_TIER_REMOVE,   /* tier */
+    INTENT_ENTRY,         /* text: tier name or "none" */
+    INTENT_IDENTITY,      /* text: the rule; empty: none */
+    INTENT_TEMPLATE,      /* name by path(...) or shape(...), or take that back */
+    INTENT_COMPLETE,      /* text: the function typed so far, without NAME=; app answers with
+                             ui_set_completions */
+    INTENT_WHY,           /* tier: ask why this tier is empty */
+    INTENT_CAPTURE,       /* tier (TIER_TOTAL: the entry): capture its calls, for ui_set_capture */
+    INTENT_CAPTURE_END,   /* the capture is cancelled or no longer needed */
+    INTENT_SLOW,          /* text: the threshold of slow calls, or "off" */
+    INTENT_SAVE,          /* text: name of the profile; force: overwrite was confirmed */
+    INTENT_PROFILES,      /* list the profiles; app answers with ui_choose */
+    INTENT_LOAD,          /* text: name of the profile; force: replacing tiers was confirmed */
+    INTENT_PRESETS,       /* list the presets for this node; app answers with ui_choose */
+    INTENT_PRESET,        /* text: begins with the preset's name; force: as with INTENT_LOAD */
+    INTENT_SUGGESTED,     /* text: 1 or 0 for each item of ui_tick; force: as with INTENT_LOAD */
     /* For the picker: */
     INTENT_CATALOG,       /* load the node's functions again */
     INTENT_CALLEES,       /* tier: load only the functions that it calls */

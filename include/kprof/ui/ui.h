@@ -11,6 +11,7 @@
 
 #include <kprof/base/value_tree.h>
 #include <kprof/core/catalog.h>
+#include <kprof/core/flame.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
 #include <kprof/ui/canvas.h>
@@ -58,6 +59,15 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
  * last. */
 const char *ui_picked(const struct ui *u, size_t i);
 
+/* Hands stack samples to the flame graph screen, which takes over the view. source: what they are
+ * from, for the title; copied. */
+void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source);
+/* Hands over the samples to compare with, of any profile. */
+void ui_set_stacks_base(struct ui *u, struct stack_view *v);
+/* Shows the flame graph. home: the other screens lead back to it, not to the table. */
+void ui_show_stacks(struct ui *u, bool home);
+/* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
+const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
  * between; "": none does. Copied. */
 void ui_set_presets(struct ui *u, const char *names);
@@ -90,6 +100,10 @@ void ui_ask(struct ui *u, const char *question, const struct intent *yes);
  * is not the one that requested INTENT_PROFILES or INTENT_PRESETS. */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
+/* As ui_choose, but each item can be ticked; all are, to begin with. The text of the intent has for
+ * each item 1, or 0 if it was left out. */
+bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
+             size_t n);
 /* Opens a prompt again with its text, the error under it and the caret at byte `at` (for example
  * for a rule that does not parse). If another dialog is open, or the rule does not fit on a line,
  * the error is a message instead; a rule that fits on a line is still the one that the next edit

@@ -1,0 +1,272 @@
+%% Which processes are sampled: found out each period by a process of its own, which works in slices and ends.
+%%
+%% Only what the VM reads without a signal is asked of processes that are not chosen: reductions, sizes of heaps, first call,
+%% group leader, name. Lengths of queues are read so, too, but where the hazard table holds that back (sample_queue) not of
+%% processes whose messages are off heap. Nor are processes with large heaps chosen where it holds back sample_large.
+%%
+%% Invariant: at most ?MOST are chosen; of more that match, another random part each time. None of an agent's is chosen.
+-module(kprof_stack_choice).
+-export([start/2, init/3, is_who/1, is_large/1]).
+-export_type([who/0, chosen/0]).
+
+-type by() :: reductions | memory | queue | binary.
+-type who() ::
+    {pids, [{non_neg_integer(), non_neg_integer()}]}
+    | {names, [binary()]}
+    | {initial_call, {binary(), binary(), arity()}}
+    | {application, binary()}
+    | {top, pos_integer(), by()}.
+%% {Pid, registered name | 0, first call, application, may its queue be asked, its heaps, does proc_lib know another first call}
+-type chosen() :: {pid(), atom() | 0, mfa() | 0, binary(), boolean(), boolean(), boolean()}.
+
+-define(MOST, 1000).
+-define(OWN, 60). % so many more are ranked: ours are among them
+-define(PIECE, 20000). % processes whose reductions are kept at a time
+-define(STEP, 16). % processes between two looks at the clock
+-define(TWICE_MS, 100). % between two readings of reductions
+-define(LARGE, 100000). % words: from some 130,000 on the VM may collect garbage on a dirty scheduler
+-define(SLICE_US, 500). % a slice is no longer: who took longer has waited
+-define(LONG, 10000). % messages: what would walk them is left out
+
+-record(c, {
+    vm :: kprof_hazard:vm(),
+    slice :: kprof_flags:slice(),
+    masters :: #{pid() => binary()}, % of applications
+    busy_us = 0 :: non_neg_integer(), % that it has worked, slices before this one
+    walked = 0 :: non_neg_integer(),
+    held = 0 :: non_neg_integer() % that matched, and were left out for a hazard
+}).
+
+%% Is that something that can be chosen by?
+-spec is_who(term()) -> boolean().
+is_who({pids, L}) when is_list(L) -> [] =:= [X || X <- L, not is_id(X)];
+is_who({names, L}) when is_list(L) -> [] =:= [X || X <- L, not is_binary(X)];
+is_who({initial_call, {M, F, A}}) -> is_binary(M) andalso is_binary(F) andalso is_integer(A);
+is_who({application, App}) -> is_binary(App);
+is_who({top, N, By}) -> is_integer(N) andalso N > 0 andalso N =< ?MOST andalso lists:member(By, [reductions, memory, queue, binary]);
+is_who(_) -> false.
+
+is_id({Id, Serial}) -> is_integer(Id) andalso is_integer(Serial);
+is_id(_) -> false.
+
+%% The caller, who is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns that it has worked}.
+-spec start(who(), kprof_hazard:vm()) -> pid().
+start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link]).
+
+-spec init(pid(), who(), kprof_hazard:vm()) -> term().
+init(Leader, Who, Vm) ->
+    C0 = #c{vm = Vm, slice = kprof_flags:slice(), masters = masters()},
+    {Pids, Matched, C1} = candidates(Who, C0),
+    {Chosen, C2} = described(Pids, C1),
+    C = worked(C2),
+    Kept = lists:sublist(Chosen, most(Who)),
+    unlink(Leader),
+    Leader ! {chosen, self(), Kept, #{matched => max(length(Kept), Matched), held => C#c.held, walked => C#c.walked}, C#c.busy_us * 1000}.
+
+most({top, N, _}) -> N;
+most(_) -> ?MOST.
+
+%% ---- Who matches ----
+
+candidates({pids, L}, C) -> few([pid(Id, Serial) || {Id, Serial} <- lists:sublist(L, ?MOST)], C);
+candidates({names, L}, C) -> few([P || Name <- lists:sublist(L, ?MOST), P <- named(Name)], C);
+candidates({application, App}, #c{masters = Masters} = C) ->
+    Of = [Master || {Master, A} <- maps:to_list(Masters), A =:= App],
+    matching(fun(P) -> lists:member(info(P, group_leader), Of) end, C);
+candidates({initial_call, {M, F, A}}, C) ->
+    case catch {binary_to_existing_atom(M, utf8), binary_to_existing_atom(F, utf8)} of
+        {'EXIT', _} -> {[], 0, C};
+        {Module, Function} -> matching(fun(P) -> info(P, initial_call) =:= {Module, Function, A} end, C)
+    end;
+candidates({top, N, By}, C) -> top(N + ?OWN, By, source(), [], C).
+
+few(Pids, C) ->
+    Own = [P || P <- lists:usort(Pids), is_pid(P), node(P) =:= node()],
+    {Own, length(Own), C}.
+
+pid(Id, Serial) ->
+    try list_to_pid(lists:flatten(io_lib:format("<0.~b.~b>", [Id, Serial])))
+    catch _:_ -> none
+    end.
+
+named(Name) ->
+    try [P || P <- [whereis(binary_to_existing_atom(Name, utf8))], is_pid(P)]
+    catch _:_ -> []
+    end.
+
+info(P, What) ->
+    case process_info(P, What) of
+        {_, V} -> V;
+        _ -> none
+    end.
+
+%% All processes, in pieces. -> a random part of those that match, how many do
+matching(F, C) -> matching(F, source(), [], 0, C).
+
+matching(F, Source0, Found0, N0, C0) ->
+    case take(?PIECE, Source0) of
+        {[], _} ->
+            {[P || {_, P} <- Found0], N0, C0};
+        {Pids, Source} ->
+            {Found, C} = filter(F, Pids, C0),
+            Seed = erlang:unique_integer(),
+            Tossed = lists:sublist(lists:sort([{erlang:phash2({Seed, P}), P} || P <- Found] ++ Found0), ?MOST),
+            matching(F, Source, Tossed, N0 + length(Found), C)
+    end.
+
+filter(F, Pids, C) -> filter(F, Pids, ?STEP, [], C).
+
+filter(_, [], _, Found, C) -> {Found, C};
+filter(F, Pids, 0, Found, C) -> filter(F, Pids, ?STEP, Found, rested(C));
+filter(F, [P | Rest], Left, Found, #c{walked = Walked} = C0) ->
+    C = C0#c{walked = Walked + 1},
+    case F(P) of
+        true -> filter(F, Rest, Left - 1, [P | Found], C);
+        false -> filter(F, Rest, Left - 1, Found, C)
+    end.
+
+%% From OTP 28 there is an iterator: a list of a million pids need not be made.
+source() ->
+    case erlang:function_exported(erlang, processes_iterator, 0) of
+        true -> {iterator, apply(erlang, processes_iterator, [])};
+        false -> {list, processes()}
+    end.
+
+take(N, {list, Pids}) -> split(N, Pids, []);
+take(N, {iterator, I}) -> next(N, I, []).
+
+split(N, [P | Rest], Taken) when N > 0 -> split(N - 1, Rest, [P | Taken]);
+split(_, Rest, Taken) -> {Taken, {list, Rest}}.
+
+next(0, I, Taken) ->
+    {Taken, {iterator, I}};
+next(N, I, Taken) ->
+    case apply(erlang, processes_next, [I]) of
+        {P, More} -> next(N - 1, More, [P | Taken]);
+        none -> {Taken, {list, []}}
+    end.
+
+%% Others run when a slice is over.
+rested(#c{slice = Slice} = C) ->
+    case kprof_flags:rest(Slice) of
+        Slice -> C;
+        Next -> (worked(C))#c{slice = Next}
+    end.
+
+worked(#c{slice = {_, Since}, busy_us = Us} = C) -> C#c{busy_us = Us + min(?SLICE_US, erlang:monotonic_time(microsecond) - Since)}.
+
+%% ---- Those with the most of something ----
+
+top(N, By, Source0, Best, C0) ->
+    case take(?PIECE, Source0) of
+        {[], _} ->
+            {[P || {_, P} <- Best], 0, C0};
+        {Pids, Source} ->
+            {Ranked, C} = ranked(By, Pids, C0),
+            top(N, By, Source, lists:sublist(lists:reverse(lists:sort(Ranked ++ Best)), N), C)
+    end.
+
+ranked(reductions, Pids, C0) ->
+    Began = erlang:monotonic_time(microsecond),
+    {Before, C1} = measured(reductions, Pids, C0),
+    C2 = worked(C1),
+    receive after ?TWICE_MS -> ok end,
+    Us = max(1, erlang:monotonic_time(microsecond) - Began),
+    {After, C} = measured(reductions, [P || {_, P} <- Before], C2#c{slice = kprof_flags:slice()}),
+    {grown(lists:keysort(2, Before), lists:keysort(2, After), Us), C#c{walked = C1#c.walked}};
+ranked(By, Pids, C) ->
+    measured(By, Pids, C).
+
+%% A second; both are sorted by pid, and who has died meanwhile is missing in the second.
+grown([{_, P} | Before], [{_, Q} | _] = After, Us) when P =/= Q -> grown(Before, After, Us);
+grown([{V, P} | Before], [{W, _} | After], Us) -> [{max(0, W - V) * 1000000 div Us, P} | grown(Before, After, Us)];
+grown(_, _, _) -> [].
+
+measured(By, Pids, C) -> measured(By, Pids, ?STEP, [], C).
+
+measured(_, [], _, Got, C) -> {Got, C};
+measured(By, Pids, 0, Got, C) -> measured(By, Pids, ?STEP, Got, rested(C));
+measured(By, [P | Rest], Left, Got, #c{walked = Walked} = C0) ->
+    C = C0#c{walked = Walked + 1},
+    case amount(By, P, C) of
+        V when is_integer(V) -> measured(By, Rest, Left - 1, [{V, P} | Got], C);
+        none -> measured(By, Rest, Left - 1, Got, C)
+    end.
+
+amount(reductions, P, _) -> info(P, reductions);
+amount(queue, P, C) -> queue(P, C);
+amount(By, P, C) ->
+    case queue(P, C) of
+        N when is_integer(N), N > ?LONG -> info(P, heap_size);
+        _ -> of_heaps(By, info(P, garbage_collection_info))
+    end.
+
+of_heaps(memory, Info) when is_list(Info) -> sum([old_heap_block_size, heap_block_size, mbuf_size], Info);
+of_heaps(binary, Info) when is_list(Info) -> sum([bin_vheap_size, bin_old_vheap_size], Info);
+of_heaps(_, _) -> none.
+
+sum(Keys, Info) -> lists:sum([V || K <- Keys, {_, V} <- [lists:keyfind(K, 1, Info)]]).
+
+queue(P, #c{vm = Vm}) ->
+    case may_ask_queue(P, Vm) of
+        true -> info(P, message_queue_len);
+        false -> none
+    end.
+
+may_ask_queue(P, Vm) -> kprof_hazard:allowed(sample_queue, Vm) orelse info(P, message_queue_data) =:= on_heap.
+
+%% ---- What is known of those that are chosen ----
+
+described(Pids, C) -> described(Pids, [], C).
+
+described([], Chosen, C) ->
+    {lists:reverse(Chosen), C};
+described([P | Rest], Chosen, #c{held = Held} = C) ->
+    case process_info(P, [registered_name, initial_call, group_leader, heap_size]) of
+        [{_, Name}, {_, First}, {_, Leader}, _] ->
+            case is_agents(First) orelse is_agents(Name) orelse is_held(P, C) of
+                held -> described(Rest, Chosen, C#c{held = Held + 1});
+                true -> described(Rest, Chosen, C);
+                false -> described(Rest, [describe(P, Name, First, Leader, C) | Chosen], C)
+            end;
+        _ ->
+            described(Rest, Chosen, C)
+    end.
+
+describe(P, Name, First, Leader, #c{vm = Vm, masters = Masters}) ->
+    Queue = may_ask_queue(P, Vm),
+    Heaps = not (Queue andalso is_long(info(P, message_queue_len))),
+    {P, if is_atom(Name) -> Name; true -> 0 end, First, maps:get(Leader, Masters, <<>>), Queue, Heaps, element(1, First) =:= proc_lib}.
+
+is_long(N) -> is_integer(N) andalso N > ?LONG.
+
+%% -> false | held
+is_held(P, #c{vm = Vm}) ->
+    case kprof_hazard:allowed(sample_large, Vm) of
+        true -> false;
+        false -> held(info(P, garbage_collection_info))
+    end.
+
+held(Info) when is_list(Info) ->
+    case is_large(sum([old_heap_block_size, heap_block_size], Info)) of
+        true -> held;
+        false -> false
+    end;
+held(_) ->
+    false.
+
+%% Words of heap.
+-spec is_large(integer()) -> boolean().
+is_large(Words) -> Words > ?LARGE.
+
+%% Ours, in whatever slot.
+is_agents({M, _, _}) -> is_agents(M);
+is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);
+is_agents(_) -> false.
+
+%% A process belongs to the application whose master leads its group.
+masters() ->
+    maps:from_list([
+        {Master, atom_to_binary(App, utf8)}
+     || {App, _, _} <- application:loaded_applications(), Master <- [application_controller:get_master(App)], is_pid(Master)
+    ]).

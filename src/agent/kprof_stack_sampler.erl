@@ -1,0 +1,343 @@
+%% The sampler: each interval one of ?GROUPS groups of the chosen processes, in random order, is given to its workers as a round;
+%% what they bring is numbered, and told to kprof-top as {ks, ...}. A process of its own, with normal priority: on a node that
+%% is short of time it waits as others do. It ends with the controller.
+%%
+%% Invariant: asked = sampled + other + died + own + skipped, once no round is under way. What the link does not take is lost and
+%% counted, but for names of processes and stacks: these go with the next message.
+-module(kprof_stack_sampler).
+-export([start/2, stop/1, last/1, init/3]).
+-export_type([options/0]).
+
+%% who; interval_us; period_ms: between two choices; statuses: bits of those that are told; vm, to: kprof-top's pid
+-type options() :: #{
+    who := kprof_stack_choice:who(), interval_us := pos_integer(), period_ms := pos_integer(), statuses := non_neg_integer(),
+    vm := kprof_hazard:vm(), to := pid()
+}.
+
+-define(GROUPS, 11).
+-define(WORKERS, 4). % for a round
+-define(MOST_WORKERS, 16).
+-define(STUCK_MS, 1000). % a worker that waits so long for an answer is given up
+-define(DEADLINE_MS, 50). % of a round, or the interval where that is longer
+-define(TELL_MS, 100).
+-define(LAST_MS, 2000).
+-define(ANSWER_US, 500000). % at the end those that were asked have so long to answer
+-define(SHUT_US, 100000). % while nothing is sampled it looks so often whether it may
+-define(LOOK_MS, 500).
+-define(BATCH, 200). % samples of a message
+-define(TURN_NS, 500000). % its work for a message is no longer: where it took longer it has waited
+-define(HEAP_WORDS, 8 bsl 20).
+
+-record(l, {
+    options :: options(),
+    controller :: reference(),
+    gate = 0 :: 0..3, % why nothing is sampled: 0 it is, 1 the breaker, 2 no word from kprof-top, 3 the node's run queue
+    budget = 0 :: non_neg_integer(), % millionths of the schedulers' time; 0: no limit
+    seed :: non_neg_integer(),
+    depth :: pos_integer(), % of stacks, as the node tells them
+    %% who
+    chooser = none :: none | pid(),
+    numbers = #{} :: #{pid() => non_neg_integer()},
+    processes = #{} :: #{non_neg_integer() => kprof_stack_choice:chosen()},
+    named = #{} :: #{non_neg_integer() => true}, % whose first call needs no further question
+    next_number = 0 :: non_neg_integer(),
+    scale = {1, 1} :: {pos_integer(), pos_integer()}, % as many match as are chosen, times this
+    %% rounds
+    groups = [] :: [[non_neg_integer()]], % that are still to come, in order
+    interval_us :: pos_integer(),
+    next_us :: integer(),
+    round = 0 :: non_neg_integer(),
+    idle = [] :: [kprof_stack_worker:worker()],
+    busy = #{} :: #{pid() => {kprof_stack_worker:worker(), integer()}},
+    %% what is to be told
+    table :: kprof_stack_table:table(),
+    blocked = false :: boolean(), % the link took nothing: nobody is asked until it does
+    seq = 0 :: non_neg_integer(),
+    samples = [] :: [tuple()],
+    n_samples = 0 :: non_neg_integer(),
+    new_processes = [] :: [tuple()],
+    left = [] :: [non_neg_integer()],
+    new_stacks = [] :: [tuple()],
+    gone = [] :: [non_neg_integer()],
+    figures = #{} :: #{atom() => non_neg_integer()}, % totals since the start
+    choice = #{} :: #{atom() => non_neg_integer()}, % of the last choice
+    %% cost
+    looked_ns :: integer(),
+    own_ns = 0 :: non_neg_integer(), % since the last look
+    answers = [] :: [non_neg_integer()], % ns, since the last look
+    each_ns = 0 :: non_neg_integer(),
+    cost = 0 :: non_neg_integer()
+}).
+
+%% By the controller. It ends when the controller does; kill it to stop: its processes are linked to it.
+-spec start(options(), non_neg_integer()) -> {pid(), reference()}.
+start(Options, Budget) ->
+    spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
+
+%% Ends it, wherever it is; nothing of it is there when this returns, but workers that are just ending.
+-spec stop(none | pid()) -> ok.
+stop(none) ->
+    ok;
+stop(Sampler) ->
+    Ref = erlang:monitor(process, Sampler),
+    exit(Sampler, kill),
+    receive {'DOWN', Ref, _, _, _} -> ok end.
+
+%% What it has sampled is on its way when this returns.
+-spec last(pid()) -> ok.
+last(Sampler) ->
+    Ref = erlang:monitor(process, Sampler),
+    Sampler ! {last, self(), Ref},
+    receive
+        {last, Ref} -> ok;
+        {'DOWN', Ref, _, _, _} -> ok
+    after ?LAST_MS -> ok
+    end,
+    erlang:demonitor(Ref, [flush]),
+    ok.
+
+-spec init(pid(), options(), non_neg_integer()) -> no_return().
+init(Controller, #{interval_us := Us} = Options, Budget) ->
+    L = #l{
+        options = Options, controller = erlang:monitor(process, Controller), budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
+        depth = kprof_stack_worker:depth(), interval_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns()
+    },
+    self() ! choose,
+    erlang:send_after(?LOOK_MS, self(), look),
+    self() ! tell,
+    loop(plan_round(L)).
+
+loop(#l{controller = Controller} = L) ->
+    receive
+        {'DOWN', Controller, _, _, _} -> exit(normal);
+        Message -> loop(timed(Message, L))
+    end.
+
+%% What it does itself is part of the cost.
+timed(Message, L0) ->
+    Began = now_ns(),
+    L = handle(Message, L0),
+    L#l{own_ns = L#l.own_ns + min(?TURN_NS, now_ns() - Began)}.
+
+handle(round, L) -> plan_round(turn(L));
+handle({sampled, Worker, _, Results, Skipped, Late}, L) -> sampled(Worker, Results, Skipped, Late, L);
+handle({chosen, Chooser, Chosen, Figures, Ns}, #l{chooser = Chooser} = L) ->
+    chosen(Chosen, L#l{chooser = none, choice = Figures, own_ns = L#l.own_ns + Ns});
+handle(choose, #l{options = #{period_ms := Ms}} = L) ->
+    erlang:send_after(Ms, self(), choose),
+    choose(L);
+handle(tell, L) ->
+    erlang:send_after(?TELL_MS, self(), tell),
+    case L#l.blocked orelse L#l.n_samples > 0 orelse L#l.new_processes =/= [] of
+        true -> tell(L);
+        false -> L
+    end;
+handle(look, L) ->
+    erlang:send_after(?LOOK_MS, self(), look),
+    look(L);
+handle({last, From, Ref}, L0) ->
+    L = tell(answered(now_us() + ?ANSWER_US, L0)),
+    From ! {last, Ref},
+    L;
+handle({gate, Gate, Budget}, #l{gate = Gate} = L) -> L#l{budget = Budget};
+handle({gate, Gate, Budget}, L) -> tell(L#l{gate = Gate, budget = Budget, next_us = now_us()});
+handle({who, Who, Statuses, Us, PeriodMs}, #l{options = Options} = L) ->
+    New = Options#{who := Who, statuses := Statuses, interval_us := Us, period_ms := PeriodMs},
+    choose((tell(L))#l{options = New, interval_us = max(Us, L#l.interval_us)});
+handle(_, L) -> L.
+
+%% ---- Who ----
+
+%% A chooser that has not come to its end goes on.
+choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) -> L#l{chooser = kprof_stack_choice:start(Who, Vm)};
+choose(L) -> L.
+
+%% Who stays keeps its number, who goes loses it for good.
+chosen(Chosen, #l{numbers = Old, processes = Known} = L0) ->
+    Pids = maps:from_list([{P, true} || {P, _, _, _, _, _, _} <- Chosen]),
+    Gone = [P || P <- maps:keys(Old), not maps:is_key(P, Pids)],
+    L1 = lists:foldl(fun(P, L) -> dropped(maps:get(P, Old), L) end, L0#l{processes = Known}, Gone),
+    L2 = lists:foldl(fun taken/2, L1, Chosen),
+    Matched = maps:get(matched, L2#l.choice),
+    L2#l{scale = {max(1, Matched), max(1, length(Chosen))}}. % who has come is in the next groups
+
+taken(Chosen, #l{numbers = Numbers, processes = Processes, next_number = Next} = L) ->
+    P = element(1, Chosen),
+    case Numbers of
+        #{P := N} ->
+            L#l{processes = Processes#{N := Chosen}};
+        _ ->
+            Named = case element(7, Chosen) of true -> L#l.named; false -> (L#l.named)#{Next => true} end,
+            defined(Next, element(3, Chosen), L#l{numbers = Numbers#{P => Next}, processes = Processes#{Next => Chosen}, named = Named, next_number = Next + 1})
+    end.
+
+defined(N, First, #l{processes = Processes, new_processes = New} = L) ->
+    {P, Name, _, App, _, _, _} = maps:get(N, Processes),
+    L#l{new_processes = [{N, P, Name, First, App} | New]}.
+
+dropped(N, #l{numbers = Numbers, processes = Processes, named = Named, left = Left} = L) ->
+    case Processes of
+        #{N := Chosen} ->
+            L#l{numbers = maps:remove(element(1, Chosen), Numbers), processes = maps:remove(N, Processes), named = maps:remove(N, Named), left = [N | Left]};
+        _ ->
+            L
+    end.
+
+%% ---- Rounds ----
+
+%% By the clock, so that a round that begins late does not put off the next; whole intervals that were missed are left out.
+plan_round(#l{next_us = Next, interval_us = Us, gate = Gate} = L) ->
+    Now = now_us(),
+    At = if Gate > 0 -> Now + ?SHUT_US; Next + Us > Now -> Next + Us; true -> Now + Us end,
+    erlang:send_after((At + 999) div 1000, self(), round, [{abs, true}]),
+    L#l{next_us = At}.
+
+turn(#l{gate = Gate, blocked = Blocked} = L) when Gate > 0; Blocked -> L;
+turn(#l{groups = []} = L0) ->
+    case grouped(L0) of
+        #l{groups = []} = L -> L;
+        L -> turn(L)
+    end;
+turn(#l{groups = [[] | Groups]} = L) -> L#l{groups = Groups};
+turn(#l{groups = [Group | Groups]} = L0) ->
+    L1 = workers(given_up(L0#l{groups = Groups})),
+    Asked = list_to_tuple([asked(N, L1) || N <- Group, maps:is_key(N, L1#l.processes)]),
+    L = count(asked, tuple_size(Asked), L1),
+    case L#l.idle of
+        [] -> count(skipped, tuple_size(Asked), L);
+        _ when tuple_size(Asked) =:= 0 -> L;
+        Idle -> given(Asked, lists:sublist(Idle, min(?WORKERS, tuple_size(Asked))), L)
+    end.
+
+given(Asked, Workers, #l{round = Round, idle = Idle, busy = Busy, interval_us = Us} = L) ->
+    Now = erlang:monotonic_time(),
+    Until = Now + erlang:convert_time_unit(max(?DEADLINE_MS * 1000, Us), microsecond, native),
+    Next = atomics:new(1, []),
+    [P ! {round, Round, Asked, Next, Until, L#l.depth} || {P, _} <- Workers],
+    L#l{round = Round + 1, idle = Idle -- Workers, busy = lists:foldl(fun({P, _} = W, B) -> B#{P => {W, Now}} end, Busy, Workers)}.
+
+asked(N, #l{processes = Processes, named = Named}) ->
+    {P, _, _, _, Queue, Heaps, _} = maps:get(N, Processes),
+    {N, P, Queue, Heaps, not maps:is_key(N, Named)}.
+
+%% All processes, tossed, in ?GROUPS groups: each is sampled once until all are.
+grouped(#l{processes = Processes, seed = Seed} = L) ->
+    Tossed = [N || {_, N} <- lists:sort([{erlang:phash2({Seed, N}), N} || N <- maps:keys(Processes)])],
+    Groups = dealt(Tossed, lists:duplicate(?GROUPS, []), []),
+    Order = [G || {_, G} <- lists:sort([{erlang:phash2({Seed, I, group}), G} || {I, G} <- lists:zip(lists:seq(1, ?GROUPS), Groups)])],
+    L#l{groups = if Tossed =:= [] -> []; true -> Order end, seed = erlang:phash2({Seed, next})}.
+
+dealt([], Groups, Dealt) -> Groups ++ Dealt;
+dealt(Tossed, [], Dealt) -> dealt(Tossed, Dealt, []);
+dealt([N | Rest], [Group | Groups], Dealt) -> dealt(Rest, Groups, [[N | Group] | Dealt]).
+
+workers(#l{idle = Idle, busy = Busy} = L) ->
+    case length(Idle) < ?WORKERS andalso length(Idle) + map_size(Busy) < ?MOST_WORKERS of
+        true -> L#l{idle = [kprof_stack_worker:start() | Idle]};
+        false -> L
+    end.
+
+%% At the end: those that were asked answer, or are given up.
+answered(_, #l{busy = Busy} = L) when map_size(Busy) =:= 0 -> L;
+answered(Until, #l{busy = Busy} = L) ->
+    receive
+        {sampled, Worker, _, Results, Skipped, Late} -> answered(Until, sampled(Worker, Results, Skipped, Late, L))
+    after max(0, (Until - now_us()) div 1000) -> lists:foldl(fun give_up/2, L, [W || {W, _} <- maps:values(Busy)])
+    end.
+
+%% It waits for a process that does not come to answer: inside a long native function, or suspended.
+given_up(#l{busy = Busy} = L) ->
+    Limit = erlang:monotonic_time() - erlang:convert_time_unit(?STUCK_MS, millisecond, native),
+    lists:foldl(fun give_up/2, L, [W || {W, Since} <- maps:values(Busy), Since < Limit]).
+
+give_up({P, _} = Worker, #l{busy = Busy} = L) ->
+    unlink(P),
+    Ref = erlang:monitor(process, P),
+    exit(P, kill),
+    receive {'DOWN', Ref, _, _, _} -> ok end,
+    receive
+        {sampled, P, _, Results, Skipped, Late} -> (sampled(P, Results, Skipped, Late, L))#l{idle = L#l.idle}
+    after 0 -> count(stuck, 1, count(skipped, kprof_stack_worker:claimed(Worker), L#l{busy = maps:remove(P, Busy)}))
+    end.
+
+sampled(P, Results, Skipped, Late, #l{busy = Busy, idle = Idle} = L0) ->
+    L1 =
+        case maps:take(P, Busy) of
+            {{Worker, _}, Rest} -> L0#l{busy = Rest, idle = [Worker | Idle]};
+            error -> L0
+        end,
+    L2 = lists:foldl(fun result/2, count(late, Late, count(skipped, Skipped, L1)), Results),
+    case L2#l.n_samples >= ?BATCH of
+        true -> tell(L2);
+        false -> L2
+    end.
+
+result({dead, N}, L) -> count(died, 1, dropped(N, L));
+result({own, N}, L) -> count(own, 1, dropped(N, L));
+result({first_call, N, MFA}, #l{named = Named, processes = Processes} = L) ->
+    case Processes of
+        #{N := _} -> defined(N, MFA, L#l{named = Named#{N => true}});
+        _ -> L
+    end;
+result({N, At, Ns, Status, Stack, Values}, #l{answers = Answers, options = #{statuses := Statuses}, processes = Processes} = L0) ->
+    L1 = L0#l{answers = [Ns | Answers], named = (L0#l.named)#{N => true}},
+    case maps:is_key(N, Processes) of
+        false -> count(other, 1, L1#l{named = L0#l.named}); % it is no longer chosen
+        true when (Statuses bsr Status) band 1 =:= 0 -> count(other, 1, L1);
+        true -> kept(N, At, Status, Stack, Values, grown_large(N, Values, L1))
+    end.
+
+kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
+    {Id, New, Table} = kprof_stack_table:number(Stack, L0#l.table),
+    {Gone, Table1} = kprof_stack_table:forgotten(Table),
+    L = count(sampled, 1, L0#l{table = Table1, gone = Gone ++ L0#l.gone, samples = [{N, At, Id, Status, Values} | L0#l.samples], n_samples = L0#l.n_samples + 1}),
+    case New of
+        true -> L#l{new_stacks = [{Id, Cut, Frames} | L#l.new_stacks]};
+        false -> L
+    end.
+
+%% Where processes with large heaps are held back it is sampled no more once its heap has grown.
+grown_large(N, Values, #l{options = #{vm := Vm}} = L) when tuple_size(Values) > 4 ->
+    case kprof_stack_choice:is_large(element(3, Values) + element(4, Values)) andalso not kprof_hazard:allowed(sample_large, Vm) of
+        true -> dropped(N, L);
+        false -> L
+    end;
+grown_large(_, _, L) ->
+    L.
+
+count(What, N, #l{figures = Figures} = L) -> L#l{figures = Figures#{What => maps:get(What, Figures, 0) + N}}.
+
+%% ---- What it costs ----
+
+look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, budget = Budget, options = #{interval_us := Asked}} = L0) ->
+    Now = now_ns(),
+    Each = kprof_stack_rate:each(Answers, L0#l.each_ns),
+    Cost = kprof_stack_rate:cost(length(Answers), Each, Own, (Now - Then) * erlang:system_info(schedulers_online)),
+    Smooth = (L0#l.cost + Cost) div 2,
+    L = tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth}),
+    case L#l.gate of
+        0 -> L#l{interval_us = kprof_stack_rate:next(Us, Asked, Smooth, Budget)};
+        _ -> L
+    end.
+
+%% ---- To kprof-top ----
+
+tell(#l{seq = Seq, options = #{to := To}, new_processes = Processes, left = Left, new_stacks = Stacks, samples = Samples} = L) ->
+    Message = {ks, Seq + 1, erlang:monotonic_time(), figures(L), lists:reverse(Processes), Left, lists:reverse(Stacks), L#l.gone, Samples},
+    case erlang:send(To, Message, [nosuspend, noconnect]) of
+        ok -> L#l{blocked = false, seq = Seq + 1, new_processes = [], left = [], new_stacks = [], gone = [], samples = [], n_samples = 0};
+        _ -> count(lost, L#l.n_samples, L#l{blocked = true, samples = [], n_samples = 0})
+    end.
+
+figures(#l{figures = Totals, choice = Choice, scale = {Of, Is}, interval_us = Us, options = #{interval_us := Asked}} = L) ->
+    maps:merge(
+        maps:merge(Totals, Choice),
+        #{
+            interval_us => Us, asked_us => Asked, weight_us => Us * ?GROUPS * Of div Is, groups => ?GROUPS, chosen => map_size(L#l.processes),
+            workers => length(L#l.idle) + map_size(L#l.busy), cost => L#l.cost, sample_ns => L#l.each_ns, gate => L#l.gate,
+            depth => L#l.depth
+        }
+    ).
+
+now_us() -> erlang:monotonic_time(microsecond).
+now_ns() -> erlang:monotonic_time(nanosecond).

@@ -1,0 +1,92 @@
+%% Stack samples: the sampler begun, changed, held back and ended. Functions of the controller's process.
+-module(kprof_stacks).
+-export([beat/1, ended/2, gate/1, request/2]).
+
+-include("kprof_controller.hrl").
+
+-define(RUN_QUEUE, 100). % per scheduler,
+-define(BUSY_BEATS, 4). % for so many beats: then nothing is sampled until it was short for as many
+-define(INTERVAL_US, 9000).
+-define(LEAST_US, 1000).
+-define(MOST_US, 10000000).
+-define(PERIOD_MS, 5000).
+-define(ALL_STATUSES, 127).
+
+%% off | #{who, interval_us, period_ms, statuses}: what is not named has its default. A sampler that is there goes on with it.
+-spec request(off | map(), state()) -> {ok | {error, who, binary()}, state()}.
+request(off, #s{stacks = #stacks{sampler = none}} = S) ->
+    {ok, S};
+request(off, #s{stacks = #stacks{sampler = Sampler, ref = Ref}} = S) ->
+    kprof_stack_sampler:last(Sampler),
+    erlang:demonitor(Ref, [flush]),
+    kprof_stack_sampler:stop(Sampler),
+    {ok, kprof_cleanup_plan:share(S#s{stacks = #stacks{}})};
+request(#{who := Who} = Asked, S) ->
+    case kprof_stack_choice:is_who(Who) of
+        true -> {ok, sample(options(Asked), S)};
+        false -> {{error, who, <<"no such choice of processes">>}, S}
+    end.
+
+options(Asked) ->
+    #{
+        who => maps:get(who, Asked),
+        interval_us => number(interval_us, ?INTERVAL_US, ?LEAST_US, ?MOST_US, Asked),
+        period_ms => number(period_ms, ?PERIOD_MS, 500, 3600000, Asked),
+        statuses => number(statuses, ?ALL_STATUSES, 1, ?ALL_STATUSES, Asked)
+    }.
+
+number(What, Default, Least, Most, Asked) ->
+    case maps:get(What, Asked, Default) of
+        N when is_integer(N) -> max(Least, min(Most, N));
+        _ -> Default
+    end.
+
+sample(Options, #s{stacks = #stacks{sampler = none}, vm = Vm, link = #link{pid = To}} = S) ->
+    {Sampler, Ref} = kprof_stack_sampler:start(Options#{vm => Vm, to => To}, budget(S)),
+    gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref}}));
+sample(#{who := Who, statuses := Statuses, interval_us := Us, period_ms := Ms}, #s{stacks = #stacks{sampler = Sampler}} = S) ->
+    Sampler ! {who, Who, Statuses, Us, Ms},
+    S.
+
+%% It has ended by itself.
+-spec ended(term(), state()) -> state().
+ended(Why, S) ->
+    Text =
+        case Why of
+            killed -> kprof_text:format("sampling of stacks ended: its process was killed, or took too much memory", []);
+            _ -> kprof_text:format("sampling of stacks ended: ~0tP", [Why, 12])
+        end,
+    kprof_link:event_kept(stacks, Text, kprof_cleanup_plan:share(S#s{stacks = #stacks{}})).
+
+-spec beat(state()) -> state().
+beat(#s{stacks = #stacks{sampler = none}} = S) -> S;
+beat(#s{stacks = #stacks{busy = Busy} = Stacks} = S) ->
+    Long = erlang:statistics(run_queue) > ?RUN_QUEUE * erlang:system_info(schedulers_online),
+    gate(S#s{stacks = Stacks#stacks{busy = busy(Long, Busy)}}).
+
+busy(true, Busy) when Busy + 1 >= ?BUSY_BEATS -> 2 * ?BUSY_BEATS - 1;
+busy(true, Busy) -> Busy + 1;
+busy(false, Busy) when Busy =< ?BUSY_BEATS -> 0;
+busy(false, Busy) -> Busy - 1.
+
+%% May it sample, and what may it cost? Told at each beat, and when the breaker opens.
+-spec gate(state()) -> state().
+gate(#s{stacks = #stacks{sampler = none}} = S) ->
+    S;
+gate(#s{stacks = #stacks{sampler = Sampler}} = S) ->
+    Sampler ! {gate, closed_by(S), budget(S)},
+    S.
+
+closed_by(#s{breaker = B, stacks = #stacks{busy = Busy}} = S) ->
+    case {kprof_breaker:state(B), kprof_link:is_silent(S)} of
+        {open, _} -> 1;
+        {_, true} -> 2;
+        _ when Busy >= ?BUSY_BEATS -> 3;
+        _ -> 0
+    end.
+
+%% What tracing leaves of max_cost, but a tenth of it in any case.
+budget(#s{limits = #limits{max = #{max_cost := 0}}}) -> 0;
+budget(#s{limits = #limits{max = #{max_cost := Max}}, cost = Cost}) ->
+    {Spent, _} = kprof_cost:spent(Cost),
+    max(max(1, Max div 10), Max - Spent).

@@ -1,0 +1,175 @@
+%% How often functions are called that are no tiers: the VM counts calls of many functions for a second (`call_count`). The picker
+%% shows what was counted, and a suggestion of tiers is made of it. Functions of the controller's process.
+%%
+%% Invariant: at most ?MOST counters, each in the cleanup plan before it is set, no flag of any process. What someone else counts
+%% is read and left alone; below OTP 27, where a function has one trace for all, what someone else traces is not touched. None is
+%% set while the breaker is not closed, and all go when it opens. Functions are looked at, set, read and cleared in slices of
+%% ?SLICE_US. Together they cost at most ?BUDGET permille of the schedulers: after ?FIRST_MS those that are called most often go
+%% until that holds, and their calls are scaled.
+-module(kprof_survey).
+-export([count/3, forget/1, step/2, take/1]).
+-export_type([phase/0]).
+
+-include("kprof_controller.hrl").
+
+%% In this order. look: who counts it already? set: our counters come; first: how often is each called? thin: the most frequent
+%% go; wait: for the rest of the second; last: read; clear: ours go; told: the answer waits to be taken.
+-type phase() :: none | look | set | first | thin | wait | last | clear | told.
+
+-define(MOST, 400).
+-define(SLICE_US, 200).
+-define(APART_MS, 1). % slices
+-define(SET_MS, 1000). % what is not set by then, on a node that is too busy, is not counted
+-define(FIRST_MS, 50).
+-define(ROUND_MS, 1000).
+-define(LOOK_MS, 100). % has the breaker opened?
+-define(BUDGET, 10).
+
+%% Not the tiers: they have their figures, and other questions count them. Answers Ref when the counters are set.
+-spec count(integer(), [mfa()], state()) -> state().
+count(Ref, Asked, #s{survey = #survey{phase = Phase}, relay = Relay, breaker = B} = S) when is_list(Asked) ->
+    case (Phase =:= none orelse Phase =:= told) andalso Relay =/= none andalso kprof_breaker:state(B) =:= closed of
+        true -> look(Ref, lists:sublist(Asked, ?MOST), S);
+        false -> kprof_link:answer(Ref, wait, S)
+    end.
+
+look(Ref, Asked, #s{tracing = #tracing{trace_config = #{tiers := Tiers}}, vm = Vm} = S) ->
+    Of = [{M, F, A} || {_, M, F, A} <- Tiers],
+    Bifs = kprof_hazard:allowed(bif_beside, Vm#{beside := kprof_node:beside()}),
+    Free = [MFA || {M, F, A} = MFA <- Asked, is_atom(M), is_atom(F), is_integer(A), not lists:member(MFA, Of), Bifs orelse not erlang:is_builtin(M, F, A)],
+    later(0, S#s{survey = #survey{phase = look, ref = Ref, asked = Asked, todo = Free}}).
+
+later(Ms, #s{survey = Survey} = S) ->
+    Timer = make_ref(),
+    erlang:send_after(Ms, self(), {survey, Timer}),
+    S#s{survey = Survey#survey{timer = Timer}}.
+
+-spec step(reference(), state()) -> state().
+step(Timer, #s{survey = #survey{timer = Timer, phase = Phase}, breaker = B} = S) ->
+    case kprof_breaker:state(B) =:= closed orelse Phase =:= clear of
+        true -> work(S);
+        false -> given_up(S)
+    end;
+step(_, S) ->
+    S.
+
+%% The relay was killed: with it, or its session, the counters went.
+-spec forget(state()) -> state().
+forget(S) -> (answered(wait, S))#s{survey = #survey{}}.
+
+%% What was counted is told once: {rates, Ms, {Calls, ...}} in the order of the question.
+-spec take(state()) -> {wait | none | {rates, pos_integer(), tuple()}, state()}.
+take(#s{survey = #survey{phase = none}} = S) -> {none, S};
+take(#s{survey = #survey{phase = told, asked = Asked, calls = Calls, span = All}} = S) ->
+    Told = list_to_tuple([told(MFA, Calls, All) || MFA <- Asked]),
+    {{rates, max(1, erlang:convert_time_unit(All, native, millisecond)), Told}, S#s{survey = #survey{}}};
+take(S) -> {wait, S}.
+
+%% -1: not counted. Scaled is what was counted for another time than the others: by more than a hundredth.
+told(MFA, Calls, All) ->
+    case Calls of
+        #{MFA := {N, Span}} when abs(Span - All) * 100 =< All -> N;
+        #{MFA := {N, Span}} -> (N * All + Span div 2) div max(1, Span);
+        _ -> -1
+    end.
+
+%% ---- Slices ----
+
+work(#s{survey = #survey{todo = []}} = S) -> next(S);
+work(S0) ->
+    S = #s{survey = #survey{todo = Todo}} = slice(erlang:monotonic_time() + native(?SLICE_US, microsecond), S0),
+    case Todo of
+        [] -> next(S);
+        _ -> later(?APART_MS, S)
+    end.
+
+slice(Until, #s{survey = #survey{phase = Phase, todo = [MFA | Rest]}} = S0) ->
+    S = #s{survey = Survey} = one(Phase, MFA, S0),
+    Done = S#s{survey = Survey#survey{todo = Rest}},
+    case Rest =:= [] orelse erlang:monotonic_time() >= Until of
+        true -> Done;
+        false -> slice(Until, Done)
+    end.
+
+one(look, MFA, #s{session = Session, survey = #survey{on = On} = Survey} = S) ->
+    case kprof_spec:pattern({Session, call_count}, MFA) of
+        N when is_integer(N) -> S#s{survey = Survey#survey{on = On#{MFA => {theirs, N, erlang:monotonic_time()}}}};
+        false -> looked(MFA, Session =/= none orelse kprof_spec:pattern({none, traced}, MFA) =:= false, S);
+        _ -> S
+    end;
+one(set, MFA, #s{session = Session, survey = #survey{on = On, since = Since} = Survey} = S) ->
+    In_time = erlang:monotonic_time() - Since < native(?SET_MS, millisecond),
+    case In_time andalso kprof_spec:set_pattern(Session, MFA, true, [call_count]) of
+        N when is_integer(N), N > 0 -> S#s{survey = Survey#survey{on = On#{MFA => {ours, 0, erlang:monotonic_time()}}}};
+        _ -> S#s{survey = Survey#survey{on = maps:remove(MFA, On)}}
+    end;
+one(Read, MFA, #s{session = Session, survey = #survey{on = On, calls = Calls} = Survey} = S) when Read =:= first; Read =:= last ->
+    #{MFA := {_, Before, Since}} = On,
+    case kprof_call_count:call_count(Session, MFA) of
+        %% the module was loaded again, or someone has reset it
+        N when N =:= none; N < Before -> S#s{survey = Survey#survey{calls = maps:remove(MFA, Calls)}};
+        N -> S#s{survey = Survey#survey{calls = Calls#{MFA => {N - Before, erlang:monotonic_time() - Since}}}}
+    end;
+one(_, MFA, #s{session = Session, survey = #survey{on = On} = Survey} = S) ->
+    kprof_call_count:clear(Session, [MFA]),
+    S#s{survey = Survey#survey{on = maps:remove(MFA, On)}}.
+
+looked(MFA, true, #s{survey = #survey{on = On} = Survey} = S) -> S#s{survey = Survey#survey{on = On#{MFA => {free, 0, 0}}}};
+looked(_, false, S) -> S.
+
+%% ---- From phase to phase ----
+
+%% Known to who undoes things before it is there.
+next(#s{survey = #survey{phase = look} = Survey, counting = Counting} = S) ->
+    Free = whose(free, S),
+    S1 = kprof_cleanup_plan:share(S#s{counting = Free ++ Counting}),
+    later(0, S1#s{survey = Survey#survey{phase = set, todo = Free, held = Free, since = erlang:monotonic_time()}});
+next(#s{survey = #survey{phase = set, on = On} = Survey} = S) ->
+    First = Survey#survey{phase = first, todo = maps:keys(On), since = erlang:monotonic_time()},
+    later(?FIRST_MS, answered(ok, S#s{survey = First}));
+next(#s{survey = #survey{phase = first} = Survey} = S) ->
+    later(0, S#s{survey = Survey#survey{phase = thin, todo = frequent(S)}});
+next(#s{survey = #survey{phase = thin} = Survey} = S) ->
+    next(held(S#s{survey = Survey#survey{phase = wait}}));
+next(#s{survey = #survey{phase = wait, since = Since, on = On} = Survey} = S) ->
+    case ?ROUND_MS - erlang:convert_time_unit(erlang:monotonic_time() - Since, native, millisecond) of
+        Left when Left > 0 -> later(min(?LOOK_MS, Left), S);
+        _ -> later(0, S#s{survey = Survey#survey{phase = last, todo = maps:keys(On), span = erlang:monotonic_time() - Since}})
+    end;
+next(#s{survey = #survey{phase = last} = Survey} = S) ->
+    later(0, S#s{survey = Survey#survey{phase = clear, todo = whose(ours, S)}});
+next(#s{survey = #survey{phase = clear}} = S0) ->
+    #s{survey = Survey} = S = held(S0),
+    S#s{survey = Survey#survey{phase = told, on = #{}, timer = none}}.
+
+%% In the order of the question: where the time does not suffice, the last ones are left out.
+whose(Whose, #s{survey = #survey{on = On, asked = Asked}}) -> [MFA || MFA <- Asked, element(1, maps:get(MFA, On, {none})) =:= Whose].
+
+%% The plan has what is still there, and no more: below OTP 27 a counter that comes after ours would be someone else's.
+held(#s{survey = #survey{held = Before} = Survey, counting = Counting} = S) ->
+    Ours = whose(ours, S),
+    kprof_cleanup_plan:share(S#s{counting = Ours ++ (Counting -- Before), survey = Survey#survey{held = Ours}}).
+
+%% Nothing was counted: what is there goes.
+given_up(#s{survey = Survey} = S) ->
+    later(0, answered(wait, S#s{survey = Survey#survey{phase = clear, todo = whose(ours, S), calls = #{}, span = 0}})).
+
+answered(_, #s{survey = #survey{ref = none}} = S) -> S;
+answered(Answer, #s{survey = #survey{ref = Ref}} = S0) ->
+    #s{survey = Survey} = S = kprof_link:answer(Ref, Answer, S0),
+    S#s{survey = Survey#survey{ref = none}}.
+
+%% Of our counters, those that are called most often: without them the others cost no more than the budget.
+frequent(#s{survey = #survey{calls = Calls}, cost = Cost} = S) ->
+    Ns = kprof_cost:count_ns(Cost),
+    Shares = lists:sort([{share(maps:get(MFA, Calls, {0, 1}), Ns), MFA} || MFA <- whose(ours, S)]),
+    dropped(Shares, ?BUDGET * erlang:system_info(schedulers_online)).
+
+%% Of one scheduler, in permille.
+share({Calls, Span}, Ns) -> native(Calls * Ns, nanosecond) * 1000 div max(1, Span).
+
+%% The least come first.
+dropped([{Share, _} | Rest], Left) when Share =< Left -> dropped(Rest, Left - Share);
+dropped(Rest, _) -> [MFA || {_, MFA} <- Rest].
+
+native(N, Unit) -> erlang:convert_time_unit(N, Unit, native).

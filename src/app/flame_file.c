@@ -1,0 +1,245 @@
+#include "flame_file.h"
+
+#include "crash.h"
+#include "progress.h"
+#include "redraw_limit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <kprof/base/clock.h>
+#include <kprof/base/stop.h>
+#include <kprof/cli/output.h>
+#include <kprof/core/folded.h>
+#include <kprof/export/stacks.h>
+#include <kprof/ui/term.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOAD_BYTES ((size_t)512 << 20) /* of samples; the file may be larger: lines are shorter */
+
+/* ---- reading ---- */
+
+static int feed(struct folded *f, int fd, const char *path, struct err *e)
+{
+    struct progress shown = {0};
+    struct stat st;
+    double all = fstat(fd, &st) == 0 && st.st_size > 0 ? (double)st.st_size : 0, done = 0;
+    int rc = 0;
+    while (!stop_asked()) {
+        char bytes[64 << 10];
+        ssize_t n = read(fd, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            rc = err_set(e, "cannot read %s: %s", path, strerror(errno));
+        if (n <= 0)
+            break;
+        folded_feed(f, bytes, (size_t)n);
+        done += (double)n;
+        if (all > 0)
+            progress_show(&shown, path, done / all);
+    }
+    progress_end(&shown);
+    return stop_asked() ? err_set(e, "stopped while reading %s", path) : rc;
+}
+
+/* NULL with err: it cannot be read, or there is nothing in it. A part that is no folded stack is
+ * told on stderr. */
+static struct stack_profile *load(const char *path, struct err *e)
+{
+    const struct stack_profile_limits limits = {.max_bytes = LOAD_BYTES};
+    bool input = strcmp(path, "-") == 0;
+    int fd = input ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        err_set(e, "cannot read %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    struct stack_profile *p = stack_profile_new(&limits);
+    struct folded *f = folded_new(p);
+    int rc = feed(f, fd, path, e);
+    struct folded_counts n = folded_end(f);
+    close(fd);
+    if (rc == 0 && n.lines == 0)
+        rc = err_set(e, "%s has no folded stacks: lines such as m:f/1;m:g/2 12", path);
+    if (rc == 0 && n.bad > 0)
+        fprintf(stderr, "kprof-top: %s: %llu of %llu lines are no folded stacks; left out\n", path,
+                (unsigned long long)n.bad, (unsigned long long)(n.bad + n.lines));
+    if (rc == 0)
+        return p;
+    stack_profile_free(p);
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+struct to_file {
+    int fd;
+    const char *path;
+    struct err *e;
+};
+
+static bool write_piece(void *arg, const char *bytes, size_t n)
+{
+    struct to_file *to = arg;
+    return output_write(to->fd, to->path, bytes, n, to->e) == 0;
+}
+
+int flame_file_write(const struct stack_view *v, const char *path, enum output_mode mode,
+                     const struct flame_query *q, const char *title, struct err *e)
+{
+    const struct stacks_options how = {.query = *q, .title = title};
+    enum stacks_format f = stacks_format_of_file(path);
+    if (f == STACKS_FORMATS) {
+        errno = 0;
+        return err_set(e, "unknown ending: use one of %s", stacks_endings());
+    }
+    struct to_file to = {.fd = output_open(path, mode, e), .path = path, .e = e};
+    if (to.fd < 0)
+        return -1;
+    int rc = stacks_write(v, f, &how, write_piece, &to) ? 0 : -1;
+    if (close(to.fd) < 0 && rc == 0)
+        rc = err_set(e, "cannot write %s: %s", path, strerror(errno));
+    errno = 0;
+    return rc;
+}
+
+void flame_file_export(struct ui *u, const struct intent *in)
+{
+    struct flame_query q;
+    struct err e = {{0}};
+    char line[700];
+    const struct stack_view *v = ui_stacks(u, &q);
+    if (!v) {
+        ui_message(u, "no stack samples to export", true);
+        return;
+    }
+    if (stacks_format_of_file(in->text) == STACKS_FORMATS) {
+        snprintf(line, sizeof line, "unknown ending: use one of %s", stacks_endings());
+        ui_reprompt(u, INTENT_EXPORT_STACKS, in->text, SIZE_MAX, line);
+        return;
+    }
+    if (flame_file_write(v, in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &q, "kprof-top", &e) ==
+        0) {
+        snprintf(line, sizeof line, "written to %.300s", in->text);
+        ui_message(u, line, false);
+    } else if (errno == EEXIST && !in->force) {
+        struct intent yes = *in;
+        yes.force = true;
+        snprintf(line, sizeof line, "%.600s exists. Overwrite it?", in->text);
+        ui_ask(u, line, &yes);
+    } else {
+        ui_message(u, e.text, true);
+    }
+}
+
+/* ---- the screen ---- */
+
+struct viewer {
+    struct ui *ui;
+    struct canvas canvas;
+    struct redraw_limit redraw_limit;
+    bool dirty, keyed, quit;
+};
+
+static void draw(struct viewer *w)
+{
+    int rows, cols;
+    term_size(&rows, &cols);
+    if (rows != w->canvas.rows || cols != w->canvas.cols)
+        canvas_resize(&w->canvas, rows, cols);
+    ui_draw(w->ui, &w->canvas, NULL);
+    term_theme(ui_theme(w->ui));
+    term_show(&w->canvas);
+    w->dirty = w->keyed = false;
+}
+
+static void keys(struct viewer *w)
+{
+    int k;
+    while ((k = term_key()) != KEY_NONE_) {
+        struct mouse m = term_mouse();
+        struct intent in = k == KEY_MOUSE_ ? ui_mouse(w->ui, &m, NULL) : ui_key(w->ui, k, NULL);
+        w->quit = w->quit || in.kind == INTENT_QUIT;
+        if (in.kind == INTENT_EXPORT_STACKS)
+            flame_file_export(w->ui, &in);
+        if (in.kind != INTENT_NONE || k == KEY_RESIZE_)
+            w->dirty = w->keyed = true;
+    }
+}
+
+static void loop(struct viewer *w)
+{
+    struct pollfd p = {.fd = term_fd(), .events = POLLIN};
+    w->dirty = true;
+    while (!w->quit && !stop_asked()) {
+        keys(w);
+        if (w->dirty && redraw_limit_draw(&w->redraw_limit, clock_mono_ns(), w->keyed))
+            draw(w);
+        poll(&p, 1, w->dirty ? 10 : 500);
+        if (p.revents & (POLLHUP | POLLERR | POLLNVAL))
+            break; /* the terminal is gone */
+    }
+}
+
+/* The samples came from standard input: the keys come from the terminal. */
+static int take_terminal(struct err *e)
+{
+    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
+        return err_set(e, "there is no terminal: %s", strerror(errno));
+    close(fd);
+    return 0;
+}
+
+static int show(const struct options *o, struct stack_profile *now, struct stack_profile *base,
+                struct err *e)
+{
+    struct viewer w = {0};
+    if (strcmp(o->flame, "-") == 0 && take_terminal(e) < 0)
+        return -1;
+    if (term_open(o->no_color, e) < 0)
+        return -1;
+    crash_restores_terminal();
+    if (!o->no_mouse)
+        term_mouse_on();
+    w.ui = ui_new(NULL);
+    canvas_init(&w.canvas, 24, 80, o->ascii || !term_is_utf8());
+    if (o->theme < THEME_COUNT)
+        ui_set_theme(w.ui, o->theme);
+    ui_set_stacks(w.ui, stack_profile_view(now), o->flame);
+    if (base)
+        ui_set_stacks_base(w.ui, stack_profile_view(base));
+    ui_show_stacks(w.ui, true);
+    loop(&w);
+    term_close();
+    canvas_release(&w.canvas);
+    ui_free(w.ui);
+    return 0;
+}
+
+int flame_file_run(const struct options *o)
+{
+    struct err e = {{0}};
+    int rc = -1;
+    struct stack_profile *base = NULL, *now = load(o->flame, &e);
+    if (!now)
+        goto out;
+    if (o->baseline && !(base = load(o->baseline, &e)))
+        goto out;
+    if (o->batch) {
+        struct stack_view *v = stack_profile_view(now);
+        rc = flame_file_write(v, o->output, OUTPUT_OVER, &(struct flame_query){0}, o->flame, &e);
+        stack_view_release(v);
+    } else {
+        rc = show(o, now, base, &e);
+    }
+out:
+    stack_profile_free(now);
+    stack_profile_free(base);
+    if (e.text[0])
+        fprintf(stderr, "kprof-top: %s\n", e.text);
+    return rc == 0 ? 0 : 1;
+}

@@ -1,0 +1,33 @@
+/* Looks for a suggestion: loads the node's catalog, has calls counted for a second, and asks
+ * cli/suggest. A part of app/live and app/suggest_print.
+ *
+ * Invariant: nothing is traced for it. At most one survey runs at a time, and it ends within
+ * SURVEY_MOST_S. The picker may load the catalog anew meanwhile: the survey then goes on with that
+ * one. Core thread. */
+#ifndef KPROF_APP_SURVEY_H
+#define KPROF_APP_SURVEY_H
+
+#include <kprof/cli/suggest.h>
+#include <kprof/engine/engine.h>
+
+#define SURVEY_MOST_S 30
+
+enum survey_state { SURVEY_NONE, SURVEY_LOADING, SURVEY_COUNTING, SURVEY_FOUND, SURVEY_FAILED };
+
+struct survey {
+    enum survey_state state;
+    struct suggestion found; /* SURVEY_FOUND */
+    struct err why;          /* SURVEY_FAILED */
+    uint32_t ids[SUGGEST_COUNTED];
+    size_t n;
+    uint32_t load; /* engine_catalog_load of the catalog that the ids are of */
+    uint64_t until_ns;
+};
+
+/* The node must be attached. */
+void survey_begin(struct survey *s, struct engine *g);
+/* True: it has ended with this call. */
+bool survey_poll(struct survey *s, struct engine *g);
+bool survey_runs(const struct survey *s);
+
+#endif

@@ -1,0 +1,58 @@
+/* What kind of function it is: what is known of libraries, one table, and what the exports and the
+ * behaviours of a module say. For suggest*.c only. Pure; constant data. */
+#ifndef KPROF_CLI_SUGGEST_KIND_H
+#define KPROF_CLI_SUGGEST_KIND_H
+
+#include <kprof/core/catalog.h>
+
+enum suggest_kind {
+    SUGGEST_NOTHING, /* no tier: of OTP's, of a library that is not known, or of no interest */
+    SUGGEST_EDGE,    /* a known server calls it once per request */
+    SUGGEST_LAYER,   /* of a known library */
+    SUGGEST_COWBOY,  /* handlers of requests: init/2, */
+    SUGGEST_PLUG,    /* call/2, */
+    SUGGEST_YAWS,    /* out/1 of an appmod */
+    SUGGEST_CALL,    /* callbacks: handle_call/3, */
+    SUGGEST_CAST,    /* handle_cast/2, */
+    SUGGEST_EVENT,   /* handle_event/4 of gen_statem */
+    SUGGEST_FUNCTION /* any other of the node's own */
+};
+
+struct suggest_known {
+    const char *module, *function; /* as shown: "cowboy_req:", "reply" */
+    int arity;                     /* -1: any */
+    const char *name;              /* of the tier */
+    uint8_t weight;                /* of a layer, in tenths; 0: it is an edge */
+    uint8_t rank;                  /* of an edge: 0 is the outermost */
+    const char *rule;              /* of an edge: short, for arguments of it; or a whole fun */
+    const char *named_by;
+};
+
+/* What of the node decides about kinds. */
+struct suggest_node {
+    bool cowboy, yaws;
+};
+
+/* A module of the catalog: its functions are [first, end). */
+struct suggest_module {
+    uint32_t first, end;
+    bool own;      /* its application is the node's own, and no library that is known */
+    bool platform; /* it comes with Erlang/OTP or Elixir */
+    bool known;    /* the table has functions of it */
+};
+
+struct suggest_node suggest_node_of(const struct catalog *c);
+/* The module that begins with this function. */
+struct suggest_module suggest_module_at(const struct catalog *c, uint32_t first);
+/* The module of this function. */
+struct suggest_module suggest_module_of(const struct catalog *c, uint32_t id);
+/* *known: its line of the table, or NULL. */
+enum suggest_kind suggest_kind_of(const struct catalog *c, const struct suggest_node *node,
+                                  const struct suggest_module *m, uint32_t id,
+                                  const struct suggest_known **known);
+/* Its name is one that layers have: "query", "render", "fetch" ... */
+bool suggest_sounds_like_layer(const char *function);
+/* Its name is one that a start of a request has: "handle", "request", "process" ... */
+bool suggest_sounds_like_entry(const char *function);
+
+#endif

@@ -1,0 +1,284 @@
+#include <kprof/base/map.h>
+#include <kprof/core/flame.h>
+
+#include "flame_tree.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums stay below this, so they are exact and never overflow. */
+#define MOST_SUM (UINT64_C(1) << 62)
+
+/* A group of samples below the root; `sample` is one of them, which names it. */
+struct group {
+    uint64_t key;
+    size_t sample;
+    uint32_t node;
+};
+
+/* All samples of one group with the same stack. */
+struct pile {
+    uint64_t width;
+    uint32_t group, stack;
+};
+
+struct build {
+    const struct stack_view *view;
+    const struct stack_profile *profile;
+    const struct flame_query *q;
+    struct flame_tree tree;
+    struct map group_of; /* key to group */
+    struct group *group;
+    size_t groups, groups_cap;
+    struct map pile_of; /* group << 32 | stack to pile */
+    struct pile *pile;
+    size_t piles, piles_cap;
+    struct map node_of;  /* group << 32 | stack to node */
+    uint32_t *label_of;  /* by frame id; 0: not made yet */
+    uint32_t *outermost; /* by stack: the outermost of its callers (or it) that is the focus */
+    uint32_t *path;      /* stacks on the way to a node */
+    size_t path_cap;
+    uint64_t sum;
+};
+
+static void *must(void *p)
+{
+    if (!p)
+        abort();
+    return p;
+}
+
+/* Makes room for one more element. */
+static void *roomy(void *p, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return p;
+    *cap = *cap ? *cap * 2 : 64;
+    return must(realloc(p, *cap * size));
+}
+
+static bool has_request(const struct flame_filter *f, uint64_t request)
+{
+    size_t low = 0, high = f->requests_n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (f->requests[mid] < request)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < f->requests_n && f->requests[low] == request;
+}
+
+static bool is_or_any(uint32_t wanted, uint32_t is)
+{
+    return wanted == 0 || wanted == is;
+}
+
+bool flame_passes(const struct stack_view *v, size_t i, const struct flame_filter *f)
+{
+    const struct stack_sample *s = stack_view_at(v, i);
+    return s->time_ns >= f->from_ns && (f->to_ns == 0 || s->time_ns < f->to_ns) &&
+           (f->process == 0 || s->process == f->process) &&
+           (f->statuses == 0 || (f->statuses >> s->status & 1)) &&
+           is_or_any(f->initial_call, s->initial_call) && is_or_any(f->name, s->name) &&
+           is_or_any(f->application, s->application) && is_or_any(f->tier, s->tier) &&
+           is_or_any(f->identity, s->identity) && (!f->inside || s->request != 0) &&
+           (!f->requests || has_request(f, s->request)) &&
+           (f->memory_decade == 0 || flame_decade(v, i) == f->memory_decade);
+}
+
+static uint64_t width_of(const struct build *b, size_t i)
+{
+    int64_t value, delta;
+    if (b->q->by == FLAME_SAMPLES)
+        return stack_view_at(b->view, i)->weight;
+    if (!stack_view_metric(b->view, i, b->q->metric, &value, &delta))
+        return 0;
+    switch (b->q->by) {
+    case FLAME_GROWTH:
+        return delta > 0 ? (uint64_t)delta : 0;
+    case FLAME_SHRINKAGE:
+        return delta < 0 ? 0 - (uint64_t)delta : 0;
+    default:
+        return value > 0 ? (uint64_t)value : 0;
+    }
+}
+
+static uint32_t group_of(struct build *b, size_t i)
+{
+    uint64_t key = flame_group_key(b->view, i, b->q->group);
+    uint32_t at = map_get(&b->group_of, key);
+    if (at != MAP_EMPTY)
+        return at;
+    b->group = roomy(b->group, b->groups, &b->groups_cap, sizeof *b->group);
+    at = (uint32_t)b->groups++;
+    b->group[at] = (struct group){.key = key, .sample = i};
+    map_put(&b->group_of, key, at);
+    return at;
+}
+
+static void pile_up(struct build *b, size_t i, uint64_t width)
+{
+    uint32_t stack = stack_view_at(b->view, i)->stack;
+    uint32_t group = b->q->group == FLAME_UNGROUPED ? 0 : group_of(b, i);
+    uint64_t key = (uint64_t)group << 32 | stack;
+    uint32_t at = map_get(&b->pile_of, key);
+    if (at == MAP_EMPTY) {
+        b->pile = roomy(b->pile, b->piles, &b->piles_cap, sizeof *b->pile);
+        at = (uint32_t)b->piles++;
+        b->pile[at] = (struct pile){.group = group, .stack = stack};
+        map_put(&b->pile_of, key, at);
+    }
+    b->pile[at].width += width;
+}
+
+static void take_samples(struct build *b)
+{
+    struct flame *f = b->tree.flame;
+    size_t n = stack_view_count(b->view);
+    for (size_t i = 0; i < n; i++) {
+        if (!flame_passes(b->view, i, &b->q->filter))
+            continue;
+        const struct stack_sample *s = stack_view_at(b->view, i);
+        if (b->outermost && b->outermost[s->stack] == 0)
+            continue;
+        uint64_t width = width_of(b, i);
+        if (width == 0) {
+            f->widthless++;
+        } else if (width > MOST_SUM - b->sum) {
+            f->left_out++;
+        } else {
+            b->sum += width;
+            if (f->samples == 0 || s->time_ns < f->first_ns)
+                f->first_ns = s->time_ns;
+            if (s->time_ns > f->last_ns)
+                f->last_ns = s->time_ns;
+            f->samples++;
+            pile_up(b, i, width);
+        }
+    }
+}
+
+/* A caller has a lower number than what it calls: one pass is enough. */
+static void find_focus(struct build *b)
+{
+    if (b->q->part == FLAME_WHOLE)
+        return;
+    uint32_t n = stack_profile_stacks(b->profile);
+    uint32_t focus = stack_profile_function(b->profile, b->q->focus);
+    b->outermost = must(calloc((size_t)n + 1, sizeof *b->outermost));
+    for (uint32_t s = 1; s <= n; s++) {
+        uint32_t above = b->outermost[stack_profile_caller(b->profile, s)];
+        uint32_t frame = stack_profile_leaf(b->profile, s);
+        if (above != 0)
+            b->outermost[s] = above;
+        else if (stack_profile_function(b->profile, frame) == focus)
+            b->outermost[s] = s;
+    }
+}
+
+static uint32_t child_for(struct build *b, uint32_t parent, uint32_t stack)
+{
+    uint32_t frame = stack_profile_leaf(b->profile, stack);
+    if (!b->q->lines)
+        frame = stack_profile_function(b->profile, frame);
+    const struct flame_node *p = &b->tree.flame->node[parent];
+    if (b->q->fold_recursion && p->frame != 0 &&
+        stack_profile_function(b->profile, p->frame) == stack_profile_function(b->profile, frame))
+        return parent;
+    if (b->label_of[frame] == 0) {
+        struct buf text;
+        buf_init(&text, 0);
+        flame_frame_text(&text, b->profile, frame, b->q->lines);
+        b->label_of[frame] = flame_tree_label(&b->tree, text.data, text.len);
+        buf_release(&text);
+    }
+    return flame_tree_child(&b->tree, parent, b->label_of[frame], frame);
+}
+
+static uint32_t group_node(struct build *b, uint32_t group)
+{
+    if (b->q->group == FLAME_UNGROUPED)
+        return 0;
+    struct group *g = &b->group[group];
+    if (g->node == 0) {
+        struct buf text;
+        buf_init(&text, 0);
+        flame_group_text(&text, b->view, g->sample, b->q->group);
+        g->node = flame_tree_child(&b->tree, 0, flame_tree_label(&b->tree, text.data, text.len), 0);
+        buf_release(&text);
+    }
+    return g->node;
+}
+
+/* From the root (or the focus) down. What a caller has led to is remembered: each stack is gone
+ * through once. */
+static uint32_t node_down(struct build *b, uint32_t group, uint32_t stack)
+{
+    uint32_t top = b->outermost ? stack_profile_caller(b->profile, b->outermost[stack]) : 0;
+    uint64_t high = (uint64_t)group << 32;
+    size_t depth = 0;
+    uint32_t node = MAP_EMPTY;
+    for (uint32_t s = stack; s != top; s = stack_profile_caller(b->profile, s)) {
+        node = map_get(&b->node_of, high | s);
+        if (node != MAP_EMPTY)
+            break;
+        b->path = roomy(b->path, depth, &b->path_cap, sizeof *b->path);
+        b->path[depth++] = s;
+    }
+    if (node == MAP_EMPTY)
+        node = group_node(b, group);
+    while (depth > 0) {
+        uint32_t s = b->path[--depth];
+        node = child_for(b, node, s);
+        map_put(&b->node_of, high | s, node);
+    }
+    return node;
+}
+
+/* From the focus up to the root. */
+static uint32_t node_up(struct build *b, uint32_t group, uint32_t stack)
+{
+    uint32_t node = group_node(b, group);
+    for (uint32_t s = b->outermost[stack]; s != 0; s = stack_profile_caller(b->profile, s))
+        node = child_for(b, node, s);
+    return node;
+}
+
+static void grow_tree(struct build *b)
+{
+    for (size_t i = 0; i < b->piles; i++) {
+        const struct pile *p = &b->pile[i];
+        uint32_t node = b->q->part == FLAME_CALLERS ? node_up(b, p->group, p->stack)
+                                                    : node_down(b, p->group, p->stack);
+        b->tree.flame->node[node].self += p->width;
+    }
+}
+
+struct flame *flame_build(const struct stack_view *v, const struct flame_query *q)
+{
+    struct build b = {.view = v, .profile = stack_view_profile(v), .q = q};
+    flame_tree_init(&b.tree);
+    map_init(&b.group_of, UINT32_MAX - 1);
+    map_init(&b.pile_of, UINT32_MAX - 1);
+    map_init(&b.node_of, UINT32_MAX - 1);
+    b.label_of = must(calloc((size_t)stack_profile_frames(b.profile) + 1, sizeof *b.label_of));
+    find_focus(&b);
+    take_samples(&b);
+    grow_tree(&b);
+    struct flame *f = flame_tree_finish(&b.tree);
+    f->unit = stack_profile_meta(b.profile)->unit;
+    f->by = q->by;
+    f->metric = q->metric;
+    map_release(&b.group_of);
+    map_release(&b.pile_of);
+    map_release(&b.node_of);
+    free(b.group);
+    free(b.pile);
+    free(b.label_of);
+    free(b.outermost);
+    free(b.path);
+    return f;
+}

@@ -1,0 +1,25 @@
+/* A flame graph while it is made: nodes in the order in which they come, then sorted for good.
+ *
+ * Invariant: a node's number is greater than its parent's. Widths are added to `self` only;
+ * flame_tree_finish computes the totals and the order of flame.h. One thread. */
+#ifndef KPROF_CORE_FLAME_TREE_H
+#define KPROF_CORE_FLAME_TREE_H
+
+#include <kprof/base/map.h>
+#include <kprof/core/flame.h>
+
+struct flame_tree {
+    struct flame *flame; /* owned until finish */
+    size_t cap;
+    struct map children; /* parent << 32 | label to node */
+    uint32_t other;      /* the label of texts beyond FLAME_NODES_MAX */
+};
+
+void flame_tree_init(struct flame_tree *t);
+/* The label of a text: the same for the same text. */
+uint32_t flame_tree_label(struct flame_tree *t, const char *s, size_t n);
+/* The child of that label, made when there is none. Returns the parent when there are too many. */
+uint32_t flame_tree_child(struct flame_tree *t, uint32_t parent, uint32_t label, uint32_t frame);
+struct flame *flame_tree_finish(struct flame_tree *t);
+
+#endif

@@ -1,0 +1,215 @@
+#include <kprof/base/buf.h>
+#include <kprof/base/intern.h>
+#include <kprof/core/folded.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIGITS_MAX = 18, PID_DIGITS_MAX = 9, NAMES_MAX = 200000 };
+
+struct folded {
+    struct stack_profile *profile;
+    struct folded_counts counts;
+    struct buf line;      /* what came of a line that has not ended */
+    bool too_long;        /* the rest of this line is skipped */
+    struct intern *names; /* frames as text, so that each is taken apart once */
+    uint32_t *frame_of;   /* by name */
+    /* The last stack. Lines are mostly sorted: the next one begins as it does. */
+    struct buf last;
+    struct step {
+        size_t end; /* where a frame ends in `last` */
+        uint32_t stack;
+    } step[FOLDED_DEPTH_MAX];
+    uint32_t steps;
+};
+
+struct folded *folded_new(struct stack_profile *to)
+{
+    struct folded *f = calloc(1, sizeof *f);
+    if (!f)
+        abort();
+    f->profile = to;
+    f->names = intern_new(NAMES_MAX, (size_t)64 << 20);
+    f->frame_of = calloc(NAMES_MAX + 1, sizeof *f->frame_of);
+    if (!f->frame_of)
+        abort();
+    buf_init(&f->line, FOLDED_LINE_MAX);
+    buf_init(&f->last, FOLDED_LINE_MAX);
+    return f;
+}
+
+/* Reads digits from s[*i]; false: there are none, or too many. */
+static bool number(const char *s, size_t n, size_t *i, size_t most, uint64_t *v)
+{
+    size_t first = *i;
+    *v = 0;
+    for (; *i < n && s[*i] >= '0' && s[*i] <= '9'; (*i)++) {
+        if (*i - first == most)
+            return false;
+        *v = *v * 10 + (uint64_t)(s[*i] - '0');
+    }
+    return *i > first;
+}
+
+/* A process of the node itself, <0.80.0>; 0: it is something else. */
+static uint64_t process_of(const char *s, size_t n)
+{
+    uint64_t id, serial;
+    size_t i = 3;
+    if (n < 7 || memcmp(s, "<0.", 3) != 0 || !number(s, n, &i, PID_DIGITS_MAX, &id) || i >= n ||
+        s[i++] != '.' || !number(s, n, &i, PID_DIGITS_MAX, &serial) || i + 1 != n || s[i] != '>')
+        return 0;
+    return serial << 32 | id;
+}
+
+/* Splits M:F/A. False: it is another text, which is then a name as it stands. */
+static bool split(const char *s, size_t n, size_t *module, size_t *slash, uint64_t *arity)
+{
+    const char *colon = memchr(s, ':', n);
+    const char *at = memrchr(s, '/', n);
+    if (!colon || !at || colon == s || at <= colon + 1)
+        return false;
+    *module = (size_t)(colon - s);
+    *slash = (size_t)(at - s);
+    size_t i = *slash + 1;
+    bool zero = i + 1 < n && s[i] == '0';
+    return !zero && number(s, n, &i, 3, arity) && i == n && *arity < STACK_NO_ARITY;
+}
+
+static uint32_t make_frame(struct stack_profile *p, const char *s, size_t n)
+{
+    struct stack_frame frame = {.arity = STACK_NO_ARITY};
+    size_t module, slash;
+    uint64_t arity;
+    if (split(s, n, &module, &slash, &arity)) {
+        frame.module = stack_profile_text(p, s, module);
+        frame.function = stack_profile_text(p, s + module + 1, slash - module - 1);
+        frame.arity = (uint32_t)arity;
+    } else {
+        frame.function = stack_profile_text(p, s, n);
+    }
+    return stack_profile_frame(p, &frame);
+}
+
+static uint32_t frame_of(struct folded *f, const char *s, size_t n)
+{
+    uint32_t name = intern_add(f->names, s, n);
+    if (name == INTERN_FULL)
+        return make_frame(f->profile, s, n);
+    if (f->frame_of[name] == 0)
+        f->frame_of[name] = make_frame(f->profile, s, n);
+    return f->frame_of[name];
+}
+
+/* Goes back to the last frame that this stack shares with the one before; where it ends. */
+static size_t share(struct folded *f, const char *s, size_t n)
+{
+    size_t same = 0, most = n < f->last.len ? n : f->last.len;
+    while (same < most && s[same] == f->last.data[same])
+        same++;
+    /* A frame is shared when it ends within what is the same, or with it. */
+    while (f->steps > 0) {
+        size_t end = f->step[f->steps - 1].end;
+        if (end < same || (end == same && (same == n || s[same] == ';')))
+            return end;
+        f->steps--;
+    }
+    return 0;
+}
+
+/* The frames of s[0..n) on top of each other. */
+static uint32_t stack_of(struct folded *f, const char *s, size_t n)
+{
+    size_t from = share(f, s, n);
+    uint32_t stack = f->steps > 0 ? f->step[f->steps - 1].stack : 0;
+    bool deep = false;
+    while (from < n) {
+        const char *end = memchr(s + from, ';', n - from);
+        size_t len = end ? (size_t)(end - s) - from : n - from;
+        deep = deep || (len > 0 && f->steps == FOLDED_DEPTH_MAX);
+        if (len > 0 && f->steps < FOLDED_DEPTH_MAX) {
+            stack = stack_profile_push(f->profile, stack, frame_of(f, s + from, len));
+            f->step[f->steps++] = (struct step){.end = from + len, .stack = stack};
+        }
+        from += len + 1;
+    }
+    buf_clear(&f->last);
+    buf_add(&f->last, s, n);
+    f->counts.deep += deep;
+    return stack;
+}
+
+/* The count at the end, and where the stack before it ends. */
+static bool count_of(const char *s, size_t *n, uint64_t *count)
+{
+    const char *blank = memrchr(s, ' ', *n);
+    if (!blank || blank == s)
+        return false;
+    size_t i = (size_t)(blank - s) + 1;
+    if (!number(s, *n, &i, DIGITS_MAX, count) || i != *n)
+        return false;
+    for (*n = (size_t)(blank - s); *n > 0 && s[*n - 1] == ' ';)
+        (*n)--;
+    return *n > 0;
+}
+
+static void take_line(struct folded *f, const char *s, size_t n)
+{
+    while (n > 0 && (s[n - 1] == '\r' || s[n - 1] == ' '))
+        n--;
+    if (n == 0 || s[0] == '#')
+        return;
+    const char *semicolon = memchr(s, ';', n);
+    struct stack_sample sample = {.process =
+                                      process_of(s, semicolon ? (size_t)(semicolon - s) : n)};
+    bool counted = count_of(s, &n, &sample.weight);
+    if (!counted && sample.process == 0) {
+        f->counts.bad++;
+        return;
+    }
+    if (!counted)
+        sample.weight = 1;
+    size_t first = sample.process == 0 ? 0 : semicolon ? (size_t)(semicolon - s) + 1 : n;
+    sample.stack = stack_of(f, s + first, n - first);
+    f->counts.lines++;
+    stack_profile_add(f->profile, &sample, NULL);
+}
+
+void folded_feed(struct folded *f, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        const char *end = memchr(bytes, '\n', n);
+        size_t len = end ? (size_t)(end - bytes) : n;
+        bool whole = end && f->line.len == 0 && !f->too_long && len < FOLDED_LINE_MAX;
+        if (whole) {
+            take_line(f, bytes, len);
+        } else if (!f->too_long && f->line.len + len >= FOLDED_LINE_MAX) {
+            f->too_long = true;
+            f->counts.bad++;
+            buf_clear(&f->line);
+        } else if (!f->too_long) {
+            buf_add(&f->line, bytes, len);
+        }
+        if (!end)
+            return;
+        if (!whole && !f->too_long)
+            take_line(f, f->line.data, f->line.len);
+        buf_clear(&f->line);
+        f->too_long = false;
+        bytes += len + 1;
+        n -= len + 1;
+    }
+}
+
+struct folded_counts folded_end(struct folded *f)
+{
+    if (!f->too_long)
+        take_line(f, f->line.data, f->line.len);
+    struct folded_counts counts = f->counts;
+    intern_free(f->names);
+    free(f->frame_of);
+    buf_release(&f->line);
+    buf_release(&f->last);
+    free(f);
+    return counts;
+}

@@ -1,0 +1,65 @@
+/* What the interactive page shows, as numbers: made of the samples by stacks_rows, written by
+ * stacks_page; stacks_still draws the picture for viewers that run no script.
+ *
+ * Invariant: the sums of the rows are those of the samples that pass the filter. One thread. */
+#ifndef KPROF_EXPORT_STACKS_PAGE_H
+#define KPROF_EXPORT_STACKS_PAGE_H
+
+#include <kprof/base/intern.h>
+#include <kprof/base/map.h>
+
+#include "stacks_out.h"
+
+enum {
+    STACKS_ROWS_MAX = 30000, /* beyond these a sample keeps its stack, but not its groups */
+    STACKS_NODES_MAX = 60000,
+    STACKS_TEXTS_MAX = 200000,
+    STACKS_DIMS = 6,
+    STACKS_WIDTHS_MAX = 1 + 3 * STACK_METRICS
+};
+
+struct stacks_width {
+    enum flame_by by;
+    enum stack_metric metric;
+};
+
+struct stacks_node {
+    uint32_t parent, name;
+};
+
+/* All samples that no width and no group tells apart. dim: numbers of texts from 1 on. */
+struct stacks_row {
+    uint32_t node, dim[STACKS_DIMS];
+};
+
+struct stacks_page {
+    struct stacks_out *o;
+    const struct stack_view *view;
+    const struct stack_profile *profile;
+    const struct stacks_options *how;
+    struct intern *names, *nodes, *rows; /* of texts, struct stacks_node, struct stacks_row */
+    struct intern *dim[STACKS_DIMS];     /* of texts */
+    struct map dim_of[STACKS_DIMS];      /* key of the group to text */
+    struct map node_of;                  /* stack to node */
+    uint32_t *name_of;                   /* by frame id */
+    struct stacks_width width[STACKS_WIDTHS_MAX];
+    size_t widths;
+    uint32_t *path;
+    size_t path_cap;
+    uint64_t *sum;   /* by row, and in it by width */
+    uint64_t merged; /* samples whose row has no groups of its own */
+};
+
+extern const enum flame_group stacks_dim[STACKS_DIMS];
+
+/* o, view, profile and how are set; the rest is made. */
+void stacks_page_init(struct stacks_page *p);
+void stacks_page_release(struct stacks_page *p);
+
+/* Appends the graph of the query as rects and texts of an SVG image. */
+void stacks_still(struct stacks_out *o, const struct flame *f, const char *title);
+unsigned stacks_still_height(const struct flame *f);
+/* Appends s as text of XML. */
+void stacks_xml(struct buf *b, const char *s, size_t n);
+
+#endif

@@ -1,0 +1,558 @@
+#include <kprof/trace/stack_decode.h>
+
+#include <assert.h>
+#include <kprof/base/map.h>
+#include <kprof/erl/etf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESSES_MAX 65536u
+#define STACKS_MAX    65536u
+#define FRAMES_MAX    1024u
+#define SAMPLES_MAX   65536u
+#define WORD_BYTES    8
+#define MOST          INT64_MAX / 4 /* of a metric: sums and differences do not overflow */
+
+/* The metrics of a message's sample, in their order. */
+static const enum stack_metric order[] = {
+    STACK_REDUCTIONS,
+    STACK_MESSAGE_QUEUE_LEN,
+    STACK_OLD_HEAP_BLOCK_SIZE,
+    STACK_HEAP_BLOCK_SIZE,
+    STACK_MBUF_SIZE,
+    STACK_RECENT_SIZE,
+    STACK_STACK_SIZE,
+    STACK_OLD_HEAP_SIZE,
+    STACK_HEAP_SIZE,
+    STACK_BIN_VHEAP_SIZE,
+    STACK_BIN_VHEAP_BLOCK_SIZE,
+    STACK_BIN_OLD_VHEAP_SIZE,
+    STACK_BIN_OLD_VHEAP_BLOCK_SIZE,
+    STACK_MINOR_GCS,
+};
+#define METRICS (sizeof order / sizeof *order)
+
+struct process {
+    uint64_t pid;
+    uint32_t name, initial_call, application;
+    uint32_t known; /* metrics that have a last value */
+    int64_t last[STACK_METRICS];
+};
+
+struct raw { /* a sample as it came */
+    uint64_t time_ns, process, stack;
+    uint32_t status;
+    struct etf values;
+};
+
+struct stack_decoder {
+    struct stack_profile *profile;
+    struct map process_of, stack_of; /* the agent's numbers -> slot; -> stack of the profile */
+    struct process *process;
+    uint32_t *free_slot;
+    uint32_t n_free, slots;
+    struct raw *raw;
+    size_t raw_cap;
+    uint64_t seq;
+    struct stack_figures fig;
+    struct stack_decode_counts counts;
+};
+
+struct stack_decoder *stack_decoder_new(struct stack_profile *p)
+{
+    struct stack_decoder *d = calloc(1, sizeof *d);
+    struct stack_profile_meta meta = *stack_profile_meta(p);
+
+    if (!d || !(d->process = calloc(PROCESSES_MAX, sizeof *d->process)) ||
+        !(d->free_slot = calloc(PROCESSES_MAX, sizeof *d->free_slot)))
+        abort();
+    d->profile = p;
+    map_init(&d->process_of, PROCESSES_MAX);
+    map_init(&d->stack_of, STACKS_MAX);
+    meta.unit = STACK_UNIT_US;
+    stack_profile_set_meta(p, &meta);
+    return d;
+}
+
+void stack_decoder_free(struct stack_decoder *d)
+{
+    if (!d)
+        return;
+    map_release(&d->process_of);
+    map_release(&d->stack_of);
+    free(d->process);
+    free(d->free_slot);
+    free(d->raw);
+    free(d);
+}
+
+const struct stack_figures *stack_decoder_figures(const struct stack_decoder *d)
+{
+    return &d->fig;
+}
+
+const struct stack_decode_counts *stack_decoder_counts(const struct stack_decoder *d)
+{
+    return &d->counts;
+}
+
+/* Another sampler: its numbers begin anew. */
+static void begin(struct stack_decoder *d)
+{
+    map_clear(&d->process_of);
+    map_clear(&d->stack_of);
+    d->n_free = d->slots = 0;
+    memset(&d->fig, 0, sizeof d->fig);
+}
+
+/* ---- figures ---- */
+
+static const struct figure {
+    const char *name;
+    size_t at;
+} figures[] = {
+#define FIGURE(f)                                                                                  \
+    {                                                                                              \
+#f, offsetof(struct stack_figures, f)                                                      \
+    }
+#define FIGURE_NAMED(name, f)                                                                      \
+    {                                                                                              \
+        name, offsetof(struct stack_figures, f)                                                    \
+    }
+    FIGURE(asked),
+    FIGURE(sampled),
+    FIGURE(other),
+    FIGURE(died),
+    FIGURE(own),
+    FIGURE(skipped),
+    FIGURE(late),
+    FIGURE(stuck),
+    FIGURE(lost),
+    FIGURE(matched),
+    FIGURE(chosen),
+    FIGURE(walked),
+    FIGURE(held),
+    FIGURE(interval_us),
+    FIGURE(asked_us),
+    FIGURE(groups),
+    FIGURE(weight_us),
+    FIGURE(workers),
+    FIGURE_NAMED("cost", cost_ppm),
+    FIGURE(sample_ns),
+    FIGURE(depth),
+#undef FIGURE
+#undef FIGURE_NAMED
+};
+
+static void take_figure(struct stack_figures *f, const char *k, size_t n, uint64_t v)
+{
+    if (n == 4 && memcmp(k, "gate", 4) == 0)
+        f->gate = v <= STACK_GATE_RUN_QUEUE ? (enum stack_gate)v : STACK_GATE_BREAKER;
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (strlen(figures[i].name) == n && memcmp(figures[i].name, k, n) == 0)
+            *(uint64_t *)((char *)f + figures[i].at) = v;
+}
+
+/* A name that is not known is a newer agent's. */
+static bool read_figures(struct stack_decoder *d, struct etf *c)
+{
+    uint32_t pairs;
+
+    if (!etf_map(c, &pairs))
+        return false;
+    for (uint32_t i = 0; i < pairs && !c->bad; i++) {
+        const char *k;
+        size_t n;
+        int64_t v;
+        if (!etf_atom(c, &k, &n))
+            return false;
+        struct etf value = *c;
+        if (etf_i64(&value, &v))
+            take_figure(&d->fig, k, n, v > 0 ? (uint64_t)v : 0);
+        etf_skip(c);
+    }
+    return !c->bad;
+}
+
+/* ---- processes ---- */
+
+static uint32_t read_text(struct stack_decoder *d, struct etf *c, bool *ok)
+{
+    const char *s;
+    const uint8_t *b;
+    size_t n;
+    int tag = etf_peek(c);
+
+    if (tag == 97) { /* 0: none */
+        *ok &= etf_skip(c);
+        return 0;
+    }
+    if (tag == 109) {
+        if (etf_binary(c, &b, &n))
+            return stack_profile_text(d->profile, (const char *)b, n);
+    } else if (etf_atom(c, &s, &n)) {
+        return stack_profile_text(d->profile, s, n);
+    }
+    *ok = false;
+    return 0;
+}
+
+static uint32_t read_small(struct etf *c, uint32_t most, bool *ok)
+{
+    uint64_t v;
+
+    *ok &= etf_u64(c, &v) && v <= most;
+    return *ok ? (uint32_t)v : 0;
+}
+
+/* {M, F, A}, or 0 */
+static uint32_t read_call(struct stack_decoder *d, struct etf *c, bool *ok)
+{
+    struct stack_frame f = {0};
+    uint32_t n;
+
+    if (etf_peek(c) == 97) {
+        *ok &= etf_skip(c);
+        return 0;
+    }
+    if (!etf_tuple(c, &n) || n != 3) {
+        *ok = false;
+        return 0;
+    }
+    f.module = read_text(d, c, ok);
+    f.function = read_text(d, c, ok);
+    f.arity = read_small(c, STACK_NO_ARITY - 1, ok);
+    return *ok ? stack_profile_frame(d->profile, &f) : 0;
+}
+
+/* The slot of a process: the one that it has, a new one, or MAP_EMPTY when the table is full. */
+static uint32_t slot_for(struct stack_decoder *d, uint64_t number)
+{
+    uint32_t slot = map_get(&d->process_of, number);
+
+    if (slot != MAP_EMPTY)
+        return slot;
+    if (d->n_free == 0 && d->slots == PROCESSES_MAX)
+        return MAP_EMPTY;
+    slot = d->n_free ? d->free_slot[--d->n_free] : d->slots++;
+    memset(&d->process[slot], 0, sizeof d->process[slot]);
+    bool put = map_put(&d->process_of, number, slot);
+    assert(put);
+    (void)put;
+    return slot;
+}
+
+/* {Number, Pid, Name | 0, FirstCall | 0, Application} */
+static bool read_process(struct stack_decoder *d, struct etf *c)
+{
+    struct process p = {0};
+    uint64_t number;
+    uint32_t n;
+    bool ok = true;
+
+    if (!etf_tuple(c, &n) || n != 5 || !etf_u64(c, &number) || !etf_pid(c, &p.pid))
+        return false;
+    p.name = read_text(d, c, &ok);
+    p.initial_call = read_call(d, c, &ok);
+    p.application = read_text(d, c, &ok);
+    if (!ok)
+        return false;
+    uint32_t slot = slot_for(d, number);
+    if (slot != MAP_EMPTY) {
+        struct process *at = &d->process[slot];
+        at->pid = p.pid;
+        at->name = p.name;
+        at->initial_call = p.initial_call;
+        at->application = p.application;
+    }
+    return true;
+}
+
+static void forget_process(struct stack_decoder *d, uint64_t number)
+{
+    uint32_t slot = map_get(&d->process_of, number);
+
+    if (slot != MAP_EMPTY && map_del(&d->process_of, number))
+        d->free_slot[d->n_free++] = slot;
+}
+
+/* ---- stacks ---- */
+
+/* {M, F, A, Line, File} */
+static uint32_t read_frame(struct stack_decoder *d, struct etf *c, bool *ok)
+{
+    struct stack_frame f;
+    uint32_t n;
+
+    if (!etf_tuple(c, &n) || n != 5) {
+        *ok = false;
+        return 0;
+    }
+    f.module = read_text(d, c, ok);
+    f.function = read_text(d, c, ok);
+    f.arity = read_small(c, STACK_NO_ARITY - 1, ok);
+    f.line = read_small(c, UINT32_MAX, ok);
+    f.file = read_text(d, c, ok);
+    return *ok ? stack_profile_frame(d->profile, &f) : 0;
+}
+
+/* What stands for callers that the node did not tell. */
+static uint32_t cut_frame(struct stack_decoder *d)
+{
+    static const char text[] = "[truncated]";
+    struct stack_frame f = {.arity = STACK_NO_ARITY};
+
+    f.function = stack_profile_text(d->profile, text, sizeof text - 1);
+    return stack_profile_frame(d->profile, &f);
+}
+
+/* {Number, Cut, [Frame]}, innermost first */
+static bool read_stack(struct stack_decoder *d, struct etf *c)
+{
+    uint32_t frame[FRAMES_MAX], n, stack = 0;
+    uint64_t number, cut;
+    bool ok = true;
+
+    if (!etf_tuple(c, &n) || n != 3 || !etf_u64(c, &number) || !etf_u64(c, &cut) ||
+        !etf_list(c, &n) || n > FRAMES_MAX)
+        return false;
+    for (uint32_t i = 0; i < n && ok; i++)
+        frame[i] = read_frame(d, c, &ok);
+    if (!ok || (n && !etf_nil(c)))
+        return false;
+    if (cut)
+        stack = stack_profile_push(d->profile, stack, cut_frame(d));
+    for (uint32_t i = n; i > 0; i--)
+        stack = stack_profile_push(d->profile, stack, frame[i - 1]);
+    map_put(&d->stack_of, number, stack); /* full: its samples are unknown */
+    return true;
+}
+
+static void forget_stack(struct stack_decoder *d, uint64_t number)
+{
+    map_del(&d->stack_of, number);
+}
+
+/* ---- samples ---- */
+
+static uint64_t stamp(const struct stack_clock *k, int64_t native)
+{
+    uint64_t since = (uint64_t)native - (uint64_t)k->start_native;
+    uint64_t per = (uint64_t)k->units_per_s;
+
+    return k->base_ns + since / per * 1000000000u + since % per * 1000000000u / per;
+}
+
+/* {Process, Native, Stack, Status, Values} */
+static bool read_sample(struct stack_decoder *d, struct etf *c, const struct stack_clock *k,
+                        struct raw *r)
+{
+    int64_t native;
+    uint32_t n;
+    bool ok = true;
+
+    (void)d;
+    if (!etf_tuple(c, &n) || n != 5 || !etf_u64(c, &r->process) || !etf_i64(c, &native) ||
+        !etf_u64(c, &r->stack))
+        return false;
+    r->time_ns = stamp(k, native);
+    r->status = read_small(c, STACK_STATUSES - 1, &ok);
+    r->values = *c;
+    return ok && etf_skip(c);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct raw *x = a, *y = b;
+
+    return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static bool read_values(struct etf *c, struct stack_metrics *m)
+{
+    uint32_t n;
+
+    if (!etf_tuple(c, &n) || n > METRICS)
+        return false;
+    m->known = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t v;
+        if (!etf_i64(c, &v) || v > MOST)
+            return false;
+        if (v < 0)
+            continue; /* not asked for */
+        m->value[order[i]] = v;
+        m->known |= 1u << order[i];
+    }
+    return true;
+}
+
+/* The VM is not asked for these two: that would walk the queue of messages. */
+static void derive(struct stack_metrics *m)
+{
+    const uint32_t of =
+        1u << STACK_OLD_HEAP_BLOCK_SIZE | 1u << STACK_HEAP_BLOCK_SIZE | 1u << STACK_MBUF_SIZE;
+
+    if ((m->known & of) != of)
+        return;
+    int64_t words = m->value[STACK_OLD_HEAP_BLOCK_SIZE] + m->value[STACK_HEAP_BLOCK_SIZE] +
+                    m->value[STACK_MBUF_SIZE];
+    if (words > MOST / WORD_BYTES)
+        return;
+    m->value[STACK_TOTAL_HEAP_SIZE] = words;
+    m->value[STACK_MEMORY] = words * WORD_BYTES;
+    m->known |= 1u << STACK_TOTAL_HEAP_SIZE | 1u << STACK_MEMORY;
+}
+
+static void changes(struct process *p, struct stack_metrics *m)
+{
+    for (unsigned i = 0; i < STACK_METRICS; i++) {
+        uint32_t bit = 1u << i;
+        m->delta[i] = 0;
+        if (!(m->known & bit))
+            continue;
+        if (p->known & bit)
+            m->delta[i] = m->value[i] - p->last[i];
+        p->last[i] = m->value[i];
+    }
+    p->known |= m->known;
+}
+
+static bool add_sample(struct stack_decoder *d, const struct raw *r)
+{
+    uint32_t slot = map_get(&d->process_of, r->process), stack = map_get(&d->stack_of, r->stack);
+    struct stack_metrics m;
+    struct etf values = r->values;
+
+    if (slot == MAP_EMPTY || stack == MAP_EMPTY) {
+        d->counts.unknown++;
+        return true;
+    }
+    memset(&m, 0, sizeof m);
+    if (!read_values(&values, &m))
+        return false;
+    derive(&m);
+    struct process *p = &d->process[slot];
+    changes(p, &m);
+    struct stack_sample s = {
+        .time_ns = r->time_ns,
+        .weight = d->fig.weight_us,
+        .process = p->pid,
+        .stack = stack,
+        .initial_call = p->initial_call,
+        .name = p->name,
+        .application = p->application,
+        .status = r->status,
+    };
+    stack_profile_add(d->profile, &s, &m);
+    d->counts.samples++;
+    return true;
+}
+
+static bool read_samples(struct stack_decoder *d, struct etf *c, const struct stack_clock *k)
+{
+    uint32_t n;
+    bool ok = true;
+
+    if (!etf_list(c, &n) || n > SAMPLES_MAX)
+        return false;
+    if (n > d->raw_cap) {
+        free(d->raw);
+        d->raw = malloc(n * sizeof *d->raw);
+        if (!d->raw)
+            abort();
+        d->raw_cap = n;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!read_sample(d, c, k, &d->raw[i]))
+            return false;
+    if (n && !etf_nil(c))
+        return false;
+    if (n)
+        qsort(d->raw, n, sizeof *d->raw, by_time); /* several workers: their turns overlap */
+    for (uint32_t i = 0; i < n; i++)
+        ok &= add_sample(d, &d->raw[i]);
+    return ok;
+}
+
+/* ---- a message ---- */
+
+static bool each(struct stack_decoder *d, struct etf *c,
+                 bool (*read)(struct stack_decoder *, struct etf *))
+{
+    uint32_t n;
+
+    if (!etf_list(c, &n))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (!read(d, c))
+            return false;
+    return n == 0 || etf_nil(c);
+}
+
+/* [Number]; STRING_EXT is how the VM writes lists of small ones. */
+static bool each_number(struct stack_decoder *d, struct etf *c,
+                        void (*take)(struct stack_decoder *, uint64_t))
+{
+    const uint8_t *b;
+    size_t len;
+    uint32_t n;
+    uint64_t v;
+
+    if (etf_peek(c) == 107) {
+        if (!etf_string(c, &b, &len))
+            return false;
+        for (size_t i = 0; i < len; i++)
+            take(d, b[i]);
+        return true;
+    }
+    if (!etf_list(c, &n))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!etf_u64(c, &v))
+            return false;
+        take(d, v);
+    }
+    return n == 0 || etf_nil(c);
+}
+
+/* Figures, Processes, Left, Stacks, Gone, Samples. Who left, and what is forgotten, may be in the
+ * samples: they go after. */
+static bool read_body(struct stack_decoder *d, struct etf *c, const struct stack_clock *k)
+{
+    if (!read_figures(d, c) || !each(d, c, read_process))
+        return false;
+    struct etf left = *c;
+    if (!etf_skip(c) || !each(d, c, read_stack))
+        return false;
+    struct etf gone = *c;
+    if (!etf_skip(c))
+        return false;
+    bool ok = read_samples(d, c, k);
+    return each_number(d, &left, forget_process) && each_number(d, &gone, forget_stack) && ok;
+}
+
+bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,
+                        const struct stack_clock *clock)
+{
+    struct etf c;
+    uint32_t arity;
+    uint64_t seq;
+    int64_t native;
+
+    etf_init(&c, bytes, n);
+    if (!etf_version(&c) || !etf_tuple(&c, &arity) || arity != 9 || !etf_is_atom(&c, "ks") ||
+        !etf_u64(&c, &seq) || !etf_i64(&c, &native))
+        goto bad;
+    if (seq <= 1)
+        begin(d);
+    else if (seq > d->seq + 1)
+        d->counts.missing += seq - d->seq - 1;
+    d->seq = seq;
+    d->counts.messages++;
+    if (read_body(d, &c, clock))
+        return true;
+bad:
+    d->counts.bad++;
+    return false;
+}

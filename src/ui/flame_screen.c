@@ -1,0 +1,385 @@
+#include "flame_screen.h"
+#include "flame_draw.h"
+#include "flame_screen_draw.h"
+#include "shared.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- graphs --- */
+
+static struct flame *graph(const struct flame_state *t, enum flame_part part)
+{
+    struct flame_query q = t->query;
+    bool compare = t->compare && part == FLAME_WHOLE;
+    q.part = part;
+    if (compare && !t->base) {
+        q.filter.from_ns = t->mark_ns;
+    }
+    struct flame *f = flame_build(t->view, &q);
+    if (!compare) {
+        return f;
+    }
+    if (!t->base) {
+        q.filter.from_ns = t->query.filter.from_ns;
+        q.filter.to_ns = t->mark_ns;
+    }
+    struct flame *base = flame_build(t->base ? t->base : t->view, &q);
+    struct flame *both = flame_compare(f, base);
+    flame_free(f);
+    flame_free(base);
+    return both;
+}
+
+/* keep: the same question is asked again, of other samples. */
+static void rebuild(struct flame_state *t, bool keep)
+{
+    if (!t->view) {
+        return;
+    }
+    flame_pane_set(&t->pane[0], graph(t, t->sandwich ? FLAME_CALLERS : FLAME_WHOLE), keep);
+    flame_pane_set(&t->pane[1], t->sandwich ? graph(t, FLAME_CALLEES) : NULL, keep);
+    for (int i = 0; i < 2; i++) {
+        flame_pane_search(&t->pane[i], t->pattern, t->exact);
+    }
+}
+
+void flame_screen_release(struct flame_state *t)
+{
+    flame_pane_release(&t->pane[0]);
+    flame_pane_release(&t->pane[1]);
+    stack_view_release(t->view);
+    stack_view_release(t->next);
+    stack_view_release(t->base);
+    *t = (struct flame_state){0};
+}
+
+void flame_screen_set(struct flame_state *t, struct stack_view *v)
+{
+    struct stack_view **to = t->frozen && t->view ? &t->next : &t->view;
+    stack_view_release(*to);
+    *to = v;
+    if (to == &t->view) {
+        rebuild(t, true);
+    }
+}
+
+void flame_screen_set_base(struct flame_state *t, struct stack_view *v)
+{
+    stack_view_release(t->base);
+    t->base = v;
+    t->compare = v != NULL;
+    rebuild(t, true);
+}
+
+void flame_screen_search(struct flame_state *t, const char *pattern, bool exact)
+{
+    snprintf(t->pattern, sizeof t->pattern, "%s", pattern);
+    t->exact = exact;
+    for (int i = 0; i < 2; i++) {
+        flame_pane_search(&t->pane[i], t->pattern, t->exact);
+    }
+}
+
+/* --- menus --- */
+
+/* Bit 0: samples; then three bits for each metric: value, growth, shrinkage. */
+static uint64_t widths_of(const struct stack_view *v)
+{
+    uint64_t has = 1;
+    for (size_t i = 0; i < stack_view_count(v); i++) {
+        struct stack_metrics m;
+        stack_view_metrics(v, i, &m);
+        for (unsigned k = 0; m.known >> k; k++) {
+            uint64_t three = (uint64_t)(m.value[k] > 0) | (uint64_t)(m.delta[k] > 0) << 1 |
+                             (uint64_t)(m.delta[k] < 0) << 2;
+            has |= m.known >> k & 1 ? three << (1 + 3 * k) : 0;
+        }
+    }
+    return has;
+}
+
+static void ask_width(struct flame_state *t, struct dialog *d)
+{
+    struct menu *m = dialog_menu(d, MENU_FLAME_WIDTH, "Width");
+    uint64_t has = widths_of(t->view);
+    for (unsigned i = 0; i < FLAME_WIDTHS_MAX; i++) {
+        struct flame_width w = {FLAME_SAMPLES, STACK_REDUCTIONS};
+        struct buf text;
+        if (!(has >> i & 1)) {
+            continue;
+        }
+        if (i > 0) {
+            w = (struct flame_width){FLAME_VALUE + (i - 1) % 3, (i - 1) / 3};
+        }
+        if (w.by == t->query.by && (i == 0 || w.metric == t->query.metric)) {
+            m->at.sel = m->n;
+        }
+        t->width[m->n] = w;
+        buf_init(&text, 0);
+        flame_screen_width_text(&text, &w, stack_profile_meta(stack_view_profile(t->view))->unit);
+        menu_add(m, text.data);
+        buf_release(&text);
+    }
+}
+
+static void ask_group(const struct flame_state *t, struct dialog *d)
+{
+    struct menu *m = dialog_menu(d, MENU_FLAME_GROUP, "Group by");
+    for (unsigned g = 0; g < FLAME_GROUPS; g++) {
+        menu_add(m, flame_group_name((enum flame_group)g));
+    }
+    m->at.sel = t->query.group;
+}
+
+void flame_screen_picked(struct flame_state *t, bool width, size_t item)
+{
+    if (width && item < FLAME_WIDTHS_MAX) {
+        t->query.by = t->width[item].by;
+        t->query.metric = t->width[item].metric;
+        rebuild(t, true);
+    } else if (!width && item < FLAME_GROUPS) {
+        t->query.group = (enum flame_group)item;
+        rebuild(t, false);
+    }
+}
+
+/* --- keys --- */
+
+static bool move(struct flame_state *t, enum action act)
+{
+    struct flame_pane *p = &t->pane[t->active];
+    bool up = t->active == 0 && (t->sandwich || t->up);
+    int page = t->area[t->active].rows > 1 ? t->area[t->active].rows - 1 : 1;
+    enum flame_move how;
+    switch (act) {
+    case ACT_UP:
+    case ACT_PGUP:
+        how = up ? FLAME_CALLEE : FLAME_CALLER;
+        break;
+    case ACT_DOWN:
+    case ACT_PGDN:
+        how = up ? FLAME_CALLER : FLAME_CALLEE;
+        break;
+    case ACT_LEFT:
+        how = FLAME_LEFT;
+        break;
+    case ACT_RIGHT:
+        how = FLAME_RIGHT;
+        break;
+    case ACT_HOME:
+        how = FLAME_FIRST;
+        break;
+    case ACT_END:
+        how = FLAME_LAST;
+        break;
+    default:
+        return false;
+    }
+    int steps = act == ACT_PGUP || act == ACT_PGDN ? page : 1;
+    while (steps-- > 0 && flame_pane_move(p, how)) {
+    }
+    return true;
+}
+
+static void zoom(struct flame_state *t, uint32_t node)
+{
+    struct flame_pane *p = &t->pane[t->active];
+    uint32_t sel = p->sel;
+    bool out = p->graph->node[node].depth < p->graph->node[p->zoom].depth;
+    flame_pane_zoom(p, node);
+    p->sel = out ? sel : node; /* what one comes from stays in sight */
+    flame_pane_search(p, t->pattern, t->exact);
+}
+
+/* One step back: the zoom, then the search, then the halves. False: nothing is left. */
+static bool step_back(struct flame_state *t)
+{
+    struct flame_pane *p = &t->pane[t->active];
+    if (p->graph && p->zoom != 0) {
+        zoom(t, p->graph->node[p->zoom].parent);
+    } else if (t->pattern[0]) {
+        flame_screen_search(t, "", false);
+    } else if (t->sandwich) {
+        t->sandwich = false;
+        t->active = 0;
+        rebuild(t, false);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void reset(struct flame_state *t)
+{
+    for (int i = 0; i < 2; i++) {
+        t->pane[i].zoom = t->pane[i].sel = t->pane[i].top = 0;
+    }
+    flame_screen_search(t, "", false);
+}
+
+static void halves(struct flame_state *t, struct message *why)
+{
+    const struct flame_pane *p = &t->pane[t->active];
+    uint32_t focus = p->graph->node[p->sel].frame;
+    if (!t->sandwich && focus == 0) {
+        message_set(why, "select a function: this is none", true);
+        return;
+    }
+    t->sandwich = !t->sandwich;
+    t->query.focus = focus ? focus : t->query.focus;
+    t->active = 0;
+    rebuild(t, false);
+    for (int i = 0; t->sandwich && i < 2; i++) {
+        bool there = t->pane[i].graph->nodes > 1; /* the function itself, below the root */
+        t->pane[i].sel = t->pane[i].top = there;
+    }
+}
+
+/* With the baseline, or what comes from now on with what there is. */
+static void compare(struct flame_state *t, struct message *why)
+{
+    size_t n = t->view ? stack_view_count(t->view) : 0;
+    uint64_t last_ns = n > 0 ? stack_view_at(t->view, n - 1)->time_ns : 0;
+    if (!t->compare && !t->base && last_ns == 0) {
+        message_set(why, "nothing to compare with: --baseline FILE", true);
+        return;
+    }
+    t->compare = !t->compare;
+    t->mark_ns = last_ns + 1;
+    if (t->compare && !t->base) {
+        message_set(why, "samples from now on are compared with those before", false);
+    }
+    rebuild(t, true);
+}
+
+static void freeze(struct flame_state *t)
+{
+    t->frozen = !t->frozen;
+    if (!t->frozen && t->next) {
+        struct stack_view *v = t->next;
+        t->next = NULL;
+        flame_screen_set(t, v);
+    }
+}
+
+static void same(struct flame_state *t)
+{
+    const struct flame_pane *p = &t->pane[t->active];
+    const char *text = flame_text(p->graph, p->sel, NULL);
+    bool again = t->exact && strcmp(t->pattern, text) == 0;
+    flame_screen_search(t, again ? "" : text, !again);
+}
+
+/* Keys that need a graph. */
+static bool on_graph(struct flame_state *t, struct ui_shared *sh, enum action act)
+{
+    struct flame_pane *p = &t->pane[t->active];
+    switch (act) {
+    case ACT_OPEN:
+        zoom(t, p->sel);
+        return true;
+    case ACT_NEXT:
+    case ACT_PREVIOUS:
+        if (!flame_pane_next(p, act == ACT_PREVIOUS)) {
+            message_set(&sh->message, p->hit ? "no match in sight" : "search first: /", true);
+        }
+        return true;
+    case ACT_SAME:
+        same(t);
+        return true;
+    case ACT_HALVES:
+        halves(t, &sh->message);
+        return true;
+    case ACT_FOCUS:
+        t->active = t->sandwich ? !t->active : 0;
+        return true;
+    case ACT_WIDTH:
+        ask_width(t, &sh->dialog);
+        return true;
+    case ACT_GROUP:
+        ask_group(t, &sh->dialog);
+        return true;
+    case ACT_FILTER:
+        dialog_propose(&sh->dialog, PROMPT_FLAME_SEARCH, t->exact ? "" : t->pattern);
+        return true;
+    case ACT_EXPORT:
+        dialog_propose(&sh->dialog, PROMPT_FLAME_EXPORT, "kprof-top-flame.svg");
+        return true;
+    default:
+        return move(t, act);
+    }
+}
+
+static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
+                   const struct snapshot *s, struct screen_reply *out)
+{
+    struct flame_state *t = own;
+    (void)key;
+    (void)s;
+    (void)out;
+    switch (act) {
+    case ACT_BACK:
+        return step_back(t);
+    case ACT_RESET:
+        reset(t);
+        return true;
+    case ACT_UPSIDE_DOWN:
+        t->up = !t->up;
+        return true;
+    case ACT_PAUSE:
+        freeze(t);
+        return true;
+    case ACT_FOLD_ALL:
+        t->query.fold_recursion = !t->query.fold_recursion;
+        rebuild(t, true);
+        return true;
+    case ACT_LINES:
+        t->query.lines = !t->query.lines;
+        rebuild(t, false);
+        return true;
+    case ACT_MARK:
+        compare(t, &sh->message);
+        return true;
+    default:
+        return t->pane[t->active].graph && on_graph(t, sh, act);
+    }
+}
+
+static bool on_click(void *own, struct ui_shared *sh, int row, int col, const struct snapshot *s)
+{
+    struct flame_state *t = own;
+    (void)sh;
+    (void)s;
+    for (int i = 0; i < 2; i++) {
+        uint32_t node;
+        bool up = i == 0 && (t->sandwich || t->up);
+        if (flame_draw_node_at(&t->pane[i], t->area[i], up, row, col, &node)) {
+            t->active = i;
+            if (t->pane[i].graph->node[node].depth <
+                t->pane[i].graph->node[t->pane[i].zoom].depth) {
+                zoom(t, node);
+            }
+            t->pane[i].sel = node;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
+                 const struct snapshot *s)
+{
+    (void)sh;
+    (void)s;
+    flame_screen_draw(own, c, a);
+}
+
+const struct screen_ops screen_flame = {
+    .name = "flame graph",
+    .context = CTX_FLAME,
+    .whole = true,
+    .draw = draw,
+    .on_key = on_key,
+    .on_click = on_click,
+};

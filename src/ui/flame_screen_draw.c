@@ -1,0 +1,136 @@
+#include "flame_screen_draw.h"
+#include "flame_draw.h"
+
+#include <inttypes.h>
+#include <kprof/base/format.h>
+#include <stdio.h>
+#include <string.h>
+
+void flame_screen_width_text(struct buf *out, const struct flame_width *w, enum stack_unit unit)
+{
+    static const char *const UNIT[] = {[STACK_UNIT_SAMPLES] = "samples",
+                                       [STACK_UNIT_NS] = "time",
+                                       [STACK_UNIT_US] = "time",
+                                       [STACK_UNIT_BYTES] = "bytes"};
+    static const char *const BY[] = {
+        [FLAME_VALUE] = "", [FLAME_GROWTH] = "growth of ", [FLAME_SHRINKAGE] = "shrinkage of "};
+    if (w->by == FLAME_SAMPLES) {
+        buf_adds(out, UNIT[unit]);
+    } else {
+        buf_addf(out, "%s%s", BY[w->by], stack_metric_name(w->metric));
+    }
+}
+
+static void draw_title(const struct flame_state *t, struct canvas *c, struct rect a)
+{
+    const struct flame *f = t->pane[0].graph;
+    const struct flame_width w = {t->query.by, t->query.metric};
+    struct buf text;
+    buf_init(&text, 0);
+    buf_adds(&text, t->sandwich ? "CALLERS AND CALLEES" : "FLAME GRAPH");
+    if (f) {
+        char total[FORMAT_BYTES];
+        format_count(f->node[0].total, total);
+        buf_addf(&text, "  %s ", total);
+        flame_screen_width_text(&text, &w, f->unit);
+        if (t->query.group != FLAME_UNGROUPED) {
+            buf_addf(&text, ", by %s", flame_group_name(t->query.group));
+        }
+        buf_adds(&text, t->query.fold_recursion ? ", recursion folded" : "");
+        buf_adds(&text, t->query.lines ? ", lines" : "");
+        buf_adds(&text, f->compared ? ", compared (points)" : "");
+    }
+    buf_adds(&text, t->frozen ? "  FROZEN" : "");
+    canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
+    int n = canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD, text.data);
+    if (t->source[0] && n + 12 < a.cols) {
+        canvas_name(c, a.row, a.col + n + 2, a.cols - n - 2, STYLE_HEAD, t->source);
+    }
+    buf_release(&text);
+}
+
+static void draw_info(const struct flame_state *t, struct canvas *c, struct rect a)
+{
+    const struct flame_pane *p = &t->pane[t->active];
+    const struct flame *f = p->graph;
+    const struct flame_node *n = &f->node[p->sel];
+    char total[FORMAT_BYTES], share[FORMAT_BYTES], self[FORMAT_BYTES], more[64] = "";
+    double all = (double)f->node[0].total, zoomed = (double)f->node[p->zoom].total;
+    format_count(n->total, total);
+    format_share(all > 0 ? (double)n->total / all : 0, share);
+    format_share(all > 0 ? (double)n->self / all : 0, self);
+    if (p->hit) {
+        char found[FORMAT_BYTES];
+        format_share(zoomed > 0 ? (double)p->found / zoomed : 0, found);
+        snprintf(more, sizeof more, "matched %s  ", found);
+    } else if (f->compared) {
+        snprintf(more, sizeof more, "%+.2f points  ", 100 * flame_pane_change(f, p->sel));
+    }
+    int col = canvas_textf(c, a.row, a.col, a.cols, STYLE_BOLD, "%s%s %s, self %s  ", more, total,
+                           share, self);
+    canvas_name(c, a.row, a.col + col, a.cols - col, STYLE_NORMAL, flame_text(f, p->sel, NULL));
+}
+
+static void draw_counts(const struct flame_state *t, struct canvas *c, struct rect a)
+{
+    const struct stack_profile_counts *n = stack_view_counts(t->view);
+    const struct flame *f = t->pane[0].graph;
+    uint64_t lost = n->dropped + n->left_out + f->left_out;
+    if (lost + n->cut_stacks + f->cut > 0) {
+        canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN,
+                     "not shown: %" PRIu64 " samples; cut: %" PRIu64 " stacks", lost,
+                     n->cut_stacks + f->cut);
+    } else if (f->widthless > 0) {
+        canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM, "%" PRIu64 " samples have no width here",
+                     f->widthless);
+    }
+}
+
+static void draw_none(struct canvas *c, struct rect a, const struct flame_state *t)
+{
+    bool marked = t->compare && !t->base;
+    canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
+                !t->view ? "No stack samples."
+                : marked ? "No samples yet since the comparison began (d ends it)."
+                         : "No samples pass, or none has this width: m chooses another one.");
+}
+
+/* Two halves around the function: its callers grow upwards, its callees downwards. */
+static void draw_graphs(struct flame_state *t, struct canvas *c, struct rect a)
+{
+    t->area[0] = a;
+    t->area[1] = (struct rect){0};
+    if (t->sandwich) {
+        t->area[0].rows = a.rows / 2;
+        t->area[1] = a;
+        t->area[1].row += t->area[0].rows;
+        t->area[1].rows -= t->area[0].rows;
+        flame_draw(&t->pane[1], c, t->area[1], false, t->active == 1);
+    }
+    flame_draw(&t->pane[0], c, t->area[0], t->sandwich || t->up, t->active == 0);
+}
+
+void flame_screen_draw(struct flame_state *t, struct canvas *c, struct rect a)
+{
+    struct rect inner = a, last = a;
+    int title = a.rows >= 3, under = a.rows >= 8 ? 2 : a.rows >= 2;
+    inner.row += title;
+    inner.rows -= title + under;
+    last.row = a.row + a.rows - 1;
+    t->area[0] = t->area[1] = (struct rect){0};
+    if (title) {
+        draw_title(t, c, a);
+    }
+    bool none = !t->pane[0].graph || t->pane[0].graph->samples == 0;
+    if (none) {
+        draw_none(c, inner, t);
+    } else {
+        draw_graphs(t, c, inner);
+    }
+    if (under == 2 && !none) {
+        draw_counts(t, c, (struct rect){last.row - 1, a.col, 1, a.cols});
+    }
+    if (under && !none) {
+        draw_info(t, c, last);
+    }
+}

@@ -1,0 +1,358 @@
+%% Stack samples: who is sampled, whether the shares are right, what it may cost, and that nothing of it is left. Part of the
+%% agent's tests (agent_test runs them).
+-module(agent_stack_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    load/2, load_parts/1, start/1, start/2, ask/2, finish/2, traced/2, trace_config/1, trace_config/2, until/2, nothing_left/1, gone/1, reaped/1,
+    drain/0, other_owner/2, seed/0, numbers/2, told_gone/0
+]).
+
+-define(SAMPLES, 600). % of burners, for the shares
+
+tests() ->
+    [
+        {stack_numbers_are_bounded, fun stack_numbers_are_bounded/1},
+        {stack_rate_keeps_the_budget, fun stack_rate_keeps_the_budget/1},
+        {stack_choices, fun stack_choices/1},
+        {stack_hazards_are_left_out, fun stack_hazards_are_left_out/1},
+        {stack_shares, fun stack_shares/1},
+        {stack_metrics, fun stack_metrics/1},
+        {stack_names, fun stack_names/1},
+        {stack_top, fun stack_top/1},
+        {stack_statuses, fun stack_statuses/1},
+        {stack_cost_is_kept, fun stack_cost_is_kept/1},
+        {stack_gate_of_the_breaker, fun stack_gate_of_the_breaker/1},
+        {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
+        {stack_stuck_process_holds_nobody_up, fun stack_stuck_process_holds_nobody_up/1},
+        {stack_sampler_killed, fun stack_sampler_killed/1},
+        {stack_relay_killed, fun stack_relay_killed/1},
+        {stack_controller_killed, fun stack_controller_killed/1},
+        {stack_kprof_top_killed, fun stack_kprof_top_killed/1}
+    ].
+
+%% ---- Values ----
+
+%% As a model that keeps all: the same stack has the same number until that is forgotten; no number comes twice.
+stack_numbers_are_bounded(_) ->
+    seed(),
+    numbered(30000, kprof_stack_table:new(), #{}, -1).
+
+numbered(0, _, Known, _) ->
+    ?check(map_size(Known) =< 4096);
+numbered(Left, T0, Known0, Last) ->
+    Stack = {0, [{m, f, rand:uniform(6000), 1, <<>>}]},
+    {N, New, T1} = kprof_stack_table:number(Stack, T0),
+    {Gone, T} = kprof_stack_table:forgotten(T1),
+    Known =
+        case Known0 of
+            #{Stack := Is} -> ?equal({N, New}, {Is, false}), Known0;
+            _ -> ?equal({N, New}, {Last + 1, true}), Known0#{Stack => N}
+        end,
+    Kept = case Gone of [] -> Known; _ -> Of = maps:from_list([{G, true} || G <- Gone]), maps:filter(fun(_, Is) -> not maps:is_key(Is, Of) end, Known) end,
+    ?equal(map_size(Known) - map_size(Kept), length(Gone)),
+    ?check(map_size(Kept) =< 4096),
+    numbered(Left - 1, T, Kept, max(Last, N)).
+
+%% Whatever one sample costs: after some looks the budget is kept, and the interval is that asked for where it can be.
+stack_rate_keeps_the_budget(_) ->
+    seed(),
+    [budget_kept(rand:uniform(100000), rand:uniform(2000) * 100, 1000 + rand:uniform(20000)) || _ <- lists:seq(1, 500)],
+    ?equal(kprof_stack_rate:next(500000, 9000, 999999, 0), 9000),
+    ?equal(kprof_stack_rate:each([], 7), 7),
+    ?equal(kprof_stack_rate:each([9, 1, 5], 0), 1),
+    ?equal(kprof_stack_rate:each(lists:seq(20, 1, -1), 0), 2),
+    ?equal(kprof_stack_rate:each([1000], 100), 126).
+
+budget_kept(Budget, EachUs, Asked) ->
+    Cost = fun(Us) -> kprof_stack_rate:cost(1000000 div Us, EachUs, 0, 1000000) end,
+    Last = lists:foldl(fun(_, Us) -> kprof_stack_rate:next(Us, Asked, Cost(Us), Budget) end, Asked, lists:seq(1, 60)),
+    ?check(Last >= Asked),
+    ?check(Cost(Last) =< Budget orelse Last =:= 1000000),
+    ?check(Last =:= Asked orelse Cost(Asked) * 10 > Budget * 3). % no slower than needed
+
+%% ---- Who ----
+
+chosen(T, Who) -> chosen(T, Who, rpc:call(T, kprof_hazard, vm, [])).
+chosen(T, Who, Vm) ->
+    {Chosen, Figures} = rpc:call(T, agent_load, chosen, [Who, Vm]),
+    {[element(1, C) || C <- Chosen], Chosen, Figures}.
+
+stack_choices(T) ->
+    load_parts(T),
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 30]),
+    [Wait] = rpc:call(T, agent_burn, pids, [Keeper, wait]),
+    Idle = rpc:call(T, agent_burn, pids, [Keeper, idle]),
+    rpc:call(T, erlang, register, [agent_burn_waits, Wait]),
+    {[Wait], [{Wait, agent_burn_waits, {agent_burn, waits, 0}, _, true, true, false}], _} = chosen(T, {names, [<<"agent_burn_waits">>, <<"no such name here">>]}),
+    {[Wait], _, _} = chosen(T, {pids, [numbers(T, Wait), {999999, 77}, {-1, 5}]}),
+    {Found, _, #{matched := 30}} = chosen(T, {initial_call, {<<"agent_burn">>, <<"idle">>, 0}}),
+    ?equal(lists:sort(Found), lists:sort(Idle)),
+    {[], _, _} = chosen(T, {initial_call, {<<"no_such_module_here">>, <<"idle">>, 0}}),
+    {OfKernel, Described, _} = chosen(T, {application, <<"kernel">>}),
+    ?check(lists:member(rpc:call(T, erlang, whereis, [kernel_sup]), OfKernel)),
+    ?equal([App || {_, _, _, App, _, _, _} <- Described, App =/= <<"kernel">>], []),
+    {[], _, _} = chosen(T, {application, <<"agent_no_application">>}),
+    [?equal(kprof_stack_choice:is_who(W), false) || W <- [all, {top, 0, reductions}, {top, 2000, reductions}, {top, 5, messages}, {pids, x}, {pids, [x]}, {names, [x]}, {initial_call, {m, f, 1}}]],
+    rpc:call(T, agent_burn, stop, [Keeper]).
+
+vm_with(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false}.
+
+%% Each row of the table, whatever this VM is.
+stack_hazards_are_left_out(T) ->
+    load_parts(T),
+    load(T, agent_burn),
+    [Off, On, Large] = [rpc:call(T, agent_burn, sized, [Words, Queue]) || {Words, Queue} <- [{100, off_heap}, {100, on_heap}, {400000, on_heap}]],
+    Who = {pids, [numbers(T, P) || P <- [Off, On, Large]]},
+    Of = fun(Erts) ->
+        {_, Chosen, #{held := Held}} = chosen(T, Who, vm_with(Erts)),
+        {lists:sort([{P, Queue} || {P, _, _, _, Queue, _, _} <- Chosen]), Held}
+    end,
+    [?equal({Erts, Of(Erts)}, {Erts, {lists:sort([{Off, false}, {On, true}]), 1}}) || Erts <- [[13, 1, 5], [13, 2, 2, 4], [14, 1]]],
+    [?equal({Erts, Of(Erts)}, {Erts, {lists:sort([{Off, true}, {On, true}]), 1}}) || Erts <- [[15, 2, 7], [16, 2]]],
+    [?equal({Erts, Of(Erts)}, {Erts, {lists:sort([{Off, true}, {On, true}, {Large, true}]), 0}}) || Erts <- [[13, 2, 2, 5], [14, 2], [16, 2, 1], [17, 1]]],
+    [exit(P, kill) || P <- [Off, On, Large]].
+
+%% ---- Samples ----
+
+%% The agent samples these; what it tells is put together as kprof-top does.
+sampled(T, Who, Enough) -> sampled(T, #{who => Who, interval_us => 2000}, Enough, fun(_) -> ok end).
+sampled(T, Options, Enough, Meanwhile) ->
+    K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
+    ok = ask(K, {limits, ?NO_LIMITS}),
+    ok = ask(K, {stacks, Options}),
+    Meanwhile(K),
+    St0 = listen(fun(St) -> Enough(St) end, state()),
+    ok = ask(K, {stacks, off}),
+    St = listen_rest(St0),
+    finish(T, K),
+    conserved(St),
+    St.
+
+state() -> #{processes => #{}, stacks => #{}, samples => [], figures => #{}, seq => 0}.
+
+listen(Enough, St) ->
+    case Enough(St) of
+        true -> St;
+        false -> receive {ks, _, _, _, _, _, _, _, _} = M -> listen(Enough, take(M, St)) after ?PATIENCE -> error({no_samples, maps:get(figures, St)}) end
+    end.
+
+listen_rest(St) -> receive {ks, _, _, _, _, _, _, _, _} = M -> listen_rest(take(M, St)) after 0 -> St end.
+
+take({ks, Seq, Native, Figures, Processes, Left, Stacks, Gone, Samples}, #{seq := Before, processes := P0, stacks := S0, samples := Had} = St) ->
+    ?equal(Seq, Before + 1),
+    ?check(is_integer(Native)),
+    P = lists:foldl(fun({N, Pid, Name, First, App}, Acc) -> Acc#{N => {Pid, Name, First, App}} end, P0, Processes),
+    S = lists:foldl(fun({Id, Cut, Frames}, Acc) -> ?check(not maps:is_key(Id, Acc)), Acc#{Id => {Cut, Frames}} end, S0, Stacks),
+    More = [
+        begin
+            #{N := {Pid, _, First, _}} = P,
+            #{Id := Stack} = S,
+            {Pid, First, At, Stack, Status, Values}
+        end
+     || {N, At, Id, Status, Values} <- Samples
+    ],
+    St#{seq := Seq, figures := Figures, processes := maps:without(Left, P), stacks := maps:without(Gone, S), samples := More ++ Had}.
+
+total(What, #{figures := Figures}) -> maps:get(What, Figures, 0).
+
+%% Who came to its turn was sampled, or it is told why not.
+conserved(#{samples := Samples} = St) ->
+    ?equal(total(asked, St), lists:sum([total(What, St) || What <- [sampled, other, died, own, skipped]])),
+    ?equal(total(sampled, St), length(Samples) + total(lost, St)).
+
+enough(N) -> fun(#{samples := Samples}) -> length(Samples) >= N end.
+
+names({_, Frames}) -> [F || {agent_burn, F, _, _, _} <- Frames].
+
+%% f is called from g and h two to one. The bound is that of so many tosses: four times their standard deviation.
+stack_shares(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [4, 0]),
+    Burners = rpc:call(T, agent_burn, pids, [Keeper, burn]),
+    #{samples := Samples} = sampled(T, {pids, [numbers(T, P) || P <- Burners]}, enough(?SAMPLES)),
+    rpc:call(T, agent_burn, stop, [Keeper]),
+    Stacks = [names(Stack) || {_, _, _, Stack, _, _} <- Samples],
+    G = length([x || [f, g, burn] <- Stacks]),
+    H = length([x || [f, h, burn] <- Stacks]),
+    N = G + H,
+    ?check(N > length(Stacks) * 95 div 100), % a sample may fall into g, h or burn
+    Sigma = math:sqrt(2 / 3 * 1 / 3 / N),
+    io:format("from g ~.2f %, of ~b samples; the bound is ~.2f~n", [100 * G / N, N, 400 * Sigma]),
+    ?check(abs(G / N - 2 / 3) < 4 * Sigma),
+    %% fair: each as often as another, but for those left out when the end came
+    Each = [length([x || {P, _, _, _, _, _} <- Samples, P =:= B]) || B <- Burners],
+    ?check(lists:max(Each) - lists:min(Each) < length(Samples) div 4),
+    Lines = lists:usort([Line || {_, _, _, {0, [{agent_burn, f, 1, Line, File} | _]}, _, _} <- Samples, filename:basename(File) =:= <<"agent_burn.erl">>]),
+    ?check(Lines =/= [] andalso hd(Lines) > 0).
+
+%% Values of a process over its samples, oldest first.
+series(P, Samples) -> [V || {_, V} <- lists:sort([{At, Values} || {Pid, _, At, _, _, Values} <- Samples, Pid =:= P])].
+
+grown(I, Series) -> element(I, lists:last(Series)) - element(I, hd(Series)).
+
+%% The hoarder by its binaries, the one with a queue by that; each tells what process_info does.
+stack_metrics(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 20]),
+    [Hoarder] = rpc:call(T, agent_burn, pids, [Keeper, hoard]),
+    [Queue] = rpc:call(T, agent_burn, pids, [Keeper, queue]),
+    [Burner] = rpc:call(T, agent_burn, pids, [Keeper, burn]),
+    All = lists:append([rpc:call(T, agent_burn, pids, [Keeper, Kind]) || Kind <- [burn, hoard, queue, wait, idle]]),
+    #{samples := Samples} = sampled(T, {pids, [numbers(T, P) || P <- All]}, enough(24 * 60)),
+    rpc:call(T, agent_burn, stop, [Keeper]),
+    Most = fun(I) -> element(2, lists:max([{grown(I, series(P, Samples)), P} || P <- All])) end,
+    Binary = fun(P) -> {10, lists:sum([abs(B - A) || {A, B} <- pairs([element(10, V) || V <- series(P, Samples)])])} end,
+    ?equal(element(2, lists:max([{Binary(P), P} || P <- All])), Hoarder),
+    ?equal(Most(2), Queue),
+    ?equal(Most(1), Burner),
+    [?equal(tuple_size(V), 14) || {_, _, _, _, _, V} <- Samples].
+
+pairs([A, B | Rest]) -> [{A, B} | pairs([B | Rest])];
+pairs(_) -> [].
+
+%% Names: registered, by first call, by what proc_lib began it with.
+stack_names(T) ->
+    [Sup, Code] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, code_server]],
+    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"code_server">>]}, fun(St) -> [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(maps:get(processes, St)), Of =:= Sup] =/= [] end),
+    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Code, code_server}]],
+    [<<"kernel">>] = [App || {Pid, _, _, App} <- maps:values(Processes), Pid =:= Sup].
+
+%% The most of each; none of the agent's, though it is at work.
+stack_top(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 50]),
+    Find = fun(By) ->
+        #{samples := Samples, figures := Figures} = sampled(T, {top, 15, By}, enough(100)),
+        ?check(maps:get(chosen, Figures) =< 15),
+        ?equal([P || {P, {M, _, _}, _, _, _, _} <- Samples, M =:= kprof_agent_00], []),
+        lists:usort([P || {P, _, _, _, _, _} <- Samples])
+    end,
+    [
+        ?check(lists:member(hd(rpc:call(T, agent_burn, pids, [Keeper, Kind])), Find(By)))
+     || {Kind, By} <- [{burn, reductions}, {queue, queue}, {hoard, binary}]
+    ],
+    Large = rpc:call(T, agent_burn, sized, [40000, on_heap]), % no heap that a hazard leaves out
+    ?check(lists:member(Large, Find(memory))),
+    exit(Large, kill),
+    rpc:call(T, agent_burn, stop, [Keeper]).
+
+%% Only those of a status: the waiting (3) are not told of.
+stack_statuses(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [2, 0]),
+    Both = lists:append([rpc:call(T, agent_burn, pids, [Keeper, Kind]) || Kind <- [burn, wait]]),
+    Options = #{who => {pids, [numbers(T, P) || P <- Both]}, interval_us => 2000, statuses => 2#0110},
+    #{samples := Samples} = St = sampled(T, Options, enough(50), fun(_) -> ok end),
+    rpc:call(T, agent_burn, stop, [Keeper]),
+    ?equal(lists:usort([Status || {_, _, _, _, Status, _} <- Samples]) -- [1, 2], []),
+    ?check(total(other, St) > 0).
+
+%% ---- Limits ----
+
+%% It samples slower than was asked for, and says so.
+stack_cost_is_kept(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 200]),
+    Idle = rpc:call(T, agent_burn, pids, [Keeper, idle]),
+    Options = #{who => {pids, [numbers(T, P) || P <- Idle]}, interval_us => 2000},
+    Slower = fun(#{figures := Figures}) -> maps:get(interval_us, Figures, 0) >= 20000 end,
+    #{figures := Figures} = sampled(T, Options, Slower, fun(K) -> ok = ask(K, {limits, #{max_cost => 20}}) end),
+    ?equal(maps:get(asked_us, Figures), 2000),
+    ?check(maps:get(weight_us, Figures) >= 20000 * 11),
+    rpc:call(T, agent_burn, stop, [Keeper]).
+
+gate_is(Gate) -> fun(#{figures := Figures}) -> maps:get(gate, Figures, none) =:= Gate end.
+
+%% From here on nothing is sampled: for some messages the count stands.
+stands(St0) ->
+    St1 = listen(fun(#{seq := Seq}) -> Seq >= maps:get(seq, St0) + 1 end, St0), % who was asked has answered
+    St = listen(fun(#{seq := Seq}) -> Seq >= maps:get(seq, St1) + 3 end, St1),
+    ?equal(total(asked, St), total(asked, St1)),
+    St.
+
+stack_gate_of_the_breaker(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => 3000}}),
+    ok = ask(K, {stacks, #{who => {names, [<<"kernel_sup">>, <<"code_server">>]}, interval_us => 2000}}),
+    St0 = listen(enough(20), state()),
+    ok = ask(K, {trip, <<"a test">>}),
+    St1 = stands(listen(gate_is(1), St0)),
+    St2 = listen(gate_is(0), St1),
+    listen(fun(#{samples := Samples}) -> length(Samples) > length(maps:get(samples, St2)) + 10 end, St2),
+    finish(T, K).
+
+stack_gate_of_the_lease(T) ->
+    K = start(T, #{pause_ms => 1000, end_ms => 10 * ?PATIENCE}),
+    ok = ask(K, {stacks, #{who => {names, [<<"kernel_sup">>]}, interval_us => 2000}}),
+    St = stands(listen(gate_is(2), state())),
+    K ! {kp_lease, ?KEY},
+    listen(gate_is(0), St),
+    finish(T, K).
+
+%% Who is suspended answers; who is inside a native function does not: nobody waits for it.
+stack_stuck_process_holds_nobody_up(T) ->
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 20]),
+    Idle = rpc:call(T, agent_burn, pids, [Keeper, idle]),
+    Holders = [rpc:call(T, agent_load, hold, [P]) || P <- lists:sublist(Idle, 5)],
+    #{samples := Samples} = sampled(T, {pids, [numbers(T, P) || P <- Idle]}, enough(600)),
+    ?check(length(lists:usort([P || {P, _, _, _, _, _} <- Samples])) >= 15),
+    [rpc:call(T, agent_load, let_go, [H]) || H <- Holders],
+    rpc:call(T, agent_burn, stop, [Keeper]).
+
+%% ---- The end ----
+
+sampler(T) -> hd(rpc:call(T, agent_load, samplers, [])).
+
+sampling(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    ok = ask(K, {stacks, #{who => {top, 20, reductions}, interval_us => 2000}}),
+    listen(enough(20), state()),
+    K.
+
+%% kprof-top is told, and may begin anew.
+stack_sampler_killed(T) ->
+    K = sampling(T),
+    exit(sampler(T), kill),
+    receive {ke, stacks, Text} -> ?check(string:find(Text, "killed") =/= nomatch) after ?PATIENCE -> error(not_told) end,
+    ?soon(fun() -> rpc:call(T, agent_load, samplers, []) =:= [] end),
+    flush_stacks(),
+    ok = ask(K, {stacks, #{who => {top, 20, reductions}, interval_us => 2000}}),
+    listen(enough(20), state()),
+    finish(T, K),
+    ?soon(fun() -> rpc:call(T, agent_load, samplers, []) =:= [] end),
+    nothing_left(T).
+
+%% Who finds the relay dead takes all off, the sampler, too.
+stack_relay_killed(T) ->
+    K = sampling(T),
+    exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),
+    receive {ke, stacks, _} -> ok after ?PATIENCE -> error(not_told) end,
+    ?soon(fun() -> rpc:call(T, agent_load, samplers, []) =:= [] end),
+    ask(K, detach),
+    gone(T),
+    nothing_left(T).
+
+flush_stacks() -> receive {ks, _, _, _, _, _, _, _, _} -> flush_stacks() after 0 -> ok end.
+
+stack_controller_killed(T) ->
+    K = sampling(T),
+    exit(K, kill),
+    told_gone(),
+    gone(T),
+    ?equal(rpc:call(T, agent_load, samplers, []), []),
+    nothing_left(T),
+    drain().
+
+stack_kprof_top_killed(T) ->
+    {Peer, Owner, K} = other_owner(T, trace_config([{entry, 1}])),
+    Owner ! {self(), {ask, K, {stacks, #{who => {top, 20, reductions}, interval_us => 2000}}}},
+    receive {Owner, ok} -> ok after ?PATIENCE -> error(no_answer) end,
+    ?soon(fun() -> rpc:call(T, agent_load, samplers, []) =/= [] end),
+    rpc:call(Peer, erlang, halt, [0, [{flush, false}]]),
+    gone(T),
+    ?equal(rpc:call(T, agent_load, samplers, []), []),
+    nothing_left(T).

@@ -1,0 +1,171 @@
+%% Calls of many functions, counted for a second: what is told, what is left alone, and that nothing stays. Part of the agent's
+%% tests (agent_test runs them).
+-module(agent_survey_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [start/1, ask/2, trace_config/1, traced/2, finish/2, run/3, nothing_left/1, gone/1, isolated/1, drain/0]).
+
+-define(MOST, 400).
+
+tests() ->
+    [
+        {survey_counts_many, fun counts_many/1},
+        {survey_leaves_others_alone, fun leaves_others_alone/1},
+        {survey_ends_with_the_breaker, fun ends_with_the_breaker/1},
+        {survey_lets_go_of_what_is_hot, fun lets_go_of_what_is_hot/1},
+        {survey_ends_with_us, fun ends_with_us/1},
+        {survey_survives_reloads, fun survives_reloads/1}
+    ].
+
+%% ---- Modules with many functions, on the target: f1/0 to f300/0, and loop/0, which calls f1/0 for ever ----
+
+load(T, M) ->
+    Text = ["-module(", atom_to_list(M), "). -export([loop/0", [[", f", integer_to_list(I), "/0"] || I <- lists:seq(1, 300)], "]). ",
+            [["f", integer_to_list(I), "() -> ok. "] || I <- lists:seq(1, 300)], "loop() -> ", atom_to_list(M), ":f1(), loop()."],
+    {ok, Tokens, _} = erl_scan:string(lists:flatten(Text)),
+    {ok, M, Beam} = compile:forms(forms(Tokens, [])),
+    {module, M} = rpc:call(T, code, load_binary, [M, "", Beam]).
+
+forms([], []) -> [];
+forms([{dot, _} = Dot | Rest], Form) ->
+    {ok, Parsed} = erl_parse:parse_form(lists:reverse([Dot | Form])),
+    [Parsed | forms(Rest, [])];
+forms([Token | Rest], Form) -> forms(Rest, [Token | Form]).
+
+unload(T, M) -> [rpc:call(T, code, F, [M]) || F <- [purge, delete, purge]].
+
+functions(M) -> [{M, list_to_atom("f" ++ integer_to_list(I)), 0} || I <- lists:seq(1, 300)].
+
+loaded(T) ->
+    [load(T, M) || M <- [survey_a, survey_b]],
+    functions(survey_a) ++ functions(survey_b).
+
+done(T) -> [unload(T, M) || M <- [survey_a, survey_b]].
+
+taken(K) ->
+    case ask(K, rates) of
+        wait -> receive after 20 -> taken(K) end;
+        Rates -> Rates
+    end.
+
+%% Who has set something on these: sessions, and below OTP 27 counters.
+set_on(T, MFAs) ->
+    case isolated(T) of
+        true -> [MFA || MFA <- MFAs, [_ | _] <- [rpc:call(T, trace, session_info, [MFA])]] ++ counted(T, MFAs);
+        false -> counted(T, MFAs)
+    end.
+
+counted(T, MFAs) -> [MFA || MFA <- MFAs, rpc:call(T, erlang, trace_info, [MFA, call_count]) =/= {call_count, false}].
+
+%% ---- The tests ----
+
+%% No more than the bound; each with its calls, or nearly: one that has had its counter for longer is scaled.
+counts_many(T) ->
+    All = loaded(T),
+    K = start(T),
+    ok = ask(K, {rates, All}),
+    ?equal(set_on(T, lists:sublist(All, 5)), lists:sublist(All, 5)),
+    Times = fun(I) -> 20 * (I rem 3) end,
+    run(T, call, [[{work, [M, F, []]} || {I, {M, F, _}} <- lists:zip(lists:seq(1, length(All)), All), _ <- lists:seq(1, Times(I))]]),
+    {rates, Ms, Counts} = taken(K),
+    ?equal(tuple_size(Counts), ?MOST),
+    ?check(Ms >= 1000),
+    %% a machine that has no time sets fewer counters: the first ones
+    {Told, Late} = lists:splitwith(fun(N) -> N =/= -1 end, tuple_to_list(Counts)),
+    ?equal(lists:usort(Late) -- [-1], []),
+    ?check(length(Told) > 50),
+    ?equal([{I, N} || {I, N} <- lists:zip(lists:seq(1, length(Told)), Told), abs(N - Times(I)) * 2 > Times(I)], []),
+    ?equal(set_on(T, All), []),
+    none = ask(K, rates),
+    finish(T, K),
+    done(T).
+
+%% A counter of someone else's is read; below OTP 27 a function that they trace is not counted.
+leaves_others_alone(T) ->
+    [Counted, Traced, Free | _] = All = loaded(T),
+    1 = rpc:call(T, erlang, trace_pattern, [Counted, true, [call_count]]),
+    1 = rpc:call(T, erlang, trace_pattern, [Traced, [{'_', [], [{message, false}]}], [local]]),
+    K = start(T),
+    ok = ask(K, {rates, All}),
+    run(T, call, [[{work, [survey_a, F, []]} || F <- [f1, f2, f3], _ <- lists:seq(1, 10)]]),
+    {rates, _, Counts} = taken(K),
+    [N1, N2, N3 | _] = tuple_to_list(Counts),
+    %% on a busy node they are scaled: counters are not set all at once
+    ?check(N1 > 0 andalso N3 > 0),
+    ?equal(N2 > 0, isolated(T)),
+    ?equal(N2 =:= -1, not isolated(T)),
+    ?equal(rpc:call(T, erlang, trace_info, [Counted, call_count]), {call_count, 10}),
+    ?equal(rpc:call(T, erlang, trace_info, [Traced, match_spec]), {match_spec, [{'_', [], [{message, false}]}]}),
+    ?equal(rpc:call(T, erlang, trace_info, [Free, call_count]), {call_count, false}),
+    finish(T, K),
+    ?equal(rpc:call(T, erlang, trace_info, [Counted, call_count]), {call_count, 10}),
+    ?equal(rpc:call(T, erlang, trace_info, [Traced, traced]), {traced, local}),
+    [rpc:call(T, erlang, trace_pattern, [MFA, false, [Flag]]) || {MFA, Flag} <- [{Counted, call_count}, {Traced, local}]],
+    done(T).
+
+%% While it is open nothing is counted for us; when it opens in the middle all counters go.
+ends_with_the_breaker(T) ->
+    All = loaded(T),
+    K = traced(T, trace_config([{entry, 1}])),
+    ok = ask(K, {limits, #{cooldown_ms => ?PATIENCE}}),
+    ok = ask(K, {rates, All}),
+    ok = ask(K, {trip, <<"a test">>}),
+    {rates, _, Counts} = taken(K),
+    ?equal([N || N <- tuple_to_list(Counts), N =/= -1], []),
+    ?equal(set_on(T, All), []),
+    wait = ask(K, {rates, All}),
+    none = ask(K, rates),
+    ?equal(set_on(T, All), []),
+    finish(T, K),
+    done(T).
+
+%% A function that is called in a loop has its counter for a moment only; its calls are told all the same.
+lets_go_of_what_is_hot(T) ->
+    [Hot, _, Cold | _] = All = loaded(T),
+    Loops = [rpc:call(T, erlang, spawn, [survey_a, loop, []]) || _ <- lists:seq(1, 2)],
+    K = start(T),
+    ok = ask(K, {rates, All}),
+    isolated(T) orelse ?soon(fun() -> counted(T, [Hot, Cold]) =/= [Hot, Cold] end),
+    {rates, _, Counts} = taken(K),
+    [N1, _, N3 | _] = tuple_to_list(Counts),
+    ?equal(N3, 0),
+    ?check(N1 > 10000),
+    finish(T, K),
+    [exit(P, kill) || P <- Loops],
+    done(T).
+
+%% Killed while counters are being set, and when all are there.
+ends_with_us(T) ->
+    All = loaded(T),
+    [killed(T, All, Who, Set) || Who <- [[controller], [controller, guardian], [relay, controller]], Set <- [true, false]],
+    done(T).
+
+killed(T, All, Who, Set) ->
+    K = start(T),
+    case Set of
+        true -> ok = ask(K, {rates, All});
+        false -> K ! {kp, ?KEY, 1, {rates, All}}
+    end,
+    Pids = [rpc:call(T, erlang, whereis, [list_to_atom("kprof_" ++ atom_to_list(W) ++ "_00")]) || W <- Who],
+    [exit(P, kill) || P <- Pids],
+    gone(T),
+    ?equal({Who, Set, set_on(T, All)}, {Who, Set, []}),
+    nothing_left(T),
+    drain().
+
+%% Their counters go with the code; the node lives, and the rest is told.
+survives_reloads(T) ->
+    All = loaded(T),
+    K = start(T),
+    ok = ask(K, {rates, lists:sublist(functions(survey_a), 150) ++ lists:sublist(functions(survey_b), 2)}),
+    Loop = rpc:call(T, erlang, spawn, [survey_b, loop, []]),
+    [begin load(T, survey_a), rpc:call(T, code, purge, [survey_a]) end || _ <- lists:seq(1, 3)],
+    {rates, _, Counts} = taken(K),
+    {OfA, OfB} = lists:split(150, tuple_to_list(Counts)),
+    ?equal(lists:usort(OfA), [-1]),
+    ?check(hd(OfB) =/= 0), % -1 on a machine that had no time for it
+    exit(Loop, kill),
+    ?equal(set_on(T, All), []),
+    finish(T, K),
+    done(T).

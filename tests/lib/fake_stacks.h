@@ -1,0 +1,12 @@
+/* A made-up profile for tests: known shares, all metrics, names that would break a format. */
+#ifndef KPROF_TESTS_FAKE_STACKS_H
+#define KPROF_TESTS_FAKE_STACKS_H
+
+#include <kprof/core/stack_profile.h>
+
+/* f/1 burns, called by g/1 and h/1 at 2:1; a process hoards binaries, one has a growing queue, one
+ * recurses and waits inside requests. 300 samples of 1, 10 ms apart in each process. hostile: names
+ * with <, &, quotes, unicode, control characters, invalid bytes. */
+struct stack_profile *fake_stacks(bool hostile);
+
+#endif

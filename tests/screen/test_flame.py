@@ -1,0 +1,130 @@
+"""--flame: folded stacks on a real terminal, with flamelens's keys, and as other files."""
+import json
+import os
+
+import kp
+
+STACKS = """proc_lib:init_p_do_apply/3;burner:loop/1;burner:g/1;burner:f/1 400
+proc_lib:init_p_do_apply/3;burner:loop/1;burner:h/1;burner:f/1 200
+proc_lib:init_p_do_apply/3;gen_server:loop/7;my_server:handle_call/3;json:encode/1 145
+proc_lib:init_p_do_apply/3;gen_server:loop/7 155
+MyApp.Walker.walk/2;MyApp.Walker.walk/2;MyApp.Walker.walk/2 100
+"""
+
+
+def folded(text=STACKS, name="stacks.folded"):
+    path = os.path.join(kp.scratch(), name)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return path
+
+
+def flame(*args, **kw):
+    return kp.run("--flame", *args, **kw)
+
+
+@kp.each((80, 24, "xterm-256color", "C.UTF-8"), (120, 40, "screen-256color", "C.UTF-8"), (40, 10, "vt100", "C"),
+         (80, 24, "linux", "C.UTF-8"))
+def test_keys(cols, rows, term, locale):
+    with kp.Tmux(cols, rows, [kp.PROGRAM, "--flame", folded()], term=term, locale=locale) as t:
+        t.wait_for("1000 samples")
+        t.keys("Down", "Down", "Down")
+        t.wait_for("400 40.0%")
+        t.keys("Enter")
+        t.wait_for("burner:h/1", gone=True)
+        t.keys("Escape")
+        t.wait_for("burner:h/1" if cols > 40 else "400 40.0%")
+        t.keys("r", "/", "burner:f", "Enter")
+        t.wait_for("matched 60.0%")
+        t.keys("n", "s")
+        t.wait_for("CALLERS AND")
+        t.keys("Escape", "Escape", "o")
+        t.wait_for("CALLERS AND", gone=True)
+        t.keys("?")
+        t.wait_for("q close")
+        t.wait_for("sandwich")
+        t.keys("q")
+        t.wait_for("1000 samples")
+        t.keys("q")
+        t.wait_for("1000 samples", gone=True)
+
+
+def test_compare():
+    base = folded(STACKS.replace("burner:f/1 400", "burner:f/1 1400"), "base.folded")
+    with kp.Tmux(100, 24, [kp.PROGRAM, "--flame", folded(), "--baseline", base]) as t:
+        t.wait_for("compared (points)")
+        t.wait_for("-30.0 burner:g/1")
+        t.keys("d")
+        t.wait_for("compared", gone=True)
+        t.keys("q")
+
+
+def test_samples_through_a_pipe():
+    command = ["sh", "-c", 'exec "%s" --flame - < "%s"' % (kp.PROGRAM, folded())]
+    with kp.Tmux(100, 24, command) as t:
+        t.wait_for("1000 samples")
+        t.keys("Down", "q")
+        t.wait_for("1000 samples", gone=True)
+
+
+def test_export_from_the_screen():
+    out = os.path.join(kp.scratch(), "screen.speedscope.json")
+    with kp.Tmux(100, 24, [kp.PROGRAM, "--flame", folded()]) as t:
+        t.wait_for("1000 samples")
+        t.keys("e")
+        t.wait_for("Export samples to file")
+        t.keys("x.doc", "Enter")
+        t.wait_for("unknown ending")
+        t.keys("Escape", "e")
+        t.wait_for("Export samples to file")
+        t.keys(out, "Enter")
+        t.wait_for("written to")
+        with open(out, encoding="utf-8") as f:
+            assert json.load(f)["profiles"][0]["endValue"] == 1000
+        t.keys("e")
+        t.wait_for("Export samples to file")
+        t.keys(out, "Enter")
+        t.wait_for("Overwrite it?")
+        t.keys("n", "q")
+
+
+def test_batch_converts():
+    for ending, wanted in ((".folded", b"burner:f/1 400\n"), (".svg", b"</svg>"), (".html", b"</html>"), (".pb.gz", b"\x1f\x8b"),
+                           (".perf", b"cpu-clock:"), (".eflame", b"burner:f/1\n"), (".speedscope.json", b"speedscope"),
+                           (".trace.json", b"traceEvents")):
+        out = os.path.join(kp.scratch(), "out" + ending)
+        k = flame(folded(), "-b", "-o", out)
+        assert k.proc.returncode == 0, k.saw()
+        assert os.stat(out).st_mode & 0o077 == 0
+        with open(out, "rb") as f:
+            assert wanted in f.read(), ending
+    back = os.path.join(kp.scratch(), "out.folded")
+    again = os.path.join(kp.scratch(), "again.folded")
+    assert flame(back, "-b", "-o", again).proc.returncode == 0
+    with open(back) as one, open(again) as two, open(folded()) as first:
+        lines = one.read().splitlines()
+        assert lines == two.read().splitlines() and sorted(lines) == sorted(first.read().splitlines())
+
+
+def test_bad_input():
+    k = flame("/nowhere/x.folded", "-b", "-o", os.path.join(kp.scratch(), "x.svg"))
+    assert k.proc.returncode == 1 and "cannot read /nowhere/x.folded" in k.stderr, k.saw()
+    k = flame(folded("this is\nno stack\n", "none.folded"), "-b", "-o", os.path.join(kp.scratch(), "x.svg"))
+    assert k.proc.returncode == 1 and "has no folded stacks" in k.stderr, k.saw()
+    out = os.path.join(kp.scratch(), "some.folded")
+    k = flame(folded("a;b 3\nrubbish\n\x1b]0;evil\x07;c 4\n", "some.in"), "-b", "-o", out)
+    assert k.proc.returncode == 0 and "1 of 3 lines are no folded stacks" in k.stderr, k.saw()
+    with open(out, "rb") as f:
+        assert b"\x1b" not in f.read()
+    k = flame(folded(), "-b", "-o", os.path.join(kp.scratch(), "x.png"))
+    assert k.proc.returncode == 2 and ".svg" in k.stderr, k.saw()
+
+
+def test_no_file_is_written_through_a_link():
+    target = folded("mine 1\n", "mine.svg")
+    link = os.path.join(kp.scratch(), "link.svg")
+    os.symlink(target, link)
+    k = flame(folded(), "-b", "-o", link)
+    assert k.proc.returncode == 1 and "cannot write" in k.stderr, k.saw()
+    with open(target) as f:
+        assert f.read() == "mine 1\n"

@@ -1,0 +1,62 @@
+"""The suggested preset in a terminal: from attach to tracing in three keys, nothing traced before, lines left out."""
+import re
+
+import kp
+from common import Top, heads
+
+TITLE = "Suggested: Enter traces these"
+
+
+def test_from_attach_to_tracing_in_three_keys():
+    with Top(args=[]) as top:
+        top.see(re.compile(r"P +Suggested: request \(workload:request/1\), "), 40)
+        top.keys("P")
+        screen = top.see("Presets for this node", 20)
+        menu = [x.strip() for x in screen.split("\n") if re.match(r"\s*(suggested|gen_server|gen_statem) ", x)]
+        assert [x.split()[0] for x in menu] == ["suggested", "gen_server", "gen_statem"], screen
+        top.keys("Enter")
+        screen = top.see(TITLE)
+        assert re.search(r"\[x\] entry request +workload:request/1 +\d+/s", screen), screen
+        set_there = top.node.ours()
+        assert set_there["flags"] == [] and set_there["patterns"] == [], set_there
+        top.keys("Enter")
+        screen = top.see(re.compile(r"^\W*request\b.*[1-9]", re.M), 40)
+        assert len(heads(screen)) >= 3, screen
+        assert top.node.ours()["flags"] != []
+        top.quit()
+        kp.until(60, lambda: top.node.left_behind() == "", what=top.node.left_behind)
+
+
+def test_lines_are_left_out_and_the_rest_is_a_profile():
+    with Top(args=[]) as top:
+        top.see("Suggested: request", 40)
+        top.keys("P")
+        top.see("Presets for this node", 20)
+        top.keys("Enter")
+        before = re.findall(r"\[x\] (?:entry|tier) +(\S+)", top.see(TITLE))
+        top.keys("Down", "Space")
+        top.see(re.compile(r"\[ \] tier +" + re.escape(before[1])))
+        top.keys("Enter")
+        screen = top.see(re.compile(r"^\W*request\b.*[1-9]", re.M), 40)
+        assert before[1] not in heads(screen) and before[2] in heads(screen), (before, screen)
+        top.keys("W")
+        top.see("Save as profile")
+        top.keys("mine", "Enter")
+        top.see("saved; load it with L")
+        top.quit()
+
+
+def test_written_presets_come_first():
+    n = kp.Node(25)
+    n.eval("fakes:load()")
+    with Top(args=[n.name], node=False) as top:
+        top.see("attached to ", 40)
+        top.keys("P")
+        screen = top.see("Presets for this node", 20)
+        names = re.findall(r"^\s*(cowboy|plug|phoenix16|phoenix|yaws|rabbitmq|ejabberd|suggested|gen_server|gen_statem) ", screen, re.M)
+        assert "cowboy" in names and names[-3:] == ["suggested", "gen_server", "gen_statem"], screen
+        # Asked for, it looks again; what it says then is an answer.
+        top.keys("End", "Up", "Up", "Enter")
+        top.see(re.compile(r"counting calls for a second|no suggestion: (none|nothing)"), 20)
+        top.see(re.compile("no suggestion: (none of|nothing that was called)"), 40)
+        top.quit()
