@@ -12,8 +12,8 @@ static int row_of(const struct flame_pane *p, struct rect a, bool up, uint32_t d
     return up ? a.row + a.rows - 1 - below : a.row + below;
 }
 
-/* Functions of one module have one colour. */
-static enum style colour(const char *text)
+/* Functions of one module have one color. */
+static enum style color(const char *text)
 {
     const char *colon = strchr(text, ':'), *dot = strrchr(text, '.');
     const char *end = colon ? colon : dot;
@@ -36,7 +36,7 @@ static enum style style_of(const struct flame_pane *p, uint32_t node, bool activ
         return STYLE_DIM;
     }
     if (!f->compared) {
-        return colour(flame_text(f, node, NULL));
+        return color(flame_text(f, node, NULL));
     }
     double change = flame_pane_change(f, node);
     return change >= 0.001 ? STYLE_MORE : change <= -0.001 ? STYLE_LESS : STYLE_NORMAL;

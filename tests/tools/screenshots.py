@@ -109,7 +109,7 @@ def svg(styled, cols, rows):
 def flames(directory):
     """The flame graph has no node: its samples are in a file."""
     t = kp.Tmux(*tour.SIZE, ["sh", "-c", 'cd "%s" && exec "%s" --flame demo.folded' % (
-        os.path.join(kp.ROOT, "tests", "golden"), kp.PROGRAM)], term="screen-256color")  # writes coloured blanks one by one
+        os.path.join(kp.ROOT, "tests", "golden"), kp.PROGRAM)], term="screen-256color")  # writes colored blanks one by one
     for name, keys in (("flame", ("/", "json:", "Enter", "Down", "Down")), ("sandwich", ("r", "/", "shop_json:encode", "Enter", "n", "s"))):
         t.wait_for("FLAME GRAPH")
         t.keys(*keys)
