@@ -13,7 +13,7 @@
 enum { MOST = 100 };
 
 struct made {
-    char text[MOST][40];
+    char text[MOST][80];
     const char *name[MOST];
     uint64_t calls[MOST];
     struct rule_names names;
