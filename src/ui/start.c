@@ -106,7 +106,7 @@ static void ways(const struct start *t, struct page *p)
     if (t->suggested[0]) {
         titled(p, "P", "Suggested", t->suggested, "");
     }
-    titled(p, t->suggested[0] ? "" : "P", "Presets for this node", t->presets,
+    titled(p, t->suggested[0] ? "" : "P", "Presets found here", t->presets,
            t->presets_known ? "none" : "P lists them");
     titled(p, "a", "Busiest functions", t->busiest, "the list shows calls per second");
     titled(p, "/", "Search", "", "type parts of a function's name");

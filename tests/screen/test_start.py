@@ -11,13 +11,13 @@ def test_presets_that_fit_are_named():
     """The node is asked once it is attached; nothing is traced for that."""
     with Top(args=[], load=False) as top:
         top.see(TITLE, 30)
-        top.see(re.compile(r"^ *P +Presets for this node: none$", re.M), 30)
+        top.see(re.compile(r"^ *P +Presets found here: none$", re.M), 30)
         assert not top.node.ours()["flags"], "nothing is traced yet: %s" % top.node.ours()
         top.quit()
     n = kp.Node(25)
     n.eval("fakes:load()")
     with Top(LARGE, node=False, args=[n.name]) as top:
-        top.see(re.compile(r"^ *P +Presets for this node: [^:]*cowboy[^:]*rabbitmq", re.M), 30)
+        top.see(re.compile(r"^ *P +Presets found here: [^:]*cowboy[^:]*rabbitmq", re.M), 30)
         assert "gen_server" not in top.t.screen(), "that is of any module:\n" + top.t.screen()
         top.quit()
 

@@ -19,4 +19,5 @@ def test_the_tour_of_the_screens():
         assert "](%s)" % path in readme, "README does not show " + path
         assert os.path.exists(os.path.join(kp.ROOT, path)), "no " + path + ": make screenshots"
     kept = {f[:-len(".svg")] for f in os.listdir(os.path.join(kp.ROOT, "screenshots")) if f.endswith(".svg")}
-    assert kept == set(seen), "pictures that no stop makes: %s" % sorted(kept - set(seen))
+    of_files = {"flame", "sandwich"}  # these have no node: make screenshots
+    assert kept == set(seen) | of_files, "pictures that no stop makes: %s" % sorted(kept ^ (set(seen) | of_files))

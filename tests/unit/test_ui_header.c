@@ -339,20 +339,20 @@ static void three_things_to_begin_with(void **state)
     struct catalog *k = counted_functions();
     s = fake_snap(empty);
     canvas_resize(&c, 24, 120);
-    assert_true(shows("P   Presets for this node: P lists them"));
+    assert_true(shows("P   Presets found here: P lists them"));
     assert_true(shows("a   Busiest functions: the list shows calls per second"));
     assert_true(shows("/   Search: type parts of a function's name"));
     ui_set_presets(u, "");
-    assert_true(shows("P   Presets for this node: none"));
+    assert_true(shows("P   Presets found here: none"));
     ui_set_presets(u, "cowboy, phoenix (3 of 4 tiers)");
-    assert_true(shows("P   Presets for this node: cowboy, phoenix (3 of 4 tiers)"));
+    assert_true(shows("P   Presets found here: cowboy, phoenix (3 of 4 tiers)"));
     ui_set_catalog(u, k);
     assert_true(shows("shop_db:query/2 4000/s, shop_web:handle/2 1204/s, shop_log:flush/2 20.0/s"));
     ui_set_catalog(u, NULL); /* what was known stays known */
     assert_true(shows("shop_db:query/2 4000/s"));
     ui_set_suggested(u, "entry shop_web:handle/2, 4 tiers");
     assert_true(shows("P   Suggested: entry shop_web:handle/2, 4 tiers"));
-    assert_true(shows("    Presets for this node: cowboy"));
+    assert_true(shows("    Presets found here: cowboy"));
     s = fake_snap(fake);
     catalog_free(k);
     fake_free(empty);
