@@ -315,7 +315,7 @@ two_at_once(T) ->
     case isolated(T) of
         true ->
             {ok, K2, #{others := [Told]}} = Second,
-            ?check(string:prefix(Told, "another kprof-top (tester): ") =/= nomatch),
+            ?check(string:prefix(Told, "another kprof-top (tester) is tracing: ") =/= nomatch),
             ?equal(maps:get(flags, ask(K2, detach)), 0);
         false ->
             {error, busy, Text} = Second,

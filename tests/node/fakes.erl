@@ -86,9 +86,13 @@ call(What, N) ->
     {P, R} = spawn_monitor(fun() -> [one(What) || _ <- lists:seq(1, N)] end),
     receive {'DOWN', R, _, P, normal} -> N end.
 
-%% Requests of a shop with N ids, as these handlers get them.
+shop_of(Server, I) ->
+    [asked(Server, A) || A <- requests(I)],
+    I rem 10 =:= 0 andalso timer:sleep(2).
+
+%% Requests of a shop with N ids, as these handlers get them; with pauses, so that no limit lowers the sampling.
 shop(Server, N) ->
-    {P, R} = spawn_monitor(fun() -> [asked(Server, A) || I <- lists:seq(1, N), A <- requests(I)] end),
+    {P, R} = spawn_monitor(fun() -> [shop_of(Server, I) || I <- lists:seq(1, N)] end),
     receive {'DOWN', R, _, P, normal} -> N end.
 
 requests(I) ->

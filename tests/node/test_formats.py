@@ -174,6 +174,6 @@ def test_assertions():
     k = replay("--format", "json", "--baseline", recording(), "--assert", "db.p99<+1%", "--assert", "db.p99>-1%")
     assert k.proc.returncode == 0, k.saw()
     k = replay("--format", "json", "--baseline", recording(), "--assert", "db.p99<-1%")
-    assert k.proc.returncode == 3 and "it is" in k.stderr, k.saw()
+    assert k.proc.returncode == 3 and "the value is" in k.stderr, k.saw()
     k = replay("--baseline", "/nonexistent.rec", "--assert", "db.p99<+1%")
     assert k.proc.returncode == 1 and "/nonexistent.rec" in k.stderr, k.saw()

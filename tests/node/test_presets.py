@@ -81,7 +81,7 @@ def test_a_shop_with_many_ids_has_few_identities():
     with kp.Node(25) as n:
         n.eval("fakes:load()")
         for preset, identities in SHOP:
-            k = attach(n, "--preset", preset, delay="100ms")
+            k = attach(n, "--preset", preset, "--max-overhead", "none", delay="100ms")
             k.tracing()
             n.eval("fakes:shop(%s, %d)" % (preset, IDS), 60)
             assert k.interrupt() == 0, k.saw()
