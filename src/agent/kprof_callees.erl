@@ -1,7 +1,7 @@
 %% The functions that a function calls, read from the code in its module's file. Nothing is loaded for it, the loaded code is not
-%% disassembled, and debug info is not needed. A process of its own reads, and takes only some time; the file is read by the
-%% node's own file server, so whoever ends ours ends nobody who is inside the file system. Bytes are read at their places:
-%% OTP 29 does not load what OTP 25 compiles of a binary that is matched.
+%% disassembled, and debug info is not needed. A separate process does this, within a time limit; a process of the node
+%% reads the file, so no process that is inside the file system is killed with ours. Bytes are read by their positions:
+%% OTP 29 does not load what OTP 25 compiles from binary patterns.
 -module(kprof_callees).
 -export([answer/1]).
 
@@ -55,7 +55,7 @@ of_file(M, File) ->
         {error, _} -> no_file(M)
     end.
 
-%% Read in one piece, by a process of the node's.
+%% Reads the file in one piece, by a process of the node.
 read(M, File, Size) ->
     case erlang:module_loaded(file_io_server) andalso file:open(File, [read, binary]) of
         {ok, Fd} ->
@@ -105,7 +105,7 @@ chunk(Id, Chunks, M) ->
         false -> no_code(M)
     end.
 
-%% A count below 0: lengths are numbers as in code (OTP 28).
+%% If the count is negative, lengths are encoded like arguments in code (from OTP 28).
 atoms(Bin) ->
     case number(Bin, 0) of
         N when N >= 16#80000000 -> list_to_tuple(names(16#100000000 - N, fun argument/2, Bin, 4));
@@ -119,7 +119,8 @@ names(N, Length, Bin, At) ->
 
 length_byte(Bin, At) -> {binary:at(Bin, At), At + 1}.
 
-%% The atoms are there where the module is loaded. One that is not is of another version: nobody has such a function.
+%% If the module is loaded, its atoms exist. An atom that does not exist is of another version, and no loaded module has
+%% such a function.
 imports(Bin, Atoms) -> list_to_tuple([import(Bin, 4 + 12 * I, Atoms) || I <- lists:seq(0, min(number(Bin, 0), byte_size(Bin) div 12) - 1)]).
 
 import(Bin, At, Atoms) -> {name(number(Bin, At), Atoms), name(number(Bin, At + 4), Atoms), number(Bin, At + 8)}.
@@ -129,7 +130,7 @@ name(I, Atoms) ->
     catch error:_ -> ''
     end.
 
-%% ---- The code: its instructions, one behind the other ----
+%% ---- The code: its instructions, one after the other ----
 
 %% -> {ok, [MFA], Chosen}, Chosen: how many calls of funs and of functions that are variables; other: it has other functions than
 %% the loaded module; unknown: it has instructions that are not known here
@@ -161,7 +162,8 @@ called_by(M, Own, {local, Label}, Entries, _) ->
     end;
 called_by(_, _, _, _, _) -> [].
 
-%% Of: the function's name, and how those begin that the compiler makes of funs and comprehensions in it: -f/1-fun-0-
+%% Of: the function's name, and the prefix of the functions that the compiler makes of its funs and comprehensions:
+%% -f/1-
 %% State: {in the function or a part of it, the function whose entry comes next, calls, entries}
 instructions(Code, At, Arities, Atoms, Of, S) when At < byte_size(Code) ->
     case binary:at(Code, At) of
@@ -197,7 +199,7 @@ arguments(N, Code, At, Args) ->
     {Value, Next} = argument(Code, At),
     arguments(N - 1, Code, Next, [Value | Args]).
 
-%% An argument of an instruction: its kind in the low three bits, 7: what has parts. -> {Value, where the next begins}
+%% An argument of an instruction: its kind in the low three bits; 7: it has parts. -> {Value, where the next begins}
 argument(Code, At) ->
     Byte = binary:at(Code, At),
     if

@@ -1,10 +1,13 @@
-%% Which processes are sampled: found out each period by a process of its own, which works in slices and ends.
+%% Chooses the processes that are sampled. A separate process does this once in each period; it works in slices, then
+%% ends.
 %%
-%% Only what the VM reads without a signal is asked of processes that are not chosen: reductions, sizes of heaps, first call,
-%% group leader, name. Lengths of queues are read so, too, but where the hazard table holds that back (sample_queue) not of
-%% processes whose messages are off heap. Nor are processes with large heaps chosen where it holds back sample_large.
+%% Of processes that are not chosen it reads only what the VM reads without a signal to them: reductions, sizes of
+%% heaps, first call, group leader, name. Lengths of queues, too; but if the hazard table forbids sample_queue, not
+%% those of processes whose messages are off heap. If it forbids sample_large, processes with large heaps are not
+%% chosen.
 %%
-%% Invariant: at most ?MOST are chosen; of more that match, another random part each time. None of an agent's is chosen.
+%% Invariant: at most ?MOST processes are chosen; if more match, a different random part of them each time. Processes of
+%% agents are never chosen.
 -module(kprof_stack_choice).
 -export([start/2, init/3, is_who/1, is_large/1, is_long/1]).
 -export_type([who/0, chosen/0]).
@@ -16,28 +19,29 @@
     | {initial_call, {binary(), binary(), arity()}}
     | {application, binary()}
     | {top, pos_integer(), by()}.
-%% {Pid, registered name | 0, first call, application, may its queue be asked, its heaps, does proc_lib know another first call}
+%% {Pid, registered name | 0, first call, application, may the length of its queue be read, may the sizes of its heaps
+%% be read, does proc_lib know another first call}
 -type chosen() :: {pid(), atom() | 0, mfa() | 0, binary(), boolean(), boolean(), boolean()}.
 
 -define(MOST, 1000).
--define(OWN, 60). % so many more are ranked: ours are among them
+-define(OWN, 60). % this many more are ranked, because processes of agents can be among them
 -define(PIECE, 20000). % processes whose reductions are kept at a time
 -define(STEP, 16). % processes between two looks at the clock
 -define(TWICE_MS, 100). % between two readings of reductions
 -define(LARGE, 100000). % words: from some 130,000 on the VM may collect garbage on a dirty scheduler
--define(SLICE_US, 500). % a slice is no longer: who took longer has waited
--define(LONG, 10000). % messages: what would walk them is left out
+-define(SLICE_US, 500). % the most that a slice counts as work: in a longer one the process has waited
+-define(LONG, 10000). % messages: with more of them, nothing is read for which the VM walks the queue
 
 -record(c, {
     vm :: kprof_hazard:vm(),
     slice :: kprof_flags:slice(),
     masters :: #{pid() => binary()}, % of applications
-    busy_us = 0 :: non_neg_integer(), % that it has worked, slices before this one
+    busy_us = 0 :: non_neg_integer(), % work in the slices before this one
     walked = 0 :: non_neg_integer(),
-    held = 0 :: non_neg_integer() % that matched, and were left out for a hazard
+    held = 0 :: non_neg_integer() % processes that matched but were left out because of a hazard
 }).
 
-%% Is that something that can be chosen by?
+%% Is this a valid choice of processes?
 -spec is_who(term()) -> boolean().
 is_who({pids, L}) when is_list(L) -> [] =:= [X || X <- L, not is_id(X)];
 is_who({names, L}) when is_list(L) -> [] =:= [X || X <- L, not is_binary(X)];
@@ -100,7 +104,7 @@ info(P, What) ->
         _ -> none
     end.
 
-%% All processes, in pieces. -> a random part of those that match, how many do
+%% Reads all processes, in pieces. -> {a random part of those that match, how many match, state}
 matching(F, C) -> matching(F, source(), [], 0, C).
 
 matching(F, Source0, Found0, N0, C0) ->
@@ -177,7 +181,7 @@ ranked(reductions, Pids, C0) ->
 ranked(By, Pids, C) ->
     measured(By, Pids, C).
 
-%% A second; both are sorted by pid, and who has died meanwhile is missing in the second.
+%% Growth per second. Both lists are sorted by pid; a process that has died in between is missing in the second list.
 grown([{_, P} | Before], [{_, Q} | _] = After, Us) when P =/= Q -> grown(Before, After, Us);
 grown([{V, P} | Before], [{W, _} | After], Us) -> [{max(0, W - V) * 1000000 div Us, P} | grown(Before, After, Us)];
 grown(_, _, _) -> [].
@@ -238,7 +242,8 @@ describe(P, Name, First, Leader, #c{vm = Vm, masters = Masters}) ->
     Heaps = not (Queue andalso is_long(info(P, message_queue_len))),
     {P, if is_atom(Name) -> Name; true -> 0 end, First, maps:get(Leader, Masters, <<>>), Queue, Heaps, element(1, First) =:= proc_lib}.
 
-%% A queue so long that sizes of heaps are not asked for: that walks the messages (5 ms for a million).
+%% Is the queue so long that the sizes of heaps are not read? To read them, the VM walks the messages (5 ms for a
+%% million).
 -spec is_long(term()) -> boolean().
 is_long(N) -> is_integer(N) andalso N > ?LONG.
 
@@ -261,7 +266,7 @@ held(_) ->
 -spec is_large(integer()) -> boolean().
 is_large(Words) -> Words > ?LARGE.
 
-%% Ours, in whatever slot.
+%% Is it a module, or a registered name, of an agent in any slot?
 is_agents({M, _, _}) -> is_agents(M);
 is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);
 is_agents(_) -> false.

@@ -1,7 +1,8 @@
-%% How often stacks are sampled within what sampling may cost: pure.
+%% Computes the sampling interval that keeps the cost of stack sampling within its budget. Pure.
 %%
-%% Invariant: the interval is never shorter than was asked for; it grows at once when the cost is above nine tenths of the
-%% budget, to what brings it to six tenths, and shrinks by at most a half a look when it is below a third.
+%% Invariant: the interval is never shorter than requested. When the cost is above nine tenths of the budget, the
+%% interval grows at once, so that the cost is about six tenths (by a factor of at most 8); when the cost is below a
+%% third, it shrinks, each time by at most half.
 -module(kprof_stack_rate).
 -export([next/4, cost/4, each/2]).
 

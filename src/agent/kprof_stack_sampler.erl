@@ -1,14 +1,15 @@
-%% The sampler: each interval one of ?GROUPS groups of the chosen processes, in random order, is given to its workers as a round;
-%% what they bring is numbered, and told to kprof-top as {ks, ...}. A process of its own, with normal priority: on a node that
-%% is short of time it waits as others do. It ends with the controller.
+%% The sampler: in each interval it gives one of ?GROUPS groups of the chosen processes to its workers, as a round; the
+%% order of the groups is random. It numbers the stacks of the samples and sends them to kprof-top as {ks, ...}. It is a
+%% separate process with normal priority, so on a busy node it waits as others do. It ends with the controller.
 %%
-%% Invariant: asked = sampled + other + died + own + skipped, once no round is under way. What the link does not take is lost and
-%% counted, but for names of processes and stacks: these go with the next message.
+%% Invariant: asked = sampled + other + died + own + skipped, once no round is under way. Samples that the link does not
+%% accept are lost and counted; processes and stacks are sent with the next message.
 -module(kprof_stack_sampler).
 -export([start/2, stop/1, last/1, init/3]).
 -export_type([options/0]).
 
-%% who; interval_us; period_ms: between two choices; statuses: bits of those that are told; vm, to: kprof-top's pid
+%% period_ms: time between two choices of processes; statuses: a bit for each status that is reported; to: kprof-top's
+%% pid
 -type options() :: #{
     who := kprof_stack_choice:who(), interval_us := pos_integer(), period_ms := pos_integer(), statuses := non_neg_integer(),
     vm := kprof_hazard:vm(), to := pid()
@@ -21,27 +22,27 @@
 -define(DEADLINE_MS, 50). % of a round, or the interval where that is longer
 -define(TELL_MS, 100).
 -define(LAST_MS, 2000).
--define(ANSWER_US, 500000). % at the end those that were asked have so long to answer
--define(SHUT_US, 100000). % while nothing is sampled it looks so often whether it may
+-define(ANSWER_US, 500000). % at the end, processes that were asked have this long to answer
+-define(SHUT_US, 100000). % time between two rounds while the gate is closed
 -define(LOOK_MS, 500).
 -define(BATCH, 200). % samples of a message
--define(TURN_NS, 500000). % its work for a message is no longer: where it took longer it has waited
+-define(TURN_NS, 500000). % the most that a message counts as work: if it took longer, the sampler has waited
 -define(HEAP_WORDS, 8 bsl 20).
 
 -record(l, {
     options :: options(),
     controller :: reference(),
-    gate = 0 :: 0..3, % why nothing is sampled: 0 it is, 1 the breaker, 2 no word from kprof-top, 3 the node's run queue
+    gate = 0 :: 0..3, % 0 open; closed: 1 the breaker is open, 2 kprof-top is silent, 3 the run queue is long
     budget = 0 :: non_neg_integer(), % millionths of the schedulers' time; 0: no limit
     seed :: non_neg_integer(),
-    depth :: pos_integer(), % of stacks, as the node tells them
+    depth :: pos_integer(), % number of functions of a stack that the node reports
     %% who
     chooser = none :: none | pid(),
     numbers = #{} :: #{pid() => non_neg_integer()},
     processes = #{} :: #{non_neg_integer() => kprof_stack_choice:chosen()},
     named = #{} :: #{non_neg_integer() => true}, % whose first call needs no further question
     next_number = 0 :: non_neg_integer(),
-    scale = {1, 1} :: {pos_integer(), pos_integer()}, % as many match as are chosen, times this
+    scale = {1, 1} :: {pos_integer(), pos_integer()}, % {matching, chosen} processes: a chosen one stands for this ratio
     %% rounds
     groups = [] :: [[non_neg_integer()]], % that are still to come, in order
     interval_us :: pos_integer(),
@@ -74,7 +75,7 @@
 start(Options, Budget) ->
     spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
 
-%% Ends it, wherever it is; nothing of it is there when this returns, but workers that are just ending.
+%% Ends the sampler, whatever it is doing. When this returns, nothing of it is left but workers that are ending.
 -spec stop(none | pid()) -> ok.
 stop(none) ->
     ok;
@@ -148,18 +149,18 @@ handle(_, L) -> L.
 
 %% ---- Who ----
 
-%% A chooser that has not come to its end goes on.
+%% If a chooser is still running, no other one is started.
 choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) -> L#l{chooser = kprof_stack_choice:start(Who, Vm)};
 choose(L) -> L.
 
-%% Who stays keeps its number, who goes loses it for good.
+%% A process that is chosen again keeps its number; the number of one that is not is never used again.
 chosen(Chosen, #l{numbers = Old, processes = Known} = L0) ->
     Pids = maps:from_list([{P, true} || {P, _, _, _, _, _, _} <- Chosen]),
     Gone = [P || P <- maps:keys(Old), not maps:is_key(P, Pids)],
     L1 = lists:foldl(fun(P, L) -> dropped(maps:get(P, Old), L) end, L0#l{processes = Known}, Gone),
     L2 = lists:foldl(fun taken/2, L1, Chosen),
     Matched = maps:get(matched, L2#l.choice),
-    L2#l{scale = {max(1, Matched), max(1, length(Chosen))}}. % who has come is in the next groups
+    L2#l{scale = {max(1, Matched), max(1, length(Chosen))}}. % new processes are in the next groups
 
 taken(Chosen, #l{numbers = Numbers, processes = Processes, next_number = Next} = L) ->
     P = element(1, Chosen),
@@ -220,7 +221,7 @@ asked(N, #l{processes = Processes, named = Named}) ->
     {P, _, _, _, Queue, Heaps, _} = maps:get(N, Processes),
     {N, P, Queue, Heaps, not maps:is_key(N, Named)}.
 
-%% All processes, tossed, in ?GROUPS groups: each is sampled once until all are.
+%% Distributes all processes at random to ?GROUPS groups: each is sampled once before any is sampled again.
 grouped(#l{processes = Processes, seed = Seed} = L) ->
     Tossed = [N || {_, N} <- lists:sort([{erlang:phash2({Seed, N}), N} || N <- maps:keys(Processes)])],
     Groups = dealt(Tossed, lists:duplicate(?GROUPS, []), []),
@@ -237,7 +238,7 @@ workers(#l{idle = Idle, busy = Busy} = L) ->
         false -> L
     end.
 
-%% At the end: those that were asked answer, or are given up.
+%% At the end: waits for the busy workers, and kills those that have not answered in time.
 answered(_, #l{busy = Busy} = L) when map_size(Busy) =:= 0 -> L;
 answered(Until, #l{busy = Busy} = L) ->
     receive
@@ -245,7 +246,8 @@ answered(Until, #l{busy = Busy} = L) ->
     after max(0, (Until - now_us()) div 1000) -> lists:foldl(fun give_up/2, L, [W || {W, _} <- maps:values(Busy)])
     end.
 
-%% It waits for a process that does not come to answer: inside a long native function, or suspended.
+%% Kills the workers that wait too long for a process that does not answer: it is in a long native function, or
+%% suspended.
 given_up(#l{busy = Busy} = L) ->
     Limit = erlang:monotonic_time() - erlang:convert_time_unit(?STUCK_MS, millisecond, native),
     lists:foldl(fun give_up/2, L, [W || {W, Since} <- maps:values(Busy), Since < Limit]).
@@ -296,14 +298,14 @@ kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
         false -> L
     end.
 
-%% From now on it is asked for its queue only.
+%% From now on, the process is not asked for the sizes of its heaps.
 grown_long(N, Values, #l{processes = Processes} = L) ->
     case kprof_stack_choice:is_long(element(2, Values)) of
         true -> L#l{processes = Processes#{N := setelement(6, maps:get(N, Processes), false)}};
         false -> L
     end.
 
-%% Where processes with large heaps are held back it is sampled no more once its heap has grown.
+%% If the hazard table forbids sample_large, a process is no longer sampled once its heap is large.
 grown_large(N, Values, #l{options = #{vm := Vm}} = L) when tuple_size(Values) > 4 ->
     case kprof_stack_choice:is_large(element(3, Values) + element(4, Values)) andalso not kprof_hazard:allowed(sample_large, Vm) of
         true -> dropped(N, L);

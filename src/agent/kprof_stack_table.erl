@@ -1,8 +1,8 @@
-%% The stacks that kprof-top knows, by number: a distinct stack crosses once.
+%% The stacks that kprof-top knows, by number: each distinct stack is sent only once while it is in this table.
 %%
-%% Invariant: at most 2 * ?HALF stacks are kept: those that were seen since the table was half full, and those of the half
-%% before. What was not seen for so long is forgotten; forgotten/1 says which numbers, so that kprof-top forgets them, too.
-%% A number is never used again. Pure.
+%% Invariant: at most 2 * ?HALF stacks are stored. A stack that is seen is put into `young`; when `young` is full, it
+%% becomes `old`, and the stacks that are still in `old` are forgotten. forgotten/1 returns their numbers, so that
+%% kprof-top forgets them, too. A number is never used again. Pure.
 -module(kprof_stack_table).
 -export([new/0, number/2, forgotten/1]).
 -export_type([table/0, stack/0]).

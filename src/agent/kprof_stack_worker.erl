@@ -23,21 +23,21 @@
     leader :: pid(),
     own :: module(), % the agent's
     mine :: atomics:atomics_ref(), % how many of this round it has taken
-    files = #{} :: #{module() => {string(), binary()}} % of modules, as last seen: made binaries once
+    files = #{} :: #{module() => {string(), binary()}} % file of each module, as text and as a binary: converted once
 }).
 
-%% By the leader: it ends with it.
+%% Called by the leader; the worker ends with the leader.
 -spec start() -> worker().
 start() ->
     Mine = atomics:new(1, []),
     {spawn_opt(?MODULE, init, [self(), Mine], [link]), Mine}.
 
-%% How many processes it has taken in its round: what is lost when it is killed.
+%% How many processes the worker has taken in its round; these count as skipped if it is killed.
 -spec claimed(worker()) -> non_neg_integer().
 claimed({_, Mine}) -> atomics:get(Mine, 1).
 
-%% How many functions of a stack the node tells: its backtrace_depth can be set, but not asked for. So a process of ours whose
-%% stack is deep enough is asked.
+%% How many functions of a stack the node reports. Its backtrace_depth can be set but not read, so this reads the stack
+%% of a process of the agent that is deep enough.
 -spec depth() -> pos_integer().
 depth() ->
     P = spawn_opt(?MODULE, probe, [self()], [link]),
@@ -50,7 +50,7 @@ depth() ->
 -spec probe(pid()) -> term().
 probe(Asker) -> [even(?DEEP, Asker)].
 
-%% Two by turns: of one that calls itself the VM tells once.
+%% Two functions that call each other: the VM reports a function that calls itself only once.
 even(0, Asker) ->
     Asker ! {deep, self()},
     receive never_sent -> ok end;
@@ -140,7 +140,7 @@ status(suspended) -> 5;
 status(exiting) -> 6;
 status(_) -> 0.
 
-%% A process of ours that nobody knew.
+%% Is this a process of the agent that was not recognized when it was chosen?
 is_own([{M, _, _, _} | _], M) -> true;
 is_own([_ | Frames], M) -> is_own(Frames, M);
 is_own([], _) -> false.
@@ -165,8 +165,9 @@ place(M, [{file, Text}, {line, Line}], #w{files = Files} = W) ->
 place(_, _, W) ->
     {<<>>, 0, W}.
 
-%% What proc_lib began it with. OTP 27 tells one key of a dictionary; before, all of it is copied.
--dialyzer({nowarn_function, first_call/1}). % the OTP that it looks at may not know the item
+%% The function that proc_lib started the process with. OTP 27 can read one key of a process dictionary; before OTP 27,
+%% all of the dictionary is copied.
+-dialyzer({nowarn_function, first_call/1}). % the OTP that dialyzer reads may not know the item
 first_call(P) ->
     case catch process_info(P, {dictionary, '$initial_call'}) of
         {_, {M, F, A}} when is_atom(M), is_atom(F), is_integer(A) -> [{M, F, A}];

@@ -1,18 +1,19 @@
-%% Stack samples: the sampler begun, changed, held back and ended. Functions of the controller's process.
+%% Stack samples: starts, changes, pauses and ends the sampler. Functions of the controller's process.
 -module(kprof_stacks).
 -export([beat/1, ended/2, gate/1, request/2]).
 
 -include("kprof_controller.hrl").
 
--define(RUN_QUEUE, 100). % per scheduler,
--define(BUSY_BEATS, 4). % for so many beats: then nothing is sampled until it was short for as many
+-define(RUN_QUEUE, 100). % per scheduler: more is long
+-define(BUSY_BEATS, 4). % so many beats with a long run queue stop the sampling; as many with a short one resume it
 -define(INTERVAL_US, 9000).
 -define(LEAST_US, 1000).
 -define(MOST_US, 10000000).
 -define(PERIOD_MS, 5000).
 -define(ALL_STATUSES, 127).
 
-%% off | #{who, interval_us, period_ms, statuses}: what is not named has its default. A sampler that is there goes on with it.
+%% off | #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler
+%% continues with the new options.
 -spec request(off | map(), state()) -> {ok | {error, who, binary()}, state()}.
 request(off, #s{stacks = #stacks{sampler = none}} = S) ->
     {ok, S};
@@ -69,7 +70,7 @@ busy(true, Busy) -> Busy + 1;
 busy(false, Busy) when Busy =< ?BUSY_BEATS -> 0;
 busy(false, Busy) -> Busy - 1.
 
-%% May it sample, and what may it cost? Told at each beat, and when the breaker opens.
+%% Tells the sampler whether it may sample, and its budget: at each beat, and when the breaker opens.
 -spec gate(state()) -> state().
 gate(#s{stacks = #stacks{sampler = none}} = S) ->
     S;
@@ -85,7 +86,7 @@ closed_by(#s{breaker = B, stacks = #stacks{busy = Busy}} = S) ->
         _ -> 0
     end.
 
-%% What tracing leaves of max_cost, but a tenth of it in any case.
+%% The part of max_cost that tracing does not use, but at least a tenth of max_cost.
 budget(#s{limits = #limits{max = #{max_cost := 0}}}) -> 0;
 budget(#s{limits = #limits{max = #{max_cost := Max}}, cost = Cost}) ->
     {Spent, _} = kprof_cost:spent(Cost),

@@ -1,31 +1,33 @@
-%% How often functions are called that are no tiers: the VM counts calls of many functions for a second (`call_count`). The picker
-%% shows what was counted, and a suggestion of tiers is made of it. Functions of the controller's process.
+%% Call rates of functions that are not tiers: the VM counts the calls of many functions for a second (`call_count`).
+%% The picker shows the counts, and tiers are suggested from them. Functions of the controller's process.
 %%
-%% Invariant: at most ?MOST counters, each in the cleanup plan before it is set, no flag of any process. What someone else counts
-%% is read and left alone; below OTP 27, where a function has one trace for all, what someone else traces is not touched. None is
-%% set while the breaker is not closed, and all go when it opens. Functions are looked at, set, read and cleared in slices of
-%% ?SLICE_US. Together they cost at most ?BUDGET permille of the schedulers: after ?FIRST_MS those that are called most often go
-%% until that holds, and their calls are scaled.
+%% Invariant: at most ?MOST counters, each in the cleanup plan before it is set, and no flag of any process. Counters of
+%% someone else are only read; below OTP 27, where all tracers share the patterns of a function, functions that someone
+%% else traces are not changed. No counter is set while the breaker is not closed, and all are removed when it opens.
+%% Counters are looked at, set, read and cleared in slices of ?SLICE_US. Together they cost at most ?BUDGET permille of
+%% the schedulers: after ?FIRST_MS, counters of the most frequent functions are removed until that holds, and their
+%% calls are scaled.
 -module(kprof_survey).
 -export([count/3, forget/1, step/2, take/1]).
 -export_type([phase/0]).
 
 -include("kprof_controller.hrl").
 
-%% In this order. look: who counts it already? set: our counters come; first: how often is each called? thin: the most frequent
-%% go; wait: for the rest of the second; last: read; clear: ours go; told: the answer waits to be taken.
+%% In this order. look: finds functions that someone else counts; set: sets our counters; first: reads them for the
+%% first time; thin: removes the most frequent; wait: for the rest of the second; last: reads them again; clear: removes
+%% ours; told: the answer is ready.
 -type phase() :: none | look | set | first | thin | wait | last | clear | told.
 
 -define(MOST, 400).
 -define(SLICE_US, 200).
--define(APART_MS, 1). % slices
+-define(APART_MS, 1). % between two slices
 -define(SET_MS, 1000). % what is not set by then, on a node that is too busy, is not counted
 -define(FIRST_MS, 50).
 -define(ROUND_MS, 1000).
 -define(LOOK_MS, 100). % has the breaker opened?
 -define(BUDGET, 10).
 
-%% Not the tiers: they have their figures, and other questions count them. Answers Ref when the counters are set.
+%% Counts calls of functions that are not tiers: tiers are counted elsewhere. Answers Ref when the counters are set.
 -spec count(integer(), [mfa()], state()) -> state().
 count(Ref, Asked, #s{survey = #survey{phase = Phase}, relay = Relay, breaker = B} = S) when is_list(Asked) ->
     case (Phase =:= none orelse Phase =:= told) andalso Relay =/= none andalso kprof_breaker:state(B) =:= closed of
@@ -53,7 +55,7 @@ step(Timer, #s{survey = #survey{timer = Timer, phase = Phase}, breaker = B} = S)
 step(_, S) ->
     S.
 
-%% The relay was killed: with it, or its session, the counters went.
+%% The relay was killed: the VM has removed the counters with it, or with its session.
 -spec forget(state()) -> state().
 forget(S) -> (answered(wait, S))#s{survey = #survey{}}.
 
@@ -65,7 +67,7 @@ take(#s{survey = #survey{phase = told, asked = Asked, calls = Calls, span = All}
     {{rates, max(1, erlang:convert_time_unit(All, native, millisecond)), Told}, S#s{survey = #survey{}}};
 take(S) -> {wait, S}.
 
-%% -1: not counted. Scaled is what was counted for another time than the others: by more than a hundredth.
+%% -1: not counted. If a function was counted for a time that differs by more than a hundredth, its count is scaled.
 told(MFA, Calls, All) ->
     case Calls of
         #{MFA := {N, Span}} when abs(Span - All) * 100 =< All -> N;
@@ -119,7 +121,7 @@ looked(_, false, S) -> S.
 
 %% ---- From phase to phase ----
 
-%% Known to who undoes things before it is there.
+%% The counters are in the cleanup plan before they are set.
 next(#s{survey = #survey{phase = look} = Survey, counting = Counting} = S) ->
     Free = whose(free, S),
     S1 = kprof_cleanup_plan:share(S#s{counting = Free ++ Counting}),
@@ -142,15 +144,15 @@ next(#s{survey = #survey{phase = clear}} = S0) ->
     #s{survey = Survey} = S = held(S0),
     S#s{survey = Survey#survey{phase = told, on = #{}, timer = none}}.
 
-%% In the order of the question: where the time does not suffice, the last ones are left out.
+%% In the order of the request: if there is too little time to set all, the last ones are left out.
 whose(Whose, #s{survey = #survey{on = On, asked = Asked}}) -> [MFA || MFA <- Asked, element(1, maps:get(MFA, On, {none})) =:= Whose].
 
-%% The plan has what is still there, and no more: below OTP 27 a counter that comes after ours would be someone else's.
+%% The cleanup plan has only counters that are still set: below OTP 27, a counter that is set later is someone else's.
 held(#s{survey = #survey{held = Before} = Survey, counting = Counting} = S) ->
     Ours = whose(ours, S),
     kprof_cleanup_plan:share(S#s{counting = Ours ++ (Counting -- Before), survey = Survey#survey{held = Ours}}).
 
-%% Nothing was counted: what is there goes.
+%% The breaker is not closed: nothing was counted, and the counters that are set are removed.
 given_up(#s{survey = Survey} = S) ->
     later(0, answered(wait, S#s{survey = Survey#survey{phase = clear, todo = whose(ours, S), calls = #{}, span = 0}})).
 
@@ -159,7 +161,7 @@ answered(Answer, #s{survey = #survey{ref = Ref}} = S0) ->
     #s{survey = Survey} = S = kprof_link:answer(Ref, Answer, S0),
     S#s{survey = Survey#survey{ref = none}}.
 
-%% Of our counters, those that are called most often: without them the others cost no more than the budget.
+%% Of the functions with our counters, those that are called most often: without them the others stay within the budget.
 frequent(#s{survey = #survey{calls = Calls}, cost = Cost} = S) ->
     Ns = kprof_cost:count_ns(Cost),
     Shares = lists:sort([{share(maps:get(MFA, Calls, {0, 1}), Ns), MFA} || MFA <- whose(ours, S)]),

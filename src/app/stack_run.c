@@ -64,7 +64,7 @@ static void take(struct run *r)
     drop_events(r);
 }
 
-/* By what --profile says: what makes a frame wide, whose samples count, who is chosen. */
+/* From --profile: the width of a frame, the statuses that count, and which processes are chosen. */
 static void what(struct run *r)
 {
     const char *p = r->o->profile;
@@ -148,13 +148,13 @@ static void say(const struct run *r)
     uint64_t end = r->ended_ns ? r->ended_ns : clock_mono_ns();
 
     fprintf(stderr,
-            "kprof-top: %llu samples in %.1f s, %llu processes at the end, each every %.0f ms; "
-            "cost %.1f%% of the node\n",
+            "kprof-top: %llu samples in %.1f s, at the end %llu processes, each sampled every "
+            "%.0f ms; cost %.1f%% of the node\n",
             (unsigned long long)c->samples, (double)(end - r->began_ns) / 1e9,
             (unsigned long long)f->chosen, (double)(f->interval_us * f->groups) / 1000,
             (double)f->cost_ppm / 10000);
     if (f->interval_us > f->asked_us)
-        fprintf(stderr, "kprof-top: sampled more slowly than asked, to keep --max-overhead\n");
+        fprintf(stderr, "kprof-top: sampled less often than asked, to stay below --max-overhead\n");
     if (f->skipped + f->lost + c->missing + c->unknown + p.left_out + p.dropped)
         fprintf(stderr,
                 "kprof-top: not sampled in time: %llu; lost: %llu samples, %llu messages; left "
@@ -163,8 +163,8 @@ static void say(const struct run *r)
                 (unsigned long long)c->missing, (unsigned long long)(p.left_out + p.dropped));
     if (f->held)
         fprintf(stderr,
-                "kprof-top: %llu processes were left out: faults of this VM (--hazards lists "
-                "them)\n",
+                "kprof-top: %llu processes were left out because of faults of this VM "
+                "(--hazards lists the faults)\n",
                 (unsigned long long)f->held);
 }
 
@@ -174,8 +174,8 @@ static int write_samples(struct run *r, const struct target *t, struct err *e)
     int rc = -1;
 
     if (stack_view_count(v) == 0)
-        err_set(e, "no process was sampled: none matched, or none had such a status; "
-                   "try --profile wall");
+        err_set(e, "no process was sampled: none was chosen, or none had a status that "
+                   "--profile selects; try --profile wall");
     else
         rc = flame_file_write(v, r->o->output, OUTPUT_OVER, &r->query, t->node, e);
     stack_view_release(v);

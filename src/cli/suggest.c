@@ -10,12 +10,12 @@
 
 #define LEAST_RATIO      0.3 /* calls of a tier for each call of the entry */
 #define MOST_RATIO       20.0
-#define EVEN             0.06 /* a ratio is even that is off by no more than this part of it, */
-#define EVEN_MOST        0.2  /* and no more than this: counters are not set all at once */
+#define EVEN             0.06 /* an even ratio is off a whole number by at most this part of it, */
+#define EVEN_MOST        0.2  /* and by at most this: counters are not all set at the same time */
 #define FUNCTION_LEAST_S 5    /* calls per second of an entry that is of no known kind */
 #define LEAST_TIERS      3
 #define GOOD             0.25   /* score of a tier that is worth its cost */
-#define POOR             (-1.5) /* not even where there are too few */
+#define POOR             (-1.5) /* never a tier, even if there are too few */
 
 struct called {
     uint32_t id, module;
@@ -66,8 +66,8 @@ static bool divides(double n, double of)
     return is_even(of / n);
 }
 
-/* Which share of the other functions of the node's own that were called its count divides evenly.
- */
+/* Of the node's own other functions that were called: the share whose counts its count divides
+ * evenly. */
 static double share_divided(const struct chooser *s, const struct called *k)
 {
     size_t even = 0, all = 0;
@@ -88,7 +88,7 @@ static double plug_bonus(const struct chooser *s, const struct called *k)
     return strstr(module, "Endpoint") ? 0.3 : strstr(module, "Router") ? 0.15 : 0;
 }
 
-/* A function of no known kind: called rarely, as a timer's, it divides nothing that matters. */
+/* A function of no known kind. One that is called rarely, as by a timer, is not an entry. */
 static double function_score(const struct chooser *s, const struct called *k)
 {
     const char *name = catalog_function_text(s->c, k->id);
@@ -100,8 +100,8 @@ static double function_score(const struct chooser *s, const struct called *k)
            (k->local ? 0 : 0.3) + (busy < 0.5 ? busy : 0.5);
 }
 
-/* A function that sounds like an entry is called evenly with it, and divides most of the others:
- * this callback is inside of its requests. */
+/* True if a function has the name of an entry, and its count divides that of this callback and
+ * those of most others: the callback is then inside of the requests of that function. */
 static bool is_inside(const struct chooser *s, const struct called *k)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -119,14 +119,14 @@ static double callback_score(const struct chooser *s, const struct called *k, do
     return is_inside(s, k) ? 0.5 : least + log10(k->per_s) + share_divided(s, k);
 }
 
-/* Between two kinds lies a factor of 100 in calls: an interface that nobody uses is not the edge of
- * a busy server. */
+/* A better kind outweighs about 100 times as many calls, no more: an interface that nobody uses is
+ * not the edge of a busy server. */
 static double entry_score(const struct chooser *s, const struct called *k)
 {
     double calls = log10(k->per_s);
 
     switch (k->kind) {
-    case SUGGEST_EDGE: /* within a seventh of the calls the outer one is meant */
+    case SUGGEST_EDGE: /* if the calls differ by less than a seventh, the outer one */
         return 6 + calls - 0.06 * k->known->rank;
     case SUGGEST_COWBOY:
     case SUGGEST_YAWS:
@@ -144,7 +144,7 @@ static double entry_score(const struct chooser *s, const struct called *k)
     }
 }
 
-/* Of the kinds with calls, the best function; SIZE_MAX: none that could be one. */
+/* The called function with the best score; SIZE_MAX: none can be the entry. */
 static size_t choose_entry(const struct chooser *s)
 {
     size_t best = SIZE_MAX;
@@ -192,8 +192,8 @@ static bool same_name(const struct catalog *c, const struct called *a, const str
            strcmp(catalog_function_text(c, a->id), catalog_function_text(c, b->id)) == 0;
 }
 
-/* Less for each tier that is in the same module: it is likely of the same layer. Below POOR: of the
- * same name as one. */
+/* What the score loses for tiers of the same module, which are likely of the same layer. If a tier
+ * has the same name, the function is never chosen. */
 static double nearness(const struct chooser *s, const struct called *k)
 {
     double less = 0;
@@ -294,7 +294,7 @@ static bool module_atom(const char *mfa_text, char *atom, size_t cap)
     return true;
 }
 
-/* What is asked of a server process: the tag of the request. */
+/* The rule for a callback of a server process: the tag of its message. */
 static void put_callback_rule(const char *mfa, const char *callback, int more,
                               struct suggestion *out)
 {
@@ -359,17 +359,18 @@ static void put_identity(const struct called *entry, struct suggestion *out)
 static int why_none(const struct chooser *s, size_t asked, struct err *e)
 {
     if (asked == 0)
-        return err_set(e, "no suggestion: the node has no code of its own that could be counted; a "
-                          "adds tiers");
+        return err_set(e, "no suggestion: the node has no code of its own that could be counted; "
+                          "add tiers with key a or --tier");
     if (s->counted == 0)
-        return err_set(e, "no suggestion: the node counted no calls; a adds tiers");
+        return err_set(e,
+                       "no suggestion: the node counted no calls; add tiers with key a or --tier");
     if (s->n == 0)
         return err_set(e,
                        "no suggestion: none of %zu functions was called in a second; try again "
-                       "under load, or add tiers with a",
+                       "under load, or add tiers with key a or --tier",
                        s->counted);
-    return err_set(e, "no suggestion: nothing that was called looks like the start of a request; a "
-                      "adds tiers");
+    return err_set(e, "no suggestion: nothing that was called looks like the start of a request; "
+                      "add tiers with key a or --tier");
 }
 
 int suggest_make(const struct catalog *c, const uint32_t *ids, size_t n, struct suggestion *out,

@@ -19,7 +19,7 @@ struct wanted {
     size_t n;
 };
 
-/* A module of the node's own, or a function of it, that waits for what the others leave. */
+/* One of the node's own modules, or one of its functions: it gets a counter if any are left. */
 struct other {
     uint64_t order;
     uint32_t id;
@@ -123,8 +123,8 @@ static bool has_function(const struct wanted *w, const struct suggest_module *m)
     return false;
 }
 
-/* Modules of applications that handle requests come first, those that have a counter already last
- * among them. */
+/* Modules of applications that handle requests come first, then the others; in each part, modules
+ * that already have a counter come last. */
 static uint64_t order_of(const struct wanted *w, size_t handlers, uint32_t first)
 {
     uint64_t far = !app_has_handler(w, handlers, first), counted = module_is_counted(w, first);
@@ -162,7 +162,7 @@ static void want_others(struct wanted *w, size_t handlers)
     }
     sort(&modules);
     size_t left = SUGGEST_COUNTED - w->n;
-    /* the first functions of so many modules already take all that is left */
+    /* one function of each of `left` modules uses all counters that are left */
     for (size_t i = 0; i < modules.n && i < left; i++)
         add_module(w, &modules.of[i], &o);
     sort(&o);

@@ -68,7 +68,7 @@ static const struct suggest_known table[] = {
     {"Tesla.", "execute", 3, "http", 26, 0, NULL, NULL},
 };
 
-/* Applications that are nobody's own, though no other may say that it needs them. */
+/* Applications that are libraries, even if no other application depends on them. */
 static const char *const libraries[] = {"cowboy",
                                         "cowlib",
                                         "ranch",
@@ -122,7 +122,7 @@ static const char *const libraries[] = {"cowboy",
                                         "certifi",
                                         "idna"};
 
-/* What modules have to have, or what tells nothing of a request. */
+/* Functions that modules must have, or that say nothing about a request. */
 static const char *const boilerplate[] = {"start",
                                           "start_link",
                                           "stop",

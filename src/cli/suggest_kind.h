@@ -1,12 +1,12 @@
-/* What kind of function it is: what is known of libraries, one table, and what the exports and the
- * behaviours of a module say. For suggest*.c only. Pure; constant data. */
+/* The kind of a function, from a table of known libraries and from the exports and behaviours of
+ * its module. For suggest*.c only. Pure; constant data. */
 #ifndef KPROF_CLI_SUGGEST_KIND_H
 #define KPROF_CLI_SUGGEST_KIND_H
 
 #include <kprof/core/catalog.h>
 
 enum suggest_kind {
-    SUGGEST_NOTHING, /* no tier: of OTP's, of a library that is not known, or of no interest */
+    SUGGEST_NOTHING, /* no tier: of OTP, of an unknown library, or of no interest */
     SUGGEST_EDGE,    /* a known server calls it once per request */
     SUGGEST_LAYER,   /* of a known library */
     SUGGEST_COWBOY,  /* handlers of requests: init/2, */
@@ -24,11 +24,11 @@ struct suggest_known {
     const char *name;              /* of the tier */
     uint8_t weight;                /* of a layer, in tenths; 0: it is an edge */
     uint8_t rank;                  /* of an edge: 0 is the outermost */
-    const char *rule;              /* of an edge: short, for arguments of it; or a whole fun */
+    const char *rule;              /* of an edge: a short rule without its M:F/A, or a fun */
     const char *named_by;
 };
 
-/* What of the node decides about kinds. */
+/* The servers of the node that decide the kinds of functions. */
 struct suggest_node {
     bool cowboy, yaws;
 };
@@ -52,7 +52,7 @@ enum suggest_kind suggest_kind_of(const struct catalog *c, const struct suggest_
                                   const struct suggest_known **known);
 /* Its name is one that layers have: "query", "render", "fetch" ... */
 bool suggest_sounds_like_layer(const char *function);
-/* Its name is one that a start of a request has: "handle", "request", "process" ... */
+/* Its name is typical of the start of a request: "handle", "request", "process" ... */
 bool suggest_sounds_like_entry(const char *function);
 
 #endif

@@ -86,7 +86,7 @@ static int wrap(struct engine *g, const struct rule_names *names, struct buf *sa
 
     buf_init(&rule, TRACE_CONFIG_RULE_BYTES);
     if (engine_rule(g)[0] && how == RULE_AS_IS)
-        why = names->n ? "neither path(...) nor shape(...) makes few of these names: I names "
+        why = names->n ? "neither path(...) nor shape(...) reduces these names enough: I names "
                          "requests by another part"
                        : "no request has a name yet: I shows the arguments";
     else

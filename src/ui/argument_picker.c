@@ -404,7 +404,7 @@ static const char *why_same(enum action act)
         return "the prefix cannot be shorter";
     case ACT_LONGER:
     case ACT_MORE:
-        return "it is the whole already";
+        return "this is already the whole binary";
     default:
         return NULL;
     }

@@ -103,7 +103,7 @@ static struct intent menu_key(struct ui *u, int key)
         } else if (d->menu.use == MENU_TICKS) {
             menu_tick_turn(&d->menu);
         } else {
-            message_set(&u->shared.message, "Enter takes the item; here is nothing to tick", true);
+            message_set(&u->shared.message, "Enter takes the item; nothing to tick here", true);
         }
     } else {
         bool moves = scroll_key(&d->menu.at, act, d->menu.n);

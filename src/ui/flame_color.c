@@ -5,8 +5,8 @@
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, WHITE = 7, FRAME_STYLES = STYLE_COUNT - STYLE_FRAME };
 
-/* Of 256 colors: light, so that black is to be read on them; the last three are found, more, less.
- */
+/* Of 256 colors: light ones, on which black text is readable; the last three are for frames that
+ * were found, have grown, have shrunk. */
 static const int dark[FRAME_STYLES] = {180, 186, 144, 216, 150, 181, 207, 210, 117};
 static const int light[FRAME_STYLES] = {223, 229, 194, 224, 157, 225, 213, 217, 153};
 static const int eight[FRAME_STYLES] = {GREEN,  YELLOW, GREEN, YELLOW, GREEN,

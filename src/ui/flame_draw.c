@@ -42,7 +42,7 @@ static enum style style_of(const struct flame_pane *p, uint32_t node, bool activ
     return change >= 0.001 ? STYLE_MORE : change <= -0.001 ? STYLE_LESS : STYLE_NORMAL;
 }
 
-/* Where there is no room for the module, the function alone is more than a piece of both. */
+/* Without the module if there is no room for it: the whole function name says more. */
 static const char *fitting(const char *text, int cols)
 {
     const char *colon = strchr(text, ':'), *dot = strrchr(text, '.');

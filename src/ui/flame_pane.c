@@ -26,7 +26,7 @@ static uint32_t child_with_text(const struct flame *f, uint32_t node, const char
     return 0;
 }
 
-/* The node of `to` that has the most of a node's path in `from`. */
+/* The node of `to` whose path has the most in common with the path of `node` in `from`. */
 static uint32_t counterpart(const struct flame *from, uint32_t node, const struct flame *to)
 {
     uint32_t depth = from->node[node].depth, at = 0;

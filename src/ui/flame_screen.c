@@ -188,7 +188,7 @@ static void zoom(struct flame_state *t, uint32_t node)
     uint32_t sel = p->sel;
     bool out = p->graph->node[node].depth < p->graph->node[p->zoom].depth;
     flame_pane_zoom(p, node);
-    p->sel = out ? sel : node; /* what one comes from stays in sight */
+    p->sel = out ? sel : node; /* after zooming out, the selection stays */
     flame_pane_search(p, t->pattern, t->exact);
 }
 
@@ -223,7 +223,7 @@ static void halves(struct flame_state *t, struct message *why)
     const struct flame_pane *p = &t->pane[t->active];
     uint32_t focus = p->graph->node[p->sel].frame;
     if (!t->sandwich && focus == 0) {
-        message_set(why, "select a function: this is none", true);
+        message_set(why, "select a function first: this box is not a function", true);
         return;
     }
     t->sandwich = !t->sandwich;
@@ -236,7 +236,7 @@ static void halves(struct flame_state *t, struct message *why)
     }
 }
 
-/* With the baseline, or what comes from now on with what there is. */
+/* Compares with the baseline; without one, samples from now on with those before. */
 static void compare(struct flame_state *t, struct message *why)
 {
     size_t n = t->view ? stack_view_count(t->view) : 0;

@@ -92,7 +92,7 @@ static void draw_none(struct canvas *c, struct rect a, const struct flame_state 
     canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
                 !t->view ? "No stack samples."
                 : marked ? "No samples yet since the comparison began (d ends it)."
-                         : "No samples pass, or none has this width: m chooses another one.");
+                         : "No samples pass the filter, or none has this width (m: another).");
 }
 
 /* Two halves around the function: its callers grow upwards, its callees downwards. */

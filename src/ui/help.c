@@ -308,7 +308,7 @@ static void search_on(struct help_state *t, struct message *m, bool back)
         snprintf(text, sizeof text, "nothing here contains \"%s\"", t->find);
         message_set(m, text, true);
     } else if (t->found == here + 1) {
-        message_set(m, "it is at this place only", false);
+        message_set(m, "there is no other place with this text", false);
     }
 }
 

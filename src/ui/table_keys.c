@@ -175,7 +175,7 @@ static void change_focus(struct ui_shared *sh, const struct snapshot *s)
 {
     sh->slow.pane_focus = !sh->slow.pane_focus && s && s->n_slow;
     if (!s || !s->n_slow) {
-        message_set(&sh->message, "there is no slow request to move to: S sets from when on", true);
+        message_set(&sh->message, "no slow request yet; S, then s, sets the threshold", true);
     }
 }
 

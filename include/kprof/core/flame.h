@@ -88,7 +88,7 @@ struct flame {
     uint64_t samples;           /* that pass the filter and have a width */
     uint64_t widthless;         /* that pass, but whose metric is not known, or is no width */
     uint64_t left_out;          /* that pass, but would make the sum too great */
-    uint64_t cut;               /* nodes that did not fit: their width is that of their caller */
+    uint64_t cut;               /* how often a node did not fit: its width is its caller's */
     uint64_t first_ns, last_ns; /* of the samples counted; 0 when there are none */
     enum stack_unit unit;       /* of the weights */
     enum flame_by by;
@@ -117,7 +117,7 @@ uint64_t flame_sum(const struct flame *f, const bool *hit, uint32_t below);
 bool flame_passes(const struct stack_view *v, size_t i, const struct flame_filter *f);
 /* The memory of a sample's process: 1 + the power of ten of the bytes; 0 when it is not known. */
 unsigned flame_decade(const struct stack_view *v, size_t i);
-/* The group of a sample: samples with the same key are in one group; its text. */
+/* The group of a sample, as a key (samples with equal keys are in one group) and as text. */
 uint64_t flame_group_key(const struct stack_view *v, size_t i, enum flame_group g);
 void flame_group_text(struct buf *out, const struct stack_view *v, size_t i, enum flame_group g);
 void flame_decade_text(struct buf *out, unsigned decade); /* "1-10 MB" */

@@ -132,7 +132,7 @@ const struct stack_profile_meta *stack_profile_meta(const struct stack_profile *
 /* Intern. They return 0 when a table is full: such a frame is left out of a stack. */
 uint32_t stack_profile_text(struct stack_profile *p, const char *s, size_t n);
 uint32_t stack_profile_frame(struct stack_profile *p, const struct stack_frame *f);
-/* The stack of `caller` (0: empty) with `frame` called by it: the way of a decoder is from the root
+/* The stack of `caller` (0: empty) with `frame` called by it: a decoder pushes frames from the root
  * to the leaf. Returns `caller` when the table is full or frame is 0, and counts it. */
 uint32_t stack_profile_push(struct stack_profile *p, uint32_t caller, uint32_t frame);
 
@@ -146,7 +146,7 @@ struct stack_profile_counts stack_profile_counts(const struct stack_profile *p);
 /* What an id stands for. Any thread that was given the id. */
 const char *stack_profile_str(const struct stack_profile *p, uint32_t text, size_t *n);
 struct stack_frame stack_profile_frame_of(const struct stack_profile *p, uint32_t frame);
-/* The same function without its line and file: frames of one function have one. */
+/* The frame without line and file; it is the same for all frames of a function. */
 uint32_t stack_profile_function(const struct stack_profile *p, uint32_t frame);
 uint32_t stack_profile_leaf(const struct stack_profile *p, uint32_t stack); /* a frame id */
 uint32_t stack_profile_caller(const struct stack_profile *p, uint32_t stack);
