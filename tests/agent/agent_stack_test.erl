@@ -228,7 +228,10 @@ pairs(_) -> [].
 %% Names: registered, by first call, by what proc_lib began it with.
 stack_names(T) ->
     [Sup, Code] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, code_server]],
-    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"code_server">>]}, fun(St) -> [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(maps:get(processes, St)), Of =:= Sup] =/= [] end),
+    Both = fun(#{processes := Ps}) ->
+        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Code] =/= []
+    end,
+    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"code_server">>]}, Both),
     [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Code, code_server}]],
     [<<"kernel">>] = [App || {Pid, _, _, App} <- maps:values(Processes), Pid =:= Sup].
 
