@@ -34,6 +34,7 @@ bool leaf_printable(uint32_t cp); /* in a string literal */
 /* Returns the length of "Elixir." when s is the atom of an Elixir module, which Elixir writes
  * without it; else 0. */
 size_t leaf_elixir_prefix(const char *s, size_t n);
+bool leaf_is_word(char c); /* a letter, digit or _ of ASCII */
 /* Returns the length of the segments at s, as in MyApp.Repo; 0: s does not begin with one. */
 size_t leaf_alias(const char *s, size_t n);
 

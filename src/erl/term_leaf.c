@@ -183,7 +183,7 @@ bool leaf_atom_is_bare(const char *s, size_t n, bool latin1)
     return true;
 }
 
-static bool is_word(char c)
+bool leaf_is_word(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -193,7 +193,7 @@ size_t leaf_alias(const char *s, size_t n)
     size_t i = 0, end = 0;
 
     while (i < n && s[i] >= 'A' && s[i] <= 'Z') {
-        while (i < n && is_word(s[i]))
+        while (i < n && leaf_is_word(s[i]))
             i++;
         end = i;
         if (i >= n || s[i] != '.')

@@ -27,11 +27,6 @@ static bool is_high(char c) /* part of a character beyond ASCII */
     return ((unsigned char)c & 0x80) != 0;
 }
 
-static bool is_word(char c)
-{
-    return is_lower(c) || is_upper(c) || is_digit(c) || c == '_';
-}
-
 static bool is_operator(char c)
 {
     return c != 0 && strchr("+-*/<>=!&|^~@.", c) != NULL;
@@ -53,7 +48,7 @@ static bool elixir_bare(const char *s, size_t n)
     if (n == 0 || !(is_lower(s[0]) || s[0] == '_'))
         return false;
     for (size_t i = 1; i < n; i++)
-        if (!is_word(s[i]) && !(i == n - 1 && (s[i] == '?' || s[i] == '!')))
+        if (!leaf_is_word(s[i]) && !(i == n - 1 && (s[i] == '?' || s[i] == '!')))
             return false;
     return true;
 }
@@ -258,7 +253,7 @@ static size_t word(const char *s)
 {
     size_t n = 0;
 
-    while (is_word(s[n]) || s[n] == '@' || is_high(s[n]))
+    while (leaf_is_word(s[n]) || s[n] == '@' || is_high(s[n]))
         n++;
     return n;
 }

@@ -1,5 +1,6 @@
 /* Decode and aggregate: batches as the relay sends them, through stream and ring into core, on one
  * thread. */
+#include "agent_terms.h"
 #include "core_test.h"
 
 #include <kprof/base/clock.h>
@@ -17,23 +18,6 @@ enum { TIERS = 4, REQUESTS = 62, BATCH = REQUESTS * 2 * TIERS, BATCHES = 400, RU
 static const char *const fun[TIERS] = {"handle", "query", "exec", "format"};
 static const char *const kind[4] = {"create", "read", "update", "delete"};
 
-static void pid(struct buf *b, uint32_t id)
-{
-    const uint8_t tail[12] = {(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8),
-                              (uint8_t)id};
-    buf_addch(b, 88);
-    enc_atom(b, "app@production-host");
-    buf_add(b, tail, sizeof tail);
-}
-
-static void mfa(struct buf *b, const char *m, const char *f)
-{
-    enc_tuple(b, 3);
-    enc_atom(b, m);
-    enc_atom(b, f);
-    enc_i64(b, 2);
-}
-
 static uint32_t process(int tier, int request)
 {
     return (uint32_t)(tier == 2 ? 5000 : 100 + request % 50);
@@ -43,13 +27,13 @@ static void call(struct buf *b, int tier, int request, int64_t ts)
 {
     enc_tuple(b, 6);
     enc_atom(b, "trace_ts");
-    pid(b, process(tier, request));
+    agent_pid(b, "app@production-host", process(tier, request), 0);
     enc_atom(b, "call");
-    mfa(b, "my_application", fun[tier]);
+    agent_mfa(b, "my_application", fun[tier], 2);
     enc_tuple(b, tier == 0 ? 5 : 3);
     enc_i64(b, tier);
     enc_u64(b, UINT64_C(77) << 32 | (uint32_t)(request + 1));
-    mfa(b, "my_application", "caller");
+    agent_mfa(b, "my_application", "caller", 2);
     if (tier == 0) {
         enc_atom(b, kind[request % 4]);
         enc_atom(b, "entry");
@@ -61,9 +45,9 @@ static void back(struct buf *b, int tier, int request, int64_t ts)
 {
     enc_tuple(b, 5);
     enc_atom(b, "trace_ts");
-    pid(b, process(tier, request));
+    agent_pid(b, "app@production-host", process(tier, request), 0);
     enc_atom(b, "return_to");
-    mfa(b, "my_application", "caller");
+    agent_mfa(b, "my_application", "caller", 2);
     enc_i64(b, ts);
 }
 

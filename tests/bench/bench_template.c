@@ -1,5 +1,6 @@
 /* Names by shape: what one costs, and what a million different paths cost on their way from the
  * node's batches into core, beside one path and beside an atom. */
+#include "agent_terms.h"
 #include "core_test.h"
 #include "resident.h"
 
@@ -21,22 +22,10 @@ enum { KINDS = MANY_PATHS + 1 };
 
 static void head(struct buf *b, uint32_t arity, int request, const char *kind)
 {
-    const uint8_t tail[12] = {0, 0, 0, (uint8_t)(1 + request % 50)};
-
     enc_tuple(b, arity);
     enc_atom(b, "trace_ts");
-    buf_addch(b, 88);
-    enc_atom(b, "app@production-host");
-    buf_add(b, tail, sizeof tail);
+    agent_pid(b, "app@production-host", 1 + (uint32_t)request % 50, 0);
     enc_atom(b, kind);
-}
-
-static void mfa(struct buf *b, const char *f)
-{
-    enc_tuple(b, 3);
-    enc_atom(b, "my_application");
-    enc_atom(b, f);
-    enc_i64(b, 2);
 }
 
 static void name(struct buf *b, enum kind kind, unsigned request)
@@ -71,14 +60,14 @@ static void batch(struct buf *b, enum kind kind, int seq)
     for (int i = REQUESTS - 1; i >= 0; i--) {
         int request = seq * REQUESTS + i;
         head(b, 5, request, "return_to");
-        mfa(b, "caller");
+        agent_mfa(b, "my_application", "caller", 2);
         enc_i64(b, ts -= 10000);
         head(b, 6, request, "call");
-        mfa(b, "handle");
+        agent_mfa(b, "my_application", "handle", 2);
         enc_tuple(b, 5);
         enc_i64(b, 0);
         enc_u64(b, UINT64_C(77) << 32 | (uint32_t)(request + 1));
-        mfa(b, "caller");
+        agent_mfa(b, "my_application", "caller", 2);
         name(b, kind, (unsigned)request);
         enc_atom(b, "entry");
         enc_i64(b, ts -= 10000);

@@ -3,11 +3,10 @@ import glob
 import os
 import shutil
 import subprocess
-import urllib.request
 
-from http_load import http_load
 from place import HERE
-from server import Server, free_port, kp, short_host
+from server import free_port, kp, short_host
+from shop import Shop
 
 COOKIE = "kprofreal"
 # As mix writes it into a release.
@@ -20,12 +19,11 @@ FOLDERS = ("/usr/lib/rabbitmq/lib/rabbitmq_server-*/plugins/%s-*/ebin", "/usr/li
 APPS = ("cowboy", "cowlib", "ranch")
 
 
-class ElixirShop(Server):
+class ElixirShop(Shop):
     name, preset, entry = "elixir", "cowboy", "request"
     packages = {25: ["elixir", "rabbitmq-server"], 27: ["elixir", "rabbitmq-server"], 29: ["elixir", "erlang-cowboy", "erlang-ranch", "erlang-cowlib"]}
     tiers = ["request", "routing", "handler", "reply"]
-    identities = [r"GET Shopex\.(Home|Item|Cart)Handler", r"POST Shopex\.OrderHandler"]
-    most = 4
+    kinds = ("GET Shopex.HomeHandler", "GET Shopex.ItemHandler", "GET Shopex.CartHandler", "POST Shopex.OrderHandler")
     rates = (400, 2000)
 
     def start(self):
@@ -58,18 +56,6 @@ class ElixirShop(Server):
         paths = [w for p in [self.place.inside(ebin), *self.cowboy()] for w in ("-pa", p)]
         return (["elixir", "--sname", self.short(), "--cookie", COOKIE, "--erl", "-noinput " + LOCAL, *paths, "--no-halt", "-e", "{:ok, _} = Application.ensure_all_started(:shopex)"],
                 {"HOME": inside, "SHOPEX_PORT": str(self.port), "ERL_CRASH_DUMP": "/dev/null"}, self.base)
-
-    def ready(self):
-        try:
-            with urllib.request.urlopen("http://127.0.0.1:%d/api/item/1" % self.port, timeout=kp.LEAST_S) as r:
-                return r.status == 200
-        except OSError:
-            return False
-
-    def load(self, rate, seconds):
-        return http_load(self.port, rate, seconds, {
-            "GET /": "GET Shopex.HomeHandler", "GET /api/item/%": "GET Shopex.ItemHandler", "GET /api/cart/%": "GET Shopex.CartHandler",
-            "POST /api/order": "POST Shopex.OrderHandler"}, ids=2000)
 
     def logs(self):
         return []  # what it logs is on its terminal

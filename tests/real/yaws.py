@@ -1,10 +1,9 @@
 """yaws with a shop of four kinds of requests (real_shop.erl) and 2,000 ids."""
 import os
 import shutil
-import urllib.request
 
-from http_load import http_load
-from server import Server, beam, free_port, kp, short_host
+from server import beam, free_port, short_host
+from shop import Shop
 
 CONF = """logdir = %(dir)s/log
 ebin_dir = %(dir)s/ebin
@@ -21,12 +20,11 @@ trace = false
 """
 
 
-class Yaws(Server):
+class Yaws(Shop):
     name, preset, entry = "yaws", "yaws", "request"
     packages = {25: ["yaws", "erlang-mnesia"], 27: ["yaws", "erlang-yaws", "erlang-mnesia"], 29: ["yaws", "erlang-yaws", "erlang-mnesia"]}
     tiers = ["request", "dynamic", "file", "send"]
-    identities = [r"GET /", r"GET /api/item/\*", r"GET /api/cart/\*", r"POST /api/order"]
-    most = 4
+    kinds = ("GET /", "GET /api/item/*", "GET /api/cart/*", "POST /api/order")
     rates = (500, 5000)
 
     def start(self):
@@ -45,17 +43,6 @@ class Yaws(Server):
                  ["yaws", "--conf", inside + "/yaws.conf", "--id", "kprof", "--pa", inside + "/ebin", "--sname", name, "--setcookie", "kprofreal",
                   "--erlarg", "-noinput -kernel inet_dist_use_interface {127,0,0,1}"],
                  {"HOME": inside, "ERL_CRASH_DUMP": "/dev/null"}, base)
-
-    def ready(self):
-        try:
-            with urllib.request.urlopen("http://127.0.0.1:%d/api/item/1" % self.port, timeout=kp.LEAST_S) as r:
-                return r.status == 200
-        except OSError:
-            return False
-
-    def load(self, rate, seconds):
-        return http_load(self.port, rate, seconds, {"GET /": "GET /", "GET /api/item/%": "GET /api/item/*", "GET /api/cart/%": "GET /api/cart/*",
-                                                    "POST /api/order": "POST /api/order"}, ids=2000)
 
     def logs(self):
         return [os.path.join(self.log_dir, f) for f in sorted(os.listdir(self.log_dir)) if not f.endswith((".access", ".auth"))]

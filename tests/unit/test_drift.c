@@ -1,6 +1,7 @@
 /* A day of one session: a node whose clock is fast or slow by 100 ppm, and clocks that step. What
  * the agent would send goes through trace/stream as live, and as a recording without round trips;
  * the guard looks on as the engine has it look. */
+#include "agent_terms.h"
 #include "core_test.h"
 #include "rng.h"
 
@@ -131,30 +132,18 @@ static void heartbeat(struct day *d)
     feed(d, arrival(d));
 }
 
-static void mfa(struct buf *b)
-{
-    enc_tuple(b, 3);
-    enc_atom(b, "m");
-    enc_atom(b, "f");
-    enc_u64(b, 0);
-}
-
 static void message(struct buf *b, bool call, int64_t at)
 {
-    static const uint8_t tail[12] = {0, 0, 0, 42, 0, 0, 0, 1, 0, 0, 0, 9};
-
     enc_tuple(b, call ? 6 : 5);
     enc_atom(b, "trace_ts");
-    buf_addch(b, 88);
-    enc_atom(b, "app@host");
-    buf_add(b, tail, sizeof tail);
+    agent_pid(b, "app@host", 42, 1);
     enc_atom(b, call ? "call" : "return_to");
-    mfa(b);
+    agent_mfa(b, "m", "f", 0);
     if (call) {
         enc_tuple(b, 3);
         enc_u64(b, 0);
         enc_u64(b, 0);
-        mfa(b);
+        agent_mfa(b, "m", "f", 0);
     }
     enc_i64(b, START_NATIVE + at);
 }

@@ -1,5 +1,7 @@
 /* trace/stack_decode: messages with stack samples, whole, cut and odd; and their way through
  * trace/stream. */
+#include "agent_terms.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,22 +50,6 @@ static int teardown(void **state)
 
 /* ---- what the agent writes ---- */
 
-static void pid(struct buf *b, uint8_t id)
-{
-    const uint8_t tail[12] = {0, 0, 0, id, 0, 0, 0, 3, 0, 0, 0, 9};
-    buf_addch(b, 88);
-    enc_atom(b, "app@host");
-    buf_add(b, tail, sizeof tail);
-}
-
-static void mfa(struct buf *b, const char *m, const char *f, int a)
-{
-    enc_tuple(b, 3);
-    enc_atom(b, m);
-    enc_atom(b, f);
-    enc_i64(b, a);
-}
-
 static void frame(struct buf *b, const char *f, int line)
 {
     enc_tuple(b, 5);
@@ -88,7 +74,7 @@ static void head(struct buf *b, uint64_t seq, uint64_t weight_us)
     enc_atom(b, "gate");
     enc_u64(b, 3);
     enc_atom(b, "something_new");
-    mfa(b, "of", "later", 0);
+    agent_mfa(b, "of", "later", 0);
     enc_atom(b, "cost");
     enc_u64(b, 1234);
 }
@@ -97,12 +83,12 @@ static void process(struct buf *b, uint64_t number, uint8_t id, bool named)
 {
     enc_tuple(b, 5);
     enc_u64(b, number);
-    pid(b, id);
+    agent_pid(b, "app@host", id, 3);
     if (named)
         enc_atom(b, "the_name");
     else
         enc_u64(b, 0);
-    mfa(b, "gen", "init_it", 6);
+    agent_mfa(b, "gen", "init_it", 6);
     enc_str(b, "my_app");
 }
 

@@ -1,4 +1,6 @@
 /* trace/decode and trace/stream: messages of the agent, whole, cut and odd. */
+#include "agent_terms.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,38 +46,11 @@ static int teardown(void **state)
     return 0;
 }
 
-static void pid(struct buf *b, uint32_t id, uint32_t serial)
-{
-    const uint8_t tail[12] = {(uint8_t)(id >> 24),
-                              (uint8_t)(id >> 16),
-                              (uint8_t)(id >> 8),
-                              (uint8_t)id,
-                              0,
-                              0,
-                              0,
-                              (uint8_t)serial,
-                              0,
-                              0,
-                              0,
-                              9};
-    buf_addch(b, 88);
-    enc_atom(b, "app@host");
-    buf_add(b, tail, sizeof tail);
-}
-
-static void mfa(struct buf *b, const char *m, const char *f, int a)
-{
-    enc_tuple(b, 3);
-    enc_atom(b, m);
-    enc_atom(b, f);
-    enc_i64(b, a);
-}
-
 static void head(struct buf *b, uint32_t arity, uint32_t id, const char *kind)
 {
     enc_tuple(b, arity);
     enc_atom(b, "trace_ts");
-    pid(b, id, 3);
+    agent_pid(b, "app@host", id, 3);
     enc_atom(b, kind);
 }
 
@@ -106,11 +81,11 @@ static void request(struct buf *b)
 {
     batch(b, 1, 3);
     head(b, 5, 42, "return_to");
-    mfa(b, "caller", "f", 0);
+    agent_mfa(b, "caller", "f", 0);
     stamp(b, 3000);
 
     head(b, 6, 43, "call");
-    mfa(b, "db", "q", 2);
+    agent_mfa(b, "db", "q", 2);
     enc_tuple(b, 4);
     enc_u64(b, 1);
     enc_u64(b, UINT64_C(5) << 32 | 77);
@@ -119,14 +94,14 @@ static void request(struct buf *b)
     stamp(b, 2000);
 
     head(b, 6, 42, "call");
-    mfa(b, "web", "handle", 1);
+    agent_mfa(b, "web", "handle", 1);
     enc_tuple(b, 6);
     enc_u64(b, 0);
     enc_u64(b, UINT64_C(5) << 32 | 77);
-    mfa(b, "caller", "f", 0);
+    agent_mfa(b, "caller", "f", 0);
     enc_atom(b, "undefined");
     enc_atom(b, "true");
-    pid(b, 42, 3);
+    agent_pid(b, "app@host", 42, 3);
     stamp(b, 1000);
     enc_nil(b);
 }
@@ -136,12 +111,12 @@ static void told(struct buf *b)
 {
     batch(b, 1, 1);
     head(b, 6, 43, "call");
-    mfa(b, "db", "q", 1);
+    agent_mfa(b, "db", "q", 1);
     enc_tuple(b, 3);
     enc_u64(b, 1);
     enc_u64(b, 77);
     enc_tuple(b, 2);
-    mfa(b, "caller", "f", 0);
+    agent_mfa(b, "caller", "f", 0);
     enc_tuple(b, 1);
     enc_tuple(b, 5);
     enc_tuple(b, 1);
@@ -213,7 +188,7 @@ static void path_call(struct buf *b, uint64_t seq, const char *text)
 {
     batch(b, seq, 1);
     head(b, 6, 42, "call");
-    mfa(b, "web", "handle", 1);
+    agent_mfa(b, "web", "handle", 1);
     enc_tuple(b, 4);
     enc_u64(b, 0);
     enc_u64(b, 77);
@@ -259,13 +234,13 @@ static void test_returns_of_full_mode(void **state)
 
     batch(&f->m, 1, 2);
     head(&f->m, 6, 42, "exception_from");
-    mfa(&f->m, "db", "q", 2);
+    agent_mfa(&f->m, "db", "q", 2);
     enc_tuple(&f->m, 2);
     enc_atom(&f->m, "error");
     enc_u64(&f->m, 0);
     stamp(&f->m, 20);
     head(&f->m, 6, 42, "return_from");
-    mfa(&f->m, "db", "q", 2);
+    agent_mfa(&f->m, "db", "q", 2);
     enc_u64(&f->m, 0);
     stamp(&f->m, 10);
     enc_nil(&f->m);
@@ -306,7 +281,7 @@ static void test_unknown_messages_are_passed_over(void **state)
     batch(&f->m, 1, 2);
     enc_atom(&f->m, "what");
     head(&f->m, 5, 42, "return_to");
-    mfa(&f->m, "a", "b", 0);
+    agent_mfa(&f->m, "a", "b", 0);
     stamp(&f->m, 10);
     enc_nil(&f->m);
     assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
@@ -347,7 +322,7 @@ static void test_what_was_dropped_is_told(void **state)
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         batch_after(&f->m, batches[i].seq, batches[i].dropped, 1);
         head(&f->m, 5, 42, "return_to");
-        mfa(&f->m, "caller", "f", 0);
+        agent_mfa(&f->m, "caller", "f", 0);
         stamp(&f->m, 3000 + (int64_t)i);
         enc_nil(&f->m);
         assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
