@@ -194,6 +194,11 @@ struct stack_view *engine_stacks_view(struct engine *g)
     return stack_profile_view(g->stacks.profile);
 }
 
+uint64_t *engine_stacks_requests(const struct engine *g, const struct view_cells *cells, size_t *n)
+{
+    return core_sampled_requests(g->core, cells, n);
+}
+
 void stack_sampling_release(struct engine *g)
 {
     stack_decoder_free(g->stacks.decoder);

@@ -9,15 +9,6 @@
 #include "flame_state.h"
 #include "screen.h"
 
-void flame_screen_release(struct flame_state *t);
-/* Takes over a view, newer than the last one or the first. */
-void flame_screen_set(struct flame_state *t, struct stack_view *v);
-/* Takes over the view to compare with; NULL: none. */
-void flame_screen_set_base(struct flame_state *t, struct stack_view *v);
-void flame_screen_search(struct flame_state *t, const char *pattern, bool exact);
-/* An item of the menu of widths (or of groups) was picked. */
-void flame_screen_picked(struct flame_state *t, bool width, size_t item);
-
 extern const struct screen_ops screen_flame;
 
 #endif

@@ -13,6 +13,12 @@
 
 #define HEAT_LABEL_COLS 8 /* left of the grid */
 
+/* Marked cells: columns and groups, the last ones included. */
+struct heat_marked {
+    bool on;
+    size_t first, last, low, high;
+};
+
 /* Position of the map in the area: columns from the right, lines from the bottom. */
 struct heat_map {
     const struct snapshot *s;
@@ -22,6 +28,7 @@ struct heat_map {
     bool halves;        /* two lines a row */
     size_t lines;       /* number of lines */
     size_t per, low;    /* bins per line, the group (bins.h) of the lowest line */
+    struct heat_marked mark; /* set by the caller; none at first */
     double top;         /* calls of the fullest cell, in the time of one column */
 };
 

@@ -120,6 +120,9 @@ void engine_stacks_end(struct engine *g); /* the samples stay */
 /* The samples there are now, of the node or the recording; NULL: none came yet. The caller releases
  * the view before engine_free. */
 struct stack_view *engine_stacks_view(struct engine *g);
+/* The requests with samples that have a call in these cells of the latency heat map: labels,
+ * ascending, for the caller to free (core_sampled_requests). */
+uint64_t *engine_stacks_requests(const struct engine *g, const struct view_cells *cells, size_t *n);
 void engine_sampling(const struct engine *g, struct snap_sampling *out);
 
 #define ENGINE_EXIST CODE_QUERY_EXIST
