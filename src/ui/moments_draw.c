@@ -5,6 +5,7 @@
 #include "moments.h"
 #include "palette.h"
 
+#include <inttypes.h>
 #include <kprof/base/format.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +105,15 @@ static void draw_grid(const struct shown *w)
 
 /* --- around it --- */
 
+static void second_text(const struct sample_map *m, uint64_t second, char *out)
+{
+    if (m->zero_ns) {
+        format_time(second * SECOND, false, out);
+    } else {
+        snprintf(out, FORMAT_BYTES, "%" PRIu64 " s", second);
+    }
+}
+
 /* Clock times; = is the marked time, ~ the one that is compared with. */
 static void draw_axis(const struct shown *w, int row)
 {
@@ -120,11 +130,7 @@ static void draw_axis(const struct shown *w, int row)
         }
         if ((m->from_s + i) % 15 == 0 && i + TIME_COLS <= m->cols && !marked && !base) {
             char when[FORMAT_BYTES + 1] = "|";
-            moments_time_text(w->t->view, sample_map_begin_ns(m, cell), when + 1);
-            char *point = strrchr(when, '.'); /* whole seconds */
-            if (point) {
-                *point = 0;
-            }
+            second_text(m, m->from_s + i, when + 1);
             canvas_text(w->c, row, w->grid.col + (int)i, TIME_COLS, STYLE_DIM, when);
         }
     }

@@ -212,7 +212,7 @@ static void two_ranges_are_compared(void **state)
     keys(&w, "d");
     assert_true(t->pane[0].graph->compared);
     assert_int_equal(width_of(&w, "shop:stuck/1", true), 0);
-    keys(&w, "H<Esc>H");
+    keys(&w, "H<Esc>");
     assert_true(picture_has(&w.c, "~"));
     keys(&w, "d"); /* no mark: no comparison any more */
     assert_int_equal(t->base_to_ns, 0);
