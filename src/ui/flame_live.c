@@ -200,7 +200,7 @@ static void add_rate(struct line *l, const struct snap_sampling *s)
     format_us(s->each_ms * 1e3, now);
     format_us(s->each_ms_asked * 1e3, asked);
     if (s->each_ms > s->each_ms_asked * 1.01) {
-        add(l, STYLE_WARN, "every %s, not %s", now, asked);
+        add(l, STYLE_WARN, "every %s (asked %s)", now, asked);
     } else if (s->each_ms > 0) {
         add(l, STYLE_NORMAL, "every %s", now);
     }
