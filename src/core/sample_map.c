@@ -129,7 +129,7 @@ struct sample_map *sample_map_make(const struct stack_view *v, const struct samp
     struct seen k = {0};
     struct flame_filter f = q->filter;
     assert(q->cols > 0 && q->cols <= SAMPLE_MAP_COLS);
-    assert(q->lines > 0 && SAMPLE_MAP_LINES % q->lines == 0);
+    assert(q->lines > 0 && q->lines <= SAMPLE_MAP_LINES && SECOND % q->lines == 0);
     if (!find_times(v, &k))
         return NULL;
     struct sample_map *m = must(calloc(1, sizeof *m));

@@ -136,6 +136,10 @@ static void note_first(struct stack_sampling *p)
 /* Core's time does not advance now: samples that wait are settled as they are. */
 static bool no_more_events(const struct engine *g)
 {
+    uint64_t now;
+
+    if (g->control && !stream_now(g->stream, clock_mono_ns(), &now))
+        return true; /* the clock of the node is not known yet */
     return g->state == ENGINE_LOST || g->state == ENGINE_FAILED ||
            g->state == ENGINE_REPLAYED;
 }
@@ -165,8 +169,10 @@ void stack_sampling_settle(struct engine *g)
 {
     while (stack_sampling_take(g))
         ;
-    if (g->stacks.wait)
-        sample_wait_pass(g->stacks.wait, true);
+    if (!g->stacks.profile)
+        return;
+    sample_wait_pass(g->stacks.wait, true);
+    note_first(&g->stacks);
 }
 
 /* The wall clock at time 0 of the samples; how far apart two samples of one process are. */

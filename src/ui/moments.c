@@ -6,10 +6,10 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* As many lines as fit, each a round number of milliseconds. */
+/* As many lines as fit, of those that divide a second evenly. */
 static uint32_t lines_for(int lines)
 {
-    static const uint32_t some[] = {100, 50, 40, 25, 20, 10, 8, 5, 4, 2};
+    static const uint32_t some[] = {100, 80, 64, 50, 40, 32, 25, 20, 16, 10, 8, 5, 4, 2};
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
         if ((int)some[i] <= lines) {
             return some[i];

@@ -183,7 +183,7 @@ static void draw_title(const struct shown *w, struct rect a)
     buf_adds(&text, "SUB-SECOND HEAT MAP  ");
     flame_title_width(&text, &by, stack_profile_meta(stack_view_profile(t->view))->unit);
     flame_title_filter(&text, t, false);
-    buf_addf(&text, "  %ums a line", (unsigned)(1000 / w->m->lines));
+    buf_addf(&text, "  %.4gms a line", 1000.0 / w->m->lines);
     buf_adds(&text, t->frozen ? "  FROZEN" : "");
     canvas_fill(w->c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     int used = canvas_text(w->c, a.row, a.col, a.cols, STYLE_HEAD, text.data);

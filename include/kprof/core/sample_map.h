@@ -20,7 +20,7 @@ struct sample_map_query {
     enum flame_by by;
     enum stack_metric metric; /* unless by FLAME_SAMPLES */
     uint64_t end_s;           /* the second after the last column; 0: the newest sample is in it */
-    uint32_t cols, lines;     /* 1 to SAMPLE_MAP_COLS, a divisor of SAMPLE_MAP_LINES */
+    uint32_t cols, lines;     /* 1 to SAMPLE_MAP_COLS, to SAMPLE_MAP_LINES: a divisor of 1e9 */
 };
 
 struct sample_map {
