@@ -42,8 +42,10 @@ born(#births{born = Born}) -> Born.
 -spec ms(births()) -> non_neg_integer().
 ms(#births{ms = Ms}) -> Ms.
 
+%% In the first turn the second number of a pid is 0.
 number(Probe) ->
-    case [list_to_integer(N) || N <- string:tokens(pid_to_list(Probe), "<.>")] of
-        [_, Id, 0] -> case Id < erlang:system_info(process_limit) of true -> Id; false -> none end;
-        _ -> none
+    [_, Id, Turn] = [list_to_integer(N) || N <- string:tokens(pid_to_list(Probe), "<.>")],
+    if
+        Turn > 0 -> none;
+        true -> case Id < erlang:system_info(process_limit) of true -> Id; false -> none end
     end.
