@@ -16,20 +16,20 @@ static void reads(void **state)
     (void)state;
     struct assertion a;
     struct err e;
-    assert_int_equal(assertion_parse("db.p99<20ms", &a, &e), 0);
+    assert_int_equal(assertion_parse("assert", "db.p99<20ms", &a, &e), 0);
     assert_string_equal(a.row, "db");
     assert_string_equal(fields[a.field].key, "p99_us");
     assert_true(a.less && !a.or_equal && !a.relative);
     assert_true(a.value == 20000);
-    assert_int_equal(assertion_parse("MyApp.Repo.get/GET /users.rate >= 1.5", &a, &e), 0);
+    assert_int_equal(assertion_parse("assert", "MyApp.Repo.get/GET /users.rate >= 1.5", &a, &e), 0);
     assert_string_equal(a.row, "MyApp.Repo.get/GET /users");
     assert_string_equal(fields[a.field].key, "rate");
     assert_true(!a.less && a.or_equal && a.value == 1.5);
-    assert_int_equal(assertion_parse("db.p50_us<+10%", &a, &e), 0);
+    assert_int_equal(assertion_parse("assert", "db.p50_us<+10%", &a, &e), 0);
     assert_true(a.relative && a.value > 1.0999 && a.value < 1.1001);
-    assert_int_equal(assertion_parse("db.count>-50%", &a, &e), 0);
+    assert_int_equal(assertion_parse("assert", "db.count>-50%", &a, &e), 0);
     assert_true(a.relative && a.value == 0.5);
-    assert_int_equal(assertion_parse("db.share<25%", &a, &e), 0);
+    assert_int_equal(assertion_parse("assert", "db.share<25%", &a, &e), 0);
     assert_true(!a.relative && a.value == 0.25);
 }
 
@@ -43,7 +43,7 @@ static void refuses(void **state)
     struct assertion a;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct err e = {{0}};
-        if (assertion_parse(wrong[i], &a, &e) == 0)
+        if (assertion_parse("assert", wrong[i], &a, &e) == 0)
             fail_msg("\"%s\" was read", wrong[i]);
         assert_non_null(strstr(e.text, "--assert"));
     }
@@ -54,7 +54,7 @@ static bool holds(const char *text, const struct snapshot *s, const struct snaps
 {
     struct assertion a;
     struct err e = {{0}};
-    if (assertion_parse(text, &a, &e) < 0)
+    if (assertion_parse("assert", text, &a, &e) < 0)
         fail_msg("%s", e.text);
     why[0] = 0;
     return assertion_holds(&a, s, base, why, 400);

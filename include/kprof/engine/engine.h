@@ -117,6 +117,9 @@ void engine_complete(struct engine *g, const char *typed);
  * connection it begins with the next one. -1 with err: the source is a recording. */
 int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fresh, struct err *e);
 void engine_stacks_end(struct engine *g); /* the samples stay */
+/* True: the node was asked to end, and has not answered: more samples can come. */
+bool engine_stacks_ending(const struct engine *g);
+void engine_stacks_forget(struct engine *g); /* the samples so far, for example after an export */
 /* The samples there are now, of the node or the recording; NULL: none came yet. The caller releases
  * the view before engine_free. */
 struct stack_view *engine_stacks_view(struct engine *g);
