@@ -68,7 +68,13 @@ static void head(struct buf *b, uint64_t seq, uint64_t weight_us)
     enc_atom(b, "ks");
     enc_u64(b, seq);
     enc_i64(b, START + 5000);
-    enc_map(b, 4);
+    enc_map(b, 7);
+    enc_atom(b, "cut");
+    enc_u64(b, 12);
+    enc_atom(b, "born");
+    enc_u64(b, 1000);
+    enc_atom(b, "born_ms");
+    enc_u64(b, 2500);
     enc_atom(b, "weight_us");
     enc_u64(b, weight_us);
     enc_atom(b, "gate");
@@ -175,6 +181,9 @@ static void a_message_is_read(void **state)
     assert_int_equal(stack_decoder_figures(f->d)->weight_us, 99000);
     assert_int_equal(stack_decoder_figures(f->d)->gate, STACK_GATE_RUN_QUEUE);
     assert_int_equal(stack_decoder_figures(f->d)->cost_ppm, 1234);
+    assert_int_equal(stack_decoder_figures(f->d)->cut, 12);
+    assert_int_equal(stack_decoder_figures(f->d)->born, 1000);
+    assert_int_equal(stack_decoder_figures(f->d)->born_ms, 2500);
     assert_int_equal(stack_profile_meta(f->p)->unit, STACK_UNIT_US);
 
     struct stack_view *v = stack_profile_view(f->p);
