@@ -19,7 +19,6 @@ static void forget(struct stack_sampling *p)
     if (!p->profile)
         return;
     stack_profile_clear(p->profile);
-    p->samples_before = stack_decoder_counts(p->decoder)->samples;
     p->first_ns = 0;
 }
 
@@ -236,13 +235,11 @@ static void fill_figures(const struct engine *g, struct snap_sampling *s)
     s->percent = s->state == SAMPLING_ON ? (double)f->cost_ppm / 1e4 : 0;
     s->each_ms = (double)(f->interval_us * f->groups) / 1e3;
     s->each_ms_asked = (double)(f->asked_us * f->groups) / 1e3;
-    s->samples = c->samples - g->stacks.samples_before;
     s->processes = f->chosen;
     s->matched = f->matched;
     s->held = f->held;
     s->late = f->late;
     s->skipped = f->skipped;
-    s->other = f->other;
     s->lost = f->lost + c->missing + c->unknown + c->bad + stream.dropped_stacks;
     s->depth = (uint32_t)f->depth;
     s->cut_share = f->sampled ? (double)f->cut / (double)f->sampled : 0;

@@ -154,7 +154,6 @@ struct stack_sampling {
     uint64_t clear_id;            /* when this is answered, earlier samples are forgotten */
     uint64_t end_id;              /* of the request to end it; 0: answered */
     uint64_t first_ns;            /* time of the first sample; 0: none */
-    uint64_t samples_before;      /* samples of earlier choices */
     char why[300];
 };
 

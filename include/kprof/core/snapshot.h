@@ -287,13 +287,11 @@ struct snap_sampling {
     double percent; /* cost: share of the node's scheduler time */
     double each_ms; /* a process is sampled so often: now, and as requested; 0: not known */
     double each_ms_asked;
-    uint64_t samples;   /* that came, of this choice of processes */
     uint64_t processes; /* chosen last */
     uint64_t matched;   /* that match; at most 1000 of them are chosen */
     uint64_t held;      /* that match, and are left out because of a fault of the VM */
     uint64_t late;      /* answered after their turn: sampled, but not on time */
     uint64_t skipped;   /* not asked in time */
-    uint64_t other;     /* of another status than was chosen, or no longer chosen */
     uint64_t lost;      /* samples and messages that did not arrive or could not be read */
     uint32_t depth;     /* functions of a stack that the node reports; 0: not known */
     double cut_share;   /* of the samples: their stack is deeper; 0..1 */
