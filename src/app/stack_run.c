@@ -16,6 +16,7 @@
 #define END_NS     5000000000u  /* the node has this long to send its last samples */
 #define TRIGGER_NS 30000000000u /* sampled after a trigger, without --duration */
 #define NAMES_MOST 100          /* files of the same second */
+#define NOTE_BYTES 400
 
 struct run {
     struct engine *g;
@@ -64,11 +65,30 @@ static void what(struct run *r)
 
 /* ---- files ---- */
 
+/* What is not in the samples, by what the node says; "": nothing is known to be missing. */
+static void missing(const struct snap_sampling *s, char out[NOTE_BYTES])
+{
+    int n = 0;
+
+    *out = '\0';
+    if (s->cut_share > 0)
+        n = snprintf(out, NOTE_BYTES,
+                     "%.0f%% of the stacks are deeper than the %u functions that the node reports "
+                     "(its backtrace_depth): their outer callers are missing",
+                     s->cut_share * 100, (unsigned)s->depth);
+    if (s->born_s > 0)
+        snprintf(out + n, (size_t)(NOTE_BYTES - n),
+                 "%s%.1f processes were started per second: those that ended before they were "
+                 "chosen were not sampled",
+                 n ? "; " : "", (double)s->born / s->born_s);
+}
+
 /* Writes the samples of the view that pass the query. 1: there is none. */
 static int write_view(struct run *r, const struct stack_view *v, struct err *e)
 {
+    char note[NOTE_BYTES];
     const struct stacks_options how = {
-        .query = r->query, .integer_pid = r->o->perf_pid_integer, .title = r->node};
+        .query = r->query, .integer_pid = r->o->perf_pid_integer, .title = r->node, .note = note};
     enum output_mode mode = strstr(r->o->output, "%t") ? OUTPUT_NEW : OUTPUT_OVER;
     char path[STACK_FILES_PATH_BYTES];
     uint64_t passed = 0;
@@ -78,6 +98,9 @@ static int write_view(struct run *r, const struct stack_view *v, struct err *e)
         passed += flame_passes(v, i, &r->query.filter);
     if (passed == 0)
         return 1;
+    if (r->began_ns)
+        engine_sampling(r->g, &r->told);
+    missing(&r->told, note);
     for (unsigned attempt = 0; attempt < NAMES_MOST; attempt++) {
         if (stack_files_name(&r->files, clock_wall_ns(), attempt, path, e) < 0)
             return -1;
@@ -276,6 +299,7 @@ static int on_triggers(struct run *r, struct err *e)
 static void say(const struct run *r)
 {
     const struct snap_sampling *s = &r->told;
+    char note[NOTE_BYTES];
     uint64_t ns = r->sampled_ns + (r->began_ns ? clock_mono_ns() - r->began_ns : 0);
 
     if (r->o->n_triggers && r->files.written == 0) {
@@ -298,16 +322,9 @@ static void say(const struct run *r)
                 "kprof-top: %llu processes were left out because of faults of this VM "
                 "(--hazards lists the faults)\n",
                 (unsigned long long)s->held);
-    if (s->cut_share > 0)
-        fprintf(stderr,
-                "kprof-top: %.0f%% of the stacks are deeper than the %u functions that the node "
-                "reports (its backtrace_depth): callers are missing\n",
-                s->cut_share * 100, (unsigned)s->depth);
-    if (s->born_s > 0)
-        fprintf(stderr,
-                "kprof-top: %.1f processes were started per second; those that ended before they "
-                "were chosen were not sampled\n",
-                (double)s->born / s->born_s);
+    missing(s, note);
+    if (*note)
+        fprintf(stderr, "kprof-top: %s\n", note);
     if (r->files.written > 1)
         fprintf(stderr, "kprof-top: %llu files were written\n",
                 (unsigned long long)r->files.written);
