@@ -2,6 +2,7 @@
 
 #include "preset_take.h"
 #include "progress.h"
+#include "record_run.h"
 #include "settings_map.h"
 #include "stack_run.h"
 #include <kprof/base/clock.h>
@@ -35,6 +36,12 @@ struct batch {
 static bool replaces(const struct options *o)
 {
     return o->output && o->format == EXPORT_PROM;
+}
+
+/* --profile and --trigger write other files. */
+static bool reports(const struct options *o)
+{
+    return !o->profile && o->n_triggers == 0;
 }
 
 static enum window window_for(uint64_t delay_ns)
@@ -233,7 +240,7 @@ int run_batch(const struct options *o, const struct target *t)
     struct err e = {{0}};
     int status = 1, rc = 0;
 
-    if (o->output && !o->profile && !replaces(o) &&
+    if (o->output && reports(o) && !replaces(o) &&
         (b.fd = output_open(o->output, OUTPUT_OVER, &e)) < 0)
         goto out;
     settings_map_from(o, &settings);
@@ -251,6 +258,8 @@ int run_batch(const struct options *o, const struct target *t)
         say_held(b.g);
     if (o->profile)
         rc = stack_run(b.g, o, t->node, pump, &b, &e);
+    else if (o->n_triggers)
+        rc = record_run(&(struct trigger_run){.g = b.g, .o = o, .pump = pump, .arg = &b}, &e);
     else if (t->node)
         rc = intervals(&b, &e);
     else
@@ -258,7 +267,7 @@ int run_batch(const struct options *o, const struct target *t)
     if (rc == 0 && engine_state(b.g) == ENGINE_LOST)
         rc = err_set(&e, "%s", engine_trouble(b.g));
     engine_settle(b.g, SETTLE_MS);
-    if (!o->profile && !b.unwritable &&
+    if (reports(o) && !b.unwritable &&
         write_snapshot(&b, WINDOW_RUN, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
         rc = -1;
     status = rc < 0 ? 1 : b.broken ? 3 : 0;

@@ -1,10 +1,9 @@
 #include "stack_run.h"
 
+#include "file_series.h"
 #include "flame_file.h"
-#include "stack_files.h"
 #include <errno.h>
 #include <kprof/base/clock.h>
-#include <kprof/cli/optval.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,20 +12,19 @@
 #define ALL        ((1u << STACK_STATUSES) - 1)
 #define ON_CPU     (1u << STACK_RUNNING | 1u << STACK_RUNNABLE | 1u << STACK_GARBAGE_COLLECTING)
 #define TURN_NS    20000000u
-#define END_NS     5000000000u  /* the node has this long to send its last samples */
-#define TRIGGER_NS 30000000000u /* sampled after a trigger, without --duration */
-#define NAMES_MOST 100          /* files of the same second */
+#define END_NS     5000000000u /* the node has this long to send its last samples */
+#define NAMES_MOST 100         /* files of the same second */
 #define NOTE_BYTES 400
 
 struct run {
     struct engine *g;
     const struct options *o;
     const char *node;
-    stack_run_pump *pump;
+    trigger_pump *pump;
     void *arg;
     struct stack_request request;
     struct flame_query query;
-    struct stack_files files;
+    struct file_series files;
     struct snap_sampling told;  /* of the node, last */
     uint64_t began_ns;          /* sampling, local clock; 0: it is not under way */
     uint64_t sampled_ns;        /* for so long, before that */
@@ -90,7 +88,7 @@ static int write_view(struct run *r, const struct stack_view *v, struct err *e)
     const struct stacks_options how = {
         .query = r->query, .integer_pid = r->o->perf_pid_integer, .title = r->node, .note = note};
     enum output_mode mode = strstr(r->o->output, "%t") ? OUTPUT_NEW : OUTPUT_OVER;
-    char path[STACK_FILES_PATH_BYTES];
+    char path[FILE_SERIES_PATH_BYTES];
     uint64_t passed = 0;
     int rc = -1;
 
@@ -102,7 +100,7 @@ static int write_view(struct run *r, const struct stack_view *v, struct err *e)
         engine_sampling(r->g, &r->told);
     missing(&r->told, note);
     for (unsigned attempt = 0; attempt < NAMES_MOST; attempt++) {
-        if (stack_files_name(&r->files, clock_wall_ns(), attempt, path, e) < 0)
+        if (file_series_name(&r->files, clock_wall_ns(), attempt, path, e) < 0)
             return -1;
         rc = flame_file_write(v, path, mode, &how, e);
         if (rc == 0 || errno != EEXIST)
@@ -111,7 +109,7 @@ static int write_view(struct run *r, const struct stack_view *v, struct err *e)
     if (rc < 0)
         return -1;
     r->samples += passed;
-    stack_files_written(&r->files, path);
+    file_series_written(&r->files, path);
     if (r->o->n_triggers)
         fprintf(stderr, "kprof-top: %llu samples written to %s\n", (unsigned long long)passed,
                 path);
@@ -207,39 +205,6 @@ static int at_once(struct run *r, struct err *e)
 
 /* ---- triggers ---- */
 
-static enum window window_for(uint64_t ns)
-{
-    enum window w = WINDOW_1S;
-
-    while (w < WINDOW_3H && window_ns(w) < ns)
-        w++;
-    return w;
-}
-
-/* The condition that holds now; NULL: none. */
-static const struct assertion *fired(const struct run *r)
-{
-    struct snapshot *s = engine_snapshot(r->g, window_for(r->o->delay_ns), false);
-    const struct assertion *a = NULL;
-    char why[400];
-
-    for (size_t i = 0; i < r->o->n_triggers && !a; i++)
-        if (assertion_holds(&r->o->trigger[i], s, NULL, why, sizeof why))
-            a = &r->o->trigger[i];
-    snapshot_free(s);
-    return a;
-}
-
-/* Waits until a trigger fires. NULL: the run ends. */
-static const struct assertion *wait_trigger(struct run *r)
-{
-    const struct assertion *a = NULL;
-
-    while (!a && r->pump(r->arg, clock_mono_ns() + r->o->delay_ns))
-        a = fired(r);
-    return a;
-}
-
 /* Samples of the time before now count, too: from the newest one back. */
 static void reach_back(struct run *r)
 {
@@ -251,19 +216,17 @@ static void reach_back(struct run *r)
     stack_view_release(v);
 }
 
-/* One trigger: samples its time, and what was kept from before. 0: the run goes on; 1: it ends. */
-static int triggered(struct run *r, const struct assertion *a, struct err *e)
+/* Samples for the time, and writes what was kept from before, too. */
+static int triggered(void *arg, uint64_t time_ns, struct err *e)
 {
-    uint64_t time = r->o->duration_ns ? r->o->duration_ns : TRIGGER_NS;
+    struct run *r = arg;
     bool runs;
 
-    fprintf(stderr, "kprof-top: trigger %s: sampling for %.0f s\n", optval_show(a->text).s,
-            (double)time / 1e9);
     if (r->o->before_ns)
         reach_back(r);
     else if (begin(r, e) < 0)
         return -1;
-    runs = r->pump(r->arg, clock_mono_ns() + time);
+    runs = r->pump(r->arg, clock_mono_ns() + time_ns);
     if (refused(r, e) < 0)
         return -1;
     if (!r->o->before_ns)
@@ -276,22 +239,15 @@ static int triggered(struct run *r, const struct assertion *a, struct err *e)
 
 static int on_triggers(struct run *r, struct err *e)
 {
-    const struct assertion *a;
-    uint64_t n = 0;
-    int rc = 0;
+    const struct trigger_run t = {.g = r->g, .o = r->o, .pump = r->pump, .arg = r->arg};
+    int rc;
 
     if (r->o->before_ns && begin(r, e) < 0)
         return -1;
-    while (rc == 0 && (a = wait_trigger(r))) {
-        rc = triggered(r, a, e);
-        if (rc == 0 && r->o->iterations && ++n == r->o->iterations)
-            break;
-        if (rc == 0 && !r->pump(r->arg, clock_mono_ns() + r->o->rearm_ns))
-            rc = 1;
-    }
+    rc = trigger_loop(&t, triggered, r, e);
     if (r->began_ns)
         end(r);
-    return rc < 0 ? -1 : 0;
+    return rc;
 }
 
 /* ---- what is told at the end ---- */
@@ -330,18 +286,18 @@ static void say(const struct run *r)
                 (unsigned long long)r->files.written);
 }
 
-int stack_run(struct engine *g, const struct options *o, const char *node, stack_run_pump *pump,
+int stack_run(struct engine *g, const struct options *o, const char *node, trigger_pump *pump,
               void *arg, struct err *e)
 {
     struct run r = {.g = g, .o = o, .node = node, .pump = pump, .arg = arg};
     int rc;
 
-    stack_files_init(&r.files, o->output, o->files);
+    file_series_init(&r.files, o->output, o->files);
     what(&r);
     rc = o->n_triggers ? on_triggers(&r, e) : at_once(&r, e);
     if (r.began_ns)
         engine_sampling(g, &r.told);
     say(&r);
-    stack_files_release(&r.files);
+    file_series_release(&r.files);
     return rc;
 }

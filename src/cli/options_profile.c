@@ -14,12 +14,10 @@ static bool said(const struct given *p, const char *name)
     return p->on_command_line[options_set_index(name)];
 }
 
-/* Options that say how --profile works. */
+/* Options that say what is sampled. */
 static int check_without(const struct given *p)
 {
-    static const char *const names[] = {"top",   "processes", "statuses", "sample-interval",
-                                        "flush", "files",     "trigger",  "before",
-                                        "rearm"};
+    static const char *const names[] = {"top", "processes", "statuses", "sample-interval", "flush"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (said(p, names[i]))
             return err_set(p->e, "--%s works only with --profile; add --profile cpu", names[i]);
@@ -57,7 +55,8 @@ static int check_trigger(const struct options *o, const struct given *p)
                                                 : NULL;
 
     if (!o->n_triggers && needs)
-        return err_set(p->e, "--%s works with --profile only if there is a --trigger", needs);
+        return err_set(p->e, "--%s with --profile needs a --trigger; add one, or leave it out",
+                       needs);
     for (size_t i = 0; i < o->n_triggers; i++) {
         const struct assertion *a = &o->trigger[i];
         bool known =
@@ -69,6 +68,31 @@ static int check_trigger(const struct options *o, const struct given *p)
                            optval_show(a->text).s);
     }
     return 0;
+}
+
+/* --record with --trigger: the recording is written when a trigger fires. */
+static int check_record(struct options *o, const struct given *p)
+{
+    static const char *const names[] = {"trigger", "before", "rearm", "files"};
+    bool triggered = o->n_triggers && o->record;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && !triggered; i++)
+        if (said(p, names[i]))
+            return err_set(p->e,
+                           "--%s works only with --profile, or with --record and --trigger; add "
+                           "--profile cpu",
+                           names[i]);
+    int rc = check_without(p);
+    if (rc || !triggered)
+        return rc;
+    if (o->mode == OPTIONS_REPLAY || o->mode == OPTIONS_FLAME || o->output || said(p, "format"))
+        return err_set(p->e, "--trigger with --record writes recordings of a node, no reports; "
+                             "leave the other options out");
+    if (!strstr(o->record, "%t"))
+        return err_set(p->e, "--trigger writes several files; put %%t, the local time, into the "
+                             "name of --record");
+    o->batch = true;
+    return check_trigger(o, p);
 }
 
 /* Samples are no calls: what reports calls has nothing to do. */
@@ -86,7 +110,7 @@ int options_profile_check(struct options *o, const bool given[OPTIONS_DEFS_MAX],
                                                    : NULL;
 
     if (!o->profile)
-        return check_without(&p);
+        return check_record(o, &p);
     if (other)
         return err_set(e, "%s does not work with --profile; leave it out", other);
     if (o->top && o->has_processes)

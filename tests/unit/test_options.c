@@ -668,9 +668,17 @@ static void profiles(void **state)
     assert_int_equal(r.o.processes.kind, PROCESSES_INSIDE);
     assert_int_equal(r.o.rearm_ns, 60000000000u);
     done(&r);
+    RUN(&r, "--record", "x-%t.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "--before", "2m",
+        "a@b");
+    assert_true(r.o.batch && r.o.n_triggers == 1);
+    done(&r);
     static const struct {
         const char *args[10], *word;
     } wrong[] = {
+        {{"--record", "x.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "a@b"}, "%t"},
+        {{"--record", "%t.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "-o", "x", "a@b"},
+         "reports"},
+        {{"--record", "%t.rec", "--before", "5s", "-t", "m:f/1", "a@b"}, "--trigger"},
         {{"--processes", "all", "a@b"}, "--profile"},
         {{"--trigger", "node.memory>1G", "a@b"}, "--profile"},
         {{"--profile", "cpu", "-o", "x.svg", "--processes", "what is it", "a@b"}, "--processes"},

@@ -125,6 +125,12 @@ void engine_stacks_forget(struct engine *g); /* the samples so far, for example 
 struct stack_view *engine_stacks_view(struct engine *g);
 void engine_sampling(const struct engine *g, struct snap_sampling *out);
 
+/* With settings.record_ring_bytes: begins a recording with the events of the last before_ns that
+ * are in memory. It goes on until engine_record_cut. -1 with err; errno is set if the file could
+ * not be made. */
+int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, struct err *e);
+int engine_record_cut(struct engine *g, struct err *e);
+
 #define ENGINE_EXIST CODE_QUERY_EXIST
 /* Asks the node which of these functions it has (one per line, at most ENGINE_EXIST); hooks.exist
  * gets the answer with the tag. -1 with err: there is no node to ask. */

@@ -1,4 +1,4 @@
-#include "stack_files.h"
+#include "file_series.h"
 
 #include <kprof/base/buf.h>
 #include <stdio.h>
@@ -7,22 +7,22 @@
 #include <time.h>
 #include <unistd.h>
 
-void stack_files_init(struct stack_files *f, const char *pattern, uint64_t most)
+void file_series_init(struct file_series *f, const char *pattern, uint64_t most)
 {
-    *f = (struct stack_files){.pattern = pattern, .most = most};
+    *f = (struct file_series){.pattern = pattern, .most = most};
     if (most && !(f->kept = calloc(most, sizeof *f->kept)))
         abort();
 }
 
-void stack_files_release(struct stack_files *f)
+void file_series_release(struct file_series *f)
 {
     for (uint64_t i = 0; i < f->most; i++)
         free(f->kept[i]);
     free(f->kept);
 }
 
-int stack_files_name(const struct stack_files *f, uint64_t wall_ns, unsigned attempt,
-                     char path[STACK_FILES_PATH_BYTES], struct err *e)
+int file_series_name(const struct file_series *f, uint64_t wall_ns, unsigned attempt,
+                     char path[FILE_SERIES_PATH_BYTES], struct err *e)
 {
     const char *at = strstr(f->pattern, "%t");
     time_t s = (time_t)(wall_ns / 1000000000u);
@@ -30,8 +30,8 @@ int stack_files_name(const struct stack_files *f, uint64_t wall_ns, unsigned att
     char when[32], again[16] = "";
 
     if (!at) {
-        err_copy(path, STACK_FILES_PATH_BYTES, f->pattern);
-        return strlen(f->pattern) < STACK_FILES_PATH_BYTES
+        err_copy(path, FILE_SERIES_PATH_BYTES, f->pattern);
+        return strlen(f->pattern) < FILE_SERIES_PATH_BYTES
                    ? 0
                    : err_set(e, "the name of the output file is too long");
     }
@@ -39,14 +39,14 @@ int stack_files_name(const struct stack_files *f, uint64_t wall_ns, unsigned att
     strftime(when, sizeof when, "%Y%m%d-%H%M%S", &tm);
     if (attempt)
         snprintf(again, sizeof again, "-%u", attempt);
-    int n = snprintf(path, STACK_FILES_PATH_BYTES, "%.*s%s%s%s", (int)(at - f->pattern), f->pattern,
+    int n = snprintf(path, FILE_SERIES_PATH_BYTES, "%.*s%s%s%s", (int)(at - f->pattern), f->pattern,
                      when, again, at + 2);
-    return n > 0 && n < STACK_FILES_PATH_BYTES
+    return n > 0 && n < FILE_SERIES_PATH_BYTES
                ? 0
                : err_set(e, "the name of the output file is too long");
 }
 
-void stack_files_written(struct stack_files *f, const char *path)
+void file_series_written(struct file_series *f, const char *path)
 {
     uint64_t i = f->written++;
 
