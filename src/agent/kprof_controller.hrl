@@ -85,6 +85,7 @@
 -record(stacks, {
     sampler = none :: none | pid(),
     ref = none :: none | reference(), % its monitor
+    inside = false :: boolean(), % the relay tells it which processes it has traced
     busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue; counted down while it is short
 }).
 

@@ -136,6 +136,7 @@ static const struct figure {
     FIGURE(late),
     FIGURE(stuck),
     FIGURE(lost),
+    FIGURE(cut),
     FIGURE(matched),
     FIGURE(chosen),
     FIGURE(walked),
@@ -148,6 +149,8 @@ static const struct figure {
     FIGURE_NAMED("cost", cost_ppm),
     FIGURE(sample_ns),
     FIGURE(depth),
+    FIGURE(born),
+    FIGURE(born_ms),
 #undef FIGURE
 #undef FIGURE_NAMED
 };

@@ -82,6 +82,9 @@ static void a_message_is_read(void **state)
     assert_int_equal(stack_decoder_figures(f->d)->weight_us, 99000);
     assert_int_equal(stack_decoder_figures(f->d)->gate, STACK_GATE_RUN_QUEUE);
     assert_int_equal(stack_decoder_figures(f->d)->cost_ppm, 1234);
+    assert_int_equal(stack_decoder_figures(f->d)->cut, 12);
+    assert_int_equal(stack_decoder_figures(f->d)->born, 1000);
+    assert_int_equal(stack_decoder_figures(f->d)->born_ms, 2500);
     assert_int_equal(stack_profile_meta(f->p)->unit, STACK_UNIT_US);
 
     struct stack_view *v = stack_profile_view(f->p);

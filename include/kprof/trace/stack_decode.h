@@ -31,6 +31,7 @@ struct stack_figures {
     uint64_t late;    /* answered after it: sampled, but not on time */
     uint64_t stuck;   /* workers given up after a second without an answer */
     uint64_t lost;    /* samples that the link did not take */
+    uint64_t cut;     /* samples whose stack is deeper than the node reports */
     /* of the last choice */
     uint64_t matched; /* processes that match; of more than the most, a random part is chosen */
     uint64_t chosen, walked;
@@ -39,6 +40,7 @@ struct stack_figures {
     uint64_t interval_us, asked_us; /* between two groups: in force, asked for */
     uint64_t groups, weight_us;
     uint64_t workers;
+    uint64_t born, born_ms; /* processes started on the node, and the time that was counted */
     uint64_t cost_ppm, sample_ns; /* of the schedulers' time; of one sample */
     uint64_t depth;               /* the node's backtrace_depth: callers beyond it are cut */
     enum stack_gate gate;
