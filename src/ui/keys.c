@@ -394,7 +394,7 @@ static const struct key_def table[] = {
      CTX_SCREENS | CTX_FLAME},
     {{'f'},
      "f",
-     "flame graph",
+     "sample it",
      "on a slow request or an open call: sample its process",
      flames,
      ACT_FLAME_OF,
