@@ -118,8 +118,10 @@ def test_rotation():
             heads = re.findall(r"^\w+\t(\S+) \[000\] ([\d.]+): cpu-clock:", text, re.M)
             assert heads and all(pid.isdigit() for pid, _ in heads), text[:500]
             assert "agent_burn:idle/0" in text and "kernel_sup" not in text, text[:500]
-            stamps.append([float(at) for _, at in heads])
-        assert max(stamps[0]) < min(stamps[1]), "each sample is in one file"
+            stamps.append({(pid, float(at)) for pid, at in heads})
+        assert not stamps[0] & stamps[1], "each sample is in one file"
+        first, second = (sorted(at for _, at in s) for s in stamps)
+        assert first[0] < second[0] and first[-1] < second[-1], (first, second)
         clean(n)
 
 
