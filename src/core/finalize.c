@@ -348,5 +348,5 @@ void finalize_flush(struct core *c)
             account_expire(c, at);
     calls_clear(&c->calls);
     requests_clear(t);
-    inside_clear(&c->inside, c->now_ns);
+    inside_flush(&c->inside, c->now_ns);
 }

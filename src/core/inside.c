@@ -24,12 +24,9 @@ void inside_release(struct inside *n)
     inside_init(n);
 }
 
-void inside_clear(struct inside *n, uint64_t now_ns)
+void inside_flush(struct inside *n, uint64_t now_ns)
 {
-    map_clear(&n->newest);
-    map_clear(&n->merged);
-    n->n = n->merges = 0;
-    n->whole_ns = now_ns;
+    n->flush_ns = now_ns;
 }
 
 static void *reserve(size_t n, size_t bytes)
@@ -40,20 +37,11 @@ static void *reserve(size_t n, size_t bytes)
     return p;
 }
 
-void core_keep_inside(struct core *c, bool on)
+void inside_on(struct inside *n, uint64_t now_ns)
 {
-    struct inside *n = &c->inside;
-
-    if (on == (n->step != NULL))
-        return;
-    inside_release(n);
-    sampled_release(&c->sampled);
-    if (!on)
-        return;
     n->step = reserve(INSIDE_STEPS, sizeof *n->step);
     n->merge = reserve(INSIDE_MERGES, sizeof *n->merge);
-    n->whole_ns = c->now_ns;
-    sampled_on(&c->sampled);
+    n->whole_ns = now_ns;
 }
 
 /* ---- steps ---- */
@@ -124,7 +112,6 @@ void inside_merged(struct core *c, uint64_t into, uint64_t from)
         map_del(&n->merged, n->merge[slot].from);
     n->merge[slot] = (struct inside_merge){.from = from, .into = into};
     map_put(&n->merged, from, slot);
-    sampled_merged(&c->sampled, into, from);
 }
 
 uint64_t inside_label(const struct inside *n, uint64_t label)
@@ -149,7 +136,7 @@ static const struct inside_step *step_at(const struct inside *n, uint64_t pid, u
     while (number && number + INSIDE_STEPS > n->n) {
         const struct inside_step *s = &n->step[(number - 1) % INSIDE_STEPS];
         if (s->ts_ns <= ns)
-            return s;
+            return s->ts_ns <= n->flush_ns && ns >= n->flush_ns ? &OUTSIDE : s;
         if (s->begins && s->before == 0)
             return ns >= n->whole_ns ? &OUTSIDE : NULL;
         number = s->before;
@@ -195,7 +182,8 @@ struct core_inside core_inside_at(struct core *c, uint64_t pid, uint64_t ns)
     struct inside_step now;
     const struct inside_step *s = n->step ? step_at(n, pid, ns) : NULL;
 
-    if (!s && n->step && map_get(&n->newest, pid) == MAP_EMPTY && ns >= n->whole_ns) {
+    if (!s && n->step && map_get(&n->newest, pid) == MAP_EMPTY && ns >= n->whole_ns &&
+        ns >= n->flush_ns) {
         now = state_of(c, calls_proc(&c->calls, pid)); /* it has not changed since */
         s = &now;
     }

@@ -31,6 +31,7 @@ struct inside {
     struct inside_step *step; /* a ring, by number; NULL: off */
     uint64_t n;               /* steps so far; they are numbered 1..n */
     uint64_t whole_ns;        /* from then on all steps are here */
+    uint64_t flush_ns;        /* then all calls were forgotten */
     struct map newest;        /* pid -> slot of its newest step */
     struct inside_merge {
         uint64_t from, into; /* labels */
@@ -41,11 +42,14 @@ struct inside {
 
 void inside_init(struct inside *n);
 void inside_release(struct inside *n);
-void inside_clear(struct inside *n, uint64_t now_ns);
+void inside_on(struct inside *n, uint64_t now_ns);
+/* All calls that were open are forgotten: what they are in from now on is not known. */
+void inside_flush(struct inside *n, uint64_t now_ns);
 
 /* The stack of a process has changed at ts. p: NULL or without a call: no call is open. pushed: a
  * call was added. */
-void inside_changed(struct core *c, uint64_t pid, const struct proc *p, uint64_t ts_ns, bool pushed);
+void inside_changed(struct core *c, uint64_t pid, const struct proc *p, uint64_t ts_ns,
+                    bool pushed);
 /* The request of one label has turned out to be part of that of the other. */
 void inside_merged(struct core *c, uint64_t into, uint64_t from);
 /* The label of the request that `label` was merged into, or label itself. */

@@ -19,8 +19,7 @@ static uint64_t second_of(const struct sample_map *m, uint64_t time_ns)
 
 uint64_t sample_map_begin_ns(const struct sample_map *m, uint64_t cell)
 {
-    uint64_t at =
-        (m->from_s + cell / m->lines) * SECOND + cell % m->lines * (SECOND / m->lines);
+    uint64_t at = (m->from_s + cell / m->lines) * SECOND + cell % m->lines * (SECOND / m->lines);
     return at > m->zero_ns ? at - m->zero_ns : 0;
 }
 

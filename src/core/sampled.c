@@ -29,11 +29,23 @@ static void *reserve(size_t n, size_t bytes)
     return p;
 }
 
-void sampled_on(struct sampled *s)
+static void begin(struct sampled *s)
 {
     s->recent = reserve(SAMPLED_RECENT, sizeof *s->recent);
     s->kept = reserve(SAMPLED_KEPT, sizeof *s->kept);
     s->request = reserve(SAMPLED_REQUESTS, sizeof *s->request);
+}
+
+void core_keep_inside(struct core *c, bool on)
+{
+    if (on == (c->inside.step != NULL))
+        return;
+    inside_release(&c->inside);
+    sampled_release(&c->sampled);
+    if (on) {
+        inside_on(&c->inside, c->now_ns);
+        begin(&c->sampled);
+    }
 }
 
 void sampled_forget_calls(struct sampled *s)
@@ -132,7 +144,7 @@ void core_sampled(struct core *c, uint64_t request)
 
 void sampled_merged(struct sampled *s, uint64_t into, uint64_t from)
 {
-    if (map_get(&s->known, from) != MAP_EMPTY)
+    if (s->recent && map_get(&s->known, from) != MAP_EMPTY)
         sampled_note(s, into);
 }
 

@@ -38,7 +38,6 @@ struct sampled {
 
 void sampled_init(struct sampled *s);
 void sampled_release(struct sampled *s);
-void sampled_on(struct sampled *s);
 void sampled_forget_calls(struct sampled *s); /* seconds and identities get new numbers */
 void sampled_fold_ident(struct sampled *s, uint16_t from, uint16_t into);
 

@@ -3,7 +3,6 @@
 
 #include "session_log.h"
 #include "slow_pump.h"
-#include "stack_sampling.h"
 
 #include <kprof/base/clock.h>
 #include <stdio.h>
@@ -87,7 +86,6 @@ static void the_end(struct engine *g)
 {
     struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
-    stack_sampling_settle(g); /* core forgets what processes were in */
     core_feed(g->core, &off, 1);
     core_gap_forget(g->core, core_now(g->core));
     core_advance(g->core, core_now(g->core) + FINALIZE_LAG_NS);

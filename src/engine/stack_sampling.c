@@ -156,8 +156,7 @@ static bool no_more_events(const struct engine *g)
 
     if (g->control && !stream_now(g->stream, clock_mono_ns(), &now))
         return true; /* the clock of the node is not known yet */
-    return g->state == ENGINE_LOST || g->state == ENGINE_FAILED ||
-           g->state == ENGINE_REPLAYED;
+    return g->state == ENGINE_LOST || g->state == ENGINE_FAILED || g->state == ENGINE_REPLAYED;
 }
 
 bool stack_sampling_take(struct engine *g)
@@ -179,16 +178,6 @@ bool stack_sampling_take(struct engine *g)
         note_first(p);
     }
     return n == MESSAGES_A_POLL;
-}
-
-void stack_sampling_settle(struct engine *g)
-{
-    while (stack_sampling_take(g))
-        ;
-    if (!g->stacks.profile)
-        return;
-    sample_wait_pass(g->stacks.wait, true);
-    note_first(&g->stacks);
 }
 
 /* The wall clock at time 0 of the samples; how far apart two samples of one process are. */

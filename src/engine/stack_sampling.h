@@ -10,8 +10,6 @@
 
 /* Takes messages with samples that have arrived; a bounded number. True: there are more. */
 bool stack_sampling_take(struct engine *g);
-/* Core has seen all events: takes all samples that have arrived, and lets none wait. */
-void stack_sampling_settle(struct engine *g);
 void stack_sampling_answered(struct engine *g, struct result *r);
 void stack_sampling_connected(struct engine *g);
 void stack_sampling_lost(struct engine *g);

@@ -99,8 +99,8 @@ static struct intent inside_picked(struct flame_state *t, size_t item)
     char us[FORMAT_BYTES];
     format_us((double)t->inside_ns[item] / 1e3, us);
     in.kind = INTENT_FLAME_INSIDE;
-    in.cells = (struct view_cells){
-        .tier = TIER_TOTAL, .ident = IDENT_ALL, .least_ns = t->inside_ns[item]};
+    in.cells =
+        (struct view_cells){.tier = TIER_TOTAL, .ident = IDENT_ALL, .least_ns = t->inside_ns[item]};
     snprintf(in.text, sizeof in.text, "of %s or longer", us);
     return in;
 }

@@ -122,7 +122,8 @@ static void halves(struct flame_state *t, struct message *why)
     }
 }
 
-/* Compares with the range, or the baseline; without these, samples from now on with those before. */
+/* Compares with the range, or the baseline; without these, samples from now on with those before.
+ */
 static void compare(struct flame_state *t, struct message *why)
 {
     if (!flame_graphs_compare(t)) {

@@ -97,7 +97,8 @@ static void draw_counts(const struct flame_state *t, struct canvas *c, struct re
 
 static void draw_none(struct canvas *c, struct rect a, const struct flame_state *t)
 {
-    bool marked = t->compare && !t->base && !t->base_to_ns, some = t->view && stack_view_count(t->view) > 0;
+    bool marked = t->compare && !t->base && !t->base_to_ns,
+         some = t->view && stack_view_count(t->view) > 0;
     char why[500];
     if (t->live && !some) {
         flame_live_why(t, why, sizeof why);
@@ -107,7 +108,7 @@ static void draw_none(struct canvas *c, struct rect a, const struct flame_state 
                  : marked ? "No samples yet since the comparison began (d ends it)."
                  : flame_live_only_running(t)
                      ? "No sample of a running process yet (a: samples in any status)."
-                     : flame_graphs_filtered(t)
+                 : flame_graphs_filtered(t)
                      ? "No samples pass the filter (r: all samples), or none has this width (m)."
                      : "No samples pass the filter, or none has this width (m: another).");
     }

@@ -71,8 +71,8 @@ static void set_mark(const struct heat_state *t, struct heat_map *m)
     other.cursor_s = t->mark_s;
     other.cursor_bin = t->mark_bin;
     size_t at_mark = cursor_col(&other, m);
-    m->mark = heat_mark_between(at, cursor_group(t, m, at), at_mark,
-                                cursor_group(&other, m, at_mark));
+    m->mark =
+        heat_mark_between(at, cursor_group(t, m, at), at_mark, cursor_group(&other, m, at_mark));
 }
 
 /* --- drawing --- */

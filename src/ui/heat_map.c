@@ -159,8 +159,8 @@ static void draw_cell(const struct heat_map *m, struct canvas *c, int row, const
 static void draw_blind(const struct heat_map *m, struct canvas *c, int row, const struct drawn *d)
 {
     size_t group = m->low + lower_line(m, row);
-    bool here = group == d->cursor || (m->halves && group + 1 == d->cursor) ||
-                is_marked(m, d->i, group);
+    bool here =
+        group == d->cursor || (m->halves && group + 1 == d->cursor) || is_marked(m, d->i, group);
     enum style st = here ? STYLE_SELECT : d->shown->known ? STYLE_WARN : STYLE_DIM;
     canvas_text(c, row, d->col, 1, st, "/");
 }

@@ -145,9 +145,9 @@ static bool move_by(struct flame_state *t, const struct sample_map *m, int64_t b
     }
     uint64_t at = cell < 0 ? 0 : (uint64_t)cell;
     t->moments.has_cursor = true;
-    t->moments.cursor_ns = out && cell < 0
-                               ? middle_ns(m, moments_cursor(t, m)) - (uint64_t)-by * (SECOND / m->lines)
-                               : middle_ns(m, at);
+    t->moments.cursor_ns =
+        out && cell < 0 ? middle_ns(m, moments_cursor(t, m)) - (uint64_t)-by * (SECOND / m->lines)
+                        : middle_ns(m, at);
     return true;
 }
 

@@ -146,8 +146,8 @@ static void draw_info(const struct shown *w, struct rect a)
     moments_range(w->t, &from_ns, &to_ns);
     flame_title_range(&range, w->t->view, from_ns, to_ns);
     flame_title_amount(amount, w->t->query.by,
-                        stack_profile_meta(stack_view_profile(w->t->view))->unit,
-                        sample_map_sum(m, w->from, w->to));
+                       stack_profile_meta(stack_view_profile(w->t->view))->unit,
+                       sample_map_sum(m, w->from, w->to));
     if (w->to == w->from + 1 && m->gap[w->from]) {
         canvas_textf(w->c, a.row, a.col, a.cols, STYLE_WARN, "no samples  %s", range.data);
     } else {
@@ -162,7 +162,7 @@ static void draw_legend(const struct shown *w, struct rect a, int used)
 {
     char top[FORMAT_BYTES];
     flame_title_amount(top, w->t->query.by,
-                        stack_profile_meta(stack_view_profile(w->t->view))->unit, w->m->top);
+                       stack_profile_meta(stack_view_profile(w->t->view))->unit, w->m->top);
     int cols = SHADES + 1 + (int)strlen(top);
     if (!w->c->shades || w->m->top == 0 || used + cols + 2 > a.cols) {
         return;

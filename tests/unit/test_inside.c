@@ -139,9 +139,8 @@ static void make_history(const struct fix *f, int steps)
     uint64_t last = w.now;
     for (int i = 0; i < SAMPLES; i++) {
         uint64_t at = T0 + rng_below(last - T0);
-        struct stack_sample s = {.time_ns = at,
-                                 .weight = 1 + (uint64_t)i,
-                                 .process = pid_of((int)rng_below(PROCS + 1))};
+        struct stack_sample s = {
+            .time_ns = at, .weight = 1 + (uint64_t)i, .process = pid_of((int)rng_below(PROCS + 1))};
         arrive(at + rng_below(300 * MS))->sample = s;
     }
     qsort(w.arrival, w.arrivals, sizeof *w.arrival, by_arrival);
@@ -301,13 +300,42 @@ static void calls_from_before_are_known(void **state)
     done(&f);
 }
 
+/* Tracing was switched off: what was, stays known; what is, is not. */
+static void a_flush_ends_what_is_known(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_keep_inside(f.c, true);
+    call(&f, 0, P1, 7, E, M0);
+    ret(&f, 10, P1, M0);
+    until(&f, 100);
+    call(&f, 110, P2, 8, E, M0);
+    mark(&f, 120, P3, EVENT_FLUSH, 0);
+    assert_int_equal(inside_at(&f, P1, 5).request, 7);
+    assert_int_equal(inside_at(&f, P2, 115).request, 0); /* its end is not known */
+    assert_int_equal(inside_at(&f, P2, 130).request, 0);
+    assert_true(inside_at(&f, P2, 130).known);
+    call(&f, 140, P2, 9, E, M0);
+    assert_int_equal(inside_at(&f, P2, 145).request, 9);
+    assert_int_equal(inside_at(&f, P2, 130).tier, TIER_NONE);
+    done(&f);
+}
+
 /* The labels of steps that were overwritten are forgotten, not guessed. */
 static void too_late_is_not_known(void **state)
 {
     (void)state;
     struct fix f = fix();
     core_keep_inside(f.c, true);
-    core_feed(f.c, &(struct event){.ts_ns = T0, .pid = P2, .label = 9, .kind = EVENT_ENTRY, .fn = FN_E, .caller = M1, .weight = 1}, 1);
+    core_feed(f.c,
+              &(struct event){.ts_ns = T0,
+                              .pid = P2,
+                              .label = 9,
+                              .kind = EVENT_ENTRY,
+                              .fn = FN_E,
+                              .caller = M1,
+                              .weight = 1},
+              1);
     for (uint32_t i = 0; i < INSIDE_STEPS; i++) {
         struct event ev = call_ev(1 + i / 1000.0, P1, 0, A, M0);
         struct event end = {.ts_ns = ev.ts_ns + 10, .pid = P1, .fn = M0, .kind = EVENT_RETURN_TO};
@@ -418,6 +446,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_get_what_their_process_was_in),
         cmocka_unit_test(calls_from_before_are_known),
+        cmocka_unit_test(a_flush_ends_what_is_known),
         cmocka_unit_test(too_late_is_not_known),
         cmocka_unit_test(without_entry_a_call_has_its_tier),
         cmocka_unit_test(samples_of_a_merged_request_are_found),

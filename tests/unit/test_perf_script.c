@@ -118,9 +118,23 @@ static void folded_stacks_are_not_it(void **state)
 
 static void any_bytes_are_survived(void **state)
 {
-    static const char *const parts[] = {
-        "waiting\t0.80.0 [000] 1.5: cpu-clock:", "\n", "\t", "ffffffff ", "(", ")", ";", "7",
-        "metric_erlang_memory: ", "-", ", ", "lists:map/2", "\x1b", "\xff", " ", ":", "12345678901.1:"};
+    static const char *const parts[] = {"waiting\t0.80.0 [000] 1.5: cpu-clock:",
+                                        "\n",
+                                        "\t",
+                                        "ffffffff ",
+                                        "(",
+                                        ")",
+                                        ";",
+                                        "7",
+                                        "metric_erlang_memory: ",
+                                        "-",
+                                        ", ",
+                                        "lists:map/2",
+                                        "\x1b",
+                                        "\xff",
+                                        " ",
+                                        ":",
+                                        "12345678901.1:"};
     (void)state;
     for (int i = 0; i < rng_rounds(2000); i++) {
         struct stack_profile *p = stack_profile_new(NULL);

@@ -1,5 +1,5 @@
-/* Samples by time: each range of cells is as wide as the flame graph of that time; gaps are where no
- * sample was taken. KPROF_SEED=n repeats a run. */
+/* Samples by time: each range of cells is as wide as the flame graph of that time; gaps are where
+ * no sample was taken. KPROF_SEED=n repeats a run. */
 #include "fake_stacks.h"
 #include "rng.h"
 
@@ -19,10 +19,10 @@ static struct stack_profile *random_profile(void)
     struct stack_profile *p = stack_profile_new(NULL);
     uint64_t at = 1 + rng_below(5000 * MS);
     int n = 1 + (int)rng_below(400);
-    stack_profile_set_meta(
-        p, &(struct stack_profile_meta){.wall_ns = rng_below(2) ? (int64_t)rng_below(UINT64_C(1) << 60)
-                                                                : 0,
-                                        .interval_ns = rng_below(2) * rng_below(200 * MS)});
+    stack_profile_set_meta(p,
+                           &(struct stack_profile_meta){
+                               .wall_ns = rng_below(2) ? (int64_t)rng_below(UINT64_C(1) << 60) : 0,
+                               .interval_ns = rng_below(2) * rng_below(200 * MS)});
     for (int i = 0; i < n; i++) {
         struct stack_metrics m = {.known = (uint32_t)rng_below(8)};
         for (int k = 0; k < 3; k++) {

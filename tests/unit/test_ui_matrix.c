@@ -244,9 +244,8 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     struct catalog *catalog = functions(st);
     struct ui *u = ui_new("app@host");
     struct canvas c;
-    struct stack_profile *stacks = w->screen == SCREEN_FLAME || w->screen == SCREEN_MOMENTS
-                                      ? give_stacks(u, st)
-                                      : NULL;
+    struct stack_profile *stacks =
+        w->screen == SCREEN_FLAME || w->screen == SCREEN_MOMENTS ? give_stacks(u, st) : NULL;
     canvas_init(&c, sizes[size].rows, sizes[size].cols, ascii);
     script_run(u, &c, fake_snap(full), w->keys);
     if (u->screen != w->screen) {

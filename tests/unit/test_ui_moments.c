@@ -1,5 +1,5 @@
-/* The sub-second heat map: pictures, marking a range by keys and clicks, its flame graph, two ranges
- * compared. */
+/* The sub-second heat map: pictures, marking a range by keys and clicks, its flame graph, two
+ * ranges compared. */
 #include "fake_stacks.h"
 #include "rng.h"
 #include "ui_script.h"
@@ -31,8 +31,8 @@ static uint32_t frame(struct stack_profile *p, const char *name)
     return stack_profile_push(p, 0, stack_profile_frame(p, &f));
 }
 
-/* 40 s from 22:13:30 on: a request every 100 ms, a slow one at 12.4 s to 13.1 s, nothing sampled from
- * 20 s to 23.5 s. */
+/* 40 s from 22:13:30 on: a request every 100 ms, a slow one at 12.4 s to 13.1 s, nothing sampled
+ * from 20 s to 23.5 s. */
 static struct stack_profile *forty_seconds(void)
 {
     struct stack_profile *p = stack_profile_new(NULL);
@@ -44,9 +44,13 @@ static struct stack_profile *forty_seconds(void)
         bool slow = ms >= 12400 && ms < 13100, busy = ms % 100 < 30 || slow;
         struct stack_metrics m = {.known = 1u << STACK_MEMORY};
         struct stack_sample s = {.time_ns = at,
-                                 .weight = slow ? 8 : busy ? 3 : 1,
+                                 .weight = slow   ? 8
+                                           : busy ? 3
+                                                  : 1,
                                  .process = 80,
-                                 .stack = slow ? stuck : busy ? work : wait,
+                                 .stack = slow   ? stuck
+                                          : busy ? work
+                                                 : wait,
                                  .request = busy ? 1 + ms / 100 : 0,
                                  .status = busy ? STACK_RUNNING : STACK_WAITING};
         m.value[STACK_MEMORY] = 10000 + (int64_t)(ms % 1000) * 100;
@@ -119,7 +123,8 @@ static void nothing_to_show(void **state)
     static const struct {
         int rows, cols;
         const char *name;
-    } all[] = {{24, 80, "moments_none_80x24"}, {40, 120, "moments_none_120x40"},
+    } all[] = {{24, 80, "moments_none_80x24"},
+               {40, 120, "moments_none_120x40"},
                {10, 40, "moments_none_40x10"}};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
@@ -247,11 +252,28 @@ static void clicks_mark(void **state)
 
 static void any_keys(void **state)
 {
-    static const char *const some[] = {"<Up>",   "<Down>",         "<Left>", "<Right>", "<PgUp>",
-                                       "<PgDn>", "<Home>",         "<End>",  "<Enter>", "<Esc>",
-                                       "v",      "d",              "[",      "]",       "}",
-                                       "z",      "m<Down><Enter>", "H",      "I<Down><Enter>",
-                                       "a",      "r",              "m<Home><Enter>"};
+    static const char *const some[] = {"<Up>",
+                                       "<Down>",
+                                       "<Left>",
+                                       "<Right>",
+                                       "<PgUp>",
+                                       "<PgDn>",
+                                       "<Home>",
+                                       "<End>",
+                                       "<Enter>",
+                                       "<Esc>",
+                                       "v",
+                                       "d",
+                                       "[",
+                                       "]",
+                                       "}",
+                                       "z",
+                                       "m<Down><Enter>",
+                                       "H",
+                                       "I<Down><Enter>",
+                                       "a",
+                                       "r",
+                                       "m<Home><Enter>"};
     (void)state;
     struct show w;
     begin(&w, 24, 80, true);

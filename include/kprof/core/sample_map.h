@@ -24,10 +24,10 @@ struct sample_map_query {
 };
 
 struct sample_map {
-    uint64_t from_s;           /* the second of column 0 */
+    uint64_t from_s;            /* the second of column 0 */
     uint64_t first_s, newest_s; /* of the first and the newest sample of the view */
     uint32_t cols, lines;
-    uint64_t zero_ns; /* time of the samples = this time of the second - zero_ns */
+    uint64_t zero_ns;    /* time of the samples = this time of the second - zero_ns */
     uint64_t total, top; /* of all cells; of the widest */
     uint64_t *width;     /* by column, then by line */
     bool *gap;

@@ -29,7 +29,8 @@ struct sample_wait_counts {
 
 /* Makes core remember what processes are in (core_keep_inside), until it is freed. */
 struct sample_wait *sample_wait_new(struct core *c, struct stack_profile *to);
-void sample_wait_free(struct sample_wait *w); /* NULL is fine; samples that still wait are dropped */
+void sample_wait_free(
+    struct sample_wait *w); /* NULL is fine; samples that still wait are dropped */
 void sample_wait_add(struct sample_wait *w, const struct stack_sample *s,
                      const struct stack_metrics *m);
 /* Settles the samples whose time has come; all: those that wait, too. */
