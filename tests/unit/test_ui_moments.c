@@ -298,6 +298,7 @@ static void any_keys(void **state)
 
 int main(void)
 {
+    setenv("TZ", "UTC0", 1); /* clock times are local */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures),
         cmocka_unit_test(nothing_to_show),
