@@ -254,7 +254,7 @@ control({cleanup, Plan}, S) -> S#s{plan = Plan};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker:limit(Rate, now_ms())};
 control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, tick = ?LEAST_TICK_MS};
-control({seen_by, Sampler}, S) -> S#s{seen_by = Sampler};
+control({seen_by, Sampler}, S) -> S#s{seen_by = Sampler, seen_at = S#s.clock};
 control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},

@@ -42,10 +42,8 @@ born(#births{born = Born}) -> Born.
 -spec ms(births()) -> non_neg_integer().
 ms(#births{ms = Ms}) -> Ms.
 
-%% In the first turn the second number of a pid is 0.
+%% Of its bits, the VM shows the lowest 15 as the first number of a pid; from OTP 26 on, 28.
 number(Probe) ->
-    [_, Id, Turn] = [list_to_integer(N) || N <- string:tokens(pid_to_list(Probe), "<.>")],
-    if
-        Turn > 0 -> none;
-        true -> case Id < erlang:system_info(process_limit) of true -> Id; false -> none end
-    end.
+    [_, Low, High] = [list_to_integer(N) || N <- string:tokens(pid_to_list(Probe), "<.>")],
+    N = Low + (High bsl case erlang:system_info(otp_release) >= "26" of true -> 28; false -> 15 end),
+    case N < erlang:system_info(process_limit) of true -> N; false -> none end.
