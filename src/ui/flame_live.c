@@ -265,6 +265,9 @@ static const char *why_nothing_came(const struct snap_sampling *s)
     if (s->held > 0 && s->processes == 0) {
         return "the processes are left out because of a fault of this VM (--hazards lists them)";
     }
+    if (s->each_ms > 0 && s->processes == 0 && strcmp(s->who, "inside") == 0) {
+        return "no call of a tier was seen in the last 2 s";
+    }
     if (s->each_ms > 0 && s->processes == 0) {
         return "no process matches now; the node looks again every 5 s";
     }
