@@ -56,7 +56,7 @@ static const char *const parts[] = {
     "                           app:NAME, children:PID, inside (requests), all\n"
     "      --statuses NAME,...  only processes that are running, waiting, ...\n"
     "      --sample-interval DURATION  time between two groups of processes (9ms)\n"
-    "      --flush DURATION     a new file after this time; %t in its name is the time\n"
+    "      --flush DURATION     write a new file each time; -o FILE-%t.perf\n"
     "      --files N            keep only the newest N of these files\n"
     "      --trigger CONDITION  sample when it holds: 'db.p99>20ms'; may be repeated;\n"
     "                           with --record, not --profile: record the events\n"

@@ -250,7 +250,7 @@ void flame_live_draw(const struct flame_state *t, struct canvas *c, struct rect 
     add_count(&l, "left out", s->held);
     if (s->cut_share > 0)
         add(&l, STYLE_WARN, "cut %.0f%%", s->cut_share * 100);
-    if (s->born_s > 0 && strcmp(s->who, "inside") != 0)
+    if (s->born > 0 && s->born_s > 0 && strcmp(s->who, "inside") != 0)
         add(&l, STYLE_DIM, "started %.0f/s", (double)s->born / s->born_s);
 }
 

@@ -118,8 +118,10 @@ def test_rotation():
             heads = re.findall(r"^\w+\t(\S+) \[000\] ([\d.]+): cpu-clock:", text, re.M)
             assert heads and all(pid.isdigit() for pid, _ in heads), text[:500]
             assert "agent_burn:idle/0" in text and "kernel_sup" not in text, text[:500]
-            stamps.append([float(at) for _, at in heads])
-        assert max(stamps[0]) < min(stamps[1]), "each sample is in one file"
+            stamps.append({(pid, float(at)) for pid, at in heads})
+        assert not stamps[0] & stamps[1], "each sample is in one file"
+        first, second = (sorted(at for _, at in s) for s in stamps)
+        assert first[0] < second[0] and first[-1] < second[-1], (first, second)
         clean(n)
 
 
@@ -142,6 +144,16 @@ def test_trigger():
         with open(os.path.join(where, names[0]), encoding="utf-8") as f:
             assert "timer:sleep/1" in f.read()
         assert "trigger work.p50>100ms" in k.stderr and "samples written to" in k.stderr, k.saw()
+        # The same with events: those from before the trigger are in the recording, too.
+        n.eval("worker ! {ms, 2}, ok")
+        k = kp.run("--record", os.path.join(where, "%t.rec"), "-t", "work=agent_load:work/3", "--trigger", "work.count>20", "--before", "1m",
+                   "-n", "1", "--duration", "1s", n.name, deadline_s=60)
+        assert k.proc.returncode == 0, k.saw()
+        record, = (f for f in os.listdir(where) if f.endswith(".rec"))
+        assert "recorded to" in k.stderr and record in k.stderr, k.saw()
+        k = kp.run("--replay", os.path.join(where, record), "-b", "-n", "1", "--format", "json")
+        work = kp.row(k.final(), "work")
+        assert work["count"] > 40, work
         clean(n)
 
 

@@ -17,10 +17,10 @@
 #define ASSERTION_BYTES 256
 
 enum assertion_node { /* a value of the node */
-    ASSERTION_NO_NODE,
-    ASSERTION_RUN_QUEUE,
-    ASSERTION_MEMORY,
-    ASSERTION_PROCESSES
+                      ASSERTION_NO_NODE,
+                      ASSERTION_RUN_QUEUE,
+                      ASSERTION_MEMORY,
+                      ASSERTION_PROCESSES
 };
 
 struct assertion {

@@ -40,7 +40,7 @@ struct stack_figures {
     uint64_t interval_us, asked_us; /* between two groups: in force, asked for */
     uint64_t groups, weight_us;
     uint64_t workers;
-    uint64_t born, born_ms; /* processes started on the node, and the time that was counted */
+    uint64_t born, born_ms;       /* processes started on the node, and the time that was counted */
     uint64_t cost_ppm, sample_ns; /* of the schedulers' time; of one sample */
     uint64_t depth;               /* the node's backtrace_depth: callers beyond it are cut */
     enum stack_gate gate;
