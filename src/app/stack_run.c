@@ -64,8 +64,9 @@ static void what(struct run *r)
 /* ---- files ---- */
 
 /* What is not in the samples, by what the node says; "": nothing is known to be missing. */
-static void missing(const struct snap_sampling *s, char out[NOTE_BYTES])
+static void missing(const struct run *r, char out[NOTE_BYTES])
 {
+    const struct snap_sampling *s = &r->told;
     int n = 0;
 
     *out = '\0';
@@ -74,7 +75,7 @@ static void missing(const struct snap_sampling *s, char out[NOTE_BYTES])
                      "%.0f%% of the stacks are deeper than the %u functions that the node reports "
                      "(its backtrace_depth): their outer callers are missing",
                      s->cut_share * 100, (unsigned)s->depth);
-    if (s->born_s > 0)
+    if (s->born > 0 && s->born_s > 0 && r->request.processes.kind != PROCESSES_INSIDE)
         snprintf(out + n, (size_t)(NOTE_BYTES - n),
                  "%s%.1f processes were started per second: those that ended before they were "
                  "chosen were not sampled",
@@ -98,7 +99,7 @@ static int write_view(struct run *r, const struct stack_view *v, struct err *e)
         return 1;
     if (r->began_ns)
         engine_sampling(r->g, &r->told);
-    missing(&r->told, note);
+    missing(r, note);
     for (unsigned attempt = 0; attempt < NAMES_MOST; attempt++) {
         if (file_series_name(&r->files, clock_wall_ns(), attempt, path, e) < 0)
             return -1;
@@ -278,7 +279,7 @@ static void say(const struct run *r)
                 "kprof-top: %llu processes were left out because of faults of this VM "
                 "(--hazards lists the faults)\n",
                 (unsigned long long)s->held);
-    missing(s, note);
+    missing(r, note);
     if (*note)
         fprintf(stderr, "kprof-top: %s\n", note);
     if (r->files.written > 1)

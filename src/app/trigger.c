@@ -39,11 +39,28 @@ static const struct assertion *wait_for_one(const struct trigger_run *t)
     return a;
 }
 
+/* A trigger on a tier that is not traced would never fire: the options of a preset and of the
+ * sample node are known only now. */
+static int check(const struct trigger_run *t, struct err *e)
+{
+    const struct tierset *tiers = engine_tiers(t->g);
+
+    for (size_t i = 0; i < t->o->n_triggers; i++) {
+        const struct assertion *a = &t->o->trigger[i];
+        bool known = a->node || assertion_of_tier(a, "_total");
+        for (uint16_t k = 0; k < tiers->n && !known; k++)
+            known = tiers->tier[k].active && assertion_of_tier(a, tiers->tier[k].name);
+        if (!known)
+            return err_set(e, "--trigger %s: no tier has this name", optval_show(a->text).s);
+    }
+    return 0;
+}
+
 int trigger_loop(const struct trigger_run *t, trigger_action *action, void *arg, struct err *e)
 {
     uint64_t time = t->o->duration_ns ? t->o->duration_ns : TIME_NS, n = 0;
     const struct assertion *a;
-    int rc = 0;
+    int rc = check(t, e);
 
     while (rc == 0 && (a = wait_for_one(t))) {
         fprintf(stderr, "kprof-top: trigger %s: for %.0f s from now\n", optval_show(a->text).s,

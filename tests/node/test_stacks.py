@@ -144,6 +144,16 @@ def test_trigger():
         with open(os.path.join(where, names[0]), encoding="utf-8") as f:
             assert "timer:sleep/1" in f.read()
         assert "trigger work.p50>100ms" in k.stderr and "samples written to" in k.stderr, k.saw()
+        # The same with events: those from before the trigger are in the recording, too.
+        n.eval("worker ! {ms, 2}, ok")
+        k = kp.run("--record", os.path.join(where, "%t.rec"), "-t", "work=agent_load:work/3", "--trigger", "work.count>20", "--before", "1m",
+                   "-n", "1", "--duration", "1s", n.name, deadline_s=60)
+        assert k.proc.returncode == 0, k.saw()
+        record, = (f for f in os.listdir(where) if f.endswith(".rec"))
+        assert "recorded to" in k.stderr and record in k.stderr, k.saw()
+        k = kp.run("--replay", os.path.join(where, record), "-b", "-n", "1", "--format", "json")
+        work = kp.row(k.final(), "work")
+        assert work["count"] > 40, work
         clean(n)
 
 
