@@ -21,7 +21,8 @@ struct flame_state {
     struct flame_pane pane[2]; /* the graph, or callers (0) and callees (1) of a function */
     struct rect area[2];       /* of the last picture */
     int active;                /* the pane that has the keys */
-    uint64_t mark_ns; /* without a base: samples from then on are compared with those before */
+    uint64_t
+        split_ns; /* without a base: samples from this time on are compared with those before */
     bool sandwich, up, frozen, compare;
     char pattern[FLAME_PATTERN_BYTES];
     bool exact;                                 /* the pattern is a whole text */

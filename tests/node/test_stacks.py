@@ -92,7 +92,7 @@ def test_killed():
 def test_nobody_matches():
     with kp.Node(25) as n:
         for args, words in ((("--top", "5"), ("--top", "--profile")), (("--profile", "cpu"), ("--output",)),
-                            (("--profile", "cpu", "-o", "x.txt"), ("ending",)), (("--profile", "speed", "-o", "x.svg"), ("no such profile",)),
+                            (("--profile", "cpu", "-o", "x.txt"), ("ending",)), (("--profile", "speed", "-o", "x.svg"), ("--profile speed: unknown value",)),
                             (("--profile", "cpu", "-o", "x.svg", "-t", "m:f/1"), ("--tier",))):
             one_sentence(kp.run(*args, n.name), 2, *words)
         clean(n)

@@ -113,7 +113,7 @@ def test_bad_input():
     assert k.proc.returncode == 1 and "has no folded stacks" in k.stderr, k.saw()
     out = os.path.join(kp.scratch(), "some.folded")
     k = flame(folded("a;b 3\nrubbish\n\x1b]0;evil\x07;c 4\n", "some.in"), "-b", "-o", out)
-    assert k.proc.returncode == 0 and "1 of 3 lines are no folded stacks" in k.stderr, k.saw()
+    assert k.proc.returncode == 0 and "1 of 3 lines ignored: not a folded stack" in k.stderr, k.saw()
     with open(out, "rb") as f:
         assert b"\x1b" not in f.read()
     k = flame(folded(), "-b", "-o", os.path.join(kp.scratch(), "x.png"))

@@ -19,7 +19,7 @@ enum intent_kind {
                         * which
                         */
     INTENT_ZERO,
-    INTENT_MARK,   /* compare with the time shown now, or end the comparison */
+    INTENT_COMPARE, /* compare with the time shown now, or end the comparison */
     INTENT_EXPORT, /* text: file name; force: overwrite was confirmed; slow_only: only slow requests
                       that pass the filter; picture: the text format has the content of the screen
                     */
