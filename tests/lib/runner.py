@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""runner.py DIR [WORD ...]: runs every test_* function of DIR/test_*.py, one by one, and closes with the counts.
+"""runner.py DIR [WORD ...]: runs every test_* function of DIR/test_*.py and prints the number of passed tests.
 
-With words: only tests whose file:function contains one of them. A test with the attribute `each` (see `each`) runs once
-for every value and is counted for each. KPROF_FAILED: a file that gets a line for each failure; KPROF_ONLY: such a file, only
-its tests are run."""
+With words: only tests whose file:function contains one of them. A test with the attribute `each` (kp.each) runs once
+for each value, and each run is counted. KPROF_FAILED: a file to which the name of each failed test is appended.
+KPROF_ONLY: such a file; only its tests run."""
 import importlib.util
 import os
 import sys
@@ -39,7 +39,7 @@ def cases(directory, words):
 
 
 def only():
-    """The labels to run, or None: all."""
+    """The names of the tests to run; None: all."""
     path = os.environ.get("KPROF_ONLY")
     if not path:
         return None
