@@ -1,4 +1,4 @@
-"""--flame: folded stacks on a real terminal, with flamelens's keys, and as other files."""
+"""--flame: folded stacks in a real terminal, with the keys of flamelens, and converted to other formats."""
 import json
 import os
 
@@ -45,7 +45,7 @@ def test_keys(cols, rows, term, locale):
         t.wait_for("sandwich")
         t.keys("q")
         t.wait_for("1000 samples")
-        t.keys("q")  # a terminal without a second screen keeps the picture
+        t.keys("q")  # a terminal without an alternate screen keeps the picture
         kp.until(60, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
 
 
