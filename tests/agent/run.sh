@@ -1,7 +1,8 @@
 #!/bin/sh
 # Tests of the agent on nodes of this machine's OTP and, through chroot, of those under KPROF_OTP_ROOTS (trixie: OTP 27,
 # sid: OTP 29). run.sh [WORD...]: only tests whose name contains one of them; KPROF_AGENT_OTP="25 27 29" chooses versions.
-# KPROF_FAILED: a file that gets a line "VERSION TEST" for each failure; KPROF_ONLY: such a file, only its tests are run.
+# KPROF_FAILED: a file to which a line "VERSION TEST" is appended for each failure; KPROF_ONLY: such a file; only its
+# tests run.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -18,12 +19,12 @@ erlc -Werror -o "$work" "$here"/agent_*.erl || exit 1
 epmd -daemon 2>/dev/null
 host=$(hostname -s)
 
-# suite VERSION COMMAND...: starts a target with COMMAND, tests it, adds up.
+# suite VERSION COMMAND...: starts a target with COMMAND, tests it, and counts the results.
 suite() {
     label=$1
     shift
     if [ -n "${KPROF_ONLY:-}" ]; then
-        tests=$(sed -n "s/^$label /=/p" "$KPROF_ONLY") # the whole name
+        tests=$(sed -n "s/^$label /=/p" "$KPROF_ONLY") # =NAME: the whole name
         [ -n "$tests" ] || return 0
     fi
     ran=yes
