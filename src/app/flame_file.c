@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOAD_BYTES ((size_t)512 << 20) /* of samples; the file may be larger: lines are shorter */
+#define LOAD_BYTES ((size_t)512 << 20) /* memory of samples; the file may be larger than this */
 
 /* ---- reading ---- */
 
@@ -180,11 +180,11 @@ static void loop(struct viewer *w)
             draw(w);
         poll(&p, 1, w->dirty ? 10 : 500);
         if (p.revents & (POLLHUP | POLLERR | POLLNVAL))
-            break; /* the terminal is gone */
+            break; /* the terminal is closed */
     }
 }
 
-/* The samples came from standard input: the keys come from the terminal. */
+/* Standard input had the samples, so keys are read from the terminal. */
 static int take_terminal(struct err *e)
 {
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);

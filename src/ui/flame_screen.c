@@ -31,7 +31,7 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
     return both;
 }
 
-/* keep: the same question is asked again, of other samples. */
+/* keep: the same query, on other samples. */
 static void rebuild(struct flame_state *t, bool keep)
 {
     if (!t->view) {
@@ -231,12 +231,12 @@ static void halves(struct flame_state *t, struct message *why)
     t->active = 0;
     rebuild(t, false);
     for (int i = 0; t->sandwich && i < 2; i++) {
-        bool there = t->pane[i].graph->nodes > 1; /* the function itself, below the root */
+        bool there = t->pane[i].graph->nodes > 1; /* the function itself is below the root */
         t->pane[i].sel = t->pane[i].top = there;
     }
 }
 
-/* Compares with the baseline; without one, samples from now on with those before. */
+/* Compares with the baseline; without one, later samples with earlier ones. */
 static void compare(struct flame_state *t, struct message *why)
 {
     size_t n = t->view ? stack_view_count(t->view) : 0;
