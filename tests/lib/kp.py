@@ -92,12 +92,25 @@ def kill_pid(popen, sig=signal.SIGKILL):
 _scratch = None
 
 
+def _remove_at_exit(path):
+    """At the exit of this process, not of a fork."""
+    owner = os.getpid()
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(path, ignore_errors=True))
+
+
 def scratch():
     global _scratch
     if _scratch is None:
         _scratch = tempfile.mkdtemp(prefix="kprof-test-")
-        atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
+        _remove_at_exit(_scratch)
     return _scratch
+
+
+def after_fork():
+    """In a child: a new scratch directory. The beams of the parent are shared."""
+    global _scratch
+    _scratch = None
+    _root_beams.clear()
 
 
 _beams = None
@@ -122,9 +135,10 @@ _root_beams = {}
 def _beams_in_root(root):
     name = "kprof-test-%d" % os.getpid()
     path = os.path.join(root, "tmp", name)
-    shutil.copytree(beams(), path, dirs_exist_ok=True)  # each time: a test may have compiled more
+    # each time: a test may have compiled more; erlc renames *.bea# when it is complete
+    shutil.copytree(beams(), path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*#"))
     if root not in _root_beams:
-        atexit.register(shutil.rmtree, path, ignore_errors=True)
+        _remove_at_exit(path)
         _root_beams[root] = "/tmp/" + name
     return _root_beams[root]
 
