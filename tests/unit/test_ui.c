@@ -2,6 +2,7 @@
  * snapshots. */
 #include "fake_capture.h"
 #include "fake_snapshot.h"
+#include "rng.h"
 #include "ui_script.h"
 
 #include <setjmp.h>
@@ -806,7 +807,7 @@ static void random_keys_never_break_the_picture(void **state)
     unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
     printf("seed %u (KPROF_SEED sets it)\n", seed);
     srandom(seed);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < rng_rounds(60); i++) {
         one_random_life(seed);
     }
 }

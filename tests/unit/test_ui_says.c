@@ -2,6 +2,7 @@
  * line, words for missing names. */
 #include "fake_capture.h"
 #include "fake_snapshot.h"
+#include "rng.h"
 #include "ui_script.h"
 
 #include <setjmp.h>
@@ -147,13 +148,14 @@ static bool has_effect(const struct way *w, struct fake *shown, int key)
 static void a_key_that_does_nothing_says_why(void **state)
 {
     (void)state;
-    int silent = 0;
+    int silent = 0, every = 8 / rng_rounds(8);
     ui_free(u);
     for (size_t st = 0; st < sizeof states / sizeof *states; st++) {
         struct fake *shown = states[st]();
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             for (int key = 1; key <= KEY_F1_; key = key == 126 ? KEY_UP_ : key + 1) {
-                bool none = key == KEY_RESIZE_ || has_effect(&ways[i], shown, key);
+                bool none = key == KEY_RESIZE_ || ((size_t)key + i) % (size_t)every != 0 ||
+                            has_effect(&ways[i], shown, key);
                 silent += !none;
                 if (!none) {
                     print_message("state %zu, %s%s: key %x gives no message\n", st,
