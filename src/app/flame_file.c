@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOAD_BYTES ((size_t)512 << 20) /* of samples; the file may be larger: lines are shorter */
+#define LOAD_BYTES ((size_t)512 << 20) /* memory of samples; the file may be larger than this */
 
 /* ---- reading ---- */
 
@@ -80,7 +80,7 @@ static int feed(struct reader *r, int fd, const char *path, struct err *e)
     return stop_asked() ? err_set(e, "stopped while reading %s", path) : rc;
 }
 
-/* NULL with err: it cannot be read, or there is nothing in it. A part that is no stack is told on
+/* NULL with err: the file cannot be read, or has no stacks. Lines that are not stacks are counted on
  * stderr. */
 static struct stack_profile *load(const char *path, struct err *e)
 {
@@ -99,11 +99,10 @@ static struct stack_profile *load(const char *path, struct err *e)
     if (rc == 0 && r.taken == 0)
         rc = err_set(e, "%s has no folded stacks: lines such as m:f/1;m:g/2 12", path);
     if (rc == 0 && r.bad > 0 && r.perf)
-        fprintf(stderr, "kprof-top: %s: %llu lines are not of perf script; left out\n", path,
-                r.bad);
+        fprintf(stderr, "kprof-top: %s: %llu lines ignored: not of perf script\n", path, r.bad);
     else if (rc == 0 && r.bad > 0)
-        fprintf(stderr, "kprof-top: %s: %llu of %llu lines are no folded stacks; left out\n", path,
-                r.bad, r.bad + r.taken);
+        fprintf(stderr, "kprof-top: %s: %llu of %llu lines ignored: not a folded stack\n", path, r.bad,
+                r.bad + r.taken);
     if (rc == 0)
         return p;
     stack_profile_free(p);
@@ -216,11 +215,11 @@ static void loop(struct viewer *w)
             draw(w);
         poll(&p, 1, w->dirty ? 10 : 500);
         if (p.revents & (POLLHUP | POLLERR | POLLNVAL))
-            break; /* the terminal is gone */
+            break; /* the terminal is closed */
     }
 }
 
-/* The samples came from standard input: the keys come from the terminal. */
+/* Standard input had the samples, so keys are read from the terminal. */
 static int take_terminal(struct err *e)
 {
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);

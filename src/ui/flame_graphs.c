@@ -20,7 +20,7 @@ static struct flame *base_graph(const struct flame_state *t, const struct flame_
         q.filter.inside = q.filter.inside || shown->filter.requests;
         return flame_build(t->base, &q);
     }
-    q.filter.to_ns = t->mark_ns;
+    q.filter.to_ns = t->split_ns;
     return flame_build(t->view, &q);
 }
 
@@ -34,7 +34,7 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
     }
     struct flame *base = base_graph(t, &q);
     if (!t->base && !t->base_to_ns) {
-        q.filter.from_ns = t->mark_ns > q.filter.from_ns ? t->mark_ns : q.filter.from_ns;
+        q.filter.from_ns = t->split_ns > q.filter.from_ns ? t->split_ns : q.filter.from_ns;
     }
     struct flame *f = flame_build(t->view, &q);
     struct flame *both = flame_compare(f, base);
@@ -190,7 +190,7 @@ bool flame_graphs_compare(struct flame_state *t)
         return false;
     }
     t->compare = !t->compare;
-    t->mark_ns = last_ns + 1;
+    t->split_ns = last_ns + 1;
     flame_graphs_rebuild(t, true);
     return true;
 }

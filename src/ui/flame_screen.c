@@ -117,7 +117,7 @@ static void halves(struct flame_state *t, struct message *why)
     t->active = 0;
     flame_graphs_rebuild(t, false);
     for (int i = 0; t->sandwich && i < 2; i++) {
-        bool there = t->pane[i].graph->nodes > 1; /* the function itself, below the root */
+        bool there = t->pane[i].graph->nodes > 1; /* the function itself is below the root */
         t->pane[i].sel = t->pane[i].top = there;
     }
 }
@@ -214,7 +214,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         t->query.lines = !t->query.lines;
         flame_graphs_rebuild(t, false);
         return true;
-    case ACT_MARK:
+    case ACT_COMPARE:
         compare(t, &sh->message);
         return true;
     case ACT_INSIDE:

@@ -92,7 +92,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
             message_set(&sh->message, "there are no samples with times", true);
         }
         return true;
-    case ACT_MARK:
+    case ACT_COMPARE:
         set_base(t, &sh->message);
         return true;
     case ACT_WIDTH:
