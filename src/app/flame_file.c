@@ -80,8 +80,8 @@ static int feed(struct reader *r, int fd, const char *path, struct err *e)
     return stop_asked() ? err_set(e, "stopped while reading %s", path) : rc;
 }
 
-/* NULL with err: the file cannot be read, or has no stacks. Lines that are not stacks are counted on
- * stderr. */
+/* NULL with err: the file cannot be read, or has no stacks. Lines that are not stacks are counted
+ * on stderr. */
 static struct stack_profile *load(const char *path, struct err *e)
 {
     const struct stack_profile_limits limits = {.max_bytes = LOAD_BYTES};
@@ -101,8 +101,8 @@ static struct stack_profile *load(const char *path, struct err *e)
     if (rc == 0 && r.bad > 0 && r.perf)
         fprintf(stderr, "kprof-top: %s: %llu lines ignored: not of perf script\n", path, r.bad);
     else if (rc == 0 && r.bad > 0)
-        fprintf(stderr, "kprof-top: %s: %llu of %llu lines ignored: not a folded stack\n", path, r.bad,
-                r.bad + r.taken);
+        fprintf(stderr, "kprof-top: %s: %llu of %llu lines ignored: not a folded stack\n", path,
+                r.bad, r.bad + r.taken);
     if (rc == 0)
         return p;
     stack_profile_free(p);
