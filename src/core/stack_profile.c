@@ -1,4 +1,5 @@
 #include <kprof/base/intern.h>
+#include <kprof/base/must.h>
 #include <kprof/base/pages.h>
 #include <kprof/core/stack_profile.h>
 
@@ -50,13 +51,6 @@ struct stack_view {
     size_t n, chunks;
     struct chunk *chunk[];
 };
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 static void chunk_unref(struct chunk *c)
 {
@@ -113,17 +107,17 @@ const struct stack_profile_meta *stack_profile_meta(const struct stack_profile *
 uint32_t stack_profile_text(struct stack_profile *p, const char *s, size_t n)
 {
     uint32_t id = intern_add(p->texts, s, n);
+    if (id != INTERN_FULL)
+        return id;
+    p->counts.refused_texts++;
+    return 0;
+}
+
 /* Written once, before the id is given away: the reader of a view may read it at any time. */
 static void set_function(struct stack_profile *p, uint32_t frame, uint32_t function)
 {
     if (p->function_of[frame] == 0)
         p->function_of[frame] = function;
-}
-
-    if (id != INTERN_FULL)
-        return id;
-    p->counts.refused_texts++;
-    return 0;
 }
 
 uint32_t stack_profile_frame(struct stack_profile *p, const struct stack_frame *f)
