@@ -225,7 +225,8 @@ described(Pids, C) -> described(Pids, [], C).
 
 described([], Chosen, C) ->
     {lists:reverse(Chosen), C};
-described([P | Rest], Chosen, #c{held = Held} = C) ->
+described([P | Rest], Chosen, C0) ->
+    C = #c{held = Held} = rested(C0),
     case process_info(P, [registered_name, initial_call, group_leader, heap_size]) of
         [{_, Name}, {_, First}, {_, Leader}, _] ->
             case is_agents(First) orelse is_agents(Name) orelse is_held(P, C) of

@@ -256,7 +256,7 @@ static struct intent prompt_done(struct ui *u)
     case PROMPT_TIME_RANGE:
         return take_time_range(u);
     case PROMPT_FLAME_EXPORT:
-        return p->len ? with_text(p, INTENT_EXPORT_STACKS) : none;
+        return with_text(p, INTENT_EXPORT_STACKS);
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
     case PROMPT_FLAME_SEARCH:
