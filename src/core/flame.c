@@ -1,4 +1,5 @@
 #include <kprof/base/map.h>
+#include <kprof/base/must.h>
 #include <kprof/core/flame.h>
 
 #include "flame_tree.h"
@@ -42,13 +43,6 @@ struct build {
     uint64_t sum;
 };
 
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
-
 /* Makes room for one more element. */
 static void *roomy(void *p, size_t n, size_t *cap, size_t size)
 {
@@ -89,21 +83,15 @@ bool flame_passes(const struct stack_view *v, size_t i, const struct flame_filte
            (f->memory_decade == 0 || flame_decade(v, i) == f->memory_decade);
 }
 
-uint64_t flame_width(const struct stack_view *v, size_t i, enum flame_by by, enum stack_metric m)
+uint64_t flame_sample_width(const struct stack_view *v, size_t i, enum flame_by by,
+                            enum stack_metric m)
 {
     int64_t value, delta;
     if (by == FLAME_SAMPLES)
         return stack_view_at(v, i)->weight;
     if (!stack_view_metric(v, i, m, &value, &delta))
         return 0;
-    switch (by) {
-    case FLAME_GROWTH:
-        return delta > 0 ? (uint64_t)delta : 0;
-    case FLAME_SHRINKAGE:
-        return delta < 0 ? 0 - (uint64_t)delta : 0;
-    default:
-        return value > 0 ? (uint64_t)value : 0;
-    }
+    return flame_metric_width(by, value, delta);
 }
 
 static uint32_t group_of(struct build *b, size_t i)
@@ -144,7 +132,7 @@ static void take_samples(struct build *b)
         const struct stack_sample *s = stack_view_at(b->view, i);
         if (b->outermost && b->outermost[s->stack] == 0)
             continue;
-        uint64_t width = flame_width(b->view, i, b->q->by, b->q->metric);
+        uint64_t width = flame_sample_width(b->view, i, b->q->by, b->q->metric);
         if (width == 0) {
             f->widthless++;
         } else if (width > MOST_SUM - b->sum) {

@@ -1,16 +1,10 @@
+#include <kprof/base/must.h>
 #include <kprof/core/sample_map.h>
 
 #include <assert.h>
 #include <stdlib.h>
 
 #define SECOND UINT64_C(1000000000)
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 static uint64_t second_of(const struct sample_map *m, uint64_t time_ns)
 {
@@ -97,7 +91,7 @@ static void add(struct sample_map *m, const struct stack_view *v, size_t i,
     k->cell[cell] = true;
     if (!flame_passes(v, i, f))
         return;
-    uint64_t width = flame_width(v, i, q->by, q->metric);
+    uint64_t width = flame_sample_width(v, i, q->by, q->metric);
     if (width > UINT64_MAX / 4 - m->total)
         return;
     m->width[cell] += width;

@@ -1,3 +1,4 @@
+#include <kprof/base/must.h>
 #include <kprof/core/sample_wait.h>
 
 #include <stdlib.h>
@@ -18,13 +19,6 @@ struct sample_wait {
     uint64_t passed_ns; /* core's time at the last look */
     struct sample_wait_counts counts;
 };
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 struct sample_wait *sample_wait_new(struct core *c, struct stack_profile *to)
 {

@@ -35,7 +35,7 @@ static void draw_title(const struct flame_state *t, struct canvas *c, struct rec
         char total[FORMAT_BYTES];
         amount(f, f->node[0].total, total);
         buf_addf(&text, "  %s %s", total, flame_title_is_time(f->by, f->unit) ? "of " : "");
-        flame_title_width(&text, &w, f->unit);
+        flame_width_text(&text, &w, f->unit);
         flame_title_filter(&text, t, true);
         if (t->query.group != FLAME_UNGROUPED) {
             buf_addf(&text, ", by %s", flame_group_name(t->query.group));

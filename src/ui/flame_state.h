@@ -11,17 +11,7 @@
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
 
-enum {
-    FLAME_WIDTHS_MAX = 1 + 3 * STACK_METRICS,
-    FLAME_PATTERN_BYTES = 200,
-    FLAME_INSIDE_ITEMS = 6,
-    FLAME_WHAT_BYTES = 80
-};
-
-struct flame_width {
-    enum flame_by by;
-    enum stack_metric metric;
-};
+enum { FLAME_PATTERN_BYTES = 200, FLAME_INSIDE_ITEMS = 6, FLAME_WHAT_BYTES = 80 };
 
 /* The sub-second heat map: a view of the same samples. Times are those of the samples. */
 struct moments {

@@ -4,21 +4,6 @@
 
 #include <kprof/base/format.h>
 
-void flame_title_width(struct buf *out, const struct flame_width *w, enum stack_unit unit)
-{
-    static const char *const UNIT[] = {[STACK_UNIT_SAMPLES] = "samples",
-                                       [STACK_UNIT_NS] = "time",
-                                       [STACK_UNIT_US] = "time",
-                                       [STACK_UNIT_BYTES] = "bytes"};
-    static const char *const BY[] = {
-        [FLAME_VALUE] = "", [FLAME_GROWTH] = "growth of ", [FLAME_SHRINKAGE] = "shrinkage of "};
-    if (w->by == FLAME_SAMPLES) {
-        buf_adds(out, UNIT[unit]);
-    } else {
-        buf_addf(out, "%s%s", BY[w->by], stack_metric_name(w->metric));
-    }
-}
-
 bool flame_title_is_time(enum flame_by by, enum stack_unit unit)
 {
     return by == FLAME_SAMPLES && (unit == STACK_UNIT_NS || unit == STACK_UNIT_US);

@@ -5,8 +5,6 @@
 
 #include "flame_state.h"
 
-/* "samples", "growth of memory" */
-void flame_title_width(struct buf *out, const struct flame_width *w, enum stack_unit unit);
 bool flame_title_is_time(enum flame_by by, enum stack_unit unit); /* the samples are times */
 /* An amount of that width: "1204", or "1.2s". out: FORMAT_BYTES */
 void flame_title_amount(char *out, enum flame_by by, enum stack_unit unit, uint64_t n);

@@ -181,7 +181,7 @@ static void draw_title(const struct shown *w, struct rect a)
     struct buf text;
     buf_init(&text, 0);
     buf_adds(&text, "SUB-SECOND HEAT MAP  ");
-    flame_title_width(&text, &by, stack_profile_meta(stack_view_profile(t->view))->unit);
+    flame_width_text(&text, &by, stack_profile_meta(stack_view_profile(t->view))->unit);
     flame_title_filter(&text, t, false);
     buf_addf(&text, "  %.4gms a line", 1000.0 / w->m->lines);
     buf_adds(&text, t->frozen ? "  FROZEN" : "");

@@ -84,8 +84,7 @@ void ui_show_inside(struct ui *u, const struct view_cells *cells, uint64_t *requ
 bool ui_stacks_inside(const struct ui *u, struct view_cells *cells);
 /* The requests of these cells now, before ui_set_stacks; takes them over. */
 void ui_set_stacks_inside(struct ui *u, uint64_t *requests, size_t n);
-/* After INTENT_EXPORT_STACKS: the samples on the screen, and the query of their graph. NULL: none.
- */
+/* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
  * between; "": none does. Copied. */
