@@ -19,8 +19,8 @@ struct live_suggest {
 
 /* Looks when it should; goes on; tells what was found. */
 void live_suggest_poll(struct live_suggest *p, struct engine *g, struct ui *u);
-/* Writes its line in the list of presets. */
-void live_suggest_item(const struct live_suggest *p, char *text, size_t cap);
+/* Writes what it is, for the list of presets. */
+void live_suggest_about(const struct live_suggest *p, char *text, size_t cap);
 /* Opens the lines of the suggestion, or looks for one first. */
 void live_suggest_open(struct live_suggest *p, struct engine *g, struct ui *u);
 /* Carries out INTENT_SUGGESTED: sets tiers, entry and rule of the lines that are ticked. */
