@@ -122,7 +122,8 @@ static int draw_ticks(const struct pick_list *p, struct canvas *c, int row, int 
     return used;
 }
 
-static void draw_titles(struct canvas *c, int row, const struct columns_at *at)
+static void draw_titles(const struct pick_list *p, struct canvas *c, int row,
+                        const struct columns_at *at)
 {
     canvas_fill(c, row, 0, c->cols, STYLE_HEAD, ' ');
     canvas_text(c, row, at->name, at->name_cols, STYLE_HEAD, "FUNCTION");
@@ -130,7 +131,8 @@ static void draw_titles(struct canvas *c, int row, const struct columns_at *at)
         canvas_text(c, row, at->app, APP_COLS, STYLE_HEAD, "APPLICATION");
     }
     if (at->rate >= 0) {
-        canvas_right(c, row, at->rate, RATE_COLS, STYLE_HEAD, "CALLS/S");
+        canvas_right(c, row, at->rate, RATE_COLS, p->by_calls ? STYLE_SELECT : STYLE_HEAD,
+                     p->by_calls ? (c->ascii ? "CALLS/S>" : "CALLS/S\xe2\x96\xbc") : "CALLS/S");
     }
 }
 
@@ -202,7 +204,7 @@ void pick_draw(struct pick_list *p, struct canvas *c, struct rect a)
     }
     if (a.rows >= 8) {
         row += draw_ticks(p, c, row, end - row);
-        draw_titles(c, row++, &at);
+        draw_titles(p, c, row++, &at);
     }
     draw_list(p, c, row, end > row ? end - row : 0);
     prompt_draw(&p->query, c, query_row);
