@@ -150,9 +150,11 @@ static const char *title(struct live_preset *p)
     const struct survey *s = &p->suggest->survey;
     unsigned min = (unsigned)((clock_mono_ns() - s->counted_ns) / MINUTE_NS);
     int n = snprintf(p->title, sizeof p->title, "Presets for this node%s",
-                     s->counts ? ", with calls/s of their first tier" : "");
+                     survey_runs(s) ? "; counting their calls ..."
+                     : s->counts    ? ", with calls/s of their first tier"
+                                    : "");
 
-    if (s->counts && min)
+    if (s->counts && !survey_runs(s) && min)
         snprintf(p->title + n, sizeof p->title - (size_t)n, " %u min ago", min);
     return p->title;
 }
@@ -192,12 +194,13 @@ static void tell_start(const struct live_preset *p, struct ui *u)
     ui_set_presets(u, names);
 }
 
-/* What the node has said, or its calls, are new. An open list is brought up to date. */
+/* A count of calls has begun or ended. An open list is brought up to date. */
 static void tell_counts(struct live_preset *p, struct ui *u)
 {
     struct list l;
 
     p->counts = p->suggest->survey.counts;
+    p->counting = survey_runs(&p->suggest->survey);
     if (!p->known)
         return;
     make_list(p, &l);
@@ -319,7 +322,7 @@ void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u)
     struct err ignored;
 
     preset_take_poll(&p->take, g);
-    if (p->counts != p->suggest->survey.counts)
+    if (p->counts != p->suggest->survey.counts || p->counting != survey_runs(&p->suggest->survey))
         tell_counts(p, u);
     if (engine_can_ask(g, &ignored) < 0)
         return;

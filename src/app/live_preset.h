@@ -21,6 +21,7 @@ struct live_preset {
     bool wanted;              /* P was pressed before the node could be asked */
     char title[100];          /* of the list */
     uint32_t counts;          /* the count of calls (survey.counts) that the lists show */
+    bool counting;            /* the list says that calls are counted */
 };
 
 /* Carries out INTENT_PRESETS and INTENT_PRESET. */

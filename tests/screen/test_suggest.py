@@ -72,7 +72,7 @@ def test_p_waits_for_the_node_and_the_busiest_comes_first():
         top.keys("P")
         top.see("waiting for the node")
         n.resume()
-        top.see("Presets for this node", 40)
+        top.see("Presets for this node", 40)  # "; counting their calls ..."
         screen = top.see(re.compile(r"with calls/s of their first tier *\n\s*rabbitmq +\d{2,}/s "), 40)
         names = re.findall(r"^\s*(\w+) +([1-9][\d.]*)/s ", screen, re.M)
         assert [x[0] for x in names] == ["rabbitmq", "cowboy"] and float(names[0][1]) > 3 * float(names[1][1]), screen
