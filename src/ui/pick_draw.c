@@ -151,7 +151,7 @@ static void draw_status(const struct pick_list *p, struct canvas *c, int row)
                          st->modules_done, st->modules);
         }
     } else if (st->state == CATALOG_WHOLE && st->note[0]) {
-        canvas_textf(c, row, 0, c->cols, STYLE_DIM, "%u %s", catalog_count(p->catalog), st->note);
+        canvas_textf(c, row, 0, c->cols, STYLE_DIM, "%s: %u", st->note, catalog_count(p->catalog));
     } else if (st->state == CATALOG_WHOLE && pick_list_count(p) == 0) {
         canvas_text(c, row, 0, c->cols, STYLE_WARN, "no match; or type module:function/arity");
     } else if (st->state == CATALOG_WHOLE) {

@@ -795,7 +795,7 @@ static void a_waterfall_offers_what_is_called(void **state)
     assert_int_equal(in.tier, 3);
     ui_set_catalog(u, catalog);
     run("<Down>");
-    assert_true(picture_has(&c, "1 functions that m:f/1 calls"));
+    assert_true(picture_has(&c, "functions that m:f/1 calls: 1"));
     assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_CLOSE);
     assert_true(picture_has(&c, "read  154ms"));
     run("aquery");
