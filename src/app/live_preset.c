@@ -330,7 +330,7 @@ void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u)
         ask(p, g, u);
     else if (!p->start_asked && engine_tiers(g)->n == 0 && !preset_take_wanted(&p->take))
         ask_all(g, TAG_START, &ignored);
-    p->start_asked = true; /* once, whatever comes of it: P asks again */
+    p->start_asked = true; /* once, even if it fails: P sends it again */
 }
 
 /* An item of the menu begins with the name; a preset for a module asks for the module. */
