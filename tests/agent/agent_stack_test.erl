@@ -228,12 +228,12 @@ pairs(_) -> [].
 
 %% Names: registered, by first call, by what proc_lib began it with.
 stack_names(T) ->
-    [Sup, Code] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, code_server]],
+    [Sup, Init] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, init]],
     Both = fun(#{processes := Ps}) ->
-        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Code] =/= []
+        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Init] =/= []
     end,
-    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"code_server">>]}, Both),
-    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Code, code_server}]],
+    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"init">>]}, Both),
+    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Init, init}]],
     [<<"kernel">>] = [App || {Pid, _, _, App} <- maps:values(Processes), Pid =:= Sup].
 
 %% The most of each; none of the agent's, though it is at work.
