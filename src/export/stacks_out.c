@@ -73,7 +73,7 @@ void stacks_texts_init(struct stacks_texts *t, const struct stack_profile *p,
     buf_init(&t->made, SIZE_MAX / 4);
     t->from = must(calloc(n, sizeof *t->from));
     t->to = must(calloc(n, sizeof *t->to));
-    buf_addch(&t->made, ' '); /* so that none ends at 0 */
+    buf_addch(&t->made, ' '); /* so that no range ends at 0 */
 }
 
 void stacks_texts_release(struct stacks_texts *t)

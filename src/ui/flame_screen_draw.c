@@ -80,7 +80,7 @@ static void draw_none(struct canvas *c, struct rect a, const struct flame_state 
                          : "No samples pass the filter, or none has this width (m: another).");
 }
 
-/* Two halves around the function: its callers grow upwards, its callees downwards. */
+/* Two halves around the function: callers above, callees below. */
 static void draw_graphs(struct flame_state *t, struct canvas *c, struct rect a)
 {
     t->area[0] = a;

@@ -75,7 +75,7 @@ struct options {
     bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
     char *profile;               /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
-    uint64_t top;                /* how many processes; 0: 100 */
+    uint64_t top;                /* number of processes; 0: 100 */
     uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */
     bool hazards;                /* print the node's table of hazards, nothing else */
     bool suggest;                /* print a profile with tiers that are suggested, nothing else */
