@@ -76,8 +76,7 @@ void ui_set_sampling(struct ui *u, const struct snap_sampling *s);
 void ui_ask_sampling(struct ui *u);
 /* The operator wants the sampling to go on when the flame graph is left. */
 bool ui_keeps_sampling(const struct ui *u);
-/* After INTENT_EXPORT_STACKS: the samples on the screen, and the query of their graph. NULL: none.
- */
+/* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
  * between; "": none does. Copied. */
