@@ -5,7 +5,7 @@
 -include("kprof_controller.hrl").
 
 -define(RUN_QUEUE, 100). % per scheduler: more is long
--define(BUSY_BEATS, 4). % so many beats with a long run queue stop the sampling; as many with a short one resume it
+-define(BUSY_BEATS, 4). % this many heartbeats with a long run queue stop sampling; as many with a short one resume it
 -define(INTERVAL_US, 9000).
 -define(LEAST_US, 1000).
 -define(MOST_US, 10000000).
@@ -81,7 +81,7 @@ busy(true, Busy) -> Busy + 1;
 busy(false, Busy) when Busy =< ?BUSY_BEATS -> 0;
 busy(false, Busy) -> Busy - 1.
 
-%% Tells the sampler whether it may sample, and its budget: at each beat, and when the breaker opens.
+%% Tells the sampler whether it may sample, and its budget: at each heartbeat, and when the breaker opens.
 -spec gate(state()) -> state().
 gate(#s{stacks = #stacks{sampler = none}} = S) ->
     S;

@@ -13,7 +13,7 @@
 
 #define ATTACH_NS 20000000000u
 
-/* 0 when s has found something. */
+/* 0 if s has a suggestion */
 static int look(struct survey *s, struct engine *g, struct err *e)
 {
     struct pollfd p = {.fd = engine_wake_fd(g), .events = POLLIN};
@@ -63,7 +63,8 @@ int run_suggest(const struct options *o, const struct target *t)
     int status = 1;
 
     settings_map_from(o, &settings);
-    settings_map_clear_tiers(&settings); /* those of --demo: what is traced is not counted */
+    settings_map_clear_tiers(
+        &settings); /* remove those of --demo: traced functions are not counted */
     struct engine *g = engine_new(&settings, &hooks, &e);
     if (g && run_begin(g, o, t, &e) == 0 && look(&survey, g, &e) == 0)
         status = print(&survey.found, &e) < 0;

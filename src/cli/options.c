@@ -198,7 +198,7 @@ static int check_asks_only(struct parser *p)
     return 0;
 }
 
-/* A file of stacks has no calls: what asks for them has nothing to do. */
+/* A file of stacks has no calls, so options about calls have no meaning. */
 static int check_flame(struct parser *p)
 {
     const struct options *o = p->o;

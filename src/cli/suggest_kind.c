@@ -22,7 +22,7 @@ static const struct suggest_known table[] = {
      "AMQP method"},
     {"ejabberd_c2s:", "handle_authenticated_packet", 2, "stanza", 0, 0, "element(1, arg(1))",
      "kind of stanza"},
-    /* what these servers do with a request */
+    /* functions of these servers that handle a request */
     {"cowboy_handler:", "execute", 2, "handler", 26, 0, NULL, NULL},
     {"cowboy_router:", "execute", 2, "routing", 7, 0, NULL, NULL},
     {"cowboy_req:", "reply", 4, "reply", 18, 0, NULL, NULL},
@@ -43,7 +43,7 @@ static const struct suggest_known table[] = {
     {"ejabberd_local:", "route", 1, "local", 20, 0, NULL, NULL},
     {"ejabberd_sm:", "route", 1, "sessions", 20, 0, NULL, NULL},
     {"mod_offline:", "store_packet", 1, "offline", 18, 0, NULL, NULL},
-    /* databases, and what goes to other machines */
+    /* databases, and calls to other machines */
     {"DBConnection.", "prepare_execute", 4, "db", 30, 0, NULL, NULL},
     {"DBConnection.", "execute", 4, "db", 30, 0, NULL, NULL},
     {"Postgrex.", "query", -1, "db", 28, 0, NULL, NULL},
@@ -122,7 +122,7 @@ static const char *const libraries[] = {"cowboy",
                                         "certifi",
                                         "idna"};
 
-/* Functions that modules must have, or that say nothing about a request. */
+/* Functions that modules must have, or that have no relation to a request. */
 static const char *const boilerplate[] = {"start",
                                           "start_link",
                                           "stop",

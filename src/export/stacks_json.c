@@ -33,7 +33,7 @@ static void write_frames(struct stacks_out *o, struct json *j, const struct flam
     json_obj_end(j);
 }
 
-/* The labels from below `top` down to the node; of `top` itself, when it has samples of its own. */
+/* The labels from below `top` down to the node; only that of `top` for its own samples. */
 static void write_stack(struct json *j, const struct flame *f, uint32_t node, uint32_t top,
                         uint32_t *path)
 {
@@ -135,13 +135,13 @@ struct timeline {
     const struct stack_view *view;
     const struct stack_profile *profile;
     bool fold;
-    struct timed *timed; /* the samples of one process after the other, by time */
+    struct timed *timed; /* samples sorted by process, then by time */
     size_t n;
     uint64_t start_ns;
     uint32_t tid;
     uint32_t *open; /* frames that are open now, root first */
     size_t opened;
-    uint32_t *next; /* those of the next sample */
+    uint32_t *next; /* frames of the next sample */
     struct stacks_texts texts;
     struct buf name;
     size_t cap;
@@ -217,8 +217,8 @@ static size_t frames_of(struct timeline *t, uint32_t stack)
     return kept;
 }
 
-/* How long a sample stands for: its weight where that is time; else until the process's next one,
- * but no longer than two intervals, so that time without samples stays empty. */
+/* The duration of a sample: its weight if that is a time; else the time to the next sample of the
+ * process, at most two intervals, so that time without samples stays empty. */
 static uint64_t length_ns(const struct timeline *t, size_t i)
 {
     const struct stack_profile_meta *m = stack_profile_meta(t->profile);
@@ -234,7 +234,7 @@ static uint64_t length_ns(const struct timeline *t, size_t i)
     return m->interval_ns && ns > 2 * m->interval_ns ? m->interval_ns : ns;
 }
 
-/* Frames that the sample shares with the one before stay open. */
+/* Frames that the sample shares with the previous one stay open. */
 static void take(struct timeline *t, size_t i)
 {
     const struct timed *k = &t->timed[i];

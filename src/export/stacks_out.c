@@ -65,7 +65,7 @@ void stacks_texts_init(struct stacks_texts *t, const struct stack_profile *p,
     t->to = calloc(n, sizeof *t->to);
     if (!t->from || !t->to)
         abort();
-    buf_addch(&t->made, ' '); /* so that none ends at 0 */
+    buf_addch(&t->made, ' '); /* so that no range ends at 0 */
 }
 
 void stacks_texts_release(struct stacks_texts *t)

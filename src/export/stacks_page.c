@@ -1,4 +1,4 @@
-/* The interactive page: the samples as numbers, with flame_page.js, which draws them. */
+/* The interactive page: the samples as numbers, and flame_page.js, which draws them. */
 #include <kprof/base/json.h>
 #include <kprof/base/text.h>
 
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The data are in a script, in HTML or in XML: so they are ASCII, and nothing in them can end the
- * element that they stand in. */
+/* The data are in a script in HTML or XML, so they are ASCII and cannot end the element that
+ * contains them. */
 static void add_script_safe(struct buf *out, const struct buf *in)
 {
     for (size_t i = 0, step; i < in->len; i += step) {
@@ -109,7 +109,7 @@ static void write_rows(struct stacks_page *p)
     buf_adds(&p->o->b, intern_count(p->rows) ? "]" : "[]");
 }
 
-/* Which of the widths and groups of the page the query is: what it begins with. */
+/* The first width and group of the page: those of the query. */
 static void write_first(struct stacks_page *p)
 {
     const struct flame_query *q = &p->how->query;

@@ -28,7 +28,7 @@ static uint64_t width_of(const struct stacks_width *w, const struct stack_sample
     return delta < 0 ? 0 - (uint64_t)delta : 0;
 }
 
-/* Only widths that some sample has. */
+/* Only widths of which at least one sample has a value. */
 static void find_widths(struct stacks_page *p)
 {
     bool has[STACKS_WIDTHS_MAX] = {true};
@@ -80,7 +80,7 @@ static uint32_t child_of(struct stacks_page *p, uint32_t parent, uint32_t name)
     return id == INTERN_FULL ? parent : id;
 }
 
-/* Stacks that differ in lines only have the same node. */
+/* Stacks that differ only in lines have the same node. */
 static uint32_t node_of(struct stacks_page *p, uint32_t stack)
 {
     uint32_t node = MAP_EMPTY;
@@ -120,7 +120,7 @@ static uint32_t dim_of(struct stacks_page *p, size_t i, unsigned d)
     return id;
 }
 
-/* The row of a sample; when there are too many, the row of its stack in the groups "other". */
+/* The row of a sample; if there are too many rows, that of its stack in the groups "other". */
 static uint32_t row_of(struct stacks_page *p, size_t i)
 {
     struct stacks_row key = {.node = node_of(p, stack_view_at(p->view, i)->stack)};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES_MAX = 1000000 }; /* of eflame for one sample: weights may be nanoseconds */
+enum { LINES_MAX = 1000000 }; /* maximum lines of eflame for a sample: weights may be nanoseconds */
 
 /* ---- folded ---- */
 
@@ -16,7 +16,7 @@ void stacks_write_folded(struct stacks_out *o, const struct stack_view *v,
     struct flame *f = flame_build(v, &how->query);
     uint32_t *path = malloc((f->depth + 1) * sizeof *path);
     size_t *at_label = malloc(((size_t)f->labels + 2) * sizeof *at_label);
-    struct buf names; /* of all labels, each made safe once */
+    struct buf names; /* the text of each label, made safe once */
     if (!path || !at_label)
         abort();
     buf_init(&names, SIZE_MAX / 4);
@@ -76,7 +76,7 @@ static void frames_of(const struct stack_profile *p, uint32_t stack, bool fold, 
     }
 }
 
-/* M:F/A as Erlang's tools write it: without quotes, the module of Elixir with its prefix. */
+/* M:F/A as Erlang's tools write it: without quotes, Elixir modules with their prefix. */
 static void add_function(struct buf *b, const struct stack_profile *p, const struct stack_frame *f)
 {
     size_t n;
@@ -102,7 +102,7 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
 {
     const struct stack_profile *p = stack_view_profile(v);
     enum stack_unit unit = stack_profile_meta(p)->unit;
-    /* eflame's resolution: a line is a millisecond */
+    /* in eflame a line is a millisecond */
     uint64_t per_line = unit == STACK_UNIT_NS ? 1000000 : unit == STACK_UNIT_US ? 1000 : 1;
     struct frames f = {0};
     struct stacks_texts texts;
@@ -154,7 +154,7 @@ static void perf_header(struct buf *b, const struct stack_view *v, size_t i, boo
     buf_addch(b, '\n');
 }
 
-/* A blank or a parenthesis in a file name would end it. */
+/* A blank or a parenthesis would end the file name. */
 static void add_file(struct buf *b, const struct stack_profile *p, const struct stack_frame *f)
 {
     size_t n;
@@ -199,7 +199,7 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
         frames_of(p, s->stack, how->query.fold_recursion, &f);
         for (size_t k = 0; k < f.n; k++)
             stacks_texts_add(&texts, &o->b, f.frame[k]);
-        /* The initial call is there once: not when it is the outermost frame, too. */
+        /* The initial call is written once: not if it is also the outermost frame. */
         if (s->initial_call && (f.n == 0 || stack_profile_function(p, f.frame[f.n - 1]) !=
                                                 stack_profile_function(p, s->initial_call)))
             perf_initial_call(&o->b, p, s->initial_call);

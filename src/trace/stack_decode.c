@@ -11,9 +11,9 @@
 #define FRAMES_MAX    1024u
 #define SAMPLES_MAX   65536u
 #define WORD_BYTES    8
-#define MOST          INT64_MAX / 4 /* of a metric: sums and differences do not overflow */
+#define MOST          INT64_MAX / 4 /* maximum of a metric, so that sums and differences do not overflow */
 
-/* The metrics of a message's sample, in their order. */
+/* The metrics of a sample in a message, in their order. */
 static const enum stack_metric order[] = {
     STACK_REDUCTIONS,
     STACK_MESSAGE_QUEUE_LEN,
@@ -39,7 +39,7 @@ struct process {
     int64_t last[STACK_METRICS];
 };
 
-struct raw { /* a sample as it came */
+struct raw { /* a sample as received */
     uint64_t time_ns, process, stack;
     uint32_t status;
     struct etf values;
@@ -96,7 +96,7 @@ const struct stack_decode_counts *stack_decoder_counts(const struct stack_decode
     return &d->counts;
 }
 
-/* Another sampler: its numbers begin anew. */
+/* Another sampler: all numbers are new. */
 static void begin(struct stack_decoder *d)
 {
     map_clear(&d->process_of);
@@ -105,7 +105,7 @@ static void begin(struct stack_decoder *d)
     memset(&d->fig, 0, sizeof d->fig);
 }
 
-/* ---- figures ---- */
+/* ---- totals ---- */
 
 static const struct figure {
     const char *name;
@@ -138,7 +138,7 @@ static void take_figure(struct stack_figures *f, const char *k, size_t n, uint64
             *(uint64_t *)((char *)f + figures[i].at) = v;
 }
 
-/* A name that is not known is a newer agent's. */
+/* A newer agent may send unknown names. */
 static bool read_figures(struct stack_decoder *d, struct etf *c)
 {
     uint32_t pairs;
@@ -210,7 +210,7 @@ static uint32_t read_call(struct stack_decoder *d, struct etf *c, bool *ok)
     return *ok ? stack_profile_frame(d->profile, &f) : 0;
 }
 
-/* The slot of a process: the one that it has, a new one, or MAP_EMPTY when the table is full. */
+/* The slot of a process: its present one, or a new one; MAP_EMPTY: the table is full. */
 static uint32_t slot_for(struct stack_decoder *d, uint64_t number)
 {
     uint32_t slot = map_get(&d->process_of, number);
@@ -281,7 +281,7 @@ static uint32_t read_frame(struct stack_decoder *d, struct etf *c, bool *ok)
     return *ok ? stack_profile_frame(d->profile, &f) : 0;
 }
 
-/* What stands for callers that the node did not tell. */
+/* The frame that represents callers that the node has cut off. */
 static uint32_t cut_frame(struct stack_decoder *d)
 {
     static const char text[] = "[truncated]";
@@ -365,14 +365,14 @@ static bool read_values(struct etf *c, struct stack_metrics *m)
         if (!etf_i64(c, &v) || v > MOST)
             return false;
         if (v < 0)
-            continue; /* not asked for */
+            continue; /* not requested */
         m->value[order[i]] = v;
         m->known |= 1u << order[i];
     }
     return true;
 }
 
-/* The VM is not asked for these two: that would walk the queue of messages. */
+/* The agent does not read these two, because the VM would walk the message queue. */
 static void derive(struct stack_metrics *m)
 {
     const uint32_t of =
@@ -475,7 +475,7 @@ static bool each(struct stack_decoder *d, struct etf *c,
     return n == 0 || etf_nil(c);
 }
 
-/* [Number]; STRING_EXT is how the VM writes lists of small ones. */
+/* [Number]; the VM encodes lists of small numbers as STRING_EXT. */
 static bool each_number(struct stack_decoder *d, struct etf *c,
                         void (*take)(struct stack_decoder *, uint64_t))
 {
@@ -501,8 +501,8 @@ static bool each_number(struct stack_decoder *d, struct etf *c,
     return n == 0 || etf_nil(c);
 }
 
-/* Figures, Processes, Left, Stacks, Gone, Samples. Who left, and what is forgotten, may be in the
- * samples: they go after. */
+/* Figures, Processes, Left, Stacks, Gone, Samples. Samples may refer to Left and Gone, so these are
+ * removed last. */
 static bool read_body(struct stack_decoder *d, struct etf *c, const struct stack_clock *k)
 {
     if (!read_figures(d, c) || !each(d, c, read_process))

@@ -368,7 +368,7 @@ static enum stream_kind feed_note(struct stream *s, struct etf *c, struct etf *r
     return strcmp(note.tag, "gone") == 0 ? STREAM_GONE : STREAM_NOTE;
 }
 
-/* {ks, Seq, MonotonicNative, ...}: read later, by who has the store for it. */
+/* {ks, Seq, MonotonicNative, ...}: queued, and decoded by the owner of the profile. */
 static enum stream_kind feed_stacks(struct stream *s, struct etf *c, const void *bytes, size_t n,
                                     uint64_t now_ns)
 {

@@ -15,7 +15,7 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
     bool compare = t->compare && part == FLAME_WHOLE;
     q.part = part;
     if (compare && !t->base) {
-        q.filter.from_ns = t->mark_ns;
+        q.filter.from_ns = t->split_ns;
     }
     struct flame *f = flame_build(t->view, &q);
     if (!compare) {
@@ -23,7 +23,7 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
     }
     if (!t->base) {
         q.filter.from_ns = t->query.filter.from_ns;
-        q.filter.to_ns = t->mark_ns;
+        q.filter.to_ns = t->split_ns;
     }
     struct flame *base = flame_build(t->base ? t->base : t->view, &q);
     struct flame *both = flame_compare(f, base);
@@ -32,7 +32,7 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
     return both;
 }
 
-/* keep: the same question is asked again, of other samples. */
+/* keep: the same query, on other samples. */
 static void rebuild(struct flame_state *t, bool keep)
 {
     if (!t->view) {
@@ -232,12 +232,12 @@ static void halves(struct flame_state *t, struct message *why)
     t->active = 0;
     rebuild(t, false);
     for (int i = 0; t->sandwich && i < 2; i++) {
-        bool there = t->pane[i].graph->nodes > 1; /* the function itself, below the root */
+        bool there = t->pane[i].graph->nodes > 1; /* the function itself is below the root */
         t->pane[i].sel = t->pane[i].top = there;
     }
 }
 
-/* Compares with the baseline; without one, samples from now on with those before. */
+/* Compares with the baseline; without one, later samples with earlier ones. */
 static void compare(struct flame_state *t, struct message *why)
 {
     size_t n = t->view ? stack_view_count(t->view) : 0;
@@ -247,7 +247,7 @@ static void compare(struct flame_state *t, struct message *why)
         return;
     }
     t->compare = !t->compare;
-    t->mark_ns = last_ns + 1;
+    t->split_ns = last_ns + 1;
     if (t->compare && !t->base) {
         message_set(why, "samples from now on are compared with those before", false);
     }
@@ -345,7 +345,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         t->query.lines = !t->query.lines;
         rebuild(t, false);
         return true;
-    case ACT_MARK:
+    case ACT_COMPARE:
         compare(t, &sh->message);
         return true;
     default:

@@ -124,7 +124,7 @@ static void draw_none(struct canvas *c, struct rect a, const struct flame_state 
     canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, why);
 }
 
-/* Two halves around the function: its callers grow upwards, its callees downwards. */
+/* Two halves around the function: callers above, callees below. */
 static void draw_graphs(struct flame_state *t, struct canvas *c, struct rect a)
 {
     t->area[0] = a;

@@ -1,6 +1,5 @@
-/* Draws the flame graph screen: the title, one graph or two halves, what is not shown, the figures
- * of the selected frame. It changes only the state's memory of where it drew. Core
- * thread only. */
+/* Draws the flame graph screen: the title, one graph or two halves, what is not shown, the values
+ * of the selected frame. It changes only the positions of what it drew. Core thread only. */
 #ifndef UI_FLAME_SCREEN_DRAW_H
 #define UI_FLAME_SCREEN_DRAW_H
 

@@ -1,7 +1,7 @@
-/* Messages with stack samples, on their way from the reader thread to the core thread.
- *
- * Invariant: at most STACK_INBOX_BYTES wait; a message that does not fit is dropped and counted.
- * Each is copied once. The reader puts, any one thread takes. The fields are private. */
+/* Queues messages with stack samples from the reader thread for the core thread.
+ * Invariant: at most STACK_INBOX_BYTES are queued; a message that does not fit is dropped and
+ * counted. Each is copied once. The reader adds messages, any one thread takes them. The fields are
+ * private. */
 #ifndef KPROF_TRACE_STACK_INBOX_H
 #define KPROF_TRACE_STACK_INBOX_H
 
@@ -12,7 +12,7 @@
 
 #define STACK_INBOX_BYTES ((size_t)16 << 20)
 
-/* A message for stack_decoder_feed, and the clock by which its stamps count. */
+/* A message for stack_decoder_feed, and the clock of its stamps. */
 struct stack_message {
     struct stack_message *next; /* private */
     struct stack_clock clock;
