@@ -2,8 +2,8 @@
 #include "screens.h"
 #include "state.h"
 
-/* On the table, the next steps of the setup first: tiers, then the identity rule. On the flame graph
- * of a node, what is sampled. */
+/* On the table, the next steps of the setup first: tiers, then the identity rule. On the flame
+ * graph of a node, what is sampled. */
 struct bar bar_keys(const struct ui *u, const struct snapshot *s)
 {
     struct bar b = {.context = screens_context(u)};
