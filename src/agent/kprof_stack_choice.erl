@@ -34,7 +34,7 @@
 -define(LARGE, 100000). % words: from about 130,000 on the VM may collect garbage on a dirty scheduler
 -define(SLICE_US, 500). % maximum that a slice counts as work: in a longer one the process has waited
 -define(FAMILY, 100000). % maximum number of descendants
--define(PASSES, 8). % over all processes, to find them
+-define(PASSES, 8). % maximum number of passes over all processes to find them
 -define(LONG, 10000). % messages: with more of them, no values are read for which the VM walks the queue
 
 -record(c, {

@@ -87,18 +87,13 @@ stop(Sampler) ->
     exit(Sampler, kill),
     receive {'DOWN', Ref, _, _, _} -> ok end.
 
-%% When this returns, all samples have been sent.
--spec last(pid()) -> ok.
+%% The caller gets {stacks_end, Ref} when all samples have been sent, at the latest after ?LAST_MS. -> Ref
+-spec last(pid()) -> reference().
 last(Sampler) ->
-    Ref = erlang:monitor(process, Sampler),
+    Ref = make_ref(),
     Sampler ! {last, self(), Ref},
-    receive
-        {last, Ref} -> ok;
-        {'DOWN', Ref, _, _, _} -> ok
-    after ?LAST_MS -> ok
-    end,
-    erlang:demonitor(Ref, [flush]),
-    ok.
+    erlang:send_after(?LAST_MS, self(), {stacks_end, Ref}),
+    Ref.
 
 -spec init(pid(), options(), non_neg_integer()) -> no_return().
 init(Controller, #{interval_us := Us} = Options, Budget) ->
@@ -143,7 +138,7 @@ handle(look, L) ->
     look(L);
 handle({last, From, Ref}, L0) ->
     L = tell(answered(now_us() + ?ANSWER_US, L0)),
-    From ! {last, Ref},
+    From ! {stacks_end, Ref},
     L;
 handle({gate, Gate, Budget}, #l{gate = Gate} = L) -> L#l{budget = Budget};
 handle({gate, Gate, Budget}, L) -> tell(L#l{gate = Gate, budget = Budget, next_us = now_us()});
@@ -207,10 +202,10 @@ left(Pids, L) -> lists:foldl(fun(P, #l{numbers = Numbers} = L1) -> case Numbers 
 started(#l{births = Births} = L) -> L#l{births = kprof_stack_births:own(Births)}.
 
 %% A process that is chosen again keeps its number; other numbers are never used again.
-chosen(Chosen, #l{numbers = Old, processes = Known} = L0) ->
+chosen(Chosen, #l{numbers = Old} = L0) ->
     Pids = maps:from_list([{P, true} || {P, _, _, _, _, _, _} <- Chosen]),
     Gone = [P || P <- maps:keys(Old), not maps:is_key(P, Pids)],
-    L1 = lists:foldl(fun(P, L) -> dropped(maps:get(P, Old), L) end, L0#l{processes = Known}, Gone),
+    L1 = lists:foldl(fun(P, L) -> dropped(maps:get(P, Old), L) end, L0, Gone),
     L2 = lists:foldl(fun taken/2, L1, Chosen),
     Matched = maps:get(matched, L2#l.choice),
     L2#l{scale = {max(1, Matched), max(1, length(Chosen))}}. % new processes are in the next groups

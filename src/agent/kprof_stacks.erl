@@ -1,6 +1,6 @@
 %% Stack samples: starts, changes, pauses and ends the sampler. Functions of the controller's process.
 -module(kprof_stacks).
--export([beat/1, ended/2, gate/1, request/2, watch/1]).
+-export([beat/1, ended/2, gate/1, last_sent/2, off/2, request/2, watch/1]).
 
 -include("kprof_controller.hrl").
 
@@ -12,16 +12,26 @@
 -define(PERIOD_MS, 5000).
 -define(ALL_STATUSES, 127).
 
-%% off | #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler
-%% continues with the new options.
--spec request(off | map(), state()) -> {ok | {error, who, binary()}, state()}.
-request(off, #s{stacks = #stacks{sampler = none}} = S) ->
-    {ok, S};
-request(off, #s{stacks = #stacks{sampler = Sampler, ref = Ref}} = S) ->
-    kprof_stack_sampler:last(Sampler),
+%% Ends the sampling. Ref is answered when the last samples have been sent; until then the controller does other work.
+-spec off(integer(), state()) -> state().
+off(Ref, #s{stacks = #stacks{sampler = none}} = S) -> kprof_link:answer(Ref, ok, S);
+off(Ref, #s{stacks = #stacks{sampler = Sampler, ending = none} = Stacks} = S) ->
+    S#s{stacks = Stacks#stacks{ending = kprof_stack_sampler:last(Sampler), enders = [Ref]}};
+off(Ref, #s{stacks = #stacks{enders = Enders} = Stacks} = S) -> S#s{stacks = Stacks#stacks{enders = [Ref | Enders]}}.
+
+-spec last_sent(reference(), state()) -> state().
+last_sent(Ending, #s{stacks = #stacks{ending = Ending}} = S) -> stopped(S);
+last_sent(_, S) -> S.
+
+stopped(#s{stacks = #stacks{sampler = Sampler, ref = Ref, enders = Enders}} = S0) ->
     erlang:demonitor(Ref, [flush]),
     kprof_stack_sampler:stop(Sampler),
-    {ok, watch(kprof_cleanup_plan:share(S#s{stacks = #stacks{}}))};
+    Rest = watch(kprof_cleanup_plan:share(S0#s{stacks = #stacks{}})),
+    lists:foldl(fun(Ender, S) -> kprof_link:answer(Ender, ok, S) end, Rest, Enders).
+
+%% #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler continues
+%% with the new options.
+-spec request(map(), state()) -> {ok | {error, who, binary()}, state()}.
 request(#{who := Who} = Asked, S) ->
     case kprof_stack_choice:is_who(Who) andalso kprof_stack_choice:refused(Who) of
         none -> {ok, watch(sample(options(Asked), S))};
@@ -43,6 +53,7 @@ number(What, Default, Least, Most, Asked) ->
         _ -> Default
     end.
 
+sample(Options, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> sample(Options, stopped(S));
 sample(Options, #s{stacks = #stacks{sampler = none}, vm = Vm, link = #link{pid = To}} = S) ->
     {Sampler, Ref} = kprof_stack_sampler:start(Options#{vm => Vm, to => To}, budget(S)),
     gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref, inside = is_inside(Options)}}));
@@ -62,6 +73,7 @@ watch(#s{relay = Relay, stacks = #stacks{sampler = Sampler, inside = Inside}} = 
 
 %% It has ended by itself.
 -spec ended(term(), state()) -> state().
+ended(_, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> stopped(S);
 ended(Why, S) ->
     Text =
         case Why of

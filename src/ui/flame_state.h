@@ -9,12 +9,7 @@
 
 #include <kprof/core/snapshot.h>
 
-enum { FLAME_WIDTHS_MAX = 1 + 3 * STACK_METRICS, FLAME_PATTERN_BYTES = 200 };
-
-struct flame_width {
-    enum flame_by by;
-    enum stack_metric metric;
-};
+enum { FLAME_PATTERN_BYTES = 200 };
 
 struct flame_state {
     struct stack_view *view, *next, *base; /* base: the view to compare with, of any profile */

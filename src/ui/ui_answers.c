@@ -128,6 +128,25 @@ bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const cha
     return open_menu(u, MENU_PICK, pick, title, items, n);
 }
 
+void ui_choose_again(struct ui *u, enum intent_kind pick, const char *title,
+                     const char *const *items, size_t n)
+{
+    struct dialog *d = &u->shared.dialog;
+    struct menu before = d->menu;
+    if (d->mode != DIALOG_MENU || before.use != MENU_PICK || before.pick != pick) {
+        return;
+    }
+    struct menu *m = dialog_menu(d, MENU_PICK, title);
+    m->pick = pick;
+    for (size_t i = 0; i < n; i++) {
+        menu_add(m, items[i]);
+    }
+    memcpy(m->typed, before.typed, sizeof m->typed);
+    char *selected = before.item[before.at.sel];
+    selected[strcspn(selected, " ")] = 0;
+    menu_select(m, selected);
+}
+
 bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
              size_t n)
 {

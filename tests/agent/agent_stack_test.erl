@@ -31,6 +31,7 @@ tests() ->
         {stack_gate_of_the_breaker, fun stack_gate_of_the_breaker/1},
         {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
         {stack_stuck_process_holds_nobody_up, fun stack_stuck_process_holds_nobody_up/1},
+        {stack_end_holds_nobody_up, fun stack_end_holds_nobody_up/1},
         {stack_sampler_killed, fun stack_sampler_killed/1},
         {stack_relay_killed, fun stack_relay_killed/1},
         {stack_controller_killed, fun stack_controller_killed/1},
@@ -115,7 +116,7 @@ stack_births(_) ->
     B4 = kprof_stack_births:look(P(130), 3000, B3),
     ?equal({Counts(B3), Counts(B4)}, {{7, 1000}, {7, 1000}}).
 
-%% ---- Who ----
+%% ---- Choice of processes ----
 
 chosen(T, Who) -> chosen(T, Who, rpc:call(T, kprof_hazard, vm, [])).
 chosen(T, Who, Vm) ->
@@ -331,12 +332,12 @@ pairs(_) -> [].
 
 %% Names: the registered name, the initial call, or the initial call of proc_lib.
 stack_names(T) ->
-    [Sup, Code] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, code_server]],
+    [Sup, Init] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, init]],
     Both = fun(#{processes := Ps}) ->
-        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Code] =/= []
+        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Init] =/= []
     end,
-    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"code_server">>]}, Both),
-    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Code, code_server}]],
+    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"init">>]}, Both),
+    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Init, init}]],
     [<<"kernel">>] = [App || {Pid, _, _, App} <- maps:values(Processes), Pid =:= Sup].
 
 %% The top processes by each metric; never processes of the agent, although they are busy.
@@ -431,6 +432,19 @@ sampling(T) ->
     ok = ask(K, {stacks, #{who => {top, 20, reductions}, interval_us => 2000}}),
     listen(enough(20), state()),
     K.
+
+%% Requests are answered while the sampler has not sent its last samples.
+stack_end_holds_nobody_up(T) ->
+    K = sampling(T),
+    Holder = rpc:call(T, agent_load, hold, [sampler(T)]),
+    [Off, Ping] = [erlang:unique_integer([positive]) || _ <- [off, ping]],
+    K ! {kp, ?KEY, Off, {stacks, off}},
+    K ! {kp, ?KEY, Ping, ping},
+    receive {kr, First, _} -> ?equal(First, Ping) after ?PATIENCE -> error(no_answer) end,
+    rpc:call(T, agent_load, let_go, [Holder]),
+    receive {kr, Off, Answer} -> ?equal(Answer, ok) after ?PATIENCE -> error(no_end) end,
+    ?equal(rpc:call(T, agent_load, samplers, []), []),
+    finish(T, K).
 
 %% kprof-top is told, and may start again.
 stack_sampler_killed(T) ->

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stack_clock clock_of_node = {.start_native = AGENT_STACKS_START,
-                                                 .units_per_s = 1000000000};
+static const struct node_clock clock_of_node = {.start_native = AGENT_STACKS_START,
+                                                .units_per_s = 1000000000};
 
 static const int64_t few[2] = {77, -1};
 
@@ -320,7 +320,7 @@ static void through_the_stream(void **state)
     }
     assert_true(fig.dropped_stacks > 0);
     assert_int_equal(kept + fig.dropped_stacks, 1 << 16);
-    assert_true(kept * f->m.len <= 16 << 20);
+    assert_true(kept * (sizeof *m + f->m.len) <= STACK_INBOX_BYTES);
     stream_free(s);
     ring_free(ring);
     intern_free(names);

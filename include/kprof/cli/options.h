@@ -77,7 +77,7 @@ struct options {
     bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
     char *profile; /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
-    uint64_t top;  /* how many processes; 0: 100 */
+    uint64_t top;  /* number of processes; 0: 100 */
     struct process_choice processes; /* valid if has_processes; else `top` by what is profiled */
     bool has_processes;
     uint32_t statuses;           /* bit 1 << enum stack_status for each; 0: as `profile` says */

@@ -12,6 +12,7 @@
 #define KPROF_TRACE_STACK_DECODE_H
 
 #include <kprof/core/stack_profile.h>
+#include <kprof/trace/node_clock.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,19 +50,14 @@ struct stack_decode_counts {
     uint64_t samples, unknown, bad;
 };
 
-/* The clock of a node: see stream_take_stacks. */
-struct stack_clock {
-    int64_t start_native, units_per_s; /* units_per_s > 0 */
-    uint64_t base_ns;
-};
-
 struct stack_decoder;
 /* Sets the profile's unit. */
 struct stack_decoder *stack_decoder_new(struct stack_profile *p);
 void stack_decoder_free(struct stack_decoder *d); /* NULL is fine */
-/* One message with its version byte. False: at least a part of it was malformed. */
+/* One message with its version byte, and the clock of its stamps. False: at least a part of it
+ * was malformed. */
 bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,
-                        const struct stack_clock *clock);
+                        const struct node_clock *clock);
 const struct stack_figures *stack_decoder_figures(const struct stack_decoder *d);
 const struct stack_decode_counts *stack_decoder_counts(const struct stack_decoder *d);
 
