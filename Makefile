@@ -229,7 +229,7 @@ demo:
 check:
 	@sh $(TOOLS)/deps.sh build check
 	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan format dialyzer includes man docs \
-	    -- node survive chaos -- agent screen real
+	    -- node survive chaos real -- agent screen
 
 # The number of test files (node, screen) or OTP releases (agent) that run at the same time.
 export KPROF_TEST_JOBS ?= 2
