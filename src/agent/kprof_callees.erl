@@ -12,7 +12,7 @@
 %% -> {callees, Note, Page} | {error, callees, Text}: Page as in kprof_catalog; Note: a description of the functions.
 -spec answer({callees, mfa()}) -> {callees, binary(), tuple()} | {error, callees, binary()}.
 answer({callees, MFA}) ->
-    {Pid, Ref} = spawn_opt(fun() -> exit(found(MFA)) end, [monitor, {priority, low}]),
+    {Pid, Ref} = spawn_opt(fun() -> exit(tried(MFA)) end, [monitor, {priority, low}]),
     receive
         {'DOWN', Ref, _, _, {callees, _, _} = Found} -> Found;
         {'DOWN', Ref, _, _, {refused, Text}} -> {error, callees, Text};
@@ -21,6 +21,12 @@ answer({callees, MFA}) ->
         exit(Pid, kill),
         erlang:demonitor(Ref, [flush]),
         {error, callees, <<"the file of the module could not be read within 3 s">>}
+    end.
+
+%% An error would be reported in the node's log.
+tried(MFA) ->
+    try found(MFA)
+    catch error:_ -> unreadable
     end.
 
 found({M, F, A} = MFA) ->

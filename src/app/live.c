@@ -147,6 +147,7 @@ static void loop(struct live *l)
         keys(l);
         uint64_t now = clock_mono_ns();
         feed_picker(l, now);
+        l->dirty |= live_stacks_poll(&l->stacks, l->g, l->ui, l->snap ? l->snap->node.name : "");
         if (now >= end)
             break;
         if (now >= l->fresh_at_ns)
@@ -170,12 +171,12 @@ int run_live(const struct options *o, const struct target *t)
                                  .exist = on_exist,
                                  .rule_refused = on_rule_refused,
                                  .captured = on_captured};
-    struct session_receipt receipt = {0};
     struct settings settings;
     struct err e = {{0}};
     int status = 1;
 
     l.preset.suggest = &l.suggest;
+    live_stacks_init(&l.stacks, o);
     settings_map_from(o, &settings);
     if (t->node)
         preset_take_first(&l.preset.take, o, &settings);
@@ -200,11 +201,8 @@ int run_live(const struct options *o, const struct target *t)
         }
     }
     term_close();
-    bool attached = engine_state(l.g) != ENGINE_FAILED && engine_state(l.g) != ENGINE_CONNECTING;
-    engine_detach(l.g, &receipt);
-    if (attached)
-        run_receipt(t, &receipt);
 out:
+    run_end(l.g, t);
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
     if (l.ui) {
@@ -212,7 +210,6 @@ out:
         canvas_release(&l.canvas);
         ui_free(l.ui);
     }
-    engine_free(l.g);
     preset_take_drop(&l.preset.take);
     return status;
 }

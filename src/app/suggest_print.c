@@ -56,7 +56,6 @@ static int print(const struct suggestion *s, struct err *e)
 int run_suggest(const struct options *o, const struct target *t)
 {
     struct engine_hooks hooks = {.arg = NULL};
-    struct session_receipt receipt;
     struct survey survey = {.state = SURVEY_NONE};
     struct settings settings;
     struct err e = {{0}};
@@ -70,12 +69,6 @@ int run_suggest(const struct options *o, const struct target *t)
         status = print(&survey.found, &e) < 0;
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
-    if (g) {
-        bool attached = engine_state(g) != ENGINE_FAILED && engine_state(g) != ENGINE_CONNECTING;
-        engine_detach(g, &receipt);
-        if (attached)
-            run_receipt(t, &receipt);
-        engine_free(g);
-    }
+    run_end(g, t);
     return status;
 }

@@ -1,5 +1,6 @@
 #include <kprof/cli/suggest.h>
 
+#include "server_rules.h"
 #include "suggest_kind.h"
 
 #include <kprof/base/buf.h>
@@ -331,17 +332,13 @@ static void put_identity(const struct called *entry, struct suggestion *out)
         put_rule(mfa, entry->known->rule, entry->known->named_by, out);
         break;
     case SUGGEST_COWBOY:
-        put_rule(mfa, "{map_get(method, arg(1)), path(map_get(path, arg(1)))}", by_path, out);
+        put_rule(mfa, COWBOY_RULE, by_path, out);
         break;
     case SUGGEST_PLUG:
-        put_rule(mfa, "{map_get(method, arg(1)), path(map_get(request_path, arg(1)))}", by_path,
-                 out);
+        put_rule(mfa, PLUG_RULE, by_path, out);
         break;
     case SUGGEST_YAWS:
-        put_rule(mfa,
-                 "{element(2, element(5, arg(1))), "
-                 "path(element(2, element(3, element(5, arg(1)))))}",
-                 by_path, out);
+        put_rule(mfa, YAWS_RULE("arg(1)"), by_path, out);
         break;
     case SUGGEST_CALL:
         put_callback_rule(mfa, "handle_call", 2, out);

@@ -1,4 +1,5 @@
 #include <kprof/base/map.h>
+#include <kprof/base/must.h>
 #include <kprof/core/flame.h>
 
 #include "flame_tree.h"
@@ -41,13 +42,6 @@ struct build {
     size_t path_cap;
     uint64_t sum;
 };
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 /* Makes room for one more element. */
 static void *roomy(void *p, size_t n, size_t *cap, size_t size)
@@ -96,14 +90,7 @@ static uint64_t width_of(const struct build *b, size_t i)
         return stack_view_at(b->view, i)->weight;
     if (!stack_view_metric(b->view, i, b->q->metric, &value, &delta))
         return 0;
-    switch (b->q->by) {
-    case FLAME_GROWTH:
-        return delta > 0 ? (uint64_t)delta : 0;
-    case FLAME_SHRINKAGE:
-        return delta < 0 ? 0 - (uint64_t)delta : 0;
-    default:
-        return value > 0 ? (uint64_t)value : 0;
-    }
+    return flame_metric_width(b->q->by, value, delta);
 }
 
 static uint32_t group_of(struct build *b, size_t i)

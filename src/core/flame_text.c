@@ -63,7 +63,8 @@ unsigned flame_decade(const struct stack_view *v, size_t i)
     return d;
 }
 
-void flame_decade_text(struct buf *out, unsigned d)
+/* "1-10 MB" */
+static void add_decade(struct buf *out, unsigned d)
 {
     static const char *const UNIT[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     static const char *const LOW[] = {"1", "10", "100"};
@@ -118,7 +119,7 @@ void flame_group_text(struct buf *out, const struct stack_view *v, size_t i, enu
         buf_adds(out, s->status ? stack_status_name(s->status) : "status not known");
         return;
     case FLAME_MEMORY:
-        flame_decade_text(out, flame_decade(v, i));
+        add_decade(out, flame_decade(v, i));
         return;
     case FLAME_PROCESS:
         if (s->process == 0)

@@ -1,17 +1,11 @@
 #include "flame_tree.h"
 
 #include <kprof/base/intern.h>
+#include <kprof/base/must.h>
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 void flame_tree_init(struct flame_tree *t)
 {

@@ -255,26 +255,6 @@ static struct slow_trace_request *sized(struct slow_trace_request *r, uint32_t c
     return to;
 }
 
-/* Copies each field, because an atomic must not be copied as bytes. */
-static struct slow_trace_request *copy_of(const struct slow_trace_request *r, uint32_t cap)
-{
-    struct slow_trace_request *to = sized(NULL, cap);
-
-    to->id = r->id;
-    to->label = r->label;
-    to->start_ns = r->start_ns;
-    to->end_ns = r->end_ns;
-    to->omitted_self_ns = r->omitted_self_ns;
-    to->omitted = r->omitted;
-    to->n = r->n;
-    to->running = r->running;
-    to->error = r->error;
-    memcpy(to->ident, r->ident, sizeof to->ident);
-    memcpy(to->call, r->call, r->n * sizeof r->call[0]);
-    atomic_init(&to->refs, 1);
-    return to;
-}
-
 /* ---- requests that are open ---- */
 
 int slow_store_begin(struct slow_store *s, uint64_t label, uint64_t start_ns)
@@ -326,7 +306,7 @@ static struct slow_trace_request *writable(struct slow_store *s, uint32_t at)
     uint32_t cap = r->n < r->cap ? r->cap : r->n + FIRST_CALLS;
 
     if (atomic_load_explicit(&r->refs, memory_order_acquire) > 1) {
-        s->slot[at] = copy_of(r, cap);
+        s->slot[at] = slow_trace_copy(r, cap);
         slow_trace_unref(r);
     } else if (cap != r->cap) {
         s->slot[at] = sized(r, cap);

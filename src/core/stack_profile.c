@@ -1,4 +1,5 @@
 #include <kprof/base/intern.h>
+#include <kprof/base/must.h>
 #include <kprof/base/pages.h>
 #include <kprof/core/stack_profile.h>
 
@@ -50,13 +51,6 @@ struct stack_view {
     size_t n, chunks;
     struct chunk *chunk[];
 };
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 static void chunk_unref(struct chunk *c)
 {
@@ -119,6 +113,13 @@ uint32_t stack_profile_text(struct stack_profile *p, const char *s, size_t n)
     return 0;
 }
 
+/* Written once, before the id is given away: the reader of a view may read it at any time. */
+static void set_function(struct stack_profile *p, uint32_t frame, uint32_t function)
+{
+    if (p->function_of[frame] == 0)
+        p->function_of[frame] = function;
+}
+
 uint32_t stack_profile_frame(struct stack_profile *p, const struct stack_frame *f)
 {
     assert(f->arity <= STACK_NO_ARITY);
@@ -129,13 +130,13 @@ uint32_t stack_profile_frame(struct stack_profile *p, const struct stack_frame *
     uint32_t of = intern_add(p->frames, &function, sizeof function);
     if (of == INTERN_FULL)
         return 0;
-    p->function_of[of] = of;
+    set_function(p, of, of);
     if (f->file == 0 && f->line == 0)
         return of;
     uint32_t id = intern_add(p->frames, f, sizeof *f);
     if (id == INTERN_FULL)
         return of;
-    p->function_of[id] = of;
+    set_function(p, id, of);
     return id;
 }
 

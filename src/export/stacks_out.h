@@ -21,8 +21,17 @@ void stacks_out_end(struct stacks_out *o);  /* passes the rest to the sink */
 /* Appends s with control characters made safe, and each byte of `not` replaced by `by`. */
 void stacks_out_name(struct buf *b, const char *s, size_t n, const char * not, char by);
 void stacks_out_pid(struct buf *b, uint64_t process); /* 0.80.0 */
-/* The unit of the widths: "samples", "reductions", "growth of memory". */
-void stacks_out_width_name(struct buf *b, const struct flame *f);
+
+/* The frames of a stack, leaf first. fold: a function that calls itself directly is one frame, the
+ * innermost. Begins zeroed; frames_of replaces what was there. */
+struct stacks_frames {
+    uint32_t *frame;
+    size_t n, cap;
+};
+
+void stacks_frames_of(struct stacks_frames *f, const struct stack_profile *p, uint32_t stack,
+                      bool fold);
+void stacks_frames_release(struct stacks_frames *f);
 
 /* The output for each frame: made when the frame is first written, then copied. */
 struct stacks_texts {

@@ -14,13 +14,7 @@ enum {
     STACKS_ROWS_MAX = 30000, /* beyond this number a sample has its stack, but no groups */
     STACKS_NODES_MAX = 60000,
     STACKS_TEXTS_MAX = 200000,
-    STACKS_DIMS = 6,
-    STACKS_WIDTHS_MAX = 1 + 3 * STACK_METRICS
-};
-
-struct stacks_width {
-    enum flame_by by;
-    enum stack_metric metric;
+    STACKS_DIMS = 6
 };
 
 struct stacks_node {
@@ -42,7 +36,7 @@ struct stacks_page {
     struct map dim_of[STACKS_DIMS];      /* key of the group to text */
     struct map node_of;                  /* stack to node */
     uint32_t *name_of;                   /* by frame id */
-    struct stacks_width width[STACKS_WIDTHS_MAX];
+    struct flame_width width[FLAME_WIDTHS_MAX];
     size_t widths;
     uint32_t *path;
     size_t path_cap;

@@ -171,7 +171,7 @@ static void strings(struct pprof *p, enum flame_group group)
         string(p, s, n);
     }
     buf_init(&width, 0);
-    stacks_out_width_name(&width, p->f);
+    flame_width_text(&width, &(struct flame_width){p->f->by, p->f->metric}, p->f->unit);
     string(p, width.data, width.len);
     string(p, unit_name(p->f), strlen(unit_name(p->f)));
     string(p, flame_group_name(group), strlen(flame_group_name(group)));

@@ -52,30 +52,6 @@ void stacks_write_folded(struct stacks_out *o, const struct stack_view *v,
 
 /* ---- one sample after the other ---- */
 
-/* The frames of a stack, leaf first. */
-struct frames {
-    uint32_t *frame;
-    size_t n, cap;
-};
-
-static void frames_of(const struct stack_profile *p, uint32_t stack, bool fold, struct frames *f)
-{
-    f->n = 0;
-    for (; stack != 0; stack = stack_profile_caller(p, stack)) {
-        uint32_t frame = stack_profile_leaf(p, stack);
-        if (fold && f->n > 0 &&
-            stack_profile_function(p, f->frame[f->n - 1]) == stack_profile_function(p, frame))
-            continue;
-        if (f->n == f->cap) {
-            f->cap = f->cap ? f->cap * 2 : 64;
-            f->frame = realloc(f->frame, f->cap * sizeof *f->frame);
-            if (!f->frame)
-                abort();
-        }
-        f->frame[f->n++] = frame;
-    }
-}
-
 /* M:F/A as Erlang's tools write it: without quotes, Elixir modules with their prefix. */
 static void add_function(struct buf *b, const struct stack_profile *p, const struct stack_frame *f)
 {
@@ -104,7 +80,7 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
     enum stack_unit unit = stack_profile_meta(p)->unit;
     /* in eflame a line is a millisecond */
     uint64_t per_line = unit == STACK_UNIT_NS ? 1000000 : unit == STACK_UNIT_US ? 1000 : 1;
-    struct frames f = {0};
+    struct stacks_frames f = {0};
     struct stacks_texts texts;
     struct buf line;
     buf_init(&line, 0);
@@ -113,7 +89,7 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
         const struct stack_sample *s = stack_view_at(v, i);
         if (!flame_passes(v, i, &how->query.filter))
             continue;
-        frames_of(p, s->stack, how->query.fold_recursion, &f);
+        stacks_frames_of(&f, p, s->stack, how->query.fold_recursion);
         buf_clear(&line);
         buf_addch(&line, '<');
         stacks_out_pid(&line, s->process);
@@ -130,7 +106,7 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
     }
     stacks_texts_release(&texts);
     buf_release(&line);
-    free(f.frame);
+    stacks_frames_release(&f);
 }
 
 /* ---- perf script ---- */
@@ -188,7 +164,7 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
                        const struct stacks_options *how)
 {
     const struct stack_profile *p = stack_view_profile(v);
-    struct frames f = {0};
+    struct stacks_frames f = {0};
     struct stacks_texts texts;
     stacks_texts_init(&texts, p, perf_frame);
     for (size_t i = 0; i < stack_view_count(v) && o->ok; i++) {
@@ -196,7 +172,7 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
         if (!flame_passes(v, i, &how->query.filter))
             continue;
         perf_header(&o->b, v, i, how->integer_pid);
-        frames_of(p, s->stack, how->query.fold_recursion, &f);
+        stacks_frames_of(&f, p, s->stack, how->query.fold_recursion);
         for (size_t k = 0; k < f.n; k++)
             stacks_texts_add(&texts, &o->b, f.frame[k]);
         /* The initial call is written once: not if it is also the outermost frame. */
@@ -207,5 +183,5 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
         stacks_out_more(o);
     }
     stacks_texts_release(&texts);
-    free(f.frame);
+    stacks_frames_release(&f);
 }

@@ -1,17 +1,10 @@
 #include "flame_pane.h"
 
+#include <kprof/base/must.h>
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *must(void *p)
-{
-    if (!p) {
-        abort();
-    }
-    return p;
-}
 
 /* --- the graph --- */
 

@@ -1,5 +1,6 @@
 #include "flame_screen.h"
 #include "flame_draw.h"
+#include "flame_live.h"
 #include "flame_screen_draw.h"
 #include "shared.h"
 
@@ -83,41 +84,18 @@ void flame_screen_search(struct flame_state *t, const char *pattern, bool exact)
 
 /* --- menus --- */
 
-/* Bit 0: samples; then three bits for each metric: value, growth, shrinkage. */
-static uint64_t widths_of(const struct stack_view *v)
-{
-    uint64_t has = 1;
-    for (size_t i = 0; i < stack_view_count(v); i++) {
-        struct stack_metrics m;
-        stack_view_metrics(v, i, &m);
-        for (unsigned k = 0; m.known >> k; k++) {
-            uint64_t three = (uint64_t)(m.value[k] > 0) | (uint64_t)(m.delta[k] > 0) << 1 |
-                             (uint64_t)(m.delta[k] < 0) << 2;
-            has |= m.known >> k & 1 ? three << (1 + 3 * k) : 0;
-        }
-    }
-    return has;
-}
-
 static void ask_width(struct flame_state *t, struct dialog *d)
 {
     struct menu *m = dialog_menu(d, MENU_FLAME_WIDTH, "Width");
-    uint64_t has = widths_of(t->view);
-    for (unsigned i = 0; i < FLAME_WIDTHS_MAX; i++) {
-        struct flame_width w = {FLAME_SAMPLES, STACK_REDUCTIONS};
+    size_t n = flame_widths(t->view, t->width);
+    for (size_t i = 0; i < n; i++) {
+        const struct flame_width *w = &t->width[i];
         struct buf text;
-        if (!(has >> i & 1)) {
-            continue;
+        if (w->by == t->query.by && (i == 0 || w->metric == t->query.metric)) {
+            m->at.sel = i;
         }
-        if (i > 0) {
-            w = (struct flame_width){FLAME_VALUE + (i - 1) % 3, (i - 1) / 3};
-        }
-        if (w.by == t->query.by && (i == 0 || w.metric == t->query.metric)) {
-            m->at.sel = m->n;
-        }
-        t->width[m->n] = w;
         buf_init(&text, 0);
-        flame_screen_width_text(&text, &w, stack_profile_meta(stack_view_profile(t->view))->unit);
+        flame_width_text(&text, w, stack_profile_meta(stack_view_profile(t->view))->unit);
         menu_add(m, text.data);
         buf_release(&text);
     }
@@ -317,10 +295,16 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     struct flame_state *t = own;
     (void)key;
     (void)s;
-    (void)out;
+    if (flame_live_key(t, &sh->dialog, &sh->message, act, &out->intent)) {
+        return true;
+    }
     switch (act) {
     case ACT_BACK:
         return step_back(t);
+    case ACT_STATUSES:
+        flame_live_statuses(t, &sh->message);
+        rebuild(t, true);
+        return true;
     case ACT_RESET:
         reset(t);
         return true;
@@ -367,6 +351,16 @@ static bool on_click(void *own, struct ui_shared *sh, int row, int col, const st
     return false;
 }
 
+/* What is to be sampled may have been said by the screen that opens this one. */
+static void open_screen(void *own, const struct screen_request *r, struct intent *out)
+{
+    (void)own;
+    (void)r;
+    if (out->kind == INTENT_NONE || out->kind == INTENT_REDRAW) {
+        out->kind = INTENT_FLAME;
+    }
+}
+
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
                  const struct snapshot *s)
 {
@@ -377,8 +371,10 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
 
 const struct screen_ops screen_flame = {
     .name = "flame graph",
+    .key = 'F',
     .context = CTX_FLAME,
     .whole = true,
+    .open = open_screen,
     .draw = draw,
     .on_key = on_key,
     .on_click = on_click,

@@ -7,7 +7,5 @@
 #include <kprof/ui/canvas.h>
 
 void flame_screen_draw(struct flame_state *t, struct canvas *c, struct rect a);
-/* "samples", "growth of memory" */
-void flame_screen_width_text(struct buf *out, const struct flame_width *w, enum stack_unit unit);
 
 #endif

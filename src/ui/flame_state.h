@@ -7,12 +7,9 @@
 #include "flame_pane.h"
 #include "rect.h"
 
-enum { FLAME_WIDTHS_MAX = 1 + 3 * STACK_METRICS, FLAME_PATTERN_BYTES = 200 };
+#include <kprof/core/snapshot.h>
 
-struct flame_width {
-    enum flame_by by;
-    enum stack_metric metric;
-};
+enum { FLAME_PATTERN_BYTES = 200 };
 
 struct flame_state {
     struct stack_view *view, *next, *base; /* base: the view to compare with, of any profile */
@@ -27,6 +24,9 @@ struct flame_state {
     bool exact;                                 /* the pattern is the whole text of a frame */
     struct flame_width width[FLAME_WIDTHS_MAX]; /* the items of the open menu of widths */
     char source[200];                           /* the origin of the samples, for the title */
+    bool live;                                  /* of a node or a recording, not of a file */
+    struct snap_sampling sampling;              /* if live */
+    bool keep;                                  /* the sampling goes on when the screen is left */
 };
 
 #endif

@@ -131,6 +131,9 @@ callees_that_are_not_known(T) ->
     {Imported, Note} = callees(K, {agent_caller, other, 1}),
     ?check(string:find(Note, "functions of other modules that agent_caller calls") =/= nomatch),
     ?equal(Imported -- [{gen_server, call, 2}, {string, to_upper, 1}], [{agent_caller, other, 1}, {agent_load, leaf, 1}, {lists, foreach, 2}, {lists, reverse, 1}]),
+    #{level := Level} = rpc:call(T, logger, get_primary_config, []),
+    ok = rpc:call(T, logger, set_primary_config, [level, error]),
+    ok = rpc:call(T, logger, add_handler, [agent_load, agent_load, #{config => self()}]),
     [
         begin
             ok = rpc:call(T, file, write_file, [File, Bad]),
@@ -138,9 +141,19 @@ callees_that_are_not_known(T) ->
         end
      || Bad <- [<<>>, <<"FOR1">>, <<31, 139, 1, 2, 3>>, binary:part(Beam, 0, byte_size(Beam) div 2), binary:replace(Beam, <<"Code">>, <<"Bode">>)]
     ],
+    nothing_logged(T),
+    ok = rpc:call(T, logger, set_primary_config, [level, Level]),
     unload(T, File),
     {module, agent_caller} = rpc:call(T, code, load_binary, [agent_caller, "/tmp/there_is_none.beam", Beam]),
     Why({agent_caller, go, 2}, "the file of agent_caller is not there"),
     unload(T, File),
     {error, _, _} = ask(K, {callees, what}),
     finish(T, K).
+
+%% The node's log has nothing of it: the first entry is that of a process that crashes now.
+nothing_logged(T) ->
+    rpc:call(T, erlang, spawn, [erlang, error, [agent_crashes_now]]),
+    receive {logged, Message} -> ?check(string:find(io_lib:format("~0p", [Message]), "agent_crashes_now") =/= nomatch)
+    after ?PATIENCE -> error(not_logged)
+    end,
+    ok = rpc:call(T, logger, remove_handler, [agent_load]).

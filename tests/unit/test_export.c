@@ -1,6 +1,8 @@
 /* Text, JSON and CSV of the same snapshots: golden files, valid output with any names, equal
  * values. UPDATE_GOLDENS=1 writes the golden files (then read the diff). Runs in the top directory.
  */
+#include "rng.h"
+
 #include <fake_snapshot.h>
 #include <kprof/base/text.h>
 #include <kprof/core/tier.h>
@@ -17,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -462,31 +463,21 @@ static void agree(const struct snapshot *s)
     buf_release(&v);
 }
 
-static uint64_t draw(uint64_t *seed) /* splitmix64 (Steele, Lea, Flood) */
-{
-    uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 static void agreement(void **state)
 {
     (void)state;
-    const char *given = getenv("KPROF_SEED");
-    uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    print_message("KPROF_SEED=%llu\n", (unsigned long long)seed);
+    rng_seed();
     for (int round = 0; round < 50; round++) {
         struct fake *f = fake_new();
         for (size_t i = 0; i < 60; i++) {
             struct snap_row *r =
                 fake_row(f, (unsigned)(i / 10), "some tier", i % 10 ? "an identity" : NULL,
-                         draw(&seed) % 4 ? draw(&seed) >> draw(&seed) % 60 : 0, 0);
+                         rng_below(4) ? rng() >> rng_below(60) : 0, 0);
             for (size_t c = 0; c < FIELDS; c++) {
-                double v = (double)(draw(&seed) >> (11 + draw(&seed) % 40)) / 1000.0;
-                uint64_t n = draw(&seed) >> draw(&seed) % 64;
+                double v = (double)(rng() >> (11 + rng_below(40))) / 1000.0;
+                uint64_t n = rng() >> rng_below(64);
                 if (fields[c].kind == FIELD_SHARE)
-                    v = (double)(draw(&seed) % 10001) / 10000;
+                    v = (double)rng_below(10001) / 10000;
                 if (r->count == 0) /* core's values for a row without calls */
                     v = 0;
                 if (fields[c].kind == FIELD_COUNT && c > 0)

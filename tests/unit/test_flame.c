@@ -442,6 +442,32 @@ static void huge_widths_are_left_out_and_counted(void **state)
     stack_profile_free(p);
 }
 
+/* Only these five: the memory of no process changes. */
+static void widths_are_those_that_samples_have(void **state)
+{
+    static const char *const want[] = {"samples", "reductions", "growth of reductions",
+                                       "shrinkage of reductions", "memory"};
+    struct flame_width all[FLAME_WIDTHS_MAX];
+    struct stack_view *none;
+    struct world w;
+    (void)state;
+    make_world(&w);
+    size_t n = flame_widths(w.v, all);
+    assert_int_equal(n, sizeof want / sizeof *want);
+    for (size_t i = 0; i < n; i++) {
+        struct buf text;
+        buf_init(&text, 0);
+        flame_width_text(&text, &all[i], STACK_UNIT_SAMPLES);
+        assert_string_equal(text.data, want[i]);
+        buf_release(&text);
+    }
+    stack_profile_clear(w.p);
+    none = stack_profile_view(w.p);
+    assert_int_equal(flame_widths(none, all), 1);
+    stack_view_release(none);
+    free_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +477,7 @@ int main(void)
         cmocka_unit_test(the_halves_of_a_function_are_as_wide_as_it),
         cmocka_unit_test(frames_are_written_as_people_do),
         cmocka_unit_test(no_samples_are_a_root_alone),
+        cmocka_unit_test(widths_are_those_that_samples_have),
         cmocka_unit_test(huge_widths_are_left_out_and_counted),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);

@@ -1,5 +1,7 @@
 /* Shades and styles: even steps of lightness, only colors that the terminal has. The lightness is
  * computed from the color that would be shown. */
+#include "rng.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <ui/paint.h>
 #include <ui/palette.h>
 
@@ -108,16 +109,13 @@ static void the_cursor_is_none_of_them(void **state)
 static void more_is_never_a_lesser_shade(void **state)
 {
     (void)state;
-    const char *env = getenv("KPROF_SEED");
-    unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
-    printf("seed %u (KPROF_SEED sets it)\n", seed);
-    srandom(seed);
+    rng_seed();
     assert_int_equal(palette_shade(0), 1);
     assert_int_equal(palette_shade(1), SHADES);
     assert_int_equal(palette_shade(1.5), SHADES);
     assert_int_equal(palette_shade(-1), 1);
     for (int i = 0; i < 100000; i++) {
-        double a = (double)random() / RAND_MAX, b = (double)random() / RAND_MAX;
+        double a = (double)rng_below(1000001) / 1e6, b = (double)rng_below(1000001) / 1e6;
         unsigned x = palette_shade(a), y = palette_shade(b);
         assert_in_range(x, 1, SHADES);
         if (a < b ? x > y : x < y) {

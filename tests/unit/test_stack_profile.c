@@ -176,7 +176,7 @@ static void what_was_put_in_comes_out(void **state)
 
 struct reader {
     struct stack_view *view;
-    uint64_t sum, frames;
+    uint64_t sum, lines, functions;
 };
 
 static void *read_view(void *arg)
@@ -188,8 +188,11 @@ static void *read_view(void *arg)
         struct stack_metrics m;
         stack_view_metrics(r->view, i, &m);
         r->sum += s->weight;
-        for (uint32_t at = s->stack; at != 0; at = stack_profile_caller(p, at))
-            r->frames += stack_profile_frame_of(p, stack_profile_leaf(p, at)).line;
+        for (uint32_t at = s->stack; at != 0; at = stack_profile_caller(p, at)) {
+            uint32_t leaf = stack_profile_leaf(p, at);
+            r->lines += stack_profile_frame_of(p, leaf).line;
+            r->functions += stack_profile_function(p, leaf) != 0;
+        }
     }
     stack_view_release(r->view);
     return NULL;
@@ -216,7 +219,7 @@ static void another_thread_reads_a_view(void **state)
             }
         }
         pthread_join(thread, NULL);
-        assert_true(r.sum > 2500 && r.frames > 0);
+        assert_true(r.sum > 2500 && r.lines > 0 && r.functions > 0);
     }
     stack_profile_free(p);
 }

@@ -1,6 +1,7 @@
 /* Heat map and bars on terminals with shades: two durations per row, each call in one cell; and the
  * unchanged picture on other terminals. */
 #include "fake_snapshot.h"
+#include "rng.h"
 #include "ui_script.h"
 
 #include <setjmp.h>
@@ -13,14 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <ui/bins.h>
 #include <ui/heat_map.h>
 #include <ui/palette.h>
 
 static unsigned rnd(unsigned n)
 {
-    return n ? (unsigned)(random() % (long)n) : 0;
+    return n ? (unsigned)rng_below(n) : 0;
 }
 
 static struct fake *heated(size_t cols)
@@ -118,10 +118,7 @@ static void check_column(const struct canvas *c, const struct heat_map *m, size_
 static void every_call_is_in_one_cell(void **state)
 {
     (void)state;
-    const char *env = getenv("KPROF_SEED");
-    unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
-    printf("seed %u (KPROF_SEED sets it)\n", seed);
-    srandom(seed);
+    rng_seed();
     for (int n = 0; n < 200; n++) {
         struct fake *f = heated(1 + rnd(200));
         struct rect a = {.row = (int)rnd(5), .col = (int)rnd(3)};

@@ -119,9 +119,23 @@ unsigned flame_decade(const struct stack_view *v, size_t i);
 /* The group of a sample, as a key (samples with equal keys are in one group) and as text. */
 uint64_t flame_group_key(const struct stack_view *v, size_t i, enum flame_group g);
 void flame_group_text(struct buf *out, const struct stack_view *v, size_t i, enum flame_group g);
-void flame_decade_text(struct buf *out, unsigned decade); /* "1-10 MB" */
 
 /* Appends a frame as text: lists:map/2, MyApp.Repo.get/2, with lines lists:map/2:12. */
 void flame_frame_text(struct buf *out, const struct stack_profile *p, uint32_t frame, bool line);
+
+/* What a graph can be asked for as its width. */
+struct flame_width {
+    enum flame_by by;
+    enum stack_metric metric; /* unless by FLAME_SAMPLES */
+};
+#define FLAME_WIDTHS_MAX (1 + 3 * STACK_METRICS)
+
+/* Finds the widths that some sample of the view has: samples first, then those of each metric. Goes
+ * through all samples. Returns how many. */
+size_t flame_widths(const struct stack_view *v, struct flame_width out[FLAME_WIDTHS_MAX]);
+/* Appends "samples", "reductions", "growth of memory". unit: of the profile. */
+void flame_width_text(struct buf *out, const struct flame_width *w, enum stack_unit unit);
+/* What a sample adds to a width by FLAME_VALUE, FLAME_GROWTH or FLAME_SHRINKAGE. */
+uint64_t flame_metric_width(enum flame_by by, int64_t value, int64_t delta);
 
 #endif
