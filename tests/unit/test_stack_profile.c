@@ -198,7 +198,7 @@ static void *read_view(void *arg)
     return NULL;
 }
 
-/* The writer continues: adds samples, drops some, adds frames and stacks, new and known ones. */
+/* The writer continues: adds samples, drops some, adds frames and stacks. */
 static void another_thread_reads_a_view(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Writes stack samples as files for other tools, and as an HTML or SVG page:
+/* Writes stack samples as files that other tools read, and as a page of its own:
  * - folded: a line for each stack, root first, and its width (flamegraph.pl, inferno, speedscope)
  * - eflame: a line for each sample, the process first (eflame's stack_to_flame.sh)
  * - perf: `perf script` as flame_prof writes it, with metrics (FlameScope's fork)
@@ -34,6 +34,7 @@ struct stacks_options {
     struct flame_query query;
     bool integer_pid;  /* perf: 80 instead of 0.80.0, for readers that need a number */
     const char *title; /* of speedscope and the pages, e.g. the node; may be NULL */
+    const char *note;  /* on the pages: what is not in the samples; may be NULL */
 };
 
 /* Receives the next piece of the file. Returns false to stop (the disk is full). */

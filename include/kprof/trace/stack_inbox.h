@@ -1,7 +1,7 @@
 /* Queues messages with stack samples from the reader thread for the core thread.
  * Invariant: the queued messages take at most STACK_INBOX_BYTES, each with its struct
- * stack_message; a message that does not fit is dropped and counted. Each is copied once. The
- * reader adds messages, any one thread takes them. The fields are private. */
+ * stack_message; one that does not fit is dropped and counted. Each is copied once. The reader adds
+ * messages, any one thread takes them. The fields are private. */
 #ifndef KPROF_TRACE_STACK_INBOX_H
 #define KPROF_TRACE_STACK_INBOX_H
 
