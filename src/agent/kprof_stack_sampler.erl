@@ -300,14 +300,14 @@ kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
 
 %% From now on, the process is not asked for the sizes of its heaps.
 grown_long(N, Values, #l{processes = Processes} = L) ->
-    case kprof_stack_choice:is_long(element(2, Values)) of
+    case kprof_walk:is_long(element(2, Values)) of
         true -> L#l{processes = Processes#{N := setelement(6, maps:get(N, Processes), false)}};
         false -> L
     end.
 
 %% If the hazard table forbids sample_large, a process is no longer sampled once its heap is large.
 grown_large(N, Values, #l{options = #{vm := Vm}} = L) when tuple_size(Values) > 4 ->
-    case kprof_stack_choice:is_large(element(3, Values) + element(4, Values)) andalso not kprof_hazard:allowed(sample_large, Vm) of
+    case kprof_walk:is_large(element(3, Values) + element(4, Values)) andalso not kprof_hazard:allowed(sample_large, Vm) of
         true -> dropped(N, L);
         false -> L
     end;
