@@ -11,6 +11,7 @@
 #include <kprof/trace/agent_request.h>
 #include <kprof/trace/capture.h>
 #include <kprof/trace/code_query.h>
+#include <kprof/trace/process_request.h>
 #include <kprof/trace/session.h>
 #include <kprof/trace/trace_config.h>
 
@@ -30,7 +31,9 @@ enum control_ask {
     CONTROL_RATES_TAKE,
     CONTROL_CAPTURE,   /* ix: begin to capture calls of this tier */
     CONTROL_CAPTURED,  /* ask for the progress of the capture */
-    CONTROL_NO_CAPTURE /* cancel the capture */
+    CONTROL_NO_CAPTURE, /* cancel the capture */
+    CONTROL_PROCESSES,  /* control_processes */
+    CONTROL_NO_PROCESSES
 };
 
 enum result_kind {
@@ -47,7 +50,8 @@ enum result_kind {
     RESULT_WHO,         /* pids[0..n); text: one line for each */
     RESULT_DEAD,        /* pids[0..n) */
     RESULT_CODE,        /* ix: the tag; code */
-    RESULT_CAPTURE      /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
+    RESULT_CAPTURE,     /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
+    RESULT_PROCESSES    /* processes */
 };
 
 struct code_query_result {
@@ -77,6 +81,7 @@ struct result { /* free with result_release */
     char *text;     /* owned, or NULL */
     uint64_t *pids; /* owned, or NULL */
     size_t n;
+    struct process_table *processes; /* owned, or NULL; without a sequence number: no new round */
 };
 
 /* Copies o, whose strings must outlive the thread. Other threads call o->wake when a result is
@@ -98,6 +103,9 @@ uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, cons
                      const uint64_t *pids, size_t n);
 /* lines: as described at the request (enum control_ask). The answer's ix is tag. */
 void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
+/* Asks for the newest round of the process table, or (r NULL) ends the rounds; the latter has a result
+ * (a RESULT_TROUBLE) only when it fails. */
+uint64_t control_processes(struct control *c, const struct process_request *r);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);
 /* Detaches and ends the thread; blocks for up to some seconds. */

@@ -21,6 +21,7 @@ struct control_job {
     uint64_t pids[AGENT_REQUEST_PIDS];
     size_t n;
     char *lines; /* the lines of control_code_query; owned, or NULL */
+    struct process_request processes; /* of CONTROL_PROCESSES */
 };
 
 struct control_queue { /* zeros: empty */

@@ -6,6 +6,7 @@
 #include "dead_processes.h"
 #include "liveness.h"
 #include "process_names.h"
+#include "process_watch.h"
 #include "questions.h"
 #include "rule_check.h"
 #include "session_log.h"
@@ -195,7 +196,8 @@ static done *const DONE[] = {[RESULT_FAILED] = failed,
                              [RESULT_WHO] = process_names_take,
                              [RESULT_DEAD] = dead_processes_take,
                              [RESULT_CODE] = catalog_load_take,
-                             [RESULT_CAPTURE] = captures_take};
+                             [RESULT_CAPTURE] = captures_take,
+                             [RESULT_PROCESSES] = process_watch_take};
 
 void results_take(struct engine *g, struct result *r)
 {
