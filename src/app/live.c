@@ -147,6 +147,7 @@ static void loop(struct live *l)
         keys(l);
         uint64_t now = clock_mono_ns();
         feed_picker(l, now);
+        l->dirty |= live_stacks_poll(&l->stacks, l->g, l->ui, l->snap ? l->snap->node.name : "");
         if (now >= end)
             break;
         if (now >= l->fresh_at_ns)
@@ -176,6 +177,7 @@ int run_live(const struct options *o, const struct target *t)
     int status = 1;
 
     l.preset.suggest = &l.suggest;
+    live_stacks_init(&l.stacks, o);
     settings_map_from(o, &settings);
     if (t->node)
         preset_take_first(&l.preset.take, o, &settings);

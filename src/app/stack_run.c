@@ -70,11 +70,11 @@ static void what(struct run *r)
     const char *p = r->o->profile;
     enum stack_metric m = stack_metric_parse(p, strlen(p));
 
-    r->request = (struct stack_request){.who = STACK_WHO_TOP,
-                                        .n = r->o->top ? r->o->top : 100,
-                                        .interval_us = r->o->sample_interval_ns / 1000,
-                                        .period_ms = PERIOD_MS,
-                                        .statuses = ALL};
+    r->request = (struct stack_request){
+        .interval_us = r->o->sample_interval_ns / 1000, .period_ms = PERIOD_MS, .statuses = ALL};
+    process_choice_default(&r->request.processes);
+    if (r->o->top)
+        r->request.processes.n = (uint32_t)r->o->top;
     r->query = (struct flame_query){.by = FLAME_SAMPLES};
     if (strcmp(p, "cpu") == 0)
         r->request.statuses = r->query.filter.statuses = ON_CPU;
@@ -83,11 +83,11 @@ static void what(struct run *r)
     r->query.by = FLAME_GROWTH;
     r->query.metric = m;
     if (m == STACK_MESSAGE_QUEUE_LEN)
-        r->request.by = STACK_TOP_QUEUE;
+        r->request.processes.by = STACK_TOP_QUEUE;
     else if (m >= STACK_BIN_VHEAP_SIZE && m <= STACK_BIN_OLD_VHEAP_BLOCK_SIZE)
-        r->request.by = STACK_TOP_BINARY;
+        r->request.processes.by = STACK_TOP_BINARY;
     else if (m != STACK_REDUCTIONS && m != STACK_MINOR_GCS)
-        r->request.by = STACK_TOP_MEMORY;
+        r->request.processes.by = STACK_TOP_MEMORY;
 }
 
 static int begin(struct run *r, struct err *e)

@@ -48,7 +48,7 @@ static const char *const parts[] = {
     "                           (default 5; none with --max-rate)\n"
     "      --cooldown DURATION  first pause after overload (default 5s); then doubled\n"
     "\n"
-    "Stack samples (no tiers needed):\n"
+    "Stack samples (no tiers needed; on the screen: F):\n"
     "      --profile WHAT       sample stacks of a node and write --output FILE.svg;\n"
     "                           WHAT: cpu, wall, or a metric, such as memory\n"
     "      --top N              sample only the top N processes (default 100)\n"

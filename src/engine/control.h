@@ -13,6 +13,7 @@
 #include <kprof/trace/code_query.h>
 #include <kprof/trace/process_request.h>
 #include <kprof/trace/session.h>
+#include <kprof/trace/stack_request.h>
 #include <kprof/trace/trace_config.h>
 
 struct control;
@@ -29,11 +30,13 @@ enum control_ask {
     CONTROL_EXIST,   /* lines: functions as shown, one a line */
     CONTROL_RATES,   /* as CONTROL_EXIST */
     CONTROL_RATES_TAKE,
-    CONTROL_CAPTURE,   /* ix: begin to capture calls of this tier */
-    CONTROL_CAPTURED,  /* ask for the progress of the capture */
+    CONTROL_CAPTURE,    /* ix: begin to capture calls of this tier */
+    CONTROL_CAPTURED,   /* ask for the progress of the capture */
     CONTROL_NO_CAPTURE, /* cancel the capture */
-    CONTROL_PROCESSES,  /* control_processes */
-    CONTROL_NO_PROCESSES
+    CONTROL_STACKS,     /* control_stacks: begin to sample stacks, or change what is sampled */
+    CONTROL_NO_STACKS,  /* end it */
+    CONTROL_PROCESSES,  /* control_processes: the newest round of the process table */
+    CONTROL_NO_PROCESSES /* end the rounds */
 };
 
 enum result_kind {
@@ -51,6 +54,7 @@ enum result_kind {
     RESULT_DEAD,        /* pids[0..n) */
     RESULT_CODE,        /* ix: the tag; code */
     RESULT_CAPTURE,     /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
+    RESULT_STACKS,      /* on: answers CONTROL_STACKS; else CONTROL_NO_STACKS */
     RESULT_PROCESSES    /* processes */
 };
 
@@ -103,8 +107,11 @@ uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, cons
                      const uint64_t *pids, size_t n);
 /* lines: as described at the request (enum control_ask). The answer's ix is tag. */
 void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
-/* Asks for the newest round of the process table, or (r NULL) ends the rounds; the latter has a result
- * (a RESULT_TROUBLE) only when it fails. */
+/* r: what to sample; NULL: end the sampling, after which all samples have come. Returns the
+ * question_id of the answer. */
+uint64_t control_stacks(struct control *c, const struct stack_request *r);
+/* Asks for the newest round of the process table, or (r NULL) ends the rounds; the latter has a
+ * result (a RESULT_TROUBLE) only when it fails. */
 uint64_t control_processes(struct control *c, const struct process_request *r);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);

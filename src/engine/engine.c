@@ -14,6 +14,7 @@
 #include "rule_check.h"
 #include "settings.h"
 #include "slow_pump.h"
+#include "stack_sampling.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kprof/base/clock.h>
@@ -117,6 +118,7 @@ void engine_free(struct engine *g)
     replay_close(g->replay.file);
     identity_template_release(g);
     compare_free(g->compare);
+    stack_sampling_release(g);
     stream_free(g->stream);
     core_free(g->core);
     ring_free(g->ring);
@@ -203,6 +205,9 @@ bool engine_poll(struct engine *g)
         liveness_guard(g);
         advance(g);
     }
+    bool stacks = stack_sampling_take(g);
+    while (stacks && g->replay.file) /* more than the inbox holds may come at the next poll */
+        stacks = stack_sampling_take(g);
     dead_processes_bury(g);
     dead_processes_ask(g);
     captures_poll(g);
@@ -210,7 +215,7 @@ bool engine_poll(struct engine *g)
     rule_check_poll(g, clock_mono_ns());
     change_log_poll(g, clock_mono_ns());
     slow_pump_run(g, false);
-    return ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
+    return stacks || ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
 }
 
 void engine_settle(struct engine *g, int timeout_ms)

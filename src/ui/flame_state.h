@@ -8,6 +8,8 @@
 #include "flame_pane.h"
 #include "rect.h"
 
+#include <kprof/core/snapshot.h>
+
 enum { FLAME_WIDTHS_MAX = 1 + 3 * STACK_METRICS, FLAME_PATTERN_BYTES = 200 };
 
 struct flame_width {
@@ -27,6 +29,9 @@ struct flame_state {
     bool exact;                                 /* the pattern is a whole text */
     struct flame_width width[FLAME_WIDTHS_MAX]; /* the items of the open menu of widths */
     char source[200];                           /* what the samples are from, for the title */
+    bool live;                                  /* of a node or a recording, not of a file */
+    struct snap_sampling sampling;              /* if live */
+    bool keep;                                  /* the sampling goes on when the screen is left */
 };
 
 #endif

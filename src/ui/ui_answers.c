@@ -1,4 +1,5 @@
 /* Results from app, by the functions of ui.h. */
+#include "flame_live.h"
 #include "menu_type.h"
 #include "rule.h"
 #include "state.h"
@@ -57,6 +58,28 @@ void ui_show_stacks(struct ui *u, bool home)
 {
     u->screen = SCREEN_FLAME;
     u->home = home ? SCREEN_FLAME : u->home;
+}
+
+bool ui_shows_stacks(const struct ui *u)
+{
+    return u->screen == SCREEN_FLAME || (u->screen == SCREEN_HELP && u->help.from == SCREEN_FLAME);
+}
+
+bool ui_keeps_sampling(const struct ui *u)
+{
+    return u->flame.keep;
+}
+
+void ui_set_sampling(struct ui *u, const struct snap_sampling *s)
+{
+    flame_live_set(&u->flame, s);
+}
+
+void ui_ask_sampling(struct ui *u)
+{
+    if (u->screen == SCREEN_FLAME && u->shared.dialog.mode == DIALOG_NONE) {
+        flame_live_ask(&u->shared.dialog);
+    }
 }
 
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q)
@@ -155,6 +178,8 @@ static enum prompt_use prompt_of(enum intent_kind which, enum prompt_use last)
         return PROMPT_SLOW;
     case INTENT_EXPORT_STACKS:
         return PROMPT_FLAME_EXPORT;
+    case INTENT_SAMPLING:
+        return PROMPT_FLAME_CHOICE;
     case INTENT_SAVE:
         return PROMPT_SAVE;
     case INTENT_PRESET:

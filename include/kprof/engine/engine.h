@@ -14,6 +14,7 @@
 #include <kprof/trace/code_query.h>
 #include <kprof/trace/process_request.h>
 #include <kprof/trace/session.h>
+#include <kprof/trace/stack_request.h>
 
 struct engine;
 
@@ -117,6 +118,15 @@ void engine_complete(struct engine *g, const char *typed);
 /* Shows the node's processes: hook `processes` gets each round, until r is NULL. A call with another r changes what is asked
  * for. */
 void engine_processes(struct engine *g, const struct process_request *r);
+
+/* Stack samples. begin also changes what is sampled. fresh: samples so far are forgotten. Without a
+ * connection it begins with the next one. -1 with err: the source is a recording. */
+int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fresh, struct err *e);
+void engine_stacks_end(struct engine *g); /* the samples stay */
+/* The samples there are now, of the node or the recording; NULL: none came yet. The caller releases
+ * the view before engine_free. */
+struct stack_view *engine_stacks_view(struct engine *g);
+void engine_sampling(const struct engine *g, struct snap_sampling *out);
 
 #define ENGINE_EXIST CODE_QUERY_EXIST
 /* Asks the node which of these functions it has (one per line, at most ENGINE_EXIST); hooks.exist

@@ -66,6 +66,16 @@ void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source);
 void ui_set_stacks_base(struct ui *u, struct stack_view *v);
 /* Shows the flame graph. home: the other screens lead back to it, not to the table. */
 void ui_show_stacks(struct ui *u, bool home);
+/* True: the flame graph is on the screen, or behind the help. */
+bool ui_shows_stacks(const struct ui *u);
+/* Tells the flame graph screen what the node says of its sampler. Another choice of processes than
+ * the last begins another graph. */
+void ui_set_sampling(struct ui *u, const struct snap_sampling *s);
+/* After INTENT_FLAME, if nothing is sampled: asks which processes; INTENT_SAMPLING has the answer.
+ * Nothing if a dialog is open or the screen is another one now. */
+void ui_ask_sampling(struct ui *u);
+/* The operator wants the sampling to go on when the flame graph is left. */
+bool ui_keeps_sampling(const struct ui *u);
 /* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
