@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <kprof/base/intern.h>
 #include <kprof/base/text.h>
+#include <kprof/core/snapshot.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #define TEXTS_BYTES ((size_t)1 << 20)
 #define WORD_BYTES  8.0
 #define STATUS_BITS 3
+_Static_assert(PROCESS_PID_BYTES == SNAPSHOT_PID_BYTES, "room for a pid");
 
 static const char *const names[PROCESS_VALUES] = {
     [PROCESS_REDUCTIONS] = "reductions", [PROCESS_MEMORY] = "memory", [PROCESS_QUEUE] = "queue",
@@ -112,7 +114,7 @@ double process_row_run(const struct process_row *r)
                      : NAN;
 }
 
-const char *process_row_name(const struct process_row *r, char out[SNAPSHOT_PID_BYTES])
+const char *process_row_name(const struct process_row *r, char out[PROCESS_PID_BYTES])
 {
     if (r->name[0])
         return r->name;
@@ -126,7 +128,7 @@ const char *process_row_name(const struct process_row *r, char out[SNAPSHOT_PID_
 
 static bool matches(const struct process_row *r, const char *text)
 {
-    char pid[SNAPSHOT_PID_BYTES] = "";
+    char pid[PROCESS_PID_BYTES] = "";
 
     if (r->pid)
         snapshot_pid(r->pid, pid);
@@ -149,7 +151,7 @@ static double value(const struct process_row *r, unsigned sort)
 static int in_order(const struct process_row *x, const struct process_row *y,
                     const struct process_query *q)
 {
-    char a[SNAPSHOT_PID_BYTES], b[SNAPSHOT_PID_BYTES];
+    char a[PROCESS_PID_BYTES], b[PROCESS_PID_BYTES];
 
     if (x->rest != y->rest)
         return x->rest - y->rest;

@@ -34,8 +34,8 @@ static void say_none(struct engine *g)
 
 static bool same(const struct process_request *a, const struct process_request *b)
 {
-    return a->by == b->by && a->period_ms == b->period_ms && a->within == b->within &&
-           strcmp(a->name, b->name) == 0;
+    return a->period_ms == b->period_ms && a->order.by == b->order.by &&
+           a->order.within == b->order.within && strcmp(a->order.name, b->order.name) == 0;
 }
 
 void engine_processes(struct engine *g, const struct process_request *r)

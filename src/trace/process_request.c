@@ -14,7 +14,7 @@
 
 /* ---- the request ---- */
 
-static void enc_within(struct buf *b, const struct process_request *r)
+static void enc_within(struct buf *b, const struct process_order *r)
 {
     struct mfa f;
     size_t at;
@@ -55,13 +55,13 @@ int process_request_take(struct session *s, const struct process_request *r,
     agent_call_begin(&q, "processes");
     enc_map(&q.request, 4);
     enc_atom(&q.request, "by");
-    enc_atom(&q.request, process_value_name(r->by));
+    enc_atom(&q.request, process_value_name(r->order.by));
     enc_atom(&q.request, "rows");
     enc_u64(&q.request, PROCESS_ROWS);
     enc_atom(&q.request, "period_ms");
     enc_u64(&q.request, r->period_ms);
     enc_atom(&q.request, "within");
-    enc_within(&q.request, r);
+    enc_within(&q.request, &r->order);
     int rc = agent_call_send(&q, s, e);
     struct etf answer = q.c;
     if (rc == 0 && !process_request_read(&q.c, t))

@@ -29,7 +29,9 @@ enum prompt_use {
     PROMPT_FLAME_SEARCH,
     PROMPT_FLAME_EXPORT,
     PROMPT_FLAME_CHOICE,
-    PROMPT_HELP_FIND
+    PROMPT_HELP_FIND,
+    PROMPT_PROCESS_FILTER,
+    PROMPT_PROCESS_EXPORT
 };
 
 /* The items of an open menu. */
@@ -40,6 +42,7 @@ enum menu_use {
     MENU_TICKS,
     MENU_COLUMNS,
     MENU_FLAME_WIDTH,
+    MENU_PROCESS_SORT,
     MENU_FLAME_GROUP,
     MENU_FLAME_CHOICE
 };

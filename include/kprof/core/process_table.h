@@ -7,13 +7,13 @@
 #ifndef KPROF_CORE_PROCESS_TABLE_H
 #define KPROF_CORE_PROCESS_TABLE_H
 
-#include <kprof/core/snapshot.h>
 #include <kprof/core/stack_profile.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROCESS_ROWS = 200, PROCESS_ROUNDS = 19, PROCESS_FILTER_BYTES = 128 };
+enum { PROCESS_ROWS = 200, PROCESS_ROUNDS = 19 };
+enum { PROCESS_FILTER_BYTES = 128, PROCESS_NAME_BYTES = 256, PROCESS_PID_BYTES = 32 };
 
 /* What the node can order processes by. */
 enum process_value {
@@ -31,6 +31,13 @@ const char *process_value_name(enum process_value v); /* "reductions" "memory" "
 enum process_value process_value_parse(const char *name, size_t n);
 
 enum process_group { PROCESS_UNGROUPED, PROCESS_BY_CALL, PROCESS_BY_APPLICATION, PROCESS_GROUPS };
+
+/* What the node is asked for. */
+struct process_order {
+    enum process_value by;
+    enum process_group within;     /* only processes of this group */
+    char name[PROCESS_NAME_BYTES]; /* the group, as the table has it */
+};
 
 /* Why the table stands still. */
 enum process_gate { PROCESS_GATE_OPEN, PROCESS_GATE_BREAKER, PROCESS_GATE_LEASE, PROCESS_GATE_RUN_QUEUE };
@@ -100,7 +107,7 @@ struct process_query {
 /* The share of time in which it ran, wanted to run, or collected garbage; NAN: not known. */
 double process_row_run(const struct process_row *r);
 /* What the row is called: its name, its first call, or its pid, written to out. */
-const char *process_row_name(const struct process_row *r, char out[SNAPSHOT_PID_BYTES]);
+const char *process_row_name(const struct process_row *r, char out[PROCESS_PID_BYTES]);
 /* The rows that pass the filter, in order: largest first, names from A; unknown values and `rest` last. out has room for
  * PROCESS_ROWS + 1. Returns how many there are. */
 size_t process_table_order(const struct process_table *t, const struct process_query *q, uint16_t *out);

@@ -10,14 +10,9 @@
 #include <kprof/erl/etf.h>
 #include <kprof/trace/session.h>
 
-enum { PROCESS_REQUEST_NAME_BYTES = 256 };
-
 struct process_request {
-    enum process_value by;
+    struct process_order order;
     uint32_t period_ms; /* between two rounds */
-    /* Only processes of this group are ranked; name: as in the table. */
-    enum process_group within;
-    char name[PROCESS_REQUEST_NAME_BYTES];
 };
 
 /* Asks for the newest round. The first request begins the rounds; they end when none comes for 10 s. t is empty when there
