@@ -92,7 +92,7 @@
 -record(processes, {
     table = none :: none | pid(),
     ref = none :: none | reference(), % its monitor
-    asked_ms = 0 :: integer() % when kprof-top last asked for it
+    until_ms = 0 :: integer() % when it ends if kprof-top does not ask for it again
 }).
 
 %% Checked with each heartbeat (kprof_controller).

@@ -5,7 +5,8 @@
 
 -include("kprof_controller.hrl").
 
--define(UNASKED_MS, 10000). % after this time it ends
+-define(UNASKED_MS, 3000). % after this time it ends,
+-define(UNASKED_PERIODS, 5). % or after so many periods
 -define(ROWS, 200).
 -define(PERIOD_MS, 2000).
 
@@ -22,7 +23,8 @@ request(Ref, #{} = Asked, S0) ->
             PeriodUs = number(period_ms, ?PERIOD_MS, 500, 60000, Asked) * 1000,
             #s{processes = #processes{table = Table}} = S = started(Wanted, PeriodUs, S0),
             Table ! {take, Ref, Wanted, PeriodUs},
-            S#s{processes = S#s.processes#processes{asked_ms = kprof_node:now_ms()}};
+            Patience = max(?UNASKED_MS, ?UNASKED_PERIODS * PeriodUs div 1000),
+            S#s{processes = S#s.processes#processes{until_ms = kprof_node:now_ms() + Patience}};
         false ->
             kprof_link:answer(Ref, {error, processes, <<"no such column, or no such group">>}, S0)
     end.
@@ -62,8 +64,8 @@ ended(Why, S0) ->
 
 %% At each heartbeat.
 -spec beat(state()) -> state().
-beat(#s{processes = #processes{table = Table, asked_ms = Asked}} = S) ->
-    case Table =/= none andalso kprof_node:now_ms() - Asked > ?UNASKED_MS of
+beat(#s{processes = #processes{table = Table, until_ms = Until}} = S) ->
+    case Table =/= none andalso kprof_node:now_ms() > Until of
         true -> stopped(S);
         false -> S
     end.
