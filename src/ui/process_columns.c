@@ -23,7 +23,7 @@ static const struct {
     [PC_RUN] = {"RUN", 5, 4, PROCESS_SORT_RUN,
                 "share of its last rounds in which it ran, wanted to, or collected garbage"},
     [PC_PID] = {"PID", 12, 9, PROCESS_SORTS, "process"},
-    [PC_APPLICATION] = {"APP", 12, 10, PROCESS_SORTS, "application"},
+    [PC_APPLICATION] = {"APP", 10, 10, PROCESS_SORTS, "application"},
     [PC_CURRENT] = {"NOW IN", 18, 5, PROCESS_SORTS, "present function"},
 };
 

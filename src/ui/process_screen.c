@@ -51,8 +51,8 @@ static const struct process_row *row(const struct process_state *t, const struct
 
 static bool is_selected(const struct process_state *t, const struct process_row *r)
 {
-    return t->query.group == PROCESS_UNGROUPED ? t->pid && r->pid == t->pid
-                                               : t->group[0] && strcmp(r->name, t->group) == 0;
+    return t->selected && r->pid == t->pid && r->rest == t->rest &&
+           (r->pid || strncmp(r->name, t->group, sizeof t->group - 1) == 0);
 }
 
 static void find(struct process_state *t, struct shown *v)
@@ -64,12 +64,14 @@ static void find(struct process_state *t, struct shown *v)
             return;
         }
     }
-    t->at.sel = t->at.sel < v->n && (t->pid || t->group[0]) ? t->at.sel : 0;
+    t->at.sel = t->at.sel < v->n && t->selected ? t->at.sel : 0;
 }
 
 static void select_row(struct process_state *t, const struct process_row *r)
 {
+    t->selected = r != NULL;
     t->pid = r ? r->pid : 0;
+    t->rest = r && r->rest;
     snprintf(t->group, sizeof t->group, "%s", r && !r->pid ? r->name : "");
 }
 
@@ -140,7 +142,7 @@ static bool step_back(struct process_state *t)
         t->query.filter[0] = 0;
     } else if (t->within) {
         t->query.group = t->within;
-        snprintf(t->group, sizeof t->group, "%s", t->within_name);
+        select_row(t, &(struct process_row){.name = t->within_name});
         t->within = PROCESS_UNGROUPED;
     } else {
         return false;

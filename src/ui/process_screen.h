@@ -20,8 +20,10 @@ struct process_state {
     enum process_group within;   /* only processes of this group are shown */
     char within_name[PROCESS_NAME_BYTES];
     struct scroll at;
-    uint64_t pid; /* the selected process, or */
-    char group[PROCESS_NAME_BYTES]; /* group; pid 0 and "": always the first line */
+    bool selected; /* false: always the first line */
+    uint64_t pid;  /* the selected process; 0: a group, by its name, or the rest of them */
+    bool rest;
+    char group[PROCESS_NAME_BYTES];
     uint64_t stack;                 /* pid of the process that is shown below; 0: none */
     bool dead, asked;
     char lines[4096]; /* of its stack */
