@@ -28,6 +28,7 @@ static void ask(struct engine *g, bool fresh)
     struct stack_sampling *p = &g->stacks;
 
     p->why[0] = 0;
+    p->on = p->on && !fresh;
     if (!g->control || g->state != ENGINE_UP)
         return; /* stack_sampling_connected asks */
     if (!g->configuration.gen)

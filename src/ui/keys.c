@@ -401,7 +401,7 @@ static const struct key_def table[] = {
      CTX_SCREENS | CTX_FLAME},
     {{'f'},
      "f",
-     "flame graph",
+     "sample it",
      "on a slow request, an open call or a process: sample the process",
      flames,
      ACT_FLAME_OF,

@@ -132,9 +132,9 @@ def test_no_file_is_written_through_a_link():
 
 
 def test_live_on_the_sample_node():
-    """F on the running screen: the sample node's own code is seen, while it is sampled."""
-    out = os.path.join(kp.scratch(), "live.folded")
-    with kp.Tmux(110, 32, [kp.PROGRAM, "--demo"]) as t:
+    """F on the running screen: the sample node's own code is seen, while it is sampled and in the recording."""
+    out, recording = os.path.join(kp.scratch(), "live.folded"), os.path.join(kp.scratch(), "live.rec")
+    with kp.Tmux(110, 32, [kp.PROGRAM, "--demo", "--record", recording]) as t:
         t.wait_for("TRACING ON", 60)
         t.keys("F")
         t.wait_for("Sample the stacks of", 20)
@@ -162,3 +162,10 @@ def test_live_on_the_sample_node():
         t.wait_for("F goes on with it")
         t.keys("q")
         kp.until(60, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
+    with kp.Tmux(110, 32, [kp.PROGRAM, "--replay", recording, "--speed", "max"]) as t:
+        t.wait_for("REPLAY ended", 30)
+        t.keys("F")
+        t.wait_for("kprof_sample:")
+        t.keys("w")
+        t.wait_for("nothing is sampled: the samples are from a recording")
+        t.keys("q")

@@ -331,8 +331,10 @@ static void a_sampler_that_ended_by_itself_is_told(void **state)
 
 static void record(const char *path, unsigned messages)
 {
-    struct recording_meta meta = {
-        .start_native = AGENT_STACKS_START, .units_per_s = 1000000000, .wall_ns = 5000000000u};
+    struct recording_meta meta = {.start_native = AGENT_STACKS_START,
+                                  .units_per_s = 1000000000,
+                                  .wall_ns = 5000000000u,
+                                  .tiers.entry = TIER_NONE};
     struct err e;
     struct buf b;
     struct recorder *r = recorder_open(path, &e);
