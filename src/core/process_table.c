@@ -74,7 +74,8 @@ static double per_s(const struct process_table *t, double v)
 
 static void set_statuses(struct process_row *r, uint64_t statuses)
 {
-    r->status = (enum stack_status)(statuses & 7) < STACK_STATUSES ? statuses & 7 : STACK_STATUS_NONE;
+    r->status =
+        (enum stack_status)(statuses & 7) < STACK_STATUSES ? statuses & 7 : STACK_STATUS_NONE;
     for (unsigned i = 0; i < PROCESS_ROUNDS; i++, statuses >>= STATUS_BITS) {
         unsigned s = statuses & 7;
         if (s == STACK_STATUS_NONE || s >= STACK_STATUSES)

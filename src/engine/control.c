@@ -255,8 +255,8 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     return s;
 }
 
-/* Lock held; frees a. If a trip, or the end of a capture or of the process table, was too late, nothing
- * is reported: they end with the session, and the latter two end by themselves. */
+/* Lock held; frees a. If a trip, or the end of a capture or of the process table, was too late,
+ * nothing is reported: they end with the session, and the latter two end by themselves. */
 static void refuse(struct control *c, struct control_job *a, const char *why)
 {
     if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE && a->what != CONTROL_NO_PROCESSES)

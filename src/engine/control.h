@@ -30,12 +30,12 @@ enum control_ask {
     CONTROL_EXIST,   /* lines: functions as shown, one a line */
     CONTROL_RATES,   /* as CONTROL_EXIST */
     CONTROL_RATES_TAKE,
-    CONTROL_CAPTURE,    /* ix: begin to capture calls of this tier */
-    CONTROL_CAPTURED,   /* ask for the progress of the capture */
-    CONTROL_NO_CAPTURE, /* cancel the capture */
-    CONTROL_STACKS,     /* control_stacks: begin to sample stacks, or change what is sampled */
-    CONTROL_NO_STACKS,  /* end it */
-    CONTROL_PROCESSES,  /* control_processes: the newest round of the process table */
+    CONTROL_CAPTURE,     /* ix: begin to capture calls of this tier */
+    CONTROL_CAPTURED,    /* ask for the progress of the capture */
+    CONTROL_NO_CAPTURE,  /* cancel the capture */
+    CONTROL_STACKS,      /* control_stacks: begin to sample stacks, or change what is sampled */
+    CONTROL_NO_STACKS,   /* end it */
+    CONTROL_PROCESSES,   /* control_processes: the newest round of the process table */
     CONTROL_NO_PROCESSES /* end the rounds */
 };
 

@@ -24,7 +24,8 @@ static void say_none(struct engine *g)
     char why[200];
 
     if (g->replay.file)
-        snprintf(why, sizeof why, "a recording has no process table: attach to a node to see its processes");
+        snprintf(why, sizeof why,
+                 "a recording has no process table: attach to a node to see its processes");
     else if (g->state == ENGINE_CONNECTING)
         snprintf(why, sizeof why, "not connected to %.100s yet", g->connection.node);
     else
@@ -73,7 +74,8 @@ void process_watch_poll(struct engine *g)
     }
 }
 
-/* When the node will have another round: not sooner, and now and then, to see that it has stopped. */
+/* When the node will have another round: not sooner, and now and then, to see that it has stopped.
+ */
 static uint64_t pause_ns(const struct process_head *h)
 {
     double ms = h->next_s * 1e3, least = h->seq ? LEAST_MS : WAIT_MS;

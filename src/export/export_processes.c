@@ -11,13 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const keys[PROCESS_VALUES] = {
-    [PROCESS_REDUCTIONS] = "reductions_per_s", [PROCESS_MEMORY] = "memory_bytes",
-    [PROCESS_QUEUE] = "queue",                 [PROCESS_GROWTH] = "queue_growth_per_s",
-    [PROCESS_BINARY] = "binary_bytes",         [PROCESS_GCS] = "gcs_per_s"};
+static const char *const keys[PROCESS_VALUES] = {[PROCESS_REDUCTIONS] = "reductions_per_s",
+                                                 [PROCESS_MEMORY] = "memory_bytes",
+                                                 [PROCESS_QUEUE] = "queue",
+                                                 [PROCESS_GROWTH] = "queue_growth_per_s",
+                                                 [PROCESS_BINARY] = "binary_bytes",
+                                                 [PROCESS_GCS] = "gcs_per_s"};
 
-static const char *const groups[PROCESS_GROUPS] = {
-    [PROCESS_UNGROUPED] = "process", [PROCESS_BY_CALL] = "initial_call", [PROCESS_BY_APPLICATION] = "application"};
+static const char *const groups[PROCESS_GROUPS] = {[PROCESS_UNGROUPED] = "process",
+                                                   [PROCESS_BY_CALL] = "initial_call",
+                                                   [PROCESS_BY_APPLICATION] = "application"};
 
 struct pick {
     uint16_t at[PROCESS_ROWS + 1];

@@ -82,8 +82,8 @@ int process_request_end(struct session *s, struct err *e)
 /* ---- figures ---- */
 
 struct figures {
-    uint64_t gate, period_us, asked_us, next_us, cost, processes, born, died, late, unnamed, between_us,
-        round_us;
+    uint64_t gate, period_us, asked_us, next_us, cost, processes, born, died, late, unnamed,
+        between_us, round_us;
 };
 
 static const struct {
@@ -94,9 +94,9 @@ static const struct {
     {                                                                                              \
 #f, offsetof(struct figures, f)                                                            \
     }
-    FIGURE(gate), FIGURE(period_us), FIGURE(asked_us), FIGURE(next_us), FIGURE(cost),
-    FIGURE(processes), FIGURE(born), FIGURE(died), FIGURE(late), FIGURE(unnamed),
-    FIGURE(between_us), FIGURE(round_us),
+    FIGURE(gate), FIGURE(period_us), FIGURE(asked_us),   FIGURE(next_us),
+    FIGURE(cost), FIGURE(processes), FIGURE(born),       FIGURE(died),
+    FIGURE(late), FIGURE(unnamed),   FIGURE(between_us), FIGURE(round_us),
 #undef FIGURE
 };
 

@@ -29,7 +29,8 @@ static const struct {
                              "children:PID  inside  all"},
     [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
     [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
-    [PROMPT_PROCESS_FILTER] = {"Filter", "part of a name, first call, application, function or pid"},
+    [PROMPT_PROCESS_FILTER] = {"Filter",
+                               "part of a name, first call, application, function or pid"},
     [PROMPT_PROCESS_EXPORT] = {"Export processes to file",
                                "the extension sets the format: .txt .json .csv"},
 };

@@ -7,11 +7,10 @@ static const char seeing[] = "View", history[] = "Time range, comparison",
                   slow[] = "Slow and open calls, waterfalls", maps[] = "Heat map, distribution",
                   tracing[] = "Tracing", picking[] = "Function picker",
                   argument_keys[] = "Argument picker", flames[] = "Flame graph",
-                  processes[] = "Processes",
-                  moving[] = "Movement", other[] = "Other";
+                  processes[] = "Processes", moving[] = "Movement", other[] = "Other";
 
-static const char *const groups[] = {seeing,  history,       slow,   maps,   tracing,
-                                     picking, argument_keys, flames, processes, moving, other};
+static const char *const groups[] = {seeing,        history, slow,      maps,   tracing, picking,
+                                     argument_keys, flames,  processes, moving, other};
 
 /* The bar shows the keys that fit from the left, so the most important ones come first. */
 static const struct key_def table[] = {
@@ -45,13 +44,7 @@ static const struct key_def table[] = {
      seeing,
      ACT_WINDOW,
      CTX_SCREENS},
-    {{'s'},
-     "s",
-     "sort",
-     "choose the sort column",
-     seeing,
-     ACT_SORT,
-     CTX_TABLE | CTX_PROCESSES},
+    {{'s'}, "s", "sort", "choose the sort column", seeing, ACT_SORT, CTX_TABLE | CTX_PROCESSES},
     {{'H'},
      "H",
      "heat map",
@@ -202,7 +195,13 @@ static const struct key_def table[] = {
      other,
      ACT_THEME,
      CTX_SCREENS | CTX_FLAME},
-    {{'r'}, "r", "reverse", "reverse the sort order", seeing, ACT_REVERSE, CTX_TABLE | CTX_SLOW | CTX_PROCESSES},
+    {{'r'},
+     "r",
+     "reverse",
+     "reverse the sort order",
+     seeing,
+     ACT_REVERSE,
+     CTX_TABLE | CTX_SLOW | CTX_PROCESSES},
     {{'f'}, "f", NULL, "fold or unfold all", seeing, ACT_FOLD_ALL, CTX_TABLE},
     {{'P'},
      "P",

@@ -6,7 +6,7 @@
 #include <kprof/core/process_table.h>
 #include <stdbool.h>
 
-enum process_column { /* from left to right, after the name */
+enum process_column {               /* from left to right, after the name */
                       PC_PROCESSES, /* of a group */
                       PC_REDUCTIONS,
                       PC_MEMORY,

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DETAIL_LEAST = 8, CALLS_MOST = 2 }; /* rows of the screen for the lower part; open calls in it */
+enum {
+    DETAIL_LEAST = 8,
+    CALLS_MOST = 2
+}; /* rows of the screen for the lower part; open calls in it */
 
 static const char *const gates[] = {
     [PROCESS_GATE_OPEN] = "",
@@ -26,7 +29,8 @@ void process_draw_none(const struct process_state *t, struct canvas *c, struct r
         return;
     }
     if (t->table && t->table->head.gate) {
-        canvas_wrap(c, a.row + 1, a.col, a.rows - 1, a.cols, STYLE_WARN, gates[t->table->head.gate]);
+        canvas_wrap(c, a.row + 1, a.col, a.rows - 1, a.cols, STYLE_WARN,
+                    gates[t->table->head.gate]);
     } else {
         canvas_wrap(c, a.row + 1, a.col, a.rows - 1, a.cols, STYLE_DIM,
                     t->why[0] ? t->why : "The node reads its processes ...");
@@ -94,8 +98,9 @@ static void draw_titles(const struct process_state *t, struct canvas *c, struct 
 {
     static const char *const names[] = {"PROCESS", "FIRST CALL", "APPLICATION"};
     const struct process_columns *k = &t->columns;
-    const char *mark = c->ascii ? (t->query.reverse ? "<" : ">")
-                       : t->query.reverse ? "\xe2\x96\xb2" : "\xe2\x96\xbc";
+    const char *mark = c->ascii           ? (t->query.reverse ? "<" : ">")
+                       : t->query.reverse ? "\xe2\x96\xb2"
+                                          : "\xe2\x96\xbc";
     char title[64];
     int col = a.col + k->name;
     bool by_name = t->query.sort == PROCESS_SORT_NAME;
@@ -258,8 +263,7 @@ void process_draw(struct process_state *t, struct canvas *c, struct rect a,
     below.row += list.rows;
     draw_summary(t, c, list, n);
     int lines = list.rows > 2 ? list.rows - 2 : 0;
-    process_columns_choose(&t->columns, a.cols, t->query.group != PROCESS_UNGROUPED,
-                           t->query.sort);
+    process_columns_choose(&t->columns, a.cols, t->query.group != PROCESS_UNGROUPED, t->query.sort);
     scroll_fit(&t->at, n, (size_t)lines);
     t->at.row = list.row + 2;
     t->title_row = list.rows > 1 ? list.row + 1 : -1;

@@ -1,8 +1,8 @@
-/* The screen of the node's processes: the table as the node ranks it, or sums by first call or application; under it, on
- * request, the selected process with its open calls and its stack.
+/* The screen of the node's processes: the table as the node ranks it, or sums by first call or
+ * application; under it, on request, the selected process with its open calls and its stack.
  *
- * Invariant: the selected process or group stays selected while its place changes. The state owns the table. Core thread
- * only. */
+ * Invariant: the selected process or group stays selected while its place changes. The state owns
+ * the table. Core thread only. */
 #ifndef UI_PROCESS_SCREEN_H
 #define UI_PROCESS_SCREEN_H
 
@@ -24,9 +24,9 @@ struct process_state {
     uint64_t pid;  /* the selected process; 0: a group, by its name, or the rest of them */
     bool rest;
     char group[PROCESS_NAME_BYTES];
-    uint64_t stack;                 /* pid of the process that is shown below; 0: none */
+    uint64_t stack; /* pid of the process that is shown below; 0: none */
     bool dead, asked;
-    char lines[4096]; /* of its stack */
+    char lines[4096];               /* of its stack */
     struct process_columns columns; /* of the last draw */
     int title_row;
 };

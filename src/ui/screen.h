@@ -42,7 +42,7 @@ struct screen_request {
     uint16_t tier;    /* SCREEN_ARGUMENTS: tier of the calls; SCREEN_PICK: see called_by */
     const char *name; /* SCREEN_PICK: name of the tier; valid while the screen opens */
     uint64_t pid, start_ns; /* SCREEN_OPEN_CALLS: the call to select; pid 0: the oldest */
-    bool called_by;   /* SCREEN_PICK: only functions that `tier` calls, for the waterfall `trace` */
+    bool called_by; /* SCREEN_PICK: only functions that `tier` calls, for the waterfall `trace` */
 };
 
 /* The answer of a screen to a key. */

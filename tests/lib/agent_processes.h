@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The parts of a round, in their order: head, list of rows, list of groups by first call, list of groups by application.
- * between_us: since the round before. */
+/* The parts of a round, in their order: head, list of rows, list of groups by first call, list of
+ * groups by application. between_us: since the round before. */
 void agent_processes_head(struct buf *b, uint64_t seq, const char *by, uint64_t between_us);
-/* values: reductions in all, since the round before; queue, growth, words, words of binaries, collections */
+/* values: reductions in all, since the round before; queue, growth, words, words of binaries,
+ * collections */
 void agent_processes_row(struct buf *b, uint8_t id, const char *name, const int64_t values[7],
                          uint64_t statuses);
 /* name NULL: all other groups; call: a first call, else an application */

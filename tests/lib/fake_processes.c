@@ -12,21 +12,37 @@ static const struct kind {
     const char *name, *call, *application, *current;
     struct process_raw raw;
 } kinds[] = {
-    {"shop_stock", "shop_stock:init/1", "shop", "shop_stock:count/2",
+    {"shop_stock",
+     "shop_stock:init/1",
+     "shop",
+     "shop_stock:count/2",
      {1840000, 12, -40, 46368, 800, 12, 0111}},
     {"", "shop_worker:init/1", "shop", "gen_server:loop/7", {91000, 0, 0, 2586, 16, 3, 0331}},
-    {"shop_mailbox", "shop_mailbox:init/1", "shop", "prim_file:write_nif/2",
+    {"shop_mailbox",
+     "shop_mailbox:init/1",
+     "shop",
+     "prim_file:write_nif/2",
      {44000, 81234, 2412, 987654, 0, 0, 0131}},
-    {"", "cowboy_clear:connection_process/4", "ranch", "cowboy_http:loop/1",
+    {"",
+     "cowboy_clear:connection_process/4",
+     "ranch",
+     "cowboy_http:loop/1",
      {7300, 1, 1, 17711, 52000000, 1, 0333}},
     {"", "", "", "", {0, -1, 0, 233, -1, -1, 03333333333333333333}},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const struct kind bad[] = {
-    {"\x1b[31mred\n", "=cmd()", "\xff\xfe", "a \"quoted\", one",
+    {"\x1b[31mred\n",
+     "=cmd()",
+     "\xff\xfe",
+     "a \"quoted\", one",
      {1, 1, 1, 1, 1, 1, 0777777777777777777777}},
-    {"\xe2\x80\xaemirrored", "'odd mod':f/1", "+1", "\xe4\xb8\xad\xe6\x96\x87", {2, 2, 2, 2, 2, 2, 0}},
+    {"\xe2\x80\xaemirrored",
+     "'odd mod':f/1",
+     "+1",
+     "\xe4\xb8\xad\xe6\x96\x87",
+     {2, 2, 2, 2, 2, 2, 0}},
 };
 
 static void add_process(struct process_table *t, const struct kind *k, size_t i)

@@ -9,12 +9,12 @@
 #include <cmocka.h>
 #include <kprof/base/text.h>
 #include <kprof/export/export_processes.h>
+#include <kprof/ui/canvas.h> /* ui_script is of ui */
 #include <math.h>
 #include <rng.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <kprof/ui/canvas.h> /* ui_script is of ui */
 #include <ui_script.h>
 
 static int64_t random_value(void)
@@ -29,7 +29,8 @@ static void rates_and_shares(void **state)
     for (int round = 0; round < rng_rounds(2000); round++) {
         struct process_table *t = process_table_new();
         struct process_raw raw = {random_value(), random_value(), (int64_t)rng_below(100) - 50,
-                                  random_value(), random_value(), random_value(), rng() >> 7};
+                                  random_value(), random_value(), random_value(),
+                                  rng() >> 7};
         t->head.between_s = rng_below(3) ? (double)(1 + rng_below(5000)) / 1e3 : 0;
         const struct process_row *r = process_table_add(t, PROCESS_UNGROUPED, &raw);
         double s = t->head.between_s, sum = 0;
@@ -154,7 +155,8 @@ static void names_of_values(void **state)
 
 /* ---- export ---- */
 
-static const char *const endings[] = {[EXPORT_TEXT] = "txt", [EXPORT_JSON] = "json", [EXPORT_CSV] = "csv"};
+static const char *const endings[] = {
+    [EXPORT_TEXT] = "txt", [EXPORT_JSON] = "json", [EXPORT_CSV] = "csv"};
 
 static void export_is_golden(void **state)
 {
@@ -167,8 +169,8 @@ static void export_is_golden(void **state)
             buf_init(&out, 0);
             for (enum process_group g = 0; g < PROCESS_GROUPS; g++) {
                 struct process_query q = {.group = g, .sort = PROCESS_MEMORY};
-                assert_true(export_processes(&out, t, &q, "app@host", UINT64_C(1763694245678000000),
-                                             f));
+                assert_true(
+                    export_processes(&out, t, &q, "app@host", UINT64_C(1763694245678000000), f));
             }
             for (size_t i = 0; i < out.len; i++)
                 assert_true(out.data[i] == '\n' || (unsigned char)out.data[i] >= ' ');
@@ -198,9 +200,9 @@ static void other_formats_have_no_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rates_and_shares),    cmocka_unit_test(order_and_filter),
-        cmocka_unit_test(it_is_bounded),       cmocka_unit_test(names_of_values),
-        cmocka_unit_test(export_is_golden),    cmocka_unit_test(other_formats_have_no_processes),
+        cmocka_unit_test(rates_and_shares), cmocka_unit_test(order_and_filter),
+        cmocka_unit_test(it_is_bounded),    cmocka_unit_test(names_of_values),
+        cmocka_unit_test(export_is_golden), cmocka_unit_test(other_formats_have_no_processes),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);
 }

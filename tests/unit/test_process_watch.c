@@ -1,5 +1,5 @@
-/* The process table in the engine: the node is asked while it is wanted, and no longer; what is asked for; a lost node, a
- * recording. */
+/* The process table in the engine: the node is asked while it is wanted, and no longer; what is
+ * asked for; a lost node, a recording. */
 #include "../lib/fake_peer.h"
 #include "agent_processes.h"
 

@@ -1,5 +1,6 @@
-/* The screen of processes: what is asked for, order, groups, filter, the process below, what is said when there is no table.
- * Pictures of it in each size and state of the node are in test_ui_matrix. */
+/* The screen of processes: what is asked for, order, groups, filter, the process below, what is
+ * said when there is no table. Pictures of it in each size and state of the node are in
+ * test_ui_matrix. */
 #include "fake_processes.h"
 #include "fake_snapshot.h"
 #include "ui_script.h"
@@ -266,10 +267,14 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(asked_only_while_shown),  TEST(why_there_is_none),
-        TEST(a_closed_gate_is_said),   TEST(the_order_is_the_nodes),
-        TEST(a_group_opens),           TEST(filter_and_selection),
-        TEST(a_process_below),         TEST(export_has_its_own_prompt),
+        TEST(asked_only_while_shown),
+        TEST(why_there_is_none),
+        TEST(a_closed_gate_is_said),
+        TEST(the_order_is_the_nodes),
+        TEST(a_group_opens),
+        TEST(filter_and_selection),
+        TEST(a_process_below),
+        TEST(export_has_its_own_prompt),
         TEST(hostile_names_in_every_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,8 +115,8 @@ void engine_capture(struct engine *g, uint16_t tier);
 void engine_capture_end(struct engine *g);
 void engine_stack(struct engine *g, uint64_t pid); /* hook `stack` gets the answer, or a reason */
 void engine_complete(struct engine *g, const char *typed);
-/* Shows the node's processes: hook `processes` gets each round, until r is NULL. A call with another r changes what is asked
- * for. */
+/* Shows the node's processes: hook `processes` gets each round, until r is NULL. A call with
+ * another r changes what is asked for. */
 void engine_processes(struct engine *g, const struct process_request *r);
 
 /* Stack samples. begin also changes what is sampled. fresh: samples so far are forgotten. Without a

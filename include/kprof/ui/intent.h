@@ -21,7 +21,8 @@ enum intent_kind {
     INTENT_ZERO,
     INTENT_MARK,   /* compare with the time shown now, or end the comparison */
     INTENT_EXPORT, /* text: file name; force: overwrite was confirmed; slow_only: only slow requests
-                      that pass the filter; processes: the process table; picture: the text format has the content of the screen
+                      that pass the filter; processes: the process table; picture: the text format
+                      has the content of the screen
                     */
     INTENT_EXPORT_STACKS, /* text: file name; force: overwrite was confirmed */
     INTENT_TIER_ADD,      /* text: [NAME=]M:F/A */
