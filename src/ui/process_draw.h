@@ -2,7 +2,7 @@
 #ifndef UI_PROCESS_DRAW_H
 #define UI_PROCESS_DRAW_H
 
-#include "process_screen.h"
+#include "process_state.h"
 #include "rect.h"
 
 #include <kprof/core/snapshot.h>
