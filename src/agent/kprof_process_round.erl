@@ -28,6 +28,7 @@
 -define(GROUPS, 200). % that are told; the others are added up
 -define(ASKED, 200). % of unnamed processes in a round
 -define(ANSWER_MS, 500).
+-define(DEPTH, 8). % the VM's default backtrace_depth
 -define(FIELDS, 7). % of a group
 -define(HISTORY, 16#1ffffffffffffff). % 57 bits: the statuses of 19 rounds
 
@@ -213,7 +214,7 @@ taken(P, _, own, #r{known = Known, number = Number} = R) ->
 taken(P, _, {Status, Reductions, Queue, {Words, Binary, Gcs}, {First, Leader, May}}, #r{masters = Masters, known = Known} = R) ->
     Row = {
         P, R#r.number, Reductions, Queue, Gcs, Words, Binary, Status, number(call, First, Known), number(app, maps:get(Leader, Masters, <<>>), Known), May,
-        element(1, First) =/= proc_lib
+        First =/= {erlang, apply, 2} andalso element(1, First) =/= proc_lib
     },
     born(P, Row, R);
 taken(P, Had, {Status, Reductions, Queue, Heaps, same}, R) ->
@@ -325,14 +326,30 @@ asked(P, #r{known = Known, vm = Vm}, Asked) ->
     end.
 
 %% In a process of its own. -> {Name | 0, present function | 0, first call | 0} | late
-answer(P, IsFinal) ->
+answer(P, true) ->
     case process_info(P, [registered_name, current_function]) of
-        [{_, Name}, {_, Now}] ->
-            First = if IsFinal -> []; true -> kprof_stack_worker:first_call(P) end,
-            {if is_atom(Name) -> Name; true -> 0 end, if tuple_size(Now) =:= 3 -> Now; true -> 0 end, case First of [MFA] -> MFA; [] -> 0 end};
-        undefined ->
-            late
+        [{_, Name}, {_, Now}] -> {name(Name), if tuple_size(Now) =:= 3 -> Now; true -> 0 end, 0};
+        undefined -> late
+    end;
+answer(P, false) ->
+    case process_info(P, [registered_name, current_stacktrace, initial_call]) of
+        [{_, Name}, {_, Frames}, {_, {proc_lib, _, _}}] -> {name(Name), present(Frames), case kprof_stack_worker:first_call(P) of [MFA] -> MFA; [] -> 0 end};
+        [{_, Name}, {_, Frames}, _] -> {name(Name), present(Frames), outermost(Frames)};
+        undefined -> late
     end.
+
+name(Name) when is_atom(Name) -> Name;
+name([]) -> 0.
+
+present([Frame | _]) -> function(Frame);
+present([]) -> 0.
+
+%% Of a fun the VM knows no name. A longer stack may be cut.
+outermost([_ | _] = Frames) when length(Frames) < ?DEPTH -> function(lists:last(Frames));
+outermost(_) -> 0.
+
+function({M, F, Arguments, _}) when is_list(Arguments) -> {M, F, length(Arguments)};
+function({M, F, Arity, _}) -> {M, F, Arity}.
 
 %% Who has answered has its final name. The sums of this round still have it under the other one.
 named(_, late, _) ->

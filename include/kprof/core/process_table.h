@@ -76,7 +76,7 @@ struct process_head {
     double next_s;       /* until the next round */
     double cost_percent; /* of the schedulers' time */
     uint64_t late;       /* processes that did not answer in time */
-    uint64_t unnamed;    /* whose first call is that of proc_lib so far */
+    uint64_t unnamed;    /* whose first call was not asked for so far */
 };
 
 struct process_table {
