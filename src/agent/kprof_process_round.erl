@@ -6,8 +6,8 @@
 %%   {Pid, Round, own}: of an agent
 %% and the names of the groups: {{call | app, Name}, Number}, {{call | app, number, Number}, Name}, {call | app, how many}.
 %%
-%% Invariant: it waits for no process longer than ?ANSWER_MS: one that runs, and those on top, are asked by other processes.
-%% The sizes of heaps are read only where reductions or queue have changed. At most ?KNOWN processes are compared with the
+%% Invariant: those on top are asked by other processes, which have ?ANSWER_MS. While a process runs, whatever is read of it
+%% comes at its next yield, and the round waits for that. The sizes of heaps are read only where reductions or queue have changed. At most ?KNOWN processes are compared with the
 %% round before, at most ?CALLS first calls and ?APPS applications are told apart.
 -module(kprof_process_round).
 -export([start/1, init/2, known/0, forget/1, is_column/1]).
@@ -45,7 +45,6 @@
     least = -1 :: integer(), % the value that a process needs to be on top
     top = [] :: [{integer(), pid(), growth()}],
     n_top = 0 :: non_neg_integer(),
-    running = [] :: [{pid(), tuple() | none}],
     unnamed = [] :: [pid()],
     n_unnamed = 0 :: non_neg_integer(),
     asked_ns = 0 :: non_neg_integer(), % what questions cost
@@ -79,9 +78,8 @@ init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, 
         column = place(By), within = within(Within, Known), full = ets:info(Known, size) >= ?KNOWN, most = Most
     },
     {R1, W1} = walk(kprof_walk:source(), R0, kprof_walk:new()),
-    {R2, W2} = running(R1, W1),
-    Died = swept(R2),
-    {Rows, Late, R, W3} = described(R2, W2),
+    Died = swept(R1),
+    {Rows, Late, R, W3} = described(R1, W1),
     {Calls, W4} = groups(call, R, W3),
     {Apps, W} = groups(app, R, W4),
     Figures = #{
@@ -109,25 +107,8 @@ visit(P, #r{known = Known, vm = Vm, number = Number} = R) ->
             R;
         Had ->
             Row = case Had of [Is] -> Is; [] -> none end,
-            case process_info(P, status) of
-                {_, running} -> R#r{running = [{P, Row} | R#r.running]}; % others have to wait for its answer
-                {_, Status} -> taken(P, Row, facts(P, kprof_stack_worker:status(Status), Row, Vm), R);
-                undefined -> R
-            end
+            taken(P, Row, facts(P, Row, Vm), R)
     end.
-
-%% They are asked by processes of their own; what is not answered in time is as it was.
-running(#r{running = []} = R, W) ->
-    {R, W};
-running(#r{running = Running, vm = Vm} = R0, W0) ->
-    Status = kprof_stack_worker:status(running),
-    Ask = fun({P, Row}, Asked) -> [{{P, Row}, asked_apart(fun() -> facts(P, Status, Row, Vm) end)} | Asked] end,
-    {Asked, W1} = kprof_walk:each(Ask, [], Running, W0),
-    {Answers, R1, W} = answers(Asked, R0, W1),
-    {lists:foldl(fun({{P, Row}, Facts}, R) -> taken(P, Row, if Facts =:= late -> as_before(Status, Row); true -> Facts end, R) end, R1, Answers), W}.
-
-as_before(_, none) -> dead;
-as_before(Status, Row) -> {Status, element(3, Row), element(4, Row), same, same}.
 
 asked_apart(Ask) ->
     kprof_proc:ask_later(fun() ->
@@ -152,7 +133,7 @@ answers(Asked, R, W0) ->
 
 %% -> {Status, Reductions, Queue | -1, {Words, BinaryWords | -1, MinorGcs | -1} | same, {FirstCall, Leader, May its queue be asked} | same}
 %% | own | dead
-facts(P, Status, none, Vm) ->
+facts(P, none, Vm) ->
     case process_info(P, [initial_call, registered_name, group_leader]) of
         [{_, First}, {_, Name}, {_, Leader}] ->
             case kprof_walk:is_agents(First) orelse kprof_walk:is_agents(Name) of
@@ -160,31 +141,31 @@ facts(P, Status, none, Vm) ->
                     own;
                 false ->
                     May = kprof_walk:may_ask_queue(P, Vm),
-                    with_heaps(P, Status, read(P, May), none, {First, Leader, May})
+                    with_heaps(P, read(P, May), none, {First, Leader, May})
             end;
         undefined ->
             dead
     end;
-facts(P, Status, Row, Vm) ->
+facts(P, Row, Vm) ->
     case read(P, element(11, Row)) of
-        {Reductions, _} when Reductions < element(3, Row) -> facts(P, Status, none, Vm); % another process with its pid
-        Now -> with_heaps(P, Status, Now, {element(3, Row), element(4, Row)}, same)
+        {_, Reductions, _} when Reductions < element(3, Row) -> facts(P, none, Vm); % another process with its pid
+        Now -> with_heaps(P, Now, {element(3, Row), element(4, Row)}, same)
     end.
 
 read(P, true) ->
-    case process_info(P, [reductions, message_queue_len]) of
-        [{_, Reductions}, {_, Queue}] -> {Reductions, Queue};
+    case process_info(P, [status, reductions, message_queue_len]) of
+        [{_, Status}, {_, Reductions}, {_, Queue}] -> {kprof_stack_worker:status(Status), Reductions, Queue};
         undefined -> dead
     end;
 read(P, false) ->
-    case process_info(P, reductions) of
-        {_, Reductions} -> {Reductions, -1};
+    case process_info(P, [status, reductions]) of
+        [{_, Status}, {_, Reductions}] -> {kprof_stack_worker:status(Status), Reductions, -1};
         undefined -> dead
     end.
 
-with_heaps(_, _, dead, _, _) -> dead;
-with_heaps(_, Status, Was, Was, Who) -> {Status, element(1, Was), element(2, Was), same, Who};
-with_heaps(P, Status, {Reductions, Queue}, _, Who) ->
+with_heaps(_, dead, _, _) -> dead;
+with_heaps(_, {Status, Reductions, Queue}, {Reductions, Queue}, Who) -> {Status, Reductions, Queue, same, Who};
+with_heaps(P, {Status, Reductions, Queue}, _, Who) ->
     case heaps(P, kprof_walk:is_long(Queue)) of
         dead -> dead;
         Heaps -> {Status, Reductions, Queue, Heaps, Who}
