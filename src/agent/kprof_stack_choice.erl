@@ -8,7 +8,7 @@
 %% Invariant: at most ?MOST processes are chosen; if more match, a different random part of them each time. Processes of
 %% agents are never chosen.
 -module(kprof_stack_choice).
--export([start/2, init/3, is_who/1]).
+-export([start/2, init/3, is_who/1, refused/1, described/3]).
 -export_type([who/0, chosen/0]).
 
 -type by() :: reductions | memory | queue | binary.
@@ -17,15 +17,20 @@
     | {names, [binary()]}
     | {initial_call, {binary(), binary(), arity()}}
     | {application, binary()}
-    | {top, pos_integer(), by()}.
-%% {Pid, registered name | 0, first call, application, may the length of its queue be read, may the sizes of its heaps
-%% be read, does proc_lib know another first call}
+    | {top, pos_integer(), by()}
+    | {children, {non_neg_integer(), non_neg_integer()} | binary()}
+    | inside % the sampler chooses these: kprof_stack_seen
+    | all.
+%% {Pid, registered name | 0, initial call, application, whether the length of its queue may be read, whether the
+%% sizes of its heaps may be read, whether proc_lib has another initial call}
 -type chosen() :: {pid(), atom() | 0, mfa() | 0, binary(), boolean(), boolean(), boolean()}.
 
 -define(MOST, 1000).
--define(OWN, 60). % this many more are ranked, because processes of agents can be among them
--define(PIECE, 20000). % processes whose reductions are kept at a time
+-define(OWN, 60). % this many more are ranked, because processes of agents may be among them
+-define(PIECE, 20000). % number of processes whose reductions are stored at a time
 -define(TWICE_MS, 100). % between two readings of reductions
+-define(FAMILY, 100000). % maximum number of descendants
+-define(PASSES, 8). % maximum number of passes over all processes to find them
 
 -record(c, {
     vm :: kprof_hazard:vm(),
@@ -35,21 +40,41 @@
     held = 0 :: non_neg_integer() % processes that matched but were left out because of a hazard
 }).
 
-%% Is this a valid choice of processes?
+%% Whether this is a valid choice of processes.
 -spec is_who(term()) -> boolean().
 is_who({pids, L}) when is_list(L) -> [] =:= [X || X <- L, not is_id(X)];
 is_who({names, L}) when is_list(L) -> [] =:= [X || X <- L, not is_binary(X)];
 is_who({initial_call, {M, F, A}}) -> is_binary(M) andalso is_binary(F) andalso is_integer(A);
 is_who({application, App}) -> is_binary(App);
 is_who({top, N, By}) -> is_integer(N) andalso N > 0 andalso N =< ?MOST andalso lists:member(By, [reductions, memory, queue, binary]);
+is_who({children, Of}) -> is_binary(Of) orelse is_id(Of);
+is_who(inside) -> true;
+is_who(all) -> true;
 is_who(_) -> false.
+
+%% Why this VM cannot choose them; none: it can.
+-spec refused(who()) -> none | binary().
+refused({children, _}) ->
+    case catch process_info(self(), parent) of
+        {'EXIT', _} -> <<"the children of a process are known from OTP 25 on">>;
+        _ -> none
+    end;
+refused(_) ->
+    none.
 
 is_id({Id, Serial}) -> is_integer(Id) andalso is_integer(Serial);
 is_id(_) -> false.
 
-%% The caller, who is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns that it has worked}.
+%% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work}.
 -spec start(who(), kprof_hazard:vm()) -> pid().
 start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link]).
+
+%% Those of these processes that may be sampled, in the calling process. Masters: of applications.
+-spec described([pid()], kprof_hazard:vm(), #{pid() => binary()}) -> [chosen()].
+described([], _, _) ->
+    [];
+described(Pids, Vm, Masters) ->
+    element(1, described(Pids, #c{vm = Vm, walk = kprof_walk:new(), masters = Masters})).
 
 -spec init(pid(), who(), kprof_hazard:vm()) -> term().
 init(Leader, Who, Vm) ->
@@ -63,7 +88,7 @@ init(Leader, Who, Vm) ->
 most({top, N, _}) -> N;
 most(_) -> ?MOST.
 
-%% ---- Who matches ----
+%% ---- Processes that match ----
 
 candidates({pids, L}, C) -> few([pid(Id, Serial) || {Id, Serial} <- lists:sublist(L, ?MOST)], C);
 candidates({names, L}, C) -> few([P || Name <- lists:sublist(L, ?MOST), P <- named(Name)], C);
@@ -75,6 +100,8 @@ candidates({initial_call, {M, F, A}}, C) ->
         {'EXIT', _} -> {[], 0, C};
         {Module, Function} -> matching(fun(P) -> kprof_walk:info(P, initial_call) =:= {Module, Function, A} end, C)
     end;
+candidates({children, Of}, C) -> family([P || P <- oldest(Of), is_pid(P)], C);
+candidates(all, C) -> matching(fun(_) -> true end, C);
 candidates({top, N, By}, C) -> top(N + ?OWN, By, kprof_walk:source(), [], C).
 
 few(Pids, C) ->
@@ -91,7 +118,51 @@ named(Name) ->
     catch _:_ -> []
     end.
 
-%% Reads all processes, in pieces. -> {a random part of those that match, how many match, state}
+%% ---- A process and those that it started ----
+
+oldest({Id, Serial}) -> [pid(Id, Serial)];
+oldest(Name) -> named(Name).
+
+%% A process can be read before its parent: so there are several passes, until one finds nobody.
+family([], C) ->
+    {[], 0, C};
+family([Oldest], C0) ->
+    {Family, C} = family(?PASSES, maps:from_list([{Oldest, true}]), C0),
+    Seed = erlang:unique_integer(),
+    Tossed = lists:sublist(lists:sort([{erlang:phash2({Seed, P}), P} || P <- maps:keys(Family)]), ?MOST),
+    {[P || {_, P} <- Tossed], map_size(Family), C}.
+
+family(0, Family, C) ->
+    {Family, C};
+family(Passes, Before, C0) ->
+    case more_family(kprof_walk:source(), Before, C0) of
+        {Before, C} -> {Before, C};
+        {Family, C} -> family(Passes - 1, Family, C)
+    end.
+
+more_family(Source0, Family0, C0) ->
+    case kprof_walk:take(?PIECE, Source0) of
+        {[], _} ->
+            {Family0, C0};
+        {Pids, Source} ->
+            {Family, C} = started_by(Family0, Pids, walked(Pids, C0)),
+            more_family(Source, Family, C)
+    end.
+
+started_by(Family, Pids, C) ->
+    each(
+        fun(P, Found) ->
+            case map_size(Found) < ?FAMILY andalso is_map_key(kprof_walk:info(P, parent), Found) of
+                true -> Found#{P => true};
+                false -> Found
+            end
+        end,
+        Family,
+        Pids,
+        C
+    ).
+
+%% Reads all processes, in pieces. -> {a random part of those that match, the number of those that match, state}
 matching(F, C) -> matching(F, kprof_walk:source(), [], 0, C).
 
 matching(F, Source0, Found0, N0, C0) ->
@@ -113,17 +184,18 @@ filter(F, Pids, C) ->
                 false -> Found
             end
         end,
+        [],
         Pids,
         C
     ).
 
 walked(Pids, #c{walked = N} = C) -> C#c{walked = N + length(Pids)}.
 
-each(F, Pids, #c{walk = W0} = C) ->
-    {Found, W} = kprof_walk:each(F, [], Pids, W0),
-    {Found, C#c{walk = W}}.
+each(F, Acc0, Pids, #c{walk = W0} = C) ->
+    {Acc, W} = kprof_walk:each(F, Acc0, Pids, W0),
+    {Acc, C#c{walk = W}}.
 
-%% ---- Those with the most of something ----
+%% ---- The top processes by a value ----
 
 top(N, By, Source0, Best, C0) ->
     case kprof_walk:take(?PIECE, Source0) of
@@ -157,6 +229,7 @@ measured(By, Pids, C) ->
                 none -> Got
             end
         end,
+        [],
         Pids,
         C
     ).
@@ -175,22 +248,22 @@ queue(P, #c{vm = Vm}) ->
         false -> none
     end.
 
-%% ---- What is known of those that are chosen ----
+%% ---- Data about the chosen processes ----
 
-described(Pids, C) -> described(Pids, [], C).
+described(Pids, C0) ->
+    {{Chosen, Held}, C} = each(fun(P, Got) -> described_one(P, Got, C0) end, {[], 0}, Pids, C0),
+    {lists:reverse(Chosen), C#c{held = C#c.held + Held}}.
 
-described([], Chosen, C) ->
-    {lists:reverse(Chosen), C};
-described([P | Rest], Chosen, #c{held = Held} = C) ->
+described_one(P, {Chosen, Held} = Got, C) ->
     case process_info(P, [registered_name, initial_call, group_leader, heap_size]) of
         [{_, Name}, {_, First}, {_, Leader}, _] ->
             case kprof_walk:is_agents(First) orelse kprof_walk:is_agents(Name) orelse is_held(P, C) of
-                held -> described(Rest, Chosen, C#c{held = Held + 1});
-                true -> described(Rest, Chosen, C);
-                false -> described(Rest, [describe(P, Name, First, Leader, C) | Chosen], C)
+                held -> {Chosen, Held + 1};
+                true -> Got;
+                false -> {[describe(P, Name, First, Leader, C) | Chosen], Held}
             end;
         _ ->
-            described(Rest, Chosen, C)
+            Got
     end.
 
 describe(P, Name, First, Leader, #c{vm = Vm, masters = Masters}) ->

@@ -18,15 +18,15 @@
 -define(GROUPS, 11).
 -define(WORKERS, 4). % for a round
 -define(MOST_WORKERS, 16).
--define(STUCK_MS, 1000). % a worker that waits so long for an answer is given up
+-define(STUCK_MS, 1000). % a worker that waits this long for an answer is killed
 -define(DEADLINE_MS, 50). % of a round, or the interval where that is longer
 -define(TELL_MS, 100).
 -define(LAST_MS, 2000).
--define(ANSWER_US, 500000). % at the end, processes that were asked have this long to answer
+-define(ANSWER_US, 500000). % at the end, queried processes have this time to answer
 -define(SHUT_US, 100000). % time between two rounds while the gate is closed
 -define(LOOK_MS, 500).
 -define(BATCH, 200). % samples of a message
--define(TURN_NS, 500000). % the most that a message counts as work: if it took longer, the sampler has waited
+-define(TURN_NS, 500000). % maximum that a message counts as work: if it took longer, the sampler has waited
 -define(HEAP_WORDS, 8 bsl 20).
 
 -record(l, {
@@ -36,23 +36,26 @@
     budget = 0 :: non_neg_integer(), % millionths of the schedulers' time; 0: no limit
     seed :: non_neg_integer(),
     depth :: pos_integer(), % number of functions of a stack that the node reports
-    %% who
+    %% the choice of processes
     chooser = none :: none | pid(),
     numbers = #{} :: #{pid() => non_neg_integer()},
     processes = #{} :: #{non_neg_integer() => kprof_stack_choice:chosen()},
-    named = #{} :: #{non_neg_integer() => true}, % whose first call needs no further question
+    named = #{} :: #{non_neg_integer() => true}, % the initial call is known
     next_number = 0 :: non_neg_integer(),
     scale = {1, 1} :: {pos_integer(), pos_integer()}, % {matching, chosen} processes: a chosen one stands for this ratio
+    seen = none :: none | kprof_stack_seen:seen(), % who is inside requests; none: others are sampled
+    masters = #{} :: #{pid() => binary()},
+    births :: kprof_stack_births:births(),
     %% rounds
-    groups = [] :: [[non_neg_integer()]], % that are still to come, in order
+    groups = [] :: [[non_neg_integer()]], % rounds to come, in order
     interval_us :: pos_integer(),
     next_us :: integer(),
     round = 0 :: non_neg_integer(),
     idle = [] :: [kprof_stack_worker:worker()],
     busy = #{} :: #{pid() => {kprof_stack_worker:worker(), integer()}},
-    %% what is to be told
+    %% to be sent
     table :: kprof_stack_table:table(),
-    blocked = false :: boolean(), % the link took nothing: nobody is asked until it does
+    blocked = false :: boolean(), % the link accepts nothing: no process is queried until it does
     seq = 0 :: non_neg_integer(),
     samples = [] :: [tuple()],
     n_samples = 0 :: non_neg_integer(),
@@ -64,13 +67,13 @@
     choice = #{} :: #{atom() => non_neg_integer()}, % of the last choice
     %% cost
     looked_ns :: integer(),
-    own_ns = 0 :: non_neg_integer(), % since the last look
-    answers = [] :: [non_neg_integer()], % ns, since the last look
+    own_ns = 0 :: non_neg_integer(), % since the last evaluation
+    answers = [] :: [non_neg_integer()], % ns, since the last evaluation
     each_ns = 0 :: non_neg_integer(),
     cost = 0 :: non_neg_integer()
 }).
 
-%% By the controller. It ends when the controller does; kill it to stop: its processes are linked to it.
+%% Called by the controller, whose end also ends the sampler. To stop it, kill it: its processes are linked to it.
 -spec start(options(), non_neg_integer()) -> {pid(), reference()}.
 start(Options, Budget) ->
     spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
@@ -84,24 +87,20 @@ stop(Sampler) ->
     exit(Sampler, kill),
     receive {'DOWN', Ref, _, _, _} -> ok end.
 
-%% What it has sampled is on its way when this returns.
--spec last(pid()) -> ok.
+%% The caller gets {stacks_end, Ref} when all samples have been sent, at the latest after ?LAST_MS. -> Ref
+-spec last(pid()) -> reference().
 last(Sampler) ->
-    Ref = erlang:monitor(process, Sampler),
+    Ref = make_ref(),
     Sampler ! {last, self(), Ref},
-    receive
-        {last, Ref} -> ok;
-        {'DOWN', Ref, _, _, _} -> ok
-    after ?LAST_MS -> ok
-    end,
-    erlang:demonitor(Ref, [flush]),
-    ok.
+    erlang:send_after(?LAST_MS, self(), {stacks_end, Ref}),
+    Ref.
 
 -spec init(pid(), options(), non_neg_integer()) -> no_return().
 init(Controller, #{interval_us := Us} = Options, Budget) ->
     L = #l{
         options = Options, controller = erlang:monitor(process, Controller), budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
-        depth = kprof_stack_worker:depth(), interval_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns()
+        depth = kprof_stack_worker:depth(), interval_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns(),
+        births = kprof_stack_births:new(probe())
     },
     self() ! choose,
     erlang:send_after(?LOOK_MS, self(), look),
@@ -114,13 +113,14 @@ loop(#l{controller = Controller} = L) ->
         Message -> loop(timed(Message, L))
     end.
 
-%% What it does itself is part of the cost.
+%% The sampler's own work is part of the cost.
 timed(Message, L0) ->
     Began = now_ns(),
     L = handle(Message, L0),
     L#l{own_ns = L#l.own_ns + min(?TURN_NS, now_ns() - Began)}.
 
 handle(round, L) -> plan_round(turn(L));
+handle({seen, Events}, L) -> seen(Events, L);
 handle({sampled, Worker, _, Results, Skipped, Late}, L) -> sampled(Worker, Results, Skipped, Late, L);
 handle({chosen, Chooser, Chosen, Figures, Ns}, #l{chooser = Chooser} = L) ->
     chosen(Chosen, L#l{chooser = none, choice = Figures, own_ns = L#l.own_ns + Ns});
@@ -138,26 +138,74 @@ handle(look, L) ->
     look(L);
 handle({last, From, Ref}, L0) ->
     L = tell(answered(now_us() + ?ANSWER_US, L0)),
-    From ! {last, Ref},
+    From ! {stacks_end, Ref},
     L;
 handle({gate, Gate, Budget}, #l{gate = Gate} = L) -> L#l{budget = Budget};
 handle({gate, Gate, Budget}, L) -> tell(L#l{gate = Gate, budget = Budget, next_us = now_us()});
 handle({who, Who, Statuses, Us, PeriodMs}, #l{options = Options} = L) ->
     New = Options#{who := Who, statuses := Statuses, interval_us := Us, period_ms := PeriodMs},
-    choose((tell(L))#l{options = New, interval_us = max(Us, L#l.interval_us)});
+    Seen = if Who =:= inside -> L#l.seen; true -> none end,
+    choose((unchosen(tell(L)))#l{options = New, interval_us = max(Us, L#l.interval_us), seen = Seen});
 handle(_, L) -> L.
 
-%% ---- Who ----
+%% ---- Choice of processes ----
 
 %% If a chooser is still running, no other one is started.
-choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) -> L#l{chooser = kprof_stack_choice:start(Who, Vm)};
-choose(L) -> L.
+choose(#l{options = #{who := inside}, seen = none, seed = Seed} = L) ->
+    chosen([], L#l{choice = #{matched => 0}, seen = kprof_stack_seen:new(Seed), masters = kprof_walk:masters()});
+choose(#l{options = #{who := inside}} = L) ->
+    L#l{masters = kprof_walk:masters()};
+choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) ->
+    started(L#l{chooser = kprof_stack_choice:start(Who, Vm)});
+choose(L) ->
+    L.
 
-%% A process that is chosen again keeps its number; the number of one that is not is never used again.
-chosen(Chosen, #l{numbers = Old, processes = Known} = L0) ->
+%% The answer of a chooser that is still running would be to another question.
+unchosen(#l{chooser = none} = L) ->
+    L;
+unchosen(#l{chooser = Chooser} = L) ->
+    unlink(Chooser),
+    exit(Chooser, kill),
+    L#l{chooser = none}.
+
+%% Processes that the relay has traced. A new one comes into a group of the next ?GROUPS intervals, at random: so one that lives
+%% for less than these is sampled in proportion to its life.
+seen(Events, #l{seen = Seen, gate = 0, blocked = false, options = #{vm := Vm}} = L0) when Seen =/= none ->
+    {New, Left, Seen1} = kprof_stack_seen:seen(Events, now_us() div 1000, Seen),
+    Chosen = kprof_stack_choice:described(New, Vm, L0#l.masters),
+    Dead = [P || P <- New -- [element(1, C) || C <- Chosen], process_info(P, status) =:= undefined],
+    Seen2 = lists:foldl(fun kprof_stack_seen:forget/2, Seen1, Dead),
+    L1 = case kprof_stack_seen:thin(Seen2) =:= kprof_stack_seen:thin(Seen) of true -> L0; false -> tell(L0) end,
+    counted_in(lists:foldl(fun joined/2, left(Left, L1#l{seen = Seen2}), Chosen));
+seen(_, L) ->
+    L.
+
+%% Those that were seen and are not sampled are held.
+counted_in(#l{seen = Seen, numbers = Numbers, choice = Choice} = L) ->
+    {Thin, Size} = {kprof_stack_seen:thin(Seen), kprof_stack_seen:size(Seen)},
+    L#l{scale = {Thin, 1}, choice = Choice#{matched => Size * Thin, held => max(0, Size - map_size(Numbers))}}.
+
+joined(Chosen, #l{next_number = N, seed = Seed} = L0) ->
+    case taken(Chosen, L0) of
+        #l{next_number = N} = L -> L;
+        #l{groups = Groups} = L -> L#l{groups = dealt_in(erlang:phash2({Seed, N, joined}, ?GROUPS), N, Groups)}
+    end.
+
+%% Beyond the groups that are still to come: the next distribution has it.
+dealt_in(0, N, [Group | Groups]) -> [[N | Group] | Groups];
+dealt_in(I, N, [Group | Groups]) -> [Group | dealt_in(I - 1, N, Groups)];
+dealt_in(_, _, []) -> [].
+
+left(Pids, L) -> lists:foldl(fun(P, #l{numbers = Numbers} = L1) -> case Numbers of #{P := N} -> dropped(N, L1); _ -> L1 end end, L, Pids).
+
+%% A process of the agent was started.
+started(#l{births = Births} = L) -> L#l{births = kprof_stack_births:own(Births)}.
+
+%% A process that is chosen again keeps its number; other numbers are never used again.
+chosen(Chosen, #l{numbers = Old} = L0) ->
     Pids = maps:from_list([{P, true} || {P, _, _, _, _, _, _} <- Chosen]),
     Gone = [P || P <- maps:keys(Old), not maps:is_key(P, Pids)],
-    L1 = lists:foldl(fun(P, L) -> dropped(maps:get(P, Old), L) end, L0#l{processes = Known}, Gone),
+    L1 = lists:foldl(fun(P, L) -> dropped(maps:get(P, Old), L) end, L0, Gone),
     L2 = lists:foldl(fun taken/2, L1, Chosen),
     Matched = maps:get(matched, L2#l.choice),
     L2#l{scale = {max(1, Matched), max(1, length(Chosen))}}. % new processes are in the next groups
@@ -186,7 +234,7 @@ dropped(N, #l{numbers = Numbers, processes = Processes, named = Named, left = Le
 
 %% ---- Rounds ----
 
-%% By the clock, so that a round that begins late does not put off the next; whole intervals that were missed are left out.
+%% By the clock, so that a late round does not delay the next one; missed intervals are skipped.
 plan_round(#l{next_us = Next, interval_us = Us, gate = Gate} = L) ->
     Now = now_us(),
     At = if Gate > 0 -> Now + ?SHUT_US; Next + Us > Now -> Next + Us; true -> Now + Us end,
@@ -234,7 +282,7 @@ dealt([N | Rest], [Group | Groups], Dealt) -> dealt(Rest, Groups, [[N | Group] |
 
 workers(#l{idle = Idle, busy = Busy} = L) ->
     case length(Idle) < ?WORKERS andalso length(Idle) + map_size(Busy) < ?MOST_WORKERS of
-        true -> L#l{idle = [kprof_stack_worker:start() | Idle]};
+        true -> started(L#l{idle = [kprof_stack_worker:start() | Idle]});
         false -> L
     end.
 
@@ -274,7 +322,7 @@ sampled(P, Results, Skipped, Late, #l{busy = Busy, idle = Idle} = L0) ->
         false -> L2
     end.
 
-result({dead, N}, L) -> count(died, 1, dropped(N, L));
+result({dead, N}, L) -> count(died, 1, dropped(N, unseen(N, L)));
 result({own, N}, L) -> count(own, 1, dropped(N, L));
 result({first_call, N, MFA}, #l{named = Named, processes = Processes} = L) ->
     case Processes of
@@ -289,16 +337,23 @@ result({N, At, Ns, Status, Stack, Values}, #l{answers = Answers, options = #{sta
         true -> kept(N, At, Status, Stack, Values, grown_large(N, Values, grown_long(N, Values, L1)))
     end.
 
+unseen(_, #l{seen = none} = L) -> L;
+unseen(N, #l{seen = Seen, processes = Processes} = L) ->
+    case Processes of
+        #{N := Chosen} -> L#l{seen = kprof_stack_seen:forget(element(1, Chosen), Seen)};
+        _ -> L
+    end.
+
 kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
     {Id, New, Table} = kprof_stack_table:number(Stack, L0#l.table),
     {Gone, Table1} = kprof_stack_table:forgotten(Table),
-    L = count(sampled, 1, L0#l{table = Table1, gone = Gone ++ L0#l.gone, samples = [{N, At, Id, Status, Values} | L0#l.samples], n_samples = L0#l.n_samples + 1}),
+    L = count(cut, Cut, count(sampled, 1, L0#l{table = Table1, gone = Gone ++ L0#l.gone, samples = [{N, At, Id, Status, Values} | L0#l.samples], n_samples = L0#l.n_samples + 1})),
     case New of
         true -> L#l{new_stacks = [{Id, Cut, Frames} | L#l.new_stacks]};
         false -> L
     end.
 
-%% From now on, the process is not asked for the sizes of its heaps.
+%% From now on, the sizes of the heaps of the process are not read.
 grown_long(N, Values, #l{processes = Processes} = L) ->
     case kprof_walk:is_long(element(2, Values)) of
         true -> L#l{processes = Processes#{N := setelement(6, maps:get(N, Processes), false)}};
@@ -316,18 +371,28 @@ grown_large(_, _, L) ->
 
 count(What, N, #l{figures = Figures} = L) -> L#l{figures = Figures#{What => maps:get(What, Figures, 0) + N}}.
 
-%% ---- What it costs ----
+%% ---- Cost ----
 
 look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, budget = Budget, options = #{interval_us := Asked}} = L0) ->
     Now = now_ns(),
     Each = kprof_stack_rate:each(Answers, L0#l.each_ns),
     Cost = kprof_stack_rate:cost(length(Answers), Each, Own, (Now - Then) * erlang:system_info(schedulers_online)),
     Smooth = (L0#l.cost + Cost) div 2,
-    L = tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth}),
+    Births = kprof_stack_births:look(probe(), Now div 1000000, L0#l.births),
+    L = gone_quiet(tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth, births = Births})),
     case L#l.gate of
         0 -> L#l{interval_us = kprof_stack_rate:next(Us, Asked, Smooth, Budget)};
         _ -> L
     end.
+
+%% Who was inside a request, and is no longer.
+gone_quiet(#l{seen = none} = L) -> L;
+gone_quiet(#l{seen = Seen} = L) ->
+    {Left, Rest} = kprof_stack_seen:left(now_us() div 1000, Seen),
+    counted_in(left(Left, L#l{seen = Rest})).
+
+%% A process that ends at once: its pid shows how many were started before it.
+probe() -> spawn(erlang, self, []).
 
 %% ---- To kprof-top ----
 
@@ -344,7 +409,7 @@ figures(#l{figures = Totals, choice = Choice, scale = {Of, Is}, interval_us = Us
         #{
             interval_us => Us, asked_us => Asked, weight_us => Us * ?GROUPS * Of div Is, groups => ?GROUPS, chosen => map_size(L#l.processes),
             workers => length(L#l.idle) + map_size(L#l.busy), cost => L#l.cost, sample_ns => L#l.each_ns, gate => L#l.gate,
-            depth => L#l.depth
+            depth => L#l.depth, born => kprof_stack_births:born(L#l.births), born_ms => kprof_stack_births:ms(L#l.births)
         }
     ).
 

@@ -1,32 +1,43 @@
 %% Stack samples: starts, changes, pauses and ends the sampler; pauses the process table, too. Functions of the controller's
 %% process.
 -module(kprof_stacks).
--export([beat/1, budget/1, closed_by/1, ended/2, gate/1, request/2]).
+-export([beat/1, budget/1, closed_by/1, ended/2, gate/1, last_sent/2, off/2, request/2, watch/1]).
 
 -include("kprof_controller.hrl").
 
 -define(RUN_QUEUE, 100). % per scheduler: more is long
--define(BUSY_BEATS, 4). % so many beats with a long run queue stop the sampling; as many with a short one resume it
+-define(BUSY_BEATS, 4). % this many heartbeats with a long run queue stop sampling; as many with a short one resume it
 -define(INTERVAL_US, 9000).
 -define(LEAST_US, 1000).
 -define(MOST_US, 10000000).
 -define(PERIOD_MS, 5000).
 -define(ALL_STATUSES, 127).
 
-%% off | #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler
-%% continues with the new options.
--spec request(off | map(), state()) -> {ok | {error, who, binary()}, state()}.
-request(off, #s{stacks = #stacks{sampler = none}} = S) ->
-    {ok, S};
-request(off, #s{stacks = #stacks{sampler = Sampler, ref = Ref}} = S) ->
-    kprof_stack_sampler:last(Sampler),
+%% Ends the sampling. Ref is answered when the last samples have been sent; until then the controller does other work.
+-spec off(integer(), state()) -> state().
+off(Ref, #s{stacks = #stacks{sampler = none}} = S) -> kprof_link:answer(Ref, ok, S);
+off(Ref, #s{stacks = #stacks{sampler = Sampler, ending = none} = Stacks} = S) ->
+    S#s{stacks = Stacks#stacks{ending = kprof_stack_sampler:last(Sampler), enders = [Ref]}};
+off(Ref, #s{stacks = #stacks{enders = Enders} = Stacks} = S) -> S#s{stacks = Stacks#stacks{enders = [Ref | Enders]}}.
+
+-spec last_sent(reference(), state()) -> state().
+last_sent(Ending, #s{stacks = #stacks{ending = Ending}} = S) -> stopped(S);
+last_sent(_, S) -> S.
+
+stopped(#s{stacks = #stacks{sampler = Sampler, ref = Ref, enders = Enders}} = S0) ->
     erlang:demonitor(Ref, [flush]),
     kprof_stack_sampler:stop(Sampler),
-    {ok, kprof_cleanup_plan:share(S#s{stacks = #stacks{}})};
+    Rest = watch(kprof_cleanup_plan:share(S0#s{stacks = #stacks{}})),
+    lists:foldl(fun(Ender, S) -> kprof_link:answer(Ender, ok, S) end, Rest, Enders).
+
+%% #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler continues
+%% with the new options.
+-spec request(map(), state()) -> {ok | {error, who, binary()}, state()}.
 request(#{who := Who} = Asked, S) ->
-    case kprof_stack_choice:is_who(Who) of
-        true -> {ok, sample(options(Asked), S)};
-        false -> {{error, who, <<"no such choice of processes">>}, S}
+    case kprof_stack_choice:is_who(Who) andalso kprof_stack_choice:refused(Who) of
+        none -> {ok, watch(sample(options(Asked), S))};
+        false -> {{error, who, <<"no such choice of processes">>}, S};
+        Why -> {{error, who, Why}, S}
     end.
 
 options(Asked) ->
@@ -43,22 +54,34 @@ number(What, Default, Least, Most, Asked) ->
         _ -> Default
     end.
 
+sample(Options, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> sample(Options, stopped(S));
 sample(Options, #s{stacks = #stacks{sampler = none}, vm = Vm, link = #link{pid = To}} = S) ->
     {Sampler, Ref} = kprof_stack_sampler:start(Options#{vm => Vm, to => To}, budget(S)),
-    gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref}}));
-sample(#{who := Who, statuses := Statuses, interval_us := Us, period_ms := Ms}, #s{stacks = #stacks{sampler = Sampler}} = S) ->
+    gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref, inside = is_inside(Options)}}));
+sample(#{who := Who, statuses := Statuses, interval_us := Us, period_ms := Ms} = Options, #s{stacks = #stacks{sampler = Sampler} = Stacks} = S) ->
     Sampler ! {who, Who, Statuses, Us, Ms},
+    S#s{stacks = Stacks#stacks{inside = is_inside(Options)}}.
+
+is_inside(#{who := Who}) -> Who =:= inside.
+
+%% Tells the relay who wants to know the processes that it traces: nobody, or the sampler.
+-spec watch(state()) -> state().
+watch(#s{relay = none} = S) ->
+    S;
+watch(#s{relay = Relay, stacks = #stacks{sampler = Sampler, inside = Inside}} = S) ->
+    Relay ! {seen_by, if Inside -> Sampler; true -> none end},
     S.
 
 %% It has ended by itself.
 -spec ended(term(), state()) -> state().
+ended(_, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> stopped(S);
 ended(Why, S) ->
     Text =
         case Why of
             killed -> kprof_text:format("sampling of stacks ended: its process was killed, or took too much memory", []);
             _ -> kprof_text:format("sampling of stacks ended: ~0tP", [Why, 12])
         end,
-    kprof_link:event_kept(stacks, Text, kprof_cleanup_plan:share(S#s{stacks = #stacks{}})).
+    kprof_link:event_kept(stacks, Text, watch(kprof_cleanup_plan:share(S#s{stacks = #stacks{}}))).
 
 -spec beat(state()) -> state().
 beat(#s{stacks = #stacks{sampler = none}, processes = #processes{table = none}} = S) -> S;
@@ -71,7 +94,7 @@ busy(true, Busy) -> Busy + 1;
 busy(false, Busy) when Busy =< ?BUSY_BEATS -> 0;
 busy(false, Busy) -> Busy - 1.
 
-%% Tells sampler and process table whether they may work, and their budget: at each beat, and when the breaker opens.
+%% Tells the sampler and the process table whether they may work, and their budget: at each heartbeat, and when the breaker opens.
 -spec gate(state()) -> state().
 gate(#s{stacks = #stacks{sampler = Sampler}, processes = #processes{table = Table}} = S) ->
     Sampler =/= none andalso (Sampler ! {gate, closed_by(S), budget(S)}),

@@ -91,7 +91,9 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
     g->begun_ns = clock_mono_ns();
     change_log_begin(g);
-    if (s->record && !(g->recorder = recorder_open(s->record, e))) {
+    if (s->record_ring_bytes)
+        g->recorder = recorder_ring(s->record_ring_bytes);
+    else if (s->record && !(g->recorder = recorder_open(s->record, e))) {
         engine_free(g);
         return NULL;
     }
@@ -155,6 +157,19 @@ void engine_detach(struct engine *g, struct session_receipt *receipt)
     memset(receipt, 0, sizeof *receipt);
     control_finish(g->control, receipt);
     g->control = NULL;
+}
+
+int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, struct err *e)
+{
+    uint64_t now = clock_mono_ns();
+
+    configuration_record(g); /* the tiers of now */
+    return recorder_keep(g->recorder, path, now > before_ns ? now - before_ns : 0, e);
+}
+
+int engine_record_cut(struct engine *g, struct err *e)
+{
+    return recorder_cut(g->recorder, e);
 }
 
 int engine_wake_fd(const struct engine *g)

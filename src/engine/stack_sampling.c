@@ -65,7 +65,17 @@ void engine_stacks_end(struct engine *g)
     p->why[0] = 0;
     session_log_add(g, "sampling of stacks ended");
     if (g->control && g->state == ENGINE_UP)
-        p->question_id = control_stacks(g->control, NULL);
+        p->question_id = p->end_id = control_stacks(g->control, NULL);
+}
+
+bool engine_stacks_ending(const struct engine *g)
+{
+    return g->stacks.end_id != 0;
+}
+
+void engine_stacks_forget(struct engine *g)
+{
+    forget(&g->stacks);
 }
 
 void stack_sampling_connected(struct engine *g)
@@ -77,7 +87,7 @@ void stack_sampling_connected(struct engine *g)
 void stack_sampling_lost(struct engine *g)
 {
     g->stacks.on = false;
-    g->stacks.clear_id = 0; /* the samples of that sampler have all come */
+    g->stacks.clear_id = g->stacks.end_id = 0; /* the samples of that sampler have all come */
 }
 
 void stack_sampling_ended(struct engine *g, const char *why)
@@ -95,6 +105,11 @@ void stack_sampling_answered(struct engine *g, struct result *r)
             ;
         forget(p);
         p->clear_id = 0;
+    }
+    if (p->end_id && r->question_id == p->end_id) {
+        while (stack_sampling_take(g))
+            ;
+        p->end_id = 0;
     }
     if (r->question_id != p->question_id) /* a later request counts */
         return;
@@ -133,7 +148,7 @@ bool stack_sampling_take(struct engine *g)
     int n = 0;
 
     while (n < MESSAGES_A_POLL && (m = stream_take_stacks(g->stream))) {
-        if (!p->profile && g->run.history) /* without a screen nobody looks at them */
+        if (!p->profile && (g->run.history || p->begun)) /* else nobody looks at them */
             open_store(g);
         if (p->decoder)
             stack_decoder_feed(p->decoder, m->bytes, m->n, &m->clock);
@@ -227,6 +242,10 @@ static void fill_figures(const struct engine *g, struct snap_sampling *s)
     s->late = f->late;
     s->skipped = f->skipped;
     s->lost = f->lost + c->missing + c->unknown + c->bad + stream.dropped_stacks;
+    s->depth = (uint32_t)f->depth;
+    s->cut_share = f->sampled ? (double)f->cut / (double)f->sampled : 0;
+    s->born = f->born;
+    s->born_s = (double)f->born_ms / 1e3;
 }
 
 void stack_sampling_fill(const struct engine *g, struct snap_sampling *s)

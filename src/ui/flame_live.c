@@ -248,6 +248,10 @@ void flame_live_draw(const struct flame_state *t, struct canvas *c, struct rect 
     add_count(&l, "skipped", s->skipped);
     add_count(&l, "late", s->late);
     add_count(&l, "left out", s->held);
+    if (s->cut_share > 0)
+        add(&l, STYLE_WARN, "cut %.0f%%", s->cut_share * 100);
+    if (s->born > 0 && s->born_s > 0 && strcmp(s->who, "inside") != 0)
+        add(&l, STYLE_DIM, "started %.0f/s", (double)s->born / s->born_s);
 }
 
 /* --- why there are no samples --- */
@@ -260,6 +264,9 @@ static const char *why_nothing_came(const struct snap_sampling *s)
     }
     if (s->held > 0 && s->processes == 0) {
         return "the processes are left out because of a fault of this VM (--hazards lists them)";
+    }
+    if (s->each_ms > 0 && s->processes == 0 && strcmp(s->who, "inside") == 0) {
+        return "no call of a tier was seen in the last 2 s";
     }
     if (s->each_ms > 0 && s->processes == 0) {
         return "no process matches now; the node looks again every 5 s";

@@ -1,5 +1,4 @@
-%% Stack samples: who is sampled, whether the shares are right, what it may cost, and that nothing of it is left. Part of the
-%% agent's tests (agent_test runs them).
+%% Stack samples: choice of processes, correct shares, limits of the cost, nothing left at the end. Run by agent_test.
 -module(agent_stack_test).
 -export([tests/0]).
 
@@ -9,13 +8,18 @@
     drain/0, other_owner/2, seed/0, numbers/2, told_gone/0
 ]).
 
--define(SAMPLES, 600). % of burners, for the shares
+-define(SAMPLES, 600). % samples of the busy processes, for the shares
 
 tests() ->
     [
         {stack_numbers_are_bounded, fun stack_numbers_are_bounded/1},
         {stack_rate_keeps_the_budget, fun stack_rate_keeps_the_budget/1},
+        {stack_seen_is_bounded, fun stack_seen_is_bounded/1},
+        {stack_births, fun stack_births/1},
         {stack_choices, fun stack_choices/1},
+        {stack_children, fun stack_children/1},
+        {stack_inside, fun stack_inside/1},
+        {stack_births_of_a_node, fun stack_births_of_a_node/1},
         {stack_hazards_are_left_out, fun stack_hazards_are_left_out/1},
         {stack_shares, fun stack_shares/1},
         {stack_metrics, fun stack_metrics/1},
@@ -27,6 +31,7 @@ tests() ->
         {stack_gate_of_the_breaker, fun stack_gate_of_the_breaker/1},
         {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
         {stack_stuck_process_holds_nobody_up, fun stack_stuck_process_holds_nobody_up/1},
+        {stack_end_holds_nobody_up, fun stack_end_holds_nobody_up/1},
         {stack_sampler_killed, fun stack_sampler_killed/1},
         {stack_relay_killed, fun stack_relay_killed/1},
         {stack_controller_killed, fun stack_controller_killed/1},
@@ -35,7 +40,7 @@ tests() ->
 
 %% ---- Values ----
 
-%% As a model that keeps all: the same stack has the same number until that is forgotten; no number comes twice.
+%% Compared with a model that stores everything: a stack keeps its number until it is removed; no number is used twice.
 stack_numbers_are_bounded(_) ->
     seed(),
     numbered(30000, kprof_stack_table:new(), #{}, -1).
@@ -56,7 +61,7 @@ numbered(Left, T0, Known0, Last) ->
     ?check(map_size(Kept) =< 4096),
     numbered(Left - 1, T, Kept, max(Last, N)).
 
-%% Whatever one sample costs: after some looks the budget is kept, and the interval is that asked for where it can be.
+%% For any cost of a sample: after some periods the limit is kept, and the interval is the requested one if possible.
 stack_rate_keeps_the_budget(_) ->
     seed(),
     [budget_kept(rand:uniform(100000), rand:uniform(2000) * 100, 1000 + rand:uniform(20000)) || _ <- lists:seq(1, 500)],
@@ -71,9 +76,47 @@ budget_kept(Budget, EachUs, Asked) ->
     Last = lists:foldl(fun(_, Us) -> kprof_stack_rate:next(Us, Asked, Cost(Us), Budget) end, Asked, lists:seq(1, 60)),
     ?check(Last >= Asked),
     ?check(Cost(Last) =< Budget orelse Last =:= 1000000),
-    ?check(Last =:= Asked orelse Cost(Asked) * 10 > Budget * 3). % no slower than needed
+    ?check(Last =:= Asked orelse Cost(Asked) * 10 > Budget * 3). % not slower than necessary
 
-%% ---- Who ----
+%% As a model that keeps all: at most 1000 are kept, and of each process whose hash is kept the last event counts.
+stack_seen_is_bounded(_) ->
+    seed(),
+    Pids = list_to_tuple([list_to_pid("<0." ++ integer_to_list(1000 + I) ++ ".0>") || I <- lists:seq(1, 6000)]),
+    {S, Model} = lists:foldl(fun(Ms, Acc) -> seen_once(Ms * 10, 100 + Ms * 8, Pids, Acc) end, {kprof_stack_seen:new(seed), #{}}, lists:seq(1, 700)),
+    ?check(kprof_stack_seen:thin(S) > 1),
+    ?check(kprof_stack_seen:size(S) =< 1000),
+    {Left, S1} = kprof_stack_seen:left(10000, S),
+    Kept = maps:filter(fun(_, {At, Call}) -> Call orelse 10000 - At =< 2000 end, Model),
+    ?equal(lists:sort(Left), lists:sort(maps:keys(maps:without(maps:keys(Kept), Model)))),
+    ?equal(kprof_stack_seen:size(S1), map_size(Kept)),
+    {_, S2} = kprof_stack_seen:left(1000000, S1),
+    ?equal(kprof_stack_seen:size(S2), 0).
+
+seen_once(Now, Of, Pids, {S0, Model0}) ->
+    Events = [{element(rand:uniform(min(6000, Of)), Pids), rand:uniform(3) =:= 1} || _ <- lists:seq(1, 1 + rand:uniform(199))],
+    {New, Left, S} = kprof_stack_seen:seen(Events, Now, S0),
+    ?equal(New -- Left, New),
+    Last = lists:foldr(fun({P, Call}, M) -> M#{P => {Now, Call}} end, #{}, Events),
+    Known = maps:with(maps:keys(Model0) ++ New, Last),
+    Model = maps:without(Left, maps:merge(Model0, Known)),
+    ?equal({Now, kprof_stack_seen:size(S)}, {Now, map_size(Model)}),
+    ?check(map_size(Model) =< 1000),
+    {S, Model}.
+
+stack_births(_) ->
+    P = fun(N) -> list_to_pid("<0." ++ integer_to_list(N) ++ ".0>") end,
+    Counts = fun(B) -> {kprof_stack_births:born(B), kprof_stack_births:ms(B)} end,
+    B0 = kprof_stack_births:look(P(110), 1000, kprof_stack_births:new(P(100))),
+    ?equal(Counts(B0), {0, 0}), % counted from here
+    B1 = kprof_stack_births:look(P(120), 1500, kprof_stack_births:own(kprof_stack_births:own(B0))),
+    ?equal(Counts(B1), {7, 500}), % 111 to 119, less two of the agent
+    B2 = kprof_stack_births:look(P(121), 2000, B1),
+    ?equal(Counts(B2), {7, 1000}),
+    B3 = kprof_stack_births:look(list_to_pid("<0.5.1000>"), 2500, B2), % all numbers have been used
+    B4 = kprof_stack_births:look(P(130), 3000, B3),
+    ?equal({Counts(B3), Counts(B4)}, {{7, 1000}, {7, 1000}}).
+
+%% ---- Choice of processes ----
 
 chosen(T, Who) -> chosen(T, Who, rpc:call(T, kprof_hazard, vm, [])).
 chosen(T, Who, Vm) ->
@@ -96,12 +139,74 @@ stack_choices(T) ->
     ?check(lists:member(rpc:call(T, erlang, whereis, [kernel_sup]), OfKernel)),
     ?equal([App || {_, _, _, App, _, _, _} <- Described, App =/= <<"kernel">>], []),
     {[], _, _} = chosen(T, {application, <<"agent_no_application">>}),
-    [?equal(kprof_stack_choice:is_who(W), false) || W <- [all, {top, 0, reductions}, {top, 2000, reductions}, {top, 5, messages}, {pids, x}, {pids, [x]}, {names, [x]}, {initial_call, {m, f, 1}}]],
+    {Some, _, #{matched := All}} = chosen(T, all),
+    ?check(length(Some) > 30 andalso All >= length(Some)),
+    [?equal(kprof_stack_choice:is_who(W), false) || W <- [everything, {children, x}, {top, 0, reductions}, {top, 2000, reductions}, {top, 5, messages}, {pids, x}, {pids, [x]}, {names, [x]}, {initial_call, {m, f, 1}}]],
     rpc:call(T, agent_burn, stop, [Keeper]).
+
+%% A process and all that it has started, and these.
+stack_children(T) ->
+    load_parts(T),
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 30]),
+    All = [Keeper | lists:append([rpc:call(T, agent_burn, pids, [Keeper, Kind]) || Kind <- [burn, hoard, queue, wait, idle]])],
+    {Found, _, #{matched := Matched}} = chosen(T, {children, numbers(T, Keeper)}),
+    ?equal(All -- Found, []),
+    ?equal({length(Found), Matched}, {length(All) + 1, length(All) + 1}), % the feeder has no kind
+    {OfKernel, _, _} = chosen(T, {children, <<"kernel_sup">>}),
+    ?check(lists:member(rpc:call(T, erlang, whereis, [kernel_safe_sup]), OfKernel)),
+    ?equal(Found -- OfKernel, Found),
+    {[], _, _} = chosen(T, {children, <<"no such name here">>}),
+    {[], _, _} = chosen(T, {children, {999999, 77}}),
+    rpc:call(T, agent_burn, stop, [Keeper]).
+
+%% Those that run calls of traced requests, though they live for 20 ms, and nobody else.
+stack_inside(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    Steady = [rpc:call(T, agent_load, steady, []) || _ <- [1, 2, 3]],
+    Brief = rpc:call(T, agent_load, brief, []),
+    ok = ask(K, {stacks, #{who => inside, interval_us => 1000}}),
+    Who = fun(#{samples := Samples}) -> lists:usort([P || {P, _, _, _, _, _} <- Samples]) end,
+    St = listen(fun(S) -> Of = Who(S), Steady -- Of =:= [] andalso length(Of) >= 30 end, state()),
+    ?equal(lists:usort([First || {_, First, _, _, _, _} <- maps:get(samples, St)] -- [{agent_load, one, 0}]) -- [{erlang, apply, 2}, {agent_load, one, 0}], []),
+    ?check(not lists:member(Brief, Who(St))), % it starts those that make requests, and makes none
+    %% others, and again these: each choice has only its own
+    ok = ask(K, {stacks, #{who => {names, [<<"kernel_sup">>]}, interval_us => 1000}}),
+    Sup = rpc:call(T, erlang, whereis, [kernel_sup]),
+    St1 = listen(fun(#{processes := Ps}) -> [P || {P, _, _, _} <- maps:values(Ps)] =:= [Sup] end, listen(enough(0), St)),
+    ok = ask(K, {stacks, #{who => inside, interval_us => 1000}}),
+    St2 = listen(fun(#{processes := Ps}) -> Steady -- [P || {P, _, _, _} <- maps:values(Ps)] =:= [] end, St1),
+    [exit(P, kill) || P <- [Brief | Steady]],
+    %% they are dead: nobody is left
+    St3 = listen(fun(#{figures := #{chosen := Chosen}}) -> Chosen =:= 0 end, St2),
+    ok = ask(K, {stacks, off}),
+    conserved(listen_rest(St3)),
+    finish(T, K).
+
+%% How many processes the node has started meanwhile.
+stack_births_of_a_node(T) ->
+    K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
+    ok = ask(K, {stacks, #{who => {names, [<<"kernel_sup">>]}, interval_us => 5000}}),
+    Born = fun(#{figures := Figures}) -> maps:get(born, Figures, 0) end,
+    St0 = listen(fun(#{figures := Figures, seq := Seq}) -> Seq > 20 orelse maps:get(born_ms, Figures, 0) > 0 end, state()),
+    ok = rpc:call(T, agent_load, spawned, [3000]),
+    St =
+        case total(born_ms, St0) > 0 of
+            true ->
+                St1 = listen(fun(S) -> Born(S) >= Born(St0) + 3000 end, St0),
+                ?check(Born(St1) < Born(St0) + 3300),
+                St1;
+            false -> % the tests have used all numbers of pids of this node
+                ?equal(Born(St0), 0),
+                St0
+        end,
+    ok = ask(K, {stacks, off}),
+    listen_rest(St),
+    finish(T, K).
 
 vm_with(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false}.
 
-%% Each row of the table, whatever this VM is.
+%% Each row of the table, on any VM.
 stack_hazards_are_left_out(T) ->
     load_parts(T),
     load(T, agent_burn),
@@ -118,7 +223,7 @@ stack_hazards_are_left_out(T) ->
 
 %% ---- Samples ----
 
-%% The agent samples these; what it tells is put together as kprof-top does.
+%% The agent samples these processes; its messages are decoded as in kprof-top.
 sampled(T, Who, Enough) -> sampled(T, #{who => Who, interval_us => 2000}, Enough, fun(_) -> ok end).
 sampled(T, Options, Enough, Meanwhile) ->
     K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
@@ -159,7 +264,7 @@ take({ks, Seq, Native, Figures, Processes, Left, Stacks, Gone, Samples}, #{seq :
 
 total(What, #{figures := Figures}) -> maps:get(What, Figures, 0).
 
-%% Who came to its turn was sampled, or it is told why not.
+%% Each process was sampled in its turn, or a reason was reported.
 conserved(#{samples := Samples} = St) ->
     ?equal(total(asked, St), lists:sum([total(What, St) || What <- [sampled, other, died, own, skipped]])),
     ?equal(total(sampled, St), length(Samples) + total(lost, St)).
@@ -168,7 +273,7 @@ enough(N) -> fun(#{samples := Samples}) -> length(Samples) >= N end.
 
 names({_, Frames}) -> [F || {agent_burn, F, _, _, _} <- Frames].
 
-%% f is called from g and h two to one. The bound is that of so many tosses: four times their standard deviation.
+%% f is called from g and h at two to one. The bound is four standard deviations for this number of samples.
 stack_shares(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [4, 0]),
@@ -183,7 +288,7 @@ stack_shares(T) ->
     Sigma = math:sqrt(2 / 3 * 1 / 3 / N),
     io:format("from g ~.2f %, of ~b samples; the bound is ~.2f~n", [100 * G / N, N, 400 * Sigma]),
     ?check(abs(G / N - 2 / 3) < 4 * Sigma),
-    %% fair: each as often as another, but for those left out when the end came
+    %% fair: each equally often, except for those not yet sampled at the end
     Each = [length([x || {P, _, _, _, _, _} <- Samples, P =:= B]) || B <- Burners],
     ?check(lists:max(Each) - lists:min(Each) < length(Samples) div 4),
     Lines = lists:usort([Line || {_, _, _, {0, [{agent_burn, f, 1, Line, File} | _]}, _, _} <- Samples, filename:basename(File) =:= <<"agent_burn.erl">>]),
@@ -194,7 +299,7 @@ series(P, Samples) -> [V || {_, V} <- lists:sort([{At, Values} || {Pid, _, At, _
 
 grown(I, Series) -> element(I, lists:last(Series)) - element(I, hd(Series)).
 
-%% The hoarder by its binaries, the one with a queue by that; each tells what process_info does.
+%% The processes with many binaries and with a long queue; the values are those of process_info.
 stack_metrics(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 20]),
@@ -211,7 +316,7 @@ stack_metrics(T) ->
     ?equal(Most(1), Burner),
     [?equal(tuple_size(V), 14) || {_, _, _, _, _, V} <- Samples].
 
-%% Sizes of heaps are not asked of a process with a long queue, whether it was long when it was chosen, or is so later.
+%% The heap sizes of a process with a long queue are not queried, whether it was long from the start or later.
 stack_long_queue(T) ->
     load(T, agent_burn),
     P = rpc:call(T, agent_burn, sized, [100, on_heap]),
@@ -225,7 +330,7 @@ stack_long_queue(T) ->
 pairs([A, B | Rest]) -> [{A, B} | pairs([B | Rest])];
 pairs(_) -> [].
 
-%% Names: registered, by first call, by what proc_lib began it with.
+%% Names: the registered name, the initial call, or the initial call of proc_lib.
 stack_names(T) ->
     [Sup, Code] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, code_server]],
     Both = fun(#{processes := Ps}) ->
@@ -235,7 +340,7 @@ stack_names(T) ->
     [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Code, code_server}]],
     [<<"kernel">>] = [App || {Pid, _, _, App} <- maps:values(Processes), Pid =:= Sup].
 
-%% The most of each; none of the agent's, though it is at work.
+%% The top processes by each metric; never processes of the agent, although they are busy.
 stack_top(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 50]),
@@ -249,12 +354,12 @@ stack_top(T) ->
         ?check(lists:member(hd(rpc:call(T, agent_burn, pids, [Keeper, Kind])), Find(By)))
      || {Kind, By} <- [{burn, reductions}, {queue, queue}, {hoard, binary}]
     ],
-    Large = rpc:call(T, agent_burn, sized, [40000, on_heap]), % no heap that a hazard leaves out
+    Large = rpc:call(T, agent_burn, sized, [40000, on_heap]), % heap size below that of a hazard
     ?check(lists:member(Large, Find(memory))),
     exit(Large, kill),
     rpc:call(T, agent_burn, stop, [Keeper]).
 
-%% Only those of a status: the waiting (3) are not told of.
+%% Only processes with some status: waiting ones (3) are not sent.
 stack_statuses(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [2, 0]),
@@ -267,7 +372,7 @@ stack_statuses(T) ->
 
 %% ---- Limits ----
 
-%% It samples slower than was asked for, and says so.
+%% It samples more slowly than requested, and reports this.
 stack_cost_is_kept(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 200]),
@@ -281,9 +386,9 @@ stack_cost_is_kept(T) ->
 
 gate_is(Gate) -> fun(#{figures := Figures}) -> maps:get(gate, Figures, none) =:= Gate end.
 
-%% From here on nothing is sampled: for some messages the count stands.
+%% From here on nothing is sampled: the count is the same in several messages.
 stands(St0) ->
-    St1 = listen(fun(#{seq := Seq}) -> Seq >= maps:get(seq, St0) + 1 end, St0), % who was asked has answered
+    St1 = listen(fun(#{seq := Seq}) -> Seq >= maps:get(seq, St0) + 1 end, St0), % pending queries have been answered
     St = listen(fun(#{seq := Seq}) -> Seq >= maps:get(seq, St1) + 3 end, St1),
     ?equal(total(asked, St), total(asked, St1)),
     St.
@@ -307,7 +412,7 @@ stack_gate_of_the_lease(T) ->
     listen(gate_is(0), St),
     finish(T, K).
 
-%% Who is suspended answers; who is inside a native function does not: nobody waits for it.
+%% A suspended process answers; a process inside a native function does not: nothing waits for it.
 stack_stuck_process_holds_nobody_up(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 20]),
@@ -328,7 +433,20 @@ sampling(T) ->
     listen(enough(20), state()),
     K.
 
-%% kprof-top is told, and may begin anew.
+%% Requests are answered while the sampler has not sent its last samples.
+stack_end_holds_nobody_up(T) ->
+    K = sampling(T),
+    Holder = rpc:call(T, agent_load, hold, [sampler(T)]),
+    [Off, Ping] = [erlang:unique_integer([positive]) || _ <- [off, ping]],
+    K ! {kp, ?KEY, Off, {stacks, off}},
+    K ! {kp, ?KEY, Ping, ping},
+    receive {kr, First, _} -> ?equal(First, Ping) after ?PATIENCE -> error(no_answer) end,
+    rpc:call(T, agent_load, let_go, [Holder]),
+    receive {kr, Off, Answer} -> ?equal(Answer, ok) after ?PATIENCE -> error(no_end) end,
+    ?equal(rpc:call(T, agent_load, samplers, []), []),
+    finish(T, K).
+
+%% kprof-top is told, and may start again.
 stack_sampler_killed(T) ->
     K = sampling(T),
     exit(sampler(T), kill),
@@ -341,7 +459,7 @@ stack_sampler_killed(T) ->
     ?soon(fun() -> rpc:call(T, agent_load, samplers, []) =:= [] end),
     nothing_left(T).
 
-%% Who finds the relay dead takes all off, the sampler, too.
+%% When the relay is dead everything is removed, including the sampler.
 stack_relay_killed(T) ->
     K = sampling(T),
     exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),

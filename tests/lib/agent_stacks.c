@@ -28,7 +28,10 @@ void agent_stacks_head(struct buf *b, uint64_t seq, uint64_t weight_us, enum sta
     enc_atom(b, "ks");
     enc_u64(b, seq);
     enc_i64(b, AGENT_STACKS_START + 5000);
-    enc_map(b, 9);
+    enc_map(b, 12);
+    figure(b, "cut", 12);
+    figure(b, "born", 1000);
+    figure(b, "born_ms", 2500);
     figure(b, "weight_us", weight_us);
     figure(b, "gate", gate);
     enc_atom(b, "something_new");

@@ -1,4 +1,4 @@
-/* The command line: what each option does, what goes with what, and the sentence for each mistake.
+/* The command line: the effect of each option, valid combinations, and the message for each error.
  */
 #include <cli/help.h>
 #include <kprof/base/buf.h>
@@ -28,7 +28,8 @@ struct run {
     int argc;
 };
 
-/* Arguments end with NULL. Copies: getopt reorders, a cookie is blanked. */
+/* Arguments end with NULL. They are copied, because getopt reorders them and a cookie is blanked.
+ */
 static void parse(struct run *r, const char *const *args)
 {
     memset(r, 0, sizeof *r);
@@ -211,7 +212,7 @@ static void modes(void **state)
     assert_int_equal(r.o.mode, OPTIONS_DEMO);
     assert_int_equal(r.o.demo_rate, 500);
     done(&r);
-    RUN(&r, "--demo", "--batch", "-e", "db"); /* the demo brings its own tiers */
+    RUN(&r, "--demo", "--batch", "-e", "db"); /* the demo has its own tiers */
     done(&r);
     RUN(&r, "--replay", "x.kp", "-b");
     assert_int_equal(r.o.mode, OPTIONS_REPLAY);
@@ -254,7 +255,7 @@ static void tier_names(void **state)
     done(&r);
 }
 
-/* The same on the command line and on the screen, where tiers are there already. */
+/* The same on the command line and on the screen, where other tiers exist. */
 static void names_that_clash(void **state)
 {
     (void)state;
@@ -371,14 +372,14 @@ static void mistakes(void **state)
         for (size_t k = 0; k < 3 && all[i].says[k]; k++)
             if (!strstr(r.e.text, all[i].says[k]))
                 fail_msg("case %zu: \"%s\" lacks \"%s\"", i, r.e.text, all[i].says[k]);
-        for (const char *c = r.e.text; *c; c++) /* one line, fit for a terminal */
+        for (const char *c = r.e.text; *c; c++) /* one line, safe for a terminal */
             assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
         assert_null(strstr(r.e.text, "s3cret"));
         done(&r);
     }
 }
 
-/* What another option's name has in it, too, is no abbreviation of one. */
+/* A prefix of several option names is not an abbreviation. */
 static void nothing_is_guessed(void **state)
 {
     (void)state;
@@ -394,7 +395,7 @@ static void nothing_is_guessed(void **state)
         assert_null(r.o.cookie_file);
         done(&r);
     }
-    RUN(&r, "--setcook", "s3cret", "--dura=2s", "a@b"); /* only one has them */
+    RUN(&r, "--setcook", "s3cret", "--dura=2s", "a@b"); /* a prefix of only one name */
     assert_string_equal(r.o.setcookie, "s3cret");
     assert_int_equal(r.o.duration_ns, 2000000000);
     done(&r);
@@ -503,7 +504,7 @@ static void command_line_wins(void **state)
     assert_int_equal(r.o.slow_ns, 5000000);
     assert_int_equal(r.o.sample, 10);
     done(&r);
-    FILE_RUN(&r, config, "--demo"); /* the file's node is not meant then */
+    FILE_RUN(&r, config, "--demo"); /* then the node of the file is not used */
     assert_int_equal(r.result, OPTIONS_RUN);
     assert_int_equal(r.o.mode, OPTIONS_DEMO);
     done(&r);
@@ -622,6 +623,8 @@ static void help_fits(void **state)
         "--ascii",       "--force",     "--demo",     "--demo-rate",
         "--version",     "--help",      "--config",   "--max-overhead",
         "--hazards",     "--profile",   "--top",      "--sample-interval",
+        "--processes",   "--statuses",  "--flush",    "--files",
+        "--trigger",     "--before",    "--rearm",    "--perf-pid",
         "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         if (!strstr(text.data, must[i]))
@@ -644,7 +647,64 @@ static void no_color_of_the_environment(void **state)
     unsetenv("NO_COLOR");
 }
 
-/* For tiers typed on the screen. */
+static void profiles(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--profile", "cpu", "-o", "x-%t.perf", "--processes", "app:shop", "--statuses",
+        "running,waiting", "--flush", "15s", "--files", "4", "--perf-pid", "integer", "a@b");
+    assert_true(r.o.batch && r.o.has_processes && r.o.perf_pid_integer);
+    assert_int_equal(r.o.processes.kind, PROCESSES_APPLICATION);
+    assert_int_equal(r.o.statuses, 1u << 1 | 1u << 3);
+    assert_int_equal(r.o.flush_ns, 15000000000u);
+    assert_int_equal(r.o.files, 4);
+    done(&r);
+    RUN(&r, "--profile", "wall", "-o", "%t.svg", "-t", "web=m:f/1", "--trigger", "web.p99>50ms",
+        "--trigger", "node.run_queue>20", "--before", "10s", "--rearm", "5s", "-n", "2", "a@b");
+    assert_int_equal(r.o.n_triggers, 2);
+    assert_int_equal(r.o.before_ns, 10000000000u);
+    assert_int_equal(r.o.rearm_ns, 5000000000u);
+    done(&r);
+    RUN(&r, "--profile", "cpu", "-o", "x.svg", "--processes", "inside", "-t", "m:f/1", "a@b");
+    assert_int_equal(r.o.processes.kind, PROCESSES_INSIDE);
+    assert_int_equal(r.o.rearm_ns, 60000000000u);
+    done(&r);
+    RUN(&r, "--record", "x-%t.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "--before", "2m",
+        "a@b");
+    assert_true(r.o.batch && r.o.n_triggers == 1);
+    done(&r);
+    static const struct {
+        const char *args[10], *word;
+    } wrong[] = {
+        {{"--record", "x.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "a@b"}, "%t"},
+        {{"--record", "%t.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "-o", "x", "a@b"},
+         "reports"},
+        {{"--record", "%t.rec", "--before", "5s", "-t", "m:f/1", "a@b"}, "--trigger"},
+        {{"--processes", "all", "a@b"}, "--profile"},
+        {{"--trigger", "node.memory>1G", "a@b"}, "--profile"},
+        {{"--profile", "cpu", "-o", "x.svg", "--processes", "what is it", "a@b"}, "--processes"},
+        {{"--profile", "cpu", "-o", "x.svg", "--processes", "all", "--top", "5", "a@b"}, "--top"},
+        {{"--profile", "cpu", "-o", "x.svg", "--processes", "inside", "a@b"}, "--tier"},
+        {{"--profile", "cpu", "-o", "x.svg", "--statuses", "busy", "a@b"}, "--statuses"},
+        {{"--profile", "cpu", "-o", "x.svg", "--flush", "15s", "a@b"}, "%t"},
+        {{"--profile", "cpu", "-o", "x.svg", "--flush", "15ms", "a@b"}, "minimum"},
+        {{"--profile", "cpu", "-o", "x.svg", "--files", "5", "a@b"}, "--flush"},
+        {{"--profile", "cpu", "-o", "%t.svg", "--trigger", "web.p99>5ms", "a@b"}, "no tier"},
+        {{"--profile", "cpu", "-o", "%t.svg", "--trigger", "node.memory", "a@b"}, "--trigger"},
+        {{"--profile", "cpu", "-o", "x.svg", "--before", "5s", "a@b"}, "--trigger"},
+        {{"--profile", "cpu", "-o", "x.svg", "-n", "5", "a@b"}, "--trigger"},
+        {{"--profile", "cpu", "-o", "x.perf", "--perf-pid", "80", "a@b"}, "integer"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i].args);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        if (!strstr(r.e.text, wrong[i].word))
+            fail_msg("%s", r.e.text);
+        done(&r);
+    }
+}
+
+/* tiers typed on the screen */
 static void tier_text(void **state)
 {
     (void)state;
@@ -697,6 +757,7 @@ int main(void)
         cmocka_unit_test(command_line_wins),
         cmocka_unit_test(file_mistakes),
         cmocka_unit_test(budget),
+        cmocka_unit_test(profiles),
         cmocka_unit_test(help_fits),
         cmocka_unit_test(no_color_of_the_environment),
         cmocka_unit_test(tier_text),

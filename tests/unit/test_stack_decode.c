@@ -1,5 +1,5 @@
-/* trace/stack_decode: messages with stack samples, whole, cut and odd; and their way through
- * trace/stream. */
+/* trace/stack_decode: messages with stack samples, complete, cut and invalid; and their path
+ * through trace/stream. */
 #include "agent_stacks.h"
 
 #include <setjmp.h>
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stack_clock clock_of_node = {.start_native = AGENT_STACKS_START,
-                                                 .units_per_s = 1000000000};
+static const struct node_clock clock_of_node = {.start_native = AGENT_STACKS_START,
+                                                .units_per_s = 1000000000};
 
 static const int64_t few[2] = {77, -1};
 
@@ -82,6 +82,9 @@ static void a_message_is_read(void **state)
     assert_int_equal(stack_decoder_figures(f->d)->weight_us, 99000);
     assert_int_equal(stack_decoder_figures(f->d)->gate, STACK_GATE_RUN_QUEUE);
     assert_int_equal(stack_decoder_figures(f->d)->cost_ppm, 1234);
+    assert_int_equal(stack_decoder_figures(f->d)->cut, 12);
+    assert_int_equal(stack_decoder_figures(f->d)->born, 1000);
+    assert_int_equal(stack_decoder_figures(f->d)->born_ms, 2500);
     assert_int_equal(stack_profile_meta(f->p)->unit, STACK_UNIT_US);
 
     struct stack_view *v = stack_profile_view(f->p);
@@ -128,7 +131,7 @@ static void a_message_is_read(void **state)
     stack_view_release(v);
 }
 
-/* Each byte count that is not the whole is survived, and told. */
+/* Cut at each byte: no crash, and the message is counted as invalid. */
 static void each_truncation_is_survived(void **state)
 {
     struct fixture *f = *state;
@@ -137,7 +140,7 @@ static void each_truncation_is_survived(void **state)
     agent_stacks_message(&f->m, 1);
     size_t whole = f->m.len;
     for (size_t n = 0; n < whole; n++) {
-        uint8_t *cut = malloc(n ? n : 1); /* a read beyond it is seen by the sanitizer */
+        uint8_t *cut = malloc(n ? n : 1); /* the sanitizer detects a read past the end */
         memcpy(cut, f->m.data, n);
         assert_false(stack_decoder_feed(f->d, cut, n, &clock_of_node));
         assert_int_equal(stack_decoder_counts(f->d)->bad, ++bad);
@@ -148,7 +151,7 @@ static void each_truncation_is_survived(void **state)
     assert_int_equal(c.added, stack_decoder_counts(f->d)->samples);
 }
 
-/* One wrong byte anywhere: survived, and no sample has a weight or status that is none. */
+/* One changed byte anywhere: no crash, and no sample has an invalid weight or status. */
 static void each_wrong_byte_is_survived(void **state)
 {
     struct fixture *f = *state;
@@ -167,7 +170,8 @@ static void each_wrong_byte_is_survived(void **state)
     assert_true(feed(f));
 }
 
-/* Who left, and what is forgotten, may be in the samples of the same message; not in the next. */
+/* Processes that ended and stacks that are removed may be in samples of the same message, not of
+ * the next. */
 static void left_and_gone_go_after(void **state)
 {
     struct fixture *f = *state;
@@ -182,7 +186,7 @@ static void left_and_gone_go_after(void **state)
         } else {
             enc_nil(&f->m);
         }
-        const uint8_t left[] = {107, 0, 1, 7}; /* [7], as the VM writes it */
+        const uint8_t left[] = {107, 0, 1, 7}; /* [7], as the VM encodes it */
         buf_add(&f->m, left, sizeof left);
         if (seq == 1) {
             enc_list(&f->m, 2);
@@ -218,7 +222,7 @@ static void numbers_of_messages(void **state)
     agent_stacks_message(&f->m, 6);
     assert_true(feed(f));
     assert_int_equal(stack_decoder_counts(f->d)->missing, 3);
-    /* another sampler: what was known is not */
+    /* another sampler: earlier definitions are not valid */
     agent_stacks_head(&f->m, 1, 1, STACK_GATE_RUN_QUEUE);
     for (int i = 0; i < 4; i++)
         enc_nil(&f->m);
@@ -230,8 +234,8 @@ static void numbers_of_messages(void **state)
     assert_int_equal(stack_decoder_counts(f->d)->unknown, 1);
 }
 
-/* Whatever comes, in whatever order of messages: the deltas of a process add up to its last value
- * less its first. */
+/* For random values and messages: the sum of the changes of a process is its last value minus its
+ * first. */
 static void deltas_add_up(void **state)
 {
     struct fixture *f = *state;
@@ -281,7 +285,7 @@ static void deltas_add_up(void **state)
     stack_view_release(v);
 }
 
-/* Its stamps count by the node's clock; before that is known nothing can be read. */
+/* Its timestamps are of the node's clock; until the offset is known nothing can be decoded. */
 static void through_the_stream(void **state)
 {
     struct fixture *f = *state;
@@ -305,7 +309,7 @@ static void through_the_stream(void **state)
     assert_null(stream_take_stacks(s));
     assert_int_equal(ring_fill(ring), 0);
 
-    /* nobody takes them: they are dropped and counted */
+    /* nothing takes them: they are dropped and counted */
     for (int i = 0; i < 1 << 16; i++)
         stream_feed(s, f->m.data, f->m.len, 1000, &rest, &ref);
     stream_figures(s, &fig);
@@ -316,7 +320,7 @@ static void through_the_stream(void **state)
     }
     assert_true(fig.dropped_stacks > 0);
     assert_int_equal(kept + fig.dropped_stacks, 1 << 16);
-    assert_true(kept * f->m.len <= 16 << 20);
+    assert_true(kept * (sizeof *m + f->m.len) <= STACK_INBOX_BYTES);
     stream_free(s);
     ring_free(ring);
     intern_free(names);

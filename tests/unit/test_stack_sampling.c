@@ -28,7 +28,7 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 
 static struct {
     struct peer *peer[PEERS];
-    _Atomic unsigned opened, begins, ends;
+    _Atomic unsigned opened, limits, begins, ends;
     atomic_bool refuse, hold;
     _Atomic uint64_t held; /* the request that is not answered yet */
     _Atomic uint64_t interval_us;
@@ -74,7 +74,10 @@ static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *o
 
     (void)arg;
     (void)p;
-    if (!h->rpc && etf_tuple(&c, &arity) && etf_is_atom(&c, "stacks")) {
+    bool request = !h->rpc && etf_tuple(&c, &arity);
+    if (request && etf_is_atom(&c, "limits"))
+        net.limits++;
+    if (request && etf_is_atom(&c, "stacks")) {
         if (net.hold) {
             net.held = h->ref;
             return false;
@@ -197,6 +200,7 @@ static void samples_arrive_and_their_cost_is_told(void **state)
     assert_int_equal(state_of(&f), SAMPLING_ASKED);
     UNTIL(&f, state_of(&f) == SAMPLING_ON);
     assert_int_equal(net.begins, 1);
+    assert_int_equal(net.limits, 1); /* there is no tier: they were not needed before */
     assert_int_equal(net.interval_us, 9000);
     arrives(&f, 1);
     UNTIL(&f, samples(&f) == 3);

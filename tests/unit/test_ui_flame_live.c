@@ -152,6 +152,8 @@ static void without_samples_it_says_why(void **state)
     s.pause = SAMPLING_RUNS;
     s.processes = s.matched = 0;
     says(&s, "SAMPLING", "No samples yet: no process matches now; the node looks again every 5 s.");
+    strcpy(s.who, "inside");
+    says(&s, "inside", "No samples yet: no call of a tier was seen in the last 2 s.");
     s.held = 3;
     says(&s, "left out 3", "left out because of a fault of this VM");
     s = well;

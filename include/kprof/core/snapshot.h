@@ -293,6 +293,10 @@ struct snap_sampling {
     uint64_t late;      /* answered after their turn: sampled, but not on time */
     uint64_t skipped;   /* not asked in time */
     uint64_t lost;      /* samples and messages that did not arrive or could not be read */
+    uint32_t depth;     /* functions of a stack that the node reports; 0: not known */
+    double cut_share;   /* of the samples: their stack is deeper; 0..1 */
+    uint64_t born;      /* processes that were started on the node, */
+    double born_s;      /* in the part of the time for which they could be counted */
 };
 
 struct snap_clock { /* the clock of the node compared with that of this machine */

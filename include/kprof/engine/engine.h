@@ -100,7 +100,7 @@ void engine_toggle(struct engine *g);
 void engine_sample(struct engine *g, bool up);
 /* Compares all later snapshots with the time range that is shown now. If there is a reference
  * already, ends the comparison. */
-void engine_mark(struct engine *g, const struct view_query *shown);
+void engine_toggle_comparison(struct engine *g, const struct view_query *shown);
 /* Compares all later snapshots with `then`, and takes ownership of it. name: its name on the
  * screen. */
 void engine_compare(struct engine *g, struct snapshot *then, const char *name);
@@ -123,10 +123,19 @@ void engine_processes(struct engine *g, const struct process_request *r);
  * connection it begins with the next one. -1 with err: the source is a recording. */
 int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fresh, struct err *e);
 void engine_stacks_end(struct engine *g); /* the samples stay */
+/* True: the node was asked to end, and has not answered: more samples can come. */
+bool engine_stacks_ending(const struct engine *g);
+void engine_stacks_forget(struct engine *g); /* the samples so far, for example after an export */
 /* The samples there are now, of the node or the recording; NULL: none came yet. The caller releases
  * the view before engine_free. */
 struct stack_view *engine_stacks_view(struct engine *g);
 void engine_sampling(const struct engine *g, struct snap_sampling *out);
+
+/* With settings.record_ring_bytes: begins a recording with the events of the last before_ns that
+ * are in memory. It goes on until engine_record_cut. -1 with err; errno is set if the file could
+ * not be made. */
+int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, struct err *e);
+int engine_record_cut(struct engine *g, struct err *e);
 
 #define ENGINE_EXIST CODE_QUERY_EXIST
 /* Asks the node which of these functions it has (one per line, at most ENGINE_EXIST); hooks.exist

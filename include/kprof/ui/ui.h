@@ -67,12 +67,12 @@ void ui_set_processes(struct ui *u, struct process_table *t, const char *why);
 /* The table on the screen, and how it is shown (q may be NULL). NULL: there is none. */
 const struct process_table *ui_processes(const struct ui *u, struct process_query *q);
 
-/* Hands stack samples to the flame graph screen, which takes over the view. source: what they are
- * from, for the title; copied. */
+/* Passes stack samples to the flame graph screen, which takes ownership of the view. source: their
+ * origin, for the title; copied. */
 void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source);
-/* Hands over the samples to compare with, of any profile. */
+/* Passes the samples to compare with, of any profile; takes ownership. */
 void ui_set_stacks_base(struct ui *u, struct stack_view *v);
-/* Shows the flame graph. home: the other screens lead back to it, not to the table. */
+/* Shows the flame graph. home: other screens return to it, not to the table. */
 void ui_show_stacks(struct ui *u, bool home);
 /* True: the flame graph is on the screen, or behind the help. */
 bool ui_shows_stacks(const struct ui *u);
