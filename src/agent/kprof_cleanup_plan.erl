@@ -14,10 +14,10 @@ share(#s{relay = Relay, guardian = Guardian} = S) ->
     S.
 
 -spec new(state()) -> kprof_cleanup:plan().
-new(#s{session = Session, relay = Relay, tracing = #tracing{set = Set}, spawn_flags = New, tcw = Tcw, requests = #requests{capture = Capture}, stacks = Stacks} = S) ->
+new(#s{session = Session, relay = Relay, tracing = #tracing{set = Set}, spawn_flags = New, tcw = Tcw, requests = #requests{capture = Capture}, stacks = Stacks, processes = Processes} = S) ->
     Counters = S#s.counting ++ if S#s.count =:= none -> []; true -> kprof_call_count:held(S#s.count) end,
     #{
         session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture,
-        sampler => Stacks#stacks.sampler,
+        sampler => Stacks#stacks.sampler, table => Processes#processes.table,
         isolated => S#s.isolated, walker => S#s.tracing#tracing.walker, epoch => S#s.epoch, tokens => S#s.tracing#tracing.tokens, beside => S#s.beside
     }.

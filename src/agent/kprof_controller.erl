@@ -110,6 +110,8 @@ loop(S) ->
             loop(new_guardian(S));
         {'DOWN', R, _, _, Why} when R =:= S#s.stacks#stacks.ref ->
             loop(kprof_stacks:ended(Why, S));
+        {'DOWN', R, _, _, Why} when R =:= S#s.processes#processes.ref ->
+            loop(kprof_processes:ended(Why, S));
         {superseded, Who} ->
             superseded(Who, S);
         {nodedown, Node} when Node =:= S#s.link#link.node ->
@@ -154,6 +156,8 @@ heard(S) ->
 
 request(Ref, {why, Ix}, S) ->
     kprof_requests:why(Ref, Ix, S);
+request(Ref, {processes, What}, S) when What =:= off; is_map(What) ->
+    kprof_processes:request(Ref, What, S);
 request(Ref, {stacks, off}, S) ->
     kprof_stacks:off(Ref, S);
 request(Ref, {rates, MFAs}, S) when is_list(MFAs) ->
@@ -206,7 +210,7 @@ relay_died(S0) ->
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))),
+    S1 = kprof_heartbeat:send(kprof_processes:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})))),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
     Pause = kprof_link:is_silent(S2),
     if

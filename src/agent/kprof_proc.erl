@@ -3,7 +3,7 @@
 %% A process answers such questions when it is scheduled. A process in a long native function answers after it. Therefore a
 %% separate process asks, and waits at most a second.
 -module(kprof_proc).
--export([answer/1]).
+-export([answer/1, ask_later/1, got/3]).
 
 -type id() :: {non_neg_integer(), non_neg_integer()}.
 -type question() :: {alive | who, [id()]} | {stack, id()}.
@@ -33,9 +33,13 @@ dead(Watched, Until) ->
 
 ask(Fun, Until, Else) -> got(ask_later(Fun), Until, Else).
 
+%% Asks in a process of its own, for got/3.
+-spec ask_later(fun(() -> term())) -> {pid(), reference()}.
 ask_later(Fun) ->
     spawn_opt(fun() -> exit(try {got, Fun()} catch _:_ -> failed end) end, [monitor]).
 
+%% The answer, or Else if there is none at Until (monotonic ms).
+-spec got({pid(), reference()}, integer(), term()) -> term().
 got({Pid, Ref}, Until, Else) ->
     receive
         {'DOWN', Ref, _, _, {got, Answer}} -> Answer;

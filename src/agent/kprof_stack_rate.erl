@@ -1,12 +1,14 @@
-%% Computes the sampling interval that keeps the cost of stack sampling within its budget. Pure.
+%% Computes the sampling interval that keeps the cost of stack sampling within its budget; and the time between two rounds of
+%% the process table. Pure.
 %%
 %% Invariant: the interval is never shorter than requested. When the cost is above nine tenths of the budget, the
 %% interval grows at once, so that the cost is about six tenths (by a factor of at most 8); when the cost is below a
 %% third, it shrinks, each time by at most half.
 -module(kprof_stack_rate).
--export([next/4, cost/4, each/2]).
+-export([next/4, cost/4, each/2, period/4]).
 
 -define(MOST_US, 1000000).
+-define(LONGEST_US, 60000000). % between two rounds
 
 %% Interval in use and requested (us), present and maximum cost of sampling (millionths of the schedulers' time; 0: no
 %% limit).
@@ -28,3 +30,9 @@ cost(Samples, EachNs, OwnNs, PassedNs) -> min(1000000, (Samples * EachNs + OwnNs
 each([], Before) -> Before;
 each(Ns, 0) -> lists:nth((length(Ns) + 9) div 10, lists:sort(Ns));
 each(Ns, Before) -> min(each(Ns, 0), Before * 5 div 4 + 1).
+
+%% The time between two rounds of the process table: that asked for, or longer, so that rounds that cost so much (ns) use six
+%% tenths of the budget; at most a minute.
+-spec period(pos_integer(), non_neg_integer(), pos_integer(), non_neg_integer()) -> pos_integer().
+period(AskedUs, _, _, 0) -> AskedUs;
+period(AskedUs, RoundNs, Schedulers, Budget) -> max(AskedUs, min(?LONGEST_US, RoundNs * 10000 div (6 * Budget * Schedulers))).

@@ -152,9 +152,9 @@ handle(_, L) -> L.
 
 %% If a chooser is still running, no other one is started.
 choose(#l{options = #{who := inside}, seen = none, seed = Seed} = L) ->
-    chosen([], L#l{choice = #{matched => 0}, seen = kprof_stack_seen:new(Seed), masters = kprof_stack_choice:masters()});
+    chosen([], L#l{choice = #{matched => 0}, seen = kprof_stack_seen:new(Seed), masters = kprof_walk:masters()});
 choose(#l{options = #{who := inside}} = L) ->
-    L#l{masters = kprof_stack_choice:masters()};
+    L#l{masters = kprof_walk:masters()};
 choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) ->
     started(L#l{chooser = kprof_stack_choice:start(Who, Vm)});
 choose(L) ->
@@ -355,14 +355,14 @@ kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
 
 %% From now on, the sizes of the heaps of the process are not read.
 grown_long(N, Values, #l{processes = Processes} = L) ->
-    case kprof_stack_choice:is_long(element(2, Values)) of
+    case kprof_walk:is_long(element(2, Values)) of
         true -> L#l{processes = Processes#{N := setelement(6, maps:get(N, Processes), false)}};
         false -> L
     end.
 
 %% If the hazard table forbids sample_large, a process is no longer sampled once its heap is large.
 grown_large(N, Values, #l{options = #{vm := Vm}} = L) when tuple_size(Values) > 4 ->
-    case kprof_stack_choice:is_large(element(3, Values) + element(4, Values)) andalso not kprof_hazard:allowed(sample_large, Vm) of
+    case kprof_walk:is_large(element(3, Values) + element(4, Values)) andalso not kprof_hazard:allowed(sample_large, Vm) of
         true -> dropped(N, L);
         false -> L
     end;

@@ -4,7 +4,7 @@
 %% Invariant: only values that kprof_stack_choice allows for a process are read. After the deadline of a round no
 %% process is queried; a later answer is used, and counted as late.
 -module(kprof_stack_worker).
--export([start/0, init/2, claimed/1, depth/0, probe/1]).
+-export([start/0, init/2, claimed/1, depth/0, probe/1, status/1, first_call/1]).
 -export_type([asked/0, result/0, worker/0]).
 
 -type worker() :: {pid(), atomics:atomics_ref()}.
@@ -132,6 +132,7 @@ value(K, L) ->
         _ -> -1
     end.
 
+-spec status(atom()) -> 0..6.
 status(running) -> 1;
 status(runnable) -> 2;
 status(waiting) -> 3;
@@ -168,6 +169,7 @@ place(_, _, W) ->
 %% The function that proc_lib started the process with. OTP 27 can read one key of a process dictionary; before OTP 27,
 %% all of the dictionary is copied.
 -dialyzer({nowarn_function, first_call/1}). % the OTP that dialyzer reads may not know the item
+-spec first_call(pid()) -> [mfa()].
 first_call(P) ->
     case catch process_info(P, {dictionary, '$initial_call'}) of
         {_, {M, F, A}} when is_atom(M), is_atom(F), is_integer(A) -> [{M, F, A}];

@@ -1,6 +1,7 @@
-%% Stack samples: starts, changes, pauses and ends the sampler. Functions of the controller's process.
+%% Stack samples: starts, changes, pauses and ends the sampler; pauses the process table, too. Functions of the controller's
+%% process.
 -module(kprof_stacks).
--export([beat/1, ended/2, gate/1, last_sent/2, off/2, request/2, watch/1]).
+-export([beat/1, budget/1, closed_by/1, ended/2, gate/1, last_sent/2, off/2, request/2, watch/1]).
 
 -include("kprof_controller.hrl").
 
@@ -83,7 +84,7 @@ ended(Why, S) ->
     kprof_link:event_kept(stacks, Text, watch(kprof_cleanup_plan:share(S#s{stacks = #stacks{}}))).
 
 -spec beat(state()) -> state().
-beat(#s{stacks = #stacks{sampler = none}} = S) -> S;
+beat(#s{stacks = #stacks{sampler = none}, processes = #processes{table = none}} = S) -> S;
 beat(#s{stacks = #stacks{busy = Busy} = Stacks} = S) ->
     Long = erlang:statistics(run_queue) > ?RUN_QUEUE * erlang:system_info(schedulers_online),
     gate(S#s{stacks = Stacks#stacks{busy = busy(Long, Busy)}}).
@@ -93,14 +94,15 @@ busy(true, Busy) -> Busy + 1;
 busy(false, Busy) when Busy =< ?BUSY_BEATS -> 0;
 busy(false, Busy) -> Busy - 1.
 
-%% Tells the sampler whether it may sample, and its budget: at each heartbeat, and when the breaker opens.
+%% Tells the sampler and the process table whether they may work, and their budget: at each heartbeat, and when the breaker opens.
 -spec gate(state()) -> state().
-gate(#s{stacks = #stacks{sampler = none}} = S) ->
-    S;
-gate(#s{stacks = #stacks{sampler = Sampler}} = S) ->
-    Sampler ! {gate, closed_by(S), budget(S)},
+gate(#s{stacks = #stacks{sampler = Sampler}, processes = #processes{table = Table}} = S) ->
+    Sampler =/= none andalso (Sampler ! {gate, closed_by(S), budget(S)}),
+    Table =/= none andalso (Table ! {gate, closed_by(S), budget(S)}),
     S.
 
+%% As the sampler has it.
+-spec closed_by(state()) -> 0..3.
 closed_by(#s{breaker = B, stacks = #stacks{busy = Busy}} = S) ->
     case {kprof_breaker:state(B), kprof_link:is_silent(S)} of
         {open, _} -> 1;
@@ -109,8 +111,10 @@ closed_by(#s{breaker = B, stacks = #stacks{busy = Busy}} = S) ->
         _ -> 0
     end.
 
-%% The part of max_cost that tracing does not use, but at least a tenth of max_cost.
+%% The part of max_cost that tracing does not use, but at least a tenth of max_cost. Where both work, each has half of it.
+-spec budget(state()) -> non_neg_integer().
 budget(#s{limits = #limits{max = #{max_cost := 0}}}) -> 0;
-budget(#s{limits = #limits{max = #{max_cost := Max}}, cost = Cost}) ->
+budget(#s{limits = #limits{max = #{max_cost := Max}}, cost = Cost} = S) ->
     {Spent, _} = kprof_cost:spent(Cost),
-    max(max(1, Max div 10), Max - Spent).
+    Both = S#s.stacks#stacks.sampler =/= none andalso S#s.processes#processes.table =/= none,
+    max(1, max(Max div 10, Max - Spent) div if Both -> 2; true -> 1 end).

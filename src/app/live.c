@@ -13,8 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RATES_NS 300000000u /* calls are counted when the list has been unchanged for so long */
-#define COUNTED  400u       /* most functions counted at once for the picker */
+#define RATES_NS     300000000u /* calls are counted when the list has been unchanged for so long */
+#define COUNTED      400u       /* most functions counted at once for the picker */
+#define PROCESSES_MS 2000u      /* between two rounds of the process table */
 
 static void on_message(void *arg, const char *text, bool is_error)
 {
@@ -104,6 +105,21 @@ static void feed_picker(struct live *l, uint64_t now)
     engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, COUNTED));
 }
 
+static void on_processes(void *arg, struct process_table *t, const char *why)
+{
+    struct live *l = arg;
+    ui_set_processes(l->ui, t, why);
+    l->dirty = true;
+}
+
+/* The node reads its processes only while they are shown. */
+static void ask_processes(struct live *l)
+{
+    struct process_request r = {.period_ms = PROCESSES_MS};
+
+    engine_processes(l->g, ui_wants_processes(l->ui, &r.order) ? &r : NULL);
+}
+
 static void draw(struct live *l)
 {
     int rows, cols;
@@ -147,6 +163,7 @@ static void loop(struct live *l)
         keys(l);
         uint64_t now = clock_mono_ns();
         feed_picker(l, now);
+        ask_processes(l);
         l->dirty |= live_stacks_poll(&l->stacks, l->g, l->ui, l->snap ? l->snap->node.name : "");
         if (now >= end)
             break;
@@ -170,7 +187,8 @@ int run_live(const struct options *o, const struct target *t)
                                  .stack = on_stack,
                                  .exist = on_exist,
                                  .rule_refused = on_rule_refused,
-                                 .captured = on_captured};
+                                 .captured = on_captured,
+                                 .processes = on_processes};
     struct settings settings;
     struct err e = {{0}};
     int status = 1;

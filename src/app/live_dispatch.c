@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <kprof/cli/output.h>
 #include <kprof/export/export.h>
+#include <kprof/export/export_processes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,12 +94,23 @@ static void picture(struct live *l, struct buf *text)
     canvas_release(&c);
 }
 
+static void processes(struct live *l, enum export_format f, struct buf *text)
+{
+    struct process_query q;
+    const struct process_table *t = ui_processes(l->ui, &q);
+
+    if (t)
+        export_processes(text, t, &q, l->snap->node.name, l->snap->wall_ns, f);
+}
+
 static void contents(struct live *l, const struct intent *in, struct buf *text)
 {
     struct slow_filter shown = slow_filter_at(&in->filter, l->snap);
     enum export_format f = (enum export_format)export_format_of_file(in->text);
 
-    if (in->slow_only)
+    if (in->processes)
+        processes(l, f, text);
+    else if (in->slow_only)
         export_slow(text, l->snap, &shown);
     else if (in->picture && f == EXPORT_TEXT)
         picture(l, text);
@@ -112,11 +124,13 @@ static bool right_ending(struct live *l, const struct intent *in)
     char line[200];
     int f = export_format_of_file(in->text);
 
-    if (f == EXPORT_TEXT || (f >= 0 && !in->slow_only))
+    if (f == EXPORT_TEXT || (in->processes && (f == EXPORT_JSON || f == EXPORT_CSV)) ||
+        (f >= 0 && !in->slow_only && !in->processes))
         return true;
     snprintf(line, sizeof line,
-             f >= 0 ? "slow requests are exported as text: use a name that ends in %.4s"
-                    : "unknown ending: use one of %s",
+             in->processes ? "processes are exported as .txt, .json or .csv"
+             : f >= 0      ? "slow requests are exported as text: use a name that ends in %.4s"
+                           : "unknown ending: use one of %s",
              export_endings());
     ui_reprompt(l->ui, INTENT_EXPORT, in->text, SIZE_MAX, line);
     return false;

@@ -255,11 +255,11 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     return s;
 }
 
-/* Lock held; frees a. If a trip or the end of a capture was too late, nothing is reported: both end
- * with the session, and a capture ends by itself. */
+/* Lock held; frees a. If a trip, or the end of a capture or of the process table, was too late,
+ * nothing is reported: they end with the session, and the latter two end by themselves. */
 static void refuse(struct control *c, struct control_job *a, const char *why)
 {
-    if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE)
+    if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE && a->what != CONTROL_NO_PROCESSES)
         add_result(c, control_refuse(a, why));
     control_job_free(a);
 }
@@ -413,6 +413,15 @@ uint64_t control_stacks(struct control *c, const struct stack_request *r)
 
     if (r)
         a->stacks = *r;
+    return put_ask(c, a);
+}
+
+uint64_t control_processes(struct control *c, const struct process_request *r)
+{
+    struct control_job *a = control_job_new(r ? CONTROL_PROCESSES : CONTROL_NO_PROCESSES, 0);
+
+    if (r)
+        a->processes = *r;
     return put_ask(c, a);
 }
 

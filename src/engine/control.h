@@ -11,6 +11,7 @@
 #include <kprof/trace/agent_request.h>
 #include <kprof/trace/capture.h>
 #include <kprof/trace/code_query.h>
+#include <kprof/trace/process_request.h>
 #include <kprof/trace/session.h>
 #include <kprof/trace/stack_request.h>
 #include <kprof/trace/trace_config.h>
@@ -29,11 +30,13 @@ enum control_ask {
     CONTROL_EXIST,   /* lines: functions as shown, one a line */
     CONTROL_RATES,   /* as CONTROL_EXIST */
     CONTROL_RATES_TAKE,
-    CONTROL_CAPTURE,    /* ix: begin to capture calls of this tier */
-    CONTROL_CAPTURED,   /* ask for the progress of the capture */
-    CONTROL_NO_CAPTURE, /* cancel the capture */
-    CONTROL_STACKS,     /* control_stacks: begin to sample stacks, or change what is sampled */
-    CONTROL_NO_STACKS   /* end it */
+    CONTROL_CAPTURE,     /* ix: begin to capture calls of this tier */
+    CONTROL_CAPTURED,    /* ask for the progress of the capture */
+    CONTROL_NO_CAPTURE,  /* cancel the capture */
+    CONTROL_STACKS,      /* control_stacks: begin to sample stacks, or change what is sampled */
+    CONTROL_NO_STACKS,   /* end it */
+    CONTROL_PROCESSES,   /* control_processes: the newest round of the process table */
+    CONTROL_NO_PROCESSES /* end the rounds */
 };
 
 enum result_kind {
@@ -51,7 +54,8 @@ enum result_kind {
     RESULT_DEAD,        /* pids[0..n) */
     RESULT_CODE,        /* ix: the tag; code */
     RESULT_CAPTURE,     /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
-    RESULT_STACKS       /* on: answers CONTROL_STACKS; else CONTROL_NO_STACKS */
+    RESULT_STACKS,      /* on: answers CONTROL_STACKS; else CONTROL_NO_STACKS */
+    RESULT_PROCESSES    /* processes */
 };
 
 struct code_query_result {
@@ -81,6 +85,7 @@ struct result { /* free with result_release */
     char *text;     /* owned, or NULL */
     uint64_t *pids; /* owned, or NULL */
     size_t n;
+    struct process_table *processes; /* owned, or NULL; without a sequence number: no new round */
 };
 
 /* Copies o, whose strings must outlive the thread. Other threads call o->wake when a result is
@@ -105,6 +110,9 @@ void control_code_query(struct control *c, enum control_ask what, uint16_t tag, 
 /* r: what to sample; NULL: end the sampling, after which all samples have come. Returns the
  * question_id of the answer. */
 uint64_t control_stacks(struct control *c, const struct stack_request *r);
+/* Asks for the newest round of the process table, or (r NULL) ends the rounds; the latter has a
+ * result (a RESULT_TROUBLE) only when it fails. */
+uint64_t control_processes(struct control *c, const struct process_request *r);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);
 /* Detaches and ends the thread; blocks for up to some seconds. */

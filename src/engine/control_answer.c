@@ -23,6 +23,7 @@ void result_release(struct result *r)
     free(r->text);
     free(r->pids);
     value_tree_free(r->capture.set);
+    process_table_free(r->processes);
     free(r);
 }
 
@@ -120,6 +121,23 @@ static int no_stacks(struct session *s, const struct control_job *a, struct resu
     return stack_request_end(s, e);
 }
 
+static int processes(struct session *s, const struct control_job *a, struct result *r,
+                     struct buf *lines, struct err *e)
+{
+    (void)lines;
+    r->processes = process_table_new();
+    return process_request_take(s, &a->processes, r->processes, e);
+}
+
+static int no_processes(struct session *s, const struct control_job *a, struct result *r,
+                        struct buf *lines, struct err *e)
+{
+    (void)a;
+    (void)r;
+    (void)lines;
+    return process_request_end(s, e);
+}
+
 static const struct {
     run *run;
     enum result_kind kind; /* of the answer; RESULT_NONE: there is one only on failure */
@@ -138,7 +156,9 @@ static const struct {
             [CONTROL_CAPTURED] = {captured, RESULT_CAPTURE},
             [CONTROL_NO_CAPTURE] = {no_capture, RESULT_NONE},
             [CONTROL_STACKS] = {stacks, RESULT_STACKS},
-            [CONTROL_NO_STACKS] = {no_stacks, RESULT_STACKS}};
+            [CONTROL_NO_STACKS] = {no_stacks, RESULT_STACKS},
+            [CONTROL_PROCESSES] = {processes, RESULT_PROCESSES},
+            [CONTROL_NO_PROCESSES] = {no_processes, RESULT_NONE}};
 
 static struct result *answer_to(const struct control_job *a)
 {

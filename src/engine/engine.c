@@ -8,6 +8,7 @@
 #include "identity_template.h"
 #include "liveness.h"
 #include "notes.h"
+#include "process_watch.h"
 #include "replaying.h"
 #include "results.h"
 #include "rule_check.h"
@@ -225,6 +226,7 @@ bool engine_poll(struct engine *g)
     dead_processes_bury(g);
     dead_processes_ask(g);
     captures_poll(g);
+    process_watch_poll(g);
     rule_check_poll(g, clock_mono_ns());
     change_log_poll(g, clock_mono_ns());
     slow_pump_run(g, false);

@@ -6,6 +6,7 @@
 #include "dead_processes.h"
 #include "liveness.h"
 #include "process_names.h"
+#include "process_watch.h"
 #include "questions.h"
 #include "rule_check.h"
 #include "session_log.h"
@@ -199,6 +200,7 @@ static done *const DONE[] = {[RESULT_FAILED] = failed,
                              [RESULT_DEAD] = dead_processes_take,
                              [RESULT_CODE] = catalog_load_take,
                              [RESULT_CAPTURE] = captures_take,
+                             [RESULT_PROCESSES] = process_watch_take,
                              [RESULT_STACKS] = stack_sampling_answered};
 
 void results_take(struct engine *g, struct result *r)

@@ -137,6 +137,14 @@ struct captures {
     uint64_t next_ns;
 };
 
+/* The process table, while it is shown. */
+struct process_watch {
+    bool on, asked; /* the node was asked and has not answered */
+    struct process_request wanted;
+    uint64_t question_id; /* number of the request that waits for its answer */
+    uint64_t next_ns;     /* when to ask again */
+};
+
 struct liveness {
     uint64_t polled_ns, heard_ns; /* local clock: the last poll; the last message of the node */
     uint64_t heard_batches;
@@ -220,6 +228,7 @@ struct engine {
     struct slow_pump slow;
     struct catalog_load catalog_load;
     struct captures captures;
+    struct process_watch process_watch;
     struct liveness liveness;
     struct stack_sampling stacks;
     struct replaying replay;

@@ -18,7 +18,7 @@ static const char head[] =
 /* RFC 4180: always quoted, quotes doubled. A spreadsheet treats text that begins with = + - or @ as
  * a formula, quoted or not; an apostrophe in front prevents this. text_safe removes control
  * characters. */
-static void quoted(struct buf *out, const char *s)
+void export_csv_quoted(struct buf *out, const char *s)
 {
     struct buf safe;
     buf_init(&safe, 0);
@@ -49,7 +49,7 @@ static void disturbed(struct buf *out, const struct snapshot *s)
     buf_init(&names, 0);
     for (size_t i = 0; i < s->n_marks; i++)
         buf_addf(&names, "%s%s", i ? " " : "", s->marks[i].module);
-    quoted(out, names.data);
+    export_csv_quoted(out, names.data);
     buf_release(&names);
 }
 
@@ -58,7 +58,7 @@ static void session(struct buf *out, const struct snapshot *s)
     char at[40];
     clock_format_wall(s->wall_ns, at, sizeof at);
     buf_addf(out, "%s,", at);
-    quoted(out, s->node.name);
+    export_csv_quoted(out, s->node.name);
     buf_addf(out, ",%.3f,%.3f,%s,%s,%" PRIu32 ",%s,%" PRIu64, s->elapsed_s, s->window_s,
              s->final ? "true" : "false", s->node.tracing ? "true" : "false", s->sample,
              breaker_name(s->breaker.state), s->breaker.trips);
@@ -75,17 +75,17 @@ static void row(struct buf *out, const struct snap_row *r)
 {
     char cell[FIELD_CELL_BYTES];
     buf_adds(out, r->ident ? ",identity," : ",total,");
-    quoted(out, r->tier_name);
+    export_csv_quoted(out, r->tier_name);
     buf_addch(out, ',');
     if (r->ident)
-        quoted(out, r->ident);
+        export_csv_quoted(out, r->ident);
     for (const struct field *c = fields; c < fields + FIELDS; c++) {
         field_plain(c, r, cell);
         buf_addf(out, ",%s", cell);
     }
     buf_addch(out, ',');
     if (r->note)
-        quoted(out, r->note);
+        export_csv_quoted(out, r->note);
     buf_addch(out, '\n');
 }
 

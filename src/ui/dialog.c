@@ -29,6 +29,10 @@ static const struct {
                              "children:PID  inside  all"},
     [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
     [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
+    [PROMPT_PROCESS_FILTER] = {"Filter",
+                               "part of a name, first call, application, function or pid"},
+    [PROMPT_PROCESS_EXPORT] = {"Export processes to file",
+                               "the extension sets the format: .txt .json .csv"},
 };
 
 void dialog_prompt(struct dialog *d, enum prompt_use use, const char *text)
@@ -64,7 +68,8 @@ void dialog_propose(struct dialog *d, enum prompt_use use, const char *text)
 
 bool dialog_is_export(enum prompt_use use)
 {
-    return use == PROMPT_EXPORT || use == PROMPT_SLOW_EXPORT || use == PROMPT_HEAT_EXPORT;
+    return use == PROMPT_EXPORT || use == PROMPT_SLOW_EXPORT || use == PROMPT_HEAT_EXPORT ||
+           use == PROMPT_PROCESS_EXPORT;
 }
 
 struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title)

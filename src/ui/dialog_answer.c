@@ -41,6 +41,9 @@ static struct intent picked(struct ui *u)
         break;
     case MENU_COLUMNS:
         break; /* each choice was carried out at once */
+    case MENU_PROCESS_SORT:
+        process_screen_sort(&u->processes, m->at.sel);
+        break;
     case MENU_PICK:
         in.kind = m->pick;
         if (m->pick == INTENT_LOAD) {
@@ -156,11 +159,20 @@ static struct intent with_text(const struct prompt *p, enum intent_kind kind)
 /* The filter that is being typed; NULL: another prompt is open. */
 static char *filter_of(struct ui *u, size_t *cap)
 {
-    bool slow = u->shared.dialog.prompt_use == PROMPT_SLOW_FILTER;
-    *cap = slow ? sizeof u->shared.slow.filter.text : sizeof u->shared.rows.filter;
-    return slow                                           ? u->shared.slow.filter.text
-           : u->shared.dialog.prompt_use == PROMPT_FILTER ? u->shared.rows.filter
-                                                          : NULL;
+    switch (u->shared.dialog.prompt_use) {
+    case PROMPT_FILTER:
+        *cap = sizeof u->shared.rows.filter;
+        return u->shared.rows.filter;
+    case PROMPT_SLOW_FILTER:
+        *cap = sizeof u->shared.slow.filter.text;
+        return u->shared.slow.filter.text;
+    case PROMPT_PROCESS_FILTER:
+        *cap = sizeof u->processes.query.filter;
+        return u->processes.query.filter;
+    default:
+        *cap = 0;
+        return NULL;
+    }
 }
 
 static void set_filter(const struct prompt *p, char *filter, size_t cap)
@@ -182,6 +194,7 @@ static struct intent export_to(const struct ui_shared *sh)
     struct intent in = with_text(&sh->dialog.prompt, INTENT_EXPORT);
     in.slow_only = sh->dialog.prompt_use == PROMPT_SLOW_EXPORT;
     in.picture = sh->dialog.prompt_use == PROMPT_HEAT_EXPORT;
+    in.processes = sh->dialog.prompt_use == PROMPT_PROCESS_EXPORT;
     in.filter = sh->slow.filter;
     return in;
 }
@@ -220,7 +233,8 @@ static struct intent nothing_typed(struct ui_shared *sh)
 
 static bool is_search(enum prompt_use use)
 {
-    return use == PROMPT_FILTER || use == PROMPT_SLOW_FILTER || use == PROMPT_HELP_FIND;
+    return use == PROMPT_FILTER || use == PROMPT_SLOW_FILTER || use == PROMPT_HELP_FIND ||
+           use == PROMPT_PROCESS_FILTER;
 }
 
 static bool may_be_empty(const struct dialog *d)
@@ -245,6 +259,7 @@ static struct intent prompt_done(struct ui *u)
     case PROMPT_EXPORT:
     case PROMPT_SLOW_EXPORT:
     case PROMPT_HEAT_EXPORT:
+    case PROMPT_PROCESS_EXPORT:
         return export_to(sh);
     case PROMPT_TIER:
         return with_text(p, INTENT_TIER_ADD);
@@ -271,6 +286,7 @@ static struct intent prompt_done(struct ui *u)
     case PROMPT_SLOW_FILTER:
     case PROMPT_FLAME_SEARCH:
     case PROMPT_HELP_FIND:
+    case PROMPT_PROCESS_FILTER:
         break;
     }
     return none;

@@ -147,10 +147,22 @@ static struct scroll *list(void *own, struct ui_shared *sh)
     return &((struct open_calls_state *)own)->at;
 }
 
+/* With the call of a process selected. */
+static void open_with(void *own, const struct screen_request *r, struct intent *out)
+{
+    struct open_calls_state *t = own;
+    (void)out;
+    if (r->pid) {
+        t->pid = r->pid;
+        t->start_ns = r->start_ns;
+    }
+}
+
 const struct screen_ops screen_open_calls = {
     .name = "open",
     .key = 'O',
     .context = CTX_OPEN,
+    .open = open_with,
     .draw = draw,
     .on_key = on_key,
     .list = list,

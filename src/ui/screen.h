@@ -31,6 +31,7 @@ enum screen_id {
     SCREEN_FLAME,
     SCREEN_MOMENTS,
     SCREEN_INTERNALS,
+    SCREEN_PROCESSES,
     SCREEN_COUNT,
     SCREEN_MAIN = SCREEN_TABLE
 };
@@ -41,7 +42,8 @@ struct screen_request {
     uint64_t trace;   /* SCREEN_WATERFALL: id of the slow request; SCREEN_PICK: see called_by */
     uint16_t tier;    /* SCREEN_ARGUMENTS: tier of the calls; SCREEN_PICK: see called_by */
     const char *name; /* SCREEN_PICK: name of the tier; valid while the screen opens */
-    bool called_by;   /* SCREEN_PICK: only functions that `tier` calls, for the waterfall `trace` */
+    uint64_t pid, start_ns; /* SCREEN_OPEN_CALLS: the call to select; pid 0: the oldest */
+    bool called_by; /* SCREEN_PICK: only functions that `tier` calls, for the waterfall `trace` */
 };
 
 /* The answer of a screen to a key. */

@@ -28,6 +28,7 @@ static const struct {
     [SCREEN_FLAME] = {&screen_flame, offsetof(struct ui, flame)},
     [SCREEN_MOMENTS] = {&screen_moments, offsetof(struct ui, flame)},
     [SCREEN_INTERNALS] = {&screen_internals, offsetof(struct ui, internals)},
+    [SCREEN_PROCESSES] = {&screen_processes, offsetof(struct ui, processes)},
 };
 
 const struct screen_ops *screens_ops(enum screen_id id)

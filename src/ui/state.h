@@ -11,6 +11,7 @@
 #include "help.h"
 #include "open_calls.h"
 #include "pick_list.h"
+#include "process_screen.h"
 #include "screen.h"
 #include "shared.h"
 #include "table_state.h"
@@ -23,6 +24,7 @@ struct ui {
     enum screen_id screen;     /* the one that is shown */
     enum screen_id home;       /* the one that others lead back to */
     enum screen_id flame_from; /* the screen from which the flame graph was opened */
+    enum screen_id calls_from; /* where the open calls of a process were opened; SCREEN_NONE */
     enum screen_id asked_on;   /* the screen that requested app's last menu */
     enum theme theme;
     int bar_row;      /* of the last draw; -1: no bar */
@@ -34,6 +36,7 @@ struct ui {
     struct waterfall_state waterfall;
     struct heat_state heat;
     struct open_calls_state open_calls;
+    struct process_state processes;
     struct flame_state flame;
     struct scroll log, internals;
     struct help_state help;

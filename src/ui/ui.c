@@ -36,6 +36,7 @@ void ui_free(struct ui *u)
     pick_list_release(&u->pick);
     argument_picker_release(&u->argument_picker);
     flame_graphs_release(&u->flame);
+    process_screen_release(&u->processes);
     free(u);
 }
 
@@ -49,22 +50,26 @@ bool ui_is_paused(const struct ui *u)
 static void ask_export(struct ui *u, const struct snapshot *s)
 {
     char when[64] = "", name[128];
-    if (!s) {
+    if (!s || (u->screen == SCREEN_PROCESSES && !ui_processes(u, NULL))) {
         message_set(&u->shared.message, "nothing to export yet", true);
         return;
     }
     clock_format_wall(s->wall_ns, when, sizeof when); /* 2026-11-21T03:04:05.678Z */
-    bool slow = u->screen == SCREEN_SLOW, heat = u->screen == SCREEN_HEAT;
-    snprintf(name, sizeof name, "kprof-top-%s%.10s-%.2s%.2s%.2s.txt",
-             slow   ? "slow-"
-             : heat ? "heat-"
-                    : "",
-             when, when + 11, when + 14, when + 17);
-    dialog_propose(&u->shared.dialog,
-                   slow   ? PROMPT_SLOW_EXPORT
-                   : heat ? PROMPT_HEAT_EXPORT
-                          : PROMPT_EXPORT,
-                   name);
+    const char *what = "";
+    enum prompt_use use = PROMPT_EXPORT;
+    if (u->screen == SCREEN_SLOW) {
+        what = "slow-";
+        use = PROMPT_SLOW_EXPORT;
+    } else if (u->screen == SCREEN_HEAT) {
+        what = "heat-";
+        use = PROMPT_HEAT_EXPORT;
+    } else if (u->screen == SCREEN_PROCESSES) {
+        what = "processes-";
+        use = PROMPT_PROCESS_EXPORT;
+    }
+    snprintf(name, sizeof name, "kprof-top-%s%.10s-%.2s%.2s%.2s.txt", what, when, when + 11,
+             when + 14, when + 17);
+    dialog_propose(&u->shared.dialog, use, name);
 }
 
 static void show(struct ui *u, const struct screen_request *r, struct intent *out)
@@ -73,19 +78,22 @@ static void show(struct ui *u, const struct screen_request *r, struct intent *ou
     if (r->to == SCREEN_FLAME && u->screen != SCREEN_FLAME && u->screen != SCREEN_MOMENTS) {
         u->flame_from = u->screen;
     }
+    u->calls_from = r->to == SCREEN_OPEN_CALLS && r->pid ? u->screen : SCREEN_NONE;
     u->screen = r->to;
     if (ops->open) {
         ops->open(screens_own(u, r->to), r, out);
     }
 }
 
-/* Help and the flame graph go back to where they were opened; that screen is as it was. */
+/* Help, the flame graph and the open calls of a process go back to where they were opened; that
+ * screen is as it was. */
 static enum screen_id way_back(const struct ui *u)
 {
-    return u->screen == SCREEN_HELP                     ? u->help.from
-           : u->screen == SCREEN_MOMENTS                ? SCREEN_FLAME
-           : u->screen == SCREEN_FLAME && u->flame_from ? u->flame_from
-                                                        : u->home;
+    return u->screen == SCREEN_HELP                          ? u->help.from
+           : u->screen == SCREEN_MOMENTS                     ? SCREEN_FLAME
+           : u->screen == SCREEN_FLAME && u->flame_from      ? u->flame_from
+           : u->screen == SCREEN_OPEN_CALLS && u->calls_from ? u->calls_from
+                                                             : u->home;
 }
 
 static void back(struct ui *u, bool had_message, struct intent *out)

@@ -42,6 +42,29 @@ void ui_set_capture(struct ui *u, struct capture *c)
 void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead)
 {
     open_calls_set_stack(&u->open_calls, pid, lines, dead);
+    process_screen_set_stack(&u->processes, pid, lines, dead);
+}
+
+bool ui_wants_processes(const struct ui *u, struct process_order *o)
+{
+    bool shown = u->screen == SCREEN_PROCESSES ||
+                 (u->screen == SCREEN_HELP && u->help.from == SCREEN_PROCESSES);
+    process_screen_order(&u->processes, o);
+    return shown && !u->shared.time_range.paused;
+}
+
+void ui_set_processes(struct ui *u, struct process_table *t, const char *why)
+{
+    process_screen_set(&u->processes, t, why);
+}
+
+const struct process_table *ui_processes(const struct ui *u, struct process_query *q)
+{
+    const struct process_table *t = u->processes.table;
+    if (q) {
+        *q = u->processes.query;
+    }
+    return t && t->head.seq ? t : NULL;
 }
 
 void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source)
@@ -193,6 +216,7 @@ void ui_ask_overwrite(struct ui *u, const char *path)
                          .force = true,
                          .slow_only = sh->dialog.prompt_use == PROMPT_SLOW_EXPORT,
                          .picture = sh->dialog.prompt_use == PROMPT_HEAT_EXPORT,
+                         .processes = sh->dialog.prompt_use == PROMPT_PROCESS_EXPORT,
                          .filter = sh->slow.filter};
     char text[700];
     snprintf(yes.text, sizeof yes.text, "%s", path);

@@ -4,7 +4,8 @@
 -export([deep/2, down/2, under/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, spin/0, holding/2]). % processes
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
--export([chosen/2, samplers/0, steady/0, brief/0, one/0, spawned/1]). % depth of stacks
+-export([chosen/2, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
+-export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
@@ -292,9 +293,18 @@ chosen(Who, Vm) ->
     Chooser = kprof_stack_choice:start(Who, Vm),
     receive {chosen, Chooser, Chosen, Figures, _} -> {Chosen, Figures} end.
 
-%% The processes of the agent that sample stacks.
-samplers() ->
-    [P || P <- processes(), {_, {kprof_agent_00, F, _}} <- [process_info(P, initial_call)], lists:prefix("stack_", atom_to_list(F))].
+%% The agent's processes that sample stacks.
+samplers() -> samplers("stack_").
+
+%% Those whose first call begins so.
+samplers(Prefix) ->
+    [P || P <- processes(), {_, {kprof_agent_00, F, _}} <- [process_info(P, initial_call)], lists:prefix(Prefix, atom_to_list(F))].
+
+%% The first round of the process table, by sources of the agent's by themselves.
+processes_round(Vm, By) ->
+    Wanted = #{by => By, rows => 200, within => all},
+    Round = kprof_process_round:start(#{known => kprof_process_round:known(), number => 1, before_us => 0, wanted => Wanted, vm => Vm}),
+    receive {round, Round, _, Told, _} -> Told end.
 
 %% A process that makes one request after the other, until it is killed.
 steady() -> spawn(fun Loop() -> ?MODULE:entry(1), receive after 3 -> Loop() end end).

@@ -28,6 +28,7 @@ STOPS = (
     Stop("waterfall", SIZE, ("/", "handle", "Enter", see(r"^SLOW .*\"handle\".*\n[\d:.]+ +\w+ +\d\S+s[ !]\w+ +\S+s +\d+% "), "Enter",
                              see(r"^TIER .*SELF.* self "), see(r"^ *db .*[mu]s")), ("Escape", see(r"^SLOW .*\"handle\""), "Escape", see(r"^SLOW \(\d+\) +IDENTITY"), *HOME)),
     Stop("open", SIZE, ("O", see(r"^OPEN FOR .*\(\d")), HOME),
+    Stop("processes", SIZE, ("U", see(r"^\d+ processes, \+\d"), see(r"^kprof_sample:.*[1-9]k .*%")), HOME),
     Stop("compare", WIDE, ("m", see(r"\+-P99"), see(r"^\W*handle\b.*[+-]\d+%")), ("m", see(r"comparison off"))),
     Stop("picker", SIZE, ("a", see(r"^\d+ functions of \d+ modules"), "kpdb", see(r"^\[ \] kprof_sample:db.*[1-9]$"), "Tab",
                           see(r"^\[x\] ")), HOME),

@@ -2,6 +2,7 @@
  * rows, breaker open, node lost; in Unicode and ASCII. There is a file for each screen and state in
  * tests/golden/matrix/. The test fails for a registered screen that is not in `ways`. */
 #include "fake_capture.h"
+#include "fake_processes.h"
 #include "fake_snapshot.h"
 #include "fake_stacks.h"
 #include "ui_script.h"
@@ -174,6 +175,7 @@ static const struct way {
     {"flame", SCREEN_FLAME, "F", "<Down><Down>", NULL},
     {"moments", SCREEN_MOMENTS, "FH", "v<Left><Up>", NULL},
     {"internals", SCREEN_INTERNALS, "#", "", NULL},
+    {"processes", SCREEN_PROCESSES, "U", "<Down>", NULL},
 };
 
 static const struct way dialogs[] = {
@@ -238,6 +240,25 @@ static struct stack_profile *give_stacks(struct ui *u, const struct state *st)
     return p;
 }
 
+/* Nothing has come; grouped; stopped; no new ones. */
+static void give_processes(struct ui *u, const struct state *st)
+{
+    if (st->make == none) {
+        ui_set_processes(u, NULL, "not connected to app@host yet");
+        return;
+    }
+    struct process_table *t = fake_processes(st->make == one ? 1 : 200, false);
+    t->head.gate = st->make == breaker ? PROCESS_GATE_BREAKER : PROCESS_GATE_OPEN;
+    ui_set_processes(u, t, NULL);
+    if (st->make == lost) {
+        u->processes.query.group = PROCESS_BY_CALL;
+        ui_set_processes(u, NULL, "the connection to app@host is lost");
+    } else if (st->make == breaker) {
+        u->processes.stack = 102;
+        process_screen_set_stack(&u->processes, 102, "shop_mailbox:take/2 (shop.erl:7)\n", false);
+    }
+}
+
 static void draw(const struct way *w, const struct state *st, int size, bool ascii, struct buf *out)
 {
     struct fake *full = fake_standard(3), *f = st->make();
@@ -260,6 +281,9 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     ui_set_catalog(u, catalog);
     if (w->screen == SCREEN_ARGUMENTS) {
         give_capture(u, st);
+    }
+    if (w->screen == SCREEN_PROCESSES) {
+        give_processes(u, st);
     }
     script_run(u, &c, fake_snap(f), w->keys_then);
     buf_addf(out, "=== %dx%d %s\n", c.cols, c.rows, ascii ? "ASCII" : "Unicode");

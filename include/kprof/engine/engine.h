@@ -12,6 +12,7 @@
 #include <kprof/core/core.h>
 #include <kprof/engine/settings.h>
 #include <kprof/trace/code_query.h>
+#include <kprof/trace/process_request.h>
 #include <kprof/trace/session.h>
 #include <kprof/trace/stack_request.h>
 
@@ -30,6 +31,8 @@ struct engine_hooks {
     void (*exist)(void *arg, uint16_t tag, const bool *there, const char *why);
     void (*rule_refused)(void *arg, const char *rule, const char *why);
     void (*captured)(void *arg, struct capture *c); /* the function may take c->set */
+    /* A new round of the process table: the function takes over t. NULL: why there is none. */
+    void (*processes)(void *arg, struct process_table *t, const char *why);
 };
 
 struct engine *engine_new(const struct settings *s, const struct engine_hooks *hooks,
@@ -112,6 +115,9 @@ void engine_capture(struct engine *g, uint16_t tier);
 void engine_capture_end(struct engine *g);
 void engine_stack(struct engine *g, uint64_t pid); /* hook `stack` gets the answer, or a reason */
 void engine_complete(struct engine *g, const char *typed);
+/* Shows the node's processes: hook `processes` gets each round, until r is NULL. A call with
+ * another r changes what is asked for. */
+void engine_processes(struct engine *g, const struct process_request *r);
 
 /* Stack samples. begin also changes what is sampled. fresh: samples so far are forgotten. Without a
  * connection it begins with the next one. -1 with err: the source is a recording. */

@@ -12,6 +12,8 @@ void export_text_view(struct buf *out, const struct snapshot *s);
 void export_change(struct buf *out, const struct snapshot *s); /* a part of text */
 void export_json(struct buf *out, const struct snapshot *s);
 void export_csv(struct buf *out, const struct snapshot *s, bool first);
+/* A text as a cell that a spreadsheet does not treat as a formula. */
+void export_csv_quoted(struct buf *out, const char *s);
 void export_prom(struct buf *out, const struct snapshot *s);
 void export_hlog(struct buf *out, const struct snapshot *s, bool first);
 void export_text_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f);

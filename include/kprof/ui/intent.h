@@ -22,7 +22,8 @@ enum intent_kind {
     INTENT_ZERO,
     INTENT_COMPARE, /* compare with the time shown now, or end the comparison */
     INTENT_EXPORT, /* text: file name; force: overwrite was confirmed; slow_only: only slow requests
-                      that pass the filter; picture: the text format has the content of the screen
+                      that pass the filter; processes: the process table; picture: the text format
+                      has the content of the screen
                     */
     INTENT_EXPORT_STACKS, /* text: file name; force: overwrite was confirmed */
     INTENT_TIER_ADD,      /* text: [NAME=]M:F/A */
@@ -67,7 +68,7 @@ struct intent {
     enum intent_kind kind;
     enum window window;
     uint16_t tier;
-    bool force, slow_only, picture;
+    bool force, slow_only, picture, processes;
     struct slow_filter filter;
     struct view_cells cells;
     char text[1024];

@@ -12,6 +12,7 @@
 #include <kprof/base/value_tree.h>
 #include <kprof/core/catalog.h>
 #include <kprof/core/flame.h>
+#include <kprof/core/process_table.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
 #include <kprof/ui/canvas.h>
@@ -58,6 +59,13 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
 /* After INTENT_PICKED: returns the i-th picked function, [NAME=]M:F/A; NULL if i is beyond the
  * last. */
 const char *ui_picked(const struct ui *u, size_t i);
+
+/* True: the process table is shown, and o says what the node is to be asked for. */
+bool ui_wants_processes(const struct ui *u, struct process_order *o);
+/* Hands over the newest table. NULL: why says why there is none. */
+void ui_set_processes(struct ui *u, struct process_table *t, const char *why);
+/* The table on the screen, and how it is shown (q may be NULL). NULL: there is none. */
+const struct process_table *ui_processes(const struct ui *u, struct process_query *q);
 
 /* Passes stack samples to the flame graph screen, which takes ownership of the view. source: their
  * origin, for the title; copied. */

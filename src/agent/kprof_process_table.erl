@@ -1,0 +1,113 @@
+%% The process table while kprof-top shows it: begins a round in each period, and answers kprof-top with the newest one. A
+%% process of its own, with normal priority. It ends with the controller.
+%%
+%% Invariant: one round at a time; none while the gate is closed. The time between two rounds is that asked for, or as much
+%% longer as the budget needs. Each round is told once.
+-module(kprof_process_table).
+-export([start/3, stop/1, init/3]).
+-export_type([options/0]).
+
+-type options() :: #{wanted := kprof_process_round:wanted(), period_us := pos_integer(), vm := kprof_hazard:vm(), to := pid()}.
+
+-define(SECOND_US, 500000). % between the first two rounds: only then is known what happens in a second
+-define(REST_US, 100000). % at least, between two rounds
+-define(HEAP_WORDS, 8 bsl 20).
+
+-record(t, {
+    options :: options(),
+    controller :: reference(),
+    gate = 0 :: 0..3, % as in kprof_stack_sampler
+    budget :: non_neg_integer(),
+    known :: ets:tid(),
+    round = none :: none | pid(),
+    number = 0 :: non_neg_integer(), % rounds since all was forgotten
+    began_us = 0 :: integer(), % of the last round
+    next :: none | reference(), % the timer of the next one
+    period_us :: pos_integer(),
+    cost = 0 :: non_neg_integer(),
+    told = 0 :: non_neg_integer(), % rounds that kprof-top has got
+    newest = none :: none | kprof_process_round:told()
+}).
+
+%% By the controller; kill it to stop: its round is linked to it.
+-spec start(options(), 0..3, non_neg_integer()) -> {pid(), reference()}.
+start(Options, Gate, Budget) ->
+    spawn_opt(?MODULE, init, [self(), Options, {Gate, Budget}], [monitor, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
+
+-spec stop(none | pid()) -> ok.
+stop(Table) -> kprof_stack_sampler:stop(Table).
+
+-spec init(pid(), options(), {0..3, non_neg_integer()}) -> no_return().
+init(Controller, #{period_us := Us} = Options, {Gate, Budget}) ->
+    loop(planned(0, #t{
+        options = Options, controller = erlang:monitor(process, Controller), gate = Gate, budget = Budget, known = kprof_process_round:known(),
+        period_us = Us, next = none
+    })).
+
+loop(#t{controller = Controller} = T) ->
+    receive
+        {'DOWN', Controller, _, _, _} -> exit(normal);
+        Message -> loop(handle(Message, T))
+    end.
+
+handle({take, Ref, Wanted, PeriodUs}, T) -> answered(Ref, changed(Wanted, PeriodUs, T));
+handle({next, Timer}, #t{next = Timer} = T) -> begun(T#t{next = none});
+handle({round, Round, BeganUs, Told, Ns}, #t{round = Round} = T) -> rounded(BeganUs, Told, Ns, T#t{round = none});
+handle({gate, Gate, Budget}, #t{gate = Gate} = T) -> T#t{budget = Budget};
+handle({gate, 0, Budget}, T) -> planned(0, T#t{gate = 0, budget = Budget});
+handle({gate, Gate, Budget}, T) -> forgotten(T#t{gate = Gate, budget = Budget});
+handle(_, T) -> T.
+
+%% ---- Rounds ----
+
+planned(InUs, #t{next = none, gate = 0} = T) ->
+    Timer = make_ref(),
+    erlang:send_after((max(0, InUs) + 999) div 1000, self(), {next, Timer}),
+    T#t{next = Timer};
+planned(_, T) ->
+    T.
+
+begun(#t{gate = 0, round = none, number = N, known = Known, began_us = Before, options = #{wanted := Wanted, vm := Vm}} = T) ->
+    T#t{round = kprof_process_round:start(#{known => Known, number => N + 1, before_us => Before, wanted => Wanted, vm => Vm}), number = N + 1};
+begun(T) ->
+    T.
+
+rounded(BeganUs, Told, Ns, #t{number = N, budget = Budget, options = #{period_us := Asked}} = T) ->
+    Schedulers = erlang:system_info(schedulers_online),
+    Us = kprof_stack_rate:period(if N =:= 1 -> min(?SECOND_US, Asked); true -> Asked end, Ns, Schedulers, Budget),
+    Cost = kprof_stack_rate:cost(0, 0, Ns, Us * 1000 * Schedulers),
+    planned(max(?REST_US, BeganUs + Us - erlang:monotonic_time(microsecond)), T#t{newest = Told, began_us = BeganUs, period_us = Us, cost = Cost}).
+
+%% A round that is under way ends; what was known is too old to compare with when the next one begins.
+forgotten(#t{round = Round, known = Known} = T) ->
+    Round =/= none andalso killed(Round),
+    kprof_process_round:forget(Known),
+    T#t{round = none, next = none, number = 0, cost = 0}.
+
+killed(Round) ->
+    unlink(Round),
+    Ref = erlang:monitor(process, Round),
+    exit(Round, kill),
+    receive {'DOWN', Ref, _, _, _} -> ok end.
+
+%% ---- To kprof-top ----
+
+%% Another order is shown soon, unless rounds cost so much that they are rare.
+changed(Wanted, Us, #t{options = #{wanted := Wanted, period_us := Us}} = T) ->
+    T;
+changed(Wanted, Us, #t{options = #{wanted := Before} = Options, began_us = Began, period_us = Now} = T0) ->
+    T = T0#t{options = Options#{wanted := Wanted, period_us := Us}},
+    case Wanted =/= Before andalso T#t.next =/= none andalso Now =< Us of
+        true -> planned(Began + min(Us, ?SECOND_US) - erlang:monotonic_time(microsecond), T#t{next = none, newest = none});
+        false -> T
+    end.
+
+answered(Ref, #t{newest = none, options = #{to := To}} = T) ->
+    erlang:send(To, {kr, Ref, {wait, figures(T)}}, [noconnect]),
+    T;
+answered(Ref, #t{newest = {Rows, Calls, Apps, Figures}, told = N, options = #{to := To, wanted := #{by := By}}} = T) ->
+    erlang:send(To, {kr, Ref, {processes, N + 1, By, maps:merge(Figures, figures(T)), Rows, Calls, Apps}}, [noconnect]),
+    T#t{newest = none, told = N + 1}.
+
+figures(#t{gate = Gate, period_us = Us, cost = Cost, began_us = Began, options = #{period_us := Asked}}) ->
+    #{gate => Gate, period_us => Us, asked_us => Asked, cost => Cost, next_us => max(0, Began + Us - erlang:monotonic_time(microsecond))}.

@@ -1,0 +1,71 @@
+%% The process table: starts it when kprof-top asks for it, pauses it, and ends it when kprof-top no longer asks. Functions of
+%% the controller's process.
+-module(kprof_processes).
+-export([beat/1, ended/2, request/3]).
+
+-include("kprof_controller.hrl").
+
+-define(UNASKED_MS, 3000). % after this time it ends,
+-define(UNASKED_PERIODS, 5). % or after so many periods
+-define(ROWS, 200).
+-define(PERIOD_MS, 2000).
+
+%% off | #{by, rows, period_ms, within}: what is left out has its default. The table itself answers.
+-spec request(integer(), off | map(), state()) -> state().
+request(Ref, off, S) ->
+    kprof_link:answer(Ref, ok, stopped(S));
+request(Ref, #{} = Asked, S0) ->
+    By = maps:get(by, Asked, reductions),
+    Within = maps:get(within, Asked, all),
+    case kprof_process_round:is_column(By) andalso is_group(Within) of
+        true ->
+            Wanted = #{by => By, rows => number(rows, ?ROWS, 1, ?ROWS, Asked), within => Within},
+            PeriodUs = number(period_ms, ?PERIOD_MS, 500, 60000, Asked) * 1000,
+            #s{processes = #processes{table = Table}} = S = started(Wanted, PeriodUs, S0),
+            Table ! {take, Ref, Wanted, PeriodUs},
+            Patience = max(?UNASKED_MS, ?UNASKED_PERIODS * PeriodUs div 1000),
+            S#s{processes = S#s.processes#processes{until_ms = kprof_node:now_ms() + Patience}};
+        false ->
+            kprof_link:answer(Ref, {error, processes, <<"no such column, or no such group">>}, S0)
+    end.
+
+is_group(all) -> true;
+is_group({application, App}) -> is_binary(App);
+is_group({initial_call, {M, F, A}}) -> is_binary(M) andalso is_binary(F) andalso is_integer(A);
+is_group(_) -> false.
+
+number(What, Default, Least, Most, Asked) ->
+    case maps:get(What, Asked, Default) of
+        N when is_integer(N) -> max(Least, min(Most, N));
+        _ -> Default
+    end.
+
+started(Wanted, PeriodUs, #s{processes = #processes{table = none}, vm = Vm, link = #link{pid = To}} = S) ->
+    {Table, Ref} = kprof_process_table:start(#{wanted => Wanted, period_us => PeriodUs, vm => Vm, to => To}, kprof_stacks:closed_by(S), kprof_stacks:budget(S)),
+    kprof_stacks:gate(kprof_cleanup_plan:share(S#s{processes = #processes{table = Table, ref = Ref}}));
+started(_, _, S) ->
+    S.
+
+stopped(#s{processes = #processes{table = none}} = S) ->
+    S;
+stopped(#s{processes = #processes{table = Table, ref = Ref}} = S) ->
+    erlang:demonitor(Ref, [flush]),
+    kprof_process_table:stop(Table),
+    kprof_stacks:gate(kprof_cleanup_plan:share(S#s{processes = #processes{}})).
+
+%% It has ended by itself.
+-spec ended(term(), state()) -> state().
+ended(Why, S0) ->
+    S = kprof_stacks:gate(kprof_cleanup_plan:share(S0#s{processes = #processes{}})),
+    case Why of
+        killed -> kprof_link:event_kept(processes, kprof_text:format("the process table ended: its process was killed, or took too much memory", []), S);
+        _ -> kprof_link:event_kept(processes, kprof_text:format("the process table ended: ~0tP", [Why, 12]), S)
+    end.
+
+%% At each heartbeat.
+-spec beat(state()) -> state().
+beat(#s{processes = #processes{table = Table, until_ms = Until}} = S) ->
+    case Table =/= none andalso kprof_node:now_ms() > Until of
+        true -> stopped(S);
+        false -> S
+    end.

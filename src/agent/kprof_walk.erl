@@ -1,0 +1,127 @@
+%% All processes, in slices: others run when a slice is over. And what can be read of a process without a signal to it, unless
+%% it is running: reductions, status, sizes of heaps, first call, group leader, name; the length of the queue where
+%% kprof_hazard allows it.
+%%
+%% Invariant: a slice is at most as long as in kprof_flags, and the processes between two looks at the clock.
+-module(kprof_walk).
+-export([new/0, source/0, take/2, each/4, idle/2, busy_ns/1]).
+-export([info/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
+-export_type([walk/0, source/0]).
+
+-define(STEP, 16). % processes between two looks at the clock
+-define(SLICE_US, 500). % the most that a slice counts as work: in a longer one the process has waited
+-define(LARGE, 100000). % words: from some 130,000 on the VM may collect garbage on a dirty scheduler
+-define(LONG, 10000). % messages: with more of them, nothing is read for which the VM walks the queue
+
+-record(walk, {
+    slice :: kprof_flags:slice(),
+    busy_us = 0 :: non_neg_integer() % work in the slices before this one
+}).
+-opaque walk() :: #walk{}.
+-type source() :: {list, [pid()]} | {iterator, term()}.
+
+%% ---- Slices ----
+
+-spec new() -> walk().
+new() -> #walk{slice = kprof_flags:slice()}.
+
+%% F(P, Acc) -> Acc for each process, or whatever is in the list.
+-spec each(fun((Item, Acc) -> Acc), Acc, [Item], walk()) -> {Acc, walk()}.
+each(F, Acc, Items, W) -> each(F, Acc, Items, ?STEP, W).
+
+each(_, Acc, [], _, W) -> {Acc, W};
+each(F, Acc, Items, 0, W) -> each(F, Acc, Items, ?STEP, rested(W));
+each(F, Acc, [P | Rest], Left, W) -> each(F, F(P, Acc), Rest, Left - 1, W).
+
+rested(#walk{slice = {_, Since} = Slice, busy_us = Busy} = W) ->
+    Us = now_us() - Since,
+    case kprof_flags:rest(Slice) of
+        Slice -> W;
+        {_, Now} -> W#walk{slice = {Now, Now}, busy_us = Busy + min(?SLICE_US, Us)}
+    end.
+
+%% F waits: that is no work.
+-spec idle(fun(() -> Result), walk()) -> {Result, walk()}.
+idle(F, W) ->
+    Busy = busy_us(W),
+    Result = F(),
+    {Result, W#walk{slice = kprof_flags:slice(), busy_us = Busy}}.
+
+%% Its work so far.
+-spec busy_ns(walk()) -> non_neg_integer().
+busy_ns(W) -> busy_us(W) * 1000.
+
+busy_us(#walk{slice = {_, Since}, busy_us = Us}) -> Us + min(?SLICE_US, now_us() - Since).
+
+now_us() -> erlang:monotonic_time(microsecond).
+
+%% ---- All processes ----
+
+%% From OTP 28 there is an iterator: a list of a million pids need not be made.
+-spec source() -> source().
+source() ->
+    case erlang:function_exported(erlang, processes_iterator, 0) of
+        true -> {iterator, apply(erlang, processes_iterator, [])};
+        false -> {list, processes()}
+    end.
+
+%% -> {the next N of them, [] at the end, the rest}
+-spec take(pos_integer(), source()) -> {[pid()], source()}.
+take(N, {list, Pids}) -> split(N, Pids, []);
+take(N, {iterator, I}) -> next(N, I, []).
+
+split(N, [P | Rest], Taken) when N > 0 -> split(N - 1, Rest, [P | Taken]);
+split(_, Rest, Taken) -> {Taken, {list, Rest}}.
+
+next(0, I, Taken) ->
+    {Taken, {iterator, I}};
+next(N, I, Taken) ->
+    case apply(erlang, processes_next, [I]) of
+        {P, More} -> next(N - 1, More, [P | Taken]);
+        none -> {Taken, {list, []}}
+    end.
+
+%% ---- A process ----
+
+-spec info(pid(), atom()) -> term().
+info(P, What) ->
+    case process_info(P, What) of
+        {_, V} -> V;
+        _ -> none
+    end.
+
+%% May it be asked for the length of its queue?
+-spec may_ask_queue(pid(), kprof_hazard:vm()) -> boolean().
+may_ask_queue(P, Vm) -> kprof_hazard:allowed(sample_queue, Vm) orelse info(P, message_queue_data) =:= on_heap.
+
+%% Words, from garbage_collection_info.
+-spec of_heaps(memory | binary | heaps, term()) -> non_neg_integer() | none.
+of_heaps(memory, Info) when is_list(Info) -> sum([old_heap_block_size, heap_block_size, mbuf_size], Info);
+of_heaps(binary, Info) when is_list(Info) -> sum([bin_vheap_size, bin_old_vheap_size], Info);
+of_heaps(heaps, Info) when is_list(Info) -> sum([old_heap_block_size, heap_block_size], Info);
+of_heaps(_, _) -> none.
+
+sum(Keys, Info) -> lists:sum([V || K <- Keys, {_, V} <- [lists:keyfind(K, 1, Info)]]).
+
+%% Is the queue so long that the sizes of heaps are not read? To read them, the VM walks the messages (5 ms for a
+%% million).
+-spec is_long(term()) -> boolean().
+is_long(N) -> is_integer(N) andalso N > ?LONG.
+
+%% Words of heap.
+-spec is_large(integer()) -> boolean().
+is_large(Words) -> Words > ?LARGE.
+
+%% Is it a first call, or a registered name, of an agent in any slot?
+-spec is_agents(term()) -> boolean().
+is_agents({M, _, _}) -> is_agents(M);
+is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);
+is_agents(_) -> false.
+
+%% A process belongs to the application whose master leads its group.
+-spec masters() -> #{pid() => binary()}.
+masters() ->
+    maps:from_list([
+        {Master, atom_to_binary(App, utf8)}
+     || {App, _, _} <- application:loaded_applications(), Master <- [application_controller:get_master(App)], is_pid(Master)
+    ]).

@@ -1,0 +1,24 @@
+/* The screen of the node's processes: the table as the node ranks it, or sums by first call or
+ * application; under it, on request, the selected process with its open calls and its stack.
+ *
+ * Invariant: the selected process or group stays selected while its place changes. The state owns
+ * the table. Core thread only. */
+#ifndef UI_PROCESS_SCREEN_H
+#define UI_PROCESS_SCREEN_H
+
+#include "process_state.h"
+#include "screen.h"
+
+extern const struct screen_ops screen_processes;
+
+void process_screen_release(struct process_state *t);
+/* Takes over table, or NULL: why says why there is none. */
+void process_screen_set(struct process_state *t, struct process_table *table, const char *why);
+/* A stack of another pid than the last requested one is dropped. */
+void process_screen_set_stack(struct process_state *t, uint64_t pid, const char *lines, bool dead);
+/* What the node is to be asked for. */
+void process_screen_order(const struct process_state *t, struct process_order *o);
+/* An item of the menu of columns was picked. */
+void process_screen_sort(struct process_state *t, size_t item);
+
+#endif

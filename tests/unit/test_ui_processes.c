@@ -1,0 +1,281 @@
+/* The screen of processes: what is asked for, order, groups, filter, the process below, what is
+ * said when there is no table. Pictures of it in each size and state of the node are in
+ * test_ui_matrix. */
+#include "fake_processes.h"
+#include "fake_snapshot.h"
+#include "ui_script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kprof/ui/keys.h>
+#include <stdio.h>
+#include <string.h>
+#include <ui/state.h>
+
+static struct ui *u;
+static struct canvas c;
+static struct fake *fake;
+
+static int set_up(void **state)
+{
+    (void)state;
+    u = ui_new("app@host");
+    fake = fake_standard(3);
+    canvas_init(&c, 24, 80, false);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    canvas_release(&c);
+    fake_free(fake);
+    ui_free(u);
+    return 0;
+}
+
+static struct intent run(const char *keys)
+{
+    return script_run(u, &c, fake_snap(fake), keys);
+}
+
+static void give(size_t n)
+{
+    ui_set_processes(u, fake_processes(n, false), NULL);
+    run("");
+}
+
+static bool has(const char *text)
+{
+    return picture_has(&c, text);
+}
+
+static struct process_order order(void)
+{
+    struct process_order o;
+    assert_true(ui_wants_processes(u, &o));
+    return o;
+}
+
+static void asked_only_while_shown(void **state)
+{
+    struct process_order o;
+    (void)state;
+    assert_false(ui_wants_processes(u, &o));
+    run("U");
+    assert_true(has("The node reads its processes"));
+    assert_int_equal(order().by, PROCESS_REDUCTIONS);
+    run("?"); /* the help is over it */
+    order();
+    run("qp"); /* frozen */
+    assert_false(ui_wants_processes(u, &o));
+    run("p");
+    order();
+    run("<Esc>");
+    assert_false(ui_wants_processes(u, &o));
+}
+
+static void why_there_is_none(void **state)
+{
+    (void)state;
+    run("U");
+    ui_set_processes(u, NULL, "a recording has no process table");
+    run("");
+    assert_true(has("a recording has no process table"));
+    run("<Down><Enter>fo/x<Enter>vvv<Esc>"); /* all is harmless */
+    give(10);
+    assert_true(has("shop_stock"));
+    assert_false(has("a recording"));
+    ui_set_processes(u, NULL, "the connection is lost"); /* what was shown stays */
+    run("");
+    assert_true(has("the connection is lost") && has("shop_stock"));
+}
+
+/* There is no new round: what is shown stays, with the reason. */
+static void a_closed_gate_is_said(void **state)
+{
+    (void)state;
+    run("U");
+    struct process_table *t = process_table_new();
+    t->head.gate = PROCESS_GATE_BREAKER;
+    ui_set_processes(u, t, NULL);
+    run("");
+    assert_true(has("stopped: the breaker is open"));
+    give(10);
+    assert_true(has("every 2.0 s, cost 0.4%"));
+    t = process_table_new();
+    t->head.gate = PROCESS_GATE_RUN_QUEUE;
+    ui_set_processes(u, t, NULL);
+    run("");
+    assert_true(has("stopped: the run queue of the node is long") && has("shop_stock"));
+    t = fake_processes(10, false);
+    t->head.period_s = 8;
+    ui_set_processes(u, t, NULL);
+    run("");
+    assert_true(has("every 8.0 s, to stay below --max-overhead"));
+}
+
+static void the_order_is_the_nodes(void **state)
+{
+    (void)state;
+    run("U");
+    give(10);
+    run(">");
+    assert_int_equal(order().by, PROCESS_MEMORY);
+    run("><");
+    assert_int_equal(order().by, PROCESS_MEMORY);
+    run("<<"); /* round: by name, which the node does not rank by */
+    assert_int_equal(order().by, PROCESS_REDUCTIONS);
+    run("s<Home><Down><Down><Enter>");
+    assert_int_equal(order().by, PROCESS_QUEUE);
+    assert_int_equal(u->processes.query.sort, PROCESS_QUEUE);
+    run("sQUE<Enter>"); /* typing finds the item */
+    assert_int_equal(u->processes.query.sort, PROCESS_QUEUE);
+    run("r");
+    assert_true(u->processes.query.reverse);
+    /* a click on a title sorts */
+    struct mouse m = {.kind = MOUSE_CLICK, .row = u->processes.title_row, .col = 25};
+    ui_mouse(u, &m, fake_snap(fake));
+    assert_int_equal(u->processes.query.sort, PROCESS_REDUCTIONS);
+}
+
+static void a_group_opens(void **state)
+{
+    (void)state;
+    run("U");
+    give(200);
+    run("v");
+    assert_true(has("FIRST CALL") && has("PROCS") && has("(other)"));
+    run("v");
+    assert_true(has("APPLICATION") && has("kernel") && has("(none)"));
+    run("<Up><Home><Enter>"); /* the first: shop */
+    assert_int_equal(order().within, PROCESS_BY_APPLICATION);
+    assert_string_equal(order().name, "shop");
+    assert_true(has("of shop"));
+    run("<Esc>");
+    assert_int_equal(order().within, PROCESS_UNGROUPED);
+    assert_true(has("kernel"));
+    run("vv<End><Enter>"); /* the others have no processes of their own */
+    assert_int_equal(order().within, PROCESS_UNGROUPED);
+    assert_true(has("adds up the other groups"));
+    run("f");
+    assert_true(has("select a process"));
+}
+
+static void filter_and_selection(void **state)
+{
+    (void)state;
+    run("U");
+    give(200);
+    run("<Down>");
+    uint64_t pid = u->processes.pid;
+    assert_int_not_equal(pid, 0);
+    run("/loop/7");
+    assert_true(has("with \"loop/7\""));
+    assert_false(has("shop_stock"));
+    run("<Enter><Esc>");
+    assert_true(has("shop_stock"));
+    run("<Esc>U"); /* as it was left */
+    run("<Home>");
+    assert_int_equal(u->processes.pid, 0); /* always the first line */
+    run("/no such thing");
+    assert_true(has("no process contains this text"));
+}
+
+static void a_process_below(void **state)
+{
+    struct snapshot *s = fake_snap(fake);
+    (void)state;
+    run("U");
+    struct process_table *t = fake_processes(10, false);
+    t->row[PROCESS_UNGROUPED][1].pid = s->open[0].pid;
+    ui_set_processes(u, t, NULL);
+    run("");
+    struct intent in = run("<Down><Enter>");
+    if (in.pid != s->open[0].pid) { /* wherever the order has put it */
+        in = run("<Home>/shop_worker<Enter><Enter>");
+    }
+    assert_int_equal(in.kind, INTENT_STACK);
+    assert_int_equal(in.pid, s->open[0].pid);
+    assert_true(has("asking ..."));
+    ui_set_stack(u, 1, "wrong:one/0\n", false);
+    ui_set_stack(u, in.pid, "shop_worker:wait/2 (shop_worker.erl:12)\ngen:loop/7\n", false);
+    run("");
+    assert_true(has("shop_worker:wait/2 (shop_worker.erl:12)") && has("gen:loop/7"));
+    assert_true(has("open call"));
+    assert_true(has("waiting 67%, running 33% of 3 rounds") || has("running 33%"));
+    assert_false(has("wrong:one/0"));
+    in = run("f");
+    assert_int_equal(in.kind, INTENT_SAMPLING);
+    char want[PROCESS_PID_BYTES];
+    snapshot_pid(s->open[0].pid, want);
+    assert_string_equal(in.text, want);
+    assert_int_equal(u->screen, SCREEN_FLAME);
+    run("<Esc>");
+    assert_int_equal(u->screen, SCREEN_PROCESSES);
+    run("o");
+    assert_int_equal(u->screen, SCREEN_OPEN_CALLS);
+    assert_int_equal(u->open_calls.pid, s->open[0].pid);
+    run("<Esc>");
+    assert_int_equal(u->screen, SCREEN_PROCESSES);
+    run("<Esc><Esc><End>o");
+    assert_true(has("none of the oldest open calls is in this process"));
+}
+
+static void export_has_its_own_prompt(void **state)
+{
+    (void)state;
+    run("U");
+    assert_int_equal(run("e").kind, INTENT_REDRAW);
+    assert_true(has("nothing to export yet"));
+    give(10);
+    run("e");
+    assert_true(has("Export processes to file: kprof-top-processes-"));
+    struct intent in = run("p.csv<Enter>");
+    assert_int_equal(in.kind, INTENT_EXPORT);
+    assert_true(in.processes);
+    assert_string_equal(in.text, "p.csv");
+    ui_ask_overwrite(u, "p.csv");
+    in = run("y");
+    assert_true(in.processes && in.force);
+}
+
+/* Whatever the node calls its processes, the cells are sound; every size. */
+static void hostile_names_in_every_size(void **state)
+{
+    (void)state;
+    run("U");
+    ui_set_processes(u, fake_processes(PROCESS_ROWS, true), NULL);
+    for (int rows = 1; rows < 30; rows++) {
+        for (int cols = 1; cols < 140; cols += 3) {
+            canvas_resize(&c, rows, cols);
+            u->processes.stack = cols % 2 ? 100 : 0;
+            run("v");
+            const char *why = canvas_broken(&c);
+            if (why) {
+                fail_msg("%dx%d: %s", cols, rows, why);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(asked_only_while_shown),
+        TEST(why_there_is_none),
+        TEST(a_closed_gate_is_said),
+        TEST(the_order_is_the_nodes),
+        TEST(a_group_opens),
+        TEST(filter_and_selection),
+        TEST(a_process_below),
+        TEST(export_has_its_own_prompt),
+        TEST(hostile_names_in_every_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
