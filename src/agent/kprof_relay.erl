@@ -391,6 +391,7 @@ registered_anew(Pid) ->
 small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget);
 small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget);
 small({'kprof name', _}, _) -> false;
+small({'kprof prefix', _, _}, _) -> false;
 small(T, Budget) when is_tuple(T), tuple_size(T) =< 8 -> small_all(tuple_to_list(T), spend(Budget));
 small([H | _] = L, Budget) when is_integer(H) -> text(L, 256) andalso spend(Budget);
 small([], Budget) -> spend(Budget);
@@ -411,9 +412,20 @@ cut(X, _) when is_atom(X); is_float(X); is_pid(X); is_binary(X) -> X;
 cut(X, _) when is_integer(X), X < ?BIG, X > -(?BIG) -> X;
 cut({'kprof name', X}, _) when is_pid(X) -> registered(X);
 cut({'kprof name', X}, _) -> name(X);
+cut({'kprof prefix', N, X}, _) -> start(X, N);
 cut(T, Depth) when is_tuple(T), Depth > 0 -> list_to_tuple([cut(X, Depth - 1) || X <- lists:sublist(elements(T, 1), 8)]);
 cut([H | _] = L, _) when is_integer(H), H >= 0, H < 16#110000 -> characters(L, 256);
 cut(_, _) -> '...'.
+
+%% The first bytes of a binary, or characters of a string.
+start(B, N) when is_binary(B), byte_size(B) > N -> binary:part(B, 0, N);
+start(X, _) when is_binary(X); X =:= [] -> X;
+start(X, N) ->
+    Text = characters(X, N),
+    case io_lib:printable_unicode_list(Text) of
+        true when Text =/= [] -> Text;
+        _ -> undefined
+    end.
 
 elements(T, I) when I =< tuple_size(T), I =< 8 -> [element(I, T) | elements(T, I + 1)];
 elements(_, _) -> [].

@@ -332,12 +332,12 @@ pairs(_) -> [].
 
 %% Names: the registered name, the initial call, or the initial call of proc_lib.
 stack_names(T) ->
-    [Sup, Code] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, code_server]],
+    [Sup, Init] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, init]],
     Both = fun(#{processes := Ps}) ->
-        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Code] =/= []
+        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Init] =/= []
     end,
-    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"code_server">>]}, Both),
-    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Code, code_server}]],
+    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"init">>]}, Both),
+    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Init, init}]],
     [<<"kernel">>] = [App || {Pid, _, _, App} <- maps:values(Processes), Pid =:= Sup].
 
 %% The top processes by each metric; never processes of the agent, although they are busy.

@@ -168,6 +168,5 @@ def test_trigger():
 def test_wrong_usage():
     for args, words in ((("--top", "5"), ("--top", "--profile")), (("--profile", "cpu"), ("--output",)),
                         (("--profile", "cpu", "-o", "x.txt"), ("ending",)), (("--profile", "speed", "-o", "x.svg"), ("--profile speed: unknown value",)),
-                        (("--profile", "cpu", "-o", "x.svg", "-t", "m:f/1"), ("--tier",)),
                         (("--profile", "cpu", "-o", "x.svg", "--processes", "no one"), ("--processes", "app:NAME"))):
         one_sentence(kp.run(*args, "nobody@127.0.0.1"), 2, *words)

@@ -52,8 +52,8 @@ void ui_view_query(struct ui *u, const struct snapshot *s, struct view_query *l)
 /* Sets the catalog of the picker. c: valid until the next call; NULL: none. The caller calls this
  * again when the catalog has changed. */
 void ui_set_catalog(struct ui *u, const struct catalog *c);
-/* Stores the functions in sight of the picker, whose call rates are needed; 0 while the picker is
- * closed. */
+/* Stores the functions of the picker whose call rates are needed: those in sight, or the first ones
+ * if they are sorted by calls; 0 while the picker is closed. */
 size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
 /* After INTENT_PICKED: returns the i-th picked function, [NAME=]M:F/A; NULL if i is beyond the
  * last. */
@@ -76,10 +76,18 @@ void ui_set_sampling(struct ui *u, const struct snap_sampling *s);
 void ui_ask_sampling(struct ui *u);
 /* The operator wants the sampling to go on when the flame graph is left. */
 bool ui_keeps_sampling(const struct ui *u);
+/* After INTENT_FLAME_INSIDE: shows the flame graph of the samples inside these requests, and takes
+ * them over (malloc'ed, ascending). what: of the intent. */
+void ui_show_inside(struct ui *u, const struct view_cells *cells, uint64_t *requests, size_t n,
+                    const char *what);
+/* True: the flame graph shows only samples inside the requests of these cells. */
+bool ui_stacks_inside(const struct ui *u, struct view_cells *cells);
+/* The requests of these cells now, before ui_set_stacks; takes them over. */
+void ui_set_stacks_inside(struct ui *u, uint64_t *requests, size_t n);
 /* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
- * between; "": none does. Copied. */
+ * between, each perhaps with its calls per second; "": none does. Copied. */
 void ui_set_presets(struct ui *u, const char *names);
 /* What a preset made from call counts would trace, in a line, for the operator who presses P; "":
  * there is none. Copied. */
@@ -106,10 +114,14 @@ void ui_ask_overwrite(struct ui *u,
 /* Asks a question with y/n; yes: the intent for y. */
 void ui_ask(struct ui *u, const char *question, const struct intent *yes);
 /* Opens a menu of items (at most TIER_MAX + 2); the picked item comes as the text of an intent
- * `pick`. title: constant. False: the menu was not opened, because a dialog is open or the screen
- * is not the one that requested INTENT_PROFILES or INTENT_PRESETS. */
+ * `pick`. title: borrowed while the menu is open. False: the menu was not opened, because a dialog
+ * is open or the screen is not the one that requested INTENT_PROFILES or INTENT_PRESETS. */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
+/* Replaces title and items of the open menu with this intent; the selected item stays selected, by
+ * its first word, and so does what was typed. Does nothing if there is no such menu. */
+void ui_choose_again(struct ui *u, enum intent_kind pick, const char *title,
+                     const char *const *items, size_t n);
 /* As ui_choose, but each item can be ticked; all are, to begin with. The text of the intent has for
  * each item 1, or 0 if it was left out. */
 bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
