@@ -140,11 +140,14 @@ def test_trigger():
         os.mkdir(where)
         sampler = "length([P || P <- processes(), {_, {_, stack_sampler_init, _}} <- [process_info(P, initial_call)]])"
         n.eval("P = spawn(fun F() -> receive {ms, Ms} -> put(ms, Ms) after 0 -> ok end, "
-               "agent_load:work(timer, sleep, [case get(ms) of undefined -> 2; M -> M end]), F() end), register(worker, P), ok")
+               "agent_load:work(timer, sleep, [case get(ms) of undefined -> 2; M -> M end]), put(n, case get(n) of undefined -> 1; N -> N + 1 end), F() end), register(worker, P), ok")
         k = kp.Kp("--profile", "wall", "--processes", "inside", "-t", "work=agent_load:work/3", "--trigger", "work.p50>100ms", "-n", "1",
-                  "--duration", "1s", "-o", os.path.join(where, "%t.folded"), n.name)
+                  "-d", "200ms", "--duration", "1s", "-o", os.path.join(where, "%t.folded"), n.name)
         kp.until(30, lambda: n.eval("kp_target:traced()") != [], what=k.saw)
-        assert n.eval(sampler) == 0 and os.listdir(where) == []
+        calls = "proplists:get_value(n, element(2, process_info(whereis(worker), dictionary)))"
+        enough = n.eval(calls) + 500  # of 2 ms: the condition is checked several times
+        kp.until(60, lambda: n.eval(calls) > enough, what=k.saw)
+        assert n.eval(sampler) == 0 and os.listdir(where) == [] and "trigger" not in k.stderr, k.saw()
         n.eval("worker ! {ms, 300}, ok")
         assert k.wait(60) == 0, k.saw()
         names = os.listdir(where)
