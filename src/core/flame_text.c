@@ -15,14 +15,6 @@ const char *flame_group_name(enum flame_group g)
     return GROUP[g];
 }
 
-enum flame_group flame_group_parse(const char *name)
-{
-    unsigned g = 0;
-    while (g < FLAME_GROUPS && strcmp(GROUP[g], name) != 0)
-        g++;
-    return (enum flame_group)g;
-}
-
 /* Elixir modules are shown in Elixir syntax. */
 static void add_module(struct buf *out, const char *s, size_t n)
 {

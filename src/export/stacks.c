@@ -24,14 +24,6 @@ const char *stacks_format_name(enum stacks_format f)
     return FORMAT[f].name;
 }
 
-enum stacks_format stacks_format_parse(const char *name)
-{
-    unsigned f = 0;
-    while (f < STACKS_FORMATS && strcmp(FORMAT[f].name, name) != 0)
-        f++;
-    return (enum stacks_format)f;
-}
-
 enum stacks_format stacks_format_of_file(const char *path)
 {
     size_t n = strlen(path);

@@ -35,8 +35,6 @@ enum flame_group {
 };
 
 const char *flame_group_name(enum flame_group g); /* "status", "memory", ...; "none" */
-/* Returns FLAME_GROUPS if there is no group with this name. */
-enum flame_group flame_group_parse(const char *name);
 
 /* Selects samples. A field that is 0 (NULL, false) selects all. Ids are those of the profile. */
 struct flame_filter {

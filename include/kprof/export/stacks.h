@@ -41,10 +41,9 @@ struct stacks_options {
 typedef bool stacks_sink(void *arg, const char *bytes, size_t n);
 
 const char *stacks_format_name(enum stacks_format f); /* "folded" */
-/* Return STACKS_FORMATS if there is no such format. */
-enum stacks_format stacks_format_parse(const char *name);
-enum stacks_format stacks_format_of_file(const char *path); /* by its ending */
-const char *stacks_endings(void);                           /* ".svg .html ..." */
+/* By its ending; STACKS_FORMATS if there is no such format. */
+enum stacks_format stacks_format_of_file(const char *path);
+const char *stacks_endings(void); /* ".svg .html ..." */
 
 /* Returns false if the sink did. */
 bool stacks_write(const struct stack_view *v, enum stacks_format f, const struct stacks_options *o,
