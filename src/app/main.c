@@ -1,6 +1,7 @@
 /* kprof-top: parses options, then runs. */
 #include "demo.h"
 #include "flame_file.h"
+#include "full_run.h"
 #include "hazards.h"
 #include "run.h"
 #include "stack_run.h"
@@ -21,6 +22,8 @@ static int run(struct options *o, const struct target *t)
         return run_suggest(o, t);
     if (o->profile)
         return stack_run(o, t);
+    if (o->full_trace)
+        return full_run(o, t);
     return o->batch ? run_batch(o, t) : run_live(o, t);
 }
 

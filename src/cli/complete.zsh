@@ -14,6 +14,7 @@ _kprof_top() {
     --format) compadd text json csv prom hlog; return ;;
     --returns) compadd lean full auto; return ;;
     --profile) compadd cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs; return ;;
+    --full-hide) compadd sleep gc sleep,gc; return ;;
     --transport) compadd dist auto; return ;;
     esac
     if [[ $cur == -* ]]; then
