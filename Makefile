@@ -1,5 +1,5 @@
 # kprof-top: build, check, bench, install. `make help` lists the targets.
-# Flavours (plain, asan, tsan, fuzz) live in directories of their own under build/ and never mix.
+# Each flavour (plain, asan, tsan, fuzz) has its own directory under build/.
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -15,12 +15,12 @@ FLAVOUR ?= plain
 B       := build/$(FLAVOUR)
 A       := build/agent
 
-# Targets that build nothing here need no Erlang (those that hand on to another make look for it there, later).
+# Targets that build nothing in this make need no Erlang here; a sub-make looks for it.
 NO_ERL  := help deps deps-fuzz demo clean distclean check bench check-unit check-asan check-tsan check-fuzz check-includes \
            check-format check-man check-dialyzer check-node check-screen check-agent check-chaos chaos overload soak large check-survive check-real real check-smoke quick test survive survive-rabbitmq impact uninstall screenshots format
 GOALS   := $(or $(MAKECMDGOALS),all)
 
-# libei is where this machine's Erlang says it is. Looked up once and handed to sub-makes, unless it was not there.
+# The Erlang of this machine reports where libei is. This is looked up once and passed to sub-makes, if it was found.
 ifndef ERL_EI
 ifneq ($(filter-out $(NO_ERL),$(GOALS)),)
 ERL_EI  := $(shell erl -noinput -eval 'case code:lib_dir(erl_interface) of D when is_list(D) -> io:put_chars(D); _ -> ok end, halt().' 2>/dev/null)
@@ -44,14 +44,14 @@ ifeq ($(FLAVOUR),fuzz)
 CC := clang
 endif
 
-# CPPFLAGS, CFLAGS, LDFLAGS and WERROR are the user's; what the code needs is added to them.
+# CPPFLAGS, CFLAGS, LDFLAGS and WERROR are for the user; the necessary flags are added to them.
 KP_CPPFLAGS := -D_GNU_SOURCE -D_REENTRANT -DKPROF_VERSION='"$(VERSION)"' -Iinclude $(EI_INC) $(CPPFLAGS)
 KP_CFLAGS   := -std=c11 -pthread $(WARN) $(WERROR) $(OPT_$(FLAVOUR)) $(CFLAGS)
 KP_LDFLAGS  := -pthread $(OPT_$(FLAVOUR)) $(LDFLAGS)
 LIBS        := $(EI_LIB) -lncursesw -ltinfo -lz -lm
 TEST_CFLAGS := -Itests/lib -Isrc -Wno-missing-prototypes
 
-# The table of src/README.md, the lowest first.
+# The layers in the table of src/README.md, the lowest first.
 LAYERS   := $(shell sed -n '/^```layers/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(LAYERS))))
 OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o $(B)/obj/page_blob.o
@@ -72,11 +72,11 @@ TESTOBJ := $(addsuffix .o,$(UNIT) $(BENCH) $(FUZZ)) $(TESTLIB)
 .PHONY: all
 all: build/kprof-top
 
-# One name for the program people run, whatever was built beside it.
+# The plain program, under a constant name.
 build/kprof-top: build/plain/kprof-top
 	@cp -f $< $@.tmp && mv -f $@.tmp $@
 
-# All objects, not the library: two functions of one name must not hide in members that nobody pulls.
+# All objects are linked, not the libraries, so that duplicate function names are always errors.
 $(B)/kprof-top: $(MAIN) $(OBJ) $(B)/objects
 	$(CC) $(KP_LDFLAGS) -o $@ $(MAIN) $(OBJ) $(LIBS)
 ifneq ($(FLAVOUR),plain)
@@ -92,7 +92,7 @@ $(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1))
 endef
 $(foreach layer,$(LAYERS),$(eval $(call layer_library,$(layer))))
 
-# Lists of what goes into a library or into the beams, and how: so that a removed file or another compiler rebuilds.
+# Lists of the objects and sources, and the compiler flags: a removed file or another compiler causes a rebuild.
 $(B)/objects: FORCE
 	@mkdir -p $(@D); echo '$(OBJ)' | cmp -s - $@ || echo '$(OBJ)' > $@
 $(B)/how: FORCE
@@ -104,8 +104,8 @@ $(B)/obj/%.o: src/%.c $(B)/how | need-erl
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
-# The agent: Erlang, many sources and one module, compiled here, embedded as bytes. Each source is compiled by itself, too: for
-# its warnings.
+# The agent: many Erlang sources are merged into one module, compiled, and embedded as bytes. Each source is also
+# compiled separately, for its warnings.
 $(A)/kprof_agent_00.beam: src/agent/merge.escript $(PARTS) $(wildcard src/agent/*.hrl) $(A)/list | need-erl
 	@rm -rf $(A)/parts; mkdir -p $(A)/parts
 	erlc -Werror +deterministic +no_debug_info -o $(A)/parts $(PARTS)
@@ -139,7 +139,8 @@ $(B)/$(1)/%.o: tests/$(1)/%.c $(B)/how
 endef
 $(foreach kind,unit bench fuzz,$(eval $(call test_object,$(kind))))
 
-# A unit test is linked with the layers that it includes and those below. TESTLIB is a library, too: its parts include layers.
+# A unit test is linked with the layers that it includes and those below. TESTLIB is a library because its parts use
+# layers.
 .SECONDEXPANSION:
 $(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tools/layers.sh "$(LAYERS)" tests/unit/$$*.c))
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
@@ -154,7 +155,7 @@ $(B)/libtest.a: $(TESTLIB)
 $(B)/keydocs: tests/tools/keydocs.c $(LIBS_ALL) $(B)/how
 	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -o $@ $< $(LIBS_ALL) $(LIBS)
 
-# Files that other tools shall read, for tests/node/test_flame_files.py.
+# Writes files for other tools, for tests/node/test_flame_files.py.
 $(B)/stacks_files: tests/tools/stacks_files.c $(B)/libtest.a $(LIBS_ALL) $(B)/how
 	@$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) $(TEST_CFLAGS) -o $@ $< $(B)/libtest.a $(LIBS_ALL) $(LIBS)
 
@@ -169,7 +170,7 @@ FORCE:
 need-erl:
 	@$(if $(ERL_EI),:,echo "No Erlang with erl_interface found (erl in PATH; Debian: erlang-base, erlang-dev). make deps installs what is missing." >&2; exit 1)
 
-# ---- for people -----------------------------------------------------------------------------------------------
+# ---- targets for users -----------------------------------------------------------------------------------------------
 
 SUB  = @$(MAKE) --no-print-directory
 JOBS := $(shell nproc 2>/dev/null || echo 2)
@@ -179,34 +180,35 @@ TOOLS := tests/tools
 help:
 	@echo 'Build'
 	@echo '  make                  build/kprof-top'
-	@echo '  make deps             install what is missing to build and check (Debian, apt-get); deps-fuzz: for fuzzing, too'
-	@echo '  make demo             build, start the sample node under load, and show it; without a terminal: a few text tables'
+	@echo '  make deps             install missing packages for build and checks (Debian, apt-get); deps-fuzz: also for fuzzing'
+	@echo '  make demo             build, start the sample node under load, and attach to it; without a terminal: a few text tables'
 	@echo '  make install          PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall removes it'
-	@echo '  make clean            remove build/, but keep the Debian roots of the tests (build/otp, build/real); make distclean removes all'
+	@echo '  make clean            remove build/, except for the Debian roots of the tests (build/otp, build/real); make distclean removes all'
 	@echo 'Edit and test (src/CONTRIBUTING.md)'
 	@echo '  make quick            unit tests, includes, format and one node test: under a minute'
 	@echo '  make test T=NAME      one test: unit/test_hist, node/test_counts, node/test_counts:test_recursion, screen/test_keys,'
-	@echo '                        agent/sampling; T=unit: all of a kind. A part of a name will do, but for unit tests'
-	@echo '  UPDATE_GOLDENS=1 make test T=unit   write every file of tests/golden anew; then read git diff'
-	@echo '  make format           write every C file as clang-format has it'
+	@echo '                        agent/sampling; T=unit: all of a kind. A part of a name is enough, except for unit tests'
+	@echo '  UPDATE_GOLDENS=1 make test T=unit   write every file of tests/golden; then read git diff'
+	@echo '  make format           format every C file with clang-format'
 	@echo '  make docs             write the table of keys into README.md and kprof.1'
-	@echo '  make screenshots      take screenshots/ anew'
-	@echo '  make map              print the layers: their units from the top down, and the layers that each one uses'
+	@echo '  make screenshots      make the files of screenshots/'
+	@echo '  make map              print the layers, the units of each from the top down, and the layers that it uses'
 	@echo 'Check'
-	@echo '  make check            every suite, closing with the counts. One suite: check-unit check-asan check-tsan'
+	@echo '  make check            every suite; the last line has the counts. One suite: check-unit check-asan check-tsan'
 	@echo '                        check-includes check-format check-man check-docs check-dialyzer check-agent'
 	@echo '                        check-node check-screen check-chaos check-survive check-real; not in make check: check-fuzz (60 s a target)'
-	@echo 'Measure, on a machine that does nothing else (RESULTS: the figures go into tests/RESULTS.md)'
-	@echo '  make bench            each figure with what it is measured against'
-	@echo '  make impact           what a node and its clients notice: OTP="25 27 29" PART="clients jump loop cost" WRITE=FILE ARGS='
+	@echo 'Measure, on an idle machine (RESULTS: writes the values into tests/RESULTS.md)'
+	@echo '  make bench            benchmarks; each prints its value and its limit'
+	@echo '  make impact           the effect on a node and its clients: OTP="25 27 29" PART="clients jump loop cost" WRITE=FILE ARGS='
 	@echo '  make large            a node of PROCESSES=200000: attach, detach, longest stall (OTP=; RESULTS)'
 	@echo '  make survive          ROUNDS=100 attaches to nodes under stress, on each OTP (SEED= OTP=; RESULTS)'
 	@echo '  make survive-rabbitmq ATTACHES=50 attaches to RabbitMQ under load (installs RabbitMQ)'
-	@echo '  make real             on servers people run, installed where missing: SERVER="yaws rabbitmq" OTP="25 27 29" TURNS=5 WRITE=FILE'
+	@echo '  make real             on widely used servers, installed if missing: SERVER="yaws rabbitmq" OTP="25 27 29" TURNS=5 WRITE=FILE'
 	@echo '  make chaos            ROUNDS=200 failures of each kind, on each OTP (SEED= OTP=)'
 	@echo '  make overload         three minutes of overload: the breaker, memory and throughput of the node'
-	@echo '  make soak             MINUTES=30 at RATE=20000 requests/s: every call accounted for, memory flat'
-	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, JOBS; ONLY=word (check-agent, check-node, check-screen)'
+	@echo '  make soak             MINUTES=30 at RATE=20000 requests/s: every call is accounted for, memory does not grow'
+	@echo 'Variables: FLAVOUR=plain|asan|tsan|fuzz, WERROR=-Werror, CFLAGS, JOBS; KPROF_TEST_JOBS=1, ONLY=word (check-agent,'
+	@echo '           check-node, check-screen)'
 
 .PHONY: deps deps-fuzz
 deps:
@@ -214,7 +216,7 @@ deps:
 deps-fuzz:
 	@sh $(TOOLS)/deps.sh build fuzz
 
-# erl may be there only after deps: so a make of its own looks for it.
+# erl may be missing before deps, so a sub-make looks for it.
 .PHONY: demo
 demo:
 	@sh $(TOOLS)/deps.sh build
@@ -227,7 +229,10 @@ check:
 	@sh $(TOOLS)/deps.sh build check
 	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs dialyzer unit -- tsan agent survive real -- asan screen node chaos
 
-# The whole program on a real node, for each sanitizer: these few of the node tests.
+# The number of test files (node, screen) or OTP releases (agent) that run at the same time.
+export KPROF_TEST_JOBS ?= 2
+
+# Tests of the whole program on a real node, for each sanitizer.
 UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_identities test_node_dies_in_batch 'test_cookie_refused(25'
 
 .PHONY: check-unit check-asan check-tsan
@@ -243,8 +248,8 @@ check-tsan:
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/tsan/%,$(UNIT))
 	@KPROF_TOP=$(CURDIR)/build/tsan/kprof-top python3 tests/lib/runner.py tests/node $(UNDER_SANITIZER)
 
-# For the loop of editing: make quick, and one test by its place, as in T=unit/test_hist, T=node/test_counts:test_recursion.
-# UPDATE_GOLDENS=1 writes tests/golden anew instead of comparing with it.
+# While editing: make quick, and single tests, such as T=unit/test_hist, T=node/test_counts:test_recursion.
+# UPDATE_GOLDENS=1 writes tests/golden instead of comparing with it.
 T    ?=
 KIND := $(firstword $(subst /, ,$(T)))
 NAME := $(if $(findstring /,$(T)),$(notdir $(T)))
@@ -252,7 +257,7 @@ NAME := $(if $(findstring /,$(T)),$(notdir $(T)))
 test: export KPROF_TOP = $(CURDIR)/$(B)/kprof-top
 test:
 	@case '$(KIND)' in unit|node|screen|agent) ;; \
-	    *) echo 'Which test? make test T=unit/test_hist, T=node/test_counts, T=screen/test_keys or T=agent/NAME (a part of it will do)' >&2; exit 2 ;; esac
+	    *) echo 'Which test? make test T=unit/test_hist, T=node/test_counts, T=screen/test_keys or T=agent/NAME (a part of it is enough)' >&2; exit 2 ;; esac
 ifeq ($(KIND),unit)
 	$(SUB) -s -j$(JOBS) $(if $(NAME),$(B)/unit/$(NAME),unit)
 	@sh $(TOOLS)/unit.sh $(if $(NAME),$(B)/unit/$(NAME),$(UNIT))
@@ -302,17 +307,17 @@ check-node:
 check-screen:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/lib/runner.py tests/screen $(ONLY)
-# A few rounds of the long one, always the same.
+# A few rounds of make chaos, always the same.
 check-chaos:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/chaos.py --rounds 4 --seed 8 --stop 2
-# Seven rounds on each OTP, always the same: a seed by which every way comes.
+# Seven rounds on each OTP, always the same: with this seed every way to use kprof-top occurs.
 check-survive:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/survive.py --rounds 7 --seed 43
-# yaws and RabbitMQ on this machine's OTP; skipped where their packages cannot be installed.
+# yaws and RabbitMQ on the OTP of this machine; skipped if their packages cannot be installed.
 check-real:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/real/real.py --short
@@ -331,7 +336,7 @@ bench:
 docs: build/plain/keydocs
 	@python3 $(TOOLS)/docs.py $<
 
-# Long runs on a machine that is free for them. chaos prints its seed; with SEED= it does the same again.
+# Long runs, for an idle machine. chaos prints its seed; SEED= repeats a run.
 ROUNDS  ?= $(if $(filter survive,$(GOALS)),100,200)
 ATTACHES ?= 50
 MINUTES ?= 30
@@ -359,11 +364,11 @@ large:
 	$(SUB) -s -j$(JOBS) all
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/chaos/large.py --processes $(PROCESSES) $(if $(OTP),--otp "$(OTP)") --write
-# Some five minutes for each server and OTP.
+# About five minutes for each server and OTP.
 real:
 	$(SUB) -s -j$(JOBS) all
 	@python3 tests/real/real.py $(if $(SERVER),--server "$(SERVER)") $(if $(OTP),--otp "$(OTP)") $(if $(TURNS),--turns $(TURNS)) $(if $(WRITE),--write $(WRITE)) $(ARGS)
-# All parts take half an hour and more for each OTP.
+# All parts take more than half an hour for each OTP.
 impact:
 	$(SUB) -s -j$(JOBS) all
 	$(if $(filter-out 25,$(OTP)),@sh $(TOOLS)/otp-roots.sh)

@@ -1,6 +1,6 @@
-%% The functions that a function calls, read from the code in its module's file. Nothing is loaded for it, the loaded code is not
-%% disassembled, and debug info is not needed. A separate process does this, within a time limit; a process of the node
-%% reads the file, so no process that is inside the file system is killed with ours. Bytes are read by their positions:
+%% The functions that a function calls, read from the code in its module's file. No code is loaded, the loaded code is
+%% not disassembled, and debug info is not needed. A separate process does this, within a time limit; a process of the
+%% node reads the file, so that no process is killed during a file operation. Bytes are read by their positions:
 %% OTP 29 does not load what OTP 25 compiles from binary patterns.
 -module(kprof_callees).
 -export([answer/1]).
@@ -9,10 +9,10 @@
 -define(WAIT_MS, 3000).
 -define(MOST, 500).
 
-%% -> {callees, Note, Page} | {error, callees, Text}: Page as of kprof_catalog; Note: what the functions are.
+%% -> {callees, Note, Page} | {error, callees, Text}: Page as in kprof_catalog; Note: a description of the functions.
 -spec answer({callees, mfa()}) -> {callees, binary(), tuple()} | {error, callees, binary()}.
 answer({callees, MFA}) ->
-    {Pid, Ref} = spawn_opt(fun() -> exit(found(MFA)) end, [monitor, {priority, low}]),
+    {Pid, Ref} = spawn_opt(fun() -> exit(tried(MFA)) end, [monitor, {priority, low}]),
     receive
         {'DOWN', Ref, _, _, {callees, _, _} = Found} -> Found;
         {'DOWN', Ref, _, _, {refused, Text}} -> {error, callees, Text};
@@ -21,6 +21,12 @@ answer({callees, MFA}) ->
         exit(Pid, kill),
         erlang:demonitor(Ref, [flush]),
         {error, callees, <<"the file of the module could not be read within 3 s">>}
+    end.
+
+%% An error would be reported in the node's log.
+tried(MFA) ->
+    try found(MFA)
+    catch error:_ -> unreadable
     end.
 
 found({M, F, A} = MFA) ->
@@ -132,8 +138,8 @@ name(I, Atoms) ->
 
 %% ---- The code: its instructions, one after the other ----
 
-%% -> {ok, [MFA], Chosen}, Chosen: how many calls of funs and of functions that are variables; other: it has other functions than
-%% the loaded module; unknown: it has instructions that are not known here
+%% -> {ok, [MFA], Chosen}, Chosen: number of calls of funs and of functions chosen at run time; other: the file has
+%% other functions than the loaded module; unknown: it has unknown instructions
 calls({M, F, A}, Code, Atoms, Imports) ->
     Arities = arities(),
     case number(Code, 8) =< tuple_size(Arities) of % the highest instruction
@@ -162,9 +168,9 @@ called_by(M, Own, {local, Label}, Entries, _) ->
     end;
 called_by(_, _, _, _, _) -> [].
 
-%% Of: the function's name, and the prefix of the functions that the compiler makes of its funs and comprehensions:
+%% Of: the name of the function, and the prefix of the functions that the compiler makes of its funs and comprehensions:
 %% -f/1-
-%% State: {in the function or a part of it, the function whose entry comes next, calls, entries}
+%% State: {in the function or a part of it, the function whose entry is next, calls, entries}
 instructions(Code, At, Arities, Atoms, Of, S) when At < byte_size(Code) ->
     case binary:at(Code, At) of
         0 ->
@@ -199,7 +205,7 @@ arguments(N, Code, At, Args) ->
     {Value, Next} = argument(Code, At),
     arguments(N - 1, Code, Next, [Value | Args]).
 
-%% An argument of an instruction: its kind in the low three bits; 7: it has parts. -> {Value, where the next begins}
+%% An argument of an instruction: its kind is in the low three bits; 7: it has parts. -> {Value, position of the next}
 argument(Code, At) ->
     Byte = binary:at(Code, At),
     if
@@ -229,6 +235,7 @@ skip(N, Code, At) ->
     {_, Next} = argument(Code, At),
     skip(N - 1, Code, Next).
 
-%% How many arguments each instruction has, from 1 on, up to OTP 29: none ever changes (the compiler's genop.tab).
+%% The number of arguments of each instruction, from 1 on, up to OTP 29; numbers never change (genop.tab of the
+%% compiler).
 arities() ->
     list_to_tuple([C - $0 || C <- "13023223245232321100002112444444444443333333222222222222233312123333321101132225554211225552101224444312111263512235777532256222213408626545454333330117155233400222343224312111630153246243635"]).

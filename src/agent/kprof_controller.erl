@@ -141,6 +141,8 @@ loop(S) ->
             loop(kprof_requests:counted(Ref, Ix, MFA, S));
         {survey, Timer} ->
             loop(kprof_survey:step(Timer, S));
+        {stacks_end, Ending} ->
+            loop(kprof_stacks:last_sent(Ending, S));
         {captured, Capturer, Caught} when Capturer =:= element(1, S#s.requests#requests.capture) ->
             loop(kprof_requests:caught(Caught, S));
         {'DOWN', _, _, Capturer, _} when Capturer =:= element(1, S#s.requests#requests.capture) ->
@@ -158,6 +160,8 @@ heard(S) ->
 
 request(Ref, {why, Ix}, S) ->
     kprof_requests:why(Ref, Ix, S);
+request(Ref, {stacks, off}, S) ->
+    kprof_stacks:off(Ref, S);
 request(Ref, {rates, MFAs}, S) when is_list(MFAs) ->
     kprof_survey:count(Ref, MFAs, S);
 request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->

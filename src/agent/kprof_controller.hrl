@@ -70,21 +70,24 @@
 %% Calls of many functions, counted for a second (kprof_survey).
 -record(survey, {
     phase = none :: kprof_survey:phase(),
-    ref = none :: none | integer(), % of the question, while it is not answered
+    ref = none :: none | integer(), % of the request, until it is answered
     timer = none :: none | reference(), % of the next slice
     asked = [] :: [mfa()],
-    todo = [] :: [mfa()], % of this phase
+    todo = [] :: [mfa()], % functions of this phase
     held = [] :: [mfa()], % that the cleanup plan has for it
-    on = #{} :: #{mfa() => {free | ours | theirs, non_neg_integer(), integer()}}, % whose counter; what it said, and when (native)
-    calls = #{} :: #{mfa() => {non_neg_integer(), integer()}}, % counted, in so many native units
+    % its counter was set; its value, and when (native)
+    on = #{} :: #{mfa() => {free | ours | theirs, non_neg_integer(), integer()}},
+    calls = #{} :: #{mfa() => {non_neg_integer(), integer()}}, % calls, in this many native units
     since = 0 :: integer(), % native: setting began; then, counting began
-    span = 0 :: integer() % native units from then to the last look
+    span = 0 :: integer() % native units from then to the last reading
 }).
 
 %% Stack sampling (kprof_stacks).
 -record(stacks, {
     sampler = none :: none | pid(),
     ref = none :: none | reference(), % its monitor
+    ending = none :: none | reference(), % it was asked for its last samples
+    enders = [] :: [integer()], % requests that are answered when these have been sent
     busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue; counted down while it is short
 }).
 

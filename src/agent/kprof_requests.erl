@@ -39,7 +39,6 @@ capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
             {ok, kprof_cleanup_plan:share(S#s{requests = S#s.requests#requests{capture = Capture}})}
     end.
 
-
 -spec capture_end(state()) -> state().
 capture_end(#s{requests = #requests{capture = none}} = S) ->
     S;

@@ -19,29 +19,29 @@
     | {initial_call, {binary(), binary(), arity()}}
     | {application, binary()}
     | {top, pos_integer(), by()}.
-%% {Pid, registered name | 0, first call, application, may the length of its queue be read, may the sizes of its heaps
-%% be read, does proc_lib know another first call}
+%% {Pid, registered name | 0, initial call, application, whether the length of its queue may be read, whether the
+%% sizes of its heaps may be read, whether proc_lib has another initial call}
 -type chosen() :: {pid(), atom() | 0, mfa() | 0, binary(), boolean(), boolean(), boolean()}.
 
 -define(MOST, 1000).
--define(OWN, 60). % this many more are ranked, because processes of agents can be among them
--define(PIECE, 20000). % processes whose reductions are kept at a time
--define(STEP, 16). % processes between two looks at the clock
+-define(OWN, 60). % this many more are ranked, because processes of agents may be among them
+-define(PIECE, 20000). % number of processes whose reductions are stored at a time
+-define(STEP, 16). % processes between two readings of the clock
 -define(TWICE_MS, 100). % between two readings of reductions
--define(LARGE, 100000). % words: from some 130,000 on the VM may collect garbage on a dirty scheduler
--define(SLICE_US, 500). % the most that a slice counts as work: in a longer one the process has waited
--define(LONG, 10000). % messages: with more of them, nothing is read for which the VM walks the queue
+-define(LARGE, 100000). % words: from about 130,000 on the VM may collect garbage on a dirty scheduler
+-define(SLICE_US, 500). % maximum that a slice counts as work: in a longer one the process has waited
+-define(LONG, 10000). % messages: with more of them, no values are read for which the VM walks the queue
 
 -record(c, {
     vm :: kprof_hazard:vm(),
     slice :: kprof_flags:slice(),
     masters :: #{pid() => binary()}, % of applications
-    busy_us = 0 :: non_neg_integer(), % work in the slices before this one
+    busy_us = 0 :: non_neg_integer(), % work in the previous slices
     walked = 0 :: non_neg_integer(),
     held = 0 :: non_neg_integer() % processes that matched but were left out because of a hazard
 }).
 
-%% Is this a valid choice of processes?
+%% Whether this is a valid choice of processes.
 -spec is_who(term()) -> boolean().
 is_who({pids, L}) when is_list(L) -> [] =:= [X || X <- L, not is_id(X)];
 is_who({names, L}) when is_list(L) -> [] =:= [X || X <- L, not is_binary(X)];
@@ -53,7 +53,7 @@ is_who(_) -> false.
 is_id({Id, Serial}) -> is_integer(Id) andalso is_integer(Serial);
 is_id(_) -> false.
 
-%% The caller, who is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns that it has worked}.
+%% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work}.
 -spec start(who(), kprof_hazard:vm()) -> pid().
 start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link]).
 
@@ -70,7 +70,7 @@ init(Leader, Who, Vm) ->
 most({top, N, _}) -> N;
 most(_) -> ?MOST.
 
-%% ---- Who matches ----
+%% ---- Processes that match ----
 
 candidates({pids, L}, C) -> few([pid(Id, Serial) || {Id, Serial} <- lists:sublist(L, ?MOST)], C);
 candidates({names, L}, C) -> few([P || Name <- lists:sublist(L, ?MOST), P <- named(Name)], C);
@@ -104,7 +104,7 @@ info(P, What) ->
         _ -> none
     end.
 
-%% Reads all processes, in pieces. -> {a random part of those that match, how many match, state}
+%% Reads all processes, in pieces. -> {a random part of those that match, the number of those that match, state}
 matching(F, C) -> matching(F, source(), [], 0, C).
 
 matching(F, Source0, Found0, N0, C0) ->
@@ -150,7 +150,7 @@ next(N, I, Taken) ->
         none -> {Taken, {list, []}}
     end.
 
-%% Others run when a slice is over.
+%% Yields when a slice is over.
 rested(#c{slice = Slice} = C) ->
     case kprof_flags:rest(Slice) of
         Slice -> C;
@@ -159,7 +159,7 @@ rested(#c{slice = Slice} = C) ->
 
 worked(#c{slice = {_, Since}, busy_us = Us} = C) -> C#c{busy_us = Us + min(?SLICE_US, erlang:monotonic_time(microsecond) - Since)}.
 
-%% ---- Those with the most of something ----
+%% ---- The top processes by a value ----
 
 top(N, By, Source0, Best, C0) ->
     case take(?PIECE, Source0) of
@@ -219,13 +219,14 @@ queue(P, #c{vm = Vm}) ->
 
 may_ask_queue(P, Vm) -> kprof_hazard:allowed(sample_queue, Vm) orelse info(P, message_queue_data) =:= on_heap.
 
-%% ---- What is known of those that are chosen ----
+%% ---- Data about the chosen processes ----
 
 described(Pids, C) -> described(Pids, [], C).
 
 described([], Chosen, C) ->
     {lists:reverse(Chosen), C};
-described([P | Rest], Chosen, #c{held = Held} = C) ->
+described([P | Rest], Chosen, C0) ->
+    C = #c{held = Held} = rested(C0),
     case process_info(P, [registered_name, initial_call, group_leader, heap_size]) of
         [{_, Name}, {_, First}, {_, Leader}, _] ->
             case is_agents(First) orelse is_agents(Name) orelse is_held(P, C) of
@@ -242,8 +243,8 @@ describe(P, Name, First, Leader, #c{vm = Vm, masters = Masters}) ->
     Heaps = not (Queue andalso is_long(info(P, message_queue_len))),
     {P, if is_atom(Name) -> Name; true -> 0 end, First, maps:get(Leader, Masters, <<>>), Queue, Heaps, element(1, First) =:= proc_lib}.
 
-%% Is the queue so long that the sizes of heaps are not read? To read them, the VM walks the messages (5 ms for a
-%% million).
+%% Whether the queue is so long that the sizes of heaps are not read. To read them, the VM walks the messages (5 ms
+%% for a million).
 -spec is_long(term()) -> boolean().
 is_long(N) -> is_integer(N) andalso N > ?LONG.
 
@@ -262,11 +263,11 @@ held(Info) when is_list(Info) ->
 held(_) ->
     false.
 
-%% Words of heap.
+%% The heap in words.
 -spec is_large(integer()) -> boolean().
 is_large(Words) -> Words > ?LARGE.
 
-%% Is it a module, or a registered name, of an agent in any slot?
+%% Whether this is a module, or a registered name, of an agent in any slot.
 is_agents({M, _, _}) -> is_agents(M);
 is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);
 is_agents(_) -> false.

@@ -8,7 +8,8 @@
 
 -define(MOST_US, 1000000).
 
-%% Interval in force and asked for (us), what sampling costs and may cost (millionths of the schedulers' time; 0: no limit).
+%% Interval in use and requested (us), present and maximum cost of sampling (millionths of the schedulers' time; 0: no
+%% limit).
 -spec next(pos_integer(), pos_integer(), non_neg_integer(), non_neg_integer()) -> pos_integer().
 next(_, Asked, _, 0) -> Asked;
 next(Now, Asked, Cost, Budget) when Cost * 10 > Budget * 9 -> max(Asked, min(max(Asked, ?MOST_US), to_budget(Now, Cost, Budget)));
@@ -17,12 +18,12 @@ next(Now, Asked, _, _) -> max(Asked, Now).
 
 to_budget(Now, Cost, Budget) -> min(Now * 8, Now * Cost * 10 div max(1, Budget * 6)).
 
-%% Samples, ns of one, ns of the processes' own work besides, ns of schedulers' time that has passed -> millionths
+%% Samples, ns per sample, ns of other work of the sampler, ns of scheduler time that has passed -> millionths
 -spec cost(non_neg_integer(), non_neg_integer(), non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 cost(Samples, EachNs, OwnNs, PassedNs) -> min(1000000, (Samples * EachNs + OwnNs) * 1000000 div max(1, PassedNs)).
 
-%% What a question costs: how long the fastest tenth of the answers took. The others waited for a process that runs, or for a
-%% scheduler, which costs nothing. Before: what it was so far (0: not known); it grows by at most a quarter.
+%% The cost of a query: the time of the fastest tenth of the answers. The others waited for a running process, or for
+%% a scheduler, which costs nothing. Before: the value so far (0: not known); it increases by at most a quarter.
 -spec each([non_neg_integer()], non_neg_integer()) -> non_neg_integer().
 each([], Before) -> Before;
 each(Ns, 0) -> lists:nth((length(Ns) + 9) div 10, lists:sort(Ns));

@@ -18,15 +18,15 @@
 -define(GROUPS, 11).
 -define(WORKERS, 4). % for a round
 -define(MOST_WORKERS, 16).
--define(STUCK_MS, 1000). % a worker that waits so long for an answer is given up
+-define(STUCK_MS, 1000). % a worker that waits this long for an answer is killed
 -define(DEADLINE_MS, 50). % of a round, or the interval where that is longer
 -define(TELL_MS, 100).
 -define(LAST_MS, 2000).
--define(ANSWER_US, 500000). % at the end, processes that were asked have this long to answer
+-define(ANSWER_US, 500000). % at the end, queried processes have this time to answer
 -define(SHUT_US, 100000). % time between two rounds while the gate is closed
 -define(LOOK_MS, 500).
 -define(BATCH, 200). % samples of a message
--define(TURN_NS, 500000). % the most that a message counts as work: if it took longer, the sampler has waited
+-define(TURN_NS, 500000). % maximum that a message counts as work: if it took longer, the sampler has waited
 -define(HEAP_WORDS, 8 bsl 20).
 
 -record(l, {
@@ -36,23 +36,23 @@
     budget = 0 :: non_neg_integer(), % millionths of the schedulers' time; 0: no limit
     seed :: non_neg_integer(),
     depth :: pos_integer(), % number of functions of a stack that the node reports
-    %% who
+    %% the choice of processes
     chooser = none :: none | pid(),
     numbers = #{} :: #{pid() => non_neg_integer()},
     processes = #{} :: #{non_neg_integer() => kprof_stack_choice:chosen()},
-    named = #{} :: #{non_neg_integer() => true}, % whose first call needs no further question
+    named = #{} :: #{non_neg_integer() => true}, % the initial call is known
     next_number = 0 :: non_neg_integer(),
     scale = {1, 1} :: {pos_integer(), pos_integer()}, % {matching, chosen} processes: a chosen one stands for this ratio
     %% rounds
-    groups = [] :: [[non_neg_integer()]], % that are still to come, in order
+    groups = [] :: [[non_neg_integer()]], % rounds to come, in order
     interval_us :: pos_integer(),
     next_us :: integer(),
     round = 0 :: non_neg_integer(),
     idle = [] :: [kprof_stack_worker:worker()],
     busy = #{} :: #{pid() => {kprof_stack_worker:worker(), integer()}},
-    %% what is to be told
+    %% to be sent
     table :: kprof_stack_table:table(),
-    blocked = false :: boolean(), % the link took nothing: nobody is asked until it does
+    blocked = false :: boolean(), % the link accepts nothing: no process is queried until it does
     seq = 0 :: non_neg_integer(),
     samples = [] :: [tuple()],
     n_samples = 0 :: non_neg_integer(),
@@ -64,13 +64,13 @@
     choice = #{} :: #{atom() => non_neg_integer()}, % of the last choice
     %% cost
     looked_ns :: integer(),
-    own_ns = 0 :: non_neg_integer(), % since the last look
-    answers = [] :: [non_neg_integer()], % ns, since the last look
+    own_ns = 0 :: non_neg_integer(), % since the last evaluation
+    answers = [] :: [non_neg_integer()], % ns, since the last evaluation
     each_ns = 0 :: non_neg_integer(),
     cost = 0 :: non_neg_integer()
 }).
 
-%% By the controller. It ends when the controller does; kill it to stop: its processes are linked to it.
+%% Called by the controller, whose end also ends the sampler. To stop it, kill it: its processes are linked to it.
 -spec start(options(), non_neg_integer()) -> {pid(), reference()}.
 start(Options, Budget) ->
     spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
@@ -84,18 +84,13 @@ stop(Sampler) ->
     exit(Sampler, kill),
     receive {'DOWN', Ref, _, _, _} -> ok end.
 
-%% What it has sampled is on its way when this returns.
--spec last(pid()) -> ok.
+%% The caller gets {stacks_end, Ref} when all samples have been sent, at the latest after ?LAST_MS. -> Ref
+-spec last(pid()) -> reference().
 last(Sampler) ->
-    Ref = erlang:monitor(process, Sampler),
+    Ref = make_ref(),
     Sampler ! {last, self(), Ref},
-    receive
-        {last, Ref} -> ok;
-        {'DOWN', Ref, _, _, _} -> ok
-    after ?LAST_MS -> ok
-    end,
-    erlang:demonitor(Ref, [flush]),
-    ok.
+    erlang:send_after(?LAST_MS, self(), {stacks_end, Ref}),
+    Ref.
 
 -spec init(pid(), options(), non_neg_integer()) -> no_return().
 init(Controller, #{interval_us := Us} = Options, Budget) ->
@@ -114,7 +109,7 @@ loop(#l{controller = Controller} = L) ->
         Message -> loop(timed(Message, L))
     end.
 
-%% What it does itself is part of the cost.
+%% The sampler's own work is part of the cost.
 timed(Message, L0) ->
     Began = now_ns(),
     L = handle(Message, L0),
@@ -138,7 +133,7 @@ handle(look, L) ->
     look(L);
 handle({last, From, Ref}, L0) ->
     L = tell(answered(now_us() + ?ANSWER_US, L0)),
-    From ! {last, Ref},
+    From ! {stacks_end, Ref},
     L;
 handle({gate, Gate, Budget}, #l{gate = Gate} = L) -> L#l{budget = Budget};
 handle({gate, Gate, Budget}, L) -> tell(L#l{gate = Gate, budget = Budget, next_us = now_us()});
@@ -147,17 +142,17 @@ handle({who, Who, Statuses, Us, PeriodMs}, #l{options = Options} = L) ->
     choose((tell(L))#l{options = New, interval_us = max(Us, L#l.interval_us)});
 handle(_, L) -> L.
 
-%% ---- Who ----
+%% ---- Choice of processes ----
 
 %% If a chooser is still running, no other one is started.
 choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) -> L#l{chooser = kprof_stack_choice:start(Who, Vm)};
 choose(L) -> L.
 
-%% A process that is chosen again keeps its number; the number of one that is not is never used again.
-chosen(Chosen, #l{numbers = Old, processes = Known} = L0) ->
+%% A process that is chosen again keeps its number; other numbers are never used again.
+chosen(Chosen, #l{numbers = Old} = L0) ->
     Pids = maps:from_list([{P, true} || {P, _, _, _, _, _, _} <- Chosen]),
     Gone = [P || P <- maps:keys(Old), not maps:is_key(P, Pids)],
-    L1 = lists:foldl(fun(P, L) -> dropped(maps:get(P, Old), L) end, L0#l{processes = Known}, Gone),
+    L1 = lists:foldl(fun(P, L) -> dropped(maps:get(P, Old), L) end, L0, Gone),
     L2 = lists:foldl(fun taken/2, L1, Chosen),
     Matched = maps:get(matched, L2#l.choice),
     L2#l{scale = {max(1, Matched), max(1, length(Chosen))}}. % new processes are in the next groups
@@ -186,7 +181,7 @@ dropped(N, #l{numbers = Numbers, processes = Processes, named = Named, left = Le
 
 %% ---- Rounds ----
 
-%% By the clock, so that a round that begins late does not put off the next; whole intervals that were missed are left out.
+%% By the clock, so that a late round does not delay the next one; missed intervals are skipped.
 plan_round(#l{next_us = Next, interval_us = Us, gate = Gate} = L) ->
     Now = now_us(),
     At = if Gate > 0 -> Now + ?SHUT_US; Next + Us > Now -> Next + Us; true -> Now + Us end,
@@ -298,7 +293,7 @@ kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
         false -> L
     end.
 
-%% From now on, the process is not asked for the sizes of its heaps.
+%% From now on, the sizes of the heaps of the process are not read.
 grown_long(N, Values, #l{processes = Processes} = L) ->
     case kprof_stack_choice:is_long(element(2, Values)) of
         true -> L#l{processes = Processes#{N := setelement(6, maps:get(N, Processes), false)}};
@@ -316,7 +311,7 @@ grown_large(_, _, L) ->
 
 count(What, N, #l{figures = Figures} = L) -> L#l{figures = Figures#{What => maps:get(What, Figures, 0) + N}}.
 
-%% ---- What it costs ----
+%% ---- Cost ----
 
 look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, budget = Budget, options = #{interval_us := Asked}} = L0) ->
     Now = now_ns(),

@@ -1,13 +1,13 @@
 %% The stacks that kprof-top knows, by number: each distinct stack is sent only once while it is in this table.
 %%
 %% Invariant: at most 2 * ?HALF stacks are stored. A stack that is seen is put into `young`; when `young` is full, it
-%% becomes `old`, and the stacks that are still in `old` are forgotten. forgotten/1 returns their numbers, so that
-%% kprof-top forgets them, too. A number is never used again. Pure.
+%% becomes `old`, and the stacks that are still in `old` are removed. forgotten/1 returns their numbers, so that
+%% kprof-top removes them, too. A number is never used again. Pure.
 -module(kprof_stack_table).
 -export([new/0, number/2, forgotten/1]).
 -export_type([table/0, stack/0]).
 
-%% Whether callers were cut off, and functions, innermost first.
+%% Whether callers were cut off; functions, innermost first.
 -type stack() :: {0 | 1, [{module(), atom(), arity(), non_neg_integer(), binary()}]}.
 
 -define(HALF, 2048).
@@ -23,7 +23,7 @@
 -spec new() -> table().
 new() -> #table{}.
 
-%% -> {its number, is it new to kprof-top, table}
+%% -> {its number, whether it is new to kprof-top, table}
 -spec number(stack(), table()) -> {non_neg_integer(), boolean(), table()}.
 number(Stack, #table{young = Young, old = Old, next = Next} = T) ->
     case Young of
@@ -43,6 +43,6 @@ kept(Stack, N, #table{young = Young, old = Old, gone = Gone} = T) ->
         false -> T#table{young = #{}, old = More, gone = maps:values(Old) ++ Gone}
     end.
 
-%% Numbers that were forgotten since it was asked last.
+%% The numbers of stacks removed since the last call.
 -spec forgotten(table()) -> {[non_neg_integer()], table()}.
 forgotten(#table{gone = Gone} = T) -> {Gone, T#table{gone = []}}.

@@ -1,14 +1,14 @@
-%% Asks processes for their stacks: one question a sample. A process that runs answers at its next yield, and the worker waits
-%% for that long; so there are several workers, and they take the processes of a round one by one out of a common list.
-%%
-%% Invariant: what is asked of a process is what kprof_stack_choice allows for it. After the deadline of a round nobody is
-%% asked; who answers later is sampled, and counted as late.
+%% Queries processes for their stacks: one query per sample. A running process answers at its next yield, and the
+%% worker waits until then; so there are several workers, which take the processes of a round one by one from a common
+%% list.
+%% Invariant: only values that kprof_stack_choice allows for a process are read. After the deadline of a round no
+%% process is queried; a later answer is used, and counted as late.
 -module(kprof_stack_worker).
 -export([start/0, init/2, claimed/1, depth/0, probe/1]).
 -export_type([asked/0, result/0, worker/0]).
 
 -type worker() :: {pid(), atomics:atomics_ref()}.
-%% {Number, Pid, may it be asked for its queue's length, for its heaps, is its first call to be found out}
+%% {Number, Pid, whether its queue length may be read, its heap sizes, whether its initial call is needed}
 -type asked() :: {non_neg_integer(), pid(), boolean(), boolean(), boolean()}.
 -type result() ::
     {non_neg_integer(), integer(), non_neg_integer(), 0..6, kprof_stack_table:stack(), tuple()}
@@ -22,7 +22,7 @@
 -record(w, {
     leader :: pid(),
     own :: module(), % the agent's
-    mine :: atomics:atomics_ref(), % how many of this round it has taken
+    mine :: atomics:atomics_ref(), % number of processes of this round that it has taken
     files = #{} :: #{module() => {string(), binary()}} % file of each module, as text and as a binary: converted once
 }).
 
@@ -32,12 +32,12 @@ start() ->
     Mine = atomics:new(1, []),
     {spawn_opt(?MODULE, init, [self(), Mine], [link]), Mine}.
 
-%% How many processes the worker has taken in its round; these count as skipped if it is killed.
+%% The number of processes that the worker has taken in its round; they count as skipped if it is killed.
 -spec claimed(worker()) -> non_neg_integer().
 claimed({_, Mine}) -> atomics:get(Mine, 1).
 
-%% How many functions of a stack the node reports. Its backtrace_depth can be set but not read, so this reads the stack
-%% of a process of the agent that is deep enough.
+%% The number of functions of a stack that the node reports. Its backtrace_depth can be set but not read, so this
+%% reads the stack of a process of the agent that is deep enough.
 -spec depth() -> pos_integer().
 depth() ->
     P = spawn_opt(?MODULE, probe, [self()], [link]),
@@ -111,7 +111,7 @@ sample({N, P, Queue, Gc, First}, Before, Depth, W) ->
 items(Queue, Gc) ->
     [status, current_stacktrace, reductions | [message_queue_len || Queue] ++ [What || Gc, What <- [garbage_collection_info, garbage_collection]]].
 
-%% In the order of PROTOCOL.md; -1: not asked for.
+%% In the order of PROTOCOL.md; -1: not read.
 values(Reductions, [{message_queue_len, Queue} | Gc]) -> list_to_tuple([Reductions, Queue | gc(Gc)]);
 values(Reductions, Gc) -> list_to_tuple([Reductions, -1 | gc(Gc)]).
 
@@ -140,7 +140,7 @@ status(suspended) -> 5;
 status(exiting) -> 6;
 status(_) -> 0.
 
-%% Is this a process of the agent that was not recognized when it was chosen?
+%% Whether this is a process of the agent that was not recognized when it was chosen.
 is_own([{M, _, _, _} | _], M) -> true;
 is_own([_ | Frames], M) -> is_own(Frames, M);
 is_own([], _) -> false.

@@ -1,27 +1,36 @@
 %% Stack samples: starts, changes, pauses and ends the sampler. Functions of the controller's process.
 -module(kprof_stacks).
--export([beat/1, ended/2, gate/1, request/2]).
+-export([beat/1, ended/2, gate/1, last_sent/2, off/2, request/2]).
 
 -include("kprof_controller.hrl").
 
 -define(RUN_QUEUE, 100). % per scheduler: more is long
--define(BUSY_BEATS, 4). % so many beats with a long run queue stop the sampling; as many with a short one resume it
+-define(BUSY_BEATS, 4). % this many heartbeats with a long run queue stop sampling; as many with a short one resume it
 -define(INTERVAL_US, 9000).
 -define(LEAST_US, 1000).
 -define(MOST_US, 10000000).
 -define(PERIOD_MS, 5000).
 -define(ALL_STATUSES, 127).
 
-%% off | #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler
-%% continues with the new options.
--spec request(off | map(), state()) -> {ok | {error, who, binary()}, state()}.
-request(off, #s{stacks = #stacks{sampler = none}} = S) ->
-    {ok, S};
-request(off, #s{stacks = #stacks{sampler = Sampler, ref = Ref}} = S) ->
-    kprof_stack_sampler:last(Sampler),
+%% Ends the sampling. Ref is answered when the last samples have been sent; until then the controller does other work.
+-spec off(integer(), state()) -> state().
+off(Ref, #s{stacks = #stacks{sampler = none}} = S) -> kprof_link:answer(Ref, ok, S);
+off(Ref, #s{stacks = #stacks{sampler = Sampler, ending = none} = Stacks} = S) ->
+    S#s{stacks = Stacks#stacks{ending = kprof_stack_sampler:last(Sampler), enders = [Ref]}};
+off(Ref, #s{stacks = #stacks{enders = Enders} = Stacks} = S) -> S#s{stacks = Stacks#stacks{enders = [Ref | Enders]}}.
+
+-spec last_sent(reference(), state()) -> state().
+last_sent(Ending, #s{stacks = #stacks{ending = Ending}} = S) -> stopped(S);
+last_sent(_, S) -> S.
+
+stopped(#s{stacks = #stacks{sampler = Sampler, ref = Ref, enders = Enders}} = S0) ->
     erlang:demonitor(Ref, [flush]),
     kprof_stack_sampler:stop(Sampler),
-    {ok, kprof_cleanup_plan:share(S#s{stacks = #stacks{}})};
+    lists:foldl(fun(Ender, S) -> kprof_link:answer(Ender, ok, S) end, kprof_cleanup_plan:share(S0#s{stacks = #stacks{}}), Enders).
+
+%% #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler continues
+%% with the new options.
+-spec request(map(), state()) -> {ok | {error, who, binary()}, state()}.
 request(#{who := Who} = Asked, S) ->
     case kprof_stack_choice:is_who(Who) of
         true -> {ok, sample(options(Asked), S)};
@@ -42,6 +51,7 @@ number(What, Default, Least, Most, Asked) ->
         _ -> Default
     end.
 
+sample(Options, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> sample(Options, stopped(S));
 sample(Options, #s{stacks = #stacks{sampler = none}, vm = Vm, link = #link{pid = To}} = S) ->
     {Sampler, Ref} = kprof_stack_sampler:start(Options#{vm => Vm, to => To}, budget(S)),
     gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref}}));
@@ -51,6 +61,7 @@ sample(#{who := Who, statuses := Statuses, interval_us := Us, period_ms := Ms}, 
 
 %% It has ended by itself.
 -spec ended(term(), state()) -> state().
+ended(_, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> stopped(S);
 ended(Why, S) ->
     Text =
         case Why of
@@ -70,7 +81,7 @@ busy(true, Busy) -> Busy + 1;
 busy(false, Busy) when Busy =< ?BUSY_BEATS -> 0;
 busy(false, Busy) -> Busy - 1.
 
-%% Tells the sampler whether it may sample, and its budget: at each beat, and when the breaker opens.
+%% Tells the sampler whether it may sample, and its budget: at each heartbeat, and when the breaker opens.
 -spec gate(state()) -> state().
 gate(#s{stacks = #stacks{sampler = none}} = S) ->
     S;

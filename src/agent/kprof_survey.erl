@@ -1,10 +1,10 @@
 %% Call rates of functions that are not tiers: the VM counts the calls of many functions for a second (`call_count`).
 %% The picker shows the counts, and tiers are suggested from them. Functions of the controller's process.
 %%
-%% Invariant: at most ?MOST counters, each in the cleanup plan before it is set, and no flag of any process. Counters of
-%% someone else are only read; below OTP 27, where all tracers share the patterns of a function, functions that someone
-%% else traces are not changed. No counter is set while the breaker is not closed, and all are removed when it opens.
-%% Counters are looked at, set, read and cleared in slices of ?SLICE_US. Together they cost at most ?BUDGET permille of
+%% Invariant: at most ?MOST counters, each in the cleanup plan before it is set, and no flag of any process. Counters
+%% of other tracers are only read; below OTP 27, where all tracers share the patterns of a function, functions that
+%% others trace are not changed. No counter is set while the breaker is not closed, and all are removed when it opens.
+%% Counters are checked, set, read and cleared in slices of ?SLICE_US. Together they cost at most ?BUDGET permille of
 %% the schedulers: after ?FIRST_MS, counters of the most frequent functions are removed until that holds, and their
 %% calls are scaled.
 -module(kprof_survey).
@@ -13,18 +13,18 @@
 
 -include("kprof_controller.hrl").
 
-%% In this order. look: finds functions that someone else counts; set: sets our counters; first: reads them for the
-%% first time; thin: removes the most frequent; wait: for the rest of the second; last: reads them again; clear: removes
-%% ours; told: the answer is ready.
+%% In this order. look: finds functions that others count; set: sets counters; first: reads them for the first time;
+%% thin: removes those of the most frequent functions; wait: for the rest of the second; last: reads them again;
+%% clear: removes the counters; told: the answer is ready.
 -type phase() :: none | look | set | first | thin | wait | last | clear | told.
 
 -define(MOST, 400).
 -define(SLICE_US, 200).
 -define(APART_MS, 1). % between two slices
--define(SET_MS, 1000). % what is not set by then, on a node that is too busy, is not counted
+-define(SET_MS, 1000). % on a busy node, functions without a counter by then are not counted
 -define(FIRST_MS, 50).
 -define(ROUND_MS, 1000).
--define(LOOK_MS, 100). % has the breaker opened?
+-define(LOOK_MS, 100). % the breaker has opened
 -define(BUDGET, 10).
 
 %% Counts calls of functions that are not tiers: tiers are counted elsewhere. Answers Ref when the counters are set.
@@ -59,7 +59,7 @@ step(_, S) ->
 -spec forget(state()) -> state().
 forget(S) -> (answered(wait, S))#s{survey = #survey{}}.
 
-%% What was counted is told once: {rates, Ms, {Calls, ...}} in the order of the question.
+%% The counts are sent once: {rates, Ms, {Calls, ...}} in the order of the request.
 -spec take(state()) -> {wait | none | {rates, pos_integer(), tuple()}, state()}.
 take(#s{survey = #survey{phase = none}} = S) -> {none, S};
 take(#s{survey = #survey{phase = told, asked = Asked, calls = Calls, span = All}} = S) ->
@@ -108,7 +108,7 @@ one(set, MFA, #s{session = Session, survey = #survey{on = On, since = Since} = S
 one(Read, MFA, #s{session = Session, survey = #survey{on = On, calls = Calls} = Survey} = S) when Read =:= first; Read =:= last ->
     #{MFA := {_, Before, Since}} = On,
     case kprof_call_count:call_count(Session, MFA) of
-        %% the module was loaded again, or someone has reset it
+        %% the module was loaded again, or another tracer has reset the counter
         N when N =:= none; N < Before -> S#s{survey = Survey#survey{calls = maps:remove(MFA, Calls)}};
         N -> S#s{survey = Survey#survey{calls = Calls#{MFA => {N - Before, erlang:monotonic_time() - Since}}}}
     end;
@@ -147,7 +147,8 @@ next(#s{survey = #survey{phase = clear}} = S0) ->
 %% In the order of the request: if there is too little time to set all, the last ones are left out.
 whose(Whose, #s{survey = #survey{on = On, asked = Asked}}) -> [MFA || MFA <- Asked, element(1, maps:get(MFA, On, {none})) =:= Whose].
 
-%% The cleanup plan has only counters that are still set: below OTP 27, a counter that is set later is someone else's.
+%% The cleanup plan has only counters that are still set: below OTP 27, a counter that is set later belongs to another
+%% tracer.
 held(#s{survey = #survey{held = Before} = Survey, counting = Counting} = S) ->
     Ours = whose(ours, S),
     kprof_cleanup_plan:share(S#s{counting = Ours ++ (Counting -- Before), survey = Survey#survey{held = Ours}}).
@@ -161,16 +162,16 @@ answered(Answer, #s{survey = #survey{ref = Ref}} = S0) ->
     #s{survey = Survey} = S = kprof_link:answer(Ref, Answer, S0),
     S#s{survey = Survey#survey{ref = none}}.
 
-%% Of the functions with our counters, those that are called most often: without them the others stay within the budget.
+%% The most frequently called functions with counters: without them the others stay within the budget.
 frequent(#s{survey = #survey{calls = Calls}, cost = Cost} = S) ->
     Ns = kprof_cost:count_ns(Cost),
     Shares = lists:sort([{share(maps:get(MFA, Calls, {0, 1}), Ns), MFA} || MFA <- whose(ours, S)]),
     dropped(Shares, ?BUDGET * erlang:system_info(schedulers_online)).
 
-%% Of one scheduler, in permille.
+%% Permille of one scheduler.
 share({Calls, Span}, Ns) -> native(Calls * Ns, nanosecond) * 1000 div max(1, Span).
 
-%% The least come first.
+%% The smallest first.
 dropped([{Share, _} | Rest], Left) when Share =< Left -> dropped(Rest, Left - Share);
 dropped(Rest, _) -> [MFA || {_, MFA} <- Rest].
 

@@ -1,5 +1,6 @@
-%% Call rates of the tiers, in requests or not: a call outside of any request sends no event, but its match spec has a cost. Now
-%% and then a few tiers get a `call_count` until the next evaluation (200 ms). Functions of the controller's process.
+%% Call rates of the tiers, in requests or not: a call outside of any request sends no event, but its match spec has a
+%% cost. From time to time a few tiers get a `call_count` until the next evaluation (200 ms). Functions of the
+%% controller's process.
 %%
 %% Invariant: counters of the agent are in the cleanup plan before they are set; those of other tracers are not changed. At most
 %% ?TIERS counters at once, for one evaluation in ?LOOKS: a tenth of the time, about 20 ns per call.
@@ -7,7 +8,7 @@
 -export([step/1, stop/1, per_second/1, relay_died/1]).
 -export_type([rates/0]).
 
--type rates() :: #{mfa() => non_neg_integer()}. % calls a second
+-type rates() :: #{mfa() => non_neg_integer()}. % calls per second
 
 -include("kprof_controller.hrl").
 

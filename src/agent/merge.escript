@@ -2,9 +2,8 @@
 %% merge.escript OUT SOURCE...: makes one module of the agent's sources: OUT, kprof_agent_00.beam, for slot 00. A function f of
 %% kprof_x becomes x_f of kprof_agent_00. Where the name of a source is a value (the name of a process or of a session) it gets
 %% the digits of the slot: kprof_x_00.
-%%
-%% The module has no literals: what would be one (a list, a tuple, a map, a text of constants) is made when it is needed,
-%% because unloading a module that has literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
+%% The module has no literals: a constant list, tuple, map or text is built when it is needed, because unloading a
+%% module with literals can crash some VMs. kprof_agent_00:id/1, called as a function of another
 %% module, hides a constant from the compiler. The build fails where a literal remains.
 -mode(compile).
 
@@ -62,7 +61,7 @@ named(M, F) ->
 
 ours(M) -> is_map_key(M, get(names)).
 
-%% What is left of our names after the calls are made local: values.
+%% The names that are left after calls were made local: values.
 slotted({atom, L, A} = Atom) ->
     case ours(A) of
         true -> {atom, L, list_to_atom(atom_to_list(A) ++ ?SLOT)};
@@ -147,7 +146,8 @@ expr({lc, L, E, Qs}) ->
     {lc, L, Made, [qualifier(Q) || Q <- Qs]};
 expr({bc, L, E, Qs}) -> {bc, L, expr(E), [qualifier(Q) || Q <- Qs]};
 expr({op, L, Op, A}) -> {op, L, Op, expr(A)};
-expr({op, L, '/', A, B}) -> id(L, {op, L, '/', hidden(L, A), hidden(L, B)}); % known floats would turn constants beside them into floats
+% known floats would turn other constants in the expression into floats
+expr({op, L, '/', A, B}) -> id(L, {op, L, '/', hidden(L, A), hidden(L, B)});
 expr({op, L, Op, A, B}) -> {op, L, Op, expr(A), expr(B)};
 expr({remote, L, M, F}) -> {remote, L, expr(M), expr(F)};
 expr(Leaf) when element(1, Leaf) =:= var; element(1, Leaf) =:= atom; element(1, Leaf) =:= integer; element(1, Leaf) =:= char; element(1, Leaf) =:= nil -> Leaf;
@@ -200,7 +200,7 @@ hidden_fun(L, Name, Arity) ->
 %% The variable must not be optimised away: its value is passed through.
 kept(L, Hidden, [_, Call]) -> [{'case', L, Hidden, [{clause, L, [{nil, L}], [], [Call]}]}].
 
-%% Constants that are no literal by themselves.
+%% Constants that are not literals.
 plain({atom, _, _}) -> true;
 plain({integer, _, _}) -> true;
 plain({char, _, _}) -> true;
@@ -212,7 +212,7 @@ plain(_) -> false.
 constant({string, _, _}) -> true;
 constant(E) -> plain(E).
 
-%% ---- What came out ----
+%% ---- Checks of the result ----
 
 checked(Out, Beam) ->
     {ok, _, Chunks} = beam_lib:all_chunks(Beam),

@@ -215,7 +215,6 @@ int run_batch(const struct options *o, const struct target *t)
 {
     struct batch b = {.o = o, .first = true, .fd = STDOUT_FILENO};
     struct engine_hooks hooks = {.arg = &b, .exist = on_exist};
-    struct session_receipt receipt;
     struct settings settings;
     struct err e = {{0}};
     int status = 1, rc = 0;
@@ -249,14 +248,7 @@ int run_batch(const struct options *o, const struct target *t)
 out:
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
-    if (b.g) {
-        bool attached =
-            engine_state(b.g) != ENGINE_FAILED && engine_state(b.g) != ENGINE_CONNECTING;
-        engine_detach(b.g, &receipt);
-        if (attached && t->node)
-            run_receipt(t, &receipt);
-        engine_free(b.g);
-    }
+    run_end(b.g, t);
     preset_take_drop(&b.preset);
     if (b.fd > STDOUT_FILENO)
         close(b.fd);

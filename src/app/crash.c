@@ -3,7 +3,7 @@
 #include <kprof/ui/term.h>
 #include <signal.h>
 
-/* A crash must leave a sane terminal; then it is a crash as ever. */
+/* Restores the terminal, then lets the crash take its normal course. */
 static void on_crash(int sig)
 {
     term_restore();

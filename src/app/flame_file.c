@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOAD_BYTES ((size_t)512 << 20) /* of samples; the file may be larger: lines are shorter */
+#define LOAD_BYTES ((size_t)512 << 20) /* memory of samples; the file may be larger than this */
 
 /* ---- reading ---- */
 
@@ -46,8 +46,8 @@ static int feed(struct folded *f, int fd, const char *path, struct err *e)
     return stop_asked() ? err_set(e, "stopped while reading %s", path) : rc;
 }
 
-/* NULL with err: it cannot be read, or there is nothing in it. A part that is no folded stack is
- * told on stderr. */
+/* NULL with err: the file cannot be read, or has no folded stacks. Lines that are not folded stacks
+ * are counted on stderr. */
 static struct stack_profile *load(const char *path, struct err *e)
 {
     const struct stack_profile_limits limits = {.max_bytes = LOAD_BYTES};
@@ -65,7 +65,7 @@ static struct stack_profile *load(const char *path, struct err *e)
     if (rc == 0 && n.lines == 0)
         rc = err_set(e, "%s has no folded stacks: lines such as m:f/1;m:g/2 12", path);
     if (rc == 0 && n.bad > 0)
-        fprintf(stderr, "kprof-top: %s: %llu of %llu lines are no folded stacks; left out\n", path,
+        fprintf(stderr, "kprof-top: %s: %llu of %llu lines ignored: not a folded stack\n", path,
                 (unsigned long long)n.bad, (unsigned long long)(n.bad + n.lines));
     if (rc == 0)
         return p;
@@ -180,11 +180,11 @@ static void loop(struct viewer *w)
             draw(w);
         poll(&p, 1, w->dirty ? 10 : 500);
         if (p.revents & (POLLHUP | POLLERR | POLLNVAL))
-            break; /* the terminal is gone */
+            break; /* the terminal is closed */
     }
 }
 
-/* The samples came from standard input: the keys come from the terminal. */
+/* Standard input had the samples, so keys are read from the terminal. */
 static int take_terminal(struct err *e)
 {
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* --flame: stack samples of a file, shown as a flame graph or written as another file; and the
- * export of what the flame graph shows. Main thread. */
+ * export of the flame graph screen. Main thread. */
 #ifndef KPROF_APP_FLAME_FILE_H
 #define KPROF_APP_FLAME_FILE_H
 
@@ -9,10 +9,10 @@
 #include <kprof/ui/ui.h>
 
 int flame_file_run(const struct options *o); /* exit status; failures are on stderr */
-/* Carries out INTENT_EXPORT_STACKS, and tells the ui what came of it. */
+/* Carries out INTENT_EXPORT_STACKS, and passes the result to the ui. */
 void flame_file_export(struct ui *u, const struct intent *in);
-/* Writes samples in the format of the ending of path. -1 with err; errno is set if the file could
- * not be opened, else 0. */
+/* Writes samples in the format of the file name extension of path. -1 with err; errno is set if the
+ * file could not be opened, else 0. */
 int flame_file_write(const struct stack_view *v, const char *path, enum output_mode mode,
                      const struct flame_query *q, const char *title, struct err *e);
 

@@ -21,12 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PING_NS    2000000000u
-#define TURN_US    20000
-#define WAIT_MS    30000u
-#define RUN_MS     10000u
-#define ENDS_NS    20000000000u /* after it was canceled */
-#define MODULES    (1u << 14)
+#define PING_NS 2000000000u
+#define TURN_US 20000
+#define WAIT_MS 30000u
+#define RUN_MS  10000u
+#define ENDS_NS 20000000000u /* after it was canceled */
+#define MODULES (1u << 14)
 
 struct run {
     const struct options *o;
@@ -41,7 +41,7 @@ struct run {
     struct full_request request;
     struct mfa follow[FULL_FOLLOW_MAX];
     struct buf modules, shown;
-    enum full_phase said;
+    bool said; /* that it waits */
     uint64_t pinged_ns;
 };
 
@@ -78,11 +78,11 @@ static void take(struct run *r)
     while (stream_take_note(r->stream, &note))
         say(note.text);
     drop_events(r);
-    if (f->phase == FULL_WAITING && f->phase != r->said && f->reason == FULL_NOT_ENDED) {
+    if (f->phase == FULL_WAITING && !r->said && f->reason == FULL_NOT_ENDED) {
         full_figures_say(f, r->shown.data, line, sizeof line);
         say(line);
+        r->said = true;
     }
-    r->said = f->phase;
 }
 
 /* ---- what is traced ---- */

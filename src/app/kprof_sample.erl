@@ -1,24 +1,22 @@
-%% The bundled sample node: a small key-value server under load. It is what --demo shows, the load of screenshots
-%% and benches, and a workload of known counts for tests. It knows nothing of kprof-top.
-%%
-%% Way of a request: the pacer gives a line to a worker of the front pool; handle/1 parses it, asks one of the db
-%% workers over a message (the hop that a network would be), has it booked by the accounting process and formats the answer.
+%% The bundled sample node: a small key-value server under load. It is used by --demo, as the load of screenshots and
+%% benchmarks, and as a workload with known counts for tests. It does not depend on kprof-top.
+%% Path of a request: the pacer sends a line to a worker of the front pool; handle/1 parses it, sends a message to one
+%% of the db workers (like a network hop) and another to the accounting process, and formats the answer.
 %%
 %%   tier        function                     runs in
 %%   handle      kprof_sample:handle/1        front worker; the entry: all others are inside it
 %%   parsing     kprof_sample:parsing/1       front worker
 %%   db          kprof_sample:db/2            front worker, waiting for a db worker; argument 1 is the operation
-%%   accounting  kprof_sample:accounting/2    accounting process; for reads after the answer is gone (late work)
+%%   accounting  kprof_sample:accounting/2    accounting process; for reads after the answer was sent (late work)
 %%   formatter   kprof_sample:formatter/1     front worker
-%%   db_exec     kprof_sample:db_exec/2       db worker; no tier of the demo, there to be added by hand
-%%
-%% Identity rule: kprof_sample:db/2 arg(1). What db_exec/2 takes:
+%%   db_exec     kprof_sample:db_exec/2       db worker; not a tier of the demo, but can be added
+%% Identity rule: kprof_sample:db/2 arg(1). Duration of db_exec/2:
 %%   create  2 ms and an exponential tail of 1 ms mean       update  1 to 3 ms, evenly
 %%   read    0.2 ms (4 in 5: cached) or 4 ms                 delete  1 ms
 %%   one call in 500 takes 60 to 120 ms; one in 200 raises. Timers of the VM are 1 ms coarse: waits of 1 ms and less spin.
 %%
 %% Started as: erl -noinput -name ... -pa DIR -kprof_parent OS_PID -s kprof_sample start RATE [DB_WORKERS]
-%% It prints "ready", and ends when the process OS_PID is gone.
+%% It prints "ready", and ends when the process OS_PID has ended.
 -module(kprof_sample).
 -export([start/0, start/1, stop/0, run_exact/1, big_state/1]).
 -export([handle/1, parsing/1, formatter/1, db/2, db_exec/2, accounting/2, handle_big/2]).
@@ -55,7 +53,7 @@ stop() ->
         undefined ->
             ok;
         Owner ->
-            exit(Owner, kill), % and all who are linked to it
+            exit(Owner, kill), % and all processes that are linked to it
             gone([kprof_sample_owner, kprof_sample_accounting, kprof_sample_pacer]),
             persistent_term:erase(?SHARED),
             ok
@@ -75,8 +73,8 @@ between(Low, X, _) when X < Low -> Low;
 between(_, X, High) when X > High -> High;
 between(_, X, _) -> X.
 
-%% The owner has the table, the db pool and the accounting process; then does More. What everybody has to know lies in
-%% a persistent term.
+%% The owner creates the table, the db pool and the accounting process; then calls More. Shared values are in a
+%% persistent term.
 setup(Opts, More) ->
     Self = self(),
     Owner = spawn(fun() -> own(Opts, More), Self ! {self(), ready}, receive stop -> ok end end),
@@ -101,11 +99,11 @@ shared() ->
 spawn_pool(N, Init) ->
     list_to_tuple([spawn_link(fun() -> Init(I) end) || I <- lists:seq(1, N)]).
 
-%% Each process has a seed of its own, the same in every run.
+%% Each process has its own seed, the same in every run.
 seed(Kind, I) ->
     rand:seed(exsplus, {Kind, I, 20261}).
 
-%% A demo must not outlive who started it, however that ended. Without /proc nothing can be asked.
+%% The demo ends when the process that started it has ended, in any way. This needs /proc.
 watch_parent() ->
     case {init:get_argument(kprof_parent), file:read_file_info("/proc/self")} of
         {{ok, [[Pid | _] | _]}, {ok, _}} -> spawn(fun() -> watch(Pid, born(Pid)) end);
@@ -122,7 +120,7 @@ watch(Pid, Born) ->
         _ -> watch(Pid, gone)
     end.
 
-%% Who was to remove the directory made for us is no more.
+%% Removes the directory, because the process that should remove it has ended.
 clear(File) when is_list(File) ->
     Dir = filename:dirname(File),
     case filename:basename(Dir) of
@@ -134,7 +132,7 @@ clear(File) when is_list(File) ->
 clear(_) ->
     ok.
 
-%% When the process began: an OS pid may be given to another. proc(5): the 22nd field; the second may hold blanks.
+%% The start time of the process, because OS pids are reused. proc(5): field 22; field 2 may contain blanks.
 born(Pid) ->
     case file:read_file("/proc/" ++ Pid ++ "/stat") of
         {ok, Stat} ->
@@ -149,7 +147,7 @@ born(Pid) ->
 
 %% ---- load
 
-%% Gives out requests by the clock, not by the answers: a slow server does not slow its callers.
+%% Sends requests by the clock, whether earlier ones were answered or not: an open load.
 pacer(Rate, Front, Counter) ->
     seed(1, 1),
     pacer(Rate, Front, Counter, erlang:monotonic_time(microsecond), 0).
@@ -214,7 +212,7 @@ formatter(Result) ->
     wait_us(30),
     iolist_to_binary(io_lib:format("~0p~n", [Result])).
 
-%% The caller's side of the db: one message there, one back.
+%% The client side of the db: one message to the worker, one back.
 db(Op, Arg) ->
     #{db := Pool, next := Next} = shared(),
     counters:add(Next, 1, 1),
@@ -258,7 +256,7 @@ store(read, Key, _) -> ets:lookup(?CACHE, Key);
 store(delete, Key, _) -> ets:delete(?CACHE, Key);
 store(_, Key, Value) -> ets:insert(?CACHE, {Key, Value}).
 
-%% Reads are booked without waiting for it, the others before the answer goes out.
+%% Reads do not wait for the accounting; the others are accounted before the answer.
 book(read, Key) ->
     maps:get(accounting, shared()) ! {book, none, none, read, Key},
     ok;
@@ -284,7 +282,8 @@ accounting(Op, Key) ->
 
 %% ---- waiting
 
-%% At least Us. A short wait spins, for timers are coarser than that; but not under a load where that would eat the machine.
+%% At least Us. A short wait is a busy loop, because timers are coarser; not under a load where that would use too
+%% much CPU.
 wait_us(Us) when Us > ?SPIN_MAX_US ->
     receive after Us div 1000 -> ok end;
 wait_us(Us) ->
@@ -302,8 +301,8 @@ spin(Until) ->
 
 %% ---- known counts, for tests
 
-%% run_exact(#{create => K, read => K, update => K, delete => K, rate => PerSecond}): does exactly so many requests of each
-%% operation and returns #{Op => [LatencyMicroseconds]}, measured here around handle/1. No exceptions, no slow calls.
+%% run_exact(#{create => K, read => K, update => K, delete => K, rate => PerSecond}): makes exactly this many requests
+%% of each operation and returns #{Op => [LatencyMicroseconds]}, measured around handle/1. No exceptions, no slow calls.
 run_exact(Wish) ->
     Rate = maps:get(rate, Wish, 500),
     stop(),
@@ -320,7 +319,7 @@ run_exact(Wish) ->
     stop(),
     maps:from_list([{Op, [Us || {O, Us} <- Got, O =:= Op]} || Op <- ?OPS]).
 
-%% One of each operation that is left, round after round.
+%% One request of each remaining operation per round.
 deal(Left, I) ->
     case [{Op, N} || {Op, N} <- Left, N > 0] of
         [] -> [];
@@ -338,18 +337,18 @@ timed(Line) ->
     {reply, _} = ?MODULE:handle(Line),
     (erlang:monotonic_time(nanosecond) - T0) / 1000.
 
-%% Every booking has been done when the accounting process answers.
+%% When the accounting process answers, it has processed all earlier messages.
 settle() ->
     Ref = make_ref(),
     maps:get(accounting, shared()) ! {sync, self(), Ref},
     receive Ref -> ok end.
 
-%% ---- a server with a large state, for benches
+%% ---- a server with a large state, for benchmarks
 
-%% big_state(#{rate => CallsPerSecond | max, ms => HowLong, words => StateWords}): calls handle_big/2, which returns its state
-%% as a gen_server's callback does, and returns the number of calls done.
+%% big_state(#{rate => CallsPerSecond | max, ms => Duration, words => StateWords}): calls handle_big/2, which returns
+%% its state like a callback of gen_server, and returns the number of calls.
 big_state(Wish) ->
-    State = lists:seq(1, maps:get(words, Wish, 25000) div 2), % two words a cell
+    State = lists:seq(1, maps:get(words, Wish, 25000) div 2), % two words per element
     Server = spawn(fun() -> big_loop(State) end),
     Begun = erlang:monotonic_time(microsecond),
     N = big_calls(Server, maps:get(rate, Wish, 1000), Begun, Begun + 1000 * maps:get(ms, Wish, 1000), 0),

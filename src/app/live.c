@@ -170,7 +170,6 @@ int run_live(const struct options *o, const struct target *t)
                                  .exist = on_exist,
                                  .rule_refused = on_rule_refused,
                                  .captured = on_captured};
-    struct session_receipt receipt = {0};
     struct settings settings;
     struct err e = {{0}};
     int status = 1;
@@ -200,11 +199,8 @@ int run_live(const struct options *o, const struct target *t)
         }
     }
     term_close();
-    bool attached = engine_state(l.g) != ENGINE_FAILED && engine_state(l.g) != ENGINE_CONNECTING;
-    engine_detach(l.g, &receipt);
-    if (attached)
-        run_receipt(t, &receipt);
 out:
+    run_end(l.g, t);
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
     if (l.ui) {
@@ -212,7 +208,6 @@ out:
         canvas_release(&l.canvas);
         ui_free(l.ui);
     }
-    engine_free(l.g);
     preset_take_drop(&l.preset.take);
     return status;
 }

@@ -52,10 +52,10 @@ static void zero(struct live *l, const struct intent *in)
     live_refresh(l);
 }
 
-static void mark(struct live *l, const struct intent *in)
+static void compare(struct live *l, const struct intent *in)
 {
     (void)in;
-    engine_mark(l->g, &l->query);
+    engine_toggle_comparison(l->g, &l->query);
     live_refresh(l);
 }
 
@@ -325,7 +325,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_WINDOW] = window,
     [INTENT_VIEW_QUERY] = view,
     [INTENT_ZERO] = zero,
-    [INTENT_MARK] = mark,
+    [INTENT_COMPARE] = compare,
     [INTENT_EXPORT] = export_to,
     [INTENT_EXPORT_STACKS] = export_stacks,
     [INTENT_TOGGLE] = toggle,

@@ -183,7 +183,7 @@ void live_preset_poll(struct live_preset *p, struct engine *g)
     preset_take_poll(&p->take, g);
     if (p->start_asked || engine_can_ask(g, &ignored) < 0)
         return;
-    p->start_asked = true; /* once, whatever comes of it: P asks again */
+    p->start_asked = true; /* once, even if it fails: P sends it again */
     if (engine_tiers(g)->n == 0 && !preset_take_wanted(&p->take))
         ask_all(g, TAG_START, &ignored);
 }

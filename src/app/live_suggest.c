@@ -46,7 +46,7 @@ static void open_lines(struct live_suggest *p, struct ui *u)
         item[i] = text[i];
     if (ui_tick(u, INTENT_SUGGESTED, "Suggested: Enter traces these, Space leaves one out", item,
                 n))
-        ui_message(u, "", false); /* that calls are counted */
+        ui_message(u, "", false); /* remove the message that calls are counted */
     else
         ui_message(u, "the suggestion is ready: press P", false);
 }
@@ -114,7 +114,7 @@ void live_suggest_poll(struct live_suggest *p, struct engine *g, struct ui *u)
         tell(p, g, u);
 }
 
-/* The settings of now, with the tiers, entry and rule that are ticked. */
+/* The present settings, with the ticked tiers, entry and rule. */
 static int settings_with(const struct live_suggest *p, struct engine *g, const char *ticks,
                          struct options *o, struct err *e)
 {
@@ -149,7 +149,7 @@ void live_suggest_take(struct live_suggest *p, struct engine *g, struct ui *u,
     int rc = settings_with(p, g, in->text, &o, &e);
     if (rc == 0) {
         settings_map_from(&o, &with);
-        if (!live_may_replace(g, u, in, &with)) { /* asked */
+        if (!live_may_replace(g, u, in, &with)) { /* the operator was asked */
             options_release(&o);
             return;
         }

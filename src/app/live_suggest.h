@@ -1,5 +1,5 @@
-/* The suggested preset on the live screen: looked for without being asked when there is no tier,
- * offered in the list of presets, shown line by line before it is set. A part of app/live. Core
+/* The suggested preset on the live screen: searched automatically if there is no tier, offered in
+ * the list of presets, and shown line by line before it is applied. A part of app/live. Core
  * thread.
  *
  * Invariant: nothing is traced before the operator has accepted the lines. */
@@ -13,15 +13,15 @@
 
 struct live_suggest {
     struct survey survey;
-    bool looked; /* once for each run: without being asked */
+    bool looked; /* automatically, once per run */
     bool asked;  /* the operator waits for it */
 };
 
-/* Looks when it should; goes on; tells what was found. */
+/* Starts the search when it is due, continues it, and reports the result. */
 void live_suggest_poll(struct live_suggest *p, struct engine *g, struct ui *u);
 /* Writes its line in the list of presets. */
 void live_suggest_item(const struct live_suggest *p, char *text, size_t cap);
-/* Opens the lines of the suggestion, or looks for one first. */
+/* Opens the lines of the suggestion; searches for one first if there is none. */
 void live_suggest_open(struct live_suggest *p, struct engine *g, struct ui *u);
 /* Carries out INTENT_SUGGESTED: sets tiers, entry and rule of the lines that are ticked. */
 void live_suggest_take(struct live_suggest *p, struct engine *g, struct ui *u,

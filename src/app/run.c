@@ -35,3 +35,16 @@ void run_receipt(const struct target *t, const struct session_receipt *r)
     fprintf(stderr, "kprof-top: %s\n", line.data);
     buf_release(&line);
 }
+
+void run_end(struct engine *g, const struct target *t)
+{
+    struct session_receipt receipt;
+
+    if (!g)
+        return;
+    bool attached = engine_state(g) != ENGINE_FAILED && engine_state(g) != ENGINE_CONNECTING;
+    engine_detach(g, &receipt);
+    if (attached)
+        run_receipt(t, &receipt);
+    engine_free(g);
+}

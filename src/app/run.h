@@ -22,5 +22,7 @@ int run_live(const struct options *o, const struct target *t);
 int run_baseline(struct engine *g, const struct options *o, struct err *e);
 int run_begin(struct engine *g, const struct options *o, const struct target *t, struct err *e);
 void run_receipt(const struct target *t, const struct session_receipt *r);
+/* Detaches, prints the receipt if the node was attached, and frees g; NULL is fine. */
+void run_end(struct engine *g, const struct target *t);
 
 #endif

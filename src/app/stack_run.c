@@ -25,7 +25,7 @@
 
 struct run {
     const struct options *o;
-    struct ring *ring; /* a session wants a place for events; none will come */
+    struct ring *ring; /* a session needs a ring for events; no events will arrive */
     struct intern *names;
     struct stream *stream;
     struct session *session;
@@ -64,7 +64,7 @@ static void take(struct run *r)
     drop_events(r);
 }
 
-/* From --profile: the width of a frame, the statuses that count, and which processes are chosen. */
+/* From --profile: the width of a frame, the statuses that count, and the choice of processes. */
 static void what(struct run *r)
 {
     const char *p = r->o->profile;
@@ -103,7 +103,7 @@ static int begin(struct run *r, struct err *e)
     return stack_request_begin(r->session, &r->request, e);
 }
 
-/* Until the time is over, or the operator, or the node, ends it. */
+/* Runs until the time is over, the operator stops it, or the connection is lost. */
 static int sample(struct run *r, struct err *e)
 {
     uint64_t end = r->o->duration_ns ? r->began_ns + r->o->duration_ns : UINT64_MAX, now;
@@ -126,7 +126,7 @@ static int sample(struct run *r, struct err *e)
     return stack_request_end(r->session, e);
 }
 
-/* The wall clock at time 0 of the samples, and how far apart two of one process are. */
+/* The wall clock at time 0 of the samples, and the time between two samples of a process. */
 static void set_meta(struct run *r)
 {
     struct stack_profile_meta m = *stack_profile_meta(r->profile);

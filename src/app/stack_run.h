@@ -1,7 +1,7 @@
 /* --profile: samples stacks of a node for a time, and writes them to a file.
  *
- * Returns the exit status: 0 done, 1 failed (reported on stderr). What was sampled until then is
- * written if the connection is lost. Main thread. */
+ * Returns the exit status: 0 done, 1 failed (reported on stderr). If the connection is lost, the
+ * samples so far are written. Main thread. */
 #ifndef KPROF_APP_STACK_RUN_H
 #define KPROF_APP_STACK_RUN_H
 

@@ -13,7 +13,7 @@
 
 #define ATTACH_NS 20000000000u
 
-/* 0 when s has found something. */
+/* 0 if s has a suggestion */
 static int look(struct survey *s, struct engine *g, struct err *e)
 {
     struct pollfd p = {.fd = engine_wake_fd(g), .events = POLLIN};
@@ -56,25 +56,19 @@ static int print(const struct suggestion *s, struct err *e)
 int run_suggest(const struct options *o, const struct target *t)
 {
     struct engine_hooks hooks = {.arg = NULL};
-    struct session_receipt receipt;
     struct survey survey = {.state = SURVEY_NONE};
     struct settings settings;
     struct err e = {{0}};
     int status = 1;
 
     settings_map_from(o, &settings);
-    settings_map_clear_tiers(&settings); /* those of --demo: what is traced is not counted */
+    settings_map_clear_tiers(
+        &settings); /* remove those of --demo: traced functions are not counted */
     struct engine *g = engine_new(&settings, &hooks, &e);
     if (g && run_begin(g, o, t, &e) == 0 && look(&survey, g, &e) == 0)
         status = print(&survey.found, &e) < 0;
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
-    if (g) {
-        bool attached = engine_state(g) != ENGINE_FAILED && engine_state(g) != ENGINE_CONNECTING;
-        engine_detach(g, &receipt);
-        if (attached)
-            run_receipt(t, &receipt);
-        engine_free(g);
-    }
+    run_end(g, t);
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-/* Returns the exit status: 0, or 1 if there is no suggestion or the node cannot be asked; stderr
+/* Returns the exit status: 0, or 1 if there is no suggestion or the node does not answer; stderr
  * has the reason. */
 int run_suggest(const struct options *o, const struct target *t);
 

@@ -55,7 +55,7 @@ static bool count(struct survey *s, struct engine *g)
 {
     const struct catalog *c = engine_catalog(g);
 
-    if (s->load != engine_catalog_load(g)) { /* the picker has begun another */
+    if (s->load != engine_catalog_load(g)) { /* the picker has started to load another */
         s->state = SURVEY_LOADING;
         return false;
     }

@@ -1,9 +1,9 @@
-/* Looks for a suggestion: loads the node's catalog, has calls counted for a second, and asks
+/* Searches a suggestion: loads the node's catalog, has calls counted for a second, and calls
  * cli/suggest. A part of app/live and app/suggest_print.
  *
- * Invariant: nothing is traced for it. At most one survey runs at a time, and it ends within
- * SURVEY_MOST_S. The picker may load the catalog anew meanwhile: the survey then goes on with that
- * one. Core thread. */
+ * Invariant: nothing is traced. At most one survey runs at a time, and it ends within
+ * SURVEY_MOST_S. If the picker reloads the catalog in the meantime, the survey continues with the
+ * new one. Core thread. */
 #ifndef KPROF_APP_SURVEY_H
 #define KPROF_APP_SURVEY_H
 
@@ -20,13 +20,13 @@ struct survey {
     struct err why;          /* SURVEY_FAILED */
     uint32_t ids[SUGGEST_COUNTED];
     size_t n;
-    uint32_t load; /* engine_catalog_load of the catalog that the ids are of */
+    uint32_t load; /* engine_catalog_load of the catalog with these ids */
     uint64_t until_ns;
 };
 
 /* The node must be attached. */
 void survey_begin(struct survey *s, struct engine *g);
-/* True: it has ended with this call. */
+/* True: it ended in this call. */
 bool survey_poll(struct survey *s, struct engine *g);
 bool survey_runs(const struct survey *s);
 

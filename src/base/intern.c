@@ -1,4 +1,5 @@
 #include <kprof/base/intern.h>
+#include <kprof/base/must.h>
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -45,13 +46,6 @@ struct intern {
     uint64_t seed[2]; /* secret, because the node chooses the strings and must not be able to
                          produce collisions */
 };
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 static void *block_of(struct intern *t, size_t n)
 {

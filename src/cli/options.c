@@ -197,7 +197,7 @@ static int check_asks_only(struct parser *p)
     return 0;
 }
 
-/* A file of stacks has no calls: what asks for them has nothing to do. */
+/* A file of stacks has no calls, so options about calls have no meaning. */
 static int check_flame(struct parser *p)
 {
     const struct options *o = p->o;
@@ -219,7 +219,7 @@ static int check_flame(struct parser *p)
     return 0;
 }
 
-/* Samples have no calls, either; they are written when they have all come. */
+/* Samples have no calls, either; they are written when all have arrived. */
 static int check_profile(struct parser *p)
 {
     const struct options *o = p->o;
@@ -313,8 +313,7 @@ static int check_together(struct parser *p)
     if (!o->batch && said(p, "iterations"))
         return err_set(p->e,
                        "--iterations works only without a screen; add --batch, or use --duration");
-    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0 && !o->profile &&
-        !o->full_trace)
+    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0 && !o->profile && !o->full_trace)
         return err_set(p->e, "--batch needs a tier; add --tier M:F/A (or a config file)");
     return 0;
 }

@@ -79,7 +79,7 @@ static int set_profile(const struct options_def *d, const char *val, struct opti
     if (strcmp(val, "cpu") != 0 && strcmp(val, "wall") != 0 &&
         stack_metric_parse(val, strlen(val)) == STACK_METRICS)
         return err_set(e,
-                       "--profile %s: no such profile; write cpu, wall, reductions, memory, "
+                       "--profile %s: unknown value; write cpu, wall, reductions, memory, "
                        "message_queue_len, bin_vheap_size, minor_gcs or another metric (kprof(1))",
                        optval_show(val).s);
     return set_text(d, val, o);

@@ -1,5 +1,7 @@
 #include <kprof/cli/preset.h>
 
+#include "server_rules.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <kprof/base/buf.h>
@@ -68,8 +70,7 @@ static const struct preset presets[] = {
                "{map_get(method, arg(1)), map_get(handler, arg(2))}", false}}},
     {.name = "plug",
      .about = "Plug on Cowboy: requests by method and path",
-     .tier = {{"request", "Plug.Cowboy.Handler.init/2",
-               "{map_get(method, arg(1)), path(map_get(path, arg(1)))}", false},
+     .tier = {{"request", "Plug.Cowboy.Handler.init/2", COWBOY_RULE, false},
               {"send", "Plug.Conn.send_resp/1", NULL, true}}},
     {.name = "phoenix",
      .about = "Phoenix 1.7 on: requests by method and route",
@@ -83,20 +84,14 @@ static const struct preset presets[] = {
               {"send", "Plug.Conn.send_resp/1", NULL, true}}},
     {.name = "yaws",
      .about = "Yaws: requests by method and path",
-     .tier = {{"request", "yaws_server:handle_ut/4",
-               "{element(2, element(5, arg(2))), path(element(2, element(3, element(5, arg(2)))))}",
-               false},
+     .tier = {{"request", "yaws_server:handle_ut/4", YAWS_RULE("arg(2)"), false},
               {"dynamic", "yaws_server:deliver_dyn_part/8", NULL, true},
               {"file", "yaws_server:deliver_file/5", NULL, true},
               {"send", "yaws_server:deliver_accumulated/4", NULL, true}}},
     {.name = "rabbitmq",
      .about = "RabbitMQ: AMQP methods per channel, and their path to the queues",
      .clauses = true,
-     .tier = {{"channel", "rabbit_channel:handle_cast/2",
-               "({rabbit_channel, handle_cast, [{method, M, _, _}, _]}) -> element(1, M); "
-               "({rabbit_channel, handle_cast, [X, _]}) when is_tuple(X) -> element(1, X); "
-               "({rabbit_channel, handle_cast, [X, _]}) when is_atom(X) -> X",
-               false},
+     .tier = {{"channel", "rabbit_channel:handle_cast/2", RABBIT_CHANNEL_CLAUSES, false},
               {"route", "rabbit_exchange:route/3 | rabbit_exchange:route/2", NULL, true},
               {"deliver", "rabbit_queue_type:deliver/4 | rabbit_queue_type:deliver/3", NULL, true},
               {"queue", "rabbit_amqqueue_process:handle_cast/2", NULL, true},
@@ -107,7 +102,7 @@ static const struct preset presets[] = {
               {"writer", "rabbit_writer:handle_message/2", NULL, true}}},
     {.name = "ejabberd",
      .about = "ejabberd: stanzas of clients by kind",
-     .tier = {{"stanza", "ejabberd_c2s:handle_authenticated_packet/2", "element(1, arg(1))", false},
+     .tier = {{"stanza", "ejabberd_c2s:handle_authenticated_packet/2", EJABBERD_STANZA_RULE, false},
               {"router", "ejabberd_router:route/1", NULL, true},
               {"local", "ejabberd_local:route/1", NULL, true},
               {"sessions", "ejabberd_sm:route/1", NULL, true},

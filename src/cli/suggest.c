@@ -1,5 +1,6 @@
 #include <kprof/cli/suggest.h>
 
+#include "server_rules.h"
 #include "suggest_kind.h"
 
 #include <kprof/base/buf.h>
@@ -12,7 +13,7 @@
 #define MOST_RATIO       20.0
 #define EVEN             0.06 /* an even ratio is off a whole number by at most this part of it, */
 #define EVEN_MOST        0.2  /* and by at most this: counters are not all set at the same time */
-#define FUNCTION_LEAST_S 5    /* calls per second of an entry that is of no known kind */
+#define FUNCTION_LEAST_S 5    /* minimum calls per second of an entry of unknown kind */
 #define LEAST_TIERS      3
 #define GOOD             0.25   /* score of a tier that is worth its cost */
 #define POOR             (-1.5) /* never a tier, even if there are too few */
@@ -192,7 +193,7 @@ static bool same_name(const struct catalog *c, const struct called *a, const str
            strcmp(catalog_function_text(c, a->id), catalog_function_text(c, b->id)) == 0;
 }
 
-/* What the score loses for tiers of the same module, which are likely of the same layer. If a tier
+/* The score is reduced for each tier of the same module, which is likely the same layer. If a tier
  * has the same name, the function is never chosen. */
 static double nearness(const struct chooser *s, const struct called *k)
 {
@@ -282,7 +283,7 @@ static void put_tier(const struct chooser *s, size_t i, struct suggestion *out)
     out->per_s[i] = k->per_s;
 }
 
-/* The atom of a module, as a rule has it; false: not one that can be written. */
+/* The atom of a module, as written in a rule; false: it cannot be written. */
 static bool module_atom(const char *mfa_text, char *atom, size_t cap)
 {
     struct mfa mfa;
@@ -331,17 +332,13 @@ static void put_identity(const struct called *entry, struct suggestion *out)
         put_rule(mfa, entry->known->rule, entry->known->named_by, out);
         break;
     case SUGGEST_COWBOY:
-        put_rule(mfa, "{map_get(method, arg(1)), path(map_get(path, arg(1)))}", by_path, out);
+        put_rule(mfa, COWBOY_RULE, by_path, out);
         break;
     case SUGGEST_PLUG:
-        put_rule(mfa, "{map_get(method, arg(1)), path(map_get(request_path, arg(1)))}", by_path,
-                 out);
+        put_rule(mfa, PLUG_RULE, by_path, out);
         break;
     case SUGGEST_YAWS:
-        put_rule(mfa,
-                 "{element(2, element(5, arg(1))), "
-                 "path(element(2, element(3, element(5, arg(1)))))}",
-                 by_path, out);
+        put_rule(mfa, YAWS_RULE("arg(1)"), by_path, out);
         break;
     case SUGGEST_CALL:
         put_callback_rule(mfa, "handle_call", 2, out);
@@ -354,7 +351,7 @@ static void put_identity(const struct called *entry, struct suggestion *out)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the whole suggestion ---- */
 
 static int why_none(const struct chooser *s, size_t asked, struct err *e)
 {
@@ -389,7 +386,8 @@ int suggest_make(const struct catalog *c, const uint32_t *ids, size_t n, struct 
     while (s.n_chosen < SUGGEST_TIERS && choose_tier(&s))
         ;
     if (s.of[entry].kind == SUGGEST_FUNCTION && s.n_chosen < 2)
-        return why_none(&s, n, e); /* some function that is called: no request, and no layer */
+        return why_none(&s, n,
+                        e); /* a single function that is called is neither a request nor a layer */
     for (size_t i = 0; i < s.n_chosen; i++)
         put_tier(&s, i, out);
     out->n = s.n_chosen;

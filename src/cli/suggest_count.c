@@ -36,7 +36,7 @@ static void want(struct wanted *w, uint32_t id, size_t *left)
     struct mfa mfa;
     size_t at;
 
-    /* a tier must be able to hold it */
+    /* it must fit into a tier */
     if (*left == 0 || w->n == SUGGEST_COUNTED || catalog_text(w->c, id, text) >= TIER_MFA_BYTES ||
         !term_parse_mfa(text, &mfa, &at))
         return;
@@ -106,7 +106,7 @@ static int by_order(const void *a, const void *b)
                                 : (x->id > y->id) - (x->id < y->id);
 }
 
-/* 0: the first to be counted of its module. */
+/* 0: the first of its module to be counted. */
 static unsigned preference(const struct catalog *c, uint32_t id)
 {
     const char *function = catalog_function_text(c, id);

@@ -1,28 +1,24 @@
 #include "suggest_kind.h"
 
+#include "server_rules.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define REQ_MAP "{map_get(method, arg(1)), path(map_get(path, arg(1)))}"
-#define PATH    "method and path"
+#define PATH "method and path"
 
-/* Edges as preset.c has them, with the sources in which they were read. The functions of libraries
- * are those that their documentation names; with an arity of -1 it is whichever the node has. */
+/* The rules of edges are those of presets (server_rules). The functions of libraries are those that
+ * their documentation names; with an arity of -1 it is whichever the node has. */
 static const struct suggest_known table[] = {
     /* servers */
-    {"cowboy_stream_h:", "request_process", 3, "request", 0, 0, REQ_MAP, PATH},
-    {"Plug.Cowboy.Handler.", "init", 2, "plug", 0, 1, REQ_MAP, PATH},
-    {"yaws_server:", "handle_ut", 4, "request", 0, 0,
-     "{element(2, element(5, arg(2))), path(element(2, element(3, element(5, arg(2)))))}", PATH},
+    {"cowboy_stream_h:", "request_process", 3, "request", 0, 0, COWBOY_RULE, PATH},
+    {"Plug.Cowboy.Handler.", "init", 2, "plug", 0, 1, COWBOY_RULE, PATH},
+    {"yaws_server:", "handle_ut", 4, "request", 0, 0, YAWS_RULE("arg(2)"), PATH},
     {"rabbit_channel:", "handle_cast", 2, "channel", 0, 0,
-     "fun ({rabbit_channel, handle_cast, [{method, M, _, _}, _]}) -> element(1, M); "
-     "({rabbit_channel, handle_cast, [X, _]}) when is_tuple(X) -> element(1, X); "
-     "({rabbit_channel, handle_cast, [X, _]}) when is_atom(X) -> X; "
-     "(_) -> undefined end",
-     "AMQP method"},
-    {"ejabberd_c2s:", "handle_authenticated_packet", 2, "stanza", 0, 0, "element(1, arg(1))",
+     "fun " RABBIT_CHANNEL_CLAUSES "; (_) -> undefined end", "AMQP method"},
+    {"ejabberd_c2s:", "handle_authenticated_packet", 2, "stanza", 0, 0, EJABBERD_STANZA_RULE,
      "kind of stanza"},
-    /* what these servers do with a request */
+    /* functions of these servers that handle a request */
     {"cowboy_handler:", "execute", 2, "handler", 26, 0, NULL, NULL},
     {"cowboy_router:", "execute", 2, "routing", 7, 0, NULL, NULL},
     {"cowboy_req:", "reply", 4, "reply", 18, 0, NULL, NULL},
@@ -43,7 +39,7 @@ static const struct suggest_known table[] = {
     {"ejabberd_local:", "route", 1, "local", 20, 0, NULL, NULL},
     {"ejabberd_sm:", "route", 1, "sessions", 20, 0, NULL, NULL},
     {"mod_offline:", "store_packet", 1, "offline", 18, 0, NULL, NULL},
-    /* databases, and what goes to other machines */
+    /* databases, and calls to other machines */
     {"DBConnection.", "prepare_execute", 4, "db", 30, 0, NULL, NULL},
     {"DBConnection.", "execute", 4, "db", 30, 0, NULL, NULL},
     {"Postgrex.", "query", -1, "db", 28, 0, NULL, NULL},
@@ -122,7 +118,7 @@ static const char *const libraries[] = {"cowboy",
                                         "certifi",
                                         "idna"};
 
-/* Functions that modules must have, or that say nothing about a request. */
+/* Functions that modules must have, or that have no relation to a request. */
 static const char *const boilerplate[] = {"start",
                                           "start_link",
                                           "stop",

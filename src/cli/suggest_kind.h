@@ -6,7 +6,7 @@
 #include <kprof/core/catalog.h>
 
 enum suggest_kind {
-    SUGGEST_NOTHING, /* no tier: of OTP, of an unknown library, or of no interest */
+    SUGGEST_NOTHING, /* not a tier: of OTP, of an unknown library, or not useful */
     SUGGEST_EDGE,    /* a known server calls it once per request */
     SUGGEST_LAYER,   /* of a known library */
     SUGGEST_COWBOY,  /* handlers of requests: init/2, */
@@ -15,7 +15,7 @@ enum suggest_kind {
     SUGGEST_CALL,    /* callbacks: handle_call/3, */
     SUGGEST_CAST,    /* handle_cast/2, */
     SUGGEST_EVENT,   /* handle_event/4 of gen_statem */
-    SUGGEST_FUNCTION /* any other of the node's own */
+    SUGGEST_FUNCTION /* any other function of the node's own code */
 };
 
 struct suggest_known {
@@ -36,13 +36,13 @@ struct suggest_node {
 /* A module of the catalog: its functions are [first, end). */
 struct suggest_module {
     uint32_t first, end;
-    bool own;      /* its application is the node's own, and no library that is known */
+    bool own;      /* its application is the node's own, not a known library */
     bool platform; /* it comes with Erlang/OTP or Elixir */
     bool known;    /* the table has functions of it */
 };
 
 struct suggest_node suggest_node_of(const struct catalog *c);
-/* The module that begins with this function. */
+/* The module whose first function is this one. */
 struct suggest_module suggest_module_at(const struct catalog *c, uint32_t first);
 /* The module of this function. */
 struct suggest_module suggest_module_of(const struct catalog *c, uint32_t id);
@@ -50,7 +50,7 @@ struct suggest_module suggest_module_of(const struct catalog *c, uint32_t id);
 enum suggest_kind suggest_kind_of(const struct catalog *c, const struct suggest_node *node,
                                   const struct suggest_module *m, uint32_t id,
                                   const struct suggest_known **known);
-/* Its name is one that layers have: "query", "render", "fetch" ... */
+/* Its name is typical of a layer: "query", "render", "fetch" ... */
 bool suggest_sounds_like_layer(const char *function);
 /* Its name is typical of the start of a request: "handle", "request", "process" ... */
 bool suggest_sounds_like_entry(const char *function);

@@ -212,6 +212,7 @@ struct attribution attribution_of_entry(struct core *c, const struct event *ev,
         labelled = REQ_NIL;
     }
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_EXPIRING)
-        labelled = REQ_NIL; /* it is as good as gone, and may be in the lists of those that wait */
+        labelled =
+            REQ_NIL; /* it is about to be removed, and may be in the lists of waiting requests */
     return new_request(c, ev, labelled, outer);
 }

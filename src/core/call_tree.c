@@ -169,7 +169,9 @@ static void pass(struct call_tree *t, struct proc *p, uint64_t now_ns)
             .stack = t->node[in].stack,
             .initial_call = p->initial_call,
             .name = p->name,
-            .status = p->gc ? STACK_GARBAGE_COLLECTING : p->sleep ? STACK_WAITING : STACK_RUNNING,
+            .status = p->gc      ? STACK_GARBAGE_COLLECTING
+                      : p->sleep ? STACK_WAITING
+                                 : STACK_RUNNING,
         };
         t->node[in].own_ns += s.weight;
         stack_profile_add(t->profile, &s, NULL);
@@ -182,9 +184,8 @@ static void pass(struct call_tree *t, struct proc *p, uint64_t now_ns)
 
 static void push(struct call_tree *t, struct proc *p, const struct call_event *e, bool tail)
 {
-    uint32_t node = p->depth < CALL_TREE_DEPTH_MAX
-                        ? child(t, top(p), CALL_NODE_FUNCTION, e->function)
-                        : NONE;
+    uint32_t node =
+        p->depth < CALL_TREE_DEPTH_MAX ? child(t, top(p), CALL_NODE_FUNCTION, e->function) : NONE;
 
     if (node == NONE) { /* its time is the caller's */
         t->counts.cut++;
@@ -374,8 +375,8 @@ void call_tree_sum(struct call_tree *t, const struct call_tree_hide *hide)
 {
     for (uint32_t i = 0; i < t->nodes; i++) {
         struct call_node *n = &t->node[i];
-        bool hidden = (n->kind == CALL_NODE_SLEEP && hide->sleep) ||
-                      (n->kind == CALL_NODE_GC && hide->gc);
+        bool hidden =
+            (n->kind == CALL_NODE_SLEEP && hide->sleep) || (n->kind == CALL_NODE_GC && hide->gc);
         n->total_ns = hidden ? 0 : n->own_ns;
     }
     for (uint32_t i = t->nodes; i-- > 1;) /* a parent has the smaller number */

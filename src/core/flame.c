@@ -1,4 +1,5 @@
 #include <kprof/base/map.h>
+#include <kprof/base/must.h>
 #include <kprof/core/flame.h>
 
 #include "flame_tree.h"
@@ -10,14 +11,14 @@
 /* Sums stay below this, so they are exact and never overflow. */
 #define MOST_SUM (UINT64_C(1) << 62)
 
-/* A group of samples below the root; `sample` is one of them, which names it. */
+/* A group of samples below the root; `sample` is one of them and gives the name. */
 struct group {
     uint64_t key;
     size_t sample;
     uint32_t node;
 };
 
-/* All samples of one group with the same stack. */
+/* all samples of one group with the same stack */
 struct pile {
     uint64_t width;
     uint32_t group, stack;
@@ -36,18 +37,11 @@ struct build {
     size_t piles, piles_cap;
     struct map node_of;  /* group << 32 | stack to node */
     uint32_t *label_of;  /* by frame id; 0: not made yet */
-    uint32_t *outermost; /* by stack: the outermost of its callers (or it) that is the focus */
-    uint32_t *path;      /* stacks on the way to a node */
+    uint32_t *outermost; /* by stack: the outermost of its frames that is the focus */
+    uint32_t *path;      /* stacks on the path to a node */
     size_t path_cap;
     uint64_t sum;
 };
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 /* Makes room for one more element. */
 static void *roomy(void *p, size_t n, size_t *cap, size_t size)
@@ -96,14 +90,7 @@ static uint64_t width_of(const struct build *b, size_t i)
         return stack_view_at(b->view, i)->weight;
     if (!stack_view_metric(b->view, i, b->q->metric, &value, &delta))
         return 0;
-    switch (b->q->by) {
-    case FLAME_GROWTH:
-        return delta > 0 ? (uint64_t)delta : 0;
-    case FLAME_SHRINKAGE:
-        return delta < 0 ? 0 - (uint64_t)delta : 0;
-    default:
-        return value > 0 ? (uint64_t)value : 0;
-    }
+    return flame_metric_width(b->q->by, value, delta);
 }
 
 static uint32_t group_of(struct build *b, size_t i)
@@ -161,7 +148,7 @@ static void take_samples(struct build *b)
     }
 }
 
-/* A caller has a lower number than what it calls: one pass is enough. */
+/* A caller has a lower number than its callees, so one pass is enough. */
 static void find_focus(struct build *b)
 {
     if (b->q->part == FLAME_WHOLE)
@@ -213,8 +200,8 @@ static uint32_t group_node(struct build *b, uint32_t group)
     return g->node;
 }
 
-/* From the root (or the focus) down. What a caller has led to is remembered: each stack is gone
- * through once. */
+/* From the root (or the focus) down. The node of each caller is stored, so each stack is visited
+ * once. */
 static uint32_t node_down(struct build *b, uint32_t group, uint32_t stack)
 {
     uint32_t top = b->outermost ? stack_profile_caller(b->profile, b->outermost[stack]) : 0;
@@ -238,7 +225,7 @@ static uint32_t node_down(struct build *b, uint32_t group, uint32_t stack)
     return node;
 }
 
-/* From the focus up to the root. */
+/* from the focus up to the root */
 static uint32_t node_up(struct build *b, uint32_t group, uint32_t stack)
 {
     uint32_t node = group_node(b, group);

@@ -23,7 +23,7 @@ enum flame_group flame_group_parse(const char *name)
     return (enum flame_group)g;
 }
 
-/* Modules of Elixir are shown as people there write them. */
+/* Elixir modules are shown in Elixir syntax. */
 static void add_module(struct buf *out, const char *s, size_t n)
 {
     static const char ELIXIR[] = "Elixir.";
@@ -63,7 +63,8 @@ unsigned flame_decade(const struct stack_view *v, size_t i)
     return d;
 }
 
-void flame_decade_text(struct buf *out, unsigned d)
+/* "1-10 MB" */
+static void add_decade(struct buf *out, unsigned d)
 {
     static const char *const UNIT[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     static const char *const LOW[] = {"1", "10", "100"};
@@ -77,7 +78,7 @@ void flame_decade_text(struct buf *out, unsigned d)
 uint64_t flame_group_key(const struct stack_view *v, size_t i, enum flame_group g)
 {
     const struct stack_sample *s = stack_view_at(v, i);
-    uint64_t outside = s->request ? 0 : UINT64_C(1) << 32; /* or inside, but not known of what */
+    uint64_t outside = s->request ? 0 : UINT64_C(1) << 32; /* or inside of an unknown one */
     switch (g) {
     case FLAME_STATUS:
         return s->status;
@@ -118,7 +119,7 @@ void flame_group_text(struct buf *out, const struct stack_view *v, size_t i, enu
         buf_adds(out, s->status ? stack_status_name(s->status) : "status not known");
         return;
     case FLAME_MEMORY:
-        flame_decade_text(out, flame_decade(v, i));
+        add_decade(out, flame_decade(v, i));
         return;
     case FLAME_PROCESS:
         if (s->process == 0)

@@ -1,17 +1,11 @@
 #include "flame_tree.h"
 
 #include <kprof/base/intern.h>
+#include <kprof/base/must.h>
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 void flame_tree_init(struct flame_tree *t)
 {
@@ -85,7 +79,7 @@ static void add_up(struct flame *f)
     }
 }
 
-/* The nodes of each parent together, sorted; first[p] says where those of p begin. */
+/* Groups the nodes by parent, sorted; first[p] is the first child of p. */
 static struct item *sorted(const struct flame *f, uint32_t *first)
 {
     struct item *items = must(malloc(f->nodes * sizeof *items));
@@ -110,7 +104,7 @@ static struct item *sorted(const struct flame *f, uint32_t *first)
     return items;
 }
 
-/* Numbers the nodes anew, level by level: so the children of a node stand together. */
+/* Renumbers the nodes level by level, so the children of a node are contiguous. */
 static void renumber(struct flame *f)
 {
     uint32_t *first = must(malloc(f->nodes * sizeof *first));
@@ -185,7 +179,7 @@ const char *flame_text(const struct flame *f, uint32_t node, size_t *n)
 uint64_t flame_sum(const struct flame *f, const bool *hit, uint32_t below)
 {
     uint64_t sum = 0;
-    bool *in = must(calloc(f->nodes, sizeof *in));     /* at or below a node that counted */
+    bool *in = must(calloc(f->nodes, sizeof *in));     /* at or below a node that was counted */
     bool *part = must(calloc(f->nodes, sizeof *part)); /* at or below `below` */
     for (uint32_t i = 0; i < f->nodes; i++) {
         const struct flame_node *n = &f->node[i];

@@ -1,4 +1,4 @@
-/* A flame graph while it is made: nodes in the order in which they come, then sorted for good.
+/* A flame graph under construction: nodes in the order in which they are added, sorted at the end.
  *
  * Invariant: a node's number is greater than its parent's. Widths are added to `self` only;
  * flame_tree_finish computes the totals and the order of flame.h. One thread. */
@@ -16,9 +16,10 @@ struct flame_tree {
 };
 
 void flame_tree_init(struct flame_tree *t);
-/* The label of a text: the same for the same text. */
+/* The label of a text; equal texts have equal labels. */
 uint32_t flame_tree_label(struct flame_tree *t, const char *s, size_t n);
-/* The child of that label, made when there is none. Returns the parent when there are too many. */
+/* The child with this label; added if there is none. Returns the parent if there are too many
+ * nodes. */
 uint32_t flame_tree_child(struct flame_tree *t, uint32_t parent, uint32_t label, uint32_t frame);
 struct flame *flame_tree_finish(struct flame_tree *t);
 

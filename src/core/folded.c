@@ -10,14 +10,14 @@ enum { DIGITS_MAX = 18, PID_DIGITS_MAX = 9, NAMES_MAX = 200000 };
 struct folded {
     struct stack_profile *profile;
     struct folded_counts counts;
-    struct buf line;      /* what came of a line that has not ended */
+    struct buf line;      /* the present, incomplete line */
     bool too_long;        /* the rest of this line is skipped */
-    struct intern *names; /* frames as text, so that each is taken apart once */
+    struct intern *names; /* frames as text, so that each is parsed once */
     uint32_t *frame_of;   /* by name */
-    /* The last stack. Lines are mostly sorted: the next one begins as it does. */
+    /* The previous stack. Lines are mostly sorted, so the next one often has the same beginning. */
     struct buf last;
     struct step {
-        size_t end; /* where a frame ends in `last` */
+        size_t end; /* end of each frame in `last` */
         uint32_t stack;
     } step[FOLDED_DEPTH_MAX];
     uint32_t steps;
@@ -51,7 +51,7 @@ static bool number(const char *s, size_t n, size_t *i, size_t most, uint64_t *v)
     return *i > first;
 }
 
-/* A process of the node itself, <0.80.0>; 0: it is something else. */
+/* A pid of the node itself, <0.80.0>; 0: other text. */
 static uint64_t process_of(const char *s, size_t n)
 {
     uint64_t id, serial;
@@ -62,7 +62,7 @@ static uint64_t process_of(const char *s, size_t n)
     return serial << 32 | id;
 }
 
-/* Splits M:F/A. False: it is another text, which is then a name as it stands. */
+/* Splits M:F/A. False: other text, which is then used unchanged as a name. */
 static bool split(const char *s, size_t n, size_t *module, size_t *slash, uint64_t *arity)
 {
     const char *colon = memchr(s, ':', n);
@@ -101,13 +101,13 @@ static uint32_t frame_of(struct folded *f, const char *s, size_t n)
     return f->frame_of[name];
 }
 
-/* Goes back to the last frame that this stack shares with the one before; where it ends. */
+/* Goes back to the last frame that this stack shares with the previous one; returns its end. */
 static size_t share(struct folded *f, const char *s, size_t n)
 {
     size_t same = 0, most = n < f->last.len ? n : f->last.len;
     while (same < most && s[same] == f->last.data[same])
         same++;
-    /* A frame is shared when it ends within what is the same, or with it. */
+    /* a frame is shared if it ends within the common text */
     while (f->steps > 0) {
         size_t end = f->step[f->steps - 1].end;
         if (end < same || (end == same && (same == n || s[same] == ';')))
@@ -117,7 +117,7 @@ static size_t share(struct folded *f, const char *s, size_t n)
     return 0;
 }
 
-/* The frames of s[0..n) on top of each other. */
+/* Pushes the frames of s[0..n). */
 static uint32_t stack_of(struct folded *f, const char *s, size_t n)
 {
     size_t from = share(f, s, n);
@@ -139,7 +139,7 @@ static uint32_t stack_of(struct folded *f, const char *s, size_t n)
     return stack;
 }
 
-/* The count at the end, and where the stack before it ends. */
+/* The count at the end, and the end of the stack before it. */
 static bool count_of(const char *s, size_t *n, uint64_t *count)
 {
     const char *blank = memrchr(s, ' ', *n);

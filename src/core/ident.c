@@ -52,7 +52,7 @@ static uint16_t seen(struct idents *t, uint16_t at, uint32_t began_s, uint32_t n
     return at;
 }
 
-/* The number has this name from now on. */
+/* Gives the number this name. */
 static void give(struct idents *t, uint16_t at, uint32_t name, uint32_t began_s)
 {
     t->name[at] = name;

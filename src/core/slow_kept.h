@@ -1,5 +1,5 @@
-/* The slowest requests of each identity, stored for the length of the history after newer ones push
- * them out of the slow log, each with a compact slow trace. Inside of core.
+/* The slowest requests of each identity, stored for the length of the history after newer ones have
+ * replaced them in the slow log, each with a compact slow trace. Inside of core.
  *
  * Invariant: at most SLOW_KEPT entries, and at most SLOW_KEPT_EACH of an identity. These are the
  * slowest of all entries of the identity added here, as long as there is room for all identities
@@ -31,8 +31,8 @@ struct slow_kept {
  * newest. trace: of which it takes a reference; NULL: none. */
 void slow_kept_add(struct slow_kept *k, const struct slow_entry *e,
                    const struct slow_trace_request *trace);
-/* The trace of the entry with this number leaves the ring of the newest: keeps a compact copy of
- * it, in which a call that still runs stays so. False: the entry is not kept. */
+/* The trace of the entry with this number leaves the ring of the newest: stores a compact copy of
+ * it, in which a running call stays running. False: the entry is not stored here. */
 bool slow_kept_compact(struct slow_kept *k, uint64_t done, const struct slow_trace_request *trace);
 /* Returns how many entries have a number below `done`. */
 uint32_t slow_kept_before(const struct slow_kept *k, uint64_t done);

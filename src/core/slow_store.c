@@ -56,7 +56,7 @@ static const struct slow_entry *ended(const struct slow_store *s, uint64_t done)
     return NULL;
 }
 
-/* A request makes room for a newer one: if it is one of the slowest it is kept for longer. */
+/* Removes a request to make room for a newer one; one of the slowest is moved to slow_kept. */
 static void make_room(struct slow_store *s, uint32_t at)
 {
     const struct slow_entry *e = ended(s, s->slot_done[at]);
@@ -104,7 +104,8 @@ static const struct slow_trace_request *trace_of(const struct slow_store *s,
     return NULL;
 }
 
-/* An entry leaves the log. One whose request left before it was kept then, if at all. */
+/* Removes an entry from the log. If its request was removed before, it was moved to slow_kept then,
+ * if at all. */
 static void leave_log(struct slow_store *s, const struct slow_entry *e)
 {
     const struct slow_trace_request *r = trace_of(s, e);
@@ -150,7 +151,7 @@ struct slow_entry *slow_store_entry_of(const struct slow_store *s, uint64_t seq,
     return NULL;
 }
 
-/* Kept entries that are no longer in the log: the first so many. */
+/* the number of entries of slow_kept that are no longer in the log; they come first */
 static uint32_t kept_only(const struct slow_store *s)
 {
     uint32_t oldest = s->log.n ? (s->log.at + s->log.cap - s->log.n) % s->log.cap : 0;
@@ -254,26 +255,6 @@ static struct slow_trace_request *sized(struct slow_trace_request *r, uint32_t c
     return to;
 }
 
-/* Copies each field, because an atomic must not be copied as bytes. */
-static struct slow_trace_request *copy_of(const struct slow_trace_request *r, uint32_t cap)
-{
-    struct slow_trace_request *to = sized(NULL, cap);
-
-    to->id = r->id;
-    to->label = r->label;
-    to->start_ns = r->start_ns;
-    to->end_ns = r->end_ns;
-    to->omitted_self_ns = r->omitted_self_ns;
-    to->omitted = r->omitted;
-    to->n = r->n;
-    to->running = r->running;
-    to->error = r->error;
-    memcpy(to->ident, r->ident, sizeof to->ident);
-    memcpy(to->call, r->call, r->n * sizeof r->call[0]);
-    atomic_init(&to->refs, 1);
-    return to;
-}
-
 /* ---- requests that are open ---- */
 
 int slow_store_begin(struct slow_store *s, uint64_t label, uint64_t start_ns)
@@ -325,7 +306,7 @@ static struct slow_trace_request *writable(struct slow_store *s, uint32_t at)
     uint32_t cap = r->n < r->cap ? r->cap : r->n + FIRST_CALLS;
 
     if (atomic_load_explicit(&r->refs, memory_order_acquire) > 1) {
-        s->slot[at] = copy_of(r, cap);
+        s->slot[at] = slow_trace_copy(r, cap);
         slow_trace_unref(r);
     } else if (cap != r->cap) {
         s->slot[at] = sized(r, cap);
@@ -428,7 +409,7 @@ void slow_store_closed_done(struct slow_store *s, uint64_t id, uint64_t done)
         s->slot_done[newest] = done;
 }
 
-/* A kept one that is among the newest, too, is not listed twice. */
+/* an entry of slow_kept that is also among the newest is not listed twice */
 const struct slow_trace_request *slow_store_request(const struct slow_store *s, uint32_t i)
 {
     if (i < s->n)

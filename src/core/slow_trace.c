@@ -39,25 +39,47 @@ static void choose(const struct slow_trace_request *r, uint32_t max, bool in[SLO
         in[rank[i].at] = i < max;
 }
 
-struct slow_trace_request *slow_trace_compact(const struct slow_trace_request *r, uint32_t max)
+/* A copy without the calls, with room for cap of them. Copies each field, because an atomic must
+ * not be copied as bytes. */
+static struct slow_trace_request *copy_of_head(const struct slow_trace_request *r, uint32_t cap)
 {
-    uint32_t n = r->n < max ? r->n : max;
-    struct slow_trace_request *to = malloc(sizeof *to + n * sizeof to->call[0]);
-    bool in[SLOW_TRACE_CALLS];
+    struct slow_trace_request *to = malloc(sizeof *to + cap * sizeof to->call[0]);
 
-    assert(r->n <= SLOW_TRACE_CALLS && n > 0);
     if (!to)
         abort();
+    atomic_init(&to->refs, 1);
     to->id = r->id;
     to->label = r->label;
     to->start_ns = r->start_ns;
     to->end_ns = r->end_ns;
     to->omitted_self_ns = r->omitted_self_ns;
-    to->omitted = r->omitted + (r->n - n);
+    to->omitted = r->omitted;
     to->n = to->running = 0;
-    to->cap = n;
+    to->cap = cap;
     to->error = r->error;
     memcpy(to->ident, r->ident, sizeof to->ident);
+    return to;
+}
+
+struct slow_trace_request *slow_trace_copy(const struct slow_trace_request *r, uint32_t cap)
+{
+    struct slow_trace_request *to = copy_of_head(r, cap);
+
+    assert(r->n <= cap);
+    to->n = r->n;
+    to->running = r->running;
+    memcpy(to->call, r->call, r->n * sizeof r->call[0]);
+    return to;
+}
+
+struct slow_trace_request *slow_trace_compact(const struct slow_trace_request *r, uint32_t max)
+{
+    uint32_t n = r->n < max ? r->n : max;
+    struct slow_trace_request *to = copy_of_head(r, n);
+    bool in[SLOW_TRACE_CALLS];
+
+    assert(r->n <= SLOW_TRACE_CALLS && n > 0);
+    to->omitted += r->n - n;
     choose(r, max, in);
     for (uint32_t i = 0; i < r->n; i++) {
         const struct slow_trace_call *c = &r->call[i];
@@ -68,7 +90,6 @@ struct slow_trace_request *slow_trace_compact(const struct slow_trace_request *r
             to->omitted_self_ns += c->self_ns;
         }
     }
-    atomic_init(&to->refs, 1);
     return to;
 }
 

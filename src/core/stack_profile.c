@@ -1,4 +1,5 @@
 #include <kprof/base/intern.h>
+#include <kprof/base/must.h>
 #include <kprof/base/pages.h>
 #include <kprof/core/stack_profile.h>
 
@@ -10,7 +11,7 @@
 enum {
     CHUNK_BITS = 12,
     CHUNK_SAMPLES = 1 << CHUNK_BITS,
-    /* Of one sample: which are known, and two numbers for each, in bytes of 7 bits. */
+    /* The metrics of a sample: which are known, and two numbers for each, as varints. */
     METRICS_MAX_BYTES = 5 + STACK_METRICS * 2 * 10,
     CHUNK_METRICS_BYTES = CHUNK_SAMPLES * METRICS_MAX_BYTES,
 };
@@ -20,8 +21,8 @@ enum {
 #define TEXT_BYTES    ((size_t)32 << 20)
 #define MOST_WEIGHT   (UINT64_C(1) << 62)
 
-/* The room for metrics is as much as they can take, so it never moves; pages that nothing was
- * written to take no memory. The writer alone reads and writes n, metrics_bytes and weight. */
+/* The block for metrics has their maximum size, so it never moves; pages that were not written use
+ * no memory. Only the writer uses n, metrics_bytes and weight. */
 struct chunk {
     _Atomic uint32_t refs;
     uint32_t n, metrics_bytes;
@@ -50,13 +51,6 @@ struct stack_view {
     size_t n, chunks;
     struct chunk *chunk[];
 };
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 static void chunk_unref(struct chunk *c)
 {
@@ -119,6 +113,13 @@ uint32_t stack_profile_text(struct stack_profile *p, const char *s, size_t n)
     return 0;
 }
 
+/* Written once, before the id is given away: the reader of a view may read it at any time. */
+static void set_function(struct stack_profile *p, uint32_t frame, uint32_t function)
+{
+    if (p->function_of[frame] == 0)
+        p->function_of[frame] = function;
+}
+
 uint32_t stack_profile_frame(struct stack_profile *p, const struct stack_frame *f)
 {
     assert(f->arity <= STACK_NO_ARITY);
@@ -129,13 +130,13 @@ uint32_t stack_profile_frame(struct stack_profile *p, const struct stack_frame *
     uint32_t of = intern_add(p->frames, &function, sizeof function);
     if (of == INTERN_FULL)
         return 0;
-    p->function_of[of] = of;
+    set_function(p, of, of);
     if (f->file == 0 && f->line == 0)
         return of;
     uint32_t id = intern_add(p->frames, f, sizeof *f);
     if (id == INTERN_FULL)
         return of;
-    p->function_of[id] = of;
+    set_function(p, id, of);
     return id;
 }
 
@@ -150,7 +151,7 @@ uint32_t stack_profile_push(struct stack_profile *p, uint32_t caller, uint32_t f
     return caller;
 }
 
-/* Bytes of 7 bits, the low ones first; the top bit says that more follow. */
+/* A varint: 7 bits per byte, the low ones first; the top bit: more follow. */
 static uint8_t *put_number(uint8_t *to, uint64_t v)
 {
     for (; v >= 0x80; v >>= 7)
@@ -172,7 +173,7 @@ static const uint8_t *get_number(const uint8_t *at, uint64_t *v)
     return at;
 }
 
-/* Signed as unsigned with the sign in the lowest bit, so that small ones stay short. */
+/* ZigZag: the sign in the lowest bit, so that small numbers are short. */
 static uint64_t folded(int64_t v)
 {
     return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);

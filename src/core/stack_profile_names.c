@@ -32,7 +32,7 @@ static const char *const STATUS[STACK_STATUSES] = {
     [STACK_EXITING] = "exiting",
 };
 
-/* Which of the words it is; `words` when it is none. */
+/* The index of the word; `words` if it is not one of them. */
 static unsigned word_of(const char *const *word, unsigned words, const char *s, size_t n)
 {
     unsigned i = 0;

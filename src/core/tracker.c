@@ -127,8 +127,8 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
 {
     if (p && p->depth > 0 && folded(c, ev, p, to))
         return;
-    /* A call outside of any request is kept on the stack while there is enough room, so that
-     * returns unwind correctly. */
+    /* A call outside of any request stays on the stack while there is enough room, so that returns
+     * unwind correctly. */
     if (to->kind == TO_NOBODY && !p && c->calls.by_pid.used >= c->calls.proc_cap / 2) {
         account_call_refused(&c->account);
     } else {

@@ -144,23 +144,24 @@ static void threshold(struct engine *g)
 static void sampling(struct engine *g, uint64_t now_ns)
 {
     struct change_log *k = &g->change_log;
+    const struct trace_config *is = &g->configuration.wanted;
     struct heartbeat b;
-    struct snapshot s = {.has_entry = g->configuration.wanted.entry != TRACE_CONFIG_NO_ENTRY,
-                         .sample = g->configuration.wanted.sample,
-                         .sample_asked = g->configuration.wanted.sample};
     char text[SNAPSHOT_SAMPLING_BYTES];
 
     if (g->replay.file || !stream_heartbeat(g->stream, &b))
         return;
-    bool cut = b.sample > s.sample && b.sample_why != SAMPLE_ASKED;
+    bool cut = b.sample > is->sample && b.sample_why != SAMPLE_ASKED;
     if (k->cut == (cut ? b.sample : 0) && (!cut || k->cut_why == b.sample_why))
         return;
+    struct snapshot s = {.has_entry = is->entry != TRACE_CONFIG_NO_ENTRY,
+                         .sample = is->sample,
+                         .sample_asked = is->sample};
     k->cut = cut ? b.sample : 0;
     k->cut_why = b.sample_why;
     if (cut) {
         s.sample = b.sample;
         s.sample_why = (enum sample_why)b.sample_why;
-        s.cost.limit_percent = (double)g->configuration.wanted.max_cost_ppm / 1e4;
+        s.cost.limit_percent = (double)is->max_cost_ppm / 1e4;
     }
     snapshot_sampling(&s, text);
     if (g->log.n && g->log.n == k->cut_lines && now_ns - k->cut_ns < BURST_NS)

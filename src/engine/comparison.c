@@ -16,7 +16,8 @@ const struct snapshot *engine_compared(const struct engine *g)
 }
 
 /* The reference as the header shows a time range: its name, and a sentence. */
-static void name_mark(const struct snapshot *s, char *name, size_t name_cap, char *line, size_t cap)
+static void name_reference(const struct snapshot *s, char *name, size_t name_cap, char *line,
+                           size_t cap)
 {
     char from[FORMAT_BYTES], to[FORMAT_BYTES];
     uint64_t from_ns = s->wall_ns - (uint64_t)(s->window_s * 1e9), to_ns = s->wall_ns;
@@ -32,7 +33,7 @@ static void name_mark(const struct snapshot *s, char *name, size_t name_cap, cha
              s->time.history ? "} returns to now, " : "");
 }
 
-void engine_mark(struct engine *g, const struct view_query *shown)
+void engine_toggle_comparison(struct engine *g, const struct view_query *shown)
 {
     struct view_query l = {
         .window = shown->window, .length_s = shown->length_s, .end_s = shown->end_s};
@@ -45,7 +46,7 @@ void engine_mark(struct engine *g, const struct view_query *shown)
         return;
     }
     struct snapshot *s = engine_view(g, &l);
-    name_mark(s, name, sizeof name, line, sizeof line);
+    name_reference(s, name, sizeof name, line, sizeof line);
     engine_compare(g, s, name);
     session_log_say(g, line, false);
 }

@@ -3,7 +3,7 @@
  * Invariant: the caller (the core thread) never blocks: it passes a configuration or a request and
  * takes results later. The thread always sends the latest configuration to the node, also after
  * every reconnect. Until the first connection is up, a failure is final (RESULT_FAILED); after that
- * the thread reconnects, with delays that grow while connections do not last. All functions are for
+ * the thread reconnects, with delays that grow while connections are short. All functions are for
  * the core thread; all except control_finish return at once. */
 #ifndef KPROF_ENGINE_CONTROL_H
 #define KPROF_ENGINE_CONTROL_H

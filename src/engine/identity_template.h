@@ -1,4 +1,4 @@
-/* The key that names requests by path(...) or shape(...), and takes it back. Core thread. */
+/* The key that names requests by path(...) or shape(...), and undoes this. Core thread. */
 #ifndef KPROF_ENGINE_IDENTITY_TEMPLATE_H
 #define KPROF_ENGINE_IDENTITY_TEMPLATE_H
 

@@ -1,5 +1,5 @@
 /* Names of the processes of slow and open calls. The node is asked once for each name, which is
- * kept while there is room. */
+ * stored while there is room. */
 #include "process_names.h"
 
 #include "session_log.h"

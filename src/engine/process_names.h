@@ -1,4 +1,4 @@
-/* Names of processes. The node is asked once for each name, which is kept while there is room.
+/* Names of processes. The node is asked once for each name, which is stored while there is room.
  *
  * Invariant: after a restart of the node, a pid of the old node never gets the name of a process of
  * the new node. Core thread. */

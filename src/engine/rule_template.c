@@ -36,7 +36,7 @@ static int by_calls(const void *a, const void *b)
     return x->calls != y->calls ? (x->calls < y->calls ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-/* What becomes of the names; the caller frees it. */
+/* The resulting names; the caller frees them. */
 static struct became *become(const struct rule_names *names, enum rule_how how, size_t *n)
 {
     struct became *all = calloc(names->n + 1, sizeof *all);
@@ -120,7 +120,8 @@ static bool is_end(const char *rule, const char *s, const char *end)
            (end - s == 3 || !in_word(s[3]));
 }
 
-/* The first of these outside of brackets and quotes: '>' is "->", 'e' the word end. */
+/* The first of these characters outside of brackets and quotes; '>' stands for "->", 'e' for `end`.
+ */
 static const char *find(struct part p, const char *what)
 {
     int depth = 0;
@@ -156,7 +157,7 @@ static void put(struct buf *out, const char *from, const char *to)
     buf_add(out, from, (size_t)(to - from));
 }
 
-/* "name(...)", and nothing after it: what stands in the brackets. */
+/* The content of the brackets of "name(...)", if nothing follows. */
 static bool is_call(struct part p, const char *name, struct part *in)
 {
     size_t n = strlen(name);
@@ -170,7 +171,7 @@ static bool is_call(struct part p, const char *name, struct part *in)
     return true;
 }
 
-/* An atom, a number, a text: always the same name. */
+/* an atom, a number or a text: a constant name */
 static bool is_constant(struct part p)
 {
     const char *s = p.at;
@@ -197,7 +198,7 @@ struct wrapping {
     size_t wrapped;
 };
 
-/* Which of n elements the template changes, by the names that consist of so many. */
+/* Which of n elements the template changes, according to the names with n elements. */
 static void changing(const struct wrapping *w, size_t n, bool changes[ELEMENTS])
 {
     bool known = false;

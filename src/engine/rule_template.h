@@ -20,8 +20,8 @@ struct rule_names { /* names that the rule gives now; borrowed */
 /* Returns what makes at most half as many names: path if most of them look like paths or URLs, else
  * shape; RULE_AS_IS: neither does. */
 enum rule_how rule_template_fit(const struct rule_names *names);
-/* Appends the names that become of them, the most frequent first: "/cart 812, /login 40 and 2
- * more". Returns how many there are. */
+/* Appends the resulting names, the most frequent first: "/cart 812, /login 40 and 2 more". Returns
+ * their number. */
 size_t rule_template_preview(const struct rule_names *names, enum rule_how how, struct buf *out);
 /* Appends the wrapped rule to out. Returns NULL, or why that is impossible. */
 const char *rule_template_wrap(const char *rule, enum rule_how how, const struct rule_names *names,

@@ -276,7 +276,7 @@ static bool string_is_ascii(struct etf c)
     return true;
 }
 
-/* The template shortens its text, not the pen: the text may be longer than its name. */
+/* The template shortens its text, which may be longer than its name. */
 static void identity_template(struct pen *p, struct etf *c, template_fn how, unsigned depth)
 {
     char name[TEMPLATE_BYTES];

@@ -1,5 +1,4 @@
-/* Shared by the files of term: a pen that stops at a limit, and the leaves of a term. For src/erl
- * only. */
+/* Shared by the files of term: bounded output, and the leaves of a term. For src/erl only. */
 #ifndef KPROF_ERL_TERM_IMPL_H
 #define KPROF_ERL_TERM_IMPL_H
 
@@ -7,7 +6,7 @@
 
 #define TERM_MAX_DEPTH 100
 
-/* Appends to out until max bytes are there; from then on it is full and everything is dropped. */
+/* Appends to out until it has max bytes; everything after that is dropped. */
 struct pen {
     struct buf *out;
     size_t start, max; /* bytes */
@@ -23,7 +22,7 @@ void pen_done(struct pen *p);            /* a cut text ends in "..." */
 
 /* Text between quotes with Erlang's escapes; Latin-1 bytes or UTF-8. */
 void leaf_quoted(struct pen *p, const char *s, size_t n, bool latin1, char quote);
-/* One character of it. */
+/* one character of such a text */
 void leaf_escaped(struct pen *p, uint32_t cp, char quote);
 /* The text of an atom, Latin-1 converted to UTF-8. */
 void leaf_text(struct pen *p, const char *s, size_t n, bool latin1);

@@ -1,16 +1,10 @@
 #include <kprof/base/json.h>
+#include <kprof/base/must.h>
 
 #include "stacks_out.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
 
 /* ---- speedscope ---- */
 
@@ -33,7 +27,7 @@ static void write_frames(struct stacks_out *o, struct json *j, const struct flam
     json_obj_end(j);
 }
 
-/* The labels from below `top` down to the node; of `top` itself, when it has samples of its own. */
+/* The labels from below `top` down to the node; only that of `top` for its own samples. */
 static void write_stack(struct json *j, const struct flame *f, uint32_t node, uint32_t top,
                         uint32_t *path)
 {
@@ -135,16 +129,15 @@ struct timeline {
     const struct stack_view *view;
     const struct stack_profile *profile;
     bool fold;
-    struct timed *timed; /* the samples of one process after the other, by time */
+    struct timed *timed; /* samples sorted by process, then by time */
     size_t n;
     uint64_t start_ns;
     uint32_t tid;
-    uint32_t *open; /* frames that are open now, root first */
-    size_t opened;
-    uint32_t *next; /* those of the next sample */
+    uint32_t *open; /* functions that are open now, root first */
+    size_t opened, open_cap;
+    struct stacks_frames next; /* of the next sample */
     struct stacks_texts texts;
     struct buf name;
-    size_t cap;
 };
 
 static int by_process_and_time(const void *a, const void *b)
@@ -195,30 +188,26 @@ static void close_to(struct timeline *t, size_t depth, uint64_t time_ns)
         frame_event(t, "E", t->open[--t->opened], time_ns);
 }
 
-static size_t frames_of(struct timeline *t, uint32_t stack)
+/* The function at a depth of the next sample's stack; 0: the root. */
+static uint32_t next_at(const struct timeline *t, size_t depth)
 {
-    const struct stack_profile *p = t->profile;
-    size_t n = 0;
-    for (uint32_t s = stack; s != 0; s = stack_profile_caller(p, s))
-        n++;
-    if (n > t->cap) {
-        t->cap = n;
-        t->open = must(realloc(t->open, n * sizeof *t->open));
-        t->next = must(realloc(t->next, n * sizeof *t->next));
-    }
-    for (size_t i = n; i-- > 0; stack = stack_profile_caller(p, stack))
-        t->next[i] = stack_profile_function(p, stack_profile_leaf(p, stack));
-    if (!t->fold)
-        return n;
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || t->next[kept - 1] != t->next[i])
-            t->next[kept++] = t->next[i];
-    return kept;
+    return stack_profile_function(t->profile, t->next.frame[t->next.n - 1 - depth]);
 }
 
-/* How long a sample stands for: its weight where that is time; else until the process's next one,
- * but no longer than two intervals, so that time without samples stays empty. */
+static void open_to(struct timeline *t, size_t depth, uint64_t time_ns)
+{
+    if (depth > t->open_cap) {
+        t->open_cap = depth;
+        t->open = must(realloc(t->open, depth * sizeof *t->open));
+    }
+    for (; t->opened < depth; t->opened++) {
+        t->open[t->opened] = next_at(t, t->opened);
+        frame_event(t, "B", t->open[t->opened], time_ns);
+    }
+}
+
+/* The duration of a sample: its weight if that is a time; else the time to the next sample of the
+ * process, at most two intervals, so that time without samples stays empty. */
 static uint64_t length_ns(const struct timeline *t, size_t i)
 {
     const struct stack_profile_meta *m = stack_profile_meta(t->profile);
@@ -234,7 +223,7 @@ static uint64_t length_ns(const struct timeline *t, size_t i)
     return m->interval_ns && ns > 2 * m->interval_ns ? m->interval_ns : ns;
 }
 
-/* Frames that the sample shares with the one before stay open. */
+/* Frames that the sample shares with the previous one stay open. */
 static void take(struct timeline *t, size_t i)
 {
     const struct timed *k = &t->timed[i];
@@ -244,14 +233,13 @@ static void take(struct timeline *t, size_t i)
         end_ns = UINT64_MAX;
     if (!last && end_ns > k[1].time_ns)
         end_ns = k[1].time_ns;
-    size_t n = frames_of(t, stack_view_at(t->view, k->sample)->stack), same = 0;
-    while (same < n && same < t->opened && t->open[same] == t->next[same])
+    stacks_frames_of(&t->next, t->profile, stack_view_at(t->view, k->sample)->stack, t->fold);
+    size_t same = 0;
+    while (same < t->next.n && same < t->opened && t->open[same] == next_at(t, same))
         same++;
     close_to(t, same, k->time_ns);
-    for (size_t f = same; end_ns > k->time_ns && f < n; f++) {
-        frame_event(t, "B", t->next[f], k->time_ns);
-        t->open[t->opened++] = t->next[f];
-    }
+    if (end_ns > k->time_ns)
+        open_to(t, t->next.n, k->time_ns);
     if (last || end_ns < k[1].time_ns)
         close_to(t, 0, end_ns);
 }
@@ -329,5 +317,5 @@ void stacks_write_chrome(struct stacks_out *o, const struct stack_view *v,
     buf_release(&t.name);
     free(t.timed);
     free(t.open);
-    free(t.next);
+    stacks_frames_release(&t.next);
 }

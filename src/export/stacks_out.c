@@ -1,3 +1,4 @@
+#include <kprof/base/must.h>
 #include <kprof/base/text.h>
 
 #include "stacks_out.h"
@@ -41,18 +42,27 @@ void stacks_out_pid(struct buf *b, uint64_t process)
     buf_addf(b, "0.%u.%u", (unsigned)(uint32_t)process, (unsigned)(process >> 32));
 }
 
-void stacks_out_width_name(struct buf *b, const struct flame *f)
+void stacks_frames_of(struct stacks_frames *f, const struct stack_profile *p, uint32_t stack,
+                      bool fold)
 {
-    static const char *const UNIT[] = {[STACK_UNIT_SAMPLES] = "samples",
-                                       [STACK_UNIT_NS] = "time",
-                                       [STACK_UNIT_US] = "time",
-                                       [STACK_UNIT_BYTES] = "bytes"};
-    static const char *const OF[] = {
-        [FLAME_VALUE] = "", [FLAME_GROWTH] = "growth of ", [FLAME_SHRINKAGE] = "shrinkage of "};
-    if (f->by == FLAME_SAMPLES)
-        buf_adds(b, UNIT[f->unit]);
-    else
-        buf_addf(b, "%s%s", OF[f->by], stack_metric_name(f->metric));
+    f->n = 0;
+    for (; stack != 0; stack = stack_profile_caller(p, stack)) {
+        uint32_t frame = stack_profile_leaf(p, stack);
+        if (fold && f->n > 0 &&
+            stack_profile_function(p, f->frame[f->n - 1]) == stack_profile_function(p, frame))
+            continue;
+        if (f->n == f->cap) {
+            f->cap = f->cap ? f->cap * 2 : 64;
+            f->frame = must(realloc(f->frame, f->cap * sizeof *f->frame));
+        }
+        f->frame[f->n++] = frame;
+    }
+}
+
+void stacks_frames_release(struct stacks_frames *f)
+{
+    free(f->frame);
+    *f = (struct stacks_frames){0};
 }
 
 void stacks_texts_init(struct stacks_texts *t, const struct stack_profile *p,
@@ -61,11 +71,9 @@ void stacks_texts_init(struct stacks_texts *t, const struct stack_profile *p,
     size_t n = (size_t)stack_profile_frames(p) + 1;
     *t = (struct stacks_texts){.profile = p, .make = make};
     buf_init(&t->made, SIZE_MAX / 4);
-    t->from = calloc(n, sizeof *t->from);
-    t->to = calloc(n, sizeof *t->to);
-    if (!t->from || !t->to)
-        abort();
-    buf_addch(&t->made, ' '); /* so that none ends at 0 */
+    t->from = must(calloc(n, sizeof *t->from));
+    t->to = must(calloc(n, sizeof *t->to));
+    buf_addch(&t->made, ' '); /* so that no range ends at 0 */
 }
 
 void stacks_texts_release(struct stacks_texts *t)

@@ -1,4 +1,4 @@
-/* The interactive page: the samples as numbers, with flame_page.js, which draws them. */
+/* The interactive page: the samples as numbers, and flame_page.js, which draws them. */
 #include <kprof/base/json.h>
 #include <kprof/base/text.h>
 
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The data are in a script, in HTML or in XML: so they are ASCII, and nothing in them can end the
- * element that they stand in. */
+/* The data are in a script in HTML or XML, so they are ASCII and cannot end the element that
+ * contains them. */
 static void add_script_safe(struct buf *out, const struct buf *in)
 {
     for (size_t i = 0, step; i < in->len; i += step) {
@@ -79,14 +79,13 @@ static void write_dims(struct stacks_page *p)
 
 static void write_widths(struct stacks_page *p)
 {
-    const struct stack_profile_meta *meta = stack_profile_meta(p->profile);
+    enum stack_unit unit = stack_profile_meta(p->profile)->unit;
     for (size_t w = 0; w < p->widths; w++) {
-        struct flame f = {.unit = meta->unit, .by = p->width[w].by, .metric = p->width[w].metric};
         struct buf name;
         buf_init(&name, 0);
-        stacks_out_width_name(&name, &f);
-        if (f.by == FLAME_SAMPLES && (f.unit == STACK_UNIT_NS || f.unit == STACK_UNIT_US))
-            buf_adds(&name, f.unit == STACK_UNIT_NS ? " (ns)" : " (us)");
+        flame_width_text(&name, &p->width[w], unit);
+        if (p->width[w].by == FLAME_SAMPLES && (unit == STACK_UNIT_NS || unit == STACK_UNIT_US))
+            buf_adds(&name, unit == STACK_UNIT_NS ? " (ns)" : " (us)");
         buf_addch(&p->o->b, w ? ',' : '[');
         write_text(p, name.data, name.len);
         buf_release(&name);
@@ -109,7 +108,7 @@ static void write_rows(struct stacks_page *p)
     buf_adds(&p->o->b, intern_count(p->rows) ? "]" : "[]");
 }
 
-/* Which of the widths and groups of the page the query is: what it begins with. */
+/* The first width and group of the page: those of the query. */
 static void write_first(struct stacks_page *p)
 {
     const struct flame_query *q = &p->how->query;

@@ -1,5 +1,5 @@
-/* What the interactive page shows, as numbers: made of the samples by stacks_rows, written by
- * stacks_page; stacks_still draws the picture for viewers that run no script.
+/* The data of the interactive page: stacks_rows computes them from the samples, stacks_page writes
+ * them; stacks_still draws the picture for viewers without scripts.
  *
  * Invariant: the sums of the rows are those of the samples that pass the filter. One thread. */
 #ifndef KPROF_EXPORT_STACKS_PAGE_H
@@ -11,23 +11,17 @@
 #include "stacks_out.h"
 
 enum {
-    STACKS_ROWS_MAX = 30000, /* beyond these a sample keeps its stack, but not its groups */
+    STACKS_ROWS_MAX = 30000, /* beyond this number a sample has its stack, but no groups */
     STACKS_NODES_MAX = 60000,
     STACKS_TEXTS_MAX = 200000,
-    STACKS_DIMS = 6,
-    STACKS_WIDTHS_MAX = 1 + 3 * STACK_METRICS
-};
-
-struct stacks_width {
-    enum flame_by by;
-    enum stack_metric metric;
+    STACKS_DIMS = 6
 };
 
 struct stacks_node {
     uint32_t parent, name;
 };
 
-/* All samples that no width and no group tells apart. dim: numbers of texts from 1 on. */
+/* All samples with the same stack and groups. dim: numbers of texts, from 1 on. */
 struct stacks_row {
     uint32_t node, dim[STACKS_DIMS];
 };
@@ -42,17 +36,17 @@ struct stacks_page {
     struct map dim_of[STACKS_DIMS];      /* key of the group to text */
     struct map node_of;                  /* stack to node */
     uint32_t *name_of;                   /* by frame id */
-    struct stacks_width width[STACKS_WIDTHS_MAX];
+    struct flame_width width[FLAME_WIDTHS_MAX];
     size_t widths;
     uint32_t *path;
     size_t path_cap;
     uint64_t *sum;   /* by row, and in it by width */
-    uint64_t merged; /* samples whose row has no groups of its own */
+    uint64_t merged; /* samples whose row has no groups */
 };
 
 extern const enum flame_group stacks_dim[STACKS_DIMS];
 
-/* o, view, profile and how are set; the rest is made. */
+/* o, view, profile and how are set by the caller; the rest is computed. */
 void stacks_page_init(struct stacks_page *p);
 void stacks_page_release(struct stacks_page *p);
 

@@ -1,5 +1,5 @@
-/* pprof's profile.proto, encoded by hand: fields are a tag (number << 3 | kind) and a number of 7
- * bits a byte, or a length and bytes. */
+/* pprof's profile.proto, encoded here: a field is a tag (number << 3 | kind) and a varint, or a
+ * length and bytes. */
 #include <kprof/base/text.h>
 
 #include "stacks_out.h"
@@ -11,7 +11,7 @@
 
 enum { NUMBER = 0, BYTES = 2 };
 
-/* Fields of Profile, and of what it consists of. */
+/* Fields of Profile and of its messages. */
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -39,17 +39,17 @@ enum {
     FUNCTION_FILE = 4
 };
 
-/* Strings: 0 is empty; then the labels of the graph by their number, then the file names of the
- * labels that have one; the last ones are these. */
+/* Strings: 0 is empty; then the labels of the graph by number, then the file names of labels that
+ * have one; these are the last ones. */
 enum { WORD_WIDTH, WORD_UNIT, WORD_GROUP, WORDS };
 
 struct pprof {
     struct stacks_out *o;
-    struct buf plain; /* what is to be compressed next */
+    struct buf plain; /* input of the compression */
     z_stream z;
     const struct flame *f;
     const struct stack_profile *profile;
-    uint32_t *frame; /* by label: a frame that it stands for; 0: a group or a bare text */
+    uint32_t *frame; /* by label: one of its frames; 0: a group or only a text */
     uint64_t words;  /* number of the string WORD_WIDTH */
 };
 
@@ -97,7 +97,7 @@ static void part(struct pprof *p, unsigned id, const struct buf *b)
         compress_some(p, Z_NO_FLUSH);
 }
 
-/* pprof knows units by name; others it shows as they are. */
+/* pprof knows some units by name and shows others unchanged */
 static const char *unit_name(const struct flame *f)
 {
     static const char *const UNIT[] = {[STACK_UNIT_SAMPLES] = "count",
@@ -119,7 +119,7 @@ static void value_type(struct pprof *p, unsigned id)
     buf_release(&b);
 }
 
-/* One location and one function for each label: they have its number. */
+/* One location and one function for each label, with its number. */
 static void functions(struct pprof *p)
 {
     struct buf b, line;
@@ -171,7 +171,7 @@ static void strings(struct pprof *p, enum flame_group group)
         string(p, s, n);
     }
     buf_init(&width, 0);
-    stacks_out_width_name(&width, p->f);
+    flame_width_text(&width, &(struct flame_width){p->f->by, p->f->metric}, p->f->unit);
     string(p, width.data, width.len);
     string(p, unit_name(p->f), strlen(unit_name(p->f)));
     string(p, flame_group_name(group), strlen(flame_group_name(group)));

@@ -1,52 +1,20 @@
 #include "stacks_page.h"
 
+#include <kprof/base/must.h>
 #include <stdlib.h>
 #include <string.h>
 
 const enum flame_group stacks_dim[STACKS_DIMS] = {FLAME_STATUS,      FLAME_MEMORY, FLAME_WHO,
                                                   FLAME_APPLICATION, FLAME_TIER,   FLAME_IDENTITY};
 
-static void *must(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
-
-static uint64_t width_of(const struct stacks_width *w, const struct stack_sample *s,
+static uint64_t width_of(const struct flame_width *w, const struct stack_sample *s,
                          const struct stack_metrics *m)
 {
     if (w->by == FLAME_SAMPLES)
         return s->weight;
     if (!(m->known >> w->metric & 1))
         return 0;
-    int64_t value = m->value[w->metric], delta = m->delta[w->metric];
-    if (w->by == FLAME_VALUE)
-        return value > 0 ? (uint64_t)value : 0;
-    if (w->by == FLAME_GROWTH)
-        return delta > 0 ? (uint64_t)delta : 0;
-    return delta < 0 ? 0 - (uint64_t)delta : 0;
-}
-
-/* Only widths that some sample has. */
-static void find_widths(struct stacks_page *p)
-{
-    bool has[STACKS_WIDTHS_MAX] = {true};
-    struct stacks_width all[STACKS_WIDTHS_MAX] = {{FLAME_SAMPLES, 0}};
-    for (unsigned m = 0; m < STACK_METRICS; m++)
-        for (unsigned k = 0; k < 3; k++)
-            all[1 + 3 * m + k] = (struct stacks_width){FLAME_VALUE + k, m};
-    for (size_t i = 0; i < stack_view_count(p->view); i++) {
-        struct stack_metrics m;
-        stack_view_metrics(p->view, i, &m);
-        if (m.known == 0)
-            continue;
-        for (size_t w = 1; w < STACKS_WIDTHS_MAX; w++)
-            has[w] = has[w] || width_of(&all[w], stack_view_at(p->view, i), &m) > 0;
-    }
-    for (size_t w = 0; w < STACKS_WIDTHS_MAX; w++)
-        if (has[w])
-            p->width[p->widths++] = all[w];
+    return flame_metric_width(w->by, m->value[w->metric], m->delta[w->metric]);
 }
 
 static uint32_t text_id(struct intern *t, const struct buf *text)
@@ -80,7 +48,7 @@ static uint32_t child_of(struct stacks_page *p, uint32_t parent, uint32_t name)
     return id == INTERN_FULL ? parent : id;
 }
 
-/* Stacks that differ in lines only have the same node. */
+/* Stacks that differ only in lines have the same node. */
 static uint32_t node_of(struct stacks_page *p, uint32_t stack)
 {
     uint32_t node = MAP_EMPTY;
@@ -120,7 +88,7 @@ static uint32_t dim_of(struct stacks_page *p, size_t i, unsigned d)
     return id;
 }
 
-/* The row of a sample; when there are too many, the row of its stack in the groups "other". */
+/* The row of a sample; if there are too many rows, that of its stack in the groups "other". */
 static uint32_t row_of(struct stacks_page *p, size_t i)
 {
     struct stacks_row key = {.node = node_of(p, stack_view_at(p->view, i)->stack)};
@@ -172,7 +140,7 @@ void stacks_page_init(struct stacks_page *p)
         intern_add(p->dim[d], "other", strlen("other"));
         map_init(&p->dim_of[d], UINT32_MAX - 1);
     }
-    find_widths(p);
+    p->widths = flame_widths(p->view, p->width);
     take_samples(p);
 }
 

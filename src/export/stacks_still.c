@@ -82,6 +82,6 @@ void stacks_still(struct stacks_out *o, const struct flame *f, const char *title
 unsigned stacks_still_height(const struct flame *f)
 {
     unsigned rows = f->depth < 60 ? f->depth + 1 : 60;
-    unsigned h = STILL_TOP + STILL_ROW * rows + 120; /* the controls need their place, too */
+    unsigned h = STILL_TOP + STILL_ROW * rows + 120; /* room for the controls */
     return h < 500 ? 500 : h;
 }

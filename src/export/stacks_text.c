@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES_MAX = 1000000 }; /* of eflame for one sample: weights may be nanoseconds */
+enum { LINES_MAX = 1000000 }; /* maximum lines of eflame for a sample: weights may be nanoseconds */
 
 /* ---- folded ---- */
 
@@ -16,7 +16,7 @@ void stacks_write_folded(struct stacks_out *o, const struct stack_view *v,
     struct flame *f = flame_build(v, &how->query);
     uint32_t *path = malloc((f->depth + 1) * sizeof *path);
     size_t *at_label = malloc(((size_t)f->labels + 2) * sizeof *at_label);
-    struct buf names; /* of all labels, each made safe once */
+    struct buf names; /* the text of each label, made safe once */
     if (!path || !at_label)
         abort();
     buf_init(&names, SIZE_MAX / 4);
@@ -52,31 +52,7 @@ void stacks_write_folded(struct stacks_out *o, const struct stack_view *v,
 
 /* ---- one sample after the other ---- */
 
-/* The frames of a stack, leaf first. */
-struct frames {
-    uint32_t *frame;
-    size_t n, cap;
-};
-
-static void frames_of(const struct stack_profile *p, uint32_t stack, bool fold, struct frames *f)
-{
-    f->n = 0;
-    for (; stack != 0; stack = stack_profile_caller(p, stack)) {
-        uint32_t frame = stack_profile_leaf(p, stack);
-        if (fold && f->n > 0 &&
-            stack_profile_function(p, f->frame[f->n - 1]) == stack_profile_function(p, frame))
-            continue;
-        if (f->n == f->cap) {
-            f->cap = f->cap ? f->cap * 2 : 64;
-            f->frame = realloc(f->frame, f->cap * sizeof *f->frame);
-            if (!f->frame)
-                abort();
-        }
-        f->frame[f->n++] = frame;
-    }
-}
-
-/* M:F/A as Erlang's tools write it: without quotes, the module of Elixir with its prefix. */
+/* M:F/A as Erlang's tools write it: without quotes, Elixir modules with their prefix. */
 static void add_function(struct buf *b, const struct stack_profile *p, const struct stack_frame *f)
 {
     size_t n;
@@ -102,9 +78,9 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
 {
     const struct stack_profile *p = stack_view_profile(v);
     enum stack_unit unit = stack_profile_meta(p)->unit;
-    /* eflame's resolution: a line is a millisecond */
+    /* in eflame a line is a millisecond */
     uint64_t per_line = unit == STACK_UNIT_NS ? 1000000 : unit == STACK_UNIT_US ? 1000 : 1;
-    struct frames f = {0};
+    struct stacks_frames f = {0};
     struct stacks_texts texts;
     struct buf line;
     buf_init(&line, 0);
@@ -113,7 +89,7 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
         const struct stack_sample *s = stack_view_at(v, i);
         if (!flame_passes(v, i, &how->query.filter))
             continue;
-        frames_of(p, s->stack, how->query.fold_recursion, &f);
+        stacks_frames_of(&f, p, s->stack, how->query.fold_recursion);
         buf_clear(&line);
         buf_addch(&line, '<');
         stacks_out_pid(&line, s->process);
@@ -130,7 +106,7 @@ void stacks_write_eflame(struct stacks_out *o, const struct stack_view *v,
     }
     stacks_texts_release(&texts);
     buf_release(&line);
-    free(f.frame);
+    stacks_frames_release(&f);
 }
 
 /* ---- perf script ---- */
@@ -154,7 +130,7 @@ static void perf_header(struct buf *b, const struct stack_view *v, size_t i, boo
     buf_addch(b, '\n');
 }
 
-/* A blank or a parenthesis in a file name would end it. */
+/* A blank or a parenthesis would end the file name. */
 static void add_file(struct buf *b, const struct stack_profile *p, const struct stack_frame *f)
 {
     size_t n;
@@ -188,7 +164,7 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
                        const struct stacks_options *how)
 {
     const struct stack_profile *p = stack_view_profile(v);
-    struct frames f = {0};
+    struct stacks_frames f = {0};
     struct stacks_texts texts;
     stacks_texts_init(&texts, p, perf_frame);
     for (size_t i = 0; i < stack_view_count(v) && o->ok; i++) {
@@ -196,10 +172,10 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
         if (!flame_passes(v, i, &how->query.filter))
             continue;
         perf_header(&o->b, v, i, how->integer_pid);
-        frames_of(p, s->stack, how->query.fold_recursion, &f);
+        stacks_frames_of(&f, p, s->stack, how->query.fold_recursion);
         for (size_t k = 0; k < f.n; k++)
             stacks_texts_add(&texts, &o->b, f.frame[k]);
-        /* The initial call is there once: not when it is the outermost frame, too. */
+        /* The initial call is written once: not if it is also the outermost frame. */
         if (s->initial_call && (f.n == 0 || stack_profile_function(p, f.frame[f.n - 1]) !=
                                                 stack_profile_function(p, s->initial_call)))
             perf_initial_call(&o->b, p, s->initial_call);
@@ -207,5 +183,5 @@ void stacks_write_perf(struct stacks_out *o, const struct stack_view *v,
         stacks_out_more(o);
     }
     stacks_texts_release(&texts);
-    free(f.frame);
+    stacks_frames_release(&f);
 }

@@ -22,7 +22,7 @@ void decoder_init(struct decoder *d, struct intern *names)
     if (!d->text_of)
         abort();
     buf_init(&d->shaped, DECODE_IDENT_BYTES);
-    d->units_per_s = 1000000000;
+    d->clock.units_per_s = 1000000000;
 }
 
 void decoder_release(struct decoder *d)
@@ -31,15 +31,6 @@ void decoder_release(struct decoder *d)
     free(d->text_of);
     buf_release(&d->shaped);
     memset(d, 0, sizeof *d);
-}
-
-uint64_t decode_stamp(const struct decoder *d, int64_t native)
-{
-    uint64_t since = (uint64_t)native - (uint64_t)d->start_native;
-    if (d->units_per_s == 1000000000)
-        return d->base_ns + since;
-    uint64_t per = (uint64_t)d->units_per_s;
-    return d->base_ns + since / per * 1000000000u + since % per * 1000000000u / per;
 }
 
 /* The text of encoded bytes that are seen for the first time. */
@@ -199,7 +190,7 @@ static bool read_stamp(const struct decoder *d, struct etf *c, struct event *ev)
 
     if (!etf_i64(c, &native))
         return false;
-    ev->ts_ns = decode_stamp(d, native);
+    ev->ts_ns = node_clock_ns(&d->clock, native);
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include <kprof/base/text_ring.h>
 #include <kprof/core/event.h>
 #include <kprof/erl/etf.h>
+#include <kprof/trace/node_clock.h>
 
 #define DECODE_IDENT_BYTES 128 /* length of an identity as text; the rest is cut */
 
@@ -24,9 +25,7 @@ struct decoder {
     /* where arguments are stored; NULL: they are not stored. Borrowed */
     struct text_ring *text_ring;
     uint32_t tier_fn[EVENT_TIERS];
-    int64_t start_native, units_per_s;
-    uint64_t base_ns; /* added to every stamp: the time of a restarted node continues that of the
-                         old one */
+    struct node_clock clock;
 };
 
 enum decode_result { DECODE_EVENT, DECODE_SKIP, DECODE_BAD };
@@ -35,6 +34,5 @@ void decoder_init(struct decoder *d, struct intern *names);
 void decoder_release(struct decoder *d);
 /* Fills *ev except weight and node. */
 enum decode_result decode_message(struct decoder *d, struct etf *c, struct event *ev);
-uint64_t decode_stamp(const struct decoder *d, int64_t native); /* ns since the VM started */
 
 #endif

@@ -61,9 +61,9 @@ static const struct figure {
     {                                                                                              \
 #f, offsetof(struct full_figures, f)                                                       \
     }
-    FIGURE(functions), FIGURE(budget),  FIGURE(events),  FIGURE(total),
-    FIGURE(dropped),   FIGURE(requests), FIGURE(calls),   FIGURE(counted),
-    FIGURE(slowest_ns), FIGURE(set_ms),  FIGURE(off_us),
+    FIGURE(functions),  FIGURE(budget),   FIGURE(events), FIGURE(total),
+    FIGURE(dropped),    FIGURE(requests), FIGURE(calls),  FIGURE(counted),
+    FIGURE(slowest_ns), FIGURE(set_ms),   FIGURE(off_us),
 #undef FIGURE
 };
 
@@ -180,16 +180,8 @@ static bool read_process(struct full_decoder *d, struct etf *c)
 
 /* ---- events ---- */
 
-static uint64_t to_ns(const struct stack_clock *k, int64_t native)
-{
-    uint64_t since = (uint64_t)native - (uint64_t)k->start_native;
-    uint64_t per = (uint64_t)k->units_per_s;
-
-    return k->base_ns + since / per * 1000000000u + since % per * 1000000000u / per;
-}
-
 /* {Process, Kind, A, B, Native since base} */
-static bool read_event(struct full_decoder *d, struct etf *c, const struct stack_clock *k)
+static bool read_event(struct full_decoder *d, struct etf *c, const struct node_clock *k)
 {
     struct call_event ev;
     uint64_t process, kind, a, b;
@@ -199,7 +191,7 @@ static bool read_event(struct full_decoder *d, struct etf *c, const struct stack
     if (!etf_tuple(c, &n) || n != 5 || !etf_u64(c, &process) || !etf_u64(c, &kind) ||
         !etf_u64(c, &a) || !etf_u64(c, &b) || !etf_i64(c, &at))
         return false;
-    ev.time_ns = to_ns(k, (int64_t)((uint64_t)d->base + (uint64_t)at));
+    ev.time_ns = node_clock_ns(k, (int64_t)((uint64_t)d->base + (uint64_t)at));
     ev.process = process < PROCESSES_MAX ? (uint32_t)process : PROCESSES_MAX;
     ev.kind = kind < CALL_EVENT_KINDS ? (enum call_event_kind)kind : CALL_EVENT_KINDS;
     ev.function = a < NAMES_MAX ? d->frame[a] : 0;
@@ -223,7 +215,7 @@ static bool each(struct full_decoder *d, struct etf *c,
     return n == 0 || etf_nil(c);
 }
 
-static bool read_events(struct full_decoder *d, struct etf *c, const struct stack_clock *k)
+static bool read_events(struct full_decoder *d, struct etf *c, const struct node_clock *k)
 {
     uint32_t n;
 
@@ -251,7 +243,7 @@ bool full_decoder_is(const void *bytes, size_t n)
 }
 
 bool full_decoder_feed(struct full_decoder *d, const void *bytes, size_t n,
-                       const struct stack_clock *clock)
+                       const struct node_clock *clock)
 {
     struct etf c;
     uint64_t seq;

@@ -11,9 +11,9 @@
 #define FRAMES_MAX    1024u
 #define SAMPLES_MAX   65536u
 #define WORD_BYTES    8
-#define MOST          INT64_MAX / 4 /* of a metric: sums and differences do not overflow */
+#define MOST          INT64_MAX / 4 /* maximum of a metric, so that sums and differences do not overflow */
 
-/* The metrics of a message's sample, in their order. */
+/* The metrics of a sample in a message, in their order. */
 static const enum stack_metric order[] = {
     STACK_REDUCTIONS,
     STACK_MESSAGE_QUEUE_LEN,
@@ -39,7 +39,7 @@ struct process {
     int64_t last[STACK_METRICS];
 };
 
-struct raw { /* a sample as it came */
+struct raw { /* a sample as received */
     uint64_t time_ns, process, stack;
     uint32_t status;
     struct etf values;
@@ -96,7 +96,7 @@ const struct stack_decode_counts *stack_decoder_counts(const struct stack_decode
     return &d->counts;
 }
 
-/* Another sampler: its numbers begin anew. */
+/* Another sampler: all numbers are new. */
 static void begin(struct stack_decoder *d)
 {
     map_clear(&d->process_of);
@@ -105,7 +105,7 @@ static void begin(struct stack_decoder *d)
     memset(&d->fig, 0, sizeof d->fig);
 }
 
-/* ---- figures ---- */
+/* ---- totals ---- */
 
 static const struct figure {
     const char *name;
@@ -153,7 +153,7 @@ static void take_figure(struct stack_figures *f, const char *k, size_t n, uint64
             *(uint64_t *)((char *)f + figures[i].at) = v;
 }
 
-/* A name that is not known is a newer agent's. */
+/* A newer agent may send unknown names. */
 static bool read_figures(struct stack_decoder *d, struct etf *c)
 {
     uint32_t pairs;
@@ -176,23 +176,34 @@ static bool read_figures(struct stack_decoder *d, struct etf *c)
 
 /* ---- processes ---- */
 
+/* 0: none; moves past it. */
+static bool is_none(struct etf *c)
+{
+    struct etf in = *c;
+    uint64_t v;
+
+    if (!etf_u64(&in, &v) || v != 0)
+        return false;
+    *c = in;
+    return true;
+}
+
+/* An atom, a binary, or 0. */
 static uint32_t read_text(struct stack_decoder *d, struct etf *c, bool *ok)
 {
     const char *s;
     const uint8_t *b;
     size_t n;
-    int tag = etf_peek(c);
+    struct etf in = *c;
 
-    if (tag == 97) { /* 0: none */
-        *ok &= etf_skip(c);
+    if (is_none(c))
         return 0;
+    if (etf_binary(&in, &b, &n)) {
+        *c = in;
+        return stack_profile_text(d->profile, (const char *)b, n);
     }
-    if (tag == 109) {
-        if (etf_binary(c, &b, &n))
-            return stack_profile_text(d->profile, (const char *)b, n);
-    } else if (etf_atom(c, &s, &n)) {
+    if (etf_atom(c, &s, &n))
         return stack_profile_text(d->profile, s, n);
-    }
     *ok = false;
     return 0;
 }
@@ -211,10 +222,8 @@ static uint32_t read_call(struct stack_decoder *d, struct etf *c, bool *ok)
     struct stack_frame f = {0};
     uint32_t n;
 
-    if (etf_peek(c) == 97) {
-        *ok &= etf_skip(c);
+    if (is_none(c))
         return 0;
-    }
     if (!etf_tuple(c, &n) || n != 3) {
         *ok = false;
         return 0;
@@ -225,7 +234,7 @@ static uint32_t read_call(struct stack_decoder *d, struct etf *c, bool *ok)
     return *ok ? stack_profile_frame(d->profile, &f) : 0;
 }
 
-/* The slot of a process: the one that it has, a new one, or MAP_EMPTY when the table is full. */
+/* The slot of a process: its present one, or a new one; MAP_EMPTY: the table is full. */
 static uint32_t slot_for(struct stack_decoder *d, uint64_t number)
 {
     uint32_t slot = map_get(&d->process_of, number);
@@ -296,7 +305,7 @@ static uint32_t read_frame(struct stack_decoder *d, struct etf *c, bool *ok)
     return *ok ? stack_profile_frame(d->profile, &f) : 0;
 }
 
-/* What stands for callers that the node did not tell. */
+/* The frame that represents callers that the node has cut off. */
 static uint32_t cut_frame(struct stack_decoder *d)
 {
     static const char text[] = "[truncated]";
@@ -335,27 +344,17 @@ static void forget_stack(struct stack_decoder *d, uint64_t number)
 
 /* ---- samples ---- */
 
-static uint64_t stamp(const struct stack_clock *k, int64_t native)
-{
-    uint64_t since = (uint64_t)native - (uint64_t)k->start_native;
-    uint64_t per = (uint64_t)k->units_per_s;
-
-    return k->base_ns + since / per * 1000000000u + since % per * 1000000000u / per;
-}
-
 /* {Process, Native, Stack, Status, Values} */
-static bool read_sample(struct stack_decoder *d, struct etf *c, const struct stack_clock *k,
-                        struct raw *r)
+static bool read_sample(struct etf *c, const struct node_clock *k, struct raw *r)
 {
     int64_t native;
     uint32_t n;
     bool ok = true;
 
-    (void)d;
     if (!etf_tuple(c, &n) || n != 5 || !etf_u64(c, &r->process) || !etf_i64(c, &native) ||
         !etf_u64(c, &r->stack))
         return false;
-    r->time_ns = stamp(k, native);
+    r->time_ns = node_clock_ns(k, native);
     r->status = read_small(c, STACK_STATUSES - 1, &ok);
     r->values = *c;
     return ok && etf_skip(c);
@@ -380,14 +379,14 @@ static bool read_values(struct etf *c, struct stack_metrics *m)
         if (!etf_i64(c, &v) || v > MOST)
             return false;
         if (v < 0)
-            continue; /* not asked for */
+            continue; /* not requested */
         m->value[order[i]] = v;
         m->known |= 1u << order[i];
     }
     return true;
 }
 
-/* The VM is not asked for these two: that would walk the queue of messages. */
+/* The agent does not read these two, because the VM would walk the message queue. */
 static void derive(struct stack_metrics *m)
 {
     const uint32_t of =
@@ -449,7 +448,7 @@ static bool add_sample(struct stack_decoder *d, const struct raw *r)
     return true;
 }
 
-static bool read_samples(struct stack_decoder *d, struct etf *c, const struct stack_clock *k)
+static bool read_samples(struct stack_decoder *d, struct etf *c, const struct node_clock *k)
 {
     uint32_t n;
     bool ok = true;
@@ -464,7 +463,7 @@ static bool read_samples(struct stack_decoder *d, struct etf *c, const struct st
         d->raw_cap = n;
     }
     for (uint32_t i = 0; i < n; i++)
-        if (!read_sample(d, c, k, &d->raw[i]))
+        if (!read_sample(c, k, &d->raw[i]))
             return false;
     if (n && !etf_nil(c))
         return false;
@@ -490,18 +489,18 @@ static bool each(struct stack_decoder *d, struct etf *c,
     return n == 0 || etf_nil(c);
 }
 
-/* [Number]; STRING_EXT is how the VM writes lists of small ones. */
+/* [Number]; the VM encodes lists of small numbers as STRING_EXT. */
 static bool each_number(struct stack_decoder *d, struct etf *c,
                         void (*take)(struct stack_decoder *, uint64_t))
 {
+    struct etf in = *c;
     const uint8_t *b;
     size_t len;
     uint32_t n;
     uint64_t v;
 
-    if (etf_peek(c) == 107) {
-        if (!etf_string(c, &b, &len))
-            return false;
+    if (etf_string(&in, &b, &len)) {
+        *c = in;
         for (size_t i = 0; i < len; i++)
             take(d, b[i]);
         return true;
@@ -516,9 +515,9 @@ static bool each_number(struct stack_decoder *d, struct etf *c,
     return n == 0 || etf_nil(c);
 }
 
-/* Figures, Processes, Left, Stacks, Gone, Samples. Who left, and what is forgotten, may be in the
- * samples: they go after. */
-static bool read_body(struct stack_decoder *d, struct etf *c, const struct stack_clock *k)
+/* Figures, Processes, Left, Stacks, Gone, Samples. Samples may refer to Left and Gone, so these are
+ * removed last. */
+static bool read_body(struct stack_decoder *d, struct etf *c, const struct node_clock *k)
 {
     if (!read_figures(d, c) || !each(d, c, read_process))
         return false;
@@ -533,7 +532,7 @@ static bool read_body(struct stack_decoder *d, struct etf *c, const struct stack
 }
 
 bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,
-                        const struct stack_clock *clock)
+                        const struct node_clock *clock)
 {
     struct etf c;
     uint32_t arity;

@@ -19,16 +19,19 @@ void stack_inbox_release(struct stack_inbox *q)
 }
 
 void stack_inbox_put(struct stack_inbox *q, const void *bytes, size_t n,
-                     const struct stack_clock *clock)
+                     const struct node_clock *clock)
 {
+    struct stack_message *m;
+    size_t all = sizeof *m + n;
+
     pthread_mutex_lock(&q->lock);
-    bool fits = n <= STACK_INBOX_BYTES - q->bytes;
-    q->bytes += fits ? n : 0;
+    bool fits = all <= STACK_INBOX_BYTES - q->bytes;
+    q->bytes += fits ? all : 0;
     q->dropped += !fits;
     pthread_mutex_unlock(&q->lock);
     if (!fits)
         return;
-    struct stack_message *m = malloc(sizeof *m + n);
+    m = malloc(all);
     if (!m)
         abort();
     m->next = NULL;
@@ -52,7 +55,7 @@ struct stack_message *stack_inbox_take(struct stack_inbox *q)
         q->first = m->next;
         if (!q->first)
             q->last = NULL;
-        q->bytes -= m->n;
+        q->bytes -= sizeof *m + m->n;
         m->next = NULL;
     }
     pthread_mutex_unlock(&q->lock);

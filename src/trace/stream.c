@@ -86,8 +86,8 @@ static void take_clock(struct stream *s)
     pthread_mutex_lock(&s->lock);
     atomic_store(&s->clock_new, false);
     s->clock_known = s->new_units_per_s > 0;
-    s->dec.start_native = s->new_start_native;
-    s->dec.units_per_s = s->clock_known ? s->new_units_per_s : 1000000000;
+    s->dec.clock.start_native = s->new_start_native;
+    s->dec.clock.units_per_s = s->clock_known ? s->new_units_per_s : 1000000000;
     s->has_beat = false;
     pthread_mutex_unlock(&s->lock);
     timeline_connect(&s->time, s->clock_known);
@@ -152,7 +152,7 @@ static void date_batch(struct stream *s, size_t n, uint64_t now_ns)
     for (size_t i = 0; lack && i < n; i++)
         if (timeline_is_ahead(&s->time, s->batch[i].ts_ns, now_ns))
             s->batch[i].ts_ns += lack;
-    s->dec.base_ns = s->time.base_ns;
+    s->dec.clock.base_ns = s->time.base_ns;
     s->last_ts_ns = s->batch[0].ts_ns;
     STORE(last_ns, s->last_ts_ns);
     if (timeline_age(&s->time, s->last_ts_ns, now_ns, &lag))
@@ -228,10 +228,10 @@ static enum stream_kind feed_counts(struct stream *s, struct etf *c, uint64_t no
     if (!etf_i64(c, &since) || !etf_i64(c, &native) || since > native || !etf_list(c, &n) ||
         n > EVENT_TIERS)
         goto bad;
-    head.ts_ns = decode_stamp(&s->dec, native);
-    head.label = head.ts_ns - decode_stamp(&s->dec, since);
+    head.ts_ns = node_clock_ns(&s->dec.clock, native);
+    head.label = head.ts_ns - node_clock_ns(&s->dec.clock, since);
     head.ts_ns += timeline_join(&s->time, head.ts_ns, now_ns);
-    s->dec.base_ns = s->time.base_ns;
+    s->dec.clock.base_ns = s->time.base_ns;
     for (uint32_t i = 0; i < n; i++) {
         struct event *ev = batch_slot(s, i);
         *ev = head;
@@ -315,7 +315,7 @@ static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t
 
     if (!etf_i64(c, &native) || !etf_map(c, &pairs) || pairs > 64)
         return STREAM_BAD;
-    b.ts_ns = decode_stamp(&s->dec, native);
+    b.ts_ns = node_clock_ns(&s->dec.clock, native);
     for (uint32_t i = 0; i < pairs && !c->bad; i++) {
         struct etf at = *c;
         beat_field(c, &b);
@@ -329,7 +329,7 @@ static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t
         return STREAM_HEARTBEAT;
     b.ts_ns += timeline_join(&s->time, b.ts_ns, now_ns);
     b.ts_ns += timeline_beat(&s->time, b.ts_ns, now_ns);
-    s->dec.base_ns = s->time.base_ns;
+    s->dec.clock.base_ns = s->time.base_ns;
     pthread_mutex_lock(&s->lock);
     s->beat = b;
     s->has_beat = true;
@@ -368,7 +368,7 @@ static enum stream_kind feed_note(struct stream *s, struct etf *c, struct etf *r
     return strcmp(note.tag, "gone") == 0 ? STREAM_GONE : STREAM_NOTE;
 }
 
-/* {ks | kf, Seq, MonotonicNative, ...}: read later, by who has the store for it. */
+/* {ks | kf, Seq, MonotonicNative, ...}: queued, and decoded by the owner of the profile. */
 static enum stream_kind feed_stacks(struct stream *s, struct etf *c, const void *bytes, size_t n,
                                     uint64_t now_ns)
 {
@@ -379,12 +379,9 @@ static enum stream_kind feed_stacks(struct stream *s, struct etf *c, const void 
         ADD(bad_events, 1);
         return STREAM_BAD;
     }
-    timeline_join(&s->time, decode_stamp(&s->dec, native), now_ns);
-    s->dec.base_ns = s->time.base_ns;
-    stack_inbox_put(&s->stacks, bytes, n,
-                    &(struct stack_clock){.start_native = s->dec.start_native,
-                                          .units_per_s = s->dec.units_per_s,
-                                          .base_ns = s->dec.base_ns});
+    timeline_join(&s->time, node_clock_ns(&s->dec.clock, native), now_ns);
+    s->dec.clock.base_ns = s->time.base_ns;
+    stack_inbox_put(&s->stacks, bytes, n, &s->dec.clock);
     return STREAM_STACKS;
 }
 
@@ -397,8 +394,7 @@ static enum stream_kind feed_off(struct stream *s)
 {
     struct event ev = {.ts_ns = s->last_ts_ns, .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
-    s->batch_cap ? (void)0 : (void)batch_slot(s, 0);
-    s->batch[0] = ev;
+    *batch_slot(s, 0) = ev;
     push_oldest_first(s, 1);
     ADD(offs, 1);
     return STREAM_OFF;
@@ -409,8 +405,8 @@ void stream_round_trip(struct stream *s, uint64_t sent_ns, int64_t native, uint6
     if (atomic_load(&s->clock_new))
         take_clock(s);
     if (s->clock_known)
-        timeline_round_trip(&s->time, sent_ns, decode_stamp(&s->dec, native), now_ns);
-    s->dec.base_ns = s->time.base_ns;
+        timeline_round_trip(&s->time, sent_ns, node_clock_ns(&s->dec.clock, native), now_ns);
+    s->dec.clock.base_ns = s->time.base_ns;
 }
 
 bool stream_now(struct stream *s, uint64_t now_ns, uint64_t *target_ns)

@@ -19,7 +19,7 @@ struct column {
     int width;    /* without the blank before it */
     int priority; /* 1 is dropped last */
     enum { COLUMN_COUNT, COLUMN_RATE, COLUMN_TIME, COLUMN_SHARE, COLUMN_CHANGE, COLUMN_TREND } kind;
-    bool needs_trace; /* has no meaning while the breaker is open */
+    bool needs_trace; /* not valid while the breaker is open */
     size_t offset;    /* in struct snap_row */
     const char *help;
 };

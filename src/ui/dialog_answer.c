@@ -11,7 +11,7 @@
 
 /* --- menus --- */
 
-/* The first word: what follows describes it. */
+/* The first word; the rest describes it. */
 static void keep_name(char *to, size_t cap, const char *item)
 {
     snprintf(to, cap, "%.*s", (int)strcspn(item, " "), item);
@@ -70,7 +70,7 @@ static void say_no_item(struct ui_shared *sh, int key)
     message_set(&sh->message, text, true);
 }
 
-/* Where nothing contains it, what is typed stays as it was. */
+/* If no item contains it, the typed text stays unchanged. */
 static bool typed_in_menu(struct ui *u, int key, enum action act)
 {
     struct menu *m = &u->shared.dialog.menu;
@@ -203,7 +203,7 @@ static struct intent take_time_range(struct ui *u)
     return (struct intent){.kind = INTENT_REDRAW};
 }
 
-/* Enter with nothing typed, where something is needed. */
+/* Enter without text, where a text is needed. */
 static struct intent nothing_typed(struct ui_shared *sh)
 {
     message_set(&sh->message, "nothing was typed: nothing is done", false);
@@ -256,7 +256,7 @@ static struct intent prompt_done(struct ui *u)
     case PROMPT_TIME_RANGE:
         return take_time_range(u);
     case PROMPT_FLAME_EXPORT:
-        return p->len ? with_text(p, INTENT_EXPORT_STACKS) : none;
+        return with_text(p, INTENT_EXPORT_STACKS);
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
     case PROMPT_FLAME_SEARCH:

@@ -5,14 +5,14 @@
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, WHITE = 7, FRAME_STYLES = STYLE_COUNT - STYLE_FRAME };
 
-/* Of 256 colors: light ones, on which black text is readable; the last three are for frames that
- * were found, have grown, have shrunk. */
+/* Light colors of the 256, on which black text is readable; the last three are for frames that
+ * match the search, have grown, have shrunk. */
 static const int dark[FRAME_STYLES] = {180, 186, 144, 216, 150, 181, 207, 210, 117};
 static const int light[FRAME_STYLES] = {223, 229, 194, 224, 157, 225, 213, 217, 153};
 static const int eight[FRAME_STYLES] = {GREEN,  YELLOW, GREEN, YELLOW, GREEN,
                                         YELLOW, WHITE,  RED,   BLUE};
 
-/* A color of the cube, 16..231, as 0xRRGGBB. */
+/* a color of the cube, 16..231, as 0xRRGGBB */
 static int direct(int color)
 {
     static const int step[] = {0, 95, 135, 175, 215, 255};

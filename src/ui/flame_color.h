@@ -1,4 +1,4 @@
-/* How the styles of flame graphs look: a part of paint.h. Constant data; any thread. */
+/* The colors of the styles of flame graphs: a part of paint.h. Constant data; any thread. */
 #ifndef UI_FLAME_COLOR_H
 #define UI_FLAME_COLOR_H
 

@@ -1,6 +1,5 @@
 /* Draws a flame graph: a row for each depth, a box for each node.
- *
- * Invariant: it changes only the pane's memory of what it drew (flame_pane_layout, top). Core
+ * Invariant: it changes only the positions of what it drew (flame_pane_layout, top). Core
  * thread only. */
 #ifndef UI_FLAME_DRAW_H
 #define UI_FLAME_DRAW_H
@@ -12,7 +11,7 @@
 
 /* up: the root is at the bottom. active: the selected node is shown. */
 void flame_draw(struct flame_pane *p, struct canvas *c, struct rect a, bool up, bool active);
-/* The node drawn at a cell; false: none. */
+/* Stores the node that was drawn at a cell; false: none. */
 bool flame_draw_node_at(const struct flame_pane *p, struct rect a, bool up, int row, int col,
                         uint32_t *node);
 

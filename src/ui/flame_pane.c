@@ -1,17 +1,10 @@
 #include "flame_pane.h"
 
+#include <kprof/base/must.h>
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *must(void *p)
-{
-    if (!p) {
-        abort();
-    }
-    return p;
-}
 
 /* --- the graph --- */
 
@@ -87,9 +80,9 @@ double flame_pane_change(const struct flame *f, uint32_t node)
     return part(n->total, f->node[0].total) - part(n->base_total, f->node[0].base_total);
 }
 
-/* --- where the nodes lie --- */
+/* --- layout --- */
 
-/* False: it is too narrow to be seen. */
+/* False: too narrow to be drawn. */
 static bool add_box(struct flame_pane *p, uint32_t node, double x, double width)
 {
     int col = (int)lround(x), end = (int)lround(x + width);
@@ -148,7 +141,7 @@ void flame_pane_zoom(struct flame_pane *p, uint32_t node)
     p->sel = node;
 }
 
-/* --- what is found --- */
+/* --- search --- */
 
 static bool found(const regex_t *r, const char *pattern, bool exact, const char *text)
 {
@@ -179,7 +172,7 @@ void flame_pane_search(struct flame_pane *p, const char *pattern, bool exact)
     p->found = flame_sum(p->graph, p->hit, p->zoom);
 }
 
-/* --- moving --- */
+/* --- movement --- */
 
 static size_t box_of(const struct flame_pane *p, uint32_t node)
 {
@@ -191,7 +184,7 @@ static size_t box_of(const struct flame_pane *p, uint32_t node)
     return SIZE_MAX;
 }
 
-/* To the box beside it of the same depth. */
+/* Selects the next box of the same depth. */
 static bool sideways(struct flame_pane *p, int step)
 {
     size_t at = box_of(p, p->sel);

@@ -14,7 +14,7 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
     bool compare = t->compare && part == FLAME_WHOLE;
     q.part = part;
     if (compare && !t->base) {
-        q.filter.from_ns = t->mark_ns;
+        q.filter.from_ns = t->split_ns;
     }
     struct flame *f = flame_build(t->view, &q);
     if (!compare) {
@@ -22,7 +22,7 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
     }
     if (!t->base) {
         q.filter.from_ns = t->query.filter.from_ns;
-        q.filter.to_ns = t->mark_ns;
+        q.filter.to_ns = t->split_ns;
     }
     struct flame *base = flame_build(t->base ? t->base : t->view, &q);
     struct flame *both = flame_compare(f, base);
@@ -31,7 +31,7 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
     return both;
 }
 
-/* keep: the same question is asked again, of other samples. */
+/* keep: the same query, on other samples. */
 static void rebuild(struct flame_state *t, bool keep)
 {
     if (!t->view) {
@@ -83,41 +83,18 @@ void flame_screen_search(struct flame_state *t, const char *pattern, bool exact)
 
 /* --- menus --- */
 
-/* Bit 0: samples; then three bits for each metric: value, growth, shrinkage. */
-static uint64_t widths_of(const struct stack_view *v)
-{
-    uint64_t has = 1;
-    for (size_t i = 0; i < stack_view_count(v); i++) {
-        struct stack_metrics m;
-        stack_view_metrics(v, i, &m);
-        for (unsigned k = 0; m.known >> k; k++) {
-            uint64_t three = (uint64_t)(m.value[k] > 0) | (uint64_t)(m.delta[k] > 0) << 1 |
-                             (uint64_t)(m.delta[k] < 0) << 2;
-            has |= m.known >> k & 1 ? three << (1 + 3 * k) : 0;
-        }
-    }
-    return has;
-}
-
 static void ask_width(struct flame_state *t, struct dialog *d)
 {
     struct menu *m = dialog_menu(d, MENU_FLAME_WIDTH, "Width");
-    uint64_t has = widths_of(t->view);
-    for (unsigned i = 0; i < FLAME_WIDTHS_MAX; i++) {
-        struct flame_width w = {FLAME_SAMPLES, STACK_REDUCTIONS};
+    size_t n = flame_widths(t->view, t->width);
+    for (size_t i = 0; i < n; i++) {
+        const struct flame_width *w = &t->width[i];
         struct buf text;
-        if (!(has >> i & 1)) {
-            continue;
+        if (w->by == t->query.by && (i == 0 || w->metric == t->query.metric)) {
+            m->at.sel = i;
         }
-        if (i > 0) {
-            w = (struct flame_width){FLAME_VALUE + (i - 1) % 3, (i - 1) / 3};
-        }
-        if (w.by == t->query.by && (i == 0 || w.metric == t->query.metric)) {
-            m->at.sel = m->n;
-        }
-        t->width[m->n] = w;
         buf_init(&text, 0);
-        flame_screen_width_text(&text, &w, stack_profile_meta(stack_view_profile(t->view))->unit);
+        flame_width_text(&text, w, stack_profile_meta(stack_view_profile(t->view))->unit);
         menu_add(m, text.data);
         buf_release(&text);
     }
@@ -231,12 +208,12 @@ static void halves(struct flame_state *t, struct message *why)
     t->active = 0;
     rebuild(t, false);
     for (int i = 0; t->sandwich && i < 2; i++) {
-        bool there = t->pane[i].graph->nodes > 1; /* the function itself, below the root */
+        bool there = t->pane[i].graph->nodes > 1; /* the function itself is below the root */
         t->pane[i].sel = t->pane[i].top = there;
     }
 }
 
-/* Compares with the baseline; without one, samples from now on with those before. */
+/* Compares with the baseline; without one, later samples with earlier ones. */
 static void compare(struct flame_state *t, struct message *why)
 {
     size_t n = t->view ? stack_view_count(t->view) : 0;
@@ -246,7 +223,7 @@ static void compare(struct flame_state *t, struct message *why)
         return;
     }
     t->compare = !t->compare;
-    t->mark_ns = last_ns + 1;
+    t->split_ns = last_ns + 1;
     if (t->compare && !t->base) {
         message_set(why, "samples from now on are compared with those before", false);
     }
@@ -338,7 +315,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         t->query.lines = !t->query.lines;
         rebuild(t, false);
         return true;
-    case ACT_MARK:
+    case ACT_COMPARE:
         compare(t, &sh->message);
         return true;
     default:

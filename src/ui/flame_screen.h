@@ -1,8 +1,7 @@
-/* The flame graph screen: stack samples as a graph that can be zoomed, searched, grouped, drawn by
- * a metric, turned over, looked at around one function, and compared.
- *
- * Invariant: the state owns its views and graphs; `view` is what is drawn, `next` a newer one that
- * came while the screen was frozen. Core thread only. */
+/* The flame graph screen: stack samples as a graph, with zoom, search, groups, width by a metric,
+ * flame or icicle, sandwich view of one function, and comparison. Invariant: the state owns its
+ * views and graphs; `view` is the view that is drawn, `next` a newer one that arrived while the
+ * screen was frozen. Core thread only. */
 #ifndef UI_FLAME_SCREEN_H
 #define UI_FLAME_SCREEN_H
 
@@ -10,9 +9,9 @@
 #include "screen.h"
 
 void flame_screen_release(struct flame_state *t);
-/* Takes over a view, newer than the last one or the first. */
+/* Takes ownership of a view, the first one or a newer one. */
 void flame_screen_set(struct flame_state *t, struct stack_view *v);
-/* Takes over the view to compare with; NULL: none. */
+/* Takes ownership of the view to compare with; NULL: none. */
 void flame_screen_set_base(struct flame_state *t, struct stack_view *v);
 void flame_screen_search(struct flame_state *t, const char *pattern, bool exact);
 /* An item of the menu of widths (or of groups) was picked. */

@@ -6,21 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void flame_screen_width_text(struct buf *out, const struct flame_width *w, enum stack_unit unit)
-{
-    static const char *const UNIT[] = {[STACK_UNIT_SAMPLES] = "samples",
-                                       [STACK_UNIT_NS] = "time",
-                                       [STACK_UNIT_US] = "time",
-                                       [STACK_UNIT_BYTES] = "bytes"};
-    static const char *const BY[] = {
-        [FLAME_VALUE] = "", [FLAME_GROWTH] = "growth of ", [FLAME_SHRINKAGE] = "shrinkage of "};
-    if (w->by == FLAME_SAMPLES) {
-        buf_adds(out, UNIT[unit]);
-    } else {
-        buf_addf(out, "%s%s", BY[w->by], stack_metric_name(w->metric));
-    }
-}
-
 static void draw_title(const struct flame_state *t, struct canvas *c, struct rect a)
 {
     const struct flame *f = t->pane[0].graph;
@@ -32,7 +17,7 @@ static void draw_title(const struct flame_state *t, struct canvas *c, struct rec
         char total[FORMAT_BYTES];
         format_count(f->node[0].total, total);
         buf_addf(&text, "  %s ", total);
-        flame_screen_width_text(&text, &w, f->unit);
+        flame_width_text(&text, &w, f->unit);
         if (t->query.group != FLAME_UNGROUPED) {
             buf_addf(&text, ", by %s", flame_group_name(t->query.group));
         }
@@ -95,7 +80,7 @@ static void draw_none(struct canvas *c, struct rect a, const struct flame_state 
                          : "No samples pass the filter, or none has this width (m: another).");
 }
 
-/* Two halves around the function: its callers grow upwards, its callees downwards. */
+/* Two halves around the function: callers above, callees below. */
 static void draw_graphs(struct flame_state *t, struct canvas *c, struct rect a)
 {
     t->area[0] = a;

@@ -1,6 +1,5 @@
-/* Draws the flame graph screen: the title, one graph or two halves, what is not shown, the figures
- * of the selected frame. It changes only the state's memory of where it drew. Core
- * thread only. */
+/* Draws the flame graph screen: the title, one graph or two halves, what is not shown, the values
+ * of the selected frame. It changes only the positions of what it drew. Core thread only. */
 #ifndef UI_FLAME_SCREEN_DRAW_H
 #define UI_FLAME_SCREEN_DRAW_H
 
@@ -8,7 +7,5 @@
 #include <kprof/ui/canvas.h>
 
 void flame_screen_draw(struct flame_state *t, struct canvas *c, struct rect a);
-/* "samples", "growth of memory" */
-void flame_screen_width_text(struct buf *out, const struct flame_width *w, enum stack_unit unit);
 
 #endif

@@ -1,32 +1,27 @@
-/* What the flame graph screen remembers.
- *
- * Invariant: the state owns its views and graphs; `view` is what is drawn, `next` a newer one that
- * came while the screen was frozen. Core thread only. */
+/* The state of the flame graph screen.
+ * Invariant: the state owns its views and graphs; `view` is the view that is drawn, `next` a newer
+ * one that arrived while the screen was frozen. Core thread only. */
 #ifndef UI_FLAME_STATE_H
 #define UI_FLAME_STATE_H
 
 #include "flame_pane.h"
 #include "rect.h"
 
-enum { FLAME_WIDTHS_MAX = 1 + 3 * STACK_METRICS, FLAME_PATTERN_BYTES = 200 };
-
-struct flame_width {
-    enum flame_by by;
-    enum stack_metric metric;
-};
+enum { FLAME_PATTERN_BYTES = 200 };
 
 struct flame_state {
-    struct stack_view *view, *next, *base; /* base: what is compared with, of any profile */
+    struct stack_view *view, *next, *base; /* base: the view to compare with, of any profile */
     struct flame_query query;
     struct flame_pane pane[2]; /* the graph, or callers (0) and callees (1) of a function */
-    struct rect area[2];       /* of the last picture */
+    struct rect area[2];       /* of the last draw */
     int active;                /* the pane that has the keys */
-    uint64_t mark_ns; /* without a base: samples from then on are compared with those before */
+    uint64_t
+        split_ns; /* without a base: samples from this time on are compared with those before */
     bool sandwich, up, frozen, compare;
     char pattern[FLAME_PATTERN_BYTES];
-    bool exact;                                 /* the pattern is a whole text */
+    bool exact;                                 /* the pattern is the whole text of a frame */
     struct flame_width width[FLAME_WIDTHS_MAX]; /* the items of the open menu of widths */
-    char source[200];                           /* what the samples are from, for the title */
+    char source[200];                           /* the origin of the samples, for the title */
 };
 
 #endif

@@ -254,6 +254,7 @@ static void breaker_trouble(struct chips *l, const struct snap_breaker *b)
 static bool trouble(const struct snapshot *s, struct chips *l)
 {
     const struct snap_node *n = &s->node;
+    uint32_t once;
     if (!n->connected && !n->otp[0]) { /* not attached yet */
         add(l, STYLE_WARN, "", "%s", n->state[0] ? n->state : "connecting ...");
     } else if (!n->connected && strstr(n->state, "CONNECTION LOST")) {
@@ -272,10 +273,9 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "",
             "all %u names are in use; the rest is (other): n names by shape, I by a part",
             s->names_full);
-    } else if (snapshot_names_once(s)) {
+    } else if ((once = snapshot_names_once(s)) > 0) {
         add(l, STYLE_WARN, "",
-            "%u names, most of them with one call: n names by shape, I by a part",
-            snapshot_names_once(s));
+            "%u names, most of them with one call: n names by shape, I by a part", once);
     }
     return l->n > 0;
 }

@@ -1,8 +1,7 @@
 /* The screen of help: all keys, columns, labels of the header and words, in two columns where they
  * fit, searchable. It opens at the keys of the screen it was opened on.
- *
- * Invariant: the page is made of the tables of keys, columns and labels alone; a line of it is a
- * place for every width of the screen. Core thread only. */
+ * Invariant: the page consists only of the tables of keys, columns and labels; a position in it is
+ * valid for every width of the screen. Core thread only. */
 #ifndef UI_HELP_H
 #define UI_HELP_H
 
@@ -24,7 +23,7 @@ extern const struct screen_ops screen_help;
 
 /* Call before the screen is shown: help was opened on this screen, and these are its keys. */
 void help_of(struct help_state *t, enum screen_id from, unsigned context);
-/* Searches from where `/` was pressed; "": ends the search. */
+/* Searches from the position at which `/` was pressed; "": ends the search. */
 void help_find(struct help_state *t, const char *text);
 
 #endif

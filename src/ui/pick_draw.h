@@ -1,4 +1,4 @@
-/* Draws the picker and remembers where it drew the list. Core thread only. */
+/* Draws the picker and stores the position of the list. Core thread only. */
 #ifndef UI_PICK_DRAW_H
 #define UI_PICK_DRAW_H
 

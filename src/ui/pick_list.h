@@ -48,7 +48,7 @@ const char *pick_list_line(const struct pick_list *p, size_t i, char *text);
 
 bool pick_list_is_ticked(const struct pick_list *p, const char *text);
 void pick_list_flip(struct pick_list *p, const char *text);
-/* flips the selected line, moves on by step (1 or -1) */
+/* ticks or unticks the selected line, then moves by step (1 or -1) */
 void pick_list_tick(struct pick_list *p, int step);
 void pick_list_drop_ticks(struct pick_list *p);
 

@@ -39,7 +39,7 @@ void prompt_open(struct prompt *p, const char *title, const char *hint, const ch
  * it. */
 void prompt_propose(struct prompt *p);
 void prompt_release(struct prompt *p);
-void prompt_trim(struct prompt *p); /* takes the blanks at both ends away */
+void prompt_trim(struct prompt *p); /* removes the blanks at both ends */
 void prompt_error(struct prompt *p, size_t at, const char *error);
 /* PICKED: a completion was put into the text by Tab or an arrow (the list stays); CHANGED: text was
  * typed. */

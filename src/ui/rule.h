@@ -1,8 +1,8 @@
 /* The identity rule for a part of a captured call, and the names that it would give.
  *
  * Invariant: the agent's kprof_spec accepts the rule, and the names are those that the rule gives
- * for the captured calls (tests/agent/agent_point.erl compares the same steps with real rules).
- * Pure; any thread. */
+ * for the captured calls (tests/agent/agent_capture_test.erl compares the same steps with real
+ * rules). Pure; any thread. */
 #ifndef UI_RULE_H
 #define UI_RULE_H
 

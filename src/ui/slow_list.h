@@ -34,7 +34,7 @@ struct slow_list {
     bool pane_focus; /* the list under the table gets the keys */
 };
 
-/* The requests that pass the filter, in the chosen order, as places in the snapshot. The caller
+/* The requests that pass the filter, in the chosen order, as indexes in the snapshot. The caller
  * frees `at`. */
 struct slow_picks {
     size_t *at;
@@ -58,7 +58,7 @@ bool slow_list_filter_time(struct slow_list *l, const struct snapshot *s, uint64
 bool slow_list_forget_filter(struct slow_list *l); /* false: there was none */
 /* Prompts for the threshold. */
 void slow_list_ask_threshold(struct dialog *d, const struct snapshot *s);
-/* Writes why there is no slow call that ended in this time of our wall clock; true: another
+/* Writes why there is no slow call that ended in this time of the local wall clock; true: another
  * threshold would help from now on. */
 bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_ns, char *out,
                         size_t cap);

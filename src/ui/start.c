@@ -45,7 +45,7 @@ void start_set_catalog(struct start *t, const struct catalog *c)
     uint32_t ids[BUSIEST];
     char name[CATALOG_TEXT_BYTES], rate[FORMAT_BYTES];
     if (!c || catalog_status(c)->state == CATALOG_LOADING) {
-        return; /* at its end */
+        return; /* at the end of the line */
     }
     size_t n = find_busiest(c, ids);
     t->busiest[0] = 0;
@@ -82,7 +82,7 @@ static void way(struct page *p, const char *key, const char *text)
         return;
     }
     canvas_text(p->c, row, p->a.col, 1, STYLE_KEY, key);
-    if (p->a.rows < ALL_ROWS + 2) { /* no row to spare */
+    if (p->a.rows < ALL_ROWS + 2) { /* no free row */
         canvas_text(p->c, row, p->a.col + 4, p->a.cols - 4, STYLE_NORMAL, text);
         p->row++;
     } else {

@@ -125,8 +125,7 @@ bool time_range_key(struct time_range *t, struct dialog *d, struct message *m, e
     case ACT_NOW:
         changed = t->end_s != 0;
         to_now(t);
-        if (!changed &&
-            out->kind != INTENT_VIEW_QUERY) { /* the heat map was not in the past either */
+        if (!changed && out->kind != INTENT_VIEW_QUERY) { /* the heat map was at `now`, too */
             message_set(m, "this is already the present time range", false);
         }
         break;

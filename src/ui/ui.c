@@ -138,8 +138,8 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         u->theme = (u->theme + 1) % THEME_COUNT;
         say_theme(u);
         return true;
-    case ACT_MARK:
-        out->kind = INTENT_MARK;
+    case ACT_COMPARE:
+        out->kind = INTENT_COMPARE;
         return true;
     case ACT_SAVE:
         dialog_propose(&u->shared.dialog, PROMPT_SAVE, u->profile);

@@ -1,11 +1,12 @@
-%% A node of known behaviour, for stack samples: f/1 burns, called from g/0 and h/0 two to one; one process hoards binaries,
-%% one has a queue that grows, one waits, many are idle. Loaded on the target. Portable back to OTP 25.
+%% A node with known behaviour, for stack samples: f/1 uses CPU and is called from g/0 and h/0 at two to one; one
+%% process holds many binaries, one has a growing queue, one waits, many are idle. Loaded on the target. Runs on OTP
+%% 25 and later.
 -module(agent_burn).
 -export([start/2, stop/1, pids/2, burn/1, hoard/2, growing/0, feed/1, waits/0, idle/0, f/1, keeper/3, sized/2]).
 
--define(LOOP, 40000). % some ten time slices
+-define(LOOP, 40000). % about ten time slices
 
-%% -> a keeper, which all end with.
+%% -> a process; when it ends, all others end.
 start(Burners, Idle) ->
     {Keeper, Ref} = spawn_monitor(?MODULE, keeper, [self(), Burners, Idle]),
     receive
@@ -18,7 +19,7 @@ stop(Keeper) ->
     exit(Keeper, kill),
     receive {'DOWN', Ref, _, _, _} -> ok end.
 
-%% Those of a kind: burn, hoard, queue, wait, idle.
+%% The processes of a kind: burn, hoard, queue, wait, idle.
 pids(Keeper, Kind) ->
     Keeper ! {pids, Kind, self()},
     receive {pids, Kind, Pids} -> Pids end.
@@ -55,7 +56,7 @@ h() -> 2 + f(?LOOP).
 f(0) -> 0;
 f(N) -> f(N - 1).
 
-%% 20,000 bytes more each 20 ms; all are let go after 2,000.
+%% Adds 20,000 bytes every 20 ms; after 2,000 times all are freed.
 hoard(_, 2000) -> hoard([], 0);
 hoard(Held, N) ->
     receive after 20 -> hoard([binary:copy(<<N:32>>, 5000) | Held], N + 1) end.
@@ -71,7 +72,7 @@ waits() -> receive waited_for -> ok end.
 idle() ->
     receive _ -> idle() after 500 -> idle() end.
 
-%% A process with so many words of heap, and messages on or off it.
+%% A process with a heap of this many words, and its messages on or off the heap.
 sized(Words, Queue) ->
     Self = self(),
     P = spawn(fun() ->

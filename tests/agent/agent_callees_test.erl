@@ -1,4 +1,4 @@
-%% What a function calls, by the file of its module: part of the agent's tests (agent_test runs them).
+%% The callees of a function, read from the file of its module. Run by agent_test.
 -module(agent_callees_test).
 -export([tests/0]).
 
@@ -28,7 +28,7 @@ forms([{dot, _} = Dot | Rest], Form) ->
     [Parsed | forms(Rest, [])];
 forms([T | Rest], Form) -> forms(Rest, [T | Form]).
 
-%% Compiled by the target, loaded from a file there.
+%% Compiled by the target, and loaded there from a file.
 load(T, Options, Extra) ->
     {ok, agent_caller, Beam} = rpc:call(T, compile, forms, [forms(source(Extra)), Options]),
     Base = "/tmp/agent_caller_" ++ os:getpid(),
@@ -49,7 +49,7 @@ callees(K, MFA) ->
         Error -> Error
     end.
 
-%% With debug info, without, and zipped: the code alone tells. Nothing is loaded for it.
+%% With debug info, without it, and compressed: only the code is used. No module is loaded for this.
 callees_of_a_function(T) ->
     K = start(T),
     rpc:call(T, code, ensure_loaded, [string]),
@@ -74,7 +74,7 @@ callees_of_a_function(T) ->
     ],
     finish(T, K).
 
-%% Every function of some modules of the target's own: as its compiler takes them apart.
+%% Every function of some modules of the target: the result equals the compiler's disassembly.
 callees_as_the_compiler_says(T) ->
     K = start(T),
     Modules = [erl_parse, gen_server, code_server, application_controller, io_lib_pretty, file_io_server, unicode_util],
@@ -121,16 +121,19 @@ callees_that_are_not_known(T) ->
     File = load(T, [], "a"),
     Why({agent_caller, go, 3}, "another version than the one that is loaded"),
     {ok, Beam} = rpc:call(T, file, read_file, [File]),
-    %% changed on the disk
+    %% the file was changed
     {ok, agent_caller, Newer} = rpc:call(T, compile, forms, [forms(source("a") ++ "newer(X) -> plain(X), go(X, X). "), [export_all]]),
     ok = rpc:call(T, file, write_file, [File, Newer]),
     Why({agent_caller, go, 2}, "another version than the one that is loaded"),
-    %% of an OTP to come: its instructions are not known
+    %% compiled by a future OTP: unknown instructions
     {At, 4} = binary:match(Beam, <<"Code">>),
     ok = rpc:call(T, file, write_file, [File, [binary:part(Beam, 0, At + 16), <<250:32>>, binary:part(Beam, At + 20, byte_size(Beam) - At - 20)]]),
     {Imported, Note} = callees(K, {agent_caller, other, 1}),
     ?check(string:find(Note, "functions of other modules that agent_caller calls") =/= nomatch),
     ?equal(Imported -- [{gen_server, call, 2}, {string, to_upper, 1}], [{agent_caller, other, 1}, {agent_load, leaf, 1}, {lists, foreach, 2}, {lists, reverse, 1}]),
+    #{level := Level} = rpc:call(T, logger, get_primary_config, []),
+    ok = rpc:call(T, logger, set_primary_config, [level, error]),
+    ok = rpc:call(T, logger, add_handler, [agent_load, agent_load, #{config => self()}]),
     [
         begin
             ok = rpc:call(T, file, write_file, [File, Bad]),
@@ -138,9 +141,19 @@ callees_that_are_not_known(T) ->
         end
      || Bad <- [<<>>, <<"FOR1">>, <<31, 139, 1, 2, 3>>, binary:part(Beam, 0, byte_size(Beam) div 2), binary:replace(Beam, <<"Code">>, <<"Bode">>)]
     ],
+    nothing_logged(T),
+    ok = rpc:call(T, logger, set_primary_config, [level, Level]),
     unload(T, File),
     {module, agent_caller} = rpc:call(T, code, load_binary, [agent_caller, "/tmp/there_is_none.beam", Beam]),
     Why({agent_caller, go, 2}, "the file of agent_caller is not there"),
     unload(T, File),
     {error, _, _} = ask(K, {callees, what}),
     finish(T, K).
+
+%% The node's log has nothing of it: the first entry is that of a process that crashes now.
+nothing_logged(T) ->
+    rpc:call(T, erlang, spawn, [erlang, error, [agent_crashes_now]]),
+    receive {logged, Message} -> ?check(string:find(io_lib:format("~0p", [Message]), "agent_crashes_now") =/= nomatch)
+    after ?PATIENCE -> error(not_logged)
+    end,
+    ok = rpc:call(T, logger, remove_handler, [agent_load]).

@@ -1,4 +1,4 @@
-%% Captures and what is pointed at: part of the agent's tests (agent_test runs them).
+%% Captures, and rules for their parts. Run by agent_test.
 -module(agent_capture_test).
 -export([tests/0]).
 
@@ -18,7 +18,7 @@ tests() ->
         {names_are_as_previewed, fun names_are_as_previewed/1}
     ].
 
-%% Polls as kprof-top does.
+%% Polls like kprof-top.
 captured(K) ->
     Self = self(),
     true = until(?PATIENCE, fun() ->
@@ -32,16 +32,17 @@ captured(K) ->
 flagged(T) -> [P || {M, P} <- [{agent_load, P} || P <- rpc:call(T, erlang, processes, [])], M =:= agent_load, rpc:call(T, agent_load, is_flagged, [P])].
 
 capture_of_a_busy_function(T) ->
-    Workers = rpc:call(T, agent_load, forever, [50, 0]), % fewer than the run queue that opens the breaker
-    K = traced(T, trace_config([{entry, 1}, {tier, 1}], #{sample => 1000})), % else events pile up that nothing limits here, the quicker the more
+    Workers = rpc:call(T, agent_load, forever, [50, 0]), % shorter than a run queue that opens the breaker
+    % otherwise events accumulate, which nothing limits here, most on a fast machine
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}], #{sample => 1000})),
     ?equal(ask(K, {capture, 0}), ok),
     {captured, Ran, Us, Calls} = captured(K),
     ?equal(length(Calls), 20),
-    %% a process is seen once until it is flagged again, whoever is slow
+    %% a process is captured once until its flag is set again, even if it is slow
     ?check(Ran >= 20 andalso Ran =< 70),
     ?check(Us > 0),
     ?check(lists:all(fun([{v, X}]) -> is_integer(X) end, Calls)),
-    %% tracing goes on, of all processes
+    %% tracing continues, for all processes
     stop_workers(Workers),
     ok = ask(K, {sample, 1}),
     ?soon(fun() -> beat_now(K, sample) =:= 1 end),
@@ -51,13 +52,13 @@ capture_of_a_busy_function(T) ->
     finish(T, K),
     nothing_left(T).
 
-%% Batches up to here are read away; true when none came.
+%% Removes all batches up to here; true if there were none.
 drained() ->
     receive {kb, _, _, _, _} -> drained(), false
     after 0 -> true
     end.
 
-%% One process makes all the calls; tracing is off; the answer can be had again; a second capture replaces the first.
+%% One process makes all calls; tracing is off; the answer can be requested again; a second capture replaces the first.
 capture_of_one_process(T) ->
     [W] = rpc:call(T, agent_load, forever, [1, 1]),
     K = start(T),
@@ -79,7 +80,7 @@ capture_that_ends_otherwise(T) ->
     K = traced(T, trace_config([{entry, 1}, {none, 0}])),
     Set = fun() -> ?soon(fun() -> capturing(K) end) end,
     Off = fun() -> ?equal(processes_of(T, capture_init), []), ?equal(sessions(T) - 1 =< 0, true) end,
-    %% nobody calls it
+    %% it is not called
     ?equal(ask(K, {capture, 1}), ok),
     {captured, 0, Us, []} = captured(K),
     ?check(Us >= 5000000),
@@ -87,12 +88,12 @@ capture_that_ends_otherwise(T) ->
     {ok, _} = ask(K, {config, #{tiers => [{0, agent_load, entry, 1}, {1, agent_load, nune, 0}]}}),
     {error, nofunction, Note} = ask(K, {capture, 1}),
     ?check(string:find(Note, "agent_load:none/0") =/= nomatch),
-    %% given up
+    %% cancelled
     ?equal(ask(K, {capture, 0}), ok),
     Set(),
     ?equal(ask(K, {capture, none}), ok),
     Off(),
-    %% the probe is killed: the controller sees to the rest, and traces on
+    %% the probe is killed: the controller cleans up, and tracing continues
     ?equal(ask(K, {capture, 0}), ok),
     Set(),
     exit(probe(T), kill),
@@ -100,7 +101,7 @@ capture_that_ends_otherwise(T) ->
     {error, gone, _} = ask(K, captured),
     run(T, call, [[{entry, [here]}]]),
     ?equal([element(4, M) || M <- payloads(messages(K), entry)], [undefined]),
-    %% also when nothing is traced, so that nothing is set over it
+    %% also when nothing is traced, so that no other patterns replace it
     ok = ask(K, {tracing, false}),
     ?equal(ask(K, {capture, 0}), ok),
     Set(),
@@ -114,7 +115,7 @@ capture_that_ends_otherwise(T) ->
     exit(K, kill),
     gone(T),
     nothing_left(T),
-    %% we leave in the middle
+    %% kprof-top ends during the capture
     K2 = traced(T, trace_config([{entry, 1}, {tier, 1}])),
     ?equal(ask(K2, {capture, 0}), ok),
     Receipt = ask(K2, detach),
@@ -135,7 +136,7 @@ processes_of(T, F) -> [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_
 
 sessions(T) -> maps:get(sessions, rpc:call(T, agent_load, left, [[], []])).
 
-%% The callers live shortly and are not there when the capture begins.
+%% The callers are short-lived and start after the capture begins.
 capture_of_new_processes(T) ->
     W = rpc:call(T, agent_load, spawning, []),
     K = traced(T, trace_config([{entry, 1}])),
@@ -147,7 +148,7 @@ capture_of_new_processes(T) ->
     finish(T, K),
     nothing_left(T).
 
-%% Whatever the arguments are, little leaves the node.
+%% For any arguments, little data is sent.
 captured_are_cut(T) ->
     agent_lib:load_parts(T),
     K = start(T),
@@ -176,7 +177,7 @@ values(T) ->
         list_to_tuple(lists:seq(1, 20)), {1 bsl 70, <<1:3>>}, 'quo ted', {<<"a">>, "b", c, 4}
     ].
 
-%% Each part of each of these values is pointed at; the rule that is written for it then names calls with all of them.
+%% Each part of each of these values is selected; the resulting rule is then applied to calls with all of the values.
 names_are_as_previewed(T) ->
     agent_lib:load_parts(T),
     Values = values(T),
@@ -211,7 +212,8 @@ rule([{m, Key} | Path]) -> io_lib:format("map_get(~w, ~ts)", [Key, rule(Path)]);
 rule([{prefix, N} | Path]) -> io_lib:format("prefix(~b, ~ts)", [N, rule(Path)]);
 rule([name | Path]) -> io_lib:format("name(~ts)", [rule(Path)]).
 
-%% What kprof-top previews (src/ui/rule.c): the name of the part, undefined where there is none, cut where it was not sent.
+%% The preview of kprof-top (src/ui/rule.c): the name of the part; undefined if there is no such part; cut if it was
+%% not sent as a whole.
 follow([], {v, X}) -> X;
 follow([], {b, _, Name}) -> Name;
 follow([], {s, _, Name}) -> Name;

@@ -1,5 +1,5 @@
-%% The hazard gate: each row of its table holds its use back on a VM that it is about, and on no other; and whoever would use
-%% what is held back is refused. Part of the agent's tests (agent_test runs them).
+%% Hazards: each row of the table avoids a use on the VMs with the fault, and on no other; a request for an avoided
+%% use is refused. Run by agent_test.
 -module(agent_hazard_test).
 -export([tests/0]).
 
@@ -17,7 +17,7 @@ tests() ->
 vm(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false}.
 beside(Erts) -> (vm(Erts))#{beside => true}.
 
-%% {Use, VMs on which it is held back, VMs on which it is not}
+%% {Use, VMs on which it is avoided, VMs on which it is allowed}
 rows() ->
     Old = [vm([12, 3, 2]), vm([13, 1, 5]), vm([14, 2, 5])],
     New = [vm([15, 2, 7]), vm([16, 3]), vm([17, 1, 1])],
@@ -39,7 +39,7 @@ hazards_by_version(_) ->
         [?equal({Use, Vm, kprof_hazard:allowed(Use, Vm)}, {Use, Vm, false}) || Vm <- Held],
         [?equal({Use, Vm, kprof_hazard:allowed(Use, Vm)}, {Use, Vm, true}) || Vm <- Free]
      end || {Use, Held, Free} <- rows()],
-    %% no row is without a test, and what is no row is refused
+    %% each row has a test, and an unknown use is refused
     Told = [Id || {Id, _, _} <- kprof_hazard:list(vm([13, 1, 5]))],
     ?equal(length(Told), length(rows())),
     ?equal(kprof_hazard:allowed(anything, vm([17, 1])), false).
@@ -61,7 +61,7 @@ what_is_held_back_is_refused(T) ->
     {badrpc, {'EXIT', {{held_back, all}, _}}} = rpc:call(T, kprof_spec, flags, [{none, self()}, all, false, [all]]),
     [{error, {held_back, Kind}} = rpc:call(T, kprof_spec, set_pattern, [none, Leaf, true, [Kind]]) || Kind <- [call_time, call_memory, meta]],
     ?equal(rpc:call(T, erlang, trace_info, [Leaf, call_time]), {call_time, false}),
-    %% built-in functions beside another session
+    %% built-in functions while another session exists
     Bif = [{0, {erlang, self, 0}, []}, {1, Leaf, []}],
     [{0, {erlang, self, 0}, {note, Why}}] = kprof_patterns:held_back(Bif, beside([15, 2, 7])),
     ?check(string:find(Why, "built-in") =/= nomatch),

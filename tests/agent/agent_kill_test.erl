@@ -1,4 +1,5 @@
-%% Whoever of the agent is killed, in whatever order: afterwards the node is as before. And who comes next waits for it.
+%% Processes of the agent are killed in any order: afterwards the node is as before. The next agent waits until this
+%% is done.
 -module(agent_kill_test).
 -export([tests/0]).
 
@@ -37,7 +38,7 @@ tracing(T) ->
     ?soon(fun() -> run(T, entries, [[1]]), length(messages(K)) > 0 end),
     K.
 
-%% Each ordered pair, at once and with a moment between them in which the first one's end is being dealt with.
+%% Each ordered pair: both at once, and the second while the end of the first is being handled.
 two_of_them_killed(T) ->
     Workers = run_forever(T, 4),
     All = [controller, relay, guardian, pacer],
@@ -48,7 +49,7 @@ two_killed(T, A, B, Ms) ->
     K = tracing(T),
     [P1, P2] = [whereis(T, Who) || Who <- [A, B]],
     rpc:call(T, agent_load, kill, [[P1, P2], Ms]),
-    %% with the controller alive tracing is off, or goes on; it leaves when asked
+    %% if the controller is alive, tracing is off or continues; it ends on request
     case lists:member(controller, [A, B]) of
         true -> ok;
         false -> #{patterns := 0, flags := 0} = ask(K, detach)
@@ -58,7 +59,7 @@ two_killed(T, A, B, Ms) ->
     nothing_left(T),
     drain().
 
-%% Another takes its place, and would do what it is there for.
+%% A new guardian replaces it and works.
 guardian_killed(T) ->
     tracing(T),
     First = whereis(T, guardian),
@@ -71,7 +72,7 @@ guardian_killed(T) ->
 
 second(T, Who) -> start_controller(T, kprof_controller_01, #{who => Who}).
 
-%% Below OTP 27, where there is one trace for all: as long as anything of an agent lives that is leaving.
+%% Below OTP 27, with only one tracer: the next agent waits as long as a process of an ending agent is alive.
 next_one_waits(T) ->
     load_second(T),
     K = tracing(T),
@@ -81,7 +82,7 @@ next_one_waits(T) ->
         false ->
             {error, busy, Busy} = second(T, <<"another">>),
             ?check(string:find(Busy, "tester, since 20") =/= nomatch),
-            %% its relay is held, so that the end of its controller is not dealt with
+            %% its relay is suspended, so that it does not handle the end of its controller
             Relay = whereis(T, relay),
             Holder = rpc:call(T, agent_load, hold, [Relay]),
             exit(K, kill),
@@ -100,7 +101,7 @@ begun(_, {ok, K, _}) ->
     ask(K, detach),
     true.
 
-%% While somebody holds the slot nothing of it is unloaded; and not at all when a controller has started in it.
+%% While another process holds the slot, its module is not unloaded; and not at all if a controller has started in it.
 what_another_has_begun_to_load_stays(T) ->
     K = tracing(T),
     Holder = rpc:call(T, agent_load, claim, [kprof_slot_00]),
@@ -116,7 +117,7 @@ what_another_has_begun_to_load_stays(T) ->
     finish(T, K2),
     nothing_left(T).
 
-%% A connection that froze: its agent does not know yet that we have come again.
+%% The old connection hangs: its agent does not know yet that kprof-top has connected again.
 our_own_from_before_gives_way(T) ->
     load_second(T),
     tracing(T),
@@ -129,7 +130,8 @@ our_own_from_before_gives_way(T) ->
     reaped(T),
     nothing_left(T).
 
-%% From OTP 27 on two have a session each, but the VM has one control word: who leaves first does not take it away.
+%% From OTP 27 on each of two agents has a session, but the VM has one control word: the first one to end does not
+%% reset it.
 control_word_is_for_all(T) ->
     case isolated(T) of
         false ->
@@ -141,7 +143,7 @@ control_word_is_for_all(T) ->
             {ok, K2, _} = second(T, <<"another">>),
             {ok, _} = ask(K2, {config, tiers()}),
             ok = ask(K2, {tracing, true}),
-            %% tokens are each one's own
+            %% each has its own tokens
             #{tokens := Mine} = ask(K, detach),
             ?check(lists:member(Mine, [none, drained])),
             reaped(T),
@@ -166,7 +168,7 @@ relay_killed(T) ->
     Left = fun() -> maps:with([patterns, flags, new, sessions], rpc:call(T, agent_load, left, [[{agent_load, entry, 1}, {agent_load, tier, 1}], ?MODULES])) end,
     ?equal(Left(), #{patterns => [], flags => [], new => [], sessions => 0}),
     {pong, _} = ask(K, ping),
-    %% it can be switched on again
+    %% tracing can be switched on again
     drain(),
     ok = ask(K, {tracing, true}),
     ?soon(fun() -> length(messages(K)) > 0 end),
@@ -197,7 +199,7 @@ kprof_top_killed(T) ->
     Workers = run_forever(T, 4),
     {Peer, Pid, K} = other_owner(T, trace_config([{entry, 1}, {tier, 1}])),
     ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =/= {traced, false} orelse isolated(T) end),
-    %% in the middle of a question that counts calls for a second: asked again, should we have missed that second
+    %% during a request that counts calls for a second; repeated if that second was missed
     Counter = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, tier, 1}, call_count]) end,
     Ask = fun() -> Pid ! {self(), {ask, K, {why, 1}}} end,
     Ask(),

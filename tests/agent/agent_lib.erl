@@ -1,4 +1,4 @@
-%% What the agent's tests are made with: the agent as kprof-top uses it, and the node's own word on what is left of it.
+%% Common code of the tests of the agent: the agent as kprof-top uses it, and what is left of it on the node.
 -module(agent_lib).
 -export([
     check/3, equal/3, until/2, load/2, load/3, load_parts/1, unload_parts/1, modules/0, names/0, start/1, start/2, start_controller/3, unload/1,
@@ -29,12 +29,12 @@ load(Target, M, Beam) -> {module, M} = rpc:call(Target, code, load_binary, [M, "
 %% The agent as it is loaded on a node: one module.
 modules() -> [kprof_agent_00].
 
-%% Its sources, each compiled by itself: to call one of their functions on the target.
+%% Its sources, each compiled separately: to call one of their functions on the target.
 parts() -> [list_to_atom(filename:basename(F, ".beam")) || F <- filelib:wildcard(filename:join(get_beams(), "kprof_*.beam"))] -- modules().
 load_parts(T) -> [load(T, M) || M <- parts()].
 unload_parts(T) -> [rpc:call(T, code, F, [M]) || M <- parts(), F <- [purge, delete, purge]].
 
-%% What its processes are registered as.
+%% The registered names of its processes.
 names() -> [kprof_controller_00, kprof_relay_00, kprof_guardian_00].
 
 get_beams() ->
@@ -49,24 +49,24 @@ start(T, Opts) ->
     {ok, K, _} = start_controller(T, kprof_controller_00, Opts),
     K.
 
-%% Controller: kprof_controller_NN, of slot NN.
+%% The controller of slot NN is kprof_controller_NN.
 start_controller(T, Controller, Opts) ->
     "kprof_controller_" ++ Slot = atom_to_list(Controller),
     rpc:call(T, list_to_atom("kprof_agent_" ++ Slot), controller_start, [maps:merge(#{pid => self(), node => node(), who => <<"tester">>, force => false, key => ?KEY, epoch => ?EPOCH}, Opts)]).
 
-%% The agent takes itself off in a process of its own: loaded again before that, its modules would go, too.
+%% The agent unloads itself in a separate process: if it is loaded again before that, the new module is unloaded, too.
 unload(T) ->
     reaped(T),
     [rpc:call(T, code, F, [M]) || M <- ?MODULES, F <- [purge, delete, purge]].
 
 reaped(T) -> ?soon(fun() -> rpc:call(T, agent_load, reapers, []) =:= [] end).
 
-%% An agent that was not asked to has ended, and has gone from the node.
+%% Waits until an agent has ended by itself and is unloaded.
 gone(T) ->
     ?soon(fun() -> rpc:call(T, erlang, module_loaded, [kprof_agent_00]) =:= false end),
     reaped(T).
 
-%% OTP 27+: agents have a trace session each.
+%% From OTP 27 on each agent has a trace session.
 isolated(T) ->
     rpc:call(T, code, ensure_loaded, [trace]),
     rpc:call(T, erlang, function_exported, [trace, session_create, 3]).
@@ -83,10 +83,10 @@ trace_config(Tiers, More) ->
     Numbered = [{Ix, agent_load, F, A} || {Ix, {F, A}} <- lists:zip(lists:seq(0, length(Tiers) - 1), Tiers)],
     maps:merge(#{tiers => Numbered, entry => 0, identity => none, returns => lean, sample => 1}, More).
 
-%% A test that only waits for heartbeats renews no lease.
+%% Renews the lease, which a test that only waits for heartbeats does not do.
 traced(T, Config) ->
     K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
-    ok = ask(K, {limits, ?NO_LIMITS}), % the tests run as fast as they can and count all
+    ok = ask(K, {limits, ?NO_LIMITS}), % the tests run without pauses and count every call
     {ok, _} = ask(K, {config, Config}),
     ok = ask(K, {tracing, true}),
     K.
@@ -99,7 +99,7 @@ finish(T, K) ->
 
 run(T, F, Args) -> rpc:call(T, agent_load, job, [F, Args]).
 
-%% Everything traced so far, oldest first; the batches' numbers have no gap.
+%% Everything traced so far, oldest first; the numbers of the batches are consecutive.
 messages(K) -> [M || {_, Ms} <- batches(K), M <- Ms].
 batches(K) ->
     {ok, Last, _} = ask(K, flush),
@@ -146,16 +146,16 @@ seed() ->
 run_forever_tight(T) -> rpc:call(T, agent_load, forever, [4, 0]).
 now_ms() -> erlang:monotonic_time(millisecond).
 
-%% 6,000 events, again and again: they fill a link, and nothing else where nobody is to hold the callers back.
+%% 6,000 events repeatedly: they fill a link, but not the node, even if nothing slows the callers down.
 some_load(T) -> run(T, many, [2, 500]).
 
-%% By the newest heartbeat.
+%% According to the newest heartbeat.
 sample_told() ->
     receive {kh, _, #{sample := N}} -> sample_told(N) after ?PATIENCE -> error(no_heartbeat) end.
 sample_told(Last) ->
     receive {kh, _, #{sample := N}} -> sample_told(N) after 0 -> Last end.
 
-%% The next heartbeat; batches are let go.
+%% The next heartbeat; drops batches.
 beat_now(K, Key) -> maps:get(Key, beat_now(K)).
 beat_now(K) ->
     beats_gone(),
@@ -174,10 +174,10 @@ nothing_left(T) ->
     until(?PATIENCE, fun() -> Left() =:= Nothing end),
     ?equal(Left(), Nothing).
 
-%% What of a profiler is set on the node now, whatever session it is in: #{flags, patterns}.
+%% The flags and patterns that are set on the node, in any session: #{flags, patterns}.
 set_now(T) -> rpc:call(T, agent_load, set_now, [[{agent_load, F, 1} || F <- [entry, tier, leaf]]]).
 
-%% kprof-top is told that the agent has ended.
+%% Waits for the message that the agent has ended.
 told_gone() -> ?got({ke, gone, _}).
 
 %% A second agent, in slot 01.
@@ -188,7 +188,7 @@ unload_second(T) ->
 
 drain() -> receive _ -> drain() after 0 -> ok end.
 
-%% Another hidden node plays kprof-top: it can be stopped and killed.
+%% Another hidden node in the role of kprof-top, which can be stopped and killed.
 other_owner(T, Config) ->
     Name = lists:concat(["kprof_agent_owner_", erlang:unique_integer([positive]), "_", os:getpid()]),
     Host = lists:nth(2, string:tokens(atom_to_list(node()), "@")),

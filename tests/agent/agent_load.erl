@@ -1,10 +1,11 @@
-%% Work for the agent's tests, loaded on the target. Portable back to OTP 25.
+%% Load for the tests of the agent, on the target. Runs on OTP 25 and later.
 -module(agent_load).
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
--export([endless/2, spin/0, holding/2]). % of processes
+-export([endless/2, spin/0, holding/2]). % processes
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
--export([chosen/2, samplers/0]). % of stacks
+-export([chosen/2, samplers/0]). % depth of stacks
+-export([log/2]). % of logger
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -15,7 +16,7 @@ throws(X) -> throw(X).
 tail(X) -> ?MODULE:leaf(X).
 big(X, State) -> _ = X, State.
 
-%% Runs a job in a process of its own, without a token before and after, so that none travels to the tester.
+%% Runs a job in a new process, without a token before and after, so that the tester receives none.
 job(F, Args) ->
     seq_trace:set_token([]),
     {P, R} = spawn_monitor(fun() ->
@@ -31,7 +32,7 @@ job(F, Args) ->
 entries(L) -> [?MODULE:entry(X) || X <- L].
 work(M, F, Args) -> apply(M, F, Args).
 
-%% After each entry: does the process carry a token, and which label?
+%% After each entry: whether the process has a token, and its label.
 tokens(L) ->
     [
         begin
@@ -44,16 +45,16 @@ tokens(L) ->
      || X <- L
     ].
 
-%% A process that waits so deep in calls, with data on its stack.
+%% A process that waits in calls of this depth, with data on its stack.
 deep(Depth, Data) -> spawn(?MODULE, down, [Depth, Data]).
 down(0, Data) -> receive {Data, stop} -> Data end;
 down(N, Data) -> [?MODULE:under(N - 1, [N | Data]) | Data].
-%% Two by turns: the VM tells a function that calls itself once.
+%% Two functions in turn: the VM reports consecutive calls of one function once.
 under(N, Data) -> [?MODULE:down(N - 1, [N | Data]) | Data].
 
 call(Calls) -> [(catch apply(?MODULE, F, Args)) || {F, Args} <- Calls].
 
-%% The same, but nothing comes back: for values that are large.
+%% The same, but without a result: for large values.
 quiet(Calls) -> call(Calls), ok.
 
 many(Processes, N) ->
@@ -62,7 +63,7 @@ many(Processes, N) ->
 
 label() -> seq_trace:get_token(label).
 
-%% The entry's token goes to another process, which does the tier's work there.
+%% A message with the token of the entry goes to another process, which calls the tier.
 hop(X) ->
     Self = self(),
     P = spawn(fun() -> receive {go, Y} -> Self ! {done, ?MODULE:tier(Y)} end end),
@@ -72,28 +73,28 @@ hop(X) ->
 
 forever(Processes, Pause) -> forever(Processes, Pause, lists:seq(1, 20)).
 
-%% Each calls the entry with these, rests, and begins anew.
+%% Each calls the entry with these, pauses, and starts again.
 forever(Processes, Pause, Xs) -> [spawn(?MODULE, endless, [Pause, Xs]) || _ <- lists:seq(1, Processes)].
 
 endless(Pause, Xs) ->
     [?MODULE:entry(X) || X <- Xs],
     receive after Pause -> endless(Pause, Xs) end.
 
-%% A process for each call, as servers have one for each request.
+%% One process per call, as in servers with one process per request.
 spawning() -> spawn(fun() -> spawning_on() end).
 
 spawning_on() ->
     spawn(fun() -> receive after 1 -> ?MODULE:entry(new) end end),
     receive after 1 -> spawning_on() end.
 
-%% Calls that are in no request.
+%% Calls outside of requests.
 outside(Processes) -> [spawn(?MODULE, outside_on, []) || _ <- lists:seq(1, Processes)].
 
 outside_on() ->
     [?MODULE:leaf(X) || X <- lists:seq(1, 1000)],
     outside_on().
 
-%% How many messages {Tag, ...} a process is sent in so many milliseconds, or in as many as it became. -> {Messages, Milliseconds}
+%% Counts the messages {Tag, ...} that a process receives in this time; it may take longer. -> {Messages, Milliseconds}
 received(P, Tag, Ms) ->
     Began = now_ms(),
     1 = erlang:trace(P, true, ['receive']),
@@ -109,7 +110,8 @@ counted(Tag) ->
     after 0 -> 0
     end.
 
-%% What a process asks of itself by process_info/2, and what it is answered: [{asked, Item} | {answered, Answer}], oldest first.
+%% The queries of a process about itself with process_info/2, and their results: [{asked, Item} | {answered, Answer}],
+%% oldest first.
 hears_questions(P) ->
     Hearer = spawn(?MODULE, questions, [[]]),
     1 = erlang:trace(P, true, [call, {tracer, Hearer}]),
@@ -129,7 +131,7 @@ questions(Heard) ->
 
 is_flagged(P) -> flagged(P).
 
-%% Processes that are about to unload an agent.
+%% Processes that are unloading an agent.
 reapers() -> [P || P <- processes(), {_, {erl_eval, exprs, 2}} <- [process_info(P, initial_call)]].
 
 kill([A, B], Ms) ->
@@ -137,7 +139,10 @@ kill([A, B], Ms) ->
     Ms > 0 andalso receive after Ms -> ok end,
     exit(B, kill).
 
-%% P is suspended until its holder is let go. -> the holder
+%% What the node logs goes to the tester.
+log(#{msg := Message}, #{config := Tester}) -> Tester ! {logged, Message}.
+
+%% P is suspended until the holder is released. -> the holder
 hold(P) ->
     Holder = spawn(?MODULE, holding, [P, self()]),
     receive {held, Holder} -> Holder end.
@@ -151,7 +156,7 @@ holding(P, Asker) ->
             erlang:resume_process(P)
     end.
 
-%% -> when (by this node's clock, ms)
+%% -> the time (of this node's clock, ms)
 let_go(Holder) ->
     Holder ! {let_go, self()},
     receive {let_go, Holder, At} -> At end.
@@ -166,14 +171,14 @@ claim(Name) ->
     end),
     receive claimed -> P end.
 
-%% Processes that only want to run, at low priority: they fill the run queue and keep nobody from running.
+%% Processes in a loop at low priority: they fill the run queue, but do not delay other processes.
 spinning(N) -> [spawn_opt(?MODULE, spin, [], [{priority, low}]) || _ <- lists:seq(1, N)].
 spin() -> spin().
 stop_spinning(Ps) -> [exit(P, kill) || P <- Ps].
 
 now_ms() -> erlang:monotonic_time(millisecond).
 
-%% What is set on this node now, in every trace session.
+%% What is set on this node, in every trace session.
 set_now(MFAs) ->
     #{
         flags => lists:usort([F || S <- traces(), P <- [new_processes | processes()], F <- flags(S, P)]),
@@ -186,7 +191,7 @@ set_of(P) -> #{flags => lists:usort([F || S <- traces(), F <- flags(S, P)])}.
 traces() -> [none | sessions()].
 
 told(none, What, Item) -> erlang:trace_info(What, Item);
-told(S, What, Item) -> catch apply(trace, info, [S, What, Item]). % it may have ended by now
+told(S, What, Item) -> catch apply(trace, info, [S, What, Item]). % it may have ended
 
 flags(S, P) ->
     case told(S, P, flags) of
@@ -196,10 +201,10 @@ flags(S, P) ->
 
 is_traced(MFA) -> [x || S <- traces(), {traced, T} <- [told(S, MFA, traced)], T =:= local orelse T =:= global] =/= [].
 
-%% Has it a counter of calls?
+%% Whether it has a call counter.
 is_counted(MFA) -> [x || S <- traces(), {call_count, N} <- [told(S, MFA, call_count)], is_integer(N)] =/= [].
 
-%% Waits until none of these functions has a pattern. -> when, by this node's clock (ms)
+%% Waits until none of these functions has a pattern. -> the time (of this node's clock, ms)
 off_at(MFAs) -> at(fun() -> not lists:any(fun is_traced/1, MFAs) end).
 
 at(Look) ->
@@ -208,7 +213,7 @@ at(Look) ->
         false -> receive after 5 -> at(Look) end
     end.
 
-%% Loads a module anew, and waits until its function is traced. -> when it was there (native)
+%% Reloads a module, and waits until its function is traced. -> the time after loading (native)
 loaded({M, _, _} = MFA, Beam) ->
     code:purge(M),
     {module, M} = code:load_binary(M, "", Beam),
@@ -216,7 +221,7 @@ loaded({M, _, _} = MFA, Beam) ->
     at(fun() -> is_traced(MFA) end),
     Began.
 
-%% After a test that failed: the next one shall not meet what it left.
+%% Cleans up after a failed test.
 clean() ->
     Left = [{?MODULE, endless, 2}, {?MODULE, outside_on, 0}, {?MODULE, spin, 0}, {?MODULE, holding, 2}],
     [exit(P, kill) || P <- processes(), {_, Began} <- [process_info(P, initial_call)], lists:member(Began, Left)],
@@ -228,7 +233,7 @@ clean() ->
     erlang:system_flag(trace_control_word, 0),
     ok.
 
-%% Another tracer, as an operator would use it.
+%% Another tracer, used as by an operator.
 dbg_on() ->
     Self = self(),
     {ok, _} = dbg:tracer(process, {fun(M, N) -> Self ! {dbg, M}, N + 1 end, 0}),
@@ -247,7 +252,7 @@ dbg_off() ->
     dbg:stop(),
     ok.
 
-%% What is left of the agent, asked of the VM: processes, modules, patterns, counters, flags, tokens.
+%% What is left of the agent, according to the VM: processes, modules, patterns, counters, flags, tokens.
 left(MFAs, Modules) ->
     #{
         processes => [N || N <- [kprof_controller_00, kprof_relay_00, kprof_guardian_00], whereis(N) =/= undefined] ++ [P || P <- processes(), ours(P, Modules)],
@@ -261,7 +266,7 @@ left(MFAs, Modules) ->
         tcw => erlang:system_info(trace_control_word)
     }.
 
-%% The counters that a function can have here: call_memory came with OTP 26.
+%% The kinds of counters of a function: call_memory exists since OTP 26.
 kinds() -> [call_count, call_time | [call_memory || list_to_integer(erlang:system_info(otp_release)) >= 26]].
 
 ours(P, Modules) ->
@@ -282,15 +287,15 @@ sessions() ->
         false -> []
     end.
 
-%% Only the workers' own processes can be asked, by having them look: a probe that all are sent.
+%% Only the worker processes can be queried: each gets a message and checks itself.
 tokens_left() ->
     length([P || P <- processes(), {dictionary, D} <- [process_info(P, dictionary)], {agent_load_probe, X} <- D, X =/= []]).
 
-%% Who is chosen to be sampled, by a source of the agent's by itself.
+%% The processes that are chosen to be sampled, by a separately loaded source of the agent.
 chosen(Who, Vm) ->
     Chooser = kprof_stack_choice:start(Who, Vm),
     receive {chosen, Chooser, Chosen, Figures, _} -> {Chosen, Figures} end.
 
-%% The agent's processes that sample stacks.
+%% The processes of the agent that sample stacks.
 samplers() ->
     [P || P <- processes(), {_, {kprof_agent_00, F, _}} <- [process_info(P, initial_call)], lists:prefix("stack_", atom_to_list(F))].

@@ -1,5 +1,5 @@
-%% What goes wrong beside an overload: trips in a row, a trip that comes too late, silence while the breaker is open, code
-%% loaded meanwhile, calls that make no event, a connection that broke. Part of the agent's tests (agent_test runs them).
+%% Other problems than overload: repeated trips, a late trip, silence while the breaker is open, code loaded in the
+%% meantime, calls without events, a lost connection. Run by agent_test.
 -module(agent_mishap_test).
 -export([tests/0]).
 
@@ -21,7 +21,7 @@ tests() ->
         {a_pause_is_told_over_a_full_link, fun a_pause_is_told_over_a_full_link/1}
     ].
 
-%% Trips in a row do not leave a timer each.
+%% Repeated trips leave only one timer.
 one_step_is_due(T) ->
     K = traced(T, trace_config([{entry, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 100}}),
@@ -33,11 +33,11 @@ one_step_is_due(T) ->
      || _ <- [1, 2, 3, 4]
     ],
     ok = ask(K, {trip, <<"a test">>}),
-    {Steps, Ms} = rpc:call(T, agent_load, received, [K, breaker, 1000]), % one each 100 ms
+    {Steps, Ms} = rpc:call(T, agent_load, received, [K, breaker, 1000]), % one every 100 ms
     ?check(Steps =< Ms div 100 + 2),
     finish(T, K).
 
-%% What the relay found old after tracing was switched off.
+%% The relay finds old events after tracing was switched off.
 no_trip_while_off(T) ->
     K = traced(T, trace_config([{entry, 1}])),
     ok = ask(K, {tracing, false}),
@@ -50,7 +50,7 @@ no_trip_while_off(T) ->
     ?equal(length(calls(messages(K))), 1),
     finish(T, K).
 
-%% Nobody is there to probe for; it goes on when somebody is.
+%% While kprof-top is silent, no try is made; tries continue when it answers again.
 no_probe_while_silent(T) ->
     K = start(T, #{pause_ms => 400}),
     {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
@@ -62,7 +62,7 @@ no_probe_while_silent(T) ->
     ?got({ke, half_open, _}),
     finish(T, K).
 
-%% The usual remedy for an overload is other code: when it came is told, though nothing is traced then.
+%% New code is loaded to end an overload: its time is reported, although nothing is traced then.
 loaded_while_untraced(T) ->
     version(T, 1),
     K = traced(T, (trace_config([]))#{tiers := [{0, agent_other, f, 0}]}),
@@ -89,7 +89,7 @@ version(T, N) ->
     rpc:call(T, code, purge, [agent_other]),
     load(T, agent_other, Beam).
 
-%% A tier that is called outside of any request makes no event; what it costs is known all the same, and kept.
+%% A tier that is called outside of requests causes no events; its cost is still measured and limited.
 calls_outside_are_seen(T) ->
     K = traced(T, trace_config([{entry, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
@@ -97,12 +97,12 @@ calls_outside_are_seen(T) ->
     Workers = rpc:call(T, agent_load, outside, [2]),
     ?soon(fun() -> beat_now(K, cost) > 4 * Idle + 1000 end),
     {ok, _, #{sent := 0}} = ask(K, flush),
-    ok = ask(K, {limits, #{max_cost => max(1, beat_now(K, cost) div 4)}}), % however much of this machine that is
+    ok = ask(K, {limits, #{max_cost => max(1, beat_now(K, cost) div 4)}}), % whatever share of this machine that is
     receive {ke, overload, Why} -> ?check(string:find(Why, "unsampled calls would cost") =/= nomatch) after ?PATIENCE -> error(no_trip) end,
     stop_workers(Workers),
     finish(T, K).
 
-%% After a lost connection: half open first, with a tenth; then all of it.
+%% After a lost connection: first half open, with a tenth of the requests; then all.
 again_with_care(T) ->
     K = start(T, #{again => true}),
     {ok, _} = ask(K, {config, trace_config([{entry, 1}])}),
@@ -129,8 +129,8 @@ counts_outlive_the_relay(T) ->
     ?check(Later > Seq),
     finish(T, K).
 
-%% A reader that is stopped takes nothing: when it goes on it learns since when nothing was traced, though no heartbeat got
-%% through meanwhile.
+%% A stopped reader receives nothing: when it continues, it is told since when nothing was traced, although no
+%% heartbeat arrived in the meantime.
 a_pause_is_told_over_a_full_link(T) ->
     {Peer, Pid, K} = other_owner(T, (trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]))#{start => #{pause_ms => 3000}}),
     Ask = fun(Q) -> Pid ! {self(), {ask, K, Q}} end,
@@ -140,7 +140,7 @@ a_pause_is_told_over_a_full_link(T) ->
     Pid ! {self(), events},
     os:cmd("kill -STOP " ++ Os),
     ?soon(fun() -> some_load(T), maps:get(flags, set_now(T)) =:= [] end),
-    K ! {kp_lease, ?KEY}, % its own words do not come through now
+    K ! {kp_lease, ?KEY}, % its messages are not delivered now
     ?soon(fun() -> maps:get(flags, set_now(T)) =/= [] end),
     os:cmd("kill -CONT " ++ Os),
     Off = receive {Pid, {gap, A, 3}} -> A after ?PATIENCE -> error(no_gap) end,

@@ -1,4 +1,4 @@
-%% Overload: breaker, limits, counters, costs, a reader that is stopped. Part of the agent's tests (agent_test runs them).
+%% Overload: breaker, limits, counters, costs, a stopped reader. Run by agent_test.
 -module(agent_overload_test).
 -export([tests/0]).
 
@@ -31,15 +31,15 @@ tests() ->
 overload_switches_off(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{max_queue => 500, cooldown_ms => 500}}),
-    %% The controller is held, else it cuts sampling until no more comes than the relay can take. While it does nothing, too many
-    %% wait, again and again.
+    %% The controller is suspended; otherwise it reduces the sampling rate until the relay can process all events. In
+    %% this state too many events wait repeatedly.
     Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
     Holder = rpc:call(T, agent_load, hold, [K]),
     ?soon(fun() -> pile_up(T, Relay), maps:get(patterns, set_now(T)) =:= [] end),
     rpc:call(T, agent_load, let_go, [Holder]),
     receive {ke, overload, Text} -> ?check(string:find(Text, "in the queue") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
     receive_off(),
-    %% what was dropped is told, and it comes back by itself
+    %% dropped events are reported, and the breaker closes by itself
     {ok, _, #{dropped := Dropped}} = ask(K, flush),
     ?check(Dropped > 0),
     ?soon(fun() -> messages(K), run(T, entries, [[1]]), calls(messages(K)) =/= [] end),
@@ -50,7 +50,7 @@ pile_up(T, Relay) ->
     run(T, many, [4, 200]),
     rpc:call(T, agent_load, let_go, [Held]).
 
-%% Properties of the breaker as a value: random orders of trips and ticks at random times.
+%% Properties of the breaker (a value): random sequences of trips and ticks at random times.
 breaker_keeps_its_times(_) ->
     Seed = seed(),
     [breaker_history(Seed, rand:uniform(2000), 400) || _ <- lists:seq(1, 200)].
@@ -62,7 +62,7 @@ breaker_history(Seed, Cooldown0, Steps) ->
 breaker_history(_, _, 0, _, _, _, _) ->
     ok;
 breaker_history(Seed, Cooldown, Steps, Now0, B0, {State, Factor0, Since}, Trips) ->
-    %% Also past long pauses, so that the longest one is reached.
+    %% Also after long pauses, so that the longest one is reached.
     Now = Now0 + rand:uniform(Cooldown) + case rand:uniform(3) of 1 -> kprof_breaker:next_ms(Now0, B0); _ -> 0 end,
     B =
         case rand:uniform(4) of
@@ -88,7 +88,7 @@ breaker_history(Seed, Cooldown, Steps, Now0, B0, {State, Factor0, Since}, Trips)
     At = if {State, Factor0} =:= {Next, Factor} -> {State, Factor, Since}; true -> {Next, Factor, Now} end,
     breaker_history(Seed, Cooldown, Steps - 1, Now, B, At, Trips + More).
 
-%% In no order of arrivals are more let through in an interval than it holds.
+%% For any order of arrivals, an interval never admits more than its limit.
 limit_is_never_passed(_) ->
     Seed = seed(),
     [
@@ -115,14 +115,14 @@ limit_is_never_passed(_) ->
 arrivals(0, _) -> [];
 arrivals(N, Now) -> [{Now, rand:uniform(500)} | arrivals(N - 1, Now + rand:uniform(40) - 1)].
 
-%% A tight loop on all schedulers: open, half open, open for twice as long; when the load ends it closes.
+%% A tight loop on all schedulers: open, half open, open for twice as long; closes when the load ends.
 breaker_backs_off(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 500}}),
     ok = ask(K, {trip, <<"a test">>}),
     receive {ke, overload, First} -> ?check(string:find(First, "next try in 1 s") =/= nomatch) after ?PATIENCE -> error(no_overload) end,
     ?equal(tripped(1), 500),
-    %% again, soon after it was tried
+    %% again, soon after a try
     ?soon(fun() -> receive {kh, _, #{trips := 1, breaker := State}} -> State =/= 1 after ?PATIENCE -> error(no_heartbeat) end end),
     ok = ask(K, {trip, <<"a test">>}),
     ?equal(tripped(2), 1000),
@@ -132,10 +132,11 @@ breaker_backs_off(T) ->
     ?soon(fun() -> messages(K), run(T, entries, [[1]]), calls(messages(K)) =/= [] end),
     finish(T, K).
 
-%% How long it stays open after so many trips, by the heartbeats. A trip soon after it has closed is one in a row, too.
+%% The time for which it stays open after this number of trips, from the heartbeats. A trip soon after it has closed
+%% counts as repeated.
 tripped(N) -> receive {kh, _, #{trips := N, pause_ms := Ms}} -> Ms after ?PATIENCE -> error({not_tripped, N}) end.
 
-%% While the breaker is open, calls are counted all the same, and timed; not before, not after.
+%% Calls are counted, with the time, while the breaker is open; not before and not after.
 counted_while_open(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}), % at most 5 minutes
@@ -148,14 +149,14 @@ counted_while_open(T) ->
     ?check(length(Workers) =:= 2),
     ?soon(fun() -> add_counted(), maps:get(2, told(), {0, 0}) >= {2000, 0} end),
     #{0 := {2000, _}, 1 := {2000, _}, 2 := {2000, _}} = told(),
-    %% a tier less, while it is open
+    %% a tier is removed while it is open
     {ok, _} = ask(K, {config, trace_config([{entry, 1}, {tier, 1}])}),
     fresh(),
     erase(told),
     run(T, entries, [lists:seq(1, 100)]),
     ?soon(fun() -> add_counted(), maps:get(1, told(), {0, 0}) >= {100, 0} end),
     ?check(not maps:is_key(2, told())),
-    %% the counters are gone when tracing comes back
+    %% the counters are removed when tracing starts again
     ok = ask(K, {tracing, false}),
     ok = ask(K, {limits, #{cooldown_ms => 500}}),
     ok = ask(K, {tracing, true}),
@@ -167,7 +168,7 @@ counted_while_open(T) ->
     run(T, entries, [lists:seq(1, 50)]),
     fresh_beat(),
     ?equal(counted(0), #{}),
-    %% and again, to detach while open
+    %% again: detach while it is open
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
     opened(K),
     finish(T, K),
@@ -178,7 +179,7 @@ opened(K) ->
     ?got({ke, overload, _}),
     fresh().
 
-%% The counters are on: the second message since the start has come.
+%% The counters are on: two messages have arrived since the start.
 fresh() ->
     counted(0),
     [?got({kc, _, _, _}) || _ <- [1, 2]].
@@ -197,8 +198,8 @@ sum(Ix, {N, none}, M) -> maps:update_with(Ix, fun({A, none}) -> {A + N, none} en
 told() -> case get(told) of undefined -> #{}; M -> M end.
 add_counted() -> put(told, maps:fold(fun sum/3, told(), counted(0))).
 
-%% Called in a tight loop, a tier is counted for a small part of the time, and the figure is near the truth. The quicker the machine, the
-%% shorter is the part: the moment that it is on may be too short to be met, so it is looked for over many of the agent's own words.
+%% A tier in a tight loop is counted for a small part of the time, and the result is near the true count. On a fast
+%% machine this part is so short that the counter is rarely seen on, so it is checked over many messages of the agent.
 counters_cost_little(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{cooldown_ms => 10 * ?PATIENCE}}),
@@ -217,7 +218,7 @@ counters_cost_little(T) ->
     finish(T, K),
     nothing_left(T).
 
-%% While so many words about counts come, and at least 100 times. -> {how often a counter was on, how often it was looked for}
+%% Checks while this many messages with counts arrive, and at least 100 times. -> {checks with a counter on, all checks}
 counting_seen(_, Words, On, Looks) when Words =< 0, Looks >= 100 -> {On, Looks};
 counting_seen(T, Words, On, Looks) ->
     Before = told(),
@@ -226,7 +227,7 @@ counting_seen(T, Words, On, Looks) ->
     Came = case told() of Before -> 0; _ -> 1 end,
     counting_seen(T, Words - Came, On + case Is of true -> 1; false -> 0 end, Looks + 1).
 
-%% Below OTP 27 a function has one counter for all.
+%% Below OTP 27 a function has one counter for all tracers.
 counters_of_others_are_left(T) ->
     Counter = fun(F) -> rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, call_count]) end,
     rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, true, [call_count]]),
@@ -241,7 +242,7 @@ counters_of_others_are_left(T) ->
     ?equal(Counter(entry), {call_count, false}),
     rpc:call(T, erlang, trace_pattern, [{agent_load, leaf, 1}, false, [call_count]]).
 
-%% The controller dies, then kprof-top, while counters are on.
+%% The controller, then kprof-top, ends while counters are on.
 killed_while_counting(T) ->
     Counters = fun() -> [rpc:call(T, erlang, trace_info, [{agent_load, F, 1}, What]) || F <- [entry, tier], What <- [call_count, call_time]] end,
     None = [{What, false} || _ <- [entry, tier], What <- [call_count, call_time]],
@@ -263,8 +264,8 @@ killed_while_counting(T) ->
     nothing_left(T),
     ?equal(Counters(), None).
 
-%% A reader that is stopped: the breaker opens, and why is told when the reader goes on. However long it takes to fill the link, the lease
-%% does not end it before.
+%% A stopped reader: the breaker opens, and the reason is reported when the reader continues. The lease does not end
+%% it before, however long the link takes to fill.
 a_blocked_link_trips(T) ->
     {Peer, Pid, K} = other_owner(T, (trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]))#{start => #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}}),
     Os = rpc:call(Peer, os, getpid, []),
@@ -279,7 +280,7 @@ a_blocked_link_trips(T) ->
     gone(T),
     nothing_left(T).
 
-%% With a limit of events sampling is steered: no trip, and the events stay below it.
+%% With a limit of events per second the sampling rate is adjusted: no trip, and the events stay below the limit.
 sampling_is_steered(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     ok = ask(K, {limits, #{max_queue => 50000, max_rate => 5000}}),
@@ -287,11 +288,11 @@ sampling_is_steered(T) ->
     ?soon(fun() -> steered(K) end),
     receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
     stop_workers(Workers),
-    %% let out again when there is room
+    %% released when there is room again
     ?soon(fun() -> sample_told() =:= 1 end),
     finish(T, K).
 
-%% A second of full load, or what this machine makes of it, in which something, but no more than the limit, was sent.
+%% A second of full load (as far as this machine allows), with some events, but not more than the limit.
 steered(K) ->
     Began = now_ms(),
     {ok, _, #{sent := A}} = ask(K, flush),
@@ -301,8 +302,8 @@ steered(K) ->
     messages(K),
     B > A andalso (B - A) * 1000 =< 6000 * Took andalso sample_told() > 1.
 
-%% Steering as a value: random loads, limits and wishes. Never out of bounds, up at once when over, and it comes to rest
-%% where every goal is kept and one of them needs it.
+%% The adjustment of sampling (a value): random loads, limits and requested rates. Always within bounds, reduced at
+%% once above a limit; it becomes stable where all limits are kept and at least one needs this rate.
 goals_are_kept(_) ->
     Seed = seed(),
     [goals_of_a_load(Seed) || _ <- lists:seq(1, 500)].
@@ -311,7 +312,7 @@ goals_of_a_load(Seed) ->
     Least = rand:uniform(20),
     Goals = [{Why, rand:uniform(1 bsl rand:uniform(24)), rand:uniform(100000)} || Why <- lists:sublist([rate, cost], rand:uniform(2))],
     At = fun(N) -> [{Why, Load div N, Max} || {Why, Load, Max} <- Goals] end,
-    Over = fun(N, Part) -> % by more than so many tenths
+    Over = fun(N, Part) -> % by more than this many tenths
         [Why || {Why, Value, Max} <- At(N), Value * 10 > Max * Part] end,
     Step = fun(_, Old) ->
         {New, Why} = kprof_sampling:next(Old, Least, At(Old)),
@@ -328,17 +329,17 @@ goals_of_a_load(Seed) ->
         _ -> ?equal({Seed, Last, Over(Last, 10)}, {Seed, Last, []})
     end,
     ?equal({Seed, Step(x, Last)}, {Seed, Last}),
-    %% no sparser than needed
+    %% not lower than necessary
     ?check(Last =< max(Least, 2) orelse [x || {_, Value, Max} <- At(Last), Value * 3 >= Max] =/= []).
 
-%% Measured on functions of the agent; what cannot be measured is assumed; nothing is left.
+%% Costs are measured on functions of the agent; otherwise assumed; nothing is left.
 cost_is_measured(T) ->
     agent_lib:load_parts(T),
     Isolated = isolated(T),
     Word = rpc:call(T, kprof_node, control_word, []),
     Calibrate = fun(Others) -> rpc:call(T, kprof_cost, calibrate, [Isolated, Others, ?EPOCH]) end,
-    %% on a machine that has no time it is given up, and said to be
-    %% (and what it measured there says little)
+    %% on a busy machine the measurement is given up, and this is reported
+    %% (its values there are not reliable)
     ?soon(fun() ->
         #{assumed := Assumed, hit := Hit, count := Count} = Costs = Calibrate(false),
         [?check(is_integer(Ns) andalso Ns > 0) || Ns <- maps:values(maps:remove(assumed, Costs))],
@@ -352,7 +353,7 @@ cost_is_measured(T) ->
     unload(T),
     nothing_left(T).
 
-%% Pure: a second after the other with the same load.
+%% The pure function: several seconds with the same load.
 cost_is_reckoned(_) ->
     Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, miss => 100, count => 10, assumed => false},
     Spent = fun(Step) ->
@@ -362,29 +363,29 @@ cost_is_reckoned(_) ->
         kprof_cost:spent(lists:foldl(fun(I, S) -> kprof_cost:observe(Look(I), S) end, kprof_cost:new(Costs), lists:seq(0, 30)))
     end,
     Step = #{now_ns => 1000000000, events => 60000, ticket => 10000, relay_ns => 20000000, tier_calls_s => 0, sample => 1, entry => true, returns => lean, schedulers => 2},
-    %% 10,000 entries and 20,000 tiers: 20 + 20 ms, and 20 ms of the relay, of two schedulers' second
+    %% 10,000 entries and 20,000 tiers: 20 + 20 ms, and 20 ms of the relay, of two scheduler seconds
     ?equal(Spent(Step), {30000, 3500}),
     ?equal(Spent(Step#{returns => full}), {37500, 3500}),
     ?equal(Spent(Step#{args => true}), {45000, 3500}),
-    %% one in ten: 100,000 entries, of which as many are sampled; 180,000 calls of tiers outside, too
+    %% one in ten: 100,000 entries, so 10,000 sampled as before; and 180,000 calls of tiers outside of requests
     ?equal(Spent(Step#{ticket => 100000, sample => 10}), {30000 + 22500 + 9000, 35000}),
     ?equal(Spent(Step#{entry => false}), {25000, 6000}),
-    %% one call in ten, without an entry: 300,000 calls by the ticket
+    %% one call in ten, without an entry: 300,000 calls, each with a ticket
     ?equal(Spent(Step#{entry => false, sample => 10, ticket => 300000}), {60000 + 9000 + 10000, 60000}),
-    %% a million calls a second outside of any request
+    %% a million calls per second outside of requests
     ?equal(Spent(Step#{tier_calls_s => 1020000}), {30000 + 50000, 3500 + 50000}),
-    %% someone else's word: no more entries than the sampled ones can come from
+    %% another agent's control word: not more entries than the sampled ones imply
     {All, _} = Spent(Step#{ticket => 100000000}),
     ?check(All < 60000),
-    %% more than all there is cannot have been spent
+    %% the cost cannot exceed the whole time
     ?equal(Spent(Step#{ticket => 10000000, sample => 1000000}), {1000000, 1000000}),
-    %% twice as sparse: what varies is halved at once
+    %% half the sampling rate: the variable part is halved at once
     S = kprof_cost:observe(Step, kprof_cost:observe(Step#{now_ns => 0, events => 0, relay_ns => 0, ticket => 1}, kprof_cost:new(Costs))),
     {All1, Fixed} = kprof_cost:spent(S),
     {All2, Fixed} = kprof_cost:spent(kprof_cost:resampled(1, 2, S)),
     ?check(abs((All1 - Fixed) - 2 * (All2 - Fixed)) =< 2).
 
-%% Whatever the load costs: a third of it is kept by sampling; a budget that is nothing opens the breaker.
+%% A limit of a third of the cost is kept by sampling; a limit near zero opens the breaker.
 budget_is_obeyed(T) ->
     K = traced(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     Workers = run_forever(T, 4),
@@ -399,9 +400,10 @@ budget_is_obeyed(T) ->
     stop_workers(Workers),
     finish(T, K).
 
-%% A third of what it costs now. On a crowded machine the load may be three times as much a moment later: then it is asked anew.
+%% A third of the present cost. On a busy machine the load may be three times as much shortly after; then it is
+%% determined again.
 kept_by_sampling(K) ->
-    receive after 2000 -> ok end, % costs are smoothed over a second
+    receive after 2000 -> ok end, % costs are averaged over a second
     Most = beat_now(K, cost) div 3,
     ok = ask(K, {limits, #{max_cost => Most}}),
     case kept_or_tripped(K, Most) of
@@ -423,7 +425,7 @@ kept_or_tripped(K, Most) ->
             end
     end.
 
-%% A reader that is stopped: the node's work goes on, memory stays bounded, what is lost is counted.
+%% A stopped reader: the node's work continues, memory is bounded, lost events are counted.
 a_stopped_reader_blocks_nobody(T) ->
     {Peer, Pid, K} = other_owner(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}])),
     Os = rpc:call(Peer, os, getpid, []),
@@ -434,7 +436,7 @@ a_stopped_reader_blocks_nobody(T) ->
     ?soon(fun() -> element(2, rpc:call(T, erlang, process_info, [R, message_queue_len])) < 1000 end),
     ?soon(fun() -> element(2, rpc:call(T, erlang, process_info, [R, memory])) < 64 bsl 20 end),
     os:cmd("kill -CONT " ++ Os),
-    %% calls and returns: six events a request; an answer may come before the link has taken all that was held
+    %% calls and returns: six events per request; an answer may arrive before the link has taken all waiting messages
     ?soon(fun() ->
         {ok, _, #{sent := Sent, dropped := Dropped}} = owner_asks(Pid, K, flush),
         Dropped > 0 andalso Sent + Dropped =:= 4 * 20000 * 6
@@ -443,7 +445,7 @@ a_stopped_reader_blocks_nobody(T) ->
     gone(T),
     nothing_left(T).
 
-%% What the other node asks the controller.
+%% Requests of the other node to the controller.
 owner_asks(Pid, K, Question) ->
     Pid ! {self(), {ask, K, Question}},
     receive {Pid, Answer} -> Answer after ?PATIENCE -> error({no_answer, Question}) end.

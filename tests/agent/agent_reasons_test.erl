@@ -1,6 +1,5 @@
-%% Why the breaker opens: each reason alone, by its text, and what then holds on the node; and promises that
-%% have a time, by the controller's own looks: how long they took is this machine's affair.
-%% Part of the agent's tests (agent_test runs them).
+%% Each reason for which the breaker opens: its text, and the state of the node afterwards; and actions with a time
+%% limit, measured in periods of the controller: their duration depends on the machine. Run by agent_test.
 -module(agent_reasons_test).
 -export([tests/0]).
 
@@ -10,10 +9,10 @@
     stop_workers/1, drain/0, set_now/1, beat_now/1
 ]).
 
--define(BATCH, 2000). % the relay looks at its limits once a batch
--define(EVENTS, 6). % of an entry: three calls and their returns
+-define(BATCH, 2000). % the relay checks its limits once per batch
+-define(EVENTS, 6). % events per entry: three calls and their returns
 -define(RUN_QUEUE, 100). % per scheduler
--define(BEAT_MS, 500). % of the controller: it looks then
+-define(BEAT_MS, 500). % period of the controller
 
 tests() ->
     [
@@ -28,13 +27,14 @@ tests() ->
         {silent_for_ten_seconds, fun silent_for_ten_seconds/1}
     ].
 
-%% ---- What the relay finds ----
+%% ---- Reasons that the relay detects ----
 
 old_events_trip(T) ->
     {[Ms], Held} = piled_up(T, #{max_age_ms => 1000}, 1000, "events were ([0-9]+) ms old"),
     ?check(Ms > 1000 andalso Ms =< Held).
 
-%% Too many at once are dropped and counted, and sampling is cut, each time: the breaker stays closed.
+%% Too many events at once are dropped and counted, and the sampling rate is reduced, each time: the breaker stays
+%% closed.
 many_events_are_dropped(T) ->
     K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 5000}),
     Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
@@ -46,8 +46,8 @@ many_events_are_dropped(T) ->
     receive {ke, overload, Text} -> error({tripped, Text}) after 0 -> ok end,
     finish(T, K).
 
-%% Events that come after a change of sampling stand for as many as it says, though they are dropped before the relay gets to the
-%% word of it. Those that are sent later stand for them, too.
+%% Events after a change of the sampling rate have the new weight, even if they are dropped before the relay reads the
+%% message about the change. Later events have it, too.
 dropped_events_weigh_what_they_stood_for(T) ->
     K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 5000}),
     Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
@@ -63,7 +63,7 @@ dropped_events_weigh_what_they_stood_for(T) ->
     ?check(Stood - Made > 4 * 1000 * ?EVENTS * 16 div 2),
     finish(T, K).
 
-%% The controller is held, too: the pacer sees how fast the calls come, and would have sampling cut meanwhile.
+%% The controller is suspended, too: otherwise the pacer notices the rate of calls and has the sampling rate reduced.
 pile_up(T, K, Relay) ->
     Holders = [rpc:call(T, agent_load, hold, [P]) || P <- [Relay, K]],
     run(T, many, [4, 1000]),
@@ -73,7 +73,8 @@ big_events_trip(T) ->
     {[Mb], _} = piled_up(T, #{max_memory => 2 bsl 20}, 0, "events in the queue took ([0-9]+) MB"),
     ?check(Mb >= 2).
 
-%% To ask for the memory of a process walks through its queue. The relay did so at each tick: where millions waited it did little else.
+%% A query for the memory of a process reads its whole queue. The relay did this at each tick, which took most of its
+%% time with millions of messages.
 a_long_queue_is_not_walked(T) ->
     K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), #{max_queue => 0, max_memory => 1 bsl 40}),
     Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
@@ -87,8 +88,9 @@ a_long_queue_is_not_walked(T) ->
     ?equal([N || {{answered, {message_queue_len, N}}, {asked, memory}} <- lists:zip(lists:droplast(Heard), tl(Heard)), N >= 1000], []),
     finish(T, K).
 
-%% Controller and relay are held while events of 4000 requests pile up, for so long at least. Then the relay is let go: the patterns go by its own
-%% doing, while the controller is still held, and what it has not yet sent is dropped and counted. -> {numbers in the reason, ms that it was held at most}
+%% Suspends controller and relay, for at least this time, while the events of 4000 requests accumulate. Then the relay
+%% is released: it removes the patterns while the controller is still suspended, and unsent events are dropped and
+%% counted. -> {numbers in the reason, maximum ms of suspension}
 piled_up(T, Limits, Ms, Reason) ->
     K = armed(T, trace_config([{entry, 1}, {tier, 1}, {leaf, 1}]), Limits),
     {ok, _, #{sent := 0, dropped := 0}} = ask(K, flush),
@@ -109,10 +111,10 @@ piled_up(T, Limits, Ms, Reason) ->
     finish(T, K),
     {Numbers, node_ms(T) - Began}.
 
-%% ---- What the controller finds ----
+%% ---- Reasons that the controller detects ----
 
-%% Beyond the limit sampling is cut. Where tracing costs next to nothing, that is all; where calls that are not sampled have their
-%% part in it, tracing goes off after two seconds.
+%% Above the limit the sampling rate is reduced. If tracing then costs almost nothing, this is all; if unsampled calls
+%% contribute, tracing is switched off after two seconds.
 a_long_run_queue_trips(T) ->
     Limit = ?RUN_QUEUE * rpc:call(T, erlang, system_info, [schedulers_online]),
     K = armed(T, trace_config([{entry, 1}, {leaf, 1}]), #{}),
@@ -137,12 +139,12 @@ asked_to_trip(T) ->
     run(T, entries, [lists:seq(1, 100)]),
     ok = ask(K, {trip, <<"kprof-top says so">>}),
     [] = opened(T, "kprof-top says so"),
-    ?equal(nothing_comes(T, K), {100 * ?EVENTS, 0}), % it was sent in time
+    ?equal(nothing_comes(T, K), {100 * ?EVENTS, 0}), % sent in time
     finish(T, K).
 
-%% ---- Promises that have a time ----
+%% ---- Actions with a time limit ----
 
-%% At any moment between two looks of the controller: it has beaten once at most when it says so.
+%% At any time between two periods of the controller: it reports this within one heartbeat.
 reloaded_is_traced_at_the_next_look(T) ->
     M = agent_reloaded,
     {ok, M, Beam} = compile:forms([{attribute, 1, module, M}, {attribute, 1, export, [{work, 1}]},
@@ -163,7 +165,7 @@ reloaded_is_traced_at_the_next_look(T) ->
     finish(T, K),
     [rpc:call(T, code, F, [M]) || F <- [purge, delete, purge]].
 
-%% In the order in which the controller has sent them.
+%% In the order in which the controller sent them.
 beats_until_reload(Began) ->
     receive
         {ke, reload, _} -> 0;
@@ -172,7 +174,7 @@ beats_until_reload(Began) ->
     after ?PATIENCE -> error(not_told)
     end.
 
-%% With the time that kprof-top has when nobody names another.
+%% With the default time of kprof-top.
 silent_for_ten_seconds(T) ->
     K = start(T),
     ok = ask(K, {limits, ?NO_LIMITS}),
@@ -187,7 +189,7 @@ silent_for_ten_seconds(T) ->
 
 %% ---- Helpers ----
 
-%% Tracing, with no limit but these, and a breaker that stays open once it is.
+%% Traces with only these limits, and with a breaker that stays open.
 armed(T, Config, Limits) ->
     K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
     ok = ask(K, {limits, maps:merge((?NO_LIMITS)#{cooldown_ms => 10 * ?PATIENCE}, Limits)}),
@@ -200,7 +202,7 @@ node_ms(T) -> rpc:call(T, agent_load, now_ms, []).
 %% All that came so far, oldest first.
 stamped_beats() -> receive {kh, Stamp, Beat} -> [{Stamp, Beat} | stamped_beats()] after 0 -> [] end.
 
-%% When the patterns went, for who has asked it with off_at/1.
+%% The time when the patterns were removed, after off_at/1.
 off_at(T) -> rpc:async_call(T, agent_load, off_at, [[{agent_load, F, 1} || F <- [entry, tier, leaf]]]).
 went_off(T, Asked) ->
     case rpc:nb_yield(Asked, ?PATIENCE) of
@@ -210,7 +212,7 @@ went_off(T, Asked) ->
 
 newest_beat(Last) -> receive {kh, _, Beat} -> newest_beat(Beat) after 0 -> Last end.
 
-%% It has opened for this reason and says so; no function has a pattern, and soon no process a flag.
+%% The breaker has opened and reports this reason; no function has a pattern, and soon no process has a flag.
 %% -> the numbers in the reason
 opened(T, Reason) ->
     Text = receive {ke, overload, Told} -> Told after ?PATIENCE -> error({not_opened, Reason, newest_beat(none)}) end,
@@ -224,7 +226,7 @@ opened(T, Reason) ->
     ?soon(fun() -> maps:get(flags, set_now(T)) =:= [] end),
     [list_to_integer(N) || N <- Numbers].
 
-%% Nothing more is sent, and what was is all that the relay counts. -> {Sent, Dropped}
+%% No more events are sent, and the relay has counted all of them. -> {Sent, Dropped}
 nothing_comes(T, K) ->
     Last = receive_off(),
     run(T, entries, [[1, 2, 3]]),

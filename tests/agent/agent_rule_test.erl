@@ -1,4 +1,4 @@
-%% Identity rules: what they name, how they are refused. Part of the agent's tests (agent_test runs them).
+%% Identity rules: their names, and refused rules. Run by agent_test.
 -module(agent_rule_test).
 -export([tests/0]).
 
@@ -43,7 +43,7 @@ rules() ->
         One("agent_load:entry/1 path(arg(1))", binary:copy(<<"/a">>, 200), {'kprof path', binary:copy(<<"/a">>, 128)}),
         One("agent_load:entry/1 path(arg(1))", lists:duplicate(300, $a), {'kprof path', lists:duplicate(256, $a)}),
         One("fun ({agent_load,entry,[{path, P}]}) -> {P, path(P)} end", {path, <<"/u">>}, {<<"/u">>, {'kprof path', <<"/u">>}}),
-        %% What kprof-top puts around the parts of a rule (engine/rule_template).
+        %% The wrappers that kprof-top adds to parts of a rule (engine/rule_template).
         One("agent_load:entry/1 {get, shape({element(1, arg(1)), x})}", {17}, {get, {'kprof shape', {17, x}}}),
         One("agent_load:entry/1 path({{element(1, arg(1)), 7}, x})", {a}, {'kprof path', {{a, 7}, x}}),
         One("fun ({agent_load,F,[A]}) when A > 5; A < 0 -> {path(F), shape(A)}; (_) -> undefined end", 7, {{'kprof path', entry}, {'kprof shape', 7}}),
@@ -95,7 +95,7 @@ identities(T) ->
     [identity(T, K, Rule, Calls, Names) || {Rule, Calls, Names} <- rules()],
     finish(T, K).
 
-%% entry is the entry; three, none and leaf are called in its request, so each of them is asked for its name.
+%% entry is the entry; three, none and leaf are called in its request, so the rule is applied to each of them.
 identity(T, K, Rule, Calls, Names) ->
     Config = trace_config([{entry, 1}, {three, 3}, {none, 0}, {leaf, 1}], #{identity => list_to_binary(Rule)}),
     {Rule, {ok, _}} = {Rule, ask(K, {config, Config})},
@@ -156,7 +156,7 @@ identity_errors(T) ->
     Says("'unfinished", "line 1, column ", "unterminated"),
     Says("42", "line 1, column 1: ", "M:F/A"),
     Says("MyApp.Repo.get/2 arg(3)", "", ""),
-    %% a refused rule leaves all as it was; a rule for what is no tier is told
+    %% a refused rule changes nothing; a rule for a function that is not a tier is reported
     {ok, _} = ask(K, {config, trace_config([{entry, 1}], #{identity => <<"agent_load:leaf/1 arg(1); MyApp.Repo.get!/2 arg(1)">>})}),
     receive {ke, identity, Note} -> ?check(string:find(Note, "agent_load:leaf") =/= nomatch) after ?PATIENCE -> error(no_note) end,
     receive {ke, identity, Note2} -> ?check(string:find(Note2, "MyApp.Repo:get!") =/= nomatch) after ?PATIENCE -> error(no_note) end,

@@ -1,4 +1,4 @@
-%% A session: changes, questions, silence, others on the node. Part of the agent's tests (agent_test runs them).
+%% A session: changes, requests, silence, other tracers on the node. Run by agent_test.
 -module(agent_session_test).
 -export([tests/0]).
 
@@ -106,7 +106,7 @@ why_it_is_empty(T) ->
     ?equal([F || {F, _} <- calls(messages(K)), F =:= entry], [entry]),
     finish(T, K).
 
-%% What is counted for a second: again, as long as this machine did not get through with the calls in less (0.9 s).
+%% Counts for a second; repeated if this machine needed more than 0.9 s for the calls.
 in_time(Calls, Result) ->
     Began = erlang:monotonic_time(millisecond),
     Calls(),
@@ -164,7 +164,7 @@ the_catalog_is_whole(T) ->
     {error, crashed, _} = ask(K, {exist, [what]}),
     finish(T, K).
 
-%% A library is what another application needs, unless it is of the same system by its name.
+%% A library is an application that another one needs, unless its name has the same prefix.
 the_catalog_tells_libraries(T) ->
     Apps = [{shopex_web, [stdlib, shopex, httplib]}, {shopex, [shopex_db, httplib]}, {shopex_db, []}, {httplib, [kernel, socklib]}, {socklib, []}, {alone, []}],
     [
@@ -204,7 +204,7 @@ rates_are_counted(T) ->
     ?check(Ms >= 1000),
     none = ask(K, rates),
     ?equal(Counter({agent_load, leaf, 1}), {call_count, false}),
-    ?equal(Counter(Theirs), {call_count, 0}), % neither reset nor taken off
+    ?equal(Counter(Theirs), {call_count, 0}), % neither reset nor removed
     rpc:call(T, erlang, trace_pattern, [Theirs, false, [call_count]]),
     messages(K),
     run(T, entries, [[1]]),
@@ -217,12 +217,12 @@ taken(K) ->
         Rates -> Rates
     end.
 
-%% In the middle of it: the controller dies, or is asked to go.
+%% During the count the controller is killed, or told to end.
 rates_end_with_us(T) ->
     Counter = fun() -> rpc:call(T, erlang, trace_info, [{agent_load, leaf, 1}, call_count]) end,
     Begin = fun() ->
         K = traced(T, trace_config([{entry, 1}])),
-        %% again, should that second have gone by
+        %% again, if that second has passed
         ?soon(fun() -> ask(K, {rates, [{agent_load, leaf, 1}]}) =:= ok andalso (isolated(T) orelse Counter() =/= {call_count, false}) end),
         K
     end,
@@ -233,7 +233,7 @@ rates_end_with_us(T) ->
     ?equal(Counter(), {call_count, false}),
     nothing_left(T).
 
-%% Where a process is: 20 functions at most, and nothing of its data.
+%% The stack of a process: at most 20 functions, and nothing of its data.
 stacks_are_bounded(T) ->
     K = start(T),
     Depth = rpc:call(T, erlang, system_flag, [backtrace_depth, 100]),
@@ -271,12 +271,12 @@ silence_pauses_and_ends(T) ->
     receive_off(),
     ?soon(fun() -> rpc:call(T, erlang, trace_info, [{agent_load, entry, 1}, traced]) =:= {traced, false} end),
     told_gap(3),
-    %% should this machine take longer than that to tell, it is paused again
+    %% if this machine needs longer than that, it is paused again
     ?soon(fun() -> K ! {kp_lease, ?KEY}, forget_beats(), newest_gap() =:= 0 end),
     receive {ke, lease, Text} -> ?check(string:find(Text, "tracing was paused") =/= nomatch)
     after ?PATIENCE -> error(not_said)
     end,
-    %% each question renews the lease; should this machine take longer than that, it is paused again
+    %% each request renews the lease; if this machine needs longer than that, it is paused again
     ?soon(fun() -> messages(K), run(T, entries, [[1]]), length(calls(messages(K))) =:= 1 end),
     finish(T, K),
     _ = start(T, #{pause_ms => 500, end_ms => 1000}),
@@ -286,13 +286,13 @@ silence_pauses_and_ends(T) ->
 
 newest_gap() -> receive {kh, _, #{gap := Why}} -> Why after ?PATIENCE -> error(no_heartbeat) end.
 
-%% The heartbeats say why nothing is traced.
+%% Heartbeats contain the reason why nothing is traced.
 told_gap(Why) ->
     receive {kh, _, #{gap := Why}} -> ok
     after ?PATIENCE -> error({no_gap, Why})
     end.
 
-%% From another node, or from here: who has not the key is not heard, whatever it says, and counted.
+%% From another node or this one: a message without the key is ignored and counted.
 strangers_are_ignored(T) ->
     K = traced(T, trace_config([{entry, 1}])),
     Forged = [{kp, 1, detach}, {kp, <<>>, 1, detach}, {kp, none, 2, {tracing, false}}, {kp_lease}, {kp_lease, <<>>}, {kp}],

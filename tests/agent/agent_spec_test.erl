@@ -1,4 +1,4 @@
-%% Match specs: labels, tickets, sampling, what messages tell. Part of the agent's tests (agent_test runs them).
+%% Match specs: labels, tickets, sampling, contents of messages. Run by agent_test.
 -module(agent_spec_test).
 -export([tests/0]).
 
@@ -39,7 +39,7 @@ labels_are_immediates(T) ->
     Good = [1, 0, undefined, {self}, {get_tcw}, {set_tcw, 0}, {'bor', 7 bsl 32, {set_tcw, 0}}, {'bor', 65535 bsl 32, {set_tcw, 0}},
             {'band', {'+', {get_tcw}, 1}, 16#ffffff}, {'bsr', {get_tcw}, 3}],
     [?equal({X, Label(X)}, {X, ok}) || X <- Good],
-    %% wherever it hides
+    %% at any depth
     Evil = {set_seq_token, label, {{1, 2}}},
     Hidden = [
         [{'_', [], [{message, {{1, Evil}}}]}],
@@ -67,7 +67,7 @@ labels_are_immediates(T) ->
         [nonsense]
     ],
     [?equal({S, refused(Check(S))}, {S, true}) || S <- Hidden],
-    %% and setting goes through the check
+    %% setting a pattern makes this check
     ?check(is_tuple(rpc:call(T, kprof_spec, set_pattern, [none, {agent_load, leaf, 1}, hd(Hidden), [local]]))),
     ?equal(rpc:call(T, erlang, trace_info, [{agent_load, leaf, 1}, traced]), {traced, false}),
     [check_own(T, Config) || Config <- own_wishes()],
@@ -97,8 +97,8 @@ tickets_are_unique(T) ->
     ?check(lists:all(fun(L) -> is_integer(L) orelse is_pid(L) end, Labels)),
     ?check(lists:all(fun(L) -> L band 16#ffffffff > 0 end, Numbers)).
 
-%% At least 10,000 tickets. Who holds the counter while the machine takes its scheduler away makes the others use their pids: then
-%% it takes more rounds.
+%% At least 10,000 tickets. If the process that holds the counter loses its scheduler, the others use their pids; then
+%% more rounds are needed.
 labels(_, _, Tickets) when Tickets > 10000 -> [];
 labels(T, K, Tickets) ->
     run(T, many, [4, 5000]),
@@ -130,7 +130,7 @@ unsampled_have_no_token(T) ->
     ?check(length(Entries) > 50 andalso length(Entries) < 200),
     ?equal(Entries, [{X, L} || {X, L} <- Tokens, L =/= none]),
     ?equal(Tiers, [L || {_, L} <- Entries]),
-    %% an unsampled request says nothing at all, not even its returns
+    %% an unsampled request sends no messages, not even returns
     ?equal(length([x || {trace_ts, _, return_to, _, _} <- Ms]), length(Entries) * 2),
     finish(T, K).
 
@@ -198,7 +198,7 @@ messages_without_entry(T) ->
         finish(T, K)
      end || {Returns, C} <- [{lean, fun(X) -> X end}, {full, fun(_) -> 0 end}]].
 
-%% Each call tosses for itself, and stands for as many.
+%% Each call is sampled independently, with the weight of the sampling rate.
 without_entry_calls_are_sampled(T) ->
     K = traced(T, trace_config([{tier, 1}, {leaf, 1}], #{entry => none, sample => 10})),
     Weights = fun(F, N) ->
@@ -207,10 +207,10 @@ without_entry_calls_are_sampled(T) ->
         {lists:usort([W || {W, _} <- Batches]), length(calls(lists:append([Ms || {_, Ms} <- Batches])))}
     end,
     {[10], Seen} = Weights(tier, 10000),
-    %% 20,000 calls, by turns: 2,000 of them, and five standard deviations
+    %% 2,000 of 20,000 calls, within five standard deviations
     ?check(abs(Seen - 2000) < 5 * math:sqrt(20000 * 0.1 * 0.9)),
     #{sample := 10, sample_why := 0} = beat_now(K),
-    %% with an entry the trace configuration holds again
+    %% with an entry the trace configuration applies again
     {ok, _} = ask(K, {config, trace_config([{tier, 1}, {leaf, 1}], #{sample => 10})}),
     ?soon(fun() -> beat_now(K, sample) =:= 10 end),
     messages(K),
@@ -253,7 +253,7 @@ big_identities_are_cut(T) ->
     [?check(byte_size(term_to_binary(N)) < 2200) || N <- Names],
     ?equal(hd(Names), binary:copy(<<"x">>, 256)).
 
-%% Of each value what is told, and never more of it, whoever the caller is: with a rule, sampling, full returns, no entry.
+%% For each value the text that is sent, never more, for every caller: with a rule, sampling, full returns, no entry.
 arguments_are_small(T) ->
     F = false,
     B64 = binary:copy(<<"x">>, 64),
@@ -285,7 +285,7 @@ arguments_are_small(T) ->
         end,
         [?check(C =:= 0 orelse C =:= undefined orelse tuple_size(C) =:= 3) || {C, _} <- Told]
      end || More <- [#{}, #{identity => Rule}, #{entry => none}, #{returns => full}, #{sample => 2}, #{sample => 2, identity => Rule}]],
-    K = traced(T, trace_config([{entry, 1}], #{args => true})), % a second has its bound
+    K = traced(T, trace_config([{entry, 1}], #{args => true})), % the number per second is limited
     Full = list_to_tuple(lists:duplicate(6, B64)),
     Names = list_to_tuple([list_to_atom(lists:duplicate(255, C)) || C <- "abcdef"]), % small ones, but all together
     run(T, quiet, [[{entry, [V]} || V <- [Names | lists:duplicate(6000, Full)]]]),

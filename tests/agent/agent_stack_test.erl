@@ -1,5 +1,4 @@
-%% Stack samples: who is sampled, whether the shares are right, what it may cost, and that nothing of it is left. Part of the
-%% agent's tests (agent_test runs them).
+%% Stack samples: choice of processes, correct shares, limits of the cost, nothing left at the end. Run by agent_test.
 -module(agent_stack_test).
 -export([tests/0]).
 
@@ -9,7 +8,7 @@
     drain/0, other_owner/2, seed/0, numbers/2, told_gone/0
 ]).
 
--define(SAMPLES, 600). % of burners, for the shares
+-define(SAMPLES, 600). % samples of the busy processes, for the shares
 
 tests() ->
     [
@@ -27,6 +26,7 @@ tests() ->
         {stack_gate_of_the_breaker, fun stack_gate_of_the_breaker/1},
         {stack_gate_of_the_lease, fun stack_gate_of_the_lease/1},
         {stack_stuck_process_holds_nobody_up, fun stack_stuck_process_holds_nobody_up/1},
+        {stack_end_holds_nobody_up, fun stack_end_holds_nobody_up/1},
         {stack_sampler_killed, fun stack_sampler_killed/1},
         {stack_relay_killed, fun stack_relay_killed/1},
         {stack_controller_killed, fun stack_controller_killed/1},
@@ -35,7 +35,7 @@ tests() ->
 
 %% ---- Values ----
 
-%% As a model that keeps all: the same stack has the same number until that is forgotten; no number comes twice.
+%% Compared with a model that stores everything: a stack keeps its number until it is removed; no number is used twice.
 stack_numbers_are_bounded(_) ->
     seed(),
     numbered(30000, kprof_stack_table:new(), #{}, -1).
@@ -56,7 +56,7 @@ numbered(Left, T0, Known0, Last) ->
     ?check(map_size(Kept) =< 4096),
     numbered(Left - 1, T, Kept, max(Last, N)).
 
-%% Whatever one sample costs: after some looks the budget is kept, and the interval is that asked for where it can be.
+%% For any cost of a sample: after some periods the limit is kept, and the interval is the requested one if possible.
 stack_rate_keeps_the_budget(_) ->
     seed(),
     [budget_kept(rand:uniform(100000), rand:uniform(2000) * 100, 1000 + rand:uniform(20000)) || _ <- lists:seq(1, 500)],
@@ -71,9 +71,9 @@ budget_kept(Budget, EachUs, Asked) ->
     Last = lists:foldl(fun(_, Us) -> kprof_stack_rate:next(Us, Asked, Cost(Us), Budget) end, Asked, lists:seq(1, 60)),
     ?check(Last >= Asked),
     ?check(Cost(Last) =< Budget orelse Last =:= 1000000),
-    ?check(Last =:= Asked orelse Cost(Asked) * 10 > Budget * 3). % no slower than needed
+    ?check(Last =:= Asked orelse Cost(Asked) * 10 > Budget * 3). % not slower than necessary
 
-%% ---- Who ----
+%% ---- Choice of processes ----
 
 chosen(T, Who) -> chosen(T, Who, rpc:call(T, kprof_hazard, vm, [])).
 chosen(T, Who, Vm) ->
@@ -101,7 +101,7 @@ stack_choices(T) ->
 
 vm_with(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false}.
 
-%% Each row of the table, whatever this VM is.
+%% Each row of the table, on any VM.
 stack_hazards_are_left_out(T) ->
     load_parts(T),
     load(T, agent_burn),
@@ -118,7 +118,7 @@ stack_hazards_are_left_out(T) ->
 
 %% ---- Samples ----
 
-%% The agent samples these; what it tells is put together as kprof-top does.
+%% The agent samples these processes; its messages are decoded as in kprof-top.
 sampled(T, Who, Enough) -> sampled(T, #{who => Who, interval_us => 2000}, Enough, fun(_) -> ok end).
 sampled(T, Options, Enough, Meanwhile) ->
     K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
@@ -159,7 +159,7 @@ take({ks, Seq, Native, Figures, Processes, Left, Stacks, Gone, Samples}, #{seq :
 
 total(What, #{figures := Figures}) -> maps:get(What, Figures, 0).
 
-%% Who came to its turn was sampled, or it is told why not.
+%% Each process was sampled in its turn, or a reason was reported.
 conserved(#{samples := Samples} = St) ->
     ?equal(total(asked, St), lists:sum([total(What, St) || What <- [sampled, other, died, own, skipped]])),
     ?equal(total(sampled, St), length(Samples) + total(lost, St)).
@@ -168,7 +168,7 @@ enough(N) -> fun(#{samples := Samples}) -> length(Samples) >= N end.
 
 names({_, Frames}) -> [F || {agent_burn, F, _, _, _} <- Frames].
 
-%% f is called from g and h two to one. The bound is that of so many tosses: four times their standard deviation.
+%% f is called from g and h at two to one. The bound is four standard deviations for this number of samples.
 stack_shares(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [4, 0]),
@@ -183,7 +183,7 @@ stack_shares(T) ->
     Sigma = math:sqrt(2 / 3 * 1 / 3 / N),
     io:format("from g ~.2f %, of ~b samples; the bound is ~.2f~n", [100 * G / N, N, 400 * Sigma]),
     ?check(abs(G / N - 2 / 3) < 4 * Sigma),
-    %% fair: each as often as another, but for those left out when the end came
+    %% fair: each equally often, except for those not yet sampled at the end
     Each = [length([x || {P, _, _, _, _, _} <- Samples, P =:= B]) || B <- Burners],
     ?check(lists:max(Each) - lists:min(Each) < length(Samples) div 4),
     Lines = lists:usort([Line || {_, _, _, {0, [{agent_burn, f, 1, Line, File} | _]}, _, _} <- Samples, filename:basename(File) =:= <<"agent_burn.erl">>]),
@@ -194,7 +194,7 @@ series(P, Samples) -> [V || {_, V} <- lists:sort([{At, Values} || {Pid, _, At, _
 
 grown(I, Series) -> element(I, lists:last(Series)) - element(I, hd(Series)).
 
-%% The hoarder by its binaries, the one with a queue by that; each tells what process_info does.
+%% The processes with many binaries and with a long queue; the values are those of process_info.
 stack_metrics(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 20]),
@@ -211,7 +211,7 @@ stack_metrics(T) ->
     ?equal(Most(1), Burner),
     [?equal(tuple_size(V), 14) || {_, _, _, _, _, V} <- Samples].
 
-%% Sizes of heaps are not asked of a process with a long queue, whether it was long when it was chosen, or is so later.
+%% The heap sizes of a process with a long queue are not queried, whether it was long from the start or later.
 stack_long_queue(T) ->
     load(T, agent_burn),
     P = rpc:call(T, agent_burn, sized, [100, on_heap]),
@@ -225,7 +225,7 @@ stack_long_queue(T) ->
 pairs([A, B | Rest]) -> [{A, B} | pairs([B | Rest])];
 pairs(_) -> [].
 
-%% Names: registered, by first call, by what proc_lib began it with.
+%% Names: the registered name, the initial call, or the initial call of proc_lib.
 stack_names(T) ->
     [Sup, Code] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, code_server]],
     Both = fun(#{processes := Ps}) ->
@@ -235,7 +235,7 @@ stack_names(T) ->
     [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Code, code_server}]],
     [<<"kernel">>] = [App || {Pid, _, _, App} <- maps:values(Processes), Pid =:= Sup].
 
-%% The most of each; none of the agent's, though it is at work.
+%% The top processes by each metric; never processes of the agent, although they are busy.
 stack_top(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 50]),
@@ -249,12 +249,12 @@ stack_top(T) ->
         ?check(lists:member(hd(rpc:call(T, agent_burn, pids, [Keeper, Kind])), Find(By)))
      || {Kind, By} <- [{burn, reductions}, {queue, queue}, {hoard, binary}]
     ],
-    Large = rpc:call(T, agent_burn, sized, [40000, on_heap]), % no heap that a hazard leaves out
+    Large = rpc:call(T, agent_burn, sized, [40000, on_heap]), % heap size below that of a hazard
     ?check(lists:member(Large, Find(memory))),
     exit(Large, kill),
     rpc:call(T, agent_burn, stop, [Keeper]).
 
-%% Only those of a status: the waiting (3) are not told of.
+%% Only processes with some status: waiting ones (3) are not sent.
 stack_statuses(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [2, 0]),
@@ -267,7 +267,7 @@ stack_statuses(T) ->
 
 %% ---- Limits ----
 
-%% It samples slower than was asked for, and says so.
+%% It samples more slowly than requested, and reports this.
 stack_cost_is_kept(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 200]),
@@ -281,9 +281,9 @@ stack_cost_is_kept(T) ->
 
 gate_is(Gate) -> fun(#{figures := Figures}) -> maps:get(gate, Figures, none) =:= Gate end.
 
-%% From here on nothing is sampled: for some messages the count stands.
+%% From here on nothing is sampled: the count is the same in several messages.
 stands(St0) ->
-    St1 = listen(fun(#{seq := Seq}) -> Seq >= maps:get(seq, St0) + 1 end, St0), % who was asked has answered
+    St1 = listen(fun(#{seq := Seq}) -> Seq >= maps:get(seq, St0) + 1 end, St0), % pending queries have been answered
     St = listen(fun(#{seq := Seq}) -> Seq >= maps:get(seq, St1) + 3 end, St1),
     ?equal(total(asked, St), total(asked, St1)),
     St.
@@ -307,7 +307,7 @@ stack_gate_of_the_lease(T) ->
     listen(gate_is(0), St),
     finish(T, K).
 
-%% Who is suspended answers; who is inside a native function does not: nobody waits for it.
+%% A suspended process answers; a process inside a native function does not: nothing waits for it.
 stack_stuck_process_holds_nobody_up(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 20]),
@@ -328,7 +328,20 @@ sampling(T) ->
     listen(enough(20), state()),
     K.
 
-%% kprof-top is told, and may begin anew.
+%% Requests are answered while the sampler has not sent its last samples.
+stack_end_holds_nobody_up(T) ->
+    K = sampling(T),
+    Holder = rpc:call(T, agent_load, hold, [sampler(T)]),
+    [Off, Ping] = [erlang:unique_integer([positive]) || _ <- [off, ping]],
+    K ! {kp, ?KEY, Off, {stacks, off}},
+    K ! {kp, ?KEY, Ping, ping},
+    receive {kr, First, _} -> ?equal(First, Ping) after ?PATIENCE -> error(no_answer) end,
+    rpc:call(T, agent_load, let_go, [Holder]),
+    receive {kr, Off, Answer} -> ?equal(Answer, ok) after ?PATIENCE -> error(no_end) end,
+    ?equal(rpc:call(T, agent_load, samplers, []), []),
+    finish(T, K).
+
+%% kprof-top is told, and may start again.
 stack_sampler_killed(T) ->
     K = sampling(T),
     exit(sampler(T), kill),
@@ -341,7 +354,7 @@ stack_sampler_killed(T) ->
     ?soon(fun() -> rpc:call(T, agent_load, samplers, []) =:= [] end),
     nothing_left(T).
 
-%% Who finds the relay dead takes all off, the sampler, too.
+%% When the relay is dead everything is removed, including the sampler.
 stack_relay_killed(T) ->
     K = sampling(T),
     exit(rpc:call(T, erlang, whereis, [kprof_relay_00]), kill),

@@ -1,5 +1,5 @@
-%% Calls of many functions, counted for a second: what is told, what is left alone, and that nothing stays. Part of the agent's
-%% tests (agent_test runs them).
+%% Calls of many functions, counted for a second: the results, what is not changed, and that nothing is left. Run by
+%% agent_test.
 -module(agent_survey_test).
 -export([tests/0]).
 
@@ -49,7 +49,7 @@ taken(K) ->
         Rates -> Rates
     end.
 
-%% Who has set something on these: sessions, and below OTP 27 counters.
+%% What is set on these functions: sessions; below OTP 27, counters.
 set_on(T, MFAs) ->
     case isolated(T) of
         true -> [MFA || MFA <- MFAs, [_ | _] <- [rpc:call(T, trace, session_info, [MFA])]] ++ counted(T, MFAs);
@@ -60,7 +60,7 @@ counted(T, MFAs) -> [MFA || MFA <- MFAs, rpc:call(T, erlang, trace_info, [MFA, c
 
 %% ---- The tests ----
 
-%% No more than the bound; each with its calls, or nearly: one that has had its counter for longer is scaled.
+%% Not more than the limit; each with its approximate number of calls: counts over longer times are scaled.
 counts_many(T) ->
     All = loaded(T),
     K = start(T),
@@ -71,7 +71,7 @@ counts_many(T) ->
     {rates, Ms, Counts} = taken(K),
     ?equal(tuple_size(Counts), ?MOST),
     ?check(Ms >= 1000),
-    %% a machine that has no time sets fewer counters: the first ones
+    %% on a busy machine only the first counters are set
     {Told, Late} = lists:splitwith(fun(N) -> N =/= -1 end, tuple_to_list(Counts)),
     ?equal(lists:usort(Late) -- [-1], []),
     ?check(length(Told) > 50),
@@ -81,7 +81,7 @@ counts_many(T) ->
     finish(T, K),
     done(T).
 
-%% A counter of someone else's is read; below OTP 27 a function that they trace is not counted.
+%% A counter of another tracer is read; below OTP 27 a function that others trace is not counted.
 leaves_others_alone(T) ->
     [Counted, Traced, Free | _] = All = loaded(T),
     1 = rpc:call(T, erlang, trace_pattern, [Counted, true, [call_count]]),
@@ -91,7 +91,7 @@ leaves_others_alone(T) ->
     run(T, call, [[{work, [survey_a, F, []]} || F <- [f1, f2, f3], _ <- lists:seq(1, 10)]]),
     {rates, _, Counts} = taken(K),
     [N1, N2, N3 | _] = tuple_to_list(Counts),
-    %% on a busy node they are scaled: counters are not set all at once
+    %% on a busy node they are scaled, because the counters are not set at the same time
     ?check(N1 > 0 andalso N3 > 0),
     ?equal(N2 > 0, isolated(T)),
     ?equal(N2 =:= -1, not isolated(T)),
@@ -104,7 +104,7 @@ leaves_others_alone(T) ->
     [rpc:call(T, erlang, trace_pattern, [MFA, false, [Flag]]) || {MFA, Flag} <- [{Counted, call_count}, {Traced, local}]],
     done(T).
 
-%% While it is open nothing is counted for us; when it opens in the middle all counters go.
+%% While it is open nothing is counted; when it opens during the count, all counters are removed.
 ends_with_the_breaker(T) ->
     All = loaded(T),
     K = traced(T, trace_config([{entry, 1}])),
@@ -120,7 +120,7 @@ ends_with_the_breaker(T) ->
     finish(T, K),
     done(T).
 
-%% A function that is called in a loop has its counter for a moment only; its calls are told all the same.
+%% A function that is called in a loop has its counter only for a short time; its calls are still reported.
 lets_go_of_what_is_hot(T) ->
     [Hot, _, Cold | _] = All = loaded(T),
     Loops = [rpc:call(T, erlang, spawn, [survey_a, loop, []]) || _ <- lists:seq(1, 2)],
@@ -135,7 +135,7 @@ lets_go_of_what_is_hot(T) ->
     [exit(P, kill) || P <- Loops],
     done(T).
 
-%% Killed while counters are being set, and when all are there.
+%% Killed while counters are being set, and after all are set.
 ends_with_us(T) ->
     All = loaded(T),
     [killed(T, All, Who, Set) || Who <- [[controller], [controller, guardian], [relay, controller]], Set <- [true, false]],
@@ -154,7 +154,7 @@ killed(T, All, Who, Set) ->
     nothing_left(T),
     drain().
 
-%% Their counters go with the code; the node lives, and the rest is told.
+%% Counters are removed with the old code; the node survives, and the other counts are reported.
 survives_reloads(T) ->
     All = loaded(T),
     K = start(T),
@@ -164,7 +164,7 @@ survives_reloads(T) ->
     {rates, _, Counts} = taken(K),
     {OfA, OfB} = lists:split(150, tuple_to_list(Counts)),
     ?equal(lists:usort(OfA), [-1]),
-    ?check(hd(OfB) =/= 0), % -1 on a machine that had no time for it
+    ?check(hd(OfB) =/= 0), % -1 on a busy machine
     exit(Loop, kill),
     ?equal(set_on(T, All), []),
     finish(T, K),

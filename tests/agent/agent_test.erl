@@ -1,5 +1,6 @@
-%% Runs the agent's tests: this node plays kprof-top (a hidden node); the target is another one, of any OTP from 25.
-%% agent_test:main([Target, Version, BeamDir, Words...]): those whose name contains a word, or is NAME where the word is =NAME.
+%% Runs the tests of the agent: this node has the role of kprof-top (a hidden node); the target is another one, with
+%% OTP 25 or later. agent_test:main([Target, Version, BeamDir, Words...]): tests whose name contains a word, or is
+%% NAME for a word =NAME.
 -module(agent_test).
 -export([main/1]).
 
@@ -8,7 +9,7 @@
     load/2, unload/1
 ]).
 
--define(MOST_MS, 300000). % then a test hangs
+-define(MOST_MS, 300000). % after this a test counts as hanging
 
 tests() ->
     agent_spec_test:tests() ++ agent_rule_test:tests() ++ agent_session_test:tests() ++ agent_survey_test:tests() ++ agent_overload_test:tests() ++ agent_reasons_test:tests() ++ agent_mishap_test:tests() ++ agent_kill_test:tests() ++ agent_capture_test:tests() ++ agent_callees_test:tests() ++ agent_hazard_test:tests() ++ agent_stack_test:tests() ++ agent_full_test:tests().
@@ -56,7 +57,7 @@ one({Name, Test}, Target) ->
             Result
     end.
 
-%% Whatever a test left: the next one shall not meet it.
+%% Removes what a test left, before the next one.
 clean(Target) ->
     [exit(P, kill) || M <- agent_lib:names(), P <- [rpc:call(Target, erlang, whereis, [M])], is_pid(P)],
     rpc:call(Target, agent_load, clean, []),

@@ -1,14 +1,22 @@
 #!/bin/sh
 # Tests of the agent on nodes of this machine's OTP and, through chroot, of those under KPROF_OTP_ROOTS (trixie: OTP 27,
 # sid: OTP 29). run.sh [WORD...]: only tests whose name contains one of them; KPROF_AGENT_OTP="25 27 29" chooses versions.
-# KPROF_FAILED: a file that gets a line "VERSION TEST" for each failure; KPROF_ONLY: such a file, only its tests are run.
+# The versions run at the same time; KPROF_TEST_JOBS=1: one after the other.
+# KPROF_FAILED: a file to which a line "VERSION TEST" is appended for each failure; KPROF_ONLY: such a file; only its
+# tests run.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 roots=${KPROF_OTP_ROOTS:-$top/build/otp}
 work=$(mktemp -d)
-passed=0 failed=0 skipped=0 ran=no node_pid=
-trap '[ -z "$node_pid" ] || kill -9 "$node_pid" 2>/dev/null; rm -rf "$work"' EXIT
+passed=0 failed=0 skipped=0 suites=
+# Nodes are children of subshells; their pids are in files.
+stop_nodes() {
+    for file in "$work"/*.pid; do
+        [ ! -f "$file" ] || kill -9 "$(cat "$file")" 2>/dev/null
+    done
+}
+trap 'stop_nodes; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
 sources=$(ls "$top"/src/agent/kprof_*.erl)
@@ -18,33 +26,45 @@ erlc -Werror -o "$work" "$here"/agent_*.erl "$top/src/app/kprof_sample.erl" || e
 epmd -daemon 2>/dev/null
 host=$(hostname -s)
 
-# suite VERSION COMMAND...: starts a target with COMMAND, tests it, adds up.
-suite() {
+# run VERSION COMMAND...: starts a target with COMMAND and tests it; the results are in $work/VERSION.out.
+run() {
     label=$1
     shift
+    name=kprof_agent_target_${label}_$$
+    (cd "$work" && exec "$@" -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/$label.log" 2>&1 &
+    echo $! >"$work/$label.node.pid"
+    (cd "$work" && exec erl -kernel logger_level emergency -sname "kprof_agent_tester_${label}_$$" -setcookie kprof_agent -hidden -noinput -pa "$work" \
+        -s agent_test main "$name@$host" "$label" "$work" $tests) >"$work/$label.out" 2>&1 &
+    echo $! >"$work/$label.tester.pid"
+    wait $!
+    kill -9 "$(cat "$work/$label.node.pid")" 2>/dev/null
+    wait
+    rm -f "$work/$label".*.pid
+}
+
+# suite VERSION COMMAND...: begins the tests of a version.
+suite() {
     if [ -n "${KPROF_ONLY:-}" ]; then
-        tests=$(sed -n "s/^$label /=/p" "$KPROF_ONLY") # the whole name
+        tests=$(sed -n "s/^$1 /=/p" "$KPROF_ONLY") # =NAME: the whole name
         [ -n "$tests" ] || return 0
     fi
-    ran=yes
-    name=kprof_agent_target_${label}_$$
-    (cd "$work" && exec "$@" -sname "$name" -setcookie kprof_agent -noinput -kernel logger_level emergency) >"$work/target.log" 2>&1 &
-    node_pid=$!
-    out=$(cd "$work" && erl -kernel logger_level emergency -sname "kprof_agent_tester_${label}_$$" -setcookie kprof_agent -hidden -noinput -pa "$work" \
-        -s agent_test main "$name@$host" "$label" "$work" $tests 2>&1)
-    echo "$out" | grep -v ' passed, '
-    [ -z "${KPROF_FAILED:-}" ] || echo "$out" | sed -n 's/^FAIL OTP //p' >>"$KPROF_FAILED"
-    counts=$(echo "$out" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
+    suites="$suites $1"
+    run "$@" &
+    [ "${KPROF_TEST_JOBS:-2}" -gt 1 ] || wait
+}
+
+# result VERSION: prints the results of a version and counts them.
+result() {
+    grep -v ' passed, ' "$work/$1.out"
+    [ -z "${KPROF_FAILED:-}" ] || sed -n 's/^FAIL OTP //p' "$work/$1.out" >>"$KPROF_FAILED"
+    counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$work/$1.out")
     if [ -z "$counts" ]; then
-        echo "FAIL OTP $label: the tester ended early"
+        echo "FAIL OTP $1: the tester ended early"
         failed=$((failed + 1))
     else
         set -- $counts
         passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
     fi
-    kill -9 "$node_pid" 2>/dev/null
-    wait "$node_pid" 2>/dev/null
-    node_pid=
 }
 
 tests=$*
@@ -63,7 +83,11 @@ for version in 27:trixie 29:sid; do
         skipped=$((skipped + 1))
     fi
 done
-if [ "$ran" = yes ] && [ $((passed + failed)) -eq 0 ]; then
+wait
+for version in $suites; do
+    result "$version"
+done
+if [ -n "$suites" ] && [ $((passed + failed)) -eq 0 ]; then
     echo "no test has $* in its name"
     failed=1
 fi

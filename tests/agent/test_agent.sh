@@ -1,3 +1,3 @@
 #!/bin/sh
-# Under the name by which check-agent finds it.
+# check-agent runs the files with names of this form.
 exec sh "$(dirname "$0")/run.sh" "$@"

@@ -1,10 +1,9 @@
-/* What the tracker carries, and what it weighs.
+/* Throughput and memory of core.
  *
  * Speed: requests of four nested tiers in two processes under lean returns (8 events), 64 clients,
  * 8 servers, 20 identities, at 100,000 requests a simulated second. Memory: 16 tiers by 64
  * identities, every row 46 calls a second (100,000 events/s) spread log-normally, for 3 simulated
- * hours. Times are CPU time, of which all is on one core: others on the machine are not in
- * the figures. */
+ * hours. Times are CPU time of one core, so other programs on the machine do not count. */
 #include "core_test.h"
 #include "resident.h"
 
@@ -27,7 +26,7 @@ enum {
 
 static uint64_t label, start_ns = 1000000000;
 
-/* A client's entry, its a; the server's b, its c; and back. Times overlap those of other requests.
+/* The client calls the entry and a, the server b and c; then all return. Requests overlap in time.
  */
 static void make_request(struct event *e, uint64_t i, uint32_t ident)
 {
@@ -85,10 +84,10 @@ static uint64_t next_random(uint64_t *x)
 static void fill_history(struct core *c, uint64_t seconds)
 {
     static uint64_t spread[SPREAD];
-    static struct figures second[PATTERNS]; /* made once: what a row sees in a second */
+    static struct figures second[PATTERNS]; /* made once: the calls of a row in a second */
     uint64_t x = 88172645463325252u, now = core_now(c);
 
-    for (size_t i = 0; i < SPREAD; i++) { /* about normal: the sum of twelve */
+    for (size_t i = 0; i < SPREAD; i++) { /* about normally distributed: the sum of twelve */
         double z = -6;
         for (int k = 0; k < 12; k++)
             z += (double)(next_random(&x) >> 11) / 9007199254740992.0;
@@ -118,7 +117,7 @@ static void fill_history(struct core *c, uint64_t seconds)
         figures_release(&second[i]);
 }
 
-/* What a screen asks for: the trends of all rows, or the heat map of one. */
+/* What screens need: the trends of all rows, or the heat map of one. */
 static void time_look(struct core *c, const char *what, const struct view_query *l)
 {
     double ms[RUNS];

@@ -1,6 +1,6 @@
-/* How long a picture takes: 500 rows unfolded on 200 x 60, with trends; heat map and distribution,
- * these also with shades. Only the drawing, as ui_draw does it; what the terminal makes of it is
- * apart. To hold: 5 ms. */
+/* The time to draw a picture: 500 rows unfolded on 200 x 60, with trends; heat map and
+ * distribution, also with shades. Only ui_draw is measured, not the output to the terminal. Limit:
+ * 5 ms. */
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
@@ -32,7 +32,7 @@ static void draw(const struct snapshot *s, const char *what, const char *keys, b
         ms[i] = (double)(clock_mono_ns() - t) / 1e6;
     }
     qsort(ms, RUNS, sizeof *ms, by_value);
-    printf("draw: %s, %zu rows at 200x60: %.2f ms (median of %d, 99 %% within %.2f ms; to hold: 5 "
+    printf("draw: %s, %zu rows at 200x60: %.2f ms (median of %d, 99 %% within %.2f ms; limit: 5 "
            "ms)\n",
            what, s->n_rows, ms[RUNS / 2], RUNS, ms[RUNS * 99 / 100]);
     canvas_release(&c);

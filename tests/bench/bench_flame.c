@@ -1,5 +1,5 @@
-/* What a flame graph of 1,000,000 samples costs: to load them, to build the graph by each group and
- * by a metric, both halves of a function, a comparison, a search. Median of 3 runs. */
+/* The times for a flame graph of 1,000,000 samples: loading, building the graph by each group and
+ * by a metric, callers and callees of a function, a comparison, a search. Median of 3 runs. */
 #include <kprof/base/clock.h>
 #include <kprof/core/flame.h>
 #include <kprof/core/folded.h>
@@ -32,7 +32,7 @@ static uint32_t frame(struct stack_profile *p, uint32_t i)
     return stack_profile_frame(p, &k);
 }
 
-/* As a decoder does: a stack is pushed once, each sample has it by its number. */
+/* As in a decoder: a stack is pushed once, and samples refer to it by number. */
 static struct stack_profile *load(void)
 {
     struct stack_profile_limits l = {.max_bytes = (size_t)512 << 20};
@@ -134,7 +134,7 @@ static void report_files(const struct stack_view *v)
     }
 }
 
-/* A file of as many lines as there are stacks. */
+/* A file with a line for each stack. */
 static void report_folded(const struct stack_view *v)
 {
     struct buf text;
@@ -155,7 +155,7 @@ static void report_folded(const struct stack_view *v)
     buf_release(&text);
 }
 
-/* What Enter and Esc cost: the graph stays, its boxes are laid out anew and drawn. */
+/* The time of Enter and Esc: the graph is unchanged, its boxes are laid out again and drawn. */
 static void report_zoom(struct flame *f)
 {
     struct flame_pane pane = {0};

@@ -1,5 +1,5 @@
-/* What the hot path pays in base: one hist_add, one look-up of a known string, one map_get; and
- * what a snapshot pays: a merge, the quantiles of a row. ns each, median of 5. */
+/* Costs in base: for the hot path one hist_add, one lookup of a known string, one map_get; for a
+ * snapshot a merge, and the quantiles of a row. In ns, median of 5. */
 #include <kprof/base/clock.h>
 #include <kprof/base/hist.h>
 #include <kprof/base/intern.h>
@@ -17,7 +17,7 @@ struct bench {
     struct hist hist, other;
     struct intern *names;
     struct map pids;
-    uint64_t sink; /* keeps the compiler from dropping the work */
+    uint64_t sink; /* prevents the compiler from removing the work */
 };
 
 static uint64_t rng(uint64_t *state)

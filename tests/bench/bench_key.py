@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How long a key waits for its answer while 100,000 events/s come in: a node that makes them, kprof-top on a terminal of ours (a
-pty), from the byte written to the picture read, and how long the picture stands still while a key is held. To hold: 50 ms, 250 ms; else it
-ends with 1.
+"""Response time of a key while 100,000 events/s arrive: from writing the byte to a pty to reading the picture of
+kprof-top; and the longest time without a new picture while a key is held. Limits: 50 ms, 250 ms; above, the exit
+status is 1.
 
 Environment: KPROF_TOP (the program), KPROF_BENCH_KEYS (50)."""
 import fcntl
@@ -21,9 +21,9 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import kp  # noqa: E402
 
 ROWS, COLS = 60, 200
-WORKERS, BURST, EVENTS_A_REQUEST = 9, 18, 8  # a burst some 11 ms after the other; four calls and their returns
+WORKERS, BURST, EVENTS_A_REQUEST = 9, 18, 8  # a burst about every 11 ms; four calls and their returns
 TIERS = ("entry/1", "t1/1", "t2/1", "t3/1")
-# Each key, and what stands on the screen only after it.
+# Each key, and a text that is on the screen only after it.
 KEYS = ((b"?", b"how long each layer"), (b"q", b"TRACING ON"))
 GIVE_UP_S = 10
 ANSWER_MS, STILL_MS = 50, 250
@@ -42,16 +42,16 @@ class Terminal:
         return os.read(self.fd, 65536) if ready else b""
 
     def until(self, what, deadline_s=GIVE_UP_S):
-        """Seconds until these bytes have come."""
+        """Seconds until these bytes have arrived."""
         begun, got = time.monotonic(), b""
         while what not in got:
             if time.monotonic() - begun > deadline_s:
-                raise SystemExit("bench_key: %r did not come within %d s; the last bytes: %r" % (what, deadline_s, got[-600:]))
+                raise SystemExit("bench_key: %r did not appear within %d s; the last bytes: %r" % (what, deadline_s, got[-600:]))
             got += self.read(0.5)
         return time.monotonic() - begun
 
     def answer_ms(self, key, what):
-        """The terminal is read empty for a random while first: a key may come at any time between two pictures."""
+        """First reads all output for a random time, so that the key comes at any time between two pictures."""
         end = time.monotonic() + random.uniform(0.1, 0.4)
         while time.monotonic() < end:
             self.read(max(0, end - time.monotonic()))
@@ -61,7 +61,8 @@ class Terminal:
         return (time.monotonic() - begun) * 1e3
 
     def still_ms(self, seconds, rate):
-        """Keys as a terminal repeats them, typed into a line, so that each changes the picture: the longest time without news."""
+        """Repeats a key in an input line, as a terminal does, so that each changes the picture: returns the longest
+        time without output."""
         begun = last = time.monotonic()
         longest, sent = 0, 0
         while last - begun < seconds:
@@ -104,14 +105,14 @@ def main():
     waits = [t.answer_ms(*KEYS[i % 2]) for i in range(n)]
     took = time.monotonic() - begun
     rate = (node.eval(count) - requests) * EVENTS_A_REQUEST / took
-    print("a key while %s events/s come in, screen of %dx%d: answered after %.1f ms (median of %d), %.1f ms the slowest (to hold: %d ms); "
+    print("a key while %s events/s arrive, screen of %dx%d: response after %.1f ms (median of %d), at most %.1f ms (limit: %d ms); "
           "kprof-top used %.0f %% of a core" % (format(round(rate), ","), COLS, ROWS, statistics.median(waits), n, max(waits), ANSWER_MS,
                                               (t.cpu_s() - cpu) / took * 100))
     if n % 2:
         t.answer_ms(*KEYS[1])
     t.answer_ms(b"/", b"Filter")
     still = t.still_ms(HELD_S, HELD_RATE)
-    print("a key held, %d times a second: the picture stood still for %.0f ms at most (to hold: %d ms)" % (HELD_RATE, still, STILL_MS))
+    print("a held key, %d times per second: at most %.0f ms without a new picture (limit: %d ms)" % (HELD_RATE, still, STILL_MS))
     os.write(t.fd, b"\nq")
     t.until(b"\x1b[?1049l", 20)
     return 1 if max(waits) > ANSWER_MS or still > STILL_MS else 0

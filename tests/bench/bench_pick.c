@@ -1,5 +1,5 @@
-/* What a key in the picker costs: typing over catalogs of 30,000 and 200,000 functions. ms a key,
- * the worst of each text's keys, median of 5 runs. */
+/* The time of a key in the function picker, with catalogs of 30,000 and 200,000 functions. ms per
+ * key, the slowest key of each text, median of 5 runs. */
 #include <kprof/base/clock.h>
 #include <kprof/core/catalog_filter.h>
 
@@ -18,7 +18,7 @@ static struct catalog *made_up(unsigned functions)
     char name[64];
     uint32_t x = 1;
     for (unsigned i = 0; i < functions; i++) {
-        if (i % 45 == 0) { /* functions a module */
+        if (i % 45 == 0) { /* functions per module */
             x = x * 1664525u + 1013904223u;
             snprintf(name, sizeof name, "%s_%s_%u:", words[x >> 28], words[x >> 24 & 15], i / 45);
             catalog_module(c, name, "app", i % 3);
@@ -30,7 +30,7 @@ static struct catalog *made_up(unsigned functions)
     return c;
 }
 
-/* Types text, then takes it back; the slowest key in ms. */
+/* Types text, then deletes it; returns the time of the slowest key in ms. */
 static double slowest(const struct catalog *c, const char *text)
 {
     struct catalog_filter s;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bench of the relay: CPU per traced call with kprof-top attached against a bare tracer, in one run on one node.
+"""Benchmark of the relay: CPU per traced call with kprof-top, and with a minimal tracer, in one run on one node.
 
 Environment: KPROF_TOP (the program), KPROF_BENCH_REPS (5), KPROF_BENCH_SECONDS (3), KPROF_BENCH_ERL (more arguments of erl).
 """

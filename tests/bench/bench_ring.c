@@ -1,5 +1,5 @@
-/* Records a second through the ring between two threads: 64 bytes each, pushed in lists of 500
- * (what a relay sends), waiting when it is full. Median of 5. */
+/* Records per second through the ring between two threads: 64 bytes each, pushed in lists of 500
+ * (as from a relay), waiting when it is full. Median of 5. */
 #include <kprof/base/clock.h>
 #include <kprof/base/ring.h>
 
@@ -28,7 +28,7 @@ static void *push(void *arg)
     return NULL;
 }
 
-/* Millions a second; exits when a record is missing. */
+/* Millions per second; exits if a record is missing. */
 static double run(void)
 {
     struct ring *r = ring_new(CAPACITY, sizeof(struct record));

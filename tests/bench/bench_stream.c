@@ -51,7 +51,8 @@ static void back(struct buf *b, int tier, int request, int64_t ts)
     enc_i64(b, ts);
 }
 
-/* Newest first, as the relay has them. Tiers after the entry follow one another inside it. */
+/* Newest first, as the relay sends them. The tiers are called one after the other inside of the
+ * entry. */
 static void batch(struct buf *b, uint64_t seq, int64_t from_ns)
 {
     int request = (int)(seq - 1) * REQUESTS + REQUESTS - 1;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What the second of counting for a suggestion costs: the sample node's clients, without and during it, in turn. Open load of known
-requests (latency of handle/1), and a closed loop of calls of one exported function, the worst for counters. Figures only; nothing is judged.
+"""The cost of counting calls for a suggestion: latencies of clients of the sample node without and during the count,
+in turn. An open load of known requests (latency of handle/1), and a closed loop that calls one exported function, the
+worst case for counters. Only prints values.
 
 Environment: KPROF_TOP (the program), KPROF_BENCH_TURNS (5)."""
 import os
@@ -20,7 +21,7 @@ CLOSED = "kprof_sample:big_state(#{rate => max, ms => %d, words => 10})" % (SECO
 
 
 def asked(n, source, suggest):
-    """The value; suggestions are looked for meanwhile, again and again."""
+    """Returns the value; in the meantime suggestions are requested repeatedly."""
     stop, runs = threading.Event(), []
 
     def ask():
@@ -45,7 +46,7 @@ def main():
                 found.setdefault(suggest, []).append((us[len(us) // 2], us[len(us) * 99 // 100], calls / SECONDS, runs + more))
     for suggest in (False, True):
         p50, p99, rate, runs = [statistics.median(x) for x in zip(*found[suggest])]
-        print("%-22s requests p50 %.0f us, p99 %.0f us; closed loop %.0f calls/s; %d suggestions a turn" % (
+        print("%-22s requests p50 %.0f us, p99 %.0f us; closed loop %.0f calls/s; %d suggestions per turn" % (
             "during suggestions:" if suggest else "without:", p50, p99, rate, runs))
     return 0
 

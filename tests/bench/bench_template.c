@@ -1,5 +1,5 @@
-/* Names by shape: what one costs, and what a million different paths cost on their way from the
- * node's batches into core, beside one path and beside an atom. */
+/* The cost of a name by path(...) and shape(...), and the cost of a million different paths from
+ * batches of the node into core, compared with one path and with an atom. */
 #include "agent_terms.h"
 #include "core_test.h"
 #include "resident.h"
@@ -90,7 +90,7 @@ static struct core *core(struct intern *names)
 
 struct result {
     double ns;    /* a request */
-    size_t grown; /* bytes resident since a hundredth of the requests */
+    size_t grown; /* growth of resident bytes since the first hundredth of the requests */
 };
 
 static struct result run(enum kind kind)
@@ -166,7 +166,8 @@ int main(void)
     printf("path: %.0f ns, shape: %.0f ns (means of typical paths; at most 100)\n",
            one_name_ns(template_path), one_name_ns(template_shape));
     struct result of[KINDS][RUNS];
-    for (int i = 0; i < RUNS; i++) /* in turns: what else runs here meets all alike */
+    for (int i = 0; i < RUNS;
+         i++) /* in turn, so that other load on the machine affects all equally */
         for (int k = 0; k < KINDS; k++)
             of[k][i] = run((enum kind)k);
     for (int k = 0; k < KINDS; k++)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""impact.py [PART ...]: what kprof-top costs a node and the node's clients. Prints Markdown; wants a machine that is free.
+"""impact.py [PART ...]: the cost of kprof-top for a node and its clients. Prints Markdown; needs an idle machine.
 
-Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost ("overhead" against
-paired throughput); without a part all of these. selftest: whether the harness finds what it is there to find. Every load is on
-a node that is started here, on 127.0.0.1.
-Ends with 1 when something could not be run, never for a timing. KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""
+Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost
+("overhead" compared with paired throughput); without a part all of these. selftest: a test of the measurements. Every load is on a node that is
+started here, on 127.0.0.1. The exit status is 1 if something could not be run, never because of a measured time.
+KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""
 import argparse
 import datetime
 import os
@@ -35,7 +35,7 @@ def options():
     p.add_argument("--program", help="kprof-top; the default is $KPROF_TOP, or build/kprof-top")
     p.add_argument("--args", type=shlex.split, default=[], help="more arguments of kprof-top")
     p.add_argument("--erl", type=shlex.split, default=[], help='more arguments of erl, as "+sbwt none" (idle schedulers do not spin)')
-    p.add_argument("--write", metavar="FILE", help="write what is printed into a Markdown file, between its two markers")
+    p.add_argument("--write", metavar="FILE", help="write the output into a Markdown file, between its two markers")
     g = p.add_argument_group("clients")
     g.add_argument("--rates", type=numbers, default=[5000, 20000, 50000, 100000], help="requests/s of four traced functions")
     g.add_argument("--state-rates", type=numbers, default=[5000], help="requests/s of a server with a large state")
@@ -52,10 +52,10 @@ def options():
     g.add_argument("--loop-seconds", type=float, default=60)
     g = p.add_argument_group("cost")
     g.add_argument("--pairs", type=int, default=25)
-    g.add_argument("--cost-seconds", type=float, default=0.3, help="of each part of a pair")
+    g.add_argument("--cost-seconds", type=float, default=0.3, help="length of each part of a pair")
     g.add_argument("--samples", type=numbers, default=[1, 10, 1000000])
     g.add_argument("--cost-us", type=lambda s: [float(w) for w in re.split(r"[ ,]+", s.strip())], default=[25, 10, 5],
-                   help="work of a call in us, by sampling: so that what is traced is not too much")
+                   help="work of a call in us, by sampling rate, so that tracing is not too much")
     o = p.parse_args()
     for word, known in ((w, k) for ws, k in ((o.parts, PARTS), (o.variants, impact_clients.VARIANTS)) for w in ws):
         if word not in known:
@@ -68,7 +68,7 @@ def main():
     if o.program:
         kp.PROGRAM = os.path.abspath(o.program)
     shown = ["tests/bench/impact.py"] + [w for w in sys.argv[1:] if not w.startswith(("--write=", "--program="))]
-    for flag in ("--write", "--program"):  # paths are nobody else's
+    for flag in ("--write", "--program"):  # do not print paths
         while flag in shown:
             del shown[shown.index(flag):shown.index(flag) + 2]
     text = [f"`{shlex.join(shown)}`, {datetime.date.today()}, {machine()}.", ""]

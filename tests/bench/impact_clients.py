@@ -1,4 +1,4 @@
-"""Part "clients" of impact.py: what the clients of a traced service notice, by variant of tracing, at several rates."""
+"""Part "clients" of impact.py: the effect on clients of a traced service, by variant of tracing, at several rates."""
 import time
 
 from impact_common import (ENTRY, STATE_WORDS, TIERS, Attached, Cpu, CouldNotRun, kp, median, node, number, quantile_us, ratio, resident_bytes, say,
@@ -9,11 +9,11 @@ ARGS = {"lean": ["--returns", "lean", "--max-overhead", "none"], "full": ["--ret
 NAMES = {"untraced": "untraced", "bare": "bare tracer", "call_count": "call_count", "lean": "kprof-top, lean", "full": "kprof-top, full",
          "default": "kprof-top, defaults"}
 PATIENCE_MS = 10000
-DEFAULT_SETTLE_S = 5  # sampling finds its place
+DEFAULT_SETTLE_S = 5  # until the sampling rate is stable
 
 
 def one_run(n, kind, rate, variant, o):
-    """One run of one variant, with clients of its own. A dictionary of figures."""
+    """One run of one variant, with its own clients. Returns a dictionary of values."""
     what = f"{{state,{STATE_WORDS}}}" if kind == "state" else "requests"
     n.eval(f"impact_load:start({what}, {o.clients}, {rate}, 0)")
     time.sleep(o.warm)
@@ -48,7 +48,7 @@ def one_run(n, kind, rate, variant, o):
 
 
 def load(n, kind, rate, o):
-    """All variants in turn, so many times. {variant: [figures of each turn]}"""
+    """Runs all variants in turn, several times. {variant: [values of each turn]}"""
     found = {v: [] for v in o.variants}
     for turn in range(o.reps):
         shift = turn % len(o.variants)
@@ -63,7 +63,7 @@ def load(n, kind, rate, o):
 
 
 def summary(found):
-    """A row a variant: medians; ratios are medians of the ratios of each turn."""
+    """A row per variant: medians; ratios are medians of the ratios of each turn."""
     def each(v, key):
         return [r[key] for r in found[v]]
 

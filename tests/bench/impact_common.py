@@ -1,4 +1,4 @@
-"""What the parts of impact.py share: the node with the load, kprof-top on it, CPU by the kernel's account, quantiles, tables."""
+"""Shared by the parts of impact.py: the node with the load, kprof-top on it, CPU time from /proc, quantiles, tables."""
 import json
 import math
 import os
@@ -23,7 +23,7 @@ BEGIN, END = "<!-- impact: made by make impact -->", "<!-- end of impact -->"
 
 
 class CouldNotRun(Exception):
-    """Something could not be run; the exit status says so. Never for a timing."""
+    """Something could not be run; this sets the exit status. Never raised because of a measured time."""
 
 
 def say(text):
@@ -48,7 +48,7 @@ def node(otp, args=()):
     return n
 
 
-# ---- the kernel's account -------------------------------------------------------------------------------------
+# ---- CPU time from /proc -------------------------------------------------------------------------------------
 
 def cpu_s(pid):
     """CPU time of all threads of a process."""
@@ -59,13 +59,13 @@ def cpu_s(pid):
         try:
             with open(f"/proc/{pid}/task/{tid}/schedstat") as f:
                 total += int(f.read().split()[0])
-        except OSError:  # a thread that has just ended
+        except OSError:  # the thread has just ended
             pass
     return total / 1e9
 
 
 def machine_s():
-    """CPU time of all that runs on this machine, what is stolen from it included."""
+    """CPU time of everything on this machine, including stolen time."""
     with open("/proc/stat") as f:
         user, nice, system, _, _, irq, softirq, steal = map(int, f.readline().split()[1:9])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
@@ -77,7 +77,7 @@ def resident_bytes(pid):
 
 
 class Cpu:
-    """CPU of the node, of kprof-top and of everybody else, as percent of a core, since it was made."""
+    """CPU of the node, of kprof-top and of all other programs, in percent of a core, since the object was created."""
 
     def __init__(self, n, k):
         self._pids = (n.proc.pid, k.pid if k else None)
@@ -92,7 +92,7 @@ class Cpu:
 
 
 def machine():
-    """Its cores and their kind; nothing that names it."""
+    """The number and model of its cores; nothing that identifies the machine."""
     kind = "unknown CPU"
     with open("/proc/cpuinfo") as f:
         for line in f:
@@ -105,7 +105,7 @@ def machine():
 # ---- kprof-top ------------------------------------------------------------------------------------------------
 
 class Attached:
-    """kprof-top in batch mode, a process of its own, an object a second into a file."""
+    """kprof-top in batch mode, writing one object per second to a file."""
 
     _count = 0
 
@@ -142,13 +142,13 @@ class Attached:
             if self.proc.poll() is not None:
                 break
             time.sleep(0.05)
-        raise CouldNotRun(f"kprof-top did not come so far (exit {self.proc.poll()}): {' '.join(self.argv)}: {self.said()}")
+        raise CouldNotRun(f"kprof-top did not reach this state (exit {self.proc.poll()}): {' '.join(self.argv)}: {self.said()}")
 
     def tracing(self, seconds=60):
         return self.wait_row(lambda r: r["tracing"] or r["breaker"]["trips"] > 0, seconds)
 
     def end(self, seconds=60):
-        """As a person ends it; all its objects, the last of which covers the whole run."""
+        """Ends it with SIGINT; returns all its objects, the last of which covers the whole run."""
         self.proc.send_signal(signal.SIGINT)
         try:
             rc = self.proc.wait(seconds)
@@ -161,10 +161,11 @@ class Attached:
         return rows
 
 
-# ---- figures --------------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------------------
 
 def quantile_us(buckets, q):
-    """Of [[least_ns, width_ns, count]], ascending: the middle of the bucket with the value of that rank. None of nothing."""
+    """For [[least_ns, width_ns, count]], ascending: the middle of the bucket with the value of this rank. None if
+    empty."""
     total = sum(b[2] for b in buckets)
     if not total:
         return None
@@ -177,7 +178,7 @@ def quantile_us(buckets, q):
 
 
 def median(values):
-    """Of those that are there; None of none."""
+    """Median of the values that are not None; None if there are none."""
     there = [v for v in values if v is not None]
     return statistics.median(there) if there else None
 
@@ -191,7 +192,7 @@ def number(v, digits=0, none="-"):
 
 
 def table(head, rows):
-    """Markdown, aligned for a terminal too; the first column is text."""
+    """Markdown, also aligned for a terminal; the first column is text."""
     width = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
     line = lambda r: "| " + " | ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, width))) + " |"  # noqa: E731
     rule = "|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":" for i, w in enumerate(width)) + "|"
@@ -199,7 +200,7 @@ def table(head, rows):
 
 
 def write(path, text, begin=BEGIN, end=END):
-    """Between the markers; the rest of the file stays."""
+    """Replaces the text between the markers; the rest of the file stays."""
     old = ""
     if os.path.exists(path):
         with open(path) as f:

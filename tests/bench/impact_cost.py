@@ -1,10 +1,11 @@
-"""Part "cost" of impact.py: "overhead" as kprof-top says it, against paired throughput: loops as fast as they go, in turn with tracing on and off."""
+"""Part "cost" of impact.py: the overhead that kprof-top reports, compared with throughput in pairs: loops at full
+speed, in turn with tracing on and off."""
 import statistics
 
 from impact_common import Attached, CouldNotRun, Cpu, node, number, say, table
 
 REQUEST_TIERS = [a for f in ("entry", "t1", "t2", "t3") for a in ("-t", f"{f}=impact_hot:{f}/2")]
-# Name: what the loops call, the tiers, whether the load of the first sampling is used for all.
+# Name: what the loops call, the tiers, whether the load of the first sampling rate is used for all.
 PATHS = {
     "in requests": ("request", REQUEST_TIERS, False),
     "tier outside of requests": ("tier", ["-t", "entry=impact_hot:entry/2", "-t", "tier=impact_hot:tier/2"], False),
@@ -16,13 +17,14 @@ SETTLE_MS, HOLD_MS, GAP_MS = 3000, 4000, 50
 
 
 def lost(parts, per):
-    """Percent of throughput that is gone in each traced part, against the mean of the parts beside it. per: 1 ns of time, 2 ns of the node's CPU."""
+    """The loss of throughput in percent in each traced part, compared with the mean of the parts before and after.
+    per: 1 ns of time, 2 ns of CPU time of the node."""
     rate = [p[0] / max(1, p[per]) for p in parts]
     return [100 * (1 - 2 * on / (before + after)) for before, on, after in zip(rate[0::2], rate[1::2], rate[2::2])]
 
 
 def one(n, path, sample, us, o):
-    """The pairs of one path and sampling."""
+    """The pairs of one path and sampling rate."""
     what, tiers, _ = PATHS[path]
     rounds = n.eval(f"impact_hot:rounds({int(us * 1000)})")
     n.eval(f"impact_hot:start({what}, {rounds}, {o.schedulers})")
@@ -42,15 +44,15 @@ def one(n, path, sample, us, o):
     if rows[-1]["breaker"]["trips"]:
         return {"reason": rows[-1]["breaker"]["reason"]}
     if not said:
-        raise CouldNotRun("kprof-top said nothing of what it costs")
-    # Where others want the same cores the node has not all of its schedulers' time.
+        raise CouldNotRun("kprof-top reported no cost")
+    # If other programs use the same cores, the node does not have all of the time of its schedulers.
     told = statistics.mean(said) * ns * o.schedulers / max(1, cpu_ns)
     losses = lost(parts, 2)
     real = statistics.median(losses)
     low, _, high = statistics.quantiles(losses, n=4) if len(losses) > 1 else [real] * 3
     return {"clock": statistics.median(lost(parts, 1)), "real": real, "told": told, "others": others, "low": low, "high": high,
             "calls": CALLS[what] * 1e9 * sum(p[0] for p in parts[1::2]) / sum(p[1] for p in parts[1::2]),
-            # CPU of a call, of which so much is lost
+            # CPU time of a call, and the part of it that is lost
             "ns": real / 100 * sum(p[2] for p in parts[1::2]) / (CALLS[what] * sum(p[0] for p in parts[1::2])),
             "agrees": abs(told - real) <= max(NEAR_POINTS, NEAR_SHARE * abs(real))}
 

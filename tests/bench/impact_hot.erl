@@ -1,11 +1,12 @@
-%% Loops of traced functions, one a scheduler and as fast as they go, which count themselves: what tracing takes from them is what it costs.
+%% Loops that call traced functions, one per scheduler, at full speed, and count their rounds: their loss of speed is
+%% the cost of tracing.
 -module(impact_hot).
 -export([start/3, stop/0, calls/0, parts/3, hold/1, rounds/1]).
 -export([entry/2, t1/2, t2/2, t3/2, tier/2, hot/1]).
 
 -define(COUNT_EVERY, 1000).
 
-%% What is traced. A request is four calls; tier is called by itself; hot does nothing at all.
+%% The traced functions. A request is four calls; tier is called alone; hot does nothing.
 entry(X, N) -> R = ?MODULE:t1(X, N), [R].
 t1(X, N) -> A = ?MODULE:t2(X, N), B = ?MODULE:t3(A, N), {A, B}.
 t2(X, N) -> work(X, 2 * N).
@@ -16,8 +17,8 @@ hot(X) -> X + 1.
 work(X, 0) -> X;
 work(X, N) -> work((X * 7 + N) band 16#ffff, N - 1).
 
-%% What: request, tier or hot. N: rounds of work a call. A twin of this module under another name is never traced: what the loops call of it
-%% is tracing switched off, from one call to the next.
+%% What: request, tier or hot. N: rounds of work per call. A copy of this module with another name is never traced: to
+%% switch tracing off from one call to the next, the loops call this copy.
 start(What, N, Loops) ->
     Counters = counters:new(Loops, [write_concurrency]),
     Traced = atomics:new(1, []),
@@ -46,13 +47,14 @@ hot_loop(C, I, N) ->
     hot(N),
     hot_loop(C, I, N - 1).
 
-%% Rounds of all loops so far: requests, or calls.
+%% The rounds of all loops so far: requests, or calls.
 calls() ->
     {Counters, _, Loops, _} = get(hot),
     lists:sum([counters:get(Counters, I) || I <- lists:seq(1, Loops)]).
 
-%% Parts of so many ms, in turn with the twin and with what is traced; it begins and ends with the twin. After each switch GapMs pass unseen: what
-%% the tracer still has of the part before. [[rounds, ns, ns of CPU that the node took]]
+%% Parts of this many ms, in turn with the copy and with the traced module, first and last with the copy. After each
+%% switch GapMs are not measured, while the tracer processes events of the previous part. [[rounds, ns, ns of CPU time
+%% of the node]]
 parts(Pairs, Ms, GapMs) ->
     {_, Traced, _, _} = get(hot),
     [
@@ -64,7 +66,7 @@ parts(Pairs, Ms, GapMs) ->
      || N <- lists:seq(0, 2 * Pairs)
     ].
 
-%% All is traced for so many ms.
+%% Runs only traced functions for this many ms.
 hold(Ms) ->
     {_, Traced, _, _} = get(hot),
     atomics:put(Traced, 1, 1),
@@ -76,7 +78,7 @@ part(Ms) ->
     {R1, T1, C1} = {calls(), erlang:monotonic_time(nanosecond), element(1, erlang:statistics(runtime))},
     [R1 - R0, T1 - T0, (C1 - C0) * 1000000].
 
-%% How many rounds of work take so many ns on this machine, now: the least of some tries.
+%% The number of rounds of work that take this many ns on this machine now: the minimum of some tries.
 rounds(Ns) ->
     N = 100000,
     Least = lists:min([element(1, timer:tc(fun() -> work(1, N) end)) || _ <- lists:seq(1, 20)]),

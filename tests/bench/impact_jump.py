@@ -1,4 +1,4 @@
-"""Part "jump" of impact.py: from nothing to 100,000 requests/s of four traced functions in a millisecond, and for a minute."""
+"""Part "jump" of impact.py: from 0 to 100,000 requests/s of four traced functions in a millisecond, for a minute."""
 import re
 import time
 
@@ -11,7 +11,7 @@ AGE = re.compile(r"^(oldest_)?(event_)?age_(us|ms|s)$")
 
 
 def ages_ms(objects):
-    """The age of the oldest event in each object, where it is exported."""
+    """The age of the oldest event in each object that has it."""
     scale = {"us": 1e-3, "ms": 1.0, "s": 1e3}
     return [v * scale[k.rsplit("_", 1)[1]] for o in objects for part in (o, o["calls"]) for k, v in part.items()
             if AGE.match(k) and v is not None]
@@ -22,7 +22,8 @@ def has_percentiles(o):
 
 
 def load(n, o, k, seconds):
-    """The load for so long. The node's figures, CPU, which of kprof-top's objects are of it."""
+    """Runs the load for this time. Returns the values of the node, the CPU, and the objects of kprof-top in this
+    time."""
     first = len(k.rows()) if k else 0
     cpu = Cpu(n, k)
     n.eval(f"impact_load:start(requests, {o.clients}, {o.jump_rate}, 0)")
@@ -43,13 +44,13 @@ def percentiles(*results):
 
 def run(otp, o):
     with node(otp, o.erl) as n:
-        # Half of the untraced time before, half after: a shared machine is not as quick all the time.
+        # Half of the untraced time is before, half after, because the speed of a shared machine varies.
         before = load(n, o, None, o.jump_seconds / 2)
         k = Attached(n, *TIERS["requests"], "--max-overhead", LIMIT, *o.args)
         k.wait_row(lambda r: r["tracing"])
         trips_before = k.rows()[-1]["breaker"]["trips"]
         traced, traced_cpu, (first, last) = load(n, o, k, o.jump_seconds)
-        time.sleep(2)  # what is under way comes in
+        time.sleep(2)  # until events in transit have arrived
         rows = k.end()
         after = load(n, o, None, o.jump_seconds / 2)
     seconds = rows[first:last]

@@ -1,8 +1,9 @@
 %% The load of impact.py: open-loop clients of traced functions, and their latencies.
-%% Each request has an intended start by a schedule that does not wait for answers; a latency is its end minus that start, so who has to wait because
-%% an earlier request was slow is counted with all of its waiting. The schedule is in ticks of 1 ms, where the VM's timers fire: all requests of a
-%% tick are due at its start, shared out evenly among the clients, so 20,000 requests/s come as 20 in each ms, one each of 20 clients.
-%% All functions are for one process (that of kp_target), which owns the run.
+%% Each request has an intended start, in a schedule that does not wait for answers. A latency is the end minus the
+%% intended start, so it includes the time that a request waited for earlier, slow requests. The schedule has ticks of
+%% 1 ms, the resolution of the VM's timers: all requests of a tick are due at its start, divided evenly among the
+%% clients. So 20,000 requests/s are 20 per ms, one of each of 20 clients. All functions must be called by one process
+%% (that of kp_target), which owns the run.
 -module(impact_load).
 -export([start/4, window/1, result/1, stop/0, made/0, bare_on/1, bare_off/1, count_on/1, count_off/1, count_of/1, stall/1]).
 -export([entry/1, t1/1, t2/1, t3/1, call/2, handle/2, client/1, server/1, discard/0]).
@@ -10,12 +11,12 @@
 
 -define(SUB_BITS, 7). % 128 parts of each power of two: 0.8 % wide
 -define(BUCKETS, 4864).
--define(STRIDE, 8). % words between the counters of two clients: a cache line
+-define(STRIDE, 8). % words between the counters of two clients: one cache line
 
 %% n: its number; of: how many; rate: requests/s of all; base: first tick in ms; bounds: the window's first tick and the one after its last
 -record(c, {n, of_all, rate, base, hist, wakes, bounds, done, kind, server}).
 
-%% ---- what is traced ----
+%% ---- traced functions ----
 
 entry(X) -> R = ?MODULE:t1(X), [R].
 t1(X) -> A = ?MODULE:t2(X), B = ?MODULE:t3(A), {A, B}.
@@ -25,7 +26,7 @@ t3(X) -> work(X, 5).
 work(X, 0) -> X;
 work(X, N) -> work((X * 7 + N) band 16#ffff, N - 1).
 
-%% A request that a server with a large state answers.
+%% A request to a server with a large state.
 call(X, Server) ->
     Ref = make_ref(),
     Server ! {call, self(), Ref, X},
@@ -61,14 +62,14 @@ stop() ->
     [exit(P, kill) || P <- [Server | Pids], is_pid(P)],
     ok.
 
-%% Requests that all clients have made since the start.
+%% The requests of all clients since the start.
 made() ->
     {All, _, _} = get(run),
     lists:sum([done(C) || C <- All]).
 
 client(C) -> client(C, 0, erlang:monotonic_time()).
 
-%% Q: how many it has made. Now: when the last one ended.
+%% Q: number of its requests so far. Now: the end of the last one.
 client(#c{kind = Kind} = C, Q, Now) ->
     Tick = due(C, Q),
     Start = erlang:convert_time_unit(Tick, millisecond, native),
@@ -87,10 +88,10 @@ await(C, Tick, Start) ->
     receive go -> ok end,
     Tick >= atomics:get(C#c.bounds, 1) andalso Tick < atomics:get(C#c.bounds, 2) andalso add(C#c.wakes, erlang:monotonic_time() - Start).
 
-%% The tick of a client's request Q: those of all clients are evenly spread.
+%% The tick of request Q of a client: the requests of all clients are evenly distributed.
 due(#c{n = N, of_all = All, rate = Rate, base = Base}, Q) -> Base + (Q * All + N) * 1000 div Rate.
 
-%% How many of a client's requests are due before a tick.
+%% The number of requests of a client that are due before a tick.
 before(#c{n = N, of_all = All, rate = Rate, base = Base}, Tick) ->
     %% Q with (Q * All + N) * 1000 div Rate < Tick - Base, that is (Q * All + N) * 1000 < (Tick - Base) * Rate
     case (Tick - Base) * Rate - N * 1000 of
@@ -98,7 +99,7 @@ before(#c{n = N, of_all = All, rate = Rate, base = Base}, Tick) ->
         _ -> 0
     end.
 
-%% Opens a window of so many ms that begins now; returns at once.
+%% Opens a window of this many ms that begins now; returns immediately.
 window(Ms) ->
     {[#c{bounds = Bounds} | _], _, _} = get(run),
     From = erlang:monotonic_time(millisecond) + 2,
@@ -106,8 +107,8 @@ window(Ms) ->
     atomics:put(Bounds, 2, From + Ms),
     ok.
 
-%% The window's figures, once every request due in it has ended, or after so many ms more. A request that has not ended then is counted with
-%% the time it has taken so far: it must not vanish. Ends the load.
+%% The values of the window, when every request due in it has ended, or after this many ms more. A request that has
+%% not ended then is counted with its time so far. Ends the load.
 result(PatienceMs) ->
     {All, _, _} = get(run),
     [#c{bounds = Bounds, hist = Hist, wakes = Wakes} | _] = All,
@@ -116,7 +117,8 @@ result(PatienceMs) ->
     Made = made(),
     stop(),
     Now = erlang:monotonic_time(),
-    %% A client may have added its last one and died before it said so: then it is here twice, at most one a client.
+    %% If a client counted its last request and was killed before it reported this, the request is counted twice: at
+    %% most one per client.
     Open = [begin
                 Start = erlang:convert_time_unit(due(C, Q), millisecond, native),
                 add(Hist, max(0, Now - Start))
@@ -139,7 +141,8 @@ drain(All, To, Until) ->
             end
     end.
 
-%% No client runs for so long: one scheduler is left, and that has to do with who comes before them. What a test of the harness must find.
+%% Stops all clients for this time: only one scheduler is left, and a process of higher priority keeps it busy. The
+%% self-test must detect this.
 stall(Ms) ->
     erlang:system_flag(multi_scheduling, block_normal),
     Was = process_flag(priority, max),
@@ -160,28 +163,29 @@ index(V, E) when V >= 1 bsl 12 -> index(V bsr 4, E + 4);
 index(V, E) when V >= 2 bsl ?SUB_BITS -> index(V bsr 1, E + 1);
 index(V, E) -> min((E bsl ?SUB_BITS) + V, ?BUCKETS - 1).
 
-%% The least value of a bucket.
+%% The smallest value of a bucket.
 low(I) when I < 2 bsl ?SUB_BITS -> I;
 low(I) ->
     E = (I bsr ?SUB_BITS) - 1,
     (I - (E bsl ?SUB_BITS)) bsl E.
 
-%% [[Least, Width, Count]] of those that are not empty.
+%% [[Least, Width, Count]] of the buckets that are not empty.
 buckets(Hist) ->
     [[low(I), low(I + 1) - low(I), N] || I <- lists:seq(0, ?BUCKETS - 1), (N = counters:get(Hist, I + 1)) > 0].
 
-%% Of known values, for the harness's own test.
+%% A histogram of known values, for the self-test.
 buckets_of(Values) ->
     Hist = counters:new(?BUCKETS, []),
     [add(Hist, V) || V <- Values],
     buckets(Hist).
 
-%% ---- what we are compared with ----
+%% ---- the tracer for comparison ----
 
 functions(requests) -> [{entry, 1}, {t1, 1}, {t2, 1}, {t3, 1}];
 functions(_) -> [{call, 2}, {handle, 2}].
 
-%% A tracer process that discards everything; the traced processes do the work that kprof-top gives them, too: label, name, caller.
+%% A tracer process that discards everything; the traced processes do the same work as with kprof-top: label, name,
+%% caller.
 bare_on(Kind) ->
     T = spawn_opt(?MODULE, discard, [], [{message_queue_data, off_heap}]),
     erlang:system_flag(trace_control_word, 1),
@@ -197,7 +201,8 @@ bare_off(Kind) ->
     exit(erase(bare), kill),
     ok.
 
-%% Each process by itself: OTP 25 may die of all in one call. Tokens need no sweep: clients are made anew for each run.
+%% One process at a time: one call for all processes can crash OTP 25. Tokens need no cleanup, because each run has
+%% new clients.
 flags(true, T) ->
     Flags = [call, arity, return_to, monotonic_timestamp, {tracer, T}],
     erlang:trace(new, true, Flags),

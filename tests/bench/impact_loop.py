@@ -1,4 +1,5 @@
-"""Part "loop" of impact.py: a tier of as many calls/s as one tight loop makes. What the breaker does, and whether the counters are true meanwhile."""
+"""Part "loop" of impact.py: a tier that is called in one tight loop. What the breaker does, and whether the counters
+are right in the meantime."""
 import statistics
 import time
 
@@ -11,7 +12,7 @@ CASES = {
 
 
 def node_rate(n, seconds):
-    """The loop's own calls/s, each second."""
+    """The calls/s of the loop, for each second."""
     rates = []
     a, t = n.eval("impact_hot:calls()"), time.monotonic()
     end = t + seconds
@@ -24,13 +25,13 @@ def node_rate(n, seconds):
 
 
 def openings(rows):
-    """How often the state became open, as far as objects of each second show it."""
+    """How often the state became open, according to one object per second."""
     states = [r["breaker"]["state"] for r in rows]
     return sum(1 for was, now in zip(["closed", *states], states) if now == "open" != was)
 
 
 def one(n, args, o):
-    n.eval(f"impact_load:start(requests, {o.clients}, 100, 0)")  # some requests, so that there is an entry to follow
+    n.eval(f"impact_load:start(requests, {o.clients}, 100, 0)")  # some requests, so that the entry is called
     n.eval("impact_hot:start(hot, 0, 1)")
     time.sleep(1)
     before = node_rate(n, 5)
@@ -44,7 +45,7 @@ def one(n, args, o):
     n.eval("impact_hot:stop()")
     n.eval("impact_load:stop()")
     plain = statistics.median(before + after)
-    # The seconds that were open from beginning to end.
+    # The seconds in which it was open from beginning to end.
     dark = [r for was, r in zip(rows[first:], rows[first + 1:last]) if was["breaker"]["state"] == r["breaker"]["state"] == "open"]
     counted, counted_s = sum((kp.row(r, "hot") or {"counted": 0})["counted"] for r in dark), sum(r["counted_s"] for r in dark)
     rate = statistics.median(during)

@@ -1,6 +1,6 @@
-"""Part "selftest" of impact.py: whether the harness itself finds what it is there to find. tests/node/test_impact.py runs it in make check.
-
-Nothing here depends on how quick the machine is: what is demanded is the least that must be seen, a slower machine only shows more."""
+"""Part "selftest" of impact.py: a test of the measurements themselves. tests/node/test_impact.py runs it in make
+check. Nothing here depends on the speed of the machine: the checks are lower limits, and a slower machine only gives
+larger values."""
 import math
 import os
 import random
@@ -43,7 +43,7 @@ def arithmetic_of_known_figures(_):
 
 
 def quantiles_of_known_latencies(n):
-    """Of the node's histogram, within 1 % of the exact value, 1 ns to hours."""
+    """Quantiles of the node's histogram are within 1 % of the exact value, from 1 ns to hours."""
     seed = random.randrange(1 << 32)
     r = random.Random(seed)
     for values in ([1], [0], list(range(1, 1001)), [50_000_000] * 3 + [1000] * 97, [10] * 99 + [3_600_000_000_000],
@@ -56,7 +56,7 @@ def quantiles_of_known_latencies(n):
             want = exact[max(1, math.ceil(q * len(exact))) - 1]
             got = 1000 * quantile_us(buckets, q)
             demand(abs(got - want) <= max(0.5, 0.01 * want), f"quantile {q} of {len(values)} values: {got} ns, not {want} (seed {seed})")
-    demand(quantile_us([], 0.5) is None, "a quantile of nothing")
+    demand(quantile_us([], 0.5) is None, "a quantile without values")
 
 
 def every_due_request_is_counted_once(n):
@@ -70,8 +70,9 @@ def every_due_request_is_counted_once(n):
 
 
 def a_stall_is_seen(n):
-    """Nothing runs for 50 ms of 2 s: 2.5 % of the requests were due in it. The slowest hundredth of all waited for 30 ms and more, for it was due in
-    the stall's first 20 ms; who measures from when a request really began sees one slow request a client."""
+    """Nothing runs for 50 ms of 2 s, in which 2.5 % of the requests are due. The slowest 1 % waited for 30 ms or
+    more, because they were due in the first 20 ms of the stall. A measurement from the real start of requests finds
+    only one slow request per client."""
     n.eval(f"impact_load:start(requests, 20, {RATE}, 0)")
     time.sleep(0.2)
     n.eval(f"impact_load:window({WINDOW_MS}), receive after {WINDOW_MS // 4} -> ok end, impact_load:stall({STALL_MS})", 60)
@@ -83,7 +84,8 @@ def a_stall_is_seen(n):
 
 
 def who_never_ends_is_counted(n):
-    """A server that stops answers nobody: its clients wait, and all that was due meanwhile counts with the time it has waited."""
+    """A stopped server does not answer: its clients wait, and each request due in this time counts with its waiting
+    time."""
     n.eval("impact_load:start({state,8}, 10, 1000, 0)")
     time.sleep(0.2)
     n.eval("erlang:suspend_process(element(3, get(run))), impact_load:window(500)")
@@ -91,7 +93,7 @@ def who_never_ends_is_counted(n):
     demand(r["due"] == 500, f"{r['due']} due")
     demand(r["unfinished"] == 500 and seen(r) == 500, f"{r['unfinished']} unfinished, {seen(r)} latencies of 500")
     p50 = quantile_us(r["hist"], 0.5)
-    demand(p50 >= 500_000, f"half of them waited for {p50} us only")
+    demand(p50 >= 500_000, f"half of them waited for only {p50} us")
 
 
 CHECKS = (arithmetic_of_known_figures, quantiles_of_known_latencies, every_due_request_is_counted_once, a_stall_is_seen, who_never_ends_is_counted)

@@ -1,12 +1,12 @@
-%% The load of bench_relay.py, and its measuring: CPU time of this VM and of kprof-top, by the kernel's account.
+%% The load of bench_relay.py, and the measurement: CPU time of this VM and of kprof-top, from /proc.
 %% relay_load:main([KprofTop, Repetitions, Seconds]); started in a node with a name and a cookie.
 -module(relay_load).
 -export([main/1, entry/1, t1/1, t2/1, t3/1, handle/2, worker/2, bare/0]).
 
 -define(WORKERS, 10).
--define(BURST, 20). % a worker's requests each 10 ms: 20,000 requests/s in all
+-define(BURST, 20). % requests of a worker every 10 ms: 20,000 requests/s in all
 -define(SEEN, "seen.json").
--define(STATE_BURST, 10). % of calls with a state: 10,000/s
+-define(STATE_BURST, 10). % calls with a state: 10,000/s
 
 entry(X) -> R = ?MODULE:t1(X), [R].
 t1(X) -> A = ?MODULE:t2(X), B = ?MODULE:t3(A), {A, B}.
@@ -78,7 +78,7 @@ one({Load, Mode}, Ms) ->
     [exit(W, kill) || W <- Workers],
     {(A1 - A0) * Scale, (B1 - B0) * Scale, Second, Seen / (Second * case Load of requests -> 4; _ -> 1 end)}.
 
-%% Calls a second that kprof-top had, by its last word.
+%% The calls per second in the last object of kprof-top.
 seen() ->
     {ok, Text} = file:read_file(?SEEN),
     [Calls, Elapsed] = [
@@ -121,7 +121,7 @@ on(kprof, Load) ->
     until(fun() -> erlang:trace_info(F, traced) =/= {traced, false} orelse in_session() end, Port),
     {kprof, Port, integer_to_list(Os)}.
 
-%% The same work in the traced processes as kprof-top gives them: label, name, caller.
+%% The traced processes do the same work as with kprof-top: label, name, caller.
 spec(entry) ->
     Label = {element, 2, {get_seq_token}},
     [{['$1'], [], [
@@ -133,7 +133,7 @@ spec(F) ->
     Ix = case F of t1 -> 1; t2 -> 2; t3 -> 3 end,
     [{'_', [{is_seq_trace}], [{message, {{Ix, {element, 2, {get_seq_token}}, {caller}}}}]}].
 
-%% From OTP 27 the patterns are in a session that only its owner sees.
+%% From OTP 27 on the patterns are in a session that only its owner sees.
 in_session() ->
     erlang:function_exported(trace, session_create, 3) andalso
         lists:any(fun(N) -> lists:prefix("kprof_relay_", atom_to_list(N)) end, registered()) andalso

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """chaos.py [--rounds N] [--seed S] [--otp "25 27 29"] [--only WORD] [--stop SECONDS]
 
-Rounds of mishaps on real nodes under load: N for each OTP, in an order that the seed decides (it is printed). After each the
-node, if it lives, has nothing of a profiler on it and no token in it, kprof-top lives or has ended with a sentence, and the
-memory of both is where it was."""
+Rounds of failures on real nodes under load: N for each OTP, in an order that the seed determines (it is printed).
+After each round the node, if it is alive, has no traces of a profiler and no tokens, kprof-top is alive or has ended
+with a message, and the memory of both has not grown."""
 import argparse
 import os
 import random
@@ -21,11 +21,11 @@ from proxy import Proxy  # noqa: E402
 
 OUR_RSS_BYTES = 64 << 20
 NODE_GROWS_BYTES = 24 << 20
-LATER_S = float(os.environ.get("CHAOS_LATER", "60"))  # deadlines: none is a claim
+LATER_S = float(os.environ.get("CHAOS_LATER", "60"))  # deadlines, not assertions
 WARM_ROUNDS = 3
 TIERS = ["request/1", "parse/1", "db/1", "format/1", "account/1", "cache/1"]
 PARTS = ["controller", "relay", "guardian"]
-HIDDEN_NAMES = 3000  # atoms that a burst of identities uses
+HIDDEN_NAMES = 3000  # number of atoms that a burst of identities creates
 
 SITTERS = """persistent_term:put(chaos_sitters, [spawn(fun() -> workload:request(sit), (fun Sit() ->
     catch ets:insert(workload_tokens, {self(), seq_trace:get_token()}),
@@ -42,12 +42,12 @@ FIGURES = """[erlang:garbage_collect(P) || P <- processes()],
 
 
 def process(part):
-    """Whatever slot it is in."""
+    """For any slot."""
     return "hd([whereis(R) || R <- registered(), lists:prefix(\"kprof_%s_\", atom_to_list(R))])" % part
 
 
 class Round:
-    """What a mishap has to work with; it ends whatever it started."""
+    """The node and programs of a round; stops everything that it started."""
 
     def __init__(self, world, rng):
         self.world, self.rng, self.node = world, rng, world.node
@@ -62,7 +62,7 @@ class Round:
         return k
 
     def attached(self, *more, **kw):
-        """One that traces, while processes get tokens and keep them."""
+        """A kprof-top that traces, while processes receive tokens and keep them."""
         k = self.start(*more, **kw)
         k.tracing(LATER_S)
         k.wait_json(LATER_S, lambda r: r["calls"]["aggregated"] > 0)
@@ -75,14 +75,15 @@ class Round:
         return p
 
     def sometime(self, most_s):
-        """Half of the time within the first tenth: that is where it is loaded."""
-        time.sleep(self.rng.uniform(0, most_s * self.rng.choice([0.1, 1])))  # the moment is the test, nothing is waited for
+        """Half of the times are within the first tenth, while the agent is loaded."""
+        # a random time is part of the test; nothing is awaited
+        time.sleep(self.rng.uniform(0, most_s * self.rng.choice([0.1, 1])))
 
     def kill_part(self, part):
         self.node.eval("exit(%s, kill)" % process(part))
 
     def goes_on(self, k):
-        """Calls made from now on are seen."""
+        """Checks that new calls are counted."""
         seen = len(k.rows)
         before = k.rows[-1]["calls"]["received"] if k.rows else 0
         kp.until(LATER_S, lambda: any(r["calls"]["received"] > before for r in k.rows[seen:]), what=k.saw)
@@ -94,7 +95,7 @@ class Round:
         kp.until(LATER_S, lambda: self.node.ours()["modules"] == [], 0.1, what=lambda: "agent gone: %s" % self.node.ours())
 
     def ends_itself(self, k, *words):
-        """With 1 and a sentence that says what happened."""
+        """It ended with status 1 and a message about the problem."""
         assert k.wait(LATER_S) == 1, k.saw()
         said = [x for x in k.stderr.splitlines() if x.strip() and not x.startswith("kprof-top: avoided on this node: ")]
         assert said and said[0].startswith("kprof-top: "), k.saw()
@@ -127,10 +128,10 @@ class Round:
             k.wait(LATER_S)
 
 
-# ---- mishaps --------------------------------------------------------------------------------------------------
+# ---- failures --------------------------------------------------------------------------------------------------
 
 def kill_9_at_any_moment(r):
-    """Also while the agent is being loaded."""
+    """Also while the agent is loaded."""
     k = r.start()
     r.sometime(1.0)
     k.proc.kill()
@@ -195,11 +196,11 @@ def network_cut_at_any_moment(r):
 
 
 def network_cut_while_loading(r):
-    """After so many bytes: in the middle of the handshake, of the agent's code, of the first requests."""
+    """After some number of bytes: during the handshake, the transfer of the agent, or the first requests."""
     p = r.proxy(r.rng.choice([r.rng.randint(1, 2000), r.rng.randint(2000, 60000), r.rng.randint(2000, 110000)]))
     k = r.start(proxy=p)
     kp.until(LATER_S, lambda: k.proc.poll() is not None or k.rows, what=k.saw)
-    p.cut()  # it needed less than that
+    p.cut()  # fewer bytes were sent
     assert k.wait(LATER_S) == 1 and k.stderr.startswith("kprof-top: "), k.saw()
 
 
@@ -248,7 +249,7 @@ def relay_killed(r):
 
 
 def two_parts_killed(r):
-    """In any order, one right after the other."""
+    """In any order, immediately one after the other."""
     k = r.attached()
     a, b = r.rng.sample(PARTS, 2)
     pause = r.rng.choice([0, 0, 0, 1, 3, 10])
@@ -273,7 +274,7 @@ def ports_exhausted(r):
     k = r.attached()
     r.node.eval("persistent_term:put(chaos_ports, (fun Open(L) -> case gen_udp:open(0) of {ok, S} -> Open([S | L]); _ -> L end end)([])), "
                 "length(persistent_term:get(chaos_ports)) > 100", 60)
-    other = r.start()  # finds no way in, or does
+    other = r.start()  # it can connect, or cannot
     r.goes_on(k)
     status = other.interrupt(LATER_S) if other.proc.poll() is None else other.wait()
     assert status in (0, 1, -signal.SIGINT), other.saw()
@@ -282,7 +283,8 @@ def ports_exhausted(r):
 
 
 def burst_of_load(r):
-    """A loop on all schedulers; the breaker opens or sampling holds it. Then killed or ended in the middle of it."""
+    """A loop on all schedulers; the breaker opens, or sampling prevents it. Then kprof-top is killed or stopped
+    during the loop."""
     k = r.attached("-t", "tight=tight:request/1", "--cooldown", "1s")
     r.node.eval("tight:start()")
     r.sometime(1.0)
@@ -295,12 +297,13 @@ def burst_of_load(r):
 
 
 def while_calls_are_counted(r):
-    """The breaker is open, the tiers' calls are counted: then it is ended, killed, or one of its parts is."""
+    """The breaker is open and calls are counted; then kprof-top is stopped or killed, or a process of the agent is
+    killed."""
     k = r.attached("-t", "tight=tight:request/1", "--max-age", "1ms", "--cooldown", "60s")
     r.node.eval("tight:start()")
     k.wait_json(LATER_S, lambda o: o["breaker"]["state"] == "open")
     r.node.eval("tight:stop()")
-    if r.world.otp < 27:  # from then on in a session of its own
+    if r.world.otp < 27:  # from then on in a separate session
         kp.until(LATER_S, lambda: r.node.ours()["counters"], 0.05, what=lambda: "calls are counted: %s" % r.node.ours())
     end = r.rng.choice(["kill", "interrupt"] + PARTS)
     if end == "kill":
@@ -326,7 +329,7 @@ def burst_of_names(r):
 
 
 def next_one_at_once(r):
-    """One is killed, the other begins before the agent of the first has gone."""
+    """One is killed; the other starts before the agent of the first has ended."""
     k = r.attached()
     k.proc.kill()
     other = r.start()
@@ -336,7 +339,7 @@ def next_one_at_once(r):
 
 
 def two_at_the_same_time(r):
-    """From OTP 27 on both work; below, at most one, and the other is told."""
+    """From OTP 27 on both work; below, at most one works, and the other reports it."""
     both = [r.start(), r.start()]
     r.sometime(2.0)
     for k in both:
@@ -355,7 +358,7 @@ MISHAPS = [kill_9_at_any_moment, kill_9_while_tracing, interrupt_at_any_moment, 
            two_at_the_same_time]
 
 
-# ---- the node, and what must be true of it --------------------------------------------------------------------
+# ---- the node, and checks of its state --------------------------------------------------------------------
 
 class World:
     def __init__(self, otp, stop_s):
@@ -390,7 +393,7 @@ class World:
         kp.until(LATER_S, look, 0.05, what=lambda: "left on the node: " + last[0])
 
     def after(self, r):
-        """What holds after each round."""
+        """The checks after each round."""
         if self.node is None:
             self.fresh()
             return
@@ -411,12 +414,12 @@ class World:
 
     def end(self):
         if self.node is not None:
-            assert self.node.eval("workload:load_done()", 60) > 0, "the node's own work went on"
+            assert self.node.eval("workload:load_done()", 60) > 0, "the node's work continues"
             self.node.kill()
 
 
 def deck(rng, mishaps):
-    """All of them in some order, then again."""
+    """All failures in random order, repeatedly."""
     while True:
         cards = list(mishaps)
         rng.shuffle(cards)
@@ -435,14 +438,14 @@ def one(world, mishap, rng):
 
 
 def failed_once(otp, mishap):
-    """For check.py, which tries it again, alone."""
+    """For check.py, which repeats it alone."""
     if os.environ.get("KPROF_FAILED"):
         with open(os.environ["KPROF_FAILED"], "a") as f:
             f.write("%d %s\n" % (otp, mishap))
 
 
 def again():
-    """{otp: [mishaps]} that are to be tried again, or None."""
+    """{otp: [failures]} to repeat, or None."""
     if not os.environ.get("KPROF_ONLY"):
         return None
     todo = {}
@@ -471,7 +474,7 @@ def run(otp, a, names):
             traceback.print_exc(limit=-4, file=sys.stdout)
             sys.stdout.flush()
             kp.clean_up()
-            world = World(otp, a.stop)  # the others shall not meet what this one left
+            world = World(otp, a.stop)  # the next round must not find leftovers of this one
     try:
         world.end()
     except Exception:
@@ -486,7 +489,7 @@ def main():
     p.add_argument("--rounds", type=int, default=20)
     p.add_argument("--seed", type=int, default=int(time.time()) % 1000000)
     p.add_argument("--otp", default="25 27 29")
-    p.add_argument("--only", default="", help="mishaps with this word in their name")
+    p.add_argument("--only", default="", help="failures with this word in their name")
     p.add_argument("--stop", type=float, default=15, help="seconds of SIGSTOP; below 12 the lease is 1 s")
     a = p.parse_args()
     print("seed %d" % a.seed, flush=True)

@@ -27,13 +27,13 @@ ADDED = "format"
 RULE = "large_load:request/1 arg(1)"
 FIRST_ROW_S, DETACH_S, KILLED_S, STALL_MS = 2, 2, 3, 10  # the goals
 CONTROL_S, TRACED_S, SETTLES_S, TIGHT_S = 10, 5, 1, 3
-TRIP_S = 60  # where the breaker has not opened by then, sampling does instead
-LATER_S = 180  # deadlines: none is a claim
+TRIP_S = 60  # if the breaker has not opened by then, sampling keeps the limit
+LATER_S = 180  # deadlines, not assertions
 _beam = None
 
 
 def load_beam():
-    """The load among the modules that every node of a test has; before the first of them is started."""
+    """Adds the load to the modules of every test node; to call before the first node starts."""
     global _beam
     if _beam is None:
         _beam = os.path.join(kp.beams(), "large_load.beam")
@@ -61,13 +61,13 @@ def first_row(k):
 
 
 def until_clean(n):
-    """Asked within the node; what is left as an error."""
+    """The node checks itself; raises an error if something is left."""
     left = n.eval("large_load:until_clean(%d000)" % LATER_S, LATER_S + 30)
     assert left == "clean", "not clean after %d s: %s" % (LATER_S, left)
 
 
 def receipt(text):
-    """What kprof-top says it left, without the node's name."""
+    """The receipt of kprof-top, without the name of the node."""
     found = re.search(r"left there: (.*)", text)
     return found.group(1) if found else "none: " + " ".join(text[-500:].split())
 
@@ -81,20 +81,21 @@ def cpu_s(pid):
 
 
 def machine_s():
-    """(busy, stolen) seconds of all cores so far."""
+    """The (busy, stolen) seconds of all cores so far."""
     with open("/proc/stat") as f:
         user, nice, system, _, _, irq, soft, steal = (int(x) / os.sysconf("SC_CLK_TCK") for x in f.readline().split()[1:9])
     return user + nice + system + irq + soft, steal
 
 
 class Phases:
-    """What the two tickers missed while something was done: [(name, control's name, longest ms, sum over 5 ms, witness's longest ms)]."""
+    """The stalls of the two tickers during each step: [(name, name of the control, longest ms, sum over 5 ms, longest
+    ms on the idle node)]."""
 
     def __init__(self, node, witness):
         self.node, self.witness, self.all = node, witness, []
 
     def during(self, name, what, settles_s=SETTLES_S, control="control"):
-        """Its own time is returned, without what it takes to settle."""
+        """Returns the time of the step, without the time until the node is quiet."""
         for n in (self.node, self.witness):
             n.eval("large_load:phase()", LATER_S)
         began = time.monotonic()
@@ -111,7 +112,7 @@ class Phases:
         return max(p[2] for p in self.all if p[0] == name)
 
 
-# ---- what is done ----
+# ---- the steps ----
 
 class Run:
     def __init__(self, otp, processes):
@@ -201,7 +202,7 @@ class Run:
             for _ in range(3):
                 self.phases.during("tracing off (t)", lambda: t.keys("t") or see("TRACING OFF"))
                 self.phases.during("tracing on (t)", lambda: t.keys("t") or see("TRACING ON"))
-            t.keys("v", "v", "r", "r")  # a picture of our own: nothing folds or moves by itself
+            t.keys("v", "v", "r", "r")  # a fixed layout: nothing folds or moves automatically
             self.phases.during("a tier more (A)", lambda: t.keys("A", "%s=large_load:%s/1" % (ADDED, ADDED), "Enter") or see(r"^\W*%s\b.*[1-9]" % ADDED))
             self.phases.during("a capture (I)", lambda: t.keys("Home", "I") or see("NAMES of these|not called within"))
             t.keys("Escape")
@@ -214,7 +215,7 @@ class Run:
         self.tell("its receipt, screen", left, "0 modules", "0 modules" in left)
 
     def tight(self, t):
-        """The entry in a tight loop. The breaker opens, or sampling keeps it from that."""
+        """The entry in a tight loop. The breaker opens, or sampling prevents it."""
         n = self.node
 
         def opens():
@@ -239,7 +240,7 @@ class Run:
         self.seconds("kill -9 until clean", self.phases.during("kill -9", kill), KILLED_S)
 
     def stalls(self):
-        """The worst of each kind, beside its control."""
+        """The worst value of each kind, with its control."""
         names = [p[0] for p in self.phases.all]
         for name in dict.fromkeys(names):
             seen = [p for p in self.phases.all if p[0] == name]

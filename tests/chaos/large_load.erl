@@ -1,17 +1,18 @@
-%% A node with very many processes: most are idle, some are connections that made a request and keep what token they got, some hundreds make
-%% requests all the time. Beside them a ticker of normal priority that wants to run each millisecond, and says how long it could not.
+%% A node with very many processes: most are idle, some are connections that made a request and keep its token, some
+%% hundred make requests all the time. A ticker of normal priority runs every millisecond, and records how long it
+%% could not run.
 -module(large_load).
 -export([start/1, population/0, requests/0, keepalive_round/0, tokens/0, tight/0, tight_end/0]).
 -export([ticker/0, phase/0, ours/0, until_clean/1, witness/0]).
 -export([request/1, parse/1, store/1, format/1]).
--export([idle/0, connection/0, worker/1, server/0, spin/1, tick/1]). % of processes
+-export([idle/0, connection/0, worker/1, server/0, spin/1, tick/1]). % number of processes
 
 -define(WORKERS, 300).
--define(REST_MS, 100). % of a worker between two requests: 3,000 requests/s in all
--define(KEEPALIVE, 100). % one process in so many
+-define(REST_MS, 100). % pause of a worker between two requests: 3,000 requests/s in all
+-define(KEEPALIVE, 100). % one process in this many
 -define(SERVERS, 8).
--define(LONG_US, 5000). % a gap that counts
--define(SAMPLED, 50). % processes of each kind whose flags are looked at
+-define(LONG_US, 5000). % shortest gap that counts
+-define(SAMPLED, 50). % number of processes of each kind whose flags are checked
 -define(LOOK_MS, 10).
 
 %% ---- The application ----
@@ -36,7 +37,7 @@ server() ->
     receive {store, From, R} -> From ! {stored, R} end,
     server().
 
-%% Starts it with so many processes in all. -> how many there are then
+%% Starts the application with this many processes in all. -> the number of processes
 start(N) ->
     persistent_term:put({?MODULE, count}, counters:new(1, [write_concurrency])),
     put_all(servers, [spawn(?MODULE, server, []) || _ <- lists:seq(1, ?SERVERS)]),
@@ -67,7 +68,7 @@ worker(Rest) ->
 
 made({ok, _}) -> counters:add(persistent_term:get({?MODULE, count}), 1, 1).
 
-%% Each connection makes one request, 20 each millisecond. -> how many have made one
+%% Each connection makes one request, 20 per millisecond. -> the number of requests
 keepalive_round() ->
     Before = requests(),
     Connections = tuple_to_list(get_all(connections)),
@@ -78,10 +79,10 @@ some([], _) -> ok;
 some(Ps, 0) -> receive after 1 -> some(Ps, 20) end;
 some([P | Ps], N) -> P ! go, some(Ps, N - 1).
 
-%% How many of the connections hold a token. It is read under a lock, no process is sent a signal.
+%% The number of connections that hold a token. Tokens are read under a lock, without signals to processes.
 tokens() -> length([P || P <- tuple_to_list(get_all(connections)), {_, T} <- [process_info(P, sequential_trace_token)], T =/= []]).
 
-%% The entry in a tight loop, on each scheduler.
+%% Calls the entry in a tight loop, on each scheduler.
 tight() -> put_all(tight, [spawn(?MODULE, spin, [1000]) || _ <- lists:seq(1, erlang:system_info(schedulers_online))]), true.
 tight_end() -> [exit(P, kill) || P <- tuple_to_list(get_all(tight))], put_all(tight, []), true.
 
@@ -94,14 +95,14 @@ spin(N) ->
 
 %% ---- The ticker ----
 
-%% Only it, on a node that does nothing else: what it misses there, the machine did not give.
+%% Only the ticker, on an idle node: stalls there come from the machine.
 witness() -> ticker().
 
 ticker() -> register(?MODULE, spawn(?MODULE, tick, [fresh(now_us())])).
 
 fresh(Now) -> #{began => Now, last => Now, ticks => 0, longest => 0, over => 0}.
 
-%% A gap is from one tick to the next: 1 ms and what a timer takes, where nothing is in the way.
+%% A gap is the time from one tick to the next: 1 ms plus the delay of a timer, on an idle node.
 tick(#{last := Last, ticks := N, longest := Longest, over := Over} = S) ->
     receive
         {take, From, R} ->
@@ -113,7 +114,7 @@ tick(#{last := Last, ticks := N, longest := Longest, over := Over} = S) ->
         tick(S#{last := Now, ticks := N + 1, longest := max(Longest, Gap), over := Over + if Gap > ?LONG_US -> Gap; true -> 0 end})
     end.
 
-%% Of the time since this was last asked: #{us, ticks, longest_us, over_us}. A gap that lasts now is in it.
+%% For the time since the last call: #{us, ticks, longest_us, over_us}, including the current gap.
 phase() ->
     R = make_ref(),
     ?MODULE ! {take, self(), R},
@@ -124,9 +125,10 @@ phase() ->
 
 now_us() -> erlang:monotonic_time(microsecond).
 
-%% ---- What a profiler left ----
+%% ---- What a profiler has left ----
 
-%% Asks the VM for little: names of modules and processes; and only where there is none, for patterns and the flags of some processes.
+%% Cheap queries first: names of modules and processes; only if there are none, the patterns and the flags of some
+%% processes.
 ours() ->
     case {[M || M <- erlang:loaded(), kprof(M)], [P || P <- registered(), kprof(P)]} of
         {[], []} -> traced();
@@ -144,7 +146,7 @@ sampled() -> lists:append([some_of(get_all(Kind)) || Kind <- [workers, connectio
 some_of({}) -> [];
 some_of(Pids) -> [element(rand:uniform(tuple_size(Pids)), Pids) || _ <- lists:seq(1, ?SAMPLED)].
 
-%% Flags and patterns of a session end with it.
+%% The end of a session removes its flags and patterns.
 sessions() ->
     case erlang:function_exported(trace, session_info, 1) of
         true -> length([S || {Name, _} = S <- apply(trace, session_info, [all]), Name =/= legacy]);
@@ -153,7 +155,7 @@ sessions() ->
 
 kprof(Name) -> lists:prefix("kprof_", atom_to_list(Name)).
 
-%% -> clean, or what there is after so long
+%% -> clean, or what is left after this time
 until_clean(Ms) -> until_clean_at(now_us() + Ms * 1000).
 
 until_clean_at(End) ->

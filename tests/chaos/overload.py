@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""overload.py [--otp V]: three minutes of overload on a real node, with the figures. Ends with 1 if one is not what it must be.
+"""overload.py [--otp V]: three minutes of overload on a real node. Prints the results; the exit status is 1 if one is
+outside its limit.
 
-A tier in a tight loop on all schedulers, kprof-top with its defaults. The node samples itself each 20 ms: calls, memory, whether it is traced. Throughput
-while the breaker is open is compared with that of the same node with nobody attached, a moment before and after, in pairs. Wants a machine that is free."""
+A tier in a tight loop on all schedulers; kprof-top with its defaults. Every 20 ms the node records its calls, its
+memory and whether it is traced. The throughput with an open breaker is compared with that of the same node without
+kprof-top shortly before and after, in pairs. Needs an idle machine."""
 import argparse
 import os
 import statistics
@@ -28,7 +30,7 @@ def claim(text, ok):
 
 
 def spans(samples, traced):
-    """[(from_ms, to_ms)] in which it was traced, or not."""
+    """[(from_ms, to_ms)] of the times in which it was traced, or was not."""
     found, since = [], None
     for ms, _, _, on in samples:
         if on is traced and since is None:
@@ -40,7 +42,7 @@ def spans(samples, traced):
 
 
 def breaker(n, idle_bytes):
-    k = attach(n, *TIERS, "--max-overhead", "5")  # the default, which attach would take off
+    k = attach(n, *TIERS, "--max-overhead", "5")  # the default, which attach() would remove
     k.tracing(60)
     n.eval("tight_watch:start(20)")
     n.eval("tight:start()")
@@ -60,7 +62,7 @@ def breaker(n, idle_bytes):
     grown = max(s[2] for s in samples) - idle_bytes
     claim("the node's memory grew by %.1f MB (less than %d)" % (grown / 1e6, GROWS_BYTES // 1e6), grown < GROWS_BYTES)
     ended = [(b - a) / 1000 for a, b in spans(samples, False) if a >= first]
-    claim("it stayed open while the load lasted, without a try: ended %d times" % len(ended), not ended)
+    claim("it stayed open during the load, without a try: closed %d times" % len(ended), not ended)
     trips = max(r["breaker"]["trips"] for r in k.rows)
     claim("it opened once: %d trips" % trips, trips == 1)
     why = sorted({r["breaker"]["reason"] for r in k.rows if r["breaker"]["reason"]})
@@ -69,25 +71,25 @@ def breaker(n, idle_bytes):
     try:
         kp.until(120, lambda: any(r["breaker"]["state"] == "closed" and r["sample"] == 1 for r in k.rows[seen:]), 0.2)
         closed = time.monotonic()
-        claim("the load ended: closed, sampling as wished", True)
+        claim("the load ended: closed, sampling as requested", True)
         rows = len(k.rows)
         n.eval("[tight:request(X) || X <- lists:seq(1, 100)]")
         kp.until(20, lambda: any((kp.row(r, "request") or {"p99_us": 0})["p99_us"] > 0 for r in k.rows[rows:]), 0.2)
-        claim("percentiles are back %.1f s later" % (time.monotonic() - closed), True)
+        claim("percentiles again %.1f s later" % (time.monotonic() - closed), True)
     except kp.Timeout:
-        claim("the load ended: closed, and percentiles back: %s" % k.rows[-1]["breaker"], False)
+        claim("the load ended: closed, and percentiles again: %s" % k.rows[-1]["breaker"], False)
     claim("ended with 0", k.interrupt(60) == 0)
     final = k.final()
     kp.conserves(final)
-    # Opened for what it costs, it has dropped nothing; for what waited, it has.
+    # If it opened because of the cost, nothing was dropped; if it opened because of waiting events, these were dropped.
     late = any("waiting" in w or "old" in w for w in why)
-    claim("what was dropped is told: %d events" % final["lost"]["target"], final["lost"]["target"] > 0 or not late)
+    claim("dropped events are reported: %d" % final["lost"]["target"], final["lost"]["target"] > 0 or not late)
     clean(n)
 
 
 def open_costs(n):
-    """What it costs while the breaker is open, against the same node a moment before and after with nobody attached: a shared
-    machine is not as quick all the time, so each is a pair."""
+    """The cost while the breaker is open, compared with the same node without kprof-top shortly before and after: the
+    speed of a shared machine varies, so values are compared in pairs."""
     shares, ended = [], []
     n.eval("tight:start()")
     before = per_second(n)
@@ -111,7 +113,7 @@ def open_costs(n):
 
 
 def per_second(n):
-    """By the node's own clock and counts."""
+    """Uses the clock and the counts of the node."""
     calls, ms = n.eval("(fun() -> A = tight:calls(), T = erlang:monotonic_time(millisecond), timer:sleep(%d),"
                        " {tight:calls() - A, erlang:monotonic_time(millisecond) - T} end)()" % PAIR_MS, 60)
     return calls * 1000 / ms

@@ -7,7 +7,7 @@ import threading
 
 class Proxy:
     def __init__(self, to_port, cut_after_bytes=None):
-        """cut_after_bytes: from whoever connects; then the connection is cut."""
+        """cut_after_bytes: the connection is cut after this many bytes from its client."""
         self.to_port = to_port
         self._left = cut_after_bytes
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -24,7 +24,7 @@ class Proxy:
         self._wake_w.send(b"x")
 
     def freeze(self):
-        """Nothing is carried any more, and nobody is told."""
+        """Stops forwarding, without a notice to either side."""
         self._frozen = True
         self._poke()
 
@@ -33,7 +33,7 @@ class Proxy:
         self._poke()
 
     def cut(self):
-        """Both sides are reset."""
+        """Resets both sides."""
         with self._lock:
             for s in self._pairs:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -95,7 +95,7 @@ class Proxy:
                 live = [] if self._frozen else [s for s in self._pairs if s.fileno() >= 0]
             try:
                 ready, _, _ = select.select([self._wake_r, self._listener] + live, [], [], 1)
-            except (OSError, ValueError):  # one was cut meanwhile
+            except (OSError, ValueError):  # a connection was cut in the meantime
                 continue
             for s in ready:
                 if s is self._wake_r:

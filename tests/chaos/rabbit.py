@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""rabbit.py [--attaches N] [--seed S] [--without]: does RabbitMQ live through kprof-top?
+"""rabbit.py [--attaches N] [--seed S] [--without]: does RabbitMQ survive kprof-top?
 
-Installs RabbitMQ, wrk and librabbitmq where they are not there (apt-get, as root; no daemon is started), runs one server of its own
-with the management plugin, bound to 127.0.0.1, in a directory of its own, under AMQP and HTTP load, and attaches N times with the
-presets rabbitmq and cowboy in turn. After each the server lives, answers on both, and has nothing of ours; at the end its log has no
-error. Only what is started here is ended, by its pid."""
+Installs RabbitMQ, wrk and librabbitmq if they are missing (apt-get, as root; no daemon is started). Runs a private
+server with the management plugin, bound to 127.0.0.1, in a private directory, under AMQP and HTTP load, and attaches
+N times with the presets rabbitmq and cowboy in turn. After each attach the server is alive, answers on both, and
+nothing of kprof-top is left; at the end its log has no error. Only processes started here are stopped, by their pid."""
 import argparse
 import atexit
 import os
@@ -23,13 +23,13 @@ from place import Place  # noqa: E402
 from rabbitmq import PATHS, RabbitMQ  # noqa: E402
 from server import compiled  # noqa: E402
 
-LATER_S = 60  # deadlines: none is a claim
+LATER_S = 60  # deadlines, not assertions
 LEFT = """{[N || N <- erlang:registered(), lists:prefix("kprof_", atom_to_list(N))], [M || {M, _} <- code:all_loaded(), lists:prefix("kprof_", atom_to_list(M))],
     erlang:trace_info(new_processes, flags), erlang:system_info(trace_control_word)}"""
 
 
 class Rabbit(RabbitMQ):
-    """The bench's server, and its load."""
+    """The server of the benchmark, and its load."""
     host = [*RabbitMQ.host, "wrk"]
 
     def __init__(self):
@@ -44,7 +44,7 @@ class Rabbit(RabbitMQ):
         amqp = subprocess.Popen([compiled("rabbit_load", "-lrabbitmq", directory=HERE), str(self.amqp), str(clients)], stdout=subprocess.PIPE, text=True)
         self.loads.append(amqp)
         threading.Thread(target=self.read, args=(amqp,), daemon=True).start()
-        # The memory of a node is asked of each of its processes.
+        # To get the memory of a node, each of its processes is queried.
         for path in (PATHS[1], PATHS[2], "api/nodes/%s/memory" % self.node.name):
             with open(os.path.join(self.place.dir(), "wrk.lua"), "w") as f:
                 f.write('wrk.headers["%s"] = "%s"\n' % tuple(self.headers().split(": ")))
@@ -57,11 +57,11 @@ class Rabbit(RabbitMQ):
             self.got = int(line)
 
     def answers(self):
-        """Both ways, and the load goes on."""
+        """AMQP and HTTP work, and the load continues."""
         before = self.got
         self.get_all()
-        kp.until(LATER_S, lambda: self.got > before or not self.lives(), what="messages go on")
-        assert all(p.poll() is None for p in self.loads), "load that has ended: %s" % [p.args[0] for p in self.loads if p.poll() is not None]
+        kp.until(LATER_S, lambda: self.got > before or not self.lives(), what="messages continue")
+        assert all(p.poll() is None for p in self.loads), "a load has ended: %s" % [p.args[0] for p in self.loads if p.poll() is not None]
 
     def clean(self):
         last = [""]
@@ -91,7 +91,7 @@ def attach(r, preset, rng):
     kp.until(LATER_S, lambda: k.proc.poll() is not None or any(x["calls"]["received"] for x in k.rows) or not r.lives(), what=k.saw)
     if r.lives():
         assert k.proc.poll() is None, k.saw()
-    time.sleep(rng.uniform(0, 1))  # the moment is the test, nothing is waited for
+    time.sleep(rng.uniform(0, 1))  # a random time is part of the test; nothing is awaited
     how = rng.choice([signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
     k.proc.send_signal(how)
     k.wait(LATER_S)
@@ -116,9 +116,9 @@ def main():
             preset = ("rabbitmq", "cowboy")[i % 2]
             how, calls = ("-", 0) if a.without else attach(r, preset, rng)
             for holds in (r.clean, r.answers):
-                assert r.lives(), "it has died"
+                assert r.lives(), "it has crashed"
                 holds()
-            assert r.lives(), "it has died"
+            assert r.lives(), "it has crashed"
             survived += 1
             print("ok   attach %d, %s, %d calls, %s; %d messages" % (i + 1, preset, calls, how, r.got), flush=True)
         r.stop_load()
@@ -128,7 +128,7 @@ def main():
     except Exception as e:
         failed = 1
         try:
-            r.node.proc.wait(5)  # one that is about to die gets a moment for it
+            r.node.proc.wait(5)  # give a crashing server some time to end
         except subprocess.TimeoutExpired:
             pass
         print("FAIL attach %d: %s" % (survived + 1, "RabbitMQ DIED: " + r.last_words() if not r.lives() else e), flush=True)

@@ -1,7 +1,7 @@
 /* rabbit_load PORT CLIENTS: AMQP load on 127.0.0.1 until its parent ends or it is killed. Each
- * client, a process of its own, has a queue: it publishes some messages, takes them again and
- * acknowledges each. A line with the messages that all have got so far is printed each quarter of a
- * second. Ends with 1 when a client fails: a server that dies shows. */
+ * client is a process with a queue: it publishes some messages, receives them and acknowledges
+ * each. Every quarter of a second the total number of received messages is printed. Exits with 1 if
+ * a client fails, for example because the server has crashed. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""soak.py [--minutes M] [--rate N] [--otp V]: the sample node at N requests a second for M minutes, kprof-top on it, every
-request traced. Prints the figures; ends with 1 if a call is unaccounted for or memory is not flat.
+"""soak.py [--minutes M] [--rate N] [--otp V]: the sample node at N requests/s for M minutes, with kprof-top, every request
+traced. Prints the results; the exit status is 1 if a call is unaccounted for or the memory grows.
 
-The node counts the calls of each tier itself (call_count); kprof-top must have received exactly these. Memory: resident, from
-five minutes on, at most 5 % and 2 MiB more; a shorter run claims nothing of it."""
+The node counts the calls of each tier itself (call_count); kprof-top must have received exactly these. Memory: the
+resident size may grow by at most 5 % and 2 MiB after the first five minutes; a shorter run does not check this."""
 import argparse
 import os
 import re
@@ -69,7 +69,7 @@ def main():
             rss.append((time.monotonic() - began, status(k.proc.pid, "VmRSS")))
             trips = said_trips(k.rows[-1]["breaker"], trips, rss[-1][0])
             assert k.proc.poll() is None, k.saw()
-            k.rows[:-2], k.lines[:-2] = [], []  # a long run's output is not kept
+            k.rows[:-2], k.lines[:-2] = [], []  # the output of a long run is not stored
         lasted, cpu = time.monotonic() - began, cpu_s(k.proc.pid)
         n.eval("kprof_sample:stop(), true", 60)
         counted = dict(zip(TIERS, n.eval(each_tier("element(2, erlang:trace_info({kprof_sample, F, A}, call_count))"))))
@@ -81,16 +81,16 @@ def main():
         print("     %.1f minutes, %.0f requests/s, %d calls counted by the node" % (lasted / 60, counted["handle"] / lasted, sum(counted.values())))
         print("     kprof-top: %.1f %% of a core, lost %s, %d trips %s" % (
             100 * cpu / lasted, lost, final["breaker"]["trips"], final["breaker"]["reason"] or ""))
-        claim("requests started: %d, the node's own count %d" % (requests["started"], counted["handle"]),
+        claim("requests started: %d, count of the node %d" % (requests["started"], counted["handle"]),
               requests["started"] == counted["handle"])
-        claim("calls received: %d, the node's own count %d" % (calls["received"], sum(counted.values())),
+        claim("calls received: %d, count of the node %d" % (calls["received"], sum(counted.values())),
               calls["received"] == sum(counted.values()))
         claim("received = aggregated %(aggregated)d + open %(open)d + expired %(expired)d + unattributed %(unattributed)d" % calls, True)
         then = next(x for t, x in rss if t >= settled)
         most = max(x for t, x in rss if t >= settled)
         text = "resident memory: %.1f MiB after %.1f minutes, at most %.1f MiB after that" % (then / 2**20, settled / 60, most / 2**20)
         if settled < SETTLES_S:
-            print("     %s (too short a run for a claim)" % text)
+            print("     %s (the run was too short to check this)" % text)
         else:
             claim(text, most <= then * 1.05 + (2 << 20))
         n.eval("code:purge(kprof_sample), code:delete(kprof_sample), code:purge(kprof_sample), true")

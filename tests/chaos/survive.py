@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """survive.py [--rounds N] [--otp "25 27 29"] [--seed S] [--only WORD] [--from N] [--without] [--results FILE]
 
-Does a node live through kprof-top? A node under the load of survive_load.erl, with monitors that ask all its processes all the
-time; in each of N rounds on each OTP kprof-top attaches in some way, something is done with it, and it ends in some way. After
-each round the node lives, nothing of ours is on it, its error log is empty and all its requests were answered. The seed, which is
-printed, decides what each round does: --from N begins with that round. --without: nobody attaches (does the load alone survive?).
-A node that dies is told with its last words, and the next round has a new one, until so many have died."""
+Does a node survive kprof-top? A node under the load of survive_load.erl, with monitors that query all its processes
+all the time. In each of N rounds on each OTP kprof-top attaches, is used, and ends, each in one of several ways.
+After each round the node is alive, nothing of kprof-top is on it, its error log is empty and all its requests were
+answered. The seed, which is printed, determines each round: --from N begins with that round. --without: kprof-top
+does not attach (does the load alone survive?). If a node crashes, its last output is printed, and the next round has
+a new node, up to a maximum number of crashes."""
 import argparse
 import datetime
 import os
@@ -22,17 +23,17 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", 
 import kp  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
-LATER_S = float(os.environ.get("CHAOS_LATER", "60"))  # deadlines: none is a claim
+LATER_S = float(os.environ.get("CHAOS_LATER", "60"))  # deadlines, not assertions
 TIERS = ["request/1", "parse/1", "front/1", "work/1", "store/2", "format/1", "number/1", "throwing/1"]
 RULES = ["survive_load:request/1 element(1,arg(1))", "fun ({survive_load,request,[{Op,_}]}) -> Op; (_) -> undefined end",
          "survive_load:work/1 element(1,arg(1))", "survive_load:store/2 arg(1)"]
-NO_SPINNING = ["+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"]  # others share this machine
-TRIES = 5  # a node that is too busy to be attached to, says kprof-top: it has left, and is asked again
+NO_SPINNING = ["+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none"]  # this machine may have other load
+TRIES = 5  # kprof-top found the node too busy to attach, and exited; try again
 BEGIN, END = "<!-- survive: made by make survive -->", "<!-- survive: end -->"
 
 
 class Died(Exception):
-    """The node is no more."""
+    """The node has crashed."""
 
 
 def tier_options(functions):
@@ -40,7 +41,7 @@ def tier_options(functions):
 
 
 class Round:
-    """One attach, or two, on a node; ends whatever it started."""
+    """One attach, or two, on a node; stops everything that it started."""
 
     def __init__(self, node, rng, counts):
         self.node, self.rng, self.counts = node, rng, counts
@@ -66,7 +67,7 @@ class Round:
         return k
 
     def attached(self, *more, env=None):
-        """One that traces, and has seen calls."""
+        """A kprof-top that traces and has received calls."""
         options, cut = self.options(*more), self.rng.random() < 0.2
         for _ in range(TRIES):
             k = self.start(*options, env=env, cut=cut)
@@ -78,14 +79,14 @@ class Round:
         raise AssertionError("too busy, %d times: %s" % (TRIES, k.saw()))
 
     def a_while(self, most_s=1.0):
-        time.sleep(self.rng.uniform(0, most_s))  # the moment is the test, nothing is waited for
+        time.sleep(self.rng.uniform(0, most_s))  # a random time is part of the test; nothing is awaited
 
     def tight_loop(self):
         self.tight = True
         self.node.eval("tight:start()")
 
     def opened(self, k):
-        """The breaker has opened, or sampling held it (or the run is over)."""
+        """The breaker has opened, or sampling prevented it (or the run is over)."""
         kp.until(LATER_S, lambda: k.proc.poll() is not None or any(r["breaker"]["trips"] for r in k.rows) or
                  sum(1 for r in k.rows if r["calls"]["received"]) > 15, what=k.saw)
         self.counts["trips"] += any(r["breaker"]["trips"] for r in k.rows)
@@ -99,7 +100,7 @@ class Round:
             "|| erlang:function_exported(trace, info, 3), {_, _} = S <- trace:session_info(all)]], {traced, local} <- [F()]] =/= []")
 
     def ends(self, k):
-        """As people and accidents end it."""
+        """Ends it in one of several ways."""
         how = self.rng.choice(["INT", "TERM", "KILL", "KILL"] + ["cut"] * (2 if self.proxies else 0))
         self.end_word = how
         if how == "cut":
@@ -131,7 +132,7 @@ class Round:
             self.node.eval("tight:stop()", LATER_S)
 
 
-# ---- what a round does ------------------------------------------------------------------------------------------
+# ---- the ways to use it ------------------------------------------------------------------------------------------
 
 def plain(r):
     k = r.attached()
@@ -164,14 +165,15 @@ def slow_arguments(r):
 
 
 def limited(r):
-    """So little that sampling is steered."""
+    """A limit so low that sampling is adjusted."""
     k = r.attached("--max-rate", "%d/s" % r.rng.choice([20, 200]), "--max-overhead", r.rng.choice(["1", "none"]))
     kp.until(LATER_S, lambda: k.proc.poll() is not None or k.rows[-1]["sample"] > 1 or k.rows[-1]["breaker"]["trips"] or k.rows[-1]["elapsed_s"] > 5, what=k.saw)
     r.ends(k)
 
 
 def overload(r):
-    """A loop on all schedulers: the breaker opens, or sampling holds it; some come back from it, some end meanwhile."""
+    """A loop on all schedulers: the breaker opens, or sampling prevents it; in some rounds the loop ends first, in
+    others kprof-top."""
     k = r.attached("-t", "tight=tight:request/1", "-t", "inner=tight:tier/1", "--cooldown", "1s", *r.rng.choice([["--max-age", "1ms"], []]))
     r.tight_loop()
     r.opened(k)
@@ -189,7 +191,7 @@ def overload_of_all(r):
 
 
 def stopped(r):
-    """Silent for longer than the lease: tracing pauses, and goes on; or the agent leaves."""
+    """Silent for longer than the lease: tracing pauses and continues, or the agent ends."""
     k = r.attached(env={"KPROF_LEASE": "1s"})
     k.proc.send_signal(signal.SIGSTOP)
     r.untraced()
@@ -227,14 +229,14 @@ def own_end(r):
 
 
 def hasty(r):
-    """Ended at any moment, also while the agent is being loaded."""
+    """Ended at any time, also while the agent is loaded."""
     k = r.start(*r.options())
     r.a_while(0.6)
     r.ends(k)
 
 
 def two(r):
-    """Beside each other from OTP 27 on; below, one is told."""
+    """Both work from OTP 27 on; below, one is refused."""
     both = [r.start(*r.options()), r.start(*r.options())]
     r.a_while(1.5)
     for k in both:
@@ -244,7 +246,7 @@ def two(r):
 
 
 def press(r, t, key):
-    """One thing that people do; what it shows is tests/screen's, so nothing here is waited for long."""
+    """One typical action. tests/screen checks its result, so this does not wait long for it."""
     if key == "t":
         t.keys("t")
         t.wait_for("TRACING OFF", LATER_S)
@@ -260,7 +262,7 @@ def press(r, t, key):
         t.keys("a")
         t.wait_for(re.compile(r"^\d+ functions of \d+ modules", re.M), LATER_S)
         t.keys("survive_load" + r.rng.choice(["num", "idl", "read", "poll"]))
-        r.a_while(1.2)  # calls a second are counted meanwhile
+        r.a_while(1.2)  # calls per second are counted in the meantime
         t.keys("Tab", r.rng.choice(["Enter", "Escape"]))
         t.keys("Escape")
     elif key == "P":
@@ -279,7 +281,7 @@ def press(r, t, key):
 
 
 def screen(r):
-    """A real screen: tracing off and on, captures, the picker's counters, other entries; and left, or killed."""
+    """A real screen: tracing off and on, captures, counters of the picker, other entries; ended with q, or killed."""
     r.counts["attaches"] += 1
     r.counts["screens"] += 1
     t = kp.Tmux(100, 30, command=[kp.PROGRAM, *tier_options(TIERS), "-i", RULES[0], r.node.name])
@@ -327,7 +329,7 @@ class World:
             os.unlink(self.node.dump)
 
     def dead(self):
-        """None, or its last words. One that is about to die gets a moment for it."""
+        """None, or the last output of a crashed node. A crashing node gets some time to end."""
         try:
             self.node.proc.wait(0 if self.node.proc.poll() is not None else 5)
         except subprocess.TimeoutExpired:
@@ -343,7 +345,7 @@ class World:
         return "%s; %s%s" % (how, " / ".join(last) or "no word", "; " + slogan if slogan else "")
 
     def after(self):
-        """What holds after each round."""
+        """The checks after each round."""
         last = [""]
 
         def look():
@@ -362,13 +364,13 @@ class World:
         assert not os.path.exists(self.node.dump), "a crash dump"
 
     def way(self, number, ways):
-        """The ways come in an order that the seed decides, each before any comes again."""
+        """The ways, in an order that the seed determines; each occurs once before any is repeated."""
         deck = list(ways)
         random.Random("%d %d %d" % (self.seed, self.otp, number // len(deck))).shuffle(deck)
         return deck[number % len(deck)]
 
     def round(self, number, ways):
-        """(what was done, None) or (.., what is wrong); raises Died."""
+        """(what was done, None) or (what was done, the error); raises Died."""
         way = self.way(number, ways)
         r = Round(self.node, random.Random("%d %d %d" % (self.seed, self.otp, number)), self.counts)
         wrong = None
@@ -387,7 +389,7 @@ class World:
 
 
 def noted(otp, number):
-    """For check.py, which tries it again, alone."""
+    """For check.py, which repeats it alone."""
     if os.environ.get("KPROF_FAILED"):
         with open(os.environ["KPROF_FAILED"], "a") as f:
             f.write("%d %d\n" % (otp, number + 1))
@@ -430,7 +432,7 @@ def run(otp, a):
 
 
 def told(results, a):
-    """One line an OTP, for people and for the table."""
+    """One line per OTP, as text and for the table."""
     rows = []
     for r in results:
         died = "; ".join("round %d: %s" % d for d in r["deaths"][:3]).replace("|", "/").replace("\n", " ")
@@ -452,7 +454,7 @@ Each round attaches to nodes under the load of tests/chaos/survive_load.erl. One
 
 
 def note(path, rows):
-    """Appends the rows between the markers; the part is made where it is not there."""
+    """Appends the rows between the markers; adds the section if it is missing."""
     text = ""
     if os.path.exists(path):
         with open(path) as f:
@@ -472,11 +474,11 @@ def main():
     p.add_argument("--only", default="", help="ways with this word in their name")
     p.add_argument("--from", dest="first", type=int, default=1, help="the first round")
     p.add_argument("--without", action="store_true", help="nobody attaches")
-    p.add_argument("--deaths", type=int, default=1, help="nodes of an OTP that may die before its rounds end")
+    p.add_argument("--deaths", type=int, default=1, help="number of crashed nodes of an OTP after which its rounds end")
     p.add_argument("--results", help="a file that gets a line for each OTP")
     a = p.parse_args()
     if a.results and a.without:
-        p.error("--results is of runs that attach")
+        p.error("--results is only for runs that attach")
     print("seed %d" % a.seed, flush=True)
     results, skipped = [], 0
     for otp in map(int, a.otp.split()):

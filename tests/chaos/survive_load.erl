@@ -1,5 +1,6 @@
-%% What `make survive` runs on a node: everything at once that a tracer could stumble over. It never stops; the node ends with the run.
-%% Requests go through several processes; each answer is checked and counted. Nothing here calls trace functions.
+%% The load of `make survive`: everything that could be a problem for a tracer, all at once. It runs until the node
+%% ends. Requests pass through several processes; each answer is checked and counted. Nothing here calls trace
+%% functions.
 -module(survive_load).
 -behaviour(gen_server).
 -export([start/0, settle/1, errors/0, left/1, dirty/0, figures/0]).
@@ -22,7 +23,7 @@ start() ->
     Owner = spawn(fun() -> own(Self) end),
     receive {Owner, ready} -> erlang:system_info(process_count) end.
 
-%% Owns tables and servers; whoever evaluates start/0 has nothing to do with them.
+%% Owns tables and servers, so that they do not depend on the caller of start/0.
 own(Starter) ->
     register(survive_owner, self()),
     ets:new(survive_errors, [named_table, public, ordered_set]),
@@ -38,7 +39,8 @@ own(Starter) ->
     Starter ! {self(), ready},
     receive never -> ok end.
 
-%% Monitors of queues and memory ask all processes, several of them at once, as observer_cli, recon and RabbitMQ do.
+%% Several monitors query the queues and memory of all processes at the same time, as observer_cli, recon and RabbitMQ
+%% do.
 crowd() ->
     Items = [
         message_queue_len, memory, total_heap_size, messages, all,
@@ -67,10 +69,11 @@ pause(Ms) -> receive after Ms -> ok end.
 
 now_us() -> erlang:monotonic_time(microsecond).
 
-%% Works from Began to now, then rests so many times as long: however slow the machine, all of it never wants more than it has.
+%% It has worked from Began until now; pauses N times as long. So the load never needs more time than a slow machine
+%% has.
 rest(Began, Times) -> pause(1 + min(1000, Times * (now_us() - Began) div 1000)).
 
-%% ---- requests: client -> parse; front (a gen_server) -> worker -> front's caller; a process of its own formats
+%% ---- requests: client -> parse; front (a gen_server) -> worker -> caller of front; another process formats
 
 client(N) ->
     C = persistent_term:get(?MODULE),
@@ -147,7 +150,7 @@ handle_call({work, {_, N} = P}, From, S) ->
 handle_cast(_, S) -> {noreply, S}.
 handle_info(_, S) -> {noreply, S}.
 
-%% Clients pause until all that was asked is answered. -> #{asked, wrong} | #{missing} after Ms
+%% Clients pause until all requests are answered. -> #{asked, wrong} | #{missing} after Ms
 settle(Ms) ->
     C = persistent_term:get(?MODULE),
     counters:put(C, ?PAUSED, 1),
@@ -156,7 +159,7 @@ settle(Ms) ->
     Told.
 
 settled(C, End) ->
-    Answered = counters:get(C, ?ANSWERED), % before asked: never more than that
+    Answered = counters:get(C, ?ANSWERED), % read before `asked`, so it is never larger
     case counters:get(C, ?ASKED) - Answered of
         0 ->
             #{asked => Answered, wrong => counters:get(C, ?WRONG), missing => 0};
@@ -167,7 +170,7 @@ settled(C, End) ->
             end
     end.
 
-%% ---- the crowd
+%% ---- other processes
 
 poller(Item, Times) ->
     Began = now_us(),
@@ -192,7 +195,7 @@ reader(File) ->
     rest(Began, 8),
     ?MODULE:reader(File).
 
-%% Dirty CPU: crypto where it is there, and what the VM has for its own tests.
+%% Dirty CPU: crypto if it is installed, and functions that the VM has for its own tests.
 hasher() ->
     Began = now_us(),
     hash(dirty()),
@@ -215,7 +218,7 @@ dirty() ->
             Has
     end.
 
-%% Heaps so large that a dirty scheduler collects them, by themselves and by order of another.
+%% Heaps so large that a dirty scheduler collects them, by the process itself and on request of another.
 collector() ->
     Began = now_us(),
     put(heap, heap(200000)),
@@ -226,7 +229,7 @@ collector() ->
     rest(Began, 20),
     ?MODULE:collector().
 
-%% Deaths and births: storms of short lives, monitors, links and exit signals, kills while on a dirty scheduler.
+%% Bursts of short-lived processes, monitors, links and exit signals; processes are killed while on a dirty scheduler.
 births() ->
     Began = now_us(),
     Storm = [spawn_monitor(fun() -> prim_file:read_file_info("/tmp"), exit({done, heap(9)}) end) || _ <- lists:seq(1, 20)],
@@ -253,7 +256,7 @@ ports() ->
     receive {Port, closed} -> ok end,
     ?MODULE:ports().
 
-%% Hibernates with a large heap, is woken by a timer, a message or a signal.
+%% Hibernates with a large heap; a timer, a message or a signal wakes it.
 sleeper(N, Heap) ->
     erlang:send_after(50 + N rem 100, self(), wake),
     proc_lib:hibernate(?MODULE, wake, [N, Heap]).
@@ -263,7 +266,7 @@ wake(N, Heap) ->
     _ = [X || X <- Heap, X > N],
     sleeper(N + 1, Heap).
 
-%% A timer of every kind, most of them taken back.
+%% Timers of all kinds; most are cancelled.
 timers() ->
     Began = now_us(),
     Refs = [erlang:start_timer(5 + I, self(), I) || I <- lists:seq(1, 50)],
@@ -272,14 +275,14 @@ timers() ->
     rest(Began, 10),
     ?MODULE:timers().
 
-%% Runs its slices out, so that who is asked has to wait for a scheduler.
+%% Always uses its full time slice, so that queried processes must wait for a scheduler.
 spinner() ->
     Began = now_us(),
     [lists:foldl(fun(X, A) -> X + A end, 0, lists:seq(1, 20000)) || _ <- lists:seq(1, 4)],
     rest(Began, 8),
     ?MODULE:spinner().
 
-%% ---- modules that come and go
+%% ---- modules that are loaded and unloaded
 
 %% Two versions of each of three modules, compiled here.
 modules() -> persistent_term:put({?MODULE, beams}, [{M, [compiled(M, V) || V <- [1, 2]]} || M <- [survive_m1, survive_m2, survive_m3]]).
@@ -290,7 +293,7 @@ compiled(M, V) ->
     {ok, M, Beam} = compile:forms([{attribute, A, module, M}, {attribute, A, export, [{value, 1}]}, {function, A, value, 1, Body}], [deterministic]),
     Beam.
 
-%% One each time, in turn, purged in one way or another; the tier reloaded:work/1 among them, but seldom.
+%% One at a time, in turn, purged in one of two ways; sometimes the module of the tier reloaded:work/1.
 loader(N) ->
     Modules = persistent_term:get({?MODULE, beams}),
     {M, Beams} = lists:nth(1 + N rem length(Modules), Modules),
@@ -306,9 +309,9 @@ purged(M, N) when N rem 2 =:= 0 -> code:soft_purge(M) orelse code:purge(M);
 purged(M, N) when N rem 6 =:= 1 -> code:purge(M), code:delete(M), code:purge(M);
 purged(M, _) -> code:purge(M).
 
-%% ---- what is true of the node
+%% ---- the state of the node
 
-%% A handler of logger's: warnings and worse are kept.
+%% A logger handler that stores warnings and errors.
 log(#{level := Level, msg := Msg}, _) ->
     Text = case Msg of
         {report, R} -> io_lib:format("~0tP", [R, 60]);
@@ -318,7 +321,7 @@ log(#{level := Level, msg := Msg}, _) ->
     catch ets:insert(survive_errors, {erlang:monotonic_time(), Level, unicode:characters_to_binary(Text)}),
     ok.
 
-%% What the error log has got; it is empty afterwards.
+%% Returns and empties the error log.
 errors() ->
     All = ets:tab2list(survive_errors),
     [ets:delete(survive_errors, At) || {At, _, _} <- All],
@@ -326,7 +329,8 @@ errors() ->
 
 figures() -> #{erts => list_to_binary(erlang:system_info(version)), processes => erlang:system_info(process_count), memory => erlang:memory(total), atoms => erlang:system_info(atom_count)}.
 
-%% What of a profiler is on the node. quick: what does not ask any process or function, to be polled; all: once, when that is empty.
+%% What a profiler has left on the node. quick: without queries of processes or functions, for polling; all: called
+%% once, when quick is empty.
 left(quick) ->
     [N || N <- registered(), ours(N)] ++ [M || {M, _} <- code:all_loaded(), ours(M)] ++ sessions() ++
         [{control_word, W} || W <- [erlang:system_info(trace_control_word)], W =/= 0] ++
@@ -342,7 +346,7 @@ ours(Name) -> lists:prefix("kprof_", atom_to_list(Name)).
 
 functions() -> [{M, F, A} || {M, _} <- code:all_loaded(), M =/= erlang, {F, A} <- exports(M)].
 
-%% A module may go between two looks.
+%% A module may be unloaded between two calls.
 exports(M) -> try M:module_info(functions) catch _:_ -> [] end.
 
 sessions() ->

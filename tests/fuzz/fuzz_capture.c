@@ -1,4 +1,4 @@
-/* Any bytes as what the agent says of captured calls, then each part pointed at. */
+/* Any bytes as captured calls of the agent; then selects each part. */
 #include <kprof/trace/capture.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a page of the catalog, and what came of it searched. First byte: how long the text
- * searched for is; it follows. */
+/* Any bytes as a page of the catalog, and a search in it. First byte: the length of the search
+ * text, which follows. */
 #include <kprof/core/catalog_filter.h>
 #include <kprof/trace/code_query.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Any bytes as folded stacks, in pieces: bounded, each line counted once, and the graph's sums
- * hold. */
+/* Any bytes as folded stacks, in pieces: bounded, each line counted once, and the sums of the graph
+ * are right. */
 #include <kprof/core/flame.h>
 #include <kprof/core/folded.h>
 #include <kprof/export/stacks.h>
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     check_graph(v, &(struct flame_query){.group = FLAME_PROCESS, .fold_recursion = true});
     size_t bytes = 0;
     int how = data[0] % STACKS_FORMATS;
-    if (how != STACKS_EFLAME) /* as many lines as the counts say */
+    if (how != STACKS_EFLAME) /* number of lines according to the counts */
         must(stacks_write(v, (enum stacks_format)how, &(struct stacks_options){0}, count, &bytes));
     stack_view_release(v);
     stack_profile_free(p);

@@ -1,6 +1,6 @@
 /* The command line and the config file from any bytes. The first byte chooses: even, a config file;
- * odd, arguments, each ended by a newline (one that says <file> is followed by none and brings the
- * rest as the config file's text). */
+ * odd, arguments, each ended by a newline (<file> is the last argument: the rest is the text of the
+ * config file). */
 #include <cli/config.h>
 #include <kprof/cli/options.h>
 
@@ -33,7 +33,7 @@ static void try_config(const char *text, size_t n)
     config_release(&c);
 }
 
-/* What options_parse promises after OPTIONS_RUN. */
+/* What options_parse guarantees after OPTIONS_RUN. */
 static void check_options(const struct options *o)
 {
     if ((o->mode == OPTIONS_NODE) != (o->n_nodes > 0) ||
@@ -79,7 +79,7 @@ static void try_options(char *text, size_t n)
             file = true;
             break;
         }
-        /* A file of the machine is no input of ours. */
+        /* Files of this machine are not part of the input. */
         if (strstr(line, "-f") != line && strncmp(line, "--c", 3) != 0 &&
             !(line[0] == '-' && strchr(line, 'f')))
             argv[argc++] = line;
@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    char *copy = malloc(size); /* exact: a byte too far is seen */
+    char *copy = malloc(size); /* exact size: a read past the end is detected */
     if (!copy)
         abort();
     memcpy(copy, data + 1, size - 1);

@@ -34,7 +34,7 @@ static void take_stacks(struct stream *s, struct stack_decoder *d)
     }
 }
 
-/* Every sample that was read is in the store, or counted there. */
+/* Every sample that was read is in the store, or counted as dropped. */
 static void stacks_conserve(const struct stack_profile *p, const struct stack_decoder *d)
 {
     struct stack_profile_counts c = stack_profile_counts(p);
@@ -43,7 +43,7 @@ static void stacks_conserve(const struct stack_profile *p, const struct stack_de
         abort();
 }
 
-/* What is kept of slow requests adds up, whatever came. */
+/* For any input, the values of the stored slow requests add up. */
 static void fall(const struct snapshot *s)
 {
     for (size_t i = 0; i < s->n_slow_traces; i++) {
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     core_set_text_ring(c, text_ring);
     stream_keep_args(s, text_ring);
     stream_clock(s, 0, 1000000000);
-    /* messages are cut at 0x83, the version byte, so that one input holds several */
+    /* 0x83, the version byte, separates messages, so that one input has several */
     for (size_t from = 0, at = 1; at <= n; at++) {
         if (at == n || data[at] == 0x83) {
             feed(s, c, r, data + from, at - from);

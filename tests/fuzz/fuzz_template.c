@@ -1,4 +1,5 @@
-/* Any bytes as a text that is named by its shape: bounded, and a name stays as it is. */
+/* Any bytes as a text for path(...) and shape(...): bounded, and applied to its result it changes
+ * nothing. */
 #include <kprof/base/template.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Any bytes as a term, and as an M:F/A that a person types. First byte: the limit of the output. */
+/* Any bytes as a term, and as a typed M:F/A. First byte: the limit of the output. */
 #include <kprof/erl/enc.h>
 #include <kprof/erl/term.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@ static void must(bool ok)
         abort();
 }
 
-/* Printing agrees with skipping: about what is a term, where it ends, and how long its text may be.
- */
+/* Printing and skipping agree about which bytes are a term, where it ends, and the maximum length
+ * of its text. */
 static void print(bool (*how)(struct etf *, struct buf *, size_t), const uint8_t *p, size_t n,
                   size_t max)
 {
@@ -30,7 +30,7 @@ static void print(bool (*how)(struct etf *, struct buf *, size_t), const uint8_t
     buf_release(&out);
 }
 
-/* What is read is written, and what is written is read as the same. */
+/* A term that is read can be written, and the output is read back as the same term. */
 static void mfa(const uint8_t *p, size_t n)
 {
     char *text = malloc(n + 1);

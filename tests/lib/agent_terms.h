@@ -1,4 +1,4 @@
-/* Terms that the agent's messages consist of, as the external term format has them. */
+/* Terms of the agent's messages, in the external term format. */
 #ifndef KPROF_TESTS_AGENT_TERMS_H
 #define KPROF_TESTS_AGENT_TERMS_H
 

@@ -1,5 +1,5 @@
-/* What tests of core want and the program does not: a view of a plain window, and a tier's function
- * told before its first call. */
+/* Helpers for tests of core: a view of a plain window, and a way to announce the function of a tier
+ * before its first call. */
 #ifndef KPROF_TEST_CORE_TEST_H
 #define KPROF_TEST_CORE_TEST_H
 

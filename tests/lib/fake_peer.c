@@ -45,7 +45,7 @@ static void write_all(int fd, const void *from, size_t n)
     for (const char *at = from; n > 0;) {
         ssize_t sent = send(fd, at, n, MSG_NOSIGNAL);
         if (sent <= 0)
-            return; /* the session has gone */
+            return; /* the session has ended */
         at += sent;
         n -= (size_t)sent;
     }
@@ -87,7 +87,7 @@ void peer_answer(struct peer *p, bool rpc, uint64_t ref, const struct buf *answe
     buf_release(&m);
 }
 
-/* {'$gen_call', {Pid, Ref}, Call} or {kp, Key, Ref, Request}, behind the control message. */
+/* {'$gen_call', {Pid, Ref}, Call} or {kp, Key, Ref, Request}, after the control message. */
 static bool understand(const char *bytes, size_t n, struct heard *h)
 {
     struct etf c;

@@ -1,8 +1,7 @@
-/* A session whose node is a thread of the test: it hears what the session sends and answers what
- * the test tells it to. For tests of src/trace and of what lies above it.
- *
- * Invariant: nothing leaves the process; the session is a real one from its socket on. hear runs in
- * the peer's thread; the others are for the test's. */
+/* A session whose node is a thread of the test: it receives what the session sends, and sends the
+ * answers that the test chooses. For tests of src/trace and of the layers above. Invariant: nothing
+ * leaves the process; from its socket on, the session is real. hear runs in the peer's thread, the
+ * other functions in the test's. */
 #ifndef KPROF_TESTS_FAKE_PEER_H
 #define KPROF_TESTS_FAKE_PEER_H
 
@@ -18,14 +17,14 @@ struct heard {
     struct etf what; /* the call, or the request */
 };
 
-/* Called for each message. True: out, a term without version byte, is the answer. */
+/* Called for each message. True: `out`, a term without version byte, is the answer. */
 typedef bool hear_fn(void *arg, struct peer *p, const struct heard *h, struct buf *out);
 
 struct peer *peer_new(hear_fn *hear, void *arg);
-struct session *peer_session(struct peer *p); /* ended by session_close, or with the peer */
+struct session *peer_session(struct peer *p); /* session_close ends it, or the end of the peer */
 /* A message to the session's process: a term without version byte. Any thread. */
 void peer_send(struct peer *p, const struct buf *term);
-/* An answer, whenever it comes. */
+/* Sends an answer, at any time. */
 void peer_answer(struct peer *p, bool rpc, uint64_t ref, const struct buf *answer);
 void peer_hang_up(struct peer *p);
 /* closed: session_close has ended the session already. */

@@ -277,12 +277,12 @@ struct snapshot *fake_snap(struct fake *f)
     return s;
 }
 
-/* handle in one process asks db in another twice, the second time in vain; parsing and formatter
- * are its own, accounting comes too late. */
+/* handle in one process calls db in another twice, and the second call fails; parsing and formatter
+ * run in the first process, accounting is late. */
 static void keep(struct fake *f, struct snap_slow *s)
 {
     static const struct {
-        unsigned tier, from, to, self, proc, flags; /* from, to, self: thousandths */
+        unsigned tier, from, to, self, proc, flags; /* from, to, self: in thousandths */
     } call[] = {{0, 20, 90, 70, 0, 0},
                 {3, 130, 420, 290, 1, 0},
                 {3, 430, 800, 330, 1, SLOW_TRACE_ERROR},
@@ -434,7 +434,7 @@ struct fake *fake_hostile(void)
     return f;
 }
 
-/* Calls in a bin: a hump around the bin `at`, and a thin tail above. */
+/* Number of calls in a bin: most are near the bin `at`, with a long tail above. */
 static uint32_t hump(double at, double top, size_t bin)
 {
     double d = (double)bin - at;

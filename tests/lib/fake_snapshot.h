@@ -1,8 +1,8 @@
-/* Snapshots made up for tests of screens and exports: fixed figures, no clock, no core.
+/* Made-up snapshots for tests of screens and exports: fixed values, no clock, no core.
  *
  * A struct fake owns everything its snapshot points at. fake_snap may be called again after more
  * rows were added; the pointer stays the same and lives until fake_free. Names are copied as raw
- * bytes, hostile or not. Figures depend only on the arguments, so goldens made from them never
+ * bytes, hostile or not. Values depend only on the arguments, so golden files made from them never
  * change by themselves. One thread. */
 #ifndef KPROF_TESTS_FAKE_SNAPSHOT_H
 #define KPROF_TESTS_FAKE_SNAPSHOT_H
@@ -20,30 +20,30 @@ void fake_free(struct fake *f);
  * until the next fake_row. */
 struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, const char *ident,
                           uint64_t count, double base_us);
-/* A slow call with one part for each of n_tiers tiers of the standard five. */
+/* A slow call with one part for each of the first n_tiers of the five standard tiers. */
 struct snap_slow *fake_slow(struct fake *f, const char *tier_name, const char *ident,
                             double duration_us, size_t n_tiers);
-/* A gap of the window, from and to seconds ago; the newest first. */
+/* A gap of the window, from and to in seconds ago; add the newest first. */
 void fake_gap(struct fake *f, double from_s, double to_s, enum gap_reason reason);
 void fake_mark(struct fake *f, double ago_s, const char *module);
 void fake_log(struct fake *f, const char *text); /* the newest line comes first in the snapshot */
-const char *fake_str(struct fake *f, const char *s); /* a copy that lives as long as f */
+const char *fake_str(struct fake *f, const char *s); /* a copy with the lifetime of f */
 struct snapshot *
 fake_snap(struct fake *f); /* totals and conservation are filled in from the rows */
 
 /* The standard one: parsing, handle, formatter, db, accounting x create, read, update, delete, each
  * with its total row, then _total; n_slow slow calls (up to 64) and three log lines. */
 struct fake *fake_standard(size_t n_slow);
-/* What happened, beside the rows: slow calls (up to 64) of requests that are kept, calls that are
- * open (up to 30), lines of the log (up to 16). */
+/* Data besides the rows: slow calls (up to 64) of stored requests, open calls (up to 30), lines of
+ * the log (up to 16). */
 void fake_events(struct fake *f, size_t n_slow, size_t n_open, size_t n_log);
 /* The standard one while the breaker is open. */
 struct fake *fake_tripped(void);
 /* n_rows rows (total rows and identities counted) over tiers "tier_0", "tier_1", ... of 50 rows
  * each. */
 struct fake *fake_many(size_t n_rows);
-/* A heat map of the row (as of fake_row) over n columns of col_s seconds up to now, with a slow
- * spot, errors, a gap and a stretch that is no longer kept. */
+/* A heat map of the row (as of fake_row) over n columns of col_s seconds up to now, with slow calls
+ * in one place, errors, a gap, and a time older than the history. */
 void fake_heat(struct fake *f, const struct snap_row *r, size_t n, uint32_t col_s);
 void fake_dist(struct fake *f, const struct snap_row *r); /* about its percentiles */
 /* Gives every row a trend. */

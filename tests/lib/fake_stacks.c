@@ -22,7 +22,7 @@ static uint32_t frame(struct stack_profile *p, const char *m, const char *f, uns
 }
 
 struct process {
-    uint32_t stack[2]; /* by turns: two of three samples, one of three */
+    uint32_t stack[2]; /* two of three samples have the one caller, one of three the other */
     uint32_t initial_call, name, application, tier, identity;
     enum stack_status status;
     enum stack_metric grows;

@@ -1,6 +1,6 @@
-"""What tests on real nodes and real terminals stand on: nodes, the program, tmux, and waiting with a deadline.
+"""Common code of the tests on real nodes and terminals: nodes, the program, tmux, waiting with a deadline.
 
-Everything started here is ended at exit, by its pid. Nodes listen on 127.0.0.1 only. Python's own library only.
+Everything started here is stopped at exit, by its pid. Nodes listen on 127.0.0.1 only. Only Python's standard library.
 """
 import atexit
 import base64
@@ -20,8 +20,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PROGRAM = os.environ.get("KPROF_TOP", os.path.join(ROOT, "build", "kprof-top"))
 OTP_ROOTS = os.environ.get("KPROF_OTP_ROOTS", os.path.join(ROOT, "build", "otp"))
 COOKIE = "kpcookie"
-# A machine that is slow, or busy elsewhere, must not fail a test: deadlines are met early, and none is a claim. What a test names is what
-# may be longer than this.
+# A slow or busy machine must not fail a test. No deadline is an assertion: a test that passes never waits for it. A
+# test can only ask for a longer deadline than this.
 PATIENCE = float(os.environ.get("KPROF_TEST_PATIENCE", "1"))
 LEAST_S = 60
 
@@ -39,7 +39,7 @@ class Timeout(AssertionError):
 
 
 def until(deadline_s, fn, every_s=0.02, what=None):
-    """Calls fn until it answers something true, which is returned. Never sleep and hope."""
+    """Calls fn until it returns a true value, and returns that value. Fails after the deadline."""
     end = time.monotonic() + patient(deadline_s)
     while True:
         value = fn()
@@ -60,14 +60,14 @@ def at_end(fn):
 
 
 def clean_up():
-    """Ends everything that was started since the last clean-up, newest first."""
+    """Stops everything that was started since the last clean-up, the newest first."""
     with _lock:
         todo = _cleanup[:]
         _cleanup.clear()
     for fn in reversed(todo):
         try:
             fn()
-        except Exception as e:  # one that fails must not keep the others alive
+        except Exception as e:  # a failure must not keep the other functions from running
             print("clean-up:", e, file=sys.stderr)
 
 
@@ -87,24 +87,37 @@ def kill_pid(popen, sig=signal.SIGKILL):
             popen.wait(10)
 
 
-# ---- one scratch directory a run, with the beams of the nodes ------------------------------------------------
+# ---- one scratch directory per run, with the beams for the nodes ------------------------------------------------
 
 _scratch = None
+
+
+def _remove_at_exit(path):
+    """At the exit of this process, not of a fork."""
+    owner = os.getpid()
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(path, ignore_errors=True))
 
 
 def scratch():
     global _scratch
     if _scratch is None:
         _scratch = tempfile.mkdtemp(prefix="kprof-test-")
-        atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
+        _remove_at_exit(_scratch)
     return _scratch
+
+
+def after_fork():
+    """In a child: a new scratch directory. The beams of the parent are shared."""
+    global _scratch
+    _scratch = None
+    _root_beams.clear()
 
 
 _beams = None
 
 
 def beams():
-    """The test modules compiled by the host's erlc (and elixirc); a beam of OTP 25 runs on all later ones."""
+    """The test modules, compiled by the host's erlc (and elixirc); a beam of OTP 25 runs on all later releases."""
     global _beams
     if _beams is None:
         _beams = os.path.join(scratch(), "beams")
@@ -122,15 +135,16 @@ _root_beams = {}
 def _beams_in_root(root):
     name = "kprof-test-%d" % os.getpid()
     path = os.path.join(root, "tmp", name)
-    shutil.copytree(beams(), path, dirs_exist_ok=True)  # each time: a test may have compiled more
+    # each time: a test may have compiled more; erlc renames *.bea# when it is complete
+    shutil.copytree(beams(), path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*#"))
     if root not in _root_beams:
-        atexit.register(shutil.rmtree, path, ignore_errors=True)
+        _remove_at_exit(path)
         _root_beams[root] = "/tmp/" + name
     return _root_beams[root]
 
 
 def epmd():
-    """epmd must be there before nodes; one that is started here stays (others may use it by then)."""
+    """Starts epmd before the first node. It is not stopped, because other nodes may use it."""
     if subprocess.run(["epmd", "-names"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
         subprocess.run(["epmd", "-daemon"], check=True, env=dict(os.environ, ERL_EPMD_ADDRESS="127.0.0.1"))
         until(10, lambda: subprocess.run(["epmd", "-names"], stdout=subprocess.DEVNULL,
@@ -138,7 +152,7 @@ def epmd():
 
 
 def otp_versions():
-    """Those that can be started here: 25 is the host's (whatever it is)."""
+    """The OTP releases that can be started here. 25 stands for the host's release, whatever it is."""
     found = [25]
     if os.geteuid() == 0:
         for otp, suite in ((27, "trixie"), (29, "sid")):
@@ -148,12 +162,12 @@ def otp_versions():
 
 
 class Node:
-    """A node on 127.0.0.1 with kp_target at its stdin: `eval` does not use distribution."""
+    """A node on 127.0.0.1. kp_target reads its stdin, so `eval` does not use distribution."""
 
     _count = 0
 
     def __init__(self, otp=25, cookie=COOKIE, short=False, name=None, args=(), wait=True, dump=False):
-        """dump: a crash dump is written, to the path `dump`; else none."""
+        """dump: the node may write a crash dump, to the path `dump`."""
         epmd()
         Node._count += 1
         base = name or "kpt%d_%d" % (os.getpid(), Node._count)
@@ -192,7 +206,7 @@ class Node:
         threading.Thread(target=self._read, daemon=True).start()
         if wait:
             self._take(30)
-            until(20, self.registered, what=lambda: "node %s in epmd; it said: %s" % (self.name, self.said()))
+            until(20, self.registered, what=lambda: "node %s in epmd; its output: %s" % (self.name, self.said()))
 
     def _read(self):
         for raw in self.proc.stdout:
@@ -209,10 +223,10 @@ class Node:
     def _take(self, deadline_s):
         with self._news:
             if not self._news.wait_for(lambda: self._answers, patient(deadline_s)):
-                raise Timeout("node %s gave no answer in %s s; it said: %s" % (self.name, patient(deadline_s), self.said()))
+                raise Timeout("node %s gave no answer in %s s; its output: %s" % (self.name, patient(deadline_s), self.said()))
             answer = self._answers[0]
             if answer is None:
-                raise AssertionError("node %s is gone; it said: %s" % (self.name, self.said()))
+                raise AssertionError("node %s has ended; its output: %s" % (self.name, self.said()))
             self._answers.pop(0)
         answer = json.loads(answer)
         if "error" in answer:
@@ -231,12 +245,13 @@ class Node:
         return int(re.search(r"name %s at port (\d+)" % re.escape(self.name.split("@")[0]), out).group(1))
 
     def eval(self, source, deadline_s=30):
-        """Evaluates Erlang on the node; the value comes as JSON (atoms and binaries as strings, tuples as lists)."""
+        """Evaluates Erlang on the node. The value is transferred as JSON (atoms and binaries as strings, tuples as
+        lists)."""
         self.send(source)
         return self._take(deadline_s)
 
     def send(self, source):
-        """Starts an eval; `take` waits for its value."""
+        """Starts an evaluation; `take` waits for its value."""
         self.proc.stdin.write(base64.b64encode(source.encode()) + b"\n")
         self.proc.stdin.flush()
 
@@ -244,11 +259,11 @@ class Node:
         return self._take(deadline_s)
 
     def ours(self):
-        """What of a profiler is on this node, by the VM's own word; all empty when there is nothing."""
+        """What a profiler has left on this node, according to the VM; all values are empty if there is nothing."""
         return self.eval("kp_target:ours()")
 
     def left_behind(self):
-        """As text, '' when nothing is."""
+        """The same as text; '' if there is nothing."""
         o = self.ours()
         return ", ".join("%s: %s" % (k, v) for k, v in sorted(o.items())
                          if v not in ([], None, False)) + self._hidden_peers()
@@ -299,7 +314,7 @@ def elixir_beams():
 # ---- the program ----------------------------------------------------------------------------------------------
 
 class Kp:
-    """A run of kprof-top. stdout lines are read as they come (JSON where they are JSON), stderr is kept."""
+    """A run of kprof-top. Lines of stdout are read as they arrive (and parsed if they are JSON); stderr is stored."""
 
     def __init__(self, *args, env=None, cookie=COOKIE, program=None, stdin=None):
         self.argv = [program or PROGRAM] + [str(a) for a in args]
@@ -343,7 +358,7 @@ class Kp:
 
     def saw(self):
         shown = self.stdout[-3000:]
-        if self.rows:  # the last one, without what is nought
+        if self.rows:  # the last one, without zero values
             last = dict(self.rows[-1])
             last["rows"] = [" ".join("%s=%s" % kv for kv in r.items() if kv[1]) for r in last["rows"]]
             last["slow"] = last["slow"][:3]
@@ -367,7 +382,7 @@ class Kp:
                 self._news.wait(min(left, 0.1))
 
     def wait(self, deadline_s=30):
-        """Waits for its end; the exit status."""
+        """Waits until it exits; returns the exit status."""
         try:
             self.proc.wait(patient(deadline_s))
         except subprocess.TimeoutExpired:
@@ -377,11 +392,11 @@ class Kp:
         return self.proc.returncode
 
     def tracing(self, deadline_s=20):
-        """Waits until it says that it traces."""
+        """Waits until it reports that it traces."""
         return self.wait_json(deadline_s, lambda r: r["tracing"])
 
     def interrupt(self, deadline_s=20):
-        """As a person ends it; the exit status."""
+        """Sends SIGINT, as Ctrl-C does; returns the exit status."""
         self.proc.send_signal(signal.SIGINT)
         return self.wait(deadline_s)
 
@@ -393,7 +408,7 @@ class Kp:
 
 
 def run(*args, deadline_s=30, **kw):
-    """Runs it to its end."""
+    """Runs it until it exits."""
     k = Kp(*args, **kw)
     k.wait(deadline_s)
     return k
@@ -439,7 +454,7 @@ class Tmux:
              "TERM": "xterm-256color"}
         inner = {"TERM": term, "LC_ALL": locale, "HOME": scratch(), "PS1": "sh> ", "KPROF_COOKIE": COOKIE,
                  "PATH": os.environ["PATH"]}
-        # A layout of its own: one test must not sort the table of the next.
+        # A separate layout: one test must not change the sort order of the next.
         inner["XDG_STATE_HOME"] = os.path.join(scratch(), "state%d" % Tmux._count)
         inner.update(env or {})
         words = ["env", "-i"] + ["%s=%s" % kv for kv in inner.items()] + (list(command) if command else ["sh"])
@@ -456,8 +471,8 @@ class Tmux:
                               stderr=subprocess.STDOUT).stdout.decode(errors="replace")
 
     def keys(self, *keys):
-        """tmux's names: Enter, Up, PageUp, C-c, ...; others are typed as they are."""
-        # What such a terminal sends; tmux would send its own whatever TERM says in the window.
+        """Names as in tmux: Enter, Up, PageUp, C-c, ...; any other text is typed."""
+        # tmux sends its own sequences, whatever TERM is in the window; so send those of an xterm.
         own = {"Home": "1b 4f 48", "End": "1b 4f 46"} if self.term.startswith("xterm") else {}
         for k in keys:
             if k in own:
@@ -482,7 +497,8 @@ class Tmux:
         self._tmux("resize-window", "-x", str(cols), "-y", str(rows))
 
     def wait_for(self, what, deadline_s=15, gone=False):
-        """Until the screen shows the text (or matches the compiled pattern; or does no longer). The screen."""
+        """Waits until the screen shows the text or matches the compiled pattern (gone: no longer does). Returns the
+        screen."""
         test = what.search if hasattr(what, "search") else lambda s: what in s
         last = [""]
 

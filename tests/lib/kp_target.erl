@@ -1,6 +1,7 @@
-%% Runs on the nodes that tests start: takes Erlang expressions from stdin, answers on stdout. No distribution is used, so
-%% that a test can ask a node about itself whatever state its connections are in.
-%% A line in is base64 of an expression; a line out is the mark, then base64 of {"ok":Term} or {"error":Text} as JSON.
+%% Runs on the nodes that tests start: reads Erlang expressions from stdin and answers on stdout. It does not use
+%% distribution, so a test can query a node whatever the state of its connections.
+%% An input line is the base64 of an expression; an output line is a prefix, then the base64 of {"ok":Term} or
+%% {"error":Text} as JSON.
 -module(kp_target).
 -export([start/0, serve/0, traced/0, counted/0, ours/0]).
 
@@ -70,7 +71,7 @@ char(C) ->
     D = C - 16#10000,
     io_lib:format("\\u~4.16.0b\\u~4.16.0b", [16#d800 + (D bsr 10), 16#dc00 + (D band 16#3ff)]).
 
-%% Everything a profiler may have left on this node, asked of the VM itself.
+%% Everything that a profiler may have left on this node, according to the VM.
 ours() ->
     #{patterns => traced(),
       counters => counted(),
@@ -102,7 +103,7 @@ patterned(MFA) ->
         _ -> false
     end.
 
-%% Functions with a counter of calls, [{M, F, A, Kind}] (legacy session, too).
+%% Functions with a call counter, [{M, F, A, Kind}] (also in the legacy session).
 counted() -> [{M, F, A, Kind} || {M, F, A} = MFA <- all_functions(), Kind <- kinds(), counts(MFA, Kind)].
 
 counts(MFA, Kind) ->
@@ -111,7 +112,7 @@ counts(MFA, Kind) ->
         _ -> false
     end.
 
-%% call_memory came with OTP 26.
+%% call_memory exists since OTP 26.
 kinds() -> [call_count, call_time | [call_memory || list_to_integer(erlang:system_info(otp_release)) >= 26]].
 
 sessions() ->

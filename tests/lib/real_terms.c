@@ -16,8 +16,8 @@
 
 #define TERMS_MAX 2000
 
-/* Integers at every border, floats, atoms, strings, lists, binaries, tuples, maps, funs, and what
- * only a node can make; each in every minor version of the format. */
+/* Integers at every size limit, floats, atoms, strings, lists, binaries, tuples, maps, funs, and
+ * terms that only a node can create; each in every minor version of the format. */
 static const char script[] =
     "T = [0,1,255,256,-1,-255,-256,2147483647,2147483648,-2147483648,-2147483649,1 bsl 59,"
     "1 bsl 63,(1 bsl 64)-1,1 bsl 64,-(1 bsl 63),-(1 bsl 63)-1,1 bsl 2047,-(1 bsl 2100)+12345,"
@@ -43,7 +43,7 @@ static const char script[] =
     "ok = file:write(F,[<<(byte_size(B)):32,(byte_size(S)):32>>,B,S]) end"
     " || X <- T, V <- [0,1,2]], ok = file:close(F)";
 
-/* The expression goes in through the environment: no shell's quoting to get right. */
+/* The expression is passed in the environment, which avoids shell quoting. */
 char *real_erl(const char *expression)
 {
     static const char command[] =

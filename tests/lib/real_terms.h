@@ -1,4 +1,4 @@
-/* Terms as a real erl encodes and prints them, for tests of everything that reads them. */
+/* Terms, encoded and printed by a real erl, for tests of all code that reads terms. */
 #ifndef KPROF_TESTS_REAL_TERMS_H
 #define KPROF_TESTS_REAL_TERMS_H
 
@@ -11,11 +11,12 @@ struct real_term {
     char *text; /* io:format("~0tp") of it, UTF-8 */
 };
 
-/* Runs erl once; fails the test that calls it when that does not work. */
+/* Runs erl once; if that fails, the calling test fails. */
 struct real_term *real_terms(size_t *count);
 void real_terms_free(struct real_term *t, size_t count);
 
-/* What `erl -eval expression` prints; the expression's halt() is ours. The caller frees. */
+/* Returns what `erl -eval expression` prints; halt() is added to the expression. The caller frees
+ * it. */
 char *real_erl(const char *expression);
 
 #endif

@@ -1,4 +1,4 @@
-/* What this process takes of memory, for benches and tests. */
+/* Resident memory of this process, for benchmarks and tests. */
 #ifndef KPROF_TEST_RESIDENT_H
 #define KPROF_TEST_RESIDENT_H
 

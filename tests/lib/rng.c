@@ -34,13 +34,18 @@ uint64_t rng_below(uint64_t n)
     return rng() % n;
 }
 
-int rng_rounds(int n)
+bool rng_full_size(void)
 {
 #ifdef __SANITIZE_THREAD__
-    return n / 8;
+    return false;
 #else
-    return n;
+    return true;
 #endif
+}
+
+int rng_rounds(int n)
+{
+    return rng_full_size() ? n : n / 8;
 }
 
 uint64_t rng_state(void)

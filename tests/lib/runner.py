@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""runner.py DIR [WORD ...]: runs every test_* function of DIR/test_*.py, one by one, and closes with the counts.
+"""runner.py DIR [WORD ...]: runs every test_* function of DIR/test_*.py and prints the number of passed tests.
 
-With words: only tests whose file:function contains one of them. A test with the attribute `each` (see `each`) runs once
-for every value and is counted for each. KPROF_FAILED: a file that gets a line for each failure; KPROF_ONLY: such a file, only
-its tests are run."""
+With words: only tests whose file:function contains one of them. A test with the attribute `each` (kp.each) runs once
+for each value, and each run is counted. KPROF_TEST_JOBS: the number of files that run at the same time (default 1), each
+in its own process. KPROF_FAILED: a file to which the name of each failed test is appended. KPROF_ONLY: such a file; only
+its tests run."""
+import contextlib
 import importlib.util
+import io
+import multiprocessing
 import os
+import signal
 import sys
 import time
 import traceback
@@ -24,22 +29,31 @@ def load(path):
     return name, module
 
 
-def cases(directory, words):
-    for file in sorted(os.listdir(directory)):
-        if not (file.startswith("test_") and file.endswith(".py")):
+def cases(path, words):
+    name, module = load(path)
+    for fn_name, fn in list(vars(module).items()):
+        if not fn_name.startswith("test_") or not callable(fn):
             continue
-        name, module = load(os.path.join(directory, file))
-        for fn_name, fn in list(vars(module).items()):
-            if not fn_name.startswith("test_") or not callable(fn):
-                continue
-            for args in getattr(fn, "each", [()]):
-                label = "%s:%s%s" % (name, fn_name, "(%s)" % ", ".join(map(str, args)) if args else "")
-                if not words or any(w in label for w in words):
-                    yield label, fn, args
+        for args in getattr(fn, "each", [()]):
+            label = "%s:%s%s" % (name, fn_name, "(%s)" % ", ".join(map(str, args)) if args else "")
+            if not words or any(w in label for w in words):
+                yield label, fn, args
+
+
+def files_of_cases(directory, words):
+    """[[(label, function, arguments)]], one list for each file that has tests to run."""
+    found = []
+    chosen = only()
+    for file in sorted(os.listdir(directory)):
+        if file.startswith("test_") and file.endswith(".py"):
+            of = [c for c in cases(os.path.join(directory, file), words) if chosen is None or c[0] in chosen]
+            if of:
+                found.append(of)
+    return found
 
 
 def only():
-    """The labels to run, or None: all."""
+    """The names of the tests to run; None: all."""
     path = os.environ.get("KPROF_ONLY")
     if not path:
         return None
@@ -54,33 +68,87 @@ def note_failure(label):
             f.write(label + "\n")
 
 
+def run_one(label, fn, args):
+    """Runs a test and prints its result: "passed", "failed" or "skipped"."""
+    began = time.monotonic()
+    try:
+        fn(*args)
+        print("ok   %s (%.1f s)" % (label, time.monotonic() - began))
+        return "passed"
+    except kp.Skip as e:
+        print("skip %s: %s" % (label, e))
+        return "skipped"
+    except Exception:
+        note_failure(label)
+        print("FAIL %s (%.1f s)" % (label, time.monotonic() - began))
+        traceback.print_exc(limit=-4, file=sys.stdout)
+        return "failed"
+    finally:
+        kp.clean_up()
+
+
+def run_file(of, counts, lock):
+    for case in of:
+        text = io.StringIO()  # printed as one piece, because other processes print, too
+        with contextlib.redirect_stdout(text):
+            result = run_one(*case)
+        with lock:
+            sys.stdout.write(text.getvalue())
+            sys.stdout.flush()
+            counts[("passed", "failed", "skipped").index(result)] += 1
+
+
+def run_in_child(of, counts, lock):
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGINT, lambda n, _f: sys.exit(128 + n))
+        kp.after_fork()
+        run_file(of, counts, lock)
+        sys.exit(0)  # with the clean-up of kp
+    return pid
+
+
+def run_all(files, jobs, counts, lock):
+    """Runs files in child processes, the files with the most tests first. Returns the number of crashed processes."""
+    waiting = sorted(files, key=len)
+    running, crashed, parent = set(), 0, os.getpid()
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.add(run_in_child(waiting.pop(), counts, lock))
+            pid, status = os.wait()
+            running.discard(pid)
+            crashed += status != 0
+    finally:
+        if os.getpid() == parent:  # a child leaves through here, too
+            for pid in running:
+                os.kill(pid, signal.SIGTERM)
+            for pid in running:
+                os.waitpid(pid, 0)
+    return crashed
+
+
 def main():
     directory, words = sys.argv[1], sys.argv[2:]
-    chosen = only()
-    passed = failed = skipped = 0
     if not os.access(kp.PROGRAM, os.X_OK):
         print("FAIL: no program at %s (make)\n0 passed, 1 failed, 0 skipped" % kp.PROGRAM)
         return 1
-    for label, fn, args in cases(directory, words):
-        if chosen is not None and label not in chosen:
-            continue
-        began = time.monotonic()
-        try:
-            fn(*args)
-            passed += 1
-            print("ok   %s (%.1f s)" % (label, time.monotonic() - began), flush=True)
-        except kp.Skip as e:
-            skipped += 1
-            print("skip %s: %s" % (label, e), flush=True)
-        except Exception:
-            failed += 1
-            note_failure(label)
-            print("FAIL %s (%.1f s)" % (label, time.monotonic() - began), flush=True)
-            traceback.print_exc(limit=-4, file=sys.stdout)
-            sys.stdout.flush()
-        finally:
-            kp.clean_up()
-    if passed + failed + skipped == 0 and chosen is None:
+    files = files_of_cases(directory, words)
+    jobs = int(os.environ.get("KPROF_TEST_JOBS", "1"))
+    counts, lock = multiprocessing.Array("i", 3, lock=False), multiprocessing.Lock()
+    crashed = 0
+    if jobs > 1:
+        kp.beams()  # compiled once
+        sys.stdout.flush()
+        crashed = run_all(files, jobs, counts, lock)
+    else:
+        for of in files:
+            run_file(of, counts, lock)
+    passed, failed, skipped = counts
+    if crashed:
+        print("FAIL: %d test processes ended early" % crashed)
+    failed += crashed
+    if passed + failed + skipped == 0 and only() is None:
         print("no tests in %s" % directory)
         failed = 1
     print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))

@@ -1,5 +1,5 @@
-"""The tour of the screens, on the sample node of --demo: one list for the screen test that walks it and for the pictures
-of README (make screenshots). A step is a key (or text to type), or a compiled pattern to wait for."""
+"""The tour of the screens, on the sample node of --demo: one list for the screen test and for the pictures of README
+(make screenshots). A step is a key (or text to type), or a compiled pattern to wait for."""
 import re
 from collections import namedtuple
 
@@ -24,7 +24,7 @@ STOPS = (
     Stop("heat", SIZE, ("H", see(r"^_total .*per column"), see(r"^\d+ of \S+-\S+ ")), HOME),
     Stop("dist", SIZE, ("D", see(r"calls by duration"), see(r"^p50 .*p99 ")), HOME),
     Stop("slow", SIZE, ("S", see(r"^SLOW \(\d+\).*\n[\d:.]+ "), see(r"^\S.* CALLS +TOTAL +SELF +% ")), ()),
-    # A request that has ended, so that it can be drawn.
+    # Only a request that has ended can be drawn.
     Stop("waterfall", SIZE, ("/", "handle", "Enter", see(r"^SLOW .*\"handle\".*\n[\d:.]+ +\w+ +\d\S+s[ !]\w+ +\S+s +\d+% "), "Enter",
                              see(r"^TIER .*SELF.* self "), see(r"^ *db .*[mu]s")), ("Escape", see(r"^SLOW .*\"handle\""), "Escape", see(r"^SLOW \(\d+\) +IDENTITY"), *HOME)),
     Stop("open", SIZE, ("O", see(r"^OPEN FOR .*\(\d")), HOME),

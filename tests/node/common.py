@@ -1,4 +1,4 @@
-"""Shared by the node tests: a node with the workload, kprof-top on it, and the comparison with what must be seen."""
+"""Shared by the node tests: a node with the workload, kprof-top on it, and checks of the results."""
 import kp
 
 OTPS = (25, 27, 29)
@@ -21,17 +21,17 @@ def tiers(*functions):
 
 
 def attach(node, *args, delay="200ms", **kw):
-    if "--max-overhead" not in args:  # the tests load nodes as hard as they can and count every call
+    if "--max-overhead" not in args:  # the tests use the whole CPU of the node and count every call
         args += ("--max-overhead", "none")
     return kp.Kp("--batch", "--format", "json", "-d", delay, *args, node.name, **kw)
 
 
 def profile(node, scenario, functions, *args, rule=RULE2):
-    """Runs a scenario under kprof-top; what must be seen and the final object."""
+    """Runs a scenario under kprof-top; returns the expected values, the final object and the run."""
     k = attach(node, *tiers(*functions), "-i", rule, *args)
     k.tracing()
     want = node.eval("workload:" + scenario, 60)
-    # The heartbeats bring the figures; the end of the run settles what is under way.
+    # Heartbeats bring the values; the end of the run finalizes open requests.
     status = k.interrupt()
     assert status == 0, k.saw()
     final = k.final()
@@ -41,7 +41,7 @@ def profile(node, scenario, functions, *args, rule=RULE2):
 
 
 def check_rows(want, final):
-    """Exactly the counts of the scenario, for every tier and identity, no more and no less."""
+    """The counts of every tier and identity must equal those of the scenario."""
     seen = {}
     for r in final["rows"]:
         if r["identity"] is not None and r["tier"] != "_total" and r["count"]:
@@ -59,7 +59,7 @@ def check_rows(want, final):
 
 
 def clean(node):
-    """Nothing of a profiler is left, or will be in a moment. How long it takes on a large node is in `make large`."""
+    """Waits until nothing of a profiler is left. `make large` measures how long this takes on a large node."""
     last = [""]
 
     def look():
@@ -69,7 +69,7 @@ def clean(node):
 
 
 def one_sentence(k, status, *words):
-    """The exit status and one line on stderr that has the words; no picture of it on stdout."""
+    """Checks the exit status, and that stderr is one line that contains the words."""
     lines = [x for x in k.stderr.splitlines() if x.strip()]
     assert k.proc.returncode == status, "exit %s, wanted %s: %s" % (k.proc.returncode, status, k.saw())
     assert len(lines) == 1, "one line on stderr: " + k.saw()

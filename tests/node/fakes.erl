@@ -1,4 +1,4 @@
-%% Modules with the functions of servers that presets know, made here: called with arguments of their shapes.
+%% Creates modules with the functions of servers that have presets, and calls them with typical arguments.
 -module(fakes).
 -export([load/0, load_rabbit/2, call/2, shop/2]).
 
@@ -81,7 +81,7 @@ rabbit_of_all() ->
         {rabbit_writer, "-module(rabbit_writer). -export([handle_message/2]). handle_message(_, S) -> S."}
     ].
 
-%% N calls in a process of their own.
+%% N calls in a new process.
 call(What, N) ->
     {P, R} = spawn_monitor(fun() -> [one(What) || _ <- lists:seq(1, N)] end),
     receive {'DOWN', R, _, P, normal} -> N end.
@@ -90,7 +90,8 @@ shop_of(Server, I) ->
     [asked(Server, A) || A <- requests(I)],
     I rem 10 =:= 0 andalso timer:sleep(2).
 
-%% Requests of a shop with N ids, as these handlers get them; with pauses, so that no limit lowers the sampling.
+%% Requests of a shop with N ids, as these handlers receive them; with pauses, so that no limit reduces the sampling
+%% rate.
 shop(Server, N) ->
     {P, R} = spawn_monitor(fun() -> [shop_of(Server, I) || I <- lists:seq(1, N)] end),
     receive {'DOWN', R, _, P, normal} -> N end.

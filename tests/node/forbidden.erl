@@ -1,15 +1,17 @@
-%% What the agent asks of the VM, told by the VM: meta patterns of the test's own on the functions that trace and that ask processes. They need
-%% no flag of any process, see calls of BIFs, and stand beside any tracer or session. `told/0` lists what the VM's hazards forbid.
-%% Ours is a call by code of the agent (the caller's module is kprof_*), or by a process that began after start/0: the workload calls none of these.
+%% Records the VM functions that the agent calls: the test sets meta trace patterns on the functions that trace and
+%% that query processes. These patterns need no process flags, match calls of BIFs, and do not disturb other tracers
+%% or sessions. `told/0` lists calls that the table of hazards forbids.
+%% A call is of the agent if its caller is in a module kprof_*, or if its process started after start/0: the workload
+%% calls none of these functions.
 -module(forbidden).
 -export([start/1, phase/1, calls/0, told/0, seen/0]).
 -export([collect/1, sit/0]).
 
 -define(SITTERS, 400).
 -define(AGAIN_MS, 100).
--define(HANDFUL, 25). % of the sitters, who take part in nothing
+-define(HANDFUL, 25). % number of idle processes, which take no part in requests
 
-%% Read under the lock of the process, without a signal to it.
+%% These are read under the lock of the process, without a signal to it.
 -define(CHEAP, [sequential_trace_token, status, reductions, heap_size, registered_name, initial_call]).
 
 start(Otp) ->
@@ -27,16 +29,16 @@ start(Otp) ->
 
 sit() -> receive stop -> ok end.
 
-%% Before a phase the calls of the one before have been told.
+%% Before a phase begins, all calls of the previous one are recorded.
 phase(Name) -> ask({phase, Name}).
 
-%% How many flags were set or taken and processes asked so far.
+%% The numbers of flag changes and of queries of processes so far.
 calls() -> ask(calls).
 
 %% [{Phase, What, By, Times}]
 told() -> ask(told).
 
-%% #{flags | pattern => Times}: that this test sees what it looks for.
+%% #{flags | pattern => Times}: shows that this test detects such calls.
 seen() -> ask(seen).
 
 ask(What) ->
@@ -49,7 +51,8 @@ set(MFAs) ->
     Spec = [{'_', [], [{message, {caller}}]}],
     [erlang:trace_pattern(MFA, Spec, [{meta, self()}]) || MFA <- MFAs].
 
-%% From OTP 27.0 to 28.2 a session that ends takes the patterns of BIFs off in all sessions, and the VM does not know it (OTP-19840).
+%% From OTP 27.0 to 28.2, the end of a session removes the patterns of BIFs in all sessions, without a sign of it in
+%% the VM (OTP-19840).
 is_blinded(Otp) -> Otp =:= 27 orelse Otp =:= 28.
 
 watched() ->
@@ -79,7 +82,7 @@ collect(S) ->
             ?MODULE:collect(S)
     end.
 
-%% The VM's own modules hand on to each other; the outermost call counts.
+%% Modules of the VM call each other; only the outermost call counts.
 call(_, _, _, {M, _, _}, S) when M =:= erlang; M =:= trace; M =:= erts_internal; M =:= seq_trace -> S;
 call(By, MF, Args, Caller, #{before := Before, agent := Agent} = S) ->
     Kprof = is_kprof(Caller),
@@ -91,7 +94,7 @@ call(By, MF, Args, Caller, #{before := Before, agent := Agent} = S) ->
 is_kprof({M, _, _}) -> lists:prefix("kprof_", atom_to_list(M));
 is_kprof(_) -> false.
 
-%% Who, without the slot.
+%% The caller, without the slot.
 by({M, F, A}, _) -> iolist_to_binary(io_lib:format("~ts:~ts/~b", [M, F, A]));
 by(_, By) -> case process_info(By, registered_name) of {_, Name} -> atom_to_binary(Name); _ -> <<"a process of the agent">> end.
 
@@ -111,7 +114,7 @@ items(I) -> [item(I)].
 item({dictionary, _}) -> dictionary; % OTP 26: one key
 item(I) -> I.
 
-%% With a session before them, or without.
+%% With a session as first argument, or without.
 flagged([_, What, _, Flags]) -> {What, Flags};
 flagged([What, _, Flags]) -> {What, Flags}.
 
@@ -121,7 +124,7 @@ tail(Args) -> Args.
 counted(Kind, #{calls := N} = S) -> seen(Kind, S#{calls := N + 1}).
 seen(Kind, #{seen := Seen} = S) -> S#{seen := Seen#{Kind => 1 + maps:get(Kind, Seen, 0)}}.
 
-%% Never below OTP 27; else at the very end, and once.
+%% Never below OTP 27; from OTP 27 on once, at the end.
 reset(Who, #{otp := Otp, phase := Phase, found := Found} = S) ->
     Before = [x || {P, at_end, _} <- maps:keys(Found), P =:= Phase],
     case {Otp >= 27 andalso is_end(Phase), Before} of
@@ -133,7 +136,7 @@ reset(Who, #{otp := Otp, phase := Phase, found := Found} = S) ->
 is_end(Phase) -> binary:match(Phase, <<"end">>) =/= nomatch.
 is_off(Phase) -> binary:match(Phase, <<"off">>) =/= nomatch.
 
-%% One process each, or those to come.
+%% One process at a time, or new processes.
 flags({What, _}, Who, #{phase := Phase} = S) when is_pid(What); What =:= new; What =:= new_processes ->
     case is_off(Phase) of
         true -> found(<<"flags of a process, while tracing is off">>, Who, S);
@@ -147,7 +150,7 @@ pattern([_, _, Kinds], Who, S) ->
     lists:foldl(fun(K, Acc) -> found(iolist_to_binary(io_lib:format("~ts set", [K])), Who, Acc) end, S, [K || K <- Kinds, K =:= call_time orelse K =:= call_memory]);
 pattern(_, _, S) -> S.
 
-%% Questions that are a signal to the process.
+%% Queries that send a signal to the process.
 asked(P, Items, Who, #{agent := Agent, phase := Phase} = S) when is_pid(P), Items =/= [], not is_map_key(P, Agent) ->
     S1 = counted(question, S),
     S2 = case is_off(Phase) of
@@ -157,7 +160,7 @@ asked(P, Items, Who, #{agent := Agent, phase := Phase} = S) when is_pid(P), Item
     lists:foldl(fun(I, Acc) -> many(P, I, Who, Acc) end, S2, Items);
 asked(_, _, _, S) -> S.
 
-%% The sitters stand for all processes that have nothing to do with what is traced.
+%% The idle processes represent all processes that take no part in traced requests.
 many(P, Item, Who, #{sitters := Sitters, asked := Asked} = S) when is_map_key(P, Sitters) ->
     Who1 = maps:get({Item, Who}, Asked, #{}),
     Who2 = Who1#{P => yes},

@@ -1,4 +1,4 @@
-%% Requests with an id in the path: each has a name of its own.
+%% Requests with an id in the path: each has a different name.
 -module(ids).
 -export([start/0, stop/0, request/2, forever/1]).
 

@@ -1,8 +1,8 @@
-%% Stands for the agent where forbidden.erl is tested itself: what is forbidden, and what is allowed.
+%% Replaces the agent in the test of forbidden.erl: makes forbidden calls and allowed ones.
 -module(kprof_fake_99).
 -export([do/1, allowed/0, at_end/0]).
 
-%% -> true: each is found by its own words.
+%% -> true: each call is detected, with the right text.
 do(reset) -> [seq_trace:reset_trace()] =/= [];
 do(reset_below) -> [erlang:system_flag(reset_seq_trace, true)] =/= [];
 do(existing) -> [erlang:trace(existing, false, [call])] =/= [];

@@ -1,4 +1,4 @@
-%% A module to load again and again: no process runs in it, so none is killed with its old code.
+%% A module that tests reload: no process runs in it, so none is killed when old code is purged.
 -module(reloaded).
 -export([work/1, reload/0]).
 

@@ -124,7 +124,8 @@ def test_fun_rule_with_tuple():
 
 
 def test_sampling():
-    """1/4: whole requests or nothing; est_count is near the truth and never silent about it."""
+    """--sample 1/4: requests are traced as a whole or not at all; est_count is near the true count, and count is
+    exported, too."""
     with workload_node(25) as n:
         want, final, _ = profile(n, "counts(1000,[create,read,update,delete],4000)", ALL, "--sample", "1/4", rule=RULE)
         assert final["sample"] == 4
@@ -138,7 +139,7 @@ def test_sampling():
 
 
 def test_big_state_under_lean():
-    """A callback that returns 25,000 words: the relay holds nothing of it."""
+    """A callback that returns 25,000 words: nothing of it is in the memory of the relay."""
     with workload_node(25) as n:
         before = n.eval("erlang:memory(total)")
         k = attach(n, *tiers("request/2", "handle_call/3"), "-i", "workload:request/2 arg(1)")
@@ -163,7 +164,7 @@ def test_reloaded_module_goes_on():
         n.eval("workload:again(10,1)")
         k.wait_json(10, lambda r: kp.count(r, "cache") >= 0 and r["calls"]["received"] >= 20)
         n.eval("workload:reload()")
-        # The pattern is gone with the old code until it is seen; then calls count again.
+        # Loading removes the pattern until the agent notices it; then calls are counted again.
         def more():
             n.eval("workload:again(1,1)")
             return k.rows[-1]["calls"]["received"] > 25
@@ -175,9 +176,9 @@ def test_reloaded_module_goes_on():
 
 
 def test_a_process_that_dies_inside_a_call():
-    """Until then the call is listed as open, by its process's name; then it is an error with a reason."""
+    """Before, the call is listed as open, with the name of its process; then as an error with its reason."""
     with kp.Node(25) as n:
-        n.eval("code:ensure_loaded(timer)")  # it is not loaded for us
+        n.eval("code:ensure_loaded(timer)")  # kprof-top does not load it
         k = attach(n, "-t", "sleep=timer:sleep/1", "-e", "none", "--slow", "1ms")
         k.tracing()
         n.eval("begin register(sleeper, spawn(fun() -> timer:sleep(1000000), ok end)), ok end")

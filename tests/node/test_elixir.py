@@ -1,10 +1,10 @@
-"""An Elixir node: its names as Elixir writes them, strings as identities."""
+"""An Elixir node: names in Elixir syntax, strings as identities."""
 import kp
 from common import attach, clean
 
 
 def loaded(n):
-    """No module is loaded for us: the node's own use of it does that."""
+    """kprof-top loads no module: the node loads it by using it."""
     n.eval("[{module, _} = code:ensure_loaded(M) || M <- ['Elixir.Sample.Web', 'Elixir.Sample.Repo']]")
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong: an exit status, one sentence on stderr, nothing left behind."""
+"""Errors: an exit status, one sentence on stderr, nothing left on the node."""
 import os
 import re
 import socket
@@ -20,7 +20,7 @@ def test_cookie_refused(otp):
 def test_node_not_registered():
     with workload_node(25) as n:
         k = kp.run(*TIER, "kp_no_such_node@127.0.0.1")
-        one_sentence(k, 1, "kp_no_such_node", n.name.split("@")[0])  # and says which are there
+        one_sentence(k, 1, "kp_no_such_node", n.name.split("@")[0])  # the message lists the registered nodes
         clean(n)
 
 
@@ -54,7 +54,7 @@ def test_port_nobody_listens():
 
 
 def test_port_is_not_a_node():
-    """Something listens and says nothing of use."""
+    """A listener that does not speak the protocol."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         s.listen(4)
@@ -75,17 +75,17 @@ def test_short_name():
 
 
 def test_stopped_node():
-    """A node that is there but answers nothing."""
+    """A stopped node, which does not answer."""
     with workload_node(25) as n:
         n.pause()
-        k = kp.run(*TIER, n.name)  # it gives up by itself
+        k = kp.run(*TIER, n.name)  # it exits after its own timeout
         n.resume()
         one_sentence(k, 1, n.name)
         clean(n)
 
 
 def test_no_such_function():
-    """Said with near names; the run goes on."""
+    """The message suggests similar names; the run continues."""
     with workload_node(25) as n:
         k = kp.run("--batch", "--format", "json", "-n", "2", "-d", "300ms", "-t", "workload:requst/1", "-t",
                    "workload:parse/1", n.name)
@@ -114,7 +114,7 @@ def test_rule_that_does_not_parse(rule):
 
 
 def test_two_at_once():
-    """Below OTP 27 tracing is one for all: the second is told who and leaves. From 27 both work."""
+    """Below OTP 27 there is only one tracer: the second kprof-top reports the first and exits. From 27 on both work."""
     for otp in OTPS:
         if otp not in kp.otp_versions():
             continue
@@ -151,7 +151,7 @@ def test_wrong_usage():
 
 @kp.each(25, 27, 29)
 def test_hazards_are_listed(otp):
-    """--hazards: the node's own table, those held back first, nothing traced, a receipt."""
+    """--hazards: the table of the node, avoided functions first; nothing is traced; a receipt."""
     with kp.Node(otp) as n:
         k = kp.run("--hazards", n.name)
         assert k.proc.returncode == 0, k.saw()
@@ -187,7 +187,7 @@ def test_cookie_sources():
         os.chmod(os.path.join(home, ".erlang.cookie"), 0o400)
         k = kp.run(*TIER, n.name, cookie=None, env={"HOME": home})
         assert k.proc.returncode == 0, k.saw()
-        # The cookie is not for the process table.
+        # The cookie must not be in the process table.
         k = attach(n, "-t", "workload:request/1", "--setcookie", "kpother")
         k.tracing()
         with open("/proc/%d/cmdline" % k.proc.pid, "rb") as f:
@@ -199,7 +199,7 @@ def test_cookie_sources():
 
 @kp.each(*OTPS)
 def test_dbg_is_left_as_it_was(otp):
-    """Another tracer: below 27 we say so and leave it alone, from 27 both work side by side."""
+    """Another tracer: below OTP 27 kprof-top reports it and exits; from 27 on both work at the same time."""
     with workload_node(otp) as n:
         n.eval("begin {ok, _} = dbg:tracer(process, {fun(_, X) -> X + 1 end, 0}), {ok, _} = dbg:p(all, c),"
                " {ok, _} = dbg:tpl(workload, cache, '_', []), ok end")
@@ -217,7 +217,7 @@ def test_dbg_is_left_as_it_was(otp):
             assert k.proc.returncode == 0, k.saw()
             assert kp.count(k.final(), "request", "read") == 5, k.final()
         assert n.eval(shape) == before
-        # who else traces is said at attach; --force goes beside them, and leaves them as they are
+        # the other tracer is reported at attach; with --force kprof-top attaches and does not change it
         force = ["--force"] if otp < 27 else []
         k = kp.run("--batch", "--format", "text", "-n", "1", "-d", "200ms", *tiers("request/1"), *force, n.name)
         assert k.proc.returncode == 0 and "other tracers: " in k.stdout, k.saw()
@@ -230,7 +230,7 @@ def test_tier_that_is_never_called_is_there_with_zero():
         k = attach(n, *tiers("request/1", "never/1"), "-i", RULE)
         k.tracing()
         n.eval("workload:counts(5,[read],1000)")
-        # and it says why, without being asked
+        # the reason is shown without a request
         k.wait_json(15, lambda r: "not called" in (kp.row(r, "never") or {}).get("note", ""))
         assert k.interrupt() == 0
         assert kp.row(k.final(), "never")["count"] == 0
@@ -239,7 +239,8 @@ def test_tier_that_is_never_called_is_there_with_zero():
 
 @kp.each(25, 27)
 def test_two_operators(otp):
-    """One trace for all below 27: the second is told who, since when. From 27 each has a session of its own."""
+    """Below OTP 27 there is only one tracer: the second is told which one, and since when. From 27 on each has a
+    session."""
     with workload_node(otp) as n:
         first = attach(n, *tiers("request/1"), "-i", RULE)
         first.tracing()

@@ -37,7 +37,7 @@ def test_json_contract():
         sums = [s for s in slow if "sums" in s][0]
         assert {"tier", "calls", "sum_us", "self_us"} <= set(sums["sums"][0]), sums
         assert abs(sum(t["self_us"] for t in sums["sums"]) - sums["request_us"]) < 1, sums
-        # the file has the same calls, as they came; more than 1000 a second are counted
+        # the file has the same calls, in order; calls above 1000 per second are only counted
         with open(log, encoding="utf-8") as f:
             lines = [json.loads(x) for x in f]
         assert os.stat(log).st_mode & 0o077 == 0 and all(x["node"] == n.name for x in lines), lines[:2]
@@ -131,7 +131,7 @@ def test_config_file():
 
 
 def test_demo_in_batch():
-    """Five tiers by four operations; the sample node is gone afterwards."""
+    """Five tiers, four operations; afterwards the sample node has ended."""
     k = kp.run("--demo", "--batch", "--format", "json", "-n", "3", "-d", "1s", deadline_s=60)
     assert k.proc.returncode == 0, k.saw()
     final = k.final()
@@ -147,7 +147,7 @@ def test_demo_in_batch():
 
 
 def command_line_with(word):
-    """Of the process that has it in its command line, as ps shows it."""
+    """The pid of the process with this text in its command line."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/cmdline" % pid, "rb") as f:
@@ -175,7 +175,7 @@ def test_killed_demo_takes_its_node_along():
 
 
 def test_hostile_identities():
-    """Escape sequences, 255-byte atoms, a megabyte, invalid UTF-8: names like others, in every format, harmless."""
+    """Escape sequences, 255-byte atoms, a megabyte, invalid UTF-8: harmless names in every format."""
     with workload_node(25) as n:
         out = {}
         for fmt in ("json", "text", "csv"):

@@ -40,7 +40,7 @@ def read(name):
 
 
 def npm(*packages):
-    """The directory of their modules; skips where there is no npm, or no registry."""
+    """The directory of their modules; skips the test without npm or its registry."""
     if not shutil.which("npm") or not shutil.which("node"):
         raise kp.Skip("no npm and node here")
     work = os.path.join(kp.scratch(), "npm-" + packages[0].split("@")[0])
@@ -56,7 +56,7 @@ _read = {}
 
 
 def in_browser(*names):
-    """What read_stacks.mjs saw of each."""
+    """What read_stacks.mjs read from each file."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not chromium:
         raise kp.Skip("no chromium here")
@@ -85,7 +85,7 @@ def test_folded_totals():
 
 
 def test_eflame_lines():
-    """As eflame writes: the process first, no count, a line for each sample."""
+    """As eflame: the process first, no count, a line for each sample."""
     lines = read("all.eflame").splitlines()
     assert len(lines) == TOTAL
     assert collections.Counter(line.split(";")[0] for line in lines) == {"<0.%d.0>" % p: EACH for p in range(80, 85)}
@@ -100,7 +100,7 @@ GC = ("old_heap_block_size heap_block_size mbuf_size recent_size stack_size old_
 
 
 def test_perf_is_flame_profs():
-    """Every line is one of flame_prof's, and the deltas of a metric add up to what it grew by."""
+    """Every line has the format of flame_prof, and the changes of a metric add up to its growth."""
     grown, last, first = collections.Counter(), {}, {}
     blocks = read("all.perf").split("\n\n")
     assert blocks.pop() == "" and len(blocks) == TOTAL
@@ -158,7 +158,7 @@ def test_speedscope_reads_totals():
 
 
 def test_speedscope_reads_perf_with_integer_pids():
-    """It takes the time between the samples of a thread: 59 times 10 ms."""
+    """It uses the time between the samples of a thread: 59 times 10 ms."""
     seen = speedscope("status.perf")
     assert sorted(p["name"] for p in seen["profiles"]) == sorted(
         "%s tid: %d" % k for k in (("running", 80), ("runnable", 81), ("waiting", 82), ("garbage_collecting", 83), ("unknown", 84)))

@@ -1,4 +1,5 @@
-"""What the agent may not ask of the VM, by the word of a tracer of the test's own on the node (forbidden.erl): which calls, in which phase."""
+"""VM functions that the agent must not call in some phases. A tracer of the test on the node (forbidden.erl) records
+the calls."""
 import re
 import signal
 import time
@@ -16,7 +17,8 @@ def phase(n, name):
 
 
 def nothing_is_done(n, name):
-    """Tracing is off by now: what is under way gets a while to end (calls stop coming), then nothing may come any more."""
+    """Tracing is off: running operations have some time to end (no more calls arrive); after that, no call may
+    arrive."""
     last = [n.eval("forbidden:calls()"), time.monotonic()]
     end = last[1] + 10
     while time.monotonic() < min(last[1] + 0.5, end):
@@ -25,7 +27,7 @@ def nothing_is_done(n, name):
         if calls != last[0]:
             last = [calls, time.monotonic()]
     phase(n, name)
-    time.sleep(ABSENT_S)  # what must not happen has so long to happen
+    time.sleep(ABSENT_S)  # time in which nothing forbidden may happen
 
 
 def limits(n):
@@ -52,7 +54,7 @@ def trip(n):
 
 
 def screen(n):
-    """Off and on, a capture, another entry, another rule."""
+    """Tracing off and on, a capture, another entry, another rule."""
     phase(n, "screen")
     with kp.Tmux(100, 30, command=[kp.PROGRAM, *tiers(*ALL), "--max-overhead", "none", n.name]) as t:
         t.wait_for(re.compile(r"^\W*request\b.*[1-9]", re.M), LATER_S)
@@ -109,7 +111,7 @@ FORBIDDEN_27 = [("{session, existing}", "existing at once"), ("{session, call_ti
 
 @kp.each(*OTPS)
 def test_what_is_forbidden_is_found(otp):
-    """The test's own tracer finds each of these, and nothing in what is allowed."""
+    """The tracer of the test detects each of these, and reports none of the allowed calls."""
     with workload_node(otp) as n:
         n.eval("forbidden:start(%d)" % otp)
         said = lambda: [x for x in n.eval("forbidden:told()") if x[1] != "at_end"]  # noqa: E731

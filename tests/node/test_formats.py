@@ -1,4 +1,4 @@
-"""Exports that other tools read, and --assert."""
+"""Exports for other programs, and --assert."""
 import base64
 import json
 import os
@@ -34,7 +34,7 @@ def rows_of(k):
     return {r["tier"] + ("/" + r["identity"] if r["identity"] else ""): r for r in k.final()["rows"] if r["count"]}
 
 
-# ---- a reader of our own for HdrHistogram's V2 encoding, for machines without npm ----
+# ---- a reader for HdrHistogram's V2 encoding, for machines without npm ----
 
 def number(data, at):
     v = 0
@@ -140,7 +140,7 @@ def test_hlog_is_read_by_its_own_tools():
 
 
 def test_prometheus():
-    """Valid lines, the figures of JSON; a file is replaced as a whole."""
+    """Valid lines with the values of JSON; a file is replaced as a whole."""
     want = rows_of(replay("--format", "json"))
     path = os.path.join(kp.scratch(), "kprof.prom")
     with open(path, "w") as f:

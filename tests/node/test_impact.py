@@ -1,4 +1,4 @@
-"""The harness of make impact finds what it is there to find: its arithmetic, and a stall that a naive one would not see."""
+"""Self-test of make impact: its arithmetic, and a stall that a naive measurement does not detect."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""Very many processes: whatever ends it, nothing of ours is left. How long it takes is in `make large`."""
+"""A node with very many processes: however kprof-top ends, nothing of it is left. `make large` measures the time."""
 import os
 import signal
 import sys
@@ -11,7 +11,7 @@ PROCESSES = 20_000
 
 
 def traced(n):
-    """Its idle processes have made a request each, so that they hold tokens."""
+    """Each idle process has made a request, so it holds a token."""
     k = large.batch(n)
     large.first_row(k)
     n.eval("large_load:keepalive_round()", 60)

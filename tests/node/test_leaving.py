@@ -1,4 +1,4 @@
-"""How it leaves: whatever ends it, the target has nothing of ours afterwards, by its own word."""
+"""However kprof-top ends, nothing of it is left on the target, according to the VM."""
 import fcntl
 import os
 import select
@@ -19,7 +19,7 @@ def under_load(n, *args):
     k = attach(n, *tiers(*ALL), "-i", RULE, *args)
     k.tracing()
     k.wait_json(20, lambda r: r["calls"]["aggregated"] > 1000)
-    n.eval("workload:sitters(20)")  # those that get a token now, and keep it
+    n.eval("workload:sitters(20)")  # processes that now receive a token and keep it
     kp.until(10, lambda: n.eval("workload:tokens()")["carrying"] >= 1, what="sitters carry tokens while we trace")
     return k
 
@@ -81,8 +81,8 @@ def test_node_dies_in_batch():
 
 
 def test_stopped_process_lets_go():
-    """SIGSTOP: alive but silent, under so little load that the link takes it all: only the lease can end tracing, after 10 s; on
-    SIGCONT it goes on."""
+    """SIGSTOP with a load so low that the link buffers everything: only the lease can stop tracing, after 10 s. After
+    SIGCONT tracing continues."""
     with workload_node(25) as n:
         n.eval("workload:load(1,20)")
         k = attach(n, *tiers(*ALL), "-i", RULE)
@@ -101,8 +101,8 @@ def test_stopped_process_lets_go():
 
 
 def test_a_full_link_is_told_though_it_ends_at_once():
-    """SIGSTOP under load: the link is full, and breaker or lease end tracing. That could not be told then; it is told with the
-    first word after SIGCONT, though that be the last."""
+    """SIGSTOP under load: the link is full, and breaker or lease stop tracing. This is reported with the first
+    message after SIGCONT, even if that is the last one."""
     with workload_node(25) as n:
         k = under_load(n)
         k.proc.send_signal(signal.SIGSTOP)
@@ -115,7 +115,8 @@ def test_a_full_link_is_told_though_it_ends_at_once():
 
 
 def test_silent_node_is_told():
-    """SIGSTOP of the node: no word. Said, a gap, no rate made up; and it goes on."""
+    """SIGSTOP of the node: it sends nothing. This is reported, there is a gap and no rate; after SIGCONT tracing
+    continues."""
     with workload_node(25) as n:
         k = under_load(n)
         n.pause()
@@ -136,8 +137,8 @@ def test_silent_node_is_told():
 
 
 def test_output_that_takes_nothing():
-    """A pipe nobody reads (`| less`): kprof-top hangs in its write, so its lease ends tracing; read on, it goes on; and a signal
-    ends it all the same."""
+    """A pipe that is not read (`| less`): kprof-top blocks in write, so the lease stops tracing; when the pipe is
+    read, tracing continues; a signal ends kprof-top anyway."""
     with workload_node(25) as n:
         n.eval("workload:load(4,2)")
         path = os.path.join(kp.scratch(), "pipe")
@@ -147,12 +148,12 @@ def test_output_that_takes_nothing():
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, 4096)
         flags = lambda: n.ours()["flags"]  # noqa: E731
         kp.until(20, flags, 0.1, what="it traces")
-        kp.until(20, lambda: not flags(), 0.1, what=lambda: "flags off, as nobody reads: %s" % flags())
+        kp.until(20, lambda: not flags(), 0.1, what=lambda: "flags off while the output is not read: %s" % flags())
         stop = threading.Event()
         reader = threading.Thread(target=drain, args=(fd, stop))
         reader.start()
         try:
-            kp.until(20, flags, 0.1, what="it traces again, as somebody reads")
+            kp.until(20, flags, 0.1, what="it traces again when the output is read")
         finally:
             stop.set()
             reader.join()
@@ -171,7 +172,7 @@ def drain(fd, stop):
 
 
 def test_two_in_a_row_leave_no_atoms_behind():
-    """Each run uses a slot's names again: a hundred runs must not fill the atom table."""
+    """Each run reuses the names of a slot: a hundred runs must not fill the atom table."""
     with workload_node(25) as n:
         counts = []
         for _ in range(4):
@@ -184,7 +185,7 @@ def test_two_in_a_row_leave_no_atoms_behind():
 
 
 def test_output_closed_early():
-    """A reader that goes away (| head -1) ends it, and the target is clean."""
+    """If the reader exits (| head -1), kprof-top ends, and the target is clean."""
     with workload_node(25) as n:
         n.eval("workload:load(2,5)")
         command = "%s --batch --format json -d 100ms %s -i '%s' %s | head -n 1 >/dev/null" % (
@@ -197,7 +198,8 @@ def test_output_closed_early():
 
 
 def test_duration_ends_it():
-    """Unattended: it ends by itself, with the whole run told and nothing left; of a recording it is that much of it."""
+    """--duration: it ends by itself, reports the whole run and leaves nothing; in a replay it limits the replayed
+    time."""
     rec = os.path.join(tempfile.mkdtemp(dir=kp.scratch()), "rec")
     with workload_node(25) as n:
         n.eval("workload:load(4,5)")

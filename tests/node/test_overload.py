@@ -1,4 +1,5 @@
-"""Overload: a tier in a tight loop on all schedulers. The breaker opens on the target by itself, backs off, comes back."""
+"""Overload: a tier in a tight loop on all schedulers. The breaker opens on the target, stays open longer each time,
+and closes."""
 import os
 import re
 
@@ -10,7 +11,7 @@ MORE_MEMORY_BYTES = 50_000_000
 
 
 def flags(node):
-    """The trace flags that any process has, or will have when it is spawned."""
+    """The trace flags of all processes, and those of new processes."""
     return node.eval("lists:usort([F || P <- [new_processes | processes()], {flags, Fs} <- [erlang:trace_info(P, flags)], F <- Fs])")
 
 
@@ -19,13 +20,14 @@ def state(r):
 
 
 def traced(n):
-    """Tracing is on when the functions have their patterns: after a look at how often they are called."""
+    """Tracing is on when the functions have patterns; before that, their calls are counted."""
     kp.until(60, lambda: n.eval("element(2, erlang:trace_info({tight,tier,1}, traced))") == "local")
 
 
 @kp.each(*OTPS)
 def test_breaker_opens_and_stays_open(otp):
-    """For what calls cost that are not sampled, sampling cannot help: it opens once, counts, and tries again when the load is gone."""
+    """Sampling does not lower the cost of unsampled calls: the breaker opens once, calls are counted, and it closes
+    when the load has ended."""
     with kp.Node(otp) as n:
         n.eval("code:ensure_loaded(tight)")
         rec = os.path.join(kp.scratch(), "overload_%s.rec" % otp)
@@ -35,16 +37,16 @@ def test_breaker_opens_and_stays_open(otp):
         n.eval("tight:start()")
         k.wait_json(60, lambda r: state(r) == "open")
         assert n.eval("erlang:memory(total)") < before + MORE_MEMORY_BYTES
-        # open: nothing is set, the node runs as ever
+        # open: nothing is set on the node
         kp.until(60, lambda: n.ours()["patterns"] == [], what=lambda: n.ours()["patterns"])
         reason = k.rows[-1]["breaker"]["reason"]
         assert re.fullmatch(r"unsampled calls would cost [0-9.]+ % of the node \(limit [0-9.]+ %\); remove the tier tight:\w+/\d \(\d+ calls/s\)", reason), reason
-        # never blind: the tiers' calls are counted meanwhile, no percentile is made of them
+        # calls of the tiers are counted in the meantime, without percentiles
         blind = k.wait_json(120, lambda r: r["counted_s"] > 0 and kp.row(r, "tier")["counted"] > 0 and kp.row(r, "request")["counted"] > 0)
         for tier in ("request", "tier", "_total"):
             row = kp.row(blind, tier)
             assert row["rate"] > 0 and row["counted"] > 0, blind
-        # some pauses later it is open still, for the same trip
+        # after some pauses it is still open, without another trip
         seen = k.rows[-1]["elapsed_s"]
         k.wait_json(60, lambda r: r["elapsed_s"] > seen + 4)
         assert {(state(r), r["breaker"]["trips"]) for r in k.rows if r["elapsed_s"] >= seen} == {("open", 1)}, k.saw()
@@ -53,7 +55,7 @@ def test_breaker_opens_and_stays_open(otp):
         kp.until(60, lambda: any(state(r) == "closed" and r["sample"] == 1 for r in k.rows[seen:]), what=k.saw)
         n.eval("[tight:request(X) || X <- lists:seq(1, 100)]")
         rows = len(k.rows)
-        # percentiles are back (the calls may lie on both sides of a second's end)
+        # percentiles are shown again (the calls may be in two different seconds)
         kp.until(30, lambda: any((kp.row(r, "request") or {"p99_us": 0})["p99_us"] > 0 for r in k.rows[rows:]), what=k.saw)
         assert k.interrupt() == 0, k.saw()
         final = k.final()
@@ -65,7 +67,7 @@ def test_breaker_opens_and_stays_open(otp):
         assert 0 < final["counted_s"] <= final["gap_s"], final
         assert request["counted"] > 0, request
         clean(n)
-        # the recording has it all
+        # the recording contains all of this
         again = kp.run("--replay", rec, "--batch", "--format", "json").final()
         assert again["counted_s"] == final["counted_s"], (again, final)
         for tier in ("request", "tier", "_total"):
@@ -73,10 +75,11 @@ def test_breaker_opens_and_stays_open(otp):
 
 
 def test_a_limited_rate_samples_instead():
-    """--max-rate: no trip; scaled counts near the node's own."""
+    """--max-rate: no trip; estimated counts are near those of the node."""
     with kp.Node(25) as n:
-        n.eval("code:ensure_loaded(tight)")  # nothing is loaded for us
-        k = attach(n, *TIERS, "--max-rate", "20000", "--max-age", "20s")  # a starved machine is not what is tested
+        n.eval("code:ensure_loaded(tight)")  # kprof-top loads no module
+        # a machine without CPU time is not tested here
+        k = attach(n, *TIERS, "--max-rate", "20000", "--max-age", "20s")
         k.tracing()
         traced(n)
         n.eval("tight:start()")
@@ -91,14 +94,14 @@ def test_a_limited_rate_samples_instead():
         assert final["breaker"]["trips"] == 0, final["breaker"]
         request = kp.row(final, "request")
         assert request["count"] < truth / 5, "sampled: " + str(request)
-        assert 0.9 * truth < request["est_count"] < 1.1 * truth, (request["est_count"], truth)  # 5 % on a machine of its own
+        assert 0.9 * truth < request["est_count"] < 1.1 * truth, (request["est_count"], truth)  # 5 % on an idle machine
         events = max(r["calls"]["received"] for r in k.rows) / k.rows[-1]["elapsed_s"]
         assert events < 20000, events
         clean(n)
 
 
 def test_the_budget_is_kept_by_sampling():
-    """--max-overhead: what it costs is told; sampling keeps it; the figures say why."""
+    """--max-overhead: the cost is reported, sampling keeps it below the limit, and the reason is shown."""
     with kp.Node(25) as n:
         n.eval("workload:start()")
         n.eval("workload:load(8,1)")
@@ -118,7 +121,7 @@ def test_the_budget_is_kept_by_sampling():
 
 
 def test_who_cannot_follow_has_it_opened():
-    """A tiny ring: the node is fine, but events are lost here. We ask for the breaker, once."""
+    """A small ring: the node is fine, but events are lost in kprof-top. It requests to open the breaker, once."""
     with workload_node(25) as n:
         n.eval("workload:load(8,2)")
         k = kp.Kp("--batch", "--format", "json", "-d", "200ms", "--cooldown", "60s", "-t", "request=workload:request/1",
@@ -127,7 +130,8 @@ def test_who_cannot_follow_has_it_opened():
         opened = k.wait_json(60, lambda r: state(r) == "open")
         assert "kprof-top is too slow" in opened["breaker"]["reason"], opened["breaker"]
         assert opened["lost"]["ring"] > 0, opened["lost"]
-        # While it is open no function has a pattern, so nothing is sent: calls are counted meanwhile. (The flag `call` says nothing then.)
+        # While it is open no function has a pattern, so nothing is sent; calls are counted. (The flag `call` may
+        # still be set.)
         kp.until(30, lambda: n.ours()["patterns"] == [] and flags(n) in ([], ["call"]), 0.2, what=lambda: (n.ours()["patterns"], flags(n)))
         assert state(k.rows[-1]) == "open", k.rows[-1]["breaker"]
         assert k.interrupt() == 0, k.saw()

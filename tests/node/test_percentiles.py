@@ -1,4 +1,4 @@
-"""A tier that sleeps: percentiles against a recorder inside the workload."""
+"""A tier that sleeps: its percentiles, compared with those recorded inside the workload."""
 import kp
 from common import OTPS, RULE2, profile, workload_node
 

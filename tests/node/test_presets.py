@@ -1,4 +1,4 @@
-"""Presets on modules that have the functions of the real servers: the rules compile on the node and name the requests."""
+"""Presets on modules with the functions of real servers: the rules compile on the node and name the requests."""
 import kp
 from common import attach, clean
 
@@ -42,7 +42,7 @@ def test_presets_name_requests():
         clean(n)
 
 
-# What a preset can do without, and what is too little: modules that the node has not.
+# Modules that the node does not have: a preset works without some of them.
 HALF = (
     ("liveview", ("Elixir.Phoenix.LiveView.Diff",), ("Elixir.Phoenix.LiveView.Diff", "Elixir.Phoenix.LiveView.Utils"),
      "only 2 of its 5 tiers"),
@@ -77,7 +77,7 @@ SHOP = (("cowboy", {"GET item_h": IDS, "GET orders_h": IDS, "POST cart_h": IDS, 
 
 
 def test_a_shop_with_many_ids_has_few_identities():
-    """2,000 ids in the path: four identities, and no request among the others."""
+    """2,000 ids in the path: four identities, and no requests in (other)."""
     with kp.Node(25) as n:
         n.eval("fakes:load()")
         for preset, identities in SHOP:
@@ -96,7 +96,7 @@ LEFT_OUT = "left out, because the node has not loaded them: "
 
 
 def rabbit(n, *options):
-    """One round of calls under the preset; the last picture, and what was said of tiers."""
+    """One round of calls with the preset; returns the last object and the messages about tiers."""
     k = attach(n, "--preset", "rabbitmq", *options, delay="100ms")
     k.tracing()
     n.eval("fakes:call(rabbitmq, 10)")
@@ -112,7 +112,7 @@ def test_a_tier_is_the_function_that_the_node_has():
             final, said = rabbit(n, *more)
             tiers = {r["tier"] for r in final["rows"]}
             assert tiers >= {"channel", "route", "deliver", "queue", "get", "writer"}, tiers
-            assert not tiers & {"backing", "store"}, tiers  # the node has them not: not started with
+            assert not tiers & {"backing", "store"}, tiers  # the node does not have them: the run does not start
             for tier in ("channel", "route", "deliver"):
                 assert kp.count(final, tier) == 30, (which, tier, final["rows"])
             line = [x for x in said.splitlines() if LEFT_OUT in x]
@@ -129,7 +129,7 @@ def test_too_little_of_a_preset_is_refused():
         assert k.proc.returncode == 1, k.saw()
         assert "preset rabbitmq: the node has only 3 of its 8 tiers" in k.stderr, k.saw()
         assert n.eval("code:is_loaded(pg)") is False
-        k = attach(n, "--preset", "gen_server:pg")  # it is on the node's path, and nothing is loaded for us
+        k = attach(n, "--preset", "gen_server:pg")  # it is in the node's code path, but kprof-top loads nothing
         k.wait(60)
         assert k.proc.returncode == 1 and "preset gen_server: the node has no pg:handle_call/3" in k.stderr, k.saw()
         assert n.eval("code:is_loaded(pg)") is False

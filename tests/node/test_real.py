@@ -1,4 +1,4 @@
-"""The harness of make real finds what it is there to find: each check fails on what it forbids, and the client sees a stall."""
+"""Self-test of make real: each check fails when it must, and the client measures a stall."""
 import copy
 import os
 import socketserver

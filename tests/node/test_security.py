@@ -1,4 +1,4 @@
-"""What nobody else may read or do: the cookie, the files, sockets, arguments."""
+"""Protection of the cookie, files, sockets and arguments."""
 import os
 import re
 import tempfile
@@ -11,7 +11,7 @@ ARGUMENT = "kp-argument-of-a-call"
 
 
 def sockets(pid, state):
-    """The sockets of a process in that state (hex), by the kernel's word."""
+    """The sockets of a process in this state (hex), from /proc."""
     own = set()
     for fd in os.listdir("/proc/%d/fd" % pid):
         try:
@@ -41,7 +41,7 @@ def test_nothing_tells_the_cookie_or_an_argument():
         assert seen
         n.eval('[string:casefold("%s") || _ <- lists:seq(1, 50)]' % ARGUMENT)
         assert sockets(k.proc.pid, "0A") == [], "nothing listens"
-        assert sockets(k.proc.pid, "01") != [], "the way to see sockets is the right one"
+        assert sockets(k.proc.pid, "01") != [], "this method finds sockets"
         with open("/proc/%d/cmdline" % k.proc.pid, "rb") as f:
             shown = f.read()
         assert k.interrupt() == 0, k.saw()

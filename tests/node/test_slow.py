@@ -1,4 +1,4 @@
-"""Slow requests: one line each, in every form, however many of their calls were slow."""
+"""Slow requests: one line each, in every output format, however many of their calls were slow."""
 import json
 import os
 import re
@@ -21,7 +21,8 @@ def one_a_request(slow):
 
 
 def test_one_line_a_request():
-    """The longest kind of three sleeps inside of the entry: both calls are slow, and of one request."""
+    """The slowest of three kinds of requests sleeps inside of the entry: both calls are slow and belong to one
+    request."""
     with workload_node(25) as n:
         log, rec = (os.path.join(kp.scratch(), x) for x in ("slow.log", "slow.rec"))
         k = attach(n, *TIERS, "-i", RULE2, "--slow", "15ms", "--slow-log", log, "--record", rec)

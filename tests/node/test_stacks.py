@@ -1,5 +1,5 @@
-"""--profile on nodes of known behaviour (tests/agent/agent_burn.erl): four processes burn in f, called from g and h two to one;
-one hoards binaries; one has a queue that grows; twenty are idle."""
+"""--profile on nodes with known behaviour (tests/agent/agent_burn.erl): four processes use CPU in f, called from g
+and h at two to one; one holds many binaries; one has a growing queue; twenty are idle."""
 import collections
 import math
 import os
@@ -8,13 +8,13 @@ import re
 import kp
 from common import OTPS, clean, one_sentence
 
-SECONDS = os.environ.get("KPROF_STACK_SECONDS", "8")  # 30: the shares within 3 points
+SECONDS = os.environ.get("KPROF_STACK_SECONDS", "8")  # with 30 s the shares are within 3 points
 INTERVAL_MS = 3
 BURN = "[agent_burn:start(4, 20)]"
 
 
 def profile(node, what, path, *args, seconds=SECONDS):
-    """The file's text, and what was said at the end."""
+    """Returns the text of the file, and the last messages."""
     path = os.path.join(kp.scratch(), path)
     k = kp.run("--profile", what, "--duration", seconds + "s", "--sample-interval", "%dms" % INTERVAL_MS, "--max-overhead", "none",
                "-o", path, *args, node.name, deadline_s=60)
@@ -36,15 +36,15 @@ def test_shares(otp):
         text, _ = profile(n, "cpu", "shares%s.folded" % otp)
         rows = folded(text)
         of = {who: sum(w for s, w in rows.items() if re.search(r"burn/1;agent_burn:%s/0;agent_burn:f/1$" % who, s)) for who in "gh"}
-        each_us = 11 * INTERVAL_MS * 1000  # what a sample stands for
+        each_us = 11 * INTERVAL_MS * 1000  # the weight of a sample
         samples = sum(of.values()) // each_us
         assert samples > 30, (samples, rows)
         share = of["g"] / sum(of.values())
-        bound = 0.03 if float(SECONDS) >= 30 else 4 * math.sqrt(2 / 9 / samples)  # of so many tosses
+        bound = 0.03 if float(SECONDS) >= 30 else 4 * math.sqrt(2 / 9 / samples)  # the bound for this number of samples
         print("OTP %s: from g %.3f, %d samples, bound %.3f" % (otp, share, samples, bound))
         assert abs(share - 2 / 3) < bound, (share, samples, bound)
         burns, idles = (sum(w for s, w in rows.items() if "agent_burn:" + f in s) for f in ("burn/1", "idle/0"))
-        assert idles / 20 < 0.1 * burns / 4, rows  # who is idle does not count, but when it just runs
+        assert idles / 20 < 0.1 * burns / 4, rows  # idle processes do not count, except while they run
         clean(n)
 
 
@@ -60,7 +60,7 @@ def test_metrics(otp):
 
 
 def test_deltas_add_up():
-    """In perf's file: each process's changes are its last value less its first."""
+    """In the perf file, the changes of a process add up to its last value minus its first."""
     with kp.Node(25) as n:
         n.eval("spawn(fun() -> %s, receive never -> ok end end), ok" % BURN)
         text, _ = profile(n, "wall", "deltas.perf", seconds="4")
@@ -71,13 +71,13 @@ def test_deltas_add_up():
                 values[head.group(1), metric].append((int(value), int(delta)))
         assert {m for _, m in values} >= {"reductions", "message_queue_len", "memory", "bin_vheap_size", "minor_gcs"}, list(values)[:20]
         assert len({p for p, _ in values}) >= 25, len(values)
-        for key, seen in values.items():  # 4 s: the processes were chosen once
+        for key, seen in values.items():  # after 4 s the processes were chosen at least once
             assert seen[0][1] == 0 and sum(d for _, d in seen) == seen[-1][0] - seen[0][0], (key, seen)
         clean(n)
 
 
 def test_killed():
-    """kill -9 of kprof-top: nothing of the sampler is left."""
+    """After kill -9 of kprof-top nothing of the sampler is left."""
     with kp.Node(25) as n:
         n.eval("spawn(fun() -> %s, receive never -> ok end end), ok" % BURN)
         sampler = "[P || P <- processes(), {_, {M, F, _}} <- [process_info(P, initial_call)], " \
@@ -89,10 +89,8 @@ def test_killed():
         clean(n)
 
 
-def test_nobody_matches():
-    with kp.Node(25) as n:
-        for args, words in ((("--top", "5"), ("--top", "--profile")), (("--profile", "cpu"), ("--output",)),
-                            (("--profile", "cpu", "-o", "x.txt"), ("ending",)), (("--profile", "speed", "-o", "x.svg"), ("no such profile",)),
-                            (("--profile", "cpu", "-o", "x.svg", "-t", "m:f/1"), ("--tier",))):
-            one_sentence(kp.run(*args, n.name), 2, *words)
-        clean(n)
+def test_wrong_usage():
+    for args, words in ((("--top", "5"), ("--top", "--profile")), (("--profile", "cpu"), ("--output",)),
+                        (("--profile", "cpu", "-o", "x.txt"), ("ending",)), (("--profile", "speed", "-o", "x.svg"), ("--profile speed: unknown value",)),
+                        (("--profile", "cpu", "-o", "x.svg", "-t", "m:f/1"), ("--tier",))):
+        one_sentence(kp.run(*args, "nobody@127.0.0.1"), 2, *words)

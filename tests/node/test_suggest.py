@@ -1,4 +1,4 @@
-"""`--suggest`: what it names on nodes under load, and that counting calls leaves nothing, however it ends."""
+"""`--suggest`: its result on nodes under load; counting calls leaves nothing on the node, however it ends."""
 import os
 import re
 import signal
@@ -63,7 +63,7 @@ def test_a_node_that_does_nothing_has_none():
 
 
 def counters(n):
-    """How many of the workload's functions have a counter of anybody's; from OTP 27 on each session has its own."""
+    """The number of functions of the workload with a call counter; from OTP 27 on each session has its own counters."""
     return n.eval("length([x || {F, A} <- workload:module_info(exports), case erlang:function_exported(trace, session_info, 1) of "
                   "true -> trace:session_info({workload, F, A}) =/= []; "
                   "false -> erlang:trace_info({workload, F, A}, call_count) =/= {call_count, false} end])")

@@ -1,4 +1,4 @@
-%% Overload: a tier called in a tight loop on all schedulers, counted by the node itself.
+%% Overload: a tier that all schedulers call in a tight loop; the node counts the calls.
 -module(tight).
 -export([start/0, stop/0, calls/0, request/1, tier/1]).
 

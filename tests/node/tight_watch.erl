@@ -1,13 +1,13 @@
-%% Watches `tight` from inside: how many calls, how much memory, is its tier traced?
+%% Samples `tight` from inside the node: number of calls, memory, whether its tier is traced.
 -module(tight_watch).
 -export([start/1, take/0, stop/0]).
 
-%% A sample each Ms: {Ms since the start, calls, memory in bytes, traced}.
+%% A sample every Ms: {Ms since the start, calls, memory in bytes, traced}.
 start(Ms) ->
     register(?MODULE, spawn_opt(fun() -> watch(erlang:monotonic_time(millisecond), Ms, []) end, [{priority, high}])),
     true.
 
-%% All samples so far, oldest first; it goes on without them.
+%% Returns all samples so far, oldest first, and removes them.
 take() ->
     ?MODULE ! {take, self()},
     receive {?MODULE, Samples} -> Samples end.
@@ -25,7 +25,7 @@ watch(Start, Ms, Samples) ->
     end.
 
 traced() ->
-    lists:any(fun(S) -> set(S) =:= {traced, local} end, sessions()). % a process that is busy would not answer for itself
+    lists:any(fun(S) -> set(S) =:= {traced, local} end, sessions()). % a busy process would not answer
 
 sessions() ->
     case erlang:function_exported(trace, session_info, 1) of

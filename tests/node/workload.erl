@@ -1,4 +1,4 @@
-%% A workload of known counts. Each scenario runs to its end and returns what a profiler must have seen:
+%% A workload with known counts. Each scenario runs to its end and returns the counts that a profiler must have:
 %%   #{requests => N, rows => #{Tier => #{Identity => Count}}, errors => ..., late => ..., expired => ...}
 %% Tiers are named by their functions. The entry is request/1 or request/2, its first argument is the identity.
 -module(workload).
@@ -43,7 +43,7 @@ pool_loop() ->
     end.
 
 init(small) -> {ok, 0};
-init(big) -> {ok, lists:seq(1, 12500)}. % two words a cell: 25,000 words
+init(big) -> {ok, lists:seq(1, 12500)}. % two words per element: 25,000 words
 
 handle_call({db, Op}, _, S) -> R = ?MODULE:db(Op), {reply, R, S};
 handle_call(big, _, S) -> {reply, ok, S}.
@@ -59,7 +59,7 @@ handle_info(_, S) -> {noreply, S}.
 
 %% ---- the tiers
 
-request(sit) -> [?MODULE:parse(sit)]; % hears from nobody, so it keeps its token
+request(sit) -> [?MODULE:parse(sit)]; % receives no messages, so it keeps its token
 request(Op) ->
     P = ?MODULE:parse(Op),
     D = gen_server:call(workload_db, {db, P}),
@@ -101,7 +101,7 @@ sleeper(short) -> receive after 5 -> short end;
 sleeper(middle) -> receive after 20 -> middle end;
 sleeper(long) -> receive after 100 -> long end.
 
-%% The answer comes by message: a 'DOWN' carries no token and would take the request's away.
+%% The answer is a message: a 'DOWN' has no token and would remove the token of the request.
 in_process(Fun) ->
     Self = self(),
     Ref = make_ref(),
@@ -116,7 +116,7 @@ in_pool(Op) ->
 
 %% ---- scenarios
 
-%% K requests of each operation, from four processes, at Rate requests a second in all.
+%% K requests of each operation, from four processes, at Rate requests per second in all.
 counts(K, Ops, Rate) ->
     Todo = lists:append([Ops || _ <- lists:seq(1, K)]),
     clients(4, Todo, Rate, fun(Op) -> {ok, _, _} = ?MODULE:request(Op) end),
@@ -130,7 +130,7 @@ again(K, N) ->
     one_by_one(K, fun(Op) -> [?MODULE:cache(Op) || _ <- lists:seq(1, N)] end),
     #{requests => K, rows => #{request => #{x => K}, cache => #{x => K * N}}}.
 
-%% full: every call; lean: the outermost only (an inner return cannot be told from another).
+%% full: every call; lean: only the outermost (inner returns cannot be distinguished).
 recursion(K, Depth, _Returns) ->
     one_by_one(K, fun(_) -> ?MODULE:recurse(Depth) end),
     #{requests => K, rows => #{request => #{x => K}, recurse => #{x => K * (Depth + 1)}}, outermost => K}.
@@ -159,7 +159,7 @@ nested(K, _) ->
     one_by_one(K, fun(_) -> [?MODULE:request(inner, fun(Op) -> ?MODULE:cache(Op) end)] end),
     #{requests => K, rows => #{request => #{x => 2 * K}, cache => #{x => K}}}.
 
-%% Work that begins when its request has long returned.
+%% Work that begins long after its request has returned.
 late(K, _) ->
     Self = self(),
     one_by_one(K, fun(Op) -> gen_server:cast(workload_db, {late, Op, Self}) end),
@@ -171,7 +171,7 @@ no_request(K) ->
     [?MODULE:cache(x) || _ <- lists:seq(1, K)],
     K.
 
-%% Goes on until the node ends.
+%% Runs until the node ends.
 outside_load(PauseMs) ->
     spawn(fun() -> outside_loop(PauseMs) end),
     ok.
@@ -194,7 +194,7 @@ hostile_names() ->
      <<255, 254, 0, 128, 192, 27, "[2J">>, 'line\nbreak\ttab', <<"\x{202e}rtl"/utf8>>,
      list_to_atom(lists:duplicate(255, 16#1F600)), <<>>, '', {<<"GET">>, <<"/\e[H">>}, <<"=cmd|'/c calc'!A1,\"x\"">>].
 
-%% N calls of sleeper/1 of each kind, with a recorder of its own: nearest-rank percentiles in microseconds.
+%% N calls of sleeper/1 of each kind, with their recorded nearest-rank percentiles in microseconds.
 sleeping(N, _) ->
     Self = self(),
     Kinds = [short, middle, long],
@@ -227,7 +227,7 @@ percentiles(Times) ->
     At = fun(P) -> Us(element(max(1, ceil(P * N)), S)) end,
     #{count => N, min => Us(element(1, S)), p50 => At(0.5), p90 => At(0.9), p99 => At(0.99), max => Us(element(N, S))}.
 
-%% K calls of a server whose callback returns 25,000 words, at Rate a second.
+%% K calls of a server whose callback returns 25,000 words, at Rate per second.
 big_state(K, Rate) ->
     clients(1, lists:duplicate(K, big), Rate,
             fun(Op) -> {ok, _} = ?MODULE:request(Op, fun(_) -> gen_server:call(workload_big, big) end) end),
@@ -245,10 +245,10 @@ reload() ->
     {module, ?MODULE} = code:load_binary(?MODULE, File, Beam),
     true.
 
-%% ---- load that goes on, and tokens
+%% ---- continuous load, and tokens
 
-%% Processes that took part in a request and then hear from timers only: they keep what token they have, and report
-%% it themselves (to ask them by message would take it away).
+%% Processes that took part in a request and then receive only timeouts: they keep their token and report it
+%% themselves (a query by message would remove it).
 sitters(N) ->
     [spawn(fun() ->
         ?MODULE:request(sit),
@@ -256,7 +256,7 @@ sitters(N) ->
     end) || _ <- lists:seq(1, N)],
     N.
 
-%% It sends, to itself: one that never sends keeps its token below OTP 27 (nothing can take it away there).
+%% It sends messages to itself: below OTP 27 a process that never sends keeps its token, and nothing can remove it.
 sit() ->
     report(),
     self() ! beat,
@@ -266,12 +266,12 @@ sit() ->
 report() ->
     catch ets:insert(workload_tokens, {self(), seq_trace:get_token()}).
 
-%% How many of our processes carry a token by their latest word (dead ones are forgotten).
+%% The number of these processes that hold a token, according to their latest report (without dead ones).
 tokens() ->
     All = [{P, T} || {P, T} <- ets:tab2list(workload_tokens), is_process_alive(P)],
     #{asked => length(All), carrying => length([P || {P, T} <- All, T =/= []])}.
 
-%% Clients that go on until load_done/0, which returns how many requests they made.
+%% Clients that run until load_done/0, which returns their number of requests.
 load(Clients, PauseMs) ->
     Pids = [spawn(fun() -> client_loop(PauseMs, 0) end) || _ <- lists:seq(1, Clients)],
     persistent_term:put(workload_load, Pids),
@@ -300,7 +300,7 @@ wait_in(Pid, Fun) ->
         _ -> erlang:yield(), wait_in(Pid, Fun)
     end.
 
-%% Splits the list over N processes that keep to the rate together: each makes a burst every 10 ms.
+%% Divides the list among N processes with this total rate: each makes a burst every 10 ms.
 clients(N, Todo, Rate, Fun) ->
     Self = self(),
     Burst = max(1, Rate div (100 * N)),

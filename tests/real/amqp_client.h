@@ -1,5 +1,5 @@
-/* What AMQP loads share: a connection with a channel and a queue of its own. A failure ends the
- * process with 1 and a sentence: a server that dies shows. */
+/* Shared by the AMQP loads: a connection with its own channel and queue. A failure ends the process
+ * with status 1 and a message, for example if the server crashes. */
 #ifndef KPROF_REAL_AMQP_CLIENT_H
 #define KPROF_REAL_AMQP_CLIENT_H
 
@@ -22,7 +22,7 @@ static inline bool amqp_answered(amqp_connection_state_t c)
     return amqp_get_rpc_reply(c).reply_type == AMQP_RESPONSE_NORMAL;
 }
 
-/* As guest, on 127.0.0.1; the queue goes with its last consumer. */
+/* As guest, on 127.0.0.1; the queue is removed with its last consumer. */
 static inline amqp_connection_state_t amqp_connected(int port, int client, amqp_bytes_t queue)
 {
     amqp_connection_state_t c = amqp_new_connection();
@@ -44,7 +44,7 @@ static inline void amqp_consumes(amqp_connection_state_t c, int client, amqp_byt
     amqp_must(amqp_answered(c), client, "basic.consume");
 }
 
-/* After this the server has done all that was sent before. */
+/* When this returns, the server has processed everything that was sent before. */
 static inline void amqp_close_channel(amqp_connection_state_t c, int client)
 {
     amqp_must(amqp_channel_close(c, 1, AMQP_REPLY_SUCCESS).reply_type == AMQP_RESPONSE_NORMAL,

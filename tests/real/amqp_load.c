@@ -1,11 +1,12 @@
 /* amqp_load PORT RATE SECONDS
  *
- * Open AMQP load on 127.0.0.1, of three clients. One publishes RATE messages/s to a queue from
- * which another takes and acknowledges each; a third publishes a tenth as many to a queue of its
- * own and gets each. A message is due by the clock, whatever became of those before it; its latency
- * is from that moment until it has arrived. Ends when all has been done by the server: prints
- * {"publish":N,"ack":N,"get":N,"errors":N,"p50_us":X,"p99_us":X}, where errors counts messages that
- * were missing or came out of order. Exits with 1 where it cannot go on. */
+ * Open AMQP load on 127.0.0.1 with three clients. One publishes RATE messages/s to a queue from
+ * which another consumes and acknowledges each; a third publishes a tenth as many to its own queue
+ * and gets each. A message is sent when it is due, whether earlier ones were answered or not; its
+ * latency is the time from then until it arrives. Ends when the server has processed all messages,
+ * and prints
+ * {"publish":N,"ack":N,"get":N,"errors":N,"p50_us":X,"p99_us":X}, where errors is the number of
+ * messages that were missing or out of order. Exits with 1 if it cannot continue. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
@@ -21,7 +22,7 @@ enum { BODY_BYTES = 200, PUBLISHER, CONSUMER, GETTER };
 
 struct load {
     int port;
-    uint64_t rate, messages, gets, errors; /* errors: of the consumer */
+    uint64_t rate, messages, gets, errors; /* errors of the consumer */
     uint64_t get_errors;
     amqp_bytes_t queue, own_queue;
     int64_t start_ns;
@@ -36,7 +37,7 @@ static void wait_until(int64_t at_ns)
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-/* The body begins with the message's number and the time it was due. */
+/* The body begins with the number of the message and the time when it was due. */
 static void publish(amqp_connection_state_t c, int client, amqp_bytes_t queue, uint64_t i,
                     int64_t due_ns)
 {
@@ -131,8 +132,8 @@ static void disconnect_all(struct load *l)
     amqp_close_channel(l->publisher, PUBLISHER);
     amqp_close_channel(l->consumer, CONSUMER);
     amqp_close_channel(l->getter, GETTER);
-    /* A channel's supervisor that ends just when its connection does is an error in RabbitMQ's log
-     * (1 of 10 loads, whoever is attached). */
+    /* If the supervisor of a channel ends together with its connection, RabbitMQ logs an error (in
+     * 1 of 10 loads, also without kprof-top). */
     wait_until(latency_now() + CHANNELS_END_NS);
     amqp_disconnect(l->publisher, PUBLISHER);
     amqp_disconnect(l->consumer, CONSUMER);

@@ -34,7 +34,8 @@ class Ejabberd(Server):
     tiers = ["stanza", "router", "local", "sessions"]
     identities = ["message", "iq", "presence"]
     most = 3
-    stray_share = 0.005  # a session handles its client's stanza just after another's came to it: seen for 1 of 2,000
+    # a session handles a stanza of its client just after one from another session arrived: 1 of 2,000
+    stray_share = 0.005
     rates = (200, 1000)
 
     def start(self):

@@ -9,12 +9,12 @@ from server import free_port, kp, short_host
 from shop import Shop
 
 COOKIE = "kprofreal"
-# As mix writes it into a release.
+# as mix writes it into a release
 APP = """{application, shopex, [{description, "a shop"}, {vsn, "1.0.0"}, {mod, {'Elixir.Shopex', []}}, {registered, ['Elixir.Shopex.Repo']},
  {applications, [kernel, stdlib, elixir, cowboy]}, {modules, [%s]}]}.
 """
 LOCAL = "-kernel inet_dist_use_interface {127,0,0,1}"
-# Where Debian has Cowboy: among RabbitMQ's plugins, and from sid on as packages of its own.
+# Where Debian has Cowboy: among the plugins of RabbitMQ; from sid on as separate packages.
 FOLDERS = ("/usr/lib/rabbitmq/lib/rabbitmq_server-*/plugins/%s-*/ebin", "/usr/lib/erlang/lib/%s-*/ebin")
 APPS = ("cowboy", "cowlib", "ranch")
 
@@ -35,7 +35,7 @@ class ElixirShop(Shop):
         return "kprof_%s_%d" % (self.name, os.getpid())
 
     def cowboy(self):
-        """The code paths of Cowboy's applications, as the server calls them."""
+        """The code paths of Cowboy's applications, as seen by the server."""
         paths = []
         for app in APPS:
             found = [p for folder in FOLDERS for p in self.place.find(folder % app)]
@@ -58,14 +58,15 @@ class ElixirShop(Shop):
                 {"HOME": inside, "SHOPEX_PORT": str(self.port), "ERL_CRASH_DUMP": "/dev/null"}, self.base)
 
     def logs(self):
-        return []  # what it logs is on its terminal
+        return []  # it logs to its terminal
 
     def version(self):
         return self.eval("{ok, V} = application:get_key(cowboy, vsn), list_to_atom(V)").strip("'") + " (Cowboy)"
 
 
 class Release(ElixirShop):
-    """The same shop as a mix release: embedded mode, its own ERTS, without runtime_tools. Made by this machine's mix."""
+    """The same shop as a mix release: embedded mode, its own ERTS, without runtime_tools. Built with the mix of this
+    machine."""
     name = "release"
     packages = {25: ElixirShop.packages[25]}
 

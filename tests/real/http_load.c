@@ -1,10 +1,11 @@
 /* http_load PORT RATE SECONDS CONNECTIONS IDS [-H HEADER]... 'METHOD /PATH'...
  *
- * Open HTTP/1.1 load on 127.0.0.1: RATE requests/s, the kinds in turn, % in a path is an id of
- * 1..IDS. A request is due by the clock, whatever became of those before it; it takes the next free
- * connection, and its latency is from the moment it was due. Ends when all are answered: prints
+ * Open HTTP/1.1 load on 127.0.0.1: RATE requests/s, the kinds in turn; % in a path is replaced by
+ * an id of 1..IDS. A request is sent when it is due, whether earlier ones were answered or not, on
+ * the next free connection; its latency is the time from when it was due. Ends when all are
+ * answered, and prints
  * {"sent":[of each kind],"errors":N,"p50_us":X,"p99_us":X}; the first error on stderr. Exits with 1
- * where it cannot go on. */
+ * if it cannot continue. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +25,7 @@
 #include "latency.h"
 
 enum { CONNECTIONS_MAX = 256, KINDS_MAX = 32, ANSWER_BYTES = 1 << 22, HEADER_BYTES = 2048 };
-#define SILENT_NS INT64_C(30000000000) /* no answer for so long: it will not come */
+#define SILENT_NS INT64_C(30000000000) /* maximum time without an answer */
 
 struct conn {
     int fd;
@@ -134,7 +135,7 @@ static void answered(struct load *l, struct conn *c)
     const char *stay = header(c->in, end, "connection: close");
     c->busy = false;
     l->done++;
-    if (stay) { /* the server has had enough of this connection */
+    if (stay) { /* the server closes this connection */
         close(c->fd);
         connect_one(l, c);
     }

@@ -1,4 +1,4 @@
-"""Open HTTP load on a port of this machine: http_load.c, and what it says."""
+"""Open HTTP load on a port of this machine: runs http_load.c and reads its output."""
 import json
 import subprocess
 
@@ -9,7 +9,7 @@ GRACE_S = 60
 
 
 def http_load(port, rate, seconds, names, ids=1, headers=()):
-    """names: {"METHOD /path with % for an id": identity as kprof-top must name it}; each in turn, with ids 1 .. ids."""
+    """names: {"METHOD /path with % for an id": expected identity}; the kinds in turn, with ids 1 .. ids."""
     argv = [compiled("http_load"), str(port), str(rate), str(seconds), str(CONNECTIONS), str(ids)]
     for h in headers:
         argv += ["-H", h]

@@ -1,4 +1,4 @@
-/* Latencies of an open load: when a request is due, and exact quantiles of what they took. One
+/* Latencies of an open load: when requests are due, and exact quantiles of their latencies. One
  * thread at a time. */
 #ifndef KPROF_REAL_LATENCY_H
 #define KPROF_REAL_LATENCY_H
@@ -36,7 +36,7 @@ static inline void latency_init(struct latency *l, size_t most)
     }
 }
 
-/* More than there is room for are dropped: the caller knows how many there can be. */
+/* Values beyond the capacity are dropped: the caller knows the maximum number. */
 static inline void latency_add(struct latency *l, int64_t ns)
 {
     if (l->n < l->cap)
@@ -49,7 +49,7 @@ static inline int latency_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts. 0 of none. */
+/* Sorts the values. Returns 0 if there are none. */
 static inline double latency_quantile_us(struct latency *l, double q)
 {
     if (!l->n)

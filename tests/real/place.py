@@ -1,8 +1,8 @@
-"""Where a server runs: on this machine, with its packages and its OTP (25), or in a Debian root that is made for it in
-build/real (trixie: OTP 27, sid: OTP 29; KPROF_REAL_ROOTS names another directory). Both need root and the network, else kp.Skip says so.
-
-No package starts a daemon: a policy-rc.d that exits 101 is there while packages are installed, and in a root they are only extracted.
-Roots share this machine's network, epmd and process numbers, so a node there is asked and stopped as one here.
+"""Where a server runs: on this machine, with its packages and its OTP (25), or in a Debian root in build/real
+(trixie: OTP 27, sid: OTP 29; KPROF_REAL_ROOTS: another directory). Both need root and the network; otherwise kp.Skip
+is raised. No package starts a daemon: policy-rc.d exits with 101 while packages are installed, and in a root packages
+are only extracted. A root shares network, epmd and pids with this machine, so a node in a root is queried and stopped
+like a node here.
 """
 import contextlib
 import glob
@@ -21,16 +21,17 @@ ROOTS = os.environ.get("KPROF_REAL_ROOTS", os.path.join(kp.ROOT, "build", "real"
 SUITES = {27: "trixie", 29: "sid"}
 POLICY = "/usr/sbin/policy-rc.d"
 HOST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-# What scripts that start servers use. Packages are extracted without what they would need to be configured.
+# Programs for scripts that start servers. Packages are extracted without the dependencies that only their
+# configuration needs.
 BASE = ["base-files", "base-passwd", "dash", "coreutils", "sed", "grep", "gawk", "hostname", "procps", "libc6", "libc-bin", "erlang-base"]
 ROOT_S = 900
 FETCH_S = 120
-AGAIN_S = 3600  # a root that could not be made is not tried again for so long
+AGAIN_S = 3600  # after a failure, creating the root is not tried again for this time
 
 
 @contextlib.contextmanager
 def no_daemons():
-    """No package may start a daemon meanwhile."""
+    """Prevents packages from starting daemons while they are installed."""
     made = not os.path.exists(POLICY)
     if made:
         with open(POLICY, "w") as f:
@@ -52,7 +53,7 @@ def installed(package):
 
 
 def install(packages):
-    """On this machine, with apt-get, as root; what is there stays as it is."""
+    """Installs missing packages on this machine, with apt-get, as root."""
     missing = [p for p in packages if not installed(p)]
     if not missing:
         return
@@ -60,7 +61,7 @@ def install(packages):
         raise kp.Skip("not root, so install these first: apt-get install %s" % " ".join(missing))
     print("installing: %s" % " ".join(missing), file=sys.stderr, flush=True)
     with no_daemons():
-        if not apt_get("install", "--download-only", *missing):  # the lists of a fresh machine are empty or old
+        if not apt_get("install", "--download-only", *missing):  # on a new machine the package lists are missing or old
             apt_get("update")
             if not apt_get("install", "--download-only", *missing):
                 raise kp.Skip("apt-get could not fetch %s within %d s" % (" ".join(missing), FETCH_S))
@@ -69,7 +70,8 @@ def install(packages):
 
 
 def apt_get(what, *words, deadline_s=FETCH_S):
-    """Whether it could, in this time. What installs is not to be interrupted: it has no deadline."""
+    """Whether the command succeeded within this time. An installation must not be interrupted, so it has no
+    deadline."""
     command = ["apt-get", "-o", "DPkg::Lock::Timeout=%d" % FETCH_S, what, "-y", "-q", *(["--no-install-recommends"] if words else []), *words]
     try:
         return subprocess.run(command, env=dict(os.environ, DEBIAN_FRONTEND="noninteractive"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -79,7 +81,7 @@ def apt_get(what, *words, deadline_s=FETCH_S):
 
 
 class Place:
-    """otp: 25 (whatever this machine has), 27 or 29. root: None, or the directory of the root."""
+    """otp: 25 (the release of this machine), 27 or 29. root: None, or the directory of the root."""
 
     def __init__(self, otp):
         self.otp = otp
@@ -87,7 +89,8 @@ class Place:
         self._dir = None
 
     def provide(self, packages, of_all=()):
-        """Makes sure that the packages are there. of_all: those of all servers for this OTP, so that the root is made once."""
+        """Makes sure that the packages are installed. of_all: the packages of all servers for this OTP, so that the
+        root is created once."""
         if not self.root:
             install(packages)
             return
@@ -107,9 +110,9 @@ class Place:
         if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
             raise kp.Skip("a root with %s needs root and mmdebstrap" % suite)
         if os.path.exists(failed) and time.time() - os.path.getmtime(failed) < AGAIN_S:
-            raise kp.Skip("the root %s could not be made within the last hour (see %s.log)" % (suite, self.root))
+            raise kp.Skip("the root %s could not be created less than an hour ago (see %s.log)" % (suite, self.root))
         os.makedirs(ROOTS, exist_ok=True)
-        print("making the root %s: %s" % (suite, " ".join(packages)), file=sys.stderr, flush=True)
+        print("creating the root %s: %s" % (suite, " ".join(packages)), file=sys.stderr, flush=True)
         tmp = self.root + ".tmp"
         shutil.rmtree(tmp, ignore_errors=True)
         with open(self.root + ".log", "w") as log:
@@ -119,7 +122,7 @@ class Place:
         if not ok:
             open(failed, "w").close()
             shutil.rmtree(tmp, ignore_errors=True)
-            raise kp.Skip("the root %s could not be made (see %s.log)" % (suite, self.root))
+            raise kp.Skip("the root %s could not be created (see %s.log)" % (suite, self.root))
         shutil.copy("/etc/hosts", os.path.join(tmp, "etc"))
         shutil.rmtree(self.root, ignore_errors=True)
         os.rename(tmp, self.root)
@@ -127,7 +130,7 @@ class Place:
             f.write("\n".join(packages) + "\n")
 
     def dir(self):
-        """A directory of this run that everybody may enter; gone at exit. As it is called here."""
+        """A directory of this run that every user may enter; removed at exit. Its path on this machine."""
         if self._dir is None:
             if self.root:
                 self._dir = tempfile.mkdtemp(prefix="kprof-real-", dir=os.path.join(self.root, "tmp"))
@@ -139,15 +142,15 @@ class Place:
         return self._dir
 
     def inside(self, path):
-        """A path of this machine as the server calls it."""
+        """A path of this machine, as seen by the server."""
         return path[len(self.root):] if self.root else path
 
     def find(self, pattern):
-        """Files by a pattern of absolute paths, as the server calls them."""
+        """The files that match a pattern of absolute paths, as seen by the server."""
         return sorted(self.inside(p) for p in glob.glob((self.root or "") + pattern))
 
     def user(self, name):
-        """The user's numbers (uid, gid). In a root, whose packages are not configured, he is made."""
+        """(uid, gid) of the user. In a root, whose packages are not configured, the user is created."""
         if not self.root:
             r = subprocess.run(["getent", "passwd", name], stdout=subprocess.PIPE, text=True)
             if not r.stdout:
@@ -163,11 +166,11 @@ class Place:
         return number, number
 
     def start(self, argv, env, output, cwd, user=None):
-        """A process with exactly this environment and no stdin; output: a file. cwd: a path of this machine. Its pid is that of the
-        last program that a script of it becomes by exec. Ended by kp.clean_up, if it is still there."""
+        """A process with exactly this environment and no stdin; output: a file. cwd: a path of this machine. If it is
+        a script that ends with exec, its pid is that of the last program. kp.clean_up stops it if it still runs."""
         env = {"PATH": HOST_PATH, "LC_ALL": "C.UTF-8", **env}
         ids = self.user(user) if user else None
-        if self.root:  # /proc is there for this process and its children only
+        if self.root:  # /proc is mounted only for this process and its children
             words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -t proc proc "$0/proc" && exec "$@"', self.root, "chroot"]
             words += ["--userspec=%d:%d" % ids] if ids else []
             words += [self.root, "env", "-i", "--chdir=" + self.inside(cwd), *("%s=%s" % kv for kv in env.items()), *argv]

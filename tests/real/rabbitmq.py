@@ -58,7 +58,8 @@ class RabbitMQ(Server):
     def ready(self):
         if "Starting broker... completed" not in self.said():
             return False
-        self.get_all()  # two that come first at once let rabbit_mgmt_db_cache crash (3.10), whoever is attached
+        # if the first two requests are simultaneous, rabbit_mgmt_db_cache crashes (3.10), also without kprof-top
+        self.get_all()
         return True
 
     def headers(self):
@@ -89,7 +90,7 @@ class RabbitMQ(Server):
 
 
 class RabbitMQManagement(RabbitMQ):
-    """The same server, by its management API: Cowboy."""
+    """The management API of the same server: Cowboy."""
     name, preset, entry = "rabbitmq-http", "cowboy", "request"
     host = []
     tiers = ["request", "routing", "handler"]

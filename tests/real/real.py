@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""real.py [--server "yaws rabbitmq"] [--otp "25 27 29"] [--turns N] [--seconds S] [--write FILE] [--short]: kprof-top on servers people run.
+"""real.py [--server "yaws rabbitmq"] [--otp "25 27 29"] [--turns N] [--seconds S] [--write FILE] [--short]: kprof-top
+on widely used servers.
 
-Each server (servers.py) is installed by its package, started on 127.0.0.1, and loaded by an open client at two rates, in turn without and
-with kprof-top at its default limits, while a monitor in the node asks all its processes each second. Checked are the preset (offered, and
-complete), the identities, the counts against what the client sent, errors, the server's own logs, and what is left on the node. Times are
-printed, never judged. --short: each server of SHORT on this machine's OTP, at its lower rate, once. Closes with the counts of checks."""
+Each server (servers.py) is installed from its package, started on 127.0.0.1, and loaded by an open client at two
+rates, in turn without and with kprof-top at its default limits, while a monitor in the node queries all its processes
+every second. Checks: the preset (offered and complete), the identities, the counts (equal to the client's), errors,
+the logs of the server, and what is left on the node. Times are printed, but not checked. --short: each server of
+SHORT on the OTP of this machine, at its lower rate, once. Ends with the counts of checks."""
 import argparse
 import datetime
 import math
@@ -24,10 +26,10 @@ from suggested import PRESETS, suggested  # noqa: E402
 
 SHORT = ("yaws", "rabbitmq")
 BEGIN, END = "<!-- real: made by make real -->", "<!-- real: end -->"
-LATER_S = 60  # deadlines: none is a claim
-TRIES = 3  # this machine may be busy elsewhere: see disturbed
+LATER_S = 60  # deadlines, not assertions
+TRIES = 3  # this machine may have other load: see disturbed()
 TURNS, SECONDS = 5, 5
-DEVIATIONS = 5  # of a sample: a scaled count that is wrong by more is wrong
+DEVIATIONS = 5  # for samples: an estimated count with a larger error is wrong
 HEAD = ["server, version", "OTP", "requests/s", "sent", "counted", "off by", "traced", "p99 without", "p99 with", "ratio", "node CPU without", "with", "kprof-top CPU"]
 
 
@@ -43,7 +45,7 @@ def demand(ok, text):
 # ---- checks ---------------------------------------------------------------------------------------------------
 
 def offered(s):
-    """kprof-top's own list has the preset, with all its tiers."""
+    """The list of kprof-top contains the preset, with all its tiers."""
     with kp.Tmux(110, 40, command=[kp.PROGRAM, s.node.name], env={"KPROF_COOKIE": s.node.cookie}) as t:
         t.wait_for("attached to", LATER_S)
         t.keys("P")
@@ -73,20 +75,20 @@ def clean(s):
 
 
 def named(final):
-    """{identity: its row} of whole requests: a call of the entry inside of another request is not one of its own."""
+    """{identity: row} of whole requests, without calls of the entry inside of another request."""
     return {r["identity"]: r for r in final["rows"] if r["tier"] == "_total" and r["identity"] is not None and r["count"]}
 
 
 def identities(s, final, _load):
     rows = named(final)
     odd = [i for i in rows if not any(re.fullmatch(p, i) for p in s.identities)]
-    demand(not odd, lambda: "identities that mean nothing: %s, of %s" % (odd[:10], sorted(rows)))
+    demand(not odd, lambda: "unexpected identities: %s, of %s" % (odd[:10], sorted(rows)))
     demand(rows and len(rows) <= s.most, lambda: "%d identities: %s" % (len(rows), sorted(rows)))
     return "%d: %s" % (len(rows), ", ".join(sorted(rows)))
 
 
 def allowed(row, sent, most):
-    """How wrong a count scaled from a sample may be, when at times 1 in `most` was traced; 0: all were."""
+    """The possible error of an estimated count if at times only 1 in `most` was traced; 0 if all were."""
     return DEVIATIONS * math.sqrt(sent * (most - 1)) if row["est_count"] != row["count"] else 0
 
 
@@ -94,9 +96,9 @@ def counts(s, final, load):
     rows = named(final)
     for identity, sent in load.sent.items():
         row = rows.get(identity)
-        demand(row, lambda: "%s: %d sent, none counted; there are %s" % (identity, sent, sorted(rows)))
+        demand(row, lambda: "%s: %d sent, none counted; counted: %s" % (identity, sent, sorted(rows)))
         most = allowed(row, sent, final["sample_most"]) + s.stray_share * sum(load.sent.values())
-        demand(abs(row["est_count"] - sent) <= most, lambda: "%s: %d sent, %d counted, of which %d were traced (it may be off by %.0f)" % (
+        demand(abs(row["est_count"] - sent) <= most, lambda: "%s: %d sent, %d counted, of which %d were traced (possible error: %.0f)" % (
             identity, sent, row["est_count"], row["count"], most))
     lost = sum(load.sent.values()) - entered(s, final)
     demand(lost <= DEVIATIONS * math.sqrt(sum(load.sent.values()) * (final["sample_most"] - 1)), lambda: "%d calls of %s are missing" % (lost, s.entry))
@@ -106,14 +108,15 @@ def counts(s, final, load):
 
 
 def entered(s, final):
-    """Calls of the entry, of whatever request they are a part."""
+    """Calls of the entry, in any request."""
     row = kp.row(final, s.entry)
     return row["est_count"] if row else 0
 
 
 def disturbed(s, final, load):
-    """'' or why the machine did not let this load be counted by name: the breaker opened, or a thread of the VM stood still in a request, and
-    others that had its token ran from start to end meanwhile (kprof.1, CAVEATS). All of those are there as calls of the entry."""
+    """'' or why this load could not be counted by name on this machine: the breaker opened; or a thread of the VM was
+    stopped in a request, while others with its token ran from start to end (kprof.1, CAVEATS). All of these are
+    counted as calls of the entry."""
     if final["breaker"]["trips"]:
         return "the breaker opened: %s" % final["breaker"]["reason"]
     short = sum(load.sent.values()) - counted(final, load)
@@ -148,7 +151,7 @@ CHECKS = {"identities": identities, "counts": counts, "tiers": tiers, "errors": 
 # ---- one server -----------------------------------------------------------------------------------------------
 
 class Run:
-    """A server on one OTP; counts its checks."""
+    """A server on one OTP, with the counts of its checks."""
 
     def __init__(self, cls, otp, o, count):
         self.s, self.otp, self.o, self.count = cls(Place(otp)), otp, o, count
@@ -156,7 +159,7 @@ class Run:
         self.rows = []
 
     def check(self, what, fn, *args):
-        """Runs it and says how it went. Whether it held."""
+        """Runs a check, prints its result, and returns whether it passed."""
         try:
             said = fn(*args)
         except (Wrong, AssertionError) as e:
@@ -177,7 +180,7 @@ class Run:
             self.label = "%s %s, OTP %d" % (s.name, s.version(), self.otp)
             s.watch()
             rates = s.rates[:1] if self.o.short else s.rates
-            s.load(rates[0], 1)  # what is done once is done
+            s.load(rates[0], 1)  # done only once
             self.check("preset %s is offered, and complete" % s.preset, offered, s)
             if s.preset in PRESETS:
                 self.check("the suggestion", suggested, s, rates[0])
@@ -207,7 +210,7 @@ class Run:
         return {"p99": load.p99_us, "node": cpu.taken()[0]}
 
     def session(self, rate):
-        """One attach with its load: figures, the last object, the load, what kprof-top said."""
+        """One attach with its load: values, the last object, the load, the messages of kprof-top."""
         k = Attached(self.s.node, "--preset", self.s.preset, delay="200ms")
         k.tracing()
         cpu = Cpu(self.s.node, k)
@@ -227,14 +230,14 @@ class Run:
             if not why:
                 break
             say("  %s: %s%s" % (self.label, why, ", once more" if left else ""))
-        self.check(at + "the breaker stays closed", lambda: demand(not final["breaker"]["trips"], "it opened %d times running: %s" % (
+        self.check(at + "the breaker stays closed", lambda: demand(not final["breaker"]["trips"], "it opened in %d attempts: %s" % (
             TRIES, final["breaker"]["reason"])))
         self.check(at + "all of the preset is set", lambda: demand("left out" not in said, said))
         for what, fn in CHECKS.items():
             self.check(at + what, fn, s, final, load)
         self.check(at + "clean afterwards", clean, s)
         self.check(at + "nothing in its logs", lambda: demand(s.log_lines() == lines, lambda: "\n".join(s.log_lines()[len(lines):][:20])))
-        kp.until(LATER_S, lambda: s.watched() > rounds, what="the monitor goes on")
+        kp.until(LATER_S, lambda: s.watched() > rounds, what="the monitor continues")
         return figures, final, load
 
     def row(self, rate, without, with_it, final, load):
@@ -270,7 +273,7 @@ def options():
 
 
 def chosen(label):
-    """What check.py wants tried again, or all."""
+    """The checks that check.py repeats, or all."""
     only = os.environ.get("KPROF_ONLY")
     if not only:
         return True

@@ -1,5 +1,5 @@
-%% A shop behind yaws: an appmod. /api/item/ID and /api/cart/ID are pages of their own, /api/order takes orders. Written with the
-%% functions of yaws_api only, so that one beam runs on all versions (the record #arg{} differs).
+%% The shop as an appmod of yaws. /api/item/ID and /api/cart/ID are pages, /api/order accepts orders. It uses only
+%% functions of yaws_api, so that one beam runs on all versions (the record #arg{} differs).
 -module(real_shop).
 -export([out/1]).
 

@@ -1,5 +1,5 @@
-%% Brought onto a server by real.py: asks all processes for the length of their queue and their memory each second, as observer_cli does,
-%% and tells what of kprof-top is on the node.
+%% real.py loads this on a server: it queries the queue length and memory of all processes every second, as
+%% observer_cli does, and reports what of kprof-top is on the node.
 -module(real_watch).
 -export([start/0, rounds/0, left/0, loop/1]).
 
@@ -19,5 +19,5 @@ loop(Rounds) ->
     timer:sleep(?EVERY_MS),
     ?MODULE:loop(Rounds).
 
-%% [] when nothing is. A hidden node is the one that asks this.
+%% [] if nothing is left. The one hidden node is the caller.
 left() -> [{K, V} || {K, V} <- maps:to_list(kp_target:ours()), V =/= [], V =/= false, V =/= undefined].

@@ -1,27 +1,32 @@
-"""A real server as the bench (real.py) knows it. One file for each server has a subclass of Server and names it in servers.py.
+"""A real server in the benchmark (real.py). Each server has a file with a subclass of Server, and is listed in
+servers.py.
 
-What a subclass says (class attributes):
-  name      as people call it: make real SERVER=name
-  packages  {otp: [Debian packages]}, of the server and of its load; its keys are the OTPs that the server is tried on
-  host      [Debian packages] that this machine needs whatever the OTP is: for the load
+Class attributes of a subclass:
+  name      its name: make real SERVER=name
+  packages  {otp: [Debian packages]}, of the server and of its load; its keys are the OTPs on which the server is tested
+  host      [Debian packages] that this machine needs for the load, on any OTP
   preset    the preset of kprof-top that must be offered, and complete
   entry     the tier whose calls are the requests
-  tiers     tiers that must have calls under the load, the entry among them
+  tiers     tiers that must have calls under the load, including the entry
   identities  regular expressions: each identity of the entry matches one of them as a whole
-  most      the identities of the entry are no more than this
-  stray_share  of all requests, those that may be part of another request: the entry's process still had its token (kprof.1, CAVEATS)
+  most      the maximum number of identities of the entry
+  stray_share  maximum share of requests that may be part of another request, because the process of the entry still had
+            its token (kprof.1, CAVEATS)
   rates     the two rates of the load, requests/s: at the lower one, all requests should be traced at default limits
 
-What it does (methods):
-  start()   starts the server in self.place and sets self.node, a Node: its name and cookie, proc (whose pid is the VM's). Does not wait.
-  ready()   true when it can be asked. It is polled with a deadline, and the server's end is noticed by the caller.
-  load(rate, seconds)  puts open load on it from this machine and waits until all of it is answered: a Load. Open: a request is sent when it
-            is due, whatever has become of those before it, and its latency is from that moment. It must not depend on earlier loads.
-  logs()    the server's own logs (paths of this machine), at a level at which a server that is well writes nothing
-  version() of the server, as text; eval() may be asked
-Server has the rest: directories, questions to the node, the watcher, and the end, by its pid. Nobody's ctl program is used.
+Methods of a subclass:
+  start()   starts the server in self.place and sets self.node, a Node: its name and cookie, proc (whose pid is the VM's).
+            Does not wait.
+  ready()   true when the server answers. It is polled with a deadline; the caller notices if the server ends.
+  load(rate, seconds)  runs an open load from this machine, waits until all of it is answered, and returns a Load. Open:
+            a request is sent when it is due, whether earlier ones were answered or not, and its latency is the time
+            from then. It must not depend on earlier loads.
+  logs()    the logs of the server (paths of this machine), at a level at which it writes nothing without errors
+  version() of the server, as text; may call eval()
 
-All of a server's files are in self.place.dir(), it listens on 127.0.0.1 only, on ports that were free.
+Server has the rest: directories, queries of the node, the monitor, and the end, by pid. No ctl program is used.
+
+All files of a server are in self.place.dir(). It listens on 127.0.0.1 only, on ports that were free.
 """
 import base64
 import glob
@@ -34,12 +39,12 @@ import subprocess
 
 from place import HERE, kp
 
-LATER_S = 60  # deadlines: none is a claim
+LATER_S = 60  # deadlines, not assertions
 
 
 class Load:
-    """What the client did. sent: {identity as kprof-top must name it: requests}; p50_us, p99_us: latencies from the intended start;
-    errors: requests that failed or were answered wrong, said of the first."""
+    """The result of the client. sent: {expected identity: requests}; p50_us, p99_us: latencies from the intended
+    start; errors: requests that failed or had a wrong answer; the message is about the first."""
 
     def __init__(self, sent, errors, p50_us, p99_us, said=""):
         self.sent, self.errors, self.p50_us, self.p99_us, self.said = sent, errors, p50_us, p99_us, said
@@ -51,7 +56,7 @@ class Node:
 
 
 def free_port():
-    """Below those that the kernel gives to connections, which could take it before the server does."""
+    """A port below those that the kernel gives to connections; one of these could be taken before the server starts."""
     while True:
         port = random.randrange(20000, 32000)
         try:
@@ -69,7 +74,7 @@ _programs = {}
 
 
 def compiled(name, *libraries, directory=HERE):
-    """The program of name.c (which may include headers from here), in the run's scratch directory."""
+    """Compiles name.c (which may include headers from here) in the scratch directory."""
     if name not in _programs:
         _programs[name] = os.path.join(kp.scratch(), name)
         subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I" + HERE, "-o", _programs[name],
@@ -78,7 +83,8 @@ def compiled(name, *libraries, directory=HERE):
 
 
 def beam(name, directory=HERE):
-    """An Erlang module of the tests, compiled by this machine's erlc, which runs on later OTPs: the path of the beam."""
+    """Compiles an Erlang module of the tests with the erlc of this machine; the beam runs on later OTPs. Returns its
+    path."""
     out = os.path.join(kp.scratch(), "real_beams")
     os.makedirs(out, exist_ok=True)
     path = os.path.join(out, name + ".beam")
@@ -96,7 +102,7 @@ class Server:
         self.place = place
         self.node = self.output = None
 
-    # ---- of the subclass ----
+    # ---- defined in the subclass ----
 
     def start(self):
         raise NotImplementedError
@@ -113,10 +119,10 @@ class Server:
     def version(self):
         raise NotImplementedError
 
-    # ---- for all ----
+    # ---- common ----
 
     def run(self, name, cookie, argv, env, cwd, user=None):
-        """For start(): the server's process, and its node."""
+        """For start(): the process of the server, and its node."""
         kp.epmd()
         self.output = os.path.join(self.place.dir(), self.name + ".out")
         with open(self.output, "w") as out:
@@ -141,7 +147,7 @@ class Server:
         return "%s; %s" % (how, " / ".join([x for x in self.said().splitlines() if x.strip()][-4:]))
 
     def eval(self, source):
-        """Erlang, on the node: the value as Erlang writes it, without blanks."""
+        """Evaluates Erlang on the node; returns the value as Erlang prints it, without blanks."""
         call = sorted(glob.glob("/usr/lib/erlang/lib/erl_interface-*/bin/erl_call"))[-1]
         last = [""]
 
@@ -149,7 +155,8 @@ class Server:
             r = subprocess.run([call, "-sname", self.node.name, "-c", self.node.cookie, "-e"], input=source + ".\n", stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, timeout=LATER_S * kp.PATIENCE)
             last[0] = r.stdout or "exit %d" % r.returncode
-            return "failed to connect" not in last[0] or not self.lives()  # a node that is too busy to greet is asked again
+            # if the node is too busy for the handshake, try again
+            return "failed to connect" not in last[0] or not self.lives()
         kp.until(LATER_S, answered, 0.5, what=lambda: "%s: %s" % (self.node.name, last[0]))
         out = re.sub(r"\s+", "", last[0])
         assert out.startswith("{ok,"), "%s: %s: %s%s" % (self.node.name, source[:200], last[0], "" if self.lives() else "; it died: " + self.last_words())
@@ -163,21 +170,21 @@ class Server:
         assert self.eval('element(1, code:load_binary(%s, "%s", base64:decode("%s")))' % (name, name, text)) == "module"
 
     def watch(self):
-        """A monitor in the node asks all processes each second from now on, as observer_cli does."""
+        """Starts a monitor in the node that queries all processes every second, as observer_cli does."""
         self.bring(beam("real_watch"))
         self.bring(beam("kp_target", os.path.join(HERE, "..", "lib")))
         assert self.eval("real_watch:start()") == "ok"
 
     def watched(self):
-        """How often the monitor has asked all processes."""
+        """The number of queries of the monitor so far."""
         return int(self.eval("real_watch:rounds()"))
 
     def left(self):
-        """What of kprof-top is on the node, by the VM's own word: "[]" is nothing."""
+        """What of kprof-top is on the node, according to the VM; "[]": nothing."""
         return self.eval("real_watch:left()")
 
     def log_lines(self):
-        """All lines of its logs, and what it said on its terminal."""
+        """All lines of its logs and of its terminal."""
         lines = self.said().splitlines()
         for path in self.logs():
             with open(path, errors="replace") as f:

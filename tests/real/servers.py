@@ -1,4 +1,4 @@
-"""All servers of the bench, by name, in the order of the table."""
+"""All servers of the benchmark, by name, in the order of the table."""
 from ejabberd import Ejabberd
 from elixir_shop import ElixirShop, Release
 from rabbitmq import RabbitMQ, RabbitMQManagement
@@ -8,5 +8,5 @@ SERVERS = {s.name: s for s in (Yaws, RabbitMQ, RabbitMQManagement, ElixirShop, R
 
 
 def packages(otp):
-    """Of all servers on this OTP."""
+    """The packages of all servers on this OTP."""
     return sorted({p for s in SERVERS.values() for p in s.packages.get(otp, [])})

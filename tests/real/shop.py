@@ -1,4 +1,4 @@
-"""The shop that the web servers of the bench serve: four kinds of requests, and 2,000 ids in the paths."""
+"""The shop of the web servers: four kinds of requests, 2,000 ids in the paths."""
 import re
 import urllib.request
 
@@ -10,7 +10,7 @@ IDS = 2000
 
 
 class Shop(Server):
-    """A subclass sets self.port in start(), and names the kinds: the identities of PATHS, in that order."""
+    """A subclass sets self.port in start(), and the names of the kinds: the identities of PATHS, in this order."""
     kinds = ()
     most = len(PATHS)
 

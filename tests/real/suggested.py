@@ -1,4 +1,5 @@
-"""What kprof-top suggests for a server under load: the entry of the preset that was written for it, and at least half of its tiers."""
+"""The suggestion of kprof-top for a server under load must contain the entry of its preset, and at least half of its
+tiers."""
 import os
 import re
 import subprocess
@@ -6,9 +7,9 @@ import threading
 
 from place import kp
 
-LOAD_S, LATER_S = 6, 60  # the load outlasts the question
+LOAD_S, LATER_S = 6, 60  # the load lasts longer than the count
 
-# The functions of the presets, the entry first, as in src/cli/preset.c; of several versions all.
+# The functions of the presets, the entry first, as in src/cli/preset.c, of all versions.
 PRESETS = {
     "cowboy": ("cowboy_stream_h:request_process/3", "cowboy_router:execute/2", "cowboy_req:reply/4", "cowboy_handler:execute/2"),
     "rabbitmq": ("rabbit_channel:handle_cast/2", ("rabbit_exchange:route/3", "rabbit_exchange:route/2"),

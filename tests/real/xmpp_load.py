@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""xmpp_load.py PORT HOST RATE SECONDS: open XMPP load on 127.0.0.1. Anonymous clients send each other messages, ping the server, and send
-presence to each other: 8, 1 and 1 of 10 stanzas. A stanza is sent when it is due; its latency is from that moment until its receiver has
-it, or until its answer is here. JSON: sent (by kind), errors, p50_us, p99_us."""
+"""xmpp_load.py PORT HOST RATE SECONDS: open XMPP load on 127.0.0.1. Anonymous clients send messages to each other,
+ping the server, and send presence to each other: 8, 1 and 1 of 10 stanzas. A stanza is sent when it is due; its
+latency is the time from then until its receiver has it, or until its answer arrives. JSON: sent (by kind), errors,
+p50_us, p99_us."""
 import json
 import re
 import selectors
@@ -38,7 +39,7 @@ class Client:
         return got
 
     def marks(self):
-        """Numbers of the stanzas that have come, each told once."""
+        """The numbers of new stanzas, each once."""
         data = self.s.recv(262144)
         if not data:
             raise SystemExit("the server closed a connection")

@@ -15,7 +15,7 @@ def options():
 
 
 class Top:
-    """kprof-top under a bare shell in a window, on a node with load. `with` ends everything."""
+    """kprof-top in a shell in a window, on a node under load. The end of `with` stops everything."""
 
     def __init__(self, size=SMALL, term="xterm-256color", locale="C.UTF-8", args=None, node=True, load=True, env=None,
                  directory=None):
@@ -28,7 +28,7 @@ class Top:
         self.t.wait_for("sh>")
         self.before = self.stty("before")
         words = [kp.PROGRAM] + (options() if args is None else args) + ([self.node.name] if node else [])
-        # A row of its own says how it ended; the shell's own screen is where we come back to.
+        # A separate line shows the exit status, on the normal screen of the shell.
         there = "cd %s; " % kp.shlex.quote(directory) if directory else ""
         self.t.keys(there + kp.shlex.join(words) + "; echo status=$?", "Enter")
 
@@ -42,7 +42,7 @@ class Top:
         return re.sub(r"rows \d+; columns \d+;", "", text)
 
     def ready(self):
-        """The table has rows of the load."""
+        """Waits until the table has rows of the load."""
         screen = self.t.wait_for(re.compile(r"^\W*request\b.*[1-9]|^status=", re.M), 30)
         assert "\nstatus=" not in screen, "it has ended:\n" + screen
         return screen
@@ -54,7 +54,7 @@ class Top:
         return self.t.wait_for(what, deadline_s, gone)
 
     def ended(self, deadline_s=20):
-        """Waits for the shell; its terminal is as it was. The exit status."""
+        """Waits for the shell; checks that its terminal is as before; returns the exit status."""
         s = self.t.wait_for(re.compile(r"^status=\d+", re.M), deadline_s)
         self.sane()
         return int(re.search(r"^status=(\d+)", s, re.M).group(1))
@@ -78,13 +78,13 @@ class Top:
         kp.clean_up()
 
 
-MARK = r"^[^\w\s]?\s*"  # in front of a name: the fold's sign
-# Every key is tried in each of these: sizes, terminals and locales go round.
+MARK = r"^[^\w\s]?\s*"  # the fold sign in front of a name
+# Every key is tested in each of these combinations of size, terminal and locale.
 VARIANTS = ((SMALL, "xterm-256color", "C.UTF-8"), (LARGE, "screen", "C"), (SMALL, "vt100", "C.UTF-8"))
 
 
 def names(screen):
-    """The names of the table's rows as they stand: [(indent, name)]."""
+    """The names of the rows of the table, from the top: [(indent, name)]."""
     found, inside = [], False
     for line in screen.split("\n"):
         if re.match(r"(TIER|IDENTITY)\b", line):
@@ -102,12 +102,12 @@ def heads(screen):
 
 
 def last_head(top):
-    """'' while a menu covers the table."""
+    """The last tier of the table; '' while a menu covers the table."""
     return (heads(top.t.screen()) or [""])[-1]
 
 
 def column(screen, title):
-    """The cells of a column as text, by the tiers' names."""
+    """The cells of a column as text, by tier name."""
     lines = screen.split("\n")
     at = next((i for i, x in enumerate(lines) if re.match(r"(TIER|IDENTITY)\b", x)), None)
     if at is None:

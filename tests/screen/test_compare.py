@@ -1,4 +1,4 @@
-"""Now against a marked moment, and against a recording."""
+"""Comparison with an earlier time range, and with a recording."""
 import os
 import re
 
@@ -34,7 +34,7 @@ def test_mark_and_baseline():
         top.keys("m")
         top.see("comparison off")
         top.see("REPLAY ended", 30)
-        # A moment that is past is what is marked, not the seconds that happen to be the last.
+        # The reference is the time range that is shown, not the last seconds.
         top.keys("c", "1s", "Enter", "[")
         top.see(re.compile(r"\d\d:\d\d:\d\d-(\d\d:\d\d:\d\d), .* ago"))
         top.keys("m")

@@ -1,4 +1,4 @@
-"""--flame: folded stacks on a real terminal, with flamelens's keys, and as other files."""
+"""--flame: folded stacks in a real terminal, with the keys of flamelens, and converted to other formats."""
 import json
 import os
 
@@ -45,7 +45,7 @@ def test_keys(cols, rows, term, locale):
         t.wait_for("sandwich")
         t.keys("q")
         t.wait_for("1000 samples")
-        t.keys("q")  # a terminal without a second screen keeps the picture
+        t.keys("q")  # a terminal without an alternate screen keeps the picture
         kp.until(60, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
 
 
@@ -113,7 +113,7 @@ def test_bad_input():
     assert k.proc.returncode == 1 and "has no folded stacks" in k.stderr, k.saw()
     out = os.path.join(kp.scratch(), "some.folded")
     k = flame(folded("a;b 3\nrubbish\n\x1b]0;evil\x07;c 4\n", "some.in"), "-b", "-o", out)
-    assert k.proc.returncode == 0 and "1 of 3 lines are no folded stacks" in k.stderr, k.saw()
+    assert k.proc.returncode == 0 and "1 of 3 lines ignored: not a folded stack" in k.stderr, k.saw()
     with open(out, "rb") as f:
         assert b"\x1b" not in f.read()
     k = flame(folded(), "-b", "-o", os.path.join(kp.scratch(), "x.png"))

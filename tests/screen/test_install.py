@@ -1,4 +1,4 @@
-"""make install: the program, its page, and the completions of the shells, all of it taken away again."""
+"""make install: the program, the manual page and the shell completions; make uninstall removes all of them."""
 import os
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ import kp
 
 
 def complete(program_dir, words, env):
-    """What bash would offer for the last of the words."""
+    """The completions of bash for the last word."""
     script = os.path.join(program_dir, "..", "share", "bash-completion", "completions", "kprof-top")
     code = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _kprof_top; printf "%s\\n" "${COMPREPLY[@]}"')
     run = subprocess.run(["bash", "-c", code, "bash", script] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

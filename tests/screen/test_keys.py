@@ -1,4 +1,4 @@
-"""Every key on a live node, in each of the variants of sizes, terminals and locales."""
+"""Every key on a live node, in each combination of size, terminal and locale."""
 import os
 import re
 import sys
@@ -32,7 +32,7 @@ def to_window(top, wanted):
 
 
 def back_home(top):
-    """Ends on a live table and leaves."""
+    """Returns to a live table and quits."""
     top.ready()
     top.quit()
 
@@ -64,7 +64,7 @@ def test_window(*variant):
             top.keys("w")
             kp.until(5, lambda: window(top) != now)
         assert sorted(seen) == sorted(WINDOWS), seen
-        assert window(top) == seen[0], "round and round"
+        assert window(top) == seen[0], "after all windows the first one again"
         back_home(top)
 
 
@@ -81,10 +81,10 @@ def test_sort_by_any_column(*variant):
         top.keys("s", "Down", "Enter")  # by name
         in_order = sorted(["request", "parse", "db", "format", "account", "cache"])
         kp.until(5, lambda: [h for h in heads(top.t.screen()) if h != "_total"] == in_order,
-                 what=lambda: "by name: %s\n%s" % (heads(top.t.screen()), top.t.screen()))
-        top.keys("s", "Down", "Enter")  # the next: COUNT, where cache has the fewest
+                 what=lambda: "sorted by name: %s\n%s" % (heads(top.t.screen()), top.t.screen()))
+        top.keys("s", "Down", "Enter")  # next column: COUNT, where cache has the fewest
         kp.until(5, lambda: last_head(top) == "cache", what=lambda: top.t.screen())
-        for _ in range(14):  # each of the others can be had, and is marked
+        for _ in range(14):  # each other column can be selected, and has the sort sign
             top.keys("s", "Down", "Enter")
         back_home(top)
 
@@ -105,7 +105,7 @@ def test_filter(*variant):
 
 
 def drawn(top):
-    """A screen that is the same when it is looked at again."""
+    """Waits until the screen stays the same."""
     seen = [None, top.t.screen()]
 
     def same():
@@ -122,7 +122,7 @@ def test_pause(*variant):
         top.keys("p")
         top.see("PAUSED")
         still = drawn(top)
-        kp.time.sleep(1.2)  # that nothing happens takes a moment to see
+        kp.time.sleep(1.2)  # wait a moment to see that nothing happens
         assert top.t.screen() == still
         top.keys("p")
         top.see("PAUSED", gone=True)
@@ -156,7 +156,7 @@ def test_export(*variant):
             first = f.read()
         assert "request" in first and "p99" in first.lower() and "\x1b" not in first, first
         assert os.stat(path).st_mode & 0o077 == 0, "for its owner only"
-        # It is there: asked, and on no it stays.
+        # It exists: a question; the answer n keeps it.
         with open(path, "w") as f:
             f.write("mine")
         top.keys("e", "C-u", path, "Enter")
@@ -168,14 +168,14 @@ def test_export(*variant):
         top.see("y/n")
         top.keys("y")
         kp.until(10, lambda: "request" in open(path).read(), what=lambda: top.t.screen())
-        # Where nothing can be written it says so and lives.
+        # If nothing can be written, a message says so, and kprof-top continues.
         top.keys("e", "C-u", "/nonexistent/x", "Enter")
         top.see("cannot write /nonexistent/x")
         back_home(top)
 
 
 def test_an_ending_that_nobody_knows_is_refused():
-    """With those that are known; the name is there to be mended. In the heat map, the map is written."""
+    """The message lists the known endings, and the name can be edited. In the heat map, the map is exported."""
     path = os.path.join(kp.scratch(), "heat")
     with Top() as top:
         top.ready()
@@ -198,11 +198,11 @@ def test_an_ending_that_nobody_knows_is_refused():
 
 
 def test_histograms_are_of_the_picture():
-    """What is exported while the picture is held still is of then, not of now."""
+    """An export while the screen is paused has the time of the screen, not the present."""
     path = os.path.join(kp.scratch(), "held.hlog")
     with Top() as top:
         top.ready()
-        top.see(re.compile(r"window 10s \([3-9]\.\d+s"))  # seconds that have ended are there to look back at
+        top.see(re.compile(r"window 10s \([3-9]\.\d+s"))  # complete seconds are in the history
         top.keys("p")
         top.see("PAUSED")
         paused = kp.time.time()
@@ -245,7 +245,7 @@ def test_fold(*variant):
 
 
 def selected(top):
-    """(sign, name) of the table's row that is drawn on another ground than the others."""
+    """(sign, name) of the row that has another background than the others."""
     style, inside = Style(), False
     for line in top.t.styled().split("\n"):
         picked = None
@@ -265,11 +265,11 @@ def selected(top):
 def test_moving(*variant):
     with Top(*variant) as top:
         top.ready()
-        top.keys("s", "Down", "Enter", "p")  # by name and still: nothing moves but the selection
+        top.keys("s", "Down", "Enter", "p")  # sorted by name and paused: only the selection moves
         top.see("PAUSED")
         first = kp.until(5, lambda: selected(top), what=lambda: repr(top.t.styled()))
         pairs = [("Down", "Up"), ("j", "k")]
-        if variant[1] != "vt100":  # it has no such keys
+        if variant[1] != "vt100":  # this terminal does not have these keys
             pairs += [("PageDown", "PageUp"), ("End", "Home")]
         for down, up in pairs:
             top.keys(down)
@@ -300,7 +300,7 @@ def test_help(*variant):
 
 @kp.each(*VARIANTS)
 def test_starts_with_no_tier_and_adds_them(*variant):
-    """A hint, then tiers typed with completion from the target, then the rule: all live."""
+    """A hint, then tiers typed with completion by the target, then the rule, all while attached."""
     with Top(*variant, args=[]) as top:
         top.see(re.compile(r"\ba\b.*(add|tier)", re.I), 20)
         top.keys("A", "request=workload:request/1", "Enter")
@@ -320,7 +320,7 @@ def test_starts_with_no_tier_and_adds_them(*variant):
 
 
 def test_names_that_clash_are_told_apart():
-    """By module, then arity, the same as on the command line; the menu has the functions."""
+    """The module is added to equal names, then the arity, as on the command line; the menu shows the functions."""
     with Top(args=["-t", "workload:request/1"]) as top:
         top.ready()
         top.keys("A", "workload:request/2", "Enter")
@@ -342,7 +342,7 @@ def test_remove_a_tier(*variant):
         top.ready()
         top.keys("s", "Down", "Enter", "v", "v")
         kp.until(5, lambda: last_head(top) == "request", what=lambda: top.t.screen())
-        for _ in range(12):  # folded or not: account is on the way down
+        for _ in range(12):  # folded or not: account is below
             now = selected(top)
             if now and now[1] == "account":
                 break
@@ -356,7 +356,7 @@ def test_remove_a_tier(*variant):
         top.keys("d", "y")
         kp.until(10, lambda: "account" not in heads(top.t.screen()), what=lambda: top.t.screen())
         kp.until(5, lambda: ["workload", "account", 1] not in top.node.ours()["patterns"],
-                 what="the pattern goes with the tier")
+                 what="the pattern is removed with the tier")
         assert ["workload", "parse", 1] in top.node.ours()["patterns"]
         back_home(top)
 
@@ -369,7 +369,7 @@ def test_choose_the_entry(*variant):
         top.see(re.compile("which tier", re.I))
         top.keys("Down", "Enter")  # the second: parse
         to_window(top, "1s")
-        # A request is now a call of parse: the whole of it, and the rest comes after it.
+        # A request is now a call of parse; the other calls come after it.
 
         def same():
             p50 = column(top.t.screen(), "P50")
@@ -387,7 +387,7 @@ def test_wrong_rule_is_shown_and_can_be_mended(*variant):
         top.keys("C-e", "C-u", "workload:request/1 arg(1)", "Enter")
         top.see("unbound", gone=True)
         top.ready()
-        # Given up, a wrong rule must not stand in the way of what comes later.
+        # A wrong rule that was cancelled must not affect later actions.
         top.keys("i", "C-u", "fun ({workload,request,[X]}) -> Z end", "Enter")
         top.see(re.compile("variable Z is unbound"))
         top.keys("Escape", "A", "never=workload:never/1", "Enter")
@@ -398,7 +398,7 @@ def test_wrong_rule_is_shown_and_can_be_mended(*variant):
 
 
 def test_a_rule_that_names_nothing_says_so():
-    """Neither `undefined` nor `...` is an answer: what is wrong, and the cure, until it is mended."""
+    """For rules without usable names, a message says what is wrong and what to do, until the rule is corrected."""
     with Top(LARGE) as top:
         top.ready()
         top.keys("i", "C-u", "workload:request/1 element(1, arg(1))", "Enter")
@@ -420,7 +420,7 @@ def test_a_missing_entry_is_named():
 
 
 def test_the_rule_in_force_is_edited():
-    """However it came about; one that no line holds is left alone."""
+    """The current rule can be edited, whatever set it; a rule that is too long for a line is not opened."""
     rule = "workload:request/1 arg(1)"
     longer = "fun ({workload,request,[X]}) ->" + " " * 1100 + "X end"
     tiers = ["-t", "request=workload:request/1", "-t", "parse=workload:parse/1"]
@@ -470,7 +470,7 @@ def test_slow_calls():
         top.see(re.compile(r"^request .*\n sleeper .*<0\.", re.M), 10)
         top.keys("n", "N", "Escape")
         top.see("SLOW", 10)
-        top.keys("s", "C-u", "9s", "Enter") # a threshold that nothing passes
+        top.keys("s", "C-u", "9s", "Enter") # a threshold that no call exceeds
         top.see("slow-call threshold: 9.00s", 10)
         top.keys("Escape")
         top.see("_total", 10)
@@ -478,7 +478,7 @@ def test_slow_calls():
 
 
 def test_lost_node_comes_back():
-    """Said, tried again with growing delays, and the tables stay."""
+    """The loss is reported, kprof-top reconnects with growing delays, and the table stays."""
     with Top(LARGE) as top:
         top.ready()
         name = top.node.name.split("@")[0]
@@ -506,7 +506,7 @@ def test_hostile_names_are_harmless():
             assert "mmmmmm" in screen, screen
             assert top.t.get("pane_title") != "owned"
             assert max(map(len, screen.split("\n"))) <= LARGE[0]
-            assert "TRACING ON" in screen, "the header stands:\n" + screen
+            assert "TRACING ON" in screen, "the header is intact:\n" + screen
             top.quit()
 
 

@@ -1,4 +1,4 @@
-"""Columns chosen, colors, and that the screen comes back as it was left."""
+"""Choice of columns, colors; the layout of the screen is restored in the next run."""
 import os
 import re
 

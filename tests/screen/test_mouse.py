@@ -1,11 +1,11 @@
-"""The mouse in a real terminal: a click on a title sorts, on the key bar it quits; --no-mouse leaves it alone."""
+"""The mouse in a real terminal: a click on a title sorts, a click on the key bar quits; --no-mouse disables it."""
 import re
 
 from common import Top, options
 
 
 def click(top, row, col):
-    """A press and a release of the left button as xterm reports them (SGR), typed into the pane."""
+    """A press and a release of the left button as xterm reports them (SGR), sent to the pane."""
     top.t._tmux("send-keys", "-l", "\033[<0;%d;%dM\033[<0;%d;%dm" % (col + 1, row + 1, col + 1, row + 1))
 
 

@@ -1,4 +1,4 @@
-"""Too many names, and the key against it; a waterfall, and what its functions call."""
+"""Too many names, and the key that reduces them; a waterfall, and the functions that its functions call."""
 import re
 
 from common import Top
@@ -16,7 +16,7 @@ def test_one_key_makes_few_names():
         top.keys("f")
         top.see(re.compile(r"^ +get /item/\* +\d", re.M), 30)
         top.see(FULL, 30, gone=True)
-        top.see(ID, 30, gone=True)  # those of the former rule go
+        top.see(ID, 30, gone=True)  # the names of the former rule are removed
         top.keys("M")
         top.see("the identity rule is now: ids:request/2 {arg(1), path(arg(2))}", 10)
         top.keys("Escape", "n")

@@ -1,4 +1,4 @@
-"""Someone who sees kprof-top for the first time: nothing on the command line but --demo, all else by keys, and few of them."""
+"""A new user: only --demo on the command line, everything else with a few keys."""
 import os
 import re
 
@@ -6,13 +6,13 @@ import kp
 from common import Top
 
 OPS = {"create", "read", "update", "delete"}
-# What is typed to find each in the picker. The first is to start requests, four are the tiers within.
+# The text that finds each function in the picker. The first is the entry, the other four are tiers of its requests.
 WANTED = (("dbex", "db_exec/2"), ("tak", "takes_us/1"), ("store", "store/3"), ("shar", "shared/0"), ("waus", "wait_us/1"))
 KEYS_MAX = 60
 
 
 class Newcomer:
-    """Presses keys, counts them, and looks before the next one."""
+    """Presses keys, counts them, and checks the screen before the next one."""
 
     def __init__(self, top):
         self.top, self.pressed = top, 0
@@ -30,11 +30,11 @@ class Newcomer:
         return self.top.see(what, 60)
 
     def select(self, line):
-        """Goes down a menu to the line; the present choice is selected when it opens."""
+        """Moves down to a line of a menu; the current choice is selected when it opens."""
         self.press("Home", *["Down"] * self.menu().index(line))
 
     def menu(self):
-        """The lines under the menu's title, as they stand."""
+        """The lines below the title of the menu."""
         lines = self.top.t.screen().split("\n")
         title = next(i for i, x in enumerate(lines) if "Which tier starts a request?" in x)
         at = lines[title].index("Which tier")
@@ -54,7 +54,7 @@ def pick(me):
             me.press("C-u")
         me.type(typed)
         line = r"kprof_sample:" + re.escape(function)
-        me.see(re.compile(r"FUNCTION.*\n\[ \] " + line))  # the best match, so the selected one
+        me.see(re.compile(r"FUNCTION.*\n\[ \] " + line))  # the best match is selected
         me.press("Tab")
         me.see(re.compile(r"^\[x\] " + line, re.M))
     me.press("Enter")
@@ -66,12 +66,12 @@ def entry(me):
     me.see("Which tier starts a request?")
     me.select("db_exec")
     me.press("Enter")
-    me.see(re.compile(r"^ +\(no name\) +[1-9]", re.M))  # the rule that was there says nothing of such requests
+    me.see(re.compile(r"^ +\(no name\) +[1-9]", re.M))  # the former rule does not match such requests
 
 
 def identity(me):
     me.press("Home", "I")
-    # on a machine that has no time the capture may be refused, or catch nothing: tried again
+    # on a busy machine the capture may be refused or empty: try again
     for _ in range(4):
         screen = me.see(re.compile(r"NAMES of these|^ARGUMENT PICKER *\n+(?!capturing)[^\n]", re.M))
         if "NAMES of these" in screen:
@@ -83,7 +83,7 @@ def identity(me):
     me.press("z", "y")
 
     def percentiles():
-        """A line of each operation with at least P50 and P99, and no request without a name."""
+        """Each operation has a line with at least P50 and P99, and every request has a name."""
         screen = me.top.t.screen()
         return not re.search(r"^ +\(no name\) +[1-9]", screen, re.M) and all(
             re.search(r"^ +%s +[1-9].* \S+[mu]s +\S+[mu]s" % op, screen, re.M) for op in OPS)
@@ -96,7 +96,7 @@ def waterfall(me):
     me.press("/")
     me.type("db_e")
     me.press("Enter")
-    # its request has ended: it can be drawn
+    # its request has ended, so it can be drawn
     me.see(re.compile(r'^SLOW .*with "db_e".*\n[\d:.]+ +\w+ +\d\S+s[ !]\w+ +\S+s +\d+% ', re.M))
     me.press("Enter")
     screen = me.see(re.compile(r"^TIER .*SELF.* self ", re.M))

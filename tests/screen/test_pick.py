@@ -1,4 +1,4 @@
-"""The picker on a real node: found by typing, call rates beside them, several ticked, added."""
+"""The function picker on a real node: search by typing, call rates, several functions ticked and added."""
 import re
 
 from common import Top
@@ -10,7 +10,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.keys("a")
         top.see(re.compile(r"^\d+ functions of \d+ modules", re.M), 30)
         top.keys("wkldreq")
-        top.see(re.compile(r"^\[ \] workload:request/1 .*[1-9]", re.M), 30)  # it is called: counted on the node
+        top.see(re.compile(r"^\[ \] workload:request/1 .*[1-9]", re.M), 30)  # the node counts its calls
         top.keys("Tab")
         top.see(re.compile(r"^\[x\] workload:request/1", re.M))
         top.keys("C-u", "workload db/1", "Down", "Up", "Space")
@@ -21,7 +21,8 @@ def test_pick_tiers_on_a_node_without_any():
         top.see(re.compile(r"^\W*request\b.*[1-9]", re.M), 40)
         top.see(re.compile(r"^\W*db\b.*[1-9]", re.M), 40)
         top.see(re.compile(r"^\W*leaf\b", re.M), 40)
-        # Presets: offered is what this node has, here the suggested one and the one that asks for a module; it replaces the tiers.
+        # Presets that fit this node are offered, here the suggested one and the one for a module; it replaces the
+        # tiers.
         top.keys("P")
         screen = top.see("Presets for this node", 20)
         assert "cowboy" not in screen and "gen_server" in screen, screen
@@ -31,7 +32,7 @@ def test_pick_tiers_on_a_node_without_any():
         top.see("Replace 3 tiers and their statistics?")
         top.keys("n")
         top.see("Replace 3 tiers", gone=True)
-        top.see(re.compile(r"^\W*request\b.*[1-9]", re.M))  # nothing has gone
+        top.see(re.compile(r"^\W*request\b.*[1-9]", re.M))  # nothing was removed
         top.keys("P")
         top.see("Presets for this node", 20)
         top.keys("Home", "Down", "Enter")

@@ -1,4 +1,4 @@
-"""Pointing at the part of a call that names requests."""
+"""The argument picker: choosing the part of a call that names requests."""
 import re
 
 import kp
@@ -18,13 +18,13 @@ def test_point_names_requests():
         assert found, screen
         top.keys("Enter")
         top.see(re.compile(r"^\W*request\b", re.M), 30)
-        top.keys("f", "f")  # by hand: what does not fit is no longer folded
+        top.keys("f", "f")  # typed: folding of long terms is off
         kp.until(30, lambda: OPS <= {n for _, n in names(top.t.screen())}, what=lambda: "identities: " + top.t.screen())
-        # given up in the middle; nothing stays set, tracing goes on
+        # cancelled in the middle; nothing stays set, tracing continues
         top.keys("End", "I")
         top.see(re.compile("0 of 20 calls|not called within 5 s"), 30)
         top.keys("Escape")
         top.see("ARGUMENT PICKER", 30, gone=True)
-        kp.until(30, lambda: top.node.ours()["flags"], what="tracing goes on")
+        kp.until(30, lambda: top.node.ours()["flags"], what="tracing continues")
         top.ready()
         top.quit()

@@ -1,4 +1,4 @@
-"""Profiles: saved on the screen, loaded on it, and by -f."""
+"""Profiles: saved and loaded on the screen, and loaded with -f."""
 import os
 import re
 import stat
@@ -36,9 +36,9 @@ def test_save_load_and_start_with_a_profile():
         top.keys("Enter")
         top.see("profile night is loaded")
         kp.until(10, lambda: len(heads(top.t.screen())) == 7, what=lambda: "the tier is back:\n" + top.t.screen())
-        # What would go is not taken away unasked.
+        # A tier that would be removed needs a confirmation.
         top.keys("A", "never=workload:never/1", "Enter")
-        kp.until(10, lambda: "never" in heads(top.t.screen()), what=lambda: "a tier more:\n" + top.t.screen())
+        kp.until(10, lambda: "never" in heads(top.t.screen()), what=lambda: "one more tier:\n" + top.t.screen())
         for answer in ("n", "y"):
             top.keys("L")
             top.see("Load profile")
@@ -48,7 +48,7 @@ def test_save_load_and_start_with_a_profile():
             top.keys(answer)
             top.see("Replace 1 tier", gone=True)
         top.see("profile night is loaded")
-        kp.until(10, lambda: "never" not in heads(top.t.screen()), what=lambda: "it has gone:\n" + top.t.screen())
+        kp.until(10, lambda: "never" not in heads(top.t.screen()), what=lambda: "the tier is removed:\n" + top.t.screen())
         top.quit()
         k = kp.Kp("-f", "night", "--batch", "--format", "json", "-n", "2", "-d", "500ms", top.node.name, env=env)
         assert k.wait(60) == 0, k.saw()
@@ -71,7 +71,7 @@ def put_profile(config, name, rate):
 
 
 def test_limits_of_a_profile_reach_the_node():
-    """The same tiers and rule, so that nothing but the limits differs from what is there."""
+    """A profile with the same tiers and rule: only the limits differ."""
     config = os.path.join(kp.scratch(), "xdg-limits")
     put_profile(config, "a-low", 300)
     put_profile(config, "b-high", 900000000)

@@ -1,4 +1,4 @@
-"""A recording on the screen: how far it is, its pace, held."""
+"""A replay on the screen: progress, speed, pause."""
 import os
 import re
 
@@ -33,7 +33,7 @@ def test_replay_pace_and_progress():
         top.see(re.compile(r"REPLAY \d+% 0\.5x"))
         top.keys("t")
         held = re.search(r"REPLAY (\d+)% paused", top.see(re.compile(r"REPLAY \d+% paused"))).group(1)
-        top.keys("w")  # drawn anew, still there
+        top.keys("w")  # redrawn, still there
         assert "REPLAY %s%% paused" % held in top.see(re.compile("window 1m"))
         top.keys("t", "-")
         top.see(re.compile(r"REPLAY \d+% 0\.25x"))
@@ -43,7 +43,7 @@ def test_replay_pace_and_progress():
 
 
 def figures(screen):
-    """The rows of the table as they stand."""
+    """The rows of the table, from the top."""
     lines = screen.split("\n")
     first = next(i for i, x in enumerate(lines) if x.startswith("TIER"))
     rows = [x for x in lines[first + 1:] if re.match(r"\W*?(?:\((?:no name|other)\)|[\w<>]+) +\S*\d", x)]

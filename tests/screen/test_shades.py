@@ -1,5 +1,5 @@
-"""Heat map and bars on terminals with many colors, with eight and with none: two durations a row only where both Unicode
-and 256 colors are there. A recording, so without a node."""
+"""Heat map and bars on terminals with many colors, with eight and with none: two durations per row only with Unicode
+and 256 colors. A replay, so without a node."""
 import os
 import re
 import subprocess
@@ -14,7 +14,7 @@ OF_256 = r"\x1b\[[0-9;:]*[34]8[;:]5[;:]"
 
 
 def direct_terminal():
-    """TERMINFO with an entry of ours for a terminal that takes any color: not every machine has xterm-direct."""
+    """TERMINFO with a direct-color terminal: not every machine has xterm-direct."""
     directory = os.path.join(kp.scratch(), "terminfo")
     source = os.path.join(kp.scratch(), "direct.ti")
     with open(source, "w") as f:

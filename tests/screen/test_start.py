@@ -1,4 +1,4 @@
-"""A session that begins without tiers: three things to do, and what is known of the node."""
+"""A session without tiers: three things to do, and what is known of the node."""
 import re
 
 import kp
@@ -8,7 +8,7 @@ TITLE = "No tiers yet: choose what is timed"
 
 
 def test_presets_that_fit_are_named():
-    """The node is asked once it is attached; nothing is traced for that."""
+    """The node is queried after attach; nothing is traced for this."""
     with Top(args=[], load=False) as top:
         top.see(TITLE, 30)
         top.see(re.compile(r"^ *P +Presets found here: none$", re.M), 30)
@@ -23,7 +23,7 @@ def test_presets_that_fit_are_named():
 
 
 def test_search_and_the_busiest():
-    """/ looks for functions; those that were seen to be called are named afterwards."""
+    """/ searches for functions; functions with calls are listed afterwards."""
     with Top(args=[]) as top:
         top.see(TITLE, 30)
         top.keys("/")
@@ -31,7 +31,7 @@ def test_search_and_the_busiest():
         top.keys("workload:req")
         top.see(re.compile(r"^\[ \] workload:request/1 .*[1-9]", re.M), 60)
         top.keys("Escape")
-        # request/1, or those of the suggestion, whose calls were counted, too
+        # request/1, or functions of the suggestion, whose calls were counted, too
         top.see(re.compile(r"^ *a +Busiest functions: workload:[a-z_]+/\d \S+/s", re.M), 30)
         top.keys("a")
         top.see(re.compile(r"^\d+ functions of \d+ modules", re.M), 60)

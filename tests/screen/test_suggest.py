@@ -1,4 +1,5 @@
-"""The suggested preset in a terminal: from attach to tracing in three keys, nothing traced before, lines left out."""
+"""The suggested preset in a terminal: from attach to tracing with three keys, nothing traced before; lines can be
+left out."""
 import re
 
 import kp
@@ -55,7 +56,7 @@ def test_written_presets_come_first():
         screen = top.see("Presets for this node", 20)
         names = re.findall(r"^\s*(cowboy|plug|phoenix16|phoenix|yaws|rabbitmq|ejabberd|suggested|gen_server|gen_statem) ", screen, re.M)
         assert "cowboy" in names and names[-3:] == ["suggested", "gen_server", "gen_statem"], screen
-        # Asked for, it looks again; what it says then is an answer.
+        # On request it counts again and shows a result.
         top.keys("End", "Up", "Up", "Enter")
         top.see(re.compile(r"counting calls for a second|no suggestion: (none|nothing)"), 20)
         top.see(re.compile("no suggestion: (none of|nothing that was called)"), 40)

@@ -1,11 +1,11 @@
-"""The terminal afterwards: whatever ends the program, it is as it was."""
+"""However the program ends, the terminal is restored."""
 import re
 import signal
 
 import kp
 from common import LARGE, SMALL, Top, options
 
-ENDED = re.compile(r"^status=\d+", re.M)  # not the command as it was typed
+ENDED = re.compile(r"^status=\d+", re.M)  # not the typed command
 TERMS = ("xterm-256color", "screen", "vt100")
 
 
@@ -49,7 +49,7 @@ def test_unknown_sequences_are_no_keys():
         for sent in ("1b 5b 31 3b 35 71", "1b 4f 71", "1b 5d 31 31 3b 74 71 07", "1b 50 71 71 1b 5c", "1b 5b 3f 36 32 3b 32 32 74"):
             top.t._tmux("send-keys", "-H", *sent.split())
         top.keys("?")
-        top.see("for each kind of request", 15)  # help: it lives
+        top.see("for each kind of request", 15)  # the help opens: the program still runs
         top.keys("q")
         screen = top.see(re.compile(r"TRACING O"), 15)
         assert "TRACING ON" in screen, screen
@@ -81,7 +81,7 @@ def test_a_paste_runs_no_keys(term):
         top.see("pasted text is ignored here")
         top.keys("q")
         top.see("detached from")
-        paste("echo 'it is ours'\n")  # no brackets for a shell that does not ask for them
+        paste("echo 'it is ours'\n")  # bracketed paste is off again in a shell that does not use it
         top.see(re.compile(r"^it is ours", re.M))
 
 
@@ -92,7 +92,8 @@ def test_duration_ends_the_screen():
 
 
 def test_stop_and_continue():
-    """^Z and fg: the shell's terminal in between, ours again afterwards. The node is traced no more meanwhile, and the gap is told."""
+    """^Z and fg: in between, the shell has its normal terminal. The node is not traced in the meantime, and the gap
+    is reported."""
     with Top(env={"KPROF_LEASE": "2s"}) as top:
         top.ready()
         for key, sample in (("-", "1/2"), ("-", "1/4"), ("+", "1/2"), ("+", "1/1")):  # + is more requests
@@ -104,7 +105,7 @@ def test_stop_and_continue():
         top.see("status=148", 15)  # 128 + SIGTSTP
         top.sane()
         kp.until(30, lambda: not top.node.ours()["flags"], 0.2, what=lambda: "flags off after the lease: %s" % top.node.ours())
-        top.node.eval("timer:sleep(500)")  # a gap of less than 50 ms is not told
+        top.node.eval("timer:sleep(500)")  # a gap of less than 50 ms is not reported
         top.keys("fg; echo again=$?", "Enter")
         top.see("TRACING ON", 15)
         top.see(re.compile(r"gap .*: lease"), 15)
@@ -115,7 +116,7 @@ def test_stop_and_continue():
 
 
 def test_terminal_that_takes_nothing():
-    """^S: the screen hangs in its write, so nobody sees what is traced: the lease ends it; ^Q, and it goes on."""
+    """^S: kprof-top blocks when it writes to the terminal, so the lease stops tracing; after ^Q it continues."""
     with Top(env={"KPROF_LEASE": "2s"}) as top:
         top.ready()
         top.keys("C-s")
@@ -167,7 +168,7 @@ def test_not_a_terminal():
 
 
 def test_cannot_connect():
-    """No screen for a node that is not there: one sentence."""
+    """If there is no such node, no screen is opened: one sentence is printed."""
     with Top(node=False, args=["nobody@127.0.0.1"]) as top:
         screen = top.see(ENDED, 30)
         assert "\nstatus=1" in screen and re.search(r"^kprof-top: .*nobody", screen, re.M), screen

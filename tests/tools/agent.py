@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""agent.py [--show] [WORD ...]: runs the agent's own tests, tests/agent/test_*.{sh,py,escript}: each ends with 0 or not, and may close with counts.
+"""agent.py [--show] [WORD ...]: runs the tests of the agent, tests/agent/test_*.{sh,py,escript}.
 
-The words go to each: only tests whose name contains one of them. --show prints what passes, too."""
+The exit status of a program says if it passed; its last line may have counts. With words: only tests whose name
+contains one of them. --show also prints the tests that pass."""
 import glob
 import os
 import re
 import subprocess
 import sys
 
-MOST_S = 1200  # three suites one after the other, on a machine that others use, too
+MOST_S = 1200  # for three OTP releases, on a machine with other load
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
 
 

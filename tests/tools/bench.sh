@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the bench programs and then tests/bench/bench_*.py (which need nodes). Each prints what it measured, and against what.
+# Runs the benchmark programs and then tests/bench/bench_*.py (which need nodes). Each prints its results and their
+# limits.
 set -u
 failed=0
 for program in "$@" tests/bench/bench_*.py; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""check.py FIRST... [-- LANE...]...: runs suites (make check-NAME each) and closes with one line of counts.
+"""check.py FIRST... [-- LANE...]...: runs suites (make check-NAME each) and prints the total counts at the end.
 
-The first group runs one suite after the other; then the lanes run beside each other. A suite is to print a closing line
-`N passed, N failed[, N skipped]`; one that does not counts as one failure. A suite goes on after a failing test.
+The suites of the first group run one after the other. Then the lanes run at the same time, each with one suite after the
+other. A suite prints a last line `N passed, N failed[, N skipped]`; a suite without it counts as one failure.
 
-Real nodes and terminals share the machine with the other lane. What failed there is tried once more when all else is
-done, alone, and is told in the end either way: as failed, or as passed only alone. For that a suite appends a line for
-each failed test to the file KPROF_FAILED, and when KPROF_ONLY names such a file runs just these.
+The lanes share the machine, so a test may fail because of the load. Failed tests run once more at the end, alone. The
+report says which tests failed again and which passed only alone. For this, a suite appends the name of each failed test
+to the file KPROF_FAILED, and runs only the tests in the file KPROF_ONLY if that is set.
 """
 import os
 import re
@@ -17,7 +17,7 @@ import time
 
 DIR = "build/check"
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
-MOST_AGAIN = 8  # more failures than this are no matter of company
+MOST_AGAIN = 8  # more failures than this are not caused by load
 _print_lock = threading.Lock()
 
 
@@ -38,47 +38,51 @@ class Suite:
     def __init__(self, name):
         self.name = name
         self.passed = self.failed = self.skipped = 0
-        self.alone = []  # failed in company, passed alone
+        self.alone = []  # tests that passed only alone
         self.log = "%s/%s.log" % (DIR, name)
         self.failures = "%s/%s.failed" % (DIR, name)
 
     def make(self, log, failures, only=None):
-        """One run: (passed, failed, skipped, seconds)."""
+        """One run: (passed, failed, skipped, seconds, CPU seconds)."""
         env = dict(os.environ, KPROF_FAILED=os.path.abspath(failures))
         env.pop("KPROF_ONLY", None)
         if only:
             env["KPROF_ONLY"] = os.path.abspath(only)
+            env["KPROF_TEST_JOBS"] = "1"
         open(failures, "w").close()
         began = time.monotonic()
         with open(log, "w") as out:
-            rc = subprocess.run([os.environ.get("MAKE", "make"), "--no-print-directory", "check-" + self.name], stdout=out,
-                                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env).returncode
+            run = subprocess.Popen([os.environ.get("MAKE", "make"), "--no-print-directory", "check-" + self.name],
+                                   stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env)
+            _, status, used = os.wait4(run.pid, 0)
+            rc = run.returncode = os.waitstatus_to_exitcode(status)
         found = CLOSING.findall(read(log))
         p, f, s = (sum(int(x[i] or 0) for x in found) for i in range(3))
         if rc != 0 and f == 0 or not found:
             f += 1
             with open(log, "a") as out:
                 out.write("check-%s: exit %d, %s\n" % (self.name, rc, "counts above" if found else "no counts"))
-        return p, f, s, time.monotonic() - began
+        return p, f, s, time.monotonic() - began, used.ru_utime + used.ru_stime
 
     def run(self):
-        self.passed, self.failed, self.skipped, took = self.make(self.log, self.failures)
+        self.passed, self.failed, self.skipped, took, cpu = self.make(self.log, self.failures)
         text = read(self.log)
         if self.failed:
-            say("---- check-%s: failed ----\n%s\n---- (all of it in %s)" % (
+            say("---- check-%s: failed ----\n%s\n---- (whole output in %s)" % (
                 self.name, "\n".join(text.splitlines()[-120:]), self.log))
         else:
             for line in re.findall(r"^skip.*", text, re.M | re.I):
                 say(line)
-        say("check-%-9s %4d passed, %d failed, %d skipped   %d s" % (self.name, self.passed, self.failed, self.skipped, took))
+        say("check-%-9s %4d passed, %d failed, %d skipped   %d s, CPU %d s" % (
+            self.name, self.passed, self.failed, self.skipped, took, cpu))
 
     def again(self):
-        """What failed, alone."""
+        """Runs the failed tests again, alone."""
         names = read(self.failures).splitlines()
         if not names or len(names) > MOST_AGAIN:
             return
         log, failures = self.log + ".again", self.failures + ".again"
-        passed, failed, _, took = self.make(log, failures, only=self.failures)
+        passed, failed, _, took, _ = self.make(log, failures, only=self.failures)
         still = read(failures).splitlines()
         if failed and not still:
             still = names
@@ -117,7 +121,7 @@ def main():
             suite.again()
     for suite in suites:
         for name in suite.alone:
-            say("passed only alone, at the second try: check-%s %s" % (suite.name, name))
+            say("passed only alone: check-%s %s" % (suite.name, name))
     passed, failed, skipped = (sum(getattr(s, k) for s in suites) for k in ("passed", "failed", "skipped"))
     say("%d s in all" % (time.monotonic() - began))
     say("%d passed, %d failed" % (passed, failed) + (", %d skipped" % skipped if skipped else ""))

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs what is missing to build, check or fuzz, with apt-get (sudo where not root). Says what and why; quiet when
-# all is there.  deps.sh [build] [check] [fuzz]
+# Installs the packages that are missing to build, check or fuzz, with apt-get (with sudo unless root). Prints each
+# package and its purpose; prints nothing if all are installed. deps.sh [build] [check] [fuzz]
 set -u
 
 missing= why=
-need() { # package, how to see that it is there, what for
+need() { # package, how to check that it is installed, purpose
     if eval "$2" >/dev/null 2>&1; then
         return
     fi
@@ -12,10 +12,10 @@ need() { # package, how to see that it is there, what for
     why="$why
   $1: $3"
 }
-pkg() { # package, what for
+pkg() { # package, purpose
     need "$1" "dpkg-query -W -f '\${Status}' $1 | grep -q 'install ok installed'" "$2"
 }
-erl_app() { # package, application, what for
+erl_app() { # package, application, purpose
     need "$1" "ls -d /usr/lib/erlang/lib/$2-* || erl -noinput -eval 'halt(case code:lib_dir($2) of {error, _} -> 1; _ -> 0 end).'" "$3"
 }
 
@@ -74,7 +74,7 @@ install() {
     # shellcheck disable=SC2086
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >"$log" 2>&1
 }
-# The lists of a fresh machine are empty or old.
+# On a new machine the package lists are missing or old.
 if ! install; then
     $sudo apt-get update -q >"$log" 2>&1 || cat "$log" >&2
     if ! install; then

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The agent's sources, each by itself: every exported function has a -spec, and dialyzer finds nothing. One test for each source.
-# dialyzer.sh [SOURCE...]. What dialyzer knows of OTP is kept in build/agent/dialyzer/ (a minute the first time).
+# Checks each source of the agent: every exported function has a -spec, and dialyzer reports nothing. One test per
+# source.
+# dialyzer.sh [SOURCE...]. The PLT of OTP is in build/agent/dialyzer/ (made once, in a minute).
 set -u
 dir=build/agent/dialyzer
 [ $# -gt 0 ] || set -- src/agent/kprof_*.erl
@@ -10,14 +11,14 @@ mkdir -p "$dir/beams"
 
 if ! [ -e "$plt" ]; then
     echo "dialyzer: analyses erts, kernel and stdlib, once"
-    # The end of its output is a list of functions of other applications that these three use.
+    # The end of its output lists functions of other applications that these three use.
     dialyzer --build_plt --output_plt "$plt.new" --apps erts kernel stdlib >"$dir/plt.log" 2>&1
     [ $? -ne 1 ] && mv "$plt.new" "$plt" || { cat "$dir/plt.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
 
 erlc +debug_info +warn_missing_spec -I src/agent -o "$dir/beams" "$@" >"$dir/found" 2>&1
 dialyzer --plt "$plt" --quiet --fullpath -Wextra_return "$dir"/beams/*.beam >>"$dir/found" 2>&1
-rc=$? # 2: it has found something
+rc=$? # 2: it reported warnings
 passed=0 failed=0
 for source; do
     name=$(basename "$source")
@@ -28,7 +29,7 @@ for source; do
         passed=$((passed + 1))
     fi
 done
-# Something that names no source: dialyzer itself, or a header.
+# A message that names no source: of dialyzer itself, or about a header.
 [ $failed -gt 0 ] || { [ $rc -eq 0 ] && [ ! -s "$dir/found" ]; } || failed=1
 [ $failed -eq 0 ] || cat "$dir/found"
 echo "$passed passed, $failed failed"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""docs.py PROGRAM [--check]: puts the table of keys, as PROGRAM prints it, into README.md and kprof.1, between their markers.
+"""docs.py PROGRAM [--check]: writes the table of keys, as PROGRAM prints it, into README.md and kprof.1, between
+their markers.
 
---check changes nothing: it fails when a file differs from what would be written."""
+--check changes nothing and fails if a file would change."""
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ def main():
             with open(path, "w") as f:
                 f.write(new)
         if check and new != old:
-            print("FAIL the keys of %s are not those of the program: make docs" % path)
+            print("FAIL the keys in %s differ from those of the program: run make docs" % path)
             failed += 1
         else:
             print("ok   keys of " + path)

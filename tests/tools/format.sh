@@ -1,5 +1,5 @@
 #!/bin/sh
-# Is every C file as clang-format would write it?
+# Checks that clang-format would not change any C file.
 set -u
 passed=0 failed=0
 for f in $(find src include tests -name '*.[ch]' | sort); do

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs each fuzz target for FUZZ_SECONDS (60) from its seeds in tests/fuzz/corpus/NAME; what is found new stays under build/.
+# Runs each fuzz target for FUZZ_SECONDS (60) from its seeds in tests/fuzz/corpus/NAME; new inputs are stored under
+# build/.
 set -u
 seconds=${FUZZ_SECONDS:-60}
 passed=0 failed=0

@@ -62,7 +62,7 @@ def check_directories(root):
     found = {path for path in os.listdir(os.path.join(root, "src"))
              if os.path.isdir(os.path.join(root, "src", path)) and
              any(name.endswith((".c", ".h")) for name in os.listdir(os.path.join(root, "src", path)))}
-    return ["src/%s: it is not both a layer of src/README.md and a directory with C files" % layer
+    return ["src/%s: not both a layer of src/README.md and a directory with C files" % layer
             for layer in sorted(found ^ set(layers_table(root)))]
 
 
@@ -105,7 +105,7 @@ def check_ui(root):
         todo, seen = [], {}
         for number, _, what in includes(os.path.join(root, path)):
             if OUTSIDE.match(what) and path != os.path.join("src", "ui", "term.c"):
-                bad.append("%s:%d: <%s>: a screen only draws values" % (path, number, what))
+                bad.append("%s:%d: <%s>: a screen may only draw values" % (path, number, what))
             if public_header(what):
                 todo.append((public_header(what), what))
         while todo:
@@ -138,7 +138,7 @@ def check_screens(root):
         for number, _, what in includes(os.path.join(root, path)) if layer == "ui" else ():
             if what[:-2] in units - {unit} and unit not in ("screens", "state"):
                 bad.append("%s:%d: \"%s\": only screens and state may include a screen" % (path, number, what))
-    return bad + ["%s: %d tables and %d lines in the registry of screens, not one and one" % (s, tables.count(s), lines.count(s))
+    return bad + ["%s: %d tables and %d lines in the registry of screens; must be one of each" % (s, tables.count(s), lines.count(s))
             for s in sorted(set(tables + lines)) if (tables.count(s), lines.count(s)) != (1, 1)]
 
 
@@ -184,7 +184,7 @@ def check_alone(root, ei):
         if not header:
             continue
         n += 1
-        text = '#include "%s"\n#include "%s"\n' % (path, path)  # twice: the guard
+        text = '#include "%s"\n#include "%s"\n' % (path, path)  # included twice, to test its include guard
         # A private header may use libei.
         command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-D_REENTRANT", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
                    "-Iinclude"] + ei + ["-fsyntax-only", "-x", "c", "-I.", "-"]
@@ -254,7 +254,7 @@ def self_test():
                 f.write(text)
         if not any("includes core/state" in b for b in check_ui(root)):
             failed += 1
-            print("FAIL self-test: a header of a header was not detected to ui")
+            print("FAIL self-test: ui: a forbidden header of a header was not detected")
     with tempfile.TemporaryDirectory() as root:
         for layer, text in (("core", "#include <kprof/base/x.h>\nint f(size_t n);\n"),
                            ("base", "#ifndef X\n#define X\n#include <kprof/core/x.h>\n#endif\n")):
@@ -284,7 +284,7 @@ def self_test():
             print("FAIL self-test: a unit that is not listed was not detected")
     if not any("not above it" in b for b in check_table({"base": {"core"}, "core": set()})):
         failed += 1
-        print("FAIL self-test: an arrow downwards in the table was not detected")
+        print("FAIL self-test: a layer that uses a lower line of the table was not detected")
     with tempfile.TemporaryDirectory() as root:
         os.makedirs(os.path.join(root, "src/attic"))
         for name, text in (("attic/a.c", ""), ("README.md", "```layers\nbase -\n```\n")):
@@ -292,7 +292,7 @@ def self_test():
                 f.write(text)
         if len(check_directories(root)) != 2:
             failed += 1
-            print("FAIL self-test: a directory that is no layer, or a layer without one, was not detected")
+            print("FAIL self-test: a directory that is not a layer, or a layer without a directory, was not detected")
     return failed, len(planted) + 8
 
 

@@ -1,5 +1,4 @@
-/* Prints the table of keys as README (markdown) or as the manual page (mdoc) has it: keydocs
- * md|mdoc. */
+/* Prints the table of keys for README (Markdown) or for the manual page (mdoc): keydocs md|mdoc. */
 #include <kprof/ui/keys.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +6,7 @@
 
 static void shown_md(const char *s)
 {
-    /* Each key is code of its own. */
+    /* Each key is a separate code span. */
     for (const char *at = s; *at;) {
         size_t n = strcspn(at, " ");
         printf("%s`%.*s`", at == s ? "" : " ", (int)n, at);
@@ -29,7 +28,7 @@ static void shown_mdoc(const char *s)
     fputs(".It Ic", stdout);
     for (const char *at = s; *at;) {
         size_t n = strcspn(at, " ");
-        /* \\& keeps punctuation from being taken for a delimiter, \\- is the key's own minus. */
+        /* \\& prevents punctuation from being a delimiter, \\- is the minus key. */
         printf(at == s ? " " : " , ");
         if (n == 1 && *at == '-')
             fputs("\\-", stdout);
@@ -44,7 +43,7 @@ static void text_mdoc(const char *s)
 {
     if (*s == '.' || *s == '\'')
         fputs("\\&", stdout);
-    /* One sentence a line is what mdoc wants. */
+    /* mdoc requires a new line for each sentence. */
     for (; *s; s++)
         putchar(*s == ' ' && s[-1] == '.' ? '\n' : *s);
     putchar('\n');

@@ -1,6 +1,6 @@
 #!/bin/sh
-# layers.sh "LAYERS, from the lowest" FILE.c: prints the layers that a test program links, from the highest: those that FILE.c and
-# the files of tests/ that it includes use, and every layer below.
+# layers.sh "LAYERS, from the lowest" FILE.c: prints the layers that a test program links, the highest first: those
+# that FILE.c and the files of tests/ that it includes use, and all layers below.
 set -eu
 order=$1 file=$2
 here=$(dirname "$file")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The manual page must be clean, and name every option that --help names.
+# The manual page must pass mandoc -Tlint and must contain every option of --help.
 set -u
 passed=0 failed=0
 if out=$(mandoc -Tlint kprof.1 2>&1) && [ -z "$out" ]; then

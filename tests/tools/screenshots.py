@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Takes screenshots/*.svg on the tour of the screens (tests/lib/tour.py): --demo in a real terminal (tmux), its cells
-drawn as SVG.
+"""Makes screenshots/*.svg from the tour of the screens (tests/lib/tour.py): --demo in a real terminal (tmux), drawn
+as SVG.
 screenshots.py DIR"""
 import os
 import re
@@ -64,7 +64,7 @@ class Style:
 
 
 def runs(line, style):
-    """(column, text, colors and weight) of the pieces of a line that look the same."""
+    """(column, text, colors and weight) of each part of a line with the same style."""
     x, last = 0, None
     for codes, text in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b]+)|\x1b[^\x1b]", line):
         if codes or not text:
@@ -83,9 +83,9 @@ def runs(line, style):
 
 
 def svg(styled, cols, rows):
-    """Small: a class for each look, a text element a line, blanks left out."""
+    """Small files: a class per style, a text element per line, no blanks."""
     looks, body = {}, []
-    style = Style()  # it goes on from line to line
+    style = Style()  # a style continues on the next line
     for y, line in enumerate(styled.split("\n")[:rows]):
         spans = []
         for x, text, look in runs(line, style):
@@ -93,7 +93,7 @@ def svg(styled, cols, rows):
                 body.append('<path fill="%s" d="M%g %dh%gv%dh-%gz"/>' % (look[1], 8 + x * W, 8 + y * H, len(text) * W, H, len(text) * W))
             name = looks.setdefault((look[0],) + look[2:], "abcdefghijklmnopqrstuvwxyz"[len(looks) % 26] + "x" * (len(looks) // 26))
             for word in re.finditer(r"\S+(?: \S+)*", text):
-                # Signs that another font may draw wider are put where they belong, one run at a time.
+                # Characters that another font may draw wider are positioned separately, one run at a time.
                 spans.append('<tspan class="%s" x="%g"%s>%s</tspan>' % (
                     name, 8 + (x + word.start()) * W, ' textLength="%g"' % (len(word.group()) * W), escape(word.group())))
         if spans:
@@ -107,9 +107,10 @@ def svg(styled, cols, rows):
 
 
 def flames(directory):
-    """The flame graph has no node: its samples are in a file."""
+    """The flame graph needs no node: its samples are in a file."""
     t = kp.Tmux(*tour.SIZE, ["sh", "-c", 'cd "%s" && exec "%s" --flame demo.folded' % (
-        os.path.join(kp.ROOT, "tests", "golden"), kp.PROGRAM)], term="screen-256color")  # writes colored blanks one by one
+        # draws colored blanks one by one
+        os.path.join(kp.ROOT, "tests", "golden"), kp.PROGRAM)], term="screen-256color")
     for name, keys in (("flame", ("/", "json:", "Enter", "Down", "Down")), ("sandwich", ("r", "/", "shop_json:encode", "Enter", "n", "s"))):
         t.wait_for("FLAME GRAPH")
         t.keys(*keys)
@@ -127,7 +128,7 @@ def main():
     flames(directory)
     t = kp.Tmux(*tour.SIZE, [kp.PROGRAM, "--demo"])
     t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)
-    time.sleep(60)  # a history worth looking at
+    time.sleep(60)  # wait until there is some history
 
     def take(stop):
         time.sleep(1.5)

@@ -1,6 +1,6 @@
-/* Writes the made-up profile of tests/lib/fake_stacks.h in every format of stacks.h, for the tests
- * that let other tools read them: stacks_files DIRECTORY. Hostile names; files in groups have the
- * group in their name. */
+/* Writes the made-up profile of tests/lib/fake_stacks.h in every format of stacks.h, for tests that
+ * read the files with other tools: stacks_files DIRECTORY. Names are hostile; the name of a grouped
+ * file contains the group. */
 #include <fake_stacks.h>
 #include <kprof/export/stacks.h>
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Runs cmocka programs, goes on after a failing one, shows the output of those that fail, and closes with the counts.
-# KPROF_FAILED: a file that gets a line for each that fails; KPROF_ONLY: such a file, only its programs are run.
+# Runs cmocka programs, continues after a failure, prints the output of failed programs, and ends with the counts.
+# KPROF_FAILED: a file to which each failed program is appended; KPROF_ONLY: such a file; only its programs run.
 set -u
 passed=0 failed=0 skipped=0
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
-number() { # cmocka's word -> sum over the groups of one program
+number() { # number WORD: the sum of WORD (as cmocka prints it) over the groups of a program
     sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) test.*/\1/p" "$out" | awk '{ n += $1 } END { print n + 0 }'
 }
 for program in "$@"; do
@@ -14,7 +14,7 @@ for program in "$@"; do
     fi
     timeout -k 5 300 "$program" >"$out" 2>&1
     rc=$?
-    # Where the kernel spreads mappings too widely for its shadow, ThreadSanitizer cannot start.
+    # With some settings of address space randomization, ThreadSanitizer cannot start.
     if [ $rc -ne 0 ] && grep -q 'unexpected memory mapping' "$out"; then
         timeout -k 5 300 setarch "$(uname -m)" -R "$program" >"$out" 2>&1
         rc=$?

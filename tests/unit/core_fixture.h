@@ -1,5 +1,4 @@
-/* Hand-made events for the tests of core: three tiers, the first of them the entry; stamps in ms.
- */
+/* Events for the tests of core: three tiers, the first is the entry; timestamps in ms. */
 #ifndef KPROF_TEST_CORE_FIXTURE_H
 #define KPROF_TEST_CORE_FIXTURE_H
 
@@ -132,7 +131,7 @@ static inline void until(struct fix *f, double ms)
     core_advance(f->c, T0 + (uint64_t)(ms * 1e6));
 }
 
-/* ---- what came of them ---- */
+/* ---- results ---- */
 
 static inline struct snap_row row_in(struct fix *f, enum window w, uint16_t tier, const char *ident)
 {

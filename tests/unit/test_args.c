@@ -1,4 +1,4 @@
-/* Arguments as the agent tells them, as text. */
+/* Arguments that the agent sends, as text. */
 #include <trace/args.h>
 
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static void falses(int n)
         enc_atom(&term, "false");
 }
 
-/* Begins an argument that is told in one slot; the slot's term is the caller's to add. */
+/* Begins an argument that is sent in one slot; the caller adds the term. */
 static void arg(int slot)
 {
     enc_tuple(&term, SLOTS);
@@ -73,7 +73,7 @@ static void of_every_kind(void **state)
     arg(VALUE);
     value_atom("update");
     done_arg(VALUE);
-    arg(VALUE); /* an argument that is false */
+    arg(VALUE); /* the argument is the atom false */
     value_atom("false");
     done_arg(VALUE);
     arg(PREFIX);
@@ -152,13 +152,14 @@ static void cut_at_a_whole_character(void **state)
         assert_true(text.len <= max);
         if (text.len >= 3 && max < 100) {
             assert_string_equal(text.data + text.len - 3, "...");
-            assert_int_not_equal((unsigned char)text.data[text.len - 4], 0xc3); /* half of one */
+            assert_int_not_equal((unsigned char)text.data[text.len - 4],
+                                 0xc3); /* half of an argument */
         }
     }
     buf_release(&copy);
 }
 
-/* Whatever else comes in their place is passed over, and broken bytes are refused. */
+/* Any other term in their place is skipped; invalid bytes are refused. */
 static void odd_terms(void **state)
 {
     (void)state;

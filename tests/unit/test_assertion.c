@@ -1,4 +1,4 @@
-/* --assert: what is read, what is refused, what holds. */
+/* --assert: valid conditions, invalid conditions, results. */
 #include <fake_snapshot.h>
 #include <kprof/cli/assertion.h>
 #include <kprof/export/field.h>
@@ -44,7 +44,7 @@ static void refuses(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct err e = {{0}};
         if (assertion_parse(wrong[i], &a, &e) == 0)
-            fail_msg("\"%s\" was read", wrong[i]);
+            fail_msg("\"%s\" was accepted", wrong[i]);
         assert_non_null(strstr(e.text, "--assert"));
     }
 }
@@ -78,7 +78,7 @@ static void judges(void **state)
     assert_true(holds("db.count>999", s, NULL, why));
     assert_false(holds("db/delete.p99<1s", s, NULL, why));
     assert_non_null(strstr(why, "no row"));
-    /* No call is no proof of being quick. */
+    /* Without calls, a condition on a duration fails. */
     assert_false(holds("idle.p99<1s", s, NULL, why));
     assert_non_null(strstr(why, "no call"));
     assert_true(holds("idle.count<1", s, NULL, why));

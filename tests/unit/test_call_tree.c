@@ -99,7 +99,8 @@ static void check_sums(struct call_tree *t, struct stack_profile *p, uint64_t ac
     free(sum);
 }
 
-/* ---- a model: programs without recursion, but for functions that end in a call of themselves ---- */
+/* ---- a model: programs without recursion, but for functions that end in a call of themselves ----
+ */
 
 struct model {
     struct {

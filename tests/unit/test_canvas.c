@@ -1,6 +1,7 @@
 /* The canvas: clipping, wide and combining characters, hostile text, and its invariant under random
  * drawing. */
 #include "fake_snapshot.h"
+#include "rng.h"
 #include "ui_script.h"
 
 #include <setjmp.h>
@@ -11,9 +12,7 @@
 #include <cmocka.h>
 #include <kprof/ui/canvas.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static struct canvas c;
 
@@ -223,7 +222,7 @@ static void shades_go_with_what_is_drawn_over_them(void **state)
 
 static unsigned rnd(unsigned n)
 {
-    return n ? (unsigned)(random() % (long)n) : 0;
+    return n ? (unsigned)rng_below(n) : 0;
 }
 
 static void random_text(char *out, size_t cap)
@@ -240,10 +239,7 @@ static void random_text(char *out, size_t cap)
 static void random_drawing_keeps_the_invariant(void **state)
 {
     (void)state;
-    const char *env = getenv("KPROF_SEED");
-    unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
-    printf("seed %u (KPROF_SEED sets it)\n", seed);
-    srandom(seed);
+    rng_seed();
     c.shades = true;
     for (int i = 0; i < 20000; i++) {
         char s[400];
@@ -284,7 +280,7 @@ static void random_drawing_keeps_the_invariant(void **state)
         }
         const char *why = canvas_broken(&c);
         if (why) {
-            fail_msg("seed %u step %d: %s", seed, i, why);
+            fail_msg("step %d: %s", i, why);
         }
     }
 }

@@ -1,5 +1,5 @@
-/* Captured calls: what the agent sends is read into trees; the rule at each part and the names it
- * gives. */
+/* Captured calls: reading the agent's data into trees; the rule for each part, and the names that
+ * it gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include <trace/decode.h>
 #include <ui/rule.h>
 
-/* What the agent's own code makes of these calls is printed as hexadecimal digits. */
+/* Prints, in hexadecimal, what the agent's code makes of these calls. */
 #define CALLS                                                                                      \
     "true = code:add_patha(\"build/agent/parts\"),"                                                \
     "P = whereis(kernel_sup),"                                                                     \
@@ -30,8 +30,8 @@
 
 static const char script[] = CALLS "io:put_chars(Hex([kprof_capture_args:call(C) || C <- Calls]))";
 
-/* Each rule of KPROF_RULES on each of the calls, by the agent's own match specs, as the relay would
- * send the name. */
+/* Applies each rule of KPROF_RULES to each call, with the agent's match specs; gives the names as
+ * the relay sends them. */
 static const char node_names[] =
     CALLS "Name = fun(Rule, Call) ->"
           " {ok, [{0, _, Spec}], []} = kprof_spec:compile(#{tiers => [{0, m, f, 2}], entry => none,"
@@ -43,7 +43,7 @@ static const char node_names[] =
 
 static struct value_tree *set;
 
-/* Up to the end of the line. */
+/* up to the end of the line */
 static uint8_t *from_hex(const char *hex, size_t *n)
 {
     uint8_t *bytes = malloc(strlen(hex) / 2 + 1);
@@ -79,7 +79,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The node of call 0.. whose rule is this. */
+/* The part of call 0.. with this rule. */
 static uint32_t node_with(uint32_t call, const char *rule)
 {
     struct buf b;
@@ -171,7 +171,7 @@ static void parts_without_a_name_say_why(void **state)
     }
     assert_int_not_equal(key, VALUE_TREE_NONE);
     assert_non_null(strstr(why_not(set, key), "too large"));
-    struct capture c = fake_capture_hostile(); /* a key on the way that no rule can have */
+    struct capture c = fake_capture_hostile(); /* a key of a parent that a rule cannot contain */
     assert_non_null(strstr(why_not(c.set, c.set->n - 1), "too large"));
     value_tree_free(c.set);
 }
@@ -193,8 +193,8 @@ static void prefixes_end_where_words_do(void **state)
     assert_int_equal(rule_prefix_most(&set->node[path - 1]), 0); /* an atom */
 }
 
-/* A prefix that came from a longer part, and a part that says it is longer than it is: nothing
- * behind the name is read (sanitizers look on). */
+/* A prefix of a longer part, and a part with too large a length: nothing after the name is read
+ * (sanitizers detect it). */
 static void prefixes_stay_within_the_name(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void prefixes_stay_within_the_name(void **state)
 static void what_was_cut_is_not_named(void **state)
 {
     (void)state;
-    struct capture c = fake_capture(); /* the map of call 7 has 503 keys, 3 are here */
+    struct capture c = fake_capture(); /* the map of call 7 has 503 keys, 3 were sent */
     struct rule_names names;
     struct value_tree *s = c.set;
     uint32_t host = VALUE_TREE_NONE;
@@ -239,12 +239,13 @@ static void what_was_cut_is_not_named(void **state)
     assert_int_equal(names.n, 3);
     assert_string_equal(names.of[0].name, "example.org");
     assert_int_equal(names.of[0].count, 17);
-    assert_int_equal(names.of[1].count, 2); /* the two calls without a map */
+    assert_int_equal(names.of[1].count, 2); /* two calls have no map */
     assert_false(names.of[2].known);
     value_tree_free(s);
 }
 
-/* Every cut and every flipped byte: read or refused, never more than that (sanitizers look on). */
+/* Cut at each byte, and with each byte changed: it is read or refused (sanitizers detect invalid
+ * reads). */
 static void broken_bytes_are_refused(void **state)
 {
     (void)state;
@@ -276,7 +277,7 @@ static void broken_bytes_are_refused(void **state)
     }
 }
 
-/* --- every part of every call: the preview is what the node says --- */
+/* --- every part of every call: the preview equals the node's result --- */
 
 struct pointed {
     uint32_t node, prefix;
@@ -301,7 +302,7 @@ static size_t all_rules(struct pointed *p, size_t cap, struct buf *rules)
     return n;
 }
 
-/* Counts as rule_names counts: one more of this name. */
+/* Counts one more call with this name, as rule_names does. */
 static void expect(struct rule_names *names, const char *name)
 {
     for (uint32_t i = 0; i < names->n; i++) {
@@ -310,7 +311,7 @@ static void expect(struct rule_names *names, const char *name)
             return;
         }
     }
-    fail_msg("the node says \"%s\", which is not in the preview", name);
+    fail_msg("the name \"%s\" of the node is not in the preview", name);
 }
 
 static void the_preview_is_what_the_node_says(void **state)

@@ -1,4 +1,4 @@
-/* Fuzzy matching, the catalog, and what is found in it: against a naive matcher and a naive sort.
+/* Fuzzy matching, the catalog, and searches in it, compared with a naive matcher and a naive sort.
  */
 #include "rng.h"
 
@@ -14,10 +14,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-/* --- the naive ones --- */
+/* --- naive implementations --- */
 
 static bool naive_term(const char *t, size_t m, const char *s)
 {
@@ -91,11 +91,11 @@ static void better_matches_score_higher(void **state)
     static const struct {
         const char *query, *better, *worse;
     } cases[] = {
-        {"get", "my_gate:get/1", "my_gate:greet/1"},        /* in one piece */
+        {"get", "my_gate:get/1", "my_gate:greet/1"},        /* consecutive letters */
         {"db", "my_db:query/2", "xmydbx:query/2"},          /* at the start of a word */
         {"rg", "MyApp.Repo.get/2", "MyApp.Large.x/2"},      /* initials */
-        {"call", "scan_all:call/2", "scan_all:calls_x/2x"}, /* not the first way, the best */
-        {"mr", "MyRepo.x/1", "Myarepo.x/1"},                /* humps */
+        {"call", "scan_all:call/2", "scan_all:calls_x/2x"}, /* the best match, not the first */
+        {"mr", "MyRepo.x/1", "Myarepo.x/1"},                /* capitals inside of a word */
         {"map2", "lists:map/2", "lists:mapfoldl/2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -184,7 +184,7 @@ static void a_catalog_is_bounded(void **state)
     catalog_free(c);
 }
 
-/* --- sift --- */
+/* --- filter --- */
 
 static void grow(struct catalog *c, unsigned functions)
 {
@@ -223,7 +223,7 @@ static void set_is_the_naive_one(const struct catalog_filter *s, const struct ca
     free(there);
 }
 
-/* a before b, by the rule of the header */
+/* a before b, by the order in the header file */
 static bool in_order(const struct catalog *c, const char *query, uint32_t a, uint32_t b)
 {
     char ta[CATALOG_TEXT_BYTES], tb[CATALOG_TEXT_BYTES];
@@ -259,7 +259,7 @@ static void found_as_by_a_naive_search(void **state)
         struct catalog_filter typed, fresh;
         char query[16] = "";
         catalog_filter_init(&typed);
-        for (int key = 0; key < 20; key++) { /* typing, deleting, while the catalog grows */
+        for (int key = 0; key < 20; key++) { /* typing and deleting while the catalog grows */
             size_t n = strlen(query);
             if (rng() % 4 == 0)
                 query[n ? n - 1 : 0] = 0;
@@ -298,7 +298,7 @@ static void own_code_comes_first(void **state)
     assert_int_equal(catalog_filter_at(&s, 0), 1);
     catalog_filter_update(&s, c, "query");
     assert_int_equal(catalog_filter_at(&s, 0), 1);
-    catalog_filter_update(&s, c, "a_otp:query"); /* but what is meant is found */
+    catalog_filter_update(&s, c, "a_otp:query"); /* but the intended function is found */
     assert_int_equal(catalog_filter_at(&s, 0), 0);
     catalog_filter_forget(&s);
     catalog_filter_update(&s, NULL, "q");
@@ -317,7 +317,7 @@ static void first_is(struct catalog_filter *s, const struct catalog *c, const ch
     assert_string_equal(text, want);
 }
 
-/* The node's own application, then libraries, then the platform; of those, what is called. */
+/* First the node's applications, then libraries, then OTP; within each, called functions first. */
 static void the_nodes_own_application_comes_first(void **state)
 {
     (void)state;
@@ -332,15 +332,16 @@ static void the_nodes_own_application_comes_first(void **state)
     catalog_function(c, "action", 2, true);
     catalog_function(c, "show", 2, true);
     first_is(&s, c, "contr", "ShopexWeb.PageController.show/2");
-    assert_int_equal(catalog_filter_at(&s, 2), 0); /* a library before the platform */
+    assert_int_equal(catalog_filter_at(&s, 2), 0); /* a library before OTP */
     assert_int_equal(catalog_filter_at(&s, 3), 1);
     catalog_set_rate(c, 2, 100); /* the longer name */
     catalog_set_rate(c, 3, 0);
-    first_is(&s, c, "contr", "ShopexWeb.PageController.show/2"); /* not under one's hands */
+    first_is(&s, c, "contr", "ShopexWeb.PageController.show/2"); /* not while the user types */
     first_is(&s, c, "contro", "ShopexWeb.PageController.action/2");
     catalog_filter_forget(&s);
     first_is(&s, c, "", "ShopexWeb.PageController.action/2");
-    first_is(&s, c, "ranch_tcp", "ranch_tcp:controlling_process/2"); /* what is meant is found */
+    first_is(&s, c, "ranch_tcp",
+             "ranch_tcp:controlling_process/2"); /* the intended function is found */
     catalog_filter_release(&s);
     catalog_free(c);
 }

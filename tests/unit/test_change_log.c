@@ -1,5 +1,4 @@
-/* What the log tells of changes: tiers, entry, rule, sampling, threshold, limits; each once, with
- * its time. */
+/* Changes in the log: tiers, entry, rule, sampling, threshold, limits; each once, with its time. */
 #include <engine/change_log.h>
 
 #include <kprof/erl/enc.h>
@@ -36,7 +35,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The lines since the last call, in their order. */
+/* The lines since the last call, in order. */
 static void expect(uint64_t now_ns, size_t from, const char *const *lines, size_t n)
 {
     change_log_poll(g, now_ns);
@@ -45,7 +44,7 @@ static void expect(uint64_t now_ns, size_t from, const char *const *lines, size_
         assert_true(g->log.line[from + i].wall_ns > 0);
     }
     assert_int_equal(g->log.n, from + n);
-    change_log_poll(g, now_ns); /* told once */
+    change_log_poll(g, now_ns); /* logged once */
     assert_int_equal(g->log.n, from + n);
 }
 
@@ -100,11 +99,11 @@ static void sampling_and_threshold_are_told(void **state)
     EXPECT(2, "slow-call threshold: 20.0ms");
     assert_int_equal(engine_slow(g, "off", &e), 0);
     EXPECT(3, "slow-call threshold: none");
-    assert_int_equal(engine_slow(g, "off", &e), 0); /* it is no change */
+    assert_int_equal(engine_slow(g, "off", &e), 0); /* not a change */
     expect(0, 4, NULL, 0);
 }
 
-/* As a profile sets them. */
+/* as a profile sets them */
 static void limits_are_told(void **state)
 {
     struct settings s;
@@ -141,7 +140,7 @@ static void beat(uint64_t sample, uint64_t why)
     buf_release(&m);
 }
 
-/* Steps of one search for the sampling are a line; later ones are another. */
+/* Consecutive automatic changes of the sampling rate are one line; later changes are another. */
 static void what_the_limits_leave_is_told(void **state)
 {
     (void)state;
@@ -160,7 +159,7 @@ static void what_the_limits_leave_is_told(void **state)
     beat(1, SAMPLE_ASKED);
     expect(50 * S, n + 2, (const char *const[]){"tracing every request, as requested"}, 1);
     engine_sample(g, false);
-    beat(2, SAMPLE_ASKED); /* that was the operator */
+    beat(2, SAMPLE_ASKED); /* by the operator */
     expect(51 * S, n + 3, (const char *const[]){"sampling: 1 of 2 requests"}, 1);
 }
 

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 static void parses(void **state)
@@ -88,7 +88,7 @@ static void refuses(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint64_t ns = 77;
         if (clock_parse_duration(bad[i], &ns))
-            fail_msg("taken: \"%s\" as %llu", bad[i], (unsigned long long)ns);
+            fail_msg("accepted: \"%s\" as %llu", bad[i], (unsigned long long)ns);
         assert_int_equal(ns, 77);
     }
 }
@@ -110,7 +110,7 @@ static void takes_what_is_typed(void **state)
     uint64_t ns = 77;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (clock_parse_typed(bad[i], &ns))
-            fail_msg("taken: \"%s\" as %llu", bad[i], (unsigned long long)ns);
+            fail_msg("accepted: \"%s\" as %llu", bad[i], (unsigned long long)ns);
     memset(longest, '1', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
     assert_false(clock_parse_typed(longest, &ns));
@@ -164,8 +164,8 @@ static void formats(void **state)
     }
 }
 
-/* Along the whole line: never wider than 7, never emptier than 3, and never a smaller figure for a
- * larger time of the same unit. */
+/* For all durations: 3 to 7 columns, and never a smaller number for a larger duration in the same
+ * unit. */
 static void never_wider_than_seven(void **state)
 {
     (void)state;

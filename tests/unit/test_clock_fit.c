@@ -1,5 +1,5 @@
-/* trace/clock_fit and base/envelope: the fit against clocks and delays that are made here, so that
- * the truth is known. */
+/* trace/clock_fit and base/envelope: the fit on simulated clocks and delays, with known offset and
+ * drift. */
 #include "rng.h"
 
 #include <kprof/base/envelope.h>
@@ -44,7 +44,7 @@ static void a_line_over_points(void **state)
             sum += over;
         }
         assert_true(fabs(sum / (double)n - l.distance) < 1e-6);
-        /* no line through two of the points that is above all is nearer */
+        /* no other line through two points is above all points and closer */
         for (size_t a = 0; a < n; a++) {
             for (size_t b = a + 1; b < n; b++) {
                 double slope = (p[b].y - p[a].y) / (p[b].x - p[a].x), all = 0, least = 0;
@@ -60,20 +60,20 @@ static void a_line_over_points(void **state)
     assert_false(envelope_above(&(struct envelope_point){1, 1}, 1, &l));
 }
 
-/* ---- clocks of ours ---- */
+/* ---- simulated clocks ---- */
 
 struct world {
     struct clock_fit f;
-    double t;             /* true time at which the target sent last, ns */
+    double t;             /* true time of the target's last message, ns */
     double drift, offset; /* target = t + offset, offset grows by drift */
-    uint64_t lack;        /* what stamps have had added, after steps that were told */
-    int64_t step;         /* that was told last */
-    double stepped;       /* all of them */
-    double noise, base;   /* delay one way: base, and exponential with that mean */
+    uint64_t lack;        /* sum of the reported steps, added to the timestamps */
+    int64_t step;         /* reported last */
+    double stepped;       /* all steps */
+    double noise, base;   /* one-way delay: base plus an exponential part with this mean */
     double spikes;        /* share of messages that are late by up to a quarter second */
-    double stuck;         /* delay on top, towards us only */
-    double came;          /* true time at which the last message came: the link keeps order */
-    bool asks;            /* round trips: two seconds after an answer the next question */
+    double stuck;         /* additional delay, from the target to us only */
+    double came;          /* true time of the last arrival: the link keeps the order */
+    bool asks;            /* round trips: the next question is two seconds after an answer */
     double next_beat, asked, next_answer;
 };
 
@@ -99,7 +99,7 @@ static void world_new(struct world *w)
     ask_later(w, w->t);
 }
 
-/* Target clock minus ours. */
+/* target clock minus our clock */
 static double truth(const struct world *w, double at)
 {
     return w->offset + w->drift * (at - w->t) + (double)(int64_t)w->lack;
@@ -110,7 +110,7 @@ static uint64_t stamp_at(const struct world *w, double at)
     return (uint64_t)at + (uint64_t)(int64_t)truth(w, at);
 }
 
-/* The next message of the target: a heartbeat each half second, or an answer. */
+/* The next message of the target: a heartbeat every half second, or an answer. */
 static void turn(struct world *w)
 {
     bool answer = w->asks && w->next_answer < w->next_beat;
@@ -122,7 +122,7 @@ static void turn(struct world *w)
     uint64_t stamp = stamp_at(w, at), came = (uint64_t)w->came;
     w->step = answer ? clock_fit_round_trip(&w->f, (uint64_t)w->asked, stamp, came)
                      : clock_fit_message(&w->f, stamp, came);
-    if (w->step) { /* as if it had not been */
+    if (w->step) { /* undo the step */
         clock_fit_shift(&w->f, 0 - (uint64_t)w->step);
         w->lack -= (uint64_t)w->step;
         w->stepped += fabs((double)w->step);
@@ -133,7 +133,7 @@ static void turn(struct world *w)
         w->next_beat = at + 500 * MS + w->noise * uniform();
 }
 
-/* How wrong the offset is now. */
+/* the present error of the offset */
 static double wrong(const struct world *w)
 {
     struct clock_reading r = clock_fit_read(&w->f);
@@ -155,7 +155,7 @@ static void some_link(struct world *w)
     w->spikes = 0.2 * uniform() * uniform();
 }
 
-/* With round trips: the truth is within the error that is told, always, and that is not far. */
+/* With round trips: the true offset is always within the error bound, and the bound is small. */
 static void round_trips_bound_the_error(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void round_trips_bound_the_error(void **state)
     }
 }
 
-/* Messages alone: the offset is that of the least delay. */
+/* Without round trips: the offset includes the smallest delay. */
 static void messages_alone(void **state)
 {
     (void)state;
@@ -207,7 +207,8 @@ static void messages_alone(void **state)
     }
 }
 
-/* After a step the offset is right again within so many messages; it is told, once. */
+/* After a step the offset is right again within this number of messages; the step is reported once.
+ */
 static void steps(void **state)
 {
     static const double by[] = {1, -1, 3600, -3600, 0.2, -0.2, 30, -30};
@@ -236,7 +237,8 @@ static void steps(void **state)
     }
 }
 
-/* Our clock is set: ahead (or the target stood still), and back, which no clock of ours does. */
+/* Our clock jumps forward (or the target was stopped), and back, which a monotonic clock never
+ * does. */
 static void steps_of_ours(void **state)
 {
     (void)state;
@@ -256,7 +258,7 @@ static void steps_of_ours(void **state)
         ask_later(&w, w.t);
         for (int i = 0; i < 400; i++) {
             turn(&w);
-            double low = w.asks ? 0 : w.base; /* that messages alone cannot know */
+            double low = w.asks ? 0 : w.base; /* cannot be detected without round trips */
             if (i > 16 && fabs(wrong(&w) + low) > w.base + 5 * w.noise + 5 * MS)
                 fail_msg("round %d: %d messages after a step of ours wrong by %.0f us", round, i,
                          wrong(&w) / 1e3);
@@ -264,7 +266,7 @@ static void steps_of_ours(void **state)
     }
 }
 
-/* The node's VM puts its clock right: by one in a hundred faster or slower, for minutes. */
+/* The node's VM corrects its clock: 1 % faster or slower, for minutes. */
 static void a_slew(void **state)
 {
     (void)state;
@@ -282,7 +284,7 @@ static void a_slew(void **state)
             w.drift += (round + part) % 2 ? 0.01 : -0.01;
             for (int i = 0; i < 600; i++) {
                 turn(&w);
-                assert_true(fabs(wrong(&w)) < 25 * MS); /* 2 s of it, until an answer tells */
+                assert_true(fabs(wrong(&w)) < 25 * MS); /* 2 s, until the next answer */
                 if (i > 20)
                     worst = fmax(worst, fabs(wrong(&w)));
             }
@@ -292,7 +294,7 @@ static void a_slew(void **state)
     }
 }
 
-/* A link that is stuck is not a clock: the answers to our questions tell. */
+/* A delay of the link is not a clock step: round trips show the difference. */
 static void a_stuck_link_is_no_step(void **state)
 {
     int doubted = 0;
@@ -325,7 +327,7 @@ static uint64_t any_time(void)
     return rng_below(3) ? v >> rng_below(64) : v | ~UINT64_C(0) << rng_below(64);
 }
 
-/* Whatever a node, or a recording, says. */
+/* Any values of a node or a recording. */
 static void any_stamps(void **state)
 {
     static struct clock_fit f;

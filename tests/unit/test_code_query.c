@@ -1,5 +1,5 @@
-/* Pages of the catalog as the agent sends them: read, refused, cut anywhere; and that what is shown
- * of a function is what a person may type for it. */
+/* Pages of the catalog that the agent sends: valid, invalid, cut anywhere; and a function is shown
+ * as it can be typed. */
 #include <kprof/erl/enc.h>
 #include <kprof/trace/code_query.h>
 
@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 struct got {
@@ -111,8 +111,9 @@ static void a_cut_or_changed_page_is_survived(void **state)
     buf_init(&b, 0);
     page(&b, "");
     for (size_t n = 0; n + 1 < b.len;
-         n++) {                        /* the last byte is the list's end, which is not needed */
-        void *cut = malloc(n ? n : 1); /* of its own: the sanitizer sees a read past the end */
+         n++) { /* the last byte is the end of the list, which is not needed */
+        void *cut =
+            malloc(n ? n : 1); /* a separate block: the sanitizer detects a read past the end */
         memcpy(cut, b.data, n);
         assert_false(read_page(cut, n, &g, &p));
         buf_release(&g.text);

@@ -1,4 +1,4 @@
-/* Now against then: rows matched by name, changes, what has none. */
+/* Comparison with a reference: rows are matched by name; changes; rows without a counterpart. */
 #include <fake_snapshot.h>
 #include <kprof/core/compare.h>
 #include <kprof/export/export.h>
@@ -13,8 +13,7 @@
 
 #include <cmocka.h>
 
-/* compare_new takes its snapshot over, a fake's belongs to the fake: a shallow copy with nothing of
- * its own to free. */
+/* compare_new takes ownership of its snapshot, but the fake owns this one: pass a shallow copy. */
 static struct snapshot *shallow(struct fake *f)
 {
     struct snapshot *s = malloc(sizeof *s);
@@ -50,7 +49,7 @@ static void changes_by_name(void **state)
     fake_row(then, 0, "db", "a", 500, 100)->rate = 20;
     fake_row(then, 1, "gone", NULL, 10, 1);
     fake_row(then, 2, "idle", NULL, 0, 0);
-    /* Another order and other numbers: only names count. */
+    /* Another order and other tier numbers: only names matter. */
     fake_row(now, 4, "idle", NULL, 5, 10);
     fake_row(now, 5, "db", NULL, 1000, 150)->rate = 25;
     fake_row(now, 5, "db", "a", 0, 0);
@@ -64,12 +63,12 @@ static void changes_by_name(void **state)
     near(r->d_p50, 0.5);
     near(r->d_p99, 0.5);
     assert_int_equal(r->then_count, 1000);
-    r = find(s, "db", "a"); /* no call now */
+    r = find(s, "db", "a"); /* no calls now */
     assert_true(isnan(r->d_p50) && isnan(r->d_p99));
     assert_int_equal(r->then_count, 500);
-    r = find(s, "db", "new"); /* none then */
+    r = find(s, "db", "new"); /* no calls in the reference */
     assert_true(isnan(r->d_rate) && isnan(r->d_p50) && r->then_count == 0);
-    r = find(s, "idle", NULL); /* there, without a call */
+    r = find(s, "idle", NULL); /* present, without calls */
     assert_true(isnan(r->d_p50) && r->then_count == 0);
     struct buf t;
     buf_init(&t, 0);

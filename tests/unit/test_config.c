@@ -1,4 +1,4 @@
-/* Config files: what is understood, and where a mistake is said to be. */
+/* Config files: valid content, and the position in error messages. */
 #include <cli/config.h>
 
 #include <setjmp.h>
@@ -76,7 +76,7 @@ static void one_list(void **state)
     config_release(&c);
 }
 
-/* The text of a fun goes on unchanged up to its own end, whatever ends stand inside it. */
+/* The text of a fun is copied unchanged up to its own `end`, even if it contains others. */
 static void funs(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void bounds(void **state)
     config_release(&c);
 }
 
-/* Every prefix of a good file, and every single byte changed: no crash, no read past the end. */
+/* Every prefix of a valid file, and every single byte changed: no crash, no read past the end. */
 static void survives(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void survives(void **state)
         for (size_t k = 0; k < sizeof poison; k++) {
             struct config c;
             struct err e;
-            char *copy = malloc(n); /* exact, so that asan sees a byte too far */
+            char *copy = malloc(n); /* exact size, so that asan detects a read past the end */
             assert_non_null(copy);
             memcpy(copy, good, n);
             if (k + 1 < sizeof poison)

@@ -1,4 +1,4 @@
-/* erl/conn: against real nodes, against listeners that are none, and over a socket pair. */
+/* erl/conn: with real nodes, with listeners that are not nodes, and over a socket pair. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void start_node(struct node *n, const char *tag, const char *host)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(null, 0);
         dup2(null, 1);
-        dup2(null, 2); /* it reports refused cookies there */
+        dup2(null, 2); /* the node reports refused cookies there */
         if (strchr(host, '.') != NULL)
             execlp("erl", "erl", "-noinput", "-name", n->name, "-setcookie", COOKIE, (char *)NULL);
         else
@@ -82,7 +82,7 @@ static enum conn_fail open_as(struct conn **c, const char *node, const char *coo
     return fail;
 }
 
-/* A node takes a while to come up. */
+/* A node needs some time to start. */
 static struct conn *open_soon(const struct node *n)
 {
     uint64_t end = clock_mono_ns() + 30 * SECONDS;
@@ -143,7 +143,7 @@ static void send_call(struct conn *c, const char *m, const char *f, const struct
     buf_release(&b);
 }
 
-/* The next message within some seconds, in *in behind its version byte. */
+/* Waits some seconds for the next message; *in is after its version byte. */
 static void next(struct conn *c, struct etf *in)
 {
     const uint8_t *p;
@@ -203,7 +203,8 @@ static void a_node_answers(void **state)
     }
 }
 
-/* The node sees us as hidden, by our name; our pid is one of ours to it; sends to a pid arrive. */
+/* The node lists us as a hidden node with our name; our pid belongs to our node; messages to a pid
+ * arrive. */
 static void it_knows_us(void **state)
 {
     struct conn *c = open_soon(&short_node);
@@ -282,7 +283,7 @@ static void an_absent_node_is_told_with_those_that_are(void **state)
     assert_non_null(strstr(e.text, "kp_erl_short_"));
 }
 
-/* The cable case: the node has a connection of our name, and we come again. */
+/* The link was lost: the node still has a connection with our name when we connect again. */
 static void coming_again_replaces_the_old(void **state)
 {
     struct conn *first = open_soon(&short_node), *second;
@@ -408,7 +409,7 @@ static void a_killed_node_is_told(void **state)
     rc = conn_recv(c, 20000, &p, &n, &e);
     assert_int_equal(rc, -1);
     assert_non_null(strstr(e.text, "lost "));
-    /* sending raises no SIGPIPE, and fails in the end */
+    /* sending raises no SIGPIPE, and fails at some point */
     uint64_t end = clock_mono_ns() + 10 * SECONDS;
     while ((rc = conn_send_name(c, "rex", "\x83j", 2, &e)) == 0)
         assert_true(clock_mono_ns() < end);
@@ -417,12 +418,12 @@ static void a_killed_node_is_told(void **state)
     kill_node(&long_node);
 }
 
-/* ---- listeners that are no nodes ---- */
+/* ---- listeners that are not nodes ---- */
 
 struct fake {
     int fd;
     uint16_t port;
-    const char *reply[2]; /* to the first connection, to the second */
+    const char *reply[2]; /* for the first connection, for the second */
     size_t n[2];
     bool silent;
     atomic_bool stop;
@@ -517,7 +518,7 @@ static void what_is_no_node_is_told(void **state)
     assert_int_equal(open_fake("\0\3sok", 5, true, 300, &e), CONN_TIMEOUT);
 }
 
-/* Every prefix of a handshake, and bytes that never were one. */
+/* Every prefix of a handshake, and random bytes. */
 static void broken_handshakes_are_survived(void **state)
 {
     /* status, then a challenge of a node a@b with all flags */
@@ -716,7 +717,7 @@ static void every_kind_of_send_arrives(void **state)
     buf_init(&b, 0);
     for (size_t i = 0; i < 6; i++) {
         frame(&b, ops[i], 0x01020304, (uint64_t)ops[i]);
-        if (ops[i] != 6 && ops[i] != 16) /* for one before us that had our name */
+        if (ops[i] != 6 && ops[i] != 16) /* for an earlier node with our name */
             frame(&b, ops[i], 0x01020305, 99);
         buf_add(&b, "\0\0\0\x08p\x83h\3a\x13jj", 12); /* a monitor, or anything: ignored */
     }
@@ -728,7 +729,7 @@ static void every_kind_of_send_arrives(void **state)
     conn_close(c);
 }
 
-/* Whatever the pieces it comes in, the same messages come out. */
+/* Any division into pieces gives the same messages. */
 static void pieces_of_any_size(void **state)
 {
     unsigned seed = (unsigned)clock_wall_ns();
@@ -798,12 +799,12 @@ static void bad_packets_end_it(void **state)
         {"\x04\0\0\1", 4}, /* one byte more than CONN_MAX_PACKET */
         {"\xff\xff\xff\xff", 4},
         {"\0\0\0\1\x83", 5},  /* not pass-through */
-        {"\0\0\0\2p\x83", 6}, /* no control message */
+        {"\0\0\0\2p\x83", 6}, /* not a control message */
         {"\0\0\0\4p\x83h\0", 8},
         {"\0\0\0\5p\x83h\3a", 9},
         {"\0\0\0\3p\x83\x6a", 7},
-        {"\0\0\0\x08p\x83h\3a\6jj", 12},   /* an element short */
-        {"\0\0\0\x0ap\x83h\4a\6jjjj", 14}, /* no version before the message */
+        {"\0\0\0\x08p\x83h\3a\6jj", 12},   /* an element is missing */
+        {"\0\0\0\x0ap\x83h\4a\6jjjj", 14}, /* no version byte before the message */
         {"\0\0\0\6p\x83h\1a\2", 10},       /* a send to nobody */
     };
 
@@ -856,7 +857,7 @@ static void a_full_way_blocks_no_longer_than_said(void **state)
     while ((rc = conn_send_name(c, "x", bytes, sizeof bytes, &e)) == 0)
         ;
     assert_non_null(strstr(e.text, "accepted no data"));
-    /* half a packet is out: nothing may follow it */
+    /* half a packet was sent: nothing may follow it */
     assert_int_equal(conn_send_name(c, "x", bytes, 10, &e), -1);
     assert_int_equal(conn_recv(c, 1000, &p, &n, &e), -1);
     assert_non_null(strstr(e.text, "accepted no data"));

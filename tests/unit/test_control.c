@@ -1,10 +1,10 @@
-/* The control thread: every question gets one answer, whatever becomes of it; a trip of the breaker
- * waits for nobody; what was asked of one connection no other answers. */
+/* The control thread: every request gets exactly one answer; a request to open the breaker does not
+ * wait; an answer belongs to the connection of its request. */
 #include "../lib/fake_peer.h"
 
 #include <kprof/trace/session.h>
 
-/* control as it is, but for the way to its node: peers of ours, one for each connection. */
+/* The real control thread, but its nodes are peers of the test, one for each connection. */
 static struct session *open_fake(const struct session_opts *o, struct session_info *info,
                                  struct err *e);
 #define session_open open_fake
@@ -22,12 +22,12 @@ static struct session *open_fake(const struct session_opts *o, struct session_in
 
 #define PEERS     40
 #define QUESTIONS 4000
-#define LONG_NS   UINT64_C(60000000000) /* only to end a test that hangs */
+#define LONG_NS   UINT64_C(60000000000) /* ends a test that hangs */
 
 static struct {
     struct peer *peer[PEERS];
-    _Atomic unsigned opened; /* of them */
-    atomic_bool hold;        /* questions are not answered now */
+    _Atomic unsigned opened; /* number of peers */
+    atomic_bool hold;        /* requests are not answered for now */
     _Atomic unsigned trips, held;
     _Atomic uint64_t held_ref;
     _Atomic uint64_t wakes;
@@ -82,14 +82,14 @@ static void on_wake(void *arg)
     net.wakes++;
 }
 
-/* ---- who was answered how ---- */
+/* ---- answers ---- */
 
 struct seen {
     struct control *c;
     unsigned answers[QUESTIONS], failed[QUESTIONS];
     unsigned connected, lost;
     uint64_t end_ns;
-    char last[600]; /* why one failed */
+    char last[600]; /* why a request failed */
 };
 
 static void begin(struct seen *s)
@@ -131,7 +131,7 @@ static void take(struct seen *s)
         result_release(r);
     }
     if (clock_mono_ns() > s->end_ns)
-        fail_msg("it hangs");
+        fail_msg("no answer");
     usleep(200);
 }
 
@@ -165,7 +165,7 @@ static void a_trip_has_its_own_place(void **state)
     assert_true(control_queue_put(&q, trip, &question_id));
     assert_ptr_equal(control_queue_take(&q), trip);
     control_job_free(trip);
-    /* those of a session go, in their order; the others stay, in theirs */
+    /* the jobs of a session are removed, in order; the others stay, in order */
     for (uint16_t i = 1; i < CONTROL_ASKS; i = (uint16_t)(i + 2)) {
         struct control_job *a = control_queue_take_old(&q);
         assert_int_equal(a->ix, i);
@@ -182,8 +182,8 @@ static void a_trip_has_its_own_place(void **state)
 
 /* ---- the thread ---- */
 
-/* One answer is under way and does not come, 64 questions wait, others are refused: and yet the
- * node hears of the trip. */
+/* One answer does not arrive, 64 requests wait, others are refused: the node still receives the
+ * request to open the breaker. */
 static void a_trip_waits_for_nobody(void **state)
 {
     static struct seen s;
@@ -219,8 +219,9 @@ static void a_trip_waits_for_nobody(void **state)
         assert_int_equal(s.answers[t], 1);
 }
 
-/* What a connection was asked is refused with it, what waits and what is under way, before it is
- * told that it is lost; the next one hears none of it. What was asked of none waits for one. */
+/* When a connection is lost, its waiting and running requests are refused before the loss is
+ * reported; the next connection does not receive them. Requests without a connection wait for one.
+ */
 static void a_lost_connection_refuses_what_it_was_asked(void **state)
 {
     static struct seen s;
@@ -248,8 +249,8 @@ static void a_lost_connection_refuses_what_it_was_asked(void **state)
     end(&s);
 }
 
-/* The core thread has not yet heard that the connection is another: its question is about the old
- * one's processes. */
+/* The core thread does not yet know of the new connection: its request is about processes of the
+ * old one. */
 static void the_next_connection_does_not_answer_for_the_last(void **state)
 {
     static struct seen s;
@@ -267,7 +268,7 @@ static void the_next_connection_does_not_answer_for_the_last(void **state)
     end(&s);
 }
 
-/* Any questions, answered or not, any cuts: each has one answer. */
+/* Random requests, answered or not, and random lost connections: each request has one answer. */
 static void every_question_has_one_answer(void **state)
 {
     static const enum control_ask any[] = {CONTROL_WHY,   CONTROL_DEAD,       CONTROL_WHO,

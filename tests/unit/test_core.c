@@ -1,4 +1,5 @@
-/* Every rule of core on hand-made events: where a call belongs and how it is counted. */
+/* Every rule of core on events written by hand: the request of a call, and how the call is counted.
+ */
 #include "core_fixture.h"
 
 /* ---- requests ---- */
@@ -8,9 +9,9 @@ static void nested_entries(void **state)
     (void)state;
     struct fix f = fix();
     call_id(&f, 0, P1, 7, E, M0, f.create);
-    call(&f, 1, P1, 8, E, M1); /* by its process */
+    call(&f, 1, P1, 8, E, M1); /* found by its process */
     ret(&f, 2, P1, M1);
-    entry_prev(&f, 3, P2, 9, 7, M1); /* by the label it carried */
+    entry_prev(&f, 3, P2, 9, 7, M1); /* found by its label */
     call(&f, 4, P3, 9, A, M1);
     ret(&f, 5, P3, M1);
     ret(&f, 6, P2, M1);
@@ -42,7 +43,8 @@ static void stale_prev_is_a_new_request(void **state)
     done(&f);
 }
 
-/* The next request of a connection: it began before the process of the one before had ended. */
+/* The next request of a connection: it began before the process of the previous request had ended.
+ */
 static void nobody_waits_for_an_entry_that_outlasts(void **state)
 {
     (void)state;
@@ -64,7 +66,7 @@ static void nobody_waits_for_an_entry_that_outlasts(void **state)
     done(&f);
 }
 
-/* An entry in a nested request that has ended: its outer one goes on. */
+/* An entry after a nested request has ended: the outer request continues. */
 static void entry_by_a_call_of_a_nested_request(void **state)
 {
     (void)state;
@@ -73,7 +75,7 @@ static void entry_by_a_call_of_a_nested_request(void **state)
     entry_prev(&f, 1, P2, 8, 7, M1);
     call(&f, 2, P3, 8, A, M1);
     ret(&f, 3, P2, M1);
-    call(&f, 4, P3, 9, E, M1); /* the token that it carried is lost */
+    call(&f, 4, P3, 9, E, M1); /* its token is lost */
     ret(&f, 5, P3, M1);
     ret(&f, 6, P3, M1);
     ret(&f, 8, P1, M0);
@@ -83,7 +85,7 @@ static void entry_by_a_call_of_a_nested_request(void **state)
     done(&f);
 }
 
-/* The nested entry is seen before the outer one: order holds only within a process. */
+/* The nested entry arrives before the outer one: events are in order only within a process. */
 static void nested_entry_comes_first(void **state)
 {
     (void)state;
@@ -128,7 +130,7 @@ static void entry_that_never_comes(void **state)
     ret(&f, 2, P2, FN_A);
     until(&f, 25);
     EXPECT_CALLS(&f, 2, 0, 0, 0, 2);
-    call(&f, 30, P2, 7, B, FN_A); /* at once, this time */
+    call(&f, 30, P2, 7, B, FN_A); /* immediately, this time */
     EXPECT_CALLS(&f, 3, 0, 0, 0, 3);
     ret(&f, 31, P2, FN_A);
     ret(&f, 32, P2, M1);
@@ -147,7 +149,7 @@ static void unlabelled_calls(void **state)
     ret(&f, 1, P1, M0);
     EXPECT_CALLS(&f, 1, 0, 0, 0, 1);
     call(&f, 2, P1, 7, E, M0);
-    call(&f, 3, P1, 0, A, FN_E); /* the token was lost on the way */
+    call(&f, 3, P1, 0, A, FN_E); /* a message lost the token */
     ret(&f, 4, P1, FN_E);
     ret(&f, 5, P1, M0);
     call(&f, 6, P1, 0, A, M0);
@@ -156,21 +158,21 @@ static void unlabelled_calls(void **state)
     done(&f);
 }
 
-/* Two kprof-tops on one node: the other's entry replaces our label, with one of another epoch. */
+/* Two kprof-tops on one node: the entry of the other replaces our label by one of another epoch. */
 static void label_of_another_kprof(void **state)
 {
     (void)state;
     struct fix f = fix();
     const uint64_t ours = UINT64_C(1) << 32 | 5, theirs = UINT64_C(2) << 32 | 9;
     call_id(&f, 0, P1, ours, E, M0, f.create);
-    call(&f, 2, P2, theirs, B, M1); /* seen before the next */
+    call(&f, 2, P2, theirs, B, M1); /* arrives before the next */
     call(&f, 1, P1, theirs, A, FN_E);
     call(&f, 3, P3, theirs, B, M1);
     ret(&f, 4, P2, M1);
     ret(&f, 5, P3, M1);
     ret(&f, 6, P1, FN_E);
     ret(&f, 7, P1, M0);
-    call(&f, 50, P2, theirs + 1, B, M1); /* of none of our requests */
+    call(&f, 50, P2, theirs + 1, B, M1); /* not part of our requests */
     until(&f, 100);
     EXPECT_CALLS(&f, 5, 4, 0, 0, 1);
     EXPECT_REQUESTS(&f, 1, 1, 0, 0);
@@ -186,14 +188,14 @@ static void late_and_asynchronous(void **state)
     call_id(&f, 0, P1, 7, E, M0, f.create);
     call(&f, 1, P2, 7, A, M1); /* still runs when the request closes */
     ret(&f, 10, P1, M0);
-    call(&f, 9, P3, 7, B, M1);           /* a straggler: began before the close */
+    call(&f, 9, P3, 7, B, M1);           /* late event: the call began before the close */
     call(&f, 12, P3, 7, B, FN_B + 1000); /* began after it */
     ret(&f, 13, P3, FN_B + 1000);
     ret(&f, 14, P3, M1);
     until(&f, 100);
     EXPECT_REQUESTS(&f, 1, 1, 0, 0);
     EXPECT_CALLS(&f, 4, 3, 1, 0, 0);
-    call(&f, 110, P3, 7, B, M1); /* long settled */
+    call(&f, 110, P3, 7, B, M1); /* finalized long ago */
     ret(&f, 120, P3, M1);
     ret(&f, 121, P2, M1);
     EXPECT_CALLS(&f, 5, 5, 0, 0, 0);
@@ -268,7 +270,7 @@ static void one_named(struct fix *f, double ms, uint64_t label, const char *name
     until(f, ms + 50);
 }
 
-/* A rule that names everything anew fills the table: the next rule's names get the places. */
+/* A rule with new names for everything fills the table: the names of the next rule replace them. */
 static void a_new_rule_takes_the_places_of_the_old(void **state)
 {
     (void)state;
@@ -282,13 +284,13 @@ static void a_new_rule_takes_the_places_of_the_old(void **state)
     assert_int_equal(row(&f, E, "<other>").count, 1);
     until(&f, 3000);
     core_set_identity(f.c, true);
-    one_named(&f, 3100, 4, "old2"); /* still there: keeps its place */
+    one_named(&f, 3100, 4, "old2"); /* still in use: keeps its place */
     one_named(&f, 3200, 5, "new1");
     one_named(&f, 3300, 6, "new2");
     assert_int_equal(row(&f, E, "old2").count, 2);
     assert_int_equal(row(&f, E, "new1").count, 1);
     assert_int_equal(row_in(&f, WINDOW_1M, E, "new1").count, 1);
-    assert_int_equal(row(&f, E, "<other>").count, 3); /* old1's run is kept there */
+    assert_int_equal(row(&f, E, "<other>").count, 3); /* has the whole run of old1 */
     assert_int_equal(row(&f, E, NULL).count, 6);
     assert_int_equal(row(&f, E, "old1").tier, UINT16_MAX);
     struct snapshot *s = core_snapshot(f.c, WINDOW_RUN, 0);
@@ -298,8 +300,8 @@ static void a_new_rule_takes_the_places_of_the_old(void **state)
     done(&f);
 }
 
-/* The former rule goes on until the target has the new one, with requests under way: its names do
- * not keep the places for that. They fade, and their rows go with their calls. */
+/* Until the target has the new rule, open requests still get names of the former rule. These names
+ * may be replaced; their rows are removed with their calls. */
 static void names_of_a_former_rule_go(void **state)
 {
     (void)state;
@@ -317,7 +319,7 @@ static void names_of_a_former_rule_go(void **state)
     call_id(&f, 10050, P2, 9, E, M0, intern_add(f.names, "old1", 4)); /* will be late */
     one_named(&f, 10100, 4, "old1");
     one_named(&f, 10200, 5, "old2");
-    one_named(&f, 10300, 6, "new1"); /* as far as is known, they are in use */
+    one_named(&f, 10300, 6, "new1"); /* they may still be in use */
     assert_int_equal(row_in(&f, WINDOW_1M, E, "<other>").count, 2);
     assert_false(row_in(&f, WINDOW_1M, E, "old2").former);
     until(&f, 13000);
@@ -331,22 +333,23 @@ static void names_of_a_former_rule_go(void **state)
     assert_false(row_in(&f, WINDOW_1M, E, "new2").former);
     one_named(&f, 16000, 10, "new1");
     one_named(&f, 16100, 11, "new2");
-    ret(&f, 16500, P2, M0); /* the late one takes no place */
+    ret(&f, 16500, P2, M0); /* the late name takes no place */
     until(&f, 17000);
     assert_int_equal(row_in(&f, WINDOW_1S, E, "old1").tier, UINT16_MAX);
     assert_int_equal(row_in(&f, WINDOW_1S, E, "<other>").count, 1);
     until(&f, 30000);
     assert_int_equal(row_in(&f, WINDOW_1S, E, "<other>").tier, UINT16_MAX);
-    assert_false(row_in(&f, WINDOW_1S, E, "new1").former); /* idle, not gone */
+    assert_false(row_in(&f, WINDOW_1S, E, "new1").former); /* idle, not removed */
     assert_int_equal(row_in(&f, WINDOW_1S, E, "new1").count, 0);
     s = core_snapshot(f.c, WINDOW_1M, 0);
-    assert_int_equal(s->names_full, 0); /* what is there is of the former rule */
+    assert_int_equal(s->names_full, 0); /* all names are of the former rule */
     snapshot_free(s);
     assert_int_equal(row(&f, E, NULL).count, 11);
     done(&f);
 }
 
-/* Any calls under any rules: none is lost, and the names of the rule in force get the places. */
+/* Random calls under random rules: no call is lost, and the names of the current rule have places.
+ */
 static void places_go_to_the_rule_in_force(void **state)
 {
     (void)state;
@@ -399,7 +402,7 @@ static void exit_of_a_process(void **state)
     EXPECT_CALLS(&f, 3, 3, 0, 0, 0);
     assert_int_equal(row(&f, A, NULL).exits, 1);
     assert_int_equal(row(&f, TIER_TOTAL, NULL).exits, 1);
-    until(&f, 5000); /* packed by now */
+    until(&f, 5000); /* already packed */
     assert_int_equal(row(&f, B, NULL).exits, 1);
     EXPECT_REQUESTS(&f, 1, 1, 0, 0);
     assert_int_equal(row(&f, A, NULL).errors, 1);
@@ -418,7 +421,7 @@ static void flush_expires(void **state)
     ret(&f, 2, P1, FN_E);
     call(&f, 3, P2, 8, A, M1); /* no entry */
     call(&f, 4, P3, 9, E, M0);
-    ret(&f, 5, P3, M0); /* done, only waiting for stragglers */
+    ret(&f, 5, P3, M0); /* ended, only waits for late events */
     mark(&f, 6, UINT64_MAX, EVENT_FLUSH, 0);
     EXPECT_CALLS(&f, 4, 1, 0, 2, 1);
     EXPECT_REQUESTS(&f, 2, 1, 0, 1);
@@ -438,7 +441,7 @@ static void requests_expire(void **state)
     call(&f, 0, P1, 7, E, M0);
     call(&f, 1, P1, 7, A, FN_E);
     call(&f, 2, P2, 7, B, M1);
-    call(&f, 3, P3, 8, E, M2); /* another request: it is not as old */
+    call(&f, 3, P3, 8, E, M2); /* another request, not as old */
     until(&f, 60002);
     EXPECT_REQUESTS(&f, 2, 0, 1, 1);
     EXPECT_CALLS(&f, 4, 0, 1, 3, 0);
@@ -458,7 +461,7 @@ static void removed_tier(void **state)
     call(&f, 1, P1, 7, A, FN_E);
     core_tier_remove(f.c, A);
     EXPECT_CALLS(&f, 2, 0, 1, 1, 0);
-    call(&f, 2, P1, 7, A, FN_A); /* was under way */
+    call(&f, 2, P1, 7, A, FN_A); /* was open */
     ret(&f, 3, P1, FN_E);
     ret(&f, 4, P1, M0);
     until(&f, 40);
@@ -467,7 +470,7 @@ static void removed_tier(void **state)
     call(&f, 50, P1, 8, E, M0);
     core_tier_remove(f.c, E);
     EXPECT_REQUESTS(&f, 2, 1, 0, 1);
-    assert_int_equal(core_tier_add(f.c, "a2", "m:a/1"), 3); /* numbers are never given twice */
+    assert_int_equal(core_tier_add(f.c, "a2", "m:a/1"), 3); /* a number is never used twice */
     done(&f);
 }
 
@@ -570,7 +573,7 @@ static void old_calls_show_before_the_request_ends(void **state)
     done(&f);
 }
 
-/* ---- other figures ---- */
+/* ---- other values ---- */
 
 static void no_entry(void **state)
 {
@@ -599,7 +602,7 @@ static void weights(void **state)
     ev.weight = 10;
     feed(&f, ev);
     ev = call_ev(1, P1, 7, A, FN_E);
-    ev.weight = 99; /* the request counts as its entry was sampled */
+    ev.weight = 99; /* the weight of a request is that of its entry */
     feed(&f, ev);
     ret(&f, 2, P1, FN_E);
     ret(&f, 3, P1, M0);
@@ -634,12 +637,12 @@ static void oldest_open(void **state)
     assert_int_equal(pids[0], P1);
     assert_int_equal(core_open_pids(f.c, 1, &from, pids, 4), 2);
     assert_int_equal(core_open_pids(f.c, 1, &from, pids, 1), 1);
-    uint64_t first = pids[0]; /* each gets its turn */
+    uint64_t first = pids[0]; /* each one in turn */
     assert_int_equal(core_open_pids(f.c, 1, &from, pids, 1), 1);
     assert_int_not_equal(pids[0], first);
     assert_int_equal(core_open_pids(f.c, 1, &from, pids, 1), 1);
     assert_int_equal(pids[0], first);
-    from = 4000000000u; /* processes that are no more */
+    from = 4000000000u; /* processes that have ended */
     assert_int_equal(core_open_pids(f.c, 1, &from, pids, 4), 2);
     done(&f);
 }

@@ -1,7 +1,7 @@
-/* Core against a small made-up VM: processes run random programs and what they do is both written
- * down and told to core as trace messages, delayed between processes. With nothing lost, all
- * counts, durations, errors and shares must be those written down; whatever is lost or made up, no
- * call may get out of the books. KPROF_SEED=n repeats a run. */
+/* Core against a small simulated VM: processes run random programs; what they do is recorded, and
+ * sent to core as trace messages, delayed between processes. If no event is lost, all counts,
+ * durations, errors and shares must equal the record; with lost or invalid events, every call is
+ * still counted once. KPROF_SEED=n repeats a run. */
 #include "core_test.h"
 #include "rng.h"
 
@@ -33,7 +33,7 @@ static bool chance(uint32_t percent)
 
 struct tcall {
     uint64_t start, end, child, label;
-    int req, parent; /* parent: the call under it in its process; -1: none */
+    int req, parent; /* parent: the calling call in its process; -1: none */
     uint32_t ident, weight;
     uint16_t tier;
     bool late, error, unattributed, folded;
@@ -49,7 +49,7 @@ struct treq {
 
 struct frame {
     uint32_t fn, ret_to;
-    uint32_t was[CHAIN]; /* functions that it has been: the tail-calling ones */
+    uint32_t was[CHAIN]; /* functions of this frame so far: each tail-called the next */
     int call[CHAIN];     /* traced calls that end when it does */
     int n_was, n_call;
 };
@@ -95,7 +95,7 @@ static uint32_t current(const struct tproc *p)
     return p->depth ? p->f[p->depth - 1].fn : FN_BASE + (uint32_t)(p - vm.p) * 2;
 }
 
-/* The base of every other process is "undefined". */
+/* the base function of every second process is "undefined" */
 static uint32_t as_caller(uint32_t fn)
 {
     return fn >= FN_BASE && fn % 4 == 0 ? 0 : fn;
@@ -121,7 +121,7 @@ static int top_call(const struct tproc *p)
     return -1;
 }
 
-/* req, or the one that it may be nested in and that goes on; -1: neither does. */
+/* req if it is open, or the request around it that is still open; -1: none is open */
 static int going_on(int req)
 {
     while (req >= 0 && vm.req[req].end != 0)
@@ -129,7 +129,7 @@ static int going_on(int req)
     return req;
 }
 
-/* The open request whose call the process is inside of. */
+/* the open request of the call that the process is in */
 static int inside_of(const struct tproc *p)
 {
     for (int i = p->depth - 1; i >= 0; i--)
@@ -148,7 +148,7 @@ static int labelled(uint64_t label)
 
 /* ---- what processes do ---- */
 
-/* It may be nested in `outer`, or is that. */
+/* True: req is `outer`, or may be nested in it. */
 static bool descends(int req, int outer)
 {
     while (req >= 0 && req != outer)
@@ -156,7 +156,7 @@ static bool descends(int req, int outer)
     return req >= 0;
 }
 
-/* The request that it is a part of, when all have ended. */
+/* The request that req belongs to after all have ended. */
 static int whole(int req)
 {
     int outer = req >= 0 && vm.req[req].outer >= 0 ? whole(vm.req[req].outer) : -1;
@@ -280,7 +280,7 @@ static void do_return(struct tproc *p)
         tell(p, (struct event){.fn = to, .kind = EVENT_RETURN_TO});
 }
 
-/* An exception that the frame below `from` catches. */
+/* an exception that the frame below `from` catches */
 static void do_raise(struct tproc *p, int from)
 {
     int with = 0, first = -1;
@@ -296,11 +296,11 @@ static void do_raise(struct tproc *p, int from)
         return;
     }
     uint32_t to = as_caller(p->f[from].ret_to);
-    bool by_caller = first == from; /* what the tracker can see: who called the lowest of them, */
+    bool by_caller = first == from; /* the tracker sees: the caller of the lowest frame, */
     bool by_tier =
         from > 0 && p->f[from - 1].n_call && p->f[from - 1].fn < FN_PLAIN; /* or a tier */
     if (with && !by_caller && !by_tier)
-        return; /* documented: cannot be told under lean returns */
+        return; /* documented: cannot be distinguished with lean returns */
     bool error = with > 1 || !by_caller;
     while (p->depth > from)
         leave_frame(p, error, 0);
@@ -340,7 +340,7 @@ static void do_call(struct tproc *p)
     if (on_stack(p, fn) && !self_tail && (plain || vm.mode == RETURNS_LEAN))
         return;
     if (self_tail && vm.has_entry && (n == 0 || !same_request(p)))
-        return; /* a loop that goes on to the next request: a rule with a test of its own */
+        return; /* a loop that continues with the next request: another test has this rule */
     if (!plain && vm.has_entry && n != 0 && !p->token && !chance(10))
         return; /* no token, no message */
     if (!plain) {
@@ -355,9 +355,9 @@ static void do_call(struct tproc *p)
     }
 }
 
-/* In the middle of a call only an answer of the same request, or of one inside of it: else the
- * order of stamps between processes would decide what a call is nested in, and that is not known in
- * time. */
+/* During a call, a process receives only messages of the same request, or of one nested in it.
+ * Otherwise the nesting would depend on the order of timestamps of different processes, which is
+ * not known in time. */
 static bool may_hear(const struct tproc *q, uint64_t label)
 {
     int own = inside_of(q);
@@ -370,7 +370,7 @@ static void step(void)
     struct tproc *p = &vm.p[pick(PROCS)];
 
     vm.now += 1 + rng() % (chance(3) ? 20000000 : 300000);
-    if (chance(12)) { /* a message, and the token with it */
+    if (chance(12)) { /* a message with its token */
         struct tproc *q = &vm.p[pick(PROCS)];
         if (q != p && p->token && (q->depth == 0 || (chance(20) && may_hear(q, p->token))))
             q->token = p->token;
@@ -417,7 +417,7 @@ static void run_vm(int steps, struct intern *names)
     qsort(vm.out, vm.outs, sizeof *vm.out, by_key);
 }
 
-/* ---- the books ---- */
+/* ---- every call is counted once ---- */
 
 static void check_books(const struct core *c)
 {
@@ -495,8 +495,7 @@ static int by_u64(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Each bit of the request's time to the open call that started last: between any two stamps anew.
- */
+/* Between two timestamps, the time of a request belongs to the open call that started last. */
 static void share_out(int req, const int *member, int n)
 {
     static uint64_t stamp[2 * CALLS];
@@ -512,7 +511,7 @@ static void share_out(int req, const int *member, int n)
         int owner = -1;
         if (stamp[k] < r->start || stamp[k + 1] > r->end || stamp[k] == stamp[k + 1])
             continue;
-        for (int i = 0; i < n; i++) /* in the order of their starts */
+        for (int i = 0; i < n; i++) /* by start time */
             if (vm.call[member[i]].start <= stamp[k] && vm.call[member[i]].end > stamp[k])
                 owner = member[i];
         assert_true(owner >= 0);
@@ -761,7 +760,7 @@ static void losses_and_changes(void **state)
 static void random_event(struct event *ev, uint64_t *ts)
 {
     *ts += rng() % 3000000;
-    if (chance(30)) { /* anything at all, but names, which are ours */
+    if (chance(30)) { /* random bytes, except for the names */
         uint8_t *p = (uint8_t *)ev;
         for (size_t i = 0; i < sizeof *ev; i++)
             p[i] = (uint8_t)(rng() >> 13);

@@ -1,4 +1,4 @@
-/* Calls that were only counted: which window has them, and what of a row they touch. */
+/* Calls that were only counted: their window, and the values of a row that they change. */
 #include "core_fixture.h"
 
 #include <core/counted.h>
@@ -12,7 +12,7 @@ static struct event counted_ev(double ms, uint16_t tier, uint64_t calls)
         .ts_ns = T0 + (uint64_t)(ms * 1e6), .kind = EVENT_COUNTED, .tier = tier, .label = calls};
 }
 
-/* A message as the stream makes it: its head, then the tiers. Of half a second. */
+/* A message from the stream: its head, then the tiers. It covers half a second. */
 static void tell(struct fix *f, double ms, uint64_t e, uint64_t a)
 {
     feed(f, counted_ev(ms, UINT16_MAX, 500 * MS));
@@ -48,13 +48,13 @@ static void rates_go_on(void **state)
     assert_int_equal(e.est_count, 10);
     assert_int_equal(e.counted, 200);
     expect_near(e.rate, 210 / 3.5); /* 1.5 s were traced, 2 s counted, 0.5 s neither */
-    expect_ms(e.mean_us, 0.5);      /* of the traced ones alone */
+    expect_ms(e.mean_us, 0.5);      /* of the traced calls only */
     expect_ms(e.max_us, 0.5);
     assert_int_equal(a.count, 0);
     assert_int_equal(a.counted, 80);
     expect_near(a.rate, 80 / 3.5);
     expect_near(a.mean_us, 0);
-    assert_int_equal(t.counted, 200); /* a request is a call of the entry */
+    assert_int_equal(t.counted, 200); /* a request counts as a call of the entry */
     assert_int_equal(row(&f, E, "undefined").counted, 0);
     EXPECT_CALLS(&f, 10, 10, 0, 0, 0);
     core_set_entry(f.c, TIER_NONE);
@@ -93,20 +93,19 @@ static void windows_have_their_part(void **state)
     expect_near(s->counted_s, 0.8);
     assert_int_equal(s->rows[0].counted, 40);
     snapshot_free(s);
-    /* nothing was called, and yet nothing was traced */
+    /* nothing was called, but nothing was traced */
     feed(&f, counted_ev(60100, UINT16_MAX, 50 * MS));
     s = look(&f, WINDOW_10S);
     expect_near(s->counted_s, 0.05);
     snapshot_free(s);
-    /* a tier that nobody knows does no harm */
+    /* an unknown tier is ignored */
     feed(&f, counted_ev(60200, 63, 5));
     feed(&f, counted_ev(60200, 200, 5));
     EXPECT_CALLS(&f, 0, 0, 0, 0, 0);
     done(&f);
 }
 
-/* Any messages: each window has what the seconds in it have, whatever is forgotten of older ones.
- */
+/* Random messages: each window has the sum of its seconds, whatever was removed of older ones. */
 static void sums_are_exact(void **state)
 {
     (void)state;
@@ -118,7 +117,7 @@ static void sums_are_exact(void **state)
 
     print_message("seed %u\n", seed);
     for (uint64_t half = 2; half < 2 * SECONDS; half++) {
-        /* on whole and half seconds: what a message tells is of the second that ends, or begins */
+        /* at whole and half seconds: a message counts for the second that ends, or begins */
         struct event ev = {.ts_ns = half * SEC / 2, .tier = UINT16_MAX, .label = SEC / 2};
         counted_add(&c, 0, &ev);
         for (uint16_t t = 0; t < TIERS_USED; t++) {

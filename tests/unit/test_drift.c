@@ -1,6 +1,6 @@
-/* A day of one session: a node whose clock is fast or slow by 100 ppm, and clocks that step. What
- * the agent would send goes through trace/stream as live, and as a recording without round trips;
- * the guard looks on as the engine has it look. */
+/* A day of one session: the node's clock is fast or slow by 100 ppm, and clocks step. Simulated
+ * messages of the agent pass through trace/stream, live and as a recording without round trips; the
+ * guard checks them as in the engine. */
 #include "agent_terms.h"
 #include "core_test.h"
 #include "rng.h"
@@ -29,7 +29,7 @@
 #define START_NATIVE (-INT64_C(576460752303423488))
 #define MAX_AGE_NS   SEC
 #define AGE_WITHIN   (5 * (int64_t)MS)
-#define AFTER_STEP   (6 * SEC) /* so long the age may be wrong after a step, and at first */
+#define AFTER_STEP   (6 * SEC) /* for this time after the start or a step the age may be wrong */
 #define SETTLE_NS    (150 * MS)
 #define LOOKS_EACH   (100 * MS)
 
@@ -40,15 +40,15 @@ struct day {
     struct core *core;
     struct guard guard;
     struct buf m;
-    bool live; /* questions go out, and time is pushed on when nothing comes */
+    bool live; /* questions are sent, and time advances when nothing arrives */
     double ppm;
     uint64_t now;         /* true time */
-    int64_t theirs, ours; /* what steps have made of the clocks */
-    uint64_t came;        /* true time of the last arrival: the link keeps order */
+    int64_t theirs, ours; /* sums of the clock steps */
+    uint64_t came;        /* true time of the last arrival: the link keeps the order */
     uint64_t seq, stepped;
     unsigned steps;
-    uint64_t events, wrong;      /* batches, and those whose age was wrong */
-    uint64_t core_ns, target_ns; /* as told last */
+    uint64_t events, wrong;      /* number of batches, and of those with a wrong age */
+    uint64_t core_ns, target_ns; /* as reported last */
     int64_t worst;
 };
 
@@ -89,13 +89,13 @@ static uint64_t our_clock(const struct day *d, uint64_t at)
     return at + (uint64_t)d->ours;
 }
 
-/* The node's, since its VM started. */
+/* the node's clock, since its VM started */
 static int64_t their_clock(const struct day *d, uint64_t at)
 {
     return (int64_t)at + (int64_t)((double)at * d->ppm * 1e-6) + d->theirs;
 }
 
-/* One way: a tenth of a millisecond, exponential with a mean of 1 ms, and now and then 100. */
+/* One-way delay: 0.1 ms, plus an exponential part with a mean of 1 ms, sometimes 100 ms. */
 static uint64_t delay(void)
 {
     double u = (double)(rng() >> 11) / 9007199254740992.0;
@@ -111,7 +111,7 @@ static void feed(struct day *d, uint64_t at)
     stream_feed(d->s, d->m.data, d->m.len, our_clock(d, at), &rest, &ref);
 }
 
-/* When what is sent now arrives. */
+/* the arrival time of a message that is sent now */
 static uint64_t arrival(struct day *d)
 {
     uint64_t at = d->now + delay();
@@ -148,7 +148,7 @@ static void message(struct buf *b, bool call, int64_t at)
     enc_i64(b, START_NATIVE + at);
 }
 
-/* A call that ended up to 40 ms ago. -> its age when it has come */
+/* Sends a call that ended up to 40 ms ago. Returns its age at arrival. */
 static int64_t batch(struct day *d)
 {
     uint64_t ended = d->now - rng_below(40 * MS), at = arrival(d);
@@ -179,7 +179,7 @@ static void question(struct day *d)
     d->now = was;
 }
 
-/* Time goes on when nothing comes. */
+/* Time advances when nothing arrives. */
 static void push_on(struct day *d)
 {
     uint64_t target;
@@ -192,7 +192,7 @@ static void push_on(struct day *d)
     }
 }
 
-/* What the engine does with what came. */
+/* Handles what arrived, as the engine does. */
 static void take(struct day *d)
 {
     const void *p;
@@ -205,12 +205,12 @@ static void take(struct day *d)
     d->core_ns = core_now(d->core);
 }
 
-/* Each 100 ms, and no verdict ever. */
+/* Checks every 100 ms; there is never a verdict. */
 static void look(struct day *d)
 {
     struct stream_figures f;
 
-    if (d->now < d->came) /* asleep, or not yet */
+    if (d->now < d->came) /* suspended, or not yet started */
         return;
     stream_figures(d->s, &f);
     struct guard_sample l = {.now_ns = our_clock(d, d->now),
@@ -235,12 +235,12 @@ static void check_age(struct day *d, int64_t age)
         return;
     d->worst = off > d->worst ? off : d->worst;
     d->wrong += off > AGE_WITHIN;
-    if (d->live) /* core's time is that of the events: windows go on */
+    if (d->live) /* core's time is the time of the events: windows advance */
         assert_true(f.last_event_ns + SEC > core_now(d->core));
 }
 
-/* Ours goes ahead: the node stood still meanwhile. Back it never goes. Asleep: we do not run, and
- * what came waits. */
+/* Our clock jumps forward: the node was stopped for this time. It never goes back. Suspended: we do
+ * not run, and messages wait. */
 static const struct {
     int64_t theirs, ours;
     uint64_t asleep;
@@ -253,11 +253,11 @@ static void step(struct day *d)
     d->theirs += steps[d->steps % 8].theirs;
     d->ours += steps[d->steps % 8].ours;
     d->stepped = d->came = d->now + steps[d->steps++ % 8].asleep;
-    push_on(d); /* awake again, before anything is read */
+    push_on(d); /* resumed, before anything is read */
 }
 
-/* Half a second of it: a heartbeat, two batches, a question in every fourth. step_at: before the
- * part of that number there is a step. */
+/* Half a second: a heartbeat, two batches, and a question in every fourth. step_at: the number of
+ * the part before which a clock steps. */
 static void half_second(struct day *d, unsigned i, int step_at)
 {
     uint64_t begun = d->now;
@@ -317,10 +317,10 @@ static void a_day(bool live, double ppm, bool with_steps)
     uint64_t core_begun = d->core_ns;
     for (unsigned i = 1; d->now - begun < DAY / 24 * (uint64_t)rng_rounds(24); i++)
         half_second(d, i, with_steps && i % 4000 == 0 ? (int)rng_below(6) : -1);
-    /* The session's time neither leapt nor stood still. */
+    /* The session's time neither jumped nor stopped. */
     int64_t off = (int64_t)(d->core_ns - core_begun) - (int64_t)(d->now - begun);
     if (off > 60 * (int64_t)SEC || off < -60 * (int64_t)SEC)
-        fail_msg("the session's day is %.0f s too long", (double)off / 1e9);
+        fail_msg("the day of the session is %.0f s too long", (double)off / 1e9);
     check_day(d);
     day_free(d);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Hands the bytes to a real erl, which prints the term. */
+/* Sends the bytes to a real erl, which prints the term. */
 static char *as_erl_reads(const struct buf *b)
 {
     char path[] = "/tmp/kprof_enc_XXXXXX", *text;

@@ -1,5 +1,4 @@
-/* The engine where no node is there to be asked, and what is left of a question that was dropped.
- */
+/* The engine without a node, and the effects of cancelled requests. */
 #include <engine/identity_template.h>
 #include <engine/process_names.h>
 #include <engine/results.h>
@@ -47,7 +46,7 @@ static struct engine *engine(struct heard *h)
     return g;
 }
 
-/* Who asks where there is no node is told so: nobody waits for ever. */
+/* Without a node, each request gets an answer: nothing waits for ever. */
 static void questions_without_a_node_are_answered(void **state)
 {
     (void)state;
@@ -59,7 +58,7 @@ static void questions_without_a_node_are_answered(void **state)
     assert_string_equal(h.stack, "not known: the node cannot be asked: it is not connected");
     engine_why(g, 0);
     assert_string_equal(h.message, "the node cannot be asked: it is not connected");
-    g->replay.file = (struct replay *)(uintptr_t)g; /* never looked into */
+    g->replay.file = (struct replay *)(uintptr_t)g; /* content is never read */
     g->state = ENGINE_UP;
     engine_stack(g, 78);
     assert_int_equal(h.pid, 78);
@@ -69,8 +68,8 @@ static void questions_without_a_node_are_answered(void **state)
     free(g);
 }
 
-/* Stopped while it loads: calls that are counted are waited for, a question that was dropped is
- * not, or no other would ever be asked. */
+/* Stopped while the catalog loads: a running count of calls is awaited; a cancelled request is not,
+ * because it would block all others. */
 static void a_stopped_catalog_waits_for_no_answer(void **state)
 {
     (void)state;
@@ -134,7 +133,7 @@ static void on_captured(void *arg, struct capture *c)
     err_copy(h->stack, sizeof h->stack, c->why);
 }
 
-/* Whatever was asked for: when there is no answer the screen that waits is told why. */
+/* For every request: if there is no answer, the waiting screen gets the reason. */
 static void a_refusal_ends_every_wait(void **state)
 {
     (void)state;
@@ -161,7 +160,7 @@ static void a_refusal_ends_every_wait(void **state)
     assert_string_equal(h.message, refusal);
 
     h.message[0] = 0;
-    answer(g, failed(RESULT_WHY, 0)); /* nobody asked for it: nobody is told */
+    answer(g, failed(RESULT_WHY, 0)); /* not requested, so not reported */
     assert_string_equal(h.message, "");
     g->questions.why_by_hand[0] = true;
     answer(g, failed(RESULT_WHY, 0));
@@ -191,7 +190,7 @@ static void a_refusal_ends_every_wait(void **state)
     g->captures.active = g->captures.asked = true;
     g->captures.question_id = 5;
     r = failed(RESULT_CAPTURE, 0);
-    r->question_id = 4; /* of one that was given up */
+    r->question_id = 4; /* of a cancelled request */
     answer(g, r);
     assert_true(g->captures.active);
     r = failed(RESULT_CAPTURE, 0);
@@ -211,7 +210,7 @@ static void a_refusal_ends_every_wait(void **state)
     free(g);
 }
 
-/* ---- names of processes, and nodes that are started anew ---- */
+/* ---- names of processes, and restarted nodes ---- */
 
 static struct snapshot *shown(uint64_t old_wall_ns, uint64_t new_wall_ns)
 {
@@ -258,7 +257,7 @@ static void known(struct engine *g, uint64_t pid)
         .pid = pid, .from_wall_ns = g->process_names.vm_wall_ns, .to_wall_ns = UINT64_MAX};
 }
 
-/* The number of a process is another's once the node was started anew. */
+/* After a restart of the node, a pid belongs to another process. */
 static void a_name_is_of_the_node_that_had_it(void **state)
 {
     (void)state;
@@ -268,12 +267,12 @@ static void a_name_is_of_the_node_that_had_it(void **state)
     known(g, 7);
     name(g, "first\n");
     expect_names(g, 1000, 2000, "first", "first");
-    g->process_names.lost_wall_ns = 1500; /* the connection only: it is the same node */
+    g->process_names.lost_wall_ns = 1500; /* only the connection is new: it is the same node */
     expect_names(g, 1000, 2000, "first", "first");
     process_names_restarted(g);
     expect_names(g, 1000, 2000, "first", NULL);
     known(g, 7);
-    expect_names(g, 1000, 2000, "first", NULL); /* asked, not yet answered */
+    expect_names(g, 1000, 2000, "first", NULL); /* requested, not yet answered */
     name(g, "second\n");
     expect_names(g, 1000, 2000, "first", "second");
     g->process_names.lost_wall_ns = 3000;
@@ -283,7 +282,7 @@ static void a_name_is_of_the_node_that_had_it(void **state)
     free(g);
 }
 
-/* A question for names that failed is asked again. */
+/* A failed request for names is repeated. */
 static void names_that_were_refused_are_forgotten(void **state)
 {
     (void)state;
@@ -297,7 +296,7 @@ static void names_that_were_refused_are_forgotten(void **state)
     free(g);
 }
 
-/* What is held back there is said once, a line each, and again when it is another. */
+/* Each hazard that is avoided is logged once, and again if another node has others. */
 static void what_is_held_back_is_said_once(void **state)
 {
     (void)state;
@@ -317,7 +316,7 @@ static void what_is_held_back_is_said_once(void **state)
     r->info.n_avoided = 2;
     snprintf(r->info.avoided, sizeof r->info.avoided, "first (otp#1); second");
     results_take(g, r);
-    assert_int_equal(g->log.n, 3); /* attached, and one each */
+    assert_int_equal(g->log.n, 3); /* attached, and one line for each */
     assert_string_equal(g->log.line[1].text, "avoided on this node: first (otp#1)");
     assert_string_equal(g->log.line[2].text, "avoided on this node: second");
     assert_int_equal(engine_avoided(g, &avoided), 2);
@@ -334,7 +333,7 @@ static void what_is_held_back_is_said_once(void **state)
     free(g);
 }
 
-/* ---- does the rule name anything ---- */
+/* ---- does the rule match calls ---- */
 
 #define MS UINT64_C(1000000)
 
@@ -363,7 +362,7 @@ static struct ruled ruled(const char *rule)
     return r;
 }
 
-/* So many requests, ten a second, that the rule gave this name (NULL: undefined). */
+/* Runs n requests, ten per second, to which the rule gave this name (NULL: undefined). */
 static void named(struct ruled *r, int n, const char *text)
 {
     struct event ev = {.pid = 1, .kind = EVENT_ENTRY, .fn = 90, .caller = 91};
@@ -398,7 +397,7 @@ static void a_rule_that_matches_no_call_says_so(void **state)
                                "nth(1, arg(2)); I shows the arguments";
     struct ruled r = ruled("m:web/2 element(1, arg(2))");
     named(&r, 10, NULL);
-    assert_string_equal(r.h.message, ""); /* some may be of before */
+    assert_string_equal(r.h.message, ""); /* some may be earlier requests */
     named(&r, 7, NULL);
     assert_string_equal(r.h.message, said); /* within 2 s */
     assert_string_equal(r.g->log.line[0].text, said);
@@ -432,17 +431,17 @@ static void a_rule_that_names_is_let_be(void **state)
     (void)state;
     struct ruled r = ruled("m:web/2 arg(1)");
     for (int i = 0; i < 30; i++) {
-        named(&r, 2, NULL); /* only some kinds have a name */
+        named(&r, 2, NULL); /* only some kinds of requests have a name */
         named(&r, 2, "get /a");
     }
     named(&r, 50, NULL);
     assert_string_equal(r.h.message, "");
     release(&r);
     r = ruled("m:web/2 arg(1)");
-    named(&r, 12, "of the former rule"); /* under way when the rule was set */
+    named(&r, 12, "of the former rule"); /* already running when the rule was set */
     named(&r, 60, NULL);
     assert_non_null(strstr(r.h.message, "matches no call"));
-    core_zero(r.g->core); /* begins anew, and finds the same */
+    core_zero(r.g->core); /* starts again, with the same result */
     named(&r, 40, NULL);
     assert_non_null(strstr(r.g->rule_check.note, "matches no call"));
     release(&r);
@@ -515,7 +514,7 @@ static void a_missing_entry_is_not_the_tiers_fault(void **state)
     expect_notes(g, missing, no);
     asked(g, 0, 4000);
     expect_notes(g, missing, no);
-    asked(g, 0, 0); /* that is true of the tier itself */
+    asked(g, 0, 0); /* the tier has the same reason */
     expect_notes(g, missing, "not called: 0 calls in the last second");
     set_there(g, true);
     expect_notes(g, "", "");
@@ -566,7 +565,7 @@ static void ask_items(struct engine *g, uint64_t from)
     core_advance(g->core, (from + 1000) * 1000000);
 }
 
-/* One key puts path(...) around the rule, says what becomes of the names, and takes it back. */
+/* One key wraps the rule in path(...), reports the change of the names, and undoes it. */
 static void too_many_names_are_named_by_their_shape(void **state)
 {
     (void)state;
@@ -592,16 +591,16 @@ static void too_many_names_are_named_by_their_shape(void **state)
     assert_string_equal(h.message,
                         "names by path(...), n undoes it: 64 names become 2: GET /item/* "
                         "32, GET /user/* 32");
-    assert_int_equal(g->log.n, 2); /* both are in the messages */
+    assert_int_equal(g->log.n, 2); /* the messages have both */
     assert_non_null(strstr(g->log.line[0].text, "m:f/1 {arg(1), path(arg(2))}"));
     assert_int_equal(engine_identity_template(g, &e), 0);
     assert_string_equal(engine_rule(g), rule);
     assert_non_null(strstr(h.message, rule));
-    assert_int_equal(engine_identity_template(g, &e), -1); /* not before names come again */
+    assert_int_equal(engine_identity_template(g, &e), -1); /* not before new names arrive */
     ask_items(g, 10000);
     assert_int_equal(engine_identity_template(g, &e), 0);
     assert_string_equal(engine_rule(g), "m:f/1 {arg(1), path(arg(2))}");
-    assert_int_equal(engine_identity(g, "m:f/1 arg(1)", &e), 0); /* typed meanwhile */
+    assert_int_equal(engine_identity(g, "m:f/1 arg(1)", &e), 0); /* typed in the meantime */
     ask_items(g, 20000);
     assert_int_equal(engine_identity_template(g, &e), 0);
     assert_string_equal(engine_rule(g), "m:f/1 path(arg(1))");

@@ -1,4 +1,4 @@
-/* What of a row of bytes is typed and what belongs to a sequence; and any bytes at all. */
+/* Which input bytes are keys and which belong to a sequence; random bytes. */
 #include <ui/escape.h>
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-/* As term_key does: an ESC that an introducer follows begins a sequence; any other is a key (E).
- * Pasted text stands in {}. */
+/* As in term_key: an ESC before an introducer begins a sequence; any other ESC is a key (E). Pasted
+ * text is in {}. */
 static void typed(const char *bytes, char *out)
 {
     struct escape e = {.state = ESCAPE_NONE};
@@ -40,22 +40,23 @@ static void by_hand(void **state)
         const char *bytes, *keys;
     } cases[] = {
         {"abc", "abc"},
-        {"a\033", "aE"},                          /* Escape, the key */
+        {"a\033", "aE"},                          /* the Escape key */
         {"\033[1;5qa", "a"},                      /* Ctrl and a key of another terminal */
-        {"x\033[?62;22cy", "xy"},                 /* an answer to "what are you?" */
-        {"\033[<0;12;3M\033[<0;12;3mq", "q"},     /* a mouse nobody asked for */
-        {"\033Oq\033Opk", "k"},                   /* the number pad */
+        {"x\033[?62;22cy", "xy"},                 /* the answer to a device attributes request */
+        {"\033[<0;12;3M\033[<0;12;3mq", "q"},     /* an unrequested mouse report */
+        {"\033Oq\033Opk", "k"},                   /* the numeric keypad */
         {"\033]10;rgb:ffff/ffff/ffff\007t", "t"}, /* a color */
         {"\033]11;rgb:0000/0000/0000\033\\t", "t"},
         {"\033P1+r636f=38\033\\w", "w"},
-        {"\033as", "Eas"},                                   /* Escape and keys, in one packet */
-        {"\033[12\nq", "\nq"},                               /* cut off */
-        {"a\033[200~qt\nz\033[201~b", "a{qt\nz}b"},          /* pasted: no keys */
-        {"\033[200~q\033q\033[20q\033\033[201~q", "{qqq}q"}, /* the end, among parts of it */
-        {"\033[200~\033[31mq", "{31mq"},                     /* no end, no keys */
-        {"\033[201~q", "q"},                                 /* an end without a begin */
-        {"\033[?200~q\033[1200~q\033[200;1~q", "qqq"},       /* other sequences */
-        {"\033P\033[31qs", "s"},                             /* one that ends in another */
+        {"\033as", "Eas"},                          /* Escape and keys, in one packet */
+        {"\033[12\nq", "\nq"},                      /* cut off */
+        {"a\033[200~qt\nz\033[201~b", "a{qt\nz}b"}, /* pasted: no keys */
+        {"\033[200~q\033q\033[20q\033\033[201~q",
+         "{qqq}q"},                                    /* the end sequence, after incomplete ones */
+        {"\033[200~\033[31mq", "{31mq"},               /* no end, no keys */
+        {"\033[201~q", "q"},                           /* an end without a beginning */
+        {"\033[?200~q\033[1200~q\033[200;1~q", "qqq"}, /* other sequences */
+        {"\033P\033[31qs", "s"},                       /* a sequence interrupted by another */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -65,7 +66,7 @@ static void by_hand(void **state)
     }
 }
 
-/* A sequence that never ends holds up no key for longer than its time. */
+/* A sequence without an end delays keys only for a limited time. */
 static void ends_by_itself(void **state)
 {
     struct escape e = {.state = ESCAPE_NONE};
@@ -83,7 +84,7 @@ static void ends_by_itself(void **state)
     assert_false(escape_eats(&e, 'q', 1000));
 }
 
-/* However slowly it comes, and whatever is in it: nothing of a paste is a key. */
+/* At any speed and with any content, no byte of a paste is a key. */
 static void a_paste_has_no_time(void **state)
 {
     static const char begin[] = "[200~", end[] = "\033[201~";

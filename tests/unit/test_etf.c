@@ -31,7 +31,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A copy that ends where its block ends: reading behind it is seen by the sanitizer. */
+/* A copy at the end of its block: the sanitizer detects a read past the end. */
 static uint8_t *exact(const void *bytes, size_t n)
 {
     uint8_t *p = malloc(n > 0 ? n : 1);
@@ -74,8 +74,7 @@ static void every_truncation_is_refused(void **state)
     }
 }
 
-/* One reader after the other, in an order that r chooses; the cursor stays inside and bad is for
- * good. */
+/* Calls the readers in a random order; the cursor stays inside, and `bad` is never reset. */
 static void read_anyhow(struct etf *c, unsigned r)
 {
     const uint8_t *start = c->p;
@@ -298,7 +297,7 @@ static void lengths_are_not_believed(void **state)
         uint8_t bytes[12];
         size_t n;
     } bad[] = {
-        {{105, 0xff, 0xff, 0xff, 0xff, 106}, 6}, /* a tuple of four thousand million */
+        {{105, 0xff, 0xff, 0xff, 0xff, 106}, 6}, /* a tuple of four billion elements */
         {{104, 2, 106}, 3},
         {{108, 0xff, 0xff, 0xff, 0xff, 106}, 6},
         {{108, 0, 0, 0, 0, 106}, 6},         /* no VM writes an empty one */
@@ -309,11 +308,11 @@ static void lengths_are_not_believed(void **state)
         {{110, 255, 0, 1}, 4},
         {{111, 0xff, 0xff, 0xff, 0xff, 0, 1}, 7},
         {{114, 0xff, 0xff, 119, 0, 0}, 6},
-        {{112, 0, 0, 0, 2}, 5},                   /* shorter than its own head */
+        {{112, 0, 0, 0, 2}, 5},                   /* shorter than its header */
         {{121, 0, 0, 0, 0, 0, 0, 0, 0, 106}, 10}, /* LOCAL_EXT */
         {{80, 0, 0, 0, 1, 0}, 6},                 /* compressed */
-        {{82, 0}, 2},                             /* an atom cache we do not have */
-        {{131, 106}, 2},                          /* a version byte is no term */
+        {{82, 0}, 2},    /* an atom cache reference, which we do not support */
+        {{131, 106}, 2}, /* a version byte is not a term */
     };
 
     (void)state;
@@ -331,7 +330,7 @@ static void lengths_are_not_believed(void **state)
 static void lengths_are_not_believed_by_readers(void **state)
 {
     static const uint8_t fun[40] = {112, 0, 0, 0,
-                                    2}; /* shorter than its own head, which is there */
+                                    2}; /* shorter than its header, which is complete */
     uint32_t n;
     struct etf c;
 

@@ -1,6 +1,8 @@
-/* Text, JSON and CSV of the same snapshots: goldens, validity whatever the names, and agreement of
- * the figures. UPDATE_GOLDENS=1 writes the goldens anew (then read the diff). Runs in the top
- * directory. */
+/* Text, JSON and CSV of the same snapshots: golden files, valid output with any names, equal
+ * values. UPDATE_GOLDENS=1 writes the golden files (then read the diff). Runs in the top directory.
+ */
+#include "rng.h"
+
 #include <fake_snapshot.h>
 #include <kprof/base/text.h>
 #include <kprof/core/tier.h>
@@ -17,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -30,7 +31,7 @@ static struct buf write_as(const struct snapshot *s, enum export_format f, bool 
     return b;
 }
 
-/* ---- goldens ---- */
+/* ---- golden files ---- */
 
 static void golden_is(struct buf got, const char *name)
 {
@@ -72,7 +73,7 @@ static void golden_details(const struct snapshot *s, const char *name)
     golden_is(b, name);
 }
 
-/* A snapshot with one of everything: odd counters, a note, a trip, a row without calls. */
+/* A snapshot with everything: rare counters, a note, a trip, a row without calls. */
 static struct fake *everything(void)
 {
     struct fake *f = fake_standard(6);
@@ -129,7 +130,7 @@ static void goldens(void **state)
     fake_free(f);
 }
 
-/* ---- a JSON reader: RFC 8259, just enough to tell valid from not ---- */
+/* ---- a JSON reader: RFC 8259, only checks validity ---- */
 
 static const char *json_value(const char *p, int depth);
 
@@ -172,7 +173,7 @@ static const char *json_number(const char *p)
     return p;
 }
 
-/* Members of an object or elements of an array; p is behind the opening bracket. */
+/* Members of an object or elements of an array; p is after the opening bracket. */
 static const char *json_members(const char *p, char close, int depth)
 {
     p = blanks(p);
@@ -219,7 +220,7 @@ static void is_one_json_line(const struct buf *b)
     assert_int_equal(strlen(b->data), b->len);
 }
 
-/* Valid UTF-8 with no control character but the newline. */
+/* Valid UTF-8 without control characters except newlines. */
 static void is_harmless(const struct buf *b)
 {
     for (size_t i = 0; i < b->len;) {
@@ -233,8 +234,8 @@ static void is_harmless(const struct buf *b)
 
 /* ---- a CSV reader: RFC 4180 ---- */
 
-/* Next field into cell (cut when longer); *p goes behind its separator. True at the end of a line.
- */
+/* Copies the next field to cell (cut if longer); *p is then after its separator. True at the end of
+ * a line. */
 static bool csv_field(const char **p, char *cell, size_t cap)
 {
     size_t n = 0;
@@ -284,7 +285,7 @@ static void hostile_names(void **state)
     for (; *p; lines++)
         assert_int_equal(csv_width(&p), width);
     assert_int_equal(lines, s->n_rows);
-    assert_null(strstr(csv.data, ",\"=")); /* no formula, quoted or not */
+    assert_null(strstr(csv.data, ",\"=")); /* not a formula, quoted or not */
     assert_null(strstr(csv.data, ",\"+"));
     assert_null(strstr(csv.data, ",\"-"));
     assert_null(strstr(csv.data, ",\"  ="));
@@ -295,7 +296,7 @@ static void hostile_names(void **state)
     fake_free(f);
 }
 
-/* Every key that kprof.1 lists under OUTPUT, json. */
+/* every key that kprof.1 lists under OUTPUT, json */
 static void json_contract(void **state)
 {
     (void)state;
@@ -354,7 +355,7 @@ static void json_contract(void **state)
     fake_free(f);
 }
 
-/* ---- agreement ---- */
+/* ---- equal values ---- */
 
 struct figures {
     size_t n;
@@ -394,7 +395,7 @@ static void figures_of_csv(const struct buf *b, struct figures *f)
     }
 }
 
-/* The text has the scaled figure first, marked if it is another than what was seen. */
+/* The text has the estimated value first, with ~ if it differs from the traced one. */
 static void count_and_estimate(char (*cell)[FIELD_CELL_BYTES])
 {
     bool marked = cell[0][0] == '~';
@@ -408,7 +409,7 @@ static void count_and_estimate(char (*cell)[FIELD_CELL_BYTES])
     assert_true(marked == (strcmp(cell[0], cell[1]) != 0));
 }
 
-/* The figures are the last words of a line of the table. */
+/* The values are the last words of a line of the table. */
 static void figures_of_text(const struct buf *b, struct figures *f)
 {
     const char *line = strstr(b->data, "tier / identity");
@@ -445,7 +446,7 @@ static void agree(const struct snapshot *s)
             const char *in_json = json.cell[r][c], *in_csv = csv.cell[r][c],
                        *in_text = text.cell[r][c];
             double exact = strtod(in_csv, NULL), shown = strtod(in_text, NULL), off = 0.0506;
-            off += fabs(exact) * 2 * DBL_EPSILON; /* both were read back from decimals */
+            off += fabs(exact) * 2 * DBL_EPSILON; /* both were parsed from decimal text */
             if (fields[c].kind == FIELD_COUNT || strcmp(in_text, "-") == 0)
                 off = 0;
             if (fields[c].kind == FIELD_SHARE) {
@@ -462,32 +463,22 @@ static void agree(const struct snapshot *s)
     buf_release(&v);
 }
 
-static uint64_t draw(uint64_t *seed) /* splitmix64 (Steele, Lea, Flood) */
-{
-    uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 static void agreement(void **state)
 {
     (void)state;
-    const char *given = getenv("KPROF_SEED");
-    uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    print_message("KPROF_SEED=%llu\n", (unsigned long long)seed);
+    rng_seed();
     for (int round = 0; round < 50; round++) {
         struct fake *f = fake_new();
         for (size_t i = 0; i < 60; i++) {
             struct snap_row *r =
                 fake_row(f, (unsigned)(i / 10), "some tier", i % 10 ? "an identity" : NULL,
-                         draw(&seed) % 4 ? draw(&seed) >> draw(&seed) % 60 : 0, 0);
+                         rng_below(4) ? rng() >> rng_below(60) : 0, 0);
             for (size_t c = 0; c < FIELDS; c++) {
-                double v = (double)(draw(&seed) >> (11 + draw(&seed) % 40)) / 1000.0;
-                uint64_t n = draw(&seed) >> draw(&seed) % 64;
+                double v = (double)(rng() >> (11 + rng_below(40))) / 1000.0;
+                uint64_t n = rng() >> rng_below(64);
                 if (fields[c].kind == FIELD_SHARE)
-                    v = (double)(draw(&seed) % 10001) / 10000;
-                if (r->count == 0) /* what core gives for a row without calls */
+                    v = (double)rng_below(10001) / 10000;
+                if (r->count == 0) /* core's values for a row without calls */
                     v = 0;
                 if (fields[c].kind == FIELD_COUNT && c > 0)
                     memcpy((char *)r + fields[c].offset, &n, sizeof n);
@@ -500,7 +491,7 @@ static void agreement(void **state)
     }
 }
 
-/* What is no number is said to be none, in each format. */
+/* Each format shows that a value is missing. */
 static void no_numbers(void **state)
 {
     (void)state;
@@ -533,7 +524,8 @@ static bool said(const struct snapshot *s, enum export_format f, const char *wha
     return there;
 }
 
-/* Sampled: what stands beside the rate is of all calls, too, and marked; programs get both. */
+/* With sampling, the values beside the rate are estimates for all calls, with ~; formats for
+ * programs have both. */
 static void scaled_counts_are_marked(void **state)
 {
     (void)state;
@@ -562,7 +554,7 @@ static void csv_header_once(void **state)
     fake_free(f);
 }
 
-/* Events that do not add up are a bug of ours, and then the text must not claim that they do. */
+/* If the sums of events differ, which is a bug, the text must not say that they are equal. */
 static void broken_conservation_shows(void **state)
 {
     (void)state;
@@ -578,7 +570,7 @@ static void broken_conservation_shows(void **state)
     fake_free(f);
 }
 
-/* Who reads only this must know of it, whatever the format. */
+/* Every format must show these. */
 static void gaps_and_reloads_are_in_all(void **state)
 {
     static const struct {
@@ -601,7 +593,7 @@ static void gaps_and_reloads_are_in_all(void **state)
     fake_free(f);
 }
 
-/* A window of any length, and which slow calls were meant, are told as they were chosen. */
+/* The output has the chosen window length, and the chosen slow calls. */
 static void what_was_chosen_is_told(void **state)
 {
     (void)state;
@@ -636,12 +628,12 @@ static size_t lines_from(const struct buf *b, const char *heading)
     return n;
 }
 
-/* The table and a line for each of the slowest, not all that is kept. */
+/* The table has a line for each of the slowest, not for all that are stored. */
 static void a_view_has_the_slowest(void **state)
 {
     (void)state;
     struct fake *f = fake_standard(0);
-    for (int i = 0; i < 64; i++) /* 37 and 64 have no common factor: each once */
+    for (int i = 0; i < 64; i++) /* 37 and 64 have no common factor, so each value occurs once */
         fake_slow(f, "db", "read", 1000.0, 5)->request_us = 1000.0 + i * 37 % 64;
     struct snapshot *s = fake_snap(f);
     struct buf b;

@@ -1,5 +1,5 @@
-/* Flame graphs against a plain count over paths: each node's width is the sum over the samples
- * whose path begins with its own, for random samples and random queries. */
+/* Flame graphs, compared with a count by paths: the width of each node is the sum of the samples
+ * whose path begins with the path of the node, for random samples and queries. */
 #include "rng.h"
 
 #include <kprof/base/buf.h>
@@ -63,7 +63,7 @@ static void make_world(struct world *w)
     w->p = stack_profile_new(NULL);
     for (uint32_t i = 0; i < FRAMES; i++) {
         char name[16];
-        snprintf(name, sizeof name, "f%u", (unsigned)i / 2); /* two places of each function */
+        snprintf(name, sizeof name, "f%u", (unsigned)i / 2); /* two lines in each function */
         w->frame[i] = frame_of(w->p, "m", name, 1 + i);
     }
     w->stack[0] = 0;
@@ -179,13 +179,14 @@ static void add_step(struct buf *path, const char *s)
     buf_adds(path, s);
 }
 
-/* The frames of a sample in the order of the query, as text; false: it is not in the graph. */
+/* The frames of a sample in the order of the query, as text; false: the sample is not in the graph.
+ */
 static bool path_of(const struct world *w, const struct flame_query *q, size_t i, struct buf *path)
 {
     uint32_t leaf_first[STACKS], ordered[STACKS], n = 0, k = 0;
     for (uint32_t s = stack_view_at(w->v, i)->stack; s; s = stack_profile_caller(w->p, s))
         leaf_first[n++] = stack_profile_leaf(w->p, s);
-    uint32_t top = n; /* place of the outermost focus, counted from the leaf; n: none */
+    uint32_t top = n; /* position of the outermost focus, counted from the leaf; n: none */
     for (uint32_t a = 0; a < n; a++)
         if (stack_profile_function(w->p, leaf_first[a]) == stack_profile_function(w->p, q->focus))
             top = a;
@@ -212,7 +213,7 @@ static bool path_of(const struct world *w, const struct flame_query *q, size_t i
     return true;
 }
 
-/* The path of a node, without the group. */
+/* the path of a node, without its group */
 static void node_path(const struct flame *f, uint32_t node, uint32_t groups, struct buf *path)
 {
     if (f->node[node].depth <= groups)
@@ -236,7 +237,7 @@ static uint64_t model_width(const struct world *w, const struct flame_query *q, 
     return sum;
 }
 
-/* ---- what holds for every graph ---- */
+/* ---- invariants of every graph ---- */
 
 static void expect_order(const struct flame *f)
 {
@@ -290,7 +291,8 @@ static void each_node_is_as_wide_as_its_samples(void **state)
     }
 }
 
-/* Grouping splits the graph: the same paths in all groups together are those of the whole. */
+/* Groups divide the graph: the sums of equal paths over all groups are those of the graph without
+ * groups. */
 static void groups_add_up(void **state)
 {
     (void)state;
@@ -345,7 +347,8 @@ static void a_comparison_with_itself_shows_no_change(void **state)
     }
 }
 
-/* With f0 marked, the sum is over the samples with f0 anywhere: so are the two halves of f0. */
+/* With f0 highlighted, the sum is over all samples that contain f0; so are the callers and callees
+ * of f0. */
 static void the_halves_of_a_function_are_as_wide_as_it(void **state)
 {
     (void)state;
@@ -360,7 +363,7 @@ static void the_halves_of_a_function_are_as_wide_as_it(void **state)
         uint64_t sum = flame_sum(f, hit, 0);
         for (int part = FLAME_CALLEES; part <= FLAME_CALLERS; part++) {
             q.part = (enum flame_part)part;
-            q.focus = w.frame[rng_below(2)]; /* either place of it */
+            q.focus = w.frame[rng_below(2)]; /* either line of it */
             struct flame *half = flame_build(w.v, &q);
             assert_int_equal(half->node[0].total, sum);
             assert_true(half->nodes == 1 || half->node[0].children == 1);
@@ -439,6 +442,32 @@ static void huge_widths_are_left_out_and_counted(void **state)
     stack_profile_free(p);
 }
 
+/* Only these five: the memory of no process changes. */
+static void widths_are_those_that_samples_have(void **state)
+{
+    static const char *const want[] = {"samples", "reductions", "growth of reductions",
+                                       "shrinkage of reductions", "memory"};
+    struct flame_width all[FLAME_WIDTHS_MAX];
+    struct stack_view *none;
+    struct world w;
+    (void)state;
+    make_world(&w);
+    size_t n = flame_widths(w.v, all);
+    assert_int_equal(n, sizeof want / sizeof *want);
+    for (size_t i = 0; i < n; i++) {
+        struct buf text;
+        buf_init(&text, 0);
+        flame_width_text(&text, &all[i], STACK_UNIT_SAMPLES);
+        assert_string_equal(text.data, want[i]);
+        buf_release(&text);
+    }
+    stack_profile_clear(w.p);
+    none = stack_profile_view(w.p);
+    assert_int_equal(flame_widths(none, all), 1);
+    stack_view_release(none);
+    free_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +477,7 @@ int main(void)
         cmocka_unit_test(the_halves_of_a_function_are_as_wide_as_it),
         cmocka_unit_test(frames_are_written_as_people_do),
         cmocka_unit_test(no_samples_are_a_root_alone),
+        cmocka_unit_test(widths_are_those_that_samples_have),
         cmocka_unit_test(huge_widths_are_left_out_and_counted),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);

@@ -1,4 +1,4 @@
-/* Folded stacks as text: what is read, in pieces of any size, and what is not. */
+/* Folded stacks as text: valid and invalid lines, in pieces of any size. */
 #include "fake_stacks.h"
 #include "rng.h"
 
@@ -66,7 +66,8 @@ static void lines_are_read_in_any_pieces(void **state)
         assert_int_equal(n.deep, 0);
         struct buf out;
         write_folded(&out, p);
-        assert_non_null(strstr(out.data, "m:f/1;m:g/2 9\n")); /* 3 and 5, and one of eflame */
+        assert_non_null(
+            strstr(out.data, "m:f/1;m:g/2 9\n")); /* 3 and 5, and one in the format of eflame */
         assert_non_null(strstr(out.data, "m:f/1;other text, blanks ;SLEEP 12\n"));
         assert_non_null(strstr(out.data, "<1.80.0>;x 2\n"));
         assert_non_null(strstr(out.data, "all 1\n"));
@@ -90,7 +91,7 @@ static void what_is_written_is_read_again(void **state)
         write_folded(&one, p);
         struct folded_counts n = read_in_pieces(q, one.data, one.len, 1000);
         assert_int_equal(n.bad, 0);
-        /* Samples without a stack come back as a frame, "all". */
+        /* Samples without a stack are read as one frame, "all". */
         write_folded(&two, q);
         assert_int_equal(one.len, two.len);
         buf_release(&one);
@@ -100,7 +101,7 @@ static void what_is_written_is_read_again(void **state)
     }
 }
 
-/* Stacks that share the beginning of a line, but not always whole frames. */
+/* Stacks with a common beginning of the line, not always of whole frames. */
 static void lines_that_begin_alike_stay_apart(void **state)
 {
     static const char *const frames[] = {"a", "ab", "abc", "b", "m:a/1", "m:a/12", "", "a b"};

@@ -1,4 +1,4 @@
-/* Gaps against a plain row of milliseconds; and what becomes of them in windows and rates. */
+/* Gaps, compared with an array of milliseconds; and their effect on windows and rates. */
 #include "core_fixture.h"
 #include "rng.h"
 #include <core/gaps.h>
@@ -25,16 +25,16 @@ static void a_gap_is_from_word_to_word(void **state)
 
     (void)state;
     gaps_init(&g);
-    word(&g, 0, GAP_OFF); /* attaching is no gap */
+    word(&g, 0, GAP_OFF); /* attaching is not a gap */
     word(&g, 100, GAP_NONE);
     assert_int_equal(gap_ms(&g, 0, 1000, NULL), 0);
     word(&g, 600, GAP_OVERLOAD);
     word(&g, 1100, GAP_OVERLOAD);
-    assert_int_equal(gap_ms(&g, 0, 2000, &most), 1400); /* it goes on */
+    assert_int_equal(gap_ms(&g, 0, 2000, &most), 1400); /* it continues */
     assert_int_equal(most, GAP_OVERLOAD);
     word(&g, 1600, GAP_NONE);
     assert_int_equal(gap_ms(&g, 0, 2000, &most), 1000);
-    assert_int_equal(gap_ms(&g, 0, 1000, &most), 400); /* partly */
+    assert_int_equal(gap_ms(&g, 0, 1000, &most), 400); /* a part of it */
     assert_int_equal(gap_ms(&g, 1000, 1500, &most), 500);
     assert_int_equal(gap_ms(&g, 1700, 2000, &most), 0);
     assert_int_equal(most, GAP_NONE);
@@ -53,19 +53,19 @@ static void silence(void **state)
     (void)state;
     gaps_init(&g);
     word(&g, 0, GAP_NONE);
-    word(&g, 2900, GAP_NONE); /* late, no more */
+    word(&g, 2900, GAP_NONE); /* only late */
     assert_int_equal(gap_ms(&g, 0, 9000, NULL), 0);
-    gaps_word(&g, T0 + 7000 * MS, GAP_NONE, T0 + 6900 * MS); /* calls came meanwhile */
+    gaps_word(&g, T0 + 7000 * MS, GAP_NONE, T0 + 6900 * MS); /* calls arrived in the meantime */
     assert_int_equal(gap_ms(&g, 0, 9000, NULL), 0);
-    gaps_word(&g, T0 + 12000 * MS, GAP_NONE, T0 + 6900 * MS); /* the node stood still */
+    gaps_word(&g, T0 + 12000 * MS, GAP_NONE, T0 + 6900 * MS); /* the node was stopped */
     assert_int_equal(gap_ms(&g, 0, 20000, &most), 5000);
     assert_int_equal(most, GAP_SILENT);
-    gaps_begin(&g, T0 + 12000 * MS, GAP_SILENT); /* as it looks here ... */
+    gaps_begin(&g, T0 + 12000 * MS, GAP_SILENT); /* as it seems here ... */
     assert_int_equal(gap_ms(&g, 12000, 20000, &most), 8000);
     word(&g, 12500, GAP_NONE); /* ... but only the link was slow */
     assert_int_equal(gap_ms(&g, 12000, 20000, &most), 0);
     gaps_begin(&g, T0 + 12500 * MS, GAP_SILENT);
-    gaps_begin(&g, T0 + 15000 * MS, GAP_LOST); /* it was lost in truth */
+    gaps_begin(&g, T0 + 15000 * MS, GAP_LOST); /* the connection was lost */
     word(&g, 18000, GAP_OFF);                  /* the new session is set up: still the same gap */
     word(&g, 18300, GAP_NONE);
     assert_int_equal(gap_ms(&g, 12000, 20000, &most), 5800);
@@ -92,7 +92,7 @@ static void zero_and_forget(void **state)
     gaps_forget(&g, T0 + 500 * MS);
     assert_int_equal(gap_ms(&g, 0, 1000, NULL), 0);
     word(&g, 600, GAP_NONE);
-    word(&g, 700, GAP_LEASE); /* nothing that the end of the run brought */
+    word(&g, 700, GAP_LEASE); /* nothing is added at the end of the run */
     gaps_forget(&g, T0 + 600 * MS);
     assert_int_equal(gap_ms(&g, 0, 1000, NULL), 300);
 }
@@ -101,8 +101,8 @@ static void zero_and_forget(void **state)
 
 enum { SPAN = 20000 }; /* ms */
 
-/* Words at random, out of order now and then: gaps stay in order, apart, bounded, and a range's sum
- * is what a row of milliseconds says. */
+/* Random events, sometimes out of order: gaps stay ordered, separate and bounded, and the sum for a
+ * range equals that of the array of milliseconds. */
 static void any_words(void **state)
 {
     (void)state;
@@ -184,21 +184,22 @@ static void rates_are_of_traced_time(void **state)
     assert_int_equal(s->n_gaps, 1);
     assert_int_equal(s->gaps[0].reason, GAP_OVERLOAD);
     assert_true(fabs(s->gaps[0].from_s - 5.999) < 0.01 && fabs(s->gaps[0].to_s - 1.999) < 0.01);
-    assert_true(fabs(snapshot_gap_s(s, 2.999, 1.999, NULL) - 1) < 0.01); /* a whole second of it */
+    assert_true(fabs(snapshot_gap_s(s, 2.999, 1.999, NULL) - 1) <
+                0.01); /* a whole second of the gap */
     assert_true(fabs(snapshot_gap_s(s, 2.499, 1.499, NULL) - 0.5) < 0.01);
     assert_int_equal(s->n_marks, 1);
     assert_string_equal(s->marks[0].module, "create");
     assert_true(fabs(s->marks[0].ago_s - 0.999) < 0.01);
     struct view_query history = {.length_s = 3, .end_s = s->time.now_s - 3};
     snapshot_free(s);
-    s = core_view(f.c, &history, UINT64_C(1000000000000)); /* it was not then */
+    s = core_view(f.c, &history, UINT64_C(1000000000000)); /* not at that time */
     assert_int_equal(s->n_gaps, 1);
     assert_int_equal(s->n_marks, 0);
     snapshot_free(s);
     done(&f);
 }
 
-/* Nothing was traced at all: no rate is told, not a rate of 0. */
+/* If nothing was traced, there is no rate, not a rate of 0. */
 static void no_traced_time_no_rate(void **state)
 {
     struct fix f = fix();
@@ -235,7 +236,8 @@ static struct snapshot *with_trends(struct fix *f, enum window w)
     return core_view(f->c, &q, 0);
 }
 
-/* 10 requests a second from 6 s on, when their tier is set: never 1 a second, then 2, then 5. */
+/* 10 requests per second from 6 s on, when their tier is set: the rate is 10 at once, not 1, then
+ * 2, then 5. */
 static void a_tier_counts_from_when_it_is_set(void **state)
 {
     struct fix f = fix();
@@ -261,7 +263,7 @@ static void a_tier_counts_from_when_it_is_set(void **state)
     struct snapshot *s = with_trends(&f, WINDOW_10S);
     assert_true(fabs(row_of(s, late).rate - 10) < 0.1);
     assert_true(fabs(row_of(s, TIER_TOTAL).rate - 10) < 0.1);
-    assert_true(row_of(s, A).rate == 0); /* it was there, and was not called */
+    assert_true(row_of(s, A).rate == 0); /* it existed, but was not called */
     const float *rate = row_of(s, late).trend_rate, *total = row_of(s, TIER_TOTAL).trend_rate;
     for (size_t i = SNAP_TREND - 10; i < SNAP_TREND; i++) {
         assert_true(row_of(s, A).trend_rate[i] == 0);
@@ -281,8 +283,8 @@ static void a_tier_counts_from_when_it_is_set(void **state)
     done(&f);
 }
 
-/* The answer that it is set comes after it was asked for: unless a call was seen before, the time
- * counts from the answer, and from the first only. */
+/* The node confirms a new tier some time after the request. Time counts from the first
+ * confirmation, or from a call seen before it. */
 static void a_tier_counts_from_the_answer(void **state)
 {
     struct fix f = fix();
@@ -301,11 +303,11 @@ static void a_tier_counts_from_the_answer(void **state)
     feed(&f, ev);
     ret(&f, 5001, P1, M0);
     until(&f, 6500);
-    core_tier_confirmed(f.c, late); /* of a later change of something else */
-    core_tier_confirmed(f.c, 63);   /* nobody's */
+    core_tier_confirmed(f.c, late); /* confirms a later, different change */
+    core_tier_confirmed(f.c, 63);   /* confirms no tier */
     struct snapshot *s = with_trends(&f, WINDOW_10S);
     assert_true(fabs(row_of(s, late).rate - 0.5) < 0.01);
-    /* of second 4 a half counts: nothing was called in it; second 5 has one call */
+    /* half of second 4 counts: without calls; second 5 has one call */
     assert_true(isnan(row_of(s, late).trend_rate[SNAP_TREND - 3]));
     assert_true(row_of(s, late).trend_rate[SNAP_TREND - 2] == 0);
     assert_true(row_of(s, late).trend_rate[SNAP_TREND - 1] == 1);
@@ -313,7 +315,7 @@ static void a_tier_counts_from_the_answer(void **state)
     done(&f);
 }
 
-/* Before the target says that it traces, it does not, whatever is wanted. */
+/* Until the target reports that it traces, it does not, even if tracing was requested. */
 static void no_rate_before_tracing_began(void **state)
 {
     struct fix f = fix();

@@ -1,4 +1,4 @@
-/* The guard: each reason by hand, and the property over looks at random. */
+/* The guard: each reason separately, and a property test with random values. */
 #include "rng.h"
 
 #include <kprof/core/guard.h>
@@ -14,7 +14,7 @@
 #define MS UINT64_C(1000000)
 #define S  (1000 * MS)
 
-/* The first verdict within so many looks of 100 ms each; *took: after how long. */
+/* The first verdict within n checks, one every 100 ms; *took: the time until then. */
 static enum guard_verdict watch(struct guard *g, struct guard_sample *l, int looks, uint64_t cpu_ns,
                                 uint64_t lag_ns, uint64_t lost, uint64_t *took)
 {
@@ -42,7 +42,7 @@ static void each_reason(void **state)
 
     (void)state;
     guard_init(&g, S);
-    assert_int_equal(guard_sample(&g, &l), GUARD_FINE); /* what was lost before is not news */
+    assert_int_equal(guard_sample(&g, &l), GUARD_FINE); /* events lost earlier do not count */
     assert_int_equal(watch(&g, &l, 300, 89 * MS, S, 0, &took), GUARD_FINE);
     assert_int_equal(watch(&g, &l, 20, 0, S + 1, 0, &took), GUARD_FINE); /* not for long enough */
     assert_int_equal(watch(&g, &l, 1, 0, S, 0, &took), GUARD_FINE);
@@ -68,17 +68,19 @@ static void asks_once(void **state)
     guard_init(&g, S);
     guard_sample(&g, &l);
     assert_int_equal(watch(&g, &l, 1, 0, 0, 5, &took), GUARD_RING);
-    assert_int_equal(watch(&g, &l, 20, 0, 0, 5, &took), GUARD_FINE); /* it is asked for */
+    assert_int_equal(watch(&g, &l, 20, 0, 0, 5, &took),
+                     GUARD_FINE); /* the request to stop is made */
     l.breaker_open = true;
     assert_int_equal(watch(&g, &l, 200, 100 * MS, 9 * S, 5, &took), GUARD_FINE);
-    l.breaker_open = false; /* half open: what is old or lost by now is not held against it */
+    l.breaker_open = false; /* half open: old and lost events of the past do not count */
     assert_int_equal(watch(&g, &l, 1, 0, 9 * S, 5, &took), GUARD_FINE);
     assert_int_equal(watch(&g, &l, 1, 0, 0, 5, &took), GUARD_RING);
-    assert_int_equal(watch(&g, &l, 300, 0, 0, 5, &took), GUARD_RING); /* nobody listened */
+    assert_int_equal(watch(&g, &l, 300, 0, 0, 5, &took),
+                     GUARD_RING); /* the request had no effect */
     assert_int_equal(took, GUARD_AGAIN_NS + 100 * MS);
 }
 
-/* ^Z: what waited meanwhile is old, and it is no fault of the node's. */
+/* ^Z: events that waited in the meantime are old, but not because of the node. */
 static void after_a_stop(void **state)
 {
     struct guard g;
@@ -90,12 +92,13 @@ static void after_a_stop(void **state)
     guard_sample(&g, &l);
     assert_int_equal(watch(&g, &l, 15, 0, 5 * S, 0, &took), GUARD_FINE);
     l.now_ns += 20 * S;
-    assert_int_equal(watch(&g, &l, 15, 0, 20 * S, 3, &took), GUARD_RING); /* from the second look */
+    assert_int_equal(watch(&g, &l, 15, 0, 20 * S, 3, &took),
+                     GUARD_RING); /* from the second check */
     assert_int_equal(took, 200 * MS);
 }
 
-/* Whatever comes: two verdicts are apart by an opening, or by GUARD_AGAIN_NS; none while it is
- * open; and none when all is within its limits. */
+/* Random values: between two verdicts the breaker opens, or GUARD_AGAIN_NS pass; no verdict while
+ * it is open, or if all values are within their limits. */
 static void any_looks(void **state)
 {
     (void)state;
@@ -127,8 +130,8 @@ static void any_looks(void **state)
     }
 }
 
-/* A limit that changes on the way: what was too old by the old one counts no more, a request that
- * was made is still awaited. */
+/* The limit changes: an age above the old limit no longer counts; a request that was made is still
+ * pending. */
 static void another_limit(void **state)
 {
     struct guard g;
@@ -145,7 +148,7 @@ static void another_limit(void **state)
     assert_int_equal(watch(&g, &l, 20, 0, 2 * S, 0, &took), GUARD_FINE);
     assert_int_equal(watch(&g, &l, 1, 0, 2 * S, 0, &took), GUARD_LAG);
     guard_limit(&g, 2 * S - 1);
-    assert_int_equal(watch(&g, &l, 100, 0, 2 * S, 0, &took), GUARD_FINE); /* asked already */
+    assert_int_equal(watch(&g, &l, 100, 0, 2 * S, 0, &took), GUARD_FINE); /* already requested */
 }
 
 int main(void)

@@ -1,5 +1,4 @@
-/* The heat map, distribution and trends of rows against a plain list of everything that happened.
- */
+/* The heat map, distribution and trends of rows, compared with a list of all calls. */
 #include "core_test.h"
 #include "rng.h"
 
@@ -123,7 +122,7 @@ static void check_column(const struct fix *f, const struct snap_heat *h, size_t 
     assert_int_equal(bins, count);
 }
 
-/* The sum over the grid is the row's count in that span, each cell is what happened there. */
+/* The sum over the grid is the count of the row in this time range; each cell has its own calls. */
 static void check_map(struct fix *f, struct view_query l, uint32_t col_s)
 {
     uint64_t sec = f->c->windows.sec, sum = 0, count = 0;
@@ -142,7 +141,7 @@ static void check_map(struct fix *f, struct view_query l, uint32_t col_s)
         assert_true(h->col[i].known || h->col[i].inside);
         if (h->col[i].inside)
             continue;
-        assert_int_equal(h->col[i].from_s, at); /* nothing between, nothing twice */
+        assert_int_equal(h->col[i].from_s, at); /* no gap, no overlap */
         at = h->col[i].to_s;
         check_column(f, h, i);
         sum += h->col[i].count;
@@ -184,7 +183,7 @@ static void the_grid_without_its_seconds(void **state)
         run(&f, 1, 10);
         check_heat(&f);
     }
-    for (int i = 0; i < 4; i++) { /* the same map again and again, its columns kept */
+    for (int i = 0; i < 4; i++) { /* the same map repeatedly, with cached columns */
         struct view_query row = random_row(&f);
         for (int k = 0; k < 15; k++) {
             run(&f, 1 + (int)(rng() % 9), 10);
@@ -239,7 +238,7 @@ static void nonsense_gives_no_map(void **state)
     fix_free(&f);
 }
 
-/* ---- rows of any span, distribution, trends ---- */
+/* ---- rows of any time range, distribution, trends ---- */
 
 static const struct snap_row *row_of(const struct snapshot *s, uint16_t tier, uint16_t ident)
 {
@@ -308,7 +307,7 @@ static void trends_are_the_seconds(void **state)
         struct fix f = fix_new(entry, (size_t)8 << 20);
         for (int i = 0; i < 60; i++) {
             run(&f, 1 + (int)(rng() % 3 ? rng() % 3 : rng() % 90), rng() % 5 ? 12 : 0);
-            if (i % 10 == 5) /* so many that p99 is not just the greatest */
+            if (i % 10 == 5) /* enough calls that p99 is not the maximum */
                 run(&f, 1, 6000);
             struct view_query l = {.window = WINDOW_1M, .trends = true};
             l.end_s = rng() % 3 ? 0 : 1 + rng() % f.c->windows.sec;

@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 static double uniform(void)
@@ -38,7 +38,7 @@ static uint64_t dist_exponential(void)
     return (uint64_t)(-log(1 - uniform()) * 5e6);
 }
 
-static uint64_t dist_log_uniform(void) /* 1 ns to the ceiling, every octave alike */
+static uint64_t dist_log_uniform(void) /* 1 ns to the maximum, equally in each octave */
 {
     double v = exp(uniform() * log((double)HIST_MAX_NS));
     return v >= (double)(HIST_MAX_NS - 1) ? HIST_MAX_NS - 1 : (uint64_t)v;
@@ -74,7 +74,7 @@ static void same_buckets(const struct hist *a, const struct hist *b)
         assert_int_equal(hist_bucket_count(a, i), hist_bucket_count(b, i));
 }
 
-/* Quantiles of h against the sorted values themselves. */
+/* Compares the quantiles of h with the sorted values. */
 static void agrees_with(const struct hist *h, const uint64_t *sorted, size_t n)
 {
     static const double q[] = {0,    0.0001, 0.001, 0.01, 0.1,   0.25,   0.5,
@@ -204,7 +204,7 @@ static void deviation_of_equal_values_is_zero(void **state)
         hist_add(&h, 3600000000001);
     assert_true(hist_sd(&h) == 0);
     hist_clear(&h);
-    hist_merge_scalars(&h, 2, 2.0, 1.9, 0, 1, 0); /* what rounding can make of sums: variance < 0 */
+    hist_merge_scalars(&h, 2, 2.0, 1.9, 0, 1, 0); /* rounding of sums can give a variance < 0 */
     assert_true(hist_sd(&h) == 0);
     hist_release(&h);
 }
@@ -223,7 +223,8 @@ static void counters_saturate(void **state)
     hist_merge(&other, &h);
     hist_merge(&other, &h);
     assert_int_equal(hist_bucket_count(&other, 5), UINT32_MAX);
-    hist_merge_scalars(&h, UINT64_MAX / 2, 0, 0, 5, 9, 0); /* more counted than the buckets hold */
+    hist_merge_scalars(&h, UINT64_MAX / 2, 0, 0, 5, 9,
+                       0); /* count is larger than the sum of the buckets */
     assert_int_equal(hist_quantile(&h, 0.9), 9);
     hist_release(&h);
     hist_release(&other);
@@ -248,7 +249,7 @@ static void hist_codec_and_unpack(void **state)
         size_t n = hist_pack(&h, bytes, sizeof bytes);
         assert_true(n <= sizeof bytes);
 
-        if (n > 0) { /* too little room: the size, and nothing written */
+        if (n > 0) { /* buffer too small: returns the size, writes nothing */
             uint8_t *small = calloc(1, n);
             assert_int_equal(hist_pack(&h, small, n - 1), n);
             for (size_t i = 0; i < n; i++)
@@ -267,8 +268,8 @@ static void hist_codec_and_unpack(void **state)
     }
 }
 
-/* Each cut of a good packing, in memory of exactly that size so that the sanitizer sees a step
- * beyond: what came through is a prefix of the whole. */
+/* Valid data, cut at each byte, in a block of exactly this size, so that the sanitizer detects a
+ * read past the end: the result is a prefix of the whole. */
 static void every_truncation_survives(void **state)
 {
     (void)state;
@@ -279,7 +280,7 @@ static void every_truncation_survives(void **state)
     for (size_t cut = 0; cut < n; cut++) {
         uint8_t *part = malloc(cut + 1);
         assert_non_null(part);
-        memcpy(part + 1, bytes, cut); /* flush with the end */
+        memcpy(part + 1, bytes, cut); /* at the end of the block */
         struct hist back;
         hist_init(&back);
         hist_unpack_add(&back, part + 1, cut);

@@ -14,12 +14,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 enum { STRINGS = 30000 };
 
-/* String number i: all different, of any length from 1 on, with NULs and high bytes in some. */
+/* String number i: all are different, of any length from 1, some with NULs and high bytes. */
 static size_t string_of(uint32_t i, char *out)
 {
     size_t n = 4 + i % 61;
@@ -64,7 +64,7 @@ static void same_bytes_same_id(void **state)
     intern_free(t);
 }
 
-/* Strings of one byte repeated differ in length only; one changed byte anywhere makes another. */
+/* Strings of one repeated byte differ only in length; one changed byte makes a different string. */
 static void near_strings_are_told_apart(void **state)
 {
     (void)state;
@@ -114,7 +114,7 @@ static void bytes_are_bounded(void **state)
     assert_int_equal(intern_add(t, big, MAX_BYTES), INTERN_FULL);
     assert_int_equal(intern_add(t, big, 150000), 1);
     assert_int_equal(intern_add(t, big, 50000), INTERN_FULL);
-    assert_int_equal(intern_add(t, big, MAX_BYTES - 150001 - 1), 2); /* to the last byte */
+    assert_int_equal(intern_add(t, big, MAX_BYTES - 150001 - 1), 2); /* up to the last byte */
     assert_int_equal(intern_add(t, "a", 1), INTERN_FULL);
     assert_int_equal(intern_refused(t), 3);
     assert_int_equal(intern_len(t, 1), 150000);
@@ -122,7 +122,7 @@ static void bytes_are_bounded(void **state)
     intern_free(t);
 }
 
-/* ---- a reader that is handed ids while the adder goes on ---- */
+/* ---- a reader that receives ids while another thread adds strings ---- */
 
 struct handover {
     struct intern *t;
@@ -161,7 +161,7 @@ static void readers_see_what_they_were_handed(void **state)
         size_t n = string_of(i, s);
         uint32_t id = intern_add(h.t, s, n);
         if (id != i)
-            break; /* the reader's deadline tells */
+            break; /* the reader has a deadline */
         atomic_store_explicit(&h.newest, id, memory_order_release);
     }
     pthread_join(thread, NULL);

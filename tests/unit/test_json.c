@@ -11,14 +11,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-/* ---- a reader of RFC 8259, for checking only ---- */
+/* ---- a reader for RFC 8259, only for these checks ---- */
 
 struct reader {
     const char *p, *end;
-    struct buf *strings; /* decoded strings, one a line; NULL: not wanted */
+    struct buf *strings; /* decoded strings, one per line; NULL: not needed */
 };
 
 static bool value(struct reader *r, int depth);
@@ -47,7 +47,7 @@ static bool number(struct reader *r)
     size_t n = digits(r);
     if (n == 0 || (n > 1 && *whole == '0'))
         return false;
-    return !eat(r, ".") || digits(r) > 0; /* this writer knows no exponents */
+    return !eat(r, ".") || digits(r) > 0; /* this writer never writes exponents */
 }
 
 static bool escape(struct reader *r)
@@ -119,7 +119,8 @@ static bool value(struct reader *r, int depth)
     return eat(r, "true") || eat(r, "false") || eat(r, "null") || number(r);
 }
 
-/* Valid UTF-8, roughly: the lead byte says how many follow (text has the strict test). */
+/* Valid UTF-8, roughly: checks only the number of continuation bytes (test_text has the strict
+ * check). */
 static bool utf8(const char *s, size_t n)
 {
     wchar_t wide;
@@ -296,7 +297,7 @@ static void strings_come_back(void **state)
     }
 }
 
-/* Where there is a locale with a comma, the point stays a point. */
+/* In a locale with a decimal comma, the output still has a point. */
 static void the_point_is_not_the_locales(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The layout: written, read back, and read from anything. */
+/* The layout: written, read back, and read from random bytes. */
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
@@ -33,7 +33,7 @@ static void round_trip(void **state)
     struct ui *u = fresh(), *v = fresh();
     enum window w = WINDOW_10S;
     canvas_init(&c, 40, 160, false);
-    /* By the eye: sorted by the column before the last, reversed, pivot, a theme, columns. */
+    /* sorted by the last but one column, reversed, pivot, a theme, columns */
     script_run(u, &c, fake_snap(f), "<<rvTC<Home> <Down>  <Enter>");
     struct buf a = layout(u, WINDOW_5M);
     assert_non_null(strstr(a.data, "window 5m"));
@@ -108,7 +108,7 @@ static void any_bytes_are_survived(void **state)
                 strcat(text, (seed >> 8) & 1 ? " " : "");
             }
         }
-        /* Its exact bytes on the heap: a byte too far is seen by the sanitizers. */
+        /* A heap block of the exact size: the sanitizers detect a read past the end. */
         char *exact = malloc(strlen(text) + 1);
         assert_non_null(exact);
         memcpy(exact, text, strlen(text));

@@ -8,10 +8,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-/* The naive model: value of key number i, MAP_EMPTY when it is not in. */
+/* The naive model: value of key number i, MAP_EMPTY if it is not in the map. */
 enum { KEYS = 600 };
 
 struct model {
@@ -53,7 +53,7 @@ static void del(struct map *m, struct model *w, size_t i)
     w->vals[i] = MAP_EMPTY;
 }
 
-/* Keys as they come: dense counters, pids with the number in the high half, multiples, anything. */
+/* Typical keys: dense counters, pids with the number in the high half, multiples, random. */
 static uint64_t key_of(unsigned shape, size_t i)
 {
     switch (shape) {
@@ -80,7 +80,7 @@ static void random_operations(unsigned shape, size_t max)
     agrees(&m, &w);
     for (int op = 0; op < 20000; op++) {
         size_t i = rng() % KEYS;
-        bool growing = op / 1000 % 2 == 0; /* fill and drain by turns */
+        bool growing = op / 1000 % 2 == 0; /* fill and empty in turn */
         if (rng() % 4 == 0 ? !growing : growing)
             put(&m, &w, i);
         else
@@ -105,7 +105,7 @@ static void behaves_like_the_model(void **state)
     (void)state;
     for (unsigned shape = 0; shape < 4; shape++) {
         random_operations(shape, 10000);
-        random_operations(shape, 300); /* full now and then */
+        random_operations(shape, 300); /* sometimes full */
         random_operations(shape, 1);
     }
 }

@@ -1,4 +1,4 @@
-/* The command line: what each option does, what goes with what, and the sentence for each mistake.
+/* The command line: the effect of each option, valid combinations, and the message for each error.
  */
 #include <cli/help.h>
 #include <kprof/base/buf.h>
@@ -28,7 +28,8 @@ struct run {
     int argc;
 };
 
-/* Arguments end with NULL. Copies: getopt reorders, a cookie is blanked. */
+/* Arguments end with NULL. They are copied, because getopt reorders them and a cookie is blanked.
+ */
 static void parse(struct run *r, const char *const *args)
 {
     memset(r, 0, sizeof *r);
@@ -211,7 +212,7 @@ static void modes(void **state)
     assert_int_equal(r.o.mode, OPTIONS_DEMO);
     assert_int_equal(r.o.demo_rate, 500);
     done(&r);
-    RUN(&r, "--demo", "--batch", "-e", "db"); /* the demo brings its own tiers */
+    RUN(&r, "--demo", "--batch", "-e", "db"); /* the demo has its own tiers */
     done(&r);
     RUN(&r, "--replay", "x.kp", "-b");
     assert_int_equal(r.o.mode, OPTIONS_REPLAY);
@@ -254,7 +255,7 @@ static void tier_names(void **state)
     done(&r);
 }
 
-/* The same on the command line and on the screen, where tiers are there already. */
+/* The same on the command line and on the screen, where other tiers exist. */
 static void names_that_clash(void **state)
 {
     (void)state;
@@ -371,14 +372,14 @@ static void mistakes(void **state)
         for (size_t k = 0; k < 3 && all[i].says[k]; k++)
             if (!strstr(r.e.text, all[i].says[k]))
                 fail_msg("case %zu: \"%s\" lacks \"%s\"", i, r.e.text, all[i].says[k]);
-        for (const char *c = r.e.text; *c; c++) /* one line, fit for a terminal */
+        for (const char *c = r.e.text; *c; c++) /* one line, safe for a terminal */
             assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
         assert_null(strstr(r.e.text, "s3cret"));
         done(&r);
     }
 }
 
-/* What another option's name has in it, too, is no abbreviation of one. */
+/* A prefix of several option names is not an abbreviation. */
 static void nothing_is_guessed(void **state)
 {
     (void)state;
@@ -394,7 +395,7 @@ static void nothing_is_guessed(void **state)
         assert_null(r.o.cookie_file);
         done(&r);
     }
-    RUN(&r, "--setcook", "s3cret", "--dura=2s", "a@b"); /* only one has them */
+    RUN(&r, "--setcook", "s3cret", "--dura=2s", "a@b"); /* a prefix of only one name */
     assert_string_equal(r.o.setcookie, "s3cret");
     assert_int_equal(r.o.duration_ns, 2000000000);
     done(&r);
@@ -503,7 +504,7 @@ static void command_line_wins(void **state)
     assert_int_equal(r.o.slow_ns, 5000000);
     assert_int_equal(r.o.sample, 10);
     done(&r);
-    FILE_RUN(&r, config, "--demo"); /* the file's node is not meant then */
+    FILE_RUN(&r, config, "--demo"); /* then the node of the file is not used */
     assert_int_equal(r.result, OPTIONS_RUN);
     assert_int_equal(r.o.mode, OPTIONS_DEMO);
     done(&r);
@@ -644,7 +645,7 @@ static void no_color_of_the_environment(void **state)
     unsetenv("NO_COLOR");
 }
 
-/* For tiers typed on the screen. */
+/* tiers typed on the screen */
 static void tier_text(void **state)
 {
     (void)state;

@@ -1,5 +1,7 @@
-/* Shades and looks: even steps of lightness, no color that the terminal lacks. The lightness is
- * computed here from what would be shown. */
+/* Shades and styles: even steps of lightness, only colors that the terminal has. The lightness is
+ * computed from the color that would be shown. */
+#include "rng.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,11 +11,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <ui/paint.h>
 #include <ui/palette.h>
 
-/* --- what the eye sees (CIE 1976) --- */
+/* --- perceived lightness (CIE 1976) --- */
 
 static double linear(unsigned byte)
 {
@@ -28,7 +29,7 @@ static double lightness(uint32_t rgb)
     return y > 216.0 / 24389 ? 116 * cbrt(y) - 16 : y * 24389 / 27;
 }
 
-/* Of a terminal with 256 colors: the cube of 6 x 6 x 6, then 24 greys. */
+/* A terminal with 256 colors: a cube of 6 x 6 x 6, then 24 greys. */
 static uint32_t rgb_of_256(unsigned n)
 {
     static const uint32_t side[] = {0, 95, 135, 175, 215, 255};
@@ -47,7 +48,8 @@ static double shade_lightness(bool light, unsigned shade, bool few)
     return lightness(few ? rgb_of_256(palette_256(light, shade)) : palette_rgb(light, shade));
 }
 
-/* From what is near the background, away from it, and each step within `by` of the mean step. */
+/* The first shade is near the background; each step leads away from it and is within `by` of the
+ * mean step. */
 static void check_steps(bool light, bool few, double by)
 {
     double first = shade_lightness(light, 1, few), last = shade_lightness(light, SHADES, few);
@@ -76,7 +78,7 @@ static void steps_are_as_even_as_256_colors_allow(void **state)
     check_steps(true, true, 0.25);
 }
 
-/* The same picture on both kinds of terminals, about. */
+/* Both kinds of terminals show about the same colors. */
 static void few_colors_are_near_the_many(void **state)
 {
     (void)state;
@@ -88,7 +90,7 @@ static void few_colors_are_near_the_many(void **state)
     }
 }
 
-/* Far from grey, and far from each shade in what is red or blue of it. */
+/* Different from grey; its red and blue differ from those of each shade. */
 static void the_cursor_is_none_of_them(void **state)
 {
     (void)state;
@@ -107,16 +109,13 @@ static void the_cursor_is_none_of_them(void **state)
 static void more_is_never_a_lesser_shade(void **state)
 {
     (void)state;
-    const char *env = getenv("KPROF_SEED");
-    unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
-    printf("seed %u (KPROF_SEED sets it)\n", seed);
-    srandom(seed);
+    rng_seed();
     assert_int_equal(palette_shade(0), 1);
     assert_int_equal(palette_shade(1), SHADES);
     assert_int_equal(palette_shade(1.5), SHADES);
     assert_int_equal(palette_shade(-1), 1);
     for (int i = 0; i < 100000; i++) {
-        double a = (double)random() / RAND_MAX, b = (double)random() / RAND_MAX;
+        double a = (double)rng_below(1000001) / 1e6, b = (double)rng_below(1000001) / 1e6;
         unsigned x = palette_shade(a), y = palette_shade(b);
         assert_in_range(x, 1, SHADES);
         if (a < b ? x > y : x < y) {
@@ -125,7 +124,7 @@ static void more_is_never_a_lesser_shade(void **state)
     }
 }
 
-/* --- looks --- */
+/* --- styles --- */
 
 static void no_color_that_the_terminal_lacks(void **state)
 {
@@ -142,7 +141,7 @@ static void no_color_that_the_terminal_lacks(void **state)
     }
 }
 
-/* With eight colors bold makes what is wrong bright; elsewhere a bold figure means one thing. */
+/* With eight colors, bold makes warnings bright; otherwise bold has only one meaning for values. */
 static void bold_means_one_thing(void **state)
 {
     (void)state;
@@ -185,7 +184,8 @@ static void eight_colors_are_as_ever(void **state)
     assert_false(paint_has_shades(THEME_EIGHT, 256));
 }
 
-/* There 8 to 255 are all but black, not the greys and bright colors of other terminals. */
+/* On such terminals the colors 8 to 255 are nearly black, not the greys and bright colors of other
+ * terminals. */
 static void colors_of_direct_terminals(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Presets: whatever a node has of one, what comes out can be traced. */
+/* Presets: whichever functions a node has, the resulting tiers can be traced. */
 #include <kprof/cli/options_preset.h>
 #include <kprof/erl/term.h>
 
@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #define CANDIDATES 40
@@ -32,7 +32,7 @@ static void tiers_parse_and_differ(const struct preset_set *s)
     }
 }
 
-/* A rule may only speak of tiers: what stands before each "arg(" or in each clause is one. */
+/* A rule may only use tiers: the function before each "arg(" or in each clause is a tier. */
 static void rule_names_only_tiers(const struct preset_set *s)
 {
     static const char *const functions[] = {"handle_call", "handle_cast", "handle_info",
@@ -46,7 +46,7 @@ static void rule_names_only_tiers(const struct preset_set *s)
     }
 }
 
-/* The candidates of a preset, one a line; how many. */
+/* The candidates of a preset, one per line; returns their number. */
 static size_t candidates(const char *name, char line[CANDIDATES][TIER_MFA_BYTES])
 {
     struct buf lines;
@@ -81,7 +81,8 @@ static bool has_candidate(char line[CANDIDATES][TIER_MFA_BYTES], const bool *the
     return false;
 }
 
-/* Of whatever a node has: all that comes out is there, and each tier of all is in or left out. */
+/* For any set of functions: each resulting tier exists, and each tier of the preset is used or
+ * reported as left out. */
 static void holds(const struct preset_set *all, const struct preset_set *some,
                   char line[CANDIDATES][TIER_MFA_BYTES], const bool *there, size_t n)
 {
@@ -119,7 +120,7 @@ static void whatever_is_there_can_be_traced(void **state)
             for (size_t i = 0; i < n; i++)
                 there[i] = mask >> i & 1;
             if (preset_make(name, there, &some, &e) < 0) {
-                assert_true(mask + 1 < 1u << n); /* all there: never refused */
+                assert_true(mask + 1 < 1u << n); /* all exist: never refused */
                 assert_true(strstr(e.text, "the node has no ") ||
                             strstr(e.text, "the node has only "));
                 refused++;
@@ -177,7 +178,7 @@ static void what_is_left_out_is_said_in_a_sentence(void **state)
         "left out, because the node has not loaded them: route (rabbit_exchange:route/3 or "
         "rabbit_exchange:route/2), store (rabbit_msg_store:handle_cast/2)");
     for (size_t i = 0; i < n; i++)
-        there[i] = i < 3; /* the channel and a route, of eight */
+        there[i] = i < 3; /* the channel and a route, 2 of 8 tiers */
     assert_int_equal(preset_make("rabbitmq", there, &s, &e), -1);
     assert_string_equal(e.text, "preset rabbitmq: the node has only 2 of its 8 tiers; "
                                 "add tiers one by one");
@@ -196,7 +197,8 @@ static void presets_are_combined(void **state)
     bool there[CANDIDATES];
     assert_int_equal(preset_make("phoenix", NULL, &one, &e), 0);
     assert_int_equal(preset_make("phoenix,plug,gen_server:a,gen_server:b", NULL, &s, &e), 0);
-    assert_string_equal(s.tier[0].mfa, one.tier[0].mfa); /* the first gives entry and identity */
+    assert_string_equal(s.tier[0].mfa,
+                        one.tier[0].mfa); /* entry and identity are those of the first */
     assert_string_equal(s.identity, one.identity);
     assert_false(s.entry_none);
     assert_int_equal(tiers_with(&s, "Plug.Conn.send_resp/1"), 1);
@@ -241,7 +243,7 @@ static void only_what_is_there_is_started(void **state)
     for (size_t i = 0; i < n; i++)
         there[i] = !strstr(line[i], "route/3") && !strstr(line[i], "msg_store");
     assert_int_equal(options_preset_resolve(&o, there, said, &e), 0);
-    assert_int_equal(o.n_tiers, 8); /* of eight one is left out; the operator's own stays */
+    assert_int_equal(o.n_tiers, 8); /* one of eight is left out; the operator's tier stays */
     assert_string_equal(o.tier[1].mfa, "rabbit_exchange:route/2");
     assert_string_equal(o.tier[7].mfa, "my:own/1");
     assert_non_null(strstr(said, "store (rabbit_msg_store:handle_cast/2)"));
@@ -250,7 +252,7 @@ static void only_what_is_there_is_started(void **state)
     o = options_with("rabbitmq");
     o.entry = strdup("store");
     assert_int_equal(options_preset_resolve(&o, there, said, &e),
-                     -1); /* the chosen entry is not there */
+                     -1); /* the chosen entry does not exist */
     assert_non_null(strstr(e.text, "--entry store"));
     options_release(&o);
     o = options_with("cowboy");

@@ -1,4 +1,4 @@
-/* Profiles: what is written is read back as it was, whatever is in it; names lead nowhere else. */
+/* Profiles: any content is read back unchanged; a name cannot refer to another directory. */
 #include <kprof/cli/profile.h>
 #include <kprof/cli/profile_save.h>
 
@@ -99,7 +99,7 @@ static void everything_comes_back(void **state)
     options_release(&o);
 }
 
-/* Any text as a rule: quotes, backslashes, line ends, what looks like the end of a term. */
+/* Random text as a rule: quotes, backslashes, newlines, text like the end of a term. */
 static void any_rule_comes_back(void **state)
 {
     (void)state;
@@ -161,16 +161,16 @@ static void saved_for_the_owner_and_listed(void **state)
     assert_string_equal(names[1], "b.2");
     profile_find("a-1", found);
     assert_string_equal(found, path);
-    profile_find("Makefile", found); /* a file of that name goes first */
+    profile_find("Makefile", found); /* a file with this name has precedence */
     assert_string_equal(found, "Makefile");
     profile_find("nosuch", found);
     assert_string_equal(found, "nosuch");
     struct options none;
-    assert_int_equal(options_load("nosuch", &none, &e), -1); /* says which there are */
+    assert_int_equal(options_load("nosuch", &none, &e), -1); /* lists the profiles */
     assert_non_null(strstr(e.text, "cannot read the config file nosuch: No such file"));
     assert_non_null(strstr(e.text, "existing profiles: a-1, b.2"));
     options_release(&none);
-    for (int i = 0; i < 10; i++) { /* as many as a line holds */
+    for (int i = 0; i < 10; i++) { /* as many as fit in a line */
         char name[PROFILE_NAME_BYTES];
         snprintf(name, sizeof name, "c%d-%s", i, "0123456789012345678901234567890123456789");
         assert_int_equal(profile_save(&o, name, false, &e), 0);

@@ -1,5 +1,4 @@
-/* The line that is printed on leaving: what the node said, in numbers that agree with their words.
- */
+/* The last line that is printed: the node's report, with correct singular and plural forms. */
 #include <app/receipt.h>
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* trace/record and app/meta: what was written is read again; broken files end with a sentence. */
+/* trace/record and engine/recording_meta: files are read back unchanged; broken files give an error
+ * message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +71,7 @@ static void test_round_trip(void **state)
     replay_close(r);
 }
 
-/* Between them a round trip, which readers of before pass over: it is a frame like others. */
+/* A frame of a round trip between them, which old readers ignore. */
 static void test_a_round_trip_of_the_clocks(void **state)
 {
     struct err e;
@@ -167,9 +168,8 @@ static void test_meta(void **state)
     for (size_t n = 0; n < b.len; n++) {
         char *exact = malloc(n ? n : 1);
         memcpy(exact, b.data, n);
-        recording_meta_read(
-            &back, exact,
-            n); /* survived; whether it is taken does not matter at the last nil byte */
+        recording_meta_read(&back, exact,
+                            n); /* no crash; the last nil byte may be accepted or not */
         free(exact);
     }
     assert_false(recording_meta_read(&back, b.data, b.len / 2));
@@ -203,7 +203,7 @@ static void test_agent_slots(void **state)
         assert_true(count(b.bytes, b.len, word[i]) >= 1);
     }
     assert_true(differ >= 8 && differ % 2 == 0 && differ <= 40); /* names, nothing else */
-    assert_int_equal(count(b.bytes, b.len, "LitT"), 0); /* unloading literals can hurt a VM */
+    assert_int_equal(count(b.bytes, b.len, "LitT"), 0); /* unloading literals can crash a VM */
     agent_module_release(&a);
     agent_module_release(&b);
 }

@@ -1,4 +1,4 @@
-/* When the screen is drawn: never too often whatever comes, and soon after a key. */
+/* When the screen is drawn: never too often, and soon after a key. */
 #include "rng.h"
 
 #include <app/redraw_limit.h>
@@ -15,7 +15,7 @@
 
 enum { MOST = REDRAW_LIMIT_BURST + REDRAW_LIMIT_A_SECOND };
 
-/* The draws of a second, the oldest first to go. */
+/* The draws of the last second; the oldest is removed first. */
 struct second {
     uint64_t at[MOST + 1];
     unsigned n;
@@ -28,7 +28,7 @@ static void drawn(struct second *s, uint64_t now)
     s->at[s->n++ % (MOST + 1)] = now;
 }
 
-/* Any order of wishes, from all at once to hardly any. */
+/* Redraw requests in random order, many or few. */
 static void never_more_than_ten_a_second(void **state)
 {
     (void)state;
@@ -46,7 +46,7 @@ static void never_more_than_ten_a_second(void **state)
     }
 }
 
-/* The loop as it is: it looks again after 10 ms. 30 keys a second, and a fresh snapshot twice. */
+/* Like the main loop: it checks every 10 ms. 30 keys and two new snapshots per second. */
 static void a_held_key_is_drawn_evenly(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void a_held_key_is_drawn_evenly(void **state)
     assert_in_range(s.n, 29 * REDRAW_LIMIT_A_SECOND, 31 * REDRAW_LIMIT_A_SECOND);
 }
 
-/* Whenever a key comes, if only it is not the next of a held one. */
+/* Any key at any time, except for repeats of a held key. */
 static void a_single_key_is_drawn_at_once(void **state)
 {
     (void)state;

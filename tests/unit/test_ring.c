@@ -12,11 +12,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 struct record {
-    uint64_t seq, words[6], sum; /* sum tells a torn record */
+    uint64_t seq, words[6], sum; /* the sum detects a torn record */
 };
 
 static struct record record_of(uint64_t seq)
@@ -33,7 +33,7 @@ static void is_whole(const struct record *r)
     assert_memory_equal(r, &want, sizeof want);
 }
 
-/* Random pushes and takes against two counters: what is in the ring is first_in..next_in-1. */
+/* Random pushes and takes, compared with two counters: the ring contains first_in..next_in-1. */
 static void keeps_order_and_counts(void **state)
 {
     (void)state;
@@ -104,14 +104,15 @@ enum { RECORDS = 300000 };
 #else
 enum { RECORDS = 1000000 };
 #endif
-/* Where two threads share a core with others, each handover takes a time slice: fewer will do. */
+/* If the threads share a core with other programs, each handover takes a time slice; then use
+ * fewer. */
 enum { LEAST_RECORDS = 10000 };
 #define ENOUGH_NS UINT64_C(10000000000)
 #define STUCK_NS  UINT64_C(120000000000)
 
 struct two {
     struct ring *ring;
-    bool patient; /* push what was refused again, until it goes in */
+    bool patient; /* push the refused record again until it is accepted */
     uint64_t offered;
     uint64_t pushed;
     uint64_t seed;
@@ -167,7 +168,7 @@ static struct seen consume_all(struct two *t)
     struct seen s = {0};
     uint64_t moved = clock_mono_ns();
     for (;;) {
-        bool done = atomic_load(&t->done); /* before the peek: nothing comes after it */
+        bool done = atomic_load(&t->done); /* read before the peek: nothing is pushed after it */
         const void *p;
         size_t n = ring_peek(t->ring, &p);
         if (n == 0 && done)
@@ -201,7 +202,7 @@ static void between_threads(size_t capacity, bool patient)
         assert_int_equal(s.gaps, 0);
     } else {
         assert_int_equal(s.records + ring_lost(t.ring), t.offered);
-        assert_true(s.gaps <= ring_lost(t.ring)); /* less by what was lost after the last */
+        assert_true(s.gaps <= ring_lost(t.ring)); /* minus the records lost after the last one */
     }
     ring_free(t.ring);
 }

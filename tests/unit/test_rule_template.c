@@ -1,4 +1,5 @@
-/* path(...) and shape(...) put around rules: what fits, what becomes of names, what is wrapped. */
+/* Wrapping rules in path(...) and shape(...): which one fits, the new names, which part is wrapped.
+ */
 #include <engine/rule_template.h>
 
 #include <setjmp.h>
@@ -90,11 +91,11 @@ static void what_is_wrapped(void **state)
          "MyApp.Repo.get/2 path(map_get(:path, arg(1)))"},
         {"m:f/1 prefix(20, arg(1))", "m:f/1 path(prefix(20, arg(1)))"},
         {"m:f/1 shape(arg(1))", "m:f/1 path(arg(1))"},
-        /* the second element changes, by the names */
+        /* the names show that the second element varies */
         {"m:f/1 {map_get(method, arg(1)), map_get(path, arg(1))}",
          "m:f/1 {map_get(method, arg(1)), path(map_get(path, arg(1)))}"},
         {"m:f/1 {get, arg(1)}", "m:f/1 {get, path(arg(1))}"},
-        /* of another size: all but constants and names of processes */
+        /* if the size differs: all parts except constants and process names */
         {"m:f/1 {get, name(arg(1)), <<\"x, y\">>, element(1, {a, b})}",
          "m:f/1 {get, name(arg(1)), <<\"x, y\">>, path(element(1, {a, b}))}"},
         {"fun ({m, f, [X]}) -> X; ({m, g, [_, {a, Y}]}) when Y > 1; Y < 0 -> {get, Y}; "
@@ -107,7 +108,7 @@ static void what_is_wrapped(void **state)
          "fun ({m, f, [$;, $', X]}) -> path(element(1, X)) end"},
         {"'a;b':'f/1 x'/2 arg(1)", "'a;b':'f/1 x'/2 path(arg(1))"},
         {"  m:f/1\n   arg(1)  ", "m:f/1\n   path(arg(1))"},
-        /* as it is, or not possible */
+        /* unchanged, or not possible */
         {"m:f/1 path(arg(1))", NULL},
         {"m:f/1 name(arg(1))", NULL},
         {"fun (_) -> undefined end", NULL},
@@ -123,7 +124,7 @@ static void what_is_wrapped(void **state)
         const char *why = rule_template_wrap(all[i].rule, RULE_BY_PATH, &m.names, &out);
         if (!why != (all[i].path != NULL) || (!why && strcmp(out.data, all[i].path) != 0))
             fail_msg("%s: %s %s", all[i].rule, why ? why : "", out.data);
-        if (!why) { /* once is enough */
+        if (!why) { /* not twice */
             struct buf twice;
             buf_init(&twice, 0);
             assert_non_null(rule_template_wrap(out.data, RULE_BY_PATH, &m.names, &twice));
@@ -133,7 +134,7 @@ static void what_is_wrapped(void **state)
     }
 }
 
-/* Any bytes: it ends, and what it gives is the rule with path( and ) added to it. */
+/* Random bytes: the function returns, and the result is the rule with path( and ) added. */
 static void any_bytes(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A session against a node that is a thread of ours: whose answer is whose, what goes before
- * others, what the receipt says. */
+/* A session with a node that is a thread of the test: matching of answers, priorities, the receipt.
+ */
 #include "../lib/fake_peer.h"
 
 #include <trace/session_impl.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define LONG_MS 20000 /* never waited for */
+#define LONG_MS 20000 /* nothing waits for it */
 
 static void word(struct buf *b, const char *atom)
 {
@@ -43,15 +43,16 @@ static int rpc(struct peer *p, struct buf *answer, int timeout_ms)
     return rc;
 }
 
-/* ---- whose answer is it ---- */
+/* ---- matching of answers ---- */
 
 struct late {
     unsigned calls;
-    uint64_t first; /* the reference that was not answered in time */
+    uint64_t first; /* the reference of the request that was not answered in time */
 };
 
-/* The first call is not answered. The answer to the second comes behind one to the first, one to
- * nobody and one as rex gave it once; then it comes again, with another word. */
+/* The first call is not answered. Before the answer to the second come a late answer to the first,
+ * an answer to no request, and one in the old format of rex; then the answer comes again with
+ * another value. */
 static bool late_and_stray(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
     struct late *l = arg;
@@ -69,7 +70,7 @@ static bool late_and_stray(void *arg, struct peer *p, const struct heard *h, str
     peer_answer(p, true, l->first, &b);
     word(&b, "stray");
     peer_answer(p, true, h->ref + 1, &b);
-    peer_answer(p, false, h->ref, &b); /* as if the agent answered */
+    peer_answer(p, false, h->ref, &b); /* in the form of an answer of the agent */
     buf_clear(&b);
     enc_tuple(&b, 2);
     enc_atom(&b, "rex");
@@ -100,7 +101,7 @@ static void an_answer_is_of_its_question(void **state)
     peer_free(p, false);
 }
 
-/* Answers of the agent and of rpc take turns; a late one of either is nobody's. */
+/* Answers of the agent and of rpc alternate; a late answer of either is ignored. */
 static bool by_turns(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
     struct late *l = arg;
@@ -138,7 +139,7 @@ static void the_agent_and_rpc_are_told_apart(void **state)
     peer_free(p, false);
 }
 
-/* Who waits when the line is cut is told at once. */
+/* When the connection is lost, a waiting call returns at once. */
 static bool cut(void *arg, struct peer *p, const struct heard *h, struct buf *out)
 {
     (void)arg;
@@ -164,7 +165,7 @@ static void a_cut_line_ends_the_wait(void **state)
 /* ---- the receipt ---- */
 
 struct leave {
-    bool rich; /* an agent that knows `holders` */
+    bool rich; /* an agent that supports `holders` */
 };
 
 static bool leaving(void *arg, struct peer *p, const struct heard *h, struct buf *out)
@@ -174,7 +175,7 @@ static bool leaving(void *arg, struct peer *p, const struct heard *h, struct buf
 
     (void)p;
     if (h->rpc || !etf_is_atom(&c, "detach")) {
-        enc_atom(out, "no"); /* what is left it does not tell */
+        enc_atom(out, "no"); /* it does not report what is left */
         return true;
     }
     enc_map(out, l->rich ? 5 : 3);
@@ -202,7 +203,7 @@ static void the_receipt_is_read(void **state)
         struct session_receipt r;
 
         session_close(peer_session(p), &r);
-        assert_false(r.asked); /* of processes and modules nothing was said */
+        assert_false(r.asked); /* nothing was reported about processes and modules */
         assert_int_equal(r.patterns, 1);
         assert_int_equal(r.flags, 2);
         assert_int_equal(r.holders, rich ? 3 : 0);
@@ -276,7 +277,7 @@ static void the_table_of_hazards_is_read_and_printed(void **state)
     assert_string_equal(h[1].id, "an_atom_of_no_h");
     assert_true(h[1].avoided);
     buf_init(&out, 0);
-    hazards_text(h, n, &out); /* held ones first; nothing that a terminal would obey */
+    hazards_text(h, n, &out); /* avoided ones first; no control sequences */
     assert_string_equal(out.data, "AN_ATOM_OF_NO_H avoided     \xef\xbf\xbd[2Jone\xef\xbf\xbdtwo\n"
                                   "B8   not in this VM   code_server crashes\n");
     buf_release(&out);

@@ -1,4 +1,4 @@
-/* The slow log: its entries, one for each request with slow calls, and what they say of it. */
+/* The list of slow requests: one entry for each request with slow calls, and its values. */
 #include "core_fixture.h"
 
 #include <core/slow_store.h>
@@ -8,7 +8,7 @@ static struct snapshot *snap(struct fix *f)
     return core_snapshot(f->c, WINDOW_RUN, T0 + UINT64_C(1000) * MS);
 }
 
-/* The request, a tier in it and one in that are slow: one entry has all three. */
+/* The request, a tier in it and a tier in that are slow: one entry contains all three. */
 static void one_entry_for_a_request(void **state)
 {
     (void)state;
@@ -55,7 +55,7 @@ static void one_entry_for_a_request(void **state)
     assert_int_equal(w->tiers[2].start_us, 2000);
     assert_int_equal(w->tiers[2].pid, P2);
     assert_true(w->tiers[3].error);
-    /* each tier's sum and self: entry 20, a 11 in it, b 7 + 0.5 in that */
+    /* total and self time of each tier: entry 20, a in it 11, b in a 7 + 0.5 */
     static const double sum[] = {20, 11, 7.5}, self[] = {9, 3.5, 7.5};
     assert_int_equal(w->n_sums, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -68,7 +68,7 @@ static void one_entry_for_a_request(void **state)
     done(&f);
 }
 
-/* A nested pair, most of it spent inside, in another process: that is what the line names. */
+/* Two nested calls, the inner one in another process takes most of the time: the line names it. */
 static void what_explains_a_request(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void what_explains_a_request(void **state)
     assert_string_equal(most->name, "b");
     expect_ms(most->self_us, 16);
     assert_int_equal(most->calls, 2);
-    assert_int_equal(most->pid, P3); /* where the longer one ran */
+    assert_int_equal(most->pid, P3); /* the process of the longer one */
     assert_string_equal(slow_tier(w), "b");
     assert_int_equal(slow_pid(w), P3);
     expect_ms(slow_took_us(w), 20);
@@ -98,7 +98,7 @@ static void what_explains_a_request(void **state)
     done(&f);
 }
 
-/* More tiers are slow than an entry has room for: all are counted, the longest are kept. */
+/* More slow tiers than fit in an entry: all are counted, the longest are stored. */
 static void more_slow_tiers_than_are_kept(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void more_slow_tiers_than_are_kept(void **state)
     assert_int_equal(slow_entry_longest(&e)->tier, 2 * SLOW_ENTRY_SLOW - 1);
 }
 
-/* For whoever writes them down as they come. */
+/* For the slow log, which reads new entries. */
 static void calls_since_a_number(void **state)
 {
     (void)state;
@@ -225,7 +225,8 @@ static void the_oldest_go_first(void **state)
     done(&f);
 }
 
-/* The slowest of each identity stay, in order, however many come after them; for three hours. */
+/* The slowest of each identity are stored for three hours, in order, however many come after them.
+ */
 static void the_slowest_of_each_identity_stay(void **state)
 {
     (void)state;
@@ -255,9 +256,9 @@ static void the_slowest_of_each_identity_stay(void **state)
     }
     assert_int_equal(create, SLOW_KEPT_EACH);
     assert_int_equal(del, SLOW_KEPT_EACH);
-    assert_int_equal(nines, 1); /* create's slowest came early */
+    assert_int_equal(nines, 1); /* the slowest of create were early */
     snapshot_free(s);
-    s = core_slow_since(f.c, 0, T0); /* who writes them down had them before */
+    s = core_slow_since(f.c, 0, T0); /* the slow log has already read them */
     assert_int_equal(s->n_slow, 8);
     snapshot_free(s);
     double later = 4 * 3600 * 1e3;
@@ -277,8 +278,8 @@ static void the_slowest_of_each_identity_stay(void **state)
     done(&f);
 }
 
-/* A request that stays open: the rest of it is filled in when it is known, and its slow calls of
- * later join those of before. Whoever writes entries down gets it once, whole. */
+/* An open request: its other values are added when they are known, and later slow calls are added
+ * to the earlier ones. The slow log receives it once, complete. */
 static void logged_before_the_request_ends(void **state)
 {
     (void)state;
@@ -296,11 +297,11 @@ static void logged_before_the_request_ends(void **state)
     assert_null(slow_most(&s->slow[0]));
     assert_string_equal(slow_tier(&s->slow[0]), "a");
     snapshot_free(s);
-    call(&f, 5100, P2, 8, E, M0); /* another one, over at once */
+    call(&f, 5100, P2, 8, E, M0); /* another one, which ends at once */
     ret(&f, 5110, P2, M0);
     until(&f, 5500);
     s = core_slow_since(f.c, 0, T0);
-    assert_int_equal(s->n_slow, 1); /* this one alone */
+    assert_int_equal(s->n_slow, 1); /* only this one */
     assert_int_equal(s->slow[0].request, 8);
     snapshot_free(s);
     ret(&f, 6000, P1, M0);
@@ -327,7 +328,7 @@ static void logged_before_the_request_ends(void **state)
     done(&f);
 }
 
-/* Requests that are given up, or still open when somebody asks for the last time. */
+/* Expired requests, and requests that are open when the slow log reads for the last time. */
 static void logged_though_the_request_never_ends(void **state)
 {
     (void)state;
@@ -354,7 +355,7 @@ static void logged_though_the_request_never_ends(void **state)
     }
 }
 
-/* More requests are open than there is room for: what was known of the first is not lost. */
+/* More open requests than the store has room for: the values of the first are not lost. */
 static void more_open_requests_than_are_kept(void **state)
 {
     (void)state;
@@ -406,12 +407,12 @@ static void arguments(void **state)
     ret(&f, 10, P1, FN_E);
     ret(&f, 11, P1, M0);
     until(&f, 40);
-    call(&f, 52, P1, 8, E, M0); /* the slot is used again: not its arguments */
+    call(&f, 52, P1, 8, E, M0); /* the slot is reused, but not its arguments */
     args_call(&f, 53, 8, 0);
     ret(&f, 60, P1, FN_E);
     ret(&f, 61, P1, M0);
     until(&f, 100);
-    call(&f, 110, P1, 9, E, M0); /* a text that has been overwritten since */
+    call(&f, 110, P1, 9, E, M0); /* a text that was overwritten */
     args_call(&f, 111, 9, args);
     for (int i = 0; i < 10000; i++)
         text_ring_add(text_ring, "another one", 11);
@@ -466,7 +467,7 @@ static void removed_tiers_leave(void **state)
         ret(&f, t + 6, P1, M0);
     }
     until(&f, 700);
-    call(&f, 700, P1, 0, A, M0); /* nothing of it but a: it goes */
+    call(&f, 700, P1, 0, A, M0); /* only a is left of it, so it is removed */
     ret(&f, 710, P1, M0);
     until(&f, 790);
     core_tier_remove(f.c, A);

@@ -1,4 +1,4 @@
-/* The file of --slow-log: what is written, what is refused, and a full disk. */
+/* The file of --slow-log: its content, refused files, a full disk. */
 #include <engine/slow_log.h>
 
 #include <setjmp.h>
@@ -73,7 +73,7 @@ static void lines_are_added(void **state)
     char text[4096];
     struct stat st;
     put("");
-    assert_int_equal(chmod(path, 0644), 0); /* of before, for all to read */
+    assert_int_equal(chmod(path, 0644), 0); /* an old file that everybody can read */
     for (int run = 0; run < 2; run++) {
         struct slow_log *l = open_it();
         add(l, "db", 0);
@@ -114,7 +114,7 @@ static void only_a_slow_log_is_added_to(void **state)
     unlink(link_to);
 }
 
-/* A run that was killed while it wrote. */
+/* a run was killed while it wrote */
 static void a_line_cut_short_is_ended(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void a_full_disk(void **state)
     slow_log_close(l);
     size_t n = contents(text, sizeof text);
     assert_true(n > 100 && n <= 1000);
-    assert_true(text[n - 1] == '\n'); /* whole lines, the last as well */
+    assert_true(text[n - 1] == '\n'); /* all lines are complete, including the last */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* trace/stack_decode: messages with stack samples, whole, cut and odd; and their way through
- * trace/stream. */
+/* trace/stack_decode: messages with stack samples, complete, cut and invalid; and their path
+ * through trace/stream. */
 #include "agent_terms.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 
 #define START (-576460752303423488)
 
-static const struct stack_clock clock_of_node = {.start_native = START, .units_per_s = 1000000000};
+static const struct node_clock clock_of_node = {.start_native = START, .units_per_s = 1000000000};
 
 struct fixture {
     struct stack_profile *p;
@@ -48,7 +48,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- what the agent writes ---- */
+/* ---- messages of the agent ---- */
 
 static void frame(struct buf *b, const char *f, int line)
 {
@@ -122,7 +122,7 @@ static bool feed(struct fixture *f)
     return stack_decoder_feed(f->d, f->m.data, f->m.len, &clock_of_node);
 }
 
-/* Two processes, two stacks, three samples; newest first, as the agent has them. */
+/* Two processes, two stacks, three samples; newest first, as the agent sends them. */
 static const int64_t first[14] = {1000, 5, 10, 20, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 static const int64_t second[14] = {1500, 4, 10, 30, 3, 4, 5, 6, 7, 80, 9, 10, 11, 13};
 static const int64_t few[2] = {77, -1};
@@ -134,12 +134,12 @@ static void message(struct buf *b, uint64_t seq)
     process(b, 0, 42, true);
     process(b, 1, 43, false);
     enc_nil(b);
-    enc_nil(b); /* nobody left */
+    enc_nil(b); /* no process ended */
     enc_list(b, 2);
     stack(b, 0, false, "f");
     stack(b, 300, true, "g");
     enc_nil(b);
-    enc_nil(b); /* none is forgotten */
+    enc_nil(b); /* no stack is removed */
     enc_list(b, 3);
     sample(b, 0, 3000, 300, second, 14);
     sample(b, 1, 2000, 0, few, 2);
@@ -221,7 +221,7 @@ static void a_message_is_read(void **state)
     stack_view_release(v);
 }
 
-/* Each byte count that is not the whole is survived, and told. */
+/* Cut at each byte: no crash, and the message is counted as invalid. */
 static void each_truncation_is_survived(void **state)
 {
     struct fixture *f = *state;
@@ -230,7 +230,7 @@ static void each_truncation_is_survived(void **state)
     message(&f->m, 1);
     size_t whole = f->m.len;
     for (size_t n = 0; n < whole; n++) {
-        uint8_t *cut = malloc(n ? n : 1); /* a read beyond it is seen by the sanitizer */
+        uint8_t *cut = malloc(n ? n : 1); /* the sanitizer detects a read past the end */
         memcpy(cut, f->m.data, n);
         assert_false(stack_decoder_feed(f->d, cut, n, &clock_of_node));
         assert_int_equal(stack_decoder_counts(f->d)->bad, ++bad);
@@ -241,7 +241,7 @@ static void each_truncation_is_survived(void **state)
     assert_int_equal(c.added, stack_decoder_counts(f->d)->samples);
 }
 
-/* One wrong byte anywhere: survived, and no sample has a weight or status that is none. */
+/* One changed byte anywhere: no crash, and no sample has an invalid weight or status. */
 static void each_wrong_byte_is_survived(void **state)
 {
     struct fixture *f = *state;
@@ -260,7 +260,8 @@ static void each_wrong_byte_is_survived(void **state)
     assert_true(feed(f));
 }
 
-/* Who left, and what is forgotten, may be in the samples of the same message; not in the next. */
+/* Processes that ended and stacks that are removed may be in samples of the same message, not of
+ * the next. */
 static void left_and_gone_go_after(void **state)
 {
     struct fixture *f = *state;
@@ -275,7 +276,7 @@ static void left_and_gone_go_after(void **state)
         } else {
             enc_nil(&f->m);
         }
-        const uint8_t left[] = {107, 0, 1, 7}; /* [7], as the VM writes it */
+        const uint8_t left[] = {107, 0, 1, 7}; /* [7], as the VM encodes it */
         buf_add(&f->m, left, sizeof left);
         if (seq == 1) {
             enc_list(&f->m, 2);
@@ -311,7 +312,7 @@ static void numbers_of_messages(void **state)
     message(&f->m, 6);
     assert_true(feed(f));
     assert_int_equal(stack_decoder_counts(f->d)->missing, 3);
-    /* another sampler: what was known is not */
+    /* another sampler: earlier definitions are not valid */
     head(&f->m, 1, 1);
     for (int i = 0; i < 4; i++)
         enc_nil(&f->m);
@@ -323,8 +324,8 @@ static void numbers_of_messages(void **state)
     assert_int_equal(stack_decoder_counts(f->d)->unknown, 1);
 }
 
-/* Whatever comes, in whatever order of messages: the deltas of a process add up to its last value
- * less its first. */
+/* For random values and messages: the sum of the changes of a process is its last value minus its
+ * first. */
 static void deltas_add_up(void **state)
 {
     struct fixture *f = *state;
@@ -374,7 +375,7 @@ static void deltas_add_up(void **state)
     stack_view_release(v);
 }
 
-/* Its stamps count by the node's clock; before that is known nothing can be read. */
+/* Its timestamps are of the node's clock; until the offset is known nothing can be decoded. */
 static void through_the_stream(void **state)
 {
     struct fixture *f = *state;
@@ -398,7 +399,7 @@ static void through_the_stream(void **state)
     assert_null(stream_take_stacks(s));
     assert_int_equal(ring_fill(ring), 0);
 
-    /* nobody takes them: they are dropped and counted */
+    /* nothing takes them: they are dropped and counted */
     for (int i = 0; i < 1 << 16; i++)
         stream_feed(s, f->m.data, f->m.len, 1000, &rest, &ref);
     stream_figures(s, &fig);
@@ -409,7 +410,7 @@ static void through_the_stream(void **state)
     }
     assert_true(fig.dropped_stacks > 0);
     assert_int_equal(kept + fig.dropped_stacks, 1 << 16);
-    assert_true(kept * f->m.len <= 16 << 20);
+    assert_true(kept * (sizeof *m + f->m.len) <= STACK_INBOX_BYTES);
     stream_free(s);
     ring_free(ring);
     intern_free(names);

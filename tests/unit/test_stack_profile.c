@@ -1,4 +1,4 @@
-/* The store of stack samples against a plain list of what was put in. */
+/* The store of stack samples, compared with a list of all samples. */
 #include "rng.h"
 
 #include <kprof/core/stack_profile.h>
@@ -72,7 +72,7 @@ static void full_tables_cut_stacks(void **state)
     assert_int_equal(stack_profile_push(p, s, 0), s);
     assert_int_equal(frame(p, "a", 1) != a, 1);
     frame(p, "b", 7);                      /* the fourth frame */
-    assert_int_equal(frame(p, "b", 8), b); /* no room for the place: the function */
+    assert_int_equal(frame(p, "b", 8), b); /* no room for the line: only the function */
     for (int i = 0; i < 9; i++) {
         char name[16];
         snprintf(name, sizeof name, "t%d", i);
@@ -164,7 +164,7 @@ static void what_was_put_in_comes_out(void **state)
             assert_true(run == 0 || n.left_out + n.dropped > 0);
             for (size_t i = 0; i < stack_view_count(v); i++)
                 expect_sample(v, i, i + n.dropped);
-            /* A view stays as it was, whatever was dropped since. */
+            /* A view does not change when samples are dropped later. */
             size_t first = 7001 - stack_view_count(middle);
             for (size_t i = 0; keep_newest && i < stack_view_count(middle); i++)
                 expect_sample(middle, i, first + i);
@@ -176,7 +176,7 @@ static void what_was_put_in_comes_out(void **state)
 
 struct reader {
     struct stack_view *view;
-    uint64_t sum, frames;
+    uint64_t sum, lines, functions;
 };
 
 static void *read_view(void *arg)
@@ -188,14 +188,17 @@ static void *read_view(void *arg)
         struct stack_metrics m;
         stack_view_metrics(r->view, i, &m);
         r->sum += s->weight;
-        for (uint32_t at = s->stack; at != 0; at = stack_profile_caller(p, at))
-            r->frames += stack_profile_frame_of(p, stack_profile_leaf(p, at)).line;
+        for (uint32_t at = s->stack; at != 0; at = stack_profile_caller(p, at)) {
+            uint32_t leaf = stack_profile_leaf(p, at);
+            r->lines += stack_profile_frame_of(p, leaf).line;
+            r->functions += stack_profile_function(p, leaf) != 0;
+        }
     }
     stack_view_release(r->view);
     return NULL;
 }
 
-/* The writer goes on: with samples, with what is dropped, with new frames and stacks. */
+/* The writer continues: adds samples, drops some, adds frames and stacks. */
 static void another_thread_reads_a_view(void **state)
 {
     (void)state;
@@ -216,7 +219,7 @@ static void another_thread_reads_a_view(void **state)
             }
         }
         pthread_join(thread, NULL);
-        assert_true(r.sum > 2500 && r.frames > 0);
+        assert_true(r.sum > 2500 && r.lines > 0 && r.functions > 0);
     }
     stack_profile_free(p);
 }

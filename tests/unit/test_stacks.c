@@ -1,5 +1,5 @@
-/* Files of stack samples: what holds for every format. What others read in them:
- * tests/node/test_flame_files.py. */
+/* Files of stack samples: properties of every format. tests/node/test_flame_files.py reads them
+ * with other programs. */
 #include "fake_stacks.h"
 #include "rng.h"
 
@@ -17,7 +17,7 @@
 
 struct file {
     struct buf b;
-    size_t limit, pieces; /* bytes that it takes; 0: all */
+    size_t limit, pieces; /* bytes that it accepts; 0: all */
 };
 
 static bool take(void *arg, const char *bytes, size_t n)
@@ -62,7 +62,7 @@ static void formats_by_name_and_ending(void **state)
     assert_int_equal(known, STACKS_FORMATS);
 }
 
-/* No format fails on nothing at all. */
+/* Every format works without samples. */
 static void no_samples(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void a_full_disk_ends_it(void **state)
     stack_profile_free(p);
 }
 
-/* Text formats: valid UTF-8 without control characters but those that the format has. */
+/* Text formats: valid UTF-8 without control characters, except those of the format. */
 static void nothing_hostile_gets_out(void **state)
 {
     (void)state;
@@ -156,8 +156,8 @@ static void folded_lines_add_up(void **state)
     stack_profile_free(p);
 }
 
-/* The sampler's own order of lines: what FlameScope's fork was written for. */
-/* eflame's lines are milliseconds: of a sample that weighs microseconds it must not write as many
+/* The order of lines of the sampler, for which the fork of FlameScope was written. */
+/* A line of eflame is a millisecond: a sample with a weight in microseconds must not give that many
  * lines. */
 static void eflame_lines_are_milliseconds(void **state)
 {

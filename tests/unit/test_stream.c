@@ -1,4 +1,4 @@
-/* trace/decode and trace/stream: messages of the agent, whole, cut and odd. */
+/* trace/decode and trace/stream: messages of the agent, complete, cut and invalid. */
 #include "agent_terms.h"
 
 #include <setjmp.h>
@@ -106,7 +106,7 @@ static void request(struct buf *b)
     enc_nil(b);
 }
 
-/* A call of a tier that tells its arguments: {Caller, {{{V},false,false,false,false}}}. */
+/* A call of a tier with arguments: {Caller, {{{V},false,false,false,false}}}. */
 static void told(struct buf *b)
 {
     batch(b, 1, 1);
@@ -142,7 +142,7 @@ static void test_arguments(void **state)
     char text[100];
 
     told(&f->m);
-    assert_int_equal(feed(f, &f->m), STREAM_EVENTS); /* nobody keeps them */
+    assert_int_equal(feed(f, &f->m), STREAM_EVENTS); /* nothing stores them */
     stream_keep_args(f->s, text_ring);
     assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
     assert_int_equal(ring_peek(f->ring, &p), 2);
@@ -183,7 +183,7 @@ static void test_a_request_in_order(void **state)
     assert_int_equal(ev[2].ts_ns, 3000);
 }
 
-/* A call whose rule says path(...) of the text, as the relay sends it. */
+/* A call with a rule path(...), as the relay sends it. */
 static void path_call(struct buf *b, uint64_t seq, const char *text)
 {
     batch(b, seq, 1);
@@ -260,7 +260,7 @@ static void test_every_truncation(void **state)
 
     request(&f->m);
     for (size_t n = 0; n < f->m.len; n++) {
-        char *exact = malloc(n ? n : 1); /* so that the sanitizer sees a byte too far */
+        char *exact = malloc(n ? n : 1); /* so that the sanitizer detects a read past the end */
         struct etf rest;
         uint64_t ref;
         memcpy(exact, f->m.data, n);
@@ -308,8 +308,7 @@ static void test_missing_batches_are_counted(void **state)
     assert_int_equal(fig.missing_batches, 2);
 }
 
-/* Core is told where events were dropped, or a batch is missing; not of the first batch, whatever
- * it says. */
+/* Core is informed where events were dropped or a batch is missing; never for the first batch. */
 static void test_what_was_dropped_is_told(void **state)
 {
     static const struct {
@@ -401,7 +400,7 @@ static void test_heartbeat_and_note(void **state)
     assert_int_equal(b.cost_ppm, 8000);
     assert_int_equal(b.call_ns, UINT32_MAX);
     assert_true(b.cost_assumed);
-    assert_int_equal(b.sample_why, 0); /* a reason that is none of ours */
+    assert_int_equal(b.sample_why, 0); /* an unknown reason */
     assert_int_equal(b.sched_permille, -1);
     assert_int_equal(b.ts_ns, 5000);
 
@@ -418,7 +417,7 @@ static void test_heartbeat_and_note(void **state)
     assert_false(stream_take_note(f->s, &n));
 }
 
-/* The agent's last words end the session, and are in the log. */
+/* The agent's last message ends the session, and is in the log. */
 static void test_an_agent_that_is_gone(void **state)
 {
     struct fixture *f = *state;
@@ -455,7 +454,7 @@ static void beat_with_gap(struct fixture *f, int64_t ns, uint64_t gap)
     assert_int_equal(feed(f, &f->m), STREAM_HEARTBEAT);
 }
 
-/* Why it does not trace goes the way of the events; what is no reason goes nowhere. */
+/* The reason for not tracing takes the path of the events; an invalid reason is dropped. */
 static void test_gaps_and_marks_are_events(void **state)
 {
     struct fixture *f = *state;
@@ -464,7 +463,7 @@ static void test_gaps_and_marks_are_events(void **state)
 
     beat_with_gap(f, 5000, 0);
     beat_with_gap(f, 6000, GAP_OVERLOAD);
-    beat_with_gap(f, 7000, GAP_LOST); /* not the agent's to say */
+    beat_with_gap(f, 7000, GAP_LOST); /* a reason that an agent may not send */
     beat_with_gap(f, 8000, UINT64_MAX);
     buf_clear(&f->m);
     enc_version(&f->m);
@@ -487,7 +486,7 @@ static void test_gaps_and_marks_are_events(void **state)
     assert_string_equal(intern_str(f->names, ev[2].ident), "kv_db");
 }
 
-/* A node that was started again counts from 0; its events follow those of the node before. */
+/* The clock of a restarted node begins at 0; its events follow those of the earlier node. */
 static void test_a_restarted_node_goes_on_in_time(void **state)
 {
     struct fixture *f = *state;
@@ -496,7 +495,7 @@ static void test_a_restarted_node_goes_on_in_time(void **state)
     const void *p;
     struct heartbeat b;
 
-    enc_version(&f->m); /* the old node is 100 s old when our clock says 500 ns */
+    enc_version(&f->m); /* the old node has run for 100 s when our clock is 500 ns */
     enc_tuple(&f->m, 3);
     enc_atom(&f->m, "kh");
     stamp(&f->m, INT64_C(100000000000));
@@ -504,7 +503,7 @@ static void test_a_restarted_node_goes_on_in_time(void **state)
     assert_int_equal(feed(f, &f->m), STREAM_HEARTBEAT);
     stream_clock(f->s, 0, 0);
     stream_clock(f->s, -576460752303423488, 1000000000);
-    request(&f->m); /* its newest event is 3000 ns after its start; 7 s have passed for us */
+    request(&f->m); /* its newest event is 3000 ns after its start; our clock is 7 s later */
     assert_int_equal(
         stream_feed(f->s, f->m.data, f->m.len, 500 + UINT64_C(7000000000), &rest, &ref),
         STREAM_EVENTS);
@@ -512,7 +511,7 @@ static void test_a_restarted_node_goes_on_in_time(void **state)
     const struct event *ev = p;
     assert_int_equal(ev[2].ts_ns, UINT64_C(107000000000));
     assert_int_equal(ev[0].ts_ns, UINT64_C(107000000000) - 2000);
-    /* and stays so */
+    /* the offset remains */
     buf_clear(&f->m);
     enc_version(&f->m);
     enc_tuple(&f->m, 3);
@@ -524,7 +523,7 @@ static void test_a_restarted_node_goes_on_in_time(void **state)
     assert_int_equal(b.ts_ns, UINT64_C(107000001000));
 }
 
-/* arity 3: as agents before sent it, with a time (here -1: not known) that nobody reads. */
+/* arity 3: format of old agents, with a time (here -1: not known) that is ignored. */
 static void counts_since(struct buf *b, int64_t since, size_t n, uint64_t tier, uint64_t calls,
                          unsigned arity)
 {
@@ -563,7 +562,7 @@ static void test_counts(void **state)
     assert_int_equal(ring_peek(f->ring, &p), 3);
     const struct event *ev = p;
     assert_int_equal(ev[0].kind, EVENT_COUNTED);
-    assert_int_equal(ev[0].tier, UINT16_MAX); /* the message's own comes first */
+    assert_int_equal(ev[0].tier, UINT16_MAX); /* the event of the message comes first */
     assert_int_equal(ev[0].ts_ns, 5000);
     assert_int_equal(ev[0].label, 1000);
     for (unsigned i = 1; i <= 2; i++) {
@@ -573,7 +572,7 @@ static void test_counts(void **state)
         assert_int_equal(ev[i].ts_ns, 5000);
     }
     ring_consume(f->ring, 3);
-    counts(&f->m, 1, 0, 7, 3); /* of an old recording */
+    counts(&f->m, 1, 0, 7, 3); /* in an old recording */
     assert_int_equal(feed(f, &f->m), STREAM_COUNTS);
     assert_int_equal(ring_peek(f->ring, &p), 2);
     ev = p;
@@ -583,18 +582,18 @@ static void test_counts(void **state)
     assert_int_equal(feed(f, &f->m), STREAM_COUNTS);
     assert_int_equal(ring_peek(f->ring, &p), 1);
     ring_consume(f->ring, 1);
-    /* they are none of the events */
+    /* they do not count as events */
     stream_figures(f->s, &fig);
     assert_int_equal(fig.events, 0);
     assert_int_equal(fig.bad_events, 0);
-    /* no such tier, too many, absurd: nothing of it is believed */
+    /* unknown tier, too many tiers, impossible value: the message is refused */
     counts(&f->m, 2, EVENT_TIERS - 1, 1, 2);
     assert_int_equal(feed(f, &f->m), STREAM_BAD);
     counts(&f->m, EVENT_TIERS + 1, 0, 1, 2);
     assert_int_equal(feed(f, &f->m), STREAM_BAD);
     counts(&f->m, 1, 0, UINT64_C(1) << 60, 2);
     assert_int_equal(feed(f, &f->m), STREAM_BAD);
-    counts_since(&f->m, 5001, 1, 0, 1, 2); /* time that goes back */
+    counts_since(&f->m, 5001, 1, 0, 1, 2); /* time goes back */
     assert_int_equal(feed(f, &f->m), STREAM_BAD);
     counts(&f->m, 1, 0, 1, 1);
     assert_int_equal(feed(f, &f->m), STREAM_BAD);

@@ -1,4 +1,4 @@
-/* Suggestions: by hand for the shapes of servers, and for random catalogs with random counts. */
+/* Suggestions: for typical servers, and for random catalogs with random counts. */
 #include "rng.h"
 #include <kprof/base/buf.h>
 #include <kprof/cli/suggest.h>
@@ -12,10 +12,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-/* ---- a node made by hand ---- */
+/* ---- a made-up node ---- */
 
 struct node {
     struct catalog *c;
@@ -65,7 +65,7 @@ static void begin(struct node *n)
     *n = (struct node){.c = catalog_new()};
 }
 
-/* What is not set later was counted and not called. */
+/* functions that are not set later were counted, but not called */
 static void count(struct node *n)
 {
     n->n = suggest_count(n->c, n->ids);
@@ -91,7 +91,7 @@ static void end(struct node *n)
     catalog_free(n->c);
 }
 
-/* ---- the shapes of servers ---- */
+/* ---- typical servers ---- */
 
 static void cowboy_begins_where_it_calls_the_application(void **state)
 {
@@ -145,7 +145,7 @@ static void a_server_process_is_named_by_its_messages(void **state)
     module(&n, "shop_db:", "shop", CATALOG_OWN, "");
     functions(&n, "query/2 start_link/0");
     count(&n);
-    assert_int_equal(n.n, 3); /* none of OTP's, no boilerplate */
+    assert_int_equal(n.n, 3); /* no functions of OTP, no boilerplate */
     set_rate(&n, "Shop.Orders.handle_call/3", 300);
     set_rate(&n, "shop_db:query/2", 600);
     make(&n);
@@ -185,8 +185,8 @@ static void without_a_behaviour_counts_tell_the_entry(void **state)
     end(&n);
 }
 
-/* A server process that requests ask is inside of them, though counters are never set all at once.
- */
+/* A server process called by requests is part of them, although counters are not all set at the
+ * same time. */
 static void a_server_process_inside_of_requests_is_no_entry(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void without_calls_there_is_none_and_it_says_why(void **state)
     count(&n);
     assert_none(&n, "none of 1 functions was called in a second");
 
-    begin(&n); /* one function alone is neither a request nor a layer */
+    begin(&n); /* a single function is neither a request nor a layer */
     module(&n, "shop:", "shop", CATALOG_OWN, "");
     functions(&n, "handle/1 tick/1");
     count(&n);
@@ -269,14 +269,14 @@ static void without_calls_there_is_none_and_it_says_why(void **state)
     assert_none(&n, "counted no calls");
 }
 
-/* ---- any catalog, any counts ---- */
+/* ---- random catalogs, random counts ---- */
 
 static const char *const names[] = {"handle",   "init",        "call",          "out",
                                     "query",    "handle_call", "handle_cast",   "start_link",
                                     "odd name", "get!",        "callback_mode", "handle_event",
                                     "execute",  "loop",        "none",          "request_process"};
 
-/* No function twice. */
+/* no function twice */
 static void random_functions(struct node *n)
 {
     uint64_t one_in = 1 + rng_below(12);

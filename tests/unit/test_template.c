@@ -1,4 +1,4 @@
-/* Names by shape: what becomes of a text, and what holds for any text. */
+/* Names by path(...) and shape(...): results for given texts, and properties for any text. */
 #include "rng.h"
 
 #include <kprof/base/template.h>
@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 typedef size_t (*template_fn)(const char *, size_t, char *);
@@ -121,7 +121,7 @@ static void long_texts_are_cut(void **state)
     out[template_path(text, 6 + TEMPLATE_WORD + 1, out)] = 0;
     assert_string_equal(out, "/long/*");
     assert_int_equal(template_path(text, 6 + TEMPLATE_WORD, out), 6 + TEMPLATE_WORD);
-    text[20] = '?'; /* what is behind it does not count */
+    text[20] = '?'; /* the text after it is ignored */
     assert_int_equal(template_path(text, sizeof text, out), 20);
     memcpy(text, "a text of 12 words ", 19);
     text[20] = 'x';
@@ -131,7 +131,7 @@ static void long_texts_are_cut(void **state)
 
 /* ---- properties ---- */
 
-/* Texts of parts that meet the rules, and of any bytes. */
+/* Texts of typical parts, and of random bytes. */
 static size_t any_text(char *text, size_t cap)
 {
     static const char *const parts[] = {"/",
@@ -181,7 +181,7 @@ static void counts(const char *s, size_t n, unsigned of[256])
         of[(unsigned char)s[i]]++;
 }
 
-/* In a block of its own, so that a sanitizer sees a byte too many. */
+/* In a separate block, so that a sanitizer detects a read past the end. */
 static char *copy(const char *s, size_t n)
 {
     char *p = malloc(n ? n : 1);
@@ -229,13 +229,13 @@ static char letter_of(const char *alphabet)
     return alphabet[rng_below(strlen(alphabet))];
 }
 
-/* A million ids of a kind are one name, but for very few. */
+/* A million ids of one kind give one name, with very few exceptions. */
 static void ids_are_few_names(void **state)
 {
     static const struct {
         const char *alphabet;
         size_t n;
-        int most; /* of a thousand that stay as they are */
+        int most; /* the first thousand that stay unchanged */
     } kinds[] = {
         {"0123456789", 5, 0},
         {"0123456789abcdef", 8, 0},

@@ -198,7 +198,7 @@ static void template_of(struct buf *b, const char *which)
     enc_atom(b, which);
 }
 
-/* The same text in each way that a node has of sending it. */
+/* The same text in each encoding that a node may use. */
 static void templates_name_any_text(void **state)
 {
     static const char text[] = "/item/1781?x=1";
@@ -237,14 +237,14 @@ static void templates_name_any_text(void **state)
     template_of(&b, "kprof path");
     enc_str(&b, text);
     assert_string_equal(identity(&b, &out), "get /item/*");
-    template_of(&b, "kprof paths"); /* the node's own */
+    template_of(&b, "kprof paths"); /* of the node itself */
     enc_str(&b, text);
     assert_string_equal(identity(&b, &out), "kprof paths /item/1781?x=1");
     buf_release(&b);
     buf_release(&out);
 }
 
-/* What is cut in the middle of a list does not lose the element after it. */
+/* If an element of a list is cut, the next element is still read. */
 static void templates_of_long_texts_end(void **state)
 {
     struct buf b, out;
@@ -304,7 +304,7 @@ static void a_template_is_found(void **state)
     enc_atom(&b, "get");
     enc_str(&b, "kprof path");
     assert_false(templated(&b));
-    enc_tuple(&b, 200); /* broken: they are not there */
+    enc_tuple(&b, 200); /* broken: they are missing */
     assert_false(templated(&b));
     buf_release(&b);
 }
@@ -473,7 +473,7 @@ static void errors_have_a_position(void **state)
     assert_int_equal(at, 255);
 }
 
-/* Whatever the names are, what term_mfa writes is read back as the same. */
+/* For any names, the output of term_mfa is read back as the same function. */
 static void odd_names_come_back(void **state)
 {
     static const char *const pieces[] = {

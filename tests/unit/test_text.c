@@ -9,11 +9,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-/* Strict UTF-8 by the table of the Unicode standard (3-7), written apart from text_next: bytes of
- * the well-formed sequence at p, 0 if there is none. */
+/* Strict UTF-8 by table 3-7 of the Unicode standard, independent of text_next: length of the
+ * well-formed sequence at p; 0: none. */
 static size_t well_formed(const unsigned char *p, size_t n)
 {
     static const struct {
@@ -47,7 +47,7 @@ static bool forbidden(uint32_t cp)
            (cp >= 0xfdd0 && cp <= 0xfdef) || (cp & 0xfffe) == 0xfffe;
 }
 
-/* Fails unless s is valid UTF-8 without anything that may not be drawn; returns its columns. */
+/* Fails unless s is valid UTF-8 and contains only drawable characters; returns its columns. */
 static size_t is_safe(const char *s, size_t n, bool ascii)
 {
     size_t cols = 0, marks = 0;
@@ -72,7 +72,7 @@ static void decodes_strictly(void **state)
 {
     (void)state;
     for (uint32_t v = 0; v < 0x1000000;
-         v += v < 0x10000 ? 1 : 7) { /* 3 bytes, then a good fourth */
+         v += v < 0x10000 ? 1 : 7) { /* 3 bytes, then a valid fourth */
         unsigned char p[4] = {(unsigned char)(v >> 16), (unsigned char)(v >> 8), (unsigned char)v,
                               0x80};
         if (v < 0x10000) { /* all pairs of first bytes */
@@ -180,7 +180,8 @@ static void makes_safe(void **state)
             4);
     safe_is("caf\xc3\xa9", 0, true, "caf?", 4);
     safe_is("e\xcc\x81", 0, false, "e\xcc\x81", 1);
-    safe_is("\xcc\x81", 0, false, "\xef\xbf\xbd", 1); /* a mark on nothing */
+    safe_is("\xcc\x81", 0, false, "\xef\xbf\xbd",
+            1); /* a combining mark without a base character */
     safe_is("\xe4\xb8\xad\xe6\x96\x87", 0, false, "\xe4\xb8\xad\xe6\x96\x87", 4);
 }
 
@@ -220,12 +221,12 @@ static void cuts_in_the_middle(void **state)
     middle_is("abcdefghi", 2, false, "a\xe2\x80\xa6", 2);
     middle_is("GET /v1/shops/7/orders/1", 16, false, "GET /v1/\xe2\x80\xa6rders/1", 16);
     middle_is("GET /v1/shops/7/orders/2", 16, false, "GET /v1/\xe2\x80\xa6rders/2", 16);
-    /* by columns: no half of a wide one, which may leave one free at either end */
+    /* cut by columns: a wide character is never divided, so a column at either end may be free */
     middle_is("\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87", 7, false,
               "\xe4\xb8\xad\xe2\x80\xa6\xe6\x96\x87", 5);
     middle_is("\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87", 5, false,
               "\xe4\xb8\xad\xe2\x80\xa6\xe6\x96\x87", 5);
-    /* a mark stays with its character, on this side or on that */
+    /* a combining mark stays with its base character, on either side */
     middle_is("e\xcc\x81xyzae\xcc\x81", 3, false,
               "e\xcc\x81\xe2\x80\xa6"
               "e\xcc\x81",
@@ -234,7 +235,7 @@ static void cuts_in_the_middle(void **state)
     middle_is("\x1b[31mred\x1b[0m", 6, true, "?[..0m", 6);
 }
 
-/* Bytes from which broken and hostile text is likely. */
+/* Bytes that are likely to give broken and hostile text. */
 static size_t random_text(char *s, size_t cap)
 {
     static const char *const nasty[] = {
@@ -265,7 +266,7 @@ static void whatever_comes_in_is_safe(void **state)
         size_t n = random_text(s, sizeof s);
         bool ascii = rng() % 2;
         size_t max_cols = rng() % 40;
-        char *exact = malloc(n + 1); /* so that the sanitizer sees a read beyond */
+        char *exact = malloc(n + 1); /* so that the sanitizer detects a read past the end */
         assert_non_null(exact);
         memcpy(exact + 1, s, n);
         struct buf b;
@@ -277,7 +278,7 @@ static void whatever_comes_in_is_safe(void **state)
             assert_int_equal(cols, text_width(exact + 1, n));
         struct buf once;
         buf_init(&once, 0);
-        text_safe(&once, b.data, b.len, 0, ascii); /* what is safe stays as it is */
+        text_safe(&once, b.data, b.len, 0, ascii); /* safe text stays unchanged */
         assert_int_equal(once.len, b.len);
         assert_memory_equal(once.data, b.data, b.len);
         buf_release(&once);
@@ -296,7 +297,7 @@ static void contains(void **state)
     assert_true(text_contains("aab", "AB"));
     assert_true(text_contains("xyz", "Z"));
     assert_false(text_contains("xyz", "zz"));
-    assert_false(text_contains("[", "{")); /* 0x20 apart, but no letters */
+    assert_false(text_contains("[", "{")); /* 0x20 apart, but not letters */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Texts for a while: whole or gone, never another's; also while they are overwritten. */
+/* A text is complete or gone, and never mixed with another, even while it is overwritten. */
 #include <kprof/base/text_ring.h>
 
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static void in_and_out(void **state)
     assert_true(text_ring_get(s, b, out, sizeof out));
     assert_string_equal(out, "12345678");
     assert_false(text_ring_get(s, 0, out, sizeof out));
-    assert_false(text_ring_get(s, b + 100, out, sizeof out)); /* none of ours */
+    assert_false(text_ring_get(s, b + 100, out, sizeof out)); /* not a number of this ring */
     assert_false(text_ring_get(s, a, out, 0));
     text_ring_free(s);
     text_ring_free(NULL);
@@ -62,12 +62,12 @@ static void the_oldest_go(void **state)
         assert_string_equal(out, text);
         there++;
     }
-    assert_int_equal(last_gone, N - there - 1); /* what is there is the newest, without a hole */
+    assert_int_equal(last_gone, N - there - 1); /* the stored texts are the newest, without a gap */
     assert_in_range(there, 1000, 1 << 13);
     text_ring_free(s);
 }
 
-/* ---- a reader beside the writer ---- */
+/* ---- a reader and a writer thread ---- */
 
 enum { ROUNDS = 300000 };
 
@@ -100,7 +100,7 @@ static void never_half_of_two(void **state)
         uint64_t handle = atomic_load(&newest);
         if (!handle)
             continue;
-        /* now and then the writer comes round and is at this very place */
+        /* sometimes the writer overwrites this text at the same time */
         for (int again = 0; again < 50; again++) {
             if (!text_ring_get(shared, handle, out, sizeof out)) {
                 gone++;

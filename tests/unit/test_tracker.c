@@ -1,5 +1,5 @@
-/* Stacks: what a return ends, under lean and full returns. The sequences are those that
- * a VM was seen to send for such calls. */
+/* Shadow stacks: which calls a return ends, with lean and full returns. The sequences of events are
+ * those of real VMs. */
 #include "core_fixture.h"
 
 /* ---- lean stacks ---- */
@@ -13,9 +13,9 @@ static void one_request(void **state)
     call(&f, 2, P2, 7, B, M1);
     ret(&f, 4, P2, M1);
     ret(&f, 6, P1, FN_E);
-    EXPECT_CALLS(&f, 3, 0, 3, 0, 0); /* held until the request is settled */
+    EXPECT_CALLS(&f, 3, 0, 3, 0, 0); /* stored until the request is finalized */
     ret(&f, 10, P1, M0);
-    EXPECT_REQUESTS(&f, 1, 0, 1, 0); /* stragglers may still come */
+    EXPECT_REQUESTS(&f, 1, 0, 1, 0); /* late events may still arrive */
     until(&f, 31);
     EXPECT_CALLS(&f, 3, 3, 0, 0, 0);
     EXPECT_REQUESTS(&f, 1, 1, 0, 0);
@@ -26,7 +26,7 @@ static void one_request(void **state)
     expect_ms(e.max_us, 10);
     expect_ms(e.self_us, 5);
     expect_ms(a.max_us, 5);
-    expect_ms(a.self_us, 3); /* 2 ms of it were in the other process */
+    expect_ms(a.self_us, 3); /* 2 ms of it in the other process */
     expect_ms(b.self_us, 2);
     expect_near(e.share + a.share + b.share, 1);
     expect_near(a.share, 0.3);
@@ -99,15 +99,15 @@ static void exception_unwinds(void **state)
     done(&f);
 }
 
-/* Returns that were dropped: after a drop the next request of a server loop is no part of the one
- * before, and is weighed by its own sampling. */
+/* Dropped returns: after a drop, the next request of a server loop is not part of the previous one,
+ * and has its own sampling weight. */
 static void what_was_dropped_ends_what_was_open(void **state)
 {
     (void)state;
     struct fix f = fix();
     call(&f, 0, P1, 7, E, M0);
     call(&f, 1, P1, 7, A, FN_E);
-    call(&f, 2, P2, 9, E, M1); /* goes on over the drop */
+    call(&f, 2, P2, 9, E, M1); /* continues across the drop */
     mark(&f, 3, UINT64_MAX, EVENT_DROPPED, 0);
     struct event ev = call_ev(4, P1, 8, E, M0);
     ev.prev = 7;
@@ -123,7 +123,7 @@ static void what_was_dropped_ends_what_was_open(void **state)
     assert_int_equal(row(&f, E, NULL).count, 2);
     assert_int_equal(row(&f, E, NULL).est_count, 51);
     expect_ms(row(&f, E, NULL).max_us, 6);
-    call(&f, 41, P1, 10, E, M0); /* none since: a call within itself */
+    call(&f, 41, P1, 10, E, M0); /* no drop since: a recursive call */
     call(&f, 42, P1, 10, E, M0);
     ret(&f, 43, P1, M0);
     until(&f, 80);

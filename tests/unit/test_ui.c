@@ -1,7 +1,8 @@
-/* Every screen against its golden picture, the lines of the table, and random keys on random
+/* Every screen compared with its golden file; the lines of the table; random keys on random
  * snapshots. */
 #include "fake_capture.h"
 #include "fake_snapshot.h"
+#include "rng.h"
 #include "ui_script.h"
 
 #include <setjmp.h>
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <ui/columns.h>
 #include <ui/view.h>
 
@@ -59,7 +59,7 @@ static struct fake *silent(void)
     return f;
 }
 
-/* Rows that were traced for a part of the window, and one that was not. */
+/* Rows traced for a part of the window, and one that was not traced. */
 static struct fake *counted(void)
 {
     struct fake *f = breaker_open();
@@ -102,7 +102,7 @@ static struct fake *empty_tiers(void)
     return f;
 }
 
-/* The node asks for less than the operator does. */
+/* The node samples less than the operator requested. */
 static struct fake *steered(void)
 {
     struct fake *f = fake_standard(3);
@@ -113,7 +113,7 @@ static struct fake *steered(void)
     return f;
 }
 
-/* One request in eight is traced: RATE is of all, and so is what is beside it. */
+/* One request in eight is traced: RATE and the counts beside it are estimates for all requests. */
 static struct fake *sampled(void)
 {
     struct fake *f = steered();
@@ -123,7 +123,7 @@ static struct fake *sampled(void)
     return f;
 }
 
-/* A long way to the node: what its times may be wrong by is worth a word. */
+/* A slow link to the node: the possible error of its times is shown. */
 static struct fake *far_away(void)
 {
     struct fake *f = fake_standard(3);
@@ -131,7 +131,7 @@ static struct fake *far_away(void)
     return f;
 }
 
-/* A rule that names too much, after one that named otherwise. */
+/* A rule that gives too many names, after a rule with other names. */
 static struct fake *names_full(void)
 {
     struct fake *f = fake_new();
@@ -143,7 +143,7 @@ static struct fake *names_full(void)
     return f;
 }
 
-/* --- goldens --- */
+/* --- golden files --- */
 
 static const struct golden {
     const char *name;
@@ -263,7 +263,7 @@ static void prompts_are_as_their_goldens(void **state)
     ui_set_completions(u, "my", items, 5);
     script_run(u, &c, fake_snap(f), "<Tab><Tab><Tab>");
     wrong += !picture_is_golden(&c, "complete_80x24");
-    /* A late refusal does not take the prompt that is open. */
+    /* A late refusal does not close a prompt that was opened later. */
     ui_reprompt(u, INTENT_IDENTITY, "old", 0, "late");
     script_run(u, &c, fake_snap(f), "");
     assert_true(picture_has(&c, "Add tier"));
@@ -337,8 +337,8 @@ static void too_many_names_have_a_cure(void **state)
 
 /* --- bold --- */
 
-/* Rows with a bold cell in the columns [from, to) of the table, as bits, and whether all bold cells
- * lie there. */
+/* The rows with a bold cell in the columns [from, to) of the table, as bits; and whether all bold
+ * cells are there. */
 static unsigned bold_rows(const struct canvas *c, int from, int to, bool *elsewhere)
 {
     unsigned rows = 0;
@@ -354,7 +354,8 @@ static unsigned bold_rows(const struct canvas *c, int from, int to, bool *elsewh
     return rows;
 }
 
-/* Whatever else a row is: a tier, in error, selected. Ties and single figures say nothing. */
+/* Bold is independent of other styles: tier, error, selected. Equal values and single values are
+ * not bold. */
 static void bold_is_the_slowest_and_nothing_else(void **state)
 {
     (void)state;
@@ -370,7 +371,7 @@ static void bold_is_the_slowest_and_nothing_else(void **state)
     fake_row(f, 0, "web", "write", 90000, 300);
     fake_row(f, 1, "db", NULL, 80000, 500);
     fake_row(f, 1, "db", "read", 80000, 500);
-    fake_row(f, 1, "db", "write", 80000, 900); /* with that of web the slowest */
+    fake_row(f, 1, "db", "write", 80000, 900); /* the identity of web is the slowest */
     fake_row(f, TIER_TOTAL, "_total", NULL, 80000, 5000);
     script_run(u, &c, fake_snap(f), "");
     assert_true(picture_has(&c, "_total"));
@@ -383,7 +384,7 @@ static void bold_is_the_slowest_and_nothing_else(void **state)
     fake_free(f);
 }
 
-/* --- pointing --- */
+/* --- argument picker --- */
 
 static const struct {
     const char *name;
@@ -449,7 +450,7 @@ static void pointing_is_as_its_goldens(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* --- figures --- */
+/* --- values --- */
 
 static void figures_are_short(void **state)
 {
@@ -520,14 +521,15 @@ static void columns_fit_and_go_by_priority(void **state)
     int seen[COLUMNS_MAX + 1] = {0};
     for (size_t i = 0; i < columns_n(); i++) {
         if (column_at(i)->kind == COLUMN_CHANGE) {
-            continue; /* by the mark, not by priority */
+            continue; /* shown by the operator, not by priority */
         }
         assert_in_range(column_at(i)->priority, 1, columns_n());
         assert_int_equal(seen[column_at(i)->priority]++, 0);
     }
 }
 
-/* What the operator shows comes first, what is hidden never; changes only with a mark. */
+/* Columns that the operator chose come first, hidden ones never; only such a choice changes a
+ * column. */
 static void columns_as_wished(void **state)
 {
     (void)state;
@@ -570,7 +572,8 @@ static bool in_order(const struct line *a, const struct line *b, const struct vi
     return o->reverse ? d <= 0 : d >= 0;
 }
 
-/* Every row once, heads before theirs, the pinned group first, heads and siblings in order. */
+/* Every row occurs once, each group after its head, the pinned group first, heads and siblings in
+ * order. */
 static void check_view(const struct view *v, const struct snapshot *s, const struct view_opts *o)
 {
     assert_int_equal(v->n, s->n_rows);
@@ -619,7 +622,7 @@ static void folding_hides_only_that_group(void **state)
     assert_int_equal(v.n, 26);
     assert_int_equal(v.unfolded, 30);
     view_release(&v);
-    o.filter = "creat"; /* a filter looks into folded ones */
+    o.filter = "creat"; /* a filter also searches folded groups */
     view_build(&v, fake_snap(f), &o);
     assert_int_equal(v.n, 12);
     view_release(&v);
@@ -655,7 +658,7 @@ static void without_total_rows_groups_still_have_heads(void **state)
 
 static unsigned rnd(unsigned n)
 {
-    return (unsigned)(random() % (long)n);
+    return (unsigned)rng_below(n);
 }
 
 static int random_key(void)
@@ -675,7 +678,7 @@ static int random_key(void)
     }
 }
 
-/* What app may answer at any time, with the worst texts. */
+/* All answers that app may give at any time, with hostile texts. */
 static void random_answer(struct ui *u, const char *typed, struct catalog *more)
 {
     static const char *const bad[] = {"",
@@ -754,7 +757,7 @@ static struct fake *random_fake(void)
     }
 }
 
-static void one_random_life(unsigned seed)
+static void one_random_life(void)
 {
     struct fake *f = random_fake();
     bool ascii = rnd(2);
@@ -787,7 +790,7 @@ static void one_random_life(unsigned seed)
         ui_draw(u, &c, s);
         const char *why = canvas_broken(&c);
         if (why) {
-            fail_msg("seed %u step %d: %s", seed, i, why);
+            fail_msg("step %d: %s", i, why);
         }
     }
     canvas_release(&c);
@@ -799,12 +802,9 @@ static void one_random_life(unsigned seed)
 static void random_keys_never_break_the_picture(void **state)
 {
     (void)state;
-    const char *env = getenv("KPROF_SEED");
-    unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
-    printf("seed %u (KPROF_SEED sets it)\n", seed);
-    srandom(seed);
-    for (int i = 0; i < 60; i++) {
-        one_random_life(seed);
+    rng_seed();
+    for (int i = 0; i < rng_rounds(60); i++) {
+        one_random_life();
     }
 }
 

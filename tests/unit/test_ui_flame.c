@@ -1,5 +1,5 @@
-/* The flame graph screen: keys, clicks, pictures. The samples are those of fake_stacks: 300, 60 of
- * each process. */
+/* The flame graph screen: keys, clicks, pictures. It has the 300 samples of fake_stacks, 60 of each
+ * process. */
 #include "fake_stacks.h"
 #include "rng.h"
 #include "ui_script.h"
@@ -105,7 +105,7 @@ static void a_comparison_has_signs(void **state)
     stack_profile_free(base);
 }
 
-/* d: what comes from then on, with what there was. */
+/* d compares the samples from then on with the earlier ones. */
 static void two_stretches_of_time_are_compared(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void zoom_in_and_out(void **state)
     assert_true(picture_has(&w.c, "matched 100%"));
     keys(&w, "<Esc>");
     assert_true(picture_has(&w.c, "burner:h/1"));
-    assert_string_equal(selected(&w), "burner:g/1"); /* what one comes from stays selected */
+    assert_string_equal(selected(&w), "burner:g/1"); /* the frame of the zoom stays selected */
     keys(&w, "<Esc><Esc>");
     assert_true(picture_has(&w.c, "gen_server:loop/7"));
     assert_true(picture_has(&w.c, "matched 13.3%"));
@@ -232,7 +232,7 @@ static void clicks(void **state)
     ui_draw(w.u, &w.c, NULL);
     assert_int_equal(w.u->flame.pane[0].zoom, w.u->flame.pane[0].sel);
     assert_string_equal(selected(&w), first);
-    m = (struct mouse){.row = 1, .col = 1, .kind = MOUSE_CLICK}; /* a caller of what is zoomed to */
+    m = (struct mouse){.row = 1, .col = 1, .kind = MOUSE_CLICK}; /* a caller of the zoomed frame */
     ui_mouse(w.u, &m, NULL);
     assert_string_equal(selected(&w), "all");
     assert_int_equal(w.u->flame.pane[0].zoom, 0);
@@ -279,7 +279,7 @@ static void searches(void **state)
     begin(&w, 24, 80, true);
     keys(&w, "/walk|burner:f<Enter>");
     assert_true(picture_has(&w.c, "matched 33.3%"));
-    keys(&w, "/(<Enter>"); /* no regular expression: a text */
+    keys(&w, "/(<Enter>"); /* not a regular expression, so a plain text */
     assert_true(picture_has(&w.c, "matched 20.0%"));
     keys(&w, "n");
     assert_non_null(strstr(selected(&w), "<script>"));

@@ -1,4 +1,4 @@
-/* Keys in, intents out; and the table of keys itself. */
+/* Keys and the intents that they give; the table of keys. */
 #include "fake_capture.h"
 #include "fake_snapshot.h"
 #include "ui_script.h"
@@ -76,11 +76,11 @@ static void plain_keys_give_their_intents(void **state)
     assert_intent("L", INTENT_PROFILES, "");
     assert_intent("n", INTENT_TEMPLATE, "");
     assert_intent("Wnight<Enter>", INTENT_SAVE, "night");
-    assert_intent("x", INTENT_REDRAW, ""); /* that it is no key is said */
+    assert_intent("x", INTENT_REDRAW, ""); /* a message says that it has no function */
     assert_intent("<Resize>", INTENT_REDRAW, "");
 }
 
-/* Two calls of one process are two lines; the answer to an older question is not shown. */
+/* Two calls of one process are two lines; the answer to an older request is not shown. */
 static void an_open_call_shows_its_stack(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void an_open_call_shows_its_stack(void **state)
 static void windows_go_round(void **state)
 {
     (void)state;
-    struct snapshot *s = fake_snap(fake); /* window 10s; it stays: core answers late */
+    struct snapshot *s = fake_snap(fake); /* window 10s; unchanged, because core answers late */
     for (unsigned i = 1; i <= 2 * WINDOW_COUNT; i++) {
         struct intent in = ui_key(u, 'w', s);
         assert_int_equal(in.kind, INTENT_WINDOW);
@@ -140,7 +140,7 @@ static void pause_is_said_and_taken_back(void **state)
 
 /* --- selection --- */
 
-/* The tier of the selected row, by asking for it. */
+/* The tier of the selected row, found with a key that needs it. */
 static int selected_tier(void)
 {
     struct intent in = ui_key(u, 'y', fake_snap(fake));
@@ -173,7 +173,7 @@ static void selection_stays_with_its_row(void **state)
     run("f<End>kkkkkkkk"); /* an identity of db */
     int tier = selected_tier();
     assert_int_equal(tier, 3);
-    run("s<End><Up><Up><Up><Up><Up><Enter>"); /* by P99: another order */
+    run("s<End><Up><Up><Up><Up><Up><Enter>"); /* sorted by P99: another order */
     assert_int_equal(selected_tier(), tier);
     run("r");
     assert_int_equal(selected_tier(), tier);
@@ -181,7 +181,7 @@ static void selection_stays_with_its_row(void **state)
     assert_int_equal(selected_tier(), tier);
     run("v");
     assert_int_equal(selected_tier(), tier);
-    run("f"); /* folded away: its tier instead */
+    run("f"); /* folded: its tier is selected instead */
     assert_int_equal(selected_tier(), tier);
     run("f/delete<Enter>");
     run("<Esc>");
@@ -192,7 +192,7 @@ static void selection_stays_with_its_row(void **state)
     assert_true(selected_tier() >= 0);
 }
 
-/* Paths, and modules with their functions, differ at their ends. */
+/* Paths, and functions with their modules, differ at the end. */
 static void long_names_are_told_apart(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void selection_survives_an_empty_table(void **state)
     ui_draw(u, &c, fake_snap(none));
     fake_free(none);
     run("k");
-    assert_int_equal(selected_tier(), 3); /* the row was back and selected; then one up */
+    assert_int_equal(selected_tier(), 3); /* the row was there again and selected; then one up */
 }
 
 /* --- folding --- */
@@ -225,7 +225,7 @@ static void selection_survives_an_empty_table(void **state)
 static void enter_folds_and_unfolds(void **state)
 {
     (void)state;
-    canvas_resize(&c, 60, 100); /* all fits: nothing is folded by itself */
+    canvas_resize(&c, 60, 100); /* everything fits: nothing is folded automatically */
     run("");
     assert_true(picture_has(&c, "\xe2\x96\xbe db"));
     run("<End>kkkkkkkkk<Enter>"); /* db */
@@ -236,7 +236,7 @@ static void enter_folds_and_unfolds(void **state)
     assert_true(picture_has(&c, "\xe2\x96\xb8 db"));
     run("l");
     assert_true(picture_has(&c, "\xe2\x96\xbe db"));
-    run("lh"); /* to its first identity, and back to the tier */
+    run("lh"); /* to the first identity, and back to the tier */
     assert_true(picture_has(&c, "\xe2\x96\xbe db"));
     run("h");
     assert_true(picture_has(&c, "\xe2\x96\xb8 db"));
@@ -267,7 +267,7 @@ static void what_does_not_fit_is_folded_until_a_hand_folds(void **state)
 static void sort_keys_go_through_all_columns(void **state)
 {
     (void)state;
-    canvas_resize(&c, 30, 60); /* most columns do not fit: the sorted one must */
+    canvas_resize(&c, 30, 60); /* most columns do not fit, but the sort column must be visible */
     run("");
     assert_false(picture_has(&c, "OLDEST"));
     run("<");
@@ -317,7 +317,7 @@ static void a_pasted_newline_is_a_blank(void **state)
     run("/");
     paste("form\n");
     assert_true(picture_has(&c, "formatter"));
-    assert_false(picture_has(&c, "\xe2\x96\xb8 parsing")); /* as if it were typed */
+    assert_false(picture_has(&c, "\xe2\x96\xb8 parsing")); /* like typed text */
     run("<Esc>A");
     assert_int_equal(paste("db:get/1").kind, INTENT_COMPLETE);
     paste("\n");
@@ -327,7 +327,7 @@ static void a_pasted_newline_is_a_blank(void **state)
     assert_intent("<C-u><Enter>", INTENT_IDENTITY, "");
 }
 
-/* q quits, z forgets, e and y export and overwrite: none of them in a paste. */
+/* As keys, q quits, z resets, e and y export and overwrite; not in pasted text. */
 static void elsewhere_a_paste_does_nothing(void **state)
 {
     (void)state;
@@ -345,7 +345,7 @@ static void elsewhere_a_paste_does_nothing(void **state)
         canvas_dump(&c, &after);
         size_t n = (before.len < after.len ? before.len : after.len) / 2;
         before.data[n] = after.data[n] = 0; /* above the message */
-        if (strcmp(where[i], "I") != 0)     /* it says it in its second line */
+        if (strcmp(where[i], "I") != 0)     /* the second line has the message */
             assert_string_equal(before.data, after.data);
         buf_release(&before);
         buf_release(&after);
@@ -368,7 +368,7 @@ static void adding_a_tier_completes_and_submits(void **state)
     ui_set_completions(u, "db", items, 2);
     run("");
     assert_true(picture_has(&c, "db_a:get/1"));
-    assert_intent("<Tab>", INTENT_COMPLETE, "db_a:"); /* what they share */
+    assert_intent("<Tab>", INTENT_COMPLETE, "db_a:"); /* their common prefix */
     ui_set_completions(u, "db_a:", items, 2);
     assert_intent("<Tab><Tab>", INTENT_REDRAW, "");
     assert_intent("<Enter>", INTENT_TIER_ADD, "db_a:put/2");
@@ -400,7 +400,7 @@ static void removing_a_tier_is_asked(void **state)
     assert_true(picture_has(&c, "select a tier"));
 }
 
-/* Nothing is lost with it. One that has no calls only in this window is another matter. */
+/* No data is lost. A tier without calls only in this window is different. */
 static void an_empty_tier_goes_without_a_question(void **state)
 {
     (void)state;
@@ -427,7 +427,7 @@ static void forgetting_all_figures_is_asked(void **state)
     assert_true(picture_has(&c, "Reset all statistics"));
     assert_intent("n", INTENT_REDRAW, "");
     assert_intent("z<Esc>", INTENT_REDRAW, "");
-    assert_intent("zxz<Enter>", INTENT_REDRAW, ""); /* no key but y says yes */
+    assert_intent("zxz<Enter>", INTENT_REDRAW, ""); /* only y confirms */
     assert_intent("y", INTENT_ZERO, "");
     assert_intent("Szy", INTENT_ZERO, "");
 }
@@ -440,7 +440,7 @@ static void entry_is_picked_from_the_tiers(void **state)
     assert_intent("E<Esc>", INTENT_REDRAW, "");
 }
 
-/* Names may be alike; where there is room the function stands beside. */
+/* Names may be equal; if there is room, the function is shown beside. */
 static void functions_stand_beside_their_tiers(void **state)
 {
     (void)state;
@@ -459,7 +459,7 @@ static void functions_stand_beside_their_tiers(void **state)
     assert_intent("<End><Up><Enter>", INTENT_ENTRY, "UserController.index");
     run("D");
     assert_true(picture_has(&c, "UserController.index  ShopWeb.UserController.index/2"));
-    canvas_resize(&c, 24, 50); /* no room: not at the cost of what there was */
+    canvas_resize(&c, 24, 50); /* no room: existing text is not shortened */
     run("");
     assert_false(picture_has(&c, "ShopWeb"));
     run("<Esc>d");
@@ -497,15 +497,15 @@ static void the_rule_in_force_is_edited(void **state)
     const char *const never[] = {longer, "% why\n{a}", "{\"a\nb\"}", "{'a\\'\nb'}", "{$\n}"};
     for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
         ui_set_rule(u, never[i]);
-        assert_intent("i<Enter>", INTENT_REDRAW, ""); /* no prompt that would damage it */
+        assert_intent("i<Enter>", INTENT_REDRAW, ""); /* no prompt, which would truncate it */
         run("i");
         assert_true(picture_has(&c, "edit it in a profile"));
     }
-    longer[PROMPT_BYTES - 1] = 0; /* one less: it fits */
+    longer[PROMPT_BYTES - 1] = 0; /* one byte less fits */
     ui_set_rule(u, longer);
     assert_intent("i<Enter>", INTENT_IDENTITY, longer);
     longer[PROMPT_BYTES - 1] = 'x';
-    ui_reprompt(u, INTENT_IDENTITY, longer, 3, "it is wrong"); /* neither is a part of it offered */
+    ui_reprompt(u, INTENT_IDENTITY, longer, 3, "it is wrong"); /* no part of it is offered */
     run("");
     assert_true(picture_has(&c, "it is wrong"));
     assert_false(picture_has(&c, "Identity rule"));
@@ -513,7 +513,7 @@ static void the_rule_in_force_is_edited(void **state)
     assert_intent("i<Enter>", INTENT_IDENTITY, "");
 }
 
-/* A menu that comes late opens only where it was asked for, and over nothing. */
+/* A late menu opens only on its screen, and not over another dialog. */
 static void a_late_menu_takes_nothing_over(void **state)
 {
     (void)state;
@@ -529,11 +529,11 @@ static void a_late_menu_takes_nothing_over(void **state)
     assert_intent("P", INTENT_PRESETS, "");
     assert_true(ui_choose(u, INTENT_PRESET, "Presets for this node", items, 2));
     assert_intent("<Down><Enter>", INTENT_PRESET, "phoenix    Phoenix");
-    assert_intent("SL", INTENT_PROFILES, ""); /* profiles are loaded on any screen */
+    assert_intent("SL", INTENT_PROFILES, ""); /* profiles can be loaded on any screen */
     assert_true(ui_choose(u, INTENT_LOAD, "Load profile", items, 2));
 }
 
-/* Each line has a box; what is left out is told by its place. */
+/* Each line has a checkbox; the lines left out are reported by position. */
 static void lines_are_ticked_and_left_out(void **state)
 {
     (void)state;
@@ -545,7 +545,7 @@ static void lines_are_ticked_and_left_out(void **state)
     run("<Down> ");
     assert_true(picture_has(&c, "[ ] tier  db"));
     assert_intent("<Down><Tab><Tab><Up><Enter>", INTENT_SUGGESTED, "101");
-    assert_true(ui_tick(u, INTENT_SUGGESTED, "Suggested", items, 3)); /* all again */
+    assert_true(ui_tick(u, INTENT_SUGGESTED, "Suggested", items, 3)); /* all ticked again */
     assert_false(ui_tick(u, INTENT_SUGGESTED, "Suggested", items, 3));
     assert_intent("<Enter>", INTENT_SUGGESTED, "111");
     assert_true(ui_tick(u, INTENT_SUGGESTED, "Suggested", items, 3));
@@ -564,14 +564,14 @@ static void what_is_typed_replaces_the_proposed_name(void **state)
     run("e");
     paste("\nall.csv\n");
     assert_intent("<Enter>", INTENT_EXPORT, "all.csv");
-    ui_reprompt(u, INTENT_EXPORT, "x.jsn", SIZE_MAX, "unknown ending"); /* that is edited */
+    ui_reprompt(u, INTENT_EXPORT, "x.jsn", SIZE_MAX, "unknown ending"); /* it is edited */
     run("");
     assert_int_equal(c.cursor_col, (int)strlen("Export to file: x.jsn"));
     assert_intent("<BS>on<Enter>", INTENT_EXPORT, "x.json");
 }
 
-/* Each screen's export stays what it is when the name is asked for again. */
-/* What was refused is mended at its end. */
+/* The export of a screen stays the same when the name is requested again. */
+/* A refused name is edited at its end. */
 static void a_refused_text_has_the_caret_behind_it(void **state)
 {
     (void)state;
@@ -667,13 +667,13 @@ static void selected_slow_call_stays_when_new_ones_come(void **state)
     run("S<Down><Down>");
     assert_true(picture_has(&c, "update  51.4ms"));
     struct snapshot s = *fake_snap(fake);
-    s.slow++; /* the newest two are new: seen from these, the rest is older */
+    s.slow++; /* two newer ones arrive: the cursor stays at its line */
     s.n_slow--;
     struct snapshot older = s;
     ui_draw(u, &c, &older);
     assert_true(picture_has(&c, "update  51.4ms"));
     run("<Home>");
-    ui_draw(u, &c, &older); /* at the top the newest is followed */
+    ui_draw(u, &c, &older); /* at the top, the cursor follows the newest */
     assert_true(picture_has(&c, "create  77.2ms"));
 }
 
@@ -704,7 +704,7 @@ static void slow_calls_are_filtered(void **state)
     assert_true(picture_has(&c, "_total"));
     in = run("e<C-u>all.txt<Enter>");
     assert_false(in.slow_only);
-    run("<Tab>/upd<Enter>"); /* in the pane, too: the table's names stay */
+    run("<Tab>/upd<Enter>"); /* also in the pane; the names of the table stay */
     assert_true(picture_has(&c, "with \"upd\"") && picture_has(&c, "create"));
 }
 
@@ -726,16 +726,16 @@ static void a_slow_call_opens_its_waterfall(void **state)
     assert_true(picture_has(&c, "this is the newest slow request"));
     run("<End><Down><Home><Down><Down>");
     assert_true(picture_has(&c, "db of <0.124.0>: self"));
-    run("nn<Esc>"); /* the list has gone along */
+    run("nn<Esc>"); /* the selection of the list has moved, too */
     assert_true(picture_has(&c, "update  51.4ms"));
     run("<Home><Down><Down><Down><Down><Enter>");
     assert_true(picture_has(&c, "its request has not ended yet"));
     run("/upd<Enter><Home><Enter>");
     assert_true(picture_has(&c, "update  51.4ms"));
-    run("n"); /* only what the filter lets through */
+    run("n"); /* only those that match the filter */
     assert_true(picture_has(&c, "update  22.0ms"));
     struct snapshot none = *fake_snap(fake);
-    none.n_slow_traces = 0; /* newer ones have pushed it out while one looked */
+    none.n_slow_traces = 0; /* newer ones have removed it while it was shown */
     ui_draw(u, &c, &none);
     assert_true(picture_has(&c, "the newest slow requests are kept, and the slowest of each"));
     ui_key(u, 'n', &none);
@@ -746,7 +746,7 @@ static void a_slow_call_opens_its_waterfall(void **state)
     assert_true(picture_has(&c, "of this request were dropped"));
 }
 
-/* Self time is no dead end: what the bar's function calls can be added, and Esc comes back. */
+/* Functions that the selected function calls can be added to explain its self time; Esc returns. */
 static void a_waterfall_offers_what_is_called(void **state)
 {
     (void)state;
@@ -777,7 +777,7 @@ static void a_waterfall_offers_what_is_called(void **state)
     assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
     assert_string_equal(ui_picked(u, 0), "pgo:query/2");
     assert_true(picture_has(&c, "_total"));
-    assert_int_equal(run("a").kind, INTENT_CATALOG); /* of the table: all functions */
+    assert_int_equal(run("a").kind, INTENT_CATALOG); /* from the table: all functions */
     assert_false(picture_has(&c, "called by"));
     run("<Esc>");
     ui_set_catalog(u, NULL);
@@ -800,7 +800,7 @@ static void the_threshold_is_typed(void **state)
     assert_true(picture_has(&c, "Sort by"));
 }
 
-/* Without a threshold the present P99 is offered: Enter takes it, anything typed replaces it. */
+/* Without a threshold the present P99 is offered: Enter accepts it, typing replaces it. */
 static void the_present_p99_is_offered(void **state)
 {
     (void)state;
@@ -810,11 +810,12 @@ static void the_present_p99_is_offered(void **state)
     assert_true(picture_has(&c, "Enter: 46ms"));
     assert_intent("<Enter>", INTENT_SLOW, "46ms");
     assert_intent("s30ms<Enter>", INTENT_SLOW, "30ms");
-    assert_intent("/db<Enter>", INTENT_REDRAW, ""); /* it was of that prompt alone */
+    assert_intent("/db<Enter>", INTENT_REDRAW, ""); /* the offer is only for that prompt */
     assert_intent("e<C-u><Enter>", INTENT_REDRAW, "");
 }
 
-/* By each column, both ways: the first line is the selected one, whose tiers are below the list. */
+/* Sorted by each column in both directions: the first line is selected; its tiers are below the
+ * list. */
 static void slow_requests_are_sorted(void **state)
 {
     (void)state;
@@ -822,8 +823,8 @@ static void slow_requests_are_sorted(void **state)
         {"read  154ms", "delete  12.9ms"},    /* time */
         {"create  77.2ms", "update  14.0ms"}, /* identity */
         {"read  154ms", "create  12.3ms"},    /* took */
-        {"read  154ms", "delete  12.9ms"},    /* tier: one explains them all */
-        {"read  154ms", "create  12.3ms"},    /* self: that of open ones is not known */
+        {"read  154ms", "delete  12.9ms"},    /* tier: the same for all */
+        {"read  154ms", "create  12.3ms"},    /* self: not known for open requests */
         {"read  154ms", "create  12.3ms"},    /* its share */
         {"read  154ms", "delete  12.9ms"},    /* process */
     };
@@ -897,7 +898,7 @@ static void prompt_is_bounded_and_scrolls(void **state)
     prompt_release(&p);
 }
 
-/* There is no node: what would be set on one is refused at once, what only looks is not. */
+/* In a replay, keys that change the node are refused at once; the others work. */
 static void nothing_is_set_on_a_recording(void **state)
 {
     (void)state;
@@ -984,7 +985,7 @@ static void pointing_writes_the_rule(void **state)
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 element(2, arg(1))");
     pointed_at("jj<Left>");
     assert_intent("<Enter>", INTENT_IDENTITY, "my_web:handle/2 arg(1)");
-    pointed_at("jjjj"); /* a map: nothing is done, and why is said */
+    pointed_at("jjjj"); /* a map: no change, and a message says why */
     assert_intent("<Enter>", INTENT_REDRAW, "");
     assert_true(picture_has(&c, "a map cannot be a name"));
     pointed_at("jji");
@@ -998,7 +999,7 @@ static void pointing_writes_the_rule(void **state)
     assert_int_equal(in.tier, tier);
 }
 
-/* What comes when nobody waits for it any more is not shown, and freed by who brought it. */
+/* A result that nothing waits for is not shown; the caller frees it. */
 static void a_late_capture_is_ignored(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Every screen of the registry, and every dialog, at each size and in each state: no data, one row,
- * 500 rows, breaker open, node lost; in Unicode and ASCII. A file a screen and state,
- * tests/golden/matrix/. A screen that is registered and has no way to it here fails. */
+/* Every screen of the registry and every dialog, in each size and state: no data, one row, 500
+ * rows, breaker open, node lost; in Unicode and ASCII. There is a file for each screen and state in
+ * tests/golden/matrix/. The test fails for a registered screen that is not in `ways`. */
 #include "fake_capture.h"
 #include "fake_snapshot.h"
 #include "fake_stacks.h"
@@ -25,7 +25,7 @@
 static void over_time(struct fake *f)
 {
     const struct snapshot *s = fake_snap(f);
-    size_t i = s->n_rows - 1; /* the total over all of them, if there is one, is selected */
+    size_t i = s->n_rows - 1; /* the total of all rows, if there is one, is selected */
     while (i > 0 && (s->rows[i].tier != TIER_TOTAL || s->rows[i].ident)) {
         i--;
     }
@@ -79,11 +79,11 @@ static struct fake *lost(void)
 static const struct state {
     const char *name;
     struct fake *(*make)(void);
-    unsigned functions; /* in the picker's catalog; 0: none loaded */
+    unsigned functions; /* functions in the catalog of the picker; 0: not loaded */
     enum catalog_state catalog;
     const char *note;
     int capture;  /* struct capture's state */
-    bool dialogs; /* are drawn in this state, too */
+    bool dialogs; /* also drawn in this state */
 } states[] = {
     {"none", none, 0, CATALOG_WAITING,
      "not connected to app@host yet: functions come when it answers", CAPTURE_RUNNING, true},
@@ -153,8 +153,8 @@ static void complete(struct ui *u)
     ui_set_completions(u, "my", items, 4);
 }
 
-/* keys lead there from the main screen when there is something of everything, then `answer` is what
- * app says; keys_then are pressed in the state itself. */
+/* `keys` open the screen from the table if there are data of all kinds; `answer` is the answer of
+ * app; keys_then are pressed in the state. */
 static const struct way {
     const char *name;
     enum screen_id screen;
@@ -217,7 +217,7 @@ static const struct {
     int rows, cols;
 } sizes[] = {{24, 80}, {40, 120}, {10, 40}};
 
-/* No key leads to the flame graph yet: app shows it. */
+/* No key opens the flame graph yet: app opens it. */
 static struct stack_profile *give_stacks(struct ui *u, const struct state *st)
 {
     struct stack_profile *p = NULL;
@@ -239,7 +239,7 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     canvas_init(&c, sizes[size].rows, sizes[size].cols, ascii);
     script_run(u, &c, fake_snap(full), w->keys);
     if (u->screen != w->screen) {
-        fail_msg("%s does not lead to %s", w->keys, screens_ops(w->screen)->name);
+        fail_msg("the keys %s do not open %s", w->keys, screens_ops(w->screen)->name);
     }
     if (w->screen == SCREEN_WATERFALL && fake_snap(f)->n_slow_traces) {
         u->waterfall.id = fake_snap(f)->slow_traces[0].request->id;
@@ -288,8 +288,7 @@ static const struct way *way_to(enum screen_id screen)
             return &ways[i];
         }
     }
-    fail_msg("the screen \"%s\" is registered: say in `ways` how to get there",
-             screens_ops(screen)->name);
+    fail_msg("the screen \"%s\" is registered: add it to `ways`", screens_ops(screen)->name);
     return NULL;
 }
 

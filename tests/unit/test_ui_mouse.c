@@ -1,4 +1,4 @@
-/* The mouse does what keys do. */
+/* The mouse has the effects of keys. */
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
@@ -34,7 +34,7 @@ static struct intent run(const char *keys)
     return script_run(u, &c, fake_snap(fake), keys);
 }
 
-/* The first place of the text; false: it is not there. */
+/* The first position of the text; false: not found. */
 static bool find(const char *text, int *row, int *col)
 {
     for (*row = 0; *row < c.rows; (*row)++) {
@@ -121,7 +121,7 @@ static void the_wheel_moves(void **state)
     assert_true(selected("_total"));
 }
 
-/* Anywhere, in any mode, with and without a snapshot. */
+/* Clicks anywhere, in any mode, with and without a snapshot. */
 static void clicks_are_harmless_everywhere(void **state)
 {
     (void)state;

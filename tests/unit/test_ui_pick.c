@@ -1,5 +1,5 @@
-/* The picker: what it draws (goldens), what its keys do, and that a growing catalog moves nothing
- * under the operator's hands. */
+/* The function picker: pictures (golden files), keys; and a growing catalog does not move the
+ * selection. */
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 static struct ui *u;
@@ -88,7 +88,7 @@ static struct intent run(const char *keys)
     return in;
 }
 
-/* a, the catalog as it is now, then keys */
+/* `a`, the present catalog, then keys */
 static struct intent pick(const char *keys)
 {
     struct intent in = run("a");
@@ -165,7 +165,7 @@ static void several_are_ticked(void **state)
     shop();
     assert_int_equal(pick("query<Tab><C-u>create<Tab><Enter>").kind, INTENT_PICKED);
     picked_is("shop_db:query/2", "Shop.Orders.create!/1");
-    /* Space ticks once the list is walked on; before that it is a blank between words */
+    /* Space ticks after a movement in the list; before, it is a blank between words */
     assert_int_equal(pick("shop 3<Down><Up> <Enter>").kind, INTENT_PICKED);
     picked_is("shop_db:query/3", "");
     pick("<Down><Down> <Up>"); /* ticked, */
@@ -185,7 +185,7 @@ static void a_function_can_be_typed(void **state)
     picked_is("My.App.get!/2", "");
     assert_int_equal(pick("db=shop_db:query/2<Enter>").kind, INTENT_PICKED);
     picked_is("db=shop_db:query/2", "");
-    pick("shop_db:query/2"); /* it is in the catalog: once is enough */
+    pick("shop_db:query/2"); /* it is in the catalog, so it is not listed twice */
     assert_false(picture_has(&c, "as typed"));
     assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
     picked_is("shop_db:query/2", "");
@@ -214,7 +214,7 @@ static void a_growing_catalog_moves_nothing(void **state)
     catalog_function(catalog, "query", 1, true);
     catalog_function(catalog, "query", 2, true);
     pick("query<Down>");
-    shop(); /* better and worse ones come in */
+    shop(); /* better and worse matches are added */
     ui_set_catalog(u, catalog);
     run("");
     assert_int_equal(run("<Enter>").kind, INTENT_PICKED);

@@ -1,6 +1,7 @@
-/* Heat map and bars where the terminal has shades: two durations a row, each call in one cell; and
- * what stays as it was where there are none. */
+/* Heat map and bars on terminals with shades: two durations per row, each call in one cell; and the
+ * unchanged picture on other terminals. */
 #include "fake_snapshot.h"
+#include "rng.h"
 #include "ui_script.h"
 
 #include <setjmp.h>
@@ -13,14 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <ui/bins.h>
 #include <ui/heat_map.h>
 #include <ui/palette.h>
 
 static unsigned rnd(unsigned n)
 {
-    return n ? (unsigned)(random() % (long)n) : 0;
+    return n ? (unsigned)rng_below(n) : 0;
 }
 
 static struct fake *heated(size_t cols)
@@ -33,7 +33,7 @@ static struct fake *heated(size_t cols)
     return f;
 }
 
-/* --- goldens --- */
+/* --- golden files --- */
 
 static const struct golden {
     const char *name;
@@ -85,7 +85,7 @@ static bool is_lower(const struct cell *k)
     return strcmp(k->utf8, "\xe2\x96\x84") == 0;
 }
 
-/* The shade of a line's cell as the canvas shows it. */
+/* the shade of a line's cell, as the canvas shows it */
 static unsigned shown(const struct canvas *c, const struct heat_map *m, size_t line, int col)
 {
     int row = m->row + m->rows - 1 - (int)(line / 2);
@@ -112,16 +112,13 @@ static void check_column(const struct canvas *c, const struct heat_map *m, size_
                      shown(c, m, line, col), want);
         }
     }
-    assert_int_equal(sum, k->count); /* so none lies outside of the grid */
+    assert_int_equal(sum, k->count); /* so no call is outside of the grid */
 }
 
 static void every_call_is_in_one_cell(void **state)
 {
     (void)state;
-    const char *env = getenv("KPROF_SEED");
-    unsigned seed = env ? (unsigned)strtoul(env, NULL, 10) : (unsigned)time(NULL);
-    printf("seed %u (KPROF_SEED sets it)\n", seed);
-    srandom(seed);
+    rng_seed();
     for (int n = 0; n < 200; n++) {
         struct fake *f = heated(1 + rnd(200));
         struct rect a = {.row = (int)rnd(5), .col = (int)rnd(3)};
@@ -142,7 +139,7 @@ static void every_call_is_in_one_cell(void **state)
     }
 }
 
-/* Two lines a row: what is selected by a click is in that row. */
+/* Two lines per row: a click selects a line of this row. */
 static void a_click_finds_its_cell(void **state)
 {
     (void)state;
@@ -167,7 +164,7 @@ static void a_click_finds_its_cell(void **state)
     fake_free(f);
 }
 
-/* --- where there are none --- */
+/* --- without shades --- */
 
 static void without_shades_no_cell_has_one(void **state)
 {
@@ -192,7 +189,7 @@ static void without_shades_no_cell_has_one(void **state)
     fake_free(f);
 }
 
-/* The cursor goes up by a line, half a row; Enter and o know its time in either picture. */
+/* The cursor moves up by a line, half a row; Enter and o use its time in both pictures. */
 static void the_cursor_moves_by_halves(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The screens that look at time: heat map, distribution; looking back; times as they are typed. */
+/* Screens with a time range: heat map, distribution; going back in time; typed times. */
 #include "fake_snapshot.h"
 #include "ui_script.h"
 
@@ -18,9 +18,10 @@
 #include <ui/spark.h>
 #include <ui/time_parse.h>
 
-#define NOW_WALL_S UINT64_C(1795230245) /* 2026-11-21T03:04:05Z, the fake's now: second 4000 */
+#define NOW_WALL_S                                                                                 \
+    UINT64_C(1795230245) /* 2026-11-21T03:04:05Z, now in the fake snapshot: second 4000 */
 
-/* --- goldens --- */
+/* --- golden files --- */
 
 static void fill(struct fake *f)
 {
@@ -140,7 +141,7 @@ static struct view_query look_after(const char *keys)
     return l;
 }
 
-/* Whatever else the header has to say, and however narrow it is. */
+/* With any other content of the header, and in any width. */
 static void a_past_moment_is_always_said(void **state)
 {
     (void)state;
@@ -159,9 +160,9 @@ static void a_past_moment_is_always_said(void **state)
             canvas_init(&k, rows[i], cols, false);
             script_run(own, &k, s, "");
             if (!picture_has(&k, "12 min ago"))
-                fail_msg("%d x %d hides the moment", cols, rows[i]);
+                fail_msg("%d x %d: the time range is not shown", cols, rows[i]);
             if (cols >= 40 && !picture_has(&k, "lost 1234567"))
-                fail_msg("%d x %d hides what was lost", cols, rows[i]);
+                fail_msg("%d x %d: lost events are not shown", cols, rows[i]);
             canvas_release(&k);
         }
     }
@@ -179,13 +180,13 @@ static void back_and_forth_by_a_window(void **state)
     assert_int_equal(look_after("]").end_s, 0);
     assert_int_equal(look_after("]").end_s, 0);
     assert_int_equal(look_after("[[[}").end_s, 0);
-    for (int i = 0; i < 100; i++) { /* not beyond what is kept */
+    for (int i = 0; i < 100; i++) { /* not beyond the history */
         look_after("[");
     }
     struct view_query l = look_after("");
     assert_in_range(l.end_s, 25 + 1, 25 + 60 + 60);
     assert_true(picture_has(&c, "no history before 01:57:50"));
-    l = look_after("w"); /* the same moment, another length */
+    l = look_after("w"); /* the same end, another length */
     assert_int_equal(l.window, WINDOW_5M);
     assert_true(l.end_s > 0);
     assert_int_equal(look_after("zy").end_s, 0);
@@ -214,7 +215,7 @@ static void any_window_can_be_typed(void **state)
     l = look_after("c02:10-02:40<Enter>"); /* now is 03:04:05 */
     assert_int_equal(l.length_s, 30 * 60);
     assert_int_equal(l.end_s, 4000 - (24 * 60 + 5));
-    l = look_after("c01:00-02:00:05<Enter>"); /* only a part of it is kept */
+    l = look_after("c01:00-02:00:05<Enter>"); /* the history has only a part of it */
     assert_int_equal(l.end_s, 4000 - 64 * 60);
     assert_int_equal(l.length_s, 4000 - 64 * 60 - 25);
     l = look_after("cnow<Enter>");
@@ -256,7 +257,7 @@ static void the_map_says_what_it_needs(void **state)
     assert_int_equal(look_after(">>>>>>>>>").heat_col_s, 300);
     assert_int_equal(look_after("<<<<<<<<<").heat_col_s, 1);
     assert_int_equal(look_after("[").heat_end_s, 4000 - 92);
-    assert_int_equal(look_after("").end_s, 0); /* the map moves, not the moment */
+    assert_int_equal(look_after("").end_s, 0); /* the map moves, not the time range */
     assert_int_equal(look_after("}").heat_end_s, 0);
     l = look_after("<Tab>");
     assert_true(l.tier == TIER_TOTAL && l.ident != IDENT_ALL);
@@ -264,23 +265,24 @@ static void the_map_says_what_it_needs(void **state)
     assert_true(l.dist && !l.heat);
 }
 
-/* However the map got there, from whatever screen. */
+/* For any position of the map, from any screen. */
 static void now_is_of_the_map_too(void **state)
 {
     (void)state;
     assert_int_equal(look_after("H[").heat_end_s, 4000 - 92);
-    assert_int_equal(script_run(u, &c, fake_snap(fake), "}").kind, INTENT_VIEW_QUERY); /* at once */
+    assert_int_equal(script_run(u, &c, fake_snap(fake), "}").kind,
+                     INTENT_VIEW_QUERY); /* immediately */
     assert_int_equal(look_after("").heat_end_s, 0);
     assert_int_equal(look_after("H[<Esc>}H").heat_end_s, 0);
     assert_int_equal(look_after("[o}H").heat_end_s, 0); /* the table at the cursor, back to now */
     assert_int_equal(look_after("[S}H").heat_end_s, 0);
     assert_int_equal(look_after("[cnow<Enter>").heat_end_s, 0);
-    fake_snap(fake)->heat.there = false; /* another row's is being read */
+    fake_snap(fake)->heat.there = false; /* that of another row is being computed */
     look_after("[");
     assert_int_equal(look_after("}").heat_end_s, 0);
 }
 
-/* In the first second of a session there is no column yet. */
+/* In the first second of a session there are no columns yet. */
 static void an_empty_map_swallows_no_keys(void **state)
 {
     (void)state;
@@ -300,9 +302,9 @@ static void the_cursor_gives_a_moment(void **state)
     assert_int_equal(l.end_s, 3998);
     assert_int_equal(l.length_s, 1);
     assert_true(picture_has(&c, "TIER"));
-    assert_int_equal(look_after("}").length_s, 0); /* now has its own length again */
+    assert_int_equal(look_after("}").length_s, 0); /* `now` has its own length again */
     look_after("H<Home>");
-    l = look_after("<Left>"); /* over the edge: the map goes along */
+    l = look_after("<Left>"); /* beyond the edge: the map scrolls */
     assert_int_equal(l.heat_end_s, 4000 - 46);
 }
 
@@ -324,7 +326,7 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     look_after("");
     assert_true(picture_has(&c, "SLOW (0)"));
     assert_true(picture_has(&c, "before 02:47:26 only the slowest requests"));
-    look_after("<Esc>"); /* the same in the table's pane */
+    look_after("<Esc>"); /* the same in the pane of the table */
     assert_true(picture_has(&c, "before 02:47:26 only the slowest requests"));
     look_after("S/zzz<Enter>");
     assert_true(picture_has(&c, "no slow request in this time range contains this text"));
@@ -333,12 +335,12 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     assert_true(picture_has(&c, "no slow request contains this text"));
 }
 
-/* A filter of time that was set in the heat map does not stay for good. */
+/* A time filter from the heat map can be removed. */
 static void esc_on_the_table_takes_the_time_off(void **state)
 {
     (void)state;
     fake_snap(fake)->slow_ns = 20000000;
-    look_after("H<Enter>S"); /* to the slow calls of a cell, and to the table */
+    look_after("H<Enter>S"); /* to the slow requests of a cell, and to the table */
     assert_true(picture_has(&c, "TIER"));
     assert_true(picture_has(&c, "in this time range (Esc: all)"));
     look_after("/db<Enter><Esc>"); /* the table's own filter first */
@@ -348,7 +350,7 @@ static void esc_on_the_table_takes_the_time_off(void **state)
     assert_false(picture_has(&c, "SLOW (1)"));
 }
 
-/* In a moment that is past, the neighbours are those of the list. */
+/* In a past time range, next and previous are those of the list. */
 static void waterfalls_go_through_the_moment(void **state)
 {
     (void)state;
@@ -378,13 +380,13 @@ static void from_a_cell_to_its_slow_calls(void **state)
     look_after("<Esc><Esc>H<Home><Enter>");
     assert_true(picture_has(&c, "before 03:02:34 only the slowest requests"));
     struct snapshot *s = fake_snap(fake);
-    ((struct snap_slow *)(uintptr_t)s->slow)[s->n_slow - 1].seq = 1; /* it is all there is */
+    ((struct snap_slow *)(uintptr_t)s->slow)[s->n_slow - 1].seq = 1; /* it is the only one */
     look_after("<Enter>");
     assert_true(picture_has(&c, "no call of 20.0ms or longer ended between 03:02:33 and 03:02:34"));
     fake_snap(fake)->slow_ns = 0;
     look_after("<Enter>");
     assert_true(picture_has(&c, "no slow-call threshold is set; s sets it"));
-    struct intent in = script_run(u, &c, fake_snap(fake), "s30ms<Enter>"); /* it does, here */
+    struct intent in = script_run(u, &c, fake_snap(fake), "s30ms<Enter>"); /* here it does */
     assert_int_equal(in.kind, INTENT_SLOW);
     assert_string_equal(in.text, "30ms");
 }
@@ -427,7 +429,7 @@ static void series_in_a_few_cells(void **state)
     expect_spark(zero, 2, 0, true, SPARK_MAX, "");
 }
 
-/* --- times as they are typed --- */
+/* --- typed times --- */
 
 static void times_are_understood(void **state)
 {
@@ -449,7 +451,7 @@ static void times_are_understood(void **state)
         {"02:10", TIME_PAST, 0, 7800},
         {"03:00-", TIME_PAST, 245, 10800},
         {"03:00-now", TIME_PAST, 245, 10800},
-        {"03:00-04:00", TIME_PAST, 245, 10800}, /* not beyond now */
+        {"03:00-04:00", TIME_PAST, 245, 10800}, /* not later than now */
         {"23:50-00:10", TIME_PAST, 1200, -600},
         {"22:00-23:00", TIME_PAST, 3600, -7200}, /* yesterday's */
     };
@@ -513,7 +515,7 @@ static void nonsense_gets_a_sentence(void **state)
         struct time_parsed p;
         char error[200] = "";
         if (time_parse(bad[i], NOW_WALL_S, &p, error, sizeof error)) {
-            fail_msg("\"%s\" was taken", bad[i]);
+            fail_msg("\"%s\" was accepted", bad[i]);
         }
         assert_true(strlen(error) > 20);
     }

@@ -1,4 +1,4 @@
-/* Windows against a plain list of everything that happened; packing against the figures packed. */
+/* Windows, compared with a list of all calls; packed values, compared with the originals. */
 #include "rng.h"
 
 #include <core/hist_codec.h>
@@ -61,7 +61,7 @@ static void expect_same(const struct figures *got, const struct figures *want)
         assert_int_equal(hist_quantile(&got->hist, q[i]), hist_quantile(&want->hist, q[i]));
 }
 
-/* What w holds for its view is what happened in the seconds [first, end). */
+/* The view of w has exactly the calls of the seconds [first, end). */
 static void expect_view(struct windows *w, uint64_t first, uint64_t end)
 {
     for (uint16_t tier = 0; tier < 3; tier++)
@@ -91,7 +91,7 @@ static void expect_view(struct windows *w, uint64_t first, uint64_t end)
 static void check_view(struct windows *w, enum window which, uint64_t from_s)
 {
     uint64_t covered = windows_view(w, which);
-    uint64_t end = which == WINDOW_1S ? w->sec : w->sec + 1; /* the running second belongs to it */
+    uint64_t end = which == WINDOW_1S ? w->sec : w->sec + 1; /* the current second belongs to it */
     uint64_t first = which == WINDOW_RUN ? 0 : w->sec - covered / SEC;
 
     assert_true(covered <= window_ns(which));
@@ -100,7 +100,7 @@ static void check_view(struct windows *w, enum window which, uint64_t from_s)
     expect_view(w, first, end);
 }
 
-/* The far edge by the rule: as many whole steps as fit, the running second counted. */
+/* The oldest second of a window: as many whole steps as fit, including the current second. */
 static uint64_t edge(const struct windows *w, enum window which)
 {
     static const uint64_t step[] = {1, 1, 1, 10, 60, 300, 300};
@@ -159,7 +159,7 @@ static void three_hours_are_kept(void **state)
     windows_release(&w);
 }
 
-/* The same windows up to now from far less; and no more of it after an hour than after six. */
+/* The same windows up to now, with less memory, which does not grow after the first hour. */
 static void without_a_past(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void without_a_past(void **state)
     assert_true(most_bytes[1] <= most_bytes[0] + most_bytes[0] / 50);
     uint64_t from = 16000, to = 16100;
     windows_view_past(&w, &from, &to);
-    assert_int_equal(to - from, 300); /* single seconds are gone */
+    assert_int_equal(to - from, 300); /* single seconds are removed */
     windows_release(&w);
 }
 
@@ -246,7 +246,7 @@ static void forgotten_tier_does_not_come_back(void **state)
         windows_advance(&w, now += SEC);
     }
     windows_view(&w, WINDOW_5M);
-    happen(&w, 1, 1, 500); /* in the running second */
+    happen(&w, 1, 1, 500); /* in the current second */
     windows_forget_tier(&w, 1);
     for (size_t i = 0; i < listed; i++)
         if (list[i].tier == 1)
@@ -283,7 +283,7 @@ static void zero_begins_anew(void **state)
     windows_release(&w);
 }
 
-/* A span of the past; returns the seconds it sticks out of what was asked. */
+/* A time range of the past; returns by how many seconds it is longer than requested. */
 static uint64_t check_past(struct windows *w, uint64_t from, uint64_t to)
 {
     uint64_t first = from, end = to, covered = windows_view_past(w, &first, &end);
@@ -291,7 +291,7 @@ static uint64_t check_past(struct windows *w, uint64_t from, uint64_t to)
     assert_true(first <= from && end >= to);
     assert_true(covered <= (end - first) * SEC);
     expect_view(w, first, end);
-    uint64_t f = from, e = to; /* the same again, from what it remembers */
+    uint64_t f = from, e = to; /* the same again, from its cache */
     assert_int_equal(windows_view_past(w, &f, &e), covered);
     assert_true(f == first && e == end);
     expect_view(w, first, end);
@@ -325,7 +325,8 @@ static void any_span_of_the_past(void **state)
     windows_release(&w);
 }
 
-/* When seconds had to go, a span grows to what is kept, and its figures are exact for that. */
+/* When single seconds are removed, a range grows to the stored steps, and its values are exact for
+ * these. */
 static void history_without_its_seconds(void **state)
 {
     (void)state;
@@ -412,7 +413,7 @@ static void packed_is_unpacked(void **state)
         figures_init(&g);
         random_figures(&f);
         size_t n = hist_codec_row(row, &f, bytes);
-        uint8_t *exact = malloc(n); /* so that a byte too far is seen */
+        uint8_t *exact = malloc(n); /* so that a read past the end is detected */
         memcpy(exact, bytes, n);
         assert_true(hist_codec_peek(exact, exact + n, &seen) && seen == row);
         assert_ptr_equal(hist_codec_add(exact, exact + n, NULL, HIST_CODEC_ALL), exact + n);
@@ -425,7 +426,7 @@ static void packed_is_unpacked(void **state)
             assert_int_equal(hist_bucket_count(&g.hist, b), 0);
         for (size_t cut = 0; cut < n && i % 20 == 0; cut++)
             assert_null(hist_codec_add(exact, exact + cut, &g, HIST_CODEC_ALL));
-        for (int k = 0; k < 20; k++) { /* nonsense is survived */
+        for (int k = 0; k < 20; k++) { /* invalid data causes no crash */
             exact[rng() % n] ^= (uint8_t)(1u << rng() % 8);
             hist_codec_add(exact, exact + n, &g, HIST_CODEC_ALL);
         }

@@ -75,14 +75,14 @@ struct options {
     bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
     char *profile;               /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
-    uint64_t top;                /* how many processes; 0: 100 */
+    uint64_t top;                /* number of processes; 0: 100 */
     uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */
     char *full_trace;            /* what is traced fully (cli/full_what); NULL: nothing */
-    char *full_calls;            /* modules, app:APPLICATIONs, or all; NULL: those of the functions */
-    uint64_t full_events;        /* at most; 100000 */
+    char *full_calls;     /* modules, app:APPLICATIONs, or all; NULL: those of the functions */
+    uint64_t full_events; /* at most; 100000 */
     bool full_hide_sleep, full_hide_gc;
-    bool hazards;                /* print the node's table of hazards, nothing else */
-    bool suggest;                /* print a profile with tiers that are suggested, nothing else */
+    bool hazards; /* print the node's table of hazards, nothing else */
+    bool suggest; /* print a profile with tiers that are suggested, nothing else */
     enum export_format format;
     char *output;   /* file; NULL: stdout */
     double speed;   /* of a replay on the screen, as a multiple of real time; default 1; 0: all at

@@ -40,8 +40,10 @@ struct slow_trace_request {
     struct slow_trace_call call[];      /* the entry first; the others in order of arrival */
 };
 
-/* Returns a copy with at most max calls, for the caller to drop: the entry and the longest ones.
- * The others are counted as omitted. */
+/* Both return a copy, for the caller to drop. slow_trace_copy: with room for cap calls, of which r
+ * has at most that many. slow_trace_compact: with at most max calls, the entry and the longest
+ * ones; the others are counted as omitted. */
+struct slow_trace_request *slow_trace_copy(const struct slow_trace_request *r, uint32_t cap);
 struct slow_trace_request *slow_trace_compact(const struct slow_trace_request *r, uint32_t max);
 const struct slow_trace_request *slow_trace_ref(const struct slow_trace_request *r);
 void slow_trace_unref(const struct slow_trace_request *r); /* NULL is fine */

@@ -1,19 +1,19 @@
-/* Stack samples of processes: the store that the sampler's decoder, recordings and files of stacks
- * fill, and that flame graphs, heat maps, process tables and exports read.
+/* Stack samples of processes: a store that is filled by the decoder of the sampler, by recordings
+ * and by files of stacks, and read by flame graphs, heat maps, process tables and exports.
  *
  * Texts, frames and stacks are interned: their ids count up from 1 and stay valid until the profile
  * is freed; id 0 is "none" (no text, no frame, the empty stack). A stack is a node of a call tree:
- * its caller's stack and one more frame. Samples are kept in chunks. When max_bytes or max_samples
- * is reached, the oldest chunk is dropped (keep_newest) or new samples are left out; either is
- * counted.
+ * the stack of its caller and one more frame. Samples are stored in chunks. When max_bytes or
+ * max_samples is reached, the oldest chunk is dropped (keep_newest) or new samples are left out;
+ * both are counted.
  *
  * Invariant: added = samples kept + dropped + left_out, in samples and in weight. A stack
  * that does not fit is attributed to the deepest of its callers that does, and counted as cut.
- * Texts are raw bytes from the target: whoever draws or writes them must make them safe.
+ * Texts are raw bytes from the target: code that draws or writes them must make them safe.
  *
- * One thread (the writer) adds and takes views. A view is a frozen list of samples: it can be read
- * by any one thread while the writer goes on, it holds the chunks that it shows, and it must be
- * released before the profile is freed. */
+ * One thread (the writer) adds and takes views. A view is an immutable list of samples: one thread
+ * at a time may read it while the writer continues. It keeps its chunks, and must be released
+ * before the profile is freed. */
 #ifndef KPROF_CORE_STACK_PROFILE_H
 #define KPROF_CORE_STACK_PROFILE_H
 
@@ -44,7 +44,7 @@ enum stack_metric {
 };
 
 const char *stack_metric_name(enum stack_metric m); /* "reductions" */
-/* Returns STACK_METRICS when there is no metric of that name. */
+/* Returns STACK_METRICS if there is no metric with this name. */
 enum stack_metric stack_metric_parse(const char *name, size_t n);
 
 enum stack_status {
@@ -62,13 +62,13 @@ const char *stack_status_name(enum stack_status s); /* "running"; "" for none */
 /* Returns STACK_STATUS_NONE for other names. */
 enum stack_status stack_status_parse(const char *name, size_t n);
 
-/* What the weights of samples count. */
+/* The unit of the weights of samples. */
 enum stack_unit { STACK_UNIT_SAMPLES, STACK_UNIT_NS, STACK_UNIT_US, STACK_UNIT_BYTES };
 
 enum { STACK_NO_ARITY = 255 };
 
-/* A function, or a place in it. A frame without module is a bare text, `function`, such as SLEEP,
- * or a name out of a file. All fields but line and arity are text ids. */
+/* A function, or a line in it. A frame without module is only a text, `function`, such as SLEEP or
+ * a name from a file. All fields except line and arity are text ids. */
 struct stack_frame {
     uint32_t module, function, file;
     uint32_t line;  /* 0: not known */
@@ -79,7 +79,7 @@ struct stack_sample {
     uint64_t time_ns; /* of the session (target time); files without times: 0 */
     uint64_t weight;  /* in the profile's unit; a sample: 1 */
     uint64_t process; /* serial << 32 | id; 0: not known */
-    uint64_t request; /* id of the open request that it is inside; 0: none */
+    uint64_t request; /* id of the open request that contains it; 0: none */
     uint32_t stack;
     uint32_t initial_call;      /* a frame id */
     uint32_t name, application; /* text ids: registered name or label; application */
@@ -88,28 +88,28 @@ struct stack_sample {
     uint32_t metrics_at;        /* of the store; ignored by stack_profile_add */
 };
 
-/* Bit m of `known` is set when value[m] and delta[m] count. delta is the change since that
- * process's last sample; 0 in its first. */
+/* Bit m of `known`: value[m] and delta[m] are valid. delta is the change since the last sample of
+ * the process; 0 in its first. */
 struct stack_metrics {
     uint32_t known;
     int64_t value[STACK_METRICS], delta[STACK_METRICS];
 };
 
 struct stack_profile_limits {
-    size_t max_bytes;   /* of samples with their metrics; 0: 64 MiB; at least 4 MiB. A view keeps
-                           what it shows beyond this. */
+    size_t max_bytes;   /* of samples with their metrics; 0: 64 MiB; at least 4 MiB. A view may keep
+                           more than this. */
     size_t max_samples; /* 0: as many as fit; with keep_newest at least 8192 */
     uint32_t max_texts, max_frames, max_stacks; /* 0: 200,000, 200,000 and 1,000,000 */
-    bool keep_newest; /* drop the oldest 4096 samples; false: leave out what does not fit */
+    bool keep_newest; /* drop the oldest 4096 samples; false: leave out new samples */
 };
 
 struct stack_profile_counts {
     uint64_t added, added_weight;
     uint64_t dropped, dropped_weight;   /* the oldest, to make room */
-    uint64_t left_out, left_out_weight; /* that did not fit */
-    uint64_t cut_stacks;                /* frames not kept because a table was full */
+    uint64_t left_out, left_out_weight; /* new samples that did not fit */
+    uint64_t cut_stacks;                /* frames not stored because a table was full */
     uint64_t refused_texts;
-    size_t bytes; /* of samples and metrics, as they are kept */
+    size_t bytes; /* of the stored samples and metrics */
 };
 
 struct stack_profile;
@@ -118,8 +118,8 @@ struct stack_view;
 struct stack_profile *stack_profile_new(const struct stack_profile_limits *l); /* NULL: defaults */
 void stack_profile_free(struct stack_profile *p);                              /* NULL is fine */
 
-/* What all samples have in common. wall_ns: the wall clock at time_ns 0; 0 when not known.
- * interval_ns: the time between two samples of one process; 0 when not known or changing. */
+/* Values common to all samples. wall_ns: the wall clock at time_ns 0; 0: not known. interval_ns:
+ * the time between two samples of a process; 0: not known, or it changes. */
 struct stack_profile_meta {
     enum stack_unit unit;
     uint64_t interval_ns;
@@ -129,21 +129,22 @@ struct stack_profile_meta {
 void stack_profile_set_meta(struct stack_profile *p, const struct stack_profile_meta *m);
 const struct stack_profile_meta *stack_profile_meta(const struct stack_profile *p);
 
-/* Intern. They return 0 when a table is full: such a frame is left out of a stack. */
+/* Intern texts and frames. They return 0 if a table is full; stacks leave out such a frame. */
 uint32_t stack_profile_text(struct stack_profile *p, const char *s, size_t n);
 uint32_t stack_profile_frame(struct stack_profile *p, const struct stack_frame *f);
-/* The stack of `caller` (0: empty) with `frame` called by it: a decoder pushes frames from the root
- * to the leaf. Returns `caller` when the table is full or frame is 0, and counts it. */
+/* Returns the stack of `caller` (0: empty) with `frame` added: a decoder pushes frames from the
+ * root to the leaf. Returns `caller`, and counts this as cut, if the table is full or frame is 0.
+ */
 uint32_t stack_profile_push(struct stack_profile *p, uint32_t caller, uint32_t frame);
 
-/* Adds a sample; m may be NULL. Ids must be of this profile. Returns false when it was left
- * out. A weight of 0 is left out, too. */
+/* Adds a sample; m may be NULL. Ids must be of this profile. Returns false if the sample was left
+ * out, which includes a weight of 0. */
 bool stack_profile_add(struct stack_profile *p, const struct stack_sample *s,
                        const struct stack_metrics *m);
-void stack_profile_clear(struct stack_profile *p); /* forgets samples and counts, keeps ids */
+void stack_profile_clear(struct stack_profile *p); /* removes samples and counts; ids stay valid */
 struct stack_profile_counts stack_profile_counts(const struct stack_profile *p);
 
-/* What an id stands for. Any thread that was given the id. */
+/* The value of an id. Any thread that received the id. */
 const char *stack_profile_str(const struct stack_profile *p, uint32_t text, size_t *n);
 struct stack_frame stack_profile_frame_of(const struct stack_profile *p, uint32_t frame);
 /* The frame without line and file; it is the same for all frames of a function. */
@@ -153,15 +154,15 @@ uint32_t stack_profile_caller(const struct stack_profile *p, uint32_t stack);
 uint32_t stack_profile_frames(const struct stack_profile *p); /* ids are 1..this */
 uint32_t stack_profile_stacks(const struct stack_profile *p);
 
-/* A view: the samples there are now, oldest first. */
+/* A view: the present samples, oldest first. */
 struct stack_view *stack_profile_view(struct stack_profile *p);
 void stack_view_release(struct stack_view *v); /* NULL is fine */
 const struct stack_profile *stack_view_profile(const struct stack_view *v);
 size_t stack_view_count(const struct stack_view *v);
-/* What was kept, dropped, left out when the view was taken. */
+/* The counts at the time when the view was made. */
 const struct stack_profile_counts *stack_view_counts(const struct stack_view *v);
 const struct stack_sample *stack_view_at(const struct stack_view *v, size_t i); /* i < count */
-/* One metric of a sample. Returns false when it is not known. */
+/* One metric of a sample. Returns false if it is not known. */
 bool stack_view_metric(const struct stack_view *v, size_t i, enum stack_metric m, int64_t *value,
                        int64_t *delta);
 void stack_view_metrics(const struct stack_view *v, size_t i, struct stack_metrics *out);

@@ -1,5 +1,5 @@
-/* The tiers of a session: names and numbers. A session never uses a number twice, so an event that
- * is under way while a tier is removed or added is never counted for another tier.
+/* The tiers of a session: names and numbers. A session never uses a number twice, so an event in
+ * transit while a tier is removed or added is never counted for another tier.
  *
  * The core thread owns the set; snapshots copy what they need. */
 #ifndef KPROF_CORE_TIER_H

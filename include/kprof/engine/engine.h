@@ -96,7 +96,7 @@ void engine_toggle(struct engine *g);
 void engine_sample(struct engine *g, bool up);
 /* Compares all later snapshots with the time range that is shown now. If there is a reference
  * already, ends the comparison. */
-void engine_mark(struct engine *g, const struct view_query *shown);
+void engine_toggle_comparison(struct engine *g, const struct view_query *shown);
 /* Compares all later snapshots with `then`, and takes ownership of it. name: its name on the
  * screen. */
 void engine_compare(struct engine *g, struct snapshot *then, const char *name);

@@ -1,17 +1,16 @@
-/* Writes stack samples as files that other tools read, and as a page of its own.
- *
- *   folded      a line for each stack, root first, and its width (flamegraph.pl, inferno,
- * speedscope) eflame      a line for each sample, the process first (eflame's stack_to_flame.sh)
- *   perf        `perf script` as flame_prof writes it, with metrics (FlameScope's fork)
- *   speedscope  speedscope's own JSON, a profile for each group
- *   pprof       gzipped protobuf (go tool pprof, Pyroscope, Parca)
- *   chrome      trace events: a time line for each process (Perfetto, chrome://tracing, speedscope)
- *   html, svg   one interactive file that needs no network
+/* Writes stack samples as files that other tools read, and as a page of its own:
+ * - folded: a line for each stack, root first, and its width (flamegraph.pl, inferno, speedscope)
+ * - eflame: a line for each sample, the process first (eflame's stack_to_flame.sh)
+ * - perf: `perf script` as flame_prof writes it, with metrics (FlameScope's fork)
+ * - speedscope: speedscope's own JSON, a profile for each group
+ * - pprof: gzipped protobuf (go tool pprof, Pyroscope, Parca)
+ * - chrome: trace events, a time line for each process (Perfetto, chrome://tracing, speedscope)
+ * - html, svg: one interactive file that needs no network
  *
  * folded, speedscope and pprof show the flame graph of the query; eflame, perf, chrome and the
  * pages show the samples that pass its filter. Texts from the target are made safe for the format.
- * Bounded memory: what grows with the samples is handed on in pieces. Pure but for the sink; any
- * thread that may read the view. */
+ * Memory is bounded: output is passed on in pieces. Pure except for the sink; any thread that may
+ * read the view. */
 #ifndef KPROF_EXPORT_STACKS_H
 #define KPROF_EXPORT_STACKS_H
 
@@ -33,20 +32,20 @@ enum stacks_format {
 
 struct stacks_options {
     struct flame_query query;
-    bool integer_pid;  /* perf: 80 instead of 0.80.0, for readers that want a number */
+    bool integer_pid;  /* perf: 80 instead of 0.80.0, for readers that need a number */
     const char *title; /* of speedscope and the pages, e.g. the node; may be NULL */
 };
 
-/* Takes the next piece of the file. Returns false to stop (the disk is full). */
+/* Receives the next piece of the file. Returns false to stop (the disk is full). */
 typedef bool stacks_sink(void *arg, const char *bytes, size_t n);
 
 const char *stacks_format_name(enum stacks_format f); /* "folded" */
-/* Return STACKS_FORMATS when there is no such format. */
+/* Return STACKS_FORMATS if there is no such format. */
 enum stacks_format stacks_format_parse(const char *name);
 enum stacks_format stacks_format_of_file(const char *path); /* by its ending */
 const char *stacks_endings(void);                           /* ".svg .html ..." */
 
-/* Returns false when the sink did. */
+/* Returns false if the sink did. */
 bool stacks_write(const struct stack_view *v, enum stacks_format f, const struct stacks_options *o,
                   stacks_sink *sink, void *arg);
 

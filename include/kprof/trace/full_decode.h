@@ -8,7 +8,7 @@
 #define KPROF_TRACE_FULL_DECODE_H
 
 #include <kprof/core/call_tree.h>
-#include <kprof/trace/stack_decode.h>
+#include <kprof/trace/node_clock.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,7 +62,7 @@ void full_decoder_free(struct full_decoder *d); /* NULL is fine */
 bool full_decoder_is(const void *bytes, size_t n);
 /* One message with its version byte. False: at least a part of it could not be read. */
 bool full_decoder_feed(struct full_decoder *d, const void *bytes, size_t n,
-                       const struct stack_clock *clock);
+                       const struct node_clock *clock);
 const struct full_figures *full_decoder_figures(const struct full_decoder *d);
 const struct full_decode_counts *full_decoder_counts(const struct full_decoder *d);
 

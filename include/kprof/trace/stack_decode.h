@@ -1,19 +1,18 @@
 /* Decodes the agent's stack samples ({ks,...}; src/agent/PROTOCOL.md, "Stacks") into a
  * core/stack_profile.
  *
- * A sample gets its process's name, first call and application, and for each metric its change
- * since the process's last sample. Its weight is the time, in microseconds, for which the process
- * was sampled once.
- *
- * Invariant: survives any bytes. What cannot be read is counted in `bad`, and the rest of that
- * message is not used. Tables are bounded: a sample of a process or a stack that is not known is
+ * A sample gets the name, initial call and application of its process, and for each metric the
+ * change since the last sample of the process. Its weight is the sampling interval of the process
+ * in microseconds. Invariant: survives any bytes. Malformed bytes are counted in `bad`, and the
+ * rest of that message is not used. Tables are bounded: a sample of an unknown process or stack is
  * counted in `unknown` and left out. For each process, the deltas of its samples add up to its last
  * value minus its first. The decoder borrows the profile and is for the profile's writer thread.
- * Allocates when a message is larger than those before. */
+ * Allocates only when a message is larger than all before. */
 #ifndef KPROF_TRACE_STACK_DECODE_H
 #define KPROF_TRACE_STACK_DECODE_H
 
 #include <kprof/core/stack_profile.h>
+#include <kprof/trace/node_clock.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,22 +20,22 @@
 /* Why nothing is sampled. */
 enum stack_gate { STACK_GATE_OPEN, STACK_GATE_BREAKER, STACK_GATE_LEASE, STACK_GATE_RUN_QUEUE };
 
-/* What the agent says of its sampler. Totals are of this sampler, since it began. */
+/* The agent's report about its sampler. Totals are since the start of this sampler. */
 struct stack_figures {
-    uint64_t asked;   /* processes that came to their turn */
-    uint64_t sampled; /* that were told */
-    uint64_t other;   /* of another status than was chosen, or no longer chosen */
+    uint64_t asked;   /* processes that were due */
+    uint64_t sampled; /* samples that were sent */
+    uint64_t other;   /* with another status than the chosen ones, or no longer chosen */
     uint64_t died, own;
-    uint64_t skipped; /* not asked, because the round's deadline had passed */
-    uint64_t late;    /* answered after it: sampled, but not on time */
-    uint64_t stuck;   /* workers given up after a second without an answer */
-    uint64_t lost;    /* samples that the link did not take */
-    /* of the last choice */
-    uint64_t matched; /* processes that match; of more than the most, a random part is chosen */
+    uint64_t skipped; /* not queried, because the deadline of the round had passed */
+    uint64_t late;    /* answered after the deadline: sampled, but late */
+    uint64_t stuck;   /* workers abandoned after a second without an answer */
+    uint64_t lost;    /* samples dropped because the link was full */
+    /* in the last choice */
+    uint64_t matched; /* processes that match; above the maximum, a random subset is chosen */
     uint64_t chosen, walked;
-    uint64_t held; /* that matched, and were left out because of a hazard */
+    uint64_t held; /* matching processes left out because of a hazard */
     /* now */
-    uint64_t interval_us, asked_us; /* between two groups: in force, asked for */
+    uint64_t interval_us, asked_us; /* between two groups: in use, requested */
     uint64_t groups, weight_us;
     uint64_t workers;
     uint64_t cost_ppm, sample_ns; /* of the schedulers' time; of one sample */
@@ -45,23 +44,18 @@ struct stack_figures {
 };
 
 struct stack_decode_counts {
-    uint64_t messages, missing; /* missing: by their numbers */
+    uint64_t messages, missing; /* missing messages, by their sequence numbers */
     uint64_t samples, unknown, bad;
-};
-
-/* The clock of a node: see stream_take_stacks. */
-struct stack_clock {
-    int64_t start_native, units_per_s; /* units_per_s > 0 */
-    uint64_t base_ns;
 };
 
 struct stack_decoder;
 /* Sets the profile's unit. */
 struct stack_decoder *stack_decoder_new(struct stack_profile *p);
 void stack_decoder_free(struct stack_decoder *d); /* NULL is fine */
-/* One message with its version byte. False: at least a part of it could not be read. */
+/* One message with its version byte, and the clock of its stamps. False: at least a part of it
+ * was malformed. */
 bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,
-                        const struct stack_clock *clock);
+                        const struct node_clock *clock);
 const struct stack_figures *stack_decoder_figures(const struct stack_decoder *d);
 const struct stack_decode_counts *stack_decoder_counts(const struct stack_decoder *d);
 

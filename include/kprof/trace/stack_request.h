@@ -1,5 +1,5 @@
-/* Requests to the agent to sample stacks. src/agent/PROTOCOL.md, "Stacks", describes the forms. The
- * samples come through the stream (stream_take_stacks).
+/* Requests to the agent to sample stacks. src/agent/PROTOCOL.md, "Stacks", describes the forms.
+ * Samples arrive through the stream (stream_take_stacks).
  *
  * As in trace/agent_request, the functions are for the session's one control thread, block for a
  * bounded time and return 0, or -1 with err. */
@@ -15,7 +15,7 @@
 enum stack_who {
     STACK_WHO_TOP,          /* the n processes with the most of `by` */
     STACK_WHO_PIDS,         /* pids[0..n): serial << 32 | id */
-    STACK_WHO_NAMES,        /* registered names, one a line in `text` */
+    STACK_WHO_NAMES,        /* registered names, one per line in `text` */
     STACK_WHO_INITIAL_CALL, /* text: module, function; arity: n */
     STACK_WHO_APPLICATION   /* text: its name */
 };
@@ -32,9 +32,9 @@ struct stack_request {
     uint32_t statuses;    /* bit 1 << enum stack_status for each */
 };
 
-/* Begins, or changes what is sampled. */
+/* Starts sampling, or changes it. */
 int stack_request_begin(struct session *s, const struct stack_request *r, struct err *e);
-/* All samples have come when it returns. */
+/* Stops sampling. All samples have arrived when it returns. */
 int stack_request_end(struct session *s, struct err *e);
 
 #endif

@@ -19,7 +19,7 @@ enum intent_kind {
                         * which
                         */
     INTENT_ZERO,
-    INTENT_MARK,   /* compare with the time shown now, or end the comparison */
+    INTENT_COMPARE, /* compare with the time shown now, or end the comparison */
     INTENT_EXPORT, /* text: file name; force: overwrite was confirmed; slow_only: only slow requests
                       that pass the filter; picture: the text format has the content of the screen
                     */
@@ -28,7 +28,7 @@ enum intent_kind {
     INTENT_TIER_REMOVE,   /* tier */
     INTENT_ENTRY,         /* text: tier name or "none" */
     INTENT_IDENTITY,      /* text: the rule; empty: none */
-    INTENT_TEMPLATE,      /* name by path(...) or shape(...), or take that back */
+    INTENT_TEMPLATE,      /* name by path(...) or shape(...), or undo this */
     INTENT_COMPLETE,      /* text: the function typed so far, without NAME=; app answers with
                              ui_set_completions */
     INTENT_WHY,           /* tier: ask why this tier is empty */

@@ -55,7 +55,7 @@ enum action {
     ACT_SHAPE,
     ACT_AGAIN,
     ACT_WHY,
-    ACT_MARK,
+    ACT_COMPARE,
     ACT_THRESHOLD,
     ACT_NEXT,
     ACT_PREVIOUS,

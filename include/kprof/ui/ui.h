@@ -59,14 +59,15 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
  * last. */
 const char *ui_picked(const struct ui *u, size_t i);
 
-/* Hands stack samples to the flame graph screen, which takes over the view. source: what they are
- * from, for the title; copied. */
+/* Passes stack samples to the flame graph screen, which takes ownership of the view. source: their
+ * origin, for the title; copied. */
 void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source);
-/* Hands over the samples to compare with, of any profile. */
+/* Passes the samples to compare with, of any profile; takes ownership. */
 void ui_set_stacks_base(struct ui *u, struct stack_view *v);
-/* Shows the flame graph. home: the other screens lead back to it, not to the table. */
+/* Shows the flame graph. home: other screens return to it, not to the table. */
 void ui_show_stacks(struct ui *u, bool home);
-/* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
+/* After INTENT_EXPORT_STACKS: the samples on the screen, and the query of their graph. NULL: none.
+ */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
  * between; "": none does. Copied. */
