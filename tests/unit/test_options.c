@@ -623,6 +623,7 @@ static void help_fits(void **state)
         "--ascii",       "--force",     "--demo",     "--demo-rate",
         "--version",     "--help",      "--config",   "--max-overhead",
         "--hazards",     "--profile",   "--top",      "--sample-interval",
+        "--full-trace",  "--full-calls", "--full-events", "--full-hide",
         "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         if (!strstr(text.data, must[i]))
