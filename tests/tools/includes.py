@@ -223,7 +223,7 @@ def self_test():
         "src/app/g.c": ('#include "../ui/secret.h"\n', "not in this directory"),
         "src/ui/h.c": ("#include <kprof/core/core.h>\n", "ui may not use core"),
         "src/ui/i.c": ("#include <kprof/trace/session.h>\n", "ui may not use trace"),
-        "src/ui/j.c": ("#include <sys/socket.h>\n", "only draws values"),
+        "src/ui/j.c": ("#include <sys/socket.h>\n", "may only draw values"),
         "src/ui/k.c": ("const struct screen_ops screen_k = {\n", "1 tables and 0 lines"),
         "src/ui/screens.c": ("} screens[SCREEN_COUNT] = {\n    [SCREEN_L] = {&screen_l, 0},\n};\n", "0 tables and 1 lines"),
     }
