@@ -194,7 +194,8 @@ begun(#f{o = #{who := {pids, Pids}, run_ms := Ms}} = F0) ->
         Flagged ->
             [erlang:monitor(process, P) || P <- Flagged],
             erlang:send_after(?TICK_MS, self(), tick),
-            loop(#h{procs = maps:from_list(lists:zip(Flagged, [{I, 1} || I <- lists:seq(0, length(Flagged) - 1)]))}, F#f{attempts = 1})
+            H = #h{procs = maps:from_list(lists:zip(Flagged, [{I, 1} || I <- lists:seq(0, length(Flagged) - 1)]))},
+            loop(H, told(H, [], [], [], F#f{attempts = 1, told = now_ms()}))
     end;
 begun(#f{o = #{who := {request, MFA, _, _}, wait_ms := Ms}, session = Session} = F0) ->
     Counted = kprof_spec:set_pattern(Session, MFA, true, [call_count]),
@@ -202,7 +203,7 @@ begun(#f{o = #{who := {request, MFA, _, _}, wait_ms := Ms}, session = Session} =
     erlang:send_after(?TICK_MS, self(), tick),
     case armed(F1#f{word = erlang:system_info(trace_control_word)}) of
         {refused, F} -> {refused, #h{}, F};
-        F -> loop(#h{}, F)
+        F -> loop(#h{}, told(#h{}, [], [], [], F#f{told = now_ms()}))
     end.
 
 flag(P, #f{session = Session, flags = Flags}) -> kprof_spec:flags({Session, self()}, P, true, Flags).

@@ -278,9 +278,9 @@ full_reasons(T) ->
     None = fun() -> ok end,
     Requests = fun() -> rpc:call(T, agent_full_log, requests, [[a, b], Server, 0]) end,
     ?equal(maps:get(reason, full(K, Short, 0, None)), ?NO_CALL),
-    St = full(K, Short#{rule => <<"agent_full_work:request/2 arg(1)">>, value => <<"x">>, wait_ms => 1500}, 2, Requests),
+    St = full(K, Short#{rule => <<"agent_full_work:request/2 arg(1)">>, value => <<"x">>, wait_ms => 800}, 2, Requests),
     ?equal({maps:get(reason, St), figure(calls, St), figure(requests, St)}, {?NONE_MATCHED, 2, 0}),
-    Slow = full(K, Short#{slow_ns => 3600000000000, wait_ms => 1500}, 2, Requests),
+    Slow = full(K, Short#{slow_ns => 3600000000000, wait_ms => 800}, 2, Requests),
     ?equal(maps:get(reason, Slow), ?NONE_MATCHED),
     ?check(figure(requests, Slow) >= 1 andalso figure(slowest_ns, Slow) > 0),
     ?equal(maps:get(reason, full(K, Short#{modules => {some, [<<"agent_no_module">>], []}}, 0, None)), ?NO_FUNCTION),
@@ -367,9 +367,11 @@ waiting(Phase) ->
 tracers(T) ->
     [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, full_tracer_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]].
 
+%% A session whose tracer was killed ends a little later.
 nothing_of_it(T) ->
+    MFAs = [{agent_full_work, F, A} || {F, A} <- rpc:call(T, agent_full_work, module_info, [functions])],
     ?soon(fun() -> rpc:call(T, agent_full_log, flagged, []) =:= [] end),
-    ?equal(rpc:call(T, agent_load, set_now, [[{agent_full_work, F, A} || {F, A} <- rpc:call(T, agent_full_work, module_info, [functions])]]), #{flags => [], patterns => []}),
+    ?soon(fun() -> rpc:call(T, agent_load, set_now, [MFAs]) =:= #{flags => [], patterns => []} end),
     ?equal(rpc:call(T, agent_full_log, meta, [[{agent_full_work, request, 2}, {agent_full_work, served, 1}]]), []).
 
 full_tracer_killed(T) ->
