@@ -88,6 +88,7 @@
     ref = none :: none | reference(), % its monitor
     ending = none :: none | reference(), % it was asked for its last samples
     enders = [] :: [integer()], % requests that are answered when these have been sent
+    inside = false :: boolean(), % the relay tells it which processes it has traced
     busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue; counted down while it is short
 }).
 

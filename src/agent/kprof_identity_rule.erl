@@ -7,7 +7,7 @@
 %% Clauses of one tier: {Head, Guards, Name}.
 -type clauses() :: [{'_' | [term()], [term()], term()}].
 
--define(PREFIX, 256). % maximum length of a prefix in bytes
+-define(PREFIX, 256). % maximum length of a prefix in bytes of a binary or characters of a string
 -define(PREFIXED, 'kprof prefix').
 -define(NTH, 64).
 
@@ -214,9 +214,9 @@ translate(L, Params0, Known0, Guards0, Body0) ->
     Unknown = maps:merge(Known0, maps:filter(fun(_, E) -> E =/= bound end, Known)),
     Guards = with_guards(lists:reverse(Extra), substitute(Guards0, Unknown)),
     Clause = {clause, L, [{tuple, L, Params}], short_forms(Guards, guard), short_forms([substitute(Body1, Unknown)], name)},
-    [checked(L, Head, G, prefixed(Name)) || {Head, G, [Name]} <- transform(L, Clause)].
+    [checked(L, Head, G ++ More, Way) || {Head, G, [Name]} <- transform(L, Clause), {More, Way} <- prefixed(Name)].
 
-%% Functions of a rule that match specs do not have: nth(K, List); prefix(N, Binary); name(Pid), which the relay looks up;
+%% Functions of a rule that match specs do not have: nth(K, List); prefix(N, Text); name(Pid), which the relay looks up;
 %% path(Text) and shape(Text), which kprof-top computes: they are a name, or an element of one, and never an argument (Where is
 %% guard, name, or argument: of a function in a name).
 short_forms({call, L, {atom, _, nth}, [K, E]}, Where) -> nth(K, short_forms(E, inner(Where)), L);
@@ -229,7 +229,7 @@ short_forms({call, L, {atom, _, path}, [E]}, name) -> {tuple, L, [{atom, L, 'kpr
 short_forms({call, L, {atom, _, shape}, [E]}, name) -> {tuple, L, [{atom, L, 'kprof shape'}, short_forms(E, argument)]};
 short_forms({call, L, {atom, _, prefix}, [{integer, _, N} = Bytes, E]}, _) when N > 0, N =< ?PREFIX ->
     {tuple, L, [{atom, L, ?PREFIXED}, Bytes, short_forms(E, argument)]};
-short_forms({call, L, {atom, _, prefix}, _}, _) -> fail(L, "use prefix(Bytes, Binary), with 1 to ~b bytes", [?PREFIX]);
+short_forms({call, L, {atom, _, prefix}, _}, _) -> fail(L, "use prefix(N, Text), with N from 1 to ~b", [?PREFIX]);
 short_forms({call, L, {atom, _, name}, [E]}, _) -> {tuple, L, [{atom, L, 'kprof name'}, short_forms(E, argument)]};
 short_forms({call, L, F, Es}, Where) -> {call, L, F, short_forms(Es, inner(Where))};
 short_forms(T, Where) when is_tuple(T) -> list_to_tuple(short_forms(tuple_to_list(T), Where));
@@ -245,15 +245,29 @@ nth(_, _, L) -> fail(L, "use nth(K, List), with K from 1 to ~b", [?NTH]).
 tails(0, E, _) -> E;
 tails(K, E, L) -> call(L, tl, [tails(K - 1, E, L)]).
 
+%% A match spec shortens binaries, which are most texts. It cannot shorten strings: then the relay does.
+prefixed(Name) ->
+    case prefixes(Name) of
+        [] -> [{[], Name}];
+        Texts -> [{[], shortened(Name)}, {[{'orelse', {is_list, X}, {is_binary, X}} || X <- Texts], Name}]
+    end.
+
+%% The texts of which a name has prefixes.
+prefixes({{?PREFIXED, _, X}}) -> [X | prefixes(X)];
+prefixes({const, _}) -> [];
+prefixes(T) when is_tuple(T) -> prefixes(tuple_to_list(T));
+prefixes([H | T]) -> prefixes(H) ++ prefixes(T);
+prefixes(_) -> [].
+
 %% The first N bytes, or all if there are fewer. min/2 is not allowed in match specs of all OTP releases.
-prefixed({{?PREFIXED, N, X0}}) ->
-    X = prefixed(X0),
+shortened({{?PREFIXED, N, X0}}) ->
+    X = shortened(X0),
     Size = {byte_size, X},
     {binary_part, X, 0, {'div', {'-', {'+', Size, N}, {abs, {'-', Size, N}}}, 2}};
-prefixed({const, _} = X) -> X;
-prefixed(T) when is_tuple(T) -> list_to_tuple(prefixed(tuple_to_list(T)));
-prefixed([H | T]) -> [prefixed(H) | prefixed(T)];
-prefixed(X) -> X.
+shortened({const, _} = X) -> X;
+shortened(T) when is_tuple(T) -> list_to_tuple(shortened(tuple_to_list(T)));
+shortened([H | T]) -> [shortened(H) | shortened(T)];
+shortened(X) -> X.
 
 with_guards([], Guards) -> Guards;
 with_guards(Extra, []) -> [Extra];

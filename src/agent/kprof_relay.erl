@@ -37,6 +37,7 @@
 -define(NAMES_MS, 1000). % minimum time between two scans of the registered names for a pid without a name
 
 -define(NUDGE_MS, 50). % minimum time between two reports that the limit is exceeded
+-define(SEEN_US, 2000). % minimum time between two messages to the sampler
 -define(ARGS_A_CALL, 1024). % bytes
 -define(ARGS_A_SECOND, 1048576).
 
@@ -88,7 +89,9 @@ start(#{controller := Controller} = Opts) ->
     args_left = 0, % bytes of arguments in the second that began at args_at
     args_at = -1000000000000, % ms
     watch = none, % number of the tier whose calls are counted
-    watched = 0
+    watched = 0,
+    seen_by = none, % the sampler that wants to know which processes are traced
+    seen_at = 0 % when (native) it was last told
 }).
 
 -spec init(options()) -> no_return().
@@ -251,6 +254,7 @@ control({cleanup, Plan}, S) -> S#s{plan = Plan};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker:limit(Rate, now_ms())};
 control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, tick = ?LEAST_TICK_MS};
+control({seen_by, Sampler}, S) -> S#s{seen_by = Sampler, seen_at = S#s.clock};
 control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
 control({watched, From, Ref}, S) ->
     From ! {watched, Ref, S#s.watched},
@@ -284,10 +288,21 @@ enqueue(_, 0, S) ->
     S;
 enqueue(Messages, N, #s{held = Held, weight = Sampled, debt = Debt} = S0) ->
     Weight = min(?MAX_WEIGHT_FACTOR * Sampled, Sampled + Debt div N),
-    S = later({batch, N, Weight, Messages}, watch(Messages, S0#s{held = Held + N, debt = Debt - (Weight - Sampled) * N})),
+    S = later({batch, N, Weight, Messages}, seen(Messages, watch(Messages, S0#s{held = Held + N, debt = Debt - (Weight - Sampled) * N}))),
     case Held of
         0 -> deliver(S);
         _ -> drop_oldest(S)
+    end.
+
+%% The processes of a batch, and whether the event was a call: to the sampler of stacks, if it wants them. Of a flood of batches it
+%% gets some.
+seen(_, #s{seen_by = none} = S) -> S;
+seen(Messages, #s{seen_by = Sampler, clock = Now, seen_at = At} = S) ->
+    case Now - At < erlang:convert_time_unit(?SEEN_US, microsecond, native) of
+        true -> S;
+        false ->
+            Sampler ! {seen, [{element(2, M), element(3, M) =:= call} || M <- Messages]},
+            S#s{seen_at = Now}
     end.
 
 later(What, #s{pending = Q} = S) -> S#s{pending = queue:in(What, Q)}.
@@ -376,6 +391,7 @@ registered_anew(Pid) ->
 small(B, Budget) when is_binary(B) -> byte_size(B) =< 256 andalso spend(Budget);
 small(A, Budget) when is_atom(A); is_float(A); is_pid(A); is_reference(A); is_integer(A), A < ?BIG, A > -(?BIG) -> spend(Budget);
 small({'kprof name', _}, _) -> false;
+small({'kprof prefix', _, _}, _) -> false;
 small(T, Budget) when is_tuple(T), tuple_size(T) =< 8 -> small_all(tuple_to_list(T), spend(Budget));
 small([H | _] = L, Budget) when is_integer(H) -> text(L, 256) andalso spend(Budget);
 small([], Budget) -> spend(Budget);
@@ -396,9 +412,20 @@ cut(X, _) when is_atom(X); is_float(X); is_pid(X); is_binary(X) -> X;
 cut(X, _) when is_integer(X), X < ?BIG, X > -(?BIG) -> X;
 cut({'kprof name', X}, _) when is_pid(X) -> registered(X);
 cut({'kprof name', X}, _) -> name(X);
+cut({'kprof prefix', N, X}, _) -> start(X, N);
 cut(T, Depth) when is_tuple(T), Depth > 0 -> list_to_tuple([cut(X, Depth - 1) || X <- lists:sublist(elements(T, 1), 8)]);
 cut([H | _] = L, _) when is_integer(H), H >= 0, H < 16#110000 -> characters(L, 256);
 cut(_, _) -> '...'.
+
+%% The first bytes of a binary, or characters of a string.
+start(B, N) when is_binary(B), byte_size(B) > N -> binary:part(B, 0, N);
+start(X, _) when is_binary(X); X =:= [] -> X;
+start(X, N) ->
+    Text = characters(X, N),
+    case io_lib:printable_unicode_list(Text) of
+        true when Text =/= [] -> Text;
+        _ -> undefined
+    end.
 
 elements(T, I) when I =< tuple_size(T), I =< 8 -> [element(I, T) | elements(T, I + 1)];
 elements(_, _) -> [].

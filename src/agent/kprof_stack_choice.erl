@@ -2,14 +2,14 @@
 %% ends.
 %%
 %% Of processes that are not chosen it reads only what the VM reads without a signal to them: reductions, sizes of
-%% heaps, first call, group leader, name. Lengths of queues, too; but if the hazard table forbids sample_queue, not
+%% heaps, first call, parent, group leader, name. Lengths of queues, too; but if the hazard table forbids sample_queue, not
 %% those of processes whose messages are off heap. If it forbids sample_large, processes with large heaps are not
 %% chosen.
 %%
 %% Invariant: at most ?MOST processes are chosen; if more match, a different random part of them each time. Processes of
 %% agents are never chosen.
 -module(kprof_stack_choice).
--export([start/2, init/3, is_who/1, is_large/1, is_long/1]).
+-export([start/2, init/3, is_who/1, refused/1, described/3, masters/0, is_large/1, is_long/1]).
 -export_type([who/0, chosen/0]).
 
 -type by() :: reductions | memory | queue | binary.
@@ -18,7 +18,10 @@
     | {names, [binary()]}
     | {initial_call, {binary(), binary(), arity()}}
     | {application, binary()}
-    | {top, pos_integer(), by()}.
+    | {top, pos_integer(), by()}
+    | {children, {non_neg_integer(), non_neg_integer()} | binary()}
+    | inside % the sampler chooses these: kprof_stack_seen
+    | all.
 %% {Pid, registered name | 0, initial call, application, whether the length of its queue may be read, whether the
 %% sizes of its heaps may be read, whether proc_lib has another initial call}
 -type chosen() :: {pid(), atom() | 0, mfa() | 0, binary(), boolean(), boolean(), boolean()}.
@@ -30,6 +33,8 @@
 -define(TWICE_MS, 100). % between two readings of reductions
 -define(LARGE, 100000). % words: from about 130,000 on the VM may collect garbage on a dirty scheduler
 -define(SLICE_US, 500). % maximum that a slice counts as work: in a longer one the process has waited
+-define(FAMILY, 100000). % maximum number of descendants
+-define(PASSES, 8). % maximum number of passes over all processes to find them
 -define(LONG, 10000). % messages: with more of them, no values are read for which the VM walks the queue
 
 -record(c, {
@@ -48,7 +53,20 @@ is_who({names, L}) when is_list(L) -> [] =:= [X || X <- L, not is_binary(X)];
 is_who({initial_call, {M, F, A}}) -> is_binary(M) andalso is_binary(F) andalso is_integer(A);
 is_who({application, App}) -> is_binary(App);
 is_who({top, N, By}) -> is_integer(N) andalso N > 0 andalso N =< ?MOST andalso lists:member(By, [reductions, memory, queue, binary]);
+is_who({children, Of}) -> is_binary(Of) orelse is_id(Of);
+is_who(inside) -> true;
+is_who(all) -> true;
 is_who(_) -> false.
+
+%% Why this VM cannot choose them; none: it can.
+-spec refused(who()) -> none | binary().
+refused({children, _}) ->
+    case catch process_info(self(), parent) of
+        {'EXIT', _} -> <<"the children of a process are known from OTP 25 on">>;
+        _ -> none
+    end;
+refused(_) ->
+    none.
 
 is_id({Id, Serial}) -> is_integer(Id) andalso is_integer(Serial);
 is_id(_) -> false.
@@ -57,11 +75,18 @@ is_id(_) -> false.
 -spec start(who(), kprof_hazard:vm()) -> pid().
 start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link]).
 
+%% Those of these processes that may be sampled, in the calling process. Masters: of applications.
+-spec described([pid()], kprof_hazard:vm(), #{pid() => binary()}) -> [chosen()].
+described([], _, _) ->
+    [];
+described(Pids, Vm, Masters) ->
+    element(1, described(Pids, [], ?STEP, #c{vm = Vm, slice = kprof_flags:slice(), masters = Masters})).
+
 -spec init(pid(), who(), kprof_hazard:vm()) -> term().
 init(Leader, Who, Vm) ->
     C0 = #c{vm = Vm, slice = kprof_flags:slice(), masters = masters()},
     {Pids, Matched, C1} = candidates(Who, C0),
-    {Chosen, C2} = described(Pids, C1),
+    {Chosen, C2} = described(Pids, [], ?STEP, C1),
     C = worked(C2),
     Kept = lists:sublist(Chosen, most(Who)),
     unlink(Leader),
@@ -82,6 +107,8 @@ candidates({initial_call, {M, F, A}}, C) ->
         {'EXIT', _} -> {[], 0, C};
         {Module, Function} -> matching(fun(P) -> info(P, initial_call) =:= {Module, Function, A} end, C)
     end;
+candidates({children, Of}, C) -> family([P || P <- oldest(Of), is_pid(P)], C);
+candidates(all, C) -> matching(fun(_) -> true end, C);
 candidates({top, N, By}, C) -> top(N + ?OWN, By, source(), [], C).
 
 few(Pids, C) ->
@@ -96,6 +123,48 @@ pid(Id, Serial) ->
 named(Name) ->
     try [P || P <- [whereis(binary_to_existing_atom(Name, utf8))], is_pid(P)]
     catch _:_ -> []
+    end.
+
+%% ---- A process and those that it started ----
+
+oldest({Id, Serial}) -> [pid(Id, Serial)];
+oldest(Name) -> named(Name).
+
+%% A process can be read before its parent: so there are several passes, until one finds nobody.
+family([], C) ->
+    {[], 0, C};
+family([Oldest], C0) ->
+    {Family, C} = family(?PASSES, maps:from_list([{Oldest, true}]), C0),
+    Seed = erlang:unique_integer(),
+    Tossed = lists:sublist(lists:sort([{erlang:phash2({Seed, P}), P} || P <- maps:keys(Family)]), ?MOST),
+    {[P || {_, P} <- Tossed], map_size(Family), C}.
+
+family(0, Family, C) ->
+    {Family, C};
+family(Passes, Before, C0) ->
+    case more_family(source(), Before, C0) of
+        {Before, C} -> {Before, C};
+        {Family, C} -> family(Passes - 1, Family, C)
+    end.
+
+more_family(Source0, Family0, C0) ->
+    case take(?PIECE, Source0) of
+        {[], _} ->
+            {Family0, C0};
+        {Pids, Source} ->
+            {Family, C} = started_by(Family0, Pids, ?STEP, C0),
+            more_family(Source, Family, C)
+    end.
+
+started_by(Family, [], _, C) ->
+    {Family, C};
+started_by(Family, Pids, 0, C) ->
+    started_by(Family, Pids, ?STEP, rested(C));
+started_by(Family, [P | Rest], Left, #c{walked = Walked} = C) ->
+    Parent = info(P, parent),
+    case map_size(Family) < ?FAMILY andalso is_map_key(Parent, Family) of
+        true -> started_by(Family#{P => true}, Rest, Left - 1, C#c{walked = Walked + 1});
+        false -> started_by(Family, Rest, Left - 1, C#c{walked = Walked + 1})
     end.
 
 info(P, What) ->
@@ -221,21 +290,20 @@ may_ask_queue(P, Vm) -> kprof_hazard:allowed(sample_queue, Vm) orelse info(P, me
 
 %% ---- Data about the chosen processes ----
 
-described(Pids, C) -> described(Pids, [], C).
-
-described([], Chosen, C) ->
+described([], Chosen, _, C) ->
     {lists:reverse(Chosen), C};
-described([P | Rest], Chosen, C0) ->
-    C = #c{held = Held} = rested(C0),
+described(Pids, Chosen, 0, C) ->
+    described(Pids, Chosen, ?STEP, rested(C));
+described([P | Rest], Chosen, Left, #c{held = Held} = C) ->
     case process_info(P, [registered_name, initial_call, group_leader, heap_size]) of
         [{_, Name}, {_, First}, {_, Leader}, _] ->
             case is_agents(First) orelse is_agents(Name) orelse is_held(P, C) of
-                held -> described(Rest, Chosen, C#c{held = Held + 1});
-                true -> described(Rest, Chosen, C);
-                false -> described(Rest, [describe(P, Name, First, Leader, C) | Chosen], C)
+                held -> described(Rest, Chosen, Left - 1, C#c{held = Held + 1});
+                true -> described(Rest, Chosen, Left - 1, C);
+                false -> described(Rest, [describe(P, Name, First, Leader, C) | Chosen], Left - 1, C)
             end;
         _ ->
-            described(Rest, Chosen, C)
+            described(Rest, Chosen, Left - 1, C)
     end.
 
 describe(P, Name, First, Leader, #c{vm = Vm, masters = Masters}) ->
@@ -273,6 +341,7 @@ is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);
 is_agents(_) -> false.
 
 %% A process belongs to the application whose master leads its group.
+-spec masters() -> #{pid() => binary()}.
 masters() ->
     maps:from_list([
         {Master, atom_to_binary(App, utf8)}

@@ -43,6 +43,9 @@
     named = #{} :: #{non_neg_integer() => true}, % the initial call is known
     next_number = 0 :: non_neg_integer(),
     scale = {1, 1} :: {pos_integer(), pos_integer()}, % {matching, chosen} processes: a chosen one stands for this ratio
+    seen = none :: none | kprof_stack_seen:seen(), % who is inside requests; none: others are sampled
+    masters = #{} :: #{pid() => binary()},
+    births :: kprof_stack_births:births(),
     %% rounds
     groups = [] :: [[non_neg_integer()]], % rounds to come, in order
     interval_us :: pos_integer(),
@@ -96,7 +99,8 @@ last(Sampler) ->
 init(Controller, #{interval_us := Us} = Options, Budget) ->
     L = #l{
         options = Options, controller = erlang:monitor(process, Controller), budget = Budget, seed = erlang:phash2({self(), erlang:monotonic_time()}),
-        depth = kprof_stack_worker:depth(), interval_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns()
+        depth = kprof_stack_worker:depth(), interval_us = Us, next_us = now_us(), table = kprof_stack_table:new(), looked_ns = now_ns(),
+        births = kprof_stack_births:new(probe())
     },
     self() ! choose,
     erlang:send_after(?LOOK_MS, self(), look),
@@ -116,6 +120,7 @@ timed(Message, L0) ->
     L#l{own_ns = L#l.own_ns + min(?TURN_NS, now_ns() - Began)}.
 
 handle(round, L) -> plan_round(turn(L));
+handle({seen, Events}, L) -> seen(Events, L);
 handle({sampled, Worker, _, Results, Skipped, Late}, L) -> sampled(Worker, Results, Skipped, Late, L);
 handle({chosen, Chooser, Chosen, Figures, Ns}, #l{chooser = Chooser} = L) ->
     chosen(Chosen, L#l{chooser = none, choice = Figures, own_ns = L#l.own_ns + Ns});
@@ -139,14 +144,62 @@ handle({gate, Gate, Budget}, #l{gate = Gate} = L) -> L#l{budget = Budget};
 handle({gate, Gate, Budget}, L) -> tell(L#l{gate = Gate, budget = Budget, next_us = now_us()});
 handle({who, Who, Statuses, Us, PeriodMs}, #l{options = Options} = L) ->
     New = Options#{who := Who, statuses := Statuses, interval_us := Us, period_ms := PeriodMs},
-    choose((tell(L))#l{options = New, interval_us = max(Us, L#l.interval_us)});
+    Seen = if Who =:= inside -> L#l.seen; true -> none end,
+    choose((unchosen(tell(L)))#l{options = New, interval_us = max(Us, L#l.interval_us), seen = Seen});
 handle(_, L) -> L.
 
 %% ---- Choice of processes ----
 
 %% If a chooser is still running, no other one is started.
-choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) -> L#l{chooser = kprof_stack_choice:start(Who, Vm)};
-choose(L) -> L.
+choose(#l{options = #{who := inside}, seen = none, seed = Seed} = L) ->
+    chosen([], L#l{choice = #{matched => 0}, seen = kprof_stack_seen:new(Seed), masters = kprof_stack_choice:masters()});
+choose(#l{options = #{who := inside}} = L) ->
+    L#l{masters = kprof_stack_choice:masters()};
+choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) ->
+    started(L#l{chooser = kprof_stack_choice:start(Who, Vm)});
+choose(L) ->
+    L.
+
+%% The answer of a chooser that is still running would be to another question.
+unchosen(#l{chooser = none} = L) ->
+    L;
+unchosen(#l{chooser = Chooser} = L) ->
+    unlink(Chooser),
+    exit(Chooser, kill),
+    L#l{chooser = none}.
+
+%% Processes that the relay has traced. A new one comes into a group of the next ?GROUPS intervals, at random: so one that lives
+%% for less than these is sampled in proportion to its life.
+seen(Events, #l{seen = Seen, gate = 0, blocked = false, options = #{vm := Vm}} = L0) when Seen =/= none ->
+    {New, Left, Seen1} = kprof_stack_seen:seen(Events, now_us() div 1000, Seen),
+    Chosen = kprof_stack_choice:described(New, Vm, L0#l.masters),
+    Dead = [P || P <- New -- [element(1, C) || C <- Chosen], process_info(P, status) =:= undefined],
+    Seen2 = lists:foldl(fun kprof_stack_seen:forget/2, Seen1, Dead),
+    L1 = case kprof_stack_seen:thin(Seen2) =:= kprof_stack_seen:thin(Seen) of true -> L0; false -> tell(L0) end,
+    counted_in(lists:foldl(fun joined/2, left(Left, L1#l{seen = Seen2}), Chosen));
+seen(_, L) ->
+    L.
+
+%% Those that were seen and are not sampled are held.
+counted_in(#l{seen = Seen, numbers = Numbers, choice = Choice} = L) ->
+    {Thin, Size} = {kprof_stack_seen:thin(Seen), kprof_stack_seen:size(Seen)},
+    L#l{scale = {Thin, 1}, choice = Choice#{matched => Size * Thin, held => max(0, Size - map_size(Numbers))}}.
+
+joined(Chosen, #l{next_number = N, seed = Seed} = L0) ->
+    case taken(Chosen, L0) of
+        #l{next_number = N} = L -> L;
+        #l{groups = Groups} = L -> L#l{groups = dealt_in(erlang:phash2({Seed, N, joined}, ?GROUPS), N, Groups)}
+    end.
+
+%% Beyond the groups that are still to come: the next distribution has it.
+dealt_in(0, N, [Group | Groups]) -> [[N | Group] | Groups];
+dealt_in(I, N, [Group | Groups]) -> [Group | dealt_in(I - 1, N, Groups)];
+dealt_in(_, _, []) -> [].
+
+left(Pids, L) -> lists:foldl(fun(P, #l{numbers = Numbers} = L1) -> case Numbers of #{P := N} -> dropped(N, L1); _ -> L1 end end, L, Pids).
+
+%% A process of the agent was started.
+started(#l{births = Births} = L) -> L#l{births = kprof_stack_births:own(Births)}.
 
 %% A process that is chosen again keeps its number; other numbers are never used again.
 chosen(Chosen, #l{numbers = Old} = L0) ->
@@ -229,7 +282,7 @@ dealt([N | Rest], [Group | Groups], Dealt) -> dealt(Rest, Groups, [[N | Group] |
 
 workers(#l{idle = Idle, busy = Busy} = L) ->
     case length(Idle) < ?WORKERS andalso length(Idle) + map_size(Busy) < ?MOST_WORKERS of
-        true -> L#l{idle = [kprof_stack_worker:start() | Idle]};
+        true -> started(L#l{idle = [kprof_stack_worker:start() | Idle]});
         false -> L
     end.
 
@@ -269,7 +322,7 @@ sampled(P, Results, Skipped, Late, #l{busy = Busy, idle = Idle} = L0) ->
         false -> L2
     end.
 
-result({dead, N}, L) -> count(died, 1, dropped(N, L));
+result({dead, N}, L) -> count(died, 1, dropped(N, unseen(N, L)));
 result({own, N}, L) -> count(own, 1, dropped(N, L));
 result({first_call, N, MFA}, #l{named = Named, processes = Processes} = L) ->
     case Processes of
@@ -284,10 +337,17 @@ result({N, At, Ns, Status, Stack, Values}, #l{answers = Answers, options = #{sta
         true -> kept(N, At, Status, Stack, Values, grown_large(N, Values, grown_long(N, Values, L1)))
     end.
 
+unseen(_, #l{seen = none} = L) -> L;
+unseen(N, #l{seen = Seen, processes = Processes} = L) ->
+    case Processes of
+        #{N := Chosen} -> L#l{seen = kprof_stack_seen:forget(element(1, Chosen), Seen)};
+        _ -> L
+    end.
+
 kept(N, At, Status, {Cut, Frames} = Stack, Values, L0) ->
     {Id, New, Table} = kprof_stack_table:number(Stack, L0#l.table),
     {Gone, Table1} = kprof_stack_table:forgotten(Table),
-    L = count(sampled, 1, L0#l{table = Table1, gone = Gone ++ L0#l.gone, samples = [{N, At, Id, Status, Values} | L0#l.samples], n_samples = L0#l.n_samples + 1}),
+    L = count(cut, Cut, count(sampled, 1, L0#l{table = Table1, gone = Gone ++ L0#l.gone, samples = [{N, At, Id, Status, Values} | L0#l.samples], n_samples = L0#l.n_samples + 1})),
     case New of
         true -> L#l{new_stacks = [{Id, Cut, Frames} | L#l.new_stacks]};
         false -> L
@@ -318,11 +378,21 @@ look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, bud
     Each = kprof_stack_rate:each(Answers, L0#l.each_ns),
     Cost = kprof_stack_rate:cost(length(Answers), Each, Own, (Now - Then) * erlang:system_info(schedulers_online)),
     Smooth = (L0#l.cost + Cost) div 2,
-    L = tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth}),
+    Births = kprof_stack_births:look(probe(), Now div 1000000, L0#l.births),
+    L = gone_quiet(tell(L0#l{looked_ns = Now, answers = [], own_ns = 0, each_ns = Each, cost = Smooth, births = Births})),
     case L#l.gate of
         0 -> L#l{interval_us = kprof_stack_rate:next(Us, Asked, Smooth, Budget)};
         _ -> L
     end.
+
+%% Who was inside a request, and is no longer.
+gone_quiet(#l{seen = none} = L) -> L;
+gone_quiet(#l{seen = Seen} = L) ->
+    {Left, Rest} = kprof_stack_seen:left(now_us() div 1000, Seen),
+    counted_in(left(Left, L#l{seen = Rest})).
+
+%% A process that ends at once: its pid shows how many were started before it.
+probe() -> spawn(erlang, self, []).
 
 %% ---- To kprof-top ----
 
@@ -339,7 +409,7 @@ figures(#l{figures = Totals, choice = Choice, scale = {Of, Is}, interval_us = Us
         #{
             interval_us => Us, asked_us => Asked, weight_us => Us * ?GROUPS * Of div Is, groups => ?GROUPS, chosen => map_size(L#l.processes),
             workers => length(L#l.idle) + map_size(L#l.busy), cost => L#l.cost, sample_ns => L#l.each_ns, gate => L#l.gate,
-            depth => L#l.depth
+            depth => L#l.depth, born => kprof_stack_births:born(L#l.births), born_ms => kprof_stack_births:ms(L#l.births)
         }
     ).
 

@@ -1,6 +1,6 @@
 %% Stack samples: starts, changes, pauses and ends the sampler. Functions of the controller's process.
 -module(kprof_stacks).
--export([beat/1, ended/2, gate/1, last_sent/2, off/2, request/2]).
+-export([beat/1, ended/2, gate/1, last_sent/2, off/2, request/2, watch/1]).
 
 -include("kprof_controller.hrl").
 
@@ -26,15 +26,17 @@ last_sent(_, S) -> S.
 stopped(#s{stacks = #stacks{sampler = Sampler, ref = Ref, enders = Enders}} = S0) ->
     erlang:demonitor(Ref, [flush]),
     kprof_stack_sampler:stop(Sampler),
-    lists:foldl(fun(Ender, S) -> kprof_link:answer(Ender, ok, S) end, kprof_cleanup_plan:share(S0#s{stacks = #stacks{}}), Enders).
+    Rest = watch(kprof_cleanup_plan:share(S0#s{stacks = #stacks{}})),
+    lists:foldl(fun(Ender, S) -> kprof_link:answer(Ender, ok, S) end, Rest, Enders).
 
 %% #{who, interval_us, period_ms, statuses}: fields that are left out have their defaults. A running sampler continues
 %% with the new options.
 -spec request(map(), state()) -> {ok | {error, who, binary()}, state()}.
 request(#{who := Who} = Asked, S) ->
-    case kprof_stack_choice:is_who(Who) of
-        true -> {ok, sample(options(Asked), S)};
-        false -> {{error, who, <<"no such choice of processes">>}, S}
+    case kprof_stack_choice:is_who(Who) andalso kprof_stack_choice:refused(Who) of
+        none -> {ok, watch(sample(options(Asked), S))};
+        false -> {{error, who, <<"no such choice of processes">>}, S};
+        Why -> {{error, who, Why}, S}
     end.
 
 options(Asked) ->
@@ -54,9 +56,19 @@ number(What, Default, Least, Most, Asked) ->
 sample(Options, #s{stacks = #stacks{ending = Ending}} = S) when Ending =/= none -> sample(Options, stopped(S));
 sample(Options, #s{stacks = #stacks{sampler = none}, vm = Vm, link = #link{pid = To}} = S) ->
     {Sampler, Ref} = kprof_stack_sampler:start(Options#{vm => Vm, to => To}, budget(S)),
-    gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref}}));
-sample(#{who := Who, statuses := Statuses, interval_us := Us, period_ms := Ms}, #s{stacks = #stacks{sampler = Sampler}} = S) ->
+    gate(kprof_cleanup_plan:share(S#s{stacks = #stacks{sampler = Sampler, ref = Ref, inside = is_inside(Options)}}));
+sample(#{who := Who, statuses := Statuses, interval_us := Us, period_ms := Ms} = Options, #s{stacks = #stacks{sampler = Sampler} = Stacks} = S) ->
     Sampler ! {who, Who, Statuses, Us, Ms},
+    S#s{stacks = Stacks#stacks{inside = is_inside(Options)}}.
+
+is_inside(#{who := Who}) -> Who =:= inside.
+
+%% Tells the relay who wants to know the processes that it traces: nobody, or the sampler.
+-spec watch(state()) -> state().
+watch(#s{relay = none} = S) ->
+    S;
+watch(#s{relay = Relay, stacks = #stacks{sampler = Sampler, inside = Inside}} = S) ->
+    Relay ! {seen_by, if Inside -> Sampler; true -> none end},
     S.
 
 %% It has ended by itself.
@@ -68,7 +80,7 @@ ended(Why, S) ->
             killed -> kprof_text:format("sampling of stacks ended: its process was killed, or took too much memory", []);
             _ -> kprof_text:format("sampling of stacks ended: ~0tP", [Why, 12])
         end,
-    kprof_link:event_kept(stacks, Text, kprof_cleanup_plan:share(S#s{stacks = #stacks{}})).
+    kprof_link:event_kept(stacks, Text, watch(kprof_cleanup_plan:share(S#s{stacks = #stacks{}}))).
 
 -spec beat(state()) -> state().
 beat(#s{stacks = #stacks{sampler = none}} = S) -> S;

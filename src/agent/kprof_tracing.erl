@@ -22,7 +22,7 @@ new_relay(#s{link = #link{pid = Pid}, counters = Counters} = S0) ->
     Session = kprof_spec:session(S0#s.isolated, kprof_controller, Relay),
     erlang:send_after(?ADJUST_MS, self(), {adjust, Relay}),
     S = S0#s{relay = Relay, pacer = Pacer, relay_ref = erlang:monitor(process, Relay), session = Session},
-    kprof_cleanup_plan:share(send_limits(kprof_limits:new_relay(S))).
+    kprof_stacks:watch(kprof_cleanup_plan:share(send_limits(kprof_limits:new_relay(S)))).
 
 %% Everything was removed; kprof-top must switch tracing on again.
 -spec relay_died(state()) -> state().

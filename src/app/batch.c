@@ -2,7 +2,9 @@
 
 #include "preset_take.h"
 #include "progress.h"
+#include "record_run.h"
 #include "settings_map.h"
+#include "stack_run.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/stop.h>
 #include <kprof/base/text.h>
@@ -34,6 +36,12 @@ struct batch {
 static bool replaces(const struct options *o)
 {
     return o->output && o->format == EXPORT_PROM;
+}
+
+/* --profile and --trigger write other files. */
+static bool reports(const struct options *o)
+{
+    return !o->profile && o->n_triggers == 0;
 }
 
 static enum window window_for(uint64_t delay_ns)
@@ -126,12 +134,24 @@ static bool pump_until(struct batch *b, uint64_t until_ns)
     return !stop_asked();
 }
 
+static bool pump(void *batch, uint64_t until_ns)
+{
+    return pump_until(batch, until_ns);
+}
+
+/* Without tiers there is nothing to configure: stack samples only need the node. */
+static bool is_ready(const struct batch *b)
+{
+    return b->o->n_tiers || b->o->preset ? engine_configured(b->g)
+                                         : engine_state(b->g) == ENGINE_UP;
+}
+
 static int wait_configured(struct batch *b, struct err *e)
 {
     uint64_t until = clock_mono_ns() + CONNECT_NS;
     const struct options *o = b->o;
 
-    while (preset_take_wanted(&b->preset) || !engine_configured(b->g)) {
+    while (preset_take_wanted(&b->preset) || !is_ready(b)) {
         preset_take_poll(&b->preset, b->g);
         if (!pump_until(b, clock_mono_ns() + 20000000u))
             break;
@@ -219,7 +239,8 @@ int run_batch(const struct options *o, const struct target *t)
     struct err e = {{0}};
     int status = 1, rc = 0;
 
-    if (o->output && !replaces(o) && (b.fd = output_open(o->output, OUTPUT_OVER, &e)) < 0)
+    if (o->output && reports(o) && !replaces(o) &&
+        (b.fd = output_open(o->output, OUTPUT_OVER, &e)) < 0)
         goto out;
     settings_map_from(o, &settings);
     if (t->node)
@@ -234,14 +255,18 @@ int run_batch(const struct options *o, const struct target *t)
     }
     if (t->node)
         say_held(b.g);
-    if (t->node)
+    if (o->profile)
+        rc = stack_run(b.g, o, t->node, pump, &b, &e);
+    else if (o->n_triggers)
+        rc = record_run(&(struct trigger_run){.g = b.g, .o = o, .pump = pump, .arg = &b}, &e);
+    else if (t->node)
         rc = intervals(&b, &e);
     else
         read_recording(&b);
     if (rc == 0 && engine_state(b.g) == ENGINE_LOST)
         rc = err_set(&e, "%s", engine_trouble(b.g));
     engine_settle(b.g, SETTLE_MS);
-    if (!b.unwritable &&
+    if (reports(o) && !b.unwritable &&
         write_snapshot(&b, WINDOW_RUN, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
         rc = -1;
     status = rc < 0 ? 1 : b.broken ? 3 : 0;

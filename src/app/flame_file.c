@@ -88,9 +88,8 @@ static bool write_piece(void *arg, const char *bytes, size_t n)
 }
 
 int flame_file_write(const struct stack_view *v, const char *path, enum output_mode mode,
-                     const struct flame_query *q, const char *title, struct err *e)
+                     const struct stacks_options *how, struct err *e)
 {
-    const struct stacks_options how = {.query = *q, .title = title};
     enum stacks_format f = stacks_format_of_file(path);
     if (f == STACKS_FORMATS) {
         errno = 0;
@@ -99,7 +98,7 @@ int flame_file_write(const struct stack_view *v, const char *path, enum output_m
     struct to_file to = {.fd = output_open(path, mode, e), .path = path, .e = e};
     if (to.fd < 0)
         return -1;
-    int rc = stacks_write(v, f, &how, write_piece, &to) ? 0 : -1;
+    int rc = stacks_write(v, f, how, write_piece, &to) ? 0 : -1;
     if (close(to.fd) < 0 && rc == 0)
         rc = err_set(e, "cannot write %s: %s", path, strerror(errno));
     errno = 0;
@@ -108,10 +107,10 @@ int flame_file_write(const struct stack_view *v, const char *path, enum output_m
 
 void flame_file_export(struct ui *u, const struct intent *in)
 {
-    struct flame_query q;
+    struct stacks_options how = {.title = "kprof-top"};
     struct err e = {{0}};
     char line[700];
-    const struct stack_view *v = ui_stacks(u, &q);
+    const struct stack_view *v = ui_stacks(u, &how.query);
     if (!v) {
         ui_message(u, "no stack samples to export", true);
         return;
@@ -121,8 +120,7 @@ void flame_file_export(struct ui *u, const struct intent *in)
         ui_reprompt(u, INTENT_EXPORT_STACKS, in->text, SIZE_MAX, line);
         return;
     }
-    if (flame_file_write(v, in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &q, "kprof-top", &e) ==
-        0) {
+    if (flame_file_write(v, in->text, in->force ? OUTPUT_OVER : OUTPUT_NEW, &how, &e) == 0) {
         snprintf(line, sizeof line, "written to %.300s", in->text);
         ui_message(u, line, false);
     } else if (errno == EEXIST && !in->force) {
@@ -231,7 +229,9 @@ int flame_file_run(const struct options *o)
         goto out;
     if (o->batch) {
         struct stack_view *v = stack_profile_view(now);
-        rc = flame_file_write(v, o->output, OUTPUT_OVER, &(struct flame_query){0}, o->flame, &e);
+        rc = flame_file_write(
+            v, o->output, OUTPUT_OVER,
+            &(struct stacks_options){.title = o->flame, .integer_pid = o->perf_pid_integer}, &e);
         stack_view_release(v);
     } else {
         rc = show(o, now, base, &e);

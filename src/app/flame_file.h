@@ -5,7 +5,7 @@
 
 #include <kprof/cli/options.h>
 #include <kprof/cli/output.h>
-#include <kprof/core/flame.h>
+#include <kprof/export/stacks.h>
 #include <kprof/ui/ui.h>
 
 int flame_file_run(const struct options *o); /* exit status; failures are on stderr */
@@ -14,6 +14,6 @@ void flame_file_export(struct ui *u, const struct intent *in);
 /* Writes samples in the format of the file name extension of path. -1 with err; errno is set if the
  * file could not be opened, else 0. */
 int flame_file_write(const struct stack_view *v, const char *path, enum output_mode mode,
-                     const struct flame_query *q, const char *title, struct err *e);
+                     const struct stacks_options *how, struct err *e);
 
 #endif

@@ -202,12 +202,12 @@ static int write_tree(struct run *r, const struct call_tree_hide *hide, struct e
 static int write_file(struct run *r, const struct call_tree_hide *hide, struct err *e)
 {
     struct stack_view *v = stack_profile_view(r->profile);
-    struct flame_query q = {.by = FLAME_SAMPLES};
+    struct stacks_options how = {.query = {.by = FLAME_SAMPLES}, .title = r->shown.data};
 
     if (hide->sleep || hide->gc)
-        q.filter.statuses = 1u << STACK_RUNNING | (hide->sleep ? 0 : 1u << STACK_WAITING) |
-                            (hide->gc ? 0 : 1u << STACK_GARBAGE_COLLECTING);
-    int rc = flame_file_write(v, r->o->output, OUTPUT_OVER, &q, r->shown.data, e);
+        how.query.filter.statuses = 1u << STACK_RUNNING | (hide->sleep ? 0 : 1u << STACK_WAITING) |
+                                    (hide->gc ? 0 : 1u << STACK_GARBAGE_COLLECTING);
+    int rc = flame_file_write(v, r->o->output, OUTPUT_OVER, &how, e);
     stack_view_release(v);
     return rc;
 }

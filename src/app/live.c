@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define RATES_NS 300000000u /* calls are counted when the list has been unchanged for so long */
-#define IN_SIGHT 40u        /* functions counted at once for the picker */
+#define COUNTED  400u       /* most functions counted at once for the picker */
 
 static void on_message(void *arg, const char *text, bool is_error)
 {
@@ -90,7 +90,7 @@ static void on_completions(void *arg, const char *typed, const char *lines)
 /* Passes data for the picker to the ui, and requests the rates of the functions in sight. */
 static void feed_picker(struct live *l, uint64_t now)
 {
-    uint32_t ids[IN_SIGHT];
+    uint32_t ids[COUNTED];
     uint32_t version = engine_catalog_version(l->g);
 
     if (version != l->catalog_version) {
@@ -101,7 +101,7 @@ static void feed_picker(struct live *l, uint64_t now)
     if (now < l->rates_at_ns)
         return;
     l->rates_at_ns = now + RATES_NS;
-    engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, IN_SIGHT));
+    engine_catalog_rates(l->g, ids, ui_pick_wanted(l->ui, ids, COUNTED));
 }
 
 static void draw(struct live *l)
@@ -141,12 +141,13 @@ static void loop(struct live *l)
 
     while (!l->quit && !stop_asked() && engine_state(l->g) != ENGINE_FAILED) {
         bool more = engine_poll(l->g);
-        live_preset_poll(&l->preset, l->g);
+        live_preset_poll(&l->preset, l->g, l->ui);
         if (!preset_take_wanted(&l->preset.take))
             live_suggest_poll(&l->suggest, l->g, l->ui);
         keys(l);
         uint64_t now = clock_mono_ns();
         feed_picker(l, now);
+        l->dirty |= live_stacks_poll(&l->stacks, l->g, l->ui, l->snap ? l->snap->node.name : "");
         if (now >= end)
             break;
         if (now >= l->fresh_at_ns)
@@ -175,6 +176,7 @@ int run_live(const struct options *o, const struct target *t)
     int status = 1;
 
     l.preset.suggest = &l.suggest;
+    live_stacks_init(&l.stacks, o);
     settings_map_from(o, &settings);
     if (t->node)
         preset_take_first(&l.preset.take, o, &settings);

@@ -232,6 +232,11 @@ static void profile(struct live *l, const struct intent *in)
     live_refresh(l);
 }
 
+static void stacks(struct live *l, const struct intent *in)
+{
+    live_stacks(&l->stacks, l->g, l->ui, in);
+}
+
 /* ---- requests to the node ---- */
 
 static void complete(struct live *l, const struct intent *in)
@@ -353,6 +358,12 @@ static dispatch *const DISPATCH[] = {
     [INTENT_CATALOG_STOP] = catalog_stop,
     [INTENT_CATALOG_CLOSE] = catalog_close,
     [INTENT_PICKED] = picked,
+    [INTENT_FLAME] = stacks,
+    [INTENT_SAMPLING] = stacks,
+    [INTENT_SAMPLING_TOGGLE] = stacks,
+    [INTENT_SAMPLING_END] = stacks,
+    [INTENT_SAMPLING_MORE] = stacks,
+    [INTENT_SAMPLING_LESS] = stacks,
 };
 
 void live_dispatch(struct live *l, const struct intent *in)

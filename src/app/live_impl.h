@@ -4,6 +4,7 @@
 #define KPROF_APP_LIVE_IMPL_H
 
 #include "live_preset.h"
+#include "live_stacks.h"
 #include "live_suggest.h"
 #include "redraw_limit.h"
 #include <kprof/cli/options.h>
@@ -25,6 +26,7 @@ struct live {
     uint32_t catalog_version;
     struct live_preset preset;
     struct live_suggest suggest;
+    struct live_stacks stacks;
     bool dirty, keyed; /* the screen is out of date; the operator waits for a new one */
     bool quit;
     char rule[TRACE_CONFIG_RULE_BYTES]; /* the rule that the ui received last */

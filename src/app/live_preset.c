@@ -3,10 +3,13 @@
 #include "live_profile.h"
 #include "settings_map.h"
 #include <kprof/base/buf.h>
+#include <kprof/base/clock.h>
+#include <kprof/base/format.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ITEM_BYTES 100
+#define ITEM_BYTES 130
+#define MINUTE_NS  60000000000u
 
 enum { TAG_OFFER = 1, TAG_START };
 _Static_assert(TAG_START < PRESET_TAKE_TAG, "tags are taken twice");
@@ -46,59 +49,163 @@ static const bool *said_of(const bool *there, const char *name)
     return NULL;
 }
 
-/* False: the preset cannot be offered. A preset of a module always can. */
-static bool item_of(const char *name, const char *about, const bool *there, char *text)
+static bool fits(const struct live_preset *p, size_t i)
 {
     struct preset_set s;
     struct err ignored;
 
-    if (!preset_asks(name) && preset_make(name, said_of(there, name), &s, &ignored) < 0)
-        return false;
-    snprintf(text, ITEM_BYTES, "%-10s %s", name, about);
-    if (!preset_asks(name) && s.n < s.all)
-        snprintf(text + strlen(text), ITEM_BYTES - strlen(text), " (%zu of %zu tiers)", s.n, s.all);
-    return true;
+    return !preset_asks(preset_name(i)) &&
+           preset_make(preset_name(i), said_of(p->there, preset_name(i)), &s, &ignored) == 0;
 }
 
-static void offer(struct live_preset *p, struct ui *u, const bool *there)
+/* Calls per second of the preset's first tier; negative: not known. */
+static float calls_of(const struct live_preset *p, size_t i)
 {
-    char text[LIVE_PRESETS][ITEM_BYTES];
-    const char *item[LIVE_PRESETS];
+    const struct survey *s = &p->suggest->survey;
+
+    return s->counts ? s->preset_per_s[i] : CATALOG_UNCOUNTED;
+}
+
+static bool is_busier(const struct live_preset *p, size_t i, size_t than)
+{
+    float a = calls_of(p, i), b = calls_of(p, than);
+
+    return a > 0 && a > b;
+}
+
+/* The presets that fit the node, the one that is called most first; those that are not called, or
+ * were not counted, in the order of the table. Returns how many. */
+static size_t in_order(const struct live_preset *p, size_t order[PRESETS_MAX])
+{
     size_t n = 0;
 
-    memcpy(p->there, there, sizeof p->there);
-    for (size_t i = 0; i < preset_count() && n + 1 < LIVE_PRESETS; i++)
-        n += !preset_asks(preset_name(i)) &&
-             item_of(preset_name(i), preset_about(i), p->there, text[n]);
-    live_suggest_item(p->suggest, text[n++], ITEM_BYTES);
-    for (size_t i = 0; i < preset_count() && n < LIVE_PRESETS; i++)
-        n += preset_asks(preset_name(i)) &&
-             item_of(preset_name(i), preset_about(i), p->there, text[n]);
-    for (size_t i = 0; i < n; i++)
-        item[i] = text[i];
-    if (ui_choose(u, INTENT_PRESET, "Presets for this node", item, n))
+    for (size_t i = 0; i < preset_count(); i++) {
+        if (!fits(p, i))
+            continue;
+        size_t at = n++;
+        for (; at > 0 && is_busier(p, i, order[at - 1]); at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    return n;
+}
+
+struct list {
+    char text[LIVE_PRESETS][ITEM_BYTES];
+    const char *item[LIVE_PRESETS];
+    size_t n;
+};
+
+/* Calls per second have a column of their own once they were counted. */
+static void add_item(struct list *l, const struct live_preset *p, const char *name, float per_s,
+                     const char *about)
+{
+    char rate[FORMAT_BYTES] = "", column[FORMAT_BYTES + 8] = "";
+
+    if (l->n == LIVE_PRESETS)
+        return;
+    if (per_s >= 0)
+        format_rate((double)per_s, rate);
+    if (p->suggest->survey.counts)
+        snprintf(column, sizeof column, "%6s%-2s  ", rate, rate[0] ? "/s" : "");
+    snprintf(l->text[l->n], ITEM_BYTES, "%-10s %s%s", name, column, about);
+    l->item[l->n] = l->text[l->n];
+    l->n++;
+}
+
+static void add_preset(struct list *l, const struct live_preset *p, size_t i)
+{
+    const char *name = preset_name(i);
+    char about[ITEM_BYTES];
+    struct preset_set s;
+    struct err ignored;
+
+    snprintf(about, sizeof about, "%s", preset_about(i));
+    if (!preset_asks(name) && preset_make(name, said_of(p->there, name), &s, &ignored) == 0 &&
+        s.n < s.all)
+        snprintf(about + strlen(about), sizeof about - strlen(about), " (%zu of %zu tiers)", s.n,
+                 s.all);
+    add_item(l, p, name, preset_asks(name) ? CATALOG_UNCOUNTED : calls_of(p, i), about);
+}
+
+/* The presets that fit, the suggestion, then those that fit any node. */
+static void make_list(const struct live_preset *p, struct list *l)
+{
+    size_t order[PRESETS_MAX], n = in_order(p, order);
+    char about[ITEM_BYTES];
+
+    l->n = 0;
+    for (size_t i = 0; i < n && i + 1 < LIVE_PRESETS; i++)
+        add_preset(l, p, order[i]);
+    live_suggest_about(p->suggest, about, sizeof about);
+    add_item(l, p, LIVE_SUGGEST_NAME, CATALOG_UNCOUNTED, about);
+    for (size_t i = 0; i < preset_count(); i++)
+        if (preset_asks(preset_name(i)))
+            add_preset(l, p, i);
+}
+
+/* The menu borrows it. */
+static const char *title(struct live_preset *p)
+{
+    const struct survey *s = &p->suggest->survey;
+    unsigned min = (unsigned)((clock_mono_ns() - s->counted_ns) / MINUTE_NS);
+    int n = snprintf(p->title, sizeof p->title, "Presets for this node%s",
+                     survey_runs(s) ? "; counting their calls ..."
+                     : s->counts    ? ", with calls/s of their first tier"
+                                    : "");
+
+    if (s->counts && !survey_runs(s) && min)
+        snprintf(p->title + n, sizeof p->title - (size_t)n, " %u min ago", min);
+    return p->title;
+}
+
+static void offer(struct live_preset *p, struct ui *u)
+{
+    struct list l;
+
+    make_list(p, &l);
+    if (ui_choose(u, INTENT_PRESET, title(p), l.item, l.n))
         ui_message(u, "", false); /* removes the message about the request */
     else
         ui_message(u, "the presets for this node are ready: press P", false);
 }
 
 /* Names the presets on the first screen, without those for one module. */
-static void tell_start(struct ui *u, const bool *there)
+static void tell_start(const struct live_preset *p, struct ui *u)
 {
-    char names[300] = "";
+    size_t order[PRESETS_MAX], n = in_order(p, order);
+    char names[300] = "", rate[FORMAT_BYTES];
     struct preset_set s;
     struct err ignored;
 
-    for (size_t i = 0; i < preset_count(); i++) {
-        const char *name = preset_name(i);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = preset_name(order[i]);
+        float per_s = calls_of(p, order[i]);
         size_t used = strlen(names);
-        if (preset_asks(name) || preset_make(name, said_of(there, name), &s, &ignored) < 0)
-            continue;
+        preset_make(name, said_of(p->there, name), &s, &ignored);
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+        if (per_s > 0 && used < sizeof names) {
+            format_rate((double)per_s, rate);
+            used += (size_t)snprintf(names + used, sizeof names - used, " %s/s", rate);
+        }
         if (s.n < s.all && used < sizeof names)
             snprintf(names + used, sizeof names - used, " (%zu of %zu)", s.n, s.all);
     }
     ui_set_presets(u, names);
+}
+
+/* A count of calls has begun or ended. An open list is brought up to date. */
+static void tell_counts(struct live_preset *p, struct ui *u)
+{
+    struct list l;
+
+    p->counts = p->suggest->survey.counts;
+    p->counting = survey_runs(&p->suggest->survey);
+    if (!p->known)
+        return;
+    make_list(p, &l);
+    ui_choose_again(u, INTENT_PRESET, title(p), l.item, l.n);
+    tell_start(p, u);
 }
 
 /* The present settings, with the preset's tiers, entry and identity. */
@@ -163,29 +270,67 @@ static void taken(struct live_preset *p, struct engine *g, struct ui *u, const b
     ui_message(u, line, false);
 }
 
+/* True: the node can be asked later, and P need not be pressed again. */
+static bool wait_for_node(struct live_preset *p, const struct engine *g, struct ui *u)
+{
+    enum engine_state st = engine_state(g);
+
+    p->wanted = st == ENGINE_CONNECTING || st == ENGINE_LOST;
+    if (p->wanted)
+        ui_message(u, "waiting for the node: the presets appear once it is attached", false);
+    return p->wanted;
+}
+
+static void take_all(struct live_preset *p, const struct engine *g, struct ui *u, uint16_t tag,
+                     const bool *there, const char *why)
+{
+    if (why && tag == TAG_OFFER && !wait_for_node(p, g, u))
+        ui_message(u, why, true);
+    if (why)
+        return;
+    memcpy(p->there, there, sizeof p->there);
+    p->known = true;
+    tell_start(p, u);
+    if (tag == TAG_OFFER)
+        offer(p, u);
+}
+
 void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
                        const bool *there, const char *why)
 {
     if (preset_take_is_mine(&p->take, tag))
         taken(p, g, u, there, why);
-    else if (tag == TAG_OFFER && why)
-        ui_message(u, why, true);
-    else if (tag == TAG_OFFER)
-        offer(p, u, there);
-    else if (tag == TAG_START && !why)
-        tell_start(u, there);
+    else if (tag == TAG_OFFER || tag == TAG_START)
+        take_all(p, g, u, tag, there, why);
 }
 
-void live_preset_poll(struct live_preset *p, struct engine *g)
+static void ask(struct live_preset *p, struct engine *g, struct ui *u)
+{
+    struct err e = {{0}};
+
+    if (engine_can_ask(g, &e) < 0 && wait_for_node(p, g, u))
+        return;
+    p->wanted = false;
+    if (ask_all(g, TAG_OFFER, &e) < 0)
+        ui_message(u, e.text, true);
+    else
+        ui_message(u, "asking the node which presets it supports ...", false);
+}
+
+void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u)
 {
     struct err ignored;
 
     preset_take_poll(&p->take, g);
-    if (p->start_asked || engine_can_ask(g, &ignored) < 0)
+    if (p->counts != p->suggest->survey.counts || p->counting != survey_runs(&p->suggest->survey))
+        tell_counts(p, u);
+    if (engine_can_ask(g, &ignored) < 0)
         return;
-    p->start_asked = true; /* once, even if it fails: P sends it again */
-    if (engine_tiers(g)->n == 0 && !preset_take_wanted(&p->take))
+    if (p->wanted)
+        ask(p, g, u);
+    else if (!p->start_asked && engine_tiers(g)->n == 0 && !preset_take_wanted(&p->take))
         ask_all(g, TAG_START, &ignored);
+    p->start_asked = true; /* once, even if it fails: P sends it again */
 }
 
 /* An item of the menu begins with the name; a preset for a module asks for the module. */
@@ -210,12 +355,8 @@ static void take(struct live_preset *p, struct engine *g, struct ui *u, const st
 
 void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in)
 {
-    struct err e = {{0}};
-
     if (in->kind == INTENT_PRESET)
         take(p, g, u, in);
-    else if (ask_all(g, TAG_OFFER, &e) < 0)
-        ui_message(u, e.text, true);
     else
-        ui_message(u, "asking the node which presets it supports ...", false);
+        ask(p, g, u);
 }

@@ -16,16 +16,21 @@ struct live_preset {
         take; /* the preset that is applied when the node has reported its functions */
     bool there[ENGINE_EXIST]; /* candidates of the presets offered last, one after another: the node
                                  has them */
+    bool known;               /* `there` is set */
     bool start_asked;         /* which presets fit the node, for a session that has no tier */
+    bool wanted;              /* P was pressed before the node could be asked */
+    char title[100];          /* of the list */
+    uint32_t counts;          /* the count of calls (survey.counts) that the lists show */
+    bool counting;            /* the list says that calls are counted */
 };
 
 /* Carries out INTENT_PRESETS and INTENT_PRESET. */
 void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in);
-/* Asks the node about the chosen preset when it can be asked; once, if there is no tier, which
- * presets fit it. */
-void live_preset_poll(struct live_preset *p, struct engine *g);
-/* Takes the answer of engine_hooks.exist: opens the menu, unless a dialog or another screen is open
- * now; or applies the chosen preset; or names the presets on the first screen. */
+/* Asks the node about the chosen preset when it can be asked; which presets fit it, if the operator
+ * waits for that, and once if there is no tier. Shows new counts of calls. */
+void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u);
+/* Takes the answer of engine_hooks.exist: names the presets on the first screen and opens the menu,
+ * unless a dialog or another screen is open now; or applies the chosen preset. */
 void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
                        const bool *there, const char *why);
 

@@ -17,16 +17,15 @@ static bool has_tier(const struct engine *g)
     return false;
 }
 
-void live_suggest_item(const struct live_suggest *p, char *text, size_t cap)
+void live_suggest_about(const struct live_suggest *p, char *text, size_t cap)
 {
     const struct suggestion *s = &p->survey.found;
 
     if (p->survey.state == SURVEY_FOUND)
-        snprintf(text, cap, "%-10s from a second of calls: %.50s and %zu more tier%s",
-                 LIVE_SUGGEST_NAME, s->tier[0].mfa, s->n - 1, s->n == 2 ? "" : "s");
+        snprintf(text, cap, "from a second of calls: %.50s and %zu more tier%s", s->tier[0].mfa,
+                 s->n - 1, s->n == 2 ? "" : "s");
     else
-        snprintf(text, cap, "%-10s counts calls for a second, then shows tiers to choose from",
-                 LIVE_SUGGEST_NAME);
+        snprintf(text, cap, "counts calls for a second, then shows tiers to choose from");
 }
 
 /* A line for each tier, one for the rule. */

@@ -19,8 +19,8 @@ struct live_suggest {
 
 /* Starts the search when it is due, continues it, and reports the result. */
 void live_suggest_poll(struct live_suggest *p, struct engine *g, struct ui *u);
-/* Writes its line in the list of presets. */
-void live_suggest_item(const struct live_suggest *p, char *text, size_t cap);
+/* Writes its description, for the list of presets. */
+void live_suggest_about(const struct live_suggest *p, char *text, size_t cap);
 /* Opens the lines of the suggestion; searches for one first if there is none. */
 void live_suggest_open(struct live_suggest *p, struct engine *g, struct ui *u);
 /* Carries out INTENT_SUGGESTED: sets tiers, entry and rule of the lines that are ticked. */

@@ -4,7 +4,6 @@
 #include "full_run.h"
 #include "hazards.h"
 #include "run.h"
-#include "stack_run.h"
 #include "suggest_print.h"
 #include <kprof/base/stop.h>
 #include <kprof/cli/options.h>
@@ -20,8 +19,6 @@ static int run(struct options *o, const struct target *t)
         return run_hazards(o, t);
     if (o->suggest)
         return run_suggest(o, t);
-    if (o->profile)
-        return stack_run(o, t);
     if (o->full_trace)
         return full_run(o, t);
     return o->batch ? run_batch(o, t) : run_live(o, t);

@@ -1,5 +1,7 @@
 #include "settings_map.h"
 
+#include "record_run.h"
+
 #include <kprof/base/buf.h>
 #include <kprof/cli/options_tier.h>
 #include <string.h>
@@ -21,7 +23,9 @@ void settings_map_from(const struct options *o, struct settings *out)
                              .history = !o->batch,
                              .force = o->force,
                              .self_name = o->name,
-                             .record = o->record,
+                             .record = o->n_triggers ? NULL : o->record,
+                             .record_ring_bytes =
+                                 o->n_triggers && o->record ? RECORD_RUN_RING_BYTES : 0,
                              .slow_log = o->slow_log,
                              .lease_ns = o->lease_ns,
                              .replay_speed = o->batch ? 0 : o->speed,

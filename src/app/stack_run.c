@@ -1,227 +1,304 @@
 #include "stack_run.h"
 
+#include "file_series.h"
 #include "flame_file.h"
-#include "settings_map.h"
+#include <errno.h>
 #include <kprof/base/clock.h>
-#include <kprof/base/format.h>
-#include <kprof/base/intern.h>
-#include <kprof/base/ring.h>
-#include <kprof/base/stop.h>
-#include <kprof/base/text.h>
-#include <kprof/cli/output.h>
-#include <kprof/core/event.h>
-#include <kprof/engine/attach.h>
-#include <kprof/trace/agent_request.h>
-#include <kprof/trace/stack_request.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PING_NS   2000000000u
-#define TURN_US   20000
-#define PERIOD_MS 5000
-#define ALL       ((1u << STACK_STATUSES) - 1)
-#define ON_CPU    (1u << STACK_RUNNING | 1u << STACK_RUNNABLE | 1u << STACK_GARBAGE_COLLECTING)
+#define PERIOD_MS  5000
+#define ALL        ((1u << STACK_STATUSES) - 1)
+#define ON_CPU     (1u << STACK_RUNNING | 1u << STACK_RUNNABLE | 1u << STACK_GARBAGE_COLLECTING)
+#define TURN_NS    20000000u
+#define END_NS     5000000000u /* the node has this long to send its last samples */
+#define NAMES_MOST 100         /* files of the same second */
+#define NOTE_BYTES 400
 
 struct run {
+    struct engine *g;
     const struct options *o;
-    struct ring *ring; /* a session needs a ring for events; no events will arrive */
-    struct intern *names;
-    struct stream *stream;
-    struct session *session;
-    struct stack_profile *profile;
-    struct stack_decoder *decoder;
-    struct flame_query query;
+    const char *node;
+    trigger_pump *pump;
+    void *arg;
     struct stack_request request;
-    uint64_t began_ns, pinged_ns, ended_ns;
+    struct flame_query query;
+    struct file_series files;
+    struct snap_sampling told;  /* of the node, last */
+    uint64_t began_ns;          /* sampling, local clock; 0: it is not under way */
+    uint64_t sampled_ns;        /* for so long, before that */
+    uint64_t samples, left_out; /* written; that did not fit into memory */
 };
 
-static void drop_events(struct run *r)
-{
-    const void *ready;
-    size_t n;
-
-    while ((n = ring_peek(r->ring, &ready)) > 0)
-        ring_consume(r->ring, n);
-}
-
-static void take(struct run *r)
-{
-    struct stack_message *m;
-    struct stream_note note;
-
-    while ((m = stream_take_stacks(r->stream))) {
-        stack_decoder_feed(r->decoder, m->bytes, m->n, &m->clock);
-        stack_message_free(m);
-    }
-    while (stream_take_note(r->stream, &note)) {
-        struct buf line;
-        buf_init(&line, 0);
-        text_safe(&line, note.text, strlen(note.text), 0, false);
-        fprintf(stderr, "kprof-top: %s\n", line.data);
-        buf_release(&line);
-    }
-    drop_events(r);
-}
-
-/* From --profile: the width of a frame, the statuses that count, and the choice of processes. */
+/* From --profile: the width of a frame, the statuses that count, and which processes are chosen. */
 static void what(struct run *r)
 {
-    const char *p = r->o->profile;
-    enum stack_metric m = stack_metric_parse(p, strlen(p));
+    const struct options *o = r->o;
+    enum stack_metric m = stack_metric_parse(o->profile, strlen(o->profile));
+    struct process_choice *c = &r->request.processes;
 
-    r->request = (struct stack_request){.who = STACK_WHO_TOP,
-                                        .n = r->o->top ? r->o->top : 100,
-                                        .interval_us = r->o->sample_interval_ns / 1000,
+    r->request = (struct stack_request){.interval_us = o->sample_interval_ns / 1000,
                                         .period_ms = PERIOD_MS,
-                                        .statuses = ALL};
-    r->query = (struct flame_query){.by = FLAME_SAMPLES};
-    if (strcmp(p, "cpu") == 0)
-        r->request.statuses = r->query.filter.statuses = ON_CPU;
-    if (m == STACK_METRICS)
-        return;
-    r->query.by = FLAME_GROWTH;
-    r->query.metric = m;
-    if (m == STACK_MESSAGE_QUEUE_LEN)
-        r->request.by = STACK_TOP_QUEUE;
-    else if (m >= STACK_BIN_VHEAP_SIZE && m <= STACK_BIN_OLD_VHEAP_BLOCK_SIZE)
-        r->request.by = STACK_TOP_BINARY;
-    else if (m != STACK_REDUCTIONS && m != STACK_MINOR_GCS)
-        r->request.by = STACK_TOP_MEMORY;
-}
-
-static int begin(struct run *r, struct err *e)
-{
-    struct trace_config limits = {.max_cost_ppm = r->o->max_overhead_ppm,
-                                  .max_age_ms = r->o->max_age_ns / 1000000u,
-                                  .max_rate = r->o->max_rate,
-                                  .cooldown_ms = r->o->cooldown_ns / 1000000u};
-
-    if (agent_request_limits(r->session, &limits, e) < 0)
-        return -1;
-    r->began_ns = r->pinged_ns = clock_mono_ns();
-    return stack_request_begin(r->session, &r->request, e);
-}
-
-/* Runs until the time is over, the operator stops it, or the connection is lost. */
-static int sample(struct run *r, struct err *e)
-{
-    uint64_t end = r->o->duration_ns ? r->began_ns + r->o->duration_ns : UINT64_MAX, now;
-
-    while (!stop_asked() && (now = clock_mono_ns()) < end) {
-        take(r);
-        if (session_lost(r->session)) {
-            session_why(r->session, e);
-            return -1;
-        }
-        if (now - r->pinged_ns > PING_NS) {
-            r->pinged_ns = now;
-            if (agent_request_ping(r->session, 0, e) < 0)
-                return -1;
-        }
-        uint64_t left_us = (end - now) / 1000u;
-        usleep(left_us < TURN_US ? (useconds_t)left_us : TURN_US);
+                                        .statuses = o->statuses                      ? o->statuses
+                                                    : strcmp(o->profile, "cpu") == 0 ? ON_CPU
+                                                                                     : ALL};
+    r->query = (struct flame_query){.by = FLAME_SAMPLES, .filter.statuses = r->request.statuses};
+    process_choice_default(c);
+    if (o->top)
+        c->n = (uint32_t)o->top;
+    if (m != STACK_METRICS) {
+        r->query.by = FLAME_GROWTH;
+        r->query.metric = m;
+        if (m == STACK_MESSAGE_QUEUE_LEN)
+            c->by = STACK_TOP_QUEUE;
+        else if (m >= STACK_BIN_VHEAP_SIZE && m <= STACK_BIN_OLD_VHEAP_BLOCK_SIZE)
+            c->by = STACK_TOP_BINARY;
+        else if (m != STACK_REDUCTIONS && m != STACK_MINOR_GCS)
+            c->by = STACK_TOP_MEMORY;
     }
-    r->ended_ns = clock_mono_ns();
-    return stack_request_end(r->session, e);
+    if (o->has_processes)
+        *c = o->processes;
 }
 
-/* The wall clock at time 0 of the samples, and the time between two samples of a process. */
-static void set_meta(struct run *r)
-{
-    struct stack_profile_meta m = *stack_profile_meta(r->profile);
-    const struct stack_figures *f = stack_decoder_figures(r->decoder);
-    uint64_t target;
+/* ---- files ---- */
 
-    if (stream_now(r->stream, clock_mono_ns(), &target))
-        m.wall_ns = (int64_t)(clock_wall_ns() - target);
-    if (f->interval_us == f->asked_us)
-        m.interval_ns = f->interval_us * f->groups * 1000u;
-    stack_profile_set_meta(r->profile, &m);
+/* What is not in the samples, by what the node says; "": nothing is known to be missing. */
+static void missing(const struct run *r, char out[NOTE_BYTES])
+{
+    const struct snap_sampling *s = &r->told;
+    int n = 0;
+
+    *out = '\0';
+    if (s->cut_share > 0)
+        n = snprintf(out, NOTE_BYTES,
+                     "%.0f%% of the stacks are deeper than the %u functions that the node reports "
+                     "(its backtrace_depth): their outer callers are missing",
+                     s->cut_share * 100, (unsigned)s->depth);
+    if (s->born > 0 && s->born_s > 0 && r->request.processes.kind != PROCESSES_INSIDE)
+        snprintf(out + n, (size_t)(NOTE_BYTES - n),
+                 "%s%.1f processes were started per second: those that ended before they were "
+                 "chosen were not sampled",
+                 n ? "; " : "", (double)s->born / s->born_s);
 }
 
-static void say(const struct run *r)
+/* Writes the samples of the view that pass the query. 1: there is none. */
+static int write_view(struct run *r, const struct stack_view *v, struct err *e)
 {
-    const struct stack_figures *f = stack_decoder_figures(r->decoder);
-    const struct stack_decode_counts *c = stack_decoder_counts(r->decoder);
-    struct stack_profile_counts p = stack_profile_counts(r->profile);
-    uint64_t end = r->ended_ns ? r->ended_ns : clock_mono_ns();
-
-    fprintf(stderr,
-            "kprof-top: %llu samples in %.1f s, at the end %llu processes, each sampled every "
-            "%.0f ms; cost %.1f%% of the node\n",
-            (unsigned long long)c->samples, (double)(end - r->began_ns) / 1e9,
-            (unsigned long long)f->chosen, (double)(f->interval_us * f->groups) / 1000,
-            (double)f->cost_ppm / 10000);
-    if (f->interval_us > f->asked_us)
-        fprintf(stderr, "kprof-top: sampled less often than asked, to stay below --max-overhead\n");
-    if (f->skipped + f->lost + c->missing + c->unknown + p.left_out + p.dropped)
-        fprintf(stderr,
-                "kprof-top: not sampled in time: %llu; lost: %llu samples, %llu messages; left "
-                "out: %llu\n",
-                (unsigned long long)f->skipped, (unsigned long long)(f->lost + c->unknown),
-                (unsigned long long)c->missing, (unsigned long long)(p.left_out + p.dropped));
-    if (f->held)
-        fprintf(stderr,
-                "kprof-top: %llu processes were left out because of faults of this VM "
-                "(--hazards lists the faults)\n",
-                (unsigned long long)f->held);
-}
-
-static int write_samples(struct run *r, const struct target *t, struct err *e)
-{
-    struct stack_view *v = stack_profile_view(r->profile);
+    char note[NOTE_BYTES];
+    const struct stacks_options how = {
+        .query = r->query, .integer_pid = r->o->perf_pid_integer, .title = r->node, .note = note};
+    enum output_mode mode = strstr(r->o->output, "%t") ? OUTPUT_NEW : OUTPUT_OVER;
+    char path[FILE_SERIES_PATH_BYTES];
+    uint64_t passed = 0;
     int rc = -1;
 
-    if (stack_view_count(v) == 0)
-        err_set(e, "no process was sampled: none was chosen, or none had a status that "
-                   "--profile selects; try --profile wall");
-    else
-        rc = flame_file_write(v, r->o->output, OUTPUT_OVER, &r->query, t->node, e);
+    for (size_t i = 0; i < stack_view_count(v); i++)
+        passed += flame_passes(v, i, &r->query.filter);
+    if (passed == 0)
+        return 1;
+    if (r->began_ns)
+        engine_sampling(r->g, &r->told);
+    missing(r, note);
+    for (unsigned attempt = 0; attempt < NAMES_MOST; attempt++) {
+        if (file_series_name(&r->files, clock_wall_ns(), attempt, path, e) < 0)
+            return -1;
+        rc = flame_file_write(v, path, mode, &how, e);
+        if (rc == 0 || errno != EEXIST)
+            break;
+    }
+    if (rc < 0)
+        return -1;
+    r->samples += passed;
+    file_series_written(&r->files, path);
+    if (r->o->n_triggers)
+        fprintf(stderr, "kprof-top: %llu samples written to %s\n", (unsigned long long)passed,
+                path);
+    return 0;
+}
+
+/* The samples since the last file; 1: there is none. */
+static int write_samples(struct run *r, struct err *e)
+{
+    struct stack_view *v = engine_stacks_view(r->g);
+    const struct stack_profile_counts *k;
+    int rc = 1;
+
+    if (!v)
+        return 1;
+    rc = write_view(r, v, e);
+    k = stack_view_counts(v);
+    r->left_out += k->left_out + k->dropped;
     stack_view_release(v);
+    engine_stacks_forget(r->g);
     return rc;
 }
 
-int stack_run(const struct options *o, const struct target *t)
-{
-    struct run r = {.o = o};
-    struct session_receipt receipt;
-    struct session_info info;
-    struct session_opts so;
-    struct settings settings;
-    struct attach_who who;
-    struct err e = {{0}}, written = {{0}};
-    int rc = -1;
+/* ---- sampling ---- */
 
-    r.names = intern_new(100, 10000);
-    r.ring = ring_new(64, sizeof(struct event));
-    r.stream = stream_new(r.ring, r.names);
-    r.profile = stack_profile_new(NULL);
-    r.decoder = stack_decoder_new(r.profile);
-    what(&r);
-    settings_map_from(o, &settings);
-    attach_opts(&settings, t->node, t->cookie, &who, &so);
-    so.epoch = 1;
-    so.stream = r.stream;
-    r.session = session_open(&so, &info, &e);
-    if (r.session) {
-        rc = begin(&r, &e) < 0 ? -1 : sample(&r, &e);
-        take(&r);
-        set_meta(&r);
-        session_close(r.session, &receipt);
-        say(&r);
-        if (write_samples(&r, t, &written) < 0)
-            rc = -1;
-        run_receipt(t, &receipt);
+static int begin(struct run *r, struct err *e)
+{
+    r->began_ns = clock_mono_ns();
+    return engine_stacks_begin(r->g, &r->request, true, e);
+}
+
+/* The node sends its last samples; also when the operator has stopped the run. */
+static void end(struct run *r)
+{
+    uint64_t now = clock_mono_ns(), until = now + END_NS;
+
+    r->sampled_ns += now - r->began_ns;
+    r->began_ns = 0;
+    engine_sampling(r->g, &r->told);
+    engine_stacks_end(r->g);
+    while (engine_stacks_ending(r->g) && clock_mono_ns() < until)
+        if (!engine_poll(r->g))
+            usleep(TURN_NS / 1000);
+}
+
+/* The node has refused: there is nothing to wait for. */
+static int refused(const struct run *r, struct err *e)
+{
+    struct snap_sampling s;
+
+    engine_sampling(r->g, &s);
+    return s.state == SAMPLING_FAILED || (s.state == SAMPLING_OFF && s.why[0])
+               ? err_set(e, "%s", s.why)
+               : 0;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Without a trigger: until the time is over, or somebody ends it. */
+static int at_once(struct run *r, struct err *e)
+{
+    const struct options *o = r->o;
+    uint64_t now = clock_mono_ns(), until, flush = o->flush_ns ? now + o->flush_ns : UINT64_MAX;
+    bool runs = true;
+    int rc;
+
+    if (begin(r, e) < 0)
+        return -1;
+    until = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
+    while (runs && clock_mono_ns() < until) {
+        uint64_t next = clock_mono_ns() + 1000000000u;
+        runs = r->pump(r->arg, earlier(earlier(until, flush), next));
+        if (refused(r, e) < 0) {
+            write_samples(r, &(struct err){{0}});
+            return -1;
+        }
+        if (clock_mono_ns() >= flush && clock_mono_ns() < until) {
+            flush += o->flush_ns;
+            if (write_samples(r, e) < 0)
+                return -1;
+        }
     }
-    if (e.text[0])
-        fprintf(stderr, "kprof-top: %s\n", e.text);
-    if (written.text[0])
-        fprintf(stderr, "kprof-top: %s\n", written.text);
-    stack_decoder_free(r.decoder);
-    stack_profile_free(r.profile);
-    stream_free(r.stream);
-    ring_free(r.ring);
-    intern_free(r.names);
-    return rc < 0;
+    end(r);
+    rc = write_samples(r, e);
+    if (rc == 1 && r->samples == 0)
+        return err_set(e, "no process was sampled: none was chosen, or none had a status that "
+                          "counts; try --profile wall, or --statuses all");
+    return rc < 0 ? -1 : 0;
+}
+
+/* ---- triggers ---- */
+
+/* Samples of the time before now count, too: from the newest one back. */
+static void reach_back(struct run *r)
+{
+    struct stack_view *v = engine_stacks_view(r->g);
+    size_t n = v ? stack_view_count(v) : 0;
+    uint64_t newest = n ? stack_view_at(v, n - 1)->time_ns : 0;
+
+    r->query.filter.from_ns = newest > r->o->before_ns ? newest - r->o->before_ns : 0;
+    stack_view_release(v);
+}
+
+/* Samples for the time, and writes what was kept from before, too. */
+static int triggered(void *arg, uint64_t time_ns, struct err *e)
+{
+    struct run *r = arg;
+    bool runs;
+
+    if (r->o->before_ns)
+        reach_back(r);
+    else if (begin(r, e) < 0)
+        return -1;
+    runs = r->pump(r->arg, clock_mono_ns() + time_ns);
+    if (refused(r, e) < 0)
+        return -1;
+    if (!r->o->before_ns)
+        end(r);
+    int rc = write_samples(r, e);
+    if (rc == 1)
+        fprintf(stderr, "kprof-top: no process was sampled after this trigger\n");
+    return rc < 0 ? -1 : !runs;
+}
+
+static int on_triggers(struct run *r, struct err *e)
+{
+    const struct trigger_run t = {.g = r->g, .o = r->o, .pump = r->pump, .arg = r->arg};
+    int rc;
+
+    if (r->o->before_ns && begin(r, e) < 0)
+        return -1;
+    rc = trigger_loop(&t, triggered, r, e);
+    if (r->began_ns)
+        end(r);
+    return rc;
+}
+
+/* ---- what is told at the end ---- */
+
+static void say(const struct run *r)
+{
+    const struct snap_sampling *s = &r->told;
+    char note[NOTE_BYTES];
+    uint64_t ns = r->sampled_ns + (r->began_ns ? clock_mono_ns() - r->began_ns : 0);
+
+    if (r->o->n_triggers && r->files.written == 0) {
+        fprintf(stderr, "kprof-top: no trigger fired; no file was written\n");
+        return;
+    }
+    fprintf(stderr,
+            "kprof-top: %llu samples in %.1f s, at the end %llu processes, each sampled every "
+            "%.0f ms; cost %.1f%% of the node\n",
+            (unsigned long long)r->samples, (double)ns / 1e9, (unsigned long long)s->processes,
+            s->each_ms, s->percent);
+    if (s->each_ms > s->each_ms_asked)
+        fprintf(stderr, "kprof-top: sampled less often than asked, to stay below --max-overhead\n");
+    if (s->skipped + s->lost + r->left_out)
+        fprintf(stderr, "kprof-top: not sampled in time: %llu; lost: %llu; left out: %llu\n",
+                (unsigned long long)s->skipped, (unsigned long long)s->lost,
+                (unsigned long long)r->left_out);
+    if (s->held)
+        fprintf(stderr,
+                "kprof-top: %llu processes were left out because of faults of this VM "
+                "(--hazards lists the faults)\n",
+                (unsigned long long)s->held);
+    missing(r, note);
+    if (*note)
+        fprintf(stderr, "kprof-top: %s\n", note);
+    if (r->files.written > 1)
+        fprintf(stderr, "kprof-top: %llu files were written\n",
+                (unsigned long long)r->files.written);
+}
+
+int stack_run(struct engine *g, const struct options *o, const char *node, trigger_pump *pump,
+              void *arg, struct err *e)
+{
+    struct run r = {.g = g, .o = o, .node = node, .pump = pump, .arg = arg};
+    int rc;
+
+    file_series_init(&r.files, o->output, o->files);
+    what(&r);
+    rc = o->n_triggers ? on_triggers(&r, e) : at_once(&r, e);
+    if (r.began_ns)
+        engine_sampling(g, &r.told);
+    say(&r);
+    file_series_release(&r.files);
+    return rc;
 }

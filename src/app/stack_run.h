@@ -1,12 +1,13 @@
-/* --profile: samples stacks of a node for a time, and writes them to a file.
- *
- * Returns the exit status: 0 done, 1 failed (reported on stderr). If the connection is lost, the
- * samples so far are written. Main thread. */
+/* --profile: samples stacks of a node into files, without a screen: at once, or each time a trigger
+ * fires. Main thread. */
 #ifndef KPROF_APP_STACK_RUN_H
 #define KPROF_APP_STACK_RUN_H
 
-#include "run.h"
+#include "trigger.h"
 
-int stack_run(const struct options *o, const struct target *t);
+/* g: attached to `node`. Returns when the run has ended, and all files are written. -1 with err.
+ * Reports on stderr what was sampled. */
+int stack_run(struct engine *g, const struct options *o, const char *node, trigger_pump *pump,
+              void *arg, struct err *e);
 
 #endif

@@ -63,6 +63,9 @@ static bool count(struct survey *s, struct engine *g)
         engine_catalog_rates(g, s->ids, s->n);
         return false;
     }
+    preset_rates(c, s->preset_per_s);
+    s->counts++;
+    s->counted_ns = clock_mono_ns();
     if (suggest_make(c, s->ids, s->n, &s->found, &s->why) < 0)
         return fail(s);
     s->state = SURVEY_FOUND;

@@ -7,6 +7,7 @@
 #ifndef KPROF_APP_SURVEY_H
 #define KPROF_APP_SURVEY_H
 
+#include <kprof/cli/preset_rate.h>
 #include <kprof/cli/suggest.h>
 #include <kprof/engine/engine.h>
 
@@ -20,7 +21,10 @@ struct survey {
     struct err why;          /* SURVEY_FAILED */
     uint32_t ids[SUGGEST_COUNTED];
     size_t n;
-    uint32_t load; /* engine_catalog_load of the catalog with these ids */
+    float preset_per_s[PRESETS_MAX]; /* as preset_rates; of the last count */
+    uint32_t counts;                 /* number of counts that ended; 0: preset_per_s is not set */
+    uint64_t counted_ns;             /* when the last one ended */
+    uint32_t load;                   /* engine_catalog_load of the catalog with these ids */
     uint64_t until_ns;
 };
 

@@ -10,10 +10,19 @@
 
 /* ---- parsing ---- */
 
-static int bad(const char *text, struct err *e, const char *what)
+struct reading {
+    const char *opt;
+    struct assertion *a;
+    struct err *e;
+};
+
+static int bad(const struct reading *r, const char *what)
 {
-    return err_set(e, "--assert %s: %s; write it as 'db.p99<20ms' or 'db/create.errors<1'",
-                   optval_show(text).s, what);
+    char op = strcmp(r->opt, "assert") == 0 ? '<' : '>';
+    return err_set(r->e,
+                   "--%s %s: %s; write it as 'db.p99%c20ms', 'db/create.errors%c1' or "
+                   "'node.run_queue%c50'",
+                   r->opt, optval_show(r->a->text).s, what, op, op, op);
 }
 
 /* Keys as in the exports; the unit may be left out. */
@@ -42,64 +51,110 @@ static bool read_number(const char *s, double *v, const char **end)
     return isfinite(*v);
 }
 
-static int read_relative(struct assertion *a, const char *s, struct err *e)
+static int read_relative(const struct reading *r, const char *s)
 {
+    struct assertion *a = r->a;
     double percent;
     const char *end;
+    if (a->node)
+        return bad(r, "a value of the node has no baseline");
     if (!read_number(s + 1, &percent, &end) || strcmp(end, "%") != 0)
-        return bad(a->text, e, "the value after the sign is not a percentage");
+        return bad(r, "the value after the sign is not a percentage");
     a->relative = true;
     a->value = *s == '+' ? 1 + percent / 100 : 1 - percent / 100;
     return 0;
 }
 
-static int read_value(struct assertion *a, const char *s, struct err *e)
+static int read_node_value(const struct reading *r, const char *s)
 {
+    static const char units[] = "kMGT";
+    const char *end, *unit;
+    if (!read_number(s, &r->a->value, &end))
+        return bad(r, "the value is not a number");
+    if (r->a->node == ASSERTION_MEMORY && *end && (unit = strchr(units, *end))) {
+        r->a->value = ldexp(r->a->value, 10 * (int)(unit - units + 1));
+        end++;
+    }
+    if (r->a->node == ASSERTION_MEMORY && *end == 'B')
+        end++;
+    return *end ? bad(r, "the value is not a number") : 0;
+}
+
+static int read_value(const struct reading *r, const char *s)
+{
+    struct assertion *a = r->a;
     const char *end;
     uint64_t ns;
     if (*s == '+' || *s == '-')
-        return read_relative(a, s, e);
+        return read_relative(r, s);
+    if (a->node)
+        return read_node_value(r, s);
     if (fields[a->field].kind == FIELD_US) {
         /* clock_parse would read a number without a unit as seconds, which is easily not what is
          * meant. */
         if (!clock_parse_duration(s, &ns) || !strpbrk(s, "numsh"))
-            return bad(a->text, e, "the field is a time, but the value is not");
+            return bad(r, "the field is a time, but the value is not");
         a->value = (double)ns / 1e3;
         return 0;
     }
     if (!read_number(s, &a->value, &end))
-        return bad(a->text, e, "the value is not a number");
+        return bad(r, "the value is not a number");
     if (*end == '%' && fields[a->field].kind == FIELD_SHARE) {
         a->value /= 100;
         end++;
     }
-    return *end ? bad(a->text, e, "the value is not a number") : 0;
+    return *end ? bad(r, "the value is not a number") : 0;
 }
 
-int assertion_parse(const char *text, struct assertion *out, struct err *e)
+static const struct {
+    const char *name;
+    enum assertion_node node;
+} node_fields[] = {{"run_queue", ASSERTION_RUN_QUEUE},
+                   {"memory", ASSERTION_MEMORY},
+                   {"processes", ASSERTION_PROCESSES}};
+
+/* text[0..n): node.FIELD. A tier of this name has other fields. */
+static enum assertion_node find_node(const char *text, size_t n)
 {
+    for (size_t i = 0; i < sizeof node_fields / sizeof *node_fields; i++)
+        if (n == strlen(node_fields[i].name) + 5 && strncmp(text, "node.", 5) == 0 &&
+            strncmp(text + 5, node_fields[i].name, n - 5) == 0)
+            return node_fields[i].node;
+    return ASSERTION_NO_NODE;
+}
+
+int assertion_parse(const char *opt, const char *text, struct assertion *out, struct err *e)
+{
+    const struct reading r = {opt, out, e};
     *out = (struct assertion){0};
-    if (strlen(text) >= ASSERTION_BYTES)
-        return bad(text, e, "it is too long");
     snprintf(out->text, sizeof out->text, "%s", text);
+    if (strlen(text) >= ASSERTION_BYTES)
+        return bad(&r, "it is too long");
     size_t left = strcspn(text, "<>");
     const char *op = text + left;
     if (!*op)
-        return bad(text, e, "it has no comparison");
+        return bad(&r, "it has no comparison");
     out->less = *op++ == '<';
     out->or_equal = *op == '=';
     op += out->or_equal;
     while (left > 0 && text[left - 1] == ' ')
         left--;
+    out->node = find_node(text, left);
     size_t dot = left;
     while (dot > 0 && text[dot - 1] != '.')
         dot--;
     if (dot < 2)
-        return bad(text, e, "it has no TIER.FIELD");
-    if (!find_field(text + dot, left - dot, &out->field))
-        return bad(text, e, "there is no such field");
+        return bad(&r, "it has no TIER.FIELD");
+    if (!out->node && !find_field(text + dot, left - dot, &out->field))
+        return bad(&r, "there is no such field");
     snprintf(out->row, sizeof out->row, "%.*s", (int)(dot - 1), text);
-    return read_value(out, op + strspn(op, " "), e);
+    return read_value(&r, op + strspn(op, " "));
+}
+
+bool assertion_of_tier(const struct assertion *a, const char *tier)
+{
+    size_t n = strlen(tier);
+    return !a->node && strncmp(a->row, tier, n) == 0 && (!a->row[n] || a->row[n] == '/');
 }
 
 /* ---- evaluation ---- */
@@ -117,12 +172,29 @@ static const struct snap_row *find_row(const struct snapshot *s, const char *nam
     return NULL;
 }
 
+/* The last heartbeat; 0 before the first. */
+static bool node_figure(const struct assertion *a, const struct snapshot *s, const char *whose,
+                        double *v, char *why, size_t cap)
+{
+    if (s->node.processes == 0) {
+        snprintf(why, cap, "%s has no values of the node", whose);
+        return false;
+    }
+    *v = a->node == ASSERTION_RUN_QUEUE ? s->node.run_queue
+         : a->node == ASSERTION_MEMORY  ? (double)s->node.memory_bytes
+                                        : (double)s->node.processes;
+    return true;
+}
+
 /* False: the row has no such value. */
 static bool figure(const struct assertion *a, const struct snapshot *s, const char *whose,
                    double *v, char *why, size_t cap)
 {
     const struct field *f = &fields[a->field];
-    const struct snap_row *r = find_row(s, a->row);
+    const struct snap_row *r;
+    if (a->node)
+        return node_figure(a, s, whose, v, why, cap);
+    r = find_row(s, a->row);
     if (!r) {
         snprintf(why, cap, "%s has no row %s", whose, optval_show(a->row).s);
         return false;
@@ -138,6 +210,11 @@ static bool figure(const struct assertion *a, const struct snapshot *s, const ch
 
 static void show(const struct assertion *a, double v, char *to, size_t cap)
 {
+    if (a->node) {
+        snprintf(to, cap, a->node == ASSERTION_MEMORY ? "%.1f MB" : "%.0f",
+                 a->node == ASSERTION_MEMORY ? v / 1048576 : v);
+        return;
+    }
     switch (fields[a->field].kind) {
     case FIELD_US:
         clock_format_ns((uint64_t)(v * 1e3), to, cap);

@@ -31,6 +31,18 @@ _kprof_top() {
         mapfile -t COMPREPLY < <(compgen -W "sleep gc sleep,gc" -- "$cur")
         return
         ;;
+    --processes)
+        mapfile -t COMPREPLY < <(compgen -W "top:100 top:100:memory top:100:queue top:100:binary app: children: inside all" -- "$cur")
+        return
+        ;;
+    --statuses)
+        mapfile -t COMPREPLY < <(compgen -W "running runnable waiting garbage_collecting suspended exiting all" -- "$cur")
+        return
+        ;;
+    --perf-pid)
+        mapfile -t COMPREPLY < <(compgen -W "pid integer" -- "$cur")
+        return
+        ;;
     --transport)
         mapfile -t COMPREPLY < <(compgen -W "dist auto" -- "$cur")
         return

@@ -15,6 +15,9 @@ _kprof_top() {
     --returns) compadd lean full auto; return ;;
     --profile) compadd cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs; return ;;
     --full-hide) compadd sleep gc sleep,gc; return ;;
+    --processes) compadd top:100 top:100:memory top:100:queue top:100:binary app: children: inside all; return ;;
+    --statuses) compadd running runnable waiting garbage_collecting suspended exiting all; return ;;
+    --perf-pid) compadd pid integer; return ;;
     --transport) compadd dist auto; return ;;
     esac
     if [[ $cur == -* ]]; then

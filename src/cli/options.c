@@ -1,5 +1,6 @@
 #include "config.h"
 #include "help.h"
+#include "options_profile.h"
 #include "options_set.h"
 #include <kprof/cli/options.h>
 #include <kprof/cli/optval.h>
@@ -219,38 +220,6 @@ static int check_flame(struct parser *p)
     return 0;
 }
 
-/* Samples have no calls, either; they are written when all have arrived. */
-static int check_profile(struct parser *p)
-{
-    const struct options *o = p->o;
-    const char *other = o->mode == OPTIONS_REPLAY  ? "--replay"
-                        : o->mode == OPTIONS_FLAME ? "--flame"
-                        : o->record                ? "--record"
-                        : o->baseline              ? "--baseline"
-                        : o->hazards               ? "--hazards"
-                        : o->slow_log              ? "--slow-log"
-                        : o->n_assertions          ? "--assert"
-                        : said(p, "tier")          ? "--tier"
-                        : said(p, "format")        ? "--format"
-                        : said(p, "iterations")    ? "--iterations"
-                                                   : NULL;
-
-    if (!o->profile && (said(p, "top") || said(p, "sample-interval")))
-        return err_set(p->e, "--%s works only with --profile; add --profile cpu",
-                       said(p, "top") ? "top" : "sample-interval");
-    if (!o->profile)
-        return 0;
-    if (other)
-        return err_set(p->e, "%s does not work with --profile; leave it out", other);
-    if (!o->output)
-        return err_set(p->e, "--profile writes a file; add --output FILE.svg");
-    if (stacks_format_of_file(o->output) == STACKS_FORMATS)
-        return err_set(p->e, "--output %s: the ending must be one of %s", optval_show(o->output).s,
-                       stacks_endings());
-    p->o->batch = true;
-    return 0;
-}
-
 /* A full trace is written when it has ended; tiers say which calls belong to the request. */
 static int check_full(struct parser *p)
 {
@@ -262,6 +231,7 @@ static int check_full(struct parser *p)
                         : o->hazards               ? "--hazards"
                         : o->suggest               ? "--suggest"
                         : o->profile               ? "--profile"
+                        : o->n_triggers            ? "--trigger"
                         : o->slow_log              ? "--slow-log"
                         : o->n_assertions          ? "--assert"
                         : said(p, "format")        ? "--format"
@@ -331,6 +301,7 @@ void options_defaults(struct options *o)
                           .demo_rate = 200,
                           .sample_interval_ns = 9000000u,
                           .full_events = 100000u,
+                          .rearm_ns = 60000000000u,
                           .speed = 1,
                           .theme = THEME_COUNT,
                           .format = EXPORT_TEXT};
@@ -503,7 +474,7 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
         return OPTIONS_USAGE;
     finish(o);
     if (check_mode(&p) || check_asks_only(&p) || check_flame(&p) || check_full(&p) ||
-        check_profile(&p) || check_entry(&p) || check_together(&p))
+        options_profile_check(o, p.on_command_line, e) || check_entry(&p) || check_together(&p))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;
 }

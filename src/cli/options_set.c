@@ -16,6 +16,8 @@
 #define TOP_MAX        1000u
 #define SAMPLE_MIN_NS  1000000u
 #define EVENTS_MAX     500000u
+#define FLUSH_MIN_NS   1000000000u
+#define FILES_MAX      10000u
 
 /* The field of d; the table ensures its type. */
 static void *field(const struct options_def *d, struct options *o)
@@ -105,6 +107,35 @@ static int set_full_hide(const struct options_def *d, const char *val, struct op
     o->full_hide_gc = both || strcmp(val, "gc") == 0;
     if (!o->full_hide_sleep && !o->full_hide_gc)
         return err_set(e, "--full-hide %s: write sleep, gc or sleep,gc", optval_show(val).s);
+    return 0;
+}
+
+static int set_processes(const struct options_def *d, const char *val, struct options *o,
+                         struct err *e)
+{
+    struct err why;
+    if (process_choice_parse(val, &o->processes, &why) < 0)
+        return err_set(e, "--%s %s: %.300s", d->name, optval_show(val).s, why.text);
+    o->has_processes = true;
+    return 0;
+}
+
+static int set_statuses(const struct options_def *d, const char *val, struct options *o,
+                        struct err *e)
+{
+    struct err why;
+    if (process_choice_statuses(val, &o->statuses, &why) < 0)
+        return err_set(e, "--%s %s: %.300s", d->name, optval_show(val).s, why.text);
+    return 0;
+}
+
+static int set_perf_pid(const struct options_def *d, const char *val, struct options *o,
+                        struct err *e)
+{
+    o->perf_pid_integer = strcmp(val, "integer") == 0;
+    if (!o->perf_pid_integer && strcmp(val, "pid") != 0)
+        return err_set(e, "--%s %s: write pid (0.80.0) or integer (80)", d->name,
+                       optval_show(val).s);
     return 0;
 }
 
@@ -247,7 +278,25 @@ static int add_assertion(const struct options_def *d, const char *val, struct op
     if (o->n_assertions == OPTIONS_ASSERTIONS_MAX)
         return err_set(e, "--assert %s: more than %d assertions; leave some out",
                        optval_show(val).s, OPTIONS_ASSERTIONS_MAX);
-    return assertion_parse(val, &o->assertion[o->n_assertions], e) ? -1 : (o->n_assertions++, 0);
+    return assertion_parse("assert", val, &o->assertion[o->n_assertions], e)
+               ? -1
+               : (o->n_assertions++, 0);
+}
+
+static int add_trigger(const struct options_def *d, const char *val, struct options *o,
+                       struct err *e)
+{
+    struct assertion *a = &o->trigger[o->n_triggers];
+    if (o->n_triggers == OPTIONS_TRIGGERS_MAX)
+        return err_set(e, "--%s %s: more than %d triggers; leave some out", d->name,
+                       optval_show(val).s, OPTIONS_TRIGGERS_MAX);
+    if (assertion_parse(d->name, val, a, e) < 0)
+        return -1;
+    if (a->relative)
+        return err_set(e, "--%s %s: a trigger has no baseline; write a value", d->name,
+                       optval_show(val).s);
+    o->n_triggers++;
+    return 0;
 }
 
 /* ---- the table ---- */
@@ -298,12 +347,20 @@ static const struct options_def defs[] = {
     {"speed", .set = set_speed},
     {"profile", .where = OPTIONS_ARGV, .set = set_profile, TEXT(profile)},
     {"top", .set = set_count, AT(uint64_t, top), .bound = TOP_MAX},
+    {"processes", .set = set_processes},
+    {"statuses", .set = set_statuses},
     {"sample-interval", NS(sample_interval_ns, SAMPLE_MIN_NS)},
     {"full-trace", .where = OPTIONS_ARGV, .set = set_full_trace, TEXT(full_trace)},
     {"full-calls", .where = OPTIONS_ARGV, .set = set_file, TEXT(full_calls)},
     {"full-events", .where = OPTIONS_ARGV, .set = set_count, AT(uint64_t, full_events),
      .bound = EVENTS_MAX},
     {"full-hide", .where = OPTIONS_ARGV, .set = set_full_hide},
+    {"flush", NS(flush_ns, FLUSH_MIN_NS)},
+    {"files", .set = set_count, AT(uint64_t, files), .bound = FILES_MAX},
+    {"perf-pid", .set = set_perf_pid},
+    {"trigger", .where = OPTIONS_ARGV, .set = add_trigger},
+    {"before", NS(before_ns, FLUSH_MIN_NS)},
+    {"rearm", NS(rearm_ns, FLUSH_MIN_NS)},
     {"hazards", .where = OPTIONS_ARGV, FLAG(hazards)},
     {"suggest", .where = OPTIONS_ARGV, FLAG(suggest)},
     {"replay", .where = OPTIONS_ARGV, .set = set_file, TEXT(replay)},

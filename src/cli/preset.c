@@ -194,6 +194,8 @@ static const struct preset presets[] = {
               {"fetch", "Oban.Engine.fetch_jobs/3", NULL, true}}},
 };
 
+_Static_assert(sizeof presets / sizeof *presets <= PRESETS_MAX, "too many presets");
+
 size_t preset_count(void)
 {
     return sizeof presets / sizeof *presets;
@@ -296,6 +298,11 @@ static bool alternative(const struct preset_tier *t, const struct module *m, siz
     int len = (int)(end ? (size_t)(end - at) : strlen(at));
     snprintf(mfa, cap, "%s%.*s", of_module ? m->before : "", len, at);
     return true;
+}
+
+bool preset_first_tier(size_t i, size_t k, char mfa[TIER_MFA_BYTES])
+{
+    return !presets[i].asks && alternative(&presets[i].tier[0], NULL, k, mfa, TIER_MFA_BYTES);
 }
 
 /* True: another preset of the plan has this function, too. */

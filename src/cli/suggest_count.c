@@ -3,6 +3,7 @@
 
 #include "suggest_kind.h"
 
+#include <kprof/cli/preset_rate.h>
 #include <kprof/erl/term.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,21 @@ static void want_kind(struct wanted *w, bool (*is)(enum suggest_kind), bool own,
     for (uint32_t id = 0; id < catalog_count(w->c) && *left; id++)
         if (is((enum suggest_kind)(w->kind[id] & KIND)) && own == ((w->kind[id] & OWN) != 0))
             want(w, id, left);
+}
+
+/* The list of presets shows their calls. No kind counts them again. */
+static void want_presets(struct wanted *w)
+{
+    uint32_t ids[PRESET_RATE_IDS];
+    size_t n = preset_rate_ids(w->c, ids), left = PRESET_RATE_IDS;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t before = w->n;
+        if (!is_handler((enum suggest_kind)(w->kind[ids[i]] & KIND)))
+            want(w, ids[i], &left);
+        if (w->n > before)
+            w->kind[ids[i]] = SUGGEST_NOTHING;
+    }
 }
 
 static bool is_known(enum suggest_kind k)
@@ -196,6 +212,7 @@ size_t suggest_count(const struct catalog *c, uint32_t ids[SUGGEST_COUNTED])
     want_kind(&w, is_handler, true, &handlers);
     size_t own_handlers = w.n;
     want_kind(&w, is_handler, false, &handlers);
+    want_presets(&w);
     want_kind(&w, is_known, true, &known);
     want_kind(&w, is_known, false, &known);
     want_kind(&w, is_callback, true, &callbacks);

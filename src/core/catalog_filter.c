@@ -135,6 +135,41 @@ void catalog_filter_update(struct catalog_filter *s, const struct catalog *c, co
     sort(s);
 }
 
+struct called {
+    float per_s;
+    uint64_t key;
+};
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct called *x = a, *y = b;
+
+    return x->per_s != y->per_s ? (x->per_s < y->per_s ? 1 : -1)
+                                : (x->key > y->key) - (x->key < y->key);
+}
+
+void catalog_filter_by_calls(struct catalog_filter *s, const struct catalog *c)
+{
+    struct called *called = malloc((s->n + 1) * sizeof *called);
+    size_t n = 0, others = 0;
+
+    if (!called)
+        abort();
+    for (size_t i = 0; i < s->n; i++) {
+        float per_s = catalog_rate(c, catalog_filter_at(s, i));
+        if (per_s > 0)
+            called[n++] = (struct called){per_s, s->key[i]};
+        else
+            s->spare[others++] = s->key[i];
+    }
+    qsort(called, n, sizeof *called, by_rate);
+    for (size_t i = 0; i < n; i++)
+        s->key[i] = called[i].key;
+    if (others)
+        memcpy(s->key + n, s->spare, others * sizeof *s->key);
+    free(called);
+}
+
 size_t catalog_filter_count(const struct catalog_filter *s)
 {
     return s->n;

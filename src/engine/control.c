@@ -407,6 +407,15 @@ void control_code_query(struct control *c, enum control_ask what, uint16_t tag, 
     put_ask(c, a);
 }
 
+uint64_t control_stacks(struct control *c, const struct stack_request *r)
+{
+    struct control_job *a = control_job_new(r ? CONTROL_STACKS : CONTROL_NO_STACKS, 0);
+
+    if (r)
+        a->stacks = *r;
+    return put_ask(c, a);
+}
+
 void control_finish(struct control *c, struct session_receipt *receipt)
 {
     struct result *r;

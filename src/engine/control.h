@@ -12,6 +12,7 @@
 #include <kprof/trace/capture.h>
 #include <kprof/trace/code_query.h>
 #include <kprof/trace/session.h>
+#include <kprof/trace/stack_request.h>
 #include <kprof/trace/trace_config.h>
 
 struct control;
@@ -28,9 +29,11 @@ enum control_ask {
     CONTROL_EXIST,   /* lines: functions as shown, one a line */
     CONTROL_RATES,   /* as CONTROL_EXIST */
     CONTROL_RATES_TAKE,
-    CONTROL_CAPTURE,   /* ix: begin to capture calls of this tier */
-    CONTROL_CAPTURED,  /* ask for the progress of the capture */
-    CONTROL_NO_CAPTURE /* cancel the capture */
+    CONTROL_CAPTURE,    /* ix: begin to capture calls of this tier */
+    CONTROL_CAPTURED,   /* ask for the progress of the capture */
+    CONTROL_NO_CAPTURE, /* cancel the capture */
+    CONTROL_STACKS,     /* control_stacks: begin to sample stacks, or change what is sampled */
+    CONTROL_NO_STACKS   /* end it */
 };
 
 enum result_kind {
@@ -47,7 +50,8 @@ enum result_kind {
     RESULT_WHO,         /* pids[0..n); text: one line for each */
     RESULT_DEAD,        /* pids[0..n) */
     RESULT_CODE,        /* ix: the tag; code */
-    RESULT_CAPTURE      /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
+    RESULT_CAPTURE,     /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
+    RESULT_STACKS       /* on: answers CONTROL_STACKS; else CONTROL_NO_STACKS */
 };
 
 struct code_query_result {
@@ -98,6 +102,9 @@ uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, cons
                      const uint64_t *pids, size_t n);
 /* lines: as described at the request (enum control_ask). The answer's ix is tag. */
 void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
+/* r: what to sample; NULL: end the sampling, after which all samples have come. Returns the
+ * question_id of the answer. */
+uint64_t control_stacks(struct control *c, const struct stack_request *r);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);
 /* Detaches and ends the thread; blocks for up to some seconds. */

@@ -103,6 +103,23 @@ static int no_capture(struct session *s, const struct control_job *a, struct res
     return capture_give_up(s, e);
 }
 
+static int stacks(struct session *s, const struct control_job *a, struct result *r,
+                  struct buf *lines, struct err *e)
+{
+    (void)r;
+    (void)lines;
+    return stack_request_begin(s, &a->stacks, e);
+}
+
+static int no_stacks(struct session *s, const struct control_job *a, struct result *r,
+                     struct buf *lines, struct err *e)
+{
+    (void)a;
+    (void)r;
+    (void)lines;
+    return stack_request_end(s, e);
+}
+
 static const struct {
     run *run;
     enum result_kind kind; /* of the answer; RESULT_NONE: there is one only on failure */
@@ -119,7 +136,9 @@ static const struct {
             [CONTROL_RATES_TAKE] = {code, RESULT_CODE},
             [CONTROL_CAPTURE] = {capture, RESULT_CAPTURE},
             [CONTROL_CAPTURED] = {captured, RESULT_CAPTURE},
-            [CONTROL_NO_CAPTURE] = {no_capture, RESULT_NONE}};
+            [CONTROL_NO_CAPTURE] = {no_capture, RESULT_NONE},
+            [CONTROL_STACKS] = {stacks, RESULT_STACKS},
+            [CONTROL_NO_STACKS] = {no_stacks, RESULT_STACKS}};
 
 static struct result *answer_to(const struct control_job *a)
 {
@@ -127,6 +146,7 @@ static struct result *answer_to(const struct control_job *a)
 
     r->question_id = a->question_id;
     r->ix = a->ix;
+    r->on = a->what == CONTROL_STACKS;
     r->code.what = a->what;
     memcpy(r->typed, a->text, sizeof r->typed);
     r->pids = calloc(a->n + 1, sizeof *r->pids);

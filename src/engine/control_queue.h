@@ -20,7 +20,8 @@ struct control_job {
     char text[256];
     uint64_t pids[AGENT_REQUEST_PIDS];
     size_t n;
-    char *lines; /* the lines of control_code_query; owned, or NULL */
+    char *lines;                 /* the lines of control_code_query; owned, or NULL */
+    struct stack_request stacks; /* of CONTROL_STACKS */
 };
 
 struct control_queue { /* zeros: empty */

@@ -13,6 +13,7 @@
 #include "rule_check.h"
 #include "settings.h"
 #include "slow_pump.h"
+#include "stack_sampling.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <kprof/base/clock.h>
@@ -89,7 +90,9 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     g->configuration.wanted.entry = TRACE_CONFIG_NO_ENTRY;
     g->begun_ns = clock_mono_ns();
     change_log_begin(g);
-    if (s->record && !(g->recorder = recorder_open(s->record, e))) {
+    if (s->record_ring_bytes)
+        g->recorder = recorder_ring(s->record_ring_bytes);
+    else if (s->record && !(g->recorder = recorder_open(s->record, e))) {
         engine_free(g);
         return NULL;
     }
@@ -116,6 +119,7 @@ void engine_free(struct engine *g)
     replay_close(g->replay.file);
     identity_template_release(g);
     compare_free(g->compare);
+    stack_sampling_release(g);
     stream_free(g->stream);
     core_free(g->core);
     ring_free(g->ring);
@@ -152,6 +156,19 @@ void engine_detach(struct engine *g, struct session_receipt *receipt)
     memset(receipt, 0, sizeof *receipt);
     control_finish(g->control, receipt);
     g->control = NULL;
+}
+
+int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, struct err *e)
+{
+    uint64_t now = clock_mono_ns();
+
+    configuration_record(g); /* the tiers of now */
+    return recorder_keep(g->recorder, path, now > before_ns ? now - before_ns : 0, e);
+}
+
+int engine_record_cut(struct engine *g, struct err *e)
+{
+    return recorder_cut(g->recorder, e);
 }
 
 int engine_wake_fd(const struct engine *g)
@@ -202,13 +219,16 @@ bool engine_poll(struct engine *g)
         liveness_guard(g);
         advance(g);
     }
+    bool stacks = stack_sampling_take(g);
+    while (stacks && g->replay.file) /* more than the inbox holds may come at the next poll */
+        stacks = stack_sampling_take(g);
     dead_processes_bury(g);
     dead_processes_ask(g);
     captures_poll(g);
     rule_check_poll(g, clock_mono_ns());
     change_log_poll(g, clock_mono_ns());
     slow_pump_run(g, false);
-    return ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
+    return stacks || ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
 }
 
 void engine_settle(struct engine *g, int timeout_ms)

@@ -2,6 +2,8 @@
 
 #include "configuration.h"
 #include "session_log.h"
+#include "stack_sampling.h"
+
 #include <string.h>
 
 /* "breaker open: REASON; next try in N s": the heartbeats have the remaining time. */
@@ -30,5 +32,7 @@ void notes_take(struct engine *g)
         }
         if (strcmp(n.tag, "overload") == 0)
             take_reason(g, n.text);
+        if (strcmp(n.tag, "stacks") == 0)
+            stack_sampling_ended(g, n.text);
     }
 }

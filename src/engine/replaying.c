@@ -155,6 +155,10 @@ static void take_frame(struct engine *g)
         drain(g);
         slow_pump_run(g, false);
         break;
+    case RECORD_STACKS:
+        stream_feed(g->stream, g->replay.frame.bytes, g->replay.frame.n, g->replay.frame.stamp_ns,
+                    &rest, &ref);
+        break;
     case RECORD_CLOCK:
         if (replay_round_trip(g->replay.frame.bytes, g->replay.frame.n, &sent_ns, &native))
             stream_round_trip(g->stream, sent_ns, native, g->replay.frame.stamp_ns);

@@ -9,6 +9,7 @@
 #include "questions.h"
 #include "rule_check.h"
 #include "session_log.h"
+#include "stack_sampling.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/low_priority.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ static void connected(struct engine *g, struct result *r)
         session_log_add(g, "--slow-args: each traced call, slow or not, copies its small "
                            "arguments; the overhead shown includes this");
     configuration_record(g);
+    stack_sampling_connected(g);
 }
 
 /* A configuration is accepted or refused as a whole: with an invalid rule in it, no later change
@@ -150,6 +152,7 @@ static void lost(struct engine *g, struct result *r)
     g->tracing = false;
     g->dead.n = 0; /* their calls are closed; new processes may reuse the pids */
     process_names_lost(g);
+    stack_sampling_lost(g);
     g->connection.retry_at_ns = clock_mono_ns() + (uint64_t)r->delay_ms * 1000000u;
     err_copy(g->connection.trouble, sizeof g->connection.trouble, r->text);
     snprintf(g->connection.state_line, sizeof g->connection.state_line, "%.190s", r->text);
@@ -195,7 +198,8 @@ static done *const DONE[] = {[RESULT_FAILED] = failed,
                              [RESULT_WHO] = process_names_take,
                              [RESULT_DEAD] = dead_processes_take,
                              [RESULT_CODE] = catalog_load_take,
-                             [RESULT_CAPTURE] = captures_take};
+                             [RESULT_CAPTURE] = captures_take,
+                             [RESULT_STACKS] = stack_sampling_answered};
 
 void results_take(struct engine *g, struct result *r)
 {

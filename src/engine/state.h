@@ -16,6 +16,7 @@
 #include <kprof/engine/attach.h>
 #include <kprof/engine/engine.h>
 #include <kprof/trace/record.h>
+#include <kprof/trace/stack_decode.h>
 #include <kprof/trace/stream.h>
 #include <stdatomic.h>
 
@@ -143,6 +144,19 @@ struct liveness {
     uint64_t guard_next_ns;
 };
 
+struct stack_sampling {
+    struct stack_profile *profile; /* NULL: there was no sample yet */
+    struct stack_decoder *decoder;
+    struct stack_request request; /* what is sampled, or was last */
+    bool begun;                   /* the request has been set */
+    bool wanted, on;              /* on: as the node has confirmed */
+    uint64_t question_id;         /* of the last request to the node */
+    uint64_t clear_id;            /* when this is answered, earlier samples are forgotten */
+    uint64_t end_id;              /* of the request to end it; 0: answered */
+    uint64_t first_ns;            /* time of the first sample; 0: none */
+    char why[300];
+};
+
 struct replaying {
     struct replay *file;        /* NULL: the source is a node */
     struct recording_meta meta; /* the meta frame of the recording */
@@ -205,6 +219,7 @@ struct engine {
     struct catalog_load catalog_load;
     struct captures captures;
     struct liveness liveness;
+    struct stack_sampling stacks;
     struct replaying replay;
     struct event_rate rate;
 };

@@ -2,6 +2,7 @@
 #include "notes.h"
 #include "process_names.h"
 #include "questions.h"
+#include "stack_sampling.h"
 #include "wall_clock.h"
 
 #include <kprof/base/clock.h>
@@ -146,6 +147,7 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     fill_node(g, &s->node);
     fill_breaker(g, s);
     fill_cost(g, &s->cost);
+    stack_sampling_fill(g, &s->sampling);
     fill_clock(&f.clock, g->replay.file ? f.clock.at_ns : clock_mono_ns(), &s->clock);
     s->lean = g->configuration.wanted.lean;
     s->events_per_s = g->rate.per_s;

@@ -258,19 +258,26 @@ static size_t word(const char *s)
     return n;
 }
 
-/* MyApp.Repo with the dot after it, as 'Elixir.MyApp.Repo'; or a literal Elixir.MyApp.Repo: as in
- * Erlang. */
-static bool alias_module(struct reading *in, struct mfa *out)
+/* MyApp.Repo, as 'Elixir.MyApp.Repo'; or a literal Elixir.MyApp.Repo. */
+static bool alias(struct reading *in, char name[256], bool *literal)
 {
     const char *s = in->s + in->i;
     size_t n = leaf_alias(s, strlen(s)), used = 0;
-    bool literal = strncmp(s, ELIXIR, strlen(ELIXIR)) == 0;
 
-    if (!literal) {
-        memcpy(out->module, ELIXIR, strlen(ELIXIR) + 1);
+    *literal = strncmp(s, ELIXIR, strlen(ELIXIR)) == 0;
+    if (!*literal) {
+        memcpy(name, ELIXIR, strlen(ELIXIR) + 1);
         used = strlen(ELIXIR);
     }
-    if (!take(in, n, out->module, &used))
+    return take(in, n, name, &used);
+}
+
+/* With the dot after it; a literal one may be followed by a colon, as in Erlang. */
+static bool alias_module(struct reading *in, struct mfa *out)
+{
+    bool literal;
+
+    if (!alias(in, out->module, &literal))
         return false;
     if (in->s[in->i] == '.' || (literal && in->s[in->i] == ':')) {
         in->i++;
@@ -385,4 +392,31 @@ bool term_parse_mfa(const char *s, struct mfa *out, size_t *at)
     ok = ok && separator(&in, '/') && arity(&in, &out->arity);
     *at = in.i;
     return ok;
+}
+
+/* A name without quotes: my_server. */
+static bool bare_atom(struct reading *in, char name[256])
+{
+    char c = in->s[in->i];
+    size_t n = word(in->s + in->i), used = 0;
+
+    return n > 0 && !is_digit(c) && c != '@' && c != '_' && take(in, n, name, &used);
+}
+
+bool term_parse_atom(const char *s, char name[256], size_t *used)
+{
+    struct reading in = {.s = s};
+    bool ok, literal;
+
+    name[0] = 0;
+    if (is_upper(s[0])) {
+        ok = alias(&in, name, &literal);
+    } else if (s[0] == ':') {
+        in.i = 1;
+        ok = s[1] == '"' || s[1] == '\'' ? quoted(&in, name) : bare_atom(&in, name);
+    } else {
+        ok = s[0] == '\'' ? quoted(&in, name) : bare_atom(&in, name);
+    }
+    *used = in.i;
+    return ok && utf8_end(name) == strlen(name);
 }

@@ -131,12 +131,16 @@ static const char *title_of(const struct stacks_page *p)
 static void write_data(struct stacks_page *p)
 {
     const struct stack_profile_counts *n = stack_view_counts(p->view);
-    char notes[200] = "";
+    const char *note = p->how->note ? p->how->note : "";
+    char notes[600] = "";
+    snprintf(notes, sizeof notes, "%.380s", note);
     if (n->dropped + n->left_out + n->cut_stacks + p->merged + intern_refused(p->nodes) > 0)
         snprintf(notes, sizeof notes,
-                 "not shown: %" PRIu64 " older samples, %" PRIu64 " that did not fit; %" PRIu64
-                 " stacks are cut, %" PRIu64 " samples are in no group of their own",
-                 n->dropped, n->left_out, n->cut_stacks + intern_refused(p->nodes), p->merged);
+                 "%.380s%snot shown: %" PRIu64 " older samples, %" PRIu64
+                 " that did not fit; %" PRIu64 " stacks are cut, %" PRIu64
+                 " samples are in no group of their own",
+                 note, *note ? "; " : "", n->dropped, n->left_out,
+                 n->cut_stacks + intern_refused(p->nodes), p->merged);
     const char *title = title_of(p);
     buf_adds(&p->o->b, "const D={\"title\":");
     write_text(p, title, strlen(title));

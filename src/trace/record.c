@@ -1,5 +1,8 @@
 #include <kprof/trace/record.h>
 
+#include "record_ring.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,15 +13,18 @@
 #include <unistd.h>
 
 #define HEAD_BYTES  12
-#define FRAME_BYTES 13
+#define FRAME_BYTES RECORD_FRAME_BYTES
 #define TRIP_BYTES  16
 
 static const uint8_t head[HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C', 1, 0, 0, 0};
 
 struct recorder {
-    FILE *f;
+    FILE *f; /* NULL: only the ring has the frames */
     char path[512];
-    int failed; /* errno of the first write that failed */
+    int failed;               /* errno of the first write that failed */
+    struct record_ring *ring; /* NULL: none */
+    uint8_t *meta;            /* the last frame with session data, if there is a ring */
+    size_t meta_bytes;
     pthread_mutex_t lock;
 };
 
@@ -29,23 +35,57 @@ struct replay {
     uint64_t read, bytes; /* of all */
 };
 
-struct recorder *recorder_open(const char *path, struct err *e)
+/* Begins a file: -1 with err and errno. */
+static int open_file(struct recorder *r, const char *path, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    struct recorder *r;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), why = errno;
 
     if (fd < 0) {
-        err_set(e, "cannot record to %s: %s%s", path, strerror(errno),
-                errno == EEXIST ? "; choose another file name" : "");
-        return NULL;
+        err_set(e, "cannot record to %s: %s%s", path, strerror(why),
+                why == EEXIST ? "; choose another file name" : "");
+        errno = why;
+        return -1;
     }
-    r = calloc(1, sizeof *r);
-    if (!r || !(r->f = fdopen(fd, "wb")))
+    if (!(r->f = fdopen(fd, "wb")))
         abort();
     snprintf(r->path, sizeof r->path, "%s", path);
+    r->failed = fwrite(head, sizeof head, 1, r->f) == 1 ? 0 : errno;
+    return 0;
+}
+
+static struct recorder *new_recorder(void)
+{
+    struct recorder *r = calloc(1, sizeof *r);
+
+    if (!r)
+        abort();
     pthread_mutex_init(&r->lock, NULL);
-    if (fwrite(head, sizeof head, 1, r->f) != 1)
-        r->failed = errno;
+    return r;
+}
+
+static void free_recorder(struct recorder *r)
+{
+    record_ring_free(r->ring);
+    free(r->meta);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+struct recorder *recorder_open(const char *path, struct err *e)
+{
+    struct recorder *r = new_recorder();
+
+    if (open_file(r, path, e) == 0)
+        return r;
+    free_recorder(r);
+    return NULL;
+}
+
+struct recorder *recorder_ring(size_t max_bytes)
+{
+    struct recorder *r = new_recorder();
+
+    r->ring = record_ring_new(max_bytes);
     return r;
 }
 
@@ -63,6 +103,26 @@ static uint64_t get_be(const uint8_t *from, int bytes)
     return v;
 }
 
+static void to_file(struct recorder *r, const uint8_t *h, const void *bytes, size_t n)
+{
+    if (r->f && !r->failed &&
+        (fwrite(h, FRAME_BYTES, 1, r->f) != 1 || (n && fwrite(bytes, n, 1, r->f) != 1)))
+        r->failed = errno ? errno : EIO;
+}
+
+/* A file of the ring begins with it. */
+static void keep_meta(struct recorder *r, const uint8_t *h, const void *bytes, size_t n)
+{
+    free(r->meta);
+    r->meta = malloc(FRAME_BYTES + n);
+    if (!r->meta)
+        abort();
+    memcpy(r->meta, h, FRAME_BYTES);
+    if (n)
+        memcpy(r->meta + FRAME_BYTES, bytes, n);
+    r->meta_bytes = FRAME_BYTES + n;
+}
+
 void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes, size_t n)
 {
     uint8_t h[FRAME_BYTES] = {(uint8_t)kind};
@@ -72,9 +132,50 @@ void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void
     put_be(h + 1, stamp_ns, 8);
     put_be(h + 9, n, 4);
     pthread_mutex_lock(&r->lock);
-    if (!r->failed && (fwrite(h, sizeof h, 1, r->f) != 1 || (n && fwrite(bytes, n, 1, r->f) != 1)))
-        r->failed = errno ? errno : EIO;
+    to_file(r, h, bytes, n);
+    if (r->ring && kind == RECORD_META)
+        keep_meta(r, h, bytes, n);
+    else if (r->ring)
+        record_ring_add(r->ring, h, bytes, n);
     pthread_mutex_unlock(&r->lock);
+}
+
+int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct err *e)
+{
+    uint8_t *frame = NULL;
+    size_t at = 0, cap = 0, n;
+    int rc;
+
+    assert(r->ring && !r->f);
+    pthread_mutex_lock(&r->lock);
+    rc = open_file(r, path, e);
+    if (rc == 0 && r->meta)
+        to_file(r, r->meta, r->meta + FRAME_BYTES, r->meta_bytes - FRAME_BYTES);
+    while (rc == 0 && (n = record_ring_walk(r->ring, &at, &frame, &cap)) > 0)
+        if (get_be(frame + 1, 8) >= from_ns)
+            to_file(r, frame, frame + FRAME_BYTES, n - FRAME_BYTES);
+    pthread_mutex_unlock(&r->lock);
+    free(frame);
+    return rc;
+}
+
+static int close_file(struct recorder *r, struct err *e)
+{
+    if (!r->f)
+        return 0;
+    if (fclose(r->f) != 0 && !r->failed)
+        r->failed = errno;
+    r->f = NULL;
+    return r->failed ? err_set(e, "recording %s is incomplete: %s", r->path, strerror(r->failed))
+                     : 0;
+}
+
+int recorder_cut(struct recorder *r, struct err *e)
+{
+    pthread_mutex_lock(&r->lock);
+    int rc = close_file(r, e);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
 }
 
 void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native, uint64_t received_ns)
@@ -97,16 +198,10 @@ bool replay_round_trip(const uint8_t *bytes, size_t n, uint64_t *sent_ns, int64_
 
 int recorder_close(struct recorder *r, struct err *e)
 {
-    int rc = 0;
-
     if (!r)
         return 0;
-    if (fclose(r->f) != 0 && !r->failed)
-        r->failed = errno;
-    if (r->failed)
-        rc = err_set(e, "recording %s is incomplete: %s", r->path, strerror(r->failed));
-    pthread_mutex_destroy(&r->lock);
-    free(r);
+    int rc = close_file(r, e);
+    free_recorder(r);
     return rc;
 }
 

@@ -5,63 +5,79 @@
 #include <kprof/erl/enc.h>
 #include <string.h>
 
-static void enc_pids(struct buf *b, const struct stack_request *r)
+static void enc_pid(struct buf *b, uint64_t pid)
 {
-    if (r->n)
-        enc_list(b, (uint32_t)r->n);
-    for (size_t i = 0; i < r->n; i++) {
-        enc_tuple(b, 2);
-        enc_u64(b, r->pids[i] & UINT32_MAX);
-        enc_u64(b, r->pids[i] >> 32);
-    }
+    enc_tuple(b, 2);
+    enc_u64(b, pid & UINT32_MAX);
+    enc_u64(b, pid >> 32);
+}
+
+static void enc_pids(struct buf *b, const struct process_choice *c)
+{
+    enc_list(b, c->n);
+    for (uint32_t i = 0; i < c->n; i++)
+        enc_pid(b, c->pid[i]);
     enc_nil(b);
 }
 
-static void enc_names(struct buf *b, const char *lines)
+static void enc_names(struct buf *b, const struct process_choice *c)
 {
-    const char *end;
+    const char *name = c->name;
 
-    for (; *lines; lines = *end ? end + 1 : end) {
-        end = strchrnul(lines, '\n');
-        enc_list(b, 1); /* [A | [B | ...]] */
-        enc_binary(b, lines, (size_t)(end - lines));
-    }
+    enc_list(b, c->n);
+    for (uint32_t i = 0; i < c->n; i++, name += strlen(name) + 1)
+        enc_str(b, name);
     enc_nil(b);
 }
 
-static void enc_who(struct buf *b, const struct stack_request *r)
+static void enc_who(struct buf *b, const struct process_choice *c)
 {
     static const char *const by[] = {[STACK_TOP_REDUCTIONS] = "reductions",
                                      [STACK_TOP_MEMORY] = "memory",
                                      [STACK_TOP_QUEUE] = "queue",
                                      [STACK_TOP_BINARY] = "binary"};
-    static const char *const tag[] = {[STACK_WHO_TOP] = "top",
-                                      [STACK_WHO_PIDS] = "pids",
-                                      [STACK_WHO_NAMES] = "names",
-                                      [STACK_WHO_INITIAL_CALL] = "initial_call",
-                                      [STACK_WHO_APPLICATION] = "application"};
+    static const char *const tag[] = {
+        [PROCESSES_TOP] = "top",
+        [PROCESSES_PIDS] = "pids",
+        [PROCESSES_NAMES] = "names",
+        [PROCESSES_INITIAL_CALL] = "initial_call",
+        [PROCESSES_APPLICATION] = "application",
+        [PROCESSES_CHILDREN] = "children",
+        [PROCESSES_INSIDE] = "inside",
+        [PROCESSES_ALL] = "all",
+    };
 
-    enc_tuple(b, r->who == STACK_WHO_TOP ? 3 : 2);
-    enc_atom(b, tag[r->who]);
-    switch (r->who) {
-    case STACK_WHO_TOP:
-        enc_u64(b, r->n);
-        enc_atom(b, by[r->by]);
+    if (c->kind < PROCESSES_INSIDE)
+        enc_tuple(b, c->kind == PROCESSES_TOP ? 3 : 2);
+    enc_atom(b, tag[c->kind]);
+    switch (c->kind) {
+    case PROCESSES_TOP:
+        enc_u64(b, c->n);
+        enc_atom(b, by[c->by]);
         break;
-    case STACK_WHO_PIDS:
-        enc_pids(b, r);
+    case PROCESSES_PIDS:
+        enc_pids(b, c);
         break;
-    case STACK_WHO_NAMES:
-        enc_names(b, r->text);
+    case PROCESSES_NAMES:
+        enc_names(b, c);
         break;
-    case STACK_WHO_INITIAL_CALL:
+    case PROCESSES_INITIAL_CALL:
         enc_tuple(b, 3);
-        enc_str(b, r->text);
-        enc_str(b, r->function);
-        enc_u64(b, r->n);
+        enc_str(b, c->name);
+        enc_str(b, c->name + strlen(c->name) + 1);
+        enc_u64(b, c->n);
         break;
-    case STACK_WHO_APPLICATION:
-        enc_str(b, r->text);
+    case PROCESSES_APPLICATION:
+        enc_str(b, c->name);
+        break;
+    case PROCESSES_CHILDREN:
+        if (c->n)
+            enc_pid(b, c->pid[0]);
+        else
+            enc_str(b, c->name);
+        break;
+    case PROCESSES_INSIDE:
+    case PROCESSES_ALL:
         break;
     }
 }
@@ -87,7 +103,7 @@ int stack_request_begin(struct session *s, const struct stack_request *r, struct
     agent_call_begin(&q, "stacks");
     enc_map(&q.request, 4);
     enc_atom(&q.request, "who");
-    enc_who(&q.request, r);
+    enc_who(&q.request, &r->processes);
     enc_atom(&q.request, "interval_us");
     enc_u64(&q.request, r->interval_us);
     enc_atom(&q.request, "period_ms");

@@ -310,7 +310,7 @@ static void shift_prefix(struct argument_picker_state *t, struct message *m, enu
     else
         *p = *p == 0 || *p >= most ? 0 : *p + 1;
     if (!most)
-        message_set(m, "only a binary of two bytes or more has a prefix", true);
+        message_set(m, "only a text of two characters or more has a prefix", true);
 }
 
 static void next_shape(struct argument_picker_state *t, struct message *m)
@@ -404,7 +404,7 @@ static const char *why_same(enum action act)
         return "the prefix cannot be shorter";
     case ACT_LONGER:
     case ACT_MORE:
-        return "this is already the whole binary";
+        return "this is already the whole text";
     default:
         return NULL;
     }

@@ -2,7 +2,8 @@
 #include "screens.h"
 #include "state.h"
 
-/* On the table, the next steps of the setup first: tiers, then the identity rule. */
+/* On the table, the next steps of the setup first: tiers, then the identity rule. On the flame
+ * graph of a node, what is sampled. */
 struct bar bar_keys(const struct ui *u, const struct snapshot *s)
 {
     struct bar b = {.context = screens_context(u)};
@@ -12,6 +13,10 @@ struct bar bar_keys(const struct ui *u, const struct snapshot *s)
         b.first[2] = ACT_CAPTURE;
     } else if (b.context == CTX_TABLE && s && !s->has_identity) {
         b.first[0] = ACT_CAPTURE;
+    } else if (b.context == CTX_FLAME && u->flame.live && !u->flame.sampling.replay) {
+        b.first[0] = ACT_CHOOSE;
+        b.first[1] = ACT_TOGGLE;
+        b.first[2] = ACT_STATUSES;
     }
     return b;
 }

@@ -24,6 +24,9 @@ static const struct {
     [PROMPT_FLAME_EXPORT] = {"Export samples to file",
                              "the ending sets the format: .svg .html .folded .perf "
                              ".speedscope.json .pb.gz .trace.json .eflame"},
+    [PROMPT_FLAME_CHOICE] = {"Sample the stacks of",
+                             "top:50:memory  <0.91.0>  name  m:f/2 (first call)  app:NAME  "
+                             "children:PID  inside  all"},
     [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
     [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
 };

@@ -28,6 +28,7 @@ enum prompt_use {
     PROMPT_PRESET,
     PROMPT_FLAME_SEARCH,
     PROMPT_FLAME_EXPORT,
+    PROMPT_FLAME_CHOICE,
     PROMPT_HELP_FIND
 };
 
@@ -39,7 +40,8 @@ enum menu_use {
     MENU_TICKS,
     MENU_COLUMNS,
     MENU_FLAME_WIDTH,
-    MENU_FLAME_GROUP
+    MENU_FLAME_GROUP,
+    MENU_FLAME_CHOICE
 };
 
 #define MENU_ITEMS (TIER_MAX + 2)
@@ -84,7 +86,7 @@ void dialog_offer(struct dialog *d, const char *text);
 void dialog_propose(struct dialog *d, enum prompt_use use, const char *text);
 bool dialog_is_export(enum prompt_use use);
 
-/* title: constant */
+/* title: borrowed while the menu is open */
 struct menu *dialog_menu(struct dialog *d, enum menu_use use, const char *title);
 void menu_add(struct menu *m, const char *item); /* items beyond MENU_ITEMS are left out */
 /* Adds a text after the name of the last item, from column 24 on if the name is short. */

@@ -1,4 +1,5 @@
 #include "dialog_answer.h"
+#include "flame_live.h"
 #include "menu_type.h"
 #include "no_effect.h"
 #include "state.h"
@@ -57,6 +58,8 @@ static struct intent picked(struct ui *u)
     case MENU_FLAME_GROUP:
         flame_screen_picked(&u->flame, m->use == MENU_FLAME_WIDTH, m->at.sel);
         break;
+    case MENU_FLAME_CHOICE:
+        return flame_live_picked(&u->shared.dialog);
     case MENU_ENTRY:
         return entry_picked(m);
     }
@@ -256,7 +259,9 @@ static struct intent prompt_done(struct ui *u)
     case PROMPT_TIME_RANGE:
         return take_time_range(u);
     case PROMPT_FLAME_EXPORT:
-        return with_text(p, INTENT_EXPORT_STACKS);
+        return p->len ? with_text(p, INTENT_EXPORT_STACKS) : none;
+    case PROMPT_FLAME_CHOICE:
+        return with_text(p, INTENT_SAMPLING);
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
     case PROMPT_FLAME_SEARCH:

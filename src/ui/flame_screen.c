@@ -1,5 +1,6 @@
 #include "flame_screen.h"
 #include "flame_draw.h"
+#include "flame_live.h"
 #include "flame_screen_draw.h"
 #include "shared.h"
 
@@ -294,10 +295,16 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     struct flame_state *t = own;
     (void)key;
     (void)s;
-    (void)out;
+    if (flame_live_key(t, &sh->dialog, &sh->message, act, &out->intent)) {
+        return true;
+    }
     switch (act) {
     case ACT_BACK:
         return step_back(t);
+    case ACT_STATUSES:
+        flame_live_statuses(t, &sh->message);
+        rebuild(t, true);
+        return true;
     case ACT_RESET:
         reset(t);
         return true;
@@ -344,6 +351,16 @@ static bool on_click(void *own, struct ui_shared *sh, int row, int col, const st
     return false;
 }
 
+/* What is to be sampled may have been said by the screen that opens this one. */
+static void open_screen(void *own, const struct screen_request *r, struct intent *out)
+{
+    (void)own;
+    (void)r;
+    if (out->kind == INTENT_NONE || out->kind == INTENT_REDRAW) {
+        out->kind = INTENT_FLAME;
+    }
+}
+
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
                  const struct snapshot *s)
 {
@@ -354,8 +371,10 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
 
 const struct screen_ops screen_flame = {
     .name = "flame graph",
+    .key = 'F',
     .context = CTX_FLAME,
     .whole = true,
+    .open = open_screen,
     .draw = draw,
     .on_key = on_key,
     .on_click = on_click,

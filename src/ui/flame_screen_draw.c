@@ -1,10 +1,25 @@
 #include "flame_screen_draw.h"
 #include "flame_draw.h"
+#include "flame_live.h"
 
 #include <inttypes.h>
 #include <kprof/base/format.h>
 #include <stdio.h>
 #include <string.h>
+
+static bool is_time(const struct flame *f)
+{
+    return f->by == FLAME_SAMPLES && (f->unit == STACK_UNIT_NS || f->unit == STACK_UNIT_US);
+}
+
+static void format_width(const struct flame *f, uint64_t width, char out[FORMAT_BYTES])
+{
+    if (is_time(f)) {
+        format_us(f->unit == STACK_UNIT_NS ? (double)width / 1e3 : (double)width, out);
+    } else {
+        format_count(width, out);
+    }
+}
 
 static void draw_title(const struct flame_state *t, struct canvas *c, struct rect a)
 {
@@ -15,9 +30,10 @@ static void draw_title(const struct flame_state *t, struct canvas *c, struct rec
     buf_adds(&text, t->sandwich ? "CALLERS AND CALLEES" : "FLAME GRAPH");
     if (f) {
         char total[FORMAT_BYTES];
-        format_count(f->node[0].total, total);
-        buf_addf(&text, "  %s ", total);
+        format_width(f, f->node[0].total, total);
+        buf_addf(&text, "  %s %s", total, is_time(f) ? "of " : "");
         flame_width_text(&text, &w, f->unit);
+        buf_adds(&text, flame_live_only_running(t) ? ", running" : "");
         if (t->query.group != FLAME_UNGROUPED) {
             buf_addf(&text, ", by %s", flame_group_name(t->query.group));
         }
@@ -41,7 +57,7 @@ static void draw_info(const struct flame_state *t, struct canvas *c, struct rect
     const struct flame_node *n = &f->node[p->sel];
     char total[FORMAT_BYTES], share[FORMAT_BYTES], self[FORMAT_BYTES], more[64] = "";
     double all = (double)f->node[0].total, zoomed = (double)f->node[p->zoom].total;
-    format_count(n->total, total);
+    format_width(f, n->total, total);
     format_share(all > 0 ? (double)n->total / all : 0, share);
     format_share(all > 0 ? (double)n->self / all : 0, self);
     if (p->hit) {
@@ -60,11 +76,16 @@ static void draw_counts(const struct flame_state *t, struct canvas *c, struct re
 {
     const struct stack_profile_counts *n = stack_view_counts(t->view);
     const struct flame *f = t->pane[0].graph;
-    uint64_t lost = n->dropped + n->left_out + f->left_out;
+    uint64_t lost = (t->live ? 0 : n->dropped) + n->left_out + f->left_out;
     if (lost + n->cut_stacks + f->cut > 0) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN,
                      "not shown: %" PRIu64 " samples; cut: %" PRIu64 " stacks", lost,
                      n->cut_stacks + f->cut);
+    } else if (t->live && n->dropped > 0) {
+        char span[FORMAT_BYTES];
+        format_span((f->last_ns - f->first_ns) / 1000000000u, span);
+        canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM,
+                     "the last %s: there is no room for more samples", span);
     } else if (f->widthless > 0) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM, "%" PRIu64 " samples have no width here",
                      f->widthless);
@@ -73,11 +94,19 @@ static void draw_counts(const struct flame_state *t, struct canvas *c, struct re
 
 static void draw_none(struct canvas *c, struct rect a, const struct flame_state *t)
 {
-    bool marked = t->compare && !t->base;
-    canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
-                !t->view ? "No stack samples."
-                : marked ? "No samples yet since the comparison began (d ends it)."
-                         : "No samples pass the filter, or none has this width (m: another).");
+    bool marked = t->compare && !t->base, some = t->view && stack_view_count(t->view) > 0;
+    char why[500];
+    if (t->live && !some) {
+        flame_live_why(t, why, sizeof why);
+    } else {
+        snprintf(why, sizeof why, "%s",
+                 !t->view ? "No stack samples."
+                 : marked ? "No samples yet since the comparison began (d ends it)."
+                 : flame_live_only_running(t)
+                     ? "No sample of a running process yet (a: samples in any status)."
+                     : "No samples pass the filter, or none has this width (m: another).");
+    }
+    canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, why);
 }
 
 /* Two halves around the function: callers above, callees below. */
@@ -98,13 +127,17 @@ static void draw_graphs(struct flame_state *t, struct canvas *c, struct rect a)
 void flame_screen_draw(struct flame_state *t, struct canvas *c, struct rect a)
 {
     struct rect inner = a, last = a;
-    int title = a.rows >= 3, under = a.rows >= 8 ? 2 : a.rows >= 2;
-    inner.row += title;
-    inner.rows -= title + under;
+    int title = a.rows >= 3, live = t->live && a.rows >= 5;
+    int under = a.rows >= 8 + 4 * live ? 2 : a.rows >= 2;
+    inner.row += title + live;
+    inner.rows -= title + live + under;
     last.row = a.row + a.rows - 1;
     t->area[0] = t->area[1] = (struct rect){0};
     if (title) {
         draw_title(t, c, a);
+    }
+    if (live) {
+        flame_live_draw(t, c, (struct rect){a.row + title, a.col, 1, a.cols});
     }
     bool none = !t->pane[0].graph || t->pane[0].graph->samples == 0;
     if (none) {

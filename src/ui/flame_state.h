@@ -7,6 +7,8 @@
 #include "flame_pane.h"
 #include "rect.h"
 
+#include <kprof/core/snapshot.h>
+
 enum { FLAME_PATTERN_BYTES = 200 };
 
 struct flame_state {
@@ -22,6 +24,9 @@ struct flame_state {
     bool exact;                                 /* the pattern is the whole text of a frame */
     struct flame_width width[FLAME_WIDTHS_MAX]; /* the items of the open menu of widths */
     char source[200];                           /* the origin of the samples, for the title */
+    bool live;                                  /* of a node or a recording, not of a file */
+    struct snap_sampling sampling;              /* if live */
+    bool keep;                                  /* the sampling goes on when the screen is left */
 };
 
 #endif

@@ -193,6 +193,19 @@ static void cost_chip(struct chips *l, const struct snap_cost *k)
     }
 }
 
+/* Sampling that goes on while another screen is shown must not be forgotten. */
+static void sampling_chip(struct chips *l, const struct snap_sampling *s)
+{
+    if (s->state != SAMPLING_ON || s->replay) {
+        return;
+    }
+    if (s->pause) {
+        add(l, STYLE_WARN, "stacks", "paused");
+    } else {
+        add(l, STYLE_KEY, "stacks", "%.1f%%", s->percent);
+    }
+}
+
 static void on_chips(struct chips *l, const struct snapshot *s)
 {
     bool on = s->node.tracing;
@@ -233,6 +246,7 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
     add(l, STYLE_BOLD, s->has_entry ? "req/s" : "calls/s", "%s", text);
     add(l, n > 1 || s->sample_why != SAMPLE_ASKED ? STYLE_WARN : STYLE_NORMAL, "sample", "1/%u", n);
     cost_chip(l, &s->cost);
+    sampling_chip(l, &s->sampling);
     breaker_chip(l, s);
 }
 

@@ -21,6 +21,7 @@ static const struct header_label labels[] = {
     {"calls/s", "calls per second, if there is no entry"},
     {"sample", "1/N: one request in N is traced, as a whole"},
     {"overhead", "share of the node's scheduler time that tracing takes"},
+    {"stacks", "stacks are sampled: share of the node's scheduler time (K ends it)"},
     {"breaker", "stops tracing when it costs too much: closed, open, half-open"},
     {"lost", "events that were dropped: calls are missing"},
     {"~", "this value covers only the traced part of the window"},

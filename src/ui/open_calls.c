@@ -91,20 +91,31 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     }
 }
 
+static void flame_of(uint64_t pid, struct screen_reply *out)
+{
+    out->intent.kind = INTENT_SAMPLING;
+    snapshot_pid(pid, out->intent.text);
+    out->open.to = SCREEN_FLAME;
+}
+
 static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
     (void)key;
     struct open_calls_state *t = own;
-    bool moves = act == ACT_UP || act == ACT_DOWN || act == ACT_PGUP || act == ACT_PGDN ||
-                 act == ACT_HOME || act == ACT_END;
+    bool selects = act == ACT_UP || act == ACT_DOWN || act == ACT_PGUP || act == ACT_PGDN ||
+                   act == ACT_HOME || act == ACT_END || act == ACT_OPEN || act == ACT_FLAME_OF;
     if (!s || !s->n_open) {
-        if (moves || act == ACT_OPEN) {
+        if (selects) {
             message_set(&sh->message, "no call is open", true);
         }
-        return moves || act == ACT_OPEN;
+        return selects;
     }
     find_selection(t, s);
+    if (act == ACT_FLAME_OF) {
+        flame_of(s->open[t->at.sel].pid, out);
+        return true;
+    }
     if (act == ACT_OPEN) {
         t->stack = s->open[t->at.sel].pid;
         select_call(t, &s->open[t->at.sel]);

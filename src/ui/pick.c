@@ -94,6 +94,13 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         }
         pick_list_tick(p, key == KEY_BTAB_ ? -1 : 1);
         break;
+    case ACT_SORT:
+        pick_list_sort(p);
+        message_set(&sh->message,
+                    p->by_calls ? "sorted by calls/s: the best matches are counted for a second"
+                                : "sorted by match",
+                    false);
+        break;
     case ACT_RELOAD:
         pick_list_reload(p);
         out->intent = load(p);

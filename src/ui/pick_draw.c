@@ -122,7 +122,8 @@ static int draw_ticks(const struct pick_list *p, struct canvas *c, int row, int 
     return used;
 }
 
-static void draw_titles(struct canvas *c, int row, const struct columns_at *at)
+static void draw_titles(const struct pick_list *p, struct canvas *c, int row,
+                        const struct columns_at *at)
 {
     canvas_fill(c, row, 0, c->cols, STYLE_HEAD, ' ');
     canvas_text(c, row, at->name, at->name_cols, STYLE_HEAD, "FUNCTION");
@@ -130,7 +131,8 @@ static void draw_titles(struct canvas *c, int row, const struct columns_at *at)
         canvas_text(c, row, at->app, APP_COLS, STYLE_HEAD, "APPLICATION");
     }
     if (at->rate >= 0) {
-        canvas_right(c, row, at->rate, RATE_COLS, STYLE_HEAD, "CALLS/S");
+        canvas_right(c, row, at->rate, RATE_COLS, p->by_calls ? STYLE_SELECT : STYLE_HEAD,
+                     p->by_calls ? (c->ascii ? "CALLS/S>" : "CALLS/S\xe2\x96\xbc") : "CALLS/S");
     }
 }
 
@@ -149,7 +151,7 @@ static void draw_status(const struct pick_list *p, struct canvas *c, int row)
                          st->modules_done, st->modules);
         }
     } else if (st->state == CATALOG_WHOLE && st->note[0]) {
-        canvas_textf(c, row, 0, c->cols, STYLE_DIM, "%u %s", catalog_count(p->catalog), st->note);
+        canvas_textf(c, row, 0, c->cols, STYLE_DIM, "%s: %u", st->note, catalog_count(p->catalog));
     } else if (st->state == CATALOG_WHOLE && pick_list_count(p) == 0) {
         canvas_text(c, row, 0, c->cols, STYLE_WARN, "no match; or type module:function/arity");
     } else if (st->state == CATALOG_WHOLE) {
@@ -202,7 +204,7 @@ void pick_draw(struct pick_list *p, struct canvas *c, struct rect a)
     }
     if (a.rows >= 8) {
         row += draw_ticks(p, c, row, end - row);
-        draw_titles(c, row++, &at);
+        draw_titles(p, c, row++, &at);
     }
     draw_list(p, c, row, end > row ? end - row : 0);
     prompt_draw(&p->query, c, query_row);

@@ -35,6 +35,7 @@ void pick_list_open(struct pick_list *p)
 {
     pick_list_drop_ticks(p);
     forget(p);
+    p->by_calls = false;
     memset(&p->at, 0, sizeof p->at);
     prompt_open(&p->query, "Find", "parts of a name, separated by spaces; case is ignored", "");
 }
@@ -96,6 +97,9 @@ void pick_list_keep(struct pick_list *p)
 void pick_list_update(struct pick_list *p)
 {
     catalog_filter_update(&p->found, p->catalog, p->query.text);
+    if (p->by_calls && p->catalog) {
+        catalog_filter_by_calls(&p->found, p->catalog);
+    }
     size_t typed = pick_list_typed(p), n = catalog_filter_count(&p->found);
     if (!p->walking) {
         p->at.sel = 0;
@@ -107,6 +111,14 @@ void pick_list_update(struct pick_list *p)
             return;
         }
     }
+}
+
+void pick_list_sort(struct pick_list *p)
+{
+    p->by_calls = !p->by_calls;
+    p->at.top = 0;
+    catalog_filter_forget(&p->found);
+    pick_list_update(p);
 }
 
 void pick_list_reload(struct pick_list *p)
@@ -127,9 +139,15 @@ void pick_list_set_catalog(struct pick_list *p, const struct catalog *c)
 
 size_t pick_list_in_sight(const struct pick_list *p, uint32_t *ids, size_t max)
 {
-    size_t typed = pick_list_typed(p), n = 0;
+    size_t typed = pick_list_typed(p), n = 0, found = catalog_filter_count(&p->found);
     if (!p->catalog) {
         return 0;
+    }
+    for (; p->by_calls && n < found && n < max; n++) {
+        ids[n] = catalog_filter_at(&p->found, n);
+    }
+    if (p->by_calls) {
+        return n;
     }
     for (size_t i = p->at.top; i < p->at.top + p->at.page && n < max; i++) {
         if (i >= typed && i < pick_list_count(p)) {

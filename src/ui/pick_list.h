@@ -17,6 +17,7 @@ struct pick_list {
     struct catalog_filter found;
     struct prompt query;
     struct scroll at; /* line 0 is the typed text, if it is a function; then the lines of `found` */
+    bool by_calls;    /* the list is sorted by calls per second */
     bool walking;     /* the arrows were used: Space ticks, and the selected function is kept */
     uint32_t kept;    /* number of the selected function while `walking` */
     bool called_by;   /* only functions that a tier calls: its number, its name, the waterfall that
@@ -35,9 +36,12 @@ void pick_list_reload(struct pick_list *p); /* call when the catalog is loaded a
 /* c: borrowed until the next call; NULL: none. Call this again when the catalog has changed. */
 void pick_list_set_catalog(struct pick_list *p, const struct catalog *c);
 void pick_list_update(struct pick_list *p); /* call when the typed text has changed */
+/* Sorts by calls per second, or by the typed text again. */
+void pick_list_sort(struct pick_list *p);
 /* call when the selection was moved: it stays on its function */
 void pick_list_keep(struct pick_list *p);
-/* Stores the functions that were drawn last. */
+/* Stores the functions whose calls are to be counted: those that were drawn last; if the list is
+ * sorted by calls, its first ones. */
 size_t pick_list_in_sight(const struct pick_list *p, uint32_t *ids, size_t max);
 
 /* The lines of the list. The first pick_list_typed of them (0 or 1) are the typed text. text has

@@ -105,6 +105,20 @@ static bool character(const struct value_tree *s, uint32_t node, uint32_t call, 
     return true;
 }
 
+/* The first characters of a string, or bytes of a binary, in bytes of its name. */
+static uint32_t bytes_of(const struct value_tree *s, const struct value_tree_node *n,
+                         uint32_t prefix)
+{
+    const char *name = value_tree_str(s, n->name);
+    uint32_t at = 0, cp;
+
+    if (n->kind != VALUE_TREE_STRING)
+        return prefix < n->name.len ? prefix : n->name.len;
+    for (uint32_t i = 0; i < prefix && at < n->name.len; i++)
+        at += (uint32_t)text_next(name + at, n->name.len - at, &cp);
+    return at;
+}
+
 static void set_shaped(struct rule_name *n, uint32_t how, const char *bytes, size_t len)
 {
     char shaped[TEMPLATE_BYTES];
@@ -130,10 +144,12 @@ static void name_in(const struct value_tree *s, uint32_t node, uint32_t how, uin
     const char *name = value_tree_str(s, n->name);
     if (how >= RULE_PATH)
         set_shaped(out, how, name, n->name.len);
-    else if (how && n->kind != VALUE_TREE_BINARY)
+    else if (how && n->kind == VALUE_TREE_LIST && n->size == 0)
+        set_name(out, name, n->name.len); /* an empty string */
+    else if (how && !rule_has_shape(n))
         set_name(out, "undefined", 9);
     else if (how && n->size && how < n->size)
-        set_name(out, name, how < n->name.len ? how : n->name.len);
+        set_name(out, name, bytes_of(s, n, how));
     else if (like->kind == VALUE_TREE_PROCESS && n->kind == VALUE_TREE_PROCESS)
         set_name(out, value_tree_str(s, n->other_name), n->other_name.len);
     else
@@ -194,13 +210,14 @@ uint32_t rule_suggest(const struct value_tree *s, uint32_t node)
 
 uint32_t rule_prefix_most(const struct value_tree_node *n)
 {
-    if (n->kind != VALUE_TREE_BINARY || n->size < 2)
+    if (!rule_has_shape(n) || n->size < 2)
         return 0;
     uint32_t most = n->size - 1 < RULE_PREFIX_MAX ? (uint32_t)n->size - 1 : RULE_PREFIX_MAX;
     return most < n->name.len ? most : n->name.len; /* the node reports this size */
 }
 
-/* A prefix of n bytes ends after a separator or before one, never inside a character. */
+/* A prefix of n bytes, of the name, ends after a separator or before one, never inside a character.
+ */
 static bool word_ends(const char *s, uint32_t n)
 {
     unsigned char last = (unsigned char)s[n - 1], next = (unsigned char)s[n];
@@ -219,12 +236,12 @@ uint32_t rule_prefix_step(const struct value_tree *s, uint32_t node, uint32_t pr
         prefix = 0;
     uint32_t at = prefix ? prefix : most + 1;
     if (step > 0) {
-        while (prefix && ++at <= most && !word_ends(name, at))
+        while (prefix && ++at <= most && !word_ends(name, bytes_of(s, n, at)))
             ;
         return at <= most && prefix ? at : 0;
     }
     while (most && at > 1) {
-        if (word_ends(name, --at))
+        if (word_ends(name, bytes_of(s, n, --at)))
             return at;
     }
     return prefix ? prefix : most ? 1 : 0;

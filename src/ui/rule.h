@@ -13,7 +13,8 @@
 #define RULE_NAME_BYTES 160
 #define RULE_PREFIX_MAX 100u /* names longer than this are not known to the byte */
 
-/* How a part names a request: the number of bytes of a prefix, or one of these. */
+/* How a part names a request: the length of a prefix (bytes of a binary, characters of a string),
+ * or one of these. */
 enum { RULE_WHOLE = 0, RULE_PATH = RULE_PREFIX_MAX + 1, RULE_SHAPE };
 
 struct rule_name {
@@ -41,7 +42,7 @@ bool rule_has_shape(const struct value_tree_node *n);
  * whole. */
 uint32_t rule_suggest(const struct value_tree *s, uint32_t node);
 
-/* Returns the greatest length of a prefix of this part, in bytes; 0: the part has no prefix. */
+/* Returns the greatest length of a prefix of this part; 0: the part has no prefix. */
 uint32_t rule_prefix_most(const struct value_tree_node *n);
 /* Returns the next shorter (step -1) or longer (1) prefix that ends at the end of a word; 0: the
  * whole. A prefix above rule_prefix_most counts as the whole. */

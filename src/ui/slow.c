@@ -199,12 +199,27 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
     free(p.at);
 }
 
+/* The process of the slowest part of the selected request may run yet. */
+static void open_flame(struct ui_shared *sh, const struct snapshot *s, struct screen_reply *out)
+{
+    struct slow_picks p = slow_list_pick(&sh->slow, s);
+    const struct snap_slow *w = slow_list_selected(&sh->slow, s, &p);
+    if (w) {
+        out->intent.kind = INTENT_SAMPLING;
+        snapshot_pid(slow_pid(w), out->intent.text);
+        out->open.to = SCREEN_FLAME;
+    } else {
+        message_set(&sh->message, "no slow request passes the filter; Esc clears it", true);
+    }
+    free(p.at);
+}
+
 /* Keys of the list, where it is empty. */
 static bool needs_list(enum action act)
 {
-    return act == ACT_OPEN || act == ACT_SORT_LEFT || act == ACT_SORT_RIGHT || act == ACT_REVERSE ||
-           act == ACT_UP || act == ACT_DOWN || act == ACT_PGUP || act == ACT_PGDN ||
-           act == ACT_HOME || act == ACT_END;
+    return act == ACT_OPEN || act == ACT_FLAME_OF || act == ACT_SORT_LEFT ||
+           act == ACT_SORT_RIGHT || act == ACT_REVERSE || act == ACT_UP || act == ACT_DOWN ||
+           act == ACT_PGUP || act == ACT_PGDN || act == ACT_HOME || act == ACT_END;
 }
 
 static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
@@ -214,6 +229,10 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     (void)key;
     if (needs_list(act) && (!s || !s->n_slow)) {
         message_set(&sh->message, "there is no slow request yet; s sets the threshold", true);
+        return true;
+    }
+    if (act == ACT_FLAME_OF) {
+        open_flame(sh, s, out);
         return true;
     }
     if (act != ACT_OPEN) {

@@ -20,9 +20,10 @@
 
 struct ui {
     struct ui_shared shared;
-    enum screen_id screen;   /* the one that is shown */
-    enum screen_id home;     /* the one that others lead back to */
-    enum screen_id asked_on; /* the screen that requested app's last menu */
+    enum screen_id screen;     /* the one that is shown */
+    enum screen_id home;       /* the one that others lead back to */
+    enum screen_id flame_from; /* the screen from which the flame graph was opened */
+    enum screen_id asked_on;   /* the screen that requested app's last menu */
     enum theme theme;
     int bar_row;      /* of the last draw; -1: no bar */
     char profile[80]; /* the name it was last saved under or loaded from */

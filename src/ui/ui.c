@@ -69,9 +69,32 @@ static void ask_export(struct ui *u, const struct snapshot *s)
 static void show(struct ui *u, const struct screen_request *r, struct intent *out)
 {
     const struct screen_ops *ops = screens_ops(r->to);
+    if (r->to == SCREEN_FLAME && u->screen != SCREEN_FLAME) {
+        u->flame_from = u->screen;
+    }
     u->screen = r->to;
     if (ops->open) {
         ops->open(screens_own(u, r->to), r, out);
+    }
+}
+
+/* Help and the flame graph go back to where they were opened; that screen is as it was. */
+static enum screen_id way_back(const struct ui *u)
+{
+    return u->screen == SCREEN_HELP                     ? u->help.from
+           : u->screen == SCREEN_FLAME && u->flame_from ? u->flame_from
+                                                        : u->home;
+}
+
+static void back(struct ui *u, bool had_message, struct intent *out)
+{
+    enum screen_id to = way_back(u);
+    if (u->screen == to && !had_message) {
+        message_set(&u->shared.message, "nothing to go back from; q quits", true);
+    }
+    u->screen = to;
+    if (screens_ops(to)->on_request) {
+        out->kind = INTENT_VIEW_QUERY;
     }
 }
 
@@ -80,6 +103,10 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
 {
     struct screen_request r = {.to = screens_by_key(key)};
     if (r.to == SCREEN_NONE) {
+        return;
+    }
+    if (r.to == SCREEN_FLAME && u->screen == r.to) {
+        back(u, false, out);
         return;
     }
     if (screens_ops(r.to)->on_request) {
@@ -91,19 +118,6 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
     }
     r.to = u->screen == r.to ? u->home : r.to;
     show(u, &r, out);
-}
-
-/* Help goes back to where it was opened; that screen is as it was. */
-static void back(struct ui *u, bool had_message, struct intent *out)
-{
-    enum screen_id to = u->screen == SCREEN_HELP ? u->help.from : u->home;
-    if (u->screen == to && !had_message) {
-        message_set(&u->shared.message, "nothing to go back from; q quits", true);
-    }
-    u->screen = to;
-    if (screens_ops(to)->on_request) {
-        out->kind = INTENT_VIEW_QUERY;
-    }
 }
 
 static void say_theme(struct ui *u)
@@ -133,6 +147,10 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         return true;
     case ACT_SAMPLE_DOWN:
         out->kind = INTENT_SAMPLE_DOWN;
+        return true;
+    case ACT_KEEP:
+        u->flame.keep = false;
+        out->kind = INTENT_SAMPLING_END;
         return true;
     case ACT_THEME:
         u->theme = (u->theme + 1) % THEME_COUNT;
@@ -171,7 +189,7 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
     }
 }
 
-/* Keys that change the trace configuration of a node, or save it. */
+/* Keys that change the trace configuration of a node, or save it, or ask the node for samples. */
 static bool sets_node(enum action act)
 {
     switch (act) {
@@ -183,6 +201,7 @@ static bool sets_node(enum action act)
     case ACT_TEMPLATE:
     case ACT_SAVE:
     case ACT_LOAD:
+    case ACT_FLAME_OF:
         return true;
     default:
         return false;

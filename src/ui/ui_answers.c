@@ -1,4 +1,5 @@
 /* Results from app, by the functions of ui.h. */
+#include "flame_live.h"
 #include "menu_type.h"
 #include "rule.h"
 #include "state.h"
@@ -59,6 +60,28 @@ void ui_show_stacks(struct ui *u, bool home)
     u->home = home ? SCREEN_FLAME : u->home;
 }
 
+bool ui_shows_stacks(const struct ui *u)
+{
+    return u->screen == SCREEN_FLAME || (u->screen == SCREEN_HELP && u->help.from == SCREEN_FLAME);
+}
+
+bool ui_keeps_sampling(const struct ui *u)
+{
+    return u->flame.keep;
+}
+
+void ui_set_sampling(struct ui *u, const struct snap_sampling *s)
+{
+    flame_live_set(&u->flame, s);
+}
+
+void ui_ask_sampling(struct ui *u)
+{
+    if (u->screen == SCREEN_FLAME && u->shared.dialog.mode == DIALOG_NONE) {
+        flame_live_ask(&u->shared.dialog);
+    }
+}
+
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q)
 {
     *q = u->flame.query;
@@ -103,6 +126,25 @@ bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const cha
                size_t n)
 {
     return open_menu(u, MENU_PICK, pick, title, items, n);
+}
+
+void ui_choose_again(struct ui *u, enum intent_kind pick, const char *title,
+                     const char *const *items, size_t n)
+{
+    struct dialog *d = &u->shared.dialog;
+    struct menu before = d->menu;
+    if (d->mode != DIALOG_MENU || before.use != MENU_PICK || before.pick != pick) {
+        return;
+    }
+    struct menu *m = dialog_menu(d, MENU_PICK, title);
+    m->pick = pick;
+    for (size_t i = 0; i < n; i++) {
+        menu_add(m, items[i]);
+    }
+    memcpy(m->typed, before.typed, sizeof m->typed);
+    char *selected = before.item[before.at.sel];
+    selected[strcspn(selected, " ")] = 0;
+    menu_select(m, selected);
 }
 
 bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
@@ -155,6 +197,8 @@ static enum prompt_use prompt_of(enum intent_kind which, enum prompt_use last)
         return PROMPT_SLOW;
     case INTENT_EXPORT_STACKS:
         return PROMPT_FLAME_EXPORT;
+    case INTENT_SAMPLING:
+        return PROMPT_FLAME_CHOICE;
     case INTENT_SAVE:
         return PROMPT_SAVE;
     case INTENT_PRESET:

@@ -199,7 +199,7 @@ names_are_as_previewed(T) ->
 paths({t, _, _, Parts}, Path) -> [Path | lists:append([paths(P, [{t, I} | Path]) || {I, P} <- number(Parts)])];
 paths({l, _, _, Parts}, Path) -> [Path | lists:append([paths(P, [{l, I} | Path]) || {I, P} <- number(Parts)])];
 paths({m, _, Fields}, Path) -> lists:append([paths(P, [{m, Key} | Path]) || {Key, P} <- Fields]);
-paths({b, _, _}, Path) -> [Path, [{prefix, 4} | Path]];
+paths({Text, _, _}, Path) when Text =:= b; Text =:= s -> [Path, [{prefix, 4} | Path]];
 paths({p, _, _}, Path) -> [Path, [name | Path]];
 paths(_, Path) -> [Path].
 
@@ -232,6 +232,8 @@ follow([{m, Key} | Path], {m, Size, Fields}) ->
         [] -> undefined
     end;
 follow([{prefix, N}], {b, _, Name}) -> binary:part(Name, 0, min(N, byte_size(Name)));
+follow([{prefix, N}], {s, _, Name}) -> lists:sublist(Name, N);
+follow([{prefix, _}], {l, 0, Name, _}) -> Name;
 follow([name], {p, _, Name}) -> Name;
 follow([name], Part) -> follow([], Part);
 follow(_, _) -> undefined.

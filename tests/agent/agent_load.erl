@@ -4,7 +4,7 @@
 -export([deep/2, down/2, under/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, spin/0, holding/2]). % processes
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
--export([chosen/2, samplers/0]). % depth of stacks
+-export([chosen/2, samplers/0, steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
@@ -299,3 +299,15 @@ chosen(Who, Vm) ->
 %% The processes of the agent that sample stacks.
 samplers() ->
     [P || P <- processes(), {_, {kprof_agent_00, F, _}} <- [process_info(P, initial_call)], lists:prefix("stack_", atom_to_list(F))].
+
+%% A process that makes one request after the other, until it is killed.
+steady() -> spawn(fun Loop() -> ?MODULE:entry(1), receive after 3 -> Loop() end end).
+
+%% A process that starts one for each request, which lives for some 20 ms.
+brief() -> spawn(fun Loop() -> spawn(?MODULE, one, []), receive after 5 -> Loop() end end).
+one() ->
+    ?MODULE:entry(1),
+    receive after 20 -> ok end.
+
+%% So many processes that end at once; all have ended.
+spawned(N) -> [receive {'DOWN', R, _, _, _} -> ok end || {_, R} <- [spawn_monitor(erlang, self, []) || _ <- lists:seq(1, N)]], ok.

@@ -14,7 +14,12 @@ tests() ->
     [
         {stack_numbers_are_bounded, fun stack_numbers_are_bounded/1},
         {stack_rate_keeps_the_budget, fun stack_rate_keeps_the_budget/1},
+        {stack_seen_is_bounded, fun stack_seen_is_bounded/1},
+        {stack_births, fun stack_births/1},
         {stack_choices, fun stack_choices/1},
+        {stack_children, fun stack_children/1},
+        {stack_inside, fun stack_inside/1},
+        {stack_births_of_a_node, fun stack_births_of_a_node/1},
         {stack_hazards_are_left_out, fun stack_hazards_are_left_out/1},
         {stack_shares, fun stack_shares/1},
         {stack_metrics, fun stack_metrics/1},
@@ -73,6 +78,44 @@ budget_kept(Budget, EachUs, Asked) ->
     ?check(Cost(Last) =< Budget orelse Last =:= 1000000),
     ?check(Last =:= Asked orelse Cost(Asked) * 10 > Budget * 3). % not slower than necessary
 
+%% As a model that keeps all: at most 1000 are kept, and of each process whose hash is kept the last event counts.
+stack_seen_is_bounded(_) ->
+    seed(),
+    Pids = list_to_tuple([list_to_pid("<0." ++ integer_to_list(1000 + I) ++ ".0>") || I <- lists:seq(1, 6000)]),
+    {S, Model} = lists:foldl(fun(Ms, Acc) -> seen_once(Ms * 10, 100 + Ms * 8, Pids, Acc) end, {kprof_stack_seen:new(seed), #{}}, lists:seq(1, 700)),
+    ?check(kprof_stack_seen:thin(S) > 1),
+    ?check(kprof_stack_seen:size(S) =< 1000),
+    {Left, S1} = kprof_stack_seen:left(10000, S),
+    Kept = maps:filter(fun(_, {At, Call}) -> Call orelse 10000 - At =< 2000 end, Model),
+    ?equal(lists:sort(Left), lists:sort(maps:keys(maps:without(maps:keys(Kept), Model)))),
+    ?equal(kprof_stack_seen:size(S1), map_size(Kept)),
+    {_, S2} = kprof_stack_seen:left(1000000, S1),
+    ?equal(kprof_stack_seen:size(S2), 0).
+
+seen_once(Now, Of, Pids, {S0, Model0}) ->
+    Events = [{element(rand:uniform(min(6000, Of)), Pids), rand:uniform(3) =:= 1} || _ <- lists:seq(1, 1 + rand:uniform(199))],
+    {New, Left, S} = kprof_stack_seen:seen(Events, Now, S0),
+    ?equal(New -- Left, New),
+    Last = lists:foldr(fun({P, Call}, M) -> M#{P => {Now, Call}} end, #{}, Events),
+    Known = maps:with(maps:keys(Model0) ++ New, Last),
+    Model = maps:without(Left, maps:merge(Model0, Known)),
+    ?equal({Now, kprof_stack_seen:size(S)}, {Now, map_size(Model)}),
+    ?check(map_size(Model) =< 1000),
+    {S, Model}.
+
+stack_births(_) ->
+    P = fun(N) -> list_to_pid("<0." ++ integer_to_list(N) ++ ".0>") end,
+    Counts = fun(B) -> {kprof_stack_births:born(B), kprof_stack_births:ms(B)} end,
+    B0 = kprof_stack_births:look(P(110), 1000, kprof_stack_births:new(P(100))),
+    ?equal(Counts(B0), {0, 0}), % counted from here
+    B1 = kprof_stack_births:look(P(120), 1500, kprof_stack_births:own(kprof_stack_births:own(B0))),
+    ?equal(Counts(B1), {7, 500}), % 111 to 119, less two of the agent
+    B2 = kprof_stack_births:look(P(121), 2000, B1),
+    ?equal(Counts(B2), {7, 1000}),
+    B3 = kprof_stack_births:look(list_to_pid("<0.5.1000>"), 2500, B2), % all numbers have been used
+    B4 = kprof_stack_births:look(P(130), 3000, B3),
+    ?equal({Counts(B3), Counts(B4)}, {{7, 1000}, {7, 1000}}).
+
 %% ---- Choice of processes ----
 
 chosen(T, Who) -> chosen(T, Who, rpc:call(T, kprof_hazard, vm, [])).
@@ -96,8 +139,70 @@ stack_choices(T) ->
     ?check(lists:member(rpc:call(T, erlang, whereis, [kernel_sup]), OfKernel)),
     ?equal([App || {_, _, _, App, _, _, _} <- Described, App =/= <<"kernel">>], []),
     {[], _, _} = chosen(T, {application, <<"agent_no_application">>}),
-    [?equal(kprof_stack_choice:is_who(W), false) || W <- [all, {top, 0, reductions}, {top, 2000, reductions}, {top, 5, messages}, {pids, x}, {pids, [x]}, {names, [x]}, {initial_call, {m, f, 1}}]],
+    {Some, _, #{matched := All}} = chosen(T, all),
+    ?check(length(Some) > 30 andalso All >= length(Some)),
+    [?equal(kprof_stack_choice:is_who(W), false) || W <- [everything, {children, x}, {top, 0, reductions}, {top, 2000, reductions}, {top, 5, messages}, {pids, x}, {pids, [x]}, {names, [x]}, {initial_call, {m, f, 1}}]],
     rpc:call(T, agent_burn, stop, [Keeper]).
+
+%% A process and all that it has started, and these.
+stack_children(T) ->
+    load_parts(T),
+    load(T, agent_burn),
+    Keeper = rpc:call(T, agent_burn, start, [1, 30]),
+    All = [Keeper | lists:append([rpc:call(T, agent_burn, pids, [Keeper, Kind]) || Kind <- [burn, hoard, queue, wait, idle]])],
+    {Found, _, #{matched := Matched}} = chosen(T, {children, numbers(T, Keeper)}),
+    ?equal(All -- Found, []),
+    ?equal({length(Found), Matched}, {length(All) + 1, length(All) + 1}), % the feeder has no kind
+    {OfKernel, _, _} = chosen(T, {children, <<"kernel_sup">>}),
+    ?check(lists:member(rpc:call(T, erlang, whereis, [kernel_safe_sup]), OfKernel)),
+    ?equal(Found -- OfKernel, Found),
+    {[], _, _} = chosen(T, {children, <<"no such name here">>}),
+    {[], _, _} = chosen(T, {children, {999999, 77}}),
+    rpc:call(T, agent_burn, stop, [Keeper]).
+
+%% Those that run calls of traced requests, though they live for 20 ms, and nobody else.
+stack_inside(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    Steady = [rpc:call(T, agent_load, steady, []) || _ <- [1, 2, 3]],
+    Brief = rpc:call(T, agent_load, brief, []),
+    ok = ask(K, {stacks, #{who => inside, interval_us => 1000}}),
+    Who = fun(#{samples := Samples}) -> lists:usort([P || {P, _, _, _, _, _} <- Samples]) end,
+    St = listen(fun(S) -> Of = Who(S), Steady -- Of =:= [] andalso length(Of) >= 30 end, state()),
+    ?equal(lists:usort([First || {_, First, _, _, _, _} <- maps:get(samples, St)] -- [{agent_load, one, 0}]) -- [{erlang, apply, 2}, {agent_load, one, 0}], []),
+    ?check(not lists:member(Brief, Who(St))), % it starts those that make requests, and makes none
+    %% others, and again these: each choice has only its own
+    ok = ask(K, {stacks, #{who => {names, [<<"kernel_sup">>]}, interval_us => 1000}}),
+    Sup = rpc:call(T, erlang, whereis, [kernel_sup]),
+    St1 = listen(fun(#{processes := Ps}) -> [P || {P, _, _, _} <- maps:values(Ps)] =:= [Sup] end, listen(enough(0), St)),
+    ok = ask(K, {stacks, #{who => inside, interval_us => 1000}}),
+    St2 = listen(fun(#{processes := Ps}) -> Steady -- [P || {P, _, _, _} <- maps:values(Ps)] =:= [] end, St1),
+    [exit(P, kill) || P <- [Brief | Steady]],
+    %% they are dead: nobody is left
+    St3 = listen(fun(#{figures := #{chosen := Chosen}}) -> Chosen =:= 0 end, St2),
+    ok = ask(K, {stacks, off}),
+    conserved(listen_rest(St3)),
+    finish(T, K).
+
+%% How many processes the node has started meanwhile.
+stack_births_of_a_node(T) ->
+    K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
+    ok = ask(K, {stacks, #{who => {names, [<<"kernel_sup">>]}, interval_us => 5000}}),
+    Born = fun(#{figures := Figures}) -> maps:get(born, Figures, 0) end,
+    St0 = listen(fun(#{figures := Figures, seq := Seq}) -> Seq > 20 orelse maps:get(born_ms, Figures, 0) > 0 end, state()),
+    ok = rpc:call(T, agent_load, spawned, [3000]),
+    St =
+        case total(born_ms, St0) > 0 of
+            true ->
+                St1 = listen(fun(S) -> Born(S) >= Born(St0) + 3000 end, St0),
+                ?check(Born(St1) < Born(St0) + 3300),
+                St1;
+            false -> % the tests have used all numbers of pids of this node
+                ?equal(Born(St0), 0),
+                St0
+        end,
+    ok = ask(K, {stacks, off}),
+    listen_rest(St),
+    finish(T, K).
 
 vm_with(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false}.
 
@@ -227,12 +332,12 @@ pairs(_) -> [].
 
 %% Names: the registered name, the initial call, or the initial call of proc_lib.
 stack_names(T) ->
-    [Sup, Code] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, code_server]],
+    [Sup, Init] = [rpc:call(T, erlang, whereis, [Name]) || Name <- [kernel_sup, init]],
     Both = fun(#{processes := Ps}) ->
-        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Code] =/= []
+        [x || {Of, _, {supervisor, kernel, 1}, _} <- maps:values(Ps), Of =:= Sup] =/= [] andalso [x || {Of, _, _, _} <- maps:values(Ps), Of =:= Init] =/= []
     end,
-    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"code_server">>]}, Both),
-    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Code, code_server}]],
+    #{processes := Processes} = sampled(T, {names, [<<"kernel_sup">>, <<"init">>]}, Both),
+    [?check(lists:member({P, Name}, [{Pid, Is} || {Pid, Is, _, _} <- maps:values(Processes)])) || {P, Name} <- [{Sup, kernel_sup}, {Init, init}]],
     [<<"kernel">>] = [App || {Pid, _, _, App} <- maps:values(Processes), Pid =:= Sup].
 
 %% The top processes by each metric; never processes of the agent, although they are busy.

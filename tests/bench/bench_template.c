@@ -36,7 +36,7 @@ static void name(struct buf *b, enum kind kind, unsigned request)
         enc_atom(b, "read");
         return;
     }
-    unsigned id = kind == ONE_PATH ? 1 : request * 2654435761u;
+    unsigned id = (kind == ONE_PATH ? 1 : request) * 2654435761u; /* of the same length */
     snprintf(path, sizeof path, "/api/customer/%u/order/%08x?page=%u", id % 100000, id, id % 7);
     enc_tuple(b, 2);
     enc_atom(b, "get");

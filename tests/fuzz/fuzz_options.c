@@ -41,6 +41,8 @@ static void check_options(const struct options *o)
         abort();
     if (o->sample == 0 || o->delay_ns == 0 || o->n_tiers > TIER_MAX || (o->entry && o->entry_none))
         abort();
+    if (o->profile && (!o->batch || !o->output || o->n_triggers > OPTIONS_TRIGGERS_MAX))
+        abort();
     for (size_t i = 0; i < o->n_tiers; i++) {
         struct tier_spec t;
         struct err e;

@@ -89,8 +89,76 @@ def test_killed():
         clean(n)
 
 
+def test_inside():
+    """Only the processes of traced requests, though others are busier."""
+    with kp.Node(25) as n:
+        n.eval("[agent_load:steady(), agent_load:brief()], spawn(fun() -> %s, receive never -> ok end end), ok" % BURN)
+        rows = folded(profile(n, "wall", "inside.folded", "--processes", "inside", "-t", "entry=agent_load:entry/1", seconds="3")[0])
+        assert rows and all("agent_load:" in s for s in rows), rows
+        assert any("agent_load:one/0" in s for s in rows), rows  # these live for 20 ms
+        clean(n)
+
+
+def test_rotation():
+    """A new file each second, of which two are kept; pids as numbers; one process and what it has started."""
+    with kp.Node(25) as n:
+        n.eval("register(keeper, hd(%s)), ok" % BURN)
+        where = os.path.join(kp.scratch(), "rotation")
+        os.mkdir(where)
+        k = kp.run("--profile", "wall", "--processes", "children:keeper", "--flush", "1s", "--files", "2", "--perf-pid", "integer",
+                   "--duration", "5s", "--sample-interval", "%dms" % INTERVAL_MS, "-o", os.path.join(where, "of-%t.perf"), n.name, deadline_s=60)
+        assert k.proc.returncode == 0, k.saw()
+        names = sorted(os.listdir(where))
+        assert len(names) == 2 and all(re.fullmatch(r"of-\d{8}-\d{6}(-\d+)?\.perf", f) for f in names), names
+        assert int(re.search(r"(\d+) files were written", k.stderr).group(1)) >= 3, k.saw()
+        stamps = []
+        for name in names:
+            with open(os.path.join(where, name), encoding="utf-8") as f:
+                text = f.read()
+            heads = re.findall(r"^\w+\t(\S+) \[000\] ([\d.]+): cpu-clock:", text, re.M)
+            assert heads and all(pid.isdigit() for pid, _ in heads), text[:500]
+            assert "agent_burn:idle/0" in text and "kernel_sup" not in text, text[:500]
+            stamps.append({(pid, float(at)) for pid, at in heads})
+        assert not stamps[0] & stamps[1], "each sample is in one file"
+        first, second = (sorted(at for _, at in s) for s in stamps)
+        assert first[0] < second[0] and first[-1] < second[-1], (first, second)
+        clean(n)
+
+
+def test_trigger():
+    """Nothing is sampled until calls get slow; then one file is written, and the run ends."""
+    with kp.Node(25) as n:
+        where = os.path.join(kp.scratch(), "trigger")
+        os.mkdir(where)
+        sampler = "length([P || P <- processes(), {_, {_, stack_sampler_init, _}} <- [process_info(P, initial_call)]])"
+        n.eval("P = spawn(fun F() -> receive {ms, Ms} -> put(ms, Ms) after 0 -> ok end, "
+               "agent_load:work(timer, sleep, [case get(ms) of undefined -> 2; M -> M end]), F() end), register(worker, P), ok")
+        k = kp.Kp("--profile", "wall", "--processes", "inside", "-t", "work=agent_load:work/3", "--trigger", "work.p50>100ms", "-n", "1",
+                  "--duration", "1s", "-o", os.path.join(where, "%t.folded"), n.name)
+        kp.until(30, lambda: n.eval("kp_target:traced()") != [], what=k.saw)
+        assert n.eval(sampler) == 0 and os.listdir(where) == []
+        n.eval("worker ! {ms, 300}, ok")
+        assert k.wait(60) == 0, k.saw()
+        names = os.listdir(where)
+        assert len(names) == 1, names
+        with open(os.path.join(where, names[0]), encoding="utf-8") as f:
+            assert "timer:sleep/1" in f.read()
+        assert "trigger work.p50>100ms" in k.stderr and "samples written to" in k.stderr, k.saw()
+        # The same with events: those from before the trigger are in the recording, too.
+        n.eval("worker ! {ms, 2}, ok")
+        k = kp.run("--record", os.path.join(where, "%t.rec"), "-t", "work=agent_load:work/3", "--trigger", "work.count>20", "--before", "1m",
+                   "-n", "1", "--duration", "1s", n.name, deadline_s=60)
+        assert k.proc.returncode == 0, k.saw()
+        record, = (f for f in os.listdir(where) if f.endswith(".rec"))
+        assert "recorded to" in k.stderr and record in k.stderr, k.saw()
+        k = kp.run("--replay", os.path.join(where, record), "-b", "-n", "1", "--format", "json")
+        work = kp.row(k.final(), "work")
+        assert work["count"] > 40, work
+        clean(n)
+
+
 def test_wrong_usage():
     for args, words in ((("--top", "5"), ("--top", "--profile")), (("--profile", "cpu"), ("--output",)),
                         (("--profile", "cpu", "-o", "x.txt"), ("ending",)), (("--profile", "speed", "-o", "x.svg"), ("--profile speed: unknown value",)),
-                        (("--profile", "cpu", "-o", "x.svg", "-t", "m:f/1"), ("--tier",))):
+                        (("--profile", "cpu", "-o", "x.svg", "--processes", "no one"), ("--processes", "app:NAME"))):
         one_sentence(kp.run(*args, "nobody@127.0.0.1"), 2, *words)

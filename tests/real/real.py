@@ -53,7 +53,8 @@ def offered(s):
         if "are ready" in screen:
             t.keys("P")
             screen = t.wait_for("Presets for this node", LATER_S)
-        lines = [x for x in screen.splitlines() if re.search(r"\b%s +\S" % re.escape(s.preset), x)]
+        menu = screen[screen.index("Presets for this node"):]  # the first screen behind it names presets, too
+        lines = [x for x in menu.splitlines() if re.match(r"\s*%s +\S" % re.escape(s.preset), x)]
         demand(lines, lambda: "preset %s is not offered:\n%s" % (s.preset, screen))
         demand(not re.search(r"\d+ of \d+ tiers", lines[0]), lambda: "not complete: " + lines[0].strip())
         t.keys("Escape", "q")

@@ -1,6 +1,7 @@
 """--flame: folded stacks in a real terminal, with the keys of flamelens, and converted to other formats."""
 import json
 import os
+import re
 
 import kp
 
@@ -128,3 +129,43 @@ def test_no_file_is_written_through_a_link():
     assert k.proc.returncode == 1 and "cannot write" in k.stderr, k.saw()
     with open(target) as f:
         assert f.read() == "mine 1\n"
+
+
+def test_live_on_the_sample_node():
+    """F on the running screen: the sample node's own code is seen, while it is sampled and in the recording."""
+    out, recording = os.path.join(kp.scratch(), "live.folded"), os.path.join(kp.scratch(), "live.rec")
+    with kp.Tmux(110, 32, [kp.PROGRAM, "--demo", "--record", recording]) as t:
+        t.wait_for("TRACING ON", 60)
+        t.keys("F")
+        t.wait_for("Sample the stacks of", 20)
+        t.keys("Enter")
+        t.wait_for(re.compile(r"^SAMPLING  cost \d", re.M), 30)
+        t.wait_for("kprof_sample:", 60)
+        t.keys("-")
+        t.wait_for("198ms", 30)
+        t.keys("e")
+        t.wait_for("Export samples to file")
+        t.keys(out, "Enter")
+        t.wait_for("written to")
+        with open(out, encoding="utf-8") as f:
+            assert "kprof_sample:" in f.read()
+        t.keys("K", "F")
+        t.wait_for(re.compile(r"stacks \d"), 20)
+        t.keys("K")
+        t.wait_for("sampling of stacks has ended")
+        t.wait_for(re.compile(r"stacks \d"), 20, gone=True)
+        t.keys("F")
+        t.wait_for("OFF (t: on)")
+        t.keys("t")
+        t.wait_for(re.compile(r"^SAMPLING  cost \d", re.M), 30)
+        t.keys("Escape")
+        t.wait_for("F goes on with it")
+        t.keys("q")
+        kp.until(60, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
+    with kp.Tmux(110, 32, [kp.PROGRAM, "--replay", recording, "--speed", "max"]) as t:
+        t.wait_for("REPLAY ended", 30)
+        t.keys("F")
+        t.wait_for("kprof_sample:")
+        t.keys("w")
+        t.wait_for("nothing is sampled: the samples are from a recording")
+        t.keys("q")

@@ -61,3 +61,26 @@ def test_written_presets_come_first():
         top.see(re.compile(r"counting calls for a second|no suggestion: (none|nothing)"), 20)
         top.see(re.compile("no suggestion: (none of|nothing that was called)"), 40)
         top.quit()
+
+
+def test_p_waits_for_the_node_and_the_busiest_comes_first():
+    """P is not lost while kprof-top connects. Calls are counted meanwhile: an open list then has them, and the cursor stays."""
+    n = kp.Node(25)
+    n.eval("fakes:load()")
+    n.eval("spawn(fun F() -> fakes:call(rabbitmq, 3), fakes:call(cowboy, 1), timer:sleep(10), F() end), ok")
+    n.pause()
+    with Top(args=[n.name], node=False) as top:
+        top.keys("P")
+        top.see("waiting for the node")
+        n.resume()
+        top.see("Presets for this node", 40)  # "; counting their calls ..."
+        screen = top.see(re.compile(r"with calls/s of their first tier *\n\s*rabbitmq +\d{2,}/s "), 40)
+        names = re.findall(r"^\s*(\w+) +([1-9][\d.]*)/s ", screen, re.M)
+        assert [x[0] for x in names] == ["rabbitmq", "cowboy"] and float(names[0][1]) > 3 * float(names[1][1]), screen
+        top.keys("Escape")
+        top.see("with calls/s of their first tier", gone=True)
+        top.keys("P")
+        top.see("with calls/s of their first tier")
+        top.keys("Enter")
+        top.see(re.compile(r"^\W*channel\b.*[1-9]", re.M), 40)
+        top.quit()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes screenshots/*.svg from the tour of the screens (tests/lib/tour.py): --demo in a real terminal (tmux), drawn
-as SVG.
+"""Makes screenshots/*.svg from a real terminal (tmux), drawn as SVG: the first minute on a node without tiers, the tour of the
+screens (tests/lib/tour.py) on --demo, and flame graphs of a file.
 screenshots.py DIR"""
 import os
 import re
@@ -122,9 +122,29 @@ def flames(directory):
     t.keys("q")
 
 
+def first_minute(directory):
+    """From the first screen to the suggested tiers: nothing is traced yet."""
+    node = kp.Node(25, name="shop")
+    node.eval("workload:start()")
+    node.eval("workload:load(4,5)")
+    t = kp.Tmux(*tour.SIZE, [kp.PROGRAM, node.name])
+    for name, wait, keys in (("start", re.compile(r"^ *P +Suggested: request .*[\s\S]*Busiest functions: \w+:", re.M), ("P",)),
+                             ("", "with calls/s of their first tier", ("Enter",)),
+                             ("suggested", "Suggested: Enter traces these", ("Escape", "q"))):
+        t.wait_for(wait, 60)
+        if name:
+            time.sleep(1.5)
+            path = os.path.join(directory, name + ".svg")
+            with open(path, "w") as f:
+                f.write(svg(t.styled(), *tour.SIZE))
+            print(path)
+        t.keys(*keys)
+
+
 def main():
     directory = sys.argv[1]
     os.makedirs(directory, exist_ok=True)
+    first_minute(directory)
     flames(directory)
     t = kp.Tmux(*tour.SIZE, [kp.PROGRAM, "--demo"])
     t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)

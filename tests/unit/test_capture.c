@@ -138,7 +138,7 @@ static void rules_name_as_the_node_would(void **state)
     (void)state;
     assert_names(0, "element(1, arg(1))", 0, "get 2, ... 1, put 1, undefined 1");
     assert_names(0, "element(2, arg(1))", 4, "/use 2, undefined 2, / 1");
-    assert_names(2, "arg(2)", 2, "undefined 4, <<>> 1");
+    assert_names(2, "arg(2)", 2, "undefined 2, <<>> 1, [] 1, te 1"); /* binaries and strings */
     assert_names(
         2, "arg(1)", 0,
         "... ... self 1, get / ... 1, get /users/1 ... 1, not_a_tuple 1, put /users/22 ... 1");
@@ -191,6 +191,33 @@ static void prefixes_end_where_words_do(void **state)
     assert_int_equal(rule_prefix_step(set, path, at, 1), 0);
     assert_int_equal(rule_prefix_most(&set->node[path]), 7);
     assert_int_equal(rule_prefix_most(&set->node[path - 1]), 0); /* an atom */
+}
+
+/* Of a string it is characters, which have several bytes. */
+static void strings_have_prefixes(void **state)
+{
+    (void)state;
+    static const char name[] = "/\xe6\x97\xa5\xe6\x9c\xac/x1";
+    struct rule_names names;
+    struct value_tree *s = value_tree_new();
+    struct value_tree_node n = {
+        .kind = VALUE_TREE_STRING, .step = VALUE_TREE_ARG, .nth = 1, .size = 6};
+    assert_true(value_tree_call(s));
+    n.name = value_tree_text(s, name, sizeof name - 1);
+    assert_true(value_tree_open(s, &n));
+    value_tree_close(s);
+    assert_int_equal(rule_prefix_most(&s->node[0]), 5);
+    static const uint32_t down[] = {4, 3, 1, 1};
+    uint32_t at = 0;
+    for (size_t i = 0; i < sizeof down / sizeof *down; i++) {
+        at = rule_prefix_step(s, 0, at, -1);
+        assert_int_equal(at, down[i]);
+    }
+    rule_names(s, 0, 2, &names);
+    assert_string_equal(names.of[0].name, "/\xe6\x97\xa5");
+    rule_names(s, 0, 6, &names);
+    assert_string_equal(names.of[0].name, name);
+    value_tree_free(s);
 }
 
 /* A prefix of a longer part, and a part with too large a length: nothing after the name is read
@@ -354,6 +381,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rules_name_as_the_node_would),
     cmocka_unit_test(parts_without_a_name_say_why),
     cmocka_unit_test(prefixes_end_where_words_do),
+    cmocka_unit_test(strings_have_prefixes),
     cmocka_unit_test(prefixes_stay_within_the_name),
     cmocka_unit_test(what_was_cut_is_not_named),
     cmocka_unit_test(broken_bytes_are_refused),

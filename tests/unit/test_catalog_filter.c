@@ -346,6 +346,47 @@ static void the_nodes_own_application_comes_first(void **state)
     catalog_free(c);
 }
 
+static void calls_come_first(void **state)
+{
+    (void)state;
+    struct catalog_filter s, plain;
+    catalog_filter_init(&s);
+    catalog_filter_init(&plain);
+    for (int round = 0; round < rng_rounds(60); round++) {
+        struct catalog *c = catalog_new();
+        char name[16];
+        catalog_module(c, "m:", "", CATALOG_OWN);
+        uint32_t n = (uint32_t)rng_below(80);
+        for (uint32_t i = 0; i < n; i++) {
+            snprintf(name, sizeof name, "f%u", (unsigned)rng_below(1000));
+            catalog_function(c, name, i, true);
+        }
+        static const float rates[] = {-1.0f, CATALOG_UNCOUNTED, 0, 1, 2, 1000};
+        for (uint32_t i = 0; i < n; i++)
+            catalog_set_rate(c, i, rates[rng_below(sizeof rates / sizeof *rates)]);
+        catalog_filter_forget(&s);
+        catalog_filter_forget(&plain);
+        catalog_filter_update(&s, c, "f1");
+        catalog_filter_update(&plain, c, "f1");
+        for (int again = 0; again < 2; again++) {
+            catalog_filter_by_calls(&s, c);
+            size_t all = catalog_filter_count(&s), i = 0, k = 0;
+            assert_int_equal(all, catalog_filter_count(&plain));
+            for (; i < all && catalog_rate(c, catalog_filter_at(&s, i)) > 0; i++)
+                assert_true(i == 0 || catalog_rate(c, catalog_filter_at(&s, i - 1)) >=
+                                          catalog_rate(c, catalog_filter_at(&s, i)));
+            for (; i < all; i++, k++) { /* the others, as they were */
+                while (catalog_rate(c, catalog_filter_at(&plain, k)) > 0)
+                    k++;
+                assert_int_equal(catalog_filter_at(&s, i), catalog_filter_at(&plain, k));
+            }
+        }
+        catalog_free(c);
+    }
+    catalog_filter_release(&s);
+    catalog_filter_release(&plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +398,7 @@ int main(void)
         cmocka_unit_test(found_as_by_a_naive_search),
         cmocka_unit_test(own_code_comes_first),
         cmocka_unit_test(the_nodes_own_application_comes_first),
+        cmocka_unit_test(calls_come_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -650,6 +650,8 @@ static void help_fits(void **state)
         "--ascii",       "--force",      "--demo",        "--demo-rate",
         "--version",     "--help",       "--config",      "--max-overhead",
         "--hazards",     "--profile",    "--top",         "--sample-interval",
+        "--processes",   "--statuses",   "--flush",       "--files",
+        "--trigger",     "--before",     "--rearm",       "--perf-pid",
         "--full-trace",  "--full-calls", "--full-events", "--full-hide",
         "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
@@ -671,6 +673,63 @@ static void no_color_of_the_environment(void **state)
     assert_false(r.o.no_color);
     done(&r);
     unsetenv("NO_COLOR");
+}
+
+static void profiles(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--profile", "cpu", "-o", "x-%t.perf", "--processes", "app:shop", "--statuses",
+        "running,waiting", "--flush", "15s", "--files", "4", "--perf-pid", "integer", "a@b");
+    assert_true(r.o.batch && r.o.has_processes && r.o.perf_pid_integer);
+    assert_int_equal(r.o.processes.kind, PROCESSES_APPLICATION);
+    assert_int_equal(r.o.statuses, 1u << 1 | 1u << 3);
+    assert_int_equal(r.o.flush_ns, 15000000000u);
+    assert_int_equal(r.o.files, 4);
+    done(&r);
+    RUN(&r, "--profile", "wall", "-o", "%t.svg", "-t", "web=m:f/1", "--trigger", "web.p99>50ms",
+        "--trigger", "node.run_queue>20", "--before", "10s", "--rearm", "5s", "-n", "2", "a@b");
+    assert_int_equal(r.o.n_triggers, 2);
+    assert_int_equal(r.o.before_ns, 10000000000u);
+    assert_int_equal(r.o.rearm_ns, 5000000000u);
+    done(&r);
+    RUN(&r, "--profile", "cpu", "-o", "x.svg", "--processes", "inside", "-t", "m:f/1", "a@b");
+    assert_int_equal(r.o.processes.kind, PROCESSES_INSIDE);
+    assert_int_equal(r.o.rearm_ns, 60000000000u);
+    done(&r);
+    RUN(&r, "--record", "x-%t.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "--before", "2m",
+        "a@b");
+    assert_true(r.o.batch && r.o.n_triggers == 1);
+    done(&r);
+    static const struct {
+        const char *args[10], *word;
+    } wrong[] = {
+        {{"--record", "x.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "a@b"}, "%t"},
+        {{"--record", "%t.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "-o", "x", "a@b"},
+         "reports"},
+        {{"--record", "%t.rec", "--before", "5s", "-t", "m:f/1", "a@b"}, "--trigger"},
+        {{"--processes", "all", "a@b"}, "--profile"},
+        {{"--trigger", "node.memory>1G", "a@b"}, "--profile"},
+        {{"--profile", "cpu", "-o", "x.svg", "--processes", "what is it", "a@b"}, "--processes"},
+        {{"--profile", "cpu", "-o", "x.svg", "--processes", "all", "--top", "5", "a@b"}, "--top"},
+        {{"--profile", "cpu", "-o", "x.svg", "--processes", "inside", "a@b"}, "--tier"},
+        {{"--profile", "cpu", "-o", "x.svg", "--statuses", "busy", "a@b"}, "--statuses"},
+        {{"--profile", "cpu", "-o", "x.svg", "--flush", "15s", "a@b"}, "%t"},
+        {{"--profile", "cpu", "-o", "x.svg", "--flush", "15ms", "a@b"}, "minimum"},
+        {{"--profile", "cpu", "-o", "x.svg", "--files", "5", "a@b"}, "--flush"},
+        {{"--profile", "cpu", "-o", "%t.svg", "--trigger", "web.p99>5ms", "a@b"}, "no tier"},
+        {{"--profile", "cpu", "-o", "%t.svg", "--trigger", "node.memory", "a@b"}, "--trigger"},
+        {{"--profile", "cpu", "-o", "x.svg", "--before", "5s", "a@b"}, "--trigger"},
+        {{"--profile", "cpu", "-o", "x.svg", "-n", "5", "a@b"}, "--trigger"},
+        {{"--profile", "cpu", "-o", "x.perf", "--perf-pid", "80", "a@b"}, "integer"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(&r, wrong[i].args);
+        assert_int_equal(r.result, OPTIONS_USAGE);
+        if (!strstr(r.e.text, wrong[i].word))
+            fail_msg("%s", r.e.text);
+        done(&r);
+    }
 }
 
 /* tiers typed on the screen */
@@ -727,6 +786,7 @@ int main(void)
         cmocka_unit_test(file_mistakes),
         cmocka_unit_test(budget),
         cmocka_unit_test(full_trace),
+        cmocka_unit_test(profiles),
         cmocka_unit_test(help_fits),
         cmocka_unit_test(no_color_of_the_environment),
         cmocka_unit_test(tier_text),

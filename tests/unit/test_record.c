@@ -208,10 +208,75 @@ static void test_agent_slots(void **state)
     agent_module_release(&b);
 }
 
+static void add_number(struct recorder *r, uint64_t i, size_t bytes)
+{
+    uint8_t b[300] = {0};
+
+    memcpy(b, &i, sizeof i);
+    recorder_write(r, RECORD_EVENTS, i, b, bytes);
+}
+
+/* Checks a file: the session data, then the frames first..last, each once. Returns their number. */
+static uint64_t kept(uint64_t from, uint64_t last)
+{
+    struct err e;
+    const uint8_t *bytes;
+    uint64_t stamp, at, n_frames = 0, next = 0;
+    size_t n;
+    char kind;
+    struct replay *r = replay_open(path, &e);
+
+    assert_non_null(r);
+    assert_int_equal(replay_next(r, &kind, &stamp, &bytes, &n, &e), 1);
+    assert_int_equal(kind, RECORD_META);
+    assert_memory_equal(bytes, "second", n);
+    for (; replay_next(r, &kind, &stamp, &bytes, &n, &e) == 1; n_frames++, next++) {
+        memcpy(&at, bytes, sizeof at);
+        next = n_frames ? next : at;
+        assert_int_equal(kind, RECORD_EVENTS);
+        assert_int_equal(stamp, next);
+        assert_int_equal(at, next);
+        assert_true(at >= from);
+    }
+    assert_int_equal(next, last + 1);
+    replay_close(r);
+    unlink(path);
+    return n_frames;
+}
+
+/* Whatever the sizes of frames and ring: a file has the newest frames in order, as many as fit, not
+ * older than wanted, and what comes until it is cut. */
+static void test_ring(void **state)
+{
+    struct err e;
+    (void)state;
+
+    for (size_t size = 8; size <= 300; size += 13) {
+        struct recorder *r = recorder_ring(10000);
+        recorder_write(r, RECORD_META, 1, "first", 5);
+        recorder_write(r, RECORD_META, 1, "second", 6);
+        for (uint64_t i = 1; i <= 2000; i++)
+            add_number(r, i, size);
+        assert_int_equal(recorder_keep(r, path, 0, &e), 0);
+        for (uint64_t i = 2001; i <= 2010; i++)
+            add_number(r, i, size);
+        assert_int_equal(recorder_cut(r, &e), 0);
+        assert_int_equal(recorder_keep(r, path, 0, &e), -1); /* it exists */
+        for (uint64_t i = 2011; i <= 2020; i++)
+            add_number(r, i, size);
+        assert_int_equal(kept(1, 2010), 10000 / (size + 13) + 10);
+        assert_int_equal(recorder_keep(r, path, 2016, &e), 0);
+        assert_int_equal(recorder_cut(r, &e), 0);
+        assert_int_equal(kept(2016, 2020), 5);
+        assert_int_equal(recorder_close(r, &e), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_round_trip_of_the_clocks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_overwrites, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_cut_file, setup, teardown),

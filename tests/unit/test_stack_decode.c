@@ -1,6 +1,6 @@
 /* trace/stack_decode: messages with stack samples, complete, cut and invalid; and their path
  * through trace/stream. */
-#include "agent_terms.h"
+#include "agent_stacks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,9 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START (-576460752303423488)
+static const struct node_clock clock_of_node = {.start_native = AGENT_STACKS_START,
+                                                .units_per_s = 1000000000};
 
-static const struct node_clock clock_of_node = {.start_native = START, .units_per_s = 1000000000};
+static const int64_t few[2] = {77, -1};
 
 struct fixture {
     struct stack_profile *p;
@@ -48,103 +49,9 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- messages of the agent ---- */
-
-static void frame(struct buf *b, const char *f, int line)
-{
-    enc_tuple(b, 5);
-    enc_atom(b, "mod");
-    enc_atom(b, f);
-    enc_i64(b, 1);
-    enc_i64(b, line);
-    enc_str(b, "src/mod.erl");
-}
-
-static void head(struct buf *b, uint64_t seq, uint64_t weight_us)
-{
-    buf_clear(b);
-    enc_version(b);
-    enc_tuple(b, 9);
-    enc_atom(b, "ks");
-    enc_u64(b, seq);
-    enc_i64(b, START + 5000);
-    enc_map(b, 4);
-    enc_atom(b, "weight_us");
-    enc_u64(b, weight_us);
-    enc_atom(b, "gate");
-    enc_u64(b, 3);
-    enc_atom(b, "something_new");
-    agent_mfa(b, "of", "later", 0);
-    enc_atom(b, "cost");
-    enc_u64(b, 1234);
-}
-
-static void process(struct buf *b, uint64_t number, uint8_t id, bool named)
-{
-    enc_tuple(b, 5);
-    enc_u64(b, number);
-    agent_pid(b, "app@host", id, 3);
-    if (named)
-        enc_atom(b, "the_name");
-    else
-        enc_u64(b, 0);
-    agent_mfa(b, "gen", "init_it", 6);
-    enc_str(b, "my_app");
-}
-
-/* number: two functions, innermost first */
-static void stack(struct buf *b, uint64_t number, bool cut, const char *leaf)
-{
-    enc_tuple(b, 3);
-    enc_u64(b, number);
-    enc_u64(b, cut);
-    enc_list(b, 2);
-    frame(b, leaf, 10);
-    frame(b, "outer", 20);
-    enc_nil(b);
-}
-
-static void sample(struct buf *b, uint64_t number, int64_t ns, uint64_t of_stack,
-                   const int64_t *values, uint32_t n)
-{
-    enc_tuple(b, 5);
-    enc_u64(b, number);
-    enc_i64(b, START + ns);
-    enc_u64(b, of_stack);
-    enc_u64(b, STACK_RUNNABLE);
-    enc_tuple(b, n);
-    for (uint32_t i = 0; i < n; i++)
-        enc_i64(b, values[i]);
-}
-
 static bool feed(struct fixture *f)
 {
     return stack_decoder_feed(f->d, f->m.data, f->m.len, &clock_of_node);
-}
-
-/* Two processes, two stacks, three samples; newest first, as the agent sends them. */
-static const int64_t first[14] = {1000, 5, 10, 20, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-static const int64_t second[14] = {1500, 4, 10, 30, 3, 4, 5, 6, 7, 80, 9, 10, 11, 13};
-static const int64_t few[2] = {77, -1};
-
-static void message(struct buf *b, uint64_t seq)
-{
-    head(b, seq, 99000);
-    enc_list(b, 2);
-    process(b, 0, 42, true);
-    process(b, 1, 43, false);
-    enc_nil(b);
-    enc_nil(b); /* no process ended */
-    enc_list(b, 2);
-    stack(b, 0, false, "f");
-    stack(b, 300, true, "g");
-    enc_nil(b);
-    enc_nil(b); /* no stack is removed */
-    enc_list(b, 3);
-    sample(b, 0, 3000, 300, second, 14);
-    sample(b, 1, 2000, 0, few, 2);
-    sample(b, 0, 1000, 0, first, 14);
-    enc_nil(b);
 }
 
 /* ---- tests ---- */
@@ -169,12 +76,15 @@ static void a_message_is_read(void **state)
     struct fixture *f = *state;
     int64_t value, delta;
 
-    message(&f->m, 1);
+    agent_stacks_message(&f->m, 1);
     assert_true(feed(f));
     assert_int_equal(stack_decoder_counts(f->d)->samples, 3);
     assert_int_equal(stack_decoder_figures(f->d)->weight_us, 99000);
     assert_int_equal(stack_decoder_figures(f->d)->gate, STACK_GATE_RUN_QUEUE);
     assert_int_equal(stack_decoder_figures(f->d)->cost_ppm, 1234);
+    assert_int_equal(stack_decoder_figures(f->d)->cut, 12);
+    assert_int_equal(stack_decoder_figures(f->d)->born, 1000);
+    assert_int_equal(stack_decoder_figures(f->d)->born_ms, 2500);
     assert_int_equal(stack_profile_meta(f->p)->unit, STACK_UNIT_US);
 
     struct stack_view *v = stack_profile_view(f->p);
@@ -227,7 +137,7 @@ static void each_truncation_is_survived(void **state)
     struct fixture *f = *state;
     uint64_t bad = 0;
 
-    message(&f->m, 1);
+    agent_stacks_message(&f->m, 1);
     size_t whole = f->m.len;
     for (size_t n = 0; n < whole; n++) {
         uint8_t *cut = malloc(n ? n : 1); /* the sanitizer detects a read past the end */
@@ -246,7 +156,7 @@ static void each_wrong_byte_is_survived(void **state)
 {
     struct fixture *f = *state;
 
-    message(&f->m, 1);
+    agent_stacks_message(&f->m, 1);
     for (size_t at = 0; at < f->m.len; at++)
         for (int x = 1; x < 256; x += 37) {
             f->m.data[at] ^= (char)x;
@@ -267,11 +177,11 @@ static void left_and_gone_go_after(void **state)
     struct fixture *f = *state;
 
     for (uint64_t seq = 1; seq <= 2; seq++) {
-        head(&f->m, seq, 1);
+        agent_stacks_head(&f->m, seq, 1, STACK_GATE_RUN_QUEUE);
         if (seq == 1) {
             enc_list(&f->m, 2);
-            process(&f->m, 7, 42, true);
-            process(&f->m, 8, 43, true);
+            agent_stacks_process(&f->m, 7, 42, true);
+            agent_stacks_process(&f->m, 8, 43, true);
             enc_nil(&f->m);
         } else {
             enc_nil(&f->m);
@@ -280,8 +190,8 @@ static void left_and_gone_go_after(void **state)
         buf_add(&f->m, left, sizeof left);
         if (seq == 1) {
             enc_list(&f->m, 2);
-            stack(&f->m, 5, false, "f");
-            stack(&f->m, 6, false, "g");
+            agent_stacks_stack(&f->m, 5, false, "f");
+            agent_stacks_stack(&f->m, 6, false, "g");
             enc_nil(&f->m);
         } else {
             enc_nil(&f->m);
@@ -290,9 +200,9 @@ static void left_and_gone_go_after(void **state)
         enc_u64(&f->m, 5);
         enc_nil(&f->m);
         enc_list(&f->m, 3);
-        sample(&f->m, 7, 10, 6, few, 2);
-        sample(&f->m, 8, 10, 5, few, 2);
-        sample(&f->m, 8, 10, 6, few, 2);
+        agent_stacks_sample(&f->m, 7, 10, 6, few, 2);
+        agent_stacks_sample(&f->m, 8, 10, 5, few, 2);
+        agent_stacks_sample(&f->m, 8, 10, 6, few, 2);
         enc_nil(&f->m);
         assert_true(feed(f));
         assert_int_equal(stack_decoder_counts(f->d)->samples, seq == 1 ? 3 : 4);
@@ -304,20 +214,20 @@ static void numbers_of_messages(void **state)
 {
     struct fixture *f = *state;
 
-    message(&f->m, 1);
+    agent_stacks_message(&f->m, 1);
     assert_true(feed(f));
-    message(&f->m, 2);
+    agent_stacks_message(&f->m, 2);
     assert_true(feed(f));
     assert_int_equal(stack_decoder_counts(f->d)->missing, 0);
-    message(&f->m, 6);
+    agent_stacks_message(&f->m, 6);
     assert_true(feed(f));
     assert_int_equal(stack_decoder_counts(f->d)->missing, 3);
     /* another sampler: earlier definitions are not valid */
-    head(&f->m, 1, 1);
+    agent_stacks_head(&f->m, 1, 1, STACK_GATE_RUN_QUEUE);
     for (int i = 0; i < 4; i++)
         enc_nil(&f->m);
     enc_list(&f->m, 1);
-    sample(&f->m, 0, 10, 0, few, 2);
+    agent_stacks_sample(&f->m, 0, 10, 0, few, 2);
     enc_nil(&f->m);
     assert_true(feed(f));
     assert_int_equal(stack_decoder_counts(f->d)->missing, 3);
@@ -335,11 +245,11 @@ static void deltas_add_up(void **state)
 
     rng_seed();
     for (uint64_t seq = 1; seq <= MESSAGES; seq++) {
-        head(&f->m, seq, 1);
+        agent_stacks_head(&f->m, seq, 1, STACK_GATE_RUN_QUEUE);
         if (seq == 1) {
             enc_list(&f->m, PROCESSES);
             for (uint8_t i = 0; i < PROCESSES; i++)
-                process(&f->m, i, i, false);
+                agent_stacks_process(&f->m, i, i, false);
             enc_nil(&f->m);
         } else {
             enc_nil(&f->m);
@@ -347,7 +257,7 @@ static void deltas_add_up(void **state)
         enc_nil(&f->m);
         if (seq == 1) {
             enc_list(&f->m, 1);
-            stack(&f->m, 0, false, "f");
+            agent_stacks_stack(&f->m, 0, false, "f");
             enc_nil(&f->m);
         } else {
             enc_nil(&f->m);
@@ -356,7 +266,7 @@ static void deltas_add_up(void **state)
         uint64_t i = rng_below(PROCESSES);
         int64_t v[2] = {(int64_t)rng_below(1000000), rng_below(3) ? 5 : -1};
         enc_list(&f->m, 1);
-        sample(&f->m, i, (int64_t)seq, 0, v, 2);
+        agent_stacks_sample(&f->m, i, (int64_t)seq, 0, v, 2);
         enc_nil(&f->m);
         assert_true(feed(f));
         if (!seen[i])
@@ -386,14 +296,14 @@ static void through_the_stream(void **state)
     struct etf rest;
     uint64_t ref;
 
-    message(&f->m, 1);
+    agent_stacks_message(&f->m, 1);
     assert_int_equal(stream_feed(s, f->m.data, f->m.len, 1000, &rest, &ref), STREAM_BAD);
     assert_null(stream_take_stacks(s));
-    stream_clock(s, START, 1000000000);
+    stream_clock(s, AGENT_STACKS_START, 1000000000);
     assert_int_equal(stream_feed(s, f->m.data, f->m.len, 1000, &rest, &ref), STREAM_STACKS);
     struct stack_message *m = stream_take_stacks(s);
     assert_non_null(m);
-    assert_int_equal(m->clock.start_native, START);
+    assert_int_equal(m->clock.start_native, AGENT_STACKS_START);
     assert_true(stack_decoder_feed(f->d, m->bytes, m->n, &m->clock));
     stack_message_free(m);
     assert_null(stream_take_stacks(s));

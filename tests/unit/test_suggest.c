@@ -1,6 +1,7 @@
 /* Suggestions: for typical servers, and for random catalogs with random counts. */
 #include "rng.h"
 #include <kprof/base/buf.h>
+#include <kprof/cli/preset_rate.h>
 #include <kprof/cli/suggest.h>
 #include <kprof/erl/term.h>
 
@@ -224,6 +225,69 @@ static void an_interface_that_nobody_uses_is_not_the_edge(void **state)
 
 /* ---- nothing to suggest ---- */
 
+static void assert_counted(const struct node *n)
+{
+    char text[CATALOG_TEXT_BYTES];
+    struct mfa mfa;
+    size_t at;
+
+    assert_true(n->n <= SUGGEST_COUNTED);
+    for (size_t i = 0; i < n->n; i++) {
+        assert_true(n->ids[i] < catalog_count(n->c));
+        assert_true(catalog_text(n->c, n->ids[i], text) < TIER_MFA_BYTES);
+        assert_true(term_parse_mfa(text, &mfa, &at));
+        assert_int_equal((unsigned)mfa.arity, catalog_arity(n->c, n->ids[i]));
+        for (size_t k = 0; k < i; k++)
+            assert_int_not_equal(n->ids[i], n->ids[k]);
+    }
+}
+
+static float rate_of_preset(const float *per_s, const char *name)
+{
+    for (size_t i = 0; i < preset_count(); i++)
+        if (strcmp(preset_name(i), name) == 0)
+            return per_s[i];
+    fail_msg("no preset %s", name);
+    return 0;
+}
+
+/* Each preset by its first tier, whatever its kind; once, though it may be one for other reasons.
+ */
+static void presets_are_told_by_their_calls(void **state)
+{
+    (void)state;
+    struct node n;
+    uint32_t ids[PRESET_RATE_IDS];
+    float per_s[PRESETS_MAX];
+
+    begin(&n);
+    module(&n, "rabbit_channel:", "rabbit", CATALOG_OWN, "gen_server2");
+    functions(&n, "init/1 handle_call/3 handle_cast/2");
+    module(&n, "cowboy_stream_h:", "cowboy", CATALOG_LIBRARY, "cowboy_stream");
+    functions(&n, "init/3 request_process/3");
+    module(&n, "Ecto.Adapters.SQL.", "ecto_sql", CATALOG_LIBRARY, "");
+    functions(&n, "execute/5 query/4");
+    module(&n, "Ecto.Adapters.SQLite.", "ecto_sql", CATALOG_LIBRARY, "");
+    functions(&n, "execute/5");
+    module(&n, "yaws_server:", "yaws", CATALOG_LIBRARY, "");
+    functions(&n, "handle_ut/3");
+    assert_int_equal(preset_rate_ids(n.c, ids), 3);
+    n.n = suggest_count(n.c, n.ids);
+    assert_counted(&n);
+    set_rate(&n, "rabbit_channel:handle_cast/2", 900);
+    set_rate(&n, "cowboy_stream_h:request_process/3", 0);
+    preset_rates(n.c, per_s);
+    assert_true(rate_of_preset(per_s, "rabbitmq") == 900.0f);
+    assert_true(rate_of_preset(per_s, "cowboy") == 0.0f);
+    assert_true(rate_of_preset(per_s, "ecto") < 0); /* not counted yet */
+    assert_true(rate_of_preset(per_s, "yaws") < 0); /* not this function */
+    assert_true(rate_of_preset(per_s, "gen_server") < 0);
+    set_rate(&n, "Ecto.Adapters.SQL.execute/5", 30); /* a library's, which suggests nothing */
+    preset_rates(n.c, per_s);
+    assert_true(rate_of_preset(per_s, "ecto") == 30.0f);
+    end(&n);
+}
+
 static void assert_none(struct node *n, const char *why)
 {
     make(n);
@@ -303,23 +367,6 @@ static void random_catalog(struct node *n)
         module(n, known ? modules[i] : shown, app, (enum catalog_origin)rng_below(3),
                behaviours[rng_below(4)]);
         random_functions(n);
-    }
-}
-
-static void assert_counted(const struct node *n)
-{
-    char text[CATALOG_TEXT_BYTES];
-    struct mfa mfa;
-    size_t at;
-
-    assert_true(n->n <= SUGGEST_COUNTED);
-    for (size_t i = 0; i < n->n; i++) {
-        assert_true(n->ids[i] < catalog_count(n->c));
-        assert_true(catalog_text(n->c, n->ids[i], text) < TIER_MFA_BYTES);
-        assert_true(term_parse_mfa(text, &mfa, &at));
-        assert_int_equal((unsigned)mfa.arity, catalog_arity(n->c, n->ids[i]));
-        for (size_t k = 0; k < i; k++)
-            assert_int_not_equal(n->ids[i], n->ids[k]);
     }
 }
 
@@ -425,6 +472,7 @@ int main(void)
         cmocka_unit_test(without_a_behaviour_counts_tell_the_entry),
         cmocka_unit_test(a_server_process_inside_of_requests_is_no_entry),
         cmocka_unit_test(an_interface_that_nobody_uses_is_not_the_edge),
+        cmocka_unit_test(presets_are_told_by_their_calls),
         cmocka_unit_test(without_calls_there_is_none_and_it_says_why),
         cmocka_unit_test(random_nodes),
         cmocka_unit_test(what_is_left_out_is_not_set),

@@ -533,6 +533,32 @@ static void a_late_menu_takes_nothing_over(void **state)
     assert_true(ui_choose(u, INTENT_LOAD, "Load profile", items, 2));
 }
 
+/* Items that come later, in another order, do not move the cursor to another preset. */
+static void a_menu_is_brought_up_to_date(void **state)
+{
+    (void)state;
+    static const char *const items[] = {"cowboy     Cowboy 2", "rabbitmq   RabbitMQ", "suggested"};
+    static const char *const counted[] = {"rabbitmq   900/s  RabbitMQ", "suggested",
+                                          "cowboy       2/s  Cowboy 2"};
+    run("P");
+    ui_choose_again(u, INTENT_PRESET, "With calls/s", counted, 3); /* there is no menu */
+    run("");
+    assert_false(picture_has(&c, "With calls/s"));
+    assert_true(ui_choose(u, INTENT_PRESET, "Presets for this node", items, 3));
+    ui_choose_again(u, INTENT_LOAD, "Load profile", counted, 3); /* another menu */
+    ui_choose_again(u, INTENT_PRESET, "With calls/s", counted, 3);
+    run("");
+    assert_true(picture_has(&c, "With calls/s") && !picture_has(&c, "Load profile"));
+    assert_intent("<Enter>", INTENT_PRESET, "cowboy       2/s  Cowboy 2");
+    run("P");
+    assert_true(ui_choose(u, INTENT_PRESET, "Presets for this node", items, 3));
+    run("su");
+    ui_choose_again(u, INTENT_PRESET, "With calls/s", counted, 3);
+    run("");
+    assert_true(picture_has(&c, "With calls/s: su"));
+    assert_intent("<Up><Enter>", INTENT_PRESET, "rabbitmq   900/s  RabbitMQ");
+}
+
 /* Each line has a checkbox; the lines left out are reported by position. */
 static void lines_are_ticked_and_left_out(void **state)
 {
@@ -769,7 +795,7 @@ static void a_waterfall_offers_what_is_called(void **state)
     assert_int_equal(in.tier, 3);
     ui_set_catalog(u, catalog);
     run("<Down>");
-    assert_true(picture_has(&c, "1 functions that m:f/1 calls"));
+    assert_true(picture_has(&c, "functions that m:f/1 calls: 1"));
     assert_int_equal(run("<Esc>").kind, INTENT_CATALOG_CLOSE);
     assert_true(picture_has(&c, "read  154ms"));
     run("aquery");
@@ -1075,6 +1101,7 @@ int main(void)
         T(identity_rule_is_typed_and_remembered),
         T(the_rule_in_force_is_edited),
         T(a_late_menu_takes_nothing_over),
+        T(a_menu_is_brought_up_to_date),
         T(lines_are_ticked_and_left_out),
         T(what_is_typed_replaces_the_proposed_name),
         T(a_refused_text_has_the_caret_behind_it),

@@ -171,7 +171,7 @@ static const struct way {
     {"pick", SCREEN_PICK, "a", "<Down>", NULL},
     {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
     {"open", SCREEN_OPEN_CALLS, "O", "", NULL},
-    {"flame", SCREEN_FLAME, "", "<Down><Down>", NULL},
+    {"flame", SCREEN_FLAME, "F", "<Down><Down>", NULL},
     {"internals", SCREEN_INTERNALS, "#", "", NULL},
 };
 
@@ -217,15 +217,23 @@ static const struct {
     int rows, cols;
 } sizes[] = {{24, 80}, {40, 120}, {10, 40}};
 
-/* No key opens the flame graph yet: app opens it. */
 static struct stack_profile *give_stacks(struct ui *u, const struct state *st)
 {
     struct stack_profile *p = NULL;
+    struct snap_sampling s = {.state = st->make == none   ? SAMPLING_NONE
+                                       : st->make == lost ? SAMPLING_NO_NODE
+                                                          : SAMPLING_ON,
+                              .pause = st->make == breaker ? SAMPLING_BREAKER : SAMPLING_RUNS};
     if (st->make != none) {
+        strcpy(s.who, "top:100:reductions");
+        s.each_ms = s.each_ms_asked = 99;
+        s.processes = s.matched = st->make == one ? 1 : 100;
         p = fake_stacks(st->make == many);
+    }
+    ui_set_sampling(u, &s);
+    if (p) {
         ui_set_stacks(u, stack_profile_view(p), "app@host");
     }
-    ui_show_stacks(u, false);
     return p;
 }
 

@@ -245,6 +245,45 @@ static void what_is_in_sight_is_wanted(void **state)
     assert_int_equal(ui_pick_wanted(u, ids, 10), 0);
 }
 
+/* The best matches are counted, not only those in sight, and come first as they are called. */
+static void calls_sort_the_list(void **state)
+{
+    (void)state;
+    uint32_t ids[500];
+    char name[16];
+    catalog_module(catalog, "m:", "", false);
+    for (int i = 0; i < 450; i++) {
+        snprintf(name, sizeof name, "f%03d", i);
+        catalog_function(catalog, name, 1, true);
+    }
+    status(CATALOG_WHOLE, 1, 1, "");
+    pick("f<C-t>");
+    assert_true(picture_has(&c, "CALLS/S\xe2\x96\xbc"));
+    assert_int_equal(ui_pick_wanted(u, ids, 400), 400);
+    for (uint32_t i = 0; i < 400; i++)
+        catalog_set_rate(catalog, i, i == 300 ? 70.0f : i == 200 ? 7.0f : 0.0f);
+    run("<Down><Down>"); /* m:f002/1 stays selected */
+    ui_set_catalog(u, catalog);
+    run("");
+    assert_int_equal(ui_pick_wanted(u, ids, 3), 3);
+    assert_int_equal(ids[0], 300);
+    assert_int_equal(ids[1], 200);
+    assert_int_equal(ids[2], 0);
+    assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
+    picked_is("m:f002/1", "");
+    pick("f<C-t>");
+    run("f30"); /* narrowed, and still by calls */
+    ui_pick_wanted(u, ids, 2);
+    assert_int_equal(ids[0], 300);
+    run("<C-u>f<C-t>");
+    assert_true(picture_has(&c, "sorted by match"));
+    run("<Home>");
+    assert_true(ui_pick_wanted(u, ids, 400) < 24);
+    assert_int_equal(ids[0], 200); /* what is called first, by number; then as they match */
+    assert_int_equal(ids[1], 300);
+    assert_int_equal(ids[2], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(escape_stops_loading_first, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(a_growing_catalog_moves_nothing, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(what_is_in_sight_is_wanted, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(calls_sort_the_list, open_picker, close_picker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

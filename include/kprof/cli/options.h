@@ -16,6 +16,7 @@
 #include <kprof/cli/options_tier.h>
 #include <kprof/core/tier.h>
 #include <kprof/export/export.h>
+#include <kprof/trace/process_choice.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@
 #define OPTIONS_NODES_MAX       8
 #define OPTIONS_NODES_SUPPORTED 1 /* more nodes are an error */
 #define OPTIONS_ASSERTIONS_MAX  16
+#define OPTIONS_TRIGGERS_MAX    8
 #define OPTIONS_COOKIE_BYTES    256
 #define OPTIONS_IDENTITY_BYTES  (16u << 10)
 
@@ -74,15 +76,25 @@ struct options {
     enum theme theme;     /* THEME_COUNT: not given */
     bool no_mouse;        /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
-    char *profile;               /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
-    uint64_t top;                /* number of processes; 0: 100 */
+    char *profile; /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
+    uint64_t top;  /* number of processes; 0: 100 */
+    struct process_choice processes; /* valid if has_processes; else `top` by what is profiled */
+    bool has_processes;
+    uint32_t statuses;           /* bit 1 << enum stack_status for each; 0: as `profile` says */
     uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */
     char *full_trace;            /* what is traced fully (cli/full_what); NULL: nothing */
     char *full_calls;     /* modules, app:APPLICATIONs, or all; NULL: those of the functions */
     uint64_t full_events; /* at most; 100000 */
     bool full_hide_sleep, full_hide_gc;
-    bool hazards; /* print the node's table of hazards, nothing else */
-    bool suggest; /* print a profile with tiers that are suggested, nothing else */
+    uint64_t flush_ns; /* a new file after this time; 0: one file */
+    uint64_t files;    /* so many of these files are kept; 0: all */
+    bool perf_pid_integer;
+    struct assertion trigger[OPTIONS_TRIGGERS_MAX]; /* samples are written when one holds */
+    size_t n_triggers;                              /* 0: at once */
+    uint64_t before_ns; /* samples of so long before the trigger are written, too */
+    uint64_t rearm_ns;  /* after a trigger, time until the next */
+    bool hazards;       /* print the node's table of hazards, nothing else */
+    bool suggest;       /* print a profile with tiers that are suggested, nothing else */
     enum export_format format;
     char *output;   /* file; NULL: stdout */
     double speed;   /* of a replay on the screen, as a multiple of real time; default 1; 0: all at

@@ -13,6 +13,7 @@
 #include <kprof/base/buf.h>
 #include <kprof/cli/options.h>
 
+#define PRESETS_MAX         32 /* in the table */
 #define PRESET_TIERS_OF_ONE 8
 #define PRESET_TIERS        32 /* of several presets together */
 #define PRESET_RULE_BYTES   2048
@@ -31,6 +32,9 @@ size_t preset_count(void);
 const char *preset_name(size_t i);
 const char *preset_about(size_t i);
 bool preset_asks(const char *name); /* true: the preset is used as NAME:MODULE */
+/* Writes the k-th function that may be the first tier of the i-th preset: its entry, if it has one.
+ * False: there are no more, or the preset is used as NAME:MODULE. */
+bool preset_first_tier(size_t i, size_t k, char mfa[TIER_MFA_BYTES]);
 /* Appends the functions that text may mean to lines, each with a newline, for each tier the first
  * choice first; n: number of functions. text: NAME, or NAME:MODULE, or several of these, separated
  * by commas. -1 with err: no such preset, no such module. */

@@ -26,6 +26,9 @@ void catalog_filter_forget(struct catalog_filter *s); /* call this when the cata
 /* Updates the list after a change of the text or for functions added to the catalog. c NULL: there
  * is no catalog. */
 void catalog_filter_update(struct catalog_filter *s, const struct catalog *c, const char *text);
+/* Puts the functions known to be called first, most calls first; the others keep their order. It
+ * lasts until the list changes; then the caller calls it again. */
+void catalog_filter_by_calls(struct catalog_filter *s, const struct catalog *c);
 size_t catalog_filter_count(const struct catalog_filter *s);
 uint32_t catalog_filter_at(const struct catalog_filter *s, size_t i); /* number of the i-th best */
 

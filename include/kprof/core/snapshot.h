@@ -260,6 +260,45 @@ struct snap_cost { /* the cost of tracing, as the node reports it */
     double call_ns;       /* cost of a traced call, in the calling process */
 };
 
+enum sampling_state {
+    SAMPLING_NONE,    /* never begun; a replay: the recording has no samples so far */
+    SAMPLING_NO_NODE, /* it begins when the node is connected */
+    SAMPLING_ASKED,   /* the node has not answered yet */
+    SAMPLING_ON,
+    SAMPLING_FAILED, /* why: the reason */
+    SAMPLING_OFF     /* ended; why: the reason if nobody asked for it */
+};
+
+/* Why nothing is sampled while sampling is on. */
+enum sampling_pause {
+    SAMPLING_RUNS,
+    SAMPLING_BREAKER,  /* the breaker is open */
+    SAMPLING_LEASE,    /* the node did not hear from kprof-top */
+    SAMPLING_RUN_QUEUE /* the run queue of the node is long */
+};
+
+/* Stack samples: what the node says of its sampler. Totals are since it began. */
+struct snap_sampling {
+    enum sampling_state state;
+    enum sampling_pause pause;
+    bool replay;
+    char who[120];  /* what is sampled: "top 100 by reductions"; "": not known */
+    char why[300];  /* one sentence */
+    double percent; /* cost: share of the node's scheduler time */
+    double each_ms; /* a process is sampled so often: now, and as requested; 0: not known */
+    double each_ms_asked;
+    uint64_t processes; /* chosen last */
+    uint64_t matched;   /* that match; at most 1000 of them are chosen */
+    uint64_t held;      /* that match, and are left out because of a fault of the VM */
+    uint64_t late;      /* answered after their turn: sampled, but not on time */
+    uint64_t skipped;   /* not asked in time */
+    uint64_t lost;      /* samples and messages that did not arrive or could not be read */
+    uint32_t depth;     /* functions of a stack that the node reports; 0: not known */
+    double cut_share;   /* of the samples: their stack is deeper; 0..1 */
+    uint64_t born;      /* processes that were started on the node, */
+    double born_s;      /* in the part of the time for which they could be counted */
+};
+
 struct snap_clock { /* the clock of the node compared with that of this machine */
     bool error_known, drift_known;
     double error_us;  /* possible error of ages and times of the node */
@@ -289,6 +328,7 @@ struct snapshot {
     bool has_entry, has_identity;
     uint16_t entry; /* its tier, if there is one */
     struct snap_cost cost;
+    struct snap_sampling sampling;
     struct snap_clock clock;
     uint32_t sample, sample_asked; /* 1/sample: in use, and as the operator requested */
     enum sample_why sample_why;

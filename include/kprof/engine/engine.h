@@ -13,6 +13,7 @@
 #include <kprof/engine/settings.h>
 #include <kprof/trace/code_query.h>
 #include <kprof/trace/session.h>
+#include <kprof/trace/stack_request.h>
 
 struct engine;
 
@@ -111,6 +112,24 @@ void engine_capture(struct engine *g, uint16_t tier);
 void engine_capture_end(struct engine *g);
 void engine_stack(struct engine *g, uint64_t pid); /* hook `stack` gets the answer, or a reason */
 void engine_complete(struct engine *g, const char *typed);
+
+/* Stack samples. begin also changes what is sampled. fresh: samples so far are forgotten. Without a
+ * connection it begins with the next one. -1 with err: the source is a recording. */
+int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fresh, struct err *e);
+void engine_stacks_end(struct engine *g); /* the samples stay */
+/* True: the node was asked to end, and has not answered: more samples can come. */
+bool engine_stacks_ending(const struct engine *g);
+void engine_stacks_forget(struct engine *g); /* the samples so far, for example after an export */
+/* The samples there are now, of the node or the recording; NULL: none came yet. The caller releases
+ * the view before engine_free. */
+struct stack_view *engine_stacks_view(struct engine *g);
+void engine_sampling(const struct engine *g, struct snap_sampling *out);
+
+/* With settings.record_ring_bytes: begins a recording with the events of the last before_ns that
+ * are in memory. It goes on until engine_record_cut. -1 with err; errno is set if the file could
+ * not be made. */
+int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, struct err *e);
+int engine_record_cut(struct engine *g, struct err *e);
 
 #define ENGINE_EXIST CODE_QUERY_EXIST
 /* Asks the node which of these functions it has (one per line, at most ENGINE_EXIST); hooks.exist

@@ -30,6 +30,8 @@ struct settings {
     bool force;                    /* attach even if another tracer is active */
     const char *self_name;         /* name of kprof-top's hidden node; NULL: generated */
     const char *record, *slow_log; /* files; NULL: none */
+    size_t
+        record_ring_bytes; /* keep the newest events in memory for engine_record_keep; 0: do not */
     uint64_t lease_ns; /* the node stops tracing after this time without a message from kprof-top */
     double replay_speed;     /* speed of a recording; 0: all at once */
     uint64_t replay_most_ns; /* play only this much of a recording; 0: all */

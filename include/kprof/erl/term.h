@@ -36,5 +36,8 @@ struct mfa {                         /* a function as the user typed it */
 /* Parses "m:f/2", "'odd mod':f/1", "MyApp.Repo.get/2", ":m.f/2", "MyApp.Repo.get!/2". On failure,
  * *at is the byte where the error is. */
 bool term_parse_mfa(const char *s, struct mfa *out, size_t *at);
+/* Parses the atom at the beginning of s: "my_server", "'odd name'", "MyApp.Repo", ":name". name: as
+ * the module of struct mfa; *used: its bytes. False: there is none, or it is longer than 255. */
+bool term_parse_atom(const char *s, char name[256], size_t *used);
 
 #endif

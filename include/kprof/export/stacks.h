@@ -34,6 +34,7 @@ struct stacks_options {
     struct flame_query query;
     bool integer_pid;  /* perf: 80 instead of 0.80.0, for readers that need a number */
     const char *title; /* of speedscope and the pages, e.g. the node; may be NULL */
+    const char *note;  /* on the pages: what is not in the samples; may be NULL */
 };
 
 /* Receives the next piece of the file. Returns false to stop (the disk is full). */

@@ -29,6 +29,13 @@
 
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */
+/* Keeps the newest frames in memory, at most max_bytes, and writes no file until recorder_keep. */
+struct recorder *recorder_ring(size_t max_bytes);
+/* Of such a recorder: begins a file with the last session data and the frames in memory that are
+ * not older than from_ns; later frames are written to it, too, until recorder_cut. -1 with err: no
+ * file was made (errno is set), or it is incomplete. */
+int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct err *e);
+int recorder_cut(struct recorder *r, struct err *e);
 void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes,
                     size_t n); /* r NULL: does nothing */
 void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native,

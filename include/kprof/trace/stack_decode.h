@@ -30,6 +30,7 @@ struct stack_figures {
     uint64_t late;    /* answered after the deadline: sampled, but late */
     uint64_t stuck;   /* workers abandoned after a second without an answer */
     uint64_t lost;    /* samples dropped because the link was full */
+    uint64_t cut;     /* samples whose stack is deeper than the node reports */
     /* in the last choice */
     uint64_t matched; /* processes that match; above the maximum, a random subset is chosen */
     uint64_t chosen, walked;
@@ -38,6 +39,7 @@ struct stack_figures {
     uint64_t interval_us, asked_us; /* between two groups: in use, requested */
     uint64_t groups, weight_us;
     uint64_t workers;
+    uint64_t born, born_ms;       /* processes started on the node, and the time that was counted */
     uint64_t cost_ppm, sample_ns; /* of the schedulers' time; of one sample */
     uint64_t depth;               /* the node's backtrace_depth: callers beyond it are cut */
     enum stack_gate gate;

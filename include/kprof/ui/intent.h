@@ -49,7 +49,14 @@ enum intent_kind {
     INTENT_PICKED,        /* add the functions of ui_picked as tiers */
     INTENT_SAMPLE_UP,     /* sample more requests; play a replay faster */
     INTENT_SAMPLE_DOWN,
-    INTENT_STACK /* pid: ask for its current stack; app answers with ui_set_stack */
+    INTENT_STACK, /* pid: ask for its current stack; app answers with ui_set_stack */
+    /* For the flame graph: */
+    INTENT_FLAME,    /* it was opened: go on sampling, or ask what (ui_ask_sampling) */
+    INTENT_SAMPLING, /* text: sample these processes from now on, as of process_choice_parse */
+    INTENT_SAMPLING_TOGGLE,
+    INTENT_SAMPLING_END,
+    INTENT_SAMPLING_MORE, /* sample each process more often */
+    INTENT_SAMPLING_LESS
 };
 
 struct intent {

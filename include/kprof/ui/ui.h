@@ -52,8 +52,8 @@ void ui_view_query(struct ui *u, const struct snapshot *s, struct view_query *l)
 /* Sets the catalog of the picker. c: valid until the next call; NULL: none. The caller calls this
  * again when the catalog has changed. */
 void ui_set_catalog(struct ui *u, const struct catalog *c);
-/* Stores the functions in sight of the picker, whose call rates are needed; 0 while the picker is
- * closed. */
+/* Stores the functions of the picker whose call rates are needed: those in sight, or the first ones
+ * if they are sorted by calls; 0 while the picker is closed. */
 size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
 /* After INTENT_PICKED: returns the i-th picked function, [NAME=]M:F/A; NULL if i is beyond the
  * last. */
@@ -66,11 +66,20 @@ void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source);
 void ui_set_stacks_base(struct ui *u, struct stack_view *v);
 /* Shows the flame graph. home: other screens return to it, not to the table. */
 void ui_show_stacks(struct ui *u, bool home);
-/* After INTENT_EXPORT_STACKS: the samples on the screen, and the query of their graph. NULL: none.
- */
+/* True: the flame graph is on the screen, or behind the help. */
+bool ui_shows_stacks(const struct ui *u);
+/* Tells the flame graph screen what the node says of its sampler. Another choice of processes than
+ * the last begins another graph. */
+void ui_set_sampling(struct ui *u, const struct snap_sampling *s);
+/* After INTENT_FLAME, if nothing is sampled: asks which processes; INTENT_SAMPLING has the answer.
+ * Nothing if a dialog is open or the screen is another one now. */
+void ui_ask_sampling(struct ui *u);
+/* The operator wants the sampling to go on when the flame graph is left. */
+bool ui_keeps_sampling(const struct ui *u);
+/* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
- * between; "": none does. Copied. */
+ * between, each perhaps with its calls per second; "": none does. Copied. */
 void ui_set_presets(struct ui *u, const char *names);
 /* What a preset made from call counts would trace, in a line, for the operator who presses P; "":
  * there is none. Copied. */
@@ -97,10 +106,14 @@ void ui_ask_overwrite(struct ui *u,
 /* Asks a question with y/n; yes: the intent for y. */
 void ui_ask(struct ui *u, const char *question, const struct intent *yes);
 /* Opens a menu of items (at most TIER_MAX + 2); the picked item comes as the text of an intent
- * `pick`. title: constant. False: the menu was not opened, because a dialog is open or the screen
- * is not the one that requested INTENT_PROFILES or INTENT_PRESETS. */
+ * `pick`. title: borrowed while the menu is open. False: the menu was not opened, because a dialog
+ * is open or the screen is not the one that requested INTENT_PROFILES or INTENT_PRESETS. */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
+/* Replaces title and items of the open menu with this intent; the selected item stays selected, by
+ * its first word, and so does what was typed. Does nothing if there is no such menu. */
+void ui_choose_again(struct ui *u, enum intent_kind pick, const char *title,
+                     const char *const *items, size_t n);
 /* As ui_choose, but each item can be ticked; all are, to begin with. The text of the intent has for
  * each item 1, or 0 if it was left out. */
 bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,

@@ -1,0 +1,265 @@
+#include "stack_sampling.h"
+
+#include "configuration.h"
+#include "session_log.h"
+
+#include <kprof/base/clock.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGES_A_POLL 32
+#define LIVE_BYTES      ((size_t)64 << 20)  /* some minutes of a fast sampler */
+#define REPLAY_BYTES    ((size_t)256 << 20) /* a recording is looked at as a whole */
+
+/* ---- requests to the node ---- */
+
+/* Forgets the samples; their texts and stacks stay. */
+static void forget(struct stack_sampling *p)
+{
+    if (!p->profile)
+        return;
+    stack_profile_clear(p->profile);
+    p->first_ns = 0;
+}
+
+/* fresh: the sampler of the node begins anew, so that no sample of another choice comes later. */
+static void ask(struct engine *g, bool fresh)
+{
+    struct stack_sampling *p = &g->stacks;
+
+    p->why[0] = 0;
+    p->on = p->on && !fresh;
+    if (!g->control || g->state != ENGINE_UP)
+        return; /* stack_sampling_connected asks */
+    if (!g->configuration.gen)
+        configuration_push(g); /* without tiers the node does not have the limits yet */
+    if (fresh)
+        p->clear_id = control_stacks(g->control, NULL);
+    p->question_id = control_stacks(g->control, &p->request);
+}
+
+int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fresh, struct err *e)
+{
+    struct stack_sampling *p = &g->stacks;
+    char line[200];
+
+    if (engine_may_set(g, e) < 0)
+        return -1;
+    p->request = *r;
+    p->wanted = p->begun = true;
+    if (fresh)
+        forget(p);
+    snprintf(line, sizeof line, "sampling stacks of %.120s", r->processes.text);
+    session_log_add_once(g, line);
+    ask(g, fresh);
+    return 0;
+}
+
+void engine_stacks_end(struct engine *g)
+{
+    struct stack_sampling *p = &g->stacks;
+
+    if (!p->wanted)
+        return;
+    p->wanted = p->on = false;
+    p->why[0] = 0;
+    session_log_add(g, "sampling of stacks ended");
+    if (g->control && g->state == ENGINE_UP)
+        p->question_id = p->end_id = control_stacks(g->control, NULL);
+}
+
+bool engine_stacks_ending(const struct engine *g)
+{
+    return g->stacks.end_id != 0;
+}
+
+void engine_stacks_forget(struct engine *g)
+{
+    forget(&g->stacks);
+}
+
+void stack_sampling_connected(struct engine *g)
+{
+    if (g->stacks.wanted)
+        ask(g, false);
+}
+
+void stack_sampling_lost(struct engine *g)
+{
+    g->stacks.on = false;
+    g->stacks.clear_id = g->stacks.end_id = 0; /* the samples of that sampler have all come */
+}
+
+void stack_sampling_ended(struct engine *g, const char *why)
+{
+    g->stacks.wanted = g->stacks.on = false;
+    err_copy(g->stacks.why, sizeof g->stacks.why, why);
+}
+
+void stack_sampling_answered(struct engine *g, struct result *r)
+{
+    struct stack_sampling *p = &g->stacks;
+
+    if (p->clear_id && r->question_id == p->clear_id) {
+        while (stack_sampling_take(g))
+            ;
+        forget(p);
+        p->clear_id = 0;
+    }
+    if (p->end_id && r->question_id == p->end_id) {
+        while (stack_sampling_take(g))
+            ;
+        p->end_id = 0;
+    }
+    if (r->question_id != p->question_id) /* a later request counts */
+        return;
+    p->on = r->on && !r->failed;
+    if (!r->failed || !p->wanted)
+        return;
+    err_copy(p->why, sizeof p->why, r->text);
+    session_log_add_once(g, r->text);
+}
+
+/* ---- samples ---- */
+
+static void open_store(struct engine *g)
+{
+    const struct stack_profile_limits limits = {
+        .max_bytes = g->replay.file ? REPLAY_BYTES : LIVE_BYTES, .keep_newest = true};
+
+    g->stacks.profile = stack_profile_new(&limits);
+    g->stacks.decoder = stack_decoder_new(g->stacks.profile);
+}
+
+static void note_first(struct stack_sampling *p)
+{
+    if (p->first_ns || stack_profile_counts(p->profile).added == 0)
+        return;
+    struct stack_view *v = stack_profile_view(p->profile);
+    if (stack_view_count(v) > 0)
+        p->first_ns = stack_view_at(v, 0)->time_ns;
+    stack_view_release(v);
+}
+
+bool stack_sampling_take(struct engine *g)
+{
+    struct stack_sampling *p = &g->stacks;
+    struct stack_message *m = NULL;
+    int n = 0;
+
+    while (n < MESSAGES_A_POLL && (m = stream_take_stacks(g->stream))) {
+        if (!p->profile && (g->run.history || p->begun)) /* else nobody looks at them */
+            open_store(g);
+        if (p->decoder)
+            stack_decoder_feed(p->decoder, m->bytes, m->n, &m->clock);
+        stack_message_free(m);
+        n++;
+    }
+    if (p->profile && n)
+        note_first(p);
+    return n == MESSAGES_A_POLL;
+}
+
+/* The wall clock at time 0 of the samples; how far apart two samples of one process are. */
+static void set_meta(struct engine *g)
+{
+    struct stack_sampling *p = &g->stacks;
+    struct stack_profile_meta m = *stack_profile_meta(p->profile);
+    const struct stack_figures *f = stack_decoder_figures(p->decoder);
+    uint64_t target;
+
+    if (g->replay.file)
+        m.wall_ns = (int64_t)(g->replay.meta.wall_ns -
+                              (g->replay.core_ns ? g->replay.core_ns : p->first_ns));
+    else if (stream_now(g->stream, clock_mono_ns(), &target))
+        m.wall_ns = (int64_t)(clock_wall_ns() - target);
+    m.interval_ns = f->interval_us == f->asked_us ? f->interval_us * f->groups * 1000u : 0;
+    stack_profile_set_meta(p->profile, &m);
+}
+
+struct stack_view *engine_stacks_view(struct engine *g)
+{
+    if (!g->stacks.profile)
+        return NULL;
+    set_meta(g);
+    return stack_profile_view(g->stacks.profile);
+}
+
+void stack_sampling_release(struct engine *g)
+{
+    stack_decoder_free(g->stacks.decoder);
+    stack_profile_free(g->stacks.profile);
+}
+
+/* ---- the state, for the screen ---- */
+
+static enum sampling_state state(const struct engine *g)
+{
+    const struct stack_sampling *p = &g->stacks;
+
+    if (g->replay.file)
+        return p->first_ns ? SAMPLING_ON : SAMPLING_NONE;
+    if (!p->begun)
+        return SAMPLING_NONE;
+    if (!p->wanted)
+        return SAMPLING_OFF;
+    if (p->why[0])
+        return SAMPLING_FAILED;
+    if (g->state != ENGINE_UP)
+        return SAMPLING_NO_NODE;
+    return p->on ? SAMPLING_ON : SAMPLING_ASKED;
+}
+
+static enum sampling_pause pause_of(enum stack_gate gate)
+{
+    switch (gate) {
+    case STACK_GATE_BREAKER:
+        return SAMPLING_BREAKER;
+    case STACK_GATE_LEASE:
+        return SAMPLING_LEASE;
+    case STACK_GATE_RUN_QUEUE:
+        return SAMPLING_RUN_QUEUE;
+    case STACK_GATE_OPEN:
+        break;
+    }
+    return SAMPLING_RUNS;
+}
+
+static void fill_figures(const struct engine *g, struct snap_sampling *s)
+{
+    const struct stack_figures *f = stack_decoder_figures(g->stacks.decoder);
+    const struct stack_decode_counts *c = stack_decoder_counts(g->stacks.decoder);
+    struct stream_figures stream;
+
+    stream_figures(g->stream, &stream);
+    s->pause = s->state == SAMPLING_ON ? pause_of(f->gate) : SAMPLING_RUNS;
+    s->percent = s->state == SAMPLING_ON ? (double)f->cost_ppm / 1e4 : 0;
+    s->each_ms = (double)(f->interval_us * f->groups) / 1e3;
+    s->each_ms_asked = (double)(f->asked_us * f->groups) / 1e3;
+    s->processes = f->chosen;
+    s->matched = f->matched;
+    s->held = f->held;
+    s->late = f->late;
+    s->skipped = f->skipped;
+    s->lost = f->lost + c->missing + c->unknown + c->bad + stream.dropped_stacks;
+    s->depth = (uint32_t)f->depth;
+    s->cut_share = f->sampled ? (double)f->cut / (double)f->sampled : 0;
+    s->born = f->born;
+    s->born_s = (double)f->born_ms / 1e3;
+}
+
+void stack_sampling_fill(const struct engine *g, struct snap_sampling *s)
+{
+    memset(s, 0, sizeof *s);
+    s->state = state(g);
+    s->replay = g->replay.file != NULL;
+    err_copy(s->who, sizeof s->who, g->stacks.request.processes.text);
+    memcpy(s->why, g->stacks.why, sizeof s->why);
+    if (g->stacks.decoder)
+        fill_figures(g, s);
+}
+
+void engine_sampling(const struct engine *g, struct snap_sampling *out)
+{
+    stack_sampling_fill(g, out);
+}

@@ -1,0 +1,21 @@
+/* Stack samples: what the node is asked to sample, and the store of the samples that arrive, from
+ * the node or a recording.
+ *
+ * Invariant: while samples are wanted, each connection is asked for them again. The store is
+ * bounded: the oldest samples make room for new ones. Core thread. */
+#ifndef KPROF_ENGINE_STACK_SAMPLING_H
+#define KPROF_ENGINE_STACK_SAMPLING_H
+
+#include "state.h"
+
+/* Takes messages with samples that have arrived; a bounded number. True: there are more. */
+bool stack_sampling_take(struct engine *g);
+void stack_sampling_answered(struct engine *g, struct result *r);
+void stack_sampling_connected(struct engine *g);
+void stack_sampling_lost(struct engine *g);
+/* The sampler has ended by itself. */
+void stack_sampling_ended(struct engine *g, const char *why);
+void stack_sampling_fill(const struct engine *g, struct snap_sampling *out);
+void stack_sampling_release(struct engine *g);
+
+#endif

@@ -1,0 +1,93 @@
+#include "record_ring.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct record_ring {
+    uint8_t *bytes;
+    size_t max, first, used; /* first: position of the oldest byte */
+};
+
+struct record_ring *record_ring_new(size_t max_bytes)
+{
+    struct record_ring *r = calloc(1, sizeof *r);
+
+    if (!r || !(r->bytes = malloc(max_bytes)))
+        abort();
+    r->max = max_bytes;
+    return r;
+}
+
+void record_ring_free(struct record_ring *r)
+{
+    if (!r)
+        return;
+    free(r->bytes);
+    free(r);
+}
+
+static void put(struct record_ring *r, const void *bytes, size_t n)
+{
+    size_t at = (r->first + r->used) % r->max, straight = n < r->max - at ? n : r->max - at;
+
+    if (n == 0)
+        return;
+    memcpy(r->bytes + at, bytes, straight);
+    memcpy(r->bytes, (const uint8_t *)bytes + straight, n - straight);
+    r->used += n;
+}
+
+/* offset: from the oldest byte */
+static void get(const struct record_ring *r, size_t offset, uint8_t *to, size_t n)
+{
+    size_t at = (r->first + offset) % r->max, straight = n < r->max - at ? n : r->max - at;
+
+    memcpy(to, r->bytes + at, straight);
+    memcpy(to + straight, r->bytes, n - straight);
+}
+
+/* Bytes of the frame at this offset. */
+static size_t frame_bytes(const struct record_ring *r, size_t offset)
+{
+    uint8_t h[RECORD_FRAME_BYTES];
+    size_t n = 0;
+
+    get(r, offset, h, sizeof h);
+    for (size_t i = RECORD_FRAME_BYTES - 4; i < RECORD_FRAME_BYTES; i++)
+        n = n << 8 | h[i];
+    assert(n <= r->used - offset - RECORD_FRAME_BYTES);
+    return n + RECORD_FRAME_BYTES;
+}
+
+void record_ring_add(struct record_ring *r, const uint8_t *head, const void *bytes, size_t n)
+{
+    size_t need = RECORD_FRAME_BYTES + n;
+
+    if (need > r->max)
+        return;
+    while (r->max - r->used < need) {
+        size_t oldest = frame_bytes(r, 0);
+        r->first = (r->first + oldest) % r->max;
+        r->used -= oldest;
+    }
+    put(r, head, RECORD_FRAME_BYTES);
+    put(r, bytes, n);
+}
+
+size_t record_ring_walk(const struct record_ring *r, size_t *at, uint8_t **out, size_t *cap)
+{
+    if (*at >= r->used)
+        return 0;
+    size_t n = frame_bytes(r, *at);
+    if (n > *cap) {
+        free(*out);
+        *out = malloc(n);
+        if (!*out)
+            abort();
+        *cap = n;
+    }
+    get(r, *at, *out, n);
+    *at += n;
+    return n;
+}

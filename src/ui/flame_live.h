@@ -1,0 +1,34 @@
+/* The flame graph screen while a node is sampled: the choice of processes, the keys that begin, end
+ * and change the sampling, the line with its cost, and why there are no samples.
+ *
+ * Invariant: pure but for the state of the screen; the node is asked by app, through intents. Core
+ * thread only. */
+#ifndef UI_FLAME_LIVE_H
+#define UI_FLAME_LIVE_H
+
+#include "dialog.h"
+#include "flame_state.h"
+#include "message.h"
+
+#include <kprof/ui/canvas.h>
+#include <kprof/ui/intent.h>
+#include <kprof/ui/keys.h>
+
+/* Takes what the node says of its sampler. Another choice of processes begins another graph: not
+ * frozen, not compared, and of running processes only if the choice has many. */
+void flame_live_set(struct flame_state *t, const struct snap_sampling *s);
+/* Opens the menu of choices. */
+void flame_live_ask(struct dialog *d);
+/* An item of that menu was picked: an intent, or the prompt for the other choices. */
+struct intent flame_live_picked(struct dialog *d);
+/* Keys of sampling; false: it is not one of them. */
+bool flame_live_key(struct flame_state *t, struct dialog *d, struct message *m, enum action act,
+                    struct intent *out);
+/* Shows running processes only, or those of all statuses; the caller builds the graph anew. */
+void flame_live_statuses(struct flame_state *t, struct message *m);
+bool flame_live_only_running(const struct flame_state *t);
+void flame_live_draw(const struct flame_state *t, struct canvas *c, struct rect a);
+/* Why there are no samples, a sentence or two. */
+void flame_live_why(const struct flame_state *t, char *out, size_t cap);
+
+#endif

@@ -1,0 +1,177 @@
+/* When stacks are sampled on the live screen: as the operator has chosen, while the flame graph is
+ * shown, unless it is kept. The engine is a real one that has not reached its node yet. */
+#include <app/live_stacks.h>
+#include <ui_script.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+    struct engine *g;
+    struct ui *u;
+    struct canvas c;
+    struct live_stacks p;
+    struct settings settings;
+};
+
+static int setup(void **state)
+{
+    static const struct engine_hooks hooks;
+    const struct options o = {.sample_interval_ns = 9000000};
+    struct run *r = calloc(1, sizeof *r);
+    struct err e;
+
+    assert_non_null(r);
+    r->settings.history = true;
+    r->g = engine_new(&r->settings, &hooks, &e);
+    assert_non_null(r->g);
+    live_stacks_init(&r->p, &o);
+    script_begin(&r->u, &r->c, false);
+    *state = r;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct run *r = *state;
+
+    script_end(r->u, &r->c, NULL);
+    engine_free(r->g);
+    free(r);
+    return 0;
+}
+
+/* Keys, each with what app does after it. */
+static void press(struct run *r, const char *script)
+{
+    while (*script) {
+        int key = script_key(&script);
+        struct intent in = ui_key(r->u, key, NULL);
+        if (in.kind >= INTENT_FLAME)
+            live_stacks(&r->p, r->g, r->u, &in);
+        live_stacks_poll(&r->p, r->g, r->u, "app@host");
+        ui_draw(r->u, &r->c, NULL);
+    }
+}
+
+static struct snap_sampling now(const struct run *r)
+{
+    struct snap_sampling s;
+    engine_sampling(r->g, &s);
+    return s;
+}
+
+#define assert_sampled(r, text)                                                                    \
+    do {                                                                                           \
+        assert_int_equal(now(r).state, SAMPLING_NO_NODE);                                          \
+        assert_string_equal(now(r).who, text);                                                     \
+    } while (0)
+#define assert_off(r) assert_int_equal(now(r).state, SAMPLING_OFF)
+
+static void nothing_is_sampled_before_a_choice(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "F");
+    assert_true(picture_has(&r->c, "Sample the stacks of"));
+    assert_int_equal(now(r).state, SAMPLING_NONE);
+    press(r, "<Esc>");
+    assert_true(picture_has(&r->c, "nothing is sampled. w chooses the processes"));
+    press(r, "t"); /* there is nothing yet that could be switched on */
+    assert_true(picture_has(&r->c, "Sample the stacks of"));
+    press(r, "<Enter>");
+    assert_sampled(r, "top:100:reductions");
+    assert_true(picture_has(&r->c, "WAITS for the node"));
+}
+
+static void it_ends_when_the_screen_is_left(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "F<Enter>");
+    press(r, "?");
+    assert_sampled(r, "top:100:reductions"); /* the help is no other screen */
+    press(r, "q<Esc>");
+    assert_off(r);
+    assert_true(picture_has(&r->c, "sampling of stacks has ended; F goes on with it"));
+    press(r, "F"); /* with the same processes, unasked */
+    assert_sampled(r, "top:100:reductions");
+    assert_false(picture_has(&r->c, "Sample the stacks of"));
+}
+
+static void it_is_kept(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "F<Enter>K<Esc>M");
+    assert_sampled(r, "top:100:reductions");
+    press(r, "K");
+    assert_off(r);
+    assert_true(picture_has(&r->c, "sampling of stacks has ended; F shows the samples"));
+    press(r, "K");
+    assert_true(picture_has(&r->c, "no stacks are sampled"));
+}
+
+static void what_was_switched_off_stays_off(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "F<Enter>t");
+    assert_off(r);
+    press(r, "<Esc>F");
+    assert_off(r);
+    assert_true(picture_has(&r->c, "OFF (t: on)"));
+    press(r, "t");
+    assert_sampled(r, "top:100:reductions");
+    press(r, "t");
+    press(r, "w<Down><Enter>"); /* another choice begins */
+    assert_sampled(r, "top:100:memory");
+}
+
+static void a_choice_is_typed(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "F<End><Enter>top:0<Enter>");
+    assert_int_equal(now(r).state, SAMPLING_NONE);
+    assert_true(picture_has(&r->c, "top takes a number from 1 to 1000"));
+    press(r, "<BS>7:queue<Enter>");
+    assert_sampled(r, "top:7:queue");
+}
+
+static void the_rate_has_limits(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "F<Enter>");
+    assert_int_equal(r->p.request.interval_us, 9000);
+    press(r, "+++");
+    assert_int_equal(r->p.request.interval_us, 1125);
+    press(r, "+");
+    assert_int_equal(r->p.request.interval_us, 1125);
+    assert_true(picture_has(&r->c, "more often is not possible"));
+    press(r, "--------------------");
+    assert_int_equal(r->p.request.interval_us, 9216000);
+    assert_true(picture_has(&r->c, "less often is not possible"));
+    assert_sampled(r, "top:100:reductions");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nothing_is_sampled_before_a_choice, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_ends_when_the_screen_is_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_switched_off_stays_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_choice_is_typed, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_rate_has_limits, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("live_stacks", tests, NULL, NULL);
+}

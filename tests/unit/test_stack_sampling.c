@@ -1,0 +1,409 @@
+/* Stack samples in the engine: what the node is asked, what arrives, what a snapshot says of it;
+ * and a recording that has some. */
+#include "../lib/fake_peer.h"
+#include "agent_stacks.h"
+
+#include <kprof/trace/session.h>
+
+/* control as it is, but for the way to its node: peers of ours, one for each connection. */
+static struct session *open_fake(const struct session_opts *o, struct session_info *info,
+                                 struct err *e);
+#define session_open open_fake
+#include "../../src/engine/control.c"
+#undef session_open
+
+#include <engine/recording_meta.h>
+#include <engine/state.h>
+#include <kprof/erl/enc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PEERS   4
+#define LONG_NS UINT64_C(60000000000) /* only to end a test that hangs */
+
+static struct {
+    struct peer *peer[PEERS];
+    _Atomic unsigned opened, limits, begins, ends;
+    atomic_bool refuse, hold;
+    _Atomic uint64_t held; /* the request that is not answered yet */
+    _Atomic uint64_t interval_us;
+} net;
+
+/* {stacks, off} | {stacks, #{..., interval_us => Us, ...}} */
+static bool hear_stacks(struct etf *c, struct buf *out)
+{
+    uint32_t pairs;
+
+    if (etf_is_atom(c, "off")) {
+        net.ends++;
+        enc_atom(out, "ok");
+        return true;
+    }
+    assert_true(etf_map(c, &pairs));
+    for (uint32_t i = 0; i < pairs; i++) {
+        uint64_t us;
+        bool interval = etf_is_atom(c, "interval_us");
+        if (!interval)
+            etf_skip(c);
+        if (interval && etf_u64(c, &us))
+            net.interval_us = us;
+        else
+            etf_skip(c);
+    }
+    net.begins++;
+    if (net.refuse) {
+        enc_tuple(out, 3);
+        enc_atom(out, "error");
+        enc_atom(out, "who");
+        enc_str(out, "no such choice of processes");
+    } else {
+        enc_atom(out, "ok");
+    }
+    return true;
+}
+
+static bool hear(void *arg, struct peer *p, const struct heard *h, struct buf *out)
+{
+    struct etf c = h->what;
+    uint32_t arity;
+
+    (void)arg;
+    (void)p;
+    bool request = !h->rpc && etf_tuple(&c, &arity);
+    if (request && etf_is_atom(&c, "limits"))
+        net.limits++;
+    if (request && etf_is_atom(&c, "stacks")) {
+        if (net.hold) {
+            net.held = h->ref;
+            return false;
+        }
+        return hear_stacks(&c, out);
+    }
+    enc_atom(out, "ok");
+    return true;
+}
+
+static struct session *open_fake(const struct session_opts *o, struct session_info *info,
+                                 struct err *e)
+{
+    (void)o;
+    memset(info, 0, sizeof *info);
+    if (net.opened == PEERS) {
+        err_set(e, "no more");
+        return NULL;
+    }
+    unsigned i = net.opened;
+    net.peer[i] = peer_new(hear, NULL);
+    net.opened++;
+    return peer_session(net.peer[i]);
+}
+
+/* ---- an engine on such a node ---- */
+
+struct fixture {
+    struct engine *g;
+    struct settings settings;
+    struct buf m;
+    uint64_t end_ns;
+};
+
+static void begin(struct fixture *f, bool attached)
+{
+    static const struct engine_hooks hooks;
+    struct err e;
+
+    memset(&net, 0, sizeof net);
+    memset(f, 0, sizeof *f);
+    buf_init(&f->m, 0);
+    f->settings.history = true;
+    f->settings.replay_speed = 0;
+    f->end_ns = clock_mono_ns() + LONG_NS;
+    f->g = engine_new(&f->settings, &hooks, &e);
+    assert_non_null(f->g);
+    stream_clock(f->g->stream, AGENT_STACKS_START, 1000000000);
+    if (attached)
+        assert_int_equal(engine_attach(f->g, "n@h", "cookie", &e), 0);
+}
+
+static void end(struct fixture *f)
+{
+    engine_free(f->g);
+    buf_release(&f->m);
+    for (unsigned i = 0; i < net.opened; i++)
+        peer_free(net.peer[i], true);
+}
+
+static void turn(struct fixture *f)
+{
+    engine_poll(f->g);
+    if (clock_mono_ns() > f->end_ns)
+        fail_msg("it hangs");
+    usleep(200);
+}
+
+#define UNTIL(f, cond)                                                                             \
+    while (!(cond))                                                                                \
+    turn(f)
+
+static enum sampling_state state_of(const struct fixture *f)
+{
+    struct snap_sampling s;
+    engine_sampling(f->g, &s);
+    return s.state;
+}
+
+static void arrives(struct fixture *f, uint64_t seq)
+{
+    struct etf rest;
+    uint64_t ref;
+
+    agent_stacks_message(&f->m, seq);
+    assert_int_equal(stream_feed(f->g->stream, f->m.data, f->m.len, clock_mono_ns(), &rest, &ref),
+                     STREAM_STACKS);
+}
+
+static size_t samples(struct fixture *f)
+{
+    struct stack_view *v = engine_stacks_view(f->g);
+    size_t n = v ? stack_view_count(v) : 0;
+    stack_view_release(v);
+    return n;
+}
+
+static void sample(struct fixture *f, const char *who, uint64_t interval_us, bool fresh)
+{
+    struct stack_request r = {.interval_us = interval_us, .period_ms = 5000, .statuses = 127};
+    struct err e;
+
+    assert_int_equal(process_choice_parse(who, &r.processes, &e), 0);
+    assert_int_equal(engine_stacks_begin(f->g, &r, fresh, &e), 0);
+}
+
+/* ---- tests ---- */
+
+static void samples_arrive_and_their_cost_is_told(void **state)
+{
+    struct fixture f;
+    struct snap_sampling s;
+
+    (void)state;
+    begin(&f, true);
+    assert_int_equal(state_of(&f), SAMPLING_NONE);
+    assert_null(engine_stacks_view(f.g));
+    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
+    sample(&f, "top:50:memory", 9000, true);
+    assert_int_equal(state_of(&f), SAMPLING_ASKED);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    assert_int_equal(net.begins, 1);
+    assert_int_equal(net.limits, 1); /* there is no tier: they were not needed before */
+    assert_int_equal(net.interval_us, 9000);
+    arrives(&f, 1);
+    UNTIL(&f, samples(&f) == 3);
+    struct snapshot *snap = engine_snapshot(f.g, WINDOW_10S, false);
+    s = snap->sampling;
+    snapshot_free(snap);
+    assert_int_equal(s.pause, SAMPLING_RUN_QUEUE);
+    assert_string_equal(s.who, "top:50:memory");
+    assert_float_equal(s.percent, 0.1234, 1e-9);
+    assert_float_equal(s.each_ms, 198, 1e-9);
+    assert_float_equal(s.each_ms_asked, 99, 1e-9);
+    assert_int_equal(s.processes, 2);
+    assert_int_equal(s.matched, 5);
+    assert_int_equal(s.lost, 0);
+    arrives(&f, 4); /* two messages are missing */
+    UNTIL(&f, samples(&f) == 6);
+    engine_sampling(f.g, &s);
+    assert_int_equal(s.lost, 2);
+    engine_stacks_end(f.g);
+    assert_int_equal(state_of(&f), SAMPLING_OFF);
+    UNTIL(&f, net.ends == 2); /* one before it began */
+    assert_int_equal(samples(&f), 6);
+    end(&f);
+}
+
+/* What the former choice has sampled may still be under way. */
+static void another_choice_forgets_the_samples(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    UNTIL(&f, engine_state(f.g) == ENGINE_UP);
+    sample(&f, "all", 9000, true);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    arrives(&f, 1);
+    UNTIL(&f, samples(&f) == 3);
+    sample(&f, "all", 18000, false); /* only the interval: they stay, the sampler goes on */
+    UNTIL(&f, net.interval_us == 18000);
+    assert_int_equal(samples(&f), 3);
+    assert_int_equal(net.ends, 1);
+    net.hold = true;
+    sample(&f, "<0.91.0>", 9000, true);
+    assert_int_equal(samples(&f), 0);
+    UNTIL(&f, net.held);
+    arrives(&f, 2);
+    UNTIL(&f, samples(&f) == 3);
+    struct buf ok;
+    buf_init(&ok, 0);
+    enc_atom(&ok, "ok");
+    net.hold = false;
+    peer_answer(net.peer[0], false, net.held, &ok);
+    buf_release(&ok);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    assert_int_equal(samples(&f), 0);
+    end(&f);
+}
+
+static void each_connection_is_asked(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    sample(&f, "all", 9000, true); /* before there is one */
+    assert_int_equal(state_of(&f), SAMPLING_NO_NODE);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    arrives(&f, 1);
+    UNTIL(&f, samples(&f) == 3);
+    peer_hang_up(net.peer[0]);
+    UNTIL(&f, state_of(&f) == SAMPLING_NO_NODE);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    assert_int_equal(net.opened, 2);
+    assert_int_equal(net.begins, 2);
+    assert_int_equal(samples(&f), 3);
+    arrives(&f, 1); /* of another sampler */
+    UNTIL(&f, samples(&f) == 6);
+    engine_stacks_end(f.g);
+    peer_hang_up(net.peer[1]);
+    UNTIL(&f, net.opened == 3 && engine_state(f.g) == ENGINE_UP);
+    assert_int_equal(state_of(&f), SAMPLING_OFF);
+    assert_int_equal(net.begins, 2);
+    end(&f);
+}
+
+static void a_refusal_is_told(void **state)
+{
+    struct fixture f;
+    struct snap_sampling s;
+
+    (void)state;
+    begin(&f, true);
+    net.refuse = true;
+    sample(&f, "all", 9000, true);
+    UNTIL(&f, state_of(&f) == SAMPLING_FAILED);
+    engine_sampling(f.g, &s);
+    assert_string_equal(s.why, "the node cannot sample stacks: no such choice of processes");
+    net.refuse = false;
+    sample(&f, "all", 9000, true);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    engine_sampling(f.g, &s);
+    assert_string_equal(s.why, "");
+    end(&f);
+}
+
+static void a_sampler_that_ended_by_itself_is_told(void **state)
+{
+    static const char why[] = "sampling of stacks ended: its process was killed";
+    struct fixture f;
+    struct snap_sampling s;
+    struct etf rest;
+    uint64_t ref;
+
+    (void)state;
+    begin(&f, true);
+    sample(&f, "all", 9000, true);
+    UNTIL(&f, state_of(&f) == SAMPLING_ON);
+    buf_clear(&f.m);
+    enc_version(&f.m);
+    enc_tuple(&f.m, 3);
+    enc_atom(&f.m, "ke");
+    enc_atom(&f.m, "stacks");
+    enc_str(&f.m, why);
+    stream_feed(f.g->stream, f.m.data, f.m.len, clock_mono_ns(), &rest, &ref);
+    UNTIL(&f, state_of(&f) == SAMPLING_OFF);
+    engine_sampling(f.g, &s);
+    assert_string_equal(s.why, why);
+    end(&f);
+}
+
+/* ---- recordings ---- */
+
+static void record(const char *path, unsigned messages)
+{
+    struct recording_meta meta = {.start_native = AGENT_STACKS_START,
+                                  .units_per_s = 1000000000,
+                                  .wall_ns = 5000000000u,
+                                  .tiers.entry = TIER_NONE};
+    struct err e;
+    struct buf b;
+    struct recorder *r = recorder_open(path, &e);
+
+    assert_non_null(r);
+    buf_init(&b, 0);
+    recording_meta_write(&meta, &b);
+    recorder_write(r, RECORD_META, 1000, b.data, b.len);
+    for (unsigned i = 1; i <= messages; i++) {
+        agent_stacks_message(&b, i);
+        recorder_write(r, RECORD_STACKS, 1000 + i, b.data, b.len);
+    }
+    buf_release(&b);
+    assert_int_equal(recorder_close(r, &e), 0);
+}
+
+/* More messages than the inbox holds; the second time without a screen. */
+static void a_replay_has_its_samples(void **state)
+{
+    const unsigned messages = 20000;
+    char path[] = "/tmp/kprof_stacks_XXXXXX";
+    struct stack_request r = {.period_ms = 5000};
+    struct fixture f;
+    struct err e;
+
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    unlink(path);
+    record(path, messages);
+    begin(&f, false);
+    assert_int_equal(engine_replay(f.g, path, &e), 0);
+    UNTIL(&f, engine_state(f.g) == ENGINE_REPLAYED);
+    assert_int_equal(samples(&f), 3 * messages);
+    assert_int_equal(state_of(&f), SAMPLING_ON);
+    struct stack_view *v = engine_stacks_view(f.g);
+    /* its first sample is at the time of the recording */
+    assert_int_equal(stack_profile_meta(stack_view_profile(v))->wall_ns +
+                         (int64_t)stack_view_at(v, 0)->time_ns,
+                     5000000000);
+    stack_view_release(v);
+    process_choice_default(&r.processes);
+    assert_int_equal(engine_stacks_begin(f.g, &r, true, &e), -1);
+    assert_int_equal(samples(&f), 3 * messages);
+    end(&f);
+
+    begin(&f, false);
+    f.g->run.history = false;
+    assert_int_equal(engine_replay(f.g, path, &e), 0);
+    UNTIL(&f, engine_state(f.g) == ENGINE_REPLAYED);
+    assert_null(engine_stacks_view(f.g));
+    end(&f);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_arrive_and_their_cost_is_told),
+        cmocka_unit_test(another_choice_forgets_the_samples),
+        cmocka_unit_test(each_connection_is_asked),
+        cmocka_unit_test(a_refusal_is_told),
+        cmocka_unit_test(a_sampler_that_ended_by_itself_is_told),
+        cmocka_unit_test(a_replay_has_its_samples),
+    };
+    return cmocka_run_group_tests_name("stack_sampling", tests, NULL, NULL);
+}
