@@ -224,10 +224,12 @@ demo:
 	@if [ -t 0 ] && [ -t 1 ]; then exec build/kprof-top --demo; \
 	else exec build/kprof-top --demo --batch -n 3 -d 2s --format text; fi
 
+# unit builds the program. Then one lane has the suites that compute, the others those that wait for nodes.
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py includes format man docs dialyzer unit -- tsan agent survive real -- asan screen node chaos
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan format dialyzer includes man docs \
+	    -- node survive chaos real -- agent screen
 
 # The number of test files (node, screen) or OTP releases (agent) that run at the same time.
 export KPROF_TEST_JOBS ?= 2

@@ -136,10 +136,10 @@ handle(tell, L) ->
 handle(look, L) ->
     erlang:send_after(?LOOK_MS, self(), look),
     look(L);
-handle({last, From, Ref}, L0) ->
-    L = tell(answered(now_us() + ?ANSWER_US, L0)),
+handle({last, From, Ref}, #l{controller = Controller} = L) ->
+    tell(answered(now_us() + ?ANSWER_US, L)),
     From ! {stacks_end, Ref},
-    L;
+    receive {'DOWN', Controller, _, _, _} -> exit(normal) end; % it is killed now; nothing more is sampled
 handle({gate, Gate, Budget}, #l{gate = Gate} = L) -> L#l{budget = Budget};
 handle({gate, Gate, Budget}, L) -> tell(L#l{gate = Gate, budget = Budget, next_us = now_us()});
 handle({who, Who, Statuses, Us, PeriodMs}, #l{options = Options} = L) ->

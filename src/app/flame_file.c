@@ -10,6 +10,7 @@
 #include <kprof/base/stop.h>
 #include <kprof/cli/output.h>
 #include <kprof/core/folded.h>
+#include <kprof/core/perf_script.h>
 #include <kprof/export/stacks.h>
 #include <kprof/ui/term.h>
 #include <poll.h>
@@ -22,7 +23,40 @@
 
 /* ---- reading ---- */
 
-static int feed(struct folded *f, int fd, const char *path, struct err *e)
+/* A file of stacks: folded, or of perf script, which its first lines tell. */
+struct reader {
+    struct stack_profile *to;
+    struct folded *folded;
+    struct perf_script *perf;
+    unsigned long long taken, bad;
+};
+
+static void reader_feed(struct reader *r, const char *bytes, size_t n)
+{
+    if (!r->folded && !r->perf && perf_script_is(bytes, n))
+        r->perf = perf_script_new(r->to);
+    else if (!r->folded && !r->perf)
+        r->folded = folded_new(r->to);
+    if (r->perf)
+        perf_script_feed(r->perf, bytes, n);
+    else
+        folded_feed(r->folded, bytes, n);
+}
+
+static void reader_end(struct reader *r)
+{
+    if (r->perf) {
+        struct perf_script_counts n = perf_script_end(r->perf);
+        r->taken = n.samples;
+        r->bad = n.bad;
+    } else if (r->folded) {
+        struct folded_counts n = folded_end(r->folded);
+        r->taken = n.lines;
+        r->bad = n.bad;
+    }
+}
+
+static int feed(struct reader *r, int fd, const char *path, struct err *e)
 {
     struct progress shown = {0};
     struct stat st;
@@ -37,7 +71,7 @@ static int feed(struct folded *f, int fd, const char *path, struct err *e)
             rc = err_set(e, "cannot read %s: %s", path, strerror(errno));
         if (n <= 0)
             break;
-        folded_feed(f, bytes, (size_t)n);
+        reader_feed(r, bytes, (size_t)n);
         done += (double)n;
         if (all > 0)
             progress_show(&shown, path, done / all);
@@ -46,8 +80,8 @@ static int feed(struct folded *f, int fd, const char *path, struct err *e)
     return stop_asked() ? err_set(e, "stopped while reading %s", path) : rc;
 }
 
-/* NULL with err: the file cannot be read, or has no folded stacks. Lines that are not folded stacks
- * are counted on stderr. */
+/* NULL with err: the file cannot be read, or has no stacks. Lines that are not stacks are counted
+ * on stderr. */
 static struct stack_profile *load(const char *path, struct err *e)
 {
     const struct stack_profile_limits limits = {.max_bytes = LOAD_BYTES};
@@ -58,15 +92,17 @@ static struct stack_profile *load(const char *path, struct err *e)
         return NULL;
     }
     struct stack_profile *p = stack_profile_new(&limits);
-    struct folded *f = folded_new(p);
-    int rc = feed(f, fd, path, e);
-    struct folded_counts n = folded_end(f);
+    struct reader r = {.to = p};
+    int rc = feed(&r, fd, path, e);
+    reader_end(&r);
     close(fd);
-    if (rc == 0 && n.lines == 0)
+    if (rc == 0 && r.taken == 0)
         rc = err_set(e, "%s has no folded stacks: lines such as m:f/1;m:g/2 12", path);
-    if (rc == 0 && n.bad > 0)
+    if (rc == 0 && r.bad > 0 && r.perf)
+        fprintf(stderr, "kprof-top: %s: %llu lines ignored: not of perf script\n", path, r.bad);
+    else if (rc == 0 && r.bad > 0)
         fprintf(stderr, "kprof-top: %s: %llu of %llu lines ignored: not a folded stack\n", path,
-                (unsigned long long)n.bad, (unsigned long long)(n.bad + n.lines));
+                r.bad, r.bad + r.taken);
     if (rc == 0)
         return p;
     stack_profile_free(p);
@@ -148,8 +184,9 @@ static void draw(struct viewer *w)
     term_size(&rows, &cols);
     if (rows != w->canvas.rows || cols != w->canvas.cols)
         canvas_resize(&w->canvas, rows, cols);
-    ui_draw(w->ui, &w->canvas, NULL);
     term_theme(ui_theme(w->ui));
+    w->canvas.shades = !w->canvas.ascii && term_has_shades();
+    ui_draw(w->ui, &w->canvas, NULL);
     term_show(&w->canvas);
     w->dirty = w->keyed = false;
 }

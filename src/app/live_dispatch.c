@@ -364,6 +364,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_SAMPLING_END] = stacks,
     [INTENT_SAMPLING_MORE] = stacks,
     [INTENT_SAMPLING_LESS] = stacks,
+    [INTENT_FLAME_INSIDE] = stacks,
 };
 
 void live_dispatch(struct live *l, const struct intent *in)

@@ -1,7 +1,10 @@
 #include "live_stacks.h"
 
 #include <kprof/base/clock.h>
+#include <kprof/core/flame.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define PERIOD_MS 5000
 #define ALL       ((1u << STACK_STATUSES) - 1)
@@ -50,6 +53,8 @@ static void choose(struct live_stacks *p, struct engine *g, struct ui *u, const 
     } else {
         p->request.processes = choice;
         p->chosen = true;
+        if (!ui_shows_stacks(u))
+            ui_message(u, "sampling has begun; F shows the samples, K ends it", false);
         begin(p, g, u, true);
     }
 }
@@ -105,6 +110,66 @@ static void change_rate(struct live_stacks *p, struct engine *g, struct ui *u, b
         begin(p, g, u, false);
 }
 
+/* ---- samples inside requests ---- */
+
+static bool has_any(const struct stack_view *v, const uint64_t *requests, size_t n)
+{
+    const struct flame_filter f = {.requests = requests, .requests_n = n};
+
+    for (size_t i = 0; n > 0 && i < stack_view_count(v); i++)
+        if (flame_passes(v, i, &f))
+            return true;
+    return false;
+}
+
+/* Says so, and offers to take some from now on. */
+static void no_samples_inside(struct engine *g, struct ui *u)
+{
+    struct intent yes = {.kind = INTENT_SAMPLING, .text = "inside"};
+    struct snap_sampling s;
+
+    engine_sampling(g, &s);
+    if (s.replay)
+        ui_message(u, "the recording has no stack samples inside these requests", true);
+    else if (wanted(g) && strcmp(s.who, yes.text) == 0)
+        ui_message(u, "no stack sample was taken inside these requests; sampling goes on", true);
+    else
+        ui_ask(u, "No stack samples inside these requests. Sample inside requests from now on?",
+               &yes);
+}
+
+static void inside(struct live_stacks *p, struct engine *g, struct ui *u, const struct intent *in)
+{
+    size_t n;
+    uint64_t *requests = engine_stacks_requests(g, &in->cells, &n);
+    struct stack_view *v = engine_stacks_view(g);
+    struct snap_sampling s;
+
+    if (!v || !has_any(v, requests, n)) {
+        stack_view_release(v);
+        free(requests);
+        no_samples_inside(g, u);
+        return;
+    }
+    engine_sampling(g, &s);
+    ui_set_sampling(u, &s);
+    ui_set_stacks(u, v, "");
+    ui_show_inside(u, &in->cells, requests, n, in->text);
+    p->next_ns = 0;
+}
+
+/* Requests of the same cells may have ended since. */
+static void more_inside(struct engine *g, struct ui *u)
+{
+    struct view_cells cells;
+    size_t n;
+
+    if (ui_stacks_inside(u, &cells)) {
+        uint64_t *requests = engine_stacks_requests(g, &cells, &n);
+        ui_set_stacks_inside(u, requests, n);
+    }
+}
+
 void live_stacks(struct live_stacks *p, struct engine *g, struct ui *u, const struct intent *in)
 {
     switch (in->kind) {
@@ -119,6 +184,9 @@ void live_stacks(struct live_stacks *p, struct engine *g, struct ui *u, const st
         break;
     case INTENT_SAMPLING_END:
         end(p, g, u);
+        break;
+    case INTENT_FLAME_INSIDE:
+        inside(p, g, u, in);
         break;
     default:
         change_rate(p, g, u, in->kind == INTENT_SAMPLING_MORE);
@@ -147,6 +215,7 @@ static void show(struct live_stacks *p, struct engine *g, struct ui *u, const ch
 
     engine_sampling(g, &s);
     ui_set_sampling(u, &s);
+    more_inside(g, u);
     if (v)
         ui_set_stacks(u, v, node);
     uint64_t took = clock_mono_ns() - now;

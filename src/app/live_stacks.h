@@ -19,7 +19,7 @@ struct live_stacks {
 };
 
 void live_stacks_init(struct live_stacks *p, const struct options *o);
-/* Carries out INTENT_FLAME and INTENT_SAMPLING*. */
+/* Carries out INTENT_FLAME, INTENT_SAMPLING* and INTENT_FLAME_INSIDE. */
 void live_stacks(struct live_stacks *p, struct engine *g, struct ui *u, const struct intent *in);
 /* Gives the screen new samples, about once a second; ends the sampling if the screen was left.
  * True: the screen is out of date. node: its name, for the title. */

@@ -45,6 +45,8 @@ struct core *core_new(const struct core_limits *l, const struct intern *names)
     trend_init(&c->trend);
     gaps_init(&c->gaps);
     slow_store_init(&c->slow, l->slow_entries);
+    inside_init(&c->inside);
+    sampled_init(&c->sampled);
     return c;
 }
 
@@ -63,6 +65,8 @@ void core_free(struct core *c)
     for (int i = 0; i < TIER_MAX; i++)
         free(c->set.note[i]);
     self_time_release(&c->self_time);
+    inside_release(&c->inside);
+    sampled_release(&c->sampled);
     free(c);
 }
 
@@ -241,6 +245,7 @@ void core_zero(struct core *c)
     for (uint32_t i = 0; i < c->requests.high; i++)
         c->requests.req[i].slow_seq = 0;
     counted_release(&c->counted);
+    sampled_forget_calls(&c->sampled);
     renumber_identities(c);
     c->finalizer.next_due_ns = 0; /* seconds start again */
 }

@@ -25,6 +25,7 @@ static void make_room(struct core *c, uint32_t name, uint64_t began_ns)
             c->calls.call[i].ident == at)
             c->calls.call[i].ident = IDENT_OTHER;
     slow_store_rename(&c->slow, at, IDENT_OTHER);
+    sampled_fold_ident(&c->sampled, at, IDENT_OTHER);
 }
 
 uint16_t finalize_ident(struct core *c, uint32_t name, uint64_t began_ns)
@@ -149,6 +150,7 @@ static void finalize_member(struct core *c, uint32_t at, struct request *r, uint
     if (slow_store_is_slow(&c->slow, duration(f)))
         slow_record_call(c, at, r, ident);
     aggregate(c, f, ident, &t);
+    sampled_ended(c, r->label, f->tier, ident, duration(f));
 }
 
 void finalize_request(struct core *c, uint32_t req)
@@ -170,6 +172,7 @@ void finalize_request(struct core *c, uint32_t req)
     self_time_share(c, r, last);
     uint64_t trace = slow_record_finalized(c, req);
     windows_add(&c->windows, ROW_TOTAL, ident, whole, &t);
+    sampled_ended(c, r->label, ROW_TOTAL, ident, whole);
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next)
         if (c->calls.call[at].kind == CALL_MEMBER)
             finalize_member(c, at, r, ident);
@@ -213,6 +216,15 @@ void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns)
     r->drain_at = twice > c->set.limits.request_calls ? twice : c->set.limits.request_calls;
 }
 
+/* Takes a call whose end is not known off its stack. */
+static void unlink_call(struct core *c, uint32_t at)
+{
+    uint64_t pid = c->calls.call[at].pid;
+
+    calls_unlink(&c->calls, at);
+    inside_changed(c, pid, calls_proc(&c->calls, pid), c->now_ns, false);
+}
+
 static void expire(struct core *c, uint32_t req)
 {
     struct request *r = &c->requests.req[req];
@@ -225,7 +237,7 @@ static void expire(struct core *c, uint32_t req)
             f->kind = CALL_ACCOUNTED;
         }
         if (f->flags & CALL_ON_STACK)
-            calls_unlink(&c->calls, at);
+            unlink_call(c, at);
         calls_free(&c->calls, at);
     }
     slow_record_expired(c, req);
@@ -279,7 +291,7 @@ static void scan_alone(struct core *c)
             after(f->start_ns, c->set.limits.expire_ns) > c->now_ns)
             continue;
         account_expire(c, at);
-        calls_unlink(&c->calls, at);
+        unlink_call(c, at);
         calls_free(&c->calls, at);
     }
 }
@@ -336,4 +348,5 @@ void finalize_flush(struct core *c)
             account_expire(c, at);
     calls_clear(&c->calls);
     requests_clear(t);
+    inside_flush(&c->inside, c->now_ns);
 }

@@ -83,14 +83,15 @@ bool flame_passes(const struct stack_view *v, size_t i, const struct flame_filte
            (f->memory_decade == 0 || flame_decade(v, i) == f->memory_decade);
 }
 
-static uint64_t width_of(const struct build *b, size_t i)
+uint64_t flame_sample_width(const struct stack_view *v, size_t i, enum flame_by by,
+                            enum stack_metric m)
 {
     int64_t value, delta;
-    if (b->q->by == FLAME_SAMPLES)
-        return stack_view_at(b->view, i)->weight;
-    if (!stack_view_metric(b->view, i, b->q->metric, &value, &delta))
+    if (by == FLAME_SAMPLES)
+        return stack_view_at(v, i)->weight;
+    if (!stack_view_metric(v, i, m, &value, &delta))
         return 0;
-    return flame_metric_width(b->q->by, value, delta);
+    return flame_metric_width(by, value, delta);
 }
 
 static uint32_t group_of(struct build *b, size_t i)
@@ -131,7 +132,7 @@ static void take_samples(struct build *b)
         const struct stack_sample *s = stack_view_at(b->view, i);
         if (b->outermost && b->outermost[s->stack] == 0)
             continue;
-        uint64_t width = width_of(b, i);
+        uint64_t width = flame_sample_width(b->view, i, b->q->by, b->q->metric);
         if (width == 0) {
             f->widthless++;
         } else if (width > MOST_SUM - b->sum) {

@@ -1,3 +1,5 @@
+#include "frame_parse.h"
+
 #include <kprof/base/buf.h>
 #include <kprof/base/intern.h>
 #include <kprof/core/folded.h>
@@ -5,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 18, PID_DIGITS_MAX = 9, NAMES_MAX = 200000 };
+enum { DIGITS_MAX = 18, NAMES_MAX = 200000 };
 
 struct folded {
     struct stack_profile *profile;
@@ -38,66 +40,19 @@ struct folded *folded_new(struct stack_profile *to)
     return f;
 }
 
-/* Reads digits from s[*i]; false: there are none, or too many. */
-static bool number(const char *s, size_t n, size_t *i, size_t most, uint64_t *v)
-{
-    size_t first = *i;
-    *v = 0;
-    for (; *i < n && s[*i] >= '0' && s[*i] <= '9'; (*i)++) {
-        if (*i - first == most)
-            return false;
-        *v = *v * 10 + (uint64_t)(s[*i] - '0');
-    }
-    return *i > first;
-}
-
-/* A pid of the node itself, <0.80.0>; 0: other text. */
+/* A process in angle brackets; 0: it is something else. */
 static uint64_t process_of(const char *s, size_t n)
 {
-    uint64_t id, serial;
-    size_t i = 3;
-    if (n < 7 || memcmp(s, "<0.", 3) != 0 || !number(s, n, &i, PID_DIGITS_MAX, &id) || i >= n ||
-        s[i++] != '.' || !number(s, n, &i, PID_DIGITS_MAX, &serial) || i + 1 != n || s[i] != '>')
-        return 0;
-    return serial << 32 | id;
-}
-
-/* Splits M:F/A. False: other text, which is then used unchanged as a name. */
-static bool split(const char *s, size_t n, size_t *module, size_t *slash, uint64_t *arity)
-{
-    const char *colon = memchr(s, ':', n);
-    const char *at = memrchr(s, '/', n);
-    if (!colon || !at || colon == s || at <= colon + 1)
-        return false;
-    *module = (size_t)(colon - s);
-    *slash = (size_t)(at - s);
-    size_t i = *slash + 1;
-    bool zero = i + 1 < n && s[i] == '0';
-    return !zero && number(s, n, &i, 3, arity) && i == n && *arity < STACK_NO_ARITY;
-}
-
-static uint32_t make_frame(struct stack_profile *p, const char *s, size_t n)
-{
-    struct stack_frame frame = {.arity = STACK_NO_ARITY};
-    size_t module, slash;
-    uint64_t arity;
-    if (split(s, n, &module, &slash, &arity)) {
-        frame.module = stack_profile_text(p, s, module);
-        frame.function = stack_profile_text(p, s + module + 1, slash - module - 1);
-        frame.arity = (uint32_t)arity;
-    } else {
-        frame.function = stack_profile_text(p, s, n);
-    }
-    return stack_profile_frame(p, &frame);
+    return n > 2 && s[0] == '<' && s[n - 1] == '>' ? frame_parse_process(s + 1, n - 2) : 0;
 }
 
 static uint32_t frame_of(struct folded *f, const char *s, size_t n)
 {
     uint32_t name = intern_add(f->names, s, n);
     if (name == INTERN_FULL)
-        return make_frame(f->profile, s, n);
+        return frame_parse(f->profile, s, n, 0, 0);
     if (f->frame_of[name] == 0)
-        f->frame_of[name] = make_frame(f->profile, s, n);
+        f->frame_of[name] = frame_parse(f->profile, s, n, 0, 0);
     return f->frame_of[name];
 }
 
@@ -146,7 +101,7 @@ static bool count_of(const char *s, size_t *n, uint64_t *count)
     if (!blank || blank == s)
         return false;
     size_t i = (size_t)(blank - s) + 1;
-    if (!number(s, *n, &i, DIGITS_MAX, count) || i != *n)
+    if (!frame_parse_number(s, *n, &i, DIGITS_MAX, count) || i != *n)
         return false;
     for (*n = (size_t)(blank - s); *n > 0 && s[*n - 1] == ' ';)
         (*n)--;

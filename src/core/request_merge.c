@@ -18,6 +18,8 @@ void request_merge_into(struct core *c, uint32_t into, uint32_t from)
     struct request *r = &c->requests.req[into], *f = &c->requests.req[from];
 
     slow_record_merged(c, into, from);
+    inside_merged(c, r->label, f->label);
+    sampled_merged(&c->sampled, r->label, f->label);
     if (f->state != REQ_ORPHAN)
         account_request_merged(&c->account);
     for (uint32_t at = f->first; at != CALL_NIL; at = c->calls.call[at].next)

@@ -14,7 +14,9 @@
 #include "gaps.h"
 #include "heat.h"
 #include "ident.h"
+#include "inside.h"
 #include "request.h"
+#include "sampled.h"
 #include "self_time.h"
 #include "slow_store.h"
 #include "tracker.h"
@@ -53,6 +55,8 @@ struct core {
     struct counted counted;
     struct slow_store slow;
     struct gaps gaps;
+    struct inside inside;
+    struct sampled sampled;
 };
 
 static inline uint32_t seconds(uint64_t ts_ns)

@@ -14,6 +14,7 @@ static void pop(struct core *c, struct proc *p, uint64_t ts, enum call_end how)
     f->end_ns = ts > f->start_ns ? ts : f->start_ns;
     if (p->depth > 0)
         c->calls.call[p->top].child_ns += f->end_ns - f->start_ns;
+    inside_changed(c, p->pid, p, f->end_ns, false);
     finalize_popped(c, at, f->end_ns, how);
 }
 
@@ -105,6 +106,7 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
     f->caller = lean ? ev->caller : ev->fn ? ev->fn : c->tiers.tier[ev->tier].fn;
     if (to->kind == TO_NOBODY) {
         account_call_refused(&c->account);
+        inside_changed(c, ev->pid, p, ev->ts_ns, true);
         return;
     }
     if (ev->args)
@@ -114,12 +116,14 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
         append(c, to->req, at);
         if (to->starts)
             c->requests.req[to->req].entry = at;
+        inside_changed(c, ev->pid, p, ev->ts_ns, true);
         drain_full(c, to->req);
         return;
     }
     f->weight = ev->weight;
     f->self_ns = to->end_ns;
     f->ident = finalize_ident(c, to->ident, ev->ts_ns);
+    inside_changed(c, ev->pid, p, ev->ts_ns, true);
 }
 
 static void place(struct core *c, const struct event *ev, struct proc *p,

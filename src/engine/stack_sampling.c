@@ -19,6 +19,7 @@ static void forget(struct stack_sampling *p)
     if (!p->profile)
         return;
     stack_profile_clear(p->profile);
+    sample_wait_forget(p->wait);
     p->first_ns = 0;
 }
 
@@ -122,6 +123,11 @@ void stack_sampling_answered(struct engine *g, struct result *r)
 
 /* ---- samples ---- */
 
+static void wait_for_events(void *arg, const struct stack_sample *s, const struct stack_metrics *m)
+{
+    sample_wait_add(arg, s, m);
+}
+
 static void open_store(struct engine *g)
 {
     const struct stack_profile_limits limits = {
@@ -129,6 +135,8 @@ static void open_store(struct engine *g)
 
     g->stacks.profile = stack_profile_new(&limits);
     g->stacks.decoder = stack_decoder_new(g->stacks.profile);
+    g->stacks.wait = sample_wait_new(g->core, g->stacks.profile);
+    stack_decoder_pass_to(g->stacks.decoder, wait_for_events, g->stacks.wait);
 }
 
 static void note_first(struct stack_sampling *p)
@@ -139,6 +147,16 @@ static void note_first(struct stack_sampling *p)
     if (stack_view_count(v) > 0)
         p->first_ns = stack_view_at(v, 0)->time_ns;
     stack_view_release(v);
+}
+
+/* Core's time does not advance now: samples that wait are settled as they are. */
+static bool no_more_events(const struct engine *g)
+{
+    uint64_t now;
+
+    if (g->control && !stream_now(g->stream, clock_mono_ns(), &now))
+        return true; /* the clock of the node is not known yet */
+    return g->state == ENGINE_LOST || g->state == ENGINE_FAILED || g->state == ENGINE_REPLAYED;
 }
 
 bool stack_sampling_take(struct engine *g)
@@ -155,8 +173,10 @@ bool stack_sampling_take(struct engine *g)
         stack_message_free(m);
         n++;
     }
-    if (p->profile && n)
+    if (p->profile) {
+        sample_wait_pass(p->wait, no_more_events(g));
         note_first(p);
+    }
     return n == MESSAGES_A_POLL;
 }
 
@@ -185,9 +205,15 @@ struct stack_view *engine_stacks_view(struct engine *g)
     return stack_profile_view(g->stacks.profile);
 }
 
+uint64_t *engine_stacks_requests(const struct engine *g, const struct view_cells *cells, size_t *n)
+{
+    return core_sampled_requests(g->core, cells, n);
+}
+
 void stack_sampling_release(struct engine *g)
 {
     stack_decoder_free(g->stacks.decoder);
+    sample_wait_free(g->stacks.wait);
     stack_profile_free(g->stacks.profile);
 }
 

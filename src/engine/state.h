@@ -13,6 +13,7 @@
 #include <kprof/base/text_ring.h>
 #include <kprof/core/compare.h>
 #include <kprof/core/guard.h>
+#include <kprof/core/sample_wait.h>
 #include <kprof/engine/attach.h>
 #include <kprof/engine/engine.h>
 #include <kprof/trace/record.h>
@@ -147,6 +148,7 @@ struct liveness {
 struct stack_sampling {
     struct stack_profile *profile; /* NULL: there was no sample yet */
     struct stack_decoder *decoder;
+    struct sample_wait *wait;     /* samples that wait for the events of their time */
     struct stack_request request; /* what is sampled, or was last */
     bool begun;                   /* the request has been set */
     bool wanted, on;              /* on: as the node has confirmed */

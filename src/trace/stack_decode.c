@@ -47,6 +47,8 @@ struct raw { /* a sample as received */
 
 struct stack_decoder {
     struct stack_profile *profile;
+    stack_decode_take *take; /* NULL: samples go to the profile */
+    void *take_arg;
     struct map process_of, stack_of; /* the agent's numbers -> slot; -> stack of the profile */
     struct process *process;
     uint32_t *free_slot;
@@ -84,6 +86,12 @@ void stack_decoder_free(struct stack_decoder *d)
     free(d->free_slot);
     free(d->raw);
     free(d);
+}
+
+void stack_decoder_pass_to(struct stack_decoder *d, stack_decode_take *take, void *arg)
+{
+    d->take = take;
+    d->take_arg = arg;
 }
 
 const struct stack_figures *stack_decoder_figures(const struct stack_decoder *d)
@@ -428,7 +436,10 @@ static bool add_sample(struct stack_decoder *d, const struct raw *r)
         .application = p->application,
         .status = r->status,
     };
-    stack_profile_add(d->profile, &s, &m);
+    if (d->take)
+        d->take(d->take_arg, &s, &m);
+    else
+        stack_profile_add(d->profile, &s, &m);
     d->counts.samples++;
     return true;
 }

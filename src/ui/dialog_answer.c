@@ -1,5 +1,7 @@
 #include "dialog_answer.h"
+#include "flame_graphs.h"
 #include "flame_live.h"
+#include "flame_menu.h"
 #include "menu_type.h"
 #include "no_effect.h"
 #include "state.h"
@@ -56,8 +58,8 @@ static struct intent picked(struct ui *u)
         break;
     case MENU_FLAME_WIDTH:
     case MENU_FLAME_GROUP:
-        flame_screen_picked(&u->flame, m->use == MENU_FLAME_WIDTH, m->at.sel);
-        break;
+    case MENU_FLAME_INSIDE:
+        return flame_menu_picked(&u->flame, m);
     case MENU_FLAME_CHOICE:
         return flame_live_picked(&u->shared.dialog);
     case MENU_ENTRY:
@@ -129,6 +131,9 @@ static struct intent question_key(struct ui *u, enum action act)
     if (act == ACT_YES && d->question.yes.kind == INTENT_ZERO) {
         time_range_forget(&u->shared.time_range); /* seconds start again at 0 */
         heat_to_now(&u->heat);
+    }
+    if (act == ACT_YES && d->question.yes.kind == INTENT_SAMPLING) {
+        u->flame.keep = true; /* asked on another screen, where it goes on */
     }
     return act == ACT_YES ? d->question.yes : (struct intent){.kind = INTENT_REDRAW};
 }
@@ -289,7 +294,7 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
         set_filter(&d->prompt, filter, cap);
     }
     if (d->prompt_use == PROMPT_FLAME_SEARCH && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
-        flame_screen_search(&u->flame, ev == PROMPT_CHANGED ? d->prompt.text : "", false);
+        flame_graphs_search(&u->flame, ev == PROMPT_CHANGED ? d->prompt.text : "", false);
     }
     if (d->prompt_use == PROMPT_HELP_FIND && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
         help_find(&u->help, ev == PROMPT_CHANGED ? d->prompt.text : "");

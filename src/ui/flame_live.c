@@ -31,6 +31,7 @@ void flame_live_set(struct flame_state *t, const struct snap_sampling *s)
     t->query.filter.statuses = has_many(s->who) ? RUNNING : 0;
     t->frozen = false;
     t->compare = t->compare && t->base;
+    t->base_to_ns = t->query.filter.from_ns = t->query.filter.to_ns = 0;
 }
 
 void flame_live_statuses(struct flame_state *t, struct message *m)

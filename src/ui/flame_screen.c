@@ -1,126 +1,13 @@
 #include "flame_screen.h"
 #include "flame_draw.h"
+#include "flame_graphs.h"
 #include "flame_live.h"
+#include "flame_menu.h"
 #include "flame_screen_draw.h"
 #include "shared.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* --- graphs --- */
-
-static struct flame *graph(const struct flame_state *t, enum flame_part part)
-{
-    struct flame_query q = t->query;
-    bool compare = t->compare && part == FLAME_WHOLE;
-    q.part = part;
-    if (compare && !t->base) {
-        q.filter.from_ns = t->split_ns;
-    }
-    struct flame *f = flame_build(t->view, &q);
-    if (!compare) {
-        return f;
-    }
-    if (!t->base) {
-        q.filter.from_ns = t->query.filter.from_ns;
-        q.filter.to_ns = t->split_ns;
-    }
-    struct flame *base = flame_build(t->base ? t->base : t->view, &q);
-    struct flame *both = flame_compare(f, base);
-    flame_free(f);
-    flame_free(base);
-    return both;
-}
-
-/* keep: the same query, on other samples. */
-static void rebuild(struct flame_state *t, bool keep)
-{
-    if (!t->view) {
-        return;
-    }
-    flame_pane_set(&t->pane[0], graph(t, t->sandwich ? FLAME_CALLERS : FLAME_WHOLE), keep);
-    flame_pane_set(&t->pane[1], t->sandwich ? graph(t, FLAME_CALLEES) : NULL, keep);
-    for (int i = 0; i < 2; i++) {
-        flame_pane_search(&t->pane[i], t->pattern, t->exact);
-    }
-}
-
-void flame_screen_release(struct flame_state *t)
-{
-    flame_pane_release(&t->pane[0]);
-    flame_pane_release(&t->pane[1]);
-    stack_view_release(t->view);
-    stack_view_release(t->next);
-    stack_view_release(t->base);
-    *t = (struct flame_state){0};
-}
-
-void flame_screen_set(struct flame_state *t, struct stack_view *v)
-{
-    struct stack_view **to = t->frozen && t->view ? &t->next : &t->view;
-    stack_view_release(*to);
-    *to = v;
-    if (to == &t->view) {
-        rebuild(t, true);
-    }
-}
-
-void flame_screen_set_base(struct flame_state *t, struct stack_view *v)
-{
-    stack_view_release(t->base);
-    t->base = v;
-    t->compare = v != NULL;
-    rebuild(t, true);
-}
-
-void flame_screen_search(struct flame_state *t, const char *pattern, bool exact)
-{
-    snprintf(t->pattern, sizeof t->pattern, "%s", pattern);
-    t->exact = exact;
-    for (int i = 0; i < 2; i++) {
-        flame_pane_search(&t->pane[i], t->pattern, t->exact);
-    }
-}
-
-/* --- menus --- */
-
-static void ask_width(struct flame_state *t, struct dialog *d)
-{
-    struct menu *m = dialog_menu(d, MENU_FLAME_WIDTH, "Width");
-    size_t n = flame_widths(t->view, t->width);
-    for (size_t i = 0; i < n; i++) {
-        const struct flame_width *w = &t->width[i];
-        struct buf text;
-        if (w->by == t->query.by && (i == 0 || w->metric == t->query.metric)) {
-            m->at.sel = i;
-        }
-        buf_init(&text, 0);
-        flame_width_text(&text, w, stack_profile_meta(stack_view_profile(t->view))->unit);
-        menu_add(m, text.data);
-        buf_release(&text);
-    }
-}
-
-static void ask_group(const struct flame_state *t, struct dialog *d)
-{
-    struct menu *m = dialog_menu(d, MENU_FLAME_GROUP, "Group by");
-    for (unsigned g = 0; g < FLAME_GROUPS; g++) {
-        menu_add(m, flame_group_name((enum flame_group)g));
-    }
-    m->at.sel = t->query.group;
-}
-
-void flame_screen_picked(struct flame_state *t, bool width, size_t item)
-{
-    if (width && item < FLAME_WIDTHS_MAX) {
-        t->query.by = t->width[item].by;
-        t->query.metric = t->width[item].metric;
-        rebuild(t, true);
-    } else if (!width && item < FLAME_GROUPS) {
-        t->query.group = (enum flame_group)item;
-        rebuild(t, false);
-    }
-}
 
 /* --- keys --- */
 
@@ -170,20 +57,38 @@ static void zoom(struct flame_state *t, uint32_t node)
     flame_pane_search(p, t->pattern, t->exact);
 }
 
-/* One step back: the zoom, then the search, then the halves. False: nothing is left. */
-static bool step_back(struct flame_state *t)
+/* Back to where the part of the samples was chosen, and all are shown again. False: the screen that
+ * opened this one. */
+static bool leave_part(struct flame_state *t, struct screen_reply *out)
+{
+    bool heat = t->from_heat, all = !flame_graphs_filtered(t);
+    if (!heat && t->query.filter.to_ns) {
+        flame_graphs_range(t, 0, 0);
+        out->open.to = SCREEN_MOMENTS;
+        return true;
+    }
+    t->from_heat = false;
+    if (!all) {
+        flame_graphs_all(t);
+    }
+    return !heat && !all;
+}
+
+/* One step back: the zoom, then the search, then the halves, then the part of the samples. False:
+ * nothing is left. */
+static bool step_back(struct flame_state *t, struct screen_reply *out)
 {
     struct flame_pane *p = &t->pane[t->active];
     if (p->graph && p->zoom != 0) {
         zoom(t, p->graph->node[p->zoom].parent);
     } else if (t->pattern[0]) {
-        flame_screen_search(t, "", false);
+        flame_graphs_search(t, "", false);
     } else if (t->sandwich) {
         t->sandwich = false;
         t->active = 0;
-        rebuild(t, false);
+        flame_graphs_rebuild(t, false);
     } else {
-        return false;
+        return leave_part(t, out);
     }
     return true;
 }
@@ -193,7 +98,10 @@ static void reset(struct flame_state *t)
     for (int i = 0; i < 2; i++) {
         t->pane[i].zoom = t->pane[i].sel = t->pane[i].top = 0;
     }
-    flame_screen_search(t, "", false);
+    flame_graphs_search(t, "", false);
+    if (flame_graphs_filtered(t)) {
+        flame_graphs_all(t);
+    }
 }
 
 static void halves(struct flame_state *t, struct message *why)
@@ -207,37 +115,22 @@ static void halves(struct flame_state *t, struct message *why)
     t->sandwich = !t->sandwich;
     t->query.focus = focus ? focus : t->query.focus;
     t->active = 0;
-    rebuild(t, false);
+    flame_graphs_rebuild(t, false);
     for (int i = 0; t->sandwich && i < 2; i++) {
         bool there = t->pane[i].graph->nodes > 1; /* the function itself is below the root */
         t->pane[i].sel = t->pane[i].top = there;
     }
 }
 
-/* Compares with the baseline; without one, later samples with earlier ones. */
+/* Compares with the range, or the baseline; without these, samples from now on with those before.
+ */
 static void compare(struct flame_state *t, struct message *why)
 {
-    size_t n = t->view ? stack_view_count(t->view) : 0;
-    uint64_t last_ns = n > 0 ? stack_view_at(t->view, n - 1)->time_ns : 0;
-    if (!t->compare && !t->base && last_ns == 0) {
+    if (!flame_graphs_compare(t)) {
         message_set(why, "nothing to compare with: --baseline FILE", true);
-        return;
-    }
-    t->compare = !t->compare;
-    t->split_ns = last_ns + 1;
-    if (t->compare && !t->base) {
-        message_set(why, "samples from now on are compared with those before", false);
-    }
-    rebuild(t, true);
-}
-
-static void freeze(struct flame_state *t)
-{
-    t->frozen = !t->frozen;
-    if (!t->frozen && t->next) {
-        struct stack_view *v = t->next;
-        t->next = NULL;
-        flame_screen_set(t, v);
+    } else if (t->compare && !t->base && !t->base_to_ns) {
+        message_set(why, "samples from now on are compared with those before (H, d: with a range)",
+                    false);
     }
 }
 
@@ -246,7 +139,7 @@ static void same(struct flame_state *t)
     const struct flame_pane *p = &t->pane[t->active];
     const char *text = flame_text(p->graph, p->sel, NULL);
     bool again = t->exact && strcmp(t->pattern, text) == 0;
-    flame_screen_search(t, again ? "" : text, !again);
+    flame_graphs_search(t, again ? "" : text, !again);
 }
 
 /* Keys that need a graph. */
@@ -273,10 +166,10 @@ static bool on_graph(struct flame_state *t, struct ui_shared *sh, enum action ac
         t->active = t->sandwich ? !t->active : 0;
         return true;
     case ACT_WIDTH:
-        ask_width(t, &sh->dialog);
+        flame_menu_width(t, &sh->dialog);
         return true;
     case ACT_GROUP:
-        ask_group(t, &sh->dialog);
+        flame_menu_group(t, &sh->dialog);
         return true;
     case ACT_FILTER:
         dialog_propose(&sh->dialog, PROMPT_FLAME_SEARCH, t->exact ? "" : t->pattern);
@@ -294,16 +187,15 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 {
     struct flame_state *t = own;
     (void)key;
-    (void)s;
     if (flame_live_key(t, &sh->dialog, &sh->message, act, &out->intent)) {
         return true;
     }
     switch (act) {
     case ACT_BACK:
-        return step_back(t);
+        return step_back(t, out);
     case ACT_STATUSES:
         flame_live_statuses(t, &sh->message);
-        rebuild(t, true);
+        flame_graphs_rebuild(t, true);
         return true;
     case ACT_RESET:
         reset(t);
@@ -312,18 +204,24 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         t->up = !t->up;
         return true;
     case ACT_PAUSE:
-        freeze(t);
+        flame_graphs_freeze(t);
         return true;
     case ACT_FOLD_ALL:
         t->query.fold_recursion = !t->query.fold_recursion;
-        rebuild(t, true);
+        flame_graphs_rebuild(t, true);
         return true;
     case ACT_LINES:
         t->query.lines = !t->query.lines;
-        rebuild(t, false);
+        flame_graphs_rebuild(t, false);
         return true;
     case ACT_COMPARE:
         compare(t, &sh->message);
+        return true;
+    case ACT_INSIDE:
+        flame_menu_inside(t, &sh->dialog, s);
+        return true;
+    case ACT_MOMENTS:
+        out->open.to = SCREEN_MOMENTS;
         return true;
     default:
         return t->pane[t->active].graph && on_graph(t, sh, act);

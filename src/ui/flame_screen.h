@@ -8,15 +8,6 @@
 #include "flame_state.h"
 #include "screen.h"
 
-void flame_screen_release(struct flame_state *t);
-/* Takes ownership of a view, the first one or a newer one. */
-void flame_screen_set(struct flame_state *t, struct stack_view *v);
-/* Takes ownership of the view to compare with; NULL: none. */
-void flame_screen_set_base(struct flame_state *t, struct stack_view *v);
-void flame_screen_search(struct flame_state *t, const char *pattern, bool exact);
-/* An item of the menu of widths (or of groups) was picked. */
-void flame_screen_picked(struct flame_state *t, bool width, size_t item);
-
 extern const struct screen_ops screen_flame;
 
 #endif

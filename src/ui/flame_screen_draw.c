@@ -1,23 +1,26 @@
 #include "flame_screen_draw.h"
 #include "flame_draw.h"
+#include "flame_graphs.h"
 #include "flame_live.h"
+#include "flame_title.h"
 
 #include <inttypes.h>
 #include <kprof/base/format.h>
 #include <stdio.h>
 #include <string.h>
 
-static bool is_time(const struct flame *f)
+static void amount(const struct flame *f, uint64_t n, char out[FORMAT_BYTES])
 {
-    return f->by == FLAME_SAMPLES && (f->unit == STACK_UNIT_NS || f->unit == STACK_UNIT_US);
+    flame_title_amount(out, f->by, f->unit, n);
 }
 
-static void format_width(const struct flame *f, uint64_t width, char out[FORMAT_BYTES])
+static void add_comparison(struct buf *text, const struct flame_state *t)
 {
-    if (is_time(f)) {
-        format_us(f->unit == STACK_UNIT_NS ? (double)width / 1e3 : (double)width, out);
-    } else {
-        format_count(width, out);
+    if (t->pane[0].graph->compared && t->base_to_ns) {
+        buf_adds(text, ", compared (points) with ");
+        flame_title_range(text, t->view, t->base_from_ns, t->base_to_ns);
+    } else if (t->pane[0].graph->compared) {
+        buf_adds(text, ", compared (points)");
     }
 }
 
@@ -30,16 +33,16 @@ static void draw_title(const struct flame_state *t, struct canvas *c, struct rec
     buf_adds(&text, t->sandwich ? "CALLERS AND CALLEES" : "FLAME GRAPH");
     if (f) {
         char total[FORMAT_BYTES];
-        format_width(f, f->node[0].total, total);
-        buf_addf(&text, "  %s %s", total, is_time(f) ? "of " : "");
+        amount(f, f->node[0].total, total);
+        buf_addf(&text, "  %s %s", total, flame_title_is_time(f->by, f->unit) ? "of " : "");
         flame_width_text(&text, &w, f->unit);
-        buf_adds(&text, flame_live_only_running(t) ? ", running" : "");
+        flame_title_filter(&text, t, true);
         if (t->query.group != FLAME_UNGROUPED) {
             buf_addf(&text, ", by %s", flame_group_name(t->query.group));
         }
         buf_adds(&text, t->query.fold_recursion ? ", recursion folded" : "");
         buf_adds(&text, t->query.lines ? ", lines" : "");
-        buf_adds(&text, f->compared ? ", compared (points)" : "");
+        add_comparison(&text, t);
     }
     buf_adds(&text, t->frozen ? "  FROZEN" : "");
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
@@ -57,7 +60,7 @@ static void draw_info(const struct flame_state *t, struct canvas *c, struct rect
     const struct flame_node *n = &f->node[p->sel];
     char total[FORMAT_BYTES], share[FORMAT_BYTES], self[FORMAT_BYTES], more[64] = "";
     double all = (double)f->node[0].total, zoomed = (double)f->node[p->zoom].total;
-    format_width(f, n->total, total);
+    amount(f, n->total, total);
     format_share(all > 0 ? (double)n->total / all : 0, share);
     format_share(all > 0 ? (double)n->self / all : 0, self);
     if (p->hit) {
@@ -94,7 +97,8 @@ static void draw_counts(const struct flame_state *t, struct canvas *c, struct re
 
 static void draw_none(struct canvas *c, struct rect a, const struct flame_state *t)
 {
-    bool marked = t->compare && !t->base, some = t->view && stack_view_count(t->view) > 0;
+    bool marked = t->compare && !t->base && !t->base_to_ns,
+         some = t->view && stack_view_count(t->view) > 0;
     char why[500];
     if (t->live && !some) {
         flame_live_why(t, why, sizeof why);
@@ -104,6 +108,8 @@ static void draw_none(struct canvas *c, struct rect a, const struct flame_state 
                  : marked ? "No samples yet since the comparison began (d ends it)."
                  : flame_live_only_running(t)
                      ? "No sample of a running process yet (a: samples in any status)."
+                 : flame_graphs_filtered(t)
+                     ? "No samples pass the filter (r: all samples), or none has this width (m)."
                      : "No samples pass the filter, or none has this width (m: another).");
     }
     canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, why);

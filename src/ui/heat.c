@@ -1,6 +1,7 @@
 #include "heat.h"
 #include "bins.h"
 #include "heat_map.h"
+#include "heat_mark.h"
 #include "heat_says.h"
 #include "shared.h"
 
@@ -56,6 +57,22 @@ static size_t cursor_group(const struct heat_state *t, const struct heat_map *m,
     }
     size_t g = bins_group(t->cursor_bin, m->per);
     return g < m->low ? m->low : g > top ? top : g;
+}
+
+/* Marks the cells between the mark and the cursor. */
+static void set_mark(const struct heat_state *t, struct heat_map *m)
+{
+    struct heat_state other = *t;
+    size_t at = cursor_col(t, m);
+    if (!t->marked || at == SIZE_MAX) {
+        return;
+    }
+    other.has_cursor = true;
+    other.cursor_s = t->mark_s;
+    other.cursor_bin = t->mark_bin;
+    size_t at_mark = cursor_col(&other, m);
+    m->mark =
+        heat_mark_between(at, cursor_group(t, m, at), at_mark, cursor_group(&other, m, at_mark));
 }
 
 /* --- drawing --- */
@@ -174,6 +191,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     }
     struct rect g = grid_area(a), line = a;
     struct heat_map m = heat_map_of(s, g, c->shades);
+    set_mark(t, &m);
     if (g.row > a.row) {
         draw_title(c, a, r, &m);
     }
@@ -328,6 +346,33 @@ static bool on_cell(struct heat_state *t, struct ui_shared *sh, enum action act,
     return true;
 }
 
+static void turn_mark(struct heat_state *t, const struct heat_map *m, struct message *say)
+{
+    size_t at = cursor_col(t, m);
+    t->marked = !t->marked && at != SIZE_MAX;
+    if (t->marked) {
+        place(t, m, at, cursor_group(t, m, at));
+        t->mark_s = t->cursor_s;
+        t->mark_bin = t->cursor_bin;
+        message_set(say, "move to the other corner, then f", false);
+    }
+}
+
+/* Which samples were taken inside the requests of the cells. */
+static void to_flame(const struct heat_state *t, struct message *why, struct heat_map *m,
+                     const struct snap_row *r, struct intent *out)
+{
+    size_t at = cursor_col(t, m);
+    set_mark(t, m);
+    if (!m->s->has_entry) {
+        message_set(why, "there are no requests: choose an entry (E, in the table)", true);
+    } else if (at == SIZE_MAX || !m->h->n_bins) {
+        message_set(why, "no calls in sight", true);
+    } else {
+        *out = heat_mark_intent(m, r, cursor_group(t, m, at), t->end_s == 0);
+    }
+}
+
 static void next_row(struct ui_shared *sh, bool down, const struct snapshot *s, struct intent *out)
 {
     size_t before = sh->rows.at.sel;
@@ -346,6 +391,18 @@ static bool on_map(struct heat_state *t, struct ui_shared *sh, enum action act,
 {
     struct heat_map m = heat_map_of(s, grid_area(t->area), t->halves);
     struct heat_state was = *t;
+    if (act == ACT_BEGIN_MARK) {
+        turn_mark(t, &m, &sh->message);
+        return true;
+    }
+    if (act == ACT_INSIDE) {
+        to_flame(t, &sh->message, &m, rows_selected(&sh->rows, s), &out->intent);
+        return true;
+    }
+    if (act == ACT_BACK && t->marked) {
+        t->marked = false;
+        return true;
+    }
     size_t col = cursor_col(t, &m), group = col == SIZE_MAX ? 0 : cursor_group(t, &m, col);
     bool taken = move(t, sh, act, &m, &out->intent) || on_time(t, sh, act, &m, &out->intent) ||
                  on_cell(t, sh, act, &m, out);

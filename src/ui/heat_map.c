@@ -1,14 +1,12 @@
 #include "heat_map.h"
 #include "bins.h"
+#include "heat_cell.h"
 #include "palette.h"
 
 #include <kprof/base/format.h>
 #include <kprof/base/scale.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define LEVELS 8 /* without shades */
 
 size_t heat_map_holder(const struct snap_heat *h, size_t i)
 {
@@ -108,20 +106,6 @@ bool heat_map_at(const struct heat_map *m, int row, int col, size_t *i, size_t *
 
 /* --- drawing --- */
 
-/* The cell on a terminal without shades: characters and a few colors. */
-static void draw_sign(struct canvas *c, int row, int col, double part)
-{
-    static const char *const shade[] = {"\xc2\xb7",     "\xe2\x96\x91", "\xe2\x96\x91",
-                                        "\xe2\x96\x92", "\xe2\x96\x92", "\xe2\x96\x93",
-                                        "\xe2\x96\x93", "\xe2\x96\x88"};
-    static const char *const plain[] = {".", ":", "-", "=", "+", "*", "#", "@"};
-    static const enum style styles[] = {STYLE_DIM,  STYLE_DIM,  STYLE_NORMAL, STYLE_NORMAL,
-                                        STYLE_GOOD, STYLE_GOOD, STYLE_WARN,   STYLE_WARN};
-    int level = (int)(cbrt(part) * LEVELS); /* cube root: small counts stay visible */
-    level = level < 0 ? 0 : level >= LEVELS ? LEVELS - 1 : level;
-    canvas_text(c, row, col, 1, styles[level], c->ascii ? plain[level] : shade[level]);
-}
-
 static unsigned shade_of(double n, double top)
 {
     return n > 0 ? palette_shade(top > 0 ? n / top : 1) : SHADE_NONE;
@@ -130,17 +114,32 @@ static unsigned shade_of(double n, double top)
 /* A column as it is drawn, and the group of the cursor in it (SIZE_MAX: none). */
 struct drawn {
     const struct snap_heat_col *shown;
+    size_t i;
     int col; /* of the canvas */
     size_t cursor;
 };
+
+static bool is_marked(const struct heat_map *m, size_t i, size_t group)
+{
+    const struct heat_marked *k = &m->mark;
+    return k->on && i >= k->first && i <= k->last && group >= k->low && group <= k->high;
+}
+
+/* At the edge of the marked cells: those inside keep their shades. */
+static bool is_edge(const struct heat_map *m, size_t i, size_t group)
+{
+    const struct heat_marked *k = &m->mark;
+    return is_marked(m, i, group) &&
+           (i == k->first || i == k->last || group == k->low || group == k->high);
+}
 
 static void draw_halves(const struct heat_map *m, struct canvas *c, int row, const struct drawn *d)
 {
     size_t lower = m->low + lower_line(m, row), upper = lower + 1;
     unsigned up = shade_of(density(m, d->shown, upper), m->top);
     unsigned down = shade_of(density(m, d->shown, lower), m->top);
-    up = upper == d->cursor ? SHADE_CURSOR : up;
-    down = lower == d->cursor ? SHADE_CURSOR : down;
+    up = upper == d->cursor || is_edge(m, d->i, upper) ? SHADE_CURSOR : up;
+    down = lower == d->cursor || is_edge(m, d->i, lower) ? SHADE_CURSOR : down;
     canvas_halves(c, row, d->col, up, down);
 }
 
@@ -149,9 +148,9 @@ static void draw_cell(const struct heat_map *m, struct canvas *c, int row, const
     size_t group = m->low + lower_line(m, row);
     double n = density(m, d->shown, group);
     if (n > 0) {
-        draw_sign(c, row, d->col, m->top > 0 ? n / m->top : 1);
+        heat_cell_draw(c, row, d->col, m->top > 0 ? n / m->top : 1);
     }
-    if (group == d->cursor) {
+    if (group == d->cursor || is_marked(m, d->i, group)) {
         canvas_style(c, row, d->col, 1, STYLE_SELECT);
     }
 }
@@ -160,14 +159,15 @@ static void draw_cell(const struct heat_map *m, struct canvas *c, int row, const
 static void draw_blind(const struct heat_map *m, struct canvas *c, int row, const struct drawn *d)
 {
     size_t group = m->low + lower_line(m, row);
-    bool here = group == d->cursor || (m->halves && group + 1 == d->cursor);
+    bool here =
+        group == d->cursor || (m->halves && group + 1 == d->cursor) || is_marked(m, d->i, group);
     enum style st = here ? STYLE_SELECT : d->shown->known ? STYLE_WARN : STYLE_DIM;
     canvas_text(c, row, d->col, 1, st, "/");
 }
 
 static void draw_column(const struct heat_map *m, struct canvas *c, size_t i, size_t cursor)
 {
-    struct drawn d = {.col = m->col + (int)(i - m->first), .cursor = cursor};
+    struct drawn d = {.i = i, .col = m->col + (int)(i - m->first), .cursor = cursor};
     bool blind = heat_map_has_gap(&m->h->col[i]);
     d.shown = &m->h->col[blind ? i : heat_map_holder(m->h, i)];
     for (int row = m->row; row < m->row + m->rows; row++) {

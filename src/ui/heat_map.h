@@ -13,16 +13,23 @@
 
 #define HEAT_LABEL_COLS 8 /* left of the grid */
 
+/* Marked cells: columns and groups, the last ones included. */
+struct heat_marked {
+    bool on;
+    size_t first, last, low, high;
+};
+
 /* Position of the map in the area: columns from the right, lines from the bottom. */
 struct heat_map {
     const struct snapshot *s;
     const struct snap_heat *h;
-    size_t first, n;    /* columns of h that are shown */
-    int row, col, rows; /* its upper left cell; rows of the screen */
-    bool halves;        /* two lines a row */
-    size_t lines;       /* number of lines */
-    size_t per, low;    /* bins per line, the group (bins.h) of the lowest line */
-    double top;         /* calls of the fullest cell, in the time of one column */
+    size_t first, n;         /* columns of h that are shown */
+    int row, col, rows;      /* its upper left cell; rows of the screen */
+    bool halves;             /* two lines a row */
+    size_t lines;            /* number of lines */
+    size_t per, low;         /* bins per line, the group (bins.h) of the lowest line */
+    struct heat_marked mark; /* set by the caller; none at first */
+    double top;              /* calls of the fullest cell, in the time of one column */
 };
 
 struct heat_map heat_map_of(const struct snapshot *s, struct rect a, bool halves);

@@ -31,6 +31,8 @@ bool heat_says_none(struct message *m, enum action act, bool has_row)
     switch (act) {
     case ACT_OPEN:
     case ACT_TAKE:
+    case ACT_BEGIN_MARK:
+    case ACT_INSIDE:
     case ACT_FINER:
     case ACT_COARSER:
     case ACT_UP:

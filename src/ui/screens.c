@@ -2,6 +2,7 @@
 #include "dist.h"
 #include "internals_screen.h"
 #include "log.h"
+#include "moments_screen.h"
 #include "pick.h"
 #include "slow.h"
 #include "state.h"
@@ -25,6 +26,7 @@ static const struct {
     [SCREEN_ARGUMENTS] = {&screen_argument_picker, offsetof(struct ui, argument_picker)},
     [SCREEN_OPEN_CALLS] = {&screen_open_calls, offsetof(struct ui, open_calls)},
     [SCREEN_FLAME] = {&screen_flame, offsetof(struct ui, flame)},
+    [SCREEN_MOMENTS] = {&screen_moments, offsetof(struct ui, flame)},
     [SCREEN_INTERNALS] = {&screen_internals, offsetof(struct ui, internals)},
 };
 

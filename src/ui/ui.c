@@ -1,6 +1,7 @@
 #include "bar.h"
 #include "bar_keys.h"
 #include "dialog_answer.h"
+#include "flame_graphs.h"
 #include "header.h"
 #include "no_effect.h"
 #include "screens.h"
@@ -34,7 +35,7 @@ void ui_free(struct ui *u)
     rows_release(&u->shared.rows);
     pick_list_release(&u->pick);
     argument_picker_release(&u->argument_picker);
-    flame_screen_release(&u->flame);
+    flame_graphs_release(&u->flame);
     free(u);
 }
 
@@ -69,7 +70,7 @@ static void ask_export(struct ui *u, const struct snapshot *s)
 static void show(struct ui *u, const struct screen_request *r, struct intent *out)
 {
     const struct screen_ops *ops = screens_ops(r->to);
-    if (r->to == SCREEN_FLAME && u->screen != SCREEN_FLAME) {
+    if (r->to == SCREEN_FLAME && u->screen != SCREEN_FLAME && u->screen != SCREEN_MOMENTS) {
         u->flame_from = u->screen;
     }
     u->screen = r->to;
@@ -82,6 +83,7 @@ static void show(struct ui *u, const struct screen_request *r, struct intent *ou
 static enum screen_id way_back(const struct ui *u)
 {
     return u->screen == SCREEN_HELP                     ? u->help.from
+           : u->screen == SCREEN_MOMENTS                ? SCREEN_FLAME
            : u->screen == SCREEN_FLAME && u->flame_from ? u->flame_from
                                                         : u->home;
 }

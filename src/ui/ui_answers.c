@@ -1,4 +1,5 @@
 /* Results from app, by the functions of ui.h. */
+#include "flame_graphs.h"
 #include "flame_live.h"
 #include "menu_type.h"
 #include "rule.h"
@@ -46,12 +47,12 @@ void ui_set_stack(struct ui *u, uint64_t pid, const char *lines, bool dead)
 void ui_set_stacks(struct ui *u, struct stack_view *v, const char *source)
 {
     snprintf(u->flame.source, sizeof u->flame.source, "%s", source);
-    flame_screen_set(&u->flame, v);
+    flame_graphs_set(&u->flame, v);
 }
 
 void ui_set_stacks_base(struct ui *u, struct stack_view *v)
 {
-    flame_screen_set_base(&u->flame, v);
+    flame_graphs_set_base(&u->flame, v);
 }
 
 void ui_show_stacks(struct ui *u, bool home)
@@ -62,7 +63,30 @@ void ui_show_stacks(struct ui *u, bool home)
 
 bool ui_shows_stacks(const struct ui *u)
 {
-    return u->screen == SCREEN_FLAME || (u->screen == SCREEN_HELP && u->help.from == SCREEN_FLAME);
+    enum screen_id on = u->screen == SCREEN_HELP ? u->help.from : u->screen;
+    return on == SCREEN_FLAME || on == SCREEN_MOMENTS;
+}
+
+void ui_show_inside(struct ui *u, const struct view_cells *cells, uint64_t *requests, size_t n,
+                    const char *what)
+{
+    flame_graphs_requests(&u->flame, cells, requests, n, what);
+    u->flame.from_heat = u->screen == SCREEN_HEAT;
+    if (u->screen == SCREEN_HEAT) {
+        u->flame_from = SCREEN_HEAT;
+    }
+    u->screen = SCREEN_FLAME;
+}
+
+bool ui_stacks_inside(const struct ui *u, struct view_cells *cells)
+{
+    *cells = u->flame.cells;
+    return u->flame.requests != NULL;
+}
+
+void ui_set_stacks_inside(struct ui *u, uint64_t *requests, size_t n)
+{
+    flame_graphs_more_requests(&u->flame, requests, n);
 }
 
 bool ui_keeps_sampling(const struct ui *u)

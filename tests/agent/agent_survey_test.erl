@@ -125,15 +125,21 @@ lets_go_of_what_is_hot(T) ->
     [Hot, _, Cold | _] = All = loaded(T),
     Loops = [rpc:call(T, erlang, spawn, [survey_a, loop, []]) || _ <- lists:seq(1, 2)],
     K = start(T),
-    ok = ask(K, {rates, All}),
-    isolated(T) orelse ?soon(fun() -> counted(T, [Hot, Cold]) =/= [Hot, Cold] end),
-    {rates, _, Counts} = taken(K),
-    [N1, _, N3 | _] = tuple_to_list(Counts),
+    {N1, N3} = hot_and_cold(T, K, All, [Hot, Cold]),
     ?equal(N3, 0),
     ?check(N1 > 10000),
     finish(T, K),
     [exit(P, kill) || P <- Loops],
     done(T).
+
+%% Counts again if this machine was too busy to set the counter of the third function.
+hot_and_cold(T, K, All, [Hot, Cold]) ->
+    ok = ask(K, {rates, All}),
+    isolated(T) orelse ?soon(fun() -> counted(T, [Hot, Cold]) =/= [Hot, Cold] end),
+    case taken(K) of
+        {rates, _, Counts} when element(3, Counts) =:= -1 -> hot_and_cold(T, K, All, [Hot, Cold]);
+        {rates, _, Counts} -> {element(1, Counts), element(3, Counts)}
+    end.
 
 %% Killed while counters are being set, and after all are set.
 ends_with_us(T) ->

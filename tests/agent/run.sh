@@ -1,7 +1,8 @@
 #!/bin/sh
 # Tests of the agent on nodes of this machine's OTP and, through chroot, of those under KPROF_OTP_ROOTS (trixie: OTP 27,
 # sid: OTP 29). run.sh [WORD...]: only tests whose name contains one of them; KPROF_AGENT_OTP="25 27 29" chooses versions.
-# The versions run at the same time; KPROF_TEST_JOBS=1: one after the other.
+# The version of this machine runs at the same time as the others, which run one after the other; KPROF_TEST_JOBS=1: all
+# one after the other.
 # KPROF_FAILED: a file to which a line "VERSION TEST" is appended for each failure; KPROF_ONLY: such a file; only its
 # tests run.
 set -u
@@ -9,7 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 roots=${KPROF_OTP_ROOTS:-$top/build/otp}
 work=$(mktemp -d)
-passed=0 failed=0 skipped=0 suites=
+passed=0 failed=0 skipped=0
 # Nodes are children of subshells; their pids are in files.
 stop_nodes() {
     for file in "$work"/*.pid; do
@@ -42,15 +43,25 @@ run() {
     rm -f "$work/$label".*.pid
 }
 
-# suite VERSION COMMAND...: begins the tests of a version.
+# suite VERSION COMMAND...: runs the tests of a version, if any are chosen.
 suite() {
     if [ -n "${KPROF_ONLY:-}" ]; then
         tests=$(sed -n "s/^$1 /=/p" "$KPROF_ONLY") # =NAME: the whole name
         [ -n "$tests" ] || return 0
     fi
-    suites="$suites $1"
-    run "$@" &
-    [ "${KPROF_TEST_JOBS:-2}" -gt 1 ] || wait
+    run "$@"
+}
+
+# in_root VERSION: the directory of its Debian root.
+in_root() {
+    case $1 in 27) echo "$roots/trixie" ;; 29) echo "$roots/sid" ;; esac
+}
+
+# suites_in_roots VERSION...: one after the other.
+suites_in_roots() {
+    for version in "$@"; do
+        suite "$version" chroot "$(in_root "$version")" env -i HOME=/root PATH=/usr/bin:/bin erl
+    done
 }
 
 # result VERSION: prints the results of a version and counts them.
@@ -70,24 +81,26 @@ result() {
 tests=$*
 own=$(erl -noinput -eval 'io:put_chars(erlang:system_info(otp_release)), halt().')
 wanted=${KPROF_AGENT_OTP:-$own 27 29}
-case " $wanted " in *" $own "*) suite "$own" erl ;; esac
-for version in 27:trixie 29:sid; do
-    root=$roots/${version#*:}
-    version=${version%:*}
+in_roots=
+for version in 27 29; do
     case " $wanted " in *" $version "*) ;; *) continue ;; esac
     [ "$version" = "$own" ] && continue
-    if [ -x "$root/usr/bin/erl" ] && [ "$(id -u)" = 0 ]; then
-        suite "$version" chroot "$root" env -i HOME=/root PATH=/usr/bin:/bin erl
+    if [ -x "$(in_root "$version")/usr/bin/erl" ] && [ "$(id -u)" = 0 ]; then
+        in_roots="$in_roots $version"
     else
-        echo "skip OTP $version: no root with it at $root (KPROF_OTP_ROOTS)"
+        echo "skip OTP $version: no root with it at $(in_root "$version") (KPROF_OTP_ROOTS)"
         skipped=$((skipped + 1))
     fi
 done
+case " $wanted " in *" $own "*) suite "$own" erl & ;; esac
+[ "${KPROF_TEST_JOBS:-2}" -gt 1 ] || wait
+suites_in_roots $in_roots &
 wait
-for version in $suites; do
-    result "$version"
+ran=no
+for version in "$own" $in_roots; do
+    [ ! -f "$work/$version.out" ] || { ran=yes; result "$version"; }
 done
-if [ -n "$suites" ] && [ $((passed + failed)) -eq 0 ]; then
+if [ "$ran" = yes ] && [ $((passed + failed)) -eq 0 ]; then
     echo "no test has $* in its name"
     failed=1
 fi

@@ -10,14 +10,18 @@ from common import OTPS, clean, one_sentence
 
 SECONDS = os.environ.get("KPROF_STACK_SECONDS", "8")  # with 30 s the shares are within 3 points
 INTERVAL_MS = 3
+TRIES, TOO_BUSY = 5, "the node may be too busy"  # on a busy machine; then kprof-top did not attach
 BURN = "[agent_burn:start(4, 20)]"
 
 
 def profile(node, what, path, *args, seconds=SECONDS):
     """Returns the text of the file, and the last messages."""
     path = os.path.join(kp.scratch(), path)
-    k = kp.run("--profile", what, "--duration", seconds + "s", "--sample-interval", "%dms" % INTERVAL_MS, "--max-overhead", "none",
-               "-o", path, *args, node.name, deadline_s=60)
+    for _ in range(TRIES):
+        k = kp.run("--profile", what, "--duration", seconds + "s", "--sample-interval", "%dms" % INTERVAL_MS,
+                   "--max-overhead", "none", "-o", path, *args, node.name, deadline_s=60)
+        if TOO_BUSY not in k.stderr:
+            break
     assert k.proc.returncode == 0, k.saw()
     assert "0 patterns, 0 flags, 0 processes, 0 modules" in k.stderr, k.saw()
     with open(path, encoding="utf-8") as f:
@@ -82,8 +86,12 @@ def test_killed():
         n.eval("spawn(fun() -> %s, receive never -> ok end end), ok" % BURN)
         sampler = "[P || P <- processes(), {_, {M, F, _}} <- [process_info(P, initial_call)], " \
                   "lists:prefix(\"kprof_agent_\", atom_to_list(M)), lists:prefix(\"stack_\", atom_to_list(F))]"
-        k = kp.Kp("--profile", "cpu", "-o", os.path.join(kp.scratch(), "killed.folded"), n.name)
-        kp.until(30, lambda: n.eval("length(%s)" % sampler) > 0, what=k.saw)
+        for _ in range(TRIES):
+            k = kp.Kp("--profile", "cpu", "-o", os.path.join(kp.scratch(), "killed.folded"), n.name)
+            kp.until(30, lambda: n.eval("length(%s)" % sampler) > 0 or k.proc.poll() is not None, what=k.saw)
+            if k.proc.poll() is None or TOO_BUSY not in k.stderr:
+                break
+        assert k.proc.poll() is None, k.saw()
         kp.kill_pid(k.proc)
         kp.until(30, lambda: n.eval("length(%s)" % sampler) == 0, what="the sampler is gone")
         clean(n)

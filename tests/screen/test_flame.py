@@ -169,3 +169,31 @@ def test_live_on_the_sample_node():
         t.keys("w")
         t.wait_for("nothing is sampled: the samples are from a recording")
         t.keys("q")
+
+
+def test_from_the_heat_map_to_what_ran_inside():
+    """H, f, y, f: four keys to the samples inside the slow requests, by tier; when they were taken; back."""
+    with kp.Tmux(110, 32, [kp.PROGRAM, "--demo"]) as t:
+        t.wait_for("TRACING ON", 60)
+        t.keys("H")
+        t.wait_for(re.compile(r"of \d.* calls"), 30)
+        t.keys("f")
+        t.wait_for("Sample inside requests from now on?")
+        t.keys("y")
+        t.wait_for("sampling has begun")
+
+        def shown():
+            t.keys("f")
+            return "in requests of" in t.screen()
+        kp.until(60, shown, 1, what=lambda: "samples inside requests: " + t.screen())
+        t.keys("c", "tier", "Enter")
+        t.wait_for("by tier")
+        t.wait_for(re.compile(r"^.db\b", re.M), 30)
+        t.keys("H")
+        t.wait_for("SUB-SECOND HEAT MAP")
+        t.keys("Escape")
+        t.wait_for("FLAME GRAPH")
+        t.keys("Escape")
+        t.wait_for("per column")
+        t.keys("q")
+        kp.until(60, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())

@@ -122,6 +122,21 @@ def flames(directory):
     t.keys("q")
 
 
+def moments(t, directory):
+    """Stack samples of the sample node, below the second."""
+    t.keys("F")
+    t.wait_for("Sample the stacks of")
+    t.keys("Enter")
+    t.wait_for(re.compile(r"^SAMPLING", re.M), 30)
+    time.sleep(60)
+    t.keys("H", "v", "Left", "Left", "Up", "Up")
+    time.sleep(1.5)
+    path = os.path.join(directory, "moments.svg")
+    with open(path, "w") as f:
+        f.write(svg(t.styled(), *tour.SIZE))
+    print(path)
+
+
 def first_minute(directory):
     """From the first screen to the suggested tiers: nothing is traced yet."""
     node = kp.Node(25, name="shop")
@@ -157,6 +172,7 @@ def main():
             f.write(svg(t.styled(), *stop.size))
         print(path)
     tour.walk(t, arrived=take)
+    moments(t, directory)
     t.keys("q")
 
 

@@ -85,7 +85,7 @@ static enum conn_fail open_as(struct conn **c, const char *node, const char *coo
 /* A node needs some time to start. */
 static struct conn *open_soon(const struct node *n)
 {
-    uint64_t end = clock_mono_ns() + 30 * SECONDS;
+    uint64_t end = clock_mono_ns() + 120 * SECONDS;
     struct conn *c = NULL;
     struct err e;
 

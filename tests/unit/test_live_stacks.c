@@ -163,6 +163,30 @@ static void the_rate_has_limits(void **state)
     assert_sampled(r, "top:100:reductions");
 }
 
+/* From the latency heat map: there are none, so they are offered, and go on there. */
+static void samples_inside_requests_are_offered(void **state)
+{
+    struct run *r = *state;
+    struct intent in = {.kind = INTENT_FLAME_INSIDE, .text = "of 50ms or longer"};
+
+    live_stacks(&r->p, r->g, r->u, &in);
+    press(r, "n");
+    assert_int_equal(now(r).state, SAMPLING_NONE);
+    assert_false(ui_keeps_sampling(r->u));
+    live_stacks(&r->p, r->g, r->u, &in);
+    ui_draw(r->u, &r->c, NULL);
+    assert_true(picture_has(&r->c, "No stack samples inside these requests. Sample inside"));
+    press(r, "y");
+    assert_sampled(r, "inside");
+    assert_true(ui_keeps_sampling(r->u));
+    assert_true(picture_has(&r->c, "sampling has begun"));
+    live_stacks(&r->p, r->g, r->u, &in); /* not asked again: it is on */
+    ui_draw(r->u, &r->c, NULL);
+    assert_true(picture_has(&r->c, "no stack sample was taken inside these requests"));
+    press(r, "F<Esc>");
+    assert_sampled(r, "inside");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +196,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_switched_off_stays_off, setup, teardown),
         cmocka_unit_test_setup_teardown(a_choice_is_typed, setup, teardown),
         cmocka_unit_test_setup_teardown(the_rate_has_limits, setup, teardown),
+        cmocka_unit_test_setup_teardown(samples_inside_requests_are_offered, setup, teardown),
     };
     return cmocka_run_group_tests_name("live_stacks", tests, NULL, NULL);
 }

@@ -777,7 +777,7 @@ static void one_random_life(void)
         vary(f);
         const struct snapshot *s = rnd(12) ? fake_snap(f) : NULL;
         struct intent in = ui_key(u, random_key(), s);
-        assert_in_range(in.kind, 0, INTENT_SAMPLING_LESS);
+        assert_in_range(in.kind, 0, INTENT_FLAME_INSIDE);
         assert_true(memchr(in.text, 0, sizeof in.text) != NULL);
         if (in.kind == INTENT_CAPTURE) {
             struct capture got = point_capture((int)rnd(4));

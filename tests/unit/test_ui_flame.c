@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <kprof/core/tier.h>
 #include <kprof/ui/keys.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -306,6 +307,55 @@ static void export_asks_for_a_name(void **state)
     end(&w);
 }
 
+static uint64_t shown(const struct show *w)
+{
+    return w->u->flame.pane[0].graph->node[0].total;
+}
+
+static uint64_t *three_requests(void)
+{
+    uint64_t *label = malloc(3 * sizeof *label);
+    assert_non_null(label);
+    for (uint64_t i = 0; i < 3; i++)
+        label[i] = 2 * i + 1;
+    return label;
+}
+
+static void samples_inside_requests(void **state)
+{
+    (void)state;
+    struct show w;
+    struct fake *f = fake_standard(3);
+    begin(&w, 24, 100, false);
+    keys(&w, "I");
+    assert_false(picture_has(&w.c, "P99")); /* a file: requests are not known */
+    keys(&w, "<Down><Enter>");
+    assert_int_equal(shown(&w), 60);
+    assert_true(picture_has(&w.c, "inside requests"));
+    keys(&w, "<Esc>"); /* all again */
+    assert_int_equal(shown(&w), 300);
+    struct intent in = script_run(w.u, &w.c, fake_snap(f), "I<End><Up><Enter>");
+    assert_int_equal(in.kind, INTENT_FLAME_INSIDE);
+    assert_int_equal(in.cells.tier, TIER_TOTAL);
+    assert_int_equal(in.cells.ident, IDENT_ALL);
+    assert_true(in.cells.least_ns > 0);
+    ui_show_inside(w.u, &in.cells, three_requests(), 3, in.text);
+    keys(&w, "c<End><Enter>");
+    assert_int_equal(shown(&w), 30); /* requests 1, 3 and 5 have ten each */
+    GOLDEN(&w, "flame_inside_100x24");
+    struct view_cells cells;
+    assert_true(ui_stacks_inside(w.u, &cells));
+    assert_int_equal(cells.least_ns, in.cells.least_ns);
+    ui_set_stacks_inside(w.u, three_requests(), 1); /* others than before */
+    ui_set_stacks(w.u, stack_profile_view(w.p), "demo.folded");
+    assert_int_equal(shown(&w), 10);
+    keys(&w, "r");
+    assert_int_equal(shown(&w), 300);
+    assert_false(ui_stacks_inside(w.u, &cells));
+    fake_free(f);
+    end(&w);
+}
+
 static void other_screens_lead_back(void **state)
 {
     (void)state;
@@ -332,6 +382,7 @@ int main(void)
         cmocka_unit_test(selection_and_zoom_outlive_new_samples),
         cmocka_unit_test(searches),
         cmocka_unit_test(export_asks_for_a_name),
+        cmocka_unit_test(samples_inside_requests),
         cmocka_unit_test(other_screens_lead_back),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);

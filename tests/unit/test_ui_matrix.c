@@ -172,6 +172,7 @@ static const struct way {
     {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
     {"open", SCREEN_OPEN_CALLS, "O", "", NULL},
     {"flame", SCREEN_FLAME, "F", "<Down><Down>", NULL},
+    {"moments", SCREEN_MOMENTS, "FH", "v<Left><Up>", NULL},
     {"internals", SCREEN_INTERNALS, "#", "", NULL},
 };
 
@@ -243,7 +244,8 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     struct catalog *catalog = functions(st);
     struct ui *u = ui_new("app@host");
     struct canvas c;
-    struct stack_profile *stacks = w->screen == SCREEN_FLAME ? give_stacks(u, st) : NULL;
+    struct stack_profile *stacks =
+        w->screen == SCREEN_FLAME || w->screen == SCREEN_MOMENTS ? give_stacks(u, st) : NULL;
     canvas_init(&c, sizes[size].rows, sizes[size].cols, ascii);
     script_run(u, &c, fake_snap(full), w->keys);
     if (u->screen != w->screen) {

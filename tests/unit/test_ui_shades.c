@@ -17,6 +17,7 @@
 #include <ui/bins.h>
 #include <ui/heat_map.h>
 #include <ui/palette.h>
+#include <ui/state.h>
 
 static unsigned rnd(unsigned n)
 {
@@ -45,6 +46,9 @@ static const struct golden {
     {"heat_shades_40x10", 10, 40, "H"},
     {"heat_shades_cursor_80x24", 24, 80, "H<Left><Left><Up><Up><Up>"},
     {"heat_shades_gap_80x24", 24, 80, "H<Home><Up>"},
+    {"heat_marked_80x24", 24, 80, "H<Left><Left>v<Left><Left><Left><Up><Up>"},
+    {"heat_marked_120x40", 40, 120, "Hv<Left><Left><Left><Left><Up><Up><Up>"},
+    {"heat_marked_40x10", 10, 40, "Hv<Left><Left><Down>"},
     {"dist_shades_80x24", 24, 80, "D"},
     {"dist_shades_40x10", 10, 40, "D"},
 };
@@ -223,6 +227,75 @@ static void the_cursor_moves_by_halves(void **state)
     fake_free(f);
 }
 
+/* Random marks: the cells that app is asked for are those between the two corners. */
+static void marked_cells_are_asked_for(void **state)
+{
+    (void)state;
+    static const char *const moves[] = {"<Left>", "<Right>", "<Up>", "<Down>"};
+    for (int i = 0; i < 60; i++) {
+        struct fake *f = heated(112);
+        struct ui *u = ui_new(NULL);
+        struct canvas c;
+        canvas_init(&c, 24, 80, false);
+        c.shades = rnd(2);
+        script_run(u, &c, fake_snap(f), "H");
+        for (unsigned k = rnd(20); k > 0; k--) {
+            script_run(u, &c, fake_snap(f), moves[rnd(4)]);
+        }
+        script_run(u, &c, fake_snap(f), "v");
+        uint64_t s = u->heat.cursor_s;
+        size_t bin = u->heat.cursor_bin;
+        for (unsigned k = rnd(20); k > 0; k--) {
+            script_run(u, &c, fake_snap(f), moves[rnd(4)]);
+        }
+        struct intent in = script_run(u, &c, fake_snap(f), "f");
+        const struct snap_row *r = rows_selected(&u->shared.rows, fake_snap(f));
+        assert_int_equal(in.kind, INTENT_FLAME_INSIDE);
+        assert_int_equal(in.cells.tier, r->tier);
+        assert_int_equal(in.cells.ident, r->ident_n);
+        uint64_t last = fake_snap(f)->time.now_s - 1, e = u->heat.cursor_s;
+        e = e < last ? e : last; /* it may point beyond the newest column */
+        s = s < last ? s : last;
+        uint64_t from = s < e ? s : e, to = s < e ? e : s;
+        assert_int_equal(in.cells.from_s, from);
+        assert_int_equal(in.cells.to_s, to + 1);
+        assert_int_equal(in.cells.low_bin, bin < u->heat.cursor_bin ? bin : u->heat.cursor_bin);
+        assert_true(in.cells.end_bin > (bin < u->heat.cursor_bin ? u->heat.cursor_bin : bin));
+        assert_true(in.cells.end_bin <= (bin < u->heat.cursor_bin ? u->heat.cursor_bin : bin) + 12);
+        canvas_release(&c);
+        ui_free(u);
+        fake_free(f);
+    }
+}
+
+/* Without a mark: as slow as the cursor's line, or slower, at all times in sight. */
+static void without_a_mark_the_slower_ones(void **state)
+{
+    (void)state;
+    struct fake *f = heated(112);
+    struct ui *u = ui_new(NULL);
+    struct canvas c;
+    canvas_init(&c, 24, 80, false);
+    struct intent in = script_run(u, &c, fake_snap(f), "H<Up>f");
+    assert_int_equal(in.kind, INTENT_FLAME_INSIDE);
+    assert_int_equal(in.cells.low_bin, u->heat.cursor_bin);
+    assert_int_equal(in.cells.end_bin, 0);
+    assert_int_equal(in.cells.to_s, 0);
+    assert_int_equal(in.cells.from_s, fake_snap(f)->time.now_s - 72);
+    assert_non_null(strstr(in.text, "or longer"));
+    script_run(u, &c, fake_snap(f), "v<Left>");
+    assert_true(u->heat.marked);
+    script_run(u, &c, fake_snap(f), "<Esc>");
+    assert_true(!u->heat.marked && u->screen == SCREEN_HEAT);
+    fake_snap(f)->has_entry = false;
+    in = script_run(u, &c, fake_snap(f), "f");
+    assert_int_equal(in.kind, INTENT_REDRAW);
+    assert_true(picture_has(&c, "choose an entry"));
+    canvas_release(&c);
+    ui_free(u);
+    fake_free(f);
+}
+
 int main(void)
 {
     setenv("TZ", "UTC0", 1); /* clock times are local */
@@ -232,6 +305,8 @@ int main(void)
         cmocka_unit_test(a_click_finds_its_cell),
         cmocka_unit_test(without_shades_no_cell_has_one),
         cmocka_unit_test(the_cursor_moves_by_halves),
+        cmocka_unit_test(marked_cells_are_asked_for),
+        cmocka_unit_test(without_a_mark_the_slower_ones),
     };
     return cmocka_run_group_tests_name("ui_shades", tests, NULL, NULL);
 }

@@ -92,6 +92,27 @@ void core_keep_hists(struct core *c, bool on);
  * lost and log (the struct is not const until then). */
 struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t wall_of_now_ns);
 
+/* ---- stack samples ---- */
+
+/* Remembers, for the last moments, which traced call each process was in, and which calls of the
+ * requests with samples have ended. Off by default; off forgets. */
+void core_keep_inside(struct core *c, bool on);
+struct core_inside {
+    bool known;        /* false: that is too long ago, or it is off */
+    bool may_change;   /* the request may still get a name */
+    uint16_t tier;     /* of the innermost traced call; TIER_NONE: outside */
+    uint64_t request;  /* label of the request; 0: outside, or there is no entry */
+    const char *ident; /* raw bytes from the node; NULL: none, or not known */
+};
+/* What a process was in at a time of the node that core_now has passed. Without an entry each call
+ * is counted separately: it has a tier, but no request. */
+struct core_inside core_inside_at(struct core *c, uint64_t pid, uint64_t ns);
+void core_sampled(struct core *c, uint64_t request); /* a sample was taken in this request */
+
+/* Returns the labels of the requests with samples that have a call in the cells, in ascending
+ * order; with them those of requests that turned out to be part of these. The caller frees them. */
+uint64_t *core_sampled_requests(const struct core *c, const struct view_cells *q, size_t *n);
+
 /* The slow requests that are stored. core_slow_done returns the number of the newest that has ended
  * (numbers count 1, 2, ... and start again with core_zero). core_slow_settle makes all open ones
  * count as ended at once. core_slow_since returns a snapshot of only those with a number above

@@ -112,6 +112,10 @@ const char *flame_label_text(const struct flame *f, uint32_t label, size_t *n);
  * sample once: a node below another such node adds nothing. `below` 0: the whole graph. */
 uint64_t flame_sum(const struct flame *f, const bool *hit, uint32_t below);
 
+/* What sample i adds to the width of its frames; 0: nothing, or it is not known. metric: unless by
+ * FLAME_SAMPLES. */
+uint64_t flame_sample_width(const struct stack_view *v, size_t i, enum flame_by by,
+                            enum stack_metric m);
 /* Whether sample i counts. */
 bool flame_passes(const struct stack_view *v, size_t i, const struct flame_filter *f);
 /* The memory of a sample's process: 1 + the power of ten of the bytes; 0: not known. */

@@ -16,4 +16,12 @@ struct view_query {
     uint32_t heat_col_s, heat_cols; /* seconds per column, columns: 1 to HEAT_COLS */
 };
 
+/* Cells of the latency heat map of a row. A bound that is 0 excludes nothing. */
+struct view_cells {
+    uint16_t tier, ident;      /* as in snap_row */
+    uint64_t from_s, to_s;     /* seconds of the history, [from, to) */
+    uint32_t low_bin, end_bin; /* bins of base/scale, [low, end) */
+    uint64_t least_ns;         /* the least duration */
+};
+
 #endif

@@ -123,6 +123,9 @@ void engine_stacks_forget(struct engine *g); /* the samples so far, for example 
 /* The samples there are now, of the node or the recording; NULL: none came yet. The caller releases
  * the view before engine_free. */
 struct stack_view *engine_stacks_view(struct engine *g);
+/* The requests with samples that have a call in these cells of the latency heat map: labels,
+ * ascending, for the caller to free (core_sampled_requests). */
+uint64_t *engine_stacks_requests(const struct engine *g, const struct view_cells *cells, size_t *n);
 void engine_sampling(const struct engine *g, struct snap_sampling *out);
 
 /* With settings.record_ring_bytes: begins a recording with the events of the last before_ns that

@@ -50,10 +50,16 @@ struct stack_decode_counts {
     uint64_t samples, unknown, bad;
 };
 
+/* Takes a sample, whose ids are of the decoder's profile. */
+typedef void stack_decode_take(void *arg, const struct stack_sample *s,
+                               const struct stack_metrics *m);
+
 struct stack_decoder;
 /* Sets the profile's unit. */
 struct stack_decoder *stack_decoder_new(struct stack_profile *p);
 void stack_decoder_free(struct stack_decoder *d); /* NULL is fine */
+/* Gives the samples to `take`, instead of adding them to the profile. */
+void stack_decoder_pass_to(struct stack_decoder *d, stack_decode_take *take, void *arg);
 /* One message with its version byte, and the clock of its stamps. False: at least a part of it
  * was malformed. */
 bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,

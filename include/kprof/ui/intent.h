@@ -6,6 +6,7 @@
 #define KPROF_UI_INTENT_H
 
 #include <kprof/core/snapshot.h>
+#include <kprof/core/view_query.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,7 +57,9 @@ enum intent_kind {
     INTENT_SAMPLING_TOGGLE,
     INTENT_SAMPLING_END,
     INTENT_SAMPLING_MORE, /* sample each process more often */
-    INTENT_SAMPLING_LESS
+    INTENT_SAMPLING_LESS,
+    INTENT_FLAME_INSIDE /* cells: show the samples inside their requests (ui_show_inside). text: the
+                           cells, for the title */
 };
 
 struct intent {
@@ -66,6 +69,7 @@ struct intent {
     uint16_t tier;
     bool force, slow_only, picture;
     struct slow_filter filter;
+    struct view_cells cells;
     char text[1024];
 };
 

@@ -76,6 +76,14 @@ void ui_set_sampling(struct ui *u, const struct snap_sampling *s);
 void ui_ask_sampling(struct ui *u);
 /* The operator wants the sampling to go on when the flame graph is left. */
 bool ui_keeps_sampling(const struct ui *u);
+/* After INTENT_FLAME_INSIDE: shows the flame graph of the samples inside these requests, and takes
+ * them over (malloc'ed, ascending). what: of the intent. */
+void ui_show_inside(struct ui *u, const struct view_cells *cells, uint64_t *requests, size_t n,
+                    const char *what);
+/* True: the flame graph shows only samples inside the requests of these cells. */
+bool ui_stacks_inside(const struct ui *u, struct view_cells *cells);
+/* The requests of these cells now, before ui_set_stacks; takes them over. */
+void ui_set_stacks_inside(struct ui *u, uint64_t *requests, size_t n);
 /* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
 /* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
