@@ -1,7 +1,7 @@
 %% The functions of the node that can be traced. No module is loaded for this. It runs in a separate low-priority process, so
 %% neither the node nor the controller waits.
 -module(kprof_catalog).
--export([answer/1, agent/1, some/1]).
+-export([answer/1, agent/1, application/3, applications/0, some/1]).
 
 -define(PAGE_FUNCTIONS, 2000).
 -define(PAGE_MODULES, 200).
@@ -85,9 +85,11 @@ agent(M) ->
         _ -> false
     end.
 
+-spec applications() -> #{module() => atom()}.
 applications() ->
     maps:from_list([{M, App} || {App, _, _} <- application:loaded_applications(), {ok, Ms} <- [application:get_key(App, modules)], M <- Ms]).
 
+-spec application(module(), term(), #{module() => atom()}) -> binary().
 application(M, File, Apps) ->
     case Apps of
         #{M := App} -> atom_to_binary(App, utf8);

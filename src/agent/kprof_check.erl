@@ -50,6 +50,11 @@ walk({set_seq_token, label, X}, body) ->
 walk({set_seq_token, sequential_trace_token, []}, body) -> ok;
 walk({set_seq_token, _, _} = X, _) -> refuse("only labels are set", X);
 walk({trace, [Flag], []}, body) when Flag =:= call -> ok;
+walk({trace, [], Flags}, body) when is_list(Flags) ->
+    case lists:all(fun is_flag/1, Flags) of
+        true -> ok;
+        false -> refuse("not an allowed flag", Flags)
+    end;
 walk(X, Where) when is_tuple(X), tuple_size(X) > 0, is_atom(element(1, X)) ->
     [F | Args] = tuple_to_list(X),
     case lists:member(F, functions()) orelse (Where =:= body andalso lists:member(F, actions())) of
@@ -74,6 +79,10 @@ functions() ->
      'band', 'bor', 'bxor', 'bnot', 'bsl', 'bsr', abs, element, hd, tl, length, node, round, trunc, size, tuple_size, byte_size, bit_size,
      map_size, map_get, is_map_key, is_atom, is_float, is_integer, is_list, is_number, is_pid, is_port, is_reference, is_tuple,
      is_map, is_binary, is_bitstring, is_boolean, is_function, is_record, is_seq_trace, binary_part, get_tcw].
+
+%% Flags that a full trace sets for the process that makes the call.
+is_flag({const, {tracer, P}}) -> is_pid(P);
+is_flag(Flag) -> lists:member(Flag, [call, return_to, arity, monotonic_timestamp, running, garbage_collection]).
 
 immediate({F}) when F =:= self -> true;
 immediate(X) when is_integer(X) -> X > -(1 bsl 58) andalso X < 1 bsl 58;

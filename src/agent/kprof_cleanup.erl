@@ -3,7 +3,7 @@
 %%
 %% Plan: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in
 %% kprof_patterns, new => boolean() (the agent sets new_processes), tcw => {Before, Start}, counting => [MFA] with counters of
-%% the agent, capture => of the controller, sampler => of stacks | none, table => of processes | none}
+%% the agent, capture => of the controller, sampler => of stacks | none, table => of processes | none, full => of a full trace}
 %%
 %% Invariant: patterns are removed first, so that nothing more is traced; then flags, process by process; tokens last.
 -module(kprof_cleanup).
@@ -12,7 +12,8 @@
 
 -type plan() :: #{
     session := kprof_spec:session(), relay := none | pid(), set := kprof_patterns:set(), new := boolean(), tcw := {integer(), integer()},
-    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), isolated := boolean(), walker := none | pid(), epoch := pos_integer(),
+    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full_tracer:full(),
+    isolated := boolean(), walker := none | pid(), epoch := pos_integer(),
     tokens := boolean(), beside := boolean()
 }.
 -type receipt() :: #{
@@ -62,7 +63,8 @@ flags_off(#{session := Session, walker := Walker}) ->
     kprof_spec:flags({Session, none}, new, false, [all]),
     0.
 
-uncount(#{session := Session, counting := Counting, capture := Capture, sampler := Sampler, table := Table}) ->
+uncount(#{session := Session, counting := Counting, capture := Capture, sampler := Sampler, table := Table, full := Full}) ->
+    kprof_full_tracer:kill(Full),
     kprof_stack_sampler:stop(Sampler),
     kprof_process_table:stop(Table),
     kprof_capture:clear(Capture),

@@ -18,6 +18,6 @@ new(#s{session = Session, relay = Relay, tracing = #tracing{set = Set}, spawn_fl
     Counters = S#s.counting ++ if S#s.count =:= none -> []; true -> kprof_call_count:held(S#s.count) end,
     #{
         session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture,
-        sampler => Stacks#stacks.sampler, table => Processes#processes.table,
+        sampler => Stacks#stacks.sampler, table => Processes#processes.table, full => S#s.full#full.plan,
         isolated => S#s.isolated, walker => S#s.tracing#tracing.walker, epoch => S#s.epoch, tokens => S#s.tracing#tracing.tokens, beside => S#s.beside
     }.

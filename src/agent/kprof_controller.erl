@@ -112,6 +112,12 @@ loop(S) ->
             loop(kprof_stacks:ended(Why, S));
         {'DOWN', R, _, _, Why} when R =:= S#s.processes#processes.ref ->
             loop(kprof_processes:ended(Why, S));
+        {'DOWN', R, _, _, Why} when R =:= S#s.full#full.ref ->
+            loop(kprof_full:ended(Why, S));
+        {full_plan, Tracer, Modules, Metas} when Tracer =:= S#s.full#full.tracer ->
+            loop(kprof_full:planned(Modules, Metas, S));
+        {full_off, Tracer} ->
+            loop(kprof_full:off(Tracer, S));
         {superseded, Who} ->
             superseded(Who, S);
         {nodedown, Node} when Node =:= S#s.link#link.node ->
@@ -181,7 +187,7 @@ request(Ref, Request, S0) ->
 handle({config, Config}, S0) ->
     {Result, S} = kprof_tracing:config(Config, S0),
     {Result, kprof_tracing:recount(S)};
-handle({tracing, On}, S) when is_boolean(On) -> {ok, kprof_heartbeat:send(kprof_tracing:tracing(On, kprof_requests:capture_end(S)))};
+handle({tracing, On}, S) when is_boolean(On) -> {ok, kprof_heartbeat:send(kprof_tracing:tracing(On, kprof_full:aborted(kprof_requests:capture_end(S))))};
 handle({sample, N}, S) when is_integer(N), N > 0 -> {ok, kprof_tracing:sample(N, S)};
 handle({limits, Limits}, S) -> {ok, kprof_limits:limits(Limits, S)};
 handle({trip, Text}, S) when is_binary(Text) -> {ok, kprof_tracing:trip(Text, S)};
@@ -193,6 +199,7 @@ handle({modules, Prefix}, S) -> {kprof_code:modules(unicode:characters_to_list(P
 handle({functions, M}, S) -> {kprof_code:functions(kprof_code:to_atom(M)), S};
 handle(rates, S) -> kprof_survey:take(S);
 handle({capture, Ix}, S) -> kprof_requests:capture(Ix, S);
+handle({full, What}, S) -> kprof_full:request(What, S);
 handle({stacks, What}, S) -> kprof_stacks:request(What, S);
 handle(captured, S) -> {kprof_requests:captured(S), S};
 handle({ping, AgeMs}, S) when is_integer(AgeMs), AgeMs >= 0 -> {{pong, erlang:monotonic_time()}, kprof_link:heard_before(AgeMs, S)};
@@ -210,7 +217,7 @@ relay_died(S0) ->
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_processes:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})))),
+    S1 = kprof_heartbeat:send(kprof_full:beat(kprof_processes:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))))),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
     Pause = kprof_link:is_silent(S2),
     if

@@ -1,6 +1,6 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
-%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks, kprof_processes
-%% and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
+%% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks, kprof_processes,
+%% kprof_full and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one
 -define(COOL_MS, 5000).
@@ -99,6 +99,16 @@
     until_ms = 0 :: integer() % when it ends if kprof-top does not ask for it again
 }).
 
+%% A full trace (kprof_full).
+-record(full, {
+    tracer = none :: none | pid(),
+    ref = none :: none | reference(), % its monitor
+    request = false :: boolean(), % it is of a request, not of given processes
+    paused = false :: boolean(), % the tiers pause for it
+    plan = none :: kprof_full_tracer:full(), % what must be removed if the tracer is killed
+    busy = 0 :: non_neg_integer() % consecutive heartbeats with a long run queue
+}).
+
 %% Checked with each heartbeat (kprof_controller).
 -record(beats, {
     n = 0 :: non_neg_integer(),
@@ -136,6 +146,7 @@
     survey = #survey{} :: #survey{},
     stacks = #stacks{} :: #stacks{},
     processes = #processes{} :: #processes{},
+    full = #full{} :: #full{},
     beats = #beats{} :: #beats{}
 }).
 -type state() :: #s{}.

@@ -63,7 +63,7 @@ upper(Id) -> string:uppercase(atom_to_list(Id)).
 %% Avoided on every VM, so not reported for this one.
 always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory]).
 
-%% Not used by kprof-top, or only with stack samples, which count what they leave out.
+%% Only used by stack samples, which count what they leave out, and by full traces, which report it.
 used(Use) -> not lists:member(Use, [gc_flags, sample_queue, sample_large]).
 
 %% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. Ids are those of the project's list of hazards.
@@ -77,7 +77,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {a1, reset_trace, Erts < Otp27, "trace tokens are removed one by one, not reset", "PR 7651"},
         {a2, existing, true, "trace flags are set for one process at a time", "otp#6495, GH-5984"},
         {a3, call_time, true, "call_time is never used", "a crash after a purge, all versions"},
-        {a4, running_flags, Erts < [13, 2], "the trace flag running is not used", "otp#6495"},
+        {a4, running_flags, Erts < [13, 2], "full trace: the trace flag running is not used, so waits are not shown", "otp#6495"},
         {b2, module_literals, true, "the agent is one module without literals, loaded and unloaded once", "PR 9724, GH-8119"},
         {b3, flags_idle, true, "no trace flag is set while tracing is off", "PR 8342"},
         {b4, ask_all, true, "no signal is sent to every process (for example process_info/2)", "PR 7822, OTP-18838, GH-10651"},
@@ -92,7 +92,8 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {d1, lean_exceptions, Erts < Fixed271, "lean returns: if an exception passes through the caller, the call is shown as ending with its request", "OTP-19122"},
         {d2, lean_beside, Beside andalso within(Erts, Otp27, Fixed271), "no lean returns beside another session", "OTP-19122"},
         {d3, bif_beside, Beside andalso (within(Erts, Otp27, Otp28) orelse within(Erts, Otp28, [16, 3])), "no built-in function as a tier beside another session", "PR 10349"},
-        {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 0, 3]), "no trace of garbage collection beside another session", "PR 11623"}
+        {d5, full_request, within(Erts, Otp27, Fixed271), "full trace: of a process only, not of a request", "OTP-19211, OTP-19151"},
+        {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 0, 3]), "full trace: garbage collections are not shown beside another session", "PR 11623"}
     ].
 
 %% From =< Erts < To

@@ -3,7 +3,7 @@
 %% A process answers such questions when it is scheduled. A process in a long native function answers after it. Therefore a
 %% separate process asks, and waits at most a second.
 -module(kprof_proc).
--export([answer/1, ask_later/1, got/3]).
+-export([answer/1, ask_later/1, got/3, pid/2]).
 
 -type id() :: {non_neg_integer(), non_neg_integer()}.
 -type question() :: {alive | who, [id()]} | {stack, id()}.
@@ -66,6 +66,7 @@ frame({M, F, A, Where}) ->
         end,
     kprof_text:format("~ts~ts", [kprof_text:mfa(M, F, Arity), Line]).
 
+-spec pid(non_neg_integer(), non_neg_integer()) -> pid().
 pid(Id, Serial) -> list_to_pid(lists:flatten(io_lib:format("<0.~b.~b>", [Id, Serial]))).
 
 who(Id, Serial) ->

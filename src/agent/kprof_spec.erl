@@ -2,17 +2,19 @@
 %% entry, identity rule, returns, sampling) becomes one match spec per tier. PROTOCOL.md has the messages.
 -module(kprof_spec).
 -export([
-    compile/1, capture/0, set_pattern/4, pattern/2, send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0,
-    ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
+    compile/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
+    send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
--export_type([compiled/0, ix/0, match_spec/0, matched/0, session/0, tier/0, trace_config/0]).
+-export_type([full_words/0, compiled/0, ix/0, match_spec/0, matched/0, session/0, tier/0, trace_config/0]).
 
 -type session() :: none | tuple().
 -type ix() :: non_neg_integer().
 -type tier() :: {ix(), module(), atom(), arity()}.
 -type match_spec() :: [{'_' | [term()], [term()], [term()]}].
+%% Of one attempt of a full trace: the control word while it waits, while it traces, and afterwards.
+-type full_words() :: {pos_integer(), pos_integer(), pos_integer()}.
 -type compiled() :: [{ix(), mfa(), match_spec()}].
 -type matched() :: non_neg_integer() | {error, term()}.
 %% The trace configuration; the epoch is that of the session.
@@ -248,10 +250,61 @@ ours(Word) -> Word > ?TICKETS.
 held(Word) -> Word band ?TICKETS =:= 0.
 
 
+%% ---- A full trace (kprof_full_tracer) ----
+
+%% Of every function: the event has the function that it returns to.
+-spec full_function() -> match_spec().
+full_function() -> [{'_', [], [{message, {caller}}]}].
+
+%% Of the function that starts the request, as a meta pattern: processes need no flag for it. The first call that matches
+%% exchanges the control word (atomic: no other call can follow), marks its request with a token, and sets the flags of its
+%% own process. The word and the label say which attempt it is. Clauses: of an identity rule; Value: that it must give.
+-spec full_entry(kprof_identity_rule:clauses(), term(), full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
+full_entry(Clauses, Value, {Armed, Fired, _}, {Label, Flags}) ->
+    [
+        {Head, [{'=:=', {get_tcw}, Armed} | Guards],
+            [{message, all_of(wanted(Name, Value) ++ [{'=:=', Armed, {set_tcw, Fired}}, {set_seq_token, label, Label}] ++ followed(Flags, true))}]}
+     || {Head, Guards, Name} <- Clauses
+    ].
+
+%% Of a function that another process calls for the request: only where the token has its label. Clauses, Value: a rule that
+%% the request must fulfil here; its event says whether it does.
+-spec full_tier(kprof_identity_rule:clauses(), term(), full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
+full_tier(Clauses, Value, {_, Fired, _}, {Label, Flags}) ->
+    [
+        {Head, [{is_seq_trace}, {'=:=', {get_tcw}, Fired} | Guards], [{message, all_of([{'=:=', label(), Label}] ++ followed(Flags, given(Name, Value)))}]}
+     || {Head, Guards, Name} <- Clauses ++ [{'_', [], undefined}]
+    ].
+
+followed(Flags, Given) -> [{exception_trace}, {'orelse', {trace, [], Flags}, true}, {{full, {caller}, Given}}].
+
+all_of(Conditions) -> list_to_tuple(['andalso' | Conditions]).
+
+wanted(true, true) -> [];
+wanted(Name, Value) -> [{'=:=', Name, {const, Value}}].
+
+given(undefined, _) -> false;
+given(Name, Value) -> {'=:=', Name, {const, Value}}.
+
+%% They continue from the word before the first attempt. The brake is in them, so no tier is traced meanwhile. Attempt: 0, 1, ...
+-spec full_words(non_neg_integer(), non_neg_integer()) -> full_words().
+full_words(Attempt, Word) ->
+    {full_word(Word, 3 * Attempt + 1), full_word(Word, 3 * Attempt + 2), full_word(Word, 3 * Attempt + 3)}.
+
+full_word(Word, N) -> ?BRAKE bsl ?TICKET_BITS bor (1 + ((Word band ?TICKETS) + N - 1) rem ?TICKETS).
+
+%% No request of the tiers has such a label: while the brake is on, none is sampled.
+-spec full_label(pos_integer(), full_words()) -> pos_integer().
+full_label(Epoch, {Armed, _, _}) -> Epoch bsl 32 bor Armed.
+
+%% -> the word before
+-spec set_word(pos_integer()) -> non_neg_integer().
+set_word(Word) -> erlang:system_flag(trace_control_word, Word).
+
 %% ---- The VM: the only calls that set or clear anything. Session: none (the global trace) or a session of `trace` ----
 
 %% Spec: a list, or false to clear; with [call_count]: true | pause | false. -> matched functions | {error, Why}
--spec set_pattern(session(), mfa(), match_spec() | boolean(), [atom()]) -> matched().
+-spec set_pattern(session(), mfa() | {module(), '_', '_'}, match_spec() | boolean(), [atom()]) -> matched().
 set_pattern(_, _, _, [Flag | More]) when Flag =/= local, Flag =/= call_count; More =/= [] ->
     {error, {held_back, Flag}};
 set_pattern(Session, MFA, Spec, Flags) when is_list(Spec) ->
@@ -261,6 +314,16 @@ set_pattern(Session, MFA, Spec, Flags) when is_list(Spec) ->
     end;
 set_pattern(Session, MFA, Spec, Flags) when is_boolean(Spec) ->
     do_set(Session, MFA, Spec, Flags).
+
+%% A meta pattern: it holds for all processes, and needs no flags. Tracer: who gets its events, without a session.
+-spec set_meta(session(), mfa(), match_spec() | false, pid()) -> matched().
+set_meta(Session, MFA, Spec, Tracer) ->
+    Flags = case {Session, Spec} of {none, [_ | _]} -> [{meta, Tracer}]; _ -> [meta] end,
+    case {kprof_hazard:allowed(full_request, kprof_hazard:vm()), Spec =:= false orelse kprof_check:check(Spec)} of
+        {false, _} -> {error, {held_back, full_request}};
+        {true, {error, _} = Error} -> Error;
+        {true, _} -> do_set(Session, MFA, Spec, Flags)
+    end.
 
 do_set(Session, MFA, Spec, Flags) ->
     try

@@ -221,6 +221,7 @@ overload(Text, #s{breaker = B0} = S0) ->
     S = kprof_link:event_kept(overload, kprof_text:format("breaker open: ~ts; next try in ~b s", [Text, NextS]), S1),
     S#s.relay ! off,
     kprof_stacks:gate(S),
+    kprof_full:cancel(breaker, S),
     counting(walk_off(kprof_heartbeat:send(step_later(S#s{tracing = S#s.tracing#tracing{on = false, paused = overload}, breaker = B})))).
 
 %% A reason of the controller, or of kprof-top.

@@ -32,7 +32,7 @@ void demo_defaults(struct options *o)
     struct preset_set sample;
     struct err e;
 
-    if (!o->slow_ns)
+    if (!o->slow_ns && !o->full_trace)
         o->slow_ns = SLOW_NS;
     if (o->n_tiers)
         return;

@@ -1,6 +1,7 @@
 /* kprof-top: parses options, then runs. */
 #include "demo.h"
 #include "flame_file.h"
+#include "full_run.h"
 #include "hazards.h"
 #include "run.h"
 #include "suggest_print.h"
@@ -18,6 +19,8 @@ static int run(struct options *o, const struct target *t)
         return run_hazards(o, t);
     if (o->suggest)
         return run_suggest(o, t);
+    if (o->full_trace)
+        return full_run(o, t);
     return o->batch ? run_batch(o, t) : run_live(o, t);
 }
 

@@ -27,6 +27,10 @@ _kprof_top() {
         mapfile -t COMPREPLY < <(compgen -W "cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs" -- "$cur")
         return
         ;;
+    --full-hide)
+        mapfile -t COMPREPLY < <(compgen -W "sleep gc sleep,gc" -- "$cur")
+        return
+        ;;
     --processes)
         mapfile -t COMPREPLY < <(compgen -W "top:100 top:100:memory top:100:queue top:100:binary app: children: inside all" -- "$cur")
         return

@@ -14,6 +14,7 @@ _kprof_top() {
     --format) compadd text json csv prom hlog; return ;;
     --returns) compadd lean full auto; return ;;
     --profile) compadd cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs; return ;;
+    --full-hide) compadd sleep gc sleep,gc; return ;;
     --processes) compadd top:100 top:100:memory top:100:queue top:100:binary app: children: inside all; return ;;
     --statuses) compadd running runnable waiting garbage_collecting suspended exiting all; return ;;
     --perf-pid) compadd pid integer; return ;;

@@ -220,6 +220,43 @@ static int check_flame(struct parser *p)
     return 0;
 }
 
+/* A full trace is written when it has ended; tiers say which calls belong to the request. */
+static int check_full(struct parser *p)
+{
+    const struct options *o = p->o;
+    const char *other = o->mode == OPTIONS_REPLAY  ? "--replay"
+                        : o->mode == OPTIONS_FLAME ? "--flame"
+                        : o->record                ? "--record"
+                        : o->baseline              ? "--baseline"
+                        : o->hazards               ? "--hazards"
+                        : o->suggest               ? "--suggest"
+                        : o->profile               ? "--profile"
+                        : o->n_triggers            ? "--trigger"
+                        : o->slow_log              ? "--slow-log"
+                        : o->n_assertions          ? "--assert"
+                        : said(p, "format")        ? "--format"
+                        : said(p, "iterations")    ? "--iterations"
+                                                   : NULL;
+    const char *part = said(p, "full-calls")    ? "full-calls"
+                       : said(p, "full-events") ? "full-events"
+                       : said(p, "full-hide")   ? "full-hide"
+                                                : NULL;
+
+    if (!o->full_trace && part)
+        return err_set(p->e, "--%s works only with --full-trace; add --full-trace M:F/A", part);
+    if (!o->full_trace)
+        return 0;
+    if (other)
+        return err_set(p->e, "%s does not work with --full-trace; leave it out", other);
+    if (o->output && stacks_format_of_file(o->output) == STACKS_FORMATS)
+        return err_set(p->e,
+                       "--output %s: the ending must be one of %s; without --output the call tree "
+                       "is printed",
+                       optval_show(o->output).s, stacks_endings());
+    p->o->batch = true;
+    return 0;
+}
+
 static int check_together(struct parser *p)
 {
     struct options *o = p->o;
@@ -246,7 +283,7 @@ static int check_together(struct parser *p)
     if (!o->batch && said(p, "iterations"))
         return err_set(p->e,
                        "--iterations works only without a screen; add --batch, or use --duration");
-    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0 && !o->profile)
+    if (o->batch && o->mode == OPTIONS_NODE && o->n_tiers == 0 && !o->profile && !o->full_trace)
         return err_set(p->e, "--batch needs a tier; add --tier M:F/A (or a config file)");
     return 0;
 }
@@ -263,6 +300,7 @@ void options_defaults(struct options *o)
                           .delay_ns = 1000000000u,
                           .demo_rate = 200,
                           .sample_interval_ns = 9000000u,
+                          .full_events = 100000u,
                           .rearm_ns = 60000000000u,
                           .speed = 1,
                           .theme = THEME_COUNT,
@@ -435,7 +473,7 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
     if (o->config && apply_config(&p))
         return OPTIONS_USAGE;
     finish(o);
-    if (check_mode(&p) || check_asks_only(&p) || check_flame(&p) ||
+    if (check_mode(&p) || check_asks_only(&p) || check_flame(&p) || check_full(&p) ||
         options_profile_check(o, p.on_command_line, e) || check_entry(&p) || check_together(&p))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;

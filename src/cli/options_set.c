@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <kprof/base/buf.h>
+#include <kprof/cli/full_what.h>
 #include <kprof/cli/options_preset.h>
 #include <kprof/cli/optval.h>
 #include <kprof/core/stack_profile.h>
@@ -14,6 +15,7 @@
 #define DEMO_RATE_MAX  20000u
 #define TOP_MAX        1000u
 #define SAMPLE_MIN_NS  1000000u
+#define EVENTS_MAX     500000u
 #define FLUSH_MIN_NS   1000000000u
 #define FILES_MAX      10000u
 
@@ -83,6 +85,29 @@ static int set_profile(const struct options_def *d, const char *val, struct opti
                        "message_queue_len, bin_vheap_size, minor_gcs or another metric (kprof(1))",
                        optval_show(val).s);
     return set_text(d, val, o);
+}
+
+static int set_full_trace(const struct options_def *d, const char *val, struct options *o,
+                          struct err *e)
+{
+    struct full_what what;
+
+    if (strlen(val) >= OPTIONS_IDENTITY_BYTES)
+        return err_set(e, "--full-trace: the text is longer than %u bytes; shorten it",
+                       OPTIONS_IDENTITY_BYTES - 1);
+    return full_what_parse(val, &what, e) < 0 ? -1 : set_text(d, val, o);
+}
+
+static int set_full_hide(const struct options_def *d, const char *val, struct options *o,
+                         struct err *e)
+{
+    (void)d;
+    bool both = strcmp(val, "sleep,gc") == 0 || strcmp(val, "gc,sleep") == 0;
+    o->full_hide_sleep = both || strcmp(val, "sleep") == 0;
+    o->full_hide_gc = both || strcmp(val, "gc") == 0;
+    if (!o->full_hide_sleep && !o->full_hide_gc)
+        return err_set(e, "--full-hide %s: write sleep, gc or sleep,gc", optval_show(val).s);
+    return 0;
 }
 
 static int set_processes(const struct options_def *d, const char *val, struct options *o,
@@ -325,6 +350,11 @@ static const struct options_def defs[] = {
     {"processes", .set = set_processes},
     {"statuses", .set = set_statuses},
     {"sample-interval", NS(sample_interval_ns, SAMPLE_MIN_NS)},
+    {"full-trace", .where = OPTIONS_ARGV, .set = set_full_trace, TEXT(full_trace)},
+    {"full-calls", .where = OPTIONS_ARGV, .set = set_file, TEXT(full_calls)},
+    {"full-events", .where = OPTIONS_ARGV, .set = set_count, AT(uint64_t, full_events),
+     .bound = EVENTS_MAX},
+    {"full-hide", .where = OPTIONS_ARGV, .set = set_full_hide},
     {"flush", NS(flush_ns, FLUSH_MIN_NS)},
     {"files", .set = set_count, AT(uint64_t, files), .bound = FILES_MAX},
     {"perf-pid", .set = set_perf_pid},

@@ -368,7 +368,7 @@ static enum stream_kind feed_note(struct stream *s, struct etf *c, struct etf *r
     return strcmp(note.tag, "gone") == 0 ? STREAM_GONE : STREAM_NOTE;
 }
 
-/* {ks, Seq, MonotonicNative, ...}: queued, and decoded by the owner of the profile. */
+/* {ks | kf, Seq, MonotonicNative, ...}: queued, and decoded by the owner of the profile. */
 static enum stream_kind feed_stacks(struct stream *s, struct etf *c, const void *bytes, size_t n,
                                     uint64_t now_ns)
 {
@@ -433,7 +433,7 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
         return feed_counts(s, &c, now_ns);
     if (arity == 3 && etf_is_atom(&c, "kh"))
         return feed_heartbeat(s, &c, now_ns);
-    if (arity == 9 && etf_is_atom(&c, "ks"))
+    if ((arity == 9 && etf_is_atom(&c, "ks")) || (arity == 7 && etf_is_atom(&c, "kf")))
         return feed_stacks(s, &c, bytes, n, now_ns);
     if (arity == 3 && etf_is_atom(&c, "ke"))
         return feed_note(s, &c, rest);

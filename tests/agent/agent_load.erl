@@ -3,7 +3,7 @@
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
 -export([deep/2, down/2, under/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, spin/0, holding/2]). % processes
--export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
+-export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
 -export([chosen/2, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
@@ -186,6 +186,9 @@ set_now(MFAs) ->
         patterns => [MFA || MFA <- MFAs, is_traced(MFA)]
     }.
 
+%% The same, of one process.
+set_of(P) -> #{flags => lists:usort([F || S <- traces(), F <- flags(S, P)])}.
+
 traces() -> [none | sessions()].
 
 told(none, What, Item) -> erlang:trace_info(What, Item);
@@ -226,6 +229,7 @@ clean() ->
     catch dbg:stop(),
     erlang:trace(all, false, [all]),
     erlang:trace_pattern({'_', '_', '_'}, false, [local]),
+    erlang:trace_pattern({'_', '_', '_'}, false, [meta]),
     [erlang:trace_pattern({'_', '_', '_'}, false, [Kind]) || Kind <- kinds()],
     erlang:system_flag(trace_control_word, 0),
     ok.

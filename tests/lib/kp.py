@@ -122,7 +122,7 @@ def beams():
     if _beams is None:
         _beams = os.path.join(scratch(), "beams")
         os.mkdir(_beams)
-        src = [os.path.join(ROOT, "tests", "lib", "kp_target.erl"), *(os.path.join(ROOT, "tests", "agent", f) for f in ("agent_burn.erl", "agent_load.erl"))]
+        src = [os.path.join(ROOT, "tests", "lib", "kp_target.erl"), *(os.path.join(ROOT, "tests", "agent", f) for f in ("agent_burn.erl", "agent_load.erl", "agent_full_work.erl", "agent_full_log.erl"))]
         for d in (os.path.join(ROOT, "tests", "node"), os.path.join(ROOT, "tests", "chaos")):
             src += sorted(os.path.join(d, f) for f in os.listdir(d) if f.endswith(".erl"))
         subprocess.run(["erlc", "+debug_info", "-o", _beams] + src, check=True)

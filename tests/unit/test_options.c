@@ -3,6 +3,7 @@
 #include <cli/help.h>
 #include <kprof/base/buf.h>
 #include <kprof/base/text.h>
+#include <kprof/cli/full_what.h>
 #include <kprof/cli/options.h>
 #include <kprof/cli/optval.h>
 
@@ -602,6 +603,32 @@ static void a_preset_gives_what_is_left_open(void **state)
     done(&r);
 }
 
+static void full_trace(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, "--full-trace", "my_web:handle/2 arg(1) =:= get", "-t", "my_db:query/2",
+        "--full-events", "500", "--full-hide", "gc,sleep", "app@host");
+    assert_true(r.o.batch && r.o.full_hide_sleep && r.o.full_hide_gc);
+    assert_int_equal(r.o.full_events, 500);
+    done(&r);
+    RUN(&r, "--full-trace", "<0.12.3>", "-o", "x.trace.json", "app@host");
+    assert_int_equal(r.o.full_events, 100000);
+    done(&r);
+    struct full_what w;
+    struct err e;
+    assert_int_equal(full_what_parse(" 'odd mod':f/1 arg(1)", &w, &e), 0);
+    assert_true(w.condition && !w.process);
+    assert_string_equal(w.call.module, "odd mod");
+    assert_int_equal(full_what_parse("MyApp.Repo.get/2  ", &w, &e), 0);
+    assert_false(w.condition);
+    assert_int_equal(full_what_parse("<0.12.3>", &w, &e), 0);
+    assert_true(w.process && w.pid == ((uint64_t)3 << 32 | 12));
+    static const char *const bad[] = {"", "m", "m:f", "<0.1>", "<0.1.2", "<0.1.2>x", "m:f/999"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(full_what_parse(bad[i], &w, &e), -1);
+}
+
 static void help_fits(void **state)
 {
     (void)state;
@@ -614,17 +641,18 @@ static void help_fits(void **state)
             fail_msg("wider than 80 columns: %.*s", (int)(end - line), line);
     assert_int_equal(*line, '\0');
     static const char *const must[] = {
-        "--tier",        "--entry",     "--identity", "--sample",
-        "--returns",     "--transport", "--slow-log", "--slow",
-        "--slow-args",   "--max-age",   "--max-rate", "--cooldown",
-        "--duration",    "--batch",     "--delay",    "--iterations",
-        "--format",      "--output",    "--record",   "--replay",
-        "--cookie-file", "--setcookie", "--name",     "--no-color",
-        "--ascii",       "--force",     "--demo",     "--demo-rate",
-        "--version",     "--help",      "--config",   "--max-overhead",
-        "--hazards",     "--profile",   "--top",      "--sample-interval",
-        "--processes",   "--statuses",  "--flush",    "--files",
-        "--trigger",     "--before",    "--rearm",    "--perf-pid",
+        "--tier",        "--entry",      "--identity",    "--sample",
+        "--returns",     "--transport",  "--slow-log",    "--slow",
+        "--slow-args",   "--max-age",    "--max-rate",    "--cooldown",
+        "--duration",    "--batch",      "--delay",       "--iterations",
+        "--format",      "--output",     "--record",      "--replay",
+        "--cookie-file", "--setcookie",  "--name",        "--no-color",
+        "--ascii",       "--force",      "--demo",        "--demo-rate",
+        "--version",     "--help",       "--config",      "--max-overhead",
+        "--hazards",     "--profile",    "--top",         "--sample-interval",
+        "--processes",   "--statuses",   "--flush",       "--files",
+        "--trigger",     "--before",     "--rearm",       "--perf-pid",
+        "--full-trace",  "--full-calls", "--full-events", "--full-hide",
         "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         if (!strstr(text.data, must[i]))
@@ -757,6 +785,7 @@ int main(void)
         cmocka_unit_test(command_line_wins),
         cmocka_unit_test(file_mistakes),
         cmocka_unit_test(budget),
+        cmocka_unit_test(full_trace),
         cmocka_unit_test(profiles),
         cmocka_unit_test(help_fits),
         cmocka_unit_test(no_color_of_the_environment),

@@ -82,8 +82,12 @@ struct options {
     bool has_processes;
     uint32_t statuses;           /* bit 1 << enum stack_status for each; 0: as `profile` says */
     uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */
-    uint64_t flush_ns;           /* a new file after this time; 0: one file */
-    uint64_t files;              /* so many of these files are kept; 0: all */
+    char *full_trace;            /* what is traced fully (cli/full_what); NULL: nothing */
+    char *full_calls;     /* modules, app:APPLICATIONs, or all; NULL: those of the functions */
+    uint64_t full_events; /* at most; 100000 */
+    bool full_hide_sleep, full_hide_gc;
+    uint64_t flush_ns; /* a new file after this time; 0: one file */
+    uint64_t files;    /* so many of these files are kept; 0: all */
     bool perf_pid_integer;
     struct assertion trigger[OPTIONS_TRIGGERS_MAX]; /* samples are written when one holds */
     size_t n_triggers;                              /* 0: at once */

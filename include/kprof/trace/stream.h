@@ -60,7 +60,7 @@ enum stream_kind {
     STREAM_HEARTBEAT,
     STREAM_COUNTS,
     STREAM_NOTE,
-    STREAM_STACKS, /* stack samples: wait for stream_take_stacks */
+    STREAM_STACKS, /* stack samples, or a full trace: wait for stream_take_stacks */
     STREAM_OFF,
     STREAM_GONE, /* a note that the agent has ended */
     STREAM_REPLY,
@@ -97,8 +97,8 @@ void stream_figures(struct stream *s, struct stream_figures *out);
 bool stream_heartbeat(struct stream *s, struct heartbeat *out); /* false: none yet */
 bool stream_take_note(struct stream *s, struct stream_note *out);
 
-/* Returns the oldest message with stack samples, which the caller frees with stack_message_free;
- * NULL: none. */
+/* Returns the oldest message with stack samples, or of a full trace, which the caller frees with
+ * stack_message_free; NULL: none. */
 struct stack_message *stream_take_stacks(struct stream *s);
 
 #endif

@@ -1,0 +1,162 @@
+#include <kprof/trace/full_request.h>
+
+#include "agent_call.h"
+
+#include <kprof/erl/enc.h>
+#include <string.h>
+
+#define APP "app:"
+
+static void enc_call(struct buf *b, const struct mfa *f)
+{
+    enc_tuple(b, 3);
+    enc_str(b, f->module);
+    enc_str(b, f->function);
+    enc_i64(b, f->arity);
+}
+
+static void enc_who(struct buf *b, const struct full_request *r)
+{
+    enc_tuple(b, 2);
+    if (!r->pids) {
+        enc_atom(b, "call");
+        enc_call(b, &r->call);
+        return;
+    }
+    enc_atom(b, "pids");
+    if (r->n_pids)
+        enc_list(b, (uint32_t)r->n_pids);
+    for (size_t i = 0; i < r->n_pids; i++) {
+        enc_tuple(b, 2);
+        enc_u64(b, r->pids[i] & UINT32_MAX);
+        enc_u64(b, r->pids[i] >> 32);
+    }
+    enc_nil(b);
+}
+
+static void enc_follow(struct buf *b, const struct full_request *r)
+{
+    if (r->n_follow)
+        enc_list(b, (uint32_t)r->n_follow);
+    for (size_t i = 0; i < r->n_follow; i++)
+        enc_call(b, &r->follow[i]);
+    enc_nil(b);
+}
+
+/* The name of a module as the node has it: Elixir's begin with a capital letter. */
+static void enc_module(struct buf *b, const char *s, size_t n)
+{
+    char name[300];
+
+    if (n > 255)
+        n = 255;
+    bool elixir = *s >= 'A' && *s <= 'Z' && !(n > 7 && memcmp(s, "Elixir.", 7) == 0);
+    size_t at = elixir ? 7 : 0;
+    memcpy(name, "Elixir.", 7);
+    memcpy(name + at, s, n);
+    enc_binary(b, name, at + n);
+}
+
+/* Those of the list that are applications, or those that are modules. */
+static void enc_names(struct buf *b, const char *list, bool apps)
+{
+    const char *end;
+
+    for (; *list; list = *end ? end + 1 : end) {
+        end = strchrnul(list, ',');
+        bool app = strncmp(list, APP, sizeof APP - 1) == 0;
+        const char *from = app ? list + sizeof APP - 1 : list;
+        if (app != apps || from >= end)
+            continue;
+        enc_list(b, 1); /* [A | [B | ...]] */
+        if (app)
+            enc_binary(b, from, (size_t)(end - from));
+        else
+            enc_module(b, from, (size_t)(end - from));
+    }
+    enc_nil(b);
+}
+
+static void enc_modules(struct buf *b, const char *list)
+{
+    if (strcmp(list, "all") == 0) {
+        enc_atom(b, "all");
+        return;
+    }
+    enc_tuple(b, 3);
+    enc_atom(b, "some");
+    enc_names(b, list, false);
+    enc_names(b, list, true);
+}
+
+static void enc_text(struct buf *b, const char *text)
+{
+    if (text)
+        enc_str(b, text);
+    else
+        enc_atom(b, "none");
+}
+
+/* ok | {error, Tag, Text} */
+static int read_answer(struct etf *c, struct err *e)
+{
+    char why[300];
+    uint32_t arity;
+
+    if (etf_is_atom(c, "ok"))
+        return 0;
+    if (!etf_tuple(c, &arity) || arity != 3 || !etf_is_atom(c, "error") || !etf_skip(c))
+        return agent_call_unreadable("full", e);
+    etf_text(c, why, sizeof why);
+    return err_set(e, "no full trace: %s", why);
+}
+
+static int ask(struct agent_call *q, struct session *s, struct err *e)
+{
+    int rc = agent_call_send(q, s, e);
+
+    if (rc == 0)
+        rc = read_answer(&q->c, e);
+    agent_call_end(q);
+    return rc;
+}
+
+int full_request_begin(struct session *s, const struct full_request *r, struct err *e)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } number[] = {{"slow_ns", r->slow_ns},
+                  {"events", r->events},
+                  {"wait_ms", r->wait_ms},
+                  {"run_ms", r->run_ms}};
+    struct agent_call q;
+
+    agent_call_begin(&q, "full");
+    struct buf *b = &q.request;
+    enc_map(b, 9);
+    enc_atom(b, "who");
+    enc_who(b, r);
+    enc_atom(b, "follow");
+    enc_follow(b, r);
+    enc_atom(b, "modules");
+    enc_modules(b, r->modules);
+    enc_atom(b, "rule");
+    enc_text(b, r->rule);
+    enc_atom(b, "value");
+    enc_text(b, r->value);
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        enc_atom(b, number[i].name);
+        enc_u64(b, number[i].value);
+    }
+    return ask(&q, s, e);
+}
+
+int full_request_end(struct session *s, struct err *e)
+{
+    struct agent_call q;
+
+    agent_call_begin(&q, "full");
+    enc_atom(&q.request, "off");
+    return ask(&q, s, e);
+}

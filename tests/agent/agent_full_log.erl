@@ -1,0 +1,64 @@
+%% The node's own log of the calls of agent_full_work: who called what, and when. -> on the target of the tests of full traces
+-module(agent_full_log).
+-export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3]).
+-export([runs_away/0, asks_itself/0, calls/0, bystander/0, many/0, serves/0]). % processes
+
+%% A test that failed may have left one.
+start() ->
+    case whereis(?MODULE) of
+        undefined -> ok;
+        Before ->
+            Ref = monitor(process, Before),
+            exit(Before, kill),
+            receive {'DOWN', Ref, _, _, _} -> ok end
+    end,
+    Self = self(),
+    P = spawn(?MODULE, own, [Self]),
+    receive {P, ready} -> P end.
+
+own(Asker) ->
+    register(?MODULE, self()),
+    ets:new(?MODULE, [named_table, public, ordered_set]),
+    Asker ! {self(), ready},
+    receive stop -> ok end.
+
+put(What) -> ets:insert(?MODULE, {erlang:unique_integer([monotonic]), erlang:monotonic_time(), self(), What}).
+
+%% Oldest first, and then the table is empty.
+all() ->
+    All = ets:tab2list(?MODULE),
+    ets:delete_all_objects(?MODULE),
+    [{P, At, What} || {_, At, P, What} <- All].
+
+%% Processes that have a trace flag, in any session.
+flagged() -> [P || P <- processes(), maps:get(flags, agent_load:set_of(P)) =/= []].
+
+%% Those of these functions that have a meta pattern.
+meta(MFAs) -> [MFA || MFA <- MFAs, {meta, P} <- [erlang:trace_info(MFA, meta)], P =/= false, P =/= []].
+
+%% Requests in processes of their own, one after the other. -> [pid()]
+requests(Kinds, Server, Ms) ->
+    [
+        begin
+            {P, R} = spawn_monitor(fun() -> agent_full_work:request(Kind, Server), receive after Ms -> ok end end),
+            receive {'DOWN', R, _, _, _} -> P end
+        end
+     || Kind <- Kinds
+    ].
+
+runs_away() -> receive go -> agent_full_work:runaway(0) end.
+%% Its request never ends.
+asks_itself() -> receive go -> agent_full_work:request(slow, self()) end.
+calls() -> receive go -> agent_full_work:deep(1) end.
+
+bystander() ->
+    agent_full_work:deep(1),
+    receive after 1 -> bystander() end.
+
+many() ->
+    receive after 20 -> spawn(agent_full_log, asks_itself, []) ! go end,
+    many().
+
+serves() ->
+    receive {go, Server} -> agent_full_work:request(slow, Server) end,
+    serves().

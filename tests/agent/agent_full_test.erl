@@ -1,0 +1,424 @@
+%% Full traces: that they have all calls in their order, of the request only; that they end, say why, and leave nothing. Part of the
+%% agent's tests (agent_test runs them).
+-module(agent_full_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [
+    load/2, start/1, start/2, ask/2, finish/2, traced/2, trace_config/1, trace_config/2, until/2, nothing_left/1, gone/1, reaped/1, drain/0, other_owner/2,
+    numbers/2, told_gone/0, isolated/1, messages/1, run/3, load_second/1, unload_second/1, start_controller/3
+]).
+
+%% As kprof_full_tracer has them.
+-define(DONE, 1).
+-define(NO_CALL, 2).
+-define(NONE_MATCHED, 3).
+-define(BUDGET, 4).
+-define(TIME, 5).
+-define(NO_FUNCTION, 6).
+-define(TOO_MANY, 7).
+-define(CANCELED, 12).
+-define(DIED, 13).
+-define(CALL, 0).
+-define(BEGIN, 6).
+-define(END, 7).
+
+tests() ->
+    [
+        {full_request, fun full_request/1},
+        {full_request_of_the_sample, fun full_request_of_the_sample/1},
+        {full_times_agree_with_the_tiers, fun full_times_agree_with_the_tiers/1},
+        {full_slow, fun full_slow/1},
+        {full_rule, fun full_rule/1},
+        {full_rule_of_a_tier, fun full_rule_of_a_tier/1},
+        {full_budget, fun full_budget/1},
+        {full_nothing_else, fun full_nothing_else/1},
+        {full_reasons, fun full_reasons/1},
+        {full_refused, fun full_refused/1},
+        {full_hazards, fun full_hazards/1},
+        {full_tiers_go_on, fun full_tiers_go_on/1},
+        {full_tracer_killed, fun full_tracer_killed/1},
+        {full_controller_killed, fun full_controller_killed/1},
+        {full_all_killed, fun full_all_killed/1},
+        {full_kprof_top_killed, fun full_kprof_top_killed/1}
+    ].
+
+%% ---- A full trace, as kprof-top asks for it and reads it ----
+
+call(F, A) -> {<<"agent_full_work">>, F, A}.
+request() -> #{who => {call, call(<<"request">>, 2)}, follow => [call(<<"served">>, 1)], modules => {some, [<<"agent_full_work">>], []}}.
+
+%% The server of agent_full_work, and the log.
+work(T) ->
+    [begin rpc:call(T, code, purge, [M]), load(T, M) end || M <- [agent_full_work, agent_full_log]],
+    rpc:call(T, agent_full_log, start, []),
+    Server = rpc:call(T, agent_full_work, start, [self()]),
+    receive {Server, ready} -> Server end.
+
+process(T, F) -> rpc:call(T, erlang, spawn, [agent_full_log, F, []]).
+
+agent(T) ->
+    K = start(T, #{pause_ms => 10 * ?PATIENCE, end_ms => 20 * ?PATIENCE}),
+    ok = ask(K, {limits, ?NO_LIMITS}),
+    K.
+
+%% Waits until the trace is in this phase (2: it waits for a request, 3: it traces), then does Do; -> the trace.
+full(K, Asked, Phase, Do) ->
+    ok = ask(K, {full, Asked}),
+    listen(Phase, Do, #{names => #{}, processes => #{}, events => [], seq => 0}).
+
+listen(Phase, Do, #{seq := Seq} = St0) ->
+    receive
+        {kf, N, Native, Figures, Names, Processes, Events} ->
+            ?equal(N, Seq + 1),
+            ?check(is_integer(Native)),
+            St = St0#{
+                seq := N, figures => Figures, names := maps:merge(maps:get(names, St0), maps:from_list(Names)),
+                processes := lists:foldl(fun({I, P, Name, First}, Acc) -> Acc#{I => {P, Name, First}} end, maps:get(processes, St0), Processes),
+                events := maps:get(events, St0) ++ Events
+            },
+            case Figures of
+                #{reason := Reason} when Reason > 0 -> St#{reason => Reason};
+                #{phase := Now} when Now >= Phase, Phase > 0 -> Do(), listen(0, Do, St);
+                _ -> listen(Phase, Do, St)
+            end
+    after ?PATIENCE -> error({no_full_trace, maps:get(figures, St0, none)})
+    end.
+
+figure(What, #{figures := Figures}) -> maps:get(What, Figures).
+
+%% Calls, as {Pid, Function, At}: oldest first for each process.
+calls(#{events := Events, names := Names, processes := Processes}) ->
+    [{element(1, maps:get(I, Processes)), element(2, maps:get(A, Names)), T} || {I, Kind, A, _, T} <- Events, Kind =:= ?CALL orelse Kind =:= ?BEGIN].
+
+of_process(P, Calls) -> [F || {Q, F, _} <- Calls, Q =:= P].
+
+%% ---- What is traced ----
+
+full_request(T) ->
+    Server = work(T),
+    K = agent(T),
+    Do = fun() -> spawn(fun() -> rpc:call(T, agent_full_log, requests, [[slow], Server, 0]) end) end,
+    #{reason := ?DONE} = St = full(K, request(), 2, Do),
+    Log = rpc:call(T, agent_full_log, all, []),
+    Calls = calls(St),
+    Pids = lists:usort([P || {P, _, _} <- Calls]),
+    ?equal(lists:sort(Pids), lists:usort([P || {P, _, _} <- Log])),
+    [
+        ?equal([F || F <- of_process(P, Calls), F =/= '-last/1-fun-0-'], [F || {Q, _, F} <- Log, Q =:= P, F =/= request_end])
+     || P <- Pids
+    ],
+    %% its time is that of the log
+    [{_, Began, request}] = [X || {_, _, request} = X <- Log],
+    [{_, Ended, request_end}] = [X || {_, _, request_end} = X <- Log],
+    #{events := Events} = St,
+    [B] = [At || {0, ?BEGIN, _, _, At} <- Events],
+    [E] = [At || {0, ?END, _, _, At} <- Events],
+    io:format("request: log ~b, trace ~b~n", [Ended - Began, E - B]),
+    ?check(abs((E - B) - (Ended - Began)) * 50 =< Ended - Began),
+    %% waits and collections are there where the VM may tell them
+    Waits = length([x || {_, 2, _, _, _} <- Events]),
+    ?equal(figure(waits, St) =:= 1, Waits > 0),
+    finish(T, K),
+    nothing_left(T).
+
+%% One request of the bundled sample node: as many calls of each function as the VM counts.
+full_request_of_the_sample(T) ->
+    load(T, kprof_sample),
+    K = agent(T),
+    Functions = [{parsing, 1}, {db, 2}, {db_exec, 2}, {takes_us, 1}, {store, 3}, {book, 2}, {accounting, 2}, {formatter, 1}, {wait_us, 1}, {spin, 1}, {handle, 1}],
+    Asked = #{
+        who => {call, {<<"kprof_sample">>, <<"handle">>, 1}}, modules => {some, [<<"kprof_sample">>], []},
+        follow => [{<<"kprof_sample">>, F, A} || {F, A} <- [{<<"db_exec">>, 2}, {<<"accounting">>, 2}]]
+    },
+    Self = self(),
+    Do = fun() ->
+        [1 = rpc:call(T, erlang, trace_pattern, [{kprof_sample, F, A}, true, [call_count]]) || {F, A} <- Functions -- [{handle, 1}]],
+        spawn(fun() -> Self ! {ran, rpc:call(T, kprof_sample, run_exact, [#{create => 1}])} end)
+    end,
+    #{reason := ?DONE} = St = full(K, Asked, 2, Do),
+    Us = receive {ran, #{create := [Took]}} -> Took after ?PATIENCE -> error(not_run) end,
+    Counted = [{F, element(2, rpc:call(T, erlang, trace_info, [{kprof_sample, F, A}, call_count]))} || {F, A} <- Functions -- [{handle, 1}]],
+    [rpc:call(T, erlang, trace_pattern, [{kprof_sample, F, A}, false, [call_count]]) || {F, A} <- Functions],
+    Calls = calls(St),
+    Names = [F || {_, F, _} <- Calls],
+    ?equal([{F, length([x || G <- Names, G =:= F])} || {F, _} <- Counted], Counted),
+    %% its order, in the process that it began in
+    [Front | _] = [P || {P, handle, _} <- Calls],
+    Order = [F || F <- of_process(Front, Calls), lists:member(F, [handle, parsing, db, book, formatter])],
+    ?equal(Order, [handle, parsing, db, book, formatter]),
+    #{events := Events} = St,
+    [B] = [At || {0, ?BEGIN, _, _, At} <- Events],
+    [E] = [At || {0, ?END, _, _, At} <- Events],
+    Ns = erlang:convert_time_unit(E - B, native, nanosecond),
+    io:format("handle: the sample ~.1f us, trace ~.1f us~n", [Us, Ns / 1000]),
+    rpc:call(T, kprof_sample, stop, []),
+    finish(T, K).
+
+%% Given processes, while the tiers are traced: the same calls in both. Before OTP 27 the tiers pause.
+full_times_agree_with_the_tiers(T) ->
+    case isolated(T) of
+        false -> skipped;
+        true ->
+            Server = work(T),
+            Tiers = [{0, agent_full_work, request, 2}, {1, agent_full_work, ask, 2}],
+            K = traced(T, (trace_config([]))#{tiers => Tiers}),
+            P = process(T, serves),
+            Asked = #{who => {pids, [numbers(T, P)]}, modules => {some, [<<"agent_full_work">>], []}, run_ms => 1500},
+            #{reason := ?TIME} = St = full(K, Asked, 3, fun() -> P ! {go, Server} end),
+            #{events := Events, names := Names, figures := #{base := Base}} = St,
+            Ms = messages(K),
+            [Of] = [Ts || {trace_ts, _, call, {_, request, _}, _, Ts} <- Ms],
+            [{_, _, N, _, _}] = [X || {_, ?CALL, A, _, _} = X <- Events, {agent_full_work, request, 2} <- [maps:get(A, Names)]],
+            [Full] = [At + Base || {_, ?CALL, A, _, At} <- Events, A =:= N],
+            [Returned | _] = lists:reverse([Ts || {trace_ts, Q, return_to, _, Ts} <- Ms, Q =:= P]),
+            [Left | _] = lists:reverse([At + Base || {_, 1, _, _, At} <- Events]),
+            io:format("request: tiers ~b, full ~b~n", [Returned - Of, Left - Full]),
+            ?check(abs((Left - Full) - (Returned - Of)) * 50 =< Returned - Of),
+            exit(P, kill),
+            finish(T, K),
+            nothing_left(T)
+    end.
+
+%% Quick requests are traced and dropped; the slow one is kept.
+full_slow(T) ->
+    Server = work(T),
+    K = agent(T),
+    Do = fun() -> spawn(fun() -> rpc:call(T, agent_full_log, requests, [lists:duplicate(20, quick) ++ lists:duplicate(8, slow), Server, 20]) end) end,
+    St = full(K, (request())#{slow_ns => 50000000}, 2, Do),
+    ?equal(maps:get(reason, St), ?DONE),
+    ?check(figure(requests, St) > 1),
+    ?check(figure(slowest_ns, St) < 50000000),
+    #{events := Events} = St,
+    [B] = [At || {0, ?BEGIN, _, _, At} <- Events],
+    [E] = [At || {0, ?END, _, _, At} <- Events],
+    ?check(erlang:convert_time_unit(E - B, native, nanosecond) >= 50000000),
+    %% of one request only
+    ?equal(length([x || {_, request, _} <- calls(St)]), 1),
+    ?equal(length([x || {_, served, _} <- calls(St)]), 1),
+    finish(T, K),
+    nothing_left(T).
+
+%% Only the call with this argument is traced, and the others cost nothing.
+full_rule(T) ->
+    Server = work(T),
+    K = agent(T),
+    Do = fun() -> spawn(fun() -> rpc:call(T, agent_full_log, requests, [[a, b, slow, a], Server, 0]) end) end,
+    Rule = (request())#{rule => <<"agent_full_work:request/2 arg(1)">>, value => <<"slow">>},
+    St = full(K, Rule, 2, Do),
+    ?equal({maps:get(reason, St), figure(requests, St)}, {?DONE, 1}),
+    ?equal(length([x || {_, slow, _} <- calls(St)]), 1),
+    Boolean = (request())#{rule => <<"agent_full_work:request/2 arg(1) =:= b">>},
+    ?equal(maps:get(reason, full(K, Boolean, 2, Do)), ?DONE),
+    finish(T, K),
+    nothing_left(T).
+
+%% The identity is known in another process, when the request has begun.
+full_rule_of_a_tier(T) ->
+    Server = work(T),
+    K = agent(T),
+    Do = fun() -> spawn(fun() -> rpc:call(T, agent_full_log, requests, [[a | lists:append(lists:duplicate(15, [c, b, c]))], Server, 25]) end) end,
+    St = full(K, (request())#{rule => <<"agent_full_work:served/1 arg(1)">>, value => <<"c">>}, 2, Do),
+    ?equal(maps:get(reason, St), ?DONE),
+    ?check(figure(requests, St) > 1),
+    finish(T, K),
+    nothing_left(T).
+
+%% ---- It ends ----
+
+full_budget(T) ->
+    work(T),
+    K = agent(T),
+    P = process(T, runs_away),
+    Asked = (request())#{who => {call, call(<<"runaway">>, 1)}, events => 5000},
+    St = full(K, Asked, 2, fun() -> P ! go end),
+    ?equal(maps:get(reason, St), ?BUDGET),
+    #{events := Events} = St,
+    ?equal(length(Events), 5000),
+    %% from the last event until no process has a flag
+    io:format("the flags were off ~b us after the last event~n", [figure(off_us, St)]),
+    ?check(figure(off_us, St) < 1000000),
+    ?equal(rpc:call(T, agent_full_log, flagged, []), []),
+    ?check(rpc:call(T, erlang, is_process_alive, [P])),
+    exit(P, kill),
+    finish(T, K),
+    nothing_left(T).
+
+%% While it traces a request, only the processes of this request have flags; and no event is of another process.
+full_nothing_else(T) ->
+    Server = work(T),
+    K = agent(T),
+    Others = rpc:call(T, agent_load, forever, [4, 1]),
+    Bystander = process(T, bystander),
+    Self = self(),
+    Do = fun() ->
+        spawn(fun() ->
+            Ask = fun Again(N, Found) ->
+                Now = rpc:call(T, agent_full_log, flagged, []),
+                if N =:= 0 -> Found; true -> Again(N - 1, Now ++ Found) end
+            end,
+            Requests = spawn_monitor(fun() -> exit(rpc:call(T, agent_full_log, requests, [[slow], Server, 0])) end),
+            Found = lists:usort(Ask(60, [])), % meanwhile
+            {_, Ref} = Requests,
+            receive {'DOWN', Ref, _, _, [One]} -> Self ! {found, Found, One} end
+        end)
+    end,
+    #{reason := ?DONE} = St = full(K, request(), 2, Do),
+    {Found, P} = receive {found, Flagged, Of} -> {Flagged, Of} after ?PATIENCE -> error(not_asked) end,
+    ?equal(Found -- [P, Server], []),
+    ?equal(lists:sort(lists:usort([Q || {Q, _, _} <- calls(St)])), lists:sort([P, Server])),
+    [exit(X, kill) || X <- [Bystander | Others]],
+    finish(T, K),
+    nothing_left(T).
+
+full_reasons(T) ->
+    Server = work(T),
+    K = agent(T),
+    Short = (request())#{wait_ms => 300},
+    None = fun() -> ok end,
+    Requests = fun() -> rpc:call(T, agent_full_log, requests, [[a, b], Server, 0]) end,
+    ?equal(maps:get(reason, full(K, Short, 0, None)), ?NO_CALL),
+    St = full(K, Short#{rule => <<"agent_full_work:request/2 arg(1)">>, value => <<"x">>, wait_ms => 800}, 2, Requests),
+    ?equal({maps:get(reason, St), figure(calls, St), figure(requests, St)}, {?NONE_MATCHED, 2, 0}),
+    Slow = full(K, Short#{slow_ns => 3600000000000, wait_ms => 800}, 2, Requests),
+    ?equal(maps:get(reason, Slow), ?NONE_MATCHED),
+    ?check(figure(requests, Slow) >= 1 andalso figure(slowest_ns, Slow) > 0),
+    ?equal(maps:get(reason, full(K, Short#{modules => {some, [<<"agent_no_module">>], []}}, 0, None)), ?NO_FUNCTION),
+    ?equal(maps:get(reason, full(K, Short#{functions => 3}, 0, None)), ?TOO_MANY),
+    Killed = full(K, (request())#{run_ms => 20000}, 2, fun() -> spawn(fun() -> rpc:call(T, agent_full_log, requests, [[slow], Server, 0]) end), ok end),
+    ?equal(maps:get(reason, Killed), ?DONE),
+    %% a process that ends
+    P = process(T, calls),
+    Died = full(K, #{who => {pids, [numbers(T, P)]}, modules => {some, [<<"agent_full_work">>], []}}, 3, fun() -> P ! go end),
+    ?equal(maps:get(reason, Died), ?DIED),
+    ?equal([F || {_, F, _} <- calls(Died)], [deep]),
+    %% canceled
+    Off = full(K, request(), 2, fun() -> ok = ask(K, {full, off}) end),
+    ?equal(maps:get(reason, Off), ?CANCELED),
+    finish(T, K),
+    nothing_left(T).
+
+full_refused(T) ->
+    work(T),
+    K = agent(T),
+    Refused = fun(Asked, Words) ->
+        {error, full, Text} = ask(K, {full, Asked}),
+        ?check(string:find(Text, Words) =/= nomatch)
+    end,
+    Refused((request())#{who => {call, {<<"agent_no_module">>, <<"f">>, 1}}}, "no module"),
+    Refused((request())#{who => {pids, [{999999, 77}]}}, "no such process"),
+    Refused((request())#{who => all}, "no such choice"),
+    Refused((request())#{rule => <<"agent_full_work:request/2 path(arg(1))">>, value => <<"x">>}, "path"),
+    Refused((request())#{rule => <<"agent_full_work:request/2 arg(1)">>, value => <<"x,">>}, "term"),
+    Refused((request())#{rule => <<"agent_full_work:request/2 arg(7)">>}, "arg takes"),
+    ok = ask(K, {full, request()}),
+    Refused(request(), "under way"),
+    ok = ask(K, {full, off}),
+    finish(T, K),
+    nothing_left(T).
+
+%% Each row of the table, whatever this VM is.
+full_hazards(_) ->
+    Vm = fun(Erts, Beside) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => Beside} end,
+    [?equal({Erts, kprof_hazard:allowed(full_request, Vm(Erts, false))}, {Erts, Is}) || {Erts, Is} <- [{[13, 1, 5], true}, {[15, 0], false}, {[15, 0, 1], false}, {[15, 1], true}, {[17, 1], true}]],
+    ?equal(kprof_hazard:allowed(running_flags, Vm([13, 1, 5], false)), false),
+    ?equal(kprof_hazard:allowed(gc_flags, Vm([16, 0], true)), false),
+    Tracer = self(),
+    ?equal(kprof_check:check([{'_', [], [{trace, [], [call, {const, {tracer, Tracer}}]}]}]), ok),
+    [{error, _} = kprof_check:check([{'_', [], [{trace, [], [Flag]}]}]) || Flag <- [all, send, set_on_spawn, {const, {tracer, kprof}}]].
+
+%% After it the tiers are traced again, and their tickets go on.
+full_tiers_go_on(T) ->
+    Server = work(T),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    run(T, entries, [[1]]),
+    Label = fun() -> [{0, L, _, _, entry} | _] = [M || {trace_ts, _, call, {_, entry, _}, M, _} <- messages(K)], L end,
+    ?soon(fun() -> run(T, entries, [[1]]), true end),
+    Before = Label(),
+    Do = fun() -> spawn(fun() -> rpc:call(T, agent_full_log, requests, [[a], Server, 0]) end) end,
+    #{reason := ?DONE} = full(K, request(), 2, Do),
+    drain(),
+    ?soon(fun() ->
+        run(T, entries, [[2]]),
+        [M || {trace_ts, _, call, {_, entry, _}, M, _} <- messages(K)] =/= []
+    end),
+    run(T, entries, [[3]]),
+    ?check(Label() band 16#7ffffff > Before band 16#7ffffff),
+    finish(T, K),
+    nothing_left(T).
+
+%% ---- Whoever is killed: nothing is left ----
+
+%% It traces a request that does not end.
+under_way(T, K) ->
+    P = process(T, asks_itself),
+    ok = ask(K, {full, (request())#{run_ms => 10 * ?PATIENCE}}),
+    waiting(2),
+    P ! go,
+    waiting(3),
+    P.
+
+waiting(Phase) ->
+    receive
+        {kf, _, _, #{phase := Phase}, _, _, _} -> ok
+    after ?PATIENCE -> error({never_in_phase, Phase})
+    end.
+
+tracers(T) ->
+    [P || P <- rpc:call(T, erlang, processes, []), {_, {kprof_agent_00, full_tracer_init, 1}} <- [rpc:call(T, erlang, process_info, [P, initial_call])]].
+
+%% A session whose tracer was killed ends a little later.
+nothing_of_it(T) ->
+    MFAs = [{agent_full_work, F, A} || {F, A} <- rpc:call(T, agent_full_work, module_info, [functions])],
+    ?soon(fun() -> rpc:call(T, agent_full_log, flagged, []) =:= [] end),
+    ?soon(fun() -> rpc:call(T, agent_load, set_now, [MFAs]) =:= #{flags => [], patterns => []} end),
+    ?equal(rpc:call(T, agent_full_log, meta, [[{agent_full_work, request, 2}, {agent_full_work, served, 1}]]), []).
+
+full_tracer_killed(T) ->
+    work(T),
+    K = agent(T),
+    P = under_way(T, K),
+    [Tracer] = tracers(T),
+    exit(Tracer, kill),
+    ?got({ke, full, _}),
+    nothing_of_it(T),
+    ok = ask(K, {full, (request())#{wait_ms => 100}}), % another one
+    exit(P, kill),
+    finish(T, K),
+    nothing_left(T).
+
+full_controller_killed(T) ->
+    work(T),
+    K = agent(T),
+    P = under_way(T, K),
+    exit(K, kill),
+    told_gone(),
+    gone(T),
+    nothing_of_it(T),
+    exit(P, kill),
+    nothing_left(T).
+
+full_all_killed(T) ->
+    work(T),
+    K = agent(T),
+    P = under_way(T, K),
+    rpc:call(T, agent_load, kill, [[rpc:call(T, erlang, whereis, [kprof_relay_00]), K], 0]),
+    told_gone(),
+    gone(T),
+    nothing_of_it(T),
+    exit(P, kill),
+    nothing_left(T).
+
+full_kprof_top_killed(T) ->
+    work(T),
+    {Peer, Owner, K} = other_owner(T, trace_config([{entry, 1}])),
+    Owner ! {self(), {ask, K, {full, (request())#{run_ms => 10 * ?PATIENCE}}}},
+    receive {Owner, ok} -> ok after ?PATIENCE -> error(no_answer) end,
+    P = process(T, many),
+    ?soon(fun() -> rpc:call(T, agent_full_log, flagged, []) =/= [] end),
+    Os = rpc:call(Peer, os, getpid, []),
+    os:cmd("kill -9 " ++ Os),
+    gone(T),
+    nothing_of_it(T),
+    exit(P, kill),
+    nothing_left(T).
