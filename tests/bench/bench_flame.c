@@ -3,6 +3,7 @@
 #include <kprof/base/clock.h>
 #include <kprof/core/flame.h>
 #include <kprof/core/folded.h>
+#include <kprof/core/sample_map.h>
 #include <kprof/export/stacks.h>
 #include <ui/flame_draw.h>
 
@@ -174,6 +175,21 @@ static void report_zoom(struct flame *f)
     canvas_release(&c);
 }
 
+/* The sub-second heat map: made when new samples come, and when the width changes. */
+static void report_map(const struct stack_view *v)
+{
+    const struct sample_map_query q = {
+        .by = FLAME_GROWTH, .metric = STACK_BIN_VHEAP_SIZE, .cols = 90, .lines = 50};
+    double ms[RUNS];
+    for (int r = 0; r < RUNS; r++) {
+        uint64_t begin = clock_mono_ns();
+        sample_map_free(sample_map_make(v, &q));
+        ms[r] = since_ms(begin);
+    }
+    printf("sub-second heat map of %d samples by the growth of a metric: %.0f ms (limit: 300)\n",
+           SAMPLES, median(ms));
+}
+
 int main(void)
 {
     uint64_t begin = clock_mono_ns();
@@ -201,6 +217,7 @@ int main(void)
     report_search(f);
     flame_free(both);
     report_zoom(f);
+    report_map(v);
     report_folded(v);
     report_files(v);
     stack_view_release(v);
