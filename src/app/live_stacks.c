@@ -132,7 +132,7 @@ static void no_samples_inside(struct engine *g, struct ui *u)
     if (s.replay)
         ui_message(u, "the recording has no stack samples inside these requests", true);
     else if (wanted(g) && strcmp(s.who, yes.text) == 0)
-        ui_message(u, "no stack sample was taken inside these requests; sampling goes on", true);
+        ui_message(u, "no stack sample was taken inside these requests; mark newer ones", true);
     else
         ui_ask(u, "No stack samples inside these requests. Sample inside requests from now on?",
                &yes);
