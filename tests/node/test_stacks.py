@@ -147,7 +147,8 @@ def test_trigger():
         calls = "proplists:get_value(n, element(2, process_info(whereis(worker), dictionary)))"
         enough = n.eval(calls) + 500  # of 2 ms: the condition is checked several times
         kp.until(60, lambda: n.eval(calls) > enough, what=k.saw)
-        assert n.eval(sampler) == 0 and os.listdir(where) == [] and "trigger" not in k.stderr, k.saw()
+        assert n.eval(sampler) == 0 and os.listdir(where) == [] and "trigger work.p50" not in k.stderr, k.saw()
+        assert "waiting for a trigger" in k.stderr, k.saw()
         n.eval("worker ! {ms, 300}, ok")
         assert k.wait(60) == 0, k.saw()
         names = os.listdir(where)
