@@ -2,7 +2,8 @@
 """impact.py [PART ...]: the cost of kprof-top for a node and its clients. Prints Markdown; needs an idle machine.
 
 Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost
-("overhead" compared with paired throughput); without a part all of these. selftest: a test of the measurements. Every load is on a node that is
+("overhead" compared with paired throughput); without a part all of these. stacks: the cost of stack sampling.
+selftest: a test of the measurements. Every load is on a node that is
 started here, on 127.0.0.1. The exit status is 1 if something could not be run, never because of a measured time.
 KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""
 import argparse
@@ -17,11 +18,12 @@ import impact_cost
 import impact_jump
 import impact_loop
 import impact_selftest
+import impact_stacks
 from impact_common import CouldNotRun, kp, machine, say, write
 
 PARTS = {"clients": impact_clients.run, "jump": impact_jump.run, "loop": impact_loop.run, "cost": impact_cost.run,
-         "selftest": impact_selftest.run}
-ALL = [p for p in PARTS if p != "selftest"]
+         "stacks": impact_stacks.run, "selftest": impact_selftest.run}
+ALL = [p for p in PARTS if p not in ("stacks", "selftest")]
 
 
 def numbers(text):
@@ -56,6 +58,9 @@ def options():
     g.add_argument("--samples", type=numbers, default=[1, 10, 1000000])
     g.add_argument("--cost-us", type=lambda s: [float(w) for w in re.split(r"[ ,]+", s.strip())], default=[25, 10, 5],
                    help="work of a call in us, by sampling rate, so that tracing is not too much")
+    g = p.add_argument_group("stacks")
+    g.add_argument("--stack-seconds", type=float, default=3, help="length of each part of a pair")
+    g.add_argument("--stack-processes", type=int, default=100000, help="idle processes of the large node")
     o = p.parse_args()
     for word, known in ((w, k) for ws, k in ((o.parts, PARTS), (o.variants, impact_clients.VARIANTS)) for w in ws):
         if word not in known:

@@ -183,13 +183,12 @@ static void a_trip_has_its_own_place(void **state)
 /* ---- the thread ---- */
 
 /* One answer does not arrive, 64 requests wait, others are refused: the node still receives the
- * request to open the breaker. */
-static void a_trip_waits_for_nobody(void **state)
+ * request to open the breaker. False: this machine was so slow that the first request timed out. */
+static bool a_trip_overtakes(void)
 {
     static struct seen s;
     uint64_t first, last = 0;
 
-    (void)state;
     begin(&s);
     UNTIL(&s, s.connected);
     net.hold = true;
@@ -199,6 +198,11 @@ static void a_trip_waits_for_nobody(void **state)
         last = dead_question(&s);
     control_ask(s.c, CONTROL_TRIP, 0, "behind", NULL, 0);
     UNTIL(&s, net.trips == 1);
+    if (net.held > 1) {
+        net.hold = false;
+        end(&s);
+        return false;
+    }
     assert_int_equal(net.held, 1);
     assert_int_equal(s.answers[first], 0);
     UNTIL(&s, s.answers[last]); /* refused at once */
@@ -217,6 +221,16 @@ static void a_trip_waits_for_nobody(void **state)
     end(&s);
     for (uint64_t t = first; t <= last; t++)
         assert_int_equal(s.answers[t], 1);
+    return true;
+}
+
+static void a_trip_waits_for_nobody(void **state)
+{
+    (void)state;
+    for (int tries = 0; tries < 5; tries++)
+        if (a_trip_overtakes())
+            return;
+    fail_msg("a request timed out in each of 5 tries");
 }
 
 /* When a connection is lost, its waiting and running requests are refused before the loss is
