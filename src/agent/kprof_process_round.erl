@@ -1,5 +1,5 @@
-%% One round of the process table: reads all processes in slices, ranks them by a column, adds them up by first call and by
-%% application, and asks those on top for their present function. A process of its own, for each round.
+%% One round of the process table: reads all processes in slices, ranks them by a column, adds them up by initial call and by
+%% application, and asks those on top for their current function. A process of its own, for each round.
 %%
 %% Known, an ets table, has a row for each process as it was in the round before:
 %%   {Pid, Round, Reductions, Queue, MinorGcs, Words, BinaryWords, Statuses, Call, App, May its queue be asked, Is Call final}
@@ -8,7 +8,7 @@
 %%
 %% Invariant: those on top are asked by other processes, which have ?ANSWER_MS. While a process runs, whatever is read of it
 %% comes at its next yield, and the round waits for that. The sizes of heaps are read only where reductions or queue have changed. At most ?KNOWN processes are compared with the
-%% round before, at most ?CALLS first calls and ?APPS applications are told apart.
+%% round before, at most ?CALLS initial calls and ?APPS applications are told apart.
 -module(kprof_process_round).
 -export([start/1, init/2, known/0, forget/1, is_column/1]).
 -export_type([order/0, wanted/0, told/0]).
@@ -18,7 +18,7 @@
 -type wanted() :: #{by := column(), rows := pos_integer(), within := group()}.
 %% number: 1, 2, ...; before_us: when the round before began (us)
 -type order() :: #{known := ets:tid(), number := pos_integer(), before_us := integer(), wanted := wanted(), vm := kprof_hazard:vm()}.
-%% The rows, the groups by first call, those by application, figures (PROTOCOL.md, "Processes").
+%% The rows, the groups by initial call, those by application, figures (PROTOCOL.md, "Processes").
 -type told() :: {[tuple()], [tuple()], [tuple()], #{atom() => integer()}}.
 
 -define(PIECE, 512). % processes taken from the source at a time
@@ -306,7 +306,7 @@ asked(P, #r{known = Known, vm = Vm}, Asked) ->
             Asked
     end.
 
-%% In a process of its own. -> {Name | 0, present function | 0, first call | 0} | late
+%% In a process of its own. -> {Name | 0, current function | 0, initial call | 0} | late
 answer(P, true) ->
     case process_info(P, [registered_name, current_function]) of
         [{_, Name}, {_, Now}] -> {name(Name), if tuple_size(Now) =:= 3 -> Now; true -> 0 end, 0};

@@ -1,5 +1,5 @@
 %% All processes, in slices: others run when a slice is over. And what can be read of a process without a signal to it, unless
-%% it is running: reductions, status, sizes of heaps, first call, group leader, name; the length of the queue where
+%% it is running: reductions, status, sizes of heaps, initial call, group leader, name; the length of the queue where
 %% kprof_hazard allows it.
 %%
 %% Invariant: a slice is at most as long as in kprof_flags, and the processes between two looks at the clock.
@@ -112,7 +112,7 @@ is_long(N) -> is_integer(N) andalso N > ?LONG.
 -spec is_large(integer()) -> boolean().
 is_large(Words) -> Words > ?LARGE.
 
-%% Is it a first call, or a registered name, of an agent in any slot?
+%% Is it an initial call, or a registered name, of an agent in any slot?
 -spec is_agents(term()) -> boolean().
 is_agents({M, _, _}) -> is_agents(M);
 is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);

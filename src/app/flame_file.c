@@ -99,7 +99,7 @@ static struct stack_profile *load(const char *path, struct err *e)
     if (rc == 0 && r.taken == 0)
         rc = err_set(e, "%s has no folded stacks: lines such as m:f/1;m:g/2 12", path);
     if (rc == 0 && r.bad > 0 && r.perf)
-        fprintf(stderr, "kprof-top: %s: %llu lines ignored: not of perf script\n", path, r.bad);
+        fprintf(stderr, "kprof-top: %s: %llu lines ignored: not perf script output\n", path, r.bad);
     else if (rc == 0 && r.bad > 0)
         fprintf(stderr, "kprof-top: %s: %llu of %llu lines ignored: not a folded stack\n", path,
                 r.bad, r.bad + r.taken);

@@ -225,7 +225,7 @@ static int write_result(struct run *r, struct err *e)
     if (n->calls == 0)
         return -1; /* the line says why */
     if (!f->waits)
-        say("this VM does not say when a process waits: waits are in the time of the function");
+        say("this VM does not report when a process waits: the time of a function includes waits");
     if (c->bad + c->missing + n->bad + n->cut)
         fprintf(stderr, "kprof-top: not read: %llu messages, %llu events; too deep: %llu calls\n",
                 (unsigned long long)(c->bad + c->missing), (unsigned long long)n->bad,

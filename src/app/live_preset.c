@@ -277,7 +277,7 @@ static bool wait_for_node(struct live_preset *p, const struct engine *g, struct 
 
     p->wanted = st == ENGINE_CONNECTING || st == ENGINE_LOST;
     if (p->wanted)
-        ui_message(u, "waiting for the node: the presets appear once it is attached", false);
+        ui_message(u, "waiting for the node: presets appear when kprof-top is attached", false);
     return p->wanted;
 }
 

@@ -54,7 +54,7 @@ static void choose(struct live_stacks *p, struct engine *g, struct ui *u, const 
         p->request.processes = choice;
         p->chosen = true;
         if (!ui_shows_stacks(u))
-            ui_message(u, "sampling has begun; F shows the samples, K ends it", false);
+            ui_message(u, "stack sampling has started; F shows the samples, K ends it", false);
         begin(p, g, u, true);
     }
 }
@@ -93,8 +93,8 @@ static void end(struct live_stacks *p, struct engine *g, struct ui *u)
     if (on)
         engine_stacks_end(g);
     p->stopped = p->stopped || on;
-    ui_message(
-        u, on ? "sampling of stacks has ended; F shows the samples" : "no stacks are sampled", !on);
+    ui_message(u, on ? "stack sampling has ended; F shows the samples" : "no stacks are sampled",
+               !on);
 }
 
 static void change_rate(struct live_stacks *p, struct engine *g, struct ui *u, bool more)
@@ -102,7 +102,9 @@ static void change_rate(struct live_stacks *p, struct engine *g, struct ui *u, b
     uint64_t us = more ? p->request.interval_us / 2 : p->request.interval_us * 2;
 
     if (us < LEAST_US || us > MOST_US) {
-        ui_message(u, more ? "more often is not possible" : "less often is not possible", true);
+        ui_message(u,
+                   more ? "this is the highest sampling rate" : "this is the lowest sampling rate",
+                   true);
         return;
     }
     p->request.interval_us = us;
@@ -132,7 +134,7 @@ static void no_samples_inside(struct engine *g, struct ui *u)
     if (s.replay)
         ui_message(u, "the recording has no stack samples inside these requests", true);
     else if (wanted(g) && strcmp(s.who, yes.text) == 0)
-        ui_message(u, "no stack sample was taken inside these requests; mark newer ones", true);
+        ui_message(u, "no stack samples inside these requests so far; mark newer ones", true);
     else
         ui_ask(u, "No stack samples inside these requests. Sample inside requests from now on?",
                &yes);
@@ -204,7 +206,7 @@ static void left(struct engine *g, struct ui *u)
         return;
     engine_stacks_end(g);
     if (on)
-        ui_message(u, "sampling of stacks has ended; F goes on with it", false);
+        ui_message(u, "stack sampling has ended; F resumes it", false);
 }
 
 static void show(struct live_stacks *p, struct engine *g, struct ui *u, const char *node,

@@ -199,7 +199,7 @@ static int at_once(struct run *r, struct err *e)
     end(r);
     rc = write_samples(r, e);
     if (rc == 1 && r->samples == 0)
-        return err_set(e, "no process was sampled: none was chosen, or none had a status that "
+        return err_set(e, "no process was sampled: none matched, or none had a status that "
                           "counts; try --profile wall, or --statuses all");
     return rc < 0 ? -1 : 0;
 }

@@ -65,8 +65,8 @@ int trigger_loop(const struct trigger_run *t, trigger_action *action, void *arg,
     if (rc == 0)
         fprintf(stderr, "kprof-top: waiting for a trigger; Ctrl-C ends the run\n");
     while (rc == 0 && (a = wait_for_one(t))) {
-        fprintf(stderr, "kprof-top: trigger %s: for %.0f s from now\n", optval_show(a->text).s,
-                (double)time / 1e9);
+        fprintf(stderr, "kprof-top: trigger %s fired: writing data of the next %.0f s\n",
+                optval_show(a->text).s, (double)time / 1e9);
         rc = action(arg, time, e);
         if (rc == 0 && t->o->iterations && ++n == t->o->iterations)
             break;

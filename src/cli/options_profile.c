@@ -114,7 +114,7 @@ int options_profile_check(struct options *o, const bool given[OPTIONS_DEFS_MAX],
     if (other)
         return err_set(e, "%s does not work with --profile; leave it out", other);
     if (o->top && o->has_processes)
-        return err_set(e, "--top and --processes are two choices; leave one out");
+        return err_set(e, "--top does not work with --processes; leave one out");
     if (o->has_processes && o->processes.kind == PROCESSES_INSIDE && o->n_tiers == 0 &&
         !o->preset && o->mode != OPTIONS_DEMO)
         return err_set(e, "--processes inside needs traced requests; add --tier or --preset");

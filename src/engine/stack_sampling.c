@@ -64,7 +64,7 @@ void engine_stacks_end(struct engine *g)
         return;
     p->wanted = p->on = false;
     p->why[0] = 0;
-    session_log_add(g, "sampling of stacks ended");
+    session_log_add(g, "stack sampling ended");
     if (g->control && g->state == ENGINE_UP)
         p->question_id = p->end_id = control_stacks(g->control, NULL);
 }

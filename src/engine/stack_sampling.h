@@ -1,5 +1,5 @@
-/* Stack samples: what the node is asked to sample, and the store of the samples that arrive, from
- * the node or a recording.
+/* Requests to the node to sample stacks, and the store of the samples that arrive from the node or
+ * a recording.
  *
  * Invariant: while samples are wanted, each connection is asked for them again. The store is
  * bounded: the oldest samples make room for new ones. Core thread. */

@@ -161,7 +161,7 @@ struct stack_sampling {
     bool begun;                   /* the request has been set */
     bool wanted, on;              /* on: as the node has confirmed */
     uint64_t question_id;         /* of the last request to the node */
-    uint64_t clear_id;            /* when this is answered, earlier samples are forgotten */
+    uint64_t clear_id;            /* when this is answered, earlier samples are dropped */
     uint64_t end_id;              /* of the request to end it; 0: answered */
     uint64_t first_ns;            /* time of the first sample; 0: none */
     char why[300];

@@ -53,7 +53,7 @@ bool call_text_write(const struct call_tree *t, const struct call_tree_hide *hid
     bool ok = true;
 
     buf_init(&out, 0);
-    buf_addf(&out, "%10s %10s %8s  %s\n", "total", "own", "calls", "function");
+    buf_addf(&out, "%10s %10s %8s  %s\n", "total", "self", "calls", "function");
     for (uint32_t i = call_tree_next(t, 0); i && ok; i = call_tree_next(t, i)) {
         enum call_node_kind kind = call_tree_node(t, i)->kind;
         if ((kind == CALL_NODE_SLEEP && hide->sleep) || (kind == CALL_NODE_GC && hide->gc))

@@ -79,7 +79,7 @@ static void text(struct buf *out, const struct process_table *t, const struct pr
     buf_addf(out, "%-40s", groups[q->group]);
     for (enum process_value v = 0; v < PROCESS_VALUES; v++)
         buf_addf(out, " %12s", process_value_name(v));
-    buf_adds(out, q->group == PROCESS_UNGROUPED ? "  pid           application, present function\n"
+    buf_adds(out, q->group == PROCESS_UNGROUPED ? "  pid           application, current function\n"
                                                 : "    processes\n");
     for (size_t i = 0; i < p->n; i++)
         text_row(out, &t->row[q->group][p->at[i]], q);

@@ -137,7 +137,7 @@ static void write_data(struct stacks_page *p)
     if (n->dropped + n->left_out + n->cut_stacks + p->merged + intern_refused(p->nodes) > 0)
         snprintf(notes, sizeof notes,
                  "%.380s%snot shown: %" PRIu64 " older samples, %" PRIu64
-                 " that did not fit; %" PRIu64 " stacks are cut, %" PRIu64
+                 " that did not fit; %" PRIu64 " stacks are truncated, %" PRIu64
                  " samples are in no group of their own",
                  note, *note ? "; " : "", n->dropped, n->left_out,
                  n->cut_stacks + intern_refused(p->nodes), p->merged);

@@ -295,7 +295,7 @@ static const char *fixed(enum full_reason r)
     case FULL_CANCELED:
         return "the full trace was canceled";
     case FULL_DIED:
-        return "the process ended, and with it the trace";
+        return "the process ended, so the full trace ended";
     case FULL_REFUSED:
         return "the node refused the pattern";
     case FULL_NO_FUNCTION:

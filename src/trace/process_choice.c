@@ -9,7 +9,7 @@
 static int bad(struct err *e, const char *why)
 {
     return err_set(e,
-                   "%s; write top:100:memory, <0.91.0>, a registered name, m:f/2 (first call), "
+                   "%s; write top:100:memory, <0.91.0>, a registered name, m:f/2 (initial call), "
                    "app:NAME, children:PID, inside or all",
                    why);
 }
@@ -84,16 +84,16 @@ static int read_list(const char *s, uint32_t most, struct process_choice *c, str
         if (c->n == most)
             return bad(e, "too many processes in the list");
         if (is_pid(s) != (c->kind == PROCESSES_PIDS))
-            return bad(e, "a list has either pids or names");
+            return bad(e, "a list contains either pids or names");
         if (c->kind == PROCESSES_PIDS && !read_pid(&s, &c->pid[c->n]))
             return bad(e, "not a pid of the node");
         if (c->kind == PROCESSES_NAMES && !read_name(&s, c, &at))
-            return bad(e, "not a choice of processes");
+            return bad(e, "unknown choice of processes");
         c->n++;
         if (*s == '\0')
             return 0;
         if (*s != ',')
-            return bad(e, "not a choice of processes");
+            return bad(e, "unknown choice of processes");
     }
 }
 

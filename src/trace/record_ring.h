@@ -1,4 +1,4 @@
-/* The newest frames of a recording in memory, until somebody wants them in a file.
+/* The newest frames of a recording, in memory, until they are written to a file.
  *
  * Invariant: takes max_bytes of memory at most; the oldest frames make room for new ones. A frame
  * that is larger than the ring is left out. Not thread-safe: trace/record has the lock. */
@@ -16,7 +16,7 @@ struct record_ring *record_ring_new(size_t max_bytes);
 void record_ring_free(struct record_ring *r); /* NULL is fine */
 /* head: RECORD_FRAME_BYTES */
 void record_ring_add(struct record_ring *r, const uint8_t *head, const void *bytes, size_t n);
-/* A walk over the frames, oldest first: *at is 0 at first. Returns the bytes of the frame with its
+/* Visits the frames, oldest first. Begin with *at = 0. Returns the bytes of the frame with its
  * head, copied to out, which record_ring_walk makes large enough (free it at the end); 0: the end.
  * Nothing may be added during the walk. */
 size_t record_ring_walk(const struct record_ring *r, size_t *at, uint8_t **out, size_t *cap);

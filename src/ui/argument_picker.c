@@ -310,7 +310,7 @@ static void shift_prefix(struct argument_picker_state *t, struct message *m, enu
     else
         *p = *p == 0 || *p >= most ? 0 : *p + 1;
     if (!most)
-        message_set(m, "only a text of two characters or more has a prefix", true);
+        message_set(m, "a prefix needs a text of two or more characters", true);
 }
 
 static void next_shape(struct argument_picker_state *t, struct message *m)

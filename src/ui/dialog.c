@@ -25,12 +25,12 @@ static const struct {
                              "the ending sets the format: .svg .html .folded .perf "
                              ".speedscope.json .pb.gz .trace.json .eflame"},
     [PROMPT_FLAME_CHOICE] = {"Sample the stacks of",
-                             "top:50:memory  <0.91.0>  name  m:f/2 (first call)  app:NAME  "
+                             "top:50:memory  <0.91.0>  name  m:f/2 (initial call)  app:NAME  "
                              "children:PID  inside  all"},
     [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
     [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
     [PROMPT_PROCESS_FILTER] = {"Filter",
-                               "part of a name, first call, application, function or pid"},
+                               "part of a name, initial call, application, function or pid"},
     [PROMPT_PROCESS_EXPORT] = {"Export processes to file",
                                "the extension sets the format: .txt .json .csv"},
 };

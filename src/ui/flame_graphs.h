@@ -1,5 +1,5 @@
-/* The graphs of the flame graph screen: made from its views, of the samples that pass its filter,
- * in a range of time, inside some requests, compared with others.
+/* The graphs of the flame graph screen, made from its views. They contain the samples that pass the
+ * filter, of a time range or of some requests, and can be compared with other samples.
  *
  * Invariant: the graphs fit view, query and comparison of the state; whoever changes one of these
  * calls flame_graphs_rebuild. The state owns what it is given here. Draws nothing. Core thread
@@ -10,13 +10,13 @@
 #include "flame_state.h"
 
 void flame_graphs_release(struct flame_state *t);
-/* keep: the same question is asked again, of other samples: zoom and selection stay. */
+/* keep: only the samples are new: zoom and selection stay. */
 void flame_graphs_rebuild(struct flame_state *t, bool keep);
 /* Takes over a view, newer than the last one or the first. */
 void flame_graphs_set(struct flame_state *t, struct stack_view *v);
 /* Takes over the view to compare with; NULL: none. */
 void flame_graphs_set_base(struct flame_state *t, struct stack_view *v);
-/* Newer views wait; again: the newest is shown. */
+/* Freezes the screen: newer views wait. Again: shows the newest view. */
 void flame_graphs_freeze(struct flame_state *t);
 void flame_graphs_search(struct flame_state *t, const char *pattern, bool exact);
 
@@ -30,7 +30,7 @@ void flame_graphs_inside(struct flame_state *t, bool inside);
  * for the title; copied. */
 void flame_graphs_requests(struct flame_state *t, const struct view_cells *cells,
                            uint64_t *requests, size_t n, const char *what);
-/* Other requests of the same cells; the graphs stay as they are. */
+/* Sets other requests of the same cells; does not change the graphs. */
 void flame_graphs_more_requests(struct flame_state *t, uint64_t *requests, size_t n);
 /* All samples again: any time, inside requests or not. */
 void flame_graphs_all(struct flame_state *t);

@@ -38,8 +38,9 @@ void flame_live_statuses(struct flame_state *t, struct message *m)
 {
     t->query.filter.statuses = flame_live_only_running(t) ? 0 : RUNNING;
     message_set(m,
-                flame_live_only_running(t) ? "only samples of processes that run, or are ready to"
-                                           : "samples of processes in any status",
+                flame_live_only_running(t)
+                    ? "only samples of processes that run or are ready to run"
+                    : "samples of processes in any status",
                 false);
 }
 
@@ -48,13 +49,13 @@ void flame_live_statuses(struct flame_state *t, struct message *m)
 static const struct {
     const char *choice, *help;
 } choices[] = {
-    {"top:100:reductions", "the 100 processes that run most"},
+    {"top:100:reductions", "the 100 processes with the most reductions"},
     {"top:100:memory", "the 100 with the largest heaps"},
     {"top:100:queue", "the 100 with the longest message queues"},
     {"top:100:binary", "the 100 with the most binaries"},
     {"inside", "processes in traced requests"},
     {"all", "all processes, 1000 at a time"},
-    {"other ...", "pids, names, first call, application"},
+    {"other ...", "pids, names, initial call, application"},
 };
 
 enum { CHOICES = sizeof choices / sizeof *choices };
@@ -87,8 +88,9 @@ static void keep(struct flame_state *t, struct message *m)
 {
     t->keep = !t->keep;
     message_set(m,
-                t->keep ? "sampling goes on when this screen is left; K on another screen ends it"
-                        : "sampling ends when this screen is left",
+                t->keep
+                    ? "sampling continues when you leave this screen; K on another screen ends it"
+                    : "sampling ends when you leave this screen",
                 false);
 }
 
@@ -154,7 +156,7 @@ static const char *pause_text(enum sampling_pause p)
     case SAMPLING_BREAKER:
         return "the breaker is open";
     case SAMPLING_LEASE:
-        return "the node does not hear from kprof-top";
+        return "the node receives nothing from kprof-top";
     case SAMPLING_RUN_QUEUE:
         return "the run queue of the node is long";
     case SAMPLING_RUNS:
@@ -170,7 +172,7 @@ static void add_state(struct line *l, const struct snap_sampling *s)
         add(l, STYLE_DIM, s->replay ? "recording" : "w chooses processes to sample");
         break;
     case SAMPLING_NO_NODE:
-        add(l, STYLE_WARN, "WAITS for the node");
+        add(l, STYLE_WARN, "WAITING for the node");
         break;
     case SAMPLING_ASKED:
         add(l, STYLE_WARN, "asking the node ...");
@@ -200,7 +202,7 @@ static void add_rate(struct line *l, const struct snap_sampling *s)
     format_us(s->each_ms * 1e3, now);
     format_us(s->each_ms_asked * 1e3, asked);
     if (s->each_ms > s->each_ms_asked * 1.01) {
-        add(l, STYLE_WARN, "every %s (asked %s)", now, asked);
+        add(l, STYLE_WARN, "every %s (set %s)", now, asked);
     } else if (s->each_ms > 0) {
         add(l, STYLE_NORMAL, "every %s", now);
     }
@@ -247,10 +249,10 @@ void flame_live_draw(const struct flame_state *t, struct canvas *c, struct rect 
     add_chosen(&l, s);
     add_count(&l, "lost", s->lost);
     add_count(&l, "skipped", s->skipped);
-    add_count(&l, "late", s->late);
+    add_count(&l, "delayed", s->late);
     add_count(&l, "left out", s->held);
     if (s->cut_share > 0)
-        add(&l, STYLE_WARN, "cut %.0f%%", s->cut_share * 100);
+        add(&l, STYLE_WARN, "truncated %.0f%%", s->cut_share * 100);
     if (s->born > 0 && s->born_s > 0 && strcmp(s->who, "inside") != 0)
         add(&l, STYLE_DIM, "started %.0f/s", (double)s->born / s->born_s);
 }
@@ -270,12 +272,12 @@ static const char *why_nothing_came(const struct snap_sampling *s)
         return "no call of a tier was seen in the last 2 s";
     }
     if (s->each_ms > 0 && s->processes == 0) {
-        return "no process matches now; the node looks again every 5 s";
+        return "no process matches; the node checks again every 5 s";
     }
     if (s->lost > 0) {
-        return "they were lost on the way";
+        return "all samples so far were lost";
     }
-    return "the first ones come within a second";
+    return "the first samples arrive within a second";
 }
 
 void flame_live_why(const struct flame_state *t, char *out, size_t cap)

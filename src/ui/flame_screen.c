@@ -129,7 +129,8 @@ static void compare(struct flame_state *t, struct message *why)
     if (!flame_graphs_compare(t)) {
         message_set(why, "nothing to compare with: --baseline FILE", true);
     } else if (t->compare && !t->base && !t->base_to_ns) {
-        message_set(why, "samples from now on are compared with those before (H, d: with a range)",
+        message_set(why,
+                    "samples from now on are compared with earlier ones (H, d: with a time range)",
                     false);
     }
 }

@@ -82,13 +82,13 @@ static void draw_counts(const struct flame_state *t, struct canvas *c, struct re
     uint64_t lost = (t->live ? 0 : n->dropped) + n->left_out + f->left_out;
     if (lost + n->cut_stacks + f->cut > 0) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN,
-                     "not shown: %" PRIu64 " samples; cut: %" PRIu64 " stacks", lost,
+                     "not shown: %" PRIu64 " samples; truncated: %" PRIu64 " stacks", lost,
                      n->cut_stacks + f->cut);
     } else if (t->live && n->dropped > 0) {
         char span[FORMAT_BYTES];
         format_span((f->last_ns - f->first_ns) / 1000000000u, span);
         canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM,
-                     "the last %s: there is no room for more samples", span);
+                     "the last %s of samples; older ones were dropped", span);
     } else if (f->widthless > 0) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM, "%" PRIu64 " samples have no width here",
                      f->widthless);
@@ -103,14 +103,16 @@ static void draw_none(struct canvas *c, struct rect a, const struct flame_state 
     if (t->live && !some) {
         flame_live_why(t, why, sizeof why);
     } else {
-        snprintf(why, sizeof why, "%s",
-                 !t->view ? "No stack samples."
-                 : marked ? "No samples yet since the comparison began (d ends it)."
-                 : flame_live_only_running(t)
-                     ? "No sample of a running process yet (a: samples in any status)."
-                 : flame_graphs_filtered(t)
-                     ? "No samples pass the filter (r: all samples), or none has this width (m)."
-                     : "No samples pass the filter, or none has this width (m: another).");
+        snprintf(
+            why, sizeof why, "%s",
+            !t->view ? "No stack samples."
+            : marked ? "No samples yet since the comparison began (d ends it)."
+            : flame_live_only_running(t)
+                ? "No sample of a running process yet (a: samples in any status)."
+            : flame_graphs_filtered(t)
+                ? "No samples pass the filter (r: all samples), or none has a value of this width "
+                  "(m)."
+                : "No samples pass the filter, or none has a value of this width (m: another).");
     }
     canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, why);
 }

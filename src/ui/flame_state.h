@@ -22,7 +22,7 @@ struct moments {
     bool marked;                  /* from mark_ns to the cursor */
     uint64_t cursor_ns, mark_ns;  /* times in cells */
     struct rect area;             /* of the last picture: the grid */
-    bool halves;                  /* it had two lines a row */
+    bool halves;                  /* it had two lines per row */
 };
 
 struct flame_state {
@@ -37,7 +37,7 @@ struct flame_state {
     uint64_t *requests;          /* of the filter; NULL: none */
     struct view_cells cells;     /* of which these are the requests */
     char what[FLAME_WHAT_BYTES]; /* the same for the title: "of 50ms or longer" */
-    bool from_heat;              /* the latency heat map asked for them */
+    bool from_heat;              /* requested by the latency heat map */
     struct moments moments;
     char pattern[FLAME_PATTERN_BYTES];
     bool exact;                                 /* the pattern is the whole text of a frame */

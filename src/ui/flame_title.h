@@ -1,5 +1,5 @@
-/* The words for what the flame graph and the sub-second heat map show: widths, amounts, ranges of
- * time, the filter. Pure. */
+/* Texts that describe what the flame graph and the sub-second heat map show: widths, amounts, time
+ * ranges, the filter. Pure. */
 #ifndef UI_FLAME_TITLE_H
 #define UI_FLAME_TITLE_H
 

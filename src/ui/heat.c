@@ -354,7 +354,7 @@ static void turn_mark(struct heat_state *t, const struct heat_map *m, struct mes
         place(t, m, at, cursor_group(t, m, at));
         t->mark_s = t->cursor_s;
         t->mark_bin = t->cursor_bin;
-        message_set(say, "move to the other corner, then f", false);
+        message_set(say, "move the cursor to the other corner, then press f", false);
     }
 }
 

@@ -25,7 +25,7 @@ struct heat_map {
     const struct snap_heat *h;
     size_t first, n;         /* columns of h that are shown */
     int row, col, rows;      /* its upper left cell; rows of the screen */
-    bool halves;             /* two lines a row */
+    bool halves;             /* two lines per row */
     size_t lines;            /* number of lines */
     size_t per, low;         /* bins per line, the group (bins.h) of the lowest line */
     struct heat_marked mark; /* set by the caller; none at first */

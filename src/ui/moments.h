@@ -1,6 +1,6 @@
-/* The sub-second heat map: which part of time it shows, its cursor, and the marked range.
+/* The sub-second heat map: its visible time range, its cursor, and the marked range.
  *
- * Invariant: the cursor is in the map; a range begins and ends where cells do. Pure but for the
+ * Invariant: the cursor is in the map; a range consists of whole cells. Pure but for the
  * state; draws nothing. Core thread only. */
 #ifndef UI_MOMENTS_H
 #define UI_MOMENTS_H

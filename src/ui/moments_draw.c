@@ -196,7 +196,7 @@ static void draw_none(const struct flame_state *t, struct canvas *c, struct rect
     char why[500] = "No stack samples.";
     bool some = t->view && stack_view_count(t->view) > 0;
     if (some) {
-        snprintf(why, sizeof why, "These samples have no times: folded stacks do not tell them.");
+        snprintf(why, sizeof why, "These samples have no times: folded stacks contain none.");
     } else if (t->live) {
         flame_live_why(t, why, sizeof why);
     }

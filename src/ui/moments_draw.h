@@ -1,5 +1,5 @@
 /* Draws the sub-second heat map: the title, the grid with its labels, the marked time and the
- * cursor's. It changes only the state's memory of where it drew. Core thread only. */
+ * cursor's. It changes only the stored positions in the state. Core thread only. */
 #ifndef UI_MOMENTS_DRAW_H
 #define UI_MOMENTS_DRAW_H
 

@@ -26,15 +26,15 @@ static void set_base(struct flame_state *t, struct message *say)
     struct buf text;
     if (!t->moments.marked && t->base_to_ns) {
         flame_graphs_base_range(t, 0, 0);
-        message_set(say, "no range is compared with any more", false);
+        message_set(say, "the comparison with the range has ended", false);
     } else if (!t->moments.marked || !moments_range(t, &from_ns, &to_ns)) {
-        message_set(say, "mark a range first: v, then move", true);
+        message_set(say, "mark a range first: press v, then move the cursor", true);
     } else {
         flame_graphs_base_range(t, from_ns, to_ns);
         buf_init(&text, 0);
-        buf_adds(&text, "compares with ");
+        buf_adds(&text, "comparing with ");
         flame_title_range(&text, t->view, from_ns, to_ns);
-        buf_adds(&text, ": mark another range, then Enter");
+        buf_adds(&text, ": mark another range, then press Enter");
         message_set(say, text.data, false);
         buf_release(&text);
         t->moments.marked = false;
@@ -55,7 +55,7 @@ static void moved(struct flame_state *t, struct message *say, enum action act)
         message_set(say, "there are no samples with times", true);
     } else if (!any) {
         message_set(say,
-                    act == ACT_UP || act == ACT_DOWN ? "the second ends here"
+                    act == ACT_UP || act == ACT_DOWN ? "there are no more lines in this second"
                     : act == ACT_LEFT || act == ACT_PGUP || act == ACT_EARLIER
                         ? "there are no earlier samples"
                     : act == ACT_HOME ? "this is the first second in sight"

@@ -1,6 +1,6 @@
 /* The sub-second heat map: the samples of the flame graph by time, columns are seconds and lines
- * parts of a second; a marked range becomes a flame graph, or what others are compared with. It
- * shares the state of the flame graph screen. Core thread only. */
+ * parts of a second; a marked range is shown as a flame graph, or other ranges are compared with
+ * it. It shares the state of the flame graph screen. Core thread only. */
 #ifndef UI_MOMENTS_SCREEN_H
 #define UI_MOMENTS_SCREEN_H
 

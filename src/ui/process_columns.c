@@ -19,12 +19,12 @@ static const struct {
     [PC_QUEUE] = {"QUEUE", 7, 3, PROCESS_QUEUE, "messages in the queue"},
     [PC_GROWTH] = {"+QUEUE", 7, 6, PROCESS_GROWTH, "growth of the queue, messages per second"},
     [PC_BINARY] = {"BINARY", 7, 7, PROCESS_BINARY, "binaries that its heaps refer to"},
-    [PC_GCS] = {"GC/S", 6, 8, PROCESS_GCS, "garbage collections per second, at least"},
+    [PC_GCS] = {"GC/S", 6, 8, PROCESS_GCS, "garbage collections per second (a lower bound)"},
     [PC_RUN] = {"RUN", 5, 4, PROCESS_SORT_RUN,
-                "share of its last rounds in which it ran, wanted to, or collected garbage"},
+                "share of the last rounds in which it ran, was ready to run or collected garbage"},
     [PC_PID] = {"PID", 12, 9, PROCESS_SORTS, "process"},
     [PC_APPLICATION] = {"APP", 10, 10, PROCESS_SORTS, "application"},
-    [PC_CURRENT] = {"NOW IN", 18, 5, PROCESS_SORTS, "present function"},
+    [PC_CURRENT] = {"CURRENT FUNCTION", 18, 5, PROCESS_SORTS, "current function"},
 };
 
 const char *process_column_title(enum process_column c)

@@ -1,4 +1,5 @@
-/* The columns of the process table: which fit, their titles, their cells. Pure; constant data. */
+/* The columns of the process table: which of them fit, their titles, their cells. Pure; constant
+ * data. */
 #ifndef UI_PROCESS_COLUMNS_H
 #define UI_PROCESS_COLUMNS_H
 

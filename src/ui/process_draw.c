@@ -13,12 +13,12 @@ enum {
 static const char *const gates[] = {
     [PROCESS_GATE_OPEN] = "",
     [PROCESS_GATE_BREAKER] = "stopped: the breaker is open",
-    [PROCESS_GATE_LEASE] = "stopped: the node did not hear from kprof-top",
+    [PROCESS_GATE_LEASE] = "stopped: the node receives nothing from kprof-top",
     [PROCESS_GATE_RUN_QUEUE] = "stopped: the run queue of the node is long",
 };
 
 static const char *const grouped[] = {[PROCESS_UNGROUPED] = "",
-                                      [PROCESS_BY_CALL] = " by first call",
+                                      [PROCESS_BY_CALL] = " by initial call",
                                       [PROCESS_BY_APPLICATION] = " by application"};
 
 void process_draw_none(const struct process_state *t, struct canvas *c, struct rect a)
@@ -96,7 +96,7 @@ static void draw_summary(const struct process_state *t, struct canvas *c, struct
 
 static void draw_titles(const struct process_state *t, struct canvas *c, struct rect a, size_t n)
 {
-    static const char *const names[] = {"PROCESS", "FIRST CALL", "APPLICATION"};
+    static const char *const names[] = {"PROCESS", "INITIAL CALL", "APPLICATION"};
     const struct process_columns *k = &t->columns;
     const char *mark = c->ascii           ? (t->query.reverse ? "<" : ">")
                        : t->query.reverse ? "\xe2\x96\xb2"
@@ -203,7 +203,7 @@ static int draw_facts(struct canvas *c, struct rect a, int row, const struct pro
         buf_addf(&text, "; application %s", r->application);
     }
     if (r->initial_call[0]) {
-        buf_addf(&text, "; first call %s", r->initial_call);
+        buf_addf(&text, "; initial call %s", r->initial_call);
     }
     canvas_text(c, a.row + row, a.col + 2, a.cols - 2, STYLE_NORMAL, text.data);
     buf_release(&text);

@@ -1,4 +1,4 @@
-/* How the process table is drawn. Core thread only. */
+/* Draws the process table. Core thread only. */
 #ifndef UI_PROCESS_DRAW_H
 #define UI_PROCESS_DRAW_H
 
@@ -11,7 +11,7 @@
 /* order[0..n): the rows that are shown. s: for the open calls of the process below; may be NULL. */
 void process_draw(struct process_state *t, struct canvas *c, struct rect a,
                   const struct snapshot *s, const uint16_t *order, size_t n);
-/* In place of a table that is not there. */
+/* Draws the reason why there is no table. */
 void process_draw_none(const struct process_state *t, struct canvas *c, struct rect a);
 
 #endif

@@ -187,7 +187,7 @@ static bool on_order(struct process_state *t, struct ui_shared *sh, enum action 
 static void open_group(struct process_state *t, const struct process_row *r, struct message *m)
 {
     if (r->rest || (t->query.group == PROCESS_BY_CALL && !r->name[0])) {
-        message_set(m, "this line has no processes of its own: it adds up the other groups", true);
+        message_set(m, "this line is the sum of the other groups; it has no list", true);
         return;
     }
     t->within = t->query.group;
@@ -229,7 +229,7 @@ static bool on_line(struct process_state *t, const struct process_row *r, enum a
     } else if (act == ACT_OPEN) {
         open_group(t, r, &sh->message);
     } else if (!r->pid) {
-        message_set(&sh->message, "select a process: Enter shows those of a group", true);
+        message_set(&sh->message, "select a process; Enter on a group shows its processes", true);
     } else if (act == ACT_FLAME_OF) {
         out->intent.kind = INTENT_SAMPLING;
         snapshot_pid(r->pid, out->intent.text);

@@ -1,4 +1,4 @@
-/* The screen of the node's processes: the table as the node ranks it, or sums by first call or
+/* The screen of the node's processes: the table as the node ranks it, or sums by initial call or
  * application; under it, on request, the selected process with its open calls and its stack.
  *
  * Invariant: the selected process or group stays selected while its place changes. The state owns
@@ -12,11 +12,11 @@
 extern const struct screen_ops screen_processes;
 
 void process_screen_release(struct process_state *t);
-/* Takes over table, or NULL: why says why there is none. */
+/* Takes over table, or NULL: `why` is the reason. */
 void process_screen_set(struct process_state *t, struct process_table *table, const char *why);
 /* A stack of another pid than the last requested one is dropped. */
 void process_screen_set_stack(struct process_state *t, uint64_t pid, const char *lines, bool dead);
-/* What the node is to be asked for. */
+/* The request for the node. */
 void process_screen_order(const struct process_state *t, struct process_order *o);
 /* An item of the menu of columns was picked. */
 void process_screen_sort(struct process_state *t, size_t item);

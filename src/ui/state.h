@@ -22,7 +22,7 @@
 struct ui {
     struct ui_shared shared;
     enum screen_id screen;     /* the one that is shown */
-    enum screen_id home;       /* the one that others lead back to */
+    enum screen_id home;       /* the screen to which Esc returns from others */
     enum screen_id flame_from; /* the screen from which the flame graph was opened */
     enum screen_id calls_from; /* where the open calls of a process were opened; SCREEN_NONE */
     enum screen_id asked_on;   /* the screen that requested app's last menu */

@@ -100,7 +100,7 @@ static void back(struct ui *u, bool had_message, struct intent *out)
 {
     enum screen_id to = way_back(u);
     if (u->screen == to && !had_message) {
-        message_set(&u->shared.message, "nothing to go back from; q quits", true);
+        message_set(&u->shared.message, "there is no previous screen; q quits", true);
     }
     u->screen = to;
     if (screens_ops(to)->on_request) {

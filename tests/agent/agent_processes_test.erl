@@ -121,7 +121,7 @@ processes_by_each_column(T) ->
 
 sum(I, Groups) -> lists:sum([element(I, Sums) || {_, Sums} <- Groups]).
 
-%% Each process is in one group by first call, and in one by application.
+%% Each process is in one group by initial call, and in one by application.
 processes_add_up(T) ->
     load(T, agent_burn),
     Keeper = rpc:call(T, agent_burn, start, [1, 50]),

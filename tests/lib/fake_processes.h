@@ -5,7 +5,7 @@
 #include <kprof/core/process_table.h>
 
 /* n processes (at most PROCESS_ROWS) of a shop: workers, a growing queue, one that hoards binaries,
- * idle ones; some first calls and applications, and the others. hostile: names with control
+ * idle ones; some initial calls and applications, and the others. hostile: names with control
  * characters, formulas, quotes, invalid bytes. */
 struct process_table *fake_processes(size_t n, bool hostile);
 

@@ -152,14 +152,14 @@ def test_live_on_the_sample_node():
         t.keys("K", "F")
         t.wait_for(re.compile(r"stacks \d"), 20)
         t.keys("K")
-        t.wait_for("sampling of stacks has ended")
+        t.wait_for("stack sampling has ended")
         t.wait_for(re.compile(r"stacks \d"), 20, gone=True)
         t.keys("F")
         t.wait_for("OFF (t: on)")
         t.keys("t")
         t.wait_for(re.compile(r"^SAMPLING  cost \d", re.M), 30)
         t.keys("Escape")
-        t.wait_for("F goes on with it")
+        t.wait_for("F resumes it")
         t.keys("q")
         kp.until(60, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
     with kp.Tmux(110, 32, [kp.PROGRAM, "--replay", recording, "--speed", "max"]) as t:
@@ -180,7 +180,7 @@ def test_from_the_heat_map_to_what_ran_inside():
         t.keys("f")
         t.wait_for("Sample inside requests from now on?")
         t.keys("y")
-        t.wait_for("sampling has begun")
+        t.wait_for("sampling has started")
 
         def shown():
             t.keys("f")

@@ -14,7 +14,7 @@ def test_processes_of_the_sample_node():
         t.wait_for(re.compile(r"^\d+ processes, \+\d", re.M), 30)
         t.wait_for(re.compile(r"kprof_sample:\w+/\d .*\d+k", re.M), 30)
         t.keys("v")
-        t.wait_for(re.compile(r"^FIRST CALL .*PROCS", re.M))
+        t.wait_for(re.compile(r"^INITIAL CALL .*PROCS", re.M))
         t.wait_for(re.compile(r"^kprof_sample:", re.M))
         t.keys("v")
         t.wait_for(re.compile(r"^kernel +\d", re.M), 20)

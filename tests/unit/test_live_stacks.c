@@ -88,7 +88,7 @@ static void nothing_is_sampled_before_a_choice(void **state)
     assert_true(picture_has(&r->c, "Sample the stacks of"));
     press(r, "<Enter>");
     assert_sampled(r, "top:100:reductions");
-    assert_true(picture_has(&r->c, "WAITS for the node"));
+    assert_true(picture_has(&r->c, "WAITING for the node"));
 }
 
 static void it_ends_when_the_screen_is_left(void **state)
@@ -100,7 +100,7 @@ static void it_ends_when_the_screen_is_left(void **state)
     assert_sampled(r, "top:100:reductions"); /* the help is no other screen */
     press(r, "q<Esc>");
     assert_off(r);
-    assert_true(picture_has(&r->c, "sampling of stacks has ended; F goes on with it"));
+    assert_true(picture_has(&r->c, "stack sampling has ended; F resumes it"));
     press(r, "F"); /* with the same processes, unasked */
     assert_sampled(r, "top:100:reductions");
     assert_false(picture_has(&r->c, "Sample the stacks of"));
@@ -114,7 +114,7 @@ static void it_is_kept(void **state)
     assert_sampled(r, "top:100:reductions");
     press(r, "K");
     assert_off(r);
-    assert_true(picture_has(&r->c, "sampling of stacks has ended; F shows the samples"));
+    assert_true(picture_has(&r->c, "stack sampling has ended; F shows the samples"));
     press(r, "K");
     assert_true(picture_has(&r->c, "no stacks are sampled"));
 }
@@ -156,10 +156,10 @@ static void the_rate_has_limits(void **state)
     assert_int_equal(r->p.request.interval_us, 1125);
     press(r, "+");
     assert_int_equal(r->p.request.interval_us, 1125);
-    assert_true(picture_has(&r->c, "more often is not possible"));
+    assert_true(picture_has(&r->c, "this is the highest sampling rate"));
     press(r, "--------------------");
     assert_int_equal(r->p.request.interval_us, 9216000);
-    assert_true(picture_has(&r->c, "less often is not possible"));
+    assert_true(picture_has(&r->c, "this is the lowest sampling rate"));
     assert_sampled(r, "top:100:reductions");
 }
 
@@ -179,11 +179,11 @@ static void samples_inside_requests_are_offered(void **state)
     press(r, "y");
     assert_sampled(r, "inside");
     assert_true(ui_keeps_sampling(r->u));
-    assert_true(picture_has(&r->c, "sampling has begun"));
+    assert_true(picture_has(&r->c, "sampling has started"));
     live_stacks(&r->p, r->g, r->u, &in); /* not asked again: it is on */
     ui_draw(r->u, &r->c, NULL);
     assert_true(
-        picture_has(&r->c, "no stack sample was taken inside these requests; mark newer ones"));
+        picture_has(&r->c, "no stack samples inside these requests so far; mark newer ones"));
     press(r, "F<Esc>");
     assert_sampled(r, "inside");
 }

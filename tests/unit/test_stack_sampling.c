@@ -308,7 +308,7 @@ static void a_refusal_is_told(void **state)
 
 static void a_sampler_that_ended_by_itself_is_told(void **state)
 {
-    static const char why[] = "sampling of stacks ended: its process was killed";
+    static const char why[] = "stack sampling ended: its process was killed";
     struct fixture f;
     struct snap_sampling s;
     struct etf rest;

@@ -203,7 +203,7 @@ static void two_ranges_are_compared(void **state)
     assert_true(picture_has(&w.c, "mark a range first"));
     moments_place(t, sample_map_cell(moments_last(t), 15000 * MS));
     keys(&w, "v<Right><Down>d");
-    assert_true(picture_has(&w.c, "compares with 22:13:35"));
+    assert_true(picture_has(&w.c, "comparing with 22:13:35"));
     assert_false(t->moments.marked);
     moments_place(t, sample_map_cell(moments_last(t), 22000 * MS));
     keys(&w, "v<Right><Enter>");

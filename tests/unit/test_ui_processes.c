@@ -149,7 +149,7 @@ static void a_group_opens(void **state)
     run("U");
     give(200);
     run("v");
-    assert_true(has("FIRST CALL") && has("PROCS") && has("(other)"));
+    assert_true(has("INITIAL CALL") && has("PROCS") && has("(other)"));
     run("v");
     assert_true(has("APPLICATION") && has("kernel") && has("(none)"));
     run("<Up><Home><Enter>"); /* the first: shop */
@@ -161,7 +161,7 @@ static void a_group_opens(void **state)
     assert_true(has("kernel"));
     run("vv<End><Enter>"); /* the others have no processes of their own */
     assert_int_equal(order().within, PROCESS_UNGROUPED);
-    assert_true(has("adds up the other groups"));
+    assert_true(has("is the sum of the other groups"));
     run("f");
     assert_true(has("select a process"));
 }

@@ -184,7 +184,7 @@ static void why_is_in_words(void **state)
     see("this is already the present time range");
     run("<Esc>"); /* the message */
     run("<Esc>");
-    see("nothing to go back from; q quits");
+    see("there is no previous screen; q quits");
     run("a<C-x>");
     see("^X does nothing here: F1 shows the keys");
     run("<Esc>");

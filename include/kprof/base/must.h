@@ -1,4 +1,4 @@
-/* Memory without which the program cannot go on.
+/* Aborts if memory that the program needs is not there.
  *
  * Invariant: must returns p; it aborts if p is NULL. Any thread. */
 #ifndef KPROF_BASE_MUST_H

@@ -84,15 +84,15 @@ struct options {
     uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */
     char *full_trace;            /* what is traced fully (cli/full_what); NULL: nothing */
     char *full_calls;     /* modules, app:APPLICATIONs, or all; NULL: those of the functions */
-    uint64_t full_events; /* at most; 100000 */
+    uint64_t full_events; /* maximum; default 100000 */
     bool full_hide_sleep, full_hide_gc;
     uint64_t flush_ns; /* a new file after this time; 0: one file */
-    uint64_t files;    /* so many of these files are kept; 0: all */
+    uint64_t files;    /* number of these files to keep; 0: all */
     bool perf_pid_integer;
     struct assertion trigger[OPTIONS_TRIGGERS_MAX]; /* samples are written when one holds */
     size_t n_triggers;                              /* 0: at once */
-    uint64_t before_ns; /* samples of so long before the trigger are written, too */
-    uint64_t rearm_ns;  /* after a trigger, time until the next */
+    uint64_t before_ns; /* also write the samples of this time before the trigger */
+    uint64_t rearm_ns;  /* minimum time from one trigger to the next */
     bool hazards;       /* print the node's table of hazards, nothing else */
     bool suggest;       /* print a profile with tiers that are suggested, nothing else */
     enum export_format format;

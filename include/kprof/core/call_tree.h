@@ -57,14 +57,14 @@ struct call_node {
     uint64_t pid;                       /* of a process: serial << 32 | id */
     uint64_t calls;                     /* SLEEP, GC: how often; a process: how often it began */
     uint64_t own_ns, total_ns;
-    uint64_t exceptions; /* calls that ended so, where it is known: of first calls only */
+    uint64_t exceptions; /* calls ended by an exception; known for first calls only */
 };
 
 struct call_tree_counts {
     uint64_t events, calls;
     uint64_t bad;       /* of no process, or of no kind */
     uint64_t cut;       /* calls that have no node, because it did not fit */
-    uint64_t no_return; /* frames whose return was not told: an exception passed, before OTP 27.1 */
+    uint64_t no_return; /* frames without a reported return: an exception, before OTP 27.1 */
     uint64_t first_ns, last_ns;
 };
 
@@ -78,7 +78,7 @@ bool call_tree_process(struct call_tree *t, uint32_t number, uint64_t pid, uint3
                        uint32_t initial_call);
 void call_tree_add(struct call_tree *t, const struct call_event *e);
 
-/* What is left out of the totals. */
+/* Chooses what the totals do not contain. */
 struct call_tree_hide {
     bool sleep, gc;
 };

@@ -94,7 +94,7 @@ struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t 
 
 /* ---- stack samples ---- */
 
-/* Remembers, for the last moments, which traced call each process was in, and which calls of the
+/* Remembers, for the last seconds, which traced call each process was in, and which calls of the
  * requests with samples have ended. Off by default; off forgets. */
 void core_keep_inside(struct core *c, bool on);
 struct core_inside {
@@ -104,8 +104,8 @@ struct core_inside {
     uint64_t request;  /* label of the request; 0: outside, or there is no entry */
     const char *ident; /* raw bytes from the node; NULL: none, or not known */
 };
-/* What a process was in at a time of the node that core_now has passed. Without an entry each call
- * is counted separately: it has a tier, but no request. */
+/* The call that a process was in at a time of the node that core_now has passed. Without an entry
+ * each call is counted separately: it has a tier, but no request. */
 struct core_inside core_inside_at(struct core *c, uint64_t pid, uint64_t ns);
 void core_sampled(struct core *c, uint64_t request); /* a sample was taken in this request */
 

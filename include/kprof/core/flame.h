@@ -83,7 +83,7 @@ struct flame {
     struct flame_node *node;
     uint32_t nodes, depth; /* depth of the deepest node */
     uint32_t labels;       /* labels are 1..this */
-    uint64_t samples;      /* that pass the filter and have a width */
+    uint64_t samples;      /* samples that pass the filter and have a width */
     uint64_t widthless;    /* selected, but the metric is not known, or has no width */
     uint64_t left_out;     /* selected, but would make the sum too large */
     uint64_t cut;          /* number of times that a node did not fit: its caller got the width */
@@ -125,7 +125,7 @@ void flame_group_text(struct buf *out, const struct stack_view *v, size_t i, enu
 /* Appends a frame as text: lists:map/2, MyApp.Repo.get/2, with lines lists:map/2:12. */
 void flame_frame_text(struct buf *out, const struct stack_profile *p, uint32_t frame, bool line);
 
-/* What a graph can be asked for as its width. */
+/* A possible width of a graph. */
 struct flame_width {
     enum flame_by by;
     enum stack_metric metric; /* unless by FLAME_SAMPLES */

@@ -1,11 +1,11 @@
 /* The process table: the processes on top of the node's order in one round, and sums of all
- * processes by first call and by application. What happens in a second is computed from this round
- * and the one before.
+ * processes by initial call and by application. What happens in a second is computed from this
+ * round and the one before.
  *
- * Invariant: a table belongs to one round; nothing of another one is in it. A decoder fills it in,
- * then it is immutable. It owns its texts, which are raw bytes of the node. Bounded: PROCESS_ROWS
- * rows and PROCESS_ROWS groups of a kind, and for each kind one more for all other groups. One
- * thread at a time. */
+ * Invariant: a table belongs to one round; it contains nothing of another round. A decoder fills it
+ * in, then it is immutable. It owns its texts, which are raw bytes of the node. Bounded:
+ * PROCESS_ROWS rows and PROCESS_ROWS groups of a kind, and for each kind one more for all other
+ * groups. One thread at a time. */
 #ifndef KPROF_CORE_PROCESS_TABLE_H
 #define KPROF_CORE_PROCESS_TABLE_H
 
@@ -25,7 +25,7 @@ enum process_value {
     PROCESS_GROWTH,     /* of the queue, messages per second */
     PROCESS_BINARY,     /* bytes of binaries that the heaps refer to; a binary can count for several
                            processes */
-    PROCESS_GCS,        /* collections per second, at least */
+    PROCESS_GCS,        /* collections per second; a lower bound */
     PROCESS_VALUES
 };
 
@@ -43,7 +43,7 @@ struct process_order {
     char name[PROCESS_NAME_BYTES]; /* the group, as the table has it */
 };
 
-/* Why the table stands still. */
+/* Why the table is not refreshed. */
 enum process_gate {
     PROCESS_GATE_OPEN,
     PROCESS_GATE_BREAKER,
@@ -61,7 +61,7 @@ struct process_row {
     double value[PROCESS_VALUES];                     /* NAN: not known */
     enum stack_status status;                         /* in this round */
     double share[STACK_STATUSES];                     /* of the rounds in which it was seen */
-    unsigned rounds; /* how many that were: at most PROCESS_ROUNDS */
+    unsigned rounds; /* the number of these rounds: at most PROCESS_ROUNDS */
 };
 
 struct process_head {
@@ -76,7 +76,7 @@ struct process_head {
     double next_s;       /* until the next round */
     double cost_percent; /* of the schedulers' time */
     uint64_t late;       /* processes that did not answer in time */
-    uint64_t unnamed;    /* whose first call was not asked for so far */
+    uint64_t unnamed;    /* whose initial call was not asked for so far */
 };
 
 struct process_table {
@@ -88,7 +88,8 @@ struct process_table {
 
 /* ---- for a decoder ---- */
 
-/* As the node tells of a process or a group; -1: not known, where a value cannot be negative. */
+/* The values of a process or a group as the node reports them; -1: not known, where a value cannot
+ * be negative. */
 struct process_raw {
     int64_t reductions; /* since the round before */
     int64_t queue, growth, words, binary_words, gcs;
@@ -106,20 +107,21 @@ struct process_row *process_table_add(struct process_table *t, enum process_grou
 
 /* ---- for a screen or an export ---- */
 
-/* Orders besides those of the node. */
+/* Orders that the node does not have. */
 enum { PROCESS_SORT_RUN = PROCESS_VALUES, PROCESS_SORT_NAME, PROCESS_SORTS };
 
 struct process_query {
     enum process_group group;
     unsigned sort; /* enum process_value, PROCESS_SORT_RUN, PROCESS_SORT_NAME */
     bool reverse;
-    char filter[PROCESS_FILTER_BYTES]; /* part of a name, first call, application, function or pid;
-                                          "": all */
+    char
+        filter[PROCESS_FILTER_BYTES]; /* part of a name, initial call, application, function or pid;
+                                         "": all */
 };
 
-/* The share of time in which it ran, wanted to run, or collected garbage; NAN: not known. */
+/* The share of time in which it ran, was ready to run or collected garbage; NAN: not known. */
 double process_row_run(const struct process_row *r);
-/* What the row is called: its name, its first call, or its pid, written to out. */
+/* The title of the row: its name, its initial call, or its pid, written to out. */
 const char *process_row_name(const struct process_row *r, char out[PROCESS_PID_BYTES]);
 /* The rows that pass the filter, in order: largest first, names from A; unknown values and `rest`
  * last. out has room for PROCESS_ROWS + 1. Returns how many there are. */

@@ -1,4 +1,4 @@
-/* Stack samples by time, for a heat map below the second: columns are seconds, lines are equal
+/* Stack samples by time, for the sub-second heat map: columns are seconds, lines are equal
  * parts of a second, a cell is as wide as a flame graph of its samples.
  *
  * Invariant: the sum over the cells is the width of the samples that pass the filter in the columns
@@ -42,7 +42,7 @@ static inline uint64_t sample_map_cells(const struct sample_map *m)
 {
     return (uint64_t)m->cols * m->lines;
 }
-/* Begin of a cell, as a time of samples; it may be that of the cell after the last. */
+/* The start of a cell, as a time of samples; it may be that of the cell after the last. */
 uint64_t sample_map_begin_ns(const struct sample_map *m, uint64_t cell);
 /* The cell of a time; before the map: 0, after it: the last. */
 uint64_t sample_map_cell(const struct sample_map *m, uint64_t time_ns);

@@ -1,13 +1,13 @@
 /* Stack samples on their way into a profile: each waits until core has seen the events of its time,
  * then gets the traced request, tier and identity that its process was in.
  *
- * Events and samples come from the node by different ways, each late by up to some 100 ms. A sample
- * is settled when core is SAMPLE_WAIT_NS past its time. If its request has no name yet, but may get
- * one, it waits for up to SAMPLE_WAIT_NAME_NS.
+ * Events and samples take different paths from the node, with delays of up to a few 100 ms. A
+ * sample is settled when core is SAMPLE_WAIT_NS past its time. If its request has no name yet, but
+ * may get one, it waits for up to SAMPLE_WAIT_NAME_NS.
  *
  * Invariant: added = settled + waiting; each sample comes into the profile once. At most
  * SAMPLE_WAIT_MOST wait: if more come, the one that waited longest is settled as far as is known,
- * and counted as early. Core and profile are borrowed. One thread, that of core. */
+ * and counted in `early`. Core and profile are borrowed. One thread, that of core. */
 #ifndef KPROF_CORE_SAMPLE_WAIT_H
 #define KPROF_CORE_SAMPLE_WAIT_H
 
@@ -24,16 +24,16 @@ struct sample_wait_counts {
     uint64_t added, settled;
     uint64_t inside; /* of a request */
     uint64_t early;  /* settled before their time */
-    uint64_t missed; /* core no longer knew what their process was in */
+    uint64_t missed; /* core no longer knew the call of their process */
 };
 
-/* Makes core remember what processes are in (core_keep_inside), until it is freed. */
+/* Makes core remember the calls of processes (core_keep_inside), until it is freed. */
 struct sample_wait *sample_wait_new(struct core *c, struct stack_profile *to);
 void sample_wait_free(
     struct sample_wait *w); /* NULL is fine; samples that still wait are dropped */
 void sample_wait_add(struct sample_wait *w, const struct stack_sample *s,
                      const struct stack_metrics *m);
-/* Settles the samples whose time has come; all: those that wait, too. */
+/* Settles the samples that are due; all: also those that are not. */
 void sample_wait_pass(struct sample_wait *w, bool all);
 void sample_wait_forget(struct sample_wait *w); /* drops those that wait */
 size_t sample_wait_waiting(const struct sample_wait *w);
