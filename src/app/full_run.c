@@ -259,6 +259,10 @@ int full_run(const struct options *o, const struct target *t)
     int rc = full_what_parse(o->full_trace, &r.what, &e);
 
     assert(rc == 0); /* options */
+    if (o->output && output_check(o->output, &e) < 0) {
+        fprintf(stderr, "kprof-top: %s\n", e.text);
+        return 1;
+    }
     set_request(&r);
     r.names = intern_new(100, 10000);
     r.ring = ring_new(64, sizeof(struct event));

@@ -134,7 +134,7 @@ static void no_samples_inside(struct engine *g, struct ui *u)
     if (s.replay)
         ui_message(u, "the recording has no stack samples inside these requests", true);
     else if (wanted(g) && strcmp(s.who, yes.text) == 0)
-        ui_message(u, "no stack samples inside these requests so far; sampling continues", true);
+        ui_message(u, "no stack samples inside these requests; mark newer ones", true);
     else
         ui_ask(u, "No stack samples inside these requests. Sample inside requests from now on?",
                &yes);

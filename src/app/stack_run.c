@@ -293,6 +293,8 @@ int stack_run(struct engine *g, const struct options *o, const char *node, trigg
     struct run r = {.g = g, .o = o, .node = node, .pump = pump, .arg = arg};
     int rc;
 
+    if (output_check(o->output, e) < 0)
+        return -1;
     file_series_init(&r.files, o->output, o->files);
     what(&r);
     rc = o->n_triggers ? on_triggers(&r, e) : at_once(&r, e);

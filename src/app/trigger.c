@@ -62,6 +62,8 @@ int trigger_loop(const struct trigger_run *t, trigger_action *action, void *arg,
     const struct assertion *a;
     int rc = check(t, e);
 
+    if (rc == 0)
+        fprintf(stderr, "kprof-top: waiting for a trigger; Ctrl-C ends the run\n");
     while (rc == 0 && (a = wait_for_one(t))) {
         fprintf(stderr, "kprof-top: trigger %s fired: writing data of the next %.0f s\n",
                 optval_show(a->text).s, (double)time / 1e9);

@@ -17,6 +17,27 @@ static int cannot(const char *path, struct err *e)
     return -1;
 }
 
+int output_check(const char *path, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    char dir[4096] = ".";
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+        errno = ELOOP;
+        return cannot(path, e);
+    }
+    if (access(path, F_OK) == 0)
+        return access(path, W_OK) < 0 ? cannot(path, e) : 0;
+    if (n >= sizeof dir) {
+        errno = ENAMETOOLONG;
+        return cannot(path, e);
+    }
+    if (slash)
+        snprintf(dir, sizeof dir, "%.*s", n ? (int)n : 1, path);
+    return !strstr(dir, "%t") && access(dir, W_OK | X_OK) < 0 ? cannot(path, e) : 0;
+}
+
 int output_open(const char *path, enum output_mode m, struct err *e)
 {
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (m == OUTPUT_NEW ? O_EXCL : O_TRUNC);

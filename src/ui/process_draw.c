@@ -254,6 +254,16 @@ static void draw_below(const struct process_state *t, struct canvas *c, struct r
 
 /* --- all of it --- */
 
+/* Why no process is in the list. In its first round the node does not know the first calls yet. */
+static const char *nobody(const struct process_state *t)
+{
+    if (t->query.filter[0])
+        return "no process contains this text; Esc clears it";
+    if (t->within == PROCESS_BY_CALL && t->table->head.seq == 1)
+        return "the node reads the first calls; the next round shows the processes";
+    return "no process";
+}
+
 void process_draw(struct process_state *t, struct canvas *c, struct rect a,
                   const struct snapshot *s, const uint16_t *order, size_t n)
 {
@@ -278,9 +288,7 @@ void process_draw(struct process_state *t, struct canvas *c, struct rect a,
         }
     }
     if (n == 0 && lines > 0) {
-        canvas_text(c, list.row + 2, a.col + 2, a.cols - 2, STYLE_DIM,
-                    t->query.filter[0] ? "no process contains this text; Esc clears it"
-                                       : "no process");
+        canvas_text(c, list.row + 2, a.col + 2, a.cols - 2, STYLE_DIM, nobody(t));
     }
     if (below.rows) {
         draw_below(t, c, below, s);

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import signal
 
 import kp
 from common import OTPS, clean
@@ -71,6 +72,20 @@ def test_time_line():
         names = {e.get("name", "") for e in (events["traceEvents"] if isinstance(events, dict) else events)}
         assert "agent_full_work:request/2" in names and "SLEEP agent_full_work:slow/1" in names, names
         clean(n)
+
+
+@kp.each(25, 27)
+def test_kill_9(otp):
+    """While a process is traced: patterns on whole modules, before OTP 27 in the session that all tracers share."""
+    with kp.Node(otp) as n:
+        pid = n.eval("agent_full_log:start(), S = agent_full_work:start(self()), receive {S, ready} -> list_to_binary(pid_to_list(S)) end")
+        k = kp.Kp("--full-trace", pid, "--duration", "60s", n.name)
+        kp.until(30, lambda: n.ours()["flags"] or "kprof_full_tracer_00" in n.ours()["sessions"], what=lambda: k.saw())
+        k.proc.send_signal(signal.SIGKILL)
+        k.proc.wait()
+        clean(n)
+        assert not n.eval("[P || P <- processes(), {_, {M, _, _}} <- [process_info(P, initial_call)], "
+                          "lists:prefix(\"kprof_\", atom_to_list(M))]")
 
 
 def test_why_nothing_was_caught():

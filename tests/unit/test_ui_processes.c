@@ -166,6 +166,28 @@ static void a_group_opens(void **state)
     assert_true(has("select a process"));
 }
 
+/* The round after a pause is a first one: the node names first calls only in the one after it. */
+static void a_group_by_call_in_a_first_round(void **state)
+{
+    struct process_table *t;
+    (void)state;
+    run("U");
+    give(200);
+    run("v<Home><Enter>");
+    assert_int_equal(order().within, PROCESS_BY_CALL);
+    t = fake_processes(0, false);
+    t->head.seq = 1;
+    ui_set_processes(u, t, NULL);
+    run("");
+    assert_true(has("the node reads the first calls"));
+    t = fake_processes(0, false);
+    t->head.seq = 2;
+    ui_set_processes(u, t, NULL);
+    run("");
+    assert_true(has("no process"));
+    assert_false(has("the node reads the first calls"));
+}
+
 static void filter_and_selection(void **state)
 {
     (void)state;
@@ -272,6 +294,7 @@ int main(void)
         TEST(a_closed_gate_is_said),
         TEST(the_order_is_the_nodes),
         TEST(a_group_opens),
+        TEST(a_group_by_call_in_a_first_round),
         TEST(filter_and_selection),
         TEST(a_process_below),
         TEST(export_has_its_own_prompt),

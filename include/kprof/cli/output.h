@@ -9,6 +9,10 @@
 
 enum output_mode { OUTPUT_NEW /* refuses an existing file: errno EEXIST */, OUTPUT_OVER };
 
+/* Checks that a file of this name could be written, so that a long run does not fail at its end.
+ * Creates nothing. A directory with %t in its name is not checked. Returns 0, or -1 with err (and
+ * errno). */
+int output_check(const char *path, struct err *e);
 /* Returns a descriptor, or -1 with err (and errno). A file that is overwritten becomes 0600,
  * too. */
 int output_open(const char *path, enum output_mode m, struct err *e);

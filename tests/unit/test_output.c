@@ -1,0 +1,78 @@
+/* Whether a file can be written is known before a long run, and nothing is created by the question.
+ */
+#include <kprof/cli/output.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/kprof-output-XXXXXX";
+
+static const char *in(const char *name)
+{
+    static char path[200];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static int made(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int removed(void **state)
+{
+    (void)state;
+    unlink(in("file"));
+    unlink(in("link"));
+    return rmdir(dir);
+}
+
+static void what_can_be_written(void **state)
+{
+    struct err e = {{0}};
+    (void)state;
+    assert_int_equal(output_check(in("file"), &e), 0);
+    assert_int_equal(access(in("file"), F_OK), -1); /* nothing is created */
+    int fd = output_open(in("file"), OUTPUT_NEW, &e);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(output_check(in("file"), &e), 0);
+    assert_int_equal(output_check("file-in-the-working-directory", &e), 0);
+    assert_int_equal(output_check(in("%t/app.svg"), &e), 0); /* the name is not known yet */
+    assert_int_equal(output_check("/dev/null", &e), 0);
+}
+
+static void what_cannot(void **state)
+{
+    struct err e = {{0}};
+    char file[200];
+    (void)state;
+    assert_int_equal(output_check(in("missing/app.svg"), &e), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_non_null(strstr(e.text, "missing/app.svg: No such file or directory"));
+    assert_int_equal(output_check(in("missing/app-%t.svg"), &e), -1);
+    snprintf(file, sizeof file, "%s", in("file"));
+    assert_int_equal(symlink(file, in("link")), 0);
+    assert_int_equal(output_check(in("link"), &e), -1); /* output_open follows no link */
+    assert_int_equal(output_open(in("link"), OUTPUT_OVER, &e), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_can_be_written),
+        cmocka_unit_test(what_cannot),
+    };
+    return cmocka_run_group_tests(tests, made, removed);
+}
