@@ -11,7 +11,7 @@
 #define LEAST_US  1000u
 #define MOST_US   10000000u
 #define FRESH_NS  1000000000u
-/* While many samples are drawn, no event is processed. Maximum share of the time for drawing: */
+/* To draw many samples takes time, during which no event is processed: at most this part of it. */
 #define PART 20
 
 void live_stacks_init(struct live_stacks *p, const struct options *o)
@@ -124,7 +124,7 @@ static bool has_any(const struct stack_view *v, const uint64_t *requests, size_t
     return false;
 }
 
-/* Reports that there are none, and offers to sample from now on. */
+/* Says so, and offers to take some from now on. */
 static void no_samples_inside(struct engine *g, struct ui *u)
 {
     struct intent yes = {.kind = INTENT_SAMPLING, .text = "inside"};
@@ -134,7 +134,7 @@ static void no_samples_inside(struct engine *g, struct ui *u)
     if (s.replay)
         ui_message(u, "the recording has no stack samples inside these requests", true);
     else if (wanted(g) && strcmp(s.who, yes.text) == 0)
-        ui_message(u, "no stack samples inside these requests; mark newer ones", true);
+        ui_message(u, "no stack samples inside these requests so far; mark newer ones", true);
     else
         ui_ask(u, "No stack samples inside these requests. Sample inside requests from now on?",
                &yes);

@@ -182,7 +182,8 @@ static void samples_inside_requests_are_offered(void **state)
     assert_true(picture_has(&r->c, "sampling has started"));
     live_stacks(&r->p, r->g, r->u, &in); /* not asked again: it is on */
     ui_draw(r->u, &r->c, NULL);
-    assert_true(picture_has(&r->c, "no stack samples inside these requests; mark newer ones"));
+    assert_true(
+        picture_has(&r->c, "no stack samples inside these requests so far; mark newer ones"));
     press(r, "F<Esc>");
     assert_sampled(r, "inside");
 }
