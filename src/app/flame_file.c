@@ -23,7 +23,7 @@
 
 /* ---- reading ---- */
 
-/* A file of stacks: folded, or of perf script, which its first lines tell. */
+/* A file of stacks: folded stacks or perf script output; its first lines show which. */
 struct reader {
     struct stack_profile *to;
     struct folded *folded;

@@ -31,7 +31,7 @@
 struct run {
     const struct options *o;
     struct full_what what;
-    struct ring *ring; /* a session wants a place for events; none will come */
+    struct ring *ring; /* required by a session; stays empty */
     struct intern *names;
     struct stream *stream;
     struct session *session;
@@ -94,7 +94,7 @@ static void add_module(struct run *r, const struct mfa *f)
     buf_adds(&r->modules, f->module);
 }
 
-/* The functions of the tiers, but for the one that begins the request. */
+/* The functions of the tiers, except the one that begins the request. */
 static void follow(struct run *r)
 {
     const struct mfa *call = &r->what.call;

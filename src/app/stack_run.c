@@ -27,7 +27,7 @@ struct run {
     struct file_series files;
     struct snap_sampling told;  /* of the node, last */
     uint64_t began_ns;          /* sampling, local clock; 0: it is not under way */
-    uint64_t sampled_ns;        /* for so long, before that */
+    uint64_t sampled_ns;        /* sampling time before that */
     uint64_t samples, left_out; /* written; that did not fit into memory */
 };
 
@@ -172,7 +172,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Without a trigger: until the time is over, or somebody ends it. */
+/* Without a trigger: until the time is over or the operator stops it. */
 static int at_once(struct run *r, struct err *e)
 {
     const struct options *o = r->o;
@@ -217,7 +217,7 @@ static void reach_back(struct run *r)
     stack_view_release(v);
 }
 
-/* Samples for the time, and writes what was kept from before, too. */
+/* Samples for this time, and also writes the samples from before the trigger. */
 static int triggered(void *arg, uint64_t time_ns, struct err *e)
 {
     struct run *r = arg;
@@ -251,7 +251,7 @@ static int on_triggers(struct run *r, struct err *e)
     return rc;
 }
 
-/* ---- what is told at the end ---- */
+/* ---- the report at the end ---- */
 
 static void say(const struct run *r)
 {

@@ -14,7 +14,7 @@ static bool said(const struct given *p, const char *name)
     return p->on_command_line[options_set_index(name)];
 }
 
-/* Options that say what is sampled. */
+/* Options that choose what is sampled. */
 static int check_without(const struct given *p)
 {
     static const char *const names[] = {"top", "processes", "statuses", "sample-interval", "flush"};
@@ -95,7 +95,7 @@ static int check_record(struct options *o, const struct given *p)
     return check_trigger(o, p);
 }
 
-/* Samples are no calls: what reports calls has nothing to do. */
+/* There are no calls, so options that report calls have no meaning. */
 int options_profile_check(struct options *o, const bool given[OPTIONS_DEFS_MAX], struct err *e)
 {
     const struct given p = {given, e};

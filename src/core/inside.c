@@ -125,7 +125,7 @@ uint64_t inside_label(const struct inside *n, uint64_t label)
     return label;
 }
 
-/* ---- the question ---- */
+/* ---- the query ---- */
 
 /* The state of a process at a time; NULL: not known. */
 static const struct inside_step *step_at(const struct inside *n, uint64_t pid, uint64_t ns)
@@ -184,7 +184,7 @@ struct core_inside core_inside_at(struct core *c, uint64_t pid, uint64_t ns)
 
     if (!s && n->step && map_get(&n->newest, pid) == MAP_EMPTY && ns >= n->whole_ns &&
         ns >= n->flush_ns) {
-        now = state_of(c, calls_proc(&c->calls, pid)); /* it has not changed since */
+        now = state_of(c, calls_proc(&c->calls, pid)); /* its state has not changed since */
         s = &now;
     }
     if (!s)

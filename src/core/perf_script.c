@@ -13,7 +13,7 @@ enum { DIGITS_MAX = 18, SECONDS_DIGITS = 10, NAMES_MAX = 200000 };
 struct perf_script {
     struct stack_profile *profile;
     struct perf_script_counts counts;
-    struct buf line; /* what came of a line that has not ended */
+    struct buf line; /* the part of an incomplete line */
     bool too_long;   /* the rest of this line is skipped */
     bool in_sample;
     struct stack_sample sample;
@@ -21,7 +21,7 @@ struct perf_script {
     uint32_t frame[PERF_SCRIPT_DEPTH_MAX]; /* leaf first */
     size_t frames;
     bool deep;
-    struct intern *names; /* frames as text, so that each is taken apart once */
+    struct intern *names; /* frames as text, so that each is parsed once */
     uint32_t *frame_of;   /* by name */
 };
 

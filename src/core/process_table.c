@@ -66,7 +66,7 @@ static double known(int64_t v, double factor)
     return v < 0 ? NAN : (double)v * factor;
 }
 
-/* Of what happened since the round before. */
+/* A rate since the round before. */
 static double per_s(const struct process_table *t, double v)
 {
     return t->head.between_s > 0 ? v / t->head.between_s : NAN;
@@ -173,7 +173,7 @@ static int compare(const void *a, const void *b, void *arg)
     const struct order *o = arg;
     int way = in_order(&o->row[*i], &o->row[*j], o->q);
 
-    return way ? way : *i - *j; /* as the node told them */
+    return way ? way : *i - *j; /* in the order of the node */
 }
 
 size_t process_table_order(const struct process_table *t, const struct process_query *q,

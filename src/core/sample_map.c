@@ -41,7 +41,7 @@ uint64_t sample_map_sum(const struct sample_map *m, uint64_t from, uint64_t to)
     return sum;
 }
 
-/* What all samples tell: their times, and which cells have any. */
+/* From all samples: their times, and the cells that have some. */
 struct seen {
     uint64_t first_ns, last_ns;   /* of the view */
     uint64_t before_ns, after_ns; /* the nearest to the map, outside of it; 0: none */

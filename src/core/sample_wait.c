@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASS_NS UINT64_C(5000000) /* of core's time, between two looks at all that wait */
+#define PASS_NS UINT64_C(5000000) /* of core's time, from one pass over the waiting to the next */
 
 struct waiting {
     struct stack_sample sample;
@@ -16,7 +16,7 @@ struct sample_wait {
     struct stack_profile *profile;
     struct waiting *waiting; /* in the order of arrival, a ring */
     size_t first, n;
-    uint64_t passed_ns; /* core's time at the last look */
+    uint64_t passed_ns; /* core's time at the last pass */
     struct sample_wait_counts counts;
 };
 

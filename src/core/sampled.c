@@ -148,7 +148,7 @@ void sampled_merged(struct sampled *s, uint64_t into, uint64_t from)
         sampled_note(s, into);
 }
 
-/* ---- the question ---- */
+/* ---- the query ---- */
 
 static bool row_fits(const struct view_cells *q, const struct sampled_call *k)
 {
@@ -183,7 +183,7 @@ static int by_label(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts, and leaves out what is there twice. */
+/* Sorts and removes duplicates. */
 static size_t in_order(uint64_t *label, size_t n)
 {
     size_t kept = 0;

@@ -163,7 +163,7 @@ int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, s
 {
     uint64_t now = clock_mono_ns();
 
-    configuration_record(g); /* the tiers of now */
+    configuration_record(g); /* the present tiers */
     return recorder_keep(g->recorder, path, now > before_ns ? now - before_ns : 0, e);
 }
 

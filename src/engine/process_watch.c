@@ -47,7 +47,7 @@ void engine_processes(struct engine *g, const struct process_request *r)
         return;
     if (r) {
         w->wanted = *r;
-        w->next_ns = w->question_id = 0; /* an answer under way is to another request */
+        w->next_ns = w->question_id = 0; /* a pending answer belongs to another request */
         w->asked = false;
         w->on = true;
     } else if (w->on) {
@@ -74,8 +74,7 @@ void process_watch_poll(struct engine *g)
     }
 }
 
-/* When the node will have another round: not sooner, and now and then, to see that it has stopped.
- */
+/* The time until the next request: until the node has a new round, within limits. */
 static uint64_t pause_ns(const struct process_head *h)
 {
     double ms = h->next_s * 1e3, least = h->seq ? LEAST_MS : WAIT_MS;

@@ -9,11 +9,11 @@
 
 #define MESSAGES_A_POLL 32
 #define LIVE_BYTES      ((size_t)64 << 20)  /* some minutes of a fast sampler */
-#define REPLAY_BYTES    ((size_t)256 << 20) /* a recording is looked at as a whole */
+#define REPLAY_BYTES    ((size_t)256 << 20) /* a recording is shown as a whole */
 
 /* ---- requests to the node ---- */
 
-/* Forgets the samples; their texts and stacks stay. */
+/* Drops the samples; keeps their texts and stacks. */
 static void forget(struct stack_sampling *p)
 {
     if (!p->profile)
@@ -166,7 +166,7 @@ bool stack_sampling_take(struct engine *g)
     int n = 0;
 
     while (n < MESSAGES_A_POLL && (m = stream_take_stacks(g->stream))) {
-        if (!p->profile && (g->run.history || p->begun)) /* else nobody looks at them */
+        if (!p->profile && (g->run.history || p->begun)) /* else nothing uses them */
             open_store(g);
         if (p->decoder)
             stack_decoder_feed(p->decoder, m->bytes, m->n, &m->clock);

@@ -263,7 +263,7 @@ bad:
     return false;
 }
 
-/* ---- what came of it ---- */
+/* ---- the result as text ---- */
 
 static void say_none(const struct full_figures *f, const char *what, char *out, size_t n)
 {

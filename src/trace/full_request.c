@@ -57,7 +57,7 @@ static void enc_module(struct buf *b, const char *s, size_t n)
     enc_binary(b, name, at + n);
 }
 
-/* Those of the list that are applications, or those that are modules. */
+/* Writes the applications of the list, or the modules. */
 static void enc_names(struct buf *b, const char *list, bool apps)
 {
     const char *end;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TEXT_BYTES 256
-#define MOST       (INT64_C(1) << 52) /* of a number: a double holds it */
+#define MOST       (INT64_C(1) << 52) /* largest number; exact in a double */
 #define MOST_US    UINT64_C(1000000000000)
 #define INTEGER    97 /* tag of 0, which stands for no name */
 
@@ -100,7 +100,7 @@ static const struct {
 #undef FIGURE
 };
 
-/* A name that is not known is a newer agent's. */
+/* Unknown names are from a newer agent. */
 static bool read_figures(struct etf *c, struct figures *f)
 {
     uint32_t pairs;

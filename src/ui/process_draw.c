@@ -254,13 +254,14 @@ static void draw_below(const struct process_state *t, struct canvas *c, struct r
 
 /* --- all of it --- */
 
-/* Why no process is in the list. In its first round the node does not know the first calls yet. */
+/* Why no process is in the list. In its first round the node does not know the initial calls yet.
+ */
 static const char *nobody(const struct process_state *t)
 {
     if (t->query.filter[0])
         return "no process contains this text; Esc clears it";
     if (t->within == PROCESS_BY_CALL && t->table->head.seq == 1)
-        return "the node reads the first calls; the next round shows the processes";
+        return "the node reads the initial calls; the next round shows the processes";
     return "no process";
 }
 

@@ -179,13 +179,13 @@ static void a_group_by_call_in_a_first_round(void **state)
     t->head.seq = 1;
     ui_set_processes(u, t, NULL);
     run("");
-    assert_true(has("the node reads the first calls"));
+    assert_true(has("the node reads the initial calls"));
     t = fake_processes(0, false);
     t->head.seq = 2;
     ui_set_processes(u, t, NULL);
     run("");
     assert_true(has("no process"));
-    assert_false(has("the node reads the first calls"));
+    assert_false(has("the node reads the initial calls"));
 }
 
 static void filter_and_selection(void **state)
