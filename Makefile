@@ -48,14 +48,17 @@ endif
 KP_CPPFLAGS := -D_GNU_SOURCE -D_REENTRANT -DKPROF_VERSION='"$(VERSION)"' -Iinclude $(EI_INC) $(CPPFLAGS)
 KP_CFLAGS   := -std=c11 -pthread $(WARN) $(WERROR) $(OPT_$(FLAVOUR)) $(CFLAGS)
 KP_LDFLAGS  := -pthread $(OPT_$(FLAVOUR)) $(LDFLAGS)
-LIBS        := $(EI_LIB) -lncursesw -ltinfo -lz -lm
+LIBS        := $(EI_LIB) -lssl -lcrypto -lncursesw -ltinfo -lz -lm
 TEST_CFLAGS := -Itests/lib -Isrc -Wno-missing-prototypes
 
 # The layers in the table of src/README.md, the lowest first.
 LAYERS   := $(shell sed -n '/^```layers/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
 SRC     := $(wildcard $(addprefix src/,$(addsuffix /*.c,$(LAYERS))))
-OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o $(B)/obj/page_blob.o
+OBJ     := $(patsubst src/%.c,$(B)/obj/%.o,$(filter-out src/app/main.c,$(SRC))) $(B)/obj/agent_blob.o $(B)/obj/page_blob.o \
+           $(B)/obj/terminfo_blob.o
 MAIN    := $(B)/obj/app/main.o
+# Terminals that work without terminfo files.
+TERMS   := xterm xterm-256color screen screen-256color tmux tmux-256color linux vt100 vt220 rxvt
 PARTS   := $(wildcard src/agent/kprof_*.erl)
 BEAMS   := $(A)/kprof_agent_00.beam $(A)/kprof_sample.beam
 # A library for each layer. They are linked from the top layer down, so that no layer can use one above it.
@@ -76,6 +79,13 @@ all: build/kprof-top
 build/kprof-top: build/plain/kprof-top
 	@cp -f $< $@.tmp && mv -f $@.tmp $@
 
+# For containers: the same objects in one file that needs no shared library. The linker warns of functions that may load
+# some at run time; src/app/static_program.c prevents this.
+.PHONY: static
+static: build/kprof-top-static
+build/kprof-top-static: $(MAIN) $(OBJ) $(B)/objects
+	@$(CC) $(KP_LDFLAGS) -static -s -Wl,--no-warnings -o $@.tmp $(MAIN) $(OBJ) $(LIBS) && mv -f $@.tmp $@
+
 # All objects are linked, not the libraries, so that duplicate function names are always errors.
 $(B)/kprof-top: $(MAIN) $(OBJ) $(B)/objects
 	$(CC) $(KP_LDFLAGS) -o $@ $(MAIN) $(OBJ) $(LIBS)
@@ -84,9 +94,10 @@ build/plain/kprof-top: FORCE
 	@$(MAKE) --no-print-directory FLAVOUR=plain $@
 endif
 
-# The layer trace contains the bytes of the agent, export those of the flame graph page.
+# The layer trace contains the bytes of the agent, export those of the flame graph page, ui those of
+# the terminfo entries.
 define layer_library
-$(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1)),$(B)/obj/agent_blob.o) $(if $(filter export,$(1)),$(B)/obj/page_blob.o) $(B)/objects
+$(B)/libkprof_$(1).a: $(filter $(B)/obj/$(1)/%,$(OBJ)) $(if $(filter trace,$(1)),$(B)/obj/agent_blob.o) $(if $(filter export,$(1)),$(B)/obj/page_blob.o) $(if $(filter ui,$(1)),$(B)/obj/terminfo_blob.o) $(B)/objects
 	@rm -f $$@
 	@$$(AR) qcs $$@ $$(filter %.o,$$^)
 endef
@@ -129,6 +140,14 @@ $(B)/obj/page_blob.o: build/page_blob.c $(B)/how
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
 
+build/terminfo_blob.c: src/ui/terminfo.sh
+	@mkdir -p $(@D)
+	@sh src/ui/terminfo.sh $(TERMS) > $@.tmp && mv -f $@.tmp $@
+
+$(B)/obj/terminfo_blob.o: build/terminfo_blob.c $(B)/how
+	@mkdir -p $(@D)
+	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) -MMD -MP -c -o $@ $<
+
 $(B)/testlib/%.o: tests/lib/%.c $(B)/how
 	@mkdir -p $(@D)
 	$(CC) $(KP_CPPFLAGS) $(KP_CFLAGS) $(TEST_CFLAGS) -MMD -MP -c -o $@ $<
@@ -146,6 +165,7 @@ $(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tool
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 $(B)/bench/%: $(B)/bench/%.o $(B)/libtest.a $(LIBS_ALL)
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+$(B)/fuzz/fuzz_tls: $(B)/testlib/tls_pki.o
 $(B)/fuzz/%: $(B)/fuzz/%.o $(LIBS_ALL)
 	@$(CC) $(KP_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 $(B)/libtest.a: $(TESTLIB)
@@ -181,7 +201,8 @@ help:
 	@echo 'Build'
 	@echo '  make                  build/kprof-top'
 	@echo '  make deps             install missing packages for build and checks (Debian, apt-get); deps-fuzz: also for fuzzing'
-	@echo '  make demo             build, start the sample node under load, and attach to it; without a terminal: a few text tables'
+	@echo '  make static           build/kprof-top-static, which needs no shared library: for containers'
+	@echo '  make demo             build, start the sample node under load, and attach to it; without a terminal: a few text tables with findings'
 	@echo '  make install          PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall removes it'
 	@echo '  make clean            remove build/, except for the Debian roots of the tests (build/otp, build/real); make distclean removes all'
 	@echo 'Edit and test (src/CONTRIBUTING.md)'
@@ -199,7 +220,7 @@ help:
 	@echo '                        check-node check-screen check-chaos check-survive check-real; not in make check: check-fuzz (60 s a target)'
 	@echo 'Measure, on an idle machine (RESULTS: writes the values into tests/RESULTS.md)'
 	@echo '  make bench            benchmarks; each prints its value and its limit'
-	@echo '  make impact           the effect on a node and its clients: OTP="25 27 29" PART="clients jump loop cost" WRITE=FILE ARGS='
+	@echo '  make impact           the effect on a node and its clients: OTP="25 27 29" PART="clients jump loop cost stacks mailbox" WRITE= ARGS='
 	@echo '  make large            a node of PROCESSES=200000: attach, detach, longest stall (OTP=; RESULTS)'
 	@echo '  make survive          ROUNDS=100 attaches to nodes under stress, on each OTP (SEED= OTP=; RESULTS)'
 	@echo '  make survive-rabbitmq ATTACHES=50 attaches to RabbitMQ under load (installs RabbitMQ)'
@@ -222,9 +243,9 @@ demo:
 	@sh $(TOOLS)/deps.sh build
 	$(SUB) -s -j$(JOBS) all
 	@if [ -t 0 ] && [ -t 1 ]; then exec build/kprof-top --demo; \
-	else exec build/kprof-top --demo --batch -n 3 -d 2s --format text; fi
+	else exec build/kprof-top --demo --batch -n 3 -d 2s --format text --why; fi
 
-# unit builds the program. Then one lane has the suites that compute, the others those that wait for nodes.
+# unit builds the program. Then three lanes run: the first has the suites that use the CPU, the others wait for nodes.
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
@@ -264,7 +285,7 @@ ifeq ($(KIND),unit)
 	$(SUB) -s -j$(JOBS) $(if $(NAME),$(B)/unit/$(NAME),unit)
 	@sh $(TOOLS)/unit.sh $(if $(NAME),$(B)/unit/$(NAME),$(UNIT))
 else
-	$(SUB) -s -j$(JOBS) $(B)/kprof-top all
+	$(SUB) -s -j$(JOBS) $(B)/kprof-top all $(if $(filter screen node,$(KIND)),static)
 	$(if $(filter node agent,$(KIND)),@sh $(TOOLS)/otp-roots.sh)
 	@python3 $(if $(filter agent,$(KIND)),$(TOOLS)/agent.py --show,tests/lib/runner.py tests/$(KIND)) $(if $(NAME),'$(NAME)')
 endif
@@ -303,11 +324,11 @@ check-agent:
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 $(TOOLS)/agent.py $(ONLY)
 check-node:
-	$(SUB) -s -j$(JOBS) all
+	$(SUB) -s -j$(JOBS) all static
 	@sh $(TOOLS)/otp-roots.sh
 	@python3 tests/lib/runner.py tests/node $(ONLY)
 check-screen:
-	$(SUB) -s -j$(JOBS) all
+	$(SUB) -s -j$(JOBS) all static
 	@python3 tests/lib/runner.py tests/screen $(ONLY)
 # A few rounds of make chaos, always the same.
 check-chaos:

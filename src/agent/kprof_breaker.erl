@@ -2,13 +2,13 @@
 %% milliseconds.
 %%
 %% Invariant: open lasts at least the cooldown, which doubles with each consecutive trip up to 5 minutes; half_open lasts at
-%% least ?PROBE_MS; sampling increases in steps (factor 10 while half open, then 5, 2, 1). Only opening takes effect at once.
+%% least ?TRY_MS; sampling increases in steps (factor 10 while half open, then 5, 2, 1). Only opening takes effect at once.
 %% admit/3 never admits more than the limit in an interval.
 -module(kprof_breaker).
--export([new/1, trip/2, tick/2, wait/2, later/2, probe/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
+-export([new/1, trip/2, tick/2, wait/2, later/2, trying/2, reset/1, cooldown/2, state/1, factor/1, trips/1, next_ms/2, pause_ms/1, limit/2, admit/3]).
 -export_type([breaker/0, limit/0]).
 
--define(PROBE_MS, 2000).
+-define(TRY_MS, 2000).
 -define(STEP_MS, 1000).
 -define(CALM_MS, 30000). % after this time closed, the next pause is the cooldown again
 -define(MOST_MS, 300000).
@@ -17,7 +17,7 @@
 
 -record(b, {
     state = closed, % closed | open | half_open
-    since = 0, % begin of the state, or of the step
+    since = 0, % start of the state, or of the step
     cooldown = 5000,
     trips = 0,
     row = 0, % consecutive trips
@@ -42,21 +42,21 @@ trip(Now, #b{row = Row0} = B) ->
 calm(Now, #b{state = closed, steps = [_], since = Since}) -> Now - Since >= ?CALM_MS;
 calm(_, _) -> false.
 
-%% -> {none | probe | factor | closed, B}: probe: tracing begins again, with factor/1; factor: factor/1 has changed.
--spec tick(integer(), breaker()) -> {none | probe | factor | closed, breaker()}.
+%% -> {none | trying | factor | closed, B}: trying: a try begins, that is tracing with factor/1; factor: factor/1 has changed.
+-spec tick(integer(), breaker()) -> {none | trying | factor | closed, breaker()}.
 tick(Now, #b{state = open} = B) ->
     case next_ms(Now, B) of
-        0 -> {probe, B#b{state = half_open, since = Now}};
+        0 -> {trying, B#b{state = half_open, since = Now}};
         _ -> {none, B}
     end;
-tick(Now, #b{state = half_open, since = Since, steps = [_ | Rest]} = B) when Now - Since >= ?PROBE_MS ->
+tick(Now, #b{state = half_open, since = Since, steps = [_ | Rest]} = B) when Now - Since >= ?TRY_MS ->
     {closed, B#b{state = closed, since = Now, steps = Rest}};
 tick(Now, #b{state = closed, since = Since, steps = [_ | [_ | _] = Rest]} = B) when Now - Since >= ?STEP_MS ->
     {factor, B#b{since = Now, steps = Rest}};
 tick(_, B) ->
     {none, B}.
 
-%% Tracing is off for another reason: the probe does not advance. An open breaker keeps its timer.
+%% Tracing is off for another reason: the try does not advance. An open breaker keeps its timer.
 -spec wait(integer(), breaker()) -> breaker().
 wait(_, #b{state = open} = B) -> B;
 wait(Now, B) -> B#b{since = Now}.
@@ -66,10 +66,10 @@ wait(Now, B) -> B#b{since = Now}.
 later(Now, B) -> B#b{state = open, since = Now}.
 
 %% Begins half open, as after the cooldown of a first trip.
--spec probe(integer(), breaker()) -> breaker().
-probe(Now, B) -> B#b{state = half_open, since = Now, row = 1, steps = ?STEPS}.
+-spec trying(integer(), breaker()) -> breaker().
+trying(Now, B) -> B#b{state = half_open, since = Now, row = 1, steps = ?STEPS}.
 
-%% The operator switched tracing off and on: no probe; the number of trips is kept.
+%% The operator switched tracing off and on: there is no try; the number of trips is kept.
 -spec reset(breaker()) -> breaker().
 reset(B) -> B#b{state = closed, steps = [1], row = 0}.
 

@@ -15,14 +15,14 @@
 
 -record(c, {
     session,
-    tiers, % [{Ix, MFA}] that can be counted
+    tiers, % [{Ix | sent, MFA}] that can be counted
     count_ns, % cost of one count
     phase = rest,
     on, % MFA => {Calls, At} as last read, for each counter that is on
     rate, % MFA => {Calls, Native}: calls in that time
     due, % Ix => calls not reported yet
     covered, % MFA => end of the time that due covers
-    began, % begin of the round
+    began, % start of the round
     told % end of the time reported so far
 }).
 
@@ -30,7 +30,7 @@
 
 %% Tiers: [{Ix, MFA}]; CountNs: measured cost of one count. Counters of other tracers are not changed (below OTP 27 a function
 %% has one counter for all).
--spec new(kprof_spec:session(), [{kprof_spec:ix(), mfa()}], pos_integer(), integer()) -> counts().
+-spec new(kprof_spec:session(), [{kprof_spec:ix() | sent, mfa()}], pos_integer(), integer()) -> counts().
 new(Session, Tiers, CountNs, Now) ->
     Free = [T || {_, MFA} = T <- Tiers, free(Session, MFA)],
     #c{
@@ -120,7 +120,7 @@ off(#c{session = Session, on = On} = C) ->
     C#c{on = #{}}.
 
 %% Calls to report: {Since, [{Ix, Calls}]}. Only whole calls are reported; the fraction stays.
--spec due(integer(), counts()) -> {{integer(), [{kprof_spec:ix(), pos_integer()}]}, counts()}.
+-spec due(integer(), counts()) -> {{integer(), [{kprof_spec:ix() | sent, pos_integer()}]}, counts()}.
 due(Now, C0) ->
     Held = [MFA || {_, MFA} <- C0#c.tiers, not is_map_key(MFA, C0#c.on)],
     C = lists:foldl(fun(MFA, Acc) -> cover(MFA, Now, Acc) end, C0, Held),

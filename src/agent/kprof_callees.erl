@@ -1,9 +1,9 @@
-%% The functions that a function calls, read from the code in its module's file. No code is loaded, the loaded code is
-%% not disassembled, and debug info is not needed. A separate process does this, within a time limit; a process of the
-%% node reads the file, so that no process is killed during a file operation. Bytes are read by their positions:
-%% OTP 29 does not load what OTP 25 compiles from binary patterns.
+%% The functions that a function calls, and those of a module that receive messages, read from the code in its module's file. No
+%% code is loaded, the loaded code is not disassembled, and debug info is not needed. A separate process does this, within a
+%% time limit; a process of the node reads the file, so that no process is killed during a file operation. Bytes are read by
+%% their positions: OTP 29 does not load what OTP 25 compiles from binary patterns.
 -module(kprof_callees).
--export([answer/1]).
+-export([answer/1, receivers/1]).
 
 -define(FILE_BYTES, 16#1000000).
 -define(WAIT_MS, 3000).
@@ -22,6 +22,37 @@ answer({callees, MFA}) ->
         erlang:demonitor(Ref, [flush]),
         {error, callees, <<"the file of the module could not be read within 3 s">>}
     end.
+
+%% The functions of a module that receive messages, or sleep. It reads the file of the module, so the calling process must be
+%% able to wait. -> none: not known
+-spec receivers(module()) -> [{atom(), arity()}] | none.
+receivers(M) ->
+    try
+        Chunks = chunks(M),
+        Atoms = atoms(chunk(<<"AtU8">>, Chunks, M)),
+        Code = chunk(<<"Code">>, Chunks, M),
+        Arities = arities(),
+        true = number(Code, 8) =< tuple_size(Arities),
+        [{binary_to_existing_atom(F, utf8), A} || {F, A} <- lists:usort(receiving(Code, 4 + number(Code, 0), Arities, Atoms, none, []))]
+    catch
+        _:_ -> none
+    end.
+
+%% Of: the function that the code belongs to
+receiving(Code, At, Arities, Atoms, Of, Found) when At < byte_size(Code) ->
+    case binary:at(Code, At) of
+        0 ->
+            Found;
+        Op ->
+            {Args, Next} = arguments(element(Op, Arities), Code, At + 1, []),
+            case {Op, Args} of
+                {2, [_, F, A]} -> receiving(Code, Next, Arities, Atoms, {element(F, Atoms), A}, Found); % func_info
+                _ when Op =:= 23; Op =:= 25; Op =:= 26 -> receiving(Code, Next, Arities, Atoms, Of, [Of | Found]); % loop_rec, wait, wait_timeout
+                _ -> receiving(Code, Next, Arities, Atoms, Of, Found)
+            end
+    end;
+receiving(_, _, _, _, _, Found) ->
+    Found.
 
 %% An error would be reported in the node's log.
 tried(MFA) ->

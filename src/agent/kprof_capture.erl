@@ -13,7 +13,7 @@
 -define(CALLS, 20).
 -define(WAIT_MS, 5000).
 -define(STEP_MS, 10).
--define(FIRST, 32). % processes flagged first;
+-define(FIRST, 32). % processes flagged first
 -define(HEAP_WORDS, 8 bsl 20).
 
 -record(p, {
@@ -37,7 +37,7 @@
 %% removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us, [Call]}}. -> {Capturer, Monitor}
 -spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref()}) -> {pid(), reference()}.
 start(Opts) ->
-    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
+    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap(), {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
 
 %% Ends a capture in any state, even if its process is dead. When this returns, everything it set has been removed. Capture:
 %% none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}
@@ -66,7 +66,7 @@ clear({_, _, MFA, _}) -> kprof_spec:pattern({none, match_spec}, MFA) =:= kprof_s
 init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters}) ->
     erlang:monitor(process, Controller),
     Session = kprof_spec:session(Isolated, ?MODULE, self()),
-    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, todo = processes() -- [self(), Controller], begun = now_us()},
+    P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, todo = processes(), begun = now_us()},
     kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),
     step(P).
 
@@ -83,6 +83,8 @@ step(#p{todo = []} = P) ->
 step(#p{todo = Todo, chunk = Chunk} = P) ->
     wait((flag_some(Todo, Chunk, kprof_flags:slice(), P))#p{chunk = 2 * Chunk}).
 
+flag_some([Pid | Todo], N, Slice, #p{controller = Controller} = P) when Pid =:= self(); Pid =:= Controller ->
+    flag_some(Todo, N, Slice, P);
 flag_some([Pid | Todo], N, Slice, #p{flagged = Flagged} = P) when N > 0 ->
     flag(Pid, true, P),
     flag_some(Todo, N - 1, kprof_flags:rest(Slice), P#p{flagged = [Pid | Flagged]});

@@ -80,9 +80,9 @@ functions() ->
      map_size, map_get, is_map_key, is_atom, is_float, is_integer, is_list, is_number, is_pid, is_port, is_reference, is_tuple,
      is_map, is_binary, is_bitstring, is_boolean, is_function, is_record, is_seq_trace, binary_part, get_tcw].
 
-%% Flags that a full trace sets for the process that makes the call.
+%% Flags that a full trace, and a request that is followed in detail, set for the process that makes the call.
 is_flag({const, {tracer, P}}) -> is_pid(P);
-is_flag(Flag) -> lists:member(Flag, [call, return_to, arity, monotonic_timestamp, running, garbage_collection]).
+is_flag(Flag) -> lists:member(Flag, [call, return_to, arity, monotonic_timestamp, running, scheduler_id, garbage_collection]).
 
 immediate({F}) when F =:= self -> true;
 immediate(X) when is_integer(X) -> X > -(1 bsl 58) andalso X < 1 bsl 58;
@@ -94,7 +94,7 @@ bound(X) when is_integer(X), X >= 0 -> X;
 bound({get_tcw}) -> ?LOW;
 bound({set_tcw, _}) -> ?LOW;
 bound({'bor', A, B}) -> both(A, B, fun(X, Y) -> ones(max(X, Y)) end);
-bound({'band', A, B}) -> both(A, B, fun min/2);
+bound({'band', A, B}) -> min(bound(A), bound(B)); % an atom is larger than any integer: one of them is enough
 bound({'+', A, B}) -> both(A, B, fun(X, Y) -> X + Y end);
 bound({'bsl', A, B}) when is_integer(B), B >= 0, B < 60 -> both(A, 0, fun(X, _) -> X bsl B end);
 bound({'bsr', A, B}) when is_integer(B), B >= 0 -> both(A, 0, fun(X, _) -> X bsr B end);

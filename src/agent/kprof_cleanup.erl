@@ -3,7 +3,8 @@
 %%
 %% Plan: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in
 %% kprof_patterns, new => boolean() (the agent sets new_processes), tcw => {Before, Start}, counting => [MFA] with counters of
-%% the agent, capture => of the controller, sampler => of stacks | none, table => of processes | none, full => of a full trace}
+%% the agent, capture => of the controller, sampler => of stacks | none, table => of processes | none, full => of a full trace, events =>
+%% of kprof_vm_events | none}
 %%
 %% Invariant: patterns are removed first, so that nothing more is traced; then flags, process by process; tokens last.
 -module(kprof_cleanup).
@@ -12,7 +13,7 @@
 
 -type plan() :: #{
     session := kprof_spec:session(), relay := none | pid(), set := kprof_patterns:set(), new := boolean(), tcw := {integer(), integer()},
-    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full_tracer:full(),
+    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full_tracer:full(), events := none | pid(),
     isolated := boolean(), walker := none | pid(), epoch := pos_integer(),
     tokens := boolean(), beside := boolean()
 }.
@@ -63,7 +64,8 @@ flags_off(#{session := Session, walker := Walker}) ->
     kprof_spec:flags({Session, none}, new, false, [all]),
     0.
 
-uncount(#{session := Session, counting := Counting, capture := Capture, sampler := Sampler, table := Table, full := Full}) ->
+uncount(#{session := Session, counting := Counting, capture := Capture, sampler := Sampler, table := Table, full := Full, events := Events}) ->
+    kprof_vm_events:stop(Events),
     kprof_full_tracer:kill(Full),
     kprof_stack_sampler:stop(Sampler),
     kprof_process_table:stop(Table),

@@ -114,6 +114,8 @@ loop(S) ->
             loop(kprof_processes:ended(Why, S));
         {'DOWN', R, _, _, Why} when R =:= S#s.full#full.ref ->
             loop(kprof_full:ended(Why, S));
+        {'DOWN', R, _, _, _} when R =:= element(2, S#s.vm_events) ->
+            loop(kprof_vm_events:ended(S));
         {full_plan, Tracer, Modules, Metas} when Tracer =:= S#s.full#full.tracer ->
             loop(kprof_full:planned(Modules, Metas, S));
         {full_off, Tracer} ->
@@ -174,6 +176,14 @@ request(Ref, {What, _} = Question, S) when What =:= catalog; What =:= exist ->
 request(Ref, {callees, _} = Question, S) ->
     kprof_link:answer_apart(Ref, fun() -> kprof_callees:answer(Question) end, [{priority, low}], S),
     S;
+request(Ref, {hang, Pids}, #s{vm = Vm, counters = Counters, tracing = #tracing{on = true}} = S) ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_hang:answer(Pids, Vm, Counters) end, [], S),
+    S;
+request(Ref, {hang, _}, S) ->
+    kprof_link:answer(Ref, {0, []}, S);
+request(Ref, {queue, Name}, #s{vm = Vm} = S) when is_binary(Name) ->
+    kprof_link:answer_apart(Ref, fun() -> kprof_proc:queue(Name, Vm) end, [], S),
+    S;
 request(Ref, {What, _} = Question, S) when What =:= stack; What =:= who; What =:= alive ->
     kprof_link:answer_apart(Ref, fun() -> kprof_proc:answer(Question) end, [], S),
     S;
@@ -217,7 +227,7 @@ relay_died(S0) ->
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_full:beat(kprof_processes:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))))),
+    S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_processes:beat(kprof_stacks:beat(kprof_limits:detail_beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))))))),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
     Pause = kprof_link:is_silent(S2),
     if
@@ -227,8 +237,8 @@ beat(#s{beats = #beats{n = N}} = S0) ->
         true -> loop(kprof_tracing:counting(S2))
     end.
 
-%% If the run queue stays long, sampling is cut; if that does not help, tracing stops. If tracing costs almost nothing, the run
-%% queue has another cause and nothing is done.
+%% While the run queue is long, sampling is cut at each heartbeat. After ?BUSY_BEATS heartbeats the breaker opens, unless tracing
+%% costs almost nothing: then the run queue has another cause, and nothing more is done.
 run_queue(#s{tracing = #tracing{on = true}, beats = #beats{busy = Busy}, cost = Cost} = S) ->
     Long = erlang:statistics(run_queue),
     {Spent, _} = kprof_cost:spent(Cost),
@@ -260,7 +270,7 @@ detach(Ref, S0) ->
     kprof_cleanup:leaving(),
     kprof_capture:stop(S0#s.requests#requests.capture),
     S1 = kprof_tracing:all_told(S0),
-    %% Time in which it was paused until now.
+    %% If tracing is paused, the last heartbeat reports for how long.
     S = if S1#s.tracing#tracing.paused =:= none -> S1; true -> kprof_heartbeat:send(kprof_link:tell_all(S1)) end,
     Receipt = kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),

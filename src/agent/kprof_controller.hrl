@@ -1,6 +1,6 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
 %% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks, kprof_processes,
-%% kprof_full and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
+%% kprof_full, kprof_vm_events and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one
 -define(COOL_MS, 5000).
@@ -24,7 +24,7 @@
 
 %% What is traced (kprof_tracing).
 -record(tracing, {
-    trace_config = #{tiers => [], entry => none, identity => none, returns => lean, sample => 1, args => false} :: kprof_spec:trace_config(),
+    trace_config = #{tiers => [], entry => none, identity => none, returns => lean, sample => 1, args => false, detail => 0, mailbox => false} :: kprof_spec:trace_config(),
     specs = [] :: kprof_spec:compiled(), % of the tiers that get a pattern
     set = #{} :: kprof_patterns:set(), % patterns of the agent
     versions = #{} :: #{module() => binary()}, % of the modules of the tiers, as last read
@@ -51,6 +51,9 @@
     said = {none, none} :: {none | rate | cost | flood, none | integer()}, % the limit last reported, and when (ms)
     noted = 0 :: non_neg_integer(), % number of counter updates of the relay at that time
     evaluated :: undefined | {integer(), integer(), integer()}, % {Ms, Events, run time of the relay in ns} of the last evaluation
+    detail = 1 :: pos_integer(), % details: the requested N, times this
+    detail_seen = {0, 0} :: {integer(), non_neg_integer()}, % {Ms, ns that details have cost} when it was last checked
+    detail_gc = false :: boolean(), % garbage collections may be traced: no other session can do it, or the VM has no fault
     heavy = 0 :: non_neg_integer() % consecutive evaluations in which unsampled calls alone cost too much
 }).
 
@@ -61,7 +64,7 @@
     rates = #{} :: kprof_tier_rates:rates()
 }).
 
-%% Requests that take longer (kprof_requests).
+%% Captures (kprof_requests).
 -record(requests, {
     capture = none :: kprof_capture:capture(),
     caught = none :: none | tuple() % the result of the capture
@@ -123,7 +126,7 @@
     isolated = false :: boolean(), % the VM has trace sessions
     session = none :: kprof_spec:session(),
     others = [] :: [binary()],
-    beside = false :: boolean(), % other agents are on the node
+    beside = false :: boolean(), % other agents are on the node (`beside` of kprof_hazard:vm/0: or other trace sessions)
     tcw :: {non_neg_integer(), non_neg_integer()}, % {Before, Start}
     spawn_flags = true :: boolean(), % flags of new processes may be set
     relay = none :: none | pid(),
@@ -147,6 +150,8 @@
     stacks = #stacks{} :: #stacks{},
     processes = #processes{} :: #processes{},
     full = #full{} :: #full{},
+    vm_events = none :: none | {pid(), reference()}, % kprof_vm_events, and its monitor
+    vm_events_at = -(1 bsl 59) :: integer(), % not started before this time (ms)
     beats = #beats{} :: #beats{}
 }).
 -type state() :: #s{}.

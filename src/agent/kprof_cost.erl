@@ -5,17 +5,18 @@
 %% spent/1 are pure.
 -module(kprof_cost).
 -export([calibrate/3, new/1, observe/2, resampled/3, spent/1, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
--export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, sink/1]).
+-export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, cost_detail/1, cost_draw/1, sink/1]).
 -export_type([cost/0, costs/0, counted/0, expected/0]).
 
 %% Nanoseconds per call, for each kind of call.
 -type costs() :: #{
     hit := pos_integer(), full := pos_integer(), args := pos_integer(), entry := pos_integer(), rare := pos_integer(), rare0 := pos_integer(),
-    miss := pos_integer(), count := pos_integer(), assumed := boolean()
+    miss := pos_integer(), count := pos_integer(), detail := non_neg_integer(), draw := non_neg_integer(), assumed := boolean()
 }.
 %% Totals up to now (observe/2).
 -type counted() :: #{
-    now_ns := integer(), events := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), tier_calls_s := non_neg_integer(),
+    now_ns := integer(), events := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), details => non_neg_integer(), helped_ns => non_neg_integer(),
+    polls => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(),
     sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
 }.
 -type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number()}.
@@ -25,15 +26,22 @@
 -define(CALLS, 200).
 -define(ROUNDS, 5).
 -define(RARE, 1000000).
+-define(NEVER, 2147483647).
+-define(MOST_CHECK_NS, 150).
+-define(MOST_DRAW_NS, 300).
 -define(EVENT_NS, 700).
+-define(DETAIL_NS, 600). % of an event of a request that is followed in detail, in its process
+-define(POLL_NS, 20000). % of a poll of a process in which a request hangs, on both sides
 -define(SMOOTH_NS, 1000000000). % averages over 1 s, so that a short burst does not change the cost
 
 %% ---- Calibration ----
 
 %% Nanoseconds of a call and its return, minus the untraced call: hit: a tier in a sampled request (lean); full: the same with
 %% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
-%% unsampled call without an entry; miss: a tier outside of a request; count: call_count.
-assumed() -> #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, assumed => true}.
+%% unsampled call without an entry; miss: a tier outside of a request; count: call_count. detail: added if requests are followed
+%% in detail, for one that is not; draw: added to that for its entry.
+assumed() ->
+    #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, detail => 60, draw => 120, assumed => true}.
 
 %% Isolated: the VM has sessions; Others: another tracer is active.
 -spec calibrate(boolean(), boolean(), pos_integer()) -> costs().
@@ -42,7 +50,7 @@ calibrate(false, true, _) ->
 calibrate(Isolated, _, Epoch) ->
     {P, R} = spawn_monitor(fun() -> exit({measured, measure(Isolated, Epoch)}) end),
     receive
-        {'DOWN', R, _, _, {measured, Costs}} -> Costs;
+        {'DOWN', R, _, _, {measured, Costs}} -> maps:merge(assumed(), Costs);
         {'DOWN', R, _, _, _} -> given_up(Isolated)
     after ?MOST_MS ->
         exit(P, kill),
@@ -57,10 +65,11 @@ measure(Isolated, Epoch) ->
     Sink = spawn_opt(kprof_cost, sink, [self()], [link, {message_queue_data, off_heap}]),
     erlang:suspend_process(Sink), % suspended like the relay, so messages are only queued
     Session = kprof_spec:session(Isolated, me(), Sink),
-    set(Session, Epoch),
+    Detail = kprof_detail:allowed(kprof_hazard:vm()),
+    set(Session, Epoch, Detail),
     %% If another tracer has begun to trace new processes, this fails.
     1 = kprof_spec:flags({Session, Sink}, self(), true, [call, arity, monotonic_timestamp, return_to]),
-    Costs = run(Session, Sink),
+    Costs = run(Session, Sink, Detail),
     seq_trace:set_token([]), % the exit signal must not carry a token to the controller
     kprof_spec:flags({Session, Sink}, self(), false, [all]),
     unset(Session),
@@ -69,7 +78,7 @@ measure(Isolated, Epoch) ->
     exit(Sink, kill),
     Costs.
 
-run(Session, Sink) ->
+run(Session, Sink, Detail) ->
     Base = fastest(fun(X) -> ?MODULE:cost_plain(X), ok end),
     Over = fun(F) -> max(1, round(fastest(F) - Base)) end,
     Miss = Over(fun(X) -> ?MODULE:cost_miss(X), ok end),
@@ -80,9 +89,22 @@ run(Session, Sink) ->
     Hit = Over(fun(X) -> ?MODULE:cost_tier(X), ok end),
     Entry = Over(fun(X) -> ?MODULE:cost_entry(X), ok end),
     Told = Over(fun(X) -> ?MODULE:cost_told({get, X, <<"key">>}, {self(), [X]}, <<"state">>), ok end),
+    Details =
+        case Detail of
+            true ->
+                Draw = Over(fun(X) -> ?MODULE:cost_draw(X), ok end),
+                seq_trace:set_token(label, 1),
+                Check = added(Over(fun(X) -> ?MODULE:cost_detail(X), ok end) - Hit, ?MOST_CHECK_NS),
+                #{detail => Check, draw => added(Draw - Entry - Check, ?MOST_DRAW_NS)};
+            false ->
+                #{}
+        end,
     kprof_spec:flags({Session, Sink}, self(), false, [return_to]),
     Full = Over(fun(X) -> ?MODULE:cost_full(X), ok end),
-    #{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, rare0 => Rare0, miss => Miss, count => Count, assumed => false}.
+    Details#{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, rare0 => Rare0, miss => Miss, count => Count, assumed => false}.
+
+%% The small difference of two measurements: on a busy machine, their errors are larger than that.
+added(Ns, Most) -> min(Most, max(0, Ns)).
 
 %% Nanoseconds per call, minimum over all rounds.
 fastest(F) -> lists:min([round_ns(F) || _ <- lists:seq(1, ?ROUNDS)]).
@@ -99,8 +121,8 @@ repeat(F, N) ->
     F(N),
     repeat(F, N - 1).
 
-%% The match specs that the node will have.
-set(Session, Epoch) ->
+%% The match specs that the node will have. With ?NEVER no request is drawn, so no process gets the flags of the detail.
+set(Session, Epoch, Detail) ->
     Me = me(),
     Config = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
     {ok, Lean, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_entry, 1}, {1, Me, cost_tier, 1}, {2, Me, cost_miss, 1}]}),
@@ -108,12 +130,20 @@ set(Session, Epoch) ->
     {ok, Rare0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare0, 1}], entry => none, sample => ?RARE}),
     {ok, Full, _} = kprof_spec:compile(Config#{tiers => [{1, Me, cost_full, 1}], returns => full}),
     {ok, Told, _} = kprof_spec:compile(Config#{tiers => [{1, Me, cost_told, 3}], args => true}),
-    [1 = kprof_spec:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Full ++ Told],
+    Detailed =
+        case Detail of
+            true ->
+                {ok, Both, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_draw, 1}, {1, Me, cost_detail, 1}], detail => ?NEVER, detail_flags => kprof_detail:flags(false)}),
+                Both;
+            false ->
+                []
+        end,
+    [1 = kprof_spec:set_pattern(Session, MFA, Spec, [local]) || {_, MFA, Spec} <- Lean ++ Rare ++ Rare0 ++ Full ++ Told ++ Detailed],
     1 = kprof_spec:set_pattern(Session, {Me, cost_counted, 1}, true, [call_count]).
 
 unset(Session) ->
     Me = me(),
-    [kprof_spec:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [cost_entry, cost_tier, cost_miss, cost_rare, cost_rare0, cost_full]],
+    [kprof_spec:set_pattern(Session, {Me, F, 1}, false, [local]) || F <- [cost_entry, cost_tier, cost_miss, cost_rare, cost_rare0, cost_full, cost_detail, cost_draw]],
     kprof_spec:set_pattern(Session, {Me, cost_told, 3}, false, [local]),
     kprof_spec:set_pattern(Session, {Me, cost_counted, 1}, false, [call_count]).
 
@@ -130,6 +160,10 @@ cost_tier(X) -> X.
 cost_miss(X) -> X.
 -spec cost_full(X) -> X.
 cost_full(X) -> X.
+-spec cost_detail(X) -> X.
+cost_detail(X) -> X.
+-spec cost_draw(X) -> X.
+cost_draw(X) -> X.
 -spec cost_entry(X) -> X.
 cost_entry(X) -> X.
 -spec cost_rare(X) -> X.
@@ -163,7 +197,8 @@ assumed(#{costs := #{assumed := Assumed}}) -> if Assumed -> 1; true -> 0 end.
 
 %% Totals up to now: #{events (two per traced call: the call and its return), ticket (increases with every entry call, sampled
 %% or not), relay_ns (run time of the relay)}, tier_calls_s (calls per second of the other tiers, in and outside of requests, as
-%% the VM counted them last), and the present #{sample, entry => boolean(), returns, args => boolean(), schedulers}, at now_ns.
+%% the VM counted them last), and the present #{sample, detail (0: none), entry => boolean(), returns, args => boolean(),
+%% schedulers}, at now_ns.
 %% Costs are shares of the schedulers' time, smoothed over a second.
 -spec observe(counted(), cost()) -> cost().
 observe(Seen, #{last := none} = S) ->
@@ -171,7 +206,8 @@ observe(Seen, #{last := none} = S) ->
 observe(#{ticket := 0} = Seen, #{last := #{ticket := Ticket}} = S) when Ticket > 0 ->
     observe(Seen#{ticket := Ticket}, S);
 observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0, varying := V0} = S) when Now > Then ->
-    {Fixed, Varying} = ns(Seen, Last, S),
+    {Fixed, Varying0} = ns(Seen, Last, S),
+    Varying = Varying0 + more(details, Seen, Last) * ?DETAIL_NS + more(helped_ns, Seen, Last) + more(polls, Seen, Last) * ?POLL_NS,
     All = (Now - Then) * maps:get(schedulers, Seen),
     Old = math:exp(-(Now - Then) / ?SMOOTH_NS),
     S#{last := Seen, fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
@@ -195,15 +231,16 @@ ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Seen, #{now_ns := Then}
     Fixed = Entries * Rare + max((Calls - Sampled) * N, PerS * (Now - Then) / 1000000000) * Miss,
     {Fixed, Sampled * max(0, entry_hit(Seen, Costs) - Rare) + (Calls - Sampled) * max(0, hit(Seen, Costs) - Miss) + grown(relay_ns, Seen, Last)}.
 
-entry_hit(Seen, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Seen, Costs) - Lean.
+entry_hit(Seen, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Seen, Costs) - Lean + in_detail(draw, Seen, Costs).
 
 %% The cost of tracing these rates: Rates: MFA => calls per second; Seen as for observe/2; Config: its tiers and entry. -> ppm
 %% of the schedulers' time, for unsampled calls, and for all calls if all were sampled; events per second if all were sampled,
 %% and the relay's share of one scheduler in permille.
 -spec expected(kprof_tier_rates:rates(), counted(), kprof_spec:trace_config(), cost()) -> expected().
-expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := Entry}, #{costs := Costs} = S) ->
+expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := Entry} = Config, #{costs := Costs} = S) ->
     Of = fun(Wanted) -> lists:sum([maps:get({M, F, A}, Rates, 0) || {Ix, M, F, A} <- Tiers, (Ix =:= Entry) =:= Wanted]) end,
-    {Entries, Others} = {Of(true), Of(false)},
+    Sent = lists:sum([maps:get(MFA, Rates, 0) || MFA <- kprof_spec:senders(Config)]),
+    {Entries, Others} = {Of(true), Of(false) + Sent},
     Events = 2 * (Entries + Others),
     RelayNs = Events * event_ns(S),
     {Fixed, All} = expected_ns(Entries, Others, Seen, Costs),
@@ -235,12 +272,16 @@ event_ns(_) -> ?EVENT_NS.
 entries(#{ticket := Now}, #{ticket := Then}, N, Calls) ->
     min(kprof_spec:tickets(Then, Now), N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
 
-hit(#{returns := full} = Seen, #{full := Ns} = Costs) -> Ns + args(Seen, Costs);
-hit(Seen, #{hit := Ns} = Costs) -> Ns + args(Seen, Costs).
+hit(#{returns := full} = Seen, #{full := Ns} = Costs) -> Ns + args(Seen, Costs) + in_detail(detail, Seen, Costs);
+hit(Seen, #{hit := Ns} = Costs) -> Ns + args(Seen, Costs) + in_detail(detail, Seen, Costs).
+
+in_detail(What, #{detail := N}, Costs) when N > 0 -> maps:get(What, Costs);
+in_detail(_, _, _) -> 0.
 
 args(#{args := true}, #{args := Ns}) -> Ns;
 args(_, _) -> 0.
 
+more(What, Seen, Last) -> max(0, maps:get(What, Seen, 0) - maps:get(What, Last, 0)).
 grown(What, Seen, Last) -> max(0, maps:get(What, Seen) - maps:get(What, Last)).
 
 %% Sampling changed from 1/Old to 1/New: the variable part of the cost is scaled at once.

@@ -8,7 +8,10 @@
 -define(RUN_NS, 6). % run time of the relay
 -define(NOTED, 7). % number of updates of these counters
 -define(CUT_AT, 8). % when (ms) the controller last cut sampling; the controller writes this one
--define(COUNTERS, 8).
+-define(DETAIL, 9). % events of requests that are followed in detail, sent or not
+-define(POLLS, 10). % polls of processes in which requests hang; the processes that poll write this one
+-define(HELPED_NS, 11). % run time of the process that helps with requests in detail
+-define(COUNTERS, 11).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
 -define(MOST_SAMPLED, 150000). % sampled calls per second that the relay cannot process

@@ -1,10 +1,10 @@
 %% Trace flags of all processes, set one by one: never with `existing`, which blocks all schedulers and crashes some VMs
 %% (kprof_hazard). A walk goes over processes(). The flag for new processes (`new`) is set first.
 %%
-%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Own: {Session |
-%% none, Tracer}. Flags of other tracers are not changed.
+%% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Its process has a
+%% heap/0. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/2, go/1, stop/1, off/3, walk/2, slice/0, rest/1]).
+-export([start/4, start_off/2, go/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap/0]).
 -export_type([own/0, slice/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
@@ -15,6 +15,8 @@
 -define(SLICE_US, 200).
 -define(PIECE, 16).
 -define(PATIENT_MS, 500). % after this time, the walk no longer yields by itself
+-define(WORDS, 20000). % of a heap, besides the list
+-define(MOST_WORDS, 4 bsl 20).
 
 %% A process that sets flags of all processes when go/1 is called; it ends with its caller. New: true: flags of new processes
 %% may be set; Skip: pids that get none. The caller gets {walked, Walker, Refused}: the number of live processes with another
@@ -26,7 +28,7 @@ start(Own, {Set, Clear}, New, Skip) -> spawned({on, Own, Set, Clear, New, Skip})
 -spec start_off(own(), boolean()) -> pid().
 start_off(Own, New) -> spawned({off, Own, New}).
 
-spawned(What) -> spawn_opt(kprof_flags, walk, [self(), What], [link]).
+spawned(What) -> spawn_opt(kprof_flags, walk, [self(), What], [link, heap()]).
 
 -spec go(pid()) -> go.
 go(Walker) -> Walker ! go.
@@ -44,7 +46,8 @@ walk({off, Own, New}) ->
 walk({on, Own, Set, Clear, New, Skip}) ->
     New andalso Clear =/= [] andalso kprof_spec:flags(Own, new, false, Clear),
     New andalso kprof_spec:flags(Own, new, true, Set),
-    each(processes() -- [self() | Skip], fun(P) -> refused(Own, P, Set, Clear) end).
+    Not = [self() | Skip],
+    each(processes(), fun(P) -> not lists:member(P, Not) andalso refused(Own, P, Set, Clear) end).
 
 refused(Own, P, Set, Clear) ->
     Clear =/= [] andalso kprof_spec:flags(Own, P, false, Clear),
@@ -67,7 +70,7 @@ stop(Walker) ->
     receive {'DOWN', Ref, _, _, _} -> ok end,
     receive {walked, Walker, _} -> ok after 0 -> ok end.
 
-%% Clears all flags, in the calling process. -> number of flags left. No process is asked: the VM refuses only dead processes
+%% Clears all flags. -> number of flags left. No process is asked: the VM refuses only dead processes
 %% and those of other tracers.
 -spec off(own(), boolean(), none | pid()) -> non_neg_integer().
 off(Own, New, Walker) ->
@@ -76,7 +79,27 @@ off(Own, New, Walker) ->
 
 cleared(Own, New) ->
     New andalso kprof_spec:flags(Own, new, false, [all]),
-    each(processes(), fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
+    {priority, Priority} = process_info(self(), priority),
+    Traps = process_flag(trap_exit, true),
+    %% linked: if its caller is killed, it must not run on while the module is purged
+    P = spawn_opt(fun() -> exit({left, each_cleared(Own)}) end, [link, heap(), {priority, Priority}]),
+    Left = receive
+        {'EXIT', P, {left, N}} -> N;
+        {'EXIT', P, _} -> each_cleared(Own) % it was killed
+    end,
+    process_flag(trap_exit, Traps),
+    Traps orelse meant(),
+    Left.
+
+%% The exit signals that were trapped meanwhile.
+meant() ->
+    receive
+        {'EXIT', _, normal} -> meant();
+        {'EXIT', _, Reason} -> exit(Reason)
+    after 0 -> ok
+    end.
+
+each_cleared(Own) -> each(processes(), fun(P) -> kprof_spec:flags(Own, P, false, [all]) > 1 end).
 
 %% The number of pids for which F is true.
 each(Pids, F) -> each(Pids, F, 0, ?PIECE, slice()).
@@ -98,10 +121,14 @@ slice() ->
     {Now, Now}.
 
 -spec rest(slice()) -> slice().
-rest({Began, Since} = Slice) ->
+rest(Slice) -> rest(Slice, ?SLICE_US).
+
+%% Us: the length of a slice.
+-spec rest(slice(), pos_integer()) -> slice().
+rest({Began, Since} = Slice, Us) ->
     Now = now_us(),
     if
-        Now - Since < ?SLICE_US -> Slice;
+        Now - Since < Us -> Slice;
         Now - Began > ?PATIENT_MS * 1000 -> {Began, Now};
         true ->
             erlang:yield(),
@@ -109,3 +136,8 @@ rest({Began, Since} = Slice) ->
     end.
 
 now_us() -> erlang:monotonic_time(microsecond).
+
+%% Option of spawn_opt for a process that makes the list of all processes: there is room for it. Otherwise the list is copied by
+%% garbage collections, which stop a scheduler for 5 to 20 ms if there are 200,000 processes.
+-spec heap() -> {min_heap_size, pos_integer()}.
+heap() -> {min_heap_size, min(?MOST_WORDS, 2 * erlang:system_info(process_count) + ?WORDS)}.

@@ -14,7 +14,7 @@
 -define(FOLLOW, 64).
 -define(PIDS, 16).
 
-%% off | #{who, modules, follow, rule, value, slow_ns, events, functions, wait_ms, run_ms}: all but who and modules have defaults.
+%% off | #{who, modules, follow, rule, value, name, slow_ns, events, functions, wait_ms, run_ms}: all but who and modules have defaults.
 -spec request(off | map(), state()) -> {ok | {error, full, binary()}, state()}.
 request(off, S) -> {ok, cancel(canceled, S)};
 request(#{who := _, modules := _} = Asked, S) ->
@@ -55,14 +55,14 @@ ready(#{who := {call, Call}} = Asked, S) ->
     MFA = {M, F, A} = function(Call),
     Follow = [T || T <- lists:sublist([function(T) || T <- maps:get(follow, Asked, [])], ?FOLLOW), T =/= MFA],
     case {kprof_code:exists(M, F, A), condition(Asked, [MFA | Follow])} of
-        {true, {ok, Value, Rules}} ->
+        {true, {ok, Values, Rules}} ->
             {Clauses, Need} =
                 case Rules of
                     #{0 := Own} -> {Own, false};
                     _ -> {[{'_', [], true}], map_size(Rules) > 0}
                 end,
-            Wanted = case Rules of #{0 := _} -> Value; _ -> true end,
-            Others = [{T, maps:get(Ix, Rules, []), Value} || {Ix, T} <- lists:zip(lists:seq(1, length(Follow)), Follow)],
+            Wanted = case Rules of #{0 := _} -> Values; _ -> true end,
+            Others = [{T, maps:get(Ix, Rules, []), Values} || {Ix, T} <- lists:zip(lists:seq(1, length(Follow)), Follow)],
             {ok, started({request, MFA, Clauses, Wanted}, Others, Need, Asked, S)};
         {true, {error, Why}} ->
             {{error, full, Why}, S};
@@ -74,30 +74,29 @@ is_ours(P, S) -> lists:member(P, [self(), S#s.relay, S#s.pacer, S#s.guardian]).
 
 function({M, F, A}) -> {kprof_code:to_atom(M), kprof_code:to_atom(F), A}.
 
-%% An identity rule, and the value that it must give; without a value: true. -> {ok, Value, Rules} | {error, Text}
+%% An identity rule, and the value that it must give, or its name; without these: true. -> {ok, Values, Rules} | {error, Text}
 condition(Asked, MFAs) ->
     Tiers = [{Ix, M, F, A} || {Ix, {M, F, A}} <- lists:zip(lists:seq(0, length(MFAs) - 1), MFAs)],
     case kprof_identity_rule:rules(maps:get(rule, Asked, none), Tiers, 0) of
-        {ok, Rules, _} -> valued(maps:get(value, Asked, none), Rules);
+        {ok, Rules, _} -> valued(values(Asked), Rules);
         {error, Why} -> {error, Why}
     end.
 
-valued(Text, Rules) ->
+valued(Values, Rules) ->
     Late = [X || Clauses <- maps:values(Rules), {_, _, Name} <- Clauses, X <- ['kprof path', 'kprof shape', 'kprof name'], has(X, Name)],
-    case {Late, value(Text)} of
+    case {Late, Values} of
         {[_ | _], _} -> {error, <<"names of path(...), shape(...) and name(...) are not computed by the node: use a rule without them">>};
         {_, error} -> {error, <<"the value is not an Erlang term">>};
-        {_, {ok, Value}} -> {ok, Value, Rules}
+        {_, {ok, These}} -> {ok, These, Rules}
     end.
 
-value(none) -> {ok, true};
-value(Text) ->
-    try
-        {ok, Tokens, _} = erl_scan:string(unicode:characters_to_list(Text) ++ "."),
-        {ok, _} = erl_parse:parse_term(Tokens)
-    catch
-        _:_ -> error
-    end.
+values(#{name := Name}) when is_binary(Name) -> {ok, kprof_full_name:values(Name)};
+values(#{value := Text}) when Text =/= none ->
+    case kprof_full_name:parsed(Text) of
+        {ok, Value} -> {ok, [Value]};
+        error -> error
+    end;
+values(_) -> {ok, true}.
 
 has(X, X) -> true;
 has(X, T) when is_tuple(T) -> has(X, tuple_to_list(T));
@@ -110,7 +109,7 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
     Pause = element(1, Who) =:= request orelse not Isolated,
     S = if Pause -> kprof_tracing:pause_for_capture(S0); true -> S0 end,
     {Tracer, Ref} = kprof_full_tracer:start(#{
-        controller => self(), to => S#s.link#link.pid, vm => S#s.vm, isolated => Isolated, epoch => S#s.epoch, who => Who, follow => Follow,
+        controller => self(), to => S#s.link#link.pid, vm => vm(Pause, S), isolated => Isolated, epoch => S#s.epoch, who => Who, follow => Follow,
         need => Need, modules => maps:get(modules, Asked), walker => S#s.tracing#tracing.walker,
         events => number(events, ?EVENTS, 1, ?EVENTS_MOST, Asked), functions => number(functions, ?FUNCTIONS, 1, 10 * ?FUNCTIONS, Asked),
         wait_ms => number(wait_ms, 30000, 1, ?MS_MOST, Asked), run_ms => number(run_ms, 10000, 1, ?MS_MOST, Asked),
@@ -121,6 +120,16 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
         full = #full{tracer = Tracer, ref = Ref, request = element(1, Who) =:= request, paused = Pause, plan = {Tracer, [], []}},
         tracing = Tracing#tracing{tokens = Tokens orelse element(1, Who) =:= request}
     }).
+
+%% While the trace session of the tiers traces garbage collections (requests in detail), the session of the full trace is beside it
+%% (kprof_hazard: gc_flags).
+vm(false, #s{vm = Vm, tracing = #tracing{on = true, trace_config = Config}} = S) ->
+    case lists:member(garbage_collection, kprof_limits:detail_flags(Config, S)) of
+        true -> Vm#{beside := true};
+        false -> Vm
+    end;
+vm(_, #s{vm = Vm}) ->
+    Vm.
 
 number(What, Default, Least, Most, Asked) ->
     case maps:get(What, Asked, Default) of

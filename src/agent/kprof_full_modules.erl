@@ -6,18 +6,23 @@
 -export([choose/1, is_choice/1]).
 -export_type([choice/0, sets/0]).
 
-%% {some, Modules, Applications}
--type choice() :: all | {some, [binary()], [binary()]}.
+%% {some, Modules, Applications} | {with, Modules}: the applications of these modules, and the modules.
+-type choice() :: all | {some, [binary()], [binary()]} | {with, [binary()]}.
 %% all: all functions of the module; otherwise these, because others are built in.
 -type sets() :: [{module(), all | [{atom(), arity()}]}].
 
 -spec is_choice(term()) -> boolean().
 is_choice(all) -> true;
 is_choice({some, Modules, Apps}) when is_list(Modules), is_list(Apps) -> [] =:= [X || X <- Modules ++ Apps, not is_binary(X)];
+is_choice({with, Modules}) -> is_choice({some, Modules, []});
 is_choice(_) -> false.
 
 %% -> {Sets, number of functions}
 -spec choose(choice()) -> {sets(), non_neg_integer()}.
+choose({with, Modules}) ->
+    Apps = kprof_catalog:applications(),
+    Of = [kprof_catalog:application(M, File, Apps) || {M, File} <- code:all_loaded(), lists:member(atom_to_binary(M, utf8), Modules)],
+    choose({some, Modules, [App || App <- lists:usort(Of), App =/= <<>>]});
 choose(Choice) ->
     Apps = case Choice of {some, _, [_ | _]} -> kprof_catalog:applications(); _ -> #{} end,
     Found = [{M, functions(M)} || {M, File} <- code:all_loaded(), File =/= preloaded, not kprof_catalog:agent(M), is_chosen(Choice, M, File, Apps)],

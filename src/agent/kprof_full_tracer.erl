@@ -13,10 +13,10 @@
 -export([start/1, init/1, stop/2, kill/1, clear/1]).
 -export_type([full/0, options/0, who/0]).
 
--type who() :: {pids, [pid()]} | {request, mfa(), kprof_identity_rule:clauses(), term()}.
+-type who() :: {pids, [pid()]} | {request, mfa(), kprof_identity_rule:clauses(), true | [term()]}.
 -type options() :: #{
     controller := pid(), to := pid(), vm := kprof_hazard:vm(), isolated := boolean(), epoch := pos_integer(), who := who(),
-    follow := [{mfa(), kprof_identity_rule:clauses(), term()}], need := boolean(), modules := kprof_full_modules:choice(),
+    follow := [{mfa(), kprof_identity_rule:clauses(), true | [term()]}], need := boolean(), modules := kprof_full_modules:choice(),
     events := pos_integer(), functions := pos_integer(), wait_ms := pos_integer(), run_ms := pos_integer(), slow_ns := non_neg_integer(),
     walker := none | pid()
 }.
@@ -25,7 +25,7 @@
 -type full() :: none | {pid(), [module()], [mfa()]}.
 -type why() :: done | no_call | none_matched | budget | time | no_function | too_many | breaker | lease | run_queue | behind | canceled | died | refused.
 
--define(LOOK, 64). % messages between two looks at the clock and the queue
+-define(LOOK, 64). % messages between two readings of the clock and the queue
 -define(BEHIND_MS, 400). % age of a message: the tracer does not catch up
 -define(QUEUE, 100000).
 -define(LATE_MS, 60). % time for calls of the request in other processes, after its end
@@ -73,6 +73,7 @@
     words = none :: none | kprof_spec:full_words(),
     word = 0 :: non_neg_integer(), % before the first attempt
     monitors = [] :: [reference()], % of processes of the request
+    others = #{} :: #{pid() => true}, % that began another request, before the control word said that this one has ended
     entry = none :: none | pid(),
     began = 0 :: integer(), % native
     fulfilled = false :: boolean(), % the rule, in a tier
@@ -210,12 +211,12 @@ flag(P, #f{session = Session, flags = Flags}) -> kprof_spec:flags({Session, self
 
 %% Waits for the next call that matches. Each attempt has its own label, so that a process that still works for an earlier
 %% request does not count.
-armed(#f{o = #{epoch := Epoch, who := {request, MFA, Clauses, Value}, follow := Follow}, attempt = N, session = Session} = F) ->
-    Words = {Armed, _, _} = kprof_spec:full_words(N, F#f.word),
+armed(#f{o = #{epoch := Epoch, who := {request, MFA, Clauses, Values}, follow := Follow}, attempt = N, session = Session} = F) ->
+    Words = {Armed, _, _, _} = kprof_spec:full_words(N, F#f.word),
     Flags = F#f.flags ++ [{const, {tracer, self()}} || Session =:= none],
     Mark = {kprof_spec:full_label(Epoch, Words), Flags},
     Set = [set_tier(Tier, Words, Mark, F) || Tier <- Follow, element(1, Tier) =/= MFA],
-    Entry = kprof_spec:full_entry(Clauses, Value, Words, Mark) ++ kprof_spec:full_tier([], true, Words, Mark),
+    Entry = kprof_spec:full_entry(Clauses, Values, Words, Mark),
     case [Error || {error, _} = Error <- [kprof_spec:set_meta(Session, MFA, Entry, self()) | Set]] of
         [] ->
             kprof_spec:set_word(Armed),
@@ -224,25 +225,25 @@ armed(#f{o = #{epoch := Epoch, who := {request, MFA, Clauses, Value}, follow := 
             {refused, F}
     end.
 
-set_tier({MFA, Clauses, Value}, Words, Mark, #f{session = Session}) ->
-    kprof_spec:set_meta(Session, MFA, kprof_spec:full_tier(Clauses, Value, Words, Mark), self()).
+set_tier({MFA, Clauses, Values}, Words, Mark, #f{session = Session}) ->
+    kprof_spec:set_meta(Session, MFA, kprof_spec:full_tier(Clauses, Values, Words, Mark), self()).
 
-%% No further events, from the moment on when the flags are off. What is on the way then is received.
+%% No further events are made once the flags are off. Events that are under way at that time are received.
 off(H0, #f{o = #{who := Who}, session = Session} = F0) ->
     Began = erlang:monotonic_time(),
     F1 = quiet(F0),
-    [kprof_spec:flags({Session, self()}, P, false, [all]) || P <- maps:keys(H0#h.procs)],
+    [kprof_spec:flags({Session, self()}, P, false, [all]) || P <- maps:keys(H0#h.procs) ++ maps:keys(F1#f.others)],
     F2 = F1#f{off_us = erlang:convert_time_unit(erlang:monotonic_time() - Began, native, microsecond)},
     Calls = case Who of {request, MFA, _, _} -> kprof_spec:pattern({Session, call_count}, MFA); _ -> -1 end,
     unset_metas(Session, F2#f.metas),
     {waited_for(H0, F2), F2#f{phase = sending, calls = if is_integer(Calls) -> Calls; true -> -1 end}}.
 
 quiet(#f{words = none} = F) -> F;
-quiet(#f{words = {_, _, Off}} = F) ->
+quiet(#f{words = {_, _, _, Off}} = F) ->
     kprof_spec:set_word(Off),
     F.
 
-%% A process can have got its flags just before the word changed: its begin is among what was on the way.
+%% A process can have got its flags just before the word changed: its first event is then among those under way.
 waited_for(H, #f{session = Session}) ->
     Ref = kprof_spec:delivered(Session),
     Left = rest(H, Ref),
@@ -313,6 +314,11 @@ entered(P, MFA, Caller, _, Ts, #h{procs = Procs} = H, #f{entry = none, phase = w
     kept(0, ?BEGIN, MFA, Caller, Ts, H#h{procs = Procs#{P => {0, 1}}}, (watched(P, F))#f{
         phase = running, entry = P, began = Ts, attempts = F#f.attempts + 1, fulfilled = false, deadline = after_ms(Ms)
     });
+entered(P, MFA, _, _, _, #h{procs = Procs} = H, #f{phase = late, o = #{who := {request, First, _, _}}, others = Others} = F) when
+    not is_map_key(P, Procs), MFA =:= First orelse is_map_key(P, Others)
+->
+    kprof_spec:flags({F#f.session, self()}, P, false, [all]),
+    loop(H, F#f{others = Others#{P => true}});
 entered(P, MFA, Caller, Given, Ts, #h{procs = Procs} = H, #f{fulfilled = Before} = F0) ->
     F = F0#f{fulfilled = Before orelse Given =:= true},
     case Procs of
@@ -349,7 +355,8 @@ ended(P, #h{procs = Procs} = H0, #f{entry = Entry} = F) ->
     end.
 
 %% The first call has returned. Other processes may work for the request a little longer.
-over(P, Ts, H, #f{session = Session, began = Began} = F0) ->
+over(P, Ts, H, #f{session = Session, began = Began, words = {_, _, Late, _}} = F0) ->
+    kprof_spec:set_word(Late),
     kprof_spec:flags({Session, self()}, P, false, [all]),
     F = F0#f{began = Ts - Began, phase = late},
     case F#f.metas of
@@ -357,7 +364,7 @@ over(P, Ts, H, #f{session = Session, began = Began} = F0) ->
         _ -> erlang:send_after(?LATE_MS, self(), late), loop(H#h{look = ?LOOK}, F)
     end.
 
-%% Is it one that is kept? `began` is its duration now.
+%% Whether this request is kept. `began` is its duration now.
 judged(H0, #f{began = Took, fulfilled = Fulfilled, o = #{slow_ns := Slow, need := Need, wait_ms := Ms}} = F0) ->
     Ns = erlang:convert_time_unit(Took, native, nanosecond),
     case Ns >= Slow andalso (Fulfilled orelse not Need) of
@@ -365,10 +372,10 @@ judged(H0, #f{began = Took, fulfilled = Fulfilled, o = #{slow_ns := Slow, need :
             {done, H0, F0};
         false ->
             F1 = quiet(F0),
-            [kprof_spec:flags({F1#f.session, self()}, P, false, [all]) || P <- maps:keys(H0#h.procs)],
+            [kprof_spec:flags({F1#f.session, self()}, P, false, [all]) || P <- maps:keys(H0#h.procs) ++ maps:keys(F1#f.others)],
             waited_for(H0, F1),
             [erlang:demonitor(Ref, [flush]) || Ref <- F1#f.monitors],
-            F2 = F1#f{monitors = [], slowest_ns = max(Ns, F1#f.slowest_ns), total = F1#f.total + H0#h.n, deadline = waits_until(Ms, F1)},
+            F2 = F1#f{monitors = [], others = #{}, slowest_ns = max(Ns, F1#f.slowest_ns), total = F1#f.total + H0#h.n, deadline = waits_until(Ms, F1)},
             case armed(F2) of
                 {refused, F} -> {refused, #h{}, F};
                 F -> loop(#h{names = H0#h.names}, F)
@@ -447,7 +454,7 @@ told(Reason, H, Names, Processes, Events, #f{o = #{to := To}, seq = Seq} = F) ->
     sent(To, {kf, Seq + 1, erlang:monotonic_time(), (figures(H, F))#{reason => Reason}, Names, Processes, Events}, now_ms() + ?SEND_MS),
     F#f{seq = Seq + 1}.
 
-%% While it traces, a message that the link does not take is dropped: it has figures only.
+%% While it traces, a message that the link does not accept is dropped: it contains only figures.
 sent(To, Message, Until) ->
     case erlang:send(To, Message, [nosuspend, noconnect]) of
         ok -> ok;

@@ -8,8 +8,8 @@
 
 -type vm() :: #{otp := binary(), erts := [non_neg_integer()], jit := boolean(), word_bytes := pos_integer(), beside := boolean()}.
 
-%% The properties of the VM that the table uses. erts: a list of integers; beside: other trace sessions, or other tracers, are
-%% active.
+%% The properties of the VM that the table uses. erts: a list of integers; beside: there are trace sessions of others, or other
+%% agents (the state of the controller has a `beside` that means only other agents).
 -spec vm() -> vm().
 vm() ->
     #{
@@ -63,10 +63,10 @@ upper(Id) -> string:uppercase(atom_to_list(Id)).
 %% Avoided on every VM, so not reported for this one.
 always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory]).
 
-%% Only used by stack samples, which count what they leave out, and by full traces, which report it.
-used(Use) -> not lists:member(Use, [gc_flags, sample_queue, sample_large]).
+%% Only used by stack samples, which count what they leave out, and by full traces and details, which report it.
+used(Use) -> not lists:member(Use, [detail, gc_flags, sample_queue, sample_large, vm_events]).
 
-%% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. Ids are those of the project's list of hazards.
+%% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. An Id never changes: `--hazards` prints it, and texts refer to it.
 rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
     Otp27 = [15, 0],
     Fixed271 = [15, 1],
@@ -82,7 +82,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {b3, flags_idle, true, "no trace flag is set while tracing is off", "PR 8342"},
         {b4, ask_all, true, "no signal is sent to every process (for example process_info/2)", "PR 7822, OTP-18838, GH-10651"},
         {b5, sample_queue, OffHeap, "stack samples: no queue lengths of processes with messages off heap", "OTP-18838"},
-        {b7, sample_large, OffHeap orelse Hibernates, "stack samples: no processes with large heaps", "PR 7822, PR 10696"},
+        {b7, sample_large, OffHeap orelse Hibernates, "stack samples, polls: no processes with large heaps", "PR 7822, PR 10696"},
         {b8, load_on_demand, true, "modules of the node are never loaded on demand", "PR 8046, GH-7466"},
         {b11, session_timers, true, "no timer message is sent to a suspended process", "PR 11196"},
         {b13, name_maps, true, "a map cannot be the name of a request", "GH-7683"},
@@ -93,6 +93,8 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {d2, lean_beside, Beside andalso within(Erts, Otp27, Fixed271), "no lean returns beside another session", "OTP-19122"},
         {d3, bif_beside, Beside andalso (within(Erts, Otp27, Otp28) orelse within(Erts, Otp28, [16, 3])), "no built-in function as a tier beside another session", "PR 10349"},
         {d5, full_request, within(Erts, Otp27, Fixed271), "full trace: of a process only, not of a request", "OTP-19211, OTP-19151"},
+        {d5b, detail, Erts < Fixed271, "no request is followed in detail: its processes get no trace flag running", "OTP-19211, otp#6495"},
+        {d9, vm_events, Erts < Otp28, "long garbage collections, busy ports and other events of the VM are not reported: the node has only one system_monitor", "PR 8660"},
         {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 0, 3]), "full trace: garbage collections are not shown beside another session", "PR 11623"}
     ].
 

@@ -22,8 +22,11 @@ send(#s{link = #link{cpu = Before, told_gap = Told}} = S0) ->
 
 health(Before, Now, S) ->
     {Up, _} = erlang:statistics(wall_clock),
+    {Detail, DetailWhy} = kprof_limits:detail_state(S),
     #{
         run_queue => erlang:statistics(run_queue),
+        dirty_queue => dirty_queue(),
+        schedulers => erlang:system_info(schedulers_online),
         sched => kprof_node:permille(Before, Now),
         memory => erlang:memory(total),
         processes => erlang:system_info(process_count),
@@ -39,11 +42,21 @@ health(Before, Now, S) ->
         pause_ms => kprof_breaker:pause_ms(S#s.breaker),
         sample => kprof_sampling:in_force(S),
         sample_why => sample_why(S),
+        detail => Detail,
+        detail_why => DetailWhy,
         cost => element(1, kprof_cost:spent(S#s.cost)),
-        call_ns => kprof_cost:call_ns(S#s.tracing#tracing.trace_config, S#s.cost),
+        call_ns => kprof_cost:call_ns(kprof_limits:with_detail(S#s.tracing#tracing.trace_config, S), S#s.cost),
         cost_assumed => kprof_cost:assumed(S#s.cost),
+        vm_events => kprof_vm_events:state(S),
         strangers => S#s.link#link.unauthorized
     }.
+
+%% Jobs that wait for a dirty CPU scheduler: their queue comes after those of the schedulers. Included in run_queue.
+dirty_queue() ->
+    case lists:nthtail(erlang:system_info(schedulers), erlang:statistics(run_queue_lengths_all)) of
+        [Cpu | _] -> Cpu;
+        [] -> -1
+    end.
 
 sample_why(#s{limits = #limits{why = Why}, breaker = B}) ->
     case {kprof_breaker:factor(B), Why} of

@@ -2,7 +2,7 @@
 %% computes it), cuts it at once on a flood, and opens the breaker if sampling cannot help. Functions of the controller's
 %% process.
 -module(kprof_limits).
--export([affordable/1, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, new_relay/1]).
+-export([affordable/1, detail_state/1, detail_flags/2, detail_beat/1, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, new_relay/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -15,6 +15,10 @@
 -define(MOST, 1000000).
 -define(FLOOD_MS, 60).
 -define(MANY_WAIT, 2000). % events
+-define(DETAIL_MS, 1000). % minimum time between two changes of the number of details
+-define(DETAIL_COST, 2000). % most that details may cost, in millionths of the schedulers' time
+-define(DETAIL_NS, 1500). % of an event of a detail, in its process and in the relay
+-define(DETAIL_MOST, 65536).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: a limit that is not given
 %% keeps its value.
@@ -38,14 +42,14 @@ affordable(#s{count = Count, cost = Cost, limits = #limits{max = #{max_cost := M
     Reckoned = kprof_cost:expected(Rates, counted_now(0, S), Config, Cost),
     case kprof_cost:affordable(Reckoned, MaxCost, MaxRate, ?RELAY_PERMILLE) of
         {ok, N} -> {ok, min(?MOST, N)};
-        too_much -> {error, too_much(Rates, maps:get(fixed, Reckoned), MaxCost)}
+        too_much -> {error, too_much(Rates, Config, maps:get(fixed, Reckoned), MaxCost)}
     end.
 
 %% Tracing begins with the sampling of affordable/1.
 -spec begin_at(pos_integer(), state()) -> state().
 begin_at(N, #s{limits = Limits} = S) -> S#s{limits = Limits#limits{sample = N, why = if N > 1 -> cost; true -> none end}}.
 
-%% The relay's counters start at 0 again.
+%% The relay is new: the next evaluation only stores its counters.
 -spec new_relay(state()) -> state().
 new_relay(#s{limits = Limits} = S) -> S#s{limits = Limits#limits{evaluated = undefined}}.
 
@@ -55,13 +59,17 @@ known_rates(#s{tier_rates = #tier_rates{rates = Rates}, tracing = #tracing{trace
     Sampled = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =:= Entry orelse (Entry =:= none andalso length(Tiers) =:= 1)],
     maps:merge(Rates, maps:from_list([{MFA, PerS} || MFA <- Sampled])).
 
-%% If sampling cannot help, the operator should remove the tier that is called most often.
-too_much(Rates, Fixed, Max) ->
+%% If sampling cannot help, the operator should remove what is called most often.
+too_much(Rates, Config, Fixed, Max) ->
     Text = "unsampled calls would cost ~ts of the node (limit ~ts); ",
     Remove =
         case lists:reverse(lists:sort([{N, MFA} || {MFA, N} <- maps:to_list(Rates)])) of
             [] -> "remove the tier that is called most often";
-            [{N, {M, F, A}} | _] -> io_lib:format("remove the tier ~ts (~b calls/s)", [kprof_text:mfa(M, F, A), N])
+            [{N, {M, F, A} = MFA} | _] ->
+                case lists:member(MFA, kprof_spec:senders(Config)) of
+                    true -> io_lib:format("do not measure the time in mailboxes (~b calls of servers/s)", [N]);
+                    false -> io_lib:format("remove the tier ~ts (~b calls/s)", [kprof_text:mfa(M, F, A), N])
+                end
         end,
     kprof_text:format(Text ++ "~ts", [percent(Fixed), percent(Max), Remove]).
 
@@ -90,7 +98,7 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
         {Then, Before, Ran} when S0#s.tracing#tracing.on ->
             Busy = (RunNs - Ran) div max(1, (Now - Then) * 1000), % permille of one scheduler
             {New, Why} = let_out(Noted, next_sample(goals(rate(Then, Before, Now, Events), Busy, S1), S1), S0),
-            heavy(tell_why(Now, sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why}})));
+            heavy(detail_to(Now, tell_why(Now, sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why}}))));
         _ ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
     end.
@@ -188,6 +196,10 @@ counted_now(Events, #s{tracing = #tracing{trace_config = #{entry := Entry, retur
         events => Events,
         ticket => kprof_node:ticket(),
         relay_ns => kprof_link:counter(?RUN_NS, S),
+        details => kprof_link:counter(?DETAIL, S),
+        helped_ns => kprof_link:counter(?HELPED_NS, S),
+        detail => maps:get(detail, with_detail(Config, S)),
+        polls => kprof_link:counter(?POLLS, S),
         tier_calls_s => kprof_tier_rates:per_second(S),
         sample => kprof_sampling:in_force(S),
         entry => Entry =/= none,
@@ -196,11 +208,74 @@ counted_now(Events, #s{tracing = #tracing{trace_config = #{entry := Entry, retur
         schedulers => erlang:system_info(schedulers_online)
     }.
 
+%% ---- Details: of the sampled requests, 1 in N with the scheduling of their processes ----
+
+%% The trace configuration with the N in force, and the flags; 0: none. Without an entry there are no requests.
+-spec with_detail(kprof_spec:trace_config(), state()) -> kprof_spec:trace_config().
+with_detail(#{detail := N} = Config, #s{limits = #limits{detail = Factor}} = S) ->
+    case detail_flags(Config, S) of
+        [] -> Config#{detail := 0};
+        Flags -> Config#{detail := min(1000000, N * Factor), detail_flags => Flags}
+    end.
+
+-spec detail_flags(kprof_spec:trace_config(), state()) -> [atom()].
+detail_flags(#{detail := N, entry := Entry}, #s{vm = Vm, limits = #limits{detail_gc = Gc}}) ->
+    case N > 0 andalso Entry =/= none andalso kprof_detail:allowed(Vm) of
+        true -> kprof_detail:flags(Gc);
+        false -> []
+    end.
+
+%% For the heartbeat: the N in force (0: none), and why it is not as configured: 0 it is, 1 not on this VM, 2 too many events,
+%% 3 without an entry there are no requests.
+-spec detail_state(state()) -> {non_neg_integer(), 0..3}.
+detail_state(#s{tracing = #tracing{trace_config = #{detail := N, entry := Entry}}, vm = Vm, limits = #limits{detail = Factor}}) ->
+    Allowed = kprof_detail:allowed(Vm),
+    if
+        N =:= 0 -> {0, 0};
+        not Allowed -> {0, 1};
+        Entry =:= none -> {0, 3};
+        Factor > 1 -> {min(1000000, N * Factor), 2};
+        true -> {N, 0}
+    end.
+
+%% Other sessions on the node may come and go: with some VMs only one may trace garbage collections (kprof_hazard).
+-spec detail_beat(state()) -> state().
+detail_beat(#s{tracing = #tracing{trace_config = #{detail := N}}, vm = Vm, limits = #limits{detail_gc = Before} = Limits} = S) when N > 0 ->
+    case kprof_hazard:allowed(gc_flags, Vm#{beside := kprof_node:beside()}) of
+        Before -> S;
+        Now when S#s.tracing#tracing.on -> kprof_tracing:resample(S#s{limits = Limits#limits{detail_gc = Now}});
+        Now -> S#s{limits = Limits#limits{detail_gc = Now}}
+    end;
+detail_beat(S) ->
+    S.
+
+%% Fewer requests are followed in detail if their events, and the helper that ends them, cost too much; more again later.
+detail_to(Now, #s{tracing = #tracing{trace_config = #{detail := N}}, limits = #limits{detail = Old, detail_seen = {Then, Before}} = Limits} = S) when
+    N > 0, Now - Then >= ?DETAIL_MS
+->
+    Spent = kprof_link:counter(?DETAIL, S) * ?DETAIL_NS + kprof_link:counter(?HELPED_NS, S),
+    Cost = max(0, Spent - Before) div ((Now - Then) * erlang:system_info(schedulers_online)), % ns per ms: millionths
+    Most = detail_most(S),
+    New =
+        if
+            Cost > Most -> min(?DETAIL_MOST, Old * max(2, Cost div Most));
+            Cost * 4 < Most, Old > 1 -> Old div 2;
+            true -> Old
+        end,
+    S1 = S#s{limits = Limits#limits{detail = New, detail_seen = {Now, Spent}}},
+    if New =:= Old -> S1; true -> kprof_tracing:resample(S1) end;
+detail_to(_, S) ->
+    S.
+
+%% At most a tenth of max_cost.
+detail_most(#s{limits = #limits{max = #{max_cost := 0}}}) -> ?DETAIL_COST;
+detail_most(#s{limits = #limits{max = #{max_cost := Max}}}) -> max(1, min(?DETAIL_COST, Max div 10)).
+
 %% Sampling cannot lower the cost that every call has.
 heavy(#s{tracing = #tracing{on = true}, limits = #limits{max = #{max_cost := Max}, heavy = Heavy}, cost = Cost} = S) when Max > 0 ->
     case kprof_cost:spent(Cost) of
         {_, Fixed} when Fixed > Max, Heavy + 1 >= ?HEAVY ->
-            kprof_tracing:trip(too_much(known_rates(S), Fixed, Max), S#s{limits = S#s.limits#limits{heavy = 0}});
+            kprof_tracing:trip(too_much(known_rates(S), S#s.tracing#tracing.trace_config, Fixed, Max), S#s{limits = S#s.limits#limits{heavy = 0}});
         {_, Fixed} when Fixed > Max ->
             S#s{limits = S#s.limits#limits{heavy = Heavy + 1}};
         _ ->

@@ -26,7 +26,7 @@ new(#{pid := Pid, node := Node, key := Key} = Opts) ->
         cpu = kprof_node:cpu()
     }.
 
-%% For slow requests: a separate process finds the answer and sends it.
+%% For requests of kprof-top that take long: a separate process finds the answer and sends it.
 -spec answer_apart(integer(), fun(() -> term()), [{priority, low}], state()) -> pid().
 answer_apart(Ref, Find, Opts, #s{link = #link{pid = Pid}}) ->
     spawn_opt(fun() -> erlang:send(Pid, {kr, Ref, found(Find)}, [noconnect]) end, [link | Opts]).
@@ -99,7 +99,7 @@ heard(#s{tracing = #tracing{paused = lease}} = S0) ->
 heard(S) ->
     {on_time, heard_before(0, tell_kept(S))}.
 
-%% Time since kprof-top was last known to be responsive.
+%% kprof-top was last known to be responsive AgeMs ago.
 -spec heard_before(non_neg_integer(), state()) -> state().
 heard_before(AgeMs, #s{link = Link} = S) -> S#s{link = Link#link{heard = kprof_node:now_ms() - AgeMs}}.
 

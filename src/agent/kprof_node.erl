@@ -14,8 +14,8 @@
 %% that have it.
 -spec isolated() -> boolean().
 isolated() ->
-    code:ensure_loaded(trace),
-    erlang:function_exported(trace, session_create, 3).
+    list_to_integer(erlang:system_info(otp_release)) >= 27 andalso code:ensure_loaded(trace) =:= {module, trace} andalso
+        erlang:function_exported(trace, session_create, 3).
 
 %% Checks whether a controller of Who may start. With sessions (true), several agents do not affect each other. An older
 %% controller of the same Who is told to end. -> none | {busy | leaving, Binary}
@@ -58,17 +58,25 @@ busy_text(#{who := {Who, {{Y, Mo, D}, {H, Mi, S}}}}) ->
 -spec others(boolean()) -> [binary()].
 others(true) ->
     Controllers = of_others("controller"),
-    [kprof_text:format("a trace session (~0tP)", [Name, 8]) || Name <- sessions(), not lists:member(Name, Controllers)] ++
+    [kprof_text:format("a trace session (~0tP)", [Name, 8]) || Name <- sessions(), not lists:member(Name, Controllers), not is_of_events(Name)] ++
         [following(Who) || R <- Controllers, #{state := running, who := {Who, _}} <- [told(R)]] ++ others(false);
 others(false) ->
     New = tracer_of(new_processes),
     Some = lists:usort([tracer_of(P) || P <- some_processes()]),
     [kprof_text:format("~ts", [tracer_text(T)]) || T <- lists:usort([New | Some]), T =/= []].
 
+%% A session of an agent for events of the VM: its controller is reported already.
+is_of_events(Name) -> is_atom(Name) andalso lists:prefix("kprof_vm_events_", atom_to_list(Name)).
+
 %% The oldest processes, which include those of the system, and the newest.
 some_processes() ->
-    All = processes(),
-    lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:sublist(lists:reverse(All), ?SAMPLED_PROCESSES)).
+    {P, Ref} = spawn_opt(fun() -> exit({some, ends(processes())}) end, [monitor, kprof_flags:heap()]),
+    receive
+        {'DOWN', Ref, _, P, {some, Some}} -> Some;
+        {'DOWN', Ref, _, P, _} -> [] % it was killed
+    end.
+
+ends(All) -> lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:nthtail(max(0, length(All) - ?SAMPLED_PROCESSES), All)).
 
 %% True if there are trace sessions of others. (Names of the agent's sessions begin with kprof_.)
 -spec beside() -> boolean().
@@ -82,12 +90,12 @@ agents() -> of_others("controller") =/= [].
 following(Who) ->
     kprof_text:format("another kprof-top (~ts) is tracing: in requests that both trace, each may miss calls in other processes", [Who]).
 
-%% Names; the session "legacy" always exists: it is the trace without a session.
+%% Names; the session "legacy" always exists: it is the common trace. On a VM without sessions the module is never
+%% called: the code server would search all directories of the code path for it each time.
 sessions() ->
-    try
-        [Name || {Name, _} <- apply(trace, session_info, [all]), Name =/= legacy]
-    catch
-        _:_ -> []
+    case erlang:function_exported(trace, session_info, 1) of
+        true -> [Name || {Name, _} <- apply(trace, session_info, [all]), Name =/= legacy];
+        false -> []
     end.
 
 -spec tracer_of(pid() | new_processes) -> term().

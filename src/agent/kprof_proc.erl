@@ -3,7 +3,7 @@
 %% A process answers such questions when it is scheduled. A process in a long native function answers after it. Therefore a
 %% separate process asks, and waits at most a second.
 -module(kprof_proc).
--export([answer/1, ask_later/1, got/3, pid/2]).
+-export([answer/1, ask_later/1, got/3, pid/2, queue/2]).
 
 -type id() :: {non_neg_integer(), non_neg_integer()}.
 -type question() :: {alive | who, [id()]} | {stack, id()}.
@@ -48,6 +48,17 @@ got({Pid, Ref}, Until, Else) ->
         exit(Pid, kill),
         erlang:demonitor(Ref, [flush]),
         Else
+    end.
+
+%% The length of the message queue of the process with this name; -1: there is none, or it does not answer, or kprof_hazard
+%% does not allow asking it.
+-spec queue(binary(), kprof_hazard:vm()) -> integer().
+queue(Name, Vm) -> ask(fun() -> queue_of(whereis(binary_to_existing_atom(Name, utf8)), Vm) end, erlang:monotonic_time(millisecond) + ?WAIT_MS, -1).
+
+queue_of(P, Vm) ->
+    case is_pid(P) andalso kprof_walk:may_ask_queue(P, Vm) andalso kprof_walk:info(P, message_queue_len) of
+        N when is_integer(N) -> N;
+        _ -> -1
     end.
 
 %% The current stack: functions and lines, never an argument; innermost first. dead: the process has ended.

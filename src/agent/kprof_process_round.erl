@@ -2,13 +2,14 @@
 %% application, and asks those on top for their current function. A process of its own, for each round.
 %%
 %% Known, an ets table, has a row for each process as it was in the round before:
-%%   {Pid, Round, Reductions, Queue, MinorGcs, Words, BinaryWords, Statuses, Call, App, May its queue be asked, Is Call final}
+%%   {Pid, Round, Reductions, Queue, MinorGcs, Words, BinaryWords, Statuses, Call, App, whether the length of its queue may be
+%%    read, whether Call is final}
 %%   {Pid, Round, own}: of an agent
 %% and the names of the groups: {{call | app, Name}, Number}, {{call | app, number, Number}, Name}, {call | app, how many}.
 %%
-%% Invariant: those on top are asked by other processes, which have ?ANSWER_MS. While a process runs, whatever is read of it
-%% comes at its next yield, and the round waits for that. The sizes of heaps are read only where reductions or queue have changed. At most ?KNOWN processes are compared with the
-%% round before, at most ?CALLS initial calls and ?APPS applications are told apart.
+%% Invariant: those on top are asked by other processes, which have ?ANSWER_MS. The values of a running process arrive at its
+%% next yield, and the round waits for that. The sizes of heaps are read only where reductions or queue have changed. At most
+%% ?KNOWN processes are compared with the round before, at most ?CALLS initial calls and ?APPS applications are told apart.
 -module(kprof_process_round).
 -export([start/1, init/2, known/0, forget/1, is_column/1]).
 -export_type([order/0, wanted/0, told/0]).
@@ -25,7 +26,7 @@
 -define(KNOWN, 300000).
 -define(CALLS, 1000).
 -define(APPS, 300).
--define(GROUPS, 200). % that are told; the others are added up
+-define(GROUPS, 200). % that are reported; the others are summed up
 -define(ASKED, 200). % of unnamed processes in a round
 -define(ANSWER_MS, 500).
 -define(DEPTH, 8). % the VM's default backtrace_depth
@@ -47,7 +48,7 @@
     n_top = 0 :: non_neg_integer(),
     unnamed = [] :: [pid()],
     n_unnamed = 0 :: non_neg_integer(),
-    asked_ns = 0 :: non_neg_integer(), % what questions cost
+    asked_ns = 0 :: non_neg_integer(), % cost of the queries
     processes = 0 :: non_neg_integer(),
     born = 0 :: non_neg_integer()
 }).
@@ -68,7 +69,7 @@ forget(Known) -> ets:delete_all_objects(Known).
 
 %% The caller, who is linked to it, gets {round, Round, BeganUs, told(), ns that it has worked}.
 -spec start(order()) -> pid().
-start(Order) -> spawn_opt(?MODULE, init, [self(), Order], [link]).
+start(Order) -> spawn_opt(?MODULE, init, [self(), Order], [link | kprof_walk:heap()]).
 
 -spec init(pid(), order()) -> term().
 init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, wanted := #{by := By, rows := Most, within := Within}}) ->
@@ -117,7 +118,7 @@ asked_apart(Ask) ->
         {Answer, erlang:monotonic_time(nanosecond) - Began}
     end).
 
-%% -> {[{Key, Answer | late}], state, walk}; to wait is no work
+%% -> {[{Key, Answer | late}], state, walk}; waiting does not count as work
 answers(Asked, R, W0) ->
     {Got, W} = kprof_walk:idle(
         fun() ->
@@ -129,7 +130,7 @@ answers(Asked, R, W0) ->
     Each = kprof_stack_rate:each([Ns || {_, {_, Ns}} <- Got, is_integer(Ns)], 0),
     {[{Key, Answer} || {Key, {Answer, _}} <- Got], R#r{asked_ns = R#r.asked_ns + Each * length(Got)}, W}.
 
-%% ---- What the VM tells of a process ----
+%% ---- What the VM reports about a process ----
 
 %% -> {Status, Reductions, Queue | -1, {Words, BinaryWords | -1, MinorGcs | -1} | same, {FirstCall, Leader, May its queue be asked} | same}
 %% | own | dead
@@ -185,7 +186,7 @@ heaps(P, false) ->
             dead
     end.
 
-%% ---- A process into the table ----
+%% ---- Adding a process to the table ----
 
 taken(_, _, dead, R) ->
     R;
@@ -206,7 +207,7 @@ taken(P, Had, {Status, Reductions, Queue, Heaps, same}, R) ->
     },
     counted(P, Row, {Reductions - element(3, Had), Queue - element(4, Had), collections(element(5, Had), Gcs)}, R).
 
-%% All that it did was since the round before, unless it was one too many then.
+%% A new process: all its values are changes since the last round, unless it was not stored then because the table was full.
 born(P, Row, #r{full = false, born = N} = R) ->
     counted(P, Row, {element(3, Row), max(0, element(4, Row)), max(0, element(5, Row))}, R#r{born = N + 1});
 born(P, Row, #r{known = Known, processes = N} = R) ->
@@ -255,7 +256,7 @@ place(memory) -> 5;
 place(binary) -> 6;
 place(gcs) -> 7.
 
-%% In the first round nothing is known of what happens in a second.
+%% In the first round no value per second is known: processes are ranked by the totals.
 value(2, 1, Row, _) -> element(3, Row);
 value(2, _, _, {Reductions, _, _}) -> Reductions;
 value(3, _, Row, _) -> element(4, Row);
@@ -325,14 +326,14 @@ name([]) -> 0.
 present([Frame | _]) -> function(Frame);
 present([]) -> 0.
 
-%% Of a fun the VM knows no name. A longer stack may be cut.
+%% The VM has no name for a fun. A longer stack may be cut.
 outermost([_ | _] = Frames) when length(Frames) < ?DEPTH -> function(lists:last(Frames));
 outermost(_) -> 0.
 
 function({M, F, Arguments, _}) when is_list(Arguments) -> {M, F, length(Arguments)};
 function({M, F, Arity, _}) -> {M, F, Arity}.
 
-%% Who has answered has its final name. The sums of this round still have it under the other one.
+%% A process that has answered has its final name. The sums of this round still count it under its former name.
 named(_, late, _) ->
     ok;
 named(P, {_, _, First}, Known) ->
@@ -407,7 +408,7 @@ sums(Group, Number, #r{sums = Sums}, Got) ->
 
 together([First | Rest]) -> lists:foldl(fun(Sums, Sum) -> list_to_tuple([A + B || {A, B} <- lists:zip(tuple_to_list(Sums), tuple_to_list(Sum))]) end, First, Rest).
 
-%% ---- Those that are gone ----
+%% ---- Processes that have ended ----
 
 %% Rows of processes that were not there in this round. -> how many. The VM deletes them in slices of its own.
 swept(#r{known = Known, number = Number}) ->

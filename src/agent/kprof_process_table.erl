@@ -1,15 +1,15 @@
 %% The process table while kprof-top shows it: begins a round in each period, and answers kprof-top with the newest one. A
 %% process of its own, with normal priority. It ends with the controller.
 %%
-%% Invariant: one round at a time; none while the gate is closed. The time between two rounds is that asked for, or as much
-%% longer as the budget needs. Each round is told once.
+%% Invariant: one round at a time; none while the gate is closed. The time between two rounds is the requested one, or longer if
+%% the budget requires it. Each round is reported once.
 -module(kprof_process_table).
 -export([start/3, stop/1, init/3]).
 -export_type([options/0]).
 
 -type options() :: #{wanted := kprof_process_round:wanted(), period_us := pos_integer(), vm := kprof_hazard:vm(), to := pid()}.
 
--define(SECOND_US, 500000). % between the first two rounds: only then is known what happens in a second
+-define(SECOND_US, 500000). % between the first two rounds: the second one has the first values per second
 -define(REST_US, 100000). % at least, between two rounds
 -define(HEAP_WORDS, 8 bsl 20).
 
@@ -25,11 +25,11 @@
     next :: none | reference(), % the timer of the next one
     period_us :: pos_integer(),
     cost = 0 :: non_neg_integer(),
-    told = 0 :: non_neg_integer(), % rounds that kprof-top has got
+    told = 0 :: non_neg_integer(), % number of rounds that kprof-top has received
     newest = none :: none | kprof_process_round:told()
 }).
 
-%% By the controller; kill it to stop: its round is linked to it.
+%% Called by the controller. To stop the process, kill it: its round is linked to it.
 -spec start(options(), 0..3, non_neg_integer()) -> {pid(), reference()}.
 start(Options, Gate, Budget) ->
     spawn_opt(?MODULE, init, [self(), Options, {Gate, Budget}], [monitor, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).

@@ -75,7 +75,7 @@ start(#{controller := Controller} = Opts) ->
     high_priority = false,
     message_bytes = 200, % estimated memory of a message
     flooded = none, % when (ms) the queue was over its limit and messages were dropped
-    lag = none, % {Age, Came, At} at the begin of this turn
+    lag = none, % {Age, Came, At} at the start of this turn
     tick = ?TICK_MS,
     run = 0, % run time, native
     clock = 0, % time of the last reading, native
@@ -88,6 +88,10 @@ start(#{controller := Controller} = Opts) ->
     nudged = none, % when (ms) the controller was last told that the limit is exceeded
     args_left = 0, % bytes of arguments in the second that began at args_at
     args_at = -1000000000000, % ms
+    detail = none :: none | kprof_detail:detail(),
+    detail_seq = 0, % messages with details sent
+    detail_events = 0, % of details, sent or dropped
+    helped = 0, % ns: run time of the helper for details
     watch = none, % number of the tier whose calls are counted
     watched = 0,
     seen_by = none, % the sampler that wants to know which processes are traced
@@ -111,31 +115,42 @@ go_on(#s{counters = C} = S) ->
     S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
-    receive
-        {trace_ts, _, return_to, _, _} = M ->
-            add(M, Acc, N, S);
-        {trace_ts, _, call, _, Msg, _} = M when tuple_size(element(3, Msg)) =:= 2 ->
-            {Less, S1} = argued(M, S),
-            add(Less, Acc, N, S1);
-        {trace_ts, _, call, _, {_, _, _}, _} = M ->
-            add(M, Acc, N, S);
-        {trace_ts, P, call, MFA, Msg, Ts} = M ->
-            case clip(Msg) of
-                Msg -> add(M, Acc, N, S);
-                skip -> loop(Acc, N, S);
-                Less -> add({trace_ts, P, call, MFA, Less, Ts}, Acc, N, S)
-            end;
-        {trace_ts, P, return_from, MFA, _, Ts} ->
-            add({trace_ts, P, return_from, MFA, 0, Ts}, Acc, N, S);
-        {trace_ts, P, exception_from, MFA, {Class, _}, Ts} ->
-            add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S);
-        tick ->
-            tick(Acc, N, clocked(S));
-        {'DOWN', _, process, Controller, _} when Controller =:= S#s.controller ->
-            orphaned(batch(Acc, N, S));
-        Control ->
-            loop([], 0, control(Control, batch(Acc, N, S)))
-    end.
+    receive M -> taken(M, Acc, N, S) end.
+
+taken({trace_ts, _, return_to, _, _} = M, Acc, N, S) ->
+    add(M, Acc, N, S);
+taken({trace_ts, _, call, _, Msg, _} = M, Acc, N, S) when tuple_size(element(3, Msg)) =:= 2 ->
+    {Less, S1} = argued(M, S),
+    add(Less, Acc, N, S1);
+taken({trace_ts, _, call, _, {_, _, _}, _} = M, Acc, N, S) ->
+    add(M, Acc, N, S);
+taken({trace_ts, P, call, MFA, Msg, Ts} = M, Acc, N, S) ->
+    case clip(Msg) of
+        Msg -> add(M, Acc, N, S);
+        skip -> loop(Acc, N, S);
+        Less -> add({trace_ts, P, call, MFA, Less, Ts}, Acc, N, S)
+    end;
+taken({trace_ts, P, return_from, MFA, _, Ts}, Acc, N, S) ->
+    add({trace_ts, P, return_from, MFA, 0, Ts}, Acc, N, S);
+taken({trace_ts, P, exception_from, MFA, {Class, _}, Ts}, Acc, N, S) ->
+    add({trace_ts, P, exception_from, MFA, {Class, 0}, Ts}, Acc, N, S);
+%% All messages of a process with the flag scheduler_id contain its scheduler; it is used only for in and out.
+taken({trace_ts, P, What, A, B, _, Ts}, Acc, N, S) ->
+    taken({trace_ts, P, What, A, B, Ts}, Acc, N, S);
+taken({trace_ts, P, return_to, MFA, _, Ts}, Acc, N, S) ->
+    add({trace_ts, P, return_to, MFA, Ts}, Acc, N, S);
+taken({trace_ts, _, _, _, _, _}, Acc, N, #s{detail = none} = S) ->
+    loop(Acc, N, S); % details were switched off
+taken({trace_ts, P, What, Info, _, Ts}, Acc, N, S) when is_list(Info) ->
+    add({trace_ts, P, What, 0, Ts}, Acc, N, S); % garbage collection
+taken({trace_ts, _, _, _, _, _} = M, Acc, N, S) ->
+    add(M, Acc, N, S); % in, out
+taken(tick, Acc, N, S) ->
+    tick(Acc, N, clocked(S));
+taken({'DOWN', _, process, Controller, _}, Acc, N, #s{controller = Controller} = S) ->
+    orphaned(batch(Acc, N, S));
+taken(Control, Acc, N, S) ->
+    loop([], 0, control(Control, batch(Acc, N, S))).
 
 add(M, Acc, N, S) when (N + 1) rem ?STEP =/= 0 -> loop([M | Acc], N + 1, S);
 add(M, Acc, N, S0) when N + 1 < ?BATCH ->
@@ -202,8 +217,9 @@ flood(Made, #s{dropped = Before, controller = Controller, counters = C} = S0) ->
 %% Drops trace messages that were made before Until; other messages stay. The messages of one process stay in order.
 skip(Until, N, S) ->
     receive
-        {trace_ts, _, return_to, _, Ts} -> skip(Until, N, Ts, S);
+        {trace_ts, _, _, _, Ts} -> skip(Until, N, Ts, S);
         {trace_ts, _, _, _, _, Ts} -> skip(Until, N, Ts, S);
+        {trace_ts, _, _, _, _, _, Ts} -> skip(Until, N, Ts, S);
         {weight, Weight} -> skip(Until, 0, control({weight, Weight}, skipped(N, S))) % the following messages were sampled with it
     after 0 -> skipped(N, S)
     end.
@@ -216,7 +232,8 @@ skip(Until, N, Ts, S) when Ts < Until ->
 skip(_, N, _, S) -> skipped(N + 1, S). % the first newer message is dropped as well
 
 skipped(0, S) -> S;
-skipped(N, S) -> dropped(N, S#s.weight, S).
+skipped(N, #s{detail = none} = S) -> dropped(N, S#s.weight, S);
+skipped(N, #s{detail = Detail} = S) -> dropped(N, S#s.weight, S#s{detail = kprof_detail:lost(1, Detail)}). % perhaps of details
 
 tick(Acc, N, #s{came = Came} = S0) ->
     S1 = clocked(blocked(deliver(batch(Acc, N, S0#s{came = Came + N})))),
@@ -247,6 +264,8 @@ counted(#s{counters = C} = S) ->
     atomics:put(C, ?DROPPED, S#s.dropped),
     atomics:put(C, ?RUN_NS, erlang:convert_time_unit(S#s.run, native, nanosecond)),
     atomics:put(C, ?SEQ, S#s.seq),
+    atomics:put(C, ?DETAIL, S#s.detail_events),
+    atomics:put(C, ?HELPED_NS, S#s.helped),
     atomics:add(C, ?NOTED, 1).
 
 control({weight, N}, S) -> S#s{weight = N};
@@ -254,6 +273,12 @@ control({cleanup, Plan}, S) -> S#s{plan = Plan};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker:limit(Rate, now_ms())};
 control({gate, Gate}, S) -> S#s{gate = Gate, debt = 0, blocked = 0, tick = ?LEAST_TICK_MS};
+control({detail, Flags}, S) -> detail(Flags, S);
+control({off_done, P, Before, After}, #s{detail = Detail0} = S) when Detail0 =/= none ->
+    {Events, Detail} = kprof_detail:cleared(P, Before, After, Detail0),
+    details(Events, length(Events), S#s{detail = Detail, helped = S#s.helped + kprof_detail:cleared_ns(Before, After)});
+control({told, Event}, #s{detail = Detail} = S) when Detail =/= none -> details([Event], 1, S);
+control({helped, Ns}, S) -> S#s{helped = S#s.helped + Ns};
 control({seen_by, Sampler}, S) -> S#s{seen_by = Sampler, seen_at = S#s.clock};
 control({watch, Ix, _, _}, S) -> S#s{watch = Ix, watched = 0};
 control({watched, From, Ref}, S) ->
@@ -272,9 +297,18 @@ batch(_, _, #s{gate = idle} = S) ->
     S;
 batch(_, N, #s{gate = shut} = S) ->
     S#s{dropped = S#s.dropped + N};
-batch(Messages, N, #s{limit = none} = S) ->
+batch(Messages, N, #s{detail = none} = S) ->
+    admitted(Messages, N, S);
+batch(Messages, N, #s{detail = Detail0, plan = Plan} = S0) ->
+    {Calls, NCalls, Events, NEvents, Detail} = kprof_detail:split(Messages, maps:get(session, Plan, none), now_ms(), Detail0),
+    S = details(Events, NEvents, S0#s{detail = Detail, detail_events = S0#s.detail_events + N - NCalls}),
+    admitted(Calls, NCalls, S).
+
+admitted(_, 0, S) ->
+    S;
+admitted(Messages, N, #s{limit = none} = S) ->
     enqueue(Messages, N, S);
-batch(Messages, N, #s{limit = Limit0} = S) ->
+admitted(Messages, N, #s{limit = Limit0} = S) ->
     Now = now_ms(),
     case kprof_breaker:admit(N, Now, Limit0) of
         {N, Limit} ->
@@ -294,8 +328,8 @@ enqueue(Messages, N, #s{held = Held, weight = Sampled, debt = Debt} = S0) ->
         _ -> drop_oldest(S)
     end.
 
-%% The processes of a batch, and whether the event was a call: to the sampler of stacks, if it wants them. Of a flood of batches it
-%% gets some.
+%% The processes of a batch, and whether the event was a call: to the sampler of stacks, if it wants them. If there are many
+%% batches, it gets only some.
 seen(_, #s{seen_by = none} = S) -> S;
 seen(Messages, #s{seen_by = Sampler, clock = Now, seen_at = At} = S) ->
     case Now - At < erlang:convert_time_unit(?SEEN_US, microsecond, native) of
@@ -305,13 +339,35 @@ seen(Messages, #s{seen_by = Sampler, clock = Now, seen_at = At} = S) ->
             S#s{seen_at = Now}
     end.
 
+%% Events of details wait in the same queue.
+details(_, 0, S) -> S;
+details(Events, N, #s{held = 0} = S) -> deliver(later({detail, N, Events}, S#s{held = N}));
+details(Events, N, #s{held = Held} = S) -> drop_oldest(later({detail, N, Events}, S#s{held = Held + N})).
+
+%% Switches details on, with these flags, or off ([]).
+detail([], #s{detail = none} = S) -> S;
+detail([], #s{detail = Detail, plan = Plan} = S) ->
+    kprof_detail:stop(maps:get(session, Plan, none), Detail),
+    S#s{detail = none};
+detail(Flags, #s{detail = none} = S) -> S#s{detail = kprof_detail:new(Flags)};
+detail(Flags, #s{detail = Detail} = S) ->
+    case kprof_detail:has(Flags, Detail) of
+        true -> S;
+        false -> detail(Flags, detail([], S))
+    end.
+
 later(What, #s{pending = Q} = S) -> S#s{pending = queue:in(What, Q)}.
 
 drop_oldest(#s{held = Held} = S) when Held =< ?HELD ->
     S;
 drop_oldest(#s{pending = Q, held = Held} = S) ->
-    {Before, [{batch, N, Weight, _} | After]} = lists:splitwith(fun(X) -> not is_tuple(X) orelse element(1, X) =/= batch end, queue:to_list(Q)),
-    drop_oldest(dropped(N, Weight, S#s{pending = queue:from_list(Before ++ After), held = Held - N})).
+    {Before, [Oldest | After]} = lists:splitwith(fun(X) -> not is_tuple(X) orelse element(1, X) =:= answer end, queue:to_list(Q)),
+    N = element(2, Oldest),
+    S1 = S#s{pending = queue:from_list(Before ++ After), held = Held - N},
+    drop_oldest(case Oldest of {batch, N, Weight, _} -> dropped(N, Weight, S1); _ -> lost_details(N, S1) end).
+
+lost_details(_, #s{detail = none} = S) -> S;
+lost_details(N, #s{detail = Detail} = S) -> S#s{detail = kprof_detail:lost(N, Detail)}.
 
 dropped(N, Weight, S) -> S#s{dropped = S#s.dropped + N, debt = S#s.debt + N * Weight}.
 
@@ -326,6 +382,11 @@ deliver(#s{pending = Q0} = S) ->
                 ok -> deliver(S#s{pending = Q, seq = Seq, sent = S#s.sent + N, held = S#s.held - N});
                 _ -> S
             end;
+        {{value, {detail, N, Events}}, Q} ->
+            case send(S, {kd, S#s.detail_seq + 1, details_dropped(S), Events}) of
+                ok -> deliver(S#s{pending = Q, detail_seq = S#s.detail_seq + 1, held = S#s.held - N});
+                _ -> S
+            end;
         {{value, off}, Q} ->
             case send(S, {kx, S#s.seq}) of
                 ok -> deliver(S#s{pending = Q});
@@ -336,6 +397,9 @@ deliver(#s{pending = Q0} = S) ->
             From ! {flushed, Ref, S#s.seq},
             deliver(S#s{pending = Q})
     end.
+
+details_dropped(#s{detail = none}) -> 0;
+details_dropped(#s{detail = Detail}) -> kprof_detail:dropped(Detail).
 
 send(#s{pid = Pid}, What) -> erlang:send(Pid, What, [nosuspend, noconnect]).
 

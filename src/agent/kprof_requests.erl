@@ -1,5 +1,5 @@
-%% Requests that take longer: call rates, and captured arguments. Functions of the controller's process. Counters are in the
-%% cleanup plan before they are set.
+%% Counts the calls of a tier for a second, and captures arguments: kprof-top asks for these, and gets the result later. Functions
+%% of the controller's process. Counters are in the cleanup plan before they are set.
 -module(kprof_requests).
 -export([capture/2, capture_end/1, captured/1, caught/2, counted/4, why/3]).
 

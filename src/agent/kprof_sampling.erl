@@ -1,7 +1,7 @@
 %% Sampling: what is in use, its parts, and which share keeps the limits. Pure.
 %%
-%% Invariant: the result of next/3 is between Least and ?MOST. It increases if a value is above 90 % of its limit. It decreases
-%% at most to a quarter, and only if all values are below a third of their limits.
+%% Invariant: the N that next/3 returns (1 in N is sampled) is between Least and ?MOST. N grows if a value is above 90 % of its
+%% limit. N shrinks, at most to a quarter, only if all values are below a third of their limits.
 -module(kprof_sampling).
 -export([base/1, cut/1, in_force/1, next/3, of_patterns/1]).
 
@@ -21,7 +21,7 @@ next(Old, Least, Goals) ->
         true -> {min(?MOST, New), Why}
     end.
 
-%% Target: 60 % of the limit. Sampling may increase below a third of it, and must be lowered above 90 %.
+%% Target: 60 % of the limit. N may shrink below a third of the limit, and must grow above 90 %.
 want(Old, Value, Max) when Value * 10 > Max * 9 -> max(Old + 1, ceiling(Old * Value * 10, Max * 6));
 want(Old, Value, Max) when Value * 3 < Max -> max(Old div 4, ceiling(Old * Value * 10, Max * 6));
 want(Old, _, _) -> Old.

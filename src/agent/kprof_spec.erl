@@ -2,8 +2,8 @@
 %% entry, identity rule, returns, sampling) becomes one match spec per tier. PROTOCOL.md has the messages.
 -module(kprof_spec).
 -export([
-    compile/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
-    send_pattern/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
+    compile/1, senders/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
+    detail_label/0, send_pattern/2, system/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
@@ -13,14 +13,17 @@
 -type ix() :: non_neg_integer().
 -type tier() :: {ix(), module(), atom(), arity()}.
 -type match_spec() :: [{'_' | [term()], [term()], [term()]}].
-%% Of one attempt of a full trace: the control word while it waits, while it traces, and afterwards.
--type full_words() :: {pos_integer(), pos_integer(), pos_integer()}.
--type compiled() :: [{ix(), mfa(), match_spec()}].
+%% Of one attempt of a full trace: the control word while it waits, while it traces, after the end of the request while others
+%% still work for it, and afterwards.
+-type full_words() :: {pos_integer(), pos_integer(), pos_integer(), pos_integer()}.
+%% sent: of a function that sends messages to servers (senders/1).
+-type compiled() :: [{ix() | sent, mfa(), match_spec()}].
 -type matched() :: non_neg_integer() | {error, term()}.
 %% The trace configuration; the epoch is that of the session.
 -type trace_config() :: #{
     tiers := [tier()], entry := none | ix(), identity := none | binary(), returns := lean | full, sample := pos_integer(), args => boolean(),
-    epoch => pos_integer()
+    mailbox => boolean(),
+    epoch => pos_integer(), detail => non_neg_integer(), detail_flags => [atom()]
 }.
 
 %% The control word: the cut, plus 1, in the bits above ?TICKET_BITS, and the ticket below. Ticket 0: a process is taking a
@@ -31,6 +34,8 @@
 -define(CUT_MOST, 24).
 -define(BRAKE, 31).
 -define(LOW, 16#ffffffff). % the ticket's bits of a label
+-define(WITHOUT_DETAIL, 16#ffffffffffff). % epoch and ticket
+-define(DETAIL, 16#1000000000000). % the bit of a label above them: the request is followed in detail
 -define(SPINS, 24).
 -define(AHEAD, 16).
 -define(ARGS, 8). % maximum number of arguments that are sent
@@ -46,10 +51,28 @@
 compile(#{tiers := Tiers, entry := Entry} = Config) ->
     case kprof_identity_rule:rules(maps:get(identity, Config, none), Tiers, Entry) of
         {ok, Rules, Notes} ->
-            {ok, [{Ix, {M, F, A}, spec(Ix, A, maps:get(Ix, Rules, []), Config)} || {Ix, M, F, A} <- first_of(Tiers, [])], Notes};
+            Specs = [{Ix, {M, F, A}, spec(Ix, A, maps:get(Ix, Rules, []), Config)} || {Ix, M, F, A} <- first_of(Tiers, [])],
+            {ok, Specs ++ [{sent, MFA, sent(Config)} || MFA <- senders(Config)], Notes};
         Error ->
             Error
     end.
+
+%% The functions that send the message of a call to a server, if the time in mailboxes is measured. They are not tiers. All calls
+%% of gen_server, gen_statem, gen_event and of their Elixir counterparts go through gen:do_call/4, which has the pid. Without an
+%% entry there are no tokens, so the message and the call that it causes cannot be matched.
+-spec senders(map()) -> [mfa()].
+senders(#{mailbox := true, entry := Entry, tiers := Tiers}) when Entry =/= none ->
+    case [tier || {_, gen, do_call, 4} <- Tiers] of
+        [] -> [{gen, do_call, 4}];
+        _ -> []
+    end;
+senders(_) ->
+    [].
+
+%% Only messages of requests to processes of this node.
+sent(Config) ->
+    Guards = [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS}, {is_pid, '$1'}, {'=:=', {node, '$1'}, {node}}],
+    [{['$1', '_', '_', '_'], Guards, [{message, {{'$1', label(), caller(Config)}}}]}].
 
 %% For a capture: the calling process is not recorded again.
 -spec capture() -> match_spec().
@@ -70,7 +93,8 @@ spec(Ix, A, Rules, #{entry := none} = Config) ->
         [{Head, Guards, self_counted(Config) ++ full(Config) ++ [{message, payload(Ix, 0, Head, Name, Rules, Config)}]} || {Head, Guards, Name} <- clauses(Rules, A, Config)];
 spec(Ix, A, Rules, Config) ->
     [
-        {Head, [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS} | Guards], full(Config) ++ [{message, payload(Ix, label(), Head, Name, Rules, Config)}]}
+        {Head, [{is_seq_trace}, {'<', {get_tcw}, ?BRAKE bsl ?TICKET_BITS} | Guards],
+            full(Config) ++ detail_switch(Config) ++ [{message, payload(Ix, label(), Head, Name, Rules, Config)}]}
      || {Head, Guards, Name} <- clauses(Rules, A, Config)
     ].
 
@@ -142,13 +166,35 @@ low() -> {'band', label(), ?LOW}.
 %% Two match specs for each clause: a process that has a token already sends the old label, too. Elements of a tuple, and the
 %% arguments of a function, are evaluated from right to left: the last element is the label from before the actions.
 entry(Ix, {Head, Guards, Name}, #{epoch := Epoch} = Config) ->
-    Ticket = ticket(Epoch, {set_seq_token, label, {self}}),
+    Ticket = ticket(Epoch, {set_seq_token, label, {self}}) ++ detail_draw(Config),
     C = caller(Head, Config),
     [
         {Head, [{is_seq_trace} | Guards],
-            full(Config) ++ [{message, {{Ix, label(), C, Name, {'=:=', 0, {list_to_tuple(lists:reverse(Ticket))}}, label()}}}]},
-        {Head, Guards, Ticket ++ full(Config) ++ [{message, {{Ix, label(), C, Name, entry}}}]}
+            full(Config) ++ [{message, {{Ix, label(), C, Name, {'=:=', 0, {list_to_tuple(lists:reverse(Ticket))}}, label()}}}] ++ detail_switch(Config)},
+        {Head, Guards, Ticket ++ full(Config) ++ [{message, {{Ix, label(), C, Name, entry}}}] ++ detail_switch(Config)}
     ].
+
+%% ---- Detail: some of the sampled requests, with the scheduling of their processes ----
+
+%% Sets the bit in the label of 1 request in N. The hash is not that of the sampling, so that the two choices are independent. If
+%% the label is a pid (no ticket), the hash fails, and the comparison is false.
+detail_draw(#{detail := N}) when N > 0 ->
+    P1 = 2147483399,
+    P2 = 2147483647,
+    Hash = {'rem', {'*', {'+', 1, {'rem', {'*', {'band', label(), ?TICKETS}, 40692}, P1}}, 16807}, P2},
+    [{'andalso', {'<', Hash, P2 div N}, {set_seq_token, label, {'bor', ?DETAIL, {'band', label(), ?WITHOUT_DETAIL}}}}];
+detail_draw(_) ->
+    [].
+
+%% A call of such a request sets the flags of its process. To clear them here would cost each call of other requests 0.3 us. The
+%% bit is the highest one of a label, so one comparison is enough for other requests; a pid is greater than any number.
+detail_switch(#{detail := N, detail_flags := Flags}) when N > 0 ->
+    [{'andalso', {'>=', label(), ?DETAIL}, {is_integer, label()}, {trace, [], Flags}}];
+detail_switch(_) ->
+    [].
+
+-spec detail_label() -> pos_integer().
+detail_label() -> ?DETAIL.
 
 %% First clause: unsampled calls. They dominate the cost on a busy node, so it has only one guard, makes no token, and clears an
 %% old token. Without an entry, calls have no tokens.
@@ -258,22 +304,28 @@ full_function() -> [{'_', [], [{message, {caller}}]}].
 
 %% Of the function that starts the request, as a meta pattern: processes need no flag for it. The first call that matches
 %% exchanges the control word (atomic: no other call can follow), marks its request with a token, and sets the flags of its
-%% own process. The word and the label say which attempt it is. Clauses: of an identity rule; Value: that it must give.
--spec full_entry(kprof_identity_rule:clauses(), term(), full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
-full_entry(Clauses, Value, {Armed, Fired, _}, {Label, Flags}) ->
+%% own process. The word and the label say which attempt it is. Clauses: of an identity rule; Values: it must give one of them, or true.
+%% Until it returns, further calls with its token are calls of the request. Later ones begin other requests, for example in a
+%% connection that still has the token: these lose it.
+-spec full_entry(kprof_identity_rule:clauses(), true | [term()], full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
+full_entry(Clauses, Values, {Armed, Fired, Late, _}, {Label, Flags} = Mark) ->
     [
         {Head, [{'=:=', {get_tcw}, Armed} | Guards],
-            [{message, all_of(wanted(Name, Value) ++ [{'=:=', Armed, {set_tcw, Fired}}, {set_seq_token, label, Label}] ++ followed(Flags, true))}]}
+            [{message, all_of(wanted(Name, Values) ++ [{'=:=', Armed, {set_tcw, Fired}}, {set_seq_token, label, Label}] ++ followed(Flags, true))}]}
      || {Head, Guards, Name} <- Clauses
-    ].
+    ] ++ full_called([{'_', [], undefined}], true, {'=:=', {get_tcw}, Fired}, Mark) ++
+        [{'_', [{is_seq_trace}, {'=:=', {get_tcw}, Late}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}].
 
-%% Of a function that another process calls for the request: only where the token has its label. Clauses, Value: a rule that
+%% Of a function that another process calls for the request: only where the token has its label. Clauses, Values: a rule that
 %% the request must fulfil here; its event says whether it does.
--spec full_tier(kprof_identity_rule:clauses(), term(), full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
-full_tier(Clauses, Value, {_, Fired, _}, {Label, Flags}) ->
+-spec full_tier(kprof_identity_rule:clauses(), true | [term()], full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
+full_tier(Clauses, Values, {_, Fired, Late, _}, Mark) ->
+    full_called(Clauses ++ [{'_', [], undefined}], Values, {'orelse', {'=:=', {get_tcw}, Fired}, {'=:=', {get_tcw}, Late}}, Mark).
+
+full_called(Clauses, Values, Word, {Label, Flags}) ->
     [
-        {Head, [{is_seq_trace}, {'=:=', {get_tcw}, Fired} | Guards], [{message, all_of([{'=:=', label(), Label}] ++ followed(Flags, given(Name, Value)))}]}
-     || {Head, Guards, Name} <- Clauses ++ [{'_', [], undefined}]
+        {Head, [{is_seq_trace}, Word | Guards], [{message, all_of([{'=:=', label(), Label}] ++ followed(Flags, given(Name, Values)))}]}
+     || {Head, Guards, Name} <- Clauses
     ].
 
 followed(Flags, Given) -> [{exception_trace}, {'orelse', {trace, [], Flags}, true}, {{full, {caller}, Given}}].
@@ -281,27 +333,31 @@ followed(Flags, Given) -> [{exception_trace}, {'orelse', {trace, [], Flags}, tru
 all_of(Conditions) -> list_to_tuple(['andalso' | Conditions]).
 
 wanted(true, true) -> [];
-wanted(Name, Value) -> [{'=:=', Name, {const, Value}}].
+wanted(Name, Values) -> [one_of(Name, Values)].
 
 given(undefined, _) -> false;
-given(Name, Value) -> {'=:=', Name, {const, Value}}.
+given(Name, Values) -> one_of(Name, Values).
+
+one_of(Name, true) -> {'=:=', Name, {const, true}};
+one_of(Name, [Value]) -> {'=:=', Name, {const, Value}};
+one_of(Name, Values) -> list_to_tuple(['orelse' | [{'=:=', Name, {const, Value}} || Value <- Values]]).
 
 %% They continue from the word before the first attempt. The brake is in them, so no tier is traced meanwhile. Attempt: 0, 1, ...
 -spec full_words(non_neg_integer(), non_neg_integer()) -> full_words().
 full_words(Attempt, Word) ->
-    {full_word(Word, 3 * Attempt + 1), full_word(Word, 3 * Attempt + 2), full_word(Word, 3 * Attempt + 3)}.
+    list_to_tuple([full_word(Word, 4 * Attempt + N) || N <- [1, 2, 3, 4]]).
 
 full_word(Word, N) -> ?BRAKE bsl ?TICKET_BITS bor (1 + ((Word band ?TICKETS) + N - 1) rem ?TICKETS).
 
 %% No request of the tiers has such a label: while the brake is on, none is sampled.
 -spec full_label(pos_integer(), full_words()) -> pos_integer().
-full_label(Epoch, {Armed, _, _}) -> Epoch bsl 32 bor Armed.
+full_label(Epoch, {Armed, _, _, _}) -> Epoch bsl 32 bor Armed.
 
 %% -> the word before
 -spec set_word(pos_integer()) -> non_neg_integer().
 set_word(Word) -> erlang:system_flag(trace_control_word, Word).
 
-%% ---- The VM: the only calls that set or clear anything. Session: none (the global trace) or a session of `trace` ----
+%% ---- The VM: the only calls that set or clear anything. Session: none (the common trace) or a session of `trace` ----
 
 %% Spec: a list, or false to clear; with [call_count]: true | pause | false. -> matched functions | {error, Why}
 -spec set_pattern(session(), mfa() | {module(), '_', '_'}, match_spec() | boolean(), [atom()]) -> matched().
@@ -335,7 +391,8 @@ do_set(Session, MFA, Spec, Flags) ->
         _:Why -> {error, Why}
     end.
 
-%% What is set for a function: the value of Item (traced, match_spec, call_count).
+%% What is set for a function: the value of Item (traced, match_spec, call_count). There is no such question for a process: a
+%% session that is asked about a dead one is never freed (erl_bif_trace.c, trace_info_pid, up to OTP 29.1).
 -spec pattern({session(), traced | match_spec | call_count}, mfa()) -> term().
 pattern({Session, Item}, MFA) ->
     try
@@ -393,7 +450,7 @@ send_pattern(Session, Spec) ->
     (tracer()):send(Session, Spec, []),
     ok.
 
-%% A trace session of this name if the VM has sessions (OTP 27+); none: the common trace.
+%% A trace session of this name if the VM has trace sessions (OTP 27+); none: the common trace, which every VM has.
 -spec session(boolean(), atom(), pid()) -> session().
 session(true, Name, Tracer) -> (tracer()):session_create(Name, Tracer, []);
 session(false, _, _) -> none.
@@ -404,6 +461,14 @@ end_session(none) -> none;
 end_session(Session) ->
     catch (tracer()):session_destroy(Session),
     ended.
+
+%% Which events of the VM the tracer of the session gets; false: not this one.
+-spec system(session(), [{atom(), term()}]) -> ok.
+system(Session, Settings) ->
+    case kprof_hazard:allowed(vm_events, kprof_hazard:vm()) of
+        true -> lists:foreach(fun({What, Value}) -> (tracer()):system(Session, What, Value) end, Settings);
+        false -> error({held_back, vm_events})
+    end.
 
 %% Requests {trace_delivered, all, Ref}.
 -spec delivered(session()) -> reference().

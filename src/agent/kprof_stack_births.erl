@@ -1,7 +1,7 @@
 %% Counts the processes that start on the node, to tell how many the choices of processes can have missed. The VM has no such
-%% counter. But until it has used all numbers of pids once, it gives them in order: the difference of the pids of two short
+%% counter. But until it has used all numbers of pids once, it gives them in order: the difference of the pids of two short-lived
 %% processes of the agent is the number of processes that were started in between. After that it gives the number that
-%% has been free for longest, and nothing is counted. Pure but for the limit of processes.
+%% has been free for longest, and nothing is counted. Pure, except that it reads the process limit.
 -module(kprof_stack_births).
 -export([new/1, own/1, look/3, born/1, ms/1]).
 -export_type([births/0]).
@@ -30,7 +30,7 @@ look(Probe, Now, #births{last = Last, at = At, own = Own, born = Born, ms = Ms} 
         N when is_integer(N), N > Last, At =/= none ->
             B#births{last = N, at = Now, own = 0, born = Born + max(0, N - Last - 1 - Own), ms = Ms + Now - At};
         N when is_integer(N), N > Last ->
-            B#births{last = N, at = Now, own = 0}; % the first look: from now on
+            B#births{last = N, at = Now, own = 0}; % the first reading: counts from now on
         _ ->
             B#births{last = none}
     end.
@@ -42,7 +42,7 @@ born(#births{born = Born}) -> Born.
 -spec ms(births()) -> non_neg_integer().
 ms(#births{ms = Ms}) -> Ms.
 
-%% Of its bits, the VM shows the lowest 15 as the first number of a pid; from OTP 26 on, 28.
+%% The VM shows the lowest 15 bits (from OTP 26 on, 28) as the first number of a pid, the others as the second.
 number(Probe) ->
     [_, Low, High] = [list_to_integer(N) || N <- string:tokens(pid_to_list(Probe), "<.>")],
     N = Low + (High bsl case erlang:system_info(otp_release) >= "26" of true -> 28; false -> 15 end),

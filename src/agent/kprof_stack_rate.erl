@@ -31,7 +31,7 @@ each([], Before) -> Before;
 each(Ns, 0) -> lists:nth((length(Ns) + 9) div 10, lists:sort(Ns));
 each(Ns, Before) -> min(each(Ns, 0), Before * 5 div 4 + 1).
 
-%% The time between two rounds of the process table: that asked for, or longer, so that rounds that cost so much (ns) use six
+%% The time between two rounds of the process table: the requested one, or longer, so that rounds with this cost (ns) use six
 %% tenths of the budget; at most a minute.
 -spec period(pos_integer(), non_neg_integer(), pos_integer(), non_neg_integer()) -> pos_integer().
 period(AskedUs, _, _, 0) -> AskedUs;

@@ -43,7 +43,7 @@
     named = #{} :: #{non_neg_integer() => true}, % the initial call is known
     next_number = 0 :: non_neg_integer(),
     scale = {1, 1} :: {pos_integer(), pos_integer()}, % {matching, chosen} processes: a chosen one stands for this ratio
-    seen = none :: none | kprof_stack_seen:seen(), % who is inside requests; none: others are sampled
+    seen = none :: none | kprof_stack_seen:seen(), % which processes are inside requests; none: others are sampled
     masters = #{} :: #{pid() => binary()},
     births :: kprof_stack_births:births(),
     %% rounds
@@ -160,7 +160,7 @@ choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm 
 choose(L) ->
     L.
 
-%% The answer of a chooser that is still running would be to another question.
+%% The answer of a chooser that is still running would belong to an earlier request.
 unchosen(#l{chooser = none} = L) ->
     L;
 unchosen(#l{chooser = Chooser} = L) ->
@@ -180,7 +180,7 @@ seen(Events, #l{seen = Seen, gate = 0, blocked = false, options = #{vm := Vm}} =
 seen(_, L) ->
     L.
 
-%% Those that were seen and are not sampled are held.
+%% Processes that the relay has seen, but that may not be sampled (kprof_hazard), are counted as `held`.
 counted_in(#l{seen = Seen, numbers = Numbers, choice = Choice} = L) ->
     {Thin, Size} = {kprof_stack_seen:thin(Seen), kprof_stack_seen:size(Seen)},
     L#l{scale = {Thin, 1}, choice = Choice#{matched => Size * Thin, held => max(0, Size - map_size(Numbers))}}.
@@ -385,7 +385,7 @@ look(#l{looked_ns = Then, answers = Answers, own_ns = Own, interval_us = Us, bud
         _ -> L
     end.
 
-%% Who was inside a request, and is no longer.
+%% Processes that were inside a request and no longer are.
 gone_quiet(#l{seen = none} = L) -> L;
 gone_quiet(#l{seen = Seen} = L) ->
     {Left, Rest} = kprof_stack_seen:left(now_us() div 1000, Seen),

@@ -24,7 +24,7 @@
 -spec new(term()) -> seen().
 new(Seed) -> #seen{seed = Seed}.
 
-%% One process in so many is kept.
+%% One process in this many is kept.
 -spec thin(seen()) -> pos_integer().
 thin(#seen{thin = Thin}) -> Thin.
 
@@ -53,20 +53,20 @@ one(P, Call, Now, {New, #seen{last = Last} = S}) ->
 is_kept(_, #seen{thin = 1}) -> true;
 is_kept(P, #seen{thin = Thin, seed = Seed}) -> erlang:phash2({Seed, P}, Thin) =:= 0.
 
-%% What a hash keeps of one in 2 * N, it keeps of one in N.
+%% A process that is kept as one in 2 * N is also kept as one in N.
 thinned(Left, #seen{last = Last} = S) when map_size(Last) =< ?MOST -> {Left, S};
 thinned(Left, #seen{last = Last, thin = Thin} = S0) ->
     S = S0#seen{thin = 2 * Thin},
     {Stay, Go} = lists:partition(fun({P, _}) -> is_kept(P, S) end, maps:to_list(Last)),
     thinned([P || {P, _} <- Go] ++ Left, S#seen{last = maps:from_list(Stay)}).
 
-%% Removes the processes that were not seen for so long. -> {they, table}
+%% Removes the processes that were last seen too long ago. -> {these processes, table}
 -spec left(integer(), seen()) -> {[pid()], seen()}.
 left(Now, #seen{last = Last, thin = Thin} = S) ->
     Left = [P || {P, {At, Call}} <- maps:to_list(Last), Now - At > case Call of true -> ?OPEN_MS; false -> ?SEEN_MS end],
     Rest = maps:without(Left, Last),
     {Left, S#seen{last = Rest, thin = if Thin > 1, map_size(Rest) * 4 < ?MOST -> Thin div 2; true -> Thin end}}.
 
-%% It is dead.
+%% The process is dead.
 -spec forget(pid(), seen()) -> seen().
 forget(P, #seen{last = Last} = S) -> S#seen{last = maps:remove(P, Last)}.

@@ -20,13 +20,13 @@
 -define(DEEP, 600).
 
 -record(w, {
-    leader :: pid(),
+    leader :: pid(), % the sampler
     own :: module(), % the agent's
     mine :: atomics:atomics_ref(), % number of processes of this round that it has taken
     files = #{} :: #{module() => {string(), binary()}} % file of each module, as text and as a binary: converted once
 }).
 
-%% Called by the leader; the worker ends with the leader.
+%% Called by the sampler; the worker ends with it.
 -spec start() -> worker().
 start() ->
     Mine = atomics:new(1, []),

@@ -46,7 +46,8 @@ per_second(#s{tier_rates = #tier_rates{rates = Rates}}) -> lists:sum(maps:values
 %% Entries are counted by the ticket.
 begun(#s{tracing = Tracing, tier_rates = #tier_rates{rates = Rates}, session = Session, counting = Counting} = S) ->
     #tracing{trace_config = #{tiers := Tiers, entry := Entry}, set = Set} = Tracing,
-    All = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =/= Entry, is_map_key({M, F, A}, Set)],
+    Called = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =/= Entry] ++ kprof_spec:senders(Tracing#tracing.trace_config),
+    All = [MFA || MFA <- Called, is_map_key(MFA, Set)],
     Known = maps:with(All, Rates),
     Free = [MFA || MFA <- lists:sublist(turn(All, S#s.tier_rates#tier_rates.from), ?TIERS), kprof_call_count:call_count(Session, MFA) =:= none],
     S1 = kprof_cleanup_plan:share(S#s{counting = Free ++ Counting}),

@@ -1,8 +1,8 @@
-%% Removes leftover trace tokens at the end, without seq_trace:reset_trace/0, which aborts VMs before OTP 27.
+%% Removes leftover trace tokens at the end.
 %%
 %% Each process with a token of the agent gets the flag `send`; a match spec for this event clears the token before the message
 %% gets it. Tokens of processes that do not run remain. They are inert until the process receives a message without a token.
-%% Then, once, where the VM supports it (kprof_hazard), all tokens are reset.
+%% Then, once, all tokens are reset (seq_trace:reset_trace/0), but not before OTP 27, where this aborts the VM (kprof_hazard).
 %%
 %% Invariant: only tokens with a label of this epoch (and pids, if nobody else uses seq_trace) are changed, except by that
 %% reset, which is not done while another program may use tokens. Ends within ?MOST_MS and some slices.
@@ -23,7 +23,7 @@ clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, 
 %% removal.
 -spec drain(boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Isolated, Epoch) ->
-    {P, R} = spawn_monitor(fun() -> exit({done, drained(Isolated, Epoch)}) end),
+    {P, R} = spawn_opt(fun() -> exit({done, drained(Isolated, Epoch)}) end, [monitor, kprof_flags:heap()]),
     receive
         {'DOWN', R, _, _, {done, Done}} -> Done;
         {'DOWN', R, _, _, _} -> {kept, length(held(Epoch))}
@@ -83,7 +83,7 @@ held(Epoch) ->
 
 held([P | Ps], Epoch, Pids, Left, Slice, Acc) when Left > 0 ->
     case process_info(P, sequential_trace_token) of
-        {_, {_, Label, _, _, _}} when is_integer(Label), Label bsr 32 =:= Epoch; is_pid(Label), Pids ->
+        {_, {_, Label, _, _, _}} when is_integer(Label), (Label bsr 32) band 16#ffff =:= Epoch; is_pid(Label), Pids ->
             held(Ps, Epoch, Pids, Left - 1, Slice, [{P, reductions(P)} | Acc]);
         _ ->
             held(Ps, Epoch, Pids, Left - 1, Slice, Acc)

@@ -73,7 +73,7 @@ put_back(Message, S) ->
 tracing(On, #s{tracing = #tracing{wanted = On}} = S) -> S;
 tracing(true, #s{tracing = #tracing{reconnected = true}, breaker = B} = S) ->
     %% The connection may have been lost because tracing overloaded the node.
-    S1 = begin_tracing(step_later(S#s{tracing = S#s.tracing#tracing{reconnected = false, wanted = true}, breaker = kprof_breaker:probe(kprof_node:now_ms(), B)})),
+    S1 = begin_tracing(step_later(S#s{tracing = S#s.tracing#tracing{reconnected = false, wanted = true}, breaker = kprof_breaker:trying(kprof_node:now_ms(), B)})),
     kprof_link:event(half_open, kprof_text:format("after the lost connection, tracing begins with 1 request in ~b", [kprof_sampling:in_force(S1)]), S1),
     S1;
 tracing(true, S0) ->
@@ -188,8 +188,10 @@ walk_on(#s{tracing = #tracing{trace_config = Config}} = S) ->
         end,
     walk(fun(Own) -> kprof_flags:start(Own, Flags, S#s.spawn_flags, [self(), S#s.relay, S#s.pacer, S#s.guardian]) end, S).
 
-walk_off(#s{relay = none} = S) -> S;
-walk_off(S) -> walk(fun(Own) -> kprof_flags:start_off(Own, S#s.spawn_flags) end, S).
+walk_off(#s{relay = none} = S) -> kprof_vm_events:gate(S);
+walk_off(S0) ->
+    S = kprof_vm_events:gate(S0),
+    walk(fun(Own) -> kprof_flags:start_off(Own, S#s.spawn_flags) end, S).
 
 %% The walker is in the cleanup plan before it sets anything.
 walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Before}} = S0) ->
@@ -261,7 +263,7 @@ step_later(#s{breaker = B} = S) ->
     end.
 
 stepped(none, S, _) -> S;
-stepped(probe, #s{tracing = #tracing{paused = overload}} = S, #s{breaker = Open}) ->
+stepped(trying, #s{tracing = #tracing{paused = overload}} = S, #s{breaker = Open}) ->
     %% If the counters show that the try cannot succeed, it is skipped.
     case kprof_limits:affordable(S) of
         {ok, N} ->
@@ -313,17 +315,18 @@ counting_told(#s{tracing = #tracing{paused = slow_start}} = S) -> S;
 counting_told(#s{count = Count0} = S) ->
     Now = erlang:monotonic_time(),
     {{Since, Due}, Count} = kprof_call_count:due(Now, Count0),
-    kprof_link:send({kc, Since, Now, Due}, S),
+    kprof_link:send({kc, Since, Now, [T || {Ix, _} = T <- Due, is_integer(Ix)]}, S),
     S#s{count = Count}.
 
 %% ---- The trace configuration ----
 
 -spec config(map(), state()) -> {{ok, [{kprof_spec:ix(), 0 | 1, binary()}]} | {error, hazard | identity, binary()}, state()}.
 config(Config0, #s{tracing = #tracing{trace_config = Old}} = S) ->
-    Config1 = maps:merge(Old, maps:with([tiers, entry, identity, returns, sample, args], Config0)),
+    Config1 = maps:merge(Old, maps:with([tiers, entry, identity, returns, sample, args, detail, mailbox], Config0)),
     Config = Config1#{
         tiers := [{Ix, kprof_code:to_atom(M), kprof_code:to_atom(F), A} || {Ix, M, F, A} <- maps:get(tiers, Config1)],
-        sample := max(1, min(1000000, maps:get(sample, Config1)))
+        sample := max(1, min(1000000, maps:get(sample, Config1))),
+        detail := max(0, min(1000000, maps:get(detail, Config1)))
     },
     Vm = kprof_hazard:vm(),
     case compiled(Config, Vm, S) of
@@ -341,8 +344,10 @@ config(Config0, #s{tracing = #tracing{trace_config = Old}} = S) ->
 compiled(#{returns := Returns} = Config, Vm, S) ->
     case Returns =:= lean andalso not kprof_hazard:allowed(lean_beside, Vm) of
         true -> {held, kprof_hazard:reason(lean_beside, Vm)};
-        false -> kprof_spec:compile(Config#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S#s{tracing = S#s.tracing#tracing{trace_config = Config}})})
+        false -> patterns(Config, S#s{tracing = S#s.tracing#tracing{trace_config = Config}})
     end.
+
+patterns(Config, S) -> kprof_spec:compile((kprof_limits:with_detail(Config, S))#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S)}).
 
 apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} = S) ->
     Returns = maps:get(returns, Config) =/= maps:get(returns, Old),
@@ -367,7 +372,7 @@ sample(N, #s{tracing = #tracing{trace_config = Config} = Tracing} = S) ->
 
 -spec resample(state()) -> state().
 resample(#s{tracing = #tracing{trace_config = Config}} = S) ->
-    case kprof_spec:compile(Config#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S)}) of
+    case patterns(Config, S) of
         {ok, Specs, _} ->
             {_, S1} = apply_config(Config, Specs, S),
             S1;
@@ -409,8 +414,11 @@ brake(#s{beside = false}) -> kprof_spec:cut(brake);
 brake(_) -> false.
 
 %% Sets the patterns that differ.
-set_all(#s{tracing = #tracing{specs = Specs, set = Set0}, session = Session} = S) ->
+set_all(#s{tracing = #tracing{specs = Specs, set = Set0, trace_config = Config}, session = Session, relay = Relay} = S) ->
+    Details = kprof_limits:detail_flags(Config, S),
+    Details =/= [] andalso (Relay ! {detail, Details}), % before the first event of them
     {Set, Failed} = kprof_patterns:set(Session, Specs, Set0, fun(Coming) -> kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = Coming}}) end),
+    Details =:= [] andalso (Relay ! {detail, []}),
     [kprof_link:event(pattern, kprof_text:format("cannot trace ~ts: ~0tP", [kprof_text:mfa(M, F, A), Why, 12]), S) || {{M, F, A}, Why} <- Failed],
     kprof_cleanup_plan:share(S#s{tracing = S#s.tracing#tracing{set = Set}}).
 

@@ -2,14 +2,16 @@
 %% it is running: reductions, status, sizes of heaps, initial call, group leader, name; the length of the queue where
 %% kprof_hazard allows it.
 %%
-%% Invariant: a slice is at most as long as in kprof_flags, and the processes between two looks at the clock.
+%% Invariant: a slice is at most ?SLICE_US long, plus the processes between two readings of the clock. It is shorter than a slice
+%% of kprof_flags: walks for samples and tables go on all the time, and what waits for a slice is a client of the node.
 -module(kprof_walk).
--export([new/0, source/0, take/2, each/4, idle/2, busy_ns/1]).
+-export([new/0, heap/0, source/0, take/2, each/4, idle/2, busy_ns/1]).
 -export([info/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
 -export_type([walk/0, source/0]).
 
--define(STEP, 16). % processes between two looks at the clock
--define(SLICE_US, 500). % the most that a slice counts as work: in a longer one the process has waited
+-define(STEP, 16). % processes between two readings of the clock
+-define(SLICE_US, 50).
+-define(MOST_US, 200). % the most that a slice counts as work: in a longer one the process has waited
 -define(LARGE, 100000). % words: from some 130,000 on the VM may collect garbage on a dirty scheduler
 -define(LONG, 10000). % messages: with more of them, nothing is read for which the VM walks the queue
 
@@ -25,7 +27,7 @@
 -spec new() -> walk().
 new() -> #walk{slice = kprof_flags:slice()}.
 
-%% F(P, Acc) -> Acc for each process, or whatever is in the list.
+%% F(Item, Acc) -> Acc for each item of the list (mostly processes).
 -spec each(fun((Item, Acc) -> Acc), Acc, [Item], walk()) -> {Acc, walk()}.
 each(F, Acc, Items, W) -> each(F, Acc, Items, ?STEP, W).
 
@@ -35,12 +37,12 @@ each(F, Acc, [P | Rest], Left, W) -> each(F, F(P, Acc), Rest, Left - 1, W).
 
 rested(#walk{slice = {_, Since} = Slice, busy_us = Busy} = W) ->
     Us = now_us() - Since,
-    case kprof_flags:rest(Slice) of
+    case kprof_flags:rest(Slice, ?SLICE_US) of
         Slice -> W;
-        {_, Now} -> W#walk{slice = {Now, Now}, busy_us = Busy + min(?SLICE_US, Us)}
+        {_, Now} -> W#walk{slice = {Now, Now}, busy_us = Busy + min(?MOST_US, Us)}
     end.
 
-%% F waits: that is no work.
+%% F waits: this does not count as work.
 -spec idle(fun(() -> Result), walk()) -> {Result, walk()}.
 idle(F, W) ->
     Busy = busy_us(W),
@@ -51,7 +53,7 @@ idle(F, W) ->
 -spec busy_ns(walk()) -> non_neg_integer().
 busy_ns(W) -> busy_us(W) * 1000.
 
-busy_us(#walk{slice = {_, Since}, busy_us = Us}) -> Us + min(?SLICE_US, now_us() - Since).
+busy_us(#walk{slice = {_, Since}, busy_us = Us}) -> Us + min(?MOST_US, now_us() - Since).
 
 now_us() -> erlang:monotonic_time(microsecond).
 
@@ -60,10 +62,16 @@ now_us() -> erlang:monotonic_time(microsecond).
 %% From OTP 28 there is an iterator: a list of a million pids need not be made.
 -spec source() -> source().
 source() ->
-    case erlang:function_exported(erlang, processes_iterator, 0) of
+    case has_iterator() of
         true -> {iterator, apply(erlang, processes_iterator, [])};
         false -> {list, processes()}
     end.
+
+has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
+
+%% Options of spawn_opt for a process that uses a source.
+-spec heap() -> [{min_heap_size, pos_integer()}].
+heap() -> [kprof_flags:heap() || not has_iterator()].
 
 %% -> {the next N of them, [] at the end, the rest}
 -spec take(pos_integer(), source()) -> {[pid()], source()}.
@@ -90,7 +98,7 @@ info(P, What) ->
         _ -> none
     end.
 
-%% May it be asked for the length of its queue?
+%% Whether the length of its queue may be read.
 -spec may_ask_queue(pid(), kprof_hazard:vm()) -> boolean().
 may_ask_queue(P, Vm) -> kprof_hazard:allowed(sample_queue, Vm) orelse info(P, message_queue_data) =:= on_heap.
 
@@ -103,7 +111,7 @@ of_heaps(_, _) -> none.
 
 sum(Keys, Info) -> lists:sum([V || K <- Keys, {_, V} <- [lists:keyfind(K, 1, Info)]]).
 
-%% Is the queue so long that the sizes of heaps are not read? To read them, the VM walks the messages (5 ms for a
+%% Whether the queue is so long that the sizes of heaps are not read. To read them, the VM walks the messages (5 ms for a
 %% million).
 -spec is_long(term()) -> boolean().
 is_long(N) -> is_integer(N) andalso N > ?LONG.
@@ -112,7 +120,7 @@ is_long(N) -> is_integer(N) andalso N > ?LONG.
 -spec is_large(integer()) -> boolean().
 is_large(Words) -> Words > ?LARGE.
 
-%% Is it an initial call, or a registered name, of an agent in any slot?
+%% Whether it is an initial call, or a registered name, of an agent in any slot.
 -spec is_agents(term()) -> boolean().
 is_agents({M, _, _}) -> is_agents(M);
 is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);

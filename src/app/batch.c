@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CONNECT_NS 20000000000u
-#define SETTLE_MS  5000
+#define DRAIN_MS   5000
 #define FIRST_NS   2000000000u
 
 struct batch {
@@ -28,6 +28,7 @@ struct batch {
     bool broken;     /* an assertion does not hold */
     bool unwritable; /* the output cannot be written */
     char warned[400];
+    bool warned_detail;
     struct preset_take preset;
     struct err preset_why; /* "": it is set, or not yet answered */
 };
@@ -68,7 +69,8 @@ static void judge(struct batch *b, const struct snapshot *s)
 static int write_snapshot(struct batch *b, enum window w, bool final, struct err *e)
 {
     struct buf text;
-    struct snapshot *s = engine_snapshot(b->g, w, final);
+    const struct view_query query = {.window = w, .why = b->o->why};
+    struct snapshot *s = engine_report(b->g, &query, final);
     const char *path = b->o->output ? b->o->output : "the output";
     int rc;
 
@@ -98,6 +100,16 @@ static void warn_missing(struct batch *b)
     }
 }
 
+static void warn_detail(struct batch *b)
+{
+    const char *why;
+
+    if (b->warned_detail || !engine_detail_refused(b->g, &why))
+        return;
+    fprintf(stderr, "kprof-top: %s\n", why);
+    b->warned_detail = true;
+}
+
 static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why)
 {
     struct batch *b = arg;
@@ -123,6 +135,7 @@ static bool pump_until(struct batch *b, uint64_t until_ns)
     while (!stop_asked() && (now = clock_mono_ns()) < until_ns) {
         bool more = engine_poll(b->g);
         warn_missing(b);
+        warn_detail(b);
         enum engine_state st = engine_state(b->g);
         if (st == ENGINE_FAILED || st == ENGINE_LOST || st == ENGINE_REPLAYED ||
             engine_rule_error(b->g)[0])
@@ -231,7 +244,7 @@ static void say_held(const struct engine *g)
     buf_release(&line);
 }
 
-int run_batch(const struct options *o, const struct target *t)
+int run_batch(const struct options *o, const struct conn_target *t)
 {
     struct batch b = {.o = o, .first = true, .fd = STDOUT_FILENO};
     struct engine_hooks hooks = {.arg = &b, .exist = on_exist};
@@ -265,7 +278,7 @@ int run_batch(const struct options *o, const struct target *t)
         read_recording(&b);
     if (rc == 0 && engine_state(b.g) == ENGINE_LOST)
         rc = err_set(&e, "%s", engine_trouble(b.g));
-    engine_settle(b.g, SETTLE_MS);
+    engine_drain(b.g, DRAIN_MS);
     if (reports(o) && !b.unwritable &&
         write_snapshot(&b, WINDOW_RUN, true, rc == 0 ? &e : &(struct err){{0}}) < 0)
         rc = -1;

@@ -85,7 +85,7 @@ static void remove_files(const struct demo *d)
     rmdir(d->dir);
 }
 
-static void run_erl(const struct demo *d, uint32_t rate, int out, pid_t parent)
+static void run_erl(const struct demo *d, uint32_t rate, const char *trouble, int out, pid_t parent)
 {
     char rate_text[16], parent_text[16];
 
@@ -93,14 +93,14 @@ static void run_erl(const struct demo *d, uint32_t rate, int out, pid_t parent)
     snprintf(parent_text, sizeof parent_text, "%ld", (long)parent);
     unsetenv("ERL_AFLAGS");
     setenv("HOME", d->dir, 1); /* the cookie is in a file, because ps shows flags and ERL_AFLAGS */
-    setsid();                  /* C of the terminal must not reach the sample node */
+    setsid();                  /* Ctrl-C in the terminal must not end the sample node */
     int null = open("/dev/null", O_RDWR);
     dup2(null, 0);
     dup2(out, 1);
     dup2(null, 2);
     execlp("erl", "erl", "-noinput", "-name", d->node, "-pa", d->dir, "-kernel",
            "inet_dist_use_interface", "{127,0,0,1}", "-kprof_parent", parent_text, "-s",
-           "kprof_sample", "start", rate_text, (char *)NULL);
+           "kprof_sample", "start", rate_text, "default", trouble ? trouble : "none", (char *)NULL);
     _exit(127);
 }
 
@@ -144,7 +144,7 @@ static void make_names(struct demo *d)
     snprintf(d->node, sizeof d->node, "kprof_demo_%ld@127.0.0.1", (long)getpid());
 }
 
-struct demo *demo_start(uint32_t rate, struct err *e)
+struct demo *demo_start(uint32_t rate, const char *trouble, struct err *e)
 {
     struct demo *d = calloc(1, sizeof *d);
     int out[2] = {-1, -1};
@@ -161,7 +161,7 @@ struct demo *demo_start(uint32_t rate, struct err *e)
     }
     d->pid = fork();
     if (d->pid == 0)
-        run_erl(d, rate, out[1], parent);
+        run_erl(d, rate, trouble, out[1], parent);
     close(out[1]);
     int rc = d->pid < 0 ? err_set(e, "cannot start the sample node: %s", strerror(errno))
                         : wait_ready(d, out[0], e);

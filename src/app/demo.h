@@ -11,8 +11,8 @@
 
 struct demo;
 
-struct demo *demo_start(uint32_t rate,
-                        struct err *e); /* requests/s; returns when it can be attached to */
+/* rate: requests/s. trouble: as --demo-trouble; NULL: none. Returns when it can be attached to. */
+struct demo *demo_start(uint32_t rate, const char *trouble, struct err *e);
 const char *demo_node(const struct demo *d);
 const char *demo_cookie(const struct demo *d);
 /* Sets tiers, entry and identity of the sample node if the options have none. */

@@ -13,7 +13,7 @@
 
 struct file_series {
     const char *pattern; /* borrowed */
-    uint64_t most;       /* so many are kept; 0: all */
+    uint64_t most;       /* this many are kept; 0: all */
     uint64_t written;    /* number of files so far */
     char **kept;         /* owned: names of the newest `most`, round robin; NULL: most is 0 */
 };

@@ -129,7 +129,7 @@ int flame_file_write(const struct stack_view *v, const char *path, enum output_m
     enum stacks_format f = stacks_format_of_file(path);
     if (f == STACKS_FORMATS) {
         errno = 0;
-        return err_set(e, "unknown ending: use one of %s", stacks_endings());
+        return err_set(e, "unknown extension: use one of %s", stacks_endings());
     }
     struct to_file to = {.fd = output_open(path, mode, e), .path = path, .e = e};
     if (to.fd < 0)
@@ -152,7 +152,7 @@ void flame_file_export(struct ui *u, const struct intent *in)
         return;
     }
     if (stacks_format_of_file(in->text) == STACKS_FORMATS) {
-        snprintf(line, sizeof line, "unknown ending: use one of %s", stacks_endings());
+        snprintf(line, sizeof line, "unknown extension: use one of %s", stacks_endings());
         ui_reprompt(u, INTENT_EXPORT_STACKS, in->text, SIZE_MAX, line);
         return;
     }

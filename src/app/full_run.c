@@ -41,7 +41,8 @@ struct run {
     struct full_request request;
     struct mfa follow[FULL_FOLLOW_MAX];
     struct buf modules, shown;
-    bool said; /* that it waits */
+    struct err broken; /* why the trace ended without a report; "": it did not */
+    bool said;         /* that it waits */
     uint64_t pinged_ns;
 };
 
@@ -52,6 +53,17 @@ static void drop_events(struct run *r)
 
     while ((n = ring_peek(r->ring, &ready)) > 0)
         ring_consume(r->ring, n);
+}
+
+/* Stores why the trace ended without a report: nothing more will come. */
+static void broken(struct run *r, const char *why)
+{
+    struct buf line;
+
+    buf_init(&line, 0);
+    text_safe(&line, why, strlen(why), 0, false);
+    err_set(&r->broken, "%s", line.data);
+    buf_release(&line);
 }
 
 static void say(const char *text)
@@ -76,7 +88,10 @@ static void take(struct run *r)
         stack_message_free(m);
     }
     while (stream_take_note(r->stream, &note))
-        say(note.text);
+        if (strcmp(note.tag, "full") == 0)
+            broken(r, note.text);
+        else
+            say(note.text);
     drop_events(r);
     if (f->phase == FULL_WAITING && !r->said && f->reason == FULL_NOT_ENDED) {
         full_figures_say(f, r->shown.data, line, sizeof line);
@@ -103,7 +118,7 @@ static void follow(struct run *r)
     for (size_t i = 0; i < r->o->n_tiers && r->request.n_follow < FULL_FOLLOW_MAX; i++) {
         struct mfa *f = &r->follow[r->request.n_follow];
         bool ok = term_parse_mfa(r->o->tier[i].mfa, f, &at);
-        assert(ok); /* options */
+        assert(ok); /* checked with the options */
         (void)ok;
         if (strcmp(f->module, call->module) == 0 && strcmp(f->function, call->function) == 0 &&
             f->arity == call->arity)
@@ -166,6 +181,8 @@ static int trace(struct run *r, struct err *e)
             session_why(r->session, e);
             return -1;
         }
+        if (r->broken.text[0])
+            return err_set(e, "%s", r->broken.text);
         if (now > given_up)
             return err_set(e, "the full trace did not end");
         if (stop_asked() && given_up == UINT64_MAX) {
@@ -233,7 +250,7 @@ static int write_result(struct run *r, struct err *e)
     return r->o->output ? write_file(r, &hide, e) : write_tree(r, &hide, e);
 }
 
-static int attached(struct run *r, const struct target *t, struct err *e)
+static int attached(struct run *r, const struct conn_target *t, struct err *e)
 {
     struct session_receipt receipt;
     struct err written = {{0}};
@@ -248,7 +265,7 @@ static int attached(struct run *r, const struct target *t, struct err *e)
     return rc;
 }
 
-int full_run(const struct options *o, const struct target *t)
+int full_run(const struct options *o, const struct conn_target *t)
 {
     struct run r = {.o = o};
     struct session_info info;
@@ -258,7 +275,7 @@ int full_run(const struct options *o, const struct target *t)
     struct err e = {{0}};
     int rc = full_what_parse(o->full_trace, &r.what, &e);
 
-    assert(rc == 0); /* options */
+    assert(rc == 0); /* checked with the options */
     if (o->output && output_check(o->output, &e) < 0) {
         fprintf(stderr, "kprof-top: %s\n", e.text);
         return 1;
@@ -271,7 +288,7 @@ int full_run(const struct options *o, const struct target *t)
     r.tree = call_tree_new(r.profile);
     r.decoder = full_decoder_new(r.tree, r.profile);
     settings_map_from(o, &settings);
-    attach_opts(&settings, t->node, t->cookie, &who, &so);
+    attach_opts(&settings, t, &who, &so);
     so.epoch = 1;
     so.stream = r.stream;
     rc = -1;
@@ -280,6 +297,8 @@ int full_run(const struct options *o, const struct target *t)
         rc = attached(&r, t, &e);
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
+    if (!r.session && info.unreached)
+        run_hint(t, info.port);
     full_decoder_free(r.decoder);
     call_tree_free(r.tree);
     stack_profile_free(r.profile);

@@ -8,6 +8,6 @@
 
 #include "run.h"
 
-int full_run(const struct options *o, const struct target *t);
+int full_run(const struct options *o, const struct conn_target *t);
 
 #endif

@@ -54,7 +54,7 @@ static int ask_and_print(struct session *s, struct err *e)
     return rc;
 }
 
-int run_hazards(const struct options *o, const struct target *t)
+int run_hazards(const struct options *o, const struct conn_target *t)
 {
     /* A session needs a stream; no events will arrive. */
     struct intern *names = intern_new(100, 10000);
@@ -69,7 +69,7 @@ int run_hazards(const struct options *o, const struct target *t)
     int status = 1;
 
     settings_map_from(o, &settings);
-    attach_opts(&settings, t->node, t->cookie, &who, &so);
+    attach_opts(&settings, t, &who, &so);
     so.epoch = 1;
     so.stream = stream;
     struct session *s = session_open(&so, &info, &e);
@@ -80,6 +80,8 @@ int run_hazards(const struct options *o, const struct target *t)
     }
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
+    if (!s && info.unreached)
+        run_hint(t, info.port);
     stream_free(stream);
     ring_free(ring);
     intern_free(names);

@@ -12,6 +12,6 @@
 /* Appends one line per hazard: first the faults of this VM, then the others, each in the order of
  * the table. */
 void hazards_text(const struct hazard *h, size_t n, struct buf *out);
-int run_hazards(const struct options *o, const struct target *t);
+int run_hazards(const struct options *o, const struct conn_target *t);
 
 #endif

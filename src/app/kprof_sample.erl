@@ -13,9 +13,17 @@
 %% Identity rule: kprof_sample:db/2 arg(1). Duration of db_exec/2:
 %%   create  2 ms and an exponential tail of 1 ms mean       update  1 to 3 ms, evenly
 %%   read    0.2 ms (4 in 5: cached) or 4 ms                 delete  1 ms
-%%   one call in 500 takes 60 to 120 ms; one in 200 raises. Timers of the VM are 1 ms coarse: waits of 1 ms and less spin.
+%%   one call in 500 takes 60 to 120 ms; one in 200 raises. Timers of the VM have a resolution of 1 ms, so waits
+%%   of 1 ms and less are busy loops.
 %%
-%% Started as: erl -noinput -name ... -pa DIR -kprof_parent OS_PID -s kprof_sample start RATE [DB_WORKERS]
+%% Troubles (--demo-trouble), each at a place where such a fault is common:
+%%   queue  accounting/2 takes so long that its process is always busy: all but reads wait for it
+%%   lock   accounting/2 runs in the front worker, behind a lock: one at a time
+%%   gc     formatter/1 collects garbage again and again for one update in three, in a process with a large heap
+%%   dirty  db/2 reads a file itself for one update in three: a dirty job
+%%   runq   processes that only burn CPU time, so all others wait for a scheduler
+%%
+%% Started as: erl -noinput -name ... -pa DIR -kprof_parent OS_PID -s kprof_sample start RATE [DB_WORKERS [TROUBLE]]
 %% It prints "ready", and ends when the process OS_PID has ended.
 -module(kprof_sample).
 -export([start/0, start/1, stop/0, run_exact/1, big_state/1]).
@@ -26,6 +34,11 @@
 -define(CACHE, kprof_sample_cache).
 -define(SHARED, kprof_sample_shared).
 -define(IN_FLIGHT_MAX, 2000).
+-define(IN_FLIGHT_TROUBLE, 40). % so that requests wait for less than a second
+-define(HEAP_WORDS, 200000). % of a front worker, trouble gc
+-define(FILE_BYTES, (6 * 1024 * 1024)). % trouble dirty
+-define(BURNERS, 8). % per scheduler, trouble runq
+-define(BURN, 10).
 -define(SPIN_MAX_US, 1000).
 
 %% ---- start, stop
@@ -35,15 +48,20 @@ start() ->
 
 start([Rate]) ->
     start([Rate, default]);
-start([Rate0, Workers0]) ->
+start([Rate, Workers]) ->
+    start([Rate, Workers, none]);
+start([Rate0, Workers0, Trouble]) ->
     Rate = number(Rate0),
     Workers = case Workers0 of
         default -> between(8, Rate div 25, 512);
         _ -> between(1, number(Workers0), 4096)
     end,
     watch_parent(),
-    setup(#{db => Workers, odd => true, spin => Rate =< 2000}, fun() ->
+    Opts = #{trouble => Trouble, odd => Trouble =:= none, busy_us => 1400000 div Rate},
+    setup(Opts#{db => Workers, spin => Rate =< 2000}, fun() ->
         Front = spawn_pool(between(16, Rate div 10, 1024), fun front_init/1),
+        Burners = case Trouble of runq -> ?BURNERS * erlang:system_info(schedulers_online); _ -> 0 end,
+        [spawn_link(fun() -> burn(lists:seq(1, ?BURN), lists:seq(1, ?BURN)) end) || _ <- lists:seq(1, Burners)],
         spawn_link(fun() -> register(kprof_sample_pacer, self()), pacer(Rate, Front, counters:new(1, [])) end)
     end),
     io:put_chars("ready\n").
@@ -89,8 +107,9 @@ own(#{db := Workers} = Opts, More) ->
     ets:new(?CACHE, [named_table, public, {read_concurrency, true}]),
     [ets:insert(?CACHE, {key(I), <<"v">>}) || I <- lists:seq(1, ?KEYS)],
     Acc = spawn_link(fun() -> register(kprof_sample_accounting, self()), accounting_loop(0) end),
+    Lock = spawn_link(fun() -> register(kprof_sample_lock, self()), lock_loop() end),
     persistent_term:put(?SHARED, Opts#{db => spawn_pool(Workers, fun db_init/1), next => counters:new(1, []),
-                                       accounting => Acc}),
+                                       accounting => Acc, lock => Lock}),
     More().
 
 shared() ->
@@ -159,7 +178,8 @@ pacer(Rate, Front, Counter, Begun, Sent) ->
     pacer(Rate, Front, Counter, Begun, max(Sent, Due)).
 
 offer(Front, Counter, I) ->
-    case counters:get(Counter, 1) < ?IN_FLIGHT_MAX of
+    Most = case trouble() of none -> ?IN_FLIGHT_MAX; _ -> ?IN_FLIGHT_TROUBLE end,
+    case counters:get(Counter, 1) < Most of
         true ->
             counters:add(Counter, 1, 1),
             Op = lists:nth(rand:uniform(4), ?OPS),
@@ -177,6 +197,13 @@ key(I) -> <<"key", (integer_to_binary(I))/binary>>.
 
 front_init(I) ->
     seed(2, I),
+    front_ready(trouble(), I).
+
+%% The pool is made after the shared values are set. Each collection copies all live data.
+front_ready(gc, I) ->
+    put(live, lists:seq(I, I + ?HEAP_WORDS div 2)), % two words per element
+    front_loop();
+front_ready(_, _) ->
     front_loop().
 
 front_loop() ->
@@ -197,7 +224,7 @@ handle(Line) ->
     {Op, Key, Value} = parsing(Line),
     Result = db(Op, {Key, Value}),
     book(Op, Key),
-    {reply, formatter(Result)}.
+    {reply, formatter(report(trouble(), Op, Result))}.
 
 parsing(Line) ->
     wait_us(20),
@@ -208,12 +235,21 @@ parsing(Line) ->
         [<<"DELETE">>, K] -> {delete, K, none}
     end.
 
+formatter({report, Result}) ->
+    [begin _ = lists:seq(1, 1000), erlang:garbage_collect() end || _ <- lists:seq(1, 48)],
+    formatter(Result);
+
 formatter(Result) ->
     wait_us(30),
     iolist_to_binary(io_lib:format("~0p~n", [Result])).
 
+%% One update in three.
+report(gc, update, Result) -> case rand:uniform(3) of 1 -> {report, Result}; _ -> Result end;
+report(_, _, Result) -> Result.
+
 %% The client side of the db: one message to the worker, one back.
 db(Op, Arg) ->
+    trouble() =:= dirty andalso Op =:= update andalso rand:uniform(3) =:= 1 andalso read_file(),
     #{db := Pool, next := Next} = shared(),
     counters:add(Next, 1, 1),
     Worker = element(1 + counters:get(Next, 1) rem tuple_size(Pool), Pool),
@@ -223,6 +259,12 @@ db(Op, Arg) ->
         {Ref, {ok, Result}} -> Result;
         {Ref, failed} -> error(db_failed)
     end.
+
+%% Reading is a job of a dirty scheduler.
+read_file() ->
+    {ok, File} = file:open("/dev/urandom", [read, raw, binary]),
+    {ok, _} = file:read(File, ?FILE_BYTES),
+    ok = file:close(File).
 
 db_init(I) ->
     seed(3, I),
@@ -257,10 +299,16 @@ store(delete, Key, _) -> ets:delete(?CACHE, Key);
 store(_, Key, Value) -> ets:insert(?CACHE, {Key, Value}).
 
 %% Reads do not wait for the accounting; the others are accounted before the answer.
-book(read, Key) ->
+book(Op, Key) ->
+    case trouble() of
+        lock when Op =/= read -> locked(fun() -> ?MODULE:accounting(Op, Key) end);
+        _ -> send_book(Op, Key)
+    end.
+
+send_book(read, Key) ->
     maps:get(accounting, shared()) ! {book, none, none, read, Key},
     ok;
-book(Op, Key) ->
+send_book(Op, Key) ->
     Ref = make_ref(),
     maps:get(accounting, shared()) ! {book, self(), Ref, Op, Key},
     receive {Ref, Booked} -> Booked end.
@@ -277,8 +325,38 @@ accounting_loop(Sum) ->
     end.
 
 accounting(Op, Key) ->
-    wait_us(15),
+    wait_us(case shared() of
+        #{trouble := queue, busy_us := Busy} -> Busy;
+        #{trouble := lock, busy_us := Busy} when Op =/= read -> Busy;
+        _ -> 15
+    end),
     byte_size(Key) + case Op of read -> 1; _ -> 2 end.
+
+%% ---- troubles
+
+trouble() ->
+    maps:get(trouble, shared(), none).
+
+%% No other process runs a locked fun at the same time.
+locked(Fun) ->
+    Ref = make_ref(),
+    Lock = maps:get(lock, shared()),
+    Lock ! {take, self(), Ref},
+    receive {Ref, taken} -> ok end,
+    try Fun() after Lock ! {give, Ref} end.
+
+lock_loop() ->
+    receive
+        {take, From, Ref} ->
+            From ! {Ref, taken},
+            receive {give, Ref} -> ok end,
+            lock_loop()
+    end.
+
+%% A comparison of long lists counts as little work, so a burner runs for about a millisecond at a time.
+burn(A, B) ->
+    true = A =:= B,
+    burn(A, B).
 
 %% ---- waiting
 
@@ -306,7 +384,7 @@ spin(Until) ->
 run_exact(Wish) ->
     Rate = maps:get(rate, Wish, 500),
     stop(),
-    setup(#{db => 64, odd => false, spin => true}, fun() -> ok end),
+    setup(#{db => 64, odd => false, spin => true, trouble => none, busy_us => 0}, fun() -> ok end),
     Lines = deal([{Op, maps:get(Op, Wish, 0)} || Op <- ?OPS], 1),
     Self = self(),
     Begun = erlang:monotonic_time(microsecond),

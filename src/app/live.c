@@ -7,13 +7,14 @@
 #include "settings_map.h"
 #include <kprof/base/clock.h>
 #include <kprof/base/stop.h>
+#include <kprof/cli/node_history.h>
 #include <kprof/ui/term.h>
 #include <kprof/ui/ui.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#define RATES_NS     300000000u /* calls are counted when the list has been unchanged for so long */
+#define RATES_NS     300000000u /* calls are counted when the list has been unchanged for this time */
 #define COUNTED      400u       /* most functions counted at once for the picker */
 #define PROCESSES_MS 2000u      /* between two rounds of the process table */
 
@@ -120,6 +121,16 @@ static void ask_processes(struct live *l)
     engine_processes(l->g, ui_wants_processes(l->ui, &r.order) ? &r : NULL);
 }
 
+static void tell_detail(struct live *l)
+{
+    const char *why;
+
+    if (l->detail_refused || !engine_detail_refused(l->g, &why))
+        return;
+    l->detail_refused = true;
+    on_message(l, why, true);
+}
+
 static void draw(struct live *l)
 {
     int rows, cols;
@@ -157,6 +168,7 @@ static void loop(struct live *l)
 
     while (!l->quit && !stop_asked() && engine_state(l->g) != ENGINE_FAILED) {
         bool more = engine_poll(l->g);
+        tell_detail(l);
         live_preset_poll(&l->preset, l->g, l->ui);
         if (!preset_take_wanted(&l->preset.take))
             live_suggest_poll(&l->suggest, l->g, l->ui);
@@ -165,6 +177,8 @@ static void loop(struct live *l)
         feed_picker(l, now);
         ask_processes(l);
         l->dirty |= live_stacks_poll(&l->stacks, l->g, l->ui, l->snap ? l->snap->node.name : "");
+        l->dirty |= live_full_poll(&l->full, l->g, l->ui);
+        l->dirty |= live_trigger_poll(&l->trigger, l->g, l->ui, &l->stacks, now);
         if (now >= end)
             break;
         if (now >= l->fresh_at_ns)
@@ -178,7 +192,16 @@ static void loop(struct live *l)
     }
 }
 
-int run_live(const struct options *o, const struct target *t)
+/* A node that was attached is offered again when no node is given. */
+static void remember(const struct live *l, const struct conn_target *t)
+{
+    enum engine_state state = engine_state(l->g);
+
+    if (l->o->mode == OPTIONS_NODE && (state == ENGINE_UP || state == ENGINE_LOST))
+        node_history_note(t->node, t->connect, clock_wall_ns() / CLOCK_SEC_NS);
+}
+
+int run_live(const struct options *o, const struct conn_target *t)
 {
     struct live l = {.o = o, .query.window = WINDOW_10S};
     struct engine_hooks hooks = {.arg = &l,
@@ -212,6 +235,7 @@ int run_live(const struct options *o, const struct target *t)
     if (run_begin(l.g, o, t, &e) == 0) {
         loop(&l);
         layout_save(l.ui, l.query.window);
+        remember(&l, t);
         status = 0;
         if (engine_state(l.g) == ENGINE_FAILED) {
             err_set(&e, "%s", engine_trouble(l.g));
@@ -220,9 +244,9 @@ int run_live(const struct options *o, const struct target *t)
     }
     term_close();
 out:
-    run_end(l.g, t);
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
+    run_end(l.g, t);
     if (l.ui) {
         snapshot_free(l.snap);
         canvas_release(&l.canvas);

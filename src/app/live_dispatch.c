@@ -130,7 +130,7 @@ static bool right_ending(struct live *l, const struct intent *in)
     snprintf(line, sizeof line,
              in->processes ? "processes are exported as .txt, .json or .csv"
              : f >= 0      ? "slow requests are exported as text: use a name that ends in %.4s"
-                           : "unknown ending: use one of %s",
+                           : "unknown extension: use one of %s",
              export_endings());
     ui_reprompt(l->ui, INTENT_EXPORT, in->text, SIZE_MAX, line);
     return false;
@@ -164,7 +164,13 @@ static void export_to(struct live *l, const struct intent *in)
 
 static void export_stacks(struct live *l, const struct intent *in)
 {
-    flame_file_export(l->ui, in);
+    if (!live_full_export(l->ui, in))
+        flame_file_export(l->ui, in);
+}
+
+static void full(struct live *l, const struct intent *in)
+{
+    live_full(&l->full, l->g, l->ui, in);
 }
 
 /* ---- the trace configuration ---- */
@@ -178,6 +184,12 @@ static void toggle(struct live *l, const struct intent *in)
 static void sample(struct live *l, const struct intent *in)
 {
     engine_sample(l->g, in->kind == INTENT_SAMPLE_UP);
+}
+
+static void mailbox(struct live *l, const struct intent *in)
+{
+    (void)in;
+    engine_mailbox(l->g);
 }
 
 static void slow(struct live *l, const struct intent *in)
@@ -249,6 +261,11 @@ static void profile(struct live *l, const struct intent *in)
 static void stacks(struct live *l, const struct intent *in)
 {
     live_stacks(&l->stacks, l->g, l->ui, in);
+}
+
+static void trigger(struct live *l, const struct intent *in)
+{
+    live_trigger(&l->trigger, l->g, l->ui, &l->stacks, in);
 }
 
 /* ---- requests to the node ---- */
@@ -334,7 +351,7 @@ static void picked(struct live *l, const struct intent *in)
     live_refresh(l);
 }
 
-/* ---- all of them ---- */
+/* ---- all intents ---- */
 
 typedef void dispatch(struct live *l, const struct intent *in);
 
@@ -350,6 +367,7 @@ static dispatch *const DISPATCH[] = {
     [INTENT_TOGGLE] = toggle,
     [INTENT_SAMPLE_UP] = sample,
     [INTENT_SAMPLE_DOWN] = sample,
+    [INTENT_MAILBOX] = mailbox,
     [INTENT_SLOW] = slow,
     [INTENT_TIER_ADD] = tier_add,
     [INTENT_TIER_REMOVE] = tier_remove,
@@ -379,6 +397,11 @@ static dispatch *const DISPATCH[] = {
     [INTENT_SAMPLING_MORE] = stacks,
     [INTENT_SAMPLING_LESS] = stacks,
     [INTENT_FLAME_INSIDE] = stacks,
+    [INTENT_TRIGGER_SAMPLE] = trigger,
+    [INTENT_TRIGGER_RECORD] = trigger,
+    [INTENT_TRIGGER_END] = trigger,
+    [INTENT_FULL] = full,
+    [INTENT_FULL_END] = full,
 };
 
 void live_dispatch(struct live *l, const struct intent *in)

@@ -3,9 +3,11 @@
 #ifndef KPROF_APP_LIVE_IMPL_H
 #define KPROF_APP_LIVE_IMPL_H
 
+#include "live_full.h"
 #include "live_preset.h"
 #include "live_stacks.h"
 #include "live_suggest.h"
+#include "live_trigger.h"
 #include "redraw_limit.h"
 #include <kprof/cli/options.h>
 #include <kprof/core/view_query.h>
@@ -27,7 +29,10 @@ struct live {
     struct live_preset preset;
     struct live_suggest suggest;
     struct live_stacks stacks;
-    bool dirty, keyed; /* the screen is out of date; the operator waits for a new one */
+    struct live_full full;
+    struct live_trigger trigger;
+    bool dirty, keyed;   /* the screen is out of date; the operator waits for a new one */
+    bool detail_refused; /* reported */
     bool quit;
     char rule[TRACE_CONFIG_RULE_BYTES]; /* the rule that the ui received last */
 };

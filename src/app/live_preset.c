@@ -10,6 +10,7 @@
 
 #define ITEM_BYTES 130
 #define MINUTE_NS  60000000000u
+#define COUNTED_NS 8000000000u /* the first count of calls has usually ended after this time */
 
 enum { TAG_OFFER = 1, TAG_START };
 _Static_assert(TAG_START < PRESET_TAKE_TAG, "tags are taken twice");
@@ -163,6 +164,7 @@ static void offer(struct live_preset *p, struct ui *u)
 {
     struct list l;
 
+    p->offer_ns = 0;
     make_list(p, &l);
     if (ui_choose(u, INTENT_PRESET, title(p), l.item, l.n))
         ui_message(u, "", false); /* removes the message about the request */
@@ -281,6 +283,12 @@ static bool wait_for_node(struct live_preset *p, const struct engine *g, struct 
     return p->wanted;
 }
 
+/* Without this wait, the list would open and then change its order under the cursor. */
+static bool is_first_count(const struct live_preset *p)
+{
+    return survey_runs(&p->suggest->survey) && !p->suggest->survey.counts;
+}
+
 static void take_all(struct live_preset *p, const struct engine *g, struct ui *u, uint16_t tag,
                      const bool *there, const char *why)
 {
@@ -291,8 +299,13 @@ static void take_all(struct live_preset *p, const struct engine *g, struct ui *u
     memcpy(p->there, there, sizeof p->there);
     p->known = true;
     tell_start(p, u);
-    if (tag == TAG_OFFER)
+    if (tag == TAG_OFFER && is_first_count(p)) {
+        p->offer_ns = clock_mono_ns() + COUNTED_NS;
+        ui_message(u, "counting calls for a second: the preset that is called most comes first",
+                   false);
+    } else if (tag == TAG_OFFER) {
         offer(p, u);
+    }
 }
 
 void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
@@ -324,6 +337,8 @@ void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u)
     preset_take_poll(&p->take, g);
     if (p->counts != p->suggest->survey.counts || p->counting != survey_runs(&p->suggest->survey))
         tell_counts(p, u);
+    if (p->offer_ns && (!is_first_count(p) || clock_mono_ns() > p->offer_ns))
+        offer(p, u);
     if (engine_can_ask(g, &ignored) < 0)
         return;
     if (p->wanted)

@@ -22,15 +22,18 @@ struct live_preset {
     char title[100];          /* of the list */
     uint32_t counts;          /* the count of calls (survey.counts) that the lists show */
     bool counting;            /* the list says that calls are counted */
+    uint64_t offer_ns; /* the list opens when calls are counted, at the latest then; 0: none */
 };
 
 /* Carries out INTENT_PRESETS and INTENT_PRESET. */
 void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in);
 /* Asks the node about the chosen preset when it can be asked; which presets fit it, if the operator
- * waits for that, and once if there is no tier. Shows new counts of calls. */
+ * waits for that, and once if there is no tier. Shows new counts of calls, and opens the menu that
+ * waits for them. */
 void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u);
-/* Takes the answer of engine_hooks.exist: names the presets on the first screen and opens the menu,
- * unless a dialog or another screen is open now; or applies the chosen preset. */
+/* Takes the answer of engine_hooks.exist: names the presets on the first screen and opens the menu
+ * (during the first count of calls: after it, because it sets the order), unless a dialog or
+ * another screen is open then; or applies the chosen preset. */
 void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
                        const bool *there, const char *why);
 

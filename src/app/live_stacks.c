@@ -11,7 +11,8 @@
 #define LEAST_US  1000u
 #define MOST_US   10000000u
 #define FRESH_NS  1000000000u
-/* To draw many samples takes time, during which no event is processed: at most this part of it. */
+/* No event is processed while many samples are drawn, so drawing takes at most 1/PART of the
+ * time. */
 #define PART 20
 
 void live_stacks_init(struct live_stacks *p, const struct options *o)
@@ -53,6 +54,7 @@ static void choose(struct live_stacks *p, struct engine *g, struct ui *u, const 
     } else {
         p->request.processes = choice;
         p->chosen = true;
+        p->trigger = false;
         if (!ui_shows_stacks(u))
             ui_message(u, "stack sampling has started; F shows the samples, K ends it", false);
         begin(p, g, u, true);
@@ -80,6 +82,7 @@ static void toggle(struct live_stacks *p, struct engine *g, struct ui *u)
     } else if (wanted(g)) {
         engine_stacks_end(g);
         p->stopped = true;
+        p->trigger = false;
     } else {
         begin(p, g, u, false);
     }
@@ -93,6 +96,7 @@ static void end(struct live_stacks *p, struct engine *g, struct ui *u)
     if (on)
         engine_stacks_end(g);
     p->stopped = p->stopped || on;
+    p->trigger = false;
     ui_message(u, on ? "stack sampling has ended; F shows the samples" : "no stacks are sampled",
                !on);
 }
@@ -112,6 +116,28 @@ static void change_rate(struct live_stacks *p, struct engine *g, struct ui *u, b
         begin(p, g, u, false);
 }
 
+/* ---- triggers ---- */
+
+bool live_stacks_triggered(struct live_stacks *p, struct engine *g, struct ui *u)
+{
+    if (wanted(g))
+        return false;
+    if (!p->chosen)
+        process_choice_default(&p->request.processes);
+    p->chosen = p->trigger = true;
+    begin(p, g, u, false);
+    return true;
+}
+
+void live_stacks_trigger_over(struct live_stacks *p, struct engine *g)
+{
+    if (!p->trigger)
+        return;
+    p->trigger = false;
+    p->stopped = true; /* F shows the samples, and does not begin again */
+    engine_stacks_end(g);
+}
+
 /* ---- samples inside requests ---- */
 
 static bool has_any(const struct stack_view *v, const uint64_t *requests, size_t n)
@@ -124,7 +150,7 @@ static bool has_any(const struct stack_view *v, const uint64_t *requests, size_t
     return false;
 }
 
-/* Says so, and offers to take some from now on. */
+/* Reports that there are no samples, and offers to take some from now on. */
 static void no_samples_inside(struct engine *g, struct ui *u)
 {
     struct intent yes = {.kind = INTENT_SAMPLING, .text = "inside"};
@@ -198,11 +224,11 @@ void live_stacks(struct live_stacks *p, struct engine *g, struct ui *u, const st
 
 /* ---- the screen ---- */
 
-static void left(struct engine *g, struct ui *u)
+static void left(const struct live_stacks *p, struct engine *g, struct ui *u)
 {
     bool on = wanted(g);
 
-    if (ui_keeps_sampling(u))
+    if (ui_keeps_sampling(u) || p->trigger)
         return;
     engine_stacks_end(g);
     if (on)
@@ -231,7 +257,7 @@ bool live_stacks_poll(struct live_stacks *p, struct engine *g, struct ui *u, con
 
     p->shown = shown;
     if (was && !shown)
-        left(g, u);
+        left(p, g, u);
     if (!shown || (was && now < p->next_ns))
         return was && !shown;
     show(p, g, u, node, now);

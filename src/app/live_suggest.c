@@ -22,8 +22,8 @@ void live_suggest_about(const struct live_suggest *p, char *text, size_t cap)
     const struct suggestion *s = &p->survey.found;
 
     if (p->survey.state == SURVEY_FOUND)
-        snprintf(text, cap, "from a second of calls: %.50s and %zu more tier%s", s->tier[0].mfa,
-                 s->n - 1, s->n == 2 ? "" : "s");
+        snprintf(text, cap, "%.50s and %zu more tier%s, from the calls of one second",
+                 s->tier[0].mfa, s->n - 1, s->n == 2 ? "" : "s");
     else
         snprintf(text, cap, "counts calls for a second, then shows tiers to choose from");
 }

@@ -1,9 +1,11 @@
 /* kprof-top: parses options, then runs. */
+#include "choose_node.h"
 #include "demo.h"
 #include "flame_file.h"
 #include "full_run.h"
 #include "hazards.h"
 #include "run.h"
+#include "static_program.h"
 #include "suggest_print.h"
 #include <kprof/base/stop.h>
 #include <kprof/cli/options.h>
@@ -13,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int run(struct options *o, const struct target *t)
+static int run(struct options *o, const struct conn_target *t)
 {
     if (o->hazards)
         return run_hazards(o, t);
@@ -29,24 +31,54 @@ static int run_demo(struct options *o, struct err *e)
     demo_defaults(o);
     if (!o->batch)
         fprintf(stderr, "kprof-top: starting the sample node ...\n");
-    struct demo *d = demo_start(o->demo_rate, e);
+    struct demo *d = demo_start(o->demo_rate, o->demo_trouble, e);
     if (!d)
         return 1;
-    struct target t = {.node = demo_node(d), .cookie = demo_cookie(d)};
+    struct conn_target t = {.node = demo_node(d), .cookie = demo_cookie(d)};
     int status = run(o, &t);
     demo_stop(d);
     return status;
 }
 
+/* Reads the files of TLS before the screen is opened, and prints which options in them are not
+ * used. */
+static int check_tls(const struct conn_target *t, struct err *e)
+{
+    struct buf notes;
+    int rc;
+
+    buf_init(&notes, 2000);
+    rc = tls_check(&t->tls, &notes, e);
+    if (rc == 0 && notes.len > 0)
+        fprintf(stderr, "kprof-top: %s\n", notes.data);
+    if (rc == 0 && t->tls.insecure)
+        fprintf(stderr, "kprof-top: %s is not verified (--tls-insecure)\n", t->node);
+    buf_release(&notes);
+    return rc;
+}
+
 static int run_node(struct options *o, struct err *e)
 {
-    char cookie[256];
-    struct target t = {.node = o->node[0], .cookie = cookie};
+    struct conn_cookie cookie;
+    struct conn_target t = {.node = o->node[0],
+                            .connect = o->connect,
+                            .cookie = cookie.text,
+                            .cookie_from = cookie.from,
+                            .tls = {.on = o->tls,
+                                    .insecure = o->tls_insecure,
+                                    .optfile = o->tls_optfile,
+                                    .ca = o->tls_ca,
+                                    .cert = o->tls_cert,
+                                    .key = o->tls_key}};
 
-    if (conn_find_cookie(o->setcookie, o->cookie_file, cookie, sizeof cookie, e) < 0)
+    if (check_tls(&t, e) < 0)
         return 1;
+    if (conn_find_cookie(o->setcookie, o->cookie_file, &cookie, e) < 0)
+        return 1;
+    if (o->node_from)
+        fprintf(stderr, "kprof-top: node %s, from %s\n", t.node, o->node_from);
     int status = run(o, &t);
-    memset(cookie, 0, sizeof cookie);
+    explicit_bzero(&cookie, sizeof cookie);
     return status;
 }
 
@@ -56,6 +88,7 @@ int main(int argc, char **argv)
     struct err e = {{0}};
     int status = 0;
 
+    static_program_begin();
     setlocale(LC_CTYPE, "");
     switch (options_parse(argc, argv, &o, &e)) {
     case OPTIONS_EXIT_OK:
@@ -68,11 +101,12 @@ int main(int argc, char **argv)
         if (o.mode == OPTIONS_DEMO) {
             status = run_demo(&o, &e);
         } else if (o.mode == OPTIONS_NODE) {
-            status = run_node(&o, &e);
+            if (!choose_node_wanted(&o) || choose_node(&o, &status, &e))
+                status = run_node(&o, &e);
         } else if (o.mode == OPTIONS_FLAME) {
             status = flame_file_run(&o);
         } else {
-            struct target none = {0};
+            struct conn_target none = {0};
             status = run(&o, &none);
         }
         break;

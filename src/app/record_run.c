@@ -5,8 +5,7 @@
 #include <kprof/base/clock.h>
 #include <stdio.h>
 
-#define BEFORE_NS  60000000000u /* without --before */
-#define NAMES_MOST 100          /* files of the same second */
+#define NAMES_MOST 100 /* files of the same second */
 
 struct run {
     const struct trigger_run *t;
@@ -15,7 +14,7 @@ struct run {
 
 static int keep(struct run *r, char path[FILE_SERIES_PATH_BYTES], struct err *e)
 {
-    uint64_t before = r->t->o->before_ns ? r->t->o->before_ns : BEFORE_NS;
+    uint64_t before = r->t->o->before_ns ? r->t->o->before_ns : TRIGGER_BEFORE_NS;
     int rc = -1;
 
     for (unsigned attempt = 0; attempt < NAMES_MOST; attempt++) {

@@ -5,8 +5,6 @@
 
 #include "trigger.h"
 
-#define RECORD_RUN_RING_BYTES ((size_t)128 << 20) /* settings.record_ring_bytes */
-
 /* Returns when the run ends. 0, or -1 with err. */
 int record_run(const struct trigger_run *t, struct err *e);
 

@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include "baseline.h"
+#include "reach_hint.h"
 #include "receipt.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,16 +16,16 @@ int run_baseline(struct engine *g, const struct options *o, struct err *e)
     return o->baseline && !s ? -1 : 0;
 }
 
-int run_begin(struct engine *g, const struct options *o, const struct target *t, struct err *e)
+int run_begin(struct engine *g, const struct options *o, const struct conn_target *t, struct err *e)
 {
     if (!t->node)
         return engine_replay(g, o->replay, e);
     if (engine_first_settings(g, e) < 0)
         return -1;
-    return engine_attach(g, t->node, t->cookie, e);
+    return engine_attach(g, t, e);
 }
 
-void run_receipt(const struct target *t, const struct session_receipt *r)
+void run_receipt(const struct conn_target *t, const struct session_receipt *r)
 {
     struct buf line;
 
@@ -36,12 +37,25 @@ void run_receipt(const struct target *t, const struct session_receipt *r)
     buf_release(&line);
 }
 
-void run_end(struct engine *g, const struct target *t)
+void run_hint(const struct conn_target *t, uint16_t port)
+{
+    struct buf line;
+
+    buf_init(&line, 0);
+    if (!t->connect && reach_hint(t->node, port, &line))
+        fprintf(stderr, "kprof-top: %s\n", line.data);
+    buf_release(&line);
+}
+
+void run_end(struct engine *g, const struct conn_target *t)
 {
     struct session_receipt receipt;
 
     if (!g)
         return;
+    uint16_t port;
+    if (t->node && engine_unreached(g, &port))
+        run_hint(t, port);
     bool attached = engine_state(g) != ENGINE_FAILED && engine_state(g) != ENGINE_CONNECTING;
     engine_detach(g, &receipt);
     if (attached)

@@ -1,6 +1,6 @@
 #include "settings_map.h"
 
-#include "record_run.h"
+#include "trigger.h"
 
 #include <kprof/base/buf.h>
 #include <kprof/cli/options_tier.h>
@@ -8,28 +8,31 @@
 
 void settings_map_from(const struct options *o, struct settings *out)
 {
-    *out = (struct settings){.n_tiers = o->n_tiers,
-                             .entry = o->entry,
-                             .entry_none = o->entry_none,
-                             .identity = o->identity,
-                             .sample = o->sample,
-                             .returns = o->returns,
-                             .slow_args = o->slow_args,
-                             .slow_ns = o->slow_ns,
-                             .max_age_ns = o->max_age_ns,
-                             .cooldown_ns = o->cooldown_ns,
-                             .max_rate = o->max_rate,
-                             .max_overhead_ppm = o->max_overhead_ppm,
-                             .history = !o->batch,
-                             .force = o->force,
-                             .self_name = o->name,
-                             .record = o->n_triggers ? NULL : o->record,
-                             .record_ring_bytes =
-                                 o->n_triggers && o->record ? RECORD_RUN_RING_BYTES : 0,
-                             .slow_log = o->slow_log,
-                             .lease_ns = o->lease_ns,
-                             .replay_speed = o->batch ? 0 : o->speed,
-                             .replay_most_ns = o->batch ? o->duration_ns : 0};
+    *out =
+        (struct settings){.n_tiers = o->n_tiers,
+                          .entry = o->entry,
+                          .entry_none = o->entry_none,
+                          .identity = o->identity,
+                          .sample = o->sample,
+                          .detail = o->detail,
+                          .detail_given = o->detail_given,
+                          .returns = o->returns,
+                          .slow_args = o->slow_args,
+                          .mailbox = o->mailbox,
+                          .slow_ns = o->slow_ns,
+                          .max_age_ns = o->max_age_ns,
+                          .cooldown_ns = o->cooldown_ns,
+                          .max_rate = o->max_rate,
+                          .max_overhead_ppm = o->max_overhead_ppm,
+                          .history = !o->batch || o->why,
+                          .force = o->force,
+                          .self_name = o->name,
+                          .record = o->n_triggers ? NULL : o->record,
+                          .record_ring_bytes = o->n_triggers && o->record ? TRIGGER_RING_BYTES : 0,
+                          .slow_log = o->slow_log,
+                          .lease_ns = o->lease_ns,
+                          .replay_speed = o->batch ? 0 : o->speed,
+                          .replay_most_ns = o->batch ? o->duration_ns : 0};
     memcpy(out->tier, o->tier, o->n_tiers * sizeof o->tier[0]);
 }
 
@@ -43,6 +46,8 @@ void settings_map_to(const struct settings *s, struct options *out)
     out->identity = s->identity ? buf_dup(s->identity) : NULL;
     out->slow_ns = s->slow_ns;
     out->sample = s->sample;
+    out->mailbox = s->mailbox;
+    out->detail = s->detail;
     out->returns = s->returns;
     out->max_age_ns = s->max_age_ns;
     out->cooldown_ns = s->cooldown_ns;

@@ -25,10 +25,11 @@ struct run {
     struct stack_request request;
     struct flame_query query;
     struct file_series files;
-    struct snap_sampling told;  /* of the node, last */
-    uint64_t began_ns;          /* sampling, local clock; 0: it is not under way */
-    uint64_t sampled_ns;        /* sampling time before that */
-    uint64_t samples, left_out; /* written; that did not fit into memory */
+    char path[FILE_SERIES_PATH_BYTES]; /* of the newest */
+    struct snap_sampling told;         /* the node's last report */
+    uint64_t began_ns;                 /* sampling, local clock; 0: it is not under way */
+    uint64_t sampled_ns;               /* sampling time before that */
+    uint64_t samples, left_out;        /* written; that did not fit into memory */
 };
 
 /* From --profile: the width of a frame, the statuses that count, and which processes are chosen. */
@@ -63,7 +64,7 @@ static void what(struct run *r)
 
 /* ---- files ---- */
 
-/* What is not in the samples, by what the node says; "": nothing is known to be missing. */
+/* What is not in the samples, according to the node; "": nothing is known to be missing. */
 static void missing(const struct run *r, char out[NOTE_BYTES])
 {
     const struct snap_sampling *s = &r->told;
@@ -111,6 +112,7 @@ static int write_view(struct run *r, const struct stack_view *v, struct err *e)
         return -1;
     r->samples += passed;
     file_series_written(&r->files, path);
+    memcpy(r->path, path, sizeof r->path);
     if (r->o->n_triggers)
         fprintf(stderr, "kprof-top: %llu samples written to %s\n", (unsigned long long)passed,
                 path);
@@ -206,7 +208,7 @@ static int at_once(struct run *r, struct err *e)
 
 /* ---- triggers ---- */
 
-/* Samples of the time before now count, too: from the newest one back. */
+/* Includes the samples of the last --before, counted back from the newest one. */
 static void reach_back(struct run *r)
 {
     struct stack_view *v = engine_stacks_view(r->g);
@@ -269,22 +271,25 @@ static void say(const struct run *r)
             (unsigned long long)r->samples, (double)ns / 1e9, (unsigned long long)s->processes,
             s->each_ms, s->percent);
     if (s->each_ms > s->each_ms_asked)
-        fprintf(stderr, "kprof-top: sampled less often than asked, to stay below --max-overhead\n");
+        fprintf(stderr,
+                "kprof-top: sampled less often than requested, to stay below --max-overhead\n");
     if (s->skipped + s->lost + r->left_out)
-        fprintf(stderr, "kprof-top: not sampled in time: %llu; lost: %llu; left out: %llu\n",
+        fprintf(stderr, "kprof-top: samples skipped: %llu; lost: %llu; not stored: %llu\n",
                 (unsigned long long)s->skipped, (unsigned long long)s->lost,
                 (unsigned long long)r->left_out);
     if (s->held)
         fprintf(stderr,
-                "kprof-top: %llu processes were left out because of faults of this VM "
+                "kprof-top: %llu processes were not sampled because of faults of this VM "
                 "(--hazards lists the faults)\n",
                 (unsigned long long)s->held);
     missing(r, note);
     if (*note)
         fprintf(stderr, "kprof-top: %s\n", note);
     if (r->files.written > 1)
-        fprintf(stderr, "kprof-top: %llu files were written\n",
-                (unsigned long long)r->files.written);
+        fprintf(stderr, "kprof-top: %llu files were written, the newest is %s\n",
+                (unsigned long long)r->files.written, r->path);
+    else if (r->files.written == 1 && !r->o->n_triggers)
+        fprintf(stderr, "kprof-top: written to %s\n", r->path);
 }
 
 int stack_run(struct engine *g, const struct options *o, const char *node, trigger_pump *pump,

@@ -53,7 +53,7 @@ static int print(const struct suggestion *s, struct err *e)
     return rc;
 }
 
-int run_suggest(const struct options *o, const struct target *t)
+int run_suggest(const struct options *o, const struct conn_target *t)
 {
     struct engine_hooks hooks = {.arg = NULL};
     struct survey survey = {.state = SURVEY_NONE};

@@ -6,6 +6,6 @@
 
 /* Returns the exit status: 0, or 1 if there is no suggestion or the node does not answer; stderr
  * has the reason. */
-int run_suggest(const struct options *o, const struct target *t);
+int run_suggest(const struct options *o, const struct conn_target *t);
 
 #endif

@@ -26,7 +26,8 @@ static bool load(struct survey *s, struct engine *g)
     const struct catalog_status *st = catalog_status(c);
 
     if (!engine_catalog_of_node(g)) {
-        err_set(&s->why, "no suggestion: the list of functions was needed for a tier's callees");
+        err_set(&s->why,
+                "no suggestion: another list of functions was loaded meanwhile; press P again");
         return fail(s);
     }
     if (st->state == CATALOG_PART) {

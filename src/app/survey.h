@@ -1,4 +1,4 @@
-/* Searches a suggestion: loads the node's catalog, has calls counted for a second, and calls
+/* Searches for a suggestion: loads the node's catalog, has calls counted for a second, and calls
  * cli/suggest. A part of app/live and app/suggest_print.
  *
  * Invariant: nothing is traced. At most one survey runs at a time, and it ends within

@@ -4,8 +4,6 @@
 #include <kprof/cli/optval.h>
 #include <stdio.h>
 
-#define TIME_NS 30000000000u
-
 static enum window window_for(uint64_t ns)
 {
     enum window w = WINDOW_1S;
@@ -15,18 +13,18 @@ static enum window window_for(uint64_t ns)
     return w;
 }
 
-/* The condition that holds now; NULL: none. */
-static const struct assertion *holds(const struct trigger_run *t)
+const struct assertion *trigger_holds(struct engine *g, const struct assertion *a, size_t n,
+                                      uint64_t span_ns)
 {
-    struct snapshot *s = engine_snapshot(t->g, window_for(t->o->delay_ns), false);
-    const struct assertion *a = NULL;
+    struct snapshot *s = engine_snapshot(g, window_for(span_ns), false);
+    const struct assertion *held = NULL;
     char why[400];
 
-    for (size_t i = 0; i < t->o->n_triggers && !a; i++)
-        if (assertion_holds(&t->o->trigger[i], s, NULL, why, sizeof why))
-            a = &t->o->trigger[i];
+    for (size_t i = 0; i < n && !held; i++)
+        if (assertion_holds(&a[i], s, NULL, why, sizeof why))
+            held = &a[i];
     snapshot_free(s);
-    return a;
+    return held;
 }
 
 /* NULL: the run ends. */
@@ -35,32 +33,36 @@ static const struct assertion *wait_for_one(const struct trigger_run *t)
     const struct assertion *a = NULL;
 
     while (!a && t->pump(t->arg, clock_mono_ns() + t->o->delay_ns))
-        a = holds(t);
+        a = trigger_holds(t->g, t->o->trigger, t->o->n_triggers, t->o->delay_ns);
     return a;
 }
 
 /* A trigger on a tier that is not traced would never fire: the options of a preset and of the
  * sample node are known only now. */
-static int check(const struct trigger_run *t, struct err *e)
+int trigger_watch(struct engine *g, const struct assertion *a, size_t n, struct err *e)
 {
-    const struct tierset *tiers = engine_tiers(t->g);
+    const struct tierset *tiers = engine_tiers(g);
+    const char *queue[OPTIONS_TRIGGERS_MAX];
+    size_t n_queues = 0;
 
-    for (size_t i = 0; i < t->o->n_triggers; i++) {
-        const struct assertion *a = &t->o->trigger[i];
-        bool known = a->node || assertion_of_tier(a, "_total");
+    for (size_t i = 0; i < n; i++) {
+        bool known = a[i].node || assertion_of_tier(&a[i], "_total");
         for (uint16_t k = 0; k < tiers->n && !known; k++)
-            known = tiers->tier[k].active && assertion_of_tier(a, tiers->tier[k].name);
+            known = tiers->tier[k].active && assertion_of_tier(&a[i], tiers->tier[k].name);
         if (!known)
-            return err_set(e, "--trigger %s: no tier has this name", optval_show(a->text).s);
+            return err_set(e, "--trigger %s: no tier has this name", optval_show(a[i].text).s);
+        if (a[i].node == ASSERTION_QUEUE && n_queues < OPTIONS_TRIGGERS_MAX)
+            queue[n_queues++] = a[i].row;
     }
+    engine_watch_queues(g, queue, n_queues);
     return 0;
 }
 
 int trigger_loop(const struct trigger_run *t, trigger_action *action, void *arg, struct err *e)
 {
-    uint64_t time = t->o->duration_ns ? t->o->duration_ns : TIME_NS, n = 0;
+    uint64_t time = t->o->duration_ns ? t->o->duration_ns : TRIGGER_TIME_NS, n = 0;
     const struct assertion *a;
-    int rc = check(t, e);
+    int rc = trigger_watch(t->g, t->o->trigger, t->o->n_triggers, e);
 
     if (rc == 0)
         fprintf(stderr, "kprof-top: waiting for a trigger; Ctrl-C ends the run\n");

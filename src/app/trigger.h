@@ -1,10 +1,22 @@
-/* --trigger: waits until a condition holds; and the files that are written then. Main thread. */
+/* Triggers: conditions on the snapshot of the last seconds. --trigger waits until one holds; the
+ * live screen looks at its own (live_trigger). Main thread. */
 #ifndef KPROF_APP_TRIGGER_H
 #define KPROF_APP_TRIGGER_H
 
 #include <kprof/cli/options.h>
 #include <kprof/engine/engine.h>
 #include <stdbool.h>
+
+#define TRIGGER_TIME_NS    30000000000u        /* of an action, without --duration */
+#define TRIGGER_BEFORE_NS  60000000000u        /* recorded before it, without --before */
+#define TRIGGER_RING_BYTES ((size_t)128 << 20) /* events before it that are kept in memory */
+
+/* Begins to watch the values of these conditions. -1 with err: one is about a tier that is not
+ * traced, so that it would never hold. */
+int trigger_watch(struct engine *g, const struct assertion *a, size_t n, struct err *e);
+/* The first of these conditions that holds over the last span_ns; NULL: none. */
+const struct assertion *trigger_holds(struct engine *g, const struct assertion *a, size_t n,
+                                      uint64_t span_ns);
 
 /* Runs the engine until the time (clock_mono_ns). False: the run ends now. */
 typedef bool trigger_pump(void *arg, uint64_t until_ns);

@@ -11,7 +11,7 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
-/* A number of ns in hours has 13 decimals: more decimals have no effect. */
+/* 1 ns in hours has 13 decimals: more decimals have no effect. */
 #define PART_OF_MAX UINT64_C(10000000000000)
 
 __extension__ typedef unsigned __int128 u128;

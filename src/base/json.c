@@ -182,3 +182,27 @@ void json_null(struct json *j)
     before_value(j);
     buf_adds(j->out, "null");
 }
+
+void json_key_str(struct json *j, const char *key, const char *s)
+{
+    json_key(j, key);
+    json_str(j, s);
+}
+
+void json_key_u64(struct json *j, const char *key, uint64_t v)
+{
+    json_key(j, key);
+    json_u64(j, v);
+}
+
+void json_key_f(struct json *j, const char *key, double v, int decimals)
+{
+    json_key(j, key);
+    json_f(j, v, decimals);
+}
+
+void json_key_bool(struct json *j, const char *key, bool v)
+{
+    json_key(j, key);
+    json_bool(j, v);
+}

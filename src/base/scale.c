@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-/* Tenths: 1 1.2 1.5 1.7 | 2 2.5 3 4 | 5 6 7 8.5. About even steps; every fourth begins 1, 2 or 5.
- */
+/* Tenths: 1 1.2 1.5 1.7 | 2 2.5 3 4 | 5 6 7 8.5. The steps are about even; every fourth is 1, 2 or
+ * 5. */
 static const uint8_t MARK[SCALE_DECADE] = {10, 12, 15, 17, 20, 25, 30, 40, 50, 60, 70, 85};
 
 uint64_t scale_low_ns(size_t bin)

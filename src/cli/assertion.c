@@ -2,6 +2,7 @@
 
 #include <kprof/base/clock.h>
 #include <kprof/cli/optval.h>
+#include <kprof/erl/term.h>
 #include <kprof/export/field.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,8 +22,9 @@ static int bad(const struct reading *r, const char *what)
     char op = strcmp(r->opt, "assert") == 0 ? '<' : '>';
     return err_set(r->e,
                    "--%s %s: %s; write it as 'db.p99%c20ms', 'db/create.errors%c1' or "
-                   "'node.run_queue%c50'",
-                   r->opt, optval_show(r->a->text).s, what, op, op, op);
+                   "'node.run_queue%c50'%s",
+                   r->opt, optval_show(r->a->text).s, what, op, op, op,
+                   op == '>' ? ", or 'queue(NAME)>1000'" : "");
 }
 
 /* Keys as in the exports; the unit may be left out. */
@@ -90,8 +92,8 @@ static int read_value(const struct reading *r, const char *s)
     if (a->node)
         return read_node_value(r, s);
     if (fields[a->field].kind == FIELD_US) {
-        /* clock_parse would read a number without a unit as seconds, which is easily not what is
-         * meant. */
+        /* clock_parse_duration would read a number without a unit as seconds, which is often not
+         * what is meant. */
         if (!clock_parse_duration(s, &ns) || !strpbrk(s, "numsh"))
             return bad(r, "the field is a time, but the value is not");
         a->value = (double)ns / 1e3;
@@ -113,7 +115,7 @@ static const struct {
                    {"memory", ASSERTION_MEMORY},
                    {"processes", ASSERTION_PROCESSES}};
 
-/* text[0..n): node.FIELD. A tier of this name has other fields. */
+/* text[0..n): node.FIELD. A tier named "node" has other fields. */
 static enum assertion_node find_node(const char *text, size_t n)
 {
     for (size_t i = 0; i < sizeof node_fields / sizeof *node_fields; i++)
@@ -121,6 +123,22 @@ static enum assertion_node find_node(const char *text, size_t n)
             strncmp(text + 5, node_fields[i].name, n - 5) == 0)
             return node_fields[i].node;
     return ASSERTION_NO_NODE;
+}
+
+/* After "queue(": a registered name and ")"; value: after the comparison. */
+static int read_queue(const struct reading *r, const char *name, const char *value)
+{
+    size_t used;
+    if (!term_parse_atom(name, r->a->row, &used) || name[used] != ')')
+        return bad(r, "not the registered name of a process");
+    const char *after = name + used + 1;
+    after += strspn(after, " ");
+    if (*after != '<' && *after != '>')
+        return bad(r, "it has no comparison");
+    if (strcmp(r->opt, "trigger") != 0)
+        return bad(r, "the length of a queue is known only to triggers");
+    r->a->node = ASSERTION_QUEUE;
+    return read_value(r, value);
 }
 
 int assertion_parse(const char *opt, const char *text, struct assertion *out, struct err *e)
@@ -139,6 +157,8 @@ int assertion_parse(const char *opt, const char *text, struct assertion *out, st
     op += out->or_equal;
     while (left > 0 && text[left - 1] == ' ')
         left--;
+    if (strncmp(text, "queue(", 6) == 0)
+        return read_queue(&r, text + 6, op + strspn(op, " "));
     out->node = find_node(text, left);
     size_t dot = left;
     while (dot > 0 && text[dot - 1] != '.')
@@ -172,10 +192,26 @@ static const struct snap_row *find_row(const struct snapshot *s, const char *nam
     return NULL;
 }
 
+static bool queue_figure(const struct assertion *a, const struct snapshot *s, const char *whose,
+                         double *v, char *why, size_t cap)
+{
+    for (size_t i = 0; i < s->node.n_queues; i++) {
+        const struct snap_queue *q = &s->node.queue[i];
+        if (q->length < 0 || strcmp(q->name, a->row) != 0)
+            continue;
+        *v = (double)q->length;
+        return true;
+    }
+    snprintf(why, cap, "%s does not know the queue of %s", whose, optval_show(a->row).s);
+    return false;
+}
+
 /* The last heartbeat; 0 before the first. */
 static bool node_figure(const struct assertion *a, const struct snapshot *s, const char *whose,
                         double *v, char *why, size_t cap)
 {
+    if (a->node == ASSERTION_QUEUE)
+        return queue_figure(a, s, whose, v, why, cap);
     if (s->node.processes == 0) {
         snprintf(why, cap, "%s has no values of the node", whose);
         return false;

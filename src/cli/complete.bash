@@ -11,7 +11,7 @@ _kprof_top() {
         )
         return
         ;;
-    -o | --output | --record | --replay | --flame | --baseline | --cookie-file | --slow-log)
+    -o | --output | --record | --replay | --flame | --baseline | --cookie-file | --slow-log | --tls-optfile | --tls-ca | --tls-cert | --tls-key)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
@@ -43,6 +43,10 @@ _kprof_top() {
         mapfile -t COMPREPLY < <(compgen -W "pid integer" -- "$cur")
         return
         ;;
+    --demo-trouble)
+        mapfile -t COMPREPLY < <(compgen -W "queue gc dirty runq lock" -- "$cur")
+        return
+        ;;
     --transport)
         mapfile -t COMPREPLY < <(compgen -W "dist auto" -- "$cur")
         return
@@ -51,8 +55,16 @@ _kprof_top() {
     if [[ $cur == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*' | sort -u)" -- "$cur")
     else
-        # Nodes of this machine, as epmd has them.
-        mapfile -t COMPREPLY < <(compgen -W "$(epmd -names 2>/dev/null | sed -n "s/^name \\(.*\\) at port.*/\\1@$(hostname -s)/p")" -- "$cur")
+        # Nodes of this machine, and those used last: without a terminal they are printed. For bash, "@" and ":" separate
+        # words: it replaces only what follows the last of them, and the "@" itself if it completes host names.
+        local line=${COMP_LINE:0:${COMP_POINT:-0}} ends=${COMP_WORDBREAKS//[^@:]/}
+        local word=${line##* }
+        mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" </dev/null 2>/dev/null | sed 's/ .*//')" -- "${word:-$cur}")
+        if [[ $word && $ends ]]; then
+            local kept=${word##*["$ends"]}
+            [[ ${word%"$kept"} == *@ ]] && shopt -q hostcomplete && kept=@$kept
+            COMPREPLY=("${COMPREPLY[@]#"${word%"$kept"}"}")
+        fi
     fi
 }
 complete -F _kprof_top kprof-top

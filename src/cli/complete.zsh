@@ -10,7 +10,7 @@ _kprof_top() {
     local cur=${words[CURRENT]} prev=${words[CURRENT-1]}
     case $prev in
     -f|--config) _kprof_top_profiles; return ;;
-    -o|--output|--record|--replay|--flame|--baseline|--cookie-file|--slow-log) _files; return ;;
+    -o|--output|--record|--replay|--flame|--baseline|--cookie-file|--slow-log|--tls-optfile|--tls-ca|--tls-cert|--tls-key) _files; return ;;
     --format) compadd text json csv prom hlog; return ;;
     --returns) compadd lean full auto; return ;;
     --profile) compadd cpu wall reductions memory message_queue_len bin_vheap_size minor_gcs; return ;;
@@ -18,13 +18,14 @@ _kprof_top() {
     --processes) compadd top:100 top:100:memory top:100:queue top:100:binary app: children: inside all; return ;;
     --statuses) compadd running runnable waiting garbage_collecting suspended exiting all; return ;;
     --perf-pid) compadd pid integer; return ;;
+    --demo-trouble) compadd queue gc dirty runq lock; return ;;
     --transport) compadd dist auto; return ;;
     esac
     if [[ $cur == -* ]]; then
         compadd -- ${(fu)"$(${words[1]} --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*')"}
     else
-        # Nodes of this machine, as epmd has them.
-        compadd -- ${(f)"$(epmd -names 2>/dev/null | sed -n "s/^name \(.*\) at port.*/\1@$(hostname -s)/p")"}
+        # Nodes of this machine, and those used last: without a terminal they are printed.
+        compadd -- ${(f)"$(${words[1]} </dev/null 2>/dev/null | sed 's/ .*//')"}
     fi
 }
 _kprof_top "$@"

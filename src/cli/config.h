@@ -1,8 +1,8 @@
 /* A config file: Erlang terms with kprof's own keys, as a flat list of settings.
  *
- * {tier_config, [{db, {my_db, query, 2}}, {"http", "MyApp.Router.call/2"}]}. {identity_f, fun
- * ({my_web, handle, [Req]}) -> element(2, Req); (_) -> undefined end}. {entry, http}. {slow,
- * "20ms"}. {sample, "1/10"}. {no_color, true}.
+ *   {tier_config, [{db, {my_db, query, 2}}, {"http", "MyApp.Router.call/2"}]}.
+ *   {identity_f, fun ({my_web, handle, [Req]}) -> element(2, Req); (_) -> undefined end}.
+ *   {entry, http}. {slow, "20ms"}. {sample, "1/10"}. {no_color, true}.
  *
  * or the same tuples in one list, followed by a dot. This unit does not interpret a fun: it returns
  * the text of the fun unchanged, up to its `end`.

@@ -2,6 +2,7 @@
 #include "help.h"
 #include "options_profile.h"
 #include "options_set.h"
+#include <kprof/cli/environment.h>
 #include <kprof/cli/options.h>
 #include <kprof/cli/optval.h>
 #include <kprof/cli/profile.h>
@@ -20,6 +21,7 @@
 #define LEASE_LEAST_NS 1000000000u
 #define LEASE_MOST_NS  600000000000u
 #define OVERHEAD_PPM   50000u
+#define DEMO_DETAIL    10u
 
 #define GETOPT_BASE 256 /* plus the index of an option in the table: above any letter */
 
@@ -90,7 +92,7 @@ static int apply_item(struct parser *p, const struct config_item *it)
     if (p->on_command_line[place(d)])
         return 0;
     if (d->where == OPTIONS_FILE && (p->o->mode == OPTIONS_DEMO || p->o->replay))
-        return 0; /* a node, and the command line has another source */
+        return 0; /* the file names a node, but the command line gives another source */
     if (it->kind == CONFIG_TIER)
         return apply_tier_item(p, it);
     if (it->kind == CONFIG_FUN && strcmp(d->name, "identity") != 0)
@@ -141,15 +143,29 @@ static int apply_config(struct parser *p)
 
 /* ---- combinations ---- */
 
+/* The node of the environment, if nothing else says what to show. */
+static int take_environment(struct options *o, struct err *e)
+{
+    struct environment_node found;
+    int rc = environment_node(&found, e);
+    if (rc <= 0)
+        return rc;
+    o->node[o->n_nodes++] = buf_dup(found.name);
+    o->node_from = found.from;
+    return 0;
+}
+
 static int check_mode(struct parser *p)
 {
     struct options *o = p->o;
+    if (o->n_nodes == 0 && o->mode == OPTIONS_NODE && !o->replay && !o->flame &&
+        take_environment(o, p->e))
+        return -1;
     bool demo = o->mode == OPTIONS_DEMO;
     int modes = (o->n_nodes > 0) + demo + (o->replay != NULL) + (o->flame != NULL);
-    if (modes == 0)
-        return err_set(
-            p->e, "no node given; give a node (app@host), --demo, --replay FILE, or --flame FILE "
-                  "(--help lists the options)");
+    if (modes == 0 && (o->hazards || o->suggest))
+        return err_set(p->e, "no node given; %s needs one, such as app@host",
+                       o->hazards ? "--hazards" : "--suggest");
     if (modes > 1)
         return err_set(p->e, "%s and %s cannot be used together; leave one out",
                        o->n_nodes > 0 ? optval_show(o->node[0]).s
@@ -178,6 +194,19 @@ static int check_entry(struct parser *p)
         optval_show(o->entry).s, optval_show(o->entry).s);
 }
 
+static int check_tls(struct parser *p)
+{
+    static const char *const names[] = {"tls",      "tls-optfile", "tls-ca",
+                                        "tls-cert", "tls-key",     "tls-insecure"};
+    const struct options *o = p->o;
+    for (size_t i = 0; o->mode != OPTIONS_NODE && i < sizeof names / sizeof *names; i++)
+        if (said(p, names[i]))
+            return err_set(p->e, "--%s works only with a node; leave it out", names[i]);
+    if (o->tls_key && !o->tls_cert)
+        return err_set(p->e, "--tls-key needs the certificate of this key; add --tls-cert FILE");
+    return 0;
+}
+
 /* --hazards and --suggest end by themselves and record nothing, so these options have no meaning
  * with them. */
 static int check_asks_only(struct parser *p)
@@ -190,7 +219,7 @@ static int check_asks_only(struct parser *p)
     const char *asks = o->hazards ? "--hazards" : "--suggest";
 
     if (o->hazards && o->suggest)
-        return err_set(p->e, "--hazards and --suggest are two questions; leave one out");
+        return err_set(p->e, "--hazards and --suggest cannot be used together; leave one out");
     if (o->suggest && !other)
         other = o->n_tiers ? "the tiers" : o->identity ? "--identity" : NULL;
     if ((o->hazards || o->suggest) && other)
@@ -215,8 +244,8 @@ static int check_flame(struct parser *p)
     if (o->batch && !o->output)
         return err_set(p->e, "--batch with --flame writes a file; add --output FILE.svg");
     if (o->batch && f == STACKS_FORMATS)
-        return err_set(p->e, "--output %s: the ending must be one of %s", optval_show(o->output).s,
-                       stacks_endings());
+        return err_set(p->e, "--output %s: the extension must be one of %s",
+                       optval_show(o->output).s, stacks_endings());
     return 0;
 }
 
@@ -249,10 +278,11 @@ static int check_full(struct parser *p)
     if (other)
         return err_set(p->e, "%s does not work with --full-trace; leave it out", other);
     if (o->output && stacks_format_of_file(o->output) == STACKS_FORMATS)
-        return err_set(p->e,
-                       "--output %s: the ending must be one of %s; without --output the call tree "
-                       "is printed",
-                       optval_show(o->output).s, stacks_endings());
+        return err_set(
+            p->e,
+            "--output %s: the extension must be one of %s; without --output the call tree "
+            "is printed",
+            optval_show(o->output).s, stacks_endings());
     p->o->batch = true;
     return 0;
 }
@@ -273,6 +303,15 @@ static int check_together(struct parser *p)
         return err_set(p->e, "--record and --replay cannot be used together; leave one out");
     if (said(p, "demo-rate") && o->mode != OPTIONS_DEMO)
         return err_set(p->e, "--demo-rate works only with the sample node; add --demo");
+    if (o->demo_trouble && o->mode != OPTIONS_DEMO)
+        return err_set(p->e, "--demo-trouble works only with the sample node; add --demo");
+    o->detail_given = said(p, "detail") && o->detail > 0;
+    if (o->demo_trouble && !said(p, "detail")) /* few requests: follow more of them */
+        o->detail = DEMO_DETAIL;
+    if (said(p, "why") && !o->batch)
+        return err_set(p->e, "--why works only without a screen; add --batch (on the screen: Y)");
+    if (o->why && o->batch && o->format != EXPORT_TEXT && o->format != EXPORT_JSON)
+        return err_set(p->e, "--why works only with --format text or json; leave it out");
     if (said(p, "speed") && (o->mode != OPTIONS_REPLAY || o->batch))
         return err_set(p->e, "--speed works only for a replay on the screen; %s",
                        o->batch ? "leave it out" : "add --replay FILE");
@@ -293,6 +332,7 @@ static int check_together(struct parser *p)
 void options_defaults(struct options *o)
 {
     *o = (struct options){.sample = 1,
+                          .detail = 100,
                           .returns = RETURNS_LEAN,
                           .max_age_ns = 1000000000u,
                           .cooldown_ns = 5000000000u,
@@ -447,6 +487,7 @@ static enum options_result read_argv(struct parser *p, int argc, char **argv)
 static void finish(struct options *o)
 {
     name_tiers(o);
+    o->tls = o->tls || o->tls_insecure || o->tls_optfile || o->tls_ca || o->tls_cert || o->tls_key;
     if (o->max_overhead_ppm == NOT_SET) /* --max-rate replaces the default limit of overhead */
         o->max_overhead_ppm = o->max_rate ? 0 : OVERHEAD_PPM;
 }
@@ -473,8 +514,9 @@ enum options_result options_parse(int argc, char **argv, struct options *o, stru
     if (o->config && apply_config(&p))
         return OPTIONS_USAGE;
     finish(o);
-    if (check_mode(&p) || check_asks_only(&p) || check_flame(&p) || check_full(&p) ||
-        options_profile_check(o, p.on_command_line, e) || check_entry(&p) || check_together(&p))
+    if (check_mode(&p) || check_tls(&p) || check_asks_only(&p) || check_flame(&p) ||
+        check_full(&p) || options_profile_check(o, p.on_command_line, e) || check_entry(&p) ||
+        check_together(&p))
         return OPTIONS_USAGE;
     return OPTIONS_RUN;
 }

@@ -32,7 +32,7 @@ static int check_files(const struct options *o, struct err *e)
     if (!o->output)
         return err_set(e, "--profile writes a file; add --output FILE.svg");
     if (stacks_format_of_file(o->output) == STACKS_FORMATS)
-        return err_set(e, "--output %s: the ending must be one of %s", optval_show(o->output).s,
+        return err_set(e, "--output %s: the extension must be one of %s", optval_show(o->output).s,
                        stacks_endings());
     if (several && !strstr(o->output, "%t"))
         return err_set(e,

@@ -161,6 +161,12 @@ static int set_cookie(const struct options_def *d, const char *val, struct optio
     return set_text(d, val, o);
 }
 
+static int set_connect(const struct options_def *d, const char *val, struct options *o,
+                       struct err *e)
+{
+    return optval_connect(val, e) ? -1 : set_text(d, val, o);
+}
+
 static int set_name(const struct options_def *d, const char *val, struct options *o, struct err *e)
 {
     return optval_self_name(val, e) ? -1 : set_text(d, val, o);
@@ -204,6 +210,13 @@ static int set_sample(const struct options_def *d, const char *val, struct optio
     return optval_sample(val, &o->sample, e);
 }
 
+static int set_detail(const struct options_def *d, const char *val, struct options *o,
+                      struct err *e)
+{
+    (void)d;
+    return optval_detail(val, &o->detail, e);
+}
+
 static int set_returns(const struct options_def *d, const char *val, struct options *o,
                        struct err *e)
 {
@@ -226,6 +239,21 @@ static int set_demo_rate(const struct options_def *d, const char *val, struct op
     int rc = optval_count(d->name, val, DEMO_RATE_MAX, &v, e);
     o->demo_rate = (uint32_t)v;
     return rc;
+}
+
+static int set_demo_trouble(const struct options_def *d, const char *val, struct options *o,
+                            struct err *e)
+{
+    static const char *const troubles[] = {"queue", "gc", "dirty", "runq", "lock"};
+
+    for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++) {
+        if (strcmp(val, troubles[i]) == 0) {
+            o->demo_trouble = troubles[i];
+            return 0;
+        }
+    }
+    return err_set(e, "--%s %s: no such trouble; write queue, gc, dirty, runq or lock", d->name,
+                   optval_show(val).s);
 }
 
 static int set_speed(const struct options_def *d, const char *val, struct options *o, struct err *e)
@@ -315,11 +343,14 @@ static const struct options_def defs[] = {
     {"entry", 'e', .set = set_entry, TEXT(entry)},
     {"identity", 'i', .set = set_identity, TEXT(identity)},
     {"sample", .set = set_sample},
+    {"detail", .set = set_detail},
     {"returns", .set = set_returns},
     {"transport", .set = set_transport},
     {"slow", NS(slow_ns, 1)},
     {"slow-args", FLAG(slow_args)},
+    {"mailbox", FLAG(mailbox)},
     {"slow-details", FLAG(slow_details)},
+    {"why", FLAG(why)},
     {"slow-log", .set = set_file, TEXT(slow_log)},
     {"max-age", NS(max_age_ns, MAX_AGE_MIN_NS)},
     {"max-rate", .set = set_rate, AT(uint64_t, max_rate)},
@@ -334,9 +365,16 @@ static const struct options_def defs[] = {
     {"assert", .set = add_assertion},
     {"baseline", .set = set_file, TEXT(baseline)},
     {"record", .set = set_file, TEXT(record)},
+    {"connect", .set = set_connect, TEXT(connect)},
     {"cookie-file", .set = set_file, TEXT(cookie_file)},
     {"setcookie", .set = set_cookie, TEXT(setcookie)},
     {"name", .set = set_name, TEXT(name)},
+    {"tls", FLAG(tls)},
+    {"tls-optfile", .set = set_file, TEXT(tls_optfile)},
+    {"tls-ca", .set = set_file, TEXT(tls_ca)},
+    {"tls-cert", .set = set_file, TEXT(tls_cert)},
+    {"tls-key", .set = set_file, TEXT(tls_key)},
+    {"tls-insecure", FLAG(tls_insecure)},
     {"no-color", FLAG(no_color)},
     {"no-mouse", FLAG(no_mouse)},
     {"theme", .set = set_theme},
@@ -344,6 +382,7 @@ static const struct options_def defs[] = {
     {"force", FLAG(force)},
     {"demo", .kind = OPTIONS_FLAG, .where = OPTIONS_ARGV, .set = set_demo},
     {"demo-rate", .set = set_demo_rate},
+    {"demo-trouble", .where = OPTIONS_ARGV, .set = set_demo_trouble},
     {"speed", .set = set_speed},
     {"profile", .where = OPTIONS_ARGV, .set = set_profile, TEXT(profile)},
     {"top", .set = set_count, AT(uint64_t, top), .bound = TOP_MAX},

@@ -27,7 +27,7 @@ struct options_def {
     bool owns;      /* the field is a char * for options_set_release to free */
 };
 
-#define OPTIONS_DEFS_MAX 64
+#define OPTIONS_DEFS_MAX 80
 
 /* Returns the i-th option of the table; NULL: i is beyond the last. */
 const struct options_def *options_set_at(size_t i);

@@ -1,6 +1,7 @@
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
 #include <kprof/cli/optval.h>
+#include <kprof/erl/node_name.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,17 @@ int optval_sample(const char *val, uint32_t *out, struct err *e)
     uint64_t n;
     if (strncmp(val, "1/", 2) != 0 || !parse_u64(val + 2, SAMPLE_MAX, &n) || n == 0)
         return err_set(e, "--sample %s: invalid; write 1/N, such as 1/10, with N up to %u",
+                       optval_show(val).s, SAMPLE_MAX);
+    *out = (uint32_t)n;
+    return 0;
+}
+
+int optval_detail(const char *val, uint32_t *out, struct err *e)
+{
+    uint64_t n = 0;
+    if (strcmp(val, "off") != 0 &&
+        (strncmp(val, "1/", 2) != 0 || !parse_u64(val + 2, SAMPLE_MAX, &n) || n == 0))
+        return err_set(e, "--detail %s: invalid; write 1/N, such as 1/100, with N up to %u, or off",
                        optval_show(val).s, SAMPLE_MAX);
     *out = (uint32_t)n;
     return 0;
@@ -158,18 +170,32 @@ int optval_transport(const char *val, struct err *e)
 int optval_node(const char *val, struct err *e)
 {
     const char *at = strchr(val, '@');
-    const char *colon = at ? strchr(at, ':') : NULL;
-    uint64_t port = 1;
-    size_t host = !at ? 0 : colon ? (size_t)(colon - at - 1) : strlen(at + 1);
-    if (!at || at == val || host == 0 || strchr(at + 1, '@') || strlen(val) > 255)
-        return err_set(e,
-                       "%s is not a node name; write name@host, or name@host:PORT when there is no "
-                       "epmd (--help lists the options)",
-                       optval_show(val).s);
-    if (colon && (!parse_u64(colon + 1, 65535, &port) || port == 0))
+    const char *colon = at ? strrchr(at, ':') : NULL;
+    struct node_name name;
+    uint16_t port;
+
+    if (node_name_parse(val, &name))
+        return 0;
+    if (colon && strchr(at, ':') == colon && !node_name_port(colon + 1, &port))
         return err_set(e, "%s: the part after the colon is not a port; write a number up to 65535",
                        optval_show(val).s);
-    return 0;
+    return err_set(e,
+                   "%s is not a node name; write name@host, or name@host:PORT when there is no "
+                   "epmd (--help lists the options)",
+                   optval_show(val).s);
+}
+
+int optval_connect(const char *val, struct err *e)
+{
+    char host[NODE_NAME_BYTES];
+    uint16_t port;
+
+    if (node_name_address(val, host, &port))
+        return 0;
+    return err_set(e,
+                   "--connect %s: not an address with a port; write ADDR:PORT, or [ADDR]:PORT with "
+                   "an IPv6 address",
+                   optval_show(val).s);
 }
 
 int optval_self_name(const char *val, struct err *e)

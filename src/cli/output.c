@@ -1,13 +1,19 @@
+#include <kprof/base/clock.h>
 #include <kprof/base/stop.h>
 #include <kprof/cli/optval.h>
 #include <kprof/cli/output.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define WAIT_MS      100
+#define STOP_WAIT_NS UINT64_C(1000000000)
 
 static int cannot(const char *path, struct err *e)
 {
@@ -51,11 +57,32 @@ int output_open(const char *path, enum output_mode m, struct err *e)
     return fd;
 }
 
+/* Waits until a write of at most PIPE_BUF bytes does not block. A pipe that nobody reads must not
+ * keep the program from ending, even if the signal came between two writes. */
+static int wait_writable(int fd)
+{
+    uint64_t stop_ns = 0;
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        int n = poll(&p, 1, WAIT_MS);
+        if (n > 0 || (n < 0 && errno != EINTR))
+            return n > 0 ? 0 : -1;
+        if (stop_asked() && stop_ns == 0)
+            stop_ns = clock_mono_ns() + STOP_WAIT_NS;
+        if (stop_asked() && clock_mono_ns() >= stop_ns) {
+            errno = EINTR;
+            return -1;
+        }
+    }
+}
+
 int output_write(int fd, const char *path, const void *bytes, size_t n, struct err *e)
 {
     for (const char *at = bytes; n > 0;) {
-        ssize_t put = write(fd, at, n);
-        if (put < 0 && errno == EINTR && !stop_asked())
+        if (wait_writable(fd) < 0)
+            return cannot(path, e);
+        ssize_t put = write(fd, at, n < PIPE_BUF ? n : PIPE_BUF);
+        if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
             return cannot(path, e);

@@ -36,19 +36,19 @@ struct preset {
  *                   all of it in 2.8, 2.12, 2.20
  *   plug_cowboy 2.7 elixir-plug/plug_cowboy 0227c58 (Plug.Cowboy.Handler)
  *   plug            elixir-plug/plug, lib/plug/conn.ex of 1.2 to 1.15 (send_resp/1)
- *   phoenix 1.7     lib/phoenix/router.ex (__call__/5); 1.4 to 1.6: phoenixframework/phoenix
- * 0018c78
- *                   (__call__/2)
+ *   phoenix 1.7     lib/phoenix/router.ex (__call__/5); 1.4 to 1.6 (__call__/2):
+ *                   phoenixframework/phoenix 0018c78
  *   yaws 2.0        erlyaws/yaws, src/yaws_server.erl (handle_ut/4, deliver_dyn_part/8), #arg{} of
- *                   yaws_api.hrl: the request is its fifth element in 1.x and 2.x; deliver_file/5
- * and deliver_accumulated/4 in 2.1.1, 2.2.0, 2.3.1 rabbitmq        the modules of 3.10.8, 4.0.5
- * and 4.3.6. No tier is of the reader: it hands frames over before the channel begins a request
+ *                   yaws_api.hrl: the request is its fifth element in 1.x and 2.x;
+ *                   deliver_file/5 and deliver_accumulated/4 in 2.1.1, 2.2.0, 2.3.1
+ *   rabbitmq        the modules of 3.10.8, 4.0.5 and 4.3.6. The reader (rabbit_reader) is no tier:
+ *                   it passes frames on before the channel begins a request
  *   ejabberd 17 on  processone/ejabberd: ejabberd_c2s, ejabberd_router, ejabberd_local, ejabberd_sm
  *   liveview        phoenixframework/phoenix_live_view, 0.16 to 1.1: channel.ex, utils.ex,
  *                   renderer.ex, diff.ex, static.ex
  *   ecto 3          elixir-ecto/ecto_sql, lib/ecto/adapters/sql.ex; elixir-ecto/db_connection 2
  *   oban 1, 2       oban-bg/oban, lib/oban/queue/executor.ex, lib/oban/engine.ex
- * A path is named by its shape, path(...): with an id in it each request would have a name. */
+ * A path is named by its shape, path(...): its ids would give each request another name. */
 #define LIVE "'Elixir.Phoenix.LiveView.Channel'"
 #define SQL  "'Elixir.Ecto.Adapters.SQL'"
 #define OBAN "'Elixir.Oban.Queue.Executor'"
@@ -108,7 +108,7 @@ static const struct preset presets[] = {
               {"sessions", "ejabberd_sm:route/1", NULL, true},
               {"offline", "mod_offline:store_packet/1", NULL, true}}},
     {.name = "gen_server",
-     .about = "callbacks of one module, each call on its own, by request",
+     .about = "callbacks of one module, each call on its own, by message",
      .asks = true,
      .entry_none = true,
      .clauses = true,
@@ -233,7 +233,7 @@ static int unknown(const char *text, struct err *e)
     for (size_t i = 0; i < preset_count(); i++)
         buf_addf(&names, "%s%s%s", i ? ", " : "", presets[i].name,
                  presets[i].asks ? ":MODULE" : "");
-    err_set(e, "preset %s: unknown preset; known are %s", optval_show(text).s, names.data);
+    err_set(e, "preset %s: unknown preset; the presets are %s", optval_show(text).s, names.data);
     buf_release(&names);
     return -1;
 }

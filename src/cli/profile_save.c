@@ -71,8 +71,14 @@ void profile_save_text(const struct options *o, struct buf *out)
         duration(out, "slow", o->slow_ns);
     if (o->sample > 1)
         buf_addf(out, "{sample, \"1/%" PRIu32 "\"}.\n", o->sample);
+    if (o->detail != plain.detail && o->detail)
+        buf_addf(out, "{detail, \"1/%" PRIu32 "\"}.\n", o->detail);
+    else if (o->detail != plain.detail)
+        setting(out, "detail", "off");
     if (o->returns == RETURNS_FULL)
         setting(out, "returns", "full");
+    if (o->mailbox)
+        buf_adds(out, "{mailbox, true}.\n");
     if (o->max_age_ns != plain.max_age_ns)
         duration(out, "max_age", o->max_age_ns);
     if (o->cooldown_ns != plain.cooldown_ns)

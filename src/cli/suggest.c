@@ -67,8 +67,8 @@ static bool divides(double n, double of)
     return is_even(of / n);
 }
 
-/* Of the node's own other functions that were called: the share whose counts its count divides
- * evenly. */
+/* The share of the node's other own functions that were called about a whole number of times per
+ * call of k. */
 static double share_divided(const struct chooser *s, const struct called *k)
 {
     size_t even = 0, all = 0;
@@ -175,7 +175,7 @@ static double kind_score(const struct chooser *s, const struct called *k)
     case SUGGEST_COWBOY:
     case SUGGEST_PLUG:
     case SUGGEST_YAWS:
-        return k->own ? 1.6 : 0.8; /* the server's handler stands for all of them */
+        return k->own ? 1.6 : 0.8; /* the tier of the server's handler covers all handlers */
     case SUGGEST_CALL:
         return 2.3;
     case SUGGEST_EVENT:
@@ -193,8 +193,8 @@ static bool same_name(const struct catalog *c, const struct called *a, const str
            strcmp(catalog_function_text(c, a->id), catalog_function_text(c, b->id)) == 0;
 }
 
-/* The score is reduced for each tier of the same module, which is likely the same layer. If a tier
- * has the same name, the function is never chosen. */
+/* The score is reduced for each tier of the same module, which is likely the same layer. A function
+ * with the module and the name of a tier (another arity) is never chosen. */
 static double nearness(const struct chooser *s, const struct called *k)
 {
     double less = 0;

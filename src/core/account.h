@@ -1,4 +1,4 @@
-/* The counters of calls and requests of a session, and every step that changes them. Inside of
+/* The counters of calls and requests of a session, and every step that changes them. Private to
  * core.
  *
  * Invariant: between any two functions of the units of core, calls.received == aggregated + open +

@@ -9,7 +9,7 @@ static const struct attribution NOBODY = {.kind = TO_NOBODY, .req = REQ_NIL};
 
 /* ---- the request of a call ---- */
 
-/* req, or the one that it turns out to be nested in: it has ended, and that one goes on. */
+/* Returns req, or, if req has ended and is nested in a request that is still open, that request. */
 static uint32_t going_on(struct core *c, uint32_t req, uint64_t ts)
 {
     const struct closed_label *closed;
@@ -80,6 +80,11 @@ static struct attribution relabelled(struct core *c, const struct event *ev, uin
     return to_request(c, req, ev->ident);
 }
 
+static uint32_t epoch(uint64_t label)
+{
+    return (uint32_t)((label & ~EVENT_LABEL_DETAIL) >> 32);
+}
+
 /* The request of the process if another kprof-top (its labels have another epoch) has set its own
  * label on it: from here on that label leads to the request as well. REQ_NIL: no such request. */
 static uint32_t taken_over(struct core *c, const struct event *ev, const struct proc *p)
@@ -89,7 +94,7 @@ static uint32_t taken_over(struct core *c, const struct event *ev, const struct 
 
     if (!r || r->entry == CALL_NIL || c->calls.call[r->entry].pid != p->pid)
         return REQ_NIL;
-    return ((ev->label | r->label) >> 63) || ev->label >> 32 == r->label >> 32 ? REQ_NIL : req;
+    return ((ev->label | r->label) >> 63) || epoch(ev->label) == epoch(r->label) ? REQ_NIL : req;
 }
 
 struct attribution attribution_of_call(struct core *c, const struct event *ev, const struct proc *p)
@@ -181,8 +186,8 @@ bool attribution_repeats(const struct core *c, const struct event *ev, const str
            (by_itself || ev->caller == top->caller);
 }
 
-/* Known at once: the process is inside a request that it has entered itself, and that is not
- * nested. */
+/* True: it is certain at once that the entry is nested. The process is inside a request that it has
+ * entered itself, and that is not nested. */
 static bool surely_nested(const struct core *c, const struct event *ev, const struct proc *p,
                           uint32_t around)
 {
@@ -194,14 +199,25 @@ static bool surely_nested(const struct core *c, const struct event *ev, const st
            (!r->waits || attribution_repeats(c, ev, &c->calls.call[p->top]));
 }
 
+/* The label of the request that the process works for by its innermost call, while the entry of
+ * that request has not arrived: it began in another process, and may be nested itself. 0: none. */
+static uint64_t unknown_around(struct core *c, const struct event *ev, const struct proc *p)
+{
+    uint32_t req = inside(c, p, ev->ts_ns, true);
+    const struct request *r = req == REQ_NIL ? NULL : &c->requests.req[req];
+
+    return r && r->state == REQ_ORPHAN && r->label >> 32 == ev->label >> 32 ? r->label : 0;
+}
+
 struct attribution attribution_of_entry(struct core *c, const struct event *ev,
                                         const struct proc *p)
 {
     const struct closed_label *closed;
     uint32_t labelled = requests_find(&c->requests, ev->label, &closed);
     uint32_t around = inside(c, p, ev->ts_ns, false);
+    uint64_t unknown = around == REQ_NIL ? 0 : unknown_around(c, ev, p);
 
-    if (around != REQ_NIL && surely_nested(c, ev, p, around))
+    if (around != REQ_NIL && !unknown && surely_nested(c, ev, p, around))
         return relabelled(c, ev, around, labelled);
     /* Two entries with one label: invalid input, which must not cause a fault. */
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_OPEN)
@@ -214,5 +230,8 @@ struct attribution attribution_of_entry(struct core *c, const struct event *ev,
     if (labelled != REQ_NIL && c->requests.req[labelled].state == REQ_EXPIRING)
         labelled =
             REQ_NIL; /* it is about to be removed, and may be in the lists of waiting requests */
-    return new_request(c, ev, labelled, outer);
+    struct attribution a = new_request(c, ev, labelled, unknown ? unknown : outer);
+    if (unknown && a.starts)
+        c->requests.req[a.req].prev_else = outer;
+    return a;
 }

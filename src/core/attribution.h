@@ -1,5 +1,5 @@
 /* Decides where a call belongs: to a request (by its label or by the calls that are open around
- * it), to a request that has closed, to no request with its own row, or to none at all. Inside of
+ * it), to a request that has closed, to no request with its own row, or to none at all. Private to
  * core; part of the tracker.
  *
  * Invariant: attribution changes no counter of calls. It creates requests, and merges two requests

@@ -12,7 +12,7 @@
 /* A call that has not returned. */
 struct entry {
     uint32_t node, function, caller;
-    bool tail; /* the entry below made this call last: it ends with it */
+    bool tail; /* the entry below made this call as a tail call: both end together */
 };
 
 struct proc {
@@ -23,7 +23,7 @@ struct proc {
     uint64_t last_ns;
     struct entry *stack;
     uint32_t depth;
-    uint32_t sleep, gc; /* the node in which the time goes now; 0: none */
+    uint32_t sleep, gc; /* the node to which time is added now; 0: none */
 };
 
 struct call_tree {
@@ -202,9 +202,9 @@ static void pop(struct proc *p)
         ;
 }
 
-/* A function that ends in a call of itself, or that others which it called last call again: it goes
- * on in the node that it has. Where the caller is not traced, only the function itself: others may
- * be called through functions that are not traced. */
+/* A function that tail-calls itself, directly or through other functions, continues in the node
+ * that it has. If the caller is not traced, only the function itself does: others may be called
+ * through functions that are not traced. */
 static bool again(struct call_tree *t, struct proc *p, const struct call_event *e, bool traced)
 {
     for (uint32_t i = p->depth; i-- > 0;) {
@@ -244,7 +244,7 @@ static void call(struct call_tree *t, struct proc *p, const struct call_event *e
             push(t, p, e, true);
         return;
     }
-    if (traced) { /* those above have ended without a return */
+    if (traced) { /* the calls above it have ended without a return */
         t->counts.no_return += p->depth - 1 - at;
         p->depth = at + 1;
     }

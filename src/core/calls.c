@@ -30,6 +30,7 @@ void calls_release(struct calls *k)
     free(k->call);
     free(k->proc);
     free(k->args);
+    free(k->wait);
     map_release(&k->by_pid);
     memset(k, 0, sizeof *k);
 }
@@ -125,6 +126,8 @@ void calls_free(struct calls *k, uint32_t at)
     k->free = at;
     if (k->args)
         k->args[at] = 0;
+    if (k->wait)
+        k->wait[at] = 0;
 }
 
 void calls_clear(struct calls *k)
@@ -134,11 +137,20 @@ void calls_clear(struct calls *k)
     k->free = k->proc_free = CALL_NIL;
     if (k->args)
         memset(k->args, 0, k->cap * sizeof *k->args);
+    if (k->wait)
+        memset(k->wait, 0, k->cap * sizeof *k->wait);
 }
 
-void calls_set_args(struct calls *k, uint32_t at, uint64_t ticket)
+void calls_set_args(struct calls *k, uint32_t at, uint64_t handle)
 {
     if (!k->args)
         k->args = reserve(k->cap, sizeof *k->args);
-    k->args[at] = ticket;
+    k->args[at] = handle;
+}
+
+void calls_set_wait(struct calls *k, uint32_t at, uint64_t ns)
+{
+    if (!k->wait)
+        k->wait = reserve(k->cap, sizeof *k->wait);
+    k->wait[at] = ns + 1;
 }

@@ -1,8 +1,8 @@
-/* The calls, and their shadow stacks, one stack per process. Inside of core.
+/* The calls, and their shadow stacks, one stack per process. Private to core.
  *
  * Invariant: a call is in use while it is on a stack or in the list of a request; the code that
- * takes it off the last of the two frees it. A process has an entry exactly while its stack has a
- * call. This unit does not use requests or counters. All memory is reserved at the start (touched
+ * takes it off the last of the two frees it. A process is in the table exactly while its stack has
+ * a call. This unit does not use requests or counters. All memory is reserved at the start (touched
  * when first used). One thread. */
 #ifndef KPROF_CORE_CALLS_H
 #define KPROF_CORE_CALLS_H
@@ -22,7 +22,13 @@ enum call_kind {
     CALL_ACCOUNTED /* accounted for; stays only to keep stack and list in order */
 };
 
-enum { CALL_ON_STACK = 1, CALL_ERROR = 2, CALL_EXIT = 4 };
+enum {
+    CALL_ON_STACK = 1,
+    CALL_ERROR = 2,
+    CALL_EXIT = 4,
+    CALL_DETAIL = 8,  /* its request is followed in detail, from this call on at the latest */
+    CALL_ARRIVED = 16 /* the first call of a request in a process other than that of its entry */
+};
 
 struct call {
     uint64_t start_ns, end_ns; /* end: valid once the call is off the stack */
@@ -55,6 +61,7 @@ struct calls {
     uint32_t proc_cap, proc_high, proc_free, depth_max;
     struct map by_pid;
     uint64_t *args; /* handle of the arguments of each call; NULL until the first arrives */
+    uint64_t *wait; /* time of its message in the mailbox, plus 1; NULL until the first is known */
 };
 
 void calls_init(struct calls *k, uint32_t calls, uint32_t processes, uint32_t depth_max);
@@ -71,7 +78,14 @@ uint32_t calls_pop(struct calls *k, struct proc *p);
 void calls_trim(struct calls *k, struct proc *p); /* forgets p when its stack is empty */
 void calls_unlink(struct calls *k, uint32_t at);  /* takes a call off its stack at any position */
 void calls_free(struct calls *k, uint32_t at);
-void calls_clear(struct calls *k); /* everything */
-void calls_set_args(struct calls *k, uint32_t at, uint64_t ticket);
+void calls_clear(struct calls *k);                                  /* everything */
+void calls_set_args(struct calls *k, uint32_t at, uint64_t handle); /* of base/text_ring */
+void calls_set_wait(struct calls *k, uint32_t at, uint64_t ns);
+
+/* The time for which the message of a call was in the mailbox, in ns, plus 1; 0: not known. */
+static inline uint64_t calls_wait(const struct calls *k, uint32_t at)
+{
+    return k->wait ? k->wait[at] : 0;
+}
 
 #endif

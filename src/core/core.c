@@ -47,6 +47,9 @@ struct core *core_new(const struct core_limits *l, const struct intern *names)
     slow_store_init(&c->slow, l->slow_entries);
     inside_init(&c->inside);
     sampled_init(&c->sampled);
+    mailbox_init(&c->mailbox);
+    hang_init(&c->hangs);
+    detail_init(&c->detail);
     return c;
 }
 
@@ -67,6 +70,9 @@ void core_free(struct core *c)
     self_time_release(&c->self_time);
     inside_release(&c->inside);
     sampled_release(&c->sampled);
+    mailbox_release(&c->mailbox);
+    hang_release(&c->hangs);
+    detail_release(&c->detail);
     free(c);
 }
 
@@ -121,6 +127,7 @@ void core_tier_remove(struct core *c, uint16_t tier)
     }
     finalize_expiring(c);
     windows_forget_tier(&c->windows, tier);
+    part_sums_forget_tier(&c->detail.sums, tier);
     slow_store_forget_tier(&c->slow, tier);
 }
 
@@ -143,6 +150,7 @@ void core_set_entry(struct core *c, uint16_t tier)
         return;
     c->tiers.entry = tier;
     c->set_at[ROW_TOTAL].since_ns = c->now_ns;
+    part_sums_forget_tier(&c->detail.sums, ROW_TOTAL);
     windows_forget_tier(&c->windows, ROW_TOTAL); /* the totals of the former entry */
 }
 
@@ -225,7 +233,7 @@ static void renumber_identities(struct core *c)
     struct idents old = c->idents;
 
     idents_init(&c->idents, (uint32_t)(old.cap - IDENT_FIRST));
-    c->idents.settled_s = old.settled_s;
+    c->idents.former_until_s = old.former_until_s;
     for (uint32_t at = 0; at < c->calls.high; at++) {
         struct call *f = &c->calls.call[at];
         if (f->flags & CALL_ON_STACK && f->req == CALL_NIL && f->ident >= IDENT_FIRST)
@@ -240,8 +248,11 @@ void core_zero(struct core *c)
     account_zero(&c->account);
     windows_advance(&c->windows, c->now_ns);
     windows_zero(&c->windows);
+    part_sums_clear(&c->detail.sums);
     gaps_zero(&c->gaps, c->now_ns);
     slow_store_clear(&c->slow);
+    vm_events_clear(&c->vm_events);
+    hang_clear(&c->hangs);
     for (uint32_t i = 0; i < c->requests.high; i++)
         c->requests.req[i].slow_seq = 0;
     counted_release(&c->counted);

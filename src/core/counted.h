@@ -1,4 +1,4 @@
-/* Calls that the node counted while its breaker was open, per tier and second. Inside of core.
+/* Calls that the node counted while its breaker was open, per tier and second. Private to core.
  *
  * Invariant: these calls are in no histogram and in none of `calls.*`. A value includes either
  * traced calls or counted calls; only rates include both. Counted calls have no durations, because

@@ -20,6 +20,7 @@ static void make_room(struct core *c, uint32_t name, uint64_t began_ns)
     if (!at)
         return;
     windows_fold_ident(&c->windows, at, IDENT_OTHER);
+    part_sums_rename(&c->detail.sums, at, IDENT_OTHER);
     for (uint32_t i = 0; i < c->calls.high; i++)
         if (c->calls.call[i].kind != CALL_FREE && c->calls.call[i].req == CALL_NIL &&
             c->calls.call[i].ident == at)
@@ -36,10 +37,17 @@ uint16_t finalize_ident(struct core *c, uint32_t name, uint64_t began_ns)
 }
 
 /* Adds the call to its row, once. */
-static void aggregate(struct core *c, const struct call *f, uint16_t ident, const struct tally *t)
+static void aggregate(struct core *c, uint32_t at, uint16_t ident, struct tally *t)
 {
+    const struct call *f = &c->calls.call[at];
+    uint64_t wait = calls_wait(&c->calls, at);
+
     account_call_aggregated(&c->account);
+    t->busy_ns = mailbox_busy_ns(c, f, t->est);
     windows_add(&c->windows, f->tier, ident, duration(f), t);
+    if (wait)
+        windows_add(&c->windows, ROW_MAILBOX + f->tier, ident, wait - 1,
+                    &(struct tally){.est = t->est});
 }
 
 /* A call without a request that is off its stack. */
@@ -59,7 +67,7 @@ static void finalize_alone(struct core *c, uint32_t at)
     slow_record_alone(c, f);
     if (slow_store_is_slow(&c->slow, all))
         slow_record_call(c, at, NULL, f->ident);
-    aggregate(c, f, f->ident, &t);
+    aggregate(c, at, f->ident, &t);
 }
 
 static void close_request(struct core *c, uint32_t req, const struct call *entry)
@@ -149,7 +157,8 @@ static void finalize_member(struct core *c, uint32_t at, struct request *r, uint
     c->account.anomalies.late += late;
     if (slow_store_is_slow(&c->slow, duration(f)))
         slow_record_call(c, at, r, ident);
-    aggregate(c, f, ident, &t);
+    aggregate(c, at, ident, &t);
+    detail_member(c, f, r, ident);
     sampled_ended(c, r->label, f->tier, ident, duration(f));
 }
 
@@ -170,6 +179,7 @@ void finalize_request(struct core *c, uint32_t req)
     self_time_share(c, r, r->end_ns);
     uint64_t last = leave_running(c, r, ident);
     self_time_share(c, r, last);
+    detail_request(c, r);
     uint64_t trace = slow_record_finalized(c, req);
     windows_add(&c->windows, ROW_TOTAL, ident, whole, &t);
     sampled_ended(c, r->label, ROW_TOTAL, ident, whole);
@@ -193,6 +203,7 @@ void finalize_drain(struct core *c, uint32_t req, uint64_t until_ns)
     uint32_t *link = &r->first, last = CALL_NIL;
 
     self_time_share(c, r, until_ns);
+    detail_request(c, r);
     while (*link != CALL_NIL) {
         uint32_t at = *link;
         struct call *f = &c->calls.call[at];
@@ -348,5 +359,6 @@ void finalize_flush(struct core *c)
             account_expire(c, at);
     calls_clear(&c->calls);
     requests_clear(t);
+    mailbox_clear(&c->mailbox);
     inside_flush(&c->inside, c->now_ns);
 }

@@ -1,5 +1,5 @@
 /* Adds calls and requests that have ended to the rows, and expires those that will never end.
- * Inside of core.
+ * Private to core.
  *
  * Invariant: a call is aggregated once, into the row of its tier and of the identity of its
  * request; a request is aggregated once, into `_total`. The calls of a request wait until their

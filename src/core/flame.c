@@ -11,6 +11,8 @@
 /* Sums stay below this, so they are exact and never overflow. */
 #define MOST_SUM (UINT64_C(1) << 62)
 
+#define NOT_YET UINT32_MAX
+
 /* A group of samples below the root; `sample` is one of them and gives the name. */
 struct group {
     uint64_t key;
@@ -35,11 +37,12 @@ struct build {
     struct map pile_of; /* group << 32 | stack to pile */
     struct pile *pile;
     size_t piles, piles_cap;
-    struct map node_of;  /* group << 32 | stack to node */
     uint32_t *label_of;  /* by frame id; 0: not made yet */
     uint32_t *outermost; /* by stack: the outermost of its frames that is the focus */
-    uint32_t *path;      /* stacks on the path to a node */
+    uint32_t *path;      /* stacks, or nodes, on the path to a node */
     size_t path_cap;
+    struct flame_tree *shape; /* all stacks, as if there were no groups */
+    uint32_t *node_of;        /* of the shape, by stack; NOT_YET */
     uint64_t sum;
 };
 
@@ -172,7 +175,7 @@ static uint32_t child_for(struct build *b, uint32_t parent, uint32_t stack)
     uint32_t frame = stack_profile_leaf(b->profile, stack);
     if (!b->q->lines)
         frame = stack_profile_function(b->profile, frame);
-    const struct flame_node *p = &b->tree.flame->node[parent];
+    const struct flame_node *p = &b->shape->flame->node[parent];
     if (b->q->fold_recursion && p->frame != 0 &&
         stack_profile_function(b->profile, p->frame) == stack_profile_function(b->profile, frame))
         return parent;
@@ -183,66 +186,150 @@ static uint32_t child_for(struct build *b, uint32_t parent, uint32_t stack)
         b->label_of[frame] = flame_tree_label(&b->tree, text.data, text.len);
         buf_release(&text);
     }
-    return flame_tree_child(&b->tree, parent, b->label_of[frame], frame);
+    return flame_tree_child(b->shape, parent, b->label_of[frame], frame);
 }
 
-static uint32_t group_node(struct build *b, uint32_t group)
+static void push(struct build *b, size_t *depth, uint32_t at)
 {
-    if (b->q->group == FLAME_UNGROUPED)
-        return 0;
-    struct group *g = &b->group[group];
-    if (g->node == 0) {
-        struct buf text;
-        buf_init(&text, 0);
-        flame_group_text(&text, b->view, g->sample, b->q->group);
-        g->node = flame_tree_child(&b->tree, 0, flame_tree_label(&b->tree, text.data, text.len), 0);
-        buf_release(&text);
-    }
-    return g->node;
+    b->path = roomy(b->path, *depth, &b->path_cap, sizeof *b->path);
+    b->path[(*depth)++] = at;
 }
 
 /* From the root (or the focus) down. The node of each caller is stored, so each stack is visited
  * once. */
-static uint32_t node_down(struct build *b, uint32_t group, uint32_t stack)
+static uint32_t node_down(struct build *b, uint32_t stack)
 {
     uint32_t top = b->outermost ? stack_profile_caller(b->profile, b->outermost[stack]) : 0;
-    uint64_t high = (uint64_t)group << 32;
+    uint32_t node = 0, s = stack;
     size_t depth = 0;
-    uint32_t node = MAP_EMPTY;
-    for (uint32_t s = stack; s != top; s = stack_profile_caller(b->profile, s)) {
-        node = map_get(&b->node_of, high | s);
-        if (node != MAP_EMPTY)
-            break;
-        b->path = roomy(b->path, depth, &b->path_cap, sizeof *b->path);
-        b->path[depth++] = s;
-    }
-    if (node == MAP_EMPTY)
-        node = group_node(b, group);
+    for (; s != top && b->node_of[s] == NOT_YET; s = stack_profile_caller(b->profile, s))
+        push(b, &depth, s);
+    if (s != top)
+        node = b->node_of[s];
     while (depth > 0) {
-        uint32_t s = b->path[--depth];
-        node = child_for(b, node, s);
-        map_put(&b->node_of, high | s, node);
+        s = b->path[--depth];
+        node = b->node_of[s] = child_for(b, node, s);
     }
     return node;
 }
 
 /* from the focus up to the root */
-static uint32_t node_up(struct build *b, uint32_t group, uint32_t stack)
+static uint32_t node_up(struct build *b, uint32_t stack)
 {
-    uint32_t node = group_node(b, group);
+    uint32_t node = 0;
+    if (b->node_of[stack] != NOT_YET)
+        return b->node_of[stack];
     for (uint32_t s = b->outermost[stack]; s != 0; s = stack_profile_caller(b->profile, s))
         node = child_for(b, node, s);
+    return b->node_of[stack] = node;
+}
+
+static uint32_t shape_node(struct build *b, uint32_t stack)
+{
+    return b->q->part == FLAME_CALLERS ? node_up(b, stack) : node_down(b, stack);
+}
+
+static void make_shape(struct build *b)
+{
+    size_t stacks = (size_t)stack_profile_stacks(b->profile) + 1;
+    b->node_of = must(malloc(stacks * sizeof *b->node_of));
+    for (size_t i = 0; i < stacks; i++)
+        b->node_of[i] = NOT_YET;
+}
+
+static void grow_alone(struct build *b)
+{
+    for (size_t i = 0; i < b->piles; i++) {
+        uint32_t node = shape_node(b, b->pile[i].stack); /* may move the nodes */
+        b->shape->flame->node[node].self += b->pile[i].width;
+    }
+}
+
+/* ---- groups: parts of the shape, below the node of each group ---- */
+
+/* Groups with the same text have one node. */
+static void make_groups(struct build *b)
+{
+    for (size_t i = 0; i < b->groups; i++) {
+        struct buf text;
+        buf_init(&text, 0);
+        flame_group_text(&text, b->view, b->group[i].sample, b->q->group);
+        b->group[i].node =
+            flame_tree_child(&b->tree, 0, flame_tree_label(&b->tree, text.data, text.len), 0);
+        buf_release(&text);
+    }
+}
+
+/* The piles in the order of the nodes of their groups, 1, 2 ... */
+static struct pile *by_group(const struct build *b)
+{
+    struct pile *sorted = must(malloc((b->piles + 1) * sizeof *sorted));
+    size_t *at = must(calloc((size_t)b->tree.flame->nodes + 1, sizeof *at));
+    for (size_t i = 0; i < b->piles; i++)
+        at[b->group[b->pile[i].group].node + 1]++;
+    for (uint32_t n = 1; n <= b->tree.flame->nodes; n++)
+        at[n] += at[n - 1];
+    for (size_t i = 0; i < b->piles; i++)
+        sorted[at[b->group[b->pile[i].group].node]++] = b->pile[i];
+    free(at);
+    return sorted;
+}
+
+/* The node of this group for a node of the shape. It is added with its callers if it is not there
+ * yet: node_in has it if in_group is this group. */
+static uint32_t node_in_group(struct build *b, uint32_t group_node, uint32_t shape,
+                              uint32_t *node_in, uint32_t *in_group)
+{
+    const struct flame_node *from = b->shape->flame->node;
+    uint32_t node = group_node;
+    size_t depth = 0;
+    for (; shape != 0 && in_group[shape] != group_node; shape = from[shape].parent)
+        push(b, &depth, shape);
+    if (shape != 0)
+        node = node_in[shape];
+    while (depth > 0) {
+        shape = b->path[--depth];
+        node = flame_tree_add(&b->tree, node, from[shape].label, from[shape].frame);
+        node_in[shape] = node;
+        in_group[shape] = group_node;
+    }
     return node;
+}
+
+static void grow_groups(struct build *b)
+{
+    make_groups(b);
+    struct pile *sorted = by_group(b);
+    for (size_t i = 0; i < b->piles; i++)
+        shape_node(b, sorted[i].stack);
+    size_t nodes = b->shape->flame->nodes;
+    uint32_t *node_in = must(calloc(nodes, sizeof *node_in));
+    uint32_t *in_group = must(calloc(nodes, sizeof *in_group));
+    for (size_t i = 0; i < b->piles; i++) {
+        uint32_t node = node_in_group(b, b->group[sorted[i].group].node,
+                                      shape_node(b, sorted[i].stack), node_in, in_group);
+        b->tree.flame->node[node].self += sorted[i].width;
+    }
+    b->tree.flame->cut += b->shape->flame->cut;
+    free(node_in);
+    free(in_group);
+    free(sorted);
 }
 
 static void grow_tree(struct build *b)
 {
-    for (size_t i = 0; i < b->piles; i++) {
-        const struct pile *p = &b->pile[i];
-        uint32_t node = b->q->part == FLAME_CALLERS ? node_up(b, p->group, p->stack)
-                                                    : node_down(b, p->group, p->stack);
-        b->tree.flame->node[node].self += p->width;
+    struct flame_tree shape;
+    b->shape = &b->tree;
+    make_shape(b);
+    if (b->q->group == FLAME_UNGROUPED) {
+        grow_alone(b);
+    } else {
+        flame_tree_init(&shape);
+        b->shape = &shape;
+        grow_groups(b);
+        flame_tree_drop(&shape);
     }
+    free(b->node_of);
 }
 
 struct flame *flame_build(const struct stack_view *v, const struct flame_query *q)
@@ -251,7 +338,6 @@ struct flame *flame_build(const struct stack_view *v, const struct flame_query *
     flame_tree_init(&b.tree);
     map_init(&b.group_of, UINT32_MAX - 1);
     map_init(&b.pile_of, UINT32_MAX - 1);
-    map_init(&b.node_of, UINT32_MAX - 1);
     b.label_of = must(calloc((size_t)stack_profile_frames(b.profile) + 1, sizeof *b.label_of));
     find_focus(&b);
     take_samples(&b);
@@ -262,7 +348,6 @@ struct flame *flame_build(const struct stack_view *v, const struct flame_query *
     f->metric = q->metric;
     map_release(&b.group_of);
     map_release(&b.pile_of);
-    map_release(&b.node_of);
     free(b.group);
     free(b.pile);
     free(b.label_of);

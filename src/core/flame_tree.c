@@ -34,6 +34,16 @@ uint32_t flame_tree_child(struct flame_tree *t, uint32_t parent, uint32_t label,
     uint32_t at = map_get(&t->children, key);
     if (at != MAP_EMPTY)
         return at;
+    uint32_t nodes = f->nodes;
+    at = flame_tree_add(t, parent, label, frame);
+    if (f->nodes > nodes)
+        map_put(&t->children, key, at);
+    return at;
+}
+
+uint32_t flame_tree_add(struct flame_tree *t, uint32_t parent, uint32_t label, uint32_t frame)
+{
+    struct flame *f = t->flame;
     if (f->nodes == FLAME_NODES_MAX) {
         f->cut++;
         return parent;
@@ -42,11 +52,17 @@ uint32_t flame_tree_child(struct flame_tree *t, uint32_t parent, uint32_t label,
         t->cap *= 2;
         f->node = must(realloc(f->node, t->cap * sizeof *f->node));
     }
-    at = f->nodes++;
+    uint32_t at = f->nodes++;
     f->node[at] = (struct flame_node){
         .parent = parent, .label = label, .frame = frame, .depth = f->node[parent].depth + 1};
-    map_put(&t->children, key, at);
     return at;
+}
+
+void flame_tree_drop(struct flame_tree *t)
+{
+    flame_free(t->flame);
+    map_release(&t->children);
+    *t = (struct flame_tree){0};
 }
 
 struct item {

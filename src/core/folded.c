@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 18, NAMES_MAX = 200000 };
+enum { DIGITS_MAX = 18, NAMES_MAX = 200000, STACKS_MAX = 1000000 };
+#define STACKS_BYTES ((size_t)64 << 20)
+#define DEEP         0x80000000u /* a stack is at most 2^31 - 1 */
 
 struct folded {
     struct stack_profile *profile;
@@ -16,6 +18,8 @@ struct folded {
     bool too_long;        /* the rest of this line is skipped */
     struct intern *names; /* frames as text, so that each is parsed once */
     uint32_t *frame_of;   /* by name */
+    struct intern *texts; /* stacks as text: files have a line for each process or thread */
+    uint32_t *stack_by;   /* by text; DEEP: it was cut */
     /* The previous stack. Lines are mostly sorted, so the next one often has the same beginning. */
     struct buf last;
     struct step {
@@ -33,7 +37,9 @@ struct folded *folded_new(struct stack_profile *to)
     f->profile = to;
     f->names = intern_new(NAMES_MAX, (size_t)64 << 20);
     f->frame_of = calloc(NAMES_MAX + 1, sizeof *f->frame_of);
-    if (!f->frame_of)
+    f->texts = intern_new(STACKS_MAX, STACKS_BYTES);
+    f->stack_by = calloc(STACKS_MAX + 1, sizeof *f->stack_by);
+    if (!f->frame_of || !f->stack_by)
         abort();
     buf_init(&f->line, FOLDED_LINE_MAX);
     buf_init(&f->last, FOLDED_LINE_MAX);
@@ -72,16 +78,16 @@ static size_t share(struct folded *f, const char *s, size_t n)
     return 0;
 }
 
-/* Pushes the frames of s[0..n). */
-static uint32_t stack_of(struct folded *f, const char *s, size_t n)
+/* Pushes the frames of s[0..n). *deep: some did not fit. */
+static uint32_t push(struct folded *f, const char *s, size_t n, bool *deep)
 {
     size_t from = share(f, s, n);
     uint32_t stack = f->steps > 0 ? f->step[f->steps - 1].stack : 0;
-    bool deep = false;
+    *deep = false;
     while (from < n) {
         const char *end = memchr(s + from, ';', n - from);
         size_t len = end ? (size_t)(end - s) - from : n - from;
-        deep = deep || (len > 0 && f->steps == FOLDED_DEPTH_MAX);
+        *deep = *deep || (len > 0 && f->steps == FOLDED_DEPTH_MAX);
         if (len > 0 && f->steps < FOLDED_DEPTH_MAX) {
             stack = stack_profile_push(f->profile, stack, frame_of(f, s + from, len));
             f->step[f->steps++] = (struct step){.end = from + len, .stack = stack};
@@ -90,6 +96,20 @@ static uint32_t stack_of(struct folded *f, const char *s, size_t n)
     }
     buf_clear(&f->last);
     buf_add(&f->last, s, n);
+    return stack;
+}
+
+static uint32_t stack_of(struct folded *f, const char *s, size_t n)
+{
+    bool same = n == f->last.len && memcmp(s, f->last.data, n) == 0, deep;
+    uint32_t text = same ? INTERN_FULL : intern_add(f->texts, s, n);
+    uint32_t known = text == INTERN_FULL ? 0 : f->stack_by[text], stack = known & ~DEEP;
+
+    deep = known & DEEP;
+    if (!known)
+        stack = push(f, s, n, &deep);
+    if (text != INTERN_FULL)
+        f->stack_by[text] = stack | (deep ? DEEP : 0);
     f->counts.deep += deep;
     return stack;
 }
@@ -163,6 +183,8 @@ struct folded_counts folded_end(struct folded *f)
     struct folded_counts counts = f->counts;
     intern_free(f->names);
     free(f->frame_of);
+    intern_free(f->texts);
+    free(f->stack_by);
     buf_release(&f->line);
     buf_release(&f->last);
     free(f);

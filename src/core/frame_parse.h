@@ -1,4 +1,5 @@
-/* Frames and processes as files of stacks write them. Inside of core. Pure but for the profile. */
+/* Frames and processes as files of stacks write them. Private to core. Pure, except that it adds to
+ * the profile. */
 #ifndef KPROF_CORE_FRAME_PARSE_H
 #define KPROF_CORE_FRAME_PARSE_H
 

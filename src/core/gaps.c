@@ -13,6 +13,14 @@ const char *gap_name(enum gap_reason r)
     return (unsigned)r < GAP_COUNT ? name[r] : "?";
 }
 
+const char *gap_text(enum gap_reason r)
+{
+    static const char *const text[GAP_COUNT] = {[GAP_LEASE] = "nothing received from kprof-top",
+                                                [GAP_LOST] = "connection lost",
+                                                [GAP_SILENT] = "node sent nothing"};
+    return (unsigned)r < GAP_COUNT && text[r] ? text[r] : gap_name(r);
+}
+
 void gaps_init(struct gaps *g)
 {
     memset(g, 0, sizeof *g);
@@ -66,7 +74,7 @@ static void end(struct gaps *g, struct gap *o, uint64_t at_ns)
     }
 }
 
-void gaps_word(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_t called_ns)
+void gaps_report(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_t called_ns)
 {
     uint64_t before = called_ns > g->report_ns ? called_ns : g->report_ns;
     struct gap *o = open_one(g);

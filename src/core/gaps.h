@@ -1,5 +1,5 @@
 /* Gaps: times in which nothing was traced, each with its reason. Also marks: the times at which a
- * traced module was loaded again. Inside of core.
+ * traced module was loaded again. Private to core.
  *
  * Invariant: gaps are in order of time and do not overlap; only the newest may be open. The
  * GAPS_MAX newest gaps and the MARKS_MAX newest marks are stored. The time before the node first
@@ -42,7 +42,7 @@ void gaps_init(struct gaps *g);
 /* The node reports that from ts_ns on nothing is traced, for this reason; GAP_NONE: it traces.
  * called_ns: the newest call seen. Calls show that the node ran, so a late report alone makes no
  * gap. */
-void gaps_word(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_t called_ns);
+void gaps_report(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_t called_ns);
 /* kprof-top itself detected GAP_LOST or GAP_SILENT since at_ns. A silence is removed when the next
  * report shows that there was none. */
 void gaps_begin(struct gaps *g, uint64_t at_ns, enum gap_reason reason);

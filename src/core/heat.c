@@ -108,7 +108,7 @@ static bool still_good(const struct heat_col *c, uint64_t start_s, uint64_t next
     return c->done && c->start_s == start_s && c->after_s == after_s && next_s <= c->from_s;
 }
 
-/* False: columns that were computed before conflict. */
+/* False: columns that were computed before conflict with new ones. */
 static bool make_all(struct heat *h, const struct windows *w, uint64_t from_s, uint64_t to_s)
 {
     uint64_t next_s = 0;

@@ -1,5 +1,5 @@
 /* The latency heat map of one row: its calls by time and duration, made from the packed history.
- * Inside of core.
+ * Private to core.
  *
  * Invariant: the sum over a grid is the count of the row in the seconds of the grid's columns. A
  * closed column is computed once and stored while the same row is viewed with the same step. Owns
@@ -21,8 +21,10 @@ struct heat_row {
 };
 
 struct heat_col {
-    bool done, known, inside;
-    uint64_t start_s;      /* start of the column; done: start of the column that it copies */
+    bool done;             /* all its seconds have ended: it is used again, not computed again */
+    bool known;            /* the history has at least a part of it */
+    bool inside;           /* its seconds are all in an earlier column, from a long slot */
+    uint64_t start_s;      /* start of the column; those HEAT_COLS steps apart share an element */
     uint64_t after_s;      /* earlier seconds were in another column when this was computed */
     uint64_t from_s, to_s; /* the seconds it holds */
     uint64_t count, errors;

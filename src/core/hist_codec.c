@@ -274,7 +274,7 @@ static uint8_t *put_scalars(uint8_t *o, const struct figures *f)
             *flags |= opt[i].flag;
             o = put_varint(o, opt[i].v);
         }
-    return o;
+    return put_varint(o, t->busy_ns);
 }
 
 struct scalars {
@@ -316,6 +316,7 @@ static bool get_scalars(const uint8_t **p, const uint8_t *end, struct scalars *s
         *p += 8;
     }
     uint64_t est = count, late = 0, errors = 0, self = sum, share = 0, clipped = 0, exits = 0;
+    uint64_t busy = 0;
     if ((flags & HAS_EST && !get_varint(p, end, &est)) ||
         (flags & HAS_LATE && !get_varint(p, end, &late)) ||
         (flags & HAS_ERRORS && !get_varint(p, end, &errors)) ||
@@ -324,10 +325,15 @@ static bool get_scalars(const uint8_t **p, const uint8_t *end, struct scalars *s
     share = self;
     if ((flags & HAS_SHARE && !get_varint(p, end, &share)) ||
         (flags & HAS_CLIPPED && !get_varint(p, end, &clipped)) ||
-        (flags & HAS_EXITS && !get_varint(p, end, &exits)))
+        (flags & HAS_EXITS && !get_varint(p, end, &exits)) || !get_varint(p, end, &busy))
         return false;
-    *s = (struct scalars){
-        count, min, spread, clipped, sum_ns, sumsq_ns, {est, late, errors, exits, self, share}};
+    *s = (struct scalars){count,
+                          min,
+                          spread,
+                          clipped,
+                          sum_ns,
+                          sumsq_ns,
+                          {est, late, errors, exits, self, share, busy}};
     return true;
 }
 
@@ -341,6 +347,7 @@ static void add_scalars(struct figures *f, const struct scalars *s)
     f->tally.errors += s->t.errors;
     f->tally.self_ns += s->t.self_ns;
     f->tally.share_ns += s->t.share_ns;
+    f->tally.busy_ns += s->t.busy_ns;
 }
 
 /* The length has two separate bytes, because it is known only when the body is written. */
@@ -410,7 +417,7 @@ const uint8_t *hist_codec_spread(const uint8_t *p, const uint8_t *end, struct fi
     if (!end || !get_scalars(&p, end, &s))
         return NULL;
     uint64_t rank = hist_rank(quantile, s.count), max = s.min + s.spread;
-    *said = (struct hist_codec_said){s.count, s.t.est, rank == 1 ? s.min : max};
+    *said = (struct hist_codec_said){s.count, s.t.est, s.t.errors, rank == 1 ? s.min : max};
     for (size_t i = 0; i < n; i++)
         add_scalars(into[i], &s);
     if (s.count == 1) {

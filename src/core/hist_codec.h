@@ -1,4 +1,4 @@
-/* The values of one row, packed into a few bytes for the history. Inside of core.
+/* The values of one row, packed into a few bytes for the history. Private to core.
  *
  * Invariant: unpacking gives exactly the values that were packed. Malformed bytes are refused and
  * never read past their end. Form: varint row, flags, scalars as varints (without those that follow
@@ -25,7 +25,7 @@ const uint8_t *hist_codec_add(const uint8_t *p, const uint8_t *end, struct figur
                               enum hist_codec_what what);
 
 struct hist_codec_said {
-    uint64_t count, est, value_ns; /* value: at the requested quantile */
+    uint64_t count, est, errors, value_ns; /* value: at the requested quantile */
 };
 /* Adds one packed row to n sums at once, and sets *said to the values of the row alone. This is
  * cheaper than unpacking and merging. */

@@ -1,9 +1,9 @@
-/* Walks over the slots of a time range of the history. Inside of core.
+/* Walks over the slots of a time range of the history. Private to core.
  *
  * Invariant: slots are in order of time and do not overlap. Each step gives the coarsest slot that
  * fits into the range; if the finer slots are no longer stored and none fits, it gives the finest
  * slot that extends beyond the range. Seconds that are not stored are skipped. Read-only; a walk is
- * invalid after the windows advance. */
+ * invalid after the windows advance. One thread. */
 #ifndef KPROF_CORE_HISTORY_H
 #define KPROF_CORE_HISTORY_H
 

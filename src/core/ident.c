@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time for which a former rule may be in use: until the node has the new one, and calls from before
- * are named. */
-#define SETTLE_S 5
-#define QUIET_S  2 /* not seen for this long: former */
+/* Time for which a former rule may still be in use: until the node has the new one, and earlier
+ * calls have their names. */
+#define RULE_CHANGE_S 5
+#define QUIET_S       2 /* not seen for this long: former */
 
 void idents_init(struct idents *t, uint32_t max)
 {
@@ -45,7 +45,7 @@ uint16_t idents_peek(const struct idents *t, uint32_t name)
 static uint16_t seen(struct idents *t, uint16_t at, uint32_t began_s, uint32_t now_s)
 {
     t->seen_s[at] = now_s;
-    if (t->old[at] && began_s >= t->settled_s) {
+    if (t->old[at] && began_s >= t->former_until_s) {
         t->old[at] = 0;
         t->n_old = (uint16_t)(t->n_old - (at >= IDENT_FIRST));
     }
@@ -57,7 +57,7 @@ static void give(struct idents *t, uint16_t at, uint32_t name, uint32_t began_s)
 {
     t->name[at] = name;
     map_put(&t->by_name, name, at);
-    t->old[at] = began_s < t->settled_s;
+    t->old[at] = began_s < t->former_until_s;
     t->n_old = (uint16_t)(t->n_old + t->old[at]);
 }
 
@@ -89,7 +89,7 @@ void idents_age(struct idents *t, uint32_t now_s)
     memset(t->old, 1, t->n);
     memset(t->seen_s, 0, t->n * sizeof *t->seen_s);
     t->n_old = (uint16_t)(t->n - IDENT_FIRST);
-    t->settled_s = now_s + SETTLE_S;
+    t->former_until_s = now_s + RULE_CHANGE_S;
     t->searched_s = 0;
     t->last_name = INTERN_NONE;
 }

@@ -1,4 +1,4 @@
-/* The identities of a session: name ids to small numbers, in order of arrival, bounded. Inside of
+/* The identities of a session: name ids to small numbers, in order of arrival, bounded. Private to
  * core.
  *
  * Invariant: 0 is "undefined", 1 is "<other>" (all names beyond the bound). A number keeps its name
@@ -22,10 +22,10 @@ struct idents {
     uint32_t *seen_s; /* by number: last seen; 0: not since idents_age */
     uint16_t n_old;   /* number of old ones that can be given to another name */
     uint16_t n, cap;
-    bool used;           /* a name was requested */
-    uint32_t settled_s;  /* the former rule may have named calls that began before */
-    uint32_t searched_s; /* in this second no name was former */
-    uint32_t last_name;  /* last requested name, and its number: requests come in runs */
+    bool used;               /* a name was requested */
+    uint32_t former_until_s; /* the former rule may have named calls that began before */
+    uint32_t searched_s;     /* in this second no name was former */
+    uint32_t last_name;      /* last requested name, and its number: requests come in runs */
     uint16_t last;
     uint64_t folded; /* requests for a name beyond the bound */
 };

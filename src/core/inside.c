@@ -5,7 +5,7 @@
 
 enum { MERGED_DEPTH = 16 }; /* forged labels can form a cycle */
 
-/* What a process without an open call is in. */
+/* The state of a process without an open call. */
 static const struct inside_step OUTSIDE = {.tier = TIER_NONE};
 
 void inside_init(struct inside *n)
@@ -66,7 +66,7 @@ static struct inside_step state_of(const struct core *c, const struct proc *p)
     return s;
 }
 
-/* The slot of the next step, free of the one that it overwrites. */
+/* The slot of the next step, after the removal of the step that it overwrites. */
 static struct inside_step *next_slot(struct inside *n, uint32_t *slot)
 {
     *slot = (uint32_t)(n->n % INSIDE_STEPS);
@@ -89,7 +89,7 @@ void inside_changed(struct core *c, uint64_t pid, const struct proc *p, uint64_t
         return;
     struct inside_step *s = next_slot(n, &slot);
     uint32_t before = map_get(&n->newest, pid);
-    uint64_t number = n->n; /* of this step; that of a slot is the last with its remainder */
+    uint64_t number = n->n; /* of this step; a slot holds the last step with its remainder */
     *s = state_of(c, p);
     s->ts_ns = ts_ns;
     s->pid = pid;
@@ -149,7 +149,7 @@ static struct core_inside no_call(void)
     return (struct core_inside){.known = true, .tier = TIER_NONE};
 }
 
-/* The request of a label, as far as it was open at that time. */
+/* The request of a label, if it was open at that time. */
 static struct core_inside in_request(struct core *c, const struct inside_step *s, uint64_t ns)
 {
     const struct closed_label *closed;

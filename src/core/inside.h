@@ -1,11 +1,11 @@
-/* Which traced call each process was in, for the last moments: stack samples come later than the
- * events of their time. Inside of core; core_inside_at is its question.
+/* Which traced call each process was in, for the last seconds: stack samples arrive later than the
+ * events of their time. Private to core; core_inside_at reads it.
  *
  * Invariant: while it is on, every change of the innermost call of a process is a step here, in the
  * order of arrival; the newest INSIDE_STEPS are kept. A step never changes. An answer is what core
- * knew of the process at that time, or "not known": a process without a step has not changed since
- * `whole_ns`. Labels of merged requests lead to the request that they turned out to be part of, for
- * the last INSIDE_MERGES. Memory is reserved when it is switched on. One thread. */
+ * knew about the process at that time, or "not known": a process without a step has not changed
+ * since `whole_ns`. Labels of merged requests lead to the request that they turned out to be part
+ * of, for the last INSIDE_MERGES. Memory is reserved when it is switched on. One thread. */
 #ifndef KPROF_CORE_INSIDE_H
 #define KPROF_CORE_INSIDE_H
 
@@ -30,8 +30,8 @@ struct inside_step {
 struct inside {
     struct inside_step *step; /* a ring, by number; NULL: off */
     uint64_t n;               /* steps so far; they are numbered 1..n */
-    uint64_t whole_ns;        /* from then on all steps are here */
-    uint64_t flush_ns;        /* then all calls were forgotten */
+    uint64_t whole_ns;        /* all steps from then on are stored */
+    uint64_t flush_ns;        /* time at which all calls were last forgotten */
     struct map newest;        /* pid -> slot of its newest step */
     struct inside_merge {
         uint64_t from, into; /* labels */
@@ -43,14 +43,14 @@ struct inside {
 void inside_init(struct inside *n);
 void inside_release(struct inside *n);
 void inside_on(struct inside *n, uint64_t now_ns);
-/* All calls that were open are forgotten: what they are in from now on is not known. */
+/* Forgets all open calls: what the processes are in from now on is not known. */
 void inside_flush(struct inside *n, uint64_t now_ns);
 
 /* The stack of a process has changed at ts. p: NULL or without a call: no call is open. pushed: a
  * call was added. */
 void inside_changed(struct core *c, uint64_t pid, const struct proc *p, uint64_t ts_ns,
                     bool pushed);
-/* The request of one label has turned out to be part of that of the other. */
+/* The request `from` has turned out to be part of the request `into`. Both are labels. */
 void inside_merged(struct core *c, uint64_t into, uint64_t from);
 /* The label of the request that `label` was merged into, or label itself. */
 uint64_t inside_label(const struct inside *n, uint64_t label);

@@ -13,8 +13,9 @@ enum { DIGITS_MAX = 18, SECONDS_DIGITS = 10, NAMES_MAX = 200000 };
 struct perf_script {
     struct stack_profile *profile;
     struct perf_script_counts counts;
-    struct buf line; /* the part of an incomplete line */
-    bool too_long;   /* the rest of this line is skipped */
+    struct buf line;          /* the incomplete line so far */
+    enum stack_metric metric; /* the last one that was read */
+    bool too_long;            /* the rest of this line is skipped */
     bool in_sample;
     struct stack_sample sample;
     struct stack_metrics metrics;
@@ -115,7 +116,18 @@ static bool read_signed(const char *s, size_t n, size_t *i, int64_t *v)
     return true;
 }
 
-/* metric_erlang_NAME: VALUE, DELTA; where it ends. 0: it is none. */
+/* Metrics are in the same order in all samples: the one after the last one is tried first. */
+static enum stack_metric metric_of(struct perf_script *f, const char *s, size_t n)
+{
+    enum stack_metric next = f->metric + 1 < STACK_METRICS ? f->metric + 1 : 0;
+    const char *name = stack_metric_name(next);
+    if (strlen(name) != n || memcmp(name, s, n) != 0)
+        next = stack_metric_parse(s, n);
+    f->metric = next;
+    return next;
+}
+
+/* Reads metric_erlang_NAME: VALUE, DELTA. Returns where it ends; 0: it is not a metric. */
 static size_t read_metric(struct perf_script *f, const char *s, size_t n)
 {
     size_t i = sizeof METRIC - 1;
@@ -124,7 +136,7 @@ static size_t read_metric(struct perf_script *f, const char *s, size_t n)
     const char *colon = memchr(s, ':', n);
     if (!colon)
         return 0;
-    enum stack_metric m = stack_metric_parse(s + i, (size_t)(colon - s) - i);
+    enum stack_metric m = metric_of(f, s + i, (size_t)(colon - s) - i);
     int64_t value, delta;
     i = (size_t)(colon - s) + 1;
     if (!read_signed(s, n, &i, &value) || i >= n || s[i++] != ',' || !read_signed(s, n, &i, &delta))

@@ -1,5 +1,5 @@
 /* The table of requests (open, just closed, or waiting for their entry) and of the labels that lead
- * to them. Inside of core.
+ * to them. Private to core.
  *
  * Invariant: a label leads to at most one request or to one remembered closed label. A request is
  * in exactly one list, that of its state, in the order of arrival there. The table owns no calls
@@ -24,8 +24,9 @@ enum req_state {
 };
 
 struct request {
-    uint64_t label; /* 0: none */
-    uint64_t prev;  /* label of the process before the call of the entry; 0: known or none */
+    uint64_t label;     /* 0: none */
+    uint64_t prev;      /* label of a request that this one may be nested in; 0: none */
+    uint64_t prev_else; /* the same, if no entry comes with the label prev; 0: none */
     uint64_t start_ns, end_ns;
     uint64_t due_ns;             /* ORPHAN, CLOSING: when it is finalized */
     uint64_t self_time_until_ns; /* self time is computed up to here */
@@ -39,7 +40,7 @@ struct request {
     uint32_t next_alias, alias_of;
     uint32_t newer, older;    /* neighbours in its list */
     uint32_t waits_next;      /* requests that wait for the same prev */
-    uint64_t slow_seq;        /* number of its entry in the slow log; 0: none */
+    uint64_t slow_seq;        /* number of its line in the list of slow requests; 0: none */
     uint64_t omitted_self_ns; /* self time of its calls that are not stored */
     uint32_t omitted;
     uint8_t trace; /* its position in the slow store, from 1; 0: none yet */

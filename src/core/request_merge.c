@@ -40,9 +40,10 @@ void request_merge_into(struct core *c, uint32_t into, uint32_t from)
     request_merge_drop_early(c, into);
 }
 
-/* One that ends later was not waited for: it only began before the process of the other came to its
- * end, as the next request of a connection may. While the other goes on, r may end inside of it
- * only if no earlier end of that one can be under way. */
+/* A request that ends after the outer one is not nested: nobody waited for it. The next request of
+ * a connection, for example, may begin before the process of the previous one ends. While the outer
+ * one is open, r ends inside of it only if no event with an earlier end of the outer one can be
+ * under way. */
 static bool ends_inside(const struct core *c, const struct request *outer, const struct request *r)
 {
     if (r->state != REQ_CLOSING)
@@ -59,21 +60,33 @@ static bool fits(const struct core *c, const struct request *outer, const struct
            ends_inside(c, outer, r);
 }
 
-/* The outer one may be nested in one that has ended when this one starts, so it is merged first. */
+/* The request that r may be nested in. By now all entries of earlier times have arrived, so an
+ * orphan will not get one. */
+static uint32_t find_outer(struct core *c, const struct request *r)
+{
+    const struct closed_label *closed;
+    uint32_t outer = requests_find(&c->requests, r->prev, &closed);
+    bool none =
+        outer == REQ_NIL ? closed && closed->dead : c->requests.req[outer].state == REQ_ORPHAN;
+
+    return none && r->prev_else ? requests_find(&c->requests, r->prev_else, &closed) : outer;
+}
+
+/* The outer request may have ended before this one starts, but be nested in a request that is still
+ * open: it is merged first. */
 static bool resolve(struct core *c, uint32_t req, unsigned depth)
 {
     struct request *r = &c->requests.req[req];
-    const struct closed_label *closed;
     uint32_t outer;
 
     if (!r->waits || depth == RESOLVE_DEPTH)
         return false;
-    outer = requests_find(&c->requests, r->prev, &closed);
+    outer = find_outer(c, r);
     if (outer != REQ_NIL && outer != req) {
         resolve(c, outer, depth + 1);
         if (r->state == REQ_ALIAS) /* forged labels can form a cycle */
             return true;
-        outer = requests_find(&c->requests, r->prev, &closed);
+        outer = find_outer(c, r);
     }
     if (outer == REQ_NIL || !fits(c, &c->requests.req[outer], r))
         return false;
@@ -95,7 +108,7 @@ static void merge_waiting(struct core *c, uint32_t req, uint64_t label)
     }
 }
 
-/* Merged requests put their labels at the front of the list, so the walk repeats until there is
+/* Merged requests add their labels at the front of the list, so the walk repeats until there is
  * nothing new. */
 void request_merge_waiting(struct core *c, uint32_t req)
 {

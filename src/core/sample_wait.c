@@ -50,7 +50,7 @@ static uint32_t text(struct sample_wait *w, const char *s)
     return s ? stack_profile_text(w->profile, s, strlen(s)) : 0;
 }
 
-static void settle(struct sample_wait *w, struct waiting *k, const struct core_inside *in)
+static void resolve(struct sample_wait *w, struct waiting *k, const struct core_inside *in)
 {
     struct stack_sample *s = &k->sample;
 
@@ -61,7 +61,7 @@ static void settle(struct sample_wait *w, struct waiting *k, const struct core_i
     }
     if (in->request)
         core_sampled(w->core, in->request);
-    w->counts.settled++;
+    w->counts.resolved++;
     w->counts.inside += in->request != 0;
     w->counts.missed += !in->known;
     stack_profile_add(w->profile, s, &k->metrics);
@@ -77,7 +77,7 @@ void sample_wait_add(struct sample_wait *w, const struct stack_sample *s,
 {
     if (w->n == SAMPLE_WAIT_MOST) {
         struct core_inside in = inside(w, at(w, 0));
-        settle(w, at(w, 0), &in);
+        resolve(w, at(w, 0), &in);
         w->first = (w->first + 1) % SAMPLE_WAIT_MOST;
         w->n--;
         w->counts.early++;
@@ -116,7 +116,7 @@ void sample_wait_pass(struct sample_wait *w, bool all)
         if (!due && all)
             in = inside(w, k);
         if (due || all)
-            settle(w, k, &in);
+            resolve(w, k, &in);
         else if (kept++ != i)
             *at(w, kept - 1) = *k;
     }

@@ -1,10 +1,10 @@
-/* The ended calls of the requests that stack samples were taken in: with them, the cells of a
- * latency heat map lead to requests, and these to their samples. Inside of core.
+/* The ended calls of the requests in which stack samples were taken. They give the requests, and so
+ * the samples, of the cells of a latency heat map. Private to core.
  *
  * Invariant: a call has the second and the duration with which its row counts it (windows_add), so
- * the calls of a cell are those that the heat map counts. A sample comes late: the newest
- * SAMPLED_RECENT ended calls of all requests wait for one. The newest SAMPLED_REQUESTS requests and
- * SAMPLED_KEPT of their calls are kept. Memory is reserved when it is switched on
+ * the calls of a cell are those that the heat map counts. Samples arrive late, so the newest
+ * SAMPLED_RECENT ended calls of all requests are stored until then. The newest SAMPLED_REQUESTS
+ * requests and SAMPLED_KEPT of their calls are kept. Memory is reserved when it is switched on
  * (core_keep_inside). One thread. */
 #ifndef KPROF_CORE_SAMPLED_H
 #define KPROF_CORE_SAMPLED_H

@@ -1,5 +1,5 @@
 /* Self time across processes: at every instant, the time of a request belongs to the open call that
- * began last. Inside of core.
+ * began last. Private to core.
  *
  * Invariant: the self times of the calls of a request add up to the time in which a call was open,
  * to the nanosecond; no instant is counted twice. Owns its scratch memory, which grows to the

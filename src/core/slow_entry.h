@@ -1,5 +1,5 @@
-/* An entry of the slow log: a request with all its slow calls, or a slow call without a request.
- * Inside of core.
+/* A line of the list of slow requests: a request with all its slow calls, or a slow call without a
+ * request. Private to core.
  *
  * Invariant: n_slow counts each slow call given to slow_entry_note once. `slow` contains the
  * longest slow call of each tier while there is room for tiers. The sums cover all calls of the
@@ -20,8 +20,9 @@ enum {
 
 struct slow_entry_call {
     uint64_t start_ns, duration_ns, self_ns, pid; /* start: from the start of the request */
+    uint32_t mailbox_us;                          /* with mailbox_known */
     uint8_t tier;
-    bool error;
+    bool error, mailbox_known;
 };
 
 struct slow_entry_sum { /* all calls of a tier in the request */
@@ -55,7 +56,7 @@ struct slow_entry {
     struct slow_entry_sum sums[SLOW_ENTRY_SUMS];    /* by first call; further tiers are left out */
 };
 
-/* Adds a slow call to the entry (`calls` of the argument is 1). */
+/* Adds a slow call to the line (`calls` of the argument is 1). */
 void slow_entry_note(struct slow_entry *e, const struct slow_entry_slow *call);
 /* Adds a call of the request: to the list while there is room, and to its tier's sum. */
 void slow_entry_add(struct slow_entry *e, const struct slow_entry_call *call);

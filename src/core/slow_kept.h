@@ -1,12 +1,13 @@
 /* The slowest requests of each identity, stored for the length of the history after newer ones have
- * replaced them in the slow log, each with a compact slow trace. Inside of core.
+ * replaced them in the list of slow requests (slow_store), each with a compact slow trace. A line
+ * is a slow_entry. Private to core.
  *
- * Invariant: at most SLOW_KEPT entries, and at most SLOW_KEPT_EACH of an identity. These are the
- * slowest of all entries of the identity added here, as long as there is room for all identities
- * and no tier of the entries is dropped. Entries are in the order of `done`, each number once. A
+ * Invariant: at most SLOW_KEPT lines, and at most SLOW_KEPT_EACH of an identity. These are the
+ * slowest of all lines of the identity added here, as long as there is room for all identities
+ * and no tier of the lines is dropped. Lines are in the order of `done`, each number once. A
  * trace that left the ring of the newest has at most SLOW_KEPT_CALLS calls, so all of them use at
  * most SLOW_KEPT * (sizeof (struct slow_trace_request) + SLOW_KEPT_CALLS * sizeof (struct
- * slow_trace_call)), 1.1 MB, in addition to 0.9 MB of entries. Owns copies. One thread. */
+ * slow_trace_call)), 1.1 MB, in addition to 0.9 MB of lines. Owns copies. One thread. */
 #ifndef KPROF_CORE_SLOW_KEPT_H
 #define KPROF_CORE_SLOW_KEPT_H
 
@@ -19,7 +20,7 @@ enum { SLOW_KEPT = 256, SLOW_KEPT_EACH = 3, SLOW_KEPT_CALLS = 100 };
 struct slow_kept {
     struct slow_kept_one {
         uint64_t took_ns;
-        uint32_t ident; /* identity when it was added; the entry has the current one */
+        uint32_t ident; /* identity when it was added; the line has the current one */
         struct slow_entry *entry;
         const struct slow_trace_request *trace; /* a reference; NULL: none */
         bool compact;                           /* the trace has left the ring of the newest */
@@ -27,14 +28,14 @@ struct slow_kept {
     uint32_t n;
 };
 
-/* Adds a copy of e, which has ended and leaves the slow log, or whose trace leaves the ring of the
- * newest. trace: of which it takes a reference; NULL: none. */
+/* Adds a copy of e, which has ended and leaves the list, or whose trace leaves the ring of the
+ * newest. It takes a reference to trace; NULL: none. */
 void slow_kept_add(struct slow_kept *k, const struct slow_entry *e,
                    const struct slow_trace_request *trace);
-/* The trace of the entry with this number leaves the ring of the newest: stores a compact copy of
- * it, in which a running call stays running. False: the entry is not stored here. */
+/* The trace of the line with this number leaves the ring of the newest: stores a compact copy of
+ * it, in which a running call stays running. False: the line is not stored here. */
 bool slow_kept_compact(struct slow_kept *k, uint64_t done, const struct slow_trace_request *trace);
-/* Returns how many entries have a number below `done`. */
+/* Returns how many lines have a number below `done`. */
 uint32_t slow_kept_before(const struct slow_kept *k, uint64_t done);
 void slow_kept_forget_tier(struct slow_kept *k, uint16_t tier);
 void slow_kept_clear(struct slow_kept *k);

@@ -10,7 +10,14 @@ static void drop_trace(struct core *c, struct request *r)
     r->trace = 0;
 }
 
-/* ---- the slow log ---- */
+/* ---- the list of slow requests ---- */
+
+/* wait: of calls_wait */
+static uint32_t mailbox_us(uint64_t wait)
+{
+    uint64_t us = wait ? (wait - 1) / 1000 : 0;
+    return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+}
 
 /* The calls of a request that has ended. Most calls of a long request were finalized before: they
  * are in the store. */
@@ -23,18 +30,23 @@ static void add_calls(const struct core *c, struct slow_entry *e, const struct r
     for (uint32_t i = 0; whole && i < whole->n; i++) {
         const struct slow_trace_call *m = &whole->call[i];
         if (m->end_ns)
-            slow_entry_add(e,
-                           &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
-                                                     .duration_ns = m->end_ns - m->start_ns,
-                                                     .self_ns = m->self_ns,
-                                                     .pid = m->pid,
-                                                     .tier = m->tier,
-                                                     .error = (m->flags & SLOW_TRACE_ERROR) != 0});
+            slow_entry_add(
+                e, &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
+                                             .duration_ns = m->end_ns - m->start_ns,
+                                             .self_ns = m->self_ns,
+                                             .pid = m->pid,
+                                             .tier = m->tier,
+                                             .mailbox_us = m->mailbox_us,
+                                             .mailbox_known = (m->flags & SLOW_TRACE_MAILBOX) != 0,
+                                             .error = (m->flags & SLOW_TRACE_ERROR) != 0});
     }
     for (uint32_t i = r->first; !whole && i != CALL_NIL; i = c->calls.call[i].next) {
         const struct call *m = &c->calls.call[i];
+        uint64_t wait = calls_wait(&c->calls, i);
         if (m->kind == CALL_MEMBER && !(m->flags & CALL_ON_STACK))
             slow_entry_add(e, &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
+                                                        .mailbox_us = mailbox_us(wait),
+                                                        .mailbox_known = wait != 0,
                                                         .duration_ns = m->end_ns - m->start_ns,
                                                         .self_ns = m->self_ns,
                                                         .pid = m->pid,
@@ -48,14 +60,14 @@ static struct slow_entry *entry_of(struct core *c, const struct request *r)
     return slow_store_entry_of(&c->slow, r->slow_seq, r->label);
 }
 
-/* The entry of a request, or a new one. A request that is closing gets the rest at once, without
+/* The line of a request, or a new one. A request that is closing gets the rest at once, without
  * events in between. */
 static struct slow_entry *entry_for(struct core *c, struct request *r)
 {
     struct slow_entry *e = entry_of(c, r);
 
     if (e && e->done && r->state == REQ_OPEN)
-        e = NULL; /* the entry was dropped to make room and may already be in the slow log */
+        e = NULL; /* the line was dropped to make room, and --slow-log may have written it */
     if (e || !(e = slow_store_entry_new(&c->slow, r->state == REQ_OPEN)))
         return e;
     e->request = r->label;
@@ -94,7 +106,7 @@ void slow_record_complete(struct core *c, const struct request *r, uint16_t iden
     e->end_ns = r->end_ns > e->end_ns ? r->end_ns : e->end_ns;
     add_calls(c, e, r);
     uint64_t done = e->done;
-    slow_store_entry_settle(&c->slow, e);
+    slow_store_entry_end(&c->slow, e);
     if (trace)
         slow_store_closed_done(&c->slow, trace, done ? done : c->slow.log.done);
 }
@@ -117,14 +129,20 @@ void slow_record_merged(struct core *c, uint32_t into, uint32_t from)
 
 /* ---- requests ---- */
 
-static struct slow_trace_call of(const struct call *f)
+static struct slow_trace_call of(const struct core *c, const struct call *f)
 {
+    uint64_t wait = calls_wait(&c->calls, (uint32_t)(f - c->calls.call));
+    uint8_t flags = (uint8_t)((f->flags & CALL_ERROR ? SLOW_TRACE_ERROR : 0) |
+                              (f->flags & CALL_DETAIL ? SLOW_TRACE_DETAIL : 0) |
+                              (wait ? SLOW_TRACE_MAILBOX : 0));
+
     return (struct slow_trace_call){.start_ns = f->start_ns,
                                     .end_ns = f->end_ns,
                                     .self_ns = f->self_ns,
                                     .pid = f->pid,
                                     .tier = f->tier,
-                                    .flags = f->flags & CALL_ERROR ? SLOW_TRACE_ERROR : 0};
+                                    .mailbox_us = mailbox_us(wait),
+                                    .flags = flags};
 }
 
 static bool is_slow(const struct core *c, const struct request *r)
@@ -162,16 +180,17 @@ static void add(struct core *c, struct request *r, const struct slow_trace_call 
 void slow_record_drained(struct core *c, uint32_t req, const struct call *f)
 {
     struct request *r = &c->requests.req[req];
-    struct slow_trace_call k = of(f);
+    struct slow_trace_call k = of(c, f);
 
     if (c->slow.threshold_ns && r->state == REQ_OPEN)
         add(c, r, &k);
 }
 
 /* A call in the list of a closing request, in its stored form. False: it is not stored. */
-static bool member(const struct request *r, const struct call *f, struct slow_trace_call *k)
+static bool member(const struct core *c, const struct request *r, const struct call *f,
+                   struct slow_trace_call *k)
 {
-    *k = of(f);
+    *k = of(c, f);
     if (f->start_ns > r->end_ns)
         k->flags |= SLOW_TRACE_LATE;
     if (f->kind == CALL_MEMBER) {
@@ -197,7 +216,7 @@ uint64_t slow_record_finalized(struct core *c, uint32_t req)
         return 0;
     }
     for (uint32_t at = r->first; at != CALL_NIL; at = c->calls.call[at].next) {
-        if (!member(r, &c->calls.call[at], &k))
+        if (!member(c, r, &c->calls.call[at], &k))
             continue;
         if (at == r->entry)
             entry = k;
@@ -213,6 +232,8 @@ uint64_t slow_record_finalized(struct core *c, uint32_t req)
     to->omitted_self_ns = r->omitted_self_ns;
     memcpy(to->ident, ident, n);
     to->ident[n] = 0;
+    to->call[0] = entry;
+    detail_trace(c, to);
     uint64_t id = slow_store_close(&c->slow, r->trace - 1, &entry);
     r->trace = 0;
     return id;
@@ -225,12 +246,12 @@ void slow_record_expired(struct core *c, uint32_t req)
 
     drop_trace(c, r);
     if (e)
-        slow_store_entry_settle(&c->slow, e);
+        slow_store_entry_end(&c->slow, e);
 }
 
 void slow_record_alone(struct core *c, const struct call *f)
 {
-    struct slow_trace_call k = of(f);
+    struct slow_trace_call k = of(c, f);
 
     if (f->kind == CALL_ASYNC && c->slow.running) {
         slow_store_ended(&c->slow, &k);

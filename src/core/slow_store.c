@@ -38,7 +38,7 @@ static void forget(struct slow_store *s, uint32_t at)
     s->slot[at] = NULL;
 }
 
-/* The ended entry with this number; NULL: it has left the log. */
+/* The ended line with this number; NULL: it has left the list. */
 static const struct slow_entry *ended(const struct slow_store *s, uint64_t done)
 {
     uint32_t low = 0, high = s->log.n; /* from the oldest */
@@ -92,9 +92,9 @@ void slow_store_release(struct slow_store *s)
     memset(s, 0, sizeof *s);
 }
 
-/* ---- the slow log ---- */
+/* ---- the list of slow requests ---- */
 
-/* The request of an entry among the newest; NULL: it is not there. */
+/* The request of a line among the newest; NULL: it is not there. */
 static const struct slow_trace_request *trace_of(const struct slow_store *s,
                                                  const struct slow_entry *e)
 {
@@ -104,7 +104,7 @@ static const struct slow_trace_request *trace_of(const struct slow_store *s,
     return NULL;
 }
 
-/* Removes an entry from the log. If its request was removed before, it was moved to slow_kept then,
+/* Removes a line from the list. If its request was removed before, it was moved to slow_kept then,
  * if at all. */
 static void leave_log(struct slow_store *s, const struct slow_entry *e)
 {
@@ -133,7 +133,7 @@ struct slow_entry *slow_store_entry_new(struct slow_store *s, bool open)
     if (!s->threshold_ns)
         return NULL;
     if (open && s->log.n_open == SLOW_STORE_OPEN)
-        slow_store_entry_settle(s, &s->log.open[0]);
+        slow_store_entry_end(s, &s->log.open[0]);
     e = open ? &s->log.open[s->log.n_open++] : next_done(s);
     memset(e, 0, offsetof(struct slow_entry, slow));
     e->seq = ++s->log.seq;
@@ -151,7 +151,7 @@ struct slow_entry *slow_store_entry_of(const struct slow_store *s, uint64_t seq,
     return NULL;
 }
 
-/* the number of entries of slow_kept that are no longer in the log; they come first */
+/* the number of lines of slow_kept that are no longer in the list; they come first */
 static uint32_t kept_only(const struct slow_store *s)
 {
     uint32_t oldest = s->log.n ? (s->log.at + s->log.cap - s->log.n) % s->log.cap : 0;
@@ -192,7 +192,7 @@ void slow_store_entry_drop(struct slow_store *s, struct slow_entry *e)
     s->log.n_open--;
 }
 
-void slow_store_entry_settle(struct slow_store *s, struct slow_entry *e)
+void slow_store_entry_end(struct slow_store *s, struct slow_entry *e)
 {
     if (e->done)
         return;
@@ -202,10 +202,10 @@ void slow_store_entry_settle(struct slow_store *s, struct slow_entry *e)
     slow_store_entry_drop(s, e);
 }
 
-void slow_store_settle_all(struct slow_store *s)
+void slow_store_end_all(struct slow_store *s)
 {
     while (s->log.n_open)
-        slow_store_entry_settle(s, &s->log.open[0]);
+        slow_store_entry_end(s, &s->log.open[0]);
 }
 
 static void forget_tier_of_open(struct slow_store *s, uint16_t tier)
@@ -409,7 +409,7 @@ void slow_store_closed_done(struct slow_store *s, uint64_t id, uint64_t done)
         s->slot_done[newest] = done;
 }
 
-/* an entry of slow_kept that is also among the newest is not listed twice */
+/* a line of slow_kept that is also among the newest is not listed twice */
 const struct slow_trace_request *slow_store_request(const struct slow_store *s, uint32_t i)
 {
     if (i < s->n)

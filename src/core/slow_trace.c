@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of the request a call explains: late work nothing, a running one goes to the end. */
+/* How much of the request a call explains: a late call nothing, a running call until the end of the
+ * request. */
 static uint64_t length(const struct slow_trace_request *r, const struct slow_trace_call *c)
 {
     uint64_t end = c->flags & SLOW_TRACE_RUNNING ? r->end_ns : c->end_ns;
@@ -39,8 +40,17 @@ static void choose(const struct slow_trace_request *r, uint32_t max, bool in[SLO
         in[rank[i].at] = i < max;
 }
 
-/* A copy without the calls, with room for cap of them. Copies each field, because an atomic must
- * not be copied as bytes. */
+static void *copy_of(const void *from, size_t bytes)
+{
+    void *to = bytes ? malloc(bytes) : NULL;
+
+    if (bytes && !to)
+        abort();
+    return bytes ? memcpy(to, from, bytes) : NULL;
+}
+
+/* A copy without calls and pieces, with room for cap of them. Copies each field, because an atomic
+ * must not be copied as bytes. */
 static struct slow_trace_request *copy_of_head(const struct slow_trace_request *r, uint32_t cap)
 {
     struct slow_trace_request *to = malloc(sizeof *to + cap * sizeof to->call[0]);
@@ -58,6 +68,10 @@ static struct slow_trace_request *copy_of_head(const struct slow_trace_request *
     to->cap = cap;
     to->error = r->error;
     memcpy(to->ident, r->ident, sizeof to->ident);
+    to->n_whats = r->n_whats;
+    to->what = copy_of(r->what, r->n_whats * sizeof *r->what);
+    to->n_pieces = 0;
+    to->piece = NULL;
     return to;
 }
 
@@ -69,7 +83,27 @@ struct slow_trace_request *slow_trace_copy(const struct slow_trace_request *r, u
     to->n = r->n;
     to->running = r->running;
     memcpy(to->call, r->call, r->n * sizeof r->call[0]);
+    to->n_pieces = r->n_pieces;
+    to->piece = copy_of(r->piece, r->n_pieces * sizeof *r->piece);
     return to;
+}
+
+/* The pieces of the calls that stay, with their new positions. */
+static void keep_pieces(const struct slow_trace_request *r, const bool in[SLOW_TRACE_CALLS],
+                        struct slow_trace_request *to)
+{
+    uint32_t new_at[SLOW_TRACE_CALLS], n = 0;
+
+    for (uint32_t i = 0; i < r->n; i++)
+        new_at[i] = in[i] ? n++ : UINT32_MAX;
+    to->piece = copy_of(r->piece, r->n_pieces * sizeof *r->piece);
+    for (uint32_t i = 0; i < r->n_pieces; i++) {
+        const struct time_part_piece *p = &r->piece[i];
+        if (!in[p->call])
+            continue;
+        to->piece[to->n_pieces] = *p;
+        to->piece[to->n_pieces++].call = new_at[p->call];
+    }
 }
 
 struct slow_trace_request *slow_trace_compact(const struct slow_trace_request *r, uint32_t max)
@@ -90,6 +124,7 @@ struct slow_trace_request *slow_trace_compact(const struct slow_trace_request *r
             to->omitted_self_ns += c->self_ns;
         }
     }
+    keep_pieces(r, in, to);
     return to;
 }
 
@@ -104,6 +139,9 @@ void slow_trace_unref(const struct slow_trace_request *r)
 {
     struct slow_trace_request *own = (struct slow_trace_request *)(uintptr_t)r;
 
-    if (own && atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel) == 1)
+    if (own && atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel) == 1) {
+        free(own->piece);
+        free(own->what);
         free(own);
+    }
 }

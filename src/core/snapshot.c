@@ -68,6 +68,16 @@ void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n
     s->n_log = n;
 }
 
+void snapshot_set_load(struct snapshot *s, const struct snap_load *load, size_t n)
+{
+    struct snap_load *own = snapshot_take(s, (n + 1) * sizeof *own);
+
+    if (n)
+        memcpy(own, load, n * sizeof *own);
+    s->load = own;
+    s->n_load = n;
+}
+
 uint64_t snapshot_wall_ns(const struct snapshot *s, uint64_t sec)
 {
     return s->time.zero_wall_ns + sec * CLOCK_SEC_NS;
@@ -163,4 +173,31 @@ void snapshot_sampling(const struct snapshot *s, char *out)
         snprintf(out, SNAPSHOT_SAMPLING_BYTES, "every %s%s", what, limit);
     else
         snprintf(out, SNAPSHOT_SAMPLING_BYTES, "1 of %u %ss%s%s", n, what, asked, limit);
+}
+
+void snapshot_detail(const struct snapshot *s, char *out)
+{
+    const struct snap_detail *d = &s->detail;
+
+    switch (d->state) {
+    case DETAIL_NOT_KNOWN:
+        snprintf(out, SNAPSHOT_DETAIL_BYTES, "-");
+        return;
+    case DETAIL_OFF:
+        snprintf(out, SNAPSHOT_DETAIL_BYTES, "off");
+        return;
+    case DETAIL_NOT_HERE:
+        snprintf(out, SNAPSHOT_DETAIL_BYTES, "not on this VM%s%s", d->why[0] ? ": " : "", d->why);
+        return;
+    case DETAIL_NO_ENTRY:
+        snprintf(out, SNAPSHOT_DETAIL_BYTES, "none: there is no entry");
+        return;
+    case DETAIL_ON:
+        break;
+    }
+    if (d->every != d->every_asked)
+        snprintf(out, SNAPSHOT_DETAIL_BYTES, "1/%u, requested 1/%u: max-overhead", d->every,
+                 d->every_asked);
+    else
+        snprintf(out, SNAPSHOT_DETAIL_BYTES, "1/%u", d->every);
 }

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* The begin and end of a gap have an error of some ms; a rate over less time than this would
- * consist of that error, and is not shown. */
+/* The start and end of a gap have an error of some ms. A rate over less time than this would be
+ * mostly error, so it is not shown. */
 #define TRACED_LEAST_S 0.05
 
 static double ago(const struct core *c, uint64_t ts_ns)

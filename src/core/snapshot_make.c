@@ -27,6 +27,7 @@ struct making {
     double *requests_ns; /* by identity: duration of its requests in the window */
     uint64_t *oldest;    /* start of the oldest open call, by tier and identity; 0: none */
     struct figures one, sum;
+    struct figures waits, wait_sum; /* of the same rows: the times in mailboxes */
     bool untraced[SNAP_TREND];
     struct counted_sums counted; /* of the window */
 };
@@ -79,6 +80,8 @@ static struct snap_row *new_row(struct making *m)
     struct snap_row *r = &m->row[m->n++];
     memset(r, 0, sizeof *r);
     r->d_rate = r->d_p50 = r->d_p99 = NAN; /* nothing to compare with */
+    r->busy = r->wait_mean_us = r->wait_max_us = NAN;
+    r->wait_p50_us = r->wait_p90_us = r->wait_p99_us = r->wait_p999_us = NAN;
     return r;
 }
 
@@ -117,6 +120,8 @@ static void fill(const struct making *m, struct snap_row *r, const struct figure
     if (oldest && m->c->now_ns > oldest)
         r->oldest_open_us = us(m->c->now_ns - oldest);
     r->rate = m->s->window_s <= 0 ? 0 : m->there_s > 0 ? (double)f->tally.est / m->there_s : NAN;
+    if (f->tally.busy_ns && m->there_s > 0)
+        r->busy = (double)f->tally.busy_ns / 1e9 / m->there_s;
     if (h->count == 0)
         return;
     r->min_us = us(h->min_ns);
@@ -139,6 +144,10 @@ static bool read_one(struct making *m, uint16_t tier, uint16_t ident)
     const struct row *r;
 
     figures_clear(&m->one);
+    figures_clear(&m->waits);
+    r = tier < TIER_MAX ? windows_row(&c->windows, ROW_MAILBOX + tier, ident) : NULL;
+    if (r)
+        windows_read(&c->windows, r, &m->waits);
     if (tier != ROW_TOTAL || c->tiers.entry != TIER_NONE) {
         r = windows_row(&c->windows, tier, ident);
         if (r)
@@ -239,7 +248,7 @@ static void add_dist(struct making *m, uint16_t tier, uint16_t ident, const stru
     d->bin = memcpy(snapshot_take(m->s, d->n * sizeof *bin), bin + d->low, d->n * sizeof *bin);
 }
 
-/* The begin of second i of the trends; before the history: 0. */
+/* The start of second i of the trends; before the history: 0. */
 static uint64_t trend_ns(const struct making *m, uint64_t i)
 {
     uint64_t s = m->c->trend.end_s + i;
@@ -275,16 +284,17 @@ static void clip_trend(const struct making *m, uint16_t tier, float *rate)
 
 static void add_trend(struct making *m, struct snap_row *r, uint16_t tier, uint16_t ident)
 {
-    if (!m->query->trends)
+    if (!m->query->trends && !m->query->why)
         return;
-    float *rate = snapshot_take(m->s, 2 * SNAP_TREND * sizeof *rate);
-    trend_copy(&m->c->trend, tier, ident, rate, rate + SNAP_TREND);
+    struct trend_row *t = snapshot_take(m->s, sizeof *t);
+    trend_copy(&m->c->trend, tier, ident, t);
     for (size_t i = 0; i < SNAP_TREND; i++)
         if (m->untraced[i])
-            rate[i] = NAN;
-    clip_trend(m, tier, rate);
-    r->trend_rate = rate;
-    r->trend_p99_us = rate + SNAP_TREND;
+            t->rate[i] = NAN;
+    clip_trend(m, tier, t->rate);
+    r->trend_rate = t->rate;
+    r->trend_p99_us = t->p99_us;
+    r->trend_errors = t->errors;
 }
 
 /* A row of a former name stays while the window has calls of it. */
@@ -294,6 +304,28 @@ static bool is_left(const struct making *m, uint16_t tier, uint16_t ident)
 
     return idents_is_former(&c->idents, ident, seconds(c->now_ns)) && m->one.hist.count == 0 &&
            *oldest_at(m, tier, ident) == 0;
+}
+
+/* `row` is the position of a row's tier; ident: IDENT_ALL for all. */
+static void add_parts(const struct making *m, struct snap_row *r, uint16_t row, uint16_t ident)
+{
+    struct time_part_view v;
+
+    if (part_sums_read(&m->c->detail.sums, row, ident, &v))
+        r->parts = memcpy(snapshot_take(m->s, sizeof v), &v, sizeof v);
+}
+
+static void view_parts(const struct making *m)
+{
+    uint64_t from_ns, to_ns;
+
+    /* The rows also have calls from before the first event that arrived, and those that end now. */
+    windows_viewed_time(&m->c->windows, &from_ns, &to_ns);
+    if (from_ns <= m->c->windows.zero_ns)
+        from_ns = 0;
+    if (to_ns >= m->c->windows.now_ns)
+        to_ns = UINT64_MAX;
+    part_sums_view(&m->c->detail.sums, from_ns, to_ns);
 }
 
 static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const struct snap_row *of)
@@ -312,6 +344,8 @@ static void add_identity(struct making *m, uint16_t tier, uint16_t ident, const 
     add_dist(m, of->tier, ident, &m->one);
     add_trend(m, r, tier, ident);
     fill(m, r, &m->one, m->requests_ns[ident], *oldest_at(m, tier, ident));
+    snapshot_fill_waits(r, &m->waits.hist);
+    add_parts(m, r, tier, ident);
 }
 
 static void add_tier(struct making *m, uint16_t tier, uint16_t number, const char *name)
@@ -325,12 +359,14 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
     m->there_s = snapshot_traced_s(m->c, tier, m->traced_s);
     new_row(m);
     figures_clear(&m->sum);
+    figures_clear(&m->wait_sum);
     for (uint16_t i = 0; i < m->idents; i++) {
         all_ns += m->requests_ns[i];
         calls += windows_run_count(&m->c->windows, tier, i);
         if (!read_one(m, tier, i))
             continue;
         figures_merge(&m->sum, &m->one);
+        figures_merge(&m->wait_sum, &m->waits);
         if (m->c->tiers.has_identity && !is_left(m, tier, i))
             add_identity(m, tier, i, &of);
     }
@@ -347,6 +383,10 @@ static void add_tier(struct making *m, uint16_t tier, uint16_t number, const cha
         tier < TIER_MAX && m->c->set.note[tier] ? snapshot_text(m->s, m->c->set.note[tier]) : NULL;
     fill(m, r, &m->sum, all_ns, *oldest_at(m, tier, m->idents));
     fill_counted(m, r, tier);
+    snapshot_fill_waits(r, &m->wait_sum.hist);
+    if (!m->query->end_s && tier < TIER_MAX)
+        snapshot_fill_busiest(m->c, r, tier);
+    add_parts(m, r, tier, IDENT_ALL);
 }
 
 static void name_identities(struct making *m)
@@ -376,7 +416,10 @@ static void add_rows(struct making *m)
 
     figures_init(&m->one);
     figures_init(&m->sum);
+    figures_init(&m->waits);
+    figures_init(&m->wait_sum);
     m->idents = c->idents.n;
+    view_parts(m);
     m->requests_ns = calloc(m->idents, sizeof *m->requests_ns);
     m->oldest = calloc((m->idents + 1) * ROW_TIERS, sizeof *m->oldest);
     if (!m->requests_ns || !m->oldest)
@@ -399,6 +442,8 @@ static void add_rows(struct making *m)
     free(m->oldest);
     figures_release(&m->one);
     figures_release(&m->sum);
+    figures_release(&m->waits);
+    figures_release(&m->wait_sum);
 }
 
 /* ---- the whole snapshot ---- */
@@ -467,14 +512,16 @@ struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t 
     s->has_identity = c->tiers.has_identity;
     s->sample = s->sample_asked = 1;
     totals(c, s);
-    if (l->trends)
+    bool trends = l->trends || l->why;
+    if (trends)
         trend_make(&c->trend, &c->windows, l->end_s ? s->time.to_s : c->windows.sec,
                    c->tiers.entry == TIER_NONE);
-    if (l->trends)
+    if (trends)
         find_blind(&m);
     add_rows(&m);
     snapshot_add_slow(c, s, wall_of_now_ns);
     snapshot_add_heat(c, s, l);
     snapshot_add_slow_traces(c, s, wall_of_now_ns);
+    snapshot_add_vm_events(c, s, wall_of_now_ns);
     return s;
 }

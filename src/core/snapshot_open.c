@@ -38,6 +38,11 @@ void snapshot_add_open(const struct core *c, struct snapshot *s, const char *con
                                    .tier_name = snapshot_text(s, c->tiers.tier[f->tier].name),
                                    .ident = ident < c->idents.n ? ident_name[ident] : "undefined",
                                    .age_us = (double)(c->now_ns - f->start_ns) / 1e3};
+        const struct snap_place *places;
+        uint32_t polls;
+        uint64_t label = f->kind == CALL_MEMBER ? c->requests.req[f->req].label : 0;
+        if (snapshot_places(c, s, label, &places, &polls))
+            to[i].place = places[0];
     }
     s->open = to;
     s->n_open = n;

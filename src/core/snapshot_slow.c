@@ -4,6 +4,7 @@
 
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
+#include <kprof/core/call_parts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,8 @@ static void add_tiers(struct naming *n, struct snap_slow *to, const struct slow_
                                        .duration_us = f->duration_ns / 1000,
                                        .self_us = f->self_ns / 1000,
                                        .pid = f->pid,
+                                       .mailbox_us = f->mailbox_us,
+                                       .mailbox_known = f->mailbox_known,
                                        .error = f->error};
     }
     for (uint8_t i = 0; i < e->n_sums; i++)
@@ -102,10 +105,11 @@ static void add_entry(struct naming *n, struct snap_slow *to, const struct slow_
                              .n_slow = e->n_slow};
     add_calls(n, to, e);
     add_tiers(n, to, e);
+    to->n_places = snapshot_places(n->c, n->s, e->request, &to->places, &to->polls);
 }
 
-/* Entries that are done after number `since`, newest first; open: before them those that are not
- * done. */
+/* Adds the ended lines with a number above `since`, newest first; open: before them, those that
+ * have not ended. */
 static void add_slow(const struct core *c, struct snapshot *s, uint64_t since, bool open,
                      uint64_t wall_ns)
 {
@@ -158,9 +162,9 @@ uint64_t core_slow_done(const struct core *c)
     return c->slow.log.done;
 }
 
-void core_slow_settle(struct core *c)
+void core_slow_end_all(struct core *c)
 {
-    slow_store_settle_all(&c->slow);
+    slow_store_end_all(&c->slow);
 }
 
 struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t wall_of_now_ns)
@@ -169,6 +173,7 @@ struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t 
     if (!s)
         abort();
     add_slow(c, s, since, false, wall_of_now_ns);
+    snapshot_add_slow_traces(c, s, wall_of_now_ns); /* with the parts of their calls */
     return s;
 }
 
@@ -188,8 +193,32 @@ static const struct snap_slow_sum *named_sums(struct snapshot *s, const struct s
     return own;
 }
 
+/* The processes that slow requests waited for. */
+static void name_others(struct snapshot *s, snapshot_who *who, void *arg)
+{
+    struct snap_slow_trace *own = snapshot_take(s, (s->n_slow_traces + 1) * sizeof *own);
+
+    for (size_t i = 0; i < s->n_slow_traces; i++) {
+        uint64_t pid[SNAP_WHO];
+        const struct slow_trace_request *r = s->slow_traces[i].request;
+        size_t n = call_parts_others(r, pid, SNAP_WHO), known = 0;
+        struct snap_who *to = snapshot_take(s, (n + 1) * sizeof *to);
+        own[i] = s->slow_traces[i];
+        for (size_t k = 0; k < n; k++) {
+            const char *name = who(arg, pid[k], own[i].wall_ns + (r->end_ns - r->start_ns));
+            if (name)
+                to[known++] = (struct snap_who){pid[k], snapshot_text(s, name)};
+        }
+        own[i].who = to;
+        own[i].n_who = known;
+    }
+    s->slow_traces = own;
+}
+
 void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
 {
+    name_others(s, who, arg);
+
     struct snap_slow *own = snapshot_take(s, s->n_slow * sizeof *own);
 
     for (size_t i = 0; i < s->n_slow; i++) {
@@ -207,6 +236,7 @@ void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg)
         open[i].who = name ? snapshot_text(s, name) : NULL;
     }
     s->open = open;
+    snapshot_name_vm_events(s, who, arg);
 }
 
 /* ---- contents of a line ---- */
@@ -285,4 +315,25 @@ struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snap
         at.to_ns = snapshot_wall_ns(s, s->time.to_s);
     }
     return at;
+}
+
+const char *snapshot_slow_who(const struct snapshot *s, uint64_t trace, uint64_t pid)
+{
+    for (size_t i = 0; i < s->n_slow_traces; i++) {
+        const struct snap_slow_trace *t = &s->slow_traces[i];
+        for (size_t k = 0; t->request->id == trace && k < t->n_who; k++)
+            if (t->who[k].pid == pid)
+                return t->who[k].name;
+    }
+    for (size_t i = 0; i < s->n_slow; i++) {
+        const struct snap_slow *w = &s->slow[i];
+        if (w->trace != trace || trace == 0)
+            continue;
+        if (w->pid == pid && w->who)
+            return w->who;
+        for (size_t k = 0; k < w->n_sums; k++)
+            if (w->sums[k].pid == pid && w->sums[k].who)
+                return w->sums[k].who;
+    }
+    return NULL;
 }

@@ -10,17 +10,21 @@
 #include "account.h"
 #include "calls.h"
 #include "counted.h"
+#include "detail.h"
 #include "finalize.h"
 #include "gaps.h"
+#include "hang.h"
 #include "heat.h"
 #include "ident.h"
 #include "inside.h"
+#include "mailbox.h"
 #include "request.h"
 #include "sampled.h"
 #include "self_time.h"
 #include "slow_store.h"
 #include "tracker.h"
 #include "trend.h"
+#include "vm_events.h"
 #include "window.h"
 
 #include <kprof/base/intern.h>
@@ -57,6 +61,10 @@ struct core {
     struct gaps gaps;
     struct inside inside;
     struct sampled sampled;
+    struct mailbox mailbox;
+    struct hang_table hangs;
+    struct detail detail;
+    struct vm_events vm_events;
 };
 
 static inline uint32_t seconds(uint64_t ts_ns)

@@ -96,6 +96,7 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
                  const struct attribution *to)
 {
     static const uint8_t kind[] = {CALL_ACCOUNTED, CALL_MEMBER, CALL_OWN, CALL_LATE};
+    bool arrives = mailbox_arrives(c, ev, p, to);
     uint32_t at = calls_push(&c->calls, p);
     struct call *f = &c->calls.call[at];
     bool lean = c->tiers.returns == RETURNS_LEAN;
@@ -111,7 +112,13 @@ static void push(struct core *c, const struct event *ev, struct proc *p,
     }
     if (ev->args)
         calls_set_args(&c->calls, at, ev->args);
+    if (arrives)
+        mailbox_arrived(c, at, ev);
     account_call_opened(&c->account);
+    if (event_in_detail(ev->label)) {
+        f->flags |= CALL_DETAIL;
+        detail_called(c, ev->pid, ev->ts_ns);
+    }
     if (to->kind == TO_REQUEST) {
         append(c, to->req, at);
         if (to->starts)
@@ -211,6 +218,8 @@ static void on_return_to(struct core *c, const struct event *ev)
 {
     struct proc *p = calls_proc(&c->calls, ev->pid);
 
+    if (mailbox_returned(c, ev, p))
+        return;
     if (!p) {
         c->account.anomalies.orphan_returns++;
         return;
@@ -264,6 +273,7 @@ static void on_exit_of(struct core *c, const struct event *ev)
 {
     struct proc *p = calls_proc(&c->calls, ev->pid);
 
+    mailbox_exit(c, ev->pid);
     if (!p)
         return;
     while (p->depth > 0)
@@ -276,11 +286,15 @@ void tracker_event(struct core *c, const struct event *ev)
     if (ev->kind ==
         EVENT_GAP) { /* it may arrive before earlier calls, so it does not advance the time */
         if (ev->ident < GAP_COUNT)
-            gaps_word(&c->gaps, ev->ts_ns, (enum gap_reason)ev->ident, c->tracker.called_ns);
+            gaps_report(&c->gaps, ev->ts_ns, (enum gap_reason)ev->ident, c->tracker.called_ns);
         return;
     }
     if (ev->kind == EVENT_MARK) {
         gaps_mark(&c->gaps, ev->ts_ns, ev->ident);
+        return;
+    }
+    if (ev->kind == EVENT_VM) {
+        vm_events_take(&c->vm_events, ev);
         return;
     }
     if (ev->ts_ns > c->now_ns) {
@@ -301,6 +315,10 @@ void tracker_event(struct core *c, const struct event *ev)
     case EVENT_EXCEPTION:
         on_return(c, ev);
         break;
+    case EVENT_SENT:
+        mailbox_sent(c, ev);
+        detail_sent(c, ev);
+        break;
     case EVENT_EXIT:
         on_exit_of(c, ev);
         break;
@@ -309,6 +327,15 @@ void tracker_event(struct core *c, const struct event *ev)
         break;
     case EVENT_DROPPED:
         c->tracker.dropped_ns = ev->ts_ns;
+        break;
+    case EVENT_OUT:
+    case EVENT_IN:
+    case EVENT_GC:
+    case EVENT_GC_END:
+    case EVENT_RECEIVES:
+    case EVENT_UNKNOWN:
+    case EVENT_QUEUE:
+        scheduling_event(&c->detail.scheduling, ev);
         break;
     case EVENT_COUNTED:
         counted_add(&c->counted, c->windows.start_ns, ev);

@@ -1,5 +1,5 @@
 /* Follows events: puts calls onto stacks and into requests, and takes them off the stacks when they
- * return. Inside of core.
+ * return. Private to core.
  *
  * Invariant: every event that is a call is counted as received and accounted for once (account.h).
  * A call is on the stack of its process until it returns, unwinds or expires. Events are taken in

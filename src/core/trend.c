@@ -60,7 +60,7 @@ static struct trend_row *row_new(struct trend *t, uint16_t tier, uint16_t ident)
         abort();
     for (size_t i = 0; i < SNAP_TREND; i++) {
         (*r)->rate[i] = t->known[i] ? 0 : NAN;
-        (*r)->p99_us[i] = NAN;
+        (*r)->p99_us[i] = (*r)->errors[i] = NAN;
     }
     return *r;
 }
@@ -72,16 +72,18 @@ static void set(struct trend *t, uint16_t tier, uint16_t ident, size_t at, uint6
 
     r->rate[at] = (float)((double)said->est / (double)seconds);
     r->p99_us[at] = (float)((double)said->value_ns / 1e3);
+    r->errors[at] = (float)((double)said->errors / (double)said->count);
 }
 
-/* The sums of the slot; they are reset. */
+/* Sets the values of a row from the sums of a slot, and resets the sums. */
 static void set_sum(struct trend *t, uint16_t tier, uint16_t ident, size_t at, uint64_t seconds,
                     struct figures *f)
 {
     if (f->hist.count == 0)
         return;
     set(t, tier, ident, at, seconds,
-        &(struct hist_codec_said){f->hist.count, f->tally.est, hist_quantile(&f->hist, QUANTILE)});
+        &(struct hist_codec_said){f->hist.count, f->tally.est, f->tally.errors,
+                                  hist_quantile(&f->hist, QUANTILE)});
     figures_clear(f);
 }
 
@@ -102,7 +104,7 @@ static void read_slot(struct trend *t, const struct windows *w, const struct slo
         if (tier != tier_now)
             set_sum(t, tier_now, IDENT_ALL, at, seconds, tier_sum);
         tier_now = tier;
-        if (!windows_wants(w, row, ends_s)) {
+        if (tier >= ROW_TIERS || !windows_wants(w, row, ends_s)) {
             p = hist_codec_add(p, end, NULL, HIST_CODEC_ALL);
             continue;
         }
@@ -116,7 +118,7 @@ static void read_slot(struct trend *t, const struct windows *w, const struct slo
         set_sum(t, ROW_TOTAL, i < t->idents ? i : IDENT_ALL, at, seconds, &ident_sum[i]);
 }
 
-/* Second `at_s` for all rows, at first without calls. */
+/* Begins the second at `at` for all rows, without calls. */
 static void second_begin(struct trend *t, size_t at, bool known)
 {
     t->known[at] = known;
@@ -125,7 +127,7 @@ static void second_begin(struct trend *t, size_t at, bool known)
         if (!r)
             continue;
         r->rate[at] = known ? 0 : NAN;
-        r->p99_us[at] = NAN;
+        r->p99_us[at] = r->errors[at] = NAN;
     }
 }
 
@@ -137,6 +139,7 @@ static void second_like_before(struct trend *t, size_t at, size_t before)
             continue;
         r->rate[at] = r->rate[before];
         r->p99_us[at] = r->p99_us[before];
+        r->errors[at] = r->errors[before];
     }
 }
 
@@ -173,7 +176,7 @@ void trend_make(struct trend *t, const struct windows *w, uint64_t end_s, bool a
     }
 }
 
-void trend_copy(const struct trend *t, uint16_t tier, uint16_t ident, float *rate, float *p99_us)
+void trend_copy(const struct trend *t, uint16_t tier, uint16_t ident, struct trend_row *out)
 {
     const struct trend_row *r = *row_at(t, tier, ident);
 
@@ -181,7 +184,8 @@ void trend_copy(const struct trend *t, uint16_t tier, uint16_t ident, float *rat
         uint64_t s = t->end_s + i; /* - SNAP_TREND, which has the same index */
         size_t at = s % SNAP_TREND;
         bool known = s >= SNAP_TREND && t->known[at];
-        rate[i] = !known ? NAN : r ? r->rate[at] : 0;
-        p99_us[i] = known && r ? r->p99_us[at] : NAN;
+        out->rate[i] = !known ? NAN : r ? r->rate[at] : 0;
+        out->p99_us[i] = known && r ? r->p99_us[at] : NAN;
+        out->errors[i] = known && r ? r->errors[at] : NAN;
     }
 }

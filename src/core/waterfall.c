@@ -79,7 +79,7 @@ static void number_processes(const struct waterfall *w, struct open *o)
 
 /* Segments are collected in order of time; the lists of the rows are made at the end. */
 struct piece {
-    struct waterfall_stretch s;
+    struct waterfall_segment s;
     uint32_t row;
 };
 
@@ -89,7 +89,7 @@ struct pieces {
     uint32_t *last; /* by row: its newest segment, from 1 */
 };
 
-static void add_piece(struct pieces *ps, uint32_t row, struct waterfall_stretch s)
+static void add_piece(struct pieces *ps, uint32_t row, struct waterfall_segment s)
 {
     struct piece *last = ps->last[row] ? &ps->p[ps->last[row] - 1] : NULL;
 
@@ -116,7 +116,7 @@ static void spend(struct waterfall *w, struct open *o, struct pieces *ps, uint64
     for (uint32_t k = o->n; k-- > 0 && to > from;) {
         struct waterfall_row *r = &w->row[o->row[k]];
         uint32_t *seen = &o->seen[o->proc[o->row[k]]];
-        struct waterfall_stretch s = {
+        struct waterfall_segment s = {
             .from_ns = from, .to_ns = to, .kind = WATERFALL_SELF, .other = WATERFALL_NIL};
         if (*seen == o->instant) {
             s.kind = WATERFALL_INNER;
@@ -158,9 +158,9 @@ static void list_by_row(struct waterfall *w, const struct pieces *ps)
 {
     uint32_t at = 0;
 
-    w->n_stretches = ps->n;
-    w->stretch = calloc(ps->n + 1, sizeof *w->stretch);
-    if (!w->stretch)
+    w->n_segments = ps->n;
+    w->segment = calloc(ps->n + 1, sizeof *w->segment);
+    if (!w->segment)
         abort();
     for (uint32_t i = 0; i < ps->n; i++)
         w->row[ps->p[i].row].n++;
@@ -171,7 +171,7 @@ static void list_by_row(struct waterfall *w, const struct pieces *ps)
     }
     for (uint32_t i = 0; i < ps->n; i++) {
         struct waterfall_row *r = &w->row[ps->p[i].row];
-        w->stretch[r->first + r->n++] = ps->p[i].s;
+        w->segment[r->first + r->n++] = ps->p[i].s;
     }
 }
 
@@ -203,8 +203,8 @@ static void walk(struct waterfall *w)
     free(ps.last);
 }
 
-/* Calls of a long request are counted before it ends. If its end arrives later than core waits for,
- * and is before the counted time, the segments are correct and the row's self time is not. */
+/* Self times of a long request are computed before it ends. If its end arrives very late and lies
+ * before the time computed so far, the segments are correct, but the self times are not. */
 static void own_self_times(struct waterfall *w)
 {
     uint64_t self = 0;
@@ -232,7 +232,7 @@ void waterfall_release(struct waterfall *w)
 {
     slow_trace_unref(w->request);
     free(w->row);
-    free(w->stretch);
+    free(w->segment);
     memset(w, 0, sizeof *w);
 }
 
@@ -244,28 +244,28 @@ static bool same_server(const struct waterfall *w, uint32_t a, uint32_t b)
 
 static int longest(const void *a, const void *b)
 {
-    const struct waterfall_gap *x = a, *y = b;
+    const struct waterfall_wait *x = a, *y = b;
     return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : x->other > y->other ? 1 : -1;
 }
 
-size_t waterfall_gaps(const struct waterfall *w, uint32_t row, struct waterfall_gap *out,
-                      size_t max)
+size_t waterfall_waits(const struct waterfall *w, uint32_t row, struct waterfall_wait *out,
+                       size_t max)
 {
     const struct waterfall_row *r = &w->row[row];
-    struct waterfall_gap *all = calloc(r->n + 1, sizeof *all);
+    struct waterfall_wait *all = calloc(r->n + 1, sizeof *all);
     size_t n = 0;
 
     if (!all)
         abort();
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct waterfall_stretch *s = &w->stretch[r->first + i];
+        const struct waterfall_segment *s = &w->segment[r->first + i];
         size_t k = 0;
         if (s->kind != WATERFALL_WAIT)
             continue;
         while (k < n && !same_server(w, all[k].other, s->other))
             k++;
         if (k == n)
-            all[n++] = (struct waterfall_gap){.other = s->other};
+            all[n++] = (struct waterfall_wait){.other = s->other};
         all[k].times++;
         all[k].ns += s->to_ns - s->from_ns;
     }

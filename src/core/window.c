@@ -61,6 +61,7 @@ void figures_merge(struct figures *into, const struct figures *from)
     into->tally.errors += from->tally.errors;
     into->tally.self_ns += from->tally.self_ns;
     into->tally.share_ns += from->tally.share_ns;
+    into->tally.busy_ns += from->tally.busy_ns;
 }
 
 /* ---- creation ---- */
@@ -70,7 +71,7 @@ void windows_init(struct windows *w, uint16_t idents, size_t max_bytes)
     memset(w, 0, sizeof *w);
     w->idents = idents;
     w->max_bytes = max_bytes;
-    w->row = calloc((size_t)ROW_TIERS * idents, sizeof(struct row *));
+    w->row = calloc((size_t)ROW_KINDS * idents, sizeof(struct row *));
     if (!w->row)
         abort();
     for (int l = 0; l < WIN_LEVELS; l++) {
@@ -116,7 +117,7 @@ static void forget_history(struct windows *w)
 void windows_release(struct windows *w)
 {
     forget_history(w);
-    for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
+    for (size_t i = 0; i < (size_t)ROW_KINDS * w->idents; i++)
         row_free(w->row[i]);
     for (int l = 0; l < WIN_LEVELS; l++)
         free(w->ring[l].slot);
@@ -129,7 +130,7 @@ void windows_zero(struct windows *w)
 {
     w->sec = 0;
     forget_history(w);
-    for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++) {
+    for (size_t i = 0; i < (size_t)ROW_KINDS * w->idents; i++) {
         row_free(w->row[i]);
         w->row[i] = NULL;
     }
@@ -148,13 +149,16 @@ static void forget_row(struct windows *w, size_t at)
 
 void windows_forget_tier(struct windows *w, uint16_t tier)
 {
-    for (uint16_t i = 0; i < w->idents; i++)
+    for (uint16_t i = 0; i < w->idents; i++) {
         forget_row(w, (size_t)tier * w->idents + i);
+        if (tier < TIER_MAX)
+            forget_row(w, (size_t)(ROW_MAILBOX + tier) * w->idents + i);
+    }
 }
 
 void windows_fold_ident(struct windows *w, uint16_t ident, uint16_t into)
 {
-    for (uint16_t t = 0; t < ROW_TIERS; t++) {
+    for (uint16_t t = 0; t < ROW_KINDS; t++) {
         struct row *r = windows_row(w, t, ident), *to = windows_row(w, t, into);
         if (!r)
             continue;
@@ -181,7 +185,7 @@ struct row *windows_row_new(struct windows *w, uint16_t tier, uint16_t ident)
 
 /* ---- closing seconds ---- */
 
-/* The position of a slot follows from its begin. */
+/* The position of a slot follows from its start. */
 static struct slot *place(const struct windows *w, int level, uint64_t start_s)
 {
     return &w->ring[level].slot[start_s / LEVEL[level].seconds % LEVEL[level].slots];
@@ -212,9 +216,9 @@ static bool drop_past(struct windows *w, int level)
     return w->sec >= LEVEL[level].least_s && drop_oldest(w, level, w->sec - LEVEL[level].least_s);
 }
 
-/* Makes room for n bytes. Fine slots that are older than any window up to now needs are dropped
- * first, already beyond two thirds, because blocks of many sizes fragment the heap. Then the oldest
- * part of the history is dropped. */
+/* Makes room for n bytes. Fine slots that no window up to now needs are dropped first, as soon as
+ * two thirds are in use, because blocks of many sizes fragment the heap. Then the oldest part of
+ * the history is dropped. */
 static void make_room(struct windows *w, size_t n)
 {
     for (int l = 0; l < WIN_LEVELS && w->bytes + n > w->max_bytes / 3 * 2;)
@@ -278,7 +282,7 @@ const struct slot *windows_slot(const struct windows *w, int level, uint64_t sta
 
 bool windows_wants(const struct windows *w, uint32_t row, uint64_t ends_s)
 {
-    return row < (uint32_t)ROW_TIERS * w->idents && w->row[row] && w->row[row]->born_s < ends_s;
+    return row < (uint32_t)ROW_KINDS * w->idents && w->row[row] && w->row[row]->born_s < ends_s;
 }
 
 /* Makes a coarser slot from the finer slots that it covers: their rows are in order, so one walk
@@ -325,7 +329,7 @@ static void roll(struct windows *w, int level)
 static void close_second(struct windows *w)
 {
     w->packed.n = 0;
-    for (size_t i = 0; w->busy && i < (size_t)ROW_TIERS * w->idents; i++) {
+    for (size_t i = 0; w->busy && i < (size_t)ROW_KINDS * w->idents; i++) {
         struct row *r = w->row[i];
         if (!r || r->cur.hist.count == 0)
             continue;

@@ -1,5 +1,5 @@
 /* Rows and their history: the values of a tier for an identity in the running second, in the whole
- * run, and in any window. Inside of core.
+ * run, and in any window. Private to core.
  *
  * Invariant: seconds count from the start of the session. Closed seconds are in rings of slots of
  * 1, 10, 60 and 300 s; each slot is one block of packed rows, and a coarser slot is made of finer
@@ -21,6 +21,9 @@
 
 #define ROW_TIERS (TIER_MAX + 1) /* the last one: _total */
 #define ROW_TOTAL TIER_MAX
+/* After the rows of the tiers: the time of the messages of their calls in mailboxes. */
+#define ROW_MAILBOX ROW_TIERS
+#define ROW_KINDS   (ROW_TIERS + TIER_MAX)
 
 /* The values of a row that a histogram does not contain. */
 struct tally {
@@ -28,6 +31,7 @@ struct tally {
     uint64_t exits;    /* errors of processes that died inside */
     uint64_t self_ns;  /* without nested tiers */
     uint64_t share_ns; /* part of self_ns within the duration of the request */
+    uint64_t busy_ns;  /* durations of calls in processes that serve, each times its weight */
 };
 
 struct figures {
@@ -52,7 +56,7 @@ struct slot {
 };
 
 struct windows {
-    struct row **row; /* ROW_TIERS * idents; NULL: never used */
+    struct row **row; /* ROW_KINDS * idents; NULL: never used */
     uint16_t idents;
     bool started;
     uint64_t start_ns, now_ns, sec; /* sec: number of the running second */
@@ -72,8 +76,9 @@ struct windows {
     } packed;
     enum { VIEW_RUN, VIEW_LAST, VIEW_PAST } view; /* what `win` of the rows has, as of view_sec */
     uint64_t view_from, view_sec, view_covered_s; /* `win` holds the seconds [from, sec) */
-    uint64_t view_asked_s, view_to;               /* LAST: seconds. PAST: requested from, real to */
-    bool view_valid, with_running;                /* the running second is part of the window */
+    uint64_t view_asked_s; /* requested: VIEW_LAST: the length; VIEW_PAST: the first second */
+    uint64_t view_to;      /* VIEW_PAST: the end that was found; view_sec: the requested end */
+    bool view_valid, with_running; /* the running second is part of the window */
 };
 
 void windows_init(struct windows *w, uint16_t idents, size_t max_bytes);
@@ -114,6 +119,7 @@ static inline void windows_add(struct windows *w, uint16_t tier, uint16_t ident,
     r->cur.tally.errors += t->errors;
     r->cur.tally.self_ns += t->self_ns;
     r->cur.tally.share_ns += t->share_ns;
+    r->cur.tally.busy_ns += t->busy_ns;
 }
 
 uint32_t windows_level_s(int level); /* seconds of a slot */

@@ -7,7 +7,8 @@
 #include <kprof/base/clock.h>
 #include <string.h>
 
-/* The coarsest level for a window of that length: its begin moves in steps of that level. */
+/* The coarsest level for a window of that length: the start of the window moves in steps of that
+ * level. */
 static int level_of(uint64_t seconds)
 {
     return seconds <= 60 ? 0 : seconds <= 300 ? 1 : seconds <= 1800 ? 2 : 3;
@@ -66,7 +67,7 @@ static bool view_move(struct windows *w, int coarsest, uint64_t from)
         range_add(w, coarsest, was_to, w->sec, HIST_CODEC_BUCKETS) != w->sec - was_to ||
         range_add(w, coarsest, was_from, from, HIST_CODEC_TAKE) != from - was_from)
         return false;
-    for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
+    for (size_t i = 0; i < (size_t)ROW_KINDS * w->idents; i++)
         if (w->row[i])
             scalars_clear(&w->row[i]->win);
     w->view_covered_s = range_add(w, coarsest, from, w->sec, HIST_CODEC_SCALARS);
@@ -75,7 +76,7 @@ static bool view_move(struct windows *w, int coarsest, uint64_t from)
 
 static void view_clear(struct windows *w)
 {
-    for (size_t i = 0; i < (size_t)ROW_TIERS * w->idents; i++)
+    for (size_t i = 0; i < (size_t)ROW_KINDS * w->idents; i++)
         if (w->row[i])
             figures_clear(&w->row[i]->win);
 }

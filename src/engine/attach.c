@@ -6,8 +6,8 @@
 
 #define TIMEOUT_MS 5000
 
-void attach_opts(const struct settings *s, const char *node, const char *cookie,
-                 struct attach_who *who, struct session_opts *out)
+void attach_opts(const struct settings *s, const struct conn_target *to, struct attach_who *who,
+                 struct session_opts *out)
 {
     const char *user = getenv("SUDO_USER") ? getenv("SUDO_USER") : getenv("USER");
     char host[128] = "";
@@ -15,8 +15,7 @@ void attach_opts(const struct settings *s, const char *node, const char *cookie,
     gethostname(host, sizeof host - 1);
     snprintf(who->text, sizeof who->text, "%.60s@%.100s, pid %ld", user ? user : "?", host,
              (long)getpid());
-    *out = (struct session_opts){.node = node,
-                                 .cookie = cookie,
+    *out = (struct session_opts){.to = *to,
                                  .self_name = s->self_name,
                                  .timeout_ms = TIMEOUT_MS,
                                  .force = s->force,

@@ -1,4 +1,4 @@
-/* Captures of calls, from whose arguments the operator chooses. */
+/* Captures of calls, so that the operator can choose from their arguments. */
 #include "captures.h"
 
 #include "session_log.h"
@@ -92,7 +92,7 @@ static void brought(struct engine *g, struct capture *c)
 void captures_take(struct engine *g, struct result *r)
 {
     if (!g->captures.active ||
-        r->question_id != g->captures.question_id) /* an answer to a cancelled capture */
+        r->question_id != g->captures.question_id) /* an answer to a canceled capture */
         return;
     g->captures.asked = false;
     switch (r->capture.state) {

@@ -93,6 +93,8 @@ static void what_is_traced(struct engine *g, const struct trace_config *was,
         line(g, "entry: %s", none ? "none" : core_tiers(g->core)->tier[is->entry].name);
     if (strcmp(was->identity, is->identity) != 0)
         rule(g, is->identity);
+    if (was->mailbox != is->mailbox)
+        line(g, "time in mailboxes: %s", is->mailbox ? "measured" : "not measured");
     if (was->lean != is->lean)
         line(g, "returns: %s", is->lean ? "lean" : "full");
 }
@@ -103,13 +105,24 @@ static void limit(struct engine *g, const char *name, const char *value)
     line(g, "%s: %s", name, value[0] ? value : "none");
 }
 
-static void how(struct engine *g, const struct trace_config *was, const struct trace_config *is)
+static void which_requests(struct engine *g, const struct trace_config *was,
+                           const struct trace_config *is)
 {
     char text[40] = "";
 
     if (was->sample != is->sample)
         line(g, is->sample > 1 ? "sampling: 1 of %" PRIu32 " requests" : "sampling: every request",
              is->sample);
+    if (was->detail != is->detail) {
+        snprintf(text, is->detail ? sizeof text : 1, "1 of %" PRIu32, is->detail);
+        limit(g, "requests in detail", is->detail == 1 ? "every request" : text);
+    }
+}
+
+static void limits(struct engine *g, const struct trace_config *was, const struct trace_config *is)
+{
+    char text[40] = "";
+
     if (was->max_cost_ppm != is->max_cost_ppm) {
         snprintf(text, is->max_cost_ppm ? sizeof text : 1, "%.3g %% of the node",
                  (double)is->max_cost_ppm / 1e4);
@@ -179,7 +192,8 @@ void change_log_poll(struct engine *g, uint64_t now_ns)
 
     if (k->changes != g->configuration.changes) {
         what_is_traced(g, &k->known, is);
-        how(g, &k->known, is);
+        which_requests(g, &k->known, is);
+        limits(g, &k->known, is);
         k->known = *is;
         k->changes = g->configuration.changes;
     }

@@ -15,7 +15,7 @@ const struct snapshot *engine_compared(const struct engine *g)
     return g->compare ? compare_then(g->compare) : NULL;
 }
 
-/* The reference as the header shows a time range: its name, and a sentence. */
+/* Writes the name of the reference, as the header shows a time range, and a message about it. */
 static void name_reference(const struct snapshot *s, char *name, size_t name_cap, char *line,
                            size_t cap)
 {

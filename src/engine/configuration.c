@@ -166,6 +166,23 @@ void engine_toggle(struct engine *g)
     configuration_push(g);
 }
 
+void engine_mailbox(struct engine *g)
+{
+    struct trace_config *w = &g->configuration.wanted;
+    struct err e;
+
+    if (engine_may_set(g, &e) < 0)
+        return;
+    w->mailbox = !w->mailbox;
+    session_log_say(g,
+                    !w->mailbox ? "the time in mailboxes is no longer measured"
+                    : w->entry == TRACE_CONFIG_NO_ENTRY
+                        ? "the time in mailboxes is measured when there is an entry (E)"
+                        : "the time in mailboxes is measured: MBOX50, MBOX99, BUSY",
+                    false);
+    configuration_push(g);
+}
+
 void engine_sample(struct engine *g, bool up)
 {
     uint32_t n = g->configuration.wanted.sample;

@@ -149,7 +149,7 @@ static bool apply(struct control *c, struct session *s, const struct trace_confi
             return false;
         c->applied.sample = w->sample;
     }
-    bool tracing = w->tracing && w->n > 0; /* no flag of any process while there is no tier */
+    bool tracing = w->tracing && w->n > 0; /* no process gets a flag while there is no tier */
     if (c->applied.tracing != tracing && !apply_tracing(c, s, tracing, e))
         return false;
     c->applied_gen = gen;
@@ -227,6 +227,17 @@ static bool work(struct control *c, struct session *s)
     return !session_lost(s);
 }
 
+static void give_failure(struct control *c, enum result_kind kind, const struct session_info *info,
+                         const char *text, int delay_ms)
+{
+    struct result *r = result_new(kind);
+
+    r->info = *info;
+    r->text = buf_dup(text);
+    r->delay_ms = delay_ms;
+    give(c, r);
+}
+
 static struct session *attach(struct control *c, bool first, int delay_ms)
 {
     struct session_info info;
@@ -241,7 +252,7 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     o.epoch = c->epoch;
     struct session *s = session_open(&o, &info, &e);
     if (!s) {
-        give_text(c, first ? RESULT_FAILED : RESULT_LOST, e.text, delay_ms);
+        give_failure(c, first ? RESULT_FAILED : RESULT_LOST, &info, e.text, delay_ms);
         return NULL;
     }
     struct result *r = result_new(RESULT_CONNECTED);
@@ -255,11 +266,12 @@ static struct session *attach(struct control *c, bool first, int delay_ms)
     return s;
 }
 
-/* Lock held; frees a. If a trip, or the end of a capture or of the process table, was too late,
- * nothing is reported: they end with the session, and the latter two end by themselves. */
+/* Lock held; frees a. If a trip, or the end of a capture, of the process table or of a full trace
+ * comes too late, nothing is reported: they end with the session, or by themselves. */
 static void refuse(struct control *c, struct control_job *a, const char *why)
 {
-    if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE && a->what != CONTROL_NO_PROCESSES)
+    if (a->what != CONTROL_TRIP && a->what != CONTROL_NO_CAPTURE &&
+        a->what != CONTROL_NO_PROCESSES && a->what != CONTROL_NO_FULL)
         add_result(c, control_refuse(a, why));
     control_job_free(a);
 }
@@ -422,6 +434,15 @@ uint64_t control_processes(struct control *c, const struct process_request *r)
 
     if (r)
         a->processes = *r;
+    return put_ask(c, a);
+}
+
+uint64_t control_full(struct control *c, const struct full_request *r)
+{
+    struct control_job *a = control_job_new(r ? CONTROL_FULL : CONTROL_NO_FULL, 0);
+
+    if (r)
+        a->full = full_request_copy(r);
     return put_ask(c, a);
 }
 

@@ -11,6 +11,7 @@
 #include <kprof/trace/agent_request.h>
 #include <kprof/trace/capture.h>
 #include <kprof/trace/code_query.h>
+#include <kprof/trace/full_request.h>
 #include <kprof/trace/process_request.h>
 #include <kprof/trace/session.h>
 #include <kprof/trace/stack_request.h>
@@ -24,19 +25,23 @@ enum control_ask {
     CONTROL_DEAD,
     CONTROL_WHO,
     CONTROL_STACK,
+    CONTROL_QUEUE, /* text: a registered name; ix comes back */
+    CONTROL_HANG,  /* poll what these processes do */
     CONTROL_TRIP,
     CONTROL_PAGE, /* control_code_query: a page of the catalog; lines: `after` of code_query_page */
     CONTROL_CALLEES, /* lines: a function; as CONTROL_PAGE: those that it calls */
     CONTROL_EXIST,   /* lines: functions as shown, one a line */
     CONTROL_RATES,   /* as CONTROL_EXIST */
     CONTROL_RATES_TAKE,
-    CONTROL_CAPTURE,     /* ix: begin to capture calls of this tier */
-    CONTROL_CAPTURED,    /* ask for the progress of the capture */
-    CONTROL_NO_CAPTURE,  /* cancel the capture */
-    CONTROL_STACKS,      /* control_stacks: begin to sample stacks, or change what is sampled */
-    CONTROL_NO_STACKS,   /* end it */
-    CONTROL_PROCESSES,   /* control_processes: the newest round of the process table */
-    CONTROL_NO_PROCESSES /* end the rounds */
+    CONTROL_CAPTURE,      /* ix: begin to capture calls of this tier */
+    CONTROL_CAPTURED,     /* ask for the progress of the capture */
+    CONTROL_NO_CAPTURE,   /* cancel the capture */
+    CONTROL_STACKS,       /* control_stacks: begin to sample stacks, or change what is sampled */
+    CONTROL_NO_STACKS,    /* end it */
+    CONTROL_PROCESSES,    /* control_processes: the newest round of the process table */
+    CONTROL_NO_PROCESSES, /* end the rounds */
+    CONTROL_FULL,         /* control_full: begin a full trace */
+    CONTROL_NO_FULL       /* end it */
 };
 
 enum result_kind {
@@ -52,10 +57,13 @@ enum result_kind {
     RESULT_STACK,       /* pids[0]; text: one function per line; on: the process is dead */
     RESULT_WHO,         /* pids[0..n); text: one line for each */
     RESULT_DEAD,        /* pids[0..n) */
+    RESULT_QUEUE,       /* ix, length: of the message queue; -1: not known */
+    RESULT_HANG,        /* text: the lines of agent_request_hang */
     RESULT_CODE,        /* ix: the tag; code */
     RESULT_CAPTURE,     /* capture; answers CONTROL_CAPTURE and CONTROL_CAPTURED */
     RESULT_STACKS,      /* on: answers CONTROL_STACKS; else CONTROL_NO_STACKS */
-    RESULT_PROCESSES    /* processes */
+    RESULT_PROCESSES,   /* processes */
+    RESULT_FULL         /* the full trace has begun; its events come through the stream */
 };
 
 struct code_query_result {
@@ -78,6 +86,7 @@ struct result { /* free with result_release */
     struct code_query_result code;
     struct capture capture;
     uint64_t gen;
+    int64_t length;
     uint16_t ix;
     bool on;
     int delay_ms;
@@ -107,12 +116,15 @@ uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, cons
                      const uint64_t *pids, size_t n);
 /* lines: as described at the request (enum control_ask). The answer's ix is tag. */
 void control_code_query(struct control *c, enum control_ask what, uint16_t tag, const char *lines);
-/* r: what to sample; NULL: end the sampling, after which all samples have come. Returns the
- * question_id of the answer. */
+/* r: what to sample; NULL: end the sampling; when this is answered, all samples have arrived.
+ * Returns the question_id of the answer. */
 uint64_t control_stacks(struct control *c, const struct stack_request *r);
 /* Asks for the newest round of the process table, or (r NULL) ends the rounds; the latter has a
  * result (a RESULT_TROUBLE) only when it fails. */
 uint64_t control_processes(struct control *c, const struct process_request *r);
+/* r: begins a full trace; NULL: ends it, which has a result (a RESULT_TROUBLE) only when it fails.
+ */
+uint64_t control_full(struct control *c, const struct full_request *r);
 struct result *control_take(struct control *c); /* NULL: none */
 void result_release(struct result *r);
 /* Detaches and ends the thread; blocks for up to some seconds. */

@@ -58,6 +58,20 @@ static int stack(struct session *s, const struct control_job *a, struct result *
     return agent_request_stack(s, a->pids[0], lines, &r->on, e);
 }
 
+static int hang(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
+                struct err *e)
+{
+    (void)r;
+    return agent_request_hang(s, a->pids, a->n, lines, e);
+}
+
+static int queue(struct session *s, const struct control_job *a, struct result *r,
+                 struct buf *lines, struct err *e)
+{
+    (void)lines;
+    return agent_request_queue(s, a->text, &r->length, e);
+}
+
 static int dead(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
                 struct err *e)
 {
@@ -138,6 +152,23 @@ static int no_processes(struct session *s, const struct control_job *a, struct r
     return process_request_end(s, e);
 }
 
+static int full(struct session *s, const struct control_job *a, struct result *r, struct buf *lines,
+                struct err *e)
+{
+    (void)r;
+    (void)lines;
+    return full_request_begin(s, a->full, e);
+}
+
+static int no_full(struct session *s, const struct control_job *a, struct result *r,
+                   struct buf *lines, struct err *e)
+{
+    (void)a;
+    (void)r;
+    (void)lines;
+    return full_request_end(s, e);
+}
+
 static const struct {
     run *run;
     enum result_kind kind; /* of the answer; RESULT_NONE: there is one only on failure */
@@ -146,6 +177,8 @@ static const struct {
             [CONTROL_DEAD] = {dead, RESULT_DEAD},
             [CONTROL_WHO] = {who, RESULT_WHO},
             [CONTROL_STACK] = {stack, RESULT_STACK},
+            [CONTROL_QUEUE] = {queue, RESULT_QUEUE},
+            [CONTROL_HANG] = {hang, RESULT_HANG},
             [CONTROL_TRIP] = {trip, RESULT_NONE},
             [CONTROL_PAGE] = {code, RESULT_CODE},
             [CONTROL_CALLEES] = {code, RESULT_CODE},
@@ -158,7 +191,9 @@ static const struct {
             [CONTROL_STACKS] = {stacks, RESULT_STACKS},
             [CONTROL_NO_STACKS] = {no_stacks, RESULT_STACKS},
             [CONTROL_PROCESSES] = {processes, RESULT_PROCESSES},
-            [CONTROL_NO_PROCESSES] = {no_processes, RESULT_NONE}};
+            [CONTROL_NO_PROCESSES] = {no_processes, RESULT_NONE},
+            [CONTROL_FULL] = {full, RESULT_FULL},
+            [CONTROL_NO_FULL] = {no_full, RESULT_NONE}};
 
 static struct result *answer_to(const struct control_job *a)
 {

@@ -19,6 +19,7 @@ void control_job_free(struct control_job *a)
     if (!a)
         return;
     free(a->lines);
+    free(a->full);
     free(a);
 }
 

@@ -23,6 +23,7 @@ struct control_job {
     char *lines;                      /* the lines of control_code_query; owned, or NULL */
     struct stack_request stacks;      /* of CONTROL_STACKS */
     struct process_request processes; /* of CONTROL_PROCESSES */
+    struct full_request *full;        /* of CONTROL_FULL; owned, or NULL */
 };
 
 struct control_queue { /* zeros: empty */

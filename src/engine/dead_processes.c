@@ -26,7 +26,7 @@ void dead_processes_ask(struct engine *g)
 {
     uint64_t now = clock_mono_ns(), pids[AGENT_REQUEST_PIDS];
 
-    if (g->state != ENGINE_UP || now < g->dead.next_ns || g->dead.n)
+    if (!g->control || g->state != ENGINE_UP || now < g->dead.next_ns || g->dead.n)
         return;
     g->dead.next_ns = now + DEAD_AFTER_NS;
     size_t n = core_open_pids(g->core, DEAD_AFTER_NS, &g->dead.from, pids, AGENT_REQUEST_PIDS);
@@ -36,7 +36,7 @@ void dead_processes_ask(struct engine *g)
 
 /* When the node reported the dead processes, their last events may still have been under way: their
  * open calls are ended only when these events must have arrived. */
-void dead_processes_bury(struct engine *g)
+void dead_processes_end_calls(struct engine *g)
 {
     struct buf b;
 

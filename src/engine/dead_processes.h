@@ -8,6 +8,6 @@
 void dead_processes_ask(struct engine *g);
 void dead_processes_take(struct engine *g, struct result *r);
 /* ends their calls once their last events must have arrived */
-void dead_processes_bury(struct engine *g);
+void dead_processes_end_calls(struct engine *g);
 
 #endif

@@ -5,10 +5,14 @@
 #include "change_log.h"
 #include "configuration.h"
 #include "dead_processes.h"
+#include "full_trace.h"
+#include "hangs.h"
 #include "identity_template.h"
 #include "liveness.h"
+#include "node_load.h"
 #include "notes.h"
 #include "process_watch.h"
+#include "queue_watch.h"
 #include "replaying.h"
 #include "results.h"
 #include "rule_check.h"
@@ -96,7 +100,8 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     else if (s->record && !(g->recorder = recorder_open(s->record, e))) {
         engine_free(g);
         return NULL;
-    }
+    } else if (!s->record)
+        g->recorder = recorder_idle();
     if (s->slow_log && !(g->slow.log = slow_log_open(s->slow_log, e))) {
         engine_free(g);
         return NULL;
@@ -121,6 +126,8 @@ void engine_free(struct engine *g)
     identity_template_release(g);
     compare_free(g->compare);
     stack_sampling_release(g);
+    node_load_release(g);
+    full_trace_release(g);
     stream_free(g->stream);
     core_free(g->core);
     ring_free(g->ring);
@@ -132,14 +139,15 @@ void engine_free(struct engine *g)
     free(g);
 }
 
-int engine_attach(struct engine *g, const char *node, const char *cookie, struct err *e)
+int engine_attach(struct engine *g, const struct conn_target *to, struct err *e)
 {
     struct session_opts so;
 
     (void)e;
-    snprintf(g->connection.node, sizeof g->connection.node, "%s", node);
-    snprintf(g->connection.cookie, sizeof g->connection.cookie, "%s", cookie);
-    attach_opts(&g->run, g->connection.node, g->connection.cookie, &g->connection.who, &so);
+    snprintf(g->connection.node, sizeof g->connection.node, "%s", to->node);
+    g->connection.tls = to->tls.on;
+    g->connection.unverified = to->tls.insecure;
+    attach_opts(&g->run, to, &g->connection.who, &so);
     so.stream = g->stream;
     so.recorder = g->recorder;
     so.wake = wake;
@@ -157,6 +165,14 @@ void engine_detach(struct engine *g, struct session_receipt *receipt)
     memset(receipt, 0, sizeof *receipt);
     control_finish(g->control, receipt);
     g->control = NULL;
+}
+
+int engine_record_remember(struct engine *g, size_t bytes, struct err *e)
+{
+    if (g->run.record)
+        return err_set(e, "the events are already recorded to %s", g->run.record);
+    recorder_remember(g->recorder, bytes);
+    return 0;
 }
 
 int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, struct err *e)
@@ -215,6 +231,7 @@ bool engine_poll(struct engine *g)
     }
     notes_take(g);
     catalog_load_poll(g);
+    node_load_take(g);
     if (g->control) {
         liveness_listen(g);
         liveness_guard(g);
@@ -223,17 +240,20 @@ bool engine_poll(struct engine *g)
     bool stacks = stack_sampling_take(g);
     while (stacks && g->replay.file) /* more than the inbox holds may come at the next poll */
         stacks = stack_sampling_take(g);
-    dead_processes_bury(g);
+    dead_processes_end_calls(g);
     dead_processes_ask(g);
+    hangs_ask(g);
     captures_poll(g);
     process_watch_poll(g);
+    queue_watch_poll(g);
+    full_trace_poll(g);
     rule_check_poll(g, clock_mono_ns());
     change_log_poll(g, clock_mono_ns());
     slow_pump_run(g, false);
     return stacks || ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
 }
 
-void engine_settle(struct engine *g, int timeout_ms)
+void engine_drain(struct engine *g, int timeout_ms)
 {
     struct stream_figures f;
     uint64_t until = clock_mono_ns() + (uint64_t)timeout_ms * 1000000u;
@@ -265,6 +285,12 @@ enum engine_state engine_state(const struct engine *g)
 const char *engine_trouble(const struct engine *g)
 {
     return g->connection.trouble;
+}
+
+bool engine_unreached(const struct engine *g, uint16_t *port)
+{
+    *port = g->connection.info.port;
+    return g->state == ENGINE_FAILED && g->connection.info.unreached;
 }
 
 bool engine_configured(const struct engine *g)

@@ -15,7 +15,8 @@ void identity_template_release(struct engine *g)
     g->identity_template = (struct identity_template){NULL, NULL};
 }
 
-/* The tier whose rows have the names: requests, else the one with the most. */
+/* The tier whose rows have the names: the total, if there is an entry; else the tier with the most
+ * names. */
 static uint16_t tier_of_names(const struct snapshot *s)
 {
     size_t n = 0, most = 0;
@@ -60,7 +61,7 @@ static int take_back(struct engine *g, struct buf *said, struct err *e)
 
     g->identity_template.former = NULL;
     int rc = engine_identity(g, former, e);
-    buf_addf(said, "names are those of the former rule again: %.300s", former);
+    buf_addf(said, "the former rule is in use again: %.300s", former);
     free(former);
     identity_template_release(g);
     return rc;
@@ -72,7 +73,7 @@ static void say_what_follows(const struct rule_names *names, enum rule_how how, 
 
     buf_init(&preview, 0);
     size_t n = rule_template_preview(names, how, &preview);
-    buf_addf(said, "names by %s(...), n undoes it: %zu names become %zu: %s",
+    buf_addf(said, "names by %s(...) (press n to undo): %zu names become %zu: %s",
              how == RULE_BY_PATH ? "path" : "shape", names->n, n, preview.data);
     buf_release(&preview);
 }
@@ -86,9 +87,9 @@ static int wrap(struct engine *g, const struct rule_names *names, struct buf *sa
 
     buf_init(&rule, TRACE_CONFIG_RULE_BYTES);
     if (engine_rule(g)[0] && how == RULE_AS_IS)
-        why = names->n ? "neither path(...) nor shape(...) reduces these names enough: I names "
-                         "requests by another part"
-                       : "no request has a name yet: I shows the arguments";
+        why = names->n ? "neither path(...) nor shape(...) makes these names few enough: press I "
+                         "to name requests by another part"
+                       : "no request has a name yet: press I to see the arguments";
     else
         why = rule_template_wrap(engine_rule(g), how, names, &rule);
     char *former = buf_dup(engine_rule(g));

@@ -1,6 +1,7 @@
 #include "notes.h"
 
 #include "configuration.h"
+#include "full_trace.h"
 #include "session_log.h"
 #include "stack_sampling.h"
 
@@ -34,5 +35,7 @@ void notes_take(struct engine *g)
             take_reason(g, n.text);
         if (strcmp(n.tag, "stacks") == 0)
             stack_sampling_ended(g, n.text);
+        if (strcmp(n.tag, "full") == 0)
+            full_trace_aborted(g, n.text);
     }
 }

@@ -1,14 +1,25 @@
-/* Names of the processes of slow and open calls. The node is asked once for each name, which is
- * stored while there is room. */
+/* Names of the processes of slow and open calls, and of VM events. The node is asked once for each
+ * name, which is stored while there is room. */
 #include "process_names.h"
 
 #include "session_log.h"
 
 #include <kprof/base/clock.h>
+#include <kprof/core/call_parts.h>
+#include <kprof/core/slow_trace.h>
+#include <kprof/core/why.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WHO_ASK_NS = 500000000, WHO_SLOW = 48, WHO_OPEN = 20, WHO_OPEN_US = 1000000 };
+enum {
+    WHO_ASK_NS = 500000000,
+    WHO_SLOW = 48,
+    WHO_TRACES = 16, /* slow requests, and processes that each waited for */
+    WHO_OTHERS = 3,
+    WHO_OPEN = 20,
+    WHO_EVENTS = 24,
+    WHO_OPEN_US = 1000000
+};
 
 /* wall_ns: of the call; UINT64_MAX: it is still open. */
 static struct process_name *find(struct engine *g, uint64_t pid, uint64_t wall_ns)
@@ -56,6 +67,23 @@ void process_names_apply(struct engine *g, struct snapshot *s)
     snapshot_set_who(s, name_of, g);
 }
 
+void process_names_why(struct engine *g, struct snapshot *s)
+{
+    why_add(s, name_of, g);
+}
+
+/* The processes for which slow requests waited longest. */
+static void want_others(struct engine *g, const struct snapshot *s, uint64_t *pids, size_t *n)
+{
+    for (size_t i = 0; i < s->n_slow_traces && i < WHO_TRACES; i++) {
+        uint64_t pid[WHO_OTHERS];
+        const struct snap_slow_trace *t = &s->slow_traces[i];
+        size_t others = call_parts_others(t->request, pid, WHO_OTHERS);
+        for (size_t k = 0; k < others && *n < PROCESS_NAMES / 4; k++)
+            want(g, pid[k], t->wall_ns, pids, n);
+    }
+}
+
 void process_names_ask(struct engine *g, const struct snapshot *s, uint64_t now_ns)
 {
     uint64_t pids[PROCESS_NAMES / 4];
@@ -63,11 +91,18 @@ void process_names_ask(struct engine *g, const struct snapshot *s, uint64_t now_
 
     if (!g->control || g->state != ENGINE_UP || now_ns < g->process_names.next_ns)
         return;
+    for (size_t i = 0; i < s->why.n; i++)
+        if (s->why.of[i].pid)
+            want(g, s->why.of[i].pid, UINT64_MAX, pids, &n);
     for (size_t i = 0; i < s->n_slow && i < WHO_SLOW && n < PROCESS_NAMES / 4; i++) {
         want(g, slow_pid(&s->slow[i]), s->slow[i].wall_ns, pids, &n);
         if (n < PROCESS_NAMES / 4)
             want(g, s->slow[i].pid, s->slow[i].wall_ns, pids, &n);
     }
+    for (size_t i = 0; i < s->vm.n && i < WHO_EVENTS && n < PROCESS_NAMES / 4; i++)
+        if (s->vm.of[i].pid)
+            want(g, s->vm.of[i].pid, s->vm.of[i].wall_ns, pids, &n);
+    want_others(g, s, pids, &n);
     for (size_t i = 0; i < s->n_open && i < WHO_OPEN && n < PROCESS_NAMES / 4; i++) {
         if (s->open[i].age_us >= WHO_OPEN_US)
             want(g, s->open[i].pid, UINT64_MAX, pids, &n);

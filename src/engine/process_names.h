@@ -8,6 +8,7 @@
 #include "state.h"
 
 void process_names_apply(struct engine *g, struct snapshot *s); /* does not ask the node */
+void process_names_why(struct engine *g, struct snapshot *s);   /* adds the findings (core/why) */
 /* Asks for the unknown names of the newest processes in s, a few at a time, before the processes
  * end. */
 void process_names_ask(struct engine *g, const struct snapshot *s, uint64_t now_ns);

@@ -119,8 +119,8 @@ void questions_take_why(struct engine *g, struct result *r)
 
 enum { WHY_FIRST_S = 4, WHY_AGAIN_S = 20, WHY_APART_S = 2 };
 
-/* If a tier stays empty, the node is asked for the reason without a key: it counts the calls for a
- * second. */
+/* If a tier stays empty, kprof-top asks the node for the reason, without a key press: the node
+ * counts the calls for a second. */
 static void why_empty(struct engine *g, const struct snap_row *r, uint64_t now_ns)
 {
     uint64_t *at = &g->questions.why_at_ns[r->tier];

@@ -1,6 +1,8 @@
 /* Replay: feeds the recorded bytes to the stream, on the core thread. */
 #include "replaying.h"
 
+#include "node_load.h"
+#include "recording_poll.h"
 #include "session_log.h"
 #include "slow_pump.h"
 
@@ -75,7 +77,8 @@ static void drain(struct engine *g)
 
     while ((n = ring_peek(g->ring, &ready)) > 0) {
         const struct event *first = ready;
-        if (!g->replay.core_ns && first->kind != EVENT_GAP && first->kind != EVENT_MARK)
+        if (!g->replay.core_ns && first->kind != EVENT_GAP && first->kind != EVENT_MARK &&
+            first->kind != EVENT_VM)
             g->replay.core_ns = first->ts_ns;
         core_feed(g->core, ready, n);
         ring_consume(g->ring, n);
@@ -141,6 +144,7 @@ static void take_frame(struct engine *g)
     struct etf rest;
     uint64_t ref, sent_ns;
     int64_t native;
+    struct core_poll poll;
 
     switch (g->replay.frame.kind) {
     case RECORD_META:
@@ -150,14 +154,21 @@ static void take_frame(struct engine *g)
         take_exits(g, g->replay.frame.bytes, g->replay.frame.n);
         break;
     case RECORD_EVENTS:
+    case RECORD_DETAIL:
+    case RECORD_VM:
         stream_feed(g->stream, g->replay.frame.bytes, g->replay.frame.n, g->replay.frame.stamp_ns,
                     &rest, &ref);
         drain(g);
+        node_load_take(g);
         slow_pump_run(g, false);
         break;
     case RECORD_STACKS:
         stream_feed(g->stream, g->replay.frame.bytes, g->replay.frame.n, g->replay.frame.stamp_ns,
                     &rest, &ref);
+        break;
+    case RECORD_POLL:
+        if (recording_poll_read(&poll, g->replay.frame.bytes, g->replay.frame.n))
+            core_hang(g->core, &poll);
         break;
     case RECORD_CLOCK:
         if (replay_round_trip(g->replay.frame.bytes, g->replay.frame.n, &sent_ns, &native))

@@ -4,10 +4,13 @@
 #include "catalog_load.h"
 #include "configuration.h"
 #include "dead_processes.h"
+#include "full_trace.h"
+#include "hangs.h"
 #include "liveness.h"
 #include "process_names.h"
 #include "process_watch.h"
 #include "questions.h"
+#include "queue_watch.h"
 #include "rule_check.h"
 #include "session_log.h"
 #include "stack_sampling.h"
@@ -154,6 +157,7 @@ static void lost(struct engine *g, struct result *r)
     g->dead.n = 0; /* their calls are closed; new processes may reuse the pids */
     process_names_lost(g);
     stack_sampling_lost(g);
+    full_trace_lost(g);
     g->connection.retry_at_ns = clock_mono_ns() + (uint64_t)r->delay_ms * 1000000u;
     err_copy(g->connection.trouble, sizeof g->connection.trouble, r->text);
     snprintf(g->connection.state_line, sizeof g->connection.state_line, "%.190s", r->text);
@@ -162,6 +166,7 @@ static void lost(struct engine *g, struct result *r)
 static void failed(struct engine *g, struct result *r)
 {
     g->state = ENGINE_FAILED;
+    g->connection.info = r->info;
     err_copy(g->connection.trouble, sizeof g->connection.trouble, r->text);
 }
 
@@ -198,10 +203,13 @@ static done *const DONE[] = {[RESULT_FAILED] = failed,
                              [RESULT_STACK] = questions_take_stack,
                              [RESULT_WHO] = process_names_take,
                              [RESULT_DEAD] = dead_processes_take,
+                             [RESULT_QUEUE] = queue_watch_take,
+                             [RESULT_HANG] = hangs_take,
                              [RESULT_CODE] = catalog_load_take,
                              [RESULT_CAPTURE] = captures_take,
                              [RESULT_PROCESSES] = process_watch_take,
-                             [RESULT_STACKS] = stack_sampling_answered};
+                             [RESULT_STACKS] = stack_sampling_answered,
+                             [RESULT_FULL] = full_trace_answered};
 
 void results_take(struct engine *g, struct result *r)
 {

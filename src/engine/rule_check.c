@@ -48,13 +48,13 @@ static void judge(const struct core_names *n, const char *rule, char *out, size_
     argument(rule, arg, sizeof arg);
     if (n->compound > 0 && n->compound + n->undefined == n->all)
         snprintf(out, cap,
-                 "the identity rule gives a list or a map, which cannot be a name: use nth(1, "
-                 "%s) of a list; I shows the arguments",
+                 "the identity rule gives a list or a map, which cannot be a name: for a list, use "
+                 "nth(1, %s); press I to see the arguments",
                  arg);
     else if (n->all > 0 && n->undefined == n->all)
         snprintf(out, cap,
-                 "the identity rule matches no call of %llu so far; for a list, use nth(1, %s); I "
-                 "shows the arguments",
+                 "the identity rule has matched none of %llu calls so far; for a list, use nth(1, "
+                 "%s); press I to see the arguments",
                  (unsigned long long)n->all, arg);
 }
 

@@ -25,27 +25,27 @@ static bool looks_like_path(const char *name)
     return name[0] == '/' || strstr(name, " /") || strstr(name, "://");
 }
 
-struct became {
+struct new_name {
     char name[TEMPLATE_BYTES + 1];
     uint64_t calls;
 };
 
 static int by_calls(const void *a, const void *b)
 {
-    const struct became *x = a, *y = b;
+    const struct new_name *x = a, *y = b;
     return x->calls != y->calls ? (x->calls < y->calls ? 1 : -1) : strcmp(x->name, y->name);
 }
 
 /* The resulting names; the caller frees them. */
-static struct became *become(const struct rule_names *names, enum rule_how how, size_t *n)
+static struct new_name *new_names(const struct rule_names *names, enum rule_how how, size_t *n)
 {
-    struct became *all = calloc(names->n + 1, sizeof *all);
+    struct new_name *all = calloc(names->n + 1, sizeof *all);
 
     if (!all)
         abort();
     *n = 0;
     for (size_t i = 0; i < names->n; i++) {
-        struct became *to = &all[*n];
+        struct new_name *to = &all[*n];
         size_t k = 0;
         templated(names->name[i], strlen(names->name[i]), how, to->name);
         while (strcmp(all[k].name, to->name) != 0)
@@ -61,7 +61,7 @@ static bool halves(const struct rule_names *names, enum rule_how how)
 {
     size_t n;
 
-    free(become(names, how, &n));
+    free(new_names(names, how, &n));
     return 2 * n <= names->n;
 }
 
@@ -79,7 +79,7 @@ enum rule_how rule_template_fit(const struct rule_names *names)
 size_t rule_template_preview(const struct rule_names *names, enum rule_how how, struct buf *out)
 {
     size_t n;
-    struct became *all = become(names, how, &n);
+    struct new_name *all = new_names(names, how, &n);
 
     for (size_t i = 0; i < n && i < SHOWN; i++)
         buf_addf(out, "%s%.60s %llu", i ? ", " : "", all[i].name, (unsigned long long)all[i].calls);
@@ -336,7 +336,7 @@ const char *rule_template_wrap(const char *rule, enum rule_how how, const struct
     size_t before = out->len;
 
     if (p.at == p.end)
-        return "there is no identity rule: I names requests by a part of a call";
+        return "there is no identity rule: press I to name requests by a part of a call";
     if (has_comment(p))
         return "the identity rule has comments: edit it in a profile (W saves, L loads)";
     if (p.end[-1] == '.')
@@ -347,6 +347,7 @@ const char *rule_template_wrap(const char *rule, enum rule_how how, const struct
         wrap_short(&w, p);
     bool same = out->len - before == (size_t)(p.end - p.at) &&
                 memcmp(out->data + before, p.at, out->len - before) == 0;
-    return w.wrapped && !same ? NULL
-                              : "the identity rule has no part that could be wrapped: i edits it";
+    return w.wrapped && !same
+               ? NULL
+               : "the identity rule has no part that could be wrapped: press i to edit it";
 }

@@ -26,6 +26,8 @@ int engine_settings(const struct engine *g, struct settings *out, struct err *e)
         out->identity = g->configuration.wanted.identity;
     out->slow_ns = g->slow.threshold_ns;
     out->sample = g->configuration.wanted.sample;
+    out->mailbox = g->configuration.wanted.mailbox;
+    out->detail = g->configuration.wanted.detail;
     out->returns = g->configuration.wanted.lean ? RETURNS_LEAN : RETURNS_FULL;
     out->max_age_ns = g->configuration.wanted.max_age_ms * 1000000u;
     out->cooldown_ns = g->configuration.wanted.cooldown_ms * 1000000u;
@@ -81,6 +83,8 @@ void settings_apply(struct engine *g, const struct settings *s)
 {
     slow_pump_set_threshold(g, s->slow_ns);
     g->configuration.wanted.sample = s->sample;
+    g->configuration.wanted.mailbox = s->mailbox;
+    g->configuration.wanted.detail = s->detail;
     g->configuration.wanted.lean = s->returns == RETURNS_LEAN;
     core_set_returns(g->core, s->returns);
     g->configuration.wanted.max_age_ms = s->max_age_ns / 1000000u;

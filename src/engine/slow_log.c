@@ -86,13 +86,14 @@ static void missed_line(struct buf *out, uint64_t wall_ns, const char *node, uin
     buf_addch(out, '\n');
 }
 
-void slow_log_add(struct slow_log *l, const struct snap_slow *w, const char *node, uint64_t missed)
+void slow_log_add(struct slow_log *l, const struct snapshot *s, const struct snap_slow *w,
+                  const char *node, uint64_t missed)
 {
     if (l->failed)
         return;
     if (missed)
         missed_line(&l->lines, w->wall_ns, node, missed);
-    export_slow_line(&l->lines, w, node);
+    export_slow_line(&l->lines, s, w, node);
     if (l->lines.len >= FLUSH_BYTES)
         slow_log_flush(l);
 }

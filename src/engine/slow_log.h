@@ -15,7 +15,8 @@ struct slow_log;
 
 struct slow_log *slow_log_open(const char *path, struct err *e); /* NULL: err */
 /* missed: number of slow requests before w that were not added. */
-void slow_log_add(struct slow_log *l, const struct snap_slow *w, const char *node, uint64_t missed);
+void slow_log_add(struct slow_log *l, const struct snapshot *s, const struct snap_slow *w,
+                  const char *node, uint64_t missed);
 void slow_log_flush(struct slow_log *l);
 /* Returns the sentence of the failure once; NULL: no failure, or the sentence was already
  * returned. */

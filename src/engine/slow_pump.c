@@ -46,7 +46,7 @@ static void write_all(struct engine *g, const struct snapshot *s, uint64_t wall_
             g->slow.missed++;
             continue;
         }
-        slow_log_add(g->slow.log, w, node, g->slow.missed);
+        slow_log_add(g->slow.log, s, w, node, g->slow.missed);
         g->slow.missed = 0;
     }
 }
@@ -56,7 +56,7 @@ void slow_pump_run(struct engine *g, bool all)
     if (!g->slow.log)
         return;
     if (all)
-        core_slow_settle(g->core);
+        core_slow_end_all(g->core);
     uint64_t now_ns = clock_mono_ns(), done = core_slow_done(g->core);
     if (done == g->slow.done)
         return;

@@ -1,6 +1,7 @@
 #include "stack_sampling.h"
 
 #include "configuration.h"
+#include "full_trace.h"
 #include "session_log.h"
 
 #include <kprof/base/clock.h>
@@ -149,7 +150,7 @@ static void note_first(struct stack_sampling *p)
     stack_view_release(v);
 }
 
-/* Core's time does not advance now: samples that wait are settled as they are. */
+/* Core's time does not advance now: samples that wait are resolved with what is known. */
 static bool no_more_events(const struct engine *g)
 {
     uint64_t now;
@@ -166,9 +167,12 @@ bool stack_sampling_take(struct engine *g)
     int n = 0;
 
     while (n < MESSAGES_A_POLL && (m = stream_take_stacks(g->stream))) {
-        if (!p->profile && (g->run.history || p->begun)) /* else nothing uses them */
+        bool full = full_decoder_is(m->bytes, m->n);
+        if (!full && !p->profile && (g->run.history || p->begun)) /* else nothing uses them */
             open_store(g);
-        if (p->decoder)
+        if (full)
+            full_trace_feed(g, m);
+        else if (p->decoder)
             stack_decoder_feed(p->decoder, m->bytes, m->n, &m->clock);
         stack_message_free(m);
         n++;

@@ -12,10 +12,12 @@
 #include <kprof/base/ring.h>
 #include <kprof/base/text_ring.h>
 #include <kprof/core/compare.h>
+#include <kprof/core/full_trace.h>
 #include <kprof/core/guard.h>
 #include <kprof/core/sample_wait.h>
 #include <kprof/engine/attach.h>
 #include <kprof/engine/engine.h>
+#include <kprof/trace/full_decode.h>
 #include <kprof/trace/record.h>
 #include <kprof/trace/stack_decode.h>
 #include <kprof/trace/stream.h>
@@ -54,8 +56,8 @@ struct change_log {
     uint64_t changes;      /* of struct configuration, at that time */
     uint64_t slow_ns;      /* the threshold */
     uint32_t cut, cut_why; /* sampling that a limit leaves; 0: as requested */
-    size_t cut_lines;      /* lines of the log after that line */
-    uint64_t cut_ns;       /* when its burst began, our clock */
+    size_t cut_lines;      /* lines of the log after the last line on sampling */
+    uint64_t cut_ns;       /* the first of the changes that this line covers, local clock */
 };
 
 /* The check of the identity rule. */
@@ -100,6 +102,13 @@ struct process_names {
         vm_wall_ns; /* when the connection to the earlier VM was lost; 0: the VM has not changed */
 };
 
+struct hanging {
+    uint64_t next_ns; /* no question before that */
+    bool asked;       /* a question is under way, for of[0..n) */
+    struct core_hanging of[AGENT_REQUEST_HANG];
+    size_t n;
+};
+
 /* Dead processes that core does not know yet. */
 struct dead_processes {
     uint64_t pid[AGENT_REQUEST_PIDS], due_ns;
@@ -137,7 +146,14 @@ struct captures {
     uint64_t next_ns;
 };
 
-/* The process table, while it is shown. */
+/* The message queues that triggers are about. */
+struct queue_watch {
+    struct snap_queue of[SNAP_QUEUES];
+    size_t n, next; /* next: is asked for next */
+    bool asked;
+    uint64_t next_ns, question_id;
+};
+
 struct process_watch {
     bool on, asked; /* the node was asked and has not answered */
     struct process_request wanted;
@@ -151,6 +167,19 @@ struct liveness {
     bool silent;
     struct guard guard;
     uint64_t guard_next_ns;
+};
+
+#define NODE_LOAD_S 10800 /* as long as the history */
+
+/* The load of the node, second by second. */
+struct node_load {
+    struct node_load_second {
+        uint64_t ts_ns; /* node time */
+        uint64_t memory_bytes;
+        uint32_t run_queue;
+        int32_t dirty_queue, use_permille; /* -1: not known */
+    } * of;                                /* NODE_LOAD_S, round robin; NULL: no heartbeat yet */
+    size_t n; /* seconds so far; the newest is of[(n - 1) % NODE_LOAD_S] */
 };
 
 struct stack_sampling {
@@ -183,13 +212,25 @@ struct replaying {
     } frame; /* the frame being replayed */
 };
 
+struct full_trace {
+    struct full_now now;
+    char function[TIER_MFA_BYTES]; /* that begins the request, or the pid; safe */
+    uint64_t question_id;          /* of the request; 0: answered, or none */
+    uint64_t asked_ns, heard_ns;   /* local clock: the request; the last message */
+    /* NULL: none is under way, or the tree was taken */
+    struct stack_profile *profile;
+    struct call_tree *tree;
+    struct full_decoder *decoder;
+};
+
 struct event_rate { /* events/s in the last second */
     uint64_t at_ns, events;
     double per_s;
 };
 
 struct connection {
-    char node[256], cookie[256];
+    char node[256];
+    bool tls, unverified;
     struct attach_who who;
     struct session_info info;
     char trouble[600], state_line[200];
@@ -225,12 +266,16 @@ struct engine {
     struct identity_template identity_template;
     struct process_names process_names;
     struct dead_processes dead;
+    struct hanging hangs;
     struct slow_pump slow;
     struct catalog_load catalog_load;
     struct captures captures;
     struct process_watch process_watch;
+    struct queue_watch queue_watch;
     struct liveness liveness;
+    struct node_load load;
     struct stack_sampling stacks;
+    struct full_trace full;
     struct replaying replay;
     struct event_rate rate;
 };

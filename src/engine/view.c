@@ -1,4 +1,5 @@
 /* Adds the engine's data to core's snapshot: node, breaker, loss, lag, log. */
+#include "node_load.h"
 #include "notes.h"
 #include "process_names.h"
 #include "questions.h"
@@ -32,8 +33,12 @@ static void fill_node(struct engine *g, struct snap_node *n)
     snprintf(n->otp, sizeof n->otp, "%s",
              g->replay.file ? g->replay.meta.otp : g->connection.info.otp);
     snprintf(n->transport, sizeof n->transport, "%s", g->replay.file ? "replay" : "dist");
+    if (g->connection.tls)
+        err_copy(n->tls, sizeof n->tls, g->connection.unverified ? "not verified" : "verified");
     n->connected = g->state == ENGINE_UP || g->state == ENGINE_REPLAYED;
     n->tracing = g->tracing;
+    n->n_queues = g->queue_watch.n;
+    memcpy(n->queue, g->queue_watch.of, n->n_queues * sizeof *n->queue);
     n->scheduler_use = -1;
     if (g->replay.file) {
         n->replay = true;
@@ -43,6 +48,7 @@ static void fill_node(struct engine *g, struct snap_node *n)
     if (stream_heartbeat(g->stream, &b)) {
         n->uptime_s = b.uptime_ms / 1000;
         n->run_queue = b.run_queue;
+        n->schedulers = b.schedulers;
         n->scheduler_use = b.sched_permille < 0 ? -1.0 : b.sched_permille / 1000.0;
         n->memory_bytes = b.memory_bytes;
         n->processes = b.processes;
@@ -105,6 +111,59 @@ static void fill_cost(struct engine *g, struct snap_cost *c)
     c->call_ns = b.call_ns;
 }
 
+#define DETAIL_HELD                                                                                \
+    "before OTP 27.1, the trace flag running on the processes of many requests can crash the VM "  \
+    "(--hazards)"
+
+bool engine_detail_refused(const struct engine *g, const char **why)
+{
+    struct heartbeat b;
+
+    if (!g->run.detail_given || g->replay.file || !stream_heartbeat(g->stream, &b))
+        return false;
+    if (b.detail_why == 1)
+        *why =
+            "--detail needs OTP 27.1 or later: before, the trace flag running on the processes of "
+            "many requests can crash the VM (--hazards)";
+    else if (b.detail_why == 3 && g->configuration.wanted.n > 0)
+        *why = "--detail is not possible with --entry none: there are no requests to follow";
+    else
+        return false;
+    return true;
+}
+
+static void fill_vm_events(struct engine *g, struct snapshot *s, const struct stream_figures *f)
+{
+    static const enum vm_event_state states[] = {VM_EVENTS_OFF, VM_EVENTS_ON, VM_EVENTS_NOT_HERE};
+    struct heartbeat b;
+
+    s->vm.lost = f->vm_lost;
+    if (stream_heartbeat(g->stream, &b) && b.vm_events >= 0)
+        s->vm.state = states[b.vm_events];
+}
+
+static void fill_detail(struct engine *g, struct snap_detail *d)
+{
+    struct heartbeat b;
+    bool beat = stream_heartbeat(g->stream, &b);
+
+    d->every_asked = g->replay.file ? 0 : g->configuration.wanted.detail;
+    d->given = g->run.detail_given && !g->replay.file && g->configuration.wanted.n > 0;
+    if (!g->replay.file && d->every_asked == 0) {
+        d->state = DETAIL_OFF;
+    } else if (beat && b.detail_why == 1) {
+        d->state = DETAIL_NOT_HERE;
+        snprintf(d->why, sizeof d->why, DETAIL_HELD);
+    } else if (beat && b.detail_why == 3) {
+        d->state = DETAIL_NO_ENTRY;
+    } else if (beat && b.detail_why >= 0 && b.detail > 0) {
+        d->state = DETAIL_ON;
+        d->every = b.detail;
+        if (g->replay.file) /* a recording does not have the request */
+            d->every_asked = b.detail;
+    }
+}
+
 static void fill_clock(const struct clock_reading *r, uint64_t now_ns, struct snap_clock *k)
 {
     k->error_known = r->bounded;
@@ -147,6 +206,8 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     fill_node(g, &s->node);
     fill_breaker(g, s);
     fill_cost(g, &s->cost);
+    fill_detail(g, &s->detail);
+    fill_vm_events(g, s, &f);
     stack_sampling_fill(g, &s->sampling);
     fill_clock(&f.clock, g->replay.file ? f.clock.at_ns : clock_mono_ns(), &s->clock);
     s->lean = g->configuration.wanted.lean;
@@ -162,6 +223,10 @@ static struct snapshot *make(struct engine *g, const struct view_query *query, b
     snapshot_set_log(s, lines, fill_log(g, lines, ENGINE_LOG));
     if (g->compare)
         compare_apply(g->compare, s);
+    if (query->why) {
+        node_load_fill(g, s);
+        process_names_why(g, s);
+    }
     return s;
 }
 
@@ -177,6 +242,11 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final)
 {
     struct view_query l = {.window = w};
     return asked_about(g, make(g, &l, final));
+}
+
+struct snapshot *engine_report(struct engine *g, const struct view_query *query, bool final)
+{
+    return asked_about(g, make(g, query, final));
 }
 
 struct snapshot *engine_view(struct engine *g, const struct view_query *query)

@@ -29,14 +29,15 @@ enum op { /* control messages with a payload for kprof-top; a hidden node ignore
           OP_SEND_SENDER_TT = 23
 };
 
-struct conn *conn_new(int fd, int timeout_ms, uint32_t creation, const char *node, const char *self)
+struct conn *conn_new(struct sock sock, int timeout_ms, uint32_t creation, const char *node,
+                      const char *self)
 {
     struct conn *c = calloc(1, sizeof *c);
 
     if (c == NULL || (c->in = malloc(START_BYTES)) == NULL)
         abort();
     c->cap = START_BYTES;
-    c->fd = fd;
+    c->sock = sock;
     c->timeout_ms = timeout_ms;
     c->creation = creation;
     assert(strlen(node) < sizeof c->node && strlen(self) < sizeof c->self);
@@ -46,7 +47,7 @@ struct conn *conn_new(int fd, int timeout_ms, uint32_t creation, const char *nod
     buf_init(&c->head, 4096);
     atomic_init(&c->sent_ns, clock_mono_ns());
     atomic_init(&c->shut, false);
-    atomic_init(&c->send_failed, false);
+    atomic_init(&c->send_failed, 0);
     return c;
 }
 
@@ -54,7 +55,7 @@ void conn_close(struct conn *c)
 {
     if (c == NULL)
         return;
-    close(c->fd);
+    sock_close(&c->sock);
     pthread_mutex_destroy(&c->sending);
     buf_release(&c->head);
     free(c->in);
@@ -64,7 +65,7 @@ void conn_close(struct conn *c)
 void conn_shutdown(struct conn *c)
 {
     atomic_store(&c->shut, true);
-    (void)shutdown(c->fd, SHUT_RDWR);
+    sock_shutdown(&c->sock);
 }
 
 bool conn_is_local(const struct conn *c)
@@ -74,8 +75,8 @@ bool conn_is_local(const struct conn *c)
 
     memset(&here, 0, sizeof here);
     memset(&there, 0, sizeof there);
-    if (getsockname(c->fd, (struct sockaddr *)&here, &here_n) < 0 ||
-        getpeername(c->fd, (struct sockaddr *)&there, &there_n) < 0 ||
+    if (getsockname(c->sock.fd, (struct sockaddr *)&here, &here_n) < 0 ||
+        getpeername(c->sock.fd, (struct sockaddr *)&there, &there_n) < 0 ||
         here.ss_family != there.ss_family)
         return false;
     if (here.ss_family == AF_INET)
@@ -113,25 +114,36 @@ void conn_self_pid(const struct conn *c, struct buf *out)
     put32(out, c->creation);
 }
 
-static int lost(const struct conn *c, int why, struct err *e)
+static int lost(struct conn *c, int why, struct err *e)
 {
+    int failed = atomic_load(&c->send_failed);
+    struct buf text;
+
     if (atomic_load(&c->shut))
         return err_set(e, "the connection to %s was closed", c->node);
-    if (atomic_load(&c->send_failed))
+    if (failed == ETIMEDOUT)
         return err_set(e, "lost %s: it accepted no data for %d ms", c->node, c->timeout_ms);
+    if (failed != 0)
+        why = failed;
     if (why == 0 || why == ECONNRESET || why == EPIPE)
         return err_set(e,
                        "lost %s: it closed the connection; the node has stopped or has "
                        "disconnected kprof-top",
                        c->node);
-    return err_set(e, "lost %s: %s", c->node, strerror(why));
+    if (why != EPROTO)
+        return err_set(e, "lost %s: %s", c->node, strerror(why));
+    buf_init(&text, sizeof e->text);
+    sock_why(&c->sock, &text);
+    (void)err_set(e, "lost %s: %s", c->node, text.data);
+    buf_release(&text);
+    return -1;
 }
 
-static int tear(struct conn *c)
+/* rc: why a packet was sent only in part */
+static void mark_broken(struct conn *c, int rc)
 {
-    atomic_store(&c->send_failed, true);
-    (void)shutdown(c->fd, SHUT_RDWR);
-    return -1;
+    atomic_store(&c->send_failed, -rc);
+    sock_shutdown(&c->sock);
 }
 
 static void went_out(struct conn *c)
@@ -144,15 +156,17 @@ static void went_out(struct conn *c)
 static void tick(struct conn *c)
 {
     static const char zeros[FRAME_BYTES] = {0};
-    struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+    struct pollfd p = {.fd = c->sock.fd, .events = POLLOUT};
     struct iovec iov = {(void *)(uintptr_t)zeros, sizeof zeros};
-    size_t sent;
+    bool began;
 
     if (pthread_mutex_trylock(&c->sending) != 0)
         return;
-    if (!atomic_load(&c->send_failed) && poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0) {
-        if (net_write_all(c->fd, &iov, 1, net_deadline(c->timeout_ms), &sent) < 0 && sent > 0)
-            (void)tear(c);
+    if (atomic_load(&c->send_failed) == 0 && poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0) {
+        int rc = sock_send_all(&c->sock, &iov, 1, net_deadline(c->timeout_ms), &began);
+
+        if (rc < 0 && began)
+            mark_broken(c, rc);
         went_out(c);
     }
     pthread_mutex_unlock(&c->sending);
@@ -161,23 +175,24 @@ static void tick(struct conn *c)
 /* Sends c->head, whose first four bytes will be the length, and the term. */
 static int send_packet(struct conn *c, const void *term, size_t n, struct err *e)
 {
-    size_t length = c->head.len - FRAME_BYTES + n, sent;
+    size_t length = c->head.len - FRAME_BYTES + n;
     struct iovec iov[2] = {{c->head.data, c->head.len}, {(void *)(uintptr_t)term, n}};
+    bool began;
     int rc;
 
-    if (atomic_load(&c->send_failed) || atomic_load(&c->shut))
+    if (atomic_load(&c->send_failed) != 0 || atomic_load(&c->shut))
         return lost(c, 0, e);
     if (c->head.truncated || length > CONN_MAX_PACKET)
         return err_set(e, "a message of %zu bytes to %s is too long to send", n, c->node);
     for (unsigned i = 0; i < FRAME_BYTES; i++)
         c->head.data[i] = (char)(length >> (8 * (FRAME_BYTES - 1 - i)));
-    rc = net_write_all(c->fd, iov, 2, net_deadline(c->timeout_ms), &sent);
+    rc = sock_send_all(&c->sock, iov, 2, net_deadline(c->timeout_ms), &began);
     if (rc == 0) {
         went_out(c);
         return 0;
     }
-    if (sent > 0)
-        (void)tear(c);
+    if (began)
+        mark_broken(c, rc);
     if (rc == -ETIMEDOUT)
         return err_set(e, "%s accepted no data for %d ms: it is overloaded or out of reach",
                        c->node, c->timeout_ms);
@@ -338,21 +353,16 @@ static void make_room(struct conn *c, size_t need)
 /* Reads the available bytes: 1 some, 0 none, -1 the end. */
 static int fill(struct conn *c, size_t need, struct err *e)
 {
-    make_room(c, need);
-    for (;;) {
-        ssize_t n = recv(c->fd, c->in + c->end, c->cap - c->end, 0);
+    ssize_t n;
 
-        if (n > 0) {
-            c->end += (size_t)n;
-            return 1;
-        }
-        if (n == 0)
-            return lost(c, 0, e);
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-            return 0;
-        if (errno != EINTR)
-            return lost(c, errno, e);
-    }
+    make_room(c, need);
+    n = sock_recv(&c->sock, c->in + c->end, c->cap - c->end);
+    if (n == -EAGAIN)
+        return 0;
+    if (n <= 0)
+        return lost(c, (int)-n, e);
+    c->end += (size_t)n;
+    return 1;
 }
 
 int conn_recv(struct conn *c, int timeout_ms, const uint8_t **payload, size_t *n, struct err *e)
@@ -372,7 +382,7 @@ int conn_recv(struct conn *c, int timeout_ms, const uint8_t **payload, size_t *n
         uint64_t now = clock_mono_ns();
         if (now - atomic_load_explicit(&c->sent_ns, memory_order_relaxed) > TICK_EVERY_NS)
             tick(c);
-        if (rc == 0 && net_wait(c->fd, POLLIN, deadline) < 0)
+        if (rc == 0 && sock_wait_recv(&c->sock, deadline) < 0)
             return 0;
         late = rc == 1 &&
                now >= deadline; /* packets may arrive without end, and none with a message */

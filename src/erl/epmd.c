@@ -1,7 +1,7 @@
 #include "epmd.h"
 #include "net.h"
 
-#include <errno.h>
+#include <kprof/base/likeness.h>
 #include <kprof/base/text.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,8 @@
 #define NAMES_MAX_BYTES    (64 * 1024)
 #define NAMES_SHOWN_BYTES  200
 #define NAME_SHOWN_COLUMNS 40
+#define NAMES_SHOWN        64
+#define NAME_BYTES         64 /* more are not shown */
 
 uint16_t epmd_own_port(void)
 {
@@ -25,12 +27,13 @@ uint16_t epmd_own_port(void)
 }
 
 /* Connects and sends one request. Returns the socket, or negative errno. */
-static int ask(struct in_addr host, char what, const char *arg, uint64_t deadline_ns)
+static int ask(const struct net_addresses *at, uint16_t port, char what, const char *arg,
+               uint64_t deadline_ns, size_t *which)
 {
     size_t n = strlen(arg), sent;
     char head[3] = {(char)((n + 1) >> 8), (char)(n + 1), what};
     struct iovec iov[2] = {{head, sizeof head}, {(char *)(uintptr_t)arg, n}};
-    int fd = net_connect(host, epmd_own_port(), deadline_ns), rc;
+    int fd = net_connect(at, port, deadline_ns, which), rc;
 
     if (fd < 0)
         return fd;
@@ -41,40 +44,50 @@ static int ask(struct in_addr host, char what, const char *arg, uint64_t deadlin
     return rc;
 }
 
-enum epmd_answer epmd_port(struct in_addr host, const char *name, uint64_t deadline_ns,
-                           uint16_t *port, int *why)
+/* After "w" and 0: port (2), kind of node, protocol, highest version (2), and more. */
+static enum epmd_answer take_node(int fd, uint64_t deadline_ns, struct epmd_node *out)
 {
-    unsigned char head[2] = {0}, body[2];
-    int fd = ask(host, PORT_PLEASE2_REQ, name, deadline_ns);
+    unsigned char body[6];
+    ssize_t n = net_read_full(fd, body, sizeof body, deadline_ns);
+
+    if (n < 2)
+        return EPMD_UNKNOWN_PROTOCOL;
+    out->port = (uint16_t)(body[0] << 8 | body[1]);
+    if (n == sizeof body)
+        out->highest = (uint16_t)(body[4] << 8 | body[5]);
+    return out->port != 0 ? EPMD_FOUND : EPMD_UNKNOWN_PROTOCOL;
+}
+
+enum epmd_answer epmd_port(const struct net_addresses *at, const char *name, uint64_t deadline_ns,
+                           struct epmd_node *out)
+{
+    unsigned char head[2] = {0};
+    *out = (struct epmd_node){.port = 0};
+    int fd = ask(at, epmd_own_port(), PORT_PLEASE2_REQ, name, deadline_ns, &out->which);
     enum epmd_answer answer = EPMD_UNKNOWN_PROTOCOL;
     ssize_t n;
 
-    *why = 0;
     if (fd < 0) {
-        *why = -fd;
+        out->why = -fd;
         return EPMD_NO_CONNECTION;
     }
     n = net_read_full(fd, head, sizeof head, deadline_ns);
     if (n < 0) {
-        *why = (int)-n;
+        out->why = (int)-n;
         answer = EPMD_NO_CONNECTION;
     } else if (n == sizeof head && head[0] == PORT2_RESP) {
-        answer = EPMD_NOT_REGISTERED;
-        if (head[1] == 0) {
-            n = net_read_full(fd, body, sizeof body, deadline_ns);
-            *port = (uint16_t)(body[0] << 8 | body[1]);
-            answer = n == sizeof body && *port != 0 ? EPMD_FOUND : EPMD_UNKNOWN_PROTOCOL;
-        }
+        answer = head[1] == 0 ? take_node(fd, deadline_ns, out) : EPMD_NOT_REGISTERED;
     }
     close(fd);
     return answer;
 }
 
 /* One line is "name NAME at port PORT". */
-static void add_name(struct buf *out, size_t start, const char *line, size_t n)
+static void read_line(const char *line, size_t n, epmd_name *each, void *arg)
 {
     static const char before[] = "name ", after[] = " at port ";
     const char *end;
+    uint32_t port = 0;
 
     if (n <= strlen(before) || memcmp(line, before, strlen(before)) != 0)
         return;
@@ -83,44 +96,95 @@ static void add_name(struct buf *out, size_t start, const char *line, size_t n)
     end = memmem(line, n, after, strlen(after));
     if (end == NULL || end == line)
         return;
-    if (out->len > start)
-        buf_adds(out, ", ");
-    text_safe(out, line, (size_t)(end - line), NAME_SHOWN_COLUMNS, true);
+    for (const char *d = end + strlen(after); d < line + n && *d >= '0' && *d <= '9'; d++)
+        port = port > UINT16_MAX ? port : port * 10 + (uint32_t)(*d - '0');
+    each(arg, line, (size_t)(end - line), port > UINT16_MAX ? 0 : (uint16_t)port);
 }
 
-static void list_names(struct buf *out, const char *s, size_t n)
+void epmd_parse_names(const char *s, size_t n, epmd_name *each, void *arg)
 {
-    size_t start = out->len;
-
     while (n > 0) {
         const char *newline = memchr(s, '\n', n);
         size_t line = newline != NULL ? (size_t)(newline - s) : n, used = line + (newline != NULL);
 
-        if (out->len - start > NAMES_SHOWN_BYTES) {
-            buf_adds(out, ", ...");
-            return;
-        }
-        add_name(out, start, s, line);
+        read_line(s, line, each, arg);
         s += used;
         n -= used;
     }
 }
 
-void epmd_names(struct in_addr host, uint64_t deadline_ns, struct buf *out)
+bool epmd_each_name(const struct net_addresses *at, uint16_t port, uint64_t deadline_ns,
+                    epmd_name *each, void *arg)
 {
-    int fd = ask(host, NAMES_REQ, "", deadline_ns);
+    size_t which;
+    int fd = ask(at, port, NAMES_REQ, "", deadline_ns, &which);
     char *bytes;
     ssize_t n;
+    bool ok;
 
     if (fd < 0)
-        return;
+        return false;
     bytes = malloc(NAMES_MAX_BYTES);
     if (bytes == NULL)
         abort();
-    n = net_read_full(fd, bytes, NAMES_MAX_BYTES,
-                      deadline_ns); /* it closes the connection after the last name */
-    if (n > 4)                      /* its own port comes first */
-        list_names(out, bytes + 4, (size_t)n - 4);
+    /* It closes the connection after the last name. Its own port comes first, in 4 bytes. */
+    n = net_read_full(fd, bytes, NAMES_MAX_BYTES, deadline_ns);
+    ok = n >= 4 && bytes[0] == 0 && bytes[1] == 0 && (n == 4 || memcmp(bytes + 4, "n", 1) == 0);
+    if (ok)
+        epmd_parse_names(bytes + 4, (size_t)n - 4, each, arg);
     free(bytes);
     close(fd);
+    return ok;
+}
+
+/* The names most like one of them, the best first; equal ones in the order of the answer. */
+struct nearest {
+    const char *like;
+    struct {
+        char text[NAME_BYTES];
+        size_t n;
+        unsigned distance;
+    } at[NAMES_SHOWN];
+    size_t n;
+    bool more; /* not all are here */
+};
+
+static void add_near(void *arg, const char *name, size_t n, uint16_t port)
+{
+    struct nearest *s = arg;
+    unsigned distance = likeness_distance(s->like, strlen(s->like), name, n);
+    size_t i = s->n;
+
+    (void)port;
+    s->more = s->more || s->n == NAMES_SHOWN;
+    while (i > 0 && s->at[i - 1].distance > distance) {
+        if (i < NAMES_SHOWN)
+            s->at[i] = s->at[i - 1];
+        i--;
+    }
+    if (i == NAMES_SHOWN)
+        return;
+    s->at[i].n = n < NAME_BYTES ? n : NAME_BYTES;
+    memcpy(s->at[i].text, name, s->at[i].n);
+    s->at[i].distance = distance;
+    s->n += s->n < NAMES_SHOWN;
+}
+
+bool epmd_names(const struct net_addresses *at, uint16_t port, uint64_t deadline_ns,
+                const char *like, struct buf *out)
+{
+    struct nearest s = {.like = like};
+    size_t start = out->len;
+    bool ok = epmd_each_name(at, port, deadline_ns, add_near, &s);
+
+    for (size_t i = 0; i < s.n; i++) {
+        if (out->len - start > NAMES_SHOWN_BYTES) {
+            s.more = true;
+            break;
+        }
+        buf_adds(out, i > 0 ? ", " : "");
+        text_safe(out, s.at[i].text, s.at[i].n, NAME_SHOWN_COLUMNS, true);
+    }
+    buf_adds(out, s.more ? ", ..." : "");
+    return ok;
 }

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define HEAD_START_MS 250
+
 uint64_t net_deadline(int timeout_ms)
 {
     return clock_mono_ns() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * 1000000u;
@@ -22,20 +24,64 @@ int net_left_ms(uint64_t deadline_ns)
     return now >= deadline_ns ? 0 : (int)((deadline_ns - now + 999999u) / 1000000u);
 }
 
-int net_resolve(const char *host, struct in_addr *out)
+uint64_t net_sooner(uint64_t deadline_ns, int ms)
 {
-    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list = NULL;
-    int rc = getaddrinfo(host, NULL, &hints, &list);
+    uint64_t soon = net_deadline(ms);
 
-    if (rc == 0) {
-        struct sockaddr_in a;
-
-        memcpy(&a, list->ai_addr, sizeof a);
-        *out = a.sin_addr;
-        freeaddrinfo(list);
-    }
-    return rc;
+    return soon < deadline_ns ? soon : deadline_ns;
 }
+
+/* ---- addresses ---- */
+
+static bool same(const union net_address *a, const union net_address *b)
+{
+    if (a->any.sa_family != b->any.sa_family)
+        return false;
+    if (a->any.sa_family == AF_INET)
+        return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+    return memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof a->v6.sin6_addr) == 0 &&
+           a->v6.sin6_scope_id == b->v6.sin6_scope_id;
+}
+
+void net_add(struct net_addresses *list, const struct sockaddr *a)
+{
+    union net_address new = {.any.sa_family = a->sa_family};
+
+    if (a->sa_family == AF_INET)
+        memcpy(&new.v4, a, sizeof new.v4);
+    else if (a->sa_family == AF_INET6)
+        memcpy(&new.v6, a, sizeof new.v6);
+    else
+        return;
+    for (size_t i = 0; i < list->n; i++)
+        if (same(&list->at[i], &new))
+            return;
+    if (list->n < NET_ADDRESSES_MAX)
+        list->at[list->n++] = new;
+}
+
+void net_add_loopback(struct net_addresses *list)
+{
+    union net_address v4 = {.v4 = {.sin_family = AF_INET}},
+                      v6 = {.v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT}};
+
+    v4.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    net_add(list, &v4.any);
+    net_add(list, &v6.any);
+}
+
+static socklen_t length_of(const union net_address *a)
+{
+    return a->any.sa_family == AF_INET ? sizeof a->v4 : sizeof a->v6;
+}
+
+void net_text(const union net_address *a, char out[NET_TEXT_BYTES])
+{
+    if (getnameinfo(&a->any, length_of(a), out, NET_TEXT_BYTES, NULL, 0, NI_NUMERICHOST) != 0)
+        memcpy(out, "?", sizeof "?");
+}
+
+/* ---- connecting ---- */
 
 int net_wait(int fd, short events, uint64_t deadline_ns)
 {
@@ -68,29 +114,127 @@ static void set_options(int fd)
         (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
 }
 
-int net_connect(struct in_addr host, uint16_t port, uint64_t deadline_ns)
+/* Begins to connect. Returns a new socket, or negative errno. */
+static int begin(const union net_address *to, uint16_t port)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = host};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), rc = 0, pending = 0;
-    socklen_t n = sizeof pending;
+    union net_address a = *to;
+    int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), rc;
 
     if (fd < 0)
         return -errno;
+    if (a.any.sa_family == AF_INET)
+        a.v4.sin_port = htons(port);
+    else
+        a.v6.sin6_port = htons(port);
     set_options(fd);
-    if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
+    if (connect(fd, &a.any, length_of(&a)) == 0 || errno == EINPROGRESS || errno == EINTR)
         return fd;
-    if (errno != EINPROGRESS && errno != EINTR)
-        rc = -errno;
-    if (rc == 0)
-        rc = net_wait(fd, POLLOUT, deadline_ns);
-    if (rc == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &pending, &n) < 0)
-        rc = -errno;
-    if (rc == 0)
-        rc = -pending;
-    if (rc == 0)
-        return fd;
+    rc = -errno;
     close(fd);
     return rc;
+}
+
+/* Attempts that run at the same time. */
+struct race {
+    struct pollfd p[NET_ADDRESSES_MAX]; /* fd -1: failed */
+    size_t started, pending;
+    int why; /* negative errno, of the most informative failure */
+    size_t why_of;
+};
+
+/* This machine has no route to such an address: the least informative failure. */
+static bool no_route(int why)
+{
+    return why == 0 || why == -ENETUNREACH || why == -EHOSTUNREACH || why == -EADDRNOTAVAIL ||
+           why == -EAFNOSUPPORT;
+}
+
+static void failed(struct race *r, size_t i, int why)
+{
+    if (r->why == 0 || (no_route(r->why) && !no_route(why))) {
+        r->why = why;
+        r->why_of = i;
+    }
+}
+
+static void give_up(struct race *r, size_t i, int why)
+{
+    close(r->p[i].fd);
+    r->p[i].fd = -1;
+    r->pending--;
+    failed(r, i, why);
+}
+
+static void start_next(struct race *r, const struct net_addresses *to, uint16_t port)
+{
+    size_t i = r->started++;
+    int fd = begin(&to->at[i], port);
+
+    r->p[i] = (struct pollfd){.fd = fd < 0 ? -1 : fd, .events = POLLOUT};
+    if (fd < 0)
+        failed(r, i, fd);
+    else
+        r->pending++;
+}
+
+/* The first attempt that has succeeded; its socket no longer belongs to the race. -1: none yet. */
+static int take_winner(struct race *r, size_t *which)
+{
+    for (size_t i = 0; i < r->started; i++) {
+        int fd = r->p[i].fd, why = 0;
+        socklen_t n = sizeof why;
+
+        if (fd < 0 || r->p[i].revents == 0)
+            continue;
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &n) < 0)
+            why = errno;
+        if (why == 0) {
+            *which = i;
+            r->p[i].fd = -1;
+            r->pending--;
+            return fd;
+        }
+        give_up(r, i, -why);
+    }
+    return -1;
+}
+
+/* Ends the attempts that still run. */
+static void end_race(struct race *r, int why)
+{
+    for (size_t i = 0; i < r->started; i++)
+        if (r->p[i].fd >= 0)
+            give_up(r, i, why);
+}
+
+int net_connect(const struct net_addresses *to, uint16_t port, uint64_t deadline_ns, size_t *which)
+{
+    struct race r = {.pending = 0};
+    uint64_t next_ns = 0;
+    int fd = -1;
+
+    while (fd < 0 && (r.started < to->n || r.pending > 0)) {
+        bool all = r.started == to->n;
+
+        if (!all && (r.pending == 0 || net_left_ms(next_ns) == 0)) {
+            start_next(&r, to, port);
+            next_ns = net_deadline(HEAD_START_MS);
+            continue;
+        }
+        int rc = poll(r.p, (nfds_t)r.started,
+                      net_left_ms(all || deadline_ns < next_ns ? deadline_ns : next_ns));
+        if (rc > 0)
+            fd = take_winner(&r, which);
+        else if (rc < 0 && errno != EINTR)
+            break;
+        else if (net_left_ms(deadline_ns) == 0)
+            break;
+    }
+    end_race(&r, -ETIMEDOUT);
+    if (fd >= 0)
+        return fd;
+    *which = r.why_of;
+    return r.why != 0 ? r.why : -ETIMEDOUT;
 }
 
 ssize_t net_read_full(int fd, void *bytes, size_t n, uint64_t deadline_ns)
@@ -154,17 +298,16 @@ int net_write_all(int fd, struct iovec *iov, int n, uint64_t deadline_ns, size_t
     return 0;
 }
 
-void net_local_address(struct in_addr host, char out[INET_ADDRSTRLEN])
+void net_local_text(int fd, char out[NET_TEXT_BYTES])
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(4369), .sin_addr = host}, us;
+    union net_address us = {.any.sa_family = AF_UNSPEC};
     socklen_t n = sizeof us;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* connecting it sends nothing */
 
     out[0] = 0;
-    if (fd < 0)
+    if (getsockname(fd, &us.any, &n) < 0)
         return;
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 &&
-        getsockname(fd, (struct sockaddr *)&us, &n) == 0)
-        (void)inet_ntop(AF_INET, &us.sin_addr, out, INET_ADDRSTRLEN);
-    close(fd);
+    if (us.any.sa_family == AF_INET)
+        (void)inet_ntop(AF_INET, &us.v4.sin_addr, out, NET_TEXT_BYTES);
+    else if (us.any.sa_family == AF_INET6)
+        (void)inet_ntop(AF_INET6, &us.v6.sin6_addr, out, NET_TEXT_BYTES);
 }

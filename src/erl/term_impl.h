@@ -1,4 +1,5 @@
-/* Shared by the files of term: bounded output, and the leaves of a term. For src/erl only. */
+/* Shared by the files of term: bounded output, and the leaves of a term. For src/erl only. Pure;
+ * any thread. */
 #ifndef KPROF_ERL_TERM_IMPL_H
 #define KPROF_ERL_TERM_IMPL_H
 

@@ -45,9 +45,10 @@ void export_slow(struct buf *out, const struct snapshot *s, const struct slow_fi
     export_text_slow(out, s, f);
 }
 
-void export_slow_line(struct buf *out, const struct snap_slow *w, const char *node)
+void export_slow_line(struct buf *out, const struct snapshot *s, const struct snap_slow *w,
+                      const char *node)
 {
-    export_json_slow(out, w, node);
+    export_json_slow(out, s, w, node);
 }
 
 int export_format_parse(const char *s)

@@ -1,6 +1,7 @@
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
 #include <kprof/export/field.h>
+#include <kprof/export/part_field.h>
 #include <kprof/export/writers.h>
 
 #include <inttypes.h>
@@ -71,6 +72,32 @@ static void session(struct buf *out, const struct snapshot *s)
     disturbed(out, s);
 }
 
+/* The same columns for every row, empty without parts. */
+static void parts_head(struct buf *out)
+{
+    buf_adds(out, ",parts_calls,parts_slow_from_us");
+    for (int p = 0; p < PART_COUNT; p++)
+        for (size_t i = 0; i < PART_FIELDS; i++)
+            buf_addf(out, ",%s_%s", part_field_key((enum time_part)p), part_fields[i].key);
+}
+
+static void parts(struct buf *out, const struct time_part_view *v)
+{
+    char cell[FIELD_CELL_BYTES] = "";
+    if (v)
+        snprintf(cell, sizeof cell, "%" PRIu64, v->calls);
+    buf_addf(out, ",%s,", cell);
+    if (v)
+        buf_addf(out, "%.3f", v->slow_from_us);
+    for (int p = 0; p < PART_COUNT; p++)
+        for (size_t i = 0; i < PART_FIELDS; i++) {
+            buf_addch(out, ',');
+            if (v)
+                buf_addf(out, "%.*f", part_fields[i].decimals,
+                         part_field_value(&part_fields[i], v, (enum time_part)p));
+        }
+}
+
 static void row(struct buf *out, const struct snap_row *r)
 {
     char cell[FIELD_CELL_BYTES];
@@ -86,6 +113,7 @@ static void row(struct buf *out, const struct snap_row *r)
     buf_addch(out, ',');
     if (r->note)
         export_csv_quoted(out, r->note);
+    parts(out, r->parts);
     buf_addch(out, '\n');
 }
 
@@ -96,7 +124,9 @@ void export_csv(struct buf *out, const struct snapshot *s, bool first)
         buf_adds(out, head);
         for (const struct field *c = fields; c < fields + FIELDS; c++)
             buf_addf(out, ",%s", c->key);
-        buf_adds(out, ",note\n");
+        buf_adds(out, ",note");
+        parts_head(out);
+        buf_addch(out, '\n');
     }
     buf_init(&prefix, 0);
     session(&prefix, s);

@@ -151,7 +151,7 @@ static void add_histogram(struct buf *out, const struct snap_row *r)
     uLongf n = compressBound(plain.len);
     Bytef *z = malloc(n);
     if (!z || compress(z, &n, (const Bytef *)plain.data, plain.len) != Z_OK)
-        abort(); /* only memory can be missing: the size is zlib's own bound */
+        abort(); /* only an allocation can fail: the size is zlib's own bound */
     add_be(&packed, V2_COMPRESSED, 4);
     add_be(&packed, n, 4);
     buf_add(&packed, z, n);
@@ -201,7 +201,8 @@ static void remarks(struct buf *out, const struct snapshot *s)
     if (s->gap_s > 0) {
         enum gap_reason most;
         snapshot_gap_s(s, HUGE_VAL, 0, &most);
-        buf_addf(out, "#[Nothing was traced for %.3f s of it: %s]\n", s->gap_s, gap_name(most));
+        buf_addf(out, "#[Nothing was traced for %.3f s of the interval: %s]\n", s->gap_s,
+                 gap_name(most));
     }
     for (size_t i = 0; i < s->n_marks; i++) {
         buf_adds(out, "#[Loaded again: ");
@@ -212,7 +213,7 @@ static void remarks(struct buf *out, const struct snapshot *s)
         buf_addf(out, "#[Lost events so far: target %" PRIu64 ", ring %" PRIu64 "]\n",
                  s->lost.target, s->lost.ring);
     if (s->sample > 1)
-        buf_addf(out, "#[One request in %" PRIu32 " was traced; counts are of calls seen]\n",
+        buf_addf(out, "#[One request in %" PRIu32 " was traced; counts are of traced calls]\n",
                  s->sample);
 }
 

@@ -1,32 +1,12 @@
+#include "json_events.h"
+#include "json_parts.h"
+
 #include <kprof/base/clock.h>
 #include <kprof/base/json.h>
+#include <kprof/core/why.h>
 #include <kprof/export/field.h>
 #include <kprof/export/writers.h>
 #include <stddef.h>
-
-static void key_u64(struct json *j, const char *key, uint64_t v)
-{
-    json_key(j, key);
-    json_u64(j, v);
-}
-
-static void key_f(struct json *j, const char *key, double v, int decimals)
-{
-    json_key(j, key);
-    json_f(j, v, decimals);
-}
-
-static void key_str(struct json *j, const char *key, const char *s)
-{
-    json_key(j, key);
-    json_str(j, s);
-}
-
-static void key_bool(struct json *j, const char *key, bool v)
-{
-    json_key(j, key);
-    json_bool(j, v);
-}
 
 /* ---- scalars of a snapshot: a table of their offsets ---- */
 
@@ -60,24 +40,24 @@ static void scalar(struct json *j, const void *at, const struct scalar *f)
 
     switch ((enum scalar_kind)f->kind) {
     case SCALAR_U64:
-        key_u64(j, f->key, *(const uint64_t *)at);
+        json_key_u64(j, f->key, *(const uint64_t *)at);
         break;
     case SCALAR_U32:
-        key_u64(j, f->key, *(const uint32_t *)at);
+        json_key_u64(j, f->key, *(const uint32_t *)at);
         break;
     case SCALAR_BOOL:
-        key_bool(j, f->key, *(const bool *)at);
+        json_key_bool(j, f->key, *(const bool *)at);
         break;
     case SCALAR_DOUBLE:
         if (f->empty == PLAIN || *(const double *)at > 0)
-            key_f(j, f->key, *(const double *)at, f->decimals);
+            json_key_f(j, f->key, *(const double *)at, f->decimals);
         break;
     case SCALAR_TEXT:
     case SCALAR_CHARS:
         if (f->empty == PLAIN || text[0])
-            key_str(j, f->key, text);
+            json_key_str(j, f->key, text);
         else if (f->empty == OR_NULL)
-            key_str(j, f->key, NULL);
+            json_key_str(j, f->key, NULL);
         break;
     }
 }
@@ -100,6 +80,7 @@ static const struct scalar run[] = {
     SCALAR("tracing", node.tracing, 0, PLAIN),
     SCALAR("silent_s", node.silent_s, 3, OR_NOTHING),
     SCALAR("transport", node.transport, 0, PLAIN),
+    SCALAR("tls", node.tls, 0, OR_NOTHING),
 };
 static const struct scalar sampling[] = {
     SCALAR("compared", compared, 0, OR_NOTHING),
@@ -142,15 +123,15 @@ static void overhead(struct json *j, const struct snap_cost *k)
         return;
     }
     json_obj(j);
-    key_f(j, "percent", k->percent, 3);
+    json_key_f(j, "percent", k->percent, 3);
     if (k->limit_percent > 0) {
-        key_f(j, "limit", k->limit_percent, 2);
+        json_key_f(j, "limit", k->limit_percent, 2);
     } else {
         json_key(j, "limit");
         json_null(j);
     }
-    key_f(j, "per_call_ns", k->call_ns, 0);
-    key_bool(j, "assumed", k->assumed);
+    json_key_f(j, "per_call_ns", k->call_ns, 0);
+    json_key_bool(j, "assumed", k->assumed);
     json_obj_end(j);
 }
 
@@ -161,6 +142,27 @@ static void key_known(struct json *j, const char *key, bool known, double v, int
         json_f(j, v, decimals);
     else
         json_null(j);
+}
+
+/* Nothing if it is not known. */
+static void detail(struct json *j, const struct snap_detail *d)
+{
+    static const char *const states[] = {[DETAIL_OFF] = "off",
+                                         [DETAIL_ON] = "on",
+                                         [DETAIL_NOT_HERE] = "not on this VM",
+                                         [DETAIL_NO_ENTRY] = "no entry"};
+    if (d->state == DETAIL_NOT_KNOWN)
+        return;
+    json_key(j, "detail");
+    json_obj(j);
+    json_key_str(j, "state", states[d->state]);
+    if (d->state == DETAIL_ON) {
+        json_key_u64(j, "every", d->every);
+        json_key_u64(j, "every_asked", d->every_asked);
+    }
+    if (d->why[0])
+        json_key_str(j, "why", d->why);
+    json_obj_end(j);
 }
 
 static void clock_of(struct json *j, const struct snap_clock *k)
@@ -174,16 +176,17 @@ static void clock_of(struct json *j, const struct snap_clock *k)
 
 static void session(struct json *j, const struct snapshot *s)
 {
-    key_u64(j, "schema", 1);
+    json_key_u64(j, "schema", 1);
     SCALARS(j, s, run);
-    key_str(j, "returns", s->lean ? "lean" : "full");
+    json_key_str(j, "returns", s->lean ? "lean" : "full");
     SCALARS(j, s, sampling);
-    key_str(j, "sample_why", s->sample_why ? sample_why_name(s->sample_why) : NULL);
+    json_key_str(j, "sample_why", s->sample_why ? sample_why_name(s->sample_why) : NULL);
     overhead(j, &s->cost);
+    detail(j, &s->detail);
     clock_of(j, &s->clock);
     json_key(j, "breaker");
     json_obj(j);
-    key_str(j, "state", breaker_name(s->breaker.state));
+    json_key_str(j, "state", breaker_name(s->breaker.state));
     SCALARS(j, s, breaker);
     json_obj_end(j);
 }
@@ -215,9 +218,9 @@ static void gaps(struct json *j, const struct snapshot *s)
     json_arr(j);
     for (size_t i = 0; i < s->n_gaps; i++) {
         json_obj(j);
-        key_f(j, "from_s", s->gaps[i].from_s, 3);
-        key_f(j, "to_s", s->gaps[i].to_s, 3);
-        key_str(j, "reason", gap_name(s->gaps[i].reason));
+        json_key_f(j, "from_s", s->gaps[i].from_s, 3);
+        json_key_f(j, "to_s", s->gaps[i].to_s, 3);
+        json_key_str(j, "reason", gap_name(s->gaps[i].reason));
         json_obj_end(j);
     }
     json_arr_end(j);
@@ -227,9 +230,9 @@ static void gaps(struct json *j, const struct snapshot *s)
         char at[40];
         clock_format_wall(s->marks[i].wall_ns, at, sizeof at);
         json_obj(j);
-        key_str(j, "at", at);
-        key_f(j, "ago_s", s->marks[i].ago_s, 3);
-        key_str(j, "reloaded", s->marks[i].module);
+        json_key_str(j, "at", at);
+        json_key_f(j, "ago_s", s->marks[i].ago_s, 3);
+        json_key_str(j, "reloaded", s->marks[i].module);
         json_obj_end(j);
     }
     json_arr_end(j);
@@ -238,8 +241,8 @@ static void gaps(struct json *j, const struct snapshot *s)
 static void row(struct json *j, const struct snap_row *r, bool compared)
 {
     json_obj(j);
-    key_str(j, "tier", r->tier_name);
-    key_str(j, "identity", r->ident);
+    json_key_str(j, "tier", r->tier_name);
+    json_key_str(j, "identity", r->ident);
     for (const struct field *c = fields; c < fields + FIELDS; c++) {
         json_key(j, c->key);
         if (c->kind == FIELD_COUNT)
@@ -248,13 +251,15 @@ static void row(struct json *j, const struct snap_row *r, bool compared)
             json_f(j, field_value(c, r), field_decimals(c));
     }
     if (compared) {
-        key_u64(j, "then_count", r->then_count);
-        key_f(j, "d_rate", r->d_rate, 4);
-        key_f(j, "d_p50", r->d_p50, 4);
-        key_f(j, "d_p99", r->d_p99, 4);
+        json_key_u64(j, "then_count", r->then_count);
+        json_key_f(j, "d_rate", r->d_rate, 4);
+        json_key_f(j, "d_p50", r->d_p50, 4);
+        json_key_f(j, "d_p99", r->d_p99, 4);
     }
+    if (r->parts)
+        json_parts_row(j, r->parts);
     if (r->note)
-        key_str(j, "note", r->note);
+        json_key_str(j, "note", r->note);
     json_obj_end(j);
 }
 
@@ -267,12 +272,14 @@ static void slow_tiers(struct json *j, const struct snap_slow *w)
         const struct snap_slow_tier *t = &w->tiers[i];
         snapshot_pid(t->pid, pid);
         json_obj(j);
-        key_str(j, "tier", t->name);
-        key_u64(j, "start_us", t->start_us);
-        key_u64(j, "duration_us", t->duration_us);
-        key_u64(j, "self_us", t->self_us);
-        key_str(j, "pid", pid);
-        key_bool(j, "error", t->error);
+        json_key_str(j, "tier", t->name);
+        json_key_u64(j, "start_us", t->start_us);
+        json_key_u64(j, "duration_us", t->duration_us);
+        json_key_u64(j, "self_us", t->self_us);
+        if (t->mailbox_known)
+            json_key_u64(j, "mbox_us", t->mailbox_us);
+        json_key_str(j, "pid", pid);
+        json_key_bool(j, "error", t->error);
         json_obj_end(j);
     }
     json_arr_end(j);
@@ -284,10 +291,10 @@ static void slow_sums(struct json *j, const struct snap_slow *w)
     json_arr(j);
     for (size_t i = 0; i < w->n_sums; i++) {
         json_obj(j);
-        key_str(j, "tier", w->sums[i].name);
-        key_u64(j, "calls", w->sums[i].calls);
-        key_f(j, "sum_us", w->sums[i].sum_us, 3);
-        key_f(j, "self_us", w->sums[i].self_us, 3);
+        json_key_str(j, "tier", w->sums[i].name);
+        json_key_u64(j, "calls", w->sums[i].calls);
+        json_key_f(j, "sum_us", w->sums[i].sum_us, 3);
+        json_key_f(j, "self_us", w->sums[i].self_us, 3);
         json_obj_end(j);
     }
     json_arr_end(j);
@@ -303,14 +310,14 @@ static void slow_tiers_of(struct json *j, const struct snap_slow *w)
         char pid[FIELD_CELL_BYTES];
         snapshot_pid(f->pid, pid);
         json_obj(j);
-        key_str(j, "tier", f->tier_name);
-        key_u64(j, "calls", f->calls);
-        key_f(j, "duration_us", f->duration_us, 3);
-        key_str(j, "pid", pid);
+        json_key_str(j, "tier", f->tier_name);
+        json_key_u64(j, "calls", f->calls);
+        json_key_f(j, "duration_us", f->duration_us, 3);
+        json_key_str(j, "pid", pid);
         if (f->error)
-            key_bool(j, "error", true);
+            json_key_bool(j, "error", true);
         if (f->args)
-            key_str(j, "args", f->args);
+            json_key_str(j, "args", f->args);
         json_obj_end(j);
     }
     json_arr_end(j);
@@ -323,40 +330,56 @@ static void slow_most_of(struct json *j, const struct snap_slow_sum *most)
     snapshot_pid(most->pid, pid);
     json_key(j, "most");
     json_obj(j);
-    key_str(j, "tier", most->name);
-    key_f(j, "self_us", most->self_us, 3);
-    key_str(j, "pid", pid);
+    json_key_str(j, "tier", most->name);
+    json_key_f(j, "self_us", most->self_us, 3);
+    json_key_str(j, "pid", pid);
     if (most->who)
-        key_str(j, "who", most->who);
+        json_key_str(j, "who", most->who);
     json_obj_end(j);
 }
 
+static void slow_places(struct json *j, const struct snap_slow *w)
+{
+    json_key_u64(j, "polls", w->polls);
+    json_key(j, "hung_in");
+    json_arr(j);
+    for (size_t i = 0; i < w->n_places; i++) {
+        json_obj(j);
+        json_key_str(j, "place", w->places[i].text);
+        json_key_str(j, "status", w->places[i].status);
+        json_key_f(j, "share", w->places[i].share, 4);
+        json_obj_end(j);
+    }
+    json_arr_end(j);
+}
+
 /* node NULL: the surrounding object has it */
-static void slow(struct json *j, const struct snap_slow *w, const char *node)
+static void slow(struct json *j, const struct snapshot *s, const struct snap_slow *w,
+                 const char *node)
 {
     char at[40], pid[FIELD_CELL_BYTES];
     clock_format_wall(w->wall_ns, at, sizeof at);
     snapshot_pid(w->pid, pid);
     json_obj(j);
-    key_str(j, "at", at);
+    json_key_str(j, "at", at);
     if (node)
-        key_str(j, "node", node);
-    key_str(j, "tier", w->tier_name);
-    key_str(j, "identity", w->ident);
-    key_str(j, "pid", pid);
-    key_f(j, "duration_us", w->duration_us, 3);
-    key_u64(j, "request", w->request);
+        json_key_str(j, "node", node);
+    json_key_str(j, "tier", w->tier_name);
+    json_key_str(j, "identity", w->ident);
+    json_key_str(j, "pid", pid);
+    json_key_f(j, "duration_us", w->duration_us, 3);
+    json_key_u64(j, "request", w->request);
     if (w->request_us > 0)
-        key_f(j, "request_us", w->request_us, 3);
+        json_key_f(j, "request_us", w->request_us, 3);
     if (w->error)
-        key_bool(j, "error", true);
+        json_key_bool(j, "error", true);
     if (w->exit)
-        key_str(j, "reason", "exit");
+        json_key_str(j, "reason", "exit");
     if (w->who)
-        key_str(j, "who", w->who);
+        json_key_str(j, "who", w->who);
     if (w->args)
-        key_str(j, "args", w->args);
-    key_u64(j, "slow_calls", w->n_slow);
+        json_key_str(j, "args", w->args);
+    json_key_u64(j, "slow_calls", w->n_slow);
     slow_tiers_of(j, w);
     if (slow_most(w))
         slow_most_of(j, slow_most(w));
@@ -364,14 +387,18 @@ static void slow(struct json *j, const struct snap_slow *w, const char *node)
         slow_sums(j, w);
     if (w->n_tiers > 0)
         slow_tiers(j, w);
+    if (w->polls)
+        slow_places(j, w);
+    json_parts_calls(j, s, w);
     json_obj_end(j);
 }
 
-void export_json_slow(struct buf *out, const struct snap_slow *w, const char *node)
+void export_json_slow(struct buf *out, const struct snapshot *s, const struct snap_slow *w,
+                      const char *node)
 {
     struct json j;
     json_init(&j, out);
-    slow(&j, w, node);
+    slow(&j, s, w, node);
     buf_addch(out, '\n');
 }
 
@@ -384,15 +411,64 @@ static void open_calls(struct json *j, const struct snapshot *s)
         const struct snap_open *o = &s->open[i];
         snapshot_pid(o->pid, pid);
         json_obj(j);
-        key_str(j, "tier", o->tier_name);
-        key_str(j, "identity", o->ident);
-        key_str(j, "pid", pid);
+        json_key_str(j, "tier", o->tier_name);
+        json_key_str(j, "identity", o->ident);
+        json_key_str(j, "pid", pid);
         if (o->who)
-            key_str(j, "who", o->who);
-        key_f(j, "age_us", o->age_us, 3);
+            json_key_str(j, "who", o->who);
+        json_key_f(j, "age_us", o->age_us, 3);
         json_obj_end(j);
     }
     json_arr_end(j);
+}
+
+static void proof(struct json *j, const struct snap_finding *w)
+{
+    char pid[FIELD_CELL_BYTES];
+
+    json_key(j, "proof");
+    json_obj(j);
+    json_key_str(j, "screen", why_proof_name(w->proof));
+    if (w->row) {
+        json_key_str(j, "tier", w->row->tier_name);
+        json_key_str(j, "identity", w->row->ident);
+    }
+    if (w->trace)
+        json_key_u64(j, "trace", w->trace);
+    if (w->pid) {
+        snapshot_pid(w->pid, pid);
+        json_key_str(j, "pid", pid);
+    }
+    json_obj_end(j);
+}
+
+static void findings(struct json *j, const struct snap_why *w)
+{
+    const struct why_rule_text *r;
+
+    json_key(j, "why");
+    json_arr(j);
+    for (size_t i = 0; i < w->n; i++) {
+        json_obj(j);
+        json_key_str(j, "rule", w->of[i].rule);
+        json_key_f(j, "score", w->of[i].score, 2);
+        json_key_str(j, "text", w->of[i].text);
+        proof(j, &w->of[i]);
+        json_obj_end(j);
+    }
+    json_arr_end(j);
+    json_key(j, "why_unknown");
+    json_arr(j);
+    for (size_t i = 0; (r = why_rule(i)); i++)
+        if (why_missing(w, i) != MISSING_COUNT)
+            json_str(j, r->name);
+    json_arr_end(j);
+    json_key(j, "why_missing");
+    json_obj(j);
+    for (size_t i = 0; (r = why_rule(i)); i++)
+        if (why_missing(w, i) != MISSING_COUNT)
+            json_key_str(j, r->name, why_missing_name(why_missing(w, i)));
+    json_obj_end(j);
 }
 
 void export_json(struct buf *out, const struct snapshot *s)
@@ -403,6 +479,7 @@ void export_json(struct buf *out, const struct snapshot *s)
     session(&j, s);
     counters(&j, s);
     gaps(&j, s);
+    json_events(&j, s);
     json_key(&j, "rows");
     json_arr(&j);
     for (size_t i = 0; i < s->n_rows; i++)
@@ -411,9 +488,11 @@ void export_json(struct buf *out, const struct snapshot *s)
     json_key(&j, "slow");
     json_arr(&j);
     for (size_t i = 0; i < s->n_slow; i++)
-        slow(&j, &s->slow[i], NULL);
+        slow(&j, s, &s->slow[i], NULL);
     json_arr_end(&j);
     open_calls(&j, s);
+    if (s->why.there)
+        findings(&j, &s->why);
     json_obj_end(&j);
     buf_addch(out, '\n');
 }

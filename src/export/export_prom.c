@@ -3,6 +3,7 @@
  * exposition formats, text version 0.0.4; original code. */
 #include <kprof/base/text.h>
 #include <kprof/export/field.h>
+#include <kprof/export/part_field.h>
 #include <kprof/export/writers.h>
 
 #include <inttypes.h>
@@ -87,6 +88,90 @@ static void quantiles(struct buf *out, const struct snapshot *s)
     }
 }
 
+/* Only rows of servers whose messages were measured. */
+static void mailboxes(struct buf *out, const struct snapshot *s)
+{
+    static const struct {
+        const char *q;
+        size_t at;
+    } all[] = {{"0.5", offsetof(struct snap_row, wait_p50_us)},
+               {"0.9", offsetof(struct snap_row, wait_p90_us)},
+               {"0.99", offsetof(struct snap_row, wait_p99_us)},
+               {"0.999", offsetof(struct snap_row, wait_p999_us)},
+               {"1", offsetof(struct snap_row, wait_max_us)}};
+    static const char calls[] = "kprof_mailbox_calls", time[] = "kprof_mailbox_seconds";
+    type(out, calls, "gauge", "Calls of the window whose time in a mailbox is known.");
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (!s->rows[i].waits)
+            continue;
+        row_labels(out, calls, s, &s->rows[i]);
+        buf_addf(out, "} %" PRIu64 "\n", s->rows[i].waits);
+    }
+    type(out, time, "gauge", "Time of these messages in the mailbox, by quantile.");
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        for (size_t q = 0; r->waits && q < sizeof all / sizeof *all; q++) {
+            double us;
+            memcpy(&us, (const char *)r + all[q].at, sizeof us);
+            row_labels(out, time, s, r);
+            label(out, "quantile", all[q].q, ",");
+            buf_addch(out, '}');
+            number(out, us / 1e6);
+        }
+    }
+}
+
+static void busy(struct buf *out, const struct snapshot *s)
+{
+    static const char name[] = "kprof_busy";
+    type(out, name, "gauge", "Share of the time in which the processes of a server are busy.");
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (!isfinite(s->rows[i].busy))
+            continue;
+        row_labels(out, name, s, &s->rows[i]);
+        buf_addch(out, '}');
+        number(out, s->rows[i].busy);
+    }
+}
+
+/* Only rows with parts; 8 parts each. scale: from microseconds or a share. */
+static void parts_of(struct buf *out, const struct snapshot *s, const struct part_field *f,
+                     const char *name, double scale, const char *help)
+{
+    type(out, name, "gauge", help);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct time_part_view *v = s->rows[i].parts;
+        for (int p = 0; v && p < PART_COUNT; p++) {
+            row_labels(out, name, s, &s->rows[i]);
+            label(out, "part", part_field_key((enum time_part)p), ",");
+            buf_addch(out, '}');
+            number(out, scale * part_field_value(f, v, (enum time_part)p));
+        }
+    }
+}
+
+static void parts(struct buf *out, const struct snapshot *s)
+{
+    static const char calls[] = "kprof_part_calls", from[] = "kprof_part_slow_from_seconds";
+    type(out, calls, "gauge", "Calls of the window whose parts were recorded.");
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (!s->rows[i].parts)
+            continue;
+        row_labels(out, calls, s, &s->rows[i]);
+        buf_addf(out, "} %" PRIu64 "\n", s->rows[i].parts->calls);
+    }
+    type(out, from, "gauge", "Least duration of the slowest 1 % of these calls.");
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (!s->rows[i].parts)
+            continue;
+        row_labels(out, from, s, &s->rows[i]);
+        buf_addch(out, '}');
+        number(out, s->rows[i].parts->slow_from_us / 1e6);
+    }
+    for (const struct part_field *f = part_fields; f < part_fields + PART_FIELDS; f++)
+        parts_of(out, s, f, f->metric, f->decimals == 3 ? 1e-6 : 1, f->help);
+}
+
 static const struct field *field_of(const char *key)
 {
     const struct field *f = fields;
@@ -112,7 +197,7 @@ static void lost(struct buf *out, const struct snapshot *s)
         const char *where;
         uint64_t n;
     } all[] = {{"target", s->lost.target}, {"ring", s->lost.ring}};
-    type(out, name, "counter", "Events dropped, by where.");
+    type(out, name, "counter", "Dropped events, by place.");
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         buf_adds(out, name);
         label(out, "node", s->node.name, "{");
@@ -127,7 +212,7 @@ void export_prom(struct buf *out, const struct snapshot *s)
     one(out, s, "kprof_gap_seconds", "gauge", s->gap_s,
         "Time of the window without tracing; rates are of the rest.");
     one(out, s, "kprof_reloads", "gauge", (double)s->n_marks,
-        "Times in the window that a traced module was loaded again.");
+        "How often a traced module was loaded again in the window.");
     one(out, s, "kprof_tracing", "gauge", s->node.tracing, "1 while tracing is on.");
     one(out, s, "kprof_sample", "gauge", s->sample, "One request in this many is traced.");
     one(out, s, "kprof_breaker_state", "gauge", s->breaker.state, "0 closed, 1 open, 2 half-open.");
@@ -139,7 +224,7 @@ void export_prom(struct buf *out, const struct snapshot *s)
     rows_of(out, s, field_of("count"), "kprof_calls", 1, "Calls seen in the window.");
     rows_of(out, s, field_of("est_count"), "kprof_calls_estimated", 1,
             "Calls of the window, scaled by the sampling.");
-    rows_of(out, s, field_of("rate"), "kprof_call_rate", 1, "Calls a second.");
+    rows_of(out, s, field_of("rate"), "kprof_call_rate", 1, "Calls per second.");
     rows_of(out, s, field_of("errors"), "kprof_call_errors", 1,
             "Calls of the window that ended in an exception.");
     rows_of(out, s, field_of("mean_us"), "kprof_call_mean_seconds", 1e-6,
@@ -148,4 +233,16 @@ void export_prom(struct buf *out, const struct snapshot *s)
             "Longest call of the window.");
     rows_of(out, s, field_of("share"), "kprof_share", 1, "Part of the requests' time, 0 to 1.");
     quantiles(out, s);
+    bool waits = false, serves = false, has_parts = false;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        waits |= s->rows[i].waits > 0;
+        serves |= isfinite(s->rows[i].busy);
+        has_parts |= s->rows[i].parts != NULL;
+    }
+    if (waits)
+        mailboxes(out, s);
+    if (serves)
+        busy(out, s);
+    if (has_parts)
+        parts(out, s);
 }

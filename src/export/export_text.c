@@ -1,7 +1,10 @@
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
+#include <kprof/core/call_parts.h>
+#include <kprof/core/why.h>
 #include <kprof/export/export.h>
 #include <kprof/export/field.h>
+#include <kprof/export/part_field.h>
 #include <kprof/export/writers.h>
 
 #include <inttypes.h>
@@ -10,6 +13,7 @@
 
 #define NAME_COLS_MAX 48 /* longer names are cut, so that the values stay in sight */
 #define NOTE_COLS_MAX 300
+#define EVENTS_MAX    20
 #define SLOW_LINES    5 /* without --slow-details */
 #define GAP           "  "
 
@@ -53,6 +57,8 @@ static void session(struct buf *out, const struct snapshot *s)
     safe(out, s->node.otp[0] ? s->node.otp : "-", 0);
     buf_adds(out, GAP "transport ");
     safe(out, s->node.transport[0] ? s->node.transport : "-", 0);
+    if (s->node.tls[0])
+        buf_addf(out, GAP "tls %s", s->node.tls);
     buf_addf(out, GAP "returns %s\n", s->lean ? "lean" : "full");
     buf_addf(out, "time      %s" GAP "elapsed %.1f s" GAP "window %.1f s (%s)%s\n", at,
              s->elapsed_s, s->window_s, s->time.asked_s ? length : window_name(s->window),
@@ -157,14 +163,17 @@ static const char *row_name(const struct snap_row *r, size_t *indent)
 }
 
 struct widths {
-    size_t name, cell[FIELDS];
+    size_t name, cell[FIELDS]; /* 0: not shown */
 };
 
 static struct widths measure(const struct snapshot *s)
 {
     struct widths w = {.name = strlen("tier / identity")};
+    bool waits = false;
+    for (size_t i = 0; i < s->n_rows; i++)
+        waits |= s->rows[i].waits > 0;
     for (size_t c = 0; c < FIELDS; c++)
-        w.cell[c] = strlen(fields[c].title);
+        w.cell[c] = field_is_of_mailbox(&fields[c]) && !waits ? 0 : strlen(fields[c].title);
     for (size_t i = 0; i < s->n_rows; i++) {
         size_t indent;
         const char *name = row_name(&s->rows[i], &indent);
@@ -174,7 +183,7 @@ static struct widths measure(const struct snapshot *s)
         for (size_t c = 0; c < FIELDS; c++) {
             char cell[FIELD_CELL_BYTES];
             field_text(&fields[c], &s->rows[i], cell);
-            w.cell[c] = strlen(cell) > w.cell[c] ? strlen(cell) : w.cell[c];
+            w.cell[c] = w.cell[c] && strlen(cell) > w.cell[c] ? strlen(cell) : w.cell[c];
         }
     }
     return w;
@@ -190,7 +199,8 @@ static void row(struct buf *out, const struct snap_row *r, const struct widths *
     for (size_t c = 0; c < FIELDS; c++) {
         char cell[FIELD_CELL_BYTES];
         field_text(&fields[c], r, cell);
-        buf_addf(out, GAP "%*s", (int)w->cell[c], cell);
+        if (w->cell[c])
+            buf_addf(out, GAP "%*s", (int)w->cell[c], cell);
     }
     buf_addch(out, '\n');
     if (r->note) {
@@ -209,7 +219,8 @@ static void table(struct buf *out, const struct snapshot *s)
     }
     buf_addf(out, "%-*s", (int)w.name, "tier / identity");
     for (size_t c = 0; c < FIELDS; c++)
-        buf_addf(out, GAP "%*s", (int)w.cell[c], fields[c].title);
+        if (w.cell[c])
+            buf_addf(out, GAP "%*s", (int)w.cell[c], fields[c].title);
     buf_adds(out, "\n");
     for (size_t i = 0; i < s->n_rows; i++)
         row(out, &s->rows[i], &w);
@@ -220,6 +231,77 @@ static void table(struct buf *out, const struct snapshot *s)
             "counted: for %.1f s of this window calls were only counted (the breaker was open). "
             "rate includes them, the\nother values do not\n",
             s->counted_s);
+}
+
+/* ---- findings ---- */
+
+/* The rules that lack `m`. */
+static void not_known(struct buf *out, const struct snap_why *w, enum snap_missing m)
+{
+    bool any = false;
+    const struct why_rule_text *r;
+
+    for (size_t i = 0; (r = why_rule(i)); i++) {
+        if (why_missing(w, i) != m)
+            continue;
+        buf_addf(out, "%s%s%s", any ? "" : why_missing_text(m), any ? ", " : ": ", r->covers);
+        any = true;
+    }
+    if (any)
+        buf_addch(out, '\n');
+}
+
+static void findings(struct buf *out, const struct snapshot *s)
+{
+    if (!s->why.there)
+        return;
+    buf_addf(out, "\nfindings: %zu\n", s->why.n);
+    for (size_t i = 0; i < s->why.n; i++) {
+        const struct snap_finding *w = &s->why.of[i];
+        buf_addf(out, "%.2f" GAP "%s" GAP, w->score, w->rule);
+        safe(out, w->text, 0);
+        buf_addch(out, '\n');
+    }
+    for (unsigned m = 0; m < MISSING_COUNT; m++)
+        not_known(out, &s->why, (enum snap_missing)m);
+}
+
+/* ---- parts of the time ---- */
+
+/* The parts above 0, in their order. */
+static void part_shares(struct buf *out, const double share[PART_COUNT])
+{
+    const char *comma = "";
+    for (int p = 0; p < PART_COUNT; p++) {
+        if (share[p] <= 0)
+            continue;
+        buf_addf(out, "%s %s %.1f%%", comma, time_part_name((enum time_part)p), 100 * share[p]);
+        comma = ",";
+    }
+}
+
+/* One line for each row that has parts. */
+static void parts(struct buf *out, const struct snapshot *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct snap_row *r = &s->rows[i];
+        const struct time_part_view *v = r->parts;
+        size_t indent;
+        const char *name = row_name(r, &indent);
+        if (!v)
+            continue;
+        if (!any)
+            buf_adds(out, "\nparts of the time of requests that were followed in detail\n");
+        any = true;
+        buf_addf(out, "%*s", (int)indent, "");
+        safe(out, name, NAME_COLS_MAX);
+        buf_addf(out, GAP "calls %" PRIu64 GAP "mean %.1f:", v->calls, part_field_mean(v));
+        part_shares(out, v->share);
+        buf_addf(out, "; slowest 1 %%, from %.1f:", v->slow_from_us);
+        part_shares(out, v->slow_share);
+        buf_addch(out, '\n');
+    }
 }
 
 /* ---- slow requests, log ---- */
@@ -290,7 +372,30 @@ static void slow_others(struct buf *out, const struct snap_slow *w)
     }
 }
 
-static void slow_details(struct buf *out, const struct snap_slow *w)
+/* The parts of the first call, which is the whole request. */
+static void slow_parts(struct buf *out, const struct snapshot *s, const struct snap_slow *w)
+{
+    struct time_parts sum = {.ns = {0}};
+    uint64_t all = 0;
+    for (size_t i = 0; i < s->n_slow_traces; i++)
+        if (w->trace && s->slow_traces[i].request->id == w->trace)
+            call_parts_sum(s->slow_traces[i].request, 0, &sum);
+    for (int p = 0; p < PART_COUNT; p++)
+        all += sum.ns[p];
+    if (all == 0)
+        return;
+    buf_adds(out, "    parts");
+    const char *gap = "  ";
+    for (int p = 0; p < PART_COUNT; p++) {
+        if (sum.ns[p] == 0)
+            continue;
+        buf_addf(out, "%s%s %.1f", gap, time_part_name((enum time_part)p), (double)sum.ns[p] / 1e3);
+        gap = ", ";
+    }
+    buf_addch(out, '\n');
+}
+
+static void slow_details(struct buf *out, const struct snapshot *s, const struct snap_slow *w)
 {
     char at[40], pid[FIELD_CELL_BYTES];
     clock_format_wall(w->wall_ns, at, sizeof at);
@@ -310,6 +415,7 @@ static void slow_details(struct buf *out, const struct snap_slow *w)
         buf_addch(out, '\n');
     }
     slow_others(out, w);
+    slow_parts(out, s, w);
     for (size_t i = 0; i < w->n_sums; i++) {
         const struct snap_slow_sum *t = &w->sums[i];
         buf_addf(out, "    sum %.1f" GAP "self %.1f" GAP "calls %" PRIu32 GAP, t->sum_us,
@@ -317,11 +423,19 @@ static void slow_details(struct buf *out, const struct snap_slow *w)
         safe(out, t->name, NAME_COLS_MAX);
         buf_addch(out, '\n');
     }
+    for (size_t i = 0; i < w->n_places; i++) {
+        const struct snap_place *p = &w->places[i];
+        buf_addf(out, "    hung %.0f%%" GAP "%s" GAP, p->share * 100, p->status);
+        safe(out, p->text, NAME_COLS_MAX);
+        buf_addch(out, '\n');
+    }
     for (size_t i = 0; i < w->n_tiers; i++) {
         const struct snap_slow_tier *t = &w->tiers[i];
         snapshot_pid(t->pid, pid);
         buf_addf(out, "    at %" PRIu64 GAP "for %" PRIu64 GAP "self %" PRIu64 GAP, t->start_us,
                  t->duration_us, t->self_us);
+        if (t->mailbox_known)
+            buf_addf(out, "mbox %" PRIu32 GAP, t->mailbox_us);
         safe(out, t->name, NAME_COLS_MAX);
         buf_addf(out, GAP "%s%s\n", pid, t->error ? GAP "error" : "");
     }
@@ -331,7 +445,7 @@ static void slow_all(struct buf *out, const struct snapshot *s, const struct slo
 {
     for (size_t i = 0; i < s->n_slow; i++)
         if (!f || slow_matches(f, &s->slow[i]))
-            slow_details(out, &s->slow[i]);
+            slow_details(out, s, &s->slow[i]);
 }
 
 static void slow_time(struct buf *out, const struct slow_filter *f)
@@ -373,14 +487,40 @@ static void log_lines(struct buf *out, const struct snapshot *s)
     }
 }
 
+/* The VM events of the window that are not in the lines above. */
+static void vm_events(struct buf *out, const struct snapshot *s)
+{
+    const char *label = "events    ";
+
+    for (size_t i = 0, n = 0; i < s->vm.n && n < EVENTS_MAX; i++) {
+        const struct snap_vm_event *e = &s->vm.of[i];
+        char at[40], text[VM_EVENT_TEXT_BYTES];
+        if (e->kind == VM_EVENT_GAP || e->kind == VM_EVENT_BREAKER || e->kind == VM_EVENT_LOADED ||
+            !snapshot_vm_in_window(s, e))
+            continue;
+        clock_format_wall(e->wall_ns, at, sizeof at);
+        vm_event_text(e, text);
+        buf_addf(out, "%s%s" GAP, label, at);
+        safe(out, text, 0);
+        buf_addch(out, '\n');
+        label = "          ";
+        n++;
+    }
+    if (s->vm.lost)
+        buf_addf(out, "%s%" PRIu64 " more were not reported\n", label, s->vm.lost);
+}
+
 static void view(struct buf *out, const struct snapshot *s)
 {
     session(out, s);
     counters(out, s);
     gaps(out, s);
     marks(out, s);
+    vm_events(out, s);
     buf_addch(out, '\n');
     table(out, s);
+    parts(out, s);
+    findings(out, s);
     export_change(out, s);
 }
 

@@ -29,6 +29,14 @@ const struct field fields[FIELDS] = {
     {"self_us", "self", FIELD_US, FIELD(self_us)},
     {"share", "share", FIELD_SHARE, FIELD(share)},
     {"oldest_open_us", "oldest", FIELD_US, FIELD(oldest_open_us)},
+    {"mbox_count", "mbox n", FIELD_COUNT, FIELD(waits)},
+    {"mbox_mean_us", "mbox mean", FIELD_US, FIELD(wait_mean_us)},
+    {"mbox_p50_us", "mbox p50", FIELD_US, FIELD(wait_p50_us)},
+    {"mbox_p90_us", "mbox p90", FIELD_US, FIELD(wait_p90_us)},
+    {"mbox_p99_us", "mbox p99", FIELD_US, FIELD(wait_p99_us)},
+    {"mbox_p999_us", "mbox p99.9", FIELD_US, FIELD(wait_p999_us)},
+    {"mbox_max_us", "mbox max", FIELD_US, FIELD(wait_max_us)},
+    {"busy", "busy", FIELD_SHARE, FIELD(busy)},
 };
 
 uint64_t field_count(const struct field *c, const struct snap_row *r)
@@ -43,6 +51,11 @@ double field_value(const struct field *c, const struct snap_row *r)
     double v;
     memcpy(&v, (const char *)r + c->offset, sizeof v);
     return v;
+}
+
+bool field_is_of_mailbox(const struct field *c)
+{
+    return c->offset >= FIELD(waits) && c->offset <= FIELD(busy);
 }
 
 int field_decimals(const struct field *c)

@@ -1,5 +1,5 @@
-/* The page of a flame graph: D has the samples, and all is drawn from it. Names are only ever set as
- * text. Runs in an HTML page and in an SVG image; asks nobody for anything. */
+/* The page of a flame graph: D has the samples, from which everything is drawn. Names are set only
+ * as text. Runs in an HTML page and in an SVG image; makes no network request. */
 (function () {
 'use strict';
 const XHTML = 'http://www.w3.org/1999/xhtml', ROW = 18, LEAST = 0.6;

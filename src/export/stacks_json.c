@@ -207,7 +207,8 @@ static void open_to(struct timeline *t, size_t depth, uint64_t time_ns)
 }
 
 /* The duration of a sample: its weight if that is a time; else the time to the next sample of the
- * process, at most two intervals, so that time without samples stays empty. */
+ * process, or one interval if that time is longer than two, so that time without samples stays
+ * empty. */
 static uint64_t length_ns(const struct timeline *t, size_t i)
 {
     const struct stack_profile_meta *m = stack_profile_meta(t->profile);

@@ -39,8 +39,8 @@ enum {
     FUNCTION_FILE = 4
 };
 
-/* Strings: 0 is empty; then the labels of the graph by number, then the file names of labels that
- * have one; these are the last ones. */
+/* Strings: 0 is empty; then the labels of the graph by number; then a file name for each label,
+ * which may be empty; then these words. */
 enum { WORD_WIDTH, WORD_UNIT, WORD_GROUP, WORDS };
 
 struct pprof {

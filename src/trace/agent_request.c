@@ -2,13 +2,16 @@
 
 #include "agent_call.h"
 
+#include <inttypes.h>
 #include <kprof/erl/enc.h>
 #include <stdio.h>
 #include <string.h>
 
+enum { POLLS = 64 }; /* of one answer */
+
 static void enc_trace_config(struct buf *b, const struct trace_config *w)
 {
-    enc_map(b, 6);
+    enc_map(b, 8);
     enc_atom(b, "tiers");
     if (w->n)
         enc_list(b, w->n);
@@ -34,8 +37,12 @@ static void enc_trace_config(struct buf *b, const struct trace_config *w)
     enc_atom(b, w->lean ? "lean" : "full");
     enc_atom(b, "sample");
     enc_u64(b, w->sample ? w->sample : 1);
+    enc_atom(b, "detail");
+    enc_u64(b, w->detail);
     enc_atom(b, "args");
     enc_atom(b, w->args ? "true" : "false");
+    enc_atom(b, "mailbox");
+    enc_atom(b, w->mailbox ? "true" : "false");
 }
 
 static bool read_matched(struct etf *c, struct agent_request_config *out)
@@ -248,6 +255,63 @@ int agent_request_who(struct session *s, const uint64_t *pids, size_t n, struct 
             rc = agent_call_unreadable("who", e);
         add_line(lines, &q.c, AGENT_REQUEST_WHO_BYTES);
     }
+    agent_call_end(&q);
+    return rc;
+}
+
+static bool add_poll(struct buf *lines, struct etf *c)
+{
+    uint64_t index, after_us, status;
+    uint32_t arity;
+
+    if (!etf_tuple(c, &arity) || arity != 4 || !etf_u64(c, &index) || !etf_u64(c, &after_us) ||
+        !etf_u64(c, &status))
+        return false;
+    buf_addf(lines, "%" PRIu64 " %" PRIu64 " %" PRIu64 " ", index, after_us, status);
+    add_line(lines, c, AGENT_REQUEST_NOTE_BYTES);
+    return !c->bad;
+}
+
+bool agent_request_polls(struct etf *c, struct buf *lines)
+{
+    uint64_t total_us;
+    uint32_t got, arity;
+
+    if (!etf_tuple(c, &arity) || arity != 2 || !etf_u64(c, &total_us) || !etf_list(c, &got) ||
+        got > POLLS)
+        return false;
+    buf_addf(lines, "%" PRIu64 "\n", total_us);
+    for (uint32_t i = 0; i < got; i++)
+        if (!add_poll(lines, c))
+            return false;
+    return true;
+}
+
+int agent_request_hang(struct session *s, const uint64_t *pids, size_t n, struct buf *lines,
+                       struct err *e)
+{
+    struct agent_call q;
+    int rc;
+
+    agent_call_begin(&q, "hang");
+    enc_pids(&q.request, pids, n < AGENT_REQUEST_HANG ? n : AGENT_REQUEST_HANG);
+    rc = agent_call_send(&q, s, e);
+    if (rc == 0 && !agent_request_polls(&q.c, lines))
+        rc = agent_call_unreadable("hang", e);
+    agent_call_end(&q);
+    return rc;
+}
+
+int agent_request_queue(struct session *s, const char *name, int64_t *length, struct err *e)
+{
+    struct agent_call q;
+    int rc;
+
+    agent_call_begin(&q, "queue");
+    enc_str(&q.request, name);
+    rc = agent_call_send(&q, s, e);
+    if (rc == 0 && !etf_i64(&q.c, length))
+        rc = agent_call_unreadable("queue", e);
     agent_call_end(&q);
     return rc;
 }

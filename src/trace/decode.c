@@ -2,14 +2,17 @@
 #include "args.h"
 
 #include <kprof/base/buf.h>
+#include <kprof/core/vm_event.h>
 #include <kprof/erl/term.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RAW_MAX       65536u
-#define RAW_BYTES     ((size_t)16 << 20)
-#define ARGS_BYTES    200
-#define LABEL_PID_BIT (UINT64_C(1) << 63)
+#define RAW_MAX         65536u
+#define RAW_BYTES       ((size_t)16 << 20)
+#define ARGS_BYTES      200
+#define VM_DETAIL_BYTES 200
+#define VM_MOST_US      UINT64_C(86400000000) /* a day */
+#define LABEL_PID_BIT   (UINT64_C(1) << 63)
 
 enum text_as { TEXT_MFA, TEXT_IDENT };
 
@@ -122,12 +125,17 @@ static bool read_caller(struct decoder *d, struct etf *c, struct event *ev)
     return ok;
 }
 
+static bool is_pid(int tag)
+{
+    return tag == 88 || tag == 103;
+}
+
 /* A label is a small integer or a pid; an atom (false) means no label. */
 static bool read_label(struct etf *c, uint64_t *label)
 {
     int tag = etf_peek(c);
 
-    if (tag == 88 || tag == 103) {
+    if (is_pid(tag)) {
         if (!etf_pid(c, label))
             return false;
         *label |= LABEL_PID_BIT;
@@ -143,6 +151,13 @@ static bool read_label(struct etf *c, uint64_t *label)
     return etf_skip(c);
 }
 
+/* {To,Label,Caller}: a message to the process To. */
+static bool read_sent(struct decoder *d, struct etf *c, struct event *ev)
+{
+    ev->kind = EVENT_SENT;
+    return etf_pid(c, &ev->prev) && read_label(c, &ev->label) && read_fn(d, c, &ev->caller);
+}
+
 /* The message of the match spec: {Ix,Label,Caller | {Caller,Arguments}[,Ident[,entry |
  * Junk,Prev]]}. */
 static bool read_payload(struct decoder *d, struct etf *c, struct event *ev)
@@ -152,6 +167,8 @@ static bool read_payload(struct decoder *d, struct etf *c, struct event *ev)
 
     if (!etf_tuple(c, &arity) || arity < 3 || arity > 6)
         return false;
+    if (arity == 3 && is_pid(etf_peek(c)))
+        return read_sent(d, c, ev);
     if (!etf_u64(c, &tier) || tier >= EVENT_TIERS)
         return false;
     ev->tier = (uint16_t)tier;
@@ -178,6 +195,8 @@ static bool read_call(struct decoder *d, struct etf *c, struct event *ev)
     n = (size_t)(c->p - from);
     if (!read_payload(d, c, ev))
         return false;
+    if (ev->kind == EVENT_SENT)
+        return true;
     if (!d->tier_fn[ev->tier])
         d->tier_fn[ev->tier] = name_of(d, from, n, TEXT_MFA);
     ev->fn = d->tier_fn[ev->tier];
@@ -192,6 +211,124 @@ static bool read_stamp(const struct decoder *d, struct etf *c, struct event *ev)
         return false;
     ev->ts_ns = node_clock_ns(&d->clock, native);
     return true;
+}
+
+/* Sets the kind of a message about scheduling; *located: it has a scheduler and a function. */
+static bool scheduling_kind(const char *what, size_t n, struct event *ev, bool *located)
+{
+    static const struct {
+        const char *name;
+        enum event_kind kind;
+        bool located;
+    } kinds[] = {{"out", EVENT_OUT, true},
+                 {"in", EVENT_IN, true},
+                 {"gc_minor_start", EVENT_GC, false},
+                 {"gc_minor_end", EVENT_GC_END, false},
+                 {"gc_major_start", EVENT_GC, false},
+                 {"gc_major_end", EVENT_GC_END, false},
+                 {"off", EVENT_UNKNOWN, false},
+                 {"queue", EVENT_QUEUE, false},
+                 {"receives", EVENT_RECEIVES, true},
+                 {"out_exiting", EVENT_OUT, true},
+                 {"in_exiting", EVENT_IN, true},
+                 {"out_exited", EVENT_OUT, true}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].name) == n && memcmp(kinds[i].name, what, n) == 0) {
+            ev->kind = (uint8_t)kinds[i].kind;
+            *located = kinds[i].located;
+            return true;
+        }
+    return false;
+}
+
+/* {trace_ts, Pid, in | out, MFA | 0, Scheduler, Ts}, {trace_ts, Pid, gc_... | off, 0, Ts},
+ * {trace_ts, Pid, receives, MFA, 1 | 0, Ts}, {trace_ts, Pid, queue, Messages, Ts} */
+enum decode_result decode_scheduling(struct decoder *d, struct etf *c, struct event *ev)
+{
+    uint32_t arity;
+    const char *what;
+    size_t n;
+    uint64_t scheduler;
+    bool located;
+    struct etf start = *c;
+
+    if (!etf_tuple(c, &arity) || !etf_is_atom(c, "trace_ts") || !etf_pid(c, &ev->pid) ||
+        !etf_atom(c, &what, &n) || !scheduling_kind(what, n, ev, &located) ||
+        arity != (located ? 6u : 5u))
+        goto unknown;
+    if (located && (!read_fn(d, c, &ev->fn) || !etf_u64(c, &scheduler)))
+        goto unknown;
+    if (located)
+        ev->tier = (uint16_t)(scheduler < UINT16_MAX ? scheduler : UINT16_MAX);
+    if (ev->kind == EVENT_QUEUE ? !etf_u64(c, &ev->label) : !located && !etf_skip(c))
+        goto unknown;
+    if (read_stamp(d, c, ev) && ev->pid)
+        return DECODE_EVENT;
+unknown:
+    *c = start;
+    return etf_skip(c) ? DECODE_SKIP : DECODE_BAD;
+}
+
+static bool vm_kind(const char *what, size_t n, struct event *ev)
+{
+    static const struct {
+        const char *name;
+        enum vm_event_kind kind;
+    } kinds[] = {{"long_gc", VM_EVENT_LONG_GC},
+                 {"long_schedule", VM_EVENT_LONG_SCHEDULE},
+                 {"busy_port", VM_EVENT_BUSY_PORT},
+                 {"long_message_queue", VM_EVENT_LONG_QUEUE},
+                 {"large_heap", VM_EVENT_LARGE_HEAP}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].name) == n && memcmp(kinds[i].name, what, n) == 0) {
+            ev->tier = (uint16_t)kinds[i].kind;
+            return true;
+        }
+    return false;
+}
+
+/* A function, a binary, or a number: none. */
+static bool read_detail(struct decoder *d, struct etf *c, uint32_t *id)
+{
+    const uint8_t *text;
+    size_t n;
+    int tag = etf_peek(c);
+
+    if (tag == 104)
+        return read_fn(d, c, id);
+    *id = 0;
+    if (tag != 109)
+        return etf_skip(c);
+    if (!etf_binary(c, &text, &n))
+        return false;
+    *id = intern_add(d->names, (const char *)text, n < VM_DETAIL_BYTES ? n : VM_DETAIL_BYTES);
+    return true;
+}
+
+/* {Kind, Pid | 0, Ts, Us, Value, MFA | Binary | 0} */
+enum decode_result decode_vm_event(struct decoder *d, struct etf *c, struct event *ev)
+{
+    uint32_t arity;
+    const char *what;
+    size_t n;
+    uint64_t us, none;
+    struct etf start = *c;
+
+    ev->kind = EVENT_VM;
+    if (!etf_tuple(c, &arity) || arity != 6 || !etf_atom(c, &what, &n) || !vm_kind(what, n, ev))
+        goto unknown;
+    if (is_pid(etf_peek(c)) ? !etf_pid(c, &ev->pid) : !etf_u64(c, &none))
+        goto unknown;
+    if (!read_stamp(d, c, ev) || !etf_u64(c, &us) || !etf_u64(c, &ev->label) ||
+        !read_detail(d, c, &ev->fn))
+        goto unknown;
+    ev->prev = us < VM_MOST_US ? us * 1000 : 0;
+    return DECODE_EVENT;
+unknown:
+    *c = start;
+    return etf_skip(c) ? DECODE_SKIP : DECODE_BAD;
 }
 
 enum decode_result decode_message(struct decoder *d, struct etf *c, struct event *ev)

@@ -32,7 +32,12 @@ enum decode_result { DECODE_EVENT, DECODE_SKIP, DECODE_BAD };
 
 void decoder_init(struct decoder *d, struct intern *names);
 void decoder_release(struct decoder *d);
-/* Fills *ev except weight and node. */
+/* Fills *ev except weight. */
 enum decode_result decode_message(struct decoder *d, struct etf *c, struct event *ev);
+/* The same for a message about the scheduling of a process. */
+enum decode_result decode_scheduling(struct decoder *d, struct etf *c, struct event *ev);
+
+/* The same for an event of the VM. */
+enum decode_result decode_vm_event(struct decoder *d, struct etf *c, struct event *ev);
 
 #endif

@@ -281,6 +281,22 @@ static void say_none(const struct full_figures *f, const char *what, char *out, 
     }
 }
 
+/* slowest_ns is of the requests that have ended and were not kept. */
+static void say_canceled(const struct full_figures *f, const char *what, char *out, size_t n)
+{
+    char longest[FORMAT_BYTES];
+    int at = snprintf(out, n, "the full trace was canceled");
+
+    if (f->events)
+        at += snprintf(out + at, n - (size_t)at, "; %" PRIu64 " events of %s until then", f->events,
+                       what);
+    if (f->slowest_ns && at > 0 && (size_t)at < n) {
+        clock_format_ns(f->slowest_ns, longest, sizeof longest);
+        snprintf(out + at, n - (size_t)at, "; no earlier request matched: the slowest took %s",
+                 longest);
+    }
+}
+
 static const char *fixed(enum full_reason r)
 {
     switch (r) {
@@ -292,8 +308,6 @@ static const char *fixed(enum full_reason r)
         return "the node's run queue was long, so the full trace ended";
     case FULL_BEHIND:
         return "there were more events than the agent can store, so the full trace ended";
-    case FULL_CANCELED:
-        return "the full trace was canceled";
     case FULL_DIED:
         return "the process ended, so the full trace ended";
     case FULL_REFUSED:
@@ -328,12 +342,15 @@ void full_figures_say(const struct full_figures *f, const char *what, char *out,
         snprintf(out, n, "%s: %" PRIu64 " events", what, f->events);
         break;
     case FULL_TIME:
-        snprintf(out, n, "%s: %" PRIu64 " events until the time was over", what, f->events);
+        snprintf(out, n, "%s: %" PRIu64 " events until the time limit", what, f->events);
         break;
     case FULL_BUDGET:
         snprintf(out, n,
                  "%s: the trace ended at its limit of %" PRIu64 " events; see --full-events", what,
                  f->budget);
+        break;
+    case FULL_CANCELED:
+        say_canceled(f, what, out, n);
         break;
     case FULL_NO_CALL:
         snprintf(out, n, "no request came: %s was not called", what);

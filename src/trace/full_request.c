@@ -3,6 +3,7 @@
 #include "agent_call.h"
 
 #include <kprof/erl/enc.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define APP "app:"
@@ -77,10 +78,18 @@ static void enc_names(struct buf *b, const char *list, bool apps)
     enc_nil(b);
 }
 
-static void enc_modules(struct buf *b, const char *list)
+static void enc_modules(struct buf *b, const struct full_request *r)
 {
+    const char *list = r->modules;
+
     if (strcmp(list, "all") == 0) {
         enc_atom(b, "all");
+        return;
+    }
+    if (r->with_applications) {
+        enc_tuple(b, 2);
+        enc_atom(b, "with");
+        enc_names(b, list, false);
         return;
     }
     enc_tuple(b, 3);
@@ -121,6 +130,43 @@ static int ask(struct agent_call *q, struct session *s, struct err *e)
     return rc;
 }
 
+/* Copies n bytes to *at, and advances it to the next aligned place. from NULL: NULL */
+static void *put(char **at, const void *from, size_t n)
+{
+    void *to = *at;
+
+    if (!from)
+        return NULL;
+    memcpy(to, from, n);
+    *at += (n + 7) & ~(size_t)7;
+    return to;
+}
+
+static size_t text_bytes(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+struct full_request *full_request_copy(const struct full_request *r)
+{
+    const char *const text[] = {r->rule, r->value, r->name, r->modules};
+    size_t n = sizeof *r + r->n_pids * sizeof *r->pids + r->n_follow * sizeof *r->follow + 64;
+
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        n += text_bytes(text[i]);
+    char *at = malloc(n);
+    if (!at)
+        abort();
+    struct full_request *to = put(&at, r, sizeof *r);
+    to->pids = put(&at, r->pids, r->n_pids * sizeof *r->pids);
+    to->follow = put(&at, r->follow, r->n_follow * sizeof *r->follow);
+    to->rule = put(&at, r->rule, text_bytes(r->rule));
+    to->value = put(&at, r->value, text_bytes(r->value));
+    to->name = put(&at, r->name, text_bytes(r->name));
+    to->modules = put(&at, r->modules, text_bytes(r->modules));
+    return to;
+}
+
 int full_request_begin(struct session *s, const struct full_request *r, struct err *e)
 {
     const struct {
@@ -134,17 +180,21 @@ int full_request_begin(struct session *s, const struct full_request *r, struct e
 
     agent_call_begin(&q, "full");
     struct buf *b = &q.request;
-    enc_map(b, 9);
+    enc_map(b, r->name ? 10 : 9);
     enc_atom(b, "who");
     enc_who(b, r);
     enc_atom(b, "follow");
     enc_follow(b, r);
     enc_atom(b, "modules");
-    enc_modules(b, r->modules);
+    enc_modules(b, r);
     enc_atom(b, "rule");
     enc_text(b, r->rule);
     enc_atom(b, "value");
     enc_text(b, r->value);
+    if (r->name) {
+        enc_atom(b, "name");
+        enc_str(b, r->name);
+    }
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
         enc_atom(b, number[i].name);
         enc_u64(b, number[i].value);

@@ -1,6 +1,7 @@
 #include <kprof/trace/record.h>
 
 #include "record_ring.h"
+#include "record_stacks.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,9 +22,10 @@ static const uint8_t head[HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C',
 struct recorder {
     FILE *f; /* NULL: only the ring has the frames */
     char path[512];
-    int failed;               /* errno of the first write that failed */
-    struct record_ring *ring; /* NULL: none */
-    uint8_t *meta;            /* the last frame with session data, if there is a ring */
+    int failed;                   /* errno of the first write that failed */
+    struct record_ring *ring;     /* NULL: none */
+    struct record_stacks *stacks; /* what samples refer to; NULL: the file has all */
+    uint8_t *meta;                /* the last frame with session data, if there is a ring */
     size_t meta_bytes;
     pthread_mutex_t lock;
 };
@@ -66,6 +68,7 @@ static struct recorder *new_recorder(void)
 static void free_recorder(struct recorder *r)
 {
     record_ring_free(r->ring);
+    record_stacks_free(r->stacks);
     free(r->meta);
     pthread_mutex_destroy(&r->lock);
     free(r);
@@ -81,11 +84,32 @@ struct recorder *recorder_open(const char *path, struct err *e)
     return NULL;
 }
 
-struct recorder *recorder_ring(size_t max_bytes)
+static void left(void *arg, const uint8_t *frame, size_t n)
+{
+    record_stacks_take(arg, frame + FRAME_BYTES, n - FRAME_BYTES);
+}
+
+struct recorder *recorder_idle(void)
 {
     struct recorder *r = new_recorder();
 
-    r->ring = record_ring_new(max_bytes);
+    r->stacks = record_stacks_new();
+    return r;
+}
+
+void recorder_remember(struct recorder *r, size_t max_bytes)
+{
+    pthread_mutex_lock(&r->lock);
+    if (!r->ring)
+        r->ring = record_ring_new(max_bytes, RECORD_STACKS, left, r->stacks);
+    pthread_mutex_unlock(&r->lock);
+}
+
+struct recorder *recorder_ring(size_t max_bytes)
+{
+    struct recorder *r = recorder_idle();
+
+    recorder_remember(r, max_bytes);
     return r;
 }
 
@@ -110,7 +134,7 @@ static void to_file(struct recorder *r, const uint8_t *h, const void *bytes, siz
         r->failed = errno ? errno : EIO;
 }
 
-/* A file of the ring begins with it. */
+/* Stores the session data, with which each file of the ring begins. */
 static void keep_meta(struct recorder *r, const uint8_t *h, const void *bytes, size_t n)
 {
     free(r->meta);
@@ -137,13 +161,52 @@ void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void
         keep_meta(r, h, bytes, n);
     else if (r->ring)
         record_ring_add(r->ring, h, bytes, n);
+    else if (r->stacks && kind == RECORD_STACKS)
+        record_stacks_take(r->stacks, bytes, n);
     pthread_mutex_unlock(&r->lock);
+}
+
+/* Writes what the samples of the file refer to, before the first frame that is kept. */
+static void name_stacks(struct recorder *r, uint64_t stamp_ns)
+{
+    uint8_t h[FRAME_BYTES] = {RECORD_STACKS};
+    struct buf b;
+
+    buf_init(&b, 0);
+    if (record_stacks_write(r->stacks, &b)) {
+        put_be(h + 1, stamp_ns, 8);
+        put_be(h + 9, b.len, 4);
+        to_file(r, h, b.data, b.len);
+    }
+    buf_release(&b);
+}
+
+/* Writes the frames of the ring that are not older than from_ns. */
+static void keep_frames(struct recorder *r, uint64_t from_ns)
+{
+    uint8_t *frame = NULL;
+    size_t at = 0, cap = 0, n;
+    bool named = false;
+
+    while ((n = record_ring_walk(r->ring, &at, &frame, &cap)) > 0) {
+        uint64_t stamp_ns = get_be(frame + 1, 8);
+        if (stamp_ns < from_ns) {
+            if (frame[0] == RECORD_STACKS)
+                left(r->stacks, frame, n);
+            continue;
+        }
+        if (!named)
+            name_stacks(r, stamp_ns);
+        named = true;
+        to_file(r, frame, frame + FRAME_BYTES, n - FRAME_BYTES);
+    }
+    if (!named)
+        name_stacks(r, from_ns);
+    free(frame);
 }
 
 int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct err *e)
 {
-    uint8_t *frame = NULL;
-    size_t at = 0, cap = 0, n;
     int rc;
 
     assert(r->ring && !r->f);
@@ -151,11 +214,9 @@ int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct
     rc = open_file(r, path, e);
     if (rc == 0 && r->meta)
         to_file(r, r->meta, r->meta + FRAME_BYTES, r->meta_bytes - FRAME_BYTES);
-    while (rc == 0 && (n = record_ring_walk(r->ring, &at, &frame, &cap)) > 0)
-        if (get_be(frame + 1, 8) >= from_ns)
-            to_file(r, frame, frame + FRAME_BYTES, n - FRAME_BYTES);
+    if (rc == 0)
+        keep_frames(r, from_ns);
     pthread_mutex_unlock(&r->lock);
-    free(frame);
     return rc;
 }
 
@@ -266,7 +327,7 @@ int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t 
     if (*n > RECORD_MAX_FRAME)
         goto cut;
     if (*n > r->cap) {
-        /* grows with the bytes that arrive, not with the length in a header */
+        /* RECORD_MAX_FRAME limits it, whatever a header says */
         size_t cap = *n < 65536 ? 65536 : *n;
         free(r->frame);
         r->frame = malloc(cap);

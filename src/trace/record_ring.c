@@ -7,15 +7,23 @@
 struct record_ring {
     uint8_t *bytes;
     size_t max, first, used; /* first: position of the oldest byte */
+    char kind;               /* of the frames that `left` takes */
+    record_ring_left *left;
+    void *left_arg;
+    uint8_t *leaves; /* the oldest frame, in one piece */
+    size_t leaves_cap;
 };
 
-struct record_ring *record_ring_new(size_t max_bytes)
+struct record_ring *record_ring_new(size_t max_bytes, char kind, record_ring_left *left, void *arg)
 {
     struct record_ring *r = calloc(1, sizeof *r);
 
     if (!r || !(r->bytes = malloc(max_bytes)))
         abort();
     r->max = max_bytes;
+    r->kind = kind;
+    r->left = left;
+    r->left_arg = arg;
     return r;
 }
 
@@ -24,6 +32,7 @@ void record_ring_free(struct record_ring *r)
     if (!r)
         return;
     free(r->bytes);
+    free(r->leaves);
     free(r);
 }
 
@@ -60,17 +69,28 @@ static size_t frame_bytes(const struct record_ring *r, size_t offset)
     return n + RECORD_FRAME_BYTES;
 }
 
+static void drop_oldest(struct record_ring *r)
+{
+    size_t at = 0, n;
+
+    if (r->left && (char)r->bytes[r->first] == r->kind) {
+        n = record_ring_walk(r, &at, &r->leaves, &r->leaves_cap);
+        r->left(r->left_arg, r->leaves, n);
+    } else {
+        n = frame_bytes(r, 0);
+    }
+    r->first = (r->first + n) % r->max;
+    r->used -= n;
+}
+
 void record_ring_add(struct record_ring *r, const uint8_t *head, const void *bytes, size_t n)
 {
     size_t need = RECORD_FRAME_BYTES + n;
 
     if (need > r->max)
         return;
-    while (r->max - r->used < need) {
-        size_t oldest = frame_bytes(r, 0);
-        r->first = (r->first + oldest) % r->max;
-        r->used -= oldest;
-    }
+    while (r->max - r->used < need)
+        drop_oldest(r);
     put(r, head, RECORD_FRAME_BYTES);
     put(r, bytes, n);
 }

@@ -9,13 +9,17 @@
 struct session *session_open(const struct session_opts *o, struct session_info *info, struct err *e)
 {
     struct session *s = session_new(o);
-    struct conn_opts co = {.node = o->node,
-                           .cookie = o->cookie,
+    struct conn_opts co = {.to = o->to,
                            .self_name = o->self_name,
+                           .returning = o->reconnected,
                            .timeout_ms = o->timeout_ms};
 
     memset(info, 0, sizeof *info);
-    if (conn_open(&s->conn, &co, e) != CONN_OK)
+    co.port = &info->port;
+    enum conn_fail fail = conn_open(&s->conn, &co, e);
+    info->unreached = fail == CONN_HOST_UNKNOWN || fail == CONN_NO_EPMD || fail == CONN_REFUSED ||
+                      fail == CONN_TIMEOUT;
+    if (fail != CONN_OK)
         goto fail;
     snprintf(info->node, sizeof info->node, "%s", conn_node(s->conn));
     info->local = conn_is_local(s->conn);

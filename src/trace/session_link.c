@@ -56,10 +56,19 @@ static void agent_gone(const struct session *s, struct etf *text, struct err *e)
     size_t n;
 
     if (etf_string(text, &b, &n))
-        err_set(e, "lost the agent on %s: %.*s", s->o.node, (int)(n < 300 ? n : 300),
+        err_set(e, "lost the agent on %s: %.*s", s->o.to.node, (int)(n < 300 ? n : 300),
                 (const char *)b);
     else
-        err_set(e, "lost the agent on %s", s->o.node);
+        err_set(e, "lost the agent on %s", s->o.to.node);
+}
+
+/* The kind of a frame in a recording. */
+static char frame_of(enum stream_kind kind)
+{
+    return kind == STREAM_STACKS      ? RECORD_STACKS
+           : kind == STREAM_DETAIL    ? RECORD_DETAIL
+           : kind == STREAM_VM_EVENTS ? RECORD_VM
+                                      : RECORD_EVENTS;
 }
 
 static void *read_loop(void *arg)
@@ -82,7 +91,7 @@ static void *read_loop(void *arg)
             heard = now;
         turned = now;
         if (r == 0 && now - heard > SILENCE_NS && atomic_load(&s->beating)) {
-            err_set(&e, "lost %s: no data from it for %d s", s->o.node,
+            err_set(&e, "lost %s: no data from it for %d s", s->o.to.node,
                     (int)(SILENCE_NS / 1000000000u));
             break;
         }
@@ -95,8 +104,7 @@ static void *read_loop(void *arg)
         if (kind == STREAM_REPLY || kind == STREAM_RPC)
             hand_over(s, kind, &rest, ref);
         else if (kind != STREAM_BAD)
-            recorder_write(s->o.recorder, kind == STREAM_STACKS ? RECORD_STACKS : RECORD_EVENTS,
-                           now, bytes, n);
+            recorder_write(s->o.recorder, frame_of(kind), now, bytes, n);
         if (kind == STREAM_GONE) {
             agent_gone(s, &rest, &e);
             break;
@@ -167,12 +175,12 @@ static int wait_answer(struct session *s, uint64_t ref, struct buf *answer, int 
             return err_set(e,
                            "%s did not answer %s within %d ms: the node may be too busy; try again "
                            "or raise the priority of the node",
-                           s->o.node, what, timeout_ms);
+                           s->o.to.node, what, timeout_ms);
         }
     }
     if (s->lost)
-        return err_set(e, "lost the connection to %s while asking for %s: %.200s", s->o.node, what,
-                       s->why.text);
+        return err_set(e, "lost the connection to %s before it answered %s: %.200s", s->o.to.node,
+                       what, s->why.text);
     buf_clear(answer);
     buf_add(answer, s->answer.data, s->answer.len);
     return 0;
@@ -215,7 +223,7 @@ int session_request(struct session *s, const struct buf *request, struct buf *an
     if (rc == 0) {
         pthread_mutex_lock(&s->lock);
         s->asking = true;
-        rc = wait_answer(s, ref, answer, timeout_ms, "the agent", e);
+        rc = wait_answer(s, ref, answer, timeout_ms, "a request", e);
         s->asking = false;
         send_urgent(s); /* a request that arrived at the end of the wait */
         pthread_mutex_unlock(&s->lock);

@@ -95,7 +95,7 @@ static int step(struct session *s, const char *mod, const char *fun, const char 
         }
     }
     answer_text(&answer, &text);
-    err_set(e, "cannot load the agent on %s: %s:%s returned %.300s", s->o.node, mod, fun,
+    err_set(e, "cannot load the agent on %s: %s:%s returned %.300s", s->o.to.node, mod, fun,
             text.data);
 out:
     buf_release(&answer);
@@ -272,7 +272,7 @@ static enum installed refused(struct session *s, struct etf *c, struct err *e)
 
     if (leaving || etf_skip(c))
         etf_text(c, why, sizeof why);
-    err_set(e, "cannot trace on %s: %s", s->o.node, why);
+    err_set(e, "cannot trace on %s: %s", s->o.to.node, why);
     return leaving ? INSTALL_LEAVING : INSTALL_FAILED;
 }
 
@@ -290,7 +290,7 @@ static enum installed read_installed(struct session *s, const struct buf *answer
     buf_init(&text, 4096);
     answer_text(answer, &text);
     if (!etf_tuple(&c, &arity) || arity != 3) {
-        err_set(e, "cannot start the agent on %s: %s", s->o.node, text.data);
+        err_set(e, "cannot start the agent on %s: %s", s->o.to.node, text.data);
     } else if (etf_is_atom(&c, "ok")) {
         const uint8_t *from = c.p;
         if (etf_skip(&c)) {
@@ -305,9 +305,9 @@ static enum installed read_installed(struct session *s, const struct buf *answer
         err_set(e,
                 "cannot load the agent on %s: %s; it was compiled for another Erlang: build "
                 "kprof-top with the OTP release of the node, or an older one",
-                s->o.node, text.data);
+                s->o.to.node, text.data);
     } else {
-        err_set(e, "cannot start the agent on %s: %s", s->o.node, text.data);
+        err_set(e, "cannot start the agent on %s: %s", s->o.to.node, text.data);
     }
     buf_release(&text);
     return got;
@@ -354,7 +354,7 @@ int session_load(struct session *s, struct session_info *info, struct err *e)
     return err_set(e,
                    "cannot load the agent on %s: all %d slots are in use, possibly by agents of "
                    "earlier runs",
-                   s->o.node, AGENT_SLOTS);
+                   s->o.to.node, AGENT_SLOTS);
 }
 
 void session_left(struct session *s, struct session_receipt *r)

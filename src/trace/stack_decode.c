@@ -1,5 +1,7 @@
 #include <kprof/trace/stack_decode.h>
 
+#include "stack_values.h"
+
 #include <assert.h>
 #include <kprof/base/map.h>
 #include <kprof/erl/etf.h>
@@ -10,33 +12,11 @@
 #define STACKS_MAX    65536u
 #define FRAMES_MAX    1024u
 #define SAMPLES_MAX   65536u
-#define WORD_BYTES    8
-#define MOST          INT64_MAX / 4 /* maximum of a metric, so that sums and differences do not overflow */
-
-/* The metrics of a sample in a message, in their order. */
-static const enum stack_metric order[] = {
-    STACK_REDUCTIONS,
-    STACK_MESSAGE_QUEUE_LEN,
-    STACK_OLD_HEAP_BLOCK_SIZE,
-    STACK_HEAP_BLOCK_SIZE,
-    STACK_MBUF_SIZE,
-    STACK_RECENT_SIZE,
-    STACK_STACK_SIZE,
-    STACK_OLD_HEAP_SIZE,
-    STACK_HEAP_SIZE,
-    STACK_BIN_VHEAP_SIZE,
-    STACK_BIN_VHEAP_BLOCK_SIZE,
-    STACK_BIN_OLD_VHEAP_SIZE,
-    STACK_BIN_OLD_VHEAP_BLOCK_SIZE,
-    STACK_MINOR_GCS,
-};
-#define METRICS (sizeof order / sizeof *order)
 
 struct process {
     uint64_t pid;
     uint32_t name, initial_call, application;
-    uint32_t known; /* metrics that have a last value */
-    int64_t last[STACK_METRICS];
+    struct stack_values_last last;
 };
 
 struct raw { /* a sample as received */
@@ -360,56 +340,6 @@ static int by_time(const void *a, const void *b)
     return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-static bool read_values(struct etf *c, struct stack_metrics *m)
-{
-    uint32_t n;
-
-    if (!etf_tuple(c, &n) || n > METRICS)
-        return false;
-    m->known = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t v;
-        if (!etf_i64(c, &v) || v > MOST)
-            return false;
-        if (v < 0)
-            continue; /* not requested */
-        m->value[order[i]] = v;
-        m->known |= 1u << order[i];
-    }
-    return true;
-}
-
-/* The agent does not read these two, because the VM would walk the message queue. */
-static void derive(struct stack_metrics *m)
-{
-    const uint32_t of =
-        1u << STACK_OLD_HEAP_BLOCK_SIZE | 1u << STACK_HEAP_BLOCK_SIZE | 1u << STACK_MBUF_SIZE;
-
-    if ((m->known & of) != of)
-        return;
-    int64_t words = m->value[STACK_OLD_HEAP_BLOCK_SIZE] + m->value[STACK_HEAP_BLOCK_SIZE] +
-                    m->value[STACK_MBUF_SIZE];
-    if (words > MOST / WORD_BYTES)
-        return;
-    m->value[STACK_TOTAL_HEAP_SIZE] = words;
-    m->value[STACK_MEMORY] = words * WORD_BYTES;
-    m->known |= 1u << STACK_TOTAL_HEAP_SIZE | 1u << STACK_MEMORY;
-}
-
-static void changes(struct process *p, struct stack_metrics *m)
-{
-    for (unsigned i = 0; i < STACK_METRICS; i++) {
-        uint32_t bit = 1u << i;
-        m->delta[i] = 0;
-        if (!(m->known & bit))
-            continue;
-        if (p->known & bit)
-            m->delta[i] = m->value[i] - p->last[i];
-        p->last[i] = m->value[i];
-    }
-    p->known |= m->known;
-}
-
 static bool add_sample(struct stack_decoder *d, const struct raw *r)
 {
     uint32_t slot = map_get(&d->process_of, r->process), stack = map_get(&d->stack_of, r->stack);
@@ -420,12 +350,10 @@ static bool add_sample(struct stack_decoder *d, const struct raw *r)
         d->counts.unknown++;
         return true;
     }
-    memset(&m, 0, sizeof m);
-    if (!read_values(&values, &m))
+    if (!stack_values_read(&values, &m))
         return false;
-    derive(&m);
     struct process *p = &d->process[slot];
-    changes(p, &m);
+    stack_values_changes(&p->last, &m);
     struct stack_sample s = {
         .time_ns = r->time_ns,
         .weight = d->fig.weight_us,
@@ -541,7 +469,7 @@ bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,
         goto bad;
     if (seq <= 1)
         begin(d);
-    else if (seq > d->seq + 1)
+    else if (d->counts.messages && seq > d->seq + 1) /* a recording may begin in the middle */
         d->counts.missing += seq - d->seq - 1;
     d->seq = seq;
     d->counts.messages++;

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_MAX   65536u
-#define NOTES       64u
-#define COUNTED_MAX (UINT64_C(1) << 48) /* maximum calls, or microseconds, of one message */
+#define BATCH_MAX      65536u
+#define VM_EVENTS_MOST 64
+#define NOTES          64u
+#define COUNTED_MAX    (UINT64_C(1) << 48) /* maximum calls, or microseconds, of one message */
 
 struct stream {
     struct ring *ring;
@@ -17,10 +18,14 @@ struct stream {
     struct event *batch; /* one batch, newest first as received */
     size_t batch_cap;
     uint64_t next_seq, last_ts_ns, beat_ts_ns;
+    uint64_t vm_lost_last, vm_lost_before; /* VM events: of this sender, of those before it */
+    uint64_t next_detail, detail_dropped;  /* number of the next {kd, ...}; drops reported so far */
+    uint64_t ring_lost;                    /* events that the ring refused before the last {kd} */
     bool (*full)(void *);
     void *full_arg;
     struct {
-        _Atomic uint64_t events, bad_events, batches, missing, dropped, bytes, last_ns, offs;
+        _Atomic uint64_t events, details, vm_lost, bad_events, batches, missing, dropped, bytes,
+            last_ns, offs;
         _Atomic int64_t lag, oldest;
     } fig;
     uint64_t dropped_before; /* of earlier connections */
@@ -91,7 +96,7 @@ static void take_clock(struct stream *s)
     s->has_beat = false;
     pthread_mutex_unlock(&s->lock);
     timeline_connect(&s->time, s->clock_known);
-    s->next_seq = 0;
+    s->next_seq = s->next_detail = 0;
     s->dropped_before = LOAD(dropped);
 }
 
@@ -161,22 +166,21 @@ static void date_batch(struct stream *s, size_t n, uint64_t now_ns)
         STORE(oldest, lag);
 }
 
-/* {kb, Seq, Dropped, Weight, [Message]} */
-static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now_ns)
+typedef enum decode_result decode_one(struct decoder *d, struct etf *c, struct event *ev);
+
+/* Decodes n messages into the batch; counts those that are not events. Returns the number of
+ * events. inline: `decode` is a constant at each call. */
+static inline size_t decode_list(struct stream *s, struct etf *c, uint32_t n, uint32_t weight,
+                                 decode_one *decode)
 {
-    uint64_t seq, dropped, weight;
-    uint32_t n;
     size_t got = 0;
 
-    if (!etf_u64(c, &seq) || !etf_u64(c, &dropped) || !etf_u64(c, &weight) || !etf_list(c, &n) ||
-        n > BATCH_MAX)
-        goto bad;
     for (uint32_t i = 0; i < n; i++) {
         struct event *ev = batch_slot(s, got);
         memset(ev, 0, sizeof *ev);
-        enum decode_result r = decode_message(&s->dec, c, ev);
+        enum decode_result r = decode(&s->dec, c, ev);
         if (r == DECODE_EVENT) {
-            ev->weight = (uint32_t)weight;
+            ev->weight = weight;
             got++;
         } else {
             ADD(bad_events, 1);
@@ -184,6 +188,19 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
                 break;
         }
     }
+    return got;
+}
+
+/* {kb, Seq, Dropped, Weight, [Message]} */
+static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now_ns)
+{
+    uint64_t seq, dropped, weight;
+    uint32_t n;
+
+    if (!etf_u64(c, &seq) || !etf_u64(c, &dropped) || !etf_u64(c, &weight) || !etf_list(c, &n) ||
+        n > BATCH_MAX)
+        goto bad;
+    size_t got = decode_list(s, c, n, (uint32_t)weight, decode_message);
     if (got)
         date_batch(s, got, now_ns);
     s->lossy |= s->next_seq && (seq > s->next_seq || s->dropped_before + dropped != LOAD(dropped));
@@ -197,6 +214,78 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
     s->next_seq = seq + 1;
     STORE(dropped, s->dropped_before + dropped);
     return STREAM_EVENTS;
+bad:
+    ADD(bad_events, 1);
+    return STREAM_BAD;
+}
+
+/* True: events of details were lost before this message. */
+static bool detail_gap(struct stream *s, uint64_t seq, uint64_t dropped)
+{
+    uint64_t refused = ring_lost(s->ring);
+    bool lost = refused != s->ring_lost;
+
+    if (s->next_detail)
+        lost |= seq != s->next_detail || dropped != s->detail_dropped;
+    s->next_detail = seq + 1;
+    s->detail_dropped = dropped;
+    s->ring_lost = refused;
+    return lost;
+}
+
+/* {kd, Seq, Dropped, [Message]}: the scheduling of processes */
+static enum stream_kind feed_detail(struct stream *s, struct etf *c, uint64_t now_ns)
+{
+    uint64_t seq, dropped;
+    uint32_t n;
+
+    if (!etf_u64(c, &seq) || !etf_u64(c, &dropped) || !etf_list(c, &n) || n > BATCH_MAX)
+        goto bad;
+    size_t got = decode_list(s, c, n, 0, decode_scheduling);
+    if (got && detail_gap(s, seq, dropped)) {
+        uint64_t last_ns = s->batch[got - 1].ts_ns;
+
+        *batch_slot(s, got) =
+            (struct event){.ts_ns = last_ns, .kind = EVENT_UNKNOWN, .pid = UINT64_MAX};
+        got++;
+    }
+    if (got) {
+        date_batch(s, got, now_ns);
+        push_oldest_first(s, got);
+    }
+    ADD(details, got);
+    return STREAM_DETAIL;
+bad:
+    ADD(bad_events, 1);
+    return STREAM_BAD;
+}
+
+/* The totals of a new sender begin again. */
+static void vm_lost(struct stream *s, uint64_t seq, uint64_t lost)
+{
+    if (seq <= 1 || lost < s->vm_lost_last)
+        s->vm_lost_before += s->vm_lost_last;
+    s->vm_lost_last = lost;
+    STORE(vm_lost, s->vm_lost_before + lost);
+}
+
+/* {kv, Seq, Lost, [Event]}: events of the VM, newest first */
+static enum stream_kind feed_vm_events(struct stream *s, struct etf *c, uint64_t now_ns)
+{
+    uint64_t seq, lost;
+    uint32_t n;
+
+    if (!s->clock_known || !etf_u64(c, &seq) || !etf_u64(c, &lost) || !etf_list(c, &n) ||
+        n > VM_EVENTS_MOST)
+        goto bad;
+    size_t got = decode_list(s, c, n, 0, decode_vm_event);
+    uint64_t lack = got ? timeline_join(&s->time, s->batch[0].ts_ns, now_ns) : 0;
+    for (size_t i = 0; i < got; i++)
+        s->batch[i].ts_ns += lack;
+    s->dec.clock.base_ns = s->time.base_ns;
+    push_oldest_first(s, got);
+    vm_lost(s, seq, lost);
+    return STREAM_VM_EVENTS;
 bad:
     ADD(bad_events, 1);
     return STREAM_BAD;
@@ -259,6 +348,10 @@ static void beat_field(struct etf *c, struct heartbeat *b)
     uint64_t u = v > 0 ? (uint64_t)v : 0;
     if (IS("run_queue"))
         b->run_queue = (uint32_t)u;
+    else if (IS("dirty_queue"))
+        b->dirty_queue = v < 0 || v > INT32_MAX ? -1 : (int32_t)v;
+    else if (IS("schedulers"))
+        b->schedulers = u <= UINT32_MAX ? (uint32_t)u : 0;
     else if (IS("sched"))
         b->sched_permille = v < -1 || v > 1000 ? -1 : (int32_t)v;
     else if (IS("memory"))
@@ -285,6 +378,12 @@ static void beat_field(struct etf *c, struct heartbeat *b)
         b->sample = u <= UINT32_MAX ? (uint32_t)u : 0;
     else if (IS("sample_why"))
         b->sample_why = u <= 4 ? (uint32_t)u : 0;
+    else if (IS("detail"))
+        b->detail = u <= UINT32_MAX ? (uint32_t)u : 0;
+    else if (IS("detail_why"))
+        b->detail_why = u <= 3 ? (int)u : -1;
+    else if (IS("vm_events"))
+        b->vm_events = u <= 2 ? (int)u : -1;
     else if (IS("cost"))
         b->cost_ppm = u <= UINT32_MAX ? (uint32_t)u : UINT32_MAX;
     else if (IS("call_ns"))
@@ -309,7 +408,12 @@ static void push_word(struct stream *s, enum event_kind kind, uint32_t ident)
 /* {kh, MonotonicNative, #{...}} */
 static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t now_ns)
 {
-    struct heartbeat b = {.sched_permille = -1, .received_ns = now_ns, .gap = -1};
+    struct heartbeat b = {.sched_permille = -1,
+                          .dirty_queue = -1,
+                          .received_ns = now_ns,
+                          .gap = -1,
+                          .detail_why = -1,
+                          .vm_events = -1};
     int64_t native;
     uint32_t pairs;
 
@@ -429,6 +533,10 @@ enum stream_kind stream_feed(struct stream *s, const void *bytes, size_t n, uint
         goto bad;
     if (arity == 5 && etf_is_atom(&c, "kb"))
         return feed_batch(s, &c, now_ns);
+    if (arity == 4 && etf_is_atom(&c, "kd"))
+        return feed_detail(s, &c, now_ns);
+    if (arity == 4 && etf_is_atom(&c, "kv"))
+        return feed_vm_events(s, &c, now_ns);
     if (arity == 4 && etf_is_atom(&c, "kc"))
         return feed_counts(s, &c, now_ns);
     if (arity == 3 && etf_is_atom(&c, "kh"))
@@ -455,6 +563,8 @@ bad:
 void stream_figures(struct stream *s, struct stream_figures *out)
 {
     out->events = LOAD(events);
+    out->details = LOAD(details);
+    out->vm_lost = LOAD(vm_lost);
     out->bad_events = LOAD(bad_events);
     out->batches = LOAD(batches);
     out->missing_batches = LOAD(missing);

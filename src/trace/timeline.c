@@ -33,9 +33,9 @@ void timeline_connect(struct timeline *t, bool known)
     t->joining = known && t->kept.known;
 }
 
-/* A restarted node counts from 0 again (its start time has the same number, so that does not show
- * it). If the first stamp is far from the time that the old node would have, time continues from
- * there. */
+/* A restarted node counts from 0 again (its start time may have the same number, so it does not
+ * show the restart). If the first stamp is far from the time that the old node would have, time
+ * continues from that time. */
 uint64_t timeline_join(struct timeline *t, uint64_t ts_ns, uint64_t received_ns)
 {
     if (!t->joining)

@@ -5,6 +5,7 @@
 bool trace_config_same_config(const struct trace_config *a, const struct trace_config *b)
 {
     return a->n == b->n && a->entry == b->entry && a->lean == b->lean && a->args == b->args &&
+           a->detail == b->detail && a->mailbox == b->mailbox &&
            strcmp(a->identity, b->identity) == 0 &&
            memcmp(a->tier, b->tier, a->n * sizeof a->tier[0]) == 0;
 }

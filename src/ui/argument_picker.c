@@ -17,7 +17,7 @@ static uint32_t node_of(const struct argument_picker_state *t)
     return set_of(t)->call[t->call] + (uint32_t)t->at.sel;
 }
 
-/* A click may have left the part that was named by its shape. */
+/* How the selected part is named: a click can have selected a part that has no shape. */
 static uint32_t how_of(const struct argument_picker_state *t)
 {
     bool fits = t->how < RULE_PATH || rule_has_shape(&set_of(t)->node[node_of(t)]);
@@ -244,7 +244,7 @@ static void draw_head(const struct argument_picker_state *t, struct canvas *c, s
     canvas_textf(c, a.row, col, a.cols - col, STYLE_HEAD, "call %u of %u of %s", t->call + 1,
                  g->set->calls, g->function);
     snprintf(cost, sizeof cost,
-             "%llu of %llu calls captured in %.1f s%s; at most 4 KB of arguments sent per call",
+             "%llu of %llu calls captured in %.1f s%s; at most 4 KB of each argument sent",
              (unsigned long long)g->kept, (unsigned long long)g->seen, (double)g->elapsed_us / 1e6,
              g->paused ? " (tracing paused)" : "");
     canvas_text(c, a.row + 1, a.col, a.cols, STYLE_DIM, cost);

@@ -8,7 +8,7 @@
 size_t bins_per(size_t low, size_t n, size_t lines);
 size_t bins_group(size_t bin, size_t per);
 size_t bins_first(size_t group, size_t per);
-/* begin of the group as text; out: FORMAT_BYTES */
+/* start of the group as text; out: FORMAT_BYTES */
 void bins_mark(size_t group, size_t per, char *out);
 
 #endif

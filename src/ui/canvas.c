@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <kprof/base/format.h>
 #include <kprof/base/text.h>
 #include <kprof/ui/canvas.h>
 #include <stdarg.h>
@@ -258,9 +259,27 @@ void canvas_halves(struct canvas *c, int row, int col, unsigned upper, unsigned 
     k->paper = (uint8_t)(upper ? lower : SHADE_NONE);
 }
 
+static bool is_part_shade(unsigned shade)
+{
+    return shade >= SHADE_PART && shade <= SHADE_PART_LAST;
+}
+
+void canvas_split(struct canvas *c, int row, int col, unsigned eighths, unsigned left,
+                  unsigned right)
+{
+    assert(c->shades && is_part_shade(left) && (right == SHADE_NONE || is_part_shade(right)));
+    if (row < 0 || row >= c->rows || col < 0 || col >= c->cols) {
+        return;
+    }
+    const char *block = format_eighths(eighths);
+    struct cell *k = put(c, row, col, 1, STYLE_NORMAL, block, strlen(block));
+    k->ink = (uint8_t)left;
+    k->paper = (uint8_t)right;
+}
+
 void canvas_shade(struct canvas *c, int row, int col, int cols, unsigned shade)
 {
-    assert(c->shades && shade <= SHADE_CURSOR);
+    assert(c->shades && shade <= SHADE_PART_LAST);
     if (row < 0 || row >= c->rows) {
         return;
     }

@@ -11,12 +11,13 @@
 
 #define CHANGE(field) COMPARED, COLUMN_CHANGE, false, offsetof(struct snap_row, field)
 #define COMPARED      0 /* no fixed position: shown whenever there is a reference */
+#define MEASURED      0 /* the same: shown while the time in mailboxes is measured */
 
 static const struct column columns[] = {
     {"COUNT", 7, 3, COUNT(est_count), "calls in the window; ~: estimated from the sampled calls"},
     {"SEEN", 7, 20, COUNT(count), "calls that were traced"},
     {"RATE", 6, 4, COLUMN_RATE, false, offsetof(struct snap_row, rate), "calls per second"},
-    {"ERR", 5, 8, COUNT(errors), "calls that ended in an exception"},
+    {"ERR", 5, 7, COUNT(errors), "calls that ended in an exception"},
     {"LATE", 5, 21, COUNT(late), "calls that started after their request ended"},
     {"MIN", 6, 15, TIME(min_us), "shortest call"},
     {"MEAN", 6, 12, TIME(mean_us), "mean duration"},
@@ -28,19 +29,27 @@ static const struct column columns[] = {
     {"P95", 6, 13, TIME(p95_us), "95 % of the calls took at most this"},
     {"P99", 6, 2, TIME(p99_us), "99 % of the calls took at most this"},
     {"P99.9", 6, 9, TIME(p999_us), "99.9 % of the calls took at most this"},
-    {"MAX", 6, 7, TIME(max_us), "longest call"},
+    {"MAX", 6, 8, TIME(max_us), "longest call"},
     {"SELF", 6, 14, TIME(self_us), "mean time in the tier itself, without the tiers it calls"},
     {"SHARE", 6, 6, COLUMN_SHARE, true, offsetof(struct snap_row, share),
      "self time as a share of the requests' time"},
     {"OLDEST", 7, 16, COLUMN_TIME, false, offsetof(struct snap_row, oldest_open_us),
      "age of the oldest call that is still open"},
+    {"MBOX50", 6, MEASURED, COLUMN_TIME, true, offsetof(struct snap_row, wait_p50_us),
+     "median time in the mailbox before the call (Q)"},
+    {"MBOX99", 6, MEASURED, COLUMN_TIME, true, offsetof(struct snap_row, wait_p99_us),
+     "99 % of the calls waited in the mailbox at most this long (Q)"},
+    {"BUSY", 6, MEASURED, COLUMN_SHARE, true, offsetof(struct snap_row, busy),
+     "how busy a server is; 100 %: one process is always busy"},
     {"P99~", 12, 10, COLUMN_TREND, true, offsetof(struct snap_row, p99_us),
      "P99 over the last minute; blank: no calls, or not traced"},
     {"RATE~", 12, 11, COLUMN_TREND, false, offsetof(struct snap_row, rate),
      "RATE over the last minute; blank: not traced"},
-    {"+-RATE", 7, CHANGE(d_rate), "change of RATE against the reference"},
-    {"+-P50", 7, CHANGE(d_p50), "change of P50 against the reference"},
-    {"+-P99", 7, CHANGE(d_p99), "change of P99 against the reference"},
+    {"PARTS", 8, 5, COLUMN_PARTS, true, offsetof(struct snap_row, parts),
+     "mean parts of the time (B); sorted by the share that is not run"},
+    {"+-RATE", 7, CHANGE(d_rate), "change of RATE, compared with the reference (m)"},
+    {"+-P50", 7, CHANGE(d_p50), "change of P50, compared with the reference (m)"},
+    {"+-P99", 7, CHANGE(d_p99), "change of P99, compared with the reference (m)"},
 };
 
 #define N (sizeof columns / sizeof *columns)
@@ -56,6 +65,24 @@ const struct column *column_at(size_t i)
     return &columns[i];
 }
 
+bool columns_measured(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (s->rows[i].waits) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool column_has_values(const struct column *c, const struct snapshot *s)
+{
+    if (c->kind == COLUMN_CHANGE) {
+        return s && s->compared[0];
+    }
+    return c->priority != MEASURED || (s && columns_measured(s));
+}
+
 double column_value(const struct column *c, const struct snap_row *r)
 {
     const char *p = (const char *)r + c->offset;
@@ -63,6 +90,9 @@ double column_value(const struct column *c, const struct snap_row *r)
         uint64_t n;
         memcpy(&n, p, sizeof n);
         return (double)n;
+    }
+    if (c->kind == COLUMN_PARTS) {
+        return r->parts ? 1 - r->parts->share[PART_RUN] : -1;
     }
     double v;
     memcpy(&v, p, sizeof v);
@@ -100,6 +130,7 @@ void column_text(const struct column *c, const struct snap_row *r, char *out)
         format_change(v, out);
         return;
     case COLUMN_TREND:
+    case COLUMN_PARTS:
         out[0] = 0;
         return;
     }
@@ -116,10 +147,17 @@ static size_t rank(size_t i, const struct column_choice *w)
     if (i == w->sorted) {
         return 0;
     }
+    bool measured = !change && columns[i].priority == MEASURED;
     if (w->state[i] == COLUMN_HIDE || (change && !w->compared)) {
         return SIZE_MAX;
     }
-    return w->state[i] == COLUMN_SHOW ? 1 : change ? 2 : 2 + (size_t)columns[i].priority;
+    if (w->state[i] == COLUMN_SHOW) {
+        return 1;
+    }
+    if ((measured && !w->mailbox) || (columns[i].kind == COLUMN_PARTS && !w->parts)) {
+        return SIZE_MAX;
+    }
+    return change || measured ? 2 : 2 + (size_t)columns[i].priority;
 }
 
 void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_choice *w)

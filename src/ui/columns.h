@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define COLUMNS_MAX 24
+#define COLUMNS_MAX 32
 
 enum { SORT_ORDER, SORT_NAME, SORT_COLUMN /* + index of the column */ };
 
@@ -18,7 +18,15 @@ struct column {
     const char *title;
     int width;    /* without the blank before it */
     int priority; /* 1 is dropped last */
-    enum { COLUMN_COUNT, COLUMN_RATE, COLUMN_TIME, COLUMN_SHARE, COLUMN_CHANGE, COLUMN_TREND } kind;
+    enum {
+        COLUMN_COUNT,
+        COLUMN_RATE,
+        COLUMN_TIME,
+        COLUMN_SHARE,
+        COLUMN_CHANGE,
+        COLUMN_TREND,
+        COLUMN_PARTS
+    } kind;
     bool needs_trace; /* not valid while the breaker is open */
     size_t offset;    /* in struct snap_row */
     const char *help;
@@ -26,6 +34,10 @@ struct column {
 
 size_t columns_n(void);
 const struct column *column_at(size_t i);
+bool columns_measured(const struct snapshot *s); /* times in mailboxes are known */
+/* False: without a reference, or without times in mailboxes, the column is empty. s: may be NULL */
+bool column_has_values(const struct column *c, const struct snapshot *s);
+/* COLUMN_PARTS: the share of the time in which the calls did not run. */
 double column_value(const struct column *c, const struct snap_row *r);
 /* COLUMN_TREND: returns the series that the column draws, SNAP_TREND values; NULL: not known. For
  * such a column, column_value returns the row's own value. */
@@ -44,7 +56,9 @@ enum column_state { COLUMN_AUTO, COLUMN_SHOW, COLUMN_HIDE };
 
 struct column_choice {
     size_t sorted; /* index of the column that is always shown; SIZE_MAX: none */
+    bool mailbox;  /* times in mailboxes are known */
     bool compared; /* there is a reference: changes against it are shown */
+    bool parts;    /* a row has the parts of its time: they are shown */
     enum column_state state[COLUMNS_MAX];
 };
 

@@ -22,15 +22,25 @@ static const struct {
     [PROMPT_PRESET] = {"Preset of a module", "gen_server:my_server, or gen_server:MyApp.Server"},
     [PROMPT_FLAME_SEARCH] = {"Search", "a regular expression, as in ^lists:|encode"},
     [PROMPT_FLAME_EXPORT] = {"Export samples to file",
-                             "the ending sets the format: .svg .html .folded .perf "
+                             "the extension sets the format: .svg .html .folded .perf "
                              ".speedscope.json .pb.gz .trace.json .eflame"},
     [PROMPT_FLAME_CHOICE] = {"Sample the stacks of",
                              "top:50:memory  <0.91.0>  name  m:f/2 (initial call)  app:NAME  "
                              "children:PID  inside  all"},
-    [PROMPT_HELP_FIND] = {"Search", "part of a line; n and N go on"},
+    [PROMPT_HELP_FIND] = {"Search", "part of a line; n: next, N: previous"},
     [PROMPT_SLOW] = {"Slow-call threshold", "20ms, 1500us, 2s; off: none"},
     [PROMPT_PROCESS_FILTER] = {"Filter",
                                "part of a name, initial call, application, function or pid"},
+    [PROMPT_FULL_CONDITION] = {"Condition",
+                               "on the arguments: arg(1) =:= get, map_size(arg(2)) > 9"},
+    [PROMPT_FULL_FIND] = {"Search", "part of a function; n: next, N: previous"},
+    [PROMPT_FULL_EXPORT] = {"Export the trace to file",
+                            ".txt: the call tree; .svg .html .folded .eflame .speedscope.json "
+                            ".trace.json .perf .pb.gz"},
+    [PROMPT_TRIGGER_SAMPLE] = {"Sample stacks when",
+                               "db.p99>20ms  node.run_queue>50  node.memory>4G  queue(NAME)>1000"},
+    [PROMPT_TRIGGER_RECORD] = {"Record when",
+                               "db.p99>20ms  node.run_queue>50  node.memory>4G  queue(NAME)>1000"},
     [PROMPT_PROCESS_EXPORT] = {"Export processes to file",
                                "the extension sets the format: .txt .json .csv"},
 };

@@ -4,8 +4,10 @@
 #include "flame_menu.h"
 #include "menu_type.h"
 #include "no_effect.h"
+#include "screens.h"
 #include "state.h"
 #include "table_menus.h"
+#include "trigger_menu.h"
 
 #include <kprof/ui/input.h>
 #include <kprof/ui/keys.h>
@@ -62,9 +64,11 @@ static struct intent picked(struct ui *u)
     case MENU_FLAME_WIDTH:
     case MENU_FLAME_GROUP:
     case MENU_FLAME_INSIDE:
-        return flame_menu_picked(&u->flame, m);
+        return flame_menu_picked(screens_flame(u), m);
     case MENU_FLAME_CHOICE:
         return flame_live_picked(&u->shared.dialog);
+    case MENU_TRIGGER:
+        return trigger_menu_picked(&u->shared.dialog);
     case MENU_ENTRY:
         return entry_picked(m);
     }
@@ -111,13 +115,14 @@ static struct intent menu_key(struct ui *u, int key)
         } else if (d->menu.use == MENU_TICKS) {
             menu_tick_turn(&d->menu);
         } else {
-            message_set(&u->shared.message, "Enter takes the item; nothing to tick here", true);
+            message_set(&u->shared.message, "Enter chooses the item; there is nothing to tick here",
+                        true);
         }
     } else {
         bool moves = scroll_key(&d->menu.at, act, d->menu.n);
         if (!moves || d->menu.at.sel == line) {
-            no_effect_say(&u->shared.message, key, act, !moves, "Enter takes the item, Esc leaves",
-                          line);
+            no_effect_say(&u->shared.message, key, act, !moves,
+                          "Enter chooses the item, Esc leaves", line);
         }
     }
     return (struct intent){.kind = INTENT_REDRAW};
@@ -136,7 +141,7 @@ static struct intent question_key(struct ui *u, enum action act)
         heat_to_now(&u->heat);
     }
     if (act == ACT_YES && d->question.yes.kind == INTENT_SAMPLING) {
-        u->flame.keep = true; /* asked on another screen, where it goes on */
+        u->flame.keep = true; /* the question was on another screen: sampling continues there */
     }
     return act == ACT_YES ? d->question.yes : (struct intent){.kind = INTENT_REDRAW};
 }
@@ -227,20 +232,20 @@ static struct intent take_time_range(struct ui *u)
 /* Enter without text, where a text is needed. */
 static struct intent nothing_typed(struct ui_shared *sh)
 {
-    message_set(&sh->message, "nothing was typed: nothing is done", false);
+    message_set(&sh->message, "nothing was typed, so nothing has changed", false);
     return (struct intent){.kind = INTENT_REDRAW};
 }
 
 static bool is_search(enum prompt_use use)
 {
     return use == PROMPT_FILTER || use == PROMPT_SLOW_FILTER || use == PROMPT_HELP_FIND ||
-           use == PROMPT_PROCESS_FILTER;
+           use == PROMPT_PROCESS_FILTER || use == PROMPT_FULL_FIND;
 }
 
 static bool may_be_empty(const struct dialog *d)
 {
     return is_search(d->prompt_use) || d->prompt_use == PROMPT_IDENTITY ||
-           (d->prompt_use == PROMPT_SLOW && d->offer[0]);
+           d->prompt_use == PROMPT_FULL_CONDITION || (d->prompt_use == PROMPT_SLOW && d->offer[0]);
 }
 
 static struct intent prompt_done(struct ui *u)
@@ -278,15 +283,24 @@ static struct intent prompt_done(struct ui *u)
         return threshold(&sh->dialog);
     case PROMPT_TIME_RANGE:
         return take_time_range(u);
+    case PROMPT_FULL_CONDITION:
+        full_form_condition(&u->full_form, p->text);
+        return none;
+    case PROMPT_FULL_EXPORT:
     case PROMPT_FLAME_EXPORT:
         return p->len ? with_text(p, INTENT_EXPORT_STACKS) : none;
     case PROMPT_FLAME_CHOICE:
         return with_text(p, INTENT_SAMPLING);
+    case PROMPT_TRIGGER_SAMPLE:
+        return with_text(p, INTENT_TRIGGER_SAMPLE);
+    case PROMPT_TRIGGER_RECORD:
+        return with_text(p, INTENT_TRIGGER_RECORD);
     case PROMPT_FILTER:
     case PROMPT_SLOW_FILTER:
     case PROMPT_FLAME_SEARCH:
     case PROMPT_HELP_FIND:
     case PROMPT_PROCESS_FILTER:
+    case PROMPT_FULL_FIND:
         break;
     }
     return none;
@@ -310,10 +324,13 @@ static struct intent typed(struct ui *u, enum prompt_event ev)
         set_filter(&d->prompt, filter, cap);
     }
     if (d->prompt_use == PROMPT_FLAME_SEARCH && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
-        flame_graphs_search(&u->flame, ev == PROMPT_CHANGED ? d->prompt.text : "", false);
+        flame_graphs_search(screens_flame(u), ev == PROMPT_CHANGED ? d->prompt.text : "", false);
     }
     if (d->prompt_use == PROMPT_HELP_FIND && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
         help_find(&u->help, ev == PROMPT_CHANGED ? d->prompt.text : "");
+    }
+    if (d->prompt_use == PROMPT_FULL_FIND && (ev == PROMPT_CHANGED || ev == PROMPT_CANCELLED)) {
+        full_state_find(&u->full, ev == PROMPT_CHANGED ? d->prompt.text : "");
     }
     if (ev == PROMPT_CHANGED && d->prompt_use == PROMPT_TIER) {
         return text_from(&d->prompt, INTENT_COMPLETE, prompt_name_bytes(&d->prompt));

@@ -1,6 +1,7 @@
 #include "dist.h"
 #include "bins.h"
 #include "palette.h"
+#include "row_step.h"
 #include "shared.h"
 
 #include <inttypes.h>
@@ -192,22 +193,11 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 {
     (void)own;
     (void)key;
-    size_t before = sh->rows.at.sel;
-    enum action step = act == ACT_NEXT_ROW ? ACT_DOWN : act == ACT_PREV_ROW ? ACT_UP : act;
-    bool moves = step == ACT_UP || step == ACT_DOWN || step == ACT_HOME || step == ACT_END ||
-                 step == ACT_PGUP || step == ACT_PGDN;
-    if (!moves || !s || !rows_key(&sh->rows, step, s)) {
-        return false;
+    enum row_step step = row_step_key(sh, act, s);
+    if (step == ROW_STEP_MOVED) {
+        out->intent.kind = INTENT_VIEW_QUERY;
     }
-    if (sh->rows.at.sel == before) {
-        bool up = step == ACT_UP || step == ACT_HOME || step == ACT_PGUP;
-        message_set(&sh->message,
-                    up ? "this is the first row of the table" : "this is the last row of the table",
-                    false);
-        return true;
-    }
-    out->intent.kind = INTENT_VIEW_QUERY;
-    return true;
+    return step != ROW_STEP_NO;
 }
 
 const struct screen_ops screen_dist = {

@@ -90,6 +90,16 @@ void flame_draw(struct flame_pane *p, struct canvas *c, struct rect a, bool up, 
     }
 }
 
+void flame_draw_frame(struct canvas *c, int row, int col, int cols, const char *text)
+{
+    enum style st = color(text);
+    canvas_fill(c, row, col, cols, st, ' ');
+    canvas_text(c, row, col, 1, st, c->ascii ? "|" : "\xe2\x94\x82");
+    if (cols >= 4) {
+        canvas_text(c, row, col + 1, cols - 1, st, fitting(text, cols - 1));
+    }
+}
+
 bool flame_draw_node_at(const struct flame_pane *p, struct rect a, bool up, int row, int col,
                         uint32_t *node)
 {

@@ -11,6 +11,8 @@
 
 /* up: the root is at the bottom. active: the selected node is shown. */
 void flame_draw(struct flame_pane *p, struct canvas *c, struct rect a, bool up, bool active);
+/* A box with the text of a frame, in its color. */
+void flame_draw_frame(struct canvas *c, int row, int col, int cols, const char *text);
 /* Stores the node that was drawn at a cell; false: none. */
 bool flame_draw_node_at(const struct flame_pane *p, struct rect a, bool up, int row, int col,
                         uint32_t *node);

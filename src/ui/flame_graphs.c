@@ -14,7 +14,7 @@ static struct flame *base_graph(const struct flame_state *t, const struct flame_
         q.filter.to_ns = t->base_to_ns;
         return flame_build(t->view, &q);
     }
-    if (t->base) { /* of any profile: times and requests are others */
+    if (t->base) { /* of any profile: the filter's times and requests do not fit it */
         q.filter.from_ns = q.filter.to_ns = 0;
         q.filter.requests = NULL;
         q.filter.inside = q.filter.inside || shown->filter.requests;
@@ -45,8 +45,8 @@ static struct flame *graph(const struct flame_state *t, enum flame_part part)
 
 void flame_graphs_rebuild(struct flame_state *t, bool keep)
 {
-    sample_map_free(t->moments.map);
-    t->moments.map = NULL;
+    sample_map_free(t->subsecond.map);
+    t->subsecond.map = NULL;
     if (!t->view) {
         return;
     }
@@ -69,7 +69,7 @@ void flame_graphs_release(struct flame_state *t)
 {
     flame_pane_release(&t->pane[0]);
     flame_pane_release(&t->pane[1]);
-    sample_map_free(t->moments.map);
+    sample_map_free(t->subsecond.map);
     stack_view_release(t->view);
     stack_view_release(t->next);
     stack_view_release(t->base);

@@ -14,7 +14,8 @@ bool flame_live_only_running(const struct flame_state *t)
     return t->query.filter.statuses == RUNNING;
 }
 
-/* Of many processes most wait at any time, and would hide what the others do. */
+/* If there are many processes, most of them wait at any time, which would hide what the others
+ * do. */
 static bool has_many(const char *who)
 {
     return !who[0] || strncmp(who, "top", 3) == 0 || strcmp(who, "all") == 0;
@@ -116,7 +117,10 @@ bool flame_live_key(struct flame_state *t, struct dialog *d, struct message *m, 
         return false;
     }
     if (!t->live) {
-        message_set(m, "nothing is sampled: the samples are from a file", true);
+        message_set(m,
+                    t->trace ? "nothing is sampled: this is a full trace"
+                             : "nothing is sampled: the samples are from a file",
+                    true);
     } else if (t->sampling.replay) {
         message_set(m, "nothing is sampled: the samples are from a recording", true);
     } else if (act == ACT_CHOOSE) {
@@ -259,7 +263,7 @@ void flame_live_draw(const struct flame_state *t, struct canvas *c, struct rect 
 
 /* --- why there are no samples --- */
 
-/* The node samples, and yet nothing came. */
+/* The node samples, but no sample has arrived. */
 static const char *why_nothing_came(const struct snap_sampling *s)
 {
     if (s->pause) {
@@ -286,7 +290,7 @@ void flame_live_why(const struct flame_state *t, char *out, size_t cap)
     switch (s->state) {
     case SAMPLING_NONE:
         snprintf(out, cap, "%s",
-                 s->replay ? "No samples yet: the recording has had no stack samples so far."
+                 s->replay ? "No samples yet: the recording has contained no stack samples so far."
                            : "No samples yet: nothing is sampled. w chooses the processes.");
         break;
     case SAMPLING_NO_NODE:

@@ -1,8 +1,8 @@
-/* The flame graph screen while a node is sampled: the choice of processes, the keys that
- * start, end and change the sampling, the line with its cost, and the reason for missing samples.
+/* The flame graph screen while a node is sampled: the choice of processes, the keys that start, end
+ * and change the sampling, the line with its cost, and the reason for missing samples.
  *
- * Invariant: pure but for the state of the screen; the node is asked by app, through intents. Core
- * thread only. */
+ * Invariant: pure, except for the state of the screen; the node is asked by app, through intents.
+ * Core thread only. */
 #ifndef UI_FLAME_LIVE_H
 #define UI_FLAME_LIVE_H
 

@@ -17,10 +17,10 @@ static void amount(const struct flame *f, uint64_t n, char out[FORMAT_BYTES])
 static void add_comparison(struct buf *text, const struct flame_state *t)
 {
     if (t->pane[0].graph->compared && t->base_to_ns) {
-        buf_adds(text, ", compared (points) with ");
+        buf_adds(text, ", compared in % points with ");
         flame_title_range(text, t->view, t->base_from_ns, t->base_to_ns);
     } else if (t->pane[0].graph->compared) {
-        buf_adds(text, ", compared (points)");
+        buf_adds(text, ", compared in % points");
     }
 }
 
@@ -90,8 +90,8 @@ static void draw_counts(const struct flame_state *t, struct canvas *c, struct re
         canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM,
                      "the last %s of samples; older ones were dropped", span);
     } else if (f->widthless > 0) {
-        canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM, "%" PRIu64 " samples have no width here",
-                     f->widthless);
+        canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM,
+                     "%" PRIu64 " samples have no value of the chosen metric (m)", f->widthless);
     }
 }
 
@@ -110,9 +110,10 @@ static void draw_none(struct canvas *c, struct rect a, const struct flame_state 
             : flame_live_only_running(t)
                 ? "No sample of a running process yet (a: samples in any status)."
             : flame_graphs_filtered(t)
-                ? "No samples pass the filter (r: all samples), or none has a value of this width "
-                  "(m)."
-                : "No samples pass the filter, or none has a value of this width (m: another).");
+                ? "No samples pass the filter (r: all samples), or none has a value of the chosen "
+                  "metric (m: another)."
+                : "No samples pass the filter, or none has a value of the chosen metric (m: "
+                  "another).");
     }
     canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, why);
 }

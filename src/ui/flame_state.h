@@ -14,7 +14,7 @@
 enum { FLAME_PATTERN_BYTES = 200, FLAME_INSIDE_ITEMS = 6, FLAME_WHAT_BYTES = 80 };
 
 /* The sub-second heat map: a view of the same samples. Times are those of the samples. */
-struct moments {
+struct subsecond {
     struct sample_map *map;       /* NULL: to be made, or there are no times */
     struct sample_map_query made; /* what it was made of */
     uint64_t end_s;               /* the second after its last column; 0: follows the samples */
@@ -35,16 +35,17 @@ struct flame_state {
     uint64_t base_from_ns, base_to_ns; /* the range that is compared with; to 0: none */
     bool sandwich, up, frozen, compare;
     uint64_t *requests;          /* of the filter; NULL: none */
-    struct view_cells cells;     /* of which these are the requests */
+    struct view_cells cells;     /* the cells that the requests are in */
     char what[FLAME_WHAT_BYTES]; /* the same for the title: "of 50ms or longer" */
     bool from_heat;              /* requested by the latency heat map */
-    struct moments moments;
+    struct subsecond subsecond;
     char pattern[FLAME_PATTERN_BYTES];
     bool exact;                                 /* the pattern is the whole text of a frame */
     struct flame_width width[FLAME_WIDTHS_MAX]; /* the items of the open menu of widths */
     uint64_t inside_ns[FLAME_INSIDE_ITEMS];     /* thresholds of the open menu */
     char source[200];                           /* the origin of the samples, for the title */
     bool live;                                  /* of a node or a recording, not of a file */
+    bool trace;                                 /* of a full trace */
     struct snap_sampling sampling;              /* if live */
     bool keep;                                  /* the sampling goes on when the screen is left */
 };

@@ -1,6 +1,6 @@
 #include "flame_title.h"
 #include "flame_live.h"
-#include "moments.h"
+#include "subsecond.h"
 
 #include <kprof/base/format.h>
 
@@ -22,8 +22,8 @@ void flame_title_range(struct buf *out, const struct stack_view *v, uint64_t fro
                        uint64_t to_ns)
 {
     char from[FORMAT_BYTES], to[FORMAT_BYTES];
-    moments_time_text(v, from_ns, from);
-    moments_time_text(v, to_ns, to);
+    subsecond_time_text(v, from_ns, from);
+    subsecond_time_text(v, to_ns, to);
     buf_addf(out, "%s-%s", from, to);
 }
 

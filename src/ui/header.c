@@ -16,7 +16,8 @@ struct chip {
     enum style style;
 };
 
-#define CHIPS 12
+#define CHIPS            12
+#define ROWS_FOR_WARNING 5 /* with fewer rows, a `whole` screen has no warning */
 
 struct chips {
     struct chip chip[CHIPS];
@@ -140,7 +141,7 @@ static void gap_chip(struct chips *l, const struct snapshot *s)
     }
     snapshot_gap_s(s, HUGE_VAL, 0, &most);
     format_us(s->gap_s * 1e6, text);
-    add(l, STYLE_WARN, "", "gap %s: %s", text, gap_name(most));
+    add(l, STYLE_WARN, "", "gap %s: %s", text, gap_text(most));
 }
 
 static void lost_chip(struct chips *l, const struct snapshot *s)
@@ -174,10 +175,12 @@ static void breaker_chip(struct chips *l, const struct snapshot *s)
     enum style st = b->state == BREAKER_OPEN        ? STYLE_BAD
                     : b->state == BREAKER_HALF_OPEN ? STYLE_WARN
                                                     : STYLE_GOOD;
+    char opened[FORMAT_BYTES];
+    snprintf(opened, sizeof opened, "opened %llu time%s", (unsigned long long)b->trips,
+             b->trips == 1 ? "" : "s");
     if (b->trips) {
-        add(l, st, "breaker", "%s (%llu trips)", breaker_name(b->state),
-            (unsigned long long)b->trips);
-        snprintf(l->chip[l->n - 1].brief, FORMAT_BYTES, "%llu trips", (unsigned long long)b->trips);
+        add(l, st, "breaker", "%s (%s)", breaker_name(b->state), opened);
+        snprintf(l->chip[l->n - 1].brief, FORMAT_BYTES, "%s", opened);
     } else {
         add(l, st, "breaker", "%s", breaker_name(b->state));
     }
@@ -206,6 +209,26 @@ static void sampling_chip(struct chips *l, const struct snap_sampling *s)
     }
 }
 
+static void trigger_chip(struct chips *l, const struct ui_trigger *t)
+{
+    if (t->text[0]) {
+        add(l, t->acts ? STYLE_WARN : STYLE_KEY, "trigger", "%s", t->text);
+    }
+}
+
+/* The connection may be with another node than the operator believes. */
+static bool unverified(const struct snap_node *n)
+{
+    return strcmp(n->tls, "not verified") == 0;
+}
+
+static void tls_chip(struct chips *l, const struct snap_node *n)
+{
+    if (unverified(n)) {
+        add(l, STYLE_BAD, "TLS", "not verified");
+    }
+}
+
 static void on_chips(struct chips *l, const struct snapshot *s)
 {
     bool on = s->node.tracing;
@@ -223,6 +246,7 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
     char text[FORMAT_BYTES];
     uint32_t n = s->sample ? s->sample : 1;
     on_chips(l, s);
+    tls_chip(l, &s->node);
     if (s->time.history) {
         time_range_chip(l, s);
     }
@@ -247,6 +271,7 @@ static void tracing_chips(struct chips *l, const struct ui_shared *sh, const str
     add(l, n > 1 || s->sample_why != SAMPLE_ASKED ? STYLE_WARN : STYLE_NORMAL, "sample", "1/%u", n);
     cost_chip(l, &s->cost);
     sampling_chip(l, &s->sampling);
+    trigger_chip(l, &sh->trigger);
     breaker_chip(l, s);
 }
 
@@ -285,11 +310,11 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "all %u names are in use; the rest is (other): n names by shape, I by a part",
+            "all %u names are in use, the rest is (other): n to name by shape, I by a part",
             s->names_full);
     } else if ((once = snapshot_names_once(s)) > 0) {
         add(l, STYLE_WARN, "",
-            "%u names, most of them with one call: n names by shape, I by a part", once);
+            "%u names, most of them with one call: n to name by shape, I by a part", once);
     }
     return l->n > 0;
 }
@@ -339,9 +364,12 @@ static int wrong(const struct snapshot *s, int rows, struct chips l[2])
     return n;
 }
 
-int header_rows(const struct snapshot *s, int rows)
+int header_rows(const struct snapshot *s, int rows, bool whole)
 {
     struct chips l[2];
+    if (whole) {
+        return s && unverified(&s->node) && rows >= ROWS_FOR_WARNING;
+    }
     return plain_rows(rows) + (s ? wrong(s, rows, l) : 0);
 }
 
@@ -352,13 +380,22 @@ static void draw_nothing_known(const struct ui_shared *sh, struct canvas *c)
                  sh->target[0] ? sh->target : "the node");
 }
 
-void header_draw(const struct ui_shared *sh, struct canvas *c, int n_rows, const struct snapshot *s)
+void header_draw(const struct ui_shared *sh, struct canvas *c, int n_rows, bool whole,
+                 const struct snapshot *s)
 {
+    struct chips l[4] = {{.n = 0}};
+    if (whole && n_rows > 0) {
+        tls_chip(&l[0], &s->node);
+        add(&l[0], STYLE_BOLD, "", "%s", s->node.name);
+        draw_chips(c, 0, 0, &l[0]);
+    }
+    if (whole) {
+        return;
+    }
     if (!s) {
         draw_nothing_known(sh, c);
         return;
     }
-    struct chips l[4] = {{.n = 0}};
     int plain = plain_rows(c->rows), at = 0;
     if (plain > 1) {
         node_chips(&l[at++], s);

@@ -12,6 +12,7 @@ static const struct header_label labels[] = {
     {"OTP", "its OTP release"},
     {"TRACING", "ON or OFF: whether calls are traced now"},
     {"REPLAY", "a recording: how much was played, and how fast"},
+    {"TLS", "not verified: --tls-insecure; this may be another node"},
     {"PAUSED", "the display is frozen; tracing continues"},
     {"compared with", "the time range or the recording that the values are compared with"},
     {"filter", "only names that contain this text are shown"},
@@ -22,9 +23,11 @@ static const struct header_label labels[] = {
     {"sample", "1/N: one request in N is traced, as a whole"},
     {"overhead", "share of the node's scheduler time that tracing takes"},
     {"stacks", "stacks are sampled: share of the node's scheduler time (K ends it)"},
-    {"breaker", "stops tracing when it costs too much: closed, open, half-open"},
+    {"trigger", "the condition of the trigger, and its state (! sets or removes it)"},
+    {"breaker",
+     "stops tracing when it costs too much: closed, open, half-open; how often it opened"},
     {"lost", "events that were dropped: calls are missing"},
-    {"~", "this value covers only the traced part of the window"},
+    {"~", "grey values with this mark cover only the traced part of the window"},
 };
 
 #define N (sizeof labels / sizeof *labels)

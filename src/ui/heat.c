@@ -4,6 +4,7 @@
 #include "heat_mark.h"
 #include "heat_says.h"
 #include "shared.h"
+#include "vm_lane.h"
 
 #include <inttypes.h>
 #include <kprof/base/format.h>
@@ -89,6 +90,46 @@ static void draw_errors(struct canvas *c, const struct heat_map *m, int row, int
     }
 }
 
+/* ---- the lane of VM events ---- */
+
+static struct vm_lane lane_of(const struct heat_map *m)
+{
+    uint64_t from_s = m->h->from_s + m->first * m->h->col_s;
+    return (struct vm_lane){.s = m->s,
+                            .from_ns = snapshot_wall_ns(m->s, from_s),
+                            .to_ns = snapshot_wall_ns(m->s, from_s + m->n * m->h->col_s),
+                            .cols = (int)m->n,
+                            .own_gaps = true};
+}
+
+/* The event at the cursor: the one that was selected, else the most important of the column. */
+static const struct snap_vm_event *event_at(const struct heat_state *t, const struct heat_map *m)
+{
+    struct vm_lane l = lane_of(m);
+    size_t at = cursor_col(t, m);
+    const struct snap_vm_event *e = at == SIZE_MAX ? NULL : vm_lane_find(&l, t->event);
+    return e || at == SIZE_MAX ? e : vm_lane_in(&l, (int)(at - m->first), 0);
+}
+
+static void draw_lane(const struct heat_state *t, struct canvas *c, const struct heat_map *m,
+                      int row, int left)
+{
+    struct vm_lane l = lane_of(m);
+    size_t at = cursor_col(t, m);
+    canvas_right(c, row, left, HEAT_LABEL_COLS - 1, STYLE_DIM, "VM");
+    vm_lane_draw(&l, c, row, m->col, at == SIZE_MAX ? -1 : (int)(at - m->first));
+}
+
+/* Returns the columns used. */
+static int draw_event(const struct heat_state *t, struct canvas *c, struct rect a,
+                      const struct heat_map *m)
+{
+    struct vm_lane l = lane_of(m);
+    const struct snap_vm_event *e = event_at(t, m);
+    size_t at = cursor_col(t, m);
+    return e ? vm_lane_say(&l, c, a.row, a.col, a.cols, (int)(at - m->first), e) : 0;
+}
+
 /* Clock times at the bottom; = marks the time range of the other screens. */
 static void draw_axis(struct canvas *c, const struct heat_map *m, int row)
 {
@@ -110,7 +151,7 @@ static void draw_axis(struct canvas *c, const struct heat_map *m, int row)
 }
 
 static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r,
-                       const struct heat_map *m)
+                       const struct heat_map *m, bool earlier)
 {
     char from[FORMAT_BYTES], to[FORMAT_BYTES];
     time_range_clock(m->s, m->h->from_s + m->first * m->h->col_s, from);
@@ -119,6 +160,10 @@ static void draw_title(struct canvas *c, struct rect a, const struct snap_row *r
     col += 2;
     col += canvas_textf(c, a.row, a.col + col, a.cols - col, STYLE_HEAD, "%s-%s  %us per column",
                         from, to, (unsigned)m->h->col_s);
+    if (earlier) {
+        col += 2 + canvas_text(c, a.row, a.col + col + 2, a.cols - col - 2, STYLE_WARN,
+                               "EARLIER (}: now)");
+    }
     heat_map_legend(m, c, a.row, a.col + col + 1, a.cols - col - 2);
 }
 
@@ -144,7 +189,7 @@ static void draw_info(const struct heat_state *t, struct canvas *c, struct rect 
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "no history for %s-%s", from, to);
     } else if (heat_map_has_gap(k)) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_WARN, "not traced %s-%s: %s", from, to,
-                     gap_name(k->gap));
+                     gap_text(k->gap));
     } else if (!m->h->n_bins) {
         canvas_textf(c, a.row, a.col, a.cols, STYLE_DIM, "no calls %s-%s", from, to);
     } else {
@@ -163,14 +208,42 @@ static bool is_of(const struct snap_heat *h, const struct snap_row *r)
     return h->there && h->tier == r->tier && h->ident_n == r->ident_n;
 }
 
-/* The part of the area for the grid. */
+/* The part of the area for the grid. Under it: VM events, errors, times, event, cursor. */
 static struct rect grid_area(struct rect a)
 {
-    int under = a.rows >= 9 ? 3 : a.rows >= 4; /* errors, times, cursor */
+    int under = a.rows >= 12 ? 5 : a.rows >= 9 ? 4 : a.rows >= 5 ? 2 : a.rows == 4;
     int title = a.rows >= 3;
     a.row += title;
     a.rows -= title + under;
     return a;
+}
+
+/* From `row` on: what is under the grid. */
+static void draw_below(const struct heat_state *t, struct canvas *c, struct rect a,
+                       const struct heat_map *m, int row)
+{
+    int rows = a.row + a.rows - row;
+    struct rect line = {.row = a.row + a.rows - 1, .col = a.col, .rows = 1, .cols = a.cols};
+    struct rect above = line;
+    if (rows >= 2) {
+        draw_lane(t, c, m, row, a.col);
+    }
+    if (rows >= 4) {
+        draw_errors(c, m, row + 1, a.col);
+        draw_axis(c, m, row + 2);
+    }
+    above.row--;
+    if (rows == 5) {
+        draw_event(t, c, above, m);
+    } else if (rows) { /* the event comes first in the line of the cursor */
+        int used = draw_event(t, c, line, m);
+        used += used ? 2 : 0;
+        line.col += used;
+        line.cols -= used;
+    }
+    if (rows && line.cols > 0) {
+        draw_info(t, c, line, m);
+    }
 }
 
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
@@ -189,23 +262,15 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         canvas_text(c, a.row, a.col, a.cols, STYLE_DIM, "reading the history ...");
         return;
     }
-    struct rect g = grid_area(a), line = a;
+    struct rect g = grid_area(a);
     struct heat_map m = heat_map_of(s, g, c->shades);
     set_mark(t, &m);
     if (g.row > a.row) {
-        draw_title(c, a, r, &m);
+        draw_title(c, a, r, &m, t->end_s != 0);
     }
     size_t at = cursor_col(t, &m);
     heat_map_draw(&m, c, a.col, at, at == SIZE_MAX ? 0 : cursor_group(t, &m, at));
-    int below = a.row + a.rows - g.row - g.rows;
-    line.row = a.row + a.rows - 1;
-    if (below == 3) {
-        draw_errors(c, &m, g.row + g.rows, a.col);
-        draw_axis(c, &m, g.row + g.rows + 1);
-    }
-    if (below) {
-        draw_info(t, c, line, &m);
-    }
+    draw_below(t, c, a, &m, g.row + g.rows);
 }
 
 /* --- keys --- */
@@ -358,7 +423,7 @@ static void turn_mark(struct heat_state *t, const struct heat_map *m, struct mes
     }
 }
 
-/* Which samples were taken inside the requests of the cells. */
+/* Asks for the samples that were taken inside the requests of the marked cells. */
 static void to_flame(const struct heat_state *t, struct message *why, struct heat_map *m,
                      const struct snap_row *r, struct intent *out)
 {
@@ -386,6 +451,33 @@ static void next_row(struct ui_shared *sh, bool down, const struct snapshot *s, 
     }
 }
 
+/* Selects the next VM event; the cursor goes to its column. */
+static bool step_event(struct heat_state *t, struct message *say, enum action act,
+                       const struct heat_map *m)
+{
+    struct vm_lane l = lane_of(m);
+    size_t at = cursor_col(t, m);
+    const struct snap_vm_event *e = event_at(t, m), *next;
+    if (act != ACT_EVENT_LATER && act != ACT_EVENT_EARLIER) {
+        return false;
+    }
+    if (at == SIZE_MAX || !vm_lane_any(&l)) {
+        message_set(say, vm_lane_none(m->s), false);
+        return true;
+    }
+    bool later = act == ACT_EVENT_LATER;
+    next = e ? vm_lane_next(&l, e, later) : vm_lane_near(&l, (int)(at - m->first), later);
+    if (!next) {
+        message_set(say,
+                    later ? "no later VM event is in sight" : "no earlier VM event is in sight",
+                    false);
+        return true;
+    }
+    place(t, m, m->first + (size_t)vm_lane_cell(&l, next), cursor_group(t, m, at));
+    t->event = next->id;
+    return true;
+}
+
 static bool on_map(struct heat_state *t, struct ui_shared *sh, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
@@ -403,10 +495,16 @@ static bool on_map(struct heat_state *t, struct ui_shared *sh, enum action act,
         t->marked = false;
         return true;
     }
+    if (step_event(t, &sh->message, act, &m)) {
+        return true;
+    }
     size_t col = cursor_col(t, &m), group = col == SIZE_MAX ? 0 : cursor_group(t, &m, col);
     bool taken = move(t, sh, act, &m, &out->intent) || on_time(t, sh, act, &m, &out->intent) ||
                  on_cell(t, sh, act, &m, out);
     size_t at = cursor_col(t, &m), now_group = at == SIZE_MAX ? 0 : cursor_group(t, &m, at);
+    if (at != col) {
+        t->event = 0;
+    }
     bool same = was.step == t->step && was.end_s == t->end_s && at == col && now_group == group;
     if (taken && same && act != ACT_OPEN && act != ACT_TAKE && !sh->message.text[0]) {
         heat_says_end(&sh->message, act);
@@ -441,11 +539,16 @@ static bool on_click(void *own, struct ui_shared *sh, int row, int col, const st
     if (!r || !is_of(&s->heat, r)) {
         return false;
     }
-    struct heat_map m = heat_map_of(s, grid_area(t->area), t->halves);
+    struct rect g = grid_area(t->area);
+    struct heat_map m = heat_map_of(s, g, t->halves);
     size_t at, group;
-    if (!heat_map_at(&m, row, col, &at, &group)) {
+    if (row == g.row + g.rows && col >= m.col && (size_t)(col - m.col) < m.n) { /* the lane */
+        at = m.first + (size_t)(col - m.col);
+        group = cursor_group(t, &m, at);
+    } else if (!heat_map_at(&m, row, col, &at, &group)) {
         return false;
     }
+    t->event = 0;
     place(t, &m, at, group);
     return true;
 }

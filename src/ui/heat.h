@@ -14,7 +14,8 @@ struct heat_state {
     bool has_cursor; /* false: the cursor is at the newest column */
     uint64_t cursor_s;
     size_t cursor_bin;
-    bool marked; /* from here to the cursor: */
+    uint64_t event; /* id of the VM event that was selected at the cursor; 0: none */
+    bool marked;    /* from here to the cursor: */
     uint64_t mark_s;
     size_t mark_bin;
     struct rect area; /* area of the last draw */

@@ -181,7 +181,7 @@ static void draw_column(const struct heat_map *m, struct canvas *c, size_t i, si
     }
 }
 
-/* The label of a row is the begin of its lower line. */
+/* The label of a row is the start of its lower line. */
 static void draw_label(const struct heat_map *m, struct canvas *c, int row, int left)
 {
     size_t g = m->low + lower_line(m, row), highest = bins_group(m->h->low + m->h->n_bins, m->per);

@@ -2,7 +2,7 @@
  * grid is a range of durations; if the canvas has shades, a row of the screen has two lines.
  *
  * Invariant: every call of the snapshot's map that is inside the area is in exactly one cell.
- * Points into the snapshot; draws only. */
+ * Points into the snapshot; draws only. Core thread only. */
 #ifndef UI_HEAT_MAP_H
 #define UI_HEAT_MAP_H
 

@@ -33,6 +33,8 @@ bool heat_says_none(struct message *m, enum action act, bool has_row)
     case ACT_TAKE:
     case ACT_BEGIN_MARK:
     case ACT_INSIDE:
+    case ACT_EVENT_LATER:
+    case ACT_EVENT_EARLIER:
     case ACT_FINER:
     case ACT_COARSER:
     case ACT_UP:

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* From this width on, two columns. */
-enum { WIDE_COLS = 116, ENTRIES = 256, LEFT_LEAST = 8 };
+enum { WIDE_COLS = 116, ENTRIES = 384, LEFT_LEAST = 8 };
 
 /* --- the page: entries, in their order --- */
 
@@ -103,12 +103,26 @@ static void add_words(struct page *p)
         {"(other)", "requests whose name is not counted, because all names are in use"},
         {"_total", "whole requests, from entry call to entry return"},
         {"!", "this slow call ended in an exception"},
-        {"~, grey", "value of only the traced part of the window"},
+        {"~12", "an estimate from the sampled calls (COUNT)"},
+        {"P99~", "the value over the last minute, one column per second"},
+        {"~, grey", "the value covers only the traced part of the window"},
+        {"parts", "run, run queue, gc, dirty, port, wait, mailbox, unknown: r q g d p w m ?"},
         {"bold", "the slowest tier and the slowest identity of a column"},
     };
     add(p, "Words", NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         add(p, words[i][0], words[i][1]);
+    }
+    end_section(p);
+}
+
+static void add_vm_events(struct page *p)
+{
+    static const char letters[VM_EVENT_COUNT][2] = {"G", "S", "P", "Q", "H", "L", "R", "B", "/"};
+    add(p, "VM events (line VM of heat map and waterfall; G S P Q H: OTP 28 and later)", NULL);
+    for (int k = 0; k < VM_EVENT_COUNT; k++) {
+        assert(letters[k][0] == vm_event_letter((enum vm_event_kind)k));
+        add(p, letters[k], vm_event_meaning((enum vm_event_kind)k));
     }
     end_section(p);
 }
@@ -121,6 +135,7 @@ static void make(struct page *p)
     add_keys(p);
     add_tables(p);
     add_internals(p);
+    add_vm_events(p);
     add_words(p);
 }
 
@@ -303,7 +318,7 @@ static void search_on(struct help_state *t, struct message *m, bool back)
     size_t here = t->found ? t->found - 1 : entry_at(&p, t->at.sel, t->cols);
     size_t from = !t->found ? here : back ? here + p.n - 1 : here + 1;
     if (!t->find[0]) {
-        message_set(m, "nothing is searched for: / searches", true);
+        message_set(m, "search first: /", true);
     } else if (!search(t, &p, from, back)) {
         snprintf(text, sizeof text, "nothing here contains \"%s\"", t->find);
         message_set(m, text, true);

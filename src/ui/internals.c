@@ -87,12 +87,12 @@ static void add_delays(struct list *l, const struct snapshot *s)
     mark(add(l, "lag", "age of the newest event when it arrived", "%s", text), STYLE_BAD,
          s->lag_ms > LAG_MS);
     format_us(s->oldest_event_ms * 1e3, text);
-    add(l, "oldest", "age of the oldest event of the run when it arrived", "%s", text);
+    add(l, "oldest", "greatest age of an event of this run when it arrived", "%s", text);
     format_us(s->clock.error_known ? s->clock.error_us : NAN, text);
     mark(add(l, "clock", "possible error of the node's times", "%s%s",
              s->clock.error_known ? "+-" : "", text),
          STYLE_WARN, s->clock.error_known && s->clock.error_us > CLOCK_ERROR_US);
-    add(l, "relay", "messages in the queue of the tracer process", "%llu",
+    add(l, "relay", "messages in the queue of the relay on the node", "%llu",
         (unsigned long long)s->node.relay_queue);
     mark(add(l, "ring", "buffer of events; when it is full, events are lost", "%.0f%% full",
              s->ring_fill * 100),
@@ -158,9 +158,29 @@ static void add_sample(struct list *l, const struct snapshot *s)
     }
     snapshot_sampling(s, text);
     snprintf(k->value, sizeof k->value, "1/%u, requested 1/%u: %s", n, asked,
-             sample_why_name(s->sample_why));
+             s->sample_why == SAMPLE_FLOOD ? "calls arrive too fast"
+                                           : sample_why_name(s->sample_why));
     snprintf(k->header_text, sizeof k->header_text, "tracing %s", text);
     mark(k, STYLE_WARN, true);
+}
+
+/* The value has no room for a long reason; the screen of the parts shows all of it. */
+static void add_detail(struct list *l, const struct snapshot *s)
+{
+    char text[SNAPSHOT_DETAIL_BYTES];
+    snapshot_detail(s, text);
+    struct internal *k =
+        add(l, "detail", "share of the sampled requests that is followed in detail (B)", "%.140s",
+            text);
+    if (s->detail.state == DETAIL_NOT_HERE) {
+        k->style = STYLE_DIM;
+    }
+    if (s->detail.given &&
+        (s->detail.state == DETAIL_NOT_HERE || s->detail.state == DETAIL_NO_ENTRY)) {
+        snprintf(k->header_text, sizeof k->header_text, "no detail: %s",
+                 s->detail.state == DETAIL_NOT_HERE ? "not on this VM" : "no entry");
+        mark(k, STYLE_WARN, true);
+    }
 }
 
 static void add_tracing(struct list *l, const struct snapshot *s)
@@ -169,9 +189,11 @@ static void add_tracing(struct list *l, const struct snapshot *s)
     char text[FORMAT_BYTES];
     title(l, "Tracing");
     add_sample(l, s);
+    add_detail(l, s);
     add(l, "returns", "lean: return values are not copied", "%s", s->lean ? "lean" : "full");
-    add(l, "breaker", "stops tracing when it costs the node too much", "%s, %llu trips",
-        breaker_name(s->breaker.state), (unsigned long long)s->breaker.trips);
+    add(l, "breaker", "stops tracing when it costs too much", "%s, opened %llu time%s",
+        breaker_name(s->breaker.state), (unsigned long long)s->breaker.trips,
+        s->breaker.trips == 1 ? "" : "s");
     if (k->known && k->limit_percent > 0) {
         add(l, "overhead", "share of the node's scheduler time", "%.2f%%, limit %.3g%%", k->percent,
             k->limit_percent);

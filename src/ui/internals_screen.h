@@ -1,4 +1,5 @@
-/* The screen of internals: counters of events, calls and requests, each with its meaning. */
+/* The screen of internals: counters of events, calls and requests, each with its meaning. Core
+ * thread only. */
 #ifndef UI_INTERNALS_SCREEN_H
 #define UI_INTERNALS_SCREEN_H
 

@@ -6,6 +6,7 @@ void message_set(struct message *m, const char *text, bool error)
 {
     snprintf(m->text, sizeof m->text, "%s", text);
     m->error = error;
+    m->since_ns = 0;
 }
 
 bool message_draw(const struct message *m, struct canvas *c, int row)

@@ -6,10 +6,12 @@
 
 #include <kprof/ui/canvas.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct message {
     char text[512]; /* "": none */
     bool error;
+    uint64_t since_ns; /* wall clock of the snapshot with which it was first drawn; 0: not yet */
 };
 
 void message_set(struct message *m, const char *text, bool error);     /* copied, cut */

@@ -35,7 +35,11 @@ static void draw_open(struct canvas *c, int row, struct rect a, const struct sna
     int col = a.col + 11 + 2 * name;
     col += canvas_text(c, row, col, a.col + a.cols - col, STYLE_NORMAL, text) + 1;
     if (o->who && col < a.col + a.cols) {
-        canvas_text(c, row, col, a.col + a.cols - col, STYLE_NORMAL, o->who);
+        col += canvas_text(c, row, col, a.col + a.cols - col, STYLE_NORMAL, o->who) + 1;
+    }
+    if (o->place.text && col + 10 < a.col + a.cols) {
+        canvas_textf(c, row, col, a.col + a.cols - col, STYLE_WARN, "%s %.0f%%: %s",
+                     o->place.status, o->place.share * 100, o->place.text);
     }
 }
 
@@ -98,13 +102,23 @@ static void flame_of(uint64_t pid, struct screen_reply *out)
     out->open.to = SCREEN_FLAME;
 }
 
+/* Its process, which is in the call now; or the next request of its identity. */
+static void full_of(const struct snapshot *s, const struct snap_open *o, struct screen_reply *out)
+{
+    out->full = full_offer_request(s, o->ident, 0);
+    out->full.pid = o->pid;
+    out->full.process_first = true;
+    out->open = (struct screen_request){.to = SCREEN_FULL_ASK, .full = &out->full};
+}
+
 static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
     (void)key;
     struct open_calls_state *t = own;
     bool selects = act == ACT_UP || act == ACT_DOWN || act == ACT_PGUP || act == ACT_PGDN ||
-                   act == ACT_HOME || act == ACT_END || act == ACT_OPEN || act == ACT_FLAME_OF;
+                   act == ACT_HOME || act == ACT_END || act == ACT_OPEN || act == ACT_FLAME_OF ||
+                   act == ACT_FULL;
     if (!s || !s->n_open) {
         if (selects) {
             message_set(&sh->message, "no call is open", true);
@@ -114,6 +128,10 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     find_selection(t, s);
     if (act == ACT_FLAME_OF) {
         flame_of(s->open[t->at.sel].pid, out);
+        return true;
+    }
+    if (act == ACT_FULL) {
+        full_of(s, &s->open[t->at.sel], out);
         return true;
     }
     if (act == ACT_OPEN) {

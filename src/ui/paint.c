@@ -1,6 +1,7 @@
 #include "paint.h"
 #include "flame_color.h"
 #include "palette.h"
+#include "part_color.h"
 
 #include <assert.h>
 
@@ -102,6 +103,9 @@ struct paint paint_style(enum theme t, enum style st, int colors)
     if (st >= STYLE_FRAME) {
         return flame_color(t, st, colors);
     }
+    if (st >= STYLE_PART) {
+        return part_color(t, (enum time_part)(st - STYLE_PART), colors);
+    }
     if (colors == 0) {
         return plain[st];
     }
@@ -129,6 +133,9 @@ int paint_shade(enum theme t, unsigned shade, int colors)
     bool light = t == THEME_LIGHT;
     if (shade == SHADE_NONE) {
         return -1;
+    }
+    if (shade >= SHADE_PART) {
+        return part_color(t, (enum time_part)(shade - SHADE_PART), colors).paper;
     }
     return colors > 256 ? (int)palette_rgb(light, shade) : (int)palette_256(light, shade);
 }

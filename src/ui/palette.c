@@ -6,7 +6,7 @@
 
 #define PI 3.14159265358979323846
 
-/* CIE L* at the begin and end of the ramp. On white it ends darker, because yellow is hardly
+/* CIE L* at the start and end of the ramp. On white it ends darker, because yellow is hardly
  * visible. */
 static const double dark_from = 24, dark_to = 94, light_from = 84, light_to = 14;
 

@@ -31,7 +31,7 @@ static struct columns_at columns_of(int cols)
     return at;
 }
 
-/* The end of a name is more important than its begin: a long name is cut at the front. */
+/* The end of a name is more important than its start: a long name is cut at the front. */
 static size_t first_shown(const char *s, int cols)
 {
     size_t from = 0, n = strlen(s);
@@ -153,12 +153,14 @@ static void draw_status(const struct pick_list *p, struct canvas *c, int row)
     } else if (st->state == CATALOG_WHOLE && st->note[0]) {
         canvas_textf(c, row, 0, c->cols, STYLE_DIM, "%s: %u", st->note, catalog_count(p->catalog));
     } else if (st->state == CATALOG_WHOLE && pick_list_count(p) == 0) {
-        canvas_text(c, row, 0, c->cols, STYLE_WARN, "no match; or type module:function/arity");
+        canvas_text(c, row, 0, c->cols, STYLE_WARN,
+                    "no match; type module:function/arity to add a function that is not listed");
     } else if (st->state == CATALOG_WHOLE) {
         int col = canvas_textf(c, row, 0, c->cols, STYLE_DIM, "%u functions of %u modules",
                                catalog_count(p->catalog), st->modules);
         if (catalog_left_out(p->catalog)) {
-            canvas_textf(c, row, col, c->cols - col, STYLE_WARN, "; %u more do not fit",
+            canvas_textf(c, row, col, c->cols - col, STYLE_WARN,
+                         "; %u more are not listed: the list is full",
                          catalog_left_out(p->catalog));
         }
     } else {

@@ -19,10 +19,11 @@ static const struct {
     [PC_QUEUE] = {"QUEUE", 7, 3, PROCESS_QUEUE, "messages in the queue"},
     [PC_GROWTH] = {"+QUEUE", 7, 6, PROCESS_GROWTH, "growth of the queue, messages per second"},
     [PC_BINARY] = {"BINARY", 7, 7, PROCESS_BINARY, "binaries that its heaps refer to"},
-    [PC_GCS] = {"GC/S", 6, 8, PROCESS_GCS, "garbage collections per second (a lower bound)"},
-    [PC_RUN] = {"RUN", 5, 4, PROCESS_SORT_RUN,
-                "share of the last rounds in which it ran, was ready to run or collected garbage"},
-    [PC_PID] = {"PID", 12, 9, PROCESS_SORTS, "process"},
+    [PC_GCS] = {"GC/S", 6, 9, PROCESS_GCS, "garbage collections per second (a lower bound)"},
+    [PC_RUN] =
+        {"RUN", 5, 4, PROCESS_SORT_RUN,
+         "share of the last refreshes in which it ran, was ready to run or collected garbage"},
+    [PC_PID] = {"PID", 12, 8, PROCESS_SORTS, "process"},
     [PC_APPLICATION] = {"APP", 10, 10, PROCESS_SORTS, "application"},
     [PC_CURRENT] = {"CURRENT FUNCTION", 18, 5, PROCESS_SORTS, "current function"},
 };
@@ -70,7 +71,7 @@ static int rank(enum process_column c, bool groups, unsigned sort)
 
 void process_columns_choose(struct process_columns *k, int cols, bool groups, unsigned sort)
 {
-    int name = cols / 4 < NAME_LEAST ? NAME_LEAST : cols / 4 < 24 ? cols / 4 : 24;
+    int name = cols / 4 < NAME_LEAST ? NAME_LEAST : cols / 4 < 20 ? cols / 4 : 20;
     int left = cols - name;
     bool full = false;
     memset(k, 0, sizeof *k);

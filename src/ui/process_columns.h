@@ -38,7 +38,7 @@ bool process_column_is_text(enum process_column c); /* drawn from the left */
 unsigned process_column_sort(enum process_column c);
 /* The column of a sort; PC_COLUMNS: the name. */
 enum process_column process_column_of_sort(unsigned sort);
-/* The text of a cell, which is not drawn yet: in out, or in the row. */
+/* Returns the text of a cell; it is in out, or in the row. */
 const char *process_cell(enum process_column c, const struct process_row *r,
                          char out[PROCESS_CELL_BYTES]);
 

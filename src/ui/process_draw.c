@@ -8,7 +8,7 @@
 enum {
     DETAIL_LEAST = 8,
     CALLS_MOST = 2
-}; /* rows of the screen for the lower part; open calls in it */
+}; /* minimum rows for the lower part; maximum open calls in it */
 
 static const char *const gates[] = {
     [PROCESS_GATE_OPEN] = "",
@@ -86,6 +86,11 @@ static void draw_summary(const struct process_state *t, struct canvas *c, struct
     } else {
         col = canvas_textf(c, a.row, a.col, a.cols, STYLE_BOLD, "%s processes%s%s", all, more,
                            grouped[t->query.group]);
+    }
+    if (t->query.group == PROCESS_BY_CALL && h->unnamed && !t->query.filter[0]) {
+        format_count(h->unnamed, all);
+        col += canvas_textf(c, a.row, a.col + col, a.cols - col, STYLE_WARN,
+                            " (%s unknown, fewer at each refresh)", all);
     }
     if (col + 3 < a.cols) {
         draw_state(t, c, a, col + 2);
@@ -176,7 +181,7 @@ static const struct process_row *row_of(const struct process_table *p, uint64_t 
     return NULL;
 }
 
-/* "waiting 95%, running 5% of 19 rounds" */
+/* "waiting 95%, running 5% of 19 refreshes" */
 static void shares(const struct process_row *r, struct buf *out)
 {
     const char *between = "";
@@ -187,7 +192,7 @@ static void shares(const struct process_row *r, struct buf *out)
         }
     }
     if (r->rounds) {
-        buf_addf(out, " of %u rounds", r->rounds);
+        buf_addf(out, " of %u refreshes", r->rounds);
     }
 }
 
@@ -254,14 +259,14 @@ static void draw_below(const struct process_state *t, struct canvas *c, struct r
 
 /* --- all of it --- */
 
-/* Why no process is in the list. In its first round the node does not know the initial calls yet.
+/* Why no process is in the list. At the first refresh the node does not know the initial calls yet.
  */
 static const char *nobody(const struct process_state *t)
 {
     if (t->query.filter[0])
         return "no process contains this text; Esc clears it";
     if (t->within == PROCESS_BY_CALL && t->table->head.seq == 1)
-        return "the node reads the initial calls; the next round shows the processes";
+        return "the node reads the initial calls; the next refresh shows the processes";
     return "no process";
 }
 

@@ -13,7 +13,7 @@ void process_screen_release(struct process_state *t)
     *t = (struct process_state){0};
 }
 
-/* A table without a number only says how it goes: what was shown stays. */
+/* A table without a number contains no round, only the state: the table that is shown stays. */
 void process_screen_set(struct process_state *t, struct process_table *table, const char *why)
 {
     snprintf(t->why, sizeof t->why, "%s", table || !why ? "" : why);
@@ -234,6 +234,9 @@ static bool on_line(struct process_state *t, const struct process_row *r, enum a
         out->intent.kind = INTENT_SAMPLING;
         snapshot_pid(r->pid, out->intent.text);
         out->open.to = SCREEN_FLAME;
+    } else if (act == ACT_FULL) {
+        out->full = (struct full_offer){.pid = r->pid};
+        out->open = (struct screen_request){.to = SCREEN_FULL_ASK, .full = &out->full};
     } else {
         open_call(r, s, &sh->message, &out->open);
     }
@@ -251,7 +254,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 {
     struct process_state *t = own;
     struct shown v;
-    bool line = act == ACT_OPEN || act == ACT_FLAME_OF || act == ACT_OPEN_CALL;
+    bool line = act == ACT_OPEN || act == ACT_FLAME_OF || act == ACT_OPEN_CALL || act == ACT_FULL;
     (void)key;
     if (on_order(t, sh, act)) {
         return true;
@@ -310,10 +313,22 @@ void process_screen_order(const struct process_state *t, struct process_order *o
     memcpy(o->name, t->within_name, sizeof o->name);
 }
 
+/* The first line is selected: it has the largest value. */
+static void open_sorted(void *own, const struct screen_request *r, struct intent *out)
+{
+    struct process_state *t = own;
+    (void)out;
+    if (r->process_sort) {
+        process_screen_sort(t, r->process_sort - 1);
+        select_row(t, NULL);
+    }
+}
+
 const struct screen_ops screen_processes = {
     .name = "processes",
     .key = 'U',
     .context = CTX_PROCESSES,
+    .open = open_sorted,
     .draw = draw,
     .on_key = on_key,
     .list = list,

@@ -225,7 +225,7 @@ static enum prompt_event choose(struct prompt *p, int step)
     return take(p, p->items[p->sel], PROMPT_BYTES, PROMPT_PICKED);
 }
 
-/* The common begin of all completions is inserted at once; after that, Tab selects one after the
+/* The common prefix of all completions is inserted at once; after that, Tab selects one after the
  * other. */
 static enum prompt_event complete(struct prompt *p)
 {

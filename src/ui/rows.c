@@ -84,6 +84,32 @@ static void select_line(struct rows *rows, const struct view *v, size_t i)
     }
 }
 
+/* Its line in the view; v->n: it is folded, or does not pass the filter. */
+static size_t line_of(const struct rows *rows, const struct snapshot *s, const struct snap_row *r,
+                      struct view *v)
+{
+    rows_view(rows, s, v);
+    return view_find(v, view_row_key(r));
+}
+
+void rows_select(struct rows *rows, const struct snapshot *s, const struct snap_row *r)
+{
+    struct view v;
+    size_t i = line_of(rows, s, r, &v);
+    if (i == v.n && rows->filter[0]) {
+        view_release(&v);
+        rows->filter[0] = 0;
+        i = line_of(rows, s, r, &v);
+    }
+    if (i == v.n) {
+        view_release(&v);
+        fold(rows, view_row_group(r, rows->pivot));
+        i = line_of(rows, s, r, &v);
+    }
+    select_line(rows, &v, i);
+    view_release(&v);
+}
+
 static size_t head_of(const struct view *v, size_t i)
 {
     while (i > 0 && !v->lines[i].head) {
@@ -160,23 +186,24 @@ void rows_sort(struct rows *rows, int by)
     rows->sort = by;
 }
 
-/* True: the column can be sorted by. Without a reference there are no changes, and a trend sorts as
- * its value does. */
-static bool sortable(int sort, bool compared)
+/* True: the column has values. A trend sorts as its value does. Only the menu and a click sort by
+ * the parts. */
+static bool sortable(int sort, const struct snapshot *s)
 {
     if (sort < SORT_COLUMN) {
         return true;
     }
     const struct column *k = column_at((size_t)(sort - SORT_COLUMN));
-    return k->kind != COLUMN_TREND && (compared || k->kind != COLUMN_CHANGE);
+    bool drawn = k->kind == COLUMN_TREND || k->kind == COLUMN_PARTS;
+    return !drawn && column_has_values(k, s);
 }
 
-void rows_sort_step(struct rows *rows, int step, bool compared)
+void rows_sort_step(struct rows *rows, int step, const struct snapshot *s)
 {
     int n = SORT_COLUMN + (int)columns_n();
     do {
         rows->sort = (rows->sort + step + n) % n;
-    } while (!sortable(rows->sort, compared));
+    } while (!sortable(rows->sort, s));
     rows->reverse = false;
 }
 

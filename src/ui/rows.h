@@ -29,6 +29,8 @@ void rows_release(struct rows *rows);
 void rows_view(const struct rows *rows, const struct snapshot *s, struct view *v);
 void rows_find_selection(struct rows *rows, const struct view *v);                 /* at.sel */
 const struct snap_row *rows_selected(struct rows *rows, const struct snapshot *s); /* NULL: none */
+/* Selects a row of s; unfolds its group, and drops a filter that hides it. */
+void rows_select(struct rows *rows, const struct snapshot *s, const struct snap_row *r);
 bool rows_have_tier(const struct snapshot *s); /* a tier other than _total */
 
 /* Selects another row, or folds; false: the key does neither. */
@@ -38,7 +40,7 @@ void rows_fold_all(struct rows *rows);
 void rows_sort(struct rows *rows, int by); /* the same column again reverses the order */
 /* Sorts by the next (1) or previous (-1) column that has a meaning now. compared: there is a
  * reference. */
-void rows_sort_step(struct rows *rows, int step, bool compared);
+void rows_sort_step(struct rows *rows, int step, const struct snapshot *s);
 
 /* Draws the title line of a screen about one row: the names of the row, and its function if there
  * is room. Returns the columns used. */

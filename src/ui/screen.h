@@ -4,10 +4,11 @@
  * each other: a reply names the screen to show, and src/ui/ui.c shows it. draw gets the area left
  * by header, message line and key bar (or all above the key bar if `whole`) and may change only the
  * positions of what it drew. on_key gets every key first and returns true if the screen used the
- * key. */
+ * key. Core thread only. */
 #ifndef UI_SCREEN_H
 #define UI_SCREEN_H
 
+#include "full_offer.h"
 #include "rect.h"
 
 #include <kprof/core/snapshot.h>
@@ -23,15 +24,21 @@ enum screen_id {
     SCREEN_WATERFALL,
     SCREEN_HEAT,
     SCREEN_DIST,
+    SCREEN_PARTS,
     SCREEN_LOG,
     SCREEN_HELP,
     SCREEN_PICK,
     SCREEN_ARGUMENTS,
     SCREEN_OPEN_CALLS,
     SCREEN_FLAME,
-    SCREEN_MOMENTS,
+    SCREEN_SUBSECOND,
     SCREEN_INTERNALS,
     SCREEN_PROCESSES,
+    SCREEN_FINDINGS,
+    SCREEN_FULL_ASK,
+    SCREEN_FULL,
+    SCREEN_FULL_FLAME,
+    SCREEN_FULL_LINE,
     SCREEN_COUNT,
     SCREEN_MAIN = SCREEN_TABLE
 };
@@ -41,8 +48,11 @@ struct screen_request {
     enum screen_id to;
     uint64_t trace;   /* SCREEN_WATERFALL: id of the slow request; SCREEN_PICK: see called_by */
     uint16_t tier;    /* SCREEN_ARGUMENTS: tier of the calls; SCREEN_PICK: see called_by */
-    const char *name; /* SCREEN_PICK: name of the tier; valid while the screen opens */
-    uint64_t pid, start_ns; /* SCREEN_OPEN_CALLS: the call to select; pid 0: the oldest */
+    const char *name; /* SCREEN_PICK: name of the tier; SCREEN_FULL_ASK: the identity rule; valid
+                         while the screen opens */
+    uint64_t pid, start_ns;        /* SCREEN_OPEN_CALLS: the call to select; pid 0: the oldest */
+    unsigned process_sort;         /* SCREEN_PROCESSES: process_query.sort, plus 1; 0: as before */
+    const struct full_offer *full; /* SCREEN_FULL_ASK: what can be traced; NULL: as before */
     bool called_by; /* SCREEN_PICK: only functions that `tier` calls, for the waterfall `trace` */
 };
 
@@ -50,6 +60,7 @@ struct screen_request {
 struct screen_reply {
     struct intent intent;       /* for app; INTENT_REDRAW if the screen sets no other */
     struct screen_request open; /* SCREEN_NONE: this screen stays */
+    struct full_offer full;     /* what open.full points at */
 };
 
 struct scroll;
@@ -60,7 +71,7 @@ struct screen_ops {
     int key; /* key that opens the screen, by ACT_SCREEN or ACT_HELP in keys.c; 0: the main screen,
                 or a screen that another one opens */
     unsigned context; /* context of its keys */
-    bool whole;       /* draws without the header */
+    bool whole;       /* draws without the header, but for a warning */
     bool on_request;  /* draws data that a snapshot has only if ui_view_query requests it */
     /* Called when the screen is opened; may set an intent for app. NULL: nothing to prepare. */
     void (*open)(void *own, const struct screen_request *r, struct intent *out);

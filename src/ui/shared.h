@@ -14,6 +14,12 @@
 #include "start.h"
 #include "time_range.h"
 
+/* For the header. */
+struct ui_trigger {
+    char text[320]; /* "": none */
+    bool acts;
+};
+
 struct ui_shared {
     char target[256]; /* the name in "connecting to ..." */
     int cols;         /* of the last draw */
@@ -24,6 +30,7 @@ struct ui_shared {
     struct slow_list slow;
     struct rule_edit rule;
     struct start start;
+    struct ui_trigger trigger;
 };
 
 #endif

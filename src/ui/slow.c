@@ -15,8 +15,13 @@ static struct slots slots_for(int cols)
     if (cols < 60) {
         return (struct slots){.name = 14, .self = 8, .share = 4};
     }
-    return (struct slots){
-        .name = 20, .calls = 6, .sum = 8, .self = 8, .share = 5, .pid = cols < 76 ? 0 : 12};
+    int more = cols > 80 ? (cols - 80) / 2 : 0;
+    return (struct slots){.name = 20 + (more < 20 ? more : 20),
+                          .calls = 6,
+                          .sum = 8,
+                          .self = 8,
+                          .share = 5,
+                          .pid = cols < 76 ? 0 : 12};
 }
 
 static int slot(struct canvas *c, int row, int col, int cols, enum style st, const char *text)
@@ -190,8 +195,8 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
                     : w->request_us <= 0 && w->done ? "the end of its request was not received"
                     : w->request_us <= 0
                         ? "its request has not ended yet"
-                        : "the calls of this request were dropped: only the newest "
-                          "200 slow requests keep them",
+                        : "the calls of this request are no longer stored: only those of the "
+                          "newest 200 and of the slowest of each identity are",
                     true);
     } else {
         message_set(&sh->message, "no slow request passes the filter; Esc clears it", true);
@@ -199,7 +204,7 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
     free(p.at);
 }
 
-/* The process of the slowest part of the selected request may run yet. */
+/* The process of the slowest part of the selected request may still run. */
 static void open_flame(struct ui_shared *sh, const struct snapshot *s, struct screen_reply *out)
 {
     struct slow_picks p = slow_list_pick(&sh->slow, s);
@@ -214,10 +219,24 @@ static void open_flame(struct ui_shared *sh, const struct snapshot *s, struct sc
     free(p.at);
 }
 
+/* The next request like the selected one. */
+static void open_full(struct ui_shared *sh, const struct snapshot *s, struct screen_reply *out)
+{
+    struct slow_picks p = slow_list_pick(&sh->slow, s);
+    const struct snap_slow *w = slow_list_selected(&sh->slow, s, &p);
+    if (w) {
+        out->full = full_offer_request(s, w->ident, slow_took_us(w));
+        out->open = (struct screen_request){.to = SCREEN_FULL_ASK, .full = &out->full};
+    } else {
+        message_set(&sh->message, "no slow request passes the filter; Esc clears it", true);
+    }
+    free(p.at);
+}
+
 /* Keys of the list, where it is empty. */
 static bool needs_list(enum action act)
 {
-    return act == ACT_OPEN || act == ACT_FLAME_OF || act == ACT_SORT_LEFT ||
+    return act == ACT_OPEN || act == ACT_FLAME_OF || act == ACT_FULL || act == ACT_SORT_LEFT ||
            act == ACT_SORT_RIGHT || act == ACT_REVERSE || act == ACT_UP || act == ACT_DOWN ||
            act == ACT_PGUP || act == ACT_PGDN || act == ACT_HOME || act == ACT_END;
 }
@@ -233,6 +252,10 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     }
     if (act == ACT_FLAME_OF) {
         open_flame(sh, s, out);
+        return true;
+    }
+    if (act == ACT_FULL) {
+        open_full(sh, s, out);
         return true;
     }
     if (act != ACT_OPEN) {

@@ -1,7 +1,10 @@
 #include "slow_list.h"
+#include "part_bar.h"
+#include "slow_parts.h"
 
 #include <inttypes.h>
 #include <kprof/base/format.h>
+#include <kprof/base/text.h>
 #include <kprof/core/tier.h>
 #include <kprof/core/waterfall.h>
 #include <stdio.h>
@@ -44,6 +47,7 @@ static int in_column(enum slow_column by, const struct snap_slow *a, const struc
     case SLOW_PROCESS:
         return slow_pid(a) < slow_pid(b) ? -1 : slow_pid(a) > slow_pid(b);
     case SLOW_TIME:
+    case SLOW_PARTS: /* compare */
     case SLOW_COLUMNS:
         break;
     }
@@ -53,13 +57,29 @@ static int in_column(enum slow_column by, const struct snap_slow *a, const struc
 struct order {
     const struct snap_slow *of;
     const struct slow_list *l;
+    const double *not_run; /* SLOW_PARTS: by request, the share of the time in which it did not
+                              run; -1: not recorded */
 };
+
+/* The caller frees it. */
+static double *not_run(const struct snapshot *s)
+{
+    double *v = malloc((s->n_slow + 1) * sizeof *v), share[PART_COUNT];
+    if (!v) {
+        abort();
+    }
+    for (size_t i = 0; i < s->n_slow; i++) {
+        v[i] = slow_parts_shares(s, &s->slow[i], share) ? 1 - share[PART_RUN] : -1;
+    }
+    return v;
+}
 
 static int compare(const void *x, const void *y, void *arg)
 {
     const struct order *o = arg;
     size_t a = *(const size_t *)x, b = *(const size_t *)y;
-    int way = in_column(o->l->sort, &o->of[a], &o->of[b]);
+    int way = o->not_run ? by_number(o->not_run[a], o->not_run[b])
+                         : in_column(o->l->sort, &o->of[a], &o->of[b]);
     way = way ? way : a < b ? -1 : 1; /* the newer one first */
     return o->l->reverse ? -way : way;
 }
@@ -67,7 +87,8 @@ static int compare(const void *x, const void *y, void *arg)
 struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapshot *s)
 {
     struct slow_picks p = {.at = malloc((s->n_slow + 1) * sizeof *p.at)};
-    struct order o = {s->slow, l};
+    double *parts = l->sort == SLOW_PARTS ? not_run(s) : NULL;
+    struct order o = {s->slow, l, parts};
     if (!p.at) {
         abort();
     }
@@ -80,6 +101,7 @@ struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapsho
     if (l->sort != SLOW_TIME || l->reverse) {
         qsort_r(p.at, p.n, sizeof *p.at, compare, &o);
     }
+    free(parts);
     return p;
 }
 
@@ -161,7 +183,7 @@ static double present_p99_us(const struct snapshot *s)
     return 0;
 }
 
-/* Rounded to two digits. */
+/* Rounded down to two digits. */
 static uint64_t round_us(double us)
 {
     uint64_t unit = 1, n = us > 0 ? (uint64_t)us : 0;
@@ -186,7 +208,7 @@ void slow_list_ask_threshold(struct dialog *d, const struct snapshot *s)
         slow_list_threshold_text(ns ? ns : round_us(p99_us) * 1000, now, sizeof now);
     }
     dialog_prompt_titled(d, PROMPT_SLOW, title, ns ? now : "");
-    prompt_propose(&d->prompt); /* another one replaces it */
+    prompt_propose(&d->prompt); /* a typed one replaces it */
     if (!ns) {
         dialog_offer(d, now);
     }
@@ -213,6 +235,8 @@ bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_
 
 /* --- drawing --- */
 
+enum { PARTS_COLS = 8 };
+
 /* Columns by the width of the screen; 0: not shown. */
 struct slots {
     int of[SLOW_COLUMNS];
@@ -220,24 +244,44 @@ struct slots {
 
 static const char *const titles[SLOW_COLUMNS] = {
     [SLOW_IDENTITY] = "IDENTITY", [SLOW_TOOK] = "TOOK", [SLOW_TIER] = "TIER",
-    [SLOW_SELF] = "SELF",         [SLOW_SHARE] = "%",   [SLOW_PROCESS] = "PROCESS"};
+    [SLOW_SELF] = "SELF",         [SLOW_SHARE] = "%",   [SLOW_PARTS] = "PARTS",
+    [SLOW_PROCESS] = "PROCESS"};
 
 static bool is_right(enum slow_column k)
 {
     return k == SLOW_TOOK || k == SLOW_SELF || k == SLOW_SHARE;
 }
 
-static struct slots slots_for(int cols)
+static struct slots slots_for(int cols, bool parts)
 {
-    struct slots w = {{12, 14, 7, 12, 7, 4, cols < 96 ? 10 : 12}};
+    struct slots w = {{12, 14, 7, 12, 7, 4, parts ? PARTS_COLS : 0, cols < 96 ? 10 : 12}};
     if (cols < 76) {
         w = (struct slots){
-            {8, 11, 7, cols < 48 ? 10 : 12, cols < 56 ? 0 : 7, cols < 46 ? 0 : 4, 0}};
+            {8, 11, 7, cols < 48 ? 10 : 12, cols < 56 ? 0 : 7, cols < 46 ? 0 : 4, 0, 0}};
     }
     int more = cols > 80 ? (cols - 80) / 4 : 0;
     w.of[SLOW_IDENTITY] += more < 18 ? more : 18;
     w.of[SLOW_TIER] += more < 12 ? more : 12;
     return w;
+}
+
+/* Room for the longest identity of the table, before the names of processes: long names often
+ * differ only in the middle. */
+static void widen(struct slots *w, int cols, const struct snapshot *s)
+{
+    int longest = 0, room = cols - w->of[SLOW_PROCESS];
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const char *name = s->rows[i].tier == TIER_TOTAL ? snapshot_name(s->rows[i].ident) : NULL;
+        int n = name ? (int)text_width(name, strlen(name)) : 0;
+        longest = n > longest ? n : longest;
+    }
+    for (enum slow_column k = SLOW_TIME; k < SLOW_PROCESS; k++) {
+        room -= w->of[k] + (w->of[k] > 0);
+    }
+    int more = longest - w->of[SLOW_IDENTITY];
+    if (w->of[SLOW_PROCESS] && more > 0 && room > 0) {
+        w->of[SLOW_IDENTITY] += more < room ? more : room;
+    }
 }
 
 static void draw_titles(struct canvas *c, struct rect a, const struct slots *w, size_t n,
@@ -309,10 +353,11 @@ static void draw_process(struct canvas *c, int row, int col, struct rect a, cons
 }
 
 static void draw_line(struct canvas *c, int row, struct rect a, const struct slots *w,
-                      const struct snap_slow *s, bool selected)
+                      const struct snapshot *snap, const struct snap_slow *s, bool selected)
 {
     char text[FORMAT_BYTES];
-    int col = a.col;
+    double parts[PART_COUNT];
+    int col = a.col, bar;
     format_time(s->wall_ns, w->of[SLOW_TIME] >= 12, text);
     canvas_text(c, row, col, w->of[SLOW_TIME], STYLE_DIM, text);
     col += w->of[SLOW_TIME] + 1;
@@ -326,12 +371,16 @@ static void draw_line(struct canvas *c, int row, struct rect a, const struct slo
     }
     canvas_name(c, row, col, w->of[SLOW_TIER], STYLE_BOLD, slow_tier(s));
     col += w->of[SLOW_TIER] + 1;
-    col = draw_self(c, row, col, w, s);
+    col = bar = draw_self(c, row, col, w, s);
+    col += w->of[SLOW_PARTS] ? w->of[SLOW_PARTS] + 1 : 0;
     if (w->of[SLOW_PROCESS]) {
         draw_process(c, row, col, a, w, s);
     }
     if (selected) {
         canvas_style(c, row, a.col, a.cols, STYLE_SELECT);
+    }
+    if (w->of[SLOW_PARTS] && slow_parts_shares(snap, s, parts)) {
+        part_bar_shares(c, row, bar, w->of[SLOW_PARTS], parts); /* keeps its colors */
     }
 }
 
@@ -353,7 +402,8 @@ static void draw_empty(struct canvas *c, struct rect a, const struct snapshot *s
 void slow_list_draw(struct slow_list *l, struct canvas *c, struct rect a, const struct snapshot *s,
                     const struct slow_picks *p, bool focus)
 {
-    struct slots w = slots_for(a.cols);
+    struct slots w = slots_for(a.cols, slow_parts_any(s));
+    widen(&w, a.cols, s);
     find_selection(l, s, p);
     int lines = a.rows > 1 ? a.rows - 1 : 0;
     scroll_fit(&l->at, p->n, (size_t)lines);
@@ -364,7 +414,7 @@ void slow_list_draw(struct slow_list *l, struct canvas *c, struct rect a, const 
     }
     for (int i = 0; i < lines && l->at.top + (size_t)i < p->n; i++) {
         size_t at = l->at.top + (size_t)i;
-        draw_line(c, a.row + 1 + i, a, &w, &s->slow[p->at[at]], focus && at == l->at.sel);
+        draw_line(c, a.row + 1 + i, a, &w, s, &s->slow[p->at[at]], focus && at == l->at.sel);
     }
 }
 
@@ -382,6 +432,14 @@ static bool scroll_lines(struct slow_list *l, enum action act, const struct snap
     return moved;
 }
 
+static void step_sort(struct slow_list *l, bool right, const struct snapshot *s)
+{
+    int step = right ? 1 : SLOW_COLUMNS - 1;
+    do {
+        l->sort = (enum slow_column)(((int)l->sort + step) % SLOW_COLUMNS);
+    } while (l->sort == SLOW_PARTS && !(s && slow_parts_any(s)));
+}
+
 bool slow_list_key(struct slow_list *l, struct dialog *d, enum action act, const struct snapshot *s)
 {
     switch (act) {
@@ -393,10 +451,8 @@ bool slow_list_key(struct slow_list *l, struct dialog *d, enum action act, const
         slow_list_ask_threshold(d, s);
         return true;
     case ACT_SORT_LEFT:
-        l->sort = l->sort == SLOW_TIME ? SLOW_PROCESS : l->sort - 1;
-        return true;
     case ACT_SORT_RIGHT:
-        l->sort = l->sort == SLOW_PROCESS ? SLOW_TIME : l->sort + 1;
+        step_sort(l, act == ACT_SORT_RIGHT, s);
         return true;
     case ACT_REVERSE:
         l->reverse = !l->reverse;

@@ -21,6 +21,7 @@ enum slow_column { /* from left to right */
                    SLOW_TIER,
                    SLOW_SELF,
                    SLOW_SHARE,
+                   SLOW_PARTS, /* only if parts of the time were recorded */
                    SLOW_PROCESS,
                    SLOW_COLUMNS
 };

@@ -90,7 +90,7 @@ static void way(struct page *p, const char *key, const char *text)
     }
 }
 
-/* A key, its purpose, and the data about it ("": else `unknown`). Without room for a title, the
+/* A key, its purpose, and the data about it ("": `unknown` instead). Without room for a title, the
  * data is shown alone. */
 static void titled(struct page *p, const char *key, const char *title, const char *known,
                    const char *unknown)

@@ -6,7 +6,10 @@
 #define UI_STATE_H
 
 #include "argument_picker.h"
+#include "findings.h"
 #include "flame_screen.h"
+#include "full_form.h"
+#include "full_state.h"
 #include "heat.h"
 #include "help.h"
 #include "open_calls.h"
@@ -24,7 +27,9 @@ struct ui {
     enum screen_id screen;     /* the one that is shown */
     enum screen_id home;       /* the screen to which Esc returns from others */
     enum screen_id flame_from; /* the screen from which the flame graph was opened */
+    enum screen_id full_from;  /* where the full trace was opened; SCREEN_NONE */
     enum screen_id calls_from; /* where the open calls of a process were opened; SCREEN_NONE */
+    bool of_finding;           /* the screen proves a finding: Esc goes back to the findings */
     enum screen_id asked_on;   /* the screen that requested app's last menu */
     enum theme theme;
     int bar_row;      /* of the last draw; -1: no bar */
@@ -37,7 +42,11 @@ struct ui {
     struct heat_state heat;
     struct open_calls_state open_calls;
     struct process_state processes;
+    struct findings_state findings;
+    struct findings_hint hint;
     struct flame_state flame;
+    struct full_form full_form;
+    struct full_state full;
     struct scroll log, internals;
     struct help_state help;
     struct pick_list pick;

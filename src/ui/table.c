@@ -1,4 +1,5 @@
 #include "table.h"
+#include "part_bar.h"
 #include "shared.h"
 #include "spark.h"
 #include "table_keys.h"
@@ -142,6 +143,17 @@ static void draw_trend(struct painter *p, int row, int col, const struct column 
     }
 }
 
+static void draw_parts(struct painter *p, int row, int col, const struct snap_row *r)
+{
+    for (size_t j = 0; r && j < p->set.n; j++) {
+        const struct column *k = column_at(p->set.index[j]);
+        if (k->kind == COLUMN_PARTS && r->parts) {
+            part_bar_shares(p->c, row, col + 1, k->width, r->parts->share);
+        }
+        col += k->width + 1;
+    }
+}
+
 static void draw_cells(struct painter *p, int row, int col, const struct line *l)
 {
     for (size_t j = 0; j < p->set.n; j++) {
@@ -201,6 +213,9 @@ static void draw_line(struct painter *p, int row, int col, const struct line *l,
     if (selected && focus) {
         canvas_style(c, row, col, c->cols - col, STYLE_SELECT);
     }
+    if (!empty) {
+        draw_parts(p, row, right, r); /* keeps its colors in the selected line */
+    }
 }
 
 /* --- the screen --- */
@@ -237,7 +252,10 @@ static void draw_table(struct table_state *t, struct ui_shared *sh, struct canva
     fold_by_itself(rows, s, &v, (size_t)lines);
     rows_find_selection(rows, &v);
     struct painter p = {.c = c, .has_gap = s->counted_s > 0 || s->breaker.state == BREAKER_OPEN};
-    struct column_choice choice = {.compared = s->compared[0] != 0};
+    struct column_choice choice = {.compared = s->compared[0] != 0, .mailbox = columns_measured(s)};
+    for (size_t i = 0; i < s->n_rows; i++) {
+        choice.parts |= s->rows[i].parts != NULL;
+    }
     choice.sorted = rows->sort < SORT_COLUMN ? SIZE_MAX : (size_t)(rows->sort - SORT_COLUMN);
     memcpy(choice.state, t->columns, sizeof choice.state);
     columns_choose(&p.set, a.cols, v.widest < 300 ? (int)v.widest : 300, &choice);

@@ -6,7 +6,6 @@
 static bool on_order(struct table_state *t, struct ui_shared *sh, enum action act,
                      const struct snapshot *s, struct screen_reply *out)
 {
-    bool compared = s && s->compared[0];
     struct rows *rows = &sh->rows;
     switch (act) {
     case ACT_SORT:
@@ -16,10 +15,10 @@ static bool on_order(struct table_state *t, struct ui_shared *sh, enum action ac
         table_menus_columns(t, sh);
         return true;
     case ACT_SORT_LEFT:
-        rows_sort_step(rows, -1, compared);
+        rows_sort_step(rows, -1, s);
         return true;
     case ACT_SORT_RIGHT:
-        rows_sort_step(rows, 1, compared);
+        rows_sort_step(rows, 1, s);
         return true;
     case ACT_REVERSE:
         rows->reverse = !rows->reverse;
@@ -69,6 +68,14 @@ static bool on_tier(struct ui_shared *sh, enum action act, const struct snapshot
             out->intent = (struct intent){.kind = INTENT_WHY, .tier = r->tier};
         }
         return true;
+    case ACT_FULL:
+        if (r && rows_have_tier(s)) {
+            out->full = full_offer_row(s, r);
+            out->open = (struct screen_request){.to = SCREEN_FULL_ASK, .full = &out->full};
+        } else {
+            need_tier(&sh->message, s);
+        }
+        return true;
     case ACT_CAPTURE:
         if (r && rows_have_tier(s)) {
             out->open = (struct screen_request){.to = SCREEN_ARGUMENTS,
@@ -115,7 +122,7 @@ static bool on_pane(struct ui_shared *sh, enum action act, const struct snapshot
         return true;
     }
     if (act == ACT_LEFT || act == ACT_RIGHT) {
-        message_set(&sh->message, "a slow request unfolds on its screen: Enter", true);
+        message_set(&sh->message, "press Enter: the screen of slow requests unfolds them", true);
         return true;
     }
     return slow_list_key(&sh->slow, &sh->dialog, act, s);

@@ -9,7 +9,7 @@ void table_menus_sort(struct ui_shared *sh)
 {
     char item[80];
     struct menu *m = dialog_menu(&sh->dialog, MENU_SORT, "Sort by");
-    menu_add(m, "configured order");
+    menu_add(m, "order in which the tiers were added");
     menu_add(m, "name");
     for (size_t i = 0; i < columns_n(); i++) {
         snprintf(item, sizeof item, "%-7s %.60s", column_at(i)->title, column_at(i)->help);

@@ -4,6 +4,7 @@
 
 #include "escape.h"
 #include "paint.h"
+#include "terminfo.h"
 
 #include <kprof/base/clock.h>
 #include <kprof/base/text.h>
@@ -20,10 +21,11 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#define ESC         27
-#define SHADE_PAIRS ((SHADE_CURSOR + 1) * (SHADE_CURSOR + 1))
-#define PASTE_ON    "\033[?2004h"
-#define PASTE_OFF   "\033[?2004l" /* as long */
+#define ESC          27
+#define AMOUNT_PAIRS ((SHADE_CURSOR + 1) * (SHADE_CURSOR + 1))
+#define SHADE_PAIRS  (AMOUNT_PAIRS + PART_COUNT * (PART_COUNT + 1))
+#define PASTE_ON     "\033[?2004h"
+#define PASTE_OFF    "\033[?2004l" /* of the same length */
 
 /* ncurses has one current terminal, and a signal handler gets no argument, so this is the only
  * static variable of the layer. */
@@ -43,8 +45,8 @@ static struct {
     short pair[STYLE_COUNT];
     bool shade_known[SHADE_PAIRS]; /* the colors of this pair of shades are set */
     struct escape escape;
-    struct mouse mouse; /* of the last KEY_MOUSE_, */
-    uint64_t click_ns;  /* and when a click was there */
+    struct mouse mouse; /* of the last KEY_MOUSE_ */
+    uint64_t click_ns;  /* time of the last click */
 } term;
 
 /* --- opening and closing --- */
@@ -105,7 +107,7 @@ static void begin_pastes(void)
     term.pastes = strncmp(tigetstr("cup"), "\033[", 2) == 0;
     mark_pastes(true);
     if (sigaction(SIGTSTP, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&
-        sa.sa_handler != SIG_IGN) {
+        sa.sa_handler != SIG_IGN && sa.sa_handler != on_stop) { /* of an earlier term_open */
         term.stop = sa.sa_handler;
         sa.sa_handler = on_stop;
         sigaction(SIGTSTP, &sa, NULL);
@@ -133,10 +135,20 @@ static void set_style(enum style st, enum theme t)
     }
 }
 
+/* Two amounts, or two parts of a time; the second may be none. Other pairs are never drawn. */
+static size_t pair_number(unsigned ink, unsigned paper)
+{
+    if (ink < SHADE_PART) {
+        return (size_t)ink * (SHADE_CURSOR + 1) + paper;
+    }
+    unsigned second = paper == SHADE_NONE ? 0 : 1 + paper - SHADE_PART;
+    return AMOUNT_PAIRS + (size_t)(ink - SHADE_PART) * (PART_COUNT + 1) + second;
+}
+
 /* A pair for two shades; made when it is used for the first time. */
 static short shade_pair(unsigned ink, unsigned paper)
 {
-    size_t i = (size_t)ink * (SHADE_CURSOR + 1) + paper;
+    size_t i = pair_number(ink, paper);
     if (!term.shade_known[i]) {
         init_extended_pair(STYLE_COUNT + (int)i, paint_shade(term.theme, ink, term.colors),
                            paint_shade(term.theme, paper, term.colors));
@@ -206,20 +218,19 @@ static void define_keys(void)
     }
 }
 
-int term_open(bool no_color, struct err *e)
+/* Of this machine, else a built-in entry. */
+static bool find_entry(const char *name, char **former)
 {
-    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-        return err_set(e, "cannot open the screen: standard input or output is not a terminal; "
-                          "use --batch");
-    }
-    const char *name = getenv("TERM");
     int known = 0;
-    if (!name || !*name || setupterm(NULL, STDOUT_FILENO, &known) != OK) {
-        return err_set(e,
-                       "cannot open the screen: TERM=%.60s is not known here; set TERM, e.g. to "
-                       "vt100, or use --batch",
-                       name ? name : "");
+    if (setupterm(NULL, STDOUT_FILENO, &known) == OK) {
+        return true;
     }
+    *former = terminfo_offer(name);
+    return *former && setupterm(NULL, STDOUT_FILENO, &known) == OK;
+}
+
+static int open_as(const char *name, struct err *e)
+{
     const char *move = tigetstr("cup");
     if (!move || move == (char *)-1) {
         return err_set(e,
@@ -236,6 +247,30 @@ int term_open(bool no_color, struct err *e)
     set_term(term.screen);
     if (probe != cur_term) {
         del_curterm(probe);
+    }
+    return 0;
+}
+
+int term_open(bool no_color, struct err *e)
+{
+    char *former = NULL;
+    int rc;
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        return err_set(e, "cannot open the screen: standard input or output is not a terminal; "
+                          "use --batch");
+    }
+    const char *name = getenv("TERM");
+    if (!name || !*name || !find_entry(name, &former)) {
+        rc = err_set(e,
+                     "cannot open the screen: TERM=%.60s is not known here; set TERM, e.g. to "
+                     "xterm or vt100, or use --batch",
+                     name ? name : "");
+    } else {
+        rc = open_as(name, e);
+    }
+    terminfo_withdraw(former);
+    if (rc < 0) {
+        return rc;
     }
     prepare_leaving();
     term.ours = 1;

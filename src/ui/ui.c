@@ -2,10 +2,12 @@
 #include "bar_keys.h"
 #include "dialog_answer.h"
 #include "flame_graphs.h"
+#include "full_state.h"
 #include "header.h"
 #include "no_effect.h"
 #include "screens.h"
 #include "state.h"
+#include "trigger_menu.h"
 
 #include <kprof/base/clock.h>
 #include <kprof/base/format.h>
@@ -13,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LOG_FIRST_NS UINT64_C(5000000000)
 
 struct ui *ui_new(const char *target)
 {
@@ -37,6 +41,8 @@ void ui_free(struct ui *u)
     argument_picker_release(&u->argument_picker);
     flame_graphs_release(&u->flame);
     process_screen_release(&u->processes);
+    waterfall_screen_release(&u->waterfall);
+    full_state_release(&u->full);
     free(u);
 }
 
@@ -72,11 +78,22 @@ static void ask_export(struct ui *u, const struct snapshot *s)
     dialog_propose(&u->shared.dialog, use, name);
 }
 
-static void show(struct ui *u, const struct screen_request *r, struct intent *out)
+static bool is_full(enum screen_id id)
 {
+    return id >= SCREEN_FULL_ASK && id <= SCREEN_FULL_LINE;
+}
+
+static void show(struct ui *u, const struct screen_request *asked, struct intent *out)
+{
+    struct screen_request own = *asked, *r = &own;
     const struct screen_ops *ops = screens_ops(r->to);
-    if (r->to == SCREEN_FLAME && u->screen != SCREEN_FLAME && u->screen != SCREEN_MOMENTS) {
+    r->name = r->to == SCREEN_FULL_ASK ? u->shared.rule.line : r->name;
+    if (r->to == SCREEN_FLAME && u->screen != SCREEN_FLAME && u->screen != SCREEN_SUBSECOND) {
         u->flame_from = u->screen;
+    }
+    u->of_finding = u->screen == SCREEN_FINDINGS;
+    if (is_full(r->to) && !is_full(u->screen)) {
+        u->full_from = u->screen;
     }
     u->calls_from = r->to == SCREEN_OPEN_CALLS && r->pid ? u->screen : SCREEN_NONE;
     u->screen = r->to;
@@ -85,13 +102,16 @@ static void show(struct ui *u, const struct screen_request *r, struct intent *ou
     }
 }
 
-/* Help, the flame graph and the open calls of a process go back to where they were opened; that
- * screen is as it was. */
+/* Help, the flame graph, a full trace and the open calls of a process go back to where they were
+ * opened; that screen is as it was. */
 static enum screen_id way_back(const struct ui *u)
 {
     return u->screen == SCREEN_HELP                          ? u->help.from
-           : u->screen == SCREEN_MOMENTS                     ? SCREEN_FLAME
+           : u->of_finding && u->screen != SCREEN_FINDINGS   ? SCREEN_FINDINGS
+           : u->screen == SCREEN_SUBSECOND                   ? SCREEN_FLAME
            : u->screen == SCREEN_FLAME && u->flame_from      ? u->flame_from
+           : u->screen > SCREEN_FULL && is_full(u->screen)   ? SCREEN_FULL
+           : is_full(u->screen) && u->full_from              ? u->full_from
            : u->screen == SCREEN_OPEN_CALLS && u->calls_from ? u->calls_from
                                                              : u->home;
 }
@@ -103,6 +123,7 @@ static void back(struct ui *u, bool had_message, struct intent *out)
         message_set(&u->shared.message, "there is no previous screen; q quits", true);
     }
     u->screen = to;
+    u->of_finding = false;
     if (screens_ops(to)->on_request) {
         out->kind = INTENT_VIEW_QUERY;
     }
@@ -115,7 +136,7 @@ static void open_by_key(struct ui *u, int key, struct intent *out)
     if (r.to == SCREEN_NONE) {
         return;
     }
-    if (r.to == SCREEN_FLAME && u->screen == r.to) {
+    if ((r.to == SCREEN_FLAME || r.to == SCREEN_FULL) && u->screen == r.to) {
         back(u, false, out);
         return;
     }
@@ -157,6 +178,12 @@ static bool common_key(struct ui *u, int key, enum action act, const struct snap
         return true;
     case ACT_SAMPLE_DOWN:
         out->kind = INTENT_SAMPLE_DOWN;
+        return true;
+    case ACT_MAILBOX:
+        out->kind = INTENT_MAILBOX;
+        return true;
+    case ACT_TRIGGER:
+        trigger_menu_ask(&u->shared.dialog, u->shared.trigger.text[0] != 0);
         return true;
     case ACT_KEEP:
         u->flame.keep = false;
@@ -212,6 +239,9 @@ static bool sets_node(enum action act)
     case ACT_SAVE:
     case ACT_LOAD:
     case ACT_FLAME_OF:
+    case ACT_MAILBOX:
+    case ACT_FULL:
+    case ACT_TRIGGER:
         return true;
     default:
         return false;
@@ -231,6 +261,11 @@ static struct intent screen_key(struct ui *u, int key, enum action act, const st
     if (!known || (list && list->sel == line)) {
         no_effect_say(&u->shared.message, key, act, !known,
                       ops->on_paste ? "F1 shows the keys" : "? shows the keys", line);
+    }
+    if (act == ACT_BACK && r.open.to == SCREEN_SLOW && u->of_finding) {
+        r.open.to =
+            SCREEN_NONE; /* the waterfall goes back to its list, but it came from elsewhere */
+        back(u, had_message, &r.intent);
     }
     if (r.open.to != SCREEN_NONE) {
         show(u, &r.open, &r.intent);
@@ -283,15 +318,35 @@ struct intent ui_key(struct ui *u, int key, const struct snapshot *s)
 
 /* --- drawing --- */
 
-/* The message; without one, what has happened since the last key. Nothing older. */
-static void draw_line(const struct ui *u, struct canvas *c, int row, const struct snapshot *s)
+/* A line of the log since the last key; like a message, only for a time if there is a finding to
+ * show. */
+static bool draw_event(const struct ui *u, struct canvas *c, int row, const struct snapshot *s)
 {
-    bool said = message_draw(&u->shared.message, c, row);
-    if (!said && s && s->n_log && s->log[0].wall_ns > u->log_seen_ns) {
-        char when[FORMAT_BYTES];
-        format_time(s->log[0].wall_ns, false, when);
-        int col = canvas_text(c, row, 0, c->cols, STYLE_DIM, when) + 1;
-        canvas_text(c, row, col, c->cols - col, STYLE_DIM, s->log[0].text);
+    const struct snap_log *last = s && s->n_log ? &s->log[0] : NULL;
+    char when[FORMAT_BYTES];
+
+    if (!last || last->wall_ns <= u->log_seen_ns ||
+        (u->hint.rule && last->wall_ns + LOG_FIRST_NS < s->wall_ns)) {
+        return false;
+    }
+    format_time(last->wall_ns, false, when);
+    int col = canvas_text(c, row, 0, c->cols, STYLE_DIM, when) + 1;
+    canvas_text(c, row, col, c->cols - col, STYLE_DIM, last->text);
+    return true;
+}
+
+/* The message; without one, what has happened since the last key, or the hint at a finding. */
+static void draw_line(struct ui *u, struct canvas *c, int row, const struct snapshot *s)
+{
+    struct message *m = &u->shared.message;
+    bool hints = u->screen != SCREEN_FINDINGS && !u->of_finding;
+    if (s) {
+        findings_look(&u->hint, s);
+        m->since_ns = m->since_ns ? m->since_ns : s->wall_ns;
+    }
+    bool read = s && hints && !m->error && u->hint.rule && m->since_ns + LOG_FIRST_NS < s->wall_ns;
+    if ((read || !message_draw(m, c, row)) && !draw_event(u, c, row, s) && hints) {
+        findings_draw_hint(&u->hint, c, row);
     }
 }
 
@@ -313,12 +368,10 @@ void ui_draw(struct ui *u, struct canvas *c, const struct snapshot *s)
     int bar = c->rows >= 4, line = c->rows >= 6 && needs_line(u);
     const struct screen_ops *ops = screens_ops(u->screen);
     bool whole = ops->whole;
-    int top = whole ? 0 : header_rows(s, c->rows);
+    int top = header_rows(s, c->rows, whole);
     int under = bar + line;
     struct rect area = {.row = top, .cols = c->cols, .rows = c->rows - top - under};
-    if (!whole) {
-        header_draw(&u->shared, c, top, s);
-    }
+    header_draw(&u->shared, c, top, whole, s);
     if (area.rows > 0) {
         ops->draw(screens_own(u, u->screen), &u->shared, c, area, s);
     }

@@ -19,6 +19,13 @@ void ui_set_rule(struct ui *u, const char *rule)
     rule_edit_set(&u->shared.rule, rule);
 }
 
+void ui_set_trigger(struct ui *u, const char *text, bool acts)
+{
+    struct ui_trigger *t = &u->shared.trigger;
+    snprintf(t->text, sizeof t->text, "%s", text);
+    t->acts = acts;
+}
+
 void ui_set_presets(struct ui *u, const char *names)
 {
     start_set_presets(&u->shared.start, names);
@@ -87,7 +94,7 @@ void ui_show_stacks(struct ui *u, bool home)
 bool ui_shows_stacks(const struct ui *u)
 {
     enum screen_id on = u->screen == SCREEN_HELP ? u->help.from : u->screen;
-    return on == SCREEN_FLAME || on == SCREEN_MOMENTS;
+    return on == SCREEN_FLAME || on == SCREEN_SUBSECOND;
 }
 
 void ui_show_inside(struct ui *u, const struct view_cells *cells, uint64_t *requests, size_t n,
@@ -129,10 +136,38 @@ void ui_ask_sampling(struct ui *u)
     }
 }
 
+static bool full_shown(const struct ui *u)
+{
+    return u->screen >= SCREEN_FULL && u->screen <= SCREEN_FULL_LINE;
+}
+
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q)
 {
-    *q = u->flame.query;
-    return u->flame.view;
+    const struct flame_state *t = full_shown(u) ? &u->full.flame : &u->flame;
+    *q = t->query;
+    return t->view;
+}
+
+void ui_set_full(struct ui *u, const struct full_now *now)
+{
+    u->full.now = *now;
+}
+
+void ui_set_full_result(struct ui *u, struct call_tree *tree, struct stack_profile *profile)
+{
+    full_state_set(&u->full, tree, profile);
+}
+
+bool ui_shows_full(const struct ui *u)
+{
+    return full_shown(u) || (u->screen == SCREEN_HELP && u->help.from >= SCREEN_FULL &&
+                             u->help.from <= SCREEN_FULL_LINE);
+}
+
+const struct call_tree *ui_call_tree(const struct ui *u, struct call_tree_hide *hide)
+{
+    *hide = u->full.tree.hide;
+    return full_shown(u) ? u->full.call_tree : NULL;
 }
 
 void ui_set_catalog(struct ui *u, const struct catalog *c)
@@ -244,9 +279,13 @@ static enum prompt_use prompt_of(enum intent_kind which, enum prompt_use last)
     case INTENT_SLOW:
         return PROMPT_SLOW;
     case INTENT_EXPORT_STACKS:
-        return PROMPT_FLAME_EXPORT;
+        return last == PROMPT_FULL_EXPORT ? last : PROMPT_FLAME_EXPORT;
     case INTENT_SAMPLING:
         return PROMPT_FLAME_CHOICE;
+    case INTENT_TRIGGER_SAMPLE:
+        return PROMPT_TRIGGER_SAMPLE;
+    case INTENT_TRIGGER_RECORD:
+        return PROMPT_TRIGGER_RECORD;
     case INTENT_SAVE:
         return PROMPT_SAVE;
     case INTENT_PRESET:

@@ -1,4 +1,5 @@
 /* The contents of the next snapshot. */
+#include "screens.h"
 #include "state.h"
 
 #include <kprof/ui/ui.h>
@@ -7,6 +8,7 @@ void ui_view_query(struct ui *u, const struct snapshot *s, struct view_query *q)
 {
     time_range_query(&u->shared.time_range, q);
     q->trends = u->table.trends;
+    q->why = !screens_ops(u->screen)->whole; /* for the hint at a finding, too */
     q->dist = u->screen == SCREEN_DIST;
     q->heat = u->screen == SCREEN_HEAT;
     if (!q->dist && !q->heat) {

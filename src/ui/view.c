@@ -77,7 +77,7 @@ static uint64_t ident_key(const char *ident)
     return ident ? fnv_add(FNV_START, ident, strnlen(ident, NAME_LOOK)) | 1 : 0;
 }
 
-static uint64_t row_key(const struct snap_row *r)
+uint64_t view_row_key(const struct snap_row *r)
 {
     uint64_t i = ident_key(r->ident);
     return fnv_add(fnv_add(FNV_START, &r->tier, sizeof r->tier), &i, sizeof i);
@@ -234,7 +234,7 @@ static void add_group(struct maker *m, const struct group *g, struct item *items
     m->v->lines[m->v->n++] = (struct line){
         .row = has_head ? items[0].row : NULL,
         .label = g->by.name,
-        .key = has_head ? row_key(items[0].row) : ~g->by.group,
+        .key = has_head ? view_row_key(items[0].row) : ~g->by.group,
         .group = g->by.group,
         .head = true,
         .pinned = g->pinned,
@@ -246,7 +246,7 @@ static void add_group(struct maker *m, const struct group *g, struct item *items
             m->v->lines[m->v->n++] = (struct line){
                 .row = child[i].row,
                 .label = child[i].name,
-                .key = row_key(child[i].row),
+                .key = view_row_key(child[i].row),
                 .group = g->by.group,
                 .pinned = g->pinned,
             };

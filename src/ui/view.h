@@ -46,6 +46,7 @@ struct view {
     size_t widest;   /* columns of the widest label of all rows, with its indent, folded or not */
 };
 
+uint64_t view_row_key(const struct snap_row *r); /* as in struct line */
 uint64_t view_row_group(const struct snap_row *r, bool pivot);
 void view_build(struct view *v, const struct snapshot *s, const struct view_opts *o);
 void view_release(struct view *v);

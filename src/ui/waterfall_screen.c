@@ -1,19 +1,56 @@
 #include "waterfall_screen.h"
 #include "shared.h"
+#include "vm_lane.h"
+#include "waterfall_parts.h"
+#include "waterfall_rows.h"
 
 #include <kprof/base/format.h>
 #include <kprof/core/waterfall.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { GAPS = 2, DETAIL_ROWS = 1 + GAPS, EIGHTHS = 8 };
+enum { WAITS = 2, DETAIL_ROWS = 1 + WAITS };
 
 /* ---- the request ---- */
+
+static void show_request(struct waterfall_state *t, uint64_t id)
+{
+    t->id = id;
+    t->at = (struct scroll){0};
+}
 
 static void open_screen(void *own, const struct screen_request *r, struct intent *out)
 {
     (void)out;
-    *(struct waterfall_state *)own = (struct waterfall_state){.id = r->trace};
+    show_request(own, r->trace);
+}
+
+void waterfall_screen_release(struct waterfall_state *t)
+{
+    slow_trace_unref(t->kept.request);
+    t->kept = (struct snap_slow_trace){0};
+}
+
+/* A snapshot that has the request: s itself, or room with the kept one. NULL: it is not known. */
+static const struct snapshot *with_request(struct waterfall_state *t, const struct snapshot *s,
+                                           struct snapshot *room)
+{
+    size_t at = s ? slow_list_trace(s, t->id) : 0;
+
+    if (s && at < s->n_slow_traces) {
+        const struct snap_slow_trace *now = &s->slow_traces[at];
+        const struct slow_trace_request *r = slow_trace_ref(now->request);
+        waterfall_screen_release(t);
+        t->kept = (struct snap_slow_trace){.request = r, .wall_ns = now->wall_ns};
+        return s;
+    }
+    if (!s || !t->kept.request || t->kept.request->id != t->id) {
+        return NULL;
+    }
+    *room = *s;
+    room->slow_traces = &t->kept;
+    room->n_slow_traces = 1;
+    return room;
 }
 
 /* The slow call by which the list of slow requests shows this request; NULL: it does not. */
@@ -38,7 +75,7 @@ static void step(struct waterfall_state *t, struct ui_shared *sh, const struct s
         i += down ? 1 : (size_t)-1;
         const struct snap_slow *w = listed(&f, s, s->slow_traces[i].request->id);
         if (w) {
-            *t = (struct waterfall_state){.id = w->trace};
+            show_request(t, w->trace);
             sh->slow.seq = w->seq;
             return;
         }
@@ -61,197 +98,83 @@ static uint32_t row_at(const struct waterfall *w, size_t line)
     return line < within ? (uint32_t)line : line == within ? WATERFALL_NIL : (uint32_t)line - 1;
 }
 
-static const char *tier_name(const struct snapshot *s, const struct waterfall_row *r)
+static bool has_mailbox(const struct waterfall *w)
 {
-    return r->call->tier < s->n_tier_names ? s->tier_names[r->call->tier] : "?";
-}
-
-/* ---- bars ---- */
-
-/* The activity of a row in a cell of the axis, in ns. */
-struct share {
-    uint64_t kind[3], first_ns; /* first: the begin of its self time */
-};
-
-static struct share share_of(const struct waterfall *w, const struct waterfall_row *r,
-                             uint64_t from, uint64_t to)
-{
-    struct share sh = {.first_ns = UINT64_MAX};
-    for (uint32_t i = r->first; i < r->first + r->n && w->stretch[i].from_ns < to; i++) {
-        const struct waterfall_stretch *st = &w->stretch[i];
-        if (st->to_ns <= from) {
-            continue;
+    for (uint32_t i = 0; i < w->n - w->late; i++) {
+        if (w->row[i].call->flags & SLOW_TRACE_MAILBOX) {
+            return true;
         }
-        uint64_t a = st->from_ns > from ? st->from_ns : from, b = st->to_ns < to ? st->to_ns : to;
-        if (st->kind == WATERFALL_SELF && sh.first_ns == UINT64_MAX) {
-            sh.first_ns = a;
+    }
+    return false;
+}
+
+/* No bar shows self time, calls and waits. */
+static bool all_parts(const struct waterfall *w)
+{
+    for (uint32_t i = 0; i < w->n - w->late; i++) {
+        if (!waterfall_parts_there(w, &w->row[i])) {
+            return false;
         }
-        sh.kind[st->kind] += b - a;
     }
-    return sh;
-}
-
-/* Self time fills the cell by eighths from the side where it is. */
-static const char *block(uint64_t own, uint64_t cell, bool right)
-{
-    unsigned n = (unsigned)(own * EIGHTHS / (cell ? cell : 1));
-    n = n < 1 ? 1 : n > EIGHTHS ? EIGHTHS : n;
-    if (!right || n == EIGHTHS) {
-        return format_eighths(n);
-    }
-    return n < 3 ? "\xe2\x96\x95"
-                 : "\xe2\x96\x90"; /* only these two blocks exist on the right side */
-}
-
-static void draw_cell(struct canvas *c, int row, int col, const struct share *sh, uint64_t from,
-                      uint64_t to)
-{
-    uint64_t own = sh->kind[WATERFALL_SELF], wait = sh->kind[WATERFALL_WAIT],
-             in = sh->kind[WATERFALL_INNER];
-    uint64_t cell = to - from;
-    bool none = !own && !wait && !in;
-    if (none) {
-        return;
-    }
-    if (own && (own * EIGHTHS >= cell || (!wait && !in))) {
-        bool right = sh->first_ns - from > cell / 4 && own < cell - cell / 4;
-        canvas_text(c, row, col, 1, STYLE_GOOD, c->ascii ? "#" : block(own, cell, right));
-    } else if (wait >= in) {
-        canvas_text(c, row, col, 1, STYLE_WARN, c->ascii ? "." : "\xe2\x96\x91");
-    } else {
-        canvas_text(c, row, col, 1, STYLE_DIM, c->ascii ? "-" : "\xe2\x94\x80");
-    }
-}
-
-static void draw_bar(struct canvas *c, int row, int col, int cols, const struct waterfall *w,
-                     const struct waterfall_row *r)
-{
-    for (int i = 0; i < cols; i++) {
-        uint64_t from = w->whole_ns / (unsigned)cols * (unsigned)i;
-        uint64_t to =
-            i + 1 == cols ? w->whole_ns : w->whole_ns / (unsigned)cols * (unsigned)(i + 1);
-        struct share sh = share_of(w, r, from, to);
-        draw_cell(c, row, col + i, &sh, from, to);
-    }
-    if (r->end_ns == r->start_ns ||
-        w->whole_ns < (unsigned)cols) { /* shorter than a cell: a mark */
-        uint64_t at = w->whole_ns ? r->start_ns * (unsigned)cols / w->whole_ns : 0;
-        int x = at < (unsigned)cols ? (int)at : cols - 1;
-        canvas_text(c, row, col + x, 1, STYLE_GOOD, c->ascii ? "|" : "\xe2\x96\x8f");
-    }
-}
-
-/* ---- lines ---- */
-
-struct slots {
-    int name, start, took, self, pid; /* 0: not shown */
-    int bar;                          /* column where the bar begins */
-};
-
-static struct slots slots_for(int cols)
-{
-    struct slots w = {.name = cols < 60 ? 14 : cols < 100 ? 20 : 28, .took = 7};
-    if (cols >= 60) {
-        w.start = 8;
-        w.self = 7;
-    }
-    w.pid = cols >= 100 ? 12 : 0;
-    w.bar =
-        w.name + 1 + w.took + 1 + (w.start ? w.start + w.self + 2 : 0) + (w.pid ? w.pid + 1 : 0);
-    return w;
-}
-
-static void us_text(uint64_t ns, char *out)
-{
-    format_us((double)ns / 1e3, out);
-}
-
-static void draw_row(struct canvas *c, int row, struct rect a, const struct waterfall *w,
-                     const struct waterfall_row *r, const struct snapshot *s)
-{
-    char text[FORMAT_BYTES + 1] = "+";
-    struct slots at = slots_for(a.cols);
-    bool late = r->call->flags & SLOW_TRACE_LATE, running = r->call->flags & SLOW_TRACE_RUNNING;
-    bool error = r->call->flags & SLOW_TRACE_ERROR;
-    int indent = (int)(r->depth < 8 ? r->depth : 8), col = a.col;
-
-    indent = indent > at.name - 8 ? at.name - 8 : indent;
-    canvas_name(c, row, col + indent, at.name - indent, error ? STYLE_BAD : STYLE_BOLD,
-                tier_name(s, r));
-    col += at.name + 1;
-    if (at.start) {
-        us_text(r->start_ns, text + 1);
-        canvas_right(c, row, col, at.start, STYLE_DIM, text);
-        col += at.start + 1;
-    }
-    us_text(r->end_ns - r->start_ns, text);
-    canvas_right(c, row, col, at.took, STYLE_NORMAL, running ? "running" : text);
-    canvas_text(c, row, col + at.took, 1, STYLE_BAD, error ? "!" : "");
-    col += at.took + 1;
-    if (at.self) {
-        us_text(r->self_ns, text);
-        canvas_right(c, row, col, at.self, STYLE_NORMAL, text);
-        col += at.self + 1;
-    }
-    if (at.pid) {
-        snapshot_pid(r->call->pid, text);
-        canvas_text(c, row, col, at.pid, STYLE_NORMAL, text);
-    }
-    if (late) {
-        us_text(r->start_ns - w->whole_ns, text);
-        canvas_textf(c, row, a.col + at.bar, a.cols - at.bar, STYLE_DIM, "started %s after the end",
-                     text);
-    } else if (a.cols - at.bar >= 8) {
-        draw_bar(c, row, a.col + at.bar, a.cols - at.bar, w, r);
-    }
+    return w->n > w->late;
 }
 
 static void draw_titles(struct canvas *c, struct rect a, const struct snapshot *s, size_t at,
-                        const struct waterfall *w)
+                        bool kept, const struct waterfall *w)
 {
     const struct slow_trace_request *r = w->request;
-    struct slots sl = slots_for(a.cols);
     char took[FORMAT_BYTES], when[FORMAT_BYTES];
 
-    us_text(w->whole_ns, took);
+    waterfall_rows_duration(w->whole_ns, took);
     format_time(s->slow_traces[at].wall_ns, true, when);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
-    canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s  %s%s  %s  %zu of %zu",
-                 snapshot_name(r->ident), took, r->error ? " error" : "", when, at + 1,
-                 s->n_slow_traces);
+    int used = canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD, "%s  %s%s  %s  ",
+                            snapshot_name(r->ident), took, r->error ? " error" : "", when);
+    if (kept) {
+        canvas_text(c, a.row, a.col + used, a.cols - used, STYLE_HEAD,
+                    "no longer stored: visible until you leave this screen");
+    } else {
+        canvas_textf(c, a.row, a.col + used, a.cols - used, STYLE_HEAD, "%zu of %zu", at + 1,
+                     s->n_slow_traces);
+    }
     if (a.rows < 4) {
         return;
     }
-    int row = a.row + 1, col = a.col;
-    canvas_text(c, row, col, sl.name, STYLE_DIM, "TIER");
-    col += sl.name + 1;
-    if (sl.start) {
-        canvas_right(c, row, col, sl.start, STYLE_DIM, "START");
-        col += sl.start + 1;
+    int row = a.row + 1, bar = waterfall_rows_bar(a.cols);
+    waterfall_rows_titles(c, row, a);
+    if (all_parts(w)) {
+        return; /* a line of its own explains the bars */
     }
-    canvas_right(c, row, col, sl.took, STYLE_DIM, "TOOK");
-    col += sl.took + 1;
-    if (sl.self) {
-        canvas_right(c, row, col, sl.self, STYLE_DIM, "SELF");
-        col += sl.self + 1;
-    }
-    canvas_text(c, row, col, sl.pid, STYLE_DIM, "PROCESS");
-    canvas_text(c, row, a.col + sl.bar, a.cols - sl.bar, STYLE_DIM,
-                c->ascii ? "# self - calls . waits"
-                         : "\xe2\x96\x88 self \xe2\x94\x80 calls \xe2\x96\x91 waits");
+    canvas_textf(c, row, a.col + bar, a.cols - bar, STYLE_DIM, "%s%s",
+                 c->ascii ? "# self - calls . waits"
+                          : "\xe2\x96\x88 self \xe2\x94\x80 calls \xe2\x96\x91 waits",
+                 !has_mailbox(w) ? ""
+                 : c->ascii      ? " m mailbox"
+                                 : " \xe2\x94\x84 mailbox");
 }
 
 /* ---- what the selected row waited for ---- */
 
-static void draw_gap(struct canvas *c, struct rect a, const struct snapshot *s,
-                     const struct waterfall *w, const struct waterfall_gap *g)
+static void draw_wait(struct canvas *c, struct rect a, const struct snapshot *s,
+                      const struct waterfall *w, const struct waterfall_wait *g)
 {
     const struct waterfall_row *other = &w->row[g->other];
     char took[FORMAT_BYTES], pid[FORMAT_BYTES];
-    us_text(g->ns, took);
+    waterfall_rows_duration(g->ns, took);
     snapshot_pid(other->call->pid, pid);
     canvas_textf(c, a.row, a.col + 2, a.cols - 2, STYLE_WARN, "waiting for %s of %s: %s%s",
-                 tier_name(s, other), pid, took, g->times > 1 ? ", in several parts" : "");
+                 waterfall_rows_tier(s, other), pid, took,
+                 g->times > 1 ? ", in several parts" : "");
+}
+
+static const struct snap_slow *slow_of(const struct snapshot *s, uint64_t id)
+{
+    for (size_t i = 0; i < s->n_slow; i++) {
+        if (s->slow[i].trace == id) {
+            return &s->slow[i];
+        }
+    }
+    return NULL;
 }
 
 static void draw_detail(struct canvas *c, struct rect a, const struct snapshot *s,
@@ -259,29 +182,41 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snapshot *
 {
     char self[FORMAT_BYTES], in[FORMAT_BYTES], pid[FORMAT_BYTES];
     const struct waterfall_row *r = &w->row[at];
-    struct waterfall_gap gap[GAPS];
+    struct waterfall_wait waits[WAITS];
     unsigned flags = r->call->flags;
+    int end = a.row + a.rows;
 
-    us_text(r->self_ns, self);
-    us_text(r->inner_ns, in);
+    waterfall_rows_duration(r->self_ns, self);
+    waterfall_rows_duration(r->inner_ns, in);
     snapshot_pid(r->call->pid, pid);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD,
-                 "%s of %s: self %s, in the tiers that it calls %s%s%s", tier_name(s, r), pid, self,
-                 in, flags & SLOW_TRACE_ERROR ? "; an exception" : "",
+                 "%s of %s: self %s, in the tiers that it calls %s%s%s", waterfall_rows_tier(s, r),
+                 pid, self, in, flags & SLOW_TRACE_ERROR ? "; an exception" : "",
                  flags & SLOW_TRACE_RUNNING ? "; still running"
                  : flags & SLOW_TRACE_ASYNC ? "; ended after the request"
                                             : "");
     a.row++;
     if (at == 0 && w->omitted_ns >= 1000) { /* a smaller sum is a rounding error */
-        us_text(w->omitted_ns, self);
+        waterfall_rows_duration(w->omitted_ns, self);
         canvas_textf(c, a.row++, a.col + 2, a.cols - 2, STYLE_WARN,
                      "not shown: %s, in %u calls beyond the first %d", self, w->request->omitted,
                      SLOW_TRACE_CALLS);
     }
-    size_t n = waterfall_gaps(w, at, gap, GAPS);
-    for (size_t i = 0; i < n && i < GAPS; i++, a.row++) {
-        draw_gap(c, a, s, w, &gap[i]);
+    const struct snap_slow *of = at == 0 ? slow_of(s, w->request->id) : NULL;
+    if (of && of->n_places) {
+        canvas_textf(c, a.row++, a.col + 2, a.cols - 2, STYLE_WARN,
+                     "polled %u times while it was open: %.0f %% %s in %s", of->polls,
+                     of->places[0].share * 100, of->places[0].status, of->places[0].text);
+    }
+    if (flags & SLOW_TRACE_MAILBOX) {
+        waterfall_rows_duration((uint64_t)r->call->mailbox_us * 1000, self);
+        canvas_textf(c, a.row++, a.col + 2, a.cols - 2, STYLE_WARN,
+                     "before it began: %s in the mailbox of %s", self, pid);
+    }
+    size_t n = waterfall_waits(w, at, waits, WAITS);
+    for (size_t i = 0; i < n && i < WAITS && a.row < end; i++, a.row++) {
+        draw_wait(c, a, s, w, &waits[i]);
     }
 }
 
@@ -300,13 +235,80 @@ static void draw_lines(struct scroll *at, struct canvas *c, struct rect a, const
             canvas_textf(c, a.row + i, a.col, a.cols, STYLE_HEAD,
                          "LATE: %u calls that started after the request ended", w->late);
         } else {
-            draw_row(c, a.row + i, a, w, &w->row[row], s);
+            waterfall_rows_draw(c, a.row + i, a, w, &w->row[row], s);
         }
         if (line == at->sel) {
-            int cols = slots_for(a.cols).bar; /* the bar keeps its colors */
+            int cols = waterfall_rows_bar(a.cols); /* the bar keeps its colors */
             canvas_style(c, a.row + i, a.col, cols < a.cols ? cols : a.cols, STYLE_SELECT);
         }
     }
+}
+
+/* ---- the lane of VM events ---- */
+
+/* The VM events during the request. */
+static struct vm_lane lane_of(const struct snapshot *s, const struct snap_slow_trace *t, int cols)
+{
+    uint64_t whole_ns = t->request->end_ns - t->request->start_ns;
+    return (struct vm_lane){
+        .s = s, .from_ns = t->wall_ns, .to_ns = t->wall_ns + whole_ns + 1, .cols = cols};
+}
+
+static int lane_cols(int cols)
+{
+    int bar = cols - waterfall_rows_bar(cols);
+    return bar >= 8 ? bar : 8;
+}
+
+static const struct snap_vm_event *event_of(const struct vm_lane *l, uint64_t id)
+{
+    const struct snap_vm_event *e = vm_lane_find(l, id), *best = NULL;
+    if (e) {
+        return e;
+    }
+    while ((e = vm_lane_next(l, e, false))) {
+        best = !best || e->kind < best->kind ? e : best;
+    }
+    return best;
+}
+
+/* Draws two rows: the lane under the bars, and the selected event. */
+static void draw_lane(const struct waterfall_state *t, struct canvas *c, struct rect a,
+                      const struct vm_lane *l)
+{
+    const struct snap_vm_event *e = event_of(l, t->event);
+    int bar = waterfall_rows_bar(a.cols), cell = vm_lane_cell(l, e);
+    bar = a.cols - bar >= 8 ? bar : a.cols - 8;
+    canvas_text(c, a.row, a.col, bar - 1, STYLE_DIM, "VM events");
+    vm_lane_draw(l, c, a.row, a.col + bar, cell);
+    vm_lane_say(l, c, a.row + 1, a.col + 2, a.cols - 2, cell, e);
+}
+
+static void step_event(struct waterfall_state *t, struct message *say, const struct snapshot *s,
+                       const struct snap_slow_trace *of, bool later)
+{
+    struct vm_lane l = lane_of(s, of, 8);
+    const struct snap_vm_event *e = event_of(&l, t->event),
+                               *next = e ? vm_lane_next(&l, e, later) : NULL;
+    if (next) {
+        t->event = next->id;
+    } else {
+        message_set(say,
+                    !e      ? vm_lane_none(s)
+                    : later ? "no later VM event during this request"
+                            : "no earlier VM event during this request",
+                    false);
+    }
+}
+
+/* Lines about the selected row; the parts of its time take a third of the screen. */
+static int detail_rows(int rows, bool parts)
+{
+    if (!parts) {
+        return rows >= 10 ? DETAIL_ROWS : 0;
+    }
+    int third = rows / 3;
+    return rows < 8 ? 0 : third > PART_COUNT + 1 ? PART_COUNT + 1 : third;
 }
 
 static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect a,
@@ -314,8 +316,10 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
 {
     struct waterfall_state *t = own;
     (void)sh;
-    size_t at = s ? slow_list_trace(s, t->id) : 0;
-    if (!s || at == s->n_slow_traces) {
+    struct snapshot room;
+    const struct snapshot *now = s;
+    s = with_request(t, now, &room);
+    if (!s) {
         canvas_wrap(
             c, a.row, a.col, a.rows, a.cols, STYLE_DIM,
             "This request was dropped: only the newest slow requests are kept, and the slowest "
@@ -323,20 +327,37 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         return;
     }
     struct waterfall w;
+    size_t at = slow_list_trace(s, t->id);
     waterfall_make(&w, s->slow_traces[at].request);
-    int titles = a.rows < 4 ? 1 : 2, under = a.rows >= 10 ? DETAIL_ROWS : 0;
-    struct rect list = a, detail = a;
-    draw_titles(c, a, s, at, &w);
+    bool parts = w.request->n_pieces > 0;
+    int titles = a.rows < 4 ? 1 : parts && a.rows >= 8 ? 3 : 2, under = detail_rows(a.rows, parts);
+    struct vm_lane lane = lane_of(s, &s->slow_traces[at], lane_cols(a.cols));
+    int events = a.rows >= 6 && vm_lane_any(&lane) ? 2 : 0;
+    struct rect list = a, detail = a, legend = a, vm = a;
+    under = under && events && a.rows - titles - under - events < 2 ? 0 : under;
+    draw_titles(c, a, s, at, s != now, &w);
+    if (titles == 3) {
+        legend.row += 2;
+        waterfall_parts_legend(c, legend, &w);
+    }
     list.row += titles;
-    list.rows -= titles + under;
-    detail.row = list.row + list.rows;
+    list.rows -= titles + under + events;
+    vm.row = list.row + list.rows;
+    detail.row = vm.row + events;
     detail.rows = under;
     if (list.rows > 0) {
         draw_lines(&t->at, c, list, s, &w);
     }
+    if (events) {
+        draw_lane(t, c, vm, &lane);
+    }
     uint32_t row = row_at(&w, t->at.sel);
     if (under && row != WATERFALL_NIL && row < w.n) {
-        draw_detail(c, detail, s, &w, row);
+        if (waterfall_parts_there(&w, &w.row[row])) {
+            waterfall_parts_list(c, detail, s, &w, &w.row[row]);
+        } else if (under >= DETAIL_ROWS) {
+            draw_detail(c, detail, s, &w, row);
+        }
     }
     waterfall_release(&w);
 }
@@ -352,7 +373,7 @@ static void offer_callees(const struct waterfall_state *t, const struct snapshot
         *to = (struct screen_request){.to = SCREEN_PICK,
                                       .trace = t->id,
                                       .tier = w.row[row].call->tier,
-                                      .name = tier_name(s, &w.row[row]),
+                                      .name = waterfall_rows_tier(s, &w.row[row]),
                                       .called_by = true};
     }
     waterfall_release(&w);
@@ -362,8 +383,8 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
                    const struct snapshot *s, struct screen_reply *out)
 {
     struct waterfall_state *t = own;
+    struct snapshot room;
     (void)key;
-    size_t at = s ? slow_list_trace(s, t->id) : 0;
     switch (act) {
     case ACT_NEXT:
     case ACT_PREVIOUS:
@@ -377,14 +398,25 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     default:
         break;
     }
-    if (!s || at == s->n_slow_traces) {
+    s = with_request(t, s, &room);
+    if (!s) {
         return false;
     }
+    size_t at = slow_list_trace(s, t->id);
     if (act == ACT_ADD) {
         offer_callees(t, s, at, &out->open);
         return true;
     }
     const struct slow_trace_request *r = s->slow_traces[at].request;
+    if (act == ACT_EVENT_LATER || act == ACT_EVENT_EARLIER) {
+        step_event(t, &sh->message, s, &s->slow_traces[at], act == ACT_EVENT_LATER);
+        return true;
+    }
+    if (act == ACT_FULL) {
+        out->full = full_offer_request(s, r->ident, (double)(r->end_ns - r->start_ns) / 1e3);
+        out->open = (struct screen_request){.to = SCREEN_FULL_ASK, .full = &out->full};
+        return true;
+    }
     bool late = false;
     for (uint32_t i = 0; i < r->n; i++) {
         late = late || r->call[i].flags & SLOW_TRACE_LATE;

@@ -1,6 +1,6 @@
 %% The node's own log of the calls of agent_full_work: who called what, and when. -> on the target of the tests of full traces
 -module(agent_full_log).
--export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3]).
+-export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3, connection/2]).
 -export([runs_away/0, asks_itself/0, calls/0, bystander/0, many/0, serves/0]). % processes
 
 %% A test that failed may have left one.
@@ -45,6 +45,14 @@ requests(Kinds, Server, Ms) ->
         end
      || Kind <- Kinds
     ].
+
+%% Requests of a connection: it hears from each, then gets the next one from a socket, so that it keeps the token. -> [pid()]
+connection(0, _) -> [];
+connection(N, Server) ->
+    Self = self(),
+    P = spawn(fun() -> agent_full_work:request(quick, Server), Self ! {done, self()} end),
+    receive {done, P} -> ok end,
+    receive after 5 -> [P | connection(N - 1, Server)] end.
 
 runs_away() -> receive go -> agent_full_work:runaway(0) end.
 %% Its request never ends.

@@ -5,7 +5,7 @@
 
 -include("agent.hrl").
 -import(agent_lib, [
-    load/2, start/1, start/2, ask/2, finish/2, traced/2, trace_config/1, trace_config/2, until/2, nothing_left/1, gone/1, reaped/1, drain/0, other_owner/2,
+    load/2, load_parts/1, unload_parts/1, start/1, start/2, ask/2, finish/2, traced/2, trace_config/1, trace_config/2, until/2, nothing_left/1, gone/1, reaped/1, drain/0, other_owner/2,
     numbers/2, told_gone/0, isolated/1, messages/1, run/3, load_second/1, unload_second/1, start_controller/3
 ]).
 
@@ -30,12 +30,15 @@ tests() ->
         {full_times_agree_with_the_tiers, fun full_times_agree_with_the_tiers/1},
         {full_slow, fun full_slow/1},
         {full_rule, fun full_rule/1},
+        {full_name, fun full_name/1},
+        {full_modules_of_the_application, fun full_modules_of_the_application/1},
         {full_rule_of_a_tier, fun full_rule_of_a_tier/1},
         {full_budget, fun full_budget/1},
         {full_nothing_else, fun full_nothing_else/1},
         {full_reasons, fun full_reasons/1},
         {full_refused, fun full_refused/1},
         {full_hazards, fun full_hazards/1},
+        {full_connection, fun full_connection/1},
         {full_tiers_go_on, fun full_tiers_go_on/1},
         {full_tracer_killed, fun full_tracer_killed/1},
         {full_controller_killed, fun full_controller_killed/1},
@@ -64,7 +67,7 @@ agent(T) ->
 
 %% Waits until the trace is in this phase (2: it waits for a request, 3: it traces), then does Do; -> the trace.
 full(K, Asked, Phase, Do) ->
-    ok = ask(K, {full, Asked}),
+    ?soon(fun() -> ask(K, {full, Asked}) =:= ok end), % the one before may be ending
     listen(Phase, Do, #{names => #{}, processes => #{}, events => [], seq => 0}).
 
 listen(Phase, Do, #{seq := Seq} = St0) ->
@@ -119,6 +122,18 @@ full_request(T) ->
     %% waits and collections are there where the VM may tell them
     Waits = length([x || {_, 2, _, _, _} <- Events]),
     ?equal(figure(waits, St) =:= 1, Waits > 0),
+    finish(T, K),
+    nothing_left(T).
+
+%% A connection keeps the token of its request, and its next requests have it from the begin: they are not of the trace.
+full_connection(T) ->
+    Server = work(T),
+    K = agent(T),
+    Do = fun() -> spawn(fun() -> rpc:call(T, agent_full_log, connection, [30, Server]) end) end,
+    #{reason := ?DONE} = St = full(K, request(), 2, Do),
+    ?equal(length([x || {_, request, _} <- calls(St)]), 1),
+    ?equal(length([x || {_, served, _} <- calls(St)]), 1),
+    ?equal(length(lists:usort([P || {P, _, _} <- calls(St)])), 2),
     finish(T, K),
     nothing_left(T).
 
@@ -212,6 +227,31 @@ full_rule(T) ->
     ?equal(maps:get(reason, full(K, Boolean, 2, Do)), ?DONE),
     finish(T, K),
     nothing_left(T).
+
+%% By the name that kprof-top shows: it does not know whether that was an atom or a text.
+full_name(T) ->
+    Server = work(T),
+    K = agent(T),
+    Do = fun() -> spawn(fun() -> rpc:call(T, agent_full_log, requests, [[a, b, slow, a], Server, 0]) end) end,
+    Traced = fun(Rule, Name) ->
+        St = full(K, (request())#{rule => Rule, name => Name}, 2, Do),
+        {maps:get(reason, St), figure(requests, St), length([x || {_, slow, _} <- calls(St)])}
+    end,
+    ?equal(Traced(<<"agent_full_work:request/2 arg(1)">>, <<"slow">>), {?DONE, 1, 1}),
+    ?equal(Traced(<<"agent_full_work:request/2 {<<\"GET\">>, arg(1), 7}">>, <<"GET slow 7">>), {?DONE, 1, 1}),
+    ?equal(Traced(<<"agent_full_work:request/2 {\"GET\", arg(1)}">>, <<"GET slow">>), {?DONE, 1, 1}),
+    finish(T, K),
+    nothing_left(T).
+
+%% All modules of the application that a module belongs to.
+full_modules_of_the_application(T) ->
+    Choose = fun(Choice) -> {Sets, _} = rpc:call(T, kprof_full_modules, choose, [Choice]), [M || {M, _} <- Sets] end,
+    load_parts(T),
+    With = Choose({with, [<<"lists">>]}),
+    ?equal(With, Choose({some, [], [<<"stdlib">>]})),
+    ?check(lists:member(gen_server, With) andalso not lists:member(application, With)),
+    ?equal(Choose({with, [<<"no_such_module">>]}), []),
+    unload_parts(T).
 
 %% The identity is known in another process, when the request has begun.
 full_rule_of_a_tier(T) ->

@@ -4,14 +4,15 @@
 -export([tests/0]).
 
 -include("agent.hrl").
--import(agent_lib, [load_parts/1, start/1, ask/2, trace_config/1, trace_config/2, finish/2]).
+-import(agent_lib, [load_parts/1, start/1, ask/2, trace_config/1, trace_config/2, finish/2, forget_beats/0, beat_now/2]).
 
 tests() ->
     [
         {hazards_by_version, fun hazards_by_version/1},
         {hazards_are_told, fun hazards_are_told/1},
         {what_is_held_back_is_refused, fun what_is_held_back_is_refused/1},
-        {nothing_is_loaded_on_demand, fun nothing_is_loaded_on_demand/1}
+        {nothing_is_loaded_on_demand, fun nothing_is_loaded_on_demand/1},
+        {nothing_is_searched_in_the_code_path, fun nothing_is_searched_in_the_code_path/1}
     ].
 
 vm(Erts) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => false}.
@@ -30,6 +31,8 @@ rows() ->
         {lean_beside, [beside([15, 0, 1])], [vm([15, 0, 1]), beside([15, 1]), beside([13, 1, 5])]},
         {bif_beside, [beside([15, 2, 7]), beside([16, 2])], [vm([15, 2, 7]), beside([17, 1]), beside([16, 3])]},
         {gc_flags, [beside([15, 2]), beside([16, 3]), beside([17, 0, 2])], [vm([15, 2]), beside([17, 0, 3])]},
+        {vm_events, [vm([15, 2, 7]) | Old], [vm([16, 0]), vm([16, 3]), vm([17, 1, 1])]},
+        {detail, [vm([15, 0]), vm([15, 0, 1]) | Old], [vm([15, 1]), beside([15, 1]) | New]},
         {full_request, [vm([15, 0]), vm([15, 0, 1])], [vm([15, 1]) | Old ++ New]},
         {sample_queue, [vm([12, 3]), vm([13, 1, 5]), vm([13, 2, 2, 4]), vm([14, 1, 1])], [vm([13, 2, 2, 5]), vm([14, 2]) | New]},
         {sample_large, [vm([13, 1, 5]), vm([14, 1, 1]), vm([15, 2, 7]), vm([16, 2])], [vm([13, 2, 2, 5]), vm([14, 2]), vm([16, 2, 1]), vm([17, 1, 1])]}
@@ -82,4 +85,16 @@ nothing_is_loaded_on_demand(T) ->
     ?check(string:find(Note, "no module sofs is loaded") =/= nomatch),
     ?equal(ask(K, {functions, sofs}), []),
     ?equal(rpc:call(T, erlang, module_loaded, [sofs]), false),
+    finish(T, K).
+
+%% A call of a module that does not exist makes the code server search the code path, each time: it would be busy with files.
+nothing_is_searched_in_the_code_path(T) ->
+    K = start(T),
+    {ok, _} = ask(K, {config, (trace_config([{entry, 1}, {leaf, 1}]))#{detail => 10}}),
+    Searched = fun() -> element(2, rpc:call(T, erlang, process_info, [rpc:call(T, erlang, whereis, [erl_prim_loader]), reductions])) end,
+    forget_beats(),
+    beat_now(K, run_queue),
+    Before = Searched(),
+    [begin forget_beats(), beat_now(K, run_queue) end || _ <- lists:seq(1, 4)],
+    ?equal(Searched(), Before),
     finish(T, K).

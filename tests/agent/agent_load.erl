@@ -1,10 +1,10 @@
 %% Load for the tests of the agent, on the target. Runs on OTP 25 and later.
 -module(agent_load).
 -export([entry/1, tier/1, leaf/1, three/3, none/0, throws/1, tail/1, big/2]).
--export([deep/2, down/2, under/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
+-export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, spin/0, holding/2]). % processes
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
--export([chosen/2, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
+-export([polling/0, chosen/2, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
 
@@ -52,6 +52,14 @@ down(0, Data) -> receive {Data, stop} -> Data end;
 down(N, Data) -> [?MODULE:under(N - 1, [N | Data]) | Data].
 %% Two functions in turn: the VM reports consecutive calls of one function once.
 under(N, Data) -> [?MODULE:down(N - 1, [N | Data]) | Data].
+
+%% A process that is put off its scheduler again and again, for longer than a moment, inside of a call.
+yielding(N) -> spawn(fun() -> Partner = spawn_link(fun partner/0), ?MODULE:yields(N, Partner), receive stop -> ok end end).
+yields(0, _) -> ok;
+yields(N, Partner) ->
+    Partner ! {self(), N},
+    receive N -> yields(N - 1, Partner) end.
+partner() -> receive {P, N} -> lists:foldl(fun(I, _) -> I end, 0, lists:seq(1, 1000)), P ! N, partner() end.
 
 call(Calls) -> [(catch apply(?MODULE, F, Args)) || {F, Args} <- Calls].
 
@@ -194,10 +202,18 @@ traces() -> [none | sessions()].
 told(none, What, Item) -> erlang:trace_info(What, Item);
 told(S, What, Item) -> catch apply(trace, info, [S, What, Item]). % it may have ended
 
+%% A VM with sessions loses count of a session that it is asked about for a process that is dead: the session then never ends
+%% (erl_bif_trace.c, trace_info_pid, up to OTP 29.1). So only processes that a session traces are asked.
 flags(S, P) ->
-    case told(S, P, flags) of
+    case (S =:= none orelse not is_pid(P) orelse traces_it(S, P)) andalso told(S, P, flags) of
         {flags, Flags} when is_list(Flags) -> Flags;
         _ -> []
+    end.
+
+traces_it(S, P) ->
+    case apply(trace, session_info, [P]) of
+        Of when is_list(Of) -> lists:member(S, Of);
+        _ -> false
     end.
 
 is_traced(MFA) -> [x || S <- traces(), {traced, T} <- [told(S, MFA, traced)], T =:= local orelse T =:= global] =/= [].
@@ -296,6 +312,9 @@ tokens_left() ->
 chosen(Who, Vm) ->
     Chooser = kprof_stack_choice:start(Who, Vm),
     receive {chosen, Chooser, Chosen, Figures, _} -> {Chosen, Figures} end.
+
+%% The number of the agent's processes that poll others, because requests hang in them.
+polling() -> length([P || P <- processes(), {_, {kprof_agent_00, hang_polled, _}} <- [process_info(P, current_function)]]).
 
 %% The agent's processes that sample stacks.
 samplers() -> samplers("stack_").

@@ -342,11 +342,12 @@ cost_is_measured(T) ->
     %% (its values there are not reliable)
     ?soon(fun() ->
         #{assumed := Assumed, hit := Hit, count := Count} = Costs = Calibrate(false),
-        [?check(is_integer(Ns) andalso Ns > 0) || Ns <- maps:values(maps:remove(assumed, Costs))],
+        [?check(is_integer(Ns) andalso Ns > 0) || Ns <- maps:values(maps:without([assumed, detail, draw], Costs))],
+        [?check(is_integer(Ns) andalso Ns >= 0) || Ns <- maps:values(maps:with([detail, draw], Costs))],
         not Assumed andalso Hit > Count
     end),
     ?equal(maps:get(assumed, Calibrate(true)), not Isolated),
-    Own = [{kprof_cost, cost_told, 3} | [{kprof_cost, F, 1} || F <- [cost_plain, cost_tier, cost_miss, cost_full, cost_entry, cost_rare, cost_rare0, cost_counted]]],
+    Own = [{kprof_cost, cost_told, 3} | [{kprof_cost, F, 1} || F <- [cost_plain, cost_tier, cost_miss, cost_full, cost_entry, cost_rare, cost_rare0, cost_counted, cost_detail, cost_draw]]],
     Left = rpc:call(T, agent_load, left, [Own, ?MODULES]),
     ?equal(maps:with([processes, patterns, counters, flags, new, sessions, tokens], Left), #{processes => [], patterns => [], counters => [], flags => [], new => [], sessions => 0, tokens => 0}),
     rpc:call(T, kprof_node, restore, [#{tcw => Word}]),
@@ -355,10 +356,10 @@ cost_is_measured(T) ->
 
 %% The pure function: several seconds with the same load.
 cost_is_reckoned(_) ->
-    Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, miss => 100, count => 10, assumed => false},
+    Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, miss => 100, count => 10, detail => 50, draw => 100, assumed => false},
     Spent = fun(Step) ->
         Look = fun(I) ->
-            maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec:ticket_range(); (_, V) -> V end, Step)
+            maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns; K =:= details; K =:= helped_ns -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec:ticket_range(); (_, V) -> V end, Step)
         end,
         kprof_cost:spent(lists:foldl(fun(I, S) -> kprof_cost:observe(Look(I), S) end, kprof_cost:new(Costs), lists:seq(0, 30)))
     end,
@@ -367,6 +368,9 @@ cost_is_reckoned(_) ->
     ?equal(Spent(Step), {30000, 3500}),
     ?equal(Spent(Step#{returns => full}), {37500, 3500}),
     ?equal(Spent(Step#{args => true}), {45000, 3500}),
+    %% requests in detail: 30,000 calls are checked (1.5 ms), 10,000 entries are drawn (1 ms); their events and the helper (9.5 ms)
+    ?equal(Spent(Step#{detail => 100}), {31250, 3500}),
+    ?equal(Spent(Step#{detail => 100, details => 10000, helped_ns => 3500000}), {36000, 3500}),
     %% one in ten: 100,000 entries, so 10,000 sampled as before; and 180,000 calls of tiers outside of requests
     ?equal(Spent(Step#{ticket => 100000, sample => 10}), {30000 + 22500 + 9000, 35000}),
     ?equal(Spent(Step#{entry => false}), {25000, 6000}),

@@ -134,7 +134,7 @@ questions(T) ->
     receive
         {kh, Stamp, Health} ->
             ?check(is_integer(Stamp)),
-            ?equal(lists:sort(maps:keys(Health)), lists:sort([run_queue, sched, memory, processes, uptime_ms, relay_queue, relay_memory, dropped, others, breaker, trips, next_ms, pause_ms, sample, gap, sample_why, cost, call_ns, cost_assumed, strangers])),
+            ?equal(lists:sort(maps:keys(Health)), lists:sort([run_queue, dirty_queue, vm_events, sched, schedulers, memory, processes, uptime_ms, relay_queue, relay_memory, dropped, others, breaker, trips, next_ms, pause_ms, sample, gap, sample_why, detail, detail_why, cost, call_ns, cost_assumed, strangers])),
             ?check(lists:all(fun is_integer/1, maps:values(Health)))
     after ?PATIENCE -> error(no_heartbeat)
     end,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 1000000, STACKS = 20000, RUNS = 3, DEPTH = 40 };
+enum { SAMPLES = 1000000, STACKS = 20000, RUNS = 3, DEPTH = 40, PROCESSES = 100, MANY = 1000 };
 
 static uint32_t random_state = 1;
 
@@ -34,14 +34,14 @@ static uint32_t frame(struct stack_profile *p, uint32_t i)
 }
 
 /* As in a decoder: a stack is pushed once, and samples refer to it by number. */
-static struct stack_profile *load(void)
+static struct stack_profile *load(uint32_t processes, uint32_t stacks)
 {
     struct stack_profile_limits l = {.max_bytes = (size_t)512 << 20};
     struct stack_profile *p = stack_profile_new(&l);
-    uint32_t *stack = calloc(STACKS, sizeof *stack);
+    uint32_t *stack = calloc(stacks, sizeof *stack);
     if (!stack)
         abort();
-    for (uint32_t i = 1; i < STACKS; i++)
+    for (uint32_t i = 1; i < stacks; i++)
         stack[i] = i % DEPTH ? stack_profile_push(p, stack[i - 1], frame(p, below(3000))) : 0;
     for (uint32_t i = 0; i < SAMPLES; i++) {
         struct stack_metrics m = {.known = 0xffff};
@@ -51,8 +51,8 @@ static struct stack_profile *load(void)
         }
         struct stack_sample s = {.time_ns = i * UINT64_C(90000),
                                  .weight = 1,
-                                 .process = 100 + below(100),
-                                 .stack = stack[below(STACKS)],
+                                 .process = 100 + below(processes),
+                                 .stack = stack[below(stacks)],
                                  .status = 1 + below(3)};
         stack_profile_add(p, &s, &m);
     }
@@ -190,10 +190,21 @@ static void report_map(const struct stack_view *v)
            SAMPLES, median(ms));
 }
 
+/* The most nodes: nearly each sample has a stack that its process has not had before. */
+static void report_many_groups(void)
+{
+    struct stack_profile *p = load(MANY, STACKS / 4);
+    struct stack_view *v = stack_profile_view(p);
+    report_build(v, "by process, 1,000 processes with 5,000 random stacks (limit: 2,000)",
+                 &(struct flame_query){.group = FLAME_PROCESS});
+    stack_view_release(v);
+    stack_profile_free(p);
+}
+
 int main(void)
 {
     uint64_t begin = clock_mono_ns();
-    struct stack_profile *p = load();
+    struct stack_profile *p = load(PROCESSES, STACKS);
     printf("flame graph, %d samples with %d metrics loaded: %.0f ms (limit: 3,000), %.0f MB\n",
            SAMPLES, STACK_METRICS, since_ms(begin), (double)stack_profile_counts(p).bytes / 1e6);
     struct stack_view *v = stack_profile_view(p);
@@ -220,6 +231,7 @@ int main(void)
     report_map(v);
     report_folded(v);
     report_files(v);
+    report_many_groups();
     stack_view_release(v);
     stack_profile_free(p);
     return 0;

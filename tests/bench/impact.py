@@ -2,7 +2,8 @@
 """impact.py [PART ...]: the cost of kprof-top for a node and its clients. Prints Markdown; needs an idle machine.
 
 Parts: clients (latency, CPU and memory, by rate and variant), jump (a sudden load), loop (a tier in a tight loop), cost
-("overhead" compared with paired throughput); without a part all of these. stacks: the cost of stack sampling.
+("overhead" compared with paired throughput); without a part all of these. stacks: the cost of stack sampling. detail: the
+cost of requests in detail. mailbox: the cost of --mailbox, and of the polls of requests that hang.
 selftest: a test of the measurements. Every load is on a node that is
 started here, on 127.0.0.1. The exit status is 1 if something could not be run, never because of a measured time.
 KPROF_TOP or --program: the program; KPROF_OTP_ROOTS: roots with OTP 27 and 29."""
@@ -15,15 +16,17 @@ import sys
 
 import impact_clients
 import impact_cost
+import impact_detail
 import impact_jump
 import impact_loop
+import impact_mailbox
 import impact_selftest
 import impact_stacks
 from impact_common import CouldNotRun, kp, machine, say, write
 
 PARTS = {"clients": impact_clients.run, "jump": impact_jump.run, "loop": impact_loop.run, "cost": impact_cost.run,
-         "stacks": impact_stacks.run, "selftest": impact_selftest.run}
-ALL = [p for p in PARTS if p not in ("stacks", "selftest")]
+         "stacks": impact_stacks.run, "detail": impact_detail.run, "mailbox": impact_mailbox.run, "selftest": impact_selftest.run}
+ALL = [p for p in PARTS if p not in ("stacks", "detail", "mailbox", "selftest")]
 
 
 def numbers(text):
@@ -61,6 +64,9 @@ def options():
     g = p.add_argument_group("stacks")
     g.add_argument("--stack-seconds", type=float, default=3, help="length of each part of a pair")
     g.add_argument("--stack-processes", type=int, default=100000, help="idle processes of the large node")
+    g = p.add_argument_group("mailbox")
+    g.add_argument("--mailbox-rate", type=int, default=20000, help="calls of gen_servers per second")
+    g.add_argument("--mailbox-hanging", type=int, default=8, help="processes with requests that are open for a second each")
     o = p.parse_args()
     for word, known in ((w, k) for ws, k in ((o.parts, PARTS), (o.variants, impact_clients.VARIANTS)) for w in ws):
         if word not in known:

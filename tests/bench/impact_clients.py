@@ -5,7 +5,9 @@ from impact_common import (ENTRY, STATE_WORDS, TIERS, Attached, Cpu, CouldNotRun
                            table)
 
 VARIANTS = ("untraced", "bare", "call_count", "lean", "full", "default")
-ARGS = {"lean": ["--returns", "lean", "--max-overhead", "none"], "full": ["--returns", "full", "--max-overhead", "none"], "default": []}
+LEAN = ["--returns", "lean", "--max-overhead", "none"]
+ARGS = {"lean": LEAN, "full": ["--returns", "full", "--max-overhead", "none"], "default": [],
+        "detail_off": [*LEAN, "--detail", "off"], "detail_on": [*LEAN, "--detail", "1/100"]}
 NAMES = {"untraced": "untraced", "bare": "bare tracer", "call_count": "call_count", "lean": "kprof-top, lean", "full": "kprof-top, full",
          "default": "kprof-top, defaults"}
 PATIENCE_MS = 10000
@@ -44,6 +46,7 @@ def one_run(n, kind, rate, variant, o):
             "wake50": quantile_us(result["wakes"], 0.5), "wake99": quantile_us(result["wakes"], 0.99),
             "unfinished": result["unfinished"], "node_cpu": node_cpu, "our_cpu": our_cpu if k else None, "others_cpu": others_cpu, "memory": memory, "ours": ours,
             "traced": share, "trips": rows[-1]["breaker"]["trips"] if k else None, "lost": sum(rows[-1]["lost"].values()) if k else None,
+            "cost": median([(r["overhead"] or {}).get("percent") for r in window]) if k else None,
             "sample": window[-1]["sample"] if window else None}
 
 
@@ -108,12 +111,12 @@ HEAD = ["us, from the intended start", "p50", "p99", "p99.9", "p50 x bare", "p99
 def run(otp, o):
     """The part, as Markdown."""
     out = [f"### Clients, OTP {otp}", "",
-           f"{o.clients} open-loop clients in the node; a request's latency is from its intended start, on ticks of 1 ms (so many requests as are due in a"
-           f" millisecond begin together). {o.seconds:g} s each after {o.warm:g} s of warming and {o.settle:g} s traced; variants in turn, {o.reps} times:"
+           f"{o.clients} open-loop clients in the node; a request's latency is from its intended start, on ticks of 1 ms (all requests that are due in a"
+           f" millisecond begin together). {o.seconds:g} s each after {o.warm:g} s of warm-up and {o.settle:g} s traced; variants in turn, {o.reps} times:"
            " medians, of ratios the median over the turns. CPU is percent of one core, ratios of it are of node and kprof-top together;"
-           " added: less the node untraced (whose schedulers spin while idle).",
-           "kprof-top with its defaults is given 5 s, in which its sampling finds its place. Node MB is what the VM has allocated.",
-           "An unfinished request is one that took longer than 10 s; it counts with what it had taken.", ""]
+           " added: minus that of the untraced node (whose schedulers spin while idle).",
+           "kprof-top with its defaults is given 5 s, in which its sampling becomes stable. Node MB is what the VM has allocated.",
+           "An unfinished request is one that took longer than 10 s; it counts with its time so far.", ""]
     with node(otp, o.erl) as n:
         for kind, rate in [("requests", r) for r in o.rates] + [("state", r) for r in o.state_rates]:
             found = load(n, kind, rate, o)
@@ -121,9 +124,9 @@ def run(otp, o):
                      f"{rate:,} requests/s of a server with a state of {STATE_WORDS:,} words (entry in the client, tier in the server)")
             out += [f"**{title}**", "", table(HEAD, summary(found)), ""]
             others = [r["others_cpu"] for rs in found.values() for r in rs]
-            out += [f"Everybody else on this machine took {number(median(others))} % of a core meanwhile ({number(min(others))} to"
+            out += [f"The other programs on this machine took {number(median(others))} % of a core meanwhile ({number(min(others))} to"
                     f" {number(max(others))}).", ""]
             if "untraced" in found:
                 out += [f"Untraced, the clients' timers came {number(median([r['wake50'] for r in found['untraced']]))} us late (p50),"
-                        f" {number(median([r['wake99'] for r in found['untraced']]))} us (p99): that is in all figures.", ""]
+                        f" {number(median([r['wake99'] for r in found['untraced']]))} us (p99): all values include this.", ""]
     return "\n".join(out)

@@ -15,9 +15,10 @@ import kp  # noqa: E402
 TIERS = {
     "requests": ["-t", "entry=impact_load:entry/1", "-t", "t1=impact_load:t1/1", "-t", "t2=impact_load:t2/1", "-t", "t3=impact_load:t3/1",
                  "-i", "impact_load:entry/1 arg(1)"],
+    "calls": ["-t", "ask=impact_load:ask/2", "-t", "served=impact_load:served/1", "-i", "impact_load:ask/2 arg(1)"],
     "state": ["-t", "call=impact_load:call/2", "-t", "handle=impact_load:handle/2", "-i", "impact_load:call/2 arg(1)"],
 }
-ENTRY = {"requests": "entry", "state": "call"}
+ENTRY = {"requests": "entry", "calls": "ask", "state": "call"}
 STATE_WORDS = 25000
 BEGIN, END = "<!-- impact: made by make impact -->", "<!-- end of impact -->"
 

@@ -83,13 +83,13 @@ def run(otp, o):
                ["overhead that kprof-top reports: mean, maximum of one second", f"{sum(costs) / max(1, len(costs)):.1f} %, {max(costs, default=0):.1f} %",
                 f"{LIMIT} %"],
                ["CPU of the node, untraced and traced", f"{plain_cpu[0]:.0f} %, {traced_cpu[0]:.0f} %", "-"],
-               ["CPU of kprof-top, and of everybody else on this machine", f"{traced_cpu[1]:.0f} %, {traced_cpu[2]:.0f} %", "-"],
+               ["CPU of kprof-top, and of the other programs on this machine", f"{traced_cpu[1]:.0f} %, {traced_cpu[2]:.0f} %", "-"],
            ]), ""]
     if dark:
         out += [f"Seconds without percentiles: {', '.join(dark)}.", ""]
     if reasons:
         out += [f"The breaker opened: {'; '.join(reasons)}.", ""]
-    out += ["One request in so many was traced, by second: " + ", ".join(str(r["sample"]) for r in seconds[:20])
+    out += ["One request in this many was traced, by second: " + ", ".join(str(r["sample"]) for r in seconds[:20])
             + (f" ... {seconds[-1]['sample']}" if len(seconds) > 20 else "") + ".", ""]
     say(f"  {lit} of {len(seconds)} s with percentiles, {worst:+.1f} %, p99 {number(ratio(q[1], p[1]), 2)} x, {trips} trips {reasons}")
     return "\n".join(out)

@@ -6,6 +6,7 @@
 %% (that of kp_target), which owns the run.
 -module(impact_load).
 -export([start/4, window/1, result/1, stop/0, made/0, bare_on/1, bare_off/1, count_on/1, count_off/1, count_of/1, stall/1]).
+-export([ask/2, served/1, hanging/1, hang_loop/1, init/1, handle_call/3, handle_cast/2]).
 -export([entry/1, t1/1, t2/1, t3/1, call/2, handle/2, client/1, server/1, discard/0]).
 -export([index/1, low/1, buckets_of/1]).
 
@@ -34,6 +35,24 @@ call(X, Server) ->
 
 handle({call, _, _, X}, State) -> {reply, work(X, 5), State}.
 
+%% A request to a gen_server, one of several.
+ask({hang, Ms}, Servers) -> R = gen_server:call(element(1, Servers), 0), receive after Ms -> [R] end;
+ask(X, Servers) -> R = gen_server:call(element(1 + (X + erlang:phash2(self())) rem tuple_size(Servers), Servers), X), [R].
+
+served(X) -> work(X, 5).
+
+init([]) -> {ok, none}.
+handle_call(X, _, S) -> R = ?MODULE:served(X), {reply, R, S}.
+handle_cast(_, S) -> {noreply, S}.
+
+%% Processes with requests that are open for a second each; they end with the run.
+hanging(N) ->
+    {All, Pids, Servers} = get(run),
+    put(run, {All, [spawn(?MODULE, hang_loop, [Servers]) || _ <- lists:seq(1, N)] ++ Pids, Servers}),
+    ok.
+
+hang_loop(Servers) -> ?MODULE:ask({hang, 1000}, Servers), hang_loop(Servers).
+
 server(State) ->
     receive
         {call, From, Ref, _} = M ->
@@ -44,13 +63,18 @@ server(State) ->
 
 %% ---- a run ----
 
-%% Kind: requests, or {state, Words}.
+%% Kind: requests, {state, Words}, or {calls, Servers}.
 start(Kind, Clients, Rate, InMs) ->
     Hist = counters:new(?BUCKETS, [write_concurrency]),
     Wakes = counters:new(?BUCKETS, [write_concurrency]),
     Bounds = atomics:new(2, []),
     Done = atomics:new(Clients * ?STRIDE, []),
-    Server = case Kind of {state, Words} -> spawn(fun() -> server(list_to_tuple(lists:seq(1, Words))) end); _ -> none end,
+    Server =
+        case Kind of
+            {state, Words} -> spawn(fun() -> server(list_to_tuple(lists:seq(1, Words))) end);
+            {calls, N} -> list_to_tuple([element(2, gen_server:start(?MODULE, [], [])) || _ <- lists:seq(1, N)]);
+            _ -> none
+        end,
     C = #c{of_all = Clients, rate = Rate, base = erlang:monotonic_time(millisecond) + 20 + InMs, hist = Hist, wakes = Wakes, bounds = Bounds,
            done = Done, kind = Kind, server = Server},
     All = [C#c{n = N} || N <- lists:seq(0, Clients - 1)],
@@ -59,7 +83,8 @@ start(Kind, Clients, Rate, InMs) ->
 
 stop() ->
     {_, Pids, Server} = erase(run),
-    [exit(P, kill) || P <- [Server | Pids], is_pid(P)],
+    Servers = if is_tuple(Server) -> tuple_to_list(Server); true -> [Server] end,
+    [exit(P, kill) || P <- Pids ++ Servers, is_pid(P)],
     ok.
 
 %% The requests of all clients since the start.
@@ -76,6 +101,7 @@ client(#c{kind = Kind} = C, Q, Now) ->
     Now < Start andalso await(C, Tick, Start),
     case Kind of
         requests -> ?MODULE:entry(Q band 3);
+        {calls, _} -> ?MODULE:ask(Q band 3, C#c.server);
         _ -> ?MODULE:call(Q band 3, C#c.server)
     end,
     End = erlang:monotonic_time(),

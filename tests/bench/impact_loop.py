@@ -64,8 +64,8 @@ def run(otp, o):
     each = list(found.values())
     percent = lambda r, key, base: "-" if r[key] is None else f"{100 * r[key] / r[base]:.1f} %"  # noqa: E731
     out = [f"### Loop, OTP {otp}", "",
-           f"A tier that one tight loop calls, for {o.loop_seconds:g} s, with kprof-top's defaults. Openings and half-open seconds are of an object a second,"
-           " trips are all.", "",
+           f"A tier that one tight loop calls, for {o.loop_seconds:g} s, with kprof-top's defaults. Openings and half-open seconds are counted in one object per"
+           " second; trips: all of them.", "",
            table(["", *found, "wanted"], [
                ["the loop's calls/s, untraced", *(number(r["plain"]) for r in each), "-"],
                ["trips", *(str(r["trips"]) for r in each), "1"],

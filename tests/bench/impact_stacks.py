@@ -90,6 +90,6 @@ def run(otp, o):
     return "\n".join([
         f"### Stack sampling, OTP {otp}", "",
         f"`--profile wall --top 100` at its defaults, without and with it in turn, {o.reps} pairs of {o.stack_seconds:g} s. Throughput: a loop on each scheduler,"
-        f" as fast as it goes, percent lost by the clock (median, minimum, maximum). Latency: {o.clients} open-loop clients, {CLIENTS_RATE:,} requests/s,"
+        f" at full speed, percent lost by the clock (median, minimum, maximum). Latency: {o.clients} open-loop clients, {CLIENTS_RATE:,} requests/s,"
         " from the intended start; medians, ratios the median of the pairs. CPU in percent of a core.", "",
         table(["", "throughput lost %", "samples/s", "kprof-top CPU %", "p99 us without", "with", "p50 ratio", "p99 ratio", "others' CPU %"], rows), ""])

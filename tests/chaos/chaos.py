@@ -41,6 +41,14 @@ FIGURES = """[erlang:garbage_collect(P) || P <- processes()],
       atoms => erlang:system_info(atom_count)}"""
 
 
+AGENTS = "[P || P <- processes(), {_, {M, _, _}} <- [process_info(P, initial_call)], lists:prefix(\"kprof_agent_\", atom_to_list(M))]"
+
+
+def agents(begins):
+    """Processes of the agent that started in such a function."""
+    return "[P || P <- %s, {_, {_, F, _}} <- [process_info(P, initial_call)], lists:prefix(\"%s\", atom_to_list(F))]" % (AGENTS, begins)
+
+
 def process(part):
     """For any slot."""
     return "hd([whereis(R) || R <- registered(), lists:prefix(\"kprof_%s_\", atom_to_list(R))])" % part
@@ -352,10 +360,47 @@ def two_at_the_same_time(r):
             assert k.wait() == 1 and "another kprof-top" in k.stderr, k.saw()
 
 
+def ended_somehow(r, k, own):
+    """kprof-top is killed or interrupted, or a process of the agent is killed; own: the functions in which they start."""
+    end = r.rng.choice(["kill", "interrupt", own] + PARTS)
+    if end == own:
+        r.node.eval("[exit(P, kill) || P <- %s], true" % agents(own))
+    elif end in PARTS:
+        r.kill_part(end)
+    if end == "kill":
+        k.proc.kill()
+    elif k.proc.poll() is None:
+        k.proc.send_signal(signal.SIGINT)
+    status = k.wait(LATER_S)
+    assert end == "kill" or status in (0, 1), k.saw()
+    assert status != 1 or k.stderr.startswith("kprof-top: "), k.saw()
+
+
+def while_stacks_are_sampled(r):
+    who = r.rng.choice([(), ("--processes", "all"), ("--processes", "inside", *tiers(*TIERS))])
+    k = kp.Kp("--profile", "wall", *who, "-o", os.path.join(kp.scratch(), "chaos.folded"), r.node.name)
+    r.kps.append(k)
+    kp.until(LATER_S, lambda: r.node.eval("length(%s)" % agents("stack_")) > 1 or k.proc.poll() is not None, what=k.saw)
+    assert k.proc.poll() is None, k.saw()
+    r.sometime(0.5)
+    ended_somehow(r, k, "stack_")
+
+
+def while_a_full_trace_runs(r):
+    """One request after the other is traced, because none is slow enough; or a process is."""
+    what = r.rng.choice(["workload:request/2", "workload:request/1", None]) or r.node.eval("list_to_binary(pid_to_list(whereis(kernel_sup)))")
+    k = kp.Kp("--full-trace", what, *(() if what.startswith("<") else ("--slow", "60s")), "--duration", "60s", "--full-events", "20000", r.node.name)
+    r.kps.append(k)
+    kp.until(LATER_S, lambda: r.node.eval("length(%s)" % agents("full_")) > 0 or k.proc.poll() is not None, what=k.saw)
+    assert k.proc.poll() is None, k.saw()
+    r.sometime(0.5)
+    ended_somehow(r, k, "full_")
+
+
 MISHAPS = [kill_9_at_any_moment, kill_9_while_tracing, interrupt_at_any_moment, stopped_and_continued, stopped_for_good, target_killed,
            network_cut, network_cut_at_any_moment, network_cut_while_loading, network_frozen_for_a_while, network_frozen_and_killed, modules_reloaded, controller_killed,
            relay_killed, two_parts_killed, part_killed_while_leaving, ports_exhausted, burst_of_load, while_calls_are_counted, burst_of_names, next_one_at_once,
-           two_at_the_same_time]
+           two_at_the_same_time, while_stacks_are_sampled, while_a_full_trace_runs]
 
 
 # ---- the node, and checks of its state --------------------------------------------------------------------
@@ -387,6 +432,7 @@ class World:
             left.append("control word %d" % word if word else "")
             carrying = n.eval("workload:tokens()")["carrying"]
             left.append("%d tokens" % carrying if carrying else "")
+            left.append(n.eval(AGENTS + " =/= []") and "a process of the agent" or "")
             left.append(n.eval("[P || P <- processes(), {_, {erl_eval, exprs, 2}} <- [process_info(P, initial_call)]] =/= []") and "a reaper" or "")
             last[0] = ", ".join(x for x in left if x)
             return last[0] == ""

@@ -438,7 +438,7 @@ def told(results, a):
         died = "; ".join("round %d: %s" % d for d in r["deaths"][:3]).replace("|", "/").replace("\n", " ")
         rows.append("| %s | %d (erts %s) | %d | %d, %d | %d | %d | %d | %s | %d |" % (
             datetime.date.today(), r["otp"], r["erts"], r["passed"] + r["failed"], r["counts"]["attaches"], r["counts"]["screens"], r["counts"]["trips"],
-            r["counts"]["requests"], r["failed"] - len(r["deaths"]), died[:300] or "nothing", a.seed))
+            r["counts"]["requests"], r["failed"] - len(r["deaths"]), died[:300] or "none", a.seed))
     return rows
 
 

@@ -58,6 +58,17 @@ static void fall(const struct snapshot *s)
     }
 }
 
+/* Each VM event has a text, and begins not after the one before it. */
+static void tell(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->vm.n; i++) {
+        char text[VM_EVENT_TEXT_BYTES];
+        vm_event_text(&s->vm.of[i], text);
+        if (!text[0] || (i && s->vm.of[i].wall_ns > s->vm.of[i - 1].wall_ns))
+            abort();
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct core_limits l;
@@ -96,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (!snapshot_conserves(snap))
         abort();
     fall(snap);
+    tell(snap);
     stacks_conserve(stacks, d);
     stack_decoder_free(d);
     stack_profile_free(stacks);

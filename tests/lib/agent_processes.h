@@ -13,7 +13,7 @@ void agent_processes_head(struct buf *b, uint64_t seq, const char *by, uint64_t 
  * collections */
 void agent_processes_row(struct buf *b, uint8_t id, const char *name, const int64_t values[7],
                          uint64_t statuses);
-/* name NULL: all other groups; call: a initial call, else an application */
+/* name NULL: all other groups; call: an initial call, else an application */
 void agent_processes_group(struct buf *b, const char *name, bool call, const int64_t sums[7]);
 /* Two processes, two initial calls and the others, one application. */
 void agent_processes_round(struct buf *b, uint64_t seq);

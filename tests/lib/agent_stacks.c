@@ -92,7 +92,7 @@ void agent_stacks_message(struct buf *b, uint64_t seq)
     agent_stacks_process(b, 0, 42, true);
     agent_stacks_process(b, 1, 43, false);
     enc_nil(b);
-    enc_nil(b); /* nobody left */
+    enc_nil(b); /* no process has left */
     enc_list(b, 2);
     agent_stacks_stack(b, 0, false, "f");
     agent_stacks_stack(b, 300, true, "g");

@@ -20,6 +20,8 @@ struct str {
     char bytes[];
 };
 
+enum { FAKE_VM = 24 };
+
 struct fake {
     struct snapshot snap;
     struct snap_row *rows;
@@ -36,6 +38,7 @@ struct fake {
     size_t n_log;
     struct snap_gap gap[8];
     struct snap_mark mark[8];
+    struct snap_vm_event vm[FAKE_VM];
     struct str *strings;
     struct snap_heat_col heat_col[FAKE_COLS];
     uint32_t heat_bin[FAKE_COLS][FAKE_BINS];
@@ -140,6 +143,8 @@ struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, 
     r->count = r->est_count = count;
     r->run_count = ident ? 0 : count;
     r->rate = (double)count / f->snap.window_s;
+    r->busy = r->wait_mean_us = r->wait_max_us = NAN;
+    r->wait_p50_us = r->wait_p90_us = r->wait_p99_us = r->wait_p999_us = NAN;
     if (count == 0) {
         return r;
     }
@@ -158,6 +163,21 @@ struct snap_row *fake_row(struct fake *f, unsigned tier, const char *tier_name, 
     r->self_us = base_us * 0.625;
     r->share = base_us / 8000.0;
     return r;
+}
+
+void fake_waits(struct snap_row *r)
+{
+    r->waits = r->count;
+    r->wait_mean_us = r->mean_us / 3;
+    r->wait_p50_us = r->p50_us / 3;
+    r->wait_p90_us = r->p90_us / 3;
+    r->wait_p99_us = r->p99_us / 3;
+    r->wait_p999_us = r->p999_us / 3;
+    r->wait_max_us = r->max_us / 3;
+    r->busy = r->ident ? 0.21 : 0.97;
+    r->busiest = 0.97;
+    r->busiest_pid = 87;
+    r->processes = 1;
 }
 
 static void fill_slow_parts(struct fake *f, struct snap_slow *s, size_t n)
@@ -243,6 +263,52 @@ void fake_mark(struct fake *f, double ago_s, const char *module)
     s->marks = f->mark;
 }
 
+struct snap_vm_event *fake_vm(struct fake *f, enum vm_event_kind kind, double ago_s, double took_us)
+{
+    struct snapshot *s = &f->snap;
+    size_t at = s->vm.n++;
+    uint64_t wall_ns = WALL_NS - (uint64_t)(int64_t)(ago_s * 1e9);
+    while (at > 0 && f->vm[at - 1].wall_ns < wall_ns) {
+        f->vm[at] = f->vm[at - 1];
+        at--;
+    }
+    f->vm[at] =
+        (struct snap_vm_event){.kind = kind, .id = s->vm.n, .wall_ns = wall_ns, .took_us = took_us};
+    s->vm.of = f->vm;
+    s->vm.state = VM_EVENTS_ON;
+    return &f->vm[at];
+}
+
+static void fake_vm_of(struct fake *f, enum vm_event_kind kind, double ago_s, double took_us,
+                       uint64_t value, const char *detail)
+{
+    struct snap_vm_event *e = fake_vm(f, kind, ago_s, took_us);
+    e->pid = UINT64_C(1) << 32 | 87;
+    e->who = "accounting";
+    e->value = value;
+    e->detail = detail;
+}
+
+void fake_vm_events(struct fake *f)
+{
+    fake_vm_of(f, VM_EVENT_LONG_GC, 1.2, 84000, 65000000, NULL);
+    fake_vm_of(f, VM_EVENT_LONG_SCHEDULE, 1.21, 73000, 0, "lists:sort/1");
+    fake_vm_of(f, VM_EVENT_LONG_GC, 12.5, 61000, 130000000, NULL);
+    fake_vm_of(f, VM_EVENT_LARGE_HEAP, 12.44, 0, 130000000, NULL);
+    fake_vm_of(f, VM_EVENT_BUSY_PORT, 20, 0, 0, "#Port<0.5>");
+    fake_vm_of(f, VM_EVENT_LONG_QUEUE, 33, 9500000, 1000, NULL);
+    /* during the newest slow request */
+    fake_vm_of(f, VM_EVENT_LONG_GC, -0.02, 52000, 65000000, NULL);
+    fake_vm_of(f, VM_EVENT_LONG_SCHEDULE, -0.06, 66000, 0, "lists:sort/1");
+    fake_vm_of(f, VM_EVENT_BUSY_PORT, -0.139, 0, 0, "#Port<0.5>");
+    fake_vm(f, VM_EVENT_RUN_QUEUE, 9, 4000000)->value = 61;
+    fake_vm(f, VM_EVENT_LOADED, 3, 0)->detail = "MyApp.Repo";
+    fake_vm_of(f, VM_EVENT_LONG_QUEUE, 0.5, 500000, 1000, NULL);
+    f->vm[3].open = true;
+    f->vm[4].more = 3;
+    f->snap.vm.lost = 12;
+}
+
 struct snapshot *fake_snap(struct fake *f)
 {
     struct snapshot *s = &f->snap;
@@ -277,14 +343,14 @@ struct snapshot *fake_snap(struct fake *f)
     return s;
 }
 
-/* handle in one process calls db in another twice, and the second call fails; parsing and formatter
- * run in the first process, accounting is late. */
+/* handle in one process calls db in another twice (the first time from 95), and the second call
+ * fails; parsing and formatter run in the first process, accounting is late. */
 static void keep(struct fake *f, struct snap_slow *s)
 {
     static const struct {
         unsigned tier, from, to, self, proc, flags; /* from, to, self: in thousandths */
     } call[] = {{0, 20, 90, 70, 0, 0},
-                {3, 130, 420, 290, 1, 0},
+                {3, 130, 420, 290, 1, SLOW_TRACE_MAILBOX},
                 {3, 430, 800, 330, 1, SLOW_TRACE_ERROR},
                 {0, 520, 560, 40, 1, 0},
                 {2, 850, 990, 140, 0, 0},
@@ -293,12 +359,14 @@ static void keep(struct fake *f, struct snap_slow *s)
     uint64_t start = 1000000000, unit = (uint64_t)s->request_us;
     int at = slow_store_begin(&f->traces, s->request, start);
     for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
-        struct slow_trace_call c = {.start_ns = start + unit * call[i].from,
-                                    .end_ns = call[i].to ? start + unit * call[i].to : 0,
-                                    .self_ns = unit * call[i].self,
-                                    .pid = s->pid + call[i].proc,
-                                    .tier = (uint8_t)call[i].tier,
-                                    .flags = (uint8_t)call[i].flags};
+        struct slow_trace_call c = {
+            .start_ns = start + unit * call[i].from,
+            .end_ns = call[i].to ? start + unit * call[i].to : 0,
+            .self_ns = unit * call[i].self,
+            .pid = s->pid + call[i].proc,
+            .tier = (uint8_t)call[i].tier,
+            .mailbox_us = call[i].flags & SLOW_TRACE_MAILBOX ? (uint32_t)(unit * 35 / 1000) : 0,
+            .flags = (uint8_t)call[i].flags};
         slow_store_add(&f->traces, at, &c);
     }
     struct slow_trace_call entry = {.start_ns = start,

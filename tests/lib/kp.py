@@ -166,21 +166,31 @@ class Node:
 
     _count = 0
 
-    def __init__(self, otp=25, cookie=COOKIE, short=False, name=None, args=(), wait=True, dump=False):
-        """dump: the node may write a crash dump, to the path `dump`."""
+    def __init__(self, otp=25, cookie=COOKIE, short=False, name=None, args=(), wait=True, dump=False, host=None,
+                 v6=False, fixed_port=None):
+        """dump: the node may write a crash dump, to the path `dump`. v6: it listens only on ::1. fixed_port: it runs
+        without epmd, on this port."""
         epmd()
         Node._count += 1
         base = name or "kpt%d_%d" % (os.getpid(), Node._count)
         self.otp, self.cookie = otp, cookie
-        self.host = os.uname().nodename.split(".")[0] if short else "127.0.0.1"
+        self.host = host or (os.uname().nodename.split(".")[0] if short else "127.0.0.1")
+        self.fixed_port = fixed_port
         self.name = base + "@" + self.host
-        flags = ["-sname" if short else "-name", base if short else self.name, "-setcookie", cookie,
-                 "-kernel", "inet_dist_use_interface", "{127,0,0,1}", "-connect_all", "false"]
+        flags = ["-sname" if short else "-name", base if short and not host else self.name, "-setcookie", cookie,
+                 "-kernel", "inet_dist_use_interface", "{0,0,0,0,0,0,0,1}" if v6 else "{127,0,0,1}",
+                 "-connect_all", "false"]
+        if v6 and "-proto_dist" not in args:
+            flags += ["-proto_dist", "inet6_tcp"]
+        if fixed_port:
+            flags += ["-start_epmd", "false", "-erl_epmd_port", str(fixed_port)]
         root = {27: "trixie", 29: "sid"}.get(otp)
         env = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LC_ALL")}
         dump_file = "/tmp/%s.dump" % base if dump else "/dev/null"
         self.dump = dump_file if dump else None
         env["ERL_CRASH_DUMP"] = dump_file
+        if fixed_port:
+            env["ERL_EPMD_PORT"] = "1"  # where no epmd is
         if root:
             root = os.path.join(OTP_ROOTS, root)
             self.dump = root + dump_file if dump else None
@@ -197,6 +207,12 @@ class Node:
                     "-e", ":kp_target.start()"]
         else:
             argv = ["erl", "-noshell", "-pa", beams()] + flags + list(args) + ["-s", "kp_target"]
+        self._run(argv, env)
+        if wait:
+            self._take(30)
+            until(20, lambda: self.fixed_port or self.registered(), what=lambda: "node %s in epmd; its output: %s" % (self.name, self.said()))
+
+    def _run(self, argv, env):
         self.output = []
         self._answers = []
         self._news = threading.Condition()
@@ -204,9 +220,6 @@ class Node:
                                      stderr=subprocess.STDOUT, env=env, cwd=scratch(), start_new_session=True)
         at_end(self.kill)
         threading.Thread(target=self._read, daemon=True).start()
-        if wait:
-            self._take(30)
-            until(20, self.registered, what=lambda: "node %s in epmd; its output: %s" % (self.name, self.said()))
 
     def _read(self):
         for raw in self.proc.stdout:
@@ -241,6 +254,8 @@ class Node:
         return ("name %s at port" % self.name.split("@")[0]) in out
 
     def port(self):
+        if self.fixed_port:
+            return self.fixed_port
         out = subprocess.run(["epmd", "-names"], stdout=subprocess.PIPE, text=True).stdout
         return int(re.search(r"name %s at port (\d+)" % re.escape(self.name.split("@")[0]), out).group(1))
 

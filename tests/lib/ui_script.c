@@ -74,7 +74,9 @@ static const struct cell *cell_at(const struct canvas *c, int row, int col)
 
 static char shade_letter(unsigned shade)
 {
-    return shade == SHADE_NONE ? ' ' : (char)('A' + shade - 1);
+    return shade == SHADE_NONE   ? ' '
+           : shade >= SHADE_PART ? (char)('0' + shade - SHADE_PART)
+                                 : (char)('A' + shade - 1);
 }
 
 static bool is_lower_half(const struct cell *k)
@@ -88,7 +90,9 @@ static char style_letter(const struct canvas *c, int row, int col)
     if (row == c->cursor_row && col == c->cursor_col) {
         return '_';
     }
-    return !k->ink ? " dbhsgwxkABCDEFm+-"[k->style] : is_lower_half(k) ? ' ' : shade_letter(k->ink);
+    return !k->ink            ? " dbhsgwxk01234567ABCDEFm+-"[k->style]
+           : is_lower_half(k) ? ' '
+                              : shade_letter(k->ink);
 }
 
 static char lower_letter(const struct canvas *c, int row, int col)
@@ -204,7 +208,7 @@ static const char *cell_broken(const struct canvas *c, int row, int col)
     if (k->style >= STYLE_COUNT) {
         return "no such style";
     }
-    if (k->ink > SHADE_CURSOR || k->paper > SHADE_CURSOR || (k->paper && !k->ink) ||
+    if (k->ink > SHADE_PART_LAST || k->paper > SHADE_PART_LAST || (k->paper && !k->ink) ||
         (k->ink && !c->shades)) {
         return "no such shade";
     }

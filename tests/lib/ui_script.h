@@ -19,9 +19,9 @@ void script_end(struct ui *u, struct canvas *c, struct fake *shown);
 /* Runs all keys; returns the last intent that is not a redraw; if there is none, the last one. */
 struct intent script_run(struct ui *u, struct canvas *c, const struct snapshot *s,
                          const char *keys);
-/* The text, and a map of styles: a blank is STYLE_NORMAL, d b h s g w x k are the others, '_' is
- * the cursor. On a canvas with shades, capital letters are the shades, A the weakest, and the lower
- * half cells have a second map. */
+/* The text, and a map of styles: a blank is STYLE_NORMAL, d b h s g w x k are the others, 0 to 7
+ * the parts of a time, '_' is the cursor. On a canvas with shades, capital letters are the shades,
+ * A the weakest, and the lower half cells have a second map. */
 void picture(const struct canvas *c, struct buf *out);
 /* Returns true if the picture equals tests/golden/ui/NAME.txt (UPDATE_GOLDENS=1 writes the file);
  * else prints both from the first difference on. */

@@ -61,7 +61,7 @@ def test_tree(otp):
 
 
 def test_time_line():
-    """The waits are there, from OTP 25.3 on; and the file is a trace that others read."""
+    """The waits are there, from OTP 25.3 on; and other programs can read the file."""
     with kp.Node(27) as n:
         path = os.path.join(kp.scratch(), "full.trace.json")
         k = start(n, "--slow", "40ms", "-o", path)
@@ -88,9 +88,35 @@ def test_kill_9(otp):
                           "lists:prefix(\"kprof_\", atom_to_list(M))]")
 
 
+def test_the_tracer_is_killed():
+    """kprof-top does not wait for it."""
+    with kp.Node(27) as n:
+        k = start(n, "--duration", "600s")
+        n.eval("[exit(P, kill) || P <- processes(), {_, {_, full_tracer_init, _}} <- [process_info(P, initial_call)]], ok")
+        assert k.wait(60) == 1, k.saw()
+        assert k.stderr.count("the full trace ended: its process was killed") == 1, k.saw()
+        clean(n)
+
+
 def test_why_nothing_was_caught():
     with kp.Node(25) as n:
         k = start(n, "--duration", "600ms")
         assert k.wait() == 1, k.saw()
         assert "no request came: agent_full_work:request/2 was not called" in k.stderr, k.saw()
+        clean(n)
+
+
+def test_canceled_while_it_waits_for_a_slow_one():
+    """The request before was not slow enough: nothing is printed but this."""
+    with kp.Node(25) as n:
+        k = start(n, "--slow", "10s", "--duration", "60s")
+        def word():
+            return n.eval("erlang:system_info(trace_control_word)")
+        waits = word()
+        request(n, "a")
+        kp.until(20, lambda: word() == waits + 4, what=lambda: "the next attempt: %d, %d" % (waits, word()))
+        k.proc.send_signal(signal.SIGINT)
+        assert k.wait() == 1, k.saw()
+        assert "the full trace was canceled; no earlier request matched: the slowest took " in k.stderr, k.saw()
+        assert k.stdout == "", k.stdout
         clean(n)

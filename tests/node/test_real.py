@@ -87,7 +87,7 @@ def test_what_is_tried_again():
 
 
 class Shop(socketserver.ThreadingTCPServer):
-    """Answers on many connections; all of it stands still once. Every tenth answer may be wrong."""
+    """Answers on many connections; all of them stall once. Every tenth answer may be wrong."""
     allow_reuse_address, daemon_threads, request_queue_size = True, True, 64
 
     def __init__(self, stall_s=0, wrong=False):
@@ -110,7 +110,7 @@ class Answers(socketserver.StreamRequestHandler):
 
 
 def test_the_client_sees_a_stall():
-    """Of 200 requests in a second some 100 are due while the server stands still: a closed client would tell of a few."""
+    """Of 200 requests in a second some 100 are due while the server stands still: a closed loop would see a few."""
     with Shop(stall_s=0.5) as shop:
         load = http_load(shop.server_address[1], 200, 1, {"GET /a/%": "a", "POST /b": "b"}, ids=10)
         shop.shutdown()

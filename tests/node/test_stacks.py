@@ -101,9 +101,13 @@ def test_inside():
     """Only the processes of traced requests, though others are busier."""
     with kp.Node(25) as n:
         n.eval("[agent_load:steady(), agent_load:brief()], spawn(fun() -> %s, receive never -> ok end end), ok" % BURN)
-        rows = folded(profile(n, "wall", "inside.folded", "--processes", "inside", "-t", "entry=agent_load:entry/1", seconds="3")[0])
-        assert rows and all("agent_load:" in s for s in rows), rows
-        assert any("agent_load:one/0" in s for s in rows), rows  # these live for 20 ms
+        for i in range(TRIES):
+            rows = folded(profile(n, "wall", "inside%d.folded" % i, "--processes", "inside", "-t", "entry=agent_load:entry/1", seconds="3")[0])
+            assert all("agent_load:" in s for s in rows), rows
+            if any("agent_load:one/0" in s for s in rows):  # these live for 20 ms: a busy machine may miss all of them
+                break
+        else:
+            raise AssertionError(rows)
         clean(n)
 
 
@@ -114,7 +118,7 @@ def test_rotation():
         where = os.path.join(kp.scratch(), "rotation")
         os.mkdir(where)
         k = kp.run("--profile", "wall", "--processes", "children:keeper", "--flush", "1s", "--files", "2", "--perf-pid", "integer",
-                   "--duration", "5s", "--sample-interval", "%dms" % INTERVAL_MS, "-o", os.path.join(where, "of-%t.perf"), n.name, deadline_s=60)
+                   "--duration", "8s", "--sample-interval", "%dms" % INTERVAL_MS, "-o", os.path.join(where, "of-%t.perf"), n.name, deadline_s=60)
         assert k.proc.returncode == 0, k.saw()
         names = sorted(os.listdir(where))
         assert len(names) == 2 and all(re.fullmatch(r"of-\d{8}-\d{6}(-\d+)?\.perf", f) for f in names), names
@@ -166,11 +170,19 @@ def test_trigger():
         k = kp.run("--replay", os.path.join(where, record), "-b", "-n", "1", "--format", "json")
         work = kp.row(k.final(), "work")
         assert work["count"] > 40, work
+        # The queue of a process, by its name.
+        k = kp.Kp("--record", os.path.join(where, "%t-queue.rec"), "-t", "work=agent_load:work/3", "--trigger", "queue(worker)>40",
+                  "-n", "1", "--duration", "1s", n.name)
+        kp.until(60, lambda: "waiting for a trigger" in k.stderr, what=k.saw)
+        assert not [f for f in os.listdir(where) if f.endswith("-queue.rec")]
+        n.eval("[worker ! nothing || _ <- lists:seq(1, 50)], ok")
+        assert k.wait(60) == 0 and "trigger queue(worker)>40 fired" in k.stderr, k.saw()
+        assert [f for f in os.listdir(where) if f.endswith("-queue.rec")]
         clean(n)
 
 
 def test_wrong_usage():
     for args, words in ((("--top", "5"), ("--top", "--profile")), (("--profile", "cpu"), ("--output",)),
-                        (("--profile", "cpu", "-o", "x.txt"), ("ending",)), (("--profile", "speed", "-o", "x.svg"), ("--profile speed: unknown value",)),
+                        (("--profile", "cpu", "-o", "x.txt"), ("extension",)), (("--profile", "speed", "-o", "x.svg"), ("--profile speed: unknown value",)),
                         (("--profile", "cpu", "-o", "x.svg", "--processes", "no one"), ("--processes", "app:NAME"))):
         one_sentence(kp.run(*args, "nobody@127.0.0.1"), 2, *words)

@@ -6,9 +6,9 @@
 -compile({no_auto_import, [get/1]}).
 -export([start/0, stop/0, counts/3, again/2, recursion/3, tail/2, exceptions/2, dying/2, nested/2, late/2, hostile/1,
          sleeping/2, big_state/2, tokens/0, sitters/1, load/2, load_done/0, no_request/1, undefined_identity/1,
-         reload/0, hostile_names/0, reductions_per_call/2]).
+         reload/0, hostile_names/0, reductions_per_call/2, queue/4]).
 -export([request/1, request/2, parse/1, db/1, format/1, account/1, cache/1, recurse/1, tail_a/1, tail_b/1, catcher/1,
-         middle/1, thrower/1, hang/1, late_work/1, outside/1, outside_load/1, sleeper/1, never/1, 'we\e[2Jird'/1]).
+         middle/1, thrower/1, hang/1, late_work/1, outside/1, outside_load/1, sleeper/1, never/1, hold/1, 'we\e[2Jird'/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
 
 -define(POOL, [workload_pool_1, workload_pool_2, workload_pool_3]).
@@ -46,6 +46,10 @@ init(small) -> {ok, 0};
 init(big) -> {ok, lists:seq(1, 12500)}. % two words per element: 25,000 words
 
 handle_call({db, Op}, _, S) -> R = ?MODULE:db(Op), {reply, R, S};
+handle_call({hold, Ms, Sent}, _, S) ->
+    Began = erlang:monotonic_time(),
+    R = ?MODULE:hold(Ms),
+    {reply, {R, Began - Sent, erlang:monotonic_time() - Began}, S};
 handle_call(big, _, S) -> {reply, ok, S}.
 
 handle_cast({late, Op, From}, S) ->
@@ -72,6 +76,10 @@ request(Op) ->
     {ok, A, C}.
 
 request(Op, Fun) -> R = Fun(Op), {ok, R}.
+
+hold(Ms) ->
+    receive after Ms -> ok end,
+    [Ms].
 
 parse(Op) -> element(1, {Op}).
 db(Op) -> hd([Op]).
@@ -232,6 +240,22 @@ big_state(K, Rate) ->
     clients(1, lists:duplicate(K, big), Rate,
             fun(Op) -> {ok, _} = ?MODULE:request(Op, fun(_) -> gen_server:call(workload_big, big) end) end),
     #{requests => K, rows => #{request => #{big => K}, handle_call => #{big => K}}}.
+
+%% Clients that call one server, which needs Ms for each: the time of their messages in its mailbox, and the time for which it
+%% was busy, as client and server saw them (us). Each client pauses between its requests.
+queue(Clients, Rounds, Ms, PauseMs) ->
+    Self = self(),
+    Began = erlang:monotonic_time(),
+    Pids = [spawn_link(fun() -> Self ! {self(), [queued(Ms, PauseMs) || _ <- lists:seq(1, Rounds)]} end) || _ <- lists:seq(1, Clients)],
+    All = lists:append([receive {P, Times} -> Times end || P <- Pids]),
+    Took = erlang:monotonic_time() - Began,
+    Us = fun(T) -> erlang:convert_time_unit(T, native, nanosecond) / 1000 end,
+    Waits = percentiles([Wait || {_, Wait, _} <- All]),
+    Waits#{mean => Us(lists:sum([Wait || {_, Wait, _} <- All])) / length(All), busy => Us(lists:sum([Busy || {_, _, Busy} <- All])), took => Us(Took)}.
+
+queued(Ms, PauseMs) ->
+    {ok, Times} = ?MODULE:request(x, fun(_) -> gen_server:call(workload_db, {hold, Ms, erlang:monotonic_time()}) end),
+    receive after PauseMs -> Times end.
 
 reductions_per_call(K, _) ->
     {reductions, R0} = process_info(self(), reductions),

@@ -312,8 +312,8 @@ def text_of(rows, o):
     said = (("SERVER", o.server), ("OTP", o.otp if o.otp != "25 27 29" else ""), ("TURNS", str(o.turns) if o.turns != TURNS else ""),
             ("ARGS", "--seconds %g" % o.seconds if o.seconds != SECONDS else ""))
     command = "make real" + "".join(" %s=%s" % (n, shlex.quote(v)) for n, v in said if v)
-    return ("`%s`, %s, %s. Open load of %g s, turns without and with kprof-top at its default limits: %d; p99: of latencies from the moment a request was"
-            " due, medians of the turns, the ratio that of the ratios. CPU in percent of one core. Counts are of the last turn.\n\n%s" % (
+    return ("`%s`, %s, %s. Open-loop load of %g s, %d turns without and with kprof-top at its default limits. p99: of latencies from the moment a request was"
+            " due; medians of the turns; ratio: median of their ratios. CPU in percent of one core. Counts are of the last turn.\n\n%s" % (
                 command, datetime.date.today(), machine(), o.seconds, o.turns, table(HEAD, rows)))
 
 

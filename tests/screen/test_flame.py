@@ -53,7 +53,7 @@ def test_keys(cols, rows, term, locale):
 def test_compare():
     base = folded(STACKS.replace("burner:f/1 400", "burner:f/1 1400"), "base.folded")
     with kp.Tmux(100, 24, [kp.PROGRAM, "--flame", folded(), "--baseline", base]) as t:
-        t.wait_for("compared (points)")
+        t.wait_for("compared in % points")
         t.wait_for("-30.0 burner:g/1")
         t.keys("d")
         t.wait_for("compared", gone=True)
@@ -75,7 +75,7 @@ def test_export_from_the_screen():
         t.keys("e")
         t.wait_for("Export samples to file")
         t.keys("x.doc", "Enter")
-        t.wait_for("unknown ending")
+        t.wait_for("unknown extension")
         t.keys("Escape", "e")
         t.wait_for("Export samples to file")
         t.keys(out, "Enter")
@@ -168,6 +168,38 @@ def test_live_on_the_sample_node():
         t.wait_for("kprof_sample:")
         t.keys("w")
         t.wait_for("nothing is sampled: the samples are from a recording")
+        t.keys("q")
+
+
+def test_triggers():
+    """! samples when a condition holds, and records, with names for the stacks from before."""
+    where = os.path.join(kp.scratch(), "triggers")
+    os.mkdir(where)
+    with kp.Tmux(120, 32, ["sh", "-c", "cd %s && exec %s --demo" % (where, kp.PROGRAM)]) as t:
+        t.wait_for("TRACING ON", 60)
+        t.keys("!")
+        t.wait_for("When a condition holds")
+        t.keys("Enter", "db.p99>1us", "Enter")
+        t.wait_for("trigger db.p99>1us: sampling stacks; F shows them", 30)
+        t.wait_for(re.compile(r"trigger sampling \d+s"), 20)
+        t.keys("F")
+        t.wait_for("kprof_sample:", 60)
+        t.keys("w", "Enter")  # from now on, the operator samples
+        t.wait_for("kprof_sample:", 60)
+        t.keys("K", "Escape", "!", "Down", "Enter", "db.p99>1us", "Enter")
+        t.wait_for("trigger db.p99>1us: recording to kprof-top-", 30)
+        t.wait_for(re.compile(r"trigger recording 2[0-5]s"), 30)
+        t.keys("!", "End", "Enter")
+        t.wait_for("the trigger was removed")
+        t.keys("q")
+        kp.until(60, lambda: t.get("pane_dead") == "1", what=lambda: "its end: " + t.screen())
+    recording, = os.listdir(where)
+    assert re.fullmatch(r"kprof-top-\d{8}-\d{6}\.rec", recording), recording
+    with kp.Tmux(110, 32, [kp.PROGRAM, "--replay", os.path.join(where, recording), "--speed", "max"]) as t:
+        t.wait_for("REPLAY ended", 30)
+        t.keys("F", "a")
+        t.wait_for("kprof_sample:")  # the stacks were named before the recording began
+        assert "lost" not in t.screen(), t.screen()
         t.keys("q")
 
 

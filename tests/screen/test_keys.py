@@ -184,7 +184,7 @@ def test_an_ending_that_nobody_knows_is_refused():
         top.keys("e")
         top.see("Export heat map to file")
         top.keys(path + ".tx", "Enter")
-        top.see("unknown ending: use one of .txt .json .csv .prom .hlog")
+        top.see("unknown extension: use one of .txt .json .csv .prom .hlog")
         top.keys("t", "Enter")
         top.see("written to")
         with open(path + ".txt") as f:
@@ -402,9 +402,9 @@ def test_a_rule_that_names_nothing_says_so():
     with Top(LARGE) as top:
         top.ready()
         top.keys("i", "C-u", "workload:request/1 element(1, arg(1))", "Enter")
-        top.see(re.compile(r"matches no call of \d+ so far; for a list, use nth\(1, arg\(1\)\); I shows"))
+        top.see(re.compile(r"has matched none of \d+ calls so far; for a list, use nth\(1, arg\(1\)\); press I"))
         top.keys("i", "C-u", "workload:request/1 [arg(1)]", "Enter")
-        top.see(re.compile(r"gives a list or a map, which cannot be a name: use nth\(1, arg\(1\)\) of a list"))
+        top.see(re.compile(r"gives a list or a map, which cannot be a name: for a list, use nth\(1, arg\(1\)\)"))
         top.keys("i", "C-u", "workload:request/1 arg(1)", "Enter")
         top.see("the identity rule is set")
         top.see("which cannot be a name", gone=True)

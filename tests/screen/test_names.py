@@ -4,7 +4,7 @@ import re
 from common import Top
 
 ID = re.compile(r"^ +get /item/\d", re.M)
-FULL = "names are in use; the rest is (other): n names by shape"
+FULL = "names are in use, the rest is (other): n to name by shape"
 
 
 def test_one_key_makes_few_names():
@@ -12,7 +12,7 @@ def test_one_key_makes_few_names():
         top.node.eval("ids:start()")
         top.see(FULL, 30)
         top.keys("n")
-        top.see(re.compile(r"names by path\(\.\.\.\), n undoes it: 64 names become 1: get /item/\* \d+"), 30)
+        top.see(re.compile(r"names by path\(\.\.\.\) \(press n to undo\): 64 names become 1: get /item/\* \d+"), 30)
         top.keys("f")
         top.see(re.compile(r"^ +get /item/\* +\d", re.M), 30)
         top.see(FULL, 30, gone=True)
@@ -20,7 +20,7 @@ def test_one_key_makes_few_names():
         top.keys("M")
         top.see("the identity rule is now: ids:request/2 {arg(1), path(arg(2))}", 10)
         top.keys("Escape", "n")
-        top.see("names are those of the former rule again: ids:request/2 {arg(1), arg(2)}", 10)
+        top.see("the former rule is in use again: ids:request/2 {arg(1), arg(2)}", 10)
         top.see(ID, 30)
         top.node.eval("ids:stop()")
         top.quit()
@@ -32,7 +32,7 @@ def test_a_waterfall_leads_into_what_is_called():
         top.keys("S")
         top.see(re.compile(r"SLOW \(\d"), 20)
         top.keys("p", "Enter")
-        top.see("a inside", 20)
+        top.see("a callees", 20)
         loaded = top.node.eval("length(code:all_loaded())")
         top.keys("a")
         screen = top.see("functions that workload:request/1 calls", 30)
@@ -43,7 +43,7 @@ def test_a_waterfall_leads_into_what_is_called():
         top.see(re.compile(r"workload:parse/1.* \d+\.?\d*k?$", re.M), 30)  # calls/s
         assert top.node.eval("length(code:all_loaded())") - loaded <= 1
         top.keys("Escape")
-        top.see("a inside", 20)
+        top.see("a callees", 20)
         top.keys("a")
         top.see("functions that workload:request/1 calls", 30)
         top.keys("parse", "Tab")

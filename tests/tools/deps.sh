@@ -27,6 +27,7 @@ for group in "${@:-build}"; do
         need make 'command -v make' 'runs the Makefile'
         need libncurses-dev 'test -e /usr/include/ncurses.h' 'the screen'
         need zlib1g-dev 'test -e /usr/include/zlib.h' 'compressed histograms in exports (.hlog)'
+        need libssl-dev 'test -e /usr/include/openssl/ssl.h' 'TLS between nodes'
         need erlang-base 'command -v erlc' 'compiles the agent that runs on the profiled node'
         erl_app erlang-dev erl_interface 'libei: how kprof-top talks to a node'
         ;;
@@ -56,13 +57,13 @@ done
 
 echo "Missing here:$why"
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "This is no Debian (no apt-get): install the like of these and try again:$missing" >&2
+    echo "This is not Debian (no apt-get): install the equivalents of these packages and try again:$missing" >&2
     exit 1
 fi
 sudo=
 if [ "$(id -u)" != 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
-        echo "Neither root nor sudo here; as root: apt-get install$missing" >&2
+        echo "You are not root, and there is no sudo; run as root: apt-get install$missing" >&2
         exit 1
     fi
     sudo=sudo

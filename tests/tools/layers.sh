@@ -1,6 +1,6 @@
 #!/bin/sh
-# layers.sh "LAYERS, from the lowest" FILE.c: prints the layers that a test program links, the highest first: those
-# that FILE.c and the files of tests/ that it includes use, and all layers below.
+# layers.sh "LAYERS, from the lowest" FILE.c: prints the layers that a test program links, the highest first: the
+# layers used by FILE.c and by the files of tests/ that it includes, and all layers below these.
 set -eu
 order=$1 file=$2
 here=$(dirname "$file")

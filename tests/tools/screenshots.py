@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Makes screenshots/*.svg from a real terminal (tmux), drawn as SVG: the first minute on a node without tiers, the tour of the
-screens (tests/lib/tour.py) on --demo, and flame graphs of a file.
+"""Makes screenshots/*.svg from a real terminal (tmux), drawn as SVG: the choice of a node, the first minute on a node without
+tiers, the tour of the screens (tests/lib/tour.py) and a full trace on --demo, findings on a node with a fault, the parts of the
+time on OTP 27, and flame graphs of a file.
 screenshots.py DIR"""
 import os
 import re
+import subprocess
 import sys
 import time
 from xml.sax.saxutils import escape
@@ -106,6 +108,14 @@ def svg(styled, cols, rows):
         '<rect width="100%%" height="100%%" rx="6" fill="%s"/>' % PAPER] + body + ["</svg>", ""])
 
 
+def shot(t, directory, name, size=tour.SIZE):
+    time.sleep(1.5)
+    path = os.path.join(directory, name + ".svg")
+    with open(path, "w") as f:
+        f.write(svg(t.styled(), *size))
+    print(path)
+
+
 def flames(directory):
     """The flame graph needs no node: its samples are in a file."""
     t = kp.Tmux(*tour.SIZE, ["sh", "-c", 'cd "%s" && exec "%s" --flame demo.folded' % (
@@ -114,15 +124,11 @@ def flames(directory):
     for name, keys in (("flame", ("/", "json:", "Enter", "Down", "Down")), ("sandwich", ("r", "/", "shop_json:encode", "Enter", "n", "s"))):
         t.wait_for("FLAME GRAPH")
         t.keys(*keys)
-        time.sleep(1.5)
-        path = os.path.join(directory, name + ".svg")
-        with open(path, "w") as f:
-            f.write(svg(t.styled(), *tour.SIZE))
-        print(path)
+        shot(t, directory, name)
     t.keys("q")
 
 
-def moments(t, directory):
+def subsecond(t, directory):
     """Stack samples of the sample node, below the second."""
     t.keys("F")
     t.wait_for("Sample the stacks of")
@@ -130,11 +136,61 @@ def moments(t, directory):
     t.wait_for(re.compile(r"^SAMPLING", re.M), 30)
     time.sleep(60)
     t.keys("H", "v", "Left", "Left", "Up", "Up")
-    time.sleep(1.5)
-    path = os.path.join(directory, "moments.svg")
-    with open(path, "w") as f:
-        f.write(svg(t.styled(), *tour.SIZE))
-    print(path)
+    shot(t, directory, "subsecond")
+    t.keys("Escape", "Escape", "Escape")  # the mark, the heat map, the flame graph
+
+
+def full_trace(t, directory):
+    """All calls of one request of the sample node: the tree, and the time line."""
+    t.wait_for(re.compile(r"^ +update +\d", re.M), 30)
+    t.keys("/", "update", "Enter", "Down", "x")
+    t.wait_for("the next request of update")
+    t.keys("Down", "Right", "Enter")  # slower than the threshold
+    t.wait_for("CALL TREE of a request of update", 60)
+    shot(t, directory, "full")
+    t.keys("t")
+    t.wait_for("TIME LINE of a request of update")
+    t.keys("Right", "Right", "Right")
+    shot(t, directory, "full_line")
+    t.keys("Escape", "Escape", "Escape")
+
+
+def findings(directory):
+    t = kp.Tmux(*tour.SIZE, [kp.PROGRAM, "--demo", "--demo-trouble", "queue"])
+    t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)
+    time.sleep(30)
+    t.keys("Y")
+    t.wait_for("busy with accounting", 60)
+    shot(t, directory, "findings")
+    t.keys("q")
+
+
+def parts(directory):
+    """The parts of the time need OTP 27.1."""
+    subprocess.run(["erlc", "-o", kp.beams(), os.path.join(kp.ROOT, "src", "app", "kprof_sample.erl")], check=True)
+    node = kp.Node(27, name="shop27")
+    node.eval("kprof_sample:start([200])")
+    t = kp.Tmux(*tour.SIZE, [kp.PROGRAM, "--preset", "sample", "--slow", "20ms", "--detail", "1/10", node.name])
+    t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)
+    time.sleep(20)
+    t.keys("B")
+    t.wait_for(re.compile(r"\bmailbox\b"), 60)
+    shot(t, directory, "parts")
+    t.keys("q")
+
+
+def nodes(directory):
+    """Without a node: those of this machine, and those used last."""
+    used = os.path.join(kp.scratch(), "used", "kprof-top")
+    os.makedirs(used)
+    with open(os.path.join(used, "nodes"), "w") as f:
+        f.write("%d shop@192.0.2.17\n%d billing@10.1.0.4\n" % (time.time() - 7200, time.time() - 3 * 86400))
+    with kp.Node(25, name="shop") as node:
+        t = kp.Tmux(*tour.SIZE, [kp.PROGRAM], env={"XDG_STATE_HOME": os.path.dirname(used)})
+        t.wait_for("choose a node", 30)
+        t.wait_for(node.name)
+        shot(t, directory, "nodes")
+        t.keys("Escape")
 
 
 def first_minute(directory):
@@ -148,31 +204,26 @@ def first_minute(directory):
                              ("suggested", "Suggested: Enter traces these", ("Escape", "q"))):
         t.wait_for(wait, 60)
         if name:
-            time.sleep(1.5)
-            path = os.path.join(directory, name + ".svg")
-            with open(path, "w") as f:
-                f.write(svg(t.styled(), *tour.SIZE))
-            print(path)
+            shot(t, directory, name)
         t.keys(*keys)
 
 
 def main():
     directory = sys.argv[1]
     os.makedirs(directory, exist_ok=True)
+    nodes(directory)
     first_minute(directory)
     flames(directory)
+    findings(directory)
+    parts(directory)
     t = kp.Tmux(*tour.SIZE, [kp.PROGRAM, "--demo"])
     t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)
     time.sleep(60)  # wait until there is some history
 
-    def take(stop):
-        time.sleep(1.5)
-        path = os.path.join(directory, stop.name + ".svg")
-        with open(path, "w") as f:
-            f.write(svg(t.styled(), *stop.size))
-        print(path)
-    tour.walk(t, arrived=take)
-    moments(t, directory)
+    tour.walk(t, arrived=lambda stop: shot(t, directory, stop.name, stop.size))
+    t.resize(*tour.SIZE)
+    subsecond(t, directory)
+    full_trace(t, directory)
     t.keys("q")
 
 

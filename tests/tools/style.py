@@ -14,7 +14,7 @@ from includes import LAYERS, ROOT, circles, layers_table, sources
 
 # Forbidden: standard terms replaced them (src/README.md). A name may not be one of these, nor begin with one and "_".
 REPLACED = ("wish", "scrap", "scraps", "sift", "kept", "keep", "settle", "sweep", "nest", "follow", "past", "pack", "fall",
-            "moment", "span", "figure", "place", "pace", "carry", "shape", "ask", "look", "point", "query", "guard_look",
+            "moment", "moments", "span", "figure", "place", "pace", "carry", "shape", "ask", "look", "point", "query", "guard_look",
             "engine_word", "engine_who", "engine_wish", "engine_look", "engine_point", "engine_mark")
 REPLACED_AGENT = ("keeper", "warden", "undo", "steer", "switch", "strangers")
 TYPE = re.compile(r"^\s*(?:typedef\s+)?(?:struct|enum|union)\s+(\w+)\s*\{", re.M)

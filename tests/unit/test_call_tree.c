@@ -1,5 +1,5 @@
-/* core/call_tree: against a model of programs that call, return, end in calls, wait and collect
- * garbage; its sums, whatever comes; and as text. */
+/* core/call_tree: against a model of programs that call, return, make tail calls, wait and
+ * collect garbage; its sums for any events; and as text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +99,8 @@ static void check_sums(struct call_tree *t, struct stack_profile *p, uint64_t ac
     free(sum);
 }
 
-/* ---- a model: programs without recursion, but for functions that end in a call of themselves ----
+/* ---- a model: programs without recursion, except functions that call themselves as a tail call
+ * ----
  */
 
 struct model {
@@ -169,11 +170,11 @@ static void run(struct model *m, uint32_t parent, unsigned depth, unsigned k, ui
             pause_in(m, node, depth, k);
     }
     switch (rng_below(5)) {
-    case 0: /* ends in a call of another function */
+    case 0: /* a tail call of another function */
         if (depth < 8)
             run(m, node, depth + 1, (unsigned)rng_below(4), caller);
         break;
-    case 1: /* ends in a call of itself */
+    case 1: /* a tail call of itself */
         if (m->n < MODEL_MAX / 2)
             run(m, parent, depth, k, caller);
         break;

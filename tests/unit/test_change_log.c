@@ -117,8 +117,32 @@ static void limits_are_told(void **state)
     EXPECT(0, "returns: full", "limit of the overhead: 2.5 % of the node",
            "limit of events per second: 1000");
     s.max_overhead_ppm = 0;
+    s.max_rate = 0;
+    s.max_age_ns = 2 * S;
+    s.cooldown_ns = 5 * S;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
-    EXPECT(3, "limit of the overhead: none");
+    EXPECT(3, "limit of the overhead: none", "limit of events per second: none",
+           "limit of the age of an event: 2.00s", "pause of the breaker: 5.00s");
+}
+
+/* as a profile sets them */
+static void what_is_measured_besides_is_told(void **state)
+{
+    struct settings s;
+    struct err e;
+    (void)state;
+    assert_int_equal(engine_settings(g, &s, &e), 0);
+    s.mailbox = true;
+    s.detail = 20;
+    assert_int_equal(engine_take_settings(g, &s, &e), 0);
+    EXPECT(0, "time in mailboxes: measured", "requests in detail: 1 of 20");
+    s.detail = 1;
+    assert_int_equal(engine_take_settings(g, &s, &e), 0);
+    EXPECT(2, "requests in detail: every request");
+    s.mailbox = false;
+    s.detail = 0;
+    assert_int_equal(engine_take_settings(g, &s, &e), 0);
+    EXPECT(3, "time in mailboxes: not measured", "requests in detail: none");
 }
 
 static void beat(uint64_t sample, uint64_t why)
@@ -168,9 +192,9 @@ static void what_the_limits_leave_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(nothing_is_told_of_nothing),      T(tiers_entry_and_rule_are_told),
-        T(sampling_and_threshold_are_told), T(limits_are_told),
-        T(what_the_limits_leave_is_told),
+        T(nothing_is_told_of_nothing),       T(tiers_entry_and_rule_are_told),
+        T(sampling_and_threshold_are_told),  T(limits_are_told),
+        T(what_is_measured_besides_is_told), T(what_the_limits_leave_is_told),
     };
     return cmocka_run_group_tests_name("change log", tests, NULL, NULL);
 }

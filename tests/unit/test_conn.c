@@ -68,18 +68,27 @@ static void kill_node(struct node *n)
     n->pid = 0;
 }
 
-static enum conn_fail open_as(struct conn **c, const char *node, const char *cookie, int timeout_ms,
-                              struct err *e)
+static enum conn_fail open_to(struct conn **c, const struct conn_opts *o, struct err *e)
 {
-    struct conn_opts o = {.node = node, .cookie = cookie, .timeout_ms = timeout_ms};
+    const char *cookie = o->to.cookie;
     enum conn_fail fail;
 
     e->text[0] = 0;
-    fail = conn_open(c, &o, e);
+    fail = conn_open(c, o, e);
     assert_int_equal(fail == CONN_OK, *c != NULL);
     assert_int_equal(fail == CONN_OK, e->text[0] == 0);
     assert_null(strstr(e->text, cookie));
     return fail;
+}
+
+/* The node may not have seen yet that an earlier connection of this test has ended. */
+static enum conn_fail open_as(struct conn **c, const char *node, const char *cookie, int timeout_ms,
+                              struct err *e)
+{
+    struct conn_opts o = {
+        .to = {.node = node, .cookie = cookie}, .returning = true, .timeout_ms = timeout_ms};
+
+    return open_to(c, &o, e);
 }
 
 /* A node needs some time to start. */
@@ -278,7 +287,8 @@ static void an_absent_node_is_told_with_those_that_are(void **state)
     struct err e;
 
     (void)state;
-    snprintf(name, sizeof name, "nosuch%s", strchr(short_node.name, '@'));
+    /* one byte less: it is named first, whatever else runs on this machine */
+    snprintf(name, sizeof name, "kp_erl_shrt_%ld%s", (long)getpid(), strchr(short_node.name, '@'));
     assert_int_equal(open_as(&c, name, COOKIE, 5000, &e), CONN_NOT_REGISTERED);
     assert_non_null(strstr(e.text, "kp_erl_short_"));
 }
@@ -302,6 +312,29 @@ static void coming_again_replaces_the_old(void **state)
     buf_release(&args);
     conn_close(first);
     conn_close(second);
+}
+
+/* Another kprof-top with the same --name must not take the connection over. */
+static void a_name_in_use_is_told(void **state)
+{
+    struct conn_opts o = {.to = {.node = short_node.name, .cookie = COOKIE},
+                          .self_name = "kp_same_name",
+                          .timeout_ms = 5000};
+    struct conn *first, *second;
+    struct buf args;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(open_to(&first, &o, &e), CONN_OK);
+    assert_int_equal(open_to(&second, &o, &e), CONN_HANDSHAKE);
+    assert_non_null(strstr(e.text, "another kprof-top has this name"));
+    no_args(&args);
+    send_call(first, "erlang", "is_alive", &args);
+    expect(first, "{rex,true}");
+    buf_release(&args);
+    conn_close(first);
+    assert_int_equal(open_to(&first, &o, &e), CONN_OK);
+    conn_close(first);
 }
 
 /* net_ticktime of the node is 4 s. */
@@ -484,13 +517,15 @@ static enum conn_fail open_fake(const char *reply, size_t n, bool silent, int ti
                                 struct err *e)
 {
     struct fake f = {.reply = {reply, reply}, .n = {n, n}, .silent = silent};
+    char address[64];
+    struct conn_opts o = {.to = {.node = "a@b", .connect = address, .cookie = COOKIE},
+                          .timeout_ms = timeout_ms};
     struct conn *c;
     enum conn_fail fail;
-    char name[64];
 
     start_fake(&f);
-    snprintf(name, sizeof name, "a@localhost:%u", f.port);
-    fail = open_as(&c, name, COOKIE, timeout_ms, e);
+    snprintf(address, sizeof address, "127.0.0.1:%u", f.port);
+    fail = open_to(&c, &o, e);
     conn_close(c);
     stop_fake(&f);
     return fail;
@@ -506,11 +541,18 @@ static void what_is_no_node_is_told(void **state)
     assert_int_equal(open_fake(NULL, 0, false, 5000, &e), CONN_HANDSHAKE);
     assert_non_null(strstr(e.text, "closed the connection during the handshake"));
     assert_int_equal(open_fake("\0\x0csnot_allowed", 14, false, 5000, &e), CONN_HANDSHAKE);
-    assert_non_null(strstr(e.text, "(not_allowed)"));
+    assert_non_null(strstr(e.text, "allows only other names"));
     assert_int_equal(open_fake("\0\5s\x1b[2J", 7, false, 5000, &e), CONN_HANDSHAKE);
     assert_null(strchr(e.text, '\x1b'));
     assert_int_equal(open_fake("HTTP/1.0 400 Bad request\r\n\r\n", 28, false, 5000, &e),
                      CONN_HANDSHAKE);
+    assert_non_null(strstr(e.text, "is an HTTP server"));
+    assert_int_equal(open_fake("SSH-2.0-x\r\n", 11, false, 5000, &e), CONN_HANDSHAKE);
+    assert_non_null(strstr(e.text, "is an SSH server"));
+    assert_int_equal(open_fake("\0\3sok\0\x16N\0\0\0\7\xff\xff\xff\xff\1\2\3\4\0\0\0\5\0\3x@y", 29,
+                               false, 5000, &e),
+                     CONN_WRONG_NAME);
+    assert_non_null(strstr(e.text, "is x@y; write x@y --connect 127.0.0.1:"));
     assert_int_equal(open_fake("\0\0\0\0", 4, false, 5000, &e), CONN_HANDSHAKE);
     assert_int_equal(open_fake("\0\3sok\0\3N\0\0", 10, false, 5000, &e), CONN_HANDSHAKE);
     assert_int_equal(open_fake(NULL, 0, true, 300, &e), CONN_TIMEOUT);
@@ -542,8 +584,27 @@ static void broken_handshakes_are_survived(void **state)
         for (int k = rand() % 4; k >= 0; k--)
             bytes[(size_t)rand() % (sizeof good - 1)] = (char)rand();
         fail = open_fake(bytes, sizeof good - 1, false, 5000, &e);
-        assert_true(fail == CONN_HANDSHAKE || fail == CONN_COOKIE);
+        assert_true(fail == CONN_HANDSHAKE || fail == CONN_COOKIE || fail == CONN_WRONG_NAME);
     }
+}
+
+/* Also of a node that cannot be reached: for the command that forwards its port. */
+static void the_port_is_told(void **state)
+{
+    uint16_t port = 0, asked;
+    char name[64];
+    struct conn *c;
+    struct err e;
+    int fd;
+    struct conn_opts o = {
+        .to = {.node = name, .cookie = COOKIE}, .timeout_ms = 5000, .port = &port};
+
+    (void)state;
+    asked = bound(&fd);
+    snprintf(name, sizeof name, "a@localhost:%u", asked);
+    assert_int_equal(conn_open(&c, &o, &e), CONN_REFUSED);
+    assert_int_equal(port, asked);
+    close(fd);
 }
 
 static void nobody_listens(void **state)
@@ -605,6 +666,88 @@ static void epmd_is_told_apart(void **state)
     assert_int_equal(open_as(&c, "a@localhost", COOKIE, 300, &e), CONN_NO_EPMD);
     stop_fake(&silent);
 
+    /* port 1, a node, protocol 0, versions 5 to 5: OTP 22 */
+    struct fake old = {.reply = {"w\0\0\1M\0\0\5\0\5\0\1a\0\0", NULL}, .n = {15, 0}};
+    start_fake(&old);
+    use_epmd_port(old.port);
+    assert_int_equal(open_as(&c, "a@localhost", COOKIE, 5000, &e), CONN_HANDSHAKE);
+    assert_non_null(strstr(e.text, "its OTP is older than 23"));
+    stop_fake(&old);
+
+    if (saved != NULL)
+        setenv("ERL_EPMD_PORT", saved, 1);
+    else
+        unsetenv("ERL_EPMD_PORT");
+    free(saved);
+}
+
+/* Of many nodes, those whose names are most like the given one are named first. */
+static void similar_names_come_first(void **state)
+{
+    char names[4096] = "\0\0\x11\x11";
+    size_t n = 4;
+    struct fake f = {.reply = {"w\1", names}};
+    const char *before = getenv("ERL_EPMD_PORT");
+    char *saved = before != NULL ? strdup(before) : NULL;
+    struct conn *c;
+    struct err e;
+
+    (void)state;
+    for (int i = 0; i < 90; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "name %s_%d at port 1\n",
+                              i == 40   ? "Shop"
+                              : i == 85 ? "shopp"
+                                        : "zzzzzzzzzzz",
+                              i);
+    f.n[0] = 2;
+    f.n[1] = n;
+    start_fake(&f);
+    use_epmd_port(f.port);
+    assert_int_equal(open_as(&c, "shop_41@localhost", COOKIE, 5000, &e), CONN_NOT_REGISTERED);
+    stop_fake(&f);
+    if (saved != NULL)
+        setenv("ERL_EPMD_PORT", saved, 1);
+    else
+        unsetenv("ERL_EPMD_PORT");
+    free(saved);
+    if (strstr(e.text, "its epmd has: Shop_40, shopp_85, zzzzzzzzzzz_") == NULL ||
+        strcmp(e.text + strlen(e.text) - 5, ", ...") != 0)
+        fail_msg("%s", e.text);
+}
+
+/* Answers of an epmd that is none, or is hostile: a sentence without control characters. */
+static void broken_epmds_are_survived(void **state)
+{
+    /* the port of a node, and then names */
+    static const char port[] = "w\0\0\1M\0\0\6\0\5\0\1a\0\0",
+                      names[] = "\0\0\x11\x11name a at port 1\n";
+    unsigned seed = (unsigned)clock_wall_ns();
+    const char *before = getenv("ERL_EPMD_PORT");
+    char *saved = before != NULL ? strdup(before) : NULL;
+
+    (void)state;
+    printf("seed %u\n", seed);
+    srand(seed);
+    for (int round = 0; round < 200; round++) {
+        char first[sizeof port], second[sizeof names];
+        struct fake f = {.reply = {first, second},
+                         .n = {(size_t)rand() % sizeof port, (size_t)rand() % sizeof names}};
+        struct conn *c;
+        struct err e;
+
+        memcpy(first, port, sizeof port);
+        memcpy(second, names, sizeof names);
+        for (int k = rand() % 4; k > 0; k--) {
+            first[(size_t)rand() % sizeof port] = (char)rand();
+            second[(size_t)rand() % sizeof names] = (char)rand();
+        }
+        start_fake(&f);
+        use_epmd_port(f.port);
+        assert_int_not_equal(open_as(&c, "a@127.0.0.1", COOKIE, 5000, &e), CONN_OK);
+        for (const char *s = e.text; *s != 0; s++)
+            assert_true(*s >= ' ' && *s <= '~');
+        stop_fake(&f);
+    }
     if (saved != NULL)
         setenv("ERL_EPMD_PORT", saved, 1);
     else
@@ -619,7 +762,8 @@ static void names_and_hosts(void **state)
         "a@b:",      "a@b:0",     "a@b:65536",  "a@b:x",
         "a@b:12x",   "a@b@c",     "a b@c",      "a@b c",
         "\x1b[2J@b", "a@\x1b[2J", "a@b:4369:1", "a@b:99999999999999999999",
-        "a@::1"};
+        "a@::1:x",   "a@[::1",    "a@[::1]:",   "a@[::1]x",
+        "a@[b]:1",   "a@:::1"};
     char name[600];
     struct conn *c;
     struct err e;
@@ -635,8 +779,9 @@ static void names_and_hosts(void **state)
     assert_int_not_equal(open_as(&c, name, COOKIE, 100, &e), CONN_BAD_NAME);
     assert_int_equal(open_as(&c, "a@nosuch.invalid", COOKIE, 1000, &e), CONN_HOST_UNKNOWN);
     assert_non_null(strstr(e.text, "nosuch.invalid"));
-    struct conn_opts o = {
-        .node = short_node.name, .cookie = COOKIE, .self_name = "not@ours", .timeout_ms = 1000};
+    struct conn_opts o = {.to = {.node = short_node.name, .cookie = COOKIE},
+                          .self_name = "not@ours",
+                          .timeout_ms = 1000};
     assert_int_equal(conn_open(&c, &o, &e), CONN_LOCAL);
 }
 
@@ -649,7 +794,7 @@ static struct conn *pair(int *other, int timeout_ms)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
     assert_int_equal(fcntl(fd[0], F_SETFL, O_NONBLOCK), 0);
     *other = fd[1];
-    return conn_new(fd[0], timeout_ms, 0x01020304, "app@vm", "us@vm");
+    return conn_new((struct sock){.fd = fd[0]}, timeout_ms, 0x01020304, "app@vm", "us@vm");
 }
 
 /* A framed message {2,'',OurPid} or {6,Pid,'',us}, and n as its term. */
@@ -905,9 +1050,9 @@ static void write_file(const char *path, const char *text, size_t n)
 
 static void cookies_are_found(void **state)
 {
-    char dir[] = "/tmp/kprof_cookie_XXXXXX", home_file[64], other_file[64], out[256],
-         old_home[4096];
+    char dir[] = "/tmp/kprof_cookie_XXXXXX", home_file[64], other_file[64], old_home[4096];
     char long_text[300];
+    struct conn_cookie out;
     struct err e;
 
     (void)state;
@@ -917,37 +1062,37 @@ static void cookies_are_found(void **state)
     snprintf(other_file, sizeof other_file, "%s/other", dir);
     setenv("HOME", dir, 1);
     unsetenv("KPROF_COOKIE");
-    assert_int_equal(conn_find_cookie(NULL, NULL, out, sizeof out, &e), -1);
+    assert_int_equal(conn_find_cookie(NULL, NULL, &out, &e), -1);
     assert_non_null(strstr(e.text, ".erlang.cookie"));
     write_file(home_file, "HOME COOKIE\n", 12);
     write_file(other_file, "  other \r\nmore\n", 15);
-    assert_int_equal(conn_find_cookie(NULL, NULL, out, sizeof out, &e), 0);
-    assert_string_equal(out, "HOME COOKIE");
+    assert_int_equal(conn_find_cookie(NULL, NULL, &out, &e), 0);
+    assert_string_equal(out.text, "HOME COOKIE");
     setenv("KPROF_COOKIE", "environment", 1);
-    assert_int_equal(conn_find_cookie(NULL, NULL, out, sizeof out, &e), 0);
-    assert_string_equal(out, "environment");
-    assert_int_equal(conn_find_cookie(NULL, other_file, out, sizeof out, &e), 0);
-    assert_string_equal(out, "other");
-    assert_int_equal(conn_find_cookie("set", other_file, out, sizeof out, &e), 0);
-    assert_string_equal(out, "set");
+    assert_int_equal(conn_find_cookie(NULL, NULL, &out, &e), 0);
+    assert_string_equal(out.text, "environment");
+    assert_int_equal(conn_find_cookie(NULL, other_file, &out, &e), 0);
+    assert_string_equal(out.text, "other");
+    assert_int_equal(conn_find_cookie("set", other_file, &out, &e), 0);
+    assert_string_equal(out.text, "set");
     unsetenv("KPROF_COOKIE");
-    assert_int_equal(conn_find_cookie("", NULL, out, sizeof out, &e), -1);
-    assert_int_equal(conn_find_cookie(NULL, "/no/such/file", out, sizeof out, &e), -1);
-    assert_int_equal(conn_find_cookie(NULL, dir, out, sizeof out, &e), -1);
+    assert_int_equal(conn_find_cookie("", NULL, &out, &e), -1);
+    assert_int_equal(conn_find_cookie(NULL, "/no/such/file", &out, &e), -1);
+    assert_int_equal(conn_find_cookie(NULL, dir, &out, &e), -1);
     write_file(other_file, "\n", 1);
-    assert_int_equal(conn_find_cookie(NULL, other_file, out, sizeof out, &e), -1);
+    assert_int_equal(conn_find_cookie(NULL, other_file, &out, &e), -1);
     write_file(other_file,
                "se\x1b"
                "cret\n",
                8);
-    assert_int_equal(conn_find_cookie(NULL, other_file, out, sizeof out, &e), -1);
+    assert_int_equal(conn_find_cookie(NULL, other_file, &out, &e), -1);
     assert_null(strstr(e.text, "cret"));
     memset(long_text, 'x', sizeof long_text);
     write_file(other_file, long_text, sizeof long_text);
-    assert_int_equal(conn_find_cookie(NULL, other_file, out, sizeof out, &e), -1);
+    assert_int_equal(conn_find_cookie(NULL, other_file, &out, &e), -1);
     write_file(other_file, long_text, 255);
-    assert_int_equal(conn_find_cookie(NULL, other_file, out, sizeof out, &e), 0);
-    assert_int_equal(strlen(out), 255);
+    assert_int_equal(conn_find_cookie(NULL, other_file, &out, &e), 0);
+    assert_int_equal(strlen(out.text), 255);
     remove(home_file);
     remove(other_file);
     rmdir(dir);
@@ -967,14 +1112,18 @@ int main(void)
         cmocka_unit_test(cookies_are_found),
         cmocka_unit_test(names_and_hosts),
         cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(the_port_is_told),
         cmocka_unit_test(what_is_no_node_is_told),
         cmocka_unit_test(broken_handshakes_are_survived),
         cmocka_unit_test(epmd_is_told_apart),
+        cmocka_unit_test(similar_names_come_first),
+        cmocka_unit_test(broken_epmds_are_survived),
         cmocka_unit_test(a_node_answers),
         cmocka_unit_test(it_knows_us),
         cmocka_unit_test(a_wrong_cookie_is_told),
         cmocka_unit_test(an_absent_node_is_told_with_those_that_are),
         cmocka_unit_test(coming_again_replaces_the_old),
+        cmocka_unit_test(a_name_in_use_is_told),
         cmocka_unit_test(one_thread_sends_one_receives),
         cmocka_unit_test(large_terms_pass_both_ways),
         cmocka_unit_test(it_stays_up),

@@ -94,7 +94,7 @@ struct seen {
 
 static void begin(struct seen *s)
 {
-    struct session_opts o = {.node = "n@h", .wake = on_wake};
+    struct session_opts o = {.to.node = "n@h", .wake = on_wake};
 
     memset(&net, 0, sizeof net);
     memset(s, 0, sizeof *s);

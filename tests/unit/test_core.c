@@ -103,6 +103,45 @@ static void nested_entry_comes_first(void **state)
     done(&f);
 }
 
+/* A process works for another request than its own, whose entry arrives later: the entry that it
+ * calls now belongs to that one, which outlasts its own. */
+static void entry_inside_a_request_that_is_not_known_yet(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    call(&f, 3, P1, 8, A, FN_E);
+    entry_prev(&f, 4, P1, 9, 8, FN_A);
+    entry_prev(&f, 2, P2, 8, 7, M1);
+    ret(&f, 5, P1, FN_A);
+    ret(&f, 6, P1, FN_E);
+    ret(&f, 7, P1, M0);
+    ret(&f, 9, P2, M1);
+    until(&f, 60);
+    EXPECT_REQUESTS(&f, 2, 2, 0, 0);
+    EXPECT_CALLS(&f, 4, 4, 0, 0, 0);
+    expect_ms(row(&f, A, NULL).self_us, 2);
+    done(&f);
+}
+
+/* The same, but that entry never comes: it was a leftover token. */
+static void entry_inside_a_request_that_stays_unknown(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call_id(&f, 0, P1, 7, E, M0, f.create);
+    call(&f, 3, P1, 8, A, FN_E);
+    entry_prev(&f, 4, P1, 9, 8, FN_A);
+    ret(&f, 5, P1, FN_A);
+    ret(&f, 6, P1, FN_E);
+    ret(&f, 7, P1, M0);
+    until(&f, 60);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    EXPECT_CALLS(&f, 3, 2, 0, 0, 1);
+    assert_int_equal(row(&f, E, "create").count, 2);
+    done(&f);
+}
+
 static void calls_before_their_entry(void **state)
 {
     (void)state;
@@ -686,6 +725,8 @@ int main(void)
         cmocka_unit_test(nobody_waits_for_an_entry_that_outlasts),
         cmocka_unit_test(entry_by_a_call_of_a_nested_request),
         cmocka_unit_test(nested_entry_comes_first),
+        cmocka_unit_test(entry_inside_a_request_that_is_not_known_yet),
+        cmocka_unit_test(entry_inside_a_request_that_stays_unknown),
         cmocka_unit_test(calls_before_their_entry),
         cmocka_unit_test(entry_that_never_comes),
         cmocka_unit_test(unlabelled_calls),

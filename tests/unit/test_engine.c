@@ -5,6 +5,7 @@
 #include <engine/rule_check.h>
 
 #include <core/snapshot_impl.h>
+#include <core/state.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -393,8 +394,8 @@ static void release(struct ruled *r)
 static void a_rule_that_matches_no_call_says_so(void **state)
 {
     (void)state;
-    static const char said[] = "the identity rule matches no call of 11 so far; for a list, use "
-                               "nth(1, arg(2)); I shows the arguments";
+    static const char said[] = "the identity rule has matched none of 11 calls so far; for a list, "
+                               "use nth(1, arg(2)); press I to see the arguments";
     struct ruled r = ruled("m:web/2 element(1, arg(2))");
     named(&r, 10, NULL);
     assert_string_equal(r.h.message, ""); /* some may be earlier requests */
@@ -405,7 +406,7 @@ static void a_rule_that_matches_no_call_says_so(void **state)
     named(&r, 20, NULL);
     assert_string_equal(r.h.message, ""); /* once */
     assert_int_equal(r.g->log.n, 1);
-    assert_memory_equal(r.g->rule_check.note, "the identity rule matches no call of ", 37);
+    assert_memory_equal(r.g->rule_check.note, "the identity rule has matched none of ", 38);
     named(&r, 1, "get /a");
     assert_string_equal(r.g->rule_check.note, "");
     release(&r);
@@ -417,12 +418,12 @@ static void a_rule_that_yields_a_list_says_so(void **state)
     struct ruled r = ruled("m:web/2 arg(2)");
     named(&r, 17, CORE_COMPOUND);
     assert_string_equal(r.h.message,
-                        "the identity rule gives a list or a map, which cannot be a name: use "
-                        "nth(1, arg(2)) of a list; I shows the arguments");
+                        "the identity rule gives a list or a map, which cannot be a name: for a "
+                        "list, use nth(1, arg(2)); press I to see the arguments");
     release(&r);
     r = ruled("fun ({m,web,[_, X]}) -> X end");
     named(&r, 17, CORE_COMPOUND);
-    assert_non_null(strstr(r.h.message, "use nth(1, List) of a list;"));
+    assert_non_null(strstr(r.h.message, "for a list, use nth(1, List);"));
     release(&r);
 }
 
@@ -440,10 +441,10 @@ static void a_rule_that_names_is_let_be(void **state)
     r = ruled("m:web/2 arg(1)");
     named(&r, 12, "of the former rule"); /* already running when the rule was set */
     named(&r, 60, NULL);
-    assert_non_null(strstr(r.h.message, "matches no call"));
+    assert_non_null(strstr(r.h.message, "has matched none of"));
     core_zero(r.g->core); /* starts again, with the same result */
     named(&r, 40, NULL);
-    assert_non_null(strstr(r.g->rule_check.note, "matches no call"));
+    assert_non_null(strstr(r.g->rule_check.note, "has matched none of"));
     release(&r);
     r = ruled("");
     named(&r, 30, NULL);
@@ -589,7 +590,7 @@ static void too_many_names_are_named_by_their_shape(void **state)
     assert_int_equal(engine_identity_template(g, &e), 0);
     assert_string_equal(engine_rule(g), "m:f/1 {arg(1), path(arg(2))}");
     assert_string_equal(h.message,
-                        "names by path(...), n undoes it: 64 names become 2: GET /item/* "
+                        "names by path(...) (press n to undo): 64 names become 2: GET /item/* "
                         "32, GET /user/* 32");
     assert_int_equal(g->log.n, 2); /* the messages have both */
     assert_non_null(strstr(g->log.line[0].text, "m:f/1 {arg(1), path(arg(2))}"));
@@ -610,6 +611,50 @@ static void too_many_names_are_named_by_their_shape(void **state)
     free(g);
 }
 
+/* A request that never ends. */
+static void open_request(struct engine *g)
+{
+    struct event ev = {.ts_ns = g->core->now_ns,
+                       .pid = 7,
+                       .label = UINT64_C(1) << 40,
+                       .fn = 100,
+                       .caller = 200,
+                       .weight = 1,
+                       .kind = EVENT_ENTRY};
+    core_feed(g->core, &ev, 1);
+}
+
+/* In a recording, calls are open for long and processes may have died: there is no node to ask. */
+static void a_recording_is_not_asked(void **state)
+{
+    struct settings settings = {.replay_speed = 8};
+    struct engine_hooks hooks = {.arg = NULL};
+    struct core_hanging of[AGENT_REQUEST_HANG];
+    uint64_t pids[AGENT_REQUEST_PIDS];
+    uint32_t from = 0;
+    size_t hanging = 0, opened = 0;
+    bool has_open = false;
+    struct err e;
+
+    (void)state;
+    struct engine *g = engine_new(&settings, &hooks, &e);
+    assert_non_null(g);
+    assert_int_equal(engine_replay(g, "tests/golden/demo.rec", &e), 0);
+    do {
+        g->hangs.next_ns = g->dead.next_ns = 0;
+        if (g->state == ENGINE_UP && !has_open && g->core->now_ns) {
+            open_request(g);
+            has_open = true;
+        }
+        engine_poll(g);
+        hanging += core_hanging(g->core, of, AGENT_REQUEST_HANG);
+        opened += core_open_pids(g->core, 0, &from, pids, AGENT_REQUEST_PIDS);
+    } while (g->state != ENGINE_REPLAYED);
+    assert_true(hanging > 0 && opened > 0); /* else this test shows nothing */
+    assert_false(g->hangs.asked);
+    engine_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -624,6 +669,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_names_is_let_be),
         cmocka_unit_test(a_missing_entry_is_not_the_tiers_fault),
         cmocka_unit_test(too_many_names_are_named_by_their_shape),
+        cmocka_unit_test(a_recording_is_not_asked),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

@@ -3,11 +3,13 @@
  */
 #include "rng.h"
 
+#include <fake_parts.h>
 #include <fake_snapshot.h>
 #include <kprof/base/text.h>
 #include <kprof/core/tier.h>
 #include <kprof/export/export.h>
 #include <kprof/export/field.h>
+#include <kprof/export/part_field.h>
 
 #include <float.h>
 #include <math.h>
@@ -99,6 +101,8 @@ static struct fake *everything(void)
     fake_gap(f, 2.5, 0, GAP_OVERLOAD);
     fake_gap(f, 9.75, 8.5, GAP_LOST);
     fake_mark(f, 3.25, "MyApp.Repo");
+    fake_vm_events(f);
+    fake_vm(f, VM_EVENT_BREAKER, 2.5, 2500000)->open = true;
     snprintf(s->breaker.reason, sizeof s->breaker.reason, "events older than 1 s");
     return f;
 }
@@ -127,6 +131,29 @@ static void goldens(void **state)
     golden(s, EXPORT_JSON, "hostile.json");
     golden(s, EXPORT_CSV, "hostile.csv");
     golden(s, EXPORT_PROM, "hostile.prom");
+    fake_free(f);
+}
+
+/* The standard snapshot with the parts of its rows and slow requests. */
+static void goldens_with_parts(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new();
+    fake_row(f, 3, "db", NULL, 6112, 2475);
+    fake_row(f, 3, "db", "read", 4210, 1650);
+    fake_row(f, 4, "idle", NULL, 0, 0);
+    fake_row(f, TIER_TOTAL, "_total", NULL, 6112, 7200);
+    fake_events(f, 1, 0, 0);
+    fake_waits((struct snap_row *)(uintptr_t)&fake_snap(f)->rows[0]);
+    struct fake_parts *parts = fake_parts_give(fake_snap(f));
+    fake_snap(f)->detail =
+        (struct snap_detail){.state = DETAIL_ON, .every = 800, .every_asked = 100};
+    golden(fake_snap(f), EXPORT_TEXT, "parts.txt");
+    golden_details(fake_snap(f), "parts_details.txt");
+    golden(fake_snap(f), EXPORT_JSON, "parts.json");
+    golden(fake_snap(f), EXPORT_CSV, "parts.csv");
+    golden(fake_snap(f), EXPORT_PROM, "parts.prom");
+    fake_parts_free(parts);
     fake_free(f);
 }
 
@@ -381,10 +408,10 @@ static void figures_of_json(const struct buf *b, struct figures *f)
 static void figures_of_csv(const struct buf *b, struct figures *f)
 {
     const char *p = b->data;
-    char cell[256], head[64][FIELD_CELL_BYTES];
+    char cell[256], head[128][FIELD_CELL_BYTES];
     size_t width = 0;
     while (!csv_field(&p, head[width++], FIELD_CELL_BYTES))
-        assert_true(width < 63);
+        assert_true(width < 127);
     for (f->n = 0; *p; f->n++) {
         for (size_t i = 0; i < width; i++) {
             csv_field(&p, cell, sizeof cell);
@@ -393,6 +420,69 @@ static void figures_of_csv(const struct buf *b, struct figures *f)
                     snprintf(f->cell[f->n][c], FIELD_CELL_BYTES, "%.63s", cell);
         }
     }
+}
+
+/* The CSV cell of the column `key` in the line of the first row. */
+static double csv_number(const struct buf *b, const char *key)
+{
+    const char *p = b->data, *line = strchr(b->data, '\n') + 1;
+    char cell[256], head[FIELD_CELL_BYTES];
+    for (bool last = false; !last;) {
+        last = csv_field(&p, head, sizeof head);
+        csv_field(&line, cell, sizeof cell);
+        if (strcmp(head, key) == 0)
+            return strtod(cell, NULL);
+    }
+    fail_msg("CSV lacks %s", key);
+    return NAN;
+}
+
+static double prom_number(const struct buf *b, const char *metric, const char *part)
+{
+    char line[160];
+    snprintf(line, sizeof line, "\n%s{node=\"app@host\",tier=\"db\",identity=\"\",part=\"%s\"} ",
+             metric, part);
+    const char *at = strstr(b->data, line);
+    if (!at)
+        fail_msg("Prometheus lacks %s", line);
+    return at ? strtod(at + strlen(line), NULL) : NAN;
+}
+
+static void parts_agree(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new();
+    fake_row(f, 3, "db", NULL, 6112, 2475);
+    struct fake_parts *given = fake_parts_give(fake_snap(f));
+    struct snapshot *s = fake_snap(f);
+    struct buf json = write_as(s, EXPORT_JSON, true), csv = write_as(s, EXPORT_CSV, true),
+               prom = write_as(s, EXPORT_PROM, true);
+    const char *p = strstr(json.data, "\"parts\":{");
+    assert_non_null(p);
+    is_one_json_line(&json);
+    assert_true(csv_number(&csv, "parts_calls") == (double)s->rows[0].parts->calls);
+    for (int part = 0; part < PART_COUNT; part++) {
+        const char *name = part_field_key((enum time_part)part);
+        char key[80];
+        snprintf(key, sizeof key, "\"%s\":{", name);
+        p = strstr(p, key);
+        assert_non_null(p);
+        for (size_t i = 0; i < PART_FIELDS; i++) {
+            const struct part_field *k = &part_fields[i];
+            snprintf(key, sizeof key, "\"%s\":", k->key);
+            const char *at = strstr(p, key);
+            assert_non_null(at);
+            double v = strtod(at + strlen(key), NULL), scale = k->decimals == 3 ? 1e6 : 1;
+            snprintf(key, sizeof key, "%s_%s", name, k->key);
+            assert_true(fabs(csv_number(&csv, key) - v) < 1e-9);
+            assert_true(fabs(prom_number(&prom, k->metric, name) * scale - v) < 1e-3);
+        }
+    }
+    buf_release(&json);
+    buf_release(&csv);
+    buf_release(&prom);
+    fake_parts_free(given);
+    fake_free(f);
 }
 
 /* The text has the estimated value first, with ~ if it differs from the traced one. */
@@ -580,7 +670,7 @@ static void gaps_and_reloads_are_in_all(void **state)
                {EXPORT_JSON, "\"reason\":\"overload\"", "\"reloaded\":\"MyApp.Repo\""},
                {EXPORT_CSV, ",3.750,4.500,0.800,overload,\"MyApp.Repo\",total,", ",reloaded,"},
                {EXPORT_PROM, "kprof_gap_seconds{node=", "kprof_reloads{node="},
-               {EXPORT_HLOG, "#[Nothing was traced for 3.750 s of it: overload]\n",
+               {EXPORT_HLOG, "#[Nothing was traced for 3.750 s of the interval: overload]\n",
                 "#[Loaded again: MyApp.Repo]\n"}};
     (void)state;
     struct fake *f = everything();
@@ -692,6 +782,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goldens),
+        cmocka_unit_test(goldens_with_parts),
+        cmocka_unit_test(parts_agree),
         cmocka_unit_test(hostile_names),
         cmocka_unit_test(json_contract),
         cmocka_unit_test(agreement),

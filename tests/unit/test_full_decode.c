@@ -1,5 +1,5 @@
-/* trace/full_decode: messages of a full trace, whole, cut and odd; their way through trace/stream;
- * and what is said of the end. */
+/* trace/full_decode: messages of a full trace, complete, cut and invalid; their way through
+ * trace/stream; and what is said of the end. */
 #include "agent_terms.h"
 
 #include <setjmp.h>
@@ -194,6 +194,13 @@ static void the_end_is_said(void **state)
     struct full_figures f = {.reason = FULL_NONE_MATCHED, .requests = 3, .slowest_ns = 2000000};
     full_figures_say(&f, "m:f/1", said[0], sizeof said[0]);
     assert_non_null(strstr(said[0], "3 requests"));
+    f = (struct full_figures){
+        .reason = FULL_CANCELED, .requests = 4, .events = 12, .slowest_ns = 2000000};
+    full_figures_say(&f, "m:f/1", said[0], sizeof said[0]);
+    assert_string_equal(said[0], "the full trace was canceled; 12 events of m:f/1 until then; no "
+                                 "earlier request matched: the slowest took 2.00ms");
+    full_figures_say(&f, "m:f/1", said[0], 40);
+    assert_true(strlen(said[0]) < 40);
     for (unsigned p = 0; p <= FULL_SENDING; p++) {
         f = (struct full_figures){.phase = (enum full_phase)p};
         full_figures_say(&f, "m:f/1", said[0], sizeof said[0]);

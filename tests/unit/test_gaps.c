@@ -13,7 +13,7 @@ static uint64_t gap_ms(const struct gaps *g, double from_ms, double to_ms, enum 
 static void word(struct gaps *g, double ms, enum gap_reason r)
 {
     uint64_t ns = T0 + (uint64_t)(ms * 1e6);
-    gaps_word(g, ns, r, ns);
+    gaps_report(g, ns, r, ns);
 }
 
 /* ---- by hand ---- */
@@ -55,9 +55,9 @@ static void silence(void **state)
     word(&g, 0, GAP_NONE);
     word(&g, 2900, GAP_NONE); /* only late */
     assert_int_equal(gap_ms(&g, 0, 9000, NULL), 0);
-    gaps_word(&g, T0 + 7000 * MS, GAP_NONE, T0 + 6900 * MS); /* calls arrived in the meantime */
+    gaps_report(&g, T0 + 7000 * MS, GAP_NONE, T0 + 6900 * MS); /* calls arrived in the meantime */
     assert_int_equal(gap_ms(&g, 0, 9000, NULL), 0);
-    gaps_word(&g, T0 + 12000 * MS, GAP_NONE, T0 + 6900 * MS); /* the node was stopped */
+    gaps_report(&g, T0 + 12000 * MS, GAP_NONE, T0 + 6900 * MS); /* the node was stopped */
     assert_int_equal(gap_ms(&g, 0, 20000, &most), 5000);
     assert_int_equal(most, GAP_SILENT);
     gaps_begin(&g, T0 + 12000 * MS, GAP_SILENT); /* as it seems here ... */

@@ -282,11 +282,14 @@ static void check_trend(const struct fix *f, const struct snapshot *s, const str
 {
     for (uint64_t i = 0; i < SNAP_TREND; i++) {
         struct hist h;
+        uint64_t errors = 0;
         hist_init(&h);
         bool before = end + i < SNAP_TREND;
         for (size_t k = 0; k < listed && !before; k++)
-            if (list[k].sec == end + i - SNAP_TREND && is_of(f, &list[k], r->tier, r->ident_n))
+            if (list[k].sec == end + i - SNAP_TREND && is_of(f, &list[k], r->tier, r->ident_n)) {
                 hist_add(&h, list[k].value);
+                errors += list[k].error;
+            }
         if (before)
             assert_true(isnan(r->trend_rate[i]));
         else
@@ -295,6 +298,10 @@ static void check_trend(const struct fix *f, const struct snapshot *s, const str
             assert_true(r->trend_p99_us[i] == (float)((double)hist_quantile(&h, 0.99) / 1e3));
         else
             assert_true(isnan(r->trend_p99_us[i]));
+        if (h.count)
+            assert_true(r->trend_errors[i] == (float)((double)errors / (double)h.count));
+        else
+            assert_true(isnan(r->trend_errors[i]));
         hist_release(&h);
     }
     (void)s;

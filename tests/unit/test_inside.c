@@ -251,7 +251,7 @@ static void samples_get_what_their_process_was_in(void **state)
         assert_int_equal(stack_view_count(v), SAMPLES);
         for (size_t i = 0; i < SAMPLES; i++)
             check(&f, v, i);
-        assert_int_equal(sample_wait_counts(wait)->settled, SAMPLES);
+        assert_int_equal(sample_wait_counts(wait)->resolved, SAMPLES);
         assert_int_equal(sample_wait_counts(wait)->missed, 0);
         for (int i = 0; i < 20; i++)
             check_cells(&f);
@@ -278,7 +278,7 @@ static size_t requests_of(struct fix *f, struct view_cells q, uint64_t *first)
     return n;
 }
 
-/* What has been going on since before core began to remember. */
+/* Calls that began before core began to remember are known. */
 static void calls_from_before_are_known(void **state)
 {
     (void)state;
@@ -293,14 +293,14 @@ static void calls_from_before_are_known(void **state)
     assert_int_equal(in.tier, E);
     assert_string_equal(in.ident, "create");
     assert_int_equal(inside_at(&f, P2, 40).tier, TIER_NONE);
-    assert_false(inside_at(&f, P1, 10).known); /* before it began to */
+    assert_false(inside_at(&f, P1, 10).known); /* before it began to remember */
     ret(&f, 60, P1, M0);
-    assert_false(inside_at(&f, P1, 55).known); /* it does not know how long that had been so */
+    assert_false(inside_at(&f, P1, 55).known); /* when the call began is not known */
     assert_true(inside_at(&f, P1, 65).known);
     done(&f);
 }
 
-/* Tracing was switched off: what was, stays known; what is, is not. */
+/* Tracing was switched off: what happened before stays known; what happens now is not known. */
 static void a_flush_ends_what_is_known(void **state)
 {
     (void)state;
@@ -423,7 +423,7 @@ static void cells_of_a_tier(void **state)
     done(&f);
 }
 
-static void a_full_queue_settles_early(void **state)
+static void a_full_queue_resolves_early(void **state)
 {
     (void)state;
     struct fix f = fix();
@@ -451,7 +451,7 @@ int main(void)
         cmocka_unit_test(without_entry_a_call_has_its_tier),
         cmocka_unit_test(samples_of_a_merged_request_are_found),
         cmocka_unit_test(cells_of_a_tier),
-        cmocka_unit_test(a_full_queue_settles_early),
+        cmocka_unit_test(a_full_queue_resolves_early),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);
 }

@@ -79,6 +79,20 @@ static void defaults(void **state)
     done(&r);
 }
 
+/* Without any source, the operator is to choose a node. */
+static void no_node(void **state)
+{
+    (void)state;
+    struct run r;
+    RUN(&r, NULL);
+    assert_int_equal(r.o.mode, OPTIONS_NODE);
+    assert_int_equal(r.o.n_nodes, 0);
+    done(&r);
+    RUN(&r, "-t", "m:f/1", "-e", "f", "-b");
+    assert_int_equal(r.o.n_nodes, 0);
+    done(&r);
+}
+
 static void assertions(void **state)
 {
     (void)state;
@@ -213,6 +227,11 @@ static void modes(void **state)
     assert_int_equal(r.o.mode, OPTIONS_DEMO);
     assert_int_equal(r.o.demo_rate, 500);
     done(&r);
+    RUN(&r, "--demo", "--demo-trouble", "runq", "-b", "--why", "--format", "json");
+    assert_string_equal(r.o.demo_trouble, "runq");
+    assert_int_equal(r.o.detail, 10);
+    assert_true(r.o.why);
+    done(&r);
     RUN(&r, "--demo", "--batch", "-e", "db"); /* the demo has its own tiers */
     done(&r);
     RUN(&r, "--replay", "x.kp", "-b");
@@ -293,7 +312,6 @@ static void mistakes(void **state)
 {
     (void)state;
     static const struct mistake all[] = {
-        {{NULL}, {"no node given", "--demo"}},
         {{"app"}, {"app", "name@host"}},
         {{"@host"}, {"name@host"}},
         {{"app@"}, {"name@host"}},
@@ -316,6 +334,11 @@ static void mistakes(void **state)
         {{"--tier"}, {"--tier", "needs a value"}},
         {{"--demo=1"}, {"--demo", "no value"}},
         {{"--s", "1", "a@b"}, {"--s", "ambiguous"}},
+        {{"--tls-key", "k", "a@b"}, {"--tls-key", "--tls-cert"}},
+        {{"--demo", "--tls"}, {"--tls", "only with a node"}},
+        {{"--replay", "f", "--tls-ca", "g"}, {"--tls-ca", "only with a node"}},
+        {{"--tls-c", "k", "a@b"}, {"--tls-c", "ambiguous"}},
+        {{"--tls-optfile", "", "a@b"}, {"--tls-optfile", "empty"}},
         {{"-t", "x", "a@b"}, {"tier x", "my_db:query/2"}},
         {{"-t", "m:f", "a@b"}, {"tier m:f"}},
         {{"-t", "=m:f/1", "a@b"}, {"tier", "name"}},
@@ -363,6 +386,10 @@ static void mistakes(void **state)
         {{"-t", "/", "a@b"}, {"not a function"}},
         {{"--record", "f", "--replay", "g"}, {"--record", "--replay"}},
         {{"--demo-rate", "5", "a@b"}, {"--demo-rate", "--demo"}},
+        {{"--demo-trouble", "lock", "a@b"}, {"--demo-trouble", "--demo"}},
+        {{"--demo-trouble", "fire", "--demo"}, {"--demo-trouble fire", "queue", "lock"}},
+        {{"--why", "--demo"}, {"--why", "--batch"}},
+        {{"--why", "-b", "--format", "csv", "--demo"}, {"--why", "text or json"}},
         {{"-f", "/nonexistent/x", "a@b"}, {"/nonexistent/x", "No such file"}},
         {{"--slow", "\x1b[2J\n", "a@b"}, {"--slow", "20ms"}},
     };
@@ -629,6 +656,34 @@ static void full_trace(void **state)
         assert_int_equal(full_what_parse(bad[i], &w, &e), -1);
 }
 
+/* Each option of TLS switches TLS on. */
+static void tls(void **state)
+{
+    static const char *const ways[][3] = {{"--tls", NULL, NULL},
+                                          {"--tls-optfile", "f", NULL},
+                                          {"--tls-ca", "f", NULL},
+                                          {"--tls-cert", "f", NULL},
+                                          {"--tls-insecure", NULL, NULL}};
+    struct run r;
+    (void)state;
+    RUN(&r, "a@b");
+    assert_false(r.o.tls);
+    done(&r);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        RUN(&r, "a@b", ways[i][0], ways[i][1]);
+        assert_int_equal(r.result, OPTIONS_RUN);
+        assert_true(r.o.tls);
+        assert_int_equal(r.o.tls_insecure, i == 4);
+        done(&r);
+    }
+    RUN(&r, "a@b", "--tls-cert", "c", "--tls-key", "k", "--tls-ca", "a", "--tls-optfile", "o");
+    assert_string_equal(r.o.tls_cert, "c");
+    assert_string_equal(r.o.tls_key, "k");
+    assert_string_equal(r.o.tls_ca, "a");
+    assert_string_equal(r.o.tls_optfile, "o");
+    done(&r);
+}
+
 static void help_fits(void **state)
 {
     (void)state;
@@ -641,19 +696,19 @@ static void help_fits(void **state)
             fail_msg("wider than 80 columns: %.*s", (int)(end - line), line);
     assert_int_equal(*line, '\0');
     static const char *const must[] = {
-        "--tier",        "--entry",      "--identity",    "--sample",
-        "--returns",     "--transport",  "--slow-log",    "--slow",
-        "--slow-args",   "--max-age",    "--max-rate",    "--cooldown",
-        "--duration",    "--batch",      "--delay",       "--iterations",
-        "--format",      "--output",     "--record",      "--replay",
-        "--cookie-file", "--setcookie",  "--name",        "--no-color",
-        "--ascii",       "--force",      "--demo",        "--demo-rate",
-        "--version",     "--help",       "--config",      "--max-overhead",
-        "--hazards",     "--profile",    "--top",         "--sample-interval",
-        "--processes",   "--statuses",   "--flush",       "--files",
-        "--trigger",     "--before",     "--rearm",       "--perf-pid",
-        "--full-trace",  "--full-calls", "--full-events", "--full-hide",
-        "Examples:"};
+        "--tier",        "--entry",        "--identity",   "--sample",
+        "--returns",     "--transport",    "--slow-log",   "--slow",
+        "--slow-args",   "--max-age",      "--max-rate",   "--cooldown",
+        "--duration",    "--batch",        "--delay",      "--iterations",
+        "--format",      "--output",       "--record",     "--replay",
+        "--cookie-file", "--setcookie",    "--name",       "--no-color",
+        "--ascii",       "--force",        "--demo",       "--demo-rate",
+        "--version",     "--help",         "--config",     "--max-overhead",
+        "--hazards",     "--profile",      "--top",        "--sample-interval",
+        "--processes",   "--statuses",     "--flush",      "--files",
+        "--trigger",     "--before",       "--rearm",      "--perf-pid",
+        "--why",         "--demo-trouble", "--full-trace", "--full-calls",
+        "--full-events", "--full-hide",    "Examples:"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         if (!strstr(text.data, must[i]))
             fail_msg("--help lacks %s", must[i]);
@@ -769,7 +824,9 @@ int main(void)
         cmocka_unit_test(a_preset_gives_what_is_left_open),
         cmocka_unit_test(defaults),
         cmocka_unit_test(everything),
+        cmocka_unit_test(tls),
         cmocka_unit_test(speed),
+        cmocka_unit_test(no_node),
         cmocka_unit_test(assertions),
         cmocka_unit_test(modes),
         cmocka_unit_test(hazards),

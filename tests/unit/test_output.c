@@ -1,5 +1,4 @@
-/* Whether a file can be written is known before a long run, and nothing is created by the question.
- */
+/* Whether a file can be written is known before a long run, and the check creates nothing. */
 #include <kprof/cli/output.h>
 
 #include <setjmp.h>

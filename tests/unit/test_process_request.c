@@ -1,4 +1,4 @@
-/* trace/process_request: rounds of the process table, whole, cut and odd. */
+/* trace/process_request: rounds of the process table, complete, cut and invalid. */
 #include "agent_processes.h"
 #include "agent_terms.h"
 
@@ -164,7 +164,7 @@ static void each_wrong_byte_is_survived(void **state)
     buf_release(&b);
 }
 
-/* More rows than were asked for, numbers that no process has, an order that there is not. */
+/* More rows than were asked for, numbers that no process has, an order that does not exist. */
 static void what_is_out_of_bounds_is_refused(void **state)
 {
     static const int64_t fine[7] = {1, 1, 1, 1, 1, 1, 1};

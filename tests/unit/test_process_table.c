@@ -22,7 +22,7 @@ static int64_t random_value(void)
     return rng_below(4) == 0 ? -1 : (int64_t)rng_below(1000);
 }
 
-/* Rates are what happened by the time it took; what is not known stays so; shares add up to 1. */
+/* Rates are counts divided by time; unknown values stay unknown; shares add up to 1. */
 static void rates_and_shares(void **state)
 {
     (void)state;

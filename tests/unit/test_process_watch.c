@@ -5,7 +5,7 @@
 
 #include <kprof/trace/session.h>
 
-/* control as it is, but for the way to its node: peers of ours, one for each connection. */
+/* The real control, but its nodes are peers of the test, one for each connection. */
 static struct session *open_fake(const struct session_opts *o, struct session_info *info,
                                  struct err *e);
 #define session_open open_fake
@@ -136,7 +136,8 @@ static void begin(struct fixture *f, bool attached)
     f->g = engine_new(&f->settings, &hooks, &e);
     assert_non_null(f->g);
     if (attached)
-        assert_int_equal(engine_attach(f->g, "n@h", "cookie", &e), 0);
+        assert_int_equal(
+            engine_attach(f->g, &(struct conn_target){.node = "n@h", .cookie = "cookie"}, &e), 0);
 }
 
 static void end(struct fixture *f)

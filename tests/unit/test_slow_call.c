@@ -261,6 +261,18 @@ static void the_slowest_of_each_identity_stay(void **state)
     s = core_slow_since(f.c, 0, T0); /* the slow log has already read them */
     assert_int_equal(s->n_slow, 8);
     snapshot_free(s);
+    double hours = 2 * 3600 * 1e3;
+    for (uint64_t i = 1; i <= 20; i++) { /* none is as slow */
+        call_id(&f, hours + (double)i * 100, P1, 500 + i, E, M0, f.create);
+        ret(&f, hours + (double)i * 100 + 2, P1, M0);
+    }
+    until(&f, hours + 10000);
+    s = snap(&f);
+    size_t early = 0;
+    for (size_t i = 0; i < s->n_slow; i++)
+        early += s->slow[i].request <= 200;
+    assert_int_equal(early, 2 * SLOW_KEPT_EACH);
+    snapshot_free(s);
     double later = 4 * 3600 * 1e3;
     for (uint64_t i = 1; i <= 20; i++) {
         call_id(&f, later + (double)i * 100, P1, 1000 + i, E, M0, f.create);
@@ -332,7 +344,7 @@ static void logged_before_the_request_ends(void **state)
 static void logged_though_the_request_never_ends(void **state)
 {
     (void)state;
-    for (int settle = 0; settle < 2; settle++) {
+    for (int all = 0; all < 2; all++) {
         struct core_limits l = small();
         l.expire_ns = 20000 * MS;
         struct fix f = fix_of(l);
@@ -341,10 +353,10 @@ static void logged_though_the_request_never_ends(void **state)
         call(&f, 1, P1, 7, A, FN_E);
         ret(&f, 100, P1, FN_E);
         until(&f, 5000);
-        if (!settle)
+        if (!all)
             until(&f, 30000);
-        if (settle)
-            core_slow_settle(f.c);
+        if (all)
+            core_slow_end_all(f.c);
         assert_int_equal(core_slow_done(f.c), 1);
         struct snapshot *s = core_slow_since(f.c, 0, T0);
         assert_int_equal(s->n_slow, 1);

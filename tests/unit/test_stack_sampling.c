@@ -5,7 +5,7 @@
 
 #include <kprof/trace/session.h>
 
-/* control as it is, but for the way to its node: peers of ours, one for each connection. */
+/* The real control, but its nodes are peers of the test, one for each connection. */
 static struct session *open_fake(const struct session_opts *o, struct session_info *info,
                                  struct err *e);
 #define session_open open_fake
@@ -127,7 +127,8 @@ static void begin(struct fixture *f, bool attached)
     assert_non_null(f->g);
     stream_clock(f->g->stream, AGENT_STACKS_START, 1000000000);
     if (attached)
-        assert_int_equal(engine_attach(f->g, "n@h", "cookie", &e), 0);
+        assert_int_equal(
+            engine_attach(f->g, &(struct conn_target){.node = "n@h", .cookie = "cookie"}, &e), 0);
 }
 
 static void end(struct fixture *f)

@@ -153,7 +153,6 @@ static void folded_lines_add_up(void **state)
     stack_profile_free(p);
 }
 
-/* The order of lines of the sampler, for which the fork of FlameScope was written. */
 /* A line of eflame is a millisecond: a sample with a weight in microseconds must not give that many
  * lines. */
 static void eflame_lines_are_milliseconds(void **state)

@@ -10,6 +10,7 @@
 #include <kprof/base/intern.h>
 #include <kprof/base/ring.h>
 #include <kprof/core/event.h>
+#include <kprof/core/vm_event.h>
 #include <kprof/erl/enc.h>
 #include <kprof/trace/stream.h>
 #include <stdio.h>
@@ -124,6 +125,23 @@ static void told(struct buf *b)
     for (int i = 0; i < 4; i++)
         enc_atom(b, "false");
     stamp(b, 2000);
+    enc_nil(b);
+}
+
+/* A message to a server, and the return of its sender: newest first. */
+static void sent(struct buf *b)
+{
+    batch(b, 1, 2);
+    head(b, 5, 42, "return_to");
+    agent_mfa(b, "gen_server", "call", 3);
+    stamp(b, 3000);
+    head(b, 6, 42, "call");
+    agent_mfa(b, "gen", "do_call", 4);
+    enc_tuple(b, 3);
+    agent_pid(b, "app@host", 43, 3);
+    enc_u64(b, UINT64_C(5) << 32 | 77);
+    agent_mfa(b, "gen_server", "call", 3);
+    stamp(b, 1000);
     enc_nil(b);
 }
 
@@ -252,13 +270,254 @@ static void test_returns_of_full_mode(void **state)
     assert_int_equal(ev[0].fn, ev[1].fn);
 }
 
-static void test_every_truncation(void **state)
+/* Newest first: the length of a mailbox, the state is not known from then on, what a function does,
+ * a garbage collection, in, out. */
+static void details(struct buf *b, uint64_t seq, uint64_t dropped)
 {
+    buf_clear(b);
+    enc_version(b);
+    enc_tuple(b, 4);
+    enc_atom(b, "kd");
+    enc_u64(b, seq);
+    enc_u64(b, dropped);
+    enc_list(b, 7);
+    head(b, 5, 42, "queue");
+    enc_u64(b, 37);
+    stamp(b, 6500);
+    head(b, 5, 42, "off");
+    enc_u64(b, 0);
+    stamp(b, 6000);
+    head(b, 6, 42, "receives");
+    agent_mfa(b, "gen", "do_call", 4);
+    enc_u64(b, 1);
+    stamp(b, 5500);
+    head(b, 5, 42, "gc_major_end");
+    enc_u64(b, 0);
+    stamp(b, 5000);
+    head(b, 5, 42, "gc_minor_start");
+    enc_u64(b, 0);
+    stamp(b, 4000);
+    head(b, 6, 42, "in");
+    enc_u64(b, 0);
+    enc_u64(b, 0);
+    stamp(b, 3000);
+    head(b, 6, 42, "out");
+    agent_mfa(b, "gen", "do_call", 4);
+    enc_u64(b, 2);
+    stamp(b, 2000);
+    enc_nil(b);
+}
+
+static void test_scheduling(void **state)
+{
+    static const enum event_kind kinds[] = {EVENT_OUT,      EVENT_IN,      EVENT_GC,   EVENT_GC_END,
+                                            EVENT_RECEIVES, EVENT_UNKNOWN, EVENT_QUEUE};
     struct fixture *f = *state;
     struct stream_figures fig;
     const void *p;
 
-    request(&f->m);
+    details(&f->m, 1, 7);
+    assert_int_equal(feed(f, &f->m), STREAM_DETAIL);
+    assert_int_equal(ring_peek(f->ring, &p), 7);
+    const struct event *ev = p;
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(ev[i].kind, kinds[i]);
+        assert_int_equal(ev[i].pid, UINT64_C(3) << 32 | 42);
+    }
+    assert_int_equal(ev[0].ts_ns, 2000);
+    assert_int_equal(ev[0].tier, 2); /* its scheduler */
+    assert_string_equal(intern_str(f->names, ev[0].fn), "gen:do_call/4");
+    assert_int_equal(ev[1].fn, 0);
+    assert_int_equal(ev[1].tier, 0);
+    assert_int_equal(ev[4].fn, ev[0].fn);
+    assert_int_equal(ev[4].tier, 1);
+    assert_int_equal(ev[5].ts_ns, 6000);
+    assert_int_equal(ev[6].ts_ns, 6500);
+    assert_int_equal(ev[6].label, 37);
+    stream_figures(f->s, &fig);
+    assert_int_equal(fig.details, 7);
+    assert_int_equal(fig.bad_events, 0);
+}
+
+/* Before the events after a loss, one says that nothing is known. */
+static void test_lost_scheduling(void **state)
+{
+    static const struct {
+        uint64_t seq, dropped;
+        bool lost;
+    } feeds[] = {{1, 7, false}, {2, 7, false}, {4, 7, true}, {5, 8, true}, {6, 8, false}};
+    struct fixture *f = *state;
+    const void *p;
+
+    for (size_t i = 0; i < sizeof feeds / sizeof *feeds; i++) {
+        details(&f->m, feeds[i].seq, feeds[i].dropped);
+        assert_int_equal(feed(f, &f->m), STREAM_DETAIL);
+        size_t n = ring_peek(f->ring, &p);
+        const struct event *ev = p;
+        assert_int_equal(n, feeds[i].lost ? 8 : 7);
+        assert_int_equal(ev[0].kind, feeds[i].lost ? EVENT_UNKNOWN : EVENT_OUT);
+        assert_int_equal(ev[0].pid == UINT64_MAX, feeds[i].lost);
+        ring_consume(f->ring, n);
+    }
+}
+
+/* Cut anywhere, and with changed bytes: nothing is read beyond the end, and what is malformed is
+ * counted. */
+static void test_malformed_scheduling(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_figures fig;
+    unsigned seed = 20261123u;
+    struct etf rest;
+    uint64_t ref;
+    const void *p;
+
+    details(&f->m, 1, 0);
+    for (size_t n = 0; n < f->m.len + 2000; n++) {
+        size_t len = n < f->m.len ? n : f->m.len;
+        char *exact = malloc(len ? len : 1);
+        memcpy(exact, f->m.data, len);
+        for (int k = 0; n >= f->m.len && k < 3; k++)
+            exact[(size_t)rand_r(&seed) % len] = (char)rand_r(&seed);
+        stream_feed(f->s, exact, len, 0, &rest, &ref);
+        free(exact);
+        ring_consume(f->ring, ring_peek(f->ring, &p));
+    }
+    stream_figures(f->s, &fig);
+    assert_true(fig.bad_events > f->m.len / 2);
+}
+
+/* Newest first: events of the VM of each kind. */
+static void vm_events(struct buf *b, uint64_t seq, uint64_t lost)
+{
+    static const struct {
+        const char *kind;
+        uint64_t us, value;
+    } of[] = {{"long_message_queue", 0, 0},  {"long_message_queue", 0, 1000},
+              {"busy_port", 0, 0},           {"long_schedule", 73000, 0},
+              {"large_heap", 0, UINT64_MAX}, {"long_gc", 84000, 65000000}};
+
+    buf_clear(b);
+    enc_version(b);
+    enc_tuple(b, 4);
+    enc_atom(b, "kv");
+    enc_u64(b, seq);
+    enc_u64(b, lost);
+    enc_list(b, 6);
+    for (int i = 0; i < 6; i++) {
+        enc_tuple(b, 6);
+        enc_atom(b, of[i].kind);
+        if (i == 3)
+            enc_u64(b, 0); /* of a port */
+        else
+            agent_pid(b, "app@host", 42, 3);
+        stamp(b, 600000000 - i * 1000);
+        enc_u64(b, of[i].us);
+        enc_u64(b, of[i].value);
+        if (i == 2 || i == 3)
+            enc_binary(b, "#Port<0.5>", 10);
+        else if (i == 5)
+            agent_mfa(b, "lists", "sort", 1);
+        else
+            enc_u64(b, 0);
+    }
+    enc_nil(b);
+}
+
+static void test_vm_events(void **state)
+{
+    static const enum vm_event_kind kinds[] = {VM_EVENT_LONG_GC,       VM_EVENT_LARGE_HEAP,
+                                               VM_EVENT_LONG_SCHEDULE, VM_EVENT_BUSY_PORT,
+                                               VM_EVENT_LONG_QUEUE,    VM_EVENT_LONG_QUEUE};
+    /* the totals of a new sender begin again */
+    static const uint64_t seq[] = {1, 2, 1, 2, 3}, lost[] = {0, 7, 0, 4, 4},
+                          sum[] = {0, 7, 7, 11, 11};
+    struct fixture *f = *state;
+    struct stream_figures fig;
+    const void *p;
+
+    for (int k = 0; k < 5; k++) {
+        vm_events(&f->m, seq[k], lost[k]);
+        assert_int_equal(feed(f, &f->m), STREAM_VM_EVENTS);
+        stream_figures(f->s, &fig);
+        assert_int_equal(fig.vm_lost, sum[k]);
+        assert_int_equal(ring_peek(f->ring, &p), 6);
+        const struct event *ev = p;
+        for (int i = 0; i < 6; i++) {
+            assert_int_equal(ev[i].kind, EVENT_VM);
+            assert_int_equal(ev[i].tier, kinds[i]);
+            assert_int_equal(ev[i].pid, i == 2 ? 0 : UINT64_C(3) << 32 | 42);
+            assert_int_equal(ev[i].ts_ns, 600000000 - (5 - i) * 1000);
+        }
+        assert_int_equal(ev[0].prev, 84000000);
+        assert_int_equal(ev[0].label, 65000000);
+        assert_string_equal(intern_str(f->names, ev[0].fn), "lists:sort/1");
+        assert_int_equal(ev[1].fn, 0);
+        assert_string_equal(intern_str(f->names, ev[2].fn), "#Port<0.5>");
+        assert_int_equal(ev[4].label, 1000);
+        assert_int_equal(ev[5].label, 0);
+        ring_consume(f->ring, 6);
+    }
+    assert_int_equal(fig.bad_events, 0);
+    assert_int_equal(fig.events, 0); /* they are no calls */
+}
+
+/* Cut anywhere, and with changed bytes. */
+static void test_malformed_vm_events(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_figures fig;
+    unsigned seed = 20261124u;
+    struct etf rest;
+    uint64_t ref;
+    const void *p;
+
+    vm_events(&f->m, 1, 0);
+    for (size_t n = 0; n < f->m.len + 2000; n++) {
+        size_t len = n < f->m.len ? n : f->m.len;
+        char *exact = malloc(len ? len : 1);
+        memcpy(exact, f->m.data, len);
+        for (int k = 0; n >= f->m.len && k < 3; k++)
+            exact[(size_t)rand_r(&seed) % len] = (char)rand_r(&seed);
+        stream_feed(f->s, exact, len, 0, &rest, &ref);
+        free(exact);
+        size_t got = ring_peek(f->ring, &p);
+        for (size_t i = 0; i < got; i++) {
+            const struct event *ev = (const struct event *)p + i;
+            assert_true(ev->kind != EVENT_VM || ev->tier < VM_EVENT_COUNT);
+        }
+        ring_consume(f->ring, got);
+    }
+    stream_figures(f->s, &fig);
+    assert_true(fig.bad_events > f->m.len / 2);
+}
+
+static void test_a_message_to_a_server(void **state)
+{
+    struct fixture *f = *state;
+    struct stream_figures fig;
+    const void *p;
+    struct event ev[2];
+
+    sent(&f->m);
+    assert_int_equal(feed(f, &f->m), STREAM_EVENTS);
+    assert_int_equal(ring_peek(f->ring, &p), 2);
+    memcpy(ev, p, sizeof ev);
+    assert_int_equal(ev[0].kind, EVENT_SENT);
+    assert_int_equal(ev[0].pid, UINT64_C(3) << 32 | 42);
+    assert_int_equal(ev[0].prev, UINT64_C(3) << 32 | 43);
+    assert_int_equal(ev[0].label, UINT64_C(5) << 32 | 77);
+    assert_int_equal(ev[0].caller, ev[1].fn);
+    assert_int_equal(ev[1].kind, EVENT_RETURN_TO);
+    stream_figures(f->s, &fig);
+    assert_int_equal(fig.bad_events, 0);
+}
+
+static void every_truncation(struct fixture *f)
+{
+    struct stream_figures fig;
+    const void *p;
+
     for (size_t n = 0; n < f->m.len; n++) {
         char *exact = malloc(n ? n : 1); /* so that the sanitizer detects a read past the end */
         struct etf rest;
@@ -270,6 +529,16 @@ static void test_every_truncation(void **state)
     }
     stream_figures(f->s, &fig);
     assert_true(fig.bad_events > 0);
+}
+
+static void test_every_truncation(void **state)
+{
+    struct fixture *f = *state;
+
+    request(&f->m);
+    every_truncation(f);
+    sent(&f->m);
+    every_truncation(f);
 }
 
 static void test_unknown_messages_are_passed_over(void **state)
@@ -378,9 +647,15 @@ static void test_heartbeat_and_note(void **state)
     enc_tuple(&f->m, 3);
     enc_atom(&f->m, "kh");
     stamp(&f->m, 5000);
-    enc_map(&f->m, 7);
+    enc_map(&f->m, 10);
+    enc_atom(&f->m, "detail");
+    enc_u64(&f->m, 800);
+    enc_atom(&f->m, "detail_why");
+    enc_u64(&f->m, 2);
     enc_atom(&f->m, "run_queue");
     enc_u64(&f->m, 4);
+    enc_atom(&f->m, "dirty_queue");
+    enc_u64(&f->m, 3);
     enc_atom(&f->m, "cost");
     enc_u64(&f->m, 8000);
     enc_atom(&f->m, "call_ns");
@@ -396,11 +671,14 @@ static void test_heartbeat_and_note(void **state)
     assert_int_equal(feed(f, &f->m), STREAM_HEARTBEAT);
     assert_true(stream_heartbeat(f->s, &b));
     assert_int_equal(b.run_queue, 4);
+    assert_int_equal(b.dirty_queue, 3);
     assert_int_equal(b.memory_bytes, 123456);
     assert_int_equal(b.cost_ppm, 8000);
     assert_int_equal(b.call_ns, UINT32_MAX);
     assert_true(b.cost_assumed);
     assert_int_equal(b.sample_why, 0); /* an unknown reason */
+    assert_int_equal(b.detail, 800);
+    assert_int_equal(b.detail_why, 2);
     assert_int_equal(b.sched_permille, -1);
     assert_int_equal(b.ts_ns, 5000);
 
@@ -611,8 +889,11 @@ static void test_random_bytes(void **state)
     uint8_t junk[200];
 
     print_message("seed %u\n", seed);
-    request(&f->m);
     for (int i = 0; i < 20000; i++) {
+        if (i % 4 == 1)
+            request(&f->m);
+        else if (i % 4 == 3)
+            sent(&f->m);
         size_t n = (size_t)rand_r(&seed) % sizeof junk;
         struct etf rest;
         uint64_t ref;
@@ -639,6 +920,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_agent_that_is_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_returns_of_full_mode, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_message_to_a_server, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_scheduling, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_scheduling, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_malformed_scheduling, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_vm_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_malformed_vm_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_truncation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unknown_messages_are_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing_batches_are_counted, setup, teardown),

@@ -1,5 +1,6 @@
 #include "rng.h"
 
+#include <kprof/base/likeness.h>
 #include <kprof/base/text.h>
 
 #include <stdlib.h>
@@ -300,6 +301,47 @@ static void contains(void **state)
     assert_false(text_contains("[", "{")); /* 0x20 apart, but not letters */
 }
 
+/* ---- likeness ---- */
+
+static unsigned distance(const char *a, const char *b)
+{
+    return likeness_distance(a, strlen(a), b, strlen(b));
+}
+
+static void random_name(char *out, size_t cap)
+{
+    size_t n = rng_below(cap);
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = "abAB_1"[rng_below(6)];
+    out[n] = 0;
+}
+
+/* It is a metric, and one change of a name costs at most 1. */
+static void likeness(void **state)
+{
+    char a[70], b[70], c[70];
+
+    (void)state;
+    assert_int_equal(distance("shop", "SHOP"), 0);
+    assert_int_equal(distance("shop", ""), 4);
+    assert_int_equal(distance("shpo", "shop"), 2);
+    assert_int_equal(distance("kitten", "sitting"), 3);
+    for (int i = 0; i < 3000; i++) {
+        random_name(a, sizeof a);
+        random_name(b, sizeof b);
+        random_name(c, sizeof c);
+        assert_int_equal(distance(a, a), 0);
+        assert_int_equal(distance(a, b), distance(b, a));
+        assert_true(distance(a, c) <= distance(a, b) + distance(b, c));
+        assert_true(distance(a, b) <= 64);
+        memcpy(c, a, sizeof c);
+        if (a[0] != 0)
+            c[rng_below(strlen(a))] = 'z';
+        assert_true(distance(a, c) <= 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +354,7 @@ int main(void)
         cmocka_unit_test(cuts_in_the_middle),
         cmocka_unit_test(whatever_comes_in_is_safe),
         cmocka_unit_test(contains),
+        cmocka_unit_test(likeness),
     };
     rng_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);

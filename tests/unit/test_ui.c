@@ -2,6 +2,7 @@
  * snapshots. */
 #include "fake_capture.h"
 #include "fake_snapshot.h"
+#include "fake_trace.h"
 #include "rng.h"
 #include "ui_script.h"
 
@@ -168,7 +169,7 @@ static const struct golden {
     {"fold_one_80x24", 24, 80, false, standard, "jjjjj<Enter>"},
     {"pivot_80x24", 24, 80, false, standard, "v"},
     {"pivot_132x43", 43, 132, false, standard, "v<Down><Down>"},
-    {"sort_p99_132x43", 43, 132, false, standard, "s<End><Up><Up><Up><Up><Up><Enter>"},
+    {"sort_p99_132x43", 43, 132, false, standard, "s<End><Up><Up><Up><Up><Up><Up><Enter>"},
     {"sort_menu_80x24", 24, 80, false, standard, "s<Down><Down>"},
     {"sort_oldest_80x24", 24, 80, true, standard, "<"},
     {"reverse_80x24", 24, 80, false, standard, ">>r"},
@@ -302,7 +303,7 @@ static void too_many_names_have_a_cure(void **state)
     s->names_full = 64;
     script_run(u, &c, s, "j");
     assert_true(picture_has(
-        &c, "all 64 names are in use; the rest is (other): n names by shape, I by a part"));
+        &c, "all 64 names are in use, the rest is (other): n to name by shape, I by a part"));
     s->names_full = 0;
     script_run(u, &c, s, "j");
     assert_false(picture_has(&c, "names"));
@@ -325,7 +326,7 @@ static void too_many_names_have_a_cure(void **state)
         rows[i].count = 1;
     script_run(u, &c, &once, "j");
     assert_true(
-        picture_has(&c, "39 names, most of them with one call: n names by shape, I by a part"));
+        picture_has(&c, "39 names, most of them with one call: n to name by shape, I by a part"));
     once.window_s = 1;
     script_run(u, &c, &once, "j");
     assert_false(picture_has(&c, "most of them with one call"));
@@ -515,13 +516,16 @@ static void columns_fit_and_go_by_priority(void **state)
         }
     }
     struct column_set all;
-    struct column_choice w = {.sorted = SIZE_MAX, .compared = true};
+    struct column_choice w = {.sorted = SIZE_MAX, .compared = true, .mailbox = true, .parts = true};
     columns_choose(&all, 260, 24, &w);
     assert_int_equal(all.n, columns_n());
     int seen[COLUMNS_MAX + 1] = {0};
     for (size_t i = 0; i < columns_n(); i++) {
-        if (column_at(i)->kind == COLUMN_CHANGE) {
+        if (column_at(i)->priority == 0) {
             continue; /* shown by the operator, not by priority */
+        }
+        if (column_at(i)->kind == COLUMN_PARTS) {
+            continue; /* at its place among the others only if there are parts */
         }
         assert_in_range(column_at(i)->priority, 1, columns_n());
         assert_int_equal(seen[column_at(i)->priority]++, 0);
@@ -692,7 +696,19 @@ static void random_answer(struct ui *u, const char *typed, struct catalog *more)
     for (size_t i = 0; i < 7; i++) {
         items[i] = bad[rnd(7)];
     }
-    switch (rnd(9)) {
+    switch (rnd(11)) {
+    case 9: {
+        struct full_now now = {.state = (enum full_stage)rnd(FULL_NOT_CAUGHT + 1)};
+        snprintf(now.what, sizeof now.what, "%s", bad[rnd(7)]);
+        ui_set_full(u, &now);
+        break;
+    }
+    case 10: {
+        struct stack_profile *p;
+        struct call_tree *t = fake_trace(rnd(4) == 0, rnd(2), &p);
+        ui_set_full_result(u, t, p);
+        break;
+    }
     case 7:
         ui_set_presets(u, bad[rnd(7)]);
         break;
@@ -777,7 +793,7 @@ static void one_random_life(void)
         vary(f);
         const struct snapshot *s = rnd(12) ? fake_snap(f) : NULL;
         struct intent in = ui_key(u, random_key(), s);
-        assert_in_range(in.kind, 0, INTENT_FLAME_INSIDE);
+        assert_in_range(in.kind, 0, INTENT_FULL_END);
         assert_true(memchr(in.text, 0, sizeof in.text) != NULL);
         if (in.kind == INTENT_CAPTURE) {
             struct capture got = point_capture((int)rnd(4));

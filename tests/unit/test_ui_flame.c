@@ -87,6 +87,29 @@ static void pictures(void **state)
     }
 }
 
+/* Enter in a menu changes nothing. */
+static void menus_begin_at_the_present_choice(void **state)
+{
+    (void)state;
+    struct show w;
+    begin(&w, 24, 80, false);
+    const struct flame_query *q = &w.u->flame.query;
+    keys(&w, "m<Down><Down><Enter>");
+    struct flame_query was = *q;
+    keys(&w, "m<Enter>");
+    assert_int_equal(q->by, was.by);
+    assert_int_equal(q->metric, was.metric);
+    keys(&w, "m<Up><Enter>");
+    assert_true(q->by != was.by || q->metric != was.metric);
+    keys(&w, "c<Down><Enter>c<Enter>");
+    assert_int_equal(q->group, 1);
+    keys(&w, "I<Down><Enter>");
+    assert_true(q->filter.inside);
+    keys(&w, "I<Enter>");
+    assert_true(q->filter.inside);
+    end(&w);
+}
+
 static void a_comparison_has_signs(void **state)
 {
     (void)state;
@@ -372,6 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures),
+        cmocka_unit_test(menus_begin_at_the_present_choice),
         cmocka_unit_test(a_comparison_has_signs),
         cmocka_unit_test(two_stretches_of_time_are_compared),
         cmocka_unit_test(no_times_no_comparison),

@@ -1,6 +1,6 @@
 /* The flame graph of a node: how it is opened and left, what is asked of app, the line with the
- * cost, why there are no samples. The samples are those of fake_stacks, in time: 300 us, 180 of
- * them of processes that run. */
+ * cost, why there are no samples. The samples are those of fake_stacks, each of 1 us: 300 us, of
+ * which 180 us are of processes that run. */
 #include "fake_snapshot.h"
 #include "fake_stacks.h"
 #include "ui_script.h"
@@ -135,7 +135,7 @@ static void without_samples_it_says_why(void **state)
     struct snap_sampling s = {.state = SAMPLING_NONE};
     says(&s, "w chooses processes", "No samples yet: nothing is sampled. w chooses the processes.");
     s.replay = true;
-    says(&s, "recording", "No samples yet: the recording has had no stack samples so far.");
+    says(&s, "recording", "No samples yet: the recording has contained no stack samples so far.");
     s = well;
     s.state = SAMPLING_NO_NODE;
     says(&s, "WAITING for the node", "No samples yet: the node is not connected.");
@@ -279,7 +279,7 @@ static uint64_t shown(const struct show *w)
     return w->u->flame.pane[0].graph->node[0].total;
 }
 
-/* Of the many most wait: those that run are what one looks for. */
+/* If many processes are sampled, most of them wait: only those that run are shown at first. */
 static void running_processes_first(void **state)
 {
     (void)state;

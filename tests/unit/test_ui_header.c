@@ -54,9 +54,9 @@ static void two_lines_while_all_is_well(void **state)
     s->calls.unattributed = 500;
     s->anomalies.late = 2000; /* a tier that runs after its requests, by design */
     for (int rows = 6; rows < 80; rows++) {
-        assert_int_equal(header_rows(s, rows), 2);
+        assert_int_equal(header_rows(s, rows, false), 2);
     }
-    assert_int_equal(header_rows(s, 5), 1);
+    assert_int_equal(header_rows(s, 5, false), 1);
     assert_true(shows("TRACING ON  window 10s  req/s 611  sample 1/1  overhead 0.8%  breaker "
                       "closed"));
     static const char *const left_out[] = {"lost", "ring", "orphans", "unattributed", "folded",
@@ -194,14 +194,14 @@ static void what_is_wrong_has_a_line(void **state)
     for (size_t i = 0; i < WRONGS; i++) {
         struct snapshot well = *s;
         wrongs[i].happens();
-        assert_int_equal(header_rows(s, 24), 3);
-        assert_int_equal(header_rows(s, 8), 3);
-        assert_int_equal(header_rows(s, 7), 2);
+        assert_int_equal(header_rows(s, 24, false), 3);
+        assert_int_equal(header_rows(s, 8, false), 3);
+        assert_int_equal(header_rows(s, 7, false), 2);
         script_run(u, &c, s, "");
         assert_int_equal(style_of(wrongs[i].term), wrongs[i].style);
         *s = well;
     }
-    assert_int_equal(header_rows(s, 24), 2);
+    assert_int_equal(header_rows(s, 24, false), 2);
 }
 
 /* Random combinations: at most four lines, and lost events are always shown. */
@@ -217,7 +217,7 @@ static void all_at_once(void **state)
         }
         for (int rows = 4; rows < 40; rows += 5) {
             int plain = rows < 6 ? 1 : 2;
-            assert_in_range(header_rows(s, rows), plain,
+            assert_in_range(header_rows(s, rows, false), plain,
                             plain + (rows < 8    ? 0
                                      : rows < 16 ? 1
                                                  : 2));
@@ -229,6 +229,31 @@ static void all_at_once(void **state)
         }
         *s = well;
     }
+}
+
+/* In every size, also while the node is lost and with a time range. */
+static void a_node_that_is_not_verified_is_always_shown(void **state)
+{
+    static const int cols[] = {40, 80, 200};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        for (int rows = 5; rows < 40; rows += 5) {
+            canvas_resize(&c, rows, cols[i]);
+            s->node.connected = i != 1;
+            s->time.history = rows % 2 == 0;
+            s->node.tls[0] = '\0';
+            assert_false(shows("TLS"));
+            strcpy(s->node.tls, "verified");
+            assert_false(shows("TLS"));
+            strcpy(s->node.tls, "not verified");
+            assert_true(shows("TLS not verified"));
+        }
+    }
+    canvas_resize(&c, 24, 100);
+    s->time.history = false;
+    script_run(u, &c, s, "H");
+    assert_int_equal(c.cells[1 * 100 + 17].utf8[0], 'o'); /* TRACING ON  TLS not verified */
+    assert_int_equal(c.cells[1 * 100 + 17].style, STYLE_BAD);
 }
 
 /* --- internals --- */
@@ -381,6 +406,7 @@ int main(void)
         T(two_lines_while_all_is_well),
         T(what_is_wrong_has_a_line),
         T(all_at_once),
+        T(a_node_that_is_not_verified_is_always_shown),
         T(internals_hold_the_law_of_the_calls),
         T(the_header_tells_no_more_than_the_internals),
         T(internals_scroll_and_go_back),

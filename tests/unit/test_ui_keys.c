@@ -590,14 +590,13 @@ static void what_is_typed_replaces_the_proposed_name(void **state)
     run("e");
     paste("\nall.csv\n");
     assert_intent("<Enter>", INTENT_EXPORT, "all.csv");
-    ui_reprompt(u, INTENT_EXPORT, "x.jsn", SIZE_MAX, "unknown ending"); /* it is edited */
+    ui_reprompt(u, INTENT_EXPORT, "x.jsn", SIZE_MAX, "unknown extension"); /* it is edited */
     run("");
     assert_int_equal(c.cursor_col, (int)strlen("Export to file: x.jsn"));
     assert_intent("<BS>on<Enter>", INTENT_EXPORT, "x.json");
 }
 
-/* The export of a screen stays the same when the name is requested again. */
-/* A refused name is edited at its end. */
+/* A refused text is edited at its end. */
 static void a_refused_text_has_the_caret_behind_it(void **state)
 {
     (void)state;
@@ -605,6 +604,7 @@ static void a_refused_text_has_the_caret_behind_it(void **state)
     assert_intent("<BS><BS><BS><BS><BS>ms<Enter>", INTENT_SLOW, "5 ms");
 }
 
+/* The export of a screen stays the same when the name is requested again. */
 static void an_export_is_of_its_screen(void **state)
 {
     (void)state;
@@ -763,13 +763,14 @@ static void a_slow_call_opens_its_waterfall(void **state)
     struct snapshot none = *fake_snap(fake);
     none.n_slow_traces = 0; /* newer ones have removed it while it was shown */
     ui_draw(u, &c, &none);
-    assert_true(picture_has(&c, "the newest slow requests are kept, and the slowest of each"));
+    assert_true(picture_has(&c, "update  22.0ms"));
+    assert_true(picture_has(&c, "no longer stored: visible until you leave"));
     ui_key(u, 'n', &none);
     ui_key(u, KEY_DOWN_, &none);
     ui_key(u, 27, &none);
     ui_key(u, '\n', &none);
     ui_draw(u, &c, &none);
-    assert_true(picture_has(&c, "of this request were dropped"));
+    assert_true(picture_has(&c, "of this request are no longer stored"));
 }
 
 /* Functions that the selected function calls can be added to explain its self time; Esc returns. */
@@ -866,6 +867,85 @@ static void slow_requests_are_sorted(void **state)
     run("<<<"); /* from identity, over time, to process and share */
     run("r");
     assert_true(picture_has(&c, "create  12.3ms"));
+}
+
+static void line_under(const char *title, char *out, size_t cap)
+{
+    struct buf text;
+    buf_init(&text, 0);
+    picture(&c, &text);
+    buf_addch(&text, 0);
+    const char *at = strstr(text.data, title);
+    assert_non_null(at);
+    at += strcspn(at, "\n") + 1;
+    snprintf(out, cap, "%.*s", (int)strcspn(at, "\n"), at);
+    buf_release(&text);
+}
+
+/* Four requests, newest first; each column puts another one at the top. */
+static void each_column_sorts_slow_requests_by_its_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ident, *tier;
+        double took_us, self_us;
+        uint64_t pid;
+    } of[] = {{"delta", "c_tier", 300000, 60000, 4},
+              {"bravo", "d_tier", 400000, 40000, 3},
+              {"alpha", "b_tier", 100000, 90000, 2},
+              {"charlie", "a_tier", 60000, 55000, 1}};
+    static const char *const first[][2] = {
+        {"delta", "charlie"}, /* time */
+        {"alpha", "delta"},   /* identity */
+        {"bravo", "charlie"}, /* took */
+        {"charlie", "bravo"}, /* tier */
+        {"alpha", "bravo"},   /* self */
+        {"charlie", "bravo"}, /* its share */
+        {"charlie", "delta"}, /* process */
+    };
+    struct snap_slow_sum sum[4];
+    fake_free(fake);
+    fake = fake_new();
+    fake_row(fake, 0, "a_tier", NULL, 100, 1000);
+    fake_row(fake, TIER_TOTAL, "_total", NULL, 100, 1000);
+    fake_snap(fake)->slow_ns = 1000000;
+    for (size_t i = 0; i < 4; i++) {
+        struct snap_slow *s = fake_slow(fake, "a_tier", of[i].ident, of[i].took_us, 1);
+        sum[i] = s->sums[0];
+        sum[i].name = of[i].tier;
+        sum[i].self_us = of[i].self_us;
+        sum[i].pid = of[i].pid;
+        s->sums = &sum[i];
+        s->request_us = of[i].took_us;
+    }
+    run("S");
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++, run(">")) {
+        for (size_t reverse = 0; reverse < 2; reverse++, run("r")) {
+            char line[200];
+            line_under("SLOW (4)", line, sizeof line);
+            if (!strstr(line, first[i][reverse]))
+                fail_msg("column %zu, reverse %zu: %s", i, reverse, line);
+        }
+    }
+}
+
+/* Which kind is slow must be readable. */
+static void slow_requests_have_their_whole_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"GET Shopex.CartHandler", "GET Shopex.ItemHandler"};
+    fake_free(fake);
+    fake = fake_new();
+    fake_row(fake, 0, "request", NULL, 100, 1000);
+    fake_row(fake, TIER_TOTAL, "_total", NULL, 100, 1000);
+    for (size_t i = 0; i < 2; i++) {
+        fake_row(fake, TIER_TOTAL, "_total", names[i], 50, 1000);
+        fake_slow(fake, "request", names[i], 50000, 1);
+    }
+    fake_snap(fake)->slow_ns = 1000000;
+    run("S");
+    assert_true(picture_has(&c, "GET Shopex.CartHandler  62.5ms"));
+    assert_true(picture_has(&c, "GET Shopex.ItemHandler  62.5ms"));
 }
 
 /* --- the prompt --- */
@@ -1116,6 +1196,8 @@ int main(void)
         T(the_threshold_is_typed),
         T(the_present_p99_is_offered),
         T(slow_requests_are_sorted),
+        T(each_column_sorts_slow_requests_by_its_values),
+        T(slow_requests_have_their_whole_names),
         T(prompt_edits_whole_characters),
         T(prompt_is_bounded_and_scrolls),
         T(pointing_writes_the_rule),

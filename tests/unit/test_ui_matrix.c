@@ -2,9 +2,11 @@
  * rows, breaker open, node lost; in Unicode and ASCII. There is a file for each screen and state in
  * tests/golden/matrix/. The test fails for a registered screen that is not in `ways`. */
 #include "fake_capture.h"
+#include "fake_parts.h"
 #include "fake_processes.h"
 #include "fake_snapshot.h"
 #include "fake_stacks.h"
+#include "fake_trace.h"
 #include "ui_script.h"
 
 #include <setjmp.h>
@@ -15,6 +17,7 @@
 #include <cmocka.h>
 #include <kprof/core/slow_trace.h>
 #include <kprof/core/tier.h>
+#include <kprof/core/why.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +57,7 @@ static struct fake *many(void)
     struct fake *f = fake_many(499);
     fake_row(f, TIER_TOTAL, "_total", NULL, 1000000, 12345);
     fake_events(f, 64, 30, 16);
+    fake_vm_events(f);
     over_time(f);
     return f;
 }
@@ -64,6 +68,7 @@ static struct fake *breaker(void)
     fake_snap(f)->lost.target = 8123;
     over_time(f);
     fake_gap(f, 7.25, 0, GAP_OVERLOAD);
+    fake_vm(f, VM_EVENT_BREAKER, 7.25, 7250000)->open = true;
     return f;
 }
 
@@ -87,7 +92,7 @@ static const struct state {
     bool dialogs; /* also drawn in this state */
 } states[] = {
     {"none", none, 0, CATALOG_WAITING,
-     "not connected to app@host yet: functions come when it answers", CAPTURE_RUNNING, true},
+     "not connected to app@host yet; its functions appear once it is", CAPTURE_RUNNING, true},
     {"one", one, 1, CATALOG_WHOLE, "", CAPTURE_DONE, false},
     {"many", many, 500, CATALOG_WHOLE, "", CAPTURE_DONE, true},
     {"breaker", breaker, 40, CATALOG_LOADING, "", CAPTURE_DONE, false},
@@ -167,15 +172,21 @@ static const struct way {
     {"fall", SCREEN_WATERFALL, "S<Enter>", "<Down>", NULL},
     {"heat", SCREEN_HEAT, "H", "", NULL},
     {"dist", SCREEN_DIST, "D", "", NULL},
+    {"parts", SCREEN_PARTS, "B", "", NULL},
     {"log", SCREEN_LOG, "M", "", NULL},
     {"help", SCREEN_HELP, "?", "", NULL},
     {"pick", SCREEN_PICK, "a", "<Down>", NULL},
     {"point", SCREEN_ARGUMENTS, "I", "<Down><Down>", NULL},
     {"open", SCREEN_OPEN_CALLS, "O", "", NULL},
     {"flame", SCREEN_FLAME, "F", "<Down><Down>", NULL},
-    {"moments", SCREEN_MOMENTS, "FH", "v<Left><Up>", NULL},
+    {"subsecond", SCREEN_SUBSECOND, "FH", "v<Left><Up>", NULL},
     {"internals", SCREEN_INTERNALS, "#", "", NULL},
     {"processes", SCREEN_PROCESSES, "U", "<Down>", NULL},
+    {"findings", SCREEN_FINDINGS, "Y", "<Down>", NULL},
+    {"full_ask", SCREEN_FULL_ASK, "<Down>x", "<Down>", NULL},
+    {"full", SCREEN_FULL, "X", "<Down><Down>", NULL},
+    {"full_flame", SCREEN_FULL_FLAME, "Xf", "<Down><Down>", NULL},
+    {"full_line", SCREEN_FULL_LINE, "Xt", "<Right><Right><Right><Down>", NULL},
 };
 
 static const struct way dialogs[] = {
@@ -197,6 +208,9 @@ static const struct way dialogs[] = {
     {"slow_filter", SCREEN_SLOW, "S", "/create", NULL},
     {"slow_export", SCREEN_SLOW, "S", "e", NULL},
     {"threshold", SCREEN_SLOW, "S", "s", NULL},
+    {"trigger", SCREEN_TABLE, "", "!", NULL},
+    {"trigger_when", SCREEN_FLAME, "F", "!<Down><Enter>", NULL},
+    {"sandwich", SCREEN_FLAME, "F", "<Down><Down>s", NULL},
 };
 
 static void give_capture(struct ui *u, const struct state *st)
@@ -259,6 +273,60 @@ static void give_processes(struct ui *u, const struct state *st)
     }
 }
 
+static bool is_full(enum screen_id screen)
+{
+    return screen == SCREEN_FULL || screen == SCREEN_FULL_FLAME || screen == SCREEN_FULL_LINE;
+}
+
+/* A result, so that the screens of it can be opened. */
+static void give_trace(struct ui *u, bool many)
+{
+    struct full_now now = {.state = FULL_ENDED, .what = "a request of update"};
+    struct stack_profile *p;
+    struct call_tree *t = fake_trace(many, many, &p);
+    strcpy(now.says, "shop_web:handle/1: 47 events");
+    ui_set_full(u, &now);
+    ui_set_full_result(u, t, p);
+}
+
+/* Nothing; a trace; a large one; nothing was caught; it waits. */
+static void give_full(struct ui *u, const struct state *st)
+{
+    struct full_now now = {.state = FULL_NOT_CAUGHT, .what = "a request of update"};
+    if (st->make == one || st->make == many) {
+        give_trace(u, st->make == many);
+        return;
+    }
+    full_state_release(&u->full);
+    strcpy(now.says, "the breaker opened, so the full trace ended");
+    if (st->make == lost) {
+        now.state = FULL_ARMED;
+        now.attempts = 3;
+        now.waited_ns = UINT64_C(12000000000);
+    }
+    if (st->make == none) {
+        now = (struct full_now){0};
+    }
+    ui_set_full(u, &now);
+}
+
+/* The node is not verified: the screen says so in red, and lacks nothing else. */
+static void draw_unverified(struct ui *u, struct canvas *c, struct snapshot *s, const char *name)
+{
+    strcpy(s->node.tls, "not verified");
+    script_run(u, c, s, "");
+    const char *why = canvas_broken(c);
+    bool red = false;
+    for (int i = 0; i < c->cols * 3; i++) {
+        const struct cell *k = &c->cells[i];
+        red = red || (k->style == STYLE_BAD && k[0].utf8[0] == 'n' && k[4].utf8[0] == 'v');
+    }
+    if (why || !red || !picture_has(c, "TLS not verified")) {
+        fail_msg("%s, not verified, %dx%d: %s", name, c->cols, c->rows, why ? why : "not shown");
+    }
+    s->node.tls[0] = '\0';
+}
+
 static void draw(const struct way *w, const struct state *st, int size, bool ascii, struct buf *out)
 {
     struct fake *full = fake_standard(3), *f = st->make();
@@ -266,8 +334,11 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     struct ui *u = ui_new("app@host");
     struct canvas c;
     struct stack_profile *stacks =
-        w->screen == SCREEN_FLAME || w->screen == SCREEN_MOMENTS ? give_stacks(u, st) : NULL;
+        w->screen == SCREEN_FLAME || w->screen == SCREEN_SUBSECOND ? give_stacks(u, st) : NULL;
     canvas_init(&c, sizes[size].rows, sizes[size].cols, ascii);
+    if (is_full(w->screen)) {
+        give_trace(u, false);
+    }
     script_run(u, &c, fake_snap(full), w->keys);
     if (u->screen != w->screen) {
         fail_msg("the keys %s do not open %s", w->keys, screens_ops(w->screen)->name);
@@ -285,6 +356,13 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     if (w->screen == SCREEN_PROCESSES) {
         give_processes(u, st);
     }
+    if (w->screen == SCREEN_FINDINGS) {
+        why_add(fake_snap(f), NULL, NULL);
+    }
+    if (is_full(w->screen)) {
+        give_full(u, st);
+    }
+    struct fake_parts *parts = w->screen == SCREEN_PARTS ? fake_parts_give(fake_snap(f)) : NULL;
     script_run(u, &c, fake_snap(f), w->keys_then);
     buf_addf(out, "=== %dx%d %s\n", c.cols, c.rows, ascii ? "ASCII" : "Unicode");
     if (size == 0 && !ascii) {
@@ -296,10 +374,14 @@ static void draw(const struct way *w, const struct state *st, int size, bool asc
     if (why) {
         fail_msg("%s, %s, %dx%d: %s", w->name, st->name, c.cols, c.rows, why);
     }
+    if (u->shared.dialog.mode == DIALOG_NONE) { /* a long menu covers the header while it is open */
+        draw_unverified(u, &c, fake_snap(f), w->name);
+    }
     canvas_release(&c);
     ui_free(u);
     stack_profile_free(stacks);
     catalog_free(catalog);
+    fake_parts_free(parts);
     fake_free(f);
     fake_free(full);
 }

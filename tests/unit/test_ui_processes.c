@@ -150,6 +150,11 @@ static void a_group_opens(void **state)
     give(200);
     run("v");
     assert_true(has("INITIAL CALL") && has("PROCS") && has("(other)"));
+    assert_false(has("unknown,"));
+    u->processes.table->head.unnamed = 37; /* groups fill over some refreshes */
+    run("");
+    assert_true(has("37 unknown, fewer at each refresh"));
+    u->processes.table->head.unnamed = 0;
     run("v");
     assert_true(has("APPLICATION") && has("kernel") && has("(none)"));
     run("<Up><Home><Enter>"); /* the first: shop */
@@ -266,7 +271,19 @@ static void export_has_its_own_prompt(void **state)
     assert_true(in.processes && in.force);
 }
 
-/* Whatever the node calls its processes, the cells are sound; every size. */
+static void the_sort_menu_begins_at_the_present_choice(void **state)
+{
+    (void)state;
+    run("U");
+    give(10);
+    run("s<Down><Down><Enter>");
+    unsigned was = u->processes.query.sort;
+    assert_true(was != 0);
+    run("s<Enter>");
+    assert_int_equal(u->processes.query.sort, was);
+}
+
+/* Whatever the names of processes are, the cells are sound; every size. */
 static void hostile_names_in_every_size(void **state)
 {
     (void)state;
@@ -298,6 +315,7 @@ int main(void)
         TEST(filter_and_selection),
         TEST(a_process_below),
         TEST(export_has_its_own_prompt),
+        TEST(the_sort_menu_begins_at_the_present_choice),
         TEST(hostile_names_in_every_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

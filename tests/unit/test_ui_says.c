@@ -172,8 +172,8 @@ static void a_key_that_does_nothing_says_why(void **state)
 static void why_is_in_words(void **state)
 {
     (void)state;
-    run("x");
-    see("x does nothing here: ? shows the keys");
+    run("J");
+    see("J does nothing here: ? shows the keys");
     run("<C-x>");
     see("^X does nothing here");
     run("<Home><Up>");
@@ -251,7 +251,7 @@ static void help_has_every_column_and_label(void **state)
     (void)state;
     size_t n;
     const struct header_label *l = header_labels(&n);
-    canvas_resize(&c, 240, 100);
+    canvas_resize(&c, 280, 100);
     run("?");
     see("COLUMNS (");
     see("HEADER");
@@ -311,7 +311,7 @@ static void help_is_searched(void **state)
     run("/zzzz<Enter>n");
     see("nothing here contains \"zzzz\"");
     run("<Esc>n"); /* Esc clears the search, then leaves */
-    see("nothing is searched for");
+    see("search first: /");
     run("<Esc>");
     see("TRACING ON");
 }
@@ -555,7 +555,7 @@ static void enter_with_nothing_typed_says_so(void **state)
         fake_snap(fake)->slow_ns = 20000000;
         run(empty[i]);
         assert_int_equal(run("<C-u>  <Enter>").kind == INTENT_EXPORT, false);
-        see("nothing was typed: nothing is done");
+        see("nothing was typed, so nothing has changed");
     }
 }
 

@@ -270,9 +270,11 @@ static void now_is_of_the_map_too(void **state)
 {
     (void)state;
     assert_int_equal(look_after("H[").heat_end_s, 4000 - 92);
+    assert_true(picture_has(&c, "EARLIER (}: now)"));
     assert_int_equal(script_run(u, &c, fake_snap(fake), "}").kind,
                      INTENT_VIEW_QUERY); /* immediately */
     assert_int_equal(look_after("").heat_end_s, 0);
+    assert_false(picture_has(&c, "EARLIER"));
     assert_int_equal(look_after("H[<Esc>}H").heat_end_s, 0);
     assert_int_equal(look_after("[o}H").heat_end_s, 0); /* the table at the cursor, back to now */
     assert_int_equal(look_after("[S}H").heat_end_s, 0);
@@ -333,6 +335,56 @@ static void a_past_moment_has_its_own_slow_calls(void **state)
     s->time.history = false;
     look_after("");
     assert_true(picture_has(&c, "no slow request contains this text"));
+}
+
+/* The keys . and , go from event to event, also inside of a column; the line says each. */
+static void the_cursor_tells_vm_events(void **state)
+{
+    (void)state;
+    look_after("H,");
+    assert_true(picture_has(&c, "no VM event is in sight"));
+    fake_snap(fake)->vm.state = VM_EVENTS_NOT_HERE;
+    look_after(".");
+    assert_true(picture_has(&c, "the VM reports events from OTP 28 on"));
+    fake_vm_events(fake);
+    look_after("<Esc>H<End>");
+    assert_true(
+        picture_has(&c, "G 03:04:04.478 (1 of 2)  long GC of 84.0ms in <0.87.1> accounting"));
+    look_after(",");
+    assert_true(picture_has(&c, "S 03:04:04.468 (2 of 2)  ran for 73.0ms"));
+    look_after(",");
+    assert_true(picture_has(&c, "L 03:04:02.678  module loaded again: MyApp.Repo"));
+    look_after("<Left>"); /* an empty column */
+    assert_false(picture_has(&c, "MyApp.Repo"));
+    look_after(".");
+    assert_true(picture_has(&c, "MyApp.Repo"));
+    look_after("..");
+    assert_true(picture_has(&c, "G 03:04:04.478"));
+    look_after(".");
+    assert_true(picture_has(&c, "no later VM event is in sight"));
+    look_after("<Home>,");
+    assert_true(picture_has(&c, "no earlier VM event is in sight"));
+}
+
+static void a_waterfall_tells_vm_events(void **state)
+{
+    (void)state;
+    look_after("S<Enter>");
+    assert_false(picture_has(&c, "VM events"));
+    look_after(".");
+    assert_true(picture_has(&c, "no VM event is in sight"));
+    fake_vm_events(fake);
+    look_after("");
+    assert_true(picture_has(&c, "VM events"));
+    assert_true(picture_has(&c, "G 03:04:05.698  long GC of 52.0ms"));
+    look_after(".");
+    assert_true(picture_has(&c, "S 03:04:05.738"));
+    look_after(".");
+    assert_true(picture_has(&c, "P 03:04:05.817  busy port #Port<0.5>: suspended <0.87.1>"));
+    look_after(".");
+    assert_true(picture_has(&c, "no later VM event during this request"));
+    look_after(",,");
+    assert_true(picture_has(&c, "G 03:04:05.698"));
 }
 
 /* A time filter from the heat map can be removed. */
@@ -575,6 +627,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_empty_map_swallows_no_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(the_cursor_gives_a_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(a_past_moment_has_its_own_slow_calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_cursor_tells_vm_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_waterfall_tells_vm_events, setup, teardown),
         cmocka_unit_test_setup_teardown(esc_on_the_table_takes_the_time_off, setup, teardown),
         cmocka_unit_test_setup_teardown(waterfalls_go_through_the_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(from_a_cell_to_its_slow_calls, setup, teardown),

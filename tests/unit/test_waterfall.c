@@ -30,7 +30,7 @@ static void check_row(const struct waterfall *w, const struct waterfall_row *r, 
 {
     uint64_t at = r->start_ns, sum[3] = {0};
     for (uint32_t i = r->first; i < r->first + r->n; i++) {
-        const struct waterfall_stretch *s = &w->stretch[i];
+        const struct waterfall_segment *s = &w->segment[i];
         assert_int_equal(s->from_ns, at);
         assert_true(s->to_ns > s->from_ns);
         assert_int_equal(s->kind == WATERFALL_WAIT, s->other != WATERFALL_NIL);
@@ -54,7 +54,7 @@ static void check_row(const struct waterfall *w, const struct waterfall_row *r, 
 static void check_fall(const struct waterfall *w, bool exact)
 {
     uint64_t self = w->omitted_ns;
-    struct waterfall_gap gap[SLOW_TRACE_CALLS];
+    struct waterfall_wait waited[SLOW_TRACE_CALLS];
     for (uint32_t i = 0; i < w->n - w->late; i++) {
         const struct waterfall_row *r = &w->row[i];
         assert_true(i == 0 || r->start_ns >= w->row[i - 1].start_ns);
@@ -62,10 +62,10 @@ static void check_fall(const struct waterfall *w, bool exact)
         check_row(w, r, exact);
         self += r->self_ns;
         uint64_t waits = 0;
-        size_t n = waterfall_gaps(w, i, gap, SLOW_TRACE_CALLS);
+        size_t n = waterfall_waits(w, i, waited, SLOW_TRACE_CALLS);
         for (size_t k = 0; k < n; k++) {
-            waits += gap[k].ns;
-            assert_true(k == 0 || gap[k].ns <= gap[k - 1].ns);
+            waits += waited[k].ns;
+            assert_true(k == 0 || waited[k].ns <= waited[k - 1].ns);
         }
         assert_int_equal(waits, r->wait_ns);
     }
@@ -123,10 +123,10 @@ static void across_processes(void **state)
         assert_int_equal(w.row[i].wait_ns, wait[i] * 1000);
         assert_int_equal(w.row[i].parent, parent[i]);
     }
-    struct waterfall_gap gap[2];
-    assert_int_equal(waterfall_gaps(&w, 1, gap, 2), 1); /* the same server twice */
-    assert_int_equal(gap[0].times, 2);
-    assert_int_equal(gap[0].other, 2);
+    struct waterfall_wait waited[2];
+    assert_int_equal(waterfall_waits(&w, 1, waited, 2), 1); /* the same server twice */
+    assert_int_equal(waited[0].times, 2);
+    assert_int_equal(waited[0].other, 2);
     assert_int_equal(w.row[3].call->flags, SLOW_TRACE_ERROR);
     assert_int_equal(w.row[4].call->flags, SLOW_TRACE_ASYNC);
     assert_int_equal(w.row[4].end_ns, 600 * MS);

@@ -37,7 +37,8 @@ static void happen(struct windows *w, uint16_t tier, uint16_t ident, uint64_t va
                       .errors = rng() % 20 == 0,
                       .exits = rng() % 20 == 0,
                       .self_ns = value / 2,
-                      .share_ns = value / 3};
+                      .share_ns = value / 3,
+                      .busy_ns = value % 3 ? 0 : 2 * value};
 
     windows_add(w, tier, ident, value, &t);
     assert_true(listed < LIST);
@@ -81,6 +82,7 @@ static void expect_view(struct windows *w, uint64_t first, uint64_t end)
                     want.tally.exits += list[i].t.exits;
                     want.tally.self_ns += list[i].t.self_ns;
                     want.tally.share_ns += list[i].t.share_ns;
+                    want.tally.busy_ns += list[i].t.busy_ns;
                 }
             expect_same(&got, &want);
             figures_release(&got);
@@ -398,6 +400,7 @@ static void random_figures(struct figures *f)
                               rng() % 3,
                               rng() % 3,
                               rng() % 2 ? (uint64_t)f->hist.sum_ns : rng(),
+                              rng() % 1000,
                               rng() % 1000};
 }
 

@@ -2,8 +2,8 @@
  * term in the same order.
  *
  * A query consists of terms separated by blanks; all terms must match. Smart case: a term with an
- * upper-case letter is matched with regard to case, any other term without (ASCII only). Bytes are
- * compared, so UTF-8 matches itself. The score of a term follows the FuzzyMatchV1 of fzf
+ * upper-case letter is case-sensitive, any other term is not (ASCII only). Bytes are compared, so
+ * UTF-8 matches itself. The score of a term follows the FuzzyMatchV1 of fzf
  * (github.com/junegunn/fzf, src/algo/algo.go: points for a match, for the start of a word and for
  * adjacent characters, fewer for gaps). If an occurrence of the whole term in one piece has a
  * higher score, that score counts. Pure; any thread; allocates nothing. */

@@ -1,4 +1,4 @@
-/* Writes JSON to a buf. It writes commas and escapes itself and checks nesting with assert.
+/* Writes JSON to a buf. Adds the commas, escapes strings, and checks nesting with assert.
  *
  * Invariant: after the last close, the buf contains one valid JSON value in valid UTF-8, whatever
  * strings were given (invalid bytes become U+FFFD). NaN and infinities become null. One thread. */
@@ -28,5 +28,10 @@ void json_u64(struct json *j, uint64_t v);
 void json_f(struct json *j, double v, int decimals);
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
+/* A member of the open object. */
+void json_key_str(struct json *j, const char *key, const char *s); /* NULL writes null */
+void json_key_u64(struct json *j, const char *key, uint64_t v);
+void json_key_f(struct json *j, const char *key, double v, int decimals);
+void json_key_bool(struct json *j, const char *key, bool v);
 
 #endif

@@ -1,7 +1,7 @@
 /* Lowers the scheduling priority of the calling thread.
  *
  * Invariant: the change affects only the calling thread (on Linux) and is permanent: only root
- * could undo it. A refusal of the kernel is ignored. Any thread. */
+ * could undo it. A failure is ignored. Any thread. */
 #ifndef KPROF_BASE_LOW_PRIORITY_H
 #define KPROF_BASE_LOW_PRIORITY_H
 

@@ -1,7 +1,7 @@
 /* A hash map from 64-bit keys to 32-bit values with open addressing and deletion.
  *
  * Invariant: at most max entries; the load stays under 3/4 (the map doubles its size up to max).
- * Key 0 is allowed. Deletion moves entries back, so no deleted marks remain. One thread. */
+ * Key 0 is allowed. Deletion moves entries back, so there are no tombstones. One thread. */
 #ifndef KPROF_BASE_MAP_H
 #define KPROF_BASE_MAP_H
 

@@ -1,4 +1,4 @@
-/* Aborts if memory that the program needs is not there.
+/* Aborts if an allocation has failed.
  *
  * Invariant: must returns p; it aborts if p is NULL. Any thread. */
 #ifndef KPROF_BASE_MUST_H

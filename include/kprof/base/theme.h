@@ -1,5 +1,5 @@
 /* Color themes by name: for a dark terminal, for a light one, and for one with eight colors.
- * ui/term defines the colors of each theme. Constant data; any thread. */
+ * ui/paint defines the colors of each theme. Constant data; any thread. */
 #ifndef KPROF_BASE_THEME_H
 #define KPROF_BASE_THEME_H
 

@@ -14,7 +14,7 @@ struct full_what {
     bool process;
     uint64_t pid;    /* serial << 32 | id, when it is a process */
     struct mfa call; /* the call with which a request begins */
-    bool condition;  /* there is one: the whole text is an identity rule */
+    bool condition;  /* there is a condition: the whole text is an identity rule */
 };
 
 /* 0, or -1 with err. */

@@ -1,12 +1,12 @@
 /* The command line and the config file as one struct of plain values. kprof.1, DESCRIPTION, is the
  * contract.
  *
- * Invariant: after OPTIONS_RUN every field is valid and the combination is valid: exactly one of a
- * node, --demo, --replay and --flame; every tier's M:F/A parses; tier names are unique; the entry
- * names a tier when tiers are known. The command line overrides the file, key by key (all tiers
- * count as one key). The caller owns the struct and frees it with options_release, for every result
- * of options_parse. One thread (getopt has a state). options_parse does not connect and does not
- * translate identity rules. */
+ * Invariant: after OPTIONS_RUN every field is valid and the combination is valid: at most one of a
+ * node, --demo, --replay and --flame (none: the operator is to choose a node); every tier's M:F/A
+ * parses; tier names are unique; the entry names a tier when tiers are known. The command line
+ * overrides the file, key by key (all tiers count as one key). The caller owns the struct and frees
+ * it with options_release, for every result of options_parse. One thread (getopt has a state).
+ * options_parse does not connect and does not translate identity rules. */
 #ifndef KPROF_CLI_OPTIONS_H
 #define KPROF_CLI_OPTIONS_H
 
@@ -39,7 +39,8 @@ enum options_mode { OPTIONS_NODE, OPTIONS_DEMO, OPTIONS_REPLAY, OPTIONS_FLAME };
 struct options {
     enum options_mode mode;
     char *node[OPTIONS_NODES_MAX]; /* name@host or name@host:PORT */
-    size_t n_nodes;                /* 0 unless OPTIONS_NODE */
+    size_t n_nodes;                /* 0 unless OPTIONS_NODE; there, 0: none was given */
+    const char *node_from;         /* the variable that gave the node; NULL: none did */
     char *replay;                  /* file; NULL unless OPTIONS_REPLAY */
     char *flame;                   /* file of folded stacks; NULL unless OPTIONS_FLAME */
     char *config;                  /* file already read; NULL: none */
@@ -55,11 +56,17 @@ struct options {
     bool entry_none; /* --entry none: no requests, every call is counted separately */
     char *identity;  /* the rule as written; NULL: none */
 
-    uint32_t sample; /* N of the sampling 1/N of requests (entry_none: of calls); default 1 */
+    /* Of the sampled requests, 1 in N is followed in detail: with the scheduling of its processes;
+     * default 100, 0: none. */
+    uint32_t detail;
+    bool detail_given; /* by the operator: if it is not possible, this is reported */
+    uint32_t sample;   /* N of the sampling 1/N of requests (entry_none: of calls); default 1 */
     enum returns_mode returns; /* auto is lean */
     uint64_t slow_ns;          /* 0: no slow calls are listed */
     char *slow_log;            /* file; NULL: none */
     bool slow_args;
+    bool why; /* the reports of --batch have the findings */
+    bool mailbox;
     bool slow_details;    /* the text of --batch has the tiers of each slow request */
     uint64_t max_age_ns;  /* 1 s */
     uint64_t max_rate;    /* events per second; 0: no limit */
@@ -69,12 +76,13 @@ struct options {
     uint32_t max_overhead_ppm;
     uint64_t lease_ns; /* the node stops tracing after this time without a message from kprof-top;
                           10 s */
-    uint64_t duration_ns; /* 0: until kprof-top is stopped */
-    uint64_t delay_ns;    /* batch interval, 1 s; at least 100 ms */
-    uint64_t iterations;  /* 0: no limit */
-    uint32_t demo_rate;   /* requests per second of the sample node, 200 */
-    enum theme theme;     /* THEME_COUNT: not given */
-    bool no_mouse;        /* the terminal keeps the mouse */
+    uint64_t duration_ns;     /* 0: until kprof-top is stopped */
+    uint64_t delay_ns;        /* batch interval, 1 s; at least 100 ms */
+    uint64_t iterations;      /* 0: no limit */
+    uint32_t demo_rate;       /* requests per second of the sample node, 200 */
+    const char *demo_trouble; /* what is wrong with the sample node; constant; NULL: nothing */
+    enum theme theme;         /* THEME_COUNT: not given */
+    bool no_mouse;            /* the terminal keeps the mouse */
     bool batch, no_color, ascii, force;
     char *profile; /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
     uint64_t top;  /* number of processes; 0: 100 */
@@ -103,9 +111,13 @@ struct options {
     char *baseline; /* recording (OPTIONS_FLAME: stacks) to compare with; NULL: none */
     struct assertion assertion[OPTIONS_ASSERTIONS_MAX]; /* conditions on the summary of a batch */
     size_t n_assertions;
-    char *cookie_file; /* NULL: use KPROF_COOKIE or ~/.erlang.cookie */
+    char *connect;     /* ADDR:PORT instead of the host of the node and epmd; NULL: not given */
+    char *cookie_file; /* NULL: as conn_find_cookie says */
     char *setcookie;   /* blanked in argv; overwritten by options_release; never in an err */
     char *name;        /* name of kprof-top's hidden node, without host; NULL: generated */
+    bool tls;          /* the connection uses TLS; also set by each of the following */
+    bool tls_insecure;
+    char *tls_optfile, *tls_ca, *tls_cert, *tls_key; /* files; NULL: not given */
 };
 
 /* Reorders argv (options first) and overwrites a cookie in it with NULs. */

@@ -16,6 +16,7 @@ int optval_duration(const char *opt, const char *val, uint64_t min_ns, uint64_t 
                     struct err *e);
 int optval_count(const char *opt, const char *val, uint64_t max, uint64_t *out, struct err *e);
 int optval_sample(const char *val, uint32_t *out, struct err *e); /* "1/10" -> 10 */
+int optval_detail(const char *val, uint32_t *out, struct err *e); /* "off" -> 0 */
 int optval_rate(const char *opt, const char *val, uint64_t *out,
                 struct err *e); /* "20k/s" -> 20000 */
 int optval_percent(const char *opt, const char *val, uint32_t *out_ppm,
@@ -24,6 +25,7 @@ int optval_speed(const char *val, double *out, struct err *e); /* "10" -> 10, "m
 int optval_returns(const char *val, enum returns_mode *out, struct err *e);
 int optval_transport(const char *val, struct err *e);
 int optval_node(const char *val, struct err *e);      /* name@host or name@host:PORT */
+int optval_connect(const char *val, struct err *e);   /* ADDR:PORT or [IPV6]:PORT */
 int optval_self_name(const char *val, struct err *e); /* a node name without host */
 
 struct shown {

@@ -16,7 +16,8 @@ int output_check(const char *path, struct err *e);
 /* Returns a descriptor, or -1 with err (and errno). A file that is overwritten becomes 0600,
  * too. */
 int output_open(const char *path, enum output_mode m, struct err *e);
-/* Writes all n bytes; -1 with err. */
+/* Writes all n bytes; -1 with err. After a requested stop it waits at most a second for a reader.
+ */
 int output_write(int fd, const char *path, const void *bytes, size_t n, struct err *e);
 /* Replaces the whole content of the file at once: a reader sees the old content or the new one. */
 int output_replace(const char *path, const void *bytes, size_t n, struct err *e);

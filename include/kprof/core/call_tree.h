@@ -2,17 +2,17 @@
  * position: a function that is called at two places has two nodes.
  *
  * A node stands for a function called by its parent. A tail call is a child of its caller, too; a
- * function that calls itself last stays one node. A process below the root (node 0) holds the calls
+ * function that tail-calls itself stays one node. A process below the root (node 0) holds the calls
  * that began in it. The time in which a process did not run is a child (SLEEP) of the function that
- * waited, a garbage collection one (GC) of the function that caused it. Each instant also becomes a
- * sample of the profile that the tree was made with: for flame graphs, files and time lines. Its
- * status is waiting, garbage collecting or running.
+ * waited, a garbage collection one (GC) of the function that caused it. The time between two events
+ * of a process also becomes a sample of the profile that the tree was made with: for flame graphs,
+ * files and time lines. Its status is waiting, garbage collecting or running.
  *
- * Invariant: survives any events. total = own + the totals of the children, of all nodes that are
+ * Invariant: accepts any events. total = own + the totals of the children, of all nodes that are
  * not hidden; the root's total, with nothing hidden, is the sum of the times in which the processes
  * were traced, and of the weights of the samples that were added to the profile. The calls of all
- * functions, and those that were cut, are the calls added. The time of a call that was cut (too
- * many or too deep nodes) is its caller's. Times of a process never go back. Owns its memory,
+ * nodes plus the calls that were cut are the calls that were added. The time of a call that was cut
+ * (too many or too deep nodes) is its caller's. Times of a process never go back. Owns its memory,
  * borrows the profile. One thread. */
 #ifndef KPROF_CORE_CALL_TREE_H
 #define KPROF_CORE_CALL_TREE_H
@@ -57,12 +57,12 @@ struct call_node {
     uint64_t pid;                       /* of a process: serial << 32 | id */
     uint64_t calls;                     /* SLEEP, GC: how often; a process: how often it began */
     uint64_t own_ns, total_ns;
-    uint64_t exceptions; /* calls ended by an exception; known for first calls only */
+    uint64_t exceptions; /* calls that an exception ended, known for CALL_EVENT_BEGIN only */
 };
 
 struct call_tree_counts {
     uint64_t events, calls;
-    uint64_t bad;       /* of no process, or of no kind */
+    uint64_t bad;       /* events of an unknown process or kind */
     uint64_t cut;       /* calls that have no node, because it did not fit */
     uint64_t no_return; /* frames without a reported return: an exception, before OTP 27.1 */
     uint64_t first_ns, last_ns;
@@ -87,7 +87,7 @@ struct call_tree_hide {
 void call_tree_sum(struct call_tree *t, const struct call_tree_hide *hide);
 uint32_t call_tree_nodes(const struct call_tree *t); /* at least 1: the root */
 const struct call_node *call_tree_node(const struct call_tree *t, uint32_t node);
-/* The node after `node`, parents before their children; 0: that was the last. */
+/* The node after `node`, parents before their children; 0: there are no more. */
 uint32_t call_tree_next(const struct call_tree *t, uint32_t node);
 const struct call_tree_counts *call_tree_counts(const struct call_tree *t);
 const struct stack_profile *call_tree_profile(const struct call_tree *t);

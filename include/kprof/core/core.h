@@ -28,7 +28,7 @@ struct core_limits {
     uint64_t linger_ns;   /* time for which closed labels are kept, to recognize late calls; default
                              10 s */
     size_t history_bytes; /* for closed seconds; default 36 MiB; the oldest are dropped first */
-    uint32_t slow_entries; /* entries of the slow log, default 1000 */
+    uint32_t slow_entries; /* lines of the list of slow requests; default 1000 */
     bool history;          /* default true; false: only windows up to now can be viewed */
 };
 void core_limits_default(struct core_limits *l);
@@ -68,8 +68,8 @@ void core_set_slow(struct core *c, uint64_t threshold_ns); /* 0: no slow calls a
 
 void core_feed(struct core *c, const struct event *ev, size_t n);
 void core_advance(struct core *c, uint64_t now_ns); /* node time */
-/* kprof-top itself detected that nothing is traced since at_ns: GAP_LOST or GAP_SILENT. The next
- * EVENT_GAP ends the gap. */
+/* kprof-top itself detected that nothing has been traced since at_ns: GAP_LOST or GAP_SILENT. The
+ * next EVENT_GAP ends the gap. */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
 /* Removes the newest gap if it has not ended, began at since_ns or later and is GAP_OFF or
  * GAP_LOST, because the end of a run is not a gap. */
@@ -110,15 +110,36 @@ struct core_inside core_inside_at(struct core *c, uint64_t pid, uint64_t ns);
 void core_sampled(struct core *c, uint64_t request); /* a sample was taken in this request */
 
 /* Returns the labels of the requests with samples that have a call in the cells, in ascending
- * order; with them those of requests that turned out to be part of these. The caller frees them. */
+ * order, including those of requests that turned out to be part of these. The caller frees them. */
 uint64_t *core_sampled_requests(const struct core *c, const struct view_cells *q, size_t *n);
 
+/* ---- requests that hang ---- */
+
+struct core_hanging {
+    uint64_t pid, request; /* label of the request */
+};
+/* Lists the requests that have been open for longer than the 90th percentile of the ended requests
+ * (at least 20 ms; 1 s while fewer than 20 have ended) and are not followed in detail, oldest
+ * first, each with the process of its innermost open call. A request is listed again when it is a
+ * quarter older. Returns their number. */
+size_t core_hanging(struct core *c, struct core_hanging *out, size_t max);
+
+#define CORE_PLACE_BYTES 160
+struct core_poll {
+    uint64_t request, ns;         /* node time, not before the poll was made */
+    uint8_t status;               /* as in a stack sample */
+    char place[CORE_PLACE_BYTES]; /* functions, innermost first; text from the node */
+};
+/* A process of a request was polled. Polls that may have been made after the end of the request are
+ * left out. */
+void core_hang(struct core *c, const struct core_poll *p);
+
 /* The slow requests that are stored. core_slow_done returns the number of the newest that has ended
- * (numbers count 1, 2, ... and start again with core_zero). core_slow_settle makes all open ones
+ * (numbers count 1, 2, ... and start again with core_zero). core_slow_end_all makes all open ones
  * count as ended at once. core_slow_since returns a snapshot of only those with a number above
- * `since`. A slow call without a request counts as a slow request. */
+ * `since`, and the slow traces. A slow call without a request counts as a slow request. */
 uint64_t core_slow_done(const struct core *c);
-void core_slow_settle(struct core *c);
+void core_slow_end_all(struct core *c);
 struct snapshot *core_slow_since(const struct core *c, uint64_t since, uint64_t wall_of_now_ns);
 
 #endif

@@ -19,12 +19,35 @@ enum event_kind {
     EVENT_EXCEPTION, /* full: an exception ended function `fn` */
     EVENT_EXIT,      /* the process is dead (from the answer to {alive, ...}) */
     EVENT_FLUSH,     /* tracing was switched off at ts: calls that are open will have no end */
-    EVENT_GAP,       /* from ts on: ident = enum gap_reason; GAP_NONE: traced (twice a second) */
+    EVENT_GAP,       /* from ts on nothing is traced: ident = enum gap_reason. GAP_NONE:
+                        calls are traced (reported twice a second) */
     EVENT_MARK,      /* a traced module was loaded again: ident = interned name */
     EVENT_DROPPED,   /* events were dropped before ts: open calls may have ended */
     EVENT_COUNTED,   /* nothing is traced, calls are counted: label = calls of the tier. tier
                         UINT16_MAX comes first: label = ns before ts that the counts cover */
+    EVENT_SENT,      /* pid is about to send the message of a call to the process `prev` */
+    /* Of the processes of requests that are followed in detail (label & EVENT_LABEL_DETAIL): */
+    EVENT_OUT,      /* the process leaves scheduler `tier` (0: a dirty one), in function `fn` */
+    EVENT_IN,       /* it is on a scheduler again */
+    EVENT_GC,       /* a garbage collection begins */
+    EVENT_GC_END,   /* ... and ends */
+    EVENT_RECEIVES, /* function `fn` waits for messages itself (tier 1), or it does not (0) */
+    EVENT_UNKNOWN,  /* what the process does from ts on is not known. pid UINT64_MAX: of all
+                       processes, since their last events */
+    EVENT_QUEUE,    /* of a process to which such a process has sent a message: label = the number
+                       of messages in its mailbox */
+    /* An event of the VM (core/vm_event.h) ended, or was noticed, at ts: tier = enum vm_event_kind,
+     * prev = for how long, in ns (0: not known, or a moment), label = its value (of a long queue 0:
+     * the queue is short again), fn = its detail, interned; pid 0: of no process */
+    EVENT_VM,
 };
+
+/* Set in the label of a request that is followed in detail (not in a label that is a pid). */
+#define EVENT_LABEL_DETAIL (UINT64_C(1) << 48)
+static inline int event_in_detail(uint64_t label)
+{
+    return !(label >> 63) && (label & EVENT_LABEL_DETAIL) != 0;
+}
 
 /* Why nothing was traced. The agent uses the same numbers for the first four. */
 enum gap_reason {
@@ -41,9 +64,10 @@ struct event {
     uint64_t ts_ns;
     uint64_t pid;    /* traced process: serial << 32 | id; 0 never occurs */
     uint64_t label;  /* request label; 0: none. A label that is a pid has bit 63 set */
-    uint64_t prev;   /* ENTRY: label of the process before the call; 0: none */
+    uint64_t prev;   /* ENTRY: label of the process before the call; 0: none. SENT: a process */
     uint32_t fn;     /* interned M:F/A: the called function, or the one returned to/from */
-    uint32_t caller; /* CALL/ENTRY under lean returns: interned M:F/A of the caller; 0: undefined */
+    uint32_t caller; /* CALL/ENTRY/SENT under lean returns: interned M:F/A of the caller; 0:
+                        undefined */
     uint32_t ident;  /* interned identity; 0: the rule gave undefined, or there is no rule */
     uint16_t tier;   /* CALL/ENTRY: tier number */
     uint8_t kind;    /* enum event_kind */

@@ -5,7 +5,7 @@
  * are contiguous, the widest first, equal ones in the order of their texts. total = self + the
  * totals of the children. The root's total is the sum over the samples that pass the filter, minus
  * those in `left_out`. A flame owns its memory and its texts: after it is built it needs neither
- * view nor profile. Texts are raw bytes from the target or a file. One thread. */
+ * view nor profile. Texts are raw bytes from the node or a file. One thread. */
 #ifndef KPROF_CORE_FLAME_H
 #define KPROF_CORE_FLAME_H
 
@@ -110,7 +110,7 @@ const char *flame_label_text(const struct flame *f, uint32_t label, size_t *n);
  * sample once: a node below another such node adds nothing. `below` 0: the whole graph. */
 uint64_t flame_sum(const struct flame *f, const bool *hit, uint32_t below);
 
-/* What sample i adds to the width of its frames; 0: nothing, or it is not known. metric: unless by
+/* What sample i adds to the width of its frames; 0: nothing, or it is not known. metric: not for
  * FLAME_SAMPLES. */
 uint64_t flame_sample_width(const struct stack_view *v, size_t i, enum flame_by by,
                             enum stack_metric m);
@@ -128,7 +128,7 @@ void flame_frame_text(struct buf *out, const struct stack_profile *p, uint32_t f
 /* A possible width of a graph. */
 struct flame_width {
     enum flame_by by;
-    enum stack_metric metric; /* unless by FLAME_SAMPLES */
+    enum stack_metric metric; /* not for FLAME_SAMPLES */
 };
 #define FLAME_WIDTHS_MAX (1 + 3 * STACK_METRICS)
 

@@ -3,9 +3,9 @@
  * then an empty line. Metrics (metric_erlang_NAME: VALUE, DELTA) are read from the first line or
  * lines of their own; a frame in parentheses is the initial call.
  *
- * The bytes may come in pieces of any size and may be anything: what is no such line is counted and
- * left out. Invariant: memory is bounded by PERF_SCRIPT_LINE_MAX and the limits of the profile.
- * Pure but for the profile, which the caller owns. One thread. */
+ * The bytes may arrive in pieces of any size and have any content: other lines are counted and left
+ * out. Invariant: memory is bounded by PERF_SCRIPT_LINE_MAX and the limits of the profile. Pure,
+ * except that it adds to the profile, which the caller owns. One thread. */
 #ifndef KPROF_CORE_PERF_SCRIPT_H
 #define KPROF_CORE_PERF_SCRIPT_H
 

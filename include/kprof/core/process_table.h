@@ -1,4 +1,4 @@
-/* The process table: the processes on top of the node's order in one round, and sums of all
+/* The process table: the first processes of one round, in the node's order, and sums of all
  * processes by initial call and by application. What happens in a second is computed from this
  * round and the one before.
  *
@@ -69,14 +69,14 @@ struct process_head {
     enum process_value by; /* the node's order */
     enum process_gate gate;
     uint64_t processes;            /* of the node, without those of agents */
-    double born_per_s, died_per_s; /* those that the rounds saw; NAN: not known */
+    double born_per_s, died_per_s; /* started and ended, as far as rounds saw it; NAN: not known */
     double between_s;              /* since the round before; 0: there was none */
     double period_s, asked_s,
         round_s;         /* between rounds: in force, asked for; how long the round took */
     double next_s;       /* until the next round */
     double cost_percent; /* of the schedulers' time */
     uint64_t late;       /* processes that did not answer in time */
-    uint64_t unnamed;    /* whose initial call was not asked for so far */
+    uint64_t unnamed;    /* processes whose initial call has not been requested yet */
 };
 
 struct process_table {

@@ -1,5 +1,5 @@
-/* Stack samples by time, for the sub-second heat map: columns are seconds, lines are equal
- * parts of a second, a cell is as wide as a flame graph of its samples.
+/* Stack samples by time, for the sub-second heat map: columns are seconds, and lines are equal
+ * parts of a second. The value of a cell is the total width of its samples, as in a flame graph.
  *
  * Invariant: the sum over the cells is the width of the samples that pass the filter in the columns
  * of the map. A gap is a time of at least SAMPLE_MAP_GAP_NS, and of three intervals of the sampler,
@@ -18,17 +18,18 @@
 struct sample_map_query {
     struct flame_filter filter; /* its times are ignored */
     enum flame_by by;
-    enum stack_metric metric; /* unless by FLAME_SAMPLES */
+    enum stack_metric metric; /* not for FLAME_SAMPLES */
     uint64_t end_s;           /* the second after the last column; 0: the newest sample is in it */
-    uint32_t cols, lines;     /* 1 to SAMPLE_MAP_COLS, to SAMPLE_MAP_LINES: a divisor of 1e9 */
+    /* 1 to SAMPLE_MAP_COLS; 1 to SAMPLE_MAP_LINES, a divisor of 1e9 */
+    uint32_t cols, lines;
 };
 
 struct sample_map {
     uint64_t from_s;            /* the second of column 0 */
     uint64_t first_s, newest_s; /* of the first and the newest sample of the view */
     uint32_t cols, lines;
-    uint64_t zero_ns;    /* time of the samples = this time of the second - zero_ns */
-    uint64_t total, top; /* of all cells; of the widest */
+    uint64_t zero_ns;    /* a sample's time + zero_ns = its time on the axis of seconds */
+    uint64_t total, top; /* width of all cells; of the widest one */
     uint64_t *width;     /* by column, then by line */
     bool *gap;
 };

@@ -2,11 +2,11 @@
  * then gets the traced request, tier and identity that its process was in.
  *
  * Events and samples take different paths from the node, with delays of up to a few 100 ms. A
- * sample is settled when core is SAMPLE_WAIT_NS past its time. If its request has no name yet, but
+ * sample is resolved when core is SAMPLE_WAIT_NS past its time. If its request has no name yet, but
  * may get one, it waits for up to SAMPLE_WAIT_NAME_NS.
  *
- * Invariant: added = settled + waiting; each sample comes into the profile once. At most
- * SAMPLE_WAIT_MOST wait: if more come, the one that waited longest is settled as far as is known,
+ * Invariant: added = resolved + waiting; each sample comes into the profile once. At most
+ * SAMPLE_WAIT_MOST wait: if more come, the one that waited longest is resolved as far as is known,
  * and counted in `early`. Core and profile are borrowed. One thread, that of core. */
 #ifndef KPROF_CORE_SAMPLE_WAIT_H
 #define KPROF_CORE_SAMPLE_WAIT_H
@@ -21,9 +21,9 @@
 struct sample_wait;
 
 struct sample_wait_counts {
-    uint64_t added, settled;
+    uint64_t added, resolved;
     uint64_t inside; /* of a request */
-    uint64_t early;  /* settled before their time */
+    uint64_t early;  /* resolved before their time */
     uint64_t missed; /* core no longer knew the call of their process */
 };
 
@@ -33,7 +33,7 @@ void sample_wait_free(
     struct sample_wait *w); /* NULL is fine; samples that still wait are dropped */
 void sample_wait_add(struct sample_wait *w, const struct stack_sample *s,
                      const struct stack_metrics *m);
-/* Settles the samples that are due; all: also those that are not. */
+/* Resolves the samples that are due; all: also those that are not. */
 void sample_wait_pass(struct sample_wait *w, bool all);
 void sample_wait_forget(struct sample_wait *w); /* drops those that wait */
 size_t sample_wait_waiting(const struct sample_wait *w);

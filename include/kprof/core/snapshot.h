@@ -9,6 +9,8 @@
 #define KPROF_CORE_SNAPSHOT_H
 
 #include <kprof/core/event.h>
+#include <kprof/core/time_part.h>
+#include <kprof/core/vm_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +37,7 @@ const char *breaker_name(enum breaker_state s); /* "closed" "open" "half-open" *
 #define SNAP_TREND 60 /* seconds */
 #define IDENT_ALL  UINT16_MAX
 const char *gap_name(enum gap_reason r); /* "off" "overload" "lease" "lost" "silent"; "none" */
+const char *gap_text(enum gap_reason r); /* the same in words, for a screen */
 
 struct snap_row {
     uint16_t tier;    /* tier number, or TIER_TOTAL */
@@ -74,8 +77,21 @@ struct snap_row {
      * ..."), until calls are seen; NULL: none. */
     const char *note;
     /* The SNAP_TREND seconds before the end of the window, oldest first; NAN if nothing is known or
-     * nothing was measured. NULL: not requested. */
-    const float *trend_rate, *trend_p99_us;
+     * nothing was measured. Errors: as a part of the calls, 0..1. NULL: not requested. */
+    const float *trend_rate, *trend_p99_us, *trend_errors;
+    /* Tiers whose calls run in another process than their caller, as those of a gen_server. wait:
+     * from the moment at which the caller sends its message to the moment at which the call begins;
+     * waits: calls for which it is known (--mailbox; 0: the times are NAN). busy: the share of the
+     * traced time in which the processes of the tier ran its calls within requests, summed over the
+     * processes (1: one process was always busy, or two for half of the time); NAN: no process had
+     * calls of several requests. busiest: its process that was busiest in the last 5 to 10 s, and
+     * its own share; 0: none, or the window ends before now. */
+    uint64_t waits;
+    double wait_mean_us, wait_p50_us, wait_p90_us, wait_p99_us, wait_p999_us, wait_max_us;
+    double busy, busiest;
+    uint64_t busiest_pid;
+    uint32_t processes;                 /* that had calls of the tier in that time */
+    const struct time_part_view *parts; /* NULL: no parts were recorded in the window */
 };
 
 /* The distribution of the calls of one row in the window over the bins of base/scale. */
@@ -115,7 +131,8 @@ struct snap_slow_tier {
     uint64_t duration_us;
     uint64_t self_us; /* without calls that began within it, in any process */
     uint64_t pid;
-    bool error;
+    uint32_t mailbox_us; /* time before its start in the mailbox, if mailbox_known */
+    bool error, mailbox_known;
 };
 
 struct snap_slow_sum { /* all calls of a tier in a slow request */
@@ -133,6 +150,12 @@ struct snap_slow_call { /* the slow calls of a tier in a request: the longest, a
     uint64_t pid;
     const char *args; /* NULL unless --slow-args */
     bool error;
+};
+
+struct snap_place {     /* what a process did when it was polled */
+    const char *text;   /* functions, innermost first; raw bytes from the node */
+    const char *status; /* "waiting", "running", ... */
+    double share;       /* of the polls of its request */
 };
 
 /* A slow request with all its slow calls, or a slow call without a request. */
@@ -158,6 +181,9 @@ struct snap_slow {
     size_t n_tiers;
     const struct snap_slow_sum *sums;
     size_t n_sums;
+    uint32_t polls;                  /* while it was open for long; 0: it was not polled */
+    const struct snap_place *places; /* the most frequent, at most 4 */
+    size_t n_places;
 };
 /* The name of an identity for the screen: "(no name)" for "undefined", "(other)" for "<other>",
  * else the name itself (NULL: NULL). Outputs for programs keep the identifiers. */
@@ -165,19 +191,32 @@ const char *snapshot_name(const char *ident);
 
 /* Returns the tier with the most self time; NULL: the tiers are not known. */
 const struct snap_slow_sum *slow_most(const struct snap_slow *w);
-/* The contents of its line on the screen. slow_took_us: the duration of the request or, when no
- * request has ended, of the longest slow call; slow_tier, slow_pid, slow_who: the tier with the
- * most self time, and its process. */
+/* What the line of a slow request on the screen shows. slow_took_us: the duration of the request
+ * or, when no request has ended, of the longest slow call; slow_tier, slow_pid, slow_who: the tier
+ * with the most self time, and its process. */
 double slow_took_us(const struct snap_slow *w);
 const char *slow_tier(const struct snap_slow *w);
 uint64_t slow_pid(const struct snap_slow *w);
 const char *slow_who(const struct snap_slow *w);
 
+struct snapshot;
+/* The name of a process of the slow request with this slow trace; NULL: not known. */
+const char *snapshot_slow_who(const struct snapshot *s, uint64_t trace, uint64_t pid);
+
 struct slow_trace_request; /* core/slow_trace.h; core/waterfall.h makes rows of it */
+
+struct snap_who {
+    uint64_t pid;
+    const char *name;
+};
+enum { SNAP_WHO = 8 };
 
 struct snap_slow_trace { /* a slow request with its calls */
     const struct slow_trace_request *request;
     uint64_t wall_ns; /* start of the request, wall clock of this machine */
+    /* Names of the processes that its calls waited for, at most SNAP_WHO. */
+    const struct snap_who *who;
+    size_t n_who;
 };
 
 /* Selects slow requests: those with the text in a name, a process or arguments on their line that
@@ -197,6 +236,7 @@ struct snap_open {          /* a call that is open now, whatever the window */
     const char *ident; /* "undefined" when not known (yet) */
     const char *who;   /* registered name or initial call of the process; NULL: not known */
     double age_us;
+    struct snap_place place; /* where its request hangs; text NULL: it was not polled */
 };
 
 struct snap_log { /* a line of the session log: breaker, reload, connection lost, ... */
@@ -215,16 +255,86 @@ struct snap_mark { /* a traced module was loaded again */
     const char *module;
 };
 
+/* The node in one second. */
+struct snap_load {
+    uint64_t wall_ns;     /* wall clock of this machine */
+    double scheduler_use; /* 0..1; negative: not known */
+    uint64_t memory_bytes;
+    uint32_t run_queue;  /* including that of the dirty CPU schedulers */
+    int32_t dirty_queue; /* the part of the dirty CPU schedulers; -1: not known */
+};
+enum { SNAP_LOAD = 600 }; /* seconds */
+
+/* The screens that can prove a finding. */
+enum snap_proof {
+    PROOF_TABLE,
+    PROOF_HEAT,
+    PROOF_SLOW,
+    PROOF_WATERFALL,
+    PROOF_OPEN_CALLS,
+    PROOF_PROCESSES,
+    PROOF_INTERNALS,
+    PROOF_LOG,
+    PROOF_PARTS,
+    PROOF_COUNT
+};
+
+enum { SNAP_FINDINGS = 5, SNAP_FINDING_BYTES = 512 };
+
+/* A finding: a sentence that explains values of the snapshot, and the screen that proves it. */
+struct snap_finding {
+    const char *rule;              /* name of the rule that found it; constant */
+    double score;                  /* 0..1: how much of the time, or of the requests, it explains */
+    char text[SNAP_FINDING_BYTES]; /* it may contain names from the node: raw bytes */
+    enum snap_proof proof;
+    const struct snap_row *row; /* the row to select; NULL: any */
+    uint64_t trace;             /* PROOF_WATERFALL: id of a snap_slow_trace */
+    uint64_t pid;               /* a process that the text names; 0: none */
+    uint64_t start_ns;          /* PROOF_OPEN_CALLS: with pid, the call to select */
+};
+
+/* What a rule lacks. */
+enum snap_missing {
+    MISSING_CALLS,       /* there are not enough calls yet */
+    MISSING_VM,          /* not recorded: the VM could crash (DETAIL_NOT_HERE) */
+    MISSING_DETAIL,      /* --detail is off */
+    MISSING_THRESHOLD,   /* slow requests are not stored */
+    MISSING_REFERENCE,   /* there is nothing to compare with */
+    MISSING_ENTRY,       /* there are no requests */
+    MISSING_SHORT_QUEUE, /* the rule needs a short run queue: while it is long, any wait may be for
+                            a scheduler */
+    MISSING_COUNT
+};
+
+struct snap_why {                          /* made by core/why */
+    bool there;                            /* requested */
+    struct snap_finding of[SNAP_FINDINGS]; /* the highest score first */
+    size_t n;
+    uint32_t unknown[MISSING_COUNT]; /* bit 1 << i: rule i (why_rule) could not say anything */
+};
+
+#define SNAP_QUEUES      8
+#define SNAP_QUEUE_BYTES 256
+/* The message queue of a process that the operator watches by name. */
+struct snap_queue {
+    char name[SNAP_QUEUE_BYTES];
+    int64_t length; /* -1: not known */
+};
+
 struct snap_node {  /* made by engine/view; values: last heartbeat, 0 before the first */
     char name[256]; /* as the operator typed it until the node answers */
     char otp[16];
     bool connected, tracing;
     uint64_t uptime_s;
     uint32_t run_queue;
+    uint32_t schedulers;  /* online; 0: not known */
     double scheduler_use; /* 0..1; negative: not known (before the first heartbeat) */
     uint64_t memory_bytes, processes;
     uint64_t relay_queue, relay_bytes;
+    struct snap_queue queue[SNAP_QUEUES];
+    size_t n_queues;
     char transport[16]; /* "dist" "replay" */
+    char tls[16];       /* "verified", "not verified" (--tls-insecure); "": no TLS */
     bool replay;        /* a recording: */
     double replay_share,
         replay_speed; /* 0..1 of the recording read; speed as a factor, 0: all at once */
@@ -260,6 +370,26 @@ struct snap_cost { /* the cost of tracing, as the node reports it */
     double call_ns;       /* cost of a traced call, in the calling process */
 };
 
+/* Requests in detail: whether the parts of the time of calls (core/time_part.h) are recorded. */
+enum detail_state {
+    DETAIL_NOT_KNOWN, /* the node has not said; a replay */
+    DETAIL_OFF,       /* not requested: --detail off */
+    DETAIL_ON,
+    DETAIL_NOT_HERE, /* not on this VM; why: the fault of the VM that it could trigger */
+    DETAIL_NO_ENTRY  /* there are no requests */
+};
+
+struct snap_detail {
+    enum detail_state state;
+    uint32_t every, every_asked; /* one of this many sampled requests: now, and as requested */
+    bool given;    /* the operator asked for it, so it is a problem if there is none */
+    char why[160]; /* one sentence; "": none */
+};
+#define SNAPSHOT_DETAIL_BYTES 200
+/* The state as text: "1/100", "off", "1/800, requested 1/100: max-overhead", "not on this VM: ...",
+ * "-" if it is not known. out: SNAPSHOT_DETAIL_BYTES. */
+void snapshot_detail(const struct snapshot *s, char *out);
+
 enum sampling_state {
     SAMPLING_NONE,    /* never begun; a replay: the recording has no samples so far */
     SAMPLING_NO_NODE, /* it begins when the node is connected */
@@ -273,11 +403,11 @@ enum sampling_state {
 enum sampling_pause {
     SAMPLING_RUNS,
     SAMPLING_BREAKER,  /* the breaker is open */
-    SAMPLING_LEASE,    /* the node did not hear from kprof-top */
+    SAMPLING_LEASE,    /* the node received nothing from kprof-top */
     SAMPLING_RUN_QUEUE /* the run queue of the node is long */
 };
 
-/* Stack samples: what the node says of its sampler. Totals are since it began. */
+/* Stack samples: the node's report about its sampler. Totals are since it began. */
 struct snap_sampling {
     enum sampling_state state;
     enum sampling_pause pause;
@@ -285,7 +415,7 @@ struct snap_sampling {
     char who[120];  /* what is sampled: "top 100 by reductions"; "": not known */
     char why[300];  /* one sentence */
     double percent; /* cost: share of the node's scheduler time */
-    double each_ms; /* a process is sampled so often: now, and as requested; 0: not known */
+    double each_ms; /* interval between samples of a process: now, and as requested; 0: not known */
     double each_ms_asked;
     uint64_t processes; /* chosen last */
     uint64_t matched;   /* that match; at most 1000 of them are chosen */
@@ -295,8 +425,8 @@ struct snap_sampling {
     uint64_t lost;      /* samples and messages that did not arrive or could not be read */
     uint32_t depth;     /* functions of a stack that the node reports; 0: not known */
     double cut_share;   /* of the samples: their stack is deeper; 0..1 */
-    uint64_t born;      /* processes that were started on the node, */
-    double born_s;      /* in the part of the time for which they could be counted */
+    uint64_t born;      /* processes that were started on the node in born_s */
+    double born_s;      /* the time for which they could be counted */
 };
 
 struct snap_clock { /* the clock of the node compared with that of this machine */
@@ -311,11 +441,11 @@ struct snapshot {
     enum window window;
     double window_s; /* seconds of the window actually covered so far */
     struct {
-        uint64_t zero_wall_ns;    /* begin of second 0 of the history, wall clock of this machine */
+        uint64_t zero_wall_ns;    /* start of second 0 of the history, wall clock of this machine */
         uint64_t oldest_s, now_s; /* the history has the closed seconds [oldest, now) */
         bool history;             /* true: the window is from_s to to_s; false: it ends now */
         uint64_t from_s, to_s;    /* the closed seconds [from, to) */
-        uint64_t asked_s;         /* requested length if it is none of enum window; else 0 */
+        uint64_t asked_s;         /* requested length if enum window does not have it; else 0 */
     } time;
     struct snap_dist dist;
     struct snap_heat heat;
@@ -329,6 +459,7 @@ struct snapshot {
     uint16_t entry; /* its tier, if there is one */
     struct snap_cost cost;
     struct snap_sampling sampling;
+    struct snap_detail detail;
     struct snap_clock clock;
     uint32_t sample, sample_asked; /* 1/sample: in use, and as the operator requested */
     enum sample_why sample_why;
@@ -364,12 +495,22 @@ struct snapshot {
     size_t n_slow_traces;
     const char *const *tier_names; /* by number, removed ones too */
     size_t n_tier_names;
+    const struct snap_load *load; /* the SNAP_LOAD seconds before the end of the window, oldest
+                                     first, without those that are not known; only with `why` */
+    size_t n_load;
+    struct snap_why why;
     const struct snap_log *log; /* newest first */
     size_t n_log;
     const struct snap_gap *gaps; /* in the window, newest first, at most the newest SNAP_GAPS */
     size_t n_gaps;
     const struct snap_mark *marks; /* in the window, newest first */
     size_t n_marks;
+    struct {
+        enum vm_event_state state;
+        uint64_t lost;                  /* not reported by the node, because there were too many */
+        const struct snap_vm_event *of; /* all that are stored, the last begun first */
+        size_t n;
+    } vm;
     void *owner; /* memory that contains all of the snapshot */
 };
 
@@ -377,15 +518,20 @@ void snapshot_free(struct snapshot *s); /* NULL is fine */
 /* Copies the lines (newest first) into the snapshot. Only its maker calls this, once, before the
  * snapshot is complete. */
 void snapshot_set_log(struct snapshot *s, const struct snap_log *lines, size_t n);
-/* Sets the name of the process for each slow and each open call. The callback returns a name, which
- * is copied, or NULL; wall_ns: when the call ended, UINT64_MAX: the call is open. Only the maker of
- * the snapshot calls this, before the snapshot is complete. */
+/* True: a part of the event is in the window. */
+bool snapshot_vm_in_window(const struct snapshot *s, const struct snap_vm_event *e);
+/* Sets the names of the processes of slow and open calls, of VM events, and of those that slow
+ * requests waited for. The callback returns a name, which is copied, or NULL; wall_ns: when the
+ * call ended or the event began, UINT64_MAX: the call is open. Only the maker of the snapshot calls
+ * this, before the snapshot is complete. */
 typedef const char *snapshot_who(void *arg, uint64_t pid, uint64_t wall_ns);
 void snapshot_set_who(struct snapshot *s, snapshot_who *who, void *arg);
+/* Sets the load. Only the maker of the snapshot calls this, before the snapshot is complete. */
+void snapshot_set_load(struct snapshot *s, const struct snap_load *load, size_t n); /* copied */
 /* Returns f. If f has no time range and s shows an earlier time, the result is limited to that
  * time. */
 struct slow_filter slow_filter_at(const struct slow_filter *f, const struct snapshot *s);
-/* Returns the seconds of the time from from_s to to_s ago in which nothing was traced, according to
+/* Returns for how many seconds nothing was traced in the time from from_s to to_s ago, according to
  * the list of gaps. *most (may be NULL): the reason of most of that time. 1 for a range of one
  * second: the whole second is a gap. */
 double snapshot_gap_s(const struct snapshot *s, double from_s, double to_s, enum gap_reason *most);

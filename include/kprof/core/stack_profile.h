@@ -9,7 +9,7 @@
  *
  * Invariant: added = samples kept + dropped + left_out, in samples and in weight. A stack
  * that does not fit is attributed to the deepest of its callers that does, and counted as cut.
- * Texts are raw bytes from the target: code that draws or writes them must make them safe.
+ * Texts are raw bytes from the node or a file: code that draws or writes them must make them safe.
  *
  * One thread (the writer) adds and takes views. A view is an immutable list of samples: one thread
  * at a time may read it while the writer continues. It keeps its chunks, and must be released
@@ -76,10 +76,10 @@ struct stack_frame {
 };
 
 struct stack_sample {
-    uint64_t time_ns; /* of the session (target time); files without times: 0 */
+    uint64_t time_ns; /* node time; files without times: 0 */
     uint64_t weight;  /* in the profile's unit; a sample: 1 */
     uint64_t process; /* serial << 32 | id; 0: not known */
-    uint64_t request; /* id of the open request that contains it; 0: none */
+    uint64_t request; /* label of the request that contains it; 0: none */
     uint32_t stack;
     uint32_t initial_call;      /* a frame id */
     uint32_t name, application; /* text ids: registered name or label; application */

@@ -10,6 +10,7 @@ struct view_query {
     uint64_t length_s; /* 0: as `window`; else any length */
     uint64_t end_s;    /* 0: up to now; else the window is the closed seconds [end - length, end) */
     bool trends;       /* last minute of each row, second by second */
+    bool why;          /* findings (core/why); implies trends */
     bool dist, heat;   /* for the row with this tier and ident: */
     uint16_t tier, ident;           /* as in snap_row */
     uint64_t heat_end_s;            /* the last second of the map; 0: the last closed one */

@@ -19,7 +19,7 @@ enum waterfall_kind {
     WATERFALL_WAIT   /* waits for a call in another process: `other` */
 };
 
-struct waterfall_stretch {
+struct waterfall_segment {
     uint64_t from_ns, to_ns; /* from the start of the request */
     enum waterfall_kind kind;
     uint32_t other; /* WAIT: the row it waits for: of the open calls, the one that began next */
@@ -36,8 +36,8 @@ struct waterfall_row {
     uint32_t first, n; /* its segments */
 };
 
-struct waterfall_gap { /* the total time that a row waits for one tier of one process */
-    uint32_t other;    /* the first row waited for */
+struct waterfall_wait { /* the total time that a row waits for one tier of one process */
+    uint32_t other;     /* the first row waited for */
     uint32_t times;
     uint64_t ns;
 };
@@ -48,14 +48,14 @@ struct waterfall {
     uint64_t omitted_ns;       /* part of the request in calls that were not stored */
     struct waterfall_row *row; /* calls within the request, by start; then late calls */
     uint32_t n, late;          /* rows; number of them that are late calls */
-    struct waterfall_stretch *stretch;
-    uint32_t n_stretches;
+    struct waterfall_segment *segment;
+    uint32_t n_segments;
 };
 
 void waterfall_make(struct waterfall *w, const struct slow_trace_request *r);
 void waterfall_release(struct waterfall *w);
 /* Lists what a row waited for, the longest wait first, at most max. Returns the number of all. */
-size_t waterfall_gaps(const struct waterfall *w, uint32_t row, struct waterfall_gap *out,
-                      size_t max);
+size_t waterfall_waits(const struct waterfall *w, uint32_t row, struct waterfall_wait *out,
+                       size_t max);
 
 #endif

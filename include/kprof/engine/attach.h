@@ -12,7 +12,7 @@ struct attach_who {
     char text[256]; /* user@host, pid N: a second kprof-top shows this text */
 };
 
-void attach_opts(const struct settings *s, const char *node, const char *cookie,
-                 struct attach_who *who, struct session_opts *out);
+void attach_opts(const struct settings *s, const struct conn_target *to, struct attach_who *who,
+                 struct session_opts *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* The engine: connects ring, core, stream and control, for the screen and for batch.
  *
- * Invariant: the engine never blocks on a node, except in engine_settle and engine_detach.
+ * Invariant: the engine never blocks on a node, except in engine_drain and engine_detach.
  * engine_poll does a bounded piece of work, so that a key waits for at most some milliseconds. All
  * functions are for the core thread; engine_wake_fd becomes readable when another thread has data.
  * The engine owns all its parts, including the recorder. */
@@ -8,9 +8,12 @@
 #define KPROF_ENGINE_ENGINE_H
 
 #include <kprof/base/value_tree.h>
+#include <kprof/core/call_tree.h>
 #include <kprof/core/catalog.h>
 #include <kprof/core/core.h>
+#include <kprof/core/full_trace.h>
 #include <kprof/engine/settings.h>
+#include <kprof/erl/conn.h>
 #include <kprof/trace/code_query.h>
 #include <kprof/trace/process_request.h>
 #include <kprof/trace/session.h>
@@ -39,14 +42,14 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
                           struct err *e); /* NULL: err */
 void engine_free(struct engine *g);
 
-/* node, cookie: from app (app generates those of the demo). */
-int engine_attach(struct engine *g, const char *node, const char *cookie, struct err *e);
+/* The strings of `to` must outlive the engine. */
+int engine_attach(struct engine *g, const struct conn_target *to, struct err *e);
 int engine_replay(struct engine *g, const char *path, struct err *e);
-/* share of the recording that has been read, 0..1 */
+/* The share of the recording that has been read, 0..1. */
 double engine_replay_share(const struct engine *g);
 /* Switches tracing off and waits (at most timeout_ms) until core has all events that were sent
  * before, so that the last values are exact. */
-void engine_settle(struct engine *g, int timeout_ms);
+void engine_drain(struct engine *g, int timeout_ms);
 /* Detaches and waits for the end of the control thread; the receipt says what is left on the node.
  * */
 void engine_detach(struct engine *g, struct session_receipt *receipt);
@@ -55,7 +58,9 @@ int engine_wake_fd(const struct engine *g);
 bool engine_poll(struct engine *g); /* true: there is more work to do at once */
 enum engine_state engine_state(const struct engine *g);
 const char *
-engine_trouble(const struct engine *g);         /* the sentence of ENGINE_FAILED or ENGINE_LOST */
+engine_trouble(const struct engine *g); /* the sentence of ENGINE_FAILED or ENGINE_LOST */
+/* True: ENGINE_FAILED, because there is no way to the node's host or port (0: not known). */
+bool engine_unreached(const struct engine *g, uint16_t *port);
 bool engine_configured(const struct engine *g); /* the node uses the latest configuration */
 /* Returns the number of VM functions that the agent avoids on this node, and their texts in *text,
  * with "; " between; 0 until the node is attached. */
@@ -63,10 +68,14 @@ size_t engine_avoided(const struct engine *g, const char **text);
 const char *engine_rule_error(const struct engine *g); /* "": the rule was accepted */
 bool engine_tier_missing(const struct engine *g,
                          const char **note); /* a tier matched no function */
+/* True: the operator asked for requests in detail (settings.detail_given), and the node follows
+ * none; *why: one sentence, constant. */
+bool engine_detail_refused(const struct engine *g, const char **why);
 /* Makes snapshots keep the histograms of their rows, for exports that need them
  * (export_needs_hists). */
 void engine_keep_hists(struct engine *g, bool on);
 struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
+struct snapshot *engine_report(struct engine *g, const struct view_query *query, bool final);
 struct snapshot *engine_view(struct engine *g, const struct view_query *look); /* for a screen */
 
 /* Requests of the operator. -1: err (a sentence for the message line). A recording refuses all
@@ -92,19 +101,20 @@ int engine_take_settings(struct engine *g, const struct settings *s, struct err 
 /* Applies tiers, entry and identity of the settings that engine_new received; before a node is
  * attached. */
 int engine_first_settings(struct engine *g, struct err *e);
-/* number of current tiers that are not in s */
+/* The number of current tiers that are not in s. */
 size_t engine_would_go(const struct engine *g, const struct settings *s);
 /* Switches tracing on or off; pauses or resumes a replay. */
 void engine_toggle(struct engine *g);
 /* Samples twice as many requests (up), or half as many; changes the speed of a replay. */
 void engine_sample(struct engine *g, bool up);
+void engine_mailbox(struct engine *g); /* measure the time in mailboxes, or stop */
 /* Compares all later snapshots with the time range that is shown now. If there is a reference
  * already, ends the comparison. */
 void engine_toggle_comparison(struct engine *g, const struct view_query *shown);
 /* Compares all later snapshots with `then`, and takes ownership of it. name: its name on the
  * screen. */
 void engine_compare(struct engine *g, struct snapshot *then, const char *name);
-/* snapshot to compare with; NULL: none */
+/* The snapshot to compare with; NULL: none. */
 const struct snapshot *engine_compared(const struct engine *g);
 void engine_zero(struct engine *g);
 void engine_note(struct engine *g, const char *text); /* a line in the log */
@@ -119,31 +129,47 @@ void engine_complete(struct engine *g, const char *typed);
  * another r changes what is asked for. */
 void engine_processes(struct engine *g, const struct process_request *r);
 
+/* Watches the message queues of the processes with these registered names (UTF-8, without quotes;
+ * at most SNAP_QUEUES), and no others: snapshots have their lengths. */
+void engine_watch_queues(struct engine *g, const char *const *names, size_t n);
+
 /* Stack samples. begin also changes what is sampled. fresh: samples so far are forgotten. Without a
- * connection it begins with the next one. -1 with err: the source is a recording. */
+ * connection, sampling begins with the next one. -1 with err: the source is a recording. */
 int engine_stacks_begin(struct engine *g, const struct stack_request *r, bool fresh, struct err *e);
 void engine_stacks_end(struct engine *g); /* the samples stay */
-/* True: the node was asked to end, and has not answered: more samples can come. */
+/* True: the node was asked to end sampling and has not answered yet, so more samples can arrive. */
 bool engine_stacks_ending(const struct engine *g);
 void engine_stacks_forget(struct engine *g); /* the samples so far, for example after an export */
-/* The samples there are now, of the node or the recording; NULL: none came yet. The caller releases
- * the view before engine_free. */
+/* The samples so far, of the node or the recording; NULL: none has arrived. The caller releases the
+ * view before engine_free. */
 struct stack_view *engine_stacks_view(struct engine *g);
 /* The requests with samples that have a call in these cells of the latency heat map: labels,
  * ascending, for the caller to free (core_sampled_requests). */
 uint64_t *engine_stacks_requests(const struct engine *g, const struct view_cells *cells, size_t *n);
 void engine_sampling(const struct engine *g, struct snap_sampling *out);
 
-/* With settings.record_ring_bytes: begins a recording with the events of the last before_ns that
- * are in memory. It goes on until engine_record_cut. -1 with err; errno is set if the file could
- * not be made. */
+/* A full trace, at most one at a time. -1 with err: it cannot be requested. engine_full has the
+ * progress, and the reason if the node refuses. */
+int engine_full_begin(struct engine *g, const struct full_ask *a, struct err *e);
+void engine_full_end(struct engine *g); /* what was traced so far is kept */
+void engine_full(const struct engine *g, struct full_now *out);
+/* Once after FULL_ENDED: hands over the tree and its profile, which outlives the tree. False: there
+ * is none. */
+bool engine_full_take(struct engine *g, struct call_tree **tree, struct stack_profile **profile);
+
+/* From now on, keeps the newest events in memory, at most so many bytes. A second call does
+ * nothing. -1 with err: all events are recorded to a file. */
+int engine_record_remember(struct engine *g, size_t bytes, struct err *e);
+/* With settings.record_ring_bytes, or after engine_record_remember: begins a recording with the
+ * events of the last before_ns that are in memory. It goes on until engine_record_cut. -1 with err;
+ * errno is set if the file could not be made. */
 int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, struct err *e);
 int engine_record_cut(struct engine *g, struct err *e);
 
 #define ENGINE_EXIST CODE_QUERY_EXIST
+int engine_can_ask(const struct engine *g, struct err *e); /* -1 with err: no node can be asked */
 /* Asks the node which of these functions it has (one per line, at most ENGINE_EXIST); hooks.exist
  * gets the answer with the tag. -1 with err: there is no node to ask. */
-int engine_can_ask(const struct engine *g, struct err *e); /* -1 with err: no node can be asked */
 int engine_exist(struct engine *g, uint16_t tag, const char *lines, struct err *e);
 
 /* For the picker. open begins to load the catalog again and frees the old catalog; stop ends the

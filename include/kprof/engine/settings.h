@@ -17,8 +17,10 @@ struct settings {
     const char *entry;    /* a tier's name; NULL: the first tier */
     bool entry_none;      /* no requests: every call is counted separately */
     const char *identity; /* the rule; NULL: none */
+    uint32_t detail;      /* 1/detail of the sampled requests is followed in detail; 0: none */
     uint32_t sample;      /* N of the sampling 1/N of requests (entry_none: of calls) */
     enum returns_mode returns;
+    bool mailbox;     /* the time of messages in mailboxes is measured */
     bool slow_args;   /* small arguments of every call are copied */
     uint64_t slow_ns; /* threshold of slow calls; 0: none */
     uint64_t max_age_ns, cooldown_ns;
@@ -26,9 +28,10 @@ struct settings {
     uint32_t max_overhead_ppm; /* of the node's scheduler time; 0: no limit */
 
     /* only for this run */
-    bool history;                  /* store closed seconds, to look back */
-    bool force;                    /* attach even if another tracer is active */
-    const char *self_name;         /* name of kprof-top's hidden node; NULL: generated */
+    bool detail_given;     /* the operator asked for `detail`: report if it is not possible */
+    bool history;          /* store the seconds that have ended (closed), to look back */
+    bool force;            /* attach even if another tracer is active */
+    const char *self_name; /* name of kprof-top's hidden node; NULL: generated */
     const char *record, *slow_log; /* files; NULL: none */
     size_t
         record_ring_bytes; /* keep the newest events in memory for engine_record_keep; 0: do not */

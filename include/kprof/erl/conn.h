@@ -10,6 +10,7 @@
 
 #include <kprof/base/buf.h>
 #include <kprof/base/err.h>
+#include <kprof/erl/tls.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,20 +26,33 @@ enum conn_fail { /* why conn_open failed; err has a sentence for each */
                  CONN_NO_EPMD,
                  CONN_NOT_REGISTERED,
                  CONN_REFUSED,
+                 CONN_WRONG_NAME,
                  CONN_COOKIE,
                  CONN_HANDSHAKE,
+                 CONN_TLS,
                  CONN_TIMEOUT,
                  CONN_LOCAL
 };
 
-struct conn_opts {
-    const char *node; /* name@host or name@host:PORT */
+struct conn_target {     /* a node and the way to it; the caller owns the strings */
+    const char *node;    /* as node_name_parse accepts it */
+    const char *connect; /* ADDR:PORT instead of host and port; NULL: not given */
     const char *cookie;
-    const char *self_name; /* name of this node without host; NULL: kprof_top_<pid> */
-    int timeout_ms;        /* for the whole of conn_open */
+    const char *cookie_from; /* for sentences: where the cookie was found; NULL: not known */
+    struct tls_opts tls;
 };
 
-/* Opens one socket and makes one handshake. A dot in the host selects long names. */
+struct conn_opts {
+    struct conn_target to;
+    const char *self_name; /* name of this node without host; NULL: kprof_top_<pid> */
+    bool returning; /* if the node still has a connection from this name, it is ours: replace it */
+    int timeout_ms; /* for the whole of conn_open */
+    uint16_t *port; /* gets the port of the node, even if it cannot be reached; 0: not known. NULL:
+                       not wanted */
+};
+
+/* Connects, and makes one handshake. The node must have the name in opts. A dot or a colon in its
+ * host selects long names. */
 enum conn_fail conn_open(struct conn **out, const struct conn_opts *o, struct err *e);
 void conn_close(struct conn *c);    /* NULL is allowed */
 void conn_shutdown(struct conn *c); /* wakes a blocked conn_recv; any thread */
@@ -62,9 +76,15 @@ int conn_send_name(struct conn *c, const char *name, const void *term, size_t n,
 int conn_send_pid(struct conn *c, const void *pid, size_t pid_n, const void *term, size_t n,
                   struct err *e);
 
-/* Finds the cookie: the first one of --setcookie, --cookie-file, KPROF_COOKIE, ~/.erlang.cookie.
- * out has at least 256 bytes. Returns 0, or -1 with err. */
-int conn_find_cookie(const char *setcookie, const char *cookie_file, char *out, size_t cap_bytes,
+struct conn_cookie {
+    char text[256];
+    char from[256]; /* the option, variable or file, for sentences */
+};
+
+/* Finds the cookie: the first one of --setcookie, --cookie-file, KPROF_COOKIE, RELEASE_COOKIE,
+ * RELEASE_ROOT/releases/COOKIE, ~/.erlang.cookie. Returns 0, or -1 with err. The caller overwrites
+ * it after use. */
+int conn_find_cookie(const char *setcookie, const char *cookie_file, struct conn_cookie *out,
                      struct err *e);
 
 #endif

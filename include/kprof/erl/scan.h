@@ -47,8 +47,8 @@ bool scan_is_op(const struct scan *x, const char *op);  /* the bytes that begin 
  * the reason why it is malformed (it contains a NUL, for example). */
 const char *scan_unquote(const struct scan *x, struct buf *b);
 
-/* Decodes one escape sequence; p points behind the backslash, n > 0. Returns the bytes used, or 0
- * when p is not at an escape sequence. A byte of UTF-8 stays a byte. */
+/* Decodes one escape sequence; p points to the byte after the backslash, n > 0. Returns the bytes
+ * used, or 0 when p is not at an escape sequence. A byte of UTF-8 stays a byte. */
 size_t scan_escape(const char *p, size_t n, uint32_t *cp);
 /* Encodes a code point as UTF-8. Returns the bytes used, 1 to 4. */
 size_t scan_utf8(uint32_t cp, char out[4]);

@@ -22,10 +22,10 @@ bool term_has_template(struct etf c);
 /* {M,F,Arity} -> "m:f/2", or "MyApp.Repo.get/2" when the name of the module begins with
  * 'Elixir.'. */
 bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes);
-/* Write the parts of such a text, for lists of functions. term_module writes the atom at the cursor
- * as the text before a function of that module ("lists:", "MyApp.Repo.") and sets *elixir when the
- * module is an Elixir module. term_function writes the atom as the name of a function ("map",
- * "get!"). */
+/* Both write a part of such a text, for lists of functions. term_module writes the atom at the
+ * cursor as the text before a function of that module ("lists:", "MyApp.Repo.") and sets *elixir
+ * when the module is an Elixir module. term_function writes the atom as the name of a function
+ * ("map", "get!"). */
 bool term_module(struct etf *c, struct buf *out, bool *elixir);
 bool term_function(struct etf *c, struct buf *out, bool elixir);
 

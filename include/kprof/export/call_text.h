@@ -1,7 +1,7 @@
 /* A call tree as text: a line for each node, parents before their children, children in the order
  * of their first call. Columns: total and self time, calls, and the function, indented by its
- * depth. Texts from the target are made safe. Pure but for the sink; any thread that may read the
- * tree. */
+ * depth. Texts from the node are made safe. Pure, except for the sink; any thread that may read
+ * the tree. */
 #ifndef KPROF_EXPORT_CALL_TEXT_H
 #define KPROF_EXPORT_CALL_TEXT_H
 

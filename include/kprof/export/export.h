@@ -21,9 +21,10 @@ void export_details(struct buf *out, const struct snapshot *s);
 void export_view(struct buf *out, const struct snapshot *s);
 /* Writes as text only the slow requests that pass the filter, in the form of export_details. */
 void export_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f);
-/* Writes one slow request as one JSON object and a newline: an object of "slow" in json, plus
+/* Writes one slow request of s as one JSON object and a newline: an object of "slow" in json, plus
  * "node". */
-void export_slow_line(struct buf *out, const struct snap_slow *w, const char *node);
+void export_slow_line(struct buf *out, const struct snapshot *s, const struct snap_slow *w,
+                      const char *node);
 int export_format_parse(const char *s); /* enum export_format, or -1 */
 /* Returns the enum export_format for the extension of a file name, EXPORT_TEXT if the name has no
  * extension, or -1 if the extension is not one of export_endings. */

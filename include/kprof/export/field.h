@@ -22,13 +22,15 @@ struct field {
     size_t offset; /* in struct snap_row */
 };
 
-#define FIELDS           21
+#define FIELDS           29
 #define FIELD_CELL_BYTES 64
 
 extern const struct field fields[FIELDS];
 
 uint64_t field_count(const struct field *c, const struct snap_row *r); /* FIELD_COUNT only */
 double field_value(const struct field *c, const struct snap_row *r);   /* all other kinds */
+/* True: the field is about the time in mailboxes, which text contains only if it was measured. */
+bool field_is_of_mailbox(const struct field *c);
 int field_decimals(const struct field *c);
 /* Writes the cell for CSV; "" if the value is not a number. */
 void field_plain(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);

@@ -1,4 +1,4 @@
-/* Writes stack samples as files that other tools read, and as a page of its own:
+/* Writes stack samples as files that other tools read, and as interactive pages:
  * - folded: a line for each stack, root first, and its width (flamegraph.pl, inferno, speedscope)
  * - eflame: a line for each sample, the process first (eflame's stack_to_flame.sh)
  * - perf: `perf script` as flame_prof writes it, with metrics (FlameScope's fork)
@@ -8,7 +8,7 @@
  * - html, svg: one interactive file that needs no network
  *
  * folded, speedscope and pprof show the flame graph of the query; eflame, perf, chrome and the
- * pages show the samples that pass its filter. Texts from the target are made safe for the format.
+ * pages show the samples that pass its filter. Texts from the node are made safe for the format.
  * Memory is bounded: output is passed on in pieces. Pure except for the sink; any thread that may
  * read the view. */
 #ifndef KPROF_EXPORT_STACKS_H

@@ -1,4 +1,4 @@
-/* The writers behind the functions of export.h, with the same contract. */
+/* The writers behind the functions of export.h, with the same contract: pure; any thread. */
 #ifndef KPROF_EXPORT_WRITERS_H
 #define KPROF_EXPORT_WRITERS_H
 
@@ -17,6 +17,7 @@ void export_csv_quoted(struct buf *out, const char *s);
 void export_prom(struct buf *out, const struct snapshot *s);
 void export_hlog(struct buf *out, const struct snapshot *s, bool first);
 void export_text_slow(struct buf *out, const struct snapshot *s, const struct slow_filter *f);
-void export_json_slow(struct buf *out, const struct snap_slow *w, const char *node);
+void export_json_slow(struct buf *out, const struct snapshot *s, const struct snap_slow *w,
+                      const char *node);
 
 #endif

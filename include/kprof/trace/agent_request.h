@@ -6,6 +6,8 @@
 #ifndef KPROF_TRACE_AGENT_REQUEST_H
 #define KPROF_TRACE_AGENT_REQUEST_H
 
+#include <kprof/base/buf.h>
+#include <kprof/erl/etf.h>
 #include <kprof/trace/session.h>
 #include <kprof/trace/trace_config.h>
 
@@ -55,10 +57,21 @@ int agent_request_dead(struct session *s, const uint64_t *pids, size_t n, uint64
  * process, or an empty line when the process has ended. */
 int agent_request_who(struct session *s, const uint64_t *pids, size_t n, struct buf *lines,
                       struct err *e);
+/* Stores the length of the message queue of the process with this registered name (UTF-8, without
+ * quotes); -1: not known. */
+int agent_request_queue(struct session *s, const char *name, int64_t *length, struct err *e);
 /* Stores the current stack of a process in *lines: one function per line, innermost first. *dead:
  * the process has ended. */
 int agent_request_stack(struct session *s, uint64_t pid, struct buf *lines, bool *dead,
                         struct err *e);
+/* Polls what processes (at most AGENT_REQUEST_HANG) do, for 50 ms. *lines: the first line is the
+ * time in us that the polls took in all; then a line for each poll: number of the process in pids,
+ * time in us since the start, status, functions; separated by single blanks. */
+#define AGENT_REQUEST_HANG 4
+int agent_request_hang(struct session *s, const uint64_t *pids, size_t n, struct buf *lines,
+                       struct err *e);
+/* Reads such an answer into *lines. False: it cannot be read, and *lines has a part of it. */
+bool agent_request_polls(struct etf *c, struct buf *lines);
 /* Stores the completions of typed in *lines: full M:F/A texts or module names, one per line. */
 int agent_request_completions(struct session *s, const char *typed, struct buf *lines,
                               struct err *e);

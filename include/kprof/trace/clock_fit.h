@@ -16,9 +16,9 @@
  *
  * Steps: bounds that contradict each other prove that a clock was set, or that a machine was
  * suspended or paused; the fit then starts again with the newest bound. Stamps that go back prove
- * the same. If only messages came, a step back looks like a delay: several messages in a row that
- * are late by the same time count as a step, and a least delay of a minute that is longer than
- * before counts as drift.
+ * the same. If only messages came, a step back looks like a delay. So several messages in a row
+ * that are late by the same time count as a step. If the least delay within a minute is longer than
+ * before that minute, the difference counts as drift.
  *
  * Invariant: no stamp causes an overflow, and the fit allocates no memory. The true offset of a
  * bounded reading is within the error if no clock steps, no delay is negative and the drift changes

@@ -1,9 +1,9 @@
 /* Decodes the agent's full trace ({kf,...}; src/agent/PROTOCOL.md, "Full trace") into a
  * core/call_tree, and says how it ended.
  *
- * Invariant: survives any bytes. What cannot be read is counted in `bad`, and the rest of that
- * message is not used. Tables are bounded. A message with number 1 begins another trace: the tree
- * must be new then. Borrows the tree and its profile; for the writer of the profile. */
+ * Invariant: accepts any bytes. A malformed part is counted in `bad`, and the rest of that message
+ * is not used. Tables are bounded. A message with number 1 begins another trace: the tree must be
+ * new then. Borrows the tree and its profile; for the one thread that writes the profile. */
 #ifndef KPROF_TRACE_FULL_DECODE_H
 #define KPROF_TRACE_FULL_DECODE_H
 
@@ -35,20 +35,20 @@ enum full_reason {
     FULL_REASONS
 };
 
-/* What the agent says of it. */
+/* The agent's report about the trace. */
 struct full_figures {
     enum full_phase phase;
     enum full_reason reason;
-    uint64_t functions;      /* that have a pattern; FULL_TOO_MANY: that would have one */
-    uint64_t budget, events; /* of the request that is traced, or kept */
+    uint64_t functions;      /* functions that have a pattern; FULL_TOO_MANY: that would have one */
+    uint64_t budget, events; /* maximum, and events of the request that is traced, or kept */
     uint64_t total;          /* events of all requests */
-    uint64_t dropped;        /* of a process while it did not work for the request */
-    uint64_t requests;       /* that were traced */
-    uint64_t calls, counted; /* of the first function; counted 0: not known */
-    uint64_t slowest_ns;     /* of the requests that were not kept */
+    uint64_t dropped;        /* events of a process while it did not work for the request */
+    uint64_t requests;       /* requests that were traced */
+    uint64_t calls, counted; /* calls of the first function; counted 0: they are not known */
+    uint64_t slowest_ns;     /* the longest duration of the requests that were not kept */
     uint64_t set_ms;         /* time to set the patterns */
     uint64_t off_us;         /* from the end until no process had a trace flag */
-    bool waits, gc;          /* this VM may tell when a process does not run, and collects */
+    bool waits, gc; /* this VM can report when a process does not run; when it collects garbage */
 };
 
 struct full_decode_counts {
@@ -66,8 +66,8 @@ bool full_decoder_feed(struct full_decoder *d, const void *bytes, size_t n,
 const struct full_figures *full_decoder_figures(const struct full_decoder *d);
 const struct full_decode_counts *full_decoder_counts(const struct full_decoder *d);
 
-/* How it ended, or what it does now, as a sentence without a dot. what: the function, or the pid,
- * as the operator wrote it; safe to show. */
+/* Writes how it ended, or what it does now, as a sentence without a full stop. what: the function,
+ * or the pid, as the operator wrote it; safe to show. */
 void full_figures_say(const struct full_figures *f, const char *what, char *out, size_t n);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <kprof/erl/term.h>
 #include <kprof/trace/session.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,18 +17,23 @@
 #define FULL_PIDS_MAX   16
 
 struct full_request {
-    const uint64_t *pids; /* serial << 32 | id; NULL: a request, that begins with `call` */
+    const uint64_t *pids; /* serial << 32 | id; NULL: a request, which begins with `call` */
     size_t n_pids;
     struct mfa call;
-    const struct mfa *follow; /* functions that are called for the request elsewhere */
+    const struct mfa *follow; /* functions that other processes call for the request */
     size_t n_follow;
     const char *rule, *value; /* an identity rule and the term that it must give; NULL: none */
+    const char *name; /* instead of value: the identity as term_identity writes it; NULL: none */
     /* "all"; or modules and applications, separated by commas: "shop,MyApp.Repo,app:shop_db" */
     const char *modules;
-    uint64_t slow_ns; /* only a request of this time or longer is kept */
-    uint64_t events;  /* at most */
+    bool with_applications; /* these modules and all others of their applications */
+    uint64_t slow_ns;       /* only a request of this time or longer is kept */
+    uint64_t events;        /* at most */
     uint64_t wait_ms, run_ms;
 };
+
+/* A copy with all that it points at, in one block for free(). */
+struct full_request *full_request_copy(const struct full_request *r);
 
 int full_request_begin(struct session *s, const struct full_request *r, struct err *e);
 int full_request_end(struct session *s, struct err *e);

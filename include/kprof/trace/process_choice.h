@@ -1,6 +1,6 @@
 /* Which processes are sampled: what the operator types, as a value.
  *
- *   top[:N][:MOST]     the N processes (100) with the most of reductions, memory, queue or binary
+ *   top[:N][:MOST]     the N processes (100) with the most reductions, memory, queue or binary
  *   <0.91.0>,...       pids; the angle brackets can be left out
  *   NAME,...           registered names, as Erlang or Elixir writes them; in quotes if it is one of
  *                      these words

@@ -17,8 +17,8 @@ struct process_request {
     uint32_t period_ms; /* between two rounds */
 };
 
-/* Asks for the newest round. The first request begins the rounds; they end when none comes for 10
- * s. t is empty when there is no round that was not told yet: only its head is set. */
+/* Asks for the newest round. The first request begins the rounds; they end when none comes for five
+ * periods (at least 3 s). If there is no newer round, t is empty: only its head is set. */
 int process_request_take(struct session *s, const struct process_request *r,
                          struct process_table *t, struct err *e);
 /* Ends the rounds. */

@@ -7,7 +7,9 @@
  * agent. Kind 'M': session data for the engine (engine/recording_meta). Kind 'C': a round trip, for
  * the clocks: the local time of the request (u64) and the node's native time in the answer (i64,
  * both big endian); the stamp is the time at which the answer arrived. Kind 'S': one message of the
- * agent with stack samples. A reader skips unknown kinds: a kprof-top without stack samples replays
+ * agent with stack samples. Kind 'D': one with the scheduling of processes. Kind 'V': one with
+ * events of the VM. Kind 'P': a poll of a process whose request was open for long
+ * (engine/recording_poll). A reader skips unknown kinds: a kprof-top without stack samples replays
  * the rest. Invariant: a reader survives any bytes: a malformed or cut frame ends the replay with
  * an error, and a length above RECORD_MAX_FRAME counts as malformed. Files are created 0600 and
  * never overwritten. Any thread may call recorder_write; the replay functions are for one thread.
@@ -26,14 +28,23 @@
 #define RECORD_EXITS     'X'
 #define RECORD_CLOCK     'C'
 #define RECORD_STACKS    'S'
+#define RECORD_DETAIL    'D'
+#define RECORD_POLL      'P'
+#define RECORD_VM        'V'
 
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */
 /* Keeps the newest frames in memory, at most max_bytes, and writes no file until recorder_keep. */
 struct recorder *recorder_ring(size_t max_bytes);
-/* Of such a recorder: begins a file with the last session data and the frames in memory that are
- * not older than from_ns; later frames are written to it, too, until recorder_cut. -1 with err: no
- * file was made (errno is set), or it is incomplete. */
+/* Stores no frames until recorder_remember, only the names of processes and stacks, which later
+ * samples refer to. */
+struct recorder *recorder_idle(void);
+/* Makes an idle recorder work as one of recorder_ring from now on. A second call does nothing. */
+void recorder_remember(struct recorder *r, size_t max_bytes);
+/* For a recorder with frames in memory: begins a file with the last session data, what the stack
+ * samples refer to, and the frames in memory that are not older than from_ns. Later frames are
+ * written to it, too, until recorder_cut. -1 with err: no file was made (errno is set), or it is
+ * incomplete. */
 int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct err *e);
 int recorder_cut(struct recorder *r, struct err *e);
 void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes,

@@ -9,13 +9,15 @@
 
 #include <kprof/base/buf.h>
 #include <kprof/base/err.h>
+#include <kprof/erl/conn.h>
 #include <kprof/trace/record.h>
 #include <kprof/trace/stream.h>
 
 struct session;
 
 struct session_opts {
-    const char *node, *cookie, *self_name;
+    struct conn_target to;
+    const char *self_name;
     int timeout_ms;
     bool force;
     bool reconnected;  /* the connection was lost before: the breaker begins half open */
@@ -35,6 +37,8 @@ struct session_info {
     uint32_t schedulers;
     bool own_session, lean, elixir;
     bool local;       /* the node is on this machine */
+    bool unreached;   /* of a failed session_open: there is no way to its host or port */
+    uint16_t port;    /* of the node; 0: not known */
     char others[300]; /* other tracers; "": none */
     /* number of VM functions that the agent avoids because this VM has the fault */
     size_t n_avoided;

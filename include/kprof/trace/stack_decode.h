@@ -7,7 +7,7 @@
  * rest of that message is not used. Tables are bounded: a sample of an unknown process or stack is
  * counted in `unknown` and left out. For each process, the deltas of its samples add up to its last
  * value minus its first. The decoder borrows the profile and is for the profile's writer thread.
- * Allocates only when a message is larger than all before. */
+ * Allocates only when a message is larger than all before it. */
 #ifndef KPROF_TRACE_STACK_DECODE_H
 #define KPROF_TRACE_STACK_DECODE_H
 

@@ -23,8 +23,10 @@ struct trace_config {
     uint16_t entry;                         /* a tier's ix, or TRACE_CONFIG_NO_ENTRY */
     char identity[TRACE_CONFIG_RULE_BYTES]; /* "" : none */
     bool lean, tracing;
+    bool mailbox;    /* report when the message of a call to a server is sent */
     bool args;       /* copy small arguments of every call, too */
     uint32_t sample; /* 1/sample */
+    uint32_t detail; /* 1/detail of the sampled requests is followed in detail; 0: none */
     /* Limits that protect the node: age of an event, events per second (0: no limit), the breaker's
      * first pause. */
     uint64_t max_age_ms, max_rate, cooldown_ms;

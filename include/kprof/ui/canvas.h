@@ -9,6 +9,7 @@
 
 #include <kprof/base/buf.h>
 #include <kprof/base/theme.h>
+#include <kprof/core/time_part.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,8 @@ enum style {
     STYLE_WARN,
     STYLE_BAD,
     STYLE_KEY,
+    STYLE_PART, /* a part of the time of a call: one for each, by enum time_part */
+    STYLE_PART_LAST = STYLE_PART + PART_COUNT - 1,
     STYLE_FRAME, /* a frame of a flame graph: STYLE_FRAMES of them, by module */
     STYLE_FRAME_LAST = STYLE_FRAME + 5,
     STYLE_MATCH, /* a frame that was searched for */
@@ -34,8 +37,14 @@ enum { STYLE_FRAMES = STYLE_FRAME_LAST - STYLE_FRAME + 1 };
 
 /* Colors that show an amount: from little (1) to most (SHADES), in even steps of lightness, away
  * from the terminal's background. SHADE_CURSOR differs from all of them. src/ui/palette.h has them.
- * */
-enum { SHADE_NONE, SHADES = 8, SHADE_CURSOR };
+ * From SHADE_PART on: the colors of the parts of a time, as in STYLE_PART (src/ui/part_color.h). */
+enum {
+    SHADE_NONE,
+    SHADES = 8,
+    SHADE_CURSOR,
+    SHADE_PART,
+    SHADE_PART_LAST = SHADE_PART + PART_COUNT - 1
+};
 
 struct cell {
     char utf8[15]; /* one code point and its combining marks; empty: the right half of a wide one */
@@ -74,6 +83,10 @@ void canvas_style(struct canvas *c, int row, int col, int cols,
 /* Draws two shades, one above the other, as the halves of one cell; SHADE_NONE: that half is blank.
  * Only on a canvas with shades. */
 void canvas_halves(struct canvas *c, int row, int col, unsigned upper, unsigned lower);
+/* Draws two colors of parts, side by side in one cell: `left` fills 1 to 7 eighths. right:
+ * SHADE_NONE, or as left. Only on a canvas with shades. */
+void canvas_split(struct canvas *c, int row, int col, unsigned eighths, unsigned left,
+                  unsigned right);
 /* Draws the characters of the cells in a shade. */
 void canvas_shade(struct canvas *c, int row, int col, int cols, unsigned shade);
 void canvas_dump(const struct canvas *c,

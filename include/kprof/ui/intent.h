@@ -5,6 +5,7 @@
 #ifndef KPROF_UI_INTENT_H
 #define KPROF_UI_INTENT_H
 
+#include <kprof/core/full_trace.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
 #include <stdbool.h>
@@ -35,7 +36,7 @@ enum intent_kind {
                              ui_set_completions */
     INTENT_WHY,           /* tier: ask why this tier is empty */
     INTENT_CAPTURE,       /* tier (TIER_TOTAL: the entry): capture its calls, for ui_set_capture */
-    INTENT_CAPTURE_END,   /* the capture is cancelled or no longer needed */
+    INTENT_CAPTURE_END,   /* the capture is canceled or no longer needed */
     INTENT_SLOW,          /* text: the threshold of slow calls, or "off" */
     INTENT_SAVE,          /* text: name of the profile; force: overwrite was confirmed */
     INTENT_PROFILES,      /* list the profiles; app answers with ui_choose */
@@ -51,16 +52,22 @@ enum intent_kind {
     INTENT_PICKED,        /* add the functions of ui_picked as tiers */
     INTENT_SAMPLE_UP,     /* sample more requests; play a replay faster */
     INTENT_SAMPLE_DOWN,
-    INTENT_STACK, /* pid: ask for its current stack; app answers with ui_set_stack */
+    INTENT_MAILBOX, /* measure the time in mailboxes, or stop */
+    INTENT_STACK,   /* pid: ask for its current stack; app answers with ui_set_stack */
     /* For the flame graph: */
-    INTENT_FLAME,    /* it was opened: go on sampling, or ask what (ui_ask_sampling) */
-    INTENT_SAMPLING, /* text: sample these processes from now on, as of process_choice_parse */
+    INTENT_FLAME,    /* it was opened: continue sampling, or ask what to sample (ui_ask_sampling) */
+    INTENT_SAMPLING, /* text: sample these processes from now on (process_choice_parse) */
     INTENT_SAMPLING_TOGGLE,
     INTENT_SAMPLING_END,
     INTENT_SAMPLING_MORE, /* sample each process more often */
     INTENT_SAMPLING_LESS,
-    INTENT_FLAME_INSIDE /* cells: show the samples inside their requests (ui_show_inside). text: the
-                           cells, for the title */
+    INTENT_FLAME_INSIDE,   /* cells: show the samples inside their requests (ui_show_inside). text:
+                              the cells, for the title */
+    INTENT_TRIGGER_SAMPLE, /* text: the condition; when it holds, sample stacks */
+    INTENT_TRIGGER_RECORD, /* text: the condition; when it holds, write a recording */
+    INTENT_TRIGGER_END,
+    INTENT_FULL, /* full: begin a full trace */
+    INTENT_FULL_END
 };
 
 struct intent {
@@ -71,6 +78,7 @@ struct intent {
     bool force, slow_only, picture, processes;
     struct slow_filter filter;
     struct view_cells cells;
+    struct full_ask full;
     char text[1024];
 };
 

@@ -2,8 +2,8 @@
  *
  * Invariant: between term_open and term_close this unit controls the terminal; term_restore is
  * async-signal-safe enough to be called from a crash handler and restores the terminal. One thread.
- * Works with less on a terminal without color, on a vt100 and in the C locale. A canvas with shades
- * is shown only if term_has_shades. */
+ * Also works, with fewer features, on a terminal without color, on a vt100 and in the C locale. A
+ * canvas with shades is shown only if term_has_shades. */
 #ifndef KPROF_UI_TERM_H
 #define KPROF_UI_TERM_H
 

@@ -10,8 +10,10 @@
 #define KPROF_UI_UI_H
 
 #include <kprof/base/value_tree.h>
+#include <kprof/core/call_tree.h>
 #include <kprof/core/catalog.h>
 #include <kprof/core/flame.h>
+#include <kprof/core/full_trace.h>
 #include <kprof/core/process_table.h>
 #include <kprof/core/snapshot.h>
 #include <kprof/core/view_query.h>
@@ -30,7 +32,7 @@ void ui_layout_read(struct ui *u, const char *text, size_t n_bytes, enum window 
 enum theme ui_theme(const struct ui *u);
 void ui_set_theme(struct ui *u, enum theme t);
 
-/* target: the name in "connecting to ..."; copied, may be NULL */
+/* target: the name in "connecting to ..."; copied, may be NULL. */
 struct ui *ui_new(const char *target);
 void ui_free(struct ui *u);
 
@@ -60,7 +62,7 @@ size_t ui_pick_wanted(const struct ui *u, uint32_t *ids, size_t max);
  * last. */
 const char *ui_picked(const struct ui *u, size_t i);
 
-/* True: the process table is shown, and o says what the node is to be asked for. */
+/* True: the process table is shown; *o is the order to request from the node. */
 bool ui_wants_processes(const struct ui *u, struct process_order *o);
 /* Hands over the newest table. NULL: why says why there is none. */
 void ui_set_processes(struct ui *u, struct process_table *t, const char *why);
@@ -76,11 +78,11 @@ void ui_set_stacks_base(struct ui *u, struct stack_view *v);
 void ui_show_stacks(struct ui *u, bool home);
 /* True: the flame graph is on the screen, or behind the help. */
 bool ui_shows_stacks(const struct ui *u);
-/* Tells the flame graph screen what the node says of its sampler. Another choice of processes than
- * the last begins another graph. */
+/* Passes the node's report about its sampler to the flame graph screen. A new choice of processes
+ * begins a new graph. */
 void ui_set_sampling(struct ui *u, const struct snap_sampling *s);
 /* After INTENT_FLAME, if nothing is sampled: asks which processes; INTENT_SAMPLING has the answer.
- * Nothing if a dialog is open or the screen is another one now. */
+ * Does nothing if a dialog is open or another screen is shown now. */
 void ui_ask_sampling(struct ui *u);
 /* The operator wants the sampling to go on when the flame graph is left. */
 bool ui_keeps_sampling(const struct ui *u);
@@ -90,16 +92,28 @@ void ui_show_inside(struct ui *u, const struct view_cells *cells, uint64_t *requ
                     const char *what);
 /* True: the flame graph shows only samples inside the requests of these cells. */
 bool ui_stacks_inside(const struct ui *u, struct view_cells *cells);
-/* The requests of these cells now, before ui_set_stacks; takes them over. */
+/* Sets the requests that these cells have now, before ui_set_stacks; takes ownership. */
 void ui_set_stacks_inside(struct ui *u, uint64_t *requests, size_t n);
-/* After INTENT_EXPORT_STACKS: the samples on the screen, and how they are shown. NULL: none. */
+/* After INTENT_EXPORT_STACKS: the samples on the screen, and the query of the graph. NULL: none. */
 const struct stack_view *ui_stacks(const struct ui *u, struct flame_query *q);
-/* What the screen shows while there is no tier. names: of the presets that fit the node, with ", "
- * between, each perhaps with its calls per second; "": none does. Copied. */
+/* Sets what the screen shows while there is no tier. names: the presets that fit the node, with ",
+ * " between, each with its calls per second if known; "": none fits. Copied. */
 void ui_set_presets(struct ui *u, const char *names);
-/* What a preset made from call counts would trace, in a line, for the operator who presses P; "":
- * there is none. Copied. */
+/* Sets the line that shows what the suggested preset would trace; "": there is none. Copied. */
 void ui_set_suggested(struct ui *u, const char *text);
+
+/* What the header says about the trigger; "": there is none. acts: its action is under way. Copied.
+ */
+void ui_set_trigger(struct ui *u, const char *text, bool acts);
+
+/* Passes the progress of the full trace to its screen. */
+void ui_set_full(struct ui *u, const struct full_now *now);
+/* Passes the result of the full trace, after ui_set_full; takes ownership. */
+void ui_set_full_result(struct ui *u, struct call_tree *tree, struct stack_profile *profile);
+bool ui_shows_full(const struct ui *u); /* it is on the screen, or behind the help */
+/* The call tree on the screen, and what is hidden in it (call_tree_sum was called with it). NULL:
+ * none is shown. */
+const struct call_tree *ui_call_tree(const struct ui *u, struct call_tree_hide *hide);
 
 /* Sets the identity rule in use, which the operator edits. app calls this at each change of the
  * rule. */
@@ -126,18 +140,18 @@ void ui_ask(struct ui *u, const char *question, const struct intent *yes);
  * is open or the screen is not the one that requested INTENT_PROFILES or INTENT_PRESETS. */
 bool ui_choose(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
                size_t n);
-/* Replaces title and items of the open menu with this intent; the selected item stays selected, by
- * its first word, and so does what was typed. Does nothing if there is no such menu. */
+/* Replaces title and items of the open menu with this intent; the selected item (found by its first
+ * word) and the typed text stay. Does nothing if there is no such menu. */
 void ui_choose_again(struct ui *u, enum intent_kind pick, const char *title,
                      const char *const *items, size_t n);
-/* As ui_choose, but each item can be ticked; all are, to begin with. The text of the intent has for
- * each item 1, or 0 if it was left out. */
+/* As ui_choose, but each item can be ticked; at first, all are. The text of the intent has for each
+ * item 1, or 0 if it was left out. */
 bool ui_tick(struct ui *u, enum intent_kind pick, const char *title, const char *const *items,
              size_t n);
 /* Opens a prompt again with its text, the error under it and the caret at byte `at` (for example
  * for a rule that does not parse). If another dialog is open, or the rule does not fit on a line,
- * the error is a message instead; a rule that fits on a line is still the one that the next edit
- * starts from. */
+ * the error is a message instead; the next edit still starts from the rule, if it fits on a line.
+ */
 void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t at,
                  const char *error);
 

@@ -1,0 +1,335 @@
+#include "mailbox.h"
+#include "attribution.h"
+#include "state.h"
+
+#include <stdlib.h>
+
+#define NIL UINT32_MAX
+
+enum { EPOCH_S = 5 };
+
+void mailbox_init(struct mailbox *m)
+{
+    *m = (struct mailbox){.free = NIL};
+    map_init(&m->by_sender, MAILBOX_SENT);
+    map_init(&m->by_target, MAILBOX_SENT);
+    map_init(&m->by_server, MAILBOX_SERVERS);
+}
+
+void mailbox_release(struct mailbox *m)
+{
+    free(m->sent);
+    free(m->server);
+    map_release(&m->by_sender);
+    map_release(&m->by_target);
+    map_release(&m->by_server);
+    *m = (struct mailbox){.free = NIL};
+}
+
+void mailbox_clear(struct mailbox *m)
+{
+    map_clear(&m->by_sender);
+    map_clear(&m->by_target);
+    m->high = m->hand = 0;
+    m->free = NIL;
+}
+
+static void *reserve(size_t n, size_t bytes)
+{
+    void *p = calloc(n, bytes);
+    if (!p)
+        abort();
+    return p;
+}
+
+/* ---- messages that were sent ---- */
+
+/* Messages of several targets may have one key: they are compared. */
+static uint64_t target_key(uint64_t to, uint64_t label)
+{
+    uint64_t x = to * UINT64_C(0x9e3779b97f4a7c15) + label;
+
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    return x ^ x >> 29;
+}
+
+static void unchain(struct mailbox *m, uint32_t at)
+{
+    struct mailbox_sent *s = &m->sent[at];
+    uint64_t key = target_key(s->to, s->label);
+    uint32_t first = map_get(&m->by_target, key);
+
+    if (first == at) {
+        if (s->next == NIL)
+            map_del(&m->by_target, key);
+        else
+            map_put(&m->by_target, key, s->next);
+    } else {
+        uint32_t *link = &m->sent[first].next;
+        while (*link != at)
+            link = &m->sent[*link].next;
+        *link = s->next;
+    }
+    s->waits = false;
+    s->next = NIL;
+}
+
+static void drop(struct mailbox *m, uint32_t at)
+{
+    struct mailbox_sent *s = &m->sent[at];
+
+    if (s->waits)
+        unchain(m, at);
+    if (map_get(&m->by_sender, s->from) == at)
+        map_del(&m->by_sender, s->from);
+    s->used = false;
+    s->next = m->free;
+    m->free = at;
+}
+
+/* The sender has the answer. The call may still arrive. */
+static void answered(struct mailbox *m, uint32_t at, uint64_t ts_ns)
+{
+    struct mailbox_sent *s = &m->sent[at];
+
+    s->answered_ns = ts_ns;
+    map_del(&m->by_sender, s->from);
+    if (!s->waits)
+        drop(m, at);
+}
+
+/* A free slot. If all are in use, the one that was filled first is dropped: no event has shown that
+ * its sender has the answer. */
+static uint32_t take(struct mailbox *m)
+{
+    if (!m->sent)
+        m->sent = reserve(MAILBOX_SENT, sizeof *m->sent);
+    if (m->free == NIL && m->high < MAILBOX_SENT)
+        return m->high++;
+    if (m->free == NIL) {
+        drop(m, m->hand);
+        m->hand = (m->hand + 1) % MAILBOX_SENT;
+    }
+    uint32_t at = m->free;
+    m->free = m->sent[at].next;
+    return at;
+}
+
+/* The first of a chain, without those for which no call can arrive any more. */
+static uint32_t first_of(struct core *c, uint64_t key)
+{
+    struct mailbox *m = &c->mailbox;
+    uint32_t at = m->sent ? map_get(&m->by_target, key) : MAP_EMPTY;
+
+    while (at != MAP_EMPTY && after(m->sent[at].answered_ns, c->set.limits.grace_ns) < c->now_ns) {
+        drop(m, at);
+        at = map_get(&m->by_target, key);
+    }
+    return at == MAP_EMPTY ? NIL : at;
+}
+
+/* Adds it to the chain, behind the messages that were sent before. False: there are too many. */
+static bool chain(struct core *c, uint32_t at)
+{
+    struct mailbox *m = &c->mailbox;
+    uint64_t key = target_key(m->sent[at].to, m->sent[at].label);
+    uint32_t last = first_of(c, key), n = 0;
+
+    if (last == NIL)
+        return map_put(&m->by_target, key, at);
+    while (m->sent[last].next != NIL && ++n < MAILBOX_CHAIN)
+        last = m->sent[last].next;
+    if (m->sent[last].next != NIL)
+        return false;
+    m->sent[last].next = at;
+    return true;
+}
+
+/* The call that began with the message: its events have arrived before that of the message. */
+static uint32_t call_of(struct core *c, const struct event *ev)
+{
+    const struct closed_label *closed;
+    uint32_t req = requests_find(&c->requests, ev->label, &closed), best = CALL_NIL;
+
+    for (uint32_t at = req == REQ_NIL ? CALL_NIL : c->requests.req[req].first; at != CALL_NIL;
+         at = c->calls.call[at].next) {
+        const struct call *f = &c->calls.call[at];
+        if (f->pid == ev->prev && f->flags & CALL_ARRIVED && f->start_ns >= ev->ts_ns &&
+            !calls_wait(&c->calls, at) &&
+            (best == CALL_NIL || f->start_ns < c->calls.call[best].start_ns))
+            best = at;
+    }
+    return best;
+}
+
+void mailbox_sent(struct core *c, const struct event *ev)
+{
+    struct mailbox *m = &c->mailbox;
+    uint32_t before = map_get(&m->by_sender, ev->pid);
+
+    if (before != MAP_EMPTY)
+        answered(m, before, ev->ts_ns);
+    if (!ev->label || !ev->prev)
+        return;
+    uint32_t at = take(m), call = call_of(c, ev);
+    m->sent[at] = (struct mailbox_sent){.from = ev->pid,
+                                        .to = ev->prev,
+                                        .label = ev->label,
+                                        .ts_ns = ev->ts_ns,
+                                        .answered_ns = UINT64_MAX,
+                                        .returns_to = ev->caller,
+                                        .next = NIL,
+                                        .used = true};
+    map_put(&m->by_sender, ev->pid, at);
+    if (call != CALL_NIL)
+        calls_set_wait(&c->calls, call, c->calls.call[call].start_ns - ev->ts_ns);
+    else
+        m->sent[at].waits = chain(c, at);
+}
+
+bool mailbox_returned(struct core *c, const struct event *ev, const struct proc *p)
+{
+    struct mailbox *m = &c->mailbox;
+    uint32_t at = m->sent ? map_get(&m->by_sender, ev->pid) : MAP_EMPTY;
+
+    if (at == MAP_EMPTY || m->sent[at].returns_to != ev->fn)
+        return false;
+    answered(m, at, ev->ts_ns);
+    /* A tier that calls the server with a tail call returns to the same function. */
+    return !p || c->calls.call[p->top].caller != ev->fn;
+}
+
+void mailbox_exit(struct core *c, uint64_t pid)
+{
+    struct mailbox *m = &c->mailbox;
+    uint32_t at = m->sent ? map_get(&m->by_sender, pid) : MAP_EMPTY;
+
+    if (at != MAP_EMPTY)
+        drop(m, at);
+}
+
+/* ---- calls that arrive ---- */
+
+/* The label is that of a request that is still open. */
+static bool is_open(struct core *c, uint64_t label, uint64_t ts_ns)
+{
+    const struct closed_label *closed;
+    uint32_t req = requests_find(&c->requests, label, &closed);
+
+    return req != REQ_NIL && c->requests.req[req].state == REQ_OPEN &&
+           request_joinable(&c->requests.req[req], ts_ns);
+}
+
+bool mailbox_arrives(struct core *c, const struct event *ev, const struct proc *p,
+                     const struct attribution *to)
+{
+    const struct call *top = p && p->depth > 0 ? &c->calls.call[p->top] : NULL;
+
+    if (to->kind == TO_CLOSED)
+        return !top;
+    if (to->kind != TO_REQUEST)
+        return false;
+    const struct request *r = &c->requests.req[to->req];
+    if (to->starts)
+        return r->waits && !top && is_open(c, r->prev, ev->ts_ns);
+    if (top && top->kind == CALL_MEMBER && top->req == to->req)
+        return false;
+    return r->entry == CALL_NIL || c->calls.call[r->entry].pid != ev->pid;
+}
+
+static struct mailbox_server *server_of(struct mailbox *m, uint64_t pid)
+{
+    uint32_t at = m->server ? map_get(&m->by_server, pid) : MAP_EMPTY;
+
+    return at == MAP_EMPTY ? NULL : &m->server[at];
+}
+
+static void serves(struct mailbox *m, uint64_t pid, uint64_t label, uint16_t tier)
+{
+    struct mailbox_server *s = server_of(m, pid);
+
+    if (!m->server)
+        m->server = reserve(MAILBOX_SERVERS, sizeof *m->server);
+    if (!s && m->servers == MAILBOX_SERVERS) { /* processes that have ended fill it */
+        map_clear(&m->by_server);
+        m->servers = 0;
+    }
+    if (!s) {
+        map_put(&m->by_server, pid, m->servers);
+        s = &m->server[m->servers++];
+        *s = (struct mailbox_server){.pid = pid, .label = label};
+    }
+    s->serves |= s->label != label;
+    s->label = label;
+    s->tier = tier;
+}
+
+void mailbox_arrived(struct core *c, uint32_t at, const struct event *ev)
+{
+    struct mailbox *m = &c->mailbox;
+    uint64_t label = ev->kind == EVENT_ENTRY ? ev->prev : ev->label;
+
+    c->calls.call[at].flags |= CALL_ARRIVED;
+    serves(m, ev->pid, label, ev->tier);
+    for (uint32_t s = first_of(c, target_key(ev->pid, label)); s != NIL; s = m->sent[s].next) {
+        const struct mailbox_sent *k = &m->sent[s];
+        if (k->to != ev->pid || k->label != label || k->ts_ns > ev->ts_ns ||
+            k->answered_ns < ev->ts_ns)
+            continue;
+        calls_set_wait(&c->calls, at, ev->ts_ns - k->ts_ns);
+        if (k->answered_ns == UINT64_MAX)
+            unchain(m, s);
+        else
+            drop(m, s);
+        return;
+    }
+}
+
+/* ---- how busy they are ---- */
+
+static uint64_t epoch_of(const struct core *c)
+{
+    return seconds(c->now_ns) / EPOCH_S;
+}
+
+uint64_t mailbox_busy_ns(struct core *c, const struct call *f, uint64_t weight)
+{
+    struct mailbox_server *s = f->flags & CALL_ARRIVED ? server_of(&c->mailbox, f->pid) : NULL;
+    uint64_t ns = (f->end_ns - f->start_ns) * weight, epoch = epoch_of(c);
+
+    if (!s || !s->serves)
+        return 0;
+    if (s->epoch != epoch) {
+        s->busy_before_ns = s->epoch + 1 == epoch ? s->busy_ns : 0;
+        s->busy_ns = 0;
+        s->epoch = epoch;
+    }
+    s->busy_ns += ns;
+    if (!c->mailbox.since_ns)
+        c->mailbox.since_ns = f->start_ns;
+    return ns;
+}
+
+struct mailbox_busiest mailbox_busiest(const struct core *c, uint16_t tier)
+{
+    const struct mailbox *m = &c->mailbox;
+    struct mailbox_busiest b = {0};
+    uint64_t epoch = epoch_of(c);
+    double s = (double)c->now_ns / 1e9 - (double)(epoch * EPOCH_S) + EPOCH_S;
+    double known_s = (double)(c->now_ns - m->since_ns) / 1e9;
+
+    if (known_s < s && known_s > 0)
+        s = known_s;
+
+    for (uint32_t i = 0; i < m->servers; i++) {
+        const struct mailbox_server *k = &m->server[i];
+        if (k->tier != tier || !k->serves || k->epoch + 1 < epoch)
+            continue;
+        uint64_t ns = k->epoch == epoch ? k->busy_ns + k->busy_before_ns : k->busy_ns;
+        b.processes++;
+        if ((double)ns / 1e9 / s > b.busy)
+            b = (struct mailbox_busiest){k->pid, (double)ns / 1e9 / s, b.processes};
+    }
+    return b;
+}

@@ -1,0 +1,117 @@
+/* Rules about the parts of the time of calls, if the node reports them. */
+#include "why_rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PART_CALLS 10  /* calls of a row whose parts are known */
+#define SLOW_CALLS 500 /* with this many, the slowest 1 % are several calls */
+#define PART_LEAST 0.3 /* of the time of the calls of a row, or of its slowest calls, */
+#define ROW_LEAST  0.2 /* ... which take this part of the time of all requests */
+
+/* Part of the time of all requests that is inside of the calls of the row. */
+static double inside(const struct why_facts *f, const struct snap_row *r)
+{
+    double all = f->total ? (double)f->total->count * f->total->mean_us : 0;
+    double share = all > 0 ? (double)r->count * r->mean_us / all : 1;
+    return share < 1 ? share : 1;
+}
+
+/* The part's share of the time of the calls; of the slowest ones if they are several. */
+static double share_of(const struct time_part_view *v, enum time_part p)
+{
+    double all = v->share[p], slow = v->calls >= SLOW_CALLS ? v->slow_share[p] : 0;
+    return slow > all ? slow : all;
+}
+
+struct why_part why_part_most(const struct why_facts *f, enum time_part p)
+{
+    struct why_part most = {0};
+
+    for (size_t i = 0; i < f->s->n_rows; i++) {
+        const struct snap_row *r = &f->s->rows[i];
+        if (!r->parts || r->parts->calls < PART_CALLS || r->tier == TIER_TOTAL)
+            continue;
+        most.known = true;
+        double in = inside(f, r), share = share_of(r->parts, p);
+        double score = 0.55 + 0.4 * share * (0.5 + 0.5 * in);
+        if (share < PART_LEAST || in < ROW_LEAST || score <= most.score)
+            continue;
+        most.row = r;
+        most.share = share;
+        most.score = score;
+        most.slow = share > r->parts->share[p];
+    }
+    return most;
+}
+
+struct why_part_text why_part_calls(const struct why_part *p)
+{
+    struct why_part_text t;
+    const struct snap_row *r = p->row;
+
+    if (p->slow)
+        snprintf(t.s, sizeof t.s, "the slowest 1 %% of the calls of %s%s%s (%s and longer)",
+                 why_name(r->tier_name).s, r->ident ? ", " : "", r->ident ? why_ident(r).s : "",
+                 why_us(r->parts->slow_from_us).s);
+    else
+        snprintf(t.s, sizeof t.s, "the calls of %s%s%s (%llu of them were followed)",
+                 why_name(r->tier_name).s, r->ident ? ", " : "", r->ident ? why_ident(r).s : "",
+                 (unsigned long long)r->parts->calls);
+    return t;
+}
+
+/* what: the subject of the sentence, with its verb */
+static enum why_answer find(const struct why_facts *f, enum time_part p, const char *what,
+                            struct snap_finding *out)
+{
+    struct why_part most = why_part_most(f, p);
+    struct why_piece piece = why_facts_piece(f, p);
+
+    if (!most.row)
+        return most.known ? WHY_NO : WHY_UNKNOWN;
+    out->score = most.score;
+    out->proof = PROOF_PARTS;
+    out->row = most.row;
+    snprintf(out->text, sizeof out->text, "%s %d %% of the time of %s%s%s", what,
+             why_percent(most.share), why_part_calls(&most).s, piece.what ? ", mostly " : "",
+             piece.what ? why_name(piece.what).s : "");
+    return WHY_YES;
+}
+
+enum why_answer why_part_gc(const struct why_facts *f, struct snap_finding *out)
+{
+    return find(f, PART_GC, "garbage collection is", out);
+}
+
+/* Without parts: the polls of slow requests found them in a module whose functions are dirty jobs.
+ */
+static bool polled_dirty(const struct why_facts *f, struct snap_finding *out)
+{
+    static const char *const modules[] = {"prim_file:", "crypto:"};
+    struct why_polls p = why_facts_polls(f, NULL);
+    bool dirty = false;
+
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        dirty |= strncmp(p.place.s, modules[i], strlen(modules[i])) == 0;
+    if (!dirty)
+        return false;
+    out->score = 0.5 + 0.4 * p.share;
+    out->proof = PROOF_SLOW;
+    snprintf(out->text, sizeof out->text,
+             "in %d %% of %.0f polls the slow requests were in dirty jobs: %s",
+             why_percent(p.share), p.polls, p.place.s);
+    return true;
+}
+
+enum why_answer why_part_dirty(const struct why_facts *f, struct snap_finding *out)
+{
+    if (!why_part_most(f, PART_DIRTY).known && polled_dirty(f, out))
+        return WHY_YES;
+    return find(f, PART_DIRTY, "dirty jobs (files, crypto, other native code) are", out);
+}
+
+enum why_answer why_part_port(const struct why_facts *f, struct snap_finding *out)
+{
+    return find(f, PART_PORT, "waiting for a port is", out);
+}

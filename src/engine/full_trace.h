@@ -1,0 +1,20 @@
+/* A full trace that the operator has requested: the request, its progress, its call tree.
+ *
+ * Invariant: at most one at a time; a new one replaces the tree of the last, unless it was taken.
+ * Whatever happens to node and connection, it ends, and says why. Core thread. */
+#ifndef KPROF_ENGINE_FULL_TRACE_H
+#define KPROF_ENGINE_FULL_TRACE_H
+
+#include "control.h"
+#include "state.h"
+
+/* A message of a full trace; dropped if none is under way. */
+void full_trace_feed(struct engine *g, const struct stack_message *m);
+void full_trace_answered(struct engine *g, struct result *r);
+void full_trace_lost(struct engine *g);
+/* The node has ended it without a last message. */
+void full_trace_aborted(struct engine *g, const char *why);
+void full_trace_poll(struct engine *g);
+void full_trace_release(struct engine *g);
+
+#endif

@@ -1,0 +1,145 @@
+%% Requests that are followed in detail: who has the flags of it, for how long, and how many events there are. Run by
+%% agent_test.
+-module(agent_detail_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [load_parts/1, unload_parts/1, start/2, gone/1, ask/2, trace_config/2, traced/2, finish/2, run/3, messages/1, payloads/2, nothing_left/1]).
+
+tests() ->
+    [
+        {detail_of_one_request, fun detail_of_one_request/1},
+        {detail_of_some_requests, fun detail_of_some_requests/1},
+        {detail_ends_with_the_breaker, fun detail_ends_with_the_breaker/1},
+        {detail_ends_with_us, fun detail_ends_with_us/1},
+        {detail_ends_with_the_lease, fun detail_ends_with_the_lease/1},
+        {detail_ends_with_a_kill, fun detail_ends_with_a_kill/1},
+        {detail_is_bounded, fun detail_is_bounded/1},
+        {receivers_are_found, fun receivers_are_found/1}
+    ].
+
+%% Only from OTP 27.1 on.
+allowed() -> list_to_integer(atom_to_list(get(version))) >= 27.
+
+followed(T, More) -> traced(T, trace_config([{under, 2}], More#{detail => 1})).
+
+%% A process that waits inside of a request.
+waiting(T) ->
+    P = rpc:call(T, agent_load, deep, [2, x]),
+    ?soon(fun() -> rpc:call(T, erlang, process_info, [P, current_function]) =:= {current_function, {agent_load, down, 2}} end),
+    P.
+
+set_of(T, P) -> maps:get(flags, rpc:call(T, agent_load, set_of, [P])).
+
+scheduling(T, P) -> [F || F <- set_of(T, P), lists:member(F, [running, scheduler_id, garbage_collection])].
+
+details(K) ->
+    {ok, _, _} = ask(K, flush),
+    details().
+details() ->
+    receive {kd, _, _, Ms} -> lists:reverse(Ms) ++ details()
+    after 0 -> []
+    end.
+
+detail_of_one_request(T) ->
+    K = followed(T, #{}),
+    P = waiting(T),
+    case allowed() of
+        false ->
+            ?equal(scheduling(T, P), []),
+            P ! {[1, 2 | x], stop},
+            ?equal(details(K), []);
+        true ->
+            ?soon(fun() -> lists:member(running, scheduling(T, P)) end),
+            Out = fun() -> details(K) end,
+            P ! {[1, 2 | x], stop},
+            ?soon(fun() ->
+                case [{W, MFA} || {trace_ts, Q, W, MFA, _, _} <- Out(), Q =:= P, W =/= receives] of
+                    [] -> false;
+                    Events ->
+                        %% it waits in down/2, and goes on there; also for the questions of this test
+                        Down = [W || {W, {_, down, _}} <- Events],
+                        Down =/= [] andalso lists:usort([hd(Down) | [lists:sublist(Down, I, 2) || I <- lists:seq(1, length(Down), 2)]]) =:= [out, [out, in]]
+                end
+            end),
+            ?soon(fun() -> not lists:member(running, scheduling(T, P)) end)
+    end,
+    finish(T, K).
+
+%% About 1 in 4, and their label has the bit.
+detail_of_some_requests(T) ->
+    K = traced(T, trace_config([{entry, 1}, {leaf, 1}], #{detail => 4})),
+    run(T, entries, [lists:seq(1, 2000)]),
+    Ms = messages(K),
+    [Of, Leaves] = [[Label bsr 48 || {_, Label, _} <- [{element(1, M), element(2, M), x} || M <- payloads(Ms, F)]] || F <- [entry, leaf]],
+    ?equal(length(Of), 2000),
+    ?equal(Of, Leaves),
+    N = lists:sum(Of),
+    case allowed() of
+        true -> ?check(N > 400 andalso N < 600);
+        false -> ?equal(N, 0)
+    end,
+    details(),
+    finish(T, K).
+
+detail_ends_with_the_breaker(T) ->
+    K = followed(T, #{}),
+    P = waiting(T),
+    ?soon(fun() -> lists:member(running, scheduling(T, P)) =:= allowed() end),
+    ok = ask(K, {trip, <<"a test">>}),
+    ?soon(fun() -> set_of(T, P) =:= [] end),
+    P ! {[1, 2 | x], stop},
+    finish(T, K).
+
+detail_ends_with_us(T) ->
+    K = followed(T, #{}),
+    P = waiting(T),
+    finish(T, K),
+    ?equal(set_of(T, P), []),
+    P ! {[1, 2 | x], stop},
+    nothing_left(T).
+
+%% Nobody asks any more.
+detail_ends_with_the_lease(T) ->
+    K = start(T, #{pause_ms => 1000, end_ms => 10 * ?PATIENCE}),
+    {ok, _} = ask(K, {config, trace_config([{under, 2}], #{detail => 1})}),
+    ok = ask(K, {tracing, true}),
+    P = waiting(T),
+    ?soon(fun() -> lists:member(running, scheduling(T, P)) =:= allowed() end),
+    ?soon(fun() -> set_of(T, P) =:= [] end),
+    P ! {[1, 2 | x], stop},
+    finish(T, K).
+
+%% Relay and controller at once.
+detail_ends_with_a_kill(T) ->
+    followed(T, #{}),
+    P = waiting(T),
+    ?soon(fun() -> lists:member(running, scheduling(T, P)) =:= allowed() end),
+    rpc:call(T, agent_load, kill, [[rpc:call(T, erlang, whereis, [N]) || N <- [kprof_relay_00, kprof_controller_00]], 0]),
+    gone(T),
+    ?equal(set_of(T, P), []),
+    P ! {[1, 2 | x], stop},
+    nothing_left(T).
+
+%% A process that is put off its scheduler again and again inside of a request loses the flags before it returns.
+detail_is_bounded(T) ->
+    K = traced(T, trace_config([{yields, 2}], #{detail => 1})),
+    P = rpc:call(T, agent_load, yielding, [20000]),
+    case allowed() of
+        true ->
+            ?soon(fun() -> receive {kd, _, Dropped, Ms} -> Dropped > 0 andalso [1 || {trace_ts, Q, off, 0, _} <- Ms, Q =:= P] =/= [] after 0 -> false end end),
+            ?soon(fun() -> not lists:member(running, scheduling(T, P)) end);
+        false ->
+            ?equal(scheduling(T, P), [])
+    end,
+    ?equal(rpc:call(T, erlang, is_process_alive, [P]), true),
+    exit(P, kill),
+    finish(T, K).
+
+receivers_are_found(T) ->
+    load_parts(T),
+    Found = rpc:call(T, kprof_callees, receivers, [gen]),
+    ?check(lists:keymember(do_call, 1, Found)),
+    ?equal(rpc:call(T, kprof_callees, receivers, [lists]), []),
+    ?equal(rpc:call(T, kprof_callees, receivers, [no_such_module]), none),
+    unload_parts(T).

@@ -1,0 +1,127 @@
+%% Polls of processes in which requests hang: how many, how often, what they cost, and when they end. Run by agent_test.
+-module(agent_hang_test).
+-export([tests/0]).
+
+-include("agent.hrl").
+-import(agent_lib, [load_parts/1, unload_parts/1, ask/2, trace_config/1, traced/2, finish/2, numbers/2, nothing_left/1, told_gone/0, gone/1, other_owner/2, isolated/1]).
+
+tests() ->
+    [
+        {polls_are_bounded, fun polls_are_bounded/1},
+        {polls_of_the_dead, fun polls_of_the_dead/1},
+        {polls_stop_with_the_breaker, fun polls_stop_with_the_breaker/1},
+        {polls_set_no_flag, fun polls_set_no_flag/1},
+        {polls_end_with_the_controller, fun polls_end_with_the_controller/1},
+        {polls_end_with_kprof_top, fun polls_end_with_kprof_top/1},
+        {polls_cost, fun polls_cost/1}
+    ].
+
+%% Processes that wait.
+waiting(T, N) ->
+    Ps = [rpc:call(T, agent_load, deep, [2, x]) || _ <- lists:seq(1, N)],
+    [?soon(fun() -> rpc:call(T, erlang, process_info, [P, current_function]) =:= {current_function, {agent_load, down, 2}} end) || P <- Ps],
+    Ps.
+
+polls_are_bounded(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    Ps = waiting(T, 6),
+    {TotalUs, Polls} = ask(K, {hang, [numbers(T, P) || P <- Ps]}),
+    Of = fun(I) -> [At || {J, At, _, _} <- Polls, J =:= I] end,
+    ?equal(lists:usort([I || {I, _, _, _} <- Polls]), [0, 1, 2, 3]), % 4 of them
+    ?check(lists:all(fun({_, At, Status, Place}) ->
+        At =< TotalUs andalso Status =:= 3 andalso
+            Place =:= <<"agent_load:down/2 < agent_load:under/2 < agent_load:down/2">>
+    end, Polls)),
+    Gaps = [B - A || I <- [0, 1, 2, 3], {A, B} <- pairs(Of(I))],
+    ?check(Gaps =:= [] orelse lists:min(Gaps) >= 4990), % a pause of 5 ms, in whole us
+    ?check(length(Polls) =< 4 * 11),
+    finish(T, K),
+    stop(Ps).
+
+pairs([A, B | Rest]) -> [{A, B} | pairs([B | Rest])];
+pairs(_) -> [].
+
+stop(Ps) -> [P ! {[1, 2 | x], stop} || P <- Ps].
+
+polls_of_the_dead(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    [P, Q] = waiting(T, 2),
+    Asked = [numbers(T, One) || One <- [P, Q]],
+    exit(P, kill),
+    ?soon(fun() -> not rpc:call(T, erlang, is_process_alive, [P]) end),
+    {_, Polls} = ask(K, {hang, Asked}),
+    ?equal(lists:usort([I || {I, _, _, _} <- Polls]), [1]),
+    {_, []} = ask(K, {hang, []}),
+    finish(T, K),
+    stop([Q]).
+
+polls_stop_with_the_breaker(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    [P] = waiting(T, 1),
+    {_, [_ | _]} = ask(K, {hang, [numbers(T, P)]}),
+    ok = ask(K, {trip, <<"a test">>}),
+    ?equal(ask(K, {hang, [numbers(T, P)]}), {0, []}),
+    ok = ask(K, {tracing, false}),
+    ?equal(ask(K, {hang, [numbers(T, P)]}), {0, []}),
+    finish(T, K),
+    stop([P]).
+
+polls_set_no_flag(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    [P] = waiting(T, 1),
+    ?soon(fun() -> flags(T, P) =/= [] end),
+    Before = flags(T, P),
+    {_, [_ | _]} = ask(K, {hang, [numbers(T, P)]}),
+    ?equal(flags(T, P), Before),
+    ?check(not lists:member(running, Before)),
+    finish(T, K),
+    stop([P]).
+
+flags(T, P) -> maps:get(flags, rpc:call(T, agent_load, set_of, [P])).
+
+%% The processes that run code of the agent.
+polling(T) -> rpc:call(T, agent_load, polling, []).
+
+polls_end_with_the_controller(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    [P] = waiting(T, 1),
+    K ! {kp, ?KEY, 1, {hang, [numbers(T, P)]}},
+    ?soon(fun() -> receive {kr, 1, _} -> K ! {kp, ?KEY, 1, {hang, [numbers(T, P)]}} after 0 -> ok end, polling(T) > 0 end),
+    exit(K, kill),
+    told_gone(),
+    gone(T),
+    ?equal(polling(T), 0),
+    nothing_left(T),
+    stop([P]).
+
+%% kill -9, while processes are polled.
+polls_end_with_kprof_top(T) ->
+    {Peer, Pid, K} = other_owner(T, trace_config([{entry, 1}, {tier, 1}])),
+    [P] = waiting(T, 1),
+    Asked = numbers(T, P),
+    Ask = fun() -> Pid ! {self(), {ask, K, {hang, [Asked]}}} end,
+    Ask(),
+    ?soon(fun() -> receive {Pid, _} -> Ask() after 0 -> ok end, polling(T) > 0 end),
+    Os = rpc:call(Peer, os, getpid, []),
+    os:cmd("kill -9 " ++ Os),
+    gone(T),
+    ?equal(polling(T), 0),
+    nothing_left(T),
+    stop([P]).
+
+polls_cost(T) ->
+    load_parts(T),
+    Costs = rpc:call(T, kprof_cost, calibrate, [true, true, ?EPOCH]),
+    Seen = fun(S, Polls) ->
+        #{now_ns => S * 1000000000, events => 0, ticket => 1, relay_ns => 0, tier_calls_s => 0, sample => 1, entry => true, returns => lean,
+          args => false, schedulers => 2, polls => Polls}
+    end,
+    Spent = fun(Each) ->
+        Cost = lists:foldl(fun(S, C) -> rpc:call(T, kprof_cost, observe, [Seen(S, S * Each), C]) end, rpc:call(T, kprof_cost, new, [Costs]), lists:seq(1, 20)),
+        rpc:call(T, kprof_cost, spent, [Cost])
+    end,
+    ?equal(Spent(0), {0, 0}),
+    {All, Fixed} = Spent(800), % 800 polls a second on 2 schedulers
+    ?equal(Fixed, 0),
+    ?check(All > 1000 andalso All < 20000),
+    unload_parts(T).

@@ -1,0 +1,192 @@
+/* The trigger of the live screen: how it is set and ended, and what happens when its time is over.
+ * The engine is a real one that has not reached its node yet. */
+#include <app/live_trigger.h>
+#include <ui_script.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+
+struct run {
+    struct engine *g;
+    struct ui *u;
+    struct canvas c;
+    struct live_stacks p;
+    struct live_trigger t;
+    struct settings settings;
+};
+
+static int setup(void **state)
+{
+    static const struct engine_hooks hooks;
+    const struct options o = {.sample_interval_ns = 9000000};
+    struct run *r = calloc(1, sizeof *r);
+    struct err e;
+
+    assert_non_null(r);
+    r->settings.history = true;
+    r->g = engine_new(&r->settings, &hooks, &e);
+    assert_non_null(r->g);
+    live_stacks_init(&r->p, &o);
+    script_begin(&r->u, &r->c, false);
+    *state = r;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct run *r = *state;
+
+    script_end(r->u, &r->c, NULL);
+    engine_free(r->g);
+    free(r);
+    return 0;
+}
+
+/* Keys, each with what app does after it. */
+static void press(struct run *r, const char *script)
+{
+    while (*script) {
+        int key = script_key(&script);
+        struct intent in = ui_key(r->u, key, NULL);
+        if (in.kind >= INTENT_TRIGGER_SAMPLE && in.kind <= INTENT_TRIGGER_END)
+            live_trigger(&r->t, r->g, r->u, &r->p, &in);
+        else if (in.kind >= INTENT_FLAME && in.kind <= INTENT_FLAME_INSIDE)
+            live_stacks(&r->p, r->g, r->u, &in);
+        live_stacks_poll(&r->p, r->g, r->u, "app@host");
+        ui_draw(r->u, &r->c, NULL);
+    }
+}
+
+static struct snap_sampling now(const struct run *r)
+{
+    struct snap_sampling s;
+    engine_sampling(r->g, &s);
+    return s;
+}
+
+static void a_condition_is_typed(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "!");
+    assert_true(picture_has(&r->c, "When a condition holds"));
+    assert_false(picture_has(&r->c, "remove the trigger"));
+    press(r, "<Enter>node.run_queue<Enter>");
+    assert_true(picture_has(&r->c, "Sample stacks when"));
+    assert_true(picture_has(&r->c, "it has no comparison"));
+    assert_false(picture_has(&r->c, "--trigger"));
+    assert_int_equal(r->t.what, LIVE_TRIGGER_NONE);
+    press(r, ">50<Enter>");
+    assert_int_equal(r->t.what, LIVE_TRIGGER_SAMPLE);
+    assert_true(picture_has(&r->c, "trigger set: node.run_queue>50"));
+    assert_int_equal(now(r).state, SAMPLING_NONE); /* it has not fired */
+    press(r, "!<End><Enter>");
+    assert_int_equal(r->t.what, LIVE_TRIGGER_NONE);
+    assert_true(picture_has(&r->c, "the trigger was removed"));
+}
+
+static void what_can_never_hold_is_refused(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "!<Enter>web.p99>5ms<Enter>");
+    assert_true(picture_has(&r->c, "no tier has this name"));
+    press(r, "<Esc>!<Down><Enter>db.p99>+10%<Enter>");
+    assert_true(picture_has(&r->c, "a trigger has no baseline"));
+    assert_true(picture_has(&r->c, "Record when"));
+    assert_int_equal(r->t.what, LIVE_TRIGGER_NONE);
+}
+
+static void a_queue_is_watched_until_the_end(void **state)
+{
+    struct run *r = *state;
+    struct snapshot *s;
+
+    press(r, "!<Down><Enter>queue(MyApp.Server)>1000<Enter>");
+    assert_int_equal(r->t.what, LIVE_TRIGGER_RECORD);
+    s = engine_snapshot(r->g, WINDOW_1S, false);
+    assert_int_equal(s->node.n_queues, 1);
+    assert_string_equal(s->node.queue[0].name, "Elixir.MyApp.Server");
+    assert_int_equal(s->node.queue[0].length, -1);
+    snapshot_free(s);
+    press(r, "!<End><Enter>");
+    s = engine_snapshot(r->g, WINDOW_1S, false);
+    assert_int_equal(s->node.n_queues, 0);
+    snapshot_free(s);
+}
+
+/* As live_trigger_poll does when the condition holds. */
+static void fires(struct run *r, uint64_t until_ns)
+{
+    assert_true(live_stacks_triggered(&r->p, r->g, r->u));
+    r->t.state = LIVE_TRIGGER_FIRED;
+    r->t.until_ns = until_ns;
+}
+
+static void sampling_ends_after_its_time(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "!<Enter>node.run_queue>50<Enter>");
+    fires(r, 30 * SECOND);
+    assert_string_equal(now(r).who, "top:100:reductions");
+    press(r, "F");
+    assert_false(picture_has(&r->c, "Sample the stacks of"));
+    press(r, "<Esc>"); /* to look at the samples does not end it */
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, 29 * SECOND);
+    assert_int_equal(now(r).state, SAMPLING_NO_NODE);
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, 30 * SECOND);
+    assert_int_equal(now(r).state, SAMPLING_OFF);
+    assert_int_equal(r->t.state, LIVE_TRIGGER_RESTS);
+    press(r, "F"); /* shows the samples, and samples no more */
+    assert_int_equal(now(r).state, SAMPLING_OFF);
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, 89 * SECOND);
+    assert_int_equal(r->t.state, LIVE_TRIGGER_RESTS);
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, 91 * SECOND);
+    assert_int_equal(r->t.state, LIVE_TRIGGER_WAITS);
+}
+
+static void what_the_operator_samples_goes_on(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "!<Enter>node.run_queue>50<Enter>");
+    press(r, "F<Enter>K<Esc>");
+    assert_false(live_stacks_triggered(&r->p, r->g, r->u));
+    r->t.state = LIVE_TRIGGER_FIRED;
+    r->t.until_ns = 30 * SECOND;
+    live_trigger_poll(&r->t, r->g, r->u, &r->p, 31 * SECOND);
+    assert_int_equal(now(r).state, SAMPLING_NO_NODE);
+}
+
+static void the_end_of_the_trigger_ends_its_sampling(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "!<Enter>node.run_queue>50<Enter>");
+    fires(r, 30 * SECOND);
+    press(r, "!<End><Enter>");
+    assert_int_equal(now(r).state, SAMPLING_OFF);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_condition_is_typed, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_can_never_hold_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_queue_is_watched_until_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(sampling_ends_after_its_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_the_operator_samples_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_end_of_the_trigger_ends_its_sampling, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
