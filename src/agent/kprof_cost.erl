@@ -30,7 +30,7 @@
 -define(MOST_CHECK_NS, 150).
 -define(MOST_DRAW_NS, 300).
 -define(EVENT_NS, 700).
--define(DETAIL_NS, 600). % of an event of a request that is followed in detail, in its process
+-define(DETAIL_PROCESS_NS, 600). % of an event of a request that is followed in detail, in its process
 -define(POLL_NS, 20000). % of a poll of a process in which a request hangs, on both sides
 -define(SMOOTH_NS, 1000000000). % averages over 1 s, so that a short burst does not change the cost
 
@@ -207,7 +207,7 @@ observe(#{ticket := 0} = Seen, #{last := #{ticket := Ticket}} = S) when Ticket >
     observe(Seen#{ticket := Ticket}, S);
 observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0, varying := V0} = S) when Now > Then ->
     {Fixed, Varying0} = ns(Seen, Last, S),
-    Varying = Varying0 + more(details, Seen, Last) * ?DETAIL_NS + more(helped_ns, Seen, Last) + more(polls, Seen, Last) * ?POLL_NS,
+    Varying = Varying0 + more(details, Seen, Last) * ?DETAIL_PROCESS_NS + more(helped_ns, Seen, Last) + more(polls, Seen, Last) * ?POLL_NS,
     All = (Now - Then) * maps:get(schedulers, Seen),
     Old = math:exp(-(Now - Then) / ?SMOOTH_NS),
     S#{last := Seen, fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};

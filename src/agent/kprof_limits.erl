@@ -17,7 +17,7 @@
 -define(MANY_WAIT, 2000). % events
 -define(DETAIL_MS, 1000). % minimum time between two changes of the number of details
 -define(DETAIL_COST, 2000). % most that details may cost, in millionths of the schedulers' time
--define(DETAIL_NS, 1500). % of an event of a detail, in its process and in the relay
+-define(DETAIL_EVENT_NS, 1500). % of an event of a detail, in its process and in the relay
 -define(DETAIL_MOST, 65536).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: a limit that is not given
@@ -253,7 +253,7 @@ detail_beat(S) ->
 detail_to(Now, #s{tracing = #tracing{trace_config = #{detail := N}}, limits = #limits{detail = Old, detail_seen = {Then, Before}} = Limits} = S) when
     N > 0, Now - Then >= ?DETAIL_MS
 ->
-    Spent = kprof_link:counter(?DETAIL, S) * ?DETAIL_NS + kprof_link:counter(?HELPED_NS, S),
+    Spent = kprof_link:counter(?DETAIL, S) * ?DETAIL_EVENT_NS + kprof_link:counter(?HELPED_NS, S),
     Cost = max(0, Spent - Before) div ((Now - Then) * erlang:system_info(schedulers_online)), % ns per ms: millionths
     Most = detail_most(S),
     New =

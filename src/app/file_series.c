@@ -1,11 +1,15 @@
 #include "file_series.h"
 
+#include <errno.h>
 #include <kprof/base/buf.h>
+#include <kprof/base/clock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#define NAMES_MOST 100 /* files of the same second */
 
 void file_series_init(struct file_series *f, const char *pattern, uint64_t most)
 {
@@ -44,6 +48,21 @@ int file_series_name(const struct file_series *f, uint64_t wall_ns, unsigned att
     return n > 0 && n < FILE_SERIES_PATH_BYTES
                ? 0
                : err_set(e, "the name of the output file is too long");
+}
+
+int file_series_make(const struct file_series *f, file_series_create *create, void *arg,
+                     char path[FILE_SERIES_PATH_BYTES], struct err *e)
+{
+    int rc = -1;
+
+    for (unsigned attempt = 0; attempt < NAMES_MOST; attempt++) {
+        if (file_series_name(f, clock_wall_ns(), attempt, path, e) < 0)
+            return -1;
+        rc = create(arg, path, e);
+        if (rc == 0 || errno != EEXIST)
+            break;
+    }
+    return rc;
 }
 
 void file_series_written(struct file_series *f, const char *path)

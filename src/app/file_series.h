@@ -24,6 +24,12 @@ void file_series_release(struct file_series *f);
  * before is in use. Returns 0, or -1 with err: too long. */
 int file_series_name(const struct file_series *f, uint64_t wall_ns, unsigned attempt,
                      char path[FILE_SERIES_PATH_BYTES], struct err *e);
+/* Makes the file of a path: 0, or -1 with err; errno is EEXIST: another name is to be tried. */
+typedef int file_series_create(void *arg, const char *path, struct err *e);
+/* Makes the next file, of the present time, and writes its name to path. At most 100 names of one
+ * second are tried. Returns 0, or -1 with err. */
+int file_series_make(const struct file_series *f, file_series_create *create, void *arg,
+                     char path[FILE_SERIES_PATH_BYTES], struct err *e);
 /* The file was written: deletes the oldest one if there are too many now. */
 void file_series_written(struct file_series *f, const char *path);
 

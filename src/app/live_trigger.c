@@ -1,15 +1,13 @@
 #include "live_trigger.h"
 
 #include "file_series.h"
-#include <errno.h>
 #include <kprof/base/clock.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SPAN_NS    1000000000u  /* the condition is about the last second */
-#define REST_NS    60000000000u /* after it fired */
-#define FILES      "kprof-top-%t.rec"
-#define NAMES_MOST 100 /* files of the same second */
+#define SPAN_NS 1000000000u  /* the condition is about the last second */
+#define REST_NS 60000000000u /* after it fired */
+#define FILES   "kprof-top-%t.rec"
 
 /* ---- what it says ---- */
 
@@ -38,20 +36,17 @@ static void say(struct engine *g, struct ui *u, const char *text, bool is_error)
 
 /* ---- what it does ---- */
 
+static int keep(void *arg, const char *path, struct err *e)
+{
+    return engine_record_keep(arg, path, TRIGGER_BEFORE_NS, e);
+}
+
 static int begin_recording(struct engine *g, char path[FILE_SERIES_PATH_BYTES], struct err *e)
 {
     struct file_series files;
-    int rc = -1;
 
     file_series_init(&files, FILES, 0);
-    for (unsigned attempt = 0; attempt < NAMES_MOST && rc < 0; attempt++) {
-        rc = file_series_name(&files, clock_wall_ns(), attempt, path, e);
-        if (rc < 0)
-            break;
-        rc = engine_record_keep(g, path, TRIGGER_BEFORE_NS, e);
-        if (rc < 0 && errno != EEXIST)
-            break;
-    }
+    int rc = file_series_make(&files, keep, g, path, e);
     file_series_release(&files);
     return rc;
 }

@@ -1,30 +1,20 @@
 #include "record_run.h"
 
 #include "file_series.h"
-#include <errno.h>
 #include <kprof/base/clock.h>
 #include <stdio.h>
-
-#define NAMES_MOST 100 /* files of the same second */
 
 struct run {
     const struct trigger_run *t;
     struct file_series files;
 };
 
-static int keep(struct run *r, char path[FILE_SERIES_PATH_BYTES], struct err *e)
+static int keep(void *arg, const char *path, struct err *e)
 {
+    const struct run *r = arg;
     uint64_t before = r->t->o->before_ns ? r->t->o->before_ns : TRIGGER_BEFORE_NS;
-    int rc = -1;
 
-    for (unsigned attempt = 0; attempt < NAMES_MOST; attempt++) {
-        if (file_series_name(&r->files, clock_wall_ns(), attempt, path, e) < 0)
-            return -1;
-        rc = engine_record_keep(r->t->g, path, before, e);
-        if (rc == 0 || errno != EEXIST)
-            break;
-    }
-    return rc;
+    return engine_record_keep(r->t->g, path, before, e);
 }
 
 static int triggered(void *arg, uint64_t time_ns, struct err *e)
@@ -33,7 +23,7 @@ static int triggered(void *arg, uint64_t time_ns, struct err *e)
     char path[FILE_SERIES_PATH_BYTES];
     bool runs;
 
-    if (keep(r, path, e) < 0)
+    if (file_series_make(&r->files, keep, r, path, e) < 0)
         return -1;
     runs = r->t->pump(r->t->arg, clock_mono_ns() + time_ns);
     if (engine_record_cut(r->t->g, e) < 0)

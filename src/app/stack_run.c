@@ -2,7 +2,6 @@
 
 #include "file_series.h"
 #include "flame_file.h"
-#include <errno.h>
 #include <kprof/base/clock.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #define ON_CPU     (1u << STACK_RUNNING | 1u << STACK_RUNNABLE | 1u << STACK_GARBAGE_COLLECTING)
 #define TURN_NS    20000000u
 #define END_NS     5000000000u /* the node has this long to send its last samples */
-#define NAMES_MOST 100         /* files of the same second */
 #define NOTE_BYTES 400
 
 struct run {
@@ -83,16 +81,28 @@ static void missing(const struct run *r, char out[NOTE_BYTES])
                  n ? "; " : "", (double)s->born / s->born_s);
 }
 
+struct writing {
+    const struct stack_view *v;
+    const struct stacks_options *how;
+    enum output_mode mode;
+};
+
+static int write_file(void *arg, const char *path, struct err *e)
+{
+    const struct writing *w = arg;
+
+    return flame_file_write(w->v, path, w->mode, w->how, e);
+}
+
 /* Writes the samples of the view that pass the query. 1: there is none. */
 static int write_view(struct run *r, const struct stack_view *v, struct err *e)
 {
     char note[NOTE_BYTES];
     const struct stacks_options how = {
         .query = r->query, .integer_pid = r->o->perf_pid_integer, .title = r->node, .note = note};
-    enum output_mode mode = strstr(r->o->output, "%t") ? OUTPUT_NEW : OUTPUT_OVER;
+    struct writing w = {v, &how, strstr(r->o->output, "%t") ? OUTPUT_NEW : OUTPUT_OVER};
     char path[FILE_SERIES_PATH_BYTES];
     uint64_t passed = 0;
-    int rc = -1;
 
     for (size_t i = 0; i < stack_view_count(v); i++)
         passed += flame_passes(v, i, &r->query.filter);
@@ -101,14 +111,7 @@ static int write_view(struct run *r, const struct stack_view *v, struct err *e)
     if (r->began_ns)
         engine_sampling(r->g, &r->told);
     missing(r, note);
-    for (unsigned attempt = 0; attempt < NAMES_MOST; attempt++) {
-        if (file_series_name(&r->files, clock_wall_ns(), attempt, path, e) < 0)
-            return -1;
-        rc = flame_file_write(v, path, mode, &how, e);
-        if (rc == 0 || errno != EEXIST)
-            break;
-    }
-    if (rc < 0)
+    if (file_series_make(&r->files, write_file, &w, path, e) < 0)
         return -1;
     r->samples += passed;
     file_series_written(&r->files, path);

@@ -43,20 +43,20 @@ const char *vm_event_state_name(enum vm_event_state state)
     return (unsigned)state < sizeof name / sizeof *name ? name[state] : "?";
 }
 
-/* " of 84 ms", or nothing if the length is not known. */
-static void length_text(const struct snap_vm_event *e, char *out, size_t cap)
+/* " of 84 ms", or " for 84 ms", or nothing if the length is not known. */
+static void length_text(const struct snap_vm_event *e, const char *word, char *out, size_t cap)
 {
     char took[FORMAT_BYTES];
 
     out[0] = 0;
     format_us(e->took_us, took);
     if (e->took_us > 0)
-        snprintf(out, cap, " of %s%s", took, e->open ? " so far" : "");
+        snprintf(out, cap, " %s %s%s", word, took, e->open ? " so far" : "");
 }
 
 void vm_event_text(const struct snap_vm_event *e, char *out)
 {
-    char pid[SNAPSHOT_PID_BYTES] = "", in[160] = "", took[48], bytes[FORMAT_BYTES];
+    char pid[SNAPSHOT_PID_BYTES] = "", in[160] = "", of[48], took[48], bytes[FORMAT_BYTES];
     const char *detail = e->detail ? e->detail : "?";
     int n = 0;
     const int cap = VM_EVENT_TEXT_BYTES;
@@ -65,21 +65,22 @@ void vm_event_text(const struct snap_vm_event *e, char *out)
         snapshot_pid(e->pid, pid);
         snprintf(in, sizeof in, " in %s%s%.120s", pid, e->who ? " " : "", e->who ? e->who : "");
     }
-    length_text(e, took, sizeof took);
+    length_text(e, "of", of, sizeof of);
+    length_text(e, "for", took, sizeof took);
     format_bytes(e->value, bytes);
     switch (e->kind) {
     case VM_EVENT_LONG_GC:
-        n = snprintf(out, (size_t)cap, "long GC%s%s, heap %s", took, in, bytes);
+        n = snprintf(out, (size_t)cap, "long GC%s%s, heap %s", of, in, bytes);
         break;
     case VM_EVENT_LONG_SCHEDULE:
-        n = snprintf(out, (size_t)cap, "ran%s%s without a break%s%s%.80s", *took ? " for" : "",
-                     *took ? took + 3 : "", in, e->detail ? ", at " : "", e->detail ? detail : "");
+        n = snprintf(out, (size_t)cap, "ran%s without a break%s%s%.80s", took, in,
+                     e->detail ? ", at " : "", e->detail ? detail : "");
         break;
     case VM_EVENT_BUSY_PORT:
         n = snprintf(out, (size_t)cap, "busy port %.40s: suspended%s", detail, in + (*in ? 3 : 0));
         break;
     case VM_EVENT_LONG_QUEUE:
-        n = snprintf(out, (size_t)cap, "long queue%s%s, %" PRIu64 " messages or more%s", took, in,
+        n = snprintf(out, (size_t)cap, "long queue%s%s, %" PRIu64 " messages or more%s", of, in,
                      e->value, e->open ? ", no end reported" : "");
         break;
     case VM_EVENT_LARGE_HEAP:
@@ -89,17 +90,15 @@ void vm_event_text(const struct snap_vm_event *e, char *out)
         n = snprintf(out, (size_t)cap, "module loaded again: %.120s", detail);
         break;
     case VM_EVENT_RUN_QUEUE:
-        n = snprintf(out, (size_t)cap, "run queue up to %" PRIu64 ", long for%s", e->value,
-                     *took ? took + 3 : " a moment");
+        n = snprintf(out, (size_t)cap, "run queue up to %" PRIu64 ", long%s", e->value,
+                     *took ? took : " for a moment");
         break;
     case VM_EVENT_BREAKER:
-        n = snprintf(out, (size_t)cap, "breaker open%s%s", *took ? " for" : "",
-                     *took ? took + 3 : "");
+        n = snprintf(out, (size_t)cap, "breaker open%s", took);
         break;
     case VM_EVENT_GAP:
     case VM_EVENT_COUNT:
-        n = snprintf(out, (size_t)cap, "not traced%s%s: %.40s", *took ? " for" : "",
-                     *took ? took + 3 : "", detail);
+        n = snprintf(out, (size_t)cap, "not traced%s: %.40s", took, detail);
         break;
     }
     if (e->more && n > 0 && n < cap)

@@ -111,9 +111,8 @@ static void fill_cost(struct engine *g, struct snap_cost *c)
     c->call_ns = b.call_ns;
 }
 
-#define DETAIL_HELD                                                                                \
-    "before OTP 27.1, the trace flag running on the processes of many requests can crash the VM "  \
-    "(--hazards)"
+#define RUNNING_CRASHES                                                                            \
+    "the trace flag running on the processes of many requests can crash the VM (--hazards)"
 
 bool engine_detail_refused(const struct engine *g, const char **why)
 {
@@ -122,9 +121,7 @@ bool engine_detail_refused(const struct engine *g, const char **why)
     if (!g->run.detail_given || g->replay.file || !stream_heartbeat(g->stream, &b))
         return false;
     if (b.detail_why == 1)
-        *why =
-            "--detail needs OTP 27.1 or later: before, the trace flag running on the processes of "
-            "many requests can crash the VM (--hazards)";
+        *why = "--detail needs OTP 27.1 or later: before, " RUNNING_CRASHES;
     else if (b.detail_why == 3 && g->configuration.wanted.n > 0)
         *why = "--detail is not possible with --entry none: there are no requests to follow";
     else
@@ -153,7 +150,7 @@ static void fill_detail(struct engine *g, struct snap_detail *d)
         d->state = DETAIL_OFF;
     } else if (beat && b.detail_why == 1) {
         d->state = DETAIL_NOT_HERE;
-        snprintf(d->why, sizeof d->why, DETAIL_HELD);
+        snprintf(d->why, sizeof d->why, "before OTP 27.1, " RUNNING_CRASHES);
     } else if (beat && b.detail_why == 3) {
         d->state = DETAIL_NO_ENTRY;
     } else if (beat && b.detail_why >= 0 && b.detail > 0) {

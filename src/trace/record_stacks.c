@@ -1,5 +1,7 @@
 #include "record_stacks.h"
 
+#include "stack_message.h"
+
 #include <kprof/base/map.h>
 #include <kprof/erl/enc.h>
 #include <kprof/erl/etf.h>
@@ -155,41 +157,31 @@ static bool take_names(struct record_stacks *r, struct table *t, struct etf *c)
     return n == 0 || etf_nil(c);
 }
 
+struct forgetting {
+    struct record_stacks *r;
+    struct table *t;
+};
+
+static void forget_number(void *arg, uint64_t number)
+{
+    const struct forgetting *f = arg;
+
+    forget(f->r, f->t, number);
+}
+
 static bool take_gone(struct record_stacks *r, struct table *t, struct etf *c)
 {
-    struct etf in = *c;
-    const uint8_t *b;
-    size_t len;
-    uint32_t n;
-    uint64_t v;
-
-    if (etf_string(&in, &b, &len)) { /* the VM encodes lists of small numbers as STRING_EXT */
-        *c = in;
-        for (size_t i = 0; i < len; i++)
-            forget(r, t, b[i]);
-        return true;
-    }
-    if (!etf_list(c, &n))
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!etf_u64(c, &v))
-            return false;
-        forget(r, t, v);
-    }
-    return n == 0 || etf_nil(c);
+    return stack_message_numbers(c, forget_number, &(struct forgetting){r, t});
 }
 
 /* {ks, Seq, Native, Figures, Processes, Left, Stacks, Gone, Samples} */
 void record_stacks_take(struct record_stacks *r, const void *bytes, size_t n)
 {
     struct etf c;
-    uint32_t arity;
     uint64_t seq;
     int64_t native;
 
-    etf_init(&c, bytes, n);
-    if (!etf_version(&c) || !etf_tuple(&c, &arity) || arity != 9 || !etf_is_atom(&c, "ks") ||
-        !etf_u64(&c, &seq) || !etf_i64(&c, &native))
+    if (!stack_message_head(&c, bytes, n, &seq, &native))
         return;     /* of a full trace, or malformed */
     if (seq <= 1) { /* another sampler: all numbers are new */
         clear(r, &r->processes);

@@ -1,5 +1,6 @@
 #include <kprof/trace/stack_decode.h>
 
+#include "stack_message.h"
 #include "stack_values.h"
 
 #include <assert.h>
@@ -250,8 +251,9 @@ static bool read_process(struct stack_decoder *d, struct etf *c)
     return true;
 }
 
-static void forget_process(struct stack_decoder *d, uint64_t number)
+static void forget_process(void *arg, uint64_t number)
 {
+    struct stack_decoder *d = arg;
     uint32_t slot = map_get(&d->process_of, number);
 
     if (slot != MAP_EMPTY && map_del(&d->process_of, number))
@@ -310,8 +312,10 @@ static bool read_stack(struct stack_decoder *d, struct etf *c)
     return true;
 }
 
-static void forget_stack(struct stack_decoder *d, uint64_t number)
+static void forget_stack(void *arg, uint64_t number)
 {
+    struct stack_decoder *d = arg;
+
     map_del(&d->stack_of, number);
 }
 
@@ -413,32 +417,6 @@ static bool each(struct stack_decoder *d, struct etf *c,
     return n == 0 || etf_nil(c);
 }
 
-/* [Number]; the VM encodes lists of small numbers as STRING_EXT. */
-static bool each_number(struct stack_decoder *d, struct etf *c,
-                        void (*take)(struct stack_decoder *, uint64_t))
-{
-    struct etf in = *c;
-    const uint8_t *b;
-    size_t len;
-    uint32_t n;
-    uint64_t v;
-
-    if (etf_string(&in, &b, &len)) {
-        *c = in;
-        for (size_t i = 0; i < len; i++)
-            take(d, b[i]);
-        return true;
-    }
-    if (!etf_list(c, &n))
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!etf_u64(c, &v))
-            return false;
-        take(d, v);
-    }
-    return n == 0 || etf_nil(c);
-}
-
 /* Figures, Processes, Left, Stacks, Gone, Samples. Samples may refer to Left and Gone, so these are
  * removed last. */
 static bool read_body(struct stack_decoder *d, struct etf *c, const struct node_clock *k)
@@ -452,20 +430,18 @@ static bool read_body(struct stack_decoder *d, struct etf *c, const struct node_
     if (!etf_skip(c))
         return false;
     bool ok = read_samples(d, c, k);
-    return each_number(d, &left, forget_process) && each_number(d, &gone, forget_stack) && ok;
+    return stack_message_numbers(&left, forget_process, d) &&
+           stack_message_numbers(&gone, forget_stack, d) && ok;
 }
 
 bool stack_decoder_feed(struct stack_decoder *d, const void *bytes, size_t n,
                         const struct node_clock *clock)
 {
     struct etf c;
-    uint32_t arity;
     uint64_t seq;
     int64_t native;
 
-    etf_init(&c, bytes, n);
-    if (!etf_version(&c) || !etf_tuple(&c, &arity) || arity != 9 || !etf_is_atom(&c, "ks") ||
-        !etf_u64(&c, &seq) || !etf_i64(&c, &native))
+    if (!stack_message_head(&c, bytes, n, &seq, &native))
         goto bad;
     if (seq <= 1)
         begin(d);

@@ -628,14 +628,32 @@ static void use_epmd_port(uint16_t port)
     setenv("ERL_EPMD_PORT", text, 1);
 }
 
+static int save_epmd_port(void **state)
+{
+    const char *port = getenv("ERL_EPMD_PORT");
+
+    *state = port ? strdup(port) : NULL;
+    return 0;
+}
+
+static int restore_epmd_port(void **state)
+{
+    char *port = *state;
+
+    if (port)
+        setenv("ERL_EPMD_PORT", port, 1);
+    else
+        unsetenv("ERL_EPMD_PORT");
+    free(port);
+    return 0;
+}
+
 static void epmd_is_told_apart(void **state)
 {
     static const char names[] = "\0\0\x11\x11name one at port 1\nname \x1b[2Jtwo\x9b at port 2\n"
                                 "garbage\nname  at port 3\nname three at port 4";
     struct fake f = {.reply = {"w\1", names}, .n = {2, sizeof names - 1}};
     struct fake closes = {.reply = {NULL, NULL}}, silent = {.silent = true};
-    const char *before = getenv("ERL_EPMD_PORT");
-    char *saved = before != NULL ? strdup(before) : NULL;
     struct conn *c;
     struct err e;
     int fd;
@@ -673,12 +691,6 @@ static void epmd_is_told_apart(void **state)
     assert_int_equal(open_as(&c, "a@localhost", COOKIE, 5000, &e), CONN_HANDSHAKE);
     assert_non_null(strstr(e.text, "its OTP is older than 23"));
     stop_fake(&old);
-
-    if (saved != NULL)
-        setenv("ERL_EPMD_PORT", saved, 1);
-    else
-        unsetenv("ERL_EPMD_PORT");
-    free(saved);
 }
 
 /* Of many nodes, those whose names are most like the given one are named first. */
@@ -687,8 +699,6 @@ static void similar_names_come_first(void **state)
     char names[4096] = "\0\0\x11\x11";
     size_t n = 4;
     struct fake f = {.reply = {"w\1", names}};
-    const char *before = getenv("ERL_EPMD_PORT");
-    char *saved = before != NULL ? strdup(before) : NULL;
     struct conn *c;
     struct err e;
 
@@ -705,11 +715,6 @@ static void similar_names_come_first(void **state)
     use_epmd_port(f.port);
     assert_int_equal(open_as(&c, "shop_41@localhost", COOKIE, 5000, &e), CONN_NOT_REGISTERED);
     stop_fake(&f);
-    if (saved != NULL)
-        setenv("ERL_EPMD_PORT", saved, 1);
-    else
-        unsetenv("ERL_EPMD_PORT");
-    free(saved);
     if (strstr(e.text, "its epmd has: Shop_40, shopp_85, zzzzzzzzzzz_") == NULL ||
         strcmp(e.text + strlen(e.text) - 5, ", ...") != 0)
         fail_msg("%s", e.text);
@@ -722,8 +727,6 @@ static void broken_epmds_are_survived(void **state)
     static const char port[] = "w\0\0\1M\0\0\6\0\5\0\1a\0\0",
                       names[] = "\0\0\x11\x11name a at port 1\n";
     unsigned seed = (unsigned)clock_wall_ns();
-    const char *before = getenv("ERL_EPMD_PORT");
-    char *saved = before != NULL ? strdup(before) : NULL;
 
     (void)state;
     printf("seed %u\n", seed);
@@ -748,11 +751,6 @@ static void broken_epmds_are_survived(void **state)
             assert_true(*s >= ' ' && *s <= '~');
         stop_fake(&f);
     }
-    if (saved != NULL)
-        setenv("ERL_EPMD_PORT", saved, 1);
-    else
-        unsetenv("ERL_EPMD_PORT");
-    free(saved);
 }
 
 static void names_and_hosts(void **state)
@@ -1115,9 +1113,11 @@ int main(void)
         cmocka_unit_test(the_port_is_told),
         cmocka_unit_test(what_is_no_node_is_told),
         cmocka_unit_test(broken_handshakes_are_survived),
-        cmocka_unit_test(epmd_is_told_apart),
-        cmocka_unit_test(similar_names_come_first),
-        cmocka_unit_test(broken_epmds_are_survived),
+        cmocka_unit_test_setup_teardown(epmd_is_told_apart, save_epmd_port, restore_epmd_port),
+        cmocka_unit_test_setup_teardown(similar_names_come_first, save_epmd_port,
+                                        restore_epmd_port),
+        cmocka_unit_test_setup_teardown(broken_epmds_are_survived, save_epmd_port,
+                                        restore_epmd_port),
         cmocka_unit_test(a_node_answers),
         cmocka_unit_test(it_knows_us),
         cmocka_unit_test(a_wrong_cookie_is_told),

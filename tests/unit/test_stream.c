@@ -361,18 +361,15 @@ static void test_lost_scheduling(void **state)
     }
 }
 
-/* Cut anywhere, and with changed bytes: nothing is read beyond the end, and what is malformed is
- * counted. */
-static void test_malformed_scheduling(void **state)
+/* The message of the fixture, cut anywhere and with changed bytes: nothing is read beyond the end,
+ * what is malformed is counted, and every event of the VM has a kind. */
+static void feed_malformed(struct fixture *f, unsigned seed)
 {
-    struct fixture *f = *state;
     struct stream_figures fig;
-    unsigned seed = 20261123u;
     struct etf rest;
     uint64_t ref;
     const void *p;
 
-    details(&f->m, 1, 0);
     for (size_t n = 0; n < f->m.len + 2000; n++) {
         size_t len = n < f->m.len ? n : f->m.len;
         char *exact = malloc(len ? len : 1);
@@ -381,10 +378,23 @@ static void test_malformed_scheduling(void **state)
             exact[(size_t)rand_r(&seed) % len] = (char)rand_r(&seed);
         stream_feed(f->s, exact, len, 0, &rest, &ref);
         free(exact);
-        ring_consume(f->ring, ring_peek(f->ring, &p));
+        size_t got = ring_peek(f->ring, &p);
+        for (size_t i = 0; i < got; i++) {
+            const struct event *ev = (const struct event *)p + i;
+            assert_true(ev->kind != EVENT_VM || ev->tier < VM_EVENT_COUNT);
+        }
+        ring_consume(f->ring, got);
     }
     stream_figures(f->s, &fig);
     assert_true(fig.bad_events > f->m.len / 2);
+}
+
+static void test_malformed_scheduling(void **state)
+{
+    struct fixture *f = *state;
+
+    details(&f->m, 1, 0);
+    feed_malformed(f, 20261123u);
 }
 
 /* Newest first: events of the VM of each kind. */
@@ -462,34 +472,12 @@ static void test_vm_events(void **state)
     assert_int_equal(fig.events, 0); /* they are no calls */
 }
 
-/* Cut anywhere, and with changed bytes. */
 static void test_malformed_vm_events(void **state)
 {
     struct fixture *f = *state;
-    struct stream_figures fig;
-    unsigned seed = 20261124u;
-    struct etf rest;
-    uint64_t ref;
-    const void *p;
 
     vm_events(&f->m, 1, 0);
-    for (size_t n = 0; n < f->m.len + 2000; n++) {
-        size_t len = n < f->m.len ? n : f->m.len;
-        char *exact = malloc(len ? len : 1);
-        memcpy(exact, f->m.data, len);
-        for (int k = 0; n >= f->m.len && k < 3; k++)
-            exact[(size_t)rand_r(&seed) % len] = (char)rand_r(&seed);
-        stream_feed(f->s, exact, len, 0, &rest, &ref);
-        free(exact);
-        size_t got = ring_peek(f->ring, &p);
-        for (size_t i = 0; i < got; i++) {
-            const struct event *ev = (const struct event *)p + i;
-            assert_true(ev->kind != EVENT_VM || ev->tier < VM_EVENT_COUNT);
-        }
-        ring_consume(f->ring, got);
-    }
-    stream_figures(f->s, &fig);
-    assert_true(fig.bad_events > f->m.len / 2);
+    feed_malformed(f, 20261124u);
 }
 
 static void test_a_message_to_a_server(void **state)
