@@ -1,6 +1,6 @@
-%% All processes, in slices: others run when a slice is over. And what can be read of a process without a signal to it, unless
-%% it is running: reductions, status, sizes of heaps, initial call, group leader, name; the length of the queue where
-%% kprof_hazard allows it.
+%% Walks over all processes in slices, so that others can run after each slice. Reads what the VM returns without a signal to
+%% the process, unless it is running: reductions, status, sizes of heaps, initial call, group leader, name; the length of the
+%% queue where kprof_hazard allows it.
 %%
 %% Invariant: a slice is at most ?SLICE_US long, plus the processes between two readings of the clock. It is shorter than a slice
 %% of kprof_flags: walks for samples and tables go on all the time, and what waits for a slice is a client of the node.

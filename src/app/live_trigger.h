@@ -2,8 +2,8 @@
  * sampled, or a recording is written, for a time; then it waits a minute, and is ready again. A
  * part of app/live. Core thread.
  *
- * Invariant: at most one trigger. The node samples nothing because of it after that time, nor after
- * it was ended. What the operator samples goes on. */
+ * Invariant: at most one trigger. The sampling that it started ends after that time, or when the
+ * trigger is removed; sampling that the operator started continues. */
 #ifndef KPROF_APP_LIVE_TRIGGER_H
 #define KPROF_APP_LIVE_TRIGGER_H
 

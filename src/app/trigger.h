@@ -1,5 +1,5 @@
 /* Triggers: conditions on the snapshot of the last seconds. --trigger waits until one holds; the
- * live screen looks at its own (live_trigger). Main thread. */
+ * live screen has its own trigger (live_trigger). Main thread. */
 #ifndef KPROF_APP_TRIGGER_H
 #define KPROF_APP_TRIGGER_H
 

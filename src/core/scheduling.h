@@ -1,5 +1,5 @@
 /* Stores what the processes of requests in detail do (on a scheduler or not, garbage collections,
- * messages to servers, the lengths of the mailboxes of these), and divides the time of a call into
+ * messages to servers, the mailbox lengths of these servers), and divides the time of a call into
  * its parts. Private to core.
  *
  * Invariant: the pieces of a cut cover the call without gaps, in order, so the parts add up to its

@@ -1,6 +1,7 @@
 /* A full trace that the operator has requested: the request, its progress, its call tree.
  *
- * Invariant: at most one at a time; a new one replaces the tree of the last, unless it was taken.
+ * Invariant: at most one at a time; a new one frees the tree of the last one, unless the screen has
+ * taken it (engine_full_take).
  * Whatever happens to node and connection, it ends, and says why. Core thread. */
 #ifndef KPROF_ENGINE_FULL_TRACE_H
 #define KPROF_ENGINE_FULL_TRACE_H

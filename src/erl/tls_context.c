@@ -162,8 +162,8 @@ static void note(const struct tls_optfile *file, const struct tls_opts *o, struc
                  file->unused.data);
     if (file->verify_none && !o->insecure)
         buf_addf(notes,
-                 "%s%.200s has verify_none, but kprof-top verifies the node (--tls-insecure: it "
-                 "does not)",
+                 "%s%.200s has verify_none, but kprof-top verifies the node, unless --tls-insecure "
+                 "is given",
                  notes->len > 0 ? "; " : "", o->optfile);
 }
 

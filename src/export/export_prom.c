@@ -124,7 +124,7 @@ static void mailboxes(struct buf *out, const struct snapshot *s)
 static void busy(struct buf *out, const struct snapshot *s)
 {
     static const char name[] = "kprof_busy";
-    type(out, name, "gauge", "Share of the time in which the processes of a server are busy.");
+    type(out, name, "gauge", "Busy processes of a server, on average: 1 if one is always busy.");
     for (size_t i = 0; i < s->n_rows; i++) {
         if (!isfinite(s->rows[i].busy))
             continue;

@@ -153,7 +153,7 @@ static bool on_graph(struct flame_state *t, struct ui_shared *sh, enum action ac
     case ACT_NEXT:
     case ACT_PREVIOUS:
         if (!flame_pane_next(p, act == ACT_PREVIOUS)) {
-            message_set(&sh->message, p->hit ? "no match in sight" : "search first: /", true);
+            message_set(&sh->message, p->hit ? "no visible match" : "search first: /", true);
         }
         return true;
     case ACT_SAME:

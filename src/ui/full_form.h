@@ -1,7 +1,7 @@
 /* The dialog before a full trace, a screen of its own: what is traced, and the limits, each with a
  * default and a few choices.
  *
- * Invariant: it asks nothing of a node; Enter makes an intent (INTENT_FULL). Core thread only. */
+ * Invariant: it sends nothing to a node; Enter makes an intent (INTENT_FULL). Core thread only. */
 #ifndef UI_FULL_FORM_H
 #define UI_FULL_FORM_H
 

@@ -55,7 +55,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
         return false;
     }
     if (at->sel == before) {
-        message_set(&sh->message, n <= page ? "all of it is in sight" : "it ends here", false);
+        message_set(&sh->message, n <= page ? "all values are shown" : "no more lines", false);
     }
     return true;
 }

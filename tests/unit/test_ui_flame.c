@@ -309,7 +309,7 @@ static void searches(void **state)
     assert_non_null(strstr(selected(&w), "<script>"));
     assert_null(canvas_broken(&w.c));
     keys(&w, "/nothing here<Enter>n");
-    assert_true(picture_has(&w.c, "no match in sight"));
+    assert_true(picture_has(&w.c, "no visible match"));
     keys(&w, "/x<Esc>");
     assert_false(picture_has(&w.c, "matched"));
     end(&w);
