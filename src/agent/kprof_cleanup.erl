@@ -13,7 +13,7 @@
 
 -type plan() :: #{
     session := kprof_spec:session(), relay := none | pid(), set := kprof_patterns:set(), new := boolean(), tcw := {integer(), integer()},
-    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full_tracer:full(), events := none | pid(),
+    counting := [mfa()], capture := kprof_capture:capture(), sampler := none | pid(), table := none | pid(), full := kprof_full_tracer:full(), events := kprof_vm_events:running(),
     isolated := boolean(), walker := none | pid(), epoch := pos_integer(),
     tokens := boolean(), beside := boolean()
 }.

@@ -19,6 +19,6 @@ new(#s{session = Session, relay = Relay, tracing = #tracing{set = Set}, spawn_fl
     #{
         session => Session, relay => Relay, set => Set, new => New, tcw => Tcw, counting => Counters, capture => Capture,
         sampler => Stacks#stacks.sampler, table => Processes#processes.table, full => S#s.full#full.plan,
-        events => case S#s.vm_events of none -> none; {Events, _} -> Events end,
+        events => kprof_vm_events:running(S),
         isolated => S#s.isolated, walker => S#s.tracing#tracing.walker, epoch => S#s.epoch, tokens => S#s.tracing#tracing.tokens, beside => S#s.beside
     }.

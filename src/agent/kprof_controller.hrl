@@ -150,7 +150,7 @@
     stacks = #stacks{} :: #stacks{},
     processes = #processes{} :: #processes{},
     full = #full{} :: #full{},
-    vm_events = none :: none | {pid(), reference()}, % kprof_vm_events, and its monitor
+    vm_events = none :: none | {pid(), reference(), kprof_spec:session()}, % kprof_vm_events, its monitor, its session
     vm_events_at = -(1 bsl 59) :: integer(), % not started before this time (ms)
     beats = #beats{} :: #beats{}
 }).

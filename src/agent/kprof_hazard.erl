@@ -61,7 +61,7 @@ dotted(Erts) -> lists:join(".", [integer_to_list(N) || N <- Erts]).
 upper(Id) -> string:uppercase(atom_to_list(Id)).
 
 %% Avoided on every VM, so not reported for this one.
-always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory]).
+always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory, session_drop]).
 
 %% Only used by stack samples, which count what they leave out, and by full traces and details, which report it.
 used(Use) -> not lists:member(Use, [detail, gc_flags, sample_queue, sample_large, vm_events]).
@@ -95,7 +95,8 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {d5, full_request, within(Erts, Otp27, Fixed271), "full trace: of a process only, not of a request", "OTP-19211, OTP-19151"},
         {d5b, detail, Erts < Fixed271, "no request is followed in detail: its processes get no trace flag running", "OTP-19211, otp#6495"},
         {d9, vm_events, Erts < Otp28, "long garbage collections, busy ports and other events of the VM are not reported: the node has only one system_monitor", "PR 8660"},
-        {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 0, 3]), "full trace: garbage collections are not shown beside another session", "PR 11623"}
+        {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 1, 1]), "full trace: garbage collections are not shown beside another session", "PR 11623"},
+        {e2, session_drop, true, "the trace session for VM events is ended by a call, never by its last reference", "a crash on OTP 29"}
     ].
 
 %% From =< Erts < To

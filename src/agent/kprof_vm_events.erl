@@ -2,11 +2,14 @@
 %% trace session can have them (trace:system/3); the only system_monitor of the node is not used. Runs while tracing is on.
 %%
 %% A process and a session of their own: the VM puts no time into these messages, and the relay, which is suspended between its
-%% turns, would stamp them late. The process alone has the handle of the session, so the VM destroys the session when the process
-%% ends, however it ends. At most ?A_SECOND events are sent in a second. If the node makes more than ?FLOOD in a second, the
+%% turns, would stamp them late. At most ?A_SECOND events are sent in a second. If the node makes more than ?FLOOD in a second, the
 %% settings are removed for ?CALM_MS.
+%%
+%% Invariant: the session is ended by a call, never by its last reference (hazard E2). Controller, relay, guardian and this
+%% process have the handle; whoever ends the process ends the session after it.
 -module(kprof_vm_events).
--export([gate/1, ended/1, state/1, stop/1, init/2]).
+-export([gate/1, ended/1, state/1, running/1, stop/1, init/2]).
+-export_type([running/0]).
 
 -include("kprof_controller.hrl").
 
@@ -22,14 +25,17 @@
 
 %% ---- In the controller ----
 
+%% The process, and its session: for the cleanup plan.
+-type running() :: none | {pid(), kprof_spec:session()}.
+
 %% Starts it, or ends it: at each heartbeat, and when tracing is switched off.
 -spec gate(state()) -> state().
 gate(#s{vm_events = Before} = S) ->
     case {wanted(S), Before} of
         {true, none} -> started(S);
-        {false, {Pid, Ref}} ->
+        {false, {_, Ref, _}} ->
             erlang:demonitor(Ref, [flush]),
-            stop(Pid),
+            stop(running(S)),
             kprof_cleanup_plan:share(S#s{vm_events = none});
         _ -> S
     end.
@@ -40,9 +46,10 @@ wanted(#s{tracing = #tracing{on = On}, vm = Vm} = S) ->
 started(#s{link = #link{pid = To}} = S0) ->
     case kprof_node:now_ms() >= S0#s.vm_events_at of
         true ->
-            Started = {Pid, _} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]),
-            S = kprof_cleanup_plan:share(S0#s{vm_events = Started}),
-            Pid ! go,
+            {Pid, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]),
+            Session = kprof_spec:session(true, ?MODULE, Pid),
+            S = kprof_cleanup_plan:share(S0#s{vm_events = {Pid, Ref, Session}}),
+            Pid ! {session, Session},
             S;
         false ->
             S0
@@ -50,7 +57,8 @@ started(#s{link = #link{pid = To}} = S0) ->
 
 %% It was killed, or took too much memory.
 -spec ended(state()) -> state().
-ended(S) ->
+ended(#s{vm_events = {_, _, Session}} = S) ->
+    kprof_spec:end_session(Session),
     kprof_cleanup_plan:share(S#s{vm_events = none, vm_events_at = kprof_node:now_ms() + ?AGAIN_MS}).
 
 %% For the heartbeat: 0 off, 1 on, 2 not on this VM.
@@ -58,10 +66,17 @@ ended(S) ->
 state(#s{vm_events = none, vm = Vm}) -> case kprof_hazard:allowed(vm_events, Vm) of true -> 0; false -> 2 end;
 state(_) -> 1.
 
-%% The session ends with the process.
--spec stop(none | pid()) -> term().
-stop(none) -> ok;
-stop(Pid) -> kprof_stack_sampler:stop(Pid).
+-spec running(state()) -> running().
+running(#s{vm_events = none}) -> none;
+running(#s{vm_events = {Pid, _, Session}}) -> {Pid, Session}.
+
+%% First the process, so that it changes nothing in a session that has ended.
+-spec stop(running()) -> term().
+stop(none) ->
+    ok;
+stop({Pid, Session}) ->
+    kprof_stack_sampler:stop(Pid),
+    kprof_spec:end_session(Session).
 
 %% ---- In its process ----
 
@@ -81,12 +96,14 @@ init(Controller, To) ->
     Ref = erlang:monitor(process, Controller),
     receive
         {'DOWN', Ref, _, _, _} -> exit(normal);
-        go -> loop(switched(true, #e{session = kprof_spec:session(true, ?MODULE, self()), to = To, controller = Ref}))
+        {session, Session} -> loop(switched(true, #e{session = Session, to = To, controller = Ref}))
     end.
 
-loop(#e{controller = Ref} = E) ->
+loop(#e{controller = Ref, session = Session} = E) ->
     receive
-        {'DOWN', Ref, _, _, _} -> exit(normal);
+        {'DOWN', Ref, _, _, _} ->
+            kprof_spec:end_session(Session), % relay or guardian may do it at the same time
+            exit(normal);
         again -> loop(switched(true, E));
         {monitor, Who, What, Info} -> loop(counted(erlang:monotonic_time(), Who, What, Info, E));
         _ -> loop(E)

@@ -30,13 +30,13 @@ rows() ->
         {lean_exceptions, [vm([15, 0, 1]) | Old], New},
         {lean_beside, [beside([15, 0, 1])], [vm([15, 0, 1]), beside([15, 1]), beside([13, 1, 5])]},
         {bif_beside, [beside([15, 2, 7]), beside([16, 2])], [vm([15, 2, 7]), beside([17, 1]), beside([16, 3])]},
-        {gc_flags, [beside([15, 2]), beside([16, 3]), beside([17, 0, 2])], [vm([15, 2]), beside([17, 0, 3])]},
+        {gc_flags, [beside([15, 2]), beside([16, 3]), beside([17, 0, 3]), beside([17, 1])], [vm([15, 2]), beside([17, 1, 1])]},
         {vm_events, [vm([15, 2, 7]) | Old], [vm([16, 0]), vm([16, 3]), vm([17, 1, 1])]},
         {detail, [vm([15, 0]), vm([15, 0, 1]) | Old], [vm([15, 1]), beside([15, 1]) | New]},
         {full_request, [vm([15, 0]), vm([15, 0, 1])], [vm([15, 1]) | Old ++ New]},
         {sample_queue, [vm([12, 3]), vm([13, 1, 5]), vm([13, 2, 2, 4]), vm([14, 1, 1])], [vm([13, 2, 2, 5]), vm([14, 2]) | New]},
         {sample_large, [vm([13, 1, 5]), vm([14, 1, 1]), vm([15, 2, 7]), vm([16, 2])], [vm([13, 2, 2, 5]), vm([14, 2]), vm([16, 2, 1]), vm([17, 1, 1])]}
-    ] ++ [{Use, Old ++ New, []} || Use <- [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory]].
+    ] ++ [{Use, Old ++ New, []} || Use <- [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory, session_drop]].
 
 hazards_by_version(_) ->
     [begin

@@ -7,6 +7,7 @@
 -export([polling/0, chosen/2, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
+-export([queues/0, fill/0]). % events of the VM
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -340,3 +341,11 @@ one() ->
 
 %% So many processes that end at once; all have ended.
 spawned(N) -> [receive {'DOWN', R, _, _, _} -> ok end || {_, R} <- [spawn_monitor(erlang, self, []) || _ <- lists:seq(1, N)]], ok.
+
+%% Queues of 1,001 messages, one after the other, until it is killed: thousands of events of the VM in a second.
+queues() -> spawn(?MODULE, fill, []).
+fill() ->
+    P = spawn(timer, sleep, [infinity]),
+    [P ! I || I <- lists:seq(1, 1001)],
+    exit(P, kill),
+    fill().

@@ -10,7 +10,8 @@ tests() ->
         {vm_events_are_told, fun vm_events_are_told/1},
         {vm_events_end_with_tracing, fun vm_events_end_with_tracing/1},
         {vm_events_end_with_the_lease, fun vm_events_end_with_the_lease/1},
-        {vm_events_do_not_flood, fun vm_events_do_not_flood/1}
+        {vm_events_do_not_flood, fun vm_events_do_not_flood/1},
+        {vm_events_end_while_there_are_many, fun vm_events_end_while_there_are_many/1}
     ].
 
 %% The VM of this version has them.
@@ -112,6 +113,20 @@ vm_events_do_not_flood(T) ->
         false ->
             ok
     end.
+
+%% OTP 29 crashes if a session ends by its last reference while an event is reported (hazard E2).
+vm_events_end_while_there_are_many(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    [begin
+        on(T),
+        Load = [rpc:call(T, agent_load, queues, []) || _ <- [1, 2]], % at the end only: else they count as a flood
+        ok = ask(K, {tracing, false}),
+        off(T),
+        [exit(P, kill) || P <- Load],
+        ok = ask(K, {tracing, true})
+     end || _ <- lists:seq(1, if_here(30, 2))],
+    finish(T, K),
+    off(T).
 
 told(Before) ->
     receive {kv, _, _, Events} -> told(Events ++ Before)
