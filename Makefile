@@ -261,7 +261,7 @@ UNDER_SANITIZER := 'test_exact_counts(25' test_record_then_replay test_hostile_i
 .PHONY: check-unit check-asan check-tsan
 check-unit:
 	$(SUB) -s -j$(JOBS) WERROR=-Werror unit all
-	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/plain/%,$(UNIT))
+	@KPROF_UNIT_JOBS=$(JOBS) sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/plain/%,$(UNIT))
 check-asan:
 	$(SUB) -s -j$(JOBS) FLAVOUR=asan WERROR=-Werror unit build/asan/kprof-top
 	@sh $(TOOLS)/unit.sh $(patsubst $(B)/%,build/asan/%,$(UNIT))

@@ -67,7 +67,8 @@ static int take_back(struct engine *g, struct buf *said, struct err *e)
     return rc;
 }
 
-static void say_what_follows(const struct rule_names *names, enum rule_how how, struct buf *said)
+static void say_what_follows(const struct rule_template_names *names, enum rule_how how,
+                             struct buf *said)
 {
     struct buf preview;
 
@@ -78,7 +79,8 @@ static void say_what_follows(const struct rule_names *names, enum rule_how how, 
     buf_release(&preview);
 }
 
-static int wrap(struct engine *g, const struct rule_names *names, struct buf *said, struct err *e)
+static int wrap(struct engine *g, const struct rule_template_names *names, struct buf *said,
+                struct err *e)
 {
     enum rule_how how = rule_template_fit(names);
     const char *why = NULL;
@@ -135,7 +137,7 @@ int engine_identity_template(struct engine *g, struct err *e)
         struct view_query whole = {.window = WINDOW_RUN};
         struct snapshot *s = core_view(g->core, &whole, 0);
         read_names(s, &all);
-        const struct rule_names names = {all.name, all.calls, all.n};
+        const struct rule_template_names names = {all.name, all.calls, all.n};
         rc = wrap(g, &names, &said, e);
         snapshot_free(s);
     }

@@ -37,7 +37,8 @@ static int by_calls(const void *a, const void *b)
 }
 
 /* The resulting names; the caller frees them. */
-static struct new_name *new_names(const struct rule_names *names, enum rule_how how, size_t *n)
+static struct new_name *new_names(const struct rule_template_names *names, enum rule_how how,
+                                  size_t *n)
 {
     struct new_name *all = calloc(names->n + 1, sizeof *all);
 
@@ -57,7 +58,7 @@ static struct new_name *new_names(const struct rule_names *names, enum rule_how 
     return all;
 }
 
-static bool halves(const struct rule_names *names, enum rule_how how)
+static bool halves(const struct rule_template_names *names, enum rule_how how)
 {
     size_t n;
 
@@ -65,7 +66,7 @@ static bool halves(const struct rule_names *names, enum rule_how how)
     return 2 * n <= names->n;
 }
 
-enum rule_how rule_template_fit(const struct rule_names *names)
+enum rule_how rule_template_fit(const struct rule_template_names *names)
 {
     size_t paths = 0;
 
@@ -76,7 +77,8 @@ enum rule_how rule_template_fit(const struct rule_names *names)
     return names->n && halves(names, RULE_BY_SHAPE) ? RULE_BY_SHAPE : RULE_AS_IS;
 }
 
-size_t rule_template_preview(const struct rule_names *names, enum rule_how how, struct buf *out)
+size_t rule_template_preview(const struct rule_template_names *names, enum rule_how how,
+                             struct buf *out)
 {
     size_t n;
     struct new_name *all = new_names(names, how, &n);
@@ -193,7 +195,7 @@ static bool is_constant(struct part p)
 
 struct wrapping {
     enum rule_how how;
-    const struct rule_names *names;
+    const struct rule_template_names *names;
     struct buf *out;
     size_t wrapped;
 };
@@ -328,8 +330,8 @@ static bool has_comment(struct part p)
     return false;
 }
 
-const char *rule_template_wrap(const char *rule, enum rule_how how, const struct rule_names *names,
-                               struct buf *out)
+const char *rule_template_wrap(const char *rule, enum rule_how how,
+                               const struct rule_template_names *names, struct buf *out)
 {
     struct wrapping w = {how, names, out, 0};
     struct part p = trimmed((struct part){rule, rule + strlen(rule)});

@@ -11,7 +11,7 @@
 
 enum rule_how { RULE_AS_IS, RULE_BY_PATH, RULE_BY_SHAPE };
 
-struct rule_names { /* names that the rule gives now; borrowed */
+struct rule_template_names { /* names that the rule gives now; borrowed */
     const char *const *name;
     const uint64_t *calls;
     size_t n;
@@ -19,12 +19,13 @@ struct rule_names { /* names that the rule gives now; borrowed */
 
 /* Returns what makes at most half as many names: path if most of them look like paths or URLs, else
  * shape; RULE_AS_IS: neither does. */
-enum rule_how rule_template_fit(const struct rule_names *names);
+enum rule_how rule_template_fit(const struct rule_template_names *names);
 /* Appends the resulting names, the most frequent first: "/cart 812, /login 40 and 2 more". Returns
  * their number. */
-size_t rule_template_preview(const struct rule_names *names, enum rule_how how, struct buf *out);
+size_t rule_template_preview(const struct rule_template_names *names, enum rule_how how,
+                             struct buf *out);
 /* Appends the wrapped rule to out. Returns NULL, or why that is impossible. */
-const char *rule_template_wrap(const char *rule, enum rule_how how, const struct rule_names *names,
-                               struct buf *out);
+const char *rule_template_wrap(const char *rule, enum rule_how how,
+                               const struct rule_template_names *names, struct buf *out);
 
 #endif

@@ -26,16 +26,17 @@ def symbols(objects):
     defined, wanted = {}, {}
     for layer in LAYERS:
         directory = os.path.join(objects, layer)
-        for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
-            if not name.endswith(".o"):
-                continue
-            unit = "%s/%s" % (layer, name[:-2])
-            out = subprocess.run(["nm", os.path.join(directory, name)], stdout=subprocess.PIPE, text=True, check=True).stdout
-            for words in (line.split() for line in out.splitlines()):
-                if words[-2] in "TDBRV":
-                    defined.setdefault(unit, set()).add(words[-1])
-                elif words[-2] == "U":
-                    wanted.setdefault(unit, set()).add(words[-1])
+        objects_here = sorted(n for n in os.listdir(directory) if n.endswith(".o")) if os.path.isdir(directory) else []
+        if not objects_here:
+            continue
+        out = subprocess.run(["nm", "-A", *objects_here], cwd=directory, stdout=subprocess.PIPE, text=True, check=True).stdout
+        for line in out.splitlines():  # FILE.o:[ADDRESS] KIND SYMBOL
+            name, _, rest = line.partition(".o:")
+            unit, words = "%s/%s" % (layer, name), rest.split()
+            if words[-2] in "TDBRV":
+                defined.setdefault(unit, set()).add(words[-1])
+            elif words[-2] == "U":
+                wanted.setdefault(unit, set()).add(words[-1])
     return defined, wanted
 
 

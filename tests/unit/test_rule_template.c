@@ -17,7 +17,7 @@ struct made {
     char text[MOST][80];
     const char *name[MOST];
     uint64_t calls[MOST];
-    struct rule_names names;
+    struct rule_template_names names;
 };
 
 /* format has one %u: 1, 2, ... */
@@ -35,7 +35,7 @@ static void make(struct made *m, size_t n, const char *const *formats, size_t n_
         m->name[i] = m->text[i];
         m->calls[i] = i + 1;
     }
-    m->names = (struct rule_names){m->name, m->calls, n};
+    m->names = (struct rule_template_names){m->name, m->calls, n};
 }
 
 static void what_fits(void **state)
