@@ -5,7 +5,7 @@
 -behaviour(gen_server).
 -export([start/0, settle/1, errors/0, left/1, dirty/0, figures/0]).
 -export([request/1, parse/1, front/1, work/1, store/2, format/1, number/1, throwing/1]). % tiers
--export([client/1, poller/2, reader/1, hasher/0, collector/0, births/0, linked/0, ports/0, sleeper/2, wake/2, loader/1, timers/0, spinner/0, worker/0, idler/1]).
+-export([client/1, poller/2, reader/1, hasher/0, collector/0, births/0, linked/0, ports/0, sleeper/2, wake/2, loader/1, timers/0, spinner/0, worker/0, idler/1, long_queue/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, log/2]).
 
 -define(WORKERS, 4).
@@ -57,6 +57,7 @@ crowd() ->
         copies(2, fun ports/0),
         copies(8, fun() -> sleeper(0, heap(20000)) end),
         copies(3, fun timers/0),
+        copies(2, fun long_queue/0),
         copies(3, fun spinner/0),
         [fun() -> loader(0) end]
     ]).
@@ -276,6 +277,13 @@ timers() ->
     ?MODULE:timers().
 
 %% Always uses its full time slice, so that queried processes must wait for a scheduler.
+%% Hundreds of events of the VM in a second: a session that reports them ends among them.
+long_queue() ->
+    P = spawn(fun() -> receive never -> ok end end),
+    [P ! N || N <- lists:seq(1, 1001)],
+    exit(P, kill),
+    receive after rand:uniform(6) -> long_queue() end.
+
 spinner() ->
     Began = now_us(),
     [lists:foldl(fun(X, A) -> X + A end, 0, lists:seq(1, 20000)) || _ <- lists:seq(1, 4)],
