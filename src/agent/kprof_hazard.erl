@@ -63,7 +63,7 @@ upper(Id) -> string:uppercase(atom_to_list(Id)).
 %% Avoided on every VM, so not reported for this one.
 always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory, session_drop]).
 
-%% Only used by stack samples, which count what they leave out, and by full traces and details, which report it.
+%% Only used by stack samples, which count what they leave out, and by full traces, details and VM events, which report it.
 used(Use) -> not lists:member(Use, [detail, gc_flags, sample_queue, sample_large, vm_events]).
 
 %% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. An Id never changes: `--hazards` prints it, and texts refer to it.

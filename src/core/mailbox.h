@@ -52,7 +52,7 @@ struct mailbox {
 
 void mailbox_init(struct mailbox *m);
 void mailbox_release(struct mailbox *m);
-void mailbox_clear(struct mailbox *m); /* no call that is open now will have an end */
+void mailbox_clear(struct mailbox *m); /* drops all messages: no open call will have an end now */
 
 void mailbox_sent(struct core *c, const struct event *ev); /* EVENT_SENT */
 /* A process has returned to ev->fn. True: only the sending of a message has ended. p: the process,

@@ -11,7 +11,7 @@
 
 struct why_rule_text {
     const char *name;   /* "queue"; a contract: exports write it */
-    const char *covers; /* what it examines, for "nothing found": "mailboxes of servers" */
+    const char *covers; /* what it examines, for "nothing found": "waiting for a busy process" */
 };
 
 /* Returns rule i of the table; NULL: there is none. At most 32 rules. */
