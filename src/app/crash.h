@@ -1,4 +1,4 @@
-/* From then on a crash (SIGSEGV, SIGABRT ...) first restores the terminal. Main thread, once. */
+/* After this call a crash (SIGSEGV, SIGABRT ...) first restores the terminal. Main thread, once. */
 #ifndef KPROF_APP_CRASH_H
 #define KPROF_APP_CRASH_H
 

@@ -9,8 +9,8 @@
 #include <kprof/base/buf.h>
 #include <kprof/trace/hazard.h>
 
-/* Appends one line per hazard: first the faults of this VM, then the others, each in the order of
- * the table. */
+/* Appends one line per hazard: first those that are avoided on this VM, then the others, each in
+ * the order of the table. */
 void hazards_text(const struct hazard *h, size_t n, struct buf *out);
 int run_hazards(const struct options *o, const struct conn_target *t);
 
