@@ -1,5 +1,5 @@
-%% The hazard table: which VM functions the agent avoids on this node, and why. Code that uses such a function asks allowed/2
-%% first.
+%% The hazard table: faults and limits of some VM versions, and what the agent avoids on this node because of them. Code that
+%% uses what is in the table asks allowed/2 first.
 %%
 %% Invariant: pure except vm/0; a use that is not in the table is refused.
 -module(kprof_hazard).
@@ -96,7 +96,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {d5b, detail, Erts < Fixed271, "no request is followed in detail: its processes get no trace flag running", "OTP-19211, otp#6495"},
         {d9, vm_events, Erts < Otp28, "long garbage collections, busy ports and other events of the VM are not reported: the node has only one system_monitor", "PR 8660"},
         {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 1, 1]), "full trace: garbage collections are not shown beside another session", "PR 11623"},
-        {e2, session_drop, true, "the trace session for VM events is ended by a call, never by its last reference", "a crash on OTP 29"}
+        {e2, session_drop, true, "the trace session for VM events is destroyed by a call, never by garbage collection of its last reference", "a crash on OTP 29"}
     ].
 
 %% From =< Erts < To

@@ -1,9 +1,9 @@
 %% Chooses the processes that are sampled. A separate process does this once in each period; it works in slices, then
 %% ends.
 %%
-%% Of processes that are not chosen it reads only what the VM reads without a signal to them (kprof_walk). If the hazard
-%% table forbids sample_queue, the queues of processes whose messages are off heap are not read; if it forbids
-%% sample_large, processes with large heaps are not chosen.
+%% Of processes that are not chosen it reads only what the VM reads without a signal to them, unless they are running
+%% (kprof_walk). If the hazard table forbids sample_queue, the queues of processes whose messages are off heap are not
+%% read; if it forbids sample_large, processes with large heaps are not chosen.
 %%
 %% Invariant: at most ?MOST processes are chosen; if more match, a different random part of them each time. Processes of
 %% agents are never chosen.

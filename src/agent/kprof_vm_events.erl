@@ -5,8 +5,8 @@
 %% turns, would stamp them late. At most ?A_SECOND events are sent in a second. If the node makes more than ?FLOOD in a second, the
 %% settings are removed for ?CALM_MS.
 %%
-%% Invariant: the session is ended by a call, never by its last reference (hazard E2). Controller, relay, guardian and this
-%% process have the handle; whoever ends the process ends the session after it.
+%% Invariant: the session is destroyed by a call, never because its last reference is garbage collected (hazard E2). Controller,
+%% relay, guardian and this process have the handle; whoever ends the process ends the session after it.
 -module(kprof_vm_events).
 -export([gate/1, ended/1, state/1, running/1, stop/1, init/2]).
 -export_type([running/0]).

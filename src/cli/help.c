@@ -9,7 +9,7 @@ static const char *const parts[] = {
     "       kprof-top [options] --demo         start a sample node under load; attach\n"
     "       kprof-top [options] --replay FILE  show a recording\n"
     "       kprof-top [options] --flame FILE   show folded stacks as a graph\n"
-    "       kprof-top --hazards NODE           list known faults of the node's VM\n"
+    "       kprof-top --hazards NODE           list VM faults and which apply to NODE\n"
     "       kprof-top --suggest NODE           print a profile with suggested tiers\n"
     "\n"
     "Show live how long each tier (a traced function) of an Erlang or Elixir node\n"

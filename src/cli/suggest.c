@@ -67,8 +67,7 @@ static bool divides(double n, double of)
     return is_even(of / n);
 }
 
-/* The share of the node's other own functions that were called about a whole number of times per
- * call of k. */
+/* The share of the node's other own functions whose call rate is about a multiple of that of k. */
 static double share_divided(const struct chooser *s, const struct called *k)
 {
     size_t even = 0, all = 0;

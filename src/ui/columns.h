@@ -17,7 +17,7 @@ enum { SORT_ORDER, SORT_NAME, SORT_COLUMN /* + index of the column */ };
 struct column {
     const char *title;
     int width;    /* without the blank before it */
-    int priority; /* 1 is dropped last */
+    int priority; /* 1 is dropped last; 0: shown before the others, when it has values */
     enum {
         COLUMN_COUNT,
         COLUMN_RATE,

@@ -114,7 +114,7 @@ vm_events_do_not_flood(T) ->
             ok
     end.
 
-%% OTP 29 crashes if a session ends by its last reference while an event is reported (hazard E2).
+%% OTP 29 crashes if the last reference of a session is garbage collected while an event is reported (hazard E2).
 vm_events_end_while_there_are_many(T) ->
     K = traced(T, trace_config([{entry, 1}])),
     [begin

@@ -11,7 +11,7 @@
 -define(AGAIN_MS, 100).
 -define(HANDFUL, 25). % number of idle processes, which take no part in requests
 
-%% These are read under the lock of the process, without a signal to it.
+%% These are read under the lock of the process, without a signal to it (unless it is running).
 -define(CHEAP, [sequential_trace_token, status, reductions, heap_size, registered_name, initial_call]).
 
 start(Otp) ->

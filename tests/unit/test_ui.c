@@ -522,10 +522,7 @@ static void columns_fit_and_go_by_priority(void **state)
     int seen[COLUMNS_MAX + 1] = {0};
     for (size_t i = 0; i < columns_n(); i++) {
         if (column_at(i)->priority == 0) {
-            continue; /* shown by the operator, not by priority */
-        }
-        if (column_at(i)->kind == COLUMN_PARTS) {
-            continue; /* at its place among the others only if there are parts */
+            continue; /* shown whenever it has values */
         }
         assert_in_range(column_at(i)->priority, 1, columns_n());
         assert_int_equal(seen[column_at(i)->priority]++, 0);

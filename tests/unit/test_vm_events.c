@@ -55,7 +55,7 @@ static void a_queue_ends(void **state)
 
     (void)state;
     end.label = 0;
-    take(v, end); /* its begin was not seen */
+    take(v, end); /* its start was not seen */
     assert_int_equal(v->n, 0);
     take(v, vm(VM_EVENT_LONG_QUEUE, 4000, 0, P1));
     take(v, vm(VM_EVENT_LONG_QUEUE, 5000, 0, P2));

@@ -2,10 +2,11 @@
  * of about a second.
  *
  * The entry is the outermost function that is called once per request: one of a known server, a
- * handler (found by its behaviour or its exports), a callback of a server process, or a function
- * for each call of which others are called a whole number of times. The tiers are functions of the
- * application's own modules, of different modules where possible, and of known libraries, that are
- * called 0.3 to 20 times per call of the entry. The rule follows from the kind of the entry.
+ * handler (found by its behaviour or its exports), a callback of a server process, or another
+ * function, preferably one whose call rate divides the call rates of most others. The tiers are
+ * functions of the application's own modules, of different modules where possible, and of known
+ * libraries, that are called 0.3 to 20 times per call of the entry. The rule follows from the kind
+ * of the entry.
  *
  * Invariant: at most SUGGEST_COUNTED functions are to be counted, each once; every tier is a
  * function of the catalog that was called, the first is the entry, the rule names only the entry. A

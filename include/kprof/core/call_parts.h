@@ -2,8 +2,8 @@
  * call did.
  *
  * Invariant: sums and list cover all pieces of the call: both add up to the time from its start to
- * its end, to the nanosecond. A number that names nothing in the trace counts as none. Pure; any
- * thread that may read the slow trace. */
+ * its end, to the nanosecond. If the number of a name is not valid in the trace, the piece has no
+ * name. Pure; any thread that may read the slow trace. */
 #ifndef KPROF_CORE_CALL_PARTS_H
 #define KPROF_CORE_CALL_PARTS_H
 

@@ -3,10 +3,10 @@
  *
  * A node stands for a function called by its parent. A tail call is a child of its caller, too; a
  * function that tail-calls itself stays one node. A process below the root (node 0) holds the calls
- * that began in it. The time in which a process did not run is a child (SLEEP) of the function that
- * waited, a garbage collection one (GC) of the function that caused it. The time between two events
- * of a process also becomes a sample of the profile that the tree was made with: for flame graphs,
- * files and time lines. Its status is waiting, garbage collecting or running.
+ * that began in it. Time in which a process did not run is a child node SLEEP of the function that
+ * waited. A garbage collection is a child node GC of the function that caused it. The time between
+ * two events of a process also becomes a sample of the profile that the tree was made with: for
+ * flame graphs, files and time lines. Its status is waiting, garbage collecting or running.
  *
  * Invariant: accepts any events. total = own + the totals of the children, of all nodes that are
  * not hidden; the root's total, with nothing hidden, is the sum of the times in which the processes

@@ -2,10 +2,10 @@
  * parts of a second. The value of a cell is the total width of its samples, as in a flame graph.
  *
  * Invariant: the sum over the cells is the width of the samples that pass the filter in the columns
- * of the map. A gap is a time of at least SAMPLE_MAP_GAP_NS, and of three intervals of the sampler,
- * without any sample of the view, or before its first, or after its last. Seconds are those of the
- * wall clock if the profile knows it, else of the node. A map owns its memory and needs no view
- * once it is made. One thread. */
+ * of the map. A gap is a time without samples of the view, at least as long as SAMPLE_MAP_GAP_NS
+ * and as three intervals of the sampler. The time before the first sample and after the last one is
+ * a gap, too. Seconds are those of the wall clock if the profile knows it, else of the node. A map
+ * owns its memory and needs no view once it is made. One thread. */
 #ifndef KPROF_CORE_SAMPLE_MAP_H
 #define KPROF_CORE_SAMPLE_MAP_H
 

@@ -1,4 +1,4 @@
-/* VM events: what happened on the node beside the calls, and may explain slow requests.
+/* VM events: what happened on the node apart from the calls. They may explain slow requests.
  *
  * Invariant: plain data. Texts from the node are raw bytes: code that draws them must use text_safe
  * or json_str. The VM reports the first five kinds (OTP 28 and later); kprof-top finds the others
@@ -38,7 +38,7 @@ enum vm_event_state {
 struct snap_vm_event {
     enum vm_event_kind kind;
     uint64_t id;      /* the same in each snapshot; 0 never occurs */
-    uint64_t wall_ns; /* its begin, wall clock of this machine */
+    uint64_t wall_ns; /* its start, wall clock of this machine */
     double took_us;   /* 0: a moment, or not known */
     bool open;        /* its end has not been reported yet */
     uint64_t pid;     /* 0: none */

@@ -1,5 +1,5 @@
-/* The node's table of hazards: VM functions that can crash or block some VM versions, and whether
- * the agent avoids them on this VM. src/agent/PROTOCOL.md, `hazards`, describes the form.
+/* The node's table of hazards: faults and limits of some VM versions, and whether the agent avoids
+ * them on this VM. src/agent/PROTOCOL.md, `hazards`, describes the form.
  *
  * Invariant: the table belongs to the agent; this unit does not depend on its rows. At most
  * HAZARDS_MAX rows are read; texts are cut to fit and may contain any bytes. Blocks like
@@ -13,8 +13,8 @@
 
 struct hazard {
     char id[16];    /* the agent's name of the hazard, for example a1 */
-    bool avoided;   /* the agent avoids the function on this VM; false: it need not now */
-    char text[240]; /* a sentence */
+    bool avoided;   /* the agent avoids it; false: it does not apply to this VM at present */
+    char text[240]; /* a sentence: what is avoided */
 };
 
 /* 0 with hazard[0..*n), or -1 with err. */
