@@ -50,6 +50,8 @@ KP_CFLAGS   := -std=c11 -pthread $(WARN) $(WERROR) $(OPT_$(FLAVOUR)) $(CFLAGS)
 KP_LDFLAGS  := -pthread $(OPT_$(FLAVOUR)) $(LDFLAGS)
 LIBS        := $(EI_LIB) -lssl -lcrypto -lncursesw -ltinfo -lz -lm
 TEST_CFLAGS := -Itests/lib -Isrc -Wno-missing-prototypes
+# More than a hundred programs are linked: gold needs half the time.
+TEST_LD     := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 
 # The layers in the table of src/README.md, the lowest first.
 LAYERS   := $(shell sed -n '/^```layers/,/^```$$/s/^\([a-z][a-z]*\) .*/\1/p' src/README.md)
@@ -162,7 +164,7 @@ $(foreach kind,unit bench fuzz,$(eval $(call test_object,$(kind))))
 # layers.
 .SECONDEXPANSION:
 $(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tools/layers.sh "$(LAYERS)" tests/unit/$$*.c))
-	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+	@$(CC) $(KP_LDFLAGS) $(TEST_LD) -o $@ $^ $(LIBS) -lcmocka
 $(B)/bench/%: $(B)/bench/%.o $(B)/libtest.a $(LIBS_ALL)
 	@$(CC) $(KP_LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 $(B)/fuzz/fuzz_tls: $(B)/testlib/tls_pki.o

@@ -34,18 +34,22 @@ uint64_t rng_below(uint64_t n)
     return rng() % n;
 }
 
+#if defined __SANITIZE_THREAD__
+enum { PART = 8 };
+#elif defined __SANITIZE_ADDRESS__
+enum { PART = 4 };
+#else
+enum { PART = 1 };
+#endif
+
 bool rng_full_size(void)
 {
-#ifdef __SANITIZE_THREAD__
-    return false;
-#else
-    return true;
-#endif
+    return PART == 1;
 }
 
 int rng_rounds(int n)
 {
-    return rng_full_size() ? n : n / 8;
+    return n / PART;
 }
 
 uint64_t rng_state(void)

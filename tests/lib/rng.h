@@ -12,10 +12,11 @@ void rng_seed(void);
 int rng_set_up(void **state);
 uint64_t rng(void);
 uint64_t rng_below(uint64_t n); /* 0..n-1 */
-/* False under ThreadSanitizer, which is slow and finds nothing in a single thread: long tests with
- * one thread then check only a part of their cases. */
+/* False under a sanitizer, which is slow: long tests with one thread then check only a part of
+ * their cases; the build without sanitizers checks all. */
 bool rng_full_size(void);
-/* Number of rounds of a long test with one thread: n, or n / 8 if not rng_full_size. */
+/* Number of rounds of a long test with one thread: n, under AddressSanitizer n / 4, under
+ * ThreadSanitizer, which finds nothing in a single thread, n / 8. */
 int rng_rounds(int n);
 uint64_t rng_state(void); /* as KPROF_SEED, this seed continues from here */
 

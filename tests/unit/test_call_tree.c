@@ -262,7 +262,7 @@ static void every_truncation_adds_up(void **state)
 {
     struct model *m = malloc(sizeof *m);
     (void)state;
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < rng_rounds(12); round++) {
         struct stack_profile *first = stack_profile_new(NULL);
         model_init(m, first);
         m->pauses = true;
@@ -290,7 +290,7 @@ static void every_truncation_adds_up(void **state)
 static void any_events_add_up(void **state)
 {
     (void)state;
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < rng_rounds(200); round++) {
         struct stack_profile *p = stack_profile_new(NULL);
         struct call_tree *t = call_tree_new(p);
         uint32_t fn[6];

@@ -640,7 +640,7 @@ static void check_slow(const struct snapshot *s)
 static void nothing_lost(void **state)
 {
     (void)state;
-    for (int round = 0; round < 150; round++) {
+    for (int round = 0; round < rng_rounds(150); round++) {
         struct intern *names = intern_new(100, 4096);
         uint64_t at_start = rng_state(), unattributed, requests;
         struct core_limits l;
@@ -743,7 +743,7 @@ static void meddle(struct core *c)
 static void losses_and_changes(void **state)
 {
     (void)state;
-    for (int round = 0; round < 150; round++) {
+    for (int round = 0; round < rng_rounds(150); round++) {
         struct intern *names = intern_new(100, 4096);
         uint32_t lost = pick(30);
 
@@ -801,7 +801,7 @@ static void random_event(struct event *ev, uint64_t *ts)
 static void hostile_events(void **state)
 {
     (void)state;
-    for (int round = 0; round < 150; round++) {
+    for (int round = 0; round < rng_rounds(150); round++) {
         struct intern *names = intern_new(100, 4096);
         uint64_t ts = rng() % 10000000000;
 

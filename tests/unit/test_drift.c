@@ -315,7 +315,8 @@ static void a_day(bool live, double ppm, bool with_steps)
     d->stepped = d->now;
     half_second(d, 1, -1);
     uint64_t core_begun = d->core_ns;
-    for (unsigned i = 1; d->now - begun < DAY / 24 * (uint64_t)rng_rounds(24); i++)
+    uint64_t length = rng_full_size() ? DAY : DAY / 12;
+    for (unsigned i = 1; d->now - begun < length; i++)
         half_second(d, i, with_steps && i % 4000 == 0 ? (int)rng_below(6) : -1);
     /* The session's time neither jumped nor stopped. */
     int64_t off = (int64_t)(d->core_ns - core_begun) - (int64_t)(d->now - begun);

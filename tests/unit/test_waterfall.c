@@ -212,15 +212,15 @@ static const struct slow_trace_request *trace_with(const struct snapshot *s, uin
 static void the_slowest_keep_their_waterfalls(void **state)
 {
     (void)state;
-    enum { ALL = 700 };
     static const uint32_t entries[] = {8, 100, 1000};
+    const uint64_t all = rng_full_size() ? 700 : 200;
     for (size_t k = rng_full_size() ? 0 : 1; k < (rng_full_size() ? 3 : 2); k++) {
         struct core_limits l = small();
         l.slow_entries = entries[k];
         struct fix f = fix_of(l);
         uint64_t slowest[2][SLOW_KEPT_EACH] = {{0}}, took[2][SLOW_KEPT_EACH] = {{0}};
         core_set_slow(f.c, MS);
-        for (uint64_t i = 1; i <= ALL; i++) {
+        for (uint64_t i = 1; i <= all; i++) {
             uint64_t ms = 3 + i * (269 + k) % 701, who = i % 2; /* all different */
             size_t at = SLOW_KEPT_EACH;
             one_of(&f, i, who ? f.create : f.del, ms);
@@ -231,7 +231,7 @@ static void the_slowest_keep_their_waterfalls(void **state)
                 slowest[who][j] = j > at ? slowest[who][j - 1] : i;
             }
         }
-        until(&f, (ALL + 1) * 1000.0);
+        until(&f, (double)(all + 1) * 1000.0);
         struct snapshot *s = snap(&f);
         for (size_t who = 0; who < 2; who++)
             for (size_t i = 0; i < SLOW_KEPT_EACH; i++) {
@@ -304,7 +304,7 @@ static void a_compact_waterfall_adds_up(void **state)
 {
     (void)state;
     seed = 3;
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < rng_rounds(200); round++) {
         struct slow_store k;
         slow_store_init(&k, 0);
         uint64_t whole = 1000 + pick(100000), spent = 0;
