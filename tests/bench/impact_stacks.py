@@ -26,7 +26,9 @@ class Sampling:
                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
         self.pid = self.proc.pid
         kp.at_end(lambda: kp.kill_pid(self.proc))
-        kp.until(LATER_S, lambda: n.eval(SAMPLERS) > 0, what=lambda: "a sampler on the node")
+        kp.until(LATER_S, lambda: n.eval(SAMPLERS) > 0 or self.proc.poll() is not None, what=lambda: "no sampler on the node")
+        if self.proc.poll() is not None:
+            raise CouldNotRun(f"kprof-top: exit {self.proc.returncode}: {self.proc.communicate()[1][-500:]}")
 
     def end(self):
         """The number of samples in its file."""
