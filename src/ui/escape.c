@@ -10,7 +10,7 @@ static const char paste_ends[] = "\033[201~";
 void escape_begin(struct escape *e, uint64_t now_ns)
 {
     e->state = ESCAPE_BEGUN;
-    e->bytes = e->number = 0;
+    e->bytes = e->introducer = e->number = 0;
     e->last_ns = now_ns;
 }
 
@@ -56,6 +56,17 @@ static bool paste_eats(struct escape *e, uint32_t cp)
     return cp == ESC;
 }
 
+bool escape_typed(struct escape *e, uint64_t now_ns, uint32_t *cp)
+{
+    if (e->pasting || e->state == ESCAPE_NONE || e->bytes != 1 ||
+        now_ns - e->last_ns <= ESCAPE_WAIT_NS) {
+        return false;
+    }
+    e->state = ESCAPE_NONE;
+    *cp = e->introducer;
+    return true;
+}
+
 bool escape_eats(struct escape *e, uint32_t cp, uint64_t now_ns)
 {
     if (e->pasting) {
@@ -72,6 +83,7 @@ bool escape_eats(struct escape *e, uint32_t cp, uint64_t now_ns)
     switch (e->state) {
     case ESCAPE_BEGUN:
         e->state = after_esc(cp);
+        e->introducer = cp;
         break;
     case ESCAPE_CSI:
         if (cp >= 0x40 && cp <= 0x7e) {

@@ -17,9 +17,10 @@
 
 struct escape {
     enum { ESCAPE_NONE, ESCAPE_BEGUN, ESCAPE_CSI, ESCAPE_ONE, ESCAPE_TEXT, ESCAPE_TEXT_END } state;
-    uint32_t bytes;
-    uint32_t number; /* number of a CSI that has only one number so far; UINT32_MAX: the CSI has
-                        something else */
+    uint32_t bytes;      /* after the ESC */
+    uint32_t introducer; /* the first of them */
+    uint32_t number;     /* number of a CSI that has only one number so far; UINT32_MAX: the CSI has
+                            something else */
     uint64_t last_ns;
     bool pasting;
     uint8_t paste_end; /* bytes of the paste's end mark received so far */
@@ -30,6 +31,9 @@ struct escape {
 bool escape_introduces(uint32_t cp);
 /* call after an ESC that is followed by more bytes at once */
 void escape_begin(struct escape *e, uint64_t now_ns);
+/* To call when no byte is there. True: nothing came for ESCAPE_WAIT_NS after an ESC and *cp, so
+ * these were two keys: the caller takes both as typed. A terminal sends a sequence at once. */
+bool escape_typed(struct escape *e, uint64_t now_ns, uint32_t *cp);
 /* True: cp is part of a sequence. False: cp was typed or, while e->pasting, pasted. */
 bool escape_eats(struct escape *e, uint32_t cp, uint64_t now_ns);
 

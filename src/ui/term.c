@@ -484,7 +484,12 @@ int term_key(void)
         wint_t k;
         int kind = get_wch(&k);
         if (kind == ERR) {
-            return KEY_NONE_;
+            uint32_t typed;
+            if (!escape_typed(&term.escape, clock_mono_ns(), &typed)) {
+                return KEY_NONE_;
+            }
+            unget_wch((wchar_t)typed);
+            return ESC;
         }
         if (kind == KEY_CODE_YES && k == KEY_MOUSE) {
             if (take_mouse() && !term.escape.pasting) {

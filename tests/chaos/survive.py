@@ -266,16 +266,8 @@ def press(r, t, key):
         t.keys("Tab", r.rng.choice(["Enter", "Escape"]))
         t.keys("Escape")
     elif key == "P":
-        # The menu opens when the node has answered, unless a dialog is open then. On a busy machine Escape and P may arrive together,
-        # which begins a control string of a terminal (DCS), so that P is no key.
-        for left in (2, 1, 0):
-            t.keys("P")
-            try:
-                if "are ready" not in t.wait_for(re.compile(r"Presets for this node|cannot|not connected|presets for this node are ready"), LATER_S / 4):
-                    break
-            except kp.Timeout:
-                if not left:
-                    raise
+        t.keys("P")  # the menu opens when the node has answered, unless a dialog is open then
+        t.wait_for(re.compile(r"Presets for this node|cannot|not connected|presets for this node are ready"), LATER_S)
         t.keys("Escape")
     elif key == "O":
         t.keys("O")

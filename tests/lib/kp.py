@@ -485,6 +485,10 @@ class Tmux:
         return subprocess.run(["tmux", "-L", self.socket] + list(args), env=self._env, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT).stdout.decode(errors="replace")
 
+    def bytes(self, *hexadecimal):
+        """Sends bytes at once."""
+        self._tmux("send-keys", "-H", *hexadecimal)
+
     def keys(self, *keys):
         """Names as in tmux: Enter, Up, PageUp, C-c, ...; any other text is typed."""
         # tmux sends its own sequences, whatever TERM is in the window; so send those of an xterm.

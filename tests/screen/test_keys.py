@@ -197,6 +197,16 @@ def test_an_ending_that_nobody_knows_is_refused():
         assert top.ended() == 0, top.t.screen()
 
 
+def test_escape_and_a_key_in_one_packet():
+    """Escape and `P` arrive together, as over a slow line: they are two keys, although ESC P begins a control string."""
+    with Top() as top:
+        top.ready()
+        top.keys("?")
+        top.see("q close")
+        top.t.bytes("1b", "50")
+        top.see(re.compile("Presets for this node|presets for this node are ready|no preset"))
+
+
 def test_histograms_are_of_the_picture():
     """An export while the screen is paused has the time of the screen, not the present."""
     path = os.path.join(kp.scratch(), "held.hlog")

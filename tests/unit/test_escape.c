@@ -84,6 +84,35 @@ static void ends_by_itself(void **state)
     assert_false(escape_eats(&e, 'q', 1000));
 }
 
+/* Escape and a key that could begin a sequence, in one packet, with nothing after them. */
+static void two_keys(void **state)
+{
+    static const char introducers[] = "[ONP]^_X";
+    struct escape e = {.state = ESCAPE_NONE};
+    uint64_t now = 1000;
+    uint32_t cp = 0;
+
+    (void)state;
+    assert_false(escape_typed(&e, now, &cp));
+    for (const char *k = introducers; *k; k++, now += ESCAPE_WAIT_NS) {
+        escape_begin(&e, now);
+        assert_true(escape_eats(&e, (unsigned char)*k, now));
+        assert_false(escape_typed(&e, now + ESCAPE_WAIT_NS, &cp)); /* more may come */
+        assert_true(escape_typed(&e, now + ESCAPE_WAIT_NS + 1, &cp));
+        assert_int_equal(cp, *k);
+        assert_false(escape_typed(&e, now + 3 * ESCAPE_WAIT_NS, &cp)); /* once */
+        assert_false(escape_eats(&e, cp, now + ESCAPE_WAIT_NS + 2));
+    }
+    escape_begin(&e, now); /* a sequence that is cut off is not typed */
+    assert_true(escape_eats(&e, '[', now));
+    assert_true(escape_eats(&e, '1', now));
+    assert_false(escape_typed(&e, now + 2 * ESCAPE_WAIT_NS, &cp));
+    escape_begin(&e, now);
+    for (const char *b = "[200~"; *b; b++)
+        assert_true(escape_eats(&e, (unsigned char)*b, now));
+    assert_false(escape_typed(&e, now + 2 * ESCAPE_WAIT_NS, &cp)); /* a paste has no time */
+}
+
 /* At any speed and with any content, no byte of a paste is a key. */
 static void a_paste_has_no_time(void **state)
 {
@@ -136,9 +165,8 @@ static void any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),
-        cmocka_unit_test(ends_by_itself),
-        cmocka_unit_test(a_paste_has_no_time),
+        cmocka_unit_test(by_hand),   cmocka_unit_test(ends_by_itself),
+        cmocka_unit_test(two_keys),  cmocka_unit_test(a_paste_has_no_time),
         cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
