@@ -251,8 +251,8 @@ demo:
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check
-	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan format dialyzer includes man docs \
-	    -- node survive chaos real -- agent screen
+	@MAKE='$(MAKE)' python3 $(TOOLS)/check.py unit -- asan tsan \
+	    -- node survive chaos real format dialyzer includes man docs -- agent screen
 
 # The number of test files (node, screen) or OTP releases (agent) that run at the same time.
 export KPROF_TEST_JOBS ?= 2

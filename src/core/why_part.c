@@ -8,6 +8,9 @@
 #define SLOW_CALLS 500 /* with this many, the slowest 1 % are several calls */
 #define PART_LEAST 0.3 /* of the time of the calls of a row, or of its slowest calls, */
 #define ROW_LEAST  0.2 /* ... which take this part of the time of all requests */
+/* The parts of a call include those of the calls inside it: a tier inside that has this share of
+ * the outer tier's part is named instead. */
+#define INNER_LEAST 0.8
 
 /* Part of the time of all requests that is inside of the calls of the row. */
 static double inside(const struct why_facts *f, const struct snap_row *r)
@@ -24,6 +27,32 @@ static double share_of(const struct time_part_view *v, enum time_part p)
     return slow > all ? slow : all;
 }
 
+static bool is_enough(const struct why_facts *f, const struct snap_row *r, enum time_part p)
+{
+    return r->parts && r->parts->calls >= PART_CALLS && r->tier != TIER_TOTAL &&
+           share_of(r->parts, p) >= PART_LEAST && inside(f, r) >= ROW_LEAST;
+}
+
+static double part_us(const struct snap_row *r, enum time_part p)
+{
+    return r->parts->share[p] * (double)r->count * r->mean_us;
+}
+
+static const struct snap_row *innermost(const struct why_facts *f, const struct snap_row *outer,
+                                        enum time_part p)
+{
+    const struct snap_row *in = outer;
+
+    for (size_t i = 0; i < f->s->n_rows; i++) {
+        const struct snap_row *r = &f->s->rows[i];
+        if (r->ident_n == outer->ident_n && is_enough(f, r, p) &&
+            part_us(r, p) >= INNER_LEAST * part_us(outer, p) &&
+            (double)r->count * r->mean_us < (double)in->count * in->mean_us)
+            in = r;
+    }
+    return in;
+}
+
 struct why_part why_part_most(const struct why_facts *f, enum time_part p)
 {
     struct why_part most = {0};
@@ -33,14 +62,16 @@ struct why_part why_part_most(const struct why_facts *f, enum time_part p)
         if (!r->parts || r->parts->calls < PART_CALLS || r->tier == TIER_TOTAL)
             continue;
         most.known = true;
-        double in = inside(f, r), share = share_of(r->parts, p);
-        double score = 0.55 + 0.4 * share * (0.5 + 0.5 * in);
-        if (share < PART_LEAST || in < ROW_LEAST || score <= most.score)
+        double score = 0.55 + 0.4 * share_of(r->parts, p) * (0.5 + 0.5 * inside(f, r));
+        if (!is_enough(f, r, p) || score <= most.score)
             continue;
         most.row = r;
-        most.share = share;
         most.score = score;
-        most.slow = share > r->parts->share[p];
+    }
+    if (most.row) {
+        most.row = innermost(f, most.row, p);
+        most.share = share_of(most.row->parts, p);
+        most.slow = most.share > most.row->parts->share[p];
     }
     return most;
 }

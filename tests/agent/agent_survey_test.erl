@@ -64,11 +64,12 @@ counted(T, MFAs) -> [MFA || MFA <- MFAs, rpc:call(T, erlang, trace_info, [MFA, c
 counts_many(T) ->
     All = loaded(T),
     K = start(T),
-    ?soon(fun() -> length(counts_of(All, T, K)) > 50 end),
+    ?soon(fun() -> counts_of(All, T, K) > 50 end),
     finish(T, K),
     done(T).
 
-%% On a busy machine only the first counters are set. -> their counts
+%% On a busy machine only the first counters are set, and they are read late: their counts are then scaled, which is right for
+%% calls all the time, but not for these. -> the number of counts; 0: not all are right
 counts_of(All, T, K) ->
     ok = ask(K, {rates, All}),
     ?equal(set_on(T, lists:sublist(All, 5)), lists:sublist(All, 5)),
@@ -79,10 +80,14 @@ counts_of(All, T, K) ->
     ?check(Ms >= 1000),
     {Told, Late} = lists:splitwith(fun(N) -> N =/= -1 end, tuple_to_list(Counts)),
     ?equal(lists:usort(Late) -- [-1], []),
-    ?equal([{I, N} || {I, N} <- lists:zip(lists:seq(1, length(Told)), Told), abs(N - Times(I)) * 2 > Times(I)], []),
+    Each = lists:zip(lists:seq(1, length(Told)), Told),
+    ?equal([{I, N} || {I, N} <- Each, (N > 0) =/= (Times(I) > 0)], []),
     ?equal(set_on(T, All), []),
     none = ask(K, rates),
-    Told.
+    case [{I, N} || {I, N} <- Each, abs(N - Times(I)) * 2 > Times(I)] of
+        [] -> length(Told);
+        _ -> 0
+    end.
 
 %% A counter of another tracer is read; below OTP 27 a function that others trace is not counted.
 leaves_others_alone(T) ->

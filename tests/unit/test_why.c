@@ -325,6 +325,30 @@ static void parts(void **state)
     part(PART_PORT, "port", "waiting for a port is" ALL, "waiting for a port is" SLOW);
 }
 
+/* The parts of web include those of db: db is named, if it has most of them. */
+static void innermost_part(void **state)
+{
+    (void)state;
+    struct scene *c = scene_quiet();
+    scene_row(c, DB, KINDS)->mean_us = 8000; /* of 10 ms of web */
+    scene_part(c, WEB, PART_DIRTY, 0.75);
+    scene_part(c, DB, PART_DIRTY, 0.8);
+    assert_ptr_equal(scene_found(c, "dirty")->row, scene_row(c, DB, KINDS));
+    assert_non_null(
+        strstr(scene_found(c, "dirty")->text, "are 80 % of the time of the calls of db"));
+    scene_part(c, DB, PART_DIRTY, 0.7); /* 5.6 of 7.5 ms */
+    assert_ptr_equal(scene_found(c, "dirty")->row, scene_row(c, WEB, KINDS));
+    scene_part(c, DB, PART_DIRTY, 0.8);
+    struct time_part_view *web = scene_part(c, WEB, PART_DIRTY, 0.75); /* of all calls */
+    web->calls = 500;
+    web->slow_share[PART_DIRTY] = 0.99; /* of its slowest ones */
+    assert_ptr_equal(scene_found(c, "dirty")->row, scene_row(c, DB, KINDS));
+    web->calls = 100;
+    scene_part(c, DB, PART_DIRTY, 0.8)->calls = 9; /* too few */
+    assert_ptr_equal(scene_found(c, "dirty")->row, scene_row(c, WEB, KINDS));
+    scene_free(c);
+}
+
 /* For every rule of the table there is a scene in which it is the first finding; in the quiet scene
  * it is none. */
 static void every_rule(void **state)
@@ -522,7 +546,7 @@ int main(void)
         cmocka_unit_test(hangs),          cmocka_unit_test(parts),
         cmocka_unit_test(every_rule),     cmocka_unit_test(what_is_missing),
         cmocka_unit_test(queue_by_use),   cmocka_unit_test(tier_is_polled),
-        cmocka_unit_test(at_most_five),
+        cmocka_unit_test(innermost_part), cmocka_unit_test(at_most_five),
     };
     return cmocka_run_group_tests_name("why", tests, NULL, NULL);
 }
