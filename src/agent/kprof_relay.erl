@@ -5,7 +5,7 @@
 %% queued, and a pacer resumes it every 1 to 10 ms, when about 200 messages wait. A `tick` message marks where its turn ends.
 %% Longer turns add to the latency of the node's clients: the relay works for at most ?SLICE_US, sends small batches, and
 %% yields. It has priority over the node's own processes only while it is more than ?BEHIND_MS behind: then it must drop
-%% messages and report it.
+%% messages and report it. Even then all others run once after each ?HIGH_US.
 %%
 %% A turn that does not end, with messages older than ?FLOOD_AGE_MS, is a flood: the waiting messages are dropped and counted,
 %% and the controller cuts sampling at once.
@@ -29,6 +29,7 @@
 -define(CUT_MS, 200). % time until a cut takes effect
 -define(MESSAGE_WORDS, 12). % overhead of a message, without its term
 -define(BEHIND_MS, 20).
+-define(HIGH_US, 1000). % time at high priority until all others run once
 -define(SKIP, 1000).
 -define(HELD, 32000). % messages kept while the connection would block
 -define(MAX_WEIGHT_FACTOR, 16). % maximum factor on the weight of an event after drops
@@ -73,6 +74,7 @@ start(#{controller := Controller} = Opts) ->
     came = 0, % messages since the last tick
     slice_end = 0, % native
     high_priority = false,
+    high_since = 0, % native
     message_bytes = 200, % estimated memory of a message
     flooded = none, % when (ms) the queue was over its limit and messages were dropped
     lag = none, % {Age, Came, At} at the start of this turn
@@ -176,9 +178,7 @@ yielded(M, #s{slice_end = End, clock = Before} = S0) when Before > End ->
     Age = Before - element(tuple_size(M), M),
     S = clocked(flooded(Age, guard(M, set_priority(Age, S0)))),
     counted(S), % the controller uses these counters, and a turn can be long
-    erlang:yield(),
-    Now = erlang:monotonic_time(),
-    S#s{clock = Now, slice_end = Now + slice()};
+    rested(S);
 yielded(M, S) ->
     guard(M, S).
 
@@ -188,7 +188,24 @@ set_priority(Age, #s{high_priority = HighPriority} = S) ->
             S;
         Now ->
             process_flag(priority, if Now -> high; true -> normal end),
-            S#s{high_priority = Now}
+            S#s{high_priority = Now, high_since = S#s.clock}
+    end.
+
+%% Yields; a new slice begins. A yield at high priority lets only processes of that priority run, so after ?HIGH_US the yield
+%% is at normal priority.
+rested(#s{high_priority = HighPriority, high_since = Since} = S) ->
+    High = erlang:convert_time_unit(?HIGH_US, microsecond, native),
+    case HighPriority andalso erlang:monotonic_time() - Since > High of
+        true ->
+            process_flag(priority, normal),
+            erlang:yield(),
+            process_flag(priority, high),
+            Now = erlang:monotonic_time(),
+            S#s{clock = Now, slice_end = Now + slice(), high_since = Now};
+        false ->
+            erlang:yield(),
+            Now = erlang:monotonic_time(),
+            S#s{clock = Now, slice_end = Now + slice()}
     end.
 
 slice() -> erlang:convert_time_unit(?SLICE_US, microsecond, native).
@@ -227,8 +244,7 @@ skip(Until, N, S) ->
 skip(Until, N, Ts, S) when Ts < Until, N < ?SKIP -> skip(Until, N + 1, S);
 skip(Until, N, Ts, S) when Ts < Until ->
     counted(S),
-    erlang:yield(),
-    skip(Until, 0, skipped(N + 1, S));
+    skip(Until, 0, skipped(N + 1, rested(S)));
 skip(_, N, _, S) -> skipped(N + 1, S). % the first newer message is dropped as well
 
 skipped(0, S) -> S;
