@@ -33,9 +33,10 @@
     us = 0
 }).
 
-%% #{controller, mfa, isolated, new, counters}: counters is an atomics array of 2 (calls kept, calls seen). When everything is
+%% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
+%% still be clearing flags. When everything is
 %% removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us, [Call]}}. -> {Capturer, Monitor}
--spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref()}) -> {pid(), reference()}.
+-spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}) -> {pid(), reference()}.
 start(Opts) ->
     spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap(), {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
 
@@ -62,9 +63,10 @@ clear(none) -> ok;
 clear({_, _, none, _}) -> ok;
 clear({_, _, MFA, _}) -> kprof_spec:pattern({none, match_spec}, MFA) =:= kprof_spec:capture() andalso kprof_spec:set_pattern(none, MFA, false, [local]).
 
--spec init(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref()}) -> term().
-init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters}) ->
+-spec init(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}) -> term().
+init(#{controller := Controller, mfa := MFA, isolated := Isolated, new := New, counters := Counters, walker := Walker}) ->
     erlang:monitor(process, Controller),
+    Isolated orelse kprof_flags:walked(Walker),
     Session = kprof_spec:session(Isolated, ?MODULE, self()),
     P = #p{controller = Controller, mfa = MFA, counters = Counters, session = Session, new = New, todo = processes(), begun = now_us()},
     kprof_spec:set_pattern(Session, MFA, kprof_spec:capture(), [local]),

@@ -1,11 +1,12 @@
-%% The loaded code of the node: modules, functions, and names similar to a wrong one.
+%% The loaded code of the node: modules, functions, and names similar to a wrong one. The code server, which may hang, is not
+%% asked.
 -module(kprof_code).
 -export([modules/1, functions/1, exists/3, version/1, note/4, to_atom/1]).
 
 %% Only loaded modules: others cannot be traced, and the agent loads none (kprof_hazard: load_on_demand).
 -spec modules(string()) -> [binary()].
 modules(Prefix) ->
-    Names = lists:usort([atom_to_list(M) || {M, _} <- code:all_loaded()]),
+    Names = lists:usort([atom_to_list(M) || M <- erlang:loaded()]),
     [kprof_text:format("~ts", [N]) || N <- lists:sublist([N || N <- Names, lists:prefix(Prefix, N) orelse lists:prefix("Elixir." ++ Prefix, N)], 500)].
 
 -spec functions(module()) -> [{atom(), arity(), boolean()}].
@@ -41,7 +42,7 @@ version(M) ->
 
 -spec note(no_module | no_function, module(), atom(), arity()) -> binary().
 note(no_module, M, _, _) ->
-    Loaded = [atom_to_list(X) || {X, _} <- code:all_loaded()],
+    Loaded = [atom_to_list(X) || X <- erlang:loaded()],
     Near = [kprof_text:shown(N) || N <- near(atom_to_list(M), Loaded)],
     kprof_text:format("no module ~ts is loaded on the node~ts", [kprof_text:shown(atom_to_list(M)), instead(Near)]);
 note(no_function, M, F, A) ->

@@ -227,7 +227,7 @@ relay_died(S0) ->
 
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
-    S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_processes:beat(kprof_stacks:beat(kprof_limits:detail_beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}}))))))),
+    S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_processes:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})))))),
     S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
     Pause = kprof_link:is_silent(S2),
     if
@@ -281,7 +281,8 @@ detach(Ref, S0) ->
 -spec leave(state()) -> no_return().
 leave(S0) ->
     kprof_cleanup:leaving(),
-    S = kprof_requests:capture_end(S0),
+    kprof_capture:stop(S0#s.requests#requests.capture), % without going on after it
+    S = S0#s{requests = S0#s.requests#requests{capture = none}},
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),
     kprof_cleanup:all(kprof_cleanup_plan:new(S)),
     end_relay(S),

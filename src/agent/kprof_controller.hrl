@@ -53,7 +53,6 @@
     evaluated :: undefined | {integer(), integer(), integer()}, % {Ms, Events, run time of the relay in ns} of the last evaluation
     detail = 1 :: pos_integer(), % details: the requested N, times this
     detail_seen = {0, 0} :: {integer(), non_neg_integer()}, % {Ms, ns that details have cost} when it was last checked
-    detail_gc = false :: boolean(), % garbage collections may be traced: no other session can do it, or the VM has no fault
     heavy = 0 :: non_neg_integer() % consecutive evaluations in which unsampled calls alone cost too much
 }).
 

@@ -4,7 +4,7 @@
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Its process is
 %% spawned with the option that heap/0 returns. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/2, go/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap/0]).
+-export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap/0]).
 -export_type([own/0, slice/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
@@ -17,6 +17,7 @@
 -define(PATIENT_MS, 500). % after this time, the walk no longer yields by itself
 -define(WORDS, 20000). % of a heap, besides the list
 -define(MOST_WORDS, 4 bsl 20).
+-define(WALKER_MS, 10000).
 
 %% A process that sets flags of all processes when go/1 is called; it ends with its caller. New: true: flags of new processes
 %% may be set; Skip: pids that get none. The caller gets {walked, Walker, Refused}: the number of live processes with another
@@ -58,6 +59,14 @@ refused(Own, P, Set, Clear) ->
 
 %% True if the process is alive; no signal is sent to it.
 lives(P) -> process_info(P, status) =/= undefined.
+
+%% Waits for the end of a walk, for another tracer: before OTP 27, a process has flags of one tracer only.
+-spec walked(none | pid()) -> ok.
+walked(none) ->
+    ok;
+walked(Walker) ->
+    Ref = erlang:monitor(process, Walker),
+    receive {'DOWN', Ref, _, _, _} -> ok after ?WALKER_MS -> ok end.
 
 %% Ends a walk, if there is one: it sets no more flags.
 -spec stop(none | pid()) -> ok.

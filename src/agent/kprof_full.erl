@@ -109,7 +109,7 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
     Pause = element(1, Who) =:= request orelse not Isolated,
     S = if Pause -> kprof_tracing:pause_for_capture(S0); true -> S0 end,
     {Tracer, Ref} = kprof_full_tracer:start(#{
-        controller => self(), to => S#s.link#link.pid, vm => vm(Pause, S), isolated => Isolated, epoch => S#s.epoch, who => Who, follow => Follow,
+        controller => self(), to => S#s.link#link.pid, vm => S#s.vm, isolated => Isolated, epoch => S#s.epoch, who => Who, follow => Follow,
         need => Need, modules => maps:get(modules, Asked), walker => S#s.tracing#tracing.walker,
         events => number(events, ?EVENTS, 1, ?EVENTS_MOST, Asked), functions => number(functions, ?FUNCTIONS, 1, 10 * ?FUNCTIONS, Asked),
         wait_ms => number(wait_ms, 30000, 1, ?MS_MOST, Asked), run_ms => number(run_ms, 10000, 1, ?MS_MOST, Asked),
@@ -120,16 +120,6 @@ started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
         full = #full{tracer = Tracer, ref = Ref, request = element(1, Who) =:= request, paused = Pause, plan = {Tracer, [], []}},
         tracing = Tracing#tracing{tokens = Tokens orelse element(1, Who) =:= request}
     }).
-
-%% While the trace session of the tiers traces garbage collections (requests in detail), the session of the full trace is beside it
-%% (kprof_hazard: gc_flags).
-vm(false, #s{vm = Vm, tracing = #tracing{on = true, trace_config = Config}} = S) ->
-    case lists:member(garbage_collection, kprof_limits:detail_flags(Config, S)) of
-        true -> Vm#{beside := true};
-        false -> Vm
-    end;
-vm(_, #s{vm = Vm}) ->
-    Vm.
 
 number(What, Default, Least, Most, Asked) ->
     case maps:get(What, Asked, Default) of

@@ -33,7 +33,6 @@
 -define(TELL_MS, 500).
 -define(BATCH, 500). % events of a message
 -define(SEND_MS, 10000).
--define(WALKER_MS, 10000).
 -define(HEAP_WORDS, 48 bsl 20).
 -define(DROPPED, 4). % this many times `events` may be dropped
 
@@ -124,7 +123,7 @@ unset_metas(Session, [First | _] = Metas) ->
 -spec init(options()) -> term().
 init(#{controller := Controller, walker := Walker, isolated := Isolated, vm := Vm} = O) ->
     erlang:monitor(process, Controller),
-    walked(Walker),
+    kprof_flags:walked(Walker),
     Flags = [call, arity, return_to, monotonic_timestamp] ++ [running || kprof_hazard:allowed(running_flags, Vm)] ++
         [garbage_collection || kprof_hazard:allowed(gc_flags, Vm)],
     F0 = #f{o = O, session = kprof_spec:session(Isolated, ?MODULE, self()), flags = Flags, base = erlang:monotonic_time(), told = now_ms()},
@@ -133,12 +132,6 @@ init(#{controller := Controller, walker := Walker, isolated := Isolated, vm := V
     F = cleared(F2),
     Controller ! {full_off, self()},
     send_all(Why, H, F).
-
-%% Before OTP 27, no process may have flags of the tiers' trace.
-walked(none) -> ok;
-walked(Walker) ->
-    Ref = erlang:monitor(process, Walker),
-    receive {'DOWN', Ref, _, _, _} -> ok after ?WALKER_MS -> ok end.
 
 %% -> {Why it ended, events, state}
 traced(#f{o = #{modules := Choice, functions := Most}} = F0) ->

@@ -95,7 +95,7 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {d5, full_request, within(Erts, Otp27, Fixed271), "full trace: of a process only, not of a request", "OTP-19211, OTP-19151"},
         {d5b, detail, Erts < Fixed271, "no request is followed in detail: its processes get no trace flag running", "OTP-19211, otp#6495"},
         {d9, vm_events, Erts < Otp28, "long garbage collections, busy ports and other events of the VM are not reported: the node has only one system_monitor", "PR 8660"},
-        {e1, gc_flags, Beside andalso within(Erts, Otp27, [17, 1, 1]), "full trace: garbage collections are not shown beside another session", "PR 11623"},
+        {e1, gc_flags, within(Erts, Otp27, [17, 1, 1]), "garbage collections are not traced: if any other tracer traces them, too, the node crashes", "PR 11623"},
         {e2, session_drop, true, "the trace session for VM events is destroyed by a call, never by garbage collection of its last reference", "a crash on OTP 29"}
     ].
 

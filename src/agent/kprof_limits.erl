@@ -2,7 +2,7 @@
 %% computes it), cuts it at once on a flood, and opens the breaker if sampling cannot help. Functions of the controller's
 %% process.
 -module(kprof_limits).
--export([affordable/1, detail_state/1, detail_flags/2, detail_beat/1, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, new_relay/1]).
+-export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, new_relay/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
@@ -125,6 +125,8 @@ rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - The
 -spec flood(non_neg_integer() | {calls, non_neg_integer()}, state()) -> state().
 flood({calls, _}, #s{limits = #limits{max = #{max_queue := 0}}} = S) ->
     S;
+flood({calls, _}, #s{beside = true} = S) ->
+    S; % the tickets are those of all agents
 flood(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old, flooded = Last}} = S) ->
     Now = kprof_node:now_ms(),
     case Last =:= none orelse Now - Last >= settled_ms(Waiting) of
@@ -219,9 +221,9 @@ with_detail(#{detail := N} = Config, #s{limits = #limits{detail = Factor}} = S) 
     end.
 
 -spec detail_flags(kprof_spec:trace_config(), state()) -> [atom()].
-detail_flags(#{detail := N, entry := Entry}, #s{vm = Vm, limits = #limits{detail_gc = Gc}}) ->
+detail_flags(#{detail := N, entry := Entry}, #s{vm = Vm}) ->
     case N > 0 andalso Entry =/= none andalso kprof_detail:allowed(Vm) of
-        true -> kprof_detail:flags(Gc);
+        true -> kprof_detail:flags(kprof_hazard:allowed(gc_flags, Vm));
         false -> []
     end.
 
@@ -237,17 +239,6 @@ detail_state(#s{tracing = #tracing{trace_config = #{detail := N, entry := Entry}
         Factor > 1 -> {min(1000000, N * Factor), 2};
         true -> {N, 0}
     end.
-
-%% Other sessions on the node may come and go: with some VMs only one may trace garbage collections (kprof_hazard).
--spec detail_beat(state()) -> state().
-detail_beat(#s{tracing = #tracing{trace_config = #{detail := N}}, vm = Vm, limits = #limits{detail_gc = Before} = Limits} = S) when N > 0 ->
-    case kprof_hazard:allowed(gc_flags, Vm#{beside := kprof_node:beside()}) of
-        Before -> S;
-        Now when S#s.tracing#tracing.on -> kprof_tracing:resample(S#s{limits = Limits#limits{detail_gc = Now}});
-        Now -> S#s{limits = Limits#limits{detail_gc = Now}}
-    end;
-detail_beat(S) ->
-    S.
 
 %% Fewer requests are followed in detail if their events, and the helper that ends them, cost too much; more again later.
 detail_to(Now, #s{tracing = #tracing{trace_config = #{detail := N}}, limits = #limits{detail = Old, detail_seen = {Then, Before}} = Limits} = S) when

@@ -96,7 +96,10 @@ held_back(Specs, Vm) ->
 -spec taken(kprof_spec:session(), kprof_spec:compiled(), set()) -> taken().
 taken(Session, _, _) when Session =/= none -> [];
 taken(none, Specs, Set) ->
-    [Spec || {_, MFA, _} = Spec <- Specs, not maps:is_key(MFA, Set), traced({none, traced}, MFA)].
+    [Spec || {_, MFA, _} = Spec <- Specs, not maps:is_key(MFA, Set), traced({none, traced}, MFA), not own(MFA)].
+
+%% The pattern of a capture or of a full trace of the agent, which is removed when tracing goes on.
+own(MFA) -> lists:member(kprof_spec:pattern({none, match_spec}, MFA), [kprof_spec:capture(), kprof_spec:full_function()]).
 
 traced(Where, MFA) ->
     case kprof_spec:pattern(Where, MFA) of

@@ -3,7 +3,7 @@
 -module(kprof_spec).
 -export([
     compile/1, senders/1, capture/0, full_function/0, full_entry/4, full_tier/4, full_words/2, full_label/2, set_pattern/4, set_meta/4, pattern/2,
-    detail_label/0, send_pattern/2, system/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
+    detail_label/0, send_pattern/2, send_left/2, system/2, flags/4, session/3, end_session/1, delivered/1, reset_tokens/0, set_word/1, ticket_range/0, tickets/2, word/2, cut/1, ours/1, held/1
 ]).
 %% Dialyzer of OTP 25 does not accept a pattern of `send` there.
 -dialyzer({nowarn_function, send_pattern/2}).
@@ -433,6 +433,13 @@ set_flags(Who, On, Flags) ->
     catch _:_ -> 0
     end.
 
+%% Removes this match spec of the event `send` from the common trace, if its process was killed before it could.
+-spec send_left(boolean(), match_spec()) -> true.
+send_left(Isolated, Spec) ->
+    Isolated orelse
+        (erlang:trace_info(send, match_spec) =:= {match_spec, Spec} andalso send_pattern(none, true)),
+    true.
+
 %% The match spec of the event `send`; true: none. taken: another tracer has one (before OTP 27 there is one for all).
 -spec send_pattern(session(), true | match_spec()) -> ok | taken.
 send_pattern(none, true) ->
@@ -440,7 +447,7 @@ send_pattern(none, true) ->
     ok;
 send_pattern(none, Spec) ->
     case erlang:trace_info(send, match_spec) of
-        {match_spec, Now} when Now =:= true ->
+        {match_spec, Now} when Now =:= true; Now =:= Spec -> % ours: its process was killed
             erlang:trace_pattern(send, Spec, []),
             ok;
         _ ->

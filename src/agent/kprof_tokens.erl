@@ -26,9 +26,13 @@ drain(Isolated, Epoch) ->
     {P, R} = spawn_opt(fun() -> exit({done, drained(Isolated, Epoch)}) end, [monitor, kprof_flags:heap()]),
     receive
         {'DOWN', R, _, _, {done, Done}} -> Done;
-        {'DOWN', R, _, _, _} -> {kept, length(held(Epoch))}
+        {'DOWN', R, _, _, _} ->
+            kprof_spec:send_left(Isolated, clearing()),
+            {kept, length(held(Epoch))}
     after 10 * ?MOST_MS ->
         exit(P, kill),
+        receive {'DOWN', R, _, _, _} -> ok end,
+        kprof_spec:send_left(Isolated, clearing()),
         {kept, 0}
     end.
 

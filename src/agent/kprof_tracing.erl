@@ -114,7 +114,7 @@ slow_start_over(S) ->
 -spec trace_on(state()) -> state().
 trace_on(#s{tracing = #tracing{on = false, wanted = true, paused = none, trace_config = Config}} = S0) ->
     S1 = set_all(with_relay(S0)),
-    S1#s.beside orelse kprof_spec:cut(kprof_sampling:cut(S1)),
+    kprof_spec:cut(kprof_sampling:cut(S1)), % beside others, too: the word may have the brake or a cut of an agent that paused
     S1#s.relay ! {gate, open},
     weigh(S1),
     S1#s.pacer ! kick,
@@ -333,7 +333,8 @@ config(Config0, #s{tracing = #tracing{trace_config = Old}} = S) ->
         {ok, Specs, Notes} ->
             Changed = maps:get(identity, Config) =/= maps:get(identity, Old),
             [kprof_link:event(identity, N, S) || N <- Notes, Changed],
-            apply_config(Config, Specs, S);
+            {Taken, S1} = apply_config(Config, Specs, S),
+            {{ok, [kprof_patterns:matched(T, Specs, Taken) || T <- maps:get(tiers, Config)]}, S1};
         {held, Why} ->
             {{error, hazard, Why}, S};
         {error, Why} ->
@@ -349,6 +350,7 @@ compiled(#{returns := Returns} = Config, Vm, S) ->
 
 patterns(Config, S) -> kprof_spec:compile((kprof_limits:with_detail(Config, S))#{epoch => S#s.epoch, sample := kprof_sampling:of_patterns(S)}).
 
+%% -> {The functions that are left to other tracers, S}
 apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} = S) ->
     Returns = maps:get(returns, Config) =/= maps:get(returns, Old),
     S1 =
@@ -364,7 +366,7 @@ apply_config(Config, Specs, #s{tracing = #tracing{trace_config = Old, on = On}} 
     On andalso not S3#s.beside andalso kprof_spec:cut(kprof_sampling:cut(S3)),
     Tracing = #tracing{tokens = Tokens} = S3#s.tracing,
     S4 = if On andalso Returns -> trace_on(S3); true -> S3#s{tracing = Tracing#tracing{tokens = Tokens orelse (On andalso maps:get(entry, Config) =/= none)}} end,
-    {{ok, [kprof_patterns:matched(T, Specs, Taken) || T <- maps:get(tiers, Config)]}, S4}.
+    {Taken, S4}.
 
 -spec sample(pos_integer(), state()) -> state().
 sample(N, #s{tracing = #tracing{trace_config = Config} = Tracing} = S) ->
@@ -399,7 +401,7 @@ beside(#s{beside = Before} = S0) ->
             S0;
         Now ->
             S = kprof_cleanup_plan:share(S0#s{beside = Now}),
-            (S#s.tracing#tracing.on andalso Now) andalso kprof_spec:cut(0),
+            Now andalso kprof_spec:cut(0),
             if S#s.tracing#tracing.on -> resample(S); true -> S end
     end.
 

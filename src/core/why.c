@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* What a rule needs besides calls. */
-enum { NEEDS_ENTRY = 1, NEEDS_DETAIL = 2, NEEDS_SLOW = 4, NEEDS_REFERENCE = 8 };
+enum { NEEDS_ENTRY = 1, NEEDS_DETAIL = 2, NEEDS_SLOW = 4, NEEDS_REFERENCE = 8, NEEDS_GC = 16 };
 
 /* The thresholds are in the units of the rules. A cause gets a higher score than the tier in which
  * it shows: causes reach 0.95, "most of the time is in tier X" reaches 0.7. */
@@ -20,7 +20,7 @@ static const struct {
     {{"queue", "waiting for a busy process"}, why_wait_queue, NEEDS_SLOW},
     {{"lock", "calls that run one at a time"}, why_wait_lock, NEEDS_ENTRY | NEEDS_SLOW},
     {{"run_queue", "the run queue"}, why_node_run_queue, 0},
-    {{"gc", "garbage collection"}, why_part_gc, NEEDS_DETAIL},
+    {{"gc", "garbage collection"}, why_part_gc, NEEDS_DETAIL | NEEDS_GC},
     {{"dirty", "dirty jobs"}, why_part_dirty, NEEDS_DETAIL},
     {{"port", "ports"}, why_part_port, NEEDS_DETAIL},
     {{"tier", "self time of each tier"}, why_time_tier, NEEDS_ENTRY},
@@ -96,6 +96,8 @@ static enum snap_missing lacks(const struct why_facts *f, unsigned needs)
     if (needs & NEEDS_ENTRY && !s->has_entry)
         return MISSING_ENTRY;
     if (needs & NEEDS_DETAIL && s->detail.state == DETAIL_NOT_HERE)
+        return MISSING_VM;
+    if (needs & NEEDS_GC && !why_part_has_gc(f))
         return MISSING_VM;
     if (needs & NEEDS_DETAIL && s->detail.state == DETAIL_OFF)
         return MISSING_DETAIL;

@@ -2,6 +2,7 @@
 #include "why_rules.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PART_CALLS 10  /* calls of a row whose parts are known */
@@ -11,6 +12,7 @@
 /* The parts of a call include those of the calls inside it: a tier inside that has this share of
  * the outer tier's part is named instead. */
 #define INNER_LEAST 0.8
+#define GC_OTP      29 /* kprof_hazard: gc_flags */
 
 /* Part of the time of all requests that is inside of the calls of the row. */
 static double inside(const struct why_facts *f, const struct snap_row *r)
@@ -110,9 +112,18 @@ static enum why_answer find(const struct why_facts *f, enum time_part p, const c
     return WHY_YES;
 }
 
+bool why_part_has_gc(const struct why_facts *f)
+{
+    int otp = atoi(f->s->node.otp);
+
+    return otp == 0 || otp >= GC_OTP;
+}
+
 enum why_answer why_part_gc(const struct why_facts *f, struct snap_finding *out)
 {
-    return find(f, PART_GC, "garbage collection is", out);
+    enum why_answer a = find(f, PART_GC, "garbage collection is", out);
+
+    return a == WHY_NO && !why_part_has_gc(f) ? WHY_UNKNOWN : a;
 }
 
 /* Without parts: the polls of slow requests found them in a module whose functions are dirty jobs.

@@ -362,7 +362,7 @@ full_hazards(_) ->
     Vm = fun(Erts, Beside) -> #{otp => <<"x">>, erts => Erts, jit => true, word_bytes => 8, beside => Beside} end,
     [?equal({Erts, kprof_hazard:allowed(full_request, Vm(Erts, false))}, {Erts, Is}) || {Erts, Is} <- [{[13, 1, 5], true}, {[15, 0], false}, {[15, 0, 1], false}, {[15, 1], true}, {[17, 1], true}]],
     ?equal(kprof_hazard:allowed(running_flags, Vm([13, 1, 5], false)), false),
-    ?equal(kprof_hazard:allowed(gc_flags, Vm([16, 0], true)), false),
+    ?equal(kprof_hazard:allowed(gc_flags, Vm([16, 0], false)), false),
     Tracer = self(),
     ?equal(kprof_check:check([{'_', [], [{trace, [], [call, {const, {tracer, Tracer}}]}]}]), ok),
     [{error, _} = kprof_check:check([{'_', [], [{trace, [], [Flag]}]}]) || Flag <- [all, send, set_on_spawn, {const, {tracer, kprof}}]].

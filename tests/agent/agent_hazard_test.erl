@@ -30,7 +30,7 @@ rows() ->
         {lean_exceptions, [vm([15, 0, 1]) | Old], New},
         {lean_beside, [beside([15, 0, 1])], [vm([15, 0, 1]), beside([15, 1]), beside([13, 1, 5])]},
         {bif_beside, [beside([15, 2, 7]), beside([16, 2])], [vm([15, 2, 7]), beside([17, 1]), beside([16, 3])]},
-        {gc_flags, [beside([15, 2]), beside([16, 3]), beside([17, 0, 3]), beside([17, 1])], [vm([15, 2]), beside([17, 1, 1])]},
+        {gc_flags, [vm([15, 0]), vm([15, 2]), beside([16, 3]), vm([17, 0, 3]), beside([17, 1])], [beside([17, 1, 1]) | Old]},
         {vm_events, [vm([15, 2, 7]) | Old], [vm([16, 0]), vm([16, 3]), vm([17, 1, 1])]},
         {detail, [vm([15, 0]), vm([15, 0, 1]) | Old], [vm([15, 1]), beside([15, 1]) | New]},
         {full_request, [vm([15, 0]), vm([15, 0, 1])], [vm([15, 1]) | Old ++ New]},

@@ -73,7 +73,7 @@ struct scene *scene_quiet(void)
     s->node.schedulers = 4;
     s->slow_ns = 20 * MS;
     strcpy(s->node.name, "app@host");
-    strcpy(s->node.otp, "27");
+    strcpy(s->node.otp, "29");
     strcpy(s->compared, "yesterday.rec");
     s->has_entry = s->has_identity = true;
     s->entry = WEB;

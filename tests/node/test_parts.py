@@ -50,16 +50,18 @@ def pieces_cover(final):
 @kp.each(27, 29)
 def test_known_parts(otp):
     """Each part is within 5 % of the truth, or within 100 us, and less than 5 % of the time is not known. The parts add
-    up to the duration exactly. The length of a mailbox is known. A recording gives the same parts."""
+    up to the duration exactly. The length of a mailbox is known. A recording gives the same parts. Before OTP 29 garbage
+    collections are not traced (kprof_hazard: gc_flags), and nothing claims to know them."""
+    kinds = [k for k in KINDS if otp >= 29 or k not in ("gc", "heap", "mixed")]
     rec = os.path.join(kp.scratch(), "parts%d.rec" % otp)
     with kp.Node(otp) as n:
         n.eval("parts_work:start()", 60)
         k = attach(n, *TIERS, "--detail", "1/1", "--mailbox", "--slow", "1ms", "--record", rec)
         k.tracing()
-        for kind in KINDS:
+        for kind in kinds:
             n.eval("parts_work:run({warm,%s}, 1)" % kind, 60)  # the node finds out which functions receive messages
-        k.wait_json(30, lambda r: r["requests"]["finished"] >= len(KINDS))
-        for kind in KINDS:
+        k.wait_json(30, lambda r: r["requests"]["finished"] >= len(kinds))
+        for kind in kinds:
             n.eval("parts_work:run(%s, 5)" % kind, 60)
         before = delay_us(n)
         n.eval("parts_work:hogs(10)", 60)
@@ -69,8 +71,9 @@ def test_known_parts(otp):
         final = k.final()
         got = parts_of(final)
         heaps = [c["gc_us"] for s in final["slow"] if s["identity"] == "heap" for c in s.get("call_parts", []) if c["tier"] == "step"][:5]
-        assert len(heaps) == 5, final["slow"]
-        for kind in KINDS + ("run_queue",):
+        assert len(heaps) == (5 if "heap" in kinds else 0), final["slow"]
+        assert otp >= 29 or all(p["gc"]["mean_us"] == 0 for p in got.values()), got
+        for kind in kinds + ["run_queue"]:
             for part, us in truth[kind].items():
                 # what the node measured of these includes the time in which the process was not scheduled, or a part of it
                 with_it = {"run": ("run_queue", "gc"), "gc": ("run_queue",), "dirty": ("run_queue",)}.get(part, ()) if kind != "heap" else ()
@@ -88,7 +91,7 @@ def test_known_parts(otp):
         queues = [p["queue"] for s in final["slow"] if s["identity"] == "mailbox" for c in s.get("call_parts", []) for p in c["pieces"] if "queue" in p]
         # a message of the request waits, with at most four before it; the node is asked up to 10 ms later
         assert queues and all(1 <= q <= 5 for q in queues), queues
-        assert pieces_cover(final) >= {"wait", "mailbox", "dirty", "mixed"}, final["slow"]
+        assert pieces_cover(final) >= {"wait", "mailbox", "dirty", "mixed"} & set(kinds), final["slow"]
         clean(n)
     again = json.loads(kp.run("--replay", rec, "--batch", "--format", "json", "--slow", "1ms").stdout.splitlines()[-1])
     for tier in ("request", "step", "serve"):

@@ -14,7 +14,7 @@ UNITS = {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6, "m": 6e7}
 
 def recorded(rec):
     """Every request is kept, and followed in detail."""
-    with kp.Node(27) as n:
+    with kp.Node(29) as n:
         n.eval("parts_work:start()", 60)
         k = attach(n, *TIERS, "--detail", "1/1", "--slow", "1us", "--record", rec)
         k.tracing()
@@ -112,8 +112,8 @@ def same_on_screen(rec, obj):
 
 
 def test_parts_agree():
-    if 27 not in kp.otp_versions():
-        raise kp.Skip("no OTP 27 here")
+    if 29 not in kp.otp_versions():
+        raise kp.Skip("no OTP 29 here")
     rec = os.path.join(kp.scratch(), "parts.rec")
     live = recorded(rec)
     agree(live)

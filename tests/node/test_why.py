@@ -49,7 +49,7 @@ def test_demo_trouble(trouble):
 def test_parts_of_the_trouble(trouble):
     source = os.path.join(kp.ROOT, "src", "app", "kprof_sample.erl")
     subprocess.run(["erlc", "-o", kp.beams(), source], check=True)
-    with kp.Node(27) as n:
+    with kp.Node(29) as n:
         n.eval("kprof_sample:start([200, default, %s])" % trouble)
         k = kp.run("--preset", "sample", "--slow", "20ms", "--detail", "1/3", "-b", "-n", "1", "-d", "8s", "--why",
                    "--format", "json", n.name, deadline_s=90)

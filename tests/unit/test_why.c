@@ -325,6 +325,20 @@ static void parts(void **state)
     part(PART_PORT, "port", "waiting for a port is" ALL, "waiting for a port is" SLOW);
 }
 
+/* An older node does not trace garbage collections. */
+static void no_gc_before_29(void **state)
+{
+    (void)state;
+    struct scene *c = scene_quiet();
+    scene_part(c, DB, PART_RUN_QUEUE, 0.1);
+    assert_false(scene_unknown(c, "gc"));
+    strcpy(c->s.node.otp, "28");
+    assert_true(scene_unknown(c, "gc"));
+    assert_int_equal(scene_missing(c, "gc"), MISSING_VM);
+    assert_false(scene_unknown(c, "dirty"));
+    scene_free(c);
+}
+
 /* The parts of web include those of db: db is named, if it has most of them. */
 static void innermost_part(void **state)
 {
@@ -539,14 +553,23 @@ int main(void)
 {
     setenv("TZ", "UTC0", 1); /* clock times are local */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quiet_is_quiet), cmocka_unit_test(without_calls),
-        cmocka_unit_test(tier),           cmocka_unit_test(differs),
-        cmocka_unit_test(repeats),        cmocka_unit_test(queue),
-        cmocka_unit_test(queue_by_parts), cmocka_unit_test(lock),
-        cmocka_unit_test(hangs),          cmocka_unit_test(parts),
-        cmocka_unit_test(every_rule),     cmocka_unit_test(what_is_missing),
-        cmocka_unit_test(queue_by_use),   cmocka_unit_test(tier_is_polled),
-        cmocka_unit_test(innermost_part), cmocka_unit_test(at_most_five),
+        cmocka_unit_test(quiet_is_quiet),
+        cmocka_unit_test(without_calls),
+        cmocka_unit_test(tier),
+        cmocka_unit_test(differs),
+        cmocka_unit_test(repeats),
+        cmocka_unit_test(queue),
+        cmocka_unit_test(queue_by_parts),
+        cmocka_unit_test(lock),
+        cmocka_unit_test(hangs),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(every_rule),
+        cmocka_unit_test(what_is_missing),
+        cmocka_unit_test(queue_by_use),
+        cmocka_unit_test(tier_is_polled),
+        cmocka_unit_test(no_gc_before_29),
+        cmocka_unit_test(innermost_part),
+        cmocka_unit_test(at_most_five),
     };
     return cmocka_run_group_tests_name("why", tests, NULL, NULL);
 }
