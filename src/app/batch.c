@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CONNECT_NS 20000000000u
@@ -32,6 +33,13 @@ struct batch {
     struct preset_take preset;
     struct err preset_why; /* "": it is set, or not yet answered */
 };
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
 
 /* A file of --format prom is replaced as a whole each time, and opened only then. */
 static bool replaces(const struct options *o)
@@ -244,6 +252,25 @@ static void say_held(const struct engine *g)
     buf_release(&line);
 }
 
+/* Opening empties the file, so this is done when there is something to write. */
+static int open_output(struct batch *b, struct err *e)
+{
+    const struct options *o = b->o;
+    if (!o->output || !reports(o) || replaces(o))
+        return 0;
+    b->fd = output_open(o->output, OUTPUT_OVER, e);
+    return b->fd < 0 ? -1 : 0;
+}
+
+static int check_output(const struct options *o, struct err *e)
+{
+    if (!o->output || !reports(o))
+        return 0;
+    if (is_same_file(o->output, o->replay) || is_same_file(o->output, o->baseline))
+        return err_set(e, "--output would overwrite the recording that is read: give another name");
+    return output_check(o->output, e);
+}
+
 int run_batch(const struct options *o, const struct conn_target *t)
 {
     struct batch b = {.o = o, .first = true, .fd = STDOUT_FILENO};
@@ -252,8 +279,7 @@ int run_batch(const struct options *o, const struct conn_target *t)
     struct err e = {{0}};
     int status = 1, rc = 0;
 
-    if (o->output && reports(o) && !replaces(o) &&
-        (b.fd = output_open(o->output, OUTPUT_OVER, &e)) < 0)
+    if (check_output(o, &e) < 0)
         goto out;
     settings_map_from(o, &settings);
     if (t->node)
@@ -266,6 +292,8 @@ int run_batch(const struct options *o, const struct conn_target *t)
         status = rc == -2 ? 2 : 1;
         goto out;
     }
+    if (open_output(&b, &e) < 0)
+        goto out;
     if (t->node)
         say_held(b.g);
     if (o->profile)

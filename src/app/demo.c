@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kprof/base/clock.h>
+#include <kprof/base/stop.h>
 #include <kprof/trace/agent.h>
 #include <poll.h>
 #include <signal.h>
@@ -112,7 +113,7 @@ static int wait_ready(struct demo *d, int fd, struct err *e)
     char line[512];
     size_t n = 0;
 
-    while (clock_mono_ns() < until) {
+    while (!stop_asked() && clock_mono_ns() < until) {
         if (poll(&p, 1, 100) <= 0)
             continue;
         ssize_t got = read(fd, line + n, sizeof line - 1 - n);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,19 @@ static size_t whole_chars(const char *s, size_t len)
     return len - (i - 1) < need ? i - 1 : len;
 }
 
+/* The text may come from a node, and is printed on a terminal: no control characters, which could
+ * be commands to it. */
+static void no_controls(char *s)
+{
+    for (unsigned char *p = (unsigned char *)s; *p; p++) {
+        bool c1 = p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0;
+        if (c1)
+            *p++ = '?';
+        if (c1 || *p == 0x7f || (*p < 0x20 && *p != '\n' && *p != '\t'))
+            *p = '?';
+    }
+}
+
 int err_set(struct err *e, const char *fmt, ...)
 {
     assert(e);
@@ -30,6 +44,7 @@ int err_set(struct err *e, const char *fmt, ...)
         text[0] = 0;
     else if ((size_t)n >= sizeof text)
         text[whole_chars(text, sizeof text - 1)] = 0;
+    no_controls(text);
     memcpy(e->text, text, sizeof text);
     return -1;
 }

@@ -85,7 +85,8 @@ static int check_record(struct options *o, const struct given *p)
     int rc = check_without(p);
     if (rc || !triggered)
         return rc;
-    if (o->mode == OPTIONS_REPLAY || o->mode == OPTIONS_FLAME || o->output || said(p, "format"))
+    if (o->mode == OPTIONS_REPLAY || o->mode == OPTIONS_FLAME || o->output || said(p, "format") ||
+        o->n_assertions || o->baseline || o->why)
         return err_set(p->e, "--trigger with --record writes recordings of a node, no reports; "
                              "leave the other options out");
     if (!strstr(o->record, "%t"))

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <kprof/core/why.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +142,8 @@ void why_add(struct snapshot *s, snapshot_who *who, void *arg)
         case WHY_NO:
             break;
         case WHY_YES:
-            assert(one.text[0] && one.score > 0 && one.score <= 1);
+            assert(one.text[0] && one.score > 0);
+            one.score = fmin(one.score, 1);
             add(&s->why, &one);
             break;
         }

@@ -1,6 +1,7 @@
 /* Rules about which tier takes the time of the requests. */
 #include "why_rules.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,6 +119,7 @@ static struct most most_of_slow(const struct why_facts *f, const struct snap_row
         m.tier = sum[k].tier;
         m.pid = sum[k].pid;
     }
+    m.share = fmin(m.share, 1); /* calls in several processes, or longer than their request */
     return m;
 }
 

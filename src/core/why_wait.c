@@ -1,6 +1,7 @@
 /* Rules about waiting: for one process, for a lock; and about calls that do not end. */
 #include "why_rules.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -155,7 +156,7 @@ enum why_answer why_wait_queue(const struct why_facts *f, struct snap_finding *o
         if (t->calls < CALLS_LEAST || !row)
             continue;
         known = true;
-        double share = t->wait_us / f->traces_us;
+        double share = fmin(t->wait_us / f->traces_us, 1); /* waits at the same time add up */
         struct snap_finding one = *out;
         if (share < WAIT_LEAST || t->pid_calls < ONE_PROCESS * t->calls)
             continue;

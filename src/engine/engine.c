@@ -27,6 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define DRAIN_MORE_NS UINT64_C(2000000000)
+
 #define RING_RECORDS ((size_t)1 << 17)
 #define NAMES_MAX    100000u
 #define NAMES_BYTES  ((size_t)24 << 20)
@@ -271,7 +273,8 @@ void engine_drain(struct engine *g, int timeout_ms)
         usleep(2000);
         stream_figures(g->stream, &f);
     }
-    while (engine_poll(g))
+    until += DRAIN_MORE_NS; /* a node may not stop sending */
+    while (clock_mono_ns() < until && engine_poll(g))
         ;
     core_gap_forget(g->core, since);
     core_advance(g->core, core_now(g->core) + FINALIZE_LAG_NS);

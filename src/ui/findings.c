@@ -71,10 +71,14 @@ static int draw_one(struct canvas *c, int row, struct rect a, const struct snap_
 {
     char score[FORMAT_BYTES], before[300];
     int text = a.col + SCORE_COLS, cols = a.cols - SCORE_COLS;
+    bool draws = row < c->rows;
+    int rows_max = draws && a.rows < TEXT_ROWS ? a.rows : TEXT_ROWS;
 
     snprintf(score, sizeof score, "%.0f", 100 * w->score);
     canvas_right(c, row, a.col, SCORE_COLS - 2, w->score >= 0.75 ? STYLE_BAD : STYLE_WARN, score);
-    int rows = canvas_wrap(c, row, text, TEXT_ROWS, cols, STYLE_NORMAL, w->text);
+    int rows = canvas_wrap(c, row, text, rows_max, cols, STYLE_NORMAL, w->text);
+    if (draws && rows >= a.rows)
+        return rows + hint; /* no room for it */
     if (hint && w->proof == PROOF_WATERFALL && waits(w)) {
         snprintf(before, sizeof before, "Enter: such a request, which waits before %.200s begins",
                  w->row->tier_name);

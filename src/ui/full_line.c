@@ -231,6 +231,9 @@ static void draw_result(struct full_state *t, struct canvas *c, struct rect a)
     if (sel < t->line.first || sel >= t->line.first + lanes) {
         t->line.first = sel + 1 > lanes ? sel + 1 - lanes : 0;
     }
+    if (t->line.first + lanes > n) { /* there is room for more lanes than before */
+        t->line.first = n - lanes;
+    }
     struct full_cell *cell = must(calloc(lanes * (size_t)cols + 1, sizeof *cell));
     full_line_cells(t->flame.view, &x, pid + t->line.first, lanes, hidden(t), cell);
     t->line.cols = cols;

@@ -131,6 +131,19 @@ def test_wrong_usage():
         one_sentence(kp.run(*args), 2, *words)
 
 
+def test_an_output_is_kept_until_there_is_a_report():
+    """A report of yesterday stays if the node is down; a recording that is read is not overwritten."""
+    old, rec = os.path.join(kp.scratch(), "old.json"), os.path.join(kp.scratch(), "read.rec")
+    for path in (old, rec):
+        with open(path, "w") as f:
+            f.write("yesterday")
+    one_sentence(kp.run("-b", "-n", "1", "-t", "m:f/1", "-o", old, "--format", "json", "nosuch@127.0.0.1", deadline_s=60), 1, "nosuch")
+    one_sentence(kp.run("-b", "--replay", rec, "-o", rec), 1, "overwrite")
+    for path in (old, rec):
+        with open(path) as f:
+            assert f.read() == "yesterday", path
+
+
 @kp.each(25, 27, 29)
 def test_hazards_are_listed(otp):
     """--hazards: the table of the node, avoided functions first; nothing is traced; a receipt."""

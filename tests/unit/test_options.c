@@ -762,6 +762,8 @@ static void profiles(void **state)
         {{"--record", "x.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "a@b"}, "%t"},
         {{"--record", "%t.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "-o", "x", "a@b"},
          "reports"},
+        {{"--record", "%t.rec", "--trigger", "f.p99>5ms", "-t", "m:f/1", "--why", "a@b"},
+         "no reports"},
         {{"--record", "%t.rec", "--before", "5s", "-t", "m:f/1", "a@b"}, "--trigger"},
         {{"--processes", "all", "a@b"}, "--profile"},
         {{"--trigger", "node.memory>1G", "a@b"}, "--profile"},

@@ -1,5 +1,6 @@
 #include "rng.h"
 
+#include <kprof/base/err.h>
 #include <kprof/base/likeness.h>
 #include <kprof/base/text.h>
 
@@ -342,9 +343,21 @@ static void likeness(void **state)
     }
 }
 
+/* An error text is printed on the terminal, and may contain what a node sent. */
+static void errors_have_no_controls(void **state)
+{
+    struct err e = {{0}};
+    (void)state;
+    err_set(&e, "why: %s",
+            "\033]52;c;x\a \xc2\x9b"
+            "31m \x7f a\tb\nc \xc3\xa9");
+    assert_string_equal(e.text, "why: ?]52;c;x? ??31m ? a\tb\nc \xc3\xa9");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_have_no_controls),
         cmocka_unit_test(decodes_strictly),
         cmocka_unit_test(decodes_to_the_code_point),
         cmocka_unit_test(widths),

@@ -325,6 +325,25 @@ static void parts(void **state)
     part(PART_PORT, "port", "waiting for a port is" ALL, "waiting for a port is" SLOW);
 }
 
+/* Three waits of one request at the same time are more than its duration. */
+static void queue_in_parallel(void **state)
+{
+    (void)state;
+    struct scene *c = scene_quiet();
+    for (int i = 0; i < 30; i++) {
+        struct made_call call[] = {{WEB, 0, 60, 40 + (uint64_t)i},
+                                   {ACC, 40, 41, 87},
+                                   {ACC, 45, 46, 87},
+                                   {ACC, 50, 51, 87}};
+        scene_trace(c, WRITE, 5 * i, call, 4);
+    }
+    const struct snap_finding *w = scene_found(c, "queue");
+    assert_non_null(w);
+    assert_true(w->score <= 1);
+    assert_non_null(strstr(w->text, "100 % of the time"));
+    scene_free(c);
+}
+
 /* An older node does not trace garbage collections. */
 static void no_gc_before_29(void **state)
 {
@@ -568,6 +587,7 @@ int main(void)
         cmocka_unit_test(queue_by_use),
         cmocka_unit_test(tier_is_polled),
         cmocka_unit_test(no_gc_before_29),
+        cmocka_unit_test(queue_in_parallel),
         cmocka_unit_test(innermost_part),
         cmocka_unit_test(at_most_five),
     };
