@@ -332,11 +332,16 @@ static void queue_in_parallel(void **state)
     struct scene *c = scene_quiet();
     for (int i = 0; i < 30; i++) {
         struct made_call call[] = {{WEB, 0, 60, 40 + (uint64_t)i},
-                                   {ACC, 40, 41, 87},
-                                   {ACC, 45, 46, 87},
-                                   {ACC, 50, 51, 87}};
+                                   {ACC, 41, 46, 87},
+                                   {ACC, 46, 51, 87},
+                                   {ACC, 51, 56, 87}};
         scene_trace(c, WRITE, 5 * i, call, 4);
+        for (uint32_t k = 1; k < 4; k++) {
+            c->made->call[k].flags |= SLOW_TRACE_MAILBOX;
+            c->made->call[k].mailbox_us = 35000 + 5000 * k;
+        }
     }
+    scene_row(c, ACC, KINDS)->mean_us = 5000;
     const struct snap_finding *w = scene_found(c, "queue");
     assert_non_null(w);
     assert_true(w->score <= 1);
