@@ -40,6 +40,7 @@ tests() ->
         {full_hazards, fun full_hazards/1},
         {full_connection, fun full_connection/1},
         {full_tiers_go_on, fun full_tiers_go_on/1},
+        {full_config_meanwhile, fun full_config_meanwhile/1},
         {full_tracer_killed, fun full_tracer_killed/1},
         {full_controller_killed, fun full_controller_killed/1},
         {full_all_killed, fun full_all_killed/1},
@@ -384,6 +385,24 @@ full_tiers_go_on(T) ->
     end),
     run(T, entries, [[3]]),
     ?check(Label() band 16#7ffffff > Before band 16#7ffffff),
+    finish(T, K),
+    nothing_left(T).
+
+%% A new configuration while its patterns are set on the functions of the tiers: below OTP 27 these are no other tracer's.
+full_config_meanwhile(T) ->
+    work(T),
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}])),
+    ok = ask(K, {full, (request())#{modules => {some, [<<"agent_load">>, <<"agent_full_work">>], []}}}),
+    waiting(2),
+    ok = ask(K, {sample, 2}),
+    ok = ask(K, {sample, 1}),
+    ok = ask(K, {full, off}),
+    drain(),
+    ?soon(fun() ->
+        run(T, entries, [[2]]),
+        Tiers = [element(1, M) || {trace_ts, _, call, _, M, _} <- messages(K)],
+        lists:member(0, Tiers) andalso lists:member(1, Tiers)
+    end),
     finish(T, K),
     nothing_left(T).
 

@@ -12,6 +12,7 @@
 tests() ->
     [
         {one_step_is_due, fun one_step_is_due/1},
+        {the_code_server_hangs, fun the_code_server_hangs/1},
         {no_trip_while_off, fun no_trip_while_off/1},
         {no_probe_while_silent, fun no_probe_while_silent/1},
         {loaded_while_untraced, fun loaded_while_untraced/1},
@@ -20,6 +21,23 @@ tests() ->
         {counts_outlive_the_relay, fun counts_outlive_the_relay/1},
         {a_pause_is_told_over_a_full_link, fun a_pause_is_told_over_a_full_link/1}
     ].
+
+%% Questions about modules are answered.
+the_code_server_hangs(T) ->
+    Config = trace_config([{entry, 1}]),
+    K = traced(T, Config),
+    #{tiers := Tiers} = Config,
+    Unknown = Config#{tiers := Tiers ++ [{1, agent_loaded, entry, 1}]},
+    {ok, _} = ask(K, {config, Unknown}), % loads what it needs of the node's modules
+    Holder = rpc:call(T, agent_load, hold, [rpc:call(T, erlang, whereis, [code_server])]),
+    try
+        {ok, [_, {1, 0, Why}]} = ask(K, {config, Unknown}),
+        ?check(binary:match(Why, <<"agent_load">>) =/= nomatch)
+    after
+        rpc:call(T, agent_load, let_go, [Holder])
+    end,
+    finish(T, K),
+    nothing_left(T).
 
 %% Repeated trips leave only one timer.
 one_step_is_due(T) ->
