@@ -86,7 +86,7 @@ build/kprof-top: build/plain/kprof-top
 .PHONY: static
 static: build/kprof-top-static
 build/kprof-top-static: $(MAIN) $(OBJ) $(B)/objects
-	@$(CC) $(KP_LDFLAGS) -static -s -Wl,--no-warnings -o $@.tmp $(MAIN) $(OBJ) $(LIBS) && mv -f $@.tmp $@
+	@$(CC) $(KP_LDFLAGS) -static -s -Wl,--no-warnings -o $@.$$$$ $(MAIN) $(OBJ) $(LIBS) && mv -f $@.$$$$ $@
 
 # All objects are linked, not the libraries, so that duplicate function names are always errors.
 $(B)/kprof-top: $(MAIN) $(OBJ) $(B)/objects
