@@ -34,8 +34,8 @@
 }).
 
 %% #{controller, mfa, isolated, new, counters, walker}: counters is an atomics array of 2 (calls kept, calls seen); the walker may
-%% still be clearing flags. When everything is
-%% removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us, [Call]}}. -> {Capturer, Monitor}
+%% still be clearing flags. When everything is removed from the VM, the controller gets {captured, Capturer, {captured, Ran, Us,
+%% [Call]}}. -> {Capturer, Monitor}
 -spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}) -> {pid(), reference()}.
 start(Opts) ->
     spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, kprof_flags:heap(), {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).

@@ -195,18 +195,12 @@ set_priority(Age, #s{high_priority = HighPriority} = S) ->
 %% is at normal priority.
 rested(#s{high_priority = HighPriority, high_since = Since} = S) ->
     High = erlang:convert_time_unit(?HIGH_US, microsecond, native),
-    case HighPriority andalso erlang:monotonic_time() - Since > High of
-        true ->
-            process_flag(priority, normal),
-            erlang:yield(),
-            process_flag(priority, high),
-            Now = erlang:monotonic_time(),
-            S#s{clock = Now, slice_end = Now + slice(), high_since = Now};
-        false ->
-            erlang:yield(),
-            Now = erlang:monotonic_time(),
-            S#s{clock = Now, slice_end = Now + slice()}
-    end.
+    Others = HighPriority andalso erlang:monotonic_time() - Since > High,
+    Others andalso process_flag(priority, normal),
+    erlang:yield(),
+    Others andalso process_flag(priority, high),
+    Now = erlang:monotonic_time(),
+    S#s{clock = Now, slice_end = Now + slice(), high_since = if Others -> Now; true -> Since end}.
 
 slice() -> erlang:convert_time_unit(?SLICE_US, microsecond, native).
 

@@ -29,10 +29,14 @@ static double share_of(const struct time_part_view *v, enum time_part p)
     return slow > all ? slow : all;
 }
 
+static bool is_known(const struct snap_row *r)
+{
+    return r->parts && r->parts->calls >= PART_CALLS && r->tier != TIER_TOTAL;
+}
+
 static bool is_enough(const struct why_facts *f, const struct snap_row *r, enum time_part p)
 {
-    return r->parts && r->parts->calls >= PART_CALLS && r->tier != TIER_TOTAL &&
-           share_of(r->parts, p) >= PART_LEAST && inside(f, r) >= ROW_LEAST;
+    return is_known(r) && share_of(r->parts, p) >= PART_LEAST && inside(f, r) >= ROW_LEAST;
 }
 
 static double part_us(const struct snap_row *r, enum time_part p)
@@ -61,7 +65,7 @@ struct why_part why_part_most(const struct why_facts *f, enum time_part p)
 
     for (size_t i = 0; i < f->s->n_rows; i++) {
         const struct snap_row *r = &f->s->rows[i];
-        if (!r->parts || r->parts->calls < PART_CALLS || r->tier == TIER_TOTAL)
+        if (!is_known(r))
             continue;
         most.known = true;
         double score = 0.55 + 0.4 * share_of(r->parts, p) * (0.5 + 0.5 * inside(f, r));
