@@ -34,9 +34,13 @@ busy(Isolated, Who) ->
 %% Registered processes of agents in other slots.
 others() -> of_others("controller") ++ of_others("relay") ++ of_others("guardian").
 
-%% Agents of other slots that stay; agents that end at the same time do not count.
+%% Agents of other slots that stay; agents that end at the same time do not count. One that has just ended tells no state, as one
+%% that starts.
 -spec staying() -> [atom()].
-staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starting) =/= leaving].
+staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starting) =/= leaving, lives(whereis(R))].
+
+lives(undefined) -> false;
+lives(P) -> is_process_alive(P).
 
 of_others(What) ->
     Prefix = "kprof_" ++ What ++ "_",
