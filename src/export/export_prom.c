@@ -32,10 +32,11 @@ static void type(struct buf *out, const char *name, const char *kind, const char
     buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
 }
 
+/* A counter has all its digits: with fewer, a slow increase is invisible above a billion. */
 static void number(struct buf *out, double v)
 {
     if (isfinite(v))
-        buf_addf(out, " %.9g\n", v);
+        buf_addf(out, v == floor(v) && fabs(v) < 0x1p53 ? " %.0f\n" : " %.9g\n", v);
     else
         buf_adds(out, " NaN\n");
 }

@@ -448,6 +448,18 @@ static double prom_number(const struct buf *b, const char *metric, const char *p
     return at ? strtod(at + strlen(line), NULL) : NAN;
 }
 
+/* A counter with fewer digits would stand still for a while, and then jump. */
+static void prom_counters_have_all_digits(void **state)
+{
+    (void)state;
+    struct fake *f = fake_new();
+    fake_row(f, 3, "db", NULL, 12345678901, 2475);
+    struct buf prom = write_as(fake_snap(f), EXPORT_PROM, true);
+    assert_non_null(strstr(prom.data, "} 12345678901\n"));
+    buf_release(&prom);
+    fake_free(f);
+}
+
 static void parts_agree(void **state)
 {
     (void)state;
@@ -783,6 +795,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goldens),
         cmocka_unit_test(goldens_with_parts),
+        cmocka_unit_test(prom_counters_have_all_digits),
         cmocka_unit_test(parts_agree),
         cmocka_unit_test(hostile_names),
         cmocka_unit_test(json_contract),
