@@ -48,7 +48,7 @@ static void add_calls(const struct core *c, struct slow_entry *e, const struct r
                                                         .mailbox_us = mailbox_us(wait),
                                                         .mailbox_known = wait != 0,
                                                         .duration_ns = m->end_ns - m->start_ns,
-                                                        .self_ns = m->self_ns,
+                                                        .self_ns = m->child_ns, /* its share */
                                                         .pid = m->pid,
                                                         .tier = m->tier,
                                                         .error = (m->flags & CALL_ERROR) != 0});

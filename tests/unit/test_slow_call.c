@@ -98,6 +98,30 @@ static void what_explains_a_request(void **state)
     done(&f);
 }
 
+/* A call that is longer than its request explains it only until the request ended. */
+static void a_call_longer_than_its_request(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_slow(f.c, 5 * MS);
+    call_id(&f, 0, P1, 77, E, M0, f.create);
+    call(&f, 1, P2, 77, B, M1);
+    ret(&f, 10, P1, M0);
+    ret(&f, 21, P2, M1);
+    until(&f, 1000);
+    struct snapshot *s = snap(&f);
+    assert_int_equal(s->n_slow, 1);
+    const struct snap_slow *w = &s->slow[0];
+    expect_ms(w->request_us, 10);
+    assert_int_equal(w->n_sums, 2);
+    expect_ms(w->sums[0].self_us, 1);
+    expect_ms(w->sums[1].sum_us, 20);
+    expect_ms(w->sums[1].self_us, 9);
+    expect_ms(w->tiers[1].self_us, 9);
+    snapshot_free(s);
+    done(&f);
+}
+
 /* More slow tiers than fit in an entry: all are counted, the longest are stored. */
 static void more_slow_tiers_than_are_kept(void **state)
 {
@@ -506,6 +530,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_entry_for_a_request),
         cmocka_unit_test(what_explains_a_request),
+        cmocka_unit_test(a_call_longer_than_its_request),
         cmocka_unit_test(more_slow_tiers_than_are_kept),
         cmocka_unit_test(off_until_a_threshold_is_set),
         cmocka_unit_test(the_oldest_go_first),
