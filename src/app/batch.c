@@ -314,7 +314,8 @@ int run_batch(const struct options *o, const struct conn_target *t)
 out:
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
-    run_end(b.g, t);
+    if (run_end(b.g, t) < 0 && status == 0)
+        status = 1;
     preset_take_drop(&b.preset);
     if (b.fd > STDOUT_FILENO)
         close(b.fd);

@@ -246,7 +246,8 @@ int run_live(const struct options *o, const struct conn_target *t)
 out:
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
-    run_end(l.g, t);
+    if (run_end(l.g, t) < 0 && status == 0)
+        status = 1;
     if (l.ui) {
         snapshot_free(l.snap);
         canvas_release(&l.canvas);

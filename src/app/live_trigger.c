@@ -88,6 +88,8 @@ static void end_action(struct live_trigger *t, struct engine *g, struct ui *u,
 static void none(struct live_trigger *t, struct engine *g, struct ui *u, struct live_stacks *p)
 {
     end_action(t, g, u, p);
+    if (t->what == LIVE_TRIGGER_RECORD)
+        engine_record_forget(g);
     *t = (struct live_trigger){.what = LIVE_TRIGGER_NONE};
     engine_watch_queues(g, NULL, 0);
 }
@@ -102,20 +104,35 @@ static const char *without_option(const char *text)
     return strncmp(text, option, sizeof option - 1) == 0 ? text + sizeof option - 1 : text;
 }
 
-static int take(struct live_trigger *t, struct engine *g, const struct intent *in, struct err *e)
+/* Refuses what was typed, before anything changes. */
+static int parse(struct live_trigger *made, struct engine *g, const struct intent *in,
+                 struct err *e)
 {
-    struct live_trigger made = {.what = in->kind == INTENT_TRIGGER_RECORD ? LIVE_TRIGGER_RECORD
-                                                                          : LIVE_TRIGGER_SAMPLE};
-
-    if (engine_may_set(g, e) < 0 || assertion_parse("trigger", in->text, &made.condition, e) < 0)
+    *made = (struct live_trigger){.what = in->kind == INTENT_TRIGGER_RECORD ? LIVE_TRIGGER_RECORD
+                                                                            : LIVE_TRIGGER_SAMPLE};
+    if (engine_may_set(g, e) < 0 || assertion_parse("trigger", in->text, &made->condition, e) < 0)
         return -1;
-    if (made.condition.relative)
+    if (made->condition.relative)
         return err_set(e, "a trigger has no baseline: write a value");
+    return trigger_check(g, &made->condition, 1, e);
+}
+
+/* A trigger that records replaces one of its kind without loss of the events in memory. */
+static int take(struct live_trigger *t, struct engine *g, struct ui *u, struct live_stacks *p,
+                const struct intent *in, struct err *e)
+{
+    struct live_trigger made;
+
+    if (parse(&made, g, in, e) < 0)
+        return -1;
     if (made.what == LIVE_TRIGGER_RECORD && engine_record_remember(g, TRIGGER_RING_BYTES, e) < 0)
         return -1;
-    if (trigger_watch(g, &made.condition, 1, e) < 0)
-        return -1;
+    if (made.what == t->what)
+        end_action(t, g, u, p);
+    else
+        none(t, g, u, p);
     *t = made;
+    trigger_watch(g, &made.condition, 1);
     return 0;
 }
 
@@ -131,8 +148,7 @@ void live_trigger(struct live_trigger *t, struct engine *g, struct ui *u, struct
                    t->what == LIVE_TRIGGER_NONE);
         none(t, g, u, p);
     } else {
-        none(t, g, u, p);
-        if (take(t, g, in, &e) < 0) {
+        if (take(t, g, u, p, in, &e) < 0) {
             ui_reprompt(u, in->kind, in->text, SIZE_MAX, without_option(e.text));
         } else {
             snprintf(line, sizeof line, "trigger set: %s", t->condition.text);

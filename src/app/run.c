@@ -47,12 +47,12 @@ void run_hint(const struct conn_target *t, uint16_t port)
     buf_release(&line);
 }
 
-void run_end(struct engine *g, const struct conn_target *t)
+int run_end(struct engine *g, const struct conn_target *t)
 {
     struct session_receipt receipt;
 
     if (!g)
-        return;
+        return 0;
     uint16_t port;
     if (t->node && engine_unreached(g, &port))
         run_hint(t, port);
@@ -60,5 +60,5 @@ void run_end(struct engine *g, const struct conn_target *t)
     engine_detach(g, &receipt);
     if (attached)
         run_receipt(t, &receipt);
-    engine_free(g);
+    return engine_free(g);
 }

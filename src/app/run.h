@@ -24,7 +24,7 @@ int run_begin(struct engine *g, const struct options *o, const struct conn_targe
 void run_hint(const struct conn_target *t, uint16_t port);
 void run_receipt(const struct conn_target *t, const struct session_receipt *r);
 /* Detaches, prints the receipt if the node was attached, or the hint if it was not reached, and
- * frees g; NULL is fine. */
-void run_end(struct engine *g, const struct conn_target *t);
+ * frees g; NULL is fine. -1: a file of the run is incomplete (reported). */
+int run_end(struct engine *g, const struct conn_target *t);
 
 #endif

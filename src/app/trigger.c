@@ -39,11 +39,9 @@ static const struct assertion *wait_for_one(const struct trigger_run *t)
 
 /* A trigger on a tier that is not traced would never fire: the options of a preset and of the
  * sample node are known only now. */
-int trigger_watch(struct engine *g, const struct assertion *a, size_t n, struct err *e)
+int trigger_check(struct engine *g, const struct assertion *a, size_t n, struct err *e)
 {
     const struct tierset *tiers = engine_tiers(g);
-    const char *queue[OPTIONS_TRIGGERS_MAX];
-    size_t n_queues = 0;
 
     for (size_t i = 0; i < n; i++) {
         bool known = a[i].node || assertion_of_tier(&a[i], "_total");
@@ -51,21 +49,31 @@ int trigger_watch(struct engine *g, const struct assertion *a, size_t n, struct 
             known = tiers->tier[k].active && assertion_of_tier(&a[i], tiers->tier[k].name);
         if (!known)
             return err_set(e, "--trigger %s: no tier has this name", optval_show(a[i].text).s);
+    }
+    return 0;
+}
+
+void trigger_watch(struct engine *g, const struct assertion *a, size_t n)
+{
+    const char *queue[OPTIONS_TRIGGERS_MAX];
+    size_t n_queues = 0;
+
+    for (size_t i = 0; i < n; i++)
         if (a[i].node == ASSERTION_QUEUE && n_queues < OPTIONS_TRIGGERS_MAX)
             queue[n_queues++] = a[i].row;
-    }
     engine_watch_queues(g, queue, n_queues);
-    return 0;
 }
 
 int trigger_loop(const struct trigger_run *t, trigger_action *action, void *arg, struct err *e)
 {
     uint64_t time = t->o->duration_ns ? t->o->duration_ns : TRIGGER_TIME_NS, n = 0;
     const struct assertion *a;
-    int rc = trigger_watch(t->g, t->o->trigger, t->o->n_triggers, e);
+    int rc = trigger_check(t->g, t->o->trigger, t->o->n_triggers, e);
 
-    if (rc == 0)
+    if (rc == 0) {
+        trigger_watch(t->g, t->o->trigger, t->o->n_triggers);
         fprintf(stderr, "kprof-top: waiting for a trigger; Ctrl-C ends the run\n");
+    }
     while (rc == 0 && (a = wait_for_one(t))) {
         fprintf(stderr, "kprof-top: trigger %s fired: writing data of the next %.0f s\n",
                 optval_show(a->text).s, (double)time / 1e9);

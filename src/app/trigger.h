@@ -11,9 +11,11 @@
 #define TRIGGER_BEFORE_NS  60000000000u        /* recorded before it, without --before */
 #define TRIGGER_RING_BYTES ((size_t)128 << 20) /* events before it that are kept in memory */
 
-/* Begins to watch the values of these conditions. -1 with err: one is about a tier that is not
- * traced, so that it would never hold. */
-int trigger_watch(struct engine *g, const struct assertion *a, size_t n, struct err *e);
+/* -1 with err: one of the conditions is about a tier that is not traced, so that it would never
+ * hold. */
+int trigger_check(struct engine *g, const struct assertion *a, size_t n, struct err *e);
+/* Watches the values of these conditions, and no others. */
+void trigger_watch(struct engine *g, const struct assertion *a, size_t n);
 /* The first of these conditions that holds over the last span_ns; NULL: none. */
 const struct assertion *trigger_holds(struct engine *g, const struct assertion *a, size_t n,
                                       uint64_t span_ns);

@@ -16,6 +16,7 @@
 #include "replaying.h"
 #include "results.h"
 #include "rule_check.h"
+#include "session_log.h"
 #include "settings.h"
 #include "slow_pump.h"
 #include "stack_sampling.h"
@@ -111,19 +112,20 @@ struct engine *engine_new(const struct settings *s, const struct engine_hooks *h
     return g;
 }
 
-void engine_free(struct engine *g)
+int engine_free(struct engine *g)
 {
     struct session_receipt ignored;
     struct err e;
 
     if (!g)
-        return;
+        return 0;
     engine_detach(g, &ignored);
     g->hooks = (struct engine_hooks){0}; /* their arguments may be freed */
     slow_pump_run(g, true);
     slow_log_close(g->slow.log);
-    if (g->recorder && recorder_close(g->recorder, &e) < 0)
-        fprintf(stderr, "kprof-top: %s\n", e.text);
+    if (recorder_close(g->recorder, &e) < 0 && !g->recording_incomplete)
+        session_log_trouble(g, e.text);
+    int rc = g->files_incomplete ? -1 : 0;
     replay_close(g->replay.file);
     identity_template_release(g);
     compare_free(g->compare);
@@ -139,6 +141,7 @@ void engine_free(struct engine *g)
     close(g->pipe[0]);
     close(g->pipe[1]);
     free(g);
+    return rc;
 }
 
 int engine_attach(struct engine *g, const struct conn_target *to, struct err *e)
@@ -177,6 +180,12 @@ int engine_record_remember(struct engine *g, size_t bytes, struct err *e)
     return 0;
 }
 
+void engine_record_forget(struct engine *g)
+{
+    if (!g->run.record && !g->run.record_ring_bytes)
+        recorder_forget(g->recorder);
+}
+
 int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, struct err *e)
 {
     uint64_t now = clock_mono_ns();
@@ -205,6 +214,17 @@ static void advance(struct engine *g)
     g->target_now_ns = target;
     if (target > FINALIZE_LAG_NS && target - FINALIZE_LAG_NS > core_now(g->core))
         core_advance(g->core, target - FINALIZE_LAG_NS);
+}
+
+/* The disk may be full: a run of hours must not end before its operator knows. */
+static void recording_look(struct engine *g)
+{
+    struct err e;
+
+    if (recorder_trouble(g->recorder, &e) == 0)
+        return;
+    g->recording_incomplete = true;
+    session_log_trouble(g, e.text);
 }
 
 bool engine_poll(struct engine *g)
@@ -252,6 +272,7 @@ bool engine_poll(struct engine *g)
     rule_check_poll(g, clock_mono_ns());
     change_log_poll(g, clock_mono_ns());
     slow_pump_run(g, false);
+    recording_look(g);
     return stacks || ring_fill(g->ring) > 0 || (g->replay.file && g->state != ENGINE_REPLAYED);
 }
 

@@ -1,6 +1,7 @@
 #include "session_log.h"
 
 #include <kprof/base/clock.h>
+#include <stdio.h>
 #include <string.h>
 
 void session_log_say(struct engine *g, const char *text, bool is_error)
@@ -15,6 +16,16 @@ void session_log_add(struct engine *g, const char *text)
 
     g->log.line[at].wall_ns = clock_wall_ns();
     err_copy(g->log.line[at].text, sizeof g->log.line[at].text, text);
+}
+
+void session_log_trouble(struct engine *g, const char *text)
+{
+    g->files_incomplete = true;
+    session_log_add(g, text);
+    if (g->hooks.message)
+        g->hooks.message(g->hooks.arg, text, true);
+    else
+        fprintf(stderr, "kprof-top: %s\n", text);
 }
 
 void session_log_add_once(struct engine *g, const char *text)

@@ -72,13 +72,8 @@ void slow_pump_run(struct engine *g, bool all)
     snapshot_free(s);
     slow_log_flush(g->slow.log);
     const char *trouble = slow_log_trouble(g->slow.log);
-    if (!trouble)
-        return;
-    session_log_add(g, trouble);
-    if (g->hooks.message)
-        g->hooks.message(g->hooks.arg, trouble, true);
-    else
-        fprintf(stderr, "kprof-top: %s\n", trouble);
+    if (trouble)
+        session_log_trouble(g, trouble);
 }
 
 void slow_pump_set_threshold(struct engine *g, uint64_t ns)

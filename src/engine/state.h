@@ -246,6 +246,8 @@ struct engine {
     struct core *core;
     struct stream *stream;
     struct recorder *recorder;
+    bool recording_incomplete; /* and it was said */
+    bool files_incomplete;     /* the recording, or the file of --slow-log */
     struct control *control;
     struct compare *compare; /* the reference of snapshots; NULL: none */
     int pipe[2];

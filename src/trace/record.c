@@ -23,6 +23,7 @@ struct recorder {
     FILE *f; /* NULL: only the ring has the frames */
     char path[512];
     int failed;                   /* errno of the first write that failed */
+    bool told;                    /* recorder_trouble has told it */
     struct record_ring *ring;     /* NULL: none */
     struct record_stacks *stacks; /* what samples refer to; NULL: the file has all */
     uint8_t *meta;                /* the last frame with session data, if there is a ring */
@@ -102,6 +103,30 @@ void recorder_remember(struct recorder *r, size_t max_bytes)
     pthread_mutex_lock(&r->lock);
     if (!r->ring)
         r->ring = record_ring_new(max_bytes, RECORD_STACKS, left, r->stacks);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Later samples refer to what the dropped frames named. */
+static void name_dropped(struct recorder *r)
+{
+    uint8_t *frame = NULL;
+    size_t at = 0, cap = 0, n;
+
+    while ((n = record_ring_walk(r->ring, &at, &frame, &cap)) > 0)
+        if (frame[0] == RECORD_STACKS)
+            left(r->stacks, frame, n);
+    free(frame);
+}
+
+void recorder_forget(struct recorder *r)
+{
+    pthread_mutex_lock(&r->lock);
+    assert(!r->f);
+    if (r->ring) {
+        name_dropped(r);
+        record_ring_free(r->ring);
+        r->ring = NULL;
+    }
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -220,6 +245,11 @@ int recorder_keep(struct recorder *r, const char *path, uint64_t from_ns, struct
     return rc;
 }
 
+static int incomplete(const struct recorder *r, struct err *e)
+{
+    return err_set(e, "recording %s is incomplete: %s", r->path, strerror(r->failed));
+}
+
 static int close_file(struct recorder *r, struct err *e)
 {
     if (!r->f)
@@ -227,8 +257,22 @@ static int close_file(struct recorder *r, struct err *e)
     if (fclose(r->f) != 0 && !r->failed)
         r->failed = errno;
     r->f = NULL;
-    return r->failed ? err_set(e, "recording %s is incomplete: %s", r->path, strerror(r->failed))
-                     : 0;
+    return r->failed ? incomplete(r, e) : 0;
+}
+
+int recorder_trouble(struct recorder *r, struct err *e)
+{
+    int rc = 0;
+
+    if (!r)
+        return 0;
+    pthread_mutex_lock(&r->lock);
+    if (r->failed && !r->ring && !r->told) {
+        r->told = true;
+        rc = incomplete(r, e);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return rc;
 }
 
 int recorder_cut(struct recorder *r, struct err *e)

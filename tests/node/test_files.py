@@ -88,6 +88,23 @@ def test_record_then_replay_gives_the_same_rows():
         assert k.proc.returncode != 0 and rec in k.stderr, k.saw()
 
 
+def test_recording_to_a_full_disk():
+    """It is said at once, not at the end of a run of hours; the exit status says it, too."""
+    rec = os.path.join(kp.scratch(), "full.rec")
+    with workload_node(25) as n:
+        k = kp.Kp("-c", "trap '' XFSZ; ulimit -f 40; exec \"$@\"", "sh", kp.PROGRAM, "--batch", "--format", "json", "-d", "200ms", *tiers(*ALL), "-i", RULE,
+                  "--record", rec, n.name, program="/bin/sh")
+        k.tracing()
+        n.eval("workload:load(2,5)")
+        kp.until(30, lambda: "%s is incomplete" % rec in k.stderr, what=k.saw)
+        assert k.proc.poll() is None, k.saw()
+        n.eval("workload:load_done()", 30)
+        assert k.interrupt() == 1, k.saw()
+        assert k.stderr.count("is incomplete") == 1, k.saw()
+        kp.conserves(k.final())
+        clean(n)
+
+
 def test_broken_recordings():
     good = os.path.join(kp.scratch(), "small.rec")
     with workload_node(25) as n:

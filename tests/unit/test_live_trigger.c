@@ -37,6 +37,22 @@ static void what_can_never_hold_is_refused(void **state)
     assert_int_equal(r->t.what, LIVE_TRIGGER_NONE);
 }
 
+/* A typing error must not remove the trigger that there is. */
+static void what_is_refused_changes_nothing(void **state)
+{
+    struct run *r = *state;
+
+    press(r, "!<Enter>node.run_queue>50<Enter>");
+    press(r, "!<Down><Enter>web.p99>5ms<Enter>");
+    assert_true(picture_has(&r->c, "no tier has this name"));
+    press(r, "<Esc>");
+    assert_int_equal(r->t.what, LIVE_TRIGGER_SAMPLE);
+    assert_string_equal(r->t.condition.text, "node.run_queue>50");
+    press(r, "!<Down><Enter>node.run_queue>60<Enter>");
+    assert_int_equal(r->t.what, LIVE_TRIGGER_RECORD);
+    assert_string_equal(r->t.condition.text, "node.run_queue>60");
+}
+
 static void a_queue_is_watched_until_the_end(void **state)
 {
     struct run *r = *state;
@@ -114,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_condition_is_typed, setup, teardown),
         cmocka_unit_test_setup_teardown(what_can_never_hold_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_refused_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_queue_is_watched_until_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(sampling_ends_after_its_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_the_operator_samples_goes_on, setup, teardown),

@@ -12,9 +12,11 @@
 #include <kprof/erl/enc.h>
 #include <kprof/trace/agent.h>
 #include <kprof/trace/record.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -428,12 +430,67 @@ static void test_remembers_later(void **state)
     buf_release(&b);
 }
 
+/* What was in memory is gone, but for the names that later samples refer to. */
+static void test_forgets(void **state)
+{
+    struct recorder *w = recorder_idle();
+    struct stack_decode_counts c;
+    struct buf b;
+    struct err e;
+    uint64_t first;
+    (void)state;
+
+    buf_init(&b, 0);
+    recorder_forget(w); /* there is nothing */
+    recorder_remember(w, 10000);
+    for (uint64_t seq = 1; seq <= 5; seq++)
+        stacks_of(w, &b, seq);
+    recorder_forget(w);
+    stacks_of(w, &b, 6);
+    recorder_remember(w, 10000);
+    stacks_of(w, &b, 7);
+    assert_int_equal(recorder_keep(w, path, 0, &e), 0);
+    assert_int_equal(recorder_close(w, &e), 0);
+    c = decoded(&first);
+    assert_int_equal(c.unknown, 0);
+    assert_int_equal(c.samples, 2);
+    buf_release(&b);
+}
+
+/* Said once, at the first write that fails; the end of the recorder says it, too. */
+static void test_a_full_disk(void **state)
+{
+    struct rlimit old, full;
+    struct err e;
+    (void)state;
+
+    struct recorder *w = recorder_open(path, &e);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    full = old;
+    full.rlim_cur = 1000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    assert_int_equal(recorder_trouble(w, &e), 0);
+    for (unsigned i = 0; i < 100; i++)
+        add_number(w, i, 1000);
+    int first = recorder_trouble(w, &e), again = recorder_trouble(w, &(struct err){{0}});
+    int end = recorder_close(w, &(struct err){{0}});
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(first, -1);
+    assert_non_null(strstr(e.text, path));
+    assert_int_equal(again, 0);
+    assert_int_equal(end, -1);
+    assert_int_equal(recorder_trouble(NULL, &e), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_file_names_its_stacks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_invalid_stacks_in_the_ring, setup, teardown),
         cmocka_unit_test_setup_teardown(test_remembers_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_forgets, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_round_trip_of_the_clocks, setup, teardown),

@@ -40,7 +40,9 @@ struct engine_hooks {
 
 struct engine *engine_new(const struct settings *s, const struct engine_hooks *hooks,
                           struct err *e); /* NULL: err */
-void engine_free(struct engine *g);
+/* -1: a file of this run (recording, --slow-log) is incomplete, which was said before or on stderr.
+ * NULL is fine. */
+int engine_free(struct engine *g);
 
 /* The strings of `to` must outlive the engine. */
 int engine_attach(struct engine *g, const struct conn_target *to, struct err *e);
@@ -160,6 +162,7 @@ bool engine_full_take(struct engine *g, struct call_tree **tree, struct stack_pr
 /* From now on, keeps the newest events in memory, at most so many bytes. A second call does
  * nothing. -1 with err: all events are recorded to a file. */
 int engine_record_remember(struct engine *g, size_t bytes, struct err *e);
+void engine_record_forget(struct engine *g); /* frees this memory */
 /* With settings.record_ring_bytes, or after engine_record_remember: begins a recording with the
  * events of the last before_ns that are in memory. It goes on until engine_record_cut. -1 with err;
  * errno is set if the file could not be made. */

@@ -41,6 +41,8 @@ struct recorder *recorder_ring(size_t max_bytes);
 struct recorder *recorder_idle(void);
 /* Makes an idle recorder work as one of recorder_ring from now on. A second call does nothing. */
 void recorder_remember(struct recorder *r, size_t max_bytes);
+/* The opposite: the frames in memory are dropped. Not while a file is written. */
+void recorder_forget(struct recorder *r);
 /* For a recorder with frames in memory: begins a file with the last session data, what the stack
  * samples refer to, and the frames in memory that are not older than from_ns. Later frames are
  * written to it, too, until recorder_cut. -1 with err: no file was made (errno is set), or it is
@@ -50,7 +52,10 @@ int recorder_cut(struct recorder *r, struct err *e);
 void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void *bytes,
                     size_t n); /* r NULL: does nothing */
 void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native,
-                         uint64_t received_ns);        /* r NULL: does nothing */
+                         uint64_t received_ns); /* r NULL: does nothing */
+/* -1 with err, once: a frame could not be written to the file of recorder_open (the disk is full),
+ * and none is written after it. Buffered frames are not known to be written. */
+int recorder_trouble(struct recorder *r, struct err *e);
 int recorder_close(struct recorder *r, struct err *e); /* -1: something could not be written */
 
 struct replay;
