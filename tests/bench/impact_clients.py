@@ -2,7 +2,7 @@
 import time
 
 from impact_common import (ENTRY, STATE_WORDS, TIERS, Attached, Cpu, CouldNotRun, kp, median, node, number, quantile_us, ratio, resident_bytes, say,
-                           table)
+                           slices_us, table)
 
 VARIANTS = ("untraced", "bare", "call_count", "lean", "full", "default")
 LEAN = ["--returns", "lean", "--max-overhead", "none"]
@@ -42,7 +42,7 @@ def one_run(n, kind, rate, variant, o):
         raise CouldNotRun(f"{seen} latencies of {result['due']} requests: the harness lost some")
     window = rows[first:last]
     share = median([kp.count(r, ENTRY[kind]) / r["window_s"] / rate for r in window])
-    return {"p50": quantile_us(result["hist"], 0.5), "p99": quantile_us(result["hist"], 0.99), "p999": quantile_us(result["hist"], 0.999),
+    return {"p50": quantile_us(result["hist"], 0.5), "p99": quantile_us(result["hist"], 0.99), "p999": quantile_us(result["hist"], 0.999), "slices": slices_us(result, 0.99),
             "wake50": quantile_us(result["wakes"], 0.5), "wake99": quantile_us(result["wakes"], 0.99),
             "unfinished": result["unfinished"], "node_cpu": node_cpu, "our_cpu": our_cpu if k else None, "others_cpu": others_cpu, "memory": memory, "ours": ours,
             "traced": share, "trips": rows[-1]["breaker"]["trips"] if k else None, "lost": sum(rows[-1]["lost"].values()) if k else None,
@@ -95,7 +95,7 @@ def summary(found):
             notes.append(f"{unfinished} unfinished")
         rows.append([NAMES[v], *(number(median(each(v, p))) for p in ("p50", "p99", "p999")),
                      number(against(v, "p50", "bare"), 2), number(against(v, "p99", "bare"), 2), number(against(v, "p50", "untraced"), 2),
-                     number(against(v, "p99", "untraced"), 2),
+                     number(against(v, "p99", "untraced"), 2), number(against(v, "slices", "bare"), 2), number(against(v, "slices", "untraced"), 2),
                      number(median(each(v, "node_cpu"))), number(median(each(v, "our_cpu"))),
                      number(against_total(v), 2),
                      number(ratio(median(added), median(bare)) if v not in ("untraced", "bare") else None, 2),
@@ -104,7 +104,7 @@ def summary(found):
     return rows
 
 
-HEAD = ["us, from the intended start", "p50", "p99", "p99.9", "p50 x bare", "p99 x bare", "p50 x untraced", "p99 x untraced", "node CPU %",
+HEAD = ["us, from the intended start", "p50", "p99", "p99.9", "p50 x bare", "p99 x bare", "p50 x untraced", "p99 x untraced", "p99 of slices x bare", "x untraced", "node CPU %",
         "kprof-top CPU %", "CPU x bare", "added CPU x bare", "node MB", "kprof-top MB", "notes"]
 
 
@@ -116,6 +116,7 @@ def run(otp, o):
            " medians, of ratios the median over the turns. CPU is percent of one core, ratios of it are of node and kprof-top together;"
            " added: minus that of the untraced node (whose schedulers spin while idle).",
            "kprof-top with its defaults is given 5 s, in which its sampling becomes stable. Node MB is what the VM has allocated.",
+           "p99 of slices: the median of the p99 of each 250 ms, on which a stop of the whole machine has no effect.",
            "An unfinished request is one that took longer than 10 s; it counts with its time so far.", ""]
     with node(otp, o.erl) as n:
         for kind, rate in [("requests", r) for r in o.rates] + [("state", r) for r in o.state_rates]:

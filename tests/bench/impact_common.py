@@ -178,6 +178,12 @@ def quantile_us(buckets, q):
     return None
 
 
+def slices_us(result, q):
+    """The median of this quantile in the slices (of 250 ms or more) of a window. A stop of the whole machine raises the
+    quantile of the slice in which it is, but not this value."""
+    return median([quantile_us(s, q) for s in result["slices"]])
+
+
 def median(values):
     """Median of the values that are not None; None if there are none."""
     there = [v for v in values if v is not None]

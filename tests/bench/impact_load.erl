@@ -12,9 +12,12 @@
 
 -define(SUB_BITS, 7). % 128 parts of each power of two: 0.8 % wide
 -define(BUCKETS, 4864).
+-define(SLICES, 64). % of a window, each with its own histogram
+-define(SLICE_MS, 250). % or longer, in a window that has more than these
 -define(STRIDE, 8). % words between the counters of two clients: one cache line
 
 %% n: its number; of: how many; rate: requests/s of all; base: first tick in ms; bounds: the window's first tick and the one after its last
+%% (and the ms of a slice)
 -record(c, {n, of_all, rate, base, hist, wakes, bounds, done, kind, server}).
 
 %% ---- traced functions ----
@@ -65,9 +68,9 @@ server(State) ->
 
 %% Kind: requests, {state, Words}, or {calls, Servers}.
 start(Kind, Clients, Rate, InMs) ->
-    Hist = counters:new(?BUCKETS, [write_concurrency]),
+    Hist = counters:new(?SLICES * ?BUCKETS, [write_concurrency]),
     Wakes = counters:new(?BUCKETS, [write_concurrency]),
-    Bounds = atomics:new(2, []),
+    Bounds = atomics:new(3, []),
     Done = atomics:new(Clients * ?STRIDE, []),
     Server =
         case Kind of
@@ -105,14 +108,14 @@ client(#c{kind = Kind} = C, Q, Now) ->
         _ -> ?MODULE:call(Q band 3, C#c.server)
     end,
     End = erlang:monotonic_time(),
-    Tick >= atomics:get(C#c.bounds, 1) andalso Tick < atomics:get(C#c.bounds, 2) andalso add(C#c.hist, End - Start),
+    Tick >= atomics:get(C#c.bounds, 1) andalso Tick < atomics:get(C#c.bounds, 2) andalso add(C#c.hist, slice(C#c.bounds, Tick), End - Start),
     atomics:put(C#c.done, C#c.n * ?STRIDE + 1, Q + 1),
     client(C, Q + 1, End).
 
 await(C, Tick, Start) ->
     erlang:send_after(Tick, self(), go, [{abs, true}]),
     receive go -> ok end,
-    Tick >= atomics:get(C#c.bounds, 1) andalso Tick < atomics:get(C#c.bounds, 2) andalso add(C#c.wakes, erlang:monotonic_time() - Start).
+    Tick >= atomics:get(C#c.bounds, 1) andalso Tick < atomics:get(C#c.bounds, 2) andalso add(C#c.wakes, 0, erlang:monotonic_time() - Start).
 
 %% The tick of request Q of a client: the requests of all clients are evenly distributed.
 due(#c{n = N, of_all = All, rate = Rate, base = Base}, Q) -> Base + (Q * All + N) * 1000 div Rate.
@@ -129,11 +132,15 @@ before(#c{n = N, of_all = All, rate = Rate, base = Base}, Tick) ->
 window(Ms) ->
     {[#c{bounds = Bounds} | _], _, _} = get(run),
     From = erlang:monotonic_time(millisecond) + 2,
+    atomics:put(Bounds, 3, max(?SLICE_MS, (Ms + ?SLICES - 1) div ?SLICES)),
     atomics:put(Bounds, 1, From),
     atomics:put(Bounds, 2, From + Ms),
     ok.
 
-%% The values of the window, when every request due in it has ended, or after this many ms more. A request that has
+%% The slice of the window in which this tick is.
+slice(Bounds, Tick) -> (Tick - atomics:get(Bounds, 1)) div atomics:get(Bounds, 3).
+
+%% The values of the window, and of each of its slices, when every request due in it has ended, or after this many ms more. A request that has
 %% not ended then is counted with its time so far. Ends the load.
 result(PatienceMs) ->
     {All, _, _} = get(run),
@@ -146,10 +153,11 @@ result(PatienceMs) ->
     %% If a client counted its last request and was killed before it reported this, the request is counted twice: at
     %% most one per client.
     Open = [begin
-                Start = erlang:convert_time_unit(due(C, Q), millisecond, native),
-                add(Hist, max(0, Now - Start))
+                Tick = due(C, Q),
+                add(Hist, slice(Bounds, Tick), max(0, Now - erlang:convert_time_unit(Tick, millisecond, native)))
             end || C <- All, Q <- from_to(max(done(C), before(C, From)), before(C, To) - 1)],
-    #{due => lists:sum([before(C, To) - before(C, From) || C <- All]), unfinished => length(Open), made => Made, hist => buckets(Hist), wakes => buckets(Wakes)}.
+    #{due => lists:sum([before(C, To) - before(C, From) || C <- All]), unfinished => length(Open), made => Made, hist => sums(Hist), wakes => buckets(Wakes, 0),
+      slices => [S || N <- lists:seq(0, ?SLICES - 1), (S = buckets(Hist, N)) =/= []]}.
 
 from_to(A, B) when A =< B -> lists:seq(A, B);
 from_to(_, _) -> [].
@@ -181,7 +189,7 @@ spin(Until) -> erlang:monotonic_time(millisecond) < Until andalso spin(Until).
 
 %% ---- the histogram: log-linear, of ns ----
 
-add(Hist, Ns) -> counters:add(Hist, index(Ns) + 1, 1).
+add(Hist, Slice, Ns) -> counters:add(Hist, Slice * ?BUCKETS + index(Ns) + 1, 1).
 
 index(V) -> index(max(V, 0), 0).
 index(V, E) when V >= 1 bsl 24 -> index(V bsr 16, E + 16);
@@ -195,15 +203,20 @@ low(I) ->
     E = (I bsr ?SUB_BITS) - 1,
     (I - (E bsl ?SUB_BITS)) bsl E.
 
-%% [[Least, Width, Count]] of the buckets that are not empty.
-buckets(Hist) ->
-    [[low(I), low(I + 1) - low(I), N] || I <- lists:seq(0, ?BUCKETS - 1), (N = counters:get(Hist, I + 1)) > 0].
+%% [[Least, Width, Count]] of the buckets of a slice that are not empty.
+buckets(Hist, Slice) ->
+    [[low(I), low(I + 1) - low(I), N] || I <- lists:seq(0, ?BUCKETS - 1), (N = counters:get(Hist, Slice * ?BUCKETS + I + 1)) > 0].
+
+%% The same of all slices.
+sums(Hist) ->
+    [[low(I), low(I + 1) - low(I), N] || I <- lists:seq(0, ?BUCKETS - 1),
+                                         (N = lists:sum([counters:get(Hist, S * ?BUCKETS + I + 1) || S <- lists:seq(0, ?SLICES - 1)])) > 0].
 
 %% A histogram of known values, for the self-test.
 buckets_of(Values) ->
     Hist = counters:new(?BUCKETS, []),
-    [add(Hist, V) || V <- Values],
-    buckets(Hist).
+    [add(Hist, 0, V) || V <- Values],
+    buckets(Hist, 0).
 
 %% ---- the tracer for comparison ----
 

@@ -67,6 +67,8 @@ def every_due_request_is_counted_once(n):
     demand(r["due"] == RATE, f"{RATE} requests/s for a second: {r['due']} due")
     demand(seen(r) == r["due"] and r["unfinished"] == 0, f"{seen(r)} latencies, {r['unfinished']} unfinished of {r['due']}")
     demand(r["made"] >= r["due"], f"{r['made']} made in all")
+    demand(len(r["slices"]) == 4 and sum(b[2] for s in r["slices"] for b in s) == r["due"], f"the slices of a second: {[sum(b[2] for b in s) for s in r['slices']]}")
+    demand(all(abs(sum(b[2] for b in s) - RATE / 4) <= 2 for s in r["slices"]), "slices of 250 ms have the same number of requests")
 
 
 def a_stall_is_seen(n):

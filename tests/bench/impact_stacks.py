@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import time
 
-from impact_common import CouldNotRun, Cpu, kp, node, number, quantile_us, ratio, say, table
+from impact_common import CouldNotRun, Cpu, kp, node, number, quantile_us, ratio, say, slices_us, table
 
 CLIENTS_RATE = 5000
 IDLE = "F = fun F() -> receive stop -> ok after %s -> F() end end, put(stacks_idle, [spawn(F) || _ <- lists:seq(1, %d)]), ok"
@@ -61,7 +61,7 @@ def clients(n, on, o):
     result = n.eval(f"impact_load:result({PATIENCE_MS})", PATIENCE_MS / 1000 + 60)
     if k:
         k.end()
-    return {"p50": quantile_us(result["hist"], 0.5), "p99": quantile_us(result["hist"], 0.99)}
+    return {"p50": quantile_us(result["hist"], 0.5), "p99": quantile_us(result["hist"], 0.99), "slices": slices_us(result, 0.99)}
 
 
 def pairs(measure, n, o):
@@ -87,11 +87,12 @@ def run(otp, o):
         rows.append([name, f"{statistics.median(loss):.2f} ({min(loss):.2f} to {max(loss):.2f})", number(statistics.median(b["samples"] for _, b in loops)),
                      number(statistics.median(b["ours"] for _, b in loops), 1), number(statistics.median(a["p99"] for a, _ in late)),
                      number(statistics.median(b["p99"] for _, b in late)), number(statistics.median(ratio(b["p50"], a["p50"]) for a, b in late), 2),
-                     number(statistics.median(ratio(b["p99"], a["p99"]) for a, b in late), 2), number(statistics.median(a["others"] for a, _ in loops))])
+                     number(statistics.median(ratio(b["p99"], a["p99"]) for a, b in late), 2),
+                     number(statistics.median(ratio(b["slices"], a["slices"]) for a, b in late), 2), number(statistics.median(a["others"] for a, _ in loops))])
         say("  " + ", ".join(rows[-1]))
     return "\n".join([
         f"### Stack sampling, OTP {otp}", "",
         f"`--profile wall --top 100` at its defaults, without and with it in turn, {o.reps} pairs of {o.stack_seconds:g} s. Throughput: a loop on each scheduler,"
         f" at full speed, percent lost by the clock (median, minimum, maximum). Latency: {o.clients} open-loop clients, {CLIENTS_RATE:,} requests/s,"
-        " from the intended start; medians, ratios the median of the pairs. CPU in percent of a core.", "",
-        table(["", "throughput lost %", "samples/s", "kprof-top CPU %", "p99 us without", "with", "p50 ratio", "p99 ratio", "others' CPU %"], rows), ""])
+        " from the intended start; medians, ratios the median of the pairs; of slices: of the median of the p99 of each 250 ms. CPU in percent of a core.", "",
+        table(["", "throughput lost %", "samples/s", "kprof-top CPU %", "p99 us without", "with", "p50 ratio", "p99 ratio", "of slices", "others' CPU %"], rows), ""])

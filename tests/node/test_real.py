@@ -15,7 +15,7 @@ from server import Load  # noqa: E402
 from yaws import Yaws  # noqa: E402
 
 SENT = {"GET /": 100, "GET /api/item/*": 100}
-LOAD = Load(SENT, 0, 1, 2)
+LOAD = Load(SENT, 0, 1, 2, 2)
 SERVER = Yaws(None)  # never started
 
 
@@ -66,7 +66,7 @@ def test_each_check_can_fail():
     assert fails(real.tiers, with_row("file", None, count=0))
     assert fails(real.tiers, with_row("request", None, count=150))
     assert fails(real.errors, with_row("send", "GET /", errors=1))
-    assert fails(real.errors, final(), Load(SENT, 1, 1, 2))
+    assert fails(real.errors, final(), Load(SENT, 1, 1, 2, 2))
 
 
 def test_what_is_tried_again():

@@ -5,8 +5,8 @@
  * and gets each. A message is sent when it is due, whether earlier ones were answered or not; its
  * latency is the time from then until it arrives. Ends when the server has processed all messages,
  * and prints
- * {"publish":N,"ack":N,"get":N,"errors":N,"p50_us":X,"p99_us":X}, where errors is the number of
- * messages that were missing or out of order. Exits with 1 if it cannot continue. */
+ * {"publish":N,"ack":N,"get":N,"errors":N,"slices_us":X,"p50_us":X,"p99_us":X}, where errors is the
+ * number of messages that were missing or out of order. Exits with 1 if it cannot continue. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
@@ -171,9 +171,10 @@ int main(int argc, char **argv)
     connect_all(&l);
     run(&l);
     disconnect_all(&l);
+    const double slices_us = latency_slices_us(&l.delivered, 0.99, l.rate);
     printf("{\"publish\":%" PRIu64 ",\"ack\":%" PRIu64 ",\"get\":%" PRIu64 ",\"errors\":%" PRIu64
-           ",\"p50_us\":%.1f,\"p99_us\":%.1f}\n",
-           l.messages + l.gets, l.messages, l.gets, l.errors + l.get_errors,
+           ",\"slices_us\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f}\n",
+           l.messages + l.gets, l.messages, l.gets, l.errors + l.get_errors, slices_us,
            latency_quantile_us(&l.delivered, 0.5), latency_quantile_us(&l.delivered, 0.99));
     return 0;
 }

@@ -64,7 +64,7 @@ class Ejabberd(Server):
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=kp.patient(seconds + 2 * LATER_S))
         assert r.returncode == 0, "xmpp_load: exit %d: %s" % (r.returncode, r.stderr[-2000:])
         out = json.loads(r.stdout)
-        return Load(out["sent"], out["errors"], out["p50_us"], out["p99_us"], r.stderr.strip())
+        return Load(out["sent"], out["errors"], out["p50_us"], out["p99_us"], out["slices_us"], r.stderr.strip())
 
     def logs(self):
         directory = os.path.join(self.base, "log")

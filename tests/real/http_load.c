@@ -4,8 +4,8 @@
  * an id of 1..IDS. A request is sent when it is due, whether earlier ones were answered or not, on
  * the next free connection; its latency is the time from when it was due. Ends when all are
  * answered, and prints
- * {"sent":[of each kind],"errors":N,"p50_us":X,"p99_us":X}; the first error on stderr. Exits with 1
- * if it cannot continue. */
+ * {"sent":[of each kind],"errors":N,"slices_us":X,"p50_us":X,"p99_us":X}; the first error on
+ * stderr. Exits with 1 if it cannot continue. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -247,7 +247,9 @@ int main(int argc, char **argv)
     printf("{\"sent\":[");
     for (size_t i = 0; i < l.n_kinds; i++)
         printf("%s%" PRIu64, i ? "," : "", l.sent[i]);
-    printf("],\"errors\":%" PRIu64 ",\"p50_us\":%.1f,\"p99_us\":%.1f}\n", l.errors,
-           latency_quantile_us(&l.latency, 0.5), latency_quantile_us(&l.latency, 0.99));
+    const double slices_us = latency_slices_us(&l.latency, 0.99, l.rate);
+    printf("],\"errors\":%" PRIu64 ",\"slices_us\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f}\n",
+           l.errors, slices_us, latency_quantile_us(&l.latency, 0.5),
+           latency_quantile_us(&l.latency, 0.99));
     return 0;
 }

@@ -19,4 +19,4 @@ def http_load(port, rate, seconds, names, ids=1, headers=()):
     sent = {}
     for n, identity in zip(out["sent"], names.values()):
         sent[identity] = sent.get(identity, 0) + n
-    return Load(sent, out["errors"], out["p50_us"], out["p99_us"], r.stderr.strip())
+    return Load(sent, out["errors"], out["p50_us"], out["p99_us"], out["slices_us"], r.stderr.strip())

@@ -1,5 +1,5 @@
-/* Latencies of an open load: when requests are due, and exact quantiles of their latencies. One
- * thread at a time. */
+/* Latencies of an open load: when requests are due, and exact quantiles of their latencies, of all
+ * and of short slices of the time. One thread at a time. */
 #ifndef KPROF_REAL_LATENCY_H
 #define KPROF_REAL_LATENCY_H
 
@@ -50,13 +50,37 @@ static inline int latency_order(const void *a, const void *b)
 }
 
 /* Sorts the values. Returns 0 if there are none. */
+static inline double latency_quantile_of(int64_t *ns, size_t n, double q)
+{
+    if (!n)
+        return 0;
+    qsort(ns, n, sizeof *ns, latency_order);
+    size_t rank = (size_t)(q * (double)n);
+    return (double)ns[rank < n ? rank : n - 1] / 1000;
+}
+
 static inline double latency_quantile_us(struct latency *l, double q)
 {
-    if (!l->n)
-        return 0;
-    qsort(l->ns, l->n, sizeof *l->ns, latency_order);
-    size_t rank = (size_t)(q * (double)l->n);
-    return (double)l->ns[rank < l->n ? rank : l->n - 1] / 1000;
+    return latency_quantile_of(l->ns, l->n, q);
+}
+
+/* The median of this quantile in slices of 250 ms, or of 100 values if the rate is low: a stop of
+ * the whole machine has an effect on one slice only. To be called before the values are sorted, and
+ * sorts each slice. */
+static inline double latency_slices_us(struct latency *l, double q, uint64_t rate)
+{
+    const size_t each = rate / 4 > 100 ? rate / 4 : 100, n = l->n / each;
+    int64_t *of = calloc(n + 1, sizeof *of);
+
+    if (!of) {
+        fprintf(stderr, "no memory\n");
+        exit(1);
+    }
+    for (size_t i = 0; i < n; i++)
+        of[i] = (int64_t)(1000 * latency_quantile_of(l->ns + i * each, each, q));
+    const double found = latency_quantile_of(of, n, 0.5);
+    free(of);
+    return found;
 }
 
 #endif

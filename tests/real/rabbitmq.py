@@ -79,7 +79,7 @@ class RabbitMQ(Server):
                            stderr=subprocess.PIPE, text=True, timeout=kp.patient(seconds + LATER_S))
         assert r.returncode == 0, "amqp_load: exit %d: %s" % (r.returncode, r.stderr)
         out = json.loads(r.stdout)
-        return Load({"basic." + m: out[m] for m in ("publish", "ack", "get")}, out["errors"], out["p50_us"], out["p99_us"], r.stderr.strip())
+        return Load({"basic." + m: out[m] for m in ("publish", "ack", "get")}, out["errors"], out["p50_us"], out["p99_us"], out["slices_us"], r.stderr.strip())
 
     def logs(self):
         directory = os.path.join(self.home, "log")

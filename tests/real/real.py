@@ -30,7 +30,7 @@ LATER_S = 60  # deadlines, not assertions
 TRIES = 3  # this machine may have other load: see disturbed()
 TURNS, SECONDS = 5, 5
 DEVIATIONS = 5  # for samples: an estimated count with a larger error is wrong
-HEAD = ["server, version", "OTP", "requests/s", "sent", "counted", "off by", "traced", "p99 without", "p99 with", "ratio", "node CPU without", "with", "kprof-top CPU"]
+HEAD = ["server, version", "OTP", "requests/s", "sent", "counted", "off by", "traced", "p99 without", "p99 with", "ratio", "of slices", "node CPU without", "with", "kprof-top CPU"]
 
 
 class Wrong(Exception):
@@ -208,7 +208,7 @@ class Run:
         load = self.s.load(rate, self.o.seconds)
         if load.errors:
             raise CouldNotRun("without kprof-top the client had %d errors: %s" % (load.errors, load.said))
-        return {"p99": load.p99_us, "node": cpu.taken()[0]}
+        return {"p99": load.p99_us, "slices": load.slices_us, "node": cpu.taken()[0]}
 
     def session(self, rate):
         """One attach with its load: values, the last object, the load, the messages of kprof-top."""
@@ -219,7 +219,7 @@ class Run:
         node, ours, _ = cpu.taken()
         objects = k.end()
         final = dict(objects[-1], sample_most=max(o["sample"] for o in objects))
-        return {"p99": load.p99_us, "node": node, "ours": ours}, final, load, k.said()
+        return {"p99": load.p99_us, "slices": load.slices_us, "node": node, "ours": ours}, final, load, k.said()
 
     def traced(self, rate, turn):
         """A session, and all checks of it."""
@@ -245,10 +245,10 @@ class Run:
         sent, seen = sum(load.sent.values()), counted(final, load)
         traced = sum(r["count"] for i, r in named(final).items() if i in load.sent)
         p99 = [median([f["p99"] for f in fs]) for fs in (without, with_it)]
-        r = median([ratio(b["p99"], a["p99"]) for a, b in zip(without, with_it)])
+        r, of_slices = (median([ratio(b[p], a[p]) for a, b in zip(without, with_it)]) for p in ("p99", "slices"))
         cpu = [median([f["node"] for f in fs]) for fs in (without, with_it)]
         return [self.label.split(",")[0], str(self.otp), number(rate), number(sent), number(seen), number(100 * (seen - sent) / sent, 1) + " %",
-                number(100 * traced / seen if seen else None) + " %", number(p99[0]) + " us", number(p99[1]) + " us", number(r, 2),
+                number(100 * traced / seen if seen else None) + " %", number(p99[0]) + " us", number(p99[1]) + " us", number(r, 2), number(of_slices, 2),
                 number(cpu[0]) + " %", number(cpu[1]) + " %", number(median([f["ours"] for f in with_it])) + " %"]
 
 
@@ -313,7 +313,7 @@ def text_of(rows, o):
             ("ARGS", "--seconds %g" % o.seconds if o.seconds != SECONDS else ""))
     command = "make real" + "".join(" %s=%s" % (n, shlex.quote(v)) for n, v in said if v)
     return ("`%s`, %s, %s. Open-loop load of %g s, %d turns without and with kprof-top at its default limits. p99: of latencies from the moment a request was"
-            " due; medians of the turns; ratio: median of their ratios. CPU in percent of one core. Counts are of the last turn.\n\n%s" % (
+            " due; medians of the turns; ratio: median of their ratios; of slices: ratio of the median of the p99 of each 250 ms. CPU in percent of one core. Counts are of the last turn.\n\n%s" % (
                 command, datetime.date.today(), machine(), o.seconds, o.turns, table(HEAD, rows)))
 
 

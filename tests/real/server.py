@@ -44,10 +44,11 @@ LATER_S = 60  # deadlines, not assertions
 
 class Load:
     """The result of the client. sent: {expected identity: requests}; p50_us, p99_us: latencies from the intended
-    start; errors: requests that failed or had a wrong answer; the message is about the first."""
+    start; slices_us: the median of the p99 of each 250 ms; errors: requests that failed or had a wrong answer; the message is about the first."""
 
-    def __init__(self, sent, errors, p50_us, p99_us, said=""):
-        self.sent, self.errors, self.p50_us, self.p99_us, self.said = sent, errors, p50_us, p99_us, said
+    def __init__(self, sent, errors, p50_us, p99_us, slices_us, said=""):
+        self.sent, self.errors, self.said = sent, errors, said
+        self.p50_us, self.p99_us, self.slices_us = p50_us, p99_us, slices_us
 
 
 class Node:

@@ -61,6 +61,10 @@ def stanza(n, to, host):
     return "message", "<message to='%s' id='k%d' type='chat'><body>a line of text, number %d</body></message>" % (to, n, n)
 
 
+def quantile_us(took, q):
+    return round(1e6 * sorted(took)[min(len(took) - 1, int(q * len(took)))], 1) if took else None
+
+
 def main():
     port, host, rate, seconds = int(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
     clients = [Client(port, host, n) for n in range(CLIENTS)]
@@ -87,9 +91,10 @@ def main():
                     took.append(time.monotonic() - (start + mark / rate))
     for c in clients:
         c.s.sendall(b"</stream:stream>")
-    took.sort()
-    at = lambda q: round(1e6 * took[min(len(took) - 1, int(q * len(took)))], 1) if took else None  # noqa: E731
-    print(json.dumps({"sent": sent, "errors": len(waiting), "p50_us": at(0.5), "p99_us": at(0.99)}))
+    each = max(100, int(rate / 4))  # as latency_slices_us of latency.h
+    slices = [quantile_us(took[i:i + each], 0.99) for i in range(0, len(took) - each + 1, each)]
+    print(json.dumps({"sent": sent, "errors": len(waiting), "slices_us": sorted(slices)[len(slices) // 2] if slices else None,
+                      "p50_us": quantile_us(took, 0.5), "p99_us": quantile_us(took, 0.99)}))
 
 
 main()
