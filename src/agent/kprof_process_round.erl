@@ -22,7 +22,6 @@
 %% The rows, the groups by initial call, those by application, figures (PROTOCOL.md, "Processes").
 -type told() :: {[tuple()], [tuple()], [tuple()], #{atom() => integer()}}.
 
--define(PIECE, 512). % processes taken from the source at a time
 -define(KNOWN, 300000).
 -define(CALLS, 1000).
 -define(APPS, 300).
@@ -42,17 +41,13 @@
     column :: 2..7, % of a group
     within :: all | none | {9 | 10, non_neg_integer()}, % place in a row, number of the group
     full :: boolean(), % not all processes of the round before are known
-    most :: pos_integer(),
-    least = -1 :: integer(), % the value that a process needs to be on top
-    top = [] :: [{integer(), pid(), growth()}],
-    n_top = 0 :: non_neg_integer(),
+    top :: kprof_rank:rank(), % of {Pid, growth in reductions, queue and collections since the round before}
     unnamed = [] :: [pid()],
     n_unnamed = 0 :: non_neg_integer(),
     asked_ns = 0 :: non_neg_integer(), % cost of the queries
     processes = 0 :: non_neg_integer(),
     born = 0 :: non_neg_integer()
 }).
--type growth() :: {non_neg_integer(), integer(), integer()}. % reductions, queue, collections since the round before
 
 -spec is_column(term()) -> boolean().
 is_column(By) -> lists:member(By, [reductions, memory, queue, growth, binary, gcs]).
@@ -69,16 +64,17 @@ forget(Known) -> ets:delete_all_objects(Known).
 
 %% The caller, who is linked to it, gets {round, Round, BeganUs, told(), ns that it has worked}.
 -spec start(order()) -> pid().
-start(Order) -> spawn_opt(?MODULE, init, [self(), Order], [link | kprof_walk:heap()]).
+start(Order) -> spawn_opt(?MODULE, init, [self(), Order], [link]).
 
 -spec init(pid(), order()) -> term().
 init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, wanted := #{by := By, rows := Most, within := Within}}) ->
     Began = erlang:monotonic_time(microsecond),
     R0 = #r{
         known = Known, number = Number, vm = Vm, masters = kprof_walk:masters(), sums = counters:new(?FIELDS * (?CALLS + ?APPS + 2), []),
-        column = place(By), within = within(Within, Known), full = ets:info(Known, size) >= ?KNOWN, most = Most
+        column = place(By), within = within(Within, Known), full = ets:info(Known, size) >= ?KNOWN, top = kprof_rank:new(Most)
     },
-    {R1, W1} = walk(kprof_walk:source(), R0, kprof_walk:new()),
+    {Source, W0} = kprof_walk:source(kprof_walk:new()),
+    {R1, W1} = walk(Source, R0, W0),
     Died = swept(R1),
     {Rows, Late, R, W3} = described(R1, W1),
     {Calls, W4} = groups(call, R, W3),
@@ -91,12 +87,12 @@ init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, 
     unlink(Leader),
     Leader ! {round, self(), Began, {Rows, Calls, Apps, Figures}, kprof_walk:busy_ns(W) + R#r.asked_ns}.
 
-walk(Source0, R0, W0) ->
-    case kprof_walk:take(?PIECE, Source0) of
-        {[], _} ->
-            {R0, W0};
-        {Pids, Source} ->
-            {R, W} = kprof_walk:each(fun visit/2, R0, Pids, W0),
+walk(Source, R0, W0) ->
+    case kprof_walk:take(Source, W0) of
+        {[], W} ->
+            {R0, W};
+        {Pids, W1} ->
+            {R, W} = kprof_walk:each(fun visit/2, R0, Pids, W1),
             walk(Source, R, W)
     end.
 
@@ -269,32 +265,25 @@ value(7, _, _, {_, _, Gcs}) -> Gcs.
 
 ranked(_, _, _, #r{within = none} = R) -> R;
 ranked(_, Row, _, #r{within = {At, Number}} = R) when element(At, Row) =/= Number -> R;
-ranked(P, Row, Growth, #r{column = Column, number = Number, least = Least, top = Top, n_top = N, most = Most} = R) ->
-    case value(Column, Number, Row, Growth) of
-        V when N >= Most, V =< Least -> R;
-        V when N + 1 < 2 * Most -> R#r{top = [{V, P, Growth} | Top], n_top = N + 1};
-        V -> cut(R#r{top = [{V, P, Growth} | Top], n_top = N + 1})
-    end.
-
-cut(#r{top = Top, most = Most} = R) ->
-    Kept = lists:sublist(lists:reverse(lists:sort(Top)), Most),
-    R#r{top = Kept, n_top = length(Kept), least = if length(Kept) < Most -> -1; true -> element(1, lists:last(Kept)) end}.
+ranked(P, Row, Growth, #r{column = Column, number = Number, top = Top} = R) ->
+    R#r{top = kprof_rank:add(value(Column, Number, Row, Growth), {P, Growth}, Top)}.
 
 %% Those that are not on top but have no final name are asked, too, if a signal to any process is safe on this VM. Their names
 %% are for the next round. -> {rows, how many have not answered, state, walk}
 described(R0, W0) ->
-    #r{top = Top, unnamed = Unnamed} = R1 = cut(R0),
-    Growths = maps:from_list([{P, Growth} || {_, P, Growth} <- Top]),
-    More = case kprof_hazard:allowed(sample_large, R1#r.vm) of
+    #r{top = Rank, unnamed = Unnamed} = R0,
+    Top = [Item || {_, Item} <- kprof_rank:best(Rank)],
+    Growths = maps:from_list(Top),
+    More = case kprof_hazard:allowed(sample_large, R0#r.vm) of
         true -> lists:sublist([P || P <- Unnamed, not maps:is_key(P, Growths)], max(0, ?ASKED - length(Top)));
         false -> []
     end,
-    {Asked, W1} = kprof_walk:each(fun(P, Asked) -> asked(P, R1, Asked) end, [], [P || {_, P, _} <- Top] ++ More, W0),
-    {Answers, R, W} = answers(Asked, R1, W1),
+    {Asked, W1} = kprof_walk:each(fun(P, Asked) -> asked(P, R0, Asked) end, [], [P || {P, _} <- Top] ++ More, W0),
+    {Answers, R, W} = answers(Asked, R0, W1),
     lists:foreach(fun({P, Answer}) -> named(P, Answer, R#r.known) end, Answers),
     Late = length([late || {_, late} <- Answers]),
     Told = maps:from_list(Answers),
-    {[row(P, Growth, maps:get(P, Told, late), R) || {_, P, Growth} <- Top], Late, R, W}.
+    {[row(P, Growth, maps:get(P, Told, late), R) || {P, Growth} <- Top], Late, R, W}.
 
 asked(P, #r{known = Known, vm = Vm}, Asked) ->
     case ets:lookup(Known, P) of

@@ -8,7 +8,7 @@
 %% Invariant: at most ?MOST processes are chosen; if more match, a different random part of them each time. Processes of
 %% agents are never chosen.
 -module(kprof_stack_choice).
--export([start/2, init/3, is_who/1, refused/1, described/3]).
+-export([start/2, init/3, is_who/1, processes/1, refused/1, described/3]).
 -export_type([who/0, chosen/0]).
 
 -type by() :: reductions | memory | queue | binary.
@@ -27,7 +27,8 @@
 
 -define(MOST, 1000).
 -define(OWN, 60). % this many more are ranked, because processes of agents may be among them
--define(PIECE, 20000). % number of processes whose reductions are stored at a time
+-define(PIECE, 20000). % at least so many processes have their reductions stored at a time
+-define(MORE, 1000). % there is room for this many more
 -define(TWICE_MS, 100). % between two readings of reductions
 -define(FAMILY, 100000). % maximum number of descendants
 -define(PASSES, 8). % maximum number of passes over all processes to find them
@@ -67,7 +68,7 @@ is_id(_) -> false.
 
 %% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work}.
 -spec start(who(), kprof_hazard:vm()) -> pid().
-start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link | kprof_walk:heap()]).
+start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link]).
 
 %% Those of these processes that may be sampled, in the calling process. Masters: of applications.
 -spec described([pid()], kprof_hazard:vm(), #{pid() => binary()}) -> [chosen()].
@@ -75,6 +76,12 @@ described([], _, _) ->
     [];
 described(Pids, Vm, Masters) ->
     element(1, described(Pids, #c{vm = Vm, walk = kprof_walk:new(), masters = Masters})).
+
+%% How many processes it starts: itself, and where it reads all processes, kprof_pids.
+-spec processes(who()) -> 1..2.
+processes({pids, _}) -> 1;
+processes({names, _}) -> 1;
+processes(_) -> 2.
 
 -spec init(pid(), who(), kprof_hazard:vm()) -> term().
 init(Leader, Who, Vm) ->
@@ -102,7 +109,7 @@ candidates({initial_call, {M, F, A}}, C) ->
     end;
 candidates({children, Of}, C) -> family([P || P <- oldest(Of), is_pid(P)], C);
 candidates(all, C) -> matching(fun(_) -> true end, C);
-candidates({top, N, By}, C) -> top(N + ?OWN, By, kprof_walk:source(), [], C).
+candidates({top, N, By}, C) -> top(By, kprof_rank:new(N + ?OWN), C).
 
 few(Pids, C) ->
     Own = [P || P <- lists:usort(Pids), is_pid(P), node(P) =:= node()],
@@ -127,25 +134,29 @@ oldest(Name) -> named(Name).
 family([], C) ->
     {[], 0, C};
 family([Oldest], C0) ->
-    {Family, C} = family(?PASSES, maps:from_list([{Oldest, true}]), C0),
-    Seed = erlang:unique_integer(),
-    Tossed = lists:sublist(lists:sort([{erlang:phash2({Seed, P}), P} || P <- maps:keys(Family)]), ?MOST),
-    {[P || {_, P} <- Tossed], map_size(Family), C}.
+    {Source, C1} = source(C0),
+    {Family, C2} = family(?PASSES, Source, maps:from_list([{Oldest, true}]), C1),
+    {Tossed, C} = each(toss(), kprof_rank:new(?MOST), maps:keys(Family), C2),
+    {best(Tossed), map_size(Family), C}.
 
-family(0, Family, C) ->
+family(0, _, Family, C) ->
     {Family, C};
-family(Passes, Before, C0) ->
-    case more_family(kprof_walk:source(), Before, C0) of
-        {Before, C} -> {Before, C};
-        {Family, C} -> family(Passes - 1, Family, C)
+family(Passes, Source, Before, C0) ->
+    kprof_pids:mark(Source),
+    case more_family(Source, Before, C0) of
+        {Before, C} ->
+            {Before, C};
+        {Family, C} ->
+            kprof_pids:back(Source),
+            family(Passes - 1, Source, Family, C)
     end.
 
-more_family(Source0, Family0, C0) ->
-    case kprof_walk:take(?PIECE, Source0) of
-        {[], _} ->
-            {Family0, C0};
-        {Pids, Source} ->
-            {Family, C} = started_by(Family0, Pids, walked(Pids, C0)),
+more_family(Source, Family0, C0) ->
+    case take(Source, C0) of
+        {[], C} ->
+            {Family0, C};
+        {Pids, C1} ->
+            {Family, C} = started_by(Family0, Pids, C1),
             more_family(Source, Family, C)
     end.
 
@@ -163,78 +174,124 @@ started_by(Family, Pids, C) ->
     ).
 
 %% Reads all processes, in pieces. -> {a random part of those that match, the number of those that match, state}
-matching(F, C) -> matching(F, kprof_walk:source(), [], 0, C).
+matching(F, C0) ->
+    {Source, C} = source(C0),
+    matching(F, toss(), Source, {0, kprof_rank:new(?MOST)}, C).
 
-matching(F, Source0, Found0, N0, C0) ->
-    case kprof_walk:take(?PIECE, Source0) of
-        {[], _} ->
-            {[P || {_, P} <- Found0], N0, C0};
-        {Pids, Source} ->
-            {Found, C} = filter(F, Pids, walked(Pids, C0)),
-            Seed = erlang:unique_integer(),
-            Tossed = lists:sublist(lists:sort([{erlang:phash2({Seed, P}), P} || P <- Found] ++ Found0), ?MOST),
-            matching(F, Source, Tossed, N0 + length(Found), C)
+matching(F, Toss, Source, {N, Tossed} = Found0, C0) ->
+    case take(Source, C0) of
+        {[], C} ->
+            {best(Tossed), N, C};
+        {Pids, C1} ->
+            {Found, C} = each(
+                fun(P, {Had, Best} = Found) ->
+                    case F(P) of
+                        true -> {Had + 1, Toss(P, Best)};
+                        false -> Found
+                    end
+                end,
+                Found0,
+                Pids,
+                C1
+            ),
+            matching(F, Toss, Source, Found, C)
     end.
 
-filter(F, Pids, C) ->
-    each(
-        fun(P, Found) ->
-            case F(P) of
-                true -> [P | Found];
-                false -> Found
-            end
-        end,
-        [],
-        Pids,
-        C
-    ).
+%% Ranks processes at random.
+toss() ->
+    Seed = erlang:unique_integer(),
+    fun(P, Tossed) -> kprof_rank:add(erlang:phash2({Seed, P}), P, Tossed) end.
 
-walked(Pids, #c{walked = N} = C) -> C#c{walked = N + length(Pids)}.
+best(Rank) -> [P || {_, P} <- kprof_rank:best(Rank)].
 
-each(F, Acc0, Pids, #c{walk = W0} = C) ->
-    {Acc, W} = kprof_walk:each(F, Acc0, Pids, W0),
+source(#c{walk = W0} = C) ->
+    {Source, W} = kprof_walk:source(W0),
+    {Source, C#c{walk = W}}.
+
+%% The next of all processes.
+take(Source, #c{walked = N} = C0) ->
+    {Pids, C} = repeated(Source, C0),
+    {Pids, C#c{walked = N + length(Pids)}}.
+
+%% They are counted already.
+repeated(Source, #c{walk = W0} = C) ->
+    {Pids, W} = kprof_walk:take(Source, W0),
+    {Pids, C#c{walk = W}}.
+
+each(F, Acc0, Items, #c{walk = W0} = C) ->
+    {Acc, W} = kprof_walk:each(F, Acc0, Items, W0),
     {Acc, C#c{walk = W}}.
 
 %% ---- The top processes by a value ----
 
-top(N, By, Source0, Best, C0) ->
-    case kprof_walk:take(?PIECE, Source0) of
-        {[], _} ->
-            {[P || {_, P} <- Best], 0, C0};
-        {Pids, Source} ->
-            {Ranked, C} = ranked(By, Pids, walked(Pids, C0)),
-            top(N, By, Source, lists:sublist(lists:reverse(lists:sort(Ranked ++ Best)), N), C)
+top(By, Best, C0) ->
+    {Source, C} = source(C0),
+    case By of
+        reductions -> grown(Source, atomics:new(?PIECE + ?MORE, []), Best, C);
+        _ -> largest(By, Source, Best, C)
     end.
 
-ranked(reductions, Pids, C0) ->
+largest(By, Source, Best0, C0) ->
+    case take(Source, C0) of
+        {[], C} ->
+            {best(Best0), 0, C};
+        {Pids, C1} ->
+            {Best, C} = each(
+                fun(P, Got) ->
+                    case amount(By, P, C1) of
+                        V when is_integer(V) -> kprof_rank:add(V, P, Got);
+                        none -> Got
+                    end
+                end,
+                Best0,
+                Pids,
+                C1
+            ),
+            largest(By, Source, Best, C)
+    end.
+
+%% Reductions are ranked by their growth per second: pieces of the processes are read twice. The first readings are outside of
+%% the heap, by the place of the process in the piece, so that garbage collections have little to do.
+grown(Source, Before, Best0, C0) ->
     Began = erlang:monotonic_time(microsecond),
-    {Before, C1} = measured(reductions, Pids, C0),
-    {[], W} = kprof_walk:idle(fun() -> receive after ?TWICE_MS -> [] end end, C1#c.walk),
-    Us = max(1, erlang:monotonic_time(microsecond) - Began),
-    {After, C} = measured(reductions, [P || {_, P} <- Before], C1#c{walk = W}),
-    {grown(lists:keysort(2, Before), lists:keysort(2, After), Us), C};
-ranked(By, Pids, C) ->
-    measured(By, Pids, C).
+    kprof_pids:mark(Source),
+    case first(Source, Before, 0, C0) of
+        {0, C} ->
+            {best(Best0), 0, C};
+        {N, C1} ->
+            {[], W} = kprof_walk:idle(fun() -> receive after ?TWICE_MS -> [] end end, C1#c.walk),
+            kprof_pids:back(Source),
+            Us = max(1, erlang:monotonic_time(microsecond) - Began),
+            {Best, C} = second(Source, Before, N, Us, 0, Best0, C1#c{walk = W}),
+            grown(Source, Before, Best, C)
+    end.
 
-%% Growth per second. Both lists are sorted by pid; a process that has died in between is missing in the second list.
-grown([{_, P} | Before], [{_, Q} | _] = After, Us) when P =/= Q -> grown(Before, After, Us);
-grown([{V, P} | Before], [{W, _} | After], Us) -> [{max(0, W - V) * 1000000 div Us, P} | grown(Before, After, Us)];
-grown(_, _, _) -> [].
+first(_, _, N, C) when N >= ?PIECE -> {N, C};
+first(Source, Before, N0, C0) ->
+    case take(Source, C0) of
+        {[], C} ->
+            {N0, C};
+        {Pids, C1} ->
+            {N, C} = each(fun(P, I) -> atomics:put(Before, I + 1, reductions(P)), I + 1 end, N0, Pids, C1),
+            first(Source, Before, N, C)
+    end.
 
-measured(By, Pids, C) ->
-    each(
-        fun(P, Got) ->
-            case amount(By, P, C) of
-                V when is_integer(V) -> [{V, P} | Got];
-                none -> Got
-            end
-        end,
-        [],
-        Pids,
-        C
-    ).
+second(_, _, N, _, N, Best, C) -> {Best, C};
+second(Source, Before, N, Us, I0, Best0, C0) ->
+    {Pids, C1} = repeated(Source, C0),
+    {{I, Best}, C} = each(fun(P, {I, Best}) -> {I + 1, ranked(reductions(P), atomics:get(Before, I + 1), Us, P, Best)} end, {I0, Best0}, Pids, C1),
+    second(Source, Before, N, Us, I, Best, C).
 
-amount(reductions, P, _) -> kprof_walk:info(P, reductions);
+ranked(After, Before, _, _, Best) when After < 0; Before < 0 -> Best;
+ranked(After, Before, Us, P, Best) -> kprof_rank:add(max(0, After - Before) * 1000000 div Us, P, Best).
+
+%% -1: it is dead.
+reductions(P) ->
+    case kprof_walk:info(P, reductions) of
+        N when is_integer(N) -> N;
+        none -> -1
+    end.
+
 amount(queue, P, C) -> queue(P, C);
 amount(By, P, C) ->
     case kprof_walk:is_long(queue(P, C)) of

@@ -113,8 +113,10 @@ loop(#l{controller = Controller} = L) ->
         Message -> loop(timed(Message, L))
     end.
 
-%% The sampler's own work is part of the cost.
+%% The sampler's own work is part of the cost. A timer's message comes with a tick of the timers, which wakes clients of the
+%% node, too: these run first.
 timed(Message, L0) ->
+    is_atom(Message) andalso erlang:yield(),
     Began = now_ns(),
     L = handle(Message, L0),
     L#l{own_ns = L#l.own_ns + min(?TURN_NS, now_ns() - Began)}.
@@ -156,7 +158,7 @@ choose(#l{options = #{who := inside}, seen = none, seed = Seed} = L) ->
 choose(#l{options = #{who := inside}} = L) ->
     L#l{masters = kprof_walk:masters()};
 choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) ->
-    started(L#l{chooser = kprof_stack_choice:start(Who, Vm)});
+    lists:foldl(fun(_, L1) -> started(L1) end, L#l{chooser = kprof_stack_choice:start(Who, Vm)}, lists:seq(1, kprof_stack_choice:processes(Who)));
 choose(L) ->
     L.
 

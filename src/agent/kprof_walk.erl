@@ -5,9 +5,9 @@
 %% Invariant: a slice is at most ?SLICE_US long, plus the processes between two readings of the clock. It is shorter than a slice
 %% of kprof_flags: walks for samples and tables go on all the time, and what waits for a slice is a client of the node.
 -module(kprof_walk).
--export([new/0, heap/0, source/0, take/2, each/4, idle/2, busy_ns/1]).
+-export([new/0, source/1, take/2, each/4, idle/2, busy_ns/1]).
 -export([info/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
--export_type([walk/0, source/0]).
+-export_type([walk/0]).
 
 -define(STEP, 16). % processes between two readings of the clock
 -define(SLICE_US, 50).
@@ -20,7 +20,6 @@
     busy_us = 0 :: non_neg_integer() % work in the slices before this one
 }).
 -opaque walk() :: #walk{}.
--type source() :: {list, [pid()]} | {iterator, term()}.
 
 %% ---- Slices ----
 
@@ -59,35 +58,15 @@ now_us() -> erlang:monotonic_time(microsecond).
 
 %% ---- All processes ----
 
-%% From OTP 28 there is an iterator: a list of a million pids need not be made.
--spec source() -> source().
-source() ->
-    case has_iterator() of
-        true -> {iterator, apply(erlang, processes_iterator, [])};
-        false -> {list, processes()}
-    end.
+%% Both wait for another process (kprof_pids), which does not count as work; the work of that process does.
+-spec source(walk()) -> {kprof_pids:pids(), walk()}.
+source(W0) ->
+    {{Source, Us}, #walk{busy_us = Busy} = W} = idle(fun kprof_pids:start/0, W0),
+    {Source, W#walk{busy_us = Busy + Us}}.
 
-has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
-
-%% Options of spawn_opt for a process that uses a source.
--spec heap() -> [{min_heap_size, pos_integer()}].
-heap() -> [kprof_flags:heap() || not has_iterator()].
-
-%% -> {the next N of them, [] at the end, the rest}
--spec take(pos_integer(), source()) -> {[pid()], source()}.
-take(N, {list, Pids}) -> split(N, Pids, []);
-take(N, {iterator, I}) -> next(N, I, []).
-
-split(N, [P | Rest], Taken) when N > 0 -> split(N - 1, Rest, [P | Taken]);
-split(_, Rest, Taken) -> {Taken, {list, Rest}}.
-
-next(0, I, Taken) ->
-    {Taken, {iterator, I}};
-next(N, I, Taken) ->
-    case apply(erlang, processes_next, [I]) of
-        {P, More} -> next(N - 1, More, [P | Taken]);
-        none -> {Taken, {list, []}}
-    end.
+%% -> {the next ones, [] at the end, walk}
+-spec take(kprof_pids:pids(), walk()) -> {[pid()], walk()}.
+take(Source, W) -> idle(fun() -> kprof_pids:next(Source) end, W).
 
 %% ---- A process ----
 

@@ -4,7 +4,7 @@
 -export([deep/2, down/2, under/2, yielding/1, yields/2, job/2, entries/1, work/3, tokens/1, call/1, quiet/1, many/2, hop/1, dbg_on/0, dbg_state/0, dbg_off/0, left/2, forever/2, forever/3, spawning/0, is_flagged/1, clean/0]).
 -export([endless/2, spin/0, holding/2]). % processes
 -export([received/3, outside/1, outside_on/0, reapers/0, kill/2, hold/1, let_go/1, claim/1, set_now/1, set_of/1, is_counted/1, off_at/1, spinning/1, stop_spinning/1, loaded/2, now_ms/0, hears_questions/1, questions/1]).
--export([polling/0, chosen/2, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
+-export([polling/0, chosen/2, all_pids/1, pids_left/0, samplers/0, samplers/1, processes_round/2]). % of stacks, of processes
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
 -export([queues/0, fill/0]). % events of the VM
@@ -308,6 +308,29 @@ sessions() ->
 %% Only the worker processes can be queried: each gets a message and checks itself.
 tokens_left() ->
     length([P || P <- processes(), {dictionary, D} <- [process_info(P, dictionary)], {agent_load_probe, X} <- D, X =/= []]).
+
+%% The pids of all processes, read as kprof_pids gives them: the first three lists, these again, the others; and all that were
+%% there before, with so many more. In a process of its own, with which the one that gives them ends.
+all_pids(More) ->
+    Ps = [spawn(fun() -> receive stop -> ok end end) || _ <- lists:seq(1, More)],
+    All = processes(),
+    {_, Ref} = spawn_monitor(fun() ->
+        {Source, _} = kprof_pids:start(),
+        kprof_pids:mark(Source),
+        First = [kprof_pids:next(Source) || _ <- lists:seq(1, 3)],
+        kprof_pids:back(Source),
+        Again = [kprof_pids:next(Source) || _ <- lists:seq(1, 3)],
+        exit({given, {First, Again, rest_of(Source), All}})
+    end),
+    receive {'DOWN', Ref, _, _, {given, Given}} -> [P ! stop || P <- Ps], Given end.
+
+rest_of(Source) ->
+    case kprof_pids:next(Source) of
+        [] -> [] = kprof_pids:next(Source), [];
+        Pids -> [Pids | rest_of(Source)]
+    end.
+
+pids_left() -> [P || P <- processes(), {_, {kprof_pids, _, _}} <- [process_info(P, initial_call)]].
 
 %% The processes that are chosen to be sampled, by a separately loaded source of the agent.
 chosen(Who, Vm) ->

@@ -15,6 +15,8 @@ tests() ->
         {stack_numbers_are_bounded, fun stack_numbers_are_bounded/1},
         {stack_rate_keeps_the_budget, fun stack_rate_keeps_the_budget/1},
         {stack_seen_is_bounded, fun stack_seen_is_bounded/1},
+        {rank_is_that_of_a_sort, fun rank_is_that_of_a_sort/1},
+        {pids_are_given_once, fun pids_are_given_once/1},
         {stack_births, fun stack_births/1},
         {stack_choices, fun stack_choices/1},
         {stack_children, fun stack_children/1},
@@ -39,6 +41,33 @@ tests() ->
     ].
 
 %% ---- Values ----
+
+%% The best of any input are those of a sort; of equal values, any.
+rank_is_that_of_a_sort(_) ->
+    seed(),
+    [ranked(rand:uniform(40), [rand:uniform(1 + rand:uniform(100)) - 10 || _ <- lists:seq(1, rand:uniform(300) - 1)]) || _ <- lists:seq(1, 500)],
+    ranked(5, []).
+
+ranked(Most, Values) ->
+    Items = lists:zip(Values, lists:seq(1, length(Values))),
+    Best = kprof_rank:best(lists:foldl(fun({V, I}, R) -> kprof_rank:add(V, {item, I}, R) end, kprof_rank:new(Most), Items)),
+    ?equal([V || {V, _} <- Best], lists:sublist(lists:reverse(lists:sort(Values)), Most)),
+    Told = [{V, I} || {V, {item, I}} <- Best],
+    ?equal(Told -- Items, []),
+    ?equal(length(lists:usort(Told)), length(Told)).
+
+%% All processes once, those since the mark again in the same lists; nothing is left. On the node, which may have an iterator.
+pids_are_given_once(T) ->
+    load_parts(T),
+    load(T, agent_load),
+    {First, Again, Rest, All} = rpc:call(T, agent_load, all_pids, [1000]),
+    ?equal(First, Again),
+    Given = lists:append(First) ++ lists:append(Rest),
+    ?equal(length(lists:usort(Given)), length(Given)),
+    ?equal(All -- Given, []),
+    ?check(length(First) =:= 3 andalso length(Rest) > 3),
+    ?check(lists:all(fun(L) -> length(L) =< 128 end, First ++ Rest)),
+    until(5000, fun() -> rpc:call(T, agent_load, pids_left, []) =:= [] end).
 
 %% Compared with a model that stores everything: a stack keeps its number until it is removed; no number is used twice.
 stack_numbers_are_bounded(_) ->
