@@ -197,14 +197,11 @@ detail_switch(_) ->
 detail_label() -> ?DETAIL.
 
 %% First clause: unsampled calls. They dominate the cost on a busy node, so it has only one guard, makes no token, and clears an
-%% old token. Without an entry, calls have no tokens.
-passed_over(#{sample := N, entry := none}) ->
-    [{'_', [lost(N)], [bump(), {message, false}]}];
-passed_over(#{sample := N}) ->
-    [
-        {'_', [{is_seq_trace}, lost(N)], [{set_seq_token, sequential_trace_token, []}, bump(), {message, false}]},
-        {'_', [lost(N)], [bump(), {message, false}]}
-    ].
+%% old token. The guard is evaluated once: another process may change the word at any time, and a call that is sampled for one
+%% clause, but not for the next one, would keep the token of an earlier request. Without an entry, calls have no tokens.
+passed_over(#{sample := N, entry := Entry}) ->
+    Clear = [{'andalso', {is_seq_trace}, {set_seq_token, sequential_trace_token, []}} || Entry =/= none],
+    [{'_', [lost(N)], Clear ++ [bump(), {message, false}]}].
 
 %% A call without an entry has no ticket: it counts itself.
 self_counted(#{}) -> [bump()].

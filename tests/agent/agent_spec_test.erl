@@ -14,6 +14,7 @@ tests() ->
         {tickets_are_unique, fun tickets_are_unique/1},
         {a_share_is_sampled, fun a_share_is_sampled/1},
         {unsampled_have_no_token, fun unsampled_have_no_token/1},
+        {a_request_is_sampled_as_a_whole, fun a_request_is_sampled_as_a_whole/1},
         {old_label_is_told, fun old_label_is_told/1},
         {lean_messages, fun lean_messages/1},
         {full_messages, fun full_messages/1},
@@ -133,6 +134,19 @@ unsampled_have_no_token(T) ->
     %% an unsampled request sends no messages, not even returns
     ?equal(length([x || {trace_ts, _, return_to, _, _} <- Ms]), length(Entries) * 2),
     finish(T, K).
+
+%% Other processes change the word between any two actions of a call: its decision is made once. A label that has calls of a tier,
+%% but too few of the entry, is that of an earlier request, in a process whose token was not removed.
+a_request_is_sampled_as_a_whole(T) ->
+    K = traced(T, trace_config([{entry, 1}, {tier, 1}], #{sample => 2})),
+    run(T, many, [4, 20000]),
+    Ms = messages(K),
+    finish(T, K),
+    Entries = [element(2, M) || M <- payloads(Ms, entry)],
+    Tiers = [element(2, M) || M <- payloads(Ms, tier)],
+    ?check(length(Entries) > 10000),
+    ?equal(lists:sort(Tiers) -- lists:sort(Entries), []),
+    ?equal(length(Tiers), length(Entries)).
 
 old_label_is_told(T) ->
     [begin
