@@ -70,7 +70,7 @@ exprs(Tokens) ->
 parse_fun(Tokens) ->
     case exprs(Tokens) of
         {'fun', _, {clauses, Clauses}} -> Clauses;
-        Other -> fail(element(2, Other), "a rule is fun ({M,F,[Args]}) -> Name; (_) -> undefined end", [])
+        Other -> fail(element(2, Other), "a rule is fun ({M,F,[A1,...]}) -> Name; (_) -> undefined end", [])
     end.
 
 %% Short forms: M:F/A Expr; M:F/A Expr ...
@@ -158,7 +158,7 @@ translated({clause, L, [Head], Guards, Body}, M, F, A) ->
         {Params, Known} -> translate(L, Params, Known, Guards, Body)
     end;
 translated({clause, L, _, _, _}, _, _, _) ->
-    fail(L, "a clause has one argument, {M,F,[Args]} or _", []).
+    fail(L, "a clause has one argument, {M,F,[A1,...]} or _", []).
 
 head({var, _, '_'}, L, _, _, A) -> {lists:duplicate(A, {var, L, '_'}), #{}};
 head({var, _, V}, L, M, F, A) ->
@@ -175,7 +175,7 @@ head({tuple, _, [PM, PF, PA]}, L, M, F, A) ->
             nomatch
     end;
 head(Other, _, _, _, _) ->
-    fail(element(2, Other), "a clause's head is {M,F,[Args]} or _", []).
+    fail(element(2, Other), "a clause's head is {M,F,[A1,...]} or _", []).
 
 fresh(L, A) -> [{var, L, variable_name(I)} || I <- lists:seq(1, A)].
 

@@ -1,34 +1,36 @@
 %% The pids of all processes, in small lists, from a process of its own: who walks over them has little on its heap, and so its
-%% garbage collections, which cannot be interrupted, are short. This process collects nothing: its heap is large enough from the
-%% beginning. From OTP 28 on there is an iterator, and it does not even need a list of all pids.
+%% garbage collections, which cannot be interrupted, are short. Below OTP 28, where there is no iterator, this process has a list
+%% of all pids, and a heap that is large enough for it from the beginning, so that it collects nothing.
 %%
 %% Invariant: each pid is given once; after back/1, those since mark/1 again, in the same lists. The process ends with its owner,
 %% the only one who may ask it, and the owner with the process.
 -module(kprof_pids).
--export([start/0, next/1, mark/1, back/1, init/1]).
+-export([start/0, next/1, mark/1, back/1, stop/1, init/1]).
 -export_type([pids/0]).
 
 -opaque pids() :: pid().
 
--define(EACH, 128). % pids of a list
--define(WORDS, 4). % of the heap, for each process: the list of all, and the small lists
+-define(EACH, 256). % pids of a list
+-define(PIDS_US, 20). % so many pids are listed in a microsecond
+-define(WORDS, 5). % of the heap, for each process: the list of all, the small lists, and some
 -define(MORE_WORDS, 20000).
 -define(MOST_WORDS, 16 bsl 20).
 
-%% Returns when it has the pids, with the us of work for it.
+%% Returns when it has the list, if it needs one. -> {pids(), us of work}
 -spec start() -> {pids(), non_neg_integer()}.
 start() ->
     P = spawn_opt(?MODULE, init, [self()], [link | heap(has_iterator())]),
     receive {pids, P, Us} -> {P, Us} end.
 
+%% No limit of the VM (+hmax): it would refuse the heap.
 heap(true) -> [];
-heap(false) -> [{min_heap_size, min(?MOST_WORDS, ?WORDS * erlang:system_info(process_count) + ?MORE_WORDS)}].
+heap(false) -> [{min_heap_size, min(?MOST_WORDS, ?WORDS * erlang:system_info(process_count) + ?MORE_WORDS)}, {max_heap_size, 0}].
 
-%% []: there are no more.
--spec next(pids()) -> [pid()].
+%% -> {pids, us of work}; []: there are no more.
+-spec next(pids()) -> {[pid()], non_neg_integer()}.
 next(P) ->
     P ! next,
-    receive {pids, P, Pids} -> Pids end.
+    receive {pids, P, Pids, Us} -> {Pids, Us} end.
 
 -spec mark(pids()) -> ok.
 mark(P) -> P ! mark, ok.
@@ -36,31 +38,30 @@ mark(P) -> P ! mark, ok.
 -spec back(pids()) -> ok.
 back(P) -> P ! back, ok.
 
+-spec stop(pids()) -> ok.
+stop(P) ->
+    unlink(P),
+    exit(P, kill),
+    ok.
+
 -spec init(pid()) -> no_return().
 init(Owner) ->
     Ref = erlang:monitor(process, Owner),
-    {_, Before} = process_info(self(), reductions),
     Began = erlang:monotonic_time(microsecond),
-    Source = case has_iterator() of true -> {iterator, apply(erlang, processes_iterator, [])}; false -> {lists, lists(processes())} end,
+    Source = case has_iterator() of true -> {iterator, apply(erlang, processes_iterator, [])}; false -> {list, processes()} end,
     Us = erlang:monotonic_time(microsecond) - Began,
-    {_, After} = process_info(self(), reductions),
-    Owner ! {pids, self(), min(Us, After - Before)}, % it may have waited; a reduction of this work is shorter than a microsecond
+    Owner ! {pids, self(), min(Us, erlang:system_info(process_count) div ?PIDS_US + 10)}, % if it took longer, it has waited
     loop(Owner, Ref, Source, none).
 
 has_iterator() -> erlang:function_exported(erlang, processes_iterator, 0).
-
-lists([]) -> [];
-lists(Pids) -> part(Pids, ?EACH, []).
-
-part([P | Rest], N, List) when N > 0 -> part(Rest, N - 1, [P | List]);
-part(Rest, _, List) -> [List | lists(Rest)].
 
 %% Marked: none, or the lists since the mark, the last one first.
 loop(Owner, Ref, Source0, Marked) ->
     receive
         next ->
+            Began = erlang:monotonic_time(microsecond),
             {Pids, Source} = given(Source0),
-            Owner ! {pids, self(), Pids},
+            Owner ! {pids, self(), Pids, erlang:monotonic_time(microsecond) - Began},
             loop(Owner, Ref, Source, if Marked =:= none; Pids =:= [] -> Marked; true -> [Pids | Marked] end);
         mark ->
             loop(Owner, Ref, Source0, []);
@@ -73,10 +74,12 @@ loop(Owner, Ref, Source0, Marked) ->
     end.
 
 given({again, Pids, Source}) -> {Pids, Source};
-given(ended) -> {[], ended};
-given({lists, []}) -> {[], ended};
-given({lists, [Pids | Rest]}) -> {Pids, {lists, Rest}};
-given({iterator, I}) -> more(I, ?EACH, []).
+given({list, Pids}) -> part(Pids, ?EACH, []);
+given({iterator, I}) -> more(I, ?EACH, []);
+given(ended) -> {[], ended}.
+
+part([P | Rest], N, Pids) when N > 0 -> part(Rest, N - 1, [P | Pids]);
+part(Rest, _, Pids) -> {Pids, {list, Rest}}.
 
 more(I, 0, Pids) ->
     {Pids, {iterator, I}};

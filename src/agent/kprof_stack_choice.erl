@@ -8,7 +8,7 @@
 %% Invariant: at most ?MOST processes are chosen; if more match, a different random part of them each time. Processes of
 %% agents are never chosen.
 -module(kprof_stack_choice).
--export([start/2, init/3, is_who/1, processes/1, refused/1, described/3]).
+-export([start/2, init/3, is_who/1, refused/1, described/3]).
 -export_type([who/0, chosen/0]).
 
 -type by() :: reductions | memory | queue | binary.
@@ -38,6 +38,7 @@
     walk :: kprof_walk:walk(),
     masters :: #{pid() => binary()}, % of applications
     walked = 0 :: non_neg_integer(),
+    walks = 0 :: non_neg_integer(), % over all processes
     held = 0 :: non_neg_integer() % processes that matched but were left out because of a hazard
 }).
 
@@ -66,7 +67,7 @@ refused(_) ->
 is_id({Id, Serial}) -> is_integer(Id) andalso is_integer(Serial);
 is_id(_) -> false.
 
-%% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work}.
+%% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work, how many processes it has started}.
 -spec start(who(), kprof_hazard:vm()) -> pid().
 start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link]).
 
@@ -77,12 +78,6 @@ described([], _, _) ->
 described(Pids, Vm, Masters) ->
     element(1, described(Pids, #c{vm = Vm, walk = kprof_walk:new(), masters = Masters})).
 
-%% How many processes it starts: itself, and where it reads all processes, kprof_pids.
--spec processes(who()) -> 1..2.
-processes({pids, _}) -> 1;
-processes({names, _}) -> 1;
-processes(_) -> 2.
-
 -spec init(pid(), who(), kprof_hazard:vm()) -> term().
 init(Leader, Who, Vm) ->
     C0 = #c{vm = Vm, walk = kprof_walk:new(), masters = kprof_walk:masters()},
@@ -90,7 +85,7 @@ init(Leader, Who, Vm) ->
     {Chosen, C} = described(Pids, C1),
     Kept = lists:sublist(Chosen, most(Who)),
     unlink(Leader),
-    Leader ! {chosen, self(), Kept, #{matched => max(length(Kept), Matched), held => C#c.held, walked => C#c.walked}, kprof_walk:busy_ns(C#c.walk)}.
+    Leader ! {chosen, self(), Kept, #{matched => max(length(Kept), Matched), held => C#c.held, walked => C#c.walked}, kprof_walk:busy_ns(C#c.walk), C#c.walks}.
 
 most({top, N, _}) -> N;
 most(_) -> ?MOST.
@@ -134,21 +129,19 @@ oldest(Name) -> named(Name).
 family([], C) ->
     {[], 0, C};
 family([Oldest], C0) ->
-    {Source, C1} = source(C0),
-    {Family, C2} = family(?PASSES, Source, maps:from_list([{Oldest, true}]), C1),
-    {Tossed, C} = each(toss(), kprof_rank:new(?MOST), maps:keys(Family), C2),
+    {Family, C1} = family(?PASSES, maps:from_list([{Oldest, true}]), C0),
+    {Tossed, C} = each(toss(), kprof_rank:new(?MOST), maps:keys(Family), C1),
     {best(Tossed), map_size(Family), C}.
 
-family(0, _, Family, C) ->
+family(0, Family, C) ->
     {Family, C};
-family(Passes, Source, Before, C0) ->
-    kprof_pids:mark(Source),
-    case more_family(Source, Before, C0) of
-        {Before, C} ->
-            {Before, C};
-        {Family, C} ->
-            kprof_pids:back(Source),
-            family(Passes - 1, Source, Family, C)
+family(Passes, Before, C0) ->
+    {Source, C1} = source(C0),
+    {Family, C} = more_family(Source, Before, C1),
+    kprof_pids:stop(Source),
+    if
+        Family =:= Before -> {Before, C};
+        true -> family(Passes - 1, Family, C)
     end.
 
 more_family(Source, Family0, C0) ->
@@ -204,9 +197,9 @@ toss() ->
 
 best(Rank) -> [P || {_, P} <- kprof_rank:best(Rank)].
 
-source(#c{walk = W0} = C) ->
+source(#c{walk = W0, walks = N} = C) ->
     {Source, W} = kprof_walk:source(W0),
-    {Source, C#c{walk = W}}.
+    {Source, C#c{walk = W, walks = N + 1}}.
 
 %% The next of all processes.
 take(Source, #c{walked = N} = C0) ->

@@ -114,17 +114,19 @@ loop(#l{controller = Controller} = L) ->
     end.
 
 %% The sampler's own work is part of the cost. A timer's message comes with a tick of the timers, which wakes clients of the
-%% node, too: these run first.
+%% node, too: these run first. The next round is planned by the time at which this one came.
 timed(Message, L0) ->
+    L1 = if Message =:= round -> plan_round(L0); true -> L0 end,
     is_atom(Message) andalso erlang:yield(),
     Began = now_ns(),
-    L = handle(Message, L0),
+    L = handle(Message, L1),
     L#l{own_ns = L#l.own_ns + min(?TURN_NS, now_ns() - Began)}.
 
-handle(round, L) -> plan_round(turn(L));
+handle(round, L) -> turn(L);
 handle({seen, Events}, L) -> seen(Events, L);
 handle({sampled, Worker, _, Results, Skipped, Late}, L) -> sampled(Worker, Results, Skipped, Late, L);
-handle({chosen, Chooser, Chosen, Figures, Ns}, #l{chooser = Chooser} = L) ->
+handle({chosen, Chooser, Chosen, Figures, Ns, Walks}, #l{chooser = Chooser} = L0) ->
+    L = lists:foldl(fun(_, L1) -> started(L1) end, L0, lists:seq(1, Walks)),
     chosen(Chosen, L#l{chooser = none, choice = Figures, own_ns = L#l.own_ns + Ns});
 handle(choose, #l{options = #{period_ms := Ms}} = L) ->
     erlang:send_after(Ms, self(), choose),
@@ -158,7 +160,7 @@ choose(#l{options = #{who := inside}, seen = none, seed = Seed} = L) ->
 choose(#l{options = #{who := inside}} = L) ->
     L#l{masters = kprof_walk:masters()};
 choose(#l{chooser = none, gate = 0, blocked = false, options = #{who := Who, vm := Vm}} = L) ->
-    lists:foldl(fun(_, L1) -> started(L1) end, L#l{chooser = kprof_stack_choice:start(Who, Vm)}, lists:seq(1, kprof_stack_choice:processes(Who)));
+    started(L#l{chooser = kprof_stack_choice:start(Who, Vm)});
 choose(L) ->
     L.
 

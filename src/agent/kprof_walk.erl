@@ -58,15 +58,17 @@ now_us() -> erlang:monotonic_time(microsecond).
 
 %% ---- All processes ----
 
-%% Both wait for another process (kprof_pids), which does not count as work; the work of that process does.
+%% Both wait for another process (kprof_pids): not the waiting, but the work of that process counts.
 -spec source(walk()) -> {kprof_pids:pids(), walk()}.
-source(W0) ->
-    {{Source, Us}, #walk{busy_us = Busy} = W} = idle(fun kprof_pids:start/0, W0),
-    {Source, W#walk{busy_us = Busy + Us}}.
+source(W) -> by_another(fun kprof_pids:start/0, infinity, W).
 
 %% -> {the next ones, [] at the end, walk}
 -spec take(kprof_pids:pids(), walk()) -> {[pid()], walk()}.
-take(Source, W) -> idle(fun() -> kprof_pids:next(Source) end, W).
+take(Source, W) -> by_another(fun() -> kprof_pids:next(Source) end, ?MOST_US, W).
+
+by_another(F, Most, W0) ->
+    {{Got, Us}, #walk{busy_us = Busy} = W} = idle(F, W0),
+    {Got, W#walk{busy_us = Busy + min(Most, Us)}}. % any number is less than an atom
 
 %% ---- A process ----
 

@@ -248,7 +248,7 @@ static void say_held(const struct engine *g)
         return;
     buf_init(&line, 0);
     text_safe(&line, avoided, strlen(avoided), 0, false);
-    fprintf(stderr, "kprof-top: avoided on this node: %s\n", line.data);
+    fprintf(stderr, "kprof-top: precaution on this node: %s\n", line.data);
     buf_release(&line);
 }
 

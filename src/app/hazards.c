@@ -19,7 +19,7 @@ static void add_line(struct buf *out, const struct hazard *h)
         id[i] = (char)toupper((unsigned char)h->id[i]);
     size_t cols = text_safe(out, id, strlen(id), 0, false);
     buf_addf(out, "%*s%s", cols < 5 ? (int)(5 - cols) : 1, "",
-             h->avoided ? "avoided     " : "does not apply   ");
+             h->avoided ? "precaution  " : "does not apply   ");
     text_safe(out, h->text, strlen(h->text), 0, false);
     buf_addch(out, '\n');
 }

@@ -119,7 +119,7 @@ static int fun_value(struct parser *x, struct buf *b)
     if (next(x))
         return -1;
     if (!opens_fun(x))
-        return fail(x, "expected a fun with clauses: fun ({M,F,Args}) -> ... end");
+        return fail(x, "expected a fun with clauses: fun ({M,F,[A1,...]}) -> ... end");
     depth = 1;
     for (;;) {
         if (x->scan.tok.kind == TOK_END)

@@ -26,7 +26,7 @@ static const char *const parts[] = {
     "                           none: no requests, only single calls\n"
     "  -i, --identity RULE      name the requests: \"m:f/2 arg(1)\",\n"
     "                           \"m:f/1 element(2,arg(1))\", \"m:f/1 map_get(k,arg(1))\"\n"
-    "                           or fun ({M,F,[Args]}) -> Name; (_) -> undefined end\n"
+    "                           or fun ({M,F,[A1,...]}) -> Name; (_) -> undefined end\n"
     "  -f, --config FILE|NAME   read settings from a file of Erlang terms, or from\n"
     "                           a profile (W on the screen saves one)\n"
     "\n"

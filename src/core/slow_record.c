@@ -33,7 +33,7 @@ static void add_calls(const struct core *c, struct slow_entry *e, const struct r
             slow_entry_add(
                 e, &(struct slow_entry_call){.start_ns = m->start_ns - r->start_ns,
                                              .duration_ns = m->end_ns - m->start_ns,
-                                             .self_ns = m->self_ns,
+                                             .self_ns = m->flags & SLOW_TRACE_LATE ? 0 : m->self_ns,
                                              .pid = m->pid,
                                              .tier = m->tier,
                                              .mailbox_us = m->mailbox_us,

@@ -196,7 +196,9 @@ int engine_record_keep(struct engine *g, const char *path, uint64_t before_ns, s
 
 int engine_record_cut(struct engine *g, struct err *e)
 {
-    return recorder_cut(g->recorder, e);
+    int rc = recorder_cut(g->recorder, e);
+    g->files_incomplete |= rc < 0;
+    return rc;
 }
 
 int engine_wake_fd(const struct engine *g)
@@ -223,7 +225,7 @@ static void recording_look(struct engine *g)
 
     if (recorder_trouble(g->recorder, &e) == 0)
         return;
-    g->recording_incomplete = true;
+    g->recording_incomplete = !g->hooks.message; /* a message line is gone at the end */
     session_log_trouble(g, e.text);
 }
 

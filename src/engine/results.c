@@ -30,7 +30,7 @@ static void say_held(struct engine *g, const struct session_info *was)
     while (*at) {
         const char *end = strstr(at, "; ");
         size_t n = end ? (size_t)(end - at) : strlen(at);
-        snprintf(line, sizeof line, "avoided on this node: %.*s", (int)n, at);
+        snprintf(line, sizeof line, "precaution on this node: %.*s", (int)n, at);
         session_log_add(g, line);
         at = end ? end + 2 : at + n;
     }

@@ -246,7 +246,7 @@ struct engine {
     struct core *core;
     struct stream *stream;
     struct recorder *recorder;
-    bool recording_incomplete; /* and it was said */
+    bool recording_incomplete; /* and it was said on stderr */
     bool files_incomplete;     /* the recording, or the file of --slow-log */
     struct control *control;
     struct compare *compare; /* the reference of snapshots; NULL: none */

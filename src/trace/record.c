@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +23,8 @@ static const uint8_t head[HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C',
 struct recorder {
     FILE *f; /* NULL: only the ring has the frames */
     char path[512];
-    int failed;                   /* errno of the first write that failed */
-    bool told;                    /* recorder_trouble has told it */
+    atomic_int failed;            /* errno of the first write that failed */
+    bool told;                    /* it was returned as an error */
     struct record_ring *ring;     /* NULL: none */
     struct record_stacks *stacks; /* what samples refer to; NULL: the file has all */
     uint8_t *meta;                /* the last frame with session data, if there is a ring */
@@ -257,17 +258,20 @@ static int close_file(struct recorder *r, struct err *e)
     if (fclose(r->f) != 0 && !r->failed)
         r->failed = errno;
     r->f = NULL;
-    return r->failed ? incomplete(r, e) : 0;
+    if (!r->failed)
+        return 0;
+    r->told = true;
+    return incomplete(r, e);
 }
 
 int recorder_trouble(struct recorder *r, struct err *e)
 {
     int rc = 0;
 
-    if (!r)
+    if (!r || !r->failed) /* without the lock: a writer has it while it waits for the disk */
         return 0;
     pthread_mutex_lock(&r->lock);
-    if (r->failed && !r->ring && !r->told) {
+    if (!r->ring && !r->told) {
         r->told = true;
         rc = incomplete(r, e);
     }

@@ -11,7 +11,7 @@ static const struct {
                        "the extension sets the format: .txt .json .csv .prom .hlog"},
     [PROMPT_TIER] = {"Add tier", "module:function/arity, or name=module:function/arity"},
     [PROMPT_IDENTITY] = {"Identity rule", "my_web:handle/1 element(1,arg(1))   or   fun "
-                                          "({M,F,[Args]}) -> Name; (_) -> undefined end"},
+                                          "({M,F,[A1,...]}) -> Name; (_) -> undefined end"},
     [PROMPT_SAVE] = {"Save as profile", "a name: letters, digits, . _ -"},
     [PROMPT_FILTER] = {"Filter", "part of a tier's or an identity's name"},
     [PROMPT_SLOW_FILTER] = {"Filter", "part of a tier, identity, process or argument"},

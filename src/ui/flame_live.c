@@ -270,7 +270,7 @@ static const char *why_nothing_came(const struct snap_sampling *s)
         return pause_text(s->pause);
     }
     if (s->held > 0 && s->processes == 0) {
-        return "the processes are left out because of a fault of this VM (--hazards lists them)";
+        return "the processes are left out because of a fault of this VM: see --hazards";
     }
     if (s->each_ms > 0 && s->processes == 0 && strcmp(s->who, "inside") == 0) {
         return "no call of a tier was seen in the last 2 s";

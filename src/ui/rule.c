@@ -269,7 +269,7 @@ static const char *fold_lines(const char *s, char *out)
     for (size_t n; *s; s += n) {
         n = literal(s, quote);
         if (strcspn(s, "\r\n") < n && (quote || n > 1))
-            return "the rule has a line that ends in quotes";
+            return "the rule has a line break in quotes";
         if (!quote && *s == '%' && strchr(s, '\n'))
             return "the rule has comments between its lines";
         if (*s == '\n' || *s == '\r') {

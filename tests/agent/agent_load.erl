@@ -317,17 +317,17 @@ all_pids(More) ->
     {_, Ref} = spawn_monitor(fun() ->
         {Source, _} = kprof_pids:start(),
         kprof_pids:mark(Source),
-        First = [kprof_pids:next(Source) || _ <- lists:seq(1, 3)],
+        First = [element(1, kprof_pids:next(Source)) || _ <- lists:seq(1, 3)],
         kprof_pids:back(Source),
-        Again = [kprof_pids:next(Source) || _ <- lists:seq(1, 3)],
+        Again = [element(1, kprof_pids:next(Source)) || _ <- lists:seq(1, 3)],
         exit({given, {First, Again, rest_of(Source), All}})
     end),
     receive {'DOWN', Ref, _, _, {given, Given}} -> [P ! stop || P <- Ps], Given end.
 
 rest_of(Source) ->
     case kprof_pids:next(Source) of
-        [] -> [] = kprof_pids:next(Source), [];
-        Pids -> [Pids | rest_of(Source)]
+        {[], _} -> {[], _} = kprof_pids:next(Source), [];
+        {Pids, _} -> [Pids | rest_of(Source)]
     end.
 
 pids_left() -> [P || P <- processes(), {_, {kprof_pids, _, _}} <- [process_info(P, initial_call)]].
@@ -335,7 +335,7 @@ pids_left() -> [P || P <- processes(), {_, {kprof_pids, _, _}} <- [process_info(
 %% The processes that are chosen to be sampled, by a separately loaded source of the agent.
 chosen(Who, Vm) ->
     Chooser = kprof_stack_choice:start(Who, Vm),
-    receive {chosen, Chooser, Chosen, Figures, _} -> {Chosen, Figures} end.
+    receive {chosen, Chooser, Chosen, Figures, _, _} -> {Chosen, Figures} end.
 
 %% The number of the agent's processes that poll others, because requests hang in them.
 polling() -> length([P || P <- processes(), {_, {kprof_agent_00, hang_polled, _}} <- [process_info(P, current_function)]]).

@@ -310,7 +310,8 @@ goals_are_kept(_) ->
 
 goals_of_a_load(Seed) ->
     Least = rand:uniform(20),
-    Goals = [{Why, rand:uniform(1 bsl rand:uniform(24)), rand:uniform(100000)} || Why <- lists:sublist([rate, cost], rand:uniform(2))],
+    %% values are integers: a limit of less than 100 cannot be kept between a third and nine tenths
+    Goals = [{Why, rand:uniform(1 bsl rand:uniform(24)), 100 + rand:uniform(100000)} || Why <- lists:sublist([rate, cost], rand:uniform(2))],
     At = fun(N) -> [{Why, Load div N, Max} || {Why, Load, Max} <- Goals] end,
     Over = fun(N, Part) -> % by more than this many tenths
         [Why || {Why, Value, Max} <- At(N), Value * 10 > Max * Part] end,

@@ -152,7 +152,7 @@ identity_errors(T) ->
     Says("fun ({\"m\",entry,[A]}) -> A end", "line 1, column 7: ", "atoms"),
     Says("fun ({agent_load,entry,[A]}) -> set_seq_token(label, {A,A}) end", "line 1, column ", "set_seq_token"),
     Says("fun ({agent_load,entry,[A]}) -> message(A) end", "line 1, column ", "message"),
-    Says("fun ({agent_load,entry}) -> a end", "line 1, column 6: ", "{M,F,[Args]}"),
+    Says("fun ({agent_load,entry}) -> a end", "line 1, column 6: ", "{M,F,[A1,...]}"),
     Says("fun (A, B) -> A end", "line 1, column ", "one argument"),
     Says("fun lists:map/2", "line 1, column 1: ", "a rule is"),
     Says("fun ({agent_load,entry,[#{K => V}]}) -> V end", "line 1, column ", ""),

@@ -42,7 +42,8 @@ def node(otp, args=()):
         twin = os.path.join(kp.scratch(), "impact_twin.erl")
         with open(os.path.join(HERE, "impact_hot.erl")) as f, open(twin, "w") as t:
             t.write(f.read().replace("-module(impact_hot).", "-module(impact_twin)."))
-        subprocess.run(["erlc", "-o", kp.beams(), *src, twin], check=True)
+        sample = os.path.join(kp.ROOT, "src", "app", "kprof_sample.erl")
+        subprocess.run(["erlc", "-o", kp.beams(), *src, twin, sample], check=True)
         _compiled = True
     n = kp.Node(otp, args=args)
     n.eval("[code:ensure_loaded(M) || M <- [impact_load, impact_hot, impact_twin]]")

@@ -56,6 +56,13 @@ hanging(N) ->
 
 hang_loop(Servers) -> ?MODULE:ask({hang, 1000}, Servers), hang_loop(Servers).
 
+%% A request to the sample node; one in 200 fails.
+sample(Q) ->
+    Op = element(1 + Q band 3, {<<"CREATE key">>, <<"READ key">>, <<"UPDATE key">>, <<"DELETE key">>}),
+    try kprof_sample:handle(<<Op/binary, (integer_to_binary(1 + Q rem 1000))/binary, (case Q band 1 of 0 -> <<" v">>; 1 -> <<>> end)/binary>>)
+    catch error:db_failed -> failed
+    end.
+
 server(State) ->
     receive
         {call, From, Ref, _} = M ->
@@ -66,7 +73,7 @@ server(State) ->
 
 %% ---- a run ----
 
-%% Kind: requests, {state, Words}, or {calls, Servers}.
+%% Kind: requests, {state, Words}, {calls, Servers}, or sample: of the sample node, which must have been started.
 start(Kind, Clients, Rate, InMs) ->
     Hist = counters:new(?SLICES * ?BUCKETS, [write_concurrency]),
     Wakes = counters:new(?BUCKETS, [write_concurrency]),
@@ -104,6 +111,7 @@ client(#c{kind = Kind} = C, Q, Now) ->
     Now < Start andalso await(C, Tick, Start),
     case Kind of
         requests -> ?MODULE:entry(Q band 3);
+        sample -> sample(Q);
         {calls, _} -> ?MODULE:ask(Q band 3, C#c.server);
         _ -> ?MODULE:call(Q band 3, C#c.server)
     end,

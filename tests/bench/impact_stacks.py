@@ -10,6 +10,7 @@ import time
 from impact_common import CouldNotRun, Cpu, kp, node, number, quantile_us, ratio, say, slices_us, table
 
 CLIENTS_RATE = 5000
+SAMPLE_RATE, SAMPLE_WORKERS, SAMPLE_CLIENTS = 1000, 32, 200  # one request in 500 takes 100 ms: the others must not wait for its client
 IDLE = "F = fun F() -> receive stop -> ok after %s -> F() end end, put(stacks_idle, [spawn(F) || _ <- lists:seq(1, %d)]), ok"
 SAMPLERS = "length([P || P <- processes(), {_, {_, stack_sampler_init, _}} <- [process_info(P, initial_call)]])"
 PATIENCE_MS, LATER_S = 10000, 60
@@ -51,9 +52,9 @@ def throughput(n, on, o):
     return {"rate": rounds * 1e9 / ns, "ours": ours, "others": others, "samples": k.end() / (gone + o.settle) if k else 0}
 
 
-def clients(n, on, o):
+def clients(n, on, o, kind="requests", rate=CLIENTS_RATE, many=0):
     """p50 and p99 of open-loop clients."""
-    n.eval(f"impact_load:start(requests, {o.clients}, {CLIENTS_RATE}, 0)")
+    n.eval(f"impact_load:start({kind}, {many or o.clients}, {rate}, 0)")
     k = Sampling(n) if on else None
     time.sleep(o.settle)
     n.eval(f"impact_load:window({int(o.stack_seconds * 1000)})")
@@ -73,17 +74,30 @@ def pairs(measure, n, o):
     return found
 
 
+def sample_clients(n, on, o):
+    return clients(n, on, o, "sample", SAMPLE_RATE, SAMPLE_CLIENTS)
+
+
+def sample_node(n):
+    """The node of --demo, without its own load, but for a request per second."""
+    n.eval(f'kprof_sample:start(["1", "{SAMPLE_WORKERS}"])')
+
+
+NODES = [("the sample node", sample_node, sample_clients),
+         ("200 processes, each works every 20 ms", lambda n: n.eval(IDLE % (20, 200)), clients)]
+
+
 def run(otp, o):
     rows = []
-    for count, every_ms in ((200, 20), (o.stack_processes, "infinity")):
+    many = (f"{o.stack_processes:,} processes, all idle", lambda n: n.eval(IDLE % ("infinity", o.stack_processes), 120), clients)
+    for name, prepare, measure in [*NODES, many]:
         with node(otp, o.erl) as n:
-            n.eval(IDLE % (every_ms, count), 120)
+            prepare(n)
             n.eval(f"impact_hot:start(request, impact_hot:rounds(25000), {n.eval('erlang:system_info(schedulers_online)')})")
             loops = pairs(throughput, n, o)
             n.eval("impact_hot:stop()")
-            late = pairs(clients, n, o)
+            late = pairs(measure, n, o)
         loss = [100 * (1 - b["rate"] / a["rate"]) for a, b in loops]
-        name = f"{count:,} processes, " + (f"each works every {every_ms} ms" if every_ms != "infinity" else "all idle")
         rows.append([name, f"{statistics.median(loss):.2f} ({min(loss):.2f} to {max(loss):.2f})", number(statistics.median(b["samples"] for _, b in loops)),
                      number(statistics.median(b["ours"] for _, b in loops), 1), number(statistics.median(a["p99"] for a, _ in late)),
                      number(statistics.median(b["p99"] for _, b in late)), number(statistics.median(ratio(b["p50"], a["p50"]) for a, b in late), 2),
@@ -93,6 +107,6 @@ def run(otp, o):
     return "\n".join([
         f"### Stack sampling, OTP {otp}", "",
         f"`--profile wall --top 100` at its defaults, without and with it in turn, {o.reps} pairs of {o.stack_seconds:g} s. Throughput: a loop on each scheduler,"
-        f" at full speed, percent lost by the clock (median, minimum, maximum). Latency: {o.clients} open-loop clients, {CLIENTS_RATE:,} requests/s,"
+        f" at full speed, percent lost by the clock (median, minimum, maximum). Latency: {o.clients} open-loop clients, {CLIENTS_RATE:,} requests/s (of the sample node {SAMPLE_CLIENTS}, {SAMPLE_RATE:,}),"
         " from the intended start; medians, ratios the median of the pairs; of slices: of the median of the p99 of each 250 ms. CPU in percent of a core.", "",
         table(["", "throughput lost %", "samples/s", "kprof-top CPU %", "p99 us without", "with", "p50 ratio", "p99 ratio", "of slices", "others' CPU %"], rows), ""])

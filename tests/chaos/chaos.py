@@ -105,7 +105,7 @@ class Round:
     def ends_itself(self, k, *words):
         """It ended with status 1 and a message about the problem."""
         assert k.wait(LATER_S) == 1, k.saw()
-        said = [x for x in k.stderr.splitlines() if x.strip() and not x.startswith("kprof-top: avoided on this node: ")]
+        said = [x for x in k.stderr.splitlines() if x.strip() and not x.startswith("kprof-top: precaution on this node: ")]
         assert said and said[0].startswith("kprof-top: "), k.saw()
         assert not words or any(w in said[0] for w in words), "none of %s: %s" % (words, k.saw())
 

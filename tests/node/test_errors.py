@@ -151,7 +151,7 @@ def test_hazards_are_listed(otp):
         k = kp.run("--hazards", n.name)
         assert k.proc.returncode == 0, k.saw()
         lines = k.stdout.splitlines()
-        held = [bool(re.match(r"[A-E][0-9]+[A-Z]? +avoided     \S", x)) for x in lines]
+        held = [bool(re.match(r"[A-E][0-9]+[A-Z]? +precaution  \S", x)) for x in lines]
         assert lines and held == sorted(held, reverse=True), k.saw()
         assert all(h or re.match(r"[A-E][0-9]+[A-Z]? +does not apply   \S", x) for h, x in zip(held, lines)), k.saw()
         # seq_trace:reset_trace/0 aborts VMs before OTP 27

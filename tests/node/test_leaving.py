@@ -76,7 +76,7 @@ def test_node_dies_in_batch():
         k.wait(30)
         assert k.proc.returncode == 1, k.saw()
         kp.conserves(k.final())
-        said = [x for x in k.stderr.splitlines() if x.strip() and "avoided on this node" not in x]
+        said = [x for x in k.stderr.splitlines() if x.strip() and "precaution on this node" not in x]
         assert said and n.name in said[0], k.saw()
 
 

@@ -318,8 +318,8 @@ static void what_is_held_back_is_said_once(void **state)
     snprintf(r->info.avoided, sizeof r->info.avoided, "first (otp#1); second");
     results_take(g, r);
     assert_int_equal(g->log.n, 3); /* attached, and one line for each */
-    assert_string_equal(g->log.line[1].text, "avoided on this node: first (otp#1)");
-    assert_string_equal(g->log.line[2].text, "avoided on this node: second");
+    assert_string_equal(g->log.line[1].text, "precaution on this node: first (otp#1)");
+    assert_string_equal(g->log.line[2].text, "precaution on this node: second");
     assert_int_equal(engine_avoided(g, &avoided), 2);
     assert_string_equal(avoided, "first (otp#1); second");
     results_take(g, r);
@@ -327,7 +327,7 @@ static void what_is_held_back_is_said_once(void **state)
     snprintf(r->info.avoided, sizeof r->info.avoided, "third");
     r->info.n_avoided = 1;
     results_take(g, r);
-    assert_string_equal(g->log.line[5].text, "avoided on this node: third");
+    assert_string_equal(g->log.line[5].text, "precaution on this node: third");
     result_release(r);
     core_free(g->core);
     intern_free(g->names);

@@ -481,6 +481,20 @@ static void test_a_full_disk(void **state)
     assert_int_equal(again, 0);
     assert_int_equal(end, -1);
     assert_int_equal(recorder_trouble(NULL, &e), 0);
+    unlink(path);
+
+    /* of a trigger: recorder_cut says it, and nobody says it again */
+    w = recorder_ring(10000);
+    assert_int_equal(recorder_keep(w, path, 0, &e), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    for (unsigned i = 0; i < 100; i++)
+        add_number(w, i, 1000);
+    first = recorder_cut(w, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(first, -1);
+    recorder_forget(w);
+    assert_int_equal(recorder_trouble(w, &e), 0);
+    assert_int_equal(recorder_close(w, &e), 0);
 }
 
 int main(void)

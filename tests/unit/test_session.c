@@ -278,7 +278,7 @@ static void the_table_of_hazards_is_read_and_printed(void **state)
     assert_true(h[1].avoided);
     buf_init(&out, 0);
     hazards_text(h, n, &out); /* avoided ones first; no control sequences */
-    assert_string_equal(out.data, "AN_ATOM_OF_NO_H avoided     \xef\xbf\xbd[2Jone\xef\xbf\xbdtwo\n"
+    assert_string_equal(out.data, "AN_ATOM_OF_NO_H precaution  \xef\xbf\xbd[2Jone\xef\xbf\xbdtwo\n"
                                   "B8   does not apply   code_server crashes\n");
     buf_release(&out);
     assert_int_equal(table(TABLE_ODD, h, &n, &e), -1);

@@ -13,8 +13,8 @@
 
 struct hazard {
     char id[16];    /* the agent's name of the hazard, for example a1 */
-    bool avoided;   /* the agent avoids it; false: it does not apply to this VM at present */
-    char text[240]; /* a sentence: what is avoided */
+    bool avoided;   /* the agent takes a precaution; false: it does not apply to this VM at present */
+    char text[240]; /* a sentence: what the agent does, or does not do, because of it */
 };
 
 /* 0 with hazard[0..*n), or -1 with err. */
