@@ -34,8 +34,8 @@ EI_LIB  := $(if $(ERL_EI),$(ERL_EI)/lib/libei.a)
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 OPT_plain := -O2 -g
-OPT_asan  := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
-OPT_tsan  := -O1 -g -fsanitize=thread
+OPT_asan  := -O1 -g1 -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+OPT_tsan  := -O1 -g1 -fsanitize=thread
 OPT_fuzz  := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 ifeq ($(OPT_$(FLAVOUR)),)
 $(error FLAVOUR is plain, asan, tsan or fuzz, not "$(FLAVOUR)")

@@ -2,7 +2,7 @@
 %% (kprof_hazard). A walk goes over processes(). The flag for new processes (`new`) is set first.
 %%
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Its process is
-%% spawned with the option that heap/0 returns. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
+%% spawned with the options that heap/0 returns. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
 -export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap/0]).
 -export_type([own/0, slice/0]).
@@ -29,7 +29,7 @@ start(Own, {Set, Clear}, New, Skip) -> spawned({on, Own, Set, Clear, New, Skip})
 -spec start_off(own(), boolean()) -> pid().
 start_off(Own, New) -> spawned({off, Own, New}).
 
-spawned(What) -> spawn_opt(kprof_flags, walk, [self(), What], [link, heap()]).
+spawned(What) -> spawn_opt(kprof_flags, walk, [self(), What], [link | heap()]).
 
 -spec go(pid()) -> go.
 go(Walker) -> Walker ! go.
@@ -91,7 +91,7 @@ cleared(Own, New) ->
     {priority, Priority} = process_info(self(), priority),
     Traps = process_flag(trap_exit, true),
     %% linked: if its caller is killed, it must not run on while the module is purged
-    P = spawn_opt(fun() -> exit({left, each_cleared(Own)}) end, [link, heap(), {priority, Priority}]),
+    P = spawn_opt(fun() -> exit({left, each_cleared(Own)}) end, [link, {priority, Priority} | heap()]),
     Left = receive
         {'EXIT', P, {left, N}} -> N;
         {'EXIT', P, _} -> each_cleared(Own) % it was killed
@@ -148,5 +148,6 @@ now_us() -> erlang:monotonic_time(microsecond).
 
 %% Option of spawn_opt for a process that makes the list of all processes: there is room for it. Otherwise the list is copied by
 %% garbage collections, which stop a scheduler for 5 to 20 ms if there are 200,000 processes.
--spec heap() -> {min_heap_size, pos_integer()}.
-heap() -> {min_heap_size, min(?MOST_WORDS, 2 * erlang:system_info(process_count) + ?WORDS)}.
+%% The limit of the VM (+hmax), which may be lower, does not apply to it.
+-spec heap() -> [{min_heap_size, pos_integer()} | {max_heap_size, 0}].
+heap() -> [{min_heap_size, min(?MOST_WORDS, 2 * erlang:system_info(process_count) + ?WORDS)}, {max_heap_size, 0}].

@@ -74,7 +74,7 @@ is_of_events(Name) -> is_atom(Name) andalso lists:prefix("kprof_vm_events_", ato
 
 %% The oldest processes, which include those of the system, and the newest.
 some_processes() ->
-    {P, Ref} = spawn_opt(fun() -> exit({some, ends(processes())}) end, [monitor, kprof_flags:heap()]),
+    {P, Ref} = spawn_opt(fun() -> exit({some, ends(processes())}) end, [monitor | kprof_flags:heap()]),
     receive
         {'DOWN', Ref, _, P, {some, Some}} -> Some;
         {'DOWN', Ref, _, P, _} -> [] % it was killed

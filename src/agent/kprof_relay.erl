@@ -43,10 +43,10 @@
 -define(ARGS_A_SECOND, 1048576).
 
 %% #{controller, pid, counters, plan}: counters is the atomics array of kprof_counters.hrl.
-%% -> {Relay, Pacer}
+%% The limit of the VM (+hmax) does not apply to the relay: its own limits, which drop events, come first. -> {Relay, Pacer}
 -spec start(options()) -> {pid(), pid()}.
 start(#{controller := Controller} = Opts) ->
-    Relay = spawn_opt(?MODULE, init, [Opts], [{message_queue_data, off_heap}, {min_heap_size, 20000}]),
+    Relay = spawn_opt(?MODULE, init, [Opts], [{message_queue_data, off_heap}, {min_heap_size, 20000}, {max_heap_size, 0}]),
     Ref = erlang:monitor(process, Relay),
     Relay ! {start, Controller, Ref},
     receive

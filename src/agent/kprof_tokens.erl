@@ -23,7 +23,7 @@ clearing() -> [{'_', [{is_seq_trace}], [{set_seq_token, sequential_trace_token, 
 %% removal.
 -spec drain(boolean(), pos_integer()) -> {drained(), non_neg_integer()}.
 drain(Isolated, Epoch) ->
-    {P, R} = spawn_opt(fun() -> exit({done, drained(Isolated, Epoch)}) end, [monitor, kprof_flags:heap()]),
+    {P, R} = spawn_opt(fun() -> exit({done, drained(Isolated, Epoch)}) end, [monitor | kprof_flags:heap()]),
     receive
         {'DOWN', R, _, _, {done, Done}} -> Done;
         {'DOWN', R, _, _, _} ->

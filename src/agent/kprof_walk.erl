@@ -5,13 +5,14 @@
 %% Invariant: a slice is at most ?SLICE_US long, plus the processes between two readings of the clock. It is shorter than a slice
 %% of kprof_flags: walks for samples and tables go on all the time, and what waits for a slice is a client of the node.
 -module(kprof_walk).
--export([new/0, source/1, take/2, each/4, idle/2, busy_ns/1]).
+-export([new/0, heap/0, source/1, take/2, each/4, idle/2, busy_ns/1]).
 -export([info/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).
 -export_type([walk/0]).
 
 -define(STEP, 16). % processes between two readings of the clock
 -define(SLICE_US, 50).
 -define(MOST_US, 200). % the most that a slice counts as work: in a longer one the process has waited
+-define(HEAP_WORDS, 8 bsl 20).
 -define(LARGE, 100000). % words: from some 130,000 on the VM may collect garbage on a dirty scheduler
 -define(LONG, 10000). % messages: with more of them, nothing is read for which the VM walks the queue
 
@@ -25,6 +26,10 @@
 
 -spec new() -> walk().
 new() -> #walk{slice = kprof_flags:slice()}.
+
+%% Options of spawn_opt for a process that walks: its own limit, instead of that of the VM (+hmax), which may be too low.
+-spec heap() -> [{max_heap_size, map()}].
+heap() -> [{max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}].
 
 %% F(Item, Acc) -> Acc for each item of the list (mostly processes).
 -spec each(fun((Item, Acc) -> Acc), Acc, [Item], walk()) -> {Acc, walk()}.

@@ -17,6 +17,7 @@ tests() ->
         {stack_seen_is_bounded, fun stack_seen_is_bounded/1},
         {rank_is_that_of_a_sort, fun rank_is_that_of_a_sort/1},
         {pids_are_given_once, fun pids_are_given_once/1},
+        {a_low_limit_of_heaps, fun a_low_limit_of_heaps/1},
         {stack_births, fun stack_births/1},
         {stack_choices, fun stack_choices/1},
         {stack_children, fun stack_children/1},
@@ -55,6 +56,17 @@ ranked(Most, Values) ->
     Told = [{V, I} || {V, {item, I}} <- Best],
     ?equal(Told -- Items, []),
     ?equal(length(lists:usort(Told)), length(Told)).
+
+%% With +hmax the VM refuses a process whose first heap is larger. Nothing is killed here; only the sizes are compared.
+a_low_limit_of_heaps(T) ->
+    Before = rpc:call(T, erlang, system_flag, [max_heap_size, #{size => 15000, kill => false, error_logger => false}]),
+    K = traced(T, trace_config([{entry, 1}])),
+    ok = ask(K, {stacks, #{who => {top, 5, reductions}, interval_us => 5000, period_ms => 500}}),
+    ?check(total(sampled, listen(fun(#{figures := Figures}) -> maps:get(sampled, Figures, 0) > 20 end, state())) > 20),
+    ok = ask(K, {stacks, off}),
+    finish(T, K),
+    rpc:call(T, erlang, system_flag, [max_heap_size, Before]),
+    nothing_left(T).
 
 %% All processes once, those since the mark again in the same lists; nothing is left. On the node, which may have an iterator.
 pids_are_given_once(T) ->

@@ -12,8 +12,8 @@
 #define HAZARDS_MAX 64
 
 struct hazard {
-    char id[16];    /* the agent's name of the hazard, for example a1 */
-    bool avoided;   /* the agent takes a precaution; false: it does not apply to this VM at present */
+    char id[16];  /* the agent's name of the hazard, for example a1 */
+    bool avoided; /* the agent takes a precaution; false: it does not apply to this VM at present */
     char text[240]; /* a sentence: what the agent does, or does not do, because of it */
 };
 
