@@ -116,7 +116,7 @@ def run(otp, o):
            " medians, of ratios the median over the turns. CPU is percent of one core, ratios of it are of node and kprof-top together;"
            " added: minus that of the untraced node (whose schedulers spin while idle).",
            "kprof-top with its defaults is given 5 s, in which its sampling becomes stable. Node MB is what the VM has allocated.",
-           "p99 of slices: the median of the p99 of each 250 ms, on which a stop of the whole machine has no effect.",
+           "p99 of slices: the median of the p99 of each slice (250 ms, or a 64th of a long window), on which a stop of the whole machine has no effect.",
            "An unfinished request is one that took longer than 10 s; it counts with its time so far.", ""]
     with node(otp, o.erl) as n:
         for kind, rate in [("requests", r) for r in o.rates] + [("state", r) for r in o.state_rates]:

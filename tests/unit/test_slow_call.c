@@ -117,7 +117,7 @@ static void a_call_longer_than_its_request(void **state)
     expect_ms(w->sums[0].self_us, 1);
     expect_ms(w->sums[1].sum_us, 20);
     expect_ms(w->sums[1].self_us, 9);
-    expect_ms(w->tiers[1].self_us, 9);
+    expect_ms((double)w->tiers[1].self_us, 9);
     snapshot_free(s);
     done(&f);
 }
