@@ -64,11 +64,12 @@ def options():
     g = p.add_argument_group("stacks")
     g.add_argument("--stack-seconds", type=float, default=3, help="length of each part of a pair")
     g.add_argument("--stack-processes", type=int, default=100000, help="idle processes of the large node")
+    g.add_argument("--stack-nodes", type=lambda s: re.split(r"[ ,]+", s.strip()), default=list(impact_stacks.NODES), help=" ".join(impact_stacks.NODES))
     g = p.add_argument_group("mailbox")
     g.add_argument("--mailbox-rate", type=int, default=20000, help="calls of gen_servers per second")
     g.add_argument("--mailbox-hanging", type=int, default=8, help="processes with requests that are open for a second each")
     o = p.parse_args()
-    for word, known in ((w, k) for ws, k in ((o.parts, PARTS), (o.variants, impact_clients.VARIANTS)) for w in ws):
+    for word, known in ((w, k) for ws, k in ((o.parts, PARTS), (o.variants, impact_clients.VARIANTS), (o.stack_nodes, impact_stacks.NODES)) for w in ws):
         if word not in known:
             p.error(f"{word}: one of {' '.join(known)}")
     return o

@@ -83,14 +83,19 @@ def sample_node(n):
     n.eval(f'kprof_sample:start(["1", "{SAMPLE_WORKERS}"])')
 
 
-NODES = [("the sample node", sample_node, sample_clients),
-         ("200 processes, each works every 20 ms", lambda n: n.eval(IDLE % (20, 200)), clients)]
+NODES = ("sample", "working", "idle")
+
+
+def nodes(o):
+    """{word of --stack-nodes: (name, what makes the node, what measures its clients)}"""
+    return {"sample": ("the sample node", sample_node, sample_clients),
+            "working": ("200 processes, each works every 20 ms", lambda n: n.eval(IDLE % (20, 200)), clients),
+            "idle": (f"{o.stack_processes:,} processes, all idle", lambda n: n.eval(IDLE % ("infinity", o.stack_processes), 120), clients)}
 
 
 def run(otp, o):
     rows = []
-    many = (f"{o.stack_processes:,} processes, all idle", lambda n: n.eval(IDLE % ("infinity", o.stack_processes), 120), clients)
-    for name, prepare, measure in [*NODES, many]:
+    for name, prepare, measure in [nodes(o)[word] for word in o.stack_nodes]:
         with node(otp, o.erl) as n:
             prepare(n)
             n.eval(f"impact_hot:start(request, impact_hot:rounds(25000), {n.eval('erlang:system_info(schedulers_online)')})")
