@@ -457,6 +457,14 @@ static void test_forgets(void **state)
     buf_release(&b);
 }
 
+static void add_large(struct recorder *w, size_t times)
+{
+    static const char bytes[1000];
+
+    while (times--)
+        recorder_write(w, RECORD_EVENTS, 1, bytes, sizeof bytes);
+}
+
 /* Said once, at the first write that fails; the end of the recorder says it, too. */
 static void test_a_full_disk(void **state)
 {
@@ -471,8 +479,7 @@ static void test_a_full_disk(void **state)
     full.rlim_cur = 1000;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
     assert_int_equal(recorder_trouble(w, &e), 0);
-    for (unsigned i = 0; i < 100; i++)
-        add_number(w, i, 1000);
+    add_large(w, 100);
     int first = recorder_trouble(w, &e), again = recorder_trouble(w, &(struct err){{0}});
     int end = recorder_close(w, &(struct err){{0}});
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
@@ -487,8 +494,7 @@ static void test_a_full_disk(void **state)
     w = recorder_ring(10000);
     assert_int_equal(recorder_keep(w, path, 0, &e), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
-    for (unsigned i = 0; i < 100; i++)
-        add_number(w, i, 1000);
+    add_large(w, 100);
     first = recorder_cut(w, &e);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(first, -1);
