@@ -38,7 +38,7 @@
 %% [Call]}}. -> {Capturer, Monitor}
 -spec start(#{controller := pid(), mfa := mfa(), isolated := boolean(), new := boolean(), counters := atomics:atomics_ref(), walker := none | pid()}) -> {pid(), reference()}.
 start(Opts) ->
-    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, hd(kprof_flags:heap()), {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
+    spawn_opt(?MODULE, init, [Opts], [monitor, {priority, high}, {min_heap_size, kprof_flags:words()}, kprof_flags:heap_limit(?HEAP_WORDS)]).
 
 %% Ends a capture in any state, even if its process is dead. When this returns, everything it set has been removed. Capture:
 %% none | {Capturer, Monitor, MFA with a pattern in the common trace | none, Counters}

@@ -4,7 +4,7 @@
 %% Invariant: a walk works for at most ?SLICE_US, then yields; after ?PATIENT_MS it no longer yields by itself. Its process is
 %% spawned with the options that heap/0 returns. Own: {Session | none, Tracer}. Flags of other tracers are not changed.
 -module(kprof_flags).
--export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap/0]).
+-export([start/4, start_off/2, go/1, walked/1, stop/1, off/3, walk/2, slice/0, rest/1, rest/2, heap/0, words/0, heap_limit/1]).
 -export_type([own/0, slice/0]).
 
 -type own() :: {kprof_spec:session(), pid() | none}.
@@ -146,8 +146,16 @@ rest({Began, Since} = Slice, Us) ->
 
 now_us() -> erlang:monotonic_time(microsecond).
 
-%% Option of spawn_opt for a process that makes the list of all processes: there is room for it. Otherwise the list is copied by
-%% garbage collections, which stop a scheduler for 5 to 20 ms if there are 200,000 processes.
-%% The limit of the VM (+hmax), which may be lower, does not apply to it.
+%% Options of spawn_opt for a process that makes the list of all processes: there is room for it. Otherwise the list is copied by
+%% garbage collections, which stop a scheduler for 5 to 20 ms if there are 200,000 processes. The limit of the VM (+hmax), which
+%% may be lower, does not apply to it.
 -spec heap() -> [{min_heap_size, pos_integer()} | {max_heap_size, 0}].
-heap() -> [{min_heap_size, min(?MOST_WORDS, 2 * erlang:system_info(process_count) + ?WORDS)}, {max_heap_size, 0}].
+heap() -> [{min_heap_size, words()}, {max_heap_size, 0}].
+
+%% The words of this heap.
+-spec words() -> pos_integer().
+words() -> min(?MOST_WORDS, 2 * erlang:system_info(process_count) + ?WORDS).
+
+%% Option of spawn_opt: a process with a larger heap is killed. It replaces the limit of the VM (+hmax), which may be too low.
+-spec heap_limit(pos_integer()) -> {max_heap_size, map()}.
+heap_limit(Words) -> {max_heap_size, #{size => Words, kill => true, error_logger => false}}.

@@ -89,7 +89,7 @@
 -spec start(options()) -> {pid(), reference()}.
 start(O) ->
     spawn_opt(?MODULE, init, [O], [
-        monitor, {priority, high}, {message_queue_data, off_heap}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}
+        monitor, {priority, high}, {message_queue_data, off_heap}, kprof_flags:heap_limit(?HEAP_WORDS)
     ]).
 
 %% Ends the trace; its events are sent.

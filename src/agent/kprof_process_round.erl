@@ -64,7 +64,7 @@ forget(Known) -> ets:delete_all_objects(Known).
 
 %% The caller, who is linked to it, gets {round, Round, BeganUs, told(), ns that it has worked}.
 -spec start(order()) -> pid().
-start(Order) -> spawn_opt(?MODULE, init, [self(), Order], [link | kprof_walk:heap()]).
+start(Order) -> spawn_opt(?MODULE, init, [self(), Order], [link, kprof_walk:heap()]).
 
 -spec init(pid(), order()) -> term().
 init(Leader, #{known := Known, number := Number, before_us := Before, vm := Vm, wanted := #{by := By, rows := Most, within := Within}}) ->

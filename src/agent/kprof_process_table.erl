@@ -32,7 +32,7 @@
 %% Called by the controller. To stop the process, kill it: its round is linked to it.
 -spec start(options(), 0..3, non_neg_integer()) -> {pid(), reference()}.
 start(Options, Gate, Budget) ->
-    spawn_opt(?MODULE, init, [self(), Options, {Gate, Budget}], [monitor, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
+    spawn_opt(?MODULE, init, [self(), Options, {Gate, Budget}], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]).
 
 -spec stop(none | pid()) -> ok.
 stop(Table) -> kprof_stack_sampler:stop(Table).

@@ -69,7 +69,7 @@ is_id(_) -> false.
 
 %% The caller, which is linked to it, gets {chosen, Chooser, [chosen()], Figures, ns of work, how many processes it has started}.
 -spec start(who(), kprof_hazard:vm()) -> pid().
-start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link | kprof_walk:heap()]).
+start(Who, Vm) -> spawn_opt(?MODULE, init, [self(), Who, Vm], [link, kprof_walk:heap()]).
 
 %% Those of these processes that may be sampled, in the calling process. Masters: of applications.
 -spec described([pid()], kprof_hazard:vm(), #{pid() => binary()}) -> [chosen()].

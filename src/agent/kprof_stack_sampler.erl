@@ -76,7 +76,7 @@
 %% Called by the controller, whose end also ends the sampler. To stop it, kill it: its processes are linked to it.
 -spec start(options(), non_neg_integer()) -> {pid(), reference()}.
 start(Options, Budget) ->
-    spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]).
+    spawn_opt(?MODULE, init, [self(), Options, Budget], [monitor, kprof_flags:heap_limit(?HEAP_WORDS)]).
 
 %% Ends the sampler, whatever it is doing. When this returns, nothing of it is left but workers that are ending.
 -spec stop(none | pid()) -> ok.

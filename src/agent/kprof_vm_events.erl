@@ -46,7 +46,7 @@ wanted(#s{tracing = #tracing{on = On}, vm = Vm} = S) ->
 started(#s{link = #link{pid = To}} = S0) ->
     case kprof_node:now_ms() >= S0#s.vm_events_at of
         true ->
-            {Pid, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, {max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}]),
+            {Pid, Ref} = spawn_opt(?MODULE, init, [self(), To], [monitor, {priority, high}, kprof_flags:heap_limit(?HEAP_WORDS)]),
             Session = kprof_spec:session(true, ?MODULE, Pid),
             S = kprof_cleanup_plan:share(S0#s{vm_events = {Pid, Ref, Session}}),
             Pid ! {session, Session},

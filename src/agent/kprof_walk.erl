@@ -27,9 +27,9 @@
 -spec new() -> walk().
 new() -> #walk{slice = kprof_flags:slice()}.
 
-%% Options of spawn_opt for a process that walks: its own limit, instead of that of the VM (+hmax), which may be too low.
--spec heap() -> [{max_heap_size, map()}].
-heap() -> [{max_heap_size, #{size => ?HEAP_WORDS, kill => true, error_logger => false}}].
+%% Option of spawn_opt for a process that walks.
+-spec heap() -> {max_heap_size, map()}.
+heap() -> kprof_flags:heap_limit(?HEAP_WORDS).
 
 %% F(Item, Acc) -> Acc for each item of the list (mostly processes).
 -spec each(fun((Item, Acc) -> Acc), Acc, [Item], walk()) -> {Acc, walk()}.

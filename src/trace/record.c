@@ -107,24 +107,12 @@ void recorder_remember(struct recorder *r, size_t max_bytes)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Later samples refer to what the dropped frames named. */
-static void name_dropped(struct recorder *r)
-{
-    uint8_t *frame = NULL;
-    size_t at = 0, cap = 0, n;
-
-    while ((n = record_ring_walk(r->ring, &at, &frame, &cap)) > 0)
-        if (frame[0] == RECORD_STACKS)
-            left(r->stacks, frame, n);
-    free(frame);
-}
-
 void recorder_forget(struct recorder *r)
 {
     pthread_mutex_lock(&r->lock);
     assert(!r->f);
     if (r->ring) {
-        name_dropped(r);
+        record_ring_clear(r->ring); /* later samples refer to what its frames name */
         record_ring_free(r->ring);
         r->ring = NULL;
     }

@@ -83,6 +83,12 @@ static void drop_oldest(struct record_ring *r)
     r->used -= n;
 }
 
+void record_ring_clear(struct record_ring *r)
+{
+    while (r->used > 0)
+        drop_oldest(r);
+}
+
 void record_ring_add(struct record_ring *r, const uint8_t *head, const void *bytes, size_t n)
 {
     size_t need = RECORD_FRAME_BYTES + n;

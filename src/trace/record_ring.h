@@ -15,9 +15,10 @@ struct record_ring;
 /* Takes a frame that leaves the ring, with its head. */
 typedef void record_ring_left(void *arg, const uint8_t *frame, size_t n);
 
-/* left: called for each frame of this kind that makes room for new ones */
+/* left: called for each frame of this kind that makes room for new ones, or that is cleared */
 struct record_ring *record_ring_new(size_t max_bytes, char kind, record_ring_left *left, void *arg);
 void record_ring_free(struct record_ring *r); /* NULL is fine */
+void record_ring_clear(struct record_ring *r);
 /* head: RECORD_FRAME_BYTES */
 void record_ring_add(struct record_ring *r, const uint8_t *head, const void *bytes, size_t n);
 /* Visits the frames, oldest first. Begin with *at = 0. Returns the bytes of the frame with its

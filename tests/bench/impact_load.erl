@@ -164,8 +164,8 @@ result(PatienceMs) ->
                 Tick = due(C, Q),
                 add(Hist, slice(Bounds, Tick), max(0, Now - erlang:convert_time_unit(Tick, millisecond, native)))
             end || C <- All, Q <- from_to(max(done(C), before(C, From)), before(C, To) - 1)],
-    #{due => lists:sum([before(C, To) - before(C, From) || C <- All]), unfinished => length(Open), made => Made, hist => sums(Hist), wakes => buckets(Wakes, 0),
-      slices => [S || N <- lists:seq(0, ?SLICES - 1), (S = buckets(Hist, N)) =/= []]}.
+    #{due => lists:sum([before(C, To) - before(C, From) || C <- All]), unfinished => length(Open), made => Made, hist => buckets(Hist, all_slices()), wakes => buckets(Wakes, [0]),
+      slices => [S || N <- all_slices(), (S = buckets(Hist, [N])) =/= []]}.
 
 from_to(A, B) when A =< B -> lists:seq(A, B);
 from_to(_, _) -> [].
@@ -211,20 +211,17 @@ low(I) ->
     E = (I bsr ?SUB_BITS) - 1,
     (I - (E bsl ?SUB_BITS)) bsl E.
 
-%% [[Least, Width, Count]] of the buckets of a slice that are not empty.
-buckets(Hist, Slice) ->
-    [[low(I), low(I + 1) - low(I), N] || I <- lists:seq(0, ?BUCKETS - 1), (N = counters:get(Hist, Slice * ?BUCKETS + I + 1)) > 0].
+all_slices() -> lists:seq(0, ?SLICES - 1).
 
-%% The same of all slices.
-sums(Hist) ->
-    [[low(I), low(I + 1) - low(I), N] || I <- lists:seq(0, ?BUCKETS - 1),
-                                         (N = lists:sum([counters:get(Hist, S * ?BUCKETS + I + 1) || S <- lists:seq(0, ?SLICES - 1)])) > 0].
+%% [[Least, Width, Count]] of the buckets of these slices together that are not empty.
+buckets(Hist, Slices) ->
+    [[low(I), low(I + 1) - low(I), N] || I <- lists:seq(0, ?BUCKETS - 1), (N = lists:sum([counters:get(Hist, S * ?BUCKETS + I + 1) || S <- Slices])) > 0].
 
 %% A histogram of known values, for the self-test.
 buckets_of(Values) ->
     Hist = counters:new(?BUCKETS, []),
     [add(Hist, 0, V) || V <- Values],
-    buckets(Hist, 0).
+    buckets(Hist, [0]).
 
 %% ---- the tracer for comparison ----
 

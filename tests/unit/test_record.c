@@ -395,14 +395,25 @@ static void test_invalid_stacks_in_the_ring(void **state)
     buf_release(&b);
 }
 
+/* Its file has the samples of one message, and all that they refer to. */
+static void ends_with_one_message(struct recorder *w)
+{
+    struct err e;
+    uint64_t first;
+
+    assert_int_equal(recorder_keep(w, path, 0, &e), 0);
+    assert_int_equal(recorder_close(w, &e), 0);
+    struct stack_decode_counts c = decoded(&first);
+    assert_int_equal(c.unknown, 0);
+    assert_int_equal(c.samples, 2);
+}
+
 /* Frames are dropped until the recorder remembers. */
 static void test_remembers_later(void **state)
 {
     struct recorder *w = recorder_idle();
-    struct stack_decode_counts c;
     struct buf b;
     struct err e;
-    uint64_t first;
     (void)state;
 
     add_number(w, 1, 8);
@@ -422,11 +433,7 @@ static void test_remembers_later(void **state)
         stacks_of(w, &b, seq);
     recorder_remember(w, 10000);
     stacks_of(w, &b, 21);
-    assert_int_equal(recorder_keep(w, path, 0, &e), 0);
-    assert_int_equal(recorder_close(w, &e), 0);
-    c = decoded(&first);
-    assert_int_equal(c.unknown, 0);
-    assert_int_equal(c.samples, 2);
+    ends_with_one_message(w);
     buf_release(&b);
 }
 
@@ -434,10 +441,7 @@ static void test_remembers_later(void **state)
 static void test_forgets(void **state)
 {
     struct recorder *w = recorder_idle();
-    struct stack_decode_counts c;
     struct buf b;
-    struct err e;
-    uint64_t first;
     (void)state;
 
     buf_init(&b, 0);
@@ -449,11 +453,7 @@ static void test_forgets(void **state)
     stacks_of(w, &b, 6);
     recorder_remember(w, 10000);
     stacks_of(w, &b, 7);
-    assert_int_equal(recorder_keep(w, path, 0, &e), 0);
-    assert_int_equal(recorder_close(w, &e), 0);
-    c = decoded(&first);
-    assert_int_equal(c.unknown, 0);
-    assert_int_equal(c.samples, 2);
+    ends_with_one_message(w);
     buf_release(&b);
 }
 
