@@ -1,7 +1,7 @@
 %% The functions that a function calls, and those of a module that receive messages, read from the code in its module's file. No
 %% code is loaded, the loaded code is not disassembled, and debug info is not needed. A separate process does this, within a
-%% time limit; a process of the node reads the file, so that no process is killed during a file operation. Bytes are read by
-%% their positions: OTP 29 does not load what OTP 25 compiles from binary patterns.
+%% time limit; a process of OTP's file_io_server reads the file, so that no process is killed during a file operation. Bytes
+%% are read by their positions: OTP 29 does not load what OTP 25 compiles from binary patterns.
 -module(kprof_callees).
 -export([answer/1, receivers/1]).
 
@@ -68,8 +68,8 @@ found({M, F, A} = MFA) ->
     case calls(MFA, chunk(<<"Code">>, Chunks, M), Atoms, Imports) of
         {ok, Calls, 0} -> told(Calls, kprof_text:format("functions that ~ts calls", [Name]));
         {ok, Calls, N} -> told(Calls, kprof_text:format("functions that ~ts calls; chosen at run time: ~b more", [Name, N]));
-        other -> exit({refused, kprof_text:format("the file of ~ts has another version than the one that is loaded", [M])});
-        unknown -> told(tuple_to_list(Imports), kprof_text:format("functions of other modules that ~ts calls: the code of ~ts is of a newer OTP", [M, Name]))
+        other -> exit({refused, kprof_text:format("the file of ~ts contains a different version from the loaded one", [M])});
+        unknown -> told(tuple_to_list(Imports), kprof_text:format("functions of other modules that ~ts calls: the code of ~ts was compiled with a newer OTP", [M, Name]))
     end.
 
 told(MFAs, Note) ->
@@ -92,7 +92,7 @@ of_file(M, File) ->
         {error, _} -> no_file(M)
     end.
 
-%% Reads the file in one piece, by a process of the node.
+%% Reads the file in one piece, in a process of OTP's file_io_server.
 read(M, File, Size) ->
     case erlang:module_loaded(file_io_server) andalso file:open(File, [read, binary]) of
         {ok, Fd} ->
@@ -123,7 +123,7 @@ of_beam(M, Bin) ->
     end.
 
 -spec no_code(module()) -> no_return().
-no_code(M) -> exit({refused, kprof_text:format("the file of ~ts has no code of the VM", [M])}).
+no_code(M) -> exit({refused, kprof_text:format("the file of ~ts contains no BEAM code", [M])}).
 
 split(Bin, At) when At + 8 =< byte_size(Bin) ->
     Size = number(Bin, At + 4),

@@ -1,6 +1,7 @@
 %% The state of the controller: one process, whose functions are in kprof_controller, kprof_link, kprof_heartbeat,
 %% kprof_tracing, kprof_limits, kprof_sampling, kprof_tier_rates, kprof_requests, kprof_survey, kprof_stacks, kprof_processes,
-%% kprof_full, kprof_vm_events and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source that changes it.
+%% kprof_full, kprof_vm_events and kprof_cleanup_plan. No other process uses it. Each part is a record, named after the source
+%% that changes it.
 -define(PAUSE_MS, 10000). % tracing pauses after this time without a message from kprof-top,
 -define(END_MS, 60000). % and the agent ends after this one
 -define(COOL_MS, 5000).
@@ -49,10 +50,10 @@
     ticket = none :: none | {integer(), non_neg_integer()}, % {Ms, Ticket} of the last evaluation
     ticket_rate = 0 :: non_neg_integer(), % calls per second that take a sampling decision
     said = {none, none} :: {none | rate | cost | flood, none | integer()}, % the limit last reported, and when (ms)
-    noted = 0 :: non_neg_integer(), % number of counter updates of the relay at that time
+    noted = 0 :: non_neg_integer(), % number of counter updates of the relay at the last evaluation
     evaluated :: undefined | {integer(), integer(), integer()}, % {Ms, Events, run time of the relay in ns} of the last evaluation
-    detail = 1 :: pos_integer(), % details: the requested N, times this
-    detail_seen = {0, 0} :: {integer(), non_neg_integer()}, % {Ms, ns that details have cost} when it was last checked
+    detail = 1 :: pos_integer(), % factor: 1 of N times this many requests is in detail, N as requested
+    detail_seen = {0, 0} :: {integer(), non_neg_integer()}, % {Ms, ns that requests in detail have cost} when it was last checked
     heavy = 0 :: non_neg_integer() % consecutive evaluations in which unsampled calls alone cost too much
 }).
 
@@ -76,8 +77,8 @@
     timer = none :: none | reference(), % of the next slice
     asked = [] :: [mfa()],
     todo = [] :: [mfa()], % functions of this phase
-    held = [] :: [mfa()], % that the cleanup plan has for it
-    % its counter was set; its value, and when (native)
+    held = [] :: [mfa()], % functions of the survey whose counters are in the cleanup plan
+    % whose counter it is; its value when it was set or read, and that time (native)
     on = #{} :: #{mfa() => {free | ours | theirs, non_neg_integer(), integer()}},
     calls = #{} :: #{mfa() => {non_neg_integer(), integer()}}, % calls, in this many native units
     since = 0 :: integer(), % native: setting began; then, counting began

@@ -38,8 +38,8 @@
 
 %% Nanoseconds of a call and its return, minus the untraced call: hit: a tier in a sampled request (lean); full: the same with
 %% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
-%% unsampled call without an entry; miss: a tier outside of a request; count: call_count. detail: added if requests are followed
-%% in detail, for one that is not; draw: added to that for its entry.
+%% unsampled call without an entry; miss: a tier outside of a request; count: call_count. detail: added to each call
+%% of a request that is not in detail, if others are; draw: added, besides, to a call of the entry.
 assumed() ->
     #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, detail => 60, draw => 120, assumed => true}.
 
@@ -187,11 +187,12 @@ sink(Owner) ->
 -spec new(costs()) -> cost().
 new(Costs) -> #{costs => Costs, last => none, fixed => 0, varying => 0}.
 
-%% Nanoseconds of a traced call and its return with this trace configuration; 1: a default, not measured.
+%% Nanoseconds of a traced call and its return with this trace configuration.
 -spec call_ns(kprof_spec:trace_config(), cost()) -> pos_integer().
 call_ns(Config, #{costs := Costs}) -> hit(Config, Costs).
 -spec count_ns(cost()) -> pos_integer().
 count_ns(#{costs := #{count := Ns}}) -> Ns.
+%% 1: the costs are defaults, not measured.
 -spec assumed(cost()) -> 0 | 1.
 assumed(#{costs := #{assumed := Assumed}}) -> if Assumed -> 1; true -> 0 end.
 
@@ -218,7 +219,8 @@ observe(_, S) ->
 %% time.
 share(Ns, All) -> min(Ns, All) / All.
 
-%% Fixed: the part that sampling cannot lower: of the tiers, the calls in requests, or all calls that were counted.
+%% Fixed: the part that sampling cannot lower. For tiers other than the entry it comes from the calls in requests or, if they
+%% are more, from all counted calls.
 ns(#{entry := false, sample := N} = Seen, Last, #{costs := #{rare0 := Rare} = Costs}) ->
     Calls = grown(events, Seen, Last) / 2,
     All = case N of 1 -> Calls; _ -> max(Calls, entries(Seen, Last, N, Calls)) end,
@@ -268,7 +270,7 @@ part(Value, Max) -> (Value * 10 + Max * 7 - 1) div max(1, Max * 7).
 event_ns(#{last := #{events := Events, relay_ns := Ns}}) when Events > 10000 -> Ns / Events;
 event_ns(_) -> ?EVENT_NS.
 
-%% Other code can change the control word: a count that is higher than the sampled calls allow is ignored.
+%% Other code can change the control word: a count that is higher than the sampled calls allow is reduced to what they allow.
 entries(#{ticket := Now}, #{ticket := Then}, N, Calls) ->
     min(kprof_spec:tickets(Then, Now), N * (Calls + round(math:sqrt(16 * Calls)) + 8)).
 

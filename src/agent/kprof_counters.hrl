@@ -14,4 +14,4 @@
 -define(COUNTERS, 11).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
--define(MOST_SAMPLED, 150000). % sampled calls per second that the relay cannot process
+-define(MOST_SAMPLED, 150000). % the relay cannot process more sampled calls per second than this

@@ -14,7 +14,8 @@
 -define(FOLLOW, 64).
 -define(PIDS, 16).
 
-%% off | #{who, modules, follow, rule, value, name, slow_ns, events, functions, wait_ms, run_ms}: all but who and modules have defaults.
+%% off | #{who, modules, follow, rule, value, name, slow_ns, events, functions, wait_ms, run_ms}: all but who and modules have
+%% defaults.
 -spec request(off | map(), state()) -> {ok | {error, full, binary()}, state()}.
 request(off, S) -> {ok, cancel(canceled, S)};
 request(#{who := _, modules := _} = Asked, S) ->
@@ -85,7 +86,7 @@ condition(Asked, MFAs) ->
 valued(Values, Rules) ->
     Late = [X || Clauses <- maps:values(Rules), {_, _, Name} <- Clauses, X <- ['kprof path', 'kprof shape', 'kprof name'], has(X, Name)],
     case {Late, Values} of
-        {[_ | _], _} -> {error, <<"names of path(...), shape(...) and name(...) are not computed by the node: use a rule without them">>};
+        {[_ | _], _} -> {error, <<"a match spec cannot compute path(...), shape(...) and name(...): use a rule without them">>};
         {_, error} -> {error, <<"the value is not an Erlang term">>};
         {_, {ok, These}} -> {ok, These, Rules}
     end.

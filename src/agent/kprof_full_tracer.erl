@@ -34,7 +34,7 @@
 -define(BATCH, 500). % events of a message
 -define(SEND_MS, 10000).
 -define(HEAP_WORDS, 48 bsl 20).
--define(DROPPED, 4). % this many times `events` may be dropped
+-define(DROPPED, 4). % at most this factor times `events` events may be dropped
 
 %% Kinds of events.
 -define(CALL, 0).
@@ -76,8 +76,8 @@
     entry = none :: none | pid(),
     began = 0 :: integer(), % native
     fulfilled = false :: boolean(), % the rule, in a tier
-    attempts = 0 :: non_neg_integer(), % requests that were traced,
-    slowest_ns = 0 :: non_neg_integer(), % and not kept
+    attempts = 0 :: non_neg_integer(), % requests that were traced
+    slowest_ns = 0 :: non_neg_integer(), % of the slowest of them that was not kept
     calls = 0 :: integer(), % of the function that starts requests; -1: not counted
     total = 0 :: non_neg_integer(), % events of all requests
     set_ms = 0 :: non_neg_integer(),

@@ -147,8 +147,8 @@ args(X, _, _) -> X.
 
 list(L, Elements) -> lists:foldr(fun(E, T) -> {cons, L, E, T} end, {nil, L}, Elements).
 
-%% The clauses of a rule for one tier. If a name cannot be computed (no such key), its clause does not apply: in a guard the VM
-%% reports this, in a message the name would be the atom 'EXIT'.
+%% The clauses of a rule for one tier. If a name cannot be computed (no such key), its clause does not apply.
+%% Therefore the name is also in a guard, which then fails; in a message alone it would be the atom 'EXIT'.
 of_tier(Clauses, {_, M, F, A}) ->
     lists:append([translated(C, M, F, A) || C <- Clauses]).
 

@@ -15,9 +15,9 @@
 -define(MOST, 1000000).
 -define(FLOOD_MS, 60).
 -define(MANY_WAIT, 2000). % events
--define(DETAIL_MS, 1000). % minimum time between two changes of the number of details
--define(DETAIL_COST, 2000). % most that details may cost, in millionths of the schedulers' time
--define(DETAIL_EVENT_NS, 1500). % of an event of a detail, in its process and in the relay
+-define(DETAIL_MS, 1000). % minimum time between two changes of how many requests are in detail
+-define(DETAIL_COST, 2000). % most that requests in detail may cost, in millionths of the schedulers' time
+-define(DETAIL_EVENT_NS, 1500). % of an event of a request in detail, in its process and in the relay
 -define(DETAIL_MOST, 65536).
 
 %% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: a limit that is not given
@@ -67,7 +67,7 @@ too_much(Rates, Config, Fixed, Max) ->
             [] -> "remove the tier that is called most often";
             [{N, {M, F, A} = MFA} | _] ->
                 case lists:member(MFA, kprof_spec:senders(Config)) of
-                    true -> io_lib:format("do not measure the time in mailboxes (~b calls of servers/s)", [N]);
+                    true -> io_lib:format("do not measure the time in mailboxes (~b calls to servers/s)", [N]);
                     false -> io_lib:format("remove the tier ~ts (~b calls/s)", [kprof_text:mfa(M, F, A), N])
                 end
         end,

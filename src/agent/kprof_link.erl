@@ -44,7 +44,7 @@ answer(Ref, {pong, _} = Pong, S) ->
 answer(Ref, Result, S) ->
     tell_kept(keep({kr, Ref, Result}, S)).
 
-%% Before the agent ends: only the process that asked waits for it.
+%% Called before the agent ends. It may block: only the process that asked still waits.
 -spec answer_last(integer(), term(), state()) -> state().
 answer_last(Ref, Result, S) -> tell_all(keep({kr, Ref, Result}, S)).
 

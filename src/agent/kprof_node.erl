@@ -34,8 +34,8 @@ busy(Isolated, Who) ->
 %% Registered processes of agents in other slots.
 others() -> of_others("controller") ++ of_others("relay") ++ of_others("guardian").
 
-%% Agents of other slots that stay; agents that end at the same time do not count. One that has just ended tells no state, as one
-%% that starts.
+%% Agents of other slots that stay; agents that end at the same time do not count. One that has just ended has no
+%% state, like one that is starting; so it must also be alive.
 -spec staying() -> [atom()].
 staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starting) =/= leaving, lives(whereis(R))].
 

@@ -1,6 +1,7 @@
-%% The pids of all processes, in small lists, from a process of its own: who walks over them has little on its heap, and so its
-%% garbage collections, which cannot be interrupted, are short. Below OTP 28, where there is no iterator, this process has a list
-%% of all pids, and a heap that is large enough for it from the beginning, so that it collects nothing.
+%% The pids of all processes, in small lists, from a process of its own: a process that walks over them has little on
+%% its heap, and so its garbage collections, which cannot be interrupted, are short. Below OTP 28, where there is no iterator,
+%% this process has a list of all pids, and a heap that is large enough for it from the beginning, so that it collects
+%% nothing.
 %%
 %% Invariant: each pid is given once; after back/1, those since mark/1 again, in the same lists. The process ends with its owner,
 %% the only one who may ask it, and the owner with the process.
@@ -12,7 +13,7 @@
 
 -define(EACH, 256). % pids of a list
 -define(PIDS_US, 5). % at least so many pids are listed in a microsecond
--define(WORDS, 5). % of the heap, for each process: the list of all, the small lists, and some
+-define(WORDS, 5). % of the heap, for each process: the list of all, the small lists, and a reserve
 -define(MORE_WORDS, 20000).
 -define(MOST_WORDS, 16 bsl 20).
 

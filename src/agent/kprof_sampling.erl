@@ -21,7 +21,7 @@ next(Old, Least, Goals) ->
         true -> {min(?MOST, New), Why}
     end.
 
-%% Target: 60 % of the limit. N may shrink below a third of the limit, and must grow above 90 %.
+%% Target: 60 % of the limit. If the value is below a third of the limit, N may shrink; if it is above 90 %, N must grow.
 want(Old, Value, Max) when Value * 10 > Max * 9 -> max(Old + 1, ceiling(Old * Value * 10, Max * 6));
 want(Old, Value, Max) when Value * 3 < Max -> max(Old div 4, ceiling(Old * Value * 10, Max * 6));
 want(Old, _, _) -> Old.

@@ -163,8 +163,9 @@ head_of(X) -> {'andalso', {is_list, X}, {'=/=', X, []}, {{value({hd, X})}}}.
 label() -> {element, 2, {get_seq_token}}.
 low() -> {'band', label(), ?LOW}.
 
-%% Two match specs for each clause: a process that has a token already sends the old label, too. Elements of a tuple, and the
-%% arguments of a function, are evaluated from right to left: the last element is the label from before the actions.
+%% Two clauses of the match spec for each clause of the rule: a process that already has a token sends the old label, too.
+%% Elements of a tuple, and the arguments of a function, are evaluated from right to left: the last element is the label from
+%% before the actions.
 entry(Ix, {Head, Guards, Name}, #{epoch := Epoch} = Config) ->
     Ticket = ticket(Epoch, {set_seq_token, label, {self}}) ++ detail_draw(Config),
     C = caller(Head, Config),
@@ -216,13 +217,13 @@ lost(N) ->
     Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', Ticket, 48271}}, P1}, 69621}, P2},
     {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}}.
 
-%% All: the largest value of a ticket.
+%% A call with a hash below this is sampled, without a cut. P2: one more than the largest hash.
 most(P2, 1) -> P2;
 most(P2, N) -> P2 div N.
 
-%% One more call in the control word. Not atomic: a lost count only means that two calls share a sampling decision. A process
-%% that finds a changed word continues well after it, so that no ticket is used twice. Ticket 0: a process is taking a ticket
-%% (ticket/2).
+%% One more call in the control word. Not atomic: a lost count only means that two calls share a sampling decision. A
+%% process that finds that the word has changed skips ?AHEAD tickets, so that no ticket is used twice. Ticket 0: a process is
+%% taking a ticket (ticket/2).
 bump() ->
     {'orelse',
         {'=:=', 0, ticket_of({get_tcw})},
@@ -301,9 +302,9 @@ full_function() -> [{'_', [], [{message, {caller}}]}].
 
 %% Of the function that starts the request, as a meta pattern: processes need no flag for it. The first call that matches
 %% exchanges the control word (atomic: no other call can follow), marks its request with a token, and sets the flags of its
-%% own process. The word and the label say which attempt it is. Clauses: of an identity rule; Values: it must give one of them, or true.
-%% Until it returns, further calls with its token are calls of the request. Later ones begin other requests, for example in a
-%% connection that still has the token: these lose it.
+%% own process. The word and the label say which attempt it is. Clauses: of an identity rule; Values: it must give one of
+%% them, or true. Until it returns, further calls with its token are calls of the request. Later ones begin other requests,
+%% for example in a connection that still has the token: these lose it.
 -spec full_entry(kprof_identity_rule:clauses(), true | [term()], full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
 full_entry(Clauses, Values, {Armed, Fired, Late, _}, {Label, Flags} = Mark) ->
     [
@@ -405,7 +406,8 @@ pattern({Session, Item}, MFA) ->
     end.
 
 %% Flags of a process, or of new processes (new). The tracer is given when clearing, too, so that processes of another tracer
-%% are not changed. All processes in one call is refused on every VM: kprof_flags. -> 1 | 0: it is dead, or has another tracer
+%% are not changed. Setting flags of all processes in one call is refused on every VM (see kprof_flags). -> 1 | 0: it is dead,
+%% or has another tracer
 -spec flags({session(), pid() | none}, pid() | new, boolean(), [atom()]) -> non_neg_integer().
 flags(_, Who, _, _) when Who =/= new, not is_pid(Who) ->
     error({held_back, Who});

@@ -22,7 +22,7 @@
     | inside % the sampler chooses these: kprof_stack_seen
     | all.
 %% {Pid, registered name | 0, initial call, application, whether the length of its queue may be read, whether the
-%% sizes of its heaps may be read, whether proc_lib has another initial call}
+%% sizes of its heaps may be read, whether it was started by proc_lib, which keeps its true initial call}
 -type chosen() :: {pid(), atom() | 0, mfa() | 0, binary(), boolean(), boolean(), boolean()}.
 
 -define(MOST, 1000).

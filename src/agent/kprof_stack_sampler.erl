@@ -113,8 +113,8 @@ loop(#l{controller = Controller} = L) ->
         Message -> loop(timed(Message, L))
     end.
 
-%% The sampler's own work is part of the cost. A timer's message comes with a tick of the timers, which wakes clients of the
-%% node, too: these run first. The next round is planned by the time at which this one came.
+%% The sampler's own work is part of the cost. A timer message comes with a tick of the timer wheel, which also wakes
+%% other processes of the node: these run first. The next round is planned by the time at which this one came.
 timed(Message, L0) ->
     L1 = if Message =:= round -> plan_round(L0); true -> L0 end,
     is_atom(Message) andalso erlang:yield(),

@@ -80,7 +80,7 @@ in_round(Asked, Next, Until, Depth, Results, Skipped, Late, W) ->
             {Results, Skipped, Late, W};
         true ->
             atomics:add(W#w.mine, 1, 1),
-            erlang:yield(), % a round begins with a tick of the timers, which wakes clients of the node, too: these run first
+            erlang:yield(), % a round begins with a tick of the timer wheel, which also wakes other processes: these run first
             Before = erlang:monotonic_time(),
             case Before > Until of
                 true ->

@@ -5,8 +5,8 @@
 %% of other tracers are only read; below OTP 27, where all tracers share the patterns of a function, functions that
 %% others trace are not changed. No counter is set while the breaker is not closed, and all are removed when it opens.
 %% Counters are checked, set, read and cleared in slices of ?SLICE_US. Together they cost at most ?BUDGET permille of
-%% the schedulers: after ?FIRST_MS, counters of the most frequent functions are removed until that holds, and their
-%% calls are scaled.
+%% the schedulers: after ?FIRST_MS, counters of the most frequently called functions are removed until that holds, and
+%% their counts are extrapolated.
 -module(kprof_survey).
 -export([count/3, forget/1, step/2, take/1]).
 -export_type([phase/0]).
@@ -24,7 +24,7 @@
 -define(SET_MS, 1000). % on a busy node, functions without a counter by then are not counted
 -define(FIRST_MS, 50).
 -define(ROUND_MS, 1000).
--define(LOOK_MS, 100). % the breaker has opened
+-define(LOOK_MS, 100). % time between two checks whether the breaker has opened
 -define(BUDGET, 10).
 
 %% Counts calls of functions that are not tiers: tiers are counted elsewhere. Answers Ref when the counters are set.

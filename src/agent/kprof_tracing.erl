@@ -160,7 +160,8 @@ quiet(#s{tracing = #tracing{on = true}} = S0) ->
 quiet(S) ->
     S.
 
-%% Before the agent ends: sends what was traced, including what waits for the connection. Patterns stay: the end uses them.
+%% Before the agent ends: sends what was traced, including what waits for the connection. Patterns stay: kprof_cleanup uses
+%% them to clear tokens.
 -spec all_told(state()) -> state().
 all_told(#s{tracing = #tracing{on = true}} = S0) ->
     S = kprof_tier_rates:stop(S0),

@@ -3,7 +3,7 @@
 %% queue where kprof_hazard allows it.
 %%
 %% Invariant: a slice is at most ?SLICE_US long, plus the processes between two readings of the clock. It is shorter than a slice
-%% of kprof_flags: walks for samples and tables go on all the time, and what waits for a slice is a client of the node.
+%% of kprof_flags: walks for samples and tables go on all the time, and the node's own processes wait for each slice.
 -module(kprof_walk).
 -export([new/0, heap/0, source/1, take/2, each/4, idle/2, busy_ns/1]).
 -export([info/2, may_ask_queue/2, of_heaps/2, is_long/1, is_large/1, is_agents/1, masters/0]).

@@ -20,8 +20,8 @@ struct file_series {
 
 void file_series_init(struct file_series *f, const char *pattern, uint64_t most);
 void file_series_release(struct file_series *f);
-/* Writes the name at the wall clock to path; attempt 1, 2, ...: another one, because the name
- * before is in use. Returns 0, or -1 with err: too long. */
+/* Writes the name for this wall clock time to path; attempt 1, 2, ...: another name, because the
+ * previous one is in use. Returns 0, or -1 with err: too long. */
 int file_series_name(const struct file_series *f, uint64_t wall_ns, unsigned attempt,
                      char path[FILE_SERIES_PATH_BYTES], struct err *e);
 /* Makes the file of a path: 0, or -1 with err; errno is EEXIST: another name is to be tried. */

@@ -14,9 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RATES_NS     300000000u /* calls are counted when the list has been unchanged for this time */
-#define COUNTED      400u       /* most functions counted at once for the picker */
-#define PROCESSES_MS 2000u      /* between two rounds of the process table */
+#define RATES_NS                                                                                   \
+    300000000u /* between two requests for the call rates of the functions on the screen */
+#define COUNTED      400u  /* most functions counted at once for the picker */
+#define PROCESSES_MS 2000u /* between two rounds of the process table */
 
 static void on_message(void *arg, const char *text, bool is_error)
 {

@@ -60,8 +60,8 @@ static void compare(struct live *l, const struct intent *in)
     live_refresh(l);
 }
 
-/* Exports what is shown. A snapshot of the screen does not have all distributions, so a new
- * snapshot of its time is made; while paused, of the time of the screen. */
+/* Exports what is shown. A snapshot of the screen does not have all distributions, so a new one of
+ * the same time range is made; while paused, the range ends at the time of the pause. */
 static void export_text(struct live *l, enum export_format f, struct buf *text)
 {
     struct snapshot *own = NULL;

@@ -15,7 +15,8 @@ struct live_full {
 void live_full(struct live_full *p, struct engine *g, struct ui *u, const struct intent *in);
 /* True: the screen is out of date. */
 bool live_full_poll(struct live_full *p, struct engine *g, struct ui *u);
-/* INTENT_EXPORT_STACKS to a file of text, while the call tree is shown. False: it is another file.
+/* Carries out INTENT_EXPORT_STACKS to a text file while the call tree is shown. False: none is
+ * shown, or the file is not a text file.
  */
 bool live_full_export(struct ui *u, const struct intent *in);
 

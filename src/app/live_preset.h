@@ -22,14 +22,15 @@ struct live_preset {
     char title[100];          /* of the list */
     uint32_t counts;          /* the count of calls (survey.counts) that the lists show */
     bool counting;            /* the list says that calls are counted */
-    uint64_t offer_ns; /* the list opens when calls are counted, at the latest then; 0: none */
+    uint64_t offer_ns; /* the list opens when calls are counted, or at this time at the latest; 0:
+                          none */
 };
 
 /* Carries out INTENT_PRESETS and INTENT_PRESET. */
 void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const struct intent *in);
-/* Asks the node about the chosen preset when it can be asked; which presets fit it, if the operator
- * waits for that, and once if there is no tier. Shows new counts of calls, and opens the menu that
- * waits for them. */
+/* When the node can be asked: asks it about the chosen preset. Asks which presets fit it if the
+ * operator waits for that, and once if there is no tier. Shows new counts of calls, and opens the
+ * menu that waits for them. */
 void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u);
 /* Takes the answer of engine_hooks.exist: names the presets on the first screen and opens the menu
  * (during the first count of calls: after it, because it sets the order), unless a dialog or

@@ -3,7 +3,7 @@
  *
  * A target without a node (NULL) means: replay the file in the options. Both return the exit
  * status: 0 done, 1 a run-time failure (reported on stderr), 2 wrong usage that is detected late (a
- * rule that does not parse). Main thread. */
+ * rule that does not parse), 3 an --assert does not hold (batch). Main thread. */
 #ifndef KPROF_APP_RUN_H
 #define KPROF_APP_RUN_H
 

@@ -5,9 +5,9 @@
 
 enum {
     POINTS_MATCH = 16,
-    POINTS_GAP = -3, /* the first byte of the gap, */
+    POINTS_GAP = -3, /* the first byte of a gap; then each further one */
     POINTS_GAP_MORE = -1,
-    POINTS_START = 10, /* the start of the text, */
+    POINTS_START = 10, /* the start of the text */
     POINTS_PART = 9,   /* after : . or / */
     POINTS_WORD = 8,   /* the start of a word */
     POINTS_HUMP = 7,   /* the start of a word in camelCase */

@@ -136,7 +136,7 @@ static int read_queue(const struct reading *r, const char *name, const char *val
     if (*after != '<' && *after != '>')
         return bad(r, "it has no comparison");
     if (strcmp(r->opt, "trigger") != 0)
-        return bad(r, "the length of a queue is known only to triggers");
+        return bad(r, "queue(NAME) works only with --trigger");
     r->a->node = ASSERTION_QUEUE;
     return read_value(r, value);
 }
@@ -206,7 +206,7 @@ static bool queue_figure(const struct assertion *a, const struct snapshot *s, co
     return false;
 }
 
-/* The last heartbeat; 0 before the first. */
+/* The value in the last heartbeat. False: there was none yet. */
 static bool node_figure(const struct assertion *a, const struct snapshot *s, const char *whose,
                         double *v, char *why, size_t cap)
 {

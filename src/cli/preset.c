@@ -73,7 +73,7 @@ static const struct preset presets[] = {
      .tier = {{"request", "Plug.Cowboy.Handler.init/2", COWBOY_RULE, false},
               {"send", "Plug.Conn.send_resp/1", NULL, true}}},
     {.name = "phoenix",
-     .about = "Phoenix 1.7 on: requests by method and route",
+     .about = "Phoenix 1.7 and later: requests by method and route",
      .tier = {{"router", "Phoenix.Router.__call__/5",
                "{map_get(method, arg(1)), map_get(route, arg(2))}", false},
               {"send", "Plug.Conn.send_resp/1", NULL, true}}},

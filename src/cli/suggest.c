@@ -11,9 +11,9 @@
 
 #define LEAST_RATIO      0.3 /* calls of a tier for each call of the entry */
 #define MOST_RATIO       20.0
-#define EVEN             0.06 /* an even ratio is off a whole number by at most this part of it, */
-#define EVEN_MOST        0.2  /* and by at most this: counters are not all set at the same time */
-#define FUNCTION_LEAST_S 5    /* minimum calls per second of an entry of unknown kind */
+#define EVEN             0.06 /* a ratio is a whole number if it differs from one by at most this part, */
+#define EVEN_MOST        0.2 /* and at most this: counters are not all set at the same time */
+#define FUNCTION_LEAST_S 5   /* minimum calls per second of an entry of unknown kind */
 #define LEAST_TIERS      3
 #define GOOD             0.25   /* score of a tier that is worth its cost */
 #define POOR             (-1.5) /* never a tier, even if there are too few */

@@ -163,7 +163,8 @@ static struct attribution new_request(struct core *c, const struct event *ev, ui
 }
 
 /* The label by which an entry may be nested in a request that began in another process; 0: none.
- * Whether it is nested is known when both have ended: until then events of either may be under way.
+ * Whether it is nested is known when both have ended: until then events of either may be in
+ * transit.
  * */
 static uint64_t outer_label(struct core *c, const struct event *ev, uint32_t around)
 {

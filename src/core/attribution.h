@@ -1,6 +1,6 @@
 /* Decides where a call belongs: to a request (by its label or by the calls that are open around
- * it), to a request that has closed, to no request with its own row, or to none at all. Private to
- * core; part of the tracker.
+ * it), to a request that has closed, to none because there is no entry (each call counts by
+ * itself), or nowhere. Private to core; part of the tracker.
  *
  * Invariant: attribution changes no counter of calls. It creates requests, and merges two requests
  * when a label shows that they are one. One thread. */

@@ -9,9 +9,12 @@
 /* A key, from the top: 18 bits of score (less is better), 2 origin, 1 not called, 17 length, 26
  * number. */
 enum { ID_BITS = 26, LEN_BITS = 17, CALLED_BITS = 1, ORIGIN_BITS = 2, SCORE_BITS = 18 };
-/* Bonus by origin; it grows with the length of the text. It outweighs the start of a word and
- * "called", but not a match in one piece. */
+/* Bonus of a function that is called. */
 enum { CALLED_POINTS = 8 };
+/* Bonus by origin; it grows
+ * with the length of the typed text. It is larger than that for the start
+ * of a word and
+ * CALLED_POINTS, but smaller than that for a match in one piece. */
 static const struct {
     int once, each, place;
 } START[] = {

@@ -261,7 +261,7 @@ void core_zero(struct core *c)
     c->finalizer.next_due_ns = 0; /* seconds start again */
 }
 
-/* ---- requests of the caller ---- */
+/* ---- queries of the caller ---- */
 
 static bool is_open_call(const struct call *f)
 {

@@ -275,8 +275,8 @@ static struct pile *by_group(const struct build *b)
     return sorted;
 }
 
-/* The node of this group for a node of the shape. It is added with its callers if it is not there
- * yet: node_in has it if in_group is this group. */
+/* The node of this group for a node of the shape. It is added with its callers if it does not exist
+ * yet. node_in[n] is valid if in_group[n] is group_node. */
 static uint32_t node_in_group(struct build *b, uint32_t group_node, uint32_t shape,
                               uint32_t *node_in, uint32_t *in_group)
 {

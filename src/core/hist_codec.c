@@ -350,7 +350,7 @@ static void add_scalars(struct figures *f, const struct scalars *s)
     f->tally.busy_ns += s->t.busy_ns;
 }
 
-/* The length has two separate bytes, because it is known only when the body is written. */
+/* The length has two bytes and is no varint, because it is known only when the body is written. */
 size_t hist_codec_row(uint32_t row, const struct figures *f, uint8_t *out)
 {
     uint8_t *o = put_varint(out, row), *len = o;

@@ -1,9 +1,9 @@
 /* The values of one row, packed into a few bytes for the history. Private to core.
  *
  * Invariant: unpacking gives exactly the values that were packed. Malformed bytes are refused and
- * never read past their end. Form: varint row, flags, scalars as varints (without those that follow
- * from others), then the buckets as a bit stream: Rice-coded gaps and counts (Rice 1979), with
- * parameters chosen for each row. */
+ * never read past their end. Form: varint row, length of the rest (2 bytes), flags, scalars as
+ * varints (without those that follow from others), then the buckets as a bit stream: Rice-coded
+ * gaps and counts (Rice 1979), with parameters chosen for each row. */
 #ifndef KPROF_CORE_HIST_CODEC_H
 #define KPROF_CORE_HIST_CODEC_H
 

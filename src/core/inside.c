@@ -89,7 +89,7 @@ void inside_changed(struct core *c, uint64_t pid, const struct proc *p, uint64_t
         return;
     struct inside_step *s = next_slot(n, &slot);
     uint32_t before = map_get(&n->newest, pid);
-    uint64_t number = n->n; /* of this step; a slot holds the last step with its remainder */
+    uint64_t number = n->n; /* of this step; its slot is the number modulo INSIDE_STEPS */
     *s = state_of(c, p);
     s->ts_ns = ts_ns;
     s->pid = pid;

@@ -42,8 +42,8 @@ void request_merge_into(struct core *c, uint32_t into, uint32_t from)
 
 /* A request that ends after the outer one is not nested: nobody waited for it. The next request of
  * a connection, for example, may begin before the process of the previous one ends. While the outer
- * one is open, r ends inside of it only if no event with an earlier end of the outer one can be
- * under way. */
+ * one is open, r ends inside of it only if no event with an earlier end of the outer one can be in
+ * transit. */
 static bool ends_inside(const struct core *c, const struct request *outer, const struct request *r)
 {
     if (r->state != REQ_CLOSING)

@@ -83,8 +83,8 @@ void scheduling_sent(struct scheduling *s, uint64_t pid, uint64_t to, uint64_t t
  * none is. */
 uint32_t scheduling_queue_length(const struct scheduling *s, uint64_t pid, uint64_t from_ns,
                                  uint64_t to_ns);
-/* Cuts a call that has ended. all: calls of its request by start, the call itself may be among
- * them. */
+/* Divides a call that has ended into its parts. all: calls of its request by start, the call itself
+ * may be among them. */
 void scheduling_cut(const struct scheduling *s, const struct intern *names,
                     const struct scheduling_call *call, const struct scheduling_call *all, size_t n,
                     struct scheduling_cut *out);

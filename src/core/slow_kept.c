@@ -21,7 +21,7 @@ static uint32_t fastest_of(struct slow_kept *k, uint32_t ident)
         struct slow_kept_one *o = &k->of[i];
         if (o->ident != ident)
             continue;
-        o->ident = o->entry->ident; /* the number belongs to another identity now */
+        o->ident = o->entry->ident; /* the number may belong to another identity now */
         if (o->ident != ident)
             continue;
         n++;

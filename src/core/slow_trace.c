@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of the request a call explains: a late call nothing, a running call until the end of the
- * request. */
+/* The length by which calls are compared: 0 for a late call; a running call counts until the end of
+ * the request. */
 static uint64_t length(const struct slow_trace_request *r, const struct slow_trace_call *c)
 {
     uint64_t end = c->flags & SLOW_TRACE_RUNNING ? r->end_ns : c->end_ns;

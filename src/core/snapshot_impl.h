@@ -17,8 +17,8 @@ void *snapshot_take(struct snapshot *s, size_t bytes); /* memory that lives as l
 const char *snapshot_text(struct snapshot *s, const char *text); /* a copy in the arena of s */
 /* Adds the oldest open calls. ident_name: by identity index, in the arena. */
 void snapshot_add_open(const struct core *c, struct snapshot *s, const char *const *ident_name);
-/* Adds the gaps and marks of the window last viewed. Returns how much of the window was traced, in
- * s. */
+/* Adds the gaps and marks of the window last viewed. Returns for how many seconds of the window
+ * calls were traced. */
 double snapshot_add_gaps(const struct core *c, struct snapshot *s, uint64_t wall_ns);
 /* Returns when the tier of a row was set (ROW_TOTAL: the entry; without an entry, the tier that was
  * set first). */

@@ -181,7 +181,8 @@ void trend_copy(const struct trend *t, uint16_t tier, uint16_t ident, struct tre
     const struct trend_row *r = *row_at(t, tier, ident);
 
     for (uint64_t i = 0; i < SNAP_TREND; i++) {
-        uint64_t s = t->end_s + i; /* - SNAP_TREND, which has the same index */
+        uint64_t s =
+            t->end_s + i; /* stands for the second s - SNAP_TREND, which has the same index */
         size_t at = s % SNAP_TREND;
         bool known = s >= SNAP_TREND && t->known[at];
         out->rate[i] = !known ? NAN : r ? r->rate[at] : 0;

@@ -73,7 +73,7 @@ void vm_event_text(const struct snap_vm_event *e, char *out)
         n = snprintf(out, (size_t)cap, "long GC%s%s, heap %s", of, in, bytes);
         break;
     case VM_EVENT_LONG_SCHEDULE:
-        n = snprintf(out, (size_t)cap, "ran%s without a break%s%s%.80s", took, in,
+        n = snprintf(out, (size_t)cap, "ran%s without yielding%s%s%.80s", took, in,
                      e->detail ? ", at " : "", e->detail ? detail : "");
         break;
     case VM_EVENT_BUSY_PORT:

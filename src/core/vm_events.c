@@ -1,7 +1,7 @@
 #include "vm_events.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-/* Two long run queues that are not further apart are one. */
+/* Two long run queues that are not further apart than this are one event. */
 #define TOGETHER_NS UINT64_C(1600000000)
 /* All events of a second are among this many of the newest, even if some arrive late. */
 enum { RECENT = 64 };

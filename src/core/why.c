@@ -9,8 +9,8 @@
 /* What a rule needs besides calls. */
 enum { NEEDS_ENTRY = 1, NEEDS_DETAIL = 2, NEEDS_SLOW = 4, NEEDS_REFERENCE = 8, NEEDS_GC = 16 };
 
-/* The thresholds are in the units of the rules. A cause gets a higher score than the tier in which
- * it shows: causes reach 0.95, "most of the time is in tier X" reaches 0.7. */
+/* The thresholds are in the files of the rules (why_*.c). A cause gets a higher score than the tier
+ * in which it shows: causes reach 0.95, "most of the time is in tier X" reaches 0.7. */
 static const struct {
     struct why_rule_text text;
     enum why_answer (*find)(const struct why_facts *f, struct snap_finding *out);

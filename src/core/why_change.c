@@ -8,8 +8,8 @@
 
 #define ERRORS_LEAST 10   /* calls of a tier that failed, */
 #define ERRORS_SHARE 0.05 /* ... and their part of its calls */
-#define RISEN_LEAST  0.01 /* or of the last calls, if they were */
-#define RISEN_TIMES  5.0  /* ... so many times less frequent before */
+#define RISEN_LEAST  0.01 /* or that part of the last calls, if it is */
+#define RISEN_TIMES  5.0  /* ... this many times the part before */
 #define RISEN_SCORE  0.2
 #define MOST_SCORE   0.95
 #define NOW_S        10   /* the last seconds of the trend, which are compared with those before */
@@ -174,11 +174,9 @@ enum why_answer why_change_frequent(const struct why_facts *f, struct snap_findi
         out->score = 0.55;
         out->proof = PROOF_HEAT;
         out->row = r;
-        snprintf(
-            out->text, sizeof out->text,
-            "%s came %s times per second in the last %u s, and %s times per second in the %u s "
-            "before",
-            why_ident(r).s, now, rate.now_s, before, rate.before_s);
+        snprintf(out->text, sizeof out->text,
+                 "%s: %s requests per second in the last %u s, and %s in the %u s before",
+                 why_ident(r).s, now, rate.now_s, before, rate.before_s);
     }
     return most > 0 ? WHY_YES : known ? WHY_NO : WHY_UNKNOWN;
 }

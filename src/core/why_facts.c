@@ -275,9 +275,9 @@ struct why_piece why_facts_piece(const struct why_facts *f, enum time_part p)
 
 /* ---- polls ---- */
 
-#define POLLS_LEAST 10  /* while slow requests were open, */
-#define POLLS_TIMES 2.0 /* ... which took so many times the p90 of all requests, */
-#define POLLS_SHARE 0.5 /* ... of which this part is in one place */
+#define POLLS_LEAST 10  /* polls of slow requests; a request counts */
+#define POLLS_TIMES 2.0 /* ... if it took this many times the p90 of all requests; */
+#define POLLS_SHARE 0.5 /* ... this part of the polls is in one place */
 
 enum { PLACES = 32 }; /* that are told apart */
 

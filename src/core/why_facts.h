@@ -52,7 +52,8 @@ void why_facts_release(struct why_facts *f);
 /* The row of a tier for the same identity as r (all identities if r is for all); NULL: none. */
 const struct snap_row *why_facts_row(const struct why_facts *f, uint16_t tier,
                                      const struct snap_row *r);
-/* Average number of calls of a row that are open at a time: rate times mean duration. 0: not known.
+/* Average number of calls of a row that are open at the same time: rate times mean duration. 0: not
+ * known.
  */
 double why_facts_open(const struct snap_row *r);
 /* True: the request ended in the window. */
@@ -90,11 +91,12 @@ struct why_share {
 };
 struct why_share why_share(double part);
 /* Where most polls of the slow requests of an identity (NULL: any) found them. Polls begin at the
- * p90 of all requests; those of requests that are not twice as long see only their end, and are not
- * used. */
+ * p90 of all requests; requests that are not twice as long are not used, because polls show only
+ * their end. */
 struct why_polls {
-    struct why_name place; /* functions, the innermost first; "": not known, or no place has most */
-    double share, polls;   /* 0..1, of so many polls */
+    struct why_name place; /* functions, the innermost first; "": not known, or no place has most of
+                              the polls */
+    double share, polls;   /* part of the polls, 0..1; number of polls */
 };
 struct why_polls why_facts_polls(const struct why_facts *f, const char *ident);
 /* "<0.87.0> (accounting)", or without a name if it is not known. */

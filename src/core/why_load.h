@@ -4,13 +4,13 @@
 
 #include <kprof/core/snapshot.h>
 
-/* The queue of the schedulers, or that of the dirty CPU schedulers: it has collections of large
- * heaps, and native code. */
+/* The queue of the schedulers, or that of the dirty CPU schedulers, which collect large heaps and
+ * run native code. */
 enum why_queue { WHY_NORMAL, WHY_DIRTY };
 enum { WHY_LONG = 3, WHY_DIRTY_LONG = 1 }; /* processes per scheduler: a long run queue */
 
-/* The run queue in the last seconds of the window. It is long if so many processes per scheduler
- * wait to run in most of these seconds. */
+/* The run queue in the last seconds of the window. It is long if at least WHY_LONG (WHY_DIRTY_LONG)
+ * processes per scheduler wait to run in most of these seconds. */
 struct why_run_queue {
     bool known, is_long;
     size_t from; /* is_long: since this second of s->load */

@@ -80,8 +80,8 @@ enum why_answer why_node_dirty_queue(const struct why_facts *f, struct snap_find
         return WHY_NO;
     since(f->s, q.from, at, sizeof at);
     snprintf(out->text, sizeof out->text,
-             "%s, %.1f processes per dirty CPU scheduler have been waiting for it: for garbage "
-             "collection of a large heap, or native code",
+             "%s, %.1f processes per dirty CPU scheduler have been waiting to run on one: for "
+             "garbage collection of a large heap, or native code",
              at, q.mean);
     /* where the parts show the collections, they are the better explanation */
     out->score = why_part_most(f, PART_GC).row ? 0.6 : 0.7 + 0.03 * (q.mean < 8 ? q.mean : 8);

@@ -1,5 +1,5 @@
-/* The rules of core/why, by unit. Each examines one kind of cause in the facts and fills `out`
- * (except rule) if it finds it. Private to core. Pure. */
+/* The rules of core/why, by unit. Each looks for one kind of cause in the facts. If it finds it, it
+ * fills all fields of `out` but `rule`. Private to core. Pure. */
 #ifndef CORE_WHY_RULES_H
 #define CORE_WHY_RULES_H
 

@@ -11,13 +11,13 @@
 #define BUSY_LEAST  0.7  /* of the time; then the requests queue for it */
 #define USE_LEAST   0.85 /* of the time: then there is a queue even if no slow requests show it */
 #define USE_SCORE   0.75
-#define USE_OPEN    1.5 /* requests that are open at a time, per process: fewer do not queue */
+#define USE_OPEN    1.5 /* requests open at the same time, per process: fewer do not queue */
 #define USE_WAIT                                                                                   \
     0.1 /* of the time of a call: if calls wait less in the mailbox, there is no queue */
 #define FULL_LEAST   0.4  /* calls that fill this part of the time would overlap by chance */
 #define OVERLAP_MOST 0.01 /* of the time of the calls */
 #define LOCK_PIDS    5    /* processes that run the calls */
-#define LOCK_OPEN    3.0  /* requests that are open at a time */
+#define LOCK_OPEN    3.0  /* requests that are open at the same time */
 #define HANGS_TIMES  10.0 /* open for this many times the p99 of its tier, */
 #define HANGS_US     1e6  /* ... and for this long */
 
@@ -127,8 +127,8 @@ static bool is_queued(const struct why_facts *f, const struct snap_row *r)
     return !f->total || why_facts_open(f->total) >= USE_OPEN * r->processes;
 }
 
-/* By use: without slow requests, but then it is not known how long the requests wait. Nobody waits
- * for calls that begin after their request has ended. */
+/* Needs no slow requests: finds the queue by how busy the process is. It is not known then how long
+ * the requests wait. Nobody waits for calls that begin after their request has ended. */
 static bool queue_by_use(const struct why_facts *f, struct snap_finding *out, bool *known)
 {
     for (size_t i = 0; i < f->s->n_rows; i++) {

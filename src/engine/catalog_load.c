@@ -184,7 +184,8 @@ void catalog_load_take(struct engine *g, struct result *r)
     case CONTROL_RATES:
         if (r->ix != l->gen || !l->counted_n)
             break;
-        if (r->failed || r->code.rates.wait) /* of an older catalog: later */
+        if (r->failed || r->code.rates.wait) /* it failed, or functions of an older catalog are
+                                                still counted: asks again later */
             l->counted_n = 0;
         else
             l->take_at_ns = clock_mono_ns() + TAKE_AFTER_MS * UINT64_C(1000000);

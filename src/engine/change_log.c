@@ -124,7 +124,7 @@ static void limits(struct engine *g, const struct trace_config *was, const struc
     char text[40] = "";
 
     if (was->max_cost_ppm != is->max_cost_ppm) {
-        snprintf(text, is->max_cost_ppm ? sizeof text : 1, "%.3g %% of the node",
+        snprintf(text, is->max_cost_ppm ? sizeof text : 1, "%.3g %% of scheduler time",
                  (double)is->max_cost_ppm / 1e4);
         limit(g, "limit of the overhead", text);
     }

@@ -1,7 +1,7 @@
 /* Answers one request in the control thread; for src/engine/control*.c only.
  *
- * Invariant: every request has exactly one answer: the result, or `failed` with a sentence that
- * says why. A trip and the end of a capture have no answer when they succeed (RESULT_NONE). */
+ * Invariant: every request has at most one answer: the result, or `failed` with a sentence that
+ * says why. Some requests, such as a trip, have no answer when they succeed (RESULT_NONE). */
 #ifndef KPROF_ENGINE_CONTROL_ANSWER_H
 #define KPROF_ENGINE_CONTROL_ANSWER_H
 

@@ -225,7 +225,8 @@ static void recording_look(struct engine *g)
 
     if (recorder_trouble(g->recorder, &e) == 0)
         return;
-    g->recording_incomplete = !g->hooks.message; /* a message line is gone at the end */
+    g->recording_incomplete =
+        !g->hooks.message; /* a message on the screen disappears: reported again at the end */
     session_log_trouble(g, e.text);
 }
 
@@ -290,13 +291,13 @@ void engine_drain(struct engine *g, int timeout_ms)
     uint64_t since = core_now(g->core);
     g->configuration.wanted.tracing = false;
     configuration_push(g);
-    /* An earlier pause may already have set this; the agent's answer counts. */
+    /* An earlier pause may already have changed one of the two: waits for both. */
     while ((f.offs == offs || g->tracing) && clock_mono_ns() < until && g->state == ENGINE_UP) {
         engine_poll(g);
         usleep(2000);
         stream_figures(g->stream, &f);
     }
-    until += DRAIN_MORE_NS; /* a node may not stop sending */
+    until += DRAIN_MORE_NS; /* some nodes never stop sending */
     while (clock_mono_ns() < until && engine_poll(g))
         ;
     core_gap_forget(g->core, since);

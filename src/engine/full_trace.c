@@ -60,8 +60,8 @@ static bool same(const struct mfa *a, const struct mfa *b)
            strcmp(a->function, b->function) == 0;
 }
 
-/* Adds the modules of all tiers to list, and to follow the functions of tiers that do not begin the
- * request. */
+/* Adds the modules of all tiers to `list`, and the functions of the tiers that do not begin the
+ * request to `follow`. */
 static void add_tiers(struct engine *g, struct full_request *r, struct mfa *follow, bool request,
                       struct buf *list)
 {

@@ -4,7 +4,7 @@
 #include <kprof/base/clock.h>
 #include <stdio.h>
 
-/* False: e says why no node can be asked. */
+/* False: *why says why no node can be asked. */
 static bool allowed(const struct engine *g, const char **why)
 {
     *why = g->replay.file ? "the node cannot be asked: this is a recording"

@@ -1,4 +1,4 @@
-/* A recording as the source, in real time or faster. Core thread. */
+/* A recording as the source, at any speed. Core thread. */
 #ifndef KPROF_ENGINE_REPLAYING_H
 #define KPROF_ENGINE_REPLAYING_H
 

@@ -10,8 +10,8 @@ void session_log_add(struct engine *g, const char *text);
 void session_log_add_once(struct engine *g, const char *text);
 /* shows text on the message line */
 void session_log_say(struct engine *g, const char *text, bool is_error);
-/* A file of this run is incomplete: in the log, on the message line or, without a screen, on
- * stderr; engine_free returns it. */
+/* Reports that a file of this run is incomplete: in the log, and on the message line or, without a
+ * screen, on stderr. engine_free then returns -1. */
 void session_log_trouble(struct engine *g, const char *text);
 
 #endif

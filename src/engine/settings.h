@@ -1,4 +1,4 @@
-/* Applies the thresholds and limits of a struct settings. Core thread. */
+/* Applies a struct settings to the engine. Core thread. */
 #ifndef KPROF_ENGINE_SETTINGS_IMPL_H
 #define KPROF_ENGINE_SETTINGS_IMPL_H
 

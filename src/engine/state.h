@@ -1,5 +1,5 @@
-/* The private state of struct engine: one part for each unit of this layer that has a state. Only
- * the unit that a part is named after writes the part; engine connects the parts.
+/* The private state of struct engine: one part for each unit of this layer that has a state. A part
+ * is mainly written by the unit that it is named after.
  *
  * Invariant: only the core thread uses the struct, except `full_waits`. */
 #ifndef KPROF_ENGINE_STATE_H

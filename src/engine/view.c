@@ -112,7 +112,7 @@ static void fill_cost(struct engine *g, struct snap_cost *c)
 }
 
 #define RUNNING_CRASHES                                                                            \
-    "the trace flag running on the processes of many requests can crash the VM (--hazards)"
+    "the trace flag 'running' on the processes of many requests can crash the VM (--hazards)"
 
 bool engine_detail_refused(const struct engine *g, const char **why)
 {
@@ -121,7 +121,7 @@ bool engine_detail_refused(const struct engine *g, const char **why)
     if (!g->run.detail_given || g->replay.file || !stream_heartbeat(g->stream, &b))
         return false;
     if (b.detail_why == 1)
-        *why = "--detail needs OTP 27.1 or later: before, " RUNNING_CRASHES;
+        *why = "--detail needs OTP 27.1 or later: in earlier releases, " RUNNING_CRASHES;
     else if (b.detail_why == 3 && g->configuration.wanted.n > 0)
         *why = "--detail is not possible with --entry none: there are no requests to follow";
     else

@@ -237,7 +237,7 @@ int conn_send_pid(struct conn *c, const void *pid, size_t pid_n, const void *ter
     return rc;
 }
 
-/* True: a pid of this node, or of an earlier node with the same name. */
+/* True: a pid of this node, not one of an earlier node with the same name. */
 static bool is_us(const struct conn *c, const uint8_t *pid, const uint8_t *end)
 {
     uint32_t creation;
@@ -315,7 +315,8 @@ static int take(struct conn *c, const uint8_t **payload, size_t *n, size_t *need
         case KIND_OTHER:
             break;
         case KIND_BAD:
-            return err_set(e, "%s sent data that is not of the distribution protocol", c->node);
+            return err_set(e, "%s sent data that does not follow the distribution protocol",
+                           c->node);
         }
     }
     *need = FRAME_BYTES;

@@ -70,7 +70,7 @@ static const char *home(void)
     return p != NULL ? p->pw_dir : NULL;
 }
 
-/* The file in which a release of Elixir keeps its cookie; false: there is none. */
+/* The file in which an Elixir release (mix release) keeps its cookie; false: there is none. */
 static bool release_file(char *path, size_t cap_bytes)
 {
     const char *root = getenv("RELEASE_ROOT");

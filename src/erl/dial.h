@@ -1,4 +1,5 @@
-/* Opens the socket to a node, and names the node's side of it in sentences. For src/erl only.
+/* Opens the socket to a node, and describes its remote address for error messages. For src/erl
+ * only.
  *
  * The address is that of --connect, else that of the host in the name. The port is that of
  * --connect, else the one after the name, else the one that the environment gives (fixed_port),

@@ -137,7 +137,8 @@ bool epmd_each_name(const struct net_addresses *at, uint16_t port, uint64_t dead
     return ok;
 }
 
-/* The names most like one of them, the best first; equal ones in the order of the answer. */
+/* The names most similar to `like`, the most similar first; equal ones in the order of the answer.
+ */
 struct nearest {
     const char *like;
     struct {

@@ -110,14 +110,14 @@ static enum conn_fail closed(const struct explain *x, struct err *e)
         (void)err_set(e,
                       "cannot connect to %.100s: %.180s closed the connection after the TLS "
                       "handshake: it rejects the certificate of kprof-top (its log has the "
-                      "reason), or this port is not of an Erlang node",
+                      "reason), or this port does not belong to an Erlang node",
                       x->name->full, x->to->where);
     else if (!known_server(x, ask(x), e))
         (void)err_set(
             e,
             "cannot connect to %.100s: %.180s closed the connection during the handshake: "
             "nothing listens behind a port-forward, the node is older than OTP 23, or this "
-            "port is not of an Erlang node",
+            "port does not belong to an Erlang node",
             x->name->full, x->to->where);
     return CONN_HANDSHAKE;
 }

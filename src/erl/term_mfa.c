@@ -176,7 +176,7 @@ bool term_mfa(struct etf *c, struct buf *out, size_t max_bytes)
     return true;
 }
 
-/* The source, the position, and the destination of a name. */
+/* The text that is read, and the position in it. */
 struct reading {
     const char *s;
     size_t i;

@@ -1,10 +1,10 @@
 /* TLS over a connected non-blocking socket, by OpenSSL. For src/erl only.
  *
- * Invariant: no function blocks, except tls_open, which blocks at most until its deadline. One
+ * Invariant: no function blocks, except tls_conn_open, which blocks at most until its deadline. One
  * thread may receive while another one sends: OpenSSL allows only one call at a time for a
  * connection, so a lock is held around each call of it, and never while a thread waits; callers
- * wait with poll, for tls_recv_events or tls_send_events. After a failure every call fails. No
- * SIGPIPE. */
+ * wait with poll, for tls_conn_recv_events or tls_conn_send_events. After a failure every call
+ * fails. No SIGPIPE. */
 #ifndef KPROF_ERL_TLS_CONN_H
 #define KPROF_ERL_TLS_CONN_H
 

@@ -78,7 +78,7 @@ static int load_ca(struct tls_context *c, const struct files *f, struct err *e)
     if (readable(f->ca, from(f->ca_given, "--tls-ca"), e) < 0)
         return -1;
     if (SSL_CTX_load_verify_locations(c->ctx, f->ca, NULL) != 1)
-        return refused(f->ca, "certificate of an authority", e);
+        return refused(f->ca, "certificate of a CA", e);
     c->ca = buf_dup(f->ca);
     /* Each certificate of the file is trusted, even if it is not a root. */
     X509_STORE_set_flags(SSL_CTX_get_cert_store(c->ctx), X509_V_FLAG_PARTIAL_CHAIN);

@@ -79,19 +79,19 @@ void tls_failure_certificate(struct tls_failure *f, X509 *cert, int verify, int 
 
 static const char *whose(const struct tls_failure *f)
 {
-    return f->depth == 0 ? "its certificate" : "the certificate of its authority";
+    return f->depth == 0 ? "its certificate" : "the certificate of its CA";
 }
 
 static void add_authority(const struct tls_failure *f, struct buf *out)
 {
     if (f->ca != NULL)
         buf_addf(out,
-                 "its certificate is not signed by an authority of %.120s; give the file of its "
-                 "authority with --tls-ca",
+                 "its certificate is not signed by a CA in %.120s; give the file of its "
+                 "CA with --tls-ca",
                  f->ca);
     else
-        buf_adds(out, "its certificate is not signed by an authority that this machine trusts; "
-                      "give its authority with --tls-ca or --tls-optfile");
+        buf_adds(out, "its certificate is not signed by a CA that this machine trusts; "
+                      "give its CA with --tls-ca or --tls-optfile");
 }
 
 static void add_verify(const struct tls_failure *f, struct buf *out)
@@ -157,7 +157,7 @@ static const char *rejects_ours(int alert)
     case SSL_AD_CERTIFICATE_UNKNOWN:
         return "it was not accepted";
     case SSL_AD_UNKNOWN_CA:
-        return "its authority is unknown there";
+        return "the node does not know its CA";
     default:
         return NULL;
     }

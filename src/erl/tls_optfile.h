@@ -21,7 +21,7 @@ enum tls_version { TLS_VERSION_ANY, TLS_VERSION_1_2, TLS_VERSION_1_3 };
 struct tls_optfile {
     char *ca, *cert, *key;        /* file names; NULL: not given */
     char *password;               /* of the key; NULL: not given */
-    int depth;                    /* maximum of intermediate authorities; -1: not given */
+    int depth;                    /* maximum number of intermediate certificates; -1: not given */
     enum tls_version first, last; /* allowed versions */
     bool verify_none;             /* the node itself would not verify its peers */
     bool of_server;               /* these are the options of `server` */

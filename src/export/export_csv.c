@@ -37,7 +37,7 @@ void export_csv_quoted(struct buf *out, const char *s)
     buf_release(&safe);
 }
 
-/* The reason of most of the gap, and the traced modules that were loaded again, separated by
+/* The reason for most of the gap, and the traced modules that were loaded again, separated by
  * blanks. */
 static void disturbed(struct buf *out, const struct snapshot *s)
 {

@@ -23,8 +23,8 @@ enum {
     TAG_COLS = 200
 };
 
-/* ---- the V2 encoding: a head, then counts by ascending index as signed variable-length numbers, a
- * negative one for a run of zeros ---- */
+/* ---- the V2 encoding: a header, then counts by ascending index as signed variable-length numbers,
+ * a negative one for a run of zeros ---- */
 
 static size_t index_of(uint64_t value_ns)
 {

@@ -119,7 +119,7 @@ static void anomalies(struct buf *out, const struct snapshot *s)
     const struct {
         const char *name;
         uint64_t n;
-    } all[] = {{"identities folded", s->anomalies.identities_folded},
+    } all[] = {{"identities in (other)", s->anomalies.identities_folded},
                {"processes not followed", s->anomalies.pids_full},
                {"requests not followed", s->anomalies.requests_full},
                {"bad events", s->anomalies.bad_events},

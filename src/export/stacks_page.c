@@ -138,7 +138,7 @@ static void write_data(struct stacks_page *p)
         snprintf(notes, sizeof notes,
                  "%.380s%snot shown: %" PRIu64 " older samples, %" PRIu64
                  " that did not fit; %" PRIu64 " stacks are truncated, %" PRIu64
-                 " samples are in no group of their own",
+                 " samples are in the group of all others",
                  note, *note ? "; " : "", n->dropped, n->left_out,
                  n->cut_stacks + intern_refused(p->nodes), p->merged);
     const char *title = title_of(p);

@@ -11,7 +11,7 @@
 #define LATE_NS  (250 * MS) /* a message that is suddenly this late puts the clocks in doubt */
 #define DOUBT_NS (UINT64_C(5000) * MS)
 
-/* A step ahead without round trips: its least size, and the number of messages that show it. */
+/* A forward step without round trips: its least size, and the number of messages that show it. */
 #define AHEAD_NS (500 * MS)
 #define AHEAD_N  10
 
@@ -277,8 +277,8 @@ static void window_forget_before(struct clock_fit *f, uint64_t id, uint64_t befo
     }
 }
 
-/* Without round trips, a clock that falls behind looks like a longer delay: after a minute it is
- * treated as the clock. */
+/* Without round trips, a clock that falls behind looks like a longer delay. If it stays longer for
+ * a minute, it counts as drift of the clock. */
 static void fit_recent(struct clock_fit *f, uint64_t id)
 {
     struct clock_fit_bound *best = &f->best[CLOCK_FIT_LOW];
@@ -403,8 +403,8 @@ static bool late_is_step(struct clock_fit *f, uint64_t at_ns, int64_t offset_ns)
     return !f->best[CLOCK_FIT_HIGH].has && late >= RUN_LATE_NS && run_of_late(f, at_ns, offset_ns);
 }
 
-/* Without round trips: a message above all earlier ones. The AHEAD_N messages before it cannot all
- * have been late by the same time. */
+/* Without round trips: the offset of a message is greater than those of all earlier ones. The
+ * AHEAD_N messages before it cannot all have been late by the same time. */
 static bool ahead_is_step(const struct clock_fit *f, int64_t ahead)
 {
     return !bounded(f) && ahead >= AHEAD_NS && f->messages >= AHEAD_N;

@@ -17,7 +17,7 @@
  * reach. */
 #define SILENCE_NS UINT64_C(30000000000)
 #define RECV_MS    1000
-#define AWAY_NS    UINT64_C(5000000000) /* a turn of the reader is never this long */
+#define AWAY_NS    UINT64_C(5000000000) /* an iteration of the read loop is never this long */
 
 static void hand_over(struct session *s, enum stream_kind kind, const struct etf *rest,
                       uint64_t ref)

@@ -4,7 +4,7 @@
 
 /* A node whose time differs from the expected time by this much was restarted. */
 #define SAME_NODE_NS INT64_C(2000000000)
-/* A smaller step ahead is not corrected; a step back is corrected if it exceeds the reordering
+/* A smaller forward step is not corrected; a step back is corrected if it exceeds the reordering
  * time. */
 #define LEAP_NS INT64_C(500000000)
 #define BACK_NS INT64_C(100000000)

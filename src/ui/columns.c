@@ -10,7 +10,7 @@
 #define TIME(field)  COLUMN_TIME, true, offsetof(struct snap_row, field)
 
 #define CHANGE(field) COMPARED, COLUMN_CHANGE, false, offsetof(struct snap_row, field)
-#define COMPARED      0 /* no fixed position: shown whenever there is a reference */
+#define COMPARED      0 /* no rank: shown whenever there is a reference */
 #define MEASURED      0 /* the same: shown while the time in mailboxes is measured */
 
 static const struct column columns[] = {

@@ -151,7 +151,7 @@ static void menu_draw(struct menu *m, struct canvas *c, int bottom)
     }
     int room = bottom > 1 ? bottom - 1 : 0;
     int shown = m->n < (size_t)room ? (int)m->n : room;
-    /* If the part below would be too small to read, it is not drawn. */
+    /* If too few columns would be left beside the menu, it takes all. */
     int cols = (int)widest + 4 < c->cols - 6 ? (int)widest + 4 : c->cols;
     int row = (bottom - shown - 1) / 2, col = (c->cols - cols) / 2;
     scroll_fit(&m->at, m->n, (size_t)shown);

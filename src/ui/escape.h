@@ -31,8 +31,8 @@ struct escape {
 bool escape_introduces(uint32_t cp);
 /* call after an ESC that is followed by more bytes at once */
 void escape_begin(struct escape *e, uint64_t now_ns);
-/* To call when no byte is there. True: nothing came for ESCAPE_WAIT_NS after an ESC and *cp, so
- * these were two keys: the caller takes both as typed. A terminal sends a sequence at once. */
+/* Call this when no byte is available. True: nothing came for ESCAPE_WAIT_NS after an ESC and *cp,
+ * so these were two keys: the caller takes both as typed. A terminal sends a sequence at once. */
 bool escape_typed(struct escape *e, uint64_t now_ns, uint32_t *cp);
 /* True: cp is part of a sequence. False: cp was typed or, while e->pasting, pasted. */
 bool escape_eats(struct escape *e, uint32_t cp, uint64_t now_ns);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is compared with: a range of the samples, those of the baseline, or those before the mark.
+/* The graph to compare with: of a time range, of the baseline, or of the samples before the
+ * comparison began.
  */
 static struct flame *base_graph(const struct flame_state *t, const struct flame_query *shown)
 {

@@ -73,8 +73,8 @@ static bool leave_part(struct flame_state *t, struct screen_reply *out)
     return !heat && !all;
 }
 
-/* One step back: the zoom, then the search, then the halves, then the part of the samples. False:
- * nothing is left. */
+/* Ends the zoom, else the search, else the sandwich, else the filter of the samples. False: there
+ * is nothing to end. */
 static bool step_back(struct flame_state *t, struct screen_reply *out)
 {
     struct flame_pane *p = &t->pane[t->active];

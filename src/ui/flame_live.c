@@ -243,7 +243,7 @@ void flame_live_draw(const struct flame_state *t, struct canvas *c, struct rect 
         return;
     }
     if (s->state == SAMPLING_ON && !s->replay) {
-        add(&l, STYLE_NORMAL, "cost %.1f%%", s->percent);
+        add(&l, STYLE_NORMAL, "overhead %.1f%%", s->percent);
     }
     add_rate(&l, s);
     if (t->keep) {

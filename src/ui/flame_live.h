@@ -15,7 +15,7 @@
 #include <kprof/ui/keys.h>
 
 /* Takes the state of the node's sampler. A new choice of processes starts a new graph: not frozen,
- * not compared, and only of running processes if the choice has many. */
+ * compared only with a baseline, and only of running processes if the choice has many. */
 void flame_live_set(struct flame_state *t, const struct snap_sampling *s);
 /* Opens the menu of choices. */
 void flame_live_ask(struct dialog *d);

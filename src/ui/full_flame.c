@@ -10,10 +10,11 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     struct full_state *t = own;
     (void)key;
     if (act == ACT_SUBSECOND) {
-        act = ACT_TAKE; /* the time line shows the times of a trace */
+        act = ACT_TAKE; /* the timeline shows the times of a trace */
     }
     if (act == ACT_INSIDE) {
-        message_set(&sh->message, "all of it is inside the trace", true);
+        message_set(&sh->message,
+                    "this filter is for stack samples: a full trace has only its own calls", true);
         return true;
     }
     return full_keys(t, sh, act, "kprof-top-trace.svg", out) ||

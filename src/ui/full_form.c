@@ -17,7 +17,7 @@ enum { EVENTS = sizeof events / sizeof *events, TIMES = sizeof waits / sizeof *w
 
 /* --- what is offered --- */
 
-/* Their names are computed by kprof-top, so the node cannot compare them. */
+/* True: the node does not compute the names of this rule, so it cannot compare them. */
 static bool has_made_names(const char *rule)
 {
     return strstr(rule, "path(") || strstr(rule, "shape(") || strstr(rule, "name(");

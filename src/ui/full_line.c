@@ -271,7 +271,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         full_draw_state(t, c, a);
         return;
     }
-    full_draw_title(t, c, a, "TIME LINE",
+    full_draw_title(t, c, a, "TIMELINE",
                     c->ascii
                         ? "# runs . waits g collects garbage"
                         : "\xe2\x96\x88 runs \xe2\x96\x91 waits \xe2\x96\x92 collects garbage");
@@ -313,7 +313,7 @@ static bool on_line(struct full_state *t, struct ui_shared *sh, enum action act)
     case ACT_COARSER:
         if (!zoom(t, act == ACT_FINER)) {
             message_set(&sh->message,
-                        act == ACT_FINER ? "the time line cannot be finer"
+                        act == ACT_FINER ? "the timeline cannot be finer"
                                          : "the whole trace is in sight",
                         true);
         }
@@ -334,7 +334,7 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
 }
 
 const struct screen_ops screen_full_line = {
-    .name = "time line of a full trace",
+    .name = "timeline of a full trace",
     .context = CTX_FULL_LINE,
     .draw = draw,
     .on_key = on_key,

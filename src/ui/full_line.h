@@ -1,4 +1,4 @@
-/* The time line of a full trace, a screen: when each process ran, waited and collected garbage, and
+/* The timeline of a full trace, a screen: when each process ran, waited and collected garbage, and
  * the calls of one process over time. Core thread only. */
 #ifndef UI_FULL_LINE_H
 #define UI_FULL_LINE_H

@@ -1,4 +1,4 @@
-/* What a full trace did in each column of a time axis. Pure; draws nothing. */
+/* What the processes of a full trace did in each column of a time axis. Pure; draws nothing. */
 #ifndef UI_FULL_LINE_CELLS_H
 #define UI_FULL_LINE_CELLS_H
 
@@ -14,8 +14,8 @@ struct full_axis {
 /* One column of one process. */
 struct full_cell {
     uint64_t ns[FULL_CELL_KINDS];
-    uint64_t most_ns; /* of the stack that had most of it */
-    uint32_t stack;   /* 0: none */
+    uint64_t most_ns; /* longest time of one stack in this column */
+    uint32_t stack;   /* that stack; 0: none */
 };
 
 /* The column of a time, within the axis. */

@@ -38,7 +38,7 @@ static void right(struct full_state *t, uint32_t node, struct message *m)
     }
 }
 
-/* All, if any line is folded. */
+/* Unfolds all if any line is folded; else folds all. */
 static void fold_all(struct full_state *t)
 {
     bool open = false;

@@ -1,4 +1,4 @@
-/* The state of the screens of a full trace: its progress, and the call tree with the time line and
+/* The state of the screens of a full trace: its progress, and the call tree with the timeline and
  * the flame graph of it.
  *
  * Invariant: the state owns tree and profile; the flame graph has a view of the profile. Core
@@ -12,7 +12,7 @@
 
 #include <kprof/core/full_trace.h>
 
-/* The time line: a part of the traced time, and the process whose calls are shown. */
+/* The timeline: a part of the traced time, and the process whose calls are shown. */
 struct full_line {
     uint64_t from_ns, to_ns; /* in sight; to 0: all */
     uint64_t cursor_ns;

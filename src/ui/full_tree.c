@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node with less than this part of the time is folded at first. */
+/* A node with less than 1 / UNFOLD_PART of the time is folded at first. */
 enum { UNFOLD_PART = 50 };
 
 static const struct call_node *node_of(const struct full_tree *t, uint32_t i)
@@ -188,7 +188,7 @@ void full_tree_show(struct full_tree *t, uint32_t node)
 
 /* --- search --- */
 
-/* One text for each frame, because many nodes have the same. */
+/* The text of each frame is compared only once, because many nodes have the same frame. */
 static bool matches(const struct full_tree *t, uint32_t node, const char *text, signed char *known)
 {
     const struct call_node *n = node_of(t, node);

@@ -310,11 +310,11 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "all %u names are in use, the rest is (other): n to name by shape, I by a part",
+            "all %u names are in use, the rest is (other): n names by shape, I by a rule",
             s->names_full);
     } else if ((once = snapshot_names_once(s)) > 0) {
         add(l, STYLE_WARN, "",
-            "%u names, most of them with one call: n to name by shape, I by a part", once);
+            "%u names, most of them with one call: n names by shape, I by a rule", once);
     }
     return l->n > 0;
 }
@@ -328,7 +328,7 @@ static void note(struct chips *l, const struct internal *k)
     }
 }
 
-/* Values that are 0, or as expected, while there is no problem; the worst first. */
+/* Adds the internals that indicate a problem; the worst first. */
 static bool notes(const struct snapshot *s, struct chips *l)
 {
     struct internal list[INTERNALS_MAX];
@@ -343,7 +343,8 @@ static bool notes(const struct snapshot *s, struct chips *l)
     return l->n > before;
 }
 
-/* Lines without a problem: the node, and tracing if there is room for only one. */
+/* Number of lines while there is no problem: node and tracing, or only tracing if there is room for
+ * one. */
 static int plain_rows(int rows)
 {
     return rows < 6 ? 1 : 2;

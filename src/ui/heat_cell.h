@@ -5,7 +5,7 @@
 
 #include <kprof/ui/canvas.h>
 
-/* part: of the fullest cell, 0..1 */
+/* part: the count as a fraction of that of the fullest cell, 0..1 */
 void heat_cell_draw(struct canvas *c, int row, int col, double part);
 
 #endif

@@ -15,7 +15,7 @@ static const char *end_of(enum action act)
     case ACT_PGDN:
     case ACT_RIGHT:
     case ACT_END:
-        return "this is now";
+        return "this is the newest column";
     default:
         return "this is the first column";
     }

@@ -202,7 +202,7 @@ static void add_tracing(struct list *l, const struct snapshot *s)
     }
     if (k->known) {
         format_us(k->call_ns / 1e3, text);
-        add(l, "a call", "cost of a traced call, measured at attach", "%s%s", text,
+        add(l, "per call", "cost of a traced call, measured at attach or assumed", "%s%s", text,
             k->assumed ? " (assumed)" : "");
     }
 }

@@ -29,7 +29,7 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
     (void)sh;
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     canvas_text(c, a.row, a.col, a.cols, STYLE_HEAD,
-                "INTERNALS: counts since the start, or since z");
+                "INTERNALS: counts since the start or the last reset (z)");
     if (!s) {
         return;
     }

@@ -102,7 +102,7 @@ static void flame_of(uint64_t pid, struct screen_reply *out)
     out->open.to = SCREEN_FLAME;
 }
 
-/* Its process, which is in the call now; or the next request of its identity. */
+/* Offers a full trace of the process of an open call, or of the next request of its identity. */
 static void full_of(const struct snapshot *s, const struct snap_open *o, struct screen_reply *out)
 {
     out->full = full_offer_request(s, o->ident, 0);

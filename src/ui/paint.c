@@ -64,7 +64,7 @@ static const struct paint of_theme[THEME_COUNT][STYLE_COUNT] = {
                      [STYLE_KEY] = {BLUE, -1, 0}},
 };
 
-/* Styles that eight colors do not have are made from them and attributes. */
+/* With eight colors, other colors are replaced by one of the eight and attributes. */
 static struct paint with_eight(struct paint k, enum style st)
 {
     if (k.ink == GREY) {

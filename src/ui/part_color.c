@@ -4,9 +4,9 @@
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE };
 
-/* The colors that M. Okabe and K. Ito chose for people who see few hues ("Color Universal Design",
- * 2008), and the nearest of 256. Red is at least 1: terminals with direct color read 0 to 7 as the
- * first eight colors, and some do so with all numbers below 0x10000. */
+/* The colors that M. Okabe and K. Ito chose for people with color vision deficiency ("Color
+ * Universal Design", 2008), and the nearest of 256. Red is at least 1: terminals with direct color
+ * read 0 to 7 as the first eight colors, and some do so with all numbers below 0x10000. */
 static const struct {
     int rgb, of_256, of_8; /* of_8 -1: the background of the terminal */
     bool dark;             /* the letter is white */

@@ -20,8 +20,8 @@ struct pick_list {
     bool by_calls;    /* the list is sorted by calls per second */
     bool walking;     /* the arrows were used: Space ticks, and the selected function is kept */
     uint32_t kept;    /* number of the selected function while `walking` */
-    bool called_by;   /* only functions that a tier calls: its number, its name, the waterfall that
-                         the picker was opened from */
+    bool called_by;   /* only functions that a tier calls: `tier`, with this name, in the waterfall
+                         `trace` */
     uint16_t tier;
     uint64_t trace;
     char name[TIER_NAME_BYTES];

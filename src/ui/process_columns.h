@@ -33,7 +33,7 @@ enum { PROCESS_CELL_BYTES = 64 };
 void process_columns_choose(struct process_columns *k, int cols, bool groups, unsigned sort);
 const char *process_column_title(enum process_column c);
 const char *process_column_help(enum process_column c);
-bool process_column_is_text(enum process_column c); /* drawn from the left */
+bool process_column_is_text(enum process_column c); /* left-aligned */
 /* The sort that a click on the title chooses; PROCESS_SORTS: none. */
 unsigned process_column_sort(enum process_column c);
 /* The column of a sort; PC_COLUMNS: the name. */

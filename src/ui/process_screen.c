@@ -133,7 +133,8 @@ static void step(struct process_state *t, int by)
     }
 }
 
-/* Esc: the part below, the filter, the group; false: nothing is left. */
+/* Esc closes the part below, else removes the filter, else leaves the group. False: none of them.
+ */
 static bool step_back(struct process_state *t)
 {
     if (t->stack) {
@@ -187,7 +188,7 @@ static bool on_order(struct process_state *t, struct ui_shared *sh, enum action 
 static void open_group(struct process_state *t, const struct process_row *r, struct message *m)
 {
     if (r->rest || (t->query.group == PROCESS_BY_CALL && !r->name[0])) {
-        message_set(m, "this line is the sum of the other groups; it has no list", true);
+        message_set(m, "the processes of this line cannot be listed", true);
         return;
     }
     t->within = t->query.group;

@@ -42,7 +42,7 @@ static void write_steps(const struct value_tree *s, uint32_t node, struct buf *o
         buf_addf(out, "map_get(%s, ", value_tree_str(s, n->key));
         break;
     }
-    write_steps(s, up, out); /* the depth of a shape */
+    write_steps(s, up, out); /* recursion: at most VALUE_TREE_DEPTH levels */
     buf_addch(out, ')');
 }
 
@@ -84,7 +84,7 @@ static void set_name(struct rule_name *n, const char *bytes, size_t len)
     n->known = true;
 }
 
-/* An element of a list that is a string in this call: its name is the number of the character. */
+/* An element of a list that is a string in this call: its name is the code point. */
 static bool character(const struct value_tree *s, uint32_t node, uint32_t call, struct rule_name *n)
 {
     const struct value_tree_node *like = &s->node[node];
@@ -105,7 +105,8 @@ static bool character(const struct value_tree *s, uint32_t node, uint32_t call, 
     return true;
 }
 
-/* The first characters of a string, or bytes of a binary, in bytes of its name. */
+/* The length in bytes of the part of the name that stands for the first `prefix` characters
+ * (string) or bytes (binary). */
 static uint32_t bytes_of(const struct value_tree *s, const struct value_tree_node *n,
                          uint32_t prefix)
 {
@@ -213,7 +214,9 @@ uint32_t rule_prefix_most(const struct value_tree_node *n)
     if (!rule_has_shape(n) || n->size < 2)
         return 0;
     uint32_t most = n->size - 1 < RULE_PREFIX_MAX ? (uint32_t)n->size - 1 : RULE_PREFIX_MAX;
-    return most < n->name.len ? most : n->name.len; /* the node reports this size */
+    return most < n->name.len
+               ? most
+               : n->name.len; /* n->size comes from the node: the name may be shorter */
 }
 
 /* A prefix of n bytes, of the name, ends after a separator or before one, never inside a character.

@@ -11,7 +11,8 @@
 
 #define RULE_BYTES      1000
 #define RULE_NAME_BYTES 160
-#define RULE_PREFIX_MAX 100u /* names longer than this are not known to the byte */
+#define RULE_PREFIX_MAX                                                                            \
+    100u /* the longest prefix, in bytes or characters: a longer value may be truncated */
 
 /* How a part names a request: the length of a prefix (bytes of a binary, characters of a string),
  * or one of these. */

@@ -204,7 +204,7 @@ static void open_waterfall(struct ui_shared *sh, const struct snapshot *s,
     free(p.at);
 }
 
-/* The process of the slowest part of the selected request may still run. */
+/* Opens the flame graph of the process with the slowest part of the selected request. */
 static void open_flame(struct ui_shared *sh, const struct snapshot *s, struct screen_reply *out)
 {
     struct slow_picks p = slow_list_pick(&sh->slow, s);
@@ -233,7 +233,7 @@ static void open_full(struct ui_shared *sh, const struct snapshot *s, struct scr
     free(p.at);
 }
 
-/* Keys of the list, where it is empty. */
+/* True: the key does nothing if the list is empty. */
 static bool needs_list(enum action act)
 {
     return act == ACT_OPEN || act == ACT_FLAME_OF || act == ACT_FULL || act == ACT_SORT_LEFT ||

@@ -45,7 +45,7 @@ void start_set_catalog(struct start *t, const struct catalog *c)
     uint32_t ids[BUSIEST];
     char name[CATALOG_TEXT_BYTES], rate[FORMAT_BYTES];
     if (!c || catalog_status(c)->state == CATALOG_LOADING) {
-        return; /* at the end of the line */
+        return; /* the line is added when the catalog is complete */
     }
     size_t n = find_busiest(c, ids);
     t->busiest[0] = 0;

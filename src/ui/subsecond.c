@@ -48,7 +48,7 @@ const struct sample_map *subsecond_last(const struct flame_state *t)
     return t->subsecond.map;
 }
 
-/* The last cell with samples in the newest second in sight. */
+/* The last cell that is not in a gap. */
 static uint64_t newest_cell(const struct sample_map *m)
 {
     uint64_t cell = sample_map_cells(m) - 1;

@@ -16,7 +16,7 @@ static void to_flame(struct flame_state *t, struct message *why, struct screen_r
     }
     flame_graphs_range(t, from_ns, to_ns);
     out->open.to = SCREEN_FLAME;
-    out->intent.kind = INTENT_VIEW_QUERY; /* not INTENT_FLAME: no sampling must begin */
+    out->intent.kind = INTENT_VIEW_QUERY; /* not INTENT_FLAME: sampling must not begin */
 }
 
 /* The flame graphs of other ranges are compared with the marked range. */
@@ -58,7 +58,7 @@ static void moved(struct flame_state *t, struct message *say, enum action act)
                     act == ACT_UP || act == ACT_DOWN ? "there are no more lines in this second"
                     : act == ACT_LEFT || act == ACT_PGUP || act == ACT_EARLIER
                         ? "there are no earlier samples"
-                    : act == ACT_HOME ? "this is the first second in sight"
+                    : act == ACT_HOME ? "this is the first second shown"
                                       : "these are the newest samples",
                     false);
     }

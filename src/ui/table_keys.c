@@ -141,7 +141,7 @@ static bool on_back(struct ui_shared *sh)
     return slow_list_forget_filter(&sh->slow); /* it was set on another screen */
 }
 
-/* Keys for rows, without a row. */
+/* True: the key does nothing without a row. */
 static bool needs_rows(enum action act)
 {
     switch (act) {

@@ -48,7 +48,7 @@ void table_menus_columns(const struct table_state *t, struct ui_shared *sh)
     }
 }
 
-/* If there is room, always, never. */
+/* The next state of the selected column: shown if there is room, always shown, hidden. */
 void table_menus_column_next(struct table_state *t, struct ui_shared *sh)
 {
     enum column_state *c = &t->columns[sh->dialog.menu.at.sel];

@@ -83,8 +83,8 @@ static void prepare_leaving(void)
     }
 }
 
-/* Pasted text then comes between two sequences that escape detects. Terminals that are not ANSI
- * might print unknown sequences. */
+/* Bracketed paste mode: pasted text comes between two sequences, which the unit escape detects.
+ * Terminals that are not ANSI might print unknown sequences. */
 static void mark_pastes(bool on)
 {
     if (term.pastes) {
@@ -93,7 +93,7 @@ static void mark_pastes(bool on)
     }
 }
 
-/* curses restores the terminal on SIGTSTP, but does not reset the marking of pastes. */
+/* curses restores the terminal on SIGTSTP, but does not end bracketed paste mode. */
 static void on_stop(int sig)
 {
     mark_pastes(false);
@@ -135,7 +135,8 @@ static void set_style(enum style st, enum theme t)
     }
 }
 
-/* Two amounts, or two parts of a time; the second may be none. Other pairs are never drawn. */
+/* The number of a pair of shades: of two amounts, or of two parts of a time (the second may be
+ * none). Other pairs are never drawn. */
 static size_t pair_number(unsigned ink, unsigned paper)
 {
     if (ink < SHADE_PART) {

@@ -34,7 +34,7 @@ static bool clock_time(const char **p, struct clock_time *t)
     return digits(p, 2, 59, &t->second);
 }
 
-/* That time on the day of the second `day_s`, some days on. */
+/* The clock time t, `days` days after the day of day_s (Unix time). */
 static uint64_t on_day(uint64_t day_s, int days, const struct clock_time *t)
 {
     time_t day = (time_t)day_s;

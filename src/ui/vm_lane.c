@@ -163,7 +163,7 @@ int vm_lane_say(const struct vm_lane *l, struct canvas *c, int row, int col, int
 
 const char *vm_lane_none(const struct snapshot *s)
 {
-    return s->vm.state == VM_EVENTS_NOT_HERE
-               ? "the VM reports events from OTP 28 on; those that kprof-top knows are shown"
-               : "no VM event is in sight";
+    return s->vm.state == VM_EVENTS_NOT_HERE ? "VMs report events from OTP 28 on; only those that "
+                                               "kprof-top finds itself are shown"
+                                             : "no VM event in the time shown";
 }

@@ -99,7 +99,7 @@ static void describe(const struct snapshot *s, const struct waterfall *w,
                  PART_WHAT_BYTES - 1, k->what);
     }
     if (k->queue) {
-        snprintf(queue, sizeof queue, ", %" PRIu32 " messages in it", k->queue - 1);
+        snprintf(queue, sizeof queue, ", mailbox of %" PRIu32 " messages", k->queue - 1);
     }
     if (k->times > 1) {
         snprintf(times, sizeof times, ", %" PRIu32 " times", k->times);

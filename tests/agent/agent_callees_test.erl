@@ -119,12 +119,12 @@ callees_that_are_not_known(T) ->
     Why({erlang, display, 1}, "was not loaded from a file"),
     Why({agent_load, leaf, 1}, "was not loaded from a file"),
     File = load(T, [], "a"),
-    Why({agent_caller, go, 3}, "another version than the one that is loaded"),
+    Why({agent_caller, go, 3}, "a different version from the loaded one"),
     {ok, Beam} = rpc:call(T, file, read_file, [File]),
     %% the file was changed
     {ok, agent_caller, Newer} = rpc:call(T, compile, forms, [forms(source("a") ++ "newer(X) -> plain(X), go(X, X). "), [export_all]]),
     ok = rpc:call(T, file, write_file, [File, Newer]),
-    Why({agent_caller, go, 2}, "another version than the one that is loaded"),
+    Why({agent_caller, go, 2}, "a different version from the loaded one"),
     %% compiled by a future OTP: unknown instructions
     {At, 4} = binary:match(Beam, <<"Code">>),
     ok = rpc:call(T, file, write_file, [File, [binary:part(Beam, 0, At + 16), <<250:32>>, binary:part(Beam, At + 20, byte_size(Beam) - At - 20)]]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""CPU time of kprof-top per event over TLS, against a plain connection, at about 100,000 events/s. The rounds alternate, in one
-run, each on a node of its own of which only one has load at a time. Limit: 1.3; above, the exit status is 1.
+"""CPU time of kprof-top per event over TLS, against a plain connection, at about 100,000 events/s. One run has two
+nodes, with and without TLS; they are measured in turn, and only one has load at a time. Limit: 1.3; above, the exit status is 1.
 
 Environment: KPROF_TOP (the program), KPROF_BENCH_REPS (5), KPROF_BENCH_SECONDS (4)."""
 import os

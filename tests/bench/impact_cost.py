@@ -18,7 +18,7 @@ SETTLE_MS, HOLD_MS, GAP_MS = 3000, 4000, 50
 
 def lost(parts, per):
     """The loss of throughput in percent in each traced part, compared with the mean of the parts before and after.
-    per: 1 ns of time, 2 ns of CPU time of the node."""
+    per: an index in a part: 1 the time in ns, 2 the CPU time of the node in ns."""
     rate = [p[0] / max(1, p[per]) for p in parts]
     return [100 * (1 - 2 * on / (before + after)) for before, on, after in zip(rate[0::2], rate[1::2], rate[2::2])]
 
@@ -52,7 +52,7 @@ def one(n, path, sample, us, o):
     low, _, high = statistics.quantiles(losses, n=4) if len(losses) > 1 else [real] * 3
     return {"clock": statistics.median(lost(parts, 1)), "real": real, "told": told, "others": others, "low": low, "high": high,
             "calls": CALLS[what] * 1e9 * sum(p[0] for p in parts[1::2]) / sum(p[1] for p in parts[1::2]),
-            # CPU time of a call, and the part of it that is lost
+            # CPU time that is lost per call
             "ns": real / 100 * sum(p[2] for p in parts[1::2]) / (CALLS[what] * sum(p[0] for p in parts[1::2])),
             "agrees": abs(told - real) <= max(NEAR_POINTS, NEAR_SHARE * abs(real))}
 

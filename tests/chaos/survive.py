@@ -334,7 +334,7 @@ class World:
             self.node.proc.wait(0 if self.node.proc.poll() is not None else 5)
         except subprocess.TimeoutExpired:
             return None
-        kp.until(5, lambda: self.node._answers[-1:] == [None], what="its last words")  # all of stdout is read
+        kp.until(5, lambda: self.node._answers[-1:] == [None], what="its last output")  # all of stdout is read
         status = self.node.proc.returncode
         how = "killed by %s" % signal.Signals(-status).name if status < 0 else "exit %d" % status
         slogan = ""
@@ -342,7 +342,7 @@ class World:
             with open(self.node.dump, errors="replace") as f:
                 slogan = "".join(x for x in (f.readline() for _ in range(4)) if x.startswith("Slogan")).strip()
         last = [x for x in self.node.said().splitlines() if x.strip()][-5:]
-        return "%s; %s%s" % (how, " / ".join(last) or "no word", "; " + slogan if slogan else "")
+        return "%s; %s%s" % (how, " / ".join(last) or "no output", "; " + slogan if slogan else "")
 
     def after(self):
         """The checks after each round."""

@@ -132,7 +132,7 @@ def test_wrong_usage():
 
 
 def test_an_output_is_kept_until_there_is_a_report():
-    """A report of yesterday stays if the node is down; a recording that is read is not overwritten."""
+    """An earlier report is kept if the node cannot be reached; a recording that is read is not overwritten."""
     old, rec = os.path.join(kp.scratch(), "old.json"), os.path.join(kp.scratch(), "read.rec")
     for path in (old, rec):
         with open(path, "w") as f:

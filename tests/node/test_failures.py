@@ -174,7 +174,7 @@ def test_ipv6_has_nothing():
 
 
 def test_a_node_that_refuses():
-    """Name, cookie, and TLS where there is none."""
+    """A wrong name, a wrong cookie, and --tls for a node without TLS."""
     with workload_node(25) as n:
         alone, to = n.name.split("@")[0], ["--connect", "127.0.0.1:%d" % n.port()]
         file = os.path.join(kp.scratch(), "wrong-cookie")
@@ -196,7 +196,7 @@ def test_a_node_that_refuses():
 
 
 def tls_server(cert, version=None):
-    """TLS, and then nothing: closes after some bytes."""
+    """Does the TLS handshake, then closes the connection when the first byte arrives."""
     p = pki()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(p.path(cert + ".pem"), p.path(cert + ".key"))
@@ -213,7 +213,7 @@ def tls_server(cert, version=None):
 
 
 def test_tls():
-    """Each with the node's own certificate; test_tls has what depends on the OTP release."""
+    """Failures of TLS that do not depend on the OTP release; test_tls has the others."""
     p = pki()
     ca = ["--tls-ca", p.path("ca.pem")]
     with open(p.path("text.pem"), "w") as f:
@@ -224,8 +224,8 @@ def test_tls():
             f.write("[{client,[{versions,['tlsv1.2']}]}].\n")
         cases = [
             Case([n.name], ["speaks TLS", "--tls-optfile", "-ssl_dist_optfile"]),
-            Case([n.name, "--tls"], ["not signed by an authority that this machine trusts", "--tls-ca"]),
-            Case([n.name, "--tls-ca", p.path("other.pem")], ["not signed by an authority of " + p.path("other.pem"), "--tls-ca"]),
+            Case([n.name, "--tls"], ["not signed by a CA that this machine trusts", "--tls-ca"]),
+            Case([n.name, "--tls-ca", p.path("other.pem")], ["not signed by a CA in " + p.path("other.pem"), "--tls-ca"]),
             Case([n.name, *ca], ["rejected the cookie from KPROF_COOKIE"]),
             Case(["--connect", "127.0.0.1:%d" % n.port(), "app@db7.example.org", *ca],
                  ["its certificate is for 127.0.0.1", "not for db7.example.org"]),

@@ -78,7 +78,7 @@ def test_a_limited_rate_samples_instead():
     """--max-rate: no trip; estimated counts are near those of the node."""
     with kp.Node(25) as n:
         n.eval("code:ensure_loaded(tight)")  # kprof-top loads no module
-        # a machine without CPU time is not tested here
+        # so that a busy machine does not open the breaker by the age of events
         k = attach(n, *TIERS, "--max-rate", "20000", "--max-age", "20s")
         k.tracing()
         traced(n)

@@ -70,7 +70,7 @@ def test_each_check_can_fail():
 
 
 def test_what_is_tried_again():
-    """Only what a busy machine explains: not calls that are missing altogether."""
+    """A check is tried again only if a busy machine can explain the failure; missing calls are always a failure."""
     def why(**rows):
         f = final(rows.pop("sample", 1))
         f["breaker"] = {"trips": rows.pop("trips", 0), "reason": "age"}

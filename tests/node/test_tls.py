@@ -133,7 +133,7 @@ def test_with_our_certificate(otp):
         # the failures of the same node
         one_sentence(kp.run(*IN_VAIN, "--tls-ca", p.path("ca.pem"), n.name), 1, n.name, "requires a certificate",
                      "--tls-cert")
-        for cert, why in (("stranger", "its authority is unknown there"), ("expired", "it has expired")):
+        for cert, why in (("stranger", "the node does not know its CA"), ("expired", "it has expired")):
             k = kp.run(*IN_VAIN, "--tls-ca", p.path("ca.pem"), "--tls-cert", p.path(cert + ".pem"), "--tls-key",
                        p.path(cert + ".key"), n.name)
             one_sentence(k, 1, n.name, "rejected the certificate of kprof-top", why)
@@ -148,8 +148,8 @@ def test_refused(otp):
         def refused(args, *words):
             k = kp.run(*IN_VAIN, *args, n.name)
             one_sentence(k, 1, n.name, *words)
-        refused(["--tls-ca", p.path("other.pem")], "not signed by an authority of", "other.pem", "--tls-ca")
-        refused(["--tls"], "not signed by an authority that this machine trusts", "--tls-ca")
+        refused(["--tls-ca", p.path("other.pem")], "not signed by a CA in", "other.pem", "--tls-ca")
+        refused(["--tls"], "not signed by a CA that this machine trusts", "--tls-ca")
         refused([], "speaks TLS", "--tls-optfile")
         one_sentence(kp.run(*IN_VAIN, "--tls-ca", p.path("ca.pem"), n.name, cookie="wrong"), 1, "rejected the cookie")
         k = kp.run(*TIER, "--format", "json", "--tls-insecure", n.name)
@@ -219,7 +219,7 @@ def test_reset_and_reconnect():
         t.wait_for("CONNECTION LOST", gone=True)
         trust("other.pem")
         proxy.cut()
-        t.wait_for(re.compile("CONNECTION LOST.*not signed by an authority"), 30)
+        t.wait_for(re.compile("CONNECTION LOST.*not signed by a CA"), 30)
         renew(-1)
         trust("ca.pem")
         t.wait_for(re.compile("CONNECTION LOST.*its certificate expired on 20"), 30)

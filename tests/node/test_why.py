@@ -7,8 +7,8 @@ import time
 
 import kp
 
-# The trouble, the rules of which one must be first, and what its sentence must say: without parts of the time (OTP 25)
-# only the tier is known, and that the collection of large heaps waits for dirty schedulers.
+# The trouble: the rules of which one must be first, and what its sentence must say. Without parts of the time (OTP
+# 25), a finding names only the tier, or says that collections of large heaps wait for dirty schedulers.
 PLAIN = {
     "queue": ("queue", r"waiting for process <0\.\d+\.\d+>.* busy with accounting"),
     "lock": ("lock", r"accounting runs in one process at a time"),
@@ -20,7 +20,7 @@ PARTS = {
     "gc": ("gc", r"garbage collection is \d+ % of the time of .*formatter"),
     "dirty": ("dirty", r"dirty jobs .* of the time of .*\bdb\b"),
 }
-VM_RULES = {"gc", "dirty", "port"}  # cannot be told on VMs on which the flag running is not used
+VM_RULES = {"gc", "dirty", "port"}  # cannot be found on VMs on which the flag running is not used
 
 
 def found(k):
@@ -67,7 +67,7 @@ def says(findings, rule, text):
 
 
 def test_work():
-    """Five causes at the same time, and each is told."""
+    """Five causes at the same time: each is found."""
     with kp.Node() as n:
         n.eval("why_work:start([{many, 20}, {fails, 40}, {hangs, 3}, {long, 20}])")
         k = kp.run(*TIERS, "-n", "1", "-d", "7s", n.name, deadline_s=60)
@@ -131,7 +131,7 @@ def test_a_minute():
         n.eval("why_work:more(work, 120)")
         n.eval("why_work:fail(2)")
         row = k.wait_json(60, lambda r: r["elapsed_s"] > 43)
-        says(rules(row), "frequent", r"^work came \d+ times per second in the last 10 s, and 2\d|1\d")
+        says(rules(row), "frequent", r"^work: \d+ requests per second in the last 10 s, and [12]\d")
         says(rules(row), "errors", r"in the last 10 s \d+ %, in the \d+ s before \d")
         assert k.wait(90) == 0, k.saw()
         says(found(k), "memory", r"^the memory of the node grows: ")

@@ -4,7 +4,7 @@ layer". Each server runs under its load. kprof-top is started with the name of t
 pressed as its screens suggest, and counted: P Enter (the first preset of the list), S s Enter (slow requests, with the
 proposed threshold), Y (findings). The clock runs from the start of kprof-top until five slow requests name their kind and
 layer, and the findings are shown. Fails if the preset is not that of the server, if a screen does not answer, if the client
-has errors, if the logs of the server are not unchanged, or if something is left on the node. Keys and seconds are printed
+has errors, if the logs of the server have changed, or if something is left on the node. Keys and seconds are printed
 and, with --write, written into a Markdown file."""
 import argparse
 import collections

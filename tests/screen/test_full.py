@@ -1,4 +1,4 @@
-"""x and X: a full trace of the sample node, on a real terminal: from a row, from a process; tree, flame graph, time line, files."""
+"""x and X: a full trace of the sample node, on a real terminal: from a row, from a process; tree, flame graph, timeline, files."""
 import os
 import re
 
@@ -33,7 +33,7 @@ def test_full_trace_of_the_sample_node():
         t.wait_for("FLAME GRAPH")
         t.wait_for("kprof_sample:")
         t.keys("Escape", "t")
-        t.wait_for("TIME LINE of a request of update")
+        t.wait_for("TIMELINE of a request of update")
         t.wait_for(re.compile(r"^\+\S+ for \S+ ", re.M))
         t.keys("+", "Right", "Right", "Down", "e")
         t.wait_for("Export the trace to file")

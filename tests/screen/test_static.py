@@ -8,7 +8,7 @@ from common import options
 
 PROGRAM = os.path.join(kp.ROOT, "build", "kprof-top-static")
 HOSTS = "127.0.0.1 localhost thenode.test\n"
-# The methods of a desktop are shared libraries, which must not be used.
+# The services in the nsswitch.conf of a desktop are shared libraries, which must not be loaded.
 ROOTS = {
     "empty": {"etc/hosts": HOSTS},
     "desktop": {"etc/hosts": HOSTS,

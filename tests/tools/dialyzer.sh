@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks each source of the agent: every exported function has a -spec, and dialyzer reports nothing. One test per
 # source.
-# dialyzer.sh [SOURCE...]. The PLT of OTP is in build/agent/dialyzer/ (made once, in a minute).
+# dialyzer.sh [SOURCE...]. The PLT of OTP is in build/agent/dialyzer/ (built once; this takes about a minute).
 set -u
 dir=build/agent/dialyzer
 [ $# -gt 0 ] || set -- src/agent/kprof_*.erl

@@ -17,7 +17,7 @@ for suite in trixie sid; do
         continue
     fi
     if [ -e "$root.failed" ] && [ -z "$(find "$root.failed" -mmin +60)" ]; then
-        echo "OTP root $suite: could not be created less than an hour ago (see $root.log); its tests are skipped"
+        echo "OTP root $suite: creating it failed less than an hour ago (see $root.log); its tests are skipped"
         continue
     fi
     rm -rf "$root.tmp" "$root.failed"

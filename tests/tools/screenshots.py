@@ -129,7 +129,7 @@ def flames(directory):
 
 
 def subsecond(t, directory):
-    """Stack samples of the sample node, below the second."""
+    """The sub-second heat map of the stack samples of the sample node."""
     t.keys("F")
     t.wait_for("Sample the stacks of")
     t.keys("Enter")
@@ -141,7 +141,7 @@ def subsecond(t, directory):
 
 
 def full_trace(t, directory):
-    """All calls of one request of the sample node: the tree, and the time line."""
+    """All calls of one request of the sample node: the tree, and the timeline."""
     t.wait_for(re.compile(r"^ +update +\d", re.M), 30)
     t.keys("/", "update", "Enter", "Down", "x")
     t.wait_for("the next request of update")
@@ -149,7 +149,7 @@ def full_trace(t, directory):
     t.wait_for("CALL TREE of a request of update", 60)
     shot(t, directory, "full")
     t.keys("t")
-    t.wait_for("TIME LINE of a request of update")
+    t.wait_for("TIMELINE of a request of update")
     t.keys("Right", "Right", "Right")
     shot(t, directory, "full_line")
     t.keys("Escape", "Escape", "Escape")

@@ -114,7 +114,7 @@ static void limits_are_told(void **state)
     s.max_rate = 1000;
     s.returns = RETURNS_FULL;
     assert_int_equal(engine_take_settings(g, &s, &e), 0);
-    EXPECT(0, "returns: full", "limit of the overhead: 2.5 % of the node",
+    EXPECT(0, "returns: full", "limit of the overhead: 2.5 % of scheduler time",
            "limit of events per second: 1000");
     s.max_overhead_ppm = 0;
     s.max_rate = 0;

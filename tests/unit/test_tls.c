@@ -372,8 +372,8 @@ static void another_one_is_refused(void **state)
         {"hostile", "vm", "ca.pem", "is for ?[31m"},
         {"expired", "vm", "ca.pem", "its certificate expired on 2"},
         {"early", "vm", "ca.pem", "valid only from 2"},
-        {"vm", "vm", "other.pem", "not signed by an authority of /tmp/kprof_tls_"},
-        {"vm", "vm", NULL, "authority that this machine trusts"},
+        {"vm", "vm", "other.pem", "not signed by a CA in /tmp/kprof_tls_"},
+        {"vm", "vm", NULL, "CA that this machine trusts"},
     };
     const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
@@ -404,7 +404,7 @@ static void our_certificate_is_missing_or_wrong(void **state)
     static const struct {
         const char *cert, *key, *what;
     } cases[] = {{NULL, NULL, "it requires a certificate of kprof-top; give --tls-cert"},
-                 {"stranger.pem", "stranger.key", "its authority is unknown there"},
+                 {"stranger.pem", "stranger.key", "the node does not know its CA"},
                  {"expired.pem", "expired.key", "it has expired"}};
 
     (void)state;
@@ -475,7 +475,7 @@ static void files_that_cannot_be_used(void **state)
 {
     (void)state;
     bad(&(struct client){.ca = "none.pem"}, "none.pem (from --tls-ca): No such file");
-    bad(&(struct client){.ca = "vm.key"}, "no usable certificate of an authority");
+    bad(&(struct client){.ca = "vm.key"}, "no usable certificate of a CA");
     bad(&(struct client){.cert = "vm.key"}, "no usable certificate (PEM)");
     bad(&(struct client){.cert = "vm.pem"}, "no usable key (PEM)");
     bad(&(struct client){.cert = "vm.pem", .key = "none"}, "none (from --tls-key): No such file");

@@ -142,7 +142,7 @@ static void without_samples_it_says_why(void **state)
     s.state = SAMPLING_ASKED;
     says(&s, "asking the node", "No samples yet: the node has not answered.");
     s.state = SAMPLING_ON;
-    says(&s, "SAMPLING  cost 0.4%  every 99.0ms", "the first samples arrive within a second");
+    says(&s, "SAMPLING  overhead 0.4%  every 99.0ms", "the first samples arrive within a second");
     s.pause = SAMPLING_BREAKER;
     says(&s, "PAUSED: the breaker is open", "No samples yet: the breaker is open.");
     s.pause = SAMPLING_LEASE;

@@ -1,5 +1,5 @@
 /* Full traces on the screen: what each screen offers, the dialog, the wait, the call tree, its
- * flame graph and its time line. Pictures in each size are in test_ui_matrix. */
+ * flame graph and its timeline. Pictures in each size are in test_ui_matrix. */
 #include "fake_processes.h"
 #include "fake_snapshot.h"
 #include "fake_trace.h"
@@ -287,7 +287,7 @@ static void flame_graph_and_time_line(void **state)
     assert_int_equal(u->full.flame.query.group, FLAME_STATUS);
     run("H");
     assert_int_equal(u->screen, SCREEN_FULL_LINE);
-    assert_true(has("TIME LINE"));
+    assert_true(has("TIMELINE"));
     run("<Down>");
     assert_true(has("shop_db:query/2"));
     run("<Down>");
@@ -295,7 +295,7 @@ static void flame_graph_and_time_line(void **state)
     run("-");
     assert_true(has("the whole trace is in sight"));
     run("<End>++++++++");
-    assert_true(has("the time line cannot be finer"));
+    assert_true(has("the timeline cannot be finer"));
     run("<Home><Right><Left>--------<PgDn><PgUp>a");
     run("<Esc><Esc>");
     assert_int_equal(u->screen, SCREEN_TABLE);
@@ -342,7 +342,7 @@ static void hostile_and_every_size(void **state)
     }
 }
 
-/* --- the cells of the time line --- */
+/* --- the cells of the timeline --- */
 
 static void cells(void **state)
 {

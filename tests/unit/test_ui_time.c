@@ -342,10 +342,10 @@ static void the_cursor_tells_vm_events(void **state)
 {
     (void)state;
     look_after("H,");
-    assert_true(picture_has(&c, "no VM event is in sight"));
+    assert_true(picture_has(&c, "no VM event in the time shown"));
     fake_snap(fake)->vm.state = VM_EVENTS_NOT_HERE;
     look_after(".");
-    assert_true(picture_has(&c, "the VM reports events from OTP 28 on"));
+    assert_true(picture_has(&c, "VMs report events from OTP 28 on"));
     fake_vm_events(fake);
     look_after("<Esc>H<End>");
     assert_true(
@@ -372,7 +372,7 @@ static void a_waterfall_tells_vm_events(void **state)
     look_after("S<Enter>");
     assert_false(picture_has(&c, "VM events"));
     look_after(".");
-    assert_true(picture_has(&c, "no VM event is in sight"));
+    assert_true(picture_has(&c, "no VM event in the time shown"));
     fake_vm_events(fake);
     look_after("");
     assert_true(picture_has(&c, "VM events"));

@@ -120,10 +120,9 @@ static void frequent(void **state)
     (void)state;
     struct scene *c = scene_of("frequent");
     float *rate = c->rate[scene_row(c, TIERS, READ) - c->row];
-    const struct snap_finding *w = scene_first(
-        c, "frequent",
-        "read came 320 times per second in the last 10 s, and 100 times per second in the 50 "
-        "s before");
+    const struct snap_finding *w =
+        scene_first(c, "frequent",
+                    "read: 320 requests per second in the last 10 s, and 100 in the 50 s before");
     assert_int_equal(w->proof, PROOF_HEAT);
     assert_ptr_equal(w->row, scene_row(c, TIERS, READ));
     for (size_t i = 0; i < 35; i++) /* not known: it was not traced */
@@ -209,10 +208,11 @@ static void dirty_queue(void **state)
 {
     (void)state;
     struct scene *c = scene_of("dirty_queue");
-    const struct snap_finding *w = scene_first(
-        c, "dirty_queue",
-        "since 03:03:35, 3.5 processes per dirty CPU scheduler have been waiting for it: for "
-        "garbage collection of a large heap, or native code");
+    const struct snap_finding *w =
+        scene_first(c, "dirty_queue",
+                    "since 03:03:35, 3.5 processes per dirty CPU scheduler have been waiting to "
+                    "run on one: for "
+                    "garbage collection of a large heap, or native code");
     assert_int_equal(w->proof, PROOF_PROCESSES);
     scene_none(c, "run_queue");
     scene_part(c, DB, PART_GC, 0.63); /* the parts tell more */

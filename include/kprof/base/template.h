@@ -1,4 +1,4 @@
-/* The pattern of a text, so that a million URLs get a few names.
+/* Replaces the variable parts of a text, so that many URLs share a few names.
  *
  * Invariant: reads at most TEMPLATE_READS bytes, allocates nothing, and writes at most
  * TEMPLATE_BYTES bytes (without NUL) and at most 3 bytes more than the text has. The name consists

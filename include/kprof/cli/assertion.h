@@ -6,8 +6,8 @@
  * ... p999, max, self, share, oldest_open). `node.FIELD` is a value of the node: run_queue,
  * memory (bytes, or 500M, 2G) or processes. `queue(NAME)` is the length of the message queue of the
  * process with this registered name; only for --trigger. A time needs a unit (20ms, 1500us); a
- * share is a part of 1 or a percentage. If VALUE is a percentage with a sign (+10%), it is relative
- * to the same row of a baseline. Any thread. */
+ * share is a fraction (0.01) or a percentage. If VALUE is a percentage with a sign (+10%), it is
+ * relative to the same row of a baseline. Any thread. */
 #ifndef KPROF_CLI_ASSERTION_H
 #define KPROF_CLI_ASSERTION_H
 

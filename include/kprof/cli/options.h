@@ -86,7 +86,8 @@ struct options {
     bool batch, no_color, ascii, force;
     char *profile; /* stacks are sampled: cpu, wall or a metric; NULL: they are not */
     uint64_t top;  /* number of processes; 0: 100 */
-    struct process_choice processes; /* valid if has_processes; else `top` by what is profiled */
+    struct process_choice
+        processes; /* valid if has_processes; else the first `top` by the profiled metric */
     bool has_processes;
     uint32_t statuses;           /* bit 1 << enum stack_status for each; 0: as `profile` says */
     uint64_t sample_interval_ns; /* between two groups of processes, 9 ms */

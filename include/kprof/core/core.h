@@ -95,7 +95,7 @@ struct snapshot *core_view(struct core *c, const struct view_query *l, uint64_t 
 /* ---- stack samples ---- */
 
 /* Remembers, for the last seconds, which traced call each process was in, and which calls of the
- * requests with samples have ended. Off by default; off forgets. */
+ * requests with samples have ended. Off by default. Off discards what was stored. */
 void core_keep_inside(struct core *c, bool on);
 struct core_inside {
     bool known;        /* false: that is too long ago, or it is off */

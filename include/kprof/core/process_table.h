@@ -1,6 +1,6 @@
 /* The process table: the first processes of one round, in the node's order, and sums of all
- * processes by initial call and by application. What happens in a second is computed from this
- * round and the one before.
+ * processes by initial call and by application. Rates per second are computed from this round and
+ * the one before.
  *
  * Invariant: a table belongs to one round; it contains nothing of another round. A decoder fills it
  * in, then it is immutable. It owns its texts, which are raw bytes of the node. Bounded:
@@ -71,8 +71,9 @@ struct process_head {
     uint64_t processes;            /* of the node, without those of agents */
     double born_per_s, died_per_s; /* started and ended, as far as rounds saw it; NAN: not known */
     double between_s;              /* since the round before; 0: there was none */
-    double period_s, asked_s,
-        round_s;         /* between rounds: in force, asked for; how long the round took */
+    double period_s, asked_s;      /* between rounds: in use, requested */
+    double round_s;
+    /* how long this round took */
     double next_s;       /* until the next round */
     double cost_percent; /* of the schedulers' time */
     uint64_t late;       /* processes that did not answer in time */

@@ -219,8 +219,8 @@ struct snap_slow_trace { /* a slow request with its calls */
     size_t n_who;
 };
 
-/* Selects slow requests: those with the text in a name, a process or arguments on their line that
- * ended in the time range or have a slow call that ended in it. */
+/* Selects slow requests: those that ended in the time range, or have a slow call that ended in it,
+ * and have the text in a name, a process or the arguments on their line. */
 struct slow_filter {
     char text[128];          /* "": any */
     uint64_t from_ns, to_ns; /* wall clock of this machine, [from, to); to 0: no end */

@@ -2,8 +2,8 @@
  *
  * Invariant: pure; the same snapshot gives the same findings. A rule that does not have enough
  * calls, or lacks its data, finds nothing and counts as unknown, so "nothing found" differs from
- * "not known". All values in a sentence are from the snapshot. The rules with their thresholds are
- * a table in src/core/why.c. Any thread. */
+ * "not known". All values in a sentence are from the snapshot. The table of the rules is in
+ * src/core/why.c, their thresholds are in why_*.c. Any thread. */
 #ifndef KPROF_CORE_WHY_H
 #define KPROF_CORE_WHY_H
 

@@ -29,7 +29,7 @@ struct settings {
 
     /* only for this run */
     bool detail_given;     /* the operator asked for `detail`: report if it is not possible */
-    bool history;          /* store the seconds that have ended (closed), to look back */
+    bool history;          /* store the values of past seconds, so that one can look back */
     bool force;            /* attach even if another tracer is active */
     const char *self_name; /* name of kprof-top's hidden node; NULL: generated */
     const char *record, *slow_log; /* files; NULL: none */

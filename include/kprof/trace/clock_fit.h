@@ -81,7 +81,8 @@ void clock_fit_init(struct clock_fit *f);
 /* Returns the step of the offset if it is proven and a tenth of a second or more, else 0. The
  * messages must have one sender and come in the order in which they were sent. */
 int64_t clock_fit_message(struct clock_fit *f, uint64_t stamp_ns, uint64_t received_ns);
-/* Feeds the stamp of an event that happened some time before it arrived. Finds only steps ahead. */
+/* Feeds the stamp of an event that happened some time before it arrived. Finds only forward steps.
+ */
 int64_t clock_fit_event(struct clock_fit *f, uint64_t stamp_ns, uint64_t received_ns);
 int64_t clock_fit_round_trip(struct clock_fit *f, uint64_t sent_ns, uint64_t stamp_ns,
                              uint64_t received_ns);

@@ -1,4 +1,4 @@
-/* The stream: turns the agent's messages, byte for byte, into event records and status values.
+/* The stream: decodes the agent's messages into event records and status values.
  *
  * Invariant: stream_feed survives any bytes; an event that cannot be read is counted in bad_events,
  * and no part of it is used. Events are pushed in the order in which the node made them; the ring

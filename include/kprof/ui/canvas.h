@@ -29,7 +29,7 @@ enum style {
     STYLE_FRAME, /* a frame of a flame graph: STYLE_FRAMES of them, by module */
     STYLE_FRAME_LAST = STYLE_FRAME + 5,
     STYLE_MATCH, /* a frame that was searched for */
-    STYLE_MORE,  /* a frame that has grown since the base; it has a sign, too */
+    STYLE_MORE,  /* a frame that has grown since the base; its text begins with + or -, too */
     STYLE_LESS,
     STYLE_COUNT
 };

@@ -48,8 +48,9 @@ struct intent ui_key(struct ui *u, int key,
  * three lines. */
 struct intent ui_mouse(struct ui *u, const struct mouse *m, const struct snapshot *s);
 bool ui_is_paused(const struct ui *u);
-/* Writes the contents of the next snapshot to l; while the ui is paused, at the time of the pause.
- * l->window does not change until the operator chooses a window. s: the last snapshot, or NULL. */
+/* Writes to l what the next snapshot must contain; while the ui is paused, for the time of the
+ * pause. l->window does not change until the operator chooses a window. s: the last snapshot, or
+ * NULL. */
 void ui_view_query(struct ui *u, const struct snapshot *s, struct view_query *l);
 
 /* Sets the catalog of the picker. c: valid until the next call; NULL: none. The caller calls this
