@@ -52,14 +52,14 @@
     said = {none, none} :: {none | rate | cost | flood, none | integer()}, % the limit last reported, and when (ms)
     noted = 0 :: non_neg_integer(), % number of counter updates of the relay at the last evaluation
     evaluated :: undefined | {integer(), integer(), integer()}, % {Ms, Events, run time of the relay in ns} of the last evaluation
-    detail = 1 :: pos_integer(), % factor: 1 of N times this many requests is in detail, N as requested
+    detail = 1 :: pos_integer(), % factor: one request in N * factor is in detail; N as requested
     detail_seen = {0, 0} :: {integer(), non_neg_integer()}, % {Ms, ns that requests in detail have cost} when it was last checked
     heavy = 0 :: non_neg_integer() % consecutive evaluations in which unsampled calls alone cost too much
 }).
 
 %% Call rates of the tiers (kprof_tier_rates).
 -record(tier_rates, {
-    slice = 0 :: non_neg_integer() | {on, [{mfa(), integer()}]}, % evaluations since tracing was switched on | functions that are counted until the next one
+    slice = 0 :: non_neg_integer() | {on, [{mfa(), integer()}]}, % evaluations since tracing was switched on, or since the last slice | functions that are counted until the next one
     from = 0 :: non_neg_integer(), % the next tier
     rates = #{} :: kprof_tier_rates:rates()
 }).

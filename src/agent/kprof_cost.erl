@@ -5,7 +5,7 @@
 %% spent/1 are pure.
 -module(kprof_cost).
 -export([calibrate/3, new/1, observe/2, resampled/3, spent/1, call_ns/2, count_ns/1, assumed/1, expected/4, affordable/4]).
--export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, cost_detail/1, cost_draw/1, sink/1]).
+-export([cost_plain/1, cost_told/3, cost_tier/1, cost_miss/1, cost_full/1, cost_entry/1, cost_rare/1, cost_rare0/1, cost_counted/1, cost_detail/1, cost_draw/1, sink/1, beside/1]).
 -export_type([cost/0, costs/0, counted/0, expected/0]).
 
 %% Nanoseconds per call, for each kind of call.
@@ -16,21 +16,43 @@
 %% Totals up to now (observe/2).
 -type counted() :: #{
     now_ns := integer(), events := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), details => non_neg_integer(), helped_ns => non_neg_integer(),
-    polls => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(),
+    polls => non_neg_integer(), batches => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(),
     sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
 }.
 -type cost() :: #{costs := costs(), last := none | counted(), fixed := number(), varying := number()}.
 -type expected() :: #{fixed := integer(), all := integer(), events := integer(), relay := integer()}.
 
 -define(MOST_MS, 150).
--define(CALLS, 200).
--define(ROUNDS, 5).
--define(RARE, 1000000).
+-define(CALLS, 150). % of each kind
+-define(ENOUGH, 40). % of these while the second process ran on another scheduler; on the same one, fewer appear to be
+-define(CONTENDED, 170). % percent: a call while others make calls, where it could not be measured
+-define(PAUSE, 2500). % iterations between two calls, about 5 us
+-define(START_MS, 20). % maximum until the second process runs
+-define(FEW, 30). % sampled requests between two calls of observe/2
+-define(SELDOM, 1000000).
+-define(FLAGS, [call, arity, monotonic_timestamp, return_to]).
+%% Kinds of calls.
+-define(PLAIN, 1).
+-define(MISS, 2).
+-define(RARE, 3).
+-define(RARE0, 4).
+-define(COUNTED, 5).
+-define(TIER, 6).
+-define(ENTRY, 7).
+-define(TOLD, 8).
+-define(DETAIL, 9).
+-define(DRAW, 10).
+-define(FULL, 11).
+%% Atomics: the kind that is called now (0: the end), and the number of calls of the second process.
+-define(CALLED, 1).
+-define(PEER, 2).
 -define(NEVER, 2147483647).
 -define(MOST_CHECK_NS, 150).
 -define(MOST_DRAW_NS, 300).
 -define(EVENT_NS, 700).
 -define(DETAIL_PROCESS_NS, 600). % of an event of a request that is followed in detail, in its process
+-define(SEND_NS, 20000). % of a batch that is sent to kprof-top, in the port and in the operating system
+-define(BATCH_EVENTS, 150). % typical, for the expected cost
 -define(POLL_NS, 20000). % of a poll of a process in which a request hangs, on both sides
 -define(SMOOTH_NS, 1000000000). % averages over 1 s, so that a short burst does not change the cost
 
@@ -68,8 +90,11 @@ measure(Isolated, Epoch) ->
     Detail = kprof_detail:allowed(kprof_hazard:vm()),
     set(Session, Epoch, Detail),
     %% If another tracer has begun to trace new processes, this fails.
-    1 = kprof_spec:flags({Session, Sink}, self(), true, [call, arity, monotonic_timestamp, return_to]),
-    Costs = run(Session, Sink, Detail),
+    1 = kprof_spec:flags({Session, Sink}, self(), true, ?FLAGS),
+    At = atomics:new(2, []),
+    Peer = peer(At, {Session, Sink}),
+    Costs = run(At, {Session, Sink}, Detail),
+    ended(At, Peer),
     seq_trace:set_token([]), % the exit signal must not carry a token to the controller
     kprof_spec:flags({Session, Sink}, self(), false, [all]),
     unset(Session),
@@ -78,56 +103,129 @@ measure(Isolated, Epoch) ->
     exit(Sink, kill),
     Costs.
 
-run(Session, Sink, Detail) ->
-    Base = fastest(fun(X) -> ?MODULE:cost_plain(X), ok end),
-    Over = fun(F) -> max(1, round(fastest(F) - Base)) end,
-    Miss = Over(fun(X) -> ?MODULE:cost_miss(X), ok end),
-    Rare = Over(fun(X) -> ?MODULE:cost_rare(X), ok end),
-    Rare0 = Over(fun(X) -> ?MODULE:cost_rare0(X), ok end),
-    Count = Over(fun(X) -> ?MODULE:cost_counted(X), ok end),
-    seq_trace:set_token(label, 1),
-    Hit = Over(fun(X) -> ?MODULE:cost_tier(X), ok end),
-    Entry = Over(fun(X) -> ?MODULE:cost_entry(X), ok end),
-    Told = Over(fun(X) -> ?MODULE:cost_told({get, X, <<"key">>}, {self(), [X]}, <<"state">>), ok end),
+run(At, Tracer, Detail) ->
+    Base = typical(?PLAIN, At, 0),
+    Over = fun(What) -> max(1, round(typical(What, At, Base))) end,
+    [Miss, Rare, Rare0, Count, Hit, Entry, Told] = [Over(What) || What <- [?MISS, ?RARE, ?RARE0, ?COUNTED, ?TIER, ?ENTRY, ?TOLD]],
     Details =
         case Detail of
             true ->
-                Draw = Over(fun(X) -> ?MODULE:cost_draw(X), ok end),
-                seq_trace:set_token(label, 1),
-                Check = added(Over(fun(X) -> ?MODULE:cost_detail(X), ok end) - Hit, ?MOST_CHECK_NS),
-                #{detail => Check, draw => added(Draw - Entry - Check, ?MOST_DRAW_NS)};
+                Check = added(Over(?DETAIL) - Hit, ?MOST_CHECK_NS),
+                #{detail => Check, draw => added(Over(?DRAW) - Entry - Check, ?MOST_DRAW_NS)};
             false ->
                 #{}
         end,
-    kprof_spec:flags({Session, Sink}, self(), false, [return_to]),
-    Full = Over(fun(X) -> ?MODULE:cost_full(X), ok end),
+    kprof_spec:flags(Tracer, self(), false, [return_to]),
+    Full = Over(?FULL),
     Details#{hit => Hit, full => Full, args => max(1, Told - Hit), entry => Entry, rare => Rare, rare0 => Rare0, miss => Miss, count => Count, assumed => false}.
 
 %% The small difference of two measurements: on a busy machine, their errors are larger than that.
 added(Ns, Most) -> min(Most, max(0, Ns)).
 
-%% Nanoseconds per call, minimum over all rounds.
-fastest(F) -> lists:min([round_ns(F) || _ <- lists:seq(1, ?ROUNDS)]).
+%% Nanoseconds of a call, the mean without the slowest: something else ran then. There is a pause before each call, as
+%% in an application. Calls while the second process made the same calls are used, if there are enough.
+typical(What, At, Base) ->
+    atomics:put(At, ?CALLED, What),
+    token(What),
+    case samples(What, At, ?CALLS, atomics:get(At, ?PEER), [], []) of
+        {Beside, _} when length(Beside) >= ?ENOUGH -> mean(Beside) - Base;
+        {Beside, Alone} -> (mean(Beside ++ Alone) - Base) * alone(What) / 100
+    end.
 
-round_ns(F) ->
-    Before = erlang:monotonic_time(),
-    repeat(F, ?CALLS),
-    Took = erlang:monotonic_time() - Before,
-    Took * 1000000000 / (erlang:convert_time_unit(1, second, native) * ?CALLS).
+%% Only these send messages or write the control word.
+alone(What) when What =:= ?PLAIN; What =:= ?MISS; What =:= ?COUNTED -> 100;
+alone(_) -> case erlang:system_info(schedulers_online) of 1 -> 100; _ -> ?CONTENDED end.
 
-repeat(_, 0) ->
+samples(_, _, 0, _, Beside, Alone) ->
+    {Beside, Alone};
+samples(What, At, N, Before, Beside, Alone) ->
+    pause(?PAUSE),
+    Began = erlang:monotonic_time(),
+    made(What, N),
+    Took = erlang:monotonic_time() - Began,
+    case atomics:get(At, ?PEER) of
+        Before -> samples(What, At, N - 1, Before, Beside, [Took | Alone]);
+        Now -> samples(What, At, N - 1, Now, [Took | Beside], Alone)
+    end.
+
+mean(Samples) ->
+    N = max(1, length(Samples) * 9 div 10),
+    Native = lists:sum(lists:sublist(lists:sort(Samples), N)) / N,
+    Native * 1000000000 / erlang:convert_time_unit(1, second, native).
+
+pause(0) -> ok;
+pause(N) -> pause(N - 1).
+
+%% A second process that makes the same calls at the same time, on another scheduler: to send from two schedulers to one
+%% process, and to write the control word from both, costs up to twice as much as from one.
+peer(At, Tracer) ->
+    atomics:put(At, ?CALLED, ?PLAIN),
+    case erlang:system_info(schedulers_online) of
+        1 ->
+            none;
+        _ ->
+            {P, _} = Peer = spawn_opt(kprof_cost, beside, [At], [link, monitor]),
+            1 = kprof_spec:flags(Tracer, P, true, ?FLAGS),
+            runs(At, erlang:monotonic_time(millisecond) + ?START_MS),
+            Peer
+    end.
+
+%% Until it runs on another scheduler.
+runs(At, Until) ->
+    Before = atomics:get(At, ?PEER),
+    pause(2 * ?PAUSE),
+    case atomics:get(At, ?PEER) > Before orelse erlang:monotonic_time(millisecond) > Until of
+        true -> ok;
+        false ->
+            erlang:yield(),
+            runs(At, Until)
+    end.
+
+ended(_, none) ->
     ok;
-repeat(F, N) ->
-    F(N),
-    repeat(F, N - 1).
+ended(At, {P, Ref}) ->
+    atomics:put(At, ?CALLED, 0),
+    receive {'DOWN', Ref, process, P, _} -> ok end.
+
+-spec beside(atomics:atomics_ref()) -> ok.
+beside(At) -> beside(At, 0).
+
+beside(At, Last) ->
+    case atomics:get(At, ?CALLED) of
+        0 ->
+            seq_trace:set_token([]),
+            ok;
+        What ->
+            What =:= Last orelse token(What),
+            pause(?PAUSE),
+            made(What, Last),
+            atomics:add(At, ?PEER, 1),
+            beside(At, What)
+    end.
+
+%% Calls inside of requests.
+token(What) when What =:= ?TIER; What =:= ?TOLD; What =:= ?DETAIL; What =:= ?FULL -> seq_trace:set_token(label, 1);
+token(_) -> seq_trace:set_token([]).
+
+made(?PLAIN, X) -> ?MODULE:cost_plain(X);
+made(?MISS, X) -> ?MODULE:cost_miss(X);
+made(?RARE, X) -> ?MODULE:cost_rare(X);
+made(?RARE0, X) -> ?MODULE:cost_rare0(X);
+made(?COUNTED, X) -> ?MODULE:cost_counted(X);
+made(?TIER, X) -> ?MODULE:cost_tier(X);
+made(?ENTRY, X) -> ?MODULE:cost_entry(X);
+made(?TOLD, X) -> ?MODULE:cost_told({get, X, <<"key">>}, {self(), [X]}, <<"state">>);
+made(?DETAIL, X) -> ?MODULE:cost_detail(X);
+made(?DRAW, X) -> ?MODULE:cost_draw(X);
+made(?FULL, X) -> ?MODULE:cost_full(X).
 
 %% The match specs that the node will have. With ?NEVER no request is drawn, so no process gets the flags of the detail.
 set(Session, Epoch, Detail) ->
     Me = me(),
     Config = #{identity => none, returns => lean, sample => 1, epoch => Epoch, entry => 0},
     {ok, Lean, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_entry, 1}, {1, Me, cost_tier, 1}, {2, Me, cost_miss, 1}]}),
-    {ok, Rare, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare, 1}], sample => ?RARE}),
-    {ok, Rare0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare0, 1}], entry => none, sample => ?RARE}),
+    {ok, Rare, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare, 1}], sample => ?SELDOM}),
+    {ok, Rare0, _} = kprof_spec:compile(Config#{tiers => [{0, Me, cost_rare0, 1}], entry => none, sample => ?SELDOM}),
     {ok, Full, _} = kprof_spec:compile(Config#{tiers => [{1, Me, cost_full, 1}], returns => full}),
     {ok, Told, _} = kprof_spec:compile(Config#{tiers => [{1, Me, cost_told, 3}], args => true}),
     Detailed =
@@ -208,7 +306,8 @@ observe(#{ticket := 0} = Seen, #{last := #{ticket := Ticket}} = S) when Ticket >
     observe(Seen#{ticket := Ticket}, S);
 observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0, varying := V0} = S) when Now > Then ->
     {Fixed, Varying0} = ns(Seen, Last, S),
-    Varying = Varying0 + more(details, Seen, Last) * ?DETAIL_PROCESS_NS + more(helped_ns, Seen, Last) + more(polls, Seen, Last) * ?POLL_NS,
+    Varying = Varying0 + more(details, Seen, Last) * ?DETAIL_PROCESS_NS + more(helped_ns, Seen, Last) + more(polls, Seen, Last) * ?POLL_NS +
+        more(batches, Seen, Last) * ?SEND_NS,
     All = (Now - Then) * maps:get(schedulers, Seen),
     Old = math:exp(-(Now - Then) / ?SMOOTH_NS),
     S#{last := Seen, fixed := F0 * Old + share(Fixed, All) * (1 - Old), varying := V0 * Old + share(Varying, All) * (1 - Old)};
@@ -230,8 +329,13 @@ ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Seen, #{now_ns := Then}
     Calls = grown(events, Seen, Last) / 2,
     Entries = entries(Seen, Last, N, Calls),
     Sampled = min(Entries / N, Calls),
-    Fixed = Entries * Rare + max((Calls - Sampled) * N, PerS * (Now - Then) / 1000000000) * Miss,
+    Fixed = Entries * Rare + tier_calls(Calls - Sampled, Sampled, N, PerS * (Now - Then) / 1000000000) * Miss,
     {Fixed, Sampled * max(0, entry_hit(Seen, Costs) - Rare) + (Calls - Sampled) * max(0, hit(Seen, Costs) - Miss) + grown(relay_ns, Seen, Last)}.
+
+%% All calls of the tiers. Seen: in sampled requests; a few of these would be multiplied by N, so calls that were counted are
+%% better.
+tier_calls(_, Sampled, N, Counted) when N > 1, Sampled < ?FEW, Counted > 0 -> Counted;
+tier_calls(Seen, _, N, Counted) -> max(Seen * N, Counted).
 
 entry_hit(Seen, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Seen, Costs) - Lean + in_detail(draw, Seen, Costs).
 
@@ -245,9 +349,10 @@ expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := E
     {Entries, Others} = {Of(true), Of(false) + Sent},
     Events = 2 * (Entries + Others),
     RelayNs = Events * event_ns(S),
+    SendNs = Events * ?SEND_NS / ?BATCH_EVENTS,
     {Fixed, All} = expected_ns(Entries, Others, Seen, Costs),
     Millionths = fun(Ns) -> round(Ns) div (1000 * Schedulers) end,
-    #{fixed => Millionths(Fixed), all => Millionths(All + RelayNs), events => Events, relay => round(RelayNs) div 1000000}.
+    #{fixed => Millionths(Fixed), all => Millionths(All + RelayNs + SendNs), events => Events, relay => round(RelayNs) div 1000000}.
 
 expected_ns(_, Calls, #{entry := false} = Seen, #{rare0 := Rare} = Costs) ->
     {Calls * Rare, Calls * hit(Seen, Costs)};

@@ -3,7 +3,7 @@
 -module(kprof_full_name).
 -export([parsed/1, values/1]).
 
--define(ELEMENTS, 3). % of a tuple; each has up to four terms
+-define(ELEMENTS, 3). % of a tuple; each has up to five terms
 
 %% Term as text -> {ok, Term} | error
 -spec parsed(binary()) -> {ok, term()} | error.

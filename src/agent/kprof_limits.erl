@@ -20,8 +20,8 @@
 -define(DETAIL_EVENT_NS, 1500). % of an event of a request in detail, in its process and in the relay
 -define(DETAIL_MOST, 65536).
 
-%% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: a limit that is not given
-%% keeps its value.
+%% max_age_ms, max_queue, max_memory, max_rate, max_cost, max_blocked_ms (0: no limit), cooldown_ms: a limit that is
+%% not given keeps its value, except cooldown_ms: ?COOL_MS.
 -spec limits(#{atom() => non_neg_integer()}, state()) -> state().
 limits(New, #s{limits = #limits{max = Old}, breaker = B} = S) ->
     S1 = kprof_tracing:send_limits(S#s{
@@ -202,6 +202,7 @@ counted_now(Events, #s{tracing = #tracing{trace_config = #{entry := Entry, retur
         helped_ns => kprof_link:counter(?HELPED_NS, S),
         detail => maps:get(detail, with_detail(Config, S)),
         polls => kprof_link:counter(?POLLS, S),
+        batches => kprof_link:counter(?SEQ, S),
         tier_calls_s => kprof_tier_rates:per_second(S),
         sample => kprof_sampling:in_force(S),
         entry => Entry =/= none,
@@ -240,7 +241,7 @@ detail_state(#s{tracing = #tracing{trace_config = #{detail := N, entry := Entry}
         true -> {N, 0}
     end.
 
-%% Fewer requests are followed in detail if their events, and the helper that ends them, cost too much; more again later.
+%% Fewer requests are followed in detail if their events and the helper (kprof_detail) cost too much; more again later.
 detail_to(Now, #s{tracing = #tracing{trace_config = #{detail := N}}, limits = #limits{detail = Old, detail_seen = {Then, Before}} = Limits} = S) when
     N > 0, Now - Then >= ?DETAIL_MS
 ->

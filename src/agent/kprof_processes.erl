@@ -6,7 +6,7 @@
 -include("kprof_controller.hrl").
 
 -define(UNASKED_MS, 3000). % after this time it ends,
--define(UNASKED_PERIODS, 5). % or after this many periods
+-define(UNASKED_PERIODS, 5). % or after this many periods, if that is longer
 -define(ROWS, 200).
 -define(PERIOD_MS, 2000).
 

@@ -357,7 +357,7 @@ set_word(Word) -> erlang:system_flag(trace_control_word, Word).
 
 %% ---- The VM: the only calls that set or clear anything. Session: none (the common trace) or a session of `trace` ----
 
-%% Spec: a list, or false to clear; with [call_count]: true | pause | false. -> matched functions | {error, Why}
+%% Spec: a list, or false to clear; with [call_count]: true | false. -> matched functions | {error, Why}
 -spec set_pattern(session(), mfa() | {module(), '_', '_'}, match_spec() | boolean(), [atom()]) -> matched().
 set_pattern(_, _, _, [Flag | More]) when Flag =/= local, Flag =/= call_count; More =/= [] ->
     {error, {held_back, Flag}};

@@ -8,7 +8,7 @@
 -export_type([asked/0, result/0, worker/0]).
 
 -type worker() :: {pid(), atomics:atomics_ref()}.
-%% {Number, Pid, whether its queue length may be read, its heap sizes, whether its initial call is needed}
+%% {Number, Pid, whether its queue length may be read, whether its heap sizes may be read, whether its initial call is needed}
 -type asked() :: {non_neg_integer(), pid(), boolean(), boolean(), boolean()}.
 -type result() ::
     {non_neg_integer(), integer(), non_neg_integer(), 0..6, kprof_stack_table:stack(), tuple()}

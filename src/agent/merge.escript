@@ -133,7 +133,7 @@ expr({bin, L, Elements}) ->
         false -> {bin, L, [{bin_element, EL, element_value(V), Size, Types} || {bin_element, EL, V, Size, Types} <- Elements]}
     end;
 expr({float, L, F}) when F == trunc(F) -> {call, L, {remote, L, {atom, L, erlang}, {atom, L, float}}, [id(L, {integer, L, trunc(F)})]};
-expr({float, L, F}) -> fail("~s: ~p: a float of constants would be a literal", [get(module), {L, F}]);
+expr({float, L, F}) -> fail("~s: ~p: a constant float that is not a whole number would be a literal", [get(module), {L, F}]);
 expr({match, L, P, E}) -> {match, L, P, expr(E)};
 expr({block, L, Es}) -> {block, L, exprs(Es)};
 expr({'if', L, Cs}) -> {'if', L, [clause(C) || C <- Cs]};

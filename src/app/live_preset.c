@@ -172,7 +172,7 @@ static void offer(struct live_preset *p, struct ui *u)
         ui_message(u, "the presets for this node are ready: press P", false);
 }
 
-/* Names the presets on the first screen, without those for one module. */
+/* Names the presets on the table without tiers, without those for one module. */
 static void tell_start(const struct live_preset *p, struct ui *u)
 {
     size_t order[PRESETS_MAX], n = in_order(p, order);

@@ -68,7 +68,7 @@ void live_suggest_open(struct live_suggest *p, struct engine *g, struct ui *u)
     ui_message(u, "counting calls for a second ...", false);
 }
 
-/* For the first screen: "request (shop:handle/1), db, mailer" */
+/* For the table without tiers: "request (shop:handle/1), db, mailer" */
 static void tell_start(const struct suggestion *s, struct ui *u)
 {
     char text[300];

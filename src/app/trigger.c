@@ -37,8 +37,8 @@ static const struct assertion *wait_for_one(const struct trigger_run *t)
     return a;
 }
 
-/* A trigger on a tier that is not traced would never fire: the options of a preset and of the
- * sample node are known only now. */
+/* A trigger on a tier that is not traced would never fire. Checked here, because the tiers of a
+ * preset and of the sample node are known only now. */
 int trigger_check(struct engine *g, const struct assertion *a, size_t n, struct err *e)
 {
     const struct tierset *tiers = engine_tiers(g);

@@ -79,16 +79,17 @@ static int check_record(struct options *o, const struct given *p)
     for (size_t i = 0; i < sizeof names / sizeof *names && !triggered; i++)
         if (said(p, names[i]))
             return err_set(p->e,
-                           "--%s works only with --profile, or with --record and --trigger; add "
-                           "--profile cpu",
-                           names[i]);
+                           "--%s works only with --profile, or with --record%s; add --profile cpu",
+                           names[i], i > 0 ? " and --trigger" : "");
     int rc = check_without(p);
     if (rc || !triggered)
         return rc;
     if (o->mode == OPTIONS_REPLAY || o->mode == OPTIONS_FLAME || o->output || said(p, "format") ||
         o->n_assertions || o->baseline || o->why)
-        return err_set(p->e, "--trigger with --record writes recordings of a node, no reports; "
-                             "leave the other options out");
+        return err_set(
+            p->e,
+            "--trigger with --record writes recordings of a node, no reports; "
+            "leave out --replay, --flame, --output, --format, --assert, --baseline and --why");
     if (!strstr(o->record, "%t"))
         return err_set(p->e, "--trigger writes several files; put %%t, the local time, into the "
                              "name of --record");

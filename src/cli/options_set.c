@@ -73,6 +73,13 @@ static int set_file(const struct options_def *d, const char *val, struct options
     return set_text(d, val, o);
 }
 
+static int set_calls(const struct options_def *d, const char *val, struct options *o, struct err *e)
+{
+    if (!*val)
+        return err_set(e, "--%s: the list is empty; name modules, app:NAME or all", d->name);
+    return set_text(d, val, o);
+}
+
 /* ---- values with their own syntax ---- */
 
 static int set_profile(const struct options_def *d, const char *val, struct options *o,
@@ -390,7 +397,7 @@ static const struct options_def defs[] = {
     {"statuses", .set = set_statuses},
     {"sample-interval", NS(sample_interval_ns, SAMPLE_MIN_NS)},
     {"full-trace", .where = OPTIONS_ARGV, .set = set_full_trace, TEXT(full_trace)},
-    {"full-calls", .where = OPTIONS_ARGV, .set = set_file, TEXT(full_calls)},
+    {"full-calls", .where = OPTIONS_ARGV, .set = set_calls, TEXT(full_calls)},
     {"full-events", .where = OPTIONS_ARGV, .set = set_count, AT(uint64_t, full_events),
      .bound = EVENTS_MAX},
     {"full-hide", .where = OPTIONS_ARGV, .set = set_full_hide},

@@ -93,8 +93,9 @@ int options_tier_add(struct tier_spec *tier, size_t *n, const struct tier_spec *
                        TIER_MAX);
     for (size_t i = 0; i < *n; i++) {
         if (t->name[0] && strcmp(t->name, tier[i].name) == 0)
-            return err_set(e, "tier %s: the name is given twice; name one of them NAME=M:F/A",
-                           optval_show(t->name).s);
+            return err_set(
+                e, "tier %s: the name is given twice; give one of them another name (NAME=M:F/A)",
+                optval_show(t->name).s);
         if (strcmp(t->mfa, tier[i].mfa) == 0)
             return err_set(e, "tier %s: the function is given twice; leave one out",
                            optval_show(t->mfa).s);

@@ -32,8 +32,8 @@ struct preset {
 };
 
 /* The functions were read in these sources (repository, commit or release):
- *   cowboy 2.13     ninenines/cowboy b36f064 (cowboy_handler), 03d306e (cowboy_stream_h: 2.5 on);
- *                   all of it in 2.8, 2.12, 2.20
+ *   cowboy 2.13     ninenines/cowboy b36f064 (cowboy_handler), 03d306e (cowboy_stream_h: since
+ *                   2.5); all functions also checked in 2.8, 2.12, 2.20
  *   plug_cowboy 2.7 elixir-plug/plug_cowboy 0227c58 (Plug.Cowboy.Handler)
  *   plug            elixir-plug/plug, lib/plug/conn.ex of 1.2 to 1.15 (send_resp/1)
  *   phoenix 1.7     lib/phoenix/router.ex (__call__/5); 1.4 to 1.6 (__call__/2):
@@ -48,7 +48,7 @@ struct preset {
  *                   renderer.ex, diff.ex, static.ex
  *   ecto 3          elixir-ecto/ecto_sql, lib/ecto/adapters/sql.ex; elixir-ecto/db_connection 2
  *   oban 1, 2       oban-bg/oban, lib/oban/queue/executor.ex, lib/oban/engine.ex
- * A path is named by its shape, path(...): its ids would give each request another name. */
+ * Paths are in path(...), which replaces ids: else each request would have its own name. */
 #define LIVE "'Elixir.Phoenix.LiveView.Channel'"
 #define SQL  "'Elixir.Ecto.Adapters.SQL'"
 #define OBAN "'Elixir.Oban.Queue.Executor'"

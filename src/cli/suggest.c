@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_RATIO      0.3 /* calls of a tier for each call of the entry */
-#define MOST_RATIO       20.0
-#define EVEN             0.06 /* a ratio is a whole number if it differs from one by at most this part, */
+#define LEAST_RATIO 0.3 /* calls of a tier for each call of the entry */
+#define MOST_RATIO  20.0
+#define EVEN                                                                                       \
+    0.06 /* a ratio counts as a whole number if it differs from the nearest one by this fraction   \
+            at most, */
 #define EVEN_MOST        0.2 /* and at most this: counters are not all set at the same time */
 #define FUNCTION_LEAST_S 5   /* minimum calls per second of an entry of unknown kind */
 #define LEAST_TIERS      3

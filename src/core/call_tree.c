@@ -203,8 +203,8 @@ static void pop(struct proc *p)
 }
 
 /* A function that tail-calls itself, directly or through other functions, continues in the node
- * that it has. If the caller is not traced, only the function itself does: others may be called
- * through functions that are not traced. */
+ * that it has. If the caller is not traced, only a tail call of the function itself counts, unless
+ * the stack is deep: others may be called through functions that are not traced. */
 static bool again(struct call_tree *t, struct proc *p, const struct call_event *e, bool traced)
 {
     for (uint32_t i = p->depth; i-- > 0;) {

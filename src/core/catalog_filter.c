@@ -11,10 +11,8 @@
 enum { ID_BITS = 26, LEN_BITS = 17, CALLED_BITS = 1, ORIGIN_BITS = 2, SCORE_BITS = 18 };
 /* Bonus of a function that is called. */
 enum { CALLED_POINTS = 8 };
-/* Bonus by origin; it grows
- * with the length of the typed text. It is larger than that for the start
- * of a word and
- * CALLED_POINTS, but smaller than that for a match in one piece. */
+/* Bonus by origin; it grows with the length of the typed text. It is larger than those for the
+ * start of a word and for a called function, but smaller than that for a match in one piece. */
 static const struct {
     int once, each, place;
 } START[] = {

@@ -21,8 +21,8 @@ uint32_t flame_tree_label(struct flame_tree *t, const char *s, size_t n);
 /* The child with this label; added if there is none. Returns the parent if there are too many
  * nodes. */
 uint32_t flame_tree_child(struct flame_tree *t, uint32_t parent, uint32_t label, uint32_t frame);
-/* Adds a child that is not there yet; flame_tree_child does not find it. Returns the parent as
- * well.
+/* Adds a child without looking for an existing one; flame_tree_child will not find it. As there,
+ * the parent is returned if there are too many nodes.
  */
 uint32_t flame_tree_add(struct flame_tree *t, uint32_t parent, uint32_t label, uint32_t frame);
 void flame_tree_drop(struct flame_tree *t); /* instead of finish */

@@ -63,8 +63,9 @@ static void column_fill(struct heat_col *c, const struct figures *sum)
         c->bin[i] = bin[i] < UINT32_MAX ? (uint32_t)bin[i] : UINT32_MAX;
 }
 
-/* Computes the column that begins at start_s. *next_s: the columns before it have all earlier
- * seconds. False: some of its seconds are only in a slot that an earlier column has used, too. */
+/* Computes the column that begins at start_s. *next_s: where the slots of the earlier columns end;
+ * moved to the end of those of this column. False: some of its seconds are only in a slot that an
+ * earlier column has used, too. */
 static bool column_make(struct heat *h, const struct windows *w, uint64_t start_s, uint64_t *next_s)
 {
     struct heat_col *c = place(h, start_s);

@@ -146,7 +146,7 @@ static bool chain(struct core *c, uint32_t at)
     return true;
 }
 
-/* The call that began with the message: its events have arrived before that of the message. */
+/* The call that the message started, if its event has arrived; else CALL_NIL. */
 static uint32_t call_of(struct core *c, const struct event *ev)
 {
     const struct closed_label *closed;

@@ -80,7 +80,7 @@ void vm_event_text(const struct snap_vm_event *e, char *out)
         n = snprintf(out, (size_t)cap, "busy port %.40s: suspended%s", detail, in + (*in ? 3 : 0));
         break;
     case VM_EVENT_LONG_QUEUE:
-        n = snprintf(out, (size_t)cap, "long queue%s%s, %" PRIu64 " messages or more%s", of, in,
+        n = snprintf(out, (size_t)cap, "long queue%s%s, %" PRIu64 " messages or more%s", took, in,
                      e->value, e->open ? ", no end reported" : "");
         break;
     case VM_EVENT_LARGE_HEAP:
@@ -90,8 +90,7 @@ void vm_event_text(const struct snap_vm_event *e, char *out)
         n = snprintf(out, (size_t)cap, "module loaded again: %.120s", detail);
         break;
     case VM_EVENT_RUN_QUEUE:
-        n = snprintf(out, (size_t)cap, "run queue up to %" PRIu64 ", long%s", e->value,
-                     *took ? took : " for a moment");
+        n = snprintf(out, (size_t)cap, "long run queue%s, up to %" PRIu64, took, e->value);
         break;
     case VM_EVENT_BREAKER:
         n = snprintf(out, (size_t)cap, "breaker open%s", took);

@@ -2,8 +2,8 @@
  *
  * Invariant: the VM_EVENTS_MAX newest are stored, in the order in which they were reported. Of one
  * kind and one second, at most VM_EVENTS_A_SECOND are stored, the longest; the others are counted
- * in `more`, so a node that reports many does not drop all older ones. Times are those of the node;
- * this unit reads no clock. One thread. */
+ * in `more`, so that a burst of events does not displace all older ones. Times are those of the
+ * node; this unit reads no clock. One thread. */
 #ifndef KPROF_CORE_VM_EVENTS_H
 #define KPROF_CORE_VM_EVENTS_H
 

@@ -25,7 +25,7 @@ static void slot_add(struct windows *w, const struct slot *s, uint64_t ends_s,
 }
 
 /* Adds the seconds [from, to), each time with the coarsest slot that begins there and ends in time.
- * Returns the number of slots. */
+ * Returns the number of seconds covered. */
 static uint64_t range_add(struct windows *w, int coarsest, uint64_t from, uint64_t to,
                           enum hist_codec_what what)
 {

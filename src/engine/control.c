@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PING_MS        2000 /* maximum: three per lease */
+#define PING_MS        2000 /* the longest time between two pings: at least three per lease */
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
 #define CALM_NS        UINT64_C(60000000000) /* a connection that lasted this long was stable */

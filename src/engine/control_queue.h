@@ -39,8 +39,8 @@ void control_job_free(struct control_job *a);
  * of a, or of the queued request that took the text of a. */
 bool control_queue_put(struct control_queue *q, struct control_job *a, uint64_t *question_id);
 struct control_job *control_queue_take(struct control_queue *q); /* NULL: none */
-/* Takes the trip, or the first request of one session, which no later session may answer; NULL:
- * none. */
+/* Takes the trip, or the first request that belongs to a session: a later session must not answer
+ * it. Other requests stay. NULL: none. */
 struct control_job *control_queue_take_old(struct control_queue *q);
 bool control_queue_any(const struct control_queue *q);
 void control_queue_clear(struct control_queue *q);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_FIRST 2 /* before: those without a name, and those beyond the bound */
+#define NAME_FIRST 2 /* the identities before it are "no name" and (other) */
 
 void identity_template_release(struct engine *g)
 {

@@ -46,7 +46,8 @@ struct configuration {
     uint64_t rule_gen;     /* of the last rule that was set; 0: the node has this rule */
     char rule_said[300];   /* message for when the node has the rule; "": the usual one */
     char rule_error[400], missing[400];
-    bool unmatched[EVENT_TIERS]; /* the node sent a note on the tier: it stays */
+    bool unmatched[EVENT_TIERS]; /* the node sent a note on the tier: the note stays even if calls
+                                    arrive */
     bool absent[EVENT_TIERS];    /* the node has no such function */
 };
 

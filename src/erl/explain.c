@@ -27,8 +27,8 @@ static enum conn_fail rejected(const struct explain *x, const struct handshake *
     if (strcmp(s->status, "not_allowed") == 0)
         (void)err_set(
             e,
-            "%.100s does not allow %.100s: its net_kernel:allow/1 allows only other names; "
-            "--name gives kprof-top an allowed name, or allow this one on the node",
+            "%.100s does not allow %.100s: its net_kernel:allow/1 allows only other names; give "
+            "kprof-top an allowed name with --name, or allow this one on the node",
             x->name->full, x->our_name);
     else if (strcmp(s->status, "alive") == 0)
         (void)err_set(

@@ -115,7 +115,7 @@ struct names { /* of this machine */
     bool looked_up, has_full;
 };
 
-/* The full name may take a look-up, which is made only for a VM that needs it. */
+/* The full name may need a look-up, which is made only for a VM that needs it. */
 static bool parse(const char *command, size_t n, struct names *us, struct local_vm *out)
 {
     if (local_vm_parse(command, n, us->here, NULL, out))

@@ -342,7 +342,7 @@ void leaf_big(struct pen *p, struct etf *c)
     decimal(p, b + head, n);
 }
 
-/* UTF-8 that a string literal could contain; *wide if Latin-1 does not suffice. */
+/* UTF-8 that a string literal could contain; *wide if a character is not ASCII. */
 static bool printable_utf8(const uint8_t *b, size_t n, bool *wide)
 {
     uint32_t cp;

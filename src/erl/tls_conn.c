@@ -111,8 +111,8 @@ static int on_asked(SSL *ssl, void *arg)
 
 /* ---- results of OpenSSL ---- */
 
-/* After a call that returned `rc`, no success; with the lock. 0: the node has ended the connection,
- * -EAGAIN: wait for *events; else the failure. */
+/* Handles a call that failed and returned `rc`. With the lock. 0: the node has ended the
+ * connection, -EAGAIN: wait for *events; else the failure. */
 static int failed(struct tls_conn *t, int rc, short *events)
 {
     switch (SSL_get_error(t->ssl, rc)) {

@@ -223,7 +223,7 @@ static bool slope_of(struct clock_fit *f, uint64_t id, enum clock_fit_side side,
         return false;
     out->drift = sign(side) * line.slope;
     out->noise_ns = line.distance;
-    /* 2 was too little for one seed in ten thousand rounds of the unit test */
+    /* a factor of 2 was too small: the unit test failed for one of 10,000 seeds */
     out->unsure = 2.5 * (line.distance + POINT_NS) / (p[n - 1].x - p[0].x);
     return true;
 }

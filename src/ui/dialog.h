@@ -13,7 +13,7 @@
 
 enum dialog_mode { DIALOG_NONE, DIALOG_PROMPT, DIALOG_MENU, DIALOG_QUESTION };
 
-/* The text that is being typed. */
+/* What the text that is being typed is for. */
 enum prompt_use {
     PROMPT_EXPORT,
     PROMPT_TIER,
@@ -39,7 +39,7 @@ enum prompt_use {
     PROMPT_TRIGGER_RECORD
 };
 
-/* The items of an open menu. */
+/* What an open menu is for. */
 enum menu_use {
     MENU_SORT,
     MENU_ENTRY,

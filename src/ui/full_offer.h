@@ -1,4 +1,4 @@
-/* What a screen offers to trace with `x`: a request, a process, or a choice of both.
+/* What a screen offers to trace with `x`: a request, a process, or a choice between the two.
  *
  * Invariant: a value; its texts are those of the snapshot, valid while the key is handled. */
 #ifndef UI_FULL_OFFER_H

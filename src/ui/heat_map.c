@@ -40,7 +40,7 @@ bool heat_map_has_gap(const struct snap_heat_col *k)
     return !k->inside && (!k->known || (k->count == 0 && k->gap_s > length_s / 2));
 }
 
-/* A column that covers several column times is drawn with its calls divided by that number. */
+/* If the history of a column has longer steps than its width, its calls are divided accordingly. */
 static double density(const struct heat_map *m, const struct snap_heat_col *k, size_t group)
 {
     double count = (double)count_of(m, k, group);

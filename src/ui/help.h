@@ -1,7 +1,7 @@
 /* The screen of help: all keys, columns, labels of the header and words, in two columns where they
  * fit, searchable. It opens at the keys of the screen it was opened on.
- * Invariant: the page consists only of the tables of keys, columns and labels; a position in it is
- * valid for every width of the screen. Core thread only. */
+ * Invariant: the page consists only of constant tables (keys, columns, labels, VM events, words); a
+ * position in it is valid for every width of the screen. Core thread only. */
 #ifndef UI_HELP_H
 #define UI_HELP_H
 

@@ -1,7 +1,7 @@
 /* Colors and attributes of styles and shades, by theme and number of colors of the terminal.
  *
  * Invariant: a terminal with fewer colors gets no color that it does not have. With 16 colors or
- * more only STYLE_BOLD is bold, and text that is not a value (keys, headings). Constant data; uses
+ * more, only STYLE_BOLD and text that is not a value (keys, headings) are bold. Constant data; uses
  * no ncurses; any thread. */
 #ifndef UI_PAINT_H
 #define UI_PAINT_H

@@ -97,8 +97,9 @@ static bool on_key(void *own, struct ui_shared *sh, int key, enum action act,
     case ACT_SORT:
         pick_list_sort(p);
         message_set(&sh->message,
-                    p->by_calls ? "sorted by calls/s: the best matches are counted for a second"
-                                : "sorted by match",
+                    p->by_calls
+                        ? "sorted by calls/s: calls of the best matches are counted for a second"
+                        : "sorted by match",
                     false);
         break;
     case ACT_RELOAD:

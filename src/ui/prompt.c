@@ -269,7 +269,8 @@ static enum prompt_event edit(struct prompt *p, int key)
     }
 }
 
-/* As with selected text: a character or Backspace replaces it, any other key keeps it. */
+/* As with selected text: a character replaces it, Backspace or Delete removes it, any other key
+ * keeps it. */
 static void take_proposal(struct prompt *p, int key)
 {
     bool erases = key == KEY_BACKSPACE_ || key == KEY_DELETE_;

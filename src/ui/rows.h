@@ -38,8 +38,7 @@ bool rows_key(struct rows *rows, enum action act, const struct snapshot *s);
 bool rows_can_fold(const struct rows *rows, const struct snapshot *s); /* a row has others below */
 void rows_fold_all(struct rows *rows);
 void rows_sort(struct rows *rows, int by); /* the same column again reverses the order */
-/* Sorts by the next (1) or previous (-1) column that has a meaning now. compared: there is a
- * reference. */
+/* Sorts by the next (1) or previous (-1) column that has values in s. */
 void rows_sort_step(struct rows *rows, int step, const struct snapshot *s);
 
 /* Draws the title line of a screen about one row: the names of the row, and its function if there

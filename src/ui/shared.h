@@ -1,6 +1,6 @@
 /* The state that all screens share: the rows and the selected row, the slow requests, the time
- * range, the dialog over the screen, the message under it, the first start. Each part belongs to
- * the unit that declares it.
+ * range, the dialog over the screen, the message under it, the contents of the table without tiers.
+ * Each part belongs to the unit that declares it.
  *
  * Invariant: nothing here points into a snapshot. Core thread only. */
 #ifndef UI_SHARED_H

@@ -360,7 +360,7 @@ cost_is_reckoned(_) ->
     Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, miss => 100, count => 10, detail => 50, draw => 100, assumed => false},
     Spent = fun(Step) ->
         Look = fun(I) ->
-            maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns; K =:= details; K =:= helped_ns -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec:ticket_range(); (_, V) -> V end, Step)
+            maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns; K =:= details; K =:= helped_ns; K =:= batches -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec:ticket_range(); (_, V) -> V end, Step)
         end,
         kprof_cost:spent(lists:foldl(fun(I, S) -> kprof_cost:observe(Look(I), S) end, kprof_cost:new(Costs), lists:seq(0, 30)))
     end,
@@ -379,6 +379,10 @@ cost_is_reckoned(_) ->
     ?equal(Spent(Step#{entry => false, sample => 10, ticket => 300000}), {60000 + 9000 + 10000, 60000}),
     %% a million calls per second outside of requests
     ?equal(Spent(Step#{tier_calls_s => 1020000}), {30000 + 50000, 3500 + 50000}),
+    %% one request in a million, with two more tiers: the counted calls are used, not two million
+    ?equal(Spent(Step#{events => 6, ticket => 30000, relay_ns => 0, sample => 1000000, tier_calls_s => 60000}), {10501, 10500}),
+    %% a batch is sent to kprof-top: 20 us
+    ?equal(Spent(Step#{batches => 500}), {35000, 3500}),
     %% another agent's control word: not more entries than the sampled ones imply
     {All, _} = Spent(Step#{ticket => 100000000}),
     ?check(All < 60000),

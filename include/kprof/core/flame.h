@@ -110,7 +110,7 @@ const char *flame_label_text(const struct flame *f, uint32_t label, size_t *n);
  * sample once: a node below another such node adds nothing. `below` 0: the whole graph. */
 uint64_t flame_sum(const struct flame *f, const bool *hit, uint32_t below);
 
-/* What sample i adds to the width of its frames; 0: nothing, or it is not known. metric: not for
+/* What sample i adds to the width of its frames; 0: nothing, or it is not known. m: not for
  * FLAME_SAMPLES. */
 uint64_t flame_sample_width(const struct stack_view *v, size_t i, enum flame_by by,
                             enum stack_metric m);

@@ -387,7 +387,7 @@ struct snap_detail {
 };
 #define SNAPSHOT_DETAIL_BYTES 200
 /* The state as text: "1/100", "off", "1/800, requested 1/100: max-overhead", "not on this VM: ...",
- * "-" if it is not known. out: SNAPSHOT_DETAIL_BYTES. */
+ * "none: there is no entry", "-" if it is not known. out: SNAPSHOT_DETAIL_BYTES. */
 void snapshot_detail(const struct snapshot *s, char *out);
 
 enum sampling_state {

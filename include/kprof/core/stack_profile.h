@@ -1,5 +1,5 @@
 /* Stack samples of processes: a store that is filled by the decoder of the sampler, by recordings
- * and by files of stacks, and read by flame graphs, heat maps, process tables and exports.
+ * and by files of stacks, and read by flame graphs, heat maps and exports.
  *
  * Texts, frames and stacks are interned: their ids count up from 1 and stay valid until the profile
  * is freed; id 0 is "none" (no text, no frame, the empty stack). A stack is a node of a call tree:

@@ -54,7 +54,7 @@ void recorder_write(struct recorder *r, char kind, uint64_t stamp_ns, const void
 void recorder_round_trip(struct recorder *r, uint64_t sent_ns, int64_t native,
                          uint64_t received_ns); /* r NULL: does nothing */
 /* -1 with err, once: a frame could not be written to the file of recorder_open (the disk is full),
- * and none is written after it. Buffered frames are not known to be written. */
+ * and none is written after it. 0 does not mean that buffered frames have been written. */
 int recorder_trouble(struct recorder *r, struct err *e);
 int recorder_close(struct recorder *r, struct err *e); /* -1: something could not be written */
 

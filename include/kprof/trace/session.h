@@ -40,7 +40,7 @@ struct session_info {
     bool unreached;   /* of a failed session_open: there is no way to its host or port */
     uint16_t port;    /* of the node; 0: not known */
     char others[300]; /* other tracers; "": none */
-    /* number of VM functions that the agent avoids because this VM has the fault */
+    /* number of hazards of this VM because of which the agent avoids something */
     size_t n_avoided;
     char avoided[1000]; /* one short sentence for each of them, with "; " between */
 };
