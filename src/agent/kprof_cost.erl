@@ -132,7 +132,7 @@ typical(What, At, Base) ->
         {Beside, Alone} -> (mean(Beside ++ Alone) - Base) * alone(What) / 100
     end.
 
-%% Only these send messages or write the control word.
+%% Percent: factor to the cost beside other calls. These kinds send no message and do not write the control word.
 alone(What) when What =:= ?PLAIN; What =:= ?MISS; What =:= ?COUNTED -> 100;
 alone(_) -> case erlang:system_info(schedulers_online) of 1 -> 100; _ -> ?CONTENDED end.
 

@@ -65,18 +65,11 @@ static int set_text(const struct options_def *d, const char *val, struct options
     return 0;
 }
 
-static int set_file(const struct options_def *d, const char *val, struct options *o, struct err *e)
+static int set_filled(const struct options_def *d, const char *val, struct options *o,
+                      struct err *e)
 {
     if (!*val)
-        return err_set(e, "--%s: the file name is empty; give one, or leave the option out",
-                       d->name);
-    return set_text(d, val, o);
-}
-
-static int set_calls(const struct options_def *d, const char *val, struct options *o, struct err *e)
-{
-    if (!*val)
-        return err_set(e, "--%s: the list is empty; name modules, app:NAME or all", d->name);
+        return err_set(e, "--%s: the value is empty; give one, or leave the option out", d->name);
     return set_text(d, val, o);
 }
 
@@ -344,7 +337,7 @@ static int add_trigger(const struct options_def *d, const char *val, struct opti
 #define NS(field, least) .set = set_duration, AT(uint64_t, field), .bound = (least)
 
 static const struct options_def defs[] = {
-    {"config", 'f', .where = OPTIONS_ARGV, .set = set_file, TEXT(config)},
+    {"config", 'f', .where = OPTIONS_ARGV, .set = set_filled, TEXT(config)},
     {"tier", 't', .set = add_tier},
     {"preset", .set = add_preset, TEXT(preset)},
     {"entry", 'e', .set = set_entry, TEXT(entry)},
@@ -358,7 +351,7 @@ static const struct options_def defs[] = {
     {"mailbox", FLAG(mailbox)},
     {"slow-details", FLAG(slow_details)},
     {"why", FLAG(why)},
-    {"slow-log", .set = set_file, TEXT(slow_log)},
+    {"slow-log", .set = set_filled, TEXT(slow_log)},
     {"max-age", NS(max_age_ns, MAX_AGE_MIN_NS)},
     {"max-rate", .set = set_rate, AT(uint64_t, max_rate)},
     {"max-overhead", .set = set_percent, AT(uint32_t, max_overhead_ppm)},
@@ -368,19 +361,19 @@ static const struct options_def defs[] = {
     {"delay", 'd', NS(delay_ns, DELAY_MIN_NS)},
     {"iterations", 'n', .set = set_count, AT(uint64_t, iterations), .bound = ITERATIONS_MAX},
     {"format", .set = set_format},
-    {"output", 'o', .set = set_file, TEXT(output)},
+    {"output", 'o', .set = set_filled, TEXT(output)},
     {"assert", .set = add_assertion},
-    {"baseline", .set = set_file, TEXT(baseline)},
-    {"record", .set = set_file, TEXT(record)},
+    {"baseline", .set = set_filled, TEXT(baseline)},
+    {"record", .set = set_filled, TEXT(record)},
     {"connect", .set = set_connect, TEXT(connect)},
-    {"cookie-file", .set = set_file, TEXT(cookie_file)},
+    {"cookie-file", .set = set_filled, TEXT(cookie_file)},
     {"setcookie", .set = set_cookie, TEXT(setcookie)},
     {"name", .set = set_name, TEXT(name)},
     {"tls", FLAG(tls)},
-    {"tls-optfile", .set = set_file, TEXT(tls_optfile)},
-    {"tls-ca", .set = set_file, TEXT(tls_ca)},
-    {"tls-cert", .set = set_file, TEXT(tls_cert)},
-    {"tls-key", .set = set_file, TEXT(tls_key)},
+    {"tls-optfile", .set = set_filled, TEXT(tls_optfile)},
+    {"tls-ca", .set = set_filled, TEXT(tls_ca)},
+    {"tls-cert", .set = set_filled, TEXT(tls_cert)},
+    {"tls-key", .set = set_filled, TEXT(tls_key)},
     {"tls-insecure", FLAG(tls_insecure)},
     {"no-color", FLAG(no_color)},
     {"no-mouse", FLAG(no_mouse)},
@@ -397,7 +390,7 @@ static const struct options_def defs[] = {
     {"statuses", .set = set_statuses},
     {"sample-interval", NS(sample_interval_ns, SAMPLE_MIN_NS)},
     {"full-trace", .where = OPTIONS_ARGV, .set = set_full_trace, TEXT(full_trace)},
-    {"full-calls", .where = OPTIONS_ARGV, .set = set_calls, TEXT(full_calls)},
+    {"full-calls", .where = OPTIONS_ARGV, .set = set_filled, TEXT(full_calls)},
     {"full-events", .where = OPTIONS_ARGV, .set = set_count, AT(uint64_t, full_events),
      .bound = EVENTS_MAX},
     {"full-hide", .where = OPTIONS_ARGV, .set = set_full_hide},
@@ -409,8 +402,8 @@ static const struct options_def defs[] = {
     {"rearm", NS(rearm_ns, FLUSH_MIN_NS)},
     {"hazards", .where = OPTIONS_ARGV, FLAG(hazards)},
     {"suggest", .where = OPTIONS_ARGV, FLAG(suggest)},
-    {"replay", .where = OPTIONS_ARGV, .set = set_file, TEXT(replay)},
-    {"flame", .where = OPTIONS_ARGV, .set = set_file, TEXT(flame)},
+    {"replay", .where = OPTIONS_ARGV, .set = set_filled, TEXT(replay)},
+    {"flame", .where = OPTIONS_ARGV, .set = set_filled, TEXT(flame)},
     {"node", .where = OPTIONS_FILE, .set = add_node},
     {"version", 'V', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},
     {"help", 'h', .kind = OPTIONS_ASK, .where = OPTIONS_ARGV},
