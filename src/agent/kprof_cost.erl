@@ -15,7 +15,7 @@
 }.
 %% Totals up to now (observe/2).
 -type counted() :: #{
-    now_ns := integer(), events := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), details => non_neg_integer(), helped_ns => non_neg_integer(),
+    now_ns := integer(), events := non_neg_integer(), weighted := non_neg_integer(), ticket := non_neg_integer(), relay_ns := integer(), details => non_neg_integer(), helped_ns => non_neg_integer(),
     polls => non_neg_integer(), batches => non_neg_integer(), detail => non_neg_integer(), tier_calls_s := non_neg_integer(),
     sample := pos_integer(), entry := boolean(), returns := lean | full, args := boolean(), schedulers := pos_integer()
 }.
@@ -294,7 +294,7 @@ count_ns(#{costs := #{count := Ns}}) -> Ns.
 -spec assumed(cost()) -> 0 | 1.
 assumed(#{costs := #{assumed := Assumed}}) -> if Assumed -> 1; true -> 0 end.
 
-%% Totals up to now: #{events (two per traced call: the call and its return), ticket (increases with every entry call, sampled
+%% Totals up to now: #{events (two per traced call: the call and its return), weighted (the sum of their weights), ticket (increases with every entry call, sampled
 %% or not), relay_ns (run time of the relay)}, tier_calls_s (calls per second of the other tiers, in and outside of requests, as
 %% the VM counted them last), and the present #{sample, detail (0: none), entry => boolean(), returns, args => boolean(),
 %% schedulers}, at now_ns.
@@ -321,16 +321,19 @@ share(Ns, All) -> min(Ns, All) / All.
 %% Fixed: the part that sampling cannot lower. For tiers other than the entry it comes from the calls in requests or, if they
 %% are more, from all counted calls.
 ns(#{entry := false, sample := N} = Seen, Last, #{costs := #{rare0 := Rare} = Costs}) ->
-    Calls = grown(events, Seen, Last) / 2,
+    Calls = calls(N, Seen, Last),
     All = case N of 1 -> Calls; _ -> max(Calls, entries(Seen, Last, N, Calls)) end,
     Fixed = All * Rare,
     {Fixed, Calls * (hit(Seen, Costs) - Rare) + grown(relay_ns, Seen, Last)};
 ns(#{sample := N, tier_calls_s := PerS, now_ns := Now} = Seen, #{now_ns := Then} = Last, #{costs := #{rare := Rare, miss := Miss} = Costs}) ->
-    Calls = grown(events, Seen, Last) / 2,
+    Calls = calls(N, Seen, Last),
     Entries = entries(Seen, Last, N, Calls),
     Sampled = min(Entries / N, Calls),
     Fixed = Entries * Rare + tier_calls(Calls - Sampled, Sampled, N, PerS * (Now - Then) / 1000000000) * Miss,
     {Fixed, Sampled * max(0, entry_hit(Seen, Costs) - Rare) + (Calls - Sampled) * max(0, hit(Seen, Costs) - Miss) + grown(relay_ns, Seen, Last)}.
+
+%% Traced calls, two events each. Events from before a cut of the sampling may arrive after it: they count by their weight.
+calls(N, Seen, Last) -> grown(weighted, Seen, Last) / (2 * N).
 
 %% All calls of the tiers. Seen: in sampled requests; a few of these would be multiplied by N, so calls that were counted are
 %% better.

@@ -11,7 +11,8 @@
 -define(DETAIL, 9). % events of requests that are followed in detail, sent or not
 -define(POLLS, 10). % polls of processes in which requests hang; the processes that poll write this one
 -define(HELPED_NS, 11). % run time of the process that helps with requests in detail
--define(COUNTERS, 11).
+-define(WEIGHTED, 12). % sum of the weights of the events, sent or dropped
+-define(COUNTERS, 12).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
 -define(MOST_SAMPLED, 150000). % the relay cannot process more sampled calls per second than this

@@ -2,10 +2,13 @@
 %% computes it), cuts it at once on a flood, and opens the breaker if sampling cannot help. Functions of the controller's
 %% process.
 -module(kprof_limits).
+-export_type([evaluated/0]).
 -export([affordable/1, detail_state/1, detail_flags/2, with_detail/2, flood/2, limits/2, nudged/1, adjust/1, begin_at/2, new_relay/1]).
 
 -include("kprof_controller.hrl").
 -include("kprof_counters.hrl").
+
+-type evaluated() :: #{now := integer(), events := integer(), weighted := integer(), run_ns := integer()}.
 
 -define(NUDGED_MS, 20). % minimum time between two evaluations
 -define(SAY_MS, 2000). % minimum time between two events that report the limit in use
@@ -39,7 +42,7 @@ affordable(#s{count = none}) ->
     {ok, 1};
 affordable(#s{count = Count, cost = Cost, limits = #limits{max = #{max_cost := MaxCost, max_rate := MaxRate}}, tracing = #tracing{trace_config = Config}} = S) ->
     Rates = kprof_call_count:rates(Count),
-    Reckoned = kprof_cost:expected(Rates, counted_now(0, S), Config, Cost),
+    Reckoned = kprof_cost:expected(Rates, counted_now(S), Config, Cost),
     case kprof_cost:affordable(Reckoned, MaxCost, MaxRate, ?RELAY_PERMILLE) of
         {ok, N} -> {ok, min(?MOST, N)};
         too_much -> {error, too_much(Rates, Config, maps:get(fixed, Reckoned), MaxCost)}
@@ -81,23 +84,21 @@ adjust(S0) ->
     %% a call may have restored the word from before the last change
     S#s.tracing#tracing.on andalso not S#s.beside andalso kprof_spec:cut(kprof_sampling:cut(S)),
     case At of
-        {Then, _, _} when Now - Then < ?NUDGED_MS -> S;
+        #{now := Then} when Now - Then < ?NUDGED_MS -> S;
         _ -> evaluate(Now, S)
     end.
 
 %% Keeps the values since the last evaluation within the limits: kprof_sampling.
 evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
-    Events = events(S0),
-    RunNs = kprof_link:counter(?RUN_NS, S0),
+    Seen = seen(Now, S0),
     Noted = kprof_link:counter(?NOTED, S0),
     S1 = S0#s{
-        limits = S0#s.limits#limits{evaluated = {Now, Events, RunNs}, noted = Noted, ticket_rate = ticket_rate(S0), ticket = {Now, kprof_node:ticket()}},
-        cost = kprof_cost:observe(counted_now(Events, S0), S0#s.cost)
+        limits = S0#s.limits#limits{evaluated = Seen, noted = Noted, ticket_rate = ticket_rate(S0), ticket = {Now, kprof_node:ticket()}},
+        cost = kprof_cost:observe(counted_now(S0), S0#s.cost)
     },
     case At of
-        {Then, Before, Ran} when S0#s.tracing#tracing.on ->
-            Busy = (RunNs - Ran) div max(1, (Now - Then) * 1000), % permille of one scheduler
-            {New, Why} = let_out(Noted, next_sample(goals(rate(Then, Before, Now, Events), Busy, S1), S1), S0),
+        #{} when S0#s.tracing#tracing.on ->
+            {New, Why} = let_out(Noted, next_sample(goals(At, Seen, S1), S1), S0),
             heavy(detail_to(Now, tell_why(Now, sample_to(New, S1#s{limits = S1#s.limits#limits{why = Why}}))));
         _ ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
@@ -118,7 +119,23 @@ ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
     kprof_spec:tickets(Before, kprof_node:ticket()) * 1000 div max(1, kprof_node:now_ms() - Then).
 
 events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
-rate(Then, Before, Now, Events) -> (Events - Before) * 1000 div max(1, Now - Then).
+
+%% What an evaluation compares with the last one.
+seen(Now, S) -> #{now => Now, events => events(S), weighted => kprof_link:counter(?WEIGHTED, S), run_ns => kprof_link:counter(?RUN_NS, S)}.
+
+grown(Key, Before, Seen) -> maps:get(Key, Seen) - maps:get(Key, Before).
+
+per_second(N, Before, Seen) -> N * 1000 div max(1, grown(now, Before, Seen)).
+
+%% Events per second with the sampling in force. The relay may still have events from before a cut, or have dropped them: they
+%% count by their weight. Otherwise each cut would be followed by a deeper one.
+rate(Before, Seen, S) -> per_second(grown(weighted, Before, Seen) div kprof_sampling:in_force(S), Before, Seen).
+
+%% The relay's share of a scheduler in permille, as it would be without events from before a cut.
+busy(Before, Seen, S) ->
+    Events = grown(events, Before, Seen),
+    Now = min(Events, grown(weighted, Before, Seen) div kprof_sampling:in_force(S)),
+    per_second(grown(run_ns, Before, Seen), Before, Seen) * (Now + 1) div (Events + 1) div 1000000.
 
 %% More messages wait than the relay can process soon: sampling is cut at once and increases again within the limits. The relay
 %% drops the messages itself.
@@ -136,7 +153,7 @@ flood(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old, 
         true ->
             New = min(?MOST, max(kprof_sampling:base(S), Old) * cut_by(Waiting)),
             (New > Old andalso (Last =:= none orelse Now - Last > ?SAY_MS)) andalso kprof_link:event(sampling, flood_text(Waiting, New), S),
-            S1 = sample_to(New, S#s{limits = S#s.limits#limits{why = flood, flooded = Now, evaluated = {Now, events(S), kprof_link:counter(?RUN_NS, S)}}}),
+            S1 = sample_to(New, S#s{limits = S#s.limits#limits{why = flood, flooded = Now, evaluated = seen(Now, S)}}),
             atomics:put(S1#s.counters, ?CUT_AT, kprof_node:now_ms()), % the relay uses it to decide whether the cut has taken effect
             S1;
         false ->
@@ -160,9 +177,9 @@ flood_text(Waiting, New) -> kprof_text:format("~b events in the agent's queue we
 
 %% The relay drops events beyond the limit. This early, an evaluation is only useful if it finds more than the limit.
 -spec nudged(state()) -> state().
-nudged(#s{limits = #limits{evaluated = {Then, Before, _}, max = #{max_rate := Max}}} = S) when Max > 0 ->
+nudged(#s{limits = #limits{evaluated = #{now := Then} = Before, max = #{max_rate := Max}}} = S) when Max > 0 ->
     Now = kprof_node:now_ms(),
-    case Now - Then >= ?NUDGED_MS andalso rate(Then, Before, Now, events(S)) > Max of
+    case Now - Then >= ?NUDGED_MS andalso rate(Before, seen(Now, S), S) > Max of
         true -> evaluate(Now, S);
         false -> S
     end;
@@ -186,16 +203,17 @@ next_sample(Goals, #s{tracing = #tracing{trace_config = #{sample := Configured}}
     end.
 
 %% In addition to the operator's limits, the relay has its own: ?RELAY_PERMILLE of a scheduler.
-goals(Rate, Busy, #s{limits = #limits{max = #{max_rate := MaxRate, max_cost := MaxCost, max_queue := MaxQueue}}, cost = Cost}) ->
+goals(Before, Seen, #s{limits = #limits{max = #{max_rate := MaxRate, max_cost := MaxCost, max_queue := MaxQueue}}, cost = Cost} = S) ->
     {All, Fixed} = kprof_cost:spent(Cost),
-    [{rate, Rate, MaxRate} || MaxRate > 0] ++
+    [{rate, rate(Before, Seen, S), MaxRate} || MaxRate > 0] ++
         [{cost, All - Fixed, max(1, MaxCost - Fixed)} || MaxCost > 0] ++
-        [{flood, Busy, ?RELAY_PERMILLE} || MaxQueue > 0].
+        [{flood, busy(Before, Seen, S), ?RELAY_PERMILLE} || MaxQueue > 0].
 
-counted_now(Events, #s{tracing = #tracing{trace_config = #{entry := Entry, returns := Returns} = Config}} = S) ->
+counted_now(#s{tracing = #tracing{trace_config = #{entry := Entry, returns := Returns} = Config}} = S) ->
     #{
         now_ns => erlang:monotonic_time(nanosecond),
-        events => Events,
+        events => events(S),
+        weighted => kprof_link:counter(?WEIGHTED, S),
         ticket => kprof_node:ticket(),
         relay_ns => kprof_link:counter(?RUN_NS, S),
         details => kprof_link:counter(?DETAIL, S),

@@ -33,6 +33,8 @@
 -define(SKIP, 1000).
 -define(HELD, 32000). % messages kept while the connection would block
 -define(MAX_WEIGHT_FACTOR, 16). % maximum factor on the weight of an event after drops
+-define(LATE_MS, 1000). % the VM delivers an event later than this only if the node is hardly running
+-define(WEIGHTS, 8). % earlier weights that are remembered
 
 -define(BIG, 1 bsl 64).
 -define(NAMES_MS, 1000). % minimum time between two scans of the registered names for a pid without a name
@@ -66,7 +68,9 @@ start(#{controller := Controller} = Opts) ->
     seq = 0,
     sent = 0,
     dropped = 0,
+    weighted = 0, % sum of the weights of the events, sent or dropped
     weight = 1,
+    weights = [] :: [{integer(), pos_integer()}], % earlier weights, newest first: {until when (native), weight}
     debt = 0, % weight of dropped events, which is added to the next events
     gate = open, % open: forward; shut: count and discard (breaker open); idle: discard (tracing off: late returns)
     pending = queue:new(), % {batch, N, Weight, Messages} | off | {answer, Pid, Ref}, in order
@@ -113,8 +117,8 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
 
 %% Continues the counters of a relay that was killed; the messages in its queue count as dropped.
 go_on(#s{counters = C} = S) ->
-    [Seq, Sent, Dropped, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?QUEUE, ?RUN_NS]],
-    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
+    [Seq, Sent, Dropped, Weighted, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?WEIGHTED, ?QUEUE, ?RUN_NS]],
+    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
     receive M -> taken(M, Acc, N, S) end.
@@ -231,19 +235,54 @@ skip(Until, N, S) ->
         {trace_ts, _, _, _, Ts} -> skip(Until, N, Ts, S);
         {trace_ts, _, _, _, _, Ts} -> skip(Until, N, Ts, S);
         {trace_ts, _, _, _, _, _, Ts} -> skip(Until, N, Ts, S);
-        {weight, Weight} -> skip(Until, 0, control({weight, Weight}, skipped(N, S))) % the following messages were sampled with it
+        {weight, _, _} = Weight -> skip(Until, N, control(Weight, S))
     after 0 -> skipped(N, S)
     end.
 
-skip(Until, N, Ts, S) when Ts < Until, N < ?SKIP -> skip(Until, N + 1, S);
+skip(Until, N, Ts, S) when Ts < Until, N < ?SKIP -> skip(Until, N + 1, owed(Ts, S));
 skip(Until, N, Ts, S) when Ts < Until ->
     counted(S),
-    skip(Until, 0, skipped(N + 1, rested(S)));
-skip(_, N, _, S) -> skipped(N + 1, S). % the first newer message is dropped as well
+    skip(Until, 0, skipped(N + 1, rested(owed(Ts, S))));
+skip(_, N, Ts, S) -> skipped(N + 1, owed(Ts, S)). % the first newer message is dropped as well
 
 skipped(0, S) -> S;
-skipped(N, #s{detail = none} = S) -> dropped(N, S#s.weight, S);
-skipped(N, #s{detail = Detail} = S) -> dropped(N, S#s.weight, S#s{detail = kprof_detail:lost(1, Detail)}). % perhaps of details
+skipped(N, #s{dropped = Before, detail = none} = S) -> S#s{dropped = Before + N};
+skipped(N, #s{dropped = Before, detail = Detail} = S) -> S#s{dropped = Before + N, detail = kprof_detail:lost(1, Detail)}. % perhaps of details
+
+%% ---- Weights: which sampling an event was made with ----
+
+%% The VM may deliver an event milliseconds after it was made: after a message that the sampling has changed. The time of the
+%% event shows which weight it has.
+weighed(N, _, #s{weight = N} = S) -> S;
+weighed(N, Since, #s{weight = Before, weights = Earlier} = S) ->
+    S#s{weight = N, weights = lists:sublist([{Since, Before} | Earlier], ?WEIGHTS)}.
+
+weight(_, #s{weight = Weight, weights = []}) -> Weight;
+weight(Ts, #s{weight = Weight, weights = Earlier}) -> weight(Ts, Weight, Earlier).
+
+weight(Ts, _, [{Until, Weight} | Earlier]) when Ts < Until -> weight(Ts, Weight, Earlier);
+weight(_, Weight, _) -> Weight.
+
+owed(Ts, #s{debt = Debt, weighted = Sum} = S) ->
+    Weight = weight(Ts, S),
+    S#s{debt = Debt + Weight, weighted = Sum + Weight}.
+
+%% Messages, newest first, in parts of one weight, oldest first. When all messages are ?LATE_MS newer than the last change,
+%% it is forgotten.
+parts(Messages, N, #s{weights = []} = S) -> {[{N, S#s.weight, Messages}], S};
+parts([M | _] = Messages, N, #s{weights = [{Last, _} | _]} = S) ->
+    case to_ms(made(M) - Last) > ?LATE_MS of
+        true -> {[{N, S#s.weight, Messages}], S#s{weights = []}};
+        false -> {parts(Messages, S#s.weight, S#s.weights, []), S}
+    end.
+
+parts([], _, _, Parts) -> Parts;
+parts(Messages, Weight, [], Parts) -> [{length(Messages), Weight, Messages} | Parts];
+parts(Messages, Weight, [{Until, Before} | Earlier], Parts) ->
+    {Since, Older} = lists:partition(fun(M) -> made(M) >= Until end, Messages),
+    parts(Older, Before, Earlier, if Since =:= [] -> Parts; true -> [{length(Since), Weight, Since} | Parts] end).
+
+made(M) -> element(tuple_size(M), M).
 
 tick(Acc, N, #s{came = Came} = S0) ->
     S1 = clocked(blocked(deliver(batch(Acc, N, S0#s{came = Came + N})))),
@@ -272,13 +311,14 @@ note(#s{counters = C} = S) ->
 counted(#s{counters = C} = S) ->
     atomics:put(C, ?SENT, S#s.sent),
     atomics:put(C, ?DROPPED, S#s.dropped),
+    atomics:put(C, ?WEIGHTED, S#s.weighted),
     atomics:put(C, ?RUN_NS, erlang:convert_time_unit(S#s.run, native, nanosecond)),
     atomics:put(C, ?SEQ, S#s.seq),
     atomics:put(C, ?DETAIL, S#s.detail_events),
     atomics:put(C, ?HELPED_NS, S#s.helped),
     atomics:add(C, ?NOTED, 1).
 
-control({weight, N}, S) -> S#s{weight = N};
+control({weight, N, Since}, S) -> weighed(N, Since, S);
 control({cleanup, Plan}, S) -> S#s{plan = Plan};
 control({limits, Age, Queue, Memory, Rate, BlockedMs}, S) ->
     S#s{max_age = Age, max_queue = Queue, max_memory = Memory, max_blocked = BlockedMs, limit = kprof_breaker:limit(Rate, now_ms())};
@@ -316,21 +356,27 @@ batch(Messages, N, #s{detail = Detail0, plan = Plan} = S0) ->
 
 admitted(_, 0, S) ->
     S;
-admitted(Messages, N, #s{limit = none} = S) ->
-    enqueue(Messages, N, S);
-admitted(Messages, N, #s{limit = Limit0} = S) ->
+admitted(Messages, N, S0) ->
+    {Parts, S} = parts(Messages, N, S0),
+    lists:foldl(fun admit/2, S, Parts).
+
+admit({N, Weight, Messages}, #s{weighted = Sum} = S) -> admit(Messages, N, Weight, S#s{weighted = Sum + N * Weight}).
+
+admit(Messages, N, Weight, #s{limit = none} = S) ->
+    enqueue(Messages, N, Weight, S);
+admit(Messages, N, Weight, #s{limit = Limit0} = S) ->
     Now = now_ms(),
     case kprof_breaker:admit(N, Now, Limit0) of
         {N, Limit} ->
-            enqueue(Messages, N, S#s{limit = Limit});
+            enqueue(Messages, N, Weight, S#s{limit = Limit});
         {Less, Limit} ->
             %% The oldest are sent; the list is newest first.
-            nudge(Now, dropped(N - Less, S#s.weight, enqueue(lists:nthtail(N - Less, Messages), Less, S#s{limit = Limit})))
+            nudge(Now, dropped(N - Less, Weight, enqueue(lists:nthtail(N - Less, Messages), Less, Weight, S#s{limit = Limit})))
     end.
 
-enqueue(_, 0, S) ->
+enqueue(_, 0, _, S) ->
     S;
-enqueue(Messages, N, #s{held = Held, weight = Sampled, debt = Debt} = S0) ->
+enqueue(Messages, N, Sampled, #s{held = Held, debt = Debt} = S0) ->
     Weight = min(?MAX_WEIGHT_FACTOR * Sampled, Sampled + Debt div N),
     S = later({batch, N, Weight, Messages}, seen(Messages, watch(Messages, S0#s{held = Held + N, debt = Debt - (Weight - Sampled) * N}))),
     case Held of

@@ -38,6 +38,8 @@
 -define(DETAIL, 16#1000000000000). % the bit of a label above them: the request is followed in detail
 -define(SPINS, 24).
 -define(AHEAD, 16).
+-define(STEADY_US, 20).
+-define(TRY_US, 200).
 -define(ARGS, 8). % maximum number of arguments that are sent
 -define(ELEMENTS, 6). % of a tuple in them
 -define(BYTES, 64). % of a binary
@@ -266,24 +268,28 @@ word(Cut, Word) -> (cut_bits(Cut) bsl ?TICKET_BITS) bor (1 + (Word band ?TICKETS
 cut_bits(brake) -> ?BRAKE;
 cut_bits(Cut) -> 1 + min(?CUT_MOST, Cut).
 
-%% Takes effect at once. A call that is using the word may restore the old value, so it is checked again. -> boolean()
+%% Takes effect at once. A call that read the word before it was set, and writes it afterwards, restores the old cut: with calls
+%% in a tight loop, this happens in one of some ten changes. The word is therefore set until it has kept the cut for ?STEADY_US,
+%% far longer than a match spec takes. -> boolean(): false if a process held the word for ?TRY_US, or kept restoring the old cut
 -spec cut(brake | non_neg_integer()) -> boolean().
-cut(Cut) -> cut(Cut, 64).
+cut(Cut) ->
+    Now = erlang:monotonic_time(),
+    cut(cut_bits(Cut), Cut, Now, native(?STEADY_US), Now + native(?TRY_US)).
 
-cut(_, 0) ->
-    false;
-cut(Cut, Tries) ->
+cut(Bits, Cut, Since, Steady, End) ->
     Word = erlang:system_info(trace_control_word),
-    Bits = cut_bits(Cut),
+    Now = erlang:monotonic_time(),
     if
-        Word band ?TICKETS =:= 0 ->
-            cut(Cut, Tries - 1);
-        Word bsr ?TICKET_BITS =/= Bits ->
-            erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
-            cut(Cut, Tries - 1);
+        Word bsr ?TICKET_BITS =:= Bits, Now - Since >= Steady -> true;
+        Now > End -> false;
+        Word bsr ?TICKET_BITS =:= Bits -> cut(Bits, Cut, Since, Steady, End);
+        Word band ?TICKETS =:= 0 -> cut(Bits, Cut, Now, Steady, End);
         true ->
-            true
+            erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
+            cut(Bits, Cut, Now, Steady, End)
     end.
+
+native(Us) -> erlang:convert_time_unit(Us, microsecond, native).
 
 %% True if the word is of an agent.
 -spec ours(non_neg_integer()) -> boolean().

@@ -409,7 +409,7 @@ beside(#s{beside = Before} = S0) ->
 %% Sets the weight of the events from now on.
 weigh(#s{relay = Relay, pacer = Pacer} = S) ->
     N = kprof_sampling:in_force(S),
-    Relay ! {weight, N},
+    Relay ! {weight, N, erlang:monotonic_time()},
     Pacer ! {sample, N}.
 
 %% Stops all tracing by the control word (the brake), whatever patterns are set.

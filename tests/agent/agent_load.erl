@@ -8,6 +8,7 @@
 -export([steady/0, brief/0, one/0, spawned/1]). % depth of stacks
 -export([log/2]). % of logger
 -export([queues/0, fill/0]). % events of the VM
+-export([cuts/1]).
 
 entry(X) -> R = ?MODULE:tier(X), {ok, R}.
 tier(X) -> R = ?MODULE:leaf(X), {tier, R}.
@@ -372,3 +373,11 @@ fill() ->
     [P ! I || I <- lists:seq(1, 1001)],
     exit(P, kill),
     fill().
+
+%% Cuts of the sampling -> how many were undone within 50 us.
+cuts(N) -> length([undone || I <- lists:seq(1, N), kprof_spec:cut(1 + I rem 8), is_undone(2 + I rem 8, 50000 + erlang:monotonic_time(nanosecond))]).
+
+cut_bits() -> erlang:system_info(trace_control_word) bsr 27.
+
+is_undone(Bits, End) ->
+    cut_bits() =/= Bits orelse (erlang:monotonic_time(nanosecond) < End andalso is_undone(Bits, End)).

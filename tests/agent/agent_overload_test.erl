@@ -20,6 +20,8 @@ tests() ->
         {counters_of_others_are_left, fun counters_of_others_are_left/1},
         {killed_while_counting, fun killed_while_counting/1},
         {a_blocked_link_trips, fun a_blocked_link_trips/1},
+        {a_cut_keeps, fun a_cut_keeps/1},
+        {late_events_keep_their_weight, fun late_events_keep_their_weight/1},
         {sampling_is_steered, fun sampling_is_steered/1},
         {goals_are_kept, fun goals_are_kept/1},
         {cost_is_measured, fun cost_is_measured/1},
@@ -355,6 +357,30 @@ cost_is_measured(T) ->
     unload(T),
     nothing_left(T).
 
+%% A call that read the control word before a cut must not restore it afterwards. The agent itself sets it every 200 ms.
+a_cut_keeps(T) ->
+    K = traced(T, trace_config([{entry, 1}], #{sample => 1000000})),
+    agent_lib:load_parts(T),
+    Workers = run_forever_tight(T),
+    Lost = run(T, cuts, [2000]),
+    stop_workers(Workers),
+    agent_lib:unload_parts(T),
+    finish(T, K),
+    ?equal({Lost, Lost =< 40}, {Lost, true}).
+
+%% The VM may deliver events from before a change of the sampling after the message that it has changed.
+late_events_keep_their_weight(T) ->
+    K = traced(T, trace_config([{entry, 1}])),
+    Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
+    Now = rpc:call(T, erlang, monotonic_time, []),
+    Event = fun(At) -> {trace_ts, Relay, call, {agent_load, entry, 1}, {0, 1, 0, undefined, entry}, Now + At} end,
+    Weigh = fun(N, Since, Events) -> Relay ! {weight, N, Now + Since}, [Relay ! Event(At) || At <- Events] end,
+    Weigh(8, 0, [-20, 10, -10, 20]),
+    Weigh(64, 100, [-5, 110, 50]),
+    Got = [{W, [element(6, M) - Now || M <- Ms]} || {W, Ms} <- agent_lib:batches(K)],
+    finish(T, K),
+    ?equal(Got, [{1, [-20, -10]}, {8, [10, 20]}, {1, [-5]}, {8, [50]}, {64, [110]}]).
+
 %% The pure function: several seconds with the same load.
 cost_is_reckoned(_) ->
     Costs = #{hit => 1000, full => 1500, args => 1000, entry => 2000, rare => 500, rare0 => 400, miss => 100, count => 10, detail => 50, draw => 100, assumed => false},
@@ -362,7 +388,7 @@ cost_is_reckoned(_) ->
         Look = fun(I) ->
             maps:map(fun(K, V) when K =:= now_ns; K =:= events; K =:= relay_ns; K =:= details; K =:= helped_ns; K =:= batches -> V * I; (ticket, V) -> 1 + V * I rem kprof_spec:ticket_range(); (_, V) -> V end, Step)
         end,
-        kprof_cost:spent(lists:foldl(fun(I, S) -> kprof_cost:observe(Look(I), S) end, kprof_cost:new(Costs), lists:seq(0, 30)))
+        kprof_cost:spent(lists:foldl(fun(I, S) -> kprof_cost:observe(weighted(Look(I)), S) end, kprof_cost:new(Costs), lists:seq(0, 30)))
     end,
     Step = #{now_ns => 1000000000, events => 60000, ticket => 10000, relay_ns => 20000000, tier_calls_s => 0, sample => 1, entry => true, returns => lean, schedulers => 2},
     %% 10,000 entries and 20,000 tiers: 20 + 20 ms, and 20 ms of the relay, of two scheduler seconds
@@ -381,6 +407,10 @@ cost_is_reckoned(_) ->
     ?equal(Spent(Step#{tier_calls_s => 1020000}), {30000 + 50000, 3500 + 50000}),
     %% one request in a million, with two more tiers: the counted calls are used, not two million
     ?equal(Spent(Step#{events => 6, ticket => 30000, relay_ns => 0, sample => 1000000, tier_calls_s => 60000}), {10501, 10500}),
+    %% 60,000 events from before a cut to one in 10,000 arrive after it: they count as 3 calls
+    Cut = Step#{ticket => 30000, relay_ns => 0, sample => 10000},
+    {_, Late} = kprof_cost:spent(kprof_cost:observe(Cut#{weighted => 60000}, kprof_cost:observe(Cut#{now_ns => 0, events => 0, weighted => 0, ticket => 1}, kprof_cost:new(Costs)))),
+    ?check(Late < 10000),
     %% a batch is sent to kprof-top: 20 us
     ?equal(Spent(Step#{batches => 500}), {35000, 3500}),
     %% another agent's control word: not more entries than the sampled ones imply
@@ -389,10 +419,12 @@ cost_is_reckoned(_) ->
     %% the cost cannot exceed the whole time
     ?equal(Spent(Step#{ticket => 10000000, sample => 1000000}), {1000000, 1000000}),
     %% half the sampling rate: the variable part is halved at once
-    S = kprof_cost:observe(Step, kprof_cost:observe(Step#{now_ns => 0, events => 0, relay_ns => 0, ticket => 1}, kprof_cost:new(Costs))),
+    S = kprof_cost:observe(weighted(Step), kprof_cost:observe(weighted(Step#{now_ns => 0, events => 0, relay_ns => 0, ticket => 1}), kprof_cost:new(Costs))),
     {All1, Fixed} = kprof_cost:spent(S),
     {All2, Fixed} = kprof_cost:spent(kprof_cost:resampled(1, 2, S)),
     ?check(abs((All1 - Fixed) - 2 * (All2 - Fixed)) =< 2).
+
+weighted(#{events := Events, sample := N} = Seen) -> Seen#{weighted => Events * N}.
 
 %% A limit of a third of the cost is kept by sampling; a limit near zero opens the breaker.
 budget_is_obeyed(T) ->

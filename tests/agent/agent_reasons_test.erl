@@ -53,7 +53,7 @@ dropped_events_weigh_what_they_stood_for(T) ->
     Relay = rpc:call(T, erlang, whereis, [kprof_relay_00]),
     Holders = [rpc:call(T, agent_load, hold, [P]) || P <- [Relay, K]],
     run(T, many, [1, 100]),
-    Relay ! {weight, 16},
+    Relay ! {weight, 16, rpc:call(T, erlang, monotonic_time, [])},
     run(T, many, [4, 1000]),
     [rpc:call(T, agent_load, let_go, [Holder]) || Holder <- Holders],
     ?got({ke, sampling, <<_/binary>>}),
