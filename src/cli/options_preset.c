@@ -77,8 +77,9 @@ static int check_entry(const struct options *o, struct err *e)
             return 0;
     if (!o->entry)
         return 0;
-    return err_set(e, "--entry %s: the node has no such function; choose another tier",
-                   optval_show(o->entry).s);
+    return err_set(
+        e, "--entry %s: the node does not have the function of this tier; choose another tier",
+        optval_show(o->entry).s);
 }
 
 int options_preset_resolve(struct options *o, const bool *there, char said[PRESET_SAID_BYTES],

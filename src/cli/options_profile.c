@@ -97,7 +97,7 @@ static int check_record(struct options *o, const struct given *p)
     return check_trigger(o, p);
 }
 
-/* There are no calls, so options that report calls have no meaning. */
+/* A profile writes only stack samples: options of other sources or reports have no meaning. */
 int options_profile_check(struct options *o, const bool given[OPTIONS_DEFS_MAX], struct err *e)
 {
     const struct given p = {given, e};

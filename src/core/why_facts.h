@@ -23,7 +23,9 @@ struct why_tier {
     uint32_t pid_calls; /* calls in the process that ran most of them, */
     uint64_t pid;       /* ... which is this one */
     uint32_t remote;    /* calls for which a call in another process waited, */
-    double wait_us; /* ... and for how long: since the last start or end of a call of the request */
+    /* ... and for how long: in the mailbox if that was measured; otherwise since the last start or
+     * end of a call of the request */
+    double wait_us;
     double whole_us;   /* duration of the requests with such calls */
     double sum_us;     /* durations of the calls */
     double range_us;   /* from the start of the first to the end of the last */

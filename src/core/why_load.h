@@ -13,9 +13,9 @@ enum { WHY_LONG = 3, WHY_DIRTY_LONG = 1 }; /* processes per scheduler: a long ru
  * processes per scheduler wait to run in most of these seconds. */
 struct why_run_queue {
     bool known, is_long;
-    size_t from; /* is_long: since this second of s->load */
+    size_t from; /* the second of s->load since which it is long; if it is not: the last seconds */
     double mean; /* processes per scheduler since then */
-    double use;  /* mean use of the schedulers since then; of all known seconds if not long */
+    double use;  /* mean use of the schedulers since then */
 };
 struct why_run_queue why_run_queue(const struct snapshot *s, enum why_queue of);
 

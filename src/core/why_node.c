@@ -1,4 +1,4 @@
-/* Rules about the node (run queue, memory) and about tracing (gaps, lost messages). */
+/* Rules about the node (run queue, memory) and about tracing (gaps, lost events). */
 #include "why_load.h"
 #include "why_rules.h"
 
@@ -80,7 +80,7 @@ enum why_answer why_node_dirty_queue(const struct why_facts *f, struct snap_find
         return WHY_NO;
     since(f->s, q.from, at, sizeof at);
     snprintf(out->text, sizeof out->text,
-             "%s, %.1f processes per dirty CPU scheduler have been waiting to run on one: for "
+             "%s, %.1f processes per scheduler have been waiting for a dirty CPU scheduler: for "
              "garbage collection of a large heap, or native code",
              at, q.mean);
     /* where the parts show the collections, they are the better explanation */
@@ -115,7 +115,7 @@ enum why_answer why_node_memory(const struct why_facts *f, struct snap_finding *
     uint64_t first = least[0], last = least[QUARTERS - 1];
     if ((double)last < GROWTH * (double)first || last - first < GROWTH_MIN)
         return WHY_NO;
-    /* at least the time between the starts of the first and the last quarter */
+    /* about the time between the two minima */
     uint64_t took_ns =
         s->load[s->n_load * (QUARTERS - 1) / QUARTERS].wall_ns - s->load[0].wall_ns + CLOCK_SEC_NS;
     format_bytes(first, then);
@@ -172,7 +172,7 @@ enum why_answer why_node_lost(const struct why_facts *f, struct snap_finding *ou
     format_count(lost, n);
     out->score = 0.45;
     out->proof = PROOF_INTERNALS;
-    snprintf(out->text, sizeof out->text, "%s events were lost since the start: counts are too low",
-             n);
+    snprintf(out->text, sizeof out->text,
+             "%s events were lost since the start: some calls are missing", n);
     return WHY_YES;
 }

@@ -55,8 +55,8 @@ static void say_place(const struct why_facts *f, const struct snap_row *kind,
 
     if (p.place.s[0])
         snprintf(out->text + len, sizeof out->text - len,
-                 "; in %d %% of %.0f polls the slow ones were in %s", why_percent(p.share), p.polls,
-                 p.place.s);
+                 "; %d %% of %.0f polls found its slow requests in %s", why_percent(p.share),
+                 p.polls, p.place.s);
 }
 
 struct most {
@@ -273,7 +273,8 @@ enum why_answer why_time_differs(const struct why_facts *f, struct snap_finding 
         out->proof = PROOF_TABLE;
         out->row = why_facts_row(f, r->tier, slow);
         snprintf(out->text, sizeof out->text,
-                 "%s takes %s on average, %s %s: they differ only in %s (%s instead of %s)",
+                 "%s takes %s on average, %s %s: the difference is mostly self time of %s (%s "
+                 "instead of %s)",
                  why_ident(slow).s, why_us(slow->mean_us).s,
                  o.n == 1 ? why_ident(o.one).s : "the others", why_us(mean).s,
                  why_name(r->tier_name).s, why_us(us).s, why_us(us_others).s);

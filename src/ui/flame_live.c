@@ -40,7 +40,7 @@ void flame_live_statuses(struct flame_state *t, struct message *m)
     t->query.filter.statuses = flame_live_only_running(t) ? 0 : RUNNING;
     message_set(m,
                 flame_live_only_running(t)
-                    ? "only samples of processes that run or are ready to run"
+                    ? "only samples of processes that run, are ready to run or collect garbage"
                     : "samples of processes in any status",
                 false);
 }

@@ -526,7 +526,7 @@ static const struct key_def table[] = {
     {{'a'},
      "a",
      "status",
-     "show samples in any status, or only of running processes",
+     "show samples in any status, or only without waiting processes",
      flames,
      ACT_STATUSES,
      CTX_FLAME},

@@ -76,7 +76,7 @@ def test_work():
         says(w, "hangs", r"\d+ calls are open far longer than usual: part in process <0\.\d+\.\d+>")
         says(w, "errors", r"^\d+ % of the calls of part for fails end in an exception")
         says(w, "repeats", r"^many calls part 10 times per request")
-        says(w, "differs", r"^long takes .*: they differ only in part")
+        says(w, "differs", r"^long takes .*: the difference is mostly self time of part")
         says(w, "tier", r"self time of part")
 
 

@@ -129,10 +129,11 @@ static void differs(void **state)
 {
     (void)state;
     struct scene *c = scene_of("differs");
-    const struct snap_finding *w = scene_first(
-        c, "differs",
-        "write takes 31.0ms on average, read 10.0ms: they differ only in db (24.5ms instead "
-        "of 4.00ms)");
+    const struct snap_finding *w =
+        scene_first(c, "differs",
+                    "write takes 31.0ms on average, read 10.0ms: the difference is mostly self "
+                    "time of db (24.5ms instead "
+                    "of 4.00ms)");
     assert_ptr_equal(w->row, scene_row(c, DB, WRITE));
     scene_row(c, DB, WRITE)->self_us = 16000; /* some of it is elsewhere */
     scene_row(c, PARSE, WRITE)->self_us = 11000;
@@ -420,6 +421,8 @@ static void what_is_missing(void **state)
         assert_int_equal(scene_missing(c, parts[i]), MISSING_VM);
         c->s.detail.state = DETAIL_OFF;
         assert_int_equal(scene_missing(c, parts[i]), MISSING_DETAIL);
+        c->s.detail.state = DETAIL_NO_ENTRY;
+        assert_int_equal(scene_missing(c, parts[i]), MISSING_ENTRY);
     }
     for (size_t i = 0; i < 2; i++) {
         c->s.slow_ns = 20 * MS;
@@ -514,8 +517,8 @@ static void tier_is_polled(void **state)
                 "in 75 % of 20 polls the slow requests were in dirty jobs: prim_file:read_nif/2 < "
                 "prim_file:read/2");
     assert_string_equal(
-        scene_found(c, "tier")->text,
-        TEXT "; in 75 % of 20 polls the slow ones were in prim_file:read_nif/2 < prim_file:read/2");
+        scene_found(c, "tier")->text, TEXT
+        "; 75 % of 20 polls found its slow requests in prim_file:read_nif/2 < prim_file:read/2");
     scene_part(c, DB, PART_GC, 0.1); /* where the parts are known, they count */
     scene_none(c, "dirty");
     scene_row(c, DB, KINDS)->parts = NULL;
