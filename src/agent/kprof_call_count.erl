@@ -1,4 +1,4 @@
-%% Call counters (`call_count`) while tracing is off, and before tracing begins: the call rate of each tier.
+%% Call counters (`call_count`) while the breaker is open, and in slow start: the call rate of each tier.
 %%
 %% Invariant: they cost at most ?BUDGET permille of the schedulers. With few calls they stay on and the counts are exact. With
 %% many calls a counter is on for a part of each round, rounds get longer, and the last rate is used for the rest. A value of

@@ -3,8 +3,8 @@
 %%
 %% Plan: #{session, relay, isolated, walker, epoch, tokens => boolean() (requests had some), set => patterns as in
 %% kprof_patterns, new => boolean() (the agent sets new_processes), tcw => {Before, Start}, counting => [MFA] with counters of
-%% the agent, capture => of the controller, sampler => of stacks | none, table => of processes | none, full => of a full trace, events =>
-%% of kprof_vm_events | none}
+%% the agent, capture => of the controller, sampler => of stacks | none, table => of processes | none, full => of a full trace,
+%% events => of kprof_vm_events | none, beside => boolean() (other agents share the control word)}
 %%
 %% Invariant: patterns are removed first, so that nothing more is traced; then flags, process by process; tokens last.
 -module(kprof_cleanup).

@@ -251,11 +251,11 @@ run_queue(#s{tracing = #tracing{on = true}, beats = #beats{busy = Busy}, cost = 
 run_queue(S) ->
     S#s{beats = S#s.beats#beats{busy = 0}}.
 
-%% A ticket is put back within a microsecond. If the word is 0 in two checks in a row, someone else has set it to 0.
+%% A ticket is put back within a microsecond. If it is 0 in two checks in a row, someone else has set the word to 0.
 ticket_lives(#s{beats = #beats{zero = Zero}} = S) ->
     case kprof_spec:held(erlang:system_info(trace_control_word)) of
         true when Zero > 0 ->
-            erlang:system_flag(trace_control_word, kprof_spec:word(0, 1 + erlang:unique_integer([positive]))),
+            erlang:system_flag(trace_control_word, kprof_spec:word(kprof_sampling:cut(S), 1 + erlang:unique_integer([positive]))),
             S#s{beats = S#s.beats#beats{zero = 0}};
         true ->
             S#s{beats = S#s.beats#beats{zero = 1}};

@@ -116,7 +116,7 @@
 -record(beats, {
     n = 0 :: non_neg_integer(),
     busy = 0 :: non_neg_integer(), % consecutive heartbeats with a run queue over the limit
-    zero = 0 :: 0..1 % consecutive heartbeats in which the control word was 0
+    zero = 0 :: 0..1 % consecutive checks in which the ticket was 0
 }).
 
 -record(s, {

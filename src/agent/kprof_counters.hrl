@@ -11,8 +11,9 @@
 -define(DETAIL, 9). % events of requests that are followed in detail, sent or not
 -define(POLLS, 10). % polls of processes in which requests hang; the processes that poll write this one
 -define(HELPED_NS, 11). % run time of the process that helps with requests in detail
--define(WEIGHTED, 12). % sum of the weights of the events, sent or dropped
--define(COUNTERS, 12).
+-define(MADE, 12). % events that were read while the breaker was closed: sent, held or dropped
+-define(WEIGHTED, 13). % sum of their weights
+-define(COUNTERS, 13).
 
 -define(TICK_MS, 10). % maximum time until the relay is resumed
 -define(MOST_SAMPLED, 150000). % the relay cannot process more sampled calls per second than this

@@ -9,8 +9,8 @@
 %% on. If a process is interrupted and continues within ?AT_ONCE_US, the two events are not sent, because a process that only
 %% computes is interrupted every few microseconds. The helper also finds out which functions receive messages: a process that
 %% stops in such a function waits for a message; one that stops in another function was interrupted. It asks the processes to
-%% which such a process sends a message for the length of their mailboxes, at most every ?ASK_MS. Pure, except that it sends
-%% messages to the helper.
+%% which such a process sends a message for the length of their mailboxes, at most every ?ASK_MS. The relay's part
+%% has no side effects, but it starts the helper and sends messages to it.
 -module(kprof_detail).
 -export([allowed/1, flags/1, new/1, has/2, stop/2, split/4, cleared/4, cleared_ns/2, lost/2, dropped/1, helper/1, learn/2, ask/3]).
 -export_type([detail/0]).
@@ -123,7 +123,8 @@ call(_, _, {To, Label, _}, Ts, #d{bit = Bit} = D) when is_pid(To) ->
         true -> mailbox(To, Ts, D);
         false -> D
     end;
-%% The match spec has set the flags. A call for another request from the same function: the return of the first one is lost.
+%% The match spec has set the flags. If a call of another request has the same caller, the
+%% return of the outermost open call was lost.
 call(P, MFA, Msg, Ts, #d{open = Open, bit = Bit} = D) ->
     Label = element(2, Msg),
     Detail = is_integer(Label) andalso Label band Bit =:= Bit,

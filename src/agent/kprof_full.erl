@@ -105,7 +105,7 @@ has(X, [H | T]) -> has(X, H) orelse has(X, T);
 has(_, _) -> false.
 
 %% Below OTP 27 a process has one tracer and a function one pattern: the tiers pause. A request needs the control word and the
-%% token, which are of the tiers: they pause on every VM.
+%% token, which the tiers use: they pause on every VM.
 started(Who, Follow, Need, Asked, #s{isolated = Isolated} = S0) ->
     Pause = element(1, Who) =:= request orelse not Isolated,
     S = if Pause -> kprof_tracing:pause_for_capture(S0); true -> S0 end,

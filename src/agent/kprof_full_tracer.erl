@@ -2,12 +2,12 @@
 %% process of its own, in its own trace session (OTP 27+), otherwise in the common trace while the relay is paused.
 %%
 %% A request: a meta pattern on one function waits for a call that matches; processes need no flag for it. This call marks the
-%% request with a token and sets the flags of its own process. Meta patterns on the tiers do the same in other processes, for
-%% calls with this token. So only processes of the request have flags. It ends when the first call returns; a request that was
+%% request with a token and sets the flags of its own process. Meta patterns on the functions of `follow` do the same in other
+%% processes, for calls with this token. So only processes of the request have flags. It ends when the first call returns; a request that was
 %% not slow enough, or that does not fulfil the rule, is dropped, and the next one is traced.
 %%
 %% Invariant: at most `events` events are kept; with the last one tracing ends: first the control word (no further process
-%% begins), then meta patterns and flags, then the patterns of the modules, one after the other. Everything that is set is in
+%% begins), then flags and meta patterns, then the patterns of the modules, one after the other. Everything that is set is in
 %% the cleanup plan before. When all of it is removed, the controller gets {full_off, Tracer}; then the events are sent.
 -module(kprof_full_tracer).
 -export([start/1, init/1, stop/2, kill/1, clear/1]).
@@ -301,8 +301,8 @@ named(Name, #h{names = Names} = H) ->
         _ -> N = map_size(Names) + 1, {N, H#h{names = Names#{Name => N}}}
     end.
 
-%% A call of the first function, or of a tier with the request's token. In a process that has flags already, its event has come
-%% from the pattern of its module, if that is chosen.
+%% A call of the first function, or of a function of `follow` with the request's token. If the process has flags already, and
+%% the function's module is chosen, the pattern of the module has already reported this call.
 entered(P, MFA, Caller, _, Ts, #h{procs = Procs} = H, #f{entry = none, phase = waiting, o = #{run_ms := Ms}} = F) ->
     kept(0, ?BEGIN, MFA, Caller, Ts, H#h{procs = Procs#{P => {0, 1}}}, (watched(P, F))#f{
         phase = running, entry = P, began = Ts, attempts = F#f.attempts + 1, fulfilled = false, deadline = after_ms(Ms)

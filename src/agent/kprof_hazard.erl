@@ -63,7 +63,8 @@ upper(Id) -> string:uppercase(atom_to_list(Id)).
 %% Avoided on every VM, so not reported for this one.
 always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory, session_drop]).
 
-%% Only used by stack samples, which count what they leave out, and by full traces, details and VM events, which report it.
+%% Not reported at attach: of stack samples, process table, polls, full traces, details and VM events, most of which count or
+%% report what they leave out.
 used(Use) -> not lists:member(Use, [detail, gc_flags, sample_queue, sample_large, vm_events]).
 
 %% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. An Id never changes: `--hazards` prints it, and texts refer to it.
@@ -81,8 +82,8 @@ rows(#{erts := Erts, jit := Jit, word_bytes := Word, beside := Beside}) ->
         {b2, module_literals, true, "the agent is one module without literals, loaded and unloaded once", "PR 9724, GH-8119"},
         {b3, flags_idle, true, "no trace flag is set while tracing is off", "PR 8342"},
         {b4, ask_all, true, "no signal is sent to every process (for example process_info/2)", "PR 7822, OTP-18838, GH-10651"},
-        {b5, sample_queue, OffHeap, "stack samples: no queue lengths of processes with messages off heap", "OTP-18838"},
-        {b7, sample_large, OffHeap orelse Hibernates, "stack samples, polls: no processes with large heaps", "PR 7822, PR 10696"},
+        {b5, sample_queue, OffHeap, "queue lengths of processes with messages off heap are not read", "OTP-18838"},
+        {b7, sample_large, OffHeap orelse Hibernates, "stack samples, polls, process table: processes with large heaps are not asked", "PR 7822, PR 10696"},
         {b8, load_on_demand, true, "modules of the node are never loaded on demand", "PR 8046, GH-7466"},
         {b11, session_timers, true, "no timer message is sent to a suspended process", "PR 11196"},
         {b13, name_maps, true, "a map cannot be the name of a request", "GH-7683"},

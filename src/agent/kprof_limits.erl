@@ -121,17 +121,17 @@ ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
 events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 
 %% What an evaluation compares with the last one.
-seen(Now, S) -> #{now => Now, events => events(S), weighted => kprof_link:counter(?WEIGHTED, S), run_ns => kprof_link:counter(?RUN_NS, S)}.
+seen(Now, S) -> #{now => Now, events => kprof_link:counter(?MADE, S), weighted => kprof_link:counter(?WEIGHTED, S), run_ns => kprof_link:counter(?RUN_NS, S)}.
 
 grown(Key, Before, Seen) -> maps:get(Key, Seen) - maps:get(Key, Before).
 
 per_second(N, Before, Seen) -> N * 1000 div max(1, grown(now, Before, Seen)).
 
-%% Events per second with the sampling in force. The relay may still have events from before a cut, or have dropped them: they
-%% count by their weight. Otherwise each cut would be followed by a deeper one.
+%% Events per second with the sampling in force. Events from before a cut may still wait, or be dropped, after it: they count
+%% by their weight. Otherwise each cut would be followed by a deeper one.
 rate(Before, Seen, S) -> per_second(grown(weighted, Before, Seen) div kprof_sampling:in_force(S), Before, Seen).
 
-%% The relay's share of a scheduler in permille, as it would be without events from before a cut.
+%% The relay's share of a scheduler in permille, without its time for events from before a cut.
 busy(Before, Seen, S) ->
     Events = grown(events, Before, Seen),
     Now = min(Events, grown(weighted, Before, Seen) div kprof_sampling:in_force(S)),
@@ -139,12 +139,21 @@ busy(Before, Seen, S) ->
 
 %% More messages wait than the relay can process soon: sampling is cut at once and increases again within the limits. The relay
 %% drops the messages itself.
--spec flood(non_neg_integer() | {calls, non_neg_integer()}, state()) -> state().
-flood({calls, _}, #s{limits = #limits{max = #{max_queue := 0}}} = S) ->
+%% {calls, PerS, N}: PerS calls per second are sampled with 1/N. If sampling has been cut since, there are fewer now.
+-spec flood(non_neg_integer() | {calls, non_neg_integer(), pos_integer()}, state()) -> state().
+flood({calls, _, _}, #s{limits = #limits{max = #{max_queue := 0}}} = S) ->
     S;
-flood({calls, _}, #s{beside = true} = S) ->
+flood({calls, _, _}, #s{beside = true} = S) ->
     S; % the tickets are those of all agents
-flood(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old, flooded = Last}} = S) ->
+flood({calls, PerS, N}, S) ->
+    case PerS * N div kprof_sampling:in_force(S) of
+        Now when Now > ?MOST_SAMPLED -> cut_for({calls, Now}, S);
+        _ -> S
+    end;
+flood(Waiting, S) ->
+    cut_for(Waiting, S).
+
+cut_for(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old, flooded = Last}} = S) ->
     Now = kprof_node:now_ms(),
     case Last =:= none orelse Now - Last >= settled_ms(Waiting) of
         true when Old * ?CUT > ?MOST, is_integer(Waiting), Waiting > 0 ->
@@ -159,7 +168,7 @@ flood(Waiting, #s{tracing = #tracing{on = true}, limits = #limits{sample = Old, 
         false ->
             S
     end;
-flood(_, S) ->
+cut_for(_, S) ->
     S.
 
 %% Messages from before the last cut are not a new flood. A call rate shows the effect of a cut at once; queued messages show it

@@ -17,7 +17,8 @@ isolated() ->
     list_to_integer(erlang:system_info(otp_release)) >= 27 andalso code:ensure_loaded(trace) =:= {module, trace} andalso
         erlang:function_exported(trace, session_create, 3).
 
-%% Checks whether a controller of Who may start. With sessions (true), several agents do not affect each other. An older
+%% Checks whether a controller of Who may start. With sessions (true), there may be several agents: they share only the control
+%% word and the trace token. An older
 %% controller of the same Who is told to end. -> none | {busy | leaving, Binary}
 -spec busy(boolean(), binary()) -> none | {busy | leaving, binary()}.
 busy(Isolated, Who) ->

@@ -44,5 +44,5 @@ counted(#p{relay = Relay, controller = Controller, sample = N, ticket = Before, 
     Sampled = kprof_spec:tickets(Before, Ticket) div N,
     Us = erlang:convert_time_unit(Now - Then, native, microsecond),
     PerS = Sampled * 1000000 div max(1, Us),
-    Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Controller ! {flood, Relay, {calls, PerS}}),
+    Sampled > ?LEAST_SAMPLED andalso PerS > ?MOST_SAMPLED andalso (Controller ! {flood, Relay, {calls, PerS, N}}),
     P#p{ticket = Ticket, at = Now}.

@@ -12,7 +12,7 @@
 -opaque pids() :: pid().
 
 -define(EACH, 256). % pids of a list
--define(PIDS_US, 5). % at least so many pids are listed in a microsecond
+-define(PIDS_US, 5). % at least this many pids are listed in a microsecond
 -define(WORDS, 5). % of the heap, for each process: the list of all, the small lists, and a reserve
 -define(MORE_WORDS, 20000).
 -define(MOST_WORDS, 16 bsl 20).

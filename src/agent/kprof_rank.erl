@@ -15,7 +15,7 @@
 -spec new(pos_integer()) -> rank().
 new(Most) -> #rank{most = Most}.
 
-%% An item whose value is not larger than that of all the best is not added.
+%% An item whose value is not larger than the smallest of the best is not added.
 -spec add(integer(), term(), rank()) -> rank().
 add(V, _, #rank{least = Least} = R) when is_integer(Least), V =< Least -> R;
 add(V, Item, #rank{n = N, most = Most, kept = Kept} = R) when N + 1 < 2 * Most -> R#rank{n = N + 1, kept = [{V, Item} | Kept]};

@@ -33,7 +33,7 @@
 -define(SKIP, 1000).
 -define(HELD, 32000). % messages kept while the connection would block
 -define(MAX_WEIGHT_FACTOR, 16). % maximum factor on the weight of an event after drops
--define(LATE_MS, 1000). % the VM delivers an event later than this only if the node is hardly running
+-define(LATE_MS, 200). % the VM delivers an event later than this only if the node is hardly running
 -define(WEIGHTS, 8). % earlier weights that are remembered
 
 -define(BIG, 1 bsl 64).
@@ -68,7 +68,8 @@ start(#{controller := Controller} = Opts) ->
     seq = 0,
     sent = 0,
     dropped = 0,
-    weighted = 0, % sum of the weights of the events, sent or dropped
+    made = 0, % events that were sent, held or dropped
+    weighted = 0, % sum of their weights
     weight = 1,
     weights = [] :: [{integer(), pos_integer()}], % earlier weights, newest first: {until when (native), weight}
     debt = 0, % weight of dropped events, which is added to the next events
@@ -117,8 +118,8 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
 
 %% Continues the counters of a relay that was killed; the messages in its queue count as dropped.
 go_on(#s{counters = C} = S) ->
-    [Seq, Sent, Dropped, Weighted, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?WEIGHTED, ?QUEUE, ?RUN_NS]],
-    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
+    [Seq, Sent, Dropped, Made, Weighted, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?MADE, ?WEIGHTED, ?QUEUE, ?RUN_NS]],
+    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, made = Made, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
     receive M -> taken(M, Acc, N, S) end.
@@ -240,9 +241,10 @@ skip(Until, N, S) ->
     end.
 
 skip(Until, N, Ts, S) when Ts < Until, N < ?SKIP -> skip(Until, N + 1, owed(Ts, S));
-skip(Until, N, Ts, S) when Ts < Until ->
+skip(Until, N, Ts, S0) when Ts < Until ->
+    S = skipped(N + 1, owed(Ts, S0)),
     counted(S),
-    skip(Until, 0, skipped(N + 1, rested(owed(Ts, S))));
+    skip(Until, 0, rested(S));
 skip(_, N, Ts, S) -> skipped(N + 1, owed(Ts, S)). % the first newer message is dropped as well
 
 skipped(0, S) -> S;
@@ -263,12 +265,12 @@ weight(Ts, #s{weight = Weight, weights = Earlier}) -> weight(Ts, Weight, Earlier
 weight(Ts, _, [{Until, Weight} | Earlier]) when Ts < Until -> weight(Ts, Weight, Earlier);
 weight(_, Weight, _) -> Weight.
 
-owed(Ts, #s{debt = Debt, weighted = Sum} = S) ->
+owed(Ts, #s{debt = Debt, made = Made, weighted = Sum} = S) ->
     Weight = weight(Ts, S),
-    S#s{debt = Debt + Weight, weighted = Sum + Weight}.
+    S#s{debt = Debt + Weight, made = Made + 1, weighted = Sum + Weight}.
 
-%% Messages, newest first, in parts of one weight, oldest first. When all messages are ?LATE_MS newer than the last change,
-%% it is forgotten.
+%% Splits messages, newest first, into parts of one weight, oldest part first. When the last message is ?LATE_MS newer than the last
+%% change, earlier weights are forgotten.
 parts(Messages, N, #s{weights = []} = S) -> {[{N, S#s.weight, Messages}], S};
 parts([M | _] = Messages, N, #s{weights = [{Last, _} | _]} = S) ->
     case to_ms(made(M) - Last) > ?LATE_MS of
@@ -311,6 +313,7 @@ note(#s{counters = C} = S) ->
 counted(#s{counters = C} = S) ->
     atomics:put(C, ?SENT, S#s.sent),
     atomics:put(C, ?DROPPED, S#s.dropped),
+    atomics:put(C, ?MADE, S#s.made),
     atomics:put(C, ?WEIGHTED, S#s.weighted),
     atomics:put(C, ?RUN_NS, erlang:convert_time_unit(S#s.run, native, nanosecond)),
     atomics:put(C, ?SEQ, S#s.seq),
@@ -358,26 +361,30 @@ admitted(_, 0, S) ->
     S;
 admitted(Messages, N, S0) ->
     {Parts, S} = parts(Messages, N, S0),
-    lists:foldl(fun admit/2, S, Parts).
+    admit(Parts, N, S#s{made = S#s.made + N}).
 
-admit({N, Weight, Messages}, #s{weighted = Sum} = S) -> admit(Messages, N, Weight, S#s{weighted = Sum + N * Weight}).
+admit([], _, S) ->
+    S;
+admit([{N, Weight, Messages} | Parts], Left, #s{weighted = Sum} = S) ->
+    admit(Parts, Left - N, admit(Messages, N, Weight, Left - N, S#s{weighted = Sum + N * Weight})).
 
-admit(Messages, N, Weight, #s{limit = none} = S) ->
-    enqueue(Messages, N, Weight, S);
-admit(Messages, N, Weight, #s{limit = Limit0} = S) ->
+%% After: messages in later parts.
+admit(Messages, N, Weight, After, #s{limit = none} = S) ->
+    enqueue(Messages, N, Weight, After, S);
+admit(Messages, N, Weight, After, #s{limit = Limit0} = S) ->
     Now = now_ms(),
     case kprof_breaker:admit(N, Now, Limit0) of
         {N, Limit} ->
-            enqueue(Messages, N, Weight, S#s{limit = Limit});
+            enqueue(Messages, N, Weight, After, S#s{limit = Limit});
         {Less, Limit} ->
             %% The oldest are sent; the list is newest first.
-            nudge(Now, dropped(N - Less, Weight, enqueue(lists:nthtail(N - Less, Messages), Less, Weight, S#s{limit = Limit})))
+            nudge(Now, dropped(N - Less, Weight, enqueue(lists:nthtail(N - Less, Messages), Less, Weight, After, S#s{limit = Limit})))
     end.
 
-enqueue(_, 0, _, S) ->
+enqueue(_, 0, _, _, S) ->
     S;
-enqueue(Messages, N, Sampled, #s{held = Held, debt = Debt} = S0) ->
-    Weight = min(?MAX_WEIGHT_FACTOR * Sampled, Sampled + Debt div N),
+enqueue(Messages, N, Sampled, After, #s{held = Held, debt = Debt} = S0) ->
+    Weight = min(?MAX_WEIGHT_FACTOR * Sampled, Sampled + Debt div (N + After)),
     S = later({batch, N, Weight, Messages}, seen(Messages, watch(Messages, S0#s{held = Held + N, debt = Debt - (Weight - Sampled) * N}))),
     case Held of
         0 -> deliver(S);
@@ -585,7 +592,8 @@ nudge(Now, #s{controller = Controller} = S) ->
 now_ms() -> erlang:monotonic_time(millisecond).
 to_ms(Native) -> erlang:convert_time_unit(Native, native, millisecond).
 
-%% Once per batch and tick (a tick may be far back in the queue): messages are held because the connection would block.
+%% Once per batch and tick (a tick may be far back in the queue): how long messages have been held because the
+%% connection would block.
 blocked(#s{held = 0} = S) -> S#s{blocked = 0};
 blocked(#s{blocked = 0} = S) -> S#s{blocked = now_ms()};
 blocked(#s{blocked = Since, max_blocked = Max, gate = open} = S) when Max > 0 ->

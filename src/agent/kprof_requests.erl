@@ -19,7 +19,7 @@ capture(Ix, #s{requests = Requests, tracing = #tracing{trace_config = #{tiers :=
 capture_tier(false, S) ->
     {{error, tier, <<"this tier is not known on the node">>}, S};
 capture_tier(_, #s{tracing = #tracing{paused = Why}} = S) when Why =/= none, Why =/= slow_start ->
-    {{error, paused, <<"tracing is paused (breaker open, or connection blocked): try again when it is on">>}, S};
+    {{error, paused, <<"tracing is paused (breaker open, full trace, or connection blocked): try again when it is on">>}, S};
 capture_tier({_, M, F, A} = Tier, #s{session = Session} = S0) ->
     MFA = {M, F, A},
     %% Below OTP 27 there is one trace, so the relay must pause.
@@ -52,7 +52,7 @@ caught(Caught, #s{requests = Requests} = S) -> capture_end(S#s{requests = Reques
 
 -spec captured(state()) -> tuple().
 captured(#s{requests = #requests{capture = {_, _, _, Counters}}}) -> {capturing, atomics:get(Counters, 1), atomics:get(Counters, 2)};
-captured(#s{requests = #requests{caught = none}}) -> {error, gone, <<"the capture ended: the arguments of a call are larger than 64 MB">>};
+captured(#s{requests = #requests{caught = none}}) -> {error, gone, <<"the capture ended without a result: it was cancelled, or the arguments of a call are larger than 64 MB">>};
 captured(#s{requests = #requests{caught = Caught}}) -> Caught.
 
 %% ---- Calls per second ----

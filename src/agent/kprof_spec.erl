@@ -269,24 +269,23 @@ cut_bits(brake) -> ?BRAKE;
 cut_bits(Cut) -> 1 + min(?CUT_MOST, Cut).
 
 %% Takes effect at once. A call that read the word before it was set, and writes it afterwards, restores the old cut: with calls
-%% in a tight loop, this happens in one of some ten changes. The word is therefore set until it has kept the cut for ?STEADY_US,
-%% far longer than a match spec takes. -> boolean(): false if a process held the word for ?TRY_US, or kept restoring the old cut
+%% in a tight loop, this happens in about one of six changes. The word is therefore set until it has kept the cut for
+%% ?STEADY_US, far longer than a match spec takes. -> boolean(): false if that was not seen within ?TRY_US
 -spec cut(brake | non_neg_integer()) -> boolean().
 cut(Cut) ->
     Now = erlang:monotonic_time(),
     cut(cut_bits(Cut), Cut, Now, native(?STEADY_US), Now + native(?TRY_US)).
 
 cut(Bits, Cut, Since, Steady, End) ->
+    Now = erlang:monotonic_time(), % before the word is read: this process may be interrupted in between
     Word = erlang:system_info(trace_control_word),
-    Now = erlang:monotonic_time(),
+    Kept = Word bsr ?TICKET_BITS =:= Bits,
+    Kept orelse Word band ?TICKETS =:= 0 orelse erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
     if
-        Word bsr ?TICKET_BITS =:= Bits, Now - Since >= Steady -> true;
+        Kept, Now - Since >= Steady -> true;
         Now > End -> false;
-        Word bsr ?TICKET_BITS =:= Bits -> cut(Bits, Cut, Since, Steady, End);
-        Word band ?TICKETS =:= 0 -> cut(Bits, Cut, Now, Steady, End);
-        true ->
-            erlang:system_flag(trace_control_word, word(Cut, Word + ?AHEAD)),
-            cut(Bits, Cut, Now, Steady, End)
+        Kept -> cut(Bits, Cut, Since, Steady, End);
+        true -> cut(Bits, Cut, erlang:monotonic_time(), Steady, End)
     end.
 
 native(Us) -> erlang:convert_time_unit(Us, microsecond, native).
@@ -308,9 +307,9 @@ full_function() -> [{'_', [], [{message, {caller}}]}].
 
 %% Of the function that starts the request, as a meta pattern: processes need no flag for it. The first call that matches
 %% exchanges the control word (atomic: no other call can follow), marks its request with a token, and sets the flags of its
-%% own process. The word and the label say which attempt it is. Clauses: of an identity rule; Values: it must give one of
-%% them, or true. Until it returns, further calls with its token are calls of the request. Later ones begin other requests,
-%% for example in a connection that still has the token: these lose it.
+%% own process. The word and the label say which attempt it is. Clauses: of an identity rule, whose result must be one of
+%% Values, or true. Until the first call returns, calls with its token belong to the request. A later one, for example in a
+%% connection that still has the token, is another request: its token is cleared.
 -spec full_entry(kprof_identity_rule:clauses(), true | [term()], full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
 full_entry(Clauses, Values, {Armed, Fired, Late, _}, {Label, Flags} = Mark) ->
     [

@@ -1,4 +1,4 @@
-%% Counts the processes that start on the node, to tell how many the choices of processes can have missed. The VM has no such
+%% Counts the processes that start on the node, to estimate how many the periodic choice can have missed. The VM has no such
 %% counter. But until it has used all numbers of pids once, it gives them in order: the difference of the pids of two short-lived
 %% processes of the agent is the number of processes that were started in between. After that it gives the number that
 %% has been free for longest, and nothing is counted. Pure, except that it reads the process limit.

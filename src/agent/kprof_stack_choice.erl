@@ -27,7 +27,7 @@
 
 -define(MOST, 1000).
 -define(OWN, 60). % this many more are ranked, because processes of agents may be among them
--define(PIECE, 20000). % at least so many processes have their reductions stored at a time
+-define(PIECE, 20000). % at least this many processes have their reductions stored at a time
 -define(MORE, 1000). % there is room for this many more
 -define(TWICE_MS, 100). % between two readings of reductions
 -define(FAMILY, 100000). % maximum number of descendants

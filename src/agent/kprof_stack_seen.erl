@@ -1,5 +1,5 @@
-%% The processes that run calls of traced requests, from what the relay has traced: those in which a tier was called in the
-%% last ?SEEN_MS, or whose last event is a call (it may be open) in the last ?OPEN_MS. Pure.
+%% The processes that run calls of traced requests, from what the relay has traced: those in which a call of a tier began or
+%% returned in the last ?SEEN_MS, or whose last event is a call (it may be open) in the last ?OPEN_MS. Pure.
 %%
 %% Invariant: at most ?MOST processes are kept. If there are more, only one in `thin` is kept, by a hash of its pid: so
 %% processes that live long and those that live for milliseconds have the same chance, and each stands for `thin`.

@@ -55,7 +55,7 @@ step(Timer, #s{survey = #survey{timer = Timer, phase = Phase}, breaker = B} = S)
 step(_, S) ->
     S.
 
-%% The relay was killed: the VM has removed the counters with it, or with its session.
+%% The relay was killed: the counters are removed (kprof_cleanup, or with the session).
 -spec forget(state()) -> state().
 forget(S) -> (answered(wait, S))#s{survey = #survey{}}.
 

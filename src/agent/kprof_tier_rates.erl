@@ -35,7 +35,7 @@ stop(#s{tier_rates = #tier_rates{slice = {on, Before}}, session = Session, count
 stop(S) ->
     S.
 
-%% The session was removed with its counters.
+%% The counters are removed (kprof_cleanup, or with the session).
 -spec relay_died(state()) -> state().
 relay_died(#s{tier_rates = Rates} = S) -> S#s{tier_rates = Rates#tier_rates{slice = 0}}.
 

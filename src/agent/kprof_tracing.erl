@@ -123,7 +123,7 @@ trace_on(#s{tracing = #tracing{on = false, wanted = true, paused = none, trace_c
 trace_on(S) ->
     S.
 
-%% Below OTP 27 there is one trace: the relay pauses while a function is captured.
+%% For a capture (below OTP 27, where there is one trace) and for a full trace: the tiers pause.
 -spec pause_for_capture(state()) -> state().
 pause_for_capture(S0) ->
     S = trace_off(counting_off(S0)),
@@ -133,7 +133,7 @@ pause_for_capture(S0) ->
 go_on_after_lease(#s{tracing = Tracing} = S) -> kprof_heartbeat:send(begin_tracing(S#s{tracing = Tracing#tracing{paused = none}})).
 
 -spec go_on_after_capture(state()) -> state().
-go_on_after_capture(#s{tracing = #tracing{paused = capture}} = S) -> trace_on(S#s{tracing = S#s.tracing#tracing{paused = none}});
+go_on_after_capture(#s{tracing = #tracing{paused = capture}} = S) -> trace_on(resample(S#s{tracing = S#s.tracing#tracing{paused = none}}));
 go_on_after_capture(S) -> S.
 
 with_relay(#s{relay = none} = S) -> new_relay(S);
@@ -211,7 +211,7 @@ walked(Refused, S) ->
 
 %% ---- The breaker ----
 
-%% The caller has made sure that nothing more is traced. Old events that the relay finds after tracing was switched off do not
+%% Opens the breaker. Old events that the relay finds after tracing was switched off do not
 %% open the breaker.
 -spec overload(binary(), state()) -> state().
 overload(_, #s{tracing = #tracing{on = false}} = S) ->
