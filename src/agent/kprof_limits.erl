@@ -121,7 +121,7 @@ ticket_rate(#s{limits = #limits{ticket = {Then, Before}}}) ->
 events(S) -> kprof_link:counter(?SENT, S) + kprof_link:counter(?DROPPED, S).
 
 %% What an evaluation compares with the last one.
-seen(Now, S) -> #{now => Now, events => kprof_link:counter(?MADE, S), weighted => kprof_link:counter(?WEIGHTED, S), run_ns => kprof_link:counter(?RUN_NS, S)}.
+seen(Now, S) -> #{now => Now, events => kprof_link:counter(?READ, S), weighted => kprof_link:counter(?WEIGHTED, S), run_ns => kprof_link:counter(?RUN_NS, S)}.
 
 grown(Key, Before, Seen) -> maps:get(Key, Seen) - maps:get(Key, Before).
 

@@ -68,7 +68,7 @@ start(#{controller := Controller} = Opts) ->
     seq = 0,
     sent = 0,
     dropped = 0,
-    made = 0, % events that were sent, held or dropped
+    read = 0, % events that were sent, held or dropped
     weighted = 0, % sum of their weights
     weight = 1,
     weights = [] :: [{integer(), pos_integer()}], % earlier weights, newest first: {until when (native), weight}
@@ -118,8 +118,8 @@ init(#{controller := Controller, pid := Pid, counters := Counters, plan := Plan}
 
 %% Continues the counters of a relay that was killed; the messages in its queue count as dropped.
 go_on(#s{counters = C} = S) ->
-    [Seq, Sent, Dropped, Made, Weighted, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?MADE, ?WEIGHTED, ?QUEUE, ?RUN_NS]],
-    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, made = Made, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
+    [Seq, Sent, Dropped, Read, Weighted, Queue, RunNs] = [atomics:get(C, I) || I <- [?SEQ, ?SENT, ?DROPPED, ?READ, ?WEIGHTED, ?QUEUE, ?RUN_NS]],
+    S#s{seq = Seq, sent = Sent, dropped = Dropped + Queue, read = Read, weighted = Weighted, run = erlang:convert_time_unit(RunNs, nanosecond, native), clock = erlang:monotonic_time()}.
 
 loop(Acc, N, S) ->
     receive M -> taken(M, Acc, N, S) end.
@@ -180,7 +180,7 @@ clocked(#s{clock = Last, run = Run} = S) ->
 
 %% Checks whether the slice is over. M: the last message.
 yielded(M, #s{slice_end = End, clock = Before} = S0) when Before > End ->
-    Age = Before - element(tuple_size(M), M),
+    Age = Before - made(M),
     S = clocked(flooded(Age, guard(M, set_priority(Age, S0)))),
     counted(S), % the controller uses these counters, and a turn can be long
     rested(S);
@@ -242,14 +242,13 @@ skip(Until, N, S) ->
 
 skip(Until, N, Ts, S) when Ts < Until, N < ?SKIP -> skip(Until, N + 1, owed(Ts, S));
 skip(Until, N, Ts, S0) when Ts < Until ->
-    S = skipped(N + 1, owed(Ts, S0)),
+    S = skipped(N + 1, owed(Ts, S0)), % its counters are read while others run
     counted(S),
     skip(Until, 0, rested(S));
 skip(_, N, Ts, S) -> skipped(N + 1, owed(Ts, S)). % the first newer message is dropped as well
 
 skipped(0, S) -> S;
-skipped(N, #s{dropped = Before, detail = none} = S) -> S#s{dropped = Before + N};
-skipped(N, #s{dropped = Before, detail = Detail} = S) -> S#s{dropped = Before + N, detail = kprof_detail:lost(1, Detail)}. % perhaps of details
+skipped(_, S) -> lost_details(1, S). % perhaps of details
 
 %% ---- Weights: which sampling an event was made with ----
 
@@ -259,18 +258,18 @@ weighed(N, _, #s{weight = N} = S) -> S;
 weighed(N, Since, #s{weight = Before, weights = Earlier} = S) ->
     S#s{weight = N, weights = lists:sublist([{Since, Before} | Earlier], ?WEIGHTS)}.
 
-weight(_, #s{weight = Weight, weights = []}) -> Weight;
 weight(Ts, #s{weight = Weight, weights = Earlier}) -> weight(Ts, Weight, Earlier).
 
 weight(Ts, _, [{Until, Weight} | Earlier]) when Ts < Until -> weight(Ts, Weight, Earlier);
 weight(_, Weight, _) -> Weight.
 
-owed(Ts, #s{debt = Debt, made = Made, weighted = Sum} = S) ->
+%% An event was dropped.
+owed(Ts, #s{dropped = Dropped, debt = Debt, read = Read, weighted = Sum} = S) ->
     Weight = weight(Ts, S),
-    S#s{debt = Debt + Weight, made = Made + 1, weighted = Sum + Weight}.
+    S#s{dropped = Dropped + 1, debt = Debt + Weight, read = Read + 1, weighted = Sum + Weight}.
 
-%% Splits messages, newest first, into parts of one weight, oldest part first. When the last message is ?LATE_MS newer than the last
-%% change, earlier weights are forgotten.
+%% Splits messages, newest first, into parts of one weight, oldest part first. When the last message is ?LATE_MS newer than
+%% the last change, earlier weights are forgotten.
 parts(Messages, N, #s{weights = []} = S) -> {[{N, S#s.weight, Messages}], S};
 parts([M | _] = Messages, N, #s{weights = [{Last, _} | _]} = S) ->
     case to_ms(made(M) - Last) > ?LATE_MS of
@@ -284,6 +283,7 @@ parts(Messages, Weight, [{Until, Before} | Earlier], Parts) ->
     {Since, Older} = lists:partition(fun(M) -> made(M) >= Until end, Messages),
     parts(Older, Before, Earlier, if Since =:= [] -> Parts; true -> [{length(Since), Weight, Since} | Parts] end).
 
+%% The time of an event.
 made(M) -> element(tuple_size(M), M).
 
 tick(Acc, N, #s{came = Came} = S0) ->
@@ -313,7 +313,7 @@ note(#s{counters = C} = S) ->
 counted(#s{counters = C} = S) ->
     atomics:put(C, ?SENT, S#s.sent),
     atomics:put(C, ?DROPPED, S#s.dropped),
-    atomics:put(C, ?MADE, S#s.made),
+    atomics:put(C, ?READ, S#s.read),
     atomics:put(C, ?WEIGHTED, S#s.weighted),
     atomics:put(C, ?RUN_NS, erlang:convert_time_unit(S#s.run, native, nanosecond)),
     atomics:put(C, ?SEQ, S#s.seq),
@@ -361,7 +361,7 @@ admitted(_, 0, S) ->
     S;
 admitted(Messages, N, S0) ->
     {Parts, S} = parts(Messages, N, S0),
-    admit(Parts, N, S#s{made = S#s.made + N}).
+    admit(Parts, N, S#s{read = S#s.read + N}).
 
 admit([], _, S) ->
     S;
@@ -608,7 +608,7 @@ blocked(S) -> S.
 guard(_, #s{gate = shut} = S) ->
     S;
 guard(M, S) ->
-    Age = erlang:monotonic_time() - element(tuple_size(M), M),
+    Age = erlang:monotonic_time() - made(M),
     %% The length counts only messages that a receive has scanned; newer ones are counted later.
     {_, Queue} = process_info(self(), message_queue_len),
     atomics:put(S#s.counters, ?QUEUE, Queue),
@@ -616,7 +616,7 @@ guard(M, S) ->
         S#s.max_age > 0, Age > S#s.max_age ->
             shut(io_lib:format("events were ~b ms old", [to_ms(Age)]), S);
         S#s.max_queue > 0, Queue > S#s.max_queue ->
-            overfull(to_ms(element(tuple_size(M), M)), Queue, S);
+            overfull(to_ms(made(M)), Queue, S);
         S#s.max_memory > 0 ->
             S1 = S#s{message_bytes = (erts_debug:flat_size(M) + ?MESSAGE_WORDS) * erlang:system_info(wordsize)},
             case memory(Queue, S1) of

@@ -211,8 +211,7 @@ walked(Refused, S) ->
 
 %% ---- The breaker ----
 
-%% Opens the breaker. Old events that the relay finds after tracing was switched off do not
-%% open the breaker.
+%% Opens the breaker, but not because of old events that the relay finds after tracing was switched off.
 -spec overload(binary(), state()) -> state().
 overload(_, #s{tracing = #tracing{on = false}} = S) ->
     S;

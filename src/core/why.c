@@ -94,9 +94,8 @@ static enum snap_missing lacks(const struct why_facts *f, unsigned needs)
 {
     const struct snapshot *s = f->s;
 
-    if (needs & NEEDS_ENTRY && !s->has_entry)
-        return MISSING_ENTRY;
-    if (needs & NEEDS_DETAIL && s->detail.state == DETAIL_NO_ENTRY)
+    if ((needs & NEEDS_ENTRY && !s->has_entry) ||
+        (needs & NEEDS_DETAIL && s->detail.state == DETAIL_NO_ENTRY))
         return MISSING_ENTRY;
     if (needs & NEEDS_DETAIL && s->detail.state == DETAIL_NOT_HERE)
         return MISSING_VM;
