@@ -10,7 +10,7 @@
 %% computes is interrupted every few microseconds. The helper also finds out which functions receive messages: a process that
 %% stops in such a function waits for a message; one that stops in another function was interrupted. It asks the processes to
 %% which such a process sends a message for the length of their mailboxes, at most every ?ASK_MS. The relay's part
-%% has no side effects, but it starts the helper and sends messages to it.
+%% has no side effects except that it starts the helper and sends messages to it.
 -module(kprof_detail).
 -export([allowed/1, flags/1, new/1, has/2, stop/2, split/4, cleared/4, cleared_ns/2, lost/2, dropped/1, helper/1, learn/2, ask/3]).
 -export_type([detail/0]).

@@ -1,5 +1,5 @@
-%% Polls processes that are in a request for long: what each does, several times in a row. No trace flag is used, so it works
-%% on every VM.
+%% Polls processes that have been in a request for a long time: what each does, several times in a row. No trace flag is used,
+%% so it works on every VM.
 %%
 %% Invariant: at most ?MOST processes, for ?POLL_MS in all, each at most every ?EVERY_MS; the queries take at most ?SHARE of the
 %% time of one scheduler. One query per poll. Processes with large heaps are not asked on VMs on which that can block them

@@ -134,7 +134,7 @@ start_word(Before) ->
     erlang:system_flag(trace_control_word, Start),
     Start.
 
-%% The present ticket; it increases with every entry call. 0: every read found it taken.
+%% The present ticket; it increases with every call of the entry or, without an entry, of a tier. 0: every read found it taken.
 -spec ticket() -> non_neg_integer().
 ticket() -> ticket(16).
 ticket(0) -> 0;
@@ -165,6 +165,7 @@ info(Session, Others, Vm) ->
         others => Others,
         elixir => code:is_loaded(elixir) =/= false,
         lean => true,
+        gc => kprof_hazard:allowed(gc_flags, Vm),
         node => node()
     }.
 

@@ -209,8 +209,8 @@ rested(#s{high_priority = HighPriority, high_since = Since} = S) ->
 
 slice() -> erlang:convert_time_unit(?SLICE_US, microsecond, native).
 
-%% More messages arrive than the relay can process: it has worked for long since the last tick, is far behind, and does not
-%% catch up.
+%% More messages arrive than the relay can process: it has worked for a long time since the last tick, is far behind, and
+%% does not catch up.
 flooded(Age, #s{came = Came, gate = open, max_queue = Max, lag = Lag} = S) when Max > 0, Came > ?FLOOD ->
     case to_ms(Age) > ?FLOOD_AGE_MS of
         true when Lag =:= none -> S#s{lag = {Age, Came, S#s.clock}};
@@ -223,8 +223,8 @@ flooded(_, S) ->
 catches_up(Age, #s{lag = {First, Before, At}, came = Came, clock = Now}) ->
     Came - Before =< ?FLOOD orelse (Age < First andalso to_ms(Now - At) < ?CATCH_UP_MS).
 
-%% Drops the waiting messages. Made is the time (ms) of the oldest message. That time is used because the relay may not have run
-%% for long. Messages from before a cut, and from shortly after it, do not show its effect.
+%% Drops the waiting messages. Made is the time (ms) of the oldest message. That time is used because it may be long ago that
+%% the relay ran. Messages from before a cut, and from shortly after it, do not show its effect.
 flood(Made, #s{dropped = Before, controller = Controller, counters = C} = S0) ->
     S = skip(erlang:monotonic_time(), 0, set_priority(infinity, S0#s{came = 0, lag = none})),
     Made >= atomics:get(C, ?CUT_AT) + ?CUT_MS andalso (Controller ! {flood, self(), S#s.dropped - Before}),

@@ -206,7 +206,7 @@ passed_over(#{sample := N, entry := Entry}) ->
     Clear = [{'andalso', {is_seq_trace}, {set_seq_token, sequential_trace_token, []}} || Entry =/= none],
     [{'_', [lost(N)], Clear ++ [bump(), {message, false}]}].
 
-%% A call without an entry has no ticket: it counts itself.
+%% Without an entry, a sampled call takes no ticket: it only counts itself in the control word.
 self_counted(#{}) -> [bump()].
 
 %% False for 1 call in N. With a cut in the control word, N is doubled for each step of the cut. A change of the cut therefore
@@ -224,7 +224,7 @@ most(P2, 1) -> P2;
 most(P2, N) -> P2 div N.
 
 %% One more call in the control word. Not atomic: a lost count only means that two calls share a sampling decision. A
-%% process that finds that the word has changed skips ?AHEAD tickets, so that no ticket is used twice. Ticket 0: a process is
+%% process that finds that the word has changed skips ?AHEAD tickets, so that no two requests get the same. Ticket 0: a process is
 %% taking a ticket (ticket/2).
 bump() ->
     {'orelse',

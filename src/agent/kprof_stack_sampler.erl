@@ -195,7 +195,7 @@ joined(Chosen, #l{next_number = N, seed = Seed} = L0) ->
         #l{groups = Groups} = L -> L#l{groups = dealt_in(erlang:phash2({Seed, N, joined}, ?GROUPS), N, Groups)}
     end.
 
-%% Beyond the groups that are still to come: the next distribution has it.
+%% A process whose turn is after the groups that are left: the next distribution includes it.
 dealt_in(0, N, [Group | Groups]) -> [[N | Group] | Groups];
 dealt_in(I, N, [Group | Groups]) -> [Group | dealt_in(I - 1, N, Groups)];
 dealt_in(_, _, []) -> [].

@@ -31,7 +31,7 @@
 struct run {
     const struct options *o;
     struct full_what what;
-    struct ring *ring; /* required by a session; stays empty */
+    struct ring *ring; /* required by a session; its events are dropped */
     struct intern *names;
     struct stream *stream;
     struct session *session;

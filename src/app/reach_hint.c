@@ -25,7 +25,7 @@ static bool pod_address_of(const char *host, char space[NODE_NAME_BYTES])
            strcmp(kind, "pod") == 0;
 }
 
-/* The host's own names and addresses need no forwarding. */
+/* Loopback names and addresses are on this machine, and need no forwarding. */
 static bool is_here(const char *host)
 {
     struct in_addr four;

@@ -14,7 +14,9 @@ static void tokens(const struct session_receipt *r, struct buf *out)
     static const char *const gone[] = {"none", "drained", "reset"};
 
     if (strcmp(r->tokens, "kept") == 0) {
-        buf_adds(out, "; trace tokens left as they are: another tracer uses them");
+        buf_adds(
+            out,
+            "; trace tokens were not removed: another tracer prevents it, or it took too long");
         return;
     }
     if (r->holders) {

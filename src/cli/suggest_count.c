@@ -64,7 +64,7 @@ static void want_kind(struct wanted *w, bool (*is)(enum suggest_kind), bool own,
             want(w, id, left);
 }
 
-/* The list of presets shows their calls. No kind counts them again. */
+/* Functions of presets: the list of presets shows their calls. */
 static void want_presets(struct wanted *w)
 {
     uint32_t ids[PRESET_RATE_IDS];

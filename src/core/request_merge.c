@@ -51,8 +51,7 @@ static bool ends_inside(const struct core *c, const struct request *outer, const
     return outer->state == REQ_OPEN ? r->due_ns <= c->now_ns : r->end_ns <= outer->end_ns;
 }
 
-/* A request whose self time has been computed, and an outer one without an entry, are not merged.
- * */
+/* False also if the self time of r has been computed, or if the outer request has no entry. */
 static bool fits(const struct core *c, const struct request *outer, const struct request *r)
 {
     return outer != r && outer->state != REQ_ORPHAN && outer->state != REQ_EXPIRING &&

@@ -12,7 +12,8 @@ static void drop(struct slow_kept *k, uint32_t at)
     memmove(&k->of[at], &k->of[at + 1], (k->n - at) * sizeof k->of[0]);
 }
 
-/* The position of the fastest of an identity, if it has the maximum number; else SLOW_KEPT. */
+/* The position of the fastest request of an identity if SLOW_KEPT_EACH of its requests are kept;
+ * else SLOW_KEPT. */
 static uint32_t fastest_of(struct slow_kept *k, uint32_t ident)
 {
     uint32_t least = SLOW_KEPT, n = 0;

@@ -67,7 +67,7 @@ static struct slow_entry *entry_for(struct core *c, struct request *r)
     struct slow_entry *e = entry_of(c, r);
 
     if (e && e->done && r->state == REQ_OPEN)
-        e = NULL; /* the line was dropped to make room, and --slow-log may have written it */
+        e = NULL; /* the line was ended to make room, and --slow-log may have written it */
     if (e || !(e = slow_store_entry_new(&c->slow, r->state == REQ_OPEN)))
         return e;
     e->request = r->label;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rate over less than this fraction of a second is not shown. */
+/* A rate over less than 1/TREND_LEAST of a second is not shown. */
 #define TREND_LEAST 20
 
 /* ---- rows ---- */
@@ -306,7 +306,7 @@ static bool is_left(const struct making *m, uint16_t tier, uint16_t ident)
            *oldest_at(m, tier, ident) == 0;
 }
 
-/* `row` is the position of a row's tier; ident: IDENT_ALL for all. */
+/* row: the tier, or ROW_TOTAL; ident: IDENT_ALL for all. */
 static void add_parts(const struct making *m, struct snap_row *r, uint16_t row, uint16_t ident)
 {
     struct time_part_view v;

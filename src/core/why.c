@@ -99,7 +99,7 @@ static enum snap_missing lacks(const struct why_facts *f, unsigned needs)
         return MISSING_ENTRY;
     if (needs & NEEDS_DETAIL && s->detail.state == DETAIL_NOT_HERE)
         return MISSING_VM;
-    if (needs & NEEDS_GC && !why_part_has_gc(f))
+    if (needs & NEEDS_GC && s->node.no_gc)
         return MISSING_VM;
     if (needs & NEEDS_DETAIL && s->detail.state == DETAIL_OFF)
         return MISSING_DETAIL;

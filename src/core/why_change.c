@@ -192,10 +192,12 @@ enum why_answer why_change_slower(const struct why_facts *f, struct snap_finding
         if (isnan(r->d_p99) || r->count < SLOWER_CALLS || r->then_count < SLOWER_CALLS)
             continue;
         known = true;
-        /* if a tier is slower, so are the tiers that enclose it: the self time shows which one it
-         * is */
-        double score = 0.45 + 0.35 * (r->d_p99 < 1 ? r->d_p99 : 1) +
-                       0.1 * (r->mean_us > 0 ? r->self_us / r->mean_us : 0);
+        /* If a tier is slower, so are the tiers that enclose it: the self time shows which one it
+         * is (that of the requests is all of their time). If the machine is slower, so are all
+         * tiers: the one with the most time matters. */
+        bool own = r->tier != TIER_TOTAL && r->mean_us > 0;
+        double score = 0.45 + 0.25 * (r->d_p99 < 1 ? r->d_p99 : 1) +
+                       0.1 * (own ? r->self_us / r->mean_us : 0) + 0.1 * why_facts_inside(f, r);
         if (r->d_p99 < SLOWER_LEAST || score <= out->score || score > 1)
             continue;
         char change[FORMAT_BYTES];

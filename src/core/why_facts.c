@@ -452,6 +452,13 @@ struct why_share why_share(double part)
     return n;
 }
 
+double why_facts_inside(const struct why_facts *f, const struct snap_row *r)
+{
+    double all = f->total ? (double)f->total->count * f->total->mean_us : 0;
+    double share = all > 0 ? (double)r->count * r->mean_us / all : 1;
+    return share < 1 ? share : 1;
+}
+
 struct why_process why_process(const struct why_facts *f, uint64_t pid)
 {
     struct why_process p;

@@ -101,6 +101,8 @@ struct why_polls {
     double share, polls;   /* part of the polls, 0..1; number of polls */
 };
 struct why_polls why_facts_polls(const struct why_facts *f, const char *ident);
+/* Part of the time of all requests that is inside of the calls of the row, 0..1; 1: not known. */
+double why_facts_inside(const struct why_facts *f, const struct snap_row *r);
 /* "<0.87.0> (accounting)", or without a name if it is not known. */
 struct why_process {
     char s[96];

@@ -2,7 +2,6 @@
 #include "why_load.h"
 #include "why_rules.h"
 
-#include <kprof/base/clock.h>
 #include <kprof/base/format.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,37 +90,39 @@ enum why_answer why_node_dirty_queue(const struct why_facts *f, struct snap_find
 
 /* ---- memory ---- */
 
-static uint64_t least_memory(const struct snapshot *s, size_t from, size_t to)
+/* The second with the least memory in a quarter of the time. */
+static const struct snap_load *least_memory(const struct snapshot *s, size_t quarter)
 {
-    uint64_t least = UINT64_MAX;
-    for (size_t i = from; i < to; i++)
-        least = s->load[i].memory_bytes < least ? s->load[i].memory_bytes : least;
-    return least;
+    size_t at = s->n_load * quarter / QUARTERS;
+
+    for (size_t i = at; i < s->n_load * (quarter + 1) / QUARTERS; i++)
+        at = s->load[i].memory_bytes < s->load[at].memory_bytes ? i : at;
+    return &s->load[at];
 }
 
 enum why_answer why_node_memory(const struct why_facts *f, struct snap_finding *out)
 {
     const struct snapshot *s = f->s;
-    uint64_t least[QUARTERS];
+    const struct snap_load *least[QUARTERS];
     char then[FORMAT_BYTES], now[FORMAT_BYTES], each[FORMAT_BYTES], at[FORMAT_BYTES];
 
     if (s->n_load < GROWTH_S)
         return WHY_UNKNOWN;
     for (size_t q = 0; q < QUARTERS; q++) {
-        least[q] = least_memory(s, s->n_load * q / QUARTERS, s->n_load * (q + 1) / QUARTERS);
-        if (q > 0 && least[q] <= least[q - 1])
+        least[q] = least_memory(s, q);
+        if (q > 0 && least[q]->memory_bytes <= least[q - 1]->memory_bytes)
             return WHY_NO;
     }
-    uint64_t first = least[0], last = least[QUARTERS - 1];
+    uint64_t first = least[0]->memory_bytes, last = least[QUARTERS - 1]->memory_bytes;
     if ((double)last < GROWTH * (double)first || last - first < GROWTH_MIN)
         return WHY_NO;
-    /* about the time between the two minima */
-    uint64_t took_ns =
-        s->load[s->n_load * (QUARTERS - 1) / QUARTERS].wall_ns - s->load[0].wall_ns + CLOCK_SEC_NS;
+    double took_s = (double)(least[QUARTERS - 1]->wall_ns - least[0]->wall_ns) / 1e9;
+    if (took_s <= 0) /* the clock of this machine was set back */
+        return WHY_UNKNOWN;
     format_bytes(first, then);
     format_bytes(s->load[s->n_load - 1].memory_bytes, now);
-    format_bytes((uint64_t)((double)(last - first) * 1e9 / (double)took_ns), each);
-    format_time(s->load[0].wall_ns, false, at);
+    format_bytes((uint64_t)((double)(last - first) / took_s), each);
+    format_time(least[0]->wall_ns, false, at);
     out->score = 0.5;
     out->proof = PROOF_PROCESSES;
     snprintf(out->text, sizeof out->text,

@@ -2,7 +2,6 @@
 #include "why_rules.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PART_CALLS 10  /* calls of a row whose parts are known */
@@ -12,15 +11,6 @@
 /* The parts of a call include those of the calls inside it: a tier inside that has this share of
  * the outer tier's part is named instead. */
 #define INNER_LEAST 0.8
-#define GC_OTP      29 /* kprof_hazard: gc_flags */
-
-/* Part of the time of all requests that is inside of the calls of the row. */
-static double inside(const struct why_facts *f, const struct snap_row *r)
-{
-    double all = f->total ? (double)f->total->count * f->total->mean_us : 0;
-    double share = all > 0 ? (double)r->count * r->mean_us / all : 1;
-    return share < 1 ? share : 1;
-}
 
 /* The part's share of the time of the calls; of the slowest ones if they are several. */
 static double share_of(const struct time_part_view *v, enum time_part p)
@@ -36,7 +26,8 @@ static bool is_known(const struct snap_row *r)
 
 static bool is_enough(const struct why_facts *f, const struct snap_row *r, enum time_part p)
 {
-    return is_known(r) && share_of(r->parts, p) >= PART_LEAST && inside(f, r) >= ROW_LEAST;
+    return is_known(r) && share_of(r->parts, p) >= PART_LEAST &&
+           why_facts_inside(f, r) >= ROW_LEAST;
 }
 
 static double part_us(const struct snap_row *r, enum time_part p)
@@ -68,7 +59,7 @@ struct why_part why_part_most(const struct why_facts *f, enum time_part p)
         if (!is_known(r))
             continue;
         most.known = true;
-        double score = 0.55 + 0.4 * share_of(r->parts, p) * (0.5 + 0.5 * inside(f, r));
+        double score = 0.55 + 0.4 * share_of(r->parts, p) * (0.5 + 0.5 * why_facts_inside(f, r));
         if (!is_enough(f, r, p) || score <= most.score)
             continue;
         most.row = r;
@@ -116,18 +107,11 @@ static enum why_answer find(const struct why_facts *f, enum time_part p, const c
     return WHY_YES;
 }
 
-bool why_part_has_gc(const struct why_facts *f)
-{
-    int otp = atoi(f->s->node.otp);
-
-    return otp == 0 || otp >= GC_OTP;
-}
-
 enum why_answer why_part_gc(const struct why_facts *f, struct snap_finding *out)
 {
     enum why_answer a = find(f, PART_GC, "garbage collection is", out);
 
-    return a == WHY_NO && !why_part_has_gc(f) ? WHY_UNKNOWN : a;
+    return a == WHY_NO && f->s->node.no_gc ? WHY_UNKNOWN : a;
 }
 
 /* Without parts: the polls of slow requests found them in a module whose functions are dirty jobs.

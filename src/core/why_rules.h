@@ -32,8 +32,6 @@ struct why_part {
     bool known; /* there are parts of enough calls */
 };
 struct why_part why_part_most(const struct why_facts *f, enum time_part p);
-/* False: the node does not trace garbage collections, because this can crash older VMs. */
-bool why_part_has_gc(const struct why_facts *f);
 /* "the calls of db (43 of them were followed)" */
 struct why_part_text {
     char s[200];

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* least_s: the seconds of a level that windows up to now need; they stay when history_bytes are
+/* least_s: the seconds of a level that windows that end now need; they stay when history_bytes are
  * full. It is more than the longest window made of the level, so that slots that leave a window can
  * still be subtracted. */
 static const struct {
@@ -210,14 +210,14 @@ static bool drop_oldest(struct windows *w, int level, uint64_t until_s)
     return false;
 }
 
-/* Drops slots that no window up to now needs. */
+/* Drops slots that no window that ends now needs. */
 static bool drop_past(struct windows *w, int level)
 {
     return w->sec >= LEVEL[level].least_s && drop_oldest(w, level, w->sec - LEVEL[level].least_s);
 }
 
-/* Makes room for n bytes. Fine slots that no window up to now needs are dropped first, as soon as
- * two thirds are in use, because blocks of many sizes fragment the heap. Then the oldest part of
+/* Makes room for n bytes. Fine slots that no window that ends now needs are dropped first, as soon
+ * as two thirds are in use, because blocks of many sizes fragment the heap. Then the oldest part of
  * the history is dropped. */
 static void make_room(struct windows *w, size_t n)
 {

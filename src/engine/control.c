@@ -162,7 +162,8 @@ void control_alive(struct control *c)
 }
 
 /* If the core thread hangs in a write (a terminal or pipe that accepts nothing), nobody sees its
- * output: the lease is renewed only as of its last report, and no longer after some time. */
+ * output: the lease is renewed only as of its last report, and not at all if that is
+ * older than ALIVE_NS. */
 static int ping(struct control *c, struct session *s, struct err *e)
 {
     uint64_t at = atomic_load_explicit(&c->alive_ns, memory_order_relaxed);

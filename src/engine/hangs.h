@@ -1,4 +1,4 @@
-/* Polls the processes of requests that have been open for long.
+/* Polls the processes of requests that have been open for a long time.
  *
  * Invariant: at most one request to the node is under way, and none while nothing is traced. Core
  * thread. */

@@ -351,5 +351,5 @@ const char *rule_template_wrap(const char *rule, enum rule_how how,
                 memcmp(out->data + before, p.at, out->len - before) == 0;
     return w.wrapped && !same
                ? NULL
-               : "the identity rule has no part that could be wrapped: press i to edit it";
+               : "path(...) and shape(...) fit no part of the identity rule: press i to edit it";
 }

@@ -8,7 +8,12 @@
 
 #include <kprof/base/clock.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The first release of which some versions trace garbage collections inside requests
+ * (kprof_hazard: gc_flags). A recording has the release only. */
+#define GC_OTP 29
 
 static void fill_rate(struct engine *g, const struct stream_figures *f)
 {
@@ -32,6 +37,7 @@ static void fill_node(struct engine *g, struct snap_node *n)
     snprintf(n->name, sizeof n->name, "%s", name);
     snprintf(n->otp, sizeof n->otp, "%s",
              g->replay.file ? g->replay.meta.otp : g->connection.info.otp);
+    n->no_gc = g->replay.file ? n->otp[0] && atoi(n->otp) < GC_OTP : g->connection.info.no_gc;
     snprintf(n->transport, sizeof n->transport, "%s", g->replay.file ? "replay" : "dist");
     if (g->connection.tls)
         err_copy(n->tls, sizeof n->tls, g->connection.unverified ? "not verified" : "verified");
@@ -156,7 +162,7 @@ static void fill_detail(struct engine *g, struct snap_detail *d)
     } else if (beat && b.detail_why >= 0 && b.detail > 0) {
         d->state = DETAIL_ON;
         d->every = b.detail;
-        if (g->replay.file) /* a recording does not have the request */
+        if (g->replay.file) /* a recording does not have the requested value */
             d->every_asked = b.detail;
     }
 }

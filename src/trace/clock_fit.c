@@ -369,8 +369,8 @@ static bool agrees(struct clock_fit *f, enum clock_fit_side side, uint64_t at_ns
     return true;
 }
 
-/* True: some messages are late by the same time. A message that is later may have its own delay and
- * is ignored. */
+/* True: some messages are late by the same amount. A message that is later may have its own delay
+ * and is ignored. */
 static bool run_of_late(struct clock_fit *f, uint64_t at_ns, int64_t offset_ns)
 {
     int64_t moved =
@@ -404,7 +404,7 @@ static bool late_is_step(struct clock_fit *f, uint64_t at_ns, int64_t offset_ns)
 }
 
 /* Without round trips: the offset of a message is greater than those of all earlier ones. The
- * AHEAD_N messages before it cannot all have been late by the same time. */
+ * AHEAD_N messages before it cannot all have been late by the same amount. */
 static bool ahead_is_step(const struct clock_fit *f, int64_t ahead)
 {
     return !bounded(f) && ahead >= AHEAD_NS && f->messages >= AHEAD_N;

@@ -74,7 +74,7 @@ static bool read_fn(struct decoder *d, struct etf *c, uint32_t *id)
     return true;
 }
 
-/* Each request may bring another text for the same name, so the text is not interned. */
+/* Each request may bring another term for the same name: only the name is interned. */
 static bool read_shaped(struct decoder *d, struct etf *c, uint32_t *id)
 {
     buf_clear(&d->shaped);

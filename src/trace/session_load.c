@@ -200,6 +200,8 @@ static void read_info(struct etf *c, struct session_info *info)
             info->own_session = etf_is_atom(&value, "true");
         else if (IS("lean"))
             info->lean = etf_is_atom(&value, "true");
+        else if (IS("gc"))
+            info->no_gc = etf_is_atom(&value, "false");
         else if (IS("elixir"))
             info->elixir = etf_is_atom(&value, "true");
         else if (IS("others"))

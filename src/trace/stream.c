@@ -223,7 +223,7 @@ static bool detail_gap(struct stream *s, uint64_t seq, uint64_t dropped)
 
 typedef enum decode_result decode_one(struct decoder *d, struct etf *c, struct event *ev);
 
-/* Decodes n messages of no weight into the batch; counts those that are not events. Returns the
+/* Decodes n messages without a weight into the batch; counts those that are not events. Returns the
  * number of events. feed_batch does not use it: a parameter for the weight makes decoding a batch
  * of calls 2 % slower. */
 static size_t decode_list(struct stream *s, struct etf *c, uint32_t n, decode_one *decode)

@@ -108,7 +108,7 @@ static bool has_mailbox(const struct waterfall *w)
     return false;
 }
 
-/* No bar shows self time, calls and waits. */
+/* Every bar shows the parts of its time; so no bar shows self time, calls or waits. */
 static bool all_parts(const struct waterfall *w)
 {
     for (uint32_t i = 0; i < w->n - w->late; i++) {

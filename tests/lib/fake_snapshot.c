@@ -89,6 +89,7 @@ struct fake *fake_new(void)
     s->time.oldest_s = 25;
     put(s->node.name, sizeof s->node.name, "app@host");
     put(s->node.otp, sizeof s->node.otp, "25");
+    s->node.no_gc = true;
     put(s->node.transport, sizeof s->node.transport, "dist");
     s->node.connected = s->node.tracing = true;
     s->node.uptime_s = 3 * 86400 + 4 * 3600 + 12 * 60;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +63,10 @@ static void memory(void **state)
     struct scene *c = scene_of("memory");
 
     scene_first(c, "memory",
-                "the memory of the node grows: 500M at 03:02:05, 976M now, about 3.96M per second");
+                "the memory of the node grows: 500M at 03:02:05, 976M now, about 4.00M per second");
+    c->load[0].memory_bytes += 50u << 20; /* the least value is that of the next second */
+    scene_first(c, "memory",
+                "the memory of the node grows: 504M at 03:02:06, 976M now, about 4.00M per second");
     for (size_t i = 80; i < LOADS; i++) /* it was collected once */
         c->load[i].memory_bytes -= 200u << 20;
     scene_none(c, "memory");
@@ -131,6 +135,28 @@ static void frequent(void **state)
     for (size_t i = 0; i < 35; i++)
         rate[i] = 250;
     scene_none(c, "frequent");
+    scene_free(c);
+}
+
+/* On a slower machine all tiers are slower: the one with the most time is named. */
+static void slower_with_most_time(void **state)
+{
+    (void)state;
+    struct scene *c = scene_quiet();
+    snprintf(c->s.compared, sizeof c->s.compared, "before.rec");
+    for (size_t i = 0; i < c->s.n_rows; i++) {
+        struct snap_row *r = (struct snap_row *)&c->s.rows[i];
+        r->d_p99 = 2;
+        r->count = r->then_count = 1000;
+        r->mean_us = 1000;
+        r->self_us = r->tier == TIER_TOTAL ? 1000 : 0;
+    }
+    struct snap_row *less = scene_row(c, ACC, KINDS), *more = scene_row(c, DB, KINDS);
+    less->mean_us = less->self_us = 300;
+    more->mean_us = more->self_us = 600;
+    assert_ptr_equal(scene_found(c, "slower")->row, more);
+    less->mean_us = less->self_us = 700;
+    assert_ptr_equal(scene_found(c, "slower")->row, less);
     scene_free(c);
 }
 
@@ -242,6 +268,7 @@ int main(void)
         cmocka_unit_test(errors),
         cmocka_unit_test(frequent),
         cmocka_unit_test(slower),
+        cmocka_unit_test(slower_with_most_time),
         cmocka_unit_test(errors_of_the_innermost),
         cmocka_unit_test(errors_have_risen),
         cmocka_unit_test(dirty_queue),

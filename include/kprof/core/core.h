@@ -27,8 +27,8 @@ struct core_limits {
     uint64_t grace_ns;      /* tolerated lateness of events between processes; default 20 ms */
     uint64_t linger_ns;   /* time for which closed labels are kept, to recognize late calls; default
                              10 s */
-    size_t history_bytes; /* for closed seconds; default 36 MiB; above 2/3 the oldest single seconds
-                             go first, and coarser slots stay */
+    size_t history_bytes; /* for closed seconds; default 36 MiB; above 2/3 of it the oldest single
+                             seconds are dropped first, and the sums of longer times stay */
     uint32_t slow_entries; /* lines of the list of slow requests; default 1000 */
     bool history;          /* default true; false: only windows up to now can be viewed */
 };

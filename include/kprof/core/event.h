@@ -2,8 +2,8 @@
  * event records.
  *
  * Invariant: plain data, 64 bytes, copied by value through the ring; names are ids of the interner
- * of the session. Times are those of the monotonic clock of the node, in ns since its VM started.
- * */
+ * of the session. Times are in ns: the monotonic clock of the node since its VM started; after a
+ * restart of the node they continue (trace/timeline). */
 #ifndef KPROF_CORE_EVENT_H
 #define KPROF_CORE_EVENT_H
 
@@ -52,7 +52,7 @@ static inline int event_in_detail(uint64_t label)
 /* Why nothing was traced. The agent uses the same numbers for the first four. */
 enum gap_reason {
     GAP_NONE,
-    GAP_OFF,      /* the operator switched tracing off */
+    GAP_OFF,      /* switched off, slow start, or paused for a capture or a full trace */
     GAP_OVERLOAD, /* the breaker was open */
     GAP_LEASE,    /* kprof-top sent nothing: it was suspended, or its connection was blocked */
     GAP_LOST,     /* the connection was lost */

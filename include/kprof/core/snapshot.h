@@ -325,6 +325,7 @@ struct snap_node {  /* made by engine/view; values: last heartbeat, 0 before the
     char name[256]; /* as the operator typed it until the node answers */
     char otp[16];
     bool connected, tracing;
+    bool no_gc; /* garbage collections inside requests are not traced on its VM */
     uint64_t uptime_s;
     uint32_t run_queue;
     uint32_t schedulers;  /* online; 0: not known */

@@ -77,7 +77,7 @@ struct stack_frame {
 
 struct stack_sample {
     uint64_t time_ns; /* node time; files without times: 0 */
-    uint64_t weight;  /* in the profile's unit; a sample: 1 */
+    uint64_t weight;  /* in the profile's unit (enum stack_unit) */
     uint64_t process; /* serial << 32 | id; 0: not known */
     uint64_t request; /* label of the request that contains it; 0: none */
     uint32_t stack;

@@ -80,9 +80,9 @@ struct snapshot *engine_snapshot(struct engine *g, enum window w, bool final);
 struct snapshot *engine_report(struct engine *g, const struct view_query *query, bool final);
 struct snapshot *engine_view(struct engine *g, const struct view_query *look); /* for a screen */
 
-/* Requests of the operator. -1: err (a sentence for the message line). A recording refuses all
- * except the threshold of slow calls: there is no node, and tiers, entry and names were fixed when
- * it was made. */
+/* Requests of the operator. -1: err (a sentence for the message line). Of the functions with an
+ * err, a recording refuses all except engine_slow: there is no node, and tiers, entry and names
+ * were fixed when it was made. */
 int engine_may_set(const struct engine *g, struct err *e); /* -1: the source is a recording */
 /* Adds a tier; its name must be unused. */
 int engine_tier_add(struct engine *g, const struct tier_spec *t, struct err *e);
@@ -90,8 +90,8 @@ const struct tierset *engine_tiers(const struct engine *g);
 int engine_tier_remove(struct engine *g, uint16_t tier, struct err *e);
 int engine_entry(struct engine *g, const char *name, struct err *e);
 int engine_identity(struct engine *g, const char *rule, struct err *e);
-/* Wraps the parts of the identity rule that name requests in path(...) or shape(...), whichever
- * gives few names for the present ones. While that rule is in use, the next call restores the
+/* Puts path(...) or shape(...) around the parts of the identity rule that name requests: the one
+ * that turns the present names into few. While that rule is in use, the next call restores the
  * former rule. Hook `message` gets the resulting names. */
 int engine_identity_template(struct engine *g, struct err *e);
 const char *engine_rule(const struct engine *g); /* the requested identity rule; "": none */

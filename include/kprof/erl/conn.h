@@ -51,8 +51,9 @@ struct conn_opts {
                        not wanted */
 };
 
-/* Connects and does the handshake; tries again for a second while its own name is in use there. The
- * node must have the name in opts. A dot or a colon in its host selects long names. */
+/* Connects and does the handshake; tries again for a second while the node still has a connection
+ * from this name. The node must have the name in opts. A dot or a colon in its host selects long
+ * names. */
 enum conn_fail conn_open(struct conn **out, const struct conn_opts *o, struct err *e);
 void conn_close(struct conn *c);    /* NULL is allowed */
 void conn_shutdown(struct conn *c); /* wakes a blocked conn_recv; any thread */

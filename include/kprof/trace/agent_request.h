@@ -54,7 +54,8 @@ int agent_request_why(struct session *s, uint16_t ix, struct agent_request_calle
 int agent_request_dead(struct session *s, const uint64_t *pids, size_t n, uint64_t *dead,
                        size_t *n_dead, struct err *e);
 /* Stores one line for each of pids[0..n) in *lines: the registered name or the initial call of the
- * process, or an empty line when the process has ended. */
+ * process (of a proc_lib process with a large heap, its current function), or an empty line if it
+ * has ended or did not answer. */
 int agent_request_who(struct session *s, const uint64_t *pids, size_t n, struct buf *lines,
                       struct err *e);
 /* Stores the length of the message queue of the process with this registered name (UTF-8, without

@@ -36,6 +36,7 @@ struct session_info {
     int64_t start_native, units_per_s;
     uint32_t schedulers;
     bool own_session, lean, elixir;
+    bool no_gc;       /* garbage collections inside requests are not traced on this VM */
     bool local;       /* the node is on this machine */
     bool unreached;   /* of a failed session_open: there is no way to its host or port */
     uint16_t port;    /* of the node; 0: not known */
@@ -62,8 +63,8 @@ bool session_request_urgent(struct session *s, const struct buf *request);
 struct session_receipt { /* what is left on the node, as the node reports it */
     bool asked;          /* false: the node no longer answered */
     uint64_t patterns, flags, processes, modules;
-    char tokens[32]; /* result for the trace tokens: none, drained, reset, kept (another tracer uses
-                        them) */
+    char tokens[32];  /* result for the trace tokens: none, drained, reset, kept (another tracer has
+                         a match spec for `send`, or the removal took too long) */
     uint64_t holders; /* idle processes that have an inert trace token */
 };
 /* Detaches, removes the agent and closes the session. receipt may be NULL. */

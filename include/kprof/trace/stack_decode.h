@@ -22,15 +22,15 @@ enum stack_gate { STACK_GATE_OPEN, STACK_GATE_BREAKER, STACK_GATE_LEASE, STACK_G
 
 /* The agent's report about its sampler. Totals are since the start of this sampler. */
 struct stack_figures {
-    uint64_t asked;   /* processes that were due */
-    uint64_t sampled; /* samples that were sent */
-    uint64_t other;   /* with another status than the chosen ones, or no longer chosen */
-    uint64_t died, own;
-    uint64_t skipped; /* not queried, because the deadline of the round had passed */
-    uint64_t late;    /* answered after the deadline: sampled, but late */
-    uint64_t stuck;   /* workers abandoned after a second without an answer */
-    uint64_t lost;    /* samples dropped because the link was full */
-    uint64_t cut;     /* samples whose stack is deeper than the node reports */
+    uint64_t asked;     /* processes that were due */
+    uint64_t sampled;   /* samples that were sent */
+    uint64_t other;     /* with another status than the chosen ones, or no longer chosen */
+    uint64_t died, own; /* own: with a function of the agent on the stack */
+    uint64_t skipped;   /* not queried, because the deadline of the round had passed */
+    uint64_t late;      /* answered after the deadline: sampled, but late */
+    uint64_t stuck;     /* workers killed after a second without an answer */
+    uint64_t lost;      /* samples dropped because the link was full */
+    uint64_t cut;       /* samples whose stack is deeper than the node reports */
     /* in the last choice */
     uint64_t matched; /* processes that match; above the maximum, a random subset is chosen */
     uint64_t chosen, walked;

@@ -1,10 +1,10 @@
 /* The stream: decodes the agent's messages into event records and status values.
  *
  * Invariant: stream_feed survives any bytes; an event that cannot be read is counted in bad_events,
- * and no part of it is used. Events are pushed in the order in which the node made them; the ring
- * counts the events that it refuses. Every payload may be recorded and fed again later with the
- * same result. Stamps become one time for the whole session (trace/timeline). stream_feed is for
- * one thread (the reader, or the thread that replays); the status values are atomics, and any
+ * and no part of it is used. Events are pushed in the order in which the relay received them; the
+ * ring counts the events that it refuses. Every payload may be recorded and fed again later with
+ * the same result. Stamps become one time for the whole session (trace/timeline). stream_feed is
+ * for one thread (the reader, or the thread that replays); the status values are atomics, and any
  * thread may read them or call stream_take_*. src/agent/PROTOCOL.md describes the forms. The stream
  * owns its tables and borrows ring and names. */
 #ifndef KPROF_TRACE_STREAM_H

@@ -1,6 +1,6 @@
-/* The complete trace configuration of a node, as one value. The agent always receives the whole
- * value and changes only what differs, so a reconnect needs only the last value. Plain data,
- * copied. */
+/* All settings of tracing on a node, as one value. kprof-top sends the parts that have changed
+ * (configuration, limits, sampling, on or off), each part as a whole, so a reconnect needs only the
+ * last value. Plain data, copied. */
 #ifndef KPROF_TRACE_TRACE_CONFIG_H
 #define KPROF_TRACE_TRACE_CONFIG_H
 
@@ -33,8 +33,8 @@ struct trace_config {
     uint64_t max_cost_ppm; /* of the node's scheduler time; 0: no limit */
 };
 
-/* The agent takes a configuration in two parts: the trace configuration (without sampling and
- * without tracing on or off), and the limits. */
+/* Two of the parts: what is traced (without sampling, and without tracing on or off), and the
+ * limits. */
 bool trace_config_same_config(const struct trace_config *a, const struct trace_config *b);
 bool trace_config_same_limits(const struct trace_config *a, const struct trace_config *b);
 void trace_config_take_limits(struct trace_config *to, const struct trace_config *from);

@@ -35,9 +35,10 @@ enum style {
 };
 enum { STYLE_FRAMES = STYLE_FRAME_LAST - STYLE_FRAME + 1 };
 
-/* Colors that show an amount: from little (1) to most (SHADES), in even steps of lightness, away
- * from the terminal's background. SHADE_CURSOR differs from all of them. src/ui/palette.h has them.
- * From SHADE_PART on: the colors of the parts of a time, as in STYLE_PART (src/ui/part_color.h). */
+/* Colors that show an amount: from the least (1) to the most (SHADES), in even steps of lightness,
+ * away from the terminal's background. SHADE_CURSOR differs from all of them. src/ui/palette.h has
+ * them. From SHADE_PART on: the colors of the parts of a time, as in STYLE_PART
+ * (src/ui/part_color.h). */
 enum {
     SHADE_NONE,
     SHADES = 8,
