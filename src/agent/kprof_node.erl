@@ -8,6 +8,7 @@
 
 -type cpu() :: {runtime | wall, integer(), integer()}.
 
+-define(SLOTS, 100). % kprof/trace/agent.h: AGENT_SLOTS
 -define(SAMPLED_PROCESSES, 5).
 
 %% True if the VM has trace sessions. The module `trace` belongs to kernel and has no on_load, so it can be loaded on all VMs
@@ -43,10 +44,16 @@ staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starti
 lives(undefined) -> false;
 lives(P) -> is_process_alive(P).
 
+%% registered/0 is not used: a node may have thousands of names, and this is part of each heartbeat.
 of_others(What) ->
-    Prefix = "kprof_" ++ What ++ "_",
-    Slot = kprof_cleanup:slot(),
-    [R || R <- registered(), lists:prefix(Prefix, atom_to_list(R)), not lists:suffix(Slot, atom_to_list(R))].
+    Own = kprof_cleanup:slot(),
+    Slots = [[$0 + N div 10, $0 + N rem 10] || N <- lists:seq(0, ?SLOTS - 1)],
+    [R || Slot <- Slots, Slot =/= Own, R <- existing("kprof_" ++ What ++ "_" ++ Slot), whereis(R) =/= undefined].
+
+existing(Name) ->
+    try [list_to_existing_atom(Name)]
+    catch error:badarg -> []
+    end.
 
 %% Values that a controller stores in its process dictionary: who, word, state.
 told(Name) ->

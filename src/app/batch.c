@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "notice.h"
 #include "preset_take.h"
 #include "progress.h"
 #include "record_run.h"
@@ -103,7 +104,7 @@ static void warn_missing(struct batch *b)
     const char *note;
 
     if (engine_tier_missing(b->g, &note) && strcmp(note, b->warned) != 0) {
-        fprintf(stderr, "kprof-top: %s\n", note);
+        notice(note);
         snprintf(b->warned, sizeof b->warned, "%s", note);
     }
 }
@@ -114,7 +115,7 @@ static void warn_detail(struct batch *b)
 
     if (b->warned_detail || !engine_detail_refused(b->g, &why))
         return;
-    fprintf(stderr, "kprof-top: %s\n", why);
+    notice(why);
     b->warned_detail = true;
 }
 
@@ -128,7 +129,7 @@ static void on_exist(void *arg, uint16_t tag, const bool *there, const char *why
         return;
     if (preset_take_answer(&b->preset, b->g, there, why, said, &e) == 0) {
         if (said[0])
-            fprintf(stderr, "kprof-top: %s: %s\n", b->preset.what, said);
+            notice_about(b->preset.what, said);
     } else if (!preset_take_wanted(&b->preset)) {
         b->preset_why = e;
     }
@@ -242,14 +243,9 @@ static void read_recording(struct batch *b)
 static void say_held(const struct engine *g)
 {
     const char *avoided;
-    struct buf line;
 
-    if (!engine_avoided(g, &avoided))
-        return;
-    buf_init(&line, 0);
-    text_safe(&line, avoided, strlen(avoided), 0, false);
-    fprintf(stderr, "kprof-top: precaution on this node: %s\n", line.data);
-    buf_release(&line);
+    if (engine_avoided(g, &avoided))
+        notice_about("precaution on this node", avoided);
 }
 
 /* Opening empties the file, so this is done when there is something to write. */

@@ -1,113 +1,20 @@
 #include "flame_file.h"
 
 #include "crash.h"
-#include "progress.h"
 #include "redraw_limit.h"
+#include "stack_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <kprof/base/clock.h>
 #include <kprof/base/stop.h>
 #include <kprof/cli/output.h>
-#include <kprof/core/folded.h>
-#include <kprof/core/perf_script.h>
 #include <kprof/export/stacks.h>
 #include <kprof/ui/term.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define LOAD_BYTES ((size_t)512 << 20) /* memory of samples; the file may be larger than this */
-
-/* ---- reading ---- */
-
-/* A file of stacks: folded stacks or perf script output; its first lines show which. */
-struct reader {
-    struct stack_profile *to;
-    struct folded *folded;
-    struct perf_script *perf;
-    unsigned long long taken, bad;
-};
-
-static void reader_feed(struct reader *r, const char *bytes, size_t n)
-{
-    if (!r->folded && !r->perf && perf_script_is(bytes, n))
-        r->perf = perf_script_new(r->to);
-    else if (!r->folded && !r->perf)
-        r->folded = folded_new(r->to);
-    if (r->perf)
-        perf_script_feed(r->perf, bytes, n);
-    else
-        folded_feed(r->folded, bytes, n);
-}
-
-static void reader_end(struct reader *r)
-{
-    if (r->perf) {
-        struct perf_script_counts n = perf_script_end(r->perf);
-        r->taken = n.samples;
-        r->bad = n.bad;
-    } else if (r->folded) {
-        struct folded_counts n = folded_end(r->folded);
-        r->taken = n.lines;
-        r->bad = n.bad;
-    }
-}
-
-static int feed(struct reader *r, int fd, const char *path, struct err *e)
-{
-    struct progress shown = {0};
-    struct stat st;
-    double all = fstat(fd, &st) == 0 && st.st_size > 0 ? (double)st.st_size : 0, done = 0;
-    int rc = 0;
-    while (!stop_asked()) {
-        char bytes[64 << 10];
-        ssize_t n = read(fd, bytes, sizeof bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            rc = err_set(e, "cannot read %s: %s", path, strerror(errno));
-        if (n <= 0)
-            break;
-        reader_feed(r, bytes, (size_t)n);
-        done += (double)n;
-        if (all > 0)
-            progress_show(&shown, path, done / all);
-    }
-    progress_end(&shown);
-    return stop_asked() ? err_set(e, "stopped while reading %s", path) : rc;
-}
-
-/* NULL with err: the file cannot be read, or has no stacks. Lines that are not stacks are counted
- * on stderr. */
-static struct stack_profile *load(const char *path, struct err *e)
-{
-    const struct stack_profile_limits limits = {.max_bytes = LOAD_BYTES};
-    bool input = strcmp(path, "-") == 0;
-    int fd = input ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        err_set(e, "cannot read %s: %s", path, strerror(errno));
-        return NULL;
-    }
-    struct stack_profile *p = stack_profile_new(&limits);
-    struct reader r = {.to = p};
-    int rc = feed(&r, fd, path, e);
-    reader_end(&r);
-    close(fd);
-    if (rc == 0 && r.taken == 0)
-        rc = err_set(e, "%s has no folded stacks: lines such as m:f/1;m:g/2 12", path);
-    if (rc == 0 && r.bad > 0 && r.perf)
-        fprintf(stderr, "kprof-top: %s: %llu lines ignored: not perf script output\n", path, r.bad);
-    else if (rc == 0 && r.bad > 0)
-        fprintf(stderr, "kprof-top: %s: %llu of %llu lines ignored: not a folded stack\n", path,
-                r.bad, r.bad + r.taken);
-    if (rc == 0)
-        return p;
-    stack_profile_free(p);
-    return NULL;
-}
 
 /* ---- writing ---- */
 
@@ -229,7 +136,7 @@ static int take_terminal(struct err *e)
     return 0;
 }
 
-static int show(const struct options *o, struct stack_profile *now, struct stack_profile *base,
+static int show(const struct options *o, struct stack_file *now, struct stack_file *base,
                 struct err *e)
 {
     struct viewer w = {0};
@@ -244,9 +151,9 @@ static int show(const struct options *o, struct stack_profile *now, struct stack
     canvas_init(&w.canvas, 24, 80, o->ascii || !term_is_utf8());
     if (o->theme < THEME_COUNT)
         ui_set_theme(w.ui, o->theme);
-    ui_set_stacks(w.ui, stack_profile_view(now), o->flame);
+    ui_set_stacks(w.ui, stack_file_view(now), o->flame);
     if (base)
-        ui_set_stacks_base(w.ui, stack_profile_view(base));
+        ui_set_stacks_base(w.ui, stack_file_view(base));
     ui_show_stacks(w.ui, true);
     loop(&w);
     term_close();
@@ -259,13 +166,13 @@ int flame_file_run(const struct options *o)
 {
     struct err e = {{0}};
     int rc = -1;
-    struct stack_profile *base = NULL, *now = load(o->flame, &e);
+    struct stack_file *base = NULL, *now = stack_file_open(o->flame, &e);
     if (!now)
         goto out;
-    if (o->baseline && !(base = load(o->baseline, &e)))
+    if (o->baseline && !(base = stack_file_open(o->baseline, &e)))
         goto out;
     if (o->batch) {
-        struct stack_view *v = stack_profile_view(now);
+        struct stack_view *v = stack_file_view(now);
         rc = flame_file_write(
             v, o->output, OUTPUT_OVER,
             &(struct stacks_options){.title = o->flame, .integer_pid = o->perf_pid_integer}, &e);
@@ -274,8 +181,8 @@ int flame_file_run(const struct options *o)
         rc = show(o, now, base, &e);
     }
 out:
-    stack_profile_free(now);
-    stack_profile_free(base);
+    stack_file_close(now);
+    stack_file_close(base);
     if (e.text[0])
         fprintf(stderr, "kprof-top: %s\n", e.text);
     return rc == 0 ? 0 : 1;

@@ -1,6 +1,7 @@
 #include "full_run.h"
 
 #include "flame_file.h"
+#include "notice.h"
 #include "settings_map.h"
 #include <assert.h>
 #include <errno.h>
@@ -66,16 +67,6 @@ static void broken(struct run *r, const char *why)
     buf_release(&line);
 }
 
-static void say(const char *text)
-{
-    struct buf line;
-
-    buf_init(&line, 0);
-    text_safe(&line, text, strlen(text), 0, false);
-    fprintf(stderr, "kprof-top: %s\n", line.data);
-    buf_release(&line);
-}
-
 static void take(struct run *r)
 {
     const struct full_figures *f = full_decoder_figures(r->decoder);
@@ -91,11 +82,11 @@ static void take(struct run *r)
         if (strcmp(note.tag, "full") == 0)
             broken(r, note.text);
         else
-            say(note.text);
+            notice(note.text);
     drop_events(r);
     if (f->phase == FULL_WAITING && !r->said && f->reason == FULL_NOT_ENDED) {
         full_figures_say(f, r->shown.data, line, sizeof line);
-        say(line);
+        notice(line);
         r->said = true;
     }
 }
@@ -238,11 +229,12 @@ static int write_result(struct run *r, struct err *e)
     char line[900];
 
     full_figures_say(f, r->shown.data, line, sizeof line);
-    say(line);
+    notice(line);
     if (n->calls == 0)
         return -1; /* the line says why */
     if (!f->waits)
-        say("this VM does not report when a process waits: the time of a function includes waits");
+        notice(
+            "this VM does not report when a process waits: the time of a function includes waits");
     if (c->bad + c->missing + n->bad + n->cut)
         fprintf(stderr, "kprof-top: not read: %llu messages, %llu events; too deep: %llu calls\n",
                 (unsigned long long)(c->bad + c->missing), (unsigned long long)n->bad,

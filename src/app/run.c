@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include "baseline.h"
+#include "notice.h"
 #include "reach_hint.h"
 #include "receipt.h"
 #include <stdio.h>
@@ -33,7 +34,7 @@ void run_receipt(const struct conn_target *t, const struct session_receipt *r)
         return;
     buf_init(&line, 0);
     receipt_text(t->node, r, &line);
-    fprintf(stderr, "kprof-top: %s\n", line.data);
+    notice(line.data);
     buf_release(&line);
 }
 

@@ -2,6 +2,7 @@
 
 #include "file_series.h"
 #include "flame_file.h"
+#include "notice.h"
 #include <kprof/base/clock.h>
 #include <stdio.h>
 #include <string.h>
@@ -287,7 +288,7 @@ static void say(const struct run *r)
                 (unsigned long long)s->held);
     missing(r, note);
     if (*note)
-        fprintf(stderr, "kprof-top: %s\n", note);
+        notice(note);
     if (r->files.written > 1)
         fprintf(stderr, "kprof-top: %llu files were written, the newest is %s\n",
                 (unsigned long long)r->files.written, r->path);

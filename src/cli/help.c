@@ -8,7 +8,7 @@ static const char *const parts[] = {
     "       kprof-top [options]                use KPROF_NODE, or choose a node\n"
     "       kprof-top [options] --demo         start a sample node under load; attach\n"
     "       kprof-top [options] --replay FILE  show a recording\n"
-    "       kprof-top [options] --flame FILE   show folded stacks as a graph\n"
+    "       kprof-top [options] --flame FILE   show stack samples as a flame graph\n"
     "       kprof-top --hazards NODE           list VM faults and which apply to NODE\n"
     "       kprof-top --suggest NODE           print a profile with suggested tiers\n"
     "\n"

@@ -14,13 +14,19 @@ static bool said(const struct given *p, const char *name)
     return p->on_command_line[options_set_index(name)];
 }
 
-/* Options that choose what is sampled. */
-static int check_without(const struct given *p)
+/* Options that choose what is sampled, and files that only samples can be written to. */
+static int check_without(const struct options *o, const struct given *p)
 {
     static const char *const names[] = {"top", "processes", "statuses", "sample-interval", "flush"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (said(p, names[i]))
             return err_set(p->e, "--%s works only with --profile; add --profile cpu", names[i]);
+    if (o->output && o->mode != OPTIONS_FLAME && !o->full_trace &&
+        stacks_format_of_file(o->output) != STACKS_FORMATS)
+        return err_set(p->e, "--output %s is a file of stack samples, not of reports; %s",
+                       optval_show(o->output).s,
+                       o->mode == OPTIONS_REPLAY ? "use --flame instead of --replay"
+                                                 : "add --profile cpu");
     return 0;
 }
 
@@ -81,7 +87,7 @@ static int check_record(struct options *o, const struct given *p)
             return err_set(p->e,
                            "--%s works only with --profile, or with --record%s; add --profile cpu",
                            names[i], i > 0 ? " and --trigger" : "");
-    int rc = check_without(p);
+    int rc = check_without(o, p);
     if (rc || !triggered)
         return rc;
     if (o->mode == OPTIONS_REPLAY || o->mode == OPTIONS_FLAME || o->output || said(p, "format") ||

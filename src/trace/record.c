@@ -14,11 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEAD_BYTES  12
 #define FRAME_BYTES RECORD_FRAME_BYTES
 #define TRIP_BYTES  16
 
-static const uint8_t head[HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C', 1, 0, 0, 0};
+static const uint8_t head[RECORD_HEAD_BYTES] = {'K', 'P', 'R', 'O', 'F', 'R', 'E', 'C', 1, 0, 0, 0};
 
 struct recorder {
     FILE *f; /* NULL: only the ring has the frames */
@@ -318,16 +317,21 @@ static struct replay *replay_from(FILE *f)
     return r;
 }
 
+bool record_is(const void *bytes, size_t n)
+{
+    return n >= sizeof head && memcmp(bytes, head, sizeof head) == 0;
+}
+
 struct replay *replay_open(const char *path, struct err *e)
 {
-    uint8_t got[HEAD_BYTES];
+    uint8_t got[RECORD_HEAD_BYTES];
     FILE *f = fopen(path, "rbe");
 
     if (!f) {
         err_set(e, "cannot replay %s: %s", path, strerror(errno));
         return NULL;
     }
-    if (fread(got, sizeof got, 1, f) != 1 || memcmp(got, head, sizeof head) != 0) {
+    if (fread(got, sizeof got, 1, f) != 1 || !record_is(got, sizeof got)) {
         err_set(e,
                 "cannot replay %s: not a recording of this version of kprof-top (make one with "
                 "--record)",

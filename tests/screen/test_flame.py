@@ -169,6 +169,15 @@ def test_live_on_the_sample_node():
         t.keys("w")
         t.wait_for("nothing is sampled: the samples are from a recording")
         t.keys("q")
+    # without a screen, and compared with itself
+    again = os.path.join(kp.scratch(), "again.folded")
+    k = flame(recording, "-b", "-o", again)
+    assert k.proc.returncode == 0, k.saw()
+    with open(again, encoding="utf-8") as f:
+        assert sum(int(line.rsplit(" ", 1)[1]) for line in f if "kprof_sample:" in line) > 0
+    with kp.Tmux(110, 32, [kp.PROGRAM, "--flame", recording, "--baseline", recording]) as t:
+        t.wait_for("+0.00 points", 20)
+        t.keys("q")
 
 
 def test_triggers():

@@ -22,15 +22,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECORD_MAX_FRAME (64u << 20)
-#define RECORD_EVENTS    'E'
-#define RECORD_META      'M'
-#define RECORD_EXITS     'X'
-#define RECORD_CLOCK     'C'
-#define RECORD_STACKS    'S'
-#define RECORD_DETAIL    'D'
-#define RECORD_POLL      'P'
-#define RECORD_VM        'V'
+#define RECORD_MAX_FRAME  (64u << 20)
+#define RECORD_HEAD_BYTES 12
+#define RECORD_EVENTS     'E'
+#define RECORD_META       'M'
+#define RECORD_EXITS      'X'
+#define RECORD_CLOCK      'C'
+#define RECORD_STACKS     'S'
+#define RECORD_DETAIL     'D'
+#define RECORD_POLL       'P'
+#define RECORD_VM         'V'
+
+/* Whether a file with these first bytes is a recording. */
+bool record_is(const void *bytes, size_t n);
 
 struct recorder;
 struct recorder *recorder_open(const char *path, struct err *e); /* NULL: err */
