@@ -19,7 +19,7 @@ def test_the_tour_of_the_screens():
         assert "](%s)" % path in readme, "README does not show " + path
         assert os.path.exists(os.path.join(kp.ROOT, path)), "no " + path + ": make screenshots"
     kept = {f[:-len(".svg")] for f in os.listdir(os.path.join(kp.ROOT, "screenshots")) if f.endswith(".svg")}
-    others = {"flame", "sandwich", "subsecond", "start", "suggested", "nodes", "findings", "parts", "full", "full_line"}  # make screenshots
+    others = {"flame", "sandwich", "subsecond", "start", "suggested", "nodes", "findings", "parts", "full", "full_line", "full_form", "full_flame"}  # make screenshots
     assert kept == set(seen) | others, "pictures that no stop makes: %s" % sorted(kept ^ (set(seen) | others))
     for name in others:
         assert "](screenshots/%s.svg)" % name in readme, "README does not link " + name
