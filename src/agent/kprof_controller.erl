@@ -1,7 +1,7 @@
 %% The controller: owns patterns, flags and session; answers kprof-top; pauses tracing when the lease expires; removes everything
-%% if kprof-top disappears or stays silent. It has priority over the node's own processes, so that it runs even when the node is fully loaded. Longer work is
-%% done in separate processes. This source has its start, its loop and its end; kprof_controller.hrl has its state, and lists
-%% the sources that change it.
+%% if kprof-top disappears or stays silent. It has priority over the node's own processes, so that it runs even when the node is
+%% fully loaded. Longer work is done in separate processes. This source has its start, its loop and its end;
+%% kprof_controller.hrl has its state, and lists the sources that change it.
 -module(kprof_controller).
 -export([start/1, init/2]).
 -export_type([options/0]).

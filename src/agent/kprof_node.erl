@@ -172,7 +172,7 @@ info(Session, Others, Vm) ->
         others => Others,
         elixir => code:is_loaded(elixir) =/= false,
         lean => true,
-        gc => kprof_hazard:allowed(gc_flags, Vm),
+        gc => kprof_hazard:allowed(gc_flags, Vm) andalso kprof_hazard:allowed(detail, Vm),
         node => node()
     }.
 

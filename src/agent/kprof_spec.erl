@@ -224,8 +224,8 @@ most(P2, 1) -> P2;
 most(P2, N) -> P2 div N.
 
 %% One more call in the control word. Not atomic: a lost count only means that two calls share a sampling decision. A
-%% process that finds that the word has changed skips ?AHEAD tickets, so that no two requests get the same. Ticket 0: a process is
-%% taking a ticket (ticket/2).
+%% process that finds that the word has changed skips ?AHEAD tickets, so that no two requests get the same. Ticket 0: a process
+%% is taking a ticket (ticket/2).
 bump() ->
     {'orelse',
         {'=:=', 0, ticket_of({get_tcw})},

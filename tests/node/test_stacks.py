@@ -65,6 +65,30 @@ def test_metrics(otp):
         clean(n)
 
 
+@kp.each(*OTPS)
+def test_statuses(otp):
+    """Processes that burn run or are ready to run; those that wait, and the 50 idle ones, wait."""
+    with kp.Node(otp) as n:
+        n.eval("spawn(fun() -> agent_burn:start(4, 50), receive never -> ok end end), ok")
+        text, _ = profile(n, "wall", "statuses%s.perf" % otp, seconds="4")
+        of = {who: collections.Counter() for who in ("burn/1", "waits/0", "idle/0")}
+        for sample in text.split("\n\n"):
+            status = sample.lstrip("\n").split("\t", 1)[0]
+            for who, seen in of.items():
+                seen[status] += "agent_burn:%s" % who in sample
+        print("OTP %s: %s" % (otp, of))
+        burns, waits, idles = ({s: c for s, c in seen.items() if c} for seen in of.values())
+        assert set(burns) <= {"running", "runnable", "garbage_collecting"} and sum(burns.values()) > 20, burns
+        assert set(waits) == {"waiting"} and waits["waiting"] > 5, waits
+        assert idles["waiting"] > 0.9 * sum(idles.values()) and sum(idles.values()) > 250, idles
+
+
+def test_no_process_matches():
+    with kp.Node(25) as n:
+        k = kp.run("--profile", "wall", "--duration", "1s", "--processes", "supervisor:kernel/1", "-o", os.path.join(kp.scratch(), "none.svg"), n.name)
+        assert k.proc.returncode == 1 and "no process was sampled" in k.stderr and "proc_lib:init_p/5" in k.stderr, k.saw()
+
+
 def test_deltas_add_up():
     """In the perf file, the changes of a process add up to its last value minus its first."""
     with kp.Node(25) as n:

@@ -11,6 +11,7 @@ import sys
 
 MOST_S = 1200  # for three OTP releases, on a machine with other load
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
+FAILURE = re.compile(r"^FAIL OTP .*\n(?: {5}.*\n)*", re.M)
 
 
 def command(path):
@@ -39,6 +40,8 @@ def main():
         print(("FAIL " if f else "ok   ") + path)
         if f or show:
             print("  " + out[-8000:].replace("\n", "\n  "))
+        for failure in FAILURE.findall(out[:-8000]) if f else ():
+            print("  " + failure.rstrip())
         passed, failed, skipped = passed + p, failed + f, skipped + s
     if not files:
         print("no tests in tests/agent")
