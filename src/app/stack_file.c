@@ -1,6 +1,7 @@
 #include "stack_file.h"
 
 #include "progress.h"
+#include "whole_replay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <kprof/base/stop.h>
 #include <kprof/core/folded.h>
 #include <kprof/core/perf_script.h>
-#include <kprof/engine/engine.h>
 #include <kprof/trace/record.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,23 +111,8 @@ static bool is_recording(int fd)
 
 static int load_recording(struct stack_file *f, const char *path, struct err *e)
 {
-    /* with a history, the engine stores samples */
-    const struct settings all_at_once = {.sample = 1, .history = true};
-    const struct engine_hooks hooks = {0};
-    struct progress shown = {0};
-
-    f->engine = engine_new(&all_at_once, &hooks, e);
-    if (!f->engine || engine_replay(f->engine, path, e) < 0)
+    if (!(f->engine = whole_replay(path, true, e)))
         return -1;
-    while (engine_state(f->engine) != ENGINE_REPLAYED && !stop_asked()) {
-        engine_poll(f->engine);
-        progress_show(&shown, path, engine_replay_share(f->engine));
-    }
-    while (!stop_asked() && engine_poll(f->engine))
-        continue;
-    progress_end(&shown);
-    if (stop_asked())
-        return err_set(e, "stopped while reading %s", path);
     struct stack_view *v = engine_stacks_view(f->engine);
     if (!v)
         return err_set(e,
