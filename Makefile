@@ -217,7 +217,7 @@ help:
 	@echo '  make screenshots      make the files of screenshots/'
 	@echo '  make map              print the layers, the units of each from the top down, and the layers that it uses'
 	@echo 'Check'
-	@echo '  make check            every suite; the last line has the counts. One suite: check-unit check-asan check-tsan'
+	@echo '  make check            the suites below; the last line has the counts. One suite: check-unit check-asan check-tsan'
 	@echo '                        check-includes check-format check-man check-docs check-dialyzer check-agent'
 	@echo '                        check-node check-screen check-chaos check-survive check-real; not in make check: check-fuzz (60 s a target)'
 	@echo 'Measure, on an idle machine (RESULTS: writes the values into tests/RESULTS.md)'
@@ -247,7 +247,7 @@ demo:
 	@if [ -t 0 ] && [ -t 1 ]; then exec build/kprof-top --demo; \
 	else exec build/kprof-top --demo --batch -n 3 -d 2s --format text --why; fi
 
-# unit builds the program. Then three lanes run: the first has the suites that use the CPU, the others wait for nodes.
+# unit builds the program. Then three lanes run: the first has the suites that use the CPU most, the others mostly wait for nodes.
 .PHONY: check
 check:
 	@sh $(TOOLS)/deps.sh build check

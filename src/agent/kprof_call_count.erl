@@ -11,7 +11,7 @@
 -define(ROUND_MS, 500).
 -define(MOST_REST_MS, 10000).
 -define(BUDGET, 10). % permille
--define(BUSY, 200). % permille of all schedulers spent counting: the caller runs a tight loop
+-define(BUSY, 200). % permille of one scheduler spent counting: the caller runs a tight loop
 
 -record(c, {
     session,

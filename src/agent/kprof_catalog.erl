@@ -30,7 +30,7 @@ page(After) ->
         end,
     {catalog, length(Before) + length(Told), length(All), Next, [module(T, Apps, Origins) || T <- lists:reverse(Told)]}.
 
-%% A page of those of these functions that exist.
+%% A page with those functions of the list that exist.
 -spec some([mfa()]) -> {catalog, non_neg_integer(), non_neg_integer(), binary(), [tuple()]}.
 some(MFAs) ->
     Wanted = lists:usort([M || {M, _, _} <- MFAs]),
@@ -53,7 +53,7 @@ module({_, M, File, Functions}, Apps, Origins) ->
     App = application(M, File, Apps),
     {M, App, maps:get(App, Origins, 0), behaviours(M), Functions}.
 
-%% The declared behaviours, separated by blanks: at most ?BEHAVIOURS names of a usual length.
+%% The declared behaviours, separated by blanks: at most ?BEHAVIOURS names of at most ?BEHAVIOUR_BYTES each.
 behaviours(M) ->
     Said = [B || {K, Bs} <- info(M, attributes), K =:= behaviour orelse K =:= behavior, is_list(Bs), B <- Bs, is_atom(B)],
     Names = [Name || B <- Said, Name <- [atom_to_binary(B, utf8)], byte_size(Name) =< ?BEHAVIOUR_BYTES],

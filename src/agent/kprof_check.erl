@@ -48,7 +48,7 @@ walk({set_seq_token, label, X}, body) ->
         false -> refuse("a label must be an immediate", X)
     end;
 walk({set_seq_token, sequential_trace_token, []}, body) -> ok;
-walk({set_seq_token, _, _} = X, _) -> refuse("only labels are set", X);
+walk({set_seq_token, _, _} = X, _) -> refuse("only the label of a trace token may be set", X);
 walk({trace, [Flag], []}, body) when Flag =:= call -> ok;
 walk({trace, [], Flags}, body) when is_list(Flags) ->
     case lists:all(fun is_flag/1, Flags) of

@@ -56,7 +56,7 @@ note(no_function, M, F, A) ->
     kprof_text:format("no function ~ts~ts", [kprof_text:mfa(M, F, A), instead(lists:sublist(Near, 3))]).
 
 instead([]) -> "";
-instead(Near) -> ["; there is ", lists:join(", ", Near)].
+instead(Near) -> ["; similar: ", lists:join(", ", Near)].
 
 %% The three most similar names, if any is similar enough.
 near(Name, Names) ->

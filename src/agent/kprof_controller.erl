@@ -16,7 +16,7 @@
 
 -define(RUN_QUEUE, 100). % per scheduler,
 -define(BUSY_BEATS, 4). % for this number of heartbeats
--define(NOTHING, 5000). % ppm of scheduler time that counts as no cost; with a long run queue an idle relay measures 2000
+-define(NOTHING, 5000). % ppm of scheduler time that counts as no cost; with a long run queue, the measured cost of an idle relay is 2000
 
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
 -spec start(options()) -> {ok, pid(), map()} | {error, atom(), binary()}.
@@ -51,7 +51,7 @@ prepare(#{who := Who} = Opts) ->
     Vm = kprof_hazard:vm(),
     case {[Use || Use <- [attach, beside_no_jit], not kprof_hazard:allowed(Use, Vm)], catch register(?MODULE, self())} of
         {[Use | _], _} -> {error, hazard, kprof_hazard:reason(Use, Vm)};
-        {_, {'EXIT', _}} -> {error, leaving, <<"an agent of this name already runs">>};
+        {_, {'EXIT', _}} -> {error, leaving, <<"an agent with this name is already running">>};
         _ ->
             case kprof_node:busy(Isolated, Who) of
                 none -> prepare_trace(Isolated, Opts);
@@ -63,7 +63,7 @@ prepare_trace(Isolated, #{epoch := Epoch} = Opts) ->
     Others = kprof_node:others(Isolated),
     case Others =/= [] andalso not Isolated andalso not maps:get(force, Opts, false) of
         true ->
-            {error, tracer, kprof_text:format("someone else traces on this node: ~ts; --force attaches in spite of it", [lists:join(", ", Others)])};
+            {error, tracer, kprof_text:format("another program is tracing on this node: ~ts; --force attaches anyway", [lists:join(", ", Others)])};
         false ->
             Counters = atomics:new(?COUNTERS, []),
             atomics:put(Counters, ?CUT_AT, kprof_node:now_ms() - 1000), % no cut yet

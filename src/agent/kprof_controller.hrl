@@ -59,7 +59,7 @@
 
 %% Call rates of the tiers (kprof_tier_rates).
 -record(tier_rates, {
-    slice = 0 :: non_neg_integer() | {on, [{mfa(), integer()}]}, % evaluations since tracing was switched on, or since the last slice | functions that are counted until the next one
+    slice = 0 :: non_neg_integer() | {on, [{mfa(), integer()}]}, % evaluations since tracing was switched on, or since the last slice | functions that are counted until the next evaluation
     from = 0 :: non_neg_integer(), % the next tier
     rates = #{} :: kprof_tier_rates:rates()
 }).

@@ -24,7 +24,7 @@
 
 -define(MOST_MS, 150).
 -define(CALLS, 150). % of each kind
--define(ENOUGH, 40). % so many must overlap with calls of the second process; if both have one scheduler, fewer seem to
+-define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both share one scheduler, fewer appear to
 -define(CONTENDED, 170). % percent: a call while others make calls, where it could not be measured
 -define(PAUSE, 2500). % iterations between two calls, 3 to 5 us
 -define(LONGEST, 3). % medians
@@ -63,7 +63,7 @@
 %% Nanoseconds of a call and its return, minus the untraced call: hit: a tier in a sampled request (lean); full: the same with
 %% full returns; args: added if it sends its arguments; entry: of a sampled request; rare: of an unsampled request; rare0: an
 %% unsampled call without an entry; miss: a tier outside of a request; count: call_count. detail: added to each call
-%% of a request that is not in detail, if others are; draw: added, besides, to a call of the entry.
+%% of a request that is not in detail, if others are; draw: added to that for a call of the entry.
 assumed() ->
     #{hit => 1500, full => 1800, args => 1500, entry => 2300, rare => 450, rare0 => 400, miss => 250, count => 50, detail => 60, draw => 120, assumed => true}.
 
@@ -124,8 +124,8 @@ run(At, Tracer, Detail) ->
 %% The small difference of two measurements: on a busy machine, their errors are larger than that.
 added(Ns, Most) -> min(Most, max(0, Ns)).
 
-%% Nanoseconds of a call, a mean. There is a pause before each call, as in an application. Calls while the second process made
-%% the same calls are used, if there are enough.
+%% Nanoseconds of a call, a mean. There is a pause before each call, as in an application. Calls that were made while the
+%% second process made the same calls are used, if there are enough.
 typical(What, At, Base) ->
     atomics:put(At, ?CALLED, What),
     token(What),
@@ -134,7 +134,8 @@ typical(What, At, Base) ->
         {Beside, Alone} -> (mean(Beside ++ Alone) - Base) * alone(What) / 100
     end.
 
-%% Percent: factor to the cost beside other calls. These kinds send no message and do not write the control word.
+%% Percent: the cost of a call while the second process makes the same calls, of its cost alone. These kinds send no message
+%% and do not write the control word.
 alone(What) when What =:= ?PLAIN; What =:= ?MISS; What =:= ?COUNTED -> 100;
 alone(_) -> case erlang:system_info(schedulers_online) of 1 -> 100; _ -> ?CONTENDED end.
 
@@ -150,8 +151,8 @@ samples(What, At, N, Before, Beside, Alone) ->
         Now -> samples(What, At, N - 1, Now, [Took | Beside], Alone)
     end.
 
-%% A sample counts for at most ?LONGEST medians: in a longer one, something else ran. Those below it belong to the cost: two
-%% schedulers write to the same memory, or one waits for a lock.
+%% A sample counts for at most ?LONGEST medians: in a longer one, something else ran. Long samples below this limit belong to
+%% the cost: two schedulers write to the same memory, or one waits for a lock.
 mean(Samples) ->
     N = length(Samples),
     Most = ?LONGEST * lists:nth(N div 2 + 1, lists:sort(Samples)),
@@ -319,8 +320,8 @@ observe(#{now_ns := Now} = Seen, #{last := #{now_ns := Then} = Last, fixed := F0
 observe(_, S) ->
     S.
 
-%% The costs were measured on an idle VM, the counts may come from an overloaded one. The result is at most the total scheduler
-%% time.
+%% The costs were measured at attach; the counts may come from a VM that is overloaded now. The result is at most the total
+%% scheduler time.
 share(Ns, All) -> min(Ns, All) / All.
 
 %% Fixed: the part that sampling cannot lower. For tiers other than the entry it comes from the calls in requests or, if they
@@ -347,9 +348,9 @@ tier_calls(Seen, _, N, Counted) -> max(Seen * N, Counted).
 
 entry_hit(Seen, #{entry := Entry, hit := Lean} = Costs) -> Entry + hit(Seen, Costs) - Lean + in_detail(draw, Seen, Costs).
 
-%% The cost of tracing these rates: Rates: MFA => calls per second; Seen as for observe/2; Config: its tiers and entry. -> ppm
-%% of the schedulers' time, for unsampled calls, and for all calls if all were sampled; events per second if all were sampled,
-%% and the relay's share of one scheduler in permille.
+%% The cost of tracing calls at these rates. Rates: MFA => calls per second; Seen as for observe/2; Config: its tiers and
+%% entry. -> ppm of the schedulers' time, for unsampled calls, and for all calls if all were sampled; events per second if all
+%% were sampled, and the relay's share of one scheduler in permille.
 -spec expected(kprof_tier_rates:rates(), counted(), kprof_spec:trace_config(), cost()) -> expected().
 expected(Rates, #{schedulers := Schedulers} = Seen, #{tiers := Tiers, entry := Entry} = Config, #{costs := Costs} = S) ->
     Of = fun(Wanted) -> lists:sum([maps:get({M, F, A}, Rates, 0) || {Ix, M, F, A} <- Tiers, (Ix =:= Entry) =:= Wanted]) end,

@@ -33,7 +33,7 @@
 -record(p, {
     stack = [] :: [term()], % functions to which the open calls return
     since :: integer(), % time of the first
-    out = none :: none | tuple() % its last event, if that is one, not sent yet
+    out = none :: none | tuple() % its last event if that is `out`; it is not sent yet
 }).
 -record(d, {
     helper :: pid(),

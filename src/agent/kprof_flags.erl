@@ -60,7 +60,7 @@ refused(Own, P, Set, Clear) ->
 %% True if the process is alive; no signal is sent to it.
 lives(P) -> process_info(P, status) =/= undefined.
 
-%% Waits for the end of a walk, for another tracer: before OTP 27, a process has flags of one tracer only.
+%% Another tracer of the agent waits here for the end of a walk: before OTP 27, a process has flags of one tracer only.
 -spec walked(none | pid()) -> ok.
 walked(none) ->
     ok;

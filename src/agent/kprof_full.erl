@@ -5,7 +5,7 @@
 
 -include("kprof_controller.hrl").
 
--define(RUN_QUEUE, 100). % per scheduler: more is long
+-define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue is a long one
 -define(BUSY_BEATS, 4).
 -define(EVENTS, 100000).
 -define(EVENTS_MOST, 500000).
@@ -28,10 +28,10 @@ request(_, S) -> {{error, full, <<"no such request">>}, S}.
 refused(#{who := Who, modules := Modules}, #s{vm = Vm, tracing = #tracing{paused = Paused}} = S) ->
     Request = is_tuple(Who) andalso element(1, Who) =:= call,
     case kprof_full_modules:is_choice(Modules) andalso is_who(Who) of
-        false -> <<"no such choice of processes or modules">>;
+        false -> <<"invalid choice of processes or modules">>;
         true when S#s.full#full.tracer =/= none -> <<"a full trace is under way on this node">>;
         true when Paused =/= none -> <<"tracing is paused (breaker open, slow start, a capture, or connection blocked): try again when it is on">>;
-        true when not S#s.isolated, S#s.others =/= [] -> <<"someone else traces on this node: before OTP 27 there is one trace for all">>;
+        true when not S#s.isolated, S#s.others =/= [] -> <<"another program is tracing on this node: before OTP 27 there is one trace for all">>;
         true when Request, S#s.beside -> <<"another kprof-top is on this node, and both need the trace control word: trace a process instead">>;
         true ->
             case Request andalso not kprof_hazard:allowed(full_request, Vm) of

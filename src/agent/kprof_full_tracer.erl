@@ -7,8 +7,8 @@
 %% not slow enough, or that does not fulfil the rule, is dropped, and the next one is traced.
 %%
 %% Invariant: at most `events` events are kept; with the last one tracing ends: first the control word (no further process
-%% begins), then flags and meta patterns, then the patterns of the modules, one after the other. Everything that is set is in
-%% the cleanup plan before. When all of it is removed, the controller gets {full_off, Tracer}; then the events are sent.
+%% begins), then flags and meta patterns, then the patterns of the modules, one after the other. Everything is in the cleanup
+%% plan before it is set. When all of it is removed, the controller gets {full_off, Tracer}; then the events are sent.
 -module(kprof_full_tracer).
 -export([start/1, init/1, stop/2, kill/1, clear/1]).
 -export_type([full/0, options/0, who/0]).
@@ -64,7 +64,7 @@
     modules = [] :: [module()], % that have patterns
     functions = 0 :: non_neg_integer(), % of them
     metas = [] :: [mfa()],
-    base :: integer(), % native: events count from here
+    base :: integer(), % native: times of events are relative to this
     deadline = infinity :: integer() | infinity, % native
     told :: integer(), % ms
     %% requests
@@ -96,7 +96,8 @@ start(O) ->
 -spec stop(pid(), why()) -> term().
 stop(Tracer, Why) -> Tracer ! {stop, Why}.
 
-%% When this returns, nothing of it is set. Called if the tracer does not end by itself, or when the agent ends.
+%% When this returns, nothing that the tracer has set is left. Called if the tracer does not end by itself, or when the agent
+%% ends.
 -spec kill(full()) -> term().
 kill(none) ->
     ok;

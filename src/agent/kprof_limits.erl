@@ -104,7 +104,8 @@ evaluate(Now, #s{limits = #limits{evaluated = At, sample = Old}} = S0) ->
             S1#s{limits = S1#s.limits#limits{sample = Old, heavy = 0}}
     end.
 
-%% If the relay had no turn since, or has a long queue, its counters are too low: sampling is not increased.
+%% If the relay had no turn since the last evaluation, or has a long queue, its counters are too low: sampling is not
+%% increased.
 let_out(Noted, {New, _} = Next, #s{limits = #limits{sample = Old, why = Why, noted = Before}} = S) when New < Old ->
     case Noted =:= Before orelse kprof_link:counter(?QUEUE, S) > ?MANY_WAIT of
         true -> {Old, Why};
@@ -184,7 +185,7 @@ flood_text({calls, _}, New) -> kprof_text:format("there are more calls than the 
 flood_text(0, New) -> kprof_text:format("the node's run queue is long: sampling is cut to 1/~b", [New]);
 flood_text(Waiting, New) -> kprof_text:format("~b events in the agent's queue were dropped: sampling is cut to 1/~b", [Waiting, New]).
 
-%% The relay drops events beyond the limit. This early, an evaluation is only useful if it finds more than the limit.
+%% The relay drops events beyond the limit. An evaluation before its time is only useful if the rate is above the limit.
 -spec nudged(state()) -> state().
 nudged(#s{limits = #limits{evaluated = #{now := Then} = Before, max = #{max_rate := Max}}} = S) when Max > 0 ->
     Now = kprof_node:now_ms(),
@@ -310,8 +311,8 @@ tell_why(Now, #s{limits = #limits{why = Why, said = {Said, At}, max = Limits}} =
         sampling,
         case Why of
             none -> kprof_text:format("sampling is as requested again: 1/~b", [kprof_sampling:in_force(S)]);
-            rate -> kprof_text:format("sampling 1/~b to keep under ~b events/s", [kprof_sampling:in_force(S), maps:get(max_rate, Limits)]);
-            cost -> kprof_text:format("sampling 1/~b to keep under ~ts of the node", [kprof_sampling:in_force(S), percent(maps:get(max_cost, Limits))]);
+            rate -> kprof_text:format("sampling 1/~b to stay below ~b events/s", [kprof_sampling:in_force(S), maps:get(max_rate, Limits)]);
+            cost -> kprof_text:format("sampling 1/~b to stay below ~ts of the node", [kprof_sampling:in_force(S), percent(maps:get(max_cost, Limits))]);
             flood -> kprof_text:format("sampling 1/~b: the agent cannot process more", [kprof_sampling:in_force(S)])
         end,
         S

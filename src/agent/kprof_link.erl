@@ -85,7 +85,7 @@ counter(I, #s{counters = C}) -> atomics:get(C, I).
 %% 100th ...
 -spec unauthorized(state()) -> state().
 unauthorized(#s{link = #link{unauthorized = N0, said_at = At} = Link} = S) when N0 + 1 >= At ->
-    event(stranger, kprof_text:format("~b requests without the key of this kprof-top were ignored", [N0 + 1]), S),
+    event(stranger, kprof_text:format("requests without the key of this kprof-top, which were ignored: ~b", [N0 + 1]), S),
     S#s{link = Link#link{unauthorized = N0 + 1, said_at = At * 10}};
 unauthorized(#s{link = #link{unauthorized = N} = Link} = S) ->
     S#s{link = Link#link{unauthorized = N + 1}}.

@@ -150,7 +150,7 @@ ticket(Tries) ->
         Word -> case kprof_spec:held(Word) of true -> ticket(Tries - 1); false -> Word rem kprof_spec:ticket_range() end
     end.
 
-%% Other programs may use the control word.
+%% Restores the value from before the agents, unless another agent stays, or another program has changed the word.
 -spec restore(#{tcw := {integer(), integer()}, _ => _}) -> term().
 restore(#{tcw := {Before, _}}) ->
     case staying() =:= [] andalso kprof_spec:ours(erlang:system_info(trace_control_word)) of

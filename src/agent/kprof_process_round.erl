@@ -1,5 +1,5 @@
 %% One round of the process table: reads all processes in slices, ranks them by a column, adds them up by initial call and by
-%% application, and asks those on top for their current function. A process of its own, for each round.
+%% application, and asks the top processes for their current function. A process of its own, for each round.
 %%
 %% Known, an ets table, has a row for each process as it was in the round before:
 %%   {Pid, Round, Reductions, Queue, MinorGcs, Words, BinaryWords, Statuses, Call, App, whether the length of its queue may be
@@ -7,9 +7,10 @@
 %%   {Pid, Round, own}: of an agent
 %% and the names of the groups: {{call | app, Name}, Number}, {{call | app, number, Number}, Name}, {call | app, how many}.
 %%
-%% Invariant: those on top are asked by other processes, which have ?ANSWER_MS. The values of a running process arrive at its
-%% next yield, and the round waits for that. The sizes of heaps are read only where reductions or queue have changed. At most
-%% ?KNOWN processes are compared with the round before, at most ?CALLS initial calls and ?APPS applications are told apart.
+%% Invariant: the top processes are asked by other processes, which have ?ANSWER_MS. The values of a running process arrive at
+%% its next yield, and the round waits for that. The sizes of heaps are read only where reductions or queue have changed. At
+%% most ?KNOWN processes are compared with the round before, at most ?CALLS initial calls and ?APPS applications are told
+%% apart.
 -module(kprof_process_round).
 -export([start/1, init/2, known/0, forget/1, is_column/1]).
 -export_type([order/0, wanted/0, told/0]).
@@ -268,8 +269,8 @@ ranked(_, Row, _, #r{within = {At, Number}} = R) when element(At, Row) =/= Numbe
 ranked(P, Row, Growth, #r{column = Column, number = Number, top = Top} = R) ->
     R#r{top = kprof_rank:add(value(Column, Number, Row, Growth), {P, Growth}, Top)}.
 
-%% Those that are not on top but have no final name are asked, too, if a signal to any process is safe on this VM. Their names
-%% are for the next round. -> {rows, how many have not answered, state, walk}
+%% Processes that are not among the top ones, and whose initial call is not final yet, are asked, too, if a signal to any
+%% process is safe on this VM. Their answers are for the next round. -> {rows, how many have not answered, state, walk}
 described(R0, W0) ->
     #r{top = Rank, unnamed = Unnamed} = R0,
     Top = [Item || {_, Item} <- kprof_rank:best(Rank)],
@@ -322,7 +323,7 @@ outermost(_) -> 0.
 function({M, F, Arguments, _}) when is_list(Arguments) -> {M, F, length(Arguments)};
 function({M, F, Arity, _}) -> {M, F, Arity}.
 
-%% A process that has answered has its final name. The sums of this round still count it under its former name.
+%% The initial call of a process that has answered is final. The sums of this round still count it under the former one.
 named(_, late, _) ->
     ok;
 named(P, {_, _, First}, Known) ->

@@ -4,8 +4,8 @@
 %% To wake a process for each message costs more than to process the message. The relay is therefore suspended. Messages are
 %% queued, and a pacer resumes it every 1 to 10 ms, when about 200 messages wait. A `tick` message marks where its turn ends.
 %% Longer turns add to the latency of the node's clients: the relay works for at most ?SLICE_US, sends small batches, and
-%% yields. It has priority over the node's own processes only while it is more than ?BEHIND_MS behind: then it must drop
-%% messages and report it. Even then all others run once after each ?HIGH_US.
+%% yields. It has priority over the node's own processes only while it is more than ?BEHIND_MS behind: then it may have to drop
+%% messages and report this. Even then all others run once after each ?HIGH_US.
 %%
 %% A turn that does not end, with messages older than ?FLOOD_AGE_MS, is a flood: the waiting messages are dropped and counted,
 %% and the controller cuts sampling at once.
@@ -23,7 +23,7 @@
 -define(STEP, 16). % messages between two readings of the clock
 -define(FLOOD, 2000). % a flood: this many messages in a turn,
 -define(FLOOD_AGE_MS, 25). % of this age,
--define(CATCH_UP_MS, 250). % and if the age still grows after this time, the relay does not catch up
+-define(CATCH_UP_MS, 250). % and it catches up only if the age falls, and within this time
 -define(WALKED, 1000).
 -define(AGAIN_MS, 1000).
 -define(CUT_MS, 200). % time until a cut takes effect

@@ -214,7 +214,7 @@ self_counted(#{}) -> [bump()].
 lost(N) ->
     P1 = 2147483647,
     P2 = 2147483629,
-    Zero = 462063239, % Zero * 69621 rem P2 = P2 - 1: a ticket of 0 is never sampled
+    Zero = 462063239, % Zero * 69621 rem P2 = P2 - 1: a ticket of 0 is sampled only if every call is
     Ticket = ticket_of({get_tcw}),
     Hash = {'rem', {'*', {'rem', {'+', Zero, {'*', Ticket, 48271}}, P1}, 69621}, P2},
     {'>=', Hash, {'bsr', most(P2, N), {'-', {'bsr', {get_tcw}, ?TICKET_BITS}, 1}}}.
@@ -250,7 +250,8 @@ again(N, Take, Otherwise) -> {'andalso', {'=:=', 0, ticket_of(label())}, {'andal
 -spec ticket_range() -> pos_integer().
 ticket_range() -> ?TICKETS + 1.
 
-%% The number of tickets taken between two readings; 0 if one of them did not find it (0), or if it went back.
+%% The number of tickets taken between two readings; 0 if one of them was 0 (a process was taking a ticket), or if the ticket
+%% went back.
 -spec tickets(non_neg_integer(), non_neg_integer()) -> non_neg_integer().
 tickets(Before, Now) when Before =:= 0; Now =:= 0 -> 0;
 tickets(Before, Now) ->
@@ -301,15 +302,15 @@ held(Word) -> Word band ?TICKETS =:= 0.
 
 %% ---- A full trace (kprof_full_tracer) ----
 
-%% Of every function: the event has the function that it returns to.
+%% The match spec of every function: the event has the function that the call returns to.
 -spec full_function() -> match_spec().
 full_function() -> [{'_', [], [{message, {caller}}]}].
 
-%% Of the function that starts the request, as a meta pattern: processes need no flag for it. The first call that matches
-%% exchanges the control word (atomic: no other call can follow), marks its request with a token, and sets the flags of its
-%% own process. The word and the label say which attempt it is. Clauses: of an identity rule, whose result must be one of
-%% Values, or true. Until the first call returns, calls with its token belong to the request. A later one, for example in a
-%% connection that still has the token, is another request: its token is cleared.
+%% The match spec of the function that starts the request, as a meta pattern: processes need no flag for it. The first call
+%% that matches exchanges the control word (atomic: no other call can follow), marks its request with a token, and sets the
+%% flags of its own process. The word and the label say which attempt it is. Clauses: of an identity rule, whose result must be
+%% one of Values, or true. Until the first call returns, calls with its token belong to the request. A later one, for example
+%% in a connection that still has the token, is another request: its token is cleared.
 -spec full_entry(kprof_identity_rule:clauses(), true | [term()], full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
 full_entry(Clauses, Values, {Armed, Fired, Late, _}, {Label, Flags} = Mark) ->
     [
@@ -319,8 +320,8 @@ full_entry(Clauses, Values, {Armed, Fired, Late, _}, {Label, Flags} = Mark) ->
     ] ++ full_called([{'_', [], undefined}], true, {'=:=', {get_tcw}, Fired}, Mark) ++
         [{'_', [{is_seq_trace}, {'=:=', {get_tcw}, Late}], [{set_seq_token, sequential_trace_token, []}, {message, false}]}].
 
-%% Of a function that another process calls for the request: only where the token has its label. Clauses, Values: a rule that
-%% the request must fulfil here; its event says whether it does.
+%% The match spec of a function that another process calls for the request: only where the token has its label. Clauses,
+%% Values: a rule that the request must fulfil here; its event says whether it does.
 -spec full_tier(kprof_identity_rule:clauses(), true | [term()], full_words(), {integer(), [atom() | tuple()]}) -> match_spec().
 full_tier(Clauses, Values, {_, Fired, Late, _}, Mark) ->
     full_called(Clauses ++ [{'_', [], undefined}], Values, {'orelse', {'=:=', {get_tcw}, Fired}, {'=:=', {get_tcw}, Late}}, Mark).
@@ -345,7 +346,8 @@ one_of(Name, true) -> {'=:=', Name, {const, true}};
 one_of(Name, [Value]) -> {'=:=', Name, {const, Value}};
 one_of(Name, Values) -> list_to_tuple(['orelse' | [{'=:=', Name, {const, Value}} || Value <- Values]]).
 
-%% They continue from the word before the first attempt. The brake is in them, so no tier is traced meanwhile. Attempt: 0, 1, ...
+%% The four words continue from the control word before the first attempt. They contain the brake, so no tier is traced
+%% meanwhile. Attempt: 0, 1, ...
 -spec full_words(non_neg_integer(), non_neg_integer()) -> full_words().
 full_words(Attempt, Word) ->
     list_to_tuple([full_word(Word, 4 * Attempt + N) || N <- [1, 2, 3, 4]]).
@@ -394,8 +396,8 @@ do_set(Session, MFA, Spec, Flags) ->
         _:Why -> {error, Why}
     end.
 
-%% What is set for a function: the value of Item (traced, match_spec, call_count). There is no such question for a process: a
-%% session that is asked about a dead one is never freed (erl_bif_trace.c, trace_info_pid, up to OTP 29.1).
+%% What is set for a function: the value of Item (traced, match_spec, call_count). Processes are not asked: a session that was
+%% asked about a dead process is never freed (erl_bif_trace.c, trace_info_pid, up to OTP 29.1).
 -spec pattern({session(), traced | match_spec | call_count}, mfa()) -> term().
 pattern({Session, Item}, MFA) ->
     try
@@ -419,8 +421,8 @@ flags(_, Who, _, _) when Who =/= new, not is_pid(Who) ->
 flags({none, Relay}, new, On, Flags) ->
     set_flags(new_processes, On, [{tracer, Relay} | Flags]);
 flags({none, Relay}, P, true, Flags) ->
-    %% To set flags of a process that another tracer traces causes an error log on the node. To clear no flags gives the same
-    %% information without a log.
+    %% Setting flags of a process that another tracer traces logs an error on the node. A call that clears no flags returns the
+    %% same information and logs nothing.
     case set_flags(P, false, [{tracer, Relay} | []]) of
         0 -> 0;
         _ -> set_flags(P, true, [{tracer, Relay} | Flags])

@@ -125,7 +125,7 @@ named(Name) ->
 oldest({Id, Serial}) -> [pid(Id, Serial)];
 oldest(Name) -> named(Name).
 
-%% A process can be read before its parent: so there are several passes, until one finds nobody.
+%% A process can be read before its parent: so there are several passes, until one finds no further process.
 family([], C) ->
     {[], 0, C};
 family([Oldest], C0) ->
@@ -206,7 +206,7 @@ take(Source, #c{walked = N} = C0) ->
     {Pids, C} = repeated(Source, C0),
     {Pids, C#c{walked = N + length(Pids)}}.
 
-%% They are counted already.
+%% The next of all processes, without counting them.
 repeated(Source, #c{walk = W0} = C) ->
     {Pids, W} = kprof_walk:take(Source, W0),
     {Pids, C#c{walk = W}}.
@@ -243,8 +243,8 @@ largest(By, Source, Best0, C0) ->
             largest(By, Source, Best, C)
     end.
 
-%% Reductions are ranked by their growth per second: pieces of the processes are read twice. The first readings are outside of
-%% the heap, by the place of the process in the piece, so that garbage collections have little to do.
+%% Processes are ranked by the growth of their reductions per second: a piece of the list of processes is read twice. The first
+%% readings are outside of the heap, by the place of the process in the piece, so that garbage collections have little to do.
 grown(Source, Before, Best0, C0) ->
     Began = erlang:monotonic_time(microsecond),
     kprof_pids:mark(Source),

@@ -114,7 +114,7 @@ loop(#l{controller = Controller} = L) ->
     end.
 
 %% The sampler's own work is part of the cost. A timer message comes with a tick of the timer wheel, which also wakes
-%% other processes of the node: these run first. The next round is planned by the time at which this one came.
+%% other processes of the node: these run first. The next round is planned before that, so that it is not delayed.
 timed(Message, L0) ->
     L1 = if Message =:= round -> plan_round(L0); true -> L0 end,
     is_atom(Message) andalso erlang:yield(),
@@ -172,8 +172,8 @@ unchosen(#l{chooser = Chooser} = L) ->
     exit(Chooser, kill),
     L#l{chooser = none}.
 
-%% Processes that the relay has traced. A new one comes into a group of the next ?GROUPS intervals, at random: so one that lives
-%% for less than these is sampled in proportion to its life.
+%% Processes that the relay has traced. A new one is put at random into a group of the next ?GROUPS intervals: so one that
+%% lives for a shorter time is sampled in proportion to its lifetime.
 seen(Events, #l{seen = Seen, gate = 0, blocked = false, options = #{vm := Vm}} = L0) when Seen =/= none ->
     {New, Left, Seen1} = kprof_stack_seen:seen(Events, now_us() div 1000, Seen),
     Chosen = kprof_stack_choice:described(New, Vm, L0#l.masters),

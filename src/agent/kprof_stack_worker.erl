@@ -50,7 +50,7 @@ depth() ->
 -spec probe(pid()) -> term().
 probe(Asker) -> [even(?DEEP, Asker)].
 
-%% Two functions that call each other: the VM reports a function that calls itself only once.
+%% Two functions that call each other: for a function that calls itself the VM reports one frame only.
 even(0, Asker) ->
     Asker ! {deep, self()},
     receive never_sent -> ok end;

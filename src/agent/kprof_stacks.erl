@@ -5,7 +5,7 @@
 
 -include("kprof_controller.hrl").
 
--define(RUN_QUEUE, 100). % per scheduler: more is long
+-define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue is a long one
 -define(BUSY_BEATS, 4). % this many heartbeats with a long run queue stop sampling; as many with a short one resume it
 -define(INTERVAL_US, 9000).
 -define(LEAST_US, 1000).
@@ -36,7 +36,7 @@ stopped(#s{stacks = #stacks{sampler = Sampler, ref = Ref, enders = Enders}} = S0
 request(#{who := Who} = Asked, S) ->
     case kprof_stack_choice:is_who(Who) andalso kprof_stack_choice:refused(Who) of
         none -> {ok, watch(sample(options(Asked), S))};
-        false -> {{error, who, <<"no such choice of processes">>}, S};
+        false -> {{error, who, <<"invalid choice of processes">>}, S};
         Why -> {{error, who, Why}, S}
     end.
 
@@ -101,7 +101,7 @@ gate(#s{stacks = #stacks{sampler = Sampler}, processes = #processes{table = Tabl
     Table =/= none andalso (Table ! {gate, closed_by(S), budget(S)}),
     S.
 
-%% As the sampler has it.
+%% The state of the gate of kprof_stack_sampler.
 -spec closed_by(state()) -> 0..3.
 closed_by(#s{breaker = B, stacks = #stacks{busy = Busy}} = S) ->
     case {kprof_breaker:state(B), kprof_link:is_silent(S)} of
@@ -111,7 +111,8 @@ closed_by(#s{breaker = B, stacks = #stacks{busy = Busy}} = S) ->
         _ -> 0
     end.
 
-%% The part of max_cost that tracing does not use, but at least a tenth of max_cost. Where both work, each has half of it.
+%% The part of max_cost that tracing does not use, but at least a tenth of max_cost. If the sampler and the process table both
+%% work, each has half of it.
 -spec budget(state()) -> non_neg_integer().
 budget(#s{limits = #limits{max = #{max_cost := 0}}}) -> 0;
 budget(#s{limits = #limits{max = #{max_cost := Max}}, cost = Cost} = S) ->

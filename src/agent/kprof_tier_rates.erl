@@ -3,7 +3,7 @@
 %% controller's process.
 %%
 %% Invariant: counters of the agent are in the cleanup plan before they are set; those of other tracers are not changed. At most
-%% ?TIERS counters at once, for one evaluation in ?LOOKS: a tenth of the time, about 20 ns per call.
+%% ?TIERS counters at once, for one evaluation, then not for ?LOOKS: about a tenth of the time, about 20 ns per call.
 -module(kprof_tier_rates).
 -export([step/1, stop/1, per_second/1, relay_died/1]).
 -export_type([rates/0]).

@@ -205,7 +205,7 @@ walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Bef
 -spec walked(non_neg_integer(), state()) -> state().
 walked(0, S) -> S#s{tracing = S#s.tracing#tracing{walker = none}};
 walked(Refused, S) ->
-    Text = "~b processes have another tracer: their calls are not traced",
+    Text = "processes with another tracer, whose calls are not traced: ~b",
     kprof_link:event(others, kprof_text:format(Text, [Refused]), S),
     S#s{tracing = S#s.tracing#tracing{walker = none}}.
 
@@ -239,7 +239,7 @@ stays_open(Text, #s{breaker = B0} = S) ->
     Told = kprof_link:event_kept(overload, kprof_text:format("breaker open: ~ts", [Text]), S),
     counting(kprof_heartbeat:send(step_later(Told#s{tracing = Told#s.tracing#tracing{on = false, paused = overload}, breaker = B}))).
 
-%% While tracing is paused for a lease or a capture, the breaker does not advance.
+%% While tracing is paused because the lease has ended, or for a capture, the breaker does not advance.
 -spec breaker(state()) -> state().
 breaker(#s{breaker = B0, tracing = #tracing{paused = Paused, on = On}} = S) ->
     Now = kprof_node:now_ms(),

@@ -63,7 +63,7 @@ now_us() -> erlang:monotonic_time(microsecond).
 
 %% ---- All processes ----
 
-%% Both wait for another process (kprof_pids): not the waiting, but the work of that process counts.
+%% source/1 and take/2 wait for another process (kprof_pids): not the waiting, but the work of that process counts.
 -spec source(walk()) -> {kprof_pids:pids(), walk()}.
 source(W) -> by_another(fun kprof_pids:start/0, infinity, W).
 

@@ -11,7 +11,7 @@
 %%   formatter   kprof_sample:formatter/1     front worker
 %%   db_exec     kprof_sample:db_exec/2       db worker; not a tier of the demo, but can be added
 %% Identity rule: kprof_sample:db/2 arg(1). Duration of db_exec/2:
-%%   create  2 ms and an exponential tail of 1 ms mean       update  1 to 3 ms, evenly
+%%   create  2 ms plus an exponential tail, mean 1 ms        update  1 to 3 ms, uniformly
 %%   read    0.2 ms (4 in 5: cached) or 4 ms                 delete  1 ms
 %%   one call in 500 takes 60 to 120 ms; one in 200 raises. Timers of the VM have a resolution of 1 ms, so waits
 %%   of 1 ms and less are busy loops.
@@ -298,7 +298,7 @@ store(read, Key, _) -> ets:lookup(?CACHE, Key);
 store(delete, Key, _) -> ets:delete(?CACHE, Key);
 store(_, Key, Value) -> ets:insert(?CACHE, {Key, Value}).
 
-%% Reads do not wait for the accounting; the others are accounted before the answer.
+%% Reads do not wait for the accounting process; the others wait for it before they answer.
 book(Op, Key) ->
     case trouble() of
         lock when Op =/= read -> locked(fun() -> ?MODULE:accounting(Op, Key) end);

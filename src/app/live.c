@@ -16,7 +16,7 @@
 
 #define RATES_NS                                                                                   \
     300000000u /* between two requests for the call rates of the functions on the screen */
-#define COUNTED      400u  /* most functions counted at once for the picker */
+#define COUNTED      400u  /* maximum number of functions counted at once for the picker */
 #define PROCESSES_MS 2000u /* between two rounds of the process table */
 
 static void on_message(void *arg, const char *text, bool is_error)

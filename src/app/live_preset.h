@@ -33,8 +33,8 @@ void live_preset(struct live_preset *p, struct engine *g, struct ui *u, const st
  * menu that waits for them. */
 void live_preset_poll(struct live_preset *p, struct engine *g, struct ui *u);
 /* Takes the answer of engine_hooks.exist: names the presets on the table without tiers and opens
- * the menu (during the first count of calls: after it, because it sets the order), unless a dialog
- * or another screen is open then; or applies the chosen preset. */
+ * the menu (not before the first count of calls has ended, because the count sets the order),
+ * unless a dialog or another screen is open then; or applies the chosen preset. */
 void live_preset_exist(struct live_preset *p, struct engine *g, struct ui *u, uint16_t tag,
                        const bool *there, const char *why);
 

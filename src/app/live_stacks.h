@@ -1,8 +1,9 @@
 /* Stack samples on the live screen: begins and ends the sampling as the operator wants, and passes
  * the samples to the flame graph. A part of app/live. Core thread.
  *
- * Invariant: nothing is sampled before the operator has chosen processes. The sampling ends when
- * the flame graph is left, unless the operator keeps it, or a trigger began it. */
+ * Invariant: nothing is sampled before the operator has chosen processes or a trigger has fired.
+ * The sampling ends when the flame graph is left, unless the operator keeps it, or a trigger began
+ * it. */
 #ifndef KPROF_APP_LIVE_STACKS_H
 #define KPROF_APP_LIVE_STACKS_H
 
@@ -12,8 +13,8 @@
 
 struct live_stacks {
     struct stack_request request;
-    bool chosen;  /* the operator has chosen processes */
-    bool stopped; /* the operator has switched the sampling off */
+    bool chosen;  /* the operator has chosen processes, or a trigger took the default */
+    bool stopped; /* the operator, or the end of a trigger, has switched sampling off */
     bool shown;   /* the flame graph is on the screen */
     bool trigger; /* a trigger has begun the sampling that is under way */
     uint64_t next_ns;

@@ -23,8 +23,8 @@ struct preset_take {
 /* Copies the trace configuration of o; the request is sent once the node is attached. The caller
  * still owns o. */
 void preset_take_want(struct preset_take *p, const struct options *o, const char *what);
-/* Does the same for the options of a run if they have a preset; the settings in first then have no
- * tiers. */
+/* Does the same for the options of a run if they have a preset; the settings in `first` then have
+ * no tiers. */
 void preset_take_first(struct preset_take *p, const struct options *o, struct settings *first);
 void preset_take_drop(struct preset_take *p); /* drops the settings */
 bool preset_take_wanted(const struct preset_take *p);

@@ -1,13 +1,22 @@
 #include "whole_replay.h"
 
+#include "notice.h"
 #include "progress.h"
 
 #include <kprof/base/stop.h>
 
+/* stderr shows the progress now: what is to be said follows it. */
+static void later(void *arg, const char *text, bool is_error)
+{
+    (void)arg;
+    (void)text;
+    (void)is_error;
+}
+
 struct engine *whole_replay(const char *path, bool history, struct err *e)
 {
     const struct settings all_at_once = {.sample = 1, .history = history};
-    const struct engine_hooks hooks = {0};
+    const struct engine_hooks hooks = {.message = later};
     struct progress p = {0};
     struct engine *g = engine_new(&all_at_once, &hooks, e);
 
@@ -20,6 +29,8 @@ struct engine *whole_replay(const char *path, bool history, struct err *e)
     while (!stop_asked() && engine_poll(g))
         continue;
     progress_end(&p);
+    if (engine_replay_trouble(g))
+        notice(engine_replay_trouble(g));
     if (!stop_asked())
         return g;
     err_set(e, "stopped while reading %s", path);

@@ -8,7 +8,8 @@
 #include <kprof/engine/engine.h>
 
 /* history: also stores the history and the stack samples. NULL with err: it cannot be read, or
- * reading was stopped. The caller frees the engine. */
+ * reading was stopped. A recording that is incomplete is reported on stderr. The caller frees the
+ * engine. */
 struct engine *whole_replay(const char *path, bool history, struct err *e);
 
 #endif

@@ -143,7 +143,7 @@ static int way_score(const struct way *w, const char *s, bool *hit)
     return score > 0 ? score : 0;
 }
 
-/* The score of the term's occurrence in one piece at s[i]. */
+/* The score of the term's contiguous occurrence at s[i]. */
 static int piece_score(const char *s, size_t i, size_t m)
 {
     int first = place(s, i), each = first > POINTS_TOGETHER ? first : POINTS_TOGETHER;
@@ -156,7 +156,7 @@ static int piece_score(const char *s, size_t i, size_t m)
     return score;
 }
 
-/* The best occurrence in one piece, if it is better than `best`. */
+/* The best contiguous occurrence, if it is better than `best`. */
 static void better_piece(struct way *w, const char *s, size_t n, int *best)
 {
     for (size_t i = w->from; i + w->m <= n; i++) {

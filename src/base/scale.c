@@ -20,7 +20,7 @@ uint64_t scale_low_ns(size_t bin)
 
 size_t scale_bin(uint64_t ns)
 {
-    size_t low = 0, high = SCALE_BINS; /* low's begin <= ns < high's */
+    size_t low = 0, high = SCALE_BINS; /* scale_low_ns(low) <= ns < scale_low_ns(high) */
 
     while (high - low > 1) {
         size_t mid = (low + high) / 2;

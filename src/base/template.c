@@ -59,7 +59,8 @@ static bool is_knot(uint8_t before, uint8_t now)
 }
 
 /* A segment that looks random as a whole (such as base64 in URLs, with separators). CamelCase has
- * such a transition in five or six characters, random letters and digits one in three or four. */
+ * one such transition in every five or six characters, random letters and digits have one in every
+ * three or four. */
 static bool is_random(const char *s, size_t n)
 {
     size_t knots = 0;

@@ -8,8 +8,9 @@ enum { WORD = 8, MAX_WORDS = TEXT_RING_MAX_BYTES / WORD, LEAST_WORDS = 8192 };
 
 /* A handle is the number of the text's first word, counted from 1 over all words ever written: a
  * word with the length, then the text. `begun` is increased before words are overwritten (release).
- * A reader that reads it after the words (acquire) knows whether they were still that text: a
- * seqlock (Boehm, "Can seqlocks get along with programming language memory models?", 2012). */
+ * A reader that reads it after the words (acquire) knows whether the words still belonged to that
+ * text: a seqlock (Boehm, "Can seqlocks get along with programming language memory models?", 2012).
+ */
 struct text_ring {
     _Atomic uint64_t *word;
     uint64_t words;         /* a power of 2 */

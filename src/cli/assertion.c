@@ -202,7 +202,7 @@ static bool queue_figure(const struct assertion *a, const struct snapshot *s, co
         *v = (double)q->length;
         return true;
     }
-    snprintf(why, cap, "%s has no length of the queue of %s", whose, optval_show(a->row).s);
+    snprintf(why, cap, "%s has no queue length for %s", whose, optval_show(a->row).s);
     return false;
 }
 

@@ -31,7 +31,7 @@ struct preset {
     struct preset_tier tier[PRESET_TIERS_OF_ONE];
 };
 
-/* The functions were read in these sources (repository, commit or release):
+/* The functions were taken from these sources (repository, commit or release):
  *   cowboy 2.13     ninenines/cowboy b36f064 (cowboy_handler), 03d306e (cowboy_stream_h: since
  *                   2.5); all functions also checked in 2.8, 2.12, 2.20
  *   plug_cowboy 2.7 elixir-plug/plug_cowboy 0227c58 (Plug.Cowboy.Handler)
@@ -41,14 +41,14 @@ struct preset {
  *   yaws 2.0        erlyaws/yaws, src/yaws_server.erl (handle_ut/4, deliver_dyn_part/8), #arg{} of
  *                   yaws_api.hrl: the request is its fifth element in 1.x and 2.x;
  *                   deliver_file/5 and deliver_accumulated/4 in 2.1.1, 2.2.0, 2.3.1
- *   rabbitmq        the modules of 3.10.8, 4.0.5 and 4.3.6. The reader (rabbit_reader) is no tier:
- *                   it passes frames on before the channel begins a request
- *   ejabberd 17 on  processone/ejabberd: ejabberd_c2s, ejabberd_router, ejabberd_local, ejabberd_sm
- *   liveview        phoenixframework/phoenix_live_view, 0.16 to 1.1: channel.ex, utils.ex,
- *                   renderer.ex, diff.ex, static.ex
- *   ecto 3          elixir-ecto/ecto_sql, lib/ecto/adapters/sql.ex; elixir-ecto/db_connection 2
- *   oban 1, 2       oban-bg/oban, lib/oban/queue/executor.ex, lib/oban/engine.ex
- * Paths are in path(...), which replaces ids: else each request would have its own name. */
+ *   rabbitmq        the modules of 3.10.8, 4.0.5 and 4.3.6. The reader (rabbit_reader) is not a
+ * tier: it passes frames on before the channel begins a request ejabberd 17 on processone/ejabberd:
+ * ejabberd_c2s, ejabberd_router, ejabberd_local, ejabberd_sm liveview
+ * phoenixframework/phoenix_live_view, 0.16 to 1.1: channel.ex, utils.ex, renderer.ex, diff.ex,
+ * static.ex ecto 3          elixir-ecto/ecto_sql, lib/ecto/adapters/sql.ex;
+ * elixir-ecto/db_connection 2 oban 1, 2       oban-bg/oban, lib/oban/queue/executor.ex,
+ * lib/oban/engine.ex Paths are in path(...), which replaces ids: else each request would have its
+ * own name. */
 #define LIVE "'Elixir.Phoenix.LiveView.Channel'"
 #define SQL  "'Elixir.Ecto.Adapters.SQL'"
 #define OBAN "'Elixir.Oban.Queue.Executor'"

@@ -1,6 +1,6 @@
 /* Identity rules for the functions of known servers, once for presets and for suggestions. preset.c
- * names the sources in which the data of these functions were read. Constant texts: short rules
- * without their M:F/A, or clauses of a fun. */
+ * lists the sources from which these functions and their data were taken. Constant texts: short
+ * rules without their M:F/A, or clauses of a fun. */
 #ifndef KPROF_CLI_SERVER_RULES_H
 #define KPROF_CLI_SERVER_RULES_H
 

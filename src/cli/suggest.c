@@ -12,9 +12,9 @@
 #define LEAST_RATIO 0.3 /* calls of a tier for each call of the entry */
 #define MOST_RATIO  20.0
 #define EVEN                                                                                       \
-    0.06 /* a ratio counts as a whole number if it differs from the nearest one by this fraction   \
-            at most, */
-#define EVEN_MOST        0.2 /* and at most this: counters are not all set at the same time */
+    0.06 /* a ratio counts as a whole number if it differs from the nearest one by at most this    \
+            fraction of the ratio, and by at most EVEN_MOST */
+#define EVEN_MOST        0.2 /* counters are not all set at the same time */
 #define FUNCTION_LEAST_S 5   /* minimum calls per second of an entry of unknown kind */
 #define LEAST_TIERS      3
 #define GOOD             0.25   /* score of a tier that is worth its cost */

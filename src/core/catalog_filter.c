@@ -12,7 +12,7 @@ enum { ID_BITS = 26, LEN_BITS = 17, CALLED_BITS = 1, ORIGIN_BITS = 2, SCORE_BITS
 /* Bonus of a function that is called. */
 enum { CALLED_POINTS = 8 };
 /* Bonus by origin; it grows with the length of the typed text. It is larger than those for the
- * start of a word and for a called function, but smaller than that for a match in one piece. */
+ * start of a word and for a called function, but smaller than that for a contiguous match. */
 static const struct {
     int once, each, place;
 } START[] = {

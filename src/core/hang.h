@@ -1,5 +1,5 @@
-/* Where requests hang that have been open for a long time: what their processes did when the node
- * polled them. Private to core.
+/* The places where requests that have been open for a long time hang: what their processes did when
+ * the node polled them. Private to core.
  *
  * Invariant: a poll belongs to a request only if it was made before the request ended. At most
  * HANG_REQUESTS requests with HANG_PLACES places each are kept; the oldest request makes room.

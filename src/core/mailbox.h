@@ -55,8 +55,8 @@ void mailbox_release(struct mailbox *m);
 void mailbox_clear(struct mailbox *m); /* drops all messages: no open call will have an end now */
 
 void mailbox_sent(struct core *c, const struct event *ev); /* EVENT_SENT */
-/* A process has returned to ev->fn. True: only the sending of a message has ended. p: the process,
- * NULL: it has no open calls. */
+/* A process has returned to ev->fn. True: only the call to a server that sent the message has
+ * returned, not a call of a tier. p: the process, NULL: it has no open calls. */
 bool mailbox_returned(struct core *c, const struct event *ev, const struct proc *p);
 void mailbox_exit(struct core *c, uint64_t pid);
 

@@ -1,5 +1,5 @@
-/* Merges requests that began and ended within another request from which their token came: their
- * calls and labels become those of the outer request. Private to core.
+/* Merges each request that began and ended within the request whose trace token its process had
+ * before: its calls and labels become those of the outer request. Private to core.
  *
  * Invariant: a merged request no longer counts as a request (account.h), and its labels lead to the
  * outer request. A request whose self time has been computed is not merged. This unit ends no

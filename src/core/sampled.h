@@ -3,9 +3,9 @@
  *
  * Invariant: a call has the second and the duration with which its row counts it (windows_add), so
  * the calls of a cell are those that the heat map counts. Samples arrive late, so the newest
- * SAMPLED_RECENT ended calls of all requests are stored until then. The newest SAMPLED_REQUESTS
- * requests and SAMPLED_KEPT of their calls are kept. Memory is reserved when it is switched on
- * (core_keep_inside). One thread. */
+ * SAMPLED_RECENT ended calls of all requests are kept until their samples may have arrived. The
+ * newest SAMPLED_REQUESTS requests and SAMPLED_KEPT of their calls are kept. Memory is reserved
+ * when it is switched on (core_keep_inside). One thread. */
 #ifndef KPROF_CORE_SAMPLED_H
 #define KPROF_CORE_SAMPLED_H
 

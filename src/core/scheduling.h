@@ -66,8 +66,8 @@ struct scheduling_cut {
     struct time_parts parts;
     struct scheduling_piece piece[SCHEDULING_PIECES];
     size_t n;
-    /* Parts of the end of the call, for which there are no separate pieces: one piece for each
-     * part, in the order of enum time_part. */
+    /* The time at the end of the call, for which there was no room in piece: it becomes one piece
+     * per part, in the order of enum time_part. */
     struct time_parts rest;
 };
 

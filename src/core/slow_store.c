@@ -94,7 +94,7 @@ void slow_store_release(struct slow_store *s)
 
 /* ---- the list of slow requests ---- */
 
-/* The request of a line among the newest; NULL: it is not there. */
+/* The request of a line, if it is in the ring of the newest requests, or NULL. */
 static const struct slow_trace_request *trace_of(const struct slow_store *s,
                                                  const struct slow_entry *e)
 {
@@ -409,7 +409,7 @@ void slow_store_closed_done(struct slow_store *s, uint64_t id, uint64_t done)
         s->slot_done[newest] = done;
 }
 
-/* a line of slow_kept that is also among the newest is not listed twice */
+/* a request of slow_kept that is also in the ring of the newest requests is not listed twice */
 const struct slow_trace_request *slow_store_request(const struct slow_store *s, uint32_t i)
 {
     if (i < s->n)

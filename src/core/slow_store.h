@@ -10,8 +10,8 @@
  * first calls and the sums of the request for the time after the request is dropped. A finished
  * request with a second reference never changes: late calls go into a copy. Lines are allocated
  * when a threshold is first set, requests when they turn out slow or long. A line of slow_kept
- * has its trace (compact, once it has left the ring of the newest), unless it never had one. One
- * thread, except for references (core/slow_trace). */
+ * has its trace (compact, once it has left the ring of the newest requests), unless it never had
+ * one. One thread, except for references (core/slow_trace). */
 #ifndef KPROF_CORE_SLOW_STORE_H
 #define KPROF_CORE_SLOW_STORE_H
 

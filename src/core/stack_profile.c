@@ -113,7 +113,7 @@ uint32_t stack_profile_text(struct stack_profile *p, const char *s, size_t n)
     return 0;
 }
 
-/* Written once, before the id is given away: the reader of a view may read it at any time. */
+/* Written once, before the id is returned: the reader of a view may read it at any time. */
 static void set_function(struct stack_profile *p, uint32_t frame, uint32_t function)
 {
     if (p->function_of[frame] == 0)

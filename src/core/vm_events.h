@@ -17,7 +17,7 @@
 #define VM_EVENTS_A_SECOND 4
 
 struct vm_event {
-    uint64_t from_ns, to_ns; /* equal: a moment, or the length is not known */
+    uint64_t from_ns, to_ns; /* equal: it has no duration, or it is not known */
     uint64_t pid, value;
     uint32_t detail; /* interned; 0: none */
     uint32_t more;

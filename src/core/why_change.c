@@ -8,8 +8,8 @@
 
 #define ERRORS_LEAST 10   /* calls of a tier that failed, */
 #define ERRORS_SHARE 0.05 /* ... and their part of its calls */
-#define RISEN_LEAST  0.01 /* or that part of the last calls, if it is */
-#define RISEN_TIMES  5.0  /* ... this many times the part before */
+#define RISEN_LEAST  0.01 /* or at least this part of the latest calls, if it is */
+#define RISEN_TIMES  5.0  /* ... this many times the part of the calls before them */
 #define RISEN_SCORE  0.2
 #define MOST_SCORE   0.95
 #define NOW_S        10   /* the last seconds of the trend, which are compared with those before */

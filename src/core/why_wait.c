@@ -77,7 +77,7 @@ static void say_queue(const struct why_facts *f, const struct why_tier *t, doubl
         snprintf(
             out->text, sizeof out->text,
             "%d %% of the time of the %zu newest slow requests is spent waiting for process %s, "
-            "which is %d %% busy with %s, %s each",
+            "which is %d %% busy with calls of %s, %s each",
             why_percent(share), f->traces, process.s, why_percent(busy), tier.s,
             why_us(row->mean_us).s);
     else
@@ -110,8 +110,9 @@ static void say_use(const struct why_facts *f, const struct snap_row *r, struct 
         snprintf(who, sizeof who, "process %s is", process.s);
     else
         snprintf(who, sizeof who, "%u processes are", r->processes);
-    snprintf(out->text, sizeof out->text, "%s %d %% busy with %s, %s each: calls wait for %s%s%s%s",
-             who, why_percent(use_of(r)), why_name(r->tier_name).s, why_us(r->mean_us).s,
+    snprintf(out->text, sizeof out->text,
+             "%s %d %% busy with calls of %s, %s each: calls wait for %s%s%s%s", who,
+             why_percent(use_of(r)), why_name(r->tier_name).s, why_us(r->mean_us).s,
              one ? "it" : "one of them", waits ? ", " : "", waits ? why_us(r->wait_mean_us).s : "",
              waits ? " on average" : "");
     out->proof = PROOF_TABLE;

@@ -60,7 +60,7 @@ static void open_catalog(struct engine *g)
         begin(g);
         return;
     }
-    snprintf(note, sizeof note, "not connected to %.100s yet; its functions appear once it is",
+    snprintf(note, sizeof note, "not connected to %.100s yet; its functions appear afterwards",
              g->connection.node);
     set_status(g, CATALOG_WAITING,
                g->control ? note : "not possible in a replay: there is no node");
@@ -88,7 +88,7 @@ void engine_catalog_stop(struct engine *g)
         return;
     g->catalog_load.gen++;
     if (g->catalog_load.take_at_ns ==
-        0) /* the answer under way belongs to another catalog and is dropped */
+        0) /* the pending answer belongs to another catalog and is dropped */
         g->catalog_load.counted_n = 0;
     set_status(g, CATALOG_PART, "stopped; the list is incomplete, ^R reloads it");
 }

@@ -153,7 +153,8 @@ static void threshold(struct engine *g)
     limit(g, "slow-call threshold", g->slow.threshold_ns ? text : "");
 }
 
-/* The sampling that the limits leave. While it changes in steps, the last value counts. */
+/* The sampling to which the limits have reduced the requested one. While it changes in steps, the
+ * last value counts. */
 static void sampling(struct engine *g, uint64_t now_ns)
 {
     struct change_log *k = &g->change_log;

@@ -1,6 +1,6 @@
 /* Writes a line into the log for each change of the trace configuration, whatever caused it: tiers,
- * entry, identity rule, sampling (as requested, and as the limits leave it), threshold, limits. The
- * agent's notes report the breaker.
+ * entry, identity rule, sampling (as requested, and as reduced by the limits), threshold, limits.
+ * The agent's notes report the breaker.
  *
  * Invariant: a change gives one line; an unchanged value gives none. Several changes of the
  * sampling within 10 s give one line, with the last value. Core thread. */

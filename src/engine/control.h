@@ -25,7 +25,7 @@ enum control_ask {
     CONTROL_DEAD,
     CONTROL_WHO,
     CONTROL_STACK,
-    CONTROL_QUEUE, /* text: a registered name; ix comes back */
+    CONTROL_QUEUE, /* text: a registered name; ix: copied to the result */
     CONTROL_HANG,  /* poll what these processes do */
     CONTROL_TRIP,
     CONTROL_PAGE, /* control_code_query: a page of the catalog; lines: `after` of code_query_page */
@@ -46,7 +46,7 @@ enum control_ask {
 
 enum result_kind {
     RESULT_NONE,
-    RESULT_FAILED,      /* text: the sentence; this is the last result */
+    RESULT_FAILED,      /* text: the error message; this is the last result */
     RESULT_CONNECTED,   /* info */
     RESULT_CONFIGURED,  /* config: the answer to configuration number `gen` */
     RESULT_TRACING,     /* on: the node has switched tracing on or off */
@@ -109,7 +109,7 @@ void control_alive(struct control *c);
  * gets one answer, which may be a failure: too many requests are queued, the answer took too long,
  * or the connection of the request is lost (a later connection does not answer it). A newer
  * completion replaces the text of one in the queue, and both get one answer. CONTROL_TRIP, with the
- * reason in text, is sent before all other requests and does not wait for the answer under way.
+ * reason in text, is sent before all other requests and does not wait for the pending answer.
  * CONTROL_TRIP and CONTROL_NO_CAPTURE have a result (a RESULT_TROUBLE) only when they fail. A
  * request without a connection waits for the next connection. */
 uint64_t control_ask(struct control *c, enum control_ask what, uint16_t ix, const char *text,

@@ -7,7 +7,8 @@
 #define DEAD_AFTER_NS 1000000000u
 #define BURY_AFTER_NS 300000000u
 
-/* While events are late, the return of a call may still be under way. */
+/* The calls are ended later: while events are late, the return of a call may still be in transit.
+ */
 void dead_processes_take(struct engine *g, struct result *r)
 {
     struct stream_figures f;
@@ -34,8 +35,8 @@ void dead_processes_ask(struct engine *g)
         control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
 }
 
-/* When the node reported the dead processes, their last events may still have been under way: their
- * open calls are ended only when these events must have arrived. */
+/* When the node reported the dead processes, their last events may still have been in transit:
+ * their open calls are ended only once these events are certain to have arrived. */
 void dead_processes_end_calls(struct engine *g)
 {
     struct buf b;

@@ -7,7 +7,7 @@
 
 void dead_processes_ask(struct engine *g);
 void dead_processes_take(struct engine *g, struct result *r);
-/* ends their calls once their last events must have arrived */
+/* ends their calls once their last events are certain to have arrived */
 void dead_processes_end_calls(struct engine *g);
 
 #endif

@@ -206,7 +206,7 @@ int engine_wake_fd(const struct engine *g)
     return g->pipe[0];
 }
 
-/* Advances the time when no events arrive, but not past events that may still be under way. */
+/* Advances the time when no events arrive, but not past events that may still be in transit. */
 static void advance(struct engine *g)
 {
     uint64_t target;
@@ -218,7 +218,7 @@ static void advance(struct engine *g)
         core_advance(g->core, target - FINALIZE_LAG_NS);
 }
 
-/* The disk may be full: a run of hours must not end before its operator knows. */
+/* The disk may be full: a long run must not end before its operator is told. */
 static void recording_look(struct engine *g)
 {
     struct err e;

@@ -149,7 +149,7 @@ static void name_it(struct engine *g, const struct full_ask *a)
     if (a->pid)
         snprintf(text, sizeof text, "process %s", pid);
     else if (a->ident[0])
-        snprintf(text, sizeof text, "a request of %s", a->ident);
+        snprintf(text, sizeof text, "a request named %s", a->ident);
     else if (a->tier != TIER_TOTAL && a->tier != t->entry)
         snprintf(text, sizeof text, "a call of %s", t->tier[tier].name);
     else

@@ -1,4 +1,5 @@
-/* Requests of the operator to the node, and requests why a tier is empty. Core thread. */
+/* Requests of the operator to the node, and requests for the reason why a tier is empty. Core
+ * thread. */
 #ifndef KPROF_ENGINE_QUESTIONS_H
 #define KPROF_ENGINE_QUESTIONS_H
 

@@ -30,6 +30,11 @@ double engine_replay_share(const struct engine *g)
     return g->replay.file ? replay_share(g->replay.file) : 1;
 }
 
+const char *engine_replay_trouble(const struct engine *g)
+{
+    return g->replay.trouble.text[0] ? g->replay.trouble.text : NULL;
+}
+
 /* Takes the tiers of the recording, with their numbers. */
 static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
 {
@@ -189,15 +194,13 @@ static bool enough(const struct engine *g)
 
 void replaying_pump(struct engine *g)
 {
-    struct err e = {{0}};
-
     for (int i = 0; i < FRAMES_A_POLL && g->state != ENGINE_REPLAYED; i++) {
         if (!g->replay.frame.waiting) {
             int r = replay_next(g->replay.file, &g->replay.frame.kind, &g->replay.frame.stamp_ns,
-                                &g->replay.frame.bytes, &g->replay.frame.n, &e);
+                                &g->replay.frame.bytes, &g->replay.frame.n, &g->replay.trouble);
             if (r <= 0) {
                 if (r < 0)
-                    session_log_add(g, e.text);
+                    session_log_warn(g, g->replay.trouble.text);
                 the_end(g);
                 return;
             }

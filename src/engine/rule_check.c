@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Most requests that were open when the node took the rule have ended after this time; then the
- * rule has this long to name one. */
+/* Most requests that were open when the node took the rule have ended after BEFORE_NS; then the
+ * rule has ENOUGH_NS to name one. */
 #define BEFORE_NS UINT64_C(500000000)
 #define ENOUGH_NS UINT64_C(1000000000)
 #define UNTIL_NS                                                                                   \

@@ -18,14 +18,19 @@ void session_log_add(struct engine *g, const char *text)
     err_copy(g->log.line[at].text, sizeof g->log.line[at].text, text);
 }
 
-void session_log_trouble(struct engine *g, const char *text)
+void session_log_warn(struct engine *g, const char *text)
 {
-    g->files_incomplete = true;
     session_log_add(g, text);
     if (g->hooks.message)
         g->hooks.message(g->hooks.arg, text, true);
     else
         fprintf(stderr, "kprof-top: %s\n", text);
+}
+
+void session_log_trouble(struct engine *g, const char *text)
+{
+    g->files_incomplete = true;
+    session_log_warn(g, text);
 }
 
 void session_log_add_once(struct engine *g, const char *text)

@@ -10,8 +10,9 @@ void session_log_add(struct engine *g, const char *text);
 void session_log_add_once(struct engine *g, const char *text);
 /* shows text on the message line */
 void session_log_say(struct engine *g, const char *text, bool is_error);
-/* Reports that a file of this run is incomplete: in the log, and on the message line or, without a
- * screen, on stderr. engine_free then returns -1. */
+/* Adds text to the log, and shows it on the message line or, without a screen, on stderr. */
+void session_log_warn(struct engine *g, const char *text);
+/* The same for a file of this run that is incomplete: engine_free then returns -1. */
 void session_log_trouble(struct engine *g, const char *text);
 
 #endif

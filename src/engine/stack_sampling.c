@@ -24,7 +24,7 @@ static void forget(struct stack_sampling *p)
     p->first_ns = 0;
 }
 
-/* fresh: the sampler of the node begins anew, so that no sample of another choice comes later. */
+/* fresh: the node's sampler is restarted, so that no sample of an earlier choice arrives later. */
 static void ask(struct engine *g, bool fresh)
 {
     struct stack_sampling *p = &g->stacks;

@@ -24,7 +24,8 @@
 #include <stdatomic.h>
 
 #define ENGINE_LOG 100
-/* Batches are at most this late: core's time advances only after they must have arrived. */
+/* Batches are at most this late: core's time advances only once they are certain to have arrived.
+ */
 #define FINALIZE_LAG_NS 150000000u
 
 struct session_log {
@@ -56,7 +57,7 @@ struct change_log {
     struct trace_config known;
     uint64_t changes;      /* of struct configuration, at that time */
     uint64_t slow_ns;      /* the threshold */
-    uint32_t cut, cut_why; /* sampling that a limit leaves; 0: as requested */
+    uint32_t cut, cut_why; /* sampling as reduced by a limit; 0: as requested */
     size_t cut_lines;      /* lines of the log after the last line on sampling */
     uint64_t cut_ns;       /* the first of the changes that this line covers, local clock */
 };
@@ -65,7 +66,7 @@ struct change_log {
 struct rule_check {
     /* matched: the rule has named a request before; warned: the log has a warning */
     bool wanted, matched, warned;
-    /* local clock: begin of the check; first request; next check */
+    /* local clock: start of the check; first request; next check */
     uint64_t begun_ns, first_ns, next_ns;
     struct core_names base; /* the counts with which the next check begins */
     char note[200];
@@ -76,8 +77,8 @@ struct identity_template {
     char *former, *made; /* NULL: none */
 };
 
-/* Requests why a tier is empty. The node gets one at a time, because it counts calls for a second
- * for each. */
+/* Requests for the reason why a tier is empty. The node gets one at a time, because it counts calls
+ * for one second per request. */
 struct questions {
     uint64_t why_at_ns[EVENT_TIERS]; /* when to ask; 0: not planned yet */
     bool why_by_hand[EVENT_TIERS];   /* the operator asked: the answer is a message, too */
@@ -202,8 +203,9 @@ struct replaying {
     struct recording_meta meta; /* the meta frame of the recording */
     /* At since_ns of the local clock the replay was at the stamp at_ns. */
     uint64_t at_ns, since_ns;
-    double speed;     /* 0: all at once */
-    uint64_t core_ns; /* node time of the recording's first event */
+    double speed;       /* 0: all at once */
+    struct err trouble; /* the file is incomplete; empty: it is not, as far as it was read */
+    uint64_t core_ns;   /* node time of the recording's first event */
     struct {
         char kind;
         bool waiting;
@@ -247,7 +249,7 @@ struct engine {
     struct core *core;
     struct stream *stream;
     struct recorder *recorder;
-    bool recording_incomplete; /* and it was said on stderr */
+    bool recording_incomplete; /* and this was reported */
     bool files_incomplete;     /* the recording, or the file of --slow-log */
     struct control *control;
     struct compare *compare; /* the reference of snapshots; NULL: none */

@@ -26,7 +26,7 @@ struct conn {
     atomic_uint_least64_t sent_ns; /* time of the last send */
     atomic_bool shut;              /* by conn_shutdown */
     atomic_int send_failed; /* errno value: a packet was sent only in part, and nothing more may be
-                               sent; 0: not */
+                               sent; 0: no failure */
 };
 
 /* Takes ownership of the socket. */

@@ -185,11 +185,11 @@ static void describe(const struct call *c, size_t which, char *out, size_t cap_b
 static const char *advice(const struct call *c)
 {
     if (c->to->connect != NULL)
-        return "check this address, and that a port-forward to it runs";
+        return "check this address, and that a port-forward to it is running";
     if (c->to->name->port != 0)
-        return "check the port, and that the node runs";
+        return "check the port, and that the node is running";
     if (strcmp(c->from, "epmd") != 0)
-        return "check this variable, and that the node runs";
+        return "check this variable, and that the node is running";
     return "the node has just ended, or its port is not open to this machine: forward it, and give "
            "--connect ADDR:PORT";
 }

@@ -17,7 +17,7 @@ struct dial_to {
     const struct node_name *name;
     const char *connect; /* ADDR:PORT; NULL: not given */
     uint64_t deadline_ns;
-    int timeout_ms; /* for the sentences */
+    int timeout_ms; /* for error messages */
 };
 
 struct dialed {
@@ -27,7 +27,7 @@ struct dialed {
     char where[200]; /* "port 9100 of vm (127.0.1.1, from epmd)" */
 };
 
-/* CONN_OK, or why not with a sentence. */
+/* Returns CONN_OK, or the kind of failure, with the error message in e. */
 enum conn_fail dial_open(const struct dial_to *to, struct dialed *out, struct err *e);
 
 #endif

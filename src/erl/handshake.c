@@ -277,7 +277,7 @@ enum handshake_result handshake_run(struct handshake *s)
         end = HANDSHAKE_LOCAL;
         goto out;
     }
-    s->creation = node.creation; /* libei adds to a small one */
+    s->creation = node.creation; /* libei adds to a creation that is too small */
     ei_set_tracelevel(
         0); /* an environment variable may have set it, and it would write to stderr */
     fd = ei_xconnect_host_port_tmo(&node, &none, 1, (unsigned)net_left_ms(s->deadline_ns));

@@ -1,6 +1,5 @@
-/* Finds out the kind of a server that does not answer as an Erlang node, for the sentence of an
- * error. For src/erl only. The answer is a guess from a few bytes, which are not trusted. Any
- * thread. */
+/* Finds out the kind of a server that does not answer as an Erlang node, for an error message. For
+ * src/erl only. The answer is a guess from a few bytes, which are not trusted. Any thread. */
 #ifndef KPROF_ERL_PROBE_H
 #define KPROF_ERL_PROBE_H
 

@@ -33,7 +33,8 @@ ssize_t tls_conn_send(struct tls_conn *t, const void *bytes, size_t n);
 short tls_conn_recv_events(const struct tls_conn *t);
 short tls_conn_send_events(const struct tls_conn *t);
 
-/* Tells the node that no more bytes come, if that is possible at once. Any thread. */
+/* Tells the node that no more bytes will follow, if this is possible without waiting. Any thread.
+ */
 void tls_conn_bye(struct tls_conn *t);
 /* Appends why TLS failed, as a part of a sentence whose subject is the node. Any thread. */
 void tls_conn_why(struct tls_conn *t, struct buf *out);

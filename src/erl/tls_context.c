@@ -142,8 +142,8 @@ static void set_up(struct tls_context *c, const struct tls_optfile *file)
 
     (void)SSL_CTX_set_min_proto_version(c->ctx, first != 0 ? first : TLS1_2_VERSION);
     (void)SSL_CTX_set_max_proto_version(c->ctx, version_number(file->last));
-    /* A node that dies sends no close_notify. The packets have lengths, so nothing can be cut
-     * off. */
+    /* A node that dies sends no close_notify. The packets have lengths, so a truncation is noticed.
+     */
     SSL_CTX_set_options(c->ctx,
                         SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_IGNORE_UNEXPECTED_EOF);
     (void)SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_OFF);

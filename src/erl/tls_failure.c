@@ -201,7 +201,7 @@ void tls_failure_text(const struct tls_failure *f, struct buf *out)
                       "--tls-optfile");
     } else if (no_version(alert, reason)) {
         buf_adds(out, "it has no version of TLS in common with kprof-top, which uses 1.2 and 1.3; "
-                      "{versions, [...]} in the file of --tls-optfile can restrict it");
+                      "{versions, [...]} in the file of --tls-optfile can restrict these");
     } else if (alert >= 0) {
         add_alert(f, alert, out);
     } else if (f->timed_out) {

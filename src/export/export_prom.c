@@ -108,7 +108,7 @@ static void mailboxes(struct buf *out, const struct snapshot *s)
         row_labels(out, calls, s, &s->rows[i]);
         buf_addf(out, "} %" PRIu64 "\n", s->rows[i].waits);
     }
-    type(out, time, "gauge", "Time of these messages in the mailbox, by quantile.");
+    type(out, time, "gauge", "Time of the messages of calls in the mailbox, by quantile.");
     for (size_t i = 0; i < s->n_rows; i++) {
         const struct snap_row *r = &s->rows[i];
         for (size_t q = 0; r->waits && q < sizeof all / sizeof *all; q++) {
@@ -161,7 +161,8 @@ static void parts(struct buf *out, const struct snapshot *s)
         row_labels(out, calls, s, &s->rows[i]);
         buf_addf(out, "} %" PRIu64 "\n", s->rows[i].parts->calls);
     }
-    type(out, from, "gauge", "Least duration of the slowest 1 % of these calls.");
+    type(out, from, "gauge",
+         "Minimum duration of the slowest 1 % of the calls whose parts were recorded.");
     for (size_t i = 0; i < s->n_rows; i++) {
         if (!s->rows[i].parts)
             continue;
@@ -211,7 +212,7 @@ void export_prom(struct buf *out, const struct snapshot *s)
 {
     one(out, s, "kprof_window_seconds", "gauge", s->window_s, "Length of the window.");
     one(out, s, "kprof_gap_seconds", "gauge", s->gap_s,
-        "Time of the window without tracing; rates are of the rest.");
+        "Time of the window without tracing; rates cover the rest.");
     one(out, s, "kprof_reloads", "gauge", (double)s->n_marks,
         "How often a traced module was loaded again in the window.");
     one(out, s, "kprof_tracing", "gauge", s->node.tracing, "1 while tracing is on.");

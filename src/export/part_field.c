@@ -10,8 +10,10 @@ const struct part_field part_fields[PART_FIELDS] = {
     {"p50_us", "kprof_part_p50_seconds", "Median time of a call in this part.", 3, AT(p50_us)},
     {"p99_us", "kprof_part_p99_seconds", "99 % of the calls were at most this long in this part.",
      3, AT(p99_us)},
-    {"share", "kprof_part_share", "Part of the time of the calls, 0 to 1.", 4, AT(share)},
-    {"slow_share", "kprof_part_slow_share", "Part of the time of the slowest 1 % of the calls.", 4,
+    {"share", "kprof_part_share",
+     "Share of the time of the calls that was spent in this part, 0 to 1.", 4, AT(share)},
+    {"slow_share", "kprof_part_slow_share",
+     "Share of the time of the slowest 1 % of the calls that was spent in this part, 0 to 1.", 4,
      AT(slow_share)},
 };
 

@@ -2,7 +2,7 @@
  * For the units that send requests.
  *
  * Invariant: agent_call_end must follow each agent_call_begin or agent_call_word, with success or
- * failure. c reads in answer, which has at most AGENT_CALL_BYTES. Blocks for at most
+ * failure. c reads from `answer`, which has at most AGENT_CALL_BYTES. Blocks for at most
  * AGENT_CALL_TIMEOUT_MS; control thread. Does not depend on any request. */
 #ifndef KPROF_TRACE_AGENT_CALL_H
 #define KPROF_TRACE_AGENT_CALL_H

@@ -36,6 +36,7 @@ struct replay {
     uint8_t *frame;
     size_t cap;
     uint64_t read, bytes; /* of all */
+    char name[256];       /* for messages */
 };
 
 /* Begins a file: -1 with err and errno. */
@@ -301,12 +302,13 @@ int recorder_close(struct recorder *r, struct err *e)
     return rc;
 }
 
-static struct replay *replay_from(FILE *f)
+static struct replay *replay_from(FILE *f, const char *name)
 {
     struct replay *r = calloc(1, sizeof *r);
     if (!r)
         abort();
     r->f = f;
+    err_copy(r->name, sizeof r->name, name);
     off_t here = f ? ftello(f) : -1, end = -1;
     if (here >= 0 && fseeko(f, 0, SEEK_END) == 0) { /* a pipe has no end to seek to */
         end = ftello(f);
@@ -339,13 +341,13 @@ struct replay *replay_open(const char *path, struct err *e)
         fclose(f);
         return NULL;
     }
-    return replay_from(f);
+    return replay_from(f, path);
 }
 
 struct replay *replay_memory(const void *bytes, size_t n)
 {
     FILE *f = n ? fmemopen((void *)(uintptr_t)bytes, n, "rb") : NULL;
-    return replay_from(f);
+    return replay_from(f, "the recording");
 }
 
 int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t **bytes, size_t *n,
@@ -383,7 +385,7 @@ int replay_next(struct replay *r, char *kind, uint64_t *stamp_ns, const uint8_t 
 cut:
     fclose(r->f);
     r->f = NULL;
-    return err_set(e, "the recording is incomplete: its last frame was ignored");
+    return err_set(e, "%s is incomplete: only its readable part is shown", r->name);
 }
 
 double replay_share(const struct replay *r)

@@ -2,7 +2,7 @@
  * sends each name only once, and the samples refer to it by number.
  *
  * Invariant: after record_stacks_take of the messages 1 to n of a sampler, in their order, the
- * message of record_stacks_write makes the messages from n + 1 on readable. To take a message again
+ * message of record_stacks_write makes the messages from n + 1 on readable. Taking a message again
  * does no harm. Survives any bytes: what cannot be read is left out. Takes RECORD_STACKS_BYTES of
  * memory at most. Not thread-safe: trace/record has the lock. */
 #ifndef KPROF_TRACE_RECORD_STACKS_H

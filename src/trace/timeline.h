@@ -4,7 +4,7 @@
  * Invariant: a stamp of the timeline is the node's stamp plus base_ns. base_ns changes only where
  * time would otherwise go back or step: at a connection to a restarted node, and at a proven step
  * of a clock (see trace/clock_fit). The time from timeline_now never goes back, and later stamps
- * continue from it, except those of events that were under way. One thread (the reader) feeds the
+ * continue from it, except those of events that were in transit. One thread (the reader) feeds the
  * timeline; any other thread may call timeline_now and timeline_reading, one thread at a time. */
 #ifndef KPROF_TRACE_TIMELINE_H
 #define KPROF_TRACE_TIMELINE_H

@@ -17,7 +17,8 @@ static uint32_t node_of(const struct argument_picker_state *t)
     return set_of(t)->call[t->call] + (uint32_t)t->at.sel;
 }
 
-/* How the selected part is named: a click can have selected a part that has no shape. */
+/* How the selected part names requests. RULE_WHOLE if it has no shape: a click may have selected
+ * such a part. */
 static uint32_t how_of(const struct argument_picker_state *t)
 {
     bool fits = t->how < RULE_PATH || rule_has_shape(&set_of(t)->node[node_of(t)]);

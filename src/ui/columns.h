@@ -63,7 +63,8 @@ struct column_choice {
 };
 
 /* Chooses the columns that fit `cols`, with name_cols for names: the sorted column, columns with
- * COLUMN_SHOW, changes against a reference, then the others by priority. */
+ * COLUMN_SHOW, changes against a reference and measured mailbox columns, then the others by
+ * priority. */
 void columns_choose(struct column_set *set, int cols, int name_cols, const struct column_choice *w);
 
 #endif

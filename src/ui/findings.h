@@ -9,11 +9,11 @@
 
 struct findings_state {
     struct scroll at;                 /* of findings, not of lines */
-    struct rect drawn[SNAP_FINDINGS]; /* where they were drawn last; rows 0: not */
+    struct rect drawn[SNAP_FINDINGS]; /* where they were drawn last; rows 0: not drawn */
     const char *rule; /* of the selected finding, which stays selected; NULL: the first */
 };
 
-/* The best finding, if it explains much: other screens say that it is there. */
+/* The best finding, if it explains a lot: other screens say that it is there. */
 struct findings_hint {
     const char *rule; /* NULL: none */
     uint64_t seen_ns; /* wall_ns of the last snapshot that had it */

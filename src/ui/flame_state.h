@@ -21,7 +21,7 @@ struct subsecond {
     bool has_cursor;              /* false: the cursor is at the newest sample */
     bool marked;                  /* from mark_ns to the cursor */
     uint64_t cursor_ns, mark_ns;  /* times in cells */
-    struct rect area;             /* of the last picture: the grid */
+    struct rect area;             /* of the last draw: the grid */
     bool halves;                  /* it had two lines per row */
 };
 

@@ -33,7 +33,7 @@ static void state_text(const struct full_state *t, char *out, size_t cap)
                  n->what, waited, n->attempts, n->attempts == 1 ? "" : "s");
         break;
     case FULL_NOT_CAUGHT:
-        snprintf(out, cap, "Nothing was traced: %s. x asks again.", n->says);
+        snprintf(out, cap, "Nothing was traced: %s. Press x to try again.", n->says);
         break;
     default:
         snprintf(out, cap, "%s. Esc ends it.", n->says);

@@ -11,7 +11,7 @@
 /* While there is no call tree. */
 void full_draw_state(const struct full_state *t, struct canvas *c, struct rect a);
 void full_draw_tree(struct full_state *t, struct canvas *c, struct rect a);
-/* The title of the pictures of the result. what: "CALL TREE", ... */
+/* The title of the screens that show the result. what: "CALL TREE", ... */
 void full_draw_title(const struct full_state *t, struct canvas *c, struct rect a, const char *what,
                      const char *more);
 

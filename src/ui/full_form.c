@@ -132,7 +132,7 @@ static void what_text(const struct full_form *f, struct buf *out)
         snapshot_pid(f->ask.pid, pid);
         buf_addf(out, "process %s, from now on", pid);
     } else if (f->ask.ident[0]) {
-        buf_adds(out, "the next request of ");
+        buf_adds(out, "the next request named ");
         text_safe(out, f->ask.ident, strlen(f->ask.ident), 0, false);
     } else if (f->ask.tier != TIER_TOTAL) {
         buf_adds(out, "the next call of ");
@@ -213,8 +213,8 @@ static void draw_field(const struct full_form *f, struct canvas *c, int row, str
 static const char *note(const struct full_form *f)
 {
     if (f->no_name) {
-        return "The node does not compute names of path(...), shape(...) and name(...): any "
-               "request is traced. A condition on arguments can choose one (i).";
+        return "The node does not compute names made with path(...), shape(...) or name(...), so a "
+               "request of any name is traced. A condition on the arguments can select one (i).";
     }
     if (f->ask.pid) {
         return "Each traced call costs the process about a microsecond. Before OTP 27 the tiers "
@@ -248,8 +248,9 @@ static void draw(void *own, struct ui_shared *sh, struct canvas *c, struct rect 
         }
     }
     row += a.rows >= 14;
-    row += canvas_wrap(c, row, a.col + 1, a.row + a.rows - row, a.cols - 1, STYLE_NORMAL,
-                       "Enter starts it; Left and Right change the selected line.");
+    row += canvas_wrap(
+        c, row, a.col + 1, a.row + a.rows - row, a.cols - 1, STYLE_NORMAL,
+        "Enter starts the trace; Left and Right change the value in the selected line.");
     canvas_wrap(c, row, a.col + 1, a.row + a.rows - row, a.cols - 1, STYLE_DIM, note(f));
 }
 

@@ -134,7 +134,7 @@ static void draw_lane(struct canvas *c, int row, int col, const struct full_cell
     }
 }
 
-/* The stack up to a depth, 1 is the outermost frame; 0: it is not so deep. */
+/* The stack up to a depth, 1 is the outermost frame; 0: it is not that deep. */
 static uint32_t stack_at(const struct stack_profile *p, uint32_t stack, size_t depth)
 {
     size_t n = 0;

@@ -310,11 +310,11 @@ static bool trouble(const struct snapshot *s, struct chips *l)
         add(l, STYLE_WARN, "", "%s", s->rule_note);
     } else if (s->names_full) {
         add(l, STYLE_WARN, "",
-            "all %u names are in use, the rest is (other): n names by shape, I by a rule",
+            "all %u names are in use, the rest is (other); n: path or shape, I: new rule",
             s->names_full);
     } else if ((once = snapshot_names_once(s)) > 0) {
         add(l, STYLE_WARN, "",
-            "%u names, most of them with one call: n names by shape, I by a rule", once);
+            "%u names, most of them with one call; n: path or shape, I: new rule", once);
     }
     return l->n > 0;
 }

@@ -5,11 +5,11 @@
 
 static const struct header_label labels[] = {
     {"up", "uptime of the node"},
-    {"sched", "share of its schedulers' time that is used"},
-    {"runq", "its processes that are ready to run and wait for a scheduler"},
-    {"mem", "its memory"},
-    {"procs", "its processes"},
-    {"OTP", "its OTP release"},
+    {"sched", "share of the node's scheduler time that is used"},
+    {"runq", "processes of the node that are ready to run and wait for a scheduler"},
+    {"mem", "memory of the node"},
+    {"procs", "processes of the node"},
+    {"OTP", "OTP release of the node"},
     {"TRACING", "ON or OFF: whether calls are traced now"},
     {"REPLAY", "a recording: how much was played, and how fast"},
     {"TLS", "not verified: --tls-insecure; this may be another node"},

@@ -6,7 +6,7 @@ static const char *end_of(enum action act)
     case ACT_FINER:
         return "a column cannot be shorter than a second";
     case ACT_COARSER:
-        return "a column cannot have more seconds";
+        return "a column cannot be longer";
     case ACT_UP:
         return "the map ends here: nothing took longer";
     case ACT_DOWN:

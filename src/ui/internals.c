@@ -54,7 +54,7 @@ static void mark(struct internal *k, enum style st, bool wrong)
     }
 }
 
-/* True: at least one call in `each`; fewer are normal. */
+/* True: n is at least one in `each` calls; fewer are normal. */
 static bool many(uint64_t n, uint64_t calls, uint64_t each)
 {
     return n > 0 && n >= calls / each;

@@ -1,5 +1,5 @@
-/* Stacked bars: lengths, one after the other, each in the color and with the letter of its part of
- * a time.
+/* Stacked bars: lengths, one after the other, each with the color and the letter of its part of a
+ * call's time.
  *
  * Invariant: a bar draws only in its cells. Where the canvas has shades, the end of a part is drawn
  * to an eighth of a cell, and the first whole cell of a part has its letter. Elsewhere every cell

@@ -1,4 +1,5 @@
-/* The colors of the parts of a time: of a cell with a letter, and of a bar without.
+/* The colors of the parts of a call's time: for a cell with a letter, and for a bar without
+ * letters.
  *
  * Invariant: with 256 colors or more, people who see few hues can tell any two parts apart
  * (tests/unit/test_part_bar.c computes what they see). With 8 or 16 colors each part has its own

@@ -18,19 +18,22 @@ static void say_why(struct canvas *c, struct rect a, const struct snapshot *s)
     const struct snap_detail *d = &s->detail;
     char text[400];
     if (d->state == DETAIL_OFF) {
-        snprintf(text, sizeof text,
-                 "The parts of the time are not recorded: --detail off. Start kprof-top with "
-                 "--detail 1/100 to record them.");
+        snprintf(
+            text, sizeof text,
+            "The parts of the calls' time are not recorded: --detail off. Start kprof-top with "
+            "--detail 1/100 to record them.");
     } else if (d->state == DETAIL_NOT_HERE) {
-        snprintf(text, sizeof text, "The parts of the time are not recorded on this VM%s%.240s",
+        snprintf(text, sizeof text,
+                 "The parts of the calls' time are not recorded on this VM%s%.240s",
                  d->why[0] ? ": " : ".", d->why);
     } else if (d->state == DETAIL_NO_ENTRY) {
         snprintf(text, sizeof text,
-                 "The parts of the time are not recorded: there is no entry, and only requests are "
+                 "The parts of the calls' time are not recorded: there is no entry, and only "
+                 "requests are "
                  "followed in detail (E, in the table, chooses an entry).");
     } else if (s->node.replay) {
         snprintf(text, sizeof text,
-                 "The recording has no parts of the time of these calls in the window.");
+                 "The recording has no parts of these calls' time in the window.");
     } else if (d->state == DETAIL_ON && d->every > 0) {
         snprintf(text, sizeof text,
                  "No call of this row was recorded in the window: 1 of %" PRIu32
@@ -39,7 +42,7 @@ static void say_why(struct canvas *c, struct rect a, const struct snapshot *s)
     } else {
         snprintf(text, sizeof text,
                  "No call of this row was recorded in the window, and the node has not said "
-                 "whether it records the parts of the time.");
+                 "whether it records the parts of the calls' time.");
     }
     canvas_wrap(c, a.row, a.col, a.rows, a.cols, STYLE_DIM, text);
 }

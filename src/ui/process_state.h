@@ -9,7 +9,7 @@
 
 struct process_state {
     struct process_table *table; /* owned; NULL: none has come */
-    char why[200];               /* why there is none, or no newer one; "" */
+    char why[200];               /* why there is none, or no newer one; "": no reason */
     struct process_query query;  /* as it is shown; sort, at first: PROCESS_REDUCTIONS */
     enum process_value by;       /* the order of the node */
     enum process_group within;   /* only processes of this group are shown */

@@ -37,15 +37,15 @@ const char *rule_write(const struct value_tree *s, uint32_t node, uint32_t how,
                        const char *function, struct buf *out);
 void rule_names(const struct value_tree *s, uint32_t node, uint32_t how, struct rule_names *out);
 
-/* True: this part can name by path or shape. Only a text can. */
+/* True: this part can name requests by path or shape. Only a text can. */
 bool rule_has_shape(const struct value_tree_node *n);
-/* Returns the first proposal for this part: path or shape if it gives fewer names, else the
- * whole. */
+/* Returns the first proposal for this part: path or shape if it gives fewer names, path if it
+ * changes this name, else the whole. */
 uint32_t rule_suggest(const struct value_tree *s, uint32_t node);
 
 /* Returns the greatest length of a prefix of this part; 0: the part has no prefix. */
 uint32_t rule_prefix_most(const struct value_tree_node *n);
-/* Returns the next shorter (step -1) or longer (1) prefix that ends at the end of a word; 0: the
+/* Returns the next shorter (step -1) or longer (1) prefix that ends at a word boundary; 0: the
  * whole. A prefix above rule_prefix_most counts as the whole. */
 uint32_t rule_prefix_step(const struct value_tree *s, uint32_t node, uint32_t prefix, int step);
 

@@ -127,6 +127,6 @@ void start_draw(const struct start *t, struct canvas *c, struct rect a)
     p.row += all;
     line(&p, STYLE_DIM, "A tier is a function whose calls are timed: one layer of the system.");
     line(&p, STYLE_DIM, "The first tier starts a request; E chooses another.");
-    line(&p, STYLE_DIM, "I names the requests, by an argument of a call. ? shows all keys.");
+    line(&p, STYLE_DIM, "Press I to name the requests by an argument of a call. ? shows all keys.");
     line(&p, STYLE_DIM, "F shows a flame graph of the processes; it needs no tier.");
 }

@@ -21,7 +21,8 @@ void subsecond_cells(const struct flame_state *t, const struct sample_map *m, ui
 /* The same as times of samples. False: there is no map. */
 bool subsecond_range(const struct flame_state *t, uint64_t *from_ns, uint64_t *to_ns);
 
-/* Moves the cursor or the map. False: it is no key of the map. *moved false: it is at the end. */
+/* Moves the cursor or the map. False: it is not a key of the map. *moved false: it is at the end.
+ */
 bool subsecond_move(struct flame_state *t, enum action act, bool *moved);
 void subsecond_place(struct flame_state *t, uint64_t cell);
 void subsecond_mark(struct flame_state *t); /* begins a range at the cursor, or forgets it */

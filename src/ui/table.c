@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Highlights, the only bold values: in each column of times, the slowest tier, and the slowest
- * identity of any tier. _total is not a tier. If all are equal, or there is only one, none is
- * highlighted. */
+/* Highlights, the only bold values: in each column of times or shares, the tier with the highest
+ * value, and the identity with the highest value of any tier. _total is not a tier. If all are
+ * equal, or there is only one, none is highlighted. */
 struct peak {
     double top, least;
 };

@@ -353,7 +353,7 @@ static bool same_paint(const struct cell *a, const struct cell *b)
 }
 
 /* Cells with the same style are sent in one call, up to one that is not ASCII: that one is
- * positioned separately, so an error of width cannot shift the rest. */
+ * positioned separately, so a wrong width cannot shift the rest. */
 static int show_run(const struct canvas *c, int row, int col)
 {
     const struct cell *k = &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];

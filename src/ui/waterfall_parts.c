@@ -69,7 +69,8 @@ static const char *tier_name(const struct snapshot *s, const struct slow_trace_c
     return call->tier < s->n_tier_names ? s->tier_names[call->tier] : "?";
 }
 
-/* "<0.87.0> (kv_server)"; tier: of its call that the piece waits for; NULL: none. */
+/* "<0.87.0> (kv_server)"; tier: that of the call in that process that the piece waits for; NULL:
+ * none. */
 static void name_process(const struct snapshot *s, const struct slow_trace_request *r, uint64_t pid,
                          uint64_t from_ns, char *out, size_t cap, const char **tier)
 {

@@ -191,7 +191,7 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snapshot *
     snapshot_pid(r->call->pid, pid);
     canvas_fill(c, a.row, a.col, a.cols, STYLE_HEAD, ' ');
     canvas_textf(c, a.row, a.col, a.cols, STYLE_HEAD,
-                 "%s of %s: self %s, in the tiers that it calls %s%s%s", waterfall_rows_tier(s, r),
+                 "%s of %s: self %s, %s in the tiers that it calls%s%s", waterfall_rows_tier(s, r),
                  pid, self, in, flags & SLOW_TRACE_ERROR ? "; an exception" : "",
                  flags & SLOW_TRACE_RUNNING ? "; still running"
                  : flags & SLOW_TRACE_ASYNC ? "; ended after the request"

@@ -348,7 +348,7 @@ full_refused(T) ->
     end,
     Refused((request())#{who => {call, {<<"agent_no_module">>, <<"f">>, 1}}}, "no module"),
     Refused((request())#{who => {pids, [{999999, 77}]}}, "no such process"),
-    Refused((request())#{who => all}, "no such choice"),
+    Refused((request())#{who => all}, "invalid choice"),
     Refused((request())#{rule => <<"agent_full_work:request/2 path(arg(1))">>, value => <<"x">>}, "path"),
     Refused((request())#{rule => <<"agent_full_work:request/2 arg(1)">>, value => <<"x,">>}, "term"),
     Refused((request())#{rule => <<"agent_full_work:request/2 arg(7)">>}, "arg takes"),

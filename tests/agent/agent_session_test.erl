@@ -35,9 +35,9 @@ no_function_is_noted(T) ->
     {ok, Notes} = ask(K, {config, Config#{tiers => [{0, agent_load, entyr, 1}, {1, agent_laod, entry, 1}, {2, agent_load, entry, 3}, {3, agent_load, entry, 1},
                                                    {4, agent_load, entry, 1}, {5, <<"agent_load">>, <<"leaf">>, 1}, {6, lists, zzzzzzzzzz, 1}, {7, 'Elixir.No.Such', x, 1}]}}),
     [{0, 0, N0}, {1, 0, N1}, {2, 0, N2}, {3, 1, <<>>}, {4, 0, N4}, {5, 1, <<>>}, {6, 0, N6}, {7, 0, N7}] = Notes,
-    ?equal(N0, <<"no function agent_load:entyr/1; there is agent_load:entry/1">>),
-    ?equal(N1, <<"no module agent_laod is loaded on the node; there is agent_load">>),
-    ?equal(N2, <<"no function agent_load:entry/3; there is agent_load:entry/1">>),
+    ?equal(N0, <<"no function agent_load:entyr/1; similar: agent_load:entry/1">>),
+    ?equal(N1, <<"no module agent_laod is loaded on the node; similar: agent_load">>),
+    ?equal(N2, <<"no function agent_load:entry/3; similar: agent_load:entry/1">>),
     ?equal(N4, <<"this function is already tier 3">>),
     ?equal(N6, <<"no function lists:zzzzzzzzzz/1">>),
     ?check(string:prefix(N7, "no module No.Such") =/= nomatch),
@@ -350,7 +350,7 @@ dbg_left_alone(T) ->
     Isolated = isolated(T),
     case start_controller(T, kprof_controller_00, #{}) of
         {ok, K0, _} when Isolated -> ask(K0, detach);
-        {error, tracer, Text} when not Isolated -> ?check(string:find(Text, "someone else traces") =/= nomatch)
+        {error, tracer, Text} when not Isolated -> ?check(string:find(Text, "another program is tracing") =/= nomatch)
     end,
     unload(T),
     K = start(T, #{force => true}),

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Response time of a key while 100,000 events/s arrive: from writing the byte to a pty to reading the picture of
-kprof-top; and the longest time without a new picture while a key is held. Limits: 50 ms, 250 ms; above, the exit
-status is 1.
+"""Response time of a key while 100,000 events/s arrive: from writing the byte to a pty to reading kprof-top's redraw; and
+the longest time without a redraw while a key is held. Limits: 50 ms, 250 ms; above, the exit status is 1.
 
 Environment: KPROF_TOP (the program), KPROF_BENCH_KEYS (50)."""
 import fcntl
@@ -51,7 +50,7 @@ class Terminal:
         return time.monotonic() - begun
 
     def answer_ms(self, key, what):
-        """First reads all output for a random time, so that the key comes at any time between two pictures."""
+        """First reads all output for a random time, so that the key comes at any time between two redraws."""
         end = time.monotonic() + random.uniform(0.1, 0.4)
         while time.monotonic() < end:
             self.read(max(0, end - time.monotonic()))
@@ -61,7 +60,7 @@ class Terminal:
         return (time.monotonic() - begun) * 1e3
 
     def still_ms(self, seconds, rate):
-        """Repeats a key in an input line, as a terminal does, so that each changes the picture: returns the longest
+        """Repeats a key in an input line, as a terminal does, so that each changes the screen: returns the longest
         time without output."""
         begun = last = time.monotonic()
         longest, sent = 0, 0
@@ -73,7 +72,7 @@ class Terminal:
             if self.read(max(0, begun + sent / rate - time.monotonic())):
                 longest, last = max(longest, time.monotonic() - last), time.monotonic()
             elif time.monotonic() - last > GIVE_UP_S:
-                raise SystemExit("bench_key: no picture for %d s while a key is held" % GIVE_UP_S)
+                raise SystemExit("bench_key: no redraw for %d s while a key is held" % GIVE_UP_S)
         return longest * 1e3
 
     def cpu_s(self):
@@ -112,7 +111,7 @@ def main():
         t.answer_ms(*KEYS[1])
     t.answer_ms(b"/", b"Filter")
     still = t.still_ms(HELD_S, HELD_RATE)
-    print("a held key, %d times per second: at most %.0f ms without a new picture (limit: %d ms)" % (HELD_RATE, still, STILL_MS))
+    print("a held key, %d times per second: at most %.0f ms without a redraw (limit: %d ms)" % (HELD_RATE, still, STILL_MS))
     os.write(t.fd, b"\nq")
     t.until(b"\x1b[?1049l", 20)
     return 1 if max(waits) > ANSWER_MS or still > STILL_MS else 0

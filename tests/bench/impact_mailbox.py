@@ -72,7 +72,7 @@ def run(otp, o):
                                            (f"tiers -> --mailbox ({name})", (False, False), (True, False)),
                                            (f"tiers -> the same, {o.mailbox_hanging} requests hang ({name})", (False, False), (False, True))):
                 if without[0] is None and args == []:
-                    continue  # the noise of the measurement: once
+                    continue  # measure the noise only once
                 rows.append(row(what if without[0] is not None else "nothing -> nothing", pairs(n, without, with_it, args, o)))
                 say("  " + ", ".join(rows[-1]))
     return "\n".join([

@@ -50,7 +50,7 @@ def agents(begins):
 
 
 def process(part):
-    """For any slot."""
+    """Erlang for the pid of this process of the agent, whichever slot it uses."""
     return "hd([whereis(R) || R <- registered(), lists:prefix(\"kprof_%s_\", atom_to_list(R))])" % part
 
 
@@ -282,7 +282,7 @@ def ports_exhausted(r):
     k = r.attached()
     r.node.eval("persistent_term:put(chaos_ports, (fun Open(L) -> case gen_udp:open(0) of {ok, S} -> Open([S | L]); _ -> L end end)([])), "
                 "length(persistent_term:get(chaos_ports)) > 100", 60)
-    other = r.start()  # it can connect, or cannot
+    other = r.start()  # it may or may not be able to connect
     r.goes_on(k)
     status = other.interrupt(LATER_S) if other.proc.poll() is None else other.wait()
     assert status in (0, 1, -signal.SIGINT), other.saw()
@@ -387,7 +387,7 @@ def while_stacks_are_sampled(r):
 
 
 def while_a_full_trace_runs(r):
-    """One request after the other is traced, because none is slow enough; or a process is."""
+    """One request after the other is traced, because none is slow enough; or a process is traced."""
     what = r.rng.choice(["workload:request/2", "workload:request/1", None]) or r.node.eval("list_to_binary(pid_to_list(whereis(kernel_sup)))")
     k = kp.Kp("--full-trace", what, *(() if what.startswith("<") else ("--slow", "60s")), "--duration", "60s", "--full-events", "20000", r.node.name)
     r.kps.append(k)

@@ -4,7 +4,7 @@ from common import attach, clean
 
 
 def loaded(n):
-    """kprof-top loads no module: the node loads it by using it."""
+    """kprof-top loads no module, so the node loads these itself."""
     n.eval("[{module, _} = code:ensure_loaded(M) || M <- ['Elixir.Sample.Web', 'Elixir.Sample.Repo']]")
 
 

@@ -1,4 +1,4 @@
-"""--full-trace on nodes with a known call tree and a log of its own (tests/agent/agent_full_work.erl)."""
+"""--full-trace on nodes whose call tree is known, because the traced functions also write a log (tests/agent/agent_full_work.erl)."""
 import json
 import os
 import re
@@ -107,7 +107,7 @@ def test_why_nothing_was_caught():
 
 
 def test_canceled_while_it_waits_for_a_slow_one():
-    """The request before was not slow enough: nothing is printed but this."""
+    """The earlier request was not slow enough: kprof-top reports this, and prints no trace."""
     with kp.Node(25) as n:
         k = start(n, "--slow", "10s", "--duration", "60s")
         def word():

@@ -75,7 +75,7 @@ def test_the_queue_that_hurts(otp):
         return [f for f in r.get("why", []) if f["rule"] == "queue"]
 
     def named(r):
-        return any(pid in f["text"] and "busy with hold" in f["text"] and f["score"] > 0.6 for f in queue(r))
+        return any(pid in f["text"] and "busy with calls of hold" in f["text"] and f["score"] > 0.6 for f in queue(r))
     with workload_node(otp) as n:
         pid = n.eval("list_to_binary(pid_to_list(whereis(workload_db)))")
         k = attach(n, *tiers("request/2", "hold/1"), "-i", "workload:request/2 arg(1)", "--mailbox", "--slow", "1ms", "--why", delay="1s")

@@ -67,7 +67,7 @@ def test_metrics(otp):
 
 @kp.each(*OTPS)
 def test_statuses(otp):
-    """Processes that burn run or are ready to run; those that wait, and the 50 idle ones, wait."""
+    """Processes that burn CPU are running or ready to run; the waiting processes and the 50 idle ones are waiting."""
     with kp.Node(otp) as n:
         n.eval("spawn(fun() -> agent_burn:start(4, 50), receive never -> ok end end), ok")
         text, _ = profile(n, "wall", "statuses%s.perf" % otp, seconds="4")

@@ -7,10 +7,10 @@ import time
 
 import kp
 
-# The trouble: the rules of which one must be first, and what its sentence must say. Without parts of the time (OTP
+# For each trouble: the rules, one of which must be first, and what its sentence must say. Without parts of the time (OTP
 # 25), a finding names only the tier, or says that collections of large heaps wait for dirty schedulers.
 PLAIN = {
-    "queue": ("queue", r"waiting for process <0\.\d+\.\d+>.* busy with accounting"),
+    "queue": ("queue", r"waiting for process <0\.\d+\.\d+>.* busy with calls of accounting"),
     "lock": ("lock", r"accounting runs in one process at a time"),
     "runq": ("run_queue", r"processes per scheduler have been ready and waiting to run"),
     "gc": ("tier|differs|dirty_queue", r"update .*formatter|garbage collection of a large heap"),
@@ -20,7 +20,7 @@ PARTS = {
     "gc": ("gc", r"garbage collection is \d+ % of the time of .*formatter"),
     "dirty": ("dirty", r"dirty jobs .* of the time of .*\bdb\b"),
 }
-VM_RULES = {"gc", "dirty", "port"}  # cannot be found on VMs on which the flag running is not used
+VM_RULES = {"gc", "dirty", "port"}  # cannot be found on VMs on which the trace flag `running` is not used
 
 
 def found(k):

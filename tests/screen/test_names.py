@@ -4,7 +4,7 @@ import re
 from common import Top
 
 ID = re.compile(r"^ +get /item/\d", re.M)
-FULL = "names are in use, the rest is (other): n names by shape"
+FULL = "names are in use, the rest is (other); n: path or shape"
 
 
 def test_one_key_makes_few_names():

@@ -18,7 +18,7 @@ def test_point_names_requests():
         assert found, screen
         top.keys("Enter")
         top.see(re.compile(r"^\W*request\b", re.M), 30)
-        top.keys("f", "f")  # typed: folding of long terms is off
+        top.keys("f", "f")  # a fold by hand turns automatic folding off
 
         def unfolded():
             """Typed before the identities were there, `f` has folded them."""

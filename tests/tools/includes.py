@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fails on an #include that the table of layers forbids, on a circular dependency of headers, on a header that does not
-compile alone, on a unit that src/README.md does not list, on a screen that depends on more than values, and on a screen
+compile alone, on a unit that src/README.md does not list, on a screen that depends on a node, a socket or the tracker, and on a screen
 that is not one table and one line in the registry. --self-test makes one violation of each kind in a copy and must
 detect each of them."""
 import os
@@ -22,10 +22,10 @@ LAYERS = tuple(layers_table(ROOT))
 
 
 def check_table(table):
-    """A layer uses only layers above it in the table: so layers have no circular dependencies."""
+    """A layer uses only lower layers, which are listed before it in the table: so layers have no circular dependencies."""
     bad, above = [], []
     for layer, uses in table.items():
-        bad += ["src/README.md: %s may not use %s, which is not above it" % (layer, use)
+        bad += ["src/README.md: %s may not use %s, which is not listed before it" % (layer, use)
                 for use in sorted(uses) if use.split("/")[0] not in above]
         above.append(layer)
     return bad
@@ -291,7 +291,7 @@ def self_test():
         if check_listed(root) != ["src/README.md: core/b is not listed"]:
             failed += 1
             print("FAIL self-test: a unit that is not listed was not detected")
-    if not any("not above it" in b for b in check_table({"base": {"core"}, "core": set()})):
+    if not any("not listed before it" in b for b in check_table({"base": {"core"}, "core": set()})):
         failed += 1
         print("FAIL self-test: a layer that uses a lower line of the table was not detected")
     with tempfile.TemporaryDirectory() as root:

@@ -141,22 +141,22 @@ def subsecond(t, directory):
 
 
 def full_trace(t, directory):
-    """All calls of one request of the sample node: the request for it, the tree, the timeline, and the flame graph."""
+    """All calls of one request of the sample node: the dialog, the tree, the timeline, and the flame graph."""
     t.wait_for(re.compile(r"^ +update +\d", re.M), 30)
     t.keys("/", "update", "Enter", "Down", "x")
-    t.wait_for("the next request of update")
+    t.wait_for("the next request named update")
     t.keys("Down", "Right")  # slower than the threshold
     time.sleep(1)
     shot(t, directory, "full_form")
     t.keys("Enter")
-    t.wait_for("CALL TREE of a request of update", 60)
+    t.wait_for("CALL TREE of a request named update", 60)
     shot(t, directory, "full")
     t.keys("t")
-    t.wait_for("TIMELINE of a request of update")
+    t.wait_for("TIMELINE of a request named update")
     t.keys("Right", "Right", "Right")
     shot(t, directory, "full_line")
     t.keys("Escape")
-    t.wait_for("CALL TREE of a request of update")
+    t.wait_for("CALL TREE of a request named update")
     t.keys("f")
     t.wait_for("FLAME GRAPH")
     shot(t, directory, "full_flame")
@@ -168,7 +168,7 @@ def findings(directory):
     t.wait_for(re.compile(r"^\W*handle\b.*\d", re.M), 60)
     time.sleep(30)
     t.keys("Y")
-    t.wait_for("busy with accounting", 60)
+    t.wait_for("busy with calls of accounting", 60)
     shot(t, directory, "findings")
     t.keys("q")
 

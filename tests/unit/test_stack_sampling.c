@@ -60,7 +60,7 @@ static bool hear_stacks(struct etf *c, struct buf *out)
         enc_tuple(out, 3);
         enc_atom(out, "error");
         enc_atom(out, "who");
-        enc_str(out, "no such choice of processes");
+        enc_str(out, "invalid choice of processes");
     } else {
         enc_atom(out, "ok");
     }
@@ -298,7 +298,7 @@ static void a_refusal_is_told(void **state)
     sample(&f, "all", 9000, true);
     UNTIL(&f, state_of(&f) == SAMPLING_FAILED);
     engine_sampling(f.g, &s);
-    assert_string_equal(s.why, "the node cannot sample stacks: no such choice of processes");
+    assert_string_equal(s.why, "the node cannot sample stacks: invalid choice of processes");
     net.refuse = false;
     sample(&f, "all", 9000, true);
     UNTIL(&f, state_of(&f) == SAMPLING_ON);

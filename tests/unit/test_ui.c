@@ -303,7 +303,7 @@ static void too_many_names_have_a_cure(void **state)
     s->names_full = 64;
     script_run(u, &c, s, "j");
     assert_true(picture_has(
-        &c, "all 64 names are in use, the rest is (other): n names by shape, I by a rule"));
+        &c, "all 64 names are in use, the rest is (other); n: path or shape, I: new rule"));
     s->names_full = 0;
     script_run(u, &c, s, "j");
     assert_false(picture_has(&c, "names"));
@@ -326,7 +326,7 @@ static void too_many_names_have_a_cure(void **state)
         rows[i].count = 1;
     script_run(u, &c, &once, "j");
     assert_true(
-        picture_has(&c, "39 names, most of them with one call: n names by shape, I by a rule"));
+        picture_has(&c, "39 names, most of them with one call; n: path or shape, I: new rule"));
     once.window_s = 1;
     script_run(u, &c, &once, "j");
     assert_false(picture_has(&c, "most of them with one call"));

@@ -160,8 +160,8 @@ static void without_samples_it_says_why(void **state)
     s.lost = 5;
     says(&s, "lost 5", "No samples yet: all samples so far were lost.");
     s.state = SAMPLING_FAILED;
-    strcpy(s.why, "the node cannot sample stacks: no such choice of processes");
-    says(&s, "the node cannot sample", "No samples: the node cannot sample stacks: no such choice");
+    strcpy(s.why, "the node cannot sample stacks: invalid choice of processes");
+    says(&s, "the node cannot sample", "No samples: the node cannot sample stacks: invalid choice");
     s.state = SAMPLING_OFF;
     s.why[0] = 0;
     says(&s, "OFF (t: on)", "No samples: sampling is off. t switches it on.");

@@ -51,7 +51,7 @@ static bool has(const char *text)
 
 static void now_is(enum full_stage state, const char *says)
 {
-    struct full_now now = {.state = state, .what = "a request of update", .attempts = 3};
+    struct full_now now = {.state = state, .what = "a request named update", .attempts = 3};
     snprintf(now.says, sizeof now.says, "%s", says);
     ui_set_full(u, &now);
     run("");
@@ -118,7 +118,7 @@ static void names_that_the_node_does_not_make(void **state)
     (void)state;
     ui_set_rule(u, "my_web:handle/1 path(arg(1))");
     run("<Down>x");
-    assert_true(has("The node does not compute names of path(...)"));
+    assert_true(has("The node does not compute names made with path(...)"));
     struct intent in = run("<Enter>");
     assert_string_equal(in.full.ident, "");
 }
@@ -128,7 +128,7 @@ static void of_a_slow_request(void **state)
     (void)state;
     fake_snap(fake)->slow_ns = 20000000;
     run("Sx");
-    assert_true(has("the next request of") && has("or longer"));
+    assert_true(has("the next request named") && has("or longer"));
     struct intent in = run("<Enter>");
     assert_int_equal(in.full.slow_ns, fake_snap(fake)->slow_ns);
     run("<Esc>");
@@ -185,7 +185,7 @@ static void it_waits_visibly(void **state)
     run("X");
     assert_true(has("No full trace yet"));
     now_is(FULL_ARMED, "");
-    assert_true(has("Waiting for a request of update") && has("3 attempts"));
+    assert_true(has("Waiting for a request named update") && has("3 attempts"));
     run("X"); /* it goes on */
     assert_int_equal(u->screen, SCREEN_TABLE);
     assert_int_equal(run("Xx").kind, INTENT_REDRAW);
@@ -208,7 +208,7 @@ static void the_tree(void **state)
     run("X");
     give(false, false);
     run("");
-    assert_true(has("CALL TREE of a request of update") && has("SLEEP shop_db:ask/2"));
+    assert_true(has("CALL TREE of a request named update") && has("SLEEP shop_db:ask/2"));
     assert_true(has("shop_web:handle/1: 28 events"));
     run("<Enter>"); /* the first process */
     assert_false(has("json:decode/2"));

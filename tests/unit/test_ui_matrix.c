@@ -92,7 +92,7 @@ static const struct state {
     bool dialogs; /* also drawn in this state */
 } states[] = {
     {"none", none, 0, CATALOG_WAITING,
-     "not connected to app@host yet; its functions appear once it is", CAPTURE_RUNNING, true},
+     "not connected to app@host yet; its functions appear afterwards", CAPTURE_RUNNING, true},
     {"one", one, 1, CATALOG_WHOLE, "", CAPTURE_DONE, false},
     {"many", many, 500, CATALOG_WHOLE, "", CAPTURE_DONE, true},
     {"breaker", breaker, 40, CATALOG_LOADING, "", CAPTURE_DONE, false},
@@ -281,7 +281,7 @@ static bool is_full(enum screen_id screen)
 /* A result, so that the screens of it can be opened. */
 static void give_trace(struct ui *u, bool many)
 {
-    struct full_now now = {.state = FULL_ENDED, .what = "a request of update"};
+    struct full_now now = {.state = FULL_ENDED, .what = "a request named update"};
     struct stack_profile *p;
     struct call_tree *t = fake_trace(many, many, &p);
     strcpy(now.says, "shop_web:handle/1: 47 events");
@@ -292,7 +292,7 @@ static void give_trace(struct ui *u, bool many)
 /* Nothing; a trace; a large one; nothing was caught; it waits. */
 static void give_full(struct ui *u, const struct state *st)
 {
-    struct full_now now = {.state = FULL_NOT_CAUGHT, .what = "a request of update"};
+    struct full_now now = {.state = FULL_NOT_CAUGHT, .what = "a request named update"};
     if (st->make == one || st->make == many) {
         give_trace(u, st->make == many);
         return;

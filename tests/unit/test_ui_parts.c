@@ -180,9 +180,9 @@ static void without_parts_the_screen_says_why(void **state)
         const char *says;
     } all[] = {
         {{.state = DETAIL_OFF}, false, "--detail off"},
-        {{.state = DETAIL_NOT_HERE, .why = "the flag running can crash it"},
+        {{.state = DETAIL_NOT_HERE, .why = "the trace flag running can crash it"},
          false,
-         "not recorded on this VM: the flag running can crash it"},
+         "not recorded on this VM: the trace"},
         {{.state = DETAIL_ON, .every = 100, .every_asked = 100},
          false,
          "1 of 100 sampled requests"},

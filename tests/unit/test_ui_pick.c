@@ -114,7 +114,7 @@ static const struct golden {
     {"pick_nothing_80x24", 24, 80, true, shop, CATALOG_WHOLE, "", "zzz"},
     {"pick_loading_80x24", 24, 80, false, shop, CATALOG_LOADING, "", "q"},
     {"pick_waiting_80x24", 24, 80, false, NULL, CATALOG_WAITING,
-     "not connected to app@host yet; its functions appear once it is", ""},
+     "not connected to app@host yet; its functions appear afterwards", ""},
     {"pick_40x10", 10, 40, true, shop, CATALOG_WHOLE, "", "<Tab>q"},
     {"pick_120x40", 40, 120, false, shop, CATALOG_WHOLE, "", "Shop"},
     {"pick_20x4", 4, 20, false, shop, CATALOG_WHOLE, "", "q"},

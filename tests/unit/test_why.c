@@ -167,7 +167,7 @@ static void queue(void **state)
     const struct snap_finding *w = scene_first(
         c, "queue",
         "80 % of the time of the 30 newest slow requests is spent waiting for process <0.87.0> "
-        "(accounting), which is 97 % busy with acc, 4.85ms each");
+        "(accounting), which is 97 % busy with calls of acc, 4.85ms each");
     assert_int_equal(w->proof, PROOF_WATERFALL);
     assert_int_equal(w->pid, 87);
     assert_true(w->trace >= 1 && w->trace <= 30);
@@ -457,26 +457,27 @@ static void queue_by_use(void **state)
     r->processes = 1;
     r->busy = 0.96;
     c->s.slow_ns = 0;
-    const struct snap_finding *w = scene_first(
-        c, "queue",
-        "process <0.87.0> (accounting) is 97 % busy with acc, 1.00ms each: calls wait for it");
+    const struct snap_finding *w = scene_first(c, "queue",
+                                               "process <0.87.0> (accounting) is 97 % busy with "
+                                               "calls of acc, 1.00ms each: calls wait for it");
     assert_ptr_equal(w->row, r);
     assert_int_equal(w->proof, PROOF_TABLE);
     assert_int_equal(w->pid, 87);
     r->waits = 400;
     r->wait_mean_us = 31000;
-    scene_first(c, "queue",
-                "process <0.87.0> (accounting) is 97 % busy with acc, 1.00ms each: calls wait for "
-                "it, 31.0ms on average");
+    scene_first(
+        c, "queue",
+        "process <0.87.0> (accounting) is 97 % busy with calls of acc, 1.00ms each: calls wait for "
+        "it, 31.0ms on average");
     r->wait_mean_us = 90; /* it has one client: no call waits for another */
     scene_none(c, "queue");
     r->waits = 0;
     scene_row(c, TIERS, KINDS)->mean_us = 5000;
     scene_none(c, "queue");
     scene_row(c, TIERS, KINDS)->mean_us = 100000;
-    scene_first(
-        c, "queue",
-        "process <0.87.0> (accounting) is 97 % busy with acc, 1.00ms each: calls wait for it");
+    scene_first(c, "queue",
+                "process <0.87.0> (accounting) is 97 % busy with calls of acc, 1.00ms each: calls "
+                "wait for it");
     r->late = 1900; /* nobody waits for most of them */
     scene_none(c, "queue");
     r->late = 0;
@@ -490,7 +491,7 @@ static void queue_by_use(void **state)
     r->busy = 7.5;
     r->waits = 0;
     scene_first(c, "queue",
-                "8 processes are 94 % busy with acc, 1.00ms each: calls wait for one of "
+                "8 processes are 94 % busy with calls of acc, 1.00ms each: calls wait for one of "
                 "them");
     scene_run_queue(c, 0, 48); /* it may be busy with waiting for a scheduler */
     scene_none(c, "queue");

@@ -5,8 +5,8 @@
  * upper-case letter is case-sensitive, any other term is not (ASCII only). Bytes are compared, so
  * UTF-8 matches itself. The score of a term follows the FuzzyMatchV1 of fzf
  * (github.com/junegunn/fzf, src/algo/algo.go: points for a match, for the start of a word and for
- * adjacent characters, fewer for gaps). If an occurrence of the whole term in one piece has a
- * higher score, that score counts. Pure; any thread; allocates nothing. */
+ * adjacent characters, fewer for gaps). If a contiguous occurrence of the whole term has a higher
+ * score, that score counts. Pure; any thread; allocates nothing. */
 #ifndef KPROF_BASE_FUZZY_H
 #define KPROF_BASE_FUZZY_H
 

@@ -17,9 +17,9 @@ enum {
     TEMPLATE_WORD = 64     /* longer segments and words count as ids */
 };
 
-/* Names a path or URL, without query, fragment and user. '*' replaces a segment, or a part of a
- * segment between punctuation, that is a number, a date, a UUID, hexadecimal of 8 or more digits,
- * or 16 or more characters that look random: the last segment of "/api/item/1781.json?x=1" becomes
+/* Names a path or URL, without query, fragment and user. '*' replaces each segment (and each part
+ * of one between punctuation) that is a number, a date, a UUID, hexadecimal of 8 or more digits, or
+ * 16 or more characters that look random: the last segment of "/api/item/1781.json?x=1" becomes
  * "*.json". Scheme, host and port stay. The name of an empty path is "/". Returns the bytes
  * written. */
 size_t template_path(const char *text, size_t n, char out[TEMPLATE_BYTES]);

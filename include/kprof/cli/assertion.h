@@ -34,7 +34,7 @@ struct assertion {
     double value; /* in the unit of the field; relative: factor for the value of the baseline */
 };
 
-/* opt: "assert" or "trigger", for the sentence. 0, or -1 with err. */
+/* opt: "assert" or "trigger", for the error message. 0, or -1 with err. */
 int assertion_parse(const char *opt, const char *text, struct assertion *out, struct err *e);
 /* Reports whether the condition is about this tier, or an identity of it. */
 bool assertion_of_tier(const struct assertion *a, const char *tier);

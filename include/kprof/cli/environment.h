@@ -1,8 +1,9 @@
 /* The node that the environment names, as the script of a release (`bin/app remote`) finds it.
  *
  * It is the first one of KPROF_NODE, RELEASE_NODE and RELEASE_NAME that is set. A release's name
- * without a host gets the host of this machine, by RELEASE_DISTRIBUTION: sname (the default) or
- * name. Reads the environment; the full name of this machine may need a look-up. Any thread. */
+ * without a host gets the short or the full host name of this machine, as RELEASE_DISTRIBUTION
+ * says: sname (the default) or name. Reads the environment; the full name of this machine may need
+ * a look-up. Any thread. */
 #ifndef KPROF_CLI_ENVIRONMENT_H
 #define KPROF_CLI_ENVIRONMENT_H
 

@@ -1,8 +1,8 @@
 /* Values of options: converts a text to a number, or checks it; an error has one sentence.
  *
  * Invariant: pure; every part of the operator's text in an err has been made safe to draw. Any
- * thread. opt is the option's long name, for the sentence. All functions return 0, or -1 with err;
- * *out is set only on 0. */
+ * thread. opt is the option's long name, for the error message. All functions return 0, or -1 with
+ * err; *out is set only on 0. */
 #ifndef KPROF_CLI_OPTVAL_H
 #define KPROF_CLI_OPTVAL_H
 

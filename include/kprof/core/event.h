@@ -37,8 +37,9 @@ enum event_kind {
     EVENT_QUEUE,    /* of a process to which such a process has sent a message: label = the number
                        of messages in its mailbox */
     /* An event of the VM (core/vm_event.h) ended, or was noticed, at ts: tier = enum vm_event_kind,
-     * prev = for how long, in ns (0: not known, or a moment), label = its value (of a long queue 0:
-     * the queue is short again), fn = its detail, interned; pid 0: of no process */
+     * prev = its duration in ns (0: not known, or it has none), label = its value
+     * (VM_EVENT_LONG_QUEUE with label 0: the queue is short again), fn = its detail, interned; pid
+     * 0: no process */
     EVENT_VM,
 };
 

@@ -1,7 +1,7 @@
 /* Reads the output of `perf script` into a profile, as kprof-top, FlameScope and perf write it: a
  * line with status (or command), process, time and event, then a line for each frame, leaf first,
  * then an empty line. Metrics (metric_erlang_NAME: VALUE, DELTA) are read from the first line or
- * lines of their own; a frame in parentheses is the initial call.
+ * from lines of their own; a frame in parentheses is the initial call.
  *
  * The bytes may arrive in pieces of any size and have any content: other lines are counted and left
  * out. Invariant: memory is bounded by PERF_SCRIPT_LINE_MAX and the limits of the profile. Pure,

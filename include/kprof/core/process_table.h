@@ -68,15 +68,16 @@ struct process_head {
     uint64_t seq;          /* 1: the first table of this agent */
     enum process_value by; /* the node's order */
     enum process_gate gate;
-    uint64_t processes;            /* of the node, without those of agents */
-    double born_per_s, died_per_s; /* started and ended, as far as rounds saw it; NAN: not known */
-    double between_s;              /* since the round before; 0: there was none */
-    double period_s, asked_s;      /* between rounds: in use, requested */
-    double round_s;                /* how long this round took */
-    double next_s;                 /* until the next round */
-    double cost_percent;           /* of the schedulers' time */
-    uint64_t late;                 /* processes that did not answer in time */
-    uint64_t unnamed;              /* processes whose initial call has not been requested yet */
+    uint64_t processes; /* of the node, without those of agents */
+    double born_per_s,
+        died_per_s;   /* started and ended, as far as the rounds show them; NAN: not known */
+    double between_s; /* since the round before; 0: there was none */
+    double period_s, asked_s; /* between rounds: in use, requested */
+    double round_s;           /* how long this round took */
+    double next_s;            /* until the next round */
+    double cost_percent;      /* of the schedulers' time */
+    uint64_t late;            /* processes that did not answer in time */
+    uint64_t unnamed;         /* processes whose initial call has not been requested yet */
 };
 
 struct process_table {

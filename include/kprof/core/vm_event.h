@@ -13,7 +13,7 @@
 /* In order of importance: of several events in one place, the first is shown. */
 enum vm_event_kind {
     VM_EVENT_LONG_GC,
-    VM_EVENT_LONG_SCHEDULE, /* a process ran for long without interruption */
+    VM_EVENT_LONG_SCHEDULE, /* a process or port ran for a long time without interruption */
     VM_EVENT_BUSY_PORT,     /* a process was suspended because a port was busy */
     VM_EVENT_LONG_QUEUE,    /* a process had many messages */
     VM_EVENT_LARGE_HEAP,
@@ -39,15 +39,15 @@ struct snap_vm_event {
     enum vm_event_kind kind;
     uint64_t id;      /* the same in each snapshot; 0 never occurs */
     uint64_t wall_ns; /* its start, wall clock of this machine */
-    double took_us;   /* 0: a moment, or not known */
+    double took_us;   /* 0: it has no duration, or it is not known */
     bool open;        /* its end has not been reported yet */
     uint64_t pid;     /* 0: none */
     const char *who;  /* name of the process; NULL: not known */
     /* LONG_GC, LARGE_HEAP: bytes of the heap; LONG_QUEUE: at least this many messages; RUN_QUEUE:
      * the longest; else 0. */
     uint64_t value;
-    /* LONG_SCHEDULE: the function in which it stopped, or else began; BUSY_PORT: the port; LOADED:
-     * the module; GAP, BREAKER: the reason. NULL: none. */
+    /* LONG_SCHEDULE: the function in which the process stopped, or else began, or the port;
+     * BUSY_PORT: the port; LOADED: the module; GAP, BREAKER: the reason. NULL: none. */
     const char *detail;
     uint32_t more; /* events of this kind in the same second that are not stored */
 };

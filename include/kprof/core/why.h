@@ -10,7 +10,7 @@
 #include <kprof/core/snapshot.h>
 
 struct why_rule_text {
-    const char *name;   /* "queue"; a contract: exports write it */
+    const char *name;   /* "queue"; must not change: exports write it */
     const char *covers; /* what it examines, for "nothing found": "waiting for a busy process" */
 };
 

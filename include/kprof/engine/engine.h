@@ -40,8 +40,8 @@ struct engine_hooks {
 
 struct engine *engine_new(const struct settings *s, const struct engine_hooks *hooks,
                           struct err *e); /* NULL: err */
-/* -1: a file of this run (recording, --slow-log) is incomplete, which was said before or on stderr.
- * NULL is fine. */
+/* -1: a file of this run (recording, --slow-log) is incomplete, which was reported on the message
+ * line or on stderr. NULL is fine. */
 int engine_free(struct engine *g);
 
 /* The strings of `to` must outlive the engine. */
@@ -49,6 +49,8 @@ int engine_attach(struct engine *g, const struct conn_target *to, struct err *e)
 int engine_replay(struct engine *g, const char *path, struct err *e);
 /* The share of the recording that has been read, 0..1. */
 double engine_replay_share(const struct engine *g);
+/* Why the recording could not be read to its end; NULL: it could, or its end is not reached. */
+const char *engine_replay_trouble(const struct engine *g);
 /* Switches tracing off and waits (at most timeout_ms) until core has all events that were sent
  * before, so that the last values are exact. */
 void engine_drain(struct engine *g, int timeout_ms);
@@ -60,7 +62,7 @@ int engine_wake_fd(const struct engine *g);
 bool engine_poll(struct engine *g); /* true: there is more work to do at once */
 enum engine_state engine_state(const struct engine *g);
 const char *
-engine_trouble(const struct engine *g); /* the sentence of ENGINE_FAILED or ENGINE_LOST */
+engine_trouble(const struct engine *g); /* the error message of ENGINE_FAILED or ENGINE_LOST */
 /* True: ENGINE_FAILED, because there is no way to the node's host or port (0: not known). */
 bool engine_unreached(const struct engine *g, uint16_t *port);
 bool engine_configured(const struct engine *g); /* the node uses the latest configuration */
@@ -159,7 +161,7 @@ void engine_full(const struct engine *g, struct full_now *out);
  * is none. */
 bool engine_full_take(struct engine *g, struct call_tree **tree, struct stack_profile **profile);
 
-/* From now on, keeps the newest events in memory, at most so many bytes. A second call does
+/* From now on, keeps the newest events in memory, at most `bytes` bytes. A second call does
  * nothing. -1 with err: all events are recorded to a file. */
 int engine_record_remember(struct engine *g, size_t bytes, struct err *e);
 void engine_record_forget(struct engine *g); /* frees this memory */

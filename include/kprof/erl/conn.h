@@ -38,7 +38,7 @@ struct conn_target {     /* a node and the way to it; the caller owns the string
     const char *node;    /* as node_name_parse accepts it */
     const char *connect; /* ADDR:PORT instead of host and port; NULL: not given */
     const char *cookie;
-    const char *cookie_from; /* for sentences: where the cookie was found; NULL: not known */
+    const char *cookie_from; /* for error messages: where the cookie was found; NULL: not known */
     struct tls_opts tls;
 };
 
@@ -79,7 +79,7 @@ int conn_send_pid(struct conn *c, const void *pid, size_t pid_n, const void *ter
 
 struct conn_cookie {
     char text[256];
-    char from[256]; /* the option, variable or file, for sentences */
+    char from[256]; /* the option, variable or file, for error messages */
 };
 
 /* Finds the cookie: the first one of --setcookie, --cookie-file, KPROF_COOKIE, RELEASE_COOKIE,

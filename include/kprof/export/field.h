@@ -34,8 +34,8 @@ bool field_is_of_mailbox(const struct field *c);
 int field_decimals(const struct field *c);
 /* Writes the cell for CSV; "" if the value is not a number. */
 void field_plain(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);
-/* Writes the cell for text; "-" if the value is not a number, and for times of a row without
- * calls. */
+/* Writes the cell for text; "-" if the value is not a number, for times and shares of a row without
+ * calls, and for oldest_open_us (also shown without calls) if no call is open. */
 void field_text(const struct field *c, const struct snap_row *r, char cell[FIELD_CELL_BYTES]);
 
 #endif

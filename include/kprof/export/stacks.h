@@ -41,7 +41,7 @@ struct stacks_options {
 typedef bool stacks_sink(void *arg, const char *bytes, size_t n);
 
 const char *stacks_format_name(enum stacks_format f); /* "folded" */
-/* By its ending; STACKS_FORMATS if there is no such format. */
+/* By the extension of the file name; STACKS_FORMATS if there is no such format. */
 enum stacks_format stacks_format_of_file(const char *path);
 const char *stacks_endings(void); /* ".svg .html ..." */
 

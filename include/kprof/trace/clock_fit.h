@@ -4,12 +4,12 @@
  * Every message bounds the offset (node clock minus local clock) from one side. A message that is
  * stamped T and received at R shows that the offset is at least T - R. An answer that is stamped T
  * shows that the offset is at most T - S, if its request was sent at S. A round trip gives both
- * bounds. The fit keeps the tightest bound of each side for each two seconds, for ten minutes. The
- * drift is the slope of the lines between the bounds (see base/envelope). A bound loosens with its
- * age, by the possible error of the drift. The offset is the middle of the tightest two bounds; the
- * error is half their distance. Source: Duda, Harrus, Haddad, Bernard, "Estimating global time in
- * distributed systems" (ICDCS 1987: bounds from both sides, hulls), and the clock filter of RFC
- * 5905, section 10 (least delay, dispersion that grows with age).
+ * bounds. The fit keeps the tightest bound of each side in every interval of two seconds, for ten
+ * minutes. The drift is the slope of the lines between the bounds (see base/envelope). A bound
+ * loosens with its age, by the possible error of the drift. The offset is the middle of the
+ * tightest two bounds; the error is half their distance. Source: Duda, Harrus, Haddad, Bernard,
+ * "Estimating global time in distributed systems" (ICDCS 1987: bounds from both sides, hulls), and
+ * the clock filter of RFC 5905, section 10 (least delay, dispersion that grows with age).
  *
  * If only messages came (a recording without round trips), the offset is taken from the message
  * with the least delay. The length of that delay is unknown, so `bounded` is false.

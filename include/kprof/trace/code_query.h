@@ -39,7 +39,7 @@ bool code_query_read(const void *bytes, size_t n, const struct code_query_sink *
                      struct code_query_page *page);
 
 #define CODE_QUERY_NOTE_BYTES 200
-/* Stores the functions that f calls, by the code in its module's file, as one page for
+/* Stores the functions that f calls according to the code in its module's file, as one page for
  * code_query_read; note: what they are. -1 with err also when the file is not there. */
 int code_query_callees(struct session *s, const struct mfa *f, struct buf *page,
                        char note[CODE_QUERY_NOTE_BYTES], struct err *e);
