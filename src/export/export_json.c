@@ -243,6 +243,8 @@ static void row(struct json *j, const struct snap_row *r, bool compared)
     json_obj(j);
     json_key_str(j, "tier", r->tier_name);
     json_key_str(j, "identity", r->ident);
+    if (!r->ident && r->tier_mfa)
+        json_key_str(j, "function", r->tier_mfa);
     for (const struct field *c = fields; c < fields + FIELDS; c++) {
         json_key(j, c->key);
         if (c->kind == FIELD_COUNT)

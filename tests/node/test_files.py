@@ -138,7 +138,10 @@ def test_output_file():
         k = kp.run("--batch", "--format", "json", "-n", "2", "-d", "200ms", "-o", path, "-t", "workload:request/1", n.name)
         assert k.proc.returncode == 0 and k.stdout == "", k.saw()
         with open(path) as f:
-            assert [json.loads(x)["final"] for x in f] == [False, False, True]
+            objects = [json.loads(x) for x in f]
+        assert [o["final"] for o in objects] == [False, False, True]
+        functions = {r["tier"]: r.get("function") for r in objects[-1]["rows"] if r["identity"] is None}
+        assert set(functions.values()) - {None} == {"workload:request/1"} and functions["_total"] is None, functions
 
 
 def test_config_file():

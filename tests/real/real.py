@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""real.py [--server "yaws rabbitmq"] [--otp "25 27 29"] [--turns N] [--seconds S] [--write FILE] [--short]: kprof-top
-on widely used servers.
+"""real.py [--server "yaws rabbitmq"] [--otp "25 27 29"] [--turns N] [--seconds S] [--write FILE] [--short] [--bare]:
+kprof-top on widely used servers.
 
 Each server (servers.py) is installed from its package, started on 127.0.0.1, and loaded by an open client at two
 rates, in turn without and with kprof-top at its default limits, while a monitor in the node queries all its processes
 every second. Checks: the preset (offered and complete), the identities, the counts (equal to the client's), errors,
 the logs of the server, and what is left on the node. Times are printed, but not checked. --short: each server of
-SHORT on the OTP of this machine, at its lower rate, once. Ends with the counts of checks."""
+SHORT on the OTP of this machine, at its lower rate, once. --bare: also with a tracer process that discards the same
+calls: this is what the VM's tracing alone costs. Ends with the counts of checks."""
 import argparse
 import datetime
 import math
@@ -30,6 +31,7 @@ LATER_S = 60  # deadlines, not assertions
 TRIES = 3  # this machine may have other load: see disturbed()
 TURNS, SECONDS = 5, 5
 DEVIATIONS = 5  # for samples: an estimated count with a larger error is wrong
+BARE = ["bare p99", "ratio", "of slices"]
 HEAD = ["server, version", "OTP", "requests/s", "sent", "counted", "off by", "traced", "p99 without", "p99 with", "ratio", "of slices", "node CPU without", "with", "kprof-top CPU"]
 
 
@@ -192,7 +194,7 @@ class Run:
             s.stop()
 
     def at(self, rate):
-        without, with_it, kept = [], [], None
+        without, with_it, bare, kept = [], [], [], None
         for turn in range(self.o.turns):
             for traced in ((False, True) if turn % 2 == 0 else (True, False)):
                 if traced:
@@ -201,7 +203,9 @@ class Run:
                     kept = (final, load)
                 else:
                     without.append(self.plain(rate))
-        self.rows.append(self.row(rate, without, with_it, *kept))
+            if self.o.bare:
+                bare.append(self.bare(rate, kept[0]))
+        self.rows.append(self.row(rate, without, with_it, bare, *kept))
 
     def plain(self, rate):
         cpu = Cpu(self.s.node, None)
@@ -209,6 +213,15 @@ class Run:
         if load.errors:
             raise CouldNotRun("without kprof-top the client had %d errors: %s" % (load.errors, load.said))
         return {"p99": load.p99_us, "slices": load.slices_us, "node": cpu.taken()[0]}
+
+    def bare(self, rate, final):
+        """With a tracer process that discards the same calls."""
+        functions = "[%s]" % ",".join("{%s,%s,%s}" % re.fullmatch(r"(.+):(.+)/(\d+)", r["function"]).groups() for r in final["rows"] if "function" in r)
+        demand(self.s.eval("real_watch:bare_on(%s)" % functions) == "ok", "the bare tracer begins")
+        try:
+            return self.plain(rate)
+        finally:
+            self.s.eval("real_watch:bare_off(%s)" % functions)
 
     def session(self, rate):
         """One attach with its load: values, the last object, the load, the messages of kprof-top."""
@@ -241,7 +254,7 @@ class Run:
         kp.until(LATER_S, lambda: s.watched() > rounds, what="the monitor continues")
         return figures, final, load
 
-    def row(self, rate, without, with_it, final, load):
+    def row(self, rate, without, with_it, bare, final, load):
         sent, seen = sum(load.sent.values()), counted(final, load)
         traced = sum(r["count"] for i, r in named(final).items() if i in load.sent)
         p99 = [median([f["p99"] for f in fs]) for fs in (without, with_it)]
@@ -249,7 +262,9 @@ class Run:
         cpu = [median([f["node"] for f in fs]) for fs in (without, with_it)]
         return [self.label.split(",")[0], str(self.otp), number(rate), number(sent), number(seen), number(100 * (seen - sent) / sent, 1) + " %",
                 number(100 * traced / seen if seen else None) + " %", number(p99[0]) + " us", number(p99[1]) + " us", number(r, 2), number(of_slices, 2),
-                number(cpu[0]) + " %", number(cpu[1]) + " %", number(median([f["ours"] for f in with_it])) + " %"]
+                number(cpu[0]) + " %", number(cpu[1]) + " %", number(median([f["ours"] for f in with_it])) + " %",
+                *([number(median([f["p99"] for f in bare])) + " us",
+                   *(number(median([ratio(b[p], a[p]) for a, b in zip(without, bare)]), 2) for p in ("p99", "slices"))] if bare else [])]
 
 
 # ---- all ------------------------------------------------------------------------------------------------------
@@ -262,6 +277,7 @@ def options():
     p.add_argument("--seconds", type=float, default=SECONDS, help="of each load")
     p.add_argument("--write", metavar="FILE", help="write the table into a Markdown file, between its two markers")
     p.add_argument("--short", action="store_true")
+    p.add_argument("--bare", action="store_true")
     o = p.parse_args()
     if o.short:
         o.server, o.otp, o.turns, o.seconds = o.server or " ".join(SHORT), "25", 1, 2
@@ -310,11 +326,11 @@ def try_one(name, otp, o, count):
 
 def text_of(rows, o):
     said = (("SERVER", o.server), ("OTP", o.otp if o.otp != "25 27 29" else ""), ("TURNS", str(o.turns) if o.turns != TURNS else ""),
-            ("ARGS", "--seconds %g" % o.seconds if o.seconds != SECONDS else ""))
+            ("ARGS", " ".join(["--seconds %g" % o.seconds] * (o.seconds != SECONDS) + ["--bare"] * o.bare)))
     command = "make real" + "".join(" %s=%s" % (n, shlex.quote(v)) for n, v in said if v)
-    return ("`%s`, %s, %s. Open-loop load of %g s, %d turns without and with kprof-top at its default limits. p99: of latencies from the moment a request was"
-            " due; medians of the turns; ratio: median of their ratios; of slices: ratio of the median of the p99 of each 250 ms. CPU in percent of one core. Counts are of the last turn.\n\n%s" % (
-                command, datetime.date.today(), machine(), o.seconds, o.turns, table(HEAD, rows)))
+    return ("`%s`, %s, %s. Open-loop load of %g s, turns: %d, without and with kprof-top at its default limits. p99: of latencies from the moment a request was"
+            " due; medians of the turns; ratio: median of their ratios; of slices: ratio of the median of the p99 of each 250 ms. CPU in percent of one core. Counts are of the last turn.%s\n\n%s" % (
+                command, datetime.date.today(), machine(), o.seconds, o.turns, " Bare: a tracer process that discards the same calls." if o.bare else "", table(HEAD + (BARE if o.bare else []), rows)))
 
 
 def main():
