@@ -281,7 +281,7 @@ detach(Ref, S0) ->
 -spec leave(state()) -> no_return().
 leave(S0) ->
     kprof_cleanup:leaving(),
-    kprof_capture:stop(S0#s.requests#requests.capture), % without going on after it
+    kprof_capture:stop(S0#s.requests#requests.capture), % tracing does not resume after it
     S = S0#s{requests = S0#s.requests#requests{capture = none}},
     kprof_cleanup:reap([S#s.relay, S#s.pacer]),
     kprof_cleanup:all(kprof_cleanup_plan:new(S)),

@@ -25,10 +25,10 @@
 -define(MOST_MS, 150).
 -define(CALLS, 150). % of each kind
 -define(ENOUGH, 40). % at least this many must overlap with calls of the second process; if both share one scheduler, fewer appear to
--define(CONTENDED, 170). % percent: a call while others make calls, where it could not be measured
+-define(CONTENDED, 170). % percent of the cost of a call alone: a call while others make calls, if that could not be measured
 -define(PAUSE, 2500). % iterations between two calls, 3 to 5 us
 -define(LONGEST, 3). % medians
--define(INDIRECT, 115). % percent: with what the code after a call loses; `make impact PART=cost` found 100 to 130
+-define(INDIRECT, 115). % percent: includes the slowdown of the code after the call; `make impact PART=cost` found 100 to 130
 -define(START_MS, 20). % maximum until the second process runs
 -define(FEW, 30). % sampled requests between two calls of observe/2
 -define(SELDOM, 1000000).
@@ -134,8 +134,8 @@ typical(What, At, Base) ->
         {Beside, Alone} -> (mean(Beside ++ Alone) - Base) * alone(What) / 100
     end.
 
-%% Percent: the cost of a call while the second process makes the same calls, of its cost alone. These kinds send no message
-%% and do not write the control word.
+%% The cost of a call while the second process makes the same calls, in percent of its cost alone. The kinds in the first
+%% clause send no message and do not write the control word.
 alone(What) when What =:= ?PLAIN; What =:= ?MISS; What =:= ?COUNTED -> 100;
 alone(_) -> case erlang:system_info(schedulers_online) of 1 -> 100; _ -> ?CONTENDED end.
 

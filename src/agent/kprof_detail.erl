@@ -220,7 +220,7 @@ cleared(P, Before, After, #d{open = Open, closing = Closing} = D0) ->
             {[], D}
     end.
 
-%% What that took of the helper's run time. The rest was waiting.
+%% The helper's run time for clearing the flags between these two times. The rest was waiting.
 -spec cleared_ns(integer(), integer()) -> non_neg_integer().
 cleared_ns(Before, After) -> min(?OFF_NS, erlang:convert_time_unit(After - Before, native, nanosecond)).
 

@@ -237,7 +237,7 @@ quiet(#f{words = {_, _, _, Off}} = F) ->
     kprof_spec:set_word(Off),
     F.
 
-%% A process can have got its flags just before the word changed: its first event is then among those under way.
+%% A process may have got its flags just before the word changed: its first event is then among those under way.
 waited_for(H, #f{session = Session}) ->
     Ref = kprof_spec:delivered(Session),
     Left = rest(H, Ref),

@@ -245,7 +245,7 @@ nth(_, _, L) -> fail(L, "use nth(K, List), with K from 1 to ~b", [?NTH]).
 tails(0, E, _) -> E;
 tails(K, E, L) -> call(L, tl, [tails(K - 1, E, L)]).
 
-%% A match spec shortens binaries, which are most texts. It cannot shorten strings: then the relay does.
+%% Most texts are binaries, which a match spec can shorten. It cannot shorten strings: the relay does that.
 prefixed(Name) ->
     case prefixes(Name) of
         [] -> [{[], Name}];

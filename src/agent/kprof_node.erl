@@ -36,8 +36,8 @@ busy(Isolated, Who) ->
 %% Registered processes of agents in other slots.
 others() -> of_others("controller") ++ of_others("relay") ++ of_others("guardian").
 
-%% Agents of other slots that stay; agents that end at the same time do not count. One that has just ended has no
-%% state, like one that is starting; so it must also be alive.
+%% Agents of other slots that stay; agents that end at the same time do not count. One that has just ended has no state, and
+%% neither has one that is starting; so the process must also be alive.
 -spec staying() -> [atom()].
 staying() -> [R || R <- of_others("controller"), maps:get(state, told(R), starting) =/= leaving, lives(whereis(R))].
 
@@ -90,7 +90,8 @@ some_processes() ->
 
 ends(All) -> lists:usort(lists:sublist(All, ?SAMPLED_PROCESSES) ++ lists:nthtail(max(0, length(All) - ?SAMPLED_PROCESSES), All)).
 
-%% True if there are trace sessions of others. (Names of the agent's sessions begin with kprof_.)
+%% True if agents in other slots, or trace sessions of others, are on this node. (Names of the agent's sessions begin with
+%% kprof_.)
 -spec beside() -> boolean().
 beside() -> agents() orelse [] =/= [Name || Name <- sessions(), not lists:prefix("kprof_", lists:flatten(io_lib:format("~tP", [Name, 4])))].
 

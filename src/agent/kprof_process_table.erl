@@ -20,7 +20,7 @@
     budget :: non_neg_integer(),
     known :: ets:tid(),
     round = none :: none | pid(),
-    number = 0 :: non_neg_integer(), % rounds since all was forgotten
+    number = 0 :: non_neg_integer(), % rounds since `known` was last cleared
     began_us = 0 :: integer(), % of the last round
     next :: none | reference(), % the timer of the next one
     period_us :: pos_integer(),

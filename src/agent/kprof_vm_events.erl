@@ -1,9 +1,9 @@
 %% Events of the VM: long garbage collections, large heaps, long schedules, long message queues, busy ports. From OTP 28 on, a
 %% trace session can have them (trace:system/3); the only system_monitor of the node is not used. Runs while tracing is on.
 %%
-%% A process and a session of their own: the VM puts no time into these messages, and the relay, which is suspended between its
-%% turns, would stamp them late. At most ?A_SECOND events are sent in a second. If the node makes more than ?FLOOD in a second, the
-%% settings are removed for ?CALM_MS.
+%% A process and a session of their own: the VM puts no time stamp into these messages, and the relay, which is suspended
+%% between its turns, would stamp them late. At most ?A_SECOND events are sent in a second. If the node makes more than ?FLOOD
+%% in a second, the settings are removed for ?CALM_MS.
 %%
 %% Invariant: the session is destroyed by a call, never because its last reference is garbage collected (hazard E2). Controller,
 %% relay, guardian and this process have the handle; whoever ends the process ends the session after it.

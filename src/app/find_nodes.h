@@ -2,7 +2,7 @@
  * machine that need no epmd (-erl_epmd_port), the node of a release's environment, and those that
  * were used last.
  *
- * Connects to nothing but the local epmd; blocks for at most half a second. One thread. */
+ * Connects to nothing but the local epmd; blocks for at most a second. One thread. */
 #ifndef KPROF_APP_FIND_NODES_H
 #define KPROF_APP_FIND_NODES_H
 

@@ -5,7 +5,8 @@
 
 #include <kprof/base/stop.h>
 
-/* stderr shows the progress now: what is to be said follows it. */
+/* Drops messages, because stderr shows the progress now. A problem with the recording is reported
+ * after it. */
 static void later(void *arg, const char *text, bool is_error)
 {
     (void)arg;

@@ -8,7 +8,7 @@
 #define PATH "method and path"
 
 /* The rules of edges are those of presets (server_rules). The functions of libraries are those that
- * their documentation names; with an arity of -1 it is whichever the node has. */
+ * their documentation names; an arity of -1 stands for whichever arity the node has. */
 static const struct suggest_known table[] = {
     /* servers */
     {"cowboy_stream_h:", "request_process", 3, "request", 0, 0, COWBOY_RULE, PATH},

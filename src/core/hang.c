@@ -60,7 +60,7 @@ static uint64_t hang_from(struct core *c)
     return h->from_ns;
 }
 
-/* The open call of the request that began last: the others wait for it. */
+/* Of the open calls of the request, the one that began last: the others wait for it. */
 static uint32_t innermost(const struct core *c, const struct request *r)
 {
     uint32_t last = CALL_NIL;

@@ -64,7 +64,7 @@ static size_t read_calls(const struct slow_trace_request *r, struct traced_call 
     return n;
 }
 
-/* The newest call of the request that is open when call k begins; NULL: none. */
+/* Of the calls of the request that are open when call k begins, the newest; NULL: none. */
 static const struct traced_call *caller(const struct traced_call *c, size_t k)
 {
     for (size_t i = k; i-- > 0;)

@@ -152,7 +152,7 @@ static void add_sample(struct list *l, const struct snapshot *s)
     uint32_t n = s->sample ? s->sample : 1, asked = s->sample_asked ? s->sample_asked : 1;
     char text[SNAPSHOT_SAMPLING_BYTES];
     struct internal *k =
-        add(l, "sample", "share of the requests that is traced, as a whole", "1/%u", n);
+        add(l, "sample", "share of the requests that are traced, each as a whole", "1/%u", n);
     if (s->sample_why == SAMPLE_ASKED) {
         return;
     }

@@ -188,7 +188,7 @@ class Run:
         self.seconds("detach until clean", self.phases.during("detach", detach), DETACH_S)
         assert k.wait(LATER_S) == 0, k.saw()
         said = receipt(k.stderr)
-        self.tell("its receipt", said, "0 modules", "0 modules" in said)
+        self.tell("report after detach", said, "0 modules", "0 modules" in said)
         self.tell("idle processes with a token", "%d while traced, %d left" % (held, n.eval("large_load:tokens()", LATER_S)))
         self.tell("the node's memory", "%.0f MB, while traced %+.1f MB" % (before, grown))
 
@@ -212,7 +212,7 @@ class Run:
             kp.until(LATER_S, lambda: t.get("pane_dead") == "1", 0.2, what=t.screen)
         with open(said) as f:
             left = receipt(f.read())
-        self.tell("its receipt, screen", left, "0 modules", "0 modules" in left)
+        self.tell("report after detach, screen", left, "0 modules", "0 modules" in left)
 
     def tight(self, t):
         """The entry in a tight loop. The breaker opens, or sampling prevents it."""
@@ -289,9 +289,9 @@ def main():
         runs.append(Run(otp, a.processes))
         runs[-1].all_of_it()
     text = "## A large node\n\n%d processes, %d cores (%s). A process of normal priority on the node ticks every 1 ms; a stall is the time\n" \
-        "between two ticks. Each cell has three values: the longest stall, the sum of the stalls over 5 ms (a mean if the step\n" \
+        "between two ticks. Each cell of a `stall` row has three values: the longest stall, the sum of the stalls over 5 ms (a mean if the step\n" \
         "ran three times), and the longest stall of an idle node on the same machine. A stall that the idle node also has comes\n" \
-        "from the machine. `+10 ms`: the limit above the control, which is measured while kprof-top is not attached.\n\n%s" % (
+        "from the machine. `+10 ms`: the limit above the control, which is measured while kprof-top is not attached; **!** marks a value\nthat misses its goal.\n\n%s" % (
             a.processes, os.cpu_count(), platform.machine(), table(runs))
     print("\n" + text)
     failed = [x for r in runs for x in r.failed]

@@ -447,7 +447,7 @@ HEAD = """## make survive
 Each round attaches to nodes under the load of tests/chaos/survive_load.erl. One line per OTP release of a run.
 
 %s
-| Date | OTP | Rounds | Attaches, with a screen | Trips | Requests answered | Rounds with another fault | Crashed nodes | Seed |
+| Date | OTP | Rounds | Attaches, with a screen | Trips | Requests answered | Rounds with a fault other than a crash | Crashed nodes | Seed |
 |---|---|---|---|---|---|---|---|---|
 %s
 """ % (BEGIN, END)

@@ -32,7 +32,8 @@ enum call_event_kind {
     CALL_EVENT_IN,
     CALL_EVENT_GC,
     CALL_EVENT_GC_END,
-    CALL_EVENT_BEGIN, /* a call with which the trace of the process begins; it ends with END */
+    CALL_EVENT_BEGIN, /* a call with which the trace of the process begins; END or END_EXCEPTION
+                         ends this call */
     CALL_EVENT_END,
     CALL_EVENT_END_EXCEPTION,
     CALL_EVENT_KINDS

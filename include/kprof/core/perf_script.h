@@ -12,7 +12,7 @@
 #include <kprof/core/stack_profile.h>
 
 #define PERF_SCRIPT_LINE_MAX  (1u << 16) /* bytes; a longer line is bad */
-#define PERF_SCRIPT_DEPTH_MAX 1000u      /* frames; the outer ones beyond are left out */
+#define PERF_SCRIPT_DEPTH_MAX 1000u      /* frames; outer frames beyond this number are left out */
 
 struct perf_script;
 

@@ -3,7 +3,8 @@
  *
  * Lists only VMs whose command line this process may read, and none of another network namespace;
  * the namespace of other users' VMs is not known. The cookie of a command line is not stored. Names
- * pass node_name_parse. Opens no socket. Any thread. */
+ * pass node_name_parse. Opens no socket itself; blocks for at most half a second if the name of a
+ * VM needs the full name of this machine (a look-up). Any thread. */
 #ifndef KPROF_ERL_LOCAL_VMS_H
 #define KPROF_ERL_LOCAL_VMS_H
 
