@@ -21,7 +21,8 @@
 %% Called over rpc. -> {ok, Pid, Info} | {error, Tag, Binary}
 -spec start(options()) -> {ok, pid(), map()} | {error, atom(), binary()}.
 start(Opts) ->
-    {Pid, Ref} = spawn_opt(?MODULE, init, [self(), Opts], [monitor, {priority, high}]),
+    %% A limit of the VM (+hmax) is for the node's own processes.
+    {Pid, Ref} = spawn_opt(?MODULE, init, [self(), Opts], [monitor, {priority, high}, {max_heap_size, 0}]),
     receive
         {started, Pid, Answer} ->
             erlang:demonitor(Ref, [flush]),
@@ -228,7 +229,7 @@ relay_died(S0) ->
 beat(#s{beats = #beats{n = N}} = S0) ->
     Silence = kprof_link:silence_ms(S0),
     S1 = kprof_heartbeat:send(kprof_vm_events:gate(kprof_full:beat(kprof_processes:beat(kprof_stacks:beat(kprof_tracing:beside(S0#s{beats = S0#s.beats#beats{n = N + 1}})))))),
-    S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end)))),
+    S2 = kprof_link:tell_kept(kprof_tracing:counting_told(run_queue(kprof_tracing:watch_flags(kprof_tracing:watch_reloads(if N rem 2 =:= 0 -> ticket_lives(S1); true -> S1 end))))),
     Pause = kprof_link:is_silent(S2),
     if
         Silence > S2#s.link#link.end_ms -> silent(S2);

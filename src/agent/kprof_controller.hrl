@@ -34,6 +34,7 @@
     paused = none :: none | lease | overload | capture | slow_start, % slow_start: calls are counted before tracing begins
     reconnected = false :: boolean(), % kprof-top has reconnected after a lost connection
     walker = none :: none | pid(), % the process that sets flags of all processes now
+    flagged = false :: boolean(), % since the last walk, `init` was seen to have the flags
     tokens = false :: boolean(), % requests had some
     slow_start = none :: none | reference(), % its timer
     breaker_timer = none :: none | reference(), % of the breaker's next step
@@ -61,6 +62,7 @@
 -record(tier_rates, {
     slice = 0 :: non_neg_integer() | {on, [{mfa(), integer()}]}, % evaluations since tracing was switched on, or since the last slice | functions that are counted until the next evaluation
     from = 0 :: non_neg_integer(), % the next tier
+    resting = [] :: [mfa()], % built-in functions whose counters are paused
     rates = #{} :: kprof_tier_rates:rates()
 }).
 

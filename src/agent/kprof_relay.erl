@@ -24,7 +24,9 @@
 -define(FLOOD, 2000). % a flood: this many messages in a turn,
 -define(FLOOD_AGE_MS, 25). % of this age,
 -define(CATCH_UP_MS, 250). % and it catches up only if the age falls, and within this time
--define(WALKED, 1000).
+-define(WALKED, 1000). % messages; a longer queue is walked
+-define(WALKED_MOST, 10000). % ... only up to this length,
+-define(WALKED_MS, 20). % ... and not again within this time
 -define(AGAIN_MS, 1000).
 -define(CUT_MS, 200). % time until a cut takes effect
 -define(MESSAGE_WORDS, 12). % overhead of a message, without its term
@@ -81,6 +83,7 @@ start(#{controller := Controller} = Opts) ->
     high_priority = false,
     high_since = 0, % native
     message_bytes = 200, % estimated memory of a message
+    walked_at = -1000000000000, % when (ms) a long queue was last walked
     flooded = none, % when (ms) the queue was over its limit and messages were dropped
     lag = none, % {Age, Came, At} at the start of this turn
     tick = ?TICK_MS,
@@ -307,7 +310,7 @@ next_tick(#s{tick = Ms}) -> Ms.
 note(#s{counters = C} = S) ->
     {_, Queue} = process_info(self(), message_queue_len),
     atomics:put(C, ?QUEUE, Queue),
-    atomics:put(C, ?MEMORY, memory(Queue, S)),
+    atomics:put(C, ?MEMORY, estimated(Queue, S)),
     counted(S).
 
 counted(#s{counters = C} = S) ->
@@ -618,10 +621,10 @@ guard(M, S) ->
         S#s.max_queue > 0, Queue > S#s.max_queue ->
             overfull(to_ms(made(M)), Queue, S);
         S#s.max_memory > 0 ->
-            S1 = S#s{message_bytes = (erts_debug:flat_size(M) + ?MESSAGE_WORDS) * erlang:system_info(wordsize)},
-            case memory(Queue, S1) of
-                Memory when Memory > S#s.max_memory -> shut(io_lib:format("events in the queue took ~b MB", [Memory bsr 20]), S1);
-                _ -> S1
+            Bytes = (erts_debug:flat_size(M) + ?MESSAGE_WORDS) * erlang:system_info(wordsize),
+            case memory(Queue, S#s{message_bytes = max(Bytes, S#s.message_bytes * 7 div 8)}) of
+                {Memory, S1} when Memory > S#s.max_memory -> shut(io_lib:format("events in the queue took ~b MB", [Memory bsr 20]), S1);
+                {_, S1} -> S1
             end;
         true ->
             S
@@ -637,9 +640,21 @@ overfull(Made, Queue, #s{flooded = Last, counters = C} = S) ->
     end.
 
 %% Memory of the relay with its queue. process_info walks the queue (250 ms for 2.6 million messages), so for a long queue the
-%% memory is estimated from one message.
-memory(Queue, _) when Queue < ?WALKED -> element(2, process_info(self(), memory));
-memory(Queue, #s{message_bytes = Each}) -> Queue * Each.
+%% memory is estimated: from its last walk, or from one message. (A message that the relay has shortened was larger in the
+%% queue.)
+-spec memory(non_neg_integer(), #s{}) -> {non_neg_integer(), #s{}}.
+memory(Queue, #s{message_bytes = Each, walked_at = At} = S) ->
+    Now = now_ms(),
+    case Queue < ?WALKED orelse Queue > ?WALKED_MOST orelse Now - At < ?WALKED_MS of
+        true ->
+            {estimated(Queue, S), S};
+        false ->
+            Memory = element(2, process_info(self(), memory)),
+            {Memory, S#s{message_bytes = max(Each, Memory div Queue), walked_at = Now}}
+    end.
+
+estimated(Queue, _) when Queue < ?WALKED -> element(2, process_info(self(), memory));
+estimated(Queue, #s{message_bytes = Each}) -> Queue * Each.
 
 shut(_, #s{gate = shut} = S) ->
     S;

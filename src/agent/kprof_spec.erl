@@ -365,7 +365,8 @@ set_word(Word) -> erlang:system_flag(trace_control_word, Word).
 %% ---- The VM: the only calls that set or clear anything. Session: none (the common trace) or a session of `trace` ----
 
 %% Spec: a list, or false to clear; with [call_count]: true | false. -> matched functions | {error, Why}
--spec set_pattern(session(), mfa() | {module(), '_', '_'}, match_spec() | boolean(), [atom()]) -> matched().
+%% pause: of a counter, which then costs nothing and keeps its breakpoint.
+-spec set_pattern(session(), mfa() | {module(), '_', '_'}, match_spec() | boolean() | pause, [atom()]) -> matched().
 set_pattern(_, _, _, [Flag | More]) when Flag =/= local, Flag =/= call_count; More =/= [] ->
     {error, {held_back, Flag}};
 set_pattern(Session, MFA, Spec, Flags) when is_list(Spec) ->
@@ -373,6 +374,8 @@ set_pattern(Session, MFA, Spec, Flags) when is_list(Spec) ->
         ok -> do_set(Session, MFA, Spec, Flags);
         Error -> Error
     end;
+set_pattern(Session, MFA, pause, [call_count | _] = Flags) ->
+    do_set(Session, MFA, pause, Flags);
 set_pattern(Session, MFA, Spec, Flags) when is_boolean(Spec) ->
     do_set(Session, MFA, Spec, Flags).
 

@@ -3,7 +3,8 @@
 %% controller's process.
 %%
 %% Invariant: counters of the agent are in the cleanup plan before they are set; those of other tracers are not changed. At most
-%% ?TIERS counters at once, for one evaluation, then not for ?LOOKS: about a tenth of the time, about 20 ns per call.
+%% ?TIERS counters at once (those of built-in functions are paused afterwards, not removed: kprof_call_count:clear/2), for one
+%% evaluation, then not for ?LOOKS: about a tenth of the time, about 20 ns per call.
 -module(kprof_tier_rates).
 -export([step/1, stop/1, per_second/1, relay_died/1]).
 -export_type([rates/0]).
@@ -28,16 +29,20 @@ step(S) -> S#s{tier_rates = S#s.tier_rates#tier_rates{slice = 0, rates = #{}}}.
 
 %% Called before anything else is counted or cleared.
 -spec stop(state()) -> state().
-stop(#s{tier_rates = #tier_rates{slice = {on, Before}}, session = Session, counting = Counting} = S) ->
-    Mine = [MFA || {MFA, _} <- Before],
-    kprof_call_count:clear(Session, Mine),
-    kprof_cleanup_plan:share(S#s{tier_rates = S#s.tier_rates#tier_rates{slice = 1}, counting = Counting -- Mine});
-stop(S) ->
-    S.
+stop(#s{tier_rates = #tier_rates{slice = Slice, resting = Resting} = Rates} = S) ->
+    case {Slice, Resting} of
+        {{on, Before}, _} -> cleared(lists:usort([MFA || {MFA, _} <- Before] ++ Resting), S#s{tier_rates = Rates#tier_rates{slice = 1, resting = []}});
+        {_, []} -> S;
+        {_, _} -> cleared(Resting, S#s{tier_rates = Rates#tier_rates{resting = []}})
+    end.
+
+cleared(MFAs, #s{session = Session, counting = Counting} = S) ->
+    kprof_call_count:clear(Session, MFAs),
+    kprof_cleanup_plan:share(S#s{counting = Counting -- MFAs}).
 
 %% The counters are removed (kprof_cleanup, or with the session).
 -spec relay_died(state()) -> state().
-relay_died(#s{tier_rates = Rates} = S) -> S#s{tier_rates = Rates#tier_rates{slice = 0}}.
+relay_died(#s{tier_rates = Rates} = S) -> S#s{tier_rates = Rates#tier_rates{slice = 0, resting = []}}.
 
 %% Last known calls per second of the tiers except the entry.
 -spec per_second(state()) -> non_neg_integer().
@@ -49,8 +54,9 @@ begun(#s{tracing = Tracing, tier_rates = #tier_rates{rates = Rates}, session = S
     Called = [{M, F, A} || {Ix, M, F, A} <- Tiers, Ix =/= Entry] ++ kprof_spec:senders(Tracing#tracing.trace_config),
     All = [MFA || MFA <- Called, is_map_key(MFA, Set)],
     Known = maps:with(All, Rates),
-    Free = [MFA || MFA <- lists:sublist(turn(All, S#s.tier_rates#tier_rates.from), ?TIERS), kprof_call_count:call_count(Session, MFA) =:= none],
-    S1 = kprof_cleanup_plan:share(S#s{counting = Free ++ Counting}),
+    Resting = S#s.tier_rates#tier_rates.resting,
+    Free = [MFA || MFA <- lists:sublist(turn(All, S#s.tier_rates#tier_rates.from), ?TIERS), lists:member(MFA, Resting) orelse kprof_call_count:call_count(Session, MFA) =:= none],
+    S1 = kprof_cleanup_plan:share(S#s{counting = (Free -- Resting) ++ Counting}),
     Before = [{MFA, counted_from(Session, MFA)} || MFA <- Free],
     S1#s{tier_rates = S1#s.tier_rates#tier_rates{slice = {on, Before}, rates = Known, from = S#s.tier_rates#tier_rates.from + ?TIERS}}.
 
@@ -65,6 +71,9 @@ counted_from(Session, MFA) ->
 
 done(#s{tier_rates = #tier_rates{slice = {on, Before}, rates = Rates}, session = Session} = S) ->
     New = [{MFA, rate(N, erlang:monotonic_time() - Since)} || {MFA, Since} <- Before, N <- [kprof_call_count:call_count(Session, MFA)], is_integer(N)],
-    stop(S#s{tier_rates = S#s.tier_rates#tier_rates{rates = maps:merge(Rates, maps:from_list(New))}}).
+    {Builtin, Others} = lists:partition(fun({M, F, A}) -> erlang:is_builtin(M, F, A) end, [MFA || {MFA, _} <- Before]),
+    [kprof_spec:set_pattern(Session, MFA, pause, [call_count]) || MFA <- Builtin],
+    Resting = lists:usort(Builtin ++ S#s.tier_rates#tier_rates.resting),
+    cleared(Others, S#s{tier_rates = S#s.tier_rates#tier_rates{slice = 1, rates = maps:merge(Rates, maps:from_list(New)), resting = Resting}}).
 
 rate(Calls, Span) -> Calls * erlang:convert_time_unit(1, second, native) div max(1, Span).

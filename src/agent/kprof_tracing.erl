@@ -4,7 +4,7 @@
 -export([
     all_told/1, begin_tracing/1, beside/1, breaker/1, config/2, count_step/1, counting/1, counting_off/1, counting_told/1, flush/1,
     go_on_after_capture/1, go_on_after_lease/1, let_go/1, new_relay/1, overload/2, pause_for_capture/1, recount/1, recut/1, relay_died/1,
-    resample/1, sample/2, send_limits/1, slow_start_over/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_reloads/1
+    resample/1, sample/2, send_limits/1, slow_start_over/1, trace_off/1, trace_on/1, tracing/2, trip/2, walked/2, watch_flags/1, watch_reloads/1
 ]).
 
 -include("kprof_controller.hrl").
@@ -198,7 +198,7 @@ walk_off(S0) ->
 walk(Start, #s{session = Session, relay = Relay, tracing = #tracing{walker = Before}} = S0) ->
     kprof_flags:stop(Before),
     Walker = Start({Session, Relay}),
-    S = kprof_cleanup_plan:share(S0#s{tracing = S0#s.tracing#tracing{walker = Walker}}),
+    S = kprof_cleanup_plan:share(S0#s{tracing = S0#s.tracing#tracing{walker = Walker, flagged = false}}),
     kprof_flags:go(Walker),
     S.
 
@@ -208,6 +208,21 @@ walked(Refused, S) ->
     Text = "processes with another tracer, whose calls are not traced: ~b",
     kprof_link:event(others, kprof_text:format(Text, [Refused]), S),
     S#s{tracing = S#s.tracing#tracing{walker = none}}.
+
+%% Before OTP 27, another program can remove the flags of all processes. The process `init`, which always exists, shows this.
+-spec watch_flags(state()) -> state().
+watch_flags(#s{session = none, relay = Relay, tracing = #tracing{on = true, walker = none, flagged = Flagged} = T} = S) ->
+    case kprof_node:tracer_of(whereis(init)) =:= Relay of
+        Flagged ->
+            S;
+        true ->
+            S#s{tracing = T#tracing{flagged = true}};
+        false ->
+            kprof_link:event(others, <<"another program removed the trace flags: they are set again; calls in between are missing">>, S),
+            walk_on(S)
+    end;
+watch_flags(S) ->
+    S.
 
 %% ---- The breaker ----
 

@@ -222,9 +222,12 @@ void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason)
     gaps_begin(&c->gaps, at_ns, reason);
 }
 
-void core_gap_forget(struct core *c, uint64_t since_ns)
+void core_run_end(struct core *c, uint64_t since_ns, uint64_t late_ns)
 {
-    gaps_forget(&c->gaps, since_ns);
+    uint64_t off_ns = gaps_forget(&c->gaps, since_ns);
+
+    windows_end(&c->windows, off_ns ? off_ns : c->now_ns);
+    core_advance(c, c->now_ns + late_ns);
 }
 
 /* Identities get new numbers; numbers of a former rule's identities become free. */

@@ -110,12 +110,14 @@ void gaps_begin(struct gaps *g, uint64_t at_ns, enum gap_reason reason)
         o->reason = reason; /* the reason of the silence is known now */
 }
 
-void gaps_forget(struct gaps *g, uint64_t since_ns)
+uint64_t gaps_forget(struct gaps *g, uint64_t since_ns)
 {
     const struct gap *o = open_one(g);
 
-    if (o && o->from_ns >= since_ns && (o->reason == GAP_OFF || o->reason == GAP_LOST))
-        g->n--;
+    if (!o || o->from_ns < since_ns || (o->reason != GAP_OFF && o->reason != GAP_LOST))
+        return 0;
+    g->n--;
+    return o->from_ns;
 }
 
 void gaps_zero(struct gaps *g, uint64_t now_ns)

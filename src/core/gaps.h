@@ -47,8 +47,8 @@ void gaps_report(struct gaps *g, uint64_t ts_ns, enum gap_reason reason, uint64_
  * report shows that there was none. */
 void gaps_begin(struct gaps *g, uint64_t at_ns, enum gap_reason reason);
 /* At the end of a run: removes the open gap, if it is GAP_OFF or GAP_LOST and began at since_ns or
- * later. */
-void gaps_forget(struct gaps *g, uint64_t since_ns);
+ * later, and returns when it began. 0: there is none. */
+uint64_t gaps_forget(struct gaps *g, uint64_t since_ns);
 void gaps_zero(struct gaps *g, uint64_t now_ns); /* removes all gaps and marks before now_ns */
 
 /* Returns how much of [from_ns, to_ns) was not traced. *most (may be NULL): the reason of most of

@@ -136,6 +136,12 @@ void windows_zero(struct windows *w)
     }
     w->busy = 0;
     w->start_ns = w->zero_ns = w->now_ns;
+    w->end_ns = 0;
+}
+
+void windows_end(struct windows *w, uint64_t at_ns)
+{
+    w->end_ns = at_ns > w->zero_ns ? at_ns : w->zero_ns;
 }
 
 /* The values of the closed slots have no row any more. */

@@ -61,6 +61,7 @@ struct windows {
     bool started;
     uint64_t start_ns, now_ns, sec; /* sec: number of the running second */
     uint64_t zero_ns;               /* the run counts from here */
+    uint64_t end_ns;                /* no view covers later time; 0: the run goes on */
     uint64_t busy;                  /* calls in the running second */
     struct {
         struct slot *slot;
@@ -84,6 +85,8 @@ struct windows {
 void windows_init(struct windows *w, uint16_t idents, size_t max_bytes);
 void windows_release(struct windows *w);
 void windows_keep_history(struct windows *w, bool on); /* call before the first event; default on */
+/* The run has ended at at_ns: what comes later is only the end of calls that began before. */
+void windows_end(struct windows *w, uint64_t at_ns);
 void windows_advance(struct windows *w, uint64_t now_ns); /* closes the seconds that have ended */
 void windows_zero(struct windows *w);
 void windows_forget_tier(struct windows *w, uint16_t tier); /* removes its rows */

@@ -86,6 +86,18 @@ static uint64_t running_ns(const struct windows *w)
     return w->now_ns - w->start_ns - w->sec * CLOCK_SEC_NS;
 }
 
+/* How much of covered_ns, the time of a view that ends at to_ns, was before the end of the run. */
+static uint64_t before_end(const struct windows *w, uint64_t covered_ns, uint64_t to_ns)
+{
+    uint64_t after_ns = w->end_ns && to_ns > w->end_ns ? to_ns - w->end_ns : 0;
+    return covered_ns > after_ns ? covered_ns - after_ns : 0;
+}
+
+static uint64_t second_ns(const struct windows *w, uint64_t second)
+{
+    return w->start_ns + second * CLOCK_SEC_NS;
+}
+
 uint64_t windows_view_last(struct windows *w, uint64_t seconds)
 {
     int coarsest = level_of(seconds);
@@ -105,7 +117,9 @@ uint64_t windows_view_last(struct windows *w, uint64_t seconds)
     w->view_from = from;
     w->view_sec = w->sec;
     w->view_valid = true;
-    return w->view_covered_s * CLOCK_SEC_NS + (w->with_running ? running_ns(w) : 0);
+    uint64_t covered_ns = w->view_covered_s * CLOCK_SEC_NS;
+    return w->with_running ? before_end(w, covered_ns + running_ns(w), w->now_ns)
+                           : before_end(w, covered_ns, second_ns(w, w->sec));
 }
 
 uint64_t windows_view(struct windows *w, enum window which)
@@ -115,7 +129,7 @@ uint64_t windows_view(struct windows *w, enum window which)
     w->view = VIEW_RUN;
     w->with_running = true;
     w->view_valid = false;
-    return w->now_ns - w->zero_ns;
+    return before_end(w, w->now_ns - w->zero_ns, w->now_ns);
 }
 
 uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
@@ -146,15 +160,17 @@ uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
     }
     w->view_from = *from_s;
     w->view_to = *to_s;
-    return w->view_covered_s * CLOCK_SEC_NS;
+    return before_end(w, w->view_covered_s * CLOCK_SEC_NS, second_ns(w, *to_s));
 }
 
 void windows_viewed_time(const struct windows *w, uint64_t *from_ns, uint64_t *to_ns)
 {
     uint64_t to_s = w->view == VIEW_PAST ? w->view_to : w->view_sec;
 
-    *from_ns = w->view == VIEW_RUN ? w->zero_ns : w->start_ns + w->view_from * CLOCK_SEC_NS;
-    *to_ns = w->with_running ? w->now_ns : w->start_ns + to_s * CLOCK_SEC_NS;
+    *from_ns = w->view == VIEW_RUN ? w->zero_ns : second_ns(w, w->view_from);
+    *to_ns = w->with_running ? w->now_ns : second_ns(w, to_s);
+    if (w->end_ns && *to_ns > w->end_ns)
+        *to_ns = w->end_ns > *from_ns ? w->end_ns : *from_ns;
 }
 
 void windows_read(const struct windows *w, const struct row *r, struct figures *into)

@@ -300,8 +300,7 @@ void engine_drain(struct engine *g, int timeout_ms)
     until += DRAIN_MORE_NS; /* some nodes never stop sending */
     while (clock_mono_ns() < until && engine_poll(g))
         ;
-    core_gap_forget(g->core, since);
-    core_advance(g->core, core_now(g->core) + FINALIZE_LAG_NS);
+    core_run_end(g->core, since, FINALIZE_LAG_NS);
 }
 
 enum engine_state engine_state(const struct engine *g)

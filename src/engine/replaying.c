@@ -95,8 +95,7 @@ static void the_end(struct engine *g)
     struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
     core_feed(g->core, &off, 1);
-    core_gap_forget(g->core, core_now(g->core));
-    core_advance(g->core, core_now(g->core) + FINALIZE_LAG_NS);
+    core_run_end(g->core, core_now(g->core), FINALIZE_LAG_NS);
     g->state = ENGINE_REPLAYED;
     g->tracing = false;
     session_log_add(g, "end of the recording");

@@ -78,6 +78,15 @@ static void big(struct buf *b, uint64_t magnitude, bool negative)
     buf_add(b, digit, n);
 }
 
+void enc_fun(struct buf *b, const char *mod, const char *fun, uint8_t arity)
+{
+    put8(b, 113);
+    enc_atom(b, mod);
+    enc_atom(b, fun);
+    put8(b, 97);
+    put8(b, arity);
+}
+
 void enc_i64(struct buf *b, int64_t v)
 {
     if (v >= 0 && v <= 255) {

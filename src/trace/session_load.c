@@ -13,6 +13,10 @@
 #define LEAVING_US 200000
 #define LEFT_MS    8000
 
+/* The agent and what it uses of OTP need some 2,500 atoms and 20 processes. */
+#define ATOMS_LEAST     5000
+#define PROCESSES_LEAST 50
+
 /* Runs on the node, in a process that runs no code of the agent. The registered name reserves the
  * slot: registering is atomic, so two kprof-tops do not load into one slot. The node's code server
  * may hang (on some VMs forever): the wait is limited, and a module that is loaded later is
@@ -138,6 +142,60 @@ static int call_text(struct session *s, const char *fun_text, const struct buf *
 out:
     buf_release(&in);
     buf_release(&out);
+    return rc;
+}
+
+/* Reads the numbers of a list. False: it has another length, or something else in it. */
+static bool read_numbers(const struct buf *answer, uint64_t *to, uint32_t n)
+{
+    struct etf c;
+    uint32_t got;
+
+    etf_init(&c, answer->data, answer->len);
+    if (!etf_list(&c, &got) || got != n)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (!etf_u64(&c, &to[i]))
+            return false;
+    return true;
+}
+
+/* A full table of atoms ends the VM, and without a free process its net_kernel can end: so nothing
+ * is parsed or loaded there if little is left. lists:map(fun erlang:system_info/1, [...]) needs no
+ * new atom. */
+static int has_room(struct session *s, struct err *e)
+{
+    static const char *const what[] = {"atom_count", "atom_limit", "process_count",
+                                       "process_limit"};
+    enum { N = sizeof what / sizeof *what };
+    uint64_t is[N];
+    struct buf args, answer;
+    int rc;
+
+    buf_init(&args, 0);
+    buf_init(&answer, SESSION_ANSWER_BYTES);
+    enc_list(&args, 2);
+    enc_fun(&args, "erlang", "system_info", 1);
+    enc_list(&args, N);
+    for (size_t i = 0; i < N; i++)
+        enc_atom(&args, what[i]);
+    enc_nil(&args);
+    enc_nil(&args);
+    rc = session_rpc(s, "lists", "map", &args, &answer, s->o.timeout_ms, e);
+    if (rc == 0 && read_numbers(&answer, is, N)) {
+        if (is[0] + ATOMS_LEAST > is[1])
+            rc = err_set(e,
+                         "cannot trace on %s: its table of atoms is almost full (%llu of %llu), "
+                         "and a full table ends the VM; restart it with a higher +t",
+                         s->o.to.node, (unsigned long long)is[0], (unsigned long long)is[1]);
+        else if (is[2] + PROCESSES_LEAST > is[3])
+            rc = err_set(e,
+                         "cannot trace on %s: it has almost no free processes (%llu of %llu are in "
+                         "use); restart it with a higher +P",
+                         s->o.to.node, (unsigned long long)is[2], (unsigned long long)is[3]);
+    }
+    buf_release(&args);
+    buf_release(&answer);
     return rc;
 }
 
@@ -336,6 +394,8 @@ int session_load(struct session *s, struct session_info *info, struct err *e)
     unsigned slot =
         0; /* the first free slot, because each slot name is a permanent atom on the node */
 
+    if (has_room(s, e) < 0)
+        return -1;
     while (slot < AGENT_SLOTS) {
         take_slot(s, slot);
         switch (install(s, info, e)) {

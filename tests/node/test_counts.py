@@ -1,4 +1,6 @@
 """Known workloads: exact counts, in both return modes, on every OTP; conservation; nothing lost."""
+import time
+
 import kp
 from common import OTPS, RULE, attach, check_rows, clean, profile, tiers, workload_node
 
@@ -191,4 +193,37 @@ def test_a_process_that_dies_inside_a_call():
         assert sleep["errors"] >= sleep["exits"] == 1, sleep
         assert not any(o.get("who") == "sleeper" for o in final["open_calls"]), final["open_calls"]
         kp.conserves(final)
+        clean(n)
+
+
+@kp.each(*OTPS)
+def test_built_in_functions_are_tiers(otp):
+    """For longer than the agent's counters of calls take turns: below OTP 28 the VM forgets a traced built-in function when its
+    counter is removed."""
+    with workload_node(otp) as n:
+        k = attach(n, *tiers("request/1", "db/1"), "-t", "erlang:phash2/2", "-i", RULE)
+        k.tracing()
+        n.eval("workload:counts(1000,[create,update,delete],500)", 60)
+        assert k.interrupt() == 0, k.saw()
+        final = k.final()
+        counts = {r["tier"]: r["count"] for r in final["rows"] if r["identity"] is None}
+        assert counts["phash2"] == counts["db"] == counts["request"] == 3000, counts
+        clean(n)
+
+def test_another_program_removes_the_flags():
+    """Below OTP 27 it can: this is noticed, and they are set again."""
+    with workload_node(25) as n:
+        k = attach(n, *tiers("request/1", "db/1"))
+        k.tracing()
+
+        def flagged():
+            return n.eval("case erlang:trace_info(whereis(init), tracer) of {tracer, []} -> 0; {tracer, _} -> 1 end") == 1
+        kp.until(30, flagged, what=k.saw)
+        time.sleep(1.2)  # two heartbeats, so that the flags were seen
+        n.eval("[erlang:trace(P, false, [all]) || P <- processes()], erlang:trace(new, false, [all])")
+        kp.until(30, flagged, what=lambda: "the flags are set again: " + k.saw())
+        before = k.rows[-1]["calls"]["received"]
+        n.eval("workload:counts(10,[create],100)")
+        kp.until(30, lambda: k.rows[-1]["calls"]["received"] >= before + 20, what=k.saw)
+        assert k.interrupt() == 0, k.saw()
         clean(n)

@@ -246,3 +246,13 @@ def test_tls():
         ]
         check_all(cases)
         clean(n)
+
+
+def test_a_full_table_of_atoms():
+    """Attaching needs new atoms; if there is no room, it would end the VM."""
+    with workload_node(25, args=("+t", "20000")) as n:
+        n.eval("[list_to_atom(\"room_\" ++ integer_to_list(I)) || I <- lists:seq(1, 20000 - erlang:system_info(atom_count) - 500)]")
+        k = kp.run("--batch", "-n", "1", "-t", "workload:request/1", n.name)
+        assert k.proc.returncode == 1 and "table of atoms is almost full" in k.stderr, k.saw()
+        assert int(n.eval("erlang:system_info(atom_count)")) < 19700
+        clean(n)

@@ -440,6 +440,32 @@ static void packed_is_unpacked(void **state)
     free(bytes);
 }
 
+/* The time after the end of the run is no part of any window. */
+static void after_the_end(void **state)
+{
+    struct windows w;
+    uint64_t from, to;
+
+    (void)state;
+    windows_init(&w, IDENTS, UINT64_MAX);
+    windows_advance(&w, 5 * SEC);
+    windows_advance(&w, 15 * SEC + SEC / 2);
+    windows_end(&w, 15 * SEC + SEC / 4);
+    assert_int_equal(windows_view(&w, WINDOW_RUN), 10 * SEC + SEC / 4);
+    windows_advance(&w, 16 * SEC + SEC / 8);
+    assert_int_equal(windows_view(&w, WINDOW_RUN), 10 * SEC + SEC / 4);
+    windows_viewed_time(&w, &from, &to);
+    assert_int_equal(from, 5 * SEC);
+    assert_int_equal(to, 15 * SEC + SEC / 4);
+    assert_int_equal(windows_view_last(&w, 1), SEC / 4); /* the last whole second is the 11th */
+    windows_viewed_time(&w, &from, &to);
+    assert_int_equal(to - from, SEC / 4);
+    windows_zero(&w);
+    windows_advance(&w, 18 * SEC + SEC / 8);
+    assert_int_equal(windows_view(&w, WINDOW_RUN), 2 * SEC);
+    windows_release(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +480,7 @@ int main(void)
         cmocka_unit_test(history_without_its_seconds),
         cmocka_unit_test(windows_of_any_length),
         cmocka_unit_test(names),
+        cmocka_unit_test(after_the_end),
         cmocka_unit_test(packed_is_unpacked),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);

@@ -72,9 +72,11 @@ void core_advance(struct core *c, uint64_t now_ns); /* node time */
 /* kprof-top itself detected that nothing has been traced since at_ns: GAP_LOST or GAP_SILENT. The
  * next EVENT_GAP ends the gap. */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
-/* Removes the newest gap if it has not ended, began at since_ns or later and is GAP_OFF or
- * GAP_LOST, because the end of a run is not a gap. */
-void core_gap_forget(struct core *c, uint64_t since_ns);
+/* The run has ended. If the newest gap has not ended, began at since_ns or later and is GAP_OFF or
+ * GAP_LOST, the run ended with it: it is removed, because the end of a run is not a gap. Otherwise
+ * the run ends now. No window covers later time, also not the late_ns by which the time advances so
+ * that all requests are complete. */
+void core_run_end(struct core *c, uint64_t since_ns, uint64_t late_ns);
 void core_zero(struct core *c); /* removes rows, histories and totals; open requests stay */
 
 /* Lists the pids of processes with a call open for at least age_ns, to ask the node which of them
