@@ -25,7 +25,7 @@
 -define(FLOOD_AGE_MS, 25). % of this age,
 -define(CATCH_UP_MS, 250). % and it catches up only if the age falls, and within this time
 -define(WALKED, 1000). % messages; a longer queue is walked
--define(WALKED_MOST, 10000). % ... only up to this length,
+-define(WALKED_MOST, 2000). % ... only up to this length,
 -define(WALKED_MS, 20). % ... and not again within this time
 -define(AGAIN_MS, 1000).
 -define(CUT_MS, 200). % time until a cut takes effect

@@ -38,7 +38,10 @@ void receipt_text(const char *node, const struct session_receipt *r, struct buf 
 {
     if (!r->asked) {
         buf_addf(out,
-                 "%s did not answer the detach request; its agent removes everything within 2 s",
+                 r->lost ? "there is no connection to %s: if the node runs, its agent has removed "
+                           "everything"
+                         : "%s did not answer the detach request; its agent removes everything "
+                           "within 2 s",
                  node);
         return;
     }

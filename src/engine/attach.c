@@ -6,14 +6,25 @@
 
 #define TIMEOUT_MS 5000
 
+/* The user's name, or number, goes to out: the node shows it to others that attach. */
+static void user_name(char *out, size_t cap)
+{
+    const char *name = getenv("SUDO_USER") ? getenv("SUDO_USER") : getenv("USER");
+
+    if (name && *name)
+        snprintf(out, cap, "%s", name);
+    else
+        snprintf(out, cap, "uid %ld", (long)getuid());
+}
+
 void attach_opts(const struct settings *s, const struct conn_target *to, struct attach_who *who,
                  struct session_opts *out)
 {
-    const char *user = getenv("SUDO_USER") ? getenv("SUDO_USER") : getenv("USER");
-    char host[128] = "";
+    char user[64], host[128] = "";
 
+    user_name(user, sizeof user);
     gethostname(host, sizeof host - 1);
-    snprintf(who->text, sizeof who->text, "%.60s@%.100s, pid %ld", user ? user : "?", host,
+    snprintf(who->text, sizeof who->text, "%.60s@%.100s, pid %ld", user, host,
              (long)getpid());
     *out = (struct session_opts){.to = *to,
                                  .self_name = s->self_name,

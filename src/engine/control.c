@@ -15,7 +15,7 @@
 #define PING_MS        2000 /* the longest time between two pings: at least three per lease */
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
-#define CALM_NS        UINT64_C(60000000000) /* a connection that lasted this long was stable */
+#define CALM_NS        UINT64_C(10000000000) /* a connection that lasted this long was stable */
 #define ALIVE_NS       UINT64_C(1500000000)  /* the core thread reports far more often */
 
 struct control {
@@ -288,8 +288,8 @@ static void down(struct control *c)
         refuse(c, a, GONE);
 }
 
-/* why: set if the session was lost */
-static void serve(struct control *c, struct session *s, struct err *why)
+/* False: the session was lost; why is set. True: control_stop has ended it. */
+static bool serve(struct control *c, struct session *s, struct err *why)
 {
     struct err e = {{0}};
 
@@ -309,6 +309,7 @@ static void serve(struct control *c, struct session *s, struct err *why)
         session_why(s, why);
         session_close(s, NULL);
     }
+    return stop;
 }
 
 static void *run(void *arg)
@@ -324,8 +325,10 @@ static void *run(void *arg)
             return NULL;
         if (s) {
             uint64_t begun_ns = clock_mono_ns();
-            first = false;
-            serve(c, s, &why);
+            first = c->receipt.lost = false;
+            if (serve(c, s, &why))
+                return NULL;
+            c->receipt.lost = true;
             if (clock_mono_ns() - begun_ns > CALM_NS)
                 delay_ms = DELAY_FIRST_MS;
         }

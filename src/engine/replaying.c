@@ -126,9 +126,18 @@ static bool due(struct engine *g, uint64_t stamp_ns)
     return g->tracing && (g->replay.speed <= 0 || stamp_ns <= due_stamp(g, clock_mono_ns()));
 }
 
+/* Says so; keys that control a replay do nothing then. */
+static bool has_ended(struct engine *g)
+{
+    if (g->state != ENGINE_REPLAYED)
+        return false;
+    session_log_say(g, "the recording has ended", false);
+    return true;
+}
+
 void replaying_toggle(struct engine *g)
 {
-    if (g->state == ENGINE_REPLAYED)
+    if (has_ended(g))
         return;
     begin_here(g);
     g->tracing = !g->tracing;

@@ -7,6 +7,7 @@
 #include "wall_clock.h"
 
 #include <kprof/base/clock.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static void fill_node(struct engine *g, struct snap_node *n)
     if (g->state == ENGINE_LOST) {
         uint64_t now = clock_mono_ns();
         double in_s =
-            g->connection.retry_at_ns > now ? (double)(g->connection.retry_at_ns - now) / 1e9 : 0;
+            g->connection.retry_at_ns > now ? ceil((double)(g->connection.retry_at_ns - now) / 1e9) : 0;
         snprintf(n->state, sizeof n->state, "CONNECTION LOST, next try in %.0f s: %.140s", in_s,
                  g->connection.state_line);
     } else if (g->state == ENGINE_REPLAYED) {

@@ -117,7 +117,7 @@ static int read_answer(struct etf *c, struct err *e)
     if (!etf_tuple(c, &arity) || arity != 3 || !etf_is_atom(c, "error") || !etf_skip(c))
         return agent_call_unreadable("full", e);
     etf_text(c, why, sizeof why);
-    return err_set(e, "no full trace: %s", why);
+    return err_set(e, "%s", why);
 }
 
 static int ask(struct agent_call *q, struct session *s, struct err *e)

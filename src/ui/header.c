@@ -81,19 +81,21 @@ static enum style load_style(double use)
 static void node_chips(struct chips *l, const struct snapshot *s)
 {
     const struct snap_node *n = &s->node;
+    bool known = n->memory_bytes > 0; /* not before the first heartbeat */
     char text[FORMAT_BYTES];
     add(l, STYLE_BOLD, "", "%s", n->name[0] ? n->name : "?");
     format_uptime(n->uptime_s, text);
-    add(l, STYLE_NORMAL, "up", "%s", text);
+    add(l, STYLE_NORMAL, "up", "%s", known ? text : "-");
     if (n->scheduler_use >= 0) {
         add(l, load_style(n->scheduler_use), "sched", "%.0f%%", fmin(n->scheduler_use, 99) * 100);
     }
-    add(l, STYLE_NORMAL, "runq", "%u", n->run_queue);
+    snprintf(text, sizeof text, "%u", n->run_queue);
+    add(l, STYLE_NORMAL, "runq", "%s", known ? text : "-");
     format_bytes(n->memory_bytes, text);
-    add(l, STYLE_NORMAL, "mem", "%s", text);
+    add(l, STYLE_NORMAL, "mem", "%s", known ? text : "-");
     format_count(n->processes, text);
-    add(l, STYLE_NORMAL, "procs", "%s", text);
-    add(l, STYLE_NORMAL, "OTP", "%s", n->otp[0] ? n->otp : "?");
+    add(l, STYLE_NORMAL, "procs", "%s", known ? text : "-");
+    add(l, STYLE_NORMAL, "OTP", "%s", n->otp[0] ? n->otp : "-");
 }
 
 static double request_rate(const struct snapshot *s)

@@ -147,10 +147,15 @@ static void draw_detail(struct canvas *c, struct rect a, const struct snap_slow 
 
 static void draw_none(struct canvas *c, struct rect a, const struct snapshot *s)
 {
-    char took[24] = "", line[120];
+    char took[24] = "", line[160];
     if (s && s->slow_ns) {
         slow_list_threshold_text(s->slow_ns, took, sizeof took);
-        snprintf(line, sizeof line, "No call has taken %s or longer. s sets the threshold.", took);
+        snprintf(line, sizeof line,
+                 s->node.replay && s->node.replay_share >= 1
+                     ? "No call is known that took %s or longer. Slow calls are found while a "
+                       "recording plays: replay it with --slow."
+                     : "Since the threshold was set, no call has taken %s or longer. s changes it.",
+                 took);
     } else {
         snprintf(line, sizeof line, "No slow-call threshold is set. s sets it.");
     }

@@ -31,6 +31,16 @@ static int by_number(double a, double b)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
+/* The newest first. The snapshot has those that have not ended before all others; these are in the
+ * order in which they were complete, which is some time after their end. */
+static int by_time(const struct snap_slow *a, const struct snap_slow *b)
+{
+    if (!a->done || !b->done) {
+        return 0;
+    }
+    return a->wall_ns < b->wall_ns ? 1 : a->wall_ns > b->wall_ns ? -1 : 0;
+}
+
 static int in_column(enum slow_column by, const struct snap_slow *a, const struct snap_slow *b)
 {
     switch (by) {
@@ -47,6 +57,7 @@ static int in_column(enum slow_column by, const struct snap_slow *a, const struc
     case SLOW_PROCESS:
         return slow_pid(a) < slow_pid(b) ? -1 : slow_pid(a) > slow_pid(b);
     case SLOW_TIME:
+        return by_time(a, b);
     case SLOW_PARTS: /* compare */
     case SLOW_COLUMNS:
         break;
@@ -98,9 +109,7 @@ struct slow_picks slow_list_pick(const struct slow_list *l, const struct snapsho
             p.at[p.n++] = i;
         }
     }
-    if (l->sort != SLOW_TIME || l->reverse) {
-        qsort_r(p.at, p.n, sizeof *p.at, compare, &o);
-    }
+    qsort_r(p.at, p.n, sizeof *p.at, compare, &o);
     free(parts);
     return p;
 }

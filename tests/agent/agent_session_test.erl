@@ -300,7 +300,7 @@ strangers_are_ignored(T) ->
     [rpc:call(Other, erlang, send, [K, M]) || M <- Forged],
     rpc:call(Other, erlang, send, [{kprof_controller_00, T}, hd(Forged)]),
     [rpc:call(T, erlang, send, [kprof_controller_00, M]) || M <- Forged],
-    receive {ke, stranger, First} -> ?check(string:find(First, "1 requests") =/= nomatch) after ?PATIENCE -> error(not_said) end,
+    receive {ke, stranger, First} -> ?check(string:find(First, "ignored: 1") =/= nomatch) after ?PATIENCE -> error(not_said) end,
     ?soon(fun() -> beat_now(K, strangers) =:= 2 * length(Forged) + 1 end),
     peer:stop(Peer),
     messages(K),
