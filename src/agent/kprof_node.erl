@@ -166,7 +166,7 @@ restore(#{tcw := {Before, _}}) ->
 -spec info(kprof_spec:session(), [binary()], kprof_hazard:vm()) -> map().
 info(Session, Others, Vm) ->
     #{
-        held => kprof_hazard:held(Vm),
+        held => kprof_hazard:held(Vm) ++ tokens_of_others(),
         otp => list_to_binary(erlang:system_info(otp_release)),
         erts => list_to_binary(erlang:system_info(version)),
         start_time => erlang:system_info(start_time),
@@ -179,6 +179,12 @@ info(Session, Others, Vm) ->
         gc => kprof_hazard:allowed(gc_flags, Vm) andalso kprof_hazard:allowed(detail, Vm),
         node => node()
     }.
+
+tokens_of_others() ->
+    case seq_trace:get_system_tracer() of
+        false -> [];
+        _ -> [<<"the node uses seq_trace: kprof-top replaces the trace tokens of processes that call the entry">>]
+    end.
 
 %% Not the group leader of the rpc, which is on kprof-top's node.
 -spec local_leader() -> pid() | undefined.

@@ -35,7 +35,8 @@ static const struct {
     {{"dirty_queue", "waiting for a dirty scheduler"}, why_node_dirty_queue, 0},
 };
 
-#define RULES (sizeof rules / sizeof *rules)
+#define RULES          (sizeof rules / sizeof *rules)
+#define QUEUE_EXPLAINS 0.75 /* score of "queue": it explains at least half of the time */
 _Static_assert(RULES <= 32, "each of snap_why.unknown has 32 bits");
 
 const struct why_rule_text *why_rule(size_t i)
@@ -126,6 +127,27 @@ static void add(struct snap_why *w, const struct snap_finding *one)
     w->of[i] = *one;
 }
 
+static struct snap_finding *found(struct snap_why *w, const char *rule)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (strcmp(w->of[i].rule, rule) == 0)
+            return &w->of[i];
+    return NULL;
+}
+
+/* The time in which a call waits for a busy process counts as self time of its tier: then "queue"
+ * explains what "tier" only repeats, and names the layer that is slow. */
+static void drop_repeated(struct snap_why *w)
+{
+    const struct snap_finding *queue = found(w, "queue");
+    struct snap_finding *tier = found(w, "tier");
+
+    if (!queue || !tier || queue->score < QUEUE_EXPLAINS || queue->row == tier->row)
+        return;
+    memmove(tier, tier + 1, (size_t)(w->of + w->n - (tier + 1)) * sizeof *tier);
+    w->n--;
+}
+
 void why_add(struct snapshot *s, snapshot_who *who, void *arg)
 {
     struct why_facts *f = malloc(sizeof *f);
@@ -149,6 +171,7 @@ void why_add(struct snapshot *s, snapshot_who *who, void *arg)
             break;
         }
     }
+    drop_repeated(&s->why);
     why_facts_release(f);
     free(f);
 }

@@ -171,6 +171,10 @@ static void queue(void **state)
     assert_int_equal(w->proof, PROOF_WATERFALL);
     assert_int_equal(w->pid, 87);
     assert_true(w->trace >= 1 && w->trace <= 30);
+    /* The self time of web is this wait. */
+    scene_row(c, WEB, KINDS)->share = scene_row(c, WEB, READ)->share = 0.9;
+    scene_row(c, WEB, WRITE)->share = 0.9;
+    scene_none(c, "tier");
     scene_row(c, ACC, KINDS)->mean_us = 600; /* it is mostly idle, so it is no queue */
     scene_first(c, "queue",
                 "80 % of the time of the 30 newest slow requests passes before process <0.87.0> "
