@@ -203,9 +203,9 @@ static void pop(struct proc *p)
 }
 
 /* A function that tail-calls itself, directly or through other functions, continues in the node
- * that it has. If the caller is not traced, only a tail call of the function itself counts, unless
- * the stack is deep: others may be called through functions that are not traced. */
-static bool again(struct call_tree *t, struct proc *p, const struct call_event *e, bool traced)
+ * that it has: the loop of a server stays one node. If the caller is not traced, it may also have
+ * called the functions one after the other: then, too, one node is easier to read than a chain. */
+static bool again(struct call_tree *t, struct proc *p, const struct call_event *e)
 {
     for (uint32_t i = p->depth; i-- > 0;) {
         if (p->stack[i].function == e->function) {
@@ -213,7 +213,7 @@ static bool again(struct call_tree *t, struct proc *p, const struct call_event *
             t->node[p->stack[i].node].calls++;
             return true;
         }
-        if (!p->stack[i].tail || (!traced && p->depth < CALL_TREE_DEPTH_MAX / 4))
+        if (!p->stack[i].tail)
             return false;
     }
     return false;
@@ -240,7 +240,7 @@ static void call(struct call_tree *t, struct proc *p, const struct call_event *e
     }
     bool traced = on_stack(p, e->caller, &at);
     if (p->stack[p->depth - 1].caller == e->caller) {
-        if (!again(t, p, e, traced))
+        if (!again(t, p, e))
             push(t, p, e, true);
         return;
     }

@@ -376,6 +376,27 @@ static void a_missing_return_is_noticed(void **state)
     check_sums(f->t, f->p, 70);
 }
 
+/* loop calls decode and decode calls loop, as tail calls; the caller is not traced. */
+static void a_server_loop_is_one_node(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t u = function(f->p, "u"), loop = function(f->p, "loop");
+    uint32_t decode = function(f->p, "decode"), work = function(f->p, "work");
+    uint64_t now = 0;
+    for (int i = 0; i < 5; i++) {
+        add(f->t, CALL_EVENT_CALL, loop, u, now += 10);
+        add(f->t, CALL_EVENT_CALL, decode, u, now += 10);
+        add(f->t, CALL_EVENT_CALL, work, decode, now += 10);
+        add(f->t, CALL_EVENT_RETURN_TO, decode, 0, now += 10);
+    }
+    uint32_t process = call_tree_node(f->t, 0)->first_child, at = child_of(f->t, process, loop);
+    assert_int_equal(call_tree_node(f->t, at)->calls, 5);
+    at = child_of(f->t, at, decode);
+    assert_int_equal(call_tree_node(f->t, at)->calls, 5);
+    assert_int_equal(call_tree_node(f->t, child_of(f->t, at, work))->calls, 5);
+    assert_int_equal(call_tree_nodes(f->t), 5); /* root and process, too */
+}
+
 static bool into(void *arg, const char *bytes, size_t n)
 {
     buf_add(arg, bytes, n);
@@ -421,6 +442,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(hostile_events_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(deep_recursion_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_return_is_noticed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_server_loop_is_one_node, setup, teardown),
         cmocka_unit_test_setup_teardown(as_text, setup, teardown),
     };
     return cmocka_run_group_tests(tests, rng_set_up, NULL);
