@@ -24,8 +24,7 @@ void attach_opts(const struct settings *s, const struct conn_target *to, struct 
 
     user_name(user, sizeof user);
     gethostname(host, sizeof host - 1);
-    snprintf(who->text, sizeof who->text, "%.60s@%.100s, pid %ld", user, host,
-             (long)getpid());
+    snprintf(who->text, sizeof who->text, "%.60s@%.100s, pid %ld", user, host, (long)getpid());
     *out = (struct session_opts){.to = *to,
                                  .self_name = s->self_name,
                                  .timeout_ms = TIMEOUT_MS,

@@ -64,8 +64,9 @@ static void fill_node(struct engine *g, struct snap_node *n)
     }
     if (g->state == ENGINE_LOST) {
         uint64_t now = clock_mono_ns();
-        double in_s =
-            g->connection.retry_at_ns > now ? ceil((double)(g->connection.retry_at_ns - now) / 1e9) : 0;
+        double in_s = g->connection.retry_at_ns > now
+                          ? ceil((double)(g->connection.retry_at_ns - now) / 1e9)
+                          : 0;
         snprintf(n->state, sizeof n->state, "CONNECTION LOST, next try in %.0f s: %.140s", in_s,
                  g->connection.state_line);
     } else if (g->state == ENGINE_REPLAYED) {
