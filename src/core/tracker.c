@@ -281,6 +281,12 @@ static void on_exit_of(struct core *c, const struct event *ev)
     calls_trim(&c->calls, p);
 }
 
+/* A recording can contain any number. */
+static bool is_name(const struct core *c, uint32_t id)
+{
+    return id <= intern_count(c->set.names);
+}
+
 void tracker_event(struct core *c, const struct event *ev)
 {
     if (ev->kind ==
@@ -290,11 +296,13 @@ void tracker_event(struct core *c, const struct event *ev)
         return;
     }
     if (ev->kind == EVENT_MARK) {
-        gaps_mark(&c->gaps, ev->ts_ns, ev->ident);
+        if (is_name(c, ev->ident))
+            gaps_mark(&c->gaps, ev->ts_ns, ev->ident);
         return;
     }
     if (ev->kind == EVENT_VM) {
-        vm_events_take(&c->vm_events, ev);
+        if (is_name(c, ev->fn))
+            vm_events_take(&c->vm_events, ev);
         return;
     }
     if (ev->ts_ns > c->now_ns) {

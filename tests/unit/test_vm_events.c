@@ -230,6 +230,24 @@ static void texts_fit(void **state)
         }
 }
 
+/* A recording can contain any number; it was read as the number of a name. */
+static void a_name_that_does_not_exist(void **state)
+{
+    struct fix f = fix();
+    struct event gc = vm(VM_EVENT_LONG_GC, 3000, 84, P1);
+
+    (void)state;
+    until(&f, 0);
+    gc.fn = UINT32_MAX;
+    feed(&f, gc);
+    feed(&f, (struct event){.ts_ns = T0 + 4000 * MS, .kind = EVENT_MARK, .ident = UINT32_MAX});
+    until(&f, 10000);
+    struct snapshot *s = core_snapshot(f.c, WINDOW_10S, WALL);
+    assert_int_equal(s->vm.n, 0);
+    snapshot_free(s);
+    done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_long_run_queue_is_one_event),
         cmocka_unit_test_setup(nothing_is_lost_uncounted, rng_set_up),
         cmocka_unit_test(snapshots_have_all),
+        cmocka_unit_test(a_name_that_does_not_exist),
         cmocka_unit_test(texts_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
