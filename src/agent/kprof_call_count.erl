@@ -144,17 +144,15 @@ stop(C) -> off(C).
 %% ---- Counters that any process has set: [MFA] ----
 
 -spec clear(kprof_spec:session(), [mfa()]) -> [kprof_spec:matched()].
-clear(Session, MFAs) -> [clear_one(Session, MFA, kprof_spec:pattern({Session, traced}, MFA)) || MFA <- MFAs].
+clear(Session, MFAs) -> [clear_one(Session, MFA) || MFA <- MFAs].
 
 %% On some VMs (seen: OTP 25, 27) the removal of its counter switches off the pattern of a built-in function: the VM still
 %% returns it, but calls send no events. So it is set again.
-clear_one(Session, {M, F, A} = MFA, local) ->
-    Spec = erlang:is_builtin(M, F, A) andalso kprof_spec:pattern({Session, match_spec}, MFA),
+clear_one(Session, {M, F, A} = MFA) ->
+    Spec = erlang:is_builtin(M, F, A) andalso kprof_spec:pattern({Session, traced}, MFA) =:= local andalso kprof_spec:pattern({Session, match_spec}, MFA),
     Cleared = kprof_spec:set_pattern(Session, MFA, false, [call_count]),
     is_list(Spec) andalso kprof_spec:set_pattern(Session, MFA, Spec, [local]),
-    Cleared;
-clear_one(Session, MFA, _) ->
-    kprof_spec:set_pattern(Session, MFA, false, [call_count]).
+    Cleared.
 
 %% Returns the number of counters that are still set in the VM.
 -spec left(kprof_spec:session(), [mfa()]) -> non_neg_integer().

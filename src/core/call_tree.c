@@ -238,13 +238,12 @@ static void call(struct call_tree *t, struct proc *p, const struct call_event *e
         push(t, p, e, false);
         return;
     }
-    bool traced = on_stack(p, e->caller, &at);
     if (p->stack[p->depth - 1].caller == e->caller) {
         if (!again(t, p, e))
             push(t, p, e, true);
         return;
     }
-    if (traced) { /* the calls above it have ended without a return */
+    if (on_stack(p, e->caller, &at)) { /* the calls above it have ended without a return */
         t->counts.no_return += p->depth - 1 - at;
         p->depth = at + 1;
     }

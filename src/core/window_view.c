@@ -81,9 +81,14 @@ static void view_clear(struct windows *w)
             figures_clear(&w->row[i]->win);
 }
 
+static uint64_t second_ns(const struct windows *w, uint64_t second)
+{
+    return w->start_ns + second * CLOCK_SEC_NS;
+}
+
 static uint64_t running_ns(const struct windows *w)
 {
-    return w->now_ns - w->start_ns - w->sec * CLOCK_SEC_NS;
+    return w->now_ns - second_ns(w, w->sec);
 }
 
 /* How much of covered_ns, the time of a view that ends at to_ns, was before the end of the run. */
@@ -91,11 +96,6 @@ static uint64_t before_end(const struct windows *w, uint64_t covered_ns, uint64_
 {
     uint64_t after_ns = w->end_ns && to_ns > w->end_ns ? to_ns - w->end_ns : 0;
     return covered_ns > after_ns ? covered_ns - after_ns : 0;
-}
-
-static uint64_t second_ns(const struct windows *w, uint64_t second)
-{
-    return w->start_ns + second * CLOCK_SEC_NS;
 }
 
 uint64_t windows_view_last(struct windows *w, uint64_t seconds)
@@ -142,7 +142,7 @@ uint64_t windows_view_past(struct windows *w, uint64_t *from_s, uint64_t *to_s)
         w->view_sec == *to_s) {
         *from_s = w->view_from;
         *to_s = w->view_to;
-        return w->view_covered_s * CLOCK_SEC_NS;
+        return before_end(w, w->view_covered_s * CLOCK_SEC_NS, second_ns(w, *to_s));
     }
     w->view = VIEW_PAST;
     w->view_valid = true;
