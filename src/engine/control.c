@@ -12,7 +12,11 @@
 #include <string.h>
 #include <time.h>
 
-#define PING_MS        2000 /* the longest time between two pings: at least three per lease */
+#define PING_MS 2000 /* the longest time between two pings: at least three per lease */
+/* While the offset of the node's clock is uncertain, because it is new and the first answers were
+ * slow, pings are sent at this interval, up to this many. */
+#define PING_SOON_MS   250
+#define PING_SOON_MOST 8
 #define DELAY_FIRST_MS 500
 #define DELAY_MOST_MS  30000
 #define CALM_NS        UINT64_C(10000000000) /* a connection that lasted this long was stable */
@@ -36,6 +40,7 @@ struct control {
     struct trace_config applied;
     uint64_t applied_gen;
     uint64_t pinged_ns;
+    unsigned soon; /* pings in a row that were sent while the offset of the clock was uncertain */
     uint32_t seed;
     uint16_t epoch; /* of the last session */
     uint64_t sessions;
@@ -161,6 +166,14 @@ void control_alive(struct control *c)
     atomic_store_explicit(&c->alive_ns, clock_mono_ns(), memory_order_relaxed);
 }
 
+static bool clock_is_precise(const struct control *c)
+{
+    struct stream_figures f;
+
+    stream_figures(c->o.stream, &f);
+    return clock_reading_precise(&f.clock);
+}
+
 /* If the core thread hangs in a write (a terminal or pipe that accepts nothing), nobody sees its
  * output: the lease is renewed only as of its last report, and not at all if that is
  * older than ALIVE_NS. */
@@ -169,12 +182,15 @@ static int ping(struct control *c, struct session *s, struct err *e)
     uint64_t at = atomic_load_explicit(&c->alive_ns, memory_order_relaxed);
     uint64_t now = clock_mono_ns(), age_ns = at && now > at ? now - at : 0;
     c->pinged_ns = now;
+    c->soon = clock_is_precise(c) ? 0 : c->soon + (c->soon < PING_SOON_MOST);
     return age_ns < ALIVE_NS ? agent_request_ping(s, age_ns / 1000000u, e) : 0;
 }
 
 static int ping_every_ms(const struct control *c)
 {
-    return c->o.pause_ms && c->o.pause_ms / 3 < PING_MS ? (int)c->o.pause_ms / 3 : PING_MS;
+    bool soon = c->soon < PING_SOON_MOST && !clock_is_precise(c);
+    int most = soon ? PING_SOON_MS : PING_MS;
+    return c->o.pause_ms && c->o.pause_ms / 3 < (unsigned)most ? (int)c->o.pause_ms / 3 : most;
 }
 
 /* Requests renew the lease, too, but have no time stamps, so a ping is sent even if there are many

@@ -105,6 +105,11 @@ static int64_t offset_at(const struct clock_fit *f, uint64_t now_ns)
     return plus(one->offset_ns, f->drift * since(now_ns, one->at_ns));
 }
 
+bool clock_reading_precise(const struct clock_reading *r)
+{
+    return r->bounded && r->error_ns <= CLOCK_FIT_PRECISE_NS;
+}
+
 void clock_fit_init(struct clock_fit *f)
 {
     memset(f, 0, sizeof *f);

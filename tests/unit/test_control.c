@@ -2,7 +2,10 @@
  * wait; an answer belongs to the connection of its request. */
 #include "../lib/fake_peer.h"
 
+#include <kprof/base/intern.h>
+#include <kprof/base/ring.h>
 #include <kprof/trace/session.h>
+#include <kprof/trace/stream.h>
 
 /* The real control thread, but its nodes are peers of the test, one for each connection. */
 static struct session *open_fake(const struct session_opts *o, struct session_info *info,
@@ -86,6 +89,9 @@ static void on_wake(void *arg)
 
 struct seen {
     struct control *c;
+    struct ring *ring; /* of the stream; nothing is fed */
+    struct intern *names;
+    struct stream *stream;
     unsigned answers[QUESTIONS], failed[QUESTIONS];
     unsigned connected, lost;
     uint64_t end_ns;
@@ -98,6 +104,9 @@ static void begin(struct seen *s)
 
     memset(&net, 0, sizeof net);
     memset(s, 0, sizeof *s);
+    s->ring = ring_new(4, sizeof(struct event));
+    s->names = intern_new(4, 64);
+    o.stream = s->stream = stream_new(s->ring, s->names);
     s->end_ns = clock_mono_ns() + LONG_NS;
     s->c = control_start(&o);
 }
@@ -110,6 +119,9 @@ static void end(struct seen *s)
     control_finish(s->c, &r);
     for (unsigned i = 0; i < net.opened; i++)
         peer_free(net.peer[i], true);
+    stream_free(s->stream);
+    ring_free(s->ring);
+    intern_free(s->names);
 }
 
 static void take(struct seen *s)
@@ -282,6 +294,27 @@ static void the_next_connection_does_not_answer_for_the_last(void **state)
     end(&s);
 }
 
+/* While the offset of the node's clock is uncertain, it is asked for more often, but not for ever.
+ */
+static void an_uncertain_clock_is_asked_soon(void **state)
+{
+    struct intern *names = intern_new(4, 64);
+    struct ring *ring = ring_new(4, sizeof(struct event));
+    struct control c = {.o.stream = stream_new(ring, names)};
+
+    (void)state;
+    stream_clock(c.o.stream, 0, 1000000000);
+    assert_int_equal(ping_every_ms(&c), PING_SOON_MS);
+    c.soon = PING_SOON_MOST;
+    assert_int_equal(ping_every_ms(&c), PING_MS);
+    c.soon = 0;
+    c.o.pause_ms = 600; /* a short lease needs frequent pings, too */
+    assert_int_equal(ping_every_ms(&c), 200);
+    stream_free(c.o.stream);
+    ring_free(ring);
+    intern_free(names);
+}
+
 /* Random requests, answered or not, and random lost connections: each request has one answer. */
 static void every_question_has_one_answer(void **state)
 {
@@ -329,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_trip_waits_for_nobody),
         cmocka_unit_test(a_lost_connection_refuses_what_it_was_asked),
         cmocka_unit_test(the_next_connection_does_not_answer_for_the_last),
+        cmocka_unit_test(an_uncertain_clock_is_asked_soon),
         cmocka_unit_test(every_question_has_one_answer),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);

@@ -256,7 +256,16 @@ static void step(struct day *d)
     push_on(d); /* resumed, before anything is read */
 }
 
-/* Half a second: a heartbeat, two batches, and a question in every fourth. step_at: the number of
+static bool precise(const struct day *d)
+{
+    struct stream_figures f;
+
+    stream_figures(d->s, &f);
+    return clock_reading_precise(&f.clock);
+}
+
+/* Half a second: a heartbeat, two batches, and a question in every fourth, or if the offset is
+ * uncertain (engine/control asks even more often). step_at: the number of
  * the part before which a clock steps. */
 static void half_second(struct day *d, unsigned i, int step_at)
 {
@@ -274,7 +283,7 @@ static void half_second(struct day *d, unsigned i, int step_at)
             check_age(d, batch(d));
             take(d);
         }
-        if (k == 3 && d->live && i % 4 == 0) {
+        if (k == 3 && d->live && (i % 4 == 0 || !precise(d))) {
             question(d);
             take(d);
         }

@@ -31,8 +31,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLOCK_FIT_BUCKET_NS UINT64_C(2000000000)
-#define CLOCK_FIT_BUCKETS   300u
+#define CLOCK_FIT_BUCKET_NS  UINT64_C(2000000000)
+#define CLOCK_FIT_BUCKETS    300u
+#define CLOCK_FIT_PRECISE_NS 5e6
 
 struct clock_reading {
     bool known;       /* false: no stamp has arrived, all other fields are 0 */
@@ -48,6 +49,9 @@ struct clock_reading {
 /* Return the offset and the error at another time of the local clock than at_ns. */
 int64_t clock_reading_offset(const struct clock_reading *r, uint64_t now_ns);
 double clock_reading_error_ns(const struct clock_reading *r, uint64_t now_ns);
+/* False: the offset may be wrong by more than CLOCK_FIT_PRECISE_NS, so a round trip should be made
+ * soon. */
+bool clock_reading_precise(const struct clock_reading *r);
 
 enum clock_fit_side { CLOCK_FIT_LOW, CLOCK_FIT_HIGH, CLOCK_FIT_SIDES };
 
