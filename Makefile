@@ -160,8 +160,8 @@ $(B)/$(1)/%.o: tests/$(1)/%.c $(B)/how
 endef
 $(foreach kind,unit bench fuzz,$(eval $(call test_object,$(kind))))
 
-# A unit test is linked with the layers that it includes and those below. TESTLIB is a library because its parts use
-# layers.
+# A unit test is linked with the layers that it includes and those below. The test helpers are in an archive, so that a
+# test links only the helpers that it uses, and needs only their layers.
 .SECONDEXPANSION:
 $(B)/unit/%: $(B)/unit/%.o $(B)/libtest.a $$(call libs_of,$$(shell sh tests/tools/layers.sh "$(LAYERS)" tests/unit/$$*.c))
 	@$(CC) $(KP_LDFLAGS) $(TEST_LD) -o $@ $^ $(LIBS) -lcmocka

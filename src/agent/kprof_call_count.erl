@@ -2,7 +2,7 @@
 %%
 %% Invariant: they cost at most ?BUDGET permille of the schedulers. With few calls they stay on and the counts are exact. With
 %% many calls a counter is on for a part of each round, rounds get longer, and the last rate is used for the rest. A value of
-%% the controller; the caller passes the time in native units. The time of calls is never counted (kprof_hazard: call_time).
+%% the controller; the caller passes the time of a step in native units. The time of calls is never counted (kprof_hazard: call_time).
 -module(kprof_call_count).
 -export([new/4, step/2, due/2, stop/1, held/1, per_second/2, rates/1, clear/2, left/2, call_count/2]).
 -export_type([counts/0]).
@@ -141,7 +141,7 @@ rates(#c{rate = Rate}) ->
 -spec stop(counts()) -> counts().
 stop(C) -> off(C).
 
-%% ---- Counters that any process has set: [MFA] ----
+%% ---- The counters in the VM, without counts(): for any process of the agent ----
 
 -spec clear(kprof_spec:session(), [mfa()]) -> [kprof_spec:matched()].
 clear(Session, MFAs) -> [clear_one(Session, MFA) || MFA <- MFAs].

@@ -128,7 +128,7 @@
     isolated = false :: boolean(), % the VM has trace sessions
     session = none :: kprof_spec:session(),
     others = [] :: [binary()],
-    beside = false :: boolean(), % other agents are on the node (`beside` of kprof_hazard:vm/0: or other trace sessions)
+    beside = false :: boolean(), % other agents are on the node (`beside` of kprof_hazard:vm/0 is also true for trace sessions of others)
     tcw :: {non_neg_integer(), non_neg_integer()}, % {Before, Start}
     spawn_flags = true :: boolean(), % flags of new processes may be set
     relay = none :: none | pid(),

@@ -7,10 +7,10 @@
 %% not sent. Of the others, at most ?EVENTS_S per second on average, and ?BURST at once, are sent; further ones are dropped and
 %% counted, and their processes lose the flags. An event `off` reports that the state of such a process is not known from then
 %% on. If a process is interrupted and continues within ?AT_ONCE_US, the two events are not sent, because a process that only
-%% computes is interrupted every few microseconds. The helper also finds out which functions receive messages: a process that
-%% stops in such a function waits for a message; one that stops in another function was interrupted. It asks the processes to
-%% which such a process sends a message for the length of their mailboxes, at most every ?ASK_MS. The relay's part
-%% has no side effects except that it starts the helper and sends messages to it.
+%% computes is often scheduled out and in again at once. The helper also finds out which functions receive messages: a process that
+%% stops in such a function waits for a message; one that stops in another function was interrupted. When a
+%% process of such a request sends a message to another process, the helper asks that process for the length of its mailbox, at
+%% most once per ?ASK_MS. The relay's part has no side effects except that it starts the helper and sends messages to it.
 -module(kprof_detail).
 -export([allowed/1, flags/1, new/1, has/2, stop/2, split/4, cleared/4, cleared_ns/2, lost/2, dropped/1, helper/1, learn/2, ask/3]).
 -export_type([detail/0]).

@@ -5,7 +5,7 @@
 
 -include("kprof_controller.hrl").
 
--define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue is a long one
+-define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue counts as long
 -define(BUSY_BEATS, 4).
 -define(EVENTS, 100000).
 -define(EVENTS_MOST, 500000).

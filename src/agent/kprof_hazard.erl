@@ -63,8 +63,8 @@ upper(Id) -> string:uppercase(atom_to_list(Id)).
 %% Avoided on every VM, so not reported for this one.
 always(Use) -> lists:member(Use, [existing, call_time, ask_all, module_literals, load_on_demand, name_maps, flags_idle, session_timers, sample_memory, session_drop]).
 
-%% False: not reported at attach. These uses are those of stack samples, process table, polls, full traces, details and VM
-%% events, most of which count or report what they leave out.
+%% False: not reported at attach: some uses of stack samples, the process table, polls, details and VM events, which count or
+%% report what they leave out.
 used(Use) -> not lists:member(Use, [detail, gc_flags, sample_queue, sample_large, vm_events]).
 
 %% {Id, Use, Avoided on this VM?, What is avoided, Upstream report}. An Id never changes: `--hazards` prints it, and texts refer to it.

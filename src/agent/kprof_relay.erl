@@ -471,7 +471,7 @@ send(#s{pid = Pid}, What) -> erlang:send(Pid, What, [nosuspend, noconnect]).
 
 %% ---- Contents of messages ----
 
-%% A large name is shortened; a message that is not a tuple (a process lost its ticket) is dropped.
+%% A large name is shortened; a message that is not a tuple is dropped (the match spec failed: the process had no token).
 clip({_, _, _, Name} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _, _} = Msg) -> named(Name, Msg);

@@ -5,7 +5,7 @@
 
 -include("kprof_controller.hrl").
 
--define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue is a long one
+-define(RUN_QUEUE, 100). % processes per scheduler; a longer run queue counts as long
 -define(BUSY_BEATS, 4). % this many heartbeats with a long run queue stop sampling; as many with a short one resume it
 -define(INTERVAL_US, 9000).
 -define(LEAST_US, 1000).

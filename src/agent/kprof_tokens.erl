@@ -1,7 +1,7 @@
 %% Removes leftover trace tokens at the end.
 %%
 %% Each process with a token of the agent gets the flag `send`; a match spec for this event clears the token before the message
-%% gets it. Tokens of processes that do not run remain. They are inert until the process receives a message without a token.
+%% gets it. Tokens of processes that do not run remain. They are inert, and disappear when the process receives a message without a token.
 %% Then, once, all tokens are reset (seq_trace:reset_trace/0), but not before OTP 27, where this aborts the VM (kprof_hazard).
 %%
 %% Invariant: only tokens with a label of this epoch (and pids, if nobody else uses seq_trace) are changed, except by that

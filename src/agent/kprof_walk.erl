@@ -112,7 +112,7 @@ is_agents({M, _, _}) -> is_agents(M);
 is_agents(Name) when is_atom(Name) -> kprof_catalog:agent(Name);
 is_agents(_) -> false.
 
-%% A process belongs to the application whose master leads its group.
+%% A process belongs to the application whose application master is its group leader.
 -spec masters() -> #{pid() => binary()}.
 masters() ->
     maps:from_list([

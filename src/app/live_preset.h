@@ -17,11 +17,11 @@ struct live_preset {
     bool there[ENGINE_EXIST]; /* candidates of the presets offered last, one after another: the node
                                  has them */
     bool known;               /* `there` is set */
-    bool start_asked;         /* which presets fit the node, for a session that has no tier */
-    bool wanted;              /* P was pressed before the node could be asked */
-    char title[100];          /* of the list */
-    uint32_t counts;          /* the count of calls (survey.counts) that the lists show */
-    bool counting;            /* the list says that calls are counted */
+    bool start_asked;  /* the node was asked once which presets fit it, for a table without tiers */
+    bool wanted;       /* P was pressed before the node could be asked */
+    char title[100];   /* of the list */
+    uint32_t counts;   /* the count of calls (survey.counts) that the lists show */
+    bool counting;     /* the list says that calls are counted */
     uint64_t offer_ns; /* the list opens when calls are counted, or at this time at the latest; 0:
                           none */
 };

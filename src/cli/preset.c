@@ -41,14 +41,16 @@ struct preset {
  *   yaws 2.0        erlyaws/yaws, src/yaws_server.erl (handle_ut/4, deliver_dyn_part/8), #arg{} of
  *                   yaws_api.hrl: the request is its fifth element in 1.x and 2.x;
  *                   deliver_file/5 and deliver_accumulated/4 in 2.1.1, 2.2.0, 2.3.1
- *   rabbitmq        the modules of 3.10.8, 4.0.5 and 4.3.6. The reader (rabbit_reader) is not a
- * tier: it passes frames on before the channel begins a request ejabberd 17 on processone/ejabberd:
- * ejabberd_c2s, ejabberd_router, ejabberd_local, ejabberd_sm liveview
- * phoenixframework/phoenix_live_view, 0.16 to 1.1: channel.ex, utils.ex, renderer.ex, diff.ex,
- * static.ex ecto 3          elixir-ecto/ecto_sql, lib/ecto/adapters/sql.ex;
- * elixir-ecto/db_connection 2 oban 1, 2       oban-bg/oban, lib/oban/queue/executor.ex,
- * lib/oban/engine.ex Paths are in path(...), which replaces ids: else each request would have its
- * own name. */
+ *   rabbitmq        the modules of 3.10.8, 4.0.5 and 4.3.6; rabbit_reader is not a tier, because
+ *                   it passes frames on before the channel begins a request
+ *   ejabberd 17     and later: processone/ejabberd: ejabberd_c2s, ejabberd_router,
+ *                   ejabberd_local, ejabberd_sm
+ *   liveview        phoenixframework/phoenix_live_view, 0.16 to 1.1: channel.ex, utils.ex,
+ *                   renderer.ex, diff.ex, static.ex
+ *   ecto 3          elixir-ecto/ecto_sql, lib/ecto/adapters/sql.ex; elixir-ecto/db_connection 2
+ *   oban 1, 2       oban-bg/oban, lib/oban/queue/executor.ex, lib/oban/engine.ex
+ *
+ * Paths are in path(...), which replaces ids: else each request would have its own name. */
 #define LIVE "'Elixir.Phoenix.LiveView.Channel'"
 #define SQL  "'Elixir.Ecto.Adapters.SQL'"
 #define OBAN "'Elixir.Oban.Queue.Executor'"

@@ -144,8 +144,9 @@ void heat_make(struct heat *h, const struct windows *w, struct heat_row row, uin
     h->generation = w->generation;
     if (make_all(h, w, from_s, to_s))
         return;
-    for (size_t i = 0; i < HEAT_COLS;
-         i++) /* finer than the present slots of the history, so they do not fit */
+    /* The columns are finer than the slots that the history still has, so they do not fit the new
+     * ones: all are computed again. */
+    for (size_t i = 0; i < HEAT_COLS; i++)
         h->col[i].done = false;
     make_all(h, w, from_s, to_s);
 }

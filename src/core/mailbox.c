@@ -99,8 +99,8 @@ static void answered(struct mailbox *m, uint32_t at, uint64_t ts_ns)
         drop(m, at);
 }
 
-/* A free slot. If all are in use, the one that was filled first is dropped: no event has shown that
- * its sender has the answer. */
+/* A free slot. If all are in use, one is dropped: they are dropped in turn, so it is usually one
+ * that was filled long ago. */
 static uint32_t take(struct mailbox *m)
 {
     if (!m->sent)

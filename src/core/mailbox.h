@@ -7,8 +7,8 @@
  * that were sent before and not answered before, the one that was sent first. A process sends one
  * message at a time, because it waits for the answer: its return, or its next message, is the time
  * of the answer. Events of different processes may arrive in any order while the request is open.
- * At most MAILBOX_SENT messages and MAILBOX_SERVERS processes are kept; beyond that, messages that
- * were sent earlier are dropped. Memory is reserved when it is first needed. One thread. */
+ * At most MAILBOX_SENT messages and MAILBOX_SERVERS processes are kept; beyond that, messages
+ * are dropped in turn. Memory is reserved when it is first needed. One thread. */
 #ifndef KPROF_CORE_MAILBOX_H
 #define KPROF_CORE_MAILBOX_H
 

@@ -143,7 +143,7 @@ void node_choice_note(const struct node_choice *c, uint64_t now_s, char out[NODE
         add(out, used);
     }
     if (c->connect[0]) {
-        snprintf(used, sizeof used, "by %s", c->connect);
+        snprintf(used, sizeof used, "via %s", c->connect);
         add(out, used);
     }
 }

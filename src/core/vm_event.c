@@ -90,7 +90,8 @@ void vm_event_text(const struct snap_vm_event *e, char *out)
         n = snprintf(out, (size_t)cap, "module loaded again: %.120s", detail);
         break;
     case VM_EVENT_RUN_QUEUE:
-        n = snprintf(out, (size_t)cap, "long run queue%s, up to %" PRIu64, took, e->value);
+        n = snprintf(out, (size_t)cap, "long run queue%s, up to %" PRIu64 " processes", took,
+                     e->value);
         break;
     case VM_EVENT_BREAKER:
         n = snprintf(out, (size_t)cap, "breaker open%s", took);

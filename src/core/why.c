@@ -135,8 +135,8 @@ static struct snap_finding *found(struct snap_why *w, const char *rule)
     return NULL;
 }
 
-/* The time in which a call waits for a busy process counts as self time of its tier: then "queue"
- * explains what "tier" only repeats, and names the layer that is slow. */
+/* The time in which a call waits for a busy process counts as self time of its tier. Then "tier"
+ * names the tier of the caller, and "queue" the tier that is slow, so "tier" is dropped. */
 static void drop_repeated(struct snap_why *w)
 {
     const struct snap_finding *queue = found(w, "queue");

@@ -207,8 +207,8 @@ enum why_answer why_change_slower(const struct why_facts *f, struct snap_finding
         out->row = r;
         snprintf(out->text, sizeof out->text, "p99 of %s%s%s is %s, %s compared with %s",
                  why_name(r->tier == TIER_TOTAL ? "the requests" : r->tier_name).s,
-                 r->ident ? ", " : "", r->ident ? why_ident(r).s : "", why_us(r->p99_us).s, change,
-                 why_name(f->s->compared).s);
+                 r->ident ? " for " : "", r->ident ? why_ident(r).s : "", why_us(r->p99_us).s,
+                 change, why_name(f->s->compared).s);
     }
     return out->score > 0 ? WHY_YES : known ? WHY_NO : WHY_UNKNOWN;
 }

@@ -80,11 +80,11 @@ struct why_part_text why_part_calls(const struct why_part *p)
 
     if (p->slow)
         snprintf(t.s, sizeof t.s, "the slowest 1 %% of the calls of %s%s%s (%s and longer)",
-                 why_name(r->tier_name).s, r->ident ? ", " : "", r->ident ? why_ident(r).s : "",
+                 why_name(r->tier_name).s, r->ident ? " for " : "", r->ident ? why_ident(r).s : "",
                  why_us(r->parts->slow_from_us).s);
     else
         snprintf(t.s, sizeof t.s, "the calls of %s%s%s (%llu of them were followed)",
-                 why_name(r->tier_name).s, r->ident ? ", " : "", r->ident ? why_ident(r).s : "",
+                 why_name(r->tier_name).s, r->ident ? " for " : "", r->ident ? why_ident(r).s : "",
                  (unsigned long long)r->parts->calls);
     return t;
 }

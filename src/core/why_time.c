@@ -163,8 +163,9 @@ static void say_tier(const struct why_facts *f, const struct snap_row *kind, con
                  of.s, why_us(kind->p99_us).s, m->n, why_percent(m->share), tier.s, own,
                  m->pid ? ", always in process " : "", m->pid ? process.s : "");
     else
-        snprintf(out->text, sizeof out->text, "mean of %s is %s: %d %% of it is self time of %s%s",
-                 of.s, why_us(kind->mean_us).s, why_percent(m->share), tier.s, own);
+        snprintf(out->text, sizeof out->text,
+                 "the mean of %s is %s: %d %% of it is self time of %s%s", of.s,
+                 why_us(kind->mean_us).s, why_percent(m->share), tier.s, own);
     say_place(f, kind, out);
     out->proof = m->trace ? PROOF_WATERFALL : PROOF_TABLE;
     out->trace = m->trace;

@@ -304,7 +304,7 @@ static void down(struct control *c)
         refuse(c, a, GONE);
 }
 
-/* False: the session was lost; why is set. True: control_stop has ended it. */
+/* False: the session was lost; why is set. True: control_finish has ended it. */
 static bool serve(struct control *c, struct session *s, struct err *why)
 {
     struct err e = {{0}};

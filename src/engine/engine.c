@@ -41,7 +41,7 @@
 static void wake(void *arg)
 {
     struct engine *g = arg;
-    ssize_t ignored = write(g->pipe[1], "", 1); /* the pipe is full, so it is readable */
+    ssize_t ignored = write(g->pipe[1], "", 1); /* it fails only if the pipe is full, so readable */
     (void)ignored;
 }
 

@@ -14,8 +14,8 @@
 enum {
     WHO_ASK_NS = 500000000,
     WHO_SLOW = 48,
-    WHO_TRACES = 16, /* slow requests, and processes that each waited for */
-    WHO_OTHERS = 3,
+    WHO_TRACES = 16, /* slow requests for which other processes are named */
+    WHO_OTHERS = 3,  /* processes that each of these waited for */
     WHO_OPEN = 20,
     WHO_EVENTS = 24,
     WHO_OPEN_US = 1000000
@@ -40,8 +40,8 @@ static const char *name_of(void *arg, uint64_t pid, uint64_t wall_ns)
 
 static void want(struct engine *g, uint64_t pid, uint64_t wall_ns, uint64_t *pids, size_t *n)
 {
-    if (wall_ns < g->process_names.vm_wall_ns ||
-        find(g, pid, wall_ns)) /* the node cannot name a process that has ended */
+    /* A process of the VM before a restart cannot be asked for, and none is asked for twice. */
+    if (wall_ns < g->process_names.vm_wall_ns || find(g, pid, wall_ns))
         return;
     struct process_name *w = &g->process_names.of[g->process_names.n++ % PROCESS_NAMES];
     *w = (struct process_name){

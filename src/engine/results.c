@@ -151,7 +151,7 @@ static void lost(struct engine *g, struct result *r)
         core_feed(g->core, &off, 1); /* the ends of its open calls will not arrive */
         liveness_gap(g, GAP_LOST);
         session_log_add(g, r->text);
-        session_log_say(g, "", false); /* what was said of the connection is no longer so */
+        session_log_say(g, "", false); /* a message about the connection is out of date */
     }
     g->state = ENGINE_LOST;
     g->tracing = false;

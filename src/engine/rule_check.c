@@ -8,9 +8,8 @@
  * rule has ENOUGH_NS to name one. */
 #define BEFORE_NS UINT64_C(500000000)
 #define ENOUGH_NS UINT64_C(1000000000)
-#define UNTIL_NS                                                                                   \
-    UINT64_C(10000000000) /* after this time it is valid, if it has named a request                \
-                           */
+/* After this time, a rule that has named requests is no longer checked. */
+#define UNTIL_NS   UINT64_C(10000000000)
 #define EVERY_NS   UINT64_C(100000000)
 #define ARG_DIGITS 3
 

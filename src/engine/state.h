@@ -1,7 +1,8 @@
 /* The private state of struct engine: one part for each unit of this layer that has a state. A part
  * is mainly written by the unit that it is named after.
  *
- * Invariant: only the core thread uses the struct, except `full_waits`. */
+ * Invariant: only the core thread uses the struct. Exceptions: `full_waits`, which is atomic, and
+ * `ring` and `pipe`, which do not change after engine_new. */
 #ifndef KPROF_ENGINE_STATE_H
 #define KPROF_ENGINE_STATE_H
 

@@ -210,8 +210,8 @@ static enum conn_fail refused(const struct call *c, size_t which, int why)
         (void)err_set(c->e, "cannot connect to %.100s: nothing listens on %s; %s",
                       c->to->name->full, where, advice(c));
     else
-        (void)err_set(c->e, "cannot connect to %.100s: no route to %s: %s; %s", c->to->name->full,
-                      where, strerror(why), advice(c));
+        (void)err_set(c->e, "cannot connect to %.100s at %s: %s; %s", c->to->name->full, where,
+                      strerror(why), advice(c));
     return CONN_REFUSED;
 }
 

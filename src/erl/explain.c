@@ -127,7 +127,7 @@ static enum conn_fail unknown(const struct explain *x, const struct handshake *s
     if (!known_server(x, s->server, e))
         (void)err_set(e,
                       "cannot connect to %.100s: the server at %.180s does not speak the Erlang "
-                      "distribution protocol, or another version of it",
+                      "distribution protocol, or speaks another version of it",
                       x->name->full, x->to->where);
     return CONN_HANDSHAKE;
 }

@@ -229,7 +229,8 @@ static bool attach_socket(struct tls_conn *t)
 {
     BIO *b;
 
-    /* Without an index of its own: there are few of them, and reconnecting would use them up. */
+    /* Uses no type index of its own (BIO_get_new_index): there are few of them, and reconnecting
+     * would use them up. */
     t->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "kprof-top socket");
     if (t->method == NULL || BIO_meth_set_read(t->method, bio_read) != 1 ||
         BIO_meth_set_write(t->method, bio_write) != 1 ||

@@ -16,7 +16,7 @@ static void time_text(const ASN1_TIME *at, char *out, size_t cap)
     struct tm tm;
 
     if (ASN1_TIME_to_tm(at, &tm) != 1 || strftime(out, cap, "%Y-%m-%d %H:%M UTC", &tm) == 0)
-        snprintf(out, cap, "an unknown time");
+        snprintf(out, cap, "an unknown date");
 }
 
 static void add_name(struct buf *out, const char *s, size_t n)

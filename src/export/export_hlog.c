@@ -1,8 +1,8 @@
 /* HdrHistogram log (format version 1.3) with V2 compressed histograms, one line per row: the
  * HdrHistogram tools of every language can read it. Values are nanoseconds with 3 significant
  * digits, more than the buckets of base/hist have; the calls of a bucket are at its middle, minimum
- * and maximum are exact. Source: HistogramLogWriter and encodings of HdrHistogram (Gil Tene),
- * original code. */
+ * and maximum are exact. Source of the format: HistogramLogWriter and the encodings of HdrHistogram
+ * (Gil Tene); no code was copied. */
 #include <kprof/base/clock.h>
 #include <kprof/base/hist.h>
 #include <kprof/base/text.h>

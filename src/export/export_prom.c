@@ -1,6 +1,6 @@
 /* The Prometheus text format: the window as gauges (a window slides, so it has no counters), and
- * the state of the session. For the textfile collector of a node exporter. Source: Prometheus
- * exposition formats, text version 0.0.4; original code. */
+ * the state of the session. For the textfile collector of a node exporter. Source of the
+ * format: Prometheus exposition formats, text version 0.0.4; no code was copied. */
 #include <kprof/base/text.h>
 #include <kprof/export/field.h>
 #include <kprof/export/part_field.h>

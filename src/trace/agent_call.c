@@ -44,7 +44,7 @@ void agent_call_end(struct agent_call *q)
 int agent_call_unreadable(const char *what, struct err *e)
 {
     return err_set(e,
-                   "cannot read the agent's answer to %s: the agent has another version; "
-                   "attach again",
+                   "cannot read the agent's answer to the request '%s': the agent has another "
+                   "version; attach again",
                    what);
 }

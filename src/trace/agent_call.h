@@ -29,7 +29,7 @@ int agent_call_send(struct agent_call *q, struct session *s, struct err *e);
 /* Sends the request, waits for any answer, and ends the call. */
 int agent_call_done(struct agent_call *q, struct session *s, struct err *e);
 void agent_call_end(struct agent_call *q);
-/* Reports in err that the answer about `what` cannot be read. Returns -1. */
+/* Reports in err that the answer to the request `what` cannot be read. Returns -1. */
 int agent_call_unreadable(const char *what, struct err *e);
 
 #endif

@@ -202,7 +202,7 @@ int capture_begin(struct session *s, uint16_t ix, struct capture *out, struct er
     if (rc == 0 && etf_is_atom(&q.c, "ok"))
         out->state = CAPTURE_RUNNING;
     else if (rc == 0 && !refused(&q.c, out))
-        rc = agent_call_unreadable("a capture", e);
+        rc = agent_call_unreadable("capture", e);
     agent_call_end(&q);
     return rc;
 }
@@ -220,7 +220,7 @@ int capture_look(struct session *s, struct capture *out, struct err *e)
         goto out;
     rc = -1;
     if (!etf_tuple(&at, &arity)) {
-        agent_call_unreadable("a capture", e);
+        agent_call_unreadable("captured", e);
     } else if (arity == 3 && etf_is_atom(&at, "capturing") && etf_u64(&at, &out->kept) &&
                etf_u64(&at, &out->seen)) {
         out->state = CAPTURE_RUNNING;
@@ -231,7 +231,7 @@ int capture_look(struct session *s, struct capture *out, struct err *e)
         out->kept = out->set->calls;
         rc = 0;
     } else {
-        agent_call_unreadable("a capture", e);
+        agent_call_unreadable("captured", e);
     }
 out:
     agent_call_end(&q);

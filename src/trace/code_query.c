@@ -113,7 +113,7 @@ static int read_callees(struct etf *c, struct buf *page, char note[CODE_QUERY_NO
     uint32_t arity;
 
     if (!etf_tuple(c, &arity) || arity != 3)
-        return agent_call_unreadable("called functions", e);
+        return agent_call_unreadable("callees", e);
     if (etf_is_atom(c, "error")) {
         etf_skip(c);
         etf_text(c, why, sizeof why);
@@ -122,7 +122,7 @@ static int read_callees(struct etf *c, struct buf *page, char note[CODE_QUERY_NO
     bool ok = etf_is_atom(c, "callees");
     etf_text(c, note, CODE_QUERY_NOTE_BYTES);
     if (!ok || c->bad)
-        return agent_call_unreadable("called functions", e);
+        return agent_call_unreadable("callees", e);
     buf_add(page, c->p, (size_t)(c->end - c->p));
     return 0;
 }
@@ -151,10 +151,10 @@ int code_query_exist(struct session *s, const struct mfa *f, size_t n, bool *the
     enc_functions(&q.request, f, n);
     int rc = agent_call_send(&q, s, e);
     if (rc == 0 && (!etf_tuple(&q.c, &got) || got != n))
-        rc = agent_call_unreadable("functions", e);
+        rc = agent_call_unreadable("exist", e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         uint64_t is = 0;
-        rc = etf_u64(&q.c, &is) ? 0 : agent_call_unreadable("functions", e);
+        rc = etf_u64(&q.c, &is) ? 0 : agent_call_unreadable("exist", e);
         there[i] = is != 0;
     }
     agent_call_end(&q);
@@ -171,7 +171,7 @@ int code_query_rates_begin(struct session *s, const struct mfa *f, size_t n, boo
     int rc = agent_call_send(&q, s, e);
     *wait = rc == 0 && etf_is_atom(&q.c, "wait");
     if (rc == 0 && !*wait && !etf_is_atom(&q.c, "ok"))
-        rc = agent_call_unreadable("call rates", e);
+        rc = agent_call_unreadable("rates", e);
     agent_call_end(&q);
     return rc;
 }
@@ -202,7 +202,7 @@ int code_query_rates_take(struct session *s, struct code_query_rates *out, struc
     agent_call_word(&q, "rates");
     int rc = agent_call_send(&q, s, e);
     if (rc == 0 && !read_rates(&q.c, out))
-        rc = agent_call_unreadable("call rates", e);
+        rc = agent_call_unreadable("rates", e);
     agent_call_end(&q);
     return rc;
 }

@@ -169,7 +169,7 @@ static int wait_answer(struct session *s, uint64_t ref, struct buf *answer, int 
     while (!s->lost && s->got != ref) {
         send_urgent(s);
         if (s->lost || s->got == ref)
-            break; /* it was, while send_urgent had released the lock */
+            break; /* the answer came, or the connection was lost, while the lock was released */
         if (pthread_cond_timedwait(&s->came, &s->lock, &until) == ETIMEDOUT && s->got != ref) {
             s->want = 0;
             return err_set(e,

@@ -207,7 +207,7 @@ bad:
     return STREAM_BAD;
 }
 
-/* True: events of details were lost before this message. */
+/* True: scheduling events ({kd}) were lost before this message. */
 static bool detail_gap(struct stream *s, uint64_t seq, uint64_t dropped)
 {
     uint64_t refused = ring_lost(s->ring);

@@ -31,8 +31,9 @@ static int by_number(double a, double b)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* The newest first. The snapshot has those that have not ended before all others; these are in the
- * order in which they were complete, which is some time after their end. */
+/* The newest first. In the snapshot, requests that have not ended come before all others, and stay
+ * there; the others are in the order in which they were complete, some time after their end, so
+ * they are sorted by their end. */
 static int by_time(const struct snap_slow *a, const struct snap_slow *b)
 {
     if (!a->done || !b->done) {

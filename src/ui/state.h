@@ -27,8 +27,8 @@ struct ui {
     enum screen_id screen;     /* the one that is shown */
     enum screen_id home;       /* the screen to which Esc returns from others */
     enum screen_id flame_from; /* the screen from which the flame graph was opened */
-    enum screen_id full_from;  /* where the full trace was opened; SCREEN_NONE */
-    enum screen_id calls_from; /* where the open calls of a process were opened; SCREEN_NONE */
+    enum screen_id full_from; /* where the full trace was opened; SCREEN_NONE: Esc goes to `home` */
+    enum screen_id calls_from; /* the same for the open calls of a process */
     bool of_finding;           /* the screen proves a finding: Esc goes back to the findings */
     enum screen_id asked_on;   /* the screen that requested app's last menu */
     enum theme theme;

@@ -10,7 +10,8 @@ void table_menus_sort(struct ui_shared *sh);
 void table_menus_sort_done(struct ui_shared *sh, size_t item);
 
 void table_menus_columns(const struct table_state *t, struct ui_shared *sh);
-void table_menus_column_next(struct table_state *t, struct ui_shared *sh); /* of the selected one */
+/* Gives the selected column its next state: auto, shown, hidden. */
+void table_menus_column_next(struct table_state *t, struct ui_shared *sh);
 
 void table_menus_entry(struct ui_shared *sh, const struct snapshot *s);
 /* Asks y/n before a tier is removed. A tier without calls loses no values: the result is then the

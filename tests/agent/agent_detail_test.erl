@@ -1,4 +1,4 @@
-%% Requests that are followed in detail: who has the flags of it, for how long, and how many events there are. Run by
+%% Requests that are followed in detail: which processes have the flags, for how long, and how many events there are. Run by
 %% agent_test.
 -module(agent_detail_test).
 -export([tests/0]).

@@ -1,4 +1,4 @@
-%% The node's own log of the calls of agent_full_work: who called what, and when. -> on the target of the tests of full traces
+%% The node's own log of the calls of agent_full_work: who called what, and when. It runs on the target of the tests of full traces.
 -module(agent_full_log).
 -export([start/0, own/1, put/1, all/0, flagged/0, meta/1, requests/3, connection/2]).
 -export([runs_away/0, asks_itself/0, calls/0, bystander/0, many/0, serves/0]). % processes

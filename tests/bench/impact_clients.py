@@ -104,8 +104,8 @@ def summary(found):
     return rows
 
 
-HEAD = ["us, from the intended start", "p50", "p99", "p99.9", "p50 x bare", "p99 x bare", "p50 x untraced", "p99 x untraced", "p99 of slices x bare", "x untraced", "node CPU %",
-        "kprof-top CPU %", "CPU x bare", "added CPU x bare", "node MB", "kprof-top MB", "notes"]
+HEAD = ["us, from the intended start", "p50", "p99", "p99.9", "p50 / bare", "p99 / bare", "p50 / untraced", "p99 / untraced", "p99 of slices / bare", "/ untraced", "node CPU %",
+        "kprof-top CPU %", "CPU / bare", "added CPU / bare", "node MB", "kprof-top MB", "notes"]
 
 
 def run(otp, o):

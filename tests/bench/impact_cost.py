@@ -79,8 +79,8 @@ def run(otp, o):
                 say("  " + ", ".join(rows[-1]))
     return "\n".join([
         f"### Cost for the node, OTP {otp}", "",
-        f"A loop on each of {o.schedulers} schedulers, at full speed, {', '.join(f'{u:g}' for u in o.cost_us)} us of work per call, by sampling rate; tracing on for"
-        f" {o.cost_seconds:g} s (the loops call traced functions) in turn with off (they call the same functions of a module that is not traced); {o.pairs} pairs,"
+        f"A loop on each of {o.schedulers} schedulers, at full speed, {', '.join(f'{u:g}' for u in o.cost_us)} us of work per call at the sampling rates 1/1, 1/10, 1/1,000,000. Tracing is alternately on for"
+        f" {o.cost_seconds:g} s (the loops call traced functions) and off (they call the same functions of a module that is not traced); {o.pairs} pairs,"
         " medians and quartiles. Paired throughput: what the loops lose per second of the node's own CPU time, without what kprof-top takes of the same"
         f" cores; by the clock: per second of elapsed time, with it. What kprof-top says is its mean over {HOLD_MS / 1000:g} s of steady tracing just before, as a share of the CPU that the"
         " node really had (on a machine of its own: all of its schedulers' time). Agrees: within"

@@ -2,8 +2,8 @@
 """chaos.py [--rounds N] [--seed S] [--otp "25 27 29"] [--only WORD] [--stop SECONDS]
 
 Rounds of failures on real nodes under load: N for each OTP, in an order that the seed determines (it is printed).
-After each round nothing of a profiler and no token is on the node, if it is alive, kprof-top is alive or has ended
-with a message, and the memory of both has not grown."""
+After each round, nothing of a profiler and no token is on the node (if the node is alive); kprof-top is alive or has
+ended with a message; and the memory of both has not grown."""
 import argparse
 import os
 import random

@@ -3,7 +3,7 @@
 attach and detach take.
 
 On the node a process of normal priority ticks every millisecond and reports its longest stall during each step. An idle node on the same
-machine does the same: a stall of both comes from the machine. The control is measured before and after, while kprof-top is not attached.
+machine does the same: a stall of both comes from the machine. The node itself without kprof-top (the control) is measured before and after.
 Each figure is printed beside its goal, with `!` if it misses the goal; run it on an idle machine. The exit status is 1 only if the node
 crashes, is not clean, or a step does not end. --write writes the table into tests/RESULTS.md."""
 import argparse

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a node: the network, which a test can freeze, thaw and cut."""
+"""A TCP proxy in front of a node. It simulates the network: a test can stop it (freeze), resume it (thaw) and cut connections."""
 import select
 import socket
 import struct

@@ -1,4 +1,4 @@
-%% Requests whose time has known parts: step/2 does only what it is named after, and the node measures it itself.
+%% Requests whose time has known parts: step(Kind, _) does only what Kind names, and measures its time itself.
 -module(parts_work).
 -export([start/0, run/2, truth/0, hogs/1, watch/0, watched/0, request/1, step/2, serve/1, init/1, handle_call/3, handle_cast/2]).
 

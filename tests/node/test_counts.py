@@ -1,4 +1,4 @@
-"""Known workloads: exact counts, in both return modes, on every OTP; conservation; nothing lost."""
+"""Known workloads: exact counts, in both return modes, on every OTP; each received call is accounted for; nothing is lost."""
 import time
 
 import kp

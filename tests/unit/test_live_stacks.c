@@ -1,5 +1,5 @@
-/* When stacks are sampled on the live screen: as the operator has chosen, while the flame graph is
- * shown, unless it is kept. */
+/* When stacks are sampled on the live screen: as the operator has chosen, and only while the flame
+ * graph is shown, unless K keeps the sampling on. */
 #include "live_fixture.h"
 
 #define assert_sampled(r, text)                                                                    \

@@ -93,7 +93,7 @@ static void one_entry_per_node(void **state)
     node_choice_note(&l.at[0], 3000 + 3 * 3600, note);
     assert_string_equal(note, "of this release, runs here, used 3 h ago");
     node_choice_note(&l.at[4], 70, note);
-    assert_string_equal(note, "used 0 min ago, by 127.0.0.1:2");
+    assert_string_equal(note, "used 0 min ago, via 127.0.0.1:2");
     assert_string_equal(l.at[1].connect, "");
     node_choice_note(&l.at[2], 2060, note);
     assert_string_equal(note, "used 1 min ago");

@@ -65,7 +65,7 @@ static void tier(void **state)
     const struct snap_finding *w;
 
     scene_row(c, DB, WRITE)->share = 0.81;
-    w = scene_first(c, "tier", "mean of write is 10.0ms: 81 % of it is self time of db");
+    w = scene_first(c, "tier", "the mean of write is 10.0ms: 81 % of it is self time of db");
     assert_int_equal(w->proof, PROOF_TABLE);
     assert_ptr_equal(w->row, scene_row(c, DB, WRITE));
     /* the slow requests of this kind: those at its p99 (40 ms) or longer */
@@ -87,7 +87,7 @@ static void tier(void **state)
     /* not if they were before the window */
     for (int i = 0; i < 5; i++)
         c->slow[i].wall_ns -= 20 * SEC;
-    scene_first(c, "tier", "mean of write is 10.0ms: 81 % of it is self time of db");
+    scene_first(c, "tier", "the mean of write is 10.0ms: 81 % of it is self time of db");
     scene_free(c);
 
     c = scene_quiet(); /* the same mean, but no tier has half of the time of the slow ones */
@@ -101,7 +101,7 @@ static void tier(void **state)
     scene_row(c, WEB, WRITE)->share = 0.6;
     scene_first(
         c, "tier",
-        "mean of write is 10.0ms: 60 % of it is self time of web itself, outside of the other "
+        "the mean of write is 10.0ms: 60 % of it is self time of web itself, outside of the other "
         "tiers");
     for (int t = PARSE; t <= ACC; t++) /* the only tier always has all of it */
         scene_row(c, t, KINDS)->count = 0;
@@ -120,7 +120,7 @@ static void tier(void **state)
     scene_row(c, TIERS, KINDS)->mean_us = 55000;
     scene_first(
         c, "tier",
-        "mean of write is 100ms: 100 % of it is self time of web itself, outside of the other "
+        "the mean of write is 100ms: 100 % of it is self time of web itself, outside of the other "
         "tiers");
     scene_free(c);
 }

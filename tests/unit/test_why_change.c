@@ -166,7 +166,7 @@ static void slower(void **state)
     struct scene *c = scene_of("slower");
     struct snap_row *r = scene_row(c, DB, WRITE);
     const struct snap_finding *w =
-        scene_first(c, "slower", "p99 of db, write is 16.0ms, +40% compared with yesterday.rec");
+        scene_first(c, "slower", "p99 of db for write is 16.0ms, +40% compared with yesterday.rec");
     assert_ptr_equal(w->row, r);
     r->then_count = 100; /* a p99 of 100 calls is one call */
     scene_none(c, "slower");

@@ -39,7 +39,8 @@ struct core *core_new(const struct core_limits *l, const struct intern *names);
 void core_free(struct core *c);
 
 /* Tiers. Core owns the set; the number of a tier never changes. core_tier_add returns the number,
- * or TIER_NONE when all 64 are in use; rates count the time since the tier was added. */
+ * or TIER_NONE when all 64 are in use; rates count the time since the tier was added or confirmed.
+ */
 const struct tierset *core_tiers(const struct core *c);
 uint16_t core_tier_add(struct core *c, const char *name, const char *mfa);
 /* The node has confirmed the tier: its time counts from now, unless it was confirmed before or
@@ -74,7 +75,7 @@ void core_advance(struct core *c, uint64_t now_ns); /* node time */
 void core_gap(struct core *c, uint64_t at_ns, enum gap_reason reason);
 /* The run has ended. If the newest gap has not ended, began at since_ns or later and is GAP_OFF or
  * GAP_LOST, the run ended with it: it is removed, because the end of a run is not a gap. Otherwise
- * the run ends now. No window covers later time, also not the late_ns by which the time advances so
+ * the run ends now. No window covers later time, not even the late_ns by which the time advances so
  * that all requests are complete. */
 void core_run_end(struct core *c, uint64_t since_ns, uint64_t late_ns);
 void core_zero(struct core *c); /* removes rows, histories and totals; open requests stay */

@@ -181,7 +181,7 @@ struct snap_slow {
     size_t n_tiers;
     const struct snap_slow_sum *sums;
     size_t n_sums;
-    uint32_t polls;                  /* while it was open for long; 0: it was not polled */
+    uint32_t polls;                  /* while it was open for a long time; 0: it was not polled */
     const struct snap_place *places; /* the most frequent, at most 4 */
     size_t n_places;
 };

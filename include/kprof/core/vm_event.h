@@ -44,7 +44,7 @@ struct snap_vm_event {
     uint64_t pid;     /* 0: none */
     const char *who;  /* name of the process; NULL: not known */
     /* LONG_GC, LARGE_HEAP: bytes of the heap; LONG_QUEUE: at least this many messages; RUN_QUEUE:
-     * the longest; else 0. */
+     * the longest, in processes of all schedulers; else 0. */
     uint64_t value;
     /* LONG_SCHEDULE: the function in which the process stopped, or else began, or the port;
      * BUSY_PORT: the port; LOADED: the module; GAP, BREAKER: the reason. NULL: none. */

@@ -8,7 +8,7 @@
  * the clocks: the local time of the request (u64) and the node's native time in the answer (i64,
  * both big endian); the stamp is the time at which the answer arrived. Kind 'S': one message of the
  * agent with stack samples. Kind 'D': one with the scheduling of processes. Kind 'V': one with
- * events of the VM. Kind 'P': a poll of a process whose request was open for long
+ * events of the VM. Kind 'P': a poll of a process whose request was open for a long time
  * (engine/recording_poll). A reader skips unknown kinds: a kprof-top without stack samples replays
  * the rest. Invariant: a reader survives any bytes: a malformed or cut frame ends the replay with
  * an error, and a length above RECORD_MAX_FRAME counts as malformed. Files are created 0600 and

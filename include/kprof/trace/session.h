@@ -61,8 +61,8 @@ int session_request(struct session *s, const struct buf *request, struct buf *an
 bool session_request_urgent(struct session *s, const struct buf *request);
 
 struct session_receipt { /* what is left on the node, as the node reports it */
-    bool asked;          /* false: the node no longer answered, */
-    bool lost;           /* or there was no connection any more */
+    bool asked;          /* the node answered; false: see `lost` */
+    bool lost;           /* without an answer: there was no connection; engine/control sets it */
     uint64_t patterns, flags, processes, modules;
     char tokens[32];  /* result for the trace tokens: none, drained, reset, kept (another tracer has
                          a match spec for `send`, or the removal took too long) */
