@@ -129,8 +129,7 @@ static void fill(const struct making *m, struct snap_row *r, const struct figure
     r->mean_us = hist_mean(h) / 1e3;
     r->sd_us = hist_sd(h) / 1e3;
     r->self_us = (double)f->tally.self_ns / (double)h->count / 1e3;
-    if (requests_ns > 0)
-        r->share = (double)f->tally.share_ns / requests_ns;
+    r->share = requests_ns > 0 ? (double)f->tally.share_ns / requests_ns : NAN;
     fill_quantiles(r, h);
     if (m->c->set.hists)
         keep_hist(m, r, h);

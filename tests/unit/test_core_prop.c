@@ -603,6 +603,8 @@ static void compare(const struct snapshot *s)
             near("late", r, (double)r->late, (double)w->late);
         if (tier < TIERS && vm.has_entry && want[TIERS][id].total)
             near("share", r, r->share, (double)w->share / (double)want[TIERS][id].total);
+        else if (!vm.has_entry && !isnan(r->share))
+            fail_msg("%s has a share of requests: %f", r->tier_name, r->share);
         if (tier < TIERS && !vm.has_entry)
             near("self", r, r->self_us, (double)w->self / (double)w->count / 1e3);
         rows++;

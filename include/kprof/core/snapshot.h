@@ -62,7 +62,8 @@ struct snap_row {
     double self_us; /* mean self time per call (without nested traced tiers) */
     /* Self time of these calls within their requests, divided by the duration of the requests of
      * the identity that ended in the window. It is 0..1 over a run, but in a short window it may
-     * exceed 1, because the request of a call may end outside of the window. 0 without an entry. */
+     * exceed 1, because the request of a call may end outside of the window. NAN: no request has
+     * ended, or there is no entry. */
     double share;
     double oldest_open_us; /* age of the oldest call still open; 0: none, or the window ends before
                               now */
