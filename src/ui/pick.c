@@ -55,7 +55,11 @@ static const char NO_FUNCTION[] =
 static void accept(struct pick_list *p, struct message *m, struct screen_reply *out)
 {
     char text[CATALOG_TEXT_BYTES];
-    if (!p->ticks && p->at.sel < pick_list_count(p)) {
+    if (!p->ticks && pick_list_typed(p) > 1 && !p->walking) {
+        for (size_t i = 0; i < pick_list_typed(p); i++) {
+            pick_list_flip(p, pick_list_line(p, i, text));
+        }
+    } else if (!p->ticks && p->at.sel < pick_list_count(p)) {
         pick_list_flip(p, pick_list_line(p, p->at.sel, text));
     }
     if (p->ticks) {

@@ -179,11 +179,13 @@ static void draw_list(struct pick_list *p, struct canvas *c, int row, int rows)
     for (int i = 0; i < rows && p->at.top + (size_t)i < n; i++) {
         size_t line = p->at.top + (size_t)i;
         if (line < typed) {
-            const char *mark = pick_list_is_ticked(p, p->query.text) ? "[x]" : "[ ]";
+            char word[CATALOG_TEXT_BYTES];
+            const char *text = pick_list_line(p, line, word);
+            const char *mark = pick_list_is_ticked(p, text) ? "[x]" : "[ ]";
             canvas_text(c, row + i, 0, TICK_COLS, STYLE_GOOD, mark);
             int col =
                 at.name + canvas_text(c, row + i, at.name, at.name_cols, STYLE_DIM, "as typed: ");
-            canvas_text(c, row + i, col, c->cols - col, STYLE_NORMAL, p->query.text);
+            canvas_text(c, row + i, col, c->cols - col, STYLE_NORMAL, text);
         } else {
             draw_function(p, c, row + i, &at, catalog_filter_at(&p->found, line - typed), &q);
         }

@@ -43,9 +43,12 @@ void pick_list_open(struct pick_list *p)
 /* --- the list --- */
 
 /* True for a text of the form [NAME=]M:F/A; app checks it. */
-static bool typed_function(const struct pick_list *p)
+static bool is_function(const char *s)
 {
-    const char *s = p->query.text + prompt_name_bytes(&p->query);
+    size_t colon = strcspn(s, ":("), name = strcspn(s, "=");
+    if (name > 0 && name < colon) {
+        s += name + 1;
+    }
     const char *slash = strrchr(s, '/');
     size_t digits = slash ? strspn(slash + 1, "0123456789") : 0;
     if (!slash || slash == s || digits == 0 || digits > 3 || slash[1 + digits]) {
@@ -55,11 +58,41 @@ static bool typed_function(const struct pick_list *p)
     return head > 0 && s + head + 1 < slash;
 }
 
+/* Copies word i of the typed text. Words are separated by spaces. False: there are not so many. */
+static bool typed_word(const struct pick_list *p, size_t i, char *out)
+{
+    const char *s = p->query.text + strspn(p->query.text, " ");
+    for (; i > 0 && *s; i--) {
+        s += strcspn(s, " ");
+        s += strspn(s, " ");
+    }
+    size_t n = strcspn(s, " ");
+    memcpy(out, s, n);
+    out[n] = 0;
+    return n > 0;
+}
+
+_Static_assert(PROMPT_BYTES <= CATALOG_TEXT_BYTES, "a word fits");
+
+/* Several functions, as in a pasted list; 0: not every word is one. */
+static size_t typed_functions(const struct pick_list *p)
+{
+    char word[CATALOG_TEXT_BYTES];
+    size_t n = 0;
+    for (; typed_word(p, n, word); n++) {
+        if (n == TIER_MAX || !is_function(word)) {
+            return 0;
+        }
+    }
+    return n > 1 ? n : 0;
+}
+
 size_t pick_list_typed(const struct pick_list *p)
 {
     char text[CATALOG_TEXT_BYTES];
-    if (!typed_function(p)) {
-        return 0;
+    size_t several = typed_functions(p);
+    if (several || !is_function(p->query.text)) {
+        return several;
     }
     for (size_t i = 0; p->catalog && i < catalog_filter_count(&p->found) && i < 10; i++) {
         catalog_text(p->catalog, catalog_filter_at(&p->found, i), text);
@@ -78,10 +111,14 @@ size_t pick_list_count(const struct pick_list *p)
 const char *pick_list_line(const struct pick_list *p, size_t i, char *text)
 {
     size_t typed = pick_list_typed(p);
-    if (i < typed) {
+    if (i >= typed) {
+        catalog_text(p->catalog, catalog_filter_at(&p->found, i - typed), text);
+        return text;
+    }
+    if (typed == 1) {
         return p->query.text;
     }
-    catalog_text(p->catalog, catalog_filter_at(&p->found, i - typed), text);
+    typed_word(p, i, text);
     return text;
 }
 

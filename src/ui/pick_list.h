@@ -16,7 +16,7 @@ struct pick_list {
     const struct catalog *catalog; /* NULL: none yet */
     struct catalog_filter found;
     struct prompt query;
-    struct scroll at; /* line 0 is the typed text, if it is a function; then the lines of `found` */
+    struct scroll at; /* the typed functions, then the lines of `found` */
     bool by_calls;    /* the list is sorted by calls per second */
     bool walking;     /* the arrows were used: Space ticks, and the selected function is kept */
     uint32_t kept;    /* number of the selected function while `walking` */
@@ -44,8 +44,8 @@ void pick_list_keep(struct pick_list *p);
  * sorted by calls, its first ones. */
 size_t pick_list_in_sight(const struct pick_list *p, uint32_t *ids, size_t max);
 
-/* The lines of the list. The first pick_list_typed of them (0 or 1) are the typed text. text has
- * CATALOG_TEXT_BYTES. */
+/* The lines of the list. The first pick_list_typed of them are the typed text: a function, or
+ * several, separated by spaces. text has CATALOG_TEXT_BYTES. */
 size_t pick_list_count(const struct pick_list *p);
 size_t pick_list_typed(const struct pick_list *p);
 const char *pick_list_line(const struct pick_list *p, size_t i, char *text);

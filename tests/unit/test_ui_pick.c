@@ -191,6 +191,25 @@ static void a_function_can_be_typed(void **state)
     picked_is("shop_db:query/2", "");
 }
 
+/* as pasted from a list, whose newlines are spaces */
+static void several_functions_can_be_typed(void **state)
+{
+    (void)state;
+    shop();
+    pick("shop_db:query/2 web=my_web:handle/1 My.App.get!/2");
+    assert_true(picture_has(&c, "[ ] as typed: shop_db:query/2"));
+    assert_true(picture_has(&c, "[ ] as typed: web=my_web:handle/1"));
+    assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
+    picked_is("shop_db:query/2", "web=my_web:handle/1");
+    assert_string_equal(ui_picked(u, 2), "My.App.get!/2");
+    pick("a:b/1 c:d/2<Down>"); /* one of them */
+    assert_int_equal(run("<Enter>").kind, INTENT_PICKED);
+    picked_is("c:d/2", "");
+    pick("a:b/1 shop"); /* parts of names */
+    assert_false(picture_has(&c, "as typed"));
+    run("<Esc>");
+}
+
 static void escape_stops_loading_first(void **state)
 {
     (void)state;
@@ -291,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(enter_adds_the_best, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(several_are_ticked, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(a_function_can_be_typed, open_picker, close_picker),
+        cmocka_unit_test_setup_teardown(several_functions_can_be_typed, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(escape_stops_loading_first, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(a_growing_catalog_moves_nothing, open_picker, close_picker),
         cmocka_unit_test_setup_teardown(what_is_in_sight_is_wanted, open_picker, close_picker),
