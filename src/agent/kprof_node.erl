@@ -137,8 +137,11 @@ control_word() ->
         [] -> put(kprof_word, Before), {Before, start_word(Before)}
     end.
 
+%% The first ticket is random: with the same one at each start, a sampling of 1 in a million would always select the same three
+%% of the first million calls.
 start_word(Before) ->
-    Start = kprof_spec:word(0, Before + 1),
+    Random = erlang:phash2({self(), erlang:monotonic_time(), Before}, kprof_spec:ticket_range()),
+    Start = kprof_spec:word(0, Random),
     erlang:system_flag(trace_control_word, Start),
     Start.
 
