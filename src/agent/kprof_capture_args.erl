@@ -24,11 +24,11 @@ call(Args) ->
 part(X, _, B) when is_atom(X); is_float(X) -> {{v, X}, B - ?NODE};
 part(X, _, B) when is_integer(X), X < 1 bsl 64, X > -(1 bsl 64) -> {{v, X}, B - ?NODE};
 part(X, _, B) when is_binary(X) ->
-    Name = binary:copy(kprof_relay:name(X)),
+    Name = binary:copy(kprof_name:name(X)),
     {{b, byte_size(X), Name}, B - ?NODE - byte_size(Name)};
-part(X, _, B) when is_pid(X) -> {{p, X, kprof_relay:registered(X)}, B - 4 * ?NODE};
+part(X, _, B) when is_pid(X) -> {{p, X, kprof_name:registered(X)}, B - 4 * ?NODE};
 part(X, D, B0) when is_tuple(X) ->
-    Name = kprof_relay:name(X),
+    Name = kprof_name:name(X),
     {Parts, B} = parts(elements(X, 1), D - 1, B0 - ?NODE - erlang:external_size(Name)),
     {{t, tuple_size(X), Name, Parts}, B};
 part(X, D, B) when is_list(X) -> list(X, lists:sublist(proper(X, ?TEXT), ?TEXT), D, B);
@@ -50,8 +50,8 @@ elements(_, _) -> [].
 
 %% A string is one part; another list has parts.
 list(X, [_ | _] = Start, D, B0) ->
-    Name = kprof_relay:name(X),
-    case io_lib:printable_unicode_list(Start) andalso kprof_relay:name(Start) =:= Name of
+    Name = kprof_name:name(X),
+    case io_lib:printable_unicode_list(Start) andalso kprof_name:name(Start) =:= Name of
         true -> {{s, cells(X, 0), Name}, B0 - ?NODE - 4 * length(Name)};
         false ->
             {Parts, B} = parts(lists:sublist(Start, ?WIDTH), D - 1, B0 - ?NODE - erlang:external_size(Name)),

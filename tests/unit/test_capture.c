@@ -37,7 +37,7 @@ static const char node_names[] =
           " {ok, [{0, _, Spec}], []} = kprof_spec:compile(#{tiers => [{0, m, f, 2}], entry => none,"
           "  identity => list_to_binary(Rule), returns => full, sample => 1, epoch => 1}),"
           " {ok, {0, 0, 0, Value}, _, _} = erlang:match_spec_test(Call, Spec, trace),"
-          " kprof_relay:name(Value) end,"
+          " kprof_name:name(Value) end,"
           "[io:put_chars([Hex(Name(R, C)), 10]) || R <- string:lexemes(os:getenv(\"KPROF_RULES\"), "
           "[10]), C <- Calls]";
 
