@@ -9,6 +9,7 @@
 -define(NAMES_MS, 1000). % minimum time between two scans of the registered names for a pid without a name
 
 %% A large name is shortened; a message that is not a tuple is dropped (the match spec failed: the process had no token).
+-spec clip(term()) -> tuple() | skip.
 clip({_, _, _, Name} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _} = Msg) -> named(Name, Msg);
 clip({_, _, _, Name, _, _} = Msg) -> named(Name, Msg);
