@@ -348,65 +348,6 @@ bad:
     return STREAM_BAD;
 }
 
-static void beat_field(struct etf *c, struct heartbeat *b)
-{
-    const char *k;
-    size_t n;
-    int64_t v;
-
-    if (!etf_atom(c, &k, &n) || !etf_i64(c, &v))
-        return;
-#define IS(s) (n == sizeof s - 1 && memcmp(k, s, n) == 0)
-    uint64_t u = v > 0 ? (uint64_t)v : 0;
-    if (IS("run_queue"))
-        b->run_queue = (uint32_t)u;
-    else if (IS("dirty_queue"))
-        b->dirty_queue = v < 0 || v > INT32_MAX ? -1 : (int32_t)v;
-    else if (IS("schedulers"))
-        b->schedulers = u <= UINT32_MAX ? (uint32_t)u : 0;
-    else if (IS("sched"))
-        b->sched_permille = v < -1 || v > 1000 ? -1 : (int32_t)v;
-    else if (IS("memory"))
-        b->memory_bytes = u;
-    else if (IS("processes"))
-        b->processes = u;
-    else if (IS("uptime_ms"))
-        b->uptime_ms = u;
-    else if (IS("relay_queue"))
-        b->relay_queue = u;
-    else if (IS("relay_memory"))
-        b->relay_bytes = u;
-    else if (IS("dropped"))
-        b->dropped = u;
-    else if (IS("breaker"))
-        b->breaker = u <= 2 ? (uint32_t)u : 1;
-    else if (IS("trips"))
-        b->trips = u;
-    else if (IS("next_ms"))
-        b->next_ms = u;
-    else if (IS("pause_ms"))
-        b->pause_ms = u;
-    else if (IS("sample"))
-        b->sample = u <= UINT32_MAX ? (uint32_t)u : 0;
-    else if (IS("sample_why"))
-        b->sample_why = u <= 4 ? (uint32_t)u : 0;
-    else if (IS("detail"))
-        b->detail = u <= UINT32_MAX ? (uint32_t)u : 0;
-    else if (IS("detail_why"))
-        b->detail_why = u <= 3 ? (int)u : -1;
-    else if (IS("vm_events"))
-        b->vm_events = u <= 2 ? (int)u : -1;
-    else if (IS("cost"))
-        b->cost_ppm = u <= UINT32_MAX ? (uint32_t)u : UINT32_MAX;
-    else if (IS("call_ns"))
-        b->call_ns = u <= UINT32_MAX ? (uint32_t)u : UINT32_MAX;
-    else if (IS("cost_assumed"))
-        b->cost_assumed = u != 0;
-    else if (IS("gap"))
-        b->gap = u <= GAP_LEASE ? (int)u : -1;
-#undef IS
-}
-
 /* The agent's own state, in order with its trace messages. */
 static void push_word(struct stream *s, enum event_kind kind, uint32_t ident)
 {
@@ -420,27 +361,13 @@ static void push_word(struct stream *s, enum event_kind kind, uint32_t ident)
 /* {kh, MonotonicNative, #{...}} */
 static enum stream_kind feed_heartbeat(struct stream *s, struct etf *c, uint64_t now_ns)
 {
-    struct heartbeat b = {.sched_permille = -1,
-                          .dirty_queue = -1,
-                          .received_ns = now_ns,
-                          .gap = -1,
-                          .detail_why = -1,
-                          .vm_events = -1};
+    struct heartbeat b;
     int64_t native;
-    uint32_t pairs;
 
-    if (!etf_i64(c, &native) || !etf_map(c, &pairs) || pairs > 64)
+    if (!etf_i64(c, &native) || !heartbeat_read(c, &b))
         return STREAM_BAD;
     b.ts_ns = node_clock_ns(&s->dec.clock, native);
-    for (uint32_t i = 0; i < pairs && !c->bad; i++) {
-        struct etf at = *c;
-        beat_field(c, &b);
-        *c = at;
-        etf_skip(c);
-        etf_skip(c);
-    }
-    if (c->bad)
-        return STREAM_BAD;
+    b.received_ns = now_ns;
     if (!s->clock_known)
         return STREAM_HEARTBEAT;
     b.ts_ns += timeline_join(&s->time, b.ts_ns, now_ns);
