@@ -28,6 +28,17 @@ static struct fake *standard(void)
     return fake_standard(12);
 }
 
+/* The newest message is longer than a line. */
+static struct fake *long_message(void)
+{
+    struct fake *f = standard();
+    fake_log(f,
+             "settings of db: the node answered in 2.1 s; web:handle/1 was not found, because no "
+             "module of that name is loaded; similar: web_http:handle/2, web_https:handle/2; press "
+             "a to choose a function, or d to remove the tier");
+    return f;
+}
+
 static struct fake *one_row(void)
 {
     struct fake *f = fake_new();
@@ -210,6 +221,8 @@ static const struct golden {
     {"fall_40x10_ascii", 10, 40, true, standard, "S<Enter>"},
     {"fall_next_80x24", 24, 80, false, standard, "S<Enter>nn"},
     {"messages_80x24", 24, 80, false, standard, "M<Down>"},
+    {"messages_long_80x24", 24, 80, false, long_message, "M"},
+    {"messages_long_40x10", 10, 40, false, long_message, "M"},
     {"open_80x24", 24, 80, false, standard, "O<Down>"},
     {"open_none_80x24", 24, 80, false, one_row, "O"},
     {"open_40x10", 10, 40, true, standard, "O"},
