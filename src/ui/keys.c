@@ -339,7 +339,7 @@ static const struct key_def table[] = {
     {{'M'},
      "M",
      "messages",
-     "show the messages so far, with each change of what is traced; the selected one in full",
+     "show messages and changes of what is traced; the selected one in full",
      seeing,
      ACT_SCREEN,
      CTX_SCREENS},
