@@ -192,7 +192,7 @@ void core_set_text_ring(struct core *c, const struct text_ring *s)
 
 void core_set_slow(struct core *c, uint64_t threshold_ns)
 {
-    slow_store_set(&c->slow, threshold_ns);
+    slow_store_set(&c->slow, threshold_ns, c->now_ns);
 }
 
 /* ---- events and time ---- */

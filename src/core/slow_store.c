@@ -14,8 +14,10 @@ void slow_store_init(struct slow_store *s, uint32_t entries)
     map_init(&s->by_end, SLOW_STORE_REQUESTS);
 }
 
-void slow_store_set(struct slow_store *s, uint64_t threshold_ns)
+void slow_store_set(struct slow_store *s, uint64_t threshold_ns, uint64_t now_ns)
 {
+    if (!s->threshold_ns || threshold_ns < s->threshold_ns)
+        s->since_ns = now_ns;
     s->threshold_ns = s->log.cap ? threshold_ns : 0;
     if (!s->threshold_ns || s->log.entry)
         return;

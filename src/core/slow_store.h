@@ -32,6 +32,7 @@ enum {
 };
 struct slow_store {
     uint64_t threshold_ns; /* 0: off */
+    uint64_t since_ns; /* node time from which calls that long are stored; 0: from the beginning */
     struct {
         struct slow_entry *entry; /* a ring; NULL until a threshold was set */
         uint32_t cap, n, at;      /* at: position of the next */
@@ -56,7 +57,7 @@ struct slow_store {
 
 void slow_store_init(struct slow_store *s, uint32_t entries);
 void slow_store_release(struct slow_store *s);
-void slow_store_set(struct slow_store *s, uint64_t threshold_ns);
+void slow_store_set(struct slow_store *s, uint64_t threshold_ns, uint64_t now_ns);
 void slow_store_clear(struct slow_store *s); /* removes lines and finished requests */
 
 static inline bool slow_store_is_slow(const struct slow_store *s, uint64_t duration_ns)

@@ -119,6 +119,8 @@ static void add_slow(const struct core *c, struct snapshot *s, uint64_t since, b
     uint32_t from = open ? 0 : c->slow.log.n_open, k = from;
 
     s->slow_ns = c->slow.threshold_ns;
+    uint64_t ago = c->now_ns - c->slow.since_ns;
+    s->slow_since_wall_ns = s->slow_ns && c->slow.since_ns && ago < wall_ns ? wall_ns - ago : 0;
     while ((open || k < recent) && (e = slow_store_entry(&c->slow, k)) &&
            (!e->done || e->done > since))
         k++;

@@ -237,6 +237,10 @@ bool slow_list_why_none(const struct snapshot *s, uint64_t from_ns, uint64_t to_
     } else if (oldest && oldest->seq > 1 && to_ns < oldest->wall_ns) {
         snprintf(out, cap, "before %s only the slowest requests are kept", to);
         return false;
+    } else if (from_ns < s->slow_since_wall_ns) {
+        char since[FORMAT_BYTES];
+        format_time(s->slow_since_wall_ns, false, since);
+        snprintf(out, cap, "not stored before %s: the threshold was set then", since);
     } else {
         snprintf(out, cap, "no call of %s or longer ended between %s and %s", took, from, to);
     }

@@ -221,6 +221,13 @@ static void off_until_a_threshold_is_set(void **state)
     assert_int_equal(s->n_slow, 1);
     assert_int_equal(s->slow[0].request, 2);
     assert_string_equal(s->slow[0].ident, "undefined");
+    assert_int_equal(s->slow_since_wall_ns, 0); /* off again */
+    snapshot_free(s);
+    core_set_slow(f.c, 2 * MS); /* now, at 250 ms; a later, higher one stores no more */
+    until(&f, 300);
+    core_set_slow(f.c, 3 * MS);
+    s = snap(&f);
+    assert_int_equal((s->wall_ns - s->slow_since_wall_ns) / MS, 50);
     snapshot_free(s);
     core_zero(f.c);
     s = snap(&f);

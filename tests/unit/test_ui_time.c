@@ -435,6 +435,9 @@ static void from_a_cell_to_its_slow_calls(void **state)
     ((struct snap_slow *)(uintptr_t)s->slow)[s->n_slow - 1].seq = 1; /* it is the only one */
     look_after("<Enter>");
     assert_true(picture_has(&c, "no call of 20.0ms or longer ended between 03:02:33 and 03:02:34"));
+    s->slow_since_wall_ns = s->slow[0].wall_ns;
+    look_after("<Enter>");
+    assert_true(picture_has(&c, "not stored before 03:04:04: the threshold was set then"));
     fake_snap(fake)->slow_ns = 0;
     look_after("<Enter>");
     assert_true(picture_has(&c, "no slow-call threshold is set; s sets it"));

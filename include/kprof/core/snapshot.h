@@ -488,6 +488,7 @@ struct snapshot {
                                     its identities by count */
     size_t n_rows;
     uint64_t slow_ns;             /* the threshold in use; 0: slow requests are not stored */
+    uint64_t slow_since_wall_ns;  /* when it was set, or last lowered; 0: before the first event */
     const struct snap_slow *slow; /* newest first */
     size_t n_slow;
     size_t n_slow_recent; /* the newest, complete; after them only the slowest of each identity */
