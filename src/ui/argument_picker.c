@@ -337,7 +337,7 @@ static void accept(struct argument_picker_state *t, struct ui_shared *sh, bool a
     } else if (as_text) {
         dialog_prompt(&sh->dialog, PROMPT_IDENTITY, rule.data);
     } else {
-        rule_edit_set(&sh->rule, rule.data);
+        rule_edit_draft(&sh->rule, rule.data);
         out->intent.kind = INTENT_IDENTITY;
         memcpy(out->intent.text, rule.data, rule.len + 1);
         out->open.to = SCREEN_MAIN;

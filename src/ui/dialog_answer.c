@@ -275,7 +275,7 @@ static struct intent prompt_done(struct ui *u)
         if (u->screen == SCREEN_ARGUMENTS) {
             u->screen = SCREEN_MAIN;
         }
-        rule_edit_set(&sh->rule, p->text);
+        rule_edit_draft(&sh->rule, p->text);
         return with_text(p, INTENT_IDENTITY);
     case PROMPT_PRESET:
         return with_text(p, INTENT_PRESET);

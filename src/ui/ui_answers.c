@@ -301,13 +301,18 @@ void ui_reprompt(struct ui *u, enum intent_kind which, const char *text, size_t 
     enum prompt_use use = prompt_of(which, u->shared.dialog.prompt_use);
     char line[PROMPT_BYTES];
     const char *why = use == PROMPT_IDENTITY ? rule_line(text, line, sizeof line) : NULL;
-    if (use == PROMPT_IDENTITY && !why) { /* the operator corrects it now or later */
-        ui_set_rule(u, line);
+    if (use == PROMPT_IDENTITY && !why) {
         text = line;
     }
     if (u->shared.dialog.mode != DIALOG_NONE || why) { /* the operator has opened another dialog */
+        if (use == PROMPT_IDENTITY && !why) {          /* and corrects it later */
+            rule_edit_draft(&u->shared.rule, text);
+        }
         ui_message(u, error, true);
         return;
+    }
+    if (use == PROMPT_IDENTITY) {
+        u->shared.rule.draft[0] = 0;
     }
     dialog_prompt(&u->shared.dialog, use, text);
     prompt_error(&u->shared.dialog.prompt, at, error);

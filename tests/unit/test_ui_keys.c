@@ -482,6 +482,25 @@ static void identity_rule_is_typed_and_remembered(void **state)
     assert_intent(")<Enter>", INTENT_IDENTITY, "fun (X )-> X end");
 }
 
+/* The node refuses a rule: Esc discards it, and the rule in use is edited, and named elsewhere. */
+static void a_refused_rule_is_discarded(void **state)
+{
+    (void)state;
+    ui_set_rule(u, "path(arg(1))");
+    assert_intent("i<C-u>garbage<Enter>", INTENT_IDENTITY, "garbage");
+    ui_reprompt(u, INTENT_IDENTITY, "garbage", 7, "syntax error");
+    run("<Esc>");
+    assert_intent("i<Enter>", INTENT_IDENTITY, "path(arg(1))");
+    assert_intent("i<C-u>late<Enter>", INTENT_IDENTITY, "late");
+    run("w"); /* another dialog is open when the answer comes */
+    ui_reprompt(u, INTENT_IDENTITY, "late", 4, "syntax error");
+    run("<Esc>i");
+    assert_true(picture_has(&c, "Identity rule: late"));
+    run("<Esc>i");
+    assert_true(picture_has(&c, "Identity rule: path(arg(1))"));
+    run("<Esc>");
+}
+
 static void the_rule_in_force_is_edited(void **state)
 {
     (void)state;
@@ -1180,6 +1199,7 @@ int main(void)
         T(functions_stand_beside_their_tiers),
         T(identity_rule_is_typed_and_remembered),
         T(the_rule_in_force_is_edited),
+        T(a_refused_rule_is_discarded),
         T(a_late_menu_takes_nothing_over),
         T(a_menu_is_brought_up_to_date),
         T(lines_are_ticked_and_left_out),

@@ -437,7 +437,7 @@ static void from_a_cell_to_its_slow_calls(void **state)
     assert_true(picture_has(&c, "no call of 20.0ms or longer ended between 03:02:33 and 03:02:34"));
     s->slow_since_wall_ns = s->slow[0].wall_ns;
     look_after("<Enter>");
-    assert_true(picture_has(&c, "not stored before 03:04:04: the threshold was set then"));
+    assert_true(picture_has(&c, "not stored before 03:04:05: the threshold was set then"));
     fake_snap(fake)->slow_ns = 0;
     look_after("<Enter>");
     assert_true(picture_has(&c, "no slow-call threshold is set; s sets it"));
