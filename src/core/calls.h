@@ -52,6 +52,8 @@ _Static_assert(sizeof(struct call) == 64, "one cache line");
 struct proc {
     uint64_t pid;
     uint32_t top, depth; /* on the free list: top is the next free entry */
+    uint64_t caught_ns;  /* a function that is not on the stack caught an exception then, so calls
+                            that began earlier may have ended; 0: none */
 };
 
 struct calls {

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REPORTS_EXCEPTIONS 27 /* the first such release of OTP: 27.1, before it one that is rare   \
+                               */
+
 enum { CALLS_PER_PROCESS = 8, CALLS_MIN = 1024, CALLS_MAX = 1 << 20 };
 
 void core_limits_default(struct core_limits *l)
@@ -183,6 +186,13 @@ void core_set_returns(struct core *c, enum returns_mode m)
     if (c->tiers.returns != m)
         finalize_flush(c); /* stacks of one returns mode do not match the returns of the other */
     c->tiers.returns = m;
+}
+
+void core_set_release(struct core *c, const char *otp)
+{
+    int release = atoi(otp);
+
+    c->tiers.silent_exceptions = release > 0 && release < REPORTS_EXCEPTIONS;
 }
 
 void core_set_text_ring(struct core *c, const struct text_ring *s)

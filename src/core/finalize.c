@@ -233,6 +233,7 @@ static void unlink_call(struct core *c, uint32_t at)
     uint64_t pid = c->calls.call[at].pid;
 
     calls_unlink(&c->calls, at);
+    c->tracker.unknown_ns = c->now_ns; /* it may return later */
     inside_changed(c, pid, calls_proc(&c->calls, pid), c->now_ns, false);
 }
 

@@ -200,6 +200,17 @@ bool mailbox_returned(struct core *c, const struct event *ev, const struct proc 
     return !p || c->calls.call[p->top].caller != ev->fn;
 }
 
+bool mailbox_failed(struct core *c, const struct event *ev)
+{
+    struct mailbox *m = &c->mailbox;
+    uint32_t at = m->sent ? map_get(&m->by_sender, ev->pid) : MAP_EMPTY;
+
+    if (at == MAP_EMPTY)
+        return false;
+    answered(m, at, ev->ts_ns);
+    return true;
+}
+
 void mailbox_exit(struct core *c, uint64_t pid)
 {
     struct mailbox *m = &c->mailbox;

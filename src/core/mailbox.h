@@ -57,6 +57,9 @@ void mailbox_clear(struct mailbox *m); /* drops all messages: no open call will 
 void mailbox_sent(struct core *c, const struct event *ev); /* EVENT_SENT */
 /* A process has returned to ev->fn. True: only the call to a server that sent the message has
  * returned, not a call of a tier. p: the process, NULL: it has no open calls. */
+/* An exception was caught. True: the process waited for a server, so it was in that call (a
+ * time-out, or the server has ended); its wait has ended. */
+bool mailbox_failed(struct core *c, const struct event *ev);
 bool mailbox_returned(struct core *c, const struct event *ev, const struct proc *p);
 void mailbox_exit(struct core *c, uint64_t pid);
 

@@ -62,8 +62,10 @@ static bool folded(struct core *c, const struct event *ev, struct proc *p,
     }
     /* A server loop that never returns has begun its next request: the earlier call will not end.
      * */
-    if (ev->caller == top->caller)
+    if (ev->caller == top->caller) {
         pop(c, p, ev->ts_ns, END_EXPIRED);
+        c->tracker.unknown_ns = ev->ts_ns; /* if it is not a loop, it returns later */
+    }
     return false;
 }
 
@@ -150,6 +152,7 @@ static void place(struct core *c, const struct event *ev, struct proc *p,
         }
         c->account.anomalies.pids_full += to->kind != TO_NOBODY;
         account_call_refused(&c->account);
+        c->tracker.unknown_ns = ev->ts_ns;
         if (to->starts)
             requests_move(&c->requests, to->req, REQ_EXPIRING);
     }
@@ -182,6 +185,23 @@ static struct proc *after_drop(struct core *c, const struct event *ev, struct pr
     return calls_proc(&c->calls, pid);
 }
 
+/* A process begins its next request as it began the last one: an exception that was caught between
+ * the tiers has ended that one. */
+static struct proc *after_catch(struct core *c, const struct event *ev, struct proc *p)
+{
+    uint64_t pid = p->pid;
+
+    for (uint32_t at = p->top; at != CALL_NIL; at = c->calls.call[at].below) {
+        const struct call *f = &c->calls.call[at];
+        if (f->start_ns < p->caught_ns && f->tier == ev->tier && f->caller == ev->caller) {
+            pop_through(c, p, at, p->caught_ns, END_ERROR);
+            calls_trim(&c->calls, p);
+            return calls_proc(&c->calls, pid);
+        }
+    }
+    return p;
+}
+
 static void on_call(struct core *c, const struct event *ev)
 {
     struct tier *t = ev->tier < c->tiers.n ? &c->tiers.tier[ev->tier] : NULL;
@@ -190,11 +210,14 @@ static void on_call(struct core *c, const struct event *ev)
     c->account.calls.received++;
     if (!t || !t->active) {
         account_call_refused(&c->account);
+        c->tracker.unknown_ns = ev->ts_ns;
         return;
     }
     if (!t->fn)
         t->fn = ev->fn;
     struct proc *p = calls_proc(&c->calls, ev->pid);
+    if (p && ev->kind == EVENT_ENTRY)
+        p = after_catch(c, ev, p);
     if (c->tracker.dropped_ns && p && c->calls.call[p->top].start_ns < c->tracker.dropped_ns)
         p = after_drop(c, ev, p);
     if (c->tiers.entry == TIER_NONE)
@@ -214,6 +237,57 @@ static void pop_run(struct core *c, struct proc *p, uint32_t caller, uint64_t ts
         pop(c, p, ts, how);
 }
 
+/* An exception has ended the calls above `at`: those that began before it was caught, then. True:
+ * it was caught before this event. */
+static bool pop_above(struct core *c, struct proc *p, uint32_t at, uint64_t ts)
+{
+    bool caught = c->calls.call[p->top].start_ns < p->caught_ns;
+
+    while (p->top != at)
+        pop(c, p, caught ? p->caught_ns : ts, END_ERROR);
+    return caught;
+}
+
+/* The event returns to a function that no open call has returned to or is: an exception has ended
+ * the innermost call, and that function, between the tiers, has caught it. Calls further out may
+ * have ended, too, which later events show. Not so if the event may belong to a call that is not on
+ * the stack: an inner call of a recursive tier, a call to a server that is observed for its
+ * mailbox, or one that was dropped or refused. -> false: the event belongs to no call. */
+static bool caught_between(struct core *c, const struct event *ev, struct proc *p)
+{
+    struct call *top = &c->calls.call[p->top];
+
+    if (top->fold > 0) {
+        top->fold--;
+        return true;
+    }
+    if (mailbox_failed(c, ev))
+        return true;
+    if (top->start_ns < c->tracker.dropped_ns || top->start_ns < c->tracker.unknown_ns)
+        return false;
+    p->caught_ns = ev->ts_ns;
+    pop_run(c, p, top->caller, ev->ts_ns, END_ERROR);
+    return true;
+}
+
+/* The innermost call returned, or its direct caller has caught an exception. */
+static void returned(struct core *c, struct proc *p, const struct event *ev)
+{
+    p->caught_ns = 0;
+    pop_run(c, p, ev->fn, ev->ts_ns, END_RETURNED);
+}
+
+/* Returns to the caller of `at`, which is not the innermost call. */
+static void unwound(struct core *c, struct proc *p, uint32_t at, const struct event *ev)
+{
+    /* Before OTP 27.1 an exception that passes the direct caller causes no event, so this is the
+     * return of `at`, and the calls above it had ended earlier. */
+    bool earlier = pop_above(c, p, at, ev->ts_ns) || c->tiers.silent_exceptions;
+
+    pop_run(c, p, ev->fn, ev->ts_ns, earlier ? END_RETURNED : END_ERROR);
+    p->caught_ns = 0;
+}
+
 static void on_return_to(struct core *c, const struct event *ev)
 {
     struct proc *p = calls_proc(&c->calls, ev->pid);
@@ -224,22 +298,21 @@ static void on_return_to(struct core *c, const struct event *ev)
         c->account.anomalies.orphan_returns++;
         return;
     }
-    uint32_t top = p->top, above = CALL_NIL, at = top;
+    uint32_t top = p->top, at = top;
     if (c->calls.call[top].caller == ev->fn) {
-        pop_run(c, p, ev->fn, ev->ts_ns, END_RETURNED);
+        returned(c, p, ev);
         calls_trim(&c->calls, p);
         return;
     }
-    for (; at != CALL_NIL; above = at, at = c->calls.call[at].below) {
+    for (; at != CALL_NIL; at = c->calls.call[at].below) {
         struct call *f = &c->calls.call[at];
         if (f->caller == ev->fn) { /* an exception unwound to the caller of this call */
-            pop_through(c, p, at, ev->ts_ns, END_ERROR);
-            pop_run(c, p, ev->fn, ev->ts_ns, END_ERROR);
+            unwound(c, p, at, ev);
             break;
         }
         if (ev->fn && c->tiers.tier[f->tier].fn == ev->fn) {
-            if (above != CALL_NIL) /* ... or into this one, which caught it */
-                pop_through(c, p, above, ev->ts_ns, END_ERROR);
+            if (at != top) /* ... or into this one, which caught it */
+                pop_above(c, p, at, ev->ts_ns);
             else if (f->fold > 0)
                 f->fold--;
             else
@@ -247,7 +320,7 @@ static void on_return_to(struct core *c, const struct event *ev)
             break;
         }
     }
-    if (at == CALL_NIL)
+    if (at == CALL_NIL && !caught_between(c, ev, p))
         c->account.anomalies.orphan_returns++;
     calls_trim(&c->calls, p);
 }

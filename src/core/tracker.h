@@ -16,6 +16,7 @@ struct event;
 struct tracker {
     uint64_t called_ns;  /* the newest call */
     uint64_t dropped_ns; /* time of the last dropped events; 0: none */
+    uint64_t unknown_ns; /* time of the last call that was not put on a stack; 0: none */
 };
 
 void tracker_event(struct core *c, const struct event *ev);

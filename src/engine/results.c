@@ -46,6 +46,7 @@ static void connected(struct engine *g, struct result *r)
     if (r->info.local)
         low_priority_begin();
     g->connection.info = r->info;
+    core_set_release(g->core, r->info.otp);
     g->state = ENGINE_UP;
     g->connection.state_line[0] = 0;
     snprintf(line, sizeof line, "attached to %.255s, OTP %.15s%s%.250s", r->info.node, r->info.otp,

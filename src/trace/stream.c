@@ -194,7 +194,9 @@ static enum stream_kind feed_batch(struct stream *s, struct etf *c, uint64_t now
     s->lossy |= s->next_seq && (seq > s->next_seq || s->dropped_before + dropped != LOAD(dropped));
     if (s->lossy && got && ring_fill(s->ring) < ring_capacity(s->ring))
         push_dropped(s, s->batch[got - 1].ts_ns);
+    uint64_t refused = ring_lost(s->ring);
     push_oldest_first(s, got);
+    s->lossy |= ring_lost(s->ring) != refused;
     ADD(events, got);
     ADD(batches, 1);
     if (s->next_seq && seq > s->next_seq)

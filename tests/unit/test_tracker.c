@@ -136,13 +136,124 @@ static void unknown_return_is_counted(void **state)
     (void)state;
     struct fix f = fix();
     ret(&f, 0, P1, M0);
+    assert_int_equal(orphan_returns(&f), 1);
     call(&f, 1, P1, 7, E, M0);
-    ret(&f, 2, P1, M2);
+    mark(&f, 2, UINT64_MAX, EVENT_DROPPED, 0);
+    ret(&f, 3, P1, M2); /* its call may have been dropped */
     assert_int_equal(orphan_returns(&f), 2);
     EXPECT_REQUESTS(&f, 1, 0, 1, 0);
-    ret(&f, 3, P1, M0);
+    ret(&f, 4, P1, M0);
     until(&f, 40);
     EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    done(&f);
+}
+
+/* m2, between the entry and a, catches what b raises; a has ended, too, the request has not. */
+static void a_function_between_the_tiers_catches(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, M1);
+    call(&f, 2, P1, 7, B, FN_B + 1000);
+    ret(&f, 3, P1, M2);
+    ret(&f, 10, P1, M0);
+    until(&f, 50);
+    assert_int_equal(orphan_returns(&f), 0);
+    EXPECT_REQUESTS(&f, 1, 1, 0, 0);
+    EXPECT_CALLS(&f, 3, 3, 0, 0, 0);
+    assert_int_equal(row(&f, B, NULL).errors, 1);
+    expect_ms(row(&f, B, NULL).max_us, 1);
+    assert_int_equal(row(&f, A, NULL).errors, 1);
+    expect_ms(row(&f, A, NULL).max_us, 2);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    assert_int_equal(row(&f, TIER_TOTAL, NULL).errors, 0);
+    expect_ms(row(&f, E, NULL).max_us, 10);
+    expect_ms(row(&f, E, NULL).self_us, 8);
+    done(&f);
+}
+
+/* m2 catches what b raises, inside of a, which then returns. */
+static void a_call_goes_on_after_a_catch(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, B, M1);
+    ret(&f, 3, P1, M2);
+    call(&f, 4, P1, 7, B, M2);
+    ret(&f, 5, P1, M2);
+    ret(&f, 6, P1, FN_E);
+    ret(&f, 7, P1, M0);
+    until(&f, 50);
+    assert_int_equal(row(&f, B, NULL).errors, 1);
+    assert_int_equal(row(&f, B, NULL).count, 2);
+    assert_int_equal(row(&f, A, NULL).errors, 0);
+    expect_ms(row(&f, A, NULL).max_us, 5);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    done(&f);
+}
+
+/* A worker's loop calls the entry through m1; m2, below m1, catches what it raises. */
+static void each_request_that_fails_has_its_own_end(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    for (unsigned i = 0; i < 3; i++) {
+        double at = 10 * (double)i;
+        call(&f, at, P1, 7 + i, E, M1);
+        if (i > 0)
+            call(&f, at + 1, P1, 7 + i, A, FN_B + 1000);
+        ret(&f, at + 2, P1, M2);
+    }
+    call(&f, 30, P1, 20, E, M1);
+    ret(&f, 35, P1, M1);
+    until(&f, 100);
+    EXPECT_REQUESTS(&f, 4, 4, 0, 0);
+    assert_int_equal(row(&f, E, NULL).count, 4);
+    assert_int_equal(row(&f, E, NULL).errors, 3);
+    expect_ms(row(&f, E, NULL).max_us, 5);
+    expect_ms(row(&f, E, NULL).min_us, 2);
+    assert_int_equal(row(&f, A, NULL).errors, 2);
+    done(&f);
+}
+
+/* An inner call of a recursive tier returns to a function that is not traced. */
+static void recursion_through_a_helper(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, B, FN_A);
+    ret(&f, 3, P1, FN_A);
+    call(&f, 4, P1, 7, A, FN_A);
+    ret(&f, 5, P1, FN_A);
+    ret(&f, 6, P1, FN_E);
+    ret(&f, 7, P1, M0);
+    until(&f, 50);
+    assert_int_equal(row(&f, A, NULL).errors, 0);
+    expect_ms(row(&f, A, NULL).max_us, 5);
+    done(&f);
+}
+
+/* Before OTP 27.1: b has failed without an event, and its caller was not the one to catch it. */
+static void a_return_of_an_old_release_is_a_return(void **state)
+{
+    (void)state;
+    struct fix f = fix();
+    core_set_release(f.c, "25");
+    call(&f, 0, P1, 7, E, M0);
+    call(&f, 1, P1, 7, A, FN_E);
+    call(&f, 2, P1, 7, B, M1);
+    ret(&f, 6, P1, FN_E);
+    ret(&f, 7, P1, M0);
+    until(&f, 50);
+    assert_int_equal(row(&f, B, NULL).errors, 1);
+    assert_int_equal(row(&f, A, NULL).errors, 0);
+    expect_ms(row(&f, A, NULL).max_us, 5);
     done(&f);
 }
 
@@ -212,6 +323,11 @@ int main(void)
         cmocka_unit_test(exception_unwinds),
         cmocka_unit_test(what_was_dropped_ends_what_was_open),
         cmocka_unit_test(unknown_return_is_counted),
+        cmocka_unit_test(a_function_between_the_tiers_catches),
+        cmocka_unit_test(a_call_goes_on_after_a_catch),
+        cmocka_unit_test(each_request_that_fails_has_its_own_end),
+        cmocka_unit_test(recursion_through_a_helper),
+        cmocka_unit_test(a_return_of_an_old_release_is_a_return),
         cmocka_unit_test(undefined_caller),
         cmocka_unit_test(server_loop_that_never_returns),
         cmocka_unit_test(full_returns),

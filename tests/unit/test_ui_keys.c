@@ -492,7 +492,7 @@ static void a_refused_rule_is_discarded(void **state)
     run("<Esc>");
     assert_intent("i<Enter>", INTENT_IDENTITY, "path(arg(1))");
     assert_intent("i<C-u>late<Enter>", INTENT_IDENTITY, "late");
-    run("w"); /* another dialog is open when the answer comes */
+    run("s"); /* another dialog is open when the answer comes */
     ui_reprompt(u, INTENT_IDENTITY, "late", 4, "syntax error");
     run("<Esc>i");
     assert_true(picture_has(&c, "Identity rule: late"));

@@ -63,6 +63,8 @@ struct core_names {
 };
 void core_names(const struct core *c, struct core_names *out);
 void core_set_returns(struct core *c, enum returns_mode m);
+/* otp: the release of the node, "25"; "": not known. It decides which exceptions are reported. */
+void core_set_release(struct core *c, const char *otp);
 /* The store of the argument texts of events; must outlive core. Core fetches a text by its handle
  * if the call was slow. */
 void core_set_text_ring(struct core *c, const struct text_ring *s);
