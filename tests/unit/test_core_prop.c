@@ -56,7 +56,7 @@ struct frame {
 };
 
 struct tproc {
-    uint64_t pid, token, delay;
+    uint64_t pid, token, delay, caught; /* caught: when an exception was, between tiers */
     struct frame f[DEPTH];
     int depth;
 };
@@ -277,8 +277,17 @@ static void do_return(struct tproc *p)
     uint32_t to = as_caller(f->ret_to);
 
     leave_frame(p, false, vm.mode == RETURNS_FULL ? EVENT_RETURN : 0);
+    p->caught = any ? 0 : p->caught;
     if (any && vm.mode == RETURNS_LEAN)
         tell(p, (struct event){.fn = to, .kind = EVENT_RETURN_TO});
+}
+
+/* The tracker takes calls that were open when an exception was caught between tiers for ended, if
+ * an event shows that they cannot be open. */
+static bool in_doubt(const struct tproc *p)
+{
+    int top = top_call(p);
+    return top >= 0 && vm.call[top].start < p->caught;
 }
 
 /* an exception that the frame below `from` catches */
@@ -300,11 +309,19 @@ static void do_raise(struct tproc *p, int from)
     bool by_caller = first == from; /* the tracker sees: the caller of the lowest frame, */
     bool by_tier =
         from > 0 && p->f[from - 1].n_call && p->f[from - 1].fn < FN_PLAIN; /* or a tier */
-    if (with && !by_caller && !by_tier)
-        return; /* documented: cannot be distinguished with lean returns */
+    /* Documented: these cannot be distinguished with lean returns. */
+    if (with > 1 && !by_caller && !by_tier)
+        return;
+    if (with && in_doubt(p) && (by_tier || with > 1))
+        return;
+    bool between = with && !by_caller && !by_tier;
     bool error = with > 1 || !by_caller;
     while (p->depth > from)
         leave_frame(p, error, 0);
+    if (between)
+        p->caught = vm.now;
+    else if (by_caller)
+        p->caught = 0;
     if (with)
         tell(p, (struct event){.fn = to, .kind = EVENT_RETURN_TO});
 }
@@ -315,7 +332,7 @@ static void do_die(struct tproc *p)
     while (p->depth)
         leave_frame(p, true, 0);
     p->pid = vm.next_pid++;
-    p->token = 0;
+    p->token = p->caught = 0;
 }
 
 static bool same_request(const struct tproc *p)
