@@ -277,12 +277,21 @@ static void returned(struct core *c, struct proc *p, const struct event *ev)
     pop_run(c, p, ev->fn, ev->ts_ns, END_RETURNED);
 }
 
-/* Returns to the caller of `at`, which is not the innermost call. */
+/* The function to which the event returns is the tier of the call below `at`. */
+static bool into_tier(const struct core *c, uint32_t at, const struct event *ev)
+{
+    uint32_t below = c->calls.call[at].below;
+
+    return below != CALL_NIL && ev->fn && c->tiers.tier[c->calls.call[below].tier].fn == ev->fn;
+}
+
+/* Returns to the caller of `at`, which is not the innermost call: because of an exception, or `at`
+ * has returned after one. Before OTP 27.1 both cause the same event. It is then taken for a return,
+ * as documented for an exception that the direct caller catches, unless that is a tier. */
 static void unwound(struct core *c, struct proc *p, uint32_t at, const struct event *ev)
 {
-    /* Before OTP 27.1 an exception that passes the direct caller causes no event, so this is the
-     * return of `at`, and the calls above it had ended earlier. */
-    bool earlier = pop_above(c, p, at, ev->ts_ns) || c->tiers.silent_exceptions;
+    bool silent = c->tiers.silent_exceptions && !into_tier(c, at, ev);
+    bool earlier = pop_above(c, p, at, ev->ts_ns) || silent;
 
     pop_run(c, p, ev->fn, ev->ts_ns, earlier ? END_RETURNED : END_ERROR);
     p->caught_ns = 0;

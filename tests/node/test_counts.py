@@ -31,9 +31,10 @@ def test_exact_counts(otp, returns):
         clean(n)
 
 
-@kp.each("again(200,5)", "tail(200,x)", "exceptions(200,x)", "nested(200,x)", "late(10,x)")
+@kp.each("again(200,5)", "tail(200,x)", "exceptions(200,x)", "between(200,x)", "nested(200,x)", "late(10,x)")
 def test_shapes(scenario):
     names = {"again": ["cache/1"], "tail": ["tail_a/1", "tail_b/1"], "exceptions": ["catcher/1", "middle/1", "thrower/1"],
+             "between": ["thrower/1"],
              "nested": ["cache/1"], "late": ["late_work/1"]}[scenario.split("(")[0]]
     for otp in (25, 29) if 29 in kp.otp_versions() else (25,):
         with workload_node(otp) as n:

@@ -4,7 +4,7 @@
 -module(workload).
 -behaviour(gen_server).
 -compile({no_auto_import, [get/1]}).
--export([start/0, stop/0, counts/3, again/2, recursion/3, tail/2, exceptions/2, dying/2, nested/2, late/2, hostile/1,
+-export([start/0, stop/0, counts/3, again/2, recursion/3, tail/2, exceptions/2, between/2, dying/2, nested/2, late/2, hostile/1,
          sleeping/2, big_state/2, tokens/0, sitters/1, load/2, load_done/0, no_request/1, undefined_identity/1,
          reload/0, hostile_names/0, reductions_per_call/2, queue/4]).
 -export([request/1, request/2, parse/1, db/1, format/1, account/1, cache/1, recurse/1, tail_a/1, tail_b/1, catcher/1,
@@ -151,6 +151,12 @@ exceptions(K, _) ->
     one_by_one(K, fun(Op) -> ?MODULE:catcher(Op) end),
     #{requests => K, rows => #{request => #{x => K}, catcher => #{x => K}, middle => #{x => K}, thrower => #{x => K}},
       errors => #{request => 0, catcher => 0, middle => K, thrower => K}}.
+
+%% The same, if catcher and middle are not traced.
+between(K, Op) ->
+    maps:with([requests, rows, errors], maps:map(
+        fun(rows, _) -> #{request => #{x => K}, thrower => #{x => K}}; (errors, _) -> #{request => 0, thrower => K}; (_, V) -> V end,
+        exceptions(K, Op))).
 
 %% A process of the request is killed inside a call of hang/1: that call ends with its process, as an error.
 dying(K, _) ->

@@ -248,12 +248,21 @@ static void a_return_of_an_old_release_is_a_return(void **state)
     call(&f, 0, P1, 7, E, M0);
     call(&f, 1, P1, 7, A, FN_E);
     call(&f, 2, P1, 7, B, M1);
-    ret(&f, 6, P1, FN_E);
+    ret(&f, 6, P1, M2); /* nobody is known to have caught it */
     ret(&f, 7, P1, M0);
-    until(&f, 50);
-    assert_int_equal(row(&f, B, NULL).errors, 1);
-    assert_int_equal(row(&f, A, NULL).errors, 0);
-    expect_ms(row(&f, A, NULL).max_us, 5);
+    call(&f, 10, P1, 8, E, M0);
+    call(&f, 11, P1, 8, A, M1);
+    ret(&f, 16, P1, M0);
+    call(&f, 20, P1, 9, E, M0);
+    call(&f, 21, P1, 9, A, FN_E);
+    call(&f, 22, P1, 9, B, FN_A);
+    ret(&f, 23, P1, FN_E); /* a tier has caught it */
+    ret(&f, 24, P1, M0);
+    until(&f, 100);
+    assert_int_equal(row(&f, B, NULL).errors, 2);
+    assert_int_equal(row(&f, A, NULL).errors, 3);
+    assert_int_equal(row(&f, E, NULL).errors, 0);
+    expect_ms(row(&f, E, NULL).max_us, 7);
     done(&f);
 }
 

@@ -37,8 +37,8 @@ struct tierset {
     uint16_t entry; /* TIER_NONE: every call is counted separately (--entry none) */
     bool has_identity;
     enum returns_mode returns;
-    bool silent_exceptions; /* lean returns: the node reports an exception only if the direct caller
-                               of a call catches it (before OTP 27.1) */
+    bool silent_exceptions; /* lean returns: an exception that no direct caller of a call catches
+                               causes no event (before OTP 27.1) */
 };
 
 #endif
