@@ -45,8 +45,10 @@ static void take_meta(struct engine *g, const uint8_t *bytes, size_t n)
     if (!recording_meta_read(&m, bytes, n))
         return;
     bool first = g->replay.meta.units_per_s == 0;
-    if (first)
+    if (first) {
         g->replay.meta = m;
+        g->replay.meta_ns = g->replay.frame.stamp_ns;
+    }
     if (first || m.start_native != g->replay.meta.start_native)
         stream_clock(g->stream, m.start_native, m.units_per_s);
     for (uint16_t i = 0; i < m.tiers.n; i++) {
@@ -76,6 +78,20 @@ static void take_exits(struct engine *g, const uint8_t *bytes, size_t n)
     }
 }
 
+/* As in a live session, heartbeats advance the time while no events arrive. */
+static void advance(struct engine *g)
+{
+    uint64_t target;
+
+    if (!stream_now(g->stream, g->replay.frame.stamp_ns, &target))
+        return;
+    g->target_now_ns = target;
+    g->replay.wall_ns = g->replay.meta.wall_ns + (g->replay.frame.stamp_ns - g->replay.meta_ns);
+    g->replay.core_ns = g->replay.core_ns ? g->replay.core_ns : target;
+    if (target > FINALIZE_LAG_NS && target - FINALIZE_LAG_NS > core_now(g->core))
+        core_advance(g->core, target - FINALIZE_LAG_NS);
+}
+
 static void drain(struct engine *g)
 {
     const void *ready;
@@ -93,7 +109,8 @@ static void drain(struct engine *g)
 
 static void the_end(struct engine *g)
 {
-    struct event off = {.ts_ns = core_now(g->core), .kind = EVENT_FLUSH, .pid = UINT64_MAX};
+    uint64_t now = core_now(g->core) > g->target_now_ns ? core_now(g->core) : g->target_now_ns;
+    struct event off = {.ts_ns = now, .kind = EVENT_FLUSH, .pid = UINT64_MAX};
 
     core_feed(g->core, &off, 1);
     core_run_end(g->core, core_now(g->core), FINALIZE_LAG_NS);
@@ -173,6 +190,7 @@ static void take_frame(struct engine *g)
         stream_feed(g->stream, g->replay.frame.bytes, g->replay.frame.n, g->replay.frame.stamp_ns,
                     &rest, &ref);
         drain(g);
+        advance(g);
         node_load_take(g);
         slow_pump_run(g, false);
         break;

@@ -193,8 +193,8 @@ static void set_meta(struct engine *g)
     uint64_t target;
 
     if (g->replay.file)
-        m.wall_ns = (int64_t)(g->replay.meta.wall_ns -
-                              (g->replay.core_ns ? g->replay.core_ns : p->first_ns));
+        m.wall_ns = (int64_t)(g->replay.wall_ns ? g->replay.wall_ns - g->target_now_ns
+                                                : g->replay.meta.wall_ns - p->first_ns);
     else if (stream_now(g->stream, clock_mono_ns(), &target))
         m.wall_ns = (int64_t)(clock_wall_ns() - target);
     m.interval_ns = f->interval_us == f->asked_us ? f->interval_us * f->groups * 1000u : 0;

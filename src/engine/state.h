@@ -206,7 +206,9 @@ struct replaying {
     uint64_t at_ns, since_ns;
     double speed;       /* 0: all at once */
     struct err trouble; /* the file is incomplete; empty: it is not, as far as it was read */
-    uint64_t core_ns;   /* node time of the recording's first event */
+    uint64_t core_ns; /* node time of the first event or heartbeat of the recording; 0: none yet */
+    uint64_t meta_ns; /* stamp of the first meta frame, whose wall clock is meta.wall_ns */
+    uint64_t wall_ns; /* wall clock at the node time target_now_ns; 0: not known yet */
     struct {
         char kind;
         bool waiting;

@@ -1,7 +1,9 @@
 """Slow requests: one line each, in every output format, however many of their calls were slow."""
+import datetime
 import json
 import os
 import re
+import time
 
 import kp
 from common import RULE2, attach, clean, tiers, workload_node
@@ -20,6 +22,10 @@ def one_a_request(slow):
         assert abs(sum(t["self_us"] for t in s["sums"]) - s["request_us"]) < 1, s
 
 
+def at(slow):
+    return datetime.datetime.fromisoformat(slow["at"].replace("Z", "+00:00")).timestamp()
+
+
 def test_one_line_a_request():
     """The slowest of three kinds of requests sleeps inside of the entry: both calls are slow and belong to one
     request."""
@@ -27,6 +33,7 @@ def test_one_line_a_request():
         log, rec = (os.path.join(kp.scratch(), x) for x in ("slow.log", "slow.rec"))
         k = attach(n, *TIERS, "-i", RULE2, "--slow", "15ms", "--slow-log", log, "--record", rec)
         k.tracing()
+        time.sleep(1)  # the first request is not the first event
         n.eval("workload:sleeping(%d,x)" % N, 30)
         assert k.interrupt() == 0, k.saw()
         final = k.final()
@@ -37,6 +44,11 @@ def test_one_line_a_request():
             written = [json.loads(x) for x in f]
         one_a_request([w for w in written if w["identity"] == "long"])
         clean(n)
+    again = kp.run("--replay", rec, "--batch", "--format", "json", "--slow", "15ms").final()
+    # the recording began some time before the first request
+    assert abs(again["elapsed_s"] - final["elapsed_s"]) < 0.3 * kp.PATIENCE, (final["elapsed_s"], again["elapsed_s"])
+    for live, replayed in zip(final["slow"], again["slow"]):
+        assert live["request"] == replayed["request"] and abs(at(live) - at(replayed)) < 0.05 * kp.PATIENCE, (live, replayed)
     listed = len(final["slow"])
     for details, lines in ((), 5), (("--slow-details",), listed):
         text = kp.run("--replay", rec, "--batch", "--slow", "15ms", *details).stdout
