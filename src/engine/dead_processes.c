@@ -6,6 +6,7 @@
 
 #define DEAD_AFTER_NS 1000000000u
 #define BURY_AFTER_NS 300000000u
+#define LAST_AGE_NS   0
 
 /* The calls are ended later: while events are late, the return of a call may still be in transit.
  */
@@ -13,6 +14,7 @@ void dead_processes_take(struct engine *g, struct result *r)
 {
     struct stream_figures f;
 
+    g->dead.answered_id = r->question_id;
     if (r->failed)
         session_log_add_once(g, r->text);
     if (r->failed || g->dead.n || r->n > AGENT_REQUEST_PIDS) /* they will be checked again */
@@ -27,12 +29,29 @@ void dead_processes_ask(struct engine *g)
 {
     uint64_t now = clock_mono_ns(), pids[AGENT_REQUEST_PIDS];
 
-    if (!g->control || g->state != ENGINE_UP || now < g->dead.next_ns || g->dead.n)
+    if (!g->control || g->state != ENGINE_UP || now < g->dead.next_ns || g->dead.n || g->dead.last)
         return;
     g->dead.next_ns = now + DEAD_AFTER_NS;
     size_t n = core_open_pids(g->core, DEAD_AFTER_NS, &g->dead.from, pids, AGENT_REQUEST_PIDS);
     if (n)
-        control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
+        g->dead.asked_id = control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
+}
+
+bool dead_processes_last(struct engine *g)
+{
+    uint64_t pids[AGENT_REQUEST_PIDS];
+
+    if (!g->control || g->state != ENGINE_UP)
+        return false;
+    if (!g->dead.last) {
+        if (g->dead.n || g->dead.asked_id != g->dead.answered_id)
+            return true; /* an earlier question is not done with */
+        size_t n = core_open_pids(g->core, LAST_AGE_NS, &g->dead.from, pids, AGENT_REQUEST_PIDS);
+        if (n)
+            g->dead.asked_id = control_ask(g->control, CONTROL_DEAD, 0, NULL, pids, n);
+        g->dead.last = true;
+    }
+    return g->dead.n || g->dead.asked_id != g->dead.answered_id;
 }
 
 /* When the node reported the dead processes, their last events may still have been in transit:

@@ -29,6 +29,8 @@
 #include <unistd.h>
 
 #define DRAIN_MORE_NS UINT64_C(2000000000)
+#define IN_TRANSIT_NS UINT64_C(50000000)   /* for the events of calls that have just begun */
+#define LAST_CHECK_NS UINT64_C(1500000000) /* for the dead processes */
 
 #define RING_RECORDS ((size_t)1 << 17)
 #define NAMES_MAX    100000u
@@ -282,13 +284,18 @@ bool engine_poll(struct engine *g)
 void engine_drain(struct engine *g, int timeout_ms)
 {
     struct stream_figures f;
-    uint64_t until = clock_mono_ns() + (uint64_t)timeout_ms * 1000000u;
 
     stream_figures(g->stream, &f);
     uint64_t offs = f.offs;
     if (g->state != ENGINE_UP || !g->tracing)
         return;
-    uint64_t since = core_now(g->core);
+    uint64_t begun = clock_mono_ns();
+    while (clock_mono_ns() - begun < IN_TRANSIT_NS ||
+           (clock_mono_ns() - begun < LAST_CHECK_NS && dead_processes_last(g))) {
+        engine_poll(g);
+        usleep(2000);
+    }
+    uint64_t since = core_now(g->core), until = clock_mono_ns() + (uint64_t)timeout_ms * 1000000u;
     g->configuration.wanted.tracing = false;
     configuration_push(g);
     /* An earlier pause may already have changed one of the two: waits for both. */

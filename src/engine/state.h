@@ -118,6 +118,8 @@ struct dead_processes {
     size_t n;
     uint32_t from; /* where the next check begins */
     uint64_t next_ns;
+    uint64_t asked_id, answered_id; /* of requests to the node */
+    bool last;                      /* the last question of the run was asked */
 };
 
 struct slow_pump {

@@ -58,6 +58,16 @@ def test_recursion():
         assert kp.count(final, "request", "x") == want["requests"]
 
 
+def test_the_run_ends_just_after_deaths():
+    """kprof-top asks for the dead processes once more, so that their calls are not lost."""
+    for otp in (25, 29) if 29 in kp.otp_versions() else (25,):
+        with workload_node(otp) as n:
+            want, final, _ = profile(n, "dying(20,x)", ["request/2", "hang/1"])
+            check_rows(want, final)
+            assert kp.row(final, "hang")["errors"] == want["errors"]["hang"], kp.row(final, "hang")
+            clean(n)
+
+
 @kp.each("lean", "full")
 def test_dying_in_a_call(returns):
     with workload_node(25) as n:
