@@ -271,9 +271,9 @@ static void return_to(struct call_tree *t, struct proc *p, uint32_t function)
     if (on_stack(p, function, &at)) {
         t->counts.no_return += p->depth - 1 - at;
         p->depth = at + 1;
-    } else {
-        t->counts.no_return += p->depth;
-        p->depth = 0;
+    } else { /* a function that is not traced has caught an exception: at least this call ended */
+        t->counts.no_return++;
+        pop(p);
     }
 }
 

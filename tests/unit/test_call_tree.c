@@ -376,6 +376,30 @@ static void a_missing_return_is_noticed(void **state)
     check_sums(f->t, f->p, 70);
 }
 
+/* u, which is not traced, catches what c throws; b goes on. */
+static void an_untraced_function_catches(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t a = function(f->p, "a"), b = function(f->p, "b"), c = function(f->p, "c");
+    uint32_t u = function(f->p, "u"), v = function(f->p, "v");
+    add(f->t, CALL_EVENT_BEGIN, a, 0, 0);
+    add(f->t, CALL_EVENT_CALL, b, a, 10);
+    add(f->t, CALL_EVENT_CALL, c, v, 20);
+    add(f->t, CALL_EVENT_RETURN_TO, u, 0, 30);
+    add(f->t, CALL_EVENT_CALL, c, b, 50);
+    add(f->t, CALL_EVENT_RETURN_TO, b, 0, 55);
+    add(f->t, CALL_EVENT_RETURN_TO, a, 0, 60);
+    add(f->t, CALL_EVENT_END, a, 0, 70);
+    uint32_t process = call_tree_node(f->t, 0)->first_child, na = child_of(f->t, process, a);
+    uint32_t nb = child_of(f->t, na, b), nc = child_of(f->t, nb, c);
+    assert_int_equal(call_tree_node(f->t, na)->own_ns, 20);
+    assert_int_equal(call_tree_node(f->t, nb)->own_ns, 35);
+    assert_int_equal(call_tree_node(f->t, nc)->calls, 2);
+    assert_int_equal(call_tree_node(f->t, nc)->own_ns, 15);
+    assert_int_equal(call_tree_counts(f->t)->no_return, 1);
+    check_sums(f->t, f->p, 70);
+}
+
 /* loop calls decode and decode calls loop, as tail calls; the caller is not traced. */
 static void a_server_loop_is_one_node(void **state)
 {
@@ -442,6 +466,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(hostile_events_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(deep_recursion_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_return_is_noticed, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_untraced_function_catches, setup, teardown),
         cmocka_unit_test_setup_teardown(a_server_loop_is_one_node, setup, teardown),
         cmocka_unit_test_setup_teardown(as_text, setup, teardown),
     };
